@@ -1,0 +1,131 @@
+package keyexchange
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+)
+
+// ErrRoundBack: a chain only moves forward; the keys of earlier rounds are
+// erased.
+var ErrRoundBack = errors.New("keyexchange: the keys of an earlier round are erased")
+
+// Chain is the key material of one pair of parties: CK_ℓ for the coming round
+// ℓ, from which that round's mask secret and channel keys follow, and the next
+// chain key. Going on erases what was; going back is impossible. See the
+// package comment for the schedule.
+type Chain struct {
+	key   [32]byte
+	round uint64
+}
+
+// PairSecret is r_uv,ℓ: what two parties share for the masks of one round.
+type PairSecret [32]byte
+
+// MaskSeed keys the mask expansion of package masking: an AES-128 key and a
+// 96-bit nonce, so that seeds of many pairs and rounds cannot be searched for
+// together.
+type MaskSeed [28]byte
+
+// Round returns the round ℓ whose keys the chain gives out next, from 1.
+func (c *Chain) Round() uint64 { return c.round }
+
+// Next returns the pair's secret for the current round and moves the chain to
+// the following one. The old chain key is overwritten: nothing that remains
+// leads back to it.
+func (c *Chain) Next() PairSecret {
+	var out [64]byte
+	expand(out[:], c.key[:], labelRatchet)
+	c.key = [32]byte(out[:32])
+	secret := PairSecret(out[32:])
+	clear(out[:])
+	c.round++
+	return secret
+}
+
+// Skip moves the chain to a later round, for rounds that this party sits out,
+// at the cost of one derivation a round. It fails with [ErrRoundBack], and
+// does nothing, if the round is over.
+func (c *Chain) Skip(round uint64) error {
+	if round < c.round {
+		return fmt.Errorf("%w: round %d asked for, the chain is at %d", ErrRoundBack, round, c.round)
+	}
+	for c.round < round {
+		secret := c.Next()
+		clear(secret[:])
+	}
+	return nil
+}
+
+// Erase overwrites the chain key. The chain must not be used again.
+func (c *Chain) Erase() { clear(c.key[:]) }
+
+// MaskSeed derives the seed of the pair's masks in the given context, a digest
+// of all that the two must agree on for the round. Parties that were told
+// different things hold different seeds, so that their masks do not cancel and
+// the sum stays hidden.
+func (s *PairSecret) MaskSeed(context [32]byte) MaskSeed {
+	var info [len(labelMask) + 32]byte
+	copy(info[:], labelMask)
+	copy(info[len(labelMask):], context[:])
+	var seed MaskSeed
+	expand(seed[:], s[:], string(info[:]))
+	return seed
+}
+
+// Purpose says what a channel key seals. Every purpose and direction has a key
+// of its own.
+type Purpose uint8
+
+// The purposes of channels.
+const (
+	SelfMaskShare Purpose = iota // shares of a party's own mask seed
+	RecoveryShare                // shares of the key to a party's recovery blob
+)
+
+const purposes = 2
+
+// Channels holds the sealing keys of one pair for one round: one per purpose
+// and direction.
+type Channels struct {
+	keys [2 * purposes]SealKey
+}
+
+// Channels derives the sealing keys of the current round. They may be derived
+// before the round begins and go on being derivable until [Chain.Next] or
+// [Chain.Skip] moves past it.
+func (c *Chain) Channels() *Channels {
+	var out [2 * purposes * len(SealKey{})]byte
+	expand(out[:], c.key[:], labelChannels)
+	channels := new(Channels)
+	for i := range channels.keys {
+		channels.keys[i] = SealKey(out[i*len(SealKey{}):])
+	}
+	clear(out[:])
+	return channels
+}
+
+// Key returns the key that seals for a purpose from one party to the other,
+// given by their roster indices.
+func (c *Channels) Key(purpose Purpose, from, to int) *SealKey {
+	i := 2 * int(purpose)
+	if from > to {
+		i++
+	}
+	return &c.keys[i]
+}
+
+// Erase overwrites the keys.
+func (c *Channels) Erase() { clear(c.keys[:]) }
+
+// expand fills out with HKDF-Expand-SHA256 (RFC 5869 §2.3).
+func expand(out, prk []byte, info string) {
+	okm, err := hkdf.Expand(sha256.New, prk, info, len(out))
+	if err != nil {
+		// Only an output longer than 255 hashes fails; ours are constants.
+		panic("keyexchange: " + err.Error())
+	}
+	copy(out, okm)
+	clear(okm)
+}

@@ -1,0 +1,47 @@
+// Package keyexchange holds who is who in a session and what two of its
+// parties share: long-term Ed25519 identities in a [Roster], one signed X25519
+// key per party and session, and for every pair a [Chain] of keys that is
+// reseeded one way, round by round.
+//
+// It is the public-key half of the private sum and is of use to nobody else:
+// most programs want package protocol, which drives it.
+//
+// # What it promises
+//
+// Against a server that carries every message and may change any of them, two
+// honest parties with the same roster either hold the same chain, known to
+// nobody else, or refuse. That rests on three checks made here:
+//
+//   - every X25519 key is signed by an identity of the roster, over the
+//     session's configuration ([SignKey], [VerifyKey]); a key that the server
+//     made up does not verify;
+//   - keys that are not canonical or of low order are refused ([ParsePublicKey]),
+//     as is an all-zero secret (RFC 7748 §6.1);
+//   - the session identifier, a hash over the configuration, the roster and all
+//     signed keys, is the salt of the pair's first key, so that two parties
+//     that saw different sessions share nothing.
+//
+// A chain key is replaced each round and the old one erased: who steals a
+// state learns nothing of the rounds before it. Erasing is best effort: the Go
+// runtime and the standard library may have copied a secret elsewhere.
+//
+// # Key schedule
+//
+// With X the X25519 shared secret and lo, hi the Ed25519 keys of the two
+// parties in roster order (HKDF-SHA256 of RFC 5869; ‖ is concatenation):
+//
+//	K            = Extract(salt: session, secret: X)
+//	CK_1         = Expand(K, "hushsum/1 chain" ‖ lo ‖ hi, 32)
+//	CK_ℓ+1 ‖ r_ℓ = Expand(CK_ℓ, "hushsum/1 ratchet", 64)
+//	channels of ℓ = Expand(CK_ℓ, "hushsum/1 channels", 128)
+//	mask seed    = Expand(r_ℓ, "hushsum/1 mask" ‖ context, 28)
+//
+// The ratchet is the thesis's PRG reseeding, (r', s) = PRG(r): one key
+// exchange serves every round.
+//
+// # Constant time
+//
+// Operations on secrets are those of the standard library and
+// golang.org/x/crypto and are constant time where those are. Parsing and
+// verifying handle public values and are not.
+package keyexchange

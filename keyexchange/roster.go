@@ -1,0 +1,189 @@
+package keyexchange
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"filippo.io/edwards25519"
+	"golang.org/x/crypto/cryptobyte"
+)
+
+// MaxNameLength is the longest name of a party, in bytes.
+const MaxNameLength = 64
+
+// MaxParties is the most parties that a roster can hold.
+const MaxParties = 1 << 20
+
+// Errors of rosters.
+var (
+	// ErrRosterSize: a roster needs at least two parties, since the sum of one
+	// is that one's input, and at most [MaxParties].
+	ErrRosterSize = errors.New("keyexchange: a roster needs between 2 and 1048576 parties")
+	// ErrDuplicateIdentity: two parties have the same name or the same key. Give
+	// every party its own.
+	ErrDuplicateIdentity = errors.New("keyexchange: duplicate identity in the roster")
+	// ErrIdentityKey: not the canonical encoding of an Ed25519 public key, or a
+	// point of small order, under which anybody can sign.
+	ErrIdentityKey = errors.New("keyexchange: not a usable Ed25519 public key")
+	// ErrName: a name is empty, longer than [MaxNameLength], or has a character
+	// outside the printable ASCII set without space and '#'.
+	ErrName = errors.New("keyexchange: a name is 1 to 64 printable ASCII characters without space or '#'")
+	// ErrRosterLine: a line of a roster file is not "name hexkey".
+	ErrRosterLine = errors.New("keyexchange: a roster line is a name, one space, and an Ed25519 key of 64 lower-case hex digits")
+)
+
+// Member is one party of a roster.
+type Member struct {
+	Name string            // shown in errors; see ErrName for its form
+	Key  ed25519.PublicKey // the long-term identity
+}
+
+// Roster is the fixed list of the parties of a session, which every party and
+// the server hold before the session begins. A party is known by its index in
+// the list, from 0. The server cannot add to it: that is what stops a server
+// that invents clients, so the list must come from elsewhere.
+//
+// A Roster is immutable and safe for concurrent use.
+type Roster struct {
+	members []Member
+	byKey   map[[ed25519.PublicKeySize]byte]int
+	digest  [32]byte
+}
+
+// NewRoster checks the members and makes a roster of them, in the order given.
+// It fails with [ErrRosterSize], [ErrName], [ErrIdentityKey] or
+// [ErrDuplicateIdentity].
+func NewRoster(members []Member) (*Roster, error) {
+	if len(members) < 2 || len(members) > MaxParties {
+		return nil, fmt.Errorf("%w: got %d", ErrRosterSize, len(members))
+	}
+	r := &Roster{
+		members: make([]Member, len(members)),
+		byKey:   make(map[[ed25519.PublicKeySize]byte]int, len(members)),
+	}
+	names := make(map[string]int, len(members))
+	for i, m := range members {
+		if !validName(m.Name) {
+			return nil, fmt.Errorf("%w: party %d", ErrName, i)
+		}
+		if err := checkIdentityKey(m.Key); err != nil {
+			return nil, fmt.Errorf("%w: party %d (%s)", err, i, m.Name)
+		}
+		key := [ed25519.PublicKeySize]byte(m.Key)
+		if j, ok := r.byKey[key]; ok {
+			return nil, fmt.Errorf("%w: parties %d (%s) and %d (%s) have one key", ErrDuplicateIdentity, j, members[j].Name, i, m.Name)
+		}
+		if j, ok := names[m.Name]; ok {
+			return nil, fmt.Errorf("%w: parties %d and %d are both named %s", ErrDuplicateIdentity, j, i, m.Name)
+		}
+		r.byKey[key], names[m.Name] = i, i
+		r.members[i] = Member{Name: m.Name, Key: ed25519.PublicKey(bytes.Clone(m.Key))}
+	}
+	r.digest = r.computeDigest()
+	return r, nil
+}
+
+// ParseRoster reads the text form: one party a line, its name, a space and its
+// Ed25519 public key in 64 lower-case hex digits. Empty lines and lines that
+// begin with '#' are passed over. It fails with [ErrRosterLine] and the line's
+// number, or as [NewRoster] does.
+func ParseRoster(text []byte) (*Roster, error) {
+	var members []Member
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := lines.Text()
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, digits, ok := strings.Cut(line, " ")
+		key, err := hex.DecodeString(digits)
+		if !ok || err != nil || len(key) != ed25519.PublicKeySize || digits != strings.ToLower(digits) {
+			return nil, fmt.Errorf("%w: line %d", ErrRosterLine, n)
+		}
+		if len(members) == MaxParties {
+			return nil, fmt.Errorf("%w: more at line %d", ErrRosterSize, n)
+		}
+		members = append(members, Member{Name: name, Key: key})
+	}
+	if lines.Err() != nil {
+		return nil, fmt.Errorf("%w: a line is too long", ErrRosterLine)
+	}
+	return NewRoster(members)
+}
+
+// Text returns the roster in the form that [ParseRoster] reads.
+func (r *Roster) Text() []byte {
+	var b bytes.Buffer
+	for _, m := range r.members {
+		fmt.Fprintf(&b, "%s %x\n", m.Name, []byte(m.Key))
+	}
+	return b.Bytes()
+}
+
+// Len returns the number of parties.
+func (r *Roster) Len() int { return len(r.members) }
+
+// Name returns the name of party i; it panics if there is no such party.
+func (r *Roster) Name(i int) string { return r.members[i].Name }
+
+// Key returns the identity of party i, which the caller must not change; it
+// panics if there is no such party.
+func (r *Roster) Key(i int) ed25519.PublicKey { return r.members[i].Key }
+
+// Index returns the index of the party with this identity, and whether there
+// is one.
+func (r *Roster) Index(key ed25519.PublicKey) (int, bool) {
+	if len(key) != ed25519.PublicKeySize {
+		return 0, false
+	}
+	i, ok := r.byKey[[ed25519.PublicKeySize]byte(key)]
+	return i, ok
+}
+
+// Digest is SHA-256 over the names and keys in order: two rosters with one
+// digest are the same list.
+func (r *Roster) Digest() [32]byte { return r.digest }
+
+func (r *Roster) computeDigest() [32]byte {
+	b := cryptobyte.NewBuilder(nil)
+	b.AddBytes([]byte(labelRoster))
+	b.AddUint32(uint32(len(r.members)))
+	for _, m := range r.members {
+		b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes([]byte(m.Name)) })
+		b.AddBytes(m.Key)
+	}
+	return sha256.Sum256(b.BytesOrPanic())
+}
+
+func validName(name string) bool {
+	if name == "" || len(name) > MaxNameLength || len(name) > math.MaxUint8 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c <= ' ' || c > '~' || c == '#' {
+			return false
+		}
+	}
+	return true
+}
+
+// checkIdentityKey refuses what crypto/ed25519 would take without complaint:
+// encodings that are not canonical, which would let one key stand twice in a
+// roster, and points of small order, under which a signature needs no secret.
+func checkIdentityKey(key ed25519.PublicKey) error {
+	point, err := new(edwards25519.Point).SetBytes(key)
+	if err != nil || !bytes.Equal(point.Bytes(), key) {
+		return ErrIdentityKey
+	}
+	if point.MultByCofactor(point).Equal(edwards25519.NewIdentityPoint()) == 1 {
+		return ErrIdentityKey
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package keyexchange
+
+import (
+	"crypto/ecdh"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Errors of key exchange.
+var (
+	// ErrPublicKey: an X25519 key is not 32 bytes, not canonical, or of low
+	// order. Refuse the party that sent it.
+	ErrPublicKey = errors.New("keyexchange: not a canonical X25519 public key of full order")
+	// ErrErased: the private key has done its work and is gone. A new session
+	// needs a new key.
+	ErrErased = errors.New("keyexchange: the session's private key is erased")
+)
+
+// PublicKey is an X25519 public key (RFC 7748 §5) that passed [ParsePublicKey].
+type PublicKey [32]byte
+
+// PrivateKey is the X25519 key of one party for one session. It has no text
+// form and must not be stored once the session's chains exist.
+type PrivateKey struct {
+	key *ecdh.PrivateKey
+}
+
+// GenerateKey makes a key from 32 bytes of random (nil: crypto/rand).
+func GenerateKey(random io.Reader) (*PrivateKey, error) {
+	var seed [32]byte
+	if err := read(random, seed[:]); err != nil {
+		return nil, err
+	}
+	defer clear(seed[:])
+	// ecdh's own GenerateKey ignores the reader it is given.
+	key, err := ecdh.X25519().NewPrivateKey(seed[:])
+	if err != nil {
+		return nil, fmt.Errorf("keyexchange: %w", err)
+	}
+	return &PrivateKey{key}, nil
+}
+
+// Public returns the key to sign and send, or [ErrErased].
+func (k *PrivateKey) Public() (PublicKey, error) {
+	if k.key == nil {
+		return PublicKey{}, ErrErased
+	}
+	return PublicKey(k.key.PublicKey().Bytes()), nil
+}
+
+// Erase forgets the private key, best effort: it drops the only reference that
+// this package holds.
+func (k *PrivateKey) Erase() { k.key = nil }
+
+// ParsePublicKey takes exactly the 32-byte encodings u < 2^255 − 19 of points
+// that are not of low order, else fails with [ErrPublicKey]. RFC 7748 §5 would
+// have 2^255 − 19 ≤ u < 2^256 reduced: then one point had several encodings,
+// and two parties could agree on a secret but not on the transcript.
+func ParsePublicKey(b []byte) (PublicKey, error) {
+	if len(b) != 32 {
+		return PublicKey{}, ErrPublicKey
+	}
+	key := PublicKey(b)
+	if !canonical(&key) {
+		return PublicKey{}, ErrPublicKey
+	}
+	for _, low := range lowOrder {
+		if key == low {
+			return PublicKey{}, ErrPublicKey
+		}
+	}
+	return key, nil
+}
+
+// canonical reports whether the little-endian number is below p = 2^255 − 19.
+func canonical(key *PublicKey) bool {
+	if key[31] != 0x7f {
+		return key[31] < 0x7f
+	}
+	for i := 30; i > 0; i-- {
+		if key[i] != 0xff {
+			return true
+		}
+	}
+	return key[0] < 0xed
+}
+
+// lowOrder lists the canonical u-coordinates of the points of order 1, 2, 4
+// and 8 on the curve and its twist. The test derives them from the torsion
+// subgroup.
+var lowOrder = [...]PublicKey{
+	{}, // order 2 (and the point at infinity)
+	{0: 1},
+	{
+		0xe0, 0xeb, 0x7a, 0x7c, 0x3b, 0x41, 0xb8, 0xae, 0x16, 0x56, 0xe3, 0xfa, 0xf1, 0x9f, 0xc4, 0x6a,
+		0xda, 0x09, 0x8d, 0xeb, 0x9c, 0x32, 0xb1, 0xfd, 0x86, 0x62, 0x05, 0x16, 0x5f, 0x49, 0xb8, 0x00,
+	},
+	{
+		0x5f, 0x9c, 0x95, 0xbc, 0xa3, 0x50, 0x8c, 0x24, 0xb1, 0xd0, 0xb1, 0x55, 0x9c, 0x83, 0xef, 0x5b,
+		0x04, 0x44, 0x5c, 0xc4, 0x58, 0x1c, 0x8e, 0x86, 0xd8, 0x22, 0x4e, 0xdd, 0xd0, 0x9f, 0x11, 0x57,
+	},
+	{ // p − 1
+		0xec, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f,
+	},
+}
+
+// NewChain makes the chain that self shares with peer: the X25519 secret of
+// the two keys, bound by HKDF to the session and both identities. Both sides
+// get the same chain, at round 1. It fails with [ErrErased], or with
+// [ErrPublicKey] when the secret is all zero (RFC 7748 §6.1).
+//
+// self and peer are indices into roster, and not the same.
+func (k *PrivateKey) NewChain(session [32]byte, roster *Roster, self, peer int, peerKey PublicKey) (*Chain, error) {
+	secret, err := k.secret(peerKey)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(secret)
+	prk, err := hkdf.Extract(sha256.New, secret, session[:])
+	if err != nil {
+		return nil, fmt.Errorf("keyexchange: %w", err)
+	}
+	defer clear(prk)
+	info := make([]byte, 0, len(labelChain)+64)
+	info = append(info, labelChain...)
+	info = append(info, roster.Key(min(self, peer))...)
+	info = append(info, roster.Key(max(self, peer))...)
+	chain := &Chain{round: 1}
+	expand(chain.key[:], prk, string(info))
+	return chain, nil
+}
+
+func (k *PrivateKey) secret(peerKey PublicKey) ([]byte, error) {
+	if k.key == nil {
+		return nil, ErrErased
+	}
+	public, err := ecdh.X25519().NewPublicKey(peerKey[:])
+	if err != nil {
+		return nil, ErrPublicKey
+	}
+	secret, err := k.key.ECDH(public) // fails on the all-zero secret
+	if err != nil {
+		return nil, ErrPublicKey
+	}
+	return secret, nil
+}
