@@ -1,0 +1,20 @@
+// Package masking hides vectors in a ring so that only their sums survive.
+//
+// A [Layout] lists the segments of a submission; a [Vector] holds one element
+// of Z_{2^b} per coordinate, with b chosen per segment, 1 ≤ b ≤ 64. Masks are
+// AES-128-CTR keystream, expanded from a 28-byte [Seed] and added on the way:
+// every coordinate has its own mask. Two parties that hold one seed add and
+// subtract the same mask ([Vector.MaskPair]), so that the masks of all pairs
+// cancel in the sum (Bonawitz 2017 §4; the thesis's Protocol 1).
+//
+// What it promises: a vector to which the mask of a uniform, secret and
+// never reused seed was added is indistinguishable from a uniform one, as far
+// as AES-128 is a pseudorandom permutation. It does not keep a seed from being
+// used twice: that is the caller's work, and package protocol does it.
+//
+// # Constant time
+//
+// Adding, masking, packing and sharing take time that depends on the layout
+// only, on machines with AES instructions. Parsing is the same for all inputs
+// that it accepts.
+package masking

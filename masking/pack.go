@@ -1,0 +1,109 @@
+package masking
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Errors of packed vectors.
+var (
+	// ErrPackedSize: the bytes are not as many as [Layout.PackedSize].
+	ErrPackedSize = errors.New("masking: a packed vector has the wrong size")
+	// ErrPadding: the bits that fill the last byte of a segment are not zero.
+	ErrPadding = errors.New("masking: a packed vector has bits set in its padding")
+)
+
+// AppendPacked appends the vector's canonical bytes to b. Segment after
+// segment, coordinate k takes bits kb to (k+1)b − 1 of a bit string that fills
+// each byte from its lowest bit; zero bits fill the last byte of a segment.
+func (v *Vector) AppendPacked(b []byte) []byte {
+	for s, at := range v.segments() {
+		wordBits := s.lanes() * s.Bits
+		left := s.Length * s.Bits
+		var pending uint64 // the lowest n bits wait to be written
+		n := 0
+		for _, word := range v.words[at : at+s.words()] {
+			size := min(wordBits, left)
+			left -= size
+			pending |= word << n
+			if n+size < 64 {
+				n += size
+				continue
+			}
+			b = binary.LittleEndian.AppendUint64(b, pending)
+			pending = word >> (64 - n)
+			n += size - 64
+		}
+		for ; n > 0; n -= 8 {
+			b = append(b, byte(pending))
+			pending >>= 8
+		}
+	}
+	return b
+}
+
+// ParsePacked reads what [Vector.AppendPacked] wrote. It takes exactly one
+// encoding of each vector and fails with [ErrLayout], [ErrPackedSize] or
+// [ErrPadding].
+func ParsePacked(layout Layout, b []byte) (*Vector, error) {
+	v, err := NewVector(layout)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.AddPacked(b); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// AddPacked adds a packed vector of the same layout without unpacking it first.
+// It fails as [ParsePacked] does, and then leaves v as it was.
+func (v *Vector) AddPacked(b []byte) error {
+	if want := v.layout.PackedSize(); len(b) != want {
+		return fmt.Errorf("%w: %d bytes, want %d", ErrPackedSize, len(b), want)
+	}
+	end := 0
+	for i, s := range v.layout {
+		end += s.packedSize()
+		if used := s.Length * s.Bits % 8; used != 0 && b[end-1]>>used != 0 {
+			return fmt.Errorf("%w: segment %d", ErrPadding, i)
+		}
+	}
+	block := blocks.Get().(*[blockSize]byte)
+	for s, at := range v.segments() {
+		top, body := s.masks()
+		packed := b[:s.packedSize()]
+		b = b[len(packed):]
+		words := v.words[at : at+s.words()]
+		wordBits := s.lanes() * s.Bits
+		for done := 0; done < len(words); {
+			n := min(len(words)-done, blockSize/8)
+			for i := range n {
+				binary.LittleEndian.PutUint64(block[8*i:], readBits(packed, (done+i)*wordBits, wordBits))
+			}
+			addStream(words[done:done+n], block[:8*n], body, top)
+			done += n
+		}
+	}
+	clear(block[:])
+	blocks.Put(block)
+	return nil
+}
+
+// readBits returns n ≤ 64 bits of b from the given position, those beyond the
+// end of b as zero.
+func readBits(b []byte, position, n int) uint64 {
+	i, shift := position/8, position%8
+	var word, ninth uint64
+	if i+9 <= len(b) {
+		word = binary.LittleEndian.Uint64(b[i:])
+		ninth = uint64(b[i+8])
+	} else {
+		for j, c := range b[i:] { // at most eight bytes
+			word |= uint64(c) << (8 * j)
+		}
+	}
+	word = word>>shift | ninth<<(64-shift)
+	return word & (^uint64(0) >> (64 - n))
+}
