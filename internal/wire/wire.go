@@ -1,0 +1,196 @@
+// Package wire is the one place where bytes become messages and messages
+// bytes. Every message has exactly one encoding, in the presentation language
+// of TLS (RFC 8446 §3):
+//
+//	struct {
+//	    uint8 version = 1;
+//	    uint8 type;
+//	    opaque session[32];
+//	    uint64 round;
+//	    uint32 sender;        // roster index, 2^32 − 1 for the server
+//	    select (type) { … }   // the body: see the types of this package
+//	} Message;
+//
+// Parsing checks every length before it allocates and refuses what is left
+// over, so that what parses marshals back to the same bytes.
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
+)
+
+// Version is the first byte of every message.
+const Version = 1
+
+// Server is the sender of the server's messages.
+const Server = 1<<32 - 1
+
+// HeaderSize is the length of what precedes the body.
+const HeaderSize = 1 + 1 + 32 + 8 + 4
+
+// Type says what a message's body is.
+type Type uint8
+
+// The types of messages.
+const (
+	TypeAnnounce Type = 1 // party → server: a signed key
+	TypeKeys     Type = 2 // server → parties: all signed keys
+	TypeBegin    Type = 3 // server → parties: a round begins
+	TypeMasked   Type = 4 // party → server: a masked submission
+)
+
+// Errors of parsing.
+var (
+	ErrTruncated = errors.New("protocol: the message ends too early")
+	ErrTrailing  = errors.New("protocol: the message has bytes after its end")
+	ErrOversized = errors.New("protocol: the message is longer than any of this session")
+	ErrVersion   = errors.New("protocol: the message is of another protocol version")
+	ErrType      = errors.New("protocol: the message is of a type that is not expected here")
+	ErrEncoding  = errors.New("protocol: the message is not in its canonical form")
+)
+
+// Header is what every message begins with.
+type Header struct {
+	Type    Type
+	Session [32]byte
+	Round   uint64
+	Sender  uint32
+}
+
+// Append appends the header to b.
+func (h *Header) Append(b []byte) []byte {
+	builder := cryptobyte.NewBuilder(b)
+	builder.AddUint8(Version)
+	builder.AddUint8(uint8(h.Type))
+	builder.AddBytes(h.Session[:])
+	builder.AddUint64(h.Round)
+	builder.AddUint32(h.Sender)
+	return builder.BytesOrPanic()
+}
+
+// ParseHeader splits a message into its header and its body, which is a part of
+// message and not a copy.
+func ParseHeader(message []byte) (Header, []byte, error) {
+	var h Header
+	s := cryptobyte.String(message)
+	var version, kind uint8
+	if !s.ReadUint8(&version) {
+		return Header{}, nil, ErrTruncated
+	}
+	if version != Version {
+		return Header{}, nil, fmt.Errorf("%w: %d, want %d", ErrVersion, version, Version)
+	}
+	if !s.ReadUint8(&kind) || !s.CopyBytes(h.Session[:]) || !s.ReadUint64(&h.Round) || !s.ReadUint32(&h.Sender) {
+		return Header{}, nil, ErrTruncated
+	}
+	h.Type = Type(kind)
+	return h, s, nil
+}
+
+// Announce is the body of TypeAnnounce.
+//
+//	struct {
+//	    opaque key[32];        // X25519
+//	    opaque signature[64];  // Ed25519
+//	} Announce;
+type Announce struct {
+	Key       [32]byte
+	Signature [64]byte
+}
+
+// AnnounceSize is the length of an Announce.
+const AnnounceSize = 32 + 64
+
+// Append appends the body to b.
+func (m *Announce) Append(b []byte) []byte {
+	b = append(b, m.Key[:]...)
+	return append(b, m.Signature[:]...)
+}
+
+// ParseAnnounce reads a body of TypeAnnounce.
+func ParseAnnounce(body []byte) (*Announce, error) {
+	if err := Exactly(body, AnnounceSize); err != nil {
+		return nil, err
+	}
+	m := new(Announce)
+	copy(m.Key[:], body)
+	copy(m.Signature[:], body[len(m.Key):])
+	return m, nil
+}
+
+// Keys is the body of TypeKeys: the announcements of all parties in roster
+// order.
+//
+//	struct { Announce parties[n]; } Keys;
+type Keys []Announce
+
+// Append appends the body to b.
+func (m Keys) Append(b []byte) []byte {
+	for i := range m {
+		b = m[i].Append(b)
+	}
+	return b
+}
+
+// ParseKeys reads a body of TypeKeys in a session of n parties.
+func ParseKeys(body []byte, n int) (Keys, error) {
+	if err := Exactly(body, n*AnnounceSize); err != nil {
+		return nil, err
+	}
+	m := make(Keys, n)
+	for i := range m {
+		a, err := ParseAnnounce(body[i*AnnounceSize : (i+1)*AnnounceSize])
+		if err != nil {
+			return nil, err
+		}
+		m[i] = *a
+	}
+	return m, nil
+}
+
+// Begin is the body of TypeBegin.
+//
+//	struct {
+//	    opaque broadcast[32];         // SHA-256
+//	    opaque participants[⌈n/8⌉];   // bit i%8 of byte ⌊i/8⌋: party i
+//	} Begin;
+type Begin struct {
+	Broadcast    [32]byte
+	Participants Set
+}
+
+// Append appends the body to b.
+func (m *Begin) Append(b []byte) []byte {
+	b = append(b, m.Broadcast[:]...)
+	return append(b, m.Participants.bits...)
+}
+
+// ParseBegin reads a body of TypeBegin in a session of n parties.
+func ParseBegin(body []byte, n int) (*Begin, error) {
+	if err := Exactly(body, 32+(n+7)/8); err != nil {
+		return nil, err
+	}
+	set, err := ParseSet(body[32:], n)
+	if err != nil {
+		return nil, err
+	}
+	m := &Begin{Participants: set}
+	copy(m.Broadcast[:], body)
+	return m, nil
+}
+
+// Exactly checks the length of a body whose length is known beforehand; it
+// fails with ErrTruncated or ErrTrailing.
+func Exactly(body []byte, n int) error {
+	switch {
+	case len(body) < n:
+		return fmt.Errorf("%w: the body has %d bytes, want %d", ErrTruncated, len(body), n)
+	case len(body) > n:
+		return fmt.Errorf("%w: the body has %d bytes, want %d", ErrTrailing, len(body), n)
+	}
+	return nil
+}
+

@@ -1,0 +1,127 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// Errors of messages. A message that is refused leaves no trace: the state is
+// what it was before.
+var (
+	// ErrTruncated: the message ends too early. Check the transport's framing.
+	ErrTruncated = wire.ErrTruncated
+	// ErrTrailing: the message has bytes after its end.
+	ErrTrailing = wire.ErrTrailing
+	// ErrOversized: the message is longer than [Config.MaxMessage].
+	ErrOversized = wire.ErrOversized
+	// ErrVersion: the message is of another version of the protocol.
+	ErrVersion = wire.ErrVersion
+	// ErrType: the message's type is unknown, or not one that this side receives.
+	ErrType = wire.ErrType
+	// ErrEncoding: the message is not in its canonical form.
+	ErrEncoding = wire.ErrEncoding
+	// ErrSession: the message belongs to another session, or the two sides
+	// disagree on the configuration or the roster.
+	ErrSession = errors.New("protocol: the message is of another session or configuration")
+	// ErrSender: the sender is not in the roster, or not who may send this.
+	ErrSender = errors.New("protocol: the message has an unknown sender")
+	// ErrDuplicate: the party has already sent this.
+	ErrDuplicate = errors.New("protocol: the party has already sent this message")
+	// ErrSignature: a signature does not verify under the roster's identity.
+	ErrSignature = keyexchange.ErrSignature
+	// ErrPublicKey: a party's key is not a canonical X25519 key of full order.
+	ErrPublicKey = keyexchange.ErrPublicKey
+	// ErrOwnKey: the server's list has another key for this party than the one it
+	// announced. Do not take part.
+	ErrOwnKey = errors.New("protocol: the list of keys does not have the key that this party announced")
+	// ErrReplay: the round has been begun before. Rounds are used once.
+	ErrReplay = errors.New("protocol: the round has been used already")
+	// ErrStale: the round is over. Round numbers only go up.
+	ErrStale = errors.New("protocol: the round is older than the current one")
+	// ErrSkip: the round is further ahead than [Config.MaxSkip] allows.
+	ErrSkip = errors.New("protocol: the round is too far ahead")
+	// ErrParticipants: the round leaves out a party that it needs.
+	ErrParticipants = errors.New("protocol: the round does not have the participants that it needs")
+	// ErrPhase: the call or message is not due in the present state.
+	ErrPhase = errors.New("protocol: not due in this state of the session")
+)
+
+// Errors of inputs and configuration.
+var (
+	// ErrConfig: the configuration breaks a rule, which the error names.
+	ErrConfig = errors.New("protocol: unusable configuration")
+	// ErrIdentity: the signer's key is not in the roster.
+	ErrIdentity = errors.New("protocol: the identity is not in the roster")
+	// ErrBroadcast: the broadcast that this party was given is not the one that
+	// the round began with. Do not submit what was made from it.
+	ErrBroadcast = errors.New("protocol: the broadcast differs from the one that the round began with")
+	// ErrLength: an input has the wrong number of segments or values.
+	ErrLength = masking.ErrSegments
+	// ErrRange: a value of an input is 2^b or more.
+	ErrRange = masking.ErrRange
+	// ErrMissing: not every party has sent what the step needs. See
+	// [MissingError].
+	ErrMissing = errors.New("protocol: messages are missing")
+)
+
+// PartyError says whose message was refused, and why. It unwraps to the reason.
+type PartyError struct {
+	Party int    // roster index
+	Name  string // roster name
+	Err   error
+}
+
+func (e *PartyError) Error() string {
+	return fmt.Sprintf("%v (party %d, %s)", e.Err, e.Party, e.Name)
+}
+
+// Unwrap returns the reason.
+func (e *PartyError) Unwrap() error { return e.Err }
+
+// MissingError names the parties whose messages did not come. It is
+// [ErrMissing].
+type MissingError struct {
+	Round   uint64 // 0 during set-up
+	Parties []int  // roster indices, ascending
+	Names   []string
+}
+
+func (e *MissingError) Error() string {
+	const most = 8
+	names := e.Names
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	what := fmt.Sprintf("round %d is lost without", e.Round)
+	if e.Round == 0 {
+		what = "set-up waits for"
+	}
+	return fmt.Sprintf("%v: %s %s%s", ErrMissing, what, strings.Join(names, ", "), more)
+}
+
+// Is makes errors.Is(err, ErrMissing) true.
+func (e *MissingError) Is(target error) bool { return target == ErrMissing }
+
+// partyError wraps err with the party's name.
+func partyError(roster *keyexchange.Roster, party int, err error) error {
+	return &PartyError{Party: party, Name: roster.Name(party), Err: err}
+}
+
+// missingError names parties, or is nil if there are none.
+func missingError(roster *keyexchange.Roster, round uint64, parties []int) error {
+	if len(parties) == 0 {
+		return nil
+	}
+	e := &MissingError{Round: round, Parties: parties}
+	for _, i := range parties {
+		e.Names = append(e.Names, roster.Name(i))
+	}
+	return e
+}
