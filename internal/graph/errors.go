@@ -1,0 +1,45 @@
+package graph
+
+import "errors"
+
+// Errors of [Parameters], [DefaultThreshold] and [CheckThreshold].
+var (
+	// ErrParties reports a number of parties outside 2..MaxParties.
+	ErrParties = errors.New("graph: number of parties out of range: use 2 to 2^24")
+	// ErrCorrupt reports a corrupt fraction that is not in [0, 1).
+	ErrCorrupt = errors.New("graph: corrupt fraction out of range: use a number in [0, 1)")
+	// ErrDrop reports a drop-out fraction that is not in [0, 1).
+	ErrDrop = errors.New("graph: drop-out fraction out of range: use a number in [0, 1)")
+	// ErrFractions reports corrupt and drop-out fractions that add up to 1 or more.
+	ErrFractions = errors.New("graph: corrupt and drop-out fractions leave no honest party: make their sum less than 1")
+	// ErrSecurity reports a σ outside 1..256.
+	ErrSecurity = errors.New("graph: statistical security out of range: use 1 to 256 bits")
+	// ErrCorrectness reports an η outside 1..256.
+	ErrCorrectness = errors.New("graph: correctness out of range: use 1 to 256 bits")
+	// ErrAdversary reports an adversary that the function does not cover.
+	ErrAdversary = errors.New("graph: adversary not covered here")
+	// ErrInfeasible reports that no degree up to n−1 meets the conditions.
+	ErrInfeasible = errors.New("graph: no degree meets the conditions: lower the fractions or the bits, or bring more parties")
+
+	// ErrHolders reports fewer than one holder of a party's shares.
+	ErrHolders = errors.New("graph: number of share holders out of range: use at least 1")
+	// ErrColluders reports a negative number of colluders.
+	ErrColluders = errors.New("graph: number of colluders out of range: use 0 or more")
+	// ErrThresholdRange reports a threshold outside 1..holders.
+	ErrThresholdRange = errors.New("graph: threshold out of range: use 1 to the number of share holders")
+	// ErrThresholdTooLow reports a threshold that the colluders can beat.
+	ErrThresholdTooLow = errors.New("graph: threshold too low for so many colluders: raise it, accept fewer colluders, or bring more share holders")
+)
+
+// Errors of [Permutation], [Harary] and [NewGraph].
+var (
+	// ErrDegree reports a degree that leaves the graph disconnected or exceeds n−1.
+	ErrDegree = errors.New("graph: degree out of range: use 2 to n-1, or 1 for two parties")
+	// ErrParity reports an odd degree with an odd number of parties. No regular
+	// graph has both, because the degrees add up to twice the number of edges.
+	ErrParity = errors.New("graph: odd degree with an odd number of parties: use an even degree")
+	// ErrMembers reports a negative or repeated member.
+	ErrMembers = errors.New("graph: bad member list: use distinct numbers, 0 or more")
+	// ErrPermutation reports a list that is not a permutation of 0..n−1.
+	ErrPermutation = errors.New("graph: not a permutation: use each of 0 to n-1 exactly once")
+)

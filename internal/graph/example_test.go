@@ -1,0 +1,46 @@
+package graph_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/hushsum/hushsum/internal/graph"
+)
+
+func ExampleParameters() {
+	p, err := graph.Parameters(1000, 0.05, 0.05, 40, 20, graph.SemiMalicious)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("neighbours:", p.Neighbours, "threshold:", p.Threshold)
+	// Output: neighbours: 52 threshold: 37
+}
+
+func ExampleNewGraph() {
+	seed := graph.Seed(sha256.Sum256([]byte("transcript of the session, then the round")))
+	scheduled := []int{2, 3, 5, 7, 11, 13, 17, 19}
+	g, err := graph.NewGraph(scheduled, 4, seed)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, j := range g.Neighbours(11) {
+		if !g.Adjacent(j, 11) {
+			fmt.Println("never printed: neighbours are mutual")
+		}
+	}
+	fmt.Println(len(g.Neighbours(11)), "of", g.Size()-1)
+	// Output: 4 of 7
+}
+
+func ExampleDefaultThreshold() {
+	// Ten parties in the complete graph: nine hold the shares of each.
+	t, err := graph.DefaultThreshold(graph.Cheating, 9, 4)
+	fmt.Println(t, err)
+	_, err = graph.DefaultThreshold(graph.Cheating, 9, 5)
+	fmt.Println(err)
+	// Output:
+	// 7 <nil>
+	// graph: threshold too low for so many colluders: raise it, accept fewer colluders, or bring more share holders (cheating server, threshold 7, 9 holders, 5 colluders)
+}
