@@ -1,0 +1,75 @@
+package shamir
+
+import (
+	"io"
+	"slices"
+
+	"github.com/hushsum/hushsum/shamir/internal/field"
+)
+
+// Split shares secret among the holders with the given indices, so that any
+// threshold of them can rebuild it. Shares come in the order of indices.
+//
+// The coefficients of x^1, x^2, …, x^(threshold−1) are made from 64 bytes of
+// rand each, in this order, as in [RandomSecret]; nil means
+// crypto/rand.Reader. With threshold 1 every share is the secret.
+//
+// The time is that of len(indices)·threshold multiplications by small
+// numbers; indices below 2^11 are the cheapest, and from 2^28 the dearest.
+//
+// Errors: ErrThreshold, ErrIndexZero, ErrDuplicateIndex, ErrNonCanonical, or
+// an error of rand, wrapped.
+func Split(rand io.Reader, secret Secret, threshold int, indices []uint32) ([]Share, error) {
+	coefficients, err := newPolynomial(rand, secret, threshold, indices)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(coefficients)
+	return evaluate(coefficients, indices), nil
+}
+
+// newPolynomial checks the arguments of Split and returns the coefficients,
+// the constant term first.
+func newPolynomial(rand io.Reader, secret Secret, threshold int, indices []uint32) ([]field.Element, error) {
+	if err := checkIndices(threshold, indices); err != nil {
+		return nil, err
+	}
+	s, err := decode((*[32]byte)(&secret))
+	if err != nil {
+		return nil, err
+	}
+	random, err := randomElements(rand, threshold-1)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(random)
+	return append([]field.Element{s}, random...), nil
+}
+
+// evaluate returns the value of the polynomial at each index.
+func evaluate(coefficients []field.Element, indices []uint32) []Share {
+	shares := make([]Share, len(indices))
+	for i, x := range indices {
+		v := field.Eval(coefficients, x)
+		shares[i] = Share{x, v.Bytes()}
+	}
+	return shares
+}
+
+// checkIndices checks that the indices are distinct and not zero, and that
+// 1 ≤ threshold ≤ len(indices).
+func checkIndices(threshold int, indices []uint32) error {
+	if threshold < 1 || threshold > len(indices) {
+		return ErrThreshold
+	}
+	sorted := slices.Sorted(slices.Values(indices))
+	if sorted[0] == 0 {
+		return ErrIndexZero
+	}
+	for i, x := range sorted[1:] {
+		if x == sorted[i] {
+			return &IndexError{x, ErrDuplicateIndex}
+		}
+	}
+	return nil
+}
