@@ -21,10 +21,10 @@ func FuzzMessage(f *testing.F) {
 			{wire.TypeMasked, []byte{1, 2, 3}},
 		} {
 			h := wire.Header{Type: m.kind, Session: [32]byte{1}, Round: 2, Sender: 1}
-			f.Add(append(h.Append(nil), m.body...), uint16(n))
+			f.Add(append(h.Append(nil), m.body...), uint16(n), uint8(0))
 		}
 	}
-	f.Fuzz(func(t *testing.T, message []byte, parties uint16) {
+	f.Fuzz(func(t *testing.T, message []byte, parties uint16, shares uint8) {
 		n := 2 + int(parties)%1000
 		h, body, err := wire.ParseHeader(message)
 		if err != nil {
@@ -45,7 +45,7 @@ func FuzzMessage(f *testing.F) {
 			}
 			again = m.Append(again)
 		case wire.TypeBegin:
-			m, err := wire.ParseBegin(body, n)
+			m, err := wire.ParseBegin(body, n, func(participants wire.Set) int { return int(shares) % 8 })
 			if err != nil {
 				return
 			}

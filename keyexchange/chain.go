@@ -3,6 +3,7 @@ package keyexchange
 import (
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -58,6 +59,17 @@ func (c *Chain) Skip(round uint64) error {
 	return nil
 }
 
+// Ahead returns the channels and the pair's secret of the current or a later
+// round without moving the chain. It fails with [ErrRoundBack].
+func (c *Chain) Ahead(round uint64) (*Channels, PairSecret, error) {
+	later := *c
+	defer later.Erase()
+	if err := later.Skip(round); err != nil {
+		return nil, PairSecret{}, err
+	}
+	return later.Channels(), later.Next(), nil
+}
+
 // Erase overwrites the chain key. The chain must not be used again.
 func (c *Chain) Erase() { clear(c.key[:]) }
 
@@ -85,6 +97,21 @@ const (
 )
 
 const purposes = 2
+
+// Bytes returns what [RestoreChain] makes the chain again from: 40 bytes as
+// secret as the chain.
+func (c *Chain) Bytes() [40]byte {
+	var b [40]byte
+	binary.BigEndian.PutUint64(b[:], c.round)
+	copy(b[8:], c.key[:])
+	return b
+}
+
+// RestoreChain makes a chain from its [Chain.Bytes]. Restoring a chain that has
+// moved on since undoes the erasure of keys.
+func RestoreChain(b [40]byte) *Chain {
+	return &Chain{round: binary.BigEndian.Uint64(b[:]), key: [32]byte(b[8:])}
+}
 
 // Channels holds the sealing keys of one pair for one round: one per purpose
 // and direction.

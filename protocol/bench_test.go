@@ -79,7 +79,7 @@ func oneOfMany(tb testing.TB, n int, layout masking.Layout) (*Config, *Client, *
 	if err != nil {
 		tb.Fatal(err)
 	}
-	digest := config.digest()
+	digest := digestOf(config)
 	for i := range n {
 		server.announced.Add(i)
 		if i == 0 {

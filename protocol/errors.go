@@ -47,6 +47,18 @@ var (
 	ErrSkip = errors.New("protocol: the round is too far ahead")
 	// ErrParticipants: the round leaves out a party that it needs.
 	ErrParticipants = errors.New("protocol: the round does not have the participants that it needs")
+	// ErrTooFew: fewer parties than the session's thresholds allow. Nobody unmasks
+	// anything; wait for more parties, or set the session up with other numbers.
+	ErrTooFew = errors.New("protocol: too few parties")
+	// ErrSurvivors: the list of survivors leaves this party out or has one that
+	// did not take part.
+	ErrSurvivors = errors.New("protocol: the list of survivors is not one that this party can sign")
+	// ErrCertificate: the signatures on the survivors are too few, or not by those
+	// who may sign.
+	ErrCertificate = errors.New("protocol: the survivors are not certified")
+	// ErrMaterial: a party's recovery material or self mask does not rebuild. The
+	// round is lost, and the named party is left out of the following ones.
+	ErrMaterial = errors.New("protocol: the secrets of a party do not rebuild")
 	// ErrPhase: the call or message is not due in the present state.
 	ErrPhase = errors.New("protocol: not due in this state of the session")
 )

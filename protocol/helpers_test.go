@@ -66,3 +66,11 @@ func inputs(seed uint64, layout masking.Layout, n int) (in [][][]uint64, sum [][
 	}
 	return in, sum
 }
+
+func digestOf(config *Config) [32]byte {
+	own, err := config.settle()
+	if err != nil {
+		panic(err)
+	}
+	return own.digest
+}

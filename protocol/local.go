@@ -39,23 +39,21 @@ func NewLocal(config *Config, identities []crypto.Signer, random io.Reader) (*Lo
 			return nil, err
 		}
 	}
-	keys, err := server.Keys()
-	if err != nil {
-		return nil, err
-	}
-	return l, l.deliver(keys)
+	return l, l.step(server.Keys)
 }
 
 // Round runs one round on the given inputs, one per party, each with one slice
 // per segment; a nil input is a party that does not submit. It returns the sum
-// as [Server.Sum] does. A message that its receiver refuses ends the round with
-// the refusal, unless Carry was set: then refusals are as lost messages are.
+// as [Server.Sum] does; with recovery, [Server.Included] says of whom. A message
+// that its receiver refuses ends the round with the refusal, unless Carry was
+// set: then refusals are as lost messages are.
 func (l *Local) Round(broadcast []byte, inputs [][][]uint64) ([][]uint64, error) {
-	begin, err := l.Server.Begin(broadcast)
-	if err != nil {
-		return nil, err
+	if l.Server.open == nil {
+		if err := l.step(l.Server.Invite); err != nil {
+			return nil, err
+		}
 	}
-	if err := l.deliver(begin); err != nil {
+	if err := l.step(func() ([]Envelope, error) { return l.Server.Begin(broadcast) }); err != nil {
 		return nil, err
 	}
 	for i, client := range l.Clients {
@@ -72,8 +70,26 @@ func (l *Local) Round(broadcast []byte, inputs [][][]uint64) ([][]uint64, error)
 			return nil, err
 		}
 	}
+	if l.Server.config.recovery {
+		for _, next := range []func() ([]Envelope, error){l.Server.Survivors, l.Server.Certificate} {
+			if err := l.step(next); err != nil {
+				return nil, err
+			}
+		}
+	}
 	defer l.work(-1)()
 	return l.Server.Sum()
+}
+
+// step has the server make messages, and delivers them.
+func (l *Local) step(next func() ([]Envelope, error)) error {
+	done := l.work(-1)
+	envelopes, err := next()
+	done()
+	if err != nil {
+		return err
+	}
+	return l.deliver(envelopes)
 }
 
 // deliver carries messages to the parties and their answers back.

@@ -143,8 +143,17 @@ func describe(v reflect.Value, depth int) string {
 			b.WriteString(describe(v.Index(i), depth+1) + " ")
 		}
 		return "[" + b.String() + "]"
-	case reflect.Map, reflect.Func:
-		return fmt.Sprint(v.Kind(), v.Len())
+	case reflect.Map: // of integers to pointers
+		if v.Type().Key().Kind() != reflect.Int {
+			return fmt.Sprint(v.Len()) // the roster's, which does not change
+		}
+		var b strings.Builder
+		for i := range 8 {
+			if e := v.MapIndex(reflect.ValueOf(i)); e.IsValid() {
+				fmt.Fprintf(&b, "%d:%s ", i, describe(e, depth+1))
+			}
+		}
+		return b.String()
 	default:
 		return fmt.Sprintf("%v", v)
 	}
@@ -223,7 +232,7 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 		spoil(s.keys)
-		return s.keys.Append(header(config.digest(), wire.TypeKeys, 0, wire.Server))
+		return s.keys.Append(header(digestOf(config), wire.TypeKeys, 0, wire.Server))
 	}
 	nothing := func(wire.Keys) {}
 
@@ -287,7 +296,7 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"server: the server as sender", ErrSender, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
-			m := append(header(config.digest(), wire.TypeAnnounce, 0, wire.Server), make([]byte, wire.AnnounceSize)...)
+			m := append(header(digestOf(config), wire.TypeAnnounce, 0, wire.Server), make([]byte, wire.AnnounceSize)...)
 			return s, func() error { return s.Receive(m) }
 		}},
 		{"server: one party's key as another's", ErrSignature, func(t *testing.T) (any, func() error) {
@@ -325,7 +334,7 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"server: submission before set-up", ErrPhase, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
-			m := append(header(config.digest(), wire.TypeMasked, 1, 0), make([]byte, config.Layout.PackedSize())...)
+			m := append(header(digestOf(config), wire.TypeMasked, 1, 0), make([]byte, config.Layout.PackedSize())...)
 			return s, func() error { return s.Receive(m) }
 		}},
 		{"server: submission of another session", ErrSession, func(t *testing.T) (any, func() error) {
@@ -438,7 +447,7 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"client: round before the keys", ErrPhase, func(t *testing.T) (any, func() error) {
 			c := newClient(t, config, 0)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(config.digest(), wire.TypeBegin, 1, wire.Server))
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(digestOf(config), wire.TypeBegin, 1, wire.Server))
 			return c, func() error { _, err := c.Receive(m); return err }
 		}},
 		{"client: round of another session", ErrSession, func(t *testing.T) (any, func() error) {

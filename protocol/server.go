@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -15,63 +16,115 @@ type Envelope struct {
 	Message []byte
 }
 
-// Server is the server of a session. It holds no secret of anybody. It is not
+// Server is the server of a session. It holds no long-term secret. It is not
 // safe for concurrent use.
 type Server struct {
-	config    *Config
-	session   [32]byte  // the configuration's digest during set-up
-	announced wire.Set  // set-up: whose keys are in
-	keys      wire.Keys // set-up
-	ready     bool      // set-up is over
-	round     uint64    // the last round that was begun
-	open      bool      // the round takes submissions
-	received  wire.Set  // whose submissions are in
-	sum       *masking.Vector
+	config    *settled
+	session   [32]byte // the configuration's digest during set-up
+	announced wire.Set
+	keys      wire.Keys
+	topology  *topology // nil during set-up
+	round     uint64    // the last round that was begun or skipped
+
+	// With recovery.
+	uploads  []*wire.Upload // by party: for its next round; nil if there is none
+	excluded wire.Set       // parties whose secrets did not rebuild
+
+	open     *serverRound // the round, while it lasts
+	included []int        // whose inputs are in the round's sum, once that is fixed
+}
+
+// step is what the server waits for in a round.
+type step uint8
+
+const (
+	stepMasked step = iota
+	stepSigned
+	stepReveal
+)
+
+// serverRound is what the server keeps of the round that is open.
+type serverRound struct {
+	step         step
+	participants wire.Set
+	context      [32]byte
+	sum          *masking.Vector
+	received     wire.Set // whose submissions are in
+
+	// With recovery.
+	neighbours  [][]int        // by party
+	near        [][]int        // by party: the neighbours among the participants
+	material    []*wire.Upload // by party: what the round began with
+	commitments [][32]byte     // by party: to self masks
+	shares      [][]wire.SealedShare
+	survivors   wire.Set
+	signatures  wire.Certificate // by ascending party
+	revealed    wire.Set
+	revelations []wire.Reveal // by party
 }
 
 // NewServer makes the server of a session. It fails with [ErrConfig].
 func NewServer(config *Config) (*Server, error) {
-	own, err := config.clone()
+	own, err := config.settle()
 	if err != nil {
 		return nil, err
 	}
-	n := own.Roster.Len()
-	return &Server{config: own, session: own.digest(), announced: wire.NewSet(n), keys: make(wire.Keys, n)}, nil
+	n := own.parties
+	return &Server{
+		config: own, session: own.digest, announced: wire.NewSet(n), keys: make(wire.Keys, n),
+		uploads: make([]*wire.Upload, n), excluded: wire.NewSet(n),
+	}, nil
 }
 
 // Receive takes one message of a party. A message that is refused, with one of
 // the package's errors, changes nothing; the error is a [PartyError] whenever the
 // sender is known.
 func (s *Server) Receive(message []byte) error {
-	if len(message) > s.config.MaxMessage() {
+	if len(message) > s.config.most {
 		return ErrOversized
 	}
 	h, body, err := wire.ParseHeader(message)
 	if err != nil {
 		return err
 	}
-	if h.Sender >= uint32(s.config.Roster.Len()) {
+	if h.Sender >= uint32(s.config.parties) {
 		return fmt.Errorf("%w: %d", ErrSender, h.Sender)
 	}
 	party := int(h.Sender)
-	switch h.Type {
-	case wire.TypeAnnounce:
-		err = s.receiveAnnounce(h, body, party)
-	case wire.TypeMasked:
-		err = s.receiveMasked(h, body, party)
-	default:
-		err = fmt.Errorf("%w: %d", ErrType, h.Type)
-	}
-	if err != nil {
+	if err := s.receive(h, body, party); err != nil {
 		return partyError(s.config.Roster, party, err)
 	}
 	return nil
 }
 
-func (s *Server) receiveAnnounce(h wire.Header, body []byte, party int) error {
-	digest := s.config.digest()
+func (s *Server) receive(h wire.Header, body []byte, party int) error {
+	var receive func(wire.Header, []byte, int) error
+	switch h.Type {
+	case wire.TypeAnnounce:
+		return s.receiveAnnounce(h, body, party)
+	case wire.TypeMasked:
+		receive = s.receiveMasked
+	case wire.TypeUpload:
+		receive = s.receiveUpload
+	case wire.TypeSigned:
+		receive = s.receiveSigned
+	case wire.TypeReveal:
+		receive = s.receiveReveal
+	}
 	switch {
-	case h.Session != digest:
+	case receive == nil || h.Type > wire.TypeMasked && !s.config.recovery:
+		return fmt.Errorf("%w: %d", ErrType, h.Type)
+	case s.topology == nil:
+		return fmt.Errorf("%w: set-up is not over", ErrPhase)
+	case h.Session != s.session:
+		return ErrSession
+	}
+	return receive(h, body, party)
+}
+
+func (s *Server) receiveAnnounce(h wire.Header, body []byte, party int) error {
+	switch {
+	case h.Session != s.config.digest:
 		return ErrSession
 	case h.Round != 0:
 		return fmt.Errorf("%w: set-up is round 0", ErrEncoding)
@@ -86,7 +139,7 @@ func (s *Server) receiveAnnounce(h wire.Header, body []byte, party int) error {
 	if err != nil {
 		return err
 	}
-	if err := keyexchange.VerifyKey(s.config.Roster, digest, party, key, &m.Signature); err != nil {
+	if err := keyexchange.VerifyKey(s.config.Roster, s.config.digest, party, key, &m.Signature); err != nil {
 		return err
 	}
 	s.announced.Add(party)
@@ -94,63 +147,149 @@ func (s *Server) receiveAnnounce(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Keys ends the set-up: it returns the messages that carry all keys to all
-// parties. It fails with [ErrMissing], naming them, while parties have not
+// Keys ends the exchange of keys: it returns the messages that carry all keys to
+// all parties. It fails with [ErrMissing], naming them, while parties have not
 // announced theirs. It may be called again, for a party that lost its message.
+// With recovery the parties answer with their material for the first round.
 func (s *Server) Keys() ([]Envelope, error) {
 	if err := missingError(s.config.Roster, 0, s.announced.Missing()); err != nil {
 		return nil, err
 	}
-	digest := s.config.digest()
-	h := wire.Header{Type: wire.TypeKeys, Session: digest, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeKeys, Session: s.config.digest, Sender: wire.Server}
 	message := s.keys.Append(h.Append(nil))
-	if !s.ready {
-		s.ready = true
-		s.session = sessionID(digest, message[wire.HeaderSize:])
+	if s.topology == nil {
+		s.session = sessionID(s.config.digest, message[wire.HeaderSize:])
+		s.topology = newTopology(s.config, s.session, -1)
 	}
-	return s.toAll(message), nil
+	envelopes := make([]Envelope, s.config.parties)
+	for i := range envelopes {
+		envelopes[i] = Envelope{To: i, Message: message}
+	}
+	return envelopes, nil
 }
 
-// Begin begins the next round and returns the messages that say so. broadcast
-// is what the parties need for the round, such as the model; only its digest
-// is in the message, so the caller sends the broadcast itself. A round that is
-// still open is given up. It fails with [ErrPhase] before [Server.Keys].
+// Begin begins the next round and returns the messages that say so, to all who
+// take part. broadcast is what the parties need for the round, such as the
+// model; only its digest is in the message, so the caller sends the broadcast
+// itself. A round that is still open is given up.
+//
+// With recovery, those take part whose material for the round is in. If they are
+// too few it fails with [ErrTooFew], naming who is missing, and no round begins:
+// call [Server.Invite] and wait, or [Server.Skip]. It fails with [ErrPhase]
+// before [Server.Keys].
 func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
-	if !s.ready {
+	if s.topology == nil {
 		return nil, fmt.Errorf("%w: set-up is not over", ErrPhase)
+	}
+	round := s.round + 1
+	scheduled := s.topology.scheduled(round)
+	participants := s.topology.set(scheduled)
+	if s.config.recovery {
+		participants = s.withMaterial(round, scheduled)
+		if n := participants.Len(); n < s.config.minSurvivors {
+			var absent []int
+			for _, i := range scheduled {
+				if !participants.Has(i) {
+					absent = append(absent, i)
+				}
+			}
+			return nil, fmt.Errorf("%w: %d could take part in round %d, the session needs %d: %w",
+				ErrTooFew, n, round, s.config.minSurvivors, missingError(s.config.Roster, round, absent))
+		}
 	}
 	sum, err := masking.NewVector(s.config.Layout)
 	if err != nil {
 		return nil, err
 	}
-	n := s.config.Roster.Len()
-	s.round++
-	s.open, s.sum, s.received = true, sum, wire.NewSet(n)
-	begin := wire.Begin{Broadcast: broadcastDigest(broadcast), Participants: wire.FullSet(n)}
-	h := wire.Header{Type: wire.TypeBegin, Session: s.session, Round: s.round, Sender: wire.Server}
-	return s.toAll(begin.Append(h.Append(nil))), nil
+	n := s.config.parties
+	begin := wire.Begin{Broadcast: broadcastDigest(broadcast), Participants: participants}
+	s.round = round
+	s.open = &serverRound{
+		participants: participants,
+		context:      roundContext(s.session, round, &begin),
+		sum:          sum,
+		received:     wire.NewSet(n),
+	}
+	if s.config.recovery {
+		s.open.material = make([]*wire.Upload, n)
+		s.open.commitments = make([][32]byte, n)
+		s.open.shares = make([][]wire.SealedShare, n)
+		s.open.revealed = wire.NewSet(n)
+		s.open.revelations = make([]wire.Reveal, n)
+		s.open.neighbours, s.open.near = make([][]int, n), make([][]int, n)
+		for i := range participants.All() {
+			s.open.material[i], s.uploads[i] = s.uploads[i], nil
+			s.open.neighbours[i] = s.topology.neighbours(round, i)
+			s.open.near[i] = participants.Of(s.open.neighbours[i])
+		}
+	}
+	s.included = nil
+	h := wire.Header{Type: wire.TypeBegin, Session: s.session, Round: round, Sender: wire.Server}
+	message := begin.Append(h.Append(nil))
+	var envelopes []Envelope
+	for i := range participants.All() {
+		if s.config.recovery {
+			begin.Shares = make([]wire.SealedShare, len(s.open.near[i]))
+			for k, owner := range s.open.near[i] {
+				at, _ := slices.BinarySearch(s.open.neighbours[owner], i)
+				begin.Shares[k] = s.open.material[owner].Shares[at]
+			}
+			message = begin.Append(h.Append(nil))
+		}
+		envelopes = append(envelopes, Envelope{To: i, Message: message})
+	}
+	return envelopes, nil
 }
 
+// receiveMasked takes a submission. It is added to the sum at once, so that the
+// server does not keep what single parties sent.
 func (s *Server) receiveMasked(h wire.Header, body []byte, party int) error {
-	switch {
-	case !s.ready:
-		return fmt.Errorf("%w: set-up is not over", ErrPhase)
-	case h.Session != s.session:
-		return ErrSession
-	case h.Round > s.round:
-		return fmt.Errorf("%w: round %d has not begun", ErrPhase, h.Round)
-	case h.Round < s.round, !s.open:
-		return fmt.Errorf("%w: round %d is over", ErrStale, h.Round)
-	case s.received.Has(party):
-		return ErrDuplicate
-	}
-	if err := wire.Exactly(body, s.config.Layout.PackedSize()); err != nil {
+	if err := s.checkRound(h, stepMasked, party); err != nil {
 		return err
 	}
-	if err := s.sum.AddPacked(body); err != nil {
+	if s.open.received.Has(party) {
+		return ErrDuplicate
+	}
+	size := s.config.Layout.PackedSize()
+	masked := &wire.Masked{Packed: body}
+	if s.config.recovery {
+		next, err := s.topology.next(party, s.round)
+		if err != nil {
+			return err
+		}
+		if masked, err = wire.ParseMasked(body, size, len(s.open.near[party]), s.config.degree); err != nil {
+			return err
+		}
+		if masked.Next.Round != next {
+			return fmt.Errorf("%w: recovery material for round %d, want %d", ErrEncoding, masked.Next.Round, next)
+		}
+	} else if err := wire.Exactly(body, size); err != nil {
+		return err
+	}
+	if err := s.open.sum.AddPacked(masked.Packed); err != nil {
 		return fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
-	s.received.Add(party)
+	s.open.received.Add(party)
+	if s.config.recovery {
+		s.open.commitments[party] = masked.Commitment
+		s.open.shares[party] = masked.Shares
+		s.uploads[party] = masked.Next
+	}
+	return nil
+}
+
+// checkRound refuses a message that is not for the open round, or not due in it.
+func (s *Server) checkRound(h wire.Header, want step, party int) error {
+	switch {
+	case h.Round > s.round:
+		return fmt.Errorf("%w: round %d has not begun", ErrPhase, h.Round)
+	case h.Round < s.round, s.open == nil, s.open.step > want:
+		return fmt.Errorf("%w: message %d of round %d", ErrStale, h.Type, h.Round)
+	case s.open.step < want:
+		return fmt.Errorf("%w: message %d of round %d", ErrPhase, h.Type, h.Round)
+	case !s.open.participants.Has(party), want > stepMasked && !s.open.survivors.Has(party):
+		return ErrParticipants
+	}
 	return nil
 }
 
@@ -158,38 +297,72 @@ func (s *Server) receiveMasked(h wire.Header, body []byte, party int) error {
 func (s *Server) Round() uint64 { return s.round }
 
 // Missing returns the parties whose message the server is waiting for: their
-// keys during set-up, their submissions while a round is open.
+// keys during set-up; in a round their submissions, signatures or shares,
+// whatever is due; between rounds, with recovery, their material for the next
+// one.
 func (s *Server) Missing() []int {
-	switch {
-	case !s.ready:
+	if s.topology == nil {
 		return s.announced.Missing()
-	case s.open:
-		return s.received.Missing()
 	}
-	return nil
+	if s.open == nil {
+		if !s.config.recovery {
+			return nil
+		}
+		return s.withoutMaterial(s.round + 1)
+	}
+	waiting := s.open.survivors
+	have := s.open.revealed.Has
+	switch s.open.step {
+	case stepMasked:
+		waiting, have = s.open.participants, s.open.received.Has
+	case stepSigned:
+		have = func(i int) bool { _, found := s.signature(i); return found }
+	}
+	var missing []int
+	for i := range waiting.All() {
+		if !have(i) {
+			missing = append(missing, i)
+		}
+	}
+	return missing
 }
 
-// Sum ends the round and returns the sum of all inputs, one slice per segment,
+// Sum ends the round and returns the sum of the inputs, one slice per segment,
 // every value modulo 2^b of its segment. Call it when [Server.Missing] is empty
-// or the caller has waited long enough. It fails with [ErrMissing], naming them,
-// if parties did not submit: what the others sent stays masked and is
-// discarded, and the session is ready for [Server.Begin]. It fails with
-// [ErrPhase] if no round is open.
+// or the caller has waited long enough: after the submissions, or, with recovery,
+// after the shares that follow [Server.Certificate]. [Server.Included] says whose
+// inputs are in it.
+//
+// Whether it fails or not, the round is over and the session goes on with
+// [Server.Begin]. It fails with [ErrMissing], naming them, if parties did not
+// submit and the session has no recovery; with [ErrTooFew] if too few revealed
+// shares; with [ErrMaterial], naming the party, if a party's secrets do not
+// rebuild. What the others sent stays masked and is discarded. It fails with
+// [ErrPhase] if no sum is due.
 func (s *Server) Sum() ([][]uint64, error) {
-	if !s.open {
+	if s.open == nil {
 		return nil, fmt.Errorf("%w: no round is open", ErrPhase)
 	}
-	s.open = false
-	if err := missingError(s.config.Roster, s.round, s.received.Missing()); err != nil {
+	open := s.open
+	if s.config.recovery {
+		if open.step != stepReveal {
+			return nil, fmt.Errorf("%w: the survivors are not certified", ErrPhase)
+		}
+		s.open = nil
+		if err := s.unmask(open); err != nil {
+			return nil, err
+		}
+		return open.sum.Values(), nil
+	}
+	missing := s.Missing()
+	s.open = nil
+	if err := missingError(s.config.Roster, s.round, missing); err != nil {
 		return nil, err
 	}
-	return s.sum.Values(), nil
+	s.included = slices.Collect(open.participants.All())
+	return open.sum.Values(), nil
 }
 
-func (s *Server) toAll(message []byte) []Envelope {
-	envelopes := make([]Envelope, s.config.Roster.Len())
-	for i := range envelopes {
-		envelopes[i] = Envelope{To: i, Message: message}
-	}
-	return envelopes
-}
+// Included returns the parties whose inputs are in the sum of the last round, in
+// ascending order, from when that is fixed until the next round begins.
+func (s *Server) Included() []int { return slices.Clone(s.included) }

@@ -81,3 +81,36 @@ func (s Set) Equal(t Set) bool { return s.n == t.n && bytes.Equal(s.bits, t.bits
 
 // Bytes returns the set's encoding, which the caller must not change.
 func (s Set) Bytes() []byte { return s.bits }
+
+// Within reports whether every party of s is in t.
+func (s Set) Within(t Set) bool {
+	for i, b := range s.bits {
+		if b&^t.bits[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Of returns those of the given parties that are in the set.
+func (s Set) Of(parties []int) []int {
+	var out []int
+	for _, i := range parties {
+		if s.Has(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// SetOf returns the set of the given parties in a session of n.
+func SetOf(n int, parties []int) Set {
+	s := NewSet(n)
+	for _, i := range parties {
+		s.Add(i)
+	}
+	return s
+}
+
+// Remove takes party i out of the set.
+func (s Set) Remove(i int) { s.bits[i/8] &^= 1 << (i % 8) }

@@ -40,6 +40,14 @@ const (
 	TypeKeys     Type = 2 // server → parties: all signed keys
 	TypeBegin    Type = 3 // server → parties: a round begins
 	TypeMasked   Type = 4 // party → server: a masked submission
+
+	// With recovery from drop-outs:
+	TypeUpload      Type = 5  // party → server: recovery material for a round
+	TypeInvite      Type = 6  // server → party: upload material for your next round
+	TypeSurvivors   Type = 7  // server → parties: whose submissions are in
+	TypeSigned      Type = 8  // party → server: a signature on the survivors
+	TypeCertificate Type = 9  // server → parties: enough such signatures
+	TypeReveal      Type = 10 // party → server: shares
 )
 
 // Errors of parsing.
@@ -151,34 +159,44 @@ func ParseKeys(body []byte, n int) (Keys, error) {
 	return m, nil
 }
 
-// Begin is the body of TypeBegin.
+// Begin is the body of TypeBegin. With recovery it ends with the sealed recovery
+// shares that the recipient holds for the round, of its neighbours among the
+// participants, in ascending order.
 //
 //	struct {
 //	    opaque broadcast[32];         // SHA-256
 //	    opaque participants[⌈n/8⌉];   // bit i%8 of byte ⌊i/8⌋: party i
+//	    SealedShare shares[…];
 //	} Begin;
 type Begin struct {
 	Broadcast    [32]byte
 	Participants Set
+	Shares       []SealedShare
 }
 
 // Append appends the body to b.
 func (m *Begin) Append(b []byte) []byte {
 	b = append(b, m.Broadcast[:]...)
-	return append(b, m.Participants.bits...)
+	b = append(b, m.Participants.bits...)
+	return appendShares(b, m.Shares)
 }
 
-// ParseBegin reads a body of TypeBegin in a session of n parties.
-func ParseBegin(body []byte, n int) (*Begin, error) {
-	if err := Exactly(body, 32+(n+7)/8); err != nil {
-		return nil, err
+// ParseBegin reads a body of TypeBegin in a session of n parties. shares says
+// how many shares there must be, given the participants.
+func ParseBegin(body []byte, n int, shares func(participants Set) int) (*Begin, error) {
+	head := 32 + (n+7)/8
+	if len(body) < head {
+		return nil, ErrTruncated
 	}
-	set, err := ParseSet(body[32:], n)
+	set, err := ParseSet(body[32:head], n)
 	if err != nil {
 		return nil, err
 	}
-	m := &Begin{Participants: set}
-	copy(m.Broadcast[:], body)
+	m := &Begin{Broadcast: [32]byte(body), Participants: set}
+	m.Shares, err = parseShares(body[head:], shares(set))
+	if err != nil {
+		return nil, err
+	}
 	return m, nil
 }
 
@@ -193,4 +211,3 @@ func Exactly(body []byte, n int) error {
 	}
 	return nil
 }
-

@@ -1,0 +1,269 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// This file has what a client does so that a round survives drop-outs
+// (Bonawitz 2017 §4, with one recovery key a round in the place of its
+// Diffie-Hellman key; SPEC.md has the argument).
+
+// uploadAfter returns the message with this party's recovery material for its
+// next round after the given one, or nil without recovery. Material is made once
+// a round: asked again, it sends the same.
+func (c *Client) uploadAfter(round uint64) ([]byte, error) {
+	if !c.config.recovery {
+		return nil, nil
+	}
+	if c.upload == nil || c.upload.Round <= round {
+		upload, err := c.newUpload(round)
+		if err != nil {
+			return nil, err
+		}
+		c.upload = upload
+	}
+	h := wire.Header{Type: wire.TypeUpload, Session: c.session, Round: round, Sender: uint32(c.self)}
+	return c.upload.Append(h.Append(nil)), nil
+}
+
+// newUpload makes recovery material for the next round after the given one: a
+// fresh recovery key, the pair secrets of that round sealed under it, and its
+// shares, sealed for the neighbours under that round's channel keys.
+func (c *Client) newUpload(after uint64) (*wire.Upload, error) {
+	round, err := c.topology.next(c.self, after)
+	if err != nil {
+		return nil, err
+	}
+	neighbours := c.topology.neighbours(round, c.self)
+	secret, err := shamir.RandomSecret(c.random)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(secret[:])
+	upload := &wire.Upload{
+		Round:      round,
+		Commitment: commitment(keyexchange.RecoveryShare, c.session, round, c.self, secret),
+	}
+	secrets := make([]byte, 0, 32*len(neighbours))
+	channels := make([]*keyexchange.Channels, len(neighbours))
+	defer func() {
+		clear(secrets)
+		for _, ch := range channels {
+			if ch != nil {
+				ch.Erase()
+			}
+		}
+	}()
+	for i, peer := range neighbours {
+		ahead, pair, err := c.chains[peer].Ahead(round)
+		if err != nil {
+			return nil, err
+		}
+		channels[i] = ahead
+		secrets = append(secrets, pair[:]...)
+		clear(pair[:])
+	}
+	key := blobKey(secret)
+	defer clear(key[:])
+	upload.Blob, err = keyexchange.Seal(c.random, &key, secrets, blobData(c.session, round, c.self))
+	if err != nil {
+		return nil, err
+	}
+	upload.Shares, err = c.sealShares(secret, neighbours, channels, keyexchange.RecoveryShare, round, [32]byte{})
+	return upload, err
+}
+
+// sealShares splits a secret among neighbours and seals each share for its
+// holder.
+func (c *Client) sealShares(secret shamir.Secret, neighbours []int, channels []*keyexchange.Channels, purpose keyexchange.Purpose, round uint64, context [32]byte) ([]wire.SealedShare, error) {
+	indices := make([]uint32, len(neighbours))
+	for i, peer := range neighbours {
+		indices[i] = shareIndex(peer)
+	}
+	shares, err := shamir.Split(c.random, secret, c.config.threshold, indices)
+	if err != nil {
+		return nil, err
+	}
+	sealed := make([]wire.SealedShare, len(shares))
+	for i, peer := range neighbours {
+		data := shareData(purpose, c.session, round, c.self, peer, context)
+		box, err := keyexchange.Seal(c.random, channels[i].Key(purpose, c.self, peer), shares[i].Value[:], data)
+		clear(shares[i].Value[:])
+		if err != nil {
+			return nil, err
+		}
+		sealed[i] = wire.SealedShare(box)
+	}
+	return sealed, nil
+}
+
+// openShare opens a share that peer sealed for this party; nil if it does not
+// open or is not a share.
+func (c *Client) openShare(sealed *wire.SealedShare, peer int, channels *keyexchange.Channels, purpose keyexchange.Purpose, round uint64, context [32]byte) *[32]byte {
+	data := shareData(purpose, c.session, round, peer, c.self, context)
+	value, err := keyexchange.Open(channels.Key(purpose, peer, c.self), sealed[:], data)
+	if err != nil {
+		return nil
+	}
+	if _, err := shamir.ParseSecret(value); err != nil {
+		return nil
+	}
+	return (*[32]byte)(value)
+}
+
+// openRecoveryShares derives the channels of the round and opens the shares of
+// the neighbours' recovery keys. One that does not open is left out: it is
+// missed only if its owner drops out.
+func (c *Client) openRecoveryShares(open *clientRound, round uint64, sealed []wire.SealedShare) {
+	open.channels = make([]*keyexchange.Channels, len(open.neighbours))
+	open.recovery = make([]*[32]byte, len(open.neighbours))
+	for i, peer := range open.neighbours {
+		open.channels[i] = c.chains[peer].Channels()
+		open.recovery[i] = c.openShare(&sealed[i], peer, open.channels[i], keyexchange.RecoveryShare, round, [32]byte{})
+	}
+}
+
+// prepareRecovery draws the secret of this party's self mask for the round,
+// seals its shares, and makes the upload for the next round.
+func (c *Client) prepareRecovery(masked *wire.Masked, self *shamir.Secret) error {
+	secret, err := shamir.RandomSecret(c.random)
+	if err != nil {
+		return err
+	}
+	masked.Commitment = commitment(keyexchange.SelfMaskShare, c.session, c.last, c.self, secret)
+	masked.Shares, err = c.sealShares(secret, c.open.neighbours, c.open.channels, keyexchange.SelfMaskShare, c.last, c.open.context)
+	if err == nil {
+		masked.Next, err = c.newUpload(c.last)
+	}
+	if err != nil {
+		clear(secret[:])
+		return err
+	}
+	*self = secret
+	return nil
+}
+
+// receiveInvite gives up rounds that are over and answers with the recovery
+// material for this party's next one.
+func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
+	if err := wire.Exactly(body, 0); err != nil {
+		return nil, err
+	}
+	switch {
+	case h.Round < c.last:
+		return nil, fmt.Errorf("%w: round %d after round %d", ErrStale, h.Round, c.last)
+	case h.Round-c.last > c.config.maxSkip:
+		return nil, fmt.Errorf("%w: round %d after round %d, at most %d may be missed", ErrSkip, h.Round, c.last, c.config.maxSkip)
+	}
+	answer, err := c.uploadAfter(h.Round)
+	if err != nil {
+		return nil, err
+	}
+	for _, chain := range c.chains {
+		if chain.Round() <= h.Round {
+			if err := chain.Skip(h.Round + 1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	c.closeRound()
+	c.last = h.Round
+	return answer, nil
+}
+
+// receiveSurvivors signs who is in the sum, once a round.
+func (c *Client) receiveSurvivors(h wire.Header, body []byte) ([]byte, error) {
+	if err := c.checkRound(h, phaseSubmitted); err != nil {
+		return nil, err
+	}
+	m, err := wire.ParseSurvivors(body, c.config.parties, func(survivors wire.Set) int {
+		return len(survivors.Of(c.open.neighbours))
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch n := m.Survivors.Len(); {
+	case !m.Survivors.Has(c.self):
+		return nil, partyError(c.config.Roster, c.self, ErrSurvivors)
+	case !m.Survivors.Within(c.open.participants):
+		return nil, fmt.Errorf("%w: a party did not take part", ErrSurvivors)
+	case n < c.config.minSurvivors:
+		return nil, fmt.Errorf("%w: %d survivors, the session needs %d", ErrTooFew, n, c.config.minSurvivors)
+	}
+	signature, err := keyexchange.Sign(c.identity, labelSurvivors, survivorsStatement(c.open.context, m.Survivors))
+	if err != nil {
+		return nil, err
+	}
+	c.open.survivors, c.open.sealed, c.open.phase = m.Survivors, m.Shares, phaseSigned
+	answer := wire.Header{Type: wire.TypeSigned, Session: c.session, Round: c.last, Sender: uint32(c.self)}
+	return append(answer.Append(nil), signature[:]...), nil
+}
+
+// survivorsStatement is what a survivor signs. The context has the session, the
+// round, the participants and the broadcast in it.
+func survivorsStatement(context [32]byte, survivors wire.Set) []byte {
+	return append(context[:], survivors.Bytes()...)
+}
+
+// receiveCertificate reveals, if enough parties have signed that they see the
+// same survivors: of every survivor the share of its self mask, of every other
+// participant that of its recovery key, and never both.
+func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) {
+	if err := c.checkRound(h, phaseSigned); err != nil {
+		return nil, err
+	}
+	certificate, err := wire.ParseCertificate(body, c.config.parties)
+	if err != nil {
+		return nil, err
+	}
+	signers := c.open.survivors
+	if c.config.sparse() {
+		signers = c.topology.set(c.open.survivors.Of(c.open.neighbours))
+	}
+	if len(certificate) < c.config.quorum {
+		return nil, fmt.Errorf("%w: %d signatures, the session needs %d", ErrCertificate, len(certificate), c.config.quorum)
+	}
+	statement := survivorsStatement(c.open.context, c.open.survivors)
+	for i := range certificate {
+		signer := certificate[i].Party
+		if !signers.Has(signer) {
+			return nil, partyError(c.config.Roster, signer, ErrCertificate)
+		}
+		if err := keyexchange.Verify(c.config.Roster.Key(signer), labelSurvivors, statement, &certificate[i].Signature); err != nil {
+			return nil, partyError(c.config.Roster, signer, err)
+		}
+	}
+	var reveal wire.Reveal
+	sealed := c.open.sealed
+	for i, peer := range c.open.neighbours {
+		share := c.open.recovery[i]
+		if c.open.survivors.Has(peer) {
+			share = c.openShare(&sealed[0], peer, c.open.channels[i], keyexchange.SelfMaskShare, c.last, c.open.context)
+			sealed = sealed[1:]
+		}
+		if share != nil {
+			reveal = append(reveal, wire.OwnedShare{Owner: peer, Share: *share})
+		}
+	}
+	c.closeRound()
+	answer := wire.Header{Type: wire.TypeReveal, Session: c.session, Round: c.last, Sender: uint32(c.self)}
+	return reveal.Append(answer.Append(nil)), nil
+}
+
+// checkRound refuses a message that is not for the present round, or not due in
+// it.
+func (c *Client) checkRound(h wire.Header, want phase) error {
+	switch {
+	case h.Round < c.last:
+		return fmt.Errorf("%w: round %d after round %d", ErrStale, h.Round, c.last)
+	case h.Round > c.last, c.open == nil, c.open.phase < want:
+		return fmt.Errorf("%w: message %d of round %d", ErrPhase, h.Type, h.Round)
+	case c.open.phase > want:
+		return fmt.Errorf("%w: message %d of round %d", ErrReplay, h.Type, h.Round)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package protocol
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// hash is SHA-256 over a label and parts, of which all but the last have a
+// length that the label fixes.
+func hash(label string, parts ...[]byte) [32]byte {
+	h := sha256.New()
+	h.Write([]byte(label))
+	for _, part := range parts {
+		h.Write(part)
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+func uint64Bytes(x uint64) []byte { return binary.BigEndian.AppendUint64(nil, x) }
+func uint32Bytes(x int) []byte    { return binary.BigEndian.AppendUint32(nil, uint32(x)) }
+
+// commitment binds a party to its secret of a round, without telling it: the
+// secret has 252 bits of entropy.
+func commitment(purpose keyexchange.Purpose, session [32]byte, round uint64, party int, secret shamir.Secret) [32]byte {
+	return hash(labelCommitment, []byte{byte(purpose)}, session[:], uint64Bytes(round), uint32Bytes(party), secret[:])
+}
+
+// shareData is the associated data that a share is sealed with. context is that
+// of the round for shares of self masks, which must not be of use to a holder
+// that was told other things than the owner; shares of recovery keys are made
+// before the round begins and have none.
+func shareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, context [32]byte) []byte {
+	b := make([]byte, 0, len(labelShare)+32+8+1+4+4+32)
+	b = append(b, labelShare...)
+	b = append(b, session[:]...)
+	b = binary.BigEndian.AppendUint64(b, round)
+	b = append(b, byte(purpose))
+	b = binary.BigEndian.AppendUint32(b, uint32(from))
+	b = binary.BigEndian.AppendUint32(b, uint32(to))
+	return append(b, context[:]...)
+}
+
+// blobData is the associated data of a party's recovery blob.
+func blobData(session [32]byte, round uint64, party int) []byte {
+	d := hash(labelBlob, session[:], uint64Bytes(round), uint32Bytes(party))
+	return d[:]
+}
+
+// blobKey is the key that a recovery secret opens a blob with.
+func blobKey(secret shamir.Secret) keyexchange.SealKey {
+	var key keyexchange.SealKey
+	derive(key[:], secret, labelBlobKey)
+	return key
+}
+
+// selfMask is the seed of a party's own mask.
+func selfMask(secret shamir.Secret) masking.Seed {
+	var seed masking.Seed
+	derive(seed[:], secret, labelSelfMask)
+	return seed
+}
+
+// derive is HKDF-SHA256 (RFC 5869) without salt.
+func derive(out []byte, secret shamir.Secret, label string) {
+	okm, err := hkdf.Key(sha256.New, secret[:], nil, label, len(out))
+	if err != nil {
+		// Only an output longer than 255 hashes fails; ours are constants.
+		panic("protocol: " + err.Error())
+	}
+	copy(out, okm)
+	clear(okm)
+}
+
+// shareIndex is the index of a party as a holder of shares: 0 is the secret's.
+func shareIndex(party int) uint32 { return uint32(party) + 1 }

@@ -1,0 +1,312 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// This file has what the server does so that a round survives drop-outs.
+
+// withMaterial returns who can take part in a round: of those scheduled, the
+// parties whose recovery material is in and who have, among each other, enough
+// neighbours to rebuild their secrets.
+func (s *Server) withMaterial(round uint64, scheduled []int) wire.Set {
+	able := make([]int, 0, len(scheduled))
+	for _, i := range scheduled {
+		if u := s.uploads[i]; u != nil && u.Round == round && !s.excluded.Has(i) {
+			able = append(able, i)
+		}
+	}
+	for {
+		set := s.topology.set(able)
+		kept := slices.DeleteFunc(slices.Clone(able), func(i int) bool {
+			return len(set.Of(s.topology.neighbours(round, i))) < s.config.threshold
+		})
+		if len(kept) == len(able) {
+			return set
+		}
+		able = kept
+	}
+}
+
+// withoutMaterial returns the parties whose recovery material for their next
+// round, from the given one on, is not in.
+func (s *Server) withoutMaterial(from uint64) []int {
+	var missing []int
+	for i, u := range s.uploads {
+		if (u == nil || u.Round < from) && !s.excluded.Has(i) {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// Invite returns messages that ask the parties without recovery material for
+// their next round to upload it: those that dropped out, or were not there. Call
+// it between rounds, as often as is useful; a party that answers before the next
+// Begin takes part in it. It fails with [ErrPhase] during set-up or a round, and
+// returns nothing in a session without recovery.
+func (s *Server) Invite() ([]Envelope, error) {
+	if s.topology == nil || s.open != nil {
+		return nil, fmt.Errorf("%w: parties are invited between rounds", ErrPhase)
+	}
+	if !s.config.recovery {
+		return nil, nil
+	}
+	h := wire.Header{Type: wire.TypeInvite, Session: s.session, Round: s.round, Sender: wire.Server}
+	message := h.Append(nil)
+	var envelopes []Envelope
+	for _, i := range s.withoutMaterial(s.round + 1) {
+		envelopes = append(envelopes, Envelope{To: i, Message: message})
+	}
+	return envelopes, nil
+}
+
+// Skip gives up the next round number, for a round whose parties do not come. It
+// fails with [ErrPhase] during set-up or a round.
+func (s *Server) Skip() error {
+	if s.topology == nil || s.open != nil {
+		return fmt.Errorf("%w: rounds are skipped between rounds", ErrPhase)
+	}
+	s.round++
+	return nil
+}
+
+func (s *Server) receiveUpload(h wire.Header, body []byte, party int) error {
+	switch {
+	case h.Round > s.round:
+		return fmt.Errorf("%w: round %d has not begun", ErrPhase, h.Round)
+	case h.Round < s.round:
+		return fmt.Errorf("%w: message %d of round %d", ErrStale, h.Type, h.Round)
+	case s.excluded.Has(party):
+		return ErrParticipants
+	}
+	m, err := wire.ParseUpload(body, s.config.degree)
+	if err != nil {
+		return err
+	}
+	next, err := s.topology.next(party, s.round)
+	if err != nil {
+		return err
+	}
+	if m.Round != next {
+		return fmt.Errorf("%w: recovery material for round %d, want %d", ErrEncoding, m.Round, next)
+	}
+	if u := s.uploads[party]; u != nil && u.Round == next {
+		return ErrDuplicate
+	}
+	s.uploads[party] = m
+	return nil
+}
+
+// Survivors ends the submissions and returns the messages that tell the
+// survivors who they are; they answer with signatures. If they are too few the
+// round is over: it fails with [ErrTooFew], and names who did not submit. It
+// fails with [ErrPhase] if no submissions are due, or without recovery.
+func (s *Server) Survivors() ([]Envelope, error) {
+	if !s.config.recovery || s.open == nil || s.open.step != stepMasked {
+		return nil, fmt.Errorf("%w: no submissions are due", ErrPhase)
+	}
+	if n := s.open.received.Len(); n < s.config.minSurvivors {
+		missing := s.Missing()
+		s.open = nil
+		return nil, fmt.Errorf("%w: %d submitted, the session needs %d: %w", ErrTooFew, n, s.config.minSurvivors,
+			missingError(s.config.Roster, s.round, missing))
+	}
+	s.open.step = stepSigned
+	s.open.survivors = s.open.received
+	s.included = slices.Collect(s.open.survivors.All())
+	h := wire.Header{Type: wire.TypeSurvivors, Session: s.session, Round: s.round, Sender: wire.Server}
+	var envelopes []Envelope
+	for i := range s.open.survivors.All() {
+		m := wire.Survivors{Survivors: s.open.survivors}
+		for _, owner := range s.open.survivors.Of(s.open.near[i]) {
+			at, _ := slices.BinarySearch(s.open.near[owner], i)
+			m.Shares = append(m.Shares, s.open.shares[owner][at])
+		}
+		envelopes = append(envelopes, Envelope{To: i, Message: m.Append(h.Append(nil))})
+	}
+	return envelopes, nil
+}
+
+// signature returns where a party's signature is or belongs, and whether it is in.
+func (s *Server) signature(party int) (at int, found bool) {
+	return slices.BinarySearchFunc(s.open.signatures, party, func(e wire.PartySignature, party int) int { return e.Party - party })
+}
+
+func (s *Server) receiveSigned(h wire.Header, body []byte, party int) error {
+	if err := s.checkRound(h, stepSigned, party); err != nil {
+		return err
+	}
+	if err := wire.Exactly(body, keyexchange.SignatureSize); err != nil {
+		return err
+	}
+	at, found := s.signature(party)
+	if found {
+		return ErrDuplicate
+	}
+	entry := wire.PartySignature{Party: party, Signature: [64]byte(body)}
+	statement := survivorsStatement(s.open.context, s.open.survivors)
+	if err := keyexchange.Verify(s.config.Roster.Key(party), labelSurvivors, statement, &entry.Signature); err != nil {
+		return err
+	}
+	s.open.signatures = slices.Insert(s.open.signatures, at, entry)
+	return nil
+}
+
+// Certificate ends the signatures and returns the messages that carry them to
+// the survivors; they answer with shares. If there are too few the round is
+// over: it fails with [ErrTooFew], and names who did not sign. It fails with
+// [ErrPhase] if no signatures are due.
+func (s *Server) Certificate() ([]Envelope, error) {
+	if s.open == nil || s.open.step != stepSigned {
+		return nil, fmt.Errorf("%w: no signatures are due", ErrPhase)
+	}
+	quorum := s.config.quorum
+	if n := len(s.open.signatures); n < quorum {
+		missing := s.Missing()
+		s.open = nil
+		return nil, fmt.Errorf("%w: %d signed, the session needs %d: %w", ErrTooFew, n, quorum,
+			missingError(s.config.Roster, s.round, missing))
+	}
+	s.open.step = stepReveal
+	h := wire.Header{Type: wire.TypeCertificate, Session: s.session, Round: s.round, Sender: wire.Server}
+	var envelopes []Envelope
+	shared := s.open.signatures[:quorum].Append(h.Append(nil))
+	for i := range s.open.survivors.All() {
+		message := shared
+		if s.config.sparse() {
+			// Of its neighbours only; a party with too few of them goes without.
+			var signatures wire.Certificate
+			for _, peer := range s.open.near[i] {
+				at, found := s.signature(peer)
+				if found && len(signatures) < quorum {
+					signatures = append(signatures, s.open.signatures[at])
+				}
+			}
+			message = signatures.Append(h.Append(nil))
+		}
+		envelopes = append(envelopes, Envelope{To: i, Message: message})
+	}
+	return envelopes, nil
+}
+
+func (s *Server) receiveReveal(h wire.Header, body []byte, party int) error {
+	if err := s.checkRound(h, stepReveal, party); err != nil {
+		return err
+	}
+	if s.open.revealed.Has(party) {
+		return ErrDuplicate
+	}
+	m, err := wire.ParseReveal(body, s.config.parties)
+	if err != nil {
+		return err
+	}
+	for i := range m {
+		if _, near := slices.BinarySearch(s.open.near[party], m[i].Owner); !near {
+			return fmt.Errorf("%w: a share of party %d, which the sender does not hold", ErrEncoding, m[i].Owner)
+		}
+		if _, err := shamir.ParseSecret(m[i].Share[:]); err != nil {
+			return fmt.Errorf("%w: %w", ErrEncoding, err)
+		}
+	}
+	s.open.revealed.Add(party)
+	s.open.revelations[party] = m
+	return nil
+}
+
+// unmask takes the masks off the sum: of survivors the self mask, of other
+// participants the masks that they share with survivors.
+func (s *Server) unmask(open *serverRound) error {
+	shares := s.sharesByOwner(open)
+	rebuild := newRebuilder(s.config.threshold, slices.Collect(open.revealed.All()))
+	for owner := range open.participants.All() {
+		survived := open.survivors.Has(owner)
+		near := open.survivors.Of(open.near[owner])
+		if !survived && len(near) == 0 {
+			continue // it shares no mask with anybody in the sum
+		}
+		purpose, committed := keyexchange.RecoveryShare, open.material[owner].Commitment
+		if survived {
+			purpose, committed = keyexchange.SelfMaskShare, open.commitments[owner]
+		}
+		secret, wrong, err := rebuild.secret(owner, shares[owner], func(candidate shamir.Secret) bool {
+			return commitment(purpose, s.session, s.round, owner, candidate) == committed
+		})
+		for _, holder := range wrong {
+			s.excluded.Add(holder)
+			rebuild.distrust(holder)
+		}
+		if err != nil {
+			return s.blame(owner, err)
+		}
+		if survived {
+			seed := selfMask(secret)
+			open.sum.SubMask(&seed)
+			continue
+		}
+		if err := s.unmaskDropped(open, owner, near, secret); err != nil {
+			return s.blame(owner, err)
+		}
+	}
+	return nil
+}
+
+// unmaskDropped takes off the masks that survivors share with a participant that
+// dropped out, with the pair secrets of its recovery blob.
+func (s *Server) unmaskDropped(open *serverRound, owner int, near []int, secret shamir.Secret) error {
+	key := blobKey(secret)
+	secrets, err := keyexchange.Open(&key, open.material[owner].Blob, blobData(s.session, s.round, owner))
+	if err != nil {
+		return fmt.Errorf("%w: the recovery blob does not open", ErrMaterial)
+	}
+	for _, peer := range near {
+		at, _ := slices.BinarySearch(open.neighbours[owner], peer)
+		pair := keyexchange.PairSecret(secrets[32*at:])
+		seed := masking.Seed(pair.MaskSeed(open.context))
+		// What the dropped party would have added takes away what peer added.
+		open.sum.MaskPair(&seed, owner, peer)
+	}
+	return nil
+}
+
+// blame ends a round over a party: if its secrets are at fault it is left out of
+// the rounds that follow.
+func (s *Server) blame(owner int, err error) error {
+	if errors.Is(err, ErrMaterial) {
+		s.excluded.Add(owner)
+		s.uploads[owner] = nil
+	}
+	return partyError(s.config.Roster, owner, err)
+}
+
+// Excluded returns the parties that the server leaves out because their
+// material or their shares were wrong, in ascending order.
+func (s *Server) Excluded() []int { return slices.Collect(s.excluded.All()) }
+
+// Readmit lets an excluded party back in: it is invited again, and takes part
+// once it has uploaded new material. Masked material that was wrong by accident
+// costs one more round; a party that cheats will do it again.
+func (s *Server) Readmit(party int) {
+	if party >= 0 && party < s.config.parties {
+		s.excluded.Remove(party)
+	}
+}
+
+// sharesByOwner turns what holders revealed into what is known of each owner,
+// by ascending holder.
+func (s *Server) sharesByOwner(open *serverRound) [][]shamir.Share {
+	shares := make([][]shamir.Share, s.config.parties)
+	for holder := range open.revealed.All() {
+		for _, r := range open.revelations[holder] {
+			shares[r.Owner] = append(shares[r.Owner], shamir.Share{Index: shareIndex(holder), Value: r.Share})
+		}
+	}
+	return shares
+}
