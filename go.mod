@@ -10,4 +10,4 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/term v0.47.0 // indirect
+require golang.org/x/term v0.47.0

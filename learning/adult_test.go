@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum/internal/testdata"
+	"github.com/hushsum/hushsum/internal/realdata"
 )
 
 const adultLine = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, United-States, <=50K"
@@ -176,7 +176,7 @@ func TestParseAdult(t *testing.T) {
 }
 
 func TestReadAdultReal(t *testing.T) {
-	d, err := ReadAdult(testdata.Dir(t, "adult"))
+	d, err := ReadAdult(realdata.Dir(t, "adult"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestReadAdultReal(t *testing.T) {
 // catch a wrong preparation (unscaled rows give an MCC of .533 at λ = 1e-3) but
 // cannot tell the readings apart that ReadAdult lists.
 func TestAdultBaselines(t *testing.T) {
-	d, err := ReadAdult(testdata.Dir(t, "adult"))
+	d, err := ReadAdult(realdata.Dir(t, "adult"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/hushsum/hushsum/internal/testdata"
+	"github.com/hushsum/hushsum/internal/realdata"
 )
 
 // averaged runs federated averaging in the clear: 100 parties with 200 rows each
@@ -70,7 +70,7 @@ func checkFederated(t *testing.T, d *Dataset, seeds int) {
 }
 
 func TestFederatedAdult(t *testing.T) {
-	d, err := ReadAdult(testdata.Dir(t, "adult"))
+	d, err := ReadAdult(realdata.Dir(t, "adult"))
 	if err != nil {
 		t.Fatal(err)
 	}

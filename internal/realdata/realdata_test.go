@@ -1,4 +1,4 @@
-package testdata
+package realdata
 
 import (
 	"os"
@@ -43,7 +43,7 @@ func TestModuleRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "internal", "testdata", "testdata.go")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "internal", "realdata", "realdata.go")); err != nil {
 		t.Errorf("found %s: %v", dir, err)
 	}
 }

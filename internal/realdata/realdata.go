@@ -1,6 +1,6 @@
-// Package testdata finds the public data sets that some tests read. The data is
+// Package realdata finds the public data sets that some tests read. The data is
 // not part of the module.
-package testdata
+package realdata
 
 import (
 	"os"
@@ -19,7 +19,7 @@ func Dir(t testing.TB, sub string) string {
 	if root == "" {
 		module, err := moduleRoot()
 		if err != nil {
-			t.Fatalf("testdata: cannot find go.mod: %v", err)
+			t.Fatalf("realdata: cannot find go.mod: %v", err)
 		}
 		root = filepath.Join(module, "..", "shared", "data")
 	}
@@ -28,7 +28,7 @@ func Dir(t testing.TB, sub string) string {
 	if err == nil && info.IsDir() {
 		return dir
 	}
-	const advice = "testdata: no folder %s; set HUSHSUM_DATA to the folder that holds %q"
+	const advice = "realdata: no folder %s; set HUSHSUM_DATA to the folder that holds %q"
 	if os.Getenv("HUSHSUM_REQUIRE_DATA") == "1" {
 		t.Fatalf(advice, dir, sub)
 	}

@@ -1,0 +1,25 @@
+// Package aggregation turns updates into a model: from floats to a ring and
+// back, and from the sum of many updates to their average.
+//
+// [FixedPoint] rounds real numbers to integers and puts them into Z_{2^b}, with
+// b just large enough that the sum of all parties cannot wrap. [FedAvg] is the
+// weighted average of federated learning (McMahan 2017), computed from sums
+// alone, so that a private sum (package protocol) can carry it.
+//
+// # What it promises
+//
+// Decoding a ring sum gives the integer sum of the rounded inputs bit for bit,
+// whatever the order of the additions and whatever masks cancelled on the way.
+// The bounds behind that are computed with integers, never with rounded floats.
+// A number that does not fit is an error and is never clamped.
+//
+// The package hides nothing: values that [FixedPoint.Encode] and
+// [FedAvg.Encode] return are as secret as the update that they encode, and an
+// average says something about every update in it. Masks hide the former, noise
+// the latter.
+//
+// # Constant time
+//
+// Encoding takes time that depends on the values. Who can time a party to the
+// nanosecond learns about magnitudes.
+package aggregation

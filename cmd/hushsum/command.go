@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT, as shells have it
+)
+
+// command is one subcommand. Each has a file of its own and a line in commands.
+type command struct {
+	name  string
+	about string // one line for the list of commands
+	run   func(ctx context.Context, args []string, std streams) int
+}
+
+// commands returns all subcommands in the order of help.
+func commands() []command {
+	return []command{
+		{"simulate", "train a model over a private sum, beside training in the clear", simulate},
+	}
+}
+
+// streams are where a command writes. live is whether out is a terminal, on
+// which a line can be written over.
+type streams struct {
+	out, err io.Writer
+	live     bool
+}
+
+// run is the whole program: it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := &stickyWriter{w: stdout}
+	code := dispatch(ctx, args, streams{out: out, err: stderr, live: isTerminal(stdout)})
+	if out.err != nil {
+		fmt.Fprintf(stderr, "hushsum: cannot write the output: %v\n", out.err)
+		if code == exitOK {
+			code = exitFailure
+		}
+	}
+	return code
+}
+
+func dispatch(ctx context.Context, args []string, std streams) int {
+	if len(args) == 0 {
+		usage(std.err)
+		return exitUsage
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "help", "-h", "-help", "--help":
+		if len(args) == 0 {
+			usage(std.out)
+			return exitOK
+		}
+		// The help of a command is what its -h prints.
+		name, args = args[0], []string{"-h"}
+	}
+	for _, c := range commands() {
+		if c.name == name {
+			return c.run(ctx, args, std)
+		}
+	}
+	fmt.Fprintf(std.err, "hushsum: there is no command %q\nRun 'hushsum help' for the commands that there are.\n", name)
+	return exitUsage
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "hushsum lets parties learn the sum of their vectors and nothing else.\n\n"+
+		"Usage: hushsum COMMAND [flags]\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.about)
+	}
+	fmt.Fprint(w, "\nRun 'hushsum help COMMAND' for what a command does and takes.\n")
+}
+
+// parseFlags parses a command's arguments. If the command is not to run, because
+// it was asked for help or called wrongly, ok is false and code the exit code.
+func parseFlags(flags *flag.FlagSet, about string, args []string, std streams) (code int, ok bool) {
+	flags.SetOutput(io.Discard) // errors are printed here, once
+	flags.Usage = func() {}
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(std.out, about)
+		printFlags(std.out, flags)
+		return exitOK, false
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q; it takes flags only", flags.Arg(0))
+	}
+	if err != nil {
+		return wrongUsage(flags, err, std), false
+	}
+	return exitOK, true
+}
+
+func printFlags(w io.Writer, flags *flag.FlagSet) {
+	fmt.Fprint(w, "\nFlags:\n")
+	flags.VisitAll(func(f *flag.Flag) {
+		value, text := flag.UnquoteUsage(f)
+		line := "  --" + f.Name
+		if value != "" {
+			line += " " + value
+			text = strings.TrimPrefix(text, value+" ")
+		}
+		if f.DefValue != "false" {
+			text += fmt.Sprintf(" (default %s)", f.DefValue)
+		}
+		fmt.Fprintf(w, "%s\n        %s\n", line, text)
+	})
+}
+
+// wrongUsage reports that a command was called wrongly.
+func wrongUsage(flags *flag.FlagSet, err error, std streams) int {
+	fmt.Fprintf(std.err, "hushsum %s: %v\nRun 'hushsum %[1]s -h' for help.\n", flags.Name(), err)
+	return exitUsage
+}
+
+// stickyWriter remembers the first error and writes no more after it.
+type stickyWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (s *stickyWriter) Write(b []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.w.Write(b)
+	s.err = err
+	return n, err
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

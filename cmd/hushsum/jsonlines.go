@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// jsonRound is the object of one round, and the beginning of the summary's.
+type jsonRound struct {
+	Round         int     `json:"round"`
+	Clients       int     `json:"clients"`
+	Accuracy      float64 `json:"accuracy"`
+	MCC           float64 `json:"mcc"`
+	ClearAccuracy float64 `json:"clear_accuracy"`
+	ClearMCC      float64 `json:"clear_mcc"`
+	MaxAbsDiff    float64 `json:"max_abs_diff"`
+	LargestWeight float64 `json:"largest_weight"`
+	BytesUp       int64   `json:"bytes_up"`
+	BytesDown     int64   `json:"bytes_down"`
+	TrainMS       float64 `json:"train_ms"`
+	ClientMS      float64 `json:"client_ms"`
+	ServerMS      float64 `json:"server_ms"`
+}
+
+// jsonSummary is the last object. Its costs are totals over all rounds.
+type jsonSummary struct {
+	Summary bool `json:"summary"`
+	jsonRound
+	Complete       bool    `json:"complete"`
+	RowsPerClient  int     `json:"rows_per_client"`
+	Parameters     int     `json:"parameters"`
+	RingBits       int     `json:"ring_bits"`
+	CountBits      int     `json:"count_bits"`
+	SetupBytesUp   int64   `json:"setup_bytes_up"`
+	SetupBytesDown int64   `json:"setup_bytes_down"`
+	SetupClientMS  float64 `json:"setup_client_ms"`
+	SetupServerMS  float64 `json:"setup_server_ms"`
+	TotalMS        float64 `json:"total_ms"`
+}
+
+// jsonLines is the reporter of --json.
+type jsonLines struct {
+	w       io.Writer
+	options *simulation.Options
+}
+
+func (j *jsonLines) begin(string, *simulation.Options) {}
+
+func (j *jsonLines) progress(round, done int) {}
+
+func (j *jsonLines) round(r simulation.Round) { j.line(newJSONRound(r)) }
+
+func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
+	last := simulation.Round{Clients: j.options.Clients}
+	for _, r := range s.Rounds {
+		largest := max(last.LargestWeight, r.LargestWeight)
+		last = r
+		last.LargestWeight = largest
+	}
+	last.Cost = s.Total()
+	j.line(jsonSummary{
+		Summary:        true,
+		jsonRound:      newJSONRound(last),
+		Complete:       len(s.Rounds) == j.options.Rounds,
+		RowsPerClient:  j.options.RowsPerClient,
+		Parameters:     len(s.Private),
+		RingBits:       s.Layout[0].Bits,
+		CountBits:      s.Layout[1].Bits,
+		SetupBytesUp:   s.Setup.BytesUp,
+		SetupBytesDown: s.Setup.BytesDown,
+		SetupClientMS:  milliseconds(s.Setup.Client),
+		SetupServerMS:  milliseconds(s.Setup.Server),
+		TotalMS:        milliseconds(took),
+	})
+}
+
+func newJSONRound(r simulation.Round) jsonRound {
+	return jsonRound{
+		Round:         r.Round,
+		Clients:       r.Clients,
+		Accuracy:      r.Private.Accuracy(),
+		MCC:           r.Private.MCC(),
+		ClearAccuracy: r.Clear.Accuracy(),
+		ClearMCC:      r.Clear.MCC(),
+		MaxAbsDiff:    r.MaxAbsDiff,
+		LargestWeight: r.LargestWeight,
+		BytesUp:       r.Cost.BytesUp,
+		BytesDown:     r.Cost.BytesDown,
+		TrainMS:       milliseconds(r.Cost.Train),
+		ClientMS:      milliseconds(r.Cost.Client),
+		ServerMS:      milliseconds(r.Cost.Server),
+	}
+}
+
+// line writes one object. All numbers in it are finite, so that marshalling does
+// not fail; a failed write is noticed by run.
+func (j *jsonLines) line(v any) {
+	b, err := json.Marshal(v)
+	if err == nil {
+		j.w.Write(append(b, '\n'))
+	}
+}
+
+// milliseconds keeps microseconds, which is as good as the clock.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

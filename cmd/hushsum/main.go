@@ -1,0 +1,21 @@
+// Command hushsum runs private sums, and what is built on them, on one machine.
+//
+//	hushsum simulate    train a model over a private sum, beside training in the clear
+//
+// Run hushsum help for a list of commands, and hushsum help COMMAND for one of
+// them. It exits with 0 on success, 1 on failure, 2 when it was called wrongly,
+// and 130 when it was interrupted.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	// Whoever interrupts twice does not want to wait for a clean end.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

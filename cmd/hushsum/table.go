@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// rowFormat is a row of the table: 79 characters.
+const rowFormat = "%5s %9s %7s %7s %9s %8s %10s %9s %7s"
+
+// table is the reporter for people.
+type table struct {
+	std     streams
+	options *simulation.Options
+	drawn   int // characters of the progress line that is on the terminal
+}
+
+func (t *table) printf(format string, a ...any) { fmt.Fprintf(t.std.out, format, a...) }
+
+func (t *table) begin(about string, o *simulation.Options) {
+	weights := o.Train.Features
+	t.printf("Federated averaging over a private sum, beside the same training in the clear\n\n")
+	t.printf("data      %s\n", about)
+	t.printf("parties   %s with %s rows each\n", grouped(o.Clients), grouped(o.RowsPerClient))
+	t.printf("model     logistic regression, %d weights\n", weights)
+	t.printf("training  %d rounds of %d local steps; rate %v, lambda %v, seed %d\n", o.Rounds, o.LocalSteps, o.Rate, o.Lambda, o.Seed)
+	if layout, err := o.FedAvg(weights).Layout(); err == nil {
+		t.printf("ring      %d bits for weight times rows: weights to %v, %d binary places;\n", layout[0].Bits, o.Range, o.FractionBits)
+		t.printf("          %d bits for the number of rows\n", layout[1].Bits)
+	}
+	t.printf("\nBytes and milliseconds are for one party and round; the server's are for all.\n\n")
+	t.printf(rowFormat+"\n", "round", "parties", "up", "down", "train ms", "sum ms", "server ms", "accuracy", "MCC")
+}
+
+// progress shows how many parties have done their part, on a terminal.
+func (t *table) progress(round, done int) {
+	if !t.std.live {
+		return
+	}
+	of := t.options.Clients
+	// A hundred updates a round are enough, whatever the number of parties.
+	if done*100/of == (done-1)*100/of && done != 0 {
+		return
+	}
+	name := fmt.Sprint(round)
+	if round == 0 {
+		name = "setup"
+	}
+	line := fmt.Sprintf("%5s %9s", name, fmt.Sprintf("%d/%d", done, of))
+	t.printf("\r%s", line)
+	t.drawn = max(t.drawn, len(line))
+}
+
+// clear takes the progress line away.
+func (t *table) clear() {
+	if t.drawn > 0 {
+		t.printf("\r%s\r", strings.Repeat(" ", t.drawn))
+		t.drawn = 0
+	}
+}
+
+func (t *table) round(r simulation.Round) {
+	t.clear()
+	t.printf(rowFormat+"\n",
+		fmt.Sprint(r.Round),
+		fmt.Sprintf("%d/%d", r.Clients, t.options.Clients),
+		grouped(int(r.Cost.BytesUp)),
+		grouped(int(r.Cost.BytesDown)),
+		short(r.Cost.Train),
+		short(r.Cost.Client),
+		short(r.Cost.Server),
+		fmt.Sprintf("%.4f", r.Private.Accuracy()),
+		fmt.Sprintf("%.4f", r.Private.MCC()))
+}
+
+func (t *table) end(s *simulation.Summary, took time.Duration) {
+	t.clear()
+	if len(s.Rounds) == 0 {
+		t.printf("\nNo round was completed.\n")
+		return
+	}
+	t.outcome(s)
+	t.costs(s)
+	t.printf("\nThe run took %.1f s in all.\n", took.Seconds())
+}
+
+// outcome sets the two models side by side.
+func (t *table) outcome(s *simulation.Summary) {
+	last := s.Rounds[len(s.Rounds)-1]
+	p, c := last.Private, last.Clear
+	largest := 0.0
+	for _, r := range s.Rounds {
+		largest = max(largest, r.LargestWeight)
+	}
+	t.printf("\n%-28s %9s %9s\n", fmt.Sprintf("After %s", plural(last.Round, "round")), "accuracy", "MCC")
+	t.printf("%-28s %9.4f %9.4f\n", "  over the private sum", p.Accuracy(), p.MCC())
+	t.printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", c.Accuracy(), c.MCC())
+	t.printf("%-28s %+9.4f %+9.4f\n", "  difference", p.Accuracy()-c.Accuracy(), p.MCC()-c.MCC())
+	t.printf("\nThe largest difference between two weights of the models is %.2g.\n", last.MaxAbsDiff)
+	t.printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest, t.options.Range)
+}
+
+// part is one part of a party's cost over the whole run.
+type part struct {
+	name     string // as a row
+	work     string // what takes the time
+	traffic  string // what takes the bytes
+	time     time.Duration
+	up, down int64
+}
+
+func parts(s *simulation.Summary) []part {
+	total := s.Total()
+	rounds := plural(len(s.Rounds), "round")
+	model := int64(8 * len(s.Private) * len(s.Rounds))
+	return []part{
+		{"key exchange, once", "the key exchange", "the key exchange", s.Setup.Client, s.Setup.BytesUp, s.Setup.BytesDown},
+		{"training, " + rounds, "training", "the broadcast model", total.Train, 0, model},
+		{"private sum, " + rounds, "the private sum", "the private sum", total.Client, total.BytesUp, total.BytesDown - model},
+	}
+}
+
+// costs says what a party and the server spent, and on what most.
+func (t *table) costs(s *simulation.Summary) {
+	var spent time.Duration
+	list := parts(s)
+	slowest, largest := list[0], list[0]
+	for _, p := range list {
+		spent += p.time
+		if p.time > slowest.time {
+			slowest = p
+		}
+		if p.up+p.down > largest.up+largest.down {
+			largest = p
+		}
+	}
+	t.printf("\n%-28s %9s %9s %9s %11s\n", "Cost of a party, whole run", "ms", "share", "bytes up", "bytes down")
+	for _, p := range list {
+		t.printf("  %-26s %9s %8.0f%% %9s %11s\n", p.name, short(p.time), percent(p.time, spent), grouped(int(p.up)), grouped(int(p.down)))
+	}
+	total := s.Total()
+	t.printf("  %-26s %9s\n", "the server, for all", short(s.Setup.Server+total.Server))
+	t.printf("\nMost of a party's time goes into %s (%.0f%%),\nmost of its bytes into %s.\n",
+		slowest.work, percent(slowest.time, spent), largest.traffic)
+}
+
+func percent(d, of time.Duration) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return 100 * float64(d) / float64(of)
+}
+
+// short prints milliseconds with about three digits.
+func short(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.2f", ms)
+	case ms < 100:
+		return fmt.Sprintf("%.1f", ms)
+	}
+	return grouped(int(ms + 0.5))
+}
+
+// grouped prints a number of 0 or more with commas between thousands.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(n) + " " + noun + "s"
+}

@@ -1,0 +1,24 @@
+// Package simulation runs federated training of many parties on one machine,
+// through the real private sum: every message is made, encoded, masked, carried
+// and parsed as between machines, without the network in between.
+//
+// Beside it runs the same training in the clear, from the same seeds and data:
+// the difference is what privacy cost the model. [Run] measures what it cost the
+// parties and the server, in bytes and in time.
+//
+// # What is simulated
+//
+// One server and n parties, each with rows of its own. In every round the server
+// broadcasts the model; each party trains from it on its rows, encodes the
+// outcome (package aggregation), masks it and submits (package protocol); the
+// server gets the sum over all parties, and from it the weighted average, which
+// is the next model. The first model is all zero.
+//
+// Keys come from crypto/rand, everything else from [Options.Seed]: two runs with
+// the same options give the same models, however many cores there are. No time
+// passes in the simulation itself; durations are measured with a clock that the
+// caller hands in, while as many parties work at once as there are cores.
+//
+// All keys of all parties are in one process: a simulation protects nobody's
+// data. It is for measuring.
+package simulation

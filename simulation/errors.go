@@ -1,0 +1,49 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrOptions: an option is outside its range. See [OptionError].
+var ErrOptions = errors.New("simulation: unusable options")
+
+// OptionError names the option that is unusable. It is [ErrOptions], and unwraps
+// to the reason if another package found it.
+type OptionError struct {
+	Option string // the field of Options
+	Reason string // what is wrong with it and what to do
+	Err    error  // nil, or the error behind it
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("%v: %s: %s", ErrOptions, e.Option, e.Reason)
+}
+
+// Is makes errors.Is(err, ErrOptions) true.
+func (e *OptionError) Is(target error) bool { return target == ErrOptions }
+
+// Unwrap returns Err.
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// RoundError says in which round, and with which party, a run failed. It unwraps
+// to the reason.
+type RoundError struct {
+	Round int // from 1; 0 for set-up
+	Party int // roster index, −1 for the server or no party in particular
+	Err   error
+}
+
+func (e *RoundError) Error() string {
+	where := fmt.Sprintf("round %d", e.Round)
+	if e.Round == 0 {
+		where = "set-up"
+	}
+	if e.Party >= 0 {
+		where += fmt.Sprintf(", %s", partyName(e.Party))
+	}
+	return fmt.Sprintf("simulation: %s: %v", where, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *RoundError) Unwrap() error { return e.Err }
