@@ -10,103 +10,131 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Conn is whatever carries messages: a WebSocket, gRPC, a queue. Here, channels.
-type Conn struct{ up, down chan []byte }
-
-// takePart is all that a party does.
-func takePart(client *protocol.Client, conn Conn, input []uint64) error {
-	conn.up <- client.Announce()
-	for message := range conn.down {
-		answer, err := client.Receive(message)
-		if err != nil {
-			return err
-		}
+// takePart is all that a party does: send and receive are any transport's, and
+// there is nothing to send of a nil message.
+func takePart(client *protocol.Client, send func([]byte), receive func() []byte, input []uint64) error {
+	answer, err := client.Announce(), error(nil)
+	for ; err == nil; answer, err = client.Receive(receive()) {
 		if _, due := client.Due(); due {
-			if answer, err = client.Submit(nil, input); err != nil {
-				return err
-			}
+			answer, err = client.Submit(nil, input)
 		}
-		if answer != nil {
-			conn.up <- answer
-		}
+		send(answer)
 	}
-	return nil
+	return err
 }
 
 // serve is all that the server does, for one round.
-func serve(server *protocol.Server, conns []Conn) ([][]uint64, error) {
-	for _, step := range []func() ([]protocol.Envelope, error){
-		server.Keys,
-		func() ([]protocol.Envelope, error) { return server.Begin(nil) },
-	} {
+func serve(server *protocol.Server, send func(to int, message []byte), receive func() []byte) ([][]uint64, error) {
+	begin := func() ([]protocol.Envelope, error) { return server.Begin(nil) }
+	for _, next := range []func() ([]protocol.Envelope, error){server.Keys, begin, server.Survivors, server.Certificate} {
 		for len(server.Missing()) > 0 { // or until a deadline
-			for _, conn := range conns {
-				if err := server.Receive(<-conn.up); err != nil {
-					return nil, err
-				}
-			}
+			server.Receive(receive()) // a message that is refused changes nothing
 		}
-		envelopes, err := step()
+		envelopes, err := next()
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range envelopes {
-			conns[e.To].down <- e.Message
+			send(e.To, e.Message)
 		}
 	}
-	for _, conn := range conns {
-		if err := server.Receive(<-conn.up); err != nil {
-			return nil, err
-		}
+	for len(server.Missing()) > 0 {
+		server.Receive(receive())
 	}
 	return server.Sum()
 }
 
-// Three parties and a server, each in a goroutine of its own, learn a sum.
-func Example() {
-	// Long-term identities; the roster is known to all before the session.
-	var members []keyexchange.Member
+// roster returns identities for the given names, and their roster. In earnest
+// each party makes its own identity, and the roster reaches all of them by a way
+// that the server does not control.
+func roster(names ...string) ([]crypto.Signer, *keyexchange.Roster) {
 	var identities []crypto.Signer
-	for _, name := range []string{"ana", "ben", "eva"} {
+	var members []keyexchange.Member
+	for _, name := range names {
 		key, _ := keyexchange.GenerateIdentity(nil)
 		identities = append(identities, key)
 		members = append(members, keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
+		panic(err)
+	}
+	return identities, roster
+}
+
+// Four parties and a server, each in a goroutine of its own, learn a sum over
+// channels.
+func Example() {
+	identities, roster := roster("ana", "ben", "eva", "tom")
+	config := &protocol.Config{
+		Label:    "example",
+		Roster:   roster,
+		Layout:   masking.Layout{{Length: 2, Bits: 16}},
+		Recovery: &protocol.Recovery{},
+	}
+	server, err := protocol.NewServer(config)
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	config := &protocol.Config{Label: "example", Roster: roster, Layout: masking.Layout{{Length: 2, Bits: 16}}}
-
-	server, _ := protocol.NewServer(config)
-	conns := make([]Conn, roster.Len())
-	for i, input := range [][]uint64{{1, 10}, {2, 20}, {3, 30}} {
-		conns[i] = Conn{make(chan []byte), make(chan []byte)}
-		client, _ := protocol.NewClient(config, identities[i], nil)
-		go takePart(client, conns[i], input)
+	up := make(chan []byte)
+	down := make([]chan []byte, roster.Len())
+	for i, input := range [][]uint64{{1, 10}, {2, 20}, {3, 30}, {4, 40}} {
+		down[i] = make(chan []byte)
+		client, err := protocol.NewClient(config, identities[i], nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		send := func(m []byte) {
+			if m != nil {
+				up <- m
+			}
+		}
+		go takePart(client, send, func() []byte { return <-down[i] }, input)
 	}
-	sum, err := serve(server, conns)
+	sum, err := serve(server, func(to int, m []byte) { down[to] <- m }, func() []byte { return <-up })
 	fmt.Println(sum, err)
-	// Output: [[6 60]] <nil>
+	// Output: [[10 100]] <nil>
 }
 
-// A Local session carries its own messages: the shortest way to a sum.
+// A Local session carries its own messages: the shortest way to a sum. Here one
+// of four parties drops out, and comes back for the next round.
 func ExampleLocal() {
-	var members []keyexchange.Member
-	var identities []crypto.Signer
-	for _, name := range []string{"ana", "ben"} {
-		key, _ := keyexchange.GenerateIdentity(nil)
-		identities = append(identities, key)
-		members = append(members, keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
+	identities, roster := roster("ana", "ben", "eva", "tom")
+	session, err := protocol.NewLocal(&protocol.Config{
+		Roster:   roster,
+		Layout:   masking.Layout{{Length: 1, Bits: 8}},
+		Recovery: &protocol.Recovery{Threshold: 2},
+	}, identities, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	roster, _ := keyexchange.NewRoster(members)
+	inputs := [][][]uint64{{{1}}, {{2}}, {{3}}, nil}
+	sum, err := session.Round(nil, inputs)
+	fmt.Println(sum, err, session.Server.Included())
+	inputs[3] = [][]uint64{{4}}
+	sum, err = session.Round(nil, inputs)
+	fmt.Println(sum, err, session.Server.Included())
+	// Output:
+	// [[6]] <nil> [0 1 2]
+	// [[10]] <nil> [0 1 2 3]
+}
+
+// Without Recovery a session is the thesis's: a party that does not submit costs
+// the round.
+func ExampleServer_Sum() {
+	identities, roster := roster("ana", "ben")
 	config := &protocol.Config{Roster: roster, Layout: masking.Layout{{Length: 1, Bits: 8}}}
-	session, _ := protocol.NewLocal(config, identities, nil)
+	session, err := protocol.NewLocal(config, identities, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Println(session.Round(nil, [][][]uint64{{{40}}, {{2}}}))
-	_, err := session.Round(nil, [][][]uint64{{{40}}, nil})
-	fmt.Println(err)
+	fmt.Println(session.Round(nil, [][][]uint64{{{40}}, nil}))
 	// Output:
 	// [[42]] <nil>
-	// protocol: messages are missing: round 2 is lost without ben
+	// [] protocol: messages are missing: round 2 is lost without ben
 }

@@ -1,0 +1,30 @@
+package protocol_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The Go code that the README shows is that of this package's examples, which
+// compile and run.
+func TestREADME(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(readme), "```go\n")[1:]
+	if len(blocks) == 0 {
+		t.Error("the README shows no code")
+	}
+	for _, block := range blocks {
+		code, _, _ := strings.Cut(block, "```")
+		if !strings.Contains(string(examples), code) {
+			t.Errorf("this code of the README is not in example_test.go:\n%s", code)
+		}
+	}
+}
