@@ -123,14 +123,10 @@ type Channels struct {
 // before the round begins and go on being derivable until [Chain.Next] or
 // [Chain.Skip] moves past it.
 func (c *Chain) Channels() *Channels {
-	var out [2 * purposes * len(SealKey{})]byte
+	var out [2 * purposes * 32]byte
+	defer clear(out[:])
 	expand(out[:], c.key[:], labelChannels)
-	channels := new(Channels)
-	for i := range channels.keys {
-		channels.keys[i] = SealKey(out[i*len(SealKey{}):])
-	}
-	clear(out[:])
-	return channels
+	return RestoreChannels(out)
 }
 
 // Key returns the key that seals for a purpose from one party to the other,
@@ -141,6 +137,25 @@ func (c *Channels) Key(purpose Purpose, from, to int) *SealKey {
 		i++
 	}
 	return &c.keys[i]
+}
+
+// Bytes returns what [RestoreChannels] makes the keys again from: 128 bytes as
+// secret as the keys.
+func (c *Channels) Bytes() [2 * purposes * 32]byte {
+	var b [2 * purposes * 32]byte
+	for i := range c.keys {
+		copy(b[32*i:], c.keys[i][:])
+	}
+	return b
+}
+
+// RestoreChannels makes channels from their [Channels.Bytes].
+func RestoreChannels(b [2 * purposes * 32]byte) *Channels {
+	channels := new(Channels)
+	for i := range channels.keys {
+		channels.keys[i] = SealKey(b[32*i:])
+	}
+	return channels
 }
 
 // Erase overwrites the keys.

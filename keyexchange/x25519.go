@@ -1,6 +1,7 @@
 package keyexchange
 
 import (
+	"bytes"
 	"crypto/ecdh"
 	"crypto/hkdf"
 	"crypto/sha256"
@@ -50,6 +51,18 @@ func (k *PrivateKey) Public() (PublicKey, error) {
 	}
 	return PublicKey(k.key.PublicKey().Bytes()), nil
 }
+
+// Bytes returns what [RestoreKey] makes the key again from, or [ErrErased]: 32
+// bytes as secret as the key, for the sealed state of a session in set-up.
+func (k *PrivateKey) Bytes() ([32]byte, error) {
+	if k.key == nil {
+		return [32]byte{}, ErrErased
+	}
+	return [32]byte(k.key.Bytes()), nil
+}
+
+// RestoreKey makes a key from its [PrivateKey.Bytes].
+func RestoreKey(b [32]byte) (*PrivateKey, error) { return GenerateKey(bytes.NewReader(b[:])) }
 
 // Erase forgets the private key, best effort: it drops the only reference that
 // this package holds.

@@ -30,6 +30,7 @@ type Client struct {
 	last     uint64                     // no round up to this one can begin any more
 	upload   *wire.Upload               // the last that was made, nil without recovery
 	open     *clientRound               // round last, while it lasts
+	output   []byte                     // the last message that was made
 }
 
 // phase is how far a client has come in a round.
@@ -155,8 +156,18 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	if want := c.session; h.Type == wire.TypeKeys && h.Session != c.config.digest || h.Type != wire.TypeKeys && h.Session != want {
 		return nil, ErrSession
 	}
-	return receive(h, body)
+	answer, err = receive(h, body)
+	if answer != nil {
+		c.output = answer
+	}
+	return answer, err
 }
+
+// Output returns the last message that [Client.Receive] or [Client.Submit]
+// returned, nil before the first. It is part of what [Client.Save] saves: a
+// process that comes back after a crash sends it again and never makes another
+// in its place.
+func (c *Client) Output() []byte { return c.output }
 
 // receiveKeys checks the signed keys, makes the chains, and forgets the private
 // key. With recovery it answers with the upload for the first round.
@@ -339,14 +350,16 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	}
 	h := wire.Header{Type: wire.TypeMasked, Session: c.session, Round: c.last, Sender: uint32(c.self)}
 	message := h.Append(make([]byte, 0, c.config.most))
-	if !c.config.recovery {
+	message = v.AppendPacked(message)
+	if c.config.recovery {
+		message = masked.AppendRest(message)
+		c.open.phase = phaseSubmitted
+		c.upload = masked.Next
+	} else {
 		c.open = nil
-		return v.AppendPacked(message), nil
 	}
-	masked.Packed = v.AppendPacked(nil)
-	c.open.phase = phaseSubmitted
-	c.upload = masked.Next
-	return masked.Append(message), nil
+	c.output = message
+	return message, nil
 }
 
 // Erase forgets all keys, best effort. The client must not be used again.

@@ -76,6 +76,9 @@ var (
 	ErrLength = masking.ErrSegments
 	// ErrRange: a value of an input is 2^b or more.
 	ErrRange = masking.ErrRange
+	// ErrState: a saved state does not open, is of another configuration or party,
+	// or was not made by Save.
+	ErrState = errors.New("protocol: the saved state does not fit")
 	// ErrMissing: not every party has sent what the step needs. See
 	// [MissingError].
 	ErrMissing = errors.New("protocol: messages are missing")

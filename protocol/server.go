@@ -158,14 +158,19 @@ func (s *Server) Keys() ([]Envelope, error) {
 	h := wire.Header{Type: wire.TypeKeys, Session: s.config.digest, Sender: wire.Server}
 	message := s.keys.Append(h.Append(nil))
 	if s.topology == nil {
-		s.session = sessionID(s.config.digest, message[wire.HeaderSize:])
-		s.topology = newTopology(s.config, s.session, -1)
+		s.setUp()
 	}
 	envelopes := make([]Envelope, s.config.parties)
 	for i := range envelopes {
 		envelopes[i] = Envelope{To: i, Message: message}
 	}
 	return envelopes, nil
+}
+
+// setUp fixes the session, once all keys are in.
+func (s *Server) setUp() {
+	s.session = sessionID(s.config.digest, s.keys.Append(nil))
+	s.topology = newTopology(s.config, s.session, -1)
 }
 
 // Begin begins the next round and returns the messages that say so, to all who
@@ -216,12 +221,10 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 		s.open.shares = make([][]wire.SealedShare, n)
 		s.open.revealed = wire.NewSet(n)
 		s.open.revelations = make([]wire.Reveal, n)
-		s.open.neighbours, s.open.near = make([][]int, n), make([][]int, n)
 		for i := range participants.All() {
 			s.open.material[i], s.uploads[i] = s.uploads[i], nil
-			s.open.neighbours[i] = s.topology.neighbours(round, i)
-			s.open.near[i] = participants.Of(s.open.neighbours[i])
 		}
+		s.open.findNeighbours(s.topology, round)
 	}
 	s.included = nil
 	h := wire.Header{Type: wire.TypeBegin, Session: s.session, Round: round, Sender: wire.Server}
@@ -239,6 +242,16 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 		envelopes = append(envelopes, Envelope{To: i, Message: message})
 	}
 	return envelopes, nil
+}
+
+// findNeighbours looks up who shares secrets with whom in the round.
+func (r *serverRound) findNeighbours(topology *topology, round uint64) {
+	n := topology.config.parties
+	r.neighbours, r.near = make([][]int, n), make([][]int, n)
+	for i := range r.participants.All() {
+		r.neighbours[i] = topology.neighbours(round, i)
+		r.near[i] = r.participants.Of(r.neighbours[i])
+	}
 }
 
 // receiveMasked takes a submission. It is added to the sum at once, so that the

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/graph"
@@ -120,3 +121,5 @@ func (t *topology) peers(party int) []int {
 
 // set returns the parties as a set of the session.
 func (t *topology) set(parties []int) wire.Set { return wire.SetOf(t.config.parties, parties) }
+
+func sortedKeys[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }

@@ -95,7 +95,11 @@ type Masked struct {
 
 // Append appends the body to b.
 func (m *Masked) Append(b []byte) []byte {
-	b = append(b, m.Packed...)
+	return m.AppendRest(append(b, m.Packed...))
+}
+
+// AppendRest appends what follows the packed vector.
+func (m *Masked) AppendRest(b []byte) []byte {
 	b = append(b, m.Commitment[:]...)
 	b = appendShares(b, m.Shares)
 	return m.Next.Append(b)

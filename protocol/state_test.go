@@ -1,0 +1,156 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// crashing runs rounds with a crash after every step: each client and the server
+// is saved, thrown away and loaded whenever it has done anything.
+type crashing struct {
+	t      *testing.T
+	config *Config
+	l      *Local
+	key    keyexchange.SealKey
+}
+
+func (c *crashing) crash() {
+	c.t.Helper()
+	for i, client := range c.l.Clients {
+		state, err := client.Save(&c.key)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		loaded, err := LoadClient(c.config, client.identity, nil, &c.key, state)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if before, after := snapshot(client), snapshot(loaded); before != after {
+			c.t.Fatalf("client %d comes back otherwise:\n%s\n%s", i, before, after)
+		}
+		if !bytes.Equal(loaded.Output(), client.Output()) {
+			c.t.Fatalf("client %d does not send the same again", i)
+		}
+		client.Erase()
+		*client = *loaded
+	}
+	state, err := c.l.Server.Save(&c.key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	loaded, err := LoadServer(c.config, &c.key, state)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if before, after := snapshot(c.l.Server), snapshot(loaded); before != after {
+		c.t.Fatalf("the server comes back otherwise:\n%s\n%s", before, after)
+	}
+	*c.l.Server = *loaded
+}
+
+// A crash of everybody at every step changes nothing, in every kind of session,
+// with parties that drop out.
+func TestCrashAtEveryStep(t *testing.T) {
+	const n = 6
+	signers, roster := parties(t, n)
+	for name, config := range map[string]*Config{
+		"no recovery": {},
+		"complete":    {Recovery: &Recovery{Threshold: 3}},
+		"sparse":      {Recovery: &Recovery{Adversary: CuriousServer, Degree: 4, Threshold: 2}},
+		"scheduled":   {Recovery: &Recovery{Adversary: CuriousServer, Threshold: 2}, PerRound: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config.Roster, config.Layout = roster, masking.Layout{{Length: 3, Bits: 20}, {Length: 1, Bits: 64}}
+			server, err := NewServer(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &crashing{t: t, config: config, l: &Local{Server: server}, key: keyexchange.SealKey{1}}
+			for _, signer := range signers {
+				client, err := NewClient(config, signer, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.l.Clients = append(c.l.Clients, client)
+			}
+			c.crash()
+			for _, client := range c.l.Clients {
+				if err := server.Receive(client.Announce()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in, _ := inputs(1, config.Layout, n)
+			absent := -2
+			c.l.Carry = func(from, to int, message []byte) []byte {
+				if from == absent || to == absent {
+					return nil
+				}
+				return message
+			}
+			// Local calls Work around every step of every party.
+			c.l.Work = func(int) func() { return c.crash }
+			if err := c.l.step(server.Keys); err != nil {
+				t.Fatal(err)
+			}
+			for round := range 4 {
+				absent = -2
+				if config.Recovery != nil && round == 1 {
+					absent = 2
+				}
+				sum, err := c.l.Round([]byte{byte(round)}, in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !equal(sum, sumOf(config.Layout, in, server.Included())) {
+					t.Fatalf("round %d: wrong sum of %v", round, server.Included())
+				}
+			}
+		})
+	}
+}
+
+func TestStateErrors(t *testing.T) {
+	l, config := local(t, 3)
+	key, other := keyexchange.SealKey{1}, keyexchange.SealKey{2}
+	client, err := l.Clients[0].Save(&key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := l.Server.Save(&key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := *config
+	changed.Label = "other"
+	identity := l.Clients[0].identity
+	for name, load := range map[string]func() error{
+		"other key":     func() error { _, err := LoadClient(config, identity, nil, &other, client); return err },
+		"other config":  func() error { _, err := LoadClient(&changed, identity, nil, &key, client); return err },
+		"other party":   func() error { _, err := LoadClient(config, l.Clients[1].identity, nil, &key, client); return err },
+		"server as one": func() error { _, err := LoadClient(config, identity, nil, &key, server); return err },
+		"cut short":     func() error { _, err := LoadClient(config, identity, nil, &key, client[:len(client)-1]); return err },
+		"nothing":       func() error { _, err := LoadClient(config, identity, nil, &key, nil); return err },
+		"client as one": func() error { _, err := LoadServer(config, &key, client); return err },
+		"server's key":  func() error { _, err := LoadServer(config, &other, server); return err },
+		"its config":    func() error { _, err := LoadServer(&changed, &key, server); return err },
+		"flipped bit": func() error {
+			_, err := LoadServer(config, &key, append(bytes.Clone(server[:len(server)-1]), server[len(server)-1]^1))
+			return err
+		},
+	} {
+		if err := load(); !errors.Is(err, ErrState) {
+			t.Errorf("%s: got %v, want ErrState", name, err)
+		}
+	}
+	// What is saved does not show the keys.
+	for _, chain := range l.Clients[0].chains {
+		secret := chain.Bytes()
+		if bytes.Contains(client, secret[8:]) {
+			t.Error("a chain key stands in the saved state")
+		}
+	}
+}
