@@ -495,7 +495,11 @@ func TestSeal(t *testing.T) {
 		copy(key[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
 		plaintext := rapid.SliceOf(rapid.Byte()).Draw(t, "plaintext")
 		associated := rapid.SliceOf(rapid.Byte()).Draw(t, "associated")
-		sealed, err := Seal(nil, &key, plaintext, associated)
+		nonce, err := NewNonce(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sealed, err := Seal(&nonce, &key, plaintext, associated)
 		if err != nil || len(sealed) != len(plaintext)+SealOverhead {
 			t.Fatalf("%d bytes, %v", len(sealed), err)
 		}
@@ -535,7 +539,7 @@ func TestSealKnownAnswer(t *testing.T) {
 	}
 	plaintext := []byte("Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.")
 	associated := unhex(t, "50515253c0c1c2c3c4c5c6c7")
-	sealed, err := Seal(bytes.NewReader(nonce), &key, plaintext, associated)
+	sealed, err := Seal((*Nonce)(nonce), &key, plaintext, associated)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -555,7 +559,7 @@ func TestShortRandomness(t *testing.T) {
 	if _, err := GenerateKey(short()); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("GenerateKey: %v", err)
 	}
-	if out, err := Seal(short(), new(SealKey), nil, nil); !errors.Is(err, io.ErrUnexpectedEOF) || out != nil {
-		t.Errorf("Seal: %v", err)
+	if nonce, err := NewNonce(short()); !errors.Is(err, io.ErrUnexpectedEOF) || nonce != (Nonce{}) {
+		t.Errorf("NewNonce: %v", err)
 	}
 }

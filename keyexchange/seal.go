@@ -18,20 +18,28 @@ const SealOverhead = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
 // another key.
 var ErrOpen = errors.New("keyexchange: the sealed message does not open")
 
+// Nonce is what makes two messages that are sealed under one key differ.
+type Nonce [chacha20poly1305.NonceSizeX]byte
+
+// NewNonce draws a nonce from random (nil: crypto/rand). Nonces of 24 bytes may be
+// drawn at random for any number of messages.
+func NewNonce(random io.Reader) (Nonce, error) {
+	var nonce Nonce
+	err := read(random, nonce[:])
+	return nonce, err
+}
+
 // Seal encrypts and authenticates plaintext, and authenticates the associated
-// data, with XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03) under a nonce of 24
-// bytes from random (nil: crypto/rand). A nonce of that length may be drawn at
-// random for any number of messages.
-func Seal(random io.Reader, key *SealKey, plaintext, associated []byte) ([]byte, error) {
+// data, with XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03). Messages may share a
+// nonce only if their keys are different.
+func Seal(nonce *Nonce, key *SealKey, plaintext, associated []byte) ([]byte, error) {
 	aead, err := chacha20poly1305.NewX(key[:])
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, chacha20poly1305.NonceSizeX, SealOverhead+len(plaintext))
-	if err := read(random, out); err != nil {
-		return nil, err
-	}
-	return aead.Seal(out, out, plaintext, associated), nil
+	out := make([]byte, len(nonce), SealOverhead+len(plaintext))
+	copy(out, nonce[:])
+	return aead.Seal(out, nonce[:], plaintext, associated), nil
 }
 
 // Open reverses [Seal]; it fails with [ErrOpen] and gives nothing away of a

@@ -67,19 +67,24 @@ func (c *Client) newUpload(after uint64) (*wire.Upload, error) {
 		secrets = append(secrets, pair[:]...)
 		clear(pair[:])
 	}
-	key := blobKey(secret)
-	defer clear(key[:])
-	upload.Blob, err = keyexchange.Seal(c.random, &key, secrets, blobData(c.session, round, c.self))
+	// All that is sealed here is sealed under different keys: one nonce will do.
+	nonce, err := keyexchange.NewNonce(c.random)
 	if err != nil {
 		return nil, err
 	}
-	upload.Shares, err = c.sealShares(secret, neighbours, channels, keyexchange.RecoveryShare, round, [32]byte{})
+	key := blobKey(secret)
+	defer clear(key[:])
+	upload.Blob, err = keyexchange.Seal(&nonce, &key, secrets, blobData(c.session, round, c.self))
+	if err != nil {
+		return nil, err
+	}
+	upload.Shares, err = c.sealShares(&nonce, secret, neighbours, channels, keyexchange.RecoveryShare, round, [32]byte{})
 	return upload, err
 }
 
 // sealShares splits a secret among neighbours and seals each share for its
 // holder.
-func (c *Client) sealShares(secret shamir.Secret, neighbours []int, channels []*keyexchange.Channels, purpose keyexchange.Purpose, round uint64, context [32]byte) ([]wire.SealedShare, error) {
+func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, neighbours []int, channels []*keyexchange.Channels, purpose keyexchange.Purpose, round uint64, context [32]byte) ([]wire.SealedShare, error) {
 	indices := make([]uint32, len(neighbours))
 	for i, peer := range neighbours {
 		indices[i] = shareIndex(peer)
@@ -91,7 +96,7 @@ func (c *Client) sealShares(secret shamir.Secret, neighbours []int, channels []*
 	sealed := make([]wire.SealedShare, len(shares))
 	for i, peer := range neighbours {
 		data := shareData(purpose, c.session, round, c.self, peer, context)
-		box, err := keyexchange.Seal(c.random, channels[i].Key(purpose, c.self, peer), shares[i].Value[:], data)
+		box, err := keyexchange.Seal(nonce, channels[i].Key(purpose, c.self, peer), shares[i].Value[:], data)
 		clear(shares[i].Value[:])
 		if err != nil {
 			return nil, err
@@ -135,7 +140,12 @@ func (c *Client) prepareRecovery(masked *wire.Masked, self *shamir.Secret) error
 		return err
 	}
 	masked.Commitment = commitment(keyexchange.SelfMaskShare, c.session, c.last, c.self, secret)
-	masked.Shares, err = c.sealShares(secret, c.open.neighbours, c.open.channels, keyexchange.SelfMaskShare, c.last, c.open.context)
+	nonce, err := keyexchange.NewNonce(c.random)
+	if err != nil {
+		return err
+	}
+	masked.Nonce = nonce
+	masked.Shares, err = c.sealShares(&nonce, secret, c.open.neighbours, c.open.channels, keyexchange.SelfMaskShare, c.last, c.open.context)
 	if err == nil {
 		masked.Next, err = c.newUpload(c.last)
 	}

@@ -248,7 +248,11 @@ func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, part
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	defer clear(b.Bytes())
-	return keyexchange.Seal(random, key, b.Bytes(), stateData(config, party))
+	nonce, err := keyexchange.NewNonce(random)
+	if err != nil {
+		return nil, err
+	}
+	return keyexchange.Seal(&nonce, key, b.Bytes(), stateData(config, party))
 }
 
 func openState(key *keyexchange.SealKey, config *settled, party int, sealed []byte, state any) error {

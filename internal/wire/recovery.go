@@ -32,6 +32,28 @@ func parseShares(b []byte, n int) ([]SealedShare, error) {
 	return shares, nil
 }
 
+// nonceSize is the length of the nonce that a sealed message begins with.
+const nonceSize = 24
+
+// appendBoxes appends shares that were sealed with one nonce without it.
+func appendBoxes(b []byte, shares []SealedShare) []byte {
+	for i := range shares {
+		b = append(b, shares[i][nonceSize:]...)
+	}
+	return b
+}
+
+// parseBoxes reads n shares that were sealed with one nonce.
+func parseBoxes(b []byte, nonce []byte, n int) []SealedShare {
+	const box = SealedShareSize - nonceSize
+	shares := make([]SealedShare, n)
+	for i := range shares {
+		copy(shares[i][:], nonce)
+		copy(shares[i][nonceSize:], b[i*box:])
+	}
+	return shares
+}
+
 // Upload is the body of TypeUpload and the end of a Masked with recovery: what
 // others need to take a party's masks off the sum of a later round if it drops
 // out of it. h is the number of the party's neighbours in that round.
@@ -39,28 +61,29 @@ func parseShares(b []byte, n int) ([]SealedShare, error) {
 //	struct {
 //	    uint64 round;                  // the later round
 //	    opaque commitment[32];         // to the recovery key
-//	    opaque blob[24 + 32h + 16];    // sealed pair secrets, by neighbour
-//	    SealedShare shares[h];         // of the recovery key, by neighbour
+//	    opaque nonce[24];              // of all that is sealed here
+//	    opaque blob[32h + 16];         // sealed pair secrets, by neighbour
+//	    opaque shares[h][48];          // of the recovery key, sealed, by neighbour
 //	} Upload;
 type Upload struct {
 	Round      uint64
 	Commitment [32]byte
-	Blob       []byte
+	Blob       []byte // with the nonce
 	Shares     []SealedShare
 }
 
 // UploadSize returns the length of an Upload with h neighbours.
-func UploadSize(h int) int { return 8 + 32 + BlobSize(h) + h*SealedShareSize }
+func UploadSize(h int) int { return 8 + 32 + blobSize(h) + h*(SealedShareSize-nonceSize) }
 
-// BlobSize returns the length of the sealed pair secrets of h neighbours.
-func BlobSize(h int) int { return 24 + 32*h + 16 }
+// blobSize returns the length of the sealed pair secrets of h neighbours.
+func blobSize(h int) int { return nonceSize + 32*h + 16 }
 
 // Append appends the body to b.
 func (m *Upload) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, m.Round)
 	b = append(b, m.Commitment[:]...)
 	b = append(b, m.Blob...)
-	return appendShares(b, m.Shares)
+	return appendBoxes(b, m.Shares)
 }
 
 // ParseUpload reads a body of TypeUpload of a party with h neighbours.
@@ -70,10 +93,9 @@ func ParseUpload(body []byte, h int) (*Upload, error) {
 	}
 	m := &Upload{Round: binary.BigEndian.Uint64(body), Commitment: [32]byte(body[8:])}
 	body = body[40:]
-	m.Blob = bytes.Clone(body[:BlobSize(h)])
-	shares, err := parseShares(body[BlobSize(h):], h)
-	m.Shares = shares
-	return m, err
+	m.Blob = bytes.Clone(body[:blobSize(h)])
+	m.Shares = parseBoxes(body[blobSize(h):], m.Blob[:nonceSize], h)
+	return m, nil
 }
 
 // Masked is the body of TypeMasked. Without recovery it is the packed vector and
@@ -83,12 +105,14 @@ func ParseUpload(body []byte, h int) (*Upload, error) {
 //	struct {
 //	    opaque packed[…];              // see package masking
 //	    opaque commitment[32];         // to the self mask's seed
-//	    SealedShare shares[h];         // of that seed, by neighbour
+//	    opaque nonce[24];              // of the shares
+//	    opaque shares[h][48];          // of that seed, sealed, by neighbour
 //	    Upload next;                   // for the party's next round
 //	} Masked;
 type Masked struct {
 	Packed     []byte
 	Commitment [32]byte
+	Nonce      [24]byte
 	Shares     []SealedShare
 	Next       *Upload
 }
@@ -101,7 +125,8 @@ func (m *Masked) Append(b []byte) []byte {
 // AppendRest appends what follows the packed vector.
 func (m *Masked) AppendRest(b []byte) []byte {
 	b = append(b, m.Commitment[:]...)
-	b = appendShares(b, m.Shares)
+	b = append(b, m.Nonce[:]...)
+	b = appendBoxes(b, m.Shares)
 	return m.Next.Append(b)
 }
 
@@ -112,18 +137,18 @@ func ParseMasked(body []byte, size, h, next int) (*Masked, error) {
 	if err := Exactly(body, MaskedSize(size, h, next)); err != nil {
 		return nil, err
 	}
-	m := &Masked{Packed: body[:size], Commitment: [32]byte(body[size:])}
-	body = body[size+32:]
+	m := &Masked{Packed: body[:size], Commitment: [32]byte(body[size:]), Nonce: [24]byte(body[size+32:])}
+	body = body[size+32+nonceSize:]
+	m.Shares = parseBoxes(body, m.Nonce[:], h)
 	var err error
-	if m.Shares, err = parseShares(body[:h*SealedShareSize], h); err != nil {
-		return nil, err
-	}
-	m.Next, err = ParseUpload(body[h*SealedShareSize:], next)
+	m.Next, err = ParseUpload(body[h*(SealedShareSize-nonceSize):], next)
 	return m, err
 }
 
 // MaskedSize returns the length of a Masked with recovery.
-func MaskedSize(size, h, next int) int { return size + 32 + h*SealedShareSize + UploadSize(next) }
+func MaskedSize(size, h, next int) int {
+	return size + 32 + nonceSize + h*(SealedShareSize-nonceSize) + UploadSize(next)
+}
 
 // Survivors is the body of TypeSurvivors: who is in the sum, and the sealed
 // shares of self masks that the recipient holds, of its neighbours among the

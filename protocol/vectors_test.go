@@ -1,0 +1,426 @@
+package protocol
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// The vectors of SPEC.md: whole sessions from fixed seeds, with every message
+// and the secrets behind it. internal/specdecode checks them from the
+// specification alone.
+var update = flag.Bool("update", false, "write the test vectors of testdata anew")
+
+// hexBytes is written as hexadecimal digits.
+type hexBytes []byte
+
+func (h hexBytes) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(h)), nil }
+
+type (
+	vectorSegment struct {
+		Length int `json:"length"`
+		Bits   int `json:"bits"`
+	}
+	vectorRecovery struct {
+		Adversary    int `json:"adversary"`
+		Colluders    int `json:"colluders"`
+		Threshold    int `json:"threshold"`
+		MinSurvivors int `json:"min_survivors"`
+		Degree       int `json:"degree"`
+	}
+	vectorConfig struct {
+		Label    string          `json:"label"`
+		Layout   []vectorSegment `json:"layout"`
+		PerRound int             `json:"per_round"`
+		Seed     hexBytes        `json:"seed"`
+		MaxSkip  uint64          `json:"max_skip"`
+		Recovery *vectorRecovery `json:"recovery"`
+	}
+	vectorParty struct {
+		Name       string   `json:"name"`
+		Identity   hexBytes `json:"identity_seed"`
+		Public     hexBytes `json:"identity_key"`
+		PrivateKey hexBytes `json:"x25519_private"`
+		Random     hexBytes `json:"random_seed"`
+	}
+	vectorMessage struct {
+		From    int      `json:"from"` // -1 is the server
+		To      int      `json:"to"`
+		Type    string   `json:"type"`
+		Lost    bool     `json:"lost,omitempty"`
+		Message hexBytes `json:"message"`
+	}
+	vectorPair struct {
+		Low      int        `json:"low"`
+		High     int        `json:"high"`
+		ChainKey hexBytes   `json:"chain_key"`
+		Channels []hexBytes `json:"channels"` // self mask low→high, high→low, recovery low→high, high→low
+		Secret   hexBytes   `json:"pair_secret"`
+		MaskSeed hexBytes   `json:"mask_seed"`
+	}
+	vectorInput struct {
+		Party    int        `json:"party"`
+		Input    [][]string `json:"input"` // decimal, by segment
+		SelfMask hexBytes   `json:"b,omitempty"`
+		Recovery hexBytes   `json:"k,omitempty"`
+	}
+	vectorRound struct {
+		Round        uint64        `json:"round"`
+		Broadcast    hexBytes      `json:"broadcast"`
+		Scheduled    []int         `json:"scheduled"`
+		Participants []int         `json:"participants"`
+		Context      hexBytes      `json:"context"`
+		Pairs        []vectorPair  `json:"pairs"`
+		Inputs       []vectorInput `json:"inputs"`
+		Included     []int         `json:"included"`
+		Sum          [][]string    `json:"sum"`
+	}
+	vectorSession struct {
+		Description  string          `json:"description"`
+		Config       vectorConfig    `json:"config"`
+		Parties      []vectorParty   `json:"parties"`
+		RosterDigest hexBytes        `json:"roster_digest"`
+		ConfigDigest hexBytes        `json:"config_digest"`
+		SessionID    hexBytes        `json:"session_id"`
+		Messages     []vectorMessage `json:"messages"`
+		Rounds       []vectorRound   `json:"rounds"`
+	}
+)
+
+// stream is a deterministic source of bytes, block j of which is
+// SHA-256(seed ‖ j), and remembers what was read of it.
+type stream struct {
+	seed  [32]byte
+	next  uint64
+	rest  []byte
+	reads [][]byte
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	for len(s.rest) < len(p) {
+		block := sha256.Sum256(binary.BigEndian.AppendUint64(s.seed[:], s.next))
+		s.rest = append(s.rest, block[:]...)
+		s.next++
+	}
+	copy(p, s.rest)
+	s.reads = append(s.reads, bytes.Clone(p))
+	s.rest = s.rest[len(p):]
+	return len(p), nil
+}
+
+// scalar is how a secret is drawn: 64 bytes modulo ℓ. It does not use package
+// shamir.
+func scalar(t *testing.T, wide []byte) hexBytes {
+	t.Helper()
+	s, err := new(edwards25519.Scalar).SetUniformBytes(wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Bytes()
+}
+
+// vectorPlan says how the parties of one round leave it.
+type vectorPlan struct {
+	broadcast  string
+	absent     []int // Begin does not reach them
+	lost       []int // their Masked does not arrive
+	unsigned   []int // they submit and are gone
+	unrevealed []int
+}
+
+var typeNames = map[wire.Type]string{
+	wire.TypeAnnounce: "Announce", wire.TypeKeys: "Keys", wire.TypeBegin: "Begin", wire.TypeMasked: "Masked",
+	wire.TypeUpload: "Upload", wire.TypeInvite: "Invite", wire.TypeSurvivors: "Survivors", wire.TypeSigned: "Signed",
+	wire.TypeCertificate: "Certificate", wire.TypeReveal: "Reveal",
+}
+
+// recorder runs a session and writes down what happens.
+type recorder struct {
+	t        *testing.T
+	session  *vectorSession
+	config   *Config
+	server   *Server
+	clients  []*Client
+	streams  []*stream
+	recovery map[string]hexBytes // k by party and round
+}
+
+func (r *recorder) record(from, to int, lost bool, message []byte) {
+	r.session.Messages = append(r.session.Messages, vectorMessage{from, to, typeNames[wire.Type(message[1])], lost, bytes.Clone(message)})
+}
+
+// toServer carries a party's message, unless it is lost.
+func (r *recorder) toServer(party int, message []byte, lost bool) {
+	r.t.Helper()
+	r.record(party, -1, lost, message)
+	if lost {
+		return
+	}
+	if err := r.server.Receive(message); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// toParties carries the server's messages to those that are there, and their
+// answers back.
+func (r *recorder) toParties(envelopes []Envelope, err error, absent ...int) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, e := range envelopes {
+		lost := slices.Contains(absent, e.To)
+		r.record(-1, e.To, lost, e.Message)
+		if lost {
+			continue
+		}
+		r.streams[e.To].reads = nil
+		answer, err := r.clients[e.To].Receive(e.Message)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if answer == nil {
+			continue
+		}
+		if reads := r.streams[e.To].reads; wire.Type(answer[1]) == wire.TypeUpload && len(reads) > 0 {
+			r.keep(e.To, answer[wire.HeaderSize:], reads[0])
+		}
+		r.toServer(e.To, answer, false)
+	}
+}
+
+// keep notes the recovery key of an upload.
+func (r *recorder) keep(party int, upload, wide []byte) {
+	r.recovery[fmt.Sprint(party, binary.BigEndian.Uint64(upload))] = scalar(r.t, wide)
+}
+
+func decimal(values [][]uint64) [][]string {
+	out := make([][]string, len(values))
+	for i, segment := range values {
+		for _, x := range segment {
+			out[i] = append(out[i], strconv.FormatUint(x, 10))
+		}
+	}
+	return out
+}
+
+// recordSession runs the planned rounds with parties whose keys and randomness
+// follow from the session's name.
+func recordSession(t *testing.T, name, description string, n int, config *Config, plans []vectorPlan) *vectorSession {
+	t.Helper()
+	s := &vectorSession{Description: description}
+	r := &recorder{t: t, session: s, config: config, recovery: map[string]hexBytes{}}
+	var signers []crypto.Signer
+	var members []keyexchange.Member
+	for i := range n {
+		seed := sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s identity %d", name, i))
+		key := ed25519.NewKeyFromSeed(seed[:])
+		signers = append(signers, key)
+		members = append(members, keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
+		random := &stream{seed: sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s random %d", name, i))}
+		r.streams = append(r.streams, random)
+		s.Parties = append(s.Parties, vectorParty{Name: members[i].Name, Identity: seed[:], Public: hexBytes(members[i].Key), Random: bytes.Clone(random.seed[:])})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Roster = roster
+	if r.server, err = NewServer(config); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		client, err := NewClient(config, signers[i], r.streams[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.clients = append(r.clients, client)
+		s.Parties[i].PrivateKey = r.streams[i].reads[0]
+		r.toServer(i, client.Announce(), false)
+	}
+	envelopes, err := r.server.Keys()
+	r.toParties(envelopes, err)
+	roster32, config32, session32 := roster.Digest(), digestOf(config), r.server.session
+	s.RosterDigest, s.ConfigDigest, s.SessionID = roster32[:], config32[:], session32[:]
+	s.Config = vectorConfig{Label: config.Label, PerRound: config.PerRound, Seed: config.Seed[:], MaxSkip: config.MaxSkip}
+	for _, segment := range config.Layout {
+		s.Config.Layout = append(s.Config.Layout, vectorSegment(segment))
+	}
+	if c := config.Recovery; c != nil {
+		s.Config.Recovery = &vectorRecovery{int(c.Adversary), c.Colluders, c.Threshold, c.MinSurvivors, c.Degree}
+	}
+	for _, plan := range plans {
+		r.round(plan)
+	}
+	return s
+}
+
+// round runs and records one round.
+func (r *recorder) round(plan vectorPlan) {
+	t := r.t
+	t.Helper()
+	recovery := r.config.Recovery != nil
+	if recovery && r.server.Round() > 0 {
+		envelopes, err := r.server.Invite()
+		r.toParties(envelopes, err)
+	}
+	envelopes, err := r.server.Begin([]byte(plan.broadcast))
+	r.toParties(envelopes, err, plan.absent...)
+	number := r.server.Round()
+	round := vectorRound{Round: number, Broadcast: []byte(plan.broadcast), Scheduled: r.server.topology.scheduled(number),
+		Context: bytes.Clone(r.server.open.context[:])}
+	for _, e := range envelopes {
+		round.Participants = append(round.Participants, e.To)
+	}
+	round.Pairs = r.pairs(number, round.Participants, plan.absent)
+	in, _ := inputs(number, r.config.Layout, len(r.clients))
+	for _, i := range round.Participants {
+		if slices.Contains(plan.absent, i) {
+			continue
+		}
+		client, random := r.clients[i], r.streams[i]
+		near := len(client.open.neighbours)
+		random.reads = nil
+		message, err := client.Submit([]byte(plan.broadcast), in[i]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input := vectorInput{Party: i, Input: decimal(in[i])}
+		if recovery {
+			// The draws of Submit: b, the coefficients of its polynomial, a nonce
+			// per share, then k and so on.
+			input.SelfMask = scalar(t, random.reads[0])
+			next := 1 + near
+			if client.config.threshold > 1 {
+				next++
+			}
+			body := message[wire.HeaderSize+r.config.Layout.PackedSize()+32+near*wire.SealedShareSize:]
+			r.keep(i, body, random.reads[next])
+		}
+		round.Inputs = append(round.Inputs, input)
+		r.toServer(i, message, slices.Contains(plan.lost, i))
+	}
+	if recovery {
+		for k := range round.Inputs {
+			round.Inputs[k].Recovery = r.recovery[fmt.Sprint(round.Inputs[k].Party, number)]
+		}
+		envelopes, err := r.server.Survivors()
+		r.toParties(envelopes, err, plan.unsigned...)
+		envelopes, err = r.server.Certificate()
+		r.toParties(envelopes, err, append(slices.Clone(plan.unsigned), plan.unrevealed...)...)
+	}
+	sum, err := r.server.Sum()
+	if err != nil {
+		t.Fatal(err)
+	}
+	round.Included, round.Sum = r.server.Included(), decimal(sum)
+	if !equal(sum, sumOf(r.config.Layout, in, round.Included)) {
+		t.Fatal("the sum is wrong")
+	}
+	r.session.Rounds = append(r.session.Rounds, round)
+}
+
+// pairs returns what every two neighbours share in the round, from the state of
+// one that is in it.
+func (r *recorder) pairs(round uint64, participants, absent []int) []vectorPair {
+	var out []vectorPair
+	for _, low := range participants {
+		for _, high := range r.server.topology.neighbours(round, low) {
+			if high < low || !slices.Contains(participants, high) {
+				continue
+			}
+			self, peer := low, high
+			if slices.Contains(absent, low) {
+				self, peer = high, low
+			}
+			if slices.Contains(absent, self) {
+				continue
+			}
+			chain := r.clients[self].chains[peer]
+			state := chain.Bytes()
+			if chain.Round() != round {
+				r.t.Fatalf("the chain is at round %d", chain.Round())
+			}
+			channels, secret, err := chain.Ahead(round)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			seed := secret.MaskSeed(r.clients[self].open.context)
+			pair := vectorPair{Low: low, High: high, ChainKey: bytes.Clone(state[8:]), Secret: bytes.Clone(secret[:]), MaskSeed: bytes.Clone(seed[:])}
+			for _, purpose := range []keyexchange.Purpose{keyexchange.SelfMaskShare, keyexchange.RecoveryShare} {
+				pair.Channels = append(pair.Channels, bytes.Clone(channels.Key(purpose, low, high)[:]), bytes.Clone(channels.Key(purpose, high, low)[:]))
+			}
+			out = append(out, pair)
+		}
+	}
+	return out
+}
+
+// The vectors in testdata are what the code makes today. After a change of the
+// wire format or the key schedule, which needs a new version, run with -update.
+func TestVectors(t *testing.T) {
+	layout := masking.Layout{{Length: 5, Bits: 20}, {Length: 3, Bits: 64}, {Length: 9, Bits: 3}}
+	for _, test := range []struct {
+		name, description string
+		parties           int
+		config            *Config
+		rounds            []vectorPlan
+	}{
+		{
+			"plain", "no recovery, everybody in every round", 3,
+			&Config{Label: "vectors/plain", Layout: layout},
+			[]vectorPlan{{broadcast: "model 1"}, {}},
+		},
+		{
+			"recovery", "cheating server, complete graph; party 2 misses round 1 and rejoins by Invite, " +
+				"party 1's submission of round 2 is lost, party 3 does not sign and party 0 is there throughout in round 3", 4,
+			&Config{Label: "vectors/recovery", Layout: layout, MaxSkip: 16, Recovery: &Recovery{Threshold: 2}},
+			[]vectorPlan{{broadcast: "model 1", absent: []int{2}}, {broadcast: "model 2", lost: []int{1}}, {broadcast: "model 3", unsigned: []int{3}}},
+		},
+		{
+			"sparse", "semi-malicious server, sparse graph, a schedule; one party of round 2 drops out", 8,
+			&Config{Label: "vectors/sparse", Layout: layout[:2], PerRound: 7, Seed: [32]byte{1, 2, 3},
+				Recovery: &Recovery{Adversary: SemiMaliciousServer, Degree: 4, Colluders: 1}},
+			[]vectorPlan{{}, {broadcast: "model 2", lost: []int{5}}, {}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			session := recordSession(t, test.name, test.description, test.parties, test.config, test.rounds)
+			got, err := json.MarshalIndent(session, "", "\t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, '\n')
+			path := filepath.Join("testdata", test.name+".json")
+			if *update {
+				if err := os.WriteFile(path, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s differs from what the code makes; was a change of the protocol intended?", path)
+			}
+		})
+	}
+}
