@@ -54,10 +54,12 @@ type Combiner struct {
 	threshold int
 	indices   []uint32
 
-	// lambda holds the Lagrange coefficients at zero of the first threshold
-	// holders T: the secret is Σ lambda[i]·share[i] over T, where
-	// lambda[i] = Π x_j / (x_j − x_i) over the j ≠ i in T.
+	// The Lagrange coefficients at zero of the first threshold holders T, with
+	// their common factor apart: the secret is scale·Σ lambda[i]·share[i] over
+	// T, where scale = Π x_j over T and lambda[i] = 1/(x_i·Π(x_j − x_i)) over
+	// the j ≠ i in T.
 	lambda []field.Element
+	scale  field.Element
 
 	// mu holds, for each i in A, 1 / (x_i·Π(x_j − x_i)) over the j ≠ i in A.
 	// A is T and the next holder, if there is one. Coefficients for A without
@@ -86,15 +88,9 @@ func NewCombiner(threshold int, indices []uint32) (*Combiner, error) {
 		c.mu[i].MulSmall(&c.mu[i], uint64(x))
 	}
 	field.InvertAll(c.mu)
+	c.lambda, c.scale = c.mu, product(a[:threshold])
 	if len(a) > threshold {
-		c.lambda = lagrangeWithout(a, c.mu, threshold)
-	} else {
-		// lambda[i] = (Π x_j)·mu[i], the product over all of A = T.
-		p := product(a, -1)
-		c.lambda = make([]field.Element, len(a))
-		for i := range a {
-			c.lambda[i].Mul(&p, &c.mu[i])
-		}
+		c.lambda = muWithout(a, c.mu, threshold)
 	}
 	c.weights = sync.OnceValue(func() []field.Element {
 		w := differences(c.indices)
@@ -123,9 +119,9 @@ func (c *Combiner) Without(index uint32) (*Combiner, error) {
 	if c.mu == nil {
 		return NewCombiner(c.threshold, rest)
 	}
-	w := &Combiner{threshold: c.threshold, indices: rest, lambda: c.lambda}
+	w := &Combiner{threshold: c.threshold, indices: rest, lambda: c.lambda, scale: c.scale}
 	if k < c.threshold {
-		w.lambda = lagrangeWithout(c.indices[:c.threshold+1], c.mu, k)
+		w.lambda, w.scale = muWithout(c.indices[:c.threshold+1], c.mu, k), product(rest[:c.threshold])
 	}
 	w.weights = sync.OnceValue(func() []field.Element {
 		// Leaving out x_k takes the factor x_k − x_i out of every product.
@@ -165,8 +161,14 @@ func (c *Combiner) Combine(shares []Share) (Secret, error) {
 		}
 		sum.MulAdd(&c.lambda[i], &v)
 	}
+	return c.scaled(&sum), nil
+}
+
+// scaled turns Σ lambda[i]·share[i] into the secret.
+func (c *Combiner) scaled(sum *field.Wide) Secret {
 	var secret field.Element
-	return secret.Reduce(&sum).Bytes(), nil
+	secret.Reduce(sum)
+	return secret.Mul(&secret, &c.scale).Bytes()
 }
 
 // interpolate is Combine for decoded shares.
@@ -175,8 +177,7 @@ func (c *Combiner) interpolate(values []field.Element) Secret {
 	for i := range c.lambda {
 		sum.MulAdd(&c.lambda[i], &values[i])
 	}
-	var secret field.Element
-	return secret.Reduce(&sum).Bytes()
+	return c.scaled(&sum)
 }
 
 // decode returns the values of the shares, which must be those of all holders
@@ -196,22 +197,18 @@ func (c *Combiner) decode(shares []Share) ([]field.Element, error) {
 	return values, nil
 }
 
-// lagrangeWithout returns the Lagrange coefficients at zero of the holders a
-// except a[k], given mu of a: for i ≠ k,
-// (Π x_j over j ≠ k)·mu[i]·(x_k − x_i).
-func lagrangeWithout(a []uint32, mu []field.Element, k int) []field.Element {
-	p := product(a, k)
-	lambda := make([]field.Element, 0, len(a)-1)
-	for i, x := range a {
-		if i == k {
-			continue
+// muWithout returns mu of a without a[k], given mu of a: leaving out x_k takes
+// the factor x_k − x_i out of the denominator of mu[i].
+func muWithout(a []uint32, mu []field.Element, k int) []field.Element {
+	rest := slices.Delete(slices.Clone(mu), k, k+1)
+	for i := range rest {
+		x := a[i]
+		if i >= k {
+			x = a[i+1]
 		}
-		var l field.Element
-		l.Mul(&p, &mu[i])
-		mulDifference(&l, a[k], x)
-		lambda = append(lambda, l)
+		mulDifference(&rest[i], a[k], x)
 	}
-	return lambda
+	return rest
 }
 
 // mulDifference multiplies e by x − y.
@@ -224,53 +221,41 @@ func mulDifference(e *field.Element, x, y uint32) {
 	}
 }
 
-// A smallProduct multiplies small public numbers, collecting them in one
-// machine word as long as they fit.
-type smallProduct struct {
-	e field.Element
-	w uint64
-}
-
-func (p *smallProduct) mul(v uint32) {
-	hi, lo := bits.Mul64(p.w, uint64(v))
-	if hi != 0 || lo>>63 != 0 { // MulSmall takes 63 bits
-		p.e.MulSmall(&p.e, p.w)
-		lo = uint64(v)
-	}
-	p.w = lo
-}
-
-// product returns the product of the xs except xs[skip].
-func product(xs []uint32, skip int) field.Element {
-	p := smallProduct{field.Small(1), 1}
-	for j, x := range xs {
-		if j != skip {
-			p.mul(x)
-		}
-	}
-	return *p.e.MulSmall(&p.e, p.w)
+// product returns the product of the xs.
+func product(xs []uint32) field.Element {
+	return productOfDifferences(xs, 0, 63/bits.Len32(slices.Max(xs)))
 }
 
 // differences returns Π(x_j − x_i) over the j ≠ i, for every i.
 func differences(xs []uint32) []field.Element {
+	most := 63 / bits.Len32(max(1, slices.Max(xs)-slices.Min(xs)))
 	ds := make([]field.Element, len(xs))
-	for i, xi := range xs {
-		p := smallProduct{field.Small(1), 1}
-		negative := false
-		for j, xj := range xs {
-			switch {
-			case j == i:
-			case xj > xi:
-				p.mul(xj - xi)
-			default:
-				p.mul(xi - xj)
-				negative = !negative
-			}
-		}
-		ds[i] = *p.e.MulSmall(&p.e, p.w)
-		if negative {
-			ds[i].Neg(&ds[i])
-		}
+	for i, x := range xs {
+		ds[i] = productOfDifferences(xs, x, most)
 	}
 	return ds
+}
+
+// productOfDifferences returns Π(x_j − x) over the xs other than x. Small public
+// numbers are multiplied in a machine word, as many at a time as are sure to fit
+// into 63 bits.
+func productOfDifferences(xs []uint32, x uint32, most int) field.Element {
+	e := field.Small(1)
+	negative := false
+	for part := range slices.Chunk(xs, most) {
+		w := int64(1)
+		for _, y := range part {
+			if y != x {
+				w *= int64(y) - int64(x)
+			}
+		}
+		if w < 0 {
+			w, negative = -w, !negative
+		}
+		e.MulSmall(&e, uint64(w))
+	}
+	if negative {
+		e.Neg(&e)
+	}
+	return e
 }
