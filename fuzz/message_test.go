@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/hushsum/hushsum/internal/wire"
@@ -9,55 +10,156 @@ import (
 
 // FuzzMessage parses bytes as a message of a session of n parties. There is one
 // encoding of each message: whatever parses marshals back byte for byte.
+//
+// near and next stand for what a receiver knows beforehand: how many sealed
+// shares there must be, and how many neighbours the sender has in its next
+// round. size is the length of the packed vector, 0 in a session without
+// recovery.
 func FuzzMessage(f *testing.F) {
 	for _, n := range []int{2, 3, 9} {
+		near, next := n-1, n-2
+		upload := func(h int) *wire.Upload {
+			m, err := wire.ParseUpload(make([]byte, wire.UploadSize(h)), h)
+			if err != nil {
+				f.Fatal(err)
+			}
+			return m
+		}
+		masked := wire.Masked{Packed: []byte{1, 2, 3, 4, 5}, Shares: make([]wire.SealedShare, near), Next: upload(next)}
 		for _, m := range []struct {
 			kind wire.Type
 			body []byte
 		}{
 			{wire.TypeAnnounce, new(wire.Announce).Append(nil)},
 			{wire.TypeKeys, make(wire.Keys, n).Append(nil)},
+			{wire.TypeBegin, (&wire.Begin{Participants: wire.FullSet(n), Shares: make([]wire.SealedShare, near)}).Append(nil)},
 			{wire.TypeBegin, (&wire.Begin{Participants: wire.FullSet(n)}).Append(nil)},
-			{wire.TypeMasked, []byte{1, 2, 3}},
+			{wire.TypeMasked, masked.Append(nil)},
+			{wire.TypeUpload, upload(next).Append(nil)},
+			{wire.TypeInvite, nil},
+			{wire.TypeSurvivors, (&wire.Survivors{Survivors: wire.FullSet(n), Shares: make([]wire.SealedShare, near)}).Append(nil)},
+			{wire.TypeSigned, make([]byte, 64)},
+			{wire.TypeCertificate, wire.Certificate{{Party: 0}, {Party: n - 1}}.Append(nil)},
+			{wire.TypeReveal, wire.Reveal{{Owner: 0}, {Owner: n - 1}}.Append(nil)},
 		} {
 			h := wire.Header{Type: m.kind, Session: [32]byte{1}, Round: 2, Sender: 1}
-			f.Add(append(h.Append(nil), m.body...), uint16(n), uint8(0))
+			message := append(h.Append(nil), m.body...)
+			f.Add(message, uint16(n-2), uint8(near), uint8(next), uint8(5))
+			f.Add(message, uint16(n-2), uint8(0), uint8(0), uint8(0))
 		}
 	}
-	f.Fuzz(func(t *testing.T, message []byte, parties uint16, shares uint8) {
+	f.Fuzz(func(t *testing.T, message []byte, parties uint16, near, next, size uint8) {
 		n := 2 + int(parties)%1000
 		h, body, err := wire.ParseHeader(message)
-		if err != nil {
-			return
+		if err == nil {
+			var again []byte
+			again, err = reencode(t, h, body, n, int(near), int(next), int(size))
+			if err == nil && !bytes.Equal(again, message) {
+				t.Fatalf("%x parses, and marshals to %x", message, again)
+			}
 		}
-		again := h.Append(nil)
-		switch h.Type {
-		case wire.TypeAnnounce:
-			m, err := wire.ParseAnnounce(body)
-			if err != nil {
-				return
-			}
-			again = m.Append(again)
-		case wire.TypeKeys:
-			m, err := wire.ParseKeys(body, n)
-			if err != nil {
-				return
-			}
-			again = m.Append(again)
-		case wire.TypeBegin:
-			m, err := wire.ParseBegin(body, n, func(participants wire.Set) int { return int(shares) % 8 })
-			if err != nil {
-				return
-			}
-			if m.Participants.Len()+len(m.Participants.Missing()) != n {
-				t.Fatal("a set has parties beyond the session")
-			}
-			again = m.Append(again)
-		default:
-			again = append(again, body...)
-		}
-		if !bytes.Equal(again, message) {
-			t.Fatalf("%x parses, and marshals to %x", message, again)
+		if err != nil && !isOneOf(err, parsing) {
+			t.Fatalf("an error that parsing does not have: %v", err)
 		}
 	})
+}
+
+// parsing lists the errors of package wire.
+var parsing = []error{wire.ErrTruncated, wire.ErrTrailing, wire.ErrOversized, wire.ErrVersion, wire.ErrType, wire.ErrEncoding}
+
+func isOneOf(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// reencode parses a body and marshals it, with its header, again.
+func reencode(t *testing.T, h wire.Header, body []byte, n, near, next, size int) ([]byte, error) {
+	again := h.Append(nil)
+	shares := func(set wire.Set) int {
+		if set.Len()+len(set.Missing()) != n {
+			t.Fatal("a set has parties beyond the session")
+		}
+		return near
+	}
+	ascending := func(last, party int) {
+		if party <= last || party >= n {
+			t.Fatalf("party %d after %d in a list of a session of %d", party, last, n)
+		}
+	}
+	switch h.Type {
+	case wire.TypeAnnounce:
+		m, err := wire.ParseAnnounce(body)
+		if err != nil {
+			return nil, err
+		}
+		return m.Append(again), nil
+	case wire.TypeKeys:
+		m, err := wire.ParseKeys(body, n)
+		if err != nil {
+			return nil, err
+		}
+		return m.Append(again), nil
+	case wire.TypeBegin:
+		m, err := wire.ParseBegin(body, n, shares)
+		if err != nil {
+			return nil, err
+		}
+		return m.Append(again), nil
+	case wire.TypeUpload:
+		m, err := wire.ParseUpload(body, next)
+		if err != nil {
+			return nil, err
+		}
+		return m.Append(again), nil
+	case wire.TypeMasked:
+		if size == 0 {
+			return append(again, body...), nil
+		}
+		m, err := wire.ParseMasked(body, size, near, next)
+		if err != nil {
+			return nil, err
+		}
+		if len(m.Packed) != size || len(m.Shares) != near || len(m.Next.Shares) != next {
+			t.Fatal("a submission of another size than was asked for")
+		}
+		return m.Append(again), nil
+	case wire.TypeSurvivors:
+		m, err := wire.ParseSurvivors(body, n, shares)
+		if err != nil {
+			return nil, err
+		}
+		return m.Append(again), nil
+	case wire.TypeCertificate:
+		m, err := wire.ParseCertificate(body, n)
+		if err != nil {
+			return nil, err
+		}
+		last := -1
+		for i := range m {
+			ascending(last, m[i].Party)
+			last = m[i].Party
+		}
+		return m.Append(again), nil
+	case wire.TypeReveal:
+		m, err := wire.ParseReveal(body, n)
+		if err != nil {
+			return nil, err
+		}
+		last := -1
+		for i := range m {
+			ascending(last, m[i].Owner)
+			last = m[i].Owner
+		}
+		return m.Append(again), nil
+	case wire.TypeInvite:
+		return again, wire.Exactly(body, 0)
+	case wire.TypeSigned:
+		return append(again, body...), wire.Exactly(body, 64)
+	default:
+		return append(again, body...), nil
+	}
 }

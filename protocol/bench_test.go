@@ -19,7 +19,9 @@ import (
 func BenchmarkThesis(b *testing.B) {
 	for _, n := range []int{200, 500, 1000, 2000, 5000} {
 		b.Run(fmt.Sprintf("users=%d", n), func(b *testing.B) {
-			config, client, server := oneOfMany(b, n, masking.Layout{{Length: 105, Bits: 32}})
+			config := &Config{Label: "benchmark", Layout: masking.Layout{{Length: 105, Bits: 32}}}
+			_, config.Roster = parties(b, n)
+			client, server := oneOfMany(b, config)
 			in, _ := inputs(1, config.Layout, 1)
 			others := make([][]byte, n)
 			var clientTime, serverTime time.Duration
@@ -67,10 +69,10 @@ func BenchmarkThesis(b *testing.B) {
 // oneOfMany returns party 0 of a session of n after set-up, and the server. The
 // other parties have announced keys but do not exist otherwise, which leaves out
 // the n² key exchanges of a whole session in one process.
-func oneOfMany(tb testing.TB, n int, layout masking.Layout) (*Config, *Client, *Server) {
+func oneOfMany(tb testing.TB, config *Config) (*Client, *Server) {
 	tb.Helper()
-	signers, roster := parties(tb, n)
-	config := &Config{Label: "benchmark", Roster: roster, Layout: layout}
+	n := config.Roster.Len()
+	signers, _ := parties(tb, n)
 	server, err := NewServer(config)
 	if err != nil {
 		tb.Fatal(err)
@@ -95,7 +97,7 @@ func oneOfMany(tb testing.TB, n int, layout masking.Layout) (*Config, *Client, *
 	if _, err := client.Receive(keys[0].Message); err != nil {
 		tb.Fatal(err)
 	}
-	return config, client, server
+	return client, server
 }
 
 func announcement(tb testing.TB, signer crypto.Signer, digest [32]byte, party int) wire.Announce {

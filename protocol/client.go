@@ -248,7 +248,7 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 		context:      roundContext(c.session, h.Round, begin),
 		neighbours:   begin.Participants.Of(neighbours),
 	}
-	if err := c.moveChains(neighbours, h.Round); err != nil {
+	if err := c.moveChains(h.Round); err != nil {
 		return nil, err
 	}
 	if c.config.recovery {
@@ -283,11 +283,15 @@ func (c *Client) checkParticipants(participants, scheduled wire.Set, neighbours 
 	return nil
 }
 
-// moveChains brings the chains of a round's neighbours up to the round.
-func (c *Client) moveChains(neighbours []int, round uint64) error {
-	for _, peer := range neighbours {
-		if err := c.chains[peer].Skip(round); err != nil {
-			return err // the caller has checked that the round is ahead
+// moveChains brings all chains up to a round, which erases the keys of those
+// before it.
+func (c *Client) moveChains(round uint64) error {
+	for _, chain := range c.chains {
+		if chain.Round() >= round {
+			continue
+		}
+		if err := chain.Skip(round); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -349,8 +353,11 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 		clear(secret[:])
 	}
 	h := wire.Header{Type: wire.TypeMasked, Session: c.session, Round: c.last, Sender: uint32(c.self)}
-	message := h.Append(make([]byte, 0, c.config.most))
-	message = v.AppendPacked(message)
+	size := wire.HeaderSize + c.config.Layout.PackedSize()
+	if c.config.recovery {
+		size = wire.HeaderSize + wire.MaskedSize(c.config.Layout.PackedSize(), len(c.open.neighbours), c.config.degree)
+	}
+	message := v.AppendPacked(h.Append(make([]byte, 0, size)))
 	if c.config.recovery {
 		message = masked.AppendRest(message)
 		c.open.phase = phaseSubmitted

@@ -173,12 +173,8 @@ func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, chain := range c.chains {
-		if chain.Round() <= h.Round {
-			if err := chain.Skip(h.Round + 1); err != nil {
-				return nil, err
-			}
-		}
+	if err := c.moveChains(h.Round + 1); err != nil {
+		return nil, err
 	}
 	c.closeRound()
 	c.last = h.Round

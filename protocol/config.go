@@ -108,8 +108,16 @@ func (a Adversary) graph() graph.Adversary {
 //
 //	threshold     curious server:   t > c           default ⌊h/2⌋ + 1
 //	              otherwise:       2t > h + c       default ⌊2h/3⌋ + 1
-//	quorum        cheating server: 2q > N + c       q = ⌊(N+c)/2⌋ + 1
-//	              otherwise:        q = t
+//	quorum        curious server:   q = t
+//	              otherwise:       2q > N + c       q = max(t, ⌊(N+c)/2⌋ + 1)
+//	              sparse graph:     q = t neighbours
+//
+// The quorum is how many survivors must have signed one list of survivors before
+// a party reveals anything. On a complete graph no two lists can be signed by so
+// many, and every sum has at least MinSurvivors − c honest inputs. On a sparse
+// graph nobody certifies one list for all: against a server that cheats after
+// set-up a sum is then sure to have t − c + 1 honest inputs only, and noise must be
+// calibrated to that (SPEC.md, security considerations).
 type Recovery struct {
 	// Adversary is the server to withstand.
 	Adversary Adversary
@@ -222,8 +230,8 @@ func (c *Config) terms() (terms, error) {
 		return fail("%w", err)
 	}
 	t.quorum = t.threshold
-	if r.Adversary == CheatingServer {
-		t.quorum = (t.scheduled+t.colluders)/2 + 1
+	if r.Adversary != CuriousServer && !t.sparse() {
+		t.quorum = max(t.threshold, (t.scheduled+t.colluders)/2+1)
 	}
 	// The holders of a survivor's shares are other survivors; since t > c, at
 	// least two of them are honest.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // stage is how far recoverySession runs a round.
@@ -349,37 +350,37 @@ func (s *recoverySession) nextRound(absent ...int) {
 }
 
 // A party whose recovery material is wrong costs the round in which it drops out,
-// is named, and is left out until it is readmitted.
+// and is named. If it must be at fault, and no holder of its shares can be, it is
+// left out until it is readmitted.
 func TestBadMaterial(t *testing.T) {
-	for name, spoil := range map[string]func(u *wire.Upload){
-		"blob does not open":    func(u *wire.Upload) { u.Blob[30] ^= 1 },
-		"other commitment":      func(u *wire.Upload) { u.Commitment[0] ^= 1 },
-		"too few shares opened": func(u *wire.Upload) { u.Shares[0][30] ^= 1; u.Shares[1][30] ^= 1 },
+	for name, c := range map[string]struct {
+		spoil    func(u *wire.Upload)
+		want     error
+		excluded bool
+	}{
+		"blob does not open": {func(u *wire.Upload) { u.Blob[30] ^= 1 }, ErrMaterial, true},
+		// Of four shares one may be wrong as well, and three are needed.
+		"other commitment":      {func(u *wire.Upload) { u.Commitment[0] ^= 1 }, ErrMaterial, false},
+		"too few shares opened": {func(u *wire.Upload) { u.Shares[0][30] ^= 1; u.Shares[1][30] ^= 1 }, ErrTooFew, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := recoveryAt(t, afterSetUp)
-			spoil(s.Server.uploads[dropped])
+			c.spoil(s.Server.uploads[dropped])
 			_, err := s.finish(afterSetUp)
-			want := ErrMaterial
-			if name == "too few shares opened" {
-				want = ErrTooFew // it may be the holders' fault
-			}
 			var party *PartyError
-			if !errors.Is(err, want) || !errors.As(err, &party) || party.Party != dropped {
-				t.Fatalf("got %v, want %v of party %d", err, want, dropped)
+			if !errors.Is(err, c.want) || !errors.As(err, &party) || party.Party != dropped {
+				t.Fatalf("got %v, want %v of party %d", err, c.want, dropped)
 			}
-			if want == ErrTooFew {
-				s.nextRound()
-				return
-			}
-			if !slices.Equal(s.Server.Excluded(), []int{dropped}) {
+			if excluded := slices.Equal(s.Server.Excluded(), []int{dropped}); excluded != c.excluded {
 				t.Fatalf("excluded: %v", s.Server.Excluded())
 			}
-			s.nextRound(dropped)
-			s.Server.Readmit(dropped)
+			if c.excluded {
+				s.nextRound(dropped)
+				s.Server.Readmit(dropped)
+			}
 			s.nextRound()
 			if !slices.Contains(s.Server.Included(), dropped) {
-				t.Error("the readmitted party did not take part")
+				t.Error("the party did not come back")
 			}
 		})
 	}
@@ -399,32 +400,73 @@ func TestShareThatDoesNotOpen(t *testing.T) {
 	}
 }
 
-// A holder that reveals wrong shares is found out and left out; the sum is right.
-// With shares to spare one is corrected; see TestAttackWrongShares for the rest.
-func TestWrongShareIsCorrected(t *testing.T) {
+// With shares to spare, wrong ones are corrected: the sum is right, and who must be
+// at fault is left out. One wrong share tells nobody who that is; several of one
+// holder, or of one owner, do.
+func TestWrongSharesAreCorrected(t *testing.T) {
 	signers, roster := parties(t, 7)
-	config := testConfig(roster)
-	config.Recovery = &Recovery{Adversary: CuriousServer, Threshold: 3}
-	l, err := NewLocal(config, signers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, want := inputs(3, config.Layout, 7)
-	l.Carry = func(from, to int, message []byte) []byte {
-		if from == 1 && message[1] == byte(wire.TypeReveal) {
-			message = bytes.Clone(message)
-			for at := wire.HeaderSize + 4; at < len(message); at += 36 {
-				message[at] ^= 1
+	spoilReveal := func(l *Local, holder, shares int) {
+		l.Carry = func(from, to int, message []byte) []byte {
+			if from == holder && message[1] == byte(wire.TypeReveal) {
+				message = bytes.Clone(message)
+				for i := range shares {
+					message[wire.HeaderSize+36*i+4] ^= 1
+				}
 			}
+			return message
 		}
-		return message
 	}
-	sum, err := l.Round(nil, in)
-	if err != nil || !equal(sum, want) {
-		t.Fatalf("the sum with one liar: %v", err)
+	// An owner that deals wrong shares, in its own client, with the right seals.
+	spoilOwner := func(l *Local, owner, shares int) {
+		original := l.Clients[owner]
+		l.Carry = func(from, to int, message []byte) []byte {
+			if from != owner || message[1] != byte(wire.TypeMasked) {
+				return message
+			}
+			m, err := wire.ParseMasked(message[wire.HeaderSize:], original.config.Layout.PackedSize(), 6, 6)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nonce := keyexchange.Nonce(m.Nonce)
+			for i := range shares {
+				box, err := keyexchange.Seal(&nonce, original.open.channels[i].Key(keyexchange.SelfMaskShare, owner, original.open.neighbours[i]),
+					make([]byte, 32), shareData(keyexchange.SelfMaskShare, original.session, original.last, owner, original.open.neighbours[i], original.open.context))
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.Shares[i] = wire.SealedShare(box)
+			}
+			return m.Append(bytes.Clone(message[:wire.HeaderSize]))
+		}
 	}
-	if !slices.Equal(l.Server.Excluded(), []int{1}) {
-		t.Errorf("excluded: %v, want party 1", l.Server.Excluded())
+	for _, c := range []struct {
+		name     string
+		spoil    func(l *Local)
+		excluded []int
+	}{
+		{"one share", func(l *Local) { spoilReveal(l, 1, 1) }, nil},
+		{"all shares of a holder", func(l *Local) { spoilReveal(l, 1, 6) }, []int{1}},
+		{"one share of an owner", func(l *Local) { spoilOwner(l, 6, 1) }, nil},
+		{"two shares of an owner", func(l *Local) { spoilOwner(l, 6, 2) }, []int{6}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := testConfig(roster)
+			// Of six shares two are needed: two wrong ones can be corrected.
+			config.Recovery = &Recovery{Adversary: CuriousServer, Threshold: 2}
+			l, err := NewLocal(config, signers, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, want := inputs(3, config.Layout, 7)
+			c.spoil(l)
+			sum, err := l.Round(nil, in)
+			if err != nil || !equal(sum, want) {
+				t.Fatalf("the sum: %v", err)
+			}
+			if !slices.Equal(l.Server.Excluded(), c.excluded) {
+				t.Errorf("excluded: %v, want %v", l.Server.Excluded(), c.excluded)
+			}
+		})
 	}
 }
 

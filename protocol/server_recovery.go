@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -225,7 +224,12 @@ func (s *Server) receiveReveal(h wire.Header, body []byte, party int) error {
 // participants the masks that they share with survivors.
 func (s *Server) unmask(open *serverRound) error {
 	shares := s.sharesByOwner(open)
-	rebuild := newRebuilder(s.config.threshold, slices.Collect(open.revealed.All()))
+	rebuild := newRebuilder(&s.config.terms, slices.Collect(open.revealed.All()))
+	defer func() {
+		for _, party := range rebuild.culprits() {
+			s.exclude(party)
+		}
+	}()
 	for owner := range open.participants.All() {
 		survived := open.survivors.Has(owner)
 		near := open.survivors.Of(open.near[owner])
@@ -236,23 +240,17 @@ func (s *Server) unmask(open *serverRound) error {
 		if survived {
 			purpose, committed = keyexchange.SelfMaskShare, open.commitments[owner]
 		}
-		secret, wrong, err := rebuild.secret(owner, shares[owner], func(candidate shamir.Secret) bool {
+		secret, err := rebuild.secret(owner, shares[owner], func(candidate shamir.Secret) bool {
 			return commitment(purpose, s.session, s.round, owner, candidate) == committed
 		})
-		for _, holder := range wrong {
-			s.excluded.Add(holder)
-			rebuild.distrust(holder)
-		}
-		if err != nil {
-			return s.blame(owner, err)
-		}
-		if survived {
+		if err == nil && survived {
 			seed := selfMask(secret)
 			open.sum.SubMask(&seed)
-			continue
+		} else if err == nil {
+			err = s.unmaskDropped(open, owner, near, secret)
 		}
-		if err := s.unmaskDropped(open, owner, near, secret); err != nil {
-			return s.blame(owner, err)
+		if err != nil {
+			return partyError(s.config.Roster, owner, err)
 		}
 	}
 	return nil
@@ -264,6 +262,8 @@ func (s *Server) unmaskDropped(open *serverRound, owner int, near []int, secret 
 	key := blobKey(secret)
 	secrets, err := keyexchange.Open(&key, open.material[owner].Blob, blobData(s.session, s.round, owner))
 	if err != nil {
+		// The key is the one that the owner committed to: nobody else is at fault.
+		s.exclude(owner)
 		return fmt.Errorf("%w: the recovery blob does not open", ErrMaterial)
 	}
 	for _, peer := range near {
@@ -276,18 +276,18 @@ func (s *Server) unmaskDropped(open *serverRound, owner int, near []int, secret 
 	return nil
 }
 
-// blame ends a round over a party: if its secrets are at fault it is left out of
-// the rounds that follow.
-func (s *Server) blame(owner int, err error) error {
-	if errors.Is(err, ErrMaterial) {
-		s.excluded.Add(owner)
-		s.uploads[owner] = nil
-	}
-	return partyError(s.config.Roster, owner, err)
+// exclude leaves a party out of the rounds that follow.
+func (s *Server) exclude(party int) {
+	s.excluded.Add(party)
+	s.uploads[party] = nil
 }
 
-// Excluded returns the parties that the server leaves out because their
-// material or their shares were wrong, in ascending order.
+// Excluded returns the parties that the server leaves out because their material
+// or their shares were wrong, in ascending order. A share that is wrong may be its
+// owner's doing or its holder's. Left out is only who must be at fault if no more
+// than c parties are (at least one): an owner whose recovery blob does not open,
+// or whose secret does not rebuild although so many wrong shares could have been
+// corrected; an owner or holder in more than c wrong pairs.
 func (s *Server) Excluded() []int { return slices.Collect(s.excluded.All()) }
 
 // Readmit lets an excluded party back in: it is invited again, and takes part

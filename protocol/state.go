@@ -13,64 +13,80 @@ import (
 )
 
 // Sessions can be saved after every step and loaded in another process. A saved
-// state is sealed under the caller's key, for the party and the configuration:
-// whatever opens was made by Save, so that its inside needs no parser that
-// expects malice. Save, then send what the step returned; after a crash load, and
+// state is sealed under the caller's key, for the party, the configuration and the
+// version of labelState, which changes with the structures below: whatever opens
+// was made by this Save. Save, then send what the step returned; after a crash load, and
 // send [Client.Output] again. Loading an older state than the last one saved
 // undoes the erasure of keys and may use a round twice: do not.
 
 // clientState is what Save saves of a client.
 type clientState struct {
-	Key       []byte // during set-up
-	Announce  []byte
-	Session   []byte
-	Peers     []int // empty during set-up
-	Chains    [][]byte
-	Last      uint64
-	Upload    []byte
-	Open      bool
-	Phase     phase
-	Broadcast []byte
-	Sets      [2][]byte // participants, survivors
-	Context   []byte
-	Near      []int
-	Channels  [][]byte
-	Recovery  [][]byte // empty where a share did not open
-	Sealed    [][]byte
-	Output    []byte
+	Key      [32]byte // during set-up
+	Ready    bool     // set-up is over
+	Announce []byte
+	Session  [32]byte
+	Chains   []chainState
+	Last     uint64
+	Upload   []byte // empty where there is none
+	Open     *roundState
+	Output   []byte
+}
+
+type chainState struct {
+	Peer  int
+	Chain [40]byte
+}
+
+// roundState is what a client keeps of the round that it is in.
+type roundState struct {
+	Phase        phase
+	Broadcast    [32]byte
+	Participants []byte
+	Survivors    []byte // empty before they are known
+	Context      [32]byte
+	Near         []nearState
+	Sealed       []wire.SealedShare
+}
+
+// nearState is what a client keeps of a neighbour. Without recovery it is the
+// neighbour alone.
+type nearState struct {
+	Peer     int
+	Channels [128]byte
+	Recovery [32]byte
+	Held     bool // the recovery share opened
 }
 
 // Save returns the client's state sealed under key. It fails only if the source
 // of randomness does.
 func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
-	s := clientState{Announce: c.announce.Append(nil), Session: c.session[:], Last: c.last, Output: c.output}
-	if c.chains == nil {
+	s := clientState{Ready: c.chains != nil, Announce: c.announce.Append(nil), Session: c.session, Last: c.last, Output: c.output}
+	if !s.Ready {
 		private, err := c.key.Bytes()
 		if err != nil {
 			return nil, err
 		}
-		s.Key = private[:]
+		s.Key = private
 	}
 	for _, peer := range sortedKeys(c.chains) {
-		chain := c.chains[peer].Bytes()
-		s.Peers, s.Chains = append(s.Peers, peer), append(s.Chains, chain[:])
+		s.Chains = append(s.Chains, chainState{peer, c.chains[peer].Bytes()})
 	}
 	if c.upload != nil {
 		s.Upload = c.upload.Append(nil)
 	}
 	if r := c.open; r != nil {
-		s.Open, s.Phase, s.Broadcast, s.Context, s.Near = true, r.phase, r.broadcast[:], r.context[:], r.neighbours
-		s.Sets = [2][]byte{r.participants.Bytes(), r.survivors.Bytes()}
-		for i := range r.channels {
-			channels := r.channels[i].Bytes()
-			s.Channels = append(s.Channels, channels[:])
-			var share []byte
-			if r.recovery[i] != nil {
-				share = r.recovery[i][:]
+		s.Open = &roundState{Phase: r.phase, Broadcast: r.broadcast, Participants: r.participants.Bytes(),
+			Survivors: r.survivors.Bytes(), Context: r.context, Sealed: r.sealed}
+		for i, peer := range r.neighbours {
+			near := nearState{Peer: peer}
+			if c.config.recovery {
+				near.Channels = r.channels[i].Bytes()
+				if near.Held = r.recovery[i] != nil; near.Held {
+					near.Recovery = *r.recovery[i]
+				}
 			}
-			s.Recovery = append(s.Recovery, share)
+			s.Open.Near = append(s.Open.Near, near)
 		}
-		s.Sealed = shareBytes(r.sealed)
 	}
 	return sealState(c.random, key, c.config, c.self, &s)
 }
@@ -84,72 +100,91 @@ func LoadClient(config *Config, identity crypto.Signer, random io.Reader, key *k
 		return nil, err
 	}
 	var s clientState
-	if err := openState(key, c.config, c.self, state, &s); err != nil {
+	if err := openSealed(key, c.config, c.self, state, &s); err != nil {
 		return nil, err
 	}
 	announce, err := wire.ParseAnnounce(s.Announce)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	c.announce, c.last, c.output = *announce, s.Last, s.Output
-	c.session = [32]byte(s.Session)
-	c.key = new(keyexchange.PrivateKey)
-	if s.Key != nil {
-		c.key, err = keyexchange.RestoreKey([32]byte(s.Key))
+	c.announce, c.session, c.last, c.output = *announce, s.Session, s.Last, s.Output
+	if !s.Ready {
+		c.key, err = keyexchange.RestoreKey(s.Key)
 		return c, err
 	}
+	c.key = new(keyexchange.PrivateKey)
 	c.topology = newTopology(c.config, c.session, c.self)
 	c.chains = make(map[int]*keyexchange.Chain)
-	for i, peer := range s.Peers {
-		c.chains[peer] = keyexchange.RestoreChain([40]byte(s.Chains[i]))
+	for _, chain := range s.Chains {
+		c.chains[chain.Peer] = keyexchange.RestoreChain(chain.Chain)
 	}
-	if s.Upload != nil {
+	if len(s.Upload) != 0 {
 		if c.upload, err = wire.ParseUpload(s.Upload, c.config.degree); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
-	if !s.Open {
-		return c, nil
+	if s.Open != nil {
+		if c.open, err = loadRound(s.Open, c.config); err != nil {
+			return nil, err
+		}
 	}
-	r := &clientRound{phase: s.Phase, broadcast: [32]byte(s.Broadcast), context: [32]byte(s.Context), neighbours: s.Near}
-	if r.participants, err = loadSet(s.Sets[0], c.config.parties); err != nil {
+	return c, nil
+}
+
+func loadRound(s *roundState, config *settled) (*clientRound, error) {
+	r := &clientRound{phase: s.Phase, broadcast: s.Broadcast, context: s.Context, sealed: s.Sealed}
+	var err error
+	if r.participants, err = loadSet(s.Participants, config.parties); err != nil {
 		return nil, err
 	}
-	if r.survivors, err = loadSet(s.Sets[1], c.config.parties); err != nil {
+	if r.survivors, err = loadSet(s.Survivors, config.parties); err != nil {
 		return nil, err
 	}
-	for i := range s.Channels {
-		r.channels = append(r.channels, keyexchange.RestoreChannels([128]byte(s.Channels[i])))
+	for _, near := range s.Near {
+		r.neighbours = append(r.neighbours, near.Peer)
+		if !config.recovery {
+			continue
+		}
+		r.channels = append(r.channels, keyexchange.RestoreChannels(near.Channels))
 		var share *[32]byte
-		if len(s.Recovery[i]) != 0 {
-			share = (*[32]byte)(s.Recovery[i])
+		if near.Held {
+			share = &near.Recovery
 		}
 		r.recovery = append(r.recovery, share)
 	}
-	r.sealed = loadShares(s.Sealed)
-	c.open = r
-	return c, nil
+	return r, nil
 }
 
 // serverState is what Save saves of a server.
 type serverState struct {
 	Announced []byte
 	Keys      []byte
-	Ready     bool
+	Ready     bool // the keys are out
 	Round     uint64
 	Uploads   [][]byte // by party, empty where there is none
 	Excluded  []byte
 	Included  []int
-	Open      bool
-	Step      step
-	Sets      [4][]byte // participants, received, survivors, revealed
-	Context   []byte
-	Sum       []byte
-	Material  [][]byte // by party
-	Commits   [][]byte // by party
-	Shares    [][][]byte
-	Signed    []byte
-	Revealed  [][]byte // by party
+	Open      *openState
+}
+
+// openState is what the server keeps of the round that is open.
+type openState struct {
+	Step         step
+	Context      [32]byte
+	Participants []byte
+	Received     []byte
+	Sum          []byte
+	Survivors    []byte // empty before they are fixed
+	Revealed     []byte // empty without recovery
+	Signed       []byte
+	Parties      []partyState // all of them, with recovery
+}
+
+type partyState struct {
+	Material   []byte
+	Commitment [32]byte
+	Shares     []wire.SealedShare
+	Reveal     []byte
 }
 
 // Save returns the server's state sealed under key, which keeps it from being
@@ -157,17 +192,16 @@ type serverState struct {
 // randomness does.
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := serverState{Announced: s.announced.Bytes(), Keys: s.keys.Append(nil), Ready: s.topology != nil,
-		Round: s.round, Uploads: uploadBytes(s.uploads), Excluded: s.excluded.Bytes(), Included: s.included}
+		Round: s.round, Excluded: s.excluded.Bytes(), Included: s.included}
+	for _, upload := range s.uploads {
+		out.Uploads = append(out.Uploads, uploadBytes(upload))
+	}
 	if r := s.open; r != nil {
-		out.Open, out.Step, out.Context = true, r.step, r.context[:]
-		out.Sets = [4][]byte{r.participants.Bytes(), r.received.Bytes(), r.survivors.Bytes(), r.revealed.Bytes()}
-		out.Sum = r.sum.AppendPacked(nil)
-		out.Signed = r.signatures.Append(nil)
-		out.Material = uploadBytes(r.material)
-		for i := range r.commitments {
-			out.Commits = append(out.Commits, r.commitments[i][:])
-			out.Shares = append(out.Shares, shareBytes(r.shares[i]))
-			out.Revealed = append(out.Revealed, r.revelations[i].Append(nil))
+		out.Open = &openState{Step: r.step, Context: r.context, Participants: r.participants.Bytes(), Received: r.received.Bytes(),
+			Sum: r.sum.AppendPacked(nil), Survivors: r.survivors.Bytes(), Revealed: r.revealed.Bytes(), Signed: r.signatures.Append(nil)}
+		for i := range r.material {
+			out.Open.Parties = append(out.Open.Parties, partyState{Material: uploadBytes(r.material[i]),
+				Commitment: r.commitments[i], Shares: r.shares[i], Reveal: r.revelations[i].Append(nil)})
 		}
 	}
 	return sealState(nil, key, s.config, wire.Server, &out)
@@ -181,59 +215,84 @@ func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server
 		return nil, err
 	}
 	var in serverState
-	if err := openState(key, s.config, wire.Server, state, &in); err != nil {
+	if err := openSealed(key, s.config, wire.Server, state, &in); err != nil {
 		return nil, err
 	}
+	if err := s.load(&in); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return s, nil
+}
+
+func (s *Server) load(in *serverState) (err error) {
 	n := s.config.parties
-	bad := func(err error) (*Server, error) { return nil, fmt.Errorf("%w: %w", ErrState, err) }
 	if s.announced, err = loadSet(in.Announced, n); err != nil {
-		return nil, err
+		return err
 	}
 	if s.excluded, err = loadSet(in.Excluded, n); err != nil {
-		return nil, err
+		return err
 	}
 	if s.keys, err = wire.ParseKeys(in.Keys, n); err != nil {
-		return bad(err)
+		return err
+	}
+	if len(in.Uploads) != n {
+		return fmt.Errorf("it has %d parties, want %d", len(in.Uploads), n)
+	}
+	for i, upload := range in.Uploads {
+		if s.uploads[i], err = loadUpload(upload, s.config.degree); err != nil {
+			return err
+		}
 	}
 	s.round, s.included = in.Round, in.Included
-	if s.uploads, err = loadUploads(in.Uploads, s.config.degree); err != nil {
-		return nil, err
-	}
 	if in.Ready {
 		s.setUp()
 	}
-	if !in.Open {
-		return s, nil
+	if in.Open != nil {
+		s.open, err = s.loadOpen(in.Open)
 	}
-	r := &serverRound{step: in.Step, context: [32]byte(in.Context)}
-	for i, set := range []*wire.Set{&r.participants, &r.received, &r.survivors, &r.revealed} {
-		if *set, err = loadSet(in.Sets[i], n); err != nil {
+	return err
+}
+
+func (s *Server) loadOpen(in *openState) (*serverRound, error) {
+	n := s.config.parties
+	r := &serverRound{step: in.Step, context: in.Context}
+	var err error
+	for _, set := range []struct {
+		to   *wire.Set
+		from []byte
+	}{{&r.participants, in.Participants}, {&r.received, in.Received}, {&r.survivors, in.Survivors}, {&r.revealed, in.Revealed}} {
+		if *set.to, err = loadSet(set.from, n); err != nil {
 			return nil, err
 		}
 	}
 	if r.sum, err = masking.ParsePacked(s.config.Layout, in.Sum); err != nil {
-		return bad(err)
+		return nil, err
 	}
-	if s.config.recovery {
-		if r.material, err = loadUploads(in.Material, s.config.degree); err != nil {
+	if !s.config.recovery {
+		return r, nil
+	}
+	if r.signatures, err = wire.ParseCertificate(in.Signed, n); err != nil {
+		return nil, err
+	}
+	if len(in.Parties) != n {
+		return nil, fmt.Errorf("its round has %d parties, want %d", len(in.Parties), n)
+	}
+	for _, party := range in.Parties {
+		material, err := loadUpload(party.Material, s.config.degree)
+		if err != nil {
 			return nil, err
 		}
-		if r.signatures, err = wire.ParseCertificate(in.Signed, n); err != nil {
-			return bad(err)
+		reveal, err := wire.ParseReveal(party.Reveal, n)
+		if err != nil {
+			return nil, err
 		}
-		for i := range n {
-			r.commitments = append(r.commitments, [32]byte(in.Commits[i]))
-			r.shares = append(r.shares, loadShares(in.Shares[i]))
-			reveal, err := wire.ParseReveal(in.Revealed[i], n)
-			if err != nil {
-				return bad(err)
-			}
-			r.revelations = append(r.revelations, reveal)
-		}
-		r.findNeighbours(s.topology, s.round)
+		r.material = append(r.material, material)
+		r.commitments = append(r.commitments, party.Commitment)
+		r.shares = append(r.shares, party.Shares)
+		r.revelations = append(r.revelations, reveal)
 	}
-	s.open = r
-	return s, nil
+	r.findNeighbours(s.topology, s.round)
+	return r, nil
 }
 
 // stateData binds a saved state to its configuration and its owner.
@@ -255,7 +314,7 @@ func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, part
 	return keyexchange.Seal(&nonce, key, b.Bytes(), stateData(config, party))
 }
 
-func openState(key *keyexchange.SealKey, config *settled, party int, sealed []byte, state any) error {
+func openSealed(key *keyexchange.SealKey, config *settled, party int, sealed []byte, state any) error {
 	b, err := keyexchange.Open(key, sealed, stateData(config, party))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
@@ -279,43 +338,17 @@ func loadSet(b []byte, n int) (wire.Set, error) {
 	return set, nil
 }
 
-func shareBytes(shares []wire.SealedShare) [][]byte {
-	var out [][]byte
-	for i := range shares {
-		out = append(out, shares[i][:])
+func uploadBytes(upload *wire.Upload) []byte {
+	if upload == nil {
+		return nil
 	}
-	return out
+	return upload.Append(nil)
 }
 
-func loadShares(in [][]byte) []wire.SealedShare {
-	var out []wire.SealedShare
-	for i := range in {
-		out = append(out, wire.SealedShare(in[i]))
+// loadUpload reads an upload, which is empty bytes where there is none.
+func loadUpload(b []byte, degree int) (*wire.Upload, error) {
+	if len(b) == 0 {
+		return nil, nil
 	}
-	return out
-}
-
-func uploadBytes(uploads []*wire.Upload) [][]byte {
-	out := make([][]byte, len(uploads))
-	for i, u := range uploads {
-		if u != nil {
-			out[i] = u.Append(nil)
-		}
-	}
-	return out
-}
-
-func loadUploads(in [][]byte, degree int) ([]*wire.Upload, error) {
-	out := make([]*wire.Upload, len(in))
-	for i, b := range in {
-		if len(b) == 0 {
-			continue
-		}
-		u, err := wire.ParseUpload(b, degree)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrState, err)
-		}
-		out[i] = u
-	}
-	return out, nil
+	return wire.ParseUpload(b, degree)
 }

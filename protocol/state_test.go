@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -144,6 +145,24 @@ func TestStateErrors(t *testing.T) {
 	} {
 		if err := load(); !errors.Is(err, ErrState) {
 			t.Errorf("%s: got %v, want ErrState", name, err)
+		}
+	}
+	// A state of another shape, such as another version's, opens if it is sealed
+	// alike, and is refused all the same.
+	for name, shape := range map[string]any{"empty": &struct{ Ready bool }{true}, "other types": &struct{ Session int }{1},
+		"no parties": &struct{ Keys, Announced []byte }{make([]byte, 3*wire.AnnounceSize), []byte{7}}} {
+		sealed, err := sealState(nil, &key, l.Clients[0].config, wire.Server, shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadServer(config, &key, sealed); !errors.Is(err, ErrState) {
+			t.Errorf("server state of another shape (%s): got %v, want ErrState", name, err)
+		}
+		if sealed, err = sealState(nil, &key, l.Clients[0].config, 0, shape); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadClient(config, identity, nil, &key, sealed); !errors.Is(err, ErrState) {
+			t.Errorf("client state of another shape (%s): got %v, want ErrState", name, err)
 		}
 	}
 	// What is saved does not show the keys.

@@ -304,14 +304,14 @@ func (r *recorder) round(plan vectorPlan) {
 		}
 		input := vectorInput{Party: i, Input: decimal(in[i])}
 		if recovery {
-			// The draws of Submit: b, the coefficients of its polynomial, a nonce
-			// per share, then k and so on.
+			// The draws of Submit: b, a nonce, the coefficients of b's polynomial,
+			// then k and so on.
 			input.SelfMask = scalar(t, random.reads[0])
-			next := 1 + near
+			next := 2
 			if client.config.threshold > 1 {
 				next++
 			}
-			body := message[wire.HeaderSize+r.config.Layout.PackedSize()+32+near*wire.SealedShareSize:]
+			body := message[wire.HeaderSize+r.config.Layout.PackedSize()+32+24+near*48:]
 			r.keep(i, body, random.reads[next])
 		}
 		round.Inputs = append(round.Inputs, input)

@@ -1,0 +1,154 @@
+package fuzz
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// order is the group order ℓ = 2^252 + 27742317777372353535851937790883648493,
+// little-endian: the least number that is not a canonical scalar.
+var order = [32]byte{
+	0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 31: 0x10,
+}
+
+// FuzzShare parses bytes as a share and as a secret.
+func FuzzShare(f *testing.F) {
+	shares, err := shamir.Split(stream("shares"), shamir.Secret{7}, 2, []uint32{1, 1 << 31})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range shares {
+		b, err := s.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add(append([]byte{0, 0, 0, 1}, order[:]...))
+	f.Add(append([]byte{0, 0, 0, 0}, make([]byte, 32)...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		before := shamir.Share{Index: 9, Value: [32]byte{9}}
+		s := before
+		if err := s.UnmarshalBinary(b); err != nil {
+			if s != before {
+				t.Fatal("refused bytes changed the share")
+			}
+			if !isOneOf(err, []error{shamir.ErrLength, shamir.ErrIndexZero, shamir.ErrNonCanonical}) {
+				t.Fatalf("undocumented error: %v", err)
+			}
+		} else if again, err := s.MarshalBinary(); err != nil || !bytes.Equal(again, b) {
+			t.Fatalf("%x parses, and marshals to %x: %v", b, again, err)
+		}
+		secret, err := shamir.ParseSecret(b)
+		switch {
+		case err == nil && !bytes.Equal(secret[:], b):
+			t.Fatalf("%x parses as the secret %x", b, secret)
+		case err == nil && !below(secret, order):
+			t.Fatalf("%x is taken, and not below the group order", b)
+		case err != nil && len(b) == 32 && below([32]byte(b), order):
+			t.Fatalf("%x is refused, and below the group order: %v", b, err)
+		case err != nil && !isOneOf(err, []error{shamir.ErrLength, shamir.ErrNonCanonical}):
+			t.Fatalf("undocumented error: %v", err)
+		}
+	})
+}
+
+// below compares little-endian numbers.
+func below(x, y [32]byte) bool {
+	for i := 31; i >= 0; i-- {
+		if x[i] != y[i] {
+			return x[i] < y[i]
+		}
+	}
+	return false
+}
+
+// FuzzCommitments parses bytes as commitments of both kinds, which have one
+// encoding, and checks a share against what parses.
+func FuzzCommitments(f *testing.F) {
+	indices := []uint32{1, 2, 3}
+	_, feldman, err := shamir.SplitFeldman(stream("feldman"), shamir.Secret{1}, 2, indices)
+	if err != nil {
+		f.Fatal(err)
+	}
+	_, _, pedersen, err := shamir.SplitPedersen(stream("pedersen"), shamir.Secret{2}, 3, indices)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(feldman.Bytes())
+	f.Add(pedersen.Bytes())
+	f.Add(append([]byte{1}, make([]byte, 31)...)) // the identity
+	f.Add(make([]byte, 32))                       // a point of order 4
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = b[:min(len(b), 8*32+1)] // longer ones only take longer
+		share := shamir.PedersenShare{Index: 1, Value: [32]byte{1}, Blinding: [32]byte{2}}
+		documented := []error{shamir.ErrLength, shamir.ErrCommitment}
+		one, err1 := shamir.ParseFeldman(b)
+		two, err2 := shamir.ParsePedersen(b)
+		if (err1 == nil) != (err2 == nil) {
+			t.Fatalf("one kind parses and the other does not: %v, %v", err1, err2)
+		}
+		if err1 != nil {
+			if !isOneOf(err1, documented) || !isOneOf(err2, documented) {
+				t.Fatalf("undocumented error: %v, %v", err1, err2)
+			}
+			return
+		}
+		if !bytes.Equal(one.Bytes(), b) || !bytes.Equal(two.Bytes(), b) {
+			t.Fatalf("%x parses, and marshals otherwise", b)
+		}
+		if n := len(b) / 32; one.Threshold() != n || two.Threshold() != n {
+			t.Fatalf("%d coefficients have threshold %d and %d", n, one.Threshold(), two.Threshold())
+		}
+		for _, err := range []error{one.Verify(share.SecretShare()), two.Verify(share)} {
+			if err != nil && !isOneOf(err, []error{shamir.ErrNotCommitted}) {
+				t.Fatalf("undocumented error: %v", err)
+			}
+		}
+	})
+}
+
+// FuzzPublicKey parses bytes as an X25519 key. What is taken stands for one
+// point, and gives a secret that is not zero.
+func FuzzPublicKey(f *testing.F) {
+	private, err := keyexchange.GenerateKey(stream("key"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	public, err := private.Public()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(public[:])
+	prime := [32]byte{0xed, 31: 0x7f}
+	for i := 1; i < 31; i++ {
+		prime[i] = 0xff
+	}
+	f.Add(prime[:])
+	prime[0]--
+	f.Add(prime[:]) // of low order
+	prime[0]--
+	f.Add(prime[:])
+	f.Add(make([]byte, 32))
+	config, _ := session(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		key, err := keyexchange.ParsePublicKey(b)
+		if err != nil {
+			if !isOneOf(err, []error{keyexchange.ErrPublicKey}) {
+				t.Fatalf("undocumented error: %v", err)
+			}
+			return
+		}
+		prime := prime
+		prime[0] = 0xed
+		if !bytes.Equal(key[:], b) || !below(key, prime) {
+			t.Fatalf("%x is taken, and not canonical", b)
+		}
+		if _, err := private.NewChain([32]byte{}, config.Roster, 0, 1, key); err != nil {
+			t.Fatalf("%x is taken, and not of full order: %v", b, err)
+		}
+	})
+}

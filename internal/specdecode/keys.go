@@ -1,0 +1,144 @@
+package specdecode
+
+import (
+	"bytes"
+	"crypto/ecdh"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"math/big"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// expand is HKDF-Expand (§1).
+func expand(key []byte, info string, n int) []byte {
+	out, err := hkdf.Expand(sha256.New, key, info, n)
+	if err != nil {
+		panic(err) // n is a small constant
+	}
+	return out
+}
+
+// derive is HKDF of a scalar without salt (§5.4).
+func derive(secret []byte, label string, n int) []byte {
+	out, err := hkdf.Key(sha256.New, secret, nil, label, n)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// signed is the string that signatures are over (§2.3).
+func signed(label string, parts ...[]byte) []byte {
+	return append(append([]byte{byte(len(label))}, label...), bytes.Join(parts, nil)...)
+}
+
+func verify(public []byte, message, signature []byte) bool {
+	return len(public) == ed25519.PublicKeySize && ed25519.Verify(public, message, signature)
+}
+
+// firstChainKey is CK_1 of two parties (§5.1).
+func firstChainKey(private, peer, session, low, high []byte) ([]byte, error) {
+	own, err := ecdh.X25519().NewPrivateKey(private)
+	if err != nil {
+		return nil, err
+	}
+	other, err := ecdh.X25519().NewPublicKey(peer)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := own.ECDH(other)
+	if err != nil {
+		return nil, err
+	}
+	prk, err := hkdf.Extract(sha256.New, secret, session)
+	if err != nil {
+		return nil, err
+	}
+	return expand(prk, "hushsum/1 chain"+string(low)+string(high), 32), nil
+}
+
+// open opens a sealed message (§5.3).
+func open(key, sealed, associated []byte) ([]byte, error) {
+	aead, err := chacha20poly1305.NewX(key)
+	if err != nil {
+		return nil, err
+	}
+	if len(sealed) < 40 {
+		return nil, fail("a sealed message of %d bytes", len(sealed))
+	}
+	plain, err := aead.Open(nil, sealed[:24], sealed[24:], associated)
+	if err != nil {
+		return nil, fail("a sealed message does not open")
+	}
+	return plain, nil
+}
+
+// order is ℓ (§6).
+var order, _ = new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+
+// decodeScalar reads a canonical little-endian scalar (§6).
+func decodeScalar(b []byte) (*big.Int, error) {
+	x := new(big.Int).SetBytes(reversed(b))
+	if len(b) != 32 || x.Cmp(order) >= 0 {
+		return nil, fail("a scalar is not canonical")
+	}
+	return x, nil
+}
+
+func encodeScalar(x *big.Int) []byte { return reversed(x.FillBytes(make([]byte, 32))) }
+
+func reversed(b []byte) []byte {
+	out := make([]byte, len(b))
+	for i := range b {
+		out[len(b)-1-i] = b[i]
+	}
+	return out
+}
+
+// point is a share: the value of the polynomial at the holder's index.
+type point struct {
+	holder int // roster index; the polynomial's argument is one more
+	value  []byte
+}
+
+// interpolate returns the value at argument at of the polynomial through the
+// points (§6).
+func interpolate(points []point, at int) ([]byte, error) {
+	sum := new(big.Int)
+	for i, p := range points {
+		term, err := decodeScalar(p.value)
+		if err != nil {
+			return nil, err
+		}
+		for j, q := range points {
+			if i == j {
+				continue
+			}
+			term.Mul(term, big.NewInt(int64(at-q.holder-1)))
+			inverse := new(big.Int).ModInverse(big.NewInt(int64(p.holder-q.holder)), order)
+			term.Mod(term.Mul(term, inverse), order)
+		}
+		sum.Add(sum, term)
+	}
+	return encodeScalar(sum.Mod(sum, order)), nil
+}
+
+// combine rebuilds a secret from threshold points and checks that the others
+// are on the same polynomial.
+func combine(points []point, threshold int) ([]byte, error) {
+	if len(points) < threshold {
+		return nil, fail("%d shares, the threshold is %d", len(points), threshold)
+	}
+	for _, p := range points[threshold:] {
+		value, err := interpolate(points[:threshold], p.holder+1)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(value, p.value) {
+			return nil, fail("the share of party %d is not on the polynomial", p.holder)
+		}
+	}
+	return interpolate(points[:threshold], 0)
+}
