@@ -287,11 +287,8 @@ func (c *Client) checkParticipants(participants, scheduled wire.Set, neighbours 
 // before it.
 func (c *Client) moveChains(round uint64) error {
 	for _, chain := range c.chains {
-		if chain.Round() >= round {
-			continue
-		}
 		if err := chain.Skip(round); err != nil {
-			return err
+			return err // no chain is ahead of a round that may begin
 		}
 	}
 	return nil

@@ -38,8 +38,10 @@ const DefaultMaxSkip = 1000
 // part of what every key is signed with: sides that disagree refuse each other
 // with [ErrSession].
 type Config struct {
-	// Label names the session, at most 255 bytes, so that signatures made for
-	// one purpose serve no other. Give every deployment its own.
+	// Label names the session, at most 255 bytes. Give every session its own,
+	// such as the deployment and the date: keys are signed for a configuration,
+	// and those of an earlier session with the same one could be replayed, which
+	// shuts their owners out.
 	Label string
 	// Roster lists the parties.
 	Roster *keyexchange.Roster
