@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Errors of packed vectors.
@@ -18,8 +19,23 @@ var (
 // segment, coordinate k takes bits kb to (k+1)b − 1 of a bit string that fills
 // each byte from its lowest bit; zero bits fill the last byte of a segment.
 func (v *Vector) AppendPacked(b []byte) []byte {
+	at := len(b)
+	b = slices.Grow(b, v.layout.PackedSize())[:at+v.layout.PackedSize()]
+	out := b[at:]
 	for s, at := range v.segments() {
+		packed := out[:s.packedSize()]
+		out = out[len(packed):]
 		wordBits := s.lanes() * s.Bits
+		if wordBits == 64 { // the words are the bit string
+			full := len(packed) / 8
+			for i, word := range v.words[at : at+full] {
+				binary.LittleEndian.PutUint64(packed[8*i:], word)
+			}
+			for i := range packed[8*full:] {
+				packed[8*full+i] = byte(v.words[at+full] >> (8 * i))
+			}
+			continue
+		}
 		left := s.Length * s.Bits
 		var pending uint64 // the lowest n bits wait to be written
 		n := 0
@@ -31,13 +47,13 @@ func (v *Vector) AppendPacked(b []byte) []byte {
 				n += size
 				continue
 			}
-			b = binary.LittleEndian.AppendUint64(b, pending)
+			binary.LittleEndian.PutUint64(packed, pending)
+			packed = packed[8:]
 			pending = word >> (64 - n)
 			n += size - 64
 		}
-		for ; n > 0; n -= 8 {
-			b = append(b, byte(pending))
-			pending >>= 8
+		for i := range packed {
+			packed[i] = byte(pending >> (8 * i))
 		}
 	}
 	return b
@@ -77,7 +93,12 @@ func (v *Vector) AddPacked(b []byte) error {
 		b = b[len(packed):]
 		words := v.words[at : at+s.words()]
 		wordBits := s.lanes() * s.Bits
-		for done := 0; done < len(words); {
+		done := 0
+		if wordBits == 64 { // the bit string is the words
+			done = len(packed) / 8
+			addStream(words[:done], packed[:8*done], body, top)
+		}
+		for done < len(words) {
 			n := min(len(words)-done, blockSize/8)
 			for i := range n {
 				binary.LittleEndian.PutUint64(block[8*i:], readBits(packed, (done+i)*wordBits, wordBits))

@@ -39,42 +39,56 @@ func NewVector(layout Layout) (*Vector, error) {
 }
 
 // FromValues returns the vector with the given values, one slice per segment.
-// It fails with [ErrLayout], with [ErrSegments] if a length is wrong, and with
-// [ErrRange] if a value is 2^b or more.
+// It fails with [ErrLayout], or as [Vector.Set] does.
 func FromValues(layout Layout, values ...[]uint64) (*Vector, error) {
 	v, err := NewVector(layout)
 	if err != nil {
 		return nil, err
 	}
-	if len(values) != len(layout) {
-		return nil, fmt.Errorf("%w: %d segments, want %d", ErrSegments, len(values), len(layout))
+	if err := v.Set(values...); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Set gives v other values, one slice per segment. It fails with [ErrSegments] if
+// a length is wrong, and with [ErrRange] if a value is 2^b or more; v is then zero.
+func (v *Vector) Set(values ...[]uint64) error {
+	if len(values) != len(v.layout) {
+		v.Erase()
+		return fmt.Errorf("%w: %d segments, want %d", ErrSegments, len(values), len(v.layout))
 	}
 	rest := v.words
-	for i, s := range layout {
+	for i, s := range v.layout {
 		if len(values[i]) != s.Length {
-			return nil, fmt.Errorf("%w: segment %d has %d values, want %d", ErrSegments, i, len(values[i]), s.Length)
+			v.Erase()
+			return fmt.Errorf("%w: segment %d has %d values, want %d", ErrSegments, i, len(values[i]), s.Length)
 		}
 		if !s.store(rest, values[i]) {
 			v.Erase()
-			return nil, fmt.Errorf("%w: segment %d holds values below 2^%d", ErrRange, i, s.Bits)
+			return fmt.Errorf("%w: segment %d holds values below 2^%d", ErrRange, i, s.Bits)
 		}
 		rest = rest[s.words():]
 	}
-	return v, nil
+	return nil
 }
 
 // store writes the values into the segment's words and reports whether all of
 // them fit. It does not stop at one that does not: where it stands is secret.
 func (s Segment) store(words, values []uint64) bool {
-	lanes, bits := s.lanes(), s.Bits
-	var all uint64
-	for i := range words[:s.words()] {
-		group := values[i*lanes : min((i+1)*lanes, len(values))]
-		var word uint64
-		for j, x := range group {
-			all |= x
-			word |= x << (j * bits)
+	bits := s.Bits
+	var all, word uint64
+	shift, i := 0, 0
+	for _, x := range values {
+		all |= x
+		word |= x << shift
+		if shift += bits; shift > 64-bits {
+			words[i] = word
+			word, shift = 0, 0
+			i++
 		}
+	}
+	if shift > 0 {
 		words[i] = word
 	}
 	return bits == 64 || all>>bits == 0

@@ -31,6 +31,8 @@ type Client struct {
 	upload   *wire.Upload               // the last that was made, nil without recovery
 	open     *clientRound               // round last, while it lasts
 	output   []byte                     // the last message that was made
+
+	vector *masking.Vector // room for submissions; zero or masked between calls
 }
 
 // phase is how far a client has come in a round.
@@ -323,8 +325,15 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	if broadcastDigest(broadcast) != c.open.broadcast {
 		return nil, ErrBroadcast
 	}
-	v, err := masking.FromValues(c.config.Layout, values...)
-	if err != nil {
+	if c.vector == nil {
+		room, err := masking.NewVector(c.config.Layout)
+		if err != nil {
+			return nil, err
+		}
+		c.vector = room
+	}
+	v := c.vector
+	if err := v.Set(values...); err != nil {
 		return nil, err
 	}
 	var masked wire.Masked

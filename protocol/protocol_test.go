@@ -131,13 +131,16 @@ func describe(v reflect.Value, depth int) string {
 			return "nil"
 		}
 		switch v.Type() {
-		case reflect.TypeFor[*settled](), reflect.TypeFor[*topology]():
+		case reflect.TypeFor[*settled](), reflect.TypeFor[*topology](), reflect.TypeFor[*keyexchange.Roster]():
 			return v.Type().String() // do not change, or only remember what they computed
 		}
 		return "&" + describe(v.Elem(), depth+1)
 	case reflect.Struct:
 		var b strings.Builder
 		for i := range v.NumField() {
+			if v.Type().Field(i).Name == "vector" {
+				continue // room for submissions, which are never left in it unmasked
+			}
 			fmt.Fprintf(&b, "%s:%s ", v.Type().Field(i).Name, describe(v.Field(i), depth+1))
 		}
 		return "{" + b.String() + "}"
