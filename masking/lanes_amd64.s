@@ -116,3 +116,55 @@ loop:
 	JNZ  loop
 	VZEROUPPER
 	RET
+
+// func addStream32AVX2(dst *uint64, src *byte, n int)
+TEXT ·addStream32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+
+loop:
+	VMOVDQU (DI), Y0
+	VMOVDQU 32(DI), Y1
+	VMOVDQU 64(DI), Y2
+	VMOVDQU 96(DI), Y3
+	VPADDD  (SI), Y0, Y0
+	VPADDD  32(SI), Y1, Y1
+	VPADDD  64(SI), Y2, Y2
+	VPADDD  96(SI), Y3, Y3
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, 32(DI)
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU Y3, 96(DI)
+	ADDQ $128, SI
+	ADDQ $128, DI
+	SUBQ $16, CX
+	JNZ  loop
+	VZEROUPPER
+	RET
+
+// func subStream32AVX2(dst *uint64, src *byte, n int)
+TEXT ·subStream32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+
+loop:
+	VMOVDQU (DI), Y0
+	VMOVDQU 32(DI), Y1
+	VMOVDQU 64(DI), Y2
+	VMOVDQU 96(DI), Y3
+	VPSUBD  (SI), Y0, Y0
+	VPSUBD  32(SI), Y1, Y1
+	VPSUBD  64(SI), Y2, Y2
+	VPSUBD  96(SI), Y3, Y3
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, 32(DI)
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU Y3, 96(DI)
+	ADDQ $128, SI
+	ADDQ $128, DI
+	SUBQ $16, CX
+	JNZ  loop
+	VZEROUPPER
+	RET
