@@ -4,44 +4,70 @@
 // [Client] and [Server] are deterministic state machines: bytes in, bytes out,
 // without goroutines, clocks or sockets. The caller carries the messages, over
 // any transport, and decides when it has waited long enough. [Local] does so
-// within one process.
+// within one process. SPEC.md at the module's root has the protocol byte by byte
+// and the security argument.
 //
 // # The session
 //
-// This is the secure aggregation of the thesis (its Protocol 1 without the
-// noise): one key exchange, then any number of rounds.
+// One key exchange serves any number of rounds. With [Config.Recovery] a round
+// survives parties that drop out of it (Bonawitz 2017 §4); without, it is the
+// secure aggregation of the thesis (its Protocol 1 without the noise), and a party
+// that does not submit costs the round, not the session.
 //
-//	set-up    party  → server   Announce   an X25519 key, signed
-//	          server → parties  Keys       all of them
-//	round ℓ   server → parties  Begin      ℓ, who takes part, digest of the broadcast
-//	          party  → server   Masked     input + masks
-//	          server            Sum        the masks cancel
+//	set-up    party  → server   Announce     an X25519 key, signed
+//	          server → parties  Keys         all of them
+//	          party  → server   Upload *     recovery material for the first round
+//	round ℓ   server → parties  Begin        ℓ, who takes part, digest of the broadcast
+//	          party  → server   Masked       input + masks (* and material for the next round)
+//	          server → parties  Survivors *  whose inputs are in
+//	          party  → server   Signed *     a signature on that
+//	          server → parties  Certificate * enough of them
+//	          party  → server   Reveal *     shares that take the masks off the sum
+//	between   server → party    Invite *     upload material: you dropped out
 //
-// Each pair of parties holds a chain of keys that is reseeded every round
-// (package keyexchange) and masks with what it yields (package masking). If a
-// party's submission is missing, the sum of the others stays masked: the round
-// is lost, with an error that names the party, and the session goes on with the
-// next.
+// The steps with a star are those of recovery. Each pair of parties holds a chain
+// of keys that is reseeded every round (package keyexchange) and masks with what
+// it yields (package masking); each party adds a mask of its own. Of a party that
+// stays, the others reveal shares of its own mask; of one that drops out, shares of
+// the key to its pair masks of this round; never both.
+//
+// Up to a few hundred parties every party shares secrets with every other; beyond
+// that [Parameters] gives the numbers of a sparse graph, for a server that is
+// curious or that begins to cheat after set-up only. With [Config.PerRound] a
+// public schedule says who takes part when.
 //
 // # What it promises
 //
-// Up to n − 2 parties that pool all they know, together with the server, learn
-// the sum of the other parties' inputs and nothing else. The server may cheat:
+// Up to c parties that pool all they know, together with the server, learn of each
+// round the sum of at least MinSurvivors inputs, theirs among them, and nothing
+// else (without recovery: of all inputs, for any c up to n − 2). On a complete
+// graph the server may cheat:
 //
 //   - it cannot add parties or replace keys, since keys are signed under the
 //     identities of a roster that it does not control;
-//   - it cannot show different parties different keys, participants or
-//     broadcasts: all of them are part of what masks are derived from, so that
-//     the masks of parties that were told different things do not cancel;
+//   - it cannot show different parties different participants or broadcasts: they
+//     are part of what masks are derived from, shares are sealed for, and
+//     signatures are made on;
+//   - it cannot have survivors counted as drop-outs by some and not by others:
+//     nobody reveals anything before a quorum has signed one list;
 //   - it cannot have a party mask two inputs alike: a round number is used once,
 //     and the keys behind it are erased.
 //
-// It can always refuse service, and it learns each sum: protecting what a sum
-// says is the work of noise. Parties that send false masks can garble a sum,
-// and nobody can tell who did. The transport must authenticate parties to the
-// server, or strangers can submit in a party's place and garble sums too.
+// When the thresholds do not hold, honest parties refuse, with [ErrTooFew],
+// [ErrSurvivors] or [ErrCertificate]. The server can always refuse service, and
+// it learns each sum: protecting what a sum says is the work of noise. Parties
+// that submit false masks can garble a sum, and nobody can tell who did. The
+// transport must authenticate parties to the server, or strangers can submit in a
+// party's place and garble sums too.
+//
+// # Crashes
+//
+// [Client.Save] and [Server.Save] work after every step. Save, then send; after a
+// crash load, and send [Client.Output] again.
 //
 // # Constant time
 //
-// What is done with secrets takes time that depends on the configuration only.
+// What clients do with secrets takes time that depends on the configuration and on
+// who takes part only. The server rebuilds secrets that it is meant to learn, in
+// variable time.
 package protocol

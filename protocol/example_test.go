@@ -14,11 +14,12 @@ import (
 // there is nothing to send of a nil message.
 func takePart(client *protocol.Client, send func([]byte), receive func() []byte, input []uint64) error {
 	answer, err := client.Announce(), error(nil)
-	for ; err == nil; answer, err = client.Receive(receive()) {
-		if _, due := client.Due(); due {
+	for err == nil {
+		send(answer)
+		answer, err = client.Receive(receive())
+		if _, due := client.Due(); due && err == nil {
 			answer, err = client.Submit(nil, input)
 		}
-		send(answer)
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func TestBroadcastsThatDiffer(t *testing.T) {
 }
 
 // snapshot is a deep copy of everything that a message or an input could change.
-func snapshot(v any) string { return fmt.Sprintf("%s", describe(reflect.ValueOf(v), 0)) }
+func snapshot(v any) string { return describe(reflect.ValueOf(v), 0) }
 
 func describe(v reflect.Value, depth int) string {
 	if depth > 12 {
