@@ -152,10 +152,13 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	if h.Sender != wire.Server {
 		return nil, ErrSender
 	}
-	if h.Type != wire.TypeKeys && c.chains == nil {
+	session := c.session
+	if h.Type == wire.TypeKeys {
+		session = c.config.digest
+	} else if c.chains == nil {
 		return nil, fmt.Errorf("%w: the keys are not in", ErrPhase)
 	}
-	if want := c.session; h.Type == wire.TypeKeys && h.Session != c.config.digest || h.Type != wire.TypeKeys && h.Session != want {
+	if h.Session != session {
 		return nil, ErrSession
 	}
 	answer, err = receive(h, body)
