@@ -71,7 +71,7 @@ func NewRoster(members []Member) (*Roster, error) {
 	names := make(map[string]int, len(members))
 	for i, m := range members {
 		if !validName(m.Name) {
-			return nil, fmt.Errorf("%w: party %d", ErrName, i)
+			return nil, fmt.Errorf("%w: party %d is named %.80q", ErrName, i, m.Name)
 		}
 		if err := checkIdentityKey(m.Key); err != nil {
 			return nil, fmt.Errorf("%w: party %d (%s)", err, i, m.Name)

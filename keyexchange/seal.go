@@ -10,6 +10,15 @@ import (
 // SealKey is a key for [Seal] and [Open].
 type SealKey [chacha20poly1305.KeySize]byte
 
+// NewSealKey draws a key from random (nil: crypto/rand).
+func NewSealKey(random io.Reader) (*SealKey, error) {
+	key := new(SealKey)
+	if err := read(random, key[:]); err != nil {
+		return nil, err
+	}
+	return key, nil
+}
+
 // SealOverhead is by how many bytes a sealed message is longer than what was
 // sealed: a 24-byte nonce in front and a 16-byte tag behind.
 const SealOverhead = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead

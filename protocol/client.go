@@ -147,7 +147,7 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 		receive = c.receiveCertificate
 	}
 	if receive == nil || h.Type > wire.TypeMasked && !c.config.recovery {
-		return nil, fmt.Errorf("%w: %d", ErrType, h.Type)
+		return nil, fmt.Errorf("%w: %v", ErrType, h.Type)
 	}
 	if h.Sender != wire.Server {
 		return nil, ErrSender

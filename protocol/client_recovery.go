@@ -267,9 +267,9 @@ func (c *Client) checkRound(h wire.Header, want phase) error {
 	case h.Round < c.last:
 		return fmt.Errorf("%w: round %d after round %d", ErrStale, h.Round, c.last)
 	case h.Round > c.last, c.open == nil, c.open.phase < want:
-		return fmt.Errorf("%w: message %d of round %d", ErrPhase, h.Type, h.Round)
+		return fmt.Errorf("%w: %v of round %d", ErrPhase, h.Type, h.Round)
 	case c.open.phase > want:
-		return fmt.Errorf("%w: message %d of round %d", ErrReplay, h.Type, h.Round)
+		return fmt.Errorf("%w: %v of round %d", ErrReplay, h.Type, h.Round)
 	}
 	return nil
 }

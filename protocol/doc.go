@@ -1,5 +1,6 @@
-// Package protocol is the private sum, message by message: n parties learn the
-// sum of their vectors, through a server that learns nothing else.
+// Package protocol is the private sum, message by message: a server learns the
+// sum of n parties' vectors and nothing else. Parties learn it if the server sends
+// it on, and on its word.
 //
 // [Client] and [Server] are deterministic state machines: bytes in, bytes out,
 // without goroutines, clocks or sockets. The caller carries the messages, over
@@ -63,7 +64,8 @@
 // # Crashes
 //
 // [Client.Save] and [Server.Save] work after every step. Save, then send; after a
-// crash load, and send [Client.Output] again.
+// crash load, and send [Client.Output] again. Keep the newest state only: an older
+// one would use keys twice.
 //
 // # Constant time
 //

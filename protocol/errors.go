@@ -27,11 +27,14 @@ var (
 	ErrEncoding = wire.ErrEncoding
 	// ErrSession: the message belongs to another session, or the two sides
 	// disagree on the configuration or the roster.
+	// Compare the two sides' Config and Roster.Digest.
 	ErrSession = errors.New("protocol: the message is of another session or configuration")
 	// ErrSender: the sender is not in the roster, or not who may send this.
 	ErrSender = errors.New("protocol: the message has an unknown sender")
-	// ErrDuplicate: the party has already sent this.
-	ErrDuplicate = errors.New("protocol: the party has already sent this message")
+	// ErrDuplicate: the party has already sent this, or something else in its place.
+	// A party that lost its state during set-up cannot come back with another key:
+	// restore it with [LoadClient], or start a new session.
+	ErrDuplicate = errors.New("protocol: the party has already sent a message in this place")
 	// ErrSignature: a signature does not verify under the roster's identity.
 	ErrSignature = keyexchange.ErrSignature
 	// ErrPublicKey: a party's key is not a canonical X25519 key of full order.
@@ -99,11 +102,16 @@ func (e *PartyError) Error() string {
 func (e *PartyError) Unwrap() error { return e.Err }
 
 // MissingError names the parties whose messages did not come. It is
-// [ErrMissing].
+// [ErrMissing], and [ErrTooFew] if the session could have done with fewer than all.
 type MissingError struct {
 	Round   uint64 // 0 during set-up
 	Parties []int  // roster indices, ascending
 	Names   []string
+
+	// Of a session with recovery: what the parties should have done, how many did,
+	// and how many are needed.
+	Did        string
+	Have, Need int
 }
 
 func (e *MissingError) Error() string {
@@ -114,19 +122,34 @@ func (e *MissingError) Error() string {
 		more = fmt.Sprintf(" and %d more", len(names)-most)
 		names = names[:most]
 	}
-	what := fmt.Sprintf("round %d is lost without", e.Round)
-	if e.Round == 0 {
-		what = "set-up waits for"
+	who := strings.Join(names, ", ") + more
+	switch {
+	case e.Need > 0:
+		return fmt.Sprintf("%v: %d parties %s round %d, %d are needed; missing: %s", ErrTooFew, e.Have, e.Did, e.Round, e.Need, who)
+	case e.Round == 0:
+		return fmt.Sprintf("%v: set-up waits for %s", ErrMissing, who)
 	}
-	return fmt.Sprintf("%v: %s %s%s", ErrMissing, what, strings.Join(names, ", "), more)
+	return fmt.Sprintf("%v: round %d is lost without %s", ErrMissing, e.Round, who)
 }
 
-// Is makes errors.Is(err, ErrMissing) true.
-func (e *MissingError) Is(target error) bool { return target == ErrMissing }
+// Is makes errors.Is(err, ErrMissing) true, and ErrTooFew where that is so.
+func (e *MissingError) Is(target error) bool {
+	return target == ErrMissing || target == ErrTooFew && e.Need > 0
+}
 
 // partyError wraps err with the party's name.
 func partyError(roster *keyexchange.Roster, party int, err error) error {
 	return &PartyError{Party: party, Name: roster.Name(party), Err: err}
+}
+
+// tooFewError says that have parties did what the round needs of need, and names
+// those who did not.
+func tooFewError(roster *keyexchange.Roster, round uint64, did string, have, need int, missing []int) error {
+	e := &MissingError{Round: round, Parties: missing, Did: did, Have: have, Need: need}
+	for _, i := range missing {
+		e.Names = append(e.Names, roster.Name(i))
+	}
+	return e
 }
 
 // missingError names parties, or is nil if there are none.

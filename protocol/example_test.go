@@ -10,8 +10,8 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// takePart is all that a party does: send and receive are any transport's, and
-// there is nothing to send of a nil message.
+// takePart is all that a party does. send and receive are any transport's, which
+// authenticates the parties to the server; send passes over nil.
 func takePart(client *protocol.Client, send func([]byte), receive func() []byte, input []uint64) error {
 	answer, err := client.Announce(), error(nil)
 	for err == nil {
@@ -24,12 +24,13 @@ func takePart(client *protocol.Client, send func([]byte), receive func() []byte,
 	return err
 }
 
-// serve is all that the server does, for one round.
+// serve is all that the server does for one round. What Receive refuses changes
+// nothing; a deadline may end any of the waits.
 func serve(server *protocol.Server, send func(to int, message []byte), receive func() []byte) ([][]uint64, error) {
 	begin := func() ([]protocol.Envelope, error) { return server.Begin(nil) }
 	for _, next := range []func() ([]protocol.Envelope, error){server.Keys, begin, server.Survivors, server.Certificate} {
-		for len(server.Missing()) > 0 { // or until a deadline
-			server.Receive(receive()) // a message that is refused changes nothing
+		for len(server.Missing()) > 0 {
+			server.Receive(receive())
 		}
 		envelopes, err := next()
 		if err != nil {
@@ -63,12 +64,12 @@ func roster(names ...string) ([]crypto.Signer, *keyexchange.Roster) {
 	return identities, roster
 }
 
-// Four parties and a server, each in a goroutine of its own, learn a sum over
+// Five parties and a server, each in a goroutine of its own, learn a sum over
 // channels.
 func Example() {
-	identities, roster := roster("ana", "ben", "eva", "tom")
+	identities, roster := roster("ana", "ben", "eva", "tom", "zoe")
 	config := &protocol.Config{
-		Label:    "example",
+		Label:    "census 2026-11-20",
 		Roster:   roster,
 		Layout:   masking.Layout{{Length: 2, Bits: 16}},
 		Recovery: &protocol.Recovery{},
@@ -80,7 +81,7 @@ func Example() {
 	}
 	up := make(chan []byte)
 	down := make([]chan []byte, roster.Len())
-	for i, input := range [][]uint64{{1, 10}, {2, 20}, {3, 30}, {4, 40}} {
+	for i, input := range [][]uint64{{1, 10}, {2, 20}, {3, 30}, {4, 40}, {5, 50}} {
 		down[i] = make(chan []byte)
 		client, err := protocol.NewClient(config, identities[i], nil)
 		if err != nil {
@@ -96,7 +97,7 @@ func Example() {
 	}
 	sum, err := serve(server, func(to int, m []byte) { down[to] <- m }, func() []byte { return <-up })
 	fmt.Println(sum, err)
-	// Output: [[10 100]] <nil>
+	// Output: [[15 150]] <nil>
 }
 
 // A Local session carries its own messages: the shortest way to a sum. Here one

@@ -27,6 +27,9 @@ func NewLocal(config *Config, identities []crypto.Signer, random io.Reader) (*Lo
 	if err != nil {
 		return nil, err
 	}
+	if n := server.config.parties; len(identities) != n {
+		return nil, fmt.Errorf("%w: got %d identities, the roster has %d", ErrIdentity, len(identities), n)
+	}
 	l := &Local{Server: server, Clients: make([]*Client, len(identities))}
 	for i, identity := range identities {
 		if l.Clients[i], err = NewClient(config, identity, random); err != nil {
@@ -44,10 +47,14 @@ func NewLocal(config *Config, identities []crypto.Signer, random io.Reader) (*Lo
 
 // Round runs one round on the given inputs, one per party, each with one slice
 // per segment; a nil input is a party that does not submit. It returns the sum
-// as [Server.Sum] does; with recovery, [Server.Included] says of whom. A message
+// as [Server.Sum] does; with recovery, [Server.Included] says of whom, and parties
+// that dropped out earlier are invited first. A message
 // that its receiver refuses ends the round with the refusal, unless Carry was
 // set: then refusals are as lost messages are.
 func (l *Local) Round(broadcast []byte, inputs [][][]uint64) ([][]uint64, error) {
+	if len(inputs) != len(l.Clients) {
+		return nil, fmt.Errorf("%w: inputs of %d parties, want %d", ErrLength, len(inputs), len(l.Clients))
+	}
 	if l.Server.open == nil {
 		if err := l.step(l.Server.Invite); err != nil {
 			return nil, err

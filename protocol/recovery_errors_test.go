@@ -501,3 +501,23 @@ func TestRecoveryConfigErrors(t *testing.T) {
 		}
 	}
 }
+
+// The figures that the documentation of MinSurvivors and the README give.
+func TestDefaultMinSurvivors(t *testing.T) {
+	for n, want := range map[int]int{2: 2, 3: 3, 4: 4, 5: 4, 10: 8, 100: 68} {
+		_, roster := parties(t, n)
+		config := testConfig(roster)
+		config.Recovery = new(Recovery)
+		effective, err := config.Effective()
+		if err != nil || effective.MinSurvivors != want {
+			t.Errorf("n = %d: %+v (%v), want %d survivors", n, effective, err, want)
+		}
+	}
+	_, roster := parties(t, 3)
+	if effective, err := testConfig(roster).Effective(); effective != nil || err != nil {
+		t.Errorf("without recovery: %v, %v", effective, err)
+	}
+	if _, err := NewServer(nil); !errors.Is(err, ErrConfig) {
+		t.Errorf("no configuration: %v", err)
+	}
+}

@@ -88,6 +88,9 @@ func (s *Server) Receive(message []byte) error {
 		return err
 	}
 	if h.Sender >= uint32(s.config.parties) {
+		if h.Sender == wire.Server {
+			return fmt.Errorf("%w: the message is the server's own", ErrSender)
+		}
 		return fmt.Errorf("%w: %d", ErrSender, h.Sender)
 	}
 	party := int(h.Sender)
@@ -113,7 +116,7 @@ func (s *Server) receive(h wire.Header, body []byte, party int) error {
 	}
 	switch {
 	case receive == nil || h.Type > wire.TypeMasked && !s.config.recovery:
-		return fmt.Errorf("%w: %d", ErrType, h.Type)
+		return fmt.Errorf("%w: %v", ErrType, h.Type)
 	case s.topology == nil:
 		return fmt.Errorf("%w: set-up is not over", ErrPhase)
 	case h.Session != s.session:
@@ -198,8 +201,7 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 					absent = append(absent, i)
 				}
 			}
-			return nil, fmt.Errorf("%w: %d could take part in round %d, the session needs %d: %w",
-				ErrTooFew, n, round, s.config.minSurvivors, missingError(s.config.Roster, round, absent))
+			return nil, tooFewError(s.config.Roster, round, "are ready for", n, s.config.minSurvivors, absent)
 		}
 	}
 	sum, err := masking.NewVector(s.config.Layout)
@@ -297,9 +299,9 @@ func (s *Server) checkRound(h wire.Header, want step, party int) error {
 	case h.Round > s.round:
 		return fmt.Errorf("%w: round %d has not begun", ErrPhase, h.Round)
 	case h.Round < s.round, s.open == nil, s.open.step > want:
-		return fmt.Errorf("%w: message %d of round %d", ErrStale, h.Type, h.Round)
+		return fmt.Errorf("%w: %v of round %d", ErrStale, h.Type, h.Round)
 	case s.open.step < want:
-		return fmt.Errorf("%w: message %d of round %d", ErrPhase, h.Type, h.Round)
+		return fmt.Errorf("%w: %v of round %d", ErrPhase, h.Type, h.Round)
 	case !s.open.participants.Has(party), want > stepMasked && !s.open.survivors.Has(party):
 		return ErrParticipants
 	}

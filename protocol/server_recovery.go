@@ -82,7 +82,7 @@ func (s *Server) receiveUpload(h wire.Header, body []byte, party int) error {
 	case h.Round > s.round:
 		return fmt.Errorf("%w: round %d has not begun", ErrPhase, h.Round)
 	case h.Round < s.round:
-		return fmt.Errorf("%w: message %d of round %d", ErrStale, h.Type, h.Round)
+		return fmt.Errorf("%w: %v of round %d", ErrStale, h.Type, h.Round)
 	case s.excluded.Has(party):
 		return ErrParticipants
 	}
@@ -115,8 +115,7 @@ func (s *Server) Survivors() ([]Envelope, error) {
 	if n := s.open.received.Len(); n < s.config.minSurvivors {
 		missing := s.Missing()
 		s.open = nil
-		return nil, fmt.Errorf("%w: %d submitted, the session needs %d: %w", ErrTooFew, n, s.config.minSurvivors,
-			missingError(s.config.Roster, s.round, missing))
+		return nil, tooFewError(s.config.Roster, s.round, "submitted in", n, s.config.minSurvivors, missing)
 	}
 	s.open.step = stepSigned
 	s.open.survivors = s.open.received
@@ -171,8 +170,7 @@ func (s *Server) Certificate() ([]Envelope, error) {
 	if n := len(s.open.signatures); n < quorum {
 		missing := s.Missing()
 		s.open = nil
-		return nil, fmt.Errorf("%w: %d signed, the session needs %d: %w", ErrTooFew, n, quorum,
-			missingError(s.config.Roster, s.round, missing))
+		return nil, tooFewError(s.config.Roster, s.round, "signed in", n, quorum, missing)
 	}
 	s.open.step = stepReveal
 	h := wire.Header{Type: wire.TypeCertificate, Session: s.session, Round: s.round, Sender: wire.Server}

@@ -57,8 +57,12 @@ type nearState struct {
 	Held     bool // the recovery share opened
 }
 
-// Save returns the client's state sealed under key. It fails only if the source
-// of randomness does.
+// Save returns the client's state sealed under key, which is the caller's to make
+// (keyexchange.NewSealKey) and keep. It fails only if the source of randomness does.
+//
+// Keep the newest state only. A client that is loaded from an older one and submits
+// again puts two inputs under the same keys: without recovery the server learns
+// their difference. Loading does not notice.
 func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 	s := clientState{Ready: c.chains != nil, Announce: c.announce.Append(nil), Session: c.session, Last: c.last, Output: c.output}
 	if !s.Ready {
@@ -92,7 +96,8 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 }
 
 // LoadClient makes the client again that [Client.Save] saved under key, with the
-// same configuration and identity. It fails with [ErrState], [ErrConfig] or
+// same configuration and identity; what it has to send is [Client.Output]. See Save
+// for what an old state does. It fails with [ErrState], [ErrConfig] or
 // [ErrIdentity].
 func LoadClient(config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte) (*Client, error) {
 	c, err := newClient(config, identity, random)
@@ -317,7 +322,7 @@ func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, part
 func openSealed(key *keyexchange.SealKey, config *settled, party int, sealed []byte, state any) error {
 	b, err := keyexchange.Open(key, sealed, stateData(config, party))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
+		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or for another configuration", ErrState)
 	}
 	defer clear(b)
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {

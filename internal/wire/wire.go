@@ -50,6 +50,16 @@ const (
 	TypeReveal      Type = 10 // party → server: shares
 )
 
+// String returns the type's name, as the specification has it.
+func (t Type) String() string {
+	names := [...]string{TypeAnnounce: "Announce", TypeKeys: "Keys", TypeBegin: "Begin", TypeMasked: "Masked", TypeUpload: "Upload",
+		TypeInvite: "Invite", TypeSurvivors: "Survivors", TypeSigned: "Signed", TypeCertificate: "Certificate", TypeReveal: "Reveal"}
+	if t == 0 || int(t) >= len(names) {
+		return fmt.Sprintf("type %d", uint8(t))
+	}
+	return names[t]
+}
+
 // Errors of parsing.
 var (
 	ErrTruncated = errors.New("protocol: the message ends too early")
