@@ -4,9 +4,9 @@
 // regression on gonum.
 //
 // The package is the first station of a round: a party trains a copy of the
-// broadcast weights on its own rows, and what leaves the party is clipped,
-// encoded and masked elsewhere. Parameters are always one flat vector of
-// float64, so that the rest of the pipeline need not know the model.
+// broadcast weights on its own rows, and what leaves the party is encoded and
+// masked elsewhere; nothing clips it on the way. Parameters are always one flat
+// vector of float64, so that the rest of the pipeline need not know the model.
 //
 // Nothing here protects anything. The weights that Train returns reveal
 // training rows, and the generators behind Split, PartitionIID and Census are

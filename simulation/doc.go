@@ -14,6 +14,12 @@
 // server gets the sum over all parties, and from it the weighted average, which
 // is the next model. The first model is all zero.
 //
+// With Options.Recovery parties may drop out: Options.Drop says how many do, of
+// every round, at random moments. The sum, and the training in the clear, is then
+// over those who submitted; who dropped out is invited back for the next round. A
+// round with too few parties left is lost, and training goes on with the old
+// model.
+//
 // Keys come from crypto/rand, everything else from [Options.Seed]: two runs with
 // the same options give the same models, however many cores there are. No time
 // passes in the simulation itself; durations are measured with a clock that the

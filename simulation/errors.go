@@ -11,13 +11,18 @@ var ErrOptions = errors.New("simulation: unusable options")
 // OptionError names the option that is unusable. It is [ErrOptions], and unwraps
 // to the reason if another package found it.
 type OptionError struct {
-	Option string // the field of Options
-	Reason string // what is wrong with it and what to do
+	Option string // the field of Options, as in "Recovery.Colluders"
+	Reason string // what is wrong with it
+	Advice string // what to do, or empty
 	Err    error  // nil, or the error behind it
 }
 
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("%v: %s: %s", ErrOptions, e.Option, e.Reason)
+	text := fmt.Sprintf("%v: %s: %s", ErrOptions, e.Option, e.Reason)
+	if e.Advice != "" {
+		text += "; " + e.Advice
+	}
+	return text
 }
 
 // Is makes errors.Is(err, ErrOptions) true.

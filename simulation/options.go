@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // MaxClients is the most parties of a run. Every pair of parties shares keys, so
@@ -29,19 +30,32 @@ type Options struct {
 
 	Rate   float64 // of gradient descent, above 0 and finite
 	Lambda float64 // L2 regularisation, see learning.Logistic; at least 0 and finite
-	Seed   uint64  // deals the rows
+	Seed   uint64  // deals the rows and draws who drops out
 
 	// Range and FractionBits are those of aggregation.FedAvg. A party whose
 	// weights leave ±Range ends the run with aggregation.ErrSaturated.
 	Range        float64
 	FractionBits int
 
+	// Recovery lets a round survive parties that drop out of it; see
+	// protocol.Recovery, whose zero value will do. Nil: every party must submit in
+	// every round. On the complete graph bytes and memory grow with the square of
+	// Clients.
+	Recovery *protocol.Recovery
+	// Drop is the fraction of the parties, from 0 to 1, that drop out of each round
+	// and come back for the next: DropOuts of them, drawn by Seed, each at a random
+	// one of three moments: after it was told of the round and before it trains and
+	// submits; after that and before it signs who the survivors are; or after that
+	// and before it reveals its shares. It takes Recovery.
+	Drop float64
+
 	// Now is the clock that durations are measured with, such as time.Now; it is
 	// called from several goroutines. Nil: all durations are 0.
 	Now func() time.Time
 
 	// Progress, if not nil, is called while parties work, never concurrently:
-	// done of all parties have done their part of the round (0: set-up).
+	// done of all parties have done their part of the round (0: set-up). With
+	// Recovery a round has three parts, and done counts their thirds together.
 	Progress func(round, done int)
 }
 
@@ -82,42 +96,72 @@ func (o *Options) FedAvg(dimension int) aggregation.FedAvg {
 	}
 }
 
+// DropOuts returns how many parties drop out of each round: Drop times Clients,
+// rounded to the nearest whole number.
+func (o *Options) DropOuts() int { return int(math.Round(o.Drop * float64(o.Clients))) }
+
 // Validate checks the options without the data and returns an [OptionError] for
 // the first that is outside its range.
 func (o *Options) Validate() error {
-	bad := func(option, format string, a ...any) error {
-		return &OptionError{Option: option, Reason: fmt.Sprintf(format, a...)}
+	bad := func(option, advice, reason string, a ...any) error {
+		return &OptionError{Option: option, Reason: fmt.Sprintf(reason, a...), Advice: advice}
 	}
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	switch {
 	case o.Clients < 2:
-		return bad("Clients", "%d is too few; the sum of one party is that party's update, so use at least 2", o.Clients)
+		return bad("Clients", "the sum of one party is that party's update, so use at least 2", "%d is too few", o.Clients)
 	case o.Clients > MaxClients:
-		return bad("Clients", "%d is too many; every pair shares keys, so use at most %d", o.Clients, MaxClients)
+		return bad("Clients", fmt.Sprintf("every pair shares keys, so use at most %d", MaxClients), "%d is too many", o.Clients)
 	case o.RowsPerClient < 1:
-		return bad("RowsPerClient", "%d is too few; every party needs at least 1 row", o.RowsPerClient)
+		return bad("RowsPerClient", "every party needs at least 1 row", "%d is too few", o.RowsPerClient)
 	case o.Rounds < 1:
-		return bad("Rounds", "%d is too few; use at least 1", o.Rounds)
+		return bad("Rounds", "use at least 1", "%d is too few", o.Rounds)
 	case o.LocalSteps < 1:
-		return bad("LocalSteps", "%d is too few; use at least 1", o.LocalSteps)
+		return bad("LocalSteps", "use at least 1", "%d is too few", o.LocalSteps)
 	case !(o.Rate > 0) || !finite(o.Rate):
-		return bad("Rate", "%v is no learning rate; use a number above 0, such as 2", o.Rate)
+		return bad("Rate", "use a number above 0, such as 2", "%v is no learning rate", o.Rate)
 	case !(o.Lambda >= 0) || !finite(o.Lambda):
-		return bad("Lambda", "%v is no regularisation; use 0 or a small number above it, such as 1e-4", o.Lambda)
+		return bad("Lambda", "use 0 or a small number above it, such as 1e-4", "%v is no regularisation", o.Lambda)
 	case !(o.Range > 0) || !finite(o.Range):
-		return bad("Range", "%v bounds no weight; use a number above 0, such as 64", o.Range)
+		return bad("Range", "use a number above 0, such as 64", "%v bounds no weight", o.Range)
 	case o.FractionBits < 0 || o.FractionBits > aggregation.MaxFractionBits:
-		return bad("FractionBits", "%d is outside 0 to %d", o.FractionBits, aggregation.MaxFractionBits)
+		return bad("FractionBits", "", "%d is outside 0 to %d", o.FractionBits, aggregation.MaxFractionBits)
+	case !(o.Drop >= 0 && o.Drop <= 1):
+		return bad("Drop", "use a number from 0 to 1, such as 0.1 for a tenth of the parties", "%v is no fraction", o.Drop)
 	}
-	if err := o.FedAvg(1).Validate(); err != nil {
-		reason := err.Error()
-		if errors.Is(err, aggregation.ErrWrap) {
-			reason = fmt.Sprintf("with %d, the sum of %d parties of %d rows and weights up to %v could leave 64 bits; use fewer fraction bits, parties or rows",
-				o.FractionBits, o.Clients, o.RowsPerClient, o.Range)
+	if err := o.validateRing(); err != nil {
+		return err
+	}
+	return o.validateRecovery()
+}
+
+// validateRing checks that the sum of all parties cannot wrap, and names the
+// option that is most to blame if it can: the one without which it could not.
+func (o *Options) validateRing() error {
+	err := o.FedAvg(1).Validate()
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, aggregation.ErrWrap) {
+		return &OptionError{Option: "FractionBits", Reason: err.Error(), Err: err}
+	}
+	option := "FractionBits"
+	less := *o
+	less.FractionBits = 0
+	if less.FedAvg(1).Validate() != nil {
+		option = "Range"
+		less.Range = 1
+		if less.FedAvg(1).Validate() != nil {
+			option = "RowsPerClient"
 		}
-		return &OptionError{Option: "FractionBits", Reason: reason, Err: err}
 	}
-	return nil
+	return &OptionError{
+		Option: option,
+		Reason: fmt.Sprintf("the sum of %d parties, %d rows each, weights up to %v, %d fraction bits, could leave 64 bits",
+			o.Clients, o.RowsPerClient, o.Range, o.FractionBits),
+		Advice: "use a smaller range, fewer fraction bits, rows or parties",
+		Err:    err,
+	}
 }
 
 // validateData checks what Validate left out.

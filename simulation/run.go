@@ -5,7 +5,6 @@ import (
 	"crypto"
 	"crypto/ed25519"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
@@ -33,12 +32,15 @@ type run struct {
 	config     *protocol.Config
 	server     *protocol.Server
 	clients    []*protocol.Client
+	drops      *dropOuts
 
+	shown   [2]int // the round and the number that Progress was last called with
 	summary *Summary
 }
 
-// Run trains. It calls report, if that is not nil, after every round. It fails,
-// before it begins, with an [OptionError] or with learning.ErrTooFewRows if Train
+// Run trains. It calls report, if that is not nil, after every round. A round that
+// has too few parties to unmask anything, with recovery, is lost and no failure:
+// the next one begins from the same model. Run fails, before it begins, with an [OptionError] or with learning.ErrTooFewRows if Train
 // has not enough rows for all parties.
 //
 // A run that fails later, or that ctx ends, returns what was done until then
@@ -55,7 +57,7 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Summary, er
 		return r.summary, failure(0, -1, err)
 	}
 	for round := 1; round <= r.options.Rounds; round++ {
-		outcome, err := r.round(ctx, round)
+		outcome, err := r.playRound(ctx, round)
 		if err != nil {
 			return r.summary, failure(round, -1, err)
 		}
@@ -91,6 +93,7 @@ func newRun(options Options, report func(Round)) (*run, error) {
 		options.Now = func() time.Time { return time.Time{} }
 	}
 	r := &run{
+		shown:   [2]int{-1},
 		options: options,
 		report:  report,
 		model:   learning.Logistic{Features: options.Train.Features, Lambda: options.Lambda},
@@ -117,7 +120,8 @@ func newRun(options Options, report func(Round)) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.config = &protocol.Config{Label: sessionLabel, Roster: roster, Layout: layout}
+	r.config = &protocol.Config{Label: sessionLabel, Roster: roster, Layout: layout, Recovery: options.Recovery}
+	r.drops = newDropOuts(&options)
 	r.clients = make([]*protocol.Client, options.Clients)
 	r.summary = &Summary{
 		Layout:  layout,
@@ -135,24 +139,37 @@ func (r *run) erase() {
 	}
 }
 
-// each has all parties work, several at a time.
-func (r *run) each(ctx context.Context, round int, work func(party int) error) error {
+// each calls work for 0 to n − 1, several at a time; work says which party it was.
+// index is the step of the round that this is, −1 for one that Progress does not
+// show.
+func (r *run) each(ctx context.Context, round, index, n int, work func(i int) (party int, err error)) error {
+	steps := 1
+	if r.options.Recovery != nil && round > 0 {
+		steps = 3 // submit, sign, reveal
+	}
 	progress := func(done int) {
-		if r.options.Progress != nil {
-			r.options.Progress(round, done)
+		if r.options.Progress == nil || index < 0 {
+			return
+		}
+		parties := len(r.clients)
+		now := [2]int{round, (index*parties + done*parties/max(n, 1)) / steps}
+		if now != r.shown {
+			r.options.Progress(now[0], now[1])
+			r.shown = now
 		}
 	}
 	progress(0)
-	return parallel(ctx, len(r.clients), func(i int) error {
-		err := work(i)
+	return parallel(ctx, n, func(i int) error {
+		party, err := work(i)
 		if err != nil && ctx.Err() == nil {
-			return failure(round, i, err)
+			return failure(round, party, err)
 		}
 		return err
 	}, progress)
 }
 
-// setUp runs the key exchange.
+// setUp runs the key exchange and, with recovery, takes the material for the
+// first round.
 func (r *run) setUp(ctx context.Context) error {
 	now := r.options.Now
 	n := len(r.clients)
@@ -193,11 +210,13 @@ func (r *run) setUp(ctx context.Context) error {
 	}
 	cost.Server += now().Sub(start)
 
-	err = r.each(ctx, 0, func(i int) error {
+	uploads := make([][]byte, n)
+	err = r.each(ctx, 0, 0, n, func(i int) (int, error) {
 		start := now()
-		_, err := r.clients[i].Receive(keys[i].Message)
+		upload, err := r.clients[i].Receive(keys[i].Message)
 		times[i] += now().Sub(start)
-		return err
+		uploads[i] = upload
+		return i, err
 	})
 	if err != nil {
 		return err
@@ -205,6 +224,15 @@ func (r *run) setUp(ctx context.Context) error {
 	for i := range keys {
 		cost.BytesDown += int64(len(keys[i].Message))
 		cost.Client += times[i]
+		if uploads[i] == nil {
+			continue
+		}
+		start := now()
+		if err := r.server.Receive(uploads[i]); err != nil {
+			return failure(0, i, err)
+		}
+		cost.Server += now().Sub(start)
+		cost.BytesUp += int64(len(uploads[i]))
 	}
 	r.summary.Setup = cost.perParty(n)
 	return nil
@@ -217,140 +245,4 @@ func (c Cost) perParty(n int) Cost {
 	c.Train /= time.Duration(n)
 	c.Client /= time.Duration(n)
 	return c
-}
-
-// turn is what one party did in one round.
-type turn struct {
-	message []byte    // to the server
-	clear   []float64 // weights of the training in the clear
-	largest float64   // magnitude of a weight that went into the message
-	cost    Cost
-}
-
-func (r *run) round(ctx context.Context, round int) (Round, error) {
-	now := r.options.Now
-	n := len(r.clients)
-
-	start := now()
-	broadcast, err := aggregation.AppendModel(nil, r.summary.Private)
-	if err != nil {
-		return Round{}, err
-	}
-	begin, err := r.server.Begin(broadcast)
-	if err != nil {
-		return Round{}, err
-	}
-	cost := Cost{Server: now().Sub(start)}
-
-	turns := make([]turn, n)
-	err = r.each(ctx, round, func(i int) error {
-		return r.turn(ctx, i, begin[i].Message, broadcast, &turns[i])
-	})
-	if err != nil {
-		return Round{}, err
-	}
-
-	start = now()
-	for i := range turns {
-		if err := r.server.Receive(turns[i].message); err != nil {
-			return Round{}, failure(round, i, err)
-		}
-	}
-	sum, err := r.server.Sum()
-	if err != nil {
-		return Round{}, err
-	}
-	private, samples, err := r.average.Decode(sum)
-	if err != nil {
-		return Round{}, err
-	}
-	cost.Server += now().Sub(start)
-
-	outcome := Round{Round: round, Clients: n, Samples: samples}
-	for i := range turns {
-		cost.add(turns[i].cost)
-		outcome.LargestWeight = max(outcome.LargestWeight, turns[i].largest)
-	}
-	outcome.Cost = cost.perParty(n)
-
-	inClear := r.clearAverage(turns)
-	for j := range private {
-		outcome.MaxAbsDiff = max(outcome.MaxAbsDiff, math.Abs(private[j]-inClear[j]))
-	}
-	if outcome.Private, err = r.model.Evaluate(private, r.options.Test); err != nil {
-		return Round{}, err
-	}
-	if outcome.Clear, err = r.model.Evaluate(inClear, r.options.Test); err != nil {
-		return Round{}, err
-	}
-	r.summary.Private, r.summary.Clear = private, inClear
-	return outcome, nil
-}
-
-// turn is one party's part of a round: from the messages of the server to the
-// party's submission, and the same training in the clear.
-func (r *run) turn(ctx context.Context, i int, begin, broadcast []byte, t *turn) error {
-	now := r.options.Now
-	start := now()
-	if _, err := r.clients[i].Receive(begin); err != nil {
-		return err
-	}
-	weights, err := aggregation.ParseModel(broadcast, r.model.NumParams())
-	if err != nil {
-		return err
-	}
-	received := now()
-	if err := r.train(ctx, weights, r.rows[i]); err != nil {
-		return err
-	}
-	trained := now()
-	values, err := r.average.Encode(weights, r.rows[i].Len())
-	if err != nil {
-		return err
-	}
-	if t.message, err = r.clients[i].Submit(broadcast, values...); err != nil {
-		return err
-	}
-	submitted := now()
-	t.cost = Cost{
-		BytesUp:   int64(len(t.message)),
-		BytesDown: int64(len(begin) + len(broadcast)),
-		Train:     trained.Sub(received),
-		Client:    received.Sub(start) + submitted.Sub(trained),
-	}
-	for _, w := range weights {
-		t.largest = max(t.largest, math.Abs(w))
-	}
-	t.clear = append([]float64(nil), r.summary.Clear...)
-	return r.train(ctx, t.clear, r.rows[i])
-}
-
-// train is gradient descent that looks up now and then.
-func (r *run) train(ctx context.Context, weights []float64, rows *learning.Dataset) error {
-	for left := r.options.LocalSteps; left > 0; left -= stepsAtOnce {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := r.model.Train(weights, rows, r.options.Rate, min(left, stepsAtOnce)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// clearAverage is the average weighted by rows, in plain float64.
-func (r *run) clearAverage(turns []turn) []float64 {
-	mean := make([]float64, r.model.NumParams())
-	total := 0.0
-	for i := range turns {
-		n := float64(r.rows[i].Len())
-		for j, w := range turns[i].clear {
-			mean[j] += n * w
-		}
-		total += n
-	}
-	for j := range mean {
-		mean[j] /= total
-	}
-	return mean
 }

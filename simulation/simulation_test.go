@@ -188,7 +188,7 @@ func TestRunOptions(t *testing.T) {
 		{func(o *Options) { o.FractionBits = -1 }, "FractionBits"},
 		{func(o *Options) { o.FractionBits = 63 }, "FractionBits"},
 		{func(o *Options) { o.FractionBits = 55 }, "FractionBits"}, // would wrap
-		{func(o *Options) { o.Range = 1e300 }, "FractionBits"},     // so would this
+		{func(o *Options) { o.Range = 1e300 }, "Range"},            // with any fraction bits
 		{func(o *Options) { o.Train = nil }, "Train"},
 		{func(o *Options) { o.Test = nil }, "Test"},
 		{func(o *Options) { o.Test = &learning.Dataset{X: []float64{1}, Features: 1, Labels: []int{1}} }, "Test"},

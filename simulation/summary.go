@@ -8,7 +8,8 @@ import (
 )
 
 // Cost is what a part of a run took. Bytes and the times of parties are of one
-// party, the mean over all; the server's time is for all parties together.
+// party, the mean over all, drop-outs included; the server's time is for all
+// parties together.
 type Cost struct {
 	// BytesUp are the bytes of the party's messages to the server. BytesDown are
 	// those of the server's messages to it, and the broadcast model, 8 bytes per
@@ -16,9 +17,11 @@ type Cost struct {
 	BytesUp, BytesDown int64
 
 	// Train is local training. Client is the party's work for the private sum:
-	// taking the server's message, encoding and masking; in set-up, making,
-	// signing and checking keys. Server is the server's work: taking the parties'
-	// messages, adding, and decoding the sum. All are 0 without a clock.
+	// taking the server's messages, encoding and masking, and with recovery sealing,
+	// opening and revealing shares and signing and checking who the survivors are; in
+	// set-up, making, signing and checking keys. Server is the server's work: taking
+	// the parties' messages, adding, unmasking and decoding the sum. All are 0
+	// without a clock.
 	Train, Client, Server time.Duration
 }
 
@@ -33,8 +36,14 @@ func (c *Cost) add(d Cost) {
 // Round is the outcome of one round.
 type Round struct {
 	Round   int // from 1
-	Clients int // parties in the sum
+	Clients int // parties in the sum, 0 if the round is lost
 	Samples int // training rows behind it, as decoded from the sum
+	// Dropped is how many parties dropped out. Those that did after they submitted
+	// are in the sum all the same.
+	Dropped int
+	// Lost is nil, or protocol.ErrTooFew with the particulars: too few parties were
+	// left to unmask the sum. The models are then those of the round before.
+	Lost error
 
 	// Private judges the model that came out of the private sum, on the test
 	// rows; Clear the one from the same training in the clear.
@@ -52,15 +61,25 @@ type Round struct {
 // Summary is the outcome of a run, as far as it went.
 type Summary struct {
 	Layout masking.Layout // of a submission: n_k·w_k, n_k
-	Setup  Cost           // once: key exchange
-	Rounds []Round        // those that were completed
+	Setup  Cost           // once: key exchange and, with recovery, first material
+	Rounds []Round        // those that ended, lost ones among them
 
-	// Private and Clear are the last models; all zero before the first round is
-	// completed.
+	// Private and Clear are the last models; all zero until a round has a sum.
 	Private, Clear []float64
 }
 
-// Total returns the cost of all completed rounds together, set-up aside.
+// Lost returns how many rounds were lost.
+func (s *Summary) Lost() int {
+	lost := 0
+	for i := range s.Rounds {
+		if s.Rounds[i].Lost != nil {
+			lost++
+		}
+	}
+	return lost
+}
+
+// Total returns the cost of all rounds together, set-up aside.
 func (s *Summary) Total() Cost {
 	var total Cost
 	for i := range s.Rounds {

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
 )
@@ -19,6 +16,10 @@ const (
 	exitUsage       = 2
 	exitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
+
+// exitCodes is the part of every help about them.
+const exitCodes = `Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted.
+`
 
 // command is one subcommand. Each has a file of its own and a line in commands.
 type command struct {
@@ -61,6 +62,9 @@ func dispatch(ctx context.Context, args []string, std streams) int {
 	}
 	name, args := args[0], args[1:]
 	switch name {
+	case "version", "-version", "--version":
+		fmt.Fprintln(std.out, version())
+		return exitOK
 	case "help", "-h", "-help", "--help":
 		if len(args) == 0 {
 			usage(std.out)
@@ -74,7 +78,8 @@ func dispatch(ctx context.Context, args []string, std streams) int {
 			return c.run(ctx, args, std)
 		}
 	}
-	fmt.Fprintf(std.err, "hushsum: there is no command %q\nRun 'hushsum help' for the commands that there are.\n", name)
+	complain(std.err, "hushsum", &problem{cause: fmt.Sprintf("there is no command %q", name)})
+	fmt.Fprintln(std.err, "Run 'hushsum help' for the commands that there are.")
 	return exitUsage
 }
 
@@ -84,49 +89,8 @@ func usage(w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.about)
 	}
-	fmt.Fprint(w, "\nRun 'hushsum help COMMAND' for what a command does and takes.\n")
-}
-
-// parseFlags parses a command's arguments. If the command is not to run, because
-// it was asked for help or called wrongly, ok is false and code the exit code.
-func parseFlags(flags *flag.FlagSet, about string, args []string, std streams) (code int, ok bool) {
-	flags.SetOutput(io.Discard) // errors are printed here, once
-	flags.Usage = func() {}
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(std.out, about)
-		printFlags(std.out, flags)
-		return exitOK, false
-	case err == nil && flags.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q; it takes flags only", flags.Arg(0))
-	}
-	if err != nil {
-		return wrongUsage(flags, err, std), false
-	}
-	return exitOK, true
-}
-
-func printFlags(w io.Writer, flags *flag.FlagSet) {
-	fmt.Fprint(w, "\nFlags:\n")
-	flags.VisitAll(func(f *flag.Flag) {
-		value, text := flag.UnquoteUsage(f)
-		line := "  --" + f.Name
-		if value != "" {
-			line += " " + value
-			text = strings.TrimPrefix(text, value+" ")
-		}
-		if f.DefValue != "false" {
-			text += fmt.Sprintf(" (default %s)", f.DefValue)
-		}
-		fmt.Fprintf(w, "%s\n        %s\n", line, text)
-	})
-}
-
-// wrongUsage reports that a command was called wrongly.
-func wrongUsage(flags *flag.FlagSet, err error, std streams) int {
-	fmt.Fprintf(std.err, "hushsum %s: %v\nRun 'hushsum %[1]s -h' for help.\n", flags.Name(), err)
-	return exitUsage
+	fmt.Fprint(w, "\nRun 'hushsum help COMMAND' for what a command does and takes, and\n"+
+		"'hushsum --version' for the version.\n\n"+exitCodes)
 }
 
 // stickyWriter remembers the first error and writes no more after it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -18,9 +19,10 @@ func call(ctx context.Context, args ...string) (code int, stdout, stderr string)
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}} {
 		code, out, errs := call(t.Context(), args...)
-		if code != 0 || errs != "" || !strings.Contains(out, "simulate") || !strings.Contains(out, "Usage:") {
+		if code != 0 || errs != "" || !strings.Contains(out, "simulate") || !strings.Contains(out, "Usage:") || !strings.Contains(out, "Exit codes:") {
 			t.Errorf("%v: code %d, %q, %q", args, code, out, errs)
 		}
+		checkWidth(t, out)
 	}
 	for _, args := range [][]string{{"help", "simulate"}, {"simulate", "-h"}, {"simulate", "--help"}} {
 		code, out, errs := call(t.Context(), args...)
@@ -30,7 +32,8 @@ func TestHelp(t *testing.T) {
 		for _, flag := range []string{
 			"--data synthetic|PATH", "--clients N", "--rows-per-client N", "--rounds N", "--local-steps N",
 			"--rate X", "--lambda X", "--range X", "--fraction-bits N", "--seed N", "--json",
-			"(default 100)", "(default 0.0001)", "(default synthetic)",
+			"--drop F", "--recovery", "--adversary cheating|curious", "--colluders N", "--min-survivors N",
+			"(default 100)", "(default 0.0001)", "(default synthetic)", "(default cheating)", "Exit codes: 0 success",
 		} {
 			if !strings.Contains(out, flag) {
 				t.Errorf("%v does not show %q", args, flag)
@@ -56,6 +59,59 @@ func checkWidth(t *testing.T, text string) {
 	}
 }
 
+// checkMessage checks a message on stderr: no long lines, no names of packages, no
+// sentence twice.
+func checkMessage(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		// A path cannot be broken.
+		if len([]rune(line)) > 81 && !strings.Contains(line, "/") {
+			t.Errorf("a line of %d characters: %q", len(line)-1, line)
+		}
+		if strings.Count(text, line) > 1 {
+			t.Errorf("said twice: %q", line)
+		}
+	}
+	for _, name := range []string{"simulation:", "learning:", "aggregation:", "protocol:", "parse error"} {
+		if strings.Contains(text, name) {
+			t.Errorf("%q says %q", text, name)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, arg := range []string{"--version", "version"} {
+		code, out, errs := call(t.Context(), arg)
+		if code != 0 || errs != "" || !strings.HasPrefix(out, "hushsum ") || !strings.Contains(out, "go1.") || strings.Count(out, "\n") != 1 {
+			t.Errorf("%s: code %d, %q, %q", arg, code, out, errs)
+		}
+	}
+	info := &debug.BuildInfo{GoVersion: "go1.26.0", Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "0123456789abcdef0123"}, {Key: "vcs.modified", Value: "true"},
+		{Key: "GOOS", Value: "plan9"}, {Key: "GOARCH", Value: "arm"},
+	}}
+	info.Main.Version = "v1.2.3"
+	if got, want := describe(info), "hushsum v1.2.3, revision 0123456789ab with changes, go1.26.0 plan9/arm"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"one two three", "one two|three"},
+		{"one two  x three", "one two |x three"},
+		{"averylongword", "averylongword"},
+		{"a averylongword b", "a|averylongword|b"},
+		{"öööö öööö", "öööö|öööö"},
+		{"ööö öööö", "ööö öööö"},
+	} {
+		if got := strings.Join(wrap(c.text, 8), "|"); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 func TestWrongUsage(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -66,9 +122,15 @@ func TestWrongUsage(t *testing.T) {
 		{"--json simulate", `no command "--json"`},
 		{"simulate --frobnicate", "frobnicate"},
 		{"simulate now", `unexpected argument "now"`},
-		{"simulate --clients", "needs an argument"},
-		{"simulate --clients many", `"many"`},
-		{"simulate --clients 1", "--clients: 1 is too few; the sum of one party is that party's update"},
+		{"simulate --clients", "--clients needs a value"},
+		{"simulate --clients many", `--clients "many": want a whole number`},
+		{"simulate --clients 1e2", `--clients "1e2": want a whole number`},
+		{"simulate --clients 99999999999999999999", "want fewer digits"},
+		{"simulate --rate fast", `--rate "fast": want a number`},
+		{"simulate --rate 1e999", "the number is too large"},
+		{"simulate --json=perhaps", `--json "perhaps": want true or false`},
+		{"simulate --recovery false", "as in --recovery=false"},
+		{"simulate --clients 1", "--clients: 1 is too few\nThe sum of one party is that party's update, so use at least 2.\n"},
 		{"simulate --clients -5", "--clients: -5 is too few"},
 		{"simulate --clients 1000000", "--clients: 1000000 is too many"},
 		{"simulate --rows-per-client 0", "--rows-per-client: 0 is too few"},
@@ -78,10 +140,23 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --rate NaN", "--rate: NaN is no learning rate"},
 		{"simulate --lambda -1", "--lambda: -1 is no regularisation"},
 		{"simulate --range 0", "--range: 0 bounds no weight"},
+		{"simulate --range 1e300", "--range: the sum of 100 parties"},
+		{"simulate --range 1e300", "Lower --range, --fraction-bits, --rows-per-client or --clients."},
 		{"simulate --fraction-bits -1", "--fraction-bits: -1 is outside 0 to 62"},
-		{"simulate --fraction-bits 50", "--fraction-bits: with 50, the sum of 100 parties of 200 rows"},
+		{"simulate --fraction-bits 50", "--fraction-bits: the sum of 100 parties, 200 rows each"},
 		{"simulate --seed -1", "whole number from 0"},
 		{"simulate --seed 1.5", "whole number from 0"},
+		{"simulate --data=", "--data is empty"},
+		{"simulate --drop 10", "--drop: 10 is no fraction\nUse a number from 0 to 1"},
+		{"simulate --drop NaN", "--drop: NaN is no fraction"},
+		{"simulate --drop -0.1", "--drop: -0.1 is no fraction"},
+		{"simulate --drop 0.1 --recovery=false", "every party must submit"},
+		{"simulate --colluders 5", "--colluders: it says something about recovery, which is off\nAdd --recovery or --drop."},
+		{"simulate --drop 0 --adversary curious", "--adversary: it says something about recovery"},
+		{"simulate --drop 0.1 --adversary evil", `--adversary "evil": want cheating or curious`},
+		{"simulate --drop 0.1 --colluders 99", "--colluders: 99 is outside 0 to 34\nThat is what 100 parties withstand with a cheating server."},
+		{"simulate --drop 0.1 --min-survivors 10", "--min-survivors: 10 is outside 68 to 100"},
+		{"simulate --recovery --min-survivors 101", "--min-survivors: 101 is outside 68 to 100"},
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(c.args)...)
 		if code != 2 || out != "" || !strings.Contains(errs, c.says) {
@@ -90,6 +165,7 @@ func TestWrongUsage(t *testing.T) {
 		if !strings.Contains(errs, "for help") && !strings.Contains(errs, "'hushsum help'") {
 			t.Errorf("%s: the message does not lead to help: %q", c.args, errs)
 		}
+		checkMessage(t, errs)
 	}
 }
 

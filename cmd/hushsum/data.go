@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"strings"
-	"syscall"
 
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
@@ -25,12 +25,12 @@ func loadData(data string, o *simulation.Options) (about string, err error) {
 	if data == synthetic {
 		about, err = "synthetic census", loadSynthetic(o)
 	} else {
-		about, err = "Adult census", loadAdult(data, o)
+		about, err = "Adult census, both files merged and split again 75/25", loadAdult(data, o)
 	}
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, %s rows; tested on %s others", about, grouped(o.Train.Len()), grouped(o.Test.Len())), nil
+	return fmt.Sprintf("%s: %s; tested on %s", about, plural(o.Train.Len(), "row"), plural(o.Test.Len(), "other")), nil
 }
 
 // loadSynthetic makes as many rows as are needed.
@@ -51,26 +51,55 @@ func loadSynthetic(o *simulation.Options) error {
 }
 
 func tooManyRows(o *simulation.Options) error {
-	return fmt.Errorf("%d parties with %d rows each are more rows than can be made (about four million); lower --clients or --rows-per-client",
-		o.Clients, o.RowsPerClient)
+	return &problem{
+		cause:  fmt.Sprintf("%d parties with %s each are more than the four million rows that can be made", o.Clients, plural(o.RowsPerClient, "row")),
+		advice: "Lower --clients or --rows-per-client.",
+	}
 }
 
+const whatAdultIs = "adult.data and adult.test of the UCI Adult data set (DOI 10.24432/C5XW20)"
+
 func loadAdult(dir string, o *simulation.Options) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return &problem{
+			cause:  fmt.Sprintf("--data: %s is a file", dir),
+			advice: "Give the folder that holds " + whatAdultIs + ".",
+		}
+	}
 	all, err := learning.ReadAdult(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("%w\n--data takes the folder that holds both files. Without --data, rows are made up", err)
-	case err != nil:
-		return err
+	if err != nil {
+		return adultProblem(err)
 	}
 	if o.Train, o.Test, err = all.Split(adultTestFraction, o.Seed); err != nil {
 		return err
 	}
 	if n := o.Train.Len(); o.RowsPerClient > n/o.Clients {
-		return fmt.Errorf("%d parties with %d rows each do not fit in the %d training rows; %s",
-			o.Clients, o.RowsPerClient, n, fitting(n, o))
+		return &problem{
+			cause:  fmt.Sprintf("%d parties with %s each do not fit in the %d training rows", o.Clients, plural(o.RowsPerClient, "row"), n),
+			advice: fitting(n, o),
+		}
 	}
 	return nil
+}
+
+// adultProblem says what to do about files that cannot be read.
+func adultProblem(err error) error {
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return &problem{
+			cause:  fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
+			advice: "--data takes the folder with " + whatAdultIs + ". Without --data, rows are made up.",
+			err:    err,
+		}
+	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
+		return &problem{
+			cause:  "--data: " + strings.TrimSuffix(strings.TrimSuffix(plain(err), "; fetch the file again"), "; fetch the files again"),
+			advice: "Fetch " + whatAdultIs + " again.",
+			err:    err,
+		}
+	}
+	return err
 }
 
 // fitting says what fits in n rows.
@@ -83,7 +112,7 @@ func fitting(n int, o *simulation.Options) string {
 		ways = append(ways, fmt.Sprintf("--rows-per-client up to %d", rows))
 	}
 	if len(ways) == 0 {
-		return "lower --clients and --rows-per-client"
+		return "Lower --clients and --rows-per-client."
 	}
-	return "use " + strings.Join(ways, " or ")
+	return "Use " + strings.Join(ways, " or ") + "."
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -23,9 +24,12 @@ type jsonRound struct {
 	TrainMS       float64 `json:"train_ms"`
 	ClientMS      float64 `json:"client_ms"`
 	ServerMS      float64 `json:"server_ms"`
+	Dropped       int     `json:"dropped"`
+	Lost          bool    `json:"lost"`
 }
 
-// jsonSummary is the last object. Its costs are totals over all rounds.
+// jsonSummary is the last object. Its costs and drop-outs are totals over all
+// rounds.
 type jsonSummary struct {
 	Summary bool `json:"summary"`
 	jsonRound
@@ -39,12 +43,19 @@ type jsonSummary struct {
 	SetupClientMS  float64 `json:"setup_client_ms"`
 	SetupServerMS  float64 `json:"setup_server_ms"`
 	TotalMS        float64 `json:"total_ms"`
+	Recovery       string  `json:"recovery"`
+	Drop           float64 `json:"drop"`
+	Colluders      int     `json:"colluders"`
+	Threshold      int     `json:"threshold"`
+	MinSurvivors   int     `json:"min_survivors"`
+	LostRounds     int     `json:"lost_rounds"`
 }
 
 // jsonLines is the reporter of --json.
 type jsonLines struct {
-	w       io.Writer
-	options *simulation.Options
+	w        io.Writer
+	options  *simulation.Options
+	recovery *protocol.Recovery // with defaults filled in; nil without
 }
 
 func (j *jsonLines) begin(string, *simulation.Options) {}
@@ -56,12 +67,12 @@ func (j *jsonLines) round(r simulation.Round) { j.line(newJSONRound(r)) }
 func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 	last := simulation.Round{Clients: j.options.Clients}
 	for _, r := range s.Rounds {
-		largest := max(last.LargestWeight, r.LargestWeight)
+		r.LargestWeight = max(r.LargestWeight, last.LargestWeight)
+		r.Dropped += last.Dropped
 		last = r
-		last.LargestWeight = largest
 	}
 	last.Cost = s.Total()
-	j.line(jsonSummary{
+	summary := jsonSummary{
 		Summary:        true,
 		jsonRound:      newJSONRound(last),
 		Complete:       len(s.Rounds) == j.options.Rounds,
@@ -74,7 +85,16 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 		SetupClientMS:  milliseconds(s.Setup.Client),
 		SetupServerMS:  milliseconds(s.Setup.Server),
 		TotalMS:        milliseconds(took),
-	})
+		Recovery:       "off",
+		Drop:           j.options.Drop,
+		MinSurvivors:   j.options.Clients,
+		LostRounds:     s.Lost(),
+	}
+	if r := j.recovery; r != nil {
+		summary.Recovery = adversaryName(r.Adversary)
+		summary.Colluders, summary.Threshold, summary.MinSurvivors = r.Colluders, r.Threshold, r.MinSurvivors
+	}
+	j.line(summary)
 }
 
 func newJSONRound(r simulation.Round) jsonRound {
@@ -92,6 +112,8 @@ func newJSONRound(r simulation.Round) jsonRound {
 		TrainMS:       milliseconds(r.Cost.Train),
 		ClientMS:      milliseconds(r.Cost.Client),
 		ServerMS:      milliseconds(r.Cost.Server),
+		Dropped:       r.Dropped,
+		Lost:          r.Lost != nil,
 	}
 }
 

@@ -2,8 +2,8 @@
 //
 //	hushsum simulate    train a model over a private sum, beside training in the clear
 //
-// Run hushsum help for a list of commands, and hushsum help COMMAND for one of
-// them. It exits with 0 on success, 1 on failure, 2 when it was called wrongly,
+// Run hushsum help for a list of commands, hushsum help COMMAND for one of them,
+// and hushsum --version for the version. It exits with 0 on success, 1 on failure, 2 when it was called wrongly,
 // and 130 when it was interrupted.
 package main
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -20,81 +20,142 @@ round, each party trains on rows of its own, masks the outcome, and submits it;
 the server sees nothing but the sum of all. Beside it runs the same training in
 the clear, from the same seed, to show what privacy costs the model.
 
+With --drop, parties drop out of each round: before they submit, before they
+sign who is left, or before they reveal the shares that take the masks off the
+sum. They come back for the next round. The sum, and the training in the clear,
+is then over those who submitted. A round with too few parties left is lost, and
+training goes on with the old model. Without recovery nobody may drop out.
+
 One line is printed per round:
-  parties      in the sum, of all
+  parties      in the sum, of all; or that the round is lost
   up, down     bytes from and to each party: messages and the broadcast model
   train ms     a party's local training
-  sum ms       a party's work for the private sum: encode and mask
+  sum ms       a party's work for the private sum: encoding its weights and
+               masking; with recovery also shares and signatures
   server ms    the server's work for all parties
   accuracy     of the model, on rows that no party has
   MCC          its Matthews correlation: 1 is perfect, 0 is no better than
                giving every row the same answer
-Times of parties are means. Ctrl-C ends the run early and prints what was done.
+Bytes and times of parties are means over all, drop-outs included. Ctrl-C ends
+the run early and prints what was done.
 
-With --json there is one object per line: one for each round, with
-  round, clients, accuracy, mcc, clear_accuracy, clear_mcc, max_abs_diff,
-  largest_weight, bytes_up, bytes_down, train_ms, client_ms, server_ms
-then one with "summary": true and the same keys, bytes and times being totals
-over all rounds. Set-up, which is done once, is in setup_ keys of its own.
-Bytes and times are those of one party, but server times are for all.
+With --json there is one object per line, first one for each round:
+  round                      its number, from 1
+  clients                    parties in the sum; 0 if the round is lost
+  accuracy, mcc              of the model out of the private sum
+  clear_accuracy, clear_mcc  of the model trained in the clear
+  max_abs_diff               largest difference between two of their weights
+  largest_weight             largest magnitude of any party's weight
+  bytes_up, bytes_down       from and to each party
+  train_ms, client_ms        a party's training, and its work for the sum
+  server_ms                  the server's work for all parties
+  dropped                    parties that dropped out, at whatever moment
+  lost                       whether too few were left
+then one with "summary": true. It has the same keys, of the last round; but
+bytes, times and dropped are totals over all rounds, and largest_weight is the
+largest of all. Besides:
+  complete                   whether all rounds were run
+  rows_per_client            training rows of each party
+  parameters                 weights of the model
+  ring_bits, count_bits      bits on the wire of a weight times rows, and of
+                             the number of rows
+  setup_bytes_up, setup_bytes_down, setup_client_ms, setup_server_ms
+                             the key exchange, and with recovery the material
+                             for the first round: done once, and in no other
+                             key but total_ms
+  total_ms                   the whole run, on the clock, loading data included
+  recovery                   "off", or the adversary: "cheating" or "curious"
+  drop, colluders            as the flags say
+  threshold                  shares that rebuild a secret; 0 without recovery
+  min_survivors              the fewest parties in a sum
+  lost_rounds                how many rounds were lost
 
+` + exitCodes + `
 Examples:
   hushsum simulate
   hushsum simulate --clients 10 --rounds 5
+  hushsum simulate --drop 0.1
   hushsum simulate --data path/to/adult --json
 `
 
 // simulateFlags are the values of the command's flags.
 type simulateFlags struct {
-	options simulation.Options
-	data    string
-	json    bool
+	options      simulation.Options
+	data         string
+	json         bool
+	recovery     bool
+	withRecovery protocol.Recovery
 }
 
 // flagOf names the flag that sets an option.
 var flagOf = map[string]string{
-	"Clients":       "clients",
-	"RowsPerClient": "rows-per-client",
-	"Rounds":        "rounds",
-	"LocalSteps":    "local-steps",
-	"Rate":          "rate",
-	"Lambda":        "lambda",
-	"Seed":          "seed",
-	"Range":         "range",
-	"FractionBits":  "fraction-bits",
+	"Clients":               "clients",
+	"RowsPerClient":         "rows-per-client",
+	"Rounds":                "rounds",
+	"LocalSteps":            "local-steps",
+	"Rate":                  "rate",
+	"Lambda":                "lambda",
+	"Seed":                  "seed",
+	"Range":                 "range",
+	"FractionBits":          "fraction-bits",
+	"Drop":                  "drop",
+	"Recovery":              "recovery",
+	"Recovery.Adversary":    "adversary",
+	"Recovery.Colluders":    "colluders",
+	"Recovery.MinSurvivors": "min-survivors",
 }
 
 func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	v := &simulateFlags{options: simulation.Defaults()}
-	o := &v.options
+	o, r := &v.options, &v.withRecovery
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	f.StringVar(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data\n"+
-		"        and adult.test of the UCI Adult census")
-	f.IntVar(&o.Clients, flagOf["Clients"], o.Clients, "`N` parties, at least 2")
-	f.IntVar(&o.RowsPerClient, flagOf["RowsPerClient"], o.RowsPerClient, "`N` training rows of each party")
-	f.IntVar(&o.Rounds, flagOf["Rounds"], o.Rounds, "`N` rounds, each one private sum")
-	f.IntVar(&o.LocalSteps, flagOf["LocalSteps"], o.LocalSteps, "`N` gradient steps of each party in a round")
-	f.Float64Var(&o.Rate, flagOf["Rate"], o.Rate, "`X` learning rate of gradient descent")
-	f.Float64Var(&o.Lambda, flagOf["Lambda"], o.Lambda, "`X` strength of L2 regularisation")
-	f.Float64Var(&o.Range, flagOf["Range"], o.Range, "`X` largest weight to encode; a larger one ends the run")
-	f.IntVar(&o.FractionBits, flagOf["FractionBits"], o.FractionBits, "`N` binary places of weight times rows; each costs a bit")
-	f.Var((*seedValue)(&o.Seed), flagOf["Seed"], "`N` makes and deals the rows; one seed, one outcome")
+	option := func(name string) string { return flagOf[name] }
+	f.StringVar(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the UCI Adult census")
+	f.Var((*intValue)(&o.Clients), option("Clients"), "`N` parties, at least 2")
+	f.Var((*intValue)(&o.RowsPerClient), option("RowsPerClient"), "`N` training rows of each party")
+	f.Var((*intValue)(&o.Rounds), option("Rounds"), "`N` rounds, each one private sum")
+	f.Var((*intValue)(&o.LocalSteps), option("LocalSteps"), "`N` gradient steps of each party in a round")
+	f.Var((*floatValue)(&o.Rate), option("Rate"), "`X` learning rate of gradient descent")
+	f.Var((*floatValue)(&o.Lambda), option("Lambda"), "`X` strength of L2 regularisation")
+	f.Var((*floatValue)(&o.Range), option("Range"), "`X` largest weight to encode; a larger one ends the run")
+	f.Var((*intValue)(&o.FractionBits), option("FractionBits"), "`N` binary places of weight times rows; each costs a bit")
+	f.Var((*seedValue)(&o.Seed), option("Seed"), "`N` makes and deals the rows and draws drop-outs; one seed, one outcome")
+	f.Var((*floatValue)(&o.Drop), option("Drop"), "`F` fraction of the parties, 0 to 1, that drop out of each round")
+	f.BoolVar(&v.recovery, option("Recovery"), false, "rounds survive drop-outs; on if --drop is above 0, else off. Bytes and memory then grow with the square of --clients")
+	f.Var((*adversaryValue)(&r.Adversary), option("Recovery.Adversary"), "`cheating|curious` the server that recovery is to withstand")
+	f.Var((*intValue)(&r.Colluders), option("Recovery.Colluders"), "`N` parties that may pool what they know with the server")
+	f.Var((*intValue)(&r.MinSurvivors), option("Recovery.MinSurvivors"), "`N` fewest parties in a sum; 0 is the least that is safe")
 	f.BoolVar(&v.json, "json", false, "print one JSON object per line instead of a table")
 	return f, v
 }
 
-// seedValue is a seed whose errors say what a seed is.
-type seedValue uint64
-
-func (s *seedValue) String() string { return strconv.FormatUint(uint64(*s), 10) }
-
-func (s *seedValue) Set(text string) error {
-	x, err := strconv.ParseUint(text, 0, 64)
-	if err != nil {
-		return errors.New("want a whole number from 0 to 2^64 - 1")
+// settle brings the flags together into options, after parsing.
+func (v *simulateFlags) settle(flags *flag.FlagSet) error {
+	set := make(map[string]bool)
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	o := &v.options
+	if v.data == "" {
+		return &problem{cause: "--data is empty", advice: "Give the folder that holds " + whatAdultIs + ", or leave --data out."}
 	}
-	*s = seedValue(x)
-	return nil
+	if !set["recovery"] {
+		v.recovery = o.Drop > 0
+	}
+	switch {
+	case v.recovery:
+		o.Recovery = &v.withRecovery
+	case o.Drop > 0:
+		return &problem{
+			cause:  "--drop: without recovery every party must submit, and none may drop out",
+			advice: "Leave out --recovery=false, or --drop.",
+		}
+	default:
+		for _, name := range []string{"adversary", "colluders", "min-survivors"} {
+			if set[name] {
+				return &problem{cause: "--" + name + ": it says something about recovery, which is off", advice: "Add --recovery or --drop."}
+			}
+		}
+	}
+	return explain(o.Validate())
 }
 
 // reporter shows a run as it goes on.
@@ -110,12 +171,12 @@ func simulate(ctx context.Context, args []string, std streams) int {
 	if code, ok := parseFlags(flags, simulateAbout, args, std); !ok {
 		return code
 	}
-	options := &v.options
-	if err := options.Validate(); err != nil {
-		return wrongUsage(flags, optionError(err), std)
+	if err := v.settle(flags); err != nil {
+		return wrongUsage(flags, err, std)
 	}
+	options := &v.options
 	fail := func(err error) int {
-		fmt.Fprintf(std.err, "hushsum simulate: %v\n", err)
+		complain(std.err, "hushsum simulate", err)
 		return exitFailure
 	}
 	start := time.Now()
@@ -123,10 +184,14 @@ func simulate(ctx context.Context, args []string, std streams) int {
 	if err != nil {
 		return fail(err)
 	}
+	recovery, err := options.EffectiveRecovery()
+	if err != nil {
+		return fail(explain(err))
+	}
 
-	var report reporter = &table{std: std, options: options}
+	var report reporter = &table{std: std, options: options, recovery: recovery}
 	if v.json {
-		report = &jsonLines{w: std.out, options: options}
+		report = &jsonLines{w: std.out, options: options, recovery: recovery}
 	}
 	report.begin(about, options)
 	options.Now = time.Now
@@ -139,28 +204,51 @@ func simulate(ctx context.Context, args []string, std streams) int {
 	case err == nil:
 		return exitOK
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		fmt.Fprintf(std.err, "hushsum simulate: interrupted after %d of %d rounds\n", len(summary.Rounds), options.Rounds)
+		complain(std.err, "hushsum simulate", &problem{
+			cause: fmt.Sprintf("interrupted after %s of %s", grouped(len(summary.Rounds)), plural(options.Rounds, "round")),
+		})
 		return exitInterrupted
 	}
-	return fail(advise(err))
+	return fail(explain(err))
 }
 
-// optionError names the flag instead of the option.
-func optionError(err error) error {
+// explain says in the words of the command what is wrong and which flag helps.
+func explain(err error) error {
 	var bad *simulation.OptionError
-	if errors.As(err, &bad) && flagOf[bad.Option] != "" {
-		return fmt.Errorf("--%s: %s", flagOf[bad.Option], bad.Reason)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, aggregation.ErrSaturated):
+		return &problem{
+			cause:  where(err) + "a weight is larger than --range",
+			advice: "Raise --range, or lower --rate or --local-steps.",
+			err:    err,
+		}
+	case errors.Is(err, learning.ErrDiverged):
+		return &problem{
+			cause:  where(err) + "training diverged: the weights grew beyond all bounds",
+			advice: "Lower --rate or --lambda.",
+			err:    err,
+		}
+	case errors.As(err, &bad) && flagOf[bad.Option] != "":
+		p := &problem{
+			cause:  fmt.Sprintf("--%s: %s", flagOf[bad.Option], plainText(bad.Reason)),
+			advice: sentence(bad.Advice),
+			err:    err,
+		}
+		if errors.Is(err, aggregation.ErrWrap) {
+			p.advice = "Lower --range, --fraction-bits, --rows-per-client or --clients."
+		}
+		return p
 	}
 	return err
 }
 
-// advise says which flag helps against an error of a run.
-func advise(err error) error {
-	switch {
-	case errors.Is(err, aggregation.ErrSaturated):
-		return fmt.Errorf("%w\nRaise --range, or lower --rate or --local-steps", err)
-	case errors.Is(err, learning.ErrDiverged):
-		return fmt.Errorf("%w\nLower --rate", err)
+// where says in which round and with which party a run failed.
+func where(err error) string {
+	var failed *simulation.RoundError
+	if !errors.As(err, &failed) || failed.Party < 0 {
+		return ""
 	}
-	return optionError(err)
+	return fmt.Sprintf("round %d, party-%d: ", failed.Round, failed.Party+1)
 }

@@ -25,7 +25,7 @@ func TestTable(t *testing.T) {
 	}
 	checkWidth(t, out)
 	for _, want := range []string{
-		"synthetic census, 200 rows; tested on 10,000 others",
+		"synthetic census: 200 rows; tested on 10,000 others",
 		"4 with 50 rows each",
 		"40 weights",
 		"3 rounds of 5 local steps; rate 2, lambda 0.0001, seed 1",
@@ -33,7 +33,9 @@ func TestTable(t *testing.T) {
 		"over the private sum",
 		"in the clear, same seeds",
 		"largest difference between two weights",
-		"Most of a party's time goes into",
+		"recovery  off: every party must submit",
+		"The largest part of a party's time",
+		"The run took ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
@@ -167,7 +169,7 @@ func TestInterrupt(t *testing.T) {
 	out := &interrupter{lines: 2, cancel: cancel}
 	var errs bytes.Buffer
 	code := run(ctx, append(strings.Fields(quick), "--rounds", "1000", "--json"), out, &errs)
-	if code != 130 || !strings.Contains(errs.String(), "interrupted after 2 of 1000 rounds") {
+	if code != 130 || !strings.Contains(errs.String(), "interrupted after 2 of 1,000 rounds") {
 		t.Errorf("code %d, %q", code, errs.String())
 	}
 	objects := decode(t, out.String())
@@ -198,15 +200,16 @@ func TestFailures(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{"absent folder", []string{"--data", filepath.Join(empty, "nowhere")}, []string{"nowhere", "the folder that holds both files"}},
+		{"absent folder", []string{"--data", filepath.Join(empty, "nowhere")}, []string{"nowhere", "no such file", "the folder with"}},
 		{"empty folder", []string{"--data", empty}, []string{"adult.data", "Without --data"}},
-		{"a file for a folder", []string{"--data", filepath.Join(half, "adult.data")}, []string{"the folder that holds both files"}},
-		{"half a file", []string{"--data", half}, []string{"adult.data", "fetch the file again"}},
-		{"too many made-up rows", []string{"--rows-per-client", "100000000"}, []string{"lower --clients or --rows-per-client"}},
+		{"a file for a folder", []string{"--data", filepath.Join(half, "adult.data")}, []string{"adult.data is a file", "Give the folder that"}},
+		{"half a file", []string{"--data", half}, []string{"incomplete data file", "adult.data", "Fetch adult.data"}},
+		{"too many made-up rows", []string{"--rows-per-client", "100000000"}, []string{"Lower --clients or --rows-per-client"}},
 		{"more rows than numbers", []string{"--rows-per-client", "2305843009213693951", "--fraction-bits", "0", "--range", "1e-18"},
-			[]string{"lower --clients or --rows-per-client"}},
+			[]string{"Lower --clients or --rows-per-client"}},
+		{"regularisation", []string{"--lambda", "1e10", "--local-steps", "100"}, []string{"diverged", "Lower --rate or --lambda"}},
 		{"saturation", []string{"--range", "0.01"}, []string{"round 1", "party-1", "Raise --range"}},
-		{"divergence", []string{"--rate", "1e300", "--lambda", "1e300"}, []string{"diverged", "Lower --rate"}},
+		{"divergence", []string{"--rate", "1e300", "--lambda", "1e300"}, []string{"round 1, party-1: training diverged", "Lower --rate or --lambda"}},
 	} {
 		code, out, errs := call(t.Context(), append(strings.Fields(quick), c.args...)...)
 		if code != 1 {
@@ -217,6 +220,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%s: the message lacks %q: %q", c.name, want, errs)
 			}
 		}
+		checkMessage(t, errs)
 	}
 }
 
@@ -231,17 +235,23 @@ func TestAdult(t *testing.T) {
 	if last["parameters"] != 105.0 || last["mcc"].(float64) < 0.3 {
 		t.Errorf("summary %v", last)
 	}
+	code, out, errs = call(t.Context(), append(strings.Fields(quick), "--data", dir)...)
+	if code != 0 || errs != "" || !strings.Contains(out, "both files merged and split again 75/25: 33,916") {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+	checkWidth(t, out)
 	if diff := math.Abs(last["mcc"].(float64) - last["clear_mcc"].(float64)); diff > 0.002 {
 		t.Errorf("the private model's MCC is %v away", diff)
 	}
 	for _, c := range [][3]string{
-		{"100", "400", "33916 training rows; use --clients up to 84 or --rows-per-client up to 339"},
-		{"5", "40000", "use --rows-per-client up to 6783"},
+		{"100", "400", "33916\ntraining rows\nUse --clients up to 84 or --rows-per-client up to 339.\n"},
+		{"5", "40000", "Use --rows-per-client up to 6783."},
 	} {
 		code, out, errs := call(t.Context(), "simulate", "--data", dir, "--clients", c[0], "--rows-per-client", c[1])
 		if code != 1 || out != "" || !strings.Contains(errs, c[2]) {
 			t.Errorf("%s parties of %s rows: code %d, %q, %q", c[0], c[1], code, out, errs)
 		}
+		checkMessage(t, errs)
 	}
 }
 

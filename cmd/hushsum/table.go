@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -13,23 +14,42 @@ const rowFormat = "%5s %9s %7s %7s %9s %8s %10s %9s %7s"
 
 // table is the reporter for people.
 type table struct {
-	std     streams
-	options *simulation.Options
-	drawn   int // characters of the progress line that is on the terminal
+	std      streams
+	options  *simulation.Options
+	recovery *protocol.Recovery // with defaults filled in; nil without
+	drawn    int                // characters of the progress line that is on the terminal
 }
 
 func (t *table) printf(format string, a ...any) { fmt.Fprintf(t.std.out, format, a...) }
 
+// field prints a line of the header, on more lines if it must be.
+func (t *table) field(label, format string, a ...any) {
+	for _, line := range wrap(fmt.Sprintf(format, a...), width-10) {
+		t.printf("%-10s%s\n", label, line)
+		label = ""
+	}
+}
+
 func (t *table) begin(about string, o *simulation.Options) {
 	weights := o.Train.Features
 	t.printf("Federated averaging over a private sum, beside the same training in the clear\n\n")
-	t.printf("data      %s\n", about)
-	t.printf("parties   %s with %s rows each\n", grouped(o.Clients), grouped(o.RowsPerClient))
-	t.printf("model     logistic regression, %d weights\n", weights)
-	t.printf("training  %d rounds of %d local steps; rate %v, lambda %v, seed %d\n", o.Rounds, o.LocalSteps, o.Rate, o.Lambda, o.Seed)
+	t.field("data", "%s", about)
+	t.field("parties", "%s with %s each", grouped(o.Clients), plural(o.RowsPerClient, "row"))
+	t.field("model", "logistic regression, %s", plural(weights, "weight"))
+	t.field("training", "%s of %s; rate %v, lambda %v, seed %d", plural(o.Rounds, "round"), plural(o.LocalSteps, "local step"), o.Rate, o.Lambda, o.Seed)
 	if layout, err := o.FedAvg(weights).Layout(); err == nil {
-		t.printf("ring      %d bits for weight times rows: weights to %v, %d binary places;\n", layout[0].Bits, o.Range, o.FractionBits)
-		t.printf("          %d bits for the number of rows\n", layout[1].Bits)
+		t.field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows", plural(layout[0].Bits, "bit"),
+			o.Range, plural(o.FractionBits, "binary place"), plural(layout[1].Bits, "bit"))
+	}
+	if r := t.recovery; r == nil {
+		t.field("recovery", "off: every party must submit")
+	} else {
+		t.field("recovery", "%v, %s; %d of %s rebuild a secret;", r.Adversary, plural(r.Colluders, "colluder"),
+			r.Threshold, plural(r.Degree, "share"))
+		t.field("", "at least %d of %s in a sum", r.MinSurvivors, plural(o.Clients, "party"))
+	}
+	if o.Drop > 0 {
+		t.field("drop-outs", "%d of %s in each round, at random moments", o.DropOuts(), plural(o.Clients, "party"))
 	}
 	t.printf("\nBytes and milliseconds are for one party and round; the server's are for all.\n\n")
 	t.printf(rowFormat+"\n", "round", "parties", "up", "down", "train ms", "sum ms", "server ms", "accuracy", "MCC")
@@ -64,9 +84,13 @@ func (t *table) clear() {
 
 func (t *table) round(r simulation.Round) {
 	t.clear()
+	parties := fmt.Sprintf("%d/%d", r.Clients, t.options.Clients)
+	if r.Lost != nil {
+		parties = "lost"
+	}
 	t.printf(rowFormat+"\n",
 		fmt.Sprint(r.Round),
-		fmt.Sprintf("%d/%d", r.Clients, t.options.Clients),
+		parties,
 		grouped(int(r.Cost.BytesUp)),
 		grouped(int(r.Cost.BytesDown)),
 		short(r.Cost.Train),
@@ -82,9 +106,26 @@ func (t *table) end(s *simulation.Summary, took time.Duration) {
 		t.printf("\nNo round was completed.\n")
 		return
 	}
+	if lost := s.Lost(); lost > 0 {
+		were := "were"
+		if lost == 1 {
+			were = "was"
+		}
+		t.sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training went on with the old model. Lower --drop to lose fewer.",
+			lost, plural(len(s.Rounds), "round"), were)
+	}
 	t.outcome(s)
 	t.costs(s)
+	if took < time.Second {
+		t.printf("\nThe run took %s ms in all.\n", short(took))
+		return
+	}
 	t.printf("\nThe run took %.1f s in all.\n", took.Seconds())
+}
+
+// sentence prints text of its own, on more lines if it must be.
+func (t *table) sentence(format string, a ...any) {
+	t.printf("\n%s\n", strings.Join(wrap(fmt.Sprintf(format, a...), width), "\n"))
 }
 
 // outcome sets the two models side by side.
@@ -112,6 +153,8 @@ type part struct {
 	up, down int64
 }
 
+func (p *part) bytes() int64 { return p.up + p.down }
+
 func parts(s *simulation.Summary) []part {
 	total := s.Total()
 	rounds := plural(len(s.Rounds), "round")
@@ -126,14 +169,16 @@ func parts(s *simulation.Summary) []part {
 // costs says what a party and the server spent, and on what most.
 func (t *table) costs(s *simulation.Summary) {
 	var spent time.Duration
+	var bytes int64
 	list := parts(s)
 	slowest, largest := list[0], list[0]
 	for _, p := range list {
 		spent += p.time
+		bytes += p.bytes()
 		if p.time > slowest.time {
 			slowest = p
 		}
-		if p.up+p.down > largest.up+largest.down {
+		if p.bytes() > largest.bytes() {
 			largest = p
 		}
 	}
@@ -143,11 +188,16 @@ func (t *table) costs(s *simulation.Summary) {
 	}
 	total := s.Total()
 	t.printf("  %-26s %9s\n", "the server, for all", short(s.Setup.Server+total.Server))
-	t.printf("\nMost of a party's time goes into %s (%.0f%%),\nmost of its bytes into %s.\n",
-		slowest.work, percent(slowest.time, spent), largest.traffic)
+	time, traffic := percent(slowest.time, spent), percent(largest.bytes(), bytes)
+	if slowest.work == largest.traffic {
+		t.sentence("The largest part of a party's time (%.0f%%) and of its bytes (%.0f%%) goes into %s.", time, traffic, slowest.work)
+		return
+	}
+	t.sentence("The largest part of a party's time goes into %s (%.0f%%), of its bytes into %s (%.0f%%).",
+		slowest.work, time, largest.traffic, traffic)
 }
 
-func percent(d, of time.Duration) float64 {
+func percent[T ~int | ~int64](d, of T) float64 {
 	if of <= 0 {
 		return 0
 	}
@@ -178,6 +228,9 @@ func grouped(n int) string {
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return grouped(n) + " " + stem + "ies"
 	}
 	return grouped(n) + " " + noun + "s"
 }

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// parseFlags parses a command's arguments. If the command is not to run, because
+// it was asked for help or called wrongly, ok is false and code the exit code.
+func parseFlags(flags *flag.FlagSet, about string, args []string, std streams) (code int, ok bool) {
+	flags.SetOutput(io.Discard) // errors are printed here, once
+	flags.Usage = func() {}
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(std.out, about)
+		printFlags(std.out, flags)
+		return exitOK, false
+	case err != nil:
+		err = flagError(err)
+	case flags.NArg() > 0:
+		advice := "It takes flags only."
+		if arg := flags.Arg(0); arg == "true" || arg == "false" {
+			advice = fmt.Sprintf("Write %s after an equals sign, as in --recovery=%[1]s.", arg)
+		}
+		err = &problem{cause: fmt.Sprintf("unexpected argument %q", flags.Arg(0)), advice: advice}
+	}
+	if err != nil {
+		return wrongUsage(flags, err, std), false
+	}
+	return exitOK, true
+}
+
+func printFlags(w io.Writer, flags *flag.FlagSet) {
+	fmt.Fprint(w, "\nFlags:\n")
+	flags.VisitAll(func(f *flag.Flag) {
+		value, text := flag.UnquoteUsage(f)
+		line := "  --" + f.Name
+		if value != "" {
+			line += " " + value
+			text = strings.TrimPrefix(text, value+" ")
+		}
+		if f.DefValue != "false" {
+			text += fmt.Sprintf(" (default %s)", f.DefValue)
+		}
+		fmt.Fprintln(w, line)
+		for _, part := range wrap(text, width-8) {
+			fmt.Fprintf(w, "        %s\n", part)
+		}
+	})
+}
+
+// wrongUsage reports that a command was called wrongly.
+func wrongUsage(flags *flag.FlagSet, err error, std streams) int {
+	complain(std.err, "hushsum "+flags.Name(), err)
+	fmt.Fprintf(std.err, "Run 'hushsum %s -h' for help.\n", flags.Name())
+	return exitUsage
+}
+
+// The errors of package flag write flags with one dash, and say "parse error".
+var (
+	invalidValue   = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): (.*)$`)
+	invalidBoolean = regexp.MustCompile(`(?s)^invalid boolean value (".*") for -(\S+): .*$`)
+	needsArgument  = regexp.MustCompile(`^flag needs an argument: -(.*)$`)
+	notDefined     = regexp.MustCompile(`^flag provided but not defined: -(.*)$`)
+)
+
+// flagError says what package flag found in the words of help.
+func flagError(err error) error {
+	text := err.Error()
+	if m := invalidValue.FindStringSubmatch(text); m != nil {
+		text = fmt.Sprintf("--%s %s: %s", m[2], m[1], m[3])
+	} else if m := invalidBoolean.FindStringSubmatch(text); m != nil {
+		text = fmt.Sprintf("--%s %s: want true or false", m[2], m[1])
+	} else if m := needsArgument.FindStringSubmatch(text); m != nil {
+		text = fmt.Sprintf("--%s needs a value", m[1])
+	} else if m := notDefined.FindStringSubmatch(text); m != nil {
+		text = fmt.Sprintf("there is no flag --%s", m[1])
+	}
+	return &problem{cause: text, err: err}
+}
+
+// intValue, floatValue, seedValue and adversaryValue are flags whose errors say
+// what is wanted.
+type (
+	intValue       int
+	floatValue     float64
+	seedValue      uint64
+	adversaryValue protocol.Adversary
+)
+
+func (v *intValue) String() string { return strconv.Itoa(int(*v)) }
+
+func (v *intValue) Set(text string) error {
+	x, err := strconv.ParseInt(text, 0, strconv.IntSize)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return errors.New("want fewer digits")
+	case err != nil:
+		return errors.New("want a whole number")
+	}
+	*v = intValue(x)
+	return nil
+}
+
+func (v *floatValue) String() string { return strconv.FormatFloat(float64(*v), 'g', -1, 64) }
+
+func (v *floatValue) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return errors.New("the number is too large")
+	case err != nil:
+		return errors.New("want a number")
+	}
+	*v = floatValue(x)
+	return nil
+}
+
+func (v *seedValue) String() string { return strconv.FormatUint(uint64(*v), 10) }
+
+func (v *seedValue) Set(text string) error {
+	x, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return errors.New("want a whole number from 0 to 2^64 - 1")
+	}
+	*v = seedValue(x)
+	return nil
+}
+
+// adversaries are the values of --adversary.
+var adversaries = map[protocol.Adversary]string{
+	protocol.CheatingServer: "cheating",
+	protocol.CuriousServer:  "curious",
+}
+
+func adversaryName(a protocol.Adversary) string { return adversaries[a] }
+
+func (v *adversaryValue) String() string { return adversaryName(protocol.Adversary(*v)) }
+
+func (v *adversaryValue) Set(text string) error {
+	for adversary, name := range adversaries {
+		if text == name {
+			*v = adversaryValue(adversary)
+			return nil
+		}
+	}
+	return errors.New("want cheating or curious")
+}

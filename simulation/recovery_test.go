@@ -1,0 +1,344 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// recovering returns options of a session that survives drop-outs: ten parties,
+// of which at least eight must stay.
+func recovering(t testing.TB, drop float64) Options {
+	o := small(t)
+	o.Clients, o.RowsPerClient, o.Rounds = 10, 40, 5
+	o.Recovery, o.Drop = &protocol.Recovery{}, drop
+	return o
+}
+
+// left counts who leaves a round at each moment.
+func left(leaves []moment) (count [never + 1]int) {
+	for _, at := range leaves {
+		count[at]++
+	}
+	return count
+}
+
+// The sum over those who stay is exact: the models are, to rounding, those of the
+// same training in the clear over the same parties.
+func TestRunWithDropOuts(t *testing.T) {
+	o := recovering(t, 0.2)
+	var reported []Round
+	s, err := Run(t.Context(), o, func(r Round) { reported = append(reported, r) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Rounds) != 5 || !slices.Equal(reported, s.Rounds) || s.Lost() != 0 {
+		t.Fatalf("%d rounds, %d lost, want 5 and none", len(s.Rounds), s.Lost())
+	}
+	drops := newDropOuts(&o)
+	some := false
+	for i, r := range s.Rounds {
+		want := 10 - left(drops.next(10))[beforeSubmit]
+		if r.Round != i+1 || r.Dropped != 2 || r.Clients != want || r.Samples != 40*want {
+			t.Errorf("round %d: %d with %d in the sum, %d dropped, %d samples; want %d in the sum, 2 dropped",
+				i+1, r.Round, r.Clients, r.Dropped, r.Samples, want)
+		}
+		if r.MaxAbsDiff == 0 || r.MaxAbsDiff > 1e-4 {
+			t.Errorf("round %d: the models are %v apart", i+1, r.MaxAbsDiff)
+		}
+		some = some || want < 10
+	}
+	if !some {
+		t.Error("nobody dropped out before submitting: choose another seed")
+	}
+
+	// The two models of the last round, by hand: with weights rounded as the
+	// encoder does, the private one comes out bit for bit.
+	private, inClear := byHand(t, o)
+	if !slices.Equal(s.Private, private) {
+		t.Error("the private model is not the average of the survivors' rounded weights")
+	}
+	for j := range inClear {
+		if math.Abs(inClear[j]-s.Clear[j]) > 1e-12 {
+			t.Fatalf("weight %d in the clear is %v, want %v", j, s.Clear[j], inClear[j])
+		}
+	}
+}
+
+// byHand trains with plain arithmetic, over the parties that submit.
+func byHand(t *testing.T, o Options) (private, inClear []float64) {
+	t.Helper()
+	rows, err := o.Train.PartitionIID(o.Clients, o.RowsPerClient, o.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{options: o}
+	r.model.Features, r.model.Lambda = o.Train.Features, o.Lambda
+	private, inClear = make([]float64, o.Train.Features), make([]float64, o.Train.Features)
+	drops := newDropOuts(&o)
+	unit := math.Ldexp(1, o.FractionBits)
+	for range o.Rounds {
+		leaves := drops.next(o.Clients)
+		sums := [2][]float64{make([]float64, len(private)), make([]float64, len(private))}
+		n := 0.0
+		for i, part := range rows {
+			if leaves[i] == beforeSubmit {
+				continue
+			}
+			n += float64(part.Len())
+			for k, global := range [][]float64{private, inClear} {
+				w := slices.Clone(global)
+				if err := r.train(t.Context(), w, part); err != nil {
+					t.Fatal(err)
+				}
+				for j := range w {
+					x := w[j] * float64(part.Len()) * unit
+					if k == 0 {
+						x = math.RoundToEven(x)
+					}
+					sums[k][j] += x
+				}
+			}
+		}
+		for j := range private {
+			private[j], inClear[j] = sums[0][j]/n/unit, sums[1][j]/n/unit
+		}
+	}
+	return private, inClear
+}
+
+// Recovery alone changes no model, and neither do the number of cores, colluders
+// or the adversary.
+func TestRecoveryIsDeterministic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	plain := recovering(t, 0)
+	plain.Recovery = nil
+	want, err := Run(t.Context(), plain, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Run(t.Context(), recovering(t, 0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Private, want.Private) || !slices.Equal(got.Clear, want.Clear) {
+		t.Error("recovery without drop-outs changes the models")
+	}
+	if got.Rounds[0].Cost.BytesUp <= want.Rounds[0].Cost.BytesUp || got.Setup.BytesUp <= want.Setup.BytesUp {
+		t.Error("the messages of recovery are not counted")
+	}
+
+	var first *Summary
+	for _, cores := range []int{1, 4} {
+		for _, adversary := range []protocol.Adversary{protocol.CheatingServer, protocol.CuriousServer} {
+			runtime.GOMAXPROCS(cores)
+			o := recovering(t, 0.2)
+			o.Recovery.Adversary = adversary
+			s, err := Run(t.Context(), o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = s
+			}
+			if !slices.Equal(s.Private, first.Private) || !slices.Equal(s.Clear, first.Clear) {
+				t.Errorf("%d cores, %v: another model", cores, adversary)
+			}
+		}
+	}
+}
+
+// A round with too few parties is lost, whatever step they are missing at, and
+// the run goes on with the old model.
+func TestLostRounds(t *testing.T) {
+	o := recovering(t, 0.2)
+	o.Recovery.MinSurvivors = 10
+	o.Rounds = 10
+	s, err := Run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Rounds) != 10 || s.Lost() == 0 || s.Lost() == 10 {
+		t.Fatalf("%d of %d rounds lost, want some of 10", s.Lost(), len(s.Rounds))
+	}
+	drops := newDropOuts(&o)
+	var before Round
+	for _, r := range s.Rounds {
+		submitted := 10 - left(drops.next(10))[beforeSubmit]
+		if lost := submitted < 10; lost != (r.Lost != nil) {
+			t.Errorf("round %d with %d inputs: %v", r.Round, submitted, r.Lost)
+		}
+		if r.Lost == nil {
+			if r.Clients != submitted {
+				t.Errorf("round %d: %d in the sum, want %d", r.Round, r.Clients, submitted)
+			}
+			before = r
+			continue
+		}
+		if !errors.Is(r.Lost, protocol.ErrTooFew) || r.Clients != 0 || r.Samples != 0 {
+			t.Errorf("round %d: %+v", r.Round, r)
+		}
+		if before.Round != 0 && (r.Private != before.Private || r.Clear != before.Clear || r.MaxAbsDiff != before.MaxAbsDiff) {
+			t.Errorf("round %d is lost and changes the model", r.Round)
+		}
+	}
+	if before.MaxAbsDiff > 1e-4 {
+		t.Errorf("the models are %v apart", before.MaxAbsDiff)
+	}
+	if private, _ := byHand(t, o); slices.Equal(private, s.Private) {
+		t.Error("lost rounds change nothing")
+	}
+
+	// For want of inputs, of signatures, and of shares: eight parties must submit,
+	// seven sign, and eight reveal, since each secret takes the shares of seven
+	// others. With four or three of ten gone, none comes out.
+	reasons := make(map[string]bool)
+	for _, drop := range []float64{0.3, 0.4} {
+		o = recovering(t, drop)
+		o.Rounds = 12
+		s, err = Run(t.Context(), o, nil)
+		if err != nil || s.Lost() != 12 {
+			t.Fatalf("drop %v: %d rounds lost, %v; want 12", drop, s.Lost(), err)
+		}
+		drops := newDropOuts(&o)
+		for _, r := range s.Rounds {
+			gone := left(drops.next(10))
+			submitted := 10 - gone[beforeSubmit]
+			want := "shares"
+			switch {
+			case submitted < 8:
+				want = "submitted"
+			case submitted-gone[beforeSign] < 7:
+				want = "signed"
+			}
+			reasons[want] = true
+			if !strings.Contains(r.Lost.Error(), want) {
+				t.Errorf("round %d with %v is lost: %v; want %s", r.Round, gone, r.Lost, want)
+			}
+		}
+	}
+	if len(reasons) != 3 {
+		t.Errorf("rounds were lost for want of %v only", reasons)
+	}
+
+	// Everybody leaves, at one moment or another: no round has a sum.
+	o = recovering(t, 1)
+	s, err = Run(t.Context(), o, nil)
+	if err != nil || s.Lost() != 5 || len(s.Rounds) != 5 {
+		t.Fatalf("%d of %d rounds lost, %v; want all five", s.Lost(), len(s.Rounds), err)
+	}
+	if !slices.Equal(s.Private, make([]float64, len(s.Private))) {
+		t.Error("a model without a sum")
+	}
+}
+
+func TestDropOuts(t *testing.T) {
+	o := Defaults()
+	for drop, want := range map[float64]int{0: 0, 0.004: 0, 0.1: 10, 0.105: 11, 1: 100} {
+		o.Drop = drop
+		if got := o.DropOuts(); got != want {
+			t.Errorf("%v of 100 parties are %d, want %d", drop, got, want)
+		}
+	}
+	o.Drop = 0.1
+	drops, again := newDropOuts(&o), newDropOuts(&o)
+	var total [never + 1]int
+	for range 300 {
+		leaves := drops.next(100)
+		if !slices.Equal(leaves, again.next(100)) {
+			t.Fatal("one seed, two draws")
+		}
+		count := left(leaves)
+		if count[never] != 90 {
+			t.Fatalf("%d stay, want 90", count[never])
+		}
+		for i, n := range count {
+			total[i] += n
+		}
+	}
+	// 3000 draws: 1000 of each moment, standard deviation 26. The seed is fixed.
+	for _, n := range total[:never] {
+		if n < 870 || n > 1130 {
+			t.Errorf("moments %v, want about 1000 of each", total[:never])
+		}
+	}
+}
+
+// Progress counts the parties up once a round, over all steps of it.
+func TestRecoveryProgress(t *testing.T) {
+	o := recovering(t, 0.2)
+	last := [2]int{0, -1}
+	o.Progress = func(round, done int) {
+		now := [2]int{round, done}
+		if slices.Compare(now[:], last[:]) <= 0 || done > 10 || round > last[0] && done != 0 {
+			t.Errorf("progress %v after %v", now, last)
+		}
+		last = now
+	}
+	if _, err := Run(t.Context(), o, nil); err != nil {
+		t.Fatal(err)
+	}
+	if last != [2]int{5, 10} {
+		t.Errorf("progress ends with %v", last)
+	}
+}
+
+func TestRecoveryOptions(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Options)
+		option string
+		says   string
+	}{
+		{func(o *Options) { o.Recovery = nil }, "Drop", "every party must submit"},
+		{func(o *Options) { o.Drop = 10 }, "Drop", "from 0 to 1"},
+		{func(o *Options) { o.Drop = -0.1 }, "Drop", "from 0 to 1"},
+		{func(o *Options) { o.Drop = math.NaN() }, "Drop", "from 0 to 1"},
+		{func(o *Options) { o.Recovery.MinSurvivors = 7 }, "Recovery.MinSurvivors", "7 is outside 8 to 10"},
+		{func(o *Options) { o.Recovery.MinSurvivors = 11 }, "Recovery.MinSurvivors", "11 is outside 8 to 10"},
+		{func(o *Options) { o.Recovery.MinSurvivors = -1 }, "Recovery.MinSurvivors", "-1 is outside 8 to 10"},
+		{func(o *Options) { o.Recovery.Colluders = 9 }, "Recovery.Colluders", "9 is outside 0 to "},
+		{func(o *Options) { o.Recovery.Colluders = -1 }, "Recovery.Colluders", "-1 is outside 0 to "},
+		{func(o *Options) { o.Recovery.Degree = 4 }, "Recovery", "sparse"},
+	} {
+		o := recovering(t, 0.1)
+		c.change(&o)
+		s, err := Run(t.Context(), o, nil)
+		var bad *OptionError
+		if s != nil || !errors.Is(err, ErrOptions) || !errors.As(err, &bad) || bad.Option != c.option || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("want %q about %s, got %v", c.says, c.option, err)
+		}
+		if strings.HasPrefix(c.option, "Recovery") && !errors.Is(err, protocol.ErrConfig) {
+			t.Errorf("%v does not unwrap to protocol.ErrConfig", err)
+		}
+	}
+	// The most colluders that the error names are allowed.
+	o := recovering(t, 0)
+	o.Recovery.Colluders = 100
+	var bad *OptionError
+	if err := o.Validate(); !errors.As(err, &bad) {
+		t.Fatal(err)
+	}
+	most := 0
+	for o.Recovery.Colluders = 0; o.Validate() == nil; o.Recovery.Colluders++ {
+		most = o.Recovery.Colluders
+	}
+	if want := fmt.Sprintf("100 is outside 0 to %d", most); bad.Reason != want {
+		t.Errorf("%q, want %q", bad.Reason, want)
+	}
+
+	o = Defaults()
+	if r, err := o.EffectiveRecovery(); r != nil || err != nil {
+		t.Errorf("without recovery: %v, %v", r, err)
+	}
+	o.Recovery = &protocol.Recovery{}
+	r, err := o.EffectiveRecovery()
+	if err != nil || r.Threshold != 67 || r.MinSurvivors != 68 || r.Degree != 99 {
+		t.Errorf("a hundred parties: %+v, %v; want 67 of 99 shares and 68 parties", r, err)
+	}
+}
