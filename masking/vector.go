@@ -79,6 +79,14 @@ func (s Segment) store(words, values []uint64) bool {
 	bits := s.Bits
 	var all, word uint64
 	shift, i := 0, 0
+	if s.lanes() == 2 { // the usual case, without a branch a value
+		for ; len(values) >= 2; values = values[2:] {
+			low, high := values[0], values[1]
+			all |= low | high
+			words[i] = low | high<<bits
+			i++
+		}
+	}
 	for _, x := range values {
 		all |= x
 		word |= x << shift
