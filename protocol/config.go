@@ -112,7 +112,7 @@ func (a Adversary) graph() graph.Adversary {
 //	threshold     curious server:   t > c           default ⌊h/2⌋ + 1
 //	              otherwise:       2t > h + c       default ⌊2h/3⌋ + 1
 //	quorum        curious server:   q = t
-//	              otherwise:       2q > N + c       q = max(t, ⌊(N+c)/2⌋ + 1)
+//	              otherwise:       2q > N + c       q = ⌊(N+c)/2⌋ + 1
 //	              sparse graph:     q = t neighbours
 //
 // The quorum is how many survivors must have signed one list of survivors before
@@ -244,7 +244,7 @@ func (c *Config) terms() (terms, error) {
 	}
 	t.quorum = t.threshold
 	if r.Adversary != CuriousServer && !t.sparse() {
-		t.quorum = max(t.threshold, (t.scheduled+t.colluders)/2+1)
+		t.quorum = (t.scheduled+t.colluders)/2 + 1
 	}
 	// The holders of a survivor's shares are other survivors; since t > c, at
 	// least two of them are honest.
