@@ -196,15 +196,15 @@ func TestLostRounds(t *testing.T) {
 	}
 
 	// For want of inputs, of signatures, and of shares: eight parties must submit,
-	// seven sign, and eight reveal, since each secret takes the shares of seven
-	// others. With four or three of ten gone, none comes out.
+	// six sign, and eight reveal, since each secret takes the shares of seven
+	// others. With three or more of ten gone, none comes out.
 	reasons := make(map[string]bool)
-	for _, drop := range []float64{0.3, 0.4} {
+	for _, drop := range []float64{0.3, 0.4, 0.6} {
 		o = recovering(t, drop)
-		o.Rounds = 12
+		o.Rounds = 40
 		s, err = Run(t.Context(), o, nil)
-		if err != nil || s.Lost() != 12 {
-			t.Fatalf("drop %v: %d rounds lost, %v; want 12", drop, s.Lost(), err)
+		if err != nil || s.Lost() != 40 {
+			t.Fatalf("drop %v: %d rounds lost, %v; want 40", drop, s.Lost(), err)
 		}
 		drops := newDropOuts(&o)
 		for _, r := range s.Rounds {
@@ -214,7 +214,7 @@ func TestLostRounds(t *testing.T) {
 			switch {
 			case submitted < 8:
 				want = "submitted"
-			case submitted-gone[beforeSign] < 7:
+			case submitted-gone[beforeSign] < 6:
 				want = "signed"
 			}
 			reasons[want] = true
