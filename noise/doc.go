@@ -1,0 +1,45 @@
+// Package noise samples integers whose law is proved, for differential privacy.
+//
+// A [Law] is one of the discrete laws that private sums use: discrete Laplace,
+// discrete Gaussian, Skellam, Poisson, Pólya (negative binomial of real shape)
+// and differences of Pólya variables, with rational parameters. Two paths sample
+// one, both from an io.Reader and with integers alone:
+//
+//   - [Table]: cumulative tables, built once with certified arithmetic. Every sample
+//     takes the same work, a slice is filled at some nanoseconds per
+//     element, and the law sampled is within [Table.Distance] ≤ 2^-100 of the
+//     stated one, a bound computed from the table itself. N samples add
+//     (1+e^ε)·N·Distance to δ.
+//   - [Exact]: statistical distance zero, for claims with δ = 0 and as the reference
+//     (Canonne, Kamath, Steinke 2020, Algorithms 1 to 3; inversion with certified
+//     bounds for the other laws).
+//
+// [Shares] divides a law among parties, m of whom must suffice (m = MinSurvivors − c
+// with c colluders): which law each samples, and what any number of shares
+// adds up to.
+//
+// The types named Reference… are the continuous laws of the papers in floating
+// point. They reproduce published figures and are there to be attacked; they must
+// never protect a release, and no other part of the package uses a float to
+// decide a sample.
+//
+// # Constant time
+//
+// [Sampler.Fill] executes the same instructions and touches the same memory
+// whatever it draws: words are compared with all thresholds in order, selections are
+// arithmetic on masks, and addresses depend on positions only. The law and the
+// length of the slice are public and do show in its time; so does a failure of
+// the source. [Exact] and [Source] take longer for larger values, measurably: for
+// discrete Laplace noise of σ = 10 the correlation of time and absolute value
+// is about 0.5. Use them where nobody who must not learn the noise can time them.
+//
+// # Randomness
+//
+// A nil reader means Expand(nil): AES-256 in counter mode, rekeyed from crypto/rand
+// every 32 KiB. What Distance and "exact" say is then computational, as it is of any
+// generator. Pass crypto/rand.Reader itself to leave that to the system's. A
+// reader of fixed bytes makes the samples reproducible, for tests: secret noise must
+// never come from math/rand. A source that fails or ends early gives [ErrRandomness]
+// and a cleared slice. A source that delivers bad bytes without an error cannot be
+// told from a good one. Bytes drawn are erased after use, as far as Go allows.
+package noise

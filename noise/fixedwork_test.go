@@ -1,0 +1,118 @@
+package noise
+
+import (
+	"math"
+	"math/big"
+	"sort"
+	"testing"
+	"time"
+)
+
+// correlation is Pearson's, over the samples whose time is not among the slowest
+// percent: interrupts fall on those whatever their value.
+func correlation(ns, abs []float64) float64 {
+	sorted := append([]float64(nil), ns...)
+	sort.Float64s(sorted)
+	limit := sorted[len(sorted)*99/100]
+	var n, sx, sy, sxx, syy, sxy float64
+	for i, x := range ns {
+		if x > limit {
+			continue
+		}
+		y := abs[i]
+		n++
+		sx, sy, sxx, syy, sxy = sx+x, sy+y, sxx+x*x, syy+y*y, sxy+x*y
+	}
+	return (sxy - sx*sy/n) / math.Sqrt((sxx-sx*sx/n)*(syy-sy*sy/n))
+}
+
+// timeEach draws n samples one by one and returns their times and absolute values.
+func timeEach(t *testing.T, f filler, n int) (ns, abs []float64) {
+	t.Helper()
+	ns, abs = make([]float64, n), make([]float64, n)
+	var x [1]int64
+	for i := range ns {
+		start := time.Now()
+		err := f.Fill(x[:])
+		ns[i] = float64(time.Since(start))
+		if err != nil {
+			t.Fatal(err)
+		}
+		abs[i] = math.Abs(float64(x[0]))
+	}
+	return ns, abs
+}
+
+// TestTimingCorrelation: over 10^5 samples the time of the table path is not
+// correlated with the absolute value (limit 5/√N: false alarm 6e-7 for each law,
+// the noise of the machine being independent of the value), while that of the
+// exact path is.
+func TestTimingCorrelation(t *testing.T) {
+	const n = 100000
+	gaussian, err := DiscreteGaussian(big.NewRat(100, 1))
+	gaussian = must(t, gaussian, err)
+	wide, err := DiscreteGaussian(big.NewRat(2500, 1))
+	wide = must(t, wide, err)
+	laplace, err := DiscreteLaplace(big.NewRat(7, 1))
+	laplace = must(t, laplace, err)
+	for _, l := range []Law{gaussian, wide, laplace} {
+		tb, err := NewTable(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := correlation(timeEach(t, tb.NewSampler(Expand(seeded(1))), n))
+		t.Logf("table path, %v: correlation %+.4f, limit %.4f", l, r, 5/math.Sqrt(n))
+		if math.Abs(r) > 5/math.Sqrt(n) {
+			t.Errorf("table path, %v: time and |value| correlate: %+.4f", l, r)
+		}
+	}
+	e, err := NewExact(laplace, Expand(seeded(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := correlation(timeEach(t, e, n))
+	t.Logf("exact path, %v: correlation %+.4f", laplace, r)
+	if r < 10/math.Sqrt(n) {
+		t.Errorf("exact path: correlation %+.4f, expected a clear one", r)
+	}
+}
+
+// TestTimingExtremes times blocks of which every sample is forced to the likeliest
+// value, to the largest value, or to the rarer tables. By construction nothing
+// but arithmetic on registers differs: scan compares every word with every
+// threshold in order, and draw and fillBlock index by position only. The best of many
+// runs is what the machine's noise disturbs least.
+func TestTimingExtremes(t *testing.T) {
+	l, err := DiscreteGaussian(big.NewRat(100, 1))
+	tb, err2 := NewTable(must(t, l, err))
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	constant := func(b byte) filler {
+		return tb.NewSampler(readerFunc(func(p []byte) (int, error) {
+			for i := range p {
+				p[i] = b
+			}
+			return len(p), nil
+		}))
+	}
+	names := []string{"zero", "middle", "rarer table"}
+	paths := []filler{constant(0), constant(0x7f), constant(0xff)}
+	best := []float64{math.Inf(1), math.Inf(1), math.Inf(1)}
+	dst := make([]int64, 4*block)
+	for range 2000 {
+		for i, f := range paths {
+			start := time.Now()
+			if err := f.Fill(dst); err != nil {
+				t.Fatal(err)
+			}
+			best[i] = min(best[i], float64(time.Since(start)))
+		}
+	}
+	for i := range best {
+		t.Logf("%s: %.2f ns per sample", names[i], best[i]/float64(len(dst)))
+		if q := best[i] / best[0]; q > 1.1 || q < 1/1.1 {
+			t.Errorf("%s takes %.3f times as long as zero", names[i], q)
+		}
+	}
+}

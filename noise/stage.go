@@ -1,0 +1,210 @@
+package noise
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/hushsum/hushsum/noise/internal/interval"
+)
+
+const (
+	wordBits  = 63  // thresholds are below 2^63: comparisons of signed words
+	proofBits = 256 // fixed point of the proofs
+	lanes     = 16  // samples that one turn of the kernel takes
+	rows      = 16  // samples of a full block that share a lane of the rarer tables
+	block     = lanes * rows
+	tableBits = 112 // what a table's enclosure leaves outside: 2^-112
+)
+
+// maxOutcomes bounds the outcomes of one stage; every sample scans them all.
+const maxOutcomes = 1 << 17
+
+// stage samples one finite law on 0, 1, 2, … as a mixture of tables:
+//
+//	P(k) = a_k/2^63 + (R/2^63)·b_k/2^63,   Σ a_k = 2^63 − R,   Σ b_k = 2^63,
+//
+// where a_k is the probability cut off after 63 bits and b_k spreads what was
+// cut off, which is less than one unit per outcome, so that R is at most the number
+// of outcomes. A uniform 63-bit word below 2^63 − R is looked up in the first
+// table by counting the cumulative sums that it reaches; the others, of
+// probability R/2^63, take their outcome from the second table. That gives 126
+// bits of precision for one-word comparisons. For very wide laws b is cut off
+// the same way and a third table holds the rest.
+//
+// The second table is so rarely needed that up to 16 samples share its draws:
+// each lane of a block has `slots` of them, and the i-th sample that needs one
+// takes the i-th. Only if more samples than slots need one in the same lane does
+// the joint law differ from the product law; the probability of that is part of
+// the distance.
+type stage struct {
+	levels []level // two or three
+	slots  int
+	n      int // outcomes
+
+	distance *big.Rat // upper bound on the statistical distance per sample
+}
+
+// level is one table: mass holds a_k, sums their cumulative sums without the
+// zeros at the end (and, in the last level, without the final 2^63), and
+// residual is R, zero in the last level.
+type level struct {
+	sums     []uint64
+	mass     []uint64
+	residual uint64
+}
+
+// newStage builds the tables for the law with the given certified probabilities
+// and at most tail outside.
+func newStage(p []interval.Interval, tail *big.Float) (*stage, error) {
+	if len(p) > maxOutcomes {
+		return nil, fmt.Errorf("%w (a table of %d outcomes, at most %d)", ErrTooLarge, len(p), maxOutcomes)
+	}
+	lo, hi := make([]*big.Int, len(p)), make([]*big.Int, len(p))
+	for i, x := range p {
+		lo[i], hi[i] = x.Fixed(proofBits)
+	}
+	out := interval.Ceil(tail, proofBits)
+	s := &stage{n: len(p)}
+	for depth := 1; depth <= 2; depth++ {
+		s.levels = nil
+		rest, scale := lo, new(big.Int).Lsh(big.NewInt(1), proofBits)
+		for range depth {
+			var l level
+			l, rest, scale = cutOff(rest, scale)
+			s.levels = append(s.levels, l)
+		}
+		s.levels = append(s.levels, roundOff(rest, scale))
+		s.certify(lo, hi, out)
+		if s.distance.Cmp(depthGoal) <= 0 {
+			break
+		}
+	}
+	return s, nil
+}
+
+// depthGoal decides between two tables and three.
+var depthGoal = new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), 105))
+
+// cutOff makes the level of ⌊2^63·p_k/scale⌋ and returns what is left of each p_k
+// and the sum of that.
+func cutOff(p []*big.Int, scale *big.Int) (level, []*big.Int, *big.Int) {
+	l := level{mass: make([]uint64, len(p)), residual: 1 << wordBits}
+	top := 0
+	for i, x := range p {
+		q := new(big.Int).Lsh(x, wordBits)
+		l.mass[i] = min(q.Quo(q, scale).Uint64(), 1<<wordBits-1)
+		l.residual -= l.mass[i]
+		if l.mass[i] > l.mass[top] {
+			top = i
+		}
+	}
+	if l.residual == 0 { // the sums must stay below 2^63
+		l.mass[top]--
+		l.residual++
+	}
+	// What is left, in units of 2^-63 of those of p so that it is exact.
+	rest, sum := make([]*big.Int, len(p)), new(big.Int)
+	for i, x := range p {
+		rest[i] = new(big.Int).Lsh(x, wordBits)
+		rest[i].Sub(rest[i], new(big.Int).Mul(scale, new(big.Int).SetUint64(l.mass[i])))
+		sum.Add(sum, rest[i])
+	}
+	l.sums = cumulate(l.mass)
+	return l, rest, sum
+}
+
+// roundOff makes the last level, of total 2^63: nearest integers, whose sum is off
+// by at most half a unit per outcome; the largest takes the difference.
+func roundOff(p []*big.Int, scale *big.Int) level {
+	l := level{mass: make([]uint64, len(p))}
+	left := uint64(1) << wordBits // modulo 2^64; what is owed may be negative
+	top := 0
+	for i, x := range p {
+		q := new(big.Int).Lsh(x, wordBits+1)
+		q.Quo(q, scale)
+		l.mass[i] = (q.Uint64() + 1) / 2
+		left -= l.mass[i]
+		if l.mass[i] > l.mass[top] {
+			top = i
+		}
+	}
+	l.mass[top] += left
+	l.sums = cumulate(l.mass)
+	l.sums = l.sums[:len(l.sums)-1]
+	return l
+}
+
+// cumulate returns the running sums, without the zeros at the end of p.
+func cumulate(p []uint64) []uint64 {
+	n := len(p)
+	for n > 1 && p[n-1] == 0 {
+		n--
+	}
+	sums := make([]uint64, n)
+	sum := uint64(0)
+	for i := range sums {
+		sum += p[i]
+		sums[i] = sum
+	}
+	return sums
+}
+
+// mass is the exact probability of outcome k under the tables, in units of
+// 2^-(63·levels).
+func (s *stage) mass(k int) *big.Int {
+	m, weight := new(big.Int), big.NewInt(1)
+	for _, l := range s.levels {
+		m.Lsh(m, wordBits)
+		m.Add(m, new(big.Int).Mul(weight, new(big.Int).SetUint64(l.mass[k])))
+		weight.Mul(weight, new(big.Int).SetUint64(l.residual))
+	}
+	return m
+}
+
+// certify sets slots and distance. lo, hi and tail enclose the exact law in
+// units of 2^-256.
+func (s *stage) certify(lo, hi []*big.Int, tail *big.Int) {
+	sum := new(big.Int).Set(tail)
+	for k := range s.n {
+		q := s.mass(k)
+		q.Lsh(q, uint(proofBits-wordBits*len(s.levels)))
+		below, above := new(big.Int).Sub(q, lo[k]), new(big.Int).Sub(hi[k], q)
+		if below.Cmp(above) < 0 {
+			below = above
+		}
+		sum.Add(sum, below) // |q − p| ≤ max(q − lo, hi − q)
+	}
+	s.distance = new(big.Rat).SetFrac(sum, new(big.Int).Lsh(big.NewInt(1), proofBits+1))
+	w := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.levels[0].residual), new(big.Int).Lsh(big.NewInt(1), wordBits))
+	// P(more than j of 16 samples need the second table) ≤ C(16, j+1)·w^{j+1},
+	// which the 16 samples share. Fewer samples in a lane have less each.
+	for s.slots = 1; ; s.slots++ {
+		j := int64(s.slots + 1)
+		c := new(big.Rat).SetFrac(new(big.Int).Binomial(rows, j), big.NewInt(rows))
+		for range j {
+			c.Mul(c, w)
+		}
+		if s.slots == maxSlots || c.Cmp(collisionGoal) <= 0 {
+			s.distance.Add(s.distance, c)
+			return
+		}
+	}
+}
+
+// maxSlots is enough for every table within maxOutcomes: 35·(2^17/2^63)^3 is
+// below 2^-132.
+const maxSlots = 2
+
+// collisionGoal decides between one slot and two.
+var collisionGoal = new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), 106))
+
+// work counts the thresholds that a full block scans and the bytes of randomness
+// that it reads, per sample.
+func (s *stage) work() (thresholds, bytes float64) {
+	thresholds, bytes = float64(len(s.levels[0].sums)), 8
+	for _, l := range s.levels[1:] {
+		thresholds += float64(s.slots*len(l.sums)) / rows
+		bytes += 8 * float64(s.slots) / rows
+	}
+	return thresholds, bytes
+}

@@ -1,0 +1,204 @@
+package noise
+
+import (
+	"flag"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+var samplesFlag = flag.Int("noise.samples", 1000000, "samples per law in the histogram tests of the table path (10000000 for the long run)")
+
+// falseAlarm is the probability with which each of the statistical tests below
+// would reject a right sampler on a fresh seed; the seeds are fixed.
+const falseAlarm = 1e-6
+
+// seeded is a reproducible source for tests.
+func seeded(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed, 'n'}) }
+
+type filler interface {
+	Fill([]int64) error
+}
+
+// checkHistogram draws n samples and compares the histogram (χ², bins of at least 50
+// expected), the mean and the variance with the law, each at falseAlarm.
+func checkHistogram(t *testing.T, l Law, f filler, n int) {
+	t.Helper()
+	sd := math.Sqrt(l.Variance())
+	lo, hi := int64(l.Mean()-40*sd)-40, int64(l.Mean()+40*sd)+40
+	if !l.symmetric() {
+		lo = max(lo, 0)
+	}
+	p, err := l.Probabilities(lo, hi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make([]float64, len(p))
+	var sum, square float64
+	x := make([]int64, 50000)
+	for left := n; left > 0; left -= len(x) {
+		x = x[:min(len(x), left)]
+		if err := f.Fill(x); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range x {
+			if k < lo || k > hi {
+				t.Fatalf("%v: impossible value %d", l, k)
+			}
+			counts[k-lo]++
+			d := float64(k) - l.Mean()
+			sum += d
+			square += d * d
+		}
+	}
+	// Neighbouring values join until a bin expects 50.
+	var chi, want, got, fourth float64
+	bins := 0
+	for i, q := range p {
+		d := float64(lo+int64(i)) - l.Mean()
+		fourth += q * d * d * d * d
+		want += q * float64(n)
+		got += counts[i]
+		rest := 0.0
+		if i+1 < len(p) {
+			for _, q := range p[i+1 : min(len(p), i+1+int(40*sd)+40)] {
+				if rest += q * float64(n); rest > 50 {
+					break
+				}
+			}
+		}
+		if want >= 50 && rest >= 50 || i == len(p)-1 {
+			chi += (got - want) * (got - want) / want
+			bins++
+			want, got = 0, 0
+		}
+	}
+	if bins > 1 {
+		limit := distuv.ChiSquared{K: float64(bins - 1)}.Quantile(1 - falseAlarm)
+		if chi > limit {
+			t.Errorf("%v: χ² = %.1f with %d bins, limit %.1f", l, chi, bins, limit)
+		}
+	}
+	z := distuv.UnitNormal.Quantile(1 - falseAlarm/2)
+	v := l.Variance()
+	if e := math.Abs(sum/float64(n)) / math.Sqrt(v/float64(n)); e > z {
+		t.Errorf("%v: mean off by %.2f standard errors", l, e)
+	}
+	if e := math.Abs(square/float64(n)-v) / math.Sqrt((fourth-v*v)/float64(n)); e > z {
+		t.Errorf("%v: variance off by %.2f standard errors", l, e)
+	}
+}
+
+func histogramLaws(t *testing.T) []Law {
+	r := big.NewRat
+	var laws []Law
+	add := func(l Law, err error) { laws = append(laws, must(t, l, err)) }
+	add(DiscreteGaussian(r(1, 1)))
+	add(DiscreteGaussian(r(100, 1)))
+	add(DiscreteGaussian(r(10000, 3)))
+	add(DiscreteLaplace(r(1, 2)))
+	add(DiscreteLaplace(r(7, 1)))
+	add(DiscreteLaplace(r(70, 1)))
+	add(Skellam(r(3, 1)))
+	add(Skellam(r(400, 1)))
+	add(Poisson(r(9, 2)))
+	add(Poisson(r(200, 1)))
+	add(Polya(r(1, 1), r(50, 1)))
+	add(Polya(r(1, 10), r(7, 1)))
+	add(PolyaDifference(r(1, 3), r(7, 1)))
+	add(PolyaDifference(r(5, 2), r(3, 1)))
+	return laws
+}
+
+func TestTableHistograms(t *testing.T) {
+	for i, l := range histogramLaws(t) {
+		tb, err := NewTable(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := *samplesFlag
+		if testing.Short() {
+			n = 100000
+		}
+		checkHistogram(t, l, tb.NewSampler(seeded(byte(i))), n)
+	}
+}
+
+func TestExactHistograms(t *testing.T) {
+	for i, l := range histogramLaws(t) {
+		e, err := NewExact(l, seeded(byte(100+i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkHistogram(t, l, e, 100000)
+	}
+}
+
+// TestRareTables forces every word of the first table, and then of the second, into
+// its residual, so that the outcomes come from the rarer tables: their
+// histograms must match the masses that the proof counts.
+func TestRareTables(t *testing.T) {
+	l, err := PolyaDifference(big.NewRat(1, 100), big.NewRat(150, 1))
+	tb, err2 := NewTable(must(t, l, err))
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	st := tb.plan.stages[0]
+	if len(st.levels) != 3 || st.slots != 2 {
+		t.Fatalf("%d levels, %d slots: the test needs 3 and 2", len(st.levels), st.slots)
+	}
+	for forced := 1; forced <= 2; forced++ {
+		const blocks = 2000
+		rng := seeded(byte(200 + forced))
+		counts := make([]float64, st.n)
+		s := tb.NewSampler(nil)
+		s.r = readerFunc(func(p []byte) (int, error) {
+			rng.Read(p)
+			for i := range p[:8*(block+(forced-1)*lanes*st.slots)] {
+				p[i] = 0xff
+			}
+			return len(p), nil
+		})
+		for range blocks {
+			if err := s.draw(st, block); err != nil {
+				t.Fatal(err)
+			}
+			for l := range lanes {
+				// The first sample of a lane takes the first slot, all others
+				// the second.
+				counts[s.idx[l]]++
+				counts[s.idx[lanes+l]]++
+				for i := 2; i < rows; i++ {
+					if s.idx[lanes*i+l] != s.idx[lanes+l] {
+						t.Fatal("slots out of order")
+					}
+				}
+			}
+		}
+		n := float64(2 * lanes * blocks)
+		chi, bins, want, got := 0.0, 0, 0.0, 0.0
+		for k, m := range st.levels[forced].mass {
+			p := float64(m) / (1 << 63)
+			if forced == 1 {
+				p += float64(st.levels[1].residual) / (1 << 63) * float64(st.levels[2].mass[k]) / (1 << 63)
+			}
+			want += n * p
+			got += counts[k]
+			if want >= 50 {
+				chi += (got - want) * (got - want) / want
+				bins++
+				want, got = 0, 0
+			}
+		}
+		if limit := (distuv.ChiSquared{K: float64(bins)}).Quantile(1 - falseAlarm); chi > limit || bins < 50 {
+			t.Errorf("level %d: χ² = %.1f with %d bins, limit %.1f", forced+1, chi, bins, limit)
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
