@@ -54,11 +54,12 @@ func TestTenThousand(t *testing.T) {
 	clients := make([]*Client, n)
 	messages := make([][]byte, n)
 	parallel(n, func(i int) {
-		if clients[i], err = NewClient(config, signers[i], nil); err != nil {
+		client, err := NewClient(config, signers[i], nil)
+		if err != nil {
 			t.Error(err)
 			return
 		}
-		messages[i] = clients[i].Announce()
+		clients[i], messages[i] = client, client.Announce()
 	})
 	toServer := func() {
 		for _, m := range messages {
