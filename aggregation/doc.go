@@ -4,7 +4,9 @@
 // [FixedPoint] rounds real numbers to integers and puts them into Z_{2^b}, with
 // b just large enough that the sum of all parties cannot wrap. [FedAvg] is the
 // weighted average of federated learning (McMahan 2017), computed from sums
-// alone, so that a private sum (package protocol) can carry it.
+// alone, so that a private sum (package protocol) can carry it. [Encoder] is for
+// sums with differential privacy: it clips, rotates, rounds so that the norm stays
+// bounded, and takes noise, which its caller draws, into the ring.
 //
 // # What it promises
 //

@@ -10,7 +10,15 @@ var (
 	// fraction bits, the range, the most samples of a party, or the number of
 	// parties.
 	ErrWrap = errors.New("aggregation: the sum of all parties could wrap in 64 bits; lower the fraction bits, the range, the samples or the parties")
+	// ErrBits: the sum of all parties and its noise do not fit the ring of an
+	// [Encoder]. Raise Bits, or lower Scale, Clip, Parties or the noise; Rotate
+	// helps when there are many coordinates.
+	ErrBits = errors.New("aggregation: the sum and its noise do not fit the ring; raise Bits, lower Scale, Clip, Parties or the noise, or use Rotate")
 )
+
+// ErrRandom: the source of randomness failed, ended, or gives numbers that are
+// not random. Nothing was encoded; use crypto/rand.
+var ErrRandom = errors.New("aggregation: the source of randomness is unusable")
 
 // Errors of values. They name the coordinate, never the value.
 var (

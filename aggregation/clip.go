@@ -1,0 +1,129 @@
+package aggregation
+
+import (
+	"fmt"
+	"math"
+)
+
+// Limits of a clipping norm. Within them no product on the way to the ring
+// overflows, and what underflows is far below one unit in the last place.
+const (
+	minClip = 0x1p-500
+	maxClip = 0x1p500
+)
+
+// slack is what Clip leaves between a norm and its limit for float64 arithmetic:
+// each of its steps, and the rotation and scaling of an Encoder, is off by less
+// than a tenth of that, relative to the result.
+const slack = 0x1p-44
+
+// Clip returns the update scaled down to an L2 norm of at most c, or a copy of
+// it if its norm is no more than that, and the norm that it had. This is the
+// clipping of differences (McMahan 2018, "Learning Differentially Private
+// Recurrent Language Models", §2): the update is a difference of models, and its
+// direction stays.
+//
+// The norm of the result is at most c exactly, as a real number, whatever the
+// rounding on the way: the norm is computed to 46 bits, and an update whose
+// norm is above c·(1 − 2^-44) is brought to c·(1 − 2^-44), less at most as much
+// again. The norm returned is the computed one; it is +Inf when it is beyond
+// float64, and the result is right even then. It says something about the update
+// and is as secret.
+//
+// Clip fails with [ErrConfig] if c is not between 2^-500 and 2^500, and with
+// [ErrNotFinite].
+func Clip(update []float64, c float64) (clipped []float64, norm float64, err error) {
+	if err := checkClip(c); err != nil {
+		return nil, 0, err
+	}
+	clipped = make([]float64, len(update))
+	norm, err = clipInto(clipped, update, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	return clipped, norm, nil
+}
+
+func checkClip(c float64) error {
+	if !(c >= minClip && c <= maxClip) {
+		return fmt.Errorf("%w: the clipping norm is %v, want 2^-500 to 2^500", ErrConfig, c)
+	}
+	return nil
+}
+
+// clipInto writes update to the first places of dst, with a norm of at most
+// c·(1 − slack/2). On an error dst holds nothing of use.
+func clipInto(dst, update []float64, c float64) (norm float64, err error) {
+	var top float64
+	for i, x := range update {
+		a := math.Abs(x)
+		if !(a <= math.MaxFloat64) {
+			return 0, fmt.Errorf("%w: coordinate %d", ErrNotFinite, i)
+		}
+		top = max(top, a)
+	}
+	if top == 0 {
+		clear(dst[:len(update)])
+		return 0, nil
+	}
+	// Divide by a power of two so that the largest magnitude is in [1/2, 1): no
+	// square overflows, and those that underflow are below 2^-1000 of the sum.
+	// One power may be out of range, two halves are not.
+	_, e := math.Frexp(top)
+	half := e / 2
+	down, rest := math.Ldexp(1, -half), math.Ldexp(1, half-e)
+	var sum float64
+	if e > -1000 && e < 1000 {
+		unit := math.Ldexp(1, -e)
+		sum = sumSquares(update, unit, 1)
+	} else {
+		sum = sumSquares(update, down, rest)
+	}
+	scaledNorm := math.Sqrt(sum)
+	norm = math.Ldexp(scaledNorm, e)
+	if limit := c * (1 - slack); norm <= limit {
+		copy(dst, update)
+		return norm, nil
+	}
+	// A norm of c·(1 − slack) as computed, where the true one may be as much as
+	// slack/4 away.
+	factor := c * (1 - slack) / scaledNorm
+	for i, x := range update {
+		dst[i] = x * down * rest * factor
+	}
+	return norm, nil
+}
+
+// sumSquares returns Σ (x·s·t)², relative error below 2^-46. Blocks of 256 in
+// four lanes add up 64 rounding errors of 2^-53; the sum over the blocks is
+// compensated and adds two more however many there are.
+func sumSquares(v []float64, s, t float64) float64 {
+	var sum, lost float64
+	for len(v) > 0 {
+		block := v[:min(256, len(v))]
+		v = v[len(block):]
+		var a0, a1, a2, a3 float64
+		for len(block) >= 4 {
+			x0, x1, x2, x3 := block[0]*s*t, block[1]*s*t, block[2]*s*t, block[3]*s*t
+			a0 += x0 * x0
+			a1 += x1 * x1
+			a2 += x2 * x2
+			a3 += x3 * x3
+			block = block[4:]
+		}
+		for _, x := range block {
+			x0 := x * s * t
+			a0 += x0 * x0
+		}
+		next := (a0 + a1) + (a2 + a3)
+		// Neumaier's compensation: what the addition loses, exactly.
+		total := sum + next
+		if sum >= next {
+			lost += (sum - total) + next
+		} else {
+			lost += (next - total) + sum
+		}
+		sum = total
+	}
+	return sum + lost
+}
