@@ -1,0 +1,180 @@
+package accounting
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Step is a mechanism used Count times.
+type Step struct {
+	Mechanism Mechanism
+	Count     int // at least 0; 0 adds nothing
+}
+
+// Composition is the adaptive composition of steps. It is immutable and safe
+// for concurrent use.
+type Composition struct {
+	parts []part
+	// mu2 is Σ count/z² of all unsampled Gaussians, which compose in closed form
+	// (Dong, Roth, Su 2022 Corollary 3.3).
+	mu2 float64
+	// tolerance is the relative width of ε that the lattice aims at.
+	tolerance float64
+}
+
+// maxCount caps a composition's steps so that counts are exact in float64
+// arithmetic with room for the error terms.
+const maxCount = 1 << 40
+
+// Compose describes a run. The order of steps does not matter: equal
+// mechanisms are merged and all are sorted. Errors wrap ErrParameter,
+// ErrUnsupported or ErrTooLarge.
+func Compose(steps ...Step) (*Composition, error) {
+	counts := map[string]int{}
+	byKey := map[string]Mechanism{}
+	c := &Composition{tolerance: 2e-4}
+	for i, s := range steps {
+		if s.Mechanism == nil {
+			return nil, parameterError("step %d has no mechanism", i)
+		}
+		if s.Count < 0 || s.Count > maxCount {
+			return nil, parameterError("step %d has count %d, want 0 to 2^40", i, s.Count)
+		}
+		if s.Count == 0 {
+			continue
+		}
+		k := s.Mechanism.key()
+		if counts[k] > maxCount-s.Count {
+			return nil, parameterError("counts of equal steps add up to more than 2^40")
+		}
+		counts[k] += s.Count
+		byKey[k] = s.Mechanism
+	}
+	keys := make([]string, 0, len(counts))
+	for k := range counts {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, strings.Compare)
+	for _, k := range keys {
+		m := byKey[k]
+		l, err := m.law()
+		if err != nil {
+			return nil, fmt.Errorf("accounting: %s: %w", k, err)
+		}
+		if s, ok := l.(*sampledLaw); ok && s.q == 1 {
+			if g, ok := s.base.(gaussianBase); ok {
+				c.mu2 += float64(counts[k]) * g.mu * g.mu
+				continue
+			}
+		}
+		c.parts = append(c.parts, part{law: l, count: float64(counts[k]), pts: l.guide()})
+	}
+	if c.mu2 > 0 && len(c.parts) > 0 {
+		l := &sampledLaw{base: gaussianBase{mu: math.Sqrt(c.mu2)}, q: 1}
+		c.parts = append(c.parts, part{law: l, count: 1, pts: l.guide()})
+	}
+	return c, nil
+}
+
+// symmetric reports whether both directions coincide.
+func (c *Composition) symmetric() bool {
+	for _, p := range c.parts {
+		if !p.law.symmetric() {
+			return false
+		}
+	}
+	return true
+}
+
+// pure returns the larger direction's pure ε, +Inf if unbounded.
+func (c *Composition) pure() float64 {
+	if len(c.parts) == 0 && c.mu2 > 0 {
+		return math.Inf(1)
+	}
+	remove, add := c.pureBoth()
+	return math.Max(remove, add)
+}
+
+func (c *Composition) pureBoth() (remove, add float64) {
+	for _, p := range c.parts {
+		r, a := p.law.pure()
+		remove += p.count * r
+		add += p.count * a
+	}
+	return remove, add
+}
+
+// Epsilon returns the bound of the least ε ≥ 0 for which the run is
+// (ε, δ)-differentially private, 0 ≤ delta ≤ 1. Upper is +Inf with a Reason when
+// no finite ε can be proved; that is not an error.
+func (c *Composition) Epsilon(delta float64) (Bound, error) {
+	if !(delta >= 0 && delta <= 1) {
+		return Bound{}, parameterError("delta is %v, want 0 to 1", delta)
+	}
+	pure := c.pure()
+	switch {
+	case delta == 1:
+		return Bound{}, nil
+	case delta == 0:
+		b := Bound{Lower: pure * (1 - 64*unit), Upper: pure * (1 + 64*unit)}
+		if math.IsInf(pure, 1) {
+			b.Lower = 0
+			b.Reason = reasonPure
+			if len(c.parts) == 0 {
+				b.Lower = math.Inf(1)
+			}
+		}
+		return b, nil
+	case len(c.parts) == 0:
+		return gaussianEpsilon(math.Sqrt(c.mu2), delta), nil
+	}
+	var out Bound
+	for i, d := range c.directions(func(g guide) saddle { return g.forDelta(delta) }, delta) {
+		if i > 0 && d.negligible(func(l *composed) bool { return l.chernoff(out.Lower) <= delta }, out.Lower) {
+			continue
+		}
+		b := d.epsilon(delta)
+		out = maxBound(out, b)
+	}
+	return out, nil
+}
+
+// Delta returns the bound of δ(ε), epsilon ≥ 0.
+func (c *Composition) Delta(epsilon float64) (Bound, error) {
+	if !(epsilon >= 0) {
+		return Bound{}, parameterError("epsilon is %v, want 0 or more", epsilon)
+	}
+	if epsilon >= c.pure()*(1+64*unit) {
+		return Bound{}, nil
+	}
+	if math.IsInf(epsilon, 1) {
+		return Bound{}, nil
+	}
+	if len(c.parts) == 0 {
+		return gaussianDelta(math.Sqrt(c.mu2), epsilon), nil
+	}
+	var out Bound
+	for i, d := range c.directions(func(g guide) saddle { return g.forEpsilon(epsilon) }, 0) {
+		if i > 0 && d.negligible(func(l *composed) bool { return l.chernoff(epsilon) <= out.Lower }, epsilon) {
+			continue
+		}
+		if delta, ok := d.beyond(epsilon); ok {
+			out = maxBound(out, Bound{Upper: delta})
+			continue
+		}
+		b := Bound{Upper: 1}
+		if r, ok := d.run(0); ok {
+			if v := r.upper.delta(epsilon); v < 1 {
+				b.Upper = v
+			}
+			if v := r.lower.delta(epsilon); v > 0 {
+				b.Lower = v
+			}
+		}
+		b.Lower = math.Min(b.Lower, b.Upper)
+		out = maxBound(out, b)
+	}
+	return out, nil
+}

@@ -1,0 +1,40 @@
+// Package accounting computes what a run of private sums has spent: it turns
+// noise, sampling and the number of rounds into (ε, δ), with a proof on both
+// sides.
+//
+// # What it is
+//
+// [Compose] describes a run as mechanisms with counts. [Composition.Epsilon]
+// and [Composition.Delta] return a [Bound]: an upper bound that may be printed
+// as a privacy claim, and a lower bound from the same run that says how much
+// of it is slack. Both come from privacy-loss distributions on a lattice with
+// directed rounding: the upper one by spreading every cell onto its two ends
+// so that both hypotheses keep their mass ("connect the dots", Doroshenko et
+// al. 2022), the lower one by a contraction of the same law (see lower.go).
+// Tails cut off, aliasing and the rounding of the Fourier transform are
+// charged to δ; an exponential tilt keeps those charges small beside δ itself,
+// down to δ = 1e-15 and beyond.
+//
+// Beside it stand Rényi and zero-concentrated accounting, the analytic
+// Gaussian mechanism, the classical theorems as named references, calibration
+// on the certified upper bound, the two adversary views of a secure-aggregation
+// round ([Round]) and a [Ledger] that refuses the round that would overspend.
+//
+// # Adjacency
+//
+// A mechanism alone is a pair of laws: the client takes part, or its
+// contribution is the zero vector (zero-out adjacency, what a server that
+// knows the roster sees). [Sampled] is Poisson sampling under add/remove
+// adjacency; both directions are computed and the larger is reported.
+// [ReplaceOne] is replace-one adjacency with its doubled sensitivity.
+//
+// # Who should not use it
+//
+// One-dimensional losses are exact for scalar releases and for vectors only
+// where the worst case is one-dimensional (Gaussian noise in L2, Laplace in
+// L1). Vectors under discrete Gaussian or Skellam noise go through [RDP] with
+// the bounds in (Δ1, Δ2, d, τ); [Round] does so by itself.
+//
+// Nothing here is secret, so nothing is constant time. The package does no
+// input or output, and reads neither clock nor randomness.
+package accounting

@@ -1,0 +1,27 @@
+package accounting
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors returned by this package. Test for them with errors.Is.
+var (
+	// ErrParameter reports an argument outside its documented range.
+	ErrParameter = errors.New("accounting: parameter out of range")
+	// ErrUnsupported reports a combination for which no bound is implemented.
+	ErrUnsupported = errors.New("accounting: no bound for this mechanism")
+	// ErrTooLarge reports a law with more points than can be tabulated; use
+	// the RDP bounds for it.
+	ErrTooLarge = errors.New("accounting: law too large to tabulate, use RDP")
+	// ErrUnreachable reports a target that no parameter value in range meets.
+	ErrUnreachable = errors.New("accounting: target cannot be reached")
+	// ErrBudget reports a round that would overspend; it was not recorded.
+	ErrBudget = errors.New("accounting: round would exceed the privacy budget")
+	// ErrLedger reports saved ledger bytes that do not describe a ledger.
+	ErrLedger = errors.New("accounting: malformed ledger")
+)
+
+func parameterError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrParameter, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,168 @@
+package accounting
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Ledger is a client-level odometer and filter: it records what each client has
+// spent and refuses the round that would take any of its clients over its
+// budget. Rounds may use different mechanisms. It is not safe for concurrent
+// use.
+//
+// The bound is that of a composition fixed in advance: parameters of later
+// rounds must not depend on what earlier rounds released. Stopping early, or
+// leaving a client out because its budget is spent, depends on parameters only
+// and is covered.
+type Ledger struct {
+	view     View
+	standard Target
+	budgets  map[string]Target
+	accounts map[string][]charge
+}
+
+// OverBudget says which client a refused round would have taken over its budget.
+// It matches ErrBudget.
+type OverBudget struct {
+	Client string
+	Budget Target
+	Would  float64 // ε after the round, +Inf if unbounded
+}
+
+func (e *OverBudget) Error() string {
+	return fmt.Sprintf("accounting: round would take client %q to epsilon %.6g, budget is %.6g at delta %.3g: leave it out or stop", e.Client, e.Would, e.Budget.Epsilon, e.Budget.Delta)
+}
+
+// Is reports a match with ErrBudget.
+func (e *OverBudget) Is(target error) bool { return target == ErrBudget }
+
+// NewLedger returns an empty ledger for one view. standard is the budget of every
+// client that has none of its own.
+func NewLedger(view View, standard Target) (*Ledger, error) {
+	if view != Server && view != Public {
+		return nil, parameterError("unknown %v", view)
+	}
+	if err := standard.check(); err != nil {
+		return nil, err
+	}
+	return &Ledger{view: view, standard: standard, budgets: map[string]Target{}, accounts: map[string][]charge{}}, nil
+}
+
+// SetBudget gives one client its own budget. It may be below what the client
+// has spent already: then every further round with it is refused.
+func (l *Ledger) SetBudget(client string, t Target) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	l.budgets[client] = t
+	return nil
+}
+
+// Budget returns a client's budget.
+func (l *Ledger) Budget(client string) Target {
+	if t, ok := l.budgets[client]; ok {
+		return t
+	}
+	return l.standard
+}
+
+// Spent returns what a client has spent at its budget's delta, or an error from
+// the accountant.
+func (l *Ledger) Spent(client string) (Spent, error) {
+	return spend(l.accounts[client], l.view, l.Budget(client).Delta)
+}
+
+// Clients returns the clients that have spent anything, sorted.
+func (l *Ledger) Clients() []string {
+	out := make([]string, 0, len(l.accounts))
+	for c := range l.accounts {
+		out = append(out, c)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// SpendRound records one round for the given clients: in the Server view those
+// who take part, in the Public view all who might be scheduled. If the round would
+// take any of them over its budget, nothing is recorded and the error is an
+// *OverBudget for the first such client in order.
+func (l *Ledger) SpendRound(r Round, clients ...string) error {
+	if r.Signs != nil {
+		signs := *r.Signs
+		r.Signs = &signs
+	}
+	return l.spend(charge{Round: &r, View: l.view, Count: 1}, clients)
+}
+
+// Spend records mechanisms instead of a round, under the same rule.
+func (l *Ledger) Spend(s Step, clients ...string) error {
+	if s.Mechanism == nil || s.Count < 0 {
+		return parameterError("step needs a mechanism and a count of at least 0")
+	}
+	return l.spend(charge{Step: &s, View: l.view, Count: 1}, clients)
+}
+
+func (l *Ledger) spend(c charge, clients []string) error {
+	unique := slices.Compact(slices.Sorted(slices.Values(clients)))
+	// Clients with equal accounts and budgets share one computation.
+	type verdict struct{ eps float64 }
+	seen := map[string]verdict{}
+	next := make([][]charge, len(unique))
+	for i, id := range unique {
+		next[i] = appendCharge(l.accounts[id], c)
+		t := l.Budget(id)
+		k := fmt.Sprintf("%x %x %s", t.Epsilon, t.Delta, fingerprint(next[i]))
+		v, ok := seen[k]
+		if !ok {
+			s, err := spend(next[i], l.view, t.Delta)
+			if err != nil {
+				return err
+			}
+			v = verdict{s.Upper}
+			seen[k] = v
+		}
+		if v.eps > t.Epsilon || math.IsNaN(v.eps) {
+			return &OverBudget{Client: id, Budget: t, Would: v.eps}
+		}
+	}
+	for i, id := range unique {
+		l.accounts[id] = next[i]
+	}
+	return nil
+}
+
+// appendCharge adds c to an account, merging with an equal line.
+func appendCharge(account []charge, c charge) []charge {
+	out := slices.Clone(account)
+	k := c.key()
+	for i := range out {
+		if out[i].key() == k {
+			out[i].Count += c.Count
+			return out
+		}
+	}
+	return append(out, c)
+}
+
+func (c charge) key() string {
+	if c.Step != nil {
+		return fmt.Sprintf("step %d %s", c.Step.Count, c.Step.Mechanism.key())
+	}
+	r := *c.Round
+	signs := Lane{}
+	if r.Signs != nil {
+		signs = *r.Signs
+	}
+	r.Signs = nil
+	return fmt.Sprintf("round %+v %+v", r, signs)
+}
+
+func fingerprint(account []charge) string {
+	lines := make([]string, len(account))
+	for i, c := range account {
+		lines[i] = fmt.Sprintf("%d × %s", c.Count, c.key())
+	}
+	slices.Sort(lines)
+	return fmt.Sprint(lines)
+}

@@ -1,0 +1,149 @@
+package accounting
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+)
+
+func TestLedgerStopsBeforeOverspending(t *testing.T) {
+	l, err := NewLedger(Server, Target{2, 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.SetBudget("shy", Target{0.5, 1e-5}); err != nil {
+		t.Fatal(err)
+	}
+	step := Step{Gaussian{20}, 1}
+	rounds := map[string]int{}
+	active := []string{"bold", "shy"}
+	for range 400 {
+		err := l.Spend(step, active...)
+		var over *OverBudget
+		switch {
+		case err == nil:
+			for _, c := range active {
+				rounds[c]++
+			}
+		case errors.As(err, &over) && errors.Is(err, ErrBudget):
+			if over.Client == "shy" {
+				active = []string{"bold"}
+			} else {
+				active = nil
+			}
+		default:
+			t.Fatal(err)
+		}
+		if len(active) == 0 {
+			break
+		}
+	}
+	for c, n := range rounds {
+		target := l.Budget(c)
+		want, err := CalibrateRounds(target, step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n != want {
+			t.Errorf("%s took part in %d rounds, budget allows %d", c, n, want)
+		}
+		if s, err := l.Spent(c); err != nil || s.Upper > target.Epsilon {
+			t.Errorf("%s spent %v, %v", c, s, err)
+		}
+	}
+	if rounds["shy"] >= rounds["bold"] {
+		t.Error(rounds)
+	}
+}
+
+// A refused round leaves every account as it was, and mechanisms may mix.
+func TestLedgerMixedRoundsAndFile(t *testing.T) {
+	l, err := NewLedger(Public, Target{8, 1e-6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := exampleRound()
+	signs := SignLane(10000, 40)
+	r.Signs = &signs
+	for _, f := range []func() error{
+		func() error { return l.SpendRound(r, "a", "b") },
+		func() error { return l.Spend(Step{Sampled{Gaussian{3}, 0.1}, 5}, "a") },
+		func() error { return l.Spend(Step{Sampled{Laplace{10}, 0.1}, 5}, "a", "c") },
+		func() error { return l.Spend(Step{Pair{P: []float64{0.5, 0.5}, Q: []float64{0.4, 0.6}}, 1}, "c") },
+		func() error { return l.Spend(Step{ReplaceOne{Gaussian{9}, 0.5}, 1}, "c") },
+		func() error { return l.Spend(Step{Skellam{100, 1}, 1}, "c") },
+		func() error { return l.Spend(Step{DiscreteGaussian{9, 1}, 1}, "c") },
+		func() error { return l.Spend(Step{DiscreteLaplace{9, 1}, 1}, "c") },
+		func() error { return l.Spend(Step{RandomisedResponse{0.1, 3}, 1}, "c") },
+		func() error { return l.SetBudget("b", Target{1, 1e-7}) },
+	} {
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saved, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Spend(Step{Gaussian{0.1}, 1}, "a", "c"); !errors.Is(err, ErrBudget) {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(l)
+	if err != nil || !bytes.Equal(saved, again) {
+		t.Fatal("a refused round changed the ledger", err)
+	}
+	var loaded Ledger
+	if err := json.Unmarshal(saved, &loaded); err != nil {
+		t.Fatal(err)
+	}
+	again, err = json.Marshal(&loaded)
+	if err != nil || !bytes.Equal(saved, again) {
+		t.Fatal("load and save changed the ledger", err)
+	}
+	for _, c := range l.Clients() {
+		x, err := l.Spent(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := loaded.Spent(c)
+		if err != nil || x != y {
+			t.Errorf("%s: %v, %v, %v", c, x, y, err)
+		}
+		t.Logf("%s: ε(%v) ≤ %.4f by %s", c, x.View, x.Upper, x.Accountant)
+	}
+}
+
+func TestLedgerFileErrors(t *testing.T) {
+	good := `{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{},"accounts":{}}`
+	var l Ledger
+	if err := json.Unmarshal([]byte(good), &l); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{
+		`{}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5}}`,
+		`{"version":1,"view":"other","standard":{"Epsilon":1,"Delta":1e-5}}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":-1,"Delta":1e-5}}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"extra":1}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{"a":{"Epsilon":0,"Delta":0}}}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1}]}}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":0,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":0}}}]}}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{}}]}}`,
+	} {
+		before := l.Budget("x")
+		if err := json.Unmarshal([]byte(s), &l); !errors.Is(err, ErrLedger) {
+			t.Errorf("%s: %v", s, err)
+		}
+		if l.Budget("x") != before {
+			t.Error("a failed load changed the ledger")
+		}
+	}
+	if _, err := NewLedger(0, Target{1, 0}); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	if err := l.Spend(Step{}, "a"); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+}

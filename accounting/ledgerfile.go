@@ -1,0 +1,197 @@
+package accounting
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// ledgerVersion is the format written by MarshalJSON.
+const ledgerVersion = 1
+
+type ledgerJSON struct {
+	Version  int                    `json:"version"`
+	View     string                 `json:"view"`
+	Standard Target                 `json:"standard"`
+	Budgets  map[string]Target      `json:"budgets"`
+	Accounts map[string][]entryJSON `json:"accounts"`
+}
+
+type entryJSON struct {
+	Count     int            `json:"count"`
+	Round     *Round         `json:"round,omitempty"`
+	StepCount int            `json:"step_count,omitempty"`
+	Mechanism *mechanismJSON `json:"mechanism,omitempty"`
+}
+
+// mechanismJSON is a tagged union: exactly one field is set.
+type mechanismJSON struct {
+	Gaussian           *Gaussian           `json:"gaussian,omitempty"`
+	Laplace            *Laplace            `json:"laplace,omitempty"`
+	DiscreteLaplace    *DiscreteLaplace    `json:"discrete_laplace,omitempty"`
+	DiscreteGaussian   *DiscreteGaussian   `json:"discrete_gaussian,omitempty"`
+	Skellam            *Skellam            `json:"skellam,omitempty"`
+	RandomisedResponse *RandomisedResponse `json:"randomised_response,omitempty"`
+	Pair               *Pair               `json:"pair,omitempty"`
+	Sampled            *wrappedJSON        `json:"sampled,omitempty"`
+	ReplaceOne         *wrappedJSON        `json:"replace_one,omitempty"`
+}
+
+type wrappedJSON struct {
+	Rate      float64       `json:"rate"`
+	Mechanism mechanismJSON `json:"mechanism"`
+}
+
+// MarshalJSON saves the ledger. Equal ledgers give equal bytes.
+func (l *Ledger) MarshalJSON() ([]byte, error) {
+	out := ledgerJSON{Version: ledgerVersion, View: l.view.String(), Standard: l.standard, Budgets: l.budgets, Accounts: map[string][]entryJSON{}}
+	for id, account := range l.accounts {
+		entries := make([]entryJSON, 0, len(account))
+		for _, c := range account {
+			e := entryJSON{Count: c.Count, Round: c.Round}
+			if c.Step != nil {
+				m, err := encodeMechanism(c.Step.Mechanism)
+				if err != nil {
+					return nil, err
+				}
+				e.StepCount, e.Mechanism = c.Step.Count, &m
+			}
+			entries = append(entries, e)
+		}
+		out.Accounts[id] = entries
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON loads a ledger saved by MarshalJSON. On error, which matches
+// ErrLedger, l is left as it was.
+func (l *Ledger) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var in ledgerJSON
+	if err := d.Decode(&in); err != nil {
+		return fmt.Errorf("%w: %w", ErrLedger, err)
+	}
+	if in.Version != ledgerVersion {
+		return fmt.Errorf("%w: version %d, want %d", ErrLedger, in.Version, ledgerVersion)
+	}
+	view := Server
+	if in.View == Public.String() {
+		view = Public
+	} else if in.View != Server.String() {
+		return fmt.Errorf("%w: unknown view %q", ErrLedger, in.View)
+	}
+	out, err := NewLedger(view, in.Standard)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrLedger, err)
+	}
+	for id, t := range in.Budgets {
+		if err := out.SetBudget(id, t); err != nil {
+			return fmt.Errorf("%w: budget of %q: %w", ErrLedger, id, err)
+		}
+	}
+	for id, entries := range in.Accounts {
+		for _, e := range entries {
+			c, err := e.charge(view)
+			if err != nil {
+				return fmt.Errorf("%w: account of %q: %w", ErrLedger, id, err)
+			}
+			out.accounts[id] = append(out.accounts[id], c)
+		}
+	}
+	*l = *out
+	return nil
+}
+
+func (e entryJSON) charge(v View) (charge, error) {
+	if e.Count < 1 || e.Count > maxCount || (e.Round == nil) == (e.Mechanism == nil) {
+		return charge{}, parameterError("entry needs a positive count and either a round or a mechanism")
+	}
+	if e.Round != nil {
+		return charge{Round: e.Round, View: v, Count: e.Count}, e.Round.check()
+	}
+	m, err := e.Mechanism.decode()
+	if err != nil {
+		return charge{}, err
+	}
+	if e.StepCount < 0 || e.StepCount > maxCount {
+		return charge{}, parameterError("step count is %d", e.StepCount)
+	}
+	if _, err := m.law(); err != nil {
+		return charge{}, err
+	}
+	return charge{Step: &Step{m, e.StepCount}, View: v, Count: e.Count}, nil
+}
+
+func encodeMechanism(m Mechanism) (out mechanismJSON, err error) {
+	wrap := func(inner Mechanism, rate float64) (*wrappedJSON, error) {
+		e, err := encodeMechanism(inner)
+		return &wrappedJSON{rate, e}, err
+	}
+	switch v := m.(type) {
+	case Gaussian:
+		out.Gaussian = &v
+	case Laplace:
+		out.Laplace = &v
+	case DiscreteLaplace:
+		out.DiscreteLaplace = &v
+	case DiscreteGaussian:
+		out.DiscreteGaussian = &v
+	case Skellam:
+		out.Skellam = &v
+	case RandomisedResponse:
+		out.RandomisedResponse = &v
+	case Pair:
+		out.Pair = &v
+	case Sampled:
+		out.Sampled, err = wrap(v.Mechanism, v.Rate)
+	case ReplaceOne:
+		out.ReplaceOne, err = wrap(v.Mechanism, v.Rate)
+	default:
+		err = fmt.Errorf("%w: %T cannot be saved", ErrUnsupported, m)
+	}
+	return out, err
+}
+
+func (e mechanismJSON) decode() (Mechanism, error) {
+	var found []Mechanism
+	if e.Gaussian != nil {
+		found = append(found, *e.Gaussian)
+	}
+	if e.Laplace != nil {
+		found = append(found, *e.Laplace)
+	}
+	if e.DiscreteLaplace != nil {
+		found = append(found, *e.DiscreteLaplace)
+	}
+	if e.DiscreteGaussian != nil {
+		found = append(found, *e.DiscreteGaussian)
+	}
+	if e.Skellam != nil {
+		found = append(found, *e.Skellam)
+	}
+	if e.RandomisedResponse != nil {
+		found = append(found, *e.RandomisedResponse)
+	}
+	if e.Pair != nil {
+		found = append(found, *e.Pair)
+	}
+	if e.Sampled != nil {
+		m, err := e.Sampled.Mechanism.decode()
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Sampled{m, e.Sampled.Rate})
+	}
+	if e.ReplaceOne != nil {
+		m, err := e.ReplaceOne.Mechanism.decode()
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, ReplaceOne{m, e.ReplaceOne.Rate})
+	}
+	if len(found) != 1 {
+		return nil, parameterError("mechanism with %d kinds, want one", len(found))
+	}
+	return found[0], nil
+}

@@ -1,0 +1,166 @@
+package accounting
+
+import "math"
+
+// Sensitivity bounds one client's contribution to an integer vector after
+// rounding: the L1 norm, the L2 norm and the number of coordinates. Delta1 ≤
+// Delta2·min(√Dim, Delta2) always holds for integers; a larger Delta1 is
+// tightened to that.
+type Sensitivity struct {
+	Delta1, Delta2 float64 // positive
+	Dim            int     // at least 1
+}
+
+func (s Sensitivity) check() (Sensitivity, error) {
+	if err := checkPositive("Delta2", s.Delta2); err != nil {
+		return s, err
+	}
+	if s.Dim < 1 {
+		return s, parameterError("dimension is %d, want at least 1", s.Dim)
+	}
+	if s.Delta1 == 0 {
+		s.Delta1 = math.Inf(1)
+	}
+	if !(s.Delta1 > 0) {
+		return s, parameterError("Delta1 is %v, want positive, or 0 for the bound from Delta2", s.Delta1)
+	}
+	s.Delta1 = math.Min(s.Delta1, RoundedL1(s.Delta2, s.Dim))
+	return s, nil
+}
+
+// RoundedL1 returns the bound Δ₂·min(√d, Δ₂) of the L1 norm of an integer vector
+// of L2 norm at most delta2 in dim coordinates.
+func RoundedL1(delta2 float64, dim int) float64 {
+	return delta2 * math.Min(math.Sqrt(float64(dim)), delta2)
+}
+
+// RoundedL2 returns the L2 bound that conditional randomised rounding to
+// integers keeps for a vector of L2 norm at most c in dim coordinates:
+// min{c + √d, √(c² + d/4 + √(2 ln(1/β))·(c + √d/2))}, 0 ≤ beta < 1
+// (Kairouz, Liu, Steinke 2021 Proposition 5).
+func RoundedL2(c float64, dim int, beta float64) (float64, error) {
+	if !(c >= 0) || math.IsInf(c, 1) {
+		return 0, parameterError("norm is %v, want 0 or more and finite", c)
+	}
+	if dim < 1 {
+		return 0, parameterError("dimension is %d, want at least 1", dim)
+	}
+	if !(beta >= 0 && beta < 1) {
+		return 0, parameterError("beta is %v, want 0 ≤ beta < 1", beta)
+	}
+	d := float64(dim)
+	wide := c + math.Sqrt(d)
+	if beta == 0 {
+		return wide, nil
+	}
+	return math.Min(wide, math.Sqrt(c*c+d/4+math.Sqrt(2*math.Log(1/beta))*(c+math.Sqrt(d)/2))), nil
+}
+
+// SumTau returns τ = 10·Σ_{k=1}^{n−1} e^{−2π²σ²k/(k+1)}, the distance in log ratio
+// of a sum of n discrete Gaussians of parameter σ² = variance each from the
+// discrete Gaussian of their total (Kairouz, Liu, Steinke 2021 Theorem 1).
+func SumTau(n int, variance float64) (float64, error) {
+	if n < 1 {
+		return 0, parameterError("%d summands, want at least 1", n)
+	}
+	if err := checkPositive("variance", variance); err != nil {
+		return 0, err
+	}
+	// Terms approach e^{−2π²σ²} from above within k of 1/ulp: sum the first ones,
+	// bound the rest by the last.
+	const direct = 1 << 20
+	sum := 0.0
+	last := 0.0
+	for k := 1; k < n && k <= direct; k++ {
+		last = math.Exp(-2 * math.Pi * math.Pi * variance * float64(k) / float64(k+1))
+		sum += last
+	}
+	if n-1 > direct {
+		sum += float64(n-1-direct) * last
+	}
+	return 10 * sum, nil
+}
+
+// DistributedGaussianRDP bounds the Rényi curve of an integer vector plus the sum
+// of n discrete Gaussians of the given variance parameter each, in every
+// coordinate (Kairouz, Liu, Steinke 2021 Proposition 14):
+// min{αΔ₂²/2V + τd, α/2·(Δ₂²/V + 2Δ₁τ/√V + τ²d), α/2·(Δ₂/√V + τ√d)²}, V = n·variance.
+func DistributedGaussianRDP(n int, variance float64, s Sensitivity, orders []float64) (RDP, error) {
+	s, err := s.check()
+	if err != nil {
+		return RDP{}, err
+	}
+	tau, err := SumTau(n, variance)
+	if err != nil {
+		return RDP{}, err
+	}
+	v, d := float64(n)*variance, float64(s.Dim)
+	return NewRDP(orders, func(a float64) float64 {
+		x := a*s.Delta2*s.Delta2/(2*v) + tau*d
+		y := a / 2 * (s.Delta2*s.Delta2/v + 2*s.Delta1*tau/math.Sqrt(v) + tau*tau*d)
+		r := s.Delta2/math.Sqrt(v) + tau*math.Sqrt(d)
+		return math.Min(math.Min(x, y), a/2*r*r)
+	})
+}
+
+// SkellamRDP bounds the Rényi curve of an integer vector plus Skellam noise of
+// the given total variance in every coordinate (Agarwal, Kairouz, Liu 2021
+// Corollary 1), for integer orders; others take the next integer's value, as
+// Rényi divergence grows with its order.
+func SkellamRDP(variance float64, s Sensitivity, orders []float64) (RDP, error) {
+	s, err := s.check()
+	if err != nil {
+		return RDP{}, err
+	}
+	if err := checkPositive("Skellam variance", variance); err != nil {
+		return RDP{}, err
+	}
+	return NewRDP(orders, func(a float64) float64 {
+		a = math.Ceil(a)
+		x := ((2*a-1)*s.Delta2*s.Delta2 + 6*s.Delta1) / (4 * variance * variance)
+		return a*s.Delta2*s.Delta2/(2*variance) + math.Min(x, 3*s.Delta1/(2*variance))
+	})
+}
+
+// Poisson returns a bound of the curve after Poisson sampling at the given rate
+// under add/remove adjacency (Zhu, Wang 2019 Theorem 5, the general bound with
+// its factor 3), for any mechanism. Only integer orders are bounded; the curve
+// must have every integer order from 2 up to the largest used.
+func (r RDP) Poisson(rate float64) (RDP, error) {
+	if err := checkRate(rate); err != nil {
+		return RDP{}, err
+	}
+	if rate == 1 {
+		return r, nil
+	}
+	at := map[int]float64{}
+	for i, a := range r.orders {
+		if a == math.Trunc(a) && a <= 1<<20 {
+			at[int(a)] = r.values[i]
+		}
+	}
+	full := 1
+	for _, ok := at[full+1]; ok; _, ok = at[full+1] {
+		full++
+	}
+	lnq, ln1q := math.Log(rate), math.Log1p(-rate)
+	return NewRDP(r.orders, func(a float64) float64 {
+		k := int(math.Ceil(a))
+		if k > full {
+			return math.Inf(1)
+		}
+		n := float64(k)
+		ln := (n-1)*ln1q + math.Log(n*rate-rate+1)
+		comb := math.Log(n)
+		for l := 2; l <= k; l++ {
+			f := float64(l)
+			comb += math.Log((n - f + 1) / f)
+			t := comb + (n-f)*ln1q + f*lnq + (f-1)*at[l]
+			if l > 2 {
+				t += math.Log(3)
+			}
+			ln = logAdd(ln, t)
+		}
+		return math.Max(0, ln/(n-1))
+	})
+}

@@ -1,0 +1,242 @@
+package accounting
+
+import (
+	"fmt"
+	"math"
+)
+
+// Law names the noise of a round's shares.
+type Law int
+
+const (
+	// LawDiscreteGaussian: each share is discrete Gaussian of parameter σ = Scale;
+	// m of them are close to a discrete Gaussian of σ√m (τ is charged).
+	LawDiscreteGaussian Law = iota + 1
+	// LawSkellam: each share is Skellam of variance Scale; sums are exact.
+	LawSkellam
+	// LawDiscreteLaplace: Shares shares sum to discrete Laplace of scale Scale
+	// exactly (differences of Pólya variables of shape 1/Shares).
+	LawDiscreteLaplace
+)
+
+func (l Law) String() string {
+	switch l {
+	case LawDiscreteGaussian:
+		return "discrete-gaussian"
+	case LawSkellam:
+		return "skellam"
+	case LawDiscreteLaplace:
+		return "discrete-laplace"
+	}
+	return fmt.Sprintf("law(%d)", int(l))
+}
+
+// A Lane is one segment of a submission: its noise and one client's bound.
+type Lane struct {
+	Scale       float64 // of one share: σ or variance; discrete Laplace: of the sum
+	Sensitivity Sensitivity
+}
+
+// SignLane returns the lane of a vector of dim signs (±1): Δ₁ = dim, Δ₂ = √dim.
+func SignLane(dim int, scale float64) Lane {
+	return Lane{scale, Sensitivity{Delta1: float64(dim), Delta2: math.Sqrt(float64(dim)), Dim: dim}}
+}
+
+// WeightedL2 returns the L2 bound w·√(C² + s²) of a client that submits
+// (n_k·Δ_k, s·n_k) with its weight n_k capped at w, its update Δ_k clipped to C.
+func WeightedL2(clip, maxWeight, weightScale float64) float64 {
+	return maxWeight * math.Hypot(clip, weightScale)
+}
+
+// Round is what one round of a secure-aggregation session spends: plain figures
+// that the caller copies from its configuration.
+type Round struct {
+	Law Law
+	// Shares is m, the honest shares that the noise is calibrated to.
+	Shares int
+	// MinSurvivors is the least number of parties whose sum is ever released;
+	// Colluders of them may subtract their own noise. MinSurvivors − Colluders
+	// shares are counted on, and must be at least Shares.
+	MinSurvivors, Colluders int
+	// Update is the main lane, with bounds after rounding.
+	Update Lane
+	// Signs is the lane of a gradient mask's signs, nil if there is none.
+	Signs *Lane
+	// TableDistance is the statistical distance of one sample from its law, 0 for
+	// an exact sampler. It adds (1+e^ε)·N·TableDistance to δ over all N samples of
+	// all honest shares, coordinates and rounds.
+	TableDistance float64
+	// Samples is the number of table samples drawn in one round by all honest
+	// parties whose shares are in the sum, 0 with exact samplers.
+	Samples float64
+	// Rate is the probability with which a client is in a round's schedule; 1
+	// without sampling.
+	Rate float64
+	// HiddenSchedule states that the schedule is Poisson, its seed is uniform,
+	// cannot be ground and is hidden from the outsider. Without it, Public has
+	// no amplification.
+	HiddenSchedule bool
+}
+
+// A View names who looks.
+type View int
+
+const (
+	// Server is a curious server with its colluders: it knows who took part, so
+	// sampling does not amplify; zero-out adjacency.
+	Server View = iota + 1
+	// Public is an outsider who sees released models: add/remove adjacency,
+	// amplified if the schedule is hidden from it.
+	Public
+)
+
+func (v View) String() string {
+	switch v {
+	case Server:
+		return "server"
+	case Public:
+		return "public"
+	}
+	return fmt.Sprintf("view(%d)", int(v))
+}
+
+// Spent is what a run has spent in one view.
+type Spent struct {
+	Bound
+	View View
+	// Accountant is "PLD", or "RDP" where vectors have no one-dimensional worst
+	// case; RDP proves no lower bound and leaves Lower at 0.
+	Accountant string
+}
+
+// Views returns ε(server) and ε(public) of the given number of rounds at delta.
+// A client is assumed to take part in every round for the server's view, and to
+// be scheduled with probability Rate for the public's. Errors wrap ErrParameter
+// or ErrTooLarge.
+func (r Round) Views(rounds int, delta float64) (server, public Spent, err error) {
+	if server, err = r.Spent(Server, rounds, delta); err != nil {
+		return Spent{}, Spent{}, err
+	}
+	if public, err = r.Spent(Public, rounds, delta); err != nil {
+		return Spent{}, Spent{}, err
+	}
+	return server, public, nil
+}
+
+// Spent returns one view of Views.
+func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
+	if rounds < 0 || rounds > maxCount {
+		return Spent{}, parameterError("%d rounds, want 0 to 2^40", rounds)
+	}
+	return spend([]charge{{Round: &r, View: v, Count: rounds}}, v, delta)
+}
+
+func (r Round) check() error {
+	if r.Law < LawDiscreteGaussian || r.Law > LawDiscreteLaplace {
+		return parameterError("unknown %v", r.Law)
+	}
+	if r.Shares < 1 || r.Colluders < 0 || r.MinSurvivors < 1 {
+		return parameterError("shares %d, survivors %d, colluders %d: want at least 1, 1, 0", r.Shares, r.MinSurvivors, r.Colluders)
+	}
+	if m := r.MinSurvivors - r.Colluders; m < r.Shares {
+		return parameterError("%d survivors less %d colluders leave %d shares, noise needs %d: raise MinSurvivors or calibrate to fewer shares", r.MinSurvivors, r.Colluders, m, r.Shares)
+	}
+	if err := checkRate(r.Rate); err != nil {
+		return err
+	}
+	if !(r.TableDistance >= 0 && r.TableDistance < 1) || !(r.Samples >= 0) || math.IsInf(r.Samples, 1) {
+		return parameterError("table distance %v over %v samples: want a distance below 1 and a finite count", r.TableDistance, r.Samples)
+	}
+	for _, l := range r.lanes() {
+		if err := checkPositive("share scale", l.Scale); err != nil {
+			return err
+		}
+		if _, err := l.Sensitivity.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r Round) lanes() []Lane {
+	if r.Signs == nil {
+		return []Lane{r.Update}
+	}
+	return []Lane{r.Update, *r.Signs}
+}
+
+// rate is the sampling rate that counts in a view.
+func (r Round) rate(v View) float64 {
+	if v == Public && r.HiddenSchedule {
+		return r.Rate
+	}
+	return 1
+}
+
+// shares is the number of honest shares in every released sum. The discrete
+// Laplace of exactly Shares of them is all that is proved; further ones are
+// post-processing. For the others more shares are more variance, but τ is
+// proved for a fixed number, so that is Shares too.
+func (r Round) shares() int { return r.Shares }
+
+// steps returns the round as one-dimensional mechanisms, or ok = false if its
+// vectors have no one-dimensional worst case.
+func (r Round) steps(v View) (out []Step, ok bool) {
+	if r.Law == LawDiscreteGaussian {
+		return nil, false
+	}
+	var ms []Mechanism
+	for _, l := range r.lanes() {
+		s, err := l.Sensitivity.check()
+		if err != nil {
+			return nil, false
+		}
+		switch {
+		case r.Law == LawDiscreteLaplace && s.Delta1 <= 1<<20:
+			ms = append(ms, DiscreteLaplace{l.Scale, int(math.Ceil(s.Delta1))})
+		case r.Law == LawSkellam && s.Dim == 1 && s.Delta2 <= 1<<20:
+			ms = append(ms, Skellam{float64(r.shares()) * l.Scale, int(math.Ceil(s.Delta2))})
+		default:
+			return nil, false
+		}
+	}
+	q := r.rate(v)
+	if len(ms) > 1 && q < 1 {
+		// Both lanes are sampled together; two sampled steps would not be.
+		return nil, false
+	}
+	for _, m := range ms {
+		out = append(out, Step{Sampled{m, q}, 1})
+	}
+	return out, true
+}
+
+// rdp returns the Rényi curve of one round in a view.
+func (r Round) rdp(v View) (RDP, error) {
+	total, err := NewRDP(nil, func(float64) float64 { return 0 })
+	if err != nil {
+		return RDP{}, err
+	}
+	for _, l := range r.lanes() {
+		var c RDP
+		switch r.Law {
+		case LawDiscreteGaussian:
+			c, err = DistributedGaussianRDP(r.shares(), l.Scale*l.Scale, l.Sensitivity, nil)
+		case LawSkellam:
+			c, err = SkellamRDP(float64(r.shares())*l.Scale, l.Sensitivity, nil)
+		default:
+			var s Sensitivity
+			if s, err = l.Sensitivity.check(); err == nil {
+				// Any ε₀-private mechanism is dominated by randomised response.
+				c, err = MechanismRDP(RandomisedResponse{math.Ceil(s.Delta1) / l.Scale, 2}, nil)
+			}
+		}
+		if err != nil {
+			return RDP{}, err
+		}
+		if total, err = total.Plus(c); err != nil {
+			return RDP{}, err
+		}
+	}
+	return total.Poisson(r.rate(v))
+}

@@ -1,0 +1,128 @@
+package accounting
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+func exampleRound() Round {
+	return Round{
+		Law: LawDiscreteGaussian, Shares: 80, MinSurvivors: 90, Colluders: 10,
+		Update: Lane{Scale: 100, Sensitivity: Sensitivity{Delta2: 300, Dim: 10000}},
+		Rate:   0.05, HiddenSchedule: true,
+	}
+}
+
+func TestViews(t *testing.T) {
+	r := exampleRound()
+	server, public, err := r.Views(10, 1e-6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(public.Upper < server.Upper) || server.Accountant != "RDP" {
+		t.Errorf("server %+v, public %+v", server, public)
+	}
+	// The discrete Gaussian of σ√m is close to a Gaussian of that multiplier.
+	z := 100 * math.Sqrt(80) / 300
+	g := mustEpsilon(t, 1e-6, Step{Gaussian{z}, 10})
+	if server.Upper < g.Lower || server.Upper > 1.2*g.Upper {
+		t.Errorf("server %v beside Gaussian %v", server.Upper, g)
+	}
+	r.HiddenSchedule = false
+	if _, known, err := r.Views(10, 1e-6); err != nil || known.Upper != server.Upper {
+		t.Errorf("known schedule still amplifies: %v, %v", known, err)
+	}
+	// A sign lane costs, as 1/z² = Δ²/V + d/V_s says.
+	r = exampleRound()
+	signs := SignLane(10000, 40)
+	r.Signs = &signs
+	both, err := r.Spent(Server, 10, 1e-6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zz := 1 / math.Sqrt(1/(z*z)+10000/(80*40.0*40))
+	if want := mustEpsilon(t, 1e-6, Step{Gaussian{zz}, 10}); both.Upper < want.Lower || both.Upper > 1.2*want.Upper {
+		t.Errorf("both lanes %v, want about %v", both.Upper, want)
+	}
+}
+
+func TestRoundLaws(t *testing.T) {
+	lap := Round{Law: LawDiscreteLaplace, Shares: 10, MinSurvivors: 10, Update: Lane{10, Sensitivity{1, 1, 1}}, Rate: 0.1, HiddenSchedule: true}
+	server, public, err := lap.Views(5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server.Accountant != "PLD" || !server.Contains(0.5) || !(public.Upper < 0.06) {
+		t.Errorf("server %+v public %+v", server, public)
+	}
+	skellam := Round{Law: LawSkellam, Shares: 10, MinSurvivors: 12, Colluders: 2, Update: Lane{10, Sensitivity{1, 1, 1}}, Rate: 1}
+	s, err := skellam.Spent(Server, 3, 1e-6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := mustEpsilon(t, 1e-6, Step{Skellam{100, 1}, 3}); s.Bound != want {
+		t.Errorf("%v, want %v", s.Bound, want)
+	}
+	skellam.Update.Sensitivity = Sensitivity{30, 6, 50}
+	if s, err = skellam.Spent(Server, 3, 1e-6); err != nil || s.Accountant != "RDP" || s.Upper <= 0 {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
+// The samplers' distance adds (1+e^ε)·N·distance to δ.
+func TestTableDistance(t *testing.T) {
+	r := Round{Law: LawSkellam, Shares: 10, MinSurvivors: 10, Update: Lane{10, Sensitivity{1, 1, 1}}, Rate: 1}
+	clean, err := r.Spent(Server, 10, 1e-9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TableDistance, r.Samples = math.Pow(2, -100), 1e6
+	tiny, err := r.Spent(Server, 10, 1e-9)
+	if err != nil || tiny.Upper < clean.Upper || tiny.Upper > clean.Upper*(1+1e-8) {
+		t.Errorf("%v, %v, %v", clean, tiny, err)
+	}
+	r.TableDistance = 1e-17
+	rough, err := r.Spent(Server, 10, 1e-9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := 1e-9 - (1+math.Exp(rough.Upper))*1e-17*1e7
+	c, err := Compose(Step{Skellam{100, 1}, 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := c.Epsilon(left); err != nil || b.Upper > rough.Upper {
+		t.Errorf("ε = %v does not hold at the δ that is left, %v", rough.Upper, b)
+	}
+	if s, err := r.Spent(Server, 10, 0); err != nil || !math.IsInf(s.Upper, 1) || s.Reason == "" {
+		t.Errorf("pure claim with table samplers: %+v %v", s, err)
+	}
+	r.TableDistance = 1e-10
+	if s, err := r.Spent(Server, 10, 1e-9); err != nil || !math.IsInf(s.Upper, 1) || s.Reason == "" {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
+func TestRoundErrors(t *testing.T) {
+	for name, change := range map[string]func(*Round){
+		"law":       func(r *Round) { r.Law = 0 },
+		"shares":    func(r *Round) { r.Shares = 0 },
+		"survivors": func(r *Round) { r.Colluders = 11 },
+		"rate":      func(r *Round) { r.Rate = 0 },
+		"scale":     func(r *Round) { r.Update.Scale = 0 },
+		"norm":      func(r *Round) { r.Update.Sensitivity.Delta2 = 0 },
+		"dim":       func(r *Round) { r.Update.Sensitivity.Dim = 0 },
+		"distance":  func(r *Round) { r.TableDistance = 1 },
+		"samples":   func(r *Round) { r.Samples = -1 },
+	} {
+		r := exampleRound()
+		change(&r)
+		if _, _, err := r.Views(1, 1e-6); !errors.Is(err, ErrParameter) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := exampleRound().Views(-1, 1e-6); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+}
