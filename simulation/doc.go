@@ -20,8 +20,13 @@
 // round with too few parties left is lost, and training goes on with the old
 // model.
 //
-// Keys come from crypto/rand, everything else from [Options.Seed]: two runs with
-// the same options give the same models, however many cores there are. No time
+// With Options.Noise the sum is one of clipped updates to which every party adds
+// its share of noise, enough for differential privacy even if colluders take theirs
+// out again: [Options.Mechanism]. The training in the clear is then over clipped
+// updates too, so that the difference is what rounding and noise cost.
+//
+// Keys and noise come from crypto/rand, everything else from [Options.Seed]: two runs with
+// the same options give the same models, but for noise, however many cores there are. No time
 // passes in the simulation itself; durations are measured with a clock that the
 // caller hands in, while as many parties work at once as there are cores.
 //

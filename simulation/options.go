@@ -49,6 +49,9 @@ type Options struct {
 	// and before it reveals its shares. It takes Recovery.
 	Drop float64
 
+	// Noise adds noise to every sum, for differential privacy. Nil: none.
+	Noise *Noise
+
 	// Now is the clock that durations are measured with, such as time.Now; it is
 	// called from several goroutines. Nil: all durations are 0.
 	Now func() time.Time
@@ -129,7 +132,11 @@ func (o *Options) Validate() error {
 	case !(o.Drop >= 0 && o.Drop <= 1):
 		return bad("Drop", "use a number from 0 to 1, such as 0.1 for a tenth of the parties", "%v is no fraction", o.Drop)
 	}
-	if err := o.validateRing(); err != nil {
+	check := o.validateRing
+	if o.Noise != nil {
+		check = o.validateNoise
+	}
+	if err := check(); err != nil {
 		return err
 	}
 	return o.validateRecovery()
@@ -173,6 +180,9 @@ func (o *Options) validateData() error {
 		return &OptionError{Option: "Test", Reason: "there are no test rows"}
 	case o.Train.Features != o.Test.Features:
 		return &OptionError{Option: "Test", Reason: fmt.Sprintf("it has %d features and Train has %d", o.Test.Features, o.Train.Features)}
+	}
+	if o.Noise != nil {
+		return nil // Mechanism checks the rest
 	}
 	if err := o.FedAvg(o.Train.Features).Validate(); err != nil {
 		return &OptionError{Option: "Train", Reason: err.Error(), Err: err}

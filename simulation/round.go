@@ -24,7 +24,7 @@ type exchange struct {
 // turn is what one party did in one round.
 type turn struct {
 	message []byte    // its last answer, until the server takes it
-	clear   []float64 // weights of the training in the clear
+	clear   []float64 // weights of the training in the clear; with noise its update
 	largest float64   // magnitude of a weight that went into the sum
 	cost    Cost
 }
@@ -45,7 +45,7 @@ func (r *run) playRound(ctx context.Context, round int) (Round, error) {
 	case err == nil:
 		included := r.server.Included()
 		outcome.Clients, outcome.Samples = len(included), samples
-		r.summary.Private, r.summary.Clear = private, x.clearAverage(included)
+		r.summary.Private, r.summary.Clear = private, x.clearModel(included)
 	case r.options.Recovery != nil && errors.Is(err, protocol.ErrTooFew) && !errors.As(err, &party):
 		outcome.Lost = err
 	default:
@@ -101,7 +101,7 @@ func (x *exchange) sum(ctx context.Context) (private []float64, samples int, err
 	err = x.serve(func() error {
 		sum, err := x.run.server.Sum()
 		if err == nil {
-			private, samples, err = x.average.Decode(sum)
+			private, samples, err = x.decode(sum)
 		}
 		return err
 	})
@@ -192,7 +192,7 @@ func (x *exchange) takePart(ctx context.Context, i int, begin []byte) error {
 		return err
 	}
 	trained := now()
-	values, err := x.average.Encode(weights, x.rows[i].Len())
+	values, err := x.encode(weights, i)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,34 @@ func (x *exchange) takePart(ctx context.Context, i int, begin []byte) error {
 		t.largest = max(t.largest, math.Abs(w))
 	}
 	t.clear = append([]float64(nil), x.summary.Clear...)
-	return x.train(ctx, t.clear, x.rows[i])
+	if err := x.train(ctx, t.clear, x.rows[i]); err != nil || x.noisy == nil {
+		return err
+	}
+	t.clear, err = clippedUpdate(t.clear, x.summary.Clear, x.options.Noise.Clip)
+	return err
+}
+
+// encode returns what party i submits for the weights that it trained.
+func (x *exchange) encode(weights []float64, i int) ([][]uint64, error) {
+	if x.noisy == nil {
+		return x.average.Encode(weights, x.rows[i].Len())
+	}
+	update := make([]float64, len(weights))
+	for j, w := range weights {
+		update[j] = w - x.summary.Private[j]
+	}
+	return x.noisy.encode(x.round, update)
+}
+
+// decode returns the model that a sum makes, and how many rows are behind it. The
+// server knows how many parties that is, and without noise the sum has the rows.
+func (x *exchange) decode(sum [][]uint64) (private []float64, samples int, err error) {
+	if x.noisy == nil {
+		return x.average.Decode(sum)
+	}
+	included := x.run.server.Included()
+	private, err = x.noisy.step(x.round, x.summary.Private, sum, len(included))
+	return private, len(included) * x.options.RowsPerClient, err
 }
 
 // train is gradient descent that looks up now and then.
@@ -221,9 +248,10 @@ func (r *run) train(ctx context.Context, weights []float64, rows *learning.Datas
 	return nil
 }
 
-// clearAverage is the average of the given parties, weighted by rows, in plain
-// float64.
-func (x *exchange) clearAverage(parties []int) []float64 {
+// clearModel is the next model in the clear: the average of the given parties,
+// weighted by rows, in plain float64, and with noise in the private sum the last
+// model plus that.
+func (x *exchange) clearModel(parties []int) []float64 {
 	mean := make([]float64, x.model.NumParams())
 	total := 0.0
 	for _, i := range parties {
@@ -235,6 +263,9 @@ func (x *exchange) clearAverage(parties []int) []float64 {
 	}
 	for j := range mean {
 		mean[j] /= total
+		if x.noisy != nil {
+			mean[j] += x.summary.Clear[j]
+		}
 	}
 	return mean
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -25,7 +26,8 @@ type run struct {
 	options Options
 	report  func(Round)
 	model   learning.Logistic
-	average aggregation.FedAvg
+	average aggregation.FedAvg  // without noise
+	noisy   *noisy              // with noise, else nil
 	rows    []*learning.Dataset // by party
 
 	identities []crypto.Signer
@@ -98,8 +100,7 @@ func newRun(options Options, report func(Round)) (*run, error) {
 		report:  report,
 		model:   learning.Logistic{Features: options.Train.Features, Lambda: options.Lambda},
 	}
-	r.average = options.FedAvg(r.model.NumParams())
-	layout, err := r.average.Layout()
+	layout, err := r.encoding()
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +130,19 @@ func newRun(options Options, report func(Round)) (*run, error) {
 		Clear:   make([]float64, r.model.NumParams()),
 	}
 	return r, nil
+}
+
+// encoding settles how parties encode what they submit.
+func (r *run) encoding() (layout masking.Layout, err error) {
+	dimension := r.model.NumParams()
+	r.average = r.options.FedAvg(dimension)
+	if r.noisy, err = newNoisy(&r.options, dimension); err != nil {
+		return nil, err
+	}
+	if r.noisy != nil {
+		return r.noisy.Encoder.Layout()
+	}
+	return r.average.Layout()
 }
 
 func (r *run) erase() {

@@ -37,7 +37,7 @@ func (c *Cost) add(d Cost) {
 type Round struct {
 	Round   int // from 1
 	Clients int // parties in the sum, 0 if the round is lost
-	Samples int // training rows behind it, as decoded from the sum
+	Samples int // training rows behind it, as decoded from the sum or, with noise, as dealt
 	// Dropped is how many parties dropped out. Those that did after they submitted
 	// are in the sum all the same.
 	Dropped int
@@ -52,7 +52,7 @@ type Round struct {
 	// the same weight of the other.
 	MaxAbsDiff float64
 	// LargestWeight is the largest magnitude of any party's weight: how far the
-	// private sum was from saturation at Options.Range.
+	// private sum was from saturation at Options.Range, which noise has no use for.
 	LargestWeight float64
 
 	Cost Cost
@@ -60,7 +60,7 @@ type Round struct {
 
 // Summary is the outcome of a run, as far as it went.
 type Summary struct {
-	Layout masking.Layout // of a submission: n_k·w_k, n_k
+	Layout masking.Layout // of a submission: n_k·w_k, n_k; with noise the encoded update
 	Setup  Cost           // once: key exchange and, with recovery, first material
 	Rounds []Round        // those that ended, lost ones among them
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -87,13 +88,14 @@ func flagError(err error) error {
 	return &problem{cause: text, err: err}
 }
 
-// intValue, floatValue, seedValue and adversaryValue are flags whose errors say
-// what is wanted.
+// intValue, floatValue, seedValue, adversaryValue and lawValue are flags whose
+// errors say what is wanted.
 type (
 	intValue       int
 	floatValue     float64
 	seedValue      uint64
 	adversaryValue protocol.Adversary
+	lawValue       noise.Family
 )
 
 func (v *intValue) String() string { return strconv.Itoa(int(*v)) }
@@ -153,4 +155,27 @@ func (v *adversaryValue) Set(text string) error {
 		}
 	}
 	return errors.New("want cheating or curious")
+}
+
+// noNoise is the value of --noise without noise.
+const noNoise noise.Family = 0
+
+// laws are the values of --noise.
+var laws = map[noise.Family]string{
+	noNoise:                      "none",
+	noise.FamilyDiscreteLaplace:  "discrete-laplace",
+	noise.FamilyDiscreteGaussian: "discrete-gaussian",
+	noise.FamilySkellam:          "skellam",
+}
+
+func (v *lawValue) String() string { return laws[noise.Family(*v)] }
+
+func (v *lawValue) Set(text string) error {
+	for law, name := range laws {
+		if text == name {
+			*v = lawValue(law)
+			return nil
+		}
+	}
+	return errors.New("want none, discrete-laplace, discrete-gaussian or skellam")
 }

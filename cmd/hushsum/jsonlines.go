@@ -49,13 +49,21 @@ type jsonSummary struct {
 	Threshold      int     `json:"threshold"`
 	MinSurvivors   int     `json:"min_survivors"`
 	LostRounds     int     `json:"lost_rounds"`
+
+	Noise           string  `json:"noise"`
+	NoiseMultiplier float64 `json:"noise_multiplier"`
+	Clip            float64 `json:"clip"`
+	NoiseStdDev     float64 `json:"noise_stddev"`
+	NoiseShares     int     `json:"noise_shares"`
+	Sensitivity     float64 `json:"sensitivity"`
 }
 
 // jsonLines is the reporter of --json.
 type jsonLines struct {
-	w        io.Writer
-	options  *simulation.Options
-	recovery *protocol.Recovery // with defaults filled in; nil without
+	w         io.Writer
+	options   *simulation.Options
+	recovery  *protocol.Recovery    // with defaults filled in; nil without
+	mechanism *simulation.Mechanism // nil without noise
 }
 
 func (j *jsonLines) begin(string, *simulation.Options) {}
@@ -79,7 +87,6 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 		RowsPerClient:  j.options.RowsPerClient,
 		Parameters:     len(s.Private),
 		RingBits:       s.Layout[0].Bits,
-		CountBits:      s.Layout[1].Bits,
 		SetupBytesUp:   s.Setup.BytesUp,
 		SetupBytesDown: s.Setup.BytesDown,
 		SetupClientMS:  milliseconds(s.Setup.Client),
@@ -89,10 +96,18 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 		Drop:           j.options.Drop,
 		MinSurvivors:   j.options.Clients,
 		LostRounds:     s.Lost(),
+		Noise:          laws[noNoise],
 	}
 	if r := j.recovery; r != nil {
 		summary.Recovery = adversaryName(r.Adversary)
 		summary.Colluders, summary.Threshold, summary.MinSurvivors = r.Colluders, r.Threshold, r.MinSurvivors
+	}
+	if m, n := j.mechanism, j.options.Noise; m != nil {
+		summary.Noise, summary.NoiseMultiplier, summary.Clip = laws[n.Law], n.Multiplier, n.Clip
+		summary.NoiseStdDev, summary.NoiseShares = m.StdDev(), m.Shares.MinHonest
+		summary.Sensitivity = m.Sensitivity.L2 / m.Encoder.Scale
+	} else {
+		summary.CountBits = s.Layout[1].Bits
 	}
 	j.line(summary)
 }

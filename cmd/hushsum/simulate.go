@@ -26,6 +26,15 @@ sum. They come back for the next round. The sum, and the training in the clear,
 is then over those who submitted. A round with too few parties left is lost, and
 training goes on with the old model. Without recovery nobody may drop out.
 
+With --noise, what is summed is each party's update: its new weights less the
+model it began from, clipped to an L2 norm of --clip, turned at random, and
+rounded to whole numbers. Every party adds a share of noise, so large that the
+shares of the fewest survivors less the colluders have a standard deviation of
+--noise-multiplier times the L2 sensitivity after rounding; all three laws are
+measured like that. The next model is the old one plus the mean update. The
+training in the clear clips alike, and neither rounds nor adds noise. No privacy
+loss (epsilon) is computed yet. Noise is new in every run, whatever the seed.
+
 One line is printed per round:
   parties      in the sum, of all; or that the round is lost
   up, down     bytes from and to each party: messages and the broadcast model
@@ -58,7 +67,8 @@ largest of all. Besides:
   rows_per_client            training rows of each party
   parameters                 weights of the model
   ring_bits, count_bits      bits on the wire of a weight times rows, and of
-                             the number of rows
+                             the number of rows; with noise of an update's
+                             coordinate, and 0
   setup_bytes_up, setup_bytes_down, setup_client_ms, setup_server_ms
                              the key exchange, and with recovery the material
                              for the first round: done once, and in no other
@@ -69,12 +79,20 @@ largest of all. Besides:
   threshold                  shares that rebuild a secret; 0 without recovery
   min_survivors              the fewest parties in a sum
   lost_rounds                how many rounds were lost
+  noise                      "none", or the law, as the flag says
+  noise_multiplier, clip     as the flags say; 0 without noise
+  noise_stddev               standard deviation of the noise that is left in
+                             each weight of a sum of updates in any case
+  noise_shares               honest shares that suffice for it; 0 without noise
+  sensitivity                L2 norm of the largest update after rounding, in
+                             units of the weights
 
 ` + exitCodes + `
 Examples:
   hushsum simulate
   hushsum simulate --clients 10 --rounds 5
   hushsum simulate --drop 0.1
+  hushsum simulate --noise discrete-gaussian --noise-multiplier 0.5
   hushsum simulate --data path/to/adult --json
 `
 
@@ -85,6 +103,7 @@ type simulateFlags struct {
 	json         bool
 	recovery     bool
 	withRecovery protocol.Recovery
+	withNoise    simulation.Noise
 }
 
 // flagOf names the flag that sets an option.
@@ -103,11 +122,17 @@ var flagOf = map[string]string{
 	"Recovery.Adversary":    "adversary",
 	"Recovery.Colluders":    "colluders",
 	"Recovery.MinSurvivors": "min-survivors",
+	"Noise":                 "noise",
+	"Noise.Law":             "noise",
+	"Noise.Multiplier":      "noise-multiplier",
+	"Noise.Clip":            "clip",
+	"Noise.Bits":            "bits",
 }
 
 func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
-	v := &simulateFlags{options: simulation.Defaults()}
-	o, r := &v.options, &v.withRecovery
+	v := &simulateFlags{options: simulation.Defaults(), withNoise: simulation.DefaultNoise()}
+	v.withNoise.Law = noNoise
+	o, r, n := &v.options, &v.withRecovery, &v.withNoise
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	option := func(name string) string { return flagOf[name] }
 	f.StringVar(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the UCI Adult census")
@@ -125,6 +150,10 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	f.Var((*adversaryValue)(&r.Adversary), option("Recovery.Adversary"), "`cheating|curious` the server that recovery is to withstand")
 	f.Var((*intValue)(&r.Colluders), option("Recovery.Colluders"), "`N` parties that may pool what they know with the server")
 	f.Var((*intValue)(&r.MinSurvivors), option("Recovery.MinSurvivors"), "`N` fewest parties in a sum; 0 is the least that is safe")
+	f.Var((*lawValue)(&n.Law), option("Noise.Law"), "`none|discrete-laplace|discrete-gaussian|skellam` noise in every sum")
+	f.Var((*floatValue)(&n.Multiplier), option("Noise.Multiplier"), "`Z` standard deviation of the noise over the L2 sensitivity")
+	f.Var((*floatValue)(&n.Clip), option("Noise.Clip"), "`C` L2 norm that updates are clipped to, with noise")
+	f.Var((*intValue)(&n.Bits), option("Noise.Bits"), "`B` bits of each coordinate of a sum with noise")
 	f.BoolVar(&v.json, "json", false, "print one JSON object per line instead of a table")
 	return f, v
 }
@@ -153,6 +182,20 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 			if set[name] {
 				return &problem{cause: "--" + name + ": it says something about recovery, which is off", advice: "Add --recovery or --drop."}
 			}
+		}
+	}
+	if v.withNoise.Law != noNoise {
+		o.Noise = &v.withNoise
+		for _, name := range []string{"range", "fraction-bits"} {
+			if set[name] {
+				return &problem{cause: "--" + name + ": it is of no use with noise", advice: "Use --clip and --bits, or leave out --noise."}
+			}
+		}
+		return explain(o.Validate())
+	}
+	for _, name := range []string{"noise-multiplier", "clip", "bits"} {
+		if set[name] {
+			return &problem{cause: "--" + name + ": it says something about noise, which is off", advice: "Add --noise discrete-gaussian, or another law."}
 		}
 	}
 	return explain(o.Validate())
@@ -189,9 +232,14 @@ func simulate(ctx context.Context, args []string, std streams) int {
 		return fail(explain(err))
 	}
 
-	var report reporter = &table{std: std, options: options, recovery: recovery}
+	mechanism, err := options.Mechanism(options.Train.Features)
+	if err != nil {
+		return fail(explain(err))
+	}
+
+	var report reporter = &table{std: std, options: options, recovery: recovery, mechanism: mechanism}
 	if v.json {
-		report = &jsonLines{w: std.out, options: options, recovery: recovery}
+		report = &jsonLines{w: std.out, options: options, recovery: recovery, mechanism: mechanism}
 	}
 	report.begin(about, options)
 	options.Now = time.Now

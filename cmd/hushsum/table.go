@@ -14,10 +14,11 @@ const rowFormat = "%5s %9s %7s %7s %9s %8s %10s %9s %7s"
 
 // table is the reporter for people.
 type table struct {
-	std      streams
-	options  *simulation.Options
-	recovery *protocol.Recovery // with defaults filled in; nil without
-	drawn    int                // characters of the progress line that is on the terminal
+	std       streams
+	options   *simulation.Options
+	recovery  *protocol.Recovery    // with defaults filled in; nil without
+	mechanism *simulation.Mechanism // nil without noise
+	drawn     int                   // characters of the progress line that is on the terminal
 }
 
 func (t *table) printf(format string, a ...any) { fmt.Fprintf(t.std.out, format, a...) }
@@ -37,7 +38,9 @@ func (t *table) begin(about string, o *simulation.Options) {
 	t.field("parties", "%s with %s each", grouped(o.Clients), plural(o.RowsPerClient, "row"))
 	t.field("model", "logistic regression, %s", plural(weights, "weight"))
 	t.field("training", "%s of %s; rate %v, lambda %v, seed %d", plural(o.Rounds, "round"), plural(o.LocalSteps, "local step"), o.Rate, o.Lambda, o.Seed)
-	if layout, err := o.FedAvg(weights).Layout(); err == nil {
+	if m := t.mechanism; m != nil {
+		t.noise(m)
+	} else if layout, err := o.FedAvg(weights).Layout(); err == nil {
 		t.field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows", plural(layout[0].Bits, "bit"),
 			o.Range, plural(o.FractionBits, "binary place"), plural(layout[1].Bits, "bit"))
 	}
@@ -53,6 +56,16 @@ func (t *table) begin(about string, o *simulation.Options) {
 	}
 	t.printf("\nBytes and milliseconds are for one party and round; the server's are for all.\n\n")
 	t.printf(rowFormat+"\n", "round", "parties", "up", "down", "train ms", "sum ms", "server ms", "accuracy", "MCC")
+}
+
+// noise says how updates are summed with noise.
+func (t *table) noise(m *simulation.Mechanism) {
+	n := t.options.Noise
+	t.field("ring", "%s for each of %s of a turned update, %.4g units to 1.0",
+		plural(n.Bits, "bit"), plural(m.Sensitivity.Dimension, "coordinate"), m.Encoder.Scale)
+	t.field("noise", "%s, multiplier %v; updates clipped to %v, L2 sensitivity %.4g units after rounding; %s must suffice, for a standard deviation of %.4g units, %.3g of a weight, in the sum; no epsilon is computed yet",
+		strings.ReplaceAll(laws[n.Law], "-", " "), n.Multiplier, n.Clip, m.Sensitivity.L2,
+		plural(m.Shares.MinHonest, "honest share"), n.Multiplier*m.Sensitivity.L2, m.StdDev())
 }
 
 // progress shows how many parties have done their part, on a terminal.
@@ -141,6 +154,9 @@ func (t *table) outcome(s *simulation.Summary) {
 	t.printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", c.Accuracy(), c.MCC())
 	t.printf("%-28s %+9.4f %+9.4f\n", "  difference", p.Accuracy()-c.Accuracy(), p.MCC()-c.MCC())
 	t.printf("\nThe largest difference between two weights of the models is %.2g.\n", last.MaxAbsDiff)
+	if t.mechanism != nil {
+		return
+	}
 	t.printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest, t.options.Range)
 }
 

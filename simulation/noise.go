@@ -1,0 +1,256 @@
+package simulation
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/noise"
+)
+
+// Noise has the rounds sum clipped updates with noise in them. The update of a
+// party is the difference between the weights that it trained and the model that
+// it began from; the next model is the old one plus the mean of the updates that
+// are in the sum, all with equal weight. Options.Range and Options.FractionBits
+// are not used.
+//
+// The training in the clear sums the same clipped differences of its own, without
+// rounding or noise. No privacy loss ε is computed.
+type Noise struct {
+	// Law is noise.FamilyDiscreteLaplace, FamilyDiscreteGaussian or FamilySkellam.
+	Law noise.Family
+	// Multiplier is the standard deviation of the noise in each coordinate of a
+	// sum, over the L2 sensitivity Δ₂ of the sum after rounding; for all three laws.
+	// It counts the shares of just as many honest parties as there always are; see
+	// Mechanism. Above 0, at most 2^40. Of a discrete Gaussian it is the parameter σ
+	// over Δ₂, which is a little above the standard deviation if σ is small.
+	Multiplier float64
+	Clip       float64 // L2 norm that updates are clipped to, 2^-500 to 2^500
+	Bits       int     // of each coordinate of the sum in the ring, 1 to 64
+}
+
+// DefaultNoise returns discrete Gaussian noise of multiplier 1, with Clip 1 and 18
+// bits, which suits the other [Defaults]. A smaller Clip slows training down, and
+// noise grows with a larger one. On the synthetic census, a Matthews correlation
+// of 0.527 without clipping became 0.446, 0.499, 0.521 and 0.527 with 0.25, 0.5, 1
+// and 2, still without noise; with noise of multiplier 10, 1 lost 0.002 more and 2
+// lost 0.02.
+func DefaultNoise() Noise {
+	return Noise{Law: noise.FamilyDiscreteGaussian, Multiplier: 1, Clip: 1, Bits: 18}
+}
+
+// Mechanism is how noisy sums are made: all that follows from [Options].
+type Mechanism struct {
+	// Encoder rounds updates. Its Rotate is a placeholder: every round has its own.
+	Encoder     aggregation.Encoder
+	Sensitivity aggregation.Sensitivity // of a sum, in integer units
+	// Shares divides the noise among the parties. Its MinHonest is
+	// Recovery.MinSurvivors less Recovery.Colluders, or all parties without
+	// recovery: however few are in a sum, and whatever colluders take out of it,
+	// that many shares are left.
+	Shares noise.Shares
+
+	table *noise.Table // of one party's share
+}
+
+// StdDev returns the standard deviation of the noise that is left in each weight
+// of a sum of updates in any case, in the units of the weights. In a sum of k
+// parties of whom none colludes there is √(k/MinHonest) times as much, and a k-th
+// part of that in their mean.
+func (m *Mechanism) StdDev() float64 {
+	return math.Sqrt(m.Shares.Law.Variance()) / m.Encoder.Scale
+}
+
+// Mechanism returns what Noise comes to for models of the given number of weights,
+// and nil without noise. Besides what Validate finds it fails with an
+// [OptionError] if a sum does not fit the bits (aggregation.ErrBits), or if the
+// noise is wider than can be sampled (noise.ErrTooLarge). It takes some
+// milliseconds, and most of a second for discrete Laplace noise of a standard
+// deviation of a thousand units.
+func (o *Options) Mechanism(dimension int) (*Mechanism, error) {
+	if o.Noise == nil {
+		return nil, nil
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	honest := o.Clients
+	recovery, err := o.EffectiveRecovery()
+	if err != nil {
+		return nil, err
+	}
+	if recovery != nil {
+		honest = recovery.MinSurvivors - recovery.Colluders
+	}
+	if honest < 1 {
+		return nil, &OptionError{
+			Option: "Recovery.Colluders",
+			Reason: fmt.Sprintf("of %d survivors all could collude, and take their noise away", recovery.MinSurvivors),
+			Advice: "use fewer colluders, or a larger MinSurvivors",
+		}
+	}
+
+	var m Mechanism
+	m.Encoder, err = aggregation.Encoder{
+		Parties:   o.Clients,
+		Dimension: dimension,
+		Clip:      o.Noise.Clip,
+		Bits:      o.Noise.Bits,
+		Rotate:    new([32]byte),
+		NoiseTail: noiseTails[o.Noise.Law],
+	}.ChooseScale(o.Noise.Multiplier, honest)
+	switch {
+	case errors.Is(err, aggregation.ErrBits):
+		return nil, &OptionError{
+			Option: "Noise.Bits",
+			Reason: fmt.Sprintf("%d is too few for the sum of %d parties and its noise", o.Noise.Bits, o.Clients),
+			Advice: "use more bits, or a smaller noise multiplier",
+			Err:    err,
+		}
+	case err != nil:
+		return nil, &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
+	}
+	if m.Sensitivity, err = m.Encoder.Sensitivity(); err != nil {
+		return nil, &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
+	}
+	stdDev := o.Noise.Multiplier * m.Sensitivity.L2
+	if stdDev*stdDev/float64(honest) < narrowest {
+		return nil, &OptionError{
+			Option: "Noise.Multiplier",
+			Reason: fmt.Sprintf("%v leaves %d parties next to no noise to share in whole numbers", o.Noise.Multiplier, honest),
+			Advice: "use a larger multiplier, more bits, or no noise",
+		}
+	}
+	m.Shares = noise.Shares{Parties: o.Clients, MinHonest: honest}
+	if m.Shares.Law, err = lawOf(o.Noise.Law, stdDev); err == nil {
+		var own noise.Law
+		if own, err = m.Shares.Party(); err == nil {
+			m.table, err = noise.NewTable(own)
+		}
+	}
+	switch {
+	case errors.Is(err, noise.ErrTooLarge):
+		return nil, &OptionError{
+			Option: "Noise.Bits",
+			Reason: fmt.Sprintf("%d makes the noise too wide to sample: its standard deviation is %.4g units", o.Noise.Bits, stdDev),
+			Advice: "use fewer bits",
+			Err:    err,
+		}
+	case err != nil:
+		return nil, &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
+	}
+	return &m, nil
+}
+
+// narrowest is the least variance of a share, the limit of package noise.
+const narrowest = 1.0 / (1 << 20)
+
+var noiseTails = map[noise.Family]aggregation.NoiseTail{
+	noise.FamilyDiscreteLaplace:  aggregation.LaplaceTail,
+	noise.FamilyDiscreteGaussian: aggregation.GaussianTail,
+	noise.FamilySkellam:          aggregation.SkellamTail,
+}
+
+// lawOf returns the law of the given standard deviation, in integer units.
+func lawOf(family noise.Family, stdDev float64) (noise.Law, error) {
+	scale, law := stdDev*stdDev, noise.DiscreteGaussian
+	switch family {
+	case noise.FamilySkellam:
+		law = noise.Skellam
+	case noise.FamilyDiscreteLaplace:
+		// The variance is 2p/(1−p)² = 1/(2·sinh²(1/2t)), with p = exp(−1/t). The
+		// factor keeps float64 from making it smaller than was asked for.
+		law = noise.DiscreteLaplace
+		scale = (1 + 1e-12) / (2 * math.Asinh(1/(math.Sqrt2*stdDev)))
+	}
+	rational, err := noise.Rational(scale)
+	if err != nil {
+		return noise.Law{}, err
+	}
+	return law(rational)
+}
+
+// validateNoise checks Noise without the data.
+func (o *Options) validateNoise() error {
+	n := o.Noise
+	if n == nil {
+		return nil
+	}
+	_, known := noiseTails[n.Law]
+	switch {
+	case !known:
+		return &OptionError{Option: "Noise.Law", Reason: fmt.Sprintf("%v is not for sums", n.Law), Advice: "use the discrete Laplace, discrete Gaussian or Skellam law"}
+	case !(n.Multiplier > 0 && n.Multiplier <= 0x1p40):
+		return &OptionError{Option: "Noise.Multiplier", Reason: fmt.Sprintf("%v is no multiple of the sensitivity", n.Multiplier), Advice: "use a number above 0, such as 1"}
+	case !(n.Clip >= 0x1p-500 && n.Clip <= 0x1p500):
+		return &OptionError{Option: "Noise.Clip", Reason: fmt.Sprintf("%v bounds no norm", n.Clip), Advice: "use a number above 0, such as 1"}
+	case n.Bits < 1 || n.Bits > 64:
+		return &OptionError{Option: "Noise.Bits", Reason: fmt.Sprintf("%d is outside 1 to 64", n.Bits)}
+	}
+	return nil
+}
+
+// noisy is how a run sums with noise; nil: without.
+type noisy struct {
+	*Mechanism
+	// public stands for randomness that server and parties agree on before the run.
+	public [32]byte
+}
+
+// newNoisy returns nil without noise.
+func newNoisy(o *Options, dimension int) (*noisy, error) {
+	mechanism, err := o.Mechanism(dimension)
+	if mechanism == nil {
+		return nil, err
+	}
+	n := &noisy{Mechanism: mechanism}
+	_, err = rand.Read(n.public[:])
+	return n, err
+}
+
+// encoder returns the encoder of a round, with a rotation that no party could
+// choose or foresee when it chose its rows.
+func (n *noisy) encoder(round int) aggregation.Encoder {
+	b := append([]byte("hushsum simulation: rotation of a round"), n.public[:]...)
+	seed := sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(round)))
+	e := n.Encoder
+	e.Rotate = &seed
+	return e
+}
+
+// encode rounds an update and adds the party's share of the noise.
+func (n *noisy) encode(round int, update []float64) ([][]uint64, error) {
+	share := make([]int64, n.Sensitivity.Dimension)
+	defer clear(share)
+	if err := n.table.NewSampler(nil).Fill(share); err != nil {
+		return nil, err
+	}
+	return n.encoder(round).Encode(update, share, nil)
+}
+
+// step returns the model after a round of the given number of survivors.
+func (n *noisy) step(round int, model []float64, sum [][]uint64, survivors int) ([]float64, error) {
+	mean, err := n.encoder(round).Decode(sum, survivors)
+	if err != nil {
+		return nil, err
+	}
+	for j, w := range model {
+		mean[j] += w
+	}
+	return mean, nil
+}
+
+// clippedUpdate returns the clipped difference of trained weights and the model
+// that training began from.
+func clippedUpdate(trained, model []float64, clip float64) ([]float64, error) {
+	update := make([]float64, len(trained))
+	for j, w := range trained {
+		update[j] = w - model[j]
+	}
+	clipped, _, err := aggregation.Clip(update, clip)
+	return clipped, err
+}
