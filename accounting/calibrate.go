@@ -40,13 +40,18 @@ func CalibrateNoise(t Target, steps func(noise float64) []Step) (float64, error)
 	if err := t.check(); err != nil {
 		return 0, err
 	}
+	return leastNoise(func(x float64) (bool, error) { return t.meets(steps(x)) })
+}
+
+// leastNoise brackets the least noise for which ok holds.
+func leastNoise(ok func(noise float64) (bool, error)) (float64, error) {
 	good := 1.0
 	for {
-		ok, err := t.meets(steps(good))
+		yes, err := ok(good)
 		if err != nil {
 			return 0, err
 		}
-		if ok {
+		if yes {
 			break
 		}
 		if good *= 2; good > 1<<40 {
@@ -55,16 +60,16 @@ func CalibrateNoise(t Target, steps func(noise float64) []Step) (float64, error)
 	}
 	bad := good / 2
 	for bad > 1.0/1024 {
-		ok, err := t.meets(steps(bad))
+		yes, err := ok(bad)
 		if err != nil {
 			return 0, err
 		}
-		if !ok {
+		if !yes {
 			break
 		}
 		good, bad = bad, bad/2
 	}
-	return narrow(good, bad, func(x float64) (bool, error) { return t.meets(steps(x)) })
+	return narrow(good, bad, ok)
 }
 
 // narrow moves good towards bad while ok holds.
@@ -90,7 +95,7 @@ func CalibrateRounds(t Target, round ...Step) (int, error) {
 	if err := t.check(); err != nil {
 		return 0, err
 	}
-	ok := func(n int) (bool, error) {
+	return mostRounds(func(n int) (bool, error) {
 		steps := make([]Step, len(round))
 		for i, s := range round {
 			if s.Count < 0 || s.Count > 1<<9 {
@@ -99,7 +104,11 @@ func CalibrateRounds(t Target, round ...Step) (int, error) {
 			steps[i] = Step{s.Mechanism, s.Count * n}
 		}
 		return t.meets(steps)
-	}
+	})
+}
+
+// mostRounds brackets the largest count for which ok holds.
+func mostRounds(ok func(n int) (bool, error)) (int, error) {
 	good, bad := 0, 1
 	for {
 		yes, err := ok(bad)
@@ -136,7 +145,11 @@ func CalibrateRate(t Target, steps func(rate float64) []Step) (float64, error) {
 	if err := t.check(); err != nil {
 		return 0, err
 	}
-	ok := func(x float64) (bool, error) { return t.meets(steps(x)) }
+	return largestRate(func(x float64) (bool, error) { return t.meets(steps(x)) })
+}
+
+// largestRate brackets the largest rate for which ok holds.
+func largestRate(ok func(rate float64) (bool, error)) (float64, error) {
 	good, bad := 1.0, 0.0
 	for {
 		yes, err := ok(good)

@@ -69,13 +69,15 @@ func TestCalibrateRoundsAndRate(t *testing.T) {
 // The setting of "Understanding Clipping for Federated Learning": 1920 clients, 80
 // a round, δ = 1e-5. The noise multiplier of the sum, by three accounts. The
 // theorem's constant is not given; v = 2 is its asymptotic value, and the
-// last column is the v that would have been enough.
+// last column is the v that would have been enough. The rounds are those of the
+// reference calibration, which the RDP and PLD columns must not exceed.
 func TestClippingPaperTable(t *testing.T) {
 	const clients, per, delta = 1920, 80, 1e-5
 	q := float64(per) / clients
+	compared := 0
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n  rounds    ε   theorem(v=2)      RDP      PLD   v needed\n")
-	for _, rounds := range []int{100, 1000} {
+	for _, rounds := range []int{100, 500} {
 		for _, eps := range []float64{1.5, 5} {
 			thm, err := ClippingTheorem(clients, per, rounds, eps, delta, 2)
 			if err != nil {
@@ -100,10 +102,23 @@ func TestClippingPaperTable(t *testing.T) {
 			}
 			v := math.Pow(pld*eps/q, 2) / (float64(rounds) * math.Log(1/delta))
 			fmt.Fprintf(&out, "  %6d  %3.1f   %12.4f %8.4f %8.4f   %8.3f\n", rounds, eps, thm, rdp, pld, v)
+			for _, r := range golden(t, "calibration").Records {
+				if r.Mechanism != "poisson_subsampled_gaussian" || r.Quantity != "noise_multiplier" ||
+					r.num("sampling_prob") != q || r.count() != rounds || r.TargetEpsilon != eps {
+					continue
+				}
+				ours := map[string]float64{"PLD": pld, "RDP": rdp}[r.Accountant]
+				if compared++; ours > *r.Value*(1+1e-4) {
+					t.Errorf("T=%d ε=%v: %v by %s, reference %v", rounds, eps, ours, r.Accountant, *r.Value)
+				}
+			}
 			if pld > rdp {
 				t.Errorf("PLD asks for more noise than RDP: %v, %v", pld, rdp)
 			}
 		}
+	}
+	if compared != 8 {
+		t.Errorf("%d reference calibrations, want 8", compared)
 	}
 	t.Log(out.String())
 }

@@ -1,6 +1,9 @@
 package accounting
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
 // A charge is one line of an account: a mechanism or a round, Count times.
 type charge struct {
@@ -11,7 +14,7 @@ type charge struct {
 }
 
 // spend totals charges at delta: by PLD if every charge has a one-dimensional
-// worst case, else by RDP. The distance of table samplers is solved for: ε must
+// worst case and the tables fit, else by RDP. The distance of table samplers is solved for: ε must
 // hold at δ − (1+e^ε)·N·distance.
 func spend(charges []charge, v View, delta float64) (Spent, error) {
 	if !(delta >= 0 && delta < 1) {
@@ -42,11 +45,14 @@ func spend(charges []charge, v View, delta float64) (Spent, error) {
 	var eval func(float64) (Bound, error)
 	if pld {
 		comp, err := Compose(steps...)
-		if err != nil {
-			return Spent{}, err
+		if pld = !errors.Is(err, ErrTooLarge); pld {
+			if err != nil {
+				return Spent{}, err
+			}
+			eval = comp.Epsilon
 		}
-		eval = comp.Epsilon
-	} else {
+	}
+	if !pld {
 		out.Accountant = "RDP"
 		curve, err := totalRDP(charges, v)
 		if err != nil {

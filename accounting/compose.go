@@ -28,9 +28,14 @@ type Composition struct {
 // arithmetic with room for the error terms.
 const maxCount = 1 << 40
 
+// maxParts caps the different laws of a composition, unsampled Gaussians apart:
+// each costs a lattice and a transform, about 8 ms together.
+const maxParts = 1 << 11
+
 // Compose describes a run. The order of steps does not matter: equal
 // mechanisms are merged and all are sorted. Errors wrap ErrParameter,
-// ErrUnsupported or ErrTooLarge.
+// ErrUnsupported or ErrTooLarge, the last also for more than 2,048 different
+// mechanisms; any number of different unsampled Gaussians is one.
 func Compose(steps ...Step) (*Composition, error) {
 	counts := map[string]int{}
 	byKey := map[string]Mechanism{}
@@ -68,6 +73,9 @@ func Compose(steps ...Step) (*Composition, error) {
 				c.mu2 += float64(counts[k]) * g.mu * g.mu
 				continue
 			}
+		}
+		if len(c.parts) == maxParts {
+			return nil, fmt.Errorf("%w: more than %d different mechanisms", ErrTooLarge, maxParts)
 		}
 		c.parts = append(c.parts, part{law: l, count: float64(counts[k]), pts: l.guide()})
 	}
@@ -172,6 +180,12 @@ func (c *Composition) Delta(epsilon float64) (Bound, error) {
 			if v := r.lower.delta(epsilon); v > 0 {
 				b.Lower = v
 			}
+			if b.Upper < 1 && b.Upper-b.Lower > 1e-2*b.Upper {
+				b.Lower = math.Max(b.Lower, r.couple().delta(epsilon))
+			}
+		}
+		if !(b.Lower > b.Upper/2) {
+			b.Upper = math.Min(b.Upper, d.farOut(epsilon))
 		}
 		b.Lower = math.Min(b.Lower, b.Upper)
 		out = maxBound(out, b)

@@ -41,7 +41,7 @@ func TestIntervalWidth(t *testing.T) {
 		{"z 0.1", Sampled{Gaussian{0.1}, 0.01}, 100, 1e-6, 1e-3},
 		{"z 100", Sampled{Gaussian{100}, 0.01}, 10000, 1e-6, 1e-3},
 		{"T 1e6", Sampled{Gaussian{1}, 0.001}, 1e6, 1e-6, 1e-3},
-		{"q 1e-6", Sampled{Gaussian{1}, 1e-6}, 1e6, 1e-6, 1e-3},
+		{"q 1e-6", Sampled{Gaussian{1}, 1e-6}, 1e5, 1e-6, 1e-3},
 		{"q 1", Sampled{Gaussian{1}, 1}, 1e6, 1e-15, 1e-12},
 		{"z 100, T 1e6, delta 1e-15", Sampled{Gaussian{100}, 0.1}, 1e6, 1e-15, 1e-3},
 	} {

@@ -38,6 +38,8 @@ type run struct {
 	upper, lower *curve
 	clipped      bool
 	nodes        int // the larger of lattice and transform
+	// couple computes the other lower bound, which costs one more composition.
+	couple func() *coupling
 }
 
 func (r run) reason(delta float64) string {
@@ -107,22 +109,55 @@ func (d direction) negligible(below func(*composed) bool, eps float64) bool {
 	if d.est.theta >= maxTheta/2 || math.IsNaN(d.est.eps) {
 		return false
 	}
-	// A coarse lattice is enough for Chernoff's inequality.
 	theta := d.guide.forEpsilon(math.Max(eps, 0)).theta
-	h := d.step(1024)
-	lattices, _ := d.lattices(h, d.tail*1e-6)
-	l := &composed{theta: theta, upper: true}
+	return below(d.moments(d.step(1024), d.tail*1e-6, theta)[0])
+}
+
+// farOut bounds δ(ε) where it is below what any window resolves. The guide may
+// be far off there, so tilts below its own are tried too.
+func (d direction) farOut(eps float64) float64 {
+	if eps == 0 {
+		return 1
+	}
+	theta := d.guide.forEpsilon(eps).theta
+	best := 1.0
+	for _, h := range []float64{d.step(1024), math.Min(eps/64, maxStep)} {
+		for _, l := range d.moments(h, d.tail, theta, theta/8, theta/64) {
+			if v := l.chernoff(eps); v < best {
+				best = v
+			}
+		}
+		if best < 1e-30 {
+			break
+		}
+	}
+	return best
+}
+
+// moments returns what Chernoff's inequality needs of the upper law at step h,
+// for every tilt.
+func (d direction) moments(h, tail float64, thetas ...float64) []*composed {
+	lattices, _ := d.lattices(h, tail)
+	out := make([]*composed, len(thetas))
+	for k, theta := range thetas {
+		out[k] = &composed{theta: theta, upper: true}
+	}
 	for i, g := range lattices {
 		s := newSpectrum(g, g.upper(), d.c.parts[i].count, d.add, true)
-		l.lnScale += s.count*s.lnMoment(theta) + s.momentSlack(theta)
-		l.extra += s.count * s.inf
-		l.shift += s.count * s.shift
+		for _, l := range out {
+			l.lnScale += s.count*s.lnMoment(l.theta) + s.momentSlack(l.theta)
+			l.extra += s.count * s.inf
+			l.shift += s.count * s.shift
+		}
 	}
-	return below(l)
+	return out
 }
 
 // chernoff bounds δ(ε) from above by e^{K(θ)−θε}·max(e^{−θu}(1−e^{−u})).
 func (c *composed) chernoff(eps float64) float64 {
+	if math.IsInf(c.lnScale, -1) {
+		return 1 // a law without finite losses: nothing to go by
+	}
 	e := eps - c.shift
 	slack := 64 * unit * (math.Abs(c.lnScale) + math.Abs(c.theta*e) + 1)
 	return math.Exp(c.lnScale-c.theta*e+slack)*c.peak() + c.extra
@@ -204,7 +239,19 @@ func (d direction) run(target float64) (r run, ok bool) {
 			up = append(up, newSpectrum(g, g.upper(), d.c.parts[j].count, d.add, true))
 			low = append(low, newSpectrum(g, g.lower(), d.c.parts[j].count, d.add, false))
 		}
-		r = run{convolve(up, p, true).curve(), convolve(low, p, false).curve(), clipped, max(p.n, lattices[0].n)}
+		top := convolve(up, p, true)
+		r = run{upper: top.curve(), lower: convolve(low, p, false).curve(), clipped: clipped, nodes: max(p.n, lattices[0].n)}
+		r.couple = func() *coupling {
+			var split []*spectrum
+			moved := 0.0
+			for j, g := range lattices {
+				split = append(split, newSpectrum(g, g.split(), d.c.parts[j].count, d.add, false))
+				if g.moves() {
+					moved += d.c.parts[j].count
+				}
+			}
+			return newCoupling(convolve(split, p, false), top, moved)
+		}
 		if r.upper.c.extra < target || r.upper.c.infinite >= target {
 			break
 		}
@@ -228,15 +275,19 @@ func (d direction) epsilon(delta float64) Bound {
 		if math.IsNaN(low) {
 			low = 0
 		}
+		if ok && up-low > 3*d.c.tolerance*up {
+			low = math.Max(low, r.couple().epsilon(delta))
+		}
 		if ok && up < best.Upper {
 			best.Upper, best.Reason = up, ""
 		} else if math.IsInf(best.Upper, 1) {
 			best.Reason = r.reason(delta)
 		}
 		best.Lower = math.Max(best.Lower, low)
-		// Ten times the width aimed at is the sign of a law with a scale finer
+		// Several times the width aimed at is the sign of a law with a scale finer
 		// than its deviation: rare jumps beside a narrow bulk.
-		if !ok || best.Upper-best.Lower <= 10*d.c.tolerance*best.Upper+1e-9 {
+		wide := (best.Upper - best.Lower) / (5*d.c.tolerance*best.Upper + 1e-9)
+		if !ok || wide <= 1 {
 			break
 		}
 		if d.est.eps > 1.1*best.Upper {
@@ -245,10 +296,15 @@ func (d direction) epsilon(delta float64) Bound {
 			d.est.lnDelta = lnDelta
 			continue
 		}
-		if r.nodes*4 > maxNodes || attempt > 0 && r.nodes > maxNodes/16 {
+		if r.nodes*4 > maxNodes || attempt > 0 && r.nodes > maxNodes/8 {
 			break
 		}
-		d.finer *= 4
+		// The error falls as the square of the step.
+		if wide < 2 {
+			d.finer *= 2
+		} else {
+			d.finer *= 4
+		}
 	}
 	if limit := d.pure * (1 + 64*unit); best.Upper > limit {
 		best.Upper, best.Reason = limit, ""

@@ -10,7 +10,8 @@
 // of it is slack. Both come from privacy-loss distributions on a lattice with
 // directed rounding: the upper one by spreading every cell onto its two ends
 // so that both hypotheses keep their mass ("connect the dots", Doroshenko et
-// al. 2022), the lower one by a contraction of the same law (see lower.go).
+// al. 2022), the lower one by a contraction of the same law (see lower.go), or,
+// where losses are few and far apart, by a coupling with it (see coupling.go).
 // Tails cut off, aliasing and the rounding of the Fourier transform are
 // charged to δ; an exponential tilt keeps those charges small beside δ itself,
 // down to δ = 1e-15 and beyond.
@@ -31,8 +32,8 @@
 // # Who should not use it
 //
 // One-dimensional losses are exact for scalar releases and for vectors only
-// where the worst case is one-dimensional (Gaussian noise in L2, Laplace in
-// L1). Vectors under discrete Gaussian or Skellam noise go through [RDP] with
+// where the worst case is one-dimensional (Gaussian noise in L2, Laplace and
+// discrete Laplace in L1: see laplacevector.go). Vectors under discrete Gaussian or Skellam noise go through [RDP] with
 // the bounds in (Δ1, Δ2, d, τ); [Round] does so by itself.
 //
 // Nothing here is secret, so nothing is constant time. The package does no

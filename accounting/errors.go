@@ -11,9 +11,9 @@ var (
 	ErrParameter = errors.New("accounting: parameter out of range")
 	// ErrUnsupported reports a combination for which no bound is implemented.
 	ErrUnsupported = errors.New("accounting: no bound for this mechanism")
-	// ErrTooLarge reports a law with more points than can be tabulated; use
-	// the RDP bounds for it.
-	ErrTooLarge = errors.New("accounting: law too large to tabulate, use RDP")
+	// ErrTooLarge reports a law with more points than can be tabulated, or more
+	// different laws than can be composed; use the RDP bounds.
+	ErrTooLarge = errors.New("accounting: too large to tabulate, use RDP")
 	// ErrUnreachable reports a target that no parameter value in range meets.
 	ErrUnreachable = errors.New("accounting: target cannot be reached")
 	// ErrBudget reports a round that would overspend; it was not recorded.

@@ -98,3 +98,26 @@ func (g *lattice) upper() []float64 {
 	}
 	return r
 }
+
+// split returns the same law rounded down, without the mass outside the nodes.
+func (g *lattice) split() []float64 {
+	r := make([]float64, g.n)
+	for i := range r {
+		r[i] = g.at[i]*(1-g.atRel) + math.Max(g.rl[i]-g.el[i], 0)
+		if i > 0 {
+			r[i] += math.Max(g.rr[i-1]-g.er[i-1], 0)
+		}
+		r[i] = math.Max(r[i], 0) * (1 - 4*unit)
+	}
+	return r
+}
+
+// moves reports whether any mass lies off the nodes.
+func (g *lattice) moves() bool {
+	for i := range g.n {
+		if g.rl[i] > 0 || g.rr[i] > 0 || g.el[i] > 0 || g.er[i] > 0 {
+			return true
+		}
+	}
+	return false
+}

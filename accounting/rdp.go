@@ -134,24 +134,25 @@ func MechanismRDP(m Mechanism, orders []float64) (RDP, error) {
 	var plain RDP
 	var err error
 	switch x := inner.(type) {
-	case DiscreteGaussian, Skellam, Laplace:
-		// Validate first: the bounds below take the parameters apart.
-		if _, err := x.(baser).base(); err != nil {
-			return RDP{}, err
-		}
-		switch x := inner.(type) {
-		case DiscreteGaussian:
+	case DiscreteGaussian:
+		if err = checkNoise("discrete Gaussian sigma", x.Sigma, x.Sensitivity); err == nil {
 			r := float64(x.Sensitivity) / x.Sigma
 			plain, err = NewRDP(orders, func(a float64) float64 { return a * r * r / 2 })
-		case Skellam:
+		}
+	case Skellam:
+		if err = checkNoise("Skellam variance", x.Variance, x.Sensitivity); err == nil {
 			d := float64(x.Sensitivity)
 			plain, err = SkellamRDP(x.Variance, Sensitivity{Delta1: d, Delta2: d, Dim: 1}, orders)
-		case Laplace:
+		}
+	case Laplace:
+		if err = checkPositive("Laplace scale", x.Scale); err == nil {
 			plain, err = NewRDP(orders, func(a float64) float64 { return laplaceRDP(x.Scale, a) })
 		}
-		if err != nil {
-			return RDP{}, err
-		}
+	}
+	if err != nil {
+		return RDP{}, err
+	}
+	if plain.orders != nil {
 		return plain.Poisson(q)
 	}
 	l, err := m.law()
@@ -174,6 +175,13 @@ func MechanismRDP(m Mechanism, orders []float64) (RDP, error) {
 		}
 	}
 	return RDP{}, ErrUnsupported
+}
+
+func checkNoise(name string, scale float64, sensitivity int) error {
+	if err := checkPositive(name, scale); err != nil {
+		return err
+	}
+	return checkSensitivity(sensitivity)
 }
 
 // laplaceRDP is Mironov 2017 Proposition 6 with λ = b.

@@ -37,7 +37,7 @@ func RoundedL1(delta2 float64, dim int) float64 {
 // RoundedL2 returns the L2 bound that conditional randomised rounding to
 // integers keeps for a vector of L2 norm at most c in dim coordinates:
 // min{c + √d, √(c² + d/4 + √(2 ln(1/β))·(c + √d/2))}, 0 ≤ beta < 1
-// (Kairouz, Liu, Steinke 2021 Proposition 5).
+// (Kairouz, Liu, Steinke 2021 Theorem 1).
 func RoundedL2(c float64, dim int, beta float64) (float64, error) {
 	if !(c >= 0) || math.IsInf(c, 1) {
 		return 0, parameterError("norm is %v, want 0 or more and finite", c)
@@ -104,9 +104,9 @@ func DistributedGaussianRDP(n int, variance float64, s Sensitivity, orders []flo
 }
 
 // SkellamRDP bounds the Rényi curve of an integer vector plus Skellam noise of
-// the given total variance in every coordinate (Agarwal, Kairouz, Liu 2021
-// Corollary 1), for integer orders; others take the next integer's value, as
-// Rényi divergence grows with its order.
+// the given total variance in every coordinate (Agarwal, Kairouz, Liu 2021), for
+// integer orders; others take the next integer's value, as Rényi divergence
+// grows with its order.
 func SkellamRDP(variance float64, s Sensitivity, orders []float64) (RDP, error) {
 	s, err := s.check()
 	if err != nil {
@@ -123,9 +123,11 @@ func SkellamRDP(variance float64, s Sensitivity, orders []float64) (RDP, error) 
 }
 
 // Poisson returns a bound of the curve after Poisson sampling at the given rate
-// under add/remove adjacency (Zhu, Wang 2019 Theorem 5, the general bound with
-// its factor 3), for any mechanism. Only integer orders are bounded; the curve
-// must have every integer order from 2 up to the largest used.
+// under add/remove adjacency, for any mechanism: the smaller of Zhu, Wang 2019
+// Theorem 5 (the general bound with its factor 3) at the next integer order, for
+// which the curve must have every integer order from 2 up to that, and
+// ln(1−q+q·e^{(α−1)ρ(α)})/(α−1), by joint convexity over whether the client is
+// drawn.
 func (r RDP) Poisson(rate float64) (RDP, error) {
 	if err := checkRate(rate); err != nil {
 		return RDP{}, err
@@ -133,23 +135,13 @@ func (r RDP) Poisson(rate float64) (RDP, error) {
 	if rate == 1 {
 		return r, nil
 	}
-	at := map[int]float64{}
-	for i, a := range r.orders {
-		if a == math.Trunc(a) && a <= 1<<20 {
-			at[int(a)] = r.values[i]
-		}
-	}
-	full := 1
-	for _, ok := at[full+1]; ok; _, ok = at[full+1] {
-		full++
-	}
+	at, full := r.integers()
 	lnq, ln1q := math.Log(rate), math.Log1p(-rate)
-	return NewRDP(r.orders, func(a float64) float64 {
-		k := int(math.Ceil(a))
-		if k > full {
+	general := func(n float64) float64 {
+		if n > float64(full) {
 			return math.Inf(1)
 		}
-		n := float64(k)
+		k := int(n)
 		ln := (n-1)*ln1q + math.Log(n*rate-rate+1)
 		comb := math.Log(n)
 		for l := 2; l <= k; l++ {
@@ -162,5 +154,10 @@ func (r RDP) Poisson(rate float64) (RDP, error) {
 			ln = logAdd(ln, t)
 		}
 		return math.Max(0, ln/(n-1))
-	})
+	}
+	out := RDP{orders: r.orders, values: make([]float64, len(r.values))}
+	for i, a := range r.orders {
+		out.values[i] = math.Min(general(math.Ceil(a)), drawnOrNot(rate, (a-1)*r.values[i])/(a-1))
+	}
+	return out, nil
 }

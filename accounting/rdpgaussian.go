@@ -101,9 +101,10 @@ func excessPower(w, alpha float64) float64 {
 // FixedSizeGaussianRDP bounds the Rényi curve of a Gaussian over a sample of
 // exactly m out of n clients drawn without replacement, under replace-one
 // adjacency (Wang, Balle, Kasiviswanathan 2019 Theorem 27, the form with even
-// moments). noiseMultiplier is σ over the replace-one sensitivity. It is a bound,
-// not the exact curve; orders between integers interpolate (α−1)·ρ(α), which is
-// convex.
+// moments), and by joint convexity over whether the client is drawn, as in
+// [RDP.FixedSize]. noiseMultiplier is σ over the replace-one sensitivity. It is a
+// bound, not the exact curve; orders between integers interpolate (α−1)·ρ(α),
+// which is convex.
 func FixedSizeGaussianRDP(noiseMultiplier float64, m, n int, orders []float64) (RDP, error) {
 	if err := checkPositive("noise multiplier", noiseMultiplier); err != nil {
 		return RDP{}, err
@@ -123,7 +124,7 @@ func FixedSizeGaussianRDP(noiseMultiplier float64, m, n int, orders []float64) (
 		if x > 0 {
 			v += x * f.cgf(int(k)+1)
 		}
-		return math.Min(v/(a-1), a*mu*mu/2)
+		return math.Min(v, drawnOrNot(f.q, (a-1)*a*mu*mu/2)) / (a - 1)
 	})
 }
 

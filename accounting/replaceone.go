@@ -45,7 +45,7 @@ func (m ReplaceOne) law() (law, error) {
 	case integerNoise:
 		return m.integer(n)
 	}
-	return nil, fmt.Errorf("%w: replace-one at rate %v of %T", ErrUnsupported, m.Rate, m.Mechanism)
+	return nil, fmt.Errorf("%w: replace-one of %T at rate %v: use rate 1, discrete or Gaussian noise, or RDP.FixedSize", ErrUnsupported, m.Mechanism, m.Rate)
 }
 
 func (m ReplaceOne) integer(n integerNoise) (law, error) {

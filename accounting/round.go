@@ -105,7 +105,7 @@ type Spent struct {
 	Bound
 	View View
 	// Accountant is "PLD", or "RDP" where vectors have no one-dimensional worst
-	// case; RDP proves no lower bound and leaves Lower at 0.
+	// case or tables would not fit; RDP proves no lower bound and leaves Lower at 0.
 	Accountant string
 }
 
@@ -193,9 +193,9 @@ func (r Round) steps(v View) (out []Step, ok bool) {
 		}
 		switch {
 		case r.Law == LawDiscreteLaplace && s.Delta1 <= 1<<20:
-			ms = append(ms, DiscreteLaplace{l.Scale, int(math.Ceil(s.Delta1))})
+			ms = append(ms, laplaceVector(l.Scale, s.Delta1))
 		case r.Law == LawSkellam && s.Dim == 1 && s.Delta2 <= 1<<20:
-			ms = append(ms, Skellam{float64(r.shares()) * l.Scale, int(math.Ceil(s.Delta2))})
+			ms = append(ms, Skellam{float64(r.shares()) * l.Scale, integerNorm(s.Delta2)})
 		default:
 			return nil, false
 		}
@@ -227,8 +227,7 @@ func (r Round) rdp(v View) (RDP, error) {
 		default:
 			var s Sensitivity
 			if s, err = l.Sensitivity.check(); err == nil {
-				// Any ε₀-private mechanism is dominated by randomised response.
-				c, err = MechanismRDP(RandomisedResponse{math.Ceil(s.Delta1) / l.Scale, 2}, nil)
+				c, err = laplaceVectorRDP(l.Scale, s.Delta1)
 			}
 		}
 		if err != nil {

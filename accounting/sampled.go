@@ -113,7 +113,7 @@ func logAdd(a, b float64) float64 {
 	if a < b {
 		a, b = b, a
 	}
-	if math.IsInf(b, -1) {
+	if math.IsInf(b, -1) || math.IsInf(a, 1) {
 		return a
 	}
 	return a + math.Log1p(math.Exp(b-a))

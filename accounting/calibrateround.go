@@ -1,0 +1,51 @@
+package accounting
+
+// meetsRounds reports whether the certified upper bound of n rounds is within
+// the target in one view, by whichever accountant [Round.Spent] uses.
+func (t Target) meetsRounds(r Round, v View, n int) (bool, error) {
+	s, err := r.Spent(v, n, t.Delta)
+	return err == nil && s.Upper <= t.Epsilon, err
+}
+
+func (t Target) checkView(v View) error {
+	if v != Server && v != Public {
+		return parameterError("unknown %v", v)
+	}
+	return t.check()
+}
+
+// CalibrateRound returns the least noise parameter for which the given number of
+// rounds meets the target in one view, to 1e-5 relative, from above. round maps
+// the parameter, whatever its unit, to a round that spends less as it grows; it is
+// called with values from 2^-10 to 2^40. Unlike [CalibrateNoise] it serves
+// vector releases that have no one-dimensional worst case. Errors: those of
+// [Round.Spent], and ErrUnreachable if even the largest noise does not suffice.
+func CalibrateRound(t Target, v View, rounds int, round func(noise float64) Round) (float64, error) {
+	if err := t.checkView(v); err != nil {
+		return 0, err
+	}
+	return leastNoise(func(x float64) (bool, error) { return t.meetsRounds(round(x), v, rounds) })
+}
+
+// CalibrateRoundCount returns the largest number of rounds that meets the target
+// in one view, at most 2^30; 0 if not even one does.
+func CalibrateRoundCount(t Target, v View, r Round) (int, error) {
+	if err := t.checkView(v); err != nil {
+		return 0, err
+	}
+	return mostRounds(func(n int) (bool, error) { return t.meetsRounds(r, v, n) })
+}
+
+// CalibrateRoundRate returns the largest sampling rate for which the given number
+// of rounds meets the target in the Public view, to 1e-5 relative, from below.
+// The round's own Rate is ignored; its schedule must be hidden, or the rate
+// changes nothing. ErrUnreachable if even a rate of 2^-40 spends too much.
+func CalibrateRoundRate(t Target, rounds int, r Round) (float64, error) {
+	if err := t.check(); err != nil {
+		return 0, err
+	}
+	return largestRate(func(q float64) (bool, error) {
+		r.Rate = q
+		return t.meetsRounds(r, Public, rounds)
+	})
+}

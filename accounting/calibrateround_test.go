@@ -1,0 +1,87 @@
+package accounting
+
+import (
+	"errors"
+	"testing"
+)
+
+// Vector rounds of every law are calibrated: the result meets the target, a
+// little less noise does not, and so with rounds and rates.
+func TestCalibrateRound(t *testing.T) {
+	target := Target{3, 1e-6}
+	for _, law := range []Law{LawDiscreteGaussian, LawSkellam, LawDiscreteLaplace} {
+		make := func(noise float64) Round {
+			scale := noise * 100
+			if law == LawSkellam {
+				scale *= scale
+			}
+			return Round{
+				Law: law, Shares: 20, MinSurvivors: 25, Colluders: 5,
+				Update: Lane{scale, Sensitivity{Delta2: 50, Dim: 400}},
+				Rate:   0.02, HiddenSchedule: true,
+			}
+		}
+		for _, v := range []View{Server, Public} {
+			z, err := CalibrateRound(target, v, 10, make)
+			if err != nil {
+				t.Fatal(law, v, err)
+			}
+			good, err := make(z).Spent(v, 10, target.Delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad, err := make(z*(1-2e-5)).Spent(v, 10, target.Delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if good.Upper > target.Epsilon || bad.Upper <= target.Epsilon {
+				t.Errorf("%v %v: noise %v spends %v, a little less %v", law, v, z, good.Upper, bad.Upper)
+			}
+			n, err := CalibrateRoundCount(target, v, make(z))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if more, err := make(z).Spent(v, n+1, target.Delta); err != nil || n < 10 || more.Upper <= target.Epsilon {
+				t.Errorf("%v %v: %d rounds, one more spends %v (%v)", law, v, n, more.Upper, err)
+			}
+			t.Logf("%v %v: noise %.4f by %s", law, v, z, good.Accountant)
+		}
+		r := make(1)
+		q, err := CalibrateRoundRate(target, 10, r)
+		if err != nil {
+			t.Fatal(law, err)
+		}
+		r.Rate = q
+		if s, err := r.Spent(Public, 10, target.Delta); err != nil || s.Upper > target.Epsilon {
+			t.Errorf("%v: rate %v spends %v (%v)", law, q, s.Upper, err)
+		}
+	}
+}
+
+func TestCalibrateRoundErrors(t *testing.T) {
+	round := func(noise float64) Round { r := exampleRound(); r.Update.Scale = noise; return r }
+	// Noise whose table is too rough for the target, whatever its scale.
+	rough := func(noise float64) Round {
+		r := round(noise)
+		r.TableDistance, r.Samples = 1e-3, 1e6
+		return r
+	}
+	if _, err := CalibrateRound(Target{1, 1e-6}, Server, 1, rough); !errors.Is(err, ErrUnreachable) {
+		t.Error(err)
+	}
+	if _, err := CalibrateRound(Target{1, 1e-6}, 0, 1, round); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	if _, err := CalibrateRound(Target{1, 1e-6}, Server, -1, round); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	if _, err := CalibrateRoundCount(Target{}, Server, round(1)); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	if _, err := CalibrateRoundRate(Target{}, 1, round(1)); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	if n, err := CalibrateRoundCount(Target{1e-3, 1e-6}, Server, exampleRound()); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+}
