@@ -1,28 +1,65 @@
 package learning
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Dataset is a table of feature rows with one class label each.
 //
-// X is row-major and dense: row i is X[i*Features : (i+1)*Features], so that
-// blas64.General and mat.NewDense wrap it without a copy. A constant column for
-// the intercept, if there is one, is an ordinary feature; ReadAdult and Census
-// put it last. Labels count from 0.
+// The table is row-major and dense, and either X or Pixels holds it; the other
+// one is nil. Row i of X is X[i*Features : (i+1)*Features], so that
+// blas64.General and mat.NewDense wrap it without a copy. Pixels has the same
+// layout in one byte per feature and stands for the value byte/255: 60,000 MNIST
+// images take 47 MB this way instead of 376 MB, and models turn them into
+// numbers one batch at a time.
+//
+// A constant column for the intercept, if there is one, is an ordinary feature;
+// ReadAdult and Census put it last. Labels count from 0. Writers, when it is not
+// nil, names for every row the person whom it comes from.
 type Dataset struct {
 	X        []float64
+	Pixels   []byte
 	Features int
 	Labels   []int
+	Writers  []int
 }
 
 // Len is the number of rows.
 func (d *Dataset) Len() int { return len(d.Labels) }
 
-// Row returns row i as a slice of X, not a copy. Like an index expression it
-// panics when i is outside [0, Len()).
+// Row returns row i. It is a slice of X, not a copy; for a data set of Pixels it
+// is a new slice of values in [0, 1]. Like an index expression it panics when i
+// is outside [0, Len()).
 func (d *Dataset) Row(i int) []float64 {
+	if d.Pixels != nil {
+		row := make([]float64, d.Features)
+		d.values(row, i)
+		return row
+	}
 	lo, hi := i*d.Features, (i+1)*d.Features
 	return d.X[lo:hi:hi]
 }
+
+// values writes row i into dst.
+func (d *Dataset) values(dst []float64, i int) {
+	lo, hi := i*d.Features, (i+1)*d.Features
+	if d.Pixels == nil {
+		copy(dst, d.X[lo:hi])
+		return
+	}
+	for j, p := range d.Pixels[lo:hi] {
+		dst[j] = pixelValue[p]
+	}
+}
+
+// pixelValue is byte/255.
+var pixelValue = func() (t [256]float64) {
+	for i := range t {
+		t[i] = float64(i) / 255
+	}
+	return t
+}()
 
 // Subset copies the rows named by idx, in that order, into a new Dataset.
 // Repeated indices repeat the row. An index outside [0, Len()) gives ErrShape.
@@ -40,16 +77,41 @@ func (d *Dataset) Subset(idx []int) (*Dataset, error) {
 
 // gather is Subset for indices that are known to be valid.
 func (d *Dataset) gather(idx []int) *Dataset {
-	s := &Dataset{
-		X:        make([]float64, 0, len(idx)*d.Features),
-		Features: d.Features,
-		Labels:   make([]int, 0, len(idx)),
-	}
-	for _, i := range idx {
-		s.X = append(s.X, d.Row(i)...)
-		s.Labels = append(s.Labels, d.Labels[i])
-	}
+	s := &Dataset{}
+	d.gatherInto(s, idx)
 	return s
+}
+
+// gatherInto is gather into the slices of s, which grow when they are too small.
+func (d *Dataset) gatherInto(s *Dataset, idx []int) {
+	s.Features = d.Features
+	s.Labels = pick(s.Labels, d.Labels, 1, idx)
+	s.X = pick(s.X, d.X, d.Features, idx)
+	s.Pixels = pick(s.Pixels, d.Pixels, d.Features, idx)
+	s.Writers = pick(s.Writers, d.Writers, 1, idx)
+}
+
+// pick writes rows of the given width into dst; nil stays nil.
+func pick[T any](dst, src []T, width int, idx []int) []T {
+	if src == nil {
+		return nil
+	}
+	dst = slices.Grow(dst[:0], len(idx)*width)
+	for _, i := range idx {
+		dst = append(dst, src[i*width:(i+1)*width]...)
+	}
+	return dst
+}
+
+// view is rows lo to hi-1 without a copy.
+func (d *Dataset) view(lo, hi int) *Dataset {
+	v := &Dataset{Features: d.Features, Labels: d.Labels[lo:hi]}
+	if d.Pixels != nil {
+		v.Pixels = d.Pixels[lo*d.Features : hi*d.Features]
+	} else {
+		v.X = d.X[lo*d.Features : hi*d.Features]
+	}
+	return v
 }
 
 // Positives is the number of rows whose label is not 0.
@@ -70,10 +132,20 @@ func (d *Dataset) checkShape() error {
 	if d.Features < 1 {
 		return fmt.Errorf("%w: the data set has %d features, want at least 1", ErrShape, d.Features)
 	}
+	values := len(d.X)
+	if d.Pixels != nil {
+		if d.X != nil {
+			return fmt.Errorf("%w: the data set has both X and Pixels, want one of them", ErrShape)
+		}
+		values = len(d.Pixels)
+	}
 	// Divide rather than multiply: a product of hostile sizes could wrap.
-	if len(d.X)%d.Features != 0 || len(d.X)/d.Features != len(d.Labels) {
+	if values%d.Features != 0 || values/d.Features != len(d.Labels) {
 		return fmt.Errorf("%w: %d values in rows of %d do not make %d labelled rows",
-			ErrShape, len(d.X), d.Features, len(d.Labels))
+			ErrShape, values, d.Features, len(d.Labels))
+	}
+	if d.Writers != nil && len(d.Writers) != len(d.Labels) {
+		return fmt.Errorf("%w: %d writers for %d rows", ErrShape, len(d.Writers), len(d.Labels))
 	}
 	return nil
 }

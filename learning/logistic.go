@@ -30,18 +30,23 @@ type Logistic struct {
 // NumParams is the length of the parameter vector.
 func (m Logistic) NumParams() int { return m.Features }
 
+// Classes is 2.
+func (m Logistic) Classes() int { return 2 }
+
+// Init returns the zero vector, and nil when the model has no features.
+func (m Logistic) Init(uint64) []float64 {
+	if m.Features < 1 {
+		return nil
+	}
+	return make([]float64, m.Features)
+}
+
 func (m Logistic) check(w []float64, d *Dataset) error {
 	if m.Features < 1 {
 		return fmt.Errorf("%w: the model has %d features, want at least 1", ErrShape, m.Features)
 	}
-	if !finite(m.Lambda) || m.Lambda < 0 {
-		return fmt.Errorf("%w: lambda %v, want a finite number of at least 0", ErrValue, m.Lambda)
-	}
-	if len(w) != m.NumParams() {
-		return fmt.Errorf("%w: %d parameters for a model that has %d", ErrShape, len(w), m.NumParams())
-	}
-	if !allFinite(w) {
-		return fmt.Errorf("%w: a parameter is NaN or infinite", ErrValue)
+	if err := checkParams(m.Features, m.Lambda, w); err != nil {
+		return err
 	}
 	return d.check(m.Features, 2)
 }
@@ -58,22 +63,15 @@ func (m Logistic) Loss(w []float64, d *Dataset) (float64, error) {
 	for i, y := range d.Labels {
 		sum += logLoss(z[i], y)
 	}
-	var norm2 float64
-	for _, x := range w {
-		norm2 += x * x
-	}
-	return sum/float64(d.Len()) + m.Lambda/2*norm2, nil
+	return sum/float64(d.Len()) + ridge(m.Lambda, w), nil
 }
 
 // Gradient writes the gradient of F at w over all rows of d into dst, which has
 // NumParams elements and may be w itself. Errors are those of Loss; dst is then
 // unchanged.
 func (m Logistic) Gradient(dst, w []float64, d *Dataset) error {
-	if err := m.check(w, d); err != nil {
+	if err := checkGradient(m, dst, w, d); err != nil {
 		return err
-	}
-	if len(dst) != m.NumParams() {
-		return fmt.Errorf("%w: %d places for a gradient with %d elements", ErrShape, len(dst), m.NumParams())
 	}
 	r := make([]float64, d.Len())
 	m.scores(r, w, d)
@@ -157,6 +155,39 @@ func (m Logistic) Evaluate(w []float64, d *Dataset) (Confusion, error) {
 	return c, nil
 }
 
+// Scores writes the logits 0 and x·w of every row, d.Len() × 2, into dst.
+func (m Logistic) Scores(dst, w []float64, d *Dataset) error {
+	if err := checkScores(m, dst, w, d); err != nil {
+		return err
+	}
+	z := make([]float64, d.Len())
+	m.scores(z, w, d)
+	for i, x := range z {
+		dst[2*i], dst[2*i+1] = 0, x
+	}
+	return nil
+}
+
+func (m Logistic) penalty() float64 { return m.Lambda }
+
+// accumulate is that of batchModel.
+func (m Logistic) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
+	f := d.Features
+	ws.addLayers(1)
+	ws.dense = grown(ws.dense, len(rows)*f)
+	ws.outputs[0] = grown(ws.outputs[0], len(rows))
+	x, r := ws.dense, ws.outputs[0]
+	for i, row := range rows {
+		d.values(x[i*f:(i+1)*f], row)
+	}
+	batch := blas64.General{Rows: len(rows), Cols: f, Data: x, Stride: f}
+	blas64.Gemv(blas.NoTrans, 1, batch, vector(w), 0, vector(r))
+	for i, row := range rows {
+		r[i] = sigmoid(r[i]) - float64(d.Labels[row])
+	}
+	blas64.Gemv(blas.Trans, alpha, batch, vector(r), beta, vector(dst))
+}
+
 // scores sets dst to Xw.
 func (m Logistic) scores(dst, w []float64, d *Dataset) {
 	blas64.Gemv(blas.NoTrans, 1, d.matrix(), vector(w), 0, vector(dst))
@@ -182,8 +213,16 @@ func logLoss(z float64, y int) float64 {
 	return max(z, 0) + math.Log1p(math.Exp(-math.Abs(z)))
 }
 
+// matrix wraps X; pixels become a matrix of their own, eight times their size.
 func (d *Dataset) matrix() blas64.General {
-	return blas64.General{Rows: d.Len(), Cols: d.Features, Data: d.X, Stride: d.Features}
+	x := d.X
+	if d.Pixels != nil {
+		x = make([]float64, len(d.Pixels))
+		for i := range d.Len() {
+			d.values(x[i*d.Features:(i+1)*d.Features], i)
+		}
+	}
+	return blas64.General{Rows: d.Len(), Cols: d.Features, Data: x, Stride: d.Features}
 }
 
 func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Data: x, Inc: 1} }

@@ -6,12 +6,15 @@ import (
 	"math/rand/v2"
 )
 
-// Streams keep the permutations of Split, PartitionIID and Census apart when a
-// caller passes one seed to all of them.
+// Streams keep what different functions draw apart when a caller passes one seed
+// to all of them.
 const (
 	streamSplit uint64 = iota + 1
 	streamPartition
 	streamCensus
+	streamInit
+	streamSGD
+	streamParties
 )
 
 // Split shuffles the rows by seed and cuts them into a training and a test set.

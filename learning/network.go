@@ -1,0 +1,237 @@
+package learning
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// maxParams bounds the size of a network: 2^28 parameters are 2 GB.
+const maxParams = 1 << 28
+
+// network is what Softmax and MLP share: fully connected layers with ReLU
+// between them and the softmax cross-entropy at the end. The parameters of a
+// layer are its weights, in × out row-major, and then its out biases.
+//
+// A batch is kept by feature, without zeros. Forward, z += x_f·W_f, and backward,
+// dW_f += x_f·δ, then go through each line W_f once, and a feature that is 0
+// (four pixels of five in MNIST, about half of the hidden units) costs nothing. blas64.Gemm skips
+// zeros as well, but for these shapes it starts goroutines and allocates; they
+// would fight over the cores with the other parties' training.
+type network struct {
+	hidden            []int
+	features, outputs int
+	lambda            float64
+}
+
+func (n network) layers() int { return len(n.hidden) + 1 }
+
+func (n network) in(layer int) int {
+	if layer == 0 {
+		return n.features
+	}
+	return n.hidden[layer-1]
+}
+
+func (n network) out(layer int) int {
+	if layer == len(n.hidden) {
+		return n.outputs
+	}
+	return n.hidden[layer]
+}
+
+// numParams is 0 when the sizes make no network.
+func (n network) numParams() int {
+	total := 0
+	for l := range n.layers() {
+		in, out := n.in(l), n.out(l)
+		if in < 1 || out < 1 || in >= maxParams || out > (maxParams-total)/(in+1) {
+			return 0
+		}
+		total += (in + 1) * out
+	}
+	return total
+}
+
+func (n network) check(w []float64, d *Dataset) error {
+	size := n.numParams()
+	if size == 0 {
+		return fmt.Errorf("%w: a model with %d features, hidden layers %v and %d outputs; want sizes of at least 1 and at most %d parameters",
+			ErrShape, n.features, n.hidden, n.outputs, maxParams)
+	}
+	if n.outputs < 2 {
+		return fmt.Errorf("%w: the model has %d outputs, want at least 2", ErrShape, n.outputs)
+	}
+	if err := checkParams(size, n.lambda, w); err != nil {
+		return err
+	}
+	return d.check(n.features, n.outputs)
+}
+
+// forward leaves the scores of the named rows in the last output of ws.
+func (n network) forward(ws *workspace, w []float64, d *Dataset, rows []int) []float64 {
+	b := len(rows)
+	ws.addLayers(n.layers())
+	ws.load(d, rows)
+	for l := range n.layers() {
+		in, out := n.in(l), n.out(l)
+		weights, bias := w[:in*out], w[in*out:(in+1)*out]
+		w = w[(in+1)*out:]
+		ws.outputs[l] = grown(ws.outputs[l], b*out)
+		z := ws.outputs[l]
+		for i := range b {
+			copy(z[i*out:(i+1)*out], bias)
+		}
+		multiplyInto(z, &ws.inputs[l], weights, out)
+		if l+1 < n.layers() {
+			ws.inputs[l+1].rectify(z, b, out)
+		}
+	}
+	return ws.outputs[n.layers()-1]
+}
+
+func (ws *workspace) addLayers(layers int) {
+	for len(ws.inputs) < layers {
+		ws.inputs = append(ws.inputs, columns{})
+		ws.outputs = append(ws.outputs, nil)
+	}
+}
+
+// rectify takes the entries above 0 of z (rows × out). NaN stays, so that an
+// overflow is not taken for an inactive unit.
+func (c *columns) rectify(z []float64, rows, out int) {
+	c.reset(out, rows)
+	n := 0
+	for j := range out {
+		c.start[j] = n
+		for i := range rows {
+			x := z[i*out+j]
+			c.row[n], c.value[n] = int32(i), x
+			if !(x <= 0) {
+				n++
+			}
+		}
+	}
+	c.start[out] = n
+}
+
+// load takes the named rows into the first input.
+func (ws *workspace) load(d *Dataset, rows []int) {
+	f, n := d.Features, 0
+	c := &ws.inputs[0]
+	c.reset(f, len(rows))
+	if d.Pixels != nil {
+		ws.pixelRows = ws.pixelRows[:0]
+		for _, r := range rows {
+			ws.pixelRows = append(ws.pixelRows, d.Pixels[r*f:(r+1)*f])
+		}
+		for j := range f {
+			c.start[j] = n
+			for i, row := range ws.pixelRows {
+				c.row[n], c.value[n] = int32(i), pixelValue[row[j]]
+				if row[j] != 0 {
+					n++
+				}
+			}
+		}
+		clear(ws.pixelRows) // a pooled workspace must not keep a data set alive
+	} else {
+		ws.valueRows = ws.valueRows[:0]
+		for _, r := range rows {
+			ws.valueRows = append(ws.valueRows, d.X[r*f:(r+1)*f])
+		}
+		for j := range f {
+			c.start[j] = n
+			for i, row := range ws.valueRows {
+				c.row[n], c.value[n] = int32(i), row[j]
+				if row[j] != 0 {
+					n++
+				}
+			}
+		}
+		clear(ws.valueRows)
+	}
+	c.start[f] = n
+}
+
+// accumulate is that of batchModel: one pass of backpropagation.
+func (n network) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
+	b, top := len(rows), n.layers()-1
+	z := n.forward(ws, w, d, rows)
+	for i, r := range rows {
+		row := z[i*n.outputs : (i+1)*n.outputs]
+		softmax(row)
+		row[d.Labels[r]]--
+	}
+	blas64.Scal(alpha, vector(z))
+	end := len(w)
+	for l := top; l >= 0; l-- {
+		in, out := n.in(l), n.out(l)
+		lo := end - (in+1)*out
+		delta := ws.outputs[l]
+		// The derivatives below come first: dst may be w.
+		if l > 0 {
+			back(ws.outputs[l-1], &ws.inputs[l], delta, w[lo:lo+in*out], out)
+		}
+		part := dst[lo:end]
+		switch beta {
+		case 0:
+			clear(part)
+		case 1:
+		default:
+			blas64.Scal(beta, vector(part))
+		}
+		outerInto(part[:in*out], &ws.inputs[l], delta, out)
+		bias := vector(part[in*out:])
+		for i := range b {
+			blas64.Axpy(1, vector(delta[i*out:(i+1)*out]), bias)
+		}
+		end = lo
+	}
+}
+
+func (n network) loss(w []float64, d *Dataset) float64 {
+	ws := workspaces.Get().(*workspace)
+	defer workspaces.Put(ws)
+	var sum float64
+	for rows := ws.rowOrder(d.Len()); len(rows) > 0; {
+		b := min(chunkRows, len(rows))
+		z := n.forward(ws, w, d, rows[:b])
+		for i, r := range rows[:b] {
+			row := z[i*n.outputs : (i+1)*n.outputs]
+			y := row[d.Labels[r]]
+			sum += softmax(row) - y
+		}
+		rows = rows[b:]
+	}
+	return sum/float64(d.Len()) + ridge(n.lambda, w)
+}
+
+func (n network) scores(dst, w []float64, d *Dataset) {
+	ws := workspaces.Get().(*workspace)
+	defer workspaces.Put(ws)
+	for rows := ws.rowOrder(d.Len()); len(rows) > 0; {
+		b := min(chunkRows, len(rows))
+		dst = dst[copy(dst, n.forward(ws, w, d, rows[:b])):]
+		rows = rows[b:]
+	}
+}
+
+// softmax turns scores into probabilities and returns log Σ exp of the scores,
+// without overflow.
+func softmax(z []float64) float64 {
+	top := math.Inf(-1)
+	for _, x := range z {
+		top = max(top, x)
+	}
+	var sum float64
+	for j, x := range z {
+		z[j] = math.Exp(x - top)
+		sum += z[j]
+	}
+	for j := range z {
+		z[j] /= sum
+	}
+	return top + math.Log(sum)
+}
