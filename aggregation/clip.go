@@ -21,7 +21,11 @@ const slack = 0x1p-44
 // it if its norm is no more than that, and the norm that it had. This is the
 // clipping of differences (McMahan 2018, "Learning Differentially Private
 // Recurrent Language Models", §2): the update is a difference of models, and its
-// direction stays.
+// direction stays. The CE-FedAvg of "Understanding Clipping for Federated
+// Learning" has this form and another, model clipping, where each party sends
+// Clip(weights, c) and the mean of those is the next model: a [Server] with rate 1
+// gets mean − w. That keeps every model in a ball around zero, whatever the
+// optimum, and is there to be compared.
 //
 // The norm of the result is at most c exactly, as a real number, whatever the
 // rounding on the way: the norm is computed to 46 bits, and an update whose

@@ -8,6 +8,17 @@
 // sums with differential privacy: it clips, rotates, rounds so that the norm stays
 // bounded, and takes noise, which its caller draws, into the ring.
 //
+// # Rules of a round
+//
+// A client trains with plain SGD, or with [Proximal], [Scaffold] or [Displace]
+// (FedProx, SCAFFOLD, FedGA), and sends the difference of its model from the
+// server's, through an [Encoder] or [FedAvg]. [Signs] and [Mean] are further
+// lanes of the same submission, laid side by side by [Lanes]: the signs that a
+// [GradientMask] is made from, the clipping votes of [AdaptiveClip], control
+// variates. [Server] makes the next model of the mean and the mask (FedAvg,
+// momentum, FedAdagrad, FedAdam, FedYogi). All of them work on flat vectors, and
+// the server's half needs sums only.
+//
 // # What it promises
 //
 // Decoding a ring sum gives the integer sum of the rounded inputs bit for bit,

@@ -1,0 +1,164 @@
+package aggregation
+
+import (
+	"fmt"
+	"math"
+)
+
+// Rule says which step a [Server] makes of the mean update Δ.
+type Rule int
+
+const (
+	RuleFedAvg     Rule = iota // Δ itself (McMahan 2017)
+	RuleMomentum               // m ← β₁m + Δ, step m (Hsu 2019, FedAvgM)
+	RuleFedAdagrad             // v ← v + Δ² (Reddi 2021, Algorithm 2)
+	RuleFedAdam                // v ← β₂v + (1−β₂)Δ²
+	RuleFedYogi                // v ← v − (1−β₂)·Δ²·sign(v − Δ²)
+)
+
+// Values of a [Server] that leaves the field at 0.
+const (
+	DefaultServerRate = 1
+	DefaultBeta2      = 0.99
+	DefaultTau        = 1e-3
+)
+
+// Server turns mean updates into models, one call of [Server.Apply] per round:
+//
+//	w ← w + η_g·mask⊙step(Δ)
+//
+// where Δ is the mean of w_client − w over the clients of the round, so that the
+// sign is a plus. (One of the papers prints a minus with the same Δ; that would
+// climb where its clients descend.) The adaptive rules are those of "Adaptive
+// Federated Optimization" (Reddi 2021, Algorithm 2), without bias correction:
+//
+//	m ← β₁m + (1−β₁)Δ,   step = m / (√v + τ),   m = 0 and v = τ² at first
+//
+// All rules work coordinate by coordinate. The mask is applied last, to the step:
+// what it leaves out still enters m and v, so that a mask is about its own round.
+//
+// The zero value is plain federated averaging with rate 1. Fields must not change
+// once Apply has been called. A Server is not safe for concurrent use.
+type Server struct {
+	Rule  Rule
+	Rate  float64 // η_g, above 0; 0: DefaultServerRate
+	Beta1 float64 // β₁, at least 0 and below 1; 0: no momentum. Not for RuleFedAvg
+	Beta2 float64 // β₂, above 0 and below 1; 0: DefaultBeta2. FedAdam and FedYogi
+	Tau   float64 // τ, above 0: the degree of adaptivity; 0: DefaultTau. Adaptive rules
+
+	m, v []float64
+}
+
+func (s *Server) settings() (rate, beta2, tau float64, err error) {
+	pick := func(x, preset float64) float64 {
+		if x == 0 {
+			return preset
+		}
+		return x
+	}
+	rate, beta2, tau = pick(s.Rate, DefaultServerRate), pick(s.Beta2, DefaultBeta2), pick(s.Tau, DefaultTau)
+	switch {
+	case s.Rule < RuleFedAvg || s.Rule > RuleFedYogi:
+		err = fmt.Errorf("%w: Rule is %d, want one of the constants", ErrConfig, s.Rule)
+	case !(rate > 0 && rate <= math.MaxFloat64):
+		err = fmt.Errorf("%w: Rate is %v, want a finite number above 0", ErrConfig, s.Rate)
+	case !(s.Beta1 >= 0 && s.Beta1 < 1):
+		err = fmt.Errorf("%w: Beta1 is %v, want 0 to below 1", ErrConfig, s.Beta1)
+	case !(beta2 > 0 && beta2 < 1):
+		err = fmt.Errorf("%w: Beta2 is %v, want above 0 and below 1", ErrConfig, s.Beta2)
+	// τ² must be a normal number, and v with it.
+	case !(tau >= minClip && tau <= maxClip):
+		err = fmt.Errorf("%w: Tau is %v, want 2^-500 to 2^500", ErrConfig, s.Tau)
+	}
+	return rate, beta2, tau, err
+}
+
+// Apply returns the next model after w, given the mean update and a mask of
+// factors in [0, 1], as [GradientMask.Weights] gives it (nil: all ones). None of
+// the three is changed. The first call fixes the number of weights.
+//
+// It fails with [ErrConfig] if a field or a mask factor is outside its range,
+// [ErrLength], and [ErrNotFinite] if an input or the result is. After an error
+// the state is as before.
+func (s *Server) Apply(w, update, mask []float64) ([]float64, error) {
+	rate, beta2, tau, err := s.settings()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(w) == 0 || len(update) != len(w):
+		return nil, fmt.Errorf("%w: an update of %d coordinates for %d weights", ErrLength, len(update), len(w))
+	case mask != nil && len(mask) != len(w):
+		return nil, fmt.Errorf("%w: a mask of %d coordinates for %d weights", ErrLength, len(mask), len(w))
+	case s.m != nil && len(s.m) != len(w):
+		return nil, fmt.Errorf("%w: %d weights, and %d before", ErrLength, len(w), len(s.m))
+	}
+	next, m, v := make([]float64, len(w)), make([]float64, len(w)), make([]float64, len(w))
+	for i, d := range update {
+		oldM, oldV := 0.0, tau*tau
+		if s.m != nil {
+			oldM, oldV = s.m[i], s.v[i]
+		}
+		var step float64
+		step, m[i], v[i] = s.step(d, oldM, oldV, beta2, tau)
+		if mask != nil {
+			if !(mask[i] >= 0 && mask[i] <= 1) {
+				return nil, fmt.Errorf("%w: factor %d of the mask is not in [0, 1]", ErrConfig, i)
+			}
+			step *= mask[i]
+		}
+		next[i] = w[i] + float64(rate*step)
+		// An infinite v would hide behind a step of 0. An infinite m cannot: a mask
+		// of 0 makes it NaN.
+		if !finite(next[i]) || !finite(v[i]) {
+			return nil, fmt.Errorf("%w: coordinate %d of the model, the update or the step", ErrNotFinite, i)
+		}
+	}
+	s.m, s.v = m, v
+	return next, nil
+}
+
+// step is one coordinate of the rule. Conversions keep products from being fused
+// with sums, so that all machines find the same model.
+func (s *Server) step(d, m, v, beta2, tau float64) (step, nextM, nextV float64) {
+	square := float64(d * d)
+	switch s.Rule {
+	case RuleFedAvg:
+		return d, m, v
+	case RuleMomentum:
+		m = float64(s.Beta1*m) + d
+		return m, m, v
+	case RuleFedAdagrad:
+		v += square
+	case RuleFedAdam:
+		v = float64(beta2*v) + float64((1-beta2)*square)
+	case RuleFedYogi:
+		change := float64((1 - beta2) * square)
+		switch {
+		case v > square:
+			v -= change
+		case v < square:
+			v += change
+		}
+	}
+	m = float64(s.Beta1*m) + float64((1-s.Beta1)*d)
+	return m / (math.Sqrt(v) + tau), m, v
+}
+
+func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
+
+// checkVectors fails with ErrLength unless all vectors have the length of the
+// first, at least 1, and with ErrNotFinite.
+func checkVectors(vectors ...[]float64) error {
+	for _, v := range vectors {
+		if len(v) == 0 || len(v) != len(vectors[0]) {
+			return fmt.Errorf("%w: vectors of %d and %d coordinates", ErrLength, len(vectors[0]), len(v))
+		}
+		for i, x := range v {
+			if !finite(x) {
+				return fmt.Errorf("%w: coordinate %d", ErrNotFinite, i)
+			}
+		}
+	}
+	return nil
+}
