@@ -1,0 +1,59 @@
+package oblivious
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors. A message that is refused changes nothing, except with [ErrCheck].
+var (
+	// ErrConfig: the configuration breaks a rule, which the error names.
+	ErrConfig = errors.New("oblivious: unusable configuration")
+	// ErrEncoding: the message is not in its canonical form, or of a wrong length.
+	ErrEncoding = errors.New("oblivious: the message is not in its canonical form")
+	// ErrSender: the message is not from a peer to this party.
+	ErrSender = errors.New("oblivious: the message is not from a peer to this party")
+	// ErrOpen: the message was changed, was sealed under another secret, or the two
+	// sides disagree on the configuration.
+	ErrOpen = errors.New("oblivious: the sealed message does not open; compare the two sides' Config and pair secrets")
+	// ErrRound: the message or call is of another round than the open one.
+	// Deliver messages of a round after Begin; a round number is used once.
+	ErrRound = errors.New("oblivious: not of the round that is open")
+	// ErrDuplicate: the peer has already sent this message.
+	ErrDuplicate = errors.New("oblivious: the peer has already sent this message")
+	// ErrPhase: the call is not due in the present state.
+	ErrPhase = errors.New("oblivious: not due in this state of the session")
+	// ErrMissing: messages of peers have not come; [Transfer.Missing] names them.
+	// The option needs every party of the round: end the round and begin another.
+	ErrMissing = errors.New("oblivious: messages of peers are missing")
+	// ErrCheck: a peer's choices are inconsistent, which no honest party's are:
+	// it tries to learn both terms. The session is over and its secrets are erased;
+	// start a new one without that peer.
+	ErrCheck = errors.New("oblivious: a peer's choices are inconsistent; the session is over")
+	// ErrRandomness: the source of randomness failed.
+	ErrRandomness = errors.New("oblivious: the source of randomness failed")
+	// ErrLength: a vector has another length than Config.Length, or a value outside
+	// the ring.
+	ErrLength = errors.New("oblivious: a vector does not fit the configuration")
+	// ErrNoBound: no finite ε is proved for this use; the error says why.
+	ErrNoBound = errors.New("oblivious: no privacy bound")
+	// ErrParameter: a parameter of an accounting function is out of range.
+	ErrParameter = errors.New("oblivious: parameter out of range")
+)
+
+// PeerError says with which peer something failed. It unwraps to the reason.
+type PeerError struct {
+	Peer int // index of the party
+	Err  error
+}
+
+func (e *PeerError) Error() string { return fmt.Sprintf("%v (party %d)", e.Err, e.Peer) }
+
+// Unwrap returns the reason.
+func (e *PeerError) Unwrap() error { return e.Err }
+
+func errRandomness(err error) error { return fmt.Errorf("%w: %w", ErrRandomness, err) }
+
+func configError(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)
+}
