@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // Noise has the rounds sum clipped updates with noise in them. The update of a
@@ -19,7 +21,7 @@ import (
 // are not used.
 //
 // The training in the clear sums the same clipped differences of its own, without
-// rounding or noise. No privacy loss ε is computed.
+// rounding or noise: it has no part in what is accounted.
 type Noise struct {
 	// Law is noise.FamilyDiscreteLaplace, FamilyDiscreteGaussian or FamilySkellam.
 	Law noise.Family
@@ -31,6 +33,35 @@ type Noise struct {
 	Multiplier float64
 	Clip       float64 // L2 norm that updates are clipped to, 2^-500 to 2^500
 	Bits       int     // of each coordinate of the sum in the ring, 1 to 64
+
+	// Epsilon is the budget ε of every party: a run ends before the round that would
+	// take a party over it. 0: there is none. Calibrate finds
+	// the Multiplier for it.
+	Epsilon float64
+	// Delta is the δ at which ε is stated, above 0 and below 1; 0: DefaultDelta.
+	Delta float64
+	// Against is whom Epsilon is against; 0: accounting.Server. It is the same for
+	// both unless rounds are sampled in secret ([Training.Poisson]).
+	Against accounting.View
+}
+
+// DefaultDelta is the δ of [Noise] that has none.
+const DefaultDelta = 1e-5
+
+// view is Against with its default.
+func (n *Noise) view() accounting.View {
+	if n.Against == 0 {
+		return accounting.Server
+	}
+	return n.Against
+}
+
+// delta is Delta with its default.
+func (n *Noise) delta() float64 {
+	if n.Delta == 0 {
+		return DefaultDelta
+	}
+	return n.Delta
 }
 
 // DefaultNoise returns discrete Gaussian noise of multiplier 1, with Clip 1 and 18
@@ -54,7 +85,8 @@ type Mechanism struct {
 	// that many shares are left.
 	Shares noise.Shares
 
-	table *noise.Table // of one party's share
+	survivors survivors
+	table     *noise.Table // of one party's share
 }
 
 // StdDev returns the standard deviation of the noise that is left in each weight
@@ -78,37 +110,72 @@ func (o *Options) Mechanism(dimension int) (*Mechanism, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	honest := o.Clients
-	recovery, err := o.EffectiveRecovery()
+	m, err := o.plan(dimension, o.Noise.Multiplier)
 	if err != nil {
 		return nil, err
 	}
-	if recovery != nil {
-		honest = recovery.MinSurvivors - recovery.Colluders
+	if m.table, err = shareTable(m.Shares, o.Noise); err != nil {
+		return nil, err
 	}
+	return m, nil
+}
+
+// plan is Mechanism for any multiplier, without the table.
+func (o *Options) plan(dimension int, multiplier float64) (*Mechanism, error) {
+	s, err := survivorsOf(o.Clients, o.Recovery)
+	if err != nil {
+		return nil, err
+	}
+	return s.mechanism(o.Noise, dimension, multiplier)
+}
+
+// survivors says how many shares of the noise can be counted on.
+type survivors struct{ parties, least, colluders int }
+
+// survivorsOf returns what recovery promises n parties; without it, all submit.
+func survivorsOf(n int, recovery *protocol.Recovery) (survivors, error) {
+	s := survivors{parties: n, least: n}
+	r, err := effectiveRecovery(n, recovery)
+	if err != nil || r == nil {
+		return s, err
+	}
+	if r.Degree < n-1 {
+		return s, &OptionError{
+			Option: "Recovery.Degree",
+			Reason: "on a sparse graph the number of colluders among neighbours says nothing of how many honest shares are in a sum",
+			Advice: "use the complete graph with noise",
+		}
+	}
+	s.least, s.colluders = r.MinSurvivors, r.Colluders
+	return s, nil
+}
+
+// mechanism is what n comes to, without the table.
+func (s survivors) mechanism(n *Noise, dimension int, multiplier float64) (*Mechanism, error) {
+	m := Mechanism{survivors: s}
+	honest := s.least - s.colluders
 	if honest < 1 {
 		return nil, &OptionError{
 			Option: "Recovery.Colluders",
-			Reason: fmt.Sprintf("of %d survivors all could collude, and take their noise away", recovery.MinSurvivors),
+			Reason: fmt.Sprintf("of %d survivors all could collude, and take their noise away", s.least),
 			Advice: "use fewer colluders, or a larger MinSurvivors",
 		}
 	}
-
-	var m Mechanism
+	var err error
 	m.Encoder, err = aggregation.Encoder{
-		Parties:   o.Clients,
+		Parties:   s.parties,
 		Dimension: dimension,
-		Clip:      o.Noise.Clip,
-		Bits:      o.Noise.Bits,
+		Clip:      n.Clip,
+		Bits:      n.Bits,
 		Rotate:    new([32]byte),
-		NoiseTail: noiseTails[o.Noise.Law],
-	}.ChooseScale(o.Noise.Multiplier, honest)
+		NoiseTail: noiseTails[n.Law],
+	}.ChooseScale(multiplier, honest)
 	switch {
 	case errors.Is(err, aggregation.ErrBits):
 		return nil, &OptionError{
 			Option: "Noise.Bits",
-			Reason: fmt.Sprintf("%d is too few for the sum of %d parties and its noise", o.Noise.Bits, o.Clients),
-			Advice: "use more bits, or a smaller noise multiplier",
+			Reason: fmt.Sprintf("%d is too few for the sum of %d parties and noise of multiplier %.4g", n.Bits, s.parties, multiplier),
+			Advice: "use more bits, or less noise",
 			Err:    err,
 		}
 	case err != nil:
@@ -117,34 +184,44 @@ func (o *Options) Mechanism(dimension int) (*Mechanism, error) {
 	if m.Sensitivity, err = m.Encoder.Sensitivity(); err != nil {
 		return nil, &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
 	}
-	stdDev := o.Noise.Multiplier * m.Sensitivity.L2
+	stdDev := multiplier * m.Sensitivity.L2
 	if stdDev*stdDev/float64(honest) < narrowest {
 		return nil, &OptionError{
 			Option: "Noise.Multiplier",
-			Reason: fmt.Sprintf("%v leaves %d parties next to no noise to share in whole numbers", o.Noise.Multiplier, honest),
+			Reason: fmt.Sprintf("%v leaves %d parties next to no noise to share in whole numbers", multiplier, honest),
 			Advice: "use a larger multiplier, more bits, or no noise",
+			Err:    errNextToNone,
 		}
 	}
-	m.Shares = noise.Shares{Parties: o.Clients, MinHonest: honest}
-	if m.Shares.Law, err = lawOf(o.Noise.Law, stdDev); err == nil {
-		var own noise.Law
-		if own, err = m.Shares.Party(); err == nil {
-			m.table, err = noise.NewTable(own)
-		}
+	m.Shares = noise.Shares{Parties: s.parties, MinHonest: honest}
+	if m.Shares.Law, err = lawOf(n.Law, stdDev); err != nil {
+		return nil, &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
+	}
+	return &m, nil
+}
+
+// shareTable prepares the law of one party's share.
+func shareTable(s noise.Shares, n *Noise) (table *noise.Table, err error) {
+	own, err := s.Party()
+	if err == nil {
+		table, err = noise.NewTable(own)
 	}
 	switch {
 	case errors.Is(err, noise.ErrTooLarge):
 		return nil, &OptionError{
 			Option: "Noise.Bits",
-			Reason: fmt.Sprintf("%d makes the noise too wide to sample: its standard deviation is %.4g units", o.Noise.Bits, stdDev),
+			Reason: fmt.Sprintf("%d makes the noise too wide to sample: its standard deviation is %.4g units", n.Bits, math.Sqrt(s.Law.Variance())),
 			Advice: "use fewer bits",
 			Err:    err,
 		}
 	case err != nil:
 		return nil, &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
 	}
-	return &m, nil
+	return table, nil
 }
+
+// errNextToNone marks noise too small to divide, for Calibrate.
+var errNextToNone = errors.New("simulation: next to no noise")
 
 // narrowest is the least variance of a share, the limit of package noise.
 const narrowest = 1.0 / (1 << 20)
@@ -174,9 +251,8 @@ func lawOf(family noise.Family, stdDev float64) (noise.Law, error) {
 	return law(rational)
 }
 
-// validateNoise checks Noise without the data.
-func (o *Options) validateNoise() error {
-	n := o.Noise
+// validate checks n, which may be nil, without the data.
+func (n *Noise) validate() error {
 	if n == nil {
 		return nil
 	}
@@ -188,6 +264,12 @@ func (o *Options) validateNoise() error {
 		return &OptionError{Option: "Noise.Multiplier", Reason: fmt.Sprintf("%v is no multiple of the sensitivity", n.Multiplier), Advice: "use a number above 0, such as 1"}
 	case !(n.Clip >= 0x1p-500 && n.Clip <= 0x1p500):
 		return &OptionError{Option: "Noise.Clip", Reason: fmt.Sprintf("%v bounds no norm", n.Clip), Advice: "use a number above 0, such as 1"}
+	case !(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 1):
+		return &OptionError{Option: "Noise.Epsilon", Reason: fmt.Sprintf("%v is no privacy budget", n.Epsilon), Advice: "use a number above 0, such as 4, or 0 for none"}
+	case !(n.Delta >= 0 && n.Delta < 1):
+		return &OptionError{Option: "Noise.Delta", Reason: fmt.Sprintf("%v is no probability", n.Delta), Advice: "use a small number above 0, such as 1e-5"}
+	case n.Against != 0 && n.Against != accounting.Server && n.Against != accounting.Public:
+		return &OptionError{Option: "Noise.Against", Reason: fmt.Sprintf("%v is nobody", n.Against), Advice: "use accounting.Server or accounting.Public"}
 	case n.Bits < 1 || n.Bits > 64:
 		return &OptionError{Option: "Noise.Bits", Reason: fmt.Sprintf("%d is outside 1 to 64", n.Bits)}
 	}
@@ -207,8 +289,12 @@ func newNoisy(o *Options, dimension int) (*noisy, error) {
 	if mechanism == nil {
 		return nil, err
 	}
-	n := &noisy{Mechanism: mechanism}
-	_, err = rand.Read(n.public[:])
+	return noisyOf(mechanism)
+}
+
+func noisyOf(m *Mechanism) (*noisy, error) {
+	n := &noisy{Mechanism: m}
+	_, err := rand.Read(n.public[:])
 	return n, err
 }
 

@@ -134,7 +134,7 @@ func (o *Options) Validate() error {
 	}
 	check := o.validateRing
 	if o.Noise != nil {
-		check = o.validateNoise
+		check = o.Noise.validate
 	}
 	if err := check(); err != nil {
 		return err

@@ -15,10 +15,14 @@ import (
 // that many Clients, and nil without recovery. It fails with an [OptionError] if
 // no session of so many parties can have it.
 func (o *Options) EffectiveRecovery() (*protocol.Recovery, error) {
-	if o.Recovery == nil {
+	return effectiveRecovery(o.Clients, o.Recovery)
+}
+
+func effectiveRecovery(clients int, recovery *protocol.Recovery) (*protocol.Recovery, error) {
+	if recovery == nil {
 		return nil, nil
 	}
-	config, err := sessionOf(o.Clients)
+	config, err := sessionOf(clients)
 	if err != nil {
 		return nil, &OptionError{Option: "Clients", Reason: err.Error(), Err: err}
 	}
@@ -26,24 +30,24 @@ func (o *Options) EffectiveRecovery() (*protocol.Recovery, error) {
 		config.Recovery = &r
 		return config.Effective()
 	}
-	whole, err := effective(*o.Recovery)
+	whole, err := effective(*recovery)
 	if err == nil {
 		return whole, nil
 	}
 
 	// Say which of the numbers is wrong, and what it may be.
-	try := *o.Recovery
+	try := *recovery
 	try.MinSurvivors = 0
 	if r, failed := effective(try); failed == nil {
 		return nil, &OptionError{
 			Option: "Recovery.MinSurvivors",
-			Reason: fmt.Sprintf("%d is outside %d to %d", o.Recovery.MinSurvivors, r.MinSurvivors, o.Clients),
+			Reason: fmt.Sprintf("%d is outside %d to %d", recovery.MinSurvivors, r.MinSurvivors, clients),
 			Advice: fmt.Sprintf("use 0 for the least that withstands a %v and %d colluders", r.Adversary, r.Colluders),
 			Err:    err,
 		}
 	}
 	most := -1
-	for c := range o.Clients {
+	for c := range clients {
 		try.Colluders = c
 		if _, failed := effective(try); failed != nil {
 			break
@@ -53,8 +57,8 @@ func (o *Options) EffectiveRecovery() (*protocol.Recovery, error) {
 	if most >= 0 {
 		return nil, &OptionError{
 			Option: "Recovery.Colluders",
-			Reason: fmt.Sprintf("%d is outside 0 to %d", o.Recovery.Colluders, most),
-			Advice: fmt.Sprintf("that is what %d parties withstand with a %v", o.Clients, o.Recovery.Adversary),
+			Reason: fmt.Sprintf("%d is outside 0 to %d", recovery.Colluders, most),
+			Advice: fmt.Sprintf("that is what %d parties withstand with a %v", clients, recovery.Adversary),
 			Err:    err,
 		}
 	}

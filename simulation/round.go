@@ -2,62 +2,48 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/protocol"
 )
 
-// exchange is one round while it lasts.
-type exchange struct {
-	*run
-	round     int
-	leaves    []moment // by party
-	broadcast []byte
-	turns     []turn        // by party
-	server    time.Duration // that the server worked
-}
-
-// turn is what one party did in one round.
-type turn struct {
-	message []byte    // its last answer, until the server takes it
+// shadow is what a party did beside the private sum, to compare and to report.
+type shadow struct {
 	clear   []float64 // weights of the training in the clear; with noise its update
 	largest float64   // magnitude of a weight that went into the sum
-	cost    Cost
 }
 
 // playRound runs one round. A round that has too few parties to unmask anything
 // is lost: it costs what it costs, and the models stay as they are.
 func (r *run) playRound(ctx context.Context, round int) (Round, error) {
-	x := &exchange{run: r, round: round, leaves: r.drops.next(len(r.clients)), turns: make([]turn, len(r.clients))}
-	outcome := Round{Round: round}
-	for _, leaves := range x.leaves {
-		if leaves != never {
-			outcome.Dropped++
-		}
-	}
-	private, samples, err := x.sum(ctx)
-	var party *RoundError
-	switch {
-	case err == nil:
-		included := r.server.Included()
-		outcome.Clients, outcome.Samples = len(included), samples
-		r.summary.Private, r.summary.Clear = private, x.clearModel(included)
-	case r.options.Recovery != nil && errors.Is(err, protocol.ErrTooFew) && !errors.As(err, &party):
-		outcome.Lost = err
-	default:
+	broadcast, err := aggregation.AppendModel(nil, r.summary.Private)
+	if err != nil {
 		return Round{}, err
 	}
-
-	cost := Cost{Server: x.server}
-	for i := range x.turns {
-		cost.add(x.turns[i].cost)
-		outcome.LargestWeight = max(outcome.LargestWeight, x.turns[i].largest)
+	shadows := make([]shadow, len(r.rows))
+	out, err := r.play(ctx, round, broadcast, func(ctx context.Context, i int) (submission, error) {
+		return r.submission(ctx, round, i, broadcast, &shadows[i])
+	})
+	if err != nil {
+		return Round{}, err
 	}
-	outcome.Cost = cost.perParty(len(r.clients))
+	outcome := Round{Round: round, Dropped: out.dropped, Lost: out.lost}
+	if out.lost == nil {
+		start := r.now()
+		private, samples, err := r.decode(round, out.sum, len(out.included))
+		if err != nil {
+			return Round{}, err
+		}
+		out.cost.Server += r.now().Sub(start)
+		outcome.Clients, outcome.Samples = len(out.included), samples
+		r.summary.Private, r.summary.Clear = private, r.clearModel(out.included, shadows)
+	}
+	outcome.Cost = out.cost
+	for i := range shadows {
+		outcome.LargestWeight = max(outcome.LargestWeight, shadows[i].largest)
+	}
 	for j, w := range r.summary.Private {
 		outcome.MaxAbsDiff = max(outcome.MaxAbsDiff, math.Abs(w-r.summary.Clear[j]))
 	}
@@ -70,169 +56,60 @@ func (r *run) playRound(ctx context.Context, round int) (Round, error) {
 	return outcome, nil
 }
 
-// sum is the round's private sum, from the broadcast to the average. An error
-// of the server is as package protocol has it, one of a party a RoundError.
-func (x *exchange) sum(ctx context.Context) (private []float64, samples int, err error) {
-	if x.broadcast, err = aggregation.AppendModel(nil, x.summary.Private); err != nil {
-		return nil, 0, err
-	}
-	begin := func() ([]protocol.Envelope, error) { return x.run.server.Begin(x.broadcast) }
-	if x.options.Recovery == nil {
-		err = x.step(ctx, 0, begin, x.takePart)
-	} else {
-		// Who dropped out of the last round comes back first.
-		err = x.step(ctx, -1, x.run.server.Invite, x.answer)
-		for i, step := range []struct {
-			send func() ([]protocol.Envelope, error)
-			take func(context.Context, int, []byte) error
-		}{
-			{begin, x.takePart},
-			{x.run.server.Survivors, x.answerUnless(beforeSign)},
-			{x.run.server.Certificate, x.answerUnless(beforeReveal)},
-		} {
-			if err == nil {
-				err = x.step(ctx, i, step.send, step.take)
-			}
-		}
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	err = x.serve(func() error {
-		sum, err := x.run.server.Sum()
-		if err == nil {
-			private, samples, err = x.decode(sum)
-		}
-		return err
-	})
-	return private, samples, err
-}
-
-// serve has the server work.
-func (x *exchange) serve(work func() error) error {
-	start := x.options.Now()
-	err := work()
-	x.server += x.options.Now().Sub(start)
-	return err
-}
-
-// step has the server make messages, the parties take them, and the server take
-// their answers. index is for progress, −1 for none.
-func (x *exchange) step(ctx context.Context, index int, send func() ([]protocol.Envelope, error), take func(context.Context, int, []byte) error) error {
-	var envelopes []protocol.Envelope
-	err := x.serve(func() (err error) {
-		envelopes, err = send()
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = x.each(ctx, x.round, index, len(envelopes), func(i int) (int, error) {
-		return envelopes[i].To, take(ctx, envelopes[i].To, envelopes[i].Message)
-	})
-	if err != nil {
-		return err
-	}
-	return x.serve(func() error {
-		for i := range x.turns {
-			t := &x.turns[i]
-			if t.message == nil {
-				continue
-			}
-			if err := x.run.server.Receive(t.message); err != nil {
-				return failure(x.round, i, err)
-			}
-			t.cost.BytesUp += int64(len(t.message))
-			t.message = nil
-		}
-		return nil
-	})
-}
-
-// answer has a party take a message of the server.
-func (x *exchange) answer(_ context.Context, i int, message []byte) (err error) {
-	t := &x.turns[i]
-	start := x.options.Now()
-	t.message, err = x.clients[i].Receive(message)
-	t.cost.Client += x.options.Now().Sub(start)
-	t.cost.BytesDown += int64(len(message))
-	return err
-}
-
-// answerUnless is answer for parties that have not dropped out by then.
-func (x *exchange) answerUnless(gone moment) func(context.Context, int, []byte) error {
-	return func(ctx context.Context, i int, message []byte) error {
-		if x.leaves[i] <= gone {
-			return nil
-		}
-		return x.answer(ctx, i, message)
-	}
-}
-
-// takePart is a party's part of a round up to its submission, and the same
+// submission is what party i makes of the broadcast, and beside it the same
 // training in the clear.
-func (x *exchange) takePart(ctx context.Context, i int, begin []byte) error {
-	now := x.options.Now
-	t := &x.turns[i]
-	if err := x.answer(ctx, i, begin); err != nil {
-		return err
-	}
-	start := now()
-	weights, err := aggregation.ParseModel(x.broadcast, x.model.NumParams())
+func (r *run) submission(ctx context.Context, round, i int, broadcast []byte, beside *shadow) (made submission, err error) {
+	weights, err := aggregation.ParseModel(broadcast, r.model.NumParams())
 	if err != nil {
+		return made, err
+	}
+	if made.train, err = r.timed(func() error { return r.train(ctx, weights, r.rows[i]) }); err != nil {
+		return made, err
+	}
+	if made.values, err = r.encode(round, weights, i); err != nil {
+		return made, err
+	}
+	made.aside, err = r.timed(func() (err error) {
+		for _, w := range weights {
+			beside.largest = max(beside.largest, math.Abs(w))
+		}
+		beside.clear = append([]float64(nil), r.summary.Clear...)
+		if err := r.train(ctx, beside.clear, r.rows[i]); err != nil || r.noisy == nil {
+			return err
+		}
+		beside.clear, err = clippedUpdate(beside.clear, r.summary.Clear, r.options.Noise.Clip)
 		return err
-	}
-	t.cost.BytesDown += int64(len(x.broadcast))
-	received := now()
-	t.cost.Client += received.Sub(start)
-	if x.leaves[i] == beforeSubmit {
-		return nil
-	}
-	if err := x.train(ctx, weights, x.rows[i]); err != nil {
-		return err
-	}
-	trained := now()
-	values, err := x.encode(weights, i)
-	if err != nil {
-		return err
-	}
-	if t.message, err = x.clients[i].Submit(x.broadcast, values...); err != nil {
-		return err
-	}
-	t.cost.Train = trained.Sub(received)
-	t.cost.Client += now().Sub(trained)
-	for _, w := range weights {
-		t.largest = max(t.largest, math.Abs(w))
-	}
-	t.clear = append([]float64(nil), x.summary.Clear...)
-	if err := x.train(ctx, t.clear, x.rows[i]); err != nil || x.noisy == nil {
-		return err
-	}
-	t.clear, err = clippedUpdate(t.clear, x.summary.Clear, x.options.Noise.Clip)
-	return err
+	})
+	return made, err
+}
+
+// timed returns how long work took.
+func (r *run) timed(work func() error) (time.Duration, error) {
+	start := r.now()
+	err := work()
+	return r.now().Sub(start), err
 }
 
 // encode returns what party i submits for the weights that it trained.
-func (x *exchange) encode(weights []float64, i int) ([][]uint64, error) {
-	if x.noisy == nil {
-		return x.average.Encode(weights, x.rows[i].Len())
+func (r *run) encode(round int, weights []float64, i int) ([][]uint64, error) {
+	if r.noisy == nil {
+		return r.average.Encode(weights, r.rows[i].Len())
 	}
 	update := make([]float64, len(weights))
 	for j, w := range weights {
-		update[j] = w - x.summary.Private[j]
+		update[j] = w - r.summary.Private[j]
 	}
-	return x.noisy.encode(x.round, update)
+	return r.noisy.encode(round, update)
 }
 
 // decode returns the model that a sum makes, and how many rows are behind it. The
 // server knows how many parties that is, and without noise the sum has the rows.
-func (x *exchange) decode(sum [][]uint64) (private []float64, samples int, err error) {
-	if x.noisy == nil {
-		return x.average.Decode(sum)
+func (r *run) decode(round int, sum [][]uint64, parties int) (private []float64, samples int, err error) {
+	if r.noisy == nil {
+		return r.average.Decode(sum)
 	}
-	included := x.run.server.Included()
-	private, err = x.noisy.step(x.round, x.summary.Private, sum, len(included))
-	return private, len(included) * x.options.RowsPerClient, err
+	private, err = r.noisy.step(round, r.summary.Private, sum, parties)
+	return private, parties * r.options.RowsPerClient, err
 }
 
 // train is gradient descent that looks up now and then.
@@ -251,20 +128,20 @@ func (r *run) train(ctx context.Context, weights []float64, rows *learning.Datas
 // clearModel is the next model in the clear: the average of the given parties,
 // weighted by rows, in plain float64, and with noise in the private sum the last
 // model plus that.
-func (x *exchange) clearModel(parties []int) []float64 {
-	mean := make([]float64, x.model.NumParams())
+func (r *run) clearModel(parties []int, shadows []shadow) []float64 {
+	mean := make([]float64, r.model.NumParams())
 	total := 0.0
 	for _, i := range parties {
-		n := float64(x.rows[i].Len())
-		for j, w := range x.turns[i].clear {
+		n := float64(r.rows[i].Len())
+		for j, w := range shadows[i].clear {
 			mean[j] += n * w
 		}
 		total += n
 	}
 	for j := range mean {
 		mean[j] /= total
-		if x.noisy != nil {
-			mean[j] += x.summary.Clear[j]
+		if r.noisy != nil {
+			mean[j] += r.summary.Clear[j]
 		}
 	}
 	return mean

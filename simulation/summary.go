@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -55,6 +56,11 @@ type Round struct {
 	// private sum was from saturation at Options.Range, which noise has no use for.
 	LargestWeight float64
 
+	// Server and Public are what the rounds until now, this one included, have
+	// spent of every party's privacy, against the two adversaries, at Noise.Delta.
+	// Both are empty without noise. A lost round counts.
+	Server, Public accounting.Spent
+
 	Cost Cost
 }
 
@@ -63,6 +69,10 @@ type Summary struct {
 	Layout masking.Layout // of a submission: n_k·w_k, n_k; with noise the encoded update
 	Setup  Cost           // once: key exchange and, with recovery, first material
 	Rounds []Round        // those that ended, lost ones among them
+
+	// Stopped is nil, or why the run ended before all rounds: the next one would
+	// have taken every party over Noise.Epsilon.
+	Stopped *accounting.OverBudget
 
 	// Private and Clear are the last models; all zero until a round has a sum.
 	Private, Clear []float64

@@ -1,0 +1,343 @@
+package simulation
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// blobs are rows of three classes around three points in the plane, a little apart
+// from party to party.
+func blobs(parties, rows int) (all []*learning.Dataset, test *learning.Dataset) {
+	rng := rand.New(rand.NewPCG(7, 0))
+	make := func(shift float64, n int) *learning.Dataset {
+		d := &learning.Dataset{Features: 2}
+		for range n {
+			y := rng.IntN(3)
+			angle := 2*math.Pi*float64(y)/3 + shift
+			d.X = append(d.X, math.Cos(angle)+rng.NormFloat64()/2, math.Sin(angle)+rng.NormFloat64()/2)
+			d.Labels = append(d.Labels, y)
+		}
+		return d
+	}
+	for i := range parties {
+		all = append(all, make(float64(i)/float64(2*parties), rows))
+	}
+	return all, make(0, 600)
+}
+
+// brief is a training of a second's fraction.
+func brief() Training {
+	parties, test := blobs(6, 30)
+	return Training{
+		Model: learning.Softmax{Features: 2, Outputs: 3}, Parties: parties, Test: test, Rounds: 3,
+		Local: learning.SGD{Rate: .3, Batch: 10, Epochs: 1}, Seed: 3,
+	}
+}
+
+// rules are the parties' rules with parameters that matter.
+var rules = map[string]ClientRule{
+	"fedavg":      {},
+	"fedprox":     {Kind: FedProx, Mu: .5},
+	"scaffold I":  {Kind: SCAFFOLD, OptionI: true},
+	"scaffold II": {Kind: SCAFFOLD},
+	"fedga":       {Kind: FedGA, Beta: .1},
+}
+
+var masks = map[string]aggregation.GradientMask{
+	"plain": {}, "soft": {Kind: aggregation.SoftMask, Threshold: .6}, "hard": {Kind: aggregation.HardMask, Threshold: .6},
+}
+
+func train(t *testing.T, x Training) *Trained {
+	t.Helper()
+	out, err := Train(t.Context(), x, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func furthest(a, b []float64) (d float64) {
+	for j := range a {
+		d = max(d, math.Abs(a[j]-b[j]))
+	}
+	return d
+}
+
+// Under secure aggregation every rule with every mask gives the model of the ring
+// sums without masks bit for bit, and that of sums in the clear to the rounding of
+// 20 binary places, but for coordinates of which rounding turns no sign: signs are
+// those of the unrounded updates, so that masks are equal until models differ.
+func TestRulesUnderPrivateSums(t *testing.T) {
+	for rule, client := range rules {
+		for mask, kind := range masks {
+			x := brief()
+			x.Client, x.Mask = client, kind
+			x.Server = aggregation.Server{Rule: aggregation.RuleMomentum, Beta1: .5}
+			clear := train(t, x)
+			x.Sum = Ring
+			ring := train(t, x)
+			x.Sum = Private
+			private := train(t, x)
+			if !slices.Equal(ring.Model, private.Model) {
+				t.Errorf("%s, %s: under masks the model is another, by up to %v", rule, mask, furthest(ring.Model, private.Model))
+			}
+			if d := furthest(clear.Model, ring.Model); d == 0 || d > 1e-4 {
+				t.Errorf("%s, %s: %v away from the model in the clear", rule, mask, d)
+			}
+			if len(private.Rounds[2].Included) != 6 {
+				t.Errorf("%s, %s: %v in the sum", rule, mask, private.Rounds[2].Included)
+			}
+			if a := private.Final().Accuracy(); a < .8 {
+				t.Errorf("%s, %s: accuracy %v", rule, mask, a)
+			}
+			if m := private.Rounds[0].Masked; (mask == "plain") != (m == 1) || !(m > 0) {
+				t.Errorf("%s, %s: mean factor of the mask %v", rule, mask, m)
+			}
+		}
+	}
+}
+
+// Each rule changes the model, and with its parameter at 0 FedProx and FedGA are
+// federated averaging bit for bit.
+func TestRulesDiffer(t *testing.T) {
+	x := brief()
+	plain := train(t, x).Model
+	for rule, client := range rules {
+		x.Client = client
+		if d := furthest(train(t, x).Model, plain); (rule == "fedavg") != (d == 0) {
+			t.Errorf("%s: %v away from federated averaging", rule, d)
+		}
+	}
+	for _, kind := range []ClientKind{FedProx, FedGA} {
+		x.Client = ClientRule{Kind: kind}
+		if d := furthest(train(t, x).Model, plain); d != 0 {
+			t.Errorf("%v with its parameter at 0: %v away from federated averaging", kind, d)
+		}
+	}
+	x.Client = ClientRule{}
+	for mask, kind := range masks {
+		kind.Threshold = 0
+		x.Mask = kind
+		if d := furthest(train(t, x).Model, plain); d != 0 {
+			t.Errorf("%s mask with threshold 0: %v away from plain averaging", mask, d)
+		}
+	}
+}
+
+// The same seed gives the same model, whatever runs at once; another seed another.
+func TestTrainingSeed(t *testing.T) {
+	x := brief()
+	x.PerRound = 3
+	a, b := train(t, x), train(t, x)
+	x.Seed++
+	if c := train(t, x); !slices.Equal(a.Model, b.Model) || slices.Equal(a.Model, c.Model) {
+		t.Error("seeds do not decide")
+	}
+}
+
+// Drop-outs leave the sum to the others; a round that has too few is lost.
+func TestTrainingDropOuts(t *testing.T) {
+	x := brief()
+	x.Parties, x.Test = blobs(10, 20)
+	x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, .2
+	x.Client = ClientRule{Kind: SCAFFOLD}
+	for _, r := range train(t, x).Rounds {
+		if len(r.Included) != r.Clients || r.Dropped != 2 || r.Lost != nil || r.Clients < 8 || r.Clients > 10 || r.Cost.BytesUp == 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	x.Drop = 1
+	for _, r := range train(t, x).Rounds {
+		if r.Lost == nil || r.Clients != 0 {
+			t.Errorf("all drop out: %+v", r)
+		}
+	}
+}
+
+// A session with a schedule has as many parties in a round as it says.
+func TestTrainingSchedule(t *testing.T) {
+	x := brief()
+	x.PerRound = 4
+	for _, sum := range []Sum{Clear, Ring, Private} {
+		x.Sum = sum
+		for _, r := range train(t, x).Rounds {
+			if r.Clients != 4 {
+				t.Errorf("%v: %d parties in a round", sum, r.Clients)
+			}
+		}
+	}
+}
+
+// Who was in the private sums can be had again without masks, bit for bit.
+func TestTrainingReplay(t *testing.T) {
+	x := brief()
+	x.Parties, x.Test = blobs(10, 20)
+	x.Sum, x.Recovery, x.Drop, x.PerRound, x.Rounds = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, .1, 8, 4
+	private := train(t, x)
+	x.Sum, x.Recovery, x.Drop, x.PerRound = Ring, nil, 0, 0
+	for _, r := range private.Rounds {
+		x.Replay = append(x.Replay, r.Included)
+	}
+	if again := train(t, x); !slices.Equal(again.Model, private.Model) {
+		t.Errorf("%v away", furthest(again.Model, private.Model))
+	}
+	x.Replay[1] = nil
+	if r := train(t, x).Rounds[1]; r.Lost == nil || r.Clients != 0 {
+		t.Errorf("a round of nobody: %+v", r)
+	}
+}
+
+// Difference clipping bounds the step, adaptive clipping finds the median, model
+// clipping bounds the model.
+func TestTrainingClips(t *testing.T) {
+	x := brief()
+	x.Clip = Clipping{Kind: DifferenceClip, Norm: .01}
+	r := train(t, x).Rounds
+	if r[0].Clipped != 1 || r[0].ClipNorm != .01 || r[0].MeanNorm < .01 || r[0].MaxNorm < r[0].MeanNorm || r[0].Cosine != 0 || r[2].Cosine < .3 {
+		t.Errorf("difference clipping: %+v", r)
+	}
+	x.Clip.Factor = .5
+	if r = train(t, x).Rounds; math.Abs(r[1].ClipNorm-r[0].MeanNorm/2) > 1e-12 {
+		t.Errorf("factor: %+v", r)
+	}
+	x.Clip = Clipping{Kind: DifferenceClip, Norm: .01, Adaptive: &aggregation.AdaptiveClip{Rate: .5}}
+	x.Rounds = 40
+	for _, sum := range []Sum{Clear, Ring} {
+		x.Sum = sum
+		out := train(t, x)
+		if last := out.Rounds[39]; last.Clipped < .1 || last.Clipped > .9 || math.Abs(math.Log(last.ClipNorm/last.MeanNorm)) > 1 {
+			t.Errorf("%v: adaptive clipping ends at %+v", sum, last)
+		}
+	}
+	x = brief()
+	x.Rounds, x.Clip = 10, Clipping{Kind: ModelClip, Norm: .2}
+	if _, norm, _ := aggregation.Clip(train(t, x).Model, 1); norm > .2 {
+		t.Errorf("model clipping: norm %v", norm)
+	}
+}
+
+// With noise the budget is kept and the model trains, in rings as under masks; with
+// a mask or an adaptive norm both lanes are accounted for.
+func TestTrainingWithNoise(t *testing.T) {
+	for name, change := range map[string]func(*Training){
+		"updates":  func(*Training) {},
+		"private":  func(x *Training) { x.Sum = Private },
+		"signs":    func(x *Training) { x.Mask = masks["soft"] },
+		"adaptive": func(x *Training) { x.Clip.Adaptive = &aggregation.AdaptiveClip{} },
+		"skellam":  func(x *Training) { x.Noise.Law = noise.FamilySkellam },
+		"recovery": func(x *Training) { x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Colluders: 1}, .1 },
+	} {
+		x := brief()
+		x.Parties, x.Test = blobs(20, 20)
+		n := DefaultNoise()
+		n.Epsilon, n.Bits = 50, 20
+		x.Sum, x.Noise = Ring, &n
+		change(&x)
+		var err error
+		if n.Multiplier, err = x.Calibrate(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out := train(t, x)
+		last := out.Rounds[len(out.Rounds)-1]
+		if len(out.Rounds) != 3 || last.Server.Upper > 50 || last.Server.Upper < 48 || last.Server.Accountant != "RDP" {
+			t.Errorf("%s: %d rounds, spent %+v", name, len(out.Rounds), last.Server)
+		}
+		if a := out.Final().Accuracy(); a < .6 {
+			t.Errorf("%s: accuracy %v with multiplier %v", name, a, n.Multiplier)
+		}
+		if name == "adaptive" && last.ClipNorm == n.Clip {
+			t.Error("the clipping norm did not move")
+		}
+		// Half the noise spends more than there is.
+		n.Multiplier /= 2
+		if out := train(t, x); out.Stopped == nil || len(out.Rounds) == 3 {
+			t.Errorf("%s: half the noise, %d rounds", name, len(out.Rounds))
+		}
+	}
+}
+
+// Secret sampling counts against the public, and only there.
+func TestTrainingPoisson(t *testing.T) {
+	x := brief()
+	x.Parties, x.Test = blobs(200, 5)
+	n := DefaultNoise()
+	n.Multiplier, n.Bits = 1, 20
+	x.Sum, x.Noise, x.PerRound, x.Poisson, x.Rounds = Ring, &n, 40, true, 5
+	out := train(t, x)
+	sizes := map[int]bool{}
+	for _, r := range out.Rounds {
+		sizes[r.Clients] = true
+	}
+	last := out.Rounds[4]
+	if len(sizes) < 2 || last.Public.Upper > .7*last.Server.Upper {
+		t.Errorf("rounds of %v parties, spent %v and %v", sizes, last.Server, last.Public)
+	}
+	n.Epsilon, n.Against = 3, accounting.Public
+	z, err := x.Calibrate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Multiplier = z
+	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Public.Upper > 3 || out.Rounds[4].Server.Upper < 3 {
+		t.Errorf("stopped by %v, spent %+v", out.Stopped, out.Rounds)
+	}
+}
+
+func TestBadTrainings(t *testing.T) {
+	n := DefaultNoise()
+	for option, change := range map[string]func(*Training){
+		"Model":        func(x *Training) { x.Model = nil },
+		"Parties":      func(x *Training) { x.Parties = x.Parties[:1] },
+		"Test":         func(x *Training) { x.Test = nil },
+		"Rounds":       func(x *Training) { x.Rounds = 0 },
+		"PerRound":     func(x *Training) { x.PerRound = 7 },
+		"Local.Adjust": func(x *Training) { x.Local.Adjust = func(_, _ []float64) {} },
+		"Local.Momentum": func(x *Training) {
+			x.Client.Kind, x.Local.Momentum = SCAFFOLD, .9
+		},
+		"Client.Kind": func(x *Training) { x.Client.Kind = SCAFFOLD; x.Sum, x.Noise = Ring, &n },
+		"Sum":         func(x *Training) { x.Noise = &n },
+		"Poisson":     func(x *Training) { x.Sum, x.Poisson = Private, true },
+		"Recovery":    func(x *Training) { x.Recovery = &protocol.Recovery{} },
+		"Drop":        func(x *Training) { x.Sum, x.Drop = Private, .5 },
+		"Mask":        func(x *Training) { x.Mask.Threshold = 2 },
+		"SignShare":   func(x *Training) { x.SignShare = 1 },
+		"Clip":        func(x *Training) { x.Sum, x.Noise, x.Clip = Ring, &n, Clipping{Kind: DifferenceClip, Norm: 1} },
+		"Clip.Kind":   func(x *Training) { x.Clip.Norm = 1 },
+		"Clip.Norm":   func(x *Training) { x.Clip.Kind = DifferenceClip },
+		"Clip.Factor": func(x *Training) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1, Factor: -1} },
+		"Clip.Adaptive": func(x *Training) {
+			x.Sum, x.Noise, x.Mask, x.Clip.Adaptive = Ring, &n, masks["soft"], &aggregation.AdaptiveClip{}
+		},
+	} {
+		x := brief()
+		change(&x)
+		_, err := Train(t.Context(), x, nil)
+		var bad *OptionError
+		if !errors.As(err, &bad) || bad.Option != option {
+			t.Errorf("%s: %v", option, err)
+		}
+	}
+	// Errors of training name the round and the party.
+	x := brief()
+	x.Local.Rate = 1.7e308
+	_, err := Train(t.Context(), x, nil)
+	var failed *RoundError
+	if !errors.As(err, &failed) || !errors.Is(err, learning.ErrDiverged) || failed.Round == 0 {
+		t.Errorf("diverged: %v", err)
+	}
+	x = brief()
+	x.Server.Tau, x.Server.Rule = -1, aggregation.RuleFedAdam
+	if _, err = Train(t.Context(), x, nil); !errors.Is(err, aggregation.ErrConfig) {
+		t.Errorf("a bad server rule: %v", err)
+	}
+}
