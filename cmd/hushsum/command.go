@@ -32,6 +32,8 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"simulate", "train a model over a private sum, beside training in the clear", simulate},
+		{"account", "say what rounds of noisy sums spend of privacy", account},
+		{"calibrate", "find the noise, rounds or sampling for a privacy budget", calibrate},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/hushsum/hushsum/learning"
@@ -115,4 +116,97 @@ func fitting(n int, o *simulation.Options) string {
 		return "Lower --clients and --rows-per-client."
 	}
 	return "Use " + strings.Join(ways, " or ") + "."
+}
+
+// The values of --data for images.
+const (
+	digitsData  = "digits"
+	mnistData   = "mnist"
+	fashionData = "fashion-mnist"
+)
+
+// The files that say what a folder holds.
+const (
+	digitsFile = "digits.csv.gz"
+	imagesFile = "train-images-idx3-ubyte.gz"
+)
+
+const digitsTestFraction = 0.25
+
+// isImages reports whether --data names images, or a folder with some.
+func isImages(data string) bool {
+	switch data {
+	case digitsData, mnistData, fashionData:
+		return true
+	}
+	return holds(data, digitsFile) || holds(data, imagesFile)
+}
+
+func holds(dir, file string) bool {
+	info, err := os.Stat(filepath.Join(dir, file))
+	return err == nil && !info.IsDir()
+}
+
+// dataFolder returns the folder of a data set that goes by name.
+func dataFolder(name string) string {
+	root := os.Getenv("HUSHSUM_DATA")
+	if root == "" {
+		root = filepath.Join("..", "shared", "data")
+	}
+	return filepath.Join(root, name)
+}
+
+// loadAny returns training and test rows of any data, and a line about them.
+func loadAny(data string, o *simulation.Options) (train, test *learning.Dataset, about string, err error) {
+	if !isImages(data) {
+		// The census, synthetic or not, is cut to what parties need later.
+		some := *o
+		some.Clients, some.RowsPerClient = 100, 200
+		about, err = loadData(data, &some)
+		return some.Train, some.Test, about, err
+	}
+	dir := data
+	switch data {
+	case digitsData, mnistData, fashionData:
+		dir = dataFolder(data)
+	}
+	if data == digitsData || holds(dir, digitsFile) {
+		var all *learning.Dataset
+		if all, err = learning.ReadDigits(dir); err == nil {
+			train, test, err = all.Split(digitsTestFraction, o.Seed)
+		}
+	} else {
+		train, test, err = readImages(dir)
+	}
+	if err != nil {
+		return nil, nil, "", imageProblem(err)
+	}
+	about = fmt.Sprintf("%s: %s; tested on %s", filepath.Base(dir), plural(train.Len(), "row"), plural(test.Len(), "other"))
+	return train, test, about, nil
+}
+
+// readImages reads MNIST or Fashion-MNIST, with the writers if there are files
+// about them beside it.
+func readImages(dir string) (train, test *learning.Dataset, err error) {
+	writers := filepath.Join(filepath.Dir(filepath.Clean(dir)), "qmnist-writers")
+	if filepath.Base(dir) == mnistData && holds(writers, "qmnist-train-labels-idx2-int.gz") {
+		return learning.ReadMNISTWriters(dir, writers)
+	}
+	return learning.ReadMNIST(dir)
+}
+
+// imageProblem says what to do about files that cannot be read.
+func imageProblem(err error) error {
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return &problem{
+			cause:  fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
+			advice: "Name the folder that holds the data sets in HUSHSUM_DATA, or give the folder of one to --data.",
+			err:    err,
+		}
+	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
+		return &problem{cause: "--data: " + plain(err), advice: "Fetch the files again.", err: err}
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"time"
 
 	"github.com/hushsum/hushsum/protocol"
@@ -26,6 +27,11 @@ type jsonRound struct {
 	ServerMS      float64 `json:"server_ms"`
 	Dropped       int     `json:"dropped"`
 	Lost          bool    `json:"lost"`
+
+	Epsilon       *float64 `json:"epsilon"`
+	EpsilonLower  *float64 `json:"epsilon_lower"`
+	EpsilonPublic *float64 `json:"epsilon_public"`
+	Accountant    string   `json:"accountant,omitempty"`
 }
 
 // jsonSummary is the last object. Its costs and drop-outs are totals over all
@@ -56,6 +62,9 @@ type jsonSummary struct {
 	NoiseStdDev     float64 `json:"noise_stddev"`
 	NoiseShares     int     `json:"noise_shares"`
 	Sensitivity     float64 `json:"sensitivity"`
+	Delta           float64 `json:"delta"`
+	EpsilonBudget   float64 `json:"epsilon_budget"`
+	Stopped         bool    `json:"stopped"`
 }
 
 // jsonLines is the reporter of --json.
@@ -105,6 +114,8 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 	if m, n := j.mechanism, j.options.Noise; m != nil {
 		summary.Noise, summary.NoiseMultiplier, summary.Clip = laws[n.Law], n.Multiplier, n.Clip
 		summary.NoiseStdDev, summary.NoiseShares = m.StdDev(), m.Shares.MinHonest
+		summary.Delta, summary.EpsilonBudget = n.Delta, n.Epsilon
+		summary.Stopped = s.Stopped != nil
 		summary.Sensitivity = m.Sensitivity.L2 / m.Encoder.Scale
 	} else {
 		summary.CountBits = s.Layout[1].Bits
@@ -113,7 +124,7 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 }
 
 func newJSONRound(r simulation.Round) jsonRound {
-	return jsonRound{
+	j := jsonRound{
 		Round:         r.Round,
 		Clients:       r.Clients,
 		Accuracy:      r.Private.Accuracy(),
@@ -130,6 +141,19 @@ func newJSONRound(r simulation.Round) jsonRound {
 		Dropped:       r.Dropped,
 		Lost:          r.Lost != nil,
 	}
+	if r.Server.View != 0 {
+		j.Epsilon, j.EpsilonLower, j.EpsilonPublic = finite(r.Server.Upper), finite(r.Server.Lower), finite(r.Public.Upper)
+		j.Accountant = r.Server.Accountant
+	}
+	return j
+}
+
+// finite returns nil, which is null in JSON, for what JSON has no number for.
+func finite(x float64) *float64 {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return nil
+	}
+	return &x
 }
 
 // line writes one object. All numbers in it are finite, so that marshalling does

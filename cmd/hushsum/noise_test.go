@@ -18,7 +18,8 @@ func TestNoiseTable(t *testing.T) {
 		want := []string{
 			"ring      14 bits for each of 64 coordinates",
 			"noise     " + strings.ReplaceAll(law, "-", " ") + ", multiplier 0.5; ",
-			"clipped to 0.25, ", " L2 sensitivity ", " 10 honest shares must suffice", "no epsilon is computed yet",
+			"clipped to 0.25, ", " L2 sensitivity ", " 10 honest shares must suffice", "epsilon is stated at delta 1e-05; there is no budget",
+			"eps server eps public", "against the server", "against the public",
 			"largest difference between two weights",
 		}
 		if drop != "" {
@@ -87,6 +88,11 @@ func TestNoiseUsage(t *testing.T) {
 		{"--noise skellam --range 3", 2, "--range: it is of no use with noise\nUse --clip and --bits"},
 		{"--noise skellam --noise-multiplier 0", 2, "--noise-multiplier: 0 is no multiple of the sensitivity\nUse a number above 0"},
 		{"--noise skellam --noise-multiplier NaN", 2, "--noise-multiplier: NaN"},
+		{"--noise skellam --epsilon -1", 2, "--epsilon: -1 is no privacy budget\nUse a number above 0"},
+		{"--noise skellam --delta 1", 2, "--delta: 1 is no probability"},
+		{"--delta 1e-6", 2, "--delta: it says something about noise, which is off"},
+		{"--noise none --epsilon 1", 2, "--epsilon: it says something about noise"},
+		{"--epsilon 0.01 --bits 12", 1, "--bits: 12 is too few for the sum of 4 parties and noise of\nmultiplier"},
 		{"--noise skellam --clip -1", 2, "--clip: -1 bounds no norm"},
 		{"--noise skellam --bits 65", 2, "--bits: 65 is outside 1 to 64"},
 		{"--noise skellam --bits 3", 1, "--bits: 3 is too few"},
@@ -98,5 +104,42 @@ func TestNoiseUsage(t *testing.T) {
 			t.Errorf("%s: code %d, %q, %q; want %d and %q", c.args, code, out, errs, c.code, c.says)
 		}
 		checkMessage(t, errs)
+	}
+}
+
+// With a budget alone the noise is calibrated to it, and all rounds fit.
+func TestBudget(t *testing.T) {
+	code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --bits 20 --epsilon 4 --delta 1e-6 --json")...)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	objects := decode(t, out)
+	last := objects[len(objects)-1]
+	if e := last["epsilon"].(float64); len(objects) != 3 || e > 4 || e < 3.95 {
+		t.Errorf("%d objects, epsilon %v, want just below 4", len(objects), e)
+	}
+	for key, want := range map[string]any{
+		"noise": "discrete-gaussian", "delta": 1e-6, "epsilon_budget": 4.0, "stopped": false, "complete": true, "accountant": "RDP",
+	} {
+		if last[key] != want {
+			t.Errorf("%s is %v, want %v", key, last[key], want)
+		}
+	}
+	if first, second := objects[0]["epsilon"].(float64), objects[1]["epsilon"].(float64); first <= 0 || first >= second {
+		t.Errorf("epsilon is %v after a round and %v after two", first, second)
+	}
+}
+
+// With noise of the user's own the budget ends the run, or does not let it begin.
+func TestBudgetStops(t *testing.T) {
+	for args, want := range map[string]string{
+		" --epsilon 2 --noise-multiplier 3":  "The run ended after 1 round: one more would take each party to epsilon 2.",
+		" --epsilon 1 --noise-multiplier .5": "No round was begun: the first would take each party to epsilon ",
+	} {
+		code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --bits 20"+args)...)
+		if code != 0 || errs != "" || !strings.Contains(out, want) {
+			t.Errorf("%s: code %d, %q, no %q in\n%s", args, code, errs, want, out)
+		}
+		checkWidth(t, out)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
@@ -32,8 +33,15 @@ rounded to whole numbers. Every party adds a share of noise, so large that the
 shares of the fewest survivors less the colluders have a standard deviation of
 --noise-multiplier times the L2 sensitivity after rounding; all three laws are
 measured like that. The next model is the old one plus the mean update. The
-training in the clear clips alike, and neither rounds nor adds noise. No privacy
-loss (epsilon) is computed yet. Noise is new in every run, whatever the seed.
+training in the clear clips alike, and neither rounds nor adds noise. Noise is
+new in every run, whatever the seed.
+
+What the rounds until then have spent of a party's privacy is printed with each
+round as epsilon at --delta, an upper bound: "eps server" against the server and
+the colluders, "eps public" against those who see the released models only. They
+differ when rounds are sampled in secret, and here every party is in all rounds.
+With --epsilon the noise is calibrated so that all rounds together stay within
+it, against the server, and the run ends before a round that would overspend.
 
 One line is printed per round:
   parties      in the sum, of all; or that the round is lost
@@ -42,6 +50,8 @@ One line is printed per round:
   sum ms       a party's work for the private sum: encoding its weights and
                masking; with recovery also shares and signatures
   server ms    the server's work for all parties
+  eps server,  with noise in place of train ms, down and server ms: what has
+  eps public   been spent, see above
   accuracy     of the model, on rows that no party has
   MCC          its Matthews correlation: 1 is perfect, 0 is no better than
                giving every row the same answer
@@ -60,6 +70,10 @@ With --json there is one object per line, first one for each round:
   server_ms                  the server's work for all parties
   dropped                    parties that dropped out, at whatever moment
   lost                       whether too few were left
+  epsilon, epsilon_public    spent so far against the server and the public,
+                             upper bounds; null without noise or finite bound
+  epsilon_lower              a lower bound of epsilon for the same mechanism
+  accountant                 what proves them: "PLD" or "RDP"
 then one with "summary": true. It has the same keys, of the last round; but
 bytes, times and dropped are totals over all rounds, and largest_weight is the
 largest of all. Besides:
@@ -86,6 +100,9 @@ largest of all. Besides:
   noise_shares               honest shares that suffice for it; 0 without noise
   sensitivity                L2 norm of the largest update after rounding, in
                              units of the weights
+  delta                      at which epsilon is stated; 0 without noise
+  epsilon_budget             as --epsilon says; 0 without
+  stopped                    whether the budget ended the run early
 
 ` + exitCodes + `
 Examples:
@@ -93,8 +110,16 @@ Examples:
   hushsum simulate --clients 10 --rounds 5
   hushsum simulate --drop 0.1
   hushsum simulate --noise discrete-gaussian --noise-multiplier 0.5
+  hushsum simulate --epsilon 4 --delta 1e-5
   hushsum simulate --data path/to/adult --json
 `
+
+// simulateHelp is the whole text before the flags.
+func simulateHelp() string {
+	names := strings.Join(wrap(strings.Join(learning.PartitionNames(), ", "), width-34), "\n             ")
+	before, after, _ := strings.Cut(simulateAbout, "\nWith --json there")
+	return before + fmt.Sprintf(trainingAbout, names) + "\nWith --json there" + after
+}
 
 // simulateFlags are the values of the command's flags.
 type simulateFlags struct {
@@ -104,6 +129,8 @@ type simulateFlags struct {
 	recovery     bool
 	withRecovery protocol.Recovery
 	withNoise    simulation.Noise
+	calibrate    bool // the noise multiplier, to the budget
+	train        trainingFlags
 }
 
 // flagOf names the flag that sets an option.
@@ -127,15 +154,30 @@ var flagOf = map[string]string{
 	"Noise.Multiplier":      "noise-multiplier",
 	"Noise.Clip":            "clip",
 	"Noise.Bits":            "bits",
+	"Noise.Epsilon":         "epsilon",
+	"Noise.Delta":           "delta",
+
+	"Parties":           "clients",
+	"PerRound":          "per-round",
+	"Client.Kind":       "rule",
+	"Client.Mu":         "mu",
+	"Client.Beta":       "beta",
+	"Local.Momentum":    "momentum",
+	"Local.Epochs":      "epochs",
+	"Local.Batch":       "batch",
+	"Local.WeightDecay": "weight-decay",
+	"Mask":              "mask-threshold",
+	"Clip.Norm":         "clip",
 }
 
 func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	v := &simulateFlags{options: simulation.Defaults(), withNoise: simulation.DefaultNoise()}
 	v.withNoise.Law = noNoise
+	v.withNoise.Delta = simulation.DefaultDelta
 	o, r, n := &v.options, &v.withRecovery, &v.withNoise
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	option := func(name string) string { return flagOf[name] }
-	f.StringVar(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the UCI Adult census")
+	f.StringVar(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the UCI Adult census; or images, see above")
 	f.Var((*intValue)(&o.Clients), option("Clients"), "`N` parties, at least 2")
 	f.Var((*intValue)(&o.RowsPerClient), option("RowsPerClient"), "`N` training rows of each party")
 	f.Var((*intValue)(&o.Rounds), option("Rounds"), "`N` rounds, each one private sum")
@@ -154,14 +196,23 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	f.Var((*floatValue)(&n.Multiplier), option("Noise.Multiplier"), "`Z` standard deviation of the noise over the L2 sensitivity")
 	f.Var((*floatValue)(&n.Clip), option("Noise.Clip"), "`C` L2 norm that updates are clipped to, with noise")
 	f.Var((*intValue)(&n.Bits), option("Noise.Bits"), "`B` bits of each coordinate of a sum with noise")
+	f.Var((*floatValue)(&n.Epsilon), option("Noise.Epsilon"), "`E` privacy budget of each party: calibrates the noise unless --noise-multiplier is given, and stops the run; 0 for none. Sets --noise discrete-gaussian if there is none")
+	f.Var((*floatValue)(&n.Delta), option("Noise.Delta"), "`D` probability with which epsilon may fail to hold")
+	v.train.define(f)
 	f.BoolVar(&v.json, "json", false, "print one JSON object per line instead of a table")
 	return f, v
 }
 
-// settle brings the flags together into options, after parsing.
-func (v *simulateFlags) settle(flags *flag.FlagSet) error {
+// given returns the flags that were given.
+func given(flags *flag.FlagSet) map[string]bool {
 	set := make(map[string]bool)
 	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	return set
+}
+
+// settle brings the flags together into options, after parsing.
+func (v *simulateFlags) settle(flags *flag.FlagSet) error {
+	set := given(flags)
 	o := &v.options
 	if v.data == "" {
 		return &problem{cause: "--data is empty", advice: "Give the folder that holds " + whatAdultIs + ", or leave --data out."}
@@ -184,7 +235,11 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 			}
 		}
 	}
+	if set["epsilon"] && !set["noise"] {
+		v.withNoise.Law = simulation.DefaultNoise().Law
+	}
 	if v.withNoise.Law != noNoise {
+		v.calibrate = v.withNoise.Epsilon != 0 && !set["noise-multiplier"]
 		o.Noise = &v.withNoise
 		for _, name := range []string{"range", "fraction-bits"} {
 			if set[name] {
@@ -193,8 +248,8 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 		}
 		return explain(o.Validate())
 	}
-	for _, name := range []string{"noise-multiplier", "clip", "bits"} {
-		if set[name] {
+	for _, name := range []string{"noise-multiplier", "clip", "bits", "epsilon", "delta"} {
+		if set[name] && !(name == "clip" && v.isTraining(set)) {
 			return &problem{cause: "--" + name + ": it says something about noise, which is off", advice: "Add --noise discrete-gaussian, or another law."}
 		}
 	}
@@ -211,11 +266,14 @@ type reporter interface {
 
 func simulate(ctx context.Context, args []string, std streams) int {
 	flags, v := newSimulateFlags()
-	if code, ok := parseFlags(flags, simulateAbout, args, std); !ok {
+	if code, ok := parseFlags(flags, simulateHelp(), args, std); !ok {
 		return code
 	}
 	if err := v.settle(flags); err != nil {
 		return wrongUsage(flags, err, std)
+	}
+	if set := given(flags); v.isTraining(set) {
+		return simulateTraining(ctx, v, set, std)
 	}
 	options := &v.options
 	fail := func(err error) int {
@@ -232,6 +290,11 @@ func simulate(ctx context.Context, args []string, std streams) int {
 		return fail(explain(err))
 	}
 
+	if v.calibrate {
+		if options.Noise.Multiplier, err = options.Calibrate(options.Train.Features); err != nil {
+			return fail(explain(err))
+		}
+	}
 	mechanism, err := options.Mechanism(options.Train.Features)
 	if err != nil {
 		return fail(explain(err))

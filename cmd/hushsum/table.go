@@ -2,15 +2,20 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// rowFormat is a row of the table: 79 characters.
-const rowFormat = "%5s %9s %7s %7s %9s %8s %10s %9s %7s"
+// rowFormat is a row of the table: 79 characters. noisyFormat is one with noise: 74.
+const (
+	rowFormat   = "%5s %9s %7s %7s %9s %8s %10s %9s %7s"
+	noisyFormat = "%5s %9s %9s %9s %11s %11s %9s %7s"
+)
 
 // table is the reporter for people.
 type table struct {
@@ -55,6 +60,10 @@ func (t *table) begin(about string, o *simulation.Options) {
 		t.field("drop-outs", "%d of %s in each round, at random moments", o.DropOuts(), plural(o.Clients, "party"))
 	}
 	t.printf("\nBytes and milliseconds are for one party and round; the server's are for all.\n\n")
+	if t.mechanism != nil {
+		t.printf(noisyFormat+"\n", "round", "parties", "up", "sum ms", "eps server", "eps public", "accuracy", "MCC")
+		return
+	}
 	t.printf(rowFormat+"\n", "round", "parties", "up", "down", "train ms", "sum ms", "server ms", "accuracy", "MCC")
 }
 
@@ -63,9 +72,14 @@ func (t *table) noise(m *simulation.Mechanism) {
 	n := t.options.Noise
 	t.field("ring", "%s for each of %s of a turned update, %.4g units to 1.0",
 		plural(n.Bits, "bit"), plural(m.Sensitivity.Dimension, "coordinate"), m.Encoder.Scale)
-	t.field("noise", "%s, multiplier %v; updates clipped to %v, L2 sensitivity %.4g units after rounding; %s must suffice, for a standard deviation of %.4g units, %.3g of a weight, in the sum; no epsilon is computed yet",
-		strings.ReplaceAll(laws[n.Law], "-", " "), n.Multiplier, n.Clip, m.Sensitivity.L2,
+	t.field("noise", "%s, multiplier %s; updates clipped to %v, L2 sensitivity %.4g units after rounding; %s must suffice, for a standard deviation of %.4g units, %.3g of a weight, in the sum",
+		strings.ReplaceAll(laws[n.Law], "-", " "), short4(n.Multiplier), n.Clip, m.Sensitivity.L2,
 		plural(m.Shares.MinHonest, "honest share"), n.Multiplier*m.Sensitivity.L2, m.StdDev())
+	if n.Epsilon == 0 {
+		t.field("privacy", "epsilon is stated at delta %v; there is no budget", n.Delta)
+		return
+	}
+	t.field("privacy", "budget of each party: epsilon %v at delta %v against the server", n.Epsilon, n.Delta)
 }
 
 // progress shows how many parties have done their part, on a terminal.
@@ -101,6 +115,11 @@ func (t *table) round(r simulation.Round) {
 	if r.Lost != nil {
 		parties = "lost"
 	}
+	if t.mechanism != nil {
+		t.printf(noisyFormat+"\n", fmt.Sprint(r.Round), parties, grouped(int(r.Cost.BytesUp)), short(r.Cost.Client),
+			epsilon(r.Server.Upper), epsilon(r.Public.Upper), fmt.Sprintf("%.4f", r.Private.Accuracy()), fmt.Sprintf("%.4f", r.Private.MCC()))
+		return
+	}
 	t.printf(rowFormat+"\n",
 		fmt.Sprint(r.Round),
 		parties,
@@ -115,6 +134,11 @@ func (t *table) round(r simulation.Round) {
 
 func (t *table) end(s *simulation.Summary, took time.Duration) {
 	t.clear()
+	if stop := s.Stopped; stop != nil && len(s.Rounds) == 0 {
+		t.sentence("No round was begun: the first would take each party to epsilon %s, over its budget of %v. Use more noise, or leave out --noise-multiplier to have it calibrated.",
+			epsilon(stop.Would), stop.Budget.Epsilon)
+		return
+	}
 	if len(s.Rounds) == 0 {
 		t.printf("\nNo round was completed.\n")
 		return
@@ -127,7 +151,12 @@ func (t *table) end(s *simulation.Summary, took time.Duration) {
 		t.sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training went on with the old model. Lower --drop to lose fewer.",
 			lost, plural(len(s.Rounds), "round"), were)
 	}
+	if stop := s.Stopped; stop != nil {
+		t.sentence("The run ended after %s: one more would take each party to epsilon %s, over its budget of %v. Use more noise, fewer rounds, or leave out --noise-multiplier to have it calibrated.",
+			plural(len(s.Rounds), "round"), epsilon(stop.Would), stop.Budget.Epsilon)
+	}
 	t.outcome(s)
+	t.privacy(s)
 	t.costs(s)
 	if took < time.Second {
 		t.printf("\nThe run took %s ms in all.\n", short(took))
@@ -158,6 +187,21 @@ func (t *table) outcome(s *simulation.Summary) {
 		return
 	}
 	t.printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest, t.options.Range)
+}
+
+// privacy says what the run has spent.
+func (t *table) privacy(s *simulation.Summary) {
+	if t.mechanism == nil {
+		return
+	}
+	last := s.Rounds[len(s.Rounds)-1]
+	t.printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", t.options.Noise.Delta), "epsilon", "at least", "proved by")
+	for _, spent := range []accounting.Spent{last.Server, last.Public} {
+		t.printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), epsilon(spent.Upper), lowerBound(spent), spent.Accountant)
+	}
+	if why := last.Server.Reason; why != "" {
+		t.sentence("There is no finite epsilon: %s.", why)
+	}
 }
 
 // part is one part of a party's cost over the whole run.
@@ -231,6 +275,34 @@ func short(d time.Duration) string {
 	}
 	return grouped(int(ms + 0.5))
 }
+
+// epsilon prints an upper bound with four decimals, or digits if it is large,
+// rounded up.
+func epsilon(e float64) string {
+	switch {
+	case math.IsInf(e, 1) || math.IsNaN(e):
+		return "infinite"
+	case e >= 10000:
+		return fmt.Sprintf("%.4g", e*(1+5e-4))
+	}
+	return fmt.Sprintf("%.4f", math.Ceil(e*1e4)/1e4)
+}
+
+// lowerBound prints a lower bound, rounded down, or a dash if none is proved.
+func lowerBound(s accounting.Spent) string {
+	switch {
+	case s.Lower <= 0:
+		return "-"
+	case math.IsInf(s.Lower, 1):
+		return "infinite"
+	case s.Lower >= 10000:
+		return fmt.Sprintf("%.4g", s.Lower*(1-5e-4))
+	}
+	return fmt.Sprintf("%.4f", math.Floor(s.Lower*1e4)/1e4)
+}
+
+// short4 prints a number with four digits.
+func short4(x float64) string { return fmt.Sprintf("%.4g", x) }
 
 // grouped prints a number of 0 or more with commas between thousands.
 func grouped(n int) string {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/hushsum/hushsum/accounting"
+)
+
+const calibrateAbout = `Usage: hushsum calibrate MECHANISM --epsilon E [flags]
+
+Finds what keeps rounds of noisy sums within a privacy budget: the least noise
+multiplier, or with --find the most rounds, or the highest sampling rate. The
+outcome is accounted once more, and that upper bound is at most --epsilon.
+`
+
+const calibrateJSON = `
+With --json there is one object, that of 'hushsum account --json' for what was
+found, and besides:
+  target_epsilon    as --epsilon
+  found             what --find says
+`
+
+const calibrateExamples = `
+Examples:
+  hushsum calibrate gaussian --epsilon 1 --rate 0.01 --rounds 10000
+  hushsum calibrate discrete-laplace --epsilon 0.5 --delta 0
+  hushsum calibrate gaussian --epsilon 4 --find rounds --noise-multiplier 2
+`
+
+// The values of --find.
+const (
+	findNoise  = "noise-multiplier"
+	findRounds = "rounds"
+	findRate   = "rate"
+)
+
+func calibrate(_ context.Context, args []string, std streams) int {
+	var r release
+	args, code, ok := r.takeMechanism("calibrate", args, std)
+	if !ok {
+		return code
+	}
+	flags := r.flags("calibrate")
+	find, target := findValue(findNoise), 0.0
+	flags.Var((*floatValue)(&target), "epsilon", "`E` the budget, above 0")
+	flags.Var(&find, "find", "`noise-multiplier|rounds|rate` what to find; the other two are taken as given")
+	if code, ok := parseFlags(flags, calibrateAbout+mechanismHelp()+privacyHelp+calibrateJSON+"\n"+exitCodes+calibrateExamples, args, std); !ok {
+		return code
+	}
+	if err := r.checkCalibration(find, target, given(flags)[string(find)]); err != nil {
+		return wrongUsage(flags, err, std)
+	}
+	if err := r.solve(string(find), accounting.Target{Epsilon: target, Delta: r.delta}); err != nil {
+		complain(std.err, "hushsum calibrate", accountProblem(err))
+		return exitFailure
+	}
+	spent, err := r.spent(accounting.View(r.view))
+	if err != nil {
+		complain(std.err, "hushsum calibrate", accountProblem(err))
+		return exitFailure
+	}
+	if r.json {
+		return printJSON(std, struct {
+			jsonPrivacy
+			TargetEpsilon float64 `json:"target_epsilon"`
+			Found         string  `json:"found"`
+		}{r.jsonPrivacy(spent), target, string(find)})
+	}
+	value := shortest(r.noise)
+	switch find {
+	case findRounds:
+		value = grouped(r.rounds)
+	case findRate:
+		value = shortest(r.rate)
+	}
+	fmt.Fprintf(std.out, "%s %s keeps epsilon within %v at delta %v.\n\n", find, value, target, r.delta)
+	r.describe(std)
+	r.printSpent(spent, std)
+	return exitOK
+}
+
+// checkCalibration checks the flags; given is whether what is to be found was given.
+func (r *release) checkCalibration(find findValue, target float64, given bool) error {
+	switch {
+	case !(target > 0) || math.IsInf(target, 1):
+		return &problem{cause: fmt.Sprintf("--epsilon: %v is no budget", target), advice: "Give a number above 0, such as 1."}
+	case given:
+		return &problem{cause: fmt.Sprintf("--%s: it is what is to be found", find), advice: "Leave it out, or find another with --find."}
+	case find == findRate && r.view == viewValue(accounting.Server):
+		return &problem{cause: "--find rate: sampling does not count against the server", advice: "Use --adversary public."}
+	}
+	return r.check()
+}
+
+// solve sets what is to be found.
+func (r *release) solve(find string, t accounting.Target) (err error) {
+	view := accounting.View(r.view)
+	try := *r
+	switch {
+	case find == findNoise && r.lanes():
+		r.noise, err = accounting.CalibrateRound(t, view, r.rounds, func(x float64) accounting.Round {
+			try.noise = x
+			return try.round()
+		})
+	case find == findNoise:
+		r.noise, err = accounting.CalibrateNoise(t, func(x float64) []accounting.Step {
+			try.noise = x
+			return try.steps(view)
+		})
+	case find == findRounds && r.lanes():
+		r.rounds, err = accounting.CalibrateRoundCount(t, view, r.round())
+	case find == findRounds:
+		try.rounds = 1
+		r.rounds, err = accounting.CalibrateRounds(t, try.steps(view)...)
+	case r.lanes():
+		r.rate, err = accounting.CalibrateRoundRate(t, r.rounds, r.round())
+	default:
+		r.rate, err = accounting.CalibrateRate(t, func(x float64) []accounting.Step {
+			try.rate = x
+			return try.steps(view)
+		})
+	}
+	if err == nil && r.rounds == 0 {
+		return accounting.ErrUnreachable
+	}
+	return err
+}
+
+// shortest prints a number with as many digits as it has, at most nine.
+func shortest(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }
+
+// findValue is the flag --find.
+type findValue string
+
+func (v *findValue) String() string { return string(*v) }
+
+func (v *findValue) Set(text string) error {
+	switch text {
+	case findNoise, findRounds, findRate:
+		*v = findValue(text)
+		return nil
+	}
+	return errors.New("want noise-multiplier, rounds or rate")
+}

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// trainingAbout is the part of simulate's help about other models and rules.
+const trainingAbout = `
+Other data, models and rules. With any flag of this part, or data that is not a
+census, parties submit updates of equal weight, trained by mini-batches:
+  --data     digits, mnist or fashion-mnist, found in the folder HUSHSUM_DATA or
+             in ../shared/data; or the folder with the files of one
+  --model    softmax (multinomial logistic regression), or mlp:N,N,... with N
+             units in each hidden layer; logistic for two classes
+  --split    how rows are dealt: ` + "%s" + `
+  --rule     fedavg, fedprox, scaffold or fedga of the parties, or momentum,
+             fedadagrad, fedadam or fedyogi of the server; two with a plus sign,
+             as in fedprox+fedadam
+  --mask     soft or hard: weigh each coordinate by how far the signs of the
+             updates agree. The signs are summed beside the updates, and get
+             half of the privacy budget if there is noise
+  --clip     without noise: updates are clipped to this L2 norm
+Defaults are then --model softmax, --split iid, --rule fedavg, --rate 0.1,
+--lambda 0, --clients 10, --range 64 and --fraction-bits 20; --rows-per-client
+limits the rows of a party, else all are dealt; --local-steps takes the place of
+--epochs. Columns are
+  norm       of the updates before clipping, a mean
+  clipped    the share of updates that was clipped
+  mask       the mean factor of the mask
+in place of bytes down and server ms. The last line of --json has the keys
+summary, complete, data, model, split, rule, mask, parameters, accuracy, mcc,
+clear_accuracy, clear_mcc, max_abs_diff, epsilon, epsilon_public, delta,
+noise_multiplier, stopped and total_ms.
+`
+
+// trainingFlags are the values of flags that go with other models and rules.
+type trainingFlags struct {
+	model, split, rule, mask    string
+	threshold, mu, beta         float64
+	serverRate                  float64
+	batch, epochs, perRound     int
+	momentum, decay, asymmetric float64
+}
+
+// trainingNames are the flags, any of which asks for a training of this kind.
+var trainingNames = []string{"model", "split", "rule", "mask", "mask-threshold", "mu", "beta", "server-rate", "batch", "epochs", "per-round", "momentum", "weight-decay", "concentration"}
+
+func (v *trainingFlags) define(f *flag.FlagSet) {
+	*v = trainingFlags{model: "softmax", split: "iid", rule: "fedavg", mask: "none", threshold: aggregation.DefaultThreshold, batch: 32, epochs: 1}
+	f.StringVar(&v.model, "model", v.model, "`softmax|mlp:N,...|logistic` what is trained")
+	f.StringVar(&v.split, "split", v.split, "`NAME` how rows are dealt to parties")
+	f.StringVar(&v.rule, "rule", v.rule, "`NAME` rule of the parties, of the server, or both with a plus sign")
+	f.StringVar(&v.mask, "mask", v.mask, "`none|soft|hard` gradient mask")
+	f.Var((*floatValue)(&v.threshold), "mask-threshold", "`T` agreement from which on a coordinate counts in full, 0 to 1")
+	f.Var((*floatValue)(&v.mu), "mu", "`X` pull of fedprox towards the round's model")
+	f.Var((*floatValue)(&v.beta), "beta", "`X` displacement of fedga")
+	f.Var((*floatValue)(&v.serverRate), "server-rate", "`X` learning rate of the server; 0: 1, with momentum 0.1, with adaptive rules 0.01")
+	f.Var((*intValue)(&v.batch), "batch", "`N` rows of a local step; 0 for all")
+	f.Var((*intValue)(&v.epochs), "epochs", "`N` passes over a party's rows in a round")
+	f.Var((*intValue)(&v.perRound), "per-round", "`N` parties in a round, drawn by the seed; 0 for all")
+	f.Var((*floatValue)(&v.momentum), "momentum", "`X` of local steps, 0 to below 1")
+	f.Var((*floatValue)(&v.decay), "weight-decay", "`X` of local steps")
+	f.Var((*floatValue)(&v.asymmetric), "concentration", "`X` of the Dirichlet splits; 0 for 0.5")
+}
+
+// isTraining reports whether the flags ask for a training of this kind.
+func (v *simulateFlags) isTraining(set map[string]bool) bool {
+	for _, name := range trainingNames {
+		if set[name] {
+			return true
+		}
+	}
+	return isImages(v.data)
+}
+
+// rulesOf are the names of --rule.
+var (
+	clientRules = map[string]simulation.ClientKind{
+		"fedavg": simulation.FedAvg, "fedprox": simulation.FedProx, "scaffold": simulation.SCAFFOLD, "fedga": simulation.FedGA,
+	}
+	serverRules = map[string]aggregation.Rule{
+		"momentum": aggregation.RuleMomentum, "fedadagrad": aggregation.RuleFedAdagrad, "fedadam": aggregation.RuleFedAdam, "fedyogi": aggregation.RuleFedYogi,
+	}
+	maskKinds = map[string]aggregation.MaskKind{"none": aggregation.NoMask, "soft": aggregation.SoftMask, "hard": aggregation.HardMask}
+)
+
+// training makes a training of the flags, for the data.
+func (v *simulateFlags) training(set map[string]bool, train, test *learning.Dataset) (t simulation.Training, err error) {
+	o, w := &v.options, &v.train
+	t = simulation.Training{
+		Test: test, Rounds: o.Rounds, PerRound: w.perRound, Seed: o.Seed, Sum: simulation.Private,
+		Local:    learning.SGD{Rate: .1, Momentum: w.momentum, WeightDecay: w.decay, Batch: w.batch, Epochs: w.epochs},
+		Recovery: o.Recovery, Drop: o.Drop, Noise: o.Noise,
+	}
+	lambda := 0.0
+	clients := 10
+	if set["rate"] {
+		t.Local.Rate = o.Rate
+	}
+	if set["lambda"] {
+		lambda = o.Lambda
+	}
+	if set["clients"] {
+		clients = o.Clients
+	} else if w.split == "writers" {
+		clients = 0
+	}
+	if set["local-steps"] {
+		if set["epochs"] {
+			return t, &problem{cause: "--epochs: --local-steps says how long parties train", advice: "Leave one of the two out."}
+		}
+		t.Local.Epochs, t.Local.Steps = 0, o.LocalSteps
+	}
+	if set["range"] {
+		t.Range = o.Range
+	}
+	if set["fraction-bits"] {
+		t.FractionBits = o.FractionBits
+	}
+	if set["clip"] && t.Noise == nil {
+		t.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: v.withNoise.Clip}
+	}
+	if err := w.rules(&t); err != nil {
+		return t, err
+	}
+	most := 0
+	if set["rows-per-client"] {
+		most = o.RowsPerClient
+	}
+	if t.Parties, t.Test, err = w.deal(train, test, clients, most, o.Seed); err != nil {
+		return t, err
+	}
+	if t.Model, err = w.modelFor(t.Parties, t.Test, lambda); err != nil {
+		return t, err
+	}
+	return t, explain(t.Validate())
+}
+
+// adaptiveRate is the server's rate with adaptive rules, whose steps are about as
+// large as their signs.
+const adaptiveRate = 0.01
+
+// rules sets the rules of parties and server, and the mask.
+func (w *trainingFlags) rules(t *simulation.Training) error {
+	for _, name := range strings.Split(w.rule, "+") {
+		if kind, ok := clientRules[name]; ok {
+			t.Client.Kind = kind
+		} else if rule, ok := serverRules[name]; ok {
+			t.Server.Rule = rule
+		} else {
+			return &problem{cause: fmt.Sprintf("--rule: there is no %q", name), advice: "Use fedavg, fedprox, scaffold, fedga, momentum, fedadagrad, fedadam or fedyogi."}
+		}
+	}
+	t.Server.Rate = w.serverRate
+	if t.Server.Rule != aggregation.RuleFedAvg {
+		t.Server.Beta1 = .9
+		if t.Server.Rate == 0 {
+			t.Server.Rate = adaptiveRate
+		}
+		if t.Server.Rule == aggregation.RuleMomentum && w.serverRate == 0 {
+			t.Server.Rate = 1 - t.Server.Beta1 // steps then add up to the updates
+		}
+	}
+	t.Client.Mu, t.Client.Beta = w.mu, w.beta
+	kind, ok := maskKinds[w.mask]
+	if !ok {
+		return &problem{cause: fmt.Sprintf("--mask: there is no %q", w.mask), advice: "Use none, soft or hard."}
+	}
+	t.Mask = aggregation.GradientMask{Kind: kind, Threshold: w.threshold}
+	return nil
+}
+
+// deal splits the rows; most, if above 0, limits those of a party.
+func (w *trainingFlags) deal(train, test *learning.Dataset, clients, most int, seed uint64) ([]*learning.Dataset, *learning.Dataset, error) {
+	parties, unseen, err := learning.Partition(w.split, train, test, learning.PartitionOptions{Clients: clients, Seed: seed, Concentration: w.asymmetric})
+	if err != nil {
+		p := &problem{cause: "--split: " + plain(err), err: err}
+		if errors.Is(err, learning.ErrTooFewRows) {
+			p.advice = "Lower --clients."
+		}
+		return nil, nil, p
+	}
+	for i, d := range parties {
+		if most == 0 || d.Len() <= most {
+			continue
+		}
+		first := make([]int, most)
+		for k := range first {
+			first[k] = k
+		}
+		if parties[i], err = d.Subset(first); err != nil {
+			return nil, nil, err
+		}
+	}
+	return parties, unseen, nil
+}
+
+// modelFor makes the model for the rows.
+func (w *trainingFlags) modelFor(parties []*learning.Dataset, test *learning.Dataset, lambda float64) (learning.Model, error) {
+	features, classes := test.Features, 2
+	for _, d := range append([]*learning.Dataset{test}, parties...) {
+		for _, y := range d.Labels {
+			classes = max(classes, y+1)
+		}
+	}
+	if widths, ok := strings.CutPrefix(w.model, "mlp:"); ok {
+		var hidden []int
+		for _, text := range strings.Split(widths, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 || n > 1<<14 {
+				return nil, &problem{cause: fmt.Sprintf("--model: %q is no number of hidden units", text), advice: "Use 1 to 16384, as in mlp:200 or mlp:100,50."}
+			}
+			hidden = append(hidden, n)
+		}
+		return learning.MLP{Features: features, Hidden: hidden, Outputs: classes, Lambda: lambda}, nil
+	}
+	switch w.model {
+	case "softmax":
+		return learning.Softmax{Features: features, Outputs: classes, Lambda: lambda}, nil
+	case "logistic":
+		if classes > 2 {
+			return nil, &problem{cause: fmt.Sprintf("--model: the data has %d classes, and logistic regression two", classes), advice: "Use softmax."}
+		}
+		return learning.Logistic{Features: features, Lambda: lambda}, nil
+	}
+	return nil, &problem{cause: fmt.Sprintf("--model: there is no %q", w.model), advice: "Use softmax, mlp:200 or logistic."}
+}
+
+// simulateTraining is simulate for other models and rules.
+func simulateTraining(ctx context.Context, v *simulateFlags, set map[string]bool, std streams) int {
+	fail := func(err error) int {
+		complain(std.err, "hushsum simulate", explain(err))
+		return exitFailure
+	}
+	start := time.Now()
+	train, test, about, err := loadAny(v.data, &v.options)
+	if err != nil {
+		return fail(err)
+	}
+	t, err := v.training(set, train, test)
+	if err != nil {
+		complain(std.err, "hushsum simulate", err)
+		fmt.Fprintln(std.err, "Run 'hushsum simulate -h' for help.")
+		return exitUsage
+	}
+	if v.calibrate {
+		if t.Noise.Multiplier, err = t.Calibrate(); err != nil {
+			return fail(err)
+		}
+	}
+	show := &trainingTable{std: std, flags: v, training: &t, about: about}
+	if !v.json {
+		show.begin()
+	}
+	t.Now = time.Now
+	t.Progress = show.progress
+	private, err := simulation.Train(ctx, t, show.round)
+	if err == nil && private.Stopped == nil {
+		inClear := t
+		inClear.Sum, inClear.Noise, inClear.Recovery, inClear.Drop = simulation.Clear, nil, nil, 0
+		inClear.EvaluateEvery, inClear.Replay = t.Rounds, make([][]int, t.Rounds)
+		for i, r := range private.Rounds {
+			inClear.Replay[i] = r.Included
+		}
+		if t.Noise != nil {
+			inClear.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: t.Noise.Clip}
+		}
+		show.inClear = true
+		show.clear, err = simulation.Train(ctx, inClear, nil)
+	}
+	if private != nil {
+		show.end(private, time.Since(start))
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		complain(std.err, "hushsum simulate", &problem{cause: fmt.Sprintf("interrupted after %s of %s", grouped(len(private.Rounds)), plural(t.Rounds, "round"))})
+		return exitInterrupted
+	}
+	return fail(err)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/realdata"
+)
+
+// federated is a run of other rules on made-up rows.
+const federated = "simulate --rounds 2 --clients 4 --rows-per-client 50"
+
+func TestTrainingTable(t *testing.T) {
+	for args, want := range map[string]string{
+		"--model softmax":                                  "softmax, 82 weights",
+		"--model logistic --epochs 2":                      "logistic, 40 weights training 2 rounds of 2 local epochs",
+		"--model mlp:8,4":                                  "mlp:8,4, 374 weights",
+		"--split dirichlet-labels --rule fedprox --mu 0.1": "dealt by dirichlet-labels",
+		"--rule scaffold+fedyogi --mask soft":              "mask soft, threshold 0.4",
+		"--rule fedga --beta 0.1 --local-steps 3":          "2 rounds of 3 local steps in batches of 32; rule fedga",
+		"--mask hard --mask-threshold 0.9 --clip 0.1":      "clipping updates to an L2 norm of 0.1",
+		"--per-round 3":                                    "3 in each round",
+		"--model softmax --drop 0.25":                      "over private sums",
+		"--model softmax --epsilon 20":                     "budget of each party: epsilon 20 at delta 1e-05 against the server",
+		"--mask soft --noise skellam --noise-multiplier 2": "epsilon is stated at delta 1e-05; there is no budget",
+	} {
+		code, out, errs := call(t.Context(), strings.Fields(federated+" "+args)...)
+		if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("%s: code %d, %q, no %q in\n%s", args, code, errs, want, out)
+		}
+		checkWidth(t, out)
+	}
+	code, out, errs := call(t.Context(), strings.Fields(federated+" --model softmax --noise skellam --noise-multiplier 1 --epsilon 1")...)
+	if code != 0 || errs != "" || !strings.Contains(out, "over its budget of 1") {
+		t.Errorf("budget: code %d, %q\n%s", code, errs, out)
+	}
+}
+
+// Over digits, as over all data, the private model is the one in the clear but for
+// rounding.
+func TestTrainingDigits(t *testing.T) {
+	dir := realdata.Dir(t, "digits")
+	t.Setenv("HUSHSUM_DATA", filepath.Dir(dir))
+	for _, data := range []string{"digits", dir} {
+		code, out, errs := call(t.Context(), "simulate", "--data", data, "--mask", "soft", "--rounds", "10", "--json")
+		if code != 0 || errs != "" {
+			t.Fatalf("code %d, %q", code, errs)
+		}
+		var objects []map[string]any
+		for line := range strings.Lines(out) {
+			var o map[string]any
+			if err := json.Unmarshal([]byte(line), &o); err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, o)
+		}
+		last := objects[len(objects)-1]
+		if len(objects) != 11 || last["complete"] != true || last["parameters"] != 650.0 || last["max_abs_diff"].(float64) > 1e-4 ||
+			last["accuracy"].(float64) < .85 || math.Abs(last["accuracy"].(float64)-last["clear_accuracy"].(float64)) > .003 {
+			t.Errorf("%v", last)
+		}
+		if r := objects[0]; r["round"] != 1.0 || r["clients"] != 10.0 || r["mask"].(float64) >= 1 || r["epsilon"] != nil {
+			t.Errorf("%v", r)
+		}
+	}
+}
+
+func TestTrainingUsage(t *testing.T) {
+	empty := t.TempDir()
+	t.Setenv("HUSHSUM_DATA", empty)
+	if err := os.Mkdir(filepath.Join(empty, "digits"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, "digits", "digits.csv.gz"), []byte("no gzip"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--model tree", 2, `--model: there is no "tree"`},
+		{"--model mlp:x", 2, `--model: "x" is no number of hidden units`},
+		{"--model mlp:-1", 2, `"-1" is no number`},
+		{"--split fair", 2, "--split: "},
+		{"--rule luck", 2, `--rule: there is no "luck"`},
+		{"--mask full", 2, `--mask: there is no "full"`},
+		{"--mask soft --mask-threshold 2", 2, "--mask-threshold: "},
+		{"--mu 1", 2, "--mu: "},
+		{"--beta 1", 2, "--beta: "},
+		{"--rule scaffold --momentum 0.9", 2, "--momentum: "},
+		{"--rule scaffold --epsilon 1", 2, "--rule: "},
+		{"--rule fedga --noise skellam", 2, "--rule: "},
+		{"--model softmax --per-round 9", 2, "--per-round: 9 is outside 2 to 4"},
+		{"--model softmax --clip -1", 2, "--clip: -1 bounds no norm"},
+		{"--model softmax --clients 1", 2, "--clients: 1 is too few"},
+		{"--epochs 2 --local-steps 5", 2, "--epochs: --local-steps says"},
+		{"--epochs -2", 2, "--epochs: -2 is too few"},
+		{"--data digits", 1, "Fetch the files again."},
+		{"--data mnist", 1, "Name the folder that holds the data sets in HUSHSUM_DATA"},
+	} {
+		code, out, errs := call(t.Context(), append(strings.Fields(federated), strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(errs, c.says) || c.code == 2 && out != "" {
+			t.Errorf("%s: code %d, %q, %q; want %d and %q", c.args, code, out, errs, c.code, c.says)
+		}
+		checkMessage(t, errs)
+	}
+}
