@@ -1,0 +1,172 @@
+package attacks
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Attack is one attack of the catalogue.
+type Attack struct {
+	Name      string // such as SplitView
+	Adversary string // who mounts it, such as "cheating server"
+	About     string // what is tried, in one sentence
+	Defence   string // what stops it
+	Run       func(ctx context.Context, o Options) (*Report, error)
+}
+
+// Options of a run. The zero value is the quick form with seed 1 and without data
+// sets.
+type Options struct {
+	// Seed of everything that is random in a run, but for keys and masks; 0: 1.
+	Seed uint64
+	// Data is the folder of the data sets (adult, mnist, …); empty: attacks that
+	// can do so use made-up data instead, the others leave their rows out.
+	Data string
+	// Long runs the long form: more repetitions, narrower intervals.
+	Long bool
+	// Now is the clock of attacks that measure time, such as time.Now; nil: their rows
+	// are left out.
+	Now func() time.Time
+	// Progress, if not nil, is called now and then, never concurrently.
+	Progress func(done, of int)
+}
+
+// seed is Seed with its default.
+func (o Options) seed() uint64 { return max(o.Seed, 1) }
+
+// progress calls Progress, if there is one.
+func (o Options) progress(done, of int) {
+	if o.Progress != nil {
+		o.Progress(done, of)
+	}
+}
+
+// Report is what an attack found.
+type Report struct {
+	Rows    []Row
+	Figures []Figure
+}
+
+// Row is one measurement of an attack, on both targets.
+type Row struct {
+	Case   string // which variant, such as "L Mean"; empty if there is but one
+	Metric string // what is measured, such as "r²" or "inputs recovered"
+
+	Undefended Measure // on the target without the defence
+	Defended   Measure // on the real code
+	// Limit marks a row without complete defence: Defended then states how far the
+	// documented limit goes.
+	Limit bool
+	Note  string // what a reader needs to know to read the figures; may be empty
+}
+
+// Measure is one figure with its interval, and with the range that theory or the
+// catalogue allows it. The zero value is no measurement.
+type Measure struct {
+	Value        float64
+	Lower, Upper float64 // confidence interval at Confidence; both Value if exact
+	Confidence   float64 // such as 0.95; 1 if exact
+	Samples      int     // what Value is computed from; 0: there is no measurement
+	Min, Max     float64 // Value must be within
+}
+
+// exactly returns an exact measurement of n samples that must be want.
+func exactly(value float64, n int, want float64) Measure {
+	return Measure{Value: value, Lower: value, Upper: value, Confidence: 1, Samples: n, Min: want, Max: want}
+}
+
+// Missing reports whether there is no measurement.
+func (m Measure) Missing() bool { return m.Samples == 0 }
+
+// OK reports whether Value is where it must be.
+func (m Measure) OK() bool { return !math.IsNaN(m.Value) && m.Min <= m.Value && m.Value <= m.Max }
+
+// String returns the value with its interval, or a dash.
+func (m Measure) String() string {
+	switch {
+	case m.Missing():
+		return "-"
+	case m.Lower == m.Upper:
+		return fmt.Sprintf("%.4g", m.Value)
+	}
+	return fmt.Sprintf("%.4g [%.4g, %.4g]", m.Value, m.Lower, m.Upper)
+}
+
+// Verdict is what a row comes to.
+type Verdict int
+
+const (
+	// Held: the attack succeeds without the defence and fails with it.
+	Held Verdict = iota + 1
+	// Documented: there is no complete defence, and the limit is where the
+	// documents say.
+	Documented
+	// Toothless: the attack does not succeed without the defence, so that its
+	// failure says nothing. It is a fault of the attack.
+	Toothless
+	// Broken: the attack succeeds with the defence, or further than documented.
+	Broken
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Held:
+		return "held"
+	case Documented:
+		return "documented"
+	case Toothless:
+		return "toothless"
+	case Broken:
+		return "broken"
+	}
+	return "unknown"
+}
+
+// Good reports whether the verdict is one of a library in order.
+func (v Verdict) Good() bool { return v == Held || v == Documented }
+
+// Verdict judges the row. A measurement that is missing on one side is not held
+// against it.
+func (r Row) Verdict() Verdict {
+	switch {
+	case r.Undefended.Missing() && r.Defended.Missing():
+		return Toothless
+	case !r.Defended.Missing() && !r.Defended.OK():
+		return Broken
+	case !r.Undefended.Missing() && !r.Undefended.OK():
+		return Toothless
+	case r.Limit:
+		return Documented
+	}
+	return Held
+}
+
+// Figure is a picture to draw.
+type Figure struct {
+	Name   string // of a file, without extension
+	Title  string
+	X, Y   string // what the axes show
+	Series []Series
+}
+
+// Series is one set of values in a figure.
+type Series struct {
+	Label string
+	Kind  Kind
+	// X and Y of equal length for Line and Points. Density and Violin are of the
+	// sample Y, and have no X.
+	X, Y []float64
+}
+
+// Kind is how a series is drawn.
+type Kind int
+
+// The kinds of series.
+const (
+	Line Kind = iota + 1
+	Points
+	Density
+	Violin
+)

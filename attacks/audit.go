@@ -1,0 +1,256 @@
+package attacks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/hushsum/hushsum/noise"
+)
+
+// auditAttacks returns the attacks of this kind.
+func auditAttacks() []Attack {
+	return []Attack{
+		{
+			Name:      "AuditMechanisms",
+			Adversary: "tester",
+			About:     "tell runs with a canary from runs without, for every mechanism of the accountant, and with too little noise",
+			Defence:   "the printed ε is an upper bound",
+			Run:       runAuditMechanisms,
+		},
+		{
+			Name:      "AuditPower",
+			Adversary: "tester",
+			About:     "catch noise that is half of what is claimed, many times over",
+			Defence:   "the printed ε is an upper bound",
+			Run:       runAuditPower,
+		},
+		{
+			Name:      "AuditOneRun",
+			Adversary: "tester",
+			About:     "guess which of many canaries were in a single run",
+			Defence:   "the printed ε is an upper bound",
+			Run:       runAuditOneRun,
+		},
+		{
+			Name:      "AuditRound",
+			Adversary: "curious server, tester",
+			About:     "tell from the sum of a whole private round whether the target submitted",
+			Defence:   "the printed ε is an upper bound",
+			Run:       runAuditRound,
+		},
+	}
+}
+
+func runAuditMechanisms(_ context.Context, o Options) (*Report, error) {
+	runs := 20000
+	if o.Long {
+		runs *= 25
+	}
+	report := &Report{}
+	curve := Figure{Name: "audit-mechanisms", Title: "ε shown and ε claimed", X: "claimed", Y: "shown"}
+	var sound, weak Series
+	mechanisms := auditedMechanisms()
+	for i, a := range mechanisms {
+		o.progress(i, len(mechanisms))
+		upper, err := a.upper()
+		if err != nil {
+			return nil, err
+		}
+		row := Row{Case: a.name, Metric: fmt.Sprintf("ε shown, claim %.3f", upper), Note: "undefended: a quarter of the noise"}
+		for _, quarter := range []bool{false, true} {
+			audit, err := a.audit(quarter, runs, o.source(uint64(10+i)))
+			if err != nil {
+				return nil, err
+			}
+			if quarter {
+				row.Undefended = shown(audit, math.Inf(1))
+				row.Undefended.Min = upper
+				weak.X, weak.Y = append(weak.X, upper), append(weak.Y, audit.Lower)
+			} else {
+				row.Defended = shown(audit, upper)
+				sound.X, sound.Y = append(sound.X, upper), append(sound.Y, audit.Lower)
+			}
+		}
+		report.Rows = append(report.Rows, row)
+	}
+	sound.Label, sound.Kind = "as claimed", Points
+	weak.Label, weak.Kind = "a quarter of the noise", Points
+	curve.Series = []Series{sound, weak}
+	report.Figures = []Figure{curve}
+	return report, nil
+}
+
+// runAuditPower repeats an audit of discrete Laplace noise that claims ε = 1 and has
+// half the scale. The test is whether the output is at least Δ, fixed in advance, so
+// that both its rates are known and the power can be computed.
+func runAuditPower(ctx context.Context, o Options) (*Report, error) {
+	const (
+		sensitivity = 16
+		claim       = 1
+		runs        = 600
+	)
+	audits := 500
+	if o.Long {
+		audits *= 20
+	}
+	report := &Report{}
+	row := Row{
+		Case: "noise halved", Metric: fmt.Sprintf("audits that refute ε = %d", claim),
+		Note: fmt.Sprintf("%d runs with and without; undefended: the computed power", runs),
+	}
+	for _, halved := range []bool{true, false} {
+		scale := int64(sensitivity / claim)
+		if halved {
+			scale /= 2
+		}
+		law, err := noise.DiscreteLaplace(ratInt(scale))
+		if err != nil {
+			return nil, err
+		}
+		samples, err := sampleLaw(law, 2*runs*audits)
+		if err != nil {
+			return nil, err
+		}
+		refuted := 0
+		for i := range audits {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			tp, fp := 0, 0
+			for j := range runs {
+				if samples[2*(i*runs+j)] >= 0 { // x + Δ ≥ Δ
+					tp++
+				}
+				if samples[2*(i*runs+j)+1] >= sensitivity {
+					fp++
+				}
+			}
+			audit, err := ClopperPearson(tp, runs, fp, runs, 0, auditAlpha)
+			if err != nil {
+				return nil, err
+			}
+			if audit.Lower > claim {
+				refuted++
+			}
+		}
+		if !halved {
+			row.Defended = proportion(refuted, audits, 0, 0)
+			continue
+		}
+		// P(X ≥ k) = p^k/(1+p) for discrete Laplace and k ≥ 0.
+		p := math.Exp(-1 / float64(scale))
+		power, err := AuditPower(runs, 1/(1+p), math.Pow(p, sensitivity)/(1+p), claim, 0, auditAlpha)
+		if err != nil {
+			return nil, err
+		}
+		se := math.Sqrt(power * (1 - power) / float64(audits))
+		row.Undefended = proportion(refuted, audits, power-sigmas*se-1/float64(audits), power+sigmas*se+1/float64(audits))
+		row.Note = fmt.Sprintf("%d runs with and without: computed power %.4f", runs, power)
+	}
+	report.Rows = []Row{row}
+	return report, nil
+}
+
+// OneRun includes each of canaries by a fair coin, adds noise to each one's sum,
+// guesses the coins of the guesses most extreme sums, half from each end, and counts
+// the right ones. sensitivity is what a canary adds to its own sum, in whole units.
+func OneRun(law noise.Law, sensitivity int64, canaries, guesses int, coins *rand.Rand) (right int, err error) {
+	if guesses < 2 || guesses > canaries {
+		return 0, fmt.Errorf("%w: %d guesses of %d canaries", ErrAudit, guesses, canaries)
+	}
+	sums, err := sampleLaw(law, canaries)
+	if err != nil {
+		return 0, err
+	}
+	type canary struct {
+		sum      int64
+		included bool
+	}
+	all := make([]canary, canaries)
+	for i := range all {
+		all[i] = canary{sums[i], coins.Uint64()&1 == 1}
+		if all[i].included {
+			all[i].sum += sensitivity
+		}
+	}
+	// Ties are in random order, as the coins are.
+	slices.SortStableFunc(all, func(a, b canary) int { return cmp.Compare(a.sum, b.sum) })
+	for i := range guesses / 2 {
+		if !all[i].included {
+			right++
+		}
+		if all[canaries-1-i].included {
+			right++
+		}
+	}
+	return right, nil
+}
+
+func runAuditOneRun(_ context.Context, o Options) (*Report, error) {
+	const (
+		sensitivity, claim = 16, 1.0
+		canaries, guesses  = 10000, 2000
+		confidence         = 1 - 1e-6
+	)
+	row := Row{
+		Metric: fmt.Sprintf("ε shown, claim %g", claim),
+		Note:   fmt.Sprintf("%d canaries, %d guesses, confidence 1 − 1e-6; undefended: half the noise", canaries, guesses),
+	}
+	for _, scale := range []int64{sensitivity, sensitivity / 2} {
+		law, err := noise.DiscreteLaplace(ratInt(scale))
+		if err != nil {
+			return nil, err
+		}
+		right, err := OneRun(law, sensitivity, canaries, guesses, o.source(uint64(30+scale)))
+		if err != nil {
+			return nil, err
+		}
+		lower, err := OneRunAudit(canaries, guesses, right, 0, confidence)
+		if err != nil {
+			return nil, err
+		}
+		m := Measure{Value: lower, Lower: lower, Upper: lower, Confidence: confidence, Samples: canaries}
+		if scale == sensitivity {
+			m.Max = claim
+			row.Defended = m
+		} else {
+			m.Min, m.Max = claim, 2*claim
+			row.Undefended = m
+		}
+	}
+	return &Report{Rows: []Row{row}}, nil
+}
+
+func runAuditRound(ctx context.Context, o Options) (*Report, error) {
+	runs := 6000
+	if o.Long {
+		runs *= 10
+	}
+	row := Row{Case: "sum of 4 parties", Note: "clip, encode, noise shares, masks, unmask, decode; undefended: an eighth of the noise"}
+	for _, weakened := range []int64{1, 8} {
+		round, err := NewPrivateRound(4, 4, 3, weakened)
+		if err != nil {
+			return nil, err
+		}
+		claim, err := round.Claim(auditDelta)
+		if err != nil {
+			return nil, err
+		}
+		row.Metric = fmt.Sprintf("ε shown, claim %.3f at δ = %g", claim, auditDelta)
+		audit, err := AuditRuns(ctx, runs, auditDelta, auditAlpha, round.Run)
+		if err != nil {
+			return nil, err
+		}
+		if weakened == 1 {
+			row.Defended = shown(audit, claim)
+		} else {
+			row.Undefended = shown(audit, math.Inf(1))
+			row.Undefended.Min = claim
+		}
+	}
+	return &Report{Rows: []Row{row}}, nil
+}

@@ -1,0 +1,136 @@
+package attacks
+
+import (
+	"math"
+	"testing"
+)
+
+func TestAttackCollusion(t *testing.T)          { runAttack(t, "Collusion") }
+func TestAttackCollusionFaults(t *testing.T)    { runAttack(t, "CollusionFaults") }
+func TestAttackCollusionLaw(t *testing.T)       { runAttack(t, "CollusionLaw") }
+func TestAttackCollusionOblivious(t *testing.T) { runAttack(t, "CollusionOblivious") }
+func TestAttackCollusionAdult(t *testing.T)     { runAttack(t, "CollusionAdult") }
+
+// The closed formulas of the table, and its figures at n = 100.
+func TestCollusionFormulas(t *testing.T) {
+	want := map[string]struct {
+		formula func(n float64) float64
+		at100   float64
+		r2      float64
+	}{
+		"T Naive":  {func(n float64) float64 { return 2 * n }, 200, .078},
+		"T Random": {func(n float64) float64 { return 2 * (n*n - n + 1) / n }, 198, .079},
+		"T Diff":   {func(n float64) float64 { return 2 * (3*(n-1)*(n-1) + n) / n }, 590, .028},
+		"T Mean":   {func(n float64) float64 { return (n-1)*(n-1)/n + 2 }, 100, .144},
+		"F Naive":  {func(n float64) float64 { return 2 * (2*n - 1) / n }, 3.98, .81},
+		"F Random": {func(n float64) float64 { return 2 * (2*n - 1) / n }, 3.98, .81},
+		"F Diff":   {func(n float64) float64 { return 2 * (4*n - 3) / n }, 7.94, .68},
+		"F Mean":   {func(n float64) float64 { return (3*n - 1) / n }, 2.99, .85},
+		"L Naive":  {func(n float64) float64 { return (3*n - 1) / n }, 2.99, .85},
+		"L Random": {func(n float64) float64 { return (3*n - 1) / n }, 2.99, .85},
+		"L Diff":   {func(n float64) float64 { return (7*n - 5) / n }, 6.95, .71},
+		"L Mean":   {func(float64) float64 { return 2 }, 2, .894},
+		"Sybil":    {func(n float64) float64 { return (n + 1) / n }, 1.01, .944},
+		"Transfer": {func(float64) float64 { return 2 }, 2, .894},
+	}
+	for _, n := range []int{2, 3, 7, 100} {
+		for _, c := range collusionCases(n) {
+			w, ok := want[c.name]
+			if !ok {
+				t.Fatalf("no formula for %s", c.name)
+			}
+			left := c.form.left(c.pooling, c.guess).second
+			if math.Abs(left-w.formula(float64(n))) > 1e-9*left {
+				t.Errorf("%s at n = %d: %v, want %v", c.name, n, left, w.formula(float64(n)))
+			}
+			if n != 100 {
+				continue
+			}
+			if math.Abs(left-w.at100) > .005*w.at100 {
+				t.Errorf("%s: %v, the table has %v", c.name, left, w.at100)
+			}
+			digits := 2000.0 // of r², to half a unit in the third place
+			if w.r2 == .81 || w.r2 == .68 || w.r2 == .85 || w.r2 == .71 {
+				digits = 200
+			}
+			if r2 := determination(left); math.Abs(r2-w.r2) > 1/digits+1e-9 {
+				t.Errorf("%s: r² = %v, the table has %v", c.name, r2, w.r2)
+			}
+		}
+	}
+	for left, r2 := range map[float64]float64{2: .894, 0.02: .999} {
+		if got := determination(left); math.Abs(got-r2) > .0005 {
+			t.Errorf("variance %v: r² = %v, the table has %v", left, got, r2)
+		}
+	}
+}
+
+func TestLaplaceSumAbsolute(t *testing.T) {
+	for _, c := range []struct {
+		m    int
+		want float64
+	}{{1, 1}, {2, 1.5}, {3, 1.875}, {99, 11.2}} {
+		if got := LaplaceSumAbsolute(c.m, 1); math.Abs(got-c.want) > 1e-9 && (c.m < 99 || math.Abs(got-c.want) > .05) {
+			t.Errorf("m = %d: %v, want %v", c.m, got, c.want)
+		}
+	}
+}
+
+func TestThesisClaim(t *testing.T) {
+	c := ThesisClaim{Epsilon: 0.1, Parties: 100, Records: 200, Smallest: 100, Dimension: 25, Rounds: 3, RecordsOfClient: 200}
+	if got, want := c.Pure(), 0.1*100*2*5*3*200; math.Abs(got-want) > 1e-9 {
+		t.Errorf("ε = %v, want %v", got, want)
+	}
+}
+
+// The law of a view is a law, and the mean variance over what is seen is that of
+// the estimate Leaking, Mean: 2λ², within 6 standard errors.
+func TestProtocolLaw(t *testing.T) {
+	const scale = 16
+	p, err := NewProtocolLaw(10, 9, scale, 1<<11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Options{}.source(9)
+	var variances []float64
+	for range 400 {
+		law := p.View(r)
+		sum := 0.0
+		for _, q := range law {
+			sum += q
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Fatalf("probabilities add to %v", sum)
+		}
+		variances = append(variances, law.Variance()/(scale*scale))
+	}
+	if mean, se := meanAndError(variances); math.Abs(mean-2) > 6*se+.01 {
+		t.Errorf("variance %v ± %v, want 2", mean, se)
+	}
+	for _, bad := range [][4]int{{1, 0, 16, 2048}, {5, 5, 16, 2048}, {5, -1, 16, 2048}, {5, 4, 0, 2048}, {5, 4, 16, 512}, {5, 4, 16, 2000}} {
+		if _, err := NewProtocolLaw(bad[0], bad[1], bad[2], bad[3]); err == nil {
+			t.Errorf("%v: no error", bad)
+		}
+	}
+}
+
+// A Laplace law gives ε = Δ/λ and nothing beyond, and between it δ(ε) = 1 −
+// e^((ε−Δ/λ)/2) up to the lattice.
+func TestHockeyStick(t *testing.T) {
+	const scale = 64
+	law, err := latticeLaw(ratInt(1), ratInt(scale), 1<<13)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, epsilon := range []float64{0, 0.25, 0.5, 0.75} {
+		if got, want := law.HockeyStick(epsilon, scale), 1-math.Exp((epsilon-1)/2); math.Abs(got-want) > .01 {
+			t.Errorf("δ(%v) = %v, want %v", epsilon, got, want)
+		}
+	}
+	if got := law.HockeyStick(1+1e-12, scale); got > 1e-12 {
+		t.Errorf("δ(1) = %v, want 0", got)
+	}
+	if got := epsilonOf([]NoiseLaw{law}, scale, 1e-9); math.Abs(got-1) > 1e-3 {
+		t.Errorf("ε = %v, want 1", got)
+	}
+}

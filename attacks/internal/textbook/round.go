@@ -1,0 +1,216 @@
+package textbook
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
+	if c.without.has(Current) {
+		h.Round = c.Last + 1
+	}
+	switch {
+	case c.without.has(SingleUse) && h.Round <= c.Last:
+	case h.Round == c.Last && c.Last != 0:
+		return nil, protocol.ErrReplay
+	case h.Round <= c.Last:
+		return nil, protocol.ErrStale
+	case h.Round-c.Last-1 > c.Terms.MaxSkip && !c.without.has(SkipLimit):
+		return nil, protocol.ErrSkip
+	}
+	if c.without.has(Strict) {
+		body = fit(body, max(32, len(body)))
+	} else if len(body) < 32 {
+		return nil, protocol.ErrTruncated
+	}
+	r := &Round{Broadcast: [32]byte(body)}
+	var rest []byte
+	var err error
+	if r.Participants, rest, err = readSet(c.without, body[32:], c.Terms.Parties); err != nil {
+		return nil, err
+	}
+	r.Near = r.Participants.Of(c.Terms.Others(c.Self))
+	boxes := 0
+	if c.Terms.Recovery {
+		boxes = len(r.Near)
+	}
+	shares, err := readShares(c.without, rest, boxes)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkParticipants(r); err != nil {
+		return nil, err
+	}
+	if c.Terms.Recovery && c.Upload.Round != h.Round && !c.without.has(SingleUse) {
+		return nil, fmt.Errorf("%w: round %d without this party's material", protocol.ErrParticipants, h.Round)
+	}
+	r.Context = Context(c.without, c.Session, h.Round, r.Broadcast, r.Participants)
+	if err := c.moveChains(h.Round); err != nil {
+		return nil, err
+	}
+	c.Last, c.Open = h.Round, r
+	for i := range shares {
+		channels, _, err := c.keysOf(r.Near[i], c.Last)
+		if err != nil {
+			return nil, err
+		}
+		r.Channels = append(r.Channels, channels)
+		r.Recovery = append(r.Recovery, c.OpenShare(shares[i], r.Near[i], channels, keyexchange.RecoveryShare, [32]byte{}))
+	}
+	return nil, nil
+}
+
+func (c *Client) checkParticipants(r *Round) error {
+	switch n := r.Participants.Len(); {
+	case c.without.has(Participants):
+	case !r.Participants.Has(c.Self), !c.Terms.Recovery && n < c.Terms.Parties:
+		return protocol.ErrParticipants
+	case n < c.Terms.MinSurvivors, len(r.Near) < c.Terms.Threshold:
+		return protocol.ErrTooFew
+	}
+	return nil
+}
+
+func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
+	if _, err := sized(c.without, body, 0); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.without.has(Current):
+		h.Round = c.Last
+	case h.Round < c.Last:
+		return nil, protocol.ErrStale
+	case h.Round-c.Last > c.Terms.MaxSkip && !c.without.has(SkipLimit):
+		return nil, protocol.ErrSkip
+	}
+	answer, err := c.uploadAfter(h.Round)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.moveChains(h.Round + 1); err != nil {
+		return nil, err
+	}
+	c.Last, c.Open = h.Round, nil
+	return answer, nil
+}
+
+// checkRound refuses what is not of the present round or not due in it.
+func (c *Client) checkRound(h wire.Header, want Phase) error {
+	current := h.Round == c.Last || c.without.has(Current)
+	switch {
+	case !current && h.Round < c.Last:
+		return protocol.ErrStale
+	case !current, c.Open == nil:
+		return protocol.ErrPhase
+	case c.without.has(Ordered):
+		return nil
+	case c.Open.Phase < want:
+		return protocol.ErrPhase
+	case c.Open.Phase > want:
+		return protocol.ErrReplay
+	}
+	return nil
+}
+
+func (c *Client) receiveSurvivors(h wire.Header, body []byte) ([]byte, error) {
+	if err := c.checkRound(h, Submitted); err != nil {
+		return nil, err
+	}
+	r := c.Open
+	survivors, rest, err := readSet(c.without, body, c.Terms.Parties)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := readShares(c.without, rest, len(survivors.Of(r.Near)))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.without.has(Lists):
+	case !survivors.Has(c.Self), !survivors.Within(r.Participants):
+		return nil, protocol.ErrSurvivors
+	case survivors.Len() < c.Terms.MinSurvivors:
+		return nil, protocol.ErrTooFew
+	}
+	signature, err := keyexchange.Sign(c.identity, LabelSurvivors, Statement(r.Context, survivors))
+	if err != nil {
+		return nil, err
+	}
+	r.Survivors, r.Sealed, r.Phase = survivors, sealed, Signed
+	return append(c.header(wire.TypeSigned, c.Session, c.Last), signature[:]...), nil
+}
+
+func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) {
+	if err := c.checkRound(h, Signed); err != nil {
+		return nil, err
+	}
+	r := c.Open
+	certificate, err := wire.ParseCertificate(readList(c.without, body, 68, c.Terms.Parties), c.Terms.Parties)
+	if err != nil {
+		return nil, err
+	}
+	if len(certificate) < c.Terms.Quorum {
+		return nil, protocol.ErrCertificate
+	}
+	statement := Statement(r.Context, r.Survivors)
+	for i := range certificate {
+		if c.without.has(Certificates) {
+			break
+		}
+		signer := certificate[i].Party
+		if !r.Survivors.Has(signer) {
+			return nil, fmt.Errorf("%w: party %d", protocol.ErrCertificate, signer)
+		}
+		if err := keyexchange.Verify(c.Terms.Roster.Key(signer), LabelSurvivors, statement, &certificate[i].Signature); err != nil {
+			return nil, fmt.Errorf("party %d: %w", signer, err)
+		}
+	}
+	var reveal wire.Reveal
+	sealed := r.Sealed
+	for i, owner := range r.Near {
+		share := r.Recovery[i]
+		if r.Survivors.Has(owner) {
+			share = c.OpenShare(sealed[0], owner, r.Channels[i], keyexchange.SelfMaskShare, r.Context)
+			sealed = sealed[1:]
+		}
+		if share != nil {
+			reveal = append(reveal, wire.OwnedShare{Owner: owner, Share: *share})
+		}
+	}
+	r.Phase = Over
+	if !c.without.has(RoundErased) {
+		c.Open = nil
+	}
+	return reveal.Append(c.header(wire.TypeReveal, c.Session, c.Last)), nil
+}
+
+// Snapshot describes all that a message could change.
+func (c *Client) Snapshot() string {
+	b := fmt.Appendf(slices.Clone(c.Session[:]), "%d", c.Last)
+	for _, peer := range slices.Sorted(maps.Keys(c.Chains)) {
+		chain := c.Chains[peer].Bytes()
+		b = append(fmt.Append(b, peer), chain[:]...)
+	}
+	if c.Upload != nil {
+		b = c.Upload.Append(b)
+	}
+	if r := c.Open; r != nil {
+		b = fmt.Appendf(b, "%d %x %x %x %v %x", r.Phase, r.Broadcast, r.Participants.Bytes(), r.Context, r.Near, r.Survivors.Bytes())
+		for i := range r.Sealed {
+			b = append(b, r.Sealed[i][:]...)
+		}
+		for i := range r.Channels {
+			keys := r.Channels[i].Bytes()
+			b = append(b, keys[:]...)
+			if r.Recovery[i] != nil {
+				b = append(b, r.Recovery[i][:]...)
+			}
+		}
+	}
+	return string(b)
+}

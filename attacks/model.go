@@ -1,0 +1,359 @@
+package attacks
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/noise"
+)
+
+// modelAttacks returns the attacks of this kind.
+func modelAttacks() []Attack {
+	return []Attack{
+		{
+			Name:      "GradientInversion",
+			Adversary: "curious server",
+			About:     "divide the change of a linear layer by that of its bias: the row that it was trained on",
+			Defence:   "masks; clipping and noise",
+			Run:       runGradientInversion,
+		},
+		{
+			Name:      "Imprint",
+			Adversary: "cheating server",
+			About:     "put a layer of equal rows with quantile biases in front of the model, and read rows off a secure sum",
+			Defence:   "clipping and noise; a pinned architecture; documented limit",
+			Run:       runImprint,
+		},
+		{
+			Name:      "Membership",
+			Adversary: "outsider",
+			About:     "tell from a model whether a row was in its training, by regression on logits and by LiRA",
+			Defence:   "noise: TPR ≤ e^ε·FPR + δ",
+			Run:       runMembership,
+		},
+	}
+}
+
+func runGradientInversion(_ context.Context, o Options) (*Report, error) {
+	rows, err := invertedRows(o)
+	if err != nil {
+		return nil, err
+	}
+	const steps, rate, bits = 5, 0.5, 32
+	model := learning.Logistic{Features: rows.Features}
+	encoder := aggregation.Encoder{Parties: 10, Dimension: rows.Features, Clip: 1, Bits: 20, NoiseTail: aggregation.GaussianTail}
+	if encoder, err = encoder.ChooseScale(1, 8); err != nil {
+		return nil, err
+	}
+	sensitivity, err := encoder.Sensitivity()
+	if err != nil {
+		return nil, err
+	}
+	variance, err := noise.Rational(sensitivity.L2 * sensitivity.L2)
+	if err != nil {
+		return nil, err
+	}
+	law, err := noise.DiscreteGaussian(variance)
+	if err != nil {
+		return nil, err
+	}
+	// What 8 honest parties' shares add to, as the other 2 may take theirs out.
+	shares, err := sampleLaw(law, rows.Len()*rows.Features)
+	if err != nil {
+		return nil, err
+	}
+	fixed := aggregation.FixedPoint{Range: 16, FractionBits: 20}
+	layout := masking.Layout{{Length: rows.Features, Bits: bits}}
+	r := o.source(70)
+	exact, labels := 0, 0
+	var inputs, open, masked, clipped, noisy []float64
+	for i := range rows.Len() {
+		row, err := rows.Subset([]int{i})
+		if err != nil {
+			return nil, err
+		}
+		update := make([]float64, rows.Features)
+		if err := model.Train(update, row, rate, steps); err != nil {
+			return nil, err
+		}
+		guess, label, err := InvertRow(update, rows.Features-1)
+		if err != nil {
+			return nil, err
+		}
+		if recovered([][]float64{row.Row(0)}, [][]float64{guess}, 1e-9) == 1 {
+			exact++
+		}
+		if label == rows.Labels[i] {
+			labels++
+		}
+
+		// The same update as the server gets it: in a ring, under a mask.
+		values, err := fixed.Encode(update, bits)
+		if err != nil {
+			return nil, err
+		}
+		unmasked, err := fixed.Decode(values, bits)
+		if err != nil {
+			return nil, err
+		}
+		vector, err := masking.FromValues(layout, values)
+		if err != nil {
+			return nil, err
+		}
+		var seed masking.Seed
+		for k := range seed {
+			seed[k] = byte(r.Uint64())
+		}
+		vector.AddMask(&seed)
+		seen, err := fixed.Decode(vector.Values()[0], bits)
+		if err != nil {
+			return nil, err
+		}
+		inputs, open, masked = append(inputs, update...), append(open, unmasked...), append(masked, seen...)
+
+		// And in a sum of its own, with the noise that is always left in one.
+		c, _, err := aggregation.Clip(update, encoder.Clip)
+		if err != nil {
+			return nil, err
+		}
+		for k, v := range c {
+			clipped = append(clipped, v*encoder.Scale)
+			noisy = append(noisy, v*encoder.Scale+float64(shares[i*rows.Features+k]))
+		}
+	}
+	mean, _ := meanAndError(clipped)
+	power, _ := meanAndError(squares(clipped))
+	signal := power - mean*mean
+	want := math.Sqrt(signal / (signal + law.Variance()))
+	n := len(inputs)
+	noisyRow := correlated(correlation(clipped, noisy), n)
+	// The variance of a correlation is at most about 1/N, more for wide updates; 8/√N
+	// leaves room for both.
+	noisyRow.Min, noisyRow.Max = want-8/math.Sqrt(float64(n)), want+8/math.Sqrt(float64(n))
+	whole := correlated(correlation(inputs, open), n)
+	whole.Min, whole.Max = 1-1e-6, 1+1e-6 // but for rounding to 2^-20
+	all := rows.Len()
+	return &Report{Rows: []Row{
+		{Case: "rows", Metric: "recovered exactly", Undefended: exactly(float64(exact)/float64(all), all, 1), Note: fmt.Sprintf("%d local steps on one row", steps)},
+		{Case: "labels", Metric: "recovered", Undefended: exactly(float64(labels)/float64(all), all, 1)},
+		{Case: "masked", Metric: "correlation of update and what is seen", Undefended: whole, Defended: uncorrelated(correlation(inputs, masked), n)},
+		{Case: "clip and noise", Metric: "correlation of update and what is seen", Undefended: whole, Defended: noisyRow, Note: fmt.Sprintf("noise of multiplier 1 in a sum of this update alone; theory %.3f", want)},
+	}}, nil
+}
+
+// invertedRows are rows of Adult, or without the data of the synthetic census.
+func invertedRows(o Options) (*learning.Dataset, error) {
+	const count = 500
+	if o.Data == "" {
+		rows, _, err := learning.Census(count, o.seed())
+		return rows, err
+	}
+	adult, err := learning.ReadAdult(filepath.Join(o.Data, "adult"))
+	if err != nil {
+		return nil, err
+	}
+	return adult.Subset(o.source(74).Perm(adult.Len())[:count])
+}
+
+func runImprint(ctx context.Context, o Options) (*Report, error) {
+	trials := 40
+	if o.Long {
+		trials *= 10
+	}
+	const parties, features, units = 32, 24, 64
+	dimension := units * (features + 1)
+	fixed := aggregation.FixedPoint{Range: 8, FractionBits: 30}
+	bits, err := fixed.Bits(parties)
+	if err != nil {
+		return nil, err
+	}
+	encoder, err := aggregation.Encoder{Parties: parties, Dimension: dimension, Clip: 1, Bits: 24, NoiseTail: aggregation.GaussianTail}.ChooseScale(1, parties)
+	if err != nil {
+		return nil, err
+	}
+	sensitivity, err := encoder.Sensitivity()
+	if err != nil {
+		return nil, err
+	}
+	variance, err := noise.Rational(sensitivity.L2 * sensitivity.L2)
+	if err != nil {
+		return nil, err
+	}
+	law, err := noise.DiscreteGaussian(variance)
+	if err != nil {
+		return nil, err
+	}
+	share, err := noise.Shares{Parties: parties, MinHonest: parties, Law: law}.Party()
+	if err != nil {
+		return nil, err
+	}
+	table, err := noise.NewTable(share)
+	if err != nil {
+		return nil, err
+	}
+	plain, private := make([]float64, trials), make([]float64, trials)
+	err = o.parallel(ctx, 71, trials, func(trial int, r *rand.Rand) error {
+		weights := make([]float64, features)
+		for i := range weights {
+			weights[i] = 1 / math.Sqrt(features)
+		}
+		layer := NewImprint(weights, units)
+		var rows [][]float64
+		sum := make([]uint64, dimension)
+		noisy := make([]uint64, dimension)
+		noiseShare := make([]int64, dimension)
+		sampler := table.NewSampler(nil)
+		for range parties {
+			row := make([]float64, features)
+			for i := range row {
+				row[i] = r.NormFloat64()
+			}
+			rows = append(rows, row)
+			gradient := layer.Gradient(row)
+			values, err := fixed.Encode(gradient, bits)
+			if err != nil {
+				return err
+			}
+			if err := sampler.Fill(noiseShare); err != nil {
+				return err
+			}
+			encoded, err := encoder.Encode(gradient, noiseShare, nil)
+			if err != nil {
+				return err
+			}
+			for i := range sum { // the private sum, masks having cancelled
+				sum[i] = (sum[i] + values[i]) & (1<<bits - 1)
+				noisy[i] = (noisy[i] + encoded[0][i]) & (1<<encoder.Bits - 1)
+			}
+		}
+		decoded, err := fixed.Decode(sum, bits)
+		if err != nil {
+			return err
+		}
+		candidates, err := layer.Recover(decoded)
+		if err != nil {
+			return err
+		}
+		plain[trial] = float64(recovered(rows, candidates, 1e-6)) / parties
+		if decoded, err = encoder.Decode([][]uint64{noisy}, 1); err != nil {
+			return err
+		}
+		if candidates, err = layer.Recover(decoded); err != nil {
+			return err
+		}
+		private[trial] = float64(recovered(rows, candidates, 0.1)) / parties
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// A row is recovered if it is alone in its bin. There are units−1 bins of equal
+	// probability, the last one with half of that and the first quantile with half
+	// below it, where no unit sees a row.
+	alone := 0.0
+	for _, p := range append(equalBins(units-1, 1.0/units), 0.5/units) {
+		alone += p * math.Pow(1-p, parties-1)
+	}
+	mean, se := meanAndError(plain)
+	none, _ := meanAndError(private)
+	return &Report{Rows: []Row{{
+		Metric:     "rows recovered from a secure sum",
+		Undefended: near(mean, se, trials*parties, alone),
+		Defended:   exactly(none, trials*parties, 0),
+		Limit:      true,
+		Note:       "a secure sum alone does not stop it: pin the architecture, clip and add noise",
+	}}}, nil
+}
+
+// equalBins is p, n times.
+func equalBins(n int, p float64) []float64 {
+	bins := make([]float64, n)
+	for i := range bins {
+		bins[i] = p
+	}
+	return bins
+}
+
+func runMembership(ctx context.Context, o Options) (*Report, error) {
+	models := 128
+	if o.Long {
+		models *= 8
+	}
+	const (
+		pool       = 160
+		noisySteps = 20
+		multiplier = 12
+		delta      = 1e-5
+		fpr        = 1e-3
+	)
+	rows, _, err := learning.Census(pool, o.seed())
+	if err != nil {
+		return nil, err
+	}
+	c, err := accounting.Compose(accounting.Step{Mechanism: accounting.Gaussian{NoiseMultiplier: multiplier}, Count: noisySteps})
+	if err != nil {
+		return nil, err
+	}
+	bound, err := c.Epsilon(delta)
+	if err != nil {
+		return nil, err
+	}
+	epsilon := bound.Upper
+	plain, err := TrainShadows(ctx, o, 72, models, pool, logisticTrainer(rows, 1500, 2, 0))
+	if err != nil {
+		return nil, err
+	}
+	private, err := TrainShadows(ctx, o, 73, models, pool, logisticTrainer(rows, noisySteps, 2, multiplier))
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{}
+	for _, attack := range []struct {
+		name  string
+		score func(*Shadows) ([]Scored, error)
+		// The least AUC, and true positive rate at fpr, that make it an attack.
+		min, low float64
+	}{
+		{"regression on logits", (*Shadows).Regress, 0.51, 0},
+		{"LiRA", (*Shadows).LiRA, 0.55, 2 * fpr},
+	} {
+		var results [2]MembershipResult
+		for i, s := range []*Shadows{plain, private} {
+			scores, err := attack.score(s)
+			if err != nil {
+				return nil, err
+			}
+			if results[i], err = Judge(scores, fpr); err != nil {
+				return nil, err
+			}
+		}
+		// Errors are doubled for scores of one model and one row depending on each other.
+		u, d := results[0], results[1]
+		auc := PrivateAUC(epsilon, delta)
+		allowed := math.Exp(epsilon)*max(fpr, d.FPR) + delta
+		report.Rows = append(report.Rows,
+			Row{
+				Case: attack.name, Metric: "AUC",
+				Undefended: between(u.AUC, 2*u.AUCError, u.Members+u.Others, attack.min, 1),
+				Defended:   between(d.AUC, 2*d.AUCError, d.Members+d.Others, 0, auc+sigmas*2*d.AUCError),
+				Note:       fmt.Sprintf("defended: ε = %.2f at δ = %g allows an AUC of %.3f", epsilon, delta, auc),
+			},
+			Row{
+				Case: attack.name, Metric: "TPR at 0.1 % FPR",
+				Undefended: proportion(u.TruePositives, u.Members, attack.low, 1),
+				Defended:   proportion(d.TruePositives, d.Members, 0, allowed+2*sigmas*math.Sqrt(allowed/float64(d.Members))),
+				Note:       fmt.Sprintf("defended: at most e^ε·FPR + δ = %.4f, up to its interval", allowed),
+			})
+		if attack.low == 0 { // regression is blind at so low a rate (Carlini 2022)
+			report.Rows[len(report.Rows)-1].Undefended = Measure{}
+		}
+	}
+	return report, nil
+}

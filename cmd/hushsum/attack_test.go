@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/attacks"
+)
+
+// Two attacks that take milliseconds, one of them without complete defence.
+const quickAttack = "attack --run ^(Differencing|WrapAround|FloatSupport)$"
+
+func TestAttackTable(t *testing.T) {
+	for args, want := range map[string][]string{
+		quickAttack:            {"attack metric undefended defended bound verdict", "Differencing squared error", "by: curious server", "by: client; 1 more", "documented", "3 of 3 attacks, 5 measurements: 4 held, 1 documented"},
+		quickAttack + " --all": {"WrapAround: x + shifts that go", "WrapAround: largest unnoticed", "5 measurements"},
+	} {
+		code, out, errs := call(t.Context(), strings.Fields(args)...)
+		if code != 0 || errs != "" {
+			t.Fatalf("%s: code %d, %q\n%s", args, code, errs, out)
+		}
+		words := strings.Join(strings.Fields(out), " ")
+		for _, text := range want {
+			if strings.Contains(words, text) {
+				continue
+			}
+			t.Errorf("%s: no %q in\n%s", args, text, out)
+		}
+		checkWidth(t, out)
+	}
+}
+
+func TestAttackJSONAndReport(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "report")
+	code, out, errs := call(t.Context(), "attack", "--run", "Differencing|AuditPower|CollusionLaw", "--json", "--out", dir)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	names := map[any]bool{}
+	for line := range strings.Lines(out) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatal(err)
+		}
+		names[o["attack"]] = true
+		for _, key := range []string{"adversary", "defence", "case", "metric", "undefended", "defended", "verdict", "note"} {
+			if _, ok := o[key]; !ok {
+				t.Errorf("%q lacks %s", line, key)
+			}
+		}
+		if v := o["verdict"]; v != "held" && v != "documented" {
+			t.Errorf("%q", line)
+		}
+	}
+	if len(names) != 3 {
+		t.Errorf("attacks %v", names)
+	}
+	report, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# Attacks", "## Differencing", "- Adversary: curious server", "| case | metric |"} {
+		if !bytes.Contains(report, []byte(want)) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+}
+
+// A broken defence fails the command, whatever else holds.
+func TestAttackVerdict(t *testing.T) {
+	row := func(undefended, defended float64) attacks.Row {
+		one := func(v, want float64) attacks.Measure {
+			return attacks.Measure{Value: v, Lower: v, Upper: v, Confidence: 1, Samples: 1, Min: want, Max: want}
+		}
+		return attacks.Row{Metric: "inputs", Undefended: one(undefended, 1), Defended: one(defended, 0)}
+	}
+	for name, c := range map[string]struct {
+		rows []attacks.Row
+		code int
+	}{
+		"held":      {[]attacks.Row{row(1, 0)}, 0},
+		"broken":    {[]attacks.Row{row(1, 0), row(1, 1)}, 1},
+		"toothless": {[]attacks.Row{row(0, 0), row(1, 0)}, 1},
+	} {
+		var out bytes.Buffer
+		b := &battery{std: streams{out: &out, err: &out}}
+		code := b.run(t.Context(), []attacks.Attack{{Name: "X", Adversary: "tester", Run: func(context.Context, attacks.Options) (*attacks.Report, error) {
+			return &attacks.Report{Rows: c.rows}, nil
+		}}}, attacks.Options{})
+		if code != c.code || !strings.Contains(out.String(), name) {
+			t.Errorf("%s: code %d\n%s", name, code, out.String())
+		}
+	}
+}
+
+func TestAttackFigures(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	sample := make([]float64, 500)
+	x := make([]float64, len(sample))
+	for i := range sample {
+		sample[i], x[i] = rng.NormFloat64(), float64(i)
+	}
+	constant := []float64{3, 3, 3}
+	for name, series := range map[string][]attacks.Series{
+		"lines":     {{Label: "a", Kind: attacks.Line, X: x, Y: sample}, {Label: "b", Kind: attacks.Points, X: x, Y: sample}},
+		"densities": {{Label: "a", Kind: attacks.Density, Y: sample}, {Label: "b", Kind: attacks.Density, Y: constant}},
+		"violins":   {{Label: "a", Kind: attacks.Violin, Y: sample}, {Label: "b", Kind: attacks.Violin, Y: constant}},
+	} {
+		path := filepath.Join(t.TempDir(), name+".svg")
+		if err := drawAttack(attacks.Figure{Name: name, Title: "T", X: "x", Y: "y", Series: series}, path); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(path); err != nil || !bytes.Contains(b, []byte("<svg")) || bytes.Contains(b, []byte("NaN")) {
+			t.Errorf("%s: %v, %d bytes", name, err, len(b))
+		}
+	}
+}
+
+func TestAttackUsage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--run (", 2, `--run: "(" is no regular expression`},
+		{"--run nothing", 2, `no attack matches "nothing"`},
+		{"--seed x", 2, "want a whole number"},
+		{"--run Differencing --out " + file, 1, "Give a folder that can be written to."},
+	} {
+		code, _, errs := call(t.Context(), append([]string{"attack"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: code %d, %q; want %d and %q", c.args, code, errs, c.code, c.says)
+		}
+		checkMessage(t, errs)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code, _, errs := call(ctx, "attack", "--run", "Collusion$"); code != 130 || !strings.Contains(errs, "interrupted in Collusion") {
+		t.Errorf("interrupted: code %d, %q", code, errs)
+	}
+	code, out, _ := call(t.Context(), "help", "attack")
+	if code != 0 || !strings.Contains(out, "--out DIR") {
+		t.Errorf("help: code %d", code)
+	}
+	checkWidth(t, out)
+}
