@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/internal/experiments"
+	"github.com/hushsum/hushsum/learning"
+)
+
+const experimentAbout = `Usage: hushsum experiment NAME [flags]
+       hushsum experiment list
+
+Reruns a table of the papers behind hushsum, or one beside them: trains every
+arm with the same seeds, prints means and standard deviations over seeds with
+the published figures, and says which published differences are seen. An effect
+counts as seen if the 95 % interval of the differences, paired by seed, lies on
+its side of 0 (Student's t). Each comparison has an interval of its own, and of
+many some miss.
+
+The quick form takes some minutes on two cores; its rows, rounds and arms are
+fewer than those of the papers, as the table says. --long is the fuller form.
+
+It writes NAME.csv with a line for each row and seed, NAME-FIGURE.csv with the
+points of each figure, and NAME-FIGURE.svg, to --out. Ctrl-C ends the run early;
+what was done is printed and written.
+
+With --json there is one object:
+  name, title, settings, labels, measures, seeds, complete
+                the table; complete is whether all that was planned was done
+  rows          of each its labels, and by the name of a measure its values by
+                seed (null: not measured), mean, sd and published (null: none
+                is known); fractions are not in percent
+  findings      of each its claim, the mean difference, low, high and seeds of
+                the interval, expected (the sign of the published effect, 0 if
+                there is none), published, verdict (seen, not seen, opposite,
+                none) and text
+  notes, files  sentences, and what was written
+
+` + exitCodes + `
+Examples:
+  hushsum experiment list
+  hushsum experiment noise
+  hushsum experiment convex --seeds 8 --out results
+  hushsum experiment fashion --long --data path/to/data
+`
+
+// experimentFlags are the values of the command's flags.
+type experimentFlags struct {
+	long, json bool
+	seeds      int
+	data, out  string
+}
+
+func newExperimentFlags() (*flag.FlagSet, *experimentFlags) {
+	v := &experimentFlags{}
+	f := flag.NewFlagSet("experiment", flag.ContinueOnError)
+	f.BoolVar(&v.long, "long", false, "run the fuller form")
+	f.Var((*intValue)(&v.seeds), "seeds", "`N` seeds to run, 1 to 100; 0: as many as the list says")
+	f.StringVar(&v.data, "data", "", "`DIR` that holds the folders adult, fashion-mnist, mnist and qmnist-writers; else $HUSHSUM_DATA, or ../shared/data")
+	f.StringVar(&v.out, "out", ".", "`DIR` to write files to, made if there is none")
+	f.BoolVar(&v.json, "json", false, "print one JSON object instead of a table")
+	return f, v
+}
+
+func experiment(ctx context.Context, args []string, std streams) int {
+	return runExperiment(ctx, experiments.All(), args, std)
+}
+
+// runExperiment is experiment for any list of them.
+func runExperiment(ctx context.Context, all []experiments.Experiment, args []string, std streams) int {
+	flags, v := newExperimentFlags()
+	name := "list"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
+	}
+	if code, ok := parseFlags(flags, experimentAbout, args, std); !ok {
+		return code
+	}
+	if name == "list" {
+		listExperiments(all, std)
+		return exitOK
+	}
+	var chosen *experiments.Experiment
+	for i := range all {
+		if all[i].Name == name {
+			chosen = &all[i]
+		}
+	}
+	switch {
+	case chosen == nil:
+		return wrongUsage(flags, &problem{
+			cause:  fmt.Sprintf("there is no experiment %q", name),
+			advice: "Use one of " + strings.Join(experimentNames(all), ", ") + ".",
+		}, std)
+	case v.seeds < 0 || v.seeds > experiments.MaxSeeds:
+		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--seeds: %d is outside 1 to %d", v.seeds, experiments.MaxSeeds), advice: "Leave it out for the experiment's own number."}, std)
+	}
+	return v.run(ctx, chosen, std)
+}
+
+func experimentNames(all []experiments.Experiment) []string {
+	var names []string
+	for _, e := range all {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+func listExperiments(all []experiments.Experiment, std streams) {
+	fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", "experiment", "quick", "long", "seeds", "what it shows")
+	for _, e := range all {
+		seeds := "-"
+		if e.Seeds > 0 {
+			seeds = fmt.Sprint(e.Seeds)
+		}
+		for i, line := range wrap(e.About, width-32) {
+			if i == 0 {
+				fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", e.Name, roughly(e.Quick), roughly(e.Long), seeds, line)
+			} else {
+				fmt.Fprintf(std.out, "%-32s%s\n", "", line)
+			}
+		}
+	}
+	fmt.Fprintf(std.out, "\nTimes are rough, for two idle cores. Run 'hushsum experiment -h' for the flags.\n")
+}
+
+// roughly prints a time to plan with.
+func roughly(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.0f h", d.Hours())
+}
+
+func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, std streams) int {
+	fail := func(err error) int {
+		complain(std.err, "hushsum experiment", err)
+		return exitFailure
+	}
+	// What takes minutes should not be lost for want of a folder.
+	if err := os.MkdirAll(v.out, 0o777); err != nil {
+		return fail(folderProblem(err))
+	}
+	line := &progressLine{std: std, name: e.Name}
+	start := time.Now()
+	options := experiments.Options{Data: v.dataFolder(), Long: v.long, Seeds: v.seeds}
+	if std.live && !v.json {
+		options.Progress = line.show
+	}
+	t, err := e.Run(ctx, options)
+	line.clear()
+	interrupted := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if err != nil && !interrupted {
+		err = dataProblem(err)
+	}
+	if t == nil || !t.Any() {
+		if interrupted {
+			err = &problem{cause: "interrupted before anything was done"}
+		}
+		complain(std.err, "hushsum experiment", err)
+		if interrupted {
+			return exitInterrupted
+		}
+		return exitFailure
+	}
+	files, wrong := writeExperiment(v.out, t)
+	if v.json {
+		if code := printJSON(std, jsonOf(t, files)); code != exitOK {
+			return code
+		}
+	} else {
+		printExperiment(t, files, time.Since(start), std)
+	}
+	switch {
+	case interrupted:
+		complain(std.err, "hushsum experiment", &problem{cause: "interrupted; the table holds what was done"})
+		return exitInterrupted
+	case err != nil:
+		return fail(err)
+	case wrong != nil:
+		return fail(folderProblem(wrong))
+	}
+	return exitOK
+}
+
+// dataFolder says where the data is. That it holds what is needed shows when it is
+// read.
+func (v *experimentFlags) dataFolder() string {
+	for _, dir := range []string{v.data, os.Getenv("HUSHSUM_DATA")} {
+		if dir != "" {
+			return dir
+		}
+	}
+	return filepath.Join("..", "shared", "data")
+}
+
+// dataProblem says what to do about data that cannot be read.
+func dataProblem(err error) error {
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return &problem{
+			cause:  fmt.Sprintf("cannot read %s: %v", path.Path, path.Err),
+			advice: "Give --data, or set HUSHSUM_DATA to, the folder that holds the public files of adult, fashion-mnist, mnist and qmnist-writers in folders of these names.",
+			err:    err,
+		}
+	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
+		return &problem{cause: plain(err), err: err}
+	}
+	return explain(err)
+}
+
+func folderProblem(err error) error {
+	return &problem{cause: fmt.Sprintf("--out: %v", err), advice: "Give a folder that can be written to.", err: err}
+}
+
+// progressLine shows on a terminal how far a run is.
+type progressLine struct {
+	std   streams
+	name  string
+	drawn int
+}
+
+func (p *progressLine) show(done, of int) {
+	if of == 0 {
+		return
+	}
+	line := fmt.Sprintf("%s  %d %% (%d of %d)", p.name, done*100/of, done, of)
+	p.drawn = max(p.drawn, len(line))
+	fmt.Fprintf(p.std.out, "\r%-*s", p.drawn, line)
+}
+
+func (p *progressLine) clear() {
+	if p.drawn > 0 {
+		fmt.Fprintf(p.std.out, "\r%s\r", strings.Repeat(" ", p.drawn))
+		p.drawn = 0
+	}
+}

@@ -1,0 +1,173 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// privacyTask is a data set and a model of the table of privacy.
+type privacyTask struct {
+	name    string
+	about   string // the model and the parties' training
+	clients int
+	rounds  int
+	every   int
+	clip    float64
+	local   learning.SGD
+	model   learning.Model
+	deal    func(seed uint64) (dealt, error)
+}
+
+// privacy sets private sums beside sums in the clear, from the same seeds, without
+// noise and with budgets against the server.
+func privacy(ctx context.Context, o Options) (*Table, error) {
+	const delta = 1e-5
+	tasks, err := privacyTasks(o)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{
+		Title:    "Private against clear: cost of secure sums and of epsilon(server)",
+		Labels:   []string{"data", "sum"},
+		Measures: []Measure{accuracyMeasure, mccMeasure, {Name: "z", Digits: 2}, {Name: "off by", Digits: 3}},
+	}
+	for _, p := range tasks {
+		t.Settings = append(t.Settings, fmt.Sprintf("%s: %s; %d parties, all in each of %d rounds; with noise, and where the table says so, updates are clipped to %v",
+			p.name, p.about, p.clients, p.rounds, p.clip))
+		t.Figures = append(t.Figures, learningFigure(strings.ToLower(p.name), "Private against clear, "+p.name))
+	}
+	t.Settings = append(t.Settings,
+		"noise: discrete Gaussian, calibrated to epsilon(server) at delta 1e-5",
+		"ring: what the private sum adds up, without its masks; private: the protocol with all its messages, with seed 1")
+	epsilons := pick(o, []float64{8, 4, 1}, []float64{8, 4, 2, 1}, []float64{8})
+	equal := map[string]bool{}
+	var arms []arm
+	for k, p := range tasks {
+		var clear, ring []float64 // models of this seed
+		one := func(name string, change func(*simulation.Training) error) arm {
+			return arm{labels: []string{p.name, name}, steps: p.rounds, run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+				with, err := p.deal(seed)
+				if err != nil {
+					return outcome{}, err
+				}
+				x := simulation.Training{
+					Model: p.model, Parties: with.parties, Test: with.test, Rounds: p.rounds,
+					Local: p.local, Seed: seed, EvaluateEvery: p.every,
+				}
+				if err := change(&x); err != nil {
+					return outcome{}, err
+				}
+				trained, err := train(ctx, x, step)
+				if err != nil {
+					return outcome{}, err
+				}
+				z, off := math.NaN(), math.NaN()
+				switch name {
+				case "clear":
+					clear = trained.Model
+				case "ring":
+					ring, off = trained.Model, furthest(trained.Model, clear)
+				case "private":
+					off = furthest(trained.Model, clear)
+					equal[p.name] = slices.Equal(trained.Model, ring)
+				}
+				if x.Noise != nil {
+					z = x.Noise.Multiplier
+				}
+				return outcome{[]float64{accuracy(trained), mcc(trained), z, off}, inFigure(k, learned(trained))}, nil
+			}}
+		}
+		summed := func(s simulation.Sum) func(*simulation.Training) error {
+			return func(x *simulation.Training) error { x.Sum = s; return nil }
+		}
+		private := one("private", summed(simulation.Private))
+		private.seeds = 1
+		arms = append(arms, one("clear", summed(simulation.Clear)), one("ring", summed(simulation.Ring)), private,
+			one("clear, clipped", func(x *simulation.Training) error {
+				x.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: p.clip}
+				return nil
+			}))
+		for _, epsilon := range epsilons {
+			calibrated := 0.0
+			arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon), func(x *simulation.Training) (err error) {
+				n := simulation.DefaultNoise()
+				n.Clip, n.Bits, n.Epsilon, n.Delta, n.Multiplier = p.clip, 22, epsilon, delta, calibrated
+				x.Sum, x.Noise = simulation.Ring, &n
+				if calibrated == 0 {
+					calibrated, err = x.Calibrate()
+					n.Multiplier = calibrated
+				}
+				return err
+			}))
+		}
+	}
+	err = t.fill(ctx, o, arms)
+	for _, p := range tasks {
+		if same, done := equal[p.name]; done {
+			words := map[bool]string{true: "equals that of the ring sums bit for bit", false: "DIFFERS from that of the ring sums"}
+			t.Notes = append(t.Notes, fmt.Sprintf("%s: the model out of %d private sums %s.", p.name, p.rounds, words[same]))
+		}
+		row := func(name string) []string { return []string{p.name, name} }
+		t.compare(p.name+", ring sums less clear", row("ring"), row("clear"), 0, 0)
+		t.compare(p.name+", clipped less not", row("clear, clipped"), row("clear"), 0, 0)
+		for _, epsilon := range epsilons {
+			for measure := range 2 {
+				t.compare(fmt.Sprintf("%s, epsilon %v less clear", p.name, epsilon), row(fmt.Sprintf("epsilon %v", epsilon)), row("clear"), measure, 0)
+			}
+		}
+	}
+	t.Notes = append(t.Notes, "Off by: the largest difference between two weights, from the model in the clear; z: the noise multiplier.")
+	return t, err
+}
+
+// privacyTasks reads the data.
+func privacyTasks(o Options) ([]privacyTask, error) {
+	digits, err := newDealer(o, "mnist", 60000, pick(o, 10000, 10000, 200))
+	if err != nil {
+		return nil, err
+	}
+	census, _, err := o.load("adult")
+	if err != nil {
+		return nil, err
+	}
+	many := pick(o, 300, 500, 10)
+	rows := census.Len() * 3 / 4 / many
+	return []privacyTask{
+		{
+			name:    "MNIST",
+			about:   fmt.Sprintf("softmax regression, %d test rows; rate 0.1, 1 local epoch, batches of 20", digits.test.Len()),
+			clients: many, rounds: pick(o, 20, 40, 2), every: pick(o, 5, 10, 1), clip: .5,
+			local: learning.SGD{Rate: .1, Batch: 20, Epochs: 1},
+			model: learning.Softmax{Features: digits.train.Features, Outputs: 10},
+			deal:  func(seed uint64) (dealt, error) { return digits.deal("iid", many, seed) },
+		},
+		{
+			name:    "Adult",
+			about:   fmt.Sprintf("logistic regression, lambda 1e-4, %d rows of each party, a quarter of all rows for tests; rate 2, 25 local steps on all rows", rows),
+			clients: many, rounds: pick(o, 20, 40, 2), every: pick(o, 5, 10, 1), clip: 1,
+			local: learning.SGD{Rate: 2, Steps: 25},
+			model: learning.Logistic{Features: census.Features, Lambda: 1e-4},
+			deal: func(seed uint64) (out dealt, err error) {
+				train, test, err := census.Split(.25, seed)
+				if err == nil {
+					out.test = test
+					out.parties, err = train.PartitionIID(many, rows, seed)
+				}
+				return out, err
+			},
+		},
+	}, nil
+}
+
+func furthest(a, b []float64) (d float64) {
+	for j := range a {
+		d = max(d, math.Abs(a[j]-b[j]))
+	}
+	return d
+}
