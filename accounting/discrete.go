@@ -30,6 +30,9 @@ func (m DiscreteLaplace) base() (base, error) {
 		return nil, err
 	}
 	d, t := m.Sensitivity, m.Scale
+	if tooLoud(1/t, float64(d)/t) {
+		return lostTable(), nil
+	}
 	b := &table{off: -float64(d) / t, step: 2 / t, relative: 64 * unit * (1 + float64(d)/t)}
 	b.maxP, b.maxQ = float64(d)/t, float64(d)/t
 	// P(k) = tanh(1/2t)·e^{−|k|/t}; everything at or below 0 has loss −Δ/t.
@@ -172,6 +175,9 @@ func shifted(m integerNoise) (base, error) {
 		}
 		b.list = append(b.list, atom{l, p, q})
 	}
+	if isGauss && tooLoud(float64(d)/(exact.Sigma*exact.Sigma), exact.logRatio(n)) {
+		return lostTable(), nil
+	}
 	if isGauss {
 		b.off, b.step = exact.logRatio(-n+1), float64(d)/(exact.Sigma*exact.Sigma)
 	}
@@ -185,6 +191,25 @@ type table struct {
 	lostP, lostQ float64
 	maxP, maxQ   float64
 	off, step    float64
+}
+
+// loudest is the largest privacy loss of one step that is computed with.
+const loudest = 1e280
+
+// tooLoud reports whether the losses of a mechanism are beyond that: there is next
+// to no noise.
+func tooLoud(losses ...float64) bool {
+	for _, l := range losses {
+		if !(math.Abs(l) <= loudest) {
+			return true
+		}
+	}
+	return false
+}
+
+// lostTable is a pair without any privacy that can be shown.
+func lostTable() *table {
+	return &table{lostP: 1, lostQ: 1, maxP: math.Inf(1), maxQ: math.Inf(1)}
 }
 
 func (t *table) atoms() []atom                { return t.list }

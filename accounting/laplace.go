@@ -19,6 +19,9 @@ func (m Laplace) base() (base, error) {
 	if err := checkPositive("Laplace scale", m.Scale); err != nil {
 		return nil, err
 	}
+	if tooLoud(1 / m.Scale) {
+		return lostTable(), nil
+	}
 	return laplaceBase{b: m.Scale}, nil
 }
 

@@ -51,6 +51,12 @@ func (a AdaptiveClip) settings() (quantile, rate float64, err error) {
 	return quantile, rate, err
 }
 
+// Validate returns [ErrConfig] if a field is outside its range.
+func (a AdaptiveClip) Validate() error {
+	_, _, err := a.settings()
+	return err
+}
+
 // Vote is 1 if an update of the given L2 norm, as [Clip] returns it, is within C,
 // and −1 if not or if the norm is NaN: the one coordinate of the lane.
 func (a AdaptiveClip) Vote(norm float64) []float64 {

@@ -73,6 +73,12 @@ func (s *Server) settings() (rate, beta2, tau float64, err error) {
 	return rate, beta2, tau, err
 }
 
+// Validate returns [ErrConfig] if a field is outside its range.
+func (s *Server) Validate() error {
+	_, _, _, err := s.settings()
+	return err
+}
+
 // Apply returns the next model after w, given the mean update and a mask of
 // factors in [0, 1], as [GradientMask.Weights] gives it (nil: all ones). None of
 // the three is changed. The first call fixes the number of weights.

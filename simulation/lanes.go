@@ -126,24 +126,20 @@ func (t *Training) multipliers(z float64) (update, side float64, err error) {
 	return z, math.Inf(1), nil
 }
 
-// survivors returns how many shares of noise there are in every sum. With Poisson
-// sampling the number of parties in a round is random: a round with fewer than
-// four standard deviations below the mean is lost.
+// survivors returns how many parties are in a sum, and how many shares of noise can
+// be counted on. With noise and Poisson sampling all parties are.
 func (t *Training) survivors() (survivors, error) {
-	if t.Sum == Private {
-		s, err := survivorsOf(t.PerRound, t.Recovery)
-		return s, err
+	switch {
+	case t.Sum == Private:
+		return survivorsOf(t.PerRound, t.Recovery)
+	case t.Poisson:
+		return survivors{parties: len(t.Parties), least: len(t.Parties)}, nil
 	}
-	s := survivors{parties: t.PerRound, least: t.PerRound}
-	if t.Poisson {
-		mean := float64(t.PerRound)
-		q := mean / float64(len(t.Parties))
-		four := 4 * math.Sqrt(mean*(1-q))
-		s.least = max(2, int(mean-four))
-		s.parties = min(len(t.Parties), int(math.Ceil(mean+2*four)))
-	}
-	return s, nil
+	return survivors{parties: t.PerRound, least: t.PerRound}, nil
 }
+
+// hidden reports whether all parties submit, drawn or not.
+func (t *Training) hidden() bool { return t.Poisson && t.Noise != nil }
 
 // round returns what one round spends.
 func (l *lanes) round(t *Training) accounting.Round {
@@ -223,7 +219,30 @@ func (l *lanes) addCounts(add func([][]uint64, error) error, lane *aggregation.S
 	return add(lane.Encode(vector, share))
 }
 
-// decode returns what a sum over the given number of parties says.
+// blank makes the submission of zeros, which are themselves in any encoding: the
+// party's share of the noise and nothing else.
+func (l *lanes) blank() ([][]uint64, error) {
+	layout, err := l.layout()
+	if err != nil {
+		return nil, err
+	}
+	tables := []*noise.Table{l.noisy.table, l.counts}
+	values := make([][]uint64, len(layout))
+	for s, segment := range layout {
+		share := make([]int64, segment.Length)
+		if err := tables[s].NewSampler(nil).Fill(share); err != nil {
+			return nil, err
+		}
+		values[s] = make([]uint64, len(share))
+		for j, x := range share {
+			values[s][j] = uint64(x)
+		}
+		clear(share)
+	}
+	return values, nil
+}
+
+// decode returns what a sum says, as means over the given number of parties.
 func (l *lanes) decode(round int, sum [][]uint64, parties int) (m total, err error) {
 	parts, err := l.list().Split(sum)
 	if err != nil {

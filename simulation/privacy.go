@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/noise"
 )
 
@@ -55,7 +56,8 @@ const tableDistance = 0x1p-100
 // Calibrate returns the least Noise.Multiplier, to 0.1 %, with which Rounds rounds
 // keep every party within Noise.Epsilon at Noise.Delta against the server. Noise
 // must be set, with an Epsilon; its Multiplier is not read. It fails as Mechanism
-// does, with an [OptionError] for Noise.Bits if the noise that it takes does not fit.
+// does, with an [OptionError] for Noise.Bits if the noise that it takes does not fit
+// the ring; that it can be sampled only Mechanism finds.
 func (o *Options) Calibrate(dimension int) (float64, error) {
 	if o.Noise == nil || o.Noise.Epsilon == 0 {
 		return 0, &OptionError{Option: "Noise.Epsilon", Reason: "there is no budget to calibrate to", Advice: "use a number above 0, such as 4"}
@@ -93,6 +95,10 @@ func calibrate(n *Noise, rounds int, round func(multiplier float64) (accounting.
 	good, bad := 1.0, 0.0
 	for {
 		ok, err := within(good)
+		if errors.Is(err, aggregation.ErrBits) && bad == 0 && good > least {
+			good /= 4 // too wide for the ring; less may do
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -114,6 +115,12 @@ func Train(ctx context.Context, t Training, report func(TrainingRound)) (*Traine
 		}
 	}
 	out.Model = x.model
+	if n := len(out.Rounds); n > 0 && out.Rounds[n-1].Test == nil {
+		last := &out.Rounds[n-1]
+		if err := x.evaluate(last); err != nil {
+			return out, failure(last.Round, -1, err)
+		}
+	}
 	return out, nil
 }
 
@@ -192,7 +199,7 @@ func (x *training) newSessions() error {
 	config := protocol.Config{Layout: layout, Recovery: x.Recovery}
 	if x.PerRound < n {
 		config.PerRound = x.PerRound
-		binary.BigEndian.PutUint64(config.Seed[:], x.Seed)
+		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("hushsum simulation: schedule"), x.Seed))
 	}
 	drops := func() *dropOuts {
 		return newDropOuts(&Options{Seed: x.Seed, Clients: n, Drop: x.Drop})
@@ -250,10 +257,13 @@ type work struct {
 
 // playRound runs one round and moves the model.
 func (x *training) playRound(ctx context.Context, r *TrainingRound) error {
-	mean, err := x.meanGradient(ctx, r.Round)
+	mean, cost, err := x.meanGradient(ctx, r.Round)
+	r.Cost = cost
 	if errors.Is(err, errTooFew) || errors.Is(err, protocol.ErrTooFew) {
 		r.Lost = err
-	} else if err != nil {
+		err = x.updates.skip()
+	}
+	if err != nil {
 		return err
 	}
 	works := make([]work, len(x.Parties))
@@ -266,7 +276,8 @@ func (x *training) playRound(ctx context.Context, r *TrainingRound) error {
 		if err != nil {
 			return err
 		}
-		r.Dropped, r.Lost, r.Cost = out.dropped, out.lost, out.cost
+		r.Dropped, r.Lost = out.dropped, out.lost
+		r.Cost.add(out.cost)
 		included = out.included
 		if r.Lost == nil {
 			if sum, err = x.decode(r.Round, out, works); err != nil {
@@ -281,13 +292,16 @@ func (x *training) playRound(ctx context.Context, r *TrainingRound) error {
 		}
 	}
 	if r.Round%x.EvaluateEvery == 0 || r.Round == x.Rounds {
-		matrix, err := learning.Evaluate(x.Model, x.model, x.Test)
-		if err != nil {
-			return err
-		}
-		r.Test = &matrix
+		return x.evaluate(r)
 	}
 	return nil
+}
+
+// evaluate judges the model.
+func (x *training) evaluate(r *TrainingRound) error {
+	matrix, err := learning.Evaluate(x.Model, x.model, x.Test)
+	r.Test = &matrix
+	return err
 }
 
 // errTooFew ends a round that too few parties were drawn for.
@@ -304,12 +318,24 @@ func (x *training) sum(ctx context.Context, private *session, round int, submit 
 	}
 	var out outcome
 	parties := x.drawn(round)
-	if x.Replay != nil && len(parties) == 0 {
-		out.lost = errTooFew
-		return out, nil
+	out.included = parties
+	if x.hidden() {
+		parties = x.everybody()
+		drawn := make([]bool, len(parties))
+		for _, i := range out.included {
+			drawn[i] = true
+		}
+		train := submit
+		submit = func(ctx context.Context, i int) (made submission, err error) {
+			if drawn[i] {
+				return train(ctx, i)
+			}
+			made.values, err = x.lanes.blank()
+			return made, err
+		}
 	}
-	if x.Replay == nil && x.lanes != nil && (len(parties) < x.lanes.survivors.least || len(parties) > x.lanes.survivors.parties) {
-		out.lost = fmt.Errorf("%w: %d, want %d to %d", errTooFew, len(parties), x.lanes.survivors.least, x.lanes.survivors.parties)
+	if len(parties) == 0 {
+		out.lost = errTooFew
 		return out, nil
 	}
 	times := make([]time.Duration, len(parties))
@@ -335,11 +361,10 @@ func (x *training) sum(ctx context.Context, private *session, round int, submit 
 	if err != nil {
 		return out, err
 	}
-	out.included = parties
 	for _, d := range times {
 		out.cost.Train += d
 	}
-	out.cost.Train /= time.Duration(max(len(parties), 1))
+	out.cost.Train /= time.Duration(max(len(out.included), 1))
 	return out, nil
 }
 
@@ -378,13 +403,15 @@ func (x *training) drawn(round int) []int {
 		slices.Sort(parties)
 		return parties
 	}
-	return slices.Collect(func(yield func(int) bool) {
-		for i := range n {
-			if !yield(i) {
-				return
-			}
-		}
-	})
+	return x.everybody()
+}
+
+func (x *training) everybody() []int {
+	all := make([]int, len(x.Parties))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // derived returns a seed for one purpose.
@@ -394,10 +421,10 @@ func (x *training) derived(purpose string, round, party int) uint64 {
 	return h.Sum64()
 }
 
-// meanGradient is FedGA's first sum; nil for other rules.
-func (x *training) meanGradient(ctx context.Context, round int) ([]float64, error) {
+// meanGradient is FedGA's first sum, with its cost; nil for other rules.
+func (x *training) meanGradient(ctx context.Context, round int) (mean []float64, cost Cost, err error) {
 	if x.Client.Kind != FedGA {
-		return nil, nil
+		return nil, cost, nil
 	}
 	clear := make([][]float64, len(x.Parties))
 	out, err := x.sum(ctx, x.aligned, round, func(_ context.Context, i int) (made submission, err error) {
@@ -414,18 +441,19 @@ func (x *training) meanGradient(ctx context.Context, round int) ([]float64, erro
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, cost, err
 	case out.lost != nil:
-		return nil, out.lost
+		return nil, out.cost, out.lost
 	case x.lanes == nil:
-		return meanOf(out.included, func(i int) []float64 { return clear[i] }), nil
+		return meanOf(out.included, func(i int) []float64 { return clear[i] }), out.cost, nil
 	}
 	layout, err := x.align.Layout()
 	if err != nil {
-		return nil, err
+		return nil, cost, err
 	}
 	cut(out.sum[0], layout[0].Bits)
-	return x.align.Decode(out.sum, len(out.included))
+	mean, err = x.align.Decode(out.sum, len(out.included))
+	return mean, out.cost, err
 }
 
 // takePart is a party's round: train, clip, encode.
@@ -574,7 +602,17 @@ func (x *training) decode(round int, out outcome, works []work) (sum total, err 
 	for s, segment := range layout {
 		cut(out.sum[s], segment.Bits)
 	}
-	sum, err = x.lanes.decode(round, out.sum, len(out.included))
+	parties := len(out.included)
+	if x.hidden() {
+		parties = len(x.Parties)
+	}
+	sum, err = x.lanes.decode(round, out.sum, parties)
+	if err == nil && x.hidden() {
+		// How many were drawn is part of what sampling hides: means are over the number
+		// expected.
+		sum.parties = x.PerRound
+		scale(sum.update, float64(parties)/float64(x.PerRound))
+	}
 	if err == nil && x.Noise != nil {
 		scale(sum.update, x.norm/x.Noise.Clip)
 	}
@@ -633,19 +671,9 @@ func (x *training) move(r *TrainingRound, sum total, included []int, works []wor
 		}
 	}
 	r.ClipNorm = x.norm
-	norms := make([]float64, len(included))
-	clipped := 0
-	for k, i := range included {
-		w := &works[i]
-		norms[k] = w.norm
-		r.MaxNorm = max(r.MaxNorm, w.norm)
-		r.MeanNorm += w.norm / float64(len(included))
-		r.Cosine += w.cosine / float64(len(included))
-		if w.clipped {
-			clipped++
-		}
+	if len(included) > 0 {
+		x.observe(r, included, works)
 	}
-	r.Clipped = float64(clipped) / float64(len(included))
 	switch {
 	case x.adaptive != nil:
 		if err := x.adaptive.Update(sum.votes[0], sum.parties); err != nil {
@@ -653,7 +681,7 @@ func (x *training) move(r *TrainingRound, sum total, included []int, works []wor
 		}
 		x.norm = x.adaptive.Norm
 	case x.Clip.Factor > 0:
-		if x.norm, err = aggregation.MeanNormClip(x.Clip.Factor, norms); err != nil {
+		if x.norm, err = aggregation.MeanNormClip(x.Clip.Factor, []float64{r.MeanNorm}); err != nil {
 			return err
 		}
 	}
@@ -665,4 +693,19 @@ func (x *training) move(r *TrainingRound, sum total, included []int, works []wor
 	}
 	x.model = next
 	return nil
+}
+
+// observe says what clipping did.
+func (x *training) observe(r *TrainingRound, included []int, works []work) {
+	clipped, n := 0, float64(len(included))
+	for _, i := range included {
+		w := &works[i]
+		r.MaxNorm = max(r.MaxNorm, w.norm)
+		r.MeanNorm += w.norm / n
+		r.Cosine += w.cosine / n
+		if w.clipped {
+			clipped++
+		}
+	}
+	r.Clipped = float64(clipped) / n
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -22,15 +23,19 @@ type Training struct {
 
 	// PerRound is how many parties are in a round, drawn by Seed; 0: all.
 	PerRound int
-	// Poisson has every party in a round with probability PerRound/len(Parties)
-	// instead, independently of all others, so that sampling counts against those
-	// who see released models only. It is not for Private sums, whose schedule is
-	// public.
+	// Poisson has every party train in a round with probability PerRound/len(Parties)
+	// instead, independently of all others. With Noise sampling then counts against
+	// those who see released models only, and to hide who was drawn, and how many,
+	// all parties submit: those not drawn send zeros with their share of the noise,
+	// and means divide by PerRound, whatever the number drawn. For the figure to hold
+	// Seed stands for a draw that nobody else knows. It is not for Private sums, whose
+	// schedule is public.
 	Poisson bool
 
 	// Replay, if not nil, says who is in the sum of each round in place of a draw, as
-	// TrainingRound.Included had it; nobody: the round is lost. It is not for Private
-	// sums: it is how these are repeated without masks.
+	// TrainingRound.Included had it, in ascending order; nobody: the round is lost. It
+	// is how Private sums are repeated without masks, and not for Private sums or with
+	// Noise.
 	Replay [][]int
 
 	// Local is a party's training in a round. Its Adjust must be nil.
@@ -54,8 +59,7 @@ type Training struct {
 	Drop     float64
 
 	// Noise adds noise to the sums, for differential privacy; nil: none. Its Clip is
-	// that of difference clipping, and Clip must be zero, or adaptive with a Norm
-	// that Noise.Clip replaces.
+	// that of difference clipping, so that Clip must be empty but for Adaptive.
 	Noise *Noise
 	// SignShare is the part of the privacy budget 1/z² that the sums of signs get if
 	// there are both noise and a mask, above 0 and below 1; 0: a half.
@@ -76,8 +80,9 @@ type Sum int
 const (
 	// Clear sums float64 vectors, without rounding.
 	Clear Sum = iota
-	// Ring sums what a private sum would, encoded and with noise but without masks:
-	// the outcome is that of Private bit for bit, at a fraction of the cost.
+	// Ring sums what a private sum would, encoded and with noise but without masks, at
+	// a fraction of the cost. Without noise the outcome for the same parties is that of
+	// Private bit for bit; who is drawn when PerRound is not all differs, see Replay.
 	Ring
 	// Private is the protocol, with all its messages.
 	Private
@@ -225,8 +230,8 @@ func (t Training) Validate() error {
 		return bad("Local.Momentum", "use 0", "the control variates of SCAFFOLD are means of gradients")
 	case t.Sum < Clear || t.Sum > Private:
 		return bad("Sum", "", "%v is no way to sum", t.Sum)
-	case t.Replay != nil && (t.Sum == Private || t.Poisson || len(t.Replay) < t.Rounds):
-		return bad("Replay", "use Clear or Ring, without Poisson, and a list for each round", "%d lists", len(t.Replay))
+	case t.Replay != nil && (t.Sum == Private || t.Poisson || t.Noise != nil || len(t.Replay) < t.Rounds):
+		return bad("Replay", "use Clear or Ring, without Poisson and Noise, and a list for each round", "%d lists", len(t.Replay))
 	case t.Sum == Private && t.Poisson:
 		return bad("Poisson", "use Ring, or leave it out", "the schedule of a private sum is public, and of fixed size")
 	case t.Sum != Private && (t.Recovery != nil || t.Drop != 0):
@@ -243,10 +248,21 @@ func (t Training) Validate() error {
 		return bad("SignShare", "use a number between 0 and 1", "%v", t.SignShare)
 	}
 	for _, included := range t.Replay {
-		for _, i := range included {
-			if i < 0 || i >= parties {
-				return bad("Replay", "", "there is no party %d", i)
+		for k, i := range included {
+			if i < 0 || i >= parties || k > 0 && i <= included[k-1] {
+				return bad("Replay", "name every party once, in ascending order", "party %d is none, or out of order", i)
 			}
+		}
+	}
+	if n := t.Model.NumParams(); n < 1 || n > masking.MaxLength {
+		return bad("Model", "", "it has %d weights, and sums have 1 to %d", n, masking.MaxLength)
+	}
+	if err := t.Server.Validate(); err != nil {
+		return &OptionError{Option: "Server", Reason: err.Error(), Err: err}
+	}
+	if t.Sum == Private {
+		if _, err := effectiveRecovery(t.PerRound, t.Recovery); err != nil {
+			return err
 		}
 	}
 	if err := t.Mask.Validate(); err != nil {
@@ -263,7 +279,7 @@ func (t Training) validateClip() error {
 		return &OptionError{Option: option, Reason: reason, Advice: advice}
 	}
 	c := t.Clip
-	positive := c.Norm > 0 && !math.IsInf(c.Norm, 1)
+	positive := c.Norm >= 0x1p-500 && c.Norm <= 0x1p500
 	switch {
 	case c.Kind < NoClip || c.Kind > ModelClip:
 		return bad("Clip.Kind", "it is no way to clip", "")
@@ -279,6 +295,13 @@ func (t Training) validateClip() error {
 		return bad("Clip.Kind", "model clipping has a fixed norm", "use DifferenceClip")
 	case c.Adaptive != nil && c.Kind == NoClip && t.Noise == nil:
 		return bad("Clip.Kind", "the norm adapts and nothing is clipped", "use DifferenceClip")
+	}
+	if c.Adaptive != nil {
+		adaptive := *c.Adaptive
+		adaptive.Norm = 1
+		if err := adaptive.Validate(); err != nil {
+			return &OptionError{Option: "Clip.Adaptive", Reason: err.Error(), Err: err}
+		}
 	}
 	return nil
 }

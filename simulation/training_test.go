@@ -265,7 +265,9 @@ func TestTrainingWithNoise(t *testing.T) {
 	}
 }
 
-// Secret sampling counts against the public, and only there.
+// Secret sampling counts against the public, and only there. All parties submit, so
+// that the noise in a sum does not tell how many were drawn, and neither does the
+// divisor: a model moves by multiples of one unit, whatever the number.
 func TestTrainingPoisson(t *testing.T) {
 	x := brief()
 	x.Parties, x.Test = blobs(200, 5)
@@ -289,6 +291,107 @@ func TestTrainingPoisson(t *testing.T) {
 	n.Multiplier = z
 	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Public.Upper > 3 || out.Rounds[4].Server.Upper < 3 {
 		t.Errorf("stopped by %v, spent %+v", out.Stopped, out.Rounds)
+	}
+}
+
+// With secret sampling the noise of a round is that of all parties' shares, however
+// few are drawn: its variance, over 4,096 coordinates of a sum in which nobody's
+// update is, within 6 standard errors (each of √(2/4096)).
+func TestTrainingPoissonNoise(t *testing.T) {
+	const d = 4096
+	for _, perRound := range []int{2, 20} {
+		x := brief()
+		x.Parties, x.Test = blobs(40, 5)
+		x.Model = learning.MLP{Features: 2, Hidden: []int{682}, Outputs: 3}
+		if x.Model.NumParams() > d {
+			t.Fatal(x.Model.NumParams())
+		}
+		n := DefaultNoise()
+		n.Multiplier, n.Bits = 4, 20
+		x.Sum, x.Noise, x.PerRound, x.Poisson = Ring, &n, perRound, true
+		y, err := newTraining(x.settle())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := [][]uint64{make([]uint64, y.lanes.noisy.Sensitivity.Dimension)}
+		for range x.Parties {
+			blank, err := y.lanes.blank()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum = addRing(sum, blank)
+		}
+		cut(sum[0], n.Bits)
+		whole, err := aggregation.Integers(sum[0], n.Bits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var square float64
+		for _, v := range whole {
+			square += float64(v) * float64(v) / float64(len(whole))
+		}
+		want := math.Pow(4*y.lanes.noisy.Sensitivity.L2, 2)
+		if r := square / want; math.Abs(r-1) > 6*math.Sqrt(2./d) {
+			t.Errorf("%d drawn of 40: %v of the variance", perRound, r)
+		}
+		// What is accounted for is that noise.
+		round := y.lanes.round(&y.Training)
+		if v := float64(round.Shares) * round.Update.Scale * round.Update.Scale; math.Abs(v/want-1) > 1e-9 || round.Rate != float64(perRound)/40 {
+			t.Errorf("%d drawn of 40: variance %v at rate %v, want %v", perRound, v, round.Rate, want)
+		}
+	}
+}
+
+// In the clear a round of nobody is lost.
+func TestTrainingPoissonNobody(t *testing.T) {
+	x := brief()
+	x.PerRound, x.Poisson, x.Rounds = 2, true, 60
+	lost := 0
+	for _, r := range train(t, x).Rounds {
+		if r.Lost != nil {
+			lost++
+		}
+	}
+	if lost == 0 || lost > 30 { // each with probability .088
+		t.Errorf("%d of 60 rounds lost", lost)
+	}
+}
+
+// FedGA under private sums keeps its two sessions in step when rounds are lost, and
+// counts the bytes of both.
+func TestTrainingAlignedSessions(t *testing.T) {
+	x := brief()
+	x.Parties, x.Test = blobs(10, 20)
+	x.Sum, x.Recovery, x.Drop, x.Rounds = Private, &protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: 9}, .3, 12
+	plain := train(t, x)
+	x.Client = ClientRule{Kind: FedGA, Beta: .1}
+	lost := 0
+	for i, r := range train(t, x).Rounds {
+		if r.Lost != nil {
+			lost++
+		} else if plain.Rounds[i].Lost == nil && r.Cost.BytesUp < plain.Rounds[i].Cost.BytesUp*3/2 {
+			t.Errorf("round %d: %d bytes, federated averaging %d", r.Round, r.Cost.BytesUp, plain.Rounds[i].Cost.BytesUp)
+		}
+	}
+	if lost == 0 || lost == 12 {
+		t.Errorf("%d of 12 rounds lost", lost)
+	}
+	x.Recovery, x.Drop, x.PerRound, x.Seed, x.Rounds = nil, 0, 3, 0, 3
+	a, b := train(t, x), train(t, x)
+	if !slices.Equal(a.Model, b.Model) {
+		t.Error("with seed 0 two runs differ")
+	}
+}
+
+// A budget that ends the run leaves no model unjudged.
+func TestTrainingStopIsJudged(t *testing.T) {
+	x := brief()
+	n := DefaultNoise()
+	n.Multiplier, n.Epsilon, n.Bits = 4, 1.5, 20
+	x.Sum, x.Noise, x.Rounds, x.EvaluateEvery = Ring, &n, 50, 50
+	out := train(t, x)
+	if out.Stopped == nil || len(out.Rounds) == 0 || out.Rounds[len(out.Rounds)-1].Test == nil {
+		t.Errorf("%d rounds, stopped by %v", len(out.Rounds), out.Stopped)
 	}
 }
 
@@ -327,6 +430,7 @@ func TestBadTrainings(t *testing.T) {
 			t.Errorf("%s: %v", option, err)
 		}
 	}
+	var bad *OptionError
 	// Errors of training name the round and the party.
 	x := brief()
 	x.Local.Rate = 1.7e308
@@ -335,9 +439,20 @@ func TestBadTrainings(t *testing.T) {
 	if !errors.As(err, &failed) || !errors.Is(err, learning.ErrDiverged) || failed.Round == 0 {
 		t.Errorf("diverged: %v", err)
 	}
-	x = brief()
-	x.Server.Tau, x.Server.Rule = -1, aggregation.RuleFedAdam
-	if _, err = Train(t.Context(), x, nil); !errors.Is(err, aggregation.ErrConfig) {
-		t.Errorf("a bad server rule: %v", err)
+	for name, change := range map[string]func(*Training){
+		"a bad server rule": func(x *Training) { x.Server.Tau, x.Server.Rule = -1, aggregation.RuleFedAdam },
+		"a bad quantile": func(x *Training) {
+			x.Clip = Clipping{Kind: DifferenceClip, Norm: 1, Adaptive: &aggregation.AdaptiveClip{Quantile: 7}}
+		},
+		"a party twice":          func(x *Training) { x.Replay = [][]int{{0, 0}, {1, 2}, {1, 2}} },
+		"replay with noise":      func(x *Training) { x.Sum, x.Noise, x.Replay = Ring, &n, [][]int{{0}, {1}, {2}} },
+		"too many colluders":     func(x *Training) { x.Sum, x.Recovery = Private, &protocol.Recovery{Colluders: 5} },
+		"a norm next to nothing": func(x *Training) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1e-200} },
+	} {
+		x := brief()
+		change(&x)
+		if err := x.Validate(); !errors.As(err, &bad) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

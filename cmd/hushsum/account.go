@@ -55,7 +55,7 @@ type jsonPrivacy struct {
 	Reason          string   `json:"reason,omitempty"`
 }
 
-func account(_ context.Context, args []string, std streams) int {
+func account(ctx context.Context, args []string, std streams) int {
 	var r release
 	args, code, ok := r.takeMechanism("account", args, std)
 	if !ok {
@@ -68,9 +68,16 @@ func account(_ context.Context, args []string, std streams) int {
 	if err := r.check(); err != nil {
 		return wrongUsage(flags, err, std)
 	}
-	spent, err := r.spent(accounting.View(r.view))
+	var spent accounting.Spent
+	err := interruptible(ctx, func() (err error) {
+		spent, err = r.spent(accounting.View(r.view))
+		return err
+	})
+	if ctx.Err() != nil {
+		return interrupted("account", std)
+	}
 	if err != nil {
-		complain(std.err, "hushsum account", accountProblem(err))
+		complain(std.err, "hushsum account", r.problem(err))
 		return exitFailure
 	}
 	if r.json {
@@ -152,11 +159,15 @@ func (r *release) printSpent(s accounting.Spent, std streams) {
 	}
 }
 
-// accountProblem says what to do about errors of the accountant.
-func accountProblem(err error) error {
+// problem says what to do about errors of the accountant.
+func (r *release) problem(err error) error {
 	switch {
 	case errors.Is(err, accounting.ErrTooLarge):
-		return &problem{cause: plain(err), advice: "Use --dimension 2 for the bound by Renyi divergence, or count in larger units.", err: err}
+		p := &problem{cause: plain(err), advice: "Count in larger units, so that --sensitivity is smaller.", err: err}
+		if r.law == "discrete-gaussian" || r.law == "skellam" {
+			p.advice = "Use --dimension 2, which is accounted for by Renyi divergence, or count in larger units."
+		}
+		return p
 	case errors.Is(err, accounting.ErrUnreachable):
 		return &problem{cause: plain(err), advice: "Ask for a larger --epsilon or --delta, fewer --rounds, or a smaller --rate.", err: err}
 	}

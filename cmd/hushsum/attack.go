@@ -238,6 +238,9 @@ func (b *battery) total(of int) {
 			parts = append(parts, fmt.Sprintf("%d %v", n, v))
 		}
 	}
+	if rows == 0 {
+		parts = []string{"nothing"}
+	}
 	fmt.Fprintf(b.std.out, "\n%d of %s, %s: %s; %.1f s.\n", len(b.done), plural(of, "attack"), plural(rows, "measurement"), strings.Join(parts, ", "), time.Since(b.start).Seconds())
 }
 
@@ -308,8 +311,9 @@ func (b *battery) write() error {
 	if err != nil {
 		return outProblem(err)
 	}
-	b.report(file)
-	if err := file.Close(); err != nil {
+	text := &stickyWriter{w: file}
+	b.report(text)
+	if err := errors.Join(text.err, file.Close()); err != nil {
 		return outProblem(err)
 	}
 	return nil

@@ -15,6 +15,7 @@ const calibrateAbout = `Usage: hushsum calibrate MECHANISM --epsilon E [flags]
 Finds what keeps rounds of noisy sums within a privacy budget: the least noise
 multiplier, or with --find the most rounds, or the highest sampling rate. The
 outcome is accounted once more, and that upper bound is at most --epsilon.
+Multipliers are searched from 2^-10, rounds up to 2^30, rates from 2^-40.
 `
 
 const calibrateJSON = `
@@ -38,7 +39,7 @@ const (
 	findRate   = "rate"
 )
 
-func calibrate(_ context.Context, args []string, std streams) int {
+func calibrate(ctx context.Context, args []string, std streams) int {
 	var r release
 	args, code, ok := r.takeMechanism("calibrate", args, std)
 	if !ok {
@@ -54,13 +55,19 @@ func calibrate(_ context.Context, args []string, std streams) int {
 	if err := r.checkCalibration(find, target, given(flags)[string(find)]); err != nil {
 		return wrongUsage(flags, err, std)
 	}
-	if err := r.solve(string(find), accounting.Target{Epsilon: target, Delta: r.delta}); err != nil {
-		complain(std.err, "hushsum calibrate", accountProblem(err))
-		return exitFailure
+	var spent accounting.Spent
+	err := interruptible(ctx, func() error {
+		err := r.solve(string(find), accounting.Target{Epsilon: target, Delta: r.delta})
+		if err == nil {
+			spent, err = r.spent(accounting.View(r.view))
+		}
+		return err
+	})
+	if ctx.Err() != nil {
+		return interrupted("calibrate", std)
 	}
-	spent, err := r.spent(accounting.View(r.view))
 	if err != nil {
-		complain(std.err, "hushsum calibrate", accountProblem(err))
+		complain(std.err, "hushsum calibrate", r.problem(err))
 		return exitFailure
 	}
 	if r.json {

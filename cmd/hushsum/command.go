@@ -97,6 +97,25 @@ func usage(w io.Writer) {
 		"'hushsum --version' for the version.\n\n"+exitCodes)
 }
 
+// interruptible works until it is done or ctx ends, whichever comes first; work that
+// does not look at ctx goes on until the program ends.
+func interruptible(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// interrupted says that a command was, before it had anything to show.
+func interrupted(command string, std streams) int {
+	complain(std.err, "hushsum "+command, &problem{cause: "interrupted"})
+	return exitInterrupted
+}
+
 // stickyWriter remembers the first error and writes no more after it.
 type stickyWriter struct {
 	w   io.Writer

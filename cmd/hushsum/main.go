@@ -1,10 +1,14 @@
 // Command hushsum runs private sums, and what is built on them, on one machine.
 //
-//	hushsum simulate    train a model over a private sum, beside training in the clear
+//	hushsum simulate     train a model over a private sum, beside training in the clear
+//	hushsum account      say what rounds of noisy sums spend of privacy
+//	hushsum calibrate    find the noise, rounds or sampling for a privacy budget
+//	hushsum experiment   rerun a table of the papers
+//	hushsum attack       attack private sums, with and without each defence
 //
 // Run hushsum help for a list of commands, hushsum help COMMAND for one of them,
-// and hushsum --version for the version. It exits with 0 on success, 1 on failure, 2 when it was called wrongly,
-// and 130 when it was interrupted.
+// and hushsum --version for the version. It exits with 0 on success, 1 on failure,
+// 2 when it was called wrongly, and 130 when it was interrupted.
 package main
 
 import (

@@ -122,7 +122,7 @@ func (r *release) check() error {
 		return bad("noise-multiplier", "Use a number above 0, such as 1.", "%v is no noise", r.noise)
 	case !(r.rate > 0 && r.rate <= 1):
 		return bad("rate", "Use a number above 0, at most 1.", "%v is no probability of taking part", r.rate)
-	case r.rounds < 0:
+	case r.rounds < 1:
 		return bad("rounds", "Use 1 or more.", "%d is too few", r.rounds)
 	case !(r.delta >= 0 && r.delta < 1):
 		return bad("delta", "Use a small number, such as 1e-5.", "%v is no probability below 1", r.delta)

@@ -40,7 +40,7 @@ func complain(w io.Writer, who string, err error) {
 }
 
 // packagePrefix is how errors of the library begin, at any depth.
-var packagePrefix = regexp.MustCompile(`(^|: )(?:(?:simulation|learning|aggregation|protocol|keyexchange|masking|shamir|noise|accounting): )+`)
+var packagePrefix = regexp.MustCompile(`(^|: )(?:(?:simulation|learning|aggregation|protocol|keyexchange|masking|shamir|noise|accounting|attacks|oblivious|experiments): )+`)
 
 // plain returns an error's text without the names of packages, which say nothing
 // to a user of the command.

@@ -89,6 +89,7 @@ func TestNoiseUsage(t *testing.T) {
 		{"--noise skellam --noise-multiplier 0", 2, "--noise-multiplier: 0 is no multiple of the sensitivity\nUse a number above 0"},
 		{"--noise skellam --noise-multiplier NaN", 2, "--noise-multiplier: NaN"},
 		{"--noise skellam --epsilon -1", 2, "--epsilon: -1 is no privacy budget\nUse a number above 0"},
+		{"--noise skellam --delta 0", 2, "--delta: rounds are accounted for with a delta above 0"},
 		{"--noise skellam --delta 1", 2, "--delta: 1 is no probability"},
 		{"--delta 1e-6", 2, "--delta: it says something about noise, which is off"},
 		{"--noise none --epsilon 1", 2, "--epsilon: it says something about noise"},

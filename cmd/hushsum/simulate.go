@@ -10,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -114,6 +115,10 @@ Examples:
   hushsum simulate --data path/to/adult --json
 `
 
+// laplaceBits are the bits of discrete Laplace noise if --bits says nothing: its
+// shares have long tails, and the tables of wide ones do not fit.
+const laplaceBits = 14
+
 // simulateHelp is the whole text before the flags.
 func simulateHelp() string {
 	names := strings.Join(wrap(strings.Join(learning.PartitionNames(), ", "), width-34), "\n             ")
@@ -166,6 +171,8 @@ var flagOf = map[string]string{
 	"Local.Epochs":      "epochs",
 	"Local.Batch":       "batch",
 	"Local.WeightDecay": "weight-decay",
+	"Server":            "server-rate",
+	"Model":             "model",
 	"Mask":              "mask-threshold",
 	"Clip.Norm":         "clip",
 }
@@ -195,7 +202,7 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	f.Var((*lawValue)(&n.Law), option("Noise.Law"), "`none|discrete-laplace|discrete-gaussian|skellam` noise in every sum")
 	f.Var((*floatValue)(&n.Multiplier), option("Noise.Multiplier"), "`Z` standard deviation of the noise over the L2 sensitivity")
 	f.Var((*floatValue)(&n.Clip), option("Noise.Clip"), "`C` L2 norm that updates are clipped to, with noise")
-	f.Var((*intValue)(&n.Bits), option("Noise.Bits"), "`B` bits of each coordinate of a sum with noise")
+	f.Var((*intValue)(&n.Bits), option("Noise.Bits"), "`B` bits of each coordinate of a sum with noise; with discrete-laplace 14 unless given")
 	f.Var((*floatValue)(&n.Epsilon), option("Noise.Epsilon"), "`E` privacy budget of each party: calibrates the noise unless --noise-multiplier is given, and stops the run; 0 for none. Sets --noise discrete-gaussian if there is none")
 	f.Var((*floatValue)(&n.Delta), option("Noise.Delta"), "`D` probability with which epsilon may fail to hold")
 	v.train.define(f)
@@ -238,13 +245,22 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 	if set["epsilon"] && !set["noise"] {
 		v.withNoise.Law = simulation.DefaultNoise().Law
 	}
+	if v.withNoise.Law == noise.FamilyDiscreteLaplace && !set["bits"] {
+		v.withNoise.Bits = laplaceBits
+	}
 	if v.withNoise.Law != noNoise {
 		v.calibrate = v.withNoise.Epsilon != 0 && !set["noise-multiplier"]
 		o.Noise = &v.withNoise
+		if v.withNoise.Delta == 0 {
+			return &problem{cause: "--delta: rounds are accounted for with a delta above 0", advice: "Use a small number, such as 1e-5."}
+		}
 		for _, name := range []string{"range", "fraction-bits"} {
 			if set[name] {
 				return &problem{cause: "--" + name + ": it is of no use with noise", advice: "Use --clip and --bits, or leave out --noise."}
 			}
+		}
+		if v.isTraining(set) {
+			return nil // its own Validate comes later
 		}
 		return explain(o.Validate())
 	}
@@ -252,6 +268,9 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 		if set[name] && !(name == "clip" && v.isTraining(set)) {
 			return &problem{cause: "--" + name + ": it says something about noise, which is off", advice: "Add --noise discrete-gaussian, or another law."}
 		}
+	}
+	if v.isTraining(set) {
+		return nil
 	}
 	return explain(o.Validate())
 }
@@ -291,7 +310,14 @@ func simulate(ctx context.Context, args []string, std streams) int {
 	}
 
 	if v.calibrate {
-		if options.Noise.Multiplier, err = options.Calibrate(options.Train.Features); err != nil {
+		err := interruptible(ctx, func() (err error) {
+			options.Noise.Multiplier, err = options.Calibrate(options.Train.Features)
+			return err
+		})
+		if ctx.Err() != nil {
+			return interrupted("simulate", std)
+		}
+		if err != nil {
 			return fail(explain(err))
 		}
 	}

@@ -37,7 +37,9 @@ limits the rows of a party, else all are dealt; --local-steps takes the place of
   norm       of the updates before clipping, a mean
   clipped    the share of updates that was clipped
   mask       the mean factor of the mask
-in place of bytes down and server ms. The last line of --json has the keys
+in place of bytes down and server ms; these, and accuracy, are what whoever runs
+the simulation sees of the parties, and no epsilon covers them. The last line of
+--json has the keys
 summary, complete, data, model, split, rule, mask, parameters, accuracy, mcc,
 clear_accuracy, clear_mcc, max_abs_diff, epsilon, epsilon_public, delta,
 noise_multiplier, stopped and total_ms.
@@ -115,6 +117,16 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 	} else if w.split == "writers" {
 		clients = 0
 	}
+	switch {
+	case set["mask-threshold"] && w.mask == "none":
+		return t, &problem{cause: "--mask-threshold: there is no mask", advice: "Add --mask soft or hard."}
+	case set["concentration"] && !strings.HasPrefix(w.split, "dirichlet"):
+		return t, &problem{cause: "--concentration: the split is not drawn by a Dirichlet law", advice: "Use --split dirichlet-labels or dirichlet-quantity."}
+	case set["fraction-bits"] && o.FractionBits < 1:
+		return t, &problem{cause: fmt.Sprintf("--fraction-bits: %d is too few for updates", o.FractionBits), advice: "Use 1 or more, such as 20."}
+	case set["epochs"] && w.epochs < 1:
+		return t, &problem{cause: fmt.Sprintf("--epochs: %d is too few", w.epochs), advice: "Use 1 or more."}
+	}
 	if set["local-steps"] {
 		if set["epochs"] {
 			return t, &problem{cause: "--epochs: --local-steps says how long parties train", advice: "Leave one of the two out."}
@@ -152,14 +164,20 @@ const adaptiveRate = 0.01
 
 // rules sets the rules of parties and server, and the mask.
 func (w *trainingFlags) rules(t *simulation.Training) error {
+	parties, servers := 0, 0
 	for _, name := range strings.Split(w.rule, "+") {
 		if kind, ok := clientRules[name]; ok {
 			t.Client.Kind = kind
+			parties++
 		} else if rule, ok := serverRules[name]; ok {
 			t.Server.Rule = rule
+			servers++
 		} else {
 			return &problem{cause: fmt.Sprintf("--rule: there is no %q", name), advice: "Use fedavg, fedprox, scaffold, fedga, momentum, fedadagrad, fedadam or fedyogi."}
 		}
+	}
+	if parties > 1 || servers > 1 {
+		return &problem{cause: fmt.Sprintf("--rule: %s has two rules for one side", w.rule), advice: "Use one rule of the parties and one of the server, as in fedprox+fedadam."}
 	}
 	t.Server.Rate = w.serverRate
 	if t.Server.Rule != aggregation.RuleFedAvg {
@@ -254,7 +272,14 @@ func simulateTraining(ctx context.Context, v *simulateFlags, set map[string]bool
 		return exitUsage
 	}
 	if v.calibrate {
-		if t.Noise.Multiplier, err = t.Calibrate(); err != nil {
+		err := interruptible(ctx, func() (err error) {
+			t.Noise.Multiplier, err = t.Calibrate()
+			return err
+		})
+		if ctx.Err() != nil {
+			return interrupted("simulate", std)
+		}
+		if err != nil {
 			return fail(err)
 		}
 	}

@@ -141,7 +141,7 @@ func (t *trainingTable) end(out *simulation.Trained, took time.Duration) {
 		t.printf("\n%s\n", strings.Join(wrap(fmt.Sprintf(format, a...), width), "\n"))
 	}
 	if stop := out.Stopped; stop != nil {
-		say("The run ended after %s: one more would take each party to epsilon %s, over its budget of %v.",
+		say("The run ended after %s: one more would take each party to epsilon %s, over its budget of %v. Use more noise, fewer rounds, or leave out --noise-multiplier to have it calibrated.",
 			plural(len(out.Rounds), "round"), epsilon(stop.Would), stop.Budget.Epsilon)
 	}
 	final := out.Final()
