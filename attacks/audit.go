@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // auditAttacks returns the attacks of this kind.
@@ -226,31 +227,43 @@ func runAuditOneRun(_ context.Context, o Options) (*Report, error) {
 }
 
 func runAuditRound(ctx context.Context, o Options) (*Report, error) {
-	runs := 6000
+	times := 1
 	if o.Long {
-		runs *= 10
+		times = 10
 	}
-	row := Row{Case: "sum of 4 parties", Note: "clip, encode, noise shares, masks, unmask, decode; undefended: an eighth of the noise"}
-	for _, weakened := range []int64{1, 8} {
-		round, err := NewPrivateRound(4, 4, 3, weakened)
-		if err != nil {
-			return nil, err
+	report := &Report{}
+	for _, r := range []struct {
+		name     string
+		parties  int
+		recovery *protocol.Recovery
+		runs     int
+	}{
+		{"sum of 4 parties", 4, nil, 4000},
+		{"5 of 6 survive, 1 colludes", 6, &protocol.Recovery{Adversary: protocol.CuriousServer, Colluders: 1, MinSurvivors: 5}, 400},
+	} {
+		row := Row{Case: r.name, Note: "clip, rotate, encode, noise shares, masks, recovery if any drop out, unmask, decode; undefended: a sixteenth of the noise"}
+		for _, weakened := range []int64{1, 16} {
+			round, err := NewPrivateRound(r.parties, 4, 3, weakened, r.recovery)
+			if err != nil {
+				return nil, err
+			}
+			claim, err := round.Claim(auditDelta)
+			if err != nil {
+				return nil, err
+			}
+			row.Metric = fmt.Sprintf("ε shown, claim %.3f at δ = %g", claim, auditDelta)
+			audit, err := AuditRuns(ctx, r.runs*times, auditDelta, auditAlpha, round.Run)
+			if err != nil {
+				return nil, err
+			}
+			if weakened == 1 {
+				row.Defended = shown(audit, claim)
+			} else {
+				row.Undefended = shown(audit, math.Inf(1))
+				row.Undefended.Min = claim
+			}
 		}
-		claim, err := round.Claim(auditDelta)
-		if err != nil {
-			return nil, err
-		}
-		row.Metric = fmt.Sprintf("ε shown, claim %.3f at δ = %g", claim, auditDelta)
-		audit, err := AuditRuns(ctx, runs, auditDelta, auditAlpha, round.Run)
-		if err != nil {
-			return nil, err
-		}
-		if weakened == 1 {
-			row.Defended = shown(audit, claim)
-		} else {
-			row.Undefended = shown(audit, math.Inf(1))
-			row.Undefended.Min = claim
-		}
+		report.Rows = append(report.Rows, row)
 	}
-	return &Report{Rows: []Row{row}}, nil
+	return report, nil
 }

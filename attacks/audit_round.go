@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/ed25519"
+	"crypto/rand"
 	"fmt"
 	"math"
 	"math/big"
@@ -34,29 +35,40 @@ func AuditRuns(ctx context.Context, runs int, delta, alpha float64, run func(inc
 	return AuditScores(without, with, delta, alpha)
 }
 
-// PrivateRound is a whole private round under audit: every party clips and encodes
-// its update, adds its share of discrete Gaussian noise and masks it; the server
-// unmasks the sum and decodes it. The canary is the update of the last party: all
-// the norm that clipping leaves, on one coordinate, or nothing. The other parties
-// submit zeros.
+// PrivateRound is a whole private round under audit: every party clips, rotates and
+// encodes its update, adds its share of discrete Gaussian noise and masks it; as many
+// parties drop out as may, the server recovers their masks and unmasks the sum;
+// colluders take their own shares out of it, and what is left is decoded. The canary
+// is the update of the last party: ten times the norm that clipping leaves, on one
+// coordinate, or nothing. The other parties submit zeros.
 type PrivateRound struct {
-	local   *protocol.Local
-	encoder aggregation.Encoder
-	shares  noise.Shares
-	table   *noise.Table // of what each party really samples
-	sampler *noise.Sampler
+	local     *protocol.Local
+	encoder   aggregation.Encoder
+	shares    noise.Shares
+	table     *noise.Table // of what each party really samples
+	sampler   *noise.Sampler
+	survivors int // at least, which is what there are
+	colluders int
+	length    int // of an encoded update
+	rounds    int // played
 }
 
 // NewPrivateRound sets up a session of parties, with updates of the given dimension
-// and noise of multiplier times the sensitivity in the sum. What parties really
-// sample has the standard deviation that this asks for over weakened; 1 is what the
-// claim is about.
-func NewPrivateRound(parties, dimension int, multiplier float64, weakened int64) (*PrivateRound, error) {
-	p := &PrivateRound{shares: noise.Shares{Parties: parties, MinHonest: parties}}
+// and noise of multiplier times the sensitivity in the sum, without the shares of
+// drop-outs and colluders; recovery says how many there may be, and nil that there
+// are none. What parties really sample has the standard deviation that this asks for
+// over weakened; 1 is what the claim is about.
+func NewPrivateRound(parties, dimension int, multiplier float64, weakened int64, recovery *protocol.Recovery) (*PrivateRound, error) {
+	p := &PrivateRound{survivors: parties}
+	if recovery != nil {
+		p.survivors, p.colluders = recovery.MinSurvivors, recovery.Colluders
+	}
+	p.shares = noise.Shares{Parties: parties, MinHonest: p.survivors - p.colluders}
 	var err error
 	p.encoder, err = aggregation.Encoder{
 		Parties: parties, Dimension: dimension, Clip: 1, Bits: 16, NoiseTail: aggregation.GaussianTail,
-	}.ChooseScale(multiplier, parties)
+		Rotate: new([32]byte), // a placeholder: every round has its own
+	}.ChooseScale(multiplier, p.shares.MinHonest)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +101,7 @@ func NewPrivateRound(parties, dimension int, multiplier float64, weakened int64)
 	if err != nil {
 		return nil, err
 	}
+	p.length = layout[0].Length
 	identities, members := make([]crypto.Signer, parties), make([]keyexchange.Member, parties)
 	for i := range identities {
 		key, err := keyexchange.GenerateIdentity(nil)
@@ -102,32 +115,55 @@ func NewPrivateRound(parties, dimension int, multiplier float64, weakened int64)
 	if err != nil {
 		return nil, err
 	}
-	p.local, err = protocol.NewLocal(&protocol.Config{Label: "audit", Roster: roster, Layout: layout}, identities, nil)
+	p.local, err = protocol.NewLocal(&protocol.Config{Label: "audit", Roster: roster, Layout: layout, Recovery: recovery}, identities, nil)
 	return p, err
 }
 
 // Run runs a round and returns the canary's coordinate of the decoded sum.
 func (p *PrivateRound) Run(included bool) (float64, error) {
-	inputs := make([][][]uint64, p.encoder.Parties)
-	share := make([]int64, p.encoder.Dimension)
+	n, d := p.encoder.Parties, p.encoder.Dimension
+	encoder := p.encoder
+	encoder.Rotate = new([32]byte)
+	if _, err := rand.Read(encoder.Rotate[:]); err != nil {
+		return 0, err
+	}
+	inputs, known := make([][][]uint64, n), make([]int64, p.length)
 	for i := range inputs {
-		update := make([]float64, p.encoder.Dimension)
-		if included && i == len(inputs)-1 {
-			update[0] = p.encoder.Clip
+		update := make([]float64, d)
+		if included && i == n-1 {
+			update[0] = 10 * encoder.Clip
 		}
+		clipped, _, err := aggregation.Clip(update, encoder.Clip)
+		if err != nil {
+			return 0, err
+		}
+		share := make([]int64, p.length)
 		if err := p.sampler.Fill(share); err != nil {
 			return 0, err
 		}
-		var err error
-		if inputs[i], err = p.encoder.Encode(update, share, nil); err != nil {
+		if inputs[i], err = encoder.Encode(clipped, share, nil); err != nil {
 			return 0, err
 		}
+		if i < p.colluders {
+			for k, x := range share {
+				known[k] += x
+			}
+		}
 	}
+	// Colluders and the target stay; the others drop out in turn.
+	honest := n - p.colluders - 1
+	for i := range n - p.survivors {
+		inputs[p.colluders+(p.rounds+i)%honest] = nil
+	}
+	p.rounds++
 	sum, err := p.local.Round(nil, inputs)
 	if err != nil {
 		return 0, err
 	}
-	decoded, err := p.encoder.Decode(sum, 1)
+	for k, x := range known {
+		sum[0][k] = (sum[0][k] - uint64(x)) & (1<<encoder.Bits - 1)
+	}
+	decoded, err := encoder.Decode(sum, p.survivors)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +182,7 @@ func (p *PrivateRound) Claim(delta float64) (float64, error) {
 	}
 	sigma2, _ := own.Scale().Float64()
 	spent, err := accounting.Round{
-		Law: accounting.LawDiscreteGaussian, Shares: p.shares.MinHonest, MinSurvivors: p.shares.MinHonest,
+		Law: accounting.LawDiscreteGaussian, Shares: p.shares.MinHonest, MinSurvivors: p.survivors, Colluders: p.colluders,
 		Update: accounting.Lane{Scale: math.Sqrt(sigma2), Sensitivity: accounting.Sensitivity{
 			Delta1: sensitivity.L1, Delta2: sensitivity.L2, Dim: sensitivity.Dimension,
 		}},

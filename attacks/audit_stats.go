@@ -16,8 +16,8 @@ import (
 
 // sigmas is how many standard errors a mean may be from what theory says: for a
 // normal one a false alarm of 2e-9, and below 1e-6 with the skewness of the squares
-// that are averaged here. A run has some hundred such rows, so that a false alarm in
-// any of them has a probability below 1e-4.
+// that are averaged here. A run has some two hundred such rows, so that a false alarm
+// in any of them has a probability below 2e-4.
 const sigmas = 6
 
 // z95 is the two-sided normal quantile of 95 %.
@@ -73,7 +73,7 @@ func shown(a Audited, upper float64) Measure {
 
 // uncorrelated returns a measured correlation of n independent pairs that must be
 // below 4/√N in absolute value. With no correlation that fails with a probability
-// of 6e-5; two rows use it.
+// of 6e-5; three rows use it.
 func uncorrelated(r float64, n int) Measure {
 	limit := 4 / math.Sqrt(float64(n))
 	m := correlated(r, n)

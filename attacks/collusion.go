@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/hushsum/hushsum/noise"
 )
@@ -111,12 +110,12 @@ func runCollusion(ctx context.Context, o Options) (*Report, error) {
 	}
 	const n = collusionParties
 	report := &Report{}
-	violins := Figure{Name: "collusion-errors", Title: "What n−1 colluders miss the honest input by", X: "case", Y: "error in λ"}
+	var violins []Series
 	add := func(name string, inputs, estimates []float64, left cumulants, defended bool, note string) {
 		report.Rows = append(report.Rows, collusionRows(name, inputs, estimates, left, defended, note)...)
 		missed := differences(estimates, inputs)
 		shown := len(missed)
-		violins.Series = append(violins.Series, Series{Label: name, Kind: Violin, Y: missed})
+		violins = append(violins, Series{Label: name, Kind: Violin, Y: missed})
 		switch name {
 		case "Non-Oblivious", "T Mean", "L Mean", "Slack noise":
 			report.Figures = append(report.Figures, Figure{
@@ -164,7 +163,7 @@ func runCollusion(ctx context.Context, o Options) (*Report, error) {
 		"T Mean":   "published: .164 or worse, which holds only while colluders do not pool their bits",
 		"L Mean":   "the published protocol against colluders that pool: no better than Non-Oblivious",
 		"Sybil":    "colluders send equal candidates",
-		"Transfer": "malicious senders, with the law of the protocol on plain numbers",
+		"Transfer": "malicious senders, on plain numbers; CollusionOblivious has the protocol itself",
 	}
 	cases := collusionCases(n)
 	for first := 0; first < len(cases); {
@@ -196,7 +195,7 @@ func runCollusion(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	add("Slack noise", inputs, estimates, left, true, "shares of package noise with MinHonest = 1")
-	report.Figures = append(report.Figures, violins)
+	report.Figures = append(report.Figures, violinFigures("collusion-errors", "What n−1 colluders miss the honest input by", "error in λ", violins)...)
 	return report, nil
 }
 
@@ -222,16 +221,6 @@ func collusionRows(name string, inputs, estimates []float64, left cumulants, def
 		}
 	}
 	return rows
-}
-
-// differences returns x − y, coordinate by coordinate, of at most 1,000: enough for
-// a picture.
-func differences(x, y []float64) []float64 {
-	out := make([]float64, min(len(x), 1000))
-	for i := range out {
-		out[i] = x[i] - y[i]
-	}
-	return out
 }
 
 // slackEstimates is the same adversary against shares of discrete Laplace noise of
@@ -428,9 +417,4 @@ func runCollusionLaw(_ context.Context, o Options) (*Report, error) {
 		report.Rows = append(report.Rows, row)
 	}
 	return report, nil
-}
-
-// figureName is a name of a case for use in a file name.
-func figureName(name string) string {
-	return strings.ToLower(strings.ReplaceAll(name, " ", "-"))
 }

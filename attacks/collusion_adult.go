@@ -94,13 +94,15 @@ func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := "Adult"
+	source, times := "Adult", "once"
+	if trainings > 1 {
+		times = fmt.Sprintf("%d times", trainings)
+	}
 	if o.Data == "" {
 		source = "the synthetic census"
 	}
 	report := &Report{}
-	violins := Figure{Name: "adult-violins", Title: fmt.Sprintf("Weights on %s and what n−1 colluders estimate", source), X: "case", Y: "weight, λ"}
-	violins.Series = append(violins.Series, Series{Label: "actual", Kind: Violin, Y: inputs})
+	violins := []Series{{Label: "actual", Kind: Violin, Y: inputs}}
 	add := func(name string, estimates []float64, left cumulants, defended bool, note string) {
 		row := Row{Case: name, Metric: "r²", Undefended: givenInputs(correlation(inputs, estimates), left, runs), Note: note}
 		if defended {
@@ -116,7 +118,7 @@ func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 			Title: fmt.Sprintf("%s, weights on %s: density", name, source), X: "weight, λ", Y: "density",
 			Series: []Series{{Label: "actual", Kind: Density, Y: inputs}, {Label: "estimated", Kind: Density, Y: estimates}},
 		})
-		violins.Series = append(violins.Series, Series{Label: name, Kind: Violin, Y: estimates})
+		violins = append(violins, Series{Label: name, Kind: Violin, Y: estimates})
 	}
 
 	estimates := make([]float64, runs)
@@ -129,7 +131,7 @@ func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 		estimates[i] = w + x
 	}
 	add("Non-Oblivious", estimates, cumulants{2, 12}, false, fmt.Sprintf(
-		"published .894; λ = %.4g, %d weights of %d parties trained %d times on 450 rows each of %s", scale, runs, n, trainings, source))
+		"published .894; λ = %.4g; %d runs on the weights that %d parties trained on 450 rows each of %s, %s", scale, runs, n, source, times))
 
 	notes := map[string]string{
 		"T Naive": "the thesis's Naive: nothing is subtracted",
@@ -170,6 +172,6 @@ func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	add("Slack noise", slack, left, true, "shares of package noise with MinHonest = 1")
-	report.Figures = append(report.Figures, violins)
+	report.Figures = append(report.Figures, violinFigures("adult-violins", fmt.Sprintf("Weights on %s and what n−1 colluders estimate", source), "weight, λ", violins)...)
 	return report, nil
 }

@@ -28,16 +28,16 @@ func ColluderViews(views []oblivious.PublishedView, honest int, sum []uint64, bi
 	if n < 2 || honest < 0 || honest >= n || bits < 1 || bits > 64 || !(scale > 0) {
 		return nil, fmt.Errorf("%w: %d parties, honest %d, %d bits, scale %v", ErrViews, n, honest, bits, scale)
 	}
-	real := func(x uint64) float64 { return centred(x, bits) / scale }
+	inScale := func(x uint64) float64 { return centred(x, bits) / scale }
 	all := make([]*NoiseView, len(sum))
 	for k, s := range sum {
-		v := &NoiseView{Parties: n, Masked: real(s)}
+		v := &NoiseView{Parties: n, Masked: inScale(s)}
 		for i, from := range views {
 			if i == honest {
 				continue
 			}
-			v.Own += real(from.Own[k])
-			d := real(from.Received[honest][0][k] - from.Received[honest][1][k])
+			v.Own += inScale(from.Own[k])
+			d := inScale(from.Received[honest][0][k] - from.Received[honest][1][k])
 			v.FromHonest = append(v.FromHonest, d)
 			v.FromHonestBits = append(v.FromHonestBits, from.Choices[honest][k])
 			for j, to := range views {
@@ -45,7 +45,7 @@ func ColluderViews(views []oblivious.PublishedView, honest int, sum []uint64, bi
 					continue
 				}
 				t := [2]uint64{from.Terms[j][0][k], from.Terms[j][1][k]}
-				pair := [2]float64{real(t[0]), real(t[1])}
+				pair := [2]float64{inScale(t[0]), inScale(t[1])}
 				if j == honest {
 					v.ToHonest = append(v.ToHonest, pair)
 					continue
@@ -207,16 +207,18 @@ func (p *publishedRun) colluders() ([]*NoiseView, error) {
 // the bits of the last offer that party 0 took, by an input that the server knows; at
 // n = 2 there is but one.
 func (p *publishedRun) serverAlone() (estimates []float64, guesses []byte, err error) {
-	honest := p.parties[0].View()
+	offers := make([]oblivious.Candidates, len(p.parties))
+	for j := 1; j < len(offers); j++ {
+		if offers[j], err = p.parties[0].Offer(j); err != nil {
+			return nil, nil, err
+		}
+	}
+	taken := p.parties[0].View().Received // as the server passed them on
 	estimates, guesses = make([]float64, len(p.sum)), make([]byte, len(p.sum))
 	for k, y := range p.masked {
 		half, last := 0.0, 0.0 // last is the difference of the candidates it took last
 		for j := 1; j < len(p.parties); j++ {
-			offer, err := p.parties[0].Offer(j)
-			if err != nil {
-				return nil, nil, err
-			}
-			took := honest.Received[j] // as the server passed it on
+			offer, took := offers[j], taken[j]
 			y += offer[0][k] - took[0][k]
 			last = centred(took[1][k]-took[0][k], obliviousBits)
 			half += (centred(offer[1][k]-offer[0][k], obliviousBits) - last) / 2
@@ -254,10 +256,10 @@ func runCollusionOblivious(ctx context.Context, o Options) (*Report, error) {
 		n, d, runs, sybils = collusionParties, 100, 100, 20
 	}
 	report := &Report{}
-	violins := Figure{Name: "collusion-oblivious-errors", Title: fmt.Sprintf("Package oblivious, %d parties: what n−1 colluders miss the honest input by", n), X: "case", Y: "error in λ"}
+	var violins []Series
 	add := func(name string, inputs, estimates []float64, left cumulants, defended bool, note string) {
 		report.Rows = append(report.Rows, collusionRows(name, inputs, estimates, left, defended, note)...)
-		violins.Series = append(violins.Series, Series{Label: name, Kind: Violin, Y: differences(estimates, inputs)})
+		violins = append(violins, Series{Label: name, Kind: Violin, Y: differences(estimates, inputs)})
 	}
 	plain, sybil := obliviousCases(n)
 	for _, part := range []struct {
@@ -273,26 +275,26 @@ func runCollusionOblivious(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 
-	const few = 5
-	rounds := 3
+	const few, coordinates = 5, 1000
+	rounds := 8
 	if o.Long {
-		rounds = 30
+		rounds = 80
 	}
 	for _, c := range []struct {
 		name  string
 		equal bool
 		form  NoiseForm
 	}{
-		{"Transfer", false, NoiseForm{Parties: few, Transfer: true}},
+		{"Transfer, honest senders", false, NoiseForm{Parties: few, Transfer: true}},
 		{"Transfer, equal candidates", true, NoiseForm{Parties: few, Equal: true, Transfer: true}},
 	} {
-		inputs, estimates, err := transferEstimates(o, few, d, rounds, c.equal)
+		inputs, estimates, err := transferEstimates(o, few, coordinates, rounds, c.equal)
 		if err != nil {
 			return nil, err
 		}
-		add(c.name, inputs, estimates, c.form.left(Pooled, Mean), true, fmt.Sprintf("oblivious.Transfer, n = %d, whose messages the colluders make as they like", few))
+		add(c.name, inputs, estimates, c.form.left(Pooled, Mean), true, fmt.Sprintf("oblivious.Transfer, n = %d", few))
 	}
-	report.Figures = append(report.Figures, violins)
+	report.Figures = violinFigures("oblivious-errors", "Package oblivious: what n−1 colluders miss the honest input by", "error in λ", violins)
 
 	rows, err := serverRows(o, n)
 	if err != nil {
@@ -367,7 +369,7 @@ func serverRows(o Options, n int) ([]Row, error) {
 	choice := Row{
 		Case: "server alone", Metric: "largest correlation of a choice and what is sent",
 		Undefended: correlated(correlation(numbers(truth), numbers(guesses)), d),
-		Note:       "undefended: published, n = 2, of a known input; defended: all bits of messages and corrections, each N places, at most 6/√N",
+		Note:       "undefended: published, n = 2, of a known input; defended: all bits of messages and corrections, at each coordinate, and the bias of the choice: at most 6/√N",
 	}
 	choice.Undefended.Min = 6 / math.Sqrt(d)
 
@@ -376,7 +378,9 @@ func serverRows(o Options, n int) ([]Row, error) {
 		return nil, err
 	}
 	input.Defended = uncorrelated(correlation(seen.inputs, seen.submitted), d)
-	largest := 0.0
+	// A choice that is not fair would show nothing by its correlations.
+	ones, _ := meanAndError(numbers(seen.choices))
+	largest := 2*ones - 1
 	for _, bits := range seen.sent {
 		if c := correlation(numbers(seen.choices), numbers(bits)); math.Abs(c) > math.Abs(largest) {
 			largest = c

@@ -1,8 +1,14 @@
 package attacks
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/hushsum/hushsum/oblivious"
 )
 
 func TestAttackCollusion(t *testing.T)          { runAttack(t, "Collusion") }
@@ -132,5 +138,111 @@ func TestHockeyStick(t *testing.T) {
 	}
 	if got := epsilonOf([]NoiseLaw{law}, scale, 1e-9); math.Abs(got-1) > 1e-3 {
 		t.Errorf("ε = %v, want 1", got)
+	}
+}
+
+// What the colluders piece together is what went into the sum: with the honest
+// party's own terms and choices nothing but its input is left.
+func TestColluderViews(t *testing.T) {
+	const n, d = 4, 50
+	for _, equal := range []bool{false, true} {
+		p, err := runPublished(n, d, equal, Options{}.source(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		views, err := p.colluders()
+		if err != nil {
+			t.Fatal(err)
+		}
+		inScale := func(x uint64) float64 { return centred(x, obliviousBits) / obliviousScale }
+		honest := p.parties[0].View()
+		for k, v := range views {
+			left := v.Masked - v.Own - inScale(honest.Own[k])
+			for i, c := range v.Among {
+				left -= c[v.AmongBits[i]]
+			}
+			for i, c := range v.ToHonest {
+				left -= c[honest.Choices[i+1][k]^p.server.Swaps()[i+1][0][k]]
+				if equal && c[0] != c[1] {
+					t.Fatalf("coordinate %d: the candidates are not equal", k)
+				}
+			}
+			for i, bit := range v.FromHonestBits {
+				pair := honest.Terms[i+1]
+				if math.Abs(v.FromHonest[i]) != math.Abs(inScale(pair[0][k]-pair[1][k])) {
+					t.Fatalf("coordinate %d: a wrong difference", k)
+				}
+				left -= inScale(pair[bit^p.server.Swaps()[0][i+1][k]][k])
+			}
+			if len(v.Among) != (n-1)*(n-2) || math.Abs(left-p.inputs[k]) > 1e-9 {
+				t.Fatalf("equal %v, coordinate %d: %v is left, the input is %v", equal, k, left, p.inputs[k])
+			}
+		}
+	}
+	p, err := runPublished(3, 1, false, Options{}.source(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.parties[2].View().Received[1][0][0]++ // a difference that party 1 did not send
+	if _, err := p.colluders(); !errors.Is(err, ErrViews) {
+		t.Errorf("views that do not fit: %v", err)
+	}
+	for _, bad := range []struct {
+		honest, bits int
+		scale        float64
+	}{{-1, 8, 1}, {3, 8, 1}, {0, 0, 1}, {0, 65, 1}, {0, 8, 0}} {
+		if _, err := ColluderViews(make([]oblivious.PublishedView, 3), bad.honest, nil, bad.bits, bad.scale); !errors.Is(err, ErrViews) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// The terms of an exchange are repeated, and its offers rewritten, exactly: with
+// equal candidates throughout, the sum of corrections is that of known terms.
+func TestTransferSession(t *testing.T) {
+	const n, d = 3, 64
+	s, err := newTransferSession(n, d, Options{}.source(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := uint64(1); round <= 2; round++ {
+		s.carry = func(from, to int, message []byte) ([]byte, error) {
+			if message[1] != transferOffer {
+				return message, nil
+			}
+			return s.equalise(from, to, round, message)
+		}
+		corrections, own, err := s.round(round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range d {
+			left := uint64(0)
+			for i := range n {
+				left += corrections[i][k] - own[i][k]
+				for j := range n {
+					if j != i {
+						left -= s.made[i][j][0][k]
+					}
+				}
+			}
+			if centred(left, obliviousBits) != 0 {
+				t.Fatalf("round %d, coordinate %d: %v is left", round, k, centred(left, obliviousBits))
+			}
+		}
+	}
+}
+
+// Weights are scaled to the variance of the table, with the data and without.
+func TestAdultInputs(t *testing.T) {
+	for _, data := range []string{"", dataFolder()} {
+		inputs, scale, err := adultInputs(context.Background(), Options{Data: data}, 3, 100, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		variance := stat.PopVariance(inputs, nil)
+		if math.Abs(variance-weightVariance) > 1e-9 || !(scale > 0) {
+			t.Errorf("variance %v, λ = %v", variance, scale)
+		}
 	}
 }

@@ -209,6 +209,15 @@ func (s *transferSession) rewrite(from, to int, round uint64, message []byte, ch
 	return append(header, sealed...), err
 }
 
+// equalise makes both candidates of an offer the first one.
+func (s *transferSession) equalise(from, to int, round uint64, message []byte) ([]byte, error) {
+	return s.rewrite(from, to, round, message, func(second []uint64) {
+		for k := range second {
+			second[k] += s.made[from][to][0][k] - s.made[from][to][1][k]
+		}
+	})
+}
+
 // digest is that of the configuration, which the keys are bound to.
 func (s *transferSession) digest() [32]byte {
 	b := []byte("hushsum/1 oblivious config")
@@ -243,11 +252,7 @@ func transferEstimates(o Options, n, d, rounds int, equal bool) (inputs, estimat
 			if message[1] != transferOffer || from == 0 || to == 0 && !equal {
 				return message, nil
 			}
-			return s.rewrite(from, to, round, message, func(second []uint64) {
-				for k := range second {
-					second[k] += s.made[from][to][0][k] - s.made[from][to][1][k]
-				}
-			})
+			return s.equalise(from, to, round, message)
 		}
 		corrections, own, err := s.round(round)
 		if err != nil {

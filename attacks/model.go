@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
@@ -35,7 +34,7 @@ func modelAttacks() []Attack {
 			Name:      "Membership",
 			Adversary: "outsider",
 			About:     "tell from a model whether a row was in its training, by regression on logits and by LiRA",
-			Defence:   "noise: TPR ≤ e^ε·FPR + δ",
+			Defence:   "client-level noise: TPR ≤ e^2ε·FPR + (1+e^ε)·δ of a row",
 			Run:       runMembership,
 		},
 	}
@@ -279,81 +278,4 @@ func equalBins(n int, p float64) []float64 {
 		bins[i] = p
 	}
 	return bins
-}
-
-func runMembership(ctx context.Context, o Options) (*Report, error) {
-	models := 128
-	if o.Long {
-		models *= 8
-	}
-	const (
-		pool       = 160
-		noisySteps = 20
-		multiplier = 12
-		delta      = 1e-5
-		fpr        = 1e-3
-	)
-	rows, _, err := learning.Census(pool, o.seed())
-	if err != nil {
-		return nil, err
-	}
-	c, err := accounting.Compose(accounting.Step{Mechanism: accounting.Gaussian{NoiseMultiplier: multiplier}, Count: noisySteps})
-	if err != nil {
-		return nil, err
-	}
-	bound, err := c.Epsilon(delta)
-	if err != nil {
-		return nil, err
-	}
-	epsilon := bound.Upper
-	plain, err := TrainShadows(ctx, o, 72, models, pool, logisticTrainer(rows, 1500, 2, 0))
-	if err != nil {
-		return nil, err
-	}
-	private, err := TrainShadows(ctx, o, 73, models, pool, logisticTrainer(rows, noisySteps, 2, multiplier))
-	if err != nil {
-		return nil, err
-	}
-	report := &Report{}
-	for _, attack := range []struct {
-		name  string
-		score func(*Shadows) ([]Scored, error)
-		// The least AUC, and true positive rate at fpr, that make it an attack.
-		min, low float64
-	}{
-		{"regression on logits", (*Shadows).Regress, 0.51, 0},
-		{"LiRA", (*Shadows).LiRA, 0.55, 2 * fpr},
-	} {
-		var results [2]MembershipResult
-		for i, s := range []*Shadows{plain, private} {
-			scores, err := attack.score(s)
-			if err != nil {
-				return nil, err
-			}
-			if results[i], err = Judge(scores, fpr); err != nil {
-				return nil, err
-			}
-		}
-		// Errors are doubled for scores of one model and one row depending on each other.
-		u, d := results[0], results[1]
-		auc := PrivateAUC(epsilon, delta)
-		allowed := math.Exp(epsilon)*max(fpr, d.FPR) + delta
-		report.Rows = append(report.Rows,
-			Row{
-				Case: attack.name, Metric: "AUC",
-				Undefended: between(u.AUC, 2*u.AUCError, u.Members+u.Others, attack.min, 1),
-				Defended:   between(d.AUC, 2*d.AUCError, d.Members+d.Others, 0, auc+sigmas*2*d.AUCError),
-				Note:       fmt.Sprintf("defended: ε = %.2f at δ = %g allows an AUC of %.3f", epsilon, delta, auc),
-			},
-			Row{
-				Case: attack.name, Metric: "TPR at 0.1 % FPR",
-				Undefended: proportion(u.TruePositives, u.Members, attack.low, 1),
-				Defended:   proportion(d.TruePositives, d.Members, 0, allowed+2*sigmas*math.Sqrt(allowed/float64(d.Members))),
-				Note:       fmt.Sprintf("defended: at most e^ε·FPR + δ = %.4f, up to its interval", allowed),
-			})
-		if attack.low == 0 { // regression is blind at so low a rate (Carlini 2022)
-			report.Rows[len(report.Rows)-1].Undefended = Measure{}
-		}
-	}
-	return report, nil
 }

@@ -48,6 +48,7 @@ func TrainShadows(ctx context.Context, o Options, part uint64, models, pool int,
 type Scored struct {
 	Score  float64
 	Member bool
+	Model  int // which one
 }
 
 // LiRA scores every row of every model by the likelihood ratio of its logit under
@@ -76,7 +77,7 @@ func (s *Shadows) LiRA() ([]Scored, error) {
 				return nil, ErrMembership
 			}
 			x := s.Logits[target][i]
-			all = append(all, Scored{logNormal(x, in) - logNormal(x, out), s.Member[target][i]})
+			all = append(all, Scored{logNormal(x, in) - logNormal(x, out), s.Member[target][i], target})
 		}
 	}
 	return all, nil
@@ -118,7 +119,7 @@ func (s *Shadows) Regress() ([]Scored, error) {
 			for k, v := range regressors(x) {
 				score += w[k] * v
 			}
-			all = append(all, Scored{score, s.Member[m][i]})
+			all = append(all, Scored{score, s.Member[m][i], m})
 		}
 	}
 	return all, nil
@@ -193,64 +194,4 @@ func PrivateAUC(epsilon, delta float64) float64 {
 	y := 1 - x
 	// From (0, δ) to (x, y), on to (1−δ, 1), then flat.
 	return x*(delta+y)/2 + (1-delta-x)*(y+1)/2 + delta
-}
-
-// logisticTrainer trains logistic regression on rows of a pool by full-batch descent.
-// With a multiplier every step adds normal noise of that standard deviation to the
-// sum of the rows' gradients, each clipped to norm 1: a reference for the accountant's
-// Gaussian mechanism, not the noise of a release.
-func logisticTrainer(pool *learning.Dataset, steps int, rate, multiplier float64) Trainer {
-	model := learning.Logistic{Features: pool.Features}
-	return func(member []bool, r *rand.Rand) ([]float64, error) {
-		w := make([]float64, pool.Features)
-		var chosen []int
-		for i, in := range member {
-			if in {
-				chosen = append(chosen, i)
-			}
-		}
-		if multiplier == 0 {
-			rows, err := pool.Subset(chosen)
-			if err != nil {
-				return nil, err
-			}
-			if err := model.Train(w, rows, rate, steps); err != nil {
-				return nil, err
-			}
-		} else {
-			for range steps {
-				sum := make([]float64, len(w))
-				for i := range sum {
-					sum[i] = multiplier * r.NormFloat64()
-				}
-				for _, i := range chosen {
-					// The gradient is (p − y)·x: of norm |p − y|·|x|.
-					x := pool.Row(i)
-					product, norm := 0.0, 0.0
-					for k, v := range x {
-						product += w[k] * v
-						norm += v * v
-					}
-					factor := 1/(1+math.Exp(-product)) - float64(pool.Labels[i])
-					factor /= max(1, math.Abs(factor)*math.Sqrt(norm))
-					for k, v := range x {
-						sum[k] += factor * v
-					}
-				}
-				for k := range w {
-					w[k] -= rate * sum[k] / float64(pool.Len()/2)
-				}
-			}
-		}
-		logits := make([]float64, pool.Len())
-		for i := range logits {
-			for k, v := range pool.Row(i) {
-				logits[i] += w[k] * v
-			}
-			if pool.Labels[i] == 0 {
-				logits[i] = -logits[i]
-			}
-		}
-		return logits, nil
-	}
 }

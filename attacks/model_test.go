@@ -3,7 +3,10 @@ package attacks
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 func TestAttackGradientInversion(t *testing.T) { runAttack(t, "GradientInversion") }
@@ -11,7 +14,7 @@ func TestAttackImprint(t *testing.T)           { runAttack(t, "Imprint") }
 func TestAttackMembership(t *testing.T)        { runAttack(t, "Membership") }
 
 func TestJudge(t *testing.T) {
-	scores := []Scored{{3, true}, {2, true}, {2, false}, {1, false}}
+	scores := []Scored{{3, true, 0}, {2, true, 0}, {2, false, 0}, {1, false, 0}}
 	m, err := Judge(scores, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +43,39 @@ func TestPrivateAUC(t *testing.T) {
 		if got := PrivateAUC(c.epsilon, c.delta); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("ε = %v, δ = %v: %v, want %v", c.epsilon, c.delta, got, c.want)
 		}
+	}
+}
+
+// A row in or out of a client is two steps from the client that submits zero: for
+// Gaussian noise the exact curve at twice the sensitivity is below.
+func TestRowBound(t *testing.T) {
+	for _, sigma := range []float64{1, 4, 20} {
+		step := func(sensitivity float64) *accounting.Composition {
+			c, err := accounting.Compose(accounting.Step{Mechanism: accounting.Gaussian{NoiseMultiplier: sigma / sensitivity}, Count: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		one, err := step(1).Epsilon(1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		epsilon, delta := rowBound(one.Upper, 1e-5)
+		two, err := step(2).Epsilon(delta)
+		if err != nil || two.Lower > epsilon {
+			t.Errorf("σ = %v: %v, %v at δ = %v, the bound is %v", sigma, two, err, delta, epsilon)
+		}
+	}
+	if epsilon, delta := rowBound(0, 0.1); epsilon != 0 || delta != 0.2 {
+		t.Errorf("ε = 0: %v, %v", epsilon, delta)
+	}
+}
+
+func TestModelAccuracies(t *testing.T) {
+	got := modelAccuracies([]Scored{{1, true, 3}, {1, false, 2}, {-1, true, 3}, {-1, false, 2}, {-2, false, 2}, {2, true, 2}})
+	if !slices.Equal(got, []float64{.75, .5}) {
+		t.Error(got)
 	}
 }
 

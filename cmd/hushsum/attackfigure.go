@@ -95,9 +95,7 @@ func addViolin(p *plot.Plot, at float64, sample []float64, shade color.RGBA) err
 	if err != nil {
 		return err
 	}
-	pale := shade
-	pale.A = 96
-	body.Color, body.LineStyle.Color = pale, shade
+	body.Color, body.LineStyle.Color = color.NRGBA{shade.R, shade.G, shade.B, 96}, shade
 	sorted := slices.Sorted(slices.Values(sample))
 	median := sorted[len(sorted)/2]
 	middle, err := plotter.NewLine(plotter.XYs{{X: at - .1, Y: median}, {X: at + .1, Y: median}})

@@ -1,0 +1,34 @@
+package attacks
+
+import "strings"
+
+// violinFigures shows the cases of each pooling in a figure of its own, beside all
+// cases that are of none.
+func violinFigures(name, title, y string, cases []Series) []Figure {
+	var figures []Figure
+	for _, p := range []Pooling{Separate, Pooled, Leaking} {
+		f := Figure{Name: name + "-" + figureName(poolingNames[p]), Title: title, X: "case", Y: y}
+		for _, s := range cases {
+			if pooling, _, _ := strings.Cut(s.Label, " "); len(pooling) > 1 || pooling == poolingNames[p] {
+				f.Series = append(f.Series, s)
+			}
+		}
+		figures = append(figures, f)
+	}
+	return figures
+}
+
+// differences returns x − y, coordinate by coordinate, of at most 1,000: enough for
+// a picture.
+func differences(x, y []float64) []float64 {
+	out := make([]float64, min(len(x), 1000))
+	for i := range out {
+		out[i] = x[i] - y[i]
+	}
+	return out
+}
+
+// figureName is a name of a case for use in a file name.
+func figureName(name string) string {
+	return strings.ToLower(strings.ReplaceAll(name, " ", "-"))
+}
