@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,8 @@ const attackAbout = `Usage: hushsum attack [flags]
 
 Attacks private sums. Every attack of the catalogue runs against a target that
 lacks one defence, where it has to succeed as far as theory says, and against
-the real code, where it has to fail. Of each attack the first measurement is
-printed, and under it who mounts the attack and how many more measurements there
+the real code, where it has to fail. Of each attack the first measurement on both
+targets is printed, and under it who mounts the attack and how many more there
 are; with --all, every measurement:
   metric      what is measured
   undefended  on the target without the defence; a dash if there is none
@@ -172,7 +173,8 @@ func caseName(a attacks.Attack, row attacks.Row) string {
 	return a.Name + ": " + row.Case
 }
 
-// summary prints the first row of an attack with the worst verdict of all.
+// summary prints the first row of an attack that has both measurements, or else the
+// first of all, with the worst verdict of all.
 func (b *battery) summary(a attacks.Attack, rows []attacks.Row) {
 	if len(rows) == 0 {
 		fmt.Fprintf(b.std.out, "%-18s nothing to measure: there is no data for it\n", a.Name)
@@ -182,7 +184,10 @@ func (b *battery) summary(a attacks.Attack, rows []attacks.Row) {
 	for _, r := range rows {
 		worst = max(worst, r.Verdict())
 	}
-	b.show(a.Name, rows[0].Metric, rows[0], worst)
+	first := rows[max(slices.IndexFunc(rows, func(r attacks.Row) bool {
+		return !r.Undefended.Missing() && !r.Defended.Missing()
+	}), 0)]
+	b.show(a.Name, first.Metric, first, worst)
 	more := ""
 	if n := len(rows) - 1; n > 0 {
 		more = fmt.Sprintf("; %d more", n)
