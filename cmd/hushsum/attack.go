@@ -22,7 +22,7 @@ const attackAbout = `Usage: hushsum attack [flags]
 
 Attacks private sums. Every attack of the catalogue runs against a target that
 lacks one defence, where it has to succeed as far as theory says, and against
-the real code, where it has to fail. Of each attack the first measurement on both
+the real code, where it has to fail. Of each attack one measurement on both
 targets is printed, and under it who mounts the attack and how many more there
 are; with --all, every measurement:
   metric      what is measured
