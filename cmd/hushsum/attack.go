@@ -88,18 +88,17 @@ func attack(ctx context.Context, args []string, std streams) int {
 		o.Data = filepath.Dir(dataFolder("adult"))
 	}
 	o.Now = time.Now
-	b := &battery{std: std, json: asJSON, all: all, out: out, start: time.Now()}
+	b := &battery{screen: screen{std: std}, json: asJSON, all: all, out: out, start: time.Now()}
 	return b.run(ctx, chosen, o)
 }
 
 // battery runs attacks and shows what they find.
 type battery struct {
-	std    streams
+	screen
 	json   bool
 	all    bool
 	out    string
 	start  time.Time
-	drawn  int
 	counts map[attacks.Verdict]int
 	done   []finished
 }
@@ -253,16 +252,7 @@ func (b *battery) progress(name string, done, of int) {
 	if !b.std.live || b.json || of < 1 {
 		return
 	}
-	line := fmt.Sprintf("%-31s %3d%%", name, 100*done/of)
-	fmt.Fprintf(b.std.out, "\r%s", line)
-	b.drawn = max(b.drawn, len(line))
-}
-
-func (b *battery) wipe() {
-	if b.drawn > 0 {
-		fmt.Fprintf(b.std.out, "\r%s\r", strings.Repeat(" ", b.drawn))
-		b.drawn = 0
-	}
+	b.over(fmt.Sprintf("%-31s %3d%%", name, 100*done/of))
 }
 
 // jsonMeasure is a measurement; bounds that are infinite are null.

@@ -89,7 +89,7 @@ func TestAttackVerdict(t *testing.T) {
 		"toothless": {[]attacks.Row{row(0, 0), row(1, 0)}, 1},
 	} {
 		var out bytes.Buffer
-		b := &battery{std: streams{out: &out, err: &out}}
+		b := &battery{screen: screen{std: streams{out: &out, err: &out}}}
 		code := b.run(t.Context(), []attacks.Attack{{Name: "X", Adversary: "tester", Run: func(context.Context, attacks.Options) (*attacks.Report, error) {
 			return &attacks.Report{Rows: c.rows}, nil
 		}}}, attacks.Options{})

@@ -140,7 +140,7 @@ func TestHeaderAndCosts(t *testing.T) {
 	end := func(s *simulation.Summary, took time.Duration) string {
 		var b bytes.Buffer
 		o := simulation.Defaults()
-		(&table{std: streams{out: &b}, options: &o}).end(s, took)
+		(&table{screen: screen{std: streams{out: &b}}, options: &o}).end(s, took)
 		checkWidth(t, b.String())
 		return b.String()
 	}

@@ -152,14 +152,18 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 	if err := os.MkdirAll(v.out, 0o777); err != nil {
 		return fail(folderProblem(err))
 	}
-	line := &progressLine{std: std, name: e.Name}
+	line := &screen{std: std}
 	start := time.Now()
 	options := experiments.Options{Data: v.dataFolder(), Long: v.long, Seeds: v.seeds}
 	if std.live && !v.json {
-		options.Progress = line.show
+		options.Progress = func(done, of int) {
+			if std.live && of > 0 {
+				line.over(fmt.Sprintf("%s  %d %% (%d of %d)", e.Name, done*100/of, done, of))
+			}
+		}
 	}
 	t, err := e.Run(ctx, options)
-	line.clear()
+	line.wipe()
 	interrupted := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
 	if err != nil && !interrupted {
 		err = dataProblem(err)
@@ -223,27 +227,4 @@ func dataProblem(err error) error {
 
 func folderProblem(err error) error {
 	return &problem{cause: fmt.Sprintf("--out: %v", err), advice: "Give a folder that can be written to.", err: err}
-}
-
-// progressLine shows on a terminal how far a run is.
-type progressLine struct {
-	std   streams
-	name  string
-	drawn int
-}
-
-func (p *progressLine) show(done, of int) {
-	if of == 0 {
-		return
-	}
-	line := fmt.Sprintf("%s  %d %% (%d of %d)", p.name, done*100/of, done, of)
-	p.drawn = max(p.drawn, len(line))
-	fmt.Fprintf(p.std.out, "\r%-*s", p.drawn, line)
-}
-
-func (p *progressLine) clear() {
-	if p.drawn > 0 {
-		fmt.Fprintf(p.std.out, "\r%s\r", strings.Repeat(" ", p.drawn))
-		p.drawn = 0
-	}
 }

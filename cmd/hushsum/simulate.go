@@ -326,7 +326,7 @@ func simulate(ctx context.Context, args []string, std streams) int {
 		return fail(explain(err))
 	}
 
-	var report reporter = &table{std: std, options: options, recovery: recovery, mechanism: mechanism}
+	var report reporter = &table{screen: screen{std: std}, options: options, recovery: recovery, mechanism: mechanism}
 	if v.json {
 		report = &jsonLines{w: std.out, options: options, recovery: recovery, mechanism: mechanism}
 	}

@@ -19,21 +19,10 @@ const (
 
 // table is the reporter for people.
 type table struct {
-	std       streams
+	screen
 	options   *simulation.Options
 	recovery  *protocol.Recovery    // with defaults filled in; nil without
 	mechanism *simulation.Mechanism // nil without noise
-	drawn     int                   // characters of the progress line that is on the terminal
-}
-
-func (t *table) printf(format string, a ...any) { fmt.Fprintf(t.std.out, format, a...) }
-
-// field prints a line of the header, on more lines if it must be.
-func (t *table) field(label, format string, a ...any) {
-	for _, line := range wrap(fmt.Sprintf(format, a...), width-10) {
-		t.printf("%-10s%s\n", label, line)
-		label = ""
-	}
 }
 
 func (t *table) begin(about string, o *simulation.Options) {
@@ -82,35 +71,10 @@ func (t *table) noise(m *simulation.Mechanism) {
 	t.field("privacy", "budget of each party: epsilon %v at delta %v against the server", n.Epsilon, n.Delta)
 }
 
-// progress shows how many parties have done their part, on a terminal.
-func (t *table) progress(round, done int) {
-	if !t.std.live {
-		return
-	}
-	of := t.options.Clients
-	// A hundred updates a round are enough, whatever the number of parties.
-	if done*100/of == (done-1)*100/of && done != 0 {
-		return
-	}
-	name := fmt.Sprint(round)
-	if round == 0 {
-		name = "setup"
-	}
-	line := fmt.Sprintf("%5s %9s", name, fmt.Sprintf("%d/%d", done, of))
-	t.printf("\r%s", line)
-	t.drawn = max(t.drawn, len(line))
-}
-
-// clear takes the progress line away.
-func (t *table) clear() {
-	if t.drawn > 0 {
-		t.printf("\r%s\r", strings.Repeat(" ", t.drawn))
-		t.drawn = 0
-	}
-}
+func (t *table) progress(round, done int) { t.screen.progress(round, done, t.options.Clients, "") }
 
 func (t *table) round(r simulation.Round) {
-	t.clear()
+	t.wipe()
 	parties := fmt.Sprintf("%d/%d", r.Clients, t.options.Clients)
 	if r.Lost != nil {
 		parties = "lost"
@@ -133,11 +97,12 @@ func (t *table) round(r simulation.Round) {
 }
 
 func (t *table) end(s *simulation.Summary, took time.Duration) {
-	t.clear()
-	if stop := s.Stopped; stop != nil && len(s.Rounds) == 0 {
-		t.sentence("No round was begun: the first would take each party to epsilon %s, over its budget of %v. Use more noise, or leave out --noise-multiplier to have it calibrated.",
-			epsilon(stop.Would), stop.Budget.Epsilon)
-		return
+	t.wipe()
+	if s.Stopped != nil {
+		t.stopped(len(s.Rounds), s.Stopped)
+		if len(s.Rounds) == 0 {
+			return
+		}
 	}
 	if len(s.Rounds) == 0 {
 		t.printf("\nNo round was completed.\n")
@@ -151,23 +116,16 @@ func (t *table) end(s *simulation.Summary, took time.Duration) {
 		t.sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training went on with the old model. Lower --drop to lose fewer.",
 			lost, plural(len(s.Rounds), "round"), were)
 	}
-	if stop := s.Stopped; stop != nil {
-		t.sentence("The run ended after %s: one more would take each party to epsilon %s, over its budget of %v. Use more noise, fewer rounds, or leave out --noise-multiplier to have it calibrated.",
-			plural(len(s.Rounds), "round"), epsilon(stop.Would), stop.Budget.Epsilon)
-	}
 	t.outcome(s)
-	t.privacy(s)
+	if last := s.Rounds[len(s.Rounds)-1]; t.mechanism != nil {
+		t.privacy(t.options.Noise.Delta, last.Server, last.Public)
+	}
 	t.costs(s)
 	if took < time.Second {
 		t.printf("\nThe run took %s ms in all.\n", short(took))
 		return
 	}
 	t.printf("\nThe run took %.1f s in all.\n", took.Seconds())
-}
-
-// sentence prints text of its own, on more lines if it must be.
-func (t *table) sentence(format string, a ...any) {
-	t.printf("\n%s\n", strings.Join(wrap(fmt.Sprintf(format, a...), width), "\n"))
 }
 
 // outcome sets the two models side by side.
@@ -187,21 +145,6 @@ func (t *table) outcome(s *simulation.Summary) {
 		return
 	}
 	t.printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest, t.options.Range)
-}
-
-// privacy says what the run has spent.
-func (t *table) privacy(s *simulation.Summary) {
-	if t.mechanism == nil {
-		return
-	}
-	last := s.Rounds[len(s.Rounds)-1]
-	t.printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", t.options.Noise.Delta), "epsilon", "at least", "proved by")
-	for _, spent := range []accounting.Spent{last.Server, last.Public} {
-		t.printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), epsilon(spent.Upper), lowerBound(spent), spent.Accountant)
-	}
-	if why := last.Server.Reason; why != "" {
-		t.sentence("There is no finite epsilon: %s.", why)
-	}
 }
 
 // part is one part of a party's cost over the whole run.

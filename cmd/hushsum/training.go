@@ -283,7 +283,7 @@ func simulateTraining(ctx context.Context, v *simulateFlags, set map[string]bool
 			return fail(err)
 		}
 	}
-	show := &trainingTable{std: std, flags: v, training: &t, about: about}
+	show := &trainingTable{screen: screen{std: std}, flags: v, training: &t, about: about}
 	if !v.json {
 		show.begin()
 	}

@@ -35,7 +35,7 @@ func TestTrainingTable(t *testing.T) {
 		checkWidth(t, out)
 	}
 	code, out, errs := call(t.Context(), strings.Fields(federated+" --model softmax --noise skellam --noise-multiplier 1 --epsilon 1")...)
-	if code != 0 || errs != "" || !strings.Contains(out, "over its budget of 1") {
+	if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
 		t.Errorf("budget: code %d, %q\n%s", code, errs, out)
 	}
 }

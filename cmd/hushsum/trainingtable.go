@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -20,22 +19,12 @@ const (
 
 // trainingTable shows a training as it goes on, as a table or as JSON lines.
 type trainingTable struct {
-	std      streams
+	screen
 	flags    *simulateFlags
 	training *simulation.Training
 	about    string
 	inClear  bool                // the training in the clear runs
 	clear    *simulation.Trained // nil if it did not run
-	drawn    int
-}
-
-func (t *trainingTable) printf(format string, a ...any) { fmt.Fprintf(t.std.out, format, a...) }
-
-func (t *trainingTable) field(label, format string, a ...any) {
-	for _, line := range wrap(fmt.Sprintf(format, a...), width-10) {
-		t.printf("%-10s%s\n", label, line)
-		label = ""
-	}
 }
 
 func (t *trainingTable) begin() {
@@ -83,25 +72,12 @@ func (t *trainingTable) begin() {
 }
 
 func (t *trainingTable) progress(round, done, of int) {
-	if !t.std.live || t.flags.json || done*100/of == (done-1)*100/of && done != 0 {
-		return
-	}
-	what := fmt.Sprint(round)
-	if round == 0 {
-		what = "setup"
-	}
-	line := fmt.Sprintf("%5s %9s", what, fmt.Sprintf("%d/%d", done, of))
+	note := ""
 	if t.inClear {
-		line += "  in the clear"
+		note = "  in the clear"
 	}
-	t.printf("\r%s", line)
-	t.drawn = max(t.drawn, len(line))
-}
-
-func (t *trainingTable) wipe() {
-	if t.drawn > 0 {
-		t.printf("\r%s\r", strings.Repeat(" ", t.drawn))
-		t.drawn = 0
+	if !t.flags.json {
+		t.screen.progress(round, done, of, note)
 	}
 }
 
@@ -137,16 +113,14 @@ func (t *trainingTable) end(out *simulation.Trained, took time.Duration) {
 		t.summary(out, took)
 		return
 	}
-	say := func(format string, a ...any) {
-		t.printf("\n%s\n", strings.Join(wrap(fmt.Sprintf(format, a...), width), "\n"))
-	}
-	if stop := out.Stopped; stop != nil {
-		say("The run ended after %s: one more would take each party to epsilon %s, over its budget of %v. Use more noise, fewer rounds, or leave out --noise-multiplier to have it calibrated.",
-			plural(len(out.Rounds), "round"), epsilon(stop.Would), stop.Budget.Epsilon)
+	if out.Stopped != nil {
+		t.stopped(len(out.Rounds), out.Stopped)
 	}
 	final := out.Final()
 	if final == nil {
-		say("No round was completed.")
+		if out.Stopped == nil {
+			t.sentence("No round was completed.")
+		}
 		return
 	}
 	t.printf("\n%-28s %9s %9s\n", fmt.Sprintf("After %s", plural(len(out.Rounds), "round")), "accuracy", "MCC")
@@ -157,11 +131,8 @@ func (t *trainingTable) end(out *simulation.Trained, took time.Duration) {
 		t.printf("%-28s %+9.4f %+9.4f\n", "  difference", final.Accuracy()-c.Accuracy(), final.MCC()-c.MCC())
 		t.printf("\nThe largest difference between two weights of the models is %.2g.\n", largestDifference(out.Model, t.clear.Model))
 	}
-	if last := out.Rounds[len(out.Rounds)-1]; last.Server.View != 0 {
-		t.printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", t.training.Noise.Delta), "epsilon", "at least", "proved by")
-		for _, spent := range []accounting.Spent{last.Server, last.Public} {
-			t.printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), epsilon(spent.Upper), lowerBound(spent), spent.Accountant)
-		}
+	if last := out.Rounds[len(out.Rounds)-1]; t.training.Noise != nil {
+		t.privacy(t.training.Noise.Delta, last.Server, last.Public)
 	}
 	t.printf("\nThe run took %.1f s in all.\n", took.Seconds())
 }
