@@ -104,6 +104,9 @@ func (l *Ledger) Spend(s Step, clients ...string) error {
 }
 
 func (l *Ledger) spend(c charge, clients []string) error {
+	if len(clients) == 0 {
+		return parameterError("no clients: name everybody who spends")
+	}
 	unique := slices.Compact(slices.Sorted(slices.Values(clients)))
 	// Clients with equal accounts and budgets share one computation.
 	type verdict struct{ eps float64 }

@@ -125,6 +125,9 @@ func (r Round) Views(rounds int, delta float64) (server, public Spent, err error
 
 // Spent returns one view of Views.
 func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
+	if v != Server && v != Public {
+		return Spent{}, parameterError("unknown %v", v)
+	}
 	if rounds < 0 || rounds > maxCount {
 		return Spent{}, parameterError("%d rounds, want 0 to 2^40", rounds)
 	}
@@ -146,6 +149,9 @@ func (r Round) check() error {
 	}
 	if !(r.TableDistance >= 0 && r.TableDistance < 1) || !(r.Samples >= 0) || math.IsInf(r.Samples, 1) {
 		return parameterError("table distance %v over %v samples: want a distance below 1 and a finite count", r.TableDistance, r.Samples)
+	}
+	if r.TableDistance > 0 && r.Samples == 0 {
+		return parameterError("table distance %v over no samples: say how many samples of a table a round draws", r.TableDistance)
 	}
 	for _, l := range r.lanes() {
 		if err := checkPositive("share scale", l.Scale); err != nil {

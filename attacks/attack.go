@@ -98,8 +98,12 @@ func (m Measure) String() string {
 type Verdict int
 
 const (
-	// Held: the attack succeeds without the defence and fails with it.
-	Held Verdict = iota + 1
+	// Shown: the attack succeeds as theory says, on a target without the defence; what
+	// becomes of it with the defence, other rows of the attack say.
+	Shown Verdict = iota + 1
+	// Held: the attack fails on the real code, and succeeds without the defence if that
+	// was measured.
+	Held
 	// Documented: there is no complete defence, and the limit is where the
 	// documents say.
 	Documented
@@ -112,6 +116,8 @@ const (
 
 func (v Verdict) String() string {
 	switch v {
+	case Shown:
+		return "shown"
 	case Held:
 		return "held"
 	case Documented:
@@ -125,10 +131,9 @@ func (v Verdict) String() string {
 }
 
 // Good reports whether the verdict is one of a library in order.
-func (v Verdict) Good() bool { return v == Held || v == Documented }
+func (v Verdict) Good() bool { return v == Shown || v == Held || v == Documented }
 
-// Verdict judges the row. A measurement that is missing on one side is not held
-// against it.
+// Verdict judges the row by the measurements that it has.
 func (r Row) Verdict() Verdict {
 	switch {
 	case r.Undefended.Missing() && r.Defended.Missing():
@@ -139,6 +144,8 @@ func (r Row) Verdict() Verdict {
 		return Toothless
 	case r.Limit:
 		return Documented
+	case r.Defended.Missing():
+		return Shown
 	}
 	return Held
 }

@@ -104,7 +104,7 @@ func collusionEstimates(ctx context.Context, o Options, part uint64, runs int, c
 // published protocol, without a defence; what stands beside it is the same adversary
 // against the noise shares of package noise with slack for n−1 colluders.
 func runCollusion(ctx context.Context, o Options) (*Report, error) {
-	full, others := 1000, 10000
+	full, others := 4000, 10000
 	if o.Long {
 		full, others = 10000, 100000
 	}
@@ -213,7 +213,7 @@ func collusionRows(name string, inputs, estimates []float64, left cumulants, def
 	want := determination(left.second)
 	rows := []Row{
 		{Case: name, Metric: "variance left, λ²", Undefended: near(variance, se, len(inputs), left.second), Note: note},
-		{Case: name, Metric: "r²", Undefended: near(r*r, want*determinationError(left, len(inputs)), len(inputs), want)},
+		{Case: name, Metric: "r²", Undefended: squaredCorrelation(r, want, want*determinationError(left, len(inputs)), len(inputs))},
 	}
 	for i := range rows {
 		if row := &rows[i]; defended {
@@ -221,6 +221,20 @@ func collusionRows(name string, inputs, estimates []float64, left cumulants, def
 		}
 	}
 	return rows
+}
+
+// squaredCorrelation returns r² as a measurement that must be near want, with the
+// given standard error of r². The range is set on Fisher's transform of r, in which
+// estimates that have nothing to do with the inputs are as far out on the low side as
+// too good ones on the high side. An r below 0 counts as none.
+func squaredCorrelation(r, want, se float64, n int) Measure {
+	r = max(r, 0)
+	rho := math.Sqrt(want)
+	seR := se / (2 * rho)
+	m := between(r*r, se, n, 0, 0)
+	z, seZ := math.Atanh(rho), sigmas*seR/(1-want)
+	m.Min, m.Max = math.Pow(max(0, math.Tanh(z-seZ)), 2), math.Pow(math.Tanh(z+seZ), 2)
+	return m
 }
 
 // slackEstimates is the same adversary against shares of discrete Laplace noise of

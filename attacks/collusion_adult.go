@@ -78,7 +78,8 @@ func givenInputs(r float64, c cumulants, n int) Measure {
 	se := want * relative / 2
 	m := between(r*r, 2*r*se, n, 0, 0)
 	m.Lower, m.Upper = math.Pow(max(0, r-z95*se), 2), math.Pow(r+z95*se, 2)
-	m.Min, m.Max = math.Pow(max(0, want-sigmas*se), 2), math.Pow(want+sigmas*se, 2)
+	z, seZ := math.Atanh(want), sigmas*se/(1-want*want)
+	m.Min, m.Max = math.Pow(max(0, math.Tanh(z-seZ)), 2), math.Pow(math.Tanh(z+seZ), 2)
 	return m
 }
 
@@ -86,7 +87,7 @@ func givenInputs(r float64, c cumulants, n int) Measure {
 // which n−1 colluders estimate a weight of the honest party.
 func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 	const n = collusionParties
-	runs, trainings := 1000, 1
+	runs, trainings := 4000, 1
 	if o.Long {
 		runs, trainings = 10000, 10
 	}

@@ -202,7 +202,7 @@ func runDisaggregation(ctx context.Context, o Options) (*Report, error) {
 			Note: "noise of the size of an update; counts per window stay a leak, so link no participation",
 		},
 		{
-			Case: "updates", Metric: "parties' updates found", Limit: true,
+			Case: "updates", Metric: "updates found within a tenth", Limit: true,
 			Undefended: proportion(found, all, .8, 1), Defended: proportion(noisyFound, all, 0, 0),
 		},
 	}}, nil

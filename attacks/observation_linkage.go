@@ -143,11 +143,13 @@ func disaggregation(parties, rounds, window, coordinates int, sigma float64, r *
 		if same {
 			columns++
 		}
-		far := 0.0
+		// Within a tenth of its norm an update is as good as found.
+		missed, norm := 0.0, 0.0
 		for j := range coordinates {
-			far = max(far, math.Abs(got.At(i, j)-updates.At(i, j)))
+			missed = math.Hypot(missed, got.At(i, j)-updates.At(i, j))
+			norm = math.Hypot(norm, updates.At(i, j))
 		}
-		if far < 1e-6 {
+		if missed < norm/10 {
 			found++
 		}
 	}

@@ -76,8 +76,18 @@
 //     has as many and for fewer has fewer.
 //   - Every party of the round must submit. If one that took part in the
 //     exchange drops out, its masks stay in the sum, which is then uniform and
-//     useless, though it tells nothing. Use protocol.Config without Recovery, or
-//     with MinSurvivors at n, and begin another round.
+//     useless to all who do not know that party's correction. A colluder knows its
+//     own, so every round in which a party submitted has spent its ε, complete or
+//     not. Use protocol.Config without Recovery, or with MinSurvivors at n, and
+//     begin another round.
+//   - Seeds are ratcheted, the extension's secret Δ is not: a thief of a sender's
+//     state, together with a peer that kept its own seeds of an earlier round, reads
+//     both candidates that were offered to that peer then, which is the leak of
+//     Published. A new session ends what an old state can tell.
+//   - All of this holds against bounded adversaries, in the random-oracle model:
+//     SHA-256 is taken for correlation-robust, and the check of choices costs
+//     (columns)/2^128 for every hash that a cheater computes. The claim does not
+//     rest on Diffie–Hellman, under which only the choices are hidden.
 //   - A misbehaving party can garble the sum, as in every private sum, and add any
 //     noise of its own.
 //   - A peer caught with inconsistent choices ends the session ([ErrCheck]).

@@ -219,6 +219,7 @@ func (t *Transfer) Begin(round uint64) ([]protocol.Envelope, error) {
 		return nil, err
 	}
 	erase(t.peers)
+	clear(t.sum) // of a round that was given up
 	t.peers, t.round, t.at, t.stage = next, round, round, stageRound
 	t.sum = make([]uint64, t.config.Length)
 	return envelopes, nil

@@ -4,6 +4,8 @@ import (
 	"crypto"
 	"fmt"
 	"io"
+
+	"github.com/hushsum/hushsum/masking"
 )
 
 // Local runs the server and all parties of a session in one process, carrying
@@ -54,6 +56,21 @@ func NewLocal(config *Config, identities []crypto.Signer, random io.Reader) (*Lo
 func (l *Local) Round(broadcast []byte, inputs [][][]uint64) ([][]uint64, error) {
 	if len(inputs) != len(l.Clients) {
 		return nil, fmt.Errorf("%w: inputs of %d parties, want %d", ErrLength, len(inputs), len(l.Clients))
+	}
+	// A round that ends halfway costs some parties the next one too, so what cannot
+	// be submitted is found first.
+	room, err := masking.NewVector(l.Server.config.Layout)
+	if err != nil {
+		return nil, err
+	}
+	defer room.Erase()
+	for i, input := range inputs {
+		if input == nil {
+			continue
+		}
+		if err := room.Set(input...); err != nil {
+			return nil, fmt.Errorf("party %d: %w", i, err)
+		}
 	}
 	if l.Server.open == nil {
 		if err := l.step(l.Server.Invite); err != nil {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -87,6 +88,16 @@ func (t *Training) addNoise(l *lanes, z float64) error {
 	l.shares = noise.Shares{Parties: l.survivors.parties, MinHonest: m.Shares.MinHonest}
 	if l.shares.Law, err = lawOf(t.Noise.Law, stdDev); err != nil {
 		return &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
+	}
+	if t.Noise.Law == noise.FamilyDiscreteGaussian {
+		share := shareScale(l.shares)
+		if tau, err := accounting.SumTau(l.shares.MinHonest, share*share); err != nil || tau > .1 {
+			return &OptionError{
+				Option: "Noise.Law",
+				Reason: fmt.Sprintf("shares of %.3g on signs or votes are too small for discrete Gaussians to add up", share),
+				Advice: "use the Skellam law, whose shares add up exactly",
+			}
+		}
 	}
 	lane.NoiseStdDev = stdDev * math.Sqrt(float64(l.shares.Parties)/float64(l.shares.MinHonest))
 	lane.NoiseTail = noiseTails[t.Noise.Law]

@@ -127,6 +127,12 @@ func calibrate(n *Noise, rounds int, round func(multiplier float64) (accounting.
 // least is the noise multiplier below which Calibrate looks no further.
 const least = 0x1p-20
 
+// withoutNoise is what a round without noise spends.
+func withoutNoise() (server, public accounting.Spent) {
+	unbounded := accounting.Bound{Upper: math.Inf(1), Reason: "there is no noise"}
+	return accounting.Spent{Bound: unbounded, View: accounting.Server}, accounting.Spent{Bound: unbounded, View: accounting.Public}
+}
+
 // budget is the account of a run with noise.
 type budget struct {
 	ledger *accounting.Ledger // nil: there is no limit

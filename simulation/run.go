@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
@@ -49,7 +48,7 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Summary, er
 		return r.summary, failure(0, -1, err)
 	}
 	for round := 1; round <= r.options.Rounds; round++ {
-		var server, public accounting.Spent
+		server, public := withoutNoise()
 		if r.budget != nil {
 			if server, public, err = r.budget.spend(); errors.As(err, &r.summary.Stopped) {
 				return r.summary, nil

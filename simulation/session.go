@@ -224,13 +224,18 @@ func (s *session) play(ctx context.Context, round int, broadcast []byte, submit 
 		return out, err
 	}
 	out.cost.Server = x.worked
+	parts := 0
 	for i := range x.turns {
 		out.cost.add(x.turns[i].cost)
-		if x.turns[i].part && x.leaves[i] != never {
+		if !x.turns[i].part {
+			continue
+		}
+		parts++
+		if x.leaves[i] != never {
 			out.dropped++
 		}
 	}
-	out.cost = out.cost.perParty(len(s.clients))
+	out.cost = out.cost.perParty(max(parts, 1))
 	return out, nil
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Cost is what a part of a run took. Bytes and the times of parties are of one
-// party, the mean over all, drop-outs included; the server's time is for all
+// party, the mean over all of the round, drop-outs included; the server's time is for all
 // parties together.
 type Cost struct {
 	// BytesUp are the bytes of the party's messages to the server. BytesDown are
@@ -58,7 +58,7 @@ type Round struct {
 
 	// Server and Public are what the rounds until now, this one included, have
 	// spent of every party's privacy, against the two adversaries, at Noise.Delta.
-	// Both are empty without noise. A lost round counts.
+	// Without noise there is no bound: Upper is +Inf. A lost round counts.
 	Server, Public accounting.Spent
 
 	Cost Cost

@@ -41,7 +41,7 @@ type TrainingRound struct {
 	// Masked is the mean factor of the gradient mask, 1 without.
 	Masked float64
 
-	Server, Public accounting.Spent // as in Round
+	Server, Public accounting.Spent // as in Round, +Inf without noise
 	Cost           Cost             // as in Round; without Private sums only Train
 }
 
@@ -98,6 +98,7 @@ func Train(ctx context.Context, t Training, report func(TrainingRound)) (*Traine
 	}
 	for round := 1; round <= x.Rounds; round++ {
 		r := TrainingRound{Round: round}
+		r.Server, r.Public = withoutNoise()
 		if x.budget != nil {
 			if r.Server, r.Public, err = x.budget.spend(); errors.As(err, &out.Stopped) {
 				break

@@ -223,9 +223,9 @@ func (t Training) Validate() error {
 	case t.Client.Kind < FedAvg || t.Client.Kind > FedGA:
 		return bad("Client.Kind", "", "%v is no rule", t.Client.Kind)
 	case !(t.Client.Mu >= 0) || math.IsInf(t.Client.Mu, 1) || t.Client.Mu != 0 && t.Client.Kind != FedProx:
-		return bad("Client.Mu", "use 0 or more, with FedProx", "%v", t.Client.Mu)
+		return bad("Client.Mu", "use FedProx with 0 or more, and no other rule with it", "%v is no pull of this rule", t.Client.Mu)
 	case !(t.Client.Beta >= 0) || math.IsInf(t.Client.Beta, 1) || t.Client.Beta != 0 && t.Client.Kind != FedGA:
-		return bad("Client.Beta", "use 0 or more, with FedGA", "%v", t.Client.Beta)
+		return bad("Client.Beta", "use FedGA with 0 or more, and no other rule with it", "%v is no displacement of this rule", t.Client.Beta)
 	case t.Client.Kind == SCAFFOLD && t.Local.Momentum != 0:
 		return bad("Local.Momentum", "use 0", "the control variates of SCAFFOLD are means of gradients")
 	case t.Sum < Clear || t.Sum > Private:

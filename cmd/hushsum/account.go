@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -85,12 +86,27 @@ func account(ctx context.Context, args []string, std streams) int {
 	}
 	r.describe(std)
 	r.printSpent(spent, std)
+	r.printOther(ctx, std)
+	return exitOK
+}
+
+// printOther prints the view that was not asked for, if it differs and has a figure,
+// and what else a reader may wonder about.
+func (r *release) printOther(ctx context.Context, std streams) {
 	if other, ok := r.otherView(); ok {
-		if spent, err := r.spent(other); err == nil {
+		var spent accounting.Spent
+		err := interruptible(ctx, func() (err error) {
+			spent, err = r.spent(other)
+			return err
+		})
+		if err == nil {
 			r.printSpent(spent, std)
 		}
 	}
-	return exitOK
+	if each := r.noise * r.sensitivity / math.Sqrt(float64(r.shares)); r.shares > 1 && each < 1 {
+		text := fmt.Sprintf("The parameter of one share is %.2g units: so small that discrete Gaussian shares do not add up to another, which is charged. Count in smaller units: raise --sensitivity.", each)
+		fmt.Fprintln(std.out, strings.Join(wrap(text, width), "\n"))
+	}
 }
 
 // otherView returns the view that was not asked for, if it differs.
@@ -169,7 +185,7 @@ func (r *release) problem(err error) error {
 		}
 		return p
 	case errors.Is(err, accounting.ErrUnreachable):
-		return &problem{cause: plain(err), advice: "Ask for a larger --epsilon or --delta, fewer --rounds, or a smaller --rate.", err: err}
+		return &problem{cause: plain(err), advice: "Ask for a larger --epsilon or --delta, or change what is taken as given: more noise, fewer rounds, a smaller rate.", err: err}
 	}
 	return err
 }

@@ -29,11 +29,12 @@ are; with --all, every measurement:
   undefended  on the target without the defence; a dash if there is none
   defended    on the real code
   bound       where the defended value has to be
-  verdict     of all measurements, the worst. held: the attack succeeds without
-              the defence and fails with it. documented: there is no complete
-              defence, and the limit is where the documents say. toothless: it
-              fails without the defence too, so that nothing is shown. broken:
-              it succeeds against the real code.
+  verdict     of all measurements, the worst. shown: the attack succeeds without
+              the defence. held: it fails on the real code, and succeeds without
+              the defence wherever that was measured. documented: there is no
+              complete defence, and the limit is where the documents say.
+              toothless: it fails without the defence too, so that nothing is
+              shown. broken: it succeeds against the real code.
 Confidence intervals are in the report and in --json.
 
 With --out, figures (SVG) and a report (report.md) are written to the folder.
@@ -172,8 +173,8 @@ func caseName(a attacks.Attack, row attacks.Row) string {
 	return a.Name + ": " + row.Case
 }
 
-// summary prints the first row of an attack that has both measurements, or else the
-// first of all, with the worst verdict of all.
+// summary prints a row of an attack on both targets or the real code, if there is
+// one, with the worst verdict of all.
 func (b *battery) summary(a attacks.Attack, rows []attacks.Row) {
 	if len(rows) == 0 {
 		fmt.Fprintf(b.std.out, "%-18s nothing to measure: there is no data for it\n", a.Name)
@@ -183,9 +184,12 @@ func (b *battery) summary(a attacks.Attack, rows []attacks.Row) {
 	for _, r := range rows {
 		worst = max(worst, r.Verdict())
 	}
-	first := rows[max(slices.IndexFunc(rows, func(r attacks.Row) bool {
-		return !r.Undefended.Missing() && !r.Defended.Missing()
-	}), 0)]
+	first := rows[0]
+	for _, r := range slices.Backward(rows) {
+		if !r.Defended.Missing() && (first.Defended.Missing() || !r.Undefended.Missing()) {
+			first = r
+		}
+	}
 	b.show(a.Name, first.Metric, first, worst)
 	more := ""
 	if n := len(rows) - 1; n > 0 {
@@ -205,7 +209,8 @@ func (b *battery) show(name, metric string, row attacks.Row, verdict attacks.Ver
 			return ""
 		}
 		if i == 0 {
-			fmt.Fprintf(b.std.out, attackFormat+"\n", at(names), at(metrics), figure(row.Undefended), figure(row.Defended), bound(row.Defended), verdict)
+			line := fmt.Sprintf(attackFormat, at(names), at(metrics), figure(row.Undefended), figure(row.Defended), bound(row.Defended), verdict)
+			fmt.Fprintln(b.std.out, strings.TrimRight(line, " "))
 			continue
 		}
 		fmt.Fprintln(b.std.out, strings.TrimRight(fmt.Sprintf("%-18s %-19s", at(names), at(metrics)), " "))
@@ -236,7 +241,7 @@ func figure(m attacks.Measure) string {
 func (b *battery) total(of int) {
 	rows := 0
 	var parts []string
-	for _, v := range []attacks.Verdict{attacks.Held, attacks.Documented, attacks.Toothless, attacks.Broken} {
+	for _, v := range []attacks.Verdict{attacks.Shown, attacks.Held, attacks.Documented, attacks.Toothless, attacks.Broken} {
 		rows += b.counts[v]
 		if n := b.counts[v]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %v", n, v))

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/hushsum/hushsum/attacks"
 )
@@ -44,6 +45,8 @@ func drawAttack(f attacks.Figure, path string) error {
 	}
 	if names != nil {
 		p.NominalX(names...)
+		p.X.Tick.Label.Rotation = math.Pi / 8
+		p.X.Tick.Label.XAlign = draw.XRight
 	}
 	return p.Save(18*vg.Centimeter, 11*vg.Centimeter, path)
 }

@@ -47,7 +47,7 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 	}
 	flags := r.flags("calibrate")
 	find, target := findValue(findNoise), 0.0
-	flags.Var((*floatValue)(&target), "epsilon", "`E` the budget, above 0")
+	flags.Var((*floatValue)(&target), "epsilon", "`E` the budget, above 0; required")
 	flags.Var(&find, "find", "`noise-multiplier|rounds|rate` what to find; the other two are taken as given")
 	if code, ok := parseFlags(flags, calibrateAbout+mechanismHelp()+privacyHelp+calibrateJSON+"\n"+exitCodes+calibrateExamples, args, std); !ok {
 		return code
@@ -87,6 +87,7 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 	fmt.Fprintf(std.out, "%s %s keeps epsilon within %v at delta %v.\n\n", find, value, target, r.delta)
 	r.describe(std)
 	r.printSpent(spent, std)
+	r.printOther(ctx, std)
 	return exitOK
 }
 

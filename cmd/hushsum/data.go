@@ -23,6 +23,9 @@ const (
 
 // loadData sets Train and Test, and returns a line about the data.
 func loadData(data string, o *simulation.Options) (about string, err error) {
+	if data == adultData {
+		data = dataFolder(adultData)
+	}
 	if data == synthetic {
 		about, err = "synthetic census", loadSynthetic(o)
 	} else {
@@ -90,7 +93,7 @@ func adultProblem(err error) error {
 	case errors.As(err, &path):
 		return &problem{
 			cause:  fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
-			advice: "--data takes the folder with " + whatAdultIs + ". Without --data, rows are made up.",
+			advice: "--data takes digits, mnist, fashion-mnist, adult or the folder with " + whatAdultIs + ". Without --data, rows are made up.",
 			err:    err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
@@ -118,8 +121,9 @@ func fitting(n int, o *simulation.Options) string {
 	return "Use " + strings.Join(ways, " or ") + "."
 }
 
-// The values of --data for images.
+// The values of --data that name public data sets.
 const (
+	adultData   = "adult"
 	digitsData  = "digits"
 	mnistData   = "mnist"
 	fashionData = "fashion-mnist"

@@ -46,7 +46,7 @@ func TestDropOutsTable(t *testing.T) {
 func TestLostRounds(t *testing.T) {
 	args := append(strings.Fields(dropping), "--drop", "0.5")
 	code, out, errs := call(t.Context(), args...)
-	if code != 0 || errs != "" {
+	if code != 1 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
 	}
 	checkWidth(t, out)
@@ -55,7 +55,7 @@ func TestLostRounds(t *testing.T) {
 	}
 
 	code, out, errs = call(t.Context(), append(args, "--json")...)
-	if code != 0 || errs != "" {
+	if code != 1 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
 	}
 	for i, o := range decode(t, out) {

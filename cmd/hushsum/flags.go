@@ -48,7 +48,7 @@ func printFlags(w io.Writer, flags *flag.FlagSet) {
 			line += " " + value
 			text = strings.TrimPrefix(text, value+" ")
 		}
-		if f.DefValue != "false" {
+		if f.DefValue != "false" && f.DefValue != "" && !strings.Contains(text, "required") {
 			text += fmt.Sprintf(" (default %s)", f.DefValue)
 		}
 		fmt.Fprintln(w, line)

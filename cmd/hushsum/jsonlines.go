@@ -141,7 +141,7 @@ func newJSONRound(r simulation.Round) jsonRound {
 		Dropped:       r.Dropped,
 		Lost:          r.Lost != nil,
 	}
-	if r.Server.View != 0 {
+	if r.Server.Accountant != "" {
 		j.Epsilon, j.EpsilonLower, j.EpsilonPublic = finite(r.Server.Upper), finite(r.Server.Lower), finite(r.Public.Upper)
 		j.Accountant = r.Server.Accountant
 	}

@@ -57,7 +57,7 @@ One line is printed per round:
   MCC          its Matthews correlation: 1 is perfect, 0 is no better than
                giving every row the same answer
 Bytes and times of parties are means over all, drop-outs included. Ctrl-C ends
-the run early and prints what was done.
+the run early and prints what was done. A run without any sum ends with code 1.
 
 With --json there is one object per line, first one for each round:
   round                      its number, from 1
@@ -184,7 +184,7 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	o, r, n := &v.options, &v.withRecovery, &v.withNoise
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	option := func(name string) string { return flagOf[name] }
-	f.StringVar(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the UCI Adult census; or images, see above")
+	f.StringVar(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the UCI Adult census; or a data set by name, see above")
 	f.Var((*intValue)(&o.Clients), option("Clients"), "`N` parties, at least 2")
 	f.Var((*intValue)(&o.RowsPerClient), option("RowsPerClient"), "`N` training rows of each party")
 	f.Var((*intValue)(&o.Rounds), option("Rounds"), "`N` rounds, each one private sum")
@@ -338,6 +338,8 @@ func simulate(ctx context.Context, args []string, std streams) int {
 		report.end(summary, time.Since(start))
 	}
 	switch {
+	case err == nil && summary.Lost() == len(summary.Rounds):
+		return exitFailure // no sum came out
 	case err == nil:
 		return exitOK
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):

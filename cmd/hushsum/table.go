@@ -61,7 +61,7 @@ func (t *table) noise(m *simulation.Mechanism) {
 	n := t.options.Noise
 	t.field("ring", "%s for each of %s of a turned update, %.4g units to 1.0",
 		plural(n.Bits, "bit"), plural(m.Sensitivity.Dimension, "coordinate"), m.Encoder.Scale)
-	t.field("noise", "%s, multiplier %s; updates clipped to %v, L2 sensitivity %.4g units after rounding; %s must suffice, for a standard deviation of %.4g units, %.3g of a weight, in the sum",
+	t.field("noise", "%s, multiplier %s; updates clipped to %v, L2 sensitivity %.4g units after rounding; %s must suffice, for a standard deviation of %.4g units in each coordinate of the sum, which is %.3g in the weights' own units",
 		strings.ReplaceAll(laws[n.Law], "-", " "), short4(n.Multiplier), n.Clip, m.Sensitivity.L2,
 		plural(m.Shares.MinHonest, "honest share"), n.Multiplier*m.Sensitivity.L2, m.StdDev())
 	if n.Epsilon == 0 {
@@ -219,14 +219,18 @@ func short(d time.Duration) string {
 	return grouped(int(ms + 0.5))
 }
 
-// epsilon prints an upper bound with four decimals, or digits if it is large,
-// rounded up.
+// epsilon prints an upper bound with four decimals, or digits if it is large or
+// small, rounded up.
 func epsilon(e float64) string {
 	switch {
 	case math.IsInf(e, 1) || math.IsNaN(e):
 		return "infinite"
 	case e >= 10000:
 		return fmt.Sprintf("%.4g", e*(1+5e-4))
+	}
+	if e > 0 && e < .01 {
+		unit := math.Pow(10, math.Floor(math.Log10(e))-3)
+		return fmt.Sprintf("%.4g", math.Ceil(e/unit)*unit)
 	}
 	return fmt.Sprintf("%.4f", math.Ceil(e*1e4)/1e4)
 }
@@ -240,6 +244,10 @@ func lowerBound(s accounting.Spent) string {
 		return "infinite"
 	case s.Lower >= 10000:
 		return fmt.Sprintf("%.4g", s.Lower*(1-5e-4))
+	}
+	if s.Lower < .01 {
+		unit := math.Pow(10, math.Floor(math.Log10(s.Lower))-3)
+		return fmt.Sprintf("%.4g", math.Floor(s.Lower/unit)*unit)
 	}
 	return fmt.Sprintf("%.4f", math.Floor(s.Lower*1e4)/1e4)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,11 +18,11 @@ import (
 // trainingAbout is the part of simulate's help about other models and rules.
 const trainingAbout = `
 Other data, models and rules. With any flag of this part, or data that is not a
-census, parties submit updates of equal weight, trained by mini-batches:
-  --data     digits, mnist or fashion-mnist, found in the folder HUSHSUM_DATA or
-             in ../shared/data; or the folder with the files of one
-  --model    softmax (multinomial logistic regression), or mlp:N,N,... with N
-             units in each hidden layer; logistic for two classes
+census, parties submit updates of equal weight:
+  --data     adult, digits, mnist or fashion-mnist, found in the folder
+             HUSHSUM_DATA or in ../shared/data; or the folder with its files
+  --model    softmax (multinomial logistic regression), mlp:N,N,... with N units
+             in each hidden layer, or logistic for two classes
   --split    how rows are dealt: ` + "%s" + `
   --rule     fedavg, fedprox, scaffold or fedga of the parties, or momentum,
              fedadagrad, fedadam or fedyogi of the server; two with a plus sign,
@@ -30,18 +31,22 @@ census, parties submit updates of equal weight, trained by mini-batches:
              updates agree. The signs are summed beside the updates, and get
              half of the privacy budget if there is noise
   --clip     without noise: updates are clipped to this L2 norm
-Defaults are then --model softmax, --split iid, --rule fedavg, --rate 0.1,
---lambda 0, --clients 10, --range 64 and --fraction-bits 20; --rows-per-client
-limits the rows of a party, else all are dealt; --local-steps takes the place of
---epochs. Columns are
+--local-steps takes the place of --epochs, and --fraction-bits is 20. A census
+is trained as without these flags: logistic, 100 parties of 200 rows, rate 2,
+lambda 1e-4, 50 steps over all rows. Images have --model softmax, --clients 10,
+all rows dealt unless --rows-per-client limits them, --rate 0.1, --lambda 0, and
+one epoch in batches of 32. Columns are
   norm       of the updates before clipping, a mean
   clipped    the share of updates that was clipped
   mask       the mean factor of the mask
 in place of bytes down and server ms; these, and accuracy, are what whoever runs
-the simulation sees of the parties, and no epsilon covers them. The last line of
---json has the keys
-summary, complete, data, model, split, rule, mask, parameters, accuracy, mcc,
-clear_accuracy, clear_mcc, max_abs_diff, epsilon, epsilon_public, delta,
+the simulation sees of the parties, and no epsilon covers them. With --json the
+keys of a round are round, clients, accuracy, mcc, mean_norm, max_norm, cosine
+(of updates and the last step), clipped, clip_norm, mask, bytes_up, bytes_down,
+train_ms, client_ms, server_ms, dropped, lost, epsilon, epsilon_lower,
+epsilon_public and accountant; of the last line summary, complete, data, model,
+split, rule, mask, parameters, accuracy, mcc, clear_accuracy, clear_mcc,
+max_abs_diff, the privacy keys of a round, delta, epsilon_budget,
 noise_multiplier, stopped and total_ms.
 `
 
@@ -58,7 +63,7 @@ type trainingFlags struct {
 var trainingNames = []string{"model", "split", "rule", "mask", "mask-threshold", "mu", "beta", "server-rate", "batch", "epochs", "per-round", "momentum", "weight-decay", "concentration"}
 
 func (v *trainingFlags) define(f *flag.FlagSet) {
-	*v = trainingFlags{model: "softmax", split: "iid", rule: "fedavg", mask: "none", threshold: aggregation.DefaultThreshold, batch: 32, epochs: 1}
+	*v = trainingFlags{mu: .1, beta: .1, model: "softmax", split: "iid", rule: "fedavg", mask: "none", threshold: aggregation.DefaultThreshold, batch: 32, epochs: 1}
 	f.StringVar(&v.model, "model", v.model, "`softmax|mlp:N,...|logistic` what is trained")
 	f.StringVar(&v.split, "split", v.split, "`NAME` how rows are dealt to parties")
 	f.StringVar(&v.rule, "rule", v.rule, "`NAME` rule of the parties, of the server, or both with a plus sign")
@@ -104,18 +109,28 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 		Local:    learning.SGD{Rate: .1, Momentum: w.momentum, WeightDecay: w.decay, Batch: w.batch, Epochs: w.epochs},
 		Recovery: o.Recovery, Drop: o.Drop, Noise: o.Noise,
 	}
+	census := !isImages(v.data)
 	lambda := 0.0
 	clients := 10
-	if set["rate"] {
+	if set["rate"] || census {
 		t.Local.Rate = o.Rate
 	}
-	if set["lambda"] {
+	if set["lambda"] || census {
 		lambda = o.Lambda
 	}
-	if set["clients"] {
+	if set["clients"] || census {
 		clients = o.Clients
 	} else if w.split == "writers" {
 		clients = 0
+	}
+	if census && !set["model"] {
+		w.model = "logistic"
+	}
+	if census && !set["batch"] {
+		t.Local.Batch = 0
+	}
+	if census && !set["epochs"] {
+		t.Local.Epochs, t.Local.Steps = 0, o.LocalSteps
 	}
 	switch {
 	case set["mask-threshold"] && w.mask == "none":
@@ -142,11 +157,11 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 	if set["clip"] && t.Noise == nil {
 		t.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: v.withNoise.Clip}
 	}
-	if err := w.rules(&t); err != nil {
+	if err := w.rules(&t, set); err != nil {
 		return t, err
 	}
 	most := 0
-	if set["rows-per-client"] {
+	if set["rows-per-client"] || census {
 		most = o.RowsPerClient
 	}
 	if t.Parties, t.Test, err = w.deal(train, test, clients, most, o.Seed); err != nil {
@@ -163,7 +178,7 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 const adaptiveRate = 0.01
 
 // rules sets the rules of parties and server, and the mask.
-func (w *trainingFlags) rules(t *simulation.Training) error {
+func (w *trainingFlags) rules(t *simulation.Training, set map[string]bool) error {
 	parties, servers := 0, 0
 	for _, name := range strings.Split(w.rule, "+") {
 		if kind, ok := clientRules[name]; ok {
@@ -189,7 +204,12 @@ func (w *trainingFlags) rules(t *simulation.Training) error {
 			t.Server.Rate = 1 - t.Server.Beta1 // steps then add up to the updates
 		}
 	}
-	t.Client.Mu, t.Client.Beta = w.mu, w.beta
+	if t.Client.Kind == simulation.FedProx || set["mu"] {
+		t.Client.Mu = w.mu
+	}
+	if t.Client.Kind == simulation.FedGA || set["beta"] {
+		t.Client.Beta = w.beta
+	}
 	kind, ok := maskKinds[w.mask]
 	if !ok {
 		return &problem{cause: fmt.Sprintf("--mask: there is no %q", w.mask), advice: "Use none, soft or hard."}
@@ -307,6 +327,8 @@ func simulateTraining(ctx context.Context, v *simulateFlags, set map[string]bool
 		show.end(private, time.Since(start))
 	}
 	switch {
+	case err == nil && !slices.ContainsFunc(private.Rounds, func(r simulation.TrainingRound) bool { return r.Lost == nil }):
+		return exitFailure // no sum came out
 	case err == nil:
 		return exitOK
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):

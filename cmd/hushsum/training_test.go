@@ -17,14 +17,14 @@ const federated = "simulate --rounds 2 --clients 4 --rows-per-client 50"
 func TestTrainingTable(t *testing.T) {
 	for args, want := range map[string]string{
 		"--model softmax":                                  "softmax, 82 weights",
-		"--model logistic --epochs 2":                      "logistic, 40 weights training 2 rounds of 2 local epochs",
+		"--model logistic --epochs 2":                      "logistic, 40 weights training 2 rounds of 2 local epochs over all rows",
 		"--model mlp:8,4":                                  "mlp:8,4, 374 weights",
 		"--split dirichlet-labels --rule fedprox --mu 0.1": "dealt by dirichlet-labels",
 		"--rule scaffold+fedyogi --mask soft":              "mask soft, threshold 0.4",
-		"--rule fedga --beta 0.1 --local-steps 3":          "2 rounds of 3 local steps in batches of 32; rule fedga",
+		"--rule fedga --beta 0.1 --local-steps 3":          "2 rounds of 3 local steps over all rows; rule fedga",
 		"--mask hard --mask-threshold 0.9 --clip 0.1":      "clipping updates to an L2 norm of 0.1",
 		"--per-round 3":                                    "3 in each round",
-		"--model softmax --drop 0.25":                      "over private sums",
+		"--model softmax --drop 0.1 --clients 10":          "over private sums",
 		"--model softmax --epsilon 20":                     "budget of each party: epsilon 20 at delta 1e-05 against the server",
 		"--mask soft --noise skellam --noise-multiplier 2": "epsilon is stated at delta 1e-05; there is no budget",
 	} {
@@ -35,7 +35,7 @@ func TestTrainingTable(t *testing.T) {
 		checkWidth(t, out)
 	}
 	code, out, errs := call(t.Context(), strings.Fields(federated+" --model softmax --noise skellam --noise-multiplier 1 --epsilon 1")...)
-	if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
+	if code != 1 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
 		t.Errorf("budget: code %d, %q\n%s", code, errs, out)
 	}
 }

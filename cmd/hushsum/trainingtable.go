@@ -49,7 +49,11 @@ func (t *trainingTable) begin() {
 	if x.Local.Steps > 0 {
 		local = plural(x.Local.Steps, "local step")
 	}
-	t.field("training", "%s of %s in batches of %d; rule %s, rate %v, seed %d", plural(x.Rounds, "round"), local, x.Local.Batch, w.rule, x.Local.Rate, x.Seed)
+	batch := fmt.Sprintf("in batches of %d", x.Local.Batch)
+	if x.Local.Batch == 0 {
+		batch = "over all rows"
+	}
+	t.field("training", "%s of %s %s; rule %s, rate %v, seed %d", plural(x.Rounds, "round"), local, batch, w.rule, x.Local.Rate, x.Seed)
 	if x.Mask.Kind != aggregation.NoMask {
 		t.field("mask", "%s, threshold %v", w.mask, x.Mask.Threshold)
 	}
@@ -164,7 +168,9 @@ type jsonTrainingRound struct {
 	Dropped       int      `json:"dropped"`
 	Lost          bool     `json:"lost"`
 	Epsilon       *float64 `json:"epsilon"`
+	EpsilonLower  *float64 `json:"epsilon_lower"`
 	EpsilonPublic *float64 `json:"epsilon_public"`
+	Accountant    string   `json:"accountant,omitempty"`
 }
 
 func newJSONTrainingRound(r simulation.TrainingRound) jsonTrainingRound {
@@ -178,8 +184,9 @@ func newJSONTrainingRound(r simulation.TrainingRound) jsonTrainingRound {
 	if r.Test != nil {
 		j.Accuracy, j.MCC = finite(r.Test.Accuracy()), finite(r.Test.MCC())
 	}
-	if r.Server.View != 0 {
-		j.Epsilon, j.EpsilonPublic = finite(r.Server.Upper), finite(r.Public.Upper)
+	if r.Server.Accountant != "" {
+		j.Epsilon, j.EpsilonLower, j.EpsilonPublic = finite(r.Server.Upper), finite(r.Server.Lower), finite(r.Public.Upper)
+		j.Accountant = r.Server.Accountant
 	}
 	return j
 }
@@ -200,7 +207,10 @@ type jsonTraining struct {
 	ClearMCC        *float64 `json:"clear_mcc"`
 	MaxAbsDiff      *float64 `json:"max_abs_diff"`
 	Epsilon         *float64 `json:"epsilon"`
+	EpsilonLower    *float64 `json:"epsilon_lower"`
 	EpsilonPublic   *float64 `json:"epsilon_public"`
+	Accountant      string   `json:"accountant,omitempty"`
+	EpsilonBudget   float64  `json:"epsilon_budget"`
 	Delta           float64  `json:"delta"`
 	NoiseMultiplier float64  `json:"noise_multiplier"`
 	Stopped         bool     `json:"stopped"`
@@ -223,7 +233,9 @@ func (t *trainingTable) summary(out *simulation.Trained, took time.Duration) {
 		j.MaxAbsDiff = finite(largestDifference(out.Model, t.clear.Model))
 	}
 	if n := len(out.Rounds); n > 0 && x.Noise != nil {
-		j.Epsilon, j.EpsilonPublic = finite(out.Rounds[n-1].Server.Upper), finite(out.Rounds[n-1].Public.Upper)
+		last := newJSONTrainingRound(out.Rounds[n-1])
+		j.Epsilon, j.EpsilonLower, j.EpsilonPublic, j.Accountant = last.Epsilon, last.EpsilonLower, last.EpsilonPublic, last.Accountant
+		j.EpsilonBudget = x.Noise.Epsilon
 		j.Delta, j.NoiseMultiplier = x.Noise.Delta, x.Noise.Multiplier
 	}
 	t.line(j)

@@ -8,6 +8,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	sampling "github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -36,7 +37,9 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	// rounds without clipping.
 	const fixed = .5
 	private := simulation.DefaultNoise()
-	private.Clip, private.Bits = fixed, 20
+	// Skellam shares add up exactly, however small: 1,920 discrete Gaussians that
+	// together have some votes' standard deviation do not.
+	private.Law, private.Clip, private.Bits = sampling.FamilySkellam, fixed, 20
 	private.Epsilon, private.Delta, private.Against = epsilon, delta, accounting.Public
 
 	t := &Table{
