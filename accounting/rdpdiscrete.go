@@ -7,8 +7,9 @@ import "math"
 // Delta2·min(√Dim, Delta2) always holds for integers; a larger Delta1 is
 // tightened to that.
 type Sensitivity struct {
-	Delta1, Delta2 float64 // positive
-	Dim            int     // at least 1
+	Delta1 float64 // positive; 0: as large as Delta2 allows
+	Delta2 float64 // positive
+	Dim    int     // at least 1
 }
 
 func (s Sensitivity) check() (Sensitivity, error) {

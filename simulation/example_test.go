@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
@@ -57,4 +58,45 @@ func ExampleOptions_Mechanism() {
 	// Output:
 	// the shares of 58 of 100 parties suffice
 	// standard deviation 1.000 for updates of norm 1
+}
+
+// A budget of ε = 8 for five rounds of federated averaging with a soft gradient mask:
+// the noise on the updates and on the signs is calibrated to it.
+func ExampleTrain() {
+	rows, _, err := learning.Census(3000, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	train, test, err := rows.Split(0.5, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	parties, _, err := learning.Partition("iid", train, nil, learning.PartitionOptions{Clients: 20, Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	noise := simulation.DefaultNoise()
+	noise.Epsilon = 8
+	training := simulation.Training{
+		Model:   learning.Softmax{Features: test.Features, Outputs: 2},
+		Parties: parties, Test: test, Rounds: 5,
+		Local: learning.SGD{Rate: 1, Epochs: 1},
+		Mask:  aggregation.GradientMask{Kind: aggregation.SoftMask, Threshold: aggregation.DefaultThreshold},
+		Sum:   simulation.Private, Noise: &noise,
+	}
+	if noise.Multiplier, err = training.Calibrate(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	trained, err := simulation.Train(context.Background(), training, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	last := trained.Rounds[len(trained.Rounds)-1]
+	fmt.Printf("%d rounds of %d parties, ε(server) at most %.1f by %s\n", len(trained.Rounds), last.Clients, last.Server.Upper, last.Server.Accountant)
+	// Output: 5 rounds of 20 parties, ε(server) at most 8.0 by RDP
 }

@@ -231,8 +231,8 @@ func TestTrainingWithNoise(t *testing.T) {
 	for name, change := range map[string]func(*Training){
 		"updates":  func(*Training) {},
 		"private":  func(x *Training) { x.Sum = Private },
-		"signs":    func(x *Training) { x.Mask = masks["soft"] },
-		"adaptive": func(x *Training) { x.Clip.Adaptive = &aggregation.AdaptiveClip{} },
+		"signs":    func(x *Training) { x.Mask, x.Noise.Law = masks["soft"], noise.FamilySkellam },
+		"adaptive": func(x *Training) { x.Clip.Adaptive, x.Noise.Law = &aggregation.AdaptiveClip{}, noise.FamilySkellam },
 		"skellam":  func(x *Training) { x.Noise.Law = noise.FamilySkellam },
 		"recovery": func(x *Training) { x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Colluders: 1}, .1 },
 	} {
