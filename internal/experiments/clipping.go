@@ -39,7 +39,7 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	private := simulation.DefaultNoise()
 	// Skellam shares add up exactly, however small: 1,920 discrete Gaussians that
 	// together have some votes' standard deviation do not.
-	private.Law, private.Clip, private.Bits = sampling.FamilySkellam, fixed, 20
+	private.Law, private.Clip, private.Bits = sampling.FamilySkellam, fixed, pick(o, 17, 18, 17)
 	private.Epsilon, private.Delta, private.Against = epsilon, delta, accounting.Public
 
 	t := &Table{
@@ -63,7 +63,7 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 			clients, with.parties[0].Len(), rounds, perRound, clients, model.NumParams(), d.test.Len()),
 		"local rate 0.1, 2 epochs, batches of 10, server rate 1, all chosen here",
 		fmt.Sprintf("model clipping: weights to half the norm of the first model, %.3g; difference clipping: updates to %v, to half the mean norm of the round before, or to their median by votes", start/2, fixed),
-		fmt.Sprintf("noise: discrete Gaussian, calibrated to epsilon(public) %v at delta 1e-5", epsilon),
+		fmt.Sprintf("noise: Skellam in a ring of %d bits, calibrated to epsilon(public) %v at delta 1e-5", private.Bits, epsilon),
 	}
 	base := simulation.Training{
 		Model: model, Test: d.test, Rounds: rounds, PerRound: perRound, Poisson: true,

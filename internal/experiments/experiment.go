@@ -56,7 +56,7 @@ func All() []Experiment {
 		{Name: "writers", About: "masked averaging over 539 writers, tested on unseen ones",
 			Quick: minutes(1.5), Long: minutes(8), Seeds: 4, Run: writers},
 		{Name: "clipping", About: "what clipping and client-level noise cost a network",
-			Quick: minutes(3), Long: minutes(90), Seeds: 4, Run: clipping},
+			Quick: minutes(6), Long: minutes(260), Seeds: 4, Run: clipping},
 		{Name: "privacy", About: "private against clear: equal to rounding; the cost of epsilon",
 			Quick: minutes(3), Long: minutes(15), Seeds: 3, Run: privacy},
 		{Name: "noise", About: "noise multipliers by the clipping paper's theorem, RDP and PLD",
