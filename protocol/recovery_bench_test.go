@@ -50,7 +50,7 @@ func (m *meter) attach(l *Local, pattern []drop) {
 // the keys and the first recovery material) and the kilobytes that it sends
 // ("up-kB"); of the server "server-ms". Flower's SecAgg+ takes 3,600 ms and 800 kB
 // of a client and 151,000 to 193,000 ms of the server on a machine of this kind
-// (the project's issue 3), and ends the round if a party drops out before its
+// (measured for the project), and ends the round if a party drops out before its
 // masked input.
 func BenchmarkRound100(b *testing.B) {
 	for name, when := range map[string]drop{"before=masked": beforeMasked, "before=signing": beforeSigning, "before=revealing": beforeRevealing} {
