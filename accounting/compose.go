@@ -20,8 +20,6 @@ type Composition struct {
 	// mu2 is Σ count/z² of all unsampled Gaussians, which compose in closed form
 	// (Dong, Roth, Su 2022 Corollary 3.3).
 	mu2 float64
-	// tolerance is the relative width of ε that the lattice aims at.
-	tolerance float64
 }
 
 // maxCount caps a composition's steps so that counts are exact in float64
@@ -39,7 +37,7 @@ const maxParts = 1 << 11
 func Compose(steps ...Step) (*Composition, error) {
 	counts := map[string]int{}
 	byKey := map[string]Mechanism{}
-	c := &Composition{tolerance: 2e-4}
+	c := &Composition{}
 	for i, s := range steps {
 		if s.Mechanism == nil {
 			return nil, parameterError("step %d has no mechanism", i)
@@ -155,9 +153,6 @@ func (c *Composition) Delta(epsilon float64) (Bound, error) {
 		return Bound{}, parameterError("epsilon is %v, want 0 or more", epsilon)
 	}
 	if epsilon >= c.pure()*(1+64*unit) {
-		return Bound{}, nil
-	}
-	if math.IsInf(epsilon, 1) {
 		return Bound{}, nil
 	}
 	if len(c.parts) == 0 {

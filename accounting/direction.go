@@ -6,6 +6,8 @@ import (
 )
 
 const (
+	// tolerance is the relative width of ε that the lattice aims at.
+	tolerance = 2e-4
 	// maxLoss is the largest loss of one step that the lattice represents.
 	maxLoss = 500
 	// maxNodes caps lattice and transform.
@@ -185,7 +187,7 @@ func (d direction) total() float64 {
 func (d direction) step(nodes float64) float64 {
 	s := d.est
 	scale := math.Max(math.Max(s.eps, 0.05*s.sd), 1e-12)
-	h := math.Sqrt(4 * d.c.tolerance * scale / (d.total() * (1 + s.theta)))
+	h := math.Sqrt(4 * tolerance * scale / (d.total() * (1 + s.theta)))
 	if nodes > 0 {
 		h *= 4
 	}
@@ -275,7 +277,7 @@ func (d direction) epsilon(delta float64) Bound {
 		if math.IsNaN(low) {
 			low = 0
 		}
-		if ok && up-low > 3*d.c.tolerance*up {
+		if ok && up-low > 3*tolerance*up {
 			low = math.Max(low, r.couple().epsilon(delta))
 		}
 		if ok && up < best.Upper {
@@ -286,7 +288,7 @@ func (d direction) epsilon(delta float64) Bound {
 		best.Lower = math.Max(best.Lower, low)
 		// Several times the width aimed at is the sign of a law with a scale finer
 		// than its deviation: rare jumps beside a narrow bulk.
-		wide := (best.Upper - best.Lower) / (5*d.c.tolerance*best.Upper + 1e-9)
+		wide := (best.Upper - best.Lower) / (5*tolerance*best.Upper + 1e-9)
 		if !ok || wide <= 1 {
 			break
 		}

@@ -59,8 +59,7 @@ func (r RDP) FixedSize(m, n int, pure float64) (RDP, error) {
 		}
 		return v
 	}
-	out := RDP{orders: r.orders, values: make([]float64, len(r.values))}
-	for i, a := range r.orders {
+	return r.mapped(func(a, rho float64) float64 {
 		k := math.Floor(a)
 		v := math.Inf(1)
 		if x := a - k; k <= float64(full) {
@@ -69,20 +68,15 @@ func (r RDP) FixedSize(m, n int, pure float64) (RDP, error) {
 				v = (1-x)*v + x*integer(int(k)+1)
 			}
 		}
-		v = math.Min(v, drawnOrNot(float64(m)/float64(n), (a-1)*r.values[i]))
-		out.values[i] = math.Max(0, v/(a-1))
-	}
-	return out, nil
+		v = math.Min(v, drawnOrNot(float64(m)/float64(n), (a-1)*rho))
+		return math.Max(0, v/(a-1))
+	}), nil
 }
 
 // capped is the curve, at most pure everywhere: Rényi divergence grows with its
 // order up to that.
 func (r RDP) capped(pure float64) RDP {
-	out := RDP{orders: r.orders, values: make([]float64, len(r.values))}
-	for i, v := range r.values {
-		out.values[i] = math.Min(v, pure)
-	}
-	return out
+	return r.mapped(func(_, v float64) float64 { return math.Min(v, pure) })
 }
 
 // drawnOrNot is ln(1−γ+γ·e^c): the integral of P^α·Q^{1−α} is jointly convex in the
@@ -91,13 +85,8 @@ func drawnOrNot(gamma, c float64) float64 {
 	return logAdd(math.Log1p(-gamma), math.Log(gamma)+c)
 }
 
-// logExpm1 is ln(e^x − 1), −Inf at 0.
-func logExpm1(x float64) float64 {
-	if x > 30 {
-		return x + math.Log1p(-math.Exp(-x))
-	}
-	return math.Log(math.Expm1(x))
-}
+// logExpm1 is ln(e^x − 1), −Inf at 0, without overflow.
+func logExpm1(x float64) float64 { return x + math.Log(-math.Expm1(-x)) }
 
 // integers returns the curve at its integer orders and the last of the unbroken
 // run 2, 3, 4, …, or 1 if 2 is missing.

@@ -71,17 +71,8 @@ func (g guide) at(theta float64) saddle {
 // tiltedGap is E[e^{−θU}(1−e^{−U}); U>0] for U normal with deviation sd: the
 // saddle-point factor of δ.
 func tiltedGap(theta, sd float64) float64 {
-	g := millsHalf(theta*sd) - millsHalf((theta+1)*sd)
+	g := (mills(theta*sd) - mills((theta+1)*sd)) / math.Sqrt(2*math.Pi)
 	return math.Max(g, 1e-300)
-}
-
-// millsHalf is e^{x²/2}·Φ(−x).
-func millsHalf(x float64) float64 {
-	if x > 25 {
-		x2 := x * x
-		return (1 - 1/x2 + 3/(x2*x2)) / (x * math.Sqrt(2*math.Pi))
-	}
-	return math.Exp(x*x/2) * math.Erfc(x*invSqrt2) / 2
 }
 
 const (

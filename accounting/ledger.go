@@ -109,24 +109,23 @@ func (l *Ledger) spend(c charge, clients []string) error {
 	}
 	unique := slices.Compact(slices.Sorted(slices.Values(clients)))
 	// Clients with equal accounts and budgets share one computation.
-	type verdict struct{ eps float64 }
-	seen := map[string]verdict{}
+	seen := map[string]float64{} // ε after the round
 	next := make([][]charge, len(unique))
 	for i, id := range unique {
 		next[i] = appendCharge(l.accounts[id], c)
 		t := l.Budget(id)
 		k := fmt.Sprintf("%x %x %s", t.Epsilon, t.Delta, fingerprint(next[i]))
-		v, ok := seen[k]
+		eps, ok := seen[k]
 		if !ok {
 			s, err := spend(next[i], l.view, t.Delta)
 			if err != nil {
 				return err
 			}
-			v = verdict{s.Upper}
-			seen[k] = v
+			eps = s.Upper
+			seen[k] = eps
 		}
-		if v.eps > t.Epsilon || math.IsNaN(v.eps) {
-			return &OverBudget{Client: id, Budget: t, Would: v.eps}
+		if eps > t.Epsilon || math.IsNaN(eps) {
+			return &OverBudget{Client: id, Budget: t, Would: eps}
 		}
 	}
 	for i, id := range unique {

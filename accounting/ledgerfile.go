@@ -155,27 +155,13 @@ func encodeMechanism(m Mechanism) (out mechanismJSON, err error) {
 
 func (e mechanismJSON) decode() (Mechanism, error) {
 	var found []Mechanism
-	if e.Gaussian != nil {
-		found = append(found, *e.Gaussian)
-	}
-	if e.Laplace != nil {
-		found = append(found, *e.Laplace)
-	}
-	if e.DiscreteLaplace != nil {
-		found = append(found, *e.DiscreteLaplace)
-	}
-	if e.DiscreteGaussian != nil {
-		found = append(found, *e.DiscreteGaussian)
-	}
-	if e.Skellam != nil {
-		found = append(found, *e.Skellam)
-	}
-	if e.RandomisedResponse != nil {
-		found = append(found, *e.RandomisedResponse)
-	}
-	if e.Pair != nil {
-		found = append(found, *e.Pair)
-	}
+	found = withSet(found, e.Gaussian)
+	found = withSet(found, e.Laplace)
+	found = withSet(found, e.DiscreteLaplace)
+	found = withSet(found, e.DiscreteGaussian)
+	found = withSet(found, e.Skellam)
+	found = withSet(found, e.RandomisedResponse)
+	found = withSet(found, e.Pair)
 	if e.Sampled != nil {
 		m, err := e.Sampled.Mechanism.decode()
 		if err != nil {
@@ -194,4 +180,12 @@ func (e mechanismJSON) decode() (Mechanism, error) {
 		return nil, parameterError("mechanism with %d kinds, want one", len(found))
 	}
 	return found[0], nil
+}
+
+// withSet appends *m to found unless m is nil.
+func withSet[M Mechanism](found []Mechanism, m *M) []Mechanism {
+	if m == nil {
+		return found
+	}
+	return append(found, *m)
 }

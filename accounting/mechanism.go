@@ -51,8 +51,8 @@ type base interface {
 	// lost bounds the masses under P1 and Q1 that atoms leaves out.
 	lost() (p, q float64)
 	// tails returns the continuous part's masses beyond loss ℓ under Q1 and P1,
-	// and a bound on the error of the place of ℓ in units of loss. ok is false
-	// if there is no continuous part.
+	// and a bound on the error of the place of ℓ in units of loss; zeros if there
+	// is no continuous part.
 	tails(l float64) (a, b tail, place float64)
 	continuous() bool
 	span(tail float64) (lo, hi float64)

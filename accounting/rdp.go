@@ -59,13 +59,12 @@ func (r RDP) Values() []float64 { return slices.Clone(r.values) }
 
 // Times returns the curve of n adaptive repetitions, n ≥ 0.
 func (r RDP) Times(n int) RDP {
-	out := RDP{orders: r.orders, values: make([]float64, len(r.values))}
-	for i, v := range r.values {
-		if n > 0 {
-			out.values[i] = float64(n) * v
+	return r.mapped(func(_, v float64) float64 {
+		if n < 1 {
+			return 0 // of +Inf too
 		}
-	}
-	return out
+		return float64(n) * v
+	})
 }
 
 // Plus returns the curve of both mechanisms together. The orders must be equal.
@@ -73,11 +72,20 @@ func (r RDP) Plus(o RDP) (RDP, error) {
 	if !slices.Equal(r.orders, o.orders) {
 		return RDP{}, parameterError("RDP curves have different orders")
 	}
-	out := RDP{orders: r.orders, values: make([]float64, len(r.values))}
-	for i := range r.values {
-		out.values[i] = r.values[i] + o.values[i]
+	out := RDP{orders: r.orders, values: slices.Clone(r.values)}
+	for i, v := range o.values {
+		out.values[i] += v
 	}
 	return out, nil
+}
+
+// mapped is the curve over the same orders with value f(α, ρ(α)).
+func (r RDP) mapped(f func(alpha, rho float64) float64) RDP {
+	out := RDP{orders: r.orders, values: make([]float64, len(r.values))}
+	for i, v := range r.values {
+		out.values[i] = f(r.orders[i], v)
+	}
+	return out
 }
 
 // Epsilon converts the curve to an upper bound of ε(δ), 0 < delta < 1, and

@@ -116,12 +116,6 @@ func TestDistributedDiscreteReference(t *testing.T) {
 				t.Fatal(err)
 			}
 			close(got, 1e-12)
-		case "rounded_l2_norm_bound":
-			got, err := RoundedL2(r.num("l2"), int(r.num("dim")), r.num("beta"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			close(got, 1e-12)
 		case "rounded_l1_norm_bound":
 			close(RoundedL1(r.num("l2"), int(r.num("dim"))), 1e-12)
 		case "exact_renyi":
@@ -244,7 +238,6 @@ func TestRDPErrors(t *testing.T) {
 		func() error { _, _, err := (RDP{}).Epsilon(0); return err },
 		func() error { _, err := ClippingTheorem(10, 20, 1, 1, 0.1, 2); return err },
 		func() error { _, _, err := AdvancedComposition(1, 0, 10, 0); return err },
-		func() error { _, err := RoundedL2(1, 0, 0.5); return err },
 	} {
 		if err := f(); !errors.Is(err, ErrParameter) {
 			t.Error(err)

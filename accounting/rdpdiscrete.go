@@ -35,28 +35,6 @@ func RoundedL1(delta2 float64, dim int) float64 {
 	return delta2 * math.Min(math.Sqrt(float64(dim)), delta2)
 }
 
-// RoundedL2 returns the L2 bound that conditional randomised rounding to
-// integers keeps for a vector of L2 norm at most c in dim coordinates:
-// min{c + √d, √(c² + d/4 + √(2 ln(1/β))·(c + √d/2))}, 0 ≤ beta < 1
-// (Kairouz, Liu, Steinke 2021 Theorem 1).
-func RoundedL2(c float64, dim int, beta float64) (float64, error) {
-	if !(c >= 0) || math.IsInf(c, 1) {
-		return 0, parameterError("norm is %v, want 0 or more and finite", c)
-	}
-	if dim < 1 {
-		return 0, parameterError("dimension is %d, want at least 1", dim)
-	}
-	if !(beta >= 0 && beta < 1) {
-		return 0, parameterError("beta is %v, want 0 ≤ beta < 1", beta)
-	}
-	d := float64(dim)
-	wide := c + math.Sqrt(d)
-	if beta == 0 {
-		return wide, nil
-	}
-	return math.Min(wide, math.Sqrt(c*c+d/4+math.Sqrt(2*math.Log(1/beta))*(c+math.Sqrt(d)/2))), nil
-}
-
 // SumTau returns τ = 10·Σ_{k=1}^{n−1} e^{−2π²σ²k/(k+1)}, the distance in log ratio
 // of a sum of n discrete Gaussians of parameter σ² = variance each from the
 // discrete Gaussian of their total (Kairouz, Liu, Steinke 2021 Theorem 1).
@@ -156,9 +134,7 @@ func (r RDP) Poisson(rate float64) (RDP, error) {
 		}
 		return math.Max(0, ln/(n-1))
 	}
-	out := RDP{orders: r.orders, values: make([]float64, len(r.values))}
-	for i, a := range r.orders {
-		out.values[i] = math.Min(general(math.Ceil(a)), drawnOrNot(rate, (a-1)*r.values[i])/(a-1))
-	}
-	return out, nil
+	return r.mapped(func(a, v float64) float64 {
+		return math.Min(general(math.Ceil(a)), drawnOrNot(rate, (a-1)*v)/(a-1))
+	}), nil
 }

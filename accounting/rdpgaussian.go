@@ -23,8 +23,7 @@ func sampledGaussianInteger(q, mu float64, alpha int) float64 {
 		if k < 2 {
 			continue
 		}
-		e := f * (f - 1) * mu * mu / 2
-		grow := e + math.Log(-math.Expm1(-e))
+		grow := logExpm1(f * (f - 1) * mu * mu / 2)
 		ln = logAdd(ln, lnComb+(a-f)*math.Log1p(-q)+f*math.Log(q)+grow)
 	}
 	return softplus(ln) / (a - 1)
@@ -147,7 +146,7 @@ func (f *fixedSize) cgf(alpha int) float64 {
 		}
 		var s float64
 		if k == 2 {
-			s = math.Min(math.Log(4)+math.Log(math.Expm1(plain(2))), math.Ln2+plain(2))
+			s = math.Min(math.Log(4)+logExpm1(plain(2)), math.Ln2+plain(2))
 		} else {
 			s = math.Ln2 + plain(i)
 			if alpha <= 256 {

@@ -42,17 +42,14 @@ func SignLane(dim int, scale float64) Lane {
 	return Lane{scale, Sensitivity{Delta1: float64(dim), Delta2: math.Sqrt(float64(dim)), Dim: dim}}
 }
 
-// WeightedL2 returns the L2 bound w·√(C² + s²) of a client that submits
-// (n_k·Δ_k, s·n_k) with its weight n_k capped at w, its update Δ_k clipped to C.
-func WeightedL2(clip, maxWeight, weightScale float64) float64 {
-	return maxWeight * math.Hypot(clip, weightScale)
-}
-
 // Round is what one round of a secure-aggregation session spends: plain figures
 // that the caller copies from its configuration.
 type Round struct {
 	Law Law
-	// Shares is m, the honest shares that the noise is calibrated to.
+	// Shares is m, the honest shares that the noise is calibrated to and the only
+	// ones that count, even if more are in a sum. The discrete Laplace of exactly m
+	// is all that is proved; further ones are post-processing. For the others more
+	// shares are more variance, but τ is proved for a fixed number.
 	Shares int
 	// MinSurvivors is the least number of parties whose sum is ever released;
 	// Colluders of them may subtract their own noise. MinSurvivors − Colluders
@@ -179,12 +176,6 @@ func (r Round) rate(v View) float64 {
 	return 1
 }
 
-// shares is the number of honest shares in every released sum. The discrete
-// Laplace of exactly Shares of them is all that is proved; further ones are
-// post-processing. For the others more shares are more variance, but τ is
-// proved for a fixed number, so that is Shares too.
-func (r Round) shares() int { return r.Shares }
-
 // steps returns the round as one-dimensional mechanisms, or ok = false if its
 // vectors have no one-dimensional worst case.
 func (r Round) steps(v View) (out []Step, ok bool) {
@@ -201,7 +192,7 @@ func (r Round) steps(v View) (out []Step, ok bool) {
 		case r.Law == LawDiscreteLaplace && s.Delta1 <= 1<<20:
 			ms = append(ms, laplaceVector(l.Scale, s.Delta1))
 		case r.Law == LawSkellam && s.Dim == 1 && s.Delta2 <= 1<<20:
-			ms = append(ms, Skellam{float64(r.shares()) * l.Scale, integerNorm(s.Delta2)})
+			ms = append(ms, Skellam{float64(r.Shares) * l.Scale, integerNorm(s.Delta2)})
 		default:
 			return nil, false
 		}
@@ -227,9 +218,9 @@ func (r Round) rdp(v View) (RDP, error) {
 		var c RDP
 		switch r.Law {
 		case LawDiscreteGaussian:
-			c, err = DistributedGaussianRDP(r.shares(), l.Scale*l.Scale, l.Sensitivity, nil)
+			c, err = DistributedGaussianRDP(r.Shares, l.Scale*l.Scale, l.Sensitivity, nil)
 		case LawSkellam:
-			c, err = SkellamRDP(float64(r.shares())*l.Scale, l.Sensitivity, nil)
+			c, err = SkellamRDP(float64(r.Shares)*l.Scale, l.Sensitivity, nil)
 		default:
 			var s Sensitivity
 			if s, err = l.Sensitivity.check(); err == nil {

@@ -52,21 +52,19 @@ func (m Skellam) mass() (masses, error) {
 		sum += 2 * here
 		above, here = here, above+2*float64(k)/mu*here
 		if here > 1e250 {
-			// Rescale the run; what underflows is below e^{−140} of the peak or
-			// is recomputed never: entries keep their ratio.
+			// Rescale the run, so that entries keep their ratio. What underflows is
+			// below 1e-300 of the peak.
 			const s = 1e-200
 			above, here, sum = above*s, here*s, sum*s
-			for j := max(k, 0); j < n; j++ {
+			for j := k; j < n; j++ {
 				out.half[j] *= s
 			}
 		}
 	}
-	lost := 0.0
 	for k := range out.half {
 		out.half[k] /= sum
 	}
-	lost = 2 * math.Exp(chernoffSkellam(mu, float64(n)))
-	out.lost = lost
+	out.lost = 2 * math.Exp(chernoffSkellam(mu, float64(n)))
 	return out, nil
 }
 

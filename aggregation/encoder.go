@@ -96,25 +96,18 @@ type plan struct {
 	factor float64 // what clipped and rotated coordinates are multiplied by
 	beta   float64
 	limit  uint64 // Δ₂²
-	bound  uint64 // largest magnitude in a sum, but for 2^-40
-	bits   int
+	layout masking.Layout
+	bound  int64 // largest magnitude in a sum, but for 2^-40
 }
 
 func (e Encoder) plan() (plan, error) {
 	var p plan
-	switch {
-	case e.Parties < 1:
-		return p, fmt.Errorf("%w: Parties is %d, want at least 1", ErrConfig, e.Parties)
-	case e.Dimension < 1 || e.Dimension > masking.MaxLength:
-		return p, fmt.Errorf("%w: Dimension is %d, want 1 to %d", ErrConfig, e.Dimension, masking.MaxLength)
-	case e.Bits < 0 || e.Bits > 64:
-		return p, fmt.Errorf("%w: Bits is %d, want 1 to 64, or 0 for the fewest", ErrConfig, e.Bits)
-	case !(e.Beta >= 0 && e.Beta <= maxBeta):
+	lane := noisyLane{e.Parties, e.Dimension, e.Bits, e.NoiseStdDev, e.NoiseTail}
+	if err := lane.check(); err != nil {
+		return p, err
+	}
+	if !(e.Beta >= 0 && e.Beta <= maxBeta) {
 		return p, fmt.Errorf("%w: Beta is %v, want 0 to %v", ErrConfig, e.Beta, maxBeta)
-	case !(e.NoiseStdDev >= 0 && e.NoiseStdDev <= maxStdDev):
-		return p, fmt.Errorf("%w: NoiseStdDev is %v, want 0 to 2^60", ErrConfig, e.NoiseStdDev)
-	case e.NoiseTail < LaplaceTail || e.NoiseTail > GaussianTail:
-		return p, fmt.Errorf("%w: NoiseTail is %d, want one of the constants", ErrConfig, e.NoiseTail)
 	}
 	if err := checkClip(e.Clip); err != nil {
 		return p, err
@@ -136,46 +129,28 @@ func (e Encoder) plan() (plan, error) {
 		p.beta = DefaultBeta
 	}
 	p.limit = integerNormBound(units, p.padded, p.beta)
-	var ok bool
-	p.bound, ok = e.sumBound(units, p.padded, p.limit)
-	needed := bits.Len64(p.bound) + 1
-	switch {
-	case !ok || needed > 64:
-		return p, fmt.Errorf("%w: more than 64 bits", ErrBits)
-	case e.Bits == 0:
-		p.bits = needed
-	case e.Bits < needed:
-		return p, fmt.Errorf("%w: Bits is %d and %d are needed", ErrBits, e.Bits, needed)
-	default:
-		p.bits = e.Bits
-	}
-	return p, nil
+	lane.dimension = p.padded
+	var err error
+	p.layout, p.bound, err = lane.fit(e.clearBound(units, p.limit, lane))
+	return p, err
 }
 
-// sumBound is the bound that Encoder describes under Wrapping. ok is false if it
-// is 2^62 or more.
-func (e Encoder) sumBound(units float64, padded int, limit uint64) (bound uint64, ok bool) {
-	const (
-		tooMuch = 1 << 62
-		guard   = 1 + 0x1p-40 // over the roundings in the float64 formulas
-	)
+// clearBound is the bound that Encoder describes under Wrapping, without noise, or
+// 2^62 if it is more.
+func (e Encoder) clearBound(units float64, limit uint64, lane noisyLane) uint64 {
+	const tooMuch = 1 << 62
 	peak := min(productRoot(limit, 1), uint64(math.Ceil(units)))
 	hi, sum := bits.Mul64(peak, uint64(e.Parties))
 	if hi != 0 || sum > tooMuch {
 		sum = tooMuch
 	}
-	l := math.Log(float64(padded)) + 42*math.Ln2 // two sides, d′ coordinates, 2^-41
 	if e.Rotate != nil {
-		spread := units*math.Sqrt(2*l/float64(padded)) + 1
+		spread := units*math.Sqrt(2*lane.tailExponent()/float64(lane.dimension)) + 1
 		if rotated := float64(e.Parties) * spread * guard; rotated < float64(sum) {
 			sum = uint64(rotated) // integers below it are at most its floor
 		}
 	}
-	tail := e.NoiseTail.quantile(e.NoiseStdDev, l) * guard
-	if !(float64(sum)+tail < tooMuch) {
-		return 0, false
-	}
-	return sum + uint64(tail), true
+	return sum
 }
 
 // Validate returns [ErrConfig] if a field is outside its range, and [ErrBits] if
@@ -190,10 +165,7 @@ func (e Encoder) Validate() error {
 // that is 0. It fails as [Encoder.Validate] does.
 func (e Encoder) Layout() (masking.Layout, error) {
 	p, err := e.plan()
-	if err != nil {
-		return nil, err
-	}
-	return masking.Layout{{Length: p.padded, Bits: p.bits}}, nil
+	return p.layout, err
 }
 
 // Sensitivity returns the bounds on a party's encoded vector, before noise. It
@@ -264,7 +236,7 @@ func (e Encoder) Encode(update []float64, noise []int64, random io.Reader) ([][]
 	if err := roundConditionally(out, v, p.factor, p.limit, p.beta, random); err != nil {
 		return nil, err
 	}
-	mask := ^uint64(0) >> (64 - p.bits)
+	mask := ^uint64(0) >> (64 - p.layout[0].Bits)
 	for i, x := range noise {
 		out[i] += uint64(x)
 	}
@@ -289,25 +261,15 @@ func (e Encoder) Decode(sum [][]uint64, survivors int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if survivors < 1 || survivors > e.Parties {
-		return nil, fmt.Errorf("%w: %d survivors, want 1 to %d", ErrConfig, survivors, e.Parties)
+	if err := checkSurvivors(survivors, e.Parties); err != nil {
+		return nil, err
 	}
-	if len(sum) != 1 {
-		return nil, fmt.Errorf("%w: %d segments, want 1", ErrLength, len(sum))
-	}
-	if len(sum[0]) != p.padded {
-		return nil, fmt.Errorf("%w: %d coordinates, want %d", ErrLength, len(sum[0]), p.padded)
-	}
-	integers, err := Integers(sum[0], p.bits)
+	integers, err := decodeSum(p.layout, sum, p.bound)
 	if err != nil {
 		return nil, err
 	}
 	v := make([]float64, p.padded)
-	limit := int64(p.bound)
 	for i, x := range integers {
-		if x < -limit || x > limit {
-			return nil, fmt.Errorf("%w: coordinate %d is too large", ErrSum, i)
-		}
 		v[i] = float64(x)
 	}
 	divisor := e.Scale * float64(survivors)

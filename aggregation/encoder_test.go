@@ -255,7 +255,7 @@ func TestEncoderProperty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		integers, err := Integers(out[0], p.bits)
+		integers, err := Integers(out[0], p.layout[0].Bits)
 		if err != nil || len(integers) != s.Dimension {
 			t.Fatalf("%d integers, %v", len(integers), err)
 		}
@@ -264,7 +264,7 @@ func TestEncoderProperty(t *testing.T) {
 		for _, x := range integers {
 			l2 += uint64(x * x)
 			l1 += math.Abs(float64(x))
-			if uint64(max(x, -x))*uint64(e.Parties) > p.bound && e.Rotate == nil {
+			if max(x, -x)*int64(e.Parties) > p.bound && e.Rotate == nil {
 				t.Fatalf("%d parties with %d: above %d", e.Parties, x, p.bound)
 			}
 		}

@@ -119,15 +119,12 @@ func (a FedAvg) Decode(sum [][]uint64) (mean []float64, samples int, err error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(sum) != len(layout) {
-		return nil, 0, fmt.Errorf("%w: %d segments, want %d", ErrLength, len(sum), len(layout))
+	max, err := a.max()
+	if err != nil {
+		return nil, 0, err
 	}
-	for i, s := range layout {
-		if len(sum[i]) != s.Length {
-			return nil, 0, fmt.Errorf("%w: segment %d has %d values, want %d", ErrLength, i, len(sum[i]), s.Length)
-		}
-	}
-	integers, err := Integers(sum[0], layout[0].Bits)
+	// The limit is below 2^63: see Layout.
+	integers, err := decodeSum(layout, sum, int64(max)*int64(a.Parties))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -142,16 +139,8 @@ func (a FedAvg) Decode(sum [][]uint64) (mean []float64, samples int, err error) 
 	if count == 0 || count > maxCount {
 		return nil, 0, fmt.Errorf("%w: %d samples, want 1 to %d", ErrSum, count, maxCount)
 	}
-	max, err := a.max()
-	if err != nil {
-		return nil, 0, err
-	}
-	limit := int64(max) * int64(a.Parties) // below 2^63: see Layout
 	mean = make([]float64, len(integers))
 	for i, x := range integers {
-		if x < -limit || x > limit {
-			return nil, 0, fmt.Errorf("%w: coordinate %d is too large", ErrSum, i)
-		}
 		mean[i] = math.Ldexp(float64(x)/float64(count), -a.FractionBits)
 	}
 	return mean, int(count), nil

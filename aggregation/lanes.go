@@ -2,6 +2,7 @@ package aggregation
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/hushsum/hushsum/masking"
 )
@@ -70,13 +71,8 @@ func (l Lanes) Split(submission [][]uint64) ([][][]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(submission) != len(layout) {
-		return nil, fmt.Errorf("%w: %d segments, want %d", ErrLength, len(submission), len(layout))
-	}
-	for i, s := range layout {
-		if len(submission[i]) != s.Length {
-			return nil, fmt.Errorf("%w: segment %d has %d values, want %d", ErrLength, i, len(submission[i]), s.Length)
-		}
+	if err := checkSegments(layout, submission); err != nil {
+		return nil, err
 	}
 	parts := make([][][]uint64, len(l))
 	for i, lane := range l {
@@ -144,32 +140,21 @@ func (m Mean) Decode(sum [][]uint64, survivors int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if survivors < 1 || survivors > m.Parties {
-		return nil, fmt.Errorf("%w: %d survivors, want 1 to %d", ErrConfig, survivors, m.Parties)
-	}
-	if len(sum) != 1 || len(sum[0]) != m.Dimension {
-		return nil, fmt.Errorf("%w: want 1 segment of %d coordinates", ErrLength, m.Dimension)
-	}
-	integers, err := Integers(sum[0], layout[0].Bits)
-	if err != nil {
+	if err := checkSurvivors(survivors, m.Parties); err != nil {
 		return nil, err
 	}
 	most, err := m.fixedPoint().max(1)
 	if err != nil {
 		return nil, err
 	}
-	limit := int64(most) * int64(m.Parties) // below 2^63: see FixedPoint.Bits
-	for i, x := range integers {
-		if x < -limit || x > limit {
-			return nil, fmt.Errorf("%w: coordinate %d is too large", ErrSum, i)
-		}
-	}
-	mean, err := m.fixedPoint().Decode(sum[0], layout[0].Bits)
+	// The limit is below 2^63: see FixedPoint.Bits.
+	integers, err := decodeSum(layout, sum, int64(most)*int64(m.Parties))
 	if err != nil {
 		return nil, err
 	}
-	for i := range mean {
-		mean[i] /= float64(survivors)
+	mean := make([]float64, m.Dimension)
+	for i, x := range integers {
+		mean[i] = math.Ldexp(float64(x), -m.FractionBits) / float64(survivors)
 	}
 	return mean, nil
 }

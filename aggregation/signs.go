@@ -3,7 +3,6 @@ package aggregation
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/hushsum/hushsum/masking"
 )
@@ -45,35 +44,13 @@ type Signs struct {
 	NoiseTail   NoiseTail
 }
 
-// plan returns the bits and the largest magnitude in a sum.
-func (s Signs) plan() (b int, bound int64, err error) {
-	switch {
-	case s.Parties < 1:
-		return 0, 0, fmt.Errorf("%w: Parties is %d, want at least 1", ErrConfig, s.Parties)
-	case s.Dimension < 1 || s.Dimension > masking.MaxLength:
-		return 0, 0, fmt.Errorf("%w: Dimension is %d, want 1 to %d", ErrConfig, s.Dimension, masking.MaxLength)
-	case s.Bits < 0 || s.Bits > 64:
-		return 0, 0, fmt.Errorf("%w: Bits is %d, want 1 to 64, or 0 for the fewest", ErrConfig, s.Bits)
-	case !(s.NoiseStdDev >= 0 && s.NoiseStdDev <= maxStdDev):
-		return 0, 0, fmt.Errorf("%w: NoiseStdDev is %v, want 0 to 2^60", ErrConfig, s.NoiseStdDev)
-	case s.NoiseTail < LaplaceTail || s.NoiseTail > GaussianTail:
-		return 0, 0, fmt.Errorf("%w: NoiseTail is %d, want one of the constants", ErrConfig, s.NoiseTail)
+// plan returns the layout and the largest magnitude in a sum.
+func (s Signs) plan() (layout masking.Layout, bound int64, err error) {
+	lane := noisyLane{s.Parties, s.Dimension, s.Bits, s.NoiseStdDev, s.NoiseTail}
+	if err := lane.check(); err != nil {
+		return nil, 0, err
 	}
-	const guard = 1 + 0x1p-40 // over the roundings in the float64 formulas
-	l := math.Log(float64(s.Dimension)) + 42*math.Ln2
-	tail := s.NoiseTail.quantile(s.NoiseStdDev, l) * guard
-	if !(float64(s.Parties)+tail < 1<<62) {
-		return 0, 0, fmt.Errorf("%w: more than 64 bits", ErrBits)
-	}
-	bound = int64(s.Parties) + int64(tail)
-	needed := bits.Len64(uint64(bound)) + 1
-	if s.Bits == 0 {
-		return needed, bound, nil
-	}
-	if s.Bits < needed {
-		return 0, 0, fmt.Errorf("%w: Bits is %d and %d are needed", ErrBits, s.Bits, needed)
-	}
-	return s.Bits, bound, nil
+	return lane.fit(uint64(s.Parties))
 }
 
 // Validate returns [ErrConfig] if a field is outside its range, and [ErrBits] if
@@ -86,11 +63,8 @@ func (s Signs) Validate() error {
 // Layout returns the one segment of an encoded vector. It fails as
 // [Signs.Validate] does.
 func (s Signs) Layout() (masking.Layout, error) {
-	b, _, err := s.plan()
-	if err != nil {
-		return nil, err
-	}
-	return masking.Layout{{Length: s.Dimension, Bits: b}}, nil
+	layout, _, err := s.plan()
+	return layout, err
 }
 
 // Sensitivity returns the bounds on a party's signs, before noise: Δ₁ = d and
@@ -107,7 +81,7 @@ func (s Signs) Sensitivity() (Sensitivity, error) {
 // one integer per coordinate if NoiseStdDev is above 0, and nil otherwise. It
 // fails as [Signs.Validate] does, with [ErrLength] or with [ErrNotFinite].
 func (s Signs) Encode(update []float64, noise []int64) ([][]uint64, error) {
-	b, _, err := s.plan()
+	layout, _, err := s.plan()
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +95,7 @@ func (s Signs) Encode(update []float64, noise []int64) ([][]uint64, error) {
 	if len(noise) != want {
 		return nil, fmt.Errorf("%w: noise for %d coordinates, want %d", ErrLength, len(noise), want)
 	}
+	mask := ^uint64(0) >> (64 - layout[0].Bits)
 	out := make([]uint64, s.Dimension)
 	for i, x := range update {
 		if !finite(x) {
@@ -130,7 +105,7 @@ func (s Signs) Encode(update []float64, noise []int64) ([][]uint64, error) {
 		if noise != nil {
 			v += noise[i]
 		}
-		out[i] = uint64(v) & (^uint64(0) >> (64 - b))
+		out[i] = uint64(v) & mask
 	}
 	return [][]uint64{out}, nil
 }
@@ -142,27 +117,14 @@ func (s Signs) Encode(update []float64, noise []int64) ([][]uint64, error) {
 // 1 and Parties, with [ErrLength], with [ErrRing], and with [ErrSum] if a
 // coordinate is larger than the survivors and the noise ever make it.
 func (s Signs) Decode(sum [][]uint64, survivors int) ([]int64, error) {
-	b, bound, err := s.plan()
+	layout, bound, err := s.plan()
 	if err != nil {
 		return nil, err
 	}
-	if survivors < 1 || survivors > s.Parties {
-		return nil, fmt.Errorf("%w: %d survivors, want 1 to %d", ErrConfig, survivors, s.Parties)
-	}
-	if len(sum) != 1 || len(sum[0]) != s.Dimension {
-		return nil, fmt.Errorf("%w: want 1 segment of %d coordinates", ErrLength, s.Dimension)
-	}
-	out, err := Integers(sum[0], b)
-	if err != nil {
+	if err := checkSurvivors(survivors, s.Parties); err != nil {
 		return nil, err
 	}
-	limit := bound - int64(s.Parties-survivors)
-	for i, x := range out {
-		if x < -limit || x > limit {
-			return nil, fmt.Errorf("%w: coordinate %d is too large", ErrSum, i)
-		}
-	}
-	return out, nil
+	return decodeSum(layout, sum, bound-int64(s.Parties-survivors))
 }
 
 // JointMultiplier is the noise multiplier z of several Gaussian releases about

@@ -59,8 +59,8 @@ func writeAdult(t *testing.T, data, test string) string {
 
 func checkPrepared(t *testing.T, d *Dataset) {
 	t.Helper()
-	if d.Len() != 45222 || d.Positives() != 11208 || d.Features != 105 {
-		t.Fatalf("%d rows, %d positive, %d features", d.Len(), d.Positives(), d.Features)
+	if d.Len() != 45222 || positives(d) != 11208 || d.Features != 105 {
+		t.Fatalf("%d rows, %d positive, %d features", d.Len(), positives(d), d.Features)
 	}
 	for i := range d.Len() {
 		x := d.Row(i)

@@ -75,7 +75,7 @@ func TestCensusDeterministic(t *testing.T) {
 func TestCensusFigures(t *testing.T) {
 	for seed := range uint64(3) {
 		d, w := mustCensus(t, 50000, seed)
-		share := float64(d.Positives()) / float64(d.Len())
+		share := float64(positives(d)) / float64(d.Len())
 		c, err := Logistic{Features: CensusFeatures}.Evaluate(w, d)
 		if err != nil {
 			t.Fatal(err)

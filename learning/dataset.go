@@ -114,17 +114,6 @@ func (d *Dataset) view(lo, hi int) *Dataset {
 	return v
 }
 
-// Positives is the number of rows whose label is not 0.
-func (d *Dataset) Positives() int {
-	n := 0
-	for _, y := range d.Labels {
-		if y != 0 {
-			n++
-		}
-	}
-	return n
-}
-
 func (d *Dataset) checkShape() error {
 	if d == nil {
 		return fmt.Errorf("%w: the data set is nil", ErrShape)

@@ -134,25 +134,11 @@ func (m Logistic) Predict(dst, w []float64, d *Dataset) error {
 // counts as positive when its probability is above one half; a tie is negative.
 // Errors are those of Loss.
 func (m Logistic) Evaluate(w []float64, d *Dataset) (Confusion, error) {
-	if err := m.check(w, d); err != nil {
+	c, err := Evaluate(m, w, d)
+	if err != nil {
 		return Confusion{}, err
 	}
-	z := make([]float64, d.Len())
-	m.scores(z, w, d)
-	var c Confusion
-	for i, y := range d.Labels {
-		switch {
-		case z[i] > 0 && y == 1:
-			c.TP++
-		case z[i] > 0:
-			c.FP++
-		case y == 1:
-			c.FN++
-		default:
-			c.TN++
-		}
-	}
-	return c, nil
+	return Confusion{TP: c.At(1, 1), FP: c.At(0, 1), TN: c.At(0, 0), FN: c.At(1, 0)}, nil
 }
 
 // Scores writes the logits 0 and x·w of every row, d.Len() × 2, into dst.

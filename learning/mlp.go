@@ -53,7 +53,7 @@ func (m MLP) Init(seed uint64) []float64 {
 }
 
 // Loss is the mean cross-entropy on d, in nats, plus the regularisation term.
-func (m MLP) Loss(w []float64, d *Dataset) (float64, error) { return lossOf(m, m.network(), w, d) }
+func (m MLP) Loss(w []float64, d *Dataset) (float64, error) { return m.network().loss(w, d) }
 
 // Gradient writes the gradient of Loss at w over all rows of d into dst, which
 // may be w itself. Where a hidden unit is exactly at its kink, its derivative

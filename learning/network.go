@@ -191,7 +191,10 @@ func (n network) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []
 	}
 }
 
-func (n network) loss(w []float64, d *Dataset) float64 {
+func (n network) loss(w []float64, d *Dataset) (float64, error) {
+	if err := n.check(w, d); err != nil {
+		return 0, err
+	}
 	ws := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)
 	var sum float64
@@ -205,7 +208,7 @@ func (n network) loss(w []float64, d *Dataset) float64 {
 		}
 		rows = rows[b:]
 	}
-	return sum/float64(d.Len()) + ridge(n.lambda, w)
+	return sum/float64(d.Len()) + ridge(n.lambda, w), nil
 }
 
 func (n network) scores(dst, w []float64, d *Dataset) {
@@ -216,6 +219,26 @@ func (n network) scores(dst, w []float64, d *Dataset) {
 		dst = dst[copy(dst, n.forward(ws, w, d, rows[:b])):]
 		rows = rows[b:]
 	}
+}
+
+// scoresOf and gradient serve the methods of m, which is Softmax or MLP; n is its
+// network.
+func scoresOf(m batchModel, n network, dst, w []float64, d *Dataset) error {
+	if err := checkScores(m, dst, w, d); err != nil {
+		return err
+	}
+	n.scores(dst, w, d)
+	return nil
+}
+
+func gradient(m batchModel, dst, w []float64, d *Dataset) error {
+	if err := checkGradient(m, dst, w, d); err != nil {
+		return err
+	}
+	ws := workspaces.Get().(*workspace)
+	defer workspaces.Put(ws)
+	gradientOf(ws, m, dst, w, d, ws.rowOrder(d.Len()), m.penalty())
+	return nil
 }
 
 // softmax turns scores into probabilities and returns log Σ exp of the scores,

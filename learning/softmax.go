@@ -30,7 +30,7 @@ func (m Softmax) Classes() int { return m.Outputs }
 func (m Softmax) Init(uint64) []float64 { return make([]float64, m.NumParams()) }
 
 // Loss is F(w) on d, in nats.
-func (m Softmax) Loss(w []float64, d *Dataset) (float64, error) { return lossOf(m, m.network(), w, d) }
+func (m Softmax) Loss(w []float64, d *Dataset) (float64, error) { return m.network().loss(w, d) }
 
 // Gradient writes the gradient of F at w over all rows of d into dst, which may
 // be w itself.
@@ -46,29 +46,4 @@ func (m Softmax) penalty() float64                    { return m.Lambda }
 
 func (m Softmax) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
 	m.network().accumulate(ws, dst, w, d, rows, alpha, beta)
-}
-
-func lossOf(m batchModel, n network, w []float64, d *Dataset) (float64, error) {
-	if err := m.check(w, d); err != nil {
-		return 0, err
-	}
-	return n.loss(w, d), nil
-}
-
-func scoresOf(m batchModel, n network, dst, w []float64, d *Dataset) error {
-	if err := checkScores(m, dst, w, d); err != nil {
-		return err
-	}
-	n.scores(dst, w, d)
-	return nil
-}
-
-func gradient(m batchModel, dst, w []float64, d *Dataset) error {
-	if err := checkGradient(m, dst, w, d); err != nil {
-		return err
-	}
-	ws := workspaces.Get().(*workspace)
-	defer workspaces.Put(ws)
-	gradientOf(ws, m, dst, w, d, ws.rowOrder(d.Len()), m.penalty())
-	return nil
 }

@@ -69,62 +69,19 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 		Model: model, Test: d.test, Rounds: rounds, PerRound: perRound, Poisson: true,
 		Local: learning.SGD{Rate: .1, Batch: 10, Epochs: 2}, EvaluateEvery: every,
 	}
-	median := &aggregation.AdaptiveClip{}
-	kinds := []struct {
-		name  string
-		clip  simulation.Clipping
-		noise bool
-	}{
-		{"none", simulation.Clipping{}, false},
-		{"model", simulation.Clipping{Kind: simulation.ModelClip, Norm: start / 2}, false},
-		{"difference, fixed", simulation.Clipping{Kind: simulation.DifferenceClip, Norm: fixed}, false},
-		{"difference, mean/2", simulation.Clipping{Kind: simulation.DifferenceClip, Norm: fixed, Factor: .5}, false},
-		{"difference, median", simulation.Clipping{Kind: simulation.DifferenceClip, Norm: fixed, Adaptive: median}, false},
-		{"fixed, with noise", simulation.Clipping{}, true},
-		{"median, with noise", simulation.Clipping{Adaptive: median}, true},
-	}
-	multipliers := map[string]float64{} // the same for all seeds and splits
-	server := 0.0                       // the largest epsilon(server)
+	kinds := clipKinds(start/2, fixed)
+	runs := &clipRuns{dealer: d, clients: clients, base: base, private: private, multipliers: map[string]float64{}}
 	var arms []arm
 	for _, split := range splits {
 		for _, kind := range kinds {
 			arms = append(arms, arm{labels: []string{split, kind.name}, steps: rounds, run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-				x := base
-				with, err := d.deal(split, clients, seed)
-				if err != nil {
-					return outcome{}, err
-				}
-				x.Parties, x.Seed, x.Clip = with.parties, seed, kind.clip
-				z := math.NaN()
-				if kind.noise {
-					n := private
-					x.Sum, x.Noise = simulation.Ring, &n
-					if multipliers[kind.name] == 0 {
-						if multipliers[kind.name], err = x.Calibrate(); err != nil {
-							return outcome{}, err
-						}
-					}
-					z = multipliers[kind.name]
-					n.Multiplier = z
-				}
-				trained, err := train(ctx, x, step)
-				if err != nil {
-					return outcome{}, err
-				}
-				if kind.noise && len(trained.Rounds) > 0 {
-					server = max(server, trained.Rounds[len(trained.Rounds)-1].Server.Upper)
-				}
-				out := clipOutcome(trained, z)
-				if kind.clip.Kind == simulation.ModelClip { // its norms are those of weights
-					out.values[2], out.lines[1] = math.NaN(), line{}
-				}
-				return out, nil
+				return runs.run(ctx, split, kind, seed, step)
 			}})
 		}
 	}
 	err = t.fill(ctx, o, arms)
-	if server > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Against the server, which knows who is in a round, the same noise spends epsilon %.3g for a party in all rounds.", server))
+	if runs.server > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("Against the server, which knows who is in a round, the same noise spends epsilon %.3g for a party in all rounds.", runs.server))
 	}
 	for _, split := range splits {
 		row := func(name string) []string { return []string{split, name} }
@@ -140,6 +97,70 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 		}
 	}
 	return t, err
+}
+
+// clipKind is a row of the table of clipping, once for each split.
+type clipKind struct {
+	name  string
+	clip  simulation.Clipping
+	noise bool
+}
+
+// clipKinds are the rows, with the norms that weights and updates are clipped to.
+func clipKinds(weights, updates float64) []clipKind {
+	median := &aggregation.AdaptiveClip{}
+	return []clipKind{
+		{"none", simulation.Clipping{}, false},
+		{"model", simulation.Clipping{Kind: simulation.ModelClip, Norm: weights}, false},
+		{"difference, fixed", simulation.Clipping{Kind: simulation.DifferenceClip, Norm: updates}, false},
+		{"difference, mean/2", simulation.Clipping{Kind: simulation.DifferenceClip, Norm: updates, Factor: .5}, false},
+		{"difference, median", simulation.Clipping{Kind: simulation.DifferenceClip, Norm: updates, Adaptive: median}, false},
+		{"fixed, with noise", simulation.Clipping{}, true},
+		{"median, with noise", simulation.Clipping{Adaptive: median}, true},
+	}
+}
+
+// clipRuns is what the runs of all arms share.
+type clipRuns struct {
+	dealer      *dealer
+	clients     int
+	base        simulation.Training
+	private     simulation.Noise
+	multipliers map[string]float64 // by kind, the same for all seeds and splits
+	server      float64            // the largest epsilon(server)
+}
+
+func (c *clipRuns) run(ctx context.Context, split string, kind clipKind, seed uint64, step func()) (outcome, error) {
+	x := c.base
+	with, err := c.dealer.deal(split, c.clients, seed)
+	if err != nil {
+		return outcome{}, err
+	}
+	x.Parties, x.Seed, x.Clip = with.parties, seed, kind.clip
+	z := math.NaN()
+	if kind.noise {
+		n := c.private
+		x.Sum, x.Noise = simulation.Ring, &n
+		if c.multipliers[kind.name] == 0 {
+			if c.multipliers[kind.name], err = x.Calibrate(); err != nil {
+				return outcome{}, err
+			}
+		}
+		z = c.multipliers[kind.name]
+		n.Multiplier = z
+	}
+	trained, err := train(ctx, x, step)
+	if err != nil {
+		return outcome{}, err
+	}
+	if kind.noise && len(trained.Rounds) > 0 {
+		c.server = max(c.server, trained.Rounds[len(trained.Rounds)-1].Server.Upper)
+	}
+	out := clipOutcome(trained, z)
+	if kind.clip.Kind == simulation.ModelClip { // its norms are those of weights
+		out.values[2], out.lines[1] = math.NaN(), line{}
+	}
+	return out, nil
 }
 
 // clipOutcome is what the table of clipping says of a training.
@@ -161,6 +182,8 @@ func clipOutcome(trained *simulation.Trained, z float64) outcome {
 	return outcome{[]float64{accuracy(trained), clipped / rounds, mean / rounds, z}, []line{learned(trained), norms, cosines}}
 }
 
+// norm is the L2 norm. floats.Norm adds up in another order, which would change the
+// clipping bound in its last places, and with it the table.
 func norm(v []float64) float64 {
 	sum := 0.0
 	for _, x := range v {

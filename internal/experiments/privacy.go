@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -46,72 +48,16 @@ func privacy(ctx context.Context, o Options) (*Table, error) {
 		"noise: discrete Gaussian, calibrated to epsilon(server) at delta 1e-5",
 		"ring: what the private sum adds up, without its masks; private: the protocol with all its messages, with seed 1")
 	epsilons := pick(o, []float64{8, 4, 1}, []float64{8, 4, 2, 1}, []float64{8})
-	equal := map[string]bool{}
 	var arms []arm
+	runs := make([]privacyRuns, len(tasks))
 	for k, p := range tasks {
-		var clear, ring []float64 // models of this seed
-		one := func(name string, change func(*simulation.Training) error) arm {
-			return arm{labels: []string{p.name, name}, steps: p.rounds, run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-				with, err := p.deal(seed)
-				if err != nil {
-					return outcome{}, err
-				}
-				x := simulation.Training{
-					Model: p.model, Parties: with.parties, Test: with.test, Rounds: p.rounds,
-					Local: p.local, Seed: seed, EvaluateEvery: p.every,
-				}
-				if err := change(&x); err != nil {
-					return outcome{}, err
-				}
-				trained, err := train(ctx, x, step)
-				if err != nil {
-					return outcome{}, err
-				}
-				z, off := math.NaN(), math.NaN()
-				switch name {
-				case "clear":
-					clear = trained.Model
-				case "ring":
-					ring, off = trained.Model, furthest(trained.Model, clear)
-				case "private":
-					off = furthest(trained.Model, clear)
-					equal[p.name] = slices.Equal(trained.Model, ring)
-				}
-				if x.Noise != nil {
-					z = x.Noise.Multiplier
-				}
-				return outcome{[]float64{accuracy(trained), mcc(trained), z, off}, inFigure(k, learned(trained))}, nil
-			}}
-		}
-		summed := func(s simulation.Sum) func(*simulation.Training) error {
-			return func(x *simulation.Training) error { x.Sum = s; return nil }
-		}
-		private := one("private", summed(simulation.Private))
-		private.seeds = 1
-		arms = append(arms, one("clear", summed(simulation.Clear)), one("ring", summed(simulation.Ring)), private,
-			one("clear, clipped", func(x *simulation.Training) error {
-				x.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: p.clip}
-				return nil
-			}))
-		for _, epsilon := range epsilons {
-			calibrated := 0.0
-			arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon), func(x *simulation.Training) (err error) {
-				n := simulation.DefaultNoise()
-				n.Clip, n.Bits, n.Epsilon, n.Delta, n.Multiplier = p.clip, 22, epsilon, delta, calibrated
-				x.Sum, x.Noise = simulation.Ring, &n
-				if calibrated == 0 {
-					calibrated, err = x.Calibrate()
-					n.Multiplier = calibrated
-				}
-				return err
-			}))
-		}
+		runs[k] = privacyRuns{privacyTask: p, figure: k}
+		arms = append(arms, runs[k].arms(epsilons, delta)...)
 	}
 	err = t.fill(ctx, o, arms)
-	for _, p := range tasks {
-		if same, done := equal[p.name]; done {
-			words := map[bool]string{true: "equals that of the ring sums bit for bit", false: "DIFFERS from that of the ring sums"}
-			t.Notes = append(t.Notes, fmt.Sprintf("%s: the model out of %d private sums %s.", p.name, p.rounds, words[same]))
+	for _, p := range runs {
+		if p.private != "" {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s: the model out of %d private sums %s.", p.name, p.rounds, p.private))
 		}
 		row := func(name string) []string { return []string{p.name, name} }
 		t.compare(p.name+", ring sums less clear", row("ring"), row("clear"), 0, 0)
@@ -124,6 +70,83 @@ func privacy(ctx context.Context, o Options) (*Table, error) {
 	}
 	t.Notes = append(t.Notes, "Off by: the largest difference between two weights, from the model in the clear; z: the noise multiplier.")
 	return t, err
+}
+
+// privacyRuns is a task and what its runs share.
+type privacyRuns struct {
+	privacyTask
+	figure      int       // of the table
+	clear, ring []float64 // models of this seed
+	private     string    // what the model out of private sums does, once there is one
+}
+
+// arms are the task's rows.
+func (p *privacyRuns) arms(epsilons []float64, delta float64) []arm {
+	one := func(name string, change func(*simulation.Training) error) arm {
+		return arm{labels: []string{p.name, name}, steps: p.rounds, run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+			return p.run(ctx, name, change, seed, step)
+		}}
+	}
+	summed := func(s simulation.Sum) func(*simulation.Training) error {
+		return func(x *simulation.Training) error { x.Sum = s; return nil }
+	}
+	private := one("private", summed(simulation.Private))
+	private.seeds = 1
+	arms := []arm{one("clear", summed(simulation.Clear)), one("ring", summed(simulation.Ring)), private,
+		one("clear, clipped", func(x *simulation.Training) error {
+			x.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: p.clip}
+			return nil
+		})}
+	for _, epsilon := range epsilons {
+		calibrated := 0.0
+		arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon), func(x *simulation.Training) (err error) {
+			n := simulation.DefaultNoise()
+			n.Clip, n.Bits, n.Epsilon, n.Delta, n.Multiplier = p.clip, 22, epsilon, delta, calibrated
+			x.Sum, x.Noise = simulation.Ring, &n
+			if calibrated == 0 {
+				calibrated, err = x.Calibrate()
+				n.Multiplier = calibrated
+			}
+			return err
+		}))
+	}
+	return arms
+}
+
+// run is one seed of the arm of that name.
+func (p *privacyRuns) run(ctx context.Context, name string, change func(*simulation.Training) error, seed uint64, step func()) (outcome, error) {
+	with, err := p.deal(seed)
+	if err != nil {
+		return outcome{}, err
+	}
+	x := simulation.Training{
+		Model: p.model, Parties: with.parties, Test: with.test, Rounds: p.rounds,
+		Local: p.local, Seed: seed, EvaluateEvery: p.every,
+	}
+	if err := change(&x); err != nil {
+		return outcome{}, err
+	}
+	trained, err := train(ctx, x, step)
+	if err != nil {
+		return outcome{}, err
+	}
+	z, off := math.NaN(), math.NaN()
+	switch name {
+	case "clear":
+		p.clear = trained.Model
+	case "ring":
+		p.ring, off = trained.Model, floats.Distance(trained.Model, p.clear, math.Inf(1))
+	case "private":
+		off = floats.Distance(trained.Model, p.clear, math.Inf(1))
+		p.private = "DIFFERS from that of the ring sums"
+		if slices.Equal(trained.Model, p.ring) {
+			p.private = "equals that of the ring sums bit for bit"
+		}
+	}
+	if x.Noise != nil {
+		z = x.Noise.Multiplier
+	}
+	return outcome{[]float64{accuracy(trained), mcc(trained), z, off}, inFigure(p.figure, learned(trained))}, nil
 }
 
 // privacyTasks reads the data.
@@ -163,11 +186,4 @@ func privacyTasks(o Options) ([]privacyTask, error) {
 			},
 		},
 	}, nil
-}
-
-func furthest(a, b []float64) (d float64) {
-	for j := range a {
-		d = max(d, math.Abs(a[j]-b[j]))
-	}
-	return d
 }
