@@ -9,14 +9,42 @@ import (
 type charge struct {
 	Step  *Step
 	Round *Round
-	View  View
 	Count int
 }
 
+// steps is how often a charge of a mechanism uses it.
+func (c charge) steps() (int, error) {
+	if c.Count > 0 && c.Step.Count > maxCount/c.Count {
+		return 0, parameterError("counts multiply to more than 2^40")
+	}
+	return c.Count * c.Step.Count, nil
+}
+
+// seen is a charge's mechanism as a view has it: the server knows who takes part.
+func (c charge) seen(v View) Mechanism {
+	if v == Server {
+		return unsampled(c.Step.Mechanism)
+	}
+	return c.Step.Mechanism
+}
+
 // spend totals charges at delta: by PLD if every charge has a one-dimensional
-// worst case and the tables fit, else by RDP. The distance of table samplers is solved for: ε must
-// hold at δ − (1+e^ε)·N·distance.
+// worst case and the tables fit, else by RDP. The distance of table samplers is
+// solved for: ε must hold at δ − (1+e^ε)·N·distance.
 func spend(charges []charge, v View, delta float64) (Spent, error) {
+	out, err := spendAs(charges, v, delta)
+	if err != nil || v == Server || out.Accountant == "PLD" {
+		return out, err
+	}
+	// Rényi bounds of sampling can be above those without.
+	whole, err := spendAs(charges, Server, delta)
+	if whole.Upper < out.Upper {
+		out.Upper, out.Reason, out.Accountant = whole.Upper, whole.Reason, whole.Accountant
+	}
+	return out, err
+}
+
+func spendAs(charges []charge, v View, delta float64) (Spent, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Spent{}, parameterError("delta is %v, want 0 ≤ delta < 1", delta)
 	}
@@ -25,11 +53,18 @@ func spend(charges []charge, v View, delta float64) (Spent, error) {
 	distance := 0.0
 	for _, c := range charges {
 		if c.Step != nil {
-			steps = append(steps, Step{c.Step.Mechanism, c.Step.Count * c.Count})
+			n, err := c.steps()
+			if err != nil {
+				return Spent{}, err
+			}
+			steps = append(steps, Step{c.seen(v), n})
 			continue
 		}
 		if err := c.Round.check(); err != nil {
 			return Spent{}, err
+		}
+		if c.Count == 0 {
+			continue
 		}
 		distance += c.Round.TableDistance * c.Round.Samples * float64(c.Count)
 		s, ok := c.Round.steps(v)
@@ -53,18 +88,25 @@ func spend(charges []charge, v View, delta float64) (Spent, error) {
 		}
 	}
 	if !pld {
+		if err := oneAdjacency(steps); err != nil {
+			return Spent{}, err
+		}
 		out.Accountant = "RDP"
+		pure := pureOf(charges)
 		curve, err := totalRDP(charges, v)
 		if err != nil {
 			return Spent{}, err
 		}
 		eval = func(d float64) (Bound, error) {
+			b := Bound{Upper: pure}
 			if d == 0 {
-				return Bound{Upper: math.Inf(1), Reason: reasonPure}, nil
+				if math.IsInf(pure, 1) {
+					b.Reason = reasonPure
+				}
+				return b, nil
 			}
 			e, _, err := curve.Epsilon(d)
-			b := Bound{Upper: e}
-			if math.IsInf(e, 1) {
+			if b.Upper = math.Min(e, pure); math.IsInf(b.Upper, 1) {
 				b.Reason = reasonOverflow
 			}
 			return b, err
@@ -114,6 +156,25 @@ func withDistance(eval func(float64) (Bound, error), delta, distance float64) (B
 	return fail, nil
 }
 
+// pureOf is the sum of the charges' pure ε where all are rounds of discrete
+// Laplace noise, else +Inf.
+func pureOf(charges []charge) float64 {
+	total := 0.0
+	for _, c := range charges {
+		if c.Round == nil || c.Round.Law != LawDiscreteLaplace {
+			return math.Inf(1)
+		}
+		for _, l := range c.Round.lanes() {
+			s, err := l.Sensitivity.check()
+			if err != nil {
+				return math.Inf(1)
+			}
+			total += float64(c.Count) * s.Delta1 / l.Scale
+		}
+	}
+	return total * (1 + 1e-9) // for rounding
+}
+
 const reasonTable = "the samplers' distance from their law uses up delta"
 
 // totalRDP adds the Rényi curves of all charges.
@@ -126,8 +187,9 @@ func totalRDP(charges []charge, v View) (RDP, error) {
 		var one RDP
 		n := c.Count
 		if c.Step != nil {
-			one, err = MechanismRDP(c.Step.Mechanism, nil)
-			n *= c.Step.Count
+			if n, err = c.steps(); err == nil {
+				one, err = MechanismRDP(c.seen(v), nil)
+			}
 		} else {
 			one, err = c.Round.rdp(v)
 		}

@@ -20,6 +20,12 @@ type Composition struct {
 	// mu2 is Σ count/z² of all unsampled Gaussians, which compose in closed form
 	// (Dong, Roth, Su 2022 Corollary 3.3).
 	mu2 float64
+	// chance is Σ count·rate, which bounds δ(0): with probability 1 − chance at
+	// least the client is in no step at all.
+	chance float64
+	// whole are the steps without their sampling, which spend no less: a sampled
+	// pair is a mixture of the pair and of one with equal sides. Nil: none is sampled.
+	whole []Step
 }
 
 // maxCount caps a composition's steps so that counts are exact in float64
@@ -31,10 +37,16 @@ const maxCount = 1 << 40
 const maxParts = 1 << 11
 
 // Compose describes a run. The order of steps does not matter: equal
-// mechanisms are merged and all are sorted. Errors wrap ErrParameter,
-// ErrUnsupported or ErrTooLarge, the last also for more than 2,048 different
-// mechanisms; any number of different unsampled Gaussians is one.
+// mechanisms are merged and all are sorted. All steps must be about one
+// neighbouring relation: [Sampled] and [ReplaceOne] cannot both be among them, and
+// the parameters of the others are relative to what that relation can change.
+// Errors wrap ErrParameter, ErrUnsupported or ErrTooLarge, the last also for more
+// than 2,048 different mechanisms; any number of different unsampled Gaussians is
+// one.
 func Compose(steps ...Step) (*Composition, error) {
+	if err := oneAdjacency(steps); err != nil {
+		return nil, err
+	}
 	counts := map[string]int{}
 	byKey := map[string]Mechanism{}
 	c := &Composition{}
@@ -60,8 +72,12 @@ func Compose(steps ...Step) (*Composition, error) {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, strings.Compare)
+	sampled := false
 	for _, k := range keys {
 		m := byKey[k]
+		c.chance += float64(counts[k]) * rateOf(m)
+		c.whole = append(c.whole, Step{unsampled(m), counts[k]})
+		sampled = sampled || rateOf(m) < 1
 		l, err := m.law()
 		if err != nil {
 			return nil, fmt.Errorf("accounting: %s: %w", k, err)
@@ -76,6 +92,10 @@ func Compose(steps ...Step) (*Composition, error) {
 			return nil, fmt.Errorf("%w: more than %d different mechanisms", ErrTooLarge, maxParts)
 		}
 		c.parts = append(c.parts, part{law: l, count: float64(counts[k]), pts: l.guide()})
+	}
+	c.chance *= 1 + 1e-9 // for rounding
+	if !sampled {
+		c.whole = nil
 	}
 	if c.mu2 > 0 && len(c.parts) > 0 {
 		l := &sampledLaw{base: gaussianBase{mu: math.Sqrt(c.mu2)}, q: 1}
@@ -121,7 +141,7 @@ func (c *Composition) Epsilon(delta float64) (Bound, error) {
 	}
 	pure := c.pure()
 	switch {
-	case delta == 1:
+	case delta == 1, delta > 0 && c.chance <= delta:
 		return Bound{}, nil
 	case delta == 0:
 		b := Bound{Lower: pure * (1 - 64*unit), Upper: pure * (1 + 64*unit)}
@@ -144,7 +164,18 @@ func (c *Composition) Epsilon(delta float64) (Bound, error) {
 		b := d.epsilon(delta)
 		out = maxBound(out, b)
 	}
-	return out, nil
+	if !math.IsInf(out.Upper, 1) || c.whole == nil {
+		return out, nil
+	}
+	whole, err := Compose(c.whole...)
+	if err != nil {
+		return Bound{}, err
+	}
+	b, err := whole.Epsilon(delta)
+	if b.Upper < out.Upper {
+		out.Upper, out.Reason = b.Upper, ""
+	}
+	return out, err
 }
 
 // Delta returns the bound of δ(ε), epsilon ≥ 0.
@@ -185,5 +216,6 @@ func (c *Composition) Delta(epsilon float64) (Bound, error) {
 		b.Lower = math.Min(b.Lower, b.Upper)
 		out = maxBound(out, b)
 	}
+	out.Upper = math.Min(out.Upper, c.chance)
 	return out, nil
 }

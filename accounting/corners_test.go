@@ -83,8 +83,14 @@ func TestInfiniteWithReason(t *testing.T) {
 	if b = mustEpsilon(t, 0.01, Step{leak, 1}); b.Upper > 0.1 {
 		t.Error(b)
 	}
-	// One step's loss is about 1/2z² = 5e5: beyond the lattice, said so.
+	// One step's loss is about 1/2z² = 5e5: beyond the lattice. What is left is that
+	// sampling does no harm.
 	b = mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{0.001}, 0.5}, 3})
+	whole := mustEpsilon(t, 1e-6, Step{Gaussian{0.001}, 3})
+	if b.Upper != whole.Upper || b.Reason != "" || b.Lower > b.Upper {
+		t.Error(b, whole)
+	}
+	b = mustEpsilon(t, 1e-6, Step{ReplaceOne{DiscreteLaplace{1e-4, 1}, 0.5}, 1}, Step{leak, 1})
 	if !math.IsInf(b.Upper, 1) || b.Reason == "" {
 		t.Error(b)
 	}

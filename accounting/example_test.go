@@ -1,8 +1,11 @@
 package accounting_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
@@ -79,4 +82,51 @@ func ExampleRound_Spent() {
 	}
 	fmt.Printf("20 rounds: ε(server) ≤ %.2f\n", spent.Upper)
 	// Output: 20 rounds: ε(server) ≤ 2.45
+}
+
+// Two clients, of whom one wants to spend less, take part until a round would take
+// them over their budgets. The ledger is saved between rounds.
+func ExampleLedger() {
+	ledger, err := accounting.NewLedger(accounting.Server, accounting.Target{Epsilon: 4, Delta: 1e-5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := ledger.SetBudget("ben", accounting.Target{Epsilon: 2, Delta: 1e-5}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	round := accounting.Step{Mechanism: accounting.Gaussian{NoiseMultiplier: 8}, Count: 1}
+	clients := []string{"ann", "ben"}
+	for rounds := 0; len(clients) > 0; {
+		var over *accounting.OverBudget
+		err := ledger.Spend(round, clients...)
+		if errors.As(err, &over) {
+			fmt.Printf("after %d rounds %s stops: ε would be %.2f\n", rounds, over.Client, over.Would)
+			clients = slices.DeleteFunc(clients, func(c string) bool { return c == over.Client })
+			continue
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		rounds++
+		saved, err := json.Marshal(ledger)
+		if err == nil {
+			err = json.Unmarshal(saved, ledger)
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	for _, client := range ledger.Clients() {
+		spent, err := ledger.Spent(client)
+		fmt.Printf("%s has spent %.2f, %v\n", client, spent.Upper, err)
+	}
+	// Output:
+	// after 16 rounds ben stops: ε would be 2.06
+	// after 54 rounds ann stops: ε would be 4.01
+	// ann has spent 3.97, <nil>
+	// ben has spent 1.99, <nil>
 }

@@ -1,6 +1,7 @@
 package accounting
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -52,12 +53,20 @@ func NewLedger(view View, standard Target) (*Ledger, error) {
 // SetBudget gives one client its own budget. It may be below what the client
 // has spent already: then every further round with it is refused.
 func (l *Ledger) SetBudget(client string, t Target) error {
+	if client == "" {
+		return errNameless
+	}
 	if err := t.check(); err != nil {
 		return err
 	}
 	l.budgets[client] = t
 	return nil
 }
+
+var errNameless = parameterError("a client needs a name")
+
+// View returns whom the ledger is against.
+func (l *Ledger) View() View { return l.view }
 
 // Budget returns a client's budget.
 func (l *Ledger) Budget(client string) Target {
@@ -86,21 +95,52 @@ func (l *Ledger) Clients() []string {
 // SpendRound records one round for the given clients: in the Server view those
 // who take part, in the Public view all who might be scheduled. If the round would
 // take any of them over its budget, nothing is recorded and the error is an
-// *OverBudget for the first such client in order.
+// *OverBudget for the first such client in order. A name that comes twice counts
+// once.
 func (l *Ledger) SpendRound(r Round, clients ...string) error {
 	if r.Signs != nil {
 		signs := *r.Signs
 		r.Signs = &signs
 	}
-	return l.spend(charge{Round: &r, View: l.view, Count: 1}, clients)
+	return l.spend(charge{Round: &r, Count: 1}, clients)
 }
 
-// Spend records mechanisms instead of a round, under the same rule.
+// Spend records mechanisms instead of a round, under the same rule. In the Server
+// view sampling does not count: [Sampled] is then its Mechanism, and [ReplaceOne]
+// is at rate 1.
 func (l *Ledger) Spend(s Step, clients ...string) error {
-	if s.Mechanism == nil || s.Count < 0 {
-		return parameterError("step needs a mechanism and a count of at least 0")
+	if s.Mechanism == nil || s.Count < 0 || s.Count > maxCount {
+		return parameterError("step needs a mechanism and a count from 0 to 2^40")
 	}
-	return l.spend(charge{Step: &s, View: l.view, Count: 1}, clients)
+	if err := usable(s.Mechanism); err != nil {
+		return err
+	}
+	s.Mechanism = owned(s.Mechanism)
+	return l.spend(charge{Step: &s, Count: 1}, clients)
+}
+
+// usable checks m in any view. Mechanisms too large for a table have Rényi bounds.
+func usable(m Mechanism) error {
+	if _, err := m.law(); err != nil && !errors.Is(err, ErrTooLarge) {
+		return err
+	}
+	return nil
+}
+
+// owned is m with slices of its own.
+func owned(m Mechanism) Mechanism {
+	switch x := m.(type) {
+	case Pair:
+		x.P, x.Q = slices.Clone(x.P), slices.Clone(x.Q)
+		return x
+	case Sampled:
+		x.Mechanism = owned(x.Mechanism)
+		return x
+	case ReplaceOne:
+		x.Mechanism = owned(x.Mechanism)
+		return x
+	}
+	return m
 }
 
 func (l *Ledger) spend(c charge, clients []string) error {
@@ -108,6 +148,9 @@ func (l *Ledger) spend(c charge, clients []string) error {
 		return parameterError("no clients: name everybody who spends")
 	}
 	unique := slices.Compact(slices.Sorted(slices.Values(clients)))
+	if unique[0] == "" {
+		return errNameless
+	}
 	// Clients with equal accounts and budgets share one computation.
 	seen := map[string]float64{} // ε after the round
 	next := make([][]charge, len(unique))

@@ -42,8 +42,12 @@ type wrappedJSON struct {
 	Mechanism mechanismJSON `json:"mechanism"`
 }
 
-// MarshalJSON saves the ledger. Equal ledgers give equal bytes.
-func (l *Ledger) MarshalJSON() ([]byte, error) {
+// MarshalJSON saves the ledger. Equal ledgers give equal bytes. A ledger that is
+// not of NewLedger is refused.
+func (l Ledger) MarshalJSON() ([]byte, error) {
+	if l.accounts == nil {
+		return nil, fmt.Errorf("%w: nothing to save: make it by NewLedger", ErrLedger)
+	}
 	out := ledgerJSON{Version: ledgerVersion, View: l.view.String(), Standard: l.standard, Budgets: l.budgets, Accounts: map[string][]entryJSON{}}
 	for id, account := range l.accounts {
 		entries := make([]entryJSON, 0, len(account))
@@ -63,8 +67,8 @@ func (l *Ledger) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON loads a ledger saved by MarshalJSON. On error, which matches
-// ErrLedger, l is left as it was.
+// UnmarshalJSON loads a ledger saved by MarshalJSON, its view included, in place of
+// what l was. On error, which matches ErrLedger, l is left as it was.
 func (l *Ledger) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -91,8 +95,11 @@ func (l *Ledger) UnmarshalJSON(b []byte) error {
 		}
 	}
 	for id, entries := range in.Accounts {
+		if id == "" {
+			return fmt.Errorf("%w: %w", ErrLedger, errNameless)
+		}
 		for _, e := range entries {
-			c, err := e.charge(view)
+			c, err := e.charge()
 			if err != nil {
 				return fmt.Errorf("%w: account of %q: %w", ErrLedger, id, err)
 			}
@@ -103,12 +110,12 @@ func (l *Ledger) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (e entryJSON) charge(v View) (charge, error) {
+func (e entryJSON) charge() (charge, error) {
 	if e.Count < 1 || e.Count > maxCount || (e.Round == nil) == (e.Mechanism == nil) {
 		return charge{}, parameterError("entry needs a positive count and either a round or a mechanism")
 	}
 	if e.Round != nil {
-		return charge{Round: e.Round, View: v, Count: e.Count}, e.Round.check()
+		return charge{Round: e.Round, Count: e.Count}, e.Round.check()
 	}
 	m, err := e.Mechanism.decode()
 	if err != nil {
@@ -117,10 +124,12 @@ func (e entryJSON) charge(v View) (charge, error) {
 	if e.StepCount < 0 || e.StepCount > maxCount {
 		return charge{}, parameterError("step count is %d", e.StepCount)
 	}
-	if _, err := m.law(); err != nil {
+	if err := usable(m); err != nil {
 		return charge{}, err
 	}
-	return charge{Step: &Step{m, e.StepCount}, View: v, Count: e.Count}, nil
+	c := charge{Step: &Step{m, e.StepCount}, Count: e.Count}
+	_, err = c.steps()
+	return c, err
 }
 
 func encodeMechanism(m Mechanism) (out mechanismJSON, err error) {

@@ -82,8 +82,11 @@ const (
 	// Server is a curious server with its colluders: it knows who took part, so
 	// sampling does not amplify; zero-out adjacency.
 	Server View = iota + 1
-	// Public is an outsider who sees released models: add/remove adjacency,
-	// amplified if the schedule is hidden from it.
+	// Public is an outsider who sees released models: amplified if the schedule is
+	// hidden from it. Of a [Round] zero-out adjacency as well, since a party brings
+	// a share of the noise: one that is missing shows in the variance. What has its
+	// noise from elsewhere, and a divisor that is fixed, is private under add/remove
+	// adjacency too, with the same figures.
 	Public
 )
 
@@ -128,7 +131,7 @@ func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
 	if rounds < 0 || rounds > maxCount {
 		return Spent{}, parameterError("%d rounds, want 0 to 2^40", rounds)
 	}
-	return spend([]charge{{Round: &r, View: v, Count: rounds}}, v, delta)
+	return spend([]charge{{Round: &r, Count: rounds}}, v, delta)
 }
 
 func (r Round) check() error {

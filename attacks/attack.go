@@ -16,13 +16,12 @@ type Attack struct {
 	Run       func(ctx context.Context, o Options) (*Report, error)
 }
 
-// Options of a run. The zero value is the quick form with seed 1 and without data
-// sets.
+// Options of a run. The zero value is the quick form with seed 1 and made-up data.
 type Options struct {
 	// Seed of everything that is random in a run, but for keys and masks; 0: 1.
 	Seed uint64
-	// Data is the folder of the data sets (adult, mnist, …); empty: attacks that
-	// can do so use made-up data instead, the others leave their rows out.
+	// Data is the folder of the data sets, of which adult and digits are read; empty:
+	// made-up rows in place of them.
 	Data string
 	// Long runs the long form: more repetitions, narrower intervals.
 	Long bool

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 
@@ -108,7 +109,7 @@ func runAuditPower(ctx context.Context, o Options) (*Report, error) {
 		if halved {
 			scale /= 2
 		}
-		law, err := noise.DiscreteLaplace(ratInt(scale))
+		law, err := noise.DiscreteLaplace(big.NewRat(scale, 1))
 		if err != nil {
 			return nil, err
 		}
@@ -156,13 +157,10 @@ func runAuditPower(ctx context.Context, o Options) (*Report, error) {
 	return report, nil
 }
 
-// OneRun includes each of canaries by a fair coin, adds noise to each one's sum,
+// oneRun includes each of canaries by a fair coin, adds noise to each one's sum,
 // guesses the coins of the guesses most extreme sums, half from each end, and counts
 // the right ones. sensitivity is what a canary adds to its own sum, in whole units.
-func OneRun(law noise.Law, sensitivity int64, canaries, guesses int, coins *rand.Rand) (right int, err error) {
-	if guesses < 2 || guesses > canaries {
-		return 0, fmt.Errorf("%w: %d guesses of %d canaries", ErrAudit, guesses, canaries)
-	}
+func oneRun(law noise.Law, sensitivity int64, canaries, guesses int, coins *rand.Rand) (right int, err error) {
 	sums, err := sampleLaw(law, canaries)
 	if err != nil {
 		return 0, err
@@ -202,11 +200,11 @@ func runAuditOneRun(_ context.Context, o Options) (*Report, error) {
 		Note:   fmt.Sprintf("%d canaries, %d guesses, confidence 1 − 1e-6; undefended: half the noise", canaries, guesses),
 	}
 	for _, scale := range []int64{sensitivity, sensitivity / 2} {
-		law, err := noise.DiscreteLaplace(ratInt(scale))
+		law, err := noise.DiscreteLaplace(big.NewRat(scale, 1))
 		if err != nil {
 			return nil, err
 		}
-		right, err := OneRun(law, sensitivity, canaries, guesses, o.source(uint64(30+scale)))
+		right, err := oneRun(law, sensitivity, canaries, guesses, o.source(uint64(30+scale)))
 		if err != nil {
 			return nil, err
 		}
@@ -243,16 +241,16 @@ func runAuditRound(ctx context.Context, o Options) (*Report, error) {
 	} {
 		row := Row{Case: r.name, Note: "clip, rotate, encode, noise shares, masks, recovery if any drop out, unmask, decode; undefended: a sixteenth of the noise"}
 		for _, weakened := range []int64{1, 16} {
-			round, err := NewPrivateRound(r.parties, 4, 3, weakened, r.recovery)
+			round, err := newPrivateRound(r.parties, 4, 3, weakened, r.recovery)
 			if err != nil {
 				return nil, err
 			}
-			claim, err := round.Claim(auditDelta)
+			claim, err := round.claim(auditDelta)
 			if err != nil {
 				return nil, err
 			}
 			row.Metric = fmt.Sprintf("ε shown, claim %.3f at δ = %g", claim, auditDelta)
-			audit, err := AuditRuns(ctx, r.runs*times, auditDelta, auditAlpha, round.Run)
+			audit, err := AuditRuns(ctx, r.runs*times, auditDelta, auditAlpha, round.run)
 			if err != nil {
 				return nil, err
 			}

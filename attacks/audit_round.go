@@ -2,18 +2,15 @@ package attacks
 
 import (
 	"context"
-	"crypto"
-	"crypto/ed25519"
 	"crypto/rand"
 	"fmt"
-	"math"
 	"math/big"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // AuditRuns audits anything that can be run with and without a canary, runs times
@@ -35,55 +32,36 @@ func AuditRuns(ctx context.Context, runs int, delta, alpha float64, run func(inc
 	return AuditScores(without, with, delta, alpha)
 }
 
-// PrivateRound is a whole private round under audit: every party clips, rotates and
-// encodes its update, adds its share of discrete Gaussian noise and masks it; as many
-// parties drop out as may, the server recovers their masks and unmasks the sum;
-// colluders take their own shares out of it, and what is left is decoded. The canary
-// is the update of the last party: ten times the norm that clipping leaves, on one
-// coordinate, or nothing. The other parties submit zeros.
-type PrivateRound struct {
-	local     *protocol.Local
-	encoder   aggregation.Encoder
-	shares    noise.Shares
-	table     *noise.Table // of what each party really samples
-	sampler   *noise.Sampler
-	survivors int // at least, which is what there are
-	colluders int
-	length    int // of an encoded update
-	rounds    int // played
+// privateRound is a whole private round under audit, as package simulation sets it up
+// and accounts for it: every party clips, rotates and encodes its update, adds its
+// share of discrete Gaussian noise and masks it; as many parties drop out as may, the
+// server recovers their masks and unmasks the sum; colluders take their own shares
+// out of it, and what is left is decoded. The canary is the update of the last party:
+// ten times the norm that clipping leaves, on one coordinate, or nothing. The other
+// parties submit zeros.
+type privateRound struct {
+	local   *protocol.Local
+	encoder aggregation.Encoder
+	sampler *noise.Sampler   // of what each party really adds
+	length  int              // of an encoded update
+	claimed accounting.Round // as many survive as it says, and collude
+	rounds  int              // played
 }
 
-// NewPrivateRound sets up a session of parties, with updates of the given dimension
+// newPrivateRound sets up a session of parties, with updates of the given dimension
 // and noise of multiplier times the sensitivity in the sum, without the shares of
 // drop-outs and colluders; recovery says how many there may be, and nil that there
 // are none. What parties really sample has the standard deviation that this asks for
 // over weakened; 1 is what the claim is about.
-func NewPrivateRound(parties, dimension int, multiplier float64, weakened int64, recovery *protocol.Recovery) (*PrivateRound, error) {
-	p := &PrivateRound{survivors: parties}
-	if recovery != nil {
-		p.survivors, p.colluders = recovery.MinSurvivors, recovery.Colluders
-	}
-	p.shares = noise.Shares{Parties: parties, MinHonest: p.survivors - p.colluders}
-	var err error
-	p.encoder, err = aggregation.Encoder{
-		Parties: parties, Dimension: dimension, Clip: 1, Bits: 16, NoiseTail: aggregation.GaussianTail,
-		Rotate: new([32]byte), // a placeholder: every round has its own
-	}.ChooseScale(multiplier, p.shares.MinHonest)
+func newPrivateRound(parties, dimension int, multiplier float64, weakened int64, recovery *protocol.Recovery) (*privateRound, error) {
+	o := simulation.Defaults()
+	o.Clients, o.Recovery = parties, recovery
+	o.Noise = &simulation.Noise{Law: noise.FamilyDiscreteGaussian, Multiplier: multiplier, Clip: 1, Bits: 16}
+	m, err := o.Mechanism(dimension)
 	if err != nil {
 		return nil, err
 	}
-	sensitivity, err := p.encoder.Sensitivity()
-	if err != nil {
-		return nil, err
-	}
-	variance, err := noise.Rational(multiplier * multiplier * sensitivity.L2 * sensitivity.L2)
-	if err != nil {
-		return nil, err
-	}
-	if p.shares.Law, err = noise.DiscreteGaussian(variance); err != nil {
-		return nil, err
-	}
-	own, err := p.shares.Party()
+	own, err := m.Shares.Party()
 	if err != nil {
 		return nil, err
 	}
@@ -92,35 +70,23 @@ func NewPrivateRound(parties, dimension int, multiplier float64, weakened int64,
 			return nil, err
 		}
 	}
-	if p.table, err = noise.NewTable(own); err != nil {
-		return nil, err
-	}
-	p.sampler = p.table.NewSampler(nil)
-
-	layout, err := p.encoder.Layout()
+	table, err := noise.NewTable(own)
 	if err != nil {
 		return nil, err
 	}
-	p.length = layout[0].Length
-	identities, members := make([]crypto.Signer, parties), make([]keyexchange.Member, parties)
-	for i := range identities {
-		key, err := keyexchange.GenerateIdentity(nil)
-		if err != nil {
-			return nil, err
-		}
-		identities[i] = key
-		members[i] = keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)}
-	}
-	roster, err := keyexchange.NewRoster(members)
-	if err != nil {
+	signers, config := attackConfig(parties, recovery)
+	if config.Layout, err = m.Encoder.Layout(); err != nil {
 		return nil, err
 	}
-	p.local, err = protocol.NewLocal(&protocol.Config{Label: "audit", Roster: roster, Layout: layout, Recovery: recovery}, identities, nil)
-	return p, err
+	local, err := protocol.NewLocal(config, signers, nil)
+	return &privateRound{
+		local: local, encoder: m.Encoder, sampler: table.NewSampler(nil),
+		length: config.Layout[0].Length, claimed: m.Round(),
+	}, err
 }
 
-// Run runs a round and returns the canary's coordinate of the decoded sum.
-func (p *PrivateRound) Run(included bool) (float64, error) {
+// run runs a round and returns the canary's coordinate of the decoded sum.
+func (p *privateRound) run(included bool) (float64, error) {
 	n, d := p.encoder.Parties, p.encoder.Dimension
 	encoder := p.encoder
 	encoder.Rotate = new([32]byte)
@@ -144,16 +110,16 @@ func (p *PrivateRound) Run(included bool) (float64, error) {
 		if inputs[i], err = encoder.Encode(clipped, share, nil); err != nil {
 			return 0, err
 		}
-		if i < p.colluders {
+		if i < p.claimed.Colluders {
 			for k, x := range share {
 				known[k] += x
 			}
 		}
 	}
 	// Colluders and the target stay; the others drop out in turn.
-	honest := n - p.colluders - 1
-	for i := range n - p.survivors {
-		inputs[p.colluders+(p.rounds+i)%honest] = nil
+	honest := n - p.claimed.Colluders - 1
+	for i := range n - p.claimed.MinSurvivors {
+		inputs[p.claimed.Colluders+(p.rounds+i)%honest] = nil
 	}
 	p.rounds++
 	sum, err := p.local.Round(nil, inputs)
@@ -163,32 +129,15 @@ func (p *PrivateRound) Run(included bool) (float64, error) {
 	for k, x := range known {
 		sum[0][k] = (sum[0][k] - uint64(x)) & (1<<encoder.Bits - 1)
 	}
-	decoded, err := encoder.Decode(sum, p.survivors)
+	decoded, err := encoder.Decode(sum, p.claimed.MinSurvivors)
 	if err != nil {
 		return 0, err
 	}
 	return decoded[0], nil
 }
 
-// Claim is the accountant's upper bound on ε(server) of one round at the given δ.
-func (p *PrivateRound) Claim(delta float64) (float64, error) {
-	sensitivity, err := p.encoder.Sensitivity()
-	if err != nil {
-		return 0, err
-	}
-	own, err := p.shares.Party()
-	if err != nil {
-		return 0, err
-	}
-	sigma2, _ := own.Scale().Float64()
-	spent, err := accounting.Round{
-		Law: accounting.LawDiscreteGaussian, Shares: p.shares.MinHonest, MinSurvivors: p.survivors, Colluders: p.colluders,
-		Update: accounting.Lane{Scale: math.Sqrt(sigma2), Sensitivity: accounting.Sensitivity{
-			Delta1: sensitivity.L1, Delta2: sensitivity.L2, Dim: sensitivity.Dimension,
-		}},
-		TableDistance: p.table.Distance(),
-		Samples:       float64(p.shares.Parties * sensitivity.Dimension),
-		Rate:          1,
-	}.Spent(accounting.Server, 1, delta)
+// claim is the accountant's upper bound on ε(server) of one round at the given δ.
+func (p *privateRound) claim(delta float64) (float64, error) {
+	spent, err := p.claimed.Spent(accounting.Server, 1, delta)
 	return spent.Upper, err
 }

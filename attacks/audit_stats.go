@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -150,5 +149,9 @@ func squares(values []float64) []float64 {
 	return s
 }
 
-// ratInt is a whole number, as package noise takes parameters.
-func ratInt(x int64) *big.Rat { return big.NewRat(x, 1) }
+// fill fills bytes from a run's random numbers.
+func fill(b []byte, r *rand.Rand) {
+	for i := range b {
+		b[i] = byte(r.Uint64())
+	}
+}

@@ -57,7 +57,7 @@ const collusionParties = 100
 // collusionCase is a row of the thesis's table in its completed form.
 type collusionCase struct {
 	name    string
-	form    NoiseForm
+	form    noiseForm
 	pooling Pooling
 	guess   Guess
 }
@@ -69,29 +69,40 @@ func collusionCases(n int) []collusionCase {
 		for _, g := range []Guess{Naive, Random, Diff, Mean} {
 			cases = append(cases, collusionCase{
 				name: poolingNames[p] + " " + guessNames[g],
-				form: NoiseForm{Parties: n, Full: p == Separate}, pooling: p, guess: g,
+				form: noiseForm{parties: n, full: p == Separate}, pooling: p, guess: g,
 			})
 		}
 	}
 	return append(cases,
-		collusionCase{"Sybil", NoiseForm{Parties: n, Equal: true}, Leaking, Mean},
-		collusionCase{"Transfer", NoiseForm{Parties: n, Equal: true, Transfer: true}, Pooled, Mean},
+		collusionCase{"Sybil", noiseForm{parties: n, equal: true}, Leaking, Mean},
+		collusionCase{"Transfer", noiseForm{parties: n, equal: true, transfer: true}, Pooled, Mean},
 	)
 }
 
-// collusionEstimates draws honest inputs, and for each of the cases, which are of one
-// form, the colluders' estimates of them from the same views.
-func collusionEstimates(ctx context.Context, o Options, part uint64, runs int, cases []collusionCase) (inputs []float64, estimates [][]float64, err error) {
+// drawWeight draws an honest input.
+func drawWeight(r *rand.Rand) float64 { return math.Sqrt(weightVariance) * r.NormFloat64() }
+
+// noisyWeights draws honest inputs, and estimates that are off by noise alone.
+func noisyWeights(ctx context.Context, o Options, part uint64, runs int, draw func(rand.Source) (float64, error)) (inputs, estimates []float64, err error) {
+	inputs, estimates = make([]float64, runs), make([]float64, runs)
+	return inputs, estimates, o.parallel(ctx, part, runs, func(i int, r *rand.Rand) error {
+		inputs[i] = drawWeight(r)
+		x, err := draw(r)
+		estimates[i] = inputs[i] + x
+		return err
+	})
+}
+
+// collusionEstimates takes honest inputs from draw, and for each of the cases, which
+// are of one form, the colluders' estimates of them from the same views.
+func collusionEstimates(ctx context.Context, o Options, part uint64, runs int, draw func(i int, r *rand.Rand) float64, cases []collusionCase) (inputs []float64, estimates [][]float64, err error) {
 	inputs = make([]float64, runs)
 	for range cases {
 		estimates = append(estimates, make([]float64, runs))
 	}
 	err = o.parallel(ctx, part, runs, func(i int, r *rand.Rand) error {
-		inputs[i] = math.Sqrt(weightVariance) * r.NormFloat64()
-		view, err := cases[0].form.View(inputs[i], r)
-		if err != nil {
-			return err
-		}
+		inputs[i] = draw(i, r)
+		view := cases[0].form.view(inputs[i], r)
 		for k, c := range cases {
 			estimates[k][i] = view.Estimate(c.pooling, c.guess, r)
 		}
@@ -114,50 +125,25 @@ func runCollusion(ctx context.Context, o Options) (*Report, error) {
 	add := func(name string, inputs, estimates []float64, left cumulants, defended bool, note string) {
 		report.Rows = append(report.Rows, collusionRows(name, inputs, estimates, left, defended, note)...)
 		missed := differences(estimates, inputs)
-		shown := len(missed)
 		violins = append(violins, Series{Label: name, Kind: Violin, Y: missed})
 		switch name {
 		case "Non-Oblivious", "T Mean", "L Mean", "Slack noise":
-			report.Figures = append(report.Figures, Figure{
-				Name:  "collusion-" + figureName(name),
-				Title: name + ": actual and estimated weights", X: "actual, λ", Y: "estimated, λ",
-				Series: []Series{{Label: name, Kind: Points, X: inputs[:shown], Y: estimates[:shown]}},
-			}, Figure{
-				Name:  "collusion-density-" + figureName(name),
-				Title: name + ": density of weights", X: "weight, λ", Y: "density",
-				Series: []Series{
-					{Label: "actual", Kind: Density, Y: inputs[:shown]},
-					{Label: "estimated", Kind: Density, Y: estimates[:shown]},
-				},
-			})
+			shown := len(missed)
+			report.Figures = append(report.Figures, estimateFigures("collusion-", name, name, name, inputs[:shown], estimates[:shown])...)
 		}
 	}
 
 	// The two baselines: one Laplace variable, or one gamma share, is all that is left.
-	laplace := noise.ReferenceLaplace{Scale: 1}
-	share := noise.ReferenceGammaDifference{Shape: 1.0 / n, Scale: 1}
-	for k, base := range []struct {
-		name  string
-		draw  func(r *rand.Rand) (float64, error)
-		left  cumulants
-		runs  int
-		notes string
-	}{
-		{"Non-Oblivious", func(r *rand.Rand) (float64, error) { return laplace.Sample(r) }, cumulants{2, 12}, 10 * others, "a Laplace variable from each party"},
-		{"Gamma share", func(r *rand.Rand) (float64, error) { return share.Sample(r) }, termLeft(Naive, n), 20 * others, "without slack for colluders"},
-	} {
-		inputs, estimates := make([]float64, base.runs), make([]float64, base.runs)
-		err := o.parallel(ctx, uint64(100+k), base.runs, func(i int, r *rand.Rand) error {
-			inputs[i] = math.Sqrt(weightVariance) * r.NormFloat64()
-			x, err := base.draw(r)
-			estimates[i] = inputs[i] + x
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		add(base.name, inputs, estimates, base.left, false, base.notes)
+	inputs, estimates, err := noisyWeights(ctx, o, 100, 10*others, noise.ReferenceLaplace{Scale: 1}.Sample)
+	if err != nil {
+		return nil, err
 	}
+	add("Non-Oblivious", inputs, estimates, cumulants{2, 12}, false, "a Laplace variable from each party")
+	inputs, estimates, err = noisyWeights(ctx, o, 101, 20*others, noise.ReferenceGammaDifference{Shape: 1.0 / n, Scale: 1}.Sample)
+	if err != nil {
+		return nil, err
+	}
+	add("Gamma share", inputs, estimates, termLeft(Naive, n), false, "without slack for colluders")
 
 	notes := map[string]string{
 		"T Mean":   "published: .164 or worse, which holds only while colluders do not pool their bits",
@@ -173,22 +159,23 @@ func runCollusion(ctx context.Context, o Options) (*Report, error) {
 			last++
 		}
 		runs := others
-		if cases[first].form.Full {
+		if cases[first].form.full {
 			runs = full
 		}
-		inputs, estimates, err := collusionEstimates(ctx, o, uint64(first), runs, cases[first:last])
+		inputs, estimates, err := collusionEstimates(ctx, o, uint64(first), runs, func(_ int, r *rand.Rand) float64 { return drawWeight(r) }, cases[first:last])
 		if err != nil {
 			return nil, err
 		}
 		for k, c := range cases[first:last] {
-			add(c.name, inputs, estimates[k], c.form.left(c.pooling, c.guess), c.form.Transfer, notes[c.name])
+			add(c.name, inputs, estimates[k], c.form.left(c.pooling, c.guess), c.form.transfer, notes[c.name])
 		}
 		first = last
 	}
 
-	inputs, r := make([]float64, 10*others), o.source(200)
+	r := o.source(200)
+	inputs = make([]float64, 10*others)
 	for i := range inputs {
-		inputs[i] = math.Sqrt(weightVariance) * r.NormFloat64()
+		inputs[i] = drawWeight(r)
 	}
 	estimates, left, err := slackEstimates(inputs, n)
 	if err != nil {
@@ -262,6 +249,15 @@ func slackEstimates(inputs []float64, n int) (estimates []float64, left cumulant
 	return estimates, cumulants{laplace.Variance() / (scale * scale), 12}, nil
 }
 
+// partyTable is the table that each party draws its share from.
+func partyTable(shares noise.Shares) (*noise.Table, error) {
+	own, err := shares.Party()
+	if err != nil {
+		return nil, err
+	}
+	return noise.NewTable(own)
+}
+
 // sampleLaw draws from a law by its table, with fresh randomness: released noise is
 // never seeded.
 func sampleLaw(law noise.Law, count int) ([]int64, error) {
@@ -297,7 +293,7 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := LaplaceSumAbsolute(n-1, 1)
+	want := laplaceSumAbsolute(n-1, 1)
 	mean, _ := meanAndError(sums)
 	report.Rows = append(report.Rows, Row{
 		Case: "total noise", Metric: "E|sum of 99 terms|, λ",
@@ -307,11 +303,11 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 
 	// Fault 6: a claim of ε = 0.1 for 20 parties is really one of 2. Beside it stands
 	// noise of scale 1/ε in the same units, which honours it.
-	claim := ThesisClaim{Epsilon: 0.1, Parties: 20, Records: 1, Smallest: 1, Dimension: 1, Rounds: 1, RecordsOfClient: 1}
+	claim := thesisClaim{epsilon: 0.1, parties: 20, records: 1, smallest: 1, dimension: 1, rounds: 1, recordsOfClient: 1}
 	honest := claim
-	honest.Parties = 1
+	honest.parties = 1
 	row := Row{Case: "calibration", Metric: "ε shown, of a claimed 0.1", Note: "the scale carries 1/n, but the noise is in the sum"}
-	for _, c := range []ThesisClaim{claim, honest} {
+	for _, c := range []thesisClaim{claim, honest} {
 		without, with, err := c.releases(runs, o.source(2))
 		if err != nil {
 			return nil, err
@@ -320,9 +316,9 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := shown(audit, c.Pure())
-		if c.Parties > 1 {
-			m.Min = 2 * c.Epsilon
+		m := shown(audit, c.pure())
+		if c.parties > 1 {
+			m.Min = 2 * c.epsilon
 			row.Undefended = m
 		} else {
 			row.Defended = m
@@ -334,20 +330,19 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 	const rounds = 10
 	reused := make([]float64, runs/2)
 	err = o.parallel(ctx, 3, len(reused), func(i int, r *rand.Rand) error {
-		var err error
-		reused[i], err = ReusedCandidates(n, rounds, r)
-		return err
+		reused[i] = reusedCandidates(n, rounds, r)
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	fresh := NoiseForm{Parties: n}.left(Leaking, Mean)
+	fresh := noiseForm{parties: n}.left(Leaking, Mean)
 	variance, _ := meanAndError(squares(reused))
-	left := ReusedVariance(n, rounds)
+	left := reusedVariance(n, rounds)
 	report.Rows = append(report.Rows, Row{
 		Case: "reuse", Metric: "variance left after 10 rounds, λ²",
 		Undefended: near(variance, math.Sqrt((fresh.fourth+2*left*left)/float64(len(reused))), len(reused), left),
-		Note:       fmt.Sprintf("2 after one round, %.2f in the end: no number of rounds averages fresh noise shares of one round away", ReusedVariance(n, math.MaxInt32)),
+		Note:       fmt.Sprintf("2 after one round, %.2f in the end: no number of rounds averages fresh noise shares of one round away", reusedVariance(n, math.MaxInt32)),
 	})
 	return report, nil
 }
@@ -361,7 +356,7 @@ func runCollusionLaw(_ context.Context, o Options) (*Report, error) {
 		n     = collusionParties
 		scale = 16 // of λ in lattice units; 32 and 64 change the third digit of δ by one
 	)
-	protocol, err := NewProtocolLaw(n, n-1, scale, 1<<11)
+	protocol, err := newProtocolLaw(n, n-1, scale, 1<<11)
 	if err != nil {
 		return nil, err
 	}
@@ -383,15 +378,15 @@ func runCollusionLaw(_ context.Context, o Options) (*Report, error) {
 		if i%100 == 0 {
 			o.progress(i, views)
 		}
-		law := protocol.View(r)
+		law := protocol.view(r)
 		for k, f := range figures {
-			deltas[k] = append(deltas[k], law.HockeyStick(f.epsilon, scale))
+			deltas[k] = append(deltas[k], law.hockeyStick(f.epsilon, scale))
 		}
 	}
 	report := &Report{}
 	for k, f := range figures {
 		mean, se := meanAndError(deltas[k])
-		sound := exactly(left.HockeyStick(f.epsilon, scale), 1, 0)
+		sound := exactly(left.hockeyStick(f.epsilon, scale), 1, 0)
 		sound.Max = 1e-12 // of rounding
 		report.Rows = append(report.Rows, Row{
 			Case: "published, Δ = λ", Metric: fmt.Sprintf("δ at ε = %g", f.epsilon),
@@ -402,28 +397,28 @@ func runCollusionLaw(_ context.Context, o Options) (*Report, error) {
 	}
 
 	const target = 1e-3
-	all, err := EqualNoise(n, []int{0, n / 3, n - 1}, views/10, target, o.source(5))
+	all, err := equalNoise(n, []int{0, n / 3, n - 1}, views/10, target, o.source(5))
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all {
-		k := float64(n - p.Colluders)
-		note := fmt.Sprintf("pure ε %.3g, ε = %.3g at δ = %g", p.Pure, p.Epsilon, p.Delta)
+		k := float64(n - p.colluders)
+		note := fmt.Sprintf("pure ε %.3g, ε = %.3g at δ = %g", p.pure, p.epsilon, p.delta)
 		// The lattice takes 1/(12·16²) off a Laplace variable's variance. What a view of
 		// the published protocol leaves varies: of each of 2ck terms, (g⁰ − g¹)²/4 has the
 		// variance k/8 + v²/2, with the cumulants of termLeft. It is skewed, so that two
 		// more standard errors are allowed.
 		slack := .002 * k / n
-		m := exactly(p.Left, 1, k/n)
-		if p.LeftError > 0 {
+		m := exactly(p.left, 1, k/n)
+		if p.leftError > 0 {
 			g := termLeft(Naive, n)
-			varies := 2 * float64(p.Colluders) * k * (g.fourth/8 + g.second*g.second/2)
+			varies := 2 * float64(p.colluders) * k * (g.fourth/8 + g.second*g.second/2)
 			slack += (sigmas + 2) * math.Sqrt(varies/float64(views/10)) / (2 * n)
-			m = between(p.Left, p.LeftError, views/10, 0, 0)
+			m = between(p.left, p.leftError, views/10, 0, 0)
 		}
 		m.Min, m.Max = k/n-slack, k/n+slack
-		row := Row{Case: fmt.Sprintf("%s, c = %d", p.Scheme, p.Colluders), Metric: "share of equal noise left", Note: note}
-		if p.Scheme == "slack noise" || p.Scheme == "transfer" {
+		row := Row{Case: fmt.Sprintf("%s, c = %d", p.scheme, p.colluders), Metric: "share of equal noise left", Note: note}
+		if p.scheme == "slack noise" || p.scheme == "transfer" {
 			row.Defended = m
 		} else {
 			row.Undefended = m

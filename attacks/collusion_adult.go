@@ -110,15 +110,8 @@ func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 			row.Undefended, row.Defended = row.Defended, row.Undefended
 		}
 		report.Rows = append(report.Rows, row)
-		report.Figures = append(report.Figures, Figure{
-			Name:  "adult-" + figureName(name),
-			Title: fmt.Sprintf("%s, weights on %s: actual and estimated", name, source), X: "actual, λ", Y: "estimated, λ",
-			Series: []Series{{Label: fmt.Sprintf("%s, r² = %.3f", name, max(row.Undefended.Value, row.Defended.Value)), Kind: Points, X: inputs, Y: estimates}},
-		}, Figure{
-			Name:  "adult-density-" + figureName(name),
-			Title: fmt.Sprintf("%s, weights on %s: density", name, source), X: "weight, λ", Y: "density",
-			Series: []Series{{Label: "actual", Kind: Density, Y: inputs}, {Label: "estimated", Kind: Density, Y: estimates}},
-		})
+		label := fmt.Sprintf("%s, r² = %.3f", name, max(row.Undefended.Value, row.Defended.Value))
+		report.Figures = append(report.Figures, estimateFigures("adult-", name, name+" on "+source, label, inputs, estimates)...)
 		violins = append(violins, Series{Label: name, Kind: Violin, Y: estimates})
 	}
 
@@ -142,25 +135,12 @@ func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 	}
 	var cases []collusionCase
 	for _, c := range collusionCases(n) {
-		if !c.form.Equal {
-			c.form = NoiseForm{Parties: n, Full: true} // one view serves all poolings
+		if !c.form.equal {
+			c.form = noiseForm{parties: n, full: true} // one view serves all poolings
 			cases = append(cases, c)
 		}
 	}
-	all := make([][]float64, len(cases))
-	for k := range all {
-		all[k] = make([]float64, runs)
-	}
-	err = o.parallel(ctx, 403, runs, func(i int, r *rand.Rand) error {
-		view, err := cases[0].form.View(inputs[i], r)
-		if err != nil {
-			return err
-		}
-		for k, c := range cases {
-			all[k][i] = view.Estimate(c.pooling, c.guess, r)
-		}
-		return nil
-	})
+	_, all, err := collusionEstimates(ctx, o, 403, runs, func(i int, _ *rand.Rand) float64 { return inputs[i] }, cases)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,20 @@ func violinFigures(name, title, y string, cases []Series) []Figure {
 	return figures
 }
 
+// estimateFigures shows estimates of a case beside the inputs: point by point, and
+// their densities.
+func estimateFigures(prefix, name, title, label string, inputs, estimates []float64) []Figure {
+	return []Figure{{
+		Name:  prefix + figureName(name),
+		Title: title + ": actual and estimated weights", X: "actual, λ", Y: "estimated, λ",
+		Series: []Series{{Label: label, Kind: Points, X: inputs, Y: estimates}},
+	}, {
+		Name:  prefix + "density-" + figureName(name),
+		Title: title + ": density of weights", X: "weight, λ", Y: "density",
+		Series: []Series{{Label: "actual", Kind: Density, Y: inputs}, {Label: "estimated", Kind: Density, Y: estimates}},
+	}}
+}
+
 // differences returns x − y, coordinate by coordinate, of at most 1,000: enough for
 // a picture.
 func differences(x, y []float64) []float64 {

@@ -17,13 +17,13 @@ import (
 // published protocol with Pólya differences in place of gamma differences, which
 // are the same law in whole units.
 
-// NoiseLaw is a law on the integers from −len/2 to len/2−1; element i has the
+// noiseLaw is a law on the integers from −len/2 to len/2−1; element i has the
 // probability of i, or of i − len from len/2 on.
-type NoiseLaw []float64
+type noiseLaw []float64
 
-// HockeyStick returns the least δ for which the law is (ε, δ)-differentially private
+// hockeyStick returns the least δ for which the law is (ε, δ)-differentially private
 // for a change of the input by shift units.
-func (l NoiseLaw) HockeyStick(epsilon float64, shift int) float64 {
+func (l noiseLaw) hockeyStick(epsilon float64, shift int) float64 {
 	n, factor, delta := len(l), math.Exp(epsilon), 0.0
 	for i, p := range l {
 		// The Fourier transform leaves errors of about 1e-17 of either sign.
@@ -34,8 +34,8 @@ func (l NoiseLaw) HockeyStick(epsilon float64, shift int) float64 {
 	return delta
 }
 
-// Variance is that of the law.
-func (l NoiseLaw) Variance() float64 {
+// variance is that of the law.
+func (l noiseLaw) variance() float64 {
 	mean, square := 0.0, 0.0
 	for i, p := range l {
 		k := i
@@ -48,7 +48,7 @@ func (l NoiseLaw) Variance() float64 {
 	return square - mean*mean
 }
 
-// ProtocolLaw draws what is left of the noise in the released sum of the published
+// protocolLaw draws what is left of the noise in the released sum of the published
 // protocol against colluders who pool everything, given what they see. It is not
 // safe for concurrent use.
 //
@@ -56,7 +56,7 @@ func (l NoiseLaw) Variance() float64 {
 // one of two values is left, with probability ½ each. Of a term that they received
 // they see the difference d of the candidates and which of them they chose: what is
 // left is the law of g⁰ given g⁰ − g¹ = d. Terms among honest parties are left whole.
-type ProtocolLaw struct {
+type protocolLaw struct {
 	honest, pairs int
 	term          []float64 // probabilities of a term, from −reach to reach
 	cumulative    []float64
@@ -66,15 +66,15 @@ type ProtocolLaw struct {
 	given         map[int][]complex128 // transforms of g⁰ given d ≥ 0
 }
 
-// NewProtocolLaw prepares n parties, of whom some collude, and terms whose n-fold
+// newProtocolLaw prepares n parties, of whom some collude, and terms whose n-fold
 // sum is discrete Laplace of the given scale, in lattice units. size is the lattice's
 // length, a power of two that holds the law with all its tails.
-func NewProtocolLaw(n, colluders, scale, size int) (*ProtocolLaw, error) {
+func newProtocolLaw(n, colluders, scale, size int) (*protocolLaw, error) {
 	if n < 2 || colluders < 0 || colluders >= n || scale < 1 || size < 64*scale || size&(size-1) != 0 {
 		return nil, fmt.Errorf("attacks: no law for %d parties, %d colluders, scale %d on %d points; give a larger lattice", n, colluders, scale, size)
 	}
 	honest := n - colluders
-	p := &ProtocolLaw{
+	p := &protocolLaw{
 		honest: honest, pairs: honest * colluders, reach: size/2 - 1, size: size,
 		fft: fourier.NewFFT(size), given: map[int][]complex128{},
 	}
@@ -101,7 +101,7 @@ func NewProtocolLaw(n, colluders, scale, size int) (*ProtocolLaw, error) {
 }
 
 // latticeLaw returns the Pólya difference of the given shape and scale.
-func latticeLaw(shape, scale *big.Rat, size int) (NoiseLaw, error) {
+func latticeLaw(shape, scale *big.Rat, size int) (noiseLaw, error) {
 	law, err := noise.PolyaDifference(shape, scale)
 	if err != nil {
 		return nil, err
@@ -110,13 +110,13 @@ func latticeLaw(shape, scale *big.Rat, size int) (NoiseLaw, error) {
 }
 
 // tabulate lists a law's probabilities.
-func tabulate(law noise.Law, size int) (NoiseLaw, error) {
+func tabulate(law noise.Law, size int) (noiseLaw, error) {
 	reach := size/2 - 1
 	probabilities, err := law.Probabilities(-int64(reach), int64(reach))
 	if err != nil {
 		return nil, err
 	}
-	l := make(NoiseLaw, size)
+	l := make(noiseLaw, size)
 	for i, q := range probabilities {
 		l[(i-reach+size)%size] = q
 	}
@@ -124,20 +124,20 @@ func tabulate(law noise.Law, size int) (NoiseLaw, error) {
 }
 
 // draw samples a term.
-func (p *ProtocolLaw) draw(r *rand.Rand) int {
+func (p *protocolLaw) draw(r *rand.Rand) int {
 	u := r.Float64() * p.cumulative[len(p.cumulative)-1]
 	return sort.SearchFloat64s(p.cumulative, u) - p.reach
 }
 
 // difference samples g⁰ − g¹.
-func (p *ProtocolLaw) difference(r *rand.Rand) int {
+func (p *protocolLaw) difference(r *rand.Rand) int {
 	first, second := p.draw(r), p.draw(r)
 	return first - second
 }
 
 // fromHonest returns the transform of g⁰ given g⁰ − g¹ = d ≥ 0. That of d < 0 is its
 // conjugate, as the law is mirrored.
-func (p *ProtocolLaw) fromHonest(d int) []complex128 {
+func (p *protocolLaw) fromHonest(d int) []complex128 {
 	if c, ok := p.given[d]; ok {
 		return c
 	}
@@ -154,9 +154,9 @@ func (p *ProtocolLaw) fromHonest(d int) []complex128 {
 	return p.given[d]
 }
 
-// View draws what the colluders see, and returns the law of the noise that is left
+// view draws what the colluders see, and returns the law of the noise that is left
 // given that. Its centre is of no meaning.
-func (p *ProtocolLaw) View(r *rand.Rand) NoiseLaw {
+func (p *protocolLaw) view(r *rand.Rand) noiseLaw {
 	spectrum := append([]complex128(nil), p.whole...)
 	for range p.pairs {
 		d := p.difference(r)
@@ -168,11 +168,11 @@ func (p *ProtocolLaw) View(r *rand.Rand) NoiseLaw {
 			spectrum[k] *= c
 		}
 	}
-	law := NoiseLaw(p.fft.Sequence(nil, spectrum))
+	law := noiseLaw(p.fft.Sequence(nil, spectrum))
 	for i := range law {
 		law[i] /= float64(p.size)
 	}
-	next := make(NoiseLaw, p.size)
+	next := make(noiseLaw, p.size)
 	for range p.pairs {
 		d := p.difference(r)
 		if d == 0 {
@@ -190,19 +190,19 @@ func (p *ProtocolLaw) View(r *rand.Rand) NoiseLaw {
 	return law
 }
 
-// Protection is what a scheme's noise is worth against colluders.
-type Protection struct {
-	Scheme    string
-	Colluders int
-	// Left is the variance left to the honest parties' sum, as a share of that in
-	// the released sum, and LeftError its standard error, 0 if it was computed.
-	Left, LeftError float64
-	// Pure is the ε of pure differential privacy, +Inf if there is none, and Epsilon
-	// that at Delta, +Inf above 15. Both are for a change of one input by λ.
-	Pure, Epsilon, Delta float64
+// protection is what a scheme's noise is worth against colluders.
+type protection struct {
+	scheme    string
+	colluders int
+	// left is the variance left to the honest parties' sum, as a share of that in
+	// the released sum, and leftError its standard error, 0 if it was computed.
+	left, leftError float64
+	// pure is the ε of pure differential privacy, +Inf if there is none, and epsilon
+	// that at delta, +Inf above 15. Both are for a change of one input by λ.
+	pure, epsilon, delta float64
 }
 
-// EqualNoise compares schemes at the same variance in the released sum, 2nλ², which
+// equalNoise compares schemes at the same variance in the released sum, 2nλ², which
 // is that of the published protocol: the published one, oblivious transfer against
 // malicious senders, noise shares with slack for just so many colluders (package
 // noise), and a Laplace variable from each party. Of the published one views are
@@ -212,26 +212,26 @@ type Protection struct {
 // that measure: under transfer n·k terms of 2λ²/n are left, which add to k Laplace
 // variables, exactly as with local noise. Slack noise of m = k shares can afford
 // the scale λ√k and leaves one Laplace variable of that, a pure ε of Δ/(λ√k).
-func EqualNoise(n int, colluders []int, views int, delta float64, r *rand.Rand) ([]Protection, error) {
+func equalNoise(n int, colluders []int, views int, delta float64, r *rand.Rand) ([]protection, error) {
 	const scale = 16
 	size := 1 << 10
 	for float64(size) < 64*scale*math.Sqrt(float64(n)) {
 		size *= 2
 	}
 	total := 2 * float64(n) * scale * scale
-	var all []Protection
+	var all []protection
 	for _, c := range colluders {
 		k := n - c
-		published, err := NewProtocolLaw(n, c, scale, size)
+		published, err := newProtocolLaw(n, c, scale, size)
 		if err != nil {
 			return nil, err
 		}
-		laws := make([]NoiseLaw, max(views, 1))
+		laws := make([]noiseLaw, max(views, 1))
 		if c == 0 {
 			laws = laws[:1] // nothing is seen
 		}
 		for i := range laws {
-			laws[i] = published.View(r)
+			laws[i] = published.view(r)
 		}
 		transfer, err := latticeLaw(big.NewRat(int64(k), 1), big.NewRat(scale, 1), size)
 		if err != nil {
@@ -259,21 +259,21 @@ func EqualNoise(n int, colluders []int, views int, delta float64, r *rand.Rand) 
 		}
 		for _, s := range []struct {
 			name string
-			laws []NoiseLaw
+			laws []noiseLaw
 			pure float64
 		}{
 			{"published", laws, none},
-			{"transfer", []NoiseLaw{transfer}, 1},
-			{"slack noise", []NoiseLaw{slack}, 1 / math.Sqrt(float64(k))},
-			{"local noise", []NoiseLaw{transfer}, 1},
+			{"transfer", []noiseLaw{transfer}, 1},
+			{"slack noise", []noiseLaw{slack}, 1 / math.Sqrt(float64(k))},
+			{"local noise", []noiseLaw{transfer}, 1},
 		} {
-			p := Protection{Scheme: s.name, Colluders: c, Pure: s.pure, Delta: delta, Epsilon: epsilonOf(s.laws, scale, delta)}
+			p := protection{scheme: s.name, colluders: c, pure: s.pure, delta: delta, epsilon: epsilonOf(s.laws, scale, delta)}
 			left := make([]float64, len(s.laws))
 			for i, l := range s.laws {
-				left[i] = l.Variance() / total
+				left[i] = l.variance() / total
 			}
-			if p.Left = left[0]; len(left) > 1 {
-				p.Left, p.LeftError = meanAndError(left)
+			if p.left = left[0]; len(left) > 1 {
+				p.left, p.leftError = meanAndError(left)
 			}
 			all = append(all, p)
 		}
@@ -282,11 +282,11 @@ func EqualNoise(n int, colluders []int, views int, delta float64, r *rand.Rand) 
 }
 
 // epsilonOf returns the ε at which the mean δ of the laws is delta, or +Inf.
-func epsilonOf(laws []NoiseLaw, shift int, delta float64) float64 {
+func epsilonOf(laws []noiseLaw, shift int, delta float64) float64 {
 	mean := func(epsilon float64) float64 {
 		d := 0.0
 		for _, l := range laws {
-			d += l.HockeyStick(epsilon, shift) / float64(len(laws))
+			d += l.hockeyStick(epsilon, shift) / float64(len(laws))
 		}
 		return d
 	}

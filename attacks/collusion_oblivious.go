@@ -89,9 +89,7 @@ func obliviousConfig(n, d int) *oblivious.Config {
 // chacha is a reader of reproducible bytes for a party of an attack.
 func chacha(r *rand.Rand) *rand.ChaCha8 {
 	var seed [32]byte
-	for i := range seed {
-		seed[i] = byte(r.Uint64())
-	}
+	fill(seed[:], r)
 	return rand.NewChaCha8(seed)
 }
 
@@ -155,29 +153,7 @@ func (p *publishedRun) sybil(config *oblivious.Config, r *rand.Rand) error {
 			copy(terms[1], terms[0])
 		}
 	}
-	for i, from := range p.parties {
-		for j, to := range p.parties {
-			if i == j {
-				continue
-			}
-			offer, err := from.Offer(j)
-			if err == nil {
-				offer, err = p.server.Relay(i, j, offer)
-			}
-			if err == nil {
-				err = to.Receive(i, offer)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	for _, party := range p.parties {
-		if err := party.Choose(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.server.Exchange(p.parties)
 }
 
 // drawInputs draws d inputs, in λ and in the ring.
@@ -239,8 +215,8 @@ func (p *publishedRun) serverAlone() (estimates []float64, guesses []byte, err e
 func obliviousCases(n int) (plain, sybil []collusionCase) {
 	for _, c := range collusionCases(n) {
 		switch {
-		case c.form.Transfer:
-		case c.form.Equal:
+		case c.form.transfer:
+		case c.form.equal:
 			sybil = append(sybil, c)
 		default:
 			plain = append(plain, c)
@@ -283,10 +259,10 @@ func runCollusionOblivious(ctx context.Context, o Options) (*Report, error) {
 	for _, c := range []struct {
 		name  string
 		equal bool
-		form  NoiseForm
+		form  noiseForm
 	}{
-		{"Transfer, honest senders", false, NoiseForm{Parties: few, Transfer: true}},
-		{"Transfer, equal candidates", true, NoiseForm{Parties: few, Equal: true, Transfer: true}},
+		{"Transfer, honest senders", false, noiseForm{parties: few, transfer: true}},
+		{"Transfer, equal candidates", true, noiseForm{parties: few, equal: true, transfer: true}},
 	} {
 		inputs, estimates, err := transferEstimates(o, few, coordinates, rounds, c.equal)
 		if err != nil {
@@ -312,11 +288,11 @@ func publishedEstimates(ctx context.Context, o Options, n, d, runs int, cases []
 		estimates[i] = make([]float64, runs*d)
 	}
 	part := uint64(301)
-	if cases[0].form.Equal {
+	if cases[0].form.equal {
 		part++
 	}
 	err = o.parallel(ctx, part, runs, func(run int, r *rand.Rand) error {
-		p, err := runPublished(n, d, cases[0].form.Equal, r)
+		p, err := runPublished(n, d, cases[0].form.equal, r)
 		if err != nil {
 			return err
 		}
@@ -349,7 +325,7 @@ func serverRows(o Options, n int) ([]Row, error) {
 	}
 	want := math.Sqrt(determination(2))
 	// ln r² has the standard error of determinationError, and r half of it.
-	left := NoiseForm{Parties: n}.left(Leaking, Mean)
+	left := noiseForm{parties: n}.left(Leaking, Mean)
 	c := correlation(p.inputs, estimates)
 	input := Row{
 		Case: "server alone", Metric: "correlation of the input and what is seen",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/big"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -76,15 +77,15 @@ func TestLaplaceSumAbsolute(t *testing.T) {
 		m    int
 		want float64
 	}{{1, 1}, {2, 1.5}, {3, 1.875}, {99, 11.2}} {
-		if got := LaplaceSumAbsolute(c.m, 1); math.Abs(got-c.want) > 1e-9 && (c.m < 99 || math.Abs(got-c.want) > .05) {
+		if got := laplaceSumAbsolute(c.m, 1); math.Abs(got-c.want) > 1e-9 && (c.m < 99 || math.Abs(got-c.want) > .05) {
 			t.Errorf("m = %d: %v, want %v", c.m, got, c.want)
 		}
 	}
 }
 
 func TestThesisClaim(t *testing.T) {
-	c := ThesisClaim{Epsilon: 0.1, Parties: 100, Records: 200, Smallest: 100, Dimension: 25, Rounds: 3, RecordsOfClient: 200}
-	if got, want := c.Pure(), 0.1*100*2*5*3*200; math.Abs(got-want) > 1e-9 {
+	c := thesisClaim{epsilon: 0.1, parties: 100, records: 200, smallest: 100, dimension: 25, rounds: 3, recordsOfClient: 200}
+	if got, want := c.pure(), 0.1*100*2*5*3*200; math.Abs(got-want) > 1e-9 {
 		t.Errorf("ε = %v, want %v", got, want)
 	}
 }
@@ -93,14 +94,14 @@ func TestThesisClaim(t *testing.T) {
 // the estimate Leaking, Mean: 2λ², within 6 standard errors.
 func TestProtocolLaw(t *testing.T) {
 	const scale = 16
-	p, err := NewProtocolLaw(10, 9, scale, 1<<11)
+	p, err := newProtocolLaw(10, 9, scale, 1<<11)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := Options{}.source(9)
 	var variances []float64
 	for range 400 {
-		law := p.View(r)
+		law := p.view(r)
 		sum := 0.0
 		for _, q := range law {
 			sum += q
@@ -108,13 +109,13 @@ func TestProtocolLaw(t *testing.T) {
 		if math.Abs(sum-1) > 1e-9 {
 			t.Fatalf("probabilities add to %v", sum)
 		}
-		variances = append(variances, law.Variance()/(scale*scale))
+		variances = append(variances, law.variance()/(scale*scale))
 	}
 	if mean, se := meanAndError(variances); math.Abs(mean-2) > 6*se+.01 {
 		t.Errorf("variance %v ± %v, want 2", mean, se)
 	}
 	for _, bad := range [][4]int{{1, 0, 16, 2048}, {5, 5, 16, 2048}, {5, -1, 16, 2048}, {5, 4, 0, 2048}, {5, 4, 16, 512}, {5, 4, 16, 2000}} {
-		if _, err := NewProtocolLaw(bad[0], bad[1], bad[2], bad[3]); err == nil {
+		if _, err := newProtocolLaw(bad[0], bad[1], bad[2], bad[3]); err == nil {
 			t.Errorf("%v: no error", bad)
 		}
 	}
@@ -124,19 +125,19 @@ func TestProtocolLaw(t *testing.T) {
 // e^((ε−Δ/λ)/2) up to the lattice.
 func TestHockeyStick(t *testing.T) {
 	const scale = 64
-	law, err := latticeLaw(ratInt(1), ratInt(scale), 1<<13)
+	law, err := latticeLaw(big.NewRat(1, 1), big.NewRat(scale, 1), 1<<13)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, epsilon := range []float64{0, 0.25, 0.5, 0.75} {
-		if got, want := law.HockeyStick(epsilon, scale), 1-math.Exp((epsilon-1)/2); math.Abs(got-want) > .01 {
+		if got, want := law.hockeyStick(epsilon, scale), 1-math.Exp((epsilon-1)/2); math.Abs(got-want) > .01 {
 			t.Errorf("δ(%v) = %v, want %v", epsilon, got, want)
 		}
 	}
-	if got := law.HockeyStick(1+1e-12, scale); got > 1e-12 {
+	if got := law.hockeyStick(1+1e-12, scale); got > 1e-12 {
 		t.Errorf("δ(1) = %v, want 0", got)
 	}
-	if got := epsilonOf([]NoiseLaw{law}, scale, 1e-9); math.Abs(got-1) > 1e-3 {
+	if got := epsilonOf([]noiseLaw{law}, scale, 1e-9); math.Abs(got-1) > 1e-3 {
 		t.Errorf("ε = %v, want 1", got)
 	}
 }

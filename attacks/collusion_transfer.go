@@ -71,9 +71,7 @@ func newTransferSession(n, d int, r *rand.Rand) (*transferSession, error) {
 	}
 	for i := range n {
 		var seed [32]byte
-		for k := range seed {
-			seed[k] = byte(r.Uint64())
-		}
+		fill(seed[:], r)
 		party, err := oblivious.NewTransfer(s.config, i, s.secrets[i], rand.NewChaCha8(seed))
 		if err != nil {
 			return nil, err

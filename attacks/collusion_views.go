@@ -1,7 +1,6 @@
 package attacks
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -42,24 +41,21 @@ type NoiseView struct {
 	FromHonestBits []uint8
 }
 
-// NoiseForm says which form of the protocol a view is of.
-type NoiseForm struct {
-	Parties int
-	// Full includes the terms among colluders, which takes n² samples.
-	Full bool
-	// Equal has colluders send two equal candidates, so that the choice is void.
-	Equal bool
-	// Transfer is the sound form: the receiver gets the one term by oblivious
+// noiseForm says which form of the protocol a view is of.
+type noiseForm struct {
+	parties int // at least 2
+	// full includes the terms among colluders, which takes n² samples.
+	full bool
+	// equal has colluders send two equal candidates, so that the choice is void.
+	equal bool
+	// transfer is the sound form: the receiver gets the one term by oblivious
 	// transfer and nothing of the other.
-	Transfer bool
+	transfer bool
 }
 
-// View draws a view of the honest input w.
-func (f NoiseForm) View(w float64, r *rand.Rand) (*NoiseView, error) {
-	if f.Parties < 2 {
-		return nil, fmt.Errorf("attacks: %d parties cannot collude; give at least 2", f.Parties)
-	}
-	n := f.Parties
+// view draws a view of the honest input w.
+func (f noiseForm) view(w float64, r *rand.Rand) *NoiseView {
+	n := f.parties
 	term := noise.ReferenceGammaDifference{Shape: 1 / float64(n), Scale: 1}
 	draw := func() float64 {
 		g, _ := term.Sample(r) // fails for parameters only, which are fixed
@@ -78,7 +74,7 @@ func (f NoiseForm) View(w float64, r *rand.Rand) (*NoiseView, error) {
 		v.Own += own
 		v.Masked += own
 
-		to := pair(f.Equal)
+		to := pair(f.equal)
 		v.ToHonest = append(v.ToHonest, to)
 		bit := uint8(r.Uint64() & 1)
 		v.honestBits = append(v.honestBits, bit)
@@ -87,20 +83,20 @@ func (f NoiseForm) View(w float64, r *rand.Rand) (*NoiseView, error) {
 		from := pair(false)
 		bit = uint8(r.Uint64() & 1)
 		v.Masked += from[bit]
-		if !f.Transfer {
+		if !f.transfer {
 			v.FromHonest = append(v.FromHonest, from[0]-from[1])
 			v.FromHonestBits = append(v.FromHonestBits, bit)
 		}
 	}
-	if f.Full {
+	if f.full {
 		for range (n - 1) * (n - 2) {
-			g, bit := pair(f.Equal), uint8(r.Uint64()&1)
+			g, bit := pair(f.equal), uint8(r.Uint64()&1)
 			v.Masked += g[bit]
 			v.Among = append(v.Among, g)
 			v.AmongBits = append(v.AmongBits, bit)
 		}
 	}
-	return v, nil
+	return v
 }
 
 // Pooling is how much of their view the colluders use.
@@ -220,22 +216,22 @@ func termLeft(g Guess, n int) cumulants {
 //	L        ((n−1)·t + (n−1)/2 + 1)·v; Mean: n·v = 2, a full Laplace variance
 //	equal    without t, since no choice is left: ((n−1)/2 + 1)·v = (n+1)/n
 //	transfer nor a difference known: n·v = 2, and the law is Laplace's
-func (f NoiseForm) left(p Pooling, g Guess) cumulants {
-	n := f.Parties
+func (f noiseForm) left(p Pooling, g Guess) cumulants {
+	n := f.parties
 	whole := termLeft(Naive, n)
 	if p == Separate && g == Naive {
 		return whole.times(n * n)
 	}
 	sum := whole // the honest party's own
 	from := whole
-	if p == Leaking && !f.Transfer {
+	if p == Leaking && !f.transfer {
 		from = termLeft(Mean, n)
 	}
 	sum = sum.plus(from.times(n - 1))
 	guess := termLeft(g, n)
-	if f.Equal && g != Naive && g != Diff {
+	if f.equal && g != Naive && g != Diff {
 		guess = cumulants{}
-	} else if f.Equal && g == Diff {
+	} else if f.equal && g == Diff {
 		guess = whole // the difference is zero
 	}
 	sum = sum.plus(guess.times(n - 1))

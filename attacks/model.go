@@ -47,19 +47,7 @@ func runGradientInversion(_ context.Context, o Options) (*Report, error) {
 	}
 	const steps, rate, bits = 5, 0.5, 32
 	model := learning.Logistic{Features: rows.Features}
-	encoder := aggregation.Encoder{Parties: 10, Dimension: rows.Features, Clip: 1, Bits: 20, NoiseTail: aggregation.GaussianTail}
-	if encoder, err = encoder.ChooseScale(1, 8); err != nil {
-		return nil, err
-	}
-	sensitivity, err := encoder.Sensitivity()
-	if err != nil {
-		return nil, err
-	}
-	variance, err := noise.Rational(sensitivity.L2 * sensitivity.L2)
-	if err != nil {
-		return nil, err
-	}
-	law, err := noise.DiscreteGaussian(variance)
+	encoder, law, err := noisyEncoder(aggregation.Encoder{Parties: 10, Dimension: rows.Features, Bits: 20}, 8)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +95,7 @@ func runGradientInversion(_ context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		var seed masking.Seed
-		for k := range seed {
-			seed[k] = byte(r.Uint64())
-		}
+		fill(seed[:], r)
 		vector.AddMask(&seed)
 		seen, err := fixed.Decode(vector.Values()[0], bits)
 		if err != nil {
@@ -161,6 +147,27 @@ func invertedRows(o Options) (*learning.Dataset, error) {
 	return adult.Subset(o.source(74).Perm(adult.Len())[:count])
 }
 
+// noisyEncoder completes an encoder of updates of norm 1 for discrete Gaussian noise
+// of multiplier 1, and returns it with the law of what that many honest parties'
+// shares add to.
+func noisyEncoder(e aggregation.Encoder, honest int) (aggregation.Encoder, noise.Law, error) {
+	e.Clip, e.NoiseTail = 1, aggregation.GaussianTail
+	e, err := e.ChooseScale(1, honest)
+	if err != nil {
+		return e, noise.Law{}, err
+	}
+	sensitivity, err := e.Sensitivity()
+	if err != nil {
+		return e, noise.Law{}, err
+	}
+	variance, err := noise.Rational(sensitivity.L2 * sensitivity.L2)
+	if err != nil {
+		return e, noise.Law{}, err
+	}
+	law, err := noise.DiscreteGaussian(variance)
+	return e, law, err
+}
+
 func runImprint(ctx context.Context, o Options) (*Report, error) {
 	trials := 40
 	if o.Long {
@@ -173,27 +180,11 @@ func runImprint(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoder, err := aggregation.Encoder{Parties: parties, Dimension: dimension, Clip: 1, Bits: 24, NoiseTail: aggregation.GaussianTail}.ChooseScale(1, parties)
+	encoder, law, err := noisyEncoder(aggregation.Encoder{Parties: parties, Dimension: dimension, Bits: 24}, parties)
 	if err != nil {
 		return nil, err
 	}
-	sensitivity, err := encoder.Sensitivity()
-	if err != nil {
-		return nil, err
-	}
-	variance, err := noise.Rational(sensitivity.L2 * sensitivity.L2)
-	if err != nil {
-		return nil, err
-	}
-	law, err := noise.DiscreteGaussian(variance)
-	if err != nil {
-		return nil, err
-	}
-	share, err := noise.Shares{Parties: parties, MinHonest: parties, Law: law}.Party()
-	if err != nil {
-		return nil, err
-	}
-	table, err := noise.NewTable(share)
+	table, err := partyTable(noise.Shares{Parties: parties, MinHonest: parties, Law: law})
 	if err != nil {
 		return nil, err
 	}
@@ -256,10 +247,8 @@ func runImprint(ctx context.Context, o Options) (*Report, error) {
 	// A row is recovered if it is alone in its bin. There are units−1 bins of equal
 	// probability, the last one with half of that and the first quantile with half
 	// below it, where no unit sees a row.
-	alone := 0.0
-	for _, p := range append(equalBins(units-1, 1.0/units), 0.5/units) {
-		alone += p * math.Pow(1-p, parties-1)
-	}
+	lone := func(p float64) float64 { return p * math.Pow(1-p, parties-1) }
+	alone := (units-1)*lone(1.0/units) + lone(0.5/units)
 	mean, se := meanAndError(plain)
 	none, _ := meanAndError(private)
 	return &Report{Rows: []Row{{
@@ -269,13 +258,4 @@ func runImprint(ctx context.Context, o Options) (*Report, error) {
 		Limit:      true,
 		Note:       "a secure sum alone does not stop it: pin the architecture, clip and add noise",
 	}}}, nil
-}
-
-// equalBins is p, n times.
-func equalBins(n int, p float64) []float64 {
-	bins := make([]float64, n)
-	for i := range bins {
-		bins[i] = p
-	}
-	return bins
 }

@@ -101,16 +101,12 @@ func runDifferencing(_ context.Context, o Options) (*Report, error) {
 		length *= 10
 	}
 	const parties, honest = 20, 15
-	law, err := noise.DiscreteLaplace(ratInt(64))
+	law, err := noise.DiscreteLaplace(big.NewRat(64, 1))
 	if err != nil {
 		return nil, err
 	}
 	shares := noise.Shares{Parties: parties, MinHonest: honest, Law: law}
-	own, err := shares.Party()
-	if err != nil {
-		return nil, err
-	}
-	table, err := noise.NewTable(own)
+	table, err := partyTable(shares)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +246,7 @@ func runFloatSupport(ctx context.Context, o Options) (*Report, error) {
 	}
 
 	const scale = 8
-	law, err := noise.DiscreteLaplace(ratInt(scale))
+	law, err := noise.DiscreteLaplace(big.NewRat(scale, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +291,7 @@ func runSamplerTiming(ctx context.Context, o Options) (*Report, error) {
 	if o.Long {
 		samples *= 10
 	}
-	law, err := noise.DiscreteLaplace(ratInt(7))
+	law, err := noise.DiscreteLaplace(big.NewRat(7, 1))
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func hasCounts(column uint32, counts []int, window int) bool {
 // disaggregation makes up parties that take part by fair coins, with updates of norm
 // 1, and attacks their sums with noise of the given standard deviation in every
 // coordinate. It counts the parties whose column was found, and those whose update
-// was found to 1e-6.
+// was found to a tenth of its norm.
 func disaggregation(parties, rounds, window, coordinates int, sigma float64, r *rand.Rand) (columns, found int, err error) {
 	truth := mat.NewDense(rounds, parties, nil)
 	p := Participation{Window: window}
@@ -143,7 +143,6 @@ func disaggregation(parties, rounds, window, coordinates int, sigma float64, r *
 		if same {
 			columns++
 		}
-		// Within a tenth of its norm an update is as good as found.
 		missed, norm := 0.0, 0.0
 		for j := range coordinates {
 			missed = math.Hypot(missed, got.At(i, j)-updates.At(i, j))

@@ -21,8 +21,8 @@ type Snooped struct {
 	Differences float64
 	// Excess is how many standard deviations χ² of the packed bytes is above its
 	// mean: 255 degrees of freedom have mean 255 and variance 510.
-	Excess         float64
-	Samples, Bytes int
+	Excess float64
+	Bytes  int // of the packed vector
 }
 
 // Snoop compares a masked vector with the input under the mask, both of one segment
@@ -33,7 +33,7 @@ func Snoop(input, masked []uint64, bits int) (Snooped, error) {
 	if err != nil {
 		return Snooped{}, err
 	}
-	s := Snooped{Samples: len(input)}
+	var s Snooped
 	x, y := make([]float64, len(input)), make([]float64, len(input))
 	low, same := ^uint64(0)>>(64-bits), 0
 	for i := range input {
@@ -73,9 +73,7 @@ func snooping(length int, scalar bool, r *rand.Rand) (Snooped, error) {
 			return Snooped{}, err
 		}
 		var seed masking.Seed
-		for i := range seed {
-			seed[i] = byte(r.Uint64())
-		}
+		fill(seed[:], r)
 		vector.AddMask(&seed)
 		masked = vector.Values()[0]
 	}

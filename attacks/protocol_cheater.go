@@ -215,6 +215,22 @@ func (c *cheater) submit(party int, broadcast []byte, input [][]uint64) error {
 	return nil
 }
 
+// enter has a party begin the round, without a broadcast, and submit its input.
+func (c *cheater) enter(party int, participants []int, input [][]uint64) error {
+	if err := c.begin(party, participants, nil); err != nil {
+		return err
+	}
+	return c.submit(party, nil, input)
+}
+
+// agree is enter, after which the party signs a list of survivors.
+func (c *cheater) agree(party int, participants []int, input [][]uint64, survivors []int) error {
+	if err := c.enter(party, participants, input); err != nil {
+		return err
+	}
+	return c.survivors(party, survivors)
+}
+
 // sealedFor returns the share of owner's self mask that is for a holder, or one
 // that does not open if the owner was not told of the holder.
 func (c *cheater) sealedFor(owner, holder int) wire.SealedShare {

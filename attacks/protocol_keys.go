@@ -37,10 +37,7 @@ func (c *cheater) attackKeySubstitution(victim int, input [][]uint64, forge func
 	if err := c.sendKeys(victim, keys); err != nil {
 		return err
 	}
-	if err := c.begin(victim, upTo(len(keys)), nil); err != nil {
-		return err
-	}
-	if err := c.submit(victim, nil, input); err != nil {
+	if err := c.enter(victim, upTo(len(keys)), input); err != nil {
 		return err
 	}
 	for _, i := range c.terms.Others(victim) {

@@ -48,22 +48,19 @@ func lateInput(r *runner) {
 		metric{"second lists refused", is(4), is(4)})
 }
 
-// submissions is what a party sends in a round for which it is told so twice, or
+// submissions is what reuseVictim sends in a round for which it is told so twice, or
 // in two rounds.
-func (c *cheater) submissions(victim int, in [][][]uint64, next func()) (packed [2][]byte, err error) {
+func (c *cheater) submissions(in [][][]uint64, next func()) (packed [2][]byte, err error) {
 	for k := range packed {
 		if k == 0 {
 			c.nextRound()
 		} else {
 			next()
 		}
-		if err := c.begin(victim, upTo(c.terms.Parties), nil); err != nil {
+		if err := c.enter(reuseVictim, upTo(c.terms.Parties), in[k]); err != nil {
 			return packed, err
 		}
-		if err := c.submit(victim, nil, in[k]); err != nil {
-			return packed, err
-		}
-		packed[k] = c.views[victim].masked.Packed
+		packed[k] = c.views[reuseVictim].masked.Packed
 	}
 	return packed, nil
 }
@@ -87,22 +84,35 @@ func reuseFigures(packed [2][]byte, in [][][]uint64) (figures, error) {
 // chains are ratcheted, the round is part of what masks are derived from, and a
 // session has keys of its own.
 func maskReuse(r *runner) {
-	const n, victim = 4, 1
 	in := randomInputs(r.o.seed(), attackLayout, 2)
-	fresh := func(t target) (*cheater, error) {
-		signers, config := attackConfig(n, nil)
-		return newSession(t, config, signers)
-	}
-	change := []metric{{"values of the change, of 32", is(32), is(0)}, {"χ² of the rest (15 d.f.)", atLeast(80), uniform}}
+	roundTwice(r, in)
+	consecutiveRounds(r, in)
+	twoSessions(r, in)
+	oldRound(r, in)
+}
 
-	// A round that is begun twice: nothing comes of it where the second begin is
-	// refused.
-	repeat := func(t target) (figures, error) {
-		c, err := fresh(t)
+const reuseVictim = 1
+
+// reuseSession is a session whose party reuseVictim sends something twice.
+func reuseSession(t target) (*cheater, error) {
+	signers, config := attackConfig(4, nil)
+	return newSession(t, config, signers)
+}
+
+// reuseMetrics are those of reuseFigures, and more.
+func reuseMetrics(more ...metric) []metric {
+	return append([]metric{{"values of the change, of 32", is(32), is(0)}, {"χ² of the rest (15 d.f.)", atLeast(80), uniform}}, more...)
+}
+
+// A round that is begun twice: nothing comes of it where the second begin is
+// refused.
+func roundTwice(r *runner, in [][][]uint64) {
+	run := func(t target) (figures, error) {
+		c, err := reuseSession(t)
 		if err != nil {
 			return figures{}, err
 		}
-		packed, err := c.submissions(victim, in, func() {})
+		packed, err := c.submissions(in, func() {})
 		if err != nil {
 			c.refused(err)
 			return counts(nibbles, 0, 0, c.refusedWith(protocol.ErrReplay)), nil
@@ -112,7 +122,7 @@ func maskReuse(r *runner) {
 		return f, err
 	}
 	both := textbook.Ratchet | textbook.SingleUse
-	r.compare("a round begun twice", both, repeat, append(change, metric{"documented refusals", is(0), is(1)})...)
+	r.compare("a round begun twice", both, run, reuseMetrics(metric{"documented refusals", is(0), is(1)})...)
 	for _, layer := range []struct {
 		name     string
 		without  textbook.Defence
@@ -121,23 +131,25 @@ func maskReuse(r *runner) {
 		{"the ratchet alone", textbook.SingleUse, 0},
 		{"single use alone", textbook.Ratchet, 1},
 	} {
-		r.compareTargets(layer.name, target{without: both}, []target{{without: layer.without}}, repeat,
-			append(change, metric{"documented refusals", is(0), is(layer.refusals)})...)
+		r.compareTargets(layer.name, target{without: both}, []target{{without: layer.without}}, run,
+			reuseMetrics(metric{"documented refusals", is(0), is(layer.refusals)})...)
 	}
+}
 
-	consecutive := func(t target) (figures, error) {
-		c, err := fresh(t)
+func consecutiveRounds(r *runner, in [][][]uint64) {
+	run := func(t target) (figures, error) {
+		c, err := reuseSession(t)
 		if err != nil {
 			return figures{}, err
 		}
-		packed, err := c.submissions(victim, in, c.nextRound)
+		packed, err := c.submissions(in, c.nextRound)
 		if err != nil {
 			return figures{}, err
 		}
 		return reuseFigures(packed, in)
 	}
 	all := textbook.Reseeded | textbook.RoundAgreed
-	r.compare("consecutive rounds", all, consecutive, change...)
+	r.compare("consecutive rounds", all, run, reuseMetrics()...)
 	for _, layer := range []struct {
 		name    string
 		without textbook.Defence
@@ -146,40 +158,41 @@ func maskReuse(r *runner) {
 		{"consecutive, the context alone", textbook.Reseeded},
 		{"consecutive, no ratchet", textbook.Ratchet},
 	} {
-		r.compareTargets(layer.name, target{without: all}, []target{{without: layer.without}}, consecutive, change...)
+		r.compareTargets(layer.name, target{without: all}, []target{{without: layer.without}}, run, reuseMetrics()...)
 	}
+}
 
+func twoSessions(r *runner, in [][][]uint64) {
 	r.compare("two sessions", textbook.FreshKey, func(t target) (figures, error) {
 		var packed [2][]byte
 		for k := range packed {
-			c, err := fresh(t)
+			c, err := reuseSession(t)
 			if err != nil {
 				return figures{}, err
 			}
 			c.nextRound()
-			if err := c.begin(victim, upTo(n), nil); err != nil {
+			if err := c.enter(reuseVictim, upTo(c.terms.Parties), in[k]); err != nil {
 				return figures{}, err
 			}
-			if err := c.submit(victim, nil, in[k]); err != nil {
-				return figures{}, err
-			}
-			packed[k] = c.views[victim].masked.Packed
+			packed[k] = c.views[reuseVictim].masked.Packed
 		}
 		return reuseFigures(packed, in)
-	}, change...)
+	}, reuseMetrics()...)
+}
 
-	// A round is over once it is submitted to, and all before it are stale.
+// A round is over once it is submitted to, and all before it are stale.
+func oldRound(r *runner, in [][][]uint64) {
 	r.compare("an old round", textbook.SingleUse|textbook.Ratchet|textbook.Ordered, func(t target) (figures, error) {
-		c, err := fresh(t)
+		c, err := reuseSession(t)
 		if err != nil {
 			return figures{}, err
 		}
-		if _, err := c.submissions(victim, in, c.nextRound); err != nil {
+		if _, err := c.submissions(in, c.nextRound); err != nil {
 			return figures{}, err
 		}
-		again := c.submit(victim, nil, in[0])
+		again := c.submit(reuseVictim, nil, in[0])
 		c.round = 1
-		stale := c.begin(victim, upTo(n), nil)
+		stale := c.begin(reuseVictim, upTo(c.terms.Parties), nil)
 		c.refused(again)
 		c.refused(stale)
 		return counts(2, one(stale == nil), c.refusedWith(protocol.ErrPhase)+c.refusedWith(protocol.ErrStale)), nil

@@ -12,13 +12,16 @@ import (
 // Messages of a round that come before they are due, or again when they were
 // answered, all as they would be right at another time.
 func reorder(r *runner) {
-	const n = 5
-	in := randomInputs(r.o.seed(), attackLayout, n)
-	everybody := upTo(n)
-	signers, config := attackConfig(n, &protocol.Recovery{}) // t = q = 3, MinSurvivors = 4
+	in := randomInputs(r.o.seed(), attackLayout, 5)
+	reorderToParty(r, in)
+	reorderToServer(r, in)
+}
 
-	// The other parties go ahead, so that there are signatures; party 0 is then
-	// told in each of its states what is not due.
+// The other parties go ahead, so that there are signatures; party 0 is then told in
+// each of its states what is not due.
+func reorderToParty(r *runner, in [][][]uint64) {
+	everybody := upTo(len(in))
+	signers, config := attackConfig(len(in), &protocol.Recovery{}) // t = q = 3, MinSurvivors = 4
 	r.compare("to a party", textbook.Ordered|textbook.RoundErased|textbook.Ratchet, func(t target) (figures, error) {
 		c, err := newSession(t, config, signers)
 		if err != nil {
@@ -26,14 +29,7 @@ func reorder(r *runner) {
 		}
 		c.nextRound()
 		for _, i := range everybody[1:] {
-			err := c.begin(i, everybody, nil)
-			if err == nil {
-				err = c.submit(i, nil, in[i])
-			}
-			if err == nil {
-				err = c.survivors(i, everybody)
-			}
-			if err != nil {
+			if err := c.agree(i, everybody, in[i], everybody); err != nil {
 				return figures{}, err
 			}
 		}
@@ -65,7 +61,7 @@ func reorder(r *runner) {
 		notDue(wire.TypeSurvivors, wire.TypeCertificate)
 		submit()
 		for _, step := range []struct {
-			go1    func() error
+			act    func() error
 			notDue []wire.Type
 			submit bool
 		}{
@@ -74,7 +70,7 @@ func reorder(r *runner) {
 			{func() error { return c.survivors(0, everybody) }, []wire.Type{wire.TypeBegin, wire.TypeSurvivors}, true},
 			{func() error { return c.reveal(0, c.acrossViews(0)) }, []wire.Type{wire.TypeBegin, wire.TypeSurvivors, wire.TypeCertificate}, true},
 		} {
-			if err := step.go1(); err != nil && t.without == 0 {
+			if err := step.act(); err != nil && t.without == 0 {
 				return figures{}, err
 			}
 			notDue(step.notDue...)
@@ -85,9 +81,12 @@ func reorder(r *runner) {
 		return counts(early, p.takenAll(), submitted, p.faults()), p.err
 	}, metric{"messages accepted, of 12", atLeast(3), is(0)}, metric{"inputs sent twice or too soon", atLeast(1), is(0)},
 		metric{faultyRefusals, none, is(0)})
+}
 
-	// To the server: shares before there is a list, an input after it, and
-	// shares of a party that is not in it.
+// To the server: shares before there is a list, an input after it, and shares of a
+// party that is not in it.
+func reorderToServer(r *runner, in [][][]uint64) {
+	signers, config := attackConfig(len(in), &protocol.Recovery{})
 	r.compare("to the server", textbook.Ordered, func(t target) (figures, error) {
 		s, err := t.ready(config, signers, nil)
 		if err != nil {
@@ -119,7 +118,7 @@ func reorder(r *runner) {
 		h.Sender = 4 // which is not in the list
 		p.deliver(s, -1, [][]byte{h.Append(nil)}, true)
 		sum, err := s.Server.Sum()
-		exact := err == nil && equal(sum, sumOf(attackLayout, in, upTo(n-1)))
+		exact := err == nil && equal(sum, sumOf(attackLayout, in, upTo(4)))
 		return counts(4, p.takenAll(), p.faults(), one(exact)), p.err
 	}, metric{"messages accepted, of 4", atLeast(2), is(0)}, metric{faultyRefusals, none, is(0)},
 		metric{"exact sums", is(0), is(1)})

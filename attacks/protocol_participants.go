@@ -20,18 +20,7 @@ import (
 // are agreed on through the context, and certificates. Without both it recovers
 // the input exactly.
 func splitParticipants(r *runner) {
-	const n = 8
-	in := randomInputs(r.o.seed(), attackLayout, n)
-	everybody := upTo(n)
-	shownTo0 := func(few []int, truth []int) func(int) []int {
-		return func(party int) []int {
-			if party == 0 {
-				return few
-			}
-			return truth
-		}
-	}
-	recovered := "inputs recovered exactly"
+	in := randomInputs(r.o.seed(), attackLayout, 8)
 
 	// Without recovery: the round that party 0 is shown has one colluder.
 	r.compare("no recovery", textbook.Participants, func(t target) (figures, error) {
@@ -40,16 +29,32 @@ func splitParticipants(r *runner) {
 			return figures{}, err
 		}
 		return counts(1, c.recovers(in, 0), c.refusedWith(protocol.ErrParticipants)), nil
-	}, metric{recovered, is(1), is(0)}, metric{"documented refusals", is(0), is(1)})
+	}, metric{"inputs recovered exactly", is(1), is(0)}, metric{"documented refusals", is(0), is(1)})
+	splitWithRecovery(r, in)
+	oneList(r, in)
+	fewParticipants(r, in)
+}
 
-	// With recovery, t = 5: the parties that 0 is shown, 1 to 3 and the colluders,
-	// give the shares of its self mask; who is left out of the lists loses its
-	// recovery key, so that all of 0's pair masks are known.
+// shownTo0 tells party 0 of few participants, and the others the truth.
+func shownTo0(few, truth []int) func(int) []int {
+	return func(party int) []int {
+		if party == 0 {
+			return few
+		}
+		return truth
+	}
+}
+
+// With recovery, t = 5: the parties that 0 is shown, 1 to 3 and the colluders,
+// give the shares of its self mask; who is left out of the lists loses its
+// recovery key, so that all of 0's pair masks are known.
+func splitWithRecovery(r *runner, in [][][]uint64) {
+	everybody := upTo(len(in))
 	plan := splitPlan{colluders: []int{6, 7}, participants: shownTo0([]int{0, 1, 2, 3, 6, 7}, everybody),
 		survivors: map[int][]int{1: except(everybody, 2, 3), 2: except(everybody, 1, 3), 3: except(everybody, 1, 2),
 			4: except(everybody, 1, 3), 5: except(everybody, 2)}}
 	run := func(t target) (figures, error) {
-		c, err := split(t, soundRecovery, n, plan, in)
+		c, err := split(t, soundRecovery, len(in), plan, in)
 		if err != nil {
 			return figures{}, err
 		}
@@ -58,7 +63,7 @@ func splitParticipants(r *runner) {
 		return counts(1, c.recovers(in, 0), opened), nil
 	}
 	neither := textbook.ParticipantsAgreed | textbook.Quorum
-	metrics := []metric{{recovered, is(1), is(0)}, {"shares opened by honest holders", is(3), is(0)}}
+	metrics := []metric{{"inputs recovered exactly", is(1), is(0)}, {"shares opened by honest holders", is(3), is(0)}}
 	r.compare("with recovery", neither, run, metrics...)
 	for _, layer := range []struct {
 		name    string
@@ -69,31 +74,31 @@ func splitParticipants(r *runner) {
 	} {
 		r.compareTargets(layer.name, target{without: neither}, []target{{without: layer.without}}, run, metrics...)
 	}
+}
 
-	// One list for all, in a round that 0 was shown without party 5.
+// One list for all, in a round that 0 was shown without party 5.
+func oneList(r *runner, in [][][]uint64) {
+	list := upTo(5)
+	told := shownTo0(list, upTo(6))
+	signers, config := attackConfig(6, &protocol.Recovery{}) // t = q = 4, MinSurvivors = 5
 	r.compare("one list, two rounds", textbook.ParticipantsAgreed, func(t target) (figures, error) {
-		list := upTo(5)
-		signers, config := attackConfig(6, &protocol.Recovery{}) // t = q = 4, MinSurvivors = 5
 		c, err := newSession(t, config, signers)
 		if err != nil {
 			return figures{}, err
 		}
 		c.nextRound()
-		told := shownTo0(list, upTo(6))
 		for i := range list {
-			if err := c.begin(i, told(i), nil); err != nil {
-				return figures{}, err
-			}
-			if err := c.submit(i, nil, in[i]); err != nil {
-				return figures{}, err
-			}
-			if err := c.survivors(i, list); err != nil {
+			if err := c.agree(i, told(i), in[i], list); err != nil {
 				return figures{}, err
 			}
 		}
 		return counts(1, one(c.reveal(0, c.acrossViews(0)) == nil)), nil
 	}, metric{"certificates of others accepted", is(1), is(0)})
+}
 
+// Rounds of fewer parties than the session promises, or than a party needs.
+func fewParticipants(r *runner, in [][][]uint64) {
+	everybody := upTo(len(in))
 	for _, short := range []struct {
 		name         string
 		recovery     *protocol.Recovery
@@ -103,7 +108,7 @@ func splitParticipants(r *runner) {
 		{"fewer than MinSurvivors", &protocol.Recovery{Colluders: 2, MinSurvivors: 7}, []int{0, 1, 2, 3, 6, 7}},
 	} {
 		r.compare(short.name, textbook.Participants, func(t target) (figures, error) {
-			c, err := split(t, short.recovery, n, splitPlan{colluders: []int{6, 7}, participants: shownTo0(short.participants, everybody)}, in)
+			c, err := split(t, short.recovery, len(in), splitPlan{colluders: []int{6, 7}, participants: shownTo0(short.participants, everybody)}, in)
 			if err != nil {
 				return figures{}, err
 			}

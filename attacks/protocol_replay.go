@@ -33,11 +33,28 @@ func ofType(messages [][]byte, kind wire.Type) [][]byte {
 // wrong sum; the others refuse every one of them at every step, with a documented
 // error, and are as they were before.
 func replay(r *runner) {
-	const n = 4
-	in := randomInputs(r.o.seed(), attackLayout, n)
-	want := sumOf(attackLayout, in, upTo(n))
-	signers, config := attackConfig(n, nil)
+	in := randomInputs(r.o.seed(), attackLayout, 4)
+	replaySubmission(r, in)
+	replayBegin(r, in)
+	for _, c := range []struct {
+		name     string
+		recovery *protocol.Recovery
+	}{{"everything, no recovery", nil}, {"everything, with recovery", &protocol.Recovery{Threshold: 2}}} {
+		r.compare(c.name, textbook.Current|textbook.Once|textbook.Ordered, func(t target) (figures, error) {
+			p, exact, err := replayEverything(t, c.recovery, in)
+			if err != nil {
+				return figures{}, err
+			}
+			return counts(p.delivered, p.takenAll(), p.faults(), exact), nil
+		}, metric{"replayed messages accepted", atLeast(1), is(0)}, metric{faultyRefusals, none, is(0)},
+			metric{"exact sum in the end", none, is(1)})
+	}
+	replaySignatures(r, in)
+}
 
+func replaySubmission(r *runner, in [][][]uint64) {
+	signers, config := attackConfig(len(in), nil)
+	want := sumOf(attackLayout, in, upTo(len(in)))
 	r.compare("a submission of round 1 in 2", textbook.Current, func(t target) (figures, error) {
 		var rec recording
 		s, err := t.ready(config, signers, rec.carry)
@@ -61,9 +78,13 @@ func replay(r *runner) {
 		}
 		return counts(32, one(accepted), 32-agreements(sum, want)), nil
 	}, metric{"old submissions accepted", is(1), is(0)}, metric{"values of the sum wrong, of 32", is(32), is(0)})
+}
 
-	// A party that ignores round and session works on an old round's model, in a
-	// round of its own that nobody else is in.
+// A party that ignores round and session works on an old round's model, in a round
+// of its own that nobody else is in.
+func replayBegin(r *runner, in [][][]uint64) {
+	n := len(in)
+	signers, config := attackConfig(n, nil)
 	r.compare("the Begin of round 1 in 2", textbook.Current, func(t target) (figures, error) {
 		c, err := newSession(t, config, signers)
 		if err != nil {
@@ -83,24 +104,13 @@ func replay(r *runner) {
 		_, again := c.parties[0].Submit([]byte("old"), in[0]...)
 		return counts(1, one(again == nil), c.refusedWith(protocol.ErrReplay)), nil
 	}, metric{"old models taken for new", is(1), is(0)}, metric{"documented refusals", is(0), is(1)})
+}
 
-	for _, c := range []struct {
-		name     string
-		recovery *protocol.Recovery
-	}{{"everything, no recovery", nil}, {"everything, with recovery", &protocol.Recovery{Threshold: 2}}} {
-		r.compare(c.name, textbook.Current|textbook.Once|textbook.Ordered, func(t target) (figures, error) {
-			p, exact, err := replayEverything(t, c.recovery, in)
-			if err != nil {
-				return figures{}, err
-			}
-			return counts(p.delivered, p.takenAll(), p.faults(), exact), nil
-		}, metric{"replayed messages accepted", atLeast(1), is(0)}, metric{faultyRefusals, none, is(0)},
-			metric{"exact sum in the end", none, is(1)})
-	}
-
-	// A party of round 2 is shown the signatures of round 1 on the same survivors.
+// A party of round 2 is shown the signatures of round 1 on the same survivors.
+func replaySignatures(r *runner, in [][][]uint64) {
+	n := len(in)
+	signers, config := attackConfig(n, &protocol.Recovery{})
 	r.compare("signatures of round 1 in 2", textbook.RoundAgreed, func(t target) (figures, error) {
-		signers, config := attackConfig(n, &protocol.Recovery{})
 		c, err := newSession(t, config, signers)
 		if err != nil {
 			return figures{}, err
@@ -109,14 +119,7 @@ func replay(r *runner) {
 		for round := range 2 {
 			c.nextRound()
 			for i := range n {
-				err := c.begin(i, upTo(n), nil)
-				if err == nil {
-					err = c.submit(i, nil, in[i])
-				}
-				if err == nil {
-					err = c.survivors(i, upTo(n))
-				}
-				if err != nil {
+				if err := c.agree(i, upTo(n), in[i], upTo(n)); err != nil {
 					return figures{}, err
 				}
 			}

@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"crypto"
 	"errors"
 	"slices"
 
@@ -68,27 +69,47 @@ func withError(share [32]byte, holder int, zeros []int) [32]byte {
 // never a wrong one. Package protocol's names the culprits once it is sure of
 // them, in more than c wrong pairs, and no honest holder.
 func wrongShares(r *runner) {
-	const n, owner = 13, 4
-	in := randomInputs(r.o.seed(), attackLayout, n)
-	all := upTo(n)
-	want := sumOf(attackLayout, in, all)
-	// h = 12 holders, t = 8: two wrong shares are corrected. A polynomial of degree
-	// 7 with seven zeros is not zero at five holders; if three of them are
-	// colluders the other two are in the minority.
-	zeros := []int{5, 6, 7, 8, 9, 10, 11}
-	colluders := []int{0, 1, 2, 3, 12}
-	signers, config := attackConfig(n, &protocol.Recovery{Colluders: 2, Threshold: 8})
-	session := func(t target, owners []int, wrong int) (*textbook.Session, error) {
-		return t.ready(config, signers, wrongReveals(owners, colluders[:wrong], zeros))
-	}
-	// blamed are the parties that a server holds responsible.
-	blamed := func(s *textbook.Session) []int {
-		if real, ok := s.Server.(*protocol.Server); ok {
-			return real.Excluded()
-		}
-		return s.Server.(*textbook.Server).Blamed
-	}
+	in := randomInputs(r.o.seed(), attackLayout, 13)
+	w := wrongSession{in: in, want: sumOf(attackLayout, in, upTo(len(in)))}
+	w.signers, w.config = attackConfig(len(in), &protocol.Recovery{Colluders: 2, Threshold: 8})
+	w.garbled(r)
+	w.corrected(r)
+	w.refused(r)
+	w.ofRecoveryKeys(r)
+}
 
+// Of 13 parties 12 hold shares, with t = 8: two wrong shares are corrected. A
+// polynomial of degree 7 with seven zeros is not zero at five holders; if three of
+// them are liars the other two are in the minority.
+const sharesOwner = 4
+
+var (
+	liars      = []int{0, 1, 2, 3, 12}
+	liarsZeros = []int{5, 6, 7, 8, 9, 10, 11}
+)
+
+// wrongSession is a session in which liars reveal wrong shares.
+type wrongSession struct {
+	signers []crypto.Signer
+	config  *protocol.Config
+	in      [][][]uint64
+	want    [][]uint64 // the sum
+}
+
+// session sets the session up, with that many of the liars lying about the owners.
+func (w *wrongSession) session(t target, owners []int, wrong int) (*textbook.Session, error) {
+	return t.ready(w.config, w.signers, wrongReveals(owners, liars[:wrong], liarsZeros))
+}
+
+// blamed are the parties that a server holds responsible.
+func blamed(s *textbook.Session) []int {
+	if real, ok := s.Server.(*protocol.Server); ok {
+		return real.Excluded()
+	}
+	return s.Server.(*textbook.Server).Blamed
+}
+
+func (w *wrongSession) garbled(r *runner) {
 	for _, c := range []struct {
 		name   string
 		lacks  textbook.Defence
@@ -99,85 +120,92 @@ func wrongShares(r *runner) {
 		{"three, no commitment", textbook.Commitments, 3, []int{3, 12}},
 	} {
 		r.compare(c.name, c.lacks, func(t target) (figures, error) {
-			s, err := session(t, []int{owner}, c.wrong)
+			s, err := w.session(t, []int{sharesOwner}, c.wrong)
 			if err != nil {
 				return figures{}, err
 			}
-			sum, err := s.Round(nil, in)
+			sum, err := s.Round(nil, w.in)
 			if err != nil && !errors.Is(err, protocol.ErrMaterial) {
 				return figures{}, err
 			}
-			honest := except(blamed(s), append([]int{owner}, colluders[:c.wrong]...)...)
-			return counts(1, one(sum != nil && agreements(sum, want) == 0), len(honest)), nil
+			honest := except(blamed(s), append([]int{sharesOwner}, liars[:c.wrong]...)...)
+			return counts(1, one(sum != nil && agreements(sum, w.want) == 0), len(honest)), nil
 		}, metric{"wrong sums given out", is(1), is(0)}, metric{"honest holders blamed", is(float64(len(c.blamed))), is(0)})
 	}
+}
 
-	// Up to two wrong shares of one owner or of all. Of one owner it could be the
-	// owner's doing: nobody is named.
+// Up to two wrong shares of one owner or of all. Of one owner it could be the
+// owner's doing: nobody is named.
+func (w *wrongSession) corrected(r *runner) {
 	r.compare("one or two", textbook.Correction, func(t target) (figures, error) {
 		exact, named := 0, 0
 		for wrong := 1; wrong <= 2; wrong++ {
-			for _, owners := range [][]int{{owner}, all} {
-				s, err := session(t, owners, wrong)
+			for _, owners := range [][]int{{sharesOwner}, upTo(len(w.in))} {
+				s, err := w.session(t, owners, wrong)
 				if err != nil {
 					return figures{}, err
 				}
-				sum, err := s.Round(nil, in)
+				sum, err := s.Round(nil, w.in)
 				if err != nil && !errors.Is(err, protocol.ErrMaterial) {
 					return figures{}, err
 				}
-				exact += one(equal(sum, want))
+				exact += one(equal(sum, w.want))
 				if t.real && len(owners) == 1 {
 					named -= len(blamed(s)) // must be nobody
 				} else if len(owners) > 1 {
 					for _, party := range slices.Compact(slices.Sorted(slices.Values(blamed(s)))) {
-						named += 2*one(slices.Contains(colluders[:wrong], party)) - 1
+						named += 2*one(slices.Contains(liars[:wrong], party)) - 1
 					}
 				}
 			}
 		}
 		return counts(4, exact, named), nil
 	}, metric{"exact sums, of 4", is(0), is(4)}, metric{"culprits named, less others", is(0), is(3)})
+}
 
-	// Three and more of one owner: no sum, and the owner is named. The session goes
-	// on once the colluders have stopped; the owner is let in again, since beyond
-	// the limit nobody can tell its fault from the holders'.
+// Three and more of one owner: no sum, and the owner is named. The session goes
+// on once the colluders have stopped; the owner is let in again, since beyond
+// the limit nobody can tell its fault from the holders'.
+func (w *wrongSession) refused(r *runner) {
 	r.compare("three to five", textbook.Commitments|textbook.Correction, func(t target) (figures, error) {
 		wrongSums, named, after := 0, 0, 0
 		for wrong := 3; wrong <= 5; wrong++ {
-			s, err := session(t, []int{owner}, wrong)
+			s, err := w.session(t, []int{sharesOwner}, wrong)
 			if err != nil {
 				return figures{}, err
 			}
-			sum, err := s.Round(nil, in)
+			sum, err := s.Round(nil, w.in)
 			var party *protocol.PartyError
 			wrongSums += one(sum != nil)
-			named += one(errors.Is(err, protocol.ErrMaterial) && errors.As(err, &party) && party.Party == owner)
+			named += one(errors.Is(err, protocol.ErrMaterial) && errors.As(err, &party) && party.Party == sharesOwner)
 			s.Carry = nil
 			if real, ok := s.Server.(*protocol.Server); ok {
-				real.Readmit(owner)
-				for _, i := range colluders[:wrong] {
+				real.Readmit(sharesOwner)
+				for _, i := range liars[:wrong] {
 					real.Readmit(i)
 				}
 			}
-			sum, err = s.Round(nil, in)
-			after += one(err == nil && equal(sum, want))
+			sum, err = s.Round(nil, w.in)
+			after += one(err == nil && equal(sum, w.want))
 		}
 		return counts(3, wrongSums, named, after), nil
 	}, metric{"wrong sums given out", is(3), is(0)}, metric{"errors that name the owner", is(0), is(3)}, metric{"exact sums afterwards", is(3), is(3)})
+}
 
-	// Shares of a recovery key among them, of a party that dropped out: of 11 shares
-	// one can be corrected.
+// Shares of a recovery key among them, of a party that dropped out: of 11 shares
+// one can be corrected.
+func (w *wrongSession) ofRecoveryKeys(r *runner) {
 	r.compare("of a recovery key too", textbook.Commitments|textbook.Correction, func(t target) (figures, error) {
-		s, err := session(t, nil, 0)
+		s, err := t.ready(w.config, w.signers, nil)
 		if err != nil {
 			return figures{}, err
 		}
-		s.Carry = wrongReveals(all, []int{1}, zeros)
-		short := slices.Clone(in)
-		short[owner] = nil
+		all := upTo(len(w.in))
+		s.Carry = wrongReveals(all, []int{1}, liarsZeros)
+		short := slices.Clone(w.in)
+		short[sharesOwner] = nil
 		sum, err := s.Round(nil, short)
-		exact := err == nil && equal(sum, sumOf(attackLayout, in, except(all, owner)))
+		exact := err == nil && equal(sum, sumOf(attackLayout, w.in, except(all, sharesOwner)))
 		culprits := slices.Compact(slices.Sorted(slices.Values(blamed(s))))
 		return counts(1, one(exact), one(slices.Equal(culprits, []int{1}))), nil
 	}, metric{"exact sums", is(0), is(1)}, metric{"culprits named, and nobody else", is(0), is(1)})

@@ -204,71 +204,90 @@ func (t *thief) use(s *stolenState) error {
 	return nil
 }
 
-// A thief of the states of any number of parties opens a recorded round if keys
-// are kept; it opens nothing of a round that the parties have advanced past. In
-// the round one party is declared dropped out although it submitted, and one never
+// The sessions that are recorded have theftParties and the threshold theftThreshold.
+// In the round one party is declared dropped out although it submitted, and one never
 // gets its certificate.
-func stolenStates(r *runner) {
-	const n, threshold, late, uncertified = 6, 3, 0, 3
-	in := randomInputs(r.o.seed(), attackLayout, n)
-	survivors := except(upTo(n), late)
-	revealed := except(survivors, uncertified)
+const theftParties, theftThreshold, theftLate, theftUncertified = 6, 3, 0, 3
 
-	// record runs the round, and the beginning of the next one if that is wanted,
-	// and returns the states of all parties.
-	record := func(t target, next bool) (*cheater, []*stolenState, wire.Keys, error) {
-		signers, config := attackConfig(n, &protocol.Recovery{Threshold: threshold})
-		c, err := newSession(t, config, signers)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		keys, err := c.announced()
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		c.attackSplit(splitPlan{survivors: map[int][]int{1: survivors, 2: survivors, 3: survivors, 4: survivors, 5: survivors},
-			input: func(i int, _ []byte) [][]uint64 { return in[i] }, uncertified: []int{uncertified}})
-		if err := errors.Join(c.refusals...); err != nil || c.recovers(in, survivors...) != 1 {
-			return nil, nil, nil, fmt.Errorf("the round itself fails: %w", err)
-		}
-		recorded := *c // the next round gets maps of its own
-		if next {
-			c.nextRound()
-			for i := range n {
-				if err := c.begin(i, upTo(n), nil); err != nil {
-					return nil, nil, nil, err
-				}
-			}
-		}
-		states := make([]*stolenState, n)
-		for i, p := range c.parties {
-			if states[i], err = steal(p, c.terms.Digest); err != nil {
-				return nil, nil, nil, err
-			}
-		}
-		return &recorded, states, keys, nil
+// theft is a recorded round, with the states of all parties after it.
+type theft struct {
+	*cheater
+	in     [][][]uint64
+	states []*stolenState
+	keys   wire.Keys
+}
+
+// record runs the round, and the beginning of the next one if that is wanted, and
+// takes the states.
+func record(t target, in [][][]uint64, next bool) (*theft, error) {
+	signers, config := attackConfig(theftParties, &protocol.Recovery{Threshold: theftThreshold})
+	c, err := newSession(t, config, signers)
+	if err != nil {
+		return nil, err
 	}
-	// loot uses the states of some parties.
-	loot := func(c *cheater, states []*stolenState, keys wire.Keys, of []int) (exact, boxes int, err error) {
-		own := *c
-		own.pairs = make(map[[2]int]keyexchange.PairSecret)
-		own.shares = make(map[shareOf]map[int][32]byte)
-		for of, known := range c.shares {
-			for holder, share := range known {
-				own.learn(of.purpose, of.owner, holder, share)
-			}
-		}
-		t := &thief{cheater: &own, keys: keys, opened: make(map[[3]int]bool)}
-		for _, i := range of {
-			if err := t.use(states[i]); err != nil {
-				return 0, 0, err
-			}
-		}
-		for i := range n {
-			exact += t.recovers(in, i)
-		}
-		return exact, len(t.opened), nil
+	out := &theft{in: in}
+	if out.keys, err = c.announced(); err != nil {
+		return nil, err
 	}
+	survivors := except(upTo(theftParties), theftLate)
+	plan := splitPlan{survivors: make(map[int][]int), uncertified: []int{theftUncertified},
+		input: func(i int, _ []byte) [][]uint64 { return in[i] }}
+	for _, i := range survivors {
+		plan.survivors[i] = survivors
+	}
+	c.attackSplit(plan)
+	if err := errors.Join(c.refusals...); err != nil || c.recovers(in, survivors...) != 1 {
+		return nil, fmt.Errorf("the round itself fails: %w", err)
+	}
+	recorded := *c // the next round gets maps of its own
+	out.cheater = &recorded
+	if next {
+		c.nextRound()
+		for i := range theftParties {
+			if err := c.begin(i, upTo(theftParties), nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, p := range c.parties {
+		state, err := steal(p, c.terms.Digest)
+		if err != nil {
+			return nil, err
+		}
+		out.states = append(out.states, state)
+	}
+	return out, nil
+}
+
+// loot opens what the states of some parties open: whole inputs, and sealed shares.
+func (l *theft) loot(of []int) (exact, boxes int, err error) {
+	own := *l.cheater
+	own.pairs = make(map[[2]int]keyexchange.PairSecret)
+	own.shares = make(map[shareOf]map[int][32]byte)
+	for of, known := range l.shares {
+		for holder, share := range known {
+			own.learn(of.purpose, of.owner, holder, share)
+		}
+	}
+	t := &thief{cheater: &own, keys: l.keys, opened: make(map[[3]int]bool)}
+	for _, i := range of {
+		if err := t.use(l.states[i]); err != nil {
+			return 0, 0, err
+		}
+	}
+	for i := range theftParties {
+		exact += t.recovers(l.in, i)
+	}
+	return exact, len(t.opened), nil
+}
+
+// A thief of the states of any number of parties opens a recorded round if keys
+// are kept; it opens nothing of a round that the parties have advanced past.
+func stolenStates(r *runner) {
+	const n = theftParties
+	in := randomInputs(r.o.seed(), attackLayout, n)
+	survivors := except(upTo(n), theftLate)
+	revealed := except(survivors, theftUncertified)
 	inputs, boxes := "inputs recovered exactly", "sealed shares opened"
 	allBoxes := 2 * n * (n - 1)
 
@@ -276,21 +295,21 @@ func stolenStates(r *runner) {
 	// parties the shares that open every recovery blob and every self mask.
 	expected := 0
 	for k := 1; k <= n; k++ {
-		if k < threshold {
+		if k < theftThreshold {
 			expected += k
 		} else {
 			expected += n
 		}
 	}
-	order := append(slices.Clone(survivors), late)
+	order := append(slices.Clone(survivors), theftLate)
 	r.compare("1, 2, … 6 states, next round", textbook.Ratchet, func(t target) (figures, error) {
-		c, states, keys, err := record(t, true)
+		l, err := record(t, in, true)
 		if err != nil {
 			return figures{}, err
 		}
 		sum, most := 0, 0
 		for k := 1; k <= n; k++ {
-			exact, open, err := loot(c, states, keys, order[:k])
+			exact, open, err := l.loot(order[:k])
 			if err != nil {
 				return figures{}, err
 			}
@@ -299,7 +318,7 @@ func stolenStates(r *runner) {
 		return counts(n*n, sum, most), nil
 	}, metric{inputs, is(float64(expected)), is(0)}, metric{boxes, is(float64(allBoxes)), is(0)})
 
-	for _, theft := range []struct {
+	for _, c := range []struct {
 		name  string
 		lacks textbook.Defence
 		next  bool
@@ -309,12 +328,12 @@ func stolenStates(r *runner) {
 		{"after the reveal, shares", textbook.RoundErased, false, revealed},
 		{"the X25519 key", textbook.KeyErased, true, upTo(n)},
 	} {
-		r.compare(theft.name, theft.lacks, func(t target) (figures, error) {
-			c, states, keys, err := record(t, theft.next)
+		r.compare(c.name, c.lacks, func(t target) (figures, error) {
+			l, err := record(t, in, c.next)
 			if err != nil {
 				return figures{}, err
 			}
-			exact, open, err := loot(c, states, keys, theft.of)
+			exact, open, err := l.loot(c.of)
 			return counts(n, exact, open), err
 		}, metric{inputs, is(n), is(0)}, metric{boxes, atLeast(1), is(0)})
 	}

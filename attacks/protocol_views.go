@@ -164,12 +164,20 @@ func splitView(r *runner) {
 	r.compare("two lists", textbook.MajorityQuorum, run(halves, 0, 1),
 		metric{pair, is(1), is(0)}, metric{"one of the two alone", is(0), is(0)}, metric{"refusals of the certificate", is(0), is(6)})
 	r.compare("forged signatures", textbook.Certificates, pick(run(forged, 0, 1), 0), metric{pair, is(1), is(0)})
+	splitViewSigned(r, halves, in)
+	splitViewLists(r, in)
+	splitViewQuorum(r)
+}
+
+// Once two lists are signed: a signature on the one does not count for the other, and
+// nobody signs a second one.
+func splitViewSigned(r *runner, halves splitPlan, in [][][]uint64) {
 	r.compare("a signature on the other list", textbook.Certificates, func(t target) (figures, error) {
 		c, err := signedHalves(t, halves, in)
 		if err != nil {
 			return figures{}, err
 		}
-		padded, err := c.certificate(0, colluders) // one short
+		padded, err := c.certificate(0, halves.colluders) // one short
 		if err != nil {
 			return figures{}, err
 		}
@@ -186,11 +194,8 @@ func splitView(r *runner) {
 		if err != nil {
 			return figures{}, err
 		}
-		return counts(1, one(c.survivors(0, everybody) == nil)), nil
+		return counts(1, one(c.survivors(0, upTo(len(in))) == nil)), nil
 	}, metric{"second lists signed", is(1), is(0)})
-
-	splitViewLists(r, in)
-	splitViewQuorum(r)
 }
 
 // signedHalves runs a plan up to the signatures.
@@ -202,10 +207,7 @@ func signedHalves(t target, plan splitPlan, in [][][]uint64) (*cheater, error) {
 	}
 	c.nextRound()
 	for i := range in {
-		if err := c.begin(i, upTo(len(in)), nil); err != nil {
-			return nil, err
-		}
-		if err := c.submit(i, nil, in[i]); err != nil {
+		if err := c.enter(i, upTo(len(in)), in[i]); err != nil {
 			return nil, err
 		}
 	}

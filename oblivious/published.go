@@ -219,11 +219,10 @@ func (p *Published) Claim(*big.Rat) (Claim, error) {
 // PublishedServer carries the offers: of each two candidates it swaps or does not
 // swap places, and it adds one random number to both.
 type PublishedServer struct {
-	config      Config
-	random      io.Reader
-	correction  []uint64
-	swaps       [][][]byte
-	randomisers [][][]uint64
+	config     Config
+	random     io.Reader
+	correction []uint64
+	swaps      [][][]byte
 }
 
 // NewPublishedServer makes the server. Randomness comes from random (nil:
@@ -233,9 +232,9 @@ func NewPublishedServer(config *Config, random io.Reader) (*PublishedServer, err
 		return nil, err
 	}
 	s := &PublishedServer{config: config.copy(), random: noise.Expand(random), correction: make([]uint64, config.Length)}
-	s.swaps, s.randomisers = make([][][]byte, config.Parties), make([][][]uint64, config.Parties)
-	for i := range config.Parties {
-		s.swaps[i], s.randomisers[i] = make([][]byte, config.Parties), make([][]uint64, config.Parties)
+	s.swaps = make([][][]byte, config.Parties)
+	for i := range s.swaps {
+		s.swaps[i] = make([][]byte, config.Parties)
 	}
 	return s, nil
 }
@@ -270,7 +269,7 @@ func (s *PublishedServer) Relay(from, to int, offer Candidates) (Candidates, err
 		out[1][k] = (offer[1-c][k] + r) & mask(s.config.Bits)
 		s.correction[k] = (s.correction[k] - r) & mask(s.config.Bits)
 	}
-	s.swaps[from][to], s.randomisers[from][to] = swaps, randomisers
+	s.swaps[from][to] = swaps
 	return out, nil
 }
 
@@ -282,9 +281,34 @@ func (s *PublishedServer) Correction() []uint64 { return append([]uint64(nil), s
 // candidates changed places. It shares memory with the server.
 func (s *PublishedServer) Swaps() [][][]byte { return s.swaps }
 
-// Randomisers returns the numbers that were added, by sender, receiver and
-// coordinate. It shares memory with the server.
-func (s *PublishedServer) Randomisers() [][][]uint64 { return s.randomisers }
+// Exchange relays the offers of all parties, by index, to each other and has them
+// choose. It fails as [Published.Offer], [PublishedServer.Relay], [Published.Receive]
+// and [Published.Choose] do.
+func (s *PublishedServer) Exchange(parties []*Published) error {
+	for i, from := range parties {
+		for j, to := range parties {
+			if i == j {
+				continue
+			}
+			offer, err := from.Offer(j)
+			if err == nil {
+				offer, err = s.Relay(i, j, offer)
+			}
+			if err == nil {
+				err = to.Receive(i, offer)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range parties {
+		if err := p.Choose(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // RunPublished makes a server and all parties, carries every offer and has the
 // parties choose. It fails as the constructors do.
@@ -305,27 +329,8 @@ func RunPublished(config *Config, zeroSum bool, random io.Reader) ([]*Published,
 			return nil, nil, err
 		}
 	}
-	for i, from := range parties {
-		for j, to := range parties {
-			if i == j {
-				continue
-			}
-			offer, err := from.Offer(j)
-			if err != nil {
-				return nil, nil, err
-			}
-			if offer, err = server.Relay(i, j, offer); err != nil {
-				return nil, nil, err
-			}
-			if err := to.Receive(i, offer); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	for _, p := range parties {
-		if err := p.Choose(); err != nil {
-			return nil, nil, err
-		}
+	if err := server.Exchange(parties); err != nil {
+		return nil, nil, err
 	}
 	return parties, server, nil
 }

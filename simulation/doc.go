@@ -2,17 +2,20 @@
 // through the real private sum: every message is made, encoded, masked, carried
 // and parsed as between machines, without the network in between.
 //
-// Beside it runs the same training in the clear, from the same seeds and data:
-// the difference is what privacy cost the model. [Run] measures what it cost the
-// parties and the server, in bytes and in time.
+// [Run] trains logistic regression, and beside it the same in the clear, from the
+// same seeds and data: the difference is what privacy cost the model. It measures
+// what it cost the parties and the server, in bytes and in time. [Train] trains any
+// model by any of the papers' rules, over one kind of sum: in the clear, through the
+// private sum, or through its encoding and noise without the messages.
 //
 // # What is simulated
 //
 // One server and n parties, each with rows of its own. In every round the server
 // broadcasts the model; each party trains from it on its rows, encodes the
 // outcome (package aggregation), masks it and submits (package protocol); the
-// server gets the sum over all parties, and from it the weighted average, which
-// is the next model. The first model is all zero.
+// server gets the sum over all parties and makes the next model of it: Run the
+// average weighted by rows, from a first model of zeros, Train what its rule says,
+// from the model's own Init.
 //
 // With Options.Recovery parties may drop out: Options.Drop says how many do, of
 // every round, at random moments. The sum, and the training in the clear, is then
@@ -20,14 +23,14 @@
 // round with too few parties left is lost, and training goes on with the old
 // model.
 //
-// With Options.Noise the sum is one of clipped updates to which every party adds
-// its share of noise, enough for differential privacy even if colluders take theirs
-// out again: [Options.Mechanism]. The training in the clear is then over clipped
-// updates too, so that the difference is what rounding and noise cost.
+// With [Noise] the sum is one of clipped updates to which every party adds its
+// share of noise, enough for differential privacy even if colluders take theirs out
+// again: [Options.Mechanism]. Run's training in the clear is then over clipped updates
+// too, so that the difference is what rounding and noise cost.
 //
-// Keys and noise come from crypto/rand, everything else from [Options.Seed]: two runs with
-// the same options give the same models, but for noise, however many cores there are. No time
-// passes in the simulation itself; durations are measured with a clock that the
+// Keys, noise and draws that must be secret come from crypto/rand, everything else
+// from Seed: two runs with the same options give the same models, but for noise,
+// however many cores there are. No time passes in the simulation itself; durations are measured with a clock that the
 // caller hands in, while as many parties work at once as there are cores.
 //
 // All keys of all parties are in one process: a simulation protects nobody's

@@ -11,7 +11,7 @@ var ErrOptions = errors.New("simulation: unusable options")
 // OptionError names the option that is unusable. It is [ErrOptions], and unwraps
 // to the reason if another package found it.
 type OptionError struct {
-	Option string // the field of Options, as in "Recovery.Colluders"
+	Option string // the field of Options or Training, as in "Recovery.Colluders"
 	Reason string // what is wrong with it
 	Advice string // what to do, or empty
 	Err    error  // nil, or the error behind it
@@ -23,6 +23,11 @@ func (e *OptionError) Error() string {
 		text += "; " + e.Advice
 	}
 	return text
+}
+
+// bad makes an OptionError without an error behind it.
+func bad(option, advice, reason string, a ...any) error {
+	return &OptionError{Option: option, Reason: fmt.Sprintf(reason, a...), Advice: advice}
 }
 
 // Is makes errors.Is(err, ErrOptions) true.

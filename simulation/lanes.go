@@ -95,7 +95,8 @@ func (t *Training) addNoise(l *lanes, z float64) error {
 			return &OptionError{
 				Option: "Noise.Law",
 				Reason: fmt.Sprintf("shares of %.3g on signs or votes are too small for discrete Gaussians to add up", share),
-				Advice: "use the Skellam law, whose shares add up exactly",
+				Advice: "use the Skellam law, whose shares add up exactly, or a larger multiplier",
+				Err:    errNextToNone,
 			}
 		}
 	}

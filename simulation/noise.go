@@ -20,8 +20,13 @@ import (
 // are in the sum, all with equal weight. Options.Range and Options.FractionBits
 // are not used.
 //
-// The training in the clear sums the same clipped differences of its own, without
-// rounding or noise: it has no part in what is accounted.
+// The training in the clear that is beside [Run] sums the same clipped differences
+// of its own, without rounding or noise: it has no part in what is accounted.
+//
+// What a party's rows do to its own training must not show but in the sum: a party
+// whose training diverges submits an update of zeros, with its share of the noise.
+// Rows that do not fit the model end a run before its first round. Other failures,
+// and what Round and TrainingRound tell of single parties, are the experimenter's.
 type Noise struct {
 	// Law is noise.FamilyDiscreteLaplace, FamilyDiscreteGaussian or FamilySkellam.
 	Law noise.Family
@@ -74,7 +79,8 @@ func DefaultNoise() Noise {
 	return Noise{Law: noise.FamilyDiscreteGaussian, Multiplier: 1, Clip: 1, Bits: 18}
 }
 
-// Mechanism is how noisy sums are made: all that follows from [Options].
+// Mechanism is how noisy sums are made: all that follows from [Options], or from a
+// [Training].
 type Mechanism struct {
 	// Encoder rounds updates. Its Rotate is a placeholder: every round has its own.
 	Encoder     aggregation.Encoder
@@ -259,19 +265,19 @@ func (n *Noise) validate() error {
 	_, known := noiseTails[n.Law]
 	switch {
 	case !known:
-		return &OptionError{Option: "Noise.Law", Reason: fmt.Sprintf("%v is not for sums", n.Law), Advice: "use the discrete Laplace, discrete Gaussian or Skellam law"}
+		return bad("Noise.Law", "use the discrete Laplace, discrete Gaussian or Skellam law", "%v is not for sums", n.Law)
 	case !(n.Multiplier > 0 && n.Multiplier <= 0x1p40):
-		return &OptionError{Option: "Noise.Multiplier", Reason: fmt.Sprintf("%v is no multiple of the sensitivity", n.Multiplier), Advice: "use a number above 0, such as 1"}
+		return bad("Noise.Multiplier", "use a number above 0, such as 1", "%v is no multiple of the sensitivity", n.Multiplier)
 	case !(n.Clip >= 0x1p-500 && n.Clip <= 0x1p500):
-		return &OptionError{Option: "Noise.Clip", Reason: fmt.Sprintf("%v bounds no norm", n.Clip), Advice: "use a number above 0, such as 1"}
+		return bad("Noise.Clip", "use a number above 0, such as 1", "%v bounds no norm", n.Clip)
 	case !(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 1):
-		return &OptionError{Option: "Noise.Epsilon", Reason: fmt.Sprintf("%v is no privacy budget", n.Epsilon), Advice: "use a number above 0, such as 4, or 0 for none"}
+		return bad("Noise.Epsilon", "use a number above 0, such as 4, or 0 for none", "%v is no privacy budget", n.Epsilon)
 	case !(n.Delta >= 0 && n.Delta < 1):
-		return &OptionError{Option: "Noise.Delta", Reason: fmt.Sprintf("%v is no probability", n.Delta), Advice: "use a small number above 0, such as 1e-5"}
+		return bad("Noise.Delta", "use a small number above 0, such as 1e-5", "%v is no probability", n.Delta)
 	case n.Against != 0 && n.Against != accounting.Server && n.Against != accounting.Public:
-		return &OptionError{Option: "Noise.Against", Reason: fmt.Sprintf("%v is nobody", n.Against), Advice: "use accounting.Server or accounting.Public"}
+		return bad("Noise.Against", "use accounting.Server or accounting.Public", "%v is nobody", n.Against)
 	case n.Bits < 1 || n.Bits > 64:
-		return &OptionError{Option: "Noise.Bits", Reason: fmt.Sprintf("%d is outside 1 to 64", n.Bits)}
+		return bad("Noise.Bits", "", "%d is outside 1 to 64", n.Bits)
 	}
 	return nil
 }

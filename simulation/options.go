@@ -106,9 +106,6 @@ func (o *Options) DropOuts() int { return int(math.Round(o.Drop * float64(o.Clie
 // Validate checks the options without the data and returns an [OptionError] for
 // the first that is outside its range.
 func (o *Options) Validate() error {
-	bad := func(option, advice, reason string, a ...any) error {
-		return &OptionError{Option: option, Reason: fmt.Sprintf(reason, a...), Advice: advice}
-	}
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	switch {
 	case o.Clients < 2:

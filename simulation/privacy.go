@@ -59,13 +59,11 @@ const tableDistance = 0x1p-100
 // does, with an [OptionError] for Noise.Bits if the noise that it takes does not fit
 // the ring; that it can be sampled only Mechanism finds.
 func (o *Options) Calibrate(dimension int) (float64, error) {
-	if o.Noise == nil || o.Noise.Epsilon == 0 {
-		return 0, &OptionError{Option: "Noise.Epsilon", Reason: "there is no budget to calibrate to", Advice: "use a number above 0, such as 4"}
-	}
 	settled := *o
-	settled.Noise = new(Noise)
-	*settled.Noise = *o.Noise
-	settled.Noise.Multiplier = 1
+	var err error
+	if settled.Noise, err = o.Noise.toCalibrate(); err != nil {
+		return 0, err
+	}
 	if err := settled.Validate(); err != nil {
 		return 0, err
 	}
@@ -76,6 +74,57 @@ func (o *Options) Calibrate(dimension int) (float64, error) {
 		}
 		return m.Round(), nil
 	})
+}
+
+// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep
+// every party within Noise.Epsilon; see [Options.Calibrate].
+func (t Training) Calibrate() (float64, error) {
+	var err error
+	if t.Noise, err = t.Noise.toCalibrate(); err != nil {
+		return 0, err
+	}
+	if err := t.Validate(); err != nil {
+		return 0, err
+	}
+	t = t.settle()
+	return calibrate(t.Noise, t.Rounds, t.roundOf)
+}
+
+// Round returns what one round of a training with Noise spends, as
+// [Mechanism.Round] does for [Run].
+func (t Training) Round() (accounting.Round, error) {
+	if t.Noise == nil {
+		return accounting.Round{}, bad("Noise", "set it", "there is none, and without it there is no bound")
+	}
+	if err := t.Validate(); err != nil {
+		return accounting.Round{}, err
+	}
+	return t.settle().roundOf(t.Noise.Multiplier)
+}
+
+// roundOf is Round of a settled training for any multiplier.
+func (t Training) roundOf(multiplier float64) (accounting.Round, error) {
+	without := t
+	without.Noise = nil
+	l, err := without.newLanes()
+	if err == nil {
+		l.plain = nil
+		err = t.addNoise(l, multiplier)
+	}
+	if err != nil {
+		return accounting.Round{}, err
+	}
+	return l.round(&t), nil
+}
+
+// toCalibrate returns a copy of n with a multiplier that passes Validate.
+func (n *Noise) toCalibrate() (*Noise, error) {
+	if n == nil || n.Epsilon == 0 {
+		return nil, bad("Noise.Epsilon", "use a number above 0, such as 4", "there is no budget to calibrate to")
+	}
+	settled := *n
+	settled.Multiplier = 1
+	return &settled, nil
 }
 
 // calibrate returns the least multiplier, to 0.1 %, with which the rounds stay
@@ -92,20 +141,33 @@ func calibrate(n *Noise, rounds int, round func(multiplier float64) (accounting.
 		spent, err := r.Spent(n.view(), rounds, n.delta())
 		return spent.Upper <= n.Epsilon, err
 	}
-	good, bad := 1.0, 0.0
+	// Of the multipliers tried, bad is too little, wide too wide for the ring.
+	good, bad, wide := 1.0, 0.0, math.Inf(1)
+	var noRoom error
 	for {
 		ok, err := within(good)
-		if errors.Is(err, aggregation.ErrBits) && bad == 0 && good > least {
-			good /= 4 // too wide for the ring; less may do
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
 		if ok {
 			break
 		}
-		bad, good = good, 2*good
+		switch {
+		case errors.Is(err, aggregation.ErrBits):
+			wide, noRoom = good, err
+		case err != nil:
+			return 0, err
+		default:
+			bad = good
+		}
+		if wide < least || wide-bad <= bad/1000 {
+			return 0, noRoom // for noise that would do
+		}
+		switch {
+		case math.IsInf(wide, 1):
+			good *= 2
+		case bad == 0:
+			good /= 4
+		default:
+			good = (bad + wide) / 2
+		}
 	}
 	for bad == 0 || good-bad > good/1000 {
 		middle := (good + bad) / 2
@@ -133,7 +195,7 @@ func withoutNoise() (server, public accounting.Spent) {
 	return accounting.Spent{Bound: unbounded, View: accounting.Server}, accounting.Spent{Bound: unbounded, View: accounting.Public}
 }
 
-// budget is the account of a run with noise.
+// budget is the account of a run with noise; nil: without.
 type budget struct {
 	ledger *accounting.Ledger // nil: there is no limit
 	round  accounting.Round
@@ -160,11 +222,23 @@ func newBudget(n *Noise, parties int, round accounting.Round) (*budget, error) {
 // drops out of it may have submitted by then, and a round that is lost may still
 // have shown the server something. With *accounting.OverBudget nothing was charged.
 func (b *budget) spend() (server, public accounting.Spent, err error) {
+	if b == nil {
+		return b.spent()
+	}
 	if b.ledger != nil {
 		if err := b.ledger.SpendRound(b.round, b.names...); err != nil {
 			return server, public, err
 		}
 	}
 	b.rounds++
+	return b.spent()
+}
+
+// spent is what all rounds until now have spent.
+func (b *budget) spent() (server, public accounting.Spent, err error) {
+	if b == nil {
+		server, public = withoutNoise()
+		return server, public, nil
+	}
 	return b.round.Views(b.rounds, b.delta)
 }

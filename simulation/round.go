@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
@@ -112,13 +114,20 @@ func (r *run) decode(round int, sum [][]uint64, parties int) (private []float64,
 	return private, parties * r.options.RowsPerClient, err
 }
 
-// train is gradient descent that looks up now and then.
+// train is gradient descent that looks up now and then. With noise, weights that
+// diverge stay as they were: see Noise.
 func (r *run) train(ctx context.Context, weights []float64, rows *learning.Dataset) error {
+	begin := slices.Clone(weights)
 	for left := r.options.LocalSteps; left > 0; left -= stepsAtOnce {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.model.Train(weights, rows, r.options.Rate, min(left, stepsAtOnce)); err != nil {
+		err := r.model.Train(weights, rows, r.options.Rate, min(left, stepsAtOnce))
+		if r.noisy != nil && errors.Is(err, learning.ErrDiverged) {
+			copy(weights, begin)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}

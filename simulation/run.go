@@ -44,18 +44,24 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Summary, er
 		return nil, err
 	}
 	defer r.erase()
+	if r.summary.Server, r.summary.Public, err = r.budget.spent(); err != nil {
+		return r.summary, failure(0, -1, err)
+	}
+	if err := r.checkData(); err != nil {
+		return r.summary, err
+	}
 	if r.summary.Setup, err = r.setUp(ctx); err != nil {
 		return r.summary, failure(0, -1, err)
 	}
 	for round := 1; round <= r.options.Rounds; round++ {
-		server, public := withoutNoise()
-		if r.budget != nil {
-			if server, public, err = r.budget.spend(); errors.As(err, &r.summary.Stopped) {
-				return r.summary, nil
-			} else if err != nil {
-				return r.summary, failure(round, -1, err)
-			}
+		server, public, err := r.budget.spend()
+		if errors.As(err, &r.summary.Stopped) {
+			return r.summary, nil
 		}
+		if err != nil {
+			return r.summary, failure(round, -1, err)
+		}
+		r.summary.Server, r.summary.Public = server, public
 		outcome, err := r.playRound(ctx, round)
 		if err != nil {
 			return r.summary, failure(round, -1, err)
@@ -67,6 +73,19 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Summary, er
 		}
 	}
 	return r.summary, nil
+}
+
+// checkData finds rows that do not fit the model while nothing is spent yet.
+func (r *run) checkData() error {
+	if _, err := r.model.Evaluate(r.summary.Private, r.options.Test); err != nil {
+		return &OptionError{Option: "Test", Reason: err.Error(), Err: err}
+	}
+	for i, rows := range r.rows {
+		if _, err := r.model.Loss(r.summary.Private, rows); err != nil {
+			return failure(0, i, err)
+		}
+	}
+	return nil
 }
 
 // failure names the party, or −1, with which a round failed.

@@ -76,6 +76,10 @@ type Summary struct {
 
 	// Private and Clear are the last models; all zero until a round has a sum.
 	Private, Clear []float64
+
+	// Server and Public are what all rounds that began have spent, also one that
+	// failed; +Inf without noise.
+	Server, Public accounting.Spent
 }
 
 // Lost returns how many rounds were lost.

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -27,10 +28,12 @@ type Training struct {
 	// instead, independently of all others. With Noise sampling then counts against
 	// those who see released models only, and to hide who was drawn, and how many,
 	// all parties submit: those not drawn send zeros with their share of the noise,
-	// and means divide by PerRound, whatever the number drawn. For the figure to hold
-	// Seed stands for a draw that nobody else knows. It is not for Private sums, whose
-	// schedule is public.
+	// and means divide by PerRound, whatever the number drawn. It is not for Private
+	// sums, whose schedule is public.
 	Poisson bool
+	// Schedule is what the draws of Poisson sampling with Noise are made of, which
+	// must be secret; nil: crypto/rand. Seed is none, since the first model may tell it.
+	Schedule io.Reader
 
 	// Replay, if not nil, says who is in the sum of each round in place of a draw, as
 	// TrainingRound.Included had it, in ascending order; nobody: the round is lost. It
@@ -53,7 +56,7 @@ type Training struct {
 	// aggregation.Mean, for sums without noise; 0: 64 and 20.
 	Sum          Sum
 	Range        float64
-	FractionBits int
+	FractionBits int // up to aggregation.MaxFractionBits
 	// Recovery and Drop are as in [Options], for Private sums.
 	Recovery *protocol.Recovery
 	Drop     float64
@@ -183,7 +186,9 @@ func (t Training) settle() Training {
 	if t.SignShare == 0 {
 		t.SignShare = .5
 	}
-	t.EvaluateEvery = max(t.EvaluateEvery, 1)
+	if t.EvaluateEvery == 0 {
+		t.EvaluateEvery = 1
+	}
 	return t
 }
 
@@ -191,9 +196,6 @@ func (t Training) settle() Training {
 // or does not go with the others.
 func (t Training) Validate() error {
 	t = t.settle()
-	bad := func(option, advice, reason string, a ...any) error {
-		return &OptionError{Option: option, Reason: fmt.Sprintf(reason, a...), Advice: advice}
-	}
 	parties := len(t.Parties)
 	switch {
 	case t.Model == nil:
@@ -209,11 +211,11 @@ func (t Training) Validate() error {
 	case t.Local.Epochs < 0:
 		return bad("Local.Epochs", "use 0 or more", "%d is too few", t.Local.Epochs)
 	case t.Local.Steps < 0:
-		return bad("LocalSteps", "use 0 or more", "%d is too few", t.Local.Steps)
+		return bad("Local.Steps", "use 0 or more", "%d is too few", t.Local.Steps)
 	case t.Local.Batch < 0:
 		return bad("Local.Batch", "use 0 for all rows", "%d is too few", t.Local.Batch)
 	case !(t.Local.Rate > 0) || math.IsInf(t.Local.Rate, 1):
-		return bad("Rate", "use a number above 0, such as 0.1", "%v is no learning rate", t.Local.Rate)
+		return bad("Local.Rate", "use a number above 0, such as 0.1", "%v is no learning rate", t.Local.Rate)
 	case !(t.Local.Momentum >= 0 && t.Local.Momentum < 1):
 		return bad("Local.Momentum", "use 0 to below 1", "%v is no momentum", t.Local.Momentum)
 	case !(t.Local.WeightDecay >= 0) || math.IsInf(t.Local.WeightDecay, 1):
@@ -243,7 +245,9 @@ func (t Training) Validate() error {
 	case t.Sum == Private && parties > MaxClients:
 		return bad("Parties", fmt.Sprintf("use at most %d", MaxClients), "%d is too many for private sums", parties)
 	case t.EvaluateEvery < 0:
-		return bad("EvaluateEvery", "", "%d", t.EvaluateEvery)
+		return bad("EvaluateEvery", "use 0 or more", "%d is too few", t.EvaluateEvery)
+	case t.Schedule != nil && !t.hidden():
+		return bad("Schedule", "leave it out", "it is for Poisson sampling with Noise")
 	case !(t.SignShare > 0 && t.SignShare < 1):
 		return bad("SignShare", "use a number between 0 and 1", "%v", t.SignShare)
 	}
@@ -265,6 +269,11 @@ func (t Training) Validate() error {
 			return err
 		}
 	}
+	if t.Noise == nil && t.Sum != Clear {
+		if err := t.validateMean(); err != nil {
+			return err
+		}
+	}
 	if err := t.Mask.Validate(); err != nil {
 		return &OptionError{Option: "Mask", Reason: err.Error(), Err: err}
 	}
@@ -274,27 +283,48 @@ func (t Training) Validate() error {
 	return t.validatePrivacy()
 }
 
-func (t Training) validateClip() error {
-	bad := func(option, reason, advice string) error {
-		return &OptionError{Option: option, Reason: reason, Advice: advice}
+// validateMean checks how sums without noise are encoded.
+func (t Training) validateMean() error {
+	switch {
+	case !(t.Range > 0) || math.IsInf(t.Range, 1):
+		return bad("Range", "use a number above 0, such as 64", "%v bounds no weight", t.Range)
+	case t.FractionBits < 0 || t.FractionBits > aggregation.MaxFractionBits:
+		return bad("FractionBits", "", "%d is outside 0 to %d", t.FractionBits, aggregation.MaxFractionBits)
 	}
+	s, err := t.survivors()
+	if err != nil {
+		return err
+	}
+	mean := aggregation.Mean{Parties: s.parties, Dimension: 1, Range: t.Range, FractionBits: t.FractionBits}
+	if _, err := mean.Layout(); err != nil {
+		return &OptionError{
+			Option: "FractionBits",
+			Reason: fmt.Sprintf("the sum of %d parties, updates up to %v, %d fraction bits, could leave 64 bits", s.parties, t.Range, t.FractionBits),
+			Advice: "use fewer fraction bits, a smaller range or fewer parties",
+			Err:    err,
+		}
+	}
+	return nil
+}
+
+func (t Training) validateClip() error {
 	c := t.Clip
 	positive := c.Norm >= 0x1p-500 && c.Norm <= 0x1p500
 	switch {
 	case c.Kind < NoClip || c.Kind > ModelClip:
-		return bad("Clip.Kind", "it is no way to clip", "")
+		return bad("Clip.Kind", "", "%d is no way to clip", c.Kind)
 	case c.Kind == NoClip && (c.Norm != 0 || c.Factor != 0):
-		return bad("Clip.Kind", "there is a norm and nothing to clip", "use DifferenceClip")
+		return bad("Clip.Kind", "use DifferenceClip", "there is a norm and nothing to clip")
 	case c.Kind != NoClip && !positive:
-		return bad("Clip.Norm", fmt.Sprintf("%v bounds no norm", c.Norm), "use a number above 0")
+		return bad("Clip.Norm", "use a number above 0", "%v bounds no norm", c.Norm)
 	case !(c.Factor >= 0) || math.IsInf(c.Factor, 1):
-		return bad("Clip.Factor", fmt.Sprintf("%v is no factor", c.Factor), "use a number above 0, or 0 for a fixed norm")
+		return bad("Clip.Factor", "use a number above 0, or 0 for a fixed norm", "%v is no factor", c.Factor)
 	case c.Factor > 0 && c.Adaptive != nil:
-		return bad("Clip.Factor", "the norm can follow the mean or a quantile, not both", "use one of Factor and Adaptive")
+		return bad("Clip.Factor", "use one of Factor and Adaptive", "the norm can follow the mean or a quantile, not both")
 	case c.Adaptive != nil && c.Kind == ModelClip, c.Factor > 0 && c.Kind == ModelClip:
-		return bad("Clip.Kind", "model clipping has a fixed norm", "use DifferenceClip")
+		return bad("Clip.Kind", "use DifferenceClip", "model clipping has a fixed norm")
 	case c.Adaptive != nil && c.Kind == NoClip && t.Noise == nil:
-		return bad("Clip.Kind", "the norm adapts and nothing is clipped", "use DifferenceClip")
+		return bad("Clip.Kind", "use DifferenceClip", "the norm adapts and nothing is clipped")
 	}
 	if c.Adaptive != nil {
 		adaptive := *c.Adaptive
@@ -310,20 +340,17 @@ func (t Training) validatePrivacy() error {
 	if t.Noise == nil {
 		return nil
 	}
-	bad := func(option, reason, advice string) error {
-		return &OptionError{Option: option, Reason: reason, Advice: advice}
-	}
 	switch {
 	case t.Sum == Clear:
-		return bad("Sum", "noise is of whole numbers", "use Ring or Private")
+		return bad("Sum", "use Ring or Private", "noise is of whole numbers")
 	case t.Clip.Kind != NoClip:
-		return bad("Clip", "noise takes the norm of Noise.Clip", "leave Clip.Kind out")
+		return bad("Clip", "leave Clip.Kind out", "noise takes the norm of Noise.Clip")
 	case t.Clip.Adaptive != nil && t.Mask.Kind != aggregation.NoMask:
-		return bad("Clip.Adaptive", "signs and votes cannot both have noise", "use one of Mask and Adaptive")
+		return bad("Clip.Adaptive", "use one of Mask and Adaptive", "signs and votes cannot both have noise")
 	case t.Client.Kind == SCAFFOLD:
-		return bad("Client.Kind", "nothing bounds what a control variate says about a party", "use another rule with noise")
+		return bad("Client.Kind", "use another rule with noise", "nothing bounds what a control variate says about a party")
 	case t.Client.Kind == FedGA:
-		return bad("Client.Kind", "nothing bounds what the sum of gradients says about a party", "use another rule with noise")
+		return bad("Client.Kind", "use another rule with noise", "nothing bounds what the sum of gradients says about a party")
 	}
 	return t.Noise.validate()
 }

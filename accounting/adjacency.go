@@ -1,0 +1,42 @@
+package accounting
+
+// rateOf is the probability with which a client is in the step.
+func rateOf(m Mechanism) float64 {
+	switch s := m.(type) {
+	case Sampled:
+		return s.Rate
+	case ReplaceOne:
+		return s.Rate
+	}
+	return 1
+}
+
+// unsampled is the mechanism to those who know who takes part.
+func unsampled(m Mechanism) Mechanism {
+	switch s := m.(type) {
+	case Sampled:
+		return s.Mechanism
+	case ReplaceOne:
+		s.Rate = 1
+		return s
+	}
+	return m
+}
+
+// oneAdjacency refuses steps about two neighbouring relations: what is true of
+// a client that joins says nothing of one that is exchanged.
+func oneAdjacency(steps []Step) error {
+	joins, exchanged := false, false
+	for _, s := range steps {
+		switch m := s.Mechanism.(type) {
+		case Sampled:
+			joins = joins || m.Rate < 1
+		case ReplaceOne:
+			exchanged = true
+		}
+	}
+	if joins && exchanged {
+		return parameterError("steps sampled under add/remove adjacency with steps under replace-one: account for all of them under one relation")
+	}
+	return nil
+}

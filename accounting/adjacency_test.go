@@ -1,0 +1,191 @@
+package accounting
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+)
+
+// A server knows who takes part, however a mechanism is recorded.
+func TestServerLedgerHasNoAmplification(t *testing.T) {
+	spent := map[View]float64{}
+	for _, v := range []View{Server, Public} {
+		l := mustLedger(t, v, Target{1e4, 1e-5})
+		if err := l.Spend(Step{Sampled{Gaussian{2}, .01}, 50}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		s, err := l.Spent("ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spent[v] = s.Upper
+	}
+	if want := mustEpsilon(t, 1e-5, Step{Gaussian{2}, 50}).Upper; spent[Server] != want || spent[Public] > .1*want {
+		t.Errorf("spent %v, unsampled %v", spent, want)
+	}
+	l := mustLedger(t, Server, Target{1e4, 1e-5})
+	for _, r := range []float64{0, 2, math.NaN()} { // refused in the view that does not need it too
+		if err := l.Spend(Step{Sampled{Gaussian{2}, r}, 1}, "ann"); !errors.Is(err, ErrParameter) {
+			t.Errorf("rate %v: %v", r, err)
+		}
+	}
+}
+
+func mustLedger(t *testing.T, v View, b Target) *Ledger {
+	t.Helper()
+	l, err := NewLedger(v, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// No count wraps: what is recorded never makes an account smaller.
+func TestLedgerCounts(t *testing.T) {
+	l := mustLedger(t, Server, Target{1, 1e-5})
+	large := Step{DiscreteGaussian{1 << 34, 1}, 1 << 40} // too large for a table
+	if err := l.Spend(Step{large.Mechanism, 1 << 41}, "ann"); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	if err := l.Spend(large, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	before, err := l.Spent("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := l.Spend(large, "ann"); !errors.Is(err, ErrParameter) {
+			t.Error(err)
+		}
+	}
+	if after, err := l.Spent("ann"); err != nil || after != before || !(before.Upper > 0) {
+		t.Errorf("%v, then %v, %v", before, after, err)
+	}
+	saved, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var loaded Ledger
+	if err := json.Unmarshal(saved, &loaded); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []string{
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":4294967296,"step_count":4294967296,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
+	} {
+		if err := json.Unmarshal([]byte(wrong), &loaded); !errors.Is(err, ErrLedger) {
+			t.Error(err)
+		}
+	}
+}
+
+// A ledger keeps its own copy of what it records, saves by value, and is of somebody.
+func TestLedgerOwnsItsRecords(t *testing.T) {
+	l := mustLedger(t, Public, Target{9, 1e-5})
+	p, q := []float64{.6, .4}, []float64{.4, .6}
+	if err := l.Spend(Step{Sampled{Pair{P: p, Q: q}, 1}, 1}, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := l.Spent("ann")
+	copy(p, []float64{.5, .5})
+	copy(q, p)
+	if after, err := l.Spent("ann"); err != nil || after != before {
+		t.Errorf("%v became %v, %v", before, after, err)
+	}
+	byValue, err := json.Marshal(struct{ Ledger Ledger }{*l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back struct{ Ledger Ledger }
+	if err := json.Unmarshal(byValue, &back); err != nil || back.Ledger.View() != Public {
+		t.Error(err)
+	}
+	if got, err := back.Ledger.Spent("ann"); err != nil || got != before {
+		t.Errorf("%v loaded as %v, %v", before, got, err)
+	}
+	if _, err := json.Marshal(Ledger{}); !errors.Is(err, ErrLedger) {
+		t.Error(err)
+	}
+	if err := l.Spend(Step{Gaussian{9}, 1}, "ann", ""); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	if err := l.SetBudget("", Target{1, 1e-5}); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+}
+
+func TestOneAdjacency(t *testing.T) {
+	joins, exchanged := Step{Sampled{Gaussian{5}, .1}, 10}, Step{ReplaceOne{Gaussian{5}, .1}, 10}
+	if _, err := Compose(joins, exchanged); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	large := Step{DiscreteGaussian{1 << 34, 1}, 1} // by RDP
+	l := mustLedger(t, Public, Target{9, 1e-5})
+	if err := errors.Join(l.Spend(joins, "ann"), l.Spend(large, "ann")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Spend(exchanged, "ann"); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
+	if _, err := Compose(Step{Sampled{Gaussian{5}, 1}, 1}, exchanged); err != nil {
+		t.Error(err)
+	}
+}
+
+// No rounds spend nothing; sampling never costs; the pure ε of discrete Laplace noise
+// is there however large the sensitivity.
+func TestRoundsAtTheEdges(t *testing.T) {
+	for _, law := range []Law{LawDiscreteGaussian, LawSkellam, LawDiscreteLaplace} {
+		r := Round{
+			Law: law, Shares: 8, MinSurvivors: 8, Rate: .1, HiddenSchedule: true,
+			Update: Lane{1e6, Sensitivity{Delta1: 1e4, Delta2: 400, Dim: 1000}}, TableDistance: 0x1p-100, Samples: 1e4,
+		}
+		signs := SignLane(1000, 1e6)
+		r.Signs = &signs
+		server, public, err := r.Views(0, 1e-5)
+		if err != nil || server.Bound != (Bound{}) || public.Bound != (Bound{}) {
+			t.Errorf("%v: no rounds spend %v and %v, %v", law, server, public, err)
+		}
+		if server, public, err = r.Views(1, 1e-5); err != nil || public.Upper > server.Upper || public.Lower > public.Upper {
+			t.Errorf("%v: spent %v and %v, %v", law, server, public, err)
+		}
+	}
+	for _, d := range []float64{1 << 20, 1<<20 + 1, 1 << 40} {
+		r := Round{Law: LawDiscreteLaplace, Shares: 1, MinSurvivors: 1, Rate: 1, Update: Lane{d, Sensitivity{Delta1: d, Delta2: d, Dim: 1}}}
+		for _, delta := range []float64{0, 1e-12} {
+			if s, err := r.Spent(Server, 3, delta); err != nil || s.Upper > 3.0001 || s.Upper < 2.9 {
+				t.Errorf("Δ₁ = %v, δ = %v: %v, %v", d, delta, s, err)
+			}
+		}
+	}
+}
+
+// A client that is in no step at all but with probability δ has spent nothing, and
+// less noise is never better.
+func TestSmallRates(t *testing.T) {
+	last := math.Inf(1)
+	for _, z := range []float64{.1, .2, .5, 1} {
+		c, err := Compose(Step{Sampled{Gaussian{z}, 1e-9}, 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := c.Epsilon(1e-5); err != nil || b != (Bound{}) {
+			t.Errorf("z = %v: %v, %v", z, b, err)
+		}
+		b, err := c.Epsilon(1e-9)
+		if err != nil || b.Upper > last || !(b.Upper > 0) {
+			t.Errorf("z = %v: %v after %v, %v", z, b, last, err)
+		}
+		last = b.Upper
+		if d, err := c.Delta(0); err != nil || d.Upper > 1.00001e-8 || d.Lower > d.Upper {
+			t.Errorf("z = %v: δ(0) is %v, %v", z, d, err)
+		}
+	}
+	for _, s := range []Step{{Sampled{Gaussian{1}, 1e-300}, 1 << 30}, {Sampled{Gaussian{.03}, .01}, 10}} {
+		if b := mustEpsilon(t, 1e-6, s); math.IsInf(b.Upper, 1) {
+			t.Errorf("%s: %v", s.Mechanism.key(), b)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/iotest"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/learning"
+)
+
+// noisyBrief is a brief training with noise.
+func noisyBrief(n *Noise) Training {
+	*n = DefaultNoise()
+	n.Multiplier, n.Bits = 20, 20
+	x := brief()
+	x.Sum, x.Noise = Ring, n
+	return x
+}
+
+// A round that fails has spent all the same, and the outcome says so.
+func TestFailedRoundIsCharged(t *testing.T) {
+	var n Noise
+	x := noisyBrief(&n)
+	ctx, cancel := context.WithCancel(t.Context())
+	out, err := Train(ctx, x, func(TrainingRound) { cancel() })
+	if !errors.Is(err, context.Canceled) || len(out.Rounds) != 1 {
+		t.Fatalf("%d rounds: %v", len(out.Rounds), err)
+	}
+	round, err := x.Round()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, _, err := round.Views(2, DefaultDelta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Server != two || out.Server.Upper <= out.Rounds[0].Server.Upper {
+		t.Errorf("spent %v after one round and a failed one, want %v", out.Server, two)
+	}
+
+	o := private(t, n)
+	ctx, cancel = context.WithCancel(t.Context())
+	s, err := Run(ctx, o, func(Round) { cancel() })
+	if !errors.Is(err, context.Canceled) || len(s.Rounds) != 1 || s.Server.Upper <= s.Rounds[0].Server.Upper {
+		t.Errorf("Run: %d rounds, spent %v: %v", len(s.Rounds), s.Server, err)
+	}
+}
+
+// Rows that do not fit are found before anything is spent.
+func TestBadRowsSpendNothing(t *testing.T) {
+	for name, change := range map[string]func(*Training){
+		"test":  func(x *Training) { x.Test.Labels[0] = 7 },
+		"party": func(x *Training) { x.Parties[3].Labels[0] = 7 },
+	} {
+		var n Noise
+		x := noisyBrief(&n)
+		change(&x)
+		out, err := Train(t.Context(), x, nil)
+		var option *OptionError
+		var failed *RoundError
+		if name == "test" && !(errors.As(err, &option) && option.Option == "Test") ||
+			name == "party" && !(errors.As(err, &failed) && failed.Round == 0 && failed.Party == 3) ||
+			out.Server.Upper != 0 {
+			t.Errorf("%s: %v, spent %v", name, err, out.Server)
+		}
+	}
+	o := private(t, DefaultNoise())
+	o.Test.Labels[0] = 2
+	s, err := Run(t.Context(), o, nil)
+	if !errors.Is(err, ErrOptions) || s.Server.Upper != 0 {
+		t.Errorf("Run: %v, spent %v", err, s.Server)
+	}
+}
+
+// With noise the end of a run must not tell what one party's rows are: rows on which
+// training diverges are an update of zeros. Without noise they are an error.
+func TestDivergenceIsNotSeen(t *testing.T) {
+	wild := func(d *learning.Dataset) {
+		for k := range d.X {
+			d.X[k] *= 1e307
+		}
+	}
+	for _, kind := range []Sum{Ring, Private} {
+		var n Noise
+		x := noisyBrief(&n)
+		x.Sum = kind
+		wild(x.Parties[3])
+		if out := train(t, x); len(out.Rounds) != 3 || out.Rounds[2].Clients != 6 {
+			t.Errorf("%v: %d rounds", kind, len(out.Rounds))
+		}
+		x.Noise = nil
+		if _, err := Train(t.Context(), x, nil); !errors.Is(err, learning.ErrDiverged) {
+			t.Errorf("%v without noise: %v", kind, err)
+		}
+	}
+	n := DefaultNoise()
+	n.Multiplier = 20
+	o := private(t, n)
+	wild(o.Train)
+	if s, err := Run(t.Context(), o, nil); err != nil || len(s.Rounds) != 4 {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// Secret draws are Schedule's and nothing of Seed's: 4 of 20 parties over 500 rounds
+// are 2,000 in all within 6 standard deviations (40 each), and each party is in 100
+// rounds within 6 (9 each).
+func TestSecretSchedule(t *testing.T) {
+	var n Noise
+	x := noisyBrief(&n)
+	x.Parties, x.Test = blobs(20, 5)
+	x.PerRound, x.Poisson = 4, true
+	secret := func(seed byte) *training {
+		y := x.settle()
+		y.Schedule = rand.NewChaCha8([32]byte{seed})
+		return &training{Training: y}
+	}
+	a, b, c := secret(1), secret(1), secret(2)
+	b.Seed++
+	total, differ := make([]int, 20), false
+	for round := 1; round <= 500; round++ {
+		var drawn [3][]int
+		for k, y := range []*training{a, b, c} {
+			var err error
+			if drawn[k], err = y.drawn(round); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(drawn[0], drawn[1]) {
+			t.Fatal("Seed has a part in the draw")
+		}
+		differ = differ || !slices.Equal(drawn[0], drawn[2])
+		for _, i := range drawn[0] {
+			total[i]++
+		}
+	}
+	sum := 0
+	for i, k := range total {
+		sum += k
+		if math.Abs(float64(k)-100) > 54 {
+			t.Errorf("party %d is in %d of 500 rounds", i, k)
+		}
+	}
+	if !differ || math.Abs(float64(sum)-2000) > 240 {
+		t.Errorf("%d parties in 500 rounds", sum)
+	}
+	// By default two runs of one seed differ.
+	if x.Rounds = 20; slices.EqualFunc(train(t, x).Rounds, train(t, x).Rounds, func(a, b TrainingRound) bool { return slices.Equal(a.Included, b.Included) }) {
+		t.Error("draws are repeated")
+	}
+	x.Schedule = iotest.ErrReader(errors.New("no draws"))
+	if out, err := Train(t.Context(), x, nil); err == nil || len(out.Rounds) > 0 {
+		t.Errorf("%d rounds: %v", len(out.Rounds), err)
+	}
+}
+
+// Calibrate finds what fits between too little noise and too wide a ring, however
+// little room there is, and passes over shares of votes too small to add up.
+func TestCalibrateInNarrowRings(t *testing.T) {
+	for _, c := range []struct {
+		bits int
+		eps  float64
+	}{{9, 16}, {9, 30}, {10, 4}} {
+		o := Defaults()
+		n := DefaultNoise()
+		n.Bits, n.Epsilon = c.bits, c.eps
+		o.Noise = &n
+		z, err := o.Calibrate(105)
+		if err != nil {
+			t.Errorf("%d bits, ε = %v: %v", c.bits, c.eps, err)
+			continue
+		}
+		n.Multiplier = z
+		m, err := o.Mechanism(105)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := m.Round().Spent(accounting.Server, o.Rounds, DefaultDelta); err != nil || s.Upper > c.eps || s.Upper < .99*c.eps {
+			t.Errorf("%d bits, ε = %v: %v with multiplier %v, %v", c.bits, c.eps, s, z, err)
+		}
+	}
+	for name, change := range map[string]func(*Training){
+		"signs": func(x *Training) { x.Mask = masks["soft"] },
+		"votes": func(x *Training) { x.Clip.Adaptive = &aggregation.AdaptiveClip{} },
+	} {
+		var n Noise
+		x := noisyBrief(&n)
+		x.Parties, x.Test = blobs(40, 5)
+		n.Epsilon, x.Rounds = 4, 20
+		change(&x)
+		z, err := x.Calibrate()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		n.Multiplier = z
+		round, err := x.Round()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := round.Spent(accounting.Server, 20, DefaultDelta); err != nil || s.Upper > 4 {
+			t.Errorf("%s: %v with multiplier %v, %v", name, s, z, err)
+		}
+	}
+}
