@@ -29,6 +29,11 @@ With --json there is one object:
   accountant        what proves them: "PLD" or "RDP"
   adjacency         "add-remove", "zero-out" (against the server), "replace-one"
   reason            only if epsilon is null: why
+  other             if --rate is below 1, the same for the other adversary:
+                    adversary, adjacency, accountant, epsilon, epsilon_lower and
+                    reason; null if both have the same epsilon, or if there is
+                    no bound against the other
+Without --json both adversaries are shown if --rate is below 1.
 `
 
 const accountExamples = `
@@ -40,20 +45,33 @@ Examples:
 
 // jsonPrivacy is the object of account and calibrate.
 type jsonPrivacy struct {
-	Mechanism       string   `json:"mechanism"`
-	NoiseMultiplier float64  `json:"noise_multiplier"`
-	Rounds          int      `json:"rounds"`
-	Rate            float64  `json:"rate"`
-	Sensitivity     float64  `json:"sensitivity"`
-	Dimension       int      `json:"dimension"`
-	Shares          int      `json:"shares"`
-	Adversary       string   `json:"adversary"`
-	Adjacency       string   `json:"adjacency"`
-	Accountant      string   `json:"accountant"`
-	Epsilon         *float64 `json:"epsilon"`
-	EpsilonLower    *float64 `json:"epsilon_lower"`
-	Delta           float64  `json:"delta"`
-	Reason          string   `json:"reason,omitempty"`
+	Mechanism       string  `json:"mechanism"`
+	NoiseMultiplier float64 `json:"noise_multiplier"`
+	Rounds          int     `json:"rounds"`
+	Rate            float64 `json:"rate"`
+	Sensitivity     float64 `json:"sensitivity"`
+	Dimension       int     `json:"dimension"`
+	Shares          int     `json:"shares"`
+	Delta           float64 `json:"delta"`
+	jsonView
+	Other *jsonView `json:"other"`
+}
+
+// jsonView is what is spent against one adversary.
+type jsonView struct {
+	Adversary    string   `json:"adversary"`
+	Adjacency    string   `json:"adjacency"`
+	Accountant   string   `json:"accountant"`
+	Epsilon      *float64 `json:"epsilon"`
+	EpsilonLower *float64 `json:"epsilon_lower"`
+	Reason       string   `json:"reason,omitempty"`
+}
+
+func (r *release) jsonView(s accounting.Spent) jsonView {
+	return jsonView{
+		Adversary: s.View.String(), Adjacency: r.adjacency(s.View), Accountant: s.Accountant,
+		Epsilon: finite(s.Upper), EpsilonLower: finite(s.Lower), Reason: s.Reason,
+	}
 }
 
 func account(ctx context.Context, args []string, std streams) int {
@@ -71,7 +89,7 @@ func account(ctx context.Context, args []string, std streams) int {
 	}
 	var spent accounting.Spent
 	err := interruptible(ctx, func() (err error) {
-		spent, err = r.spent(accounting.View(r.view))
+		spent, err = r.spent(r.view)
 		return err
 	})
 	if ctx.Err() != nil {
@@ -82,7 +100,7 @@ func account(ctx context.Context, args []string, std streams) int {
 		return exitFailure
 	}
 	if r.json {
-		return printJSON(std, r.jsonPrivacy(spent))
+		return printJSON(std, r.jsonPrivacy(ctx, spent))
 	}
 	r.describe(std)
 	r.printSpent(spent, std)
@@ -93,15 +111,8 @@ func account(ctx context.Context, args []string, std streams) int {
 // printOther prints the view that was not asked for, if it differs and has a figure,
 // and what else a reader may wonder about.
 func (r *release) printOther(ctx context.Context, std streams) {
-	if other, ok := r.otherView(); ok {
-		var spent accounting.Spent
-		err := interruptible(ctx, func() (err error) {
-			spent, err = r.spent(other)
-			return err
-		})
-		if err == nil {
-			r.printSpent(spent, std)
-		}
+	if spent, ok := r.other(ctx); ok {
+		r.printSpent(spent, std)
 	}
 	if each := r.noise * r.sensitivity / math.Sqrt(float64(r.shares)); r.shares > 1 && each < 1 {
 		text := fmt.Sprintf("The parameter of one share is %.2g units: so small that discrete Gaussian shares do not add up to another, which is charged. Count in smaller units: raise --sensitivity.", each)
@@ -109,12 +120,20 @@ func (r *release) printOther(ctx context.Context, std streams) {
 	}
 }
 
-// otherView returns the view that was not asked for, if it differs.
-func (r *release) otherView() (accounting.View, bool) {
-	if accounting.View(r.view) == accounting.Public {
-		return accounting.Server, r.rate < 1
+// other accounts for the view that was not asked for, if it differs and has a figure.
+func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
+	if r.rate >= 1 {
+		return spent, false
 	}
-	return accounting.Public, r.rate < 1
+	view := accounting.Public
+	if r.view == view {
+		view = accounting.Server
+	}
+	err := interruptible(ctx, func() (err error) {
+		spent, err = r.spent(view)
+		return err
+	})
+	return spent, err == nil
 }
 
 // adjacency is what of a client changes.
@@ -128,16 +147,20 @@ func (r *release) adjacency(view accounting.View) string {
 	return "add-remove"
 }
 
-func (r *release) jsonPrivacy(spent accounting.Spent) jsonPrivacy {
-	return jsonPrivacy{
+func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonPrivacy {
+	j := jsonPrivacy{
 		Mechanism: r.law, NoiseMultiplier: r.noise, Rounds: r.rounds, Rate: r.rate,
 		Sensitivity: r.sensitivity, Dimension: r.dimension, Shares: r.shares,
-		Adversary: spent.View.String(), Adjacency: r.adjacency(spent.View), Accountant: spent.Accountant,
-		Epsilon: finite(spent.Upper), EpsilonLower: finite(spent.Lower), Delta: r.delta, Reason: spent.Reason,
+		Delta: r.delta, jsonView: r.jsonView(spent),
 	}
+	if spent, ok := r.other(ctx); ok {
+		other := r.jsonView(spent)
+		j.Other = &other
+	}
+	return j
 }
 
-// printJSON prints one object. All numbers in it are finite.
+// printJSON prints one object on a line. All numbers in it are finite.
 func printJSON(std streams, v any) int {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -159,7 +182,7 @@ func (r *release) describe(std streams) {
 	}
 	fmt.Fprintln(std.out, strings.Join(wrap(what, width), "\n"))
 	if r.rate < 1 {
-		fmt.Fprintf(std.out, "%s, each client in one with probability %s\n", plural(r.rounds, "round"), shortest(r.rate))
+		fmt.Fprintf(std.out, "%s, each client in each with probability %s\n", plural(r.rounds, "round"), shortest(r.rate))
 	} else {
 		fmt.Fprintf(std.out, "%s, with every client\n", plural(r.rounds, "round"))
 	}
@@ -169,7 +192,7 @@ func (r *release) describe(std streams) {
 func (r *release) printSpent(s accounting.Spent, std streams) {
 	fmt.Fprintf(std.out, "%-10s %-12s %12s %12s %10v %10s\n", s.View, r.adjacency(s.View), epsilon(s.Upper), lowerBound(s), r.delta, s.Accountant)
 	if s.Reason != "" {
-		for _, line := range wrap("There is no finite epsilon against the "+s.View.String()+": "+s.Reason+".", width) {
+		for _, line := range wrap(fmt.Sprintf("%s against the %v: %s.", unbounded(s), s.View, s.Reason), width) {
 			fmt.Fprintln(std.out, line)
 		}
 	}
@@ -177,13 +200,22 @@ func (r *release) printSpent(s accounting.Spent, std streams) {
 
 // problem says what to do about errors of the accountant.
 func (r *release) problem(err error) error {
+	var said *problem
 	switch {
+	case errors.As(err, &said):
+		return err
 	case errors.Is(err, accounting.ErrTooLarge):
-		p := &problem{cause: plain(err), advice: "Count in larger units, so that --sensitivity is smaller.", err: err}
+		cause := plain(err)
+		if _, after, ok := strings.Cut(cause, "too large to tabulate, use RDP: "); ok {
+			cause = "the noise is too large to tabulate: " + after
+		}
+		p := &problem{cause: cause, advice: "Count in larger units, so that --sensitivity is smaller.", err: err}
 		if r.law == "discrete-gaussian" || r.law == "skellam" {
 			p.advice = "Use --dimension 2, which is accounted for by Renyi divergence, or count in larger units."
 		}
 		return p
+	case errors.Is(err, accounting.ErrUnsupported):
+		return &problem{cause: fmt.Sprintf("there is no bound for %s noise with these flags", r.law), advice: "Leave out --replace-one.", err: err}
 	case errors.Is(err, accounting.ErrUnreachable):
 		return &problem{cause: plain(err), advice: "Ask for a larger --epsilon or --delta, or change what is taken as given: more noise, fewer rounds, a smaller rate.", err: err}
 	}

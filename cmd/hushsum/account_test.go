@@ -57,8 +57,12 @@ func TestAccountKeys(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
+	other, _ := got["other"].(map[string]any)
+	if public := accounted(t, "account gaussian --noise-multiplier 2 --rate 0.5 --rounds 3 --delta 1e-6"); other["epsilon"] != public["epsilon"] || other["adversary"] != "public" {
+		t.Errorf("other is %v, want that of %v", other, public)
+	}
 	// Against the server sampling does not count.
-	if all := accounted(t, "account gaussian --noise-multiplier 2 --rounds 3 --delta 1e-6"); all["epsilon"] != got["epsilon"] || all["adversary"] != "public" {
+	if all := accounted(t, "account gaussian --noise-multiplier 2 --rounds 3 --delta 1e-6"); all["epsilon"] != got["epsilon"] || all["adversary"] != "public" || all["other"] != nil {
 		t.Errorf("with every client %v, against the server %v", all, got)
 	}
 	// A vector goes by RDP, without lower bound.
@@ -77,9 +81,10 @@ func TestAccountKeys(t *testing.T) {
 
 func TestAccountTable(t *testing.T) {
 	for args, want := range map[string]string{
-		"account gaussian --rate 0.1 --rounds 10": "10 rounds, each client in one with probability 0.1",
-		"account gaussian --delta 0":              "There is no finite epsilon against the public",
-		"account laplace":                         "1 round, with every client",
+		"account gaussian --rate 0.1 --rounds 10":                               "10 rounds, each client in each with probability 0.1",
+		"account gaussian --delta 0":                                            "There is no finite epsilon against the public",
+		"account gaussian --noise-multiplier 1e-300":                            "No finite epsilon could be proved against the public: epsilon exceeds",
+		"account laplace":                                                       "1 round, with every client",
 		"account discrete-gaussian --sensitivity 50 --dimension 64 --shares 10": "64 coordinates, the sum of 10 shares",
 		"calibrate gaussian --epsilon 1":                                        "keeps epsilon within 1 at delta 1e-05.",
 	} {
@@ -146,28 +151,33 @@ func TestAccountUsage(t *testing.T) {
 		says string
 	}{
 		{"account", 2, "the first argument must be the mechanism\nUse one of gaussian, laplace,"},
-		{"account --delta 1", 2, `"--delta" is no mechanism`},
+		{"account --delta 1", 2, "the mechanism must come first, before all flags\nUse one of"},
 		{"account cauchy", 2, `"cauchy" is no mechanism`},
-		{"account gaussian laplace", 2, `unexpected argument "laplace"`},
+		{"account gaussian laplace", 2, "unexpected argument \"laplace\"\nThe mechanism comes first, then flags"},
+		{"account skellam --noise-multiplier 1e-300", 2, "--noise-multiplier: 1e-300 times --sensitivity"},
+		{"account skellam --noise-multiplier 1e300 --dimension 3", 2, "--noise-multiplier: 1e+300 times"},
+		{"account discrete-gaussian --noise-multiplier 1e80", 1, "account: the noise is too large to tabulate: about 3.4e+81 points"},
 		{"account gaussian --noise-multiplier 0", 2, "--noise-multiplier: 0 is no noise"},
 		{"account gaussian --noise-multiplier NaN", 2, "--noise-multiplier: NaN is no noise"},
 		{"account gaussian --rate 0", 2, "--rate: 0 is no probability of taking part"},
 		{"account gaussian --rate 1.5", 2, "--rate: 1.5 is"},
 		{"account gaussian --rounds 0", 2, "--rounds: 0 is too few"},
 		{"account discrete-laplace --sensitivity 1073741824", 1, "Count in larger units, so that"},
-		{"account gaussian --rounds 99999999999999", 1, "99999999999999"},
+		{"account gaussian --rounds 99999999999999", 2, "--rounds: 99999999999999 is too many"},
 		{"account gaussian --delta 1", 2, "--delta: 1 is no probability below 1"},
 		{"account gaussian --dimension 3", 2, "--dimension: under gaussian noise all vectors are as one"},
 		{"account skellam --shares 3", 2, "--shares: shares of skellam noise add up exactly"},
 		{"account skellam --sensitivity 1.5", 2, "--sensitivity: 1.5 is not whole"},
-		{"account laplace --replace-one --rate .5", 1, "no bound"},
+		{"account laplace --replace-one --rate .5", 2, "--replace-one: there is no bound for laplace noise"},
 		{"account skellam --dimension 4 --replace-one", 2, "--replace-one: there is no bound for vectors"},
 		{"account gaussian --adversary me", 2, "want public or server"},
 		{"calibrate gaussian", 2, "--epsilon: 0 is no budget"},
 		{"calibrate gaussian --epsilon 1 --noise-multiplier 3", 2, "--noise-multiplier: it is what is to be found"},
 		{"calibrate gaussian --epsilon 1 --find luck", 2, "want noise-multiplier, rounds or rate"},
 		{"calibrate gaussian --epsilon 1 --delta 0", 1, "target cannot be reached\nAsk for a larger"},
-		{"calibrate gaussian --epsilon 0.01 --find rounds", 1, "target cannot be reached"},
+		{"calibrate gaussian --epsilon 0.01 --find rounds", 1, "target cannot be reached: one round spends epsilon 4.3772 at"},
+		{"calibrate gaussian --epsilon 1 --find rounds --delta 0", 1, "one round spends an epsilon without\nfinite bound"},
+		{"calibrate skellam --epsilon 0.01 --find rounds --dimension 3", 1, "one round spends epsilon "},
 		{"calibrate gaussian --epsilon 1 --find rate --adversary server", 2, "sampling does not count against the server"},
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(c.args)...)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -35,11 +34,13 @@ are; with --all, every measurement:
               complete defence, and the limit is where the documents say.
               toothless: it fails without the defence too, so that nothing is
               shown. broken: it succeeds against the real code.
-Confidence intervals are in the report and in --json.
+Confidence intervals are in the report and in --json, which both have every
+measurement.
 
 With --out, figures (SVG) and a report (report.md) are written to the folder.
-Attacks on models use data sets found in the folder HUSHSUM_DATA or
-../shared/data, and made-up data or nothing without them.
+Attacks that train models read the data sets adult and digits in the folder
+HUSHSUM_DATA or ../shared/data; without such a folder they make up rows, and a
+line at the end says so (with --json on standard error).
 
 With --json there is one object per measurement: attack, adversary, defence,
 case, metric, undefended and defended (null, or value, lower, upper, confidence,
@@ -59,16 +60,16 @@ func attack(ctx context.Context, args []string, std streams) int {
 	var asJSON, all bool
 	flags := flag.NewFlagSet("attack", flag.ContinueOnError)
 	o.Seed = 1
-	flags.StringVar(&run, "run", "", "`REGEX` run only attacks whose name matches")
+	flags.StringVar(&run, "run", "", "`REGEX` run only attacks whose name matches, in upper or lower case")
 	flags.StringVar(&out, "out", "", "`DIR` write figures and a report there")
 	flags.Var((*seedValue)(&o.Seed), "seed", "`N` of everything random but keys and masks")
 	flags.BoolVar(&o.Long, "long", false, "the long form: more repetitions, narrower intervals")
-	flags.BoolVar(&all, "all", false, "print every measurement")
+	flags.BoolVar(&all, "all", false, "print every measurement, as --json always does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object per line instead of a table")
 	if code, ok := parseFlags(flags, attackAbout, args, std); !ok {
 		return code
 	}
-	wanted, err := regexp.Compile(run)
+	wanted, err := regexp.Compile("(?i)" + run)
 	if err != nil {
 		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--run: %q is no regular expression", run), advice: "Use the name of an attack, or part of it.", err: err}, std)
 	}
@@ -85,12 +86,35 @@ func attack(ctx context.Context, args []string, std streams) int {
 		}
 		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--run: no attack matches %q", run), advice: "There are " + strings.Join(names, ", ") + "."}, std)
 	}
-	if info, err := os.Stat(filepath.Dir(dataFolder("adult"))); err == nil && info.IsDir() {
-		o.Data = filepath.Dir(dataFolder("adult"))
+	if info, err := os.Stat(dataRoot()); err == nil && info.IsDir() {
+		o.Data = dataRoot()
+	}
+	if out != "" {
+		if err := makeOut(out); err != nil {
+			complain(std.err, "hushsum attack", err)
+			return exitFailure
+		}
 	}
 	o.Now = time.Now
 	b := &battery{screen: screen{std: std}, json: asJSON, all: all, out: out, start: time.Now()}
 	return b.run(ctx, chosen, o)
+}
+
+// dataAttacks are the attacks that read data sets.
+var dataAttacks = []string{"CollusionAdult", "GradientInversion", "Membership"}
+
+// madeUp says which of the attacks that were run used made-up rows, if any did.
+func (b *battery) madeUp(o attacks.Options) string {
+	var names []string
+	for _, f := range b.done {
+		if o.Data == "" && slices.Contains(dataAttacks, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s used made-up rows, since there is no folder %s. Name the folder of the data sets in HUSHSUM_DATA.", strings.Join(names, ", "), dataRoot())
 }
 
 // battery runs attacks and shows what they find.
@@ -102,6 +126,7 @@ type battery struct {
 	start  time.Time
 	counts map[attacks.Verdict]int
 	done   []finished
+	note   string // on what the attacks used, for the report too
 }
 
 // finished is an attack with what it found.
@@ -148,8 +173,16 @@ func (b *battery) run(ctx context.Context, chosen []attacks.Attack, o attacks.Op
 			b.summary(a, report.Rows)
 		}
 	}
+	b.note = b.madeUp(o)
 	if !b.json {
 		b.total(len(chosen))
+	}
+	if b.note != "" {
+		w := b.std.out
+		if b.json {
+			w = b.std.err
+		}
+		fmt.Fprintln(w, strings.Join(wrap(b.note, width), "\n"))
 	}
 	if b.out != "" {
 		if err := b.write(); err != nil {
@@ -173,27 +206,33 @@ func caseName(a attacks.Attack, row attacks.Row) string {
 	return a.Name + ": " + row.Case
 }
 
-// summary prints a row of an attack on both targets or the real code, if there is
-// one, with the worst verdict of all.
+// summary prints one of an attack's rows with the worst verdict: one on both targets,
+// or on the real code, if there is one.
 func (b *battery) summary(a attacks.Attack, rows []attacks.Row) {
 	if len(rows) == 0 {
-		fmt.Fprintf(b.std.out, "%-18s nothing to measure: there is no data for it\n", a.Name)
+		fmt.Fprintf(b.std.out, "%-18s nothing to measure\n", a.Name)
 		return
 	}
 	worst := rows[0].Verdict()
 	for _, r := range rows {
 		worst = max(worst, r.Verdict())
 	}
+	others := len(rows) - 1
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r attacks.Row) bool { return r.Verdict() != worst })
 	first := rows[0]
 	for _, r := range slices.Backward(rows) {
 		if !r.Defended.Missing() && (first.Defended.Missing() || !r.Undefended.Missing()) {
 			first = r
 		}
 	}
-	b.show(a.Name, first.Metric, first, worst)
+	metric := first.Metric
+	if first.Case != "" {
+		metric += ", " + first.Case
+	}
+	b.show(a.Name, metric, first, worst)
 	more := ""
-	if n := len(rows) - 1; n > 0 {
-		more = fmt.Sprintf("; %d more", n)
+	if others > 0 {
+		more = fmt.Sprintf("; %d more", others)
 	}
 	fmt.Fprintf(b.std.out, "  by: %s%s\n", a.Adversary, more)
 }
@@ -279,7 +318,7 @@ func newJSONMeasure(m attacks.Measure) *jsonMeasure {
 }
 
 func (b *battery) line(a attacks.Attack, row attacks.Row) {
-	text, err := json.Marshal(struct {
+	printJSON(b.std, struct {
 		Attack     string       `json:"attack"`
 		Adversary  string       `json:"adversary"`
 		Defence    string       `json:"defence"`
@@ -290,16 +329,10 @@ func (b *battery) line(a attacks.Attack, row attacks.Row) {
 		Verdict    string       `json:"verdict"`
 		Note       string       `json:"note"`
 	}{a.Name, a.Adversary, a.Defence, row.Case, row.Metric, newJSONMeasure(row.Undefended), newJSONMeasure(row.Defended), row.Verdict().String(), row.Note})
-	if err == nil {
-		b.std.out.Write(append(text, '\n'))
-	}
 }
 
 // write makes the report and its figures.
 func (b *battery) write() error {
-	if err := os.MkdirAll(b.out, 0o755); err != nil {
-		return outProblem(err)
-	}
 	for _, f := range b.done {
 		for _, figure := range f.Figures {
 			if err := drawAttack(figure, filepath.Join(b.out, figure.Name+".svg")); err != nil {
@@ -319,13 +352,12 @@ func (b *battery) write() error {
 	return nil
 }
 
-func outProblem(err error) error {
-	return &problem{cause: fmt.Sprintf("--out: %v", err), advice: "Give a folder that can be written to.", err: err}
-}
-
 // report is the Markdown report.
 func (b *battery) report(w io.Writer) {
 	fmt.Fprint(w, "# Attacks\n\nEvery attack runs against a target without the defence, where it has to succeed,\nand against the real code, where it has to fail. Intervals are at the confidence\ngiven; a value must be in the range in square brackets.\n")
+	if b.note != "" {
+		fmt.Fprintf(w, "\n%s\n", b.note)
+	}
 	for _, f := range b.done {
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n- Adversary: %s\n- What stops it: %s\n- Time: %.1f s\n\n", f.Name, f.About, f.Adversary, f.Defence, f.took.Seconds())
 		fmt.Fprint(w, "| case | metric | undefended | defended | verdict |\n|---|---|---|---|---|\n")

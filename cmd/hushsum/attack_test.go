@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +17,7 @@ import (
 )
 
 // Two attacks that take milliseconds, one of them without complete defence.
-const quickAttack = "attack --run ^(Differencing|WrapAround|FloatSupport)$"
+const quickAttack = "attack --run ^(differencing|WrapAround|FloatSupport)$"
 
 func TestAttackTable(t *testing.T) {
 	for args, want := range map[string][]string{
@@ -122,6 +125,33 @@ func TestAttackFigures(t *testing.T) {
 	}
 }
 
+// Attacks that read data are those in the list, and a run says where they had none.
+func TestAttackData(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // the others end at once
+	var fails []string
+	for _, a := range attacks.Catalogue() {
+		if a.Name == "CollusionLaw" {
+			continue // seconds of arithmetic, without data, that nothing ends
+		}
+		_, err := a.Run(ctx, attacks.Options{Data: t.TempDir()})
+		if errors.Is(err, fs.ErrNotExist) {
+			fails = append(fails, a.Name)
+		}
+	}
+	if !slices.Equal(fails, dataAttacks) {
+		t.Errorf("without files %v fail, want %v", fails, dataAttacks)
+	}
+	t.Setenv("HUSHSUM_DATA", filepath.Join(t.TempDir(), "none"))
+	dir := t.TempDir()
+	code, out, errs := call(t.Context(), "attack", "--run", "GradientInversion|Differencing", "--out", dir)
+	report, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	const want = "\nGradientInversion used made-up rows, since there is no folder"
+	if code != 0 || errs != "" || !strings.Contains(out, want) || err != nil || !strings.Contains(string(report), want) {
+		t.Errorf("code %d, %q, %v\n%s\n%s", code, errs, err, out, report)
+	}
+}
+
 func TestAttackUsage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -136,10 +166,11 @@ func TestAttackUsage(t *testing.T) {
 		{"--run nothing", 2, `no attack matches "nothing"`},
 		{"--seed x", 2, "want a whole number"},
 		{"--run Differencing --out " + file, 1, "Give a folder that can be written to."},
+		{"Sybil", 2, "Choose attacks with --run."},
 	} {
-		code, _, errs := call(t.Context(), append([]string{"attack"}, strings.Fields(c.args)...)...)
-		if code != c.code || !strings.Contains(errs, c.says) {
-			t.Errorf("%s: code %d, %q; want %d and %q", c.args, code, errs, c.code, c.says)
+		code, out, errs := call(t.Context(), append([]string{"attack"}, strings.Fields(c.args)...)...)
+		if code != c.code || out != "" || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: code %d, %q, %q; want %d and %q", c.args, code, out, errs, c.code, c.says)
 		}
 		checkMessage(t, errs)
 	}

@@ -13,12 +13,6 @@ import (
 	"github.com/hushsum/hushsum/attacks"
 )
 
-// palette has colours that people with any colour vision can tell apart (Okabe, Ito
-// 2008).
-var palette = []color.RGBA{
-	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
-}
-
 // drawAttack writes a figure as SVG.
 func drawAttack(f attacks.Figure, path string) error {
 	p := plot.New()

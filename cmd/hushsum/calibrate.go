@@ -39,6 +39,8 @@ const (
 	findRate   = "rate"
 )
 
+var finds = map[string]string{findNoise: findNoise, findRounds: findRounds, findRate: findRate}
+
 func calibrate(ctx context.Context, args []string, std streams) int {
 	var r release
 	args, code, ok := r.takeMechanism("calibrate", args, std)
@@ -46,20 +48,20 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 		return code
 	}
 	flags := r.flags("calibrate")
-	find, target := findValue(findNoise), 0.0
+	find, target := findNoise, 0.0
 	flags.Var((*floatValue)(&target), "epsilon", "`E` the budget, above 0; required")
-	flags.Var(&find, "find", "`noise-multiplier|rounds|rate` what to find; the other two are taken as given")
+	flags.Var(oneOf(&find, finds, "noise-multiplier, rounds or rate"), "find", "`noise-multiplier|rounds|rate` what to find; the other two are taken as given")
 	if code, ok := parseFlags(flags, calibrateAbout+mechanismHelp()+privacyHelp+calibrateJSON+"\n"+exitCodes+calibrateExamples, args, std); !ok {
 		return code
 	}
-	if err := r.checkCalibration(find, target, given(flags)[string(find)]); err != nil {
+	if err := r.checkCalibration(find, target, given(flags)[find]); err != nil {
 		return wrongUsage(flags, err, std)
 	}
 	var spent accounting.Spent
 	err := interruptible(ctx, func() error {
-		err := r.solve(string(find), accounting.Target{Epsilon: target, Delta: r.delta})
+		err := r.solve(find, accounting.Target{Epsilon: target, Delta: r.delta})
 		if err == nil {
-			spent, err = r.spent(accounting.View(r.view))
+			spent, err = r.spent(r.view)
 		}
 		return err
 	})
@@ -75,7 +77,7 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 			jsonPrivacy
 			TargetEpsilon float64 `json:"target_epsilon"`
 			Found         string  `json:"found"`
-		}{r.jsonPrivacy(spent), target, string(find)})
+		}{r.jsonPrivacy(ctx, spent), target, find})
 	}
 	value := shortest(r.noise)
 	switch find {
@@ -92,13 +94,13 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 }
 
 // checkCalibration checks the flags; given is whether what is to be found was given.
-func (r *release) checkCalibration(find findValue, target float64, given bool) error {
+func (r *release) checkCalibration(find string, target float64, given bool) error {
 	switch {
 	case !(target > 0) || math.IsInf(target, 1):
 		return &problem{cause: fmt.Sprintf("--epsilon: %v is no budget", target), advice: "Give a number above 0, such as 1."}
 	case given:
 		return &problem{cause: fmt.Sprintf("--%s: it is what is to be found", find), advice: "Leave it out, or find another with --find."}
-	case find == findRate && r.view == viewValue(accounting.Server):
+	case find == findRate && r.view == accounting.Server:
 		return &problem{cause: "--find rate: sampling does not count against the server", advice: "Use --adversary public."}
 	}
 	return r.check()
@@ -106,7 +108,7 @@ func (r *release) checkCalibration(find findValue, target float64, given bool) e
 
 // solve sets what is to be found.
 func (r *release) solve(find string, t accounting.Target) (err error) {
-	view := accounting.View(r.view)
+	view := r.view
 	try := *r
 	switch {
 	case find == findNoise && r.lanes():
@@ -132,25 +134,24 @@ func (r *release) solve(find string, t accounting.Target) (err error) {
 			return try.steps(view)
 		})
 	}
-	if err == nil && r.rounds == 0 {
-		return accounting.ErrUnreachable
+	if find != findRounds || err != nil && !errors.Is(err, accounting.ErrUnreachable) || err == nil && r.rounds > 0 {
+		return err
 	}
-	return err
+	try.rounds = 1
+	one, err := try.spent(view)
+	if err != nil {
+		return err
+	}
+	spends := "epsilon " + epsilon(one.Upper)
+	if one.Reason != "" {
+		spends = "an epsilon without finite bound"
+	}
+	return &problem{
+		cause:  fmt.Sprintf("target cannot be reached: one round spends %s at delta %v", spends, t.Delta),
+		advice: "Ask for a larger --epsilon or --delta, or use more noise or a smaller rate.",
+		err:    accounting.ErrUnreachable,
+	}
 }
 
 // shortest prints a number with as many digits as it has, at most nine.
 func shortest(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }
-
-// findValue is the flag --find.
-type findValue string
-
-func (v *findValue) String() string { return string(*v) }
-
-func (v *findValue) Set(text string) error {
-	switch text {
-	case findNoise, findRounds, findRate:
-		*v = findValue(text)
-		return nil
-	}
-	return errors.New("want noise-multiplier, rounds or rate")
-}

@@ -70,7 +70,7 @@ func dispatch(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.out, version())
 		return exitOK
 	case "help", "-h", "-help", "--help":
-		if len(args) == 0 {
+		if len(args) == 0 || args[0] == "help" {
 			usage(std.out)
 			return exitOK
 		}

@@ -17,7 +17,7 @@ func call(ctx context.Context, args ...string) (code int, stdout, stderr string)
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}} {
+	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}, {"help", "help"}} {
 		code, out, errs := call(t.Context(), args...)
 		if code != 0 || errs != "" || !strings.Contains(out, "simulate") || !strings.Contains(out, "Usage:") || !strings.Contains(out, "Exit codes:") {
 			t.Errorf("%v: code %d, %q, %q", args, code, out, errs)
@@ -33,7 +33,7 @@ func TestHelp(t *testing.T) {
 			"--data synthetic|PATH", "--clients N", "--rows-per-client N", "--rounds N", "--local-steps N",
 			"--rate X", "--lambda X", "--range X", "--fraction-bits N", "--seed N", "--json",
 			"--drop F", "--recovery", "--adversary cheating|curious", "--colluders N", "--min-survivors N",
-			"(default 100)", "(default 0.0001)", "(default synthetic)", "(default cheating)", "Exit codes: 0 success",
+			"(default 100; for images 10)", "(default 0.0001; for images 0)", "for a census logistic)", "(default synthetic)", "(default cheating)", "Exit codes: 0 success",
 		} {
 			if !strings.Contains(out, flag) {
 				t.Errorf("%v does not show %q", args, flag)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -151,14 +152,13 @@ func holds(dir, file string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// dataFolder returns the folder of a data set that goes by name.
-func dataFolder(name string) string {
-	root := os.Getenv("HUSHSUM_DATA")
-	if root == "" {
-		root = filepath.Join("..", "shared", "data")
-	}
-	return filepath.Join(root, name)
+// dataRoot is the folder that holds those of the data sets.
+func dataRoot() string {
+	return cmp.Or(os.Getenv("HUSHSUM_DATA"), filepath.Join("..", "shared", "data"))
 }
+
+// dataFolder returns the folder of a data set that goes by name.
+func dataFolder(name string) string { return filepath.Join(dataRoot(), name) }
 
 // loadAny returns training and test rows of any data, and a line about them.
 func loadAny(data string, o *simulation.Options) (train, test *learning.Dataset, about string, err error) {

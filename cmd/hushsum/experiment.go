@@ -1,13 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -43,6 +42,8 @@ With --json there is one object:
                 there is none), published, verdict (seen, not seen, opposite,
                 none) and text
   notes, files  sentences, and what was written
+With list it is one object per experiment: name, about, seeds (0 if nothing is
+drawn), quick_s and long_s, in seconds.
 
 ` + exitCodes + `
 Examples:
@@ -66,7 +67,7 @@ func newExperimentFlags() (*flag.FlagSet, *experimentFlags) {
 	f.Var((*intValue)(&v.seeds), "seeds", "`N` seeds to run, 1 to 100; 0: as many as the list says")
 	f.StringVar(&v.data, "data", "", "`DIR` that holds the folders adult, fashion-mnist, mnist and qmnist-writers; else $HUSHSUM_DATA, or ../shared/data")
 	f.StringVar(&v.out, "out", ".", "`DIR` to write files to, made if there is none")
-	f.BoolVar(&v.json, "json", false, "print one JSON object instead of a table")
+	f.BoolVar(&v.json, "json", false, "print JSON instead of a table")
 	return f, v
 }
 
@@ -85,6 +86,9 @@ func runExperiment(ctx context.Context, all []experiments.Experiment, args []str
 		return code
 	}
 	if name == "list" {
+		if v.json {
+			return listJSON(all, std)
+		}
 		listExperiments(all, std)
 		return exitOK
 	}
@@ -132,6 +136,22 @@ func listExperiments(all []experiments.Experiment, std streams) {
 	fmt.Fprintf(std.out, "\nTimes are rough, for two idle cores. Run 'hushsum experiment -h' for the flags.\n")
 }
 
+// listJSON prints an object for each experiment.
+func listJSON(all []experiments.Experiment, std streams) int {
+	for _, e := range all {
+		if code := printJSON(std, struct {
+			Name  string  `json:"name"`
+			About string  `json:"about"`
+			Seeds int     `json:"seeds"`
+			Quick float64 `json:"quick_s"`
+			Long  float64 `json:"long_s"`
+		}{e.Name, e.About, e.Seeds, e.Quick.Seconds(), e.Long.Seconds()}); code != exitOK {
+			return code
+		}
+	}
+	return exitOK
+}
+
 // roughly prints a time to plan with.
 func roughly(d time.Duration) string {
 	switch {
@@ -149,12 +169,12 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 		return exitFailure
 	}
 	// What takes minutes should not be lost for want of a folder.
-	if err := os.MkdirAll(v.out, 0o777); err != nil {
-		return fail(folderProblem(err))
+	if err := makeOut(v.out); err != nil {
+		return fail(err)
 	}
 	line := &screen{std: std}
 	start := time.Now()
-	options := experiments.Options{Data: v.dataFolder(), Long: v.long, Seeds: v.seeds}
+	options := experiments.Options{Data: cmp.Or(v.data, dataRoot()), Long: v.long, Seeds: v.seeds}
 	if std.live && !v.json {
 		options.Progress = func(done, of int) {
 			if std.live && of > 0 {
@@ -193,20 +213,9 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 	case err != nil:
 		return fail(err)
 	case wrong != nil:
-		return fail(folderProblem(wrong))
+		return fail(outProblem(wrong))
 	}
 	return exitOK
-}
-
-// dataFolder says where the data is. That it holds what is needed shows when it is
-// read.
-func (v *experimentFlags) dataFolder() string {
-	for _, dir := range []string{v.data, os.Getenv("HUSHSUM_DATA")} {
-		if dir != "" {
-			return dir
-		}
-	}
-	return filepath.Join("..", "shared", "data")
 }
 
 // dataProblem says what to do about data that cannot be read.
@@ -223,8 +232,4 @@ func dataProblem(err error) error {
 		return &problem{cause: plain(err), err: err}
 	}
 	return explain(err)
-}
-
-func folderProblem(err error) error {
-	return &problem{cause: fmt.Sprintf("--out: %v", err), advice: "Give a folder that can be written to.", err: err}
 }

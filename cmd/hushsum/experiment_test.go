@@ -69,7 +69,15 @@ func TestExperimentList(t *testing.T) {
 			}
 		}
 	}
-	code, out, _ := call(t.Context(), "help", "experiment")
+	code, out, errs := call(t.Context(), "experiment", "list", "--json")
+	var first struct {
+		Name, About string
+		Quick       float64 `json:"quick_s"`
+	}
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&first); code != 0 || errs != "" || err != nil || first.Name != "convex" || first.Quick < 1 || strings.Count(out, "\n") != len(experiments.All()) {
+		t.Errorf("code %d, %q, %v: %s", code, errs, err, out)
+	}
+	code, out, _ = call(t.Context(), "help", "experiment")
 	if code != 0 || !strings.Contains(out, "--long") || !strings.Contains(out, "--seeds N") || !strings.Contains(out, "--out DIR") {
 		t.Errorf("help: code %d:\n%s", code, out)
 	}
@@ -243,7 +251,7 @@ func TestExperimentErrors(t *testing.T) {
 		says string
 	}{
 		{[]string{"convexx"}, 2, `there is no experiment "convexx"`},
-		{[]string{"noise", "more"}, 2, `unexpected argument "more"`},
+		{[]string{"noise", "more"}, 2, "unexpected argument \"more\" The name of one experiment comes first"},
 		{[]string{"noise", "--seeds", "-1"}, 2, "outside 1 to 100"},
 		{[]string{"noise", "--seeds", "x"}, 2, "want a whole number"},
 		{[]string{"noise", "--out", file}, 1, "--out: "},

@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/internal/experiments"
 )
 
-// seriesColours are those of Okabe and Ito, which the colour-blind can tell apart, less
-// the yellow, which is faint on white.
-var seriesColours = []color.RGBA{
+// palette has the colours of (Okabe, Ito 2008), which the colour-blind can tell
+// apart, less the yellow, which is faint on white.
+var palette = []color.RGBA{
 	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff},
 	{0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x00, 0x00, 0x00, 0xff},
 }
@@ -51,8 +51,8 @@ func drawFigure(path string, f *experiments.Figure) error {
 			return err
 		}
 		// Beyond the colours lines are dashed.
-		line.Color, dots.Color = seriesColours[k%len(seriesColours)], seriesColours[k%len(seriesColours)]
-		if k >= len(seriesColours) {
+		line.Color, dots.Color = palette[k%len(palette)], palette[k%len(palette)]
+		if k >= len(palette) {
 			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 		}
 		dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(2)

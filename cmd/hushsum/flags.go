@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -28,6 +29,9 @@ func parseFlags(flags *flag.FlagSet, about string, args []string, std streams) (
 		err = flagError(err)
 	case flags.NArg() > 0:
 		advice := "It takes flags only."
+		if text, ok := leading[flags.Name()]; ok {
+			advice = text
+		}
 		if arg := flags.Arg(0); arg == "true" || arg == "false" {
 			advice = fmt.Sprintf("Write %s after an equals sign, as in --recovery=%[1]s.", arg)
 		}
@@ -39,6 +43,17 @@ func parseFlags(flags *flag.FlagSet, about string, args []string, std streams) (
 	return exitOK, true
 }
 
+// leading says of a command that takes more than flags what comes before them, or
+// which flag to use.
+var leading = map[string]string{
+	"account":    "The mechanism comes first, then flags, and nothing else.",
+	"calibrate":  "The mechanism comes first, then flags, and nothing else.",
+	"experiment": "The name of one experiment comes first, then flags, and nothing else.",
+	"attack":     "It takes flags only. Choose attacks with --run.",
+}
+
+// printFlags prints the flags. A usage may end with a tab and what the default is in
+// other cases.
 func printFlags(w io.Writer, flags *flag.FlagSet) {
 	fmt.Fprint(w, "\nFlags:\n")
 	flags.VisitAll(func(f *flag.Flag) {
@@ -48,8 +63,9 @@ func printFlags(w io.Writer, flags *flag.FlagSet) {
 			line += " " + value
 			text = strings.TrimPrefix(text, value+" ")
 		}
+		text, other, _ := strings.Cut(text, "\t")
 		if f.DefValue != "false" && f.DefValue != "" && !strings.Contains(text, "required") {
-			text += fmt.Sprintf(" (default %s)", f.DefValue)
+			text += fmt.Sprintf(" (default %s%s)", f.DefValue, other)
 		}
 		fmt.Fprintln(w, line)
 		for _, part := range wrap(text, width-8) {
@@ -88,14 +104,11 @@ func flagError(err error) error {
 	return &problem{cause: text, err: err}
 }
 
-// intValue, floatValue, seedValue, adversaryValue and lawValue are flags whose
-// errors say what is wanted.
+// intValue, floatValue and seedValue are flags whose errors say what is wanted.
 type (
-	intValue       int
-	floatValue     float64
-	seedValue      uint64
-	adversaryValue protocol.Adversary
-	lawValue       noise.Family
+	intValue   int
+	floatValue float64
+	seedValue  uint64
 )
 
 func (v *intValue) String() string { return strconv.Itoa(int(*v)) }
@@ -137,24 +150,34 @@ func (v *seedValue) Set(text string) error {
 	return nil
 }
 
-// adversaries are the values of --adversary.
-var adversaries = map[protocol.Adversary]string{
-	protocol.CheatingServer: "cheating",
-	protocol.CuriousServer:  "curious",
+// choice is a flag with a few values, each of which goes by a name.
+type choice[T comparable] struct {
+	value *T
+	names map[T]string
+	want  string // all names, for people
 }
 
-func adversaryName(a protocol.Adversary) string { return adversaries[a] }
+// oneOf is the flag that sets *value.
+func oneOf[T comparable](value *T, names map[T]string, want string) flag.Value {
+	return choice[T]{value, names, want}
+}
 
-func (v *adversaryValue) String() string { return adversaryName(protocol.Adversary(*v)) }
+func (c choice[T]) String() string { return c.names[*c.value] }
 
-func (v *adversaryValue) Set(text string) error {
-	for adversary, name := range adversaries {
+func (c choice[T]) Set(text string) error {
+	for value, name := range c.names {
 		if text == name {
-			*v = adversaryValue(adversary)
+			*c.value = value
 			return nil
 		}
 	}
-	return errors.New("want cheating or curious")
+	return errors.New("want " + c.want)
+}
+
+// adversaries are the values of simulate's --adversary.
+var adversaries = map[protocol.Adversary]string{
+	protocol.CheatingServer: "cheating",
+	protocol.CuriousServer:  "curious",
 }
 
 // noNoise is the value of --noise without noise.
@@ -168,14 +191,8 @@ var laws = map[noise.Family]string{
 	noise.FamilySkellam:          "skellam",
 }
 
-func (v *lawValue) String() string { return laws[noise.Family(*v)] }
-
-func (v *lawValue) Set(text string) error {
-	for law, name := range laws {
-		if text == name {
-			*v = lawValue(law)
-			return nil
-		}
-	}
-	return errors.New("want none, discrete-laplace, discrete-gaussian or skellam")
+// views are the values of --adversary of account and calibrate.
+var views = map[accounting.View]string{
+	accounting.Public: accounting.Public.String(),
+	accounting.Server: accounting.Server.String(),
 }

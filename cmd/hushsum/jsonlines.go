@@ -1,11 +1,10 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
 	"math"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -20,18 +19,43 @@ type jsonRound struct {
 	ClearMCC      float64 `json:"clear_mcc"`
 	MaxAbsDiff    float64 `json:"max_abs_diff"`
 	LargestWeight float64 `json:"largest_weight"`
-	BytesUp       int64   `json:"bytes_up"`
-	BytesDown     int64   `json:"bytes_down"`
-	TrainMS       float64 `json:"train_ms"`
-	ClientMS      float64 `json:"client_ms"`
-	ServerMS      float64 `json:"server_ms"`
-	Dropped       int     `json:"dropped"`
-	Lost          bool    `json:"lost"`
+	jsonCost
+}
 
+// jsonCost is the end of a round's object, whatever the kind of training.
+type jsonCost struct {
+	BytesUp   int64   `json:"bytes_up"`
+	BytesDown int64   `json:"bytes_down"`
+	TrainMS   float64 `json:"train_ms"`
+	ClientMS  float64 `json:"client_ms"`
+	ServerMS  float64 `json:"server_ms"`
+	Dropped   int     `json:"dropped"`
+	Lost      bool    `json:"lost"`
+	jsonSpent
+}
+
+func newJSONCost(c simulation.Cost, dropped int, lost error, spent jsonSpent) jsonCost {
+	return jsonCost{
+		BytesUp: c.BytesUp, BytesDown: c.BytesDown,
+		TrainMS: milliseconds(c.Train), ClientMS: milliseconds(c.Client), ServerMS: milliseconds(c.Server),
+		Dropped: dropped, Lost: lost != nil, jsonSpent: spent,
+	}
+}
+
+// jsonSpent is what rounds have spent of a party's privacy.
+type jsonSpent struct {
 	Epsilon       *float64 `json:"epsilon"`
 	EpsilonLower  *float64 `json:"epsilon_lower"`
 	EpsilonPublic *float64 `json:"epsilon_public"`
 	Accountant    string   `json:"accountant,omitempty"`
+}
+
+// newJSONSpent leaves all empty without noise, which has no accountant.
+func newJSONSpent(server, public accounting.Spent) jsonSpent {
+	if server.Accountant == "" {
+		return jsonSpent{}
+	}
+	return jsonSpent{finite(server.Upper), finite(server.Lower), finite(public.Upper), server.Accountant}
 }
 
 // jsonSummary is the last object. Its costs and drop-outs are totals over all
@@ -39,22 +63,13 @@ type jsonRound struct {
 type jsonSummary struct {
 	Summary bool `json:"summary"`
 	jsonRound
-	Complete       bool    `json:"complete"`
-	RowsPerClient  int     `json:"rows_per_client"`
-	Parameters     int     `json:"parameters"`
-	RingBits       int     `json:"ring_bits"`
-	CountBits      int     `json:"count_bits"`
-	SetupBytesUp   int64   `json:"setup_bytes_up"`
-	SetupBytesDown int64   `json:"setup_bytes_down"`
-	SetupClientMS  float64 `json:"setup_client_ms"`
-	SetupServerMS  float64 `json:"setup_server_ms"`
-	TotalMS        float64 `json:"total_ms"`
-	Recovery       string  `json:"recovery"`
-	Drop           float64 `json:"drop"`
-	Colluders      int     `json:"colluders"`
-	Threshold      int     `json:"threshold"`
-	MinSurvivors   int     `json:"min_survivors"`
-	LostRounds     int     `json:"lost_rounds"`
+	Complete      bool    `json:"complete"`
+	RowsPerClient int     `json:"rows_per_client"`
+	Parameters    int     `json:"parameters"`
+	RingBits      int     `json:"ring_bits"`
+	CountBits     int     `json:"count_bits"`
+	TotalMS       float64 `json:"total_ms"`
+	jsonSession
 
 	Noise           string  `json:"noise"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
@@ -67,9 +82,37 @@ type jsonSummary struct {
 	Stopped         bool    `json:"stopped"`
 }
 
+// jsonSession is the part of a summary about set-up and drop-outs, whatever the
+// kind of training.
+type jsonSession struct {
+	SetupBytesUp   int64   `json:"setup_bytes_up"`
+	SetupBytesDown int64   `json:"setup_bytes_down"`
+	SetupClientMS  float64 `json:"setup_client_ms"`
+	SetupServerMS  float64 `json:"setup_server_ms"`
+	Recovery       string  `json:"recovery"`
+	Drop           float64 `json:"drop"`
+	Colluders      int     `json:"colluders"`
+	Threshold      int     `json:"threshold"`
+	MinSurvivors   int     `json:"min_survivors"`
+	LostRounds     int     `json:"lost_rounds"`
+}
+
+// newJSONSession is of rounds of so many parties; r is nil without recovery.
+func newJSONSession(setup simulation.Cost, r *protocol.Recovery, parties int, drop float64, lost int) jsonSession {
+	j := jsonSession{
+		SetupBytesUp: setup.BytesUp, SetupBytesDown: setup.BytesDown,
+		SetupClientMS: milliseconds(setup.Client), SetupServerMS: milliseconds(setup.Server),
+		Recovery: "off", Drop: drop, MinSurvivors: parties, LostRounds: lost,
+	}
+	if r != nil {
+		j.Recovery, j.Colluders, j.Threshold, j.MinSurvivors = adversaries[r.Adversary], r.Colluders, r.Threshold, r.MinSurvivors
+	}
+	return j
+}
+
 // jsonLines is the reporter of --json.
 type jsonLines struct {
-	w         io.Writer
+	std       streams
 	options   *simulation.Options
 	recovery  *protocol.Recovery    // with defaults filled in; nil without
 	mechanism *simulation.Mechanism // nil without noise
@@ -79,7 +122,7 @@ func (j *jsonLines) begin(string, *simulation.Options) {}
 
 func (j *jsonLines) progress(round, done int) {}
 
-func (j *jsonLines) round(r simulation.Round) { j.line(newJSONRound(r)) }
+func (j *jsonLines) round(r simulation.Round) { printJSON(j.std, newJSONRound(r)) }
 
 func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 	last := simulation.Round{Clients: j.options.Clients}
@@ -90,27 +133,17 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 	}
 	last.Cost = s.Total()
 	summary := jsonSummary{
-		Summary:        true,
-		jsonRound:      newJSONRound(last),
-		Complete:       len(s.Rounds) == j.options.Rounds,
-		RowsPerClient:  j.options.RowsPerClient,
-		Parameters:     len(s.Private),
-		RingBits:       s.Layout[0].Bits,
-		SetupBytesUp:   s.Setup.BytesUp,
-		SetupBytesDown: s.Setup.BytesDown,
-		SetupClientMS:  milliseconds(s.Setup.Client),
-		SetupServerMS:  milliseconds(s.Setup.Server),
-		TotalMS:        milliseconds(took),
-		Recovery:       "off",
-		Drop:           j.options.Drop,
-		MinSurvivors:   j.options.Clients,
-		LostRounds:     s.Lost(),
-		Noise:          laws[noNoise],
+		Summary:       true,
+		jsonRound:     newJSONRound(last),
+		Complete:      len(s.Rounds) == j.options.Rounds,
+		RowsPerClient: j.options.RowsPerClient,
+		Parameters:    len(s.Private),
+		RingBits:      s.Layout[0].Bits,
+		TotalMS:       milliseconds(took),
+		jsonSession:   newJSONSession(s.Setup, j.recovery, j.options.Clients, j.options.Drop, s.Lost()),
+		Noise:         laws[noNoise],
 	}
-	if r := j.recovery; r != nil {
-		summary.Recovery = adversaryName(r.Adversary)
-		summary.Colluders, summary.Threshold, summary.MinSurvivors = r.Colluders, r.Threshold, r.MinSurvivors
-	}
+	summary.jsonSpent = newJSONSpent(s.Server, s.Public)
 	if m, n := j.mechanism, j.options.Noise; m != nil {
 		summary.Noise, summary.NoiseMultiplier, summary.Clip = laws[n.Law], n.Multiplier, n.Clip
 		summary.NoiseStdDev, summary.NoiseShares = m.StdDev(), m.Shares.MinHonest
@@ -120,11 +153,11 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 	} else {
 		summary.CountBits = s.Layout[1].Bits
 	}
-	j.line(summary)
+	printJSON(j.std, summary)
 }
 
 func newJSONRound(r simulation.Round) jsonRound {
-	j := jsonRound{
+	return jsonRound{
 		Round:         r.Round,
 		Clients:       r.Clients,
 		Accuracy:      r.Private.Accuracy(),
@@ -133,19 +166,8 @@ func newJSONRound(r simulation.Round) jsonRound {
 		ClearMCC:      r.Clear.MCC(),
 		MaxAbsDiff:    r.MaxAbsDiff,
 		LargestWeight: r.LargestWeight,
-		BytesUp:       r.Cost.BytesUp,
-		BytesDown:     r.Cost.BytesDown,
-		TrainMS:       milliseconds(r.Cost.Train),
-		ClientMS:      milliseconds(r.Cost.Client),
-		ServerMS:      milliseconds(r.Cost.Server),
-		Dropped:       r.Dropped,
-		Lost:          r.Lost != nil,
+		jsonCost:      newJSONCost(r.Cost, r.Dropped, r.Lost, newJSONSpent(r.Server, r.Public)),
 	}
-	if r.Server.Accountant != "" {
-		j.Epsilon, j.EpsilonLower, j.EpsilonPublic = finite(r.Server.Upper), finite(r.Server.Lower), finite(r.Public.Upper)
-		j.Accountant = r.Server.Accountant
-	}
-	return j
 }
 
 // finite returns nil, which is null in JSON, for what JSON has no number for.
@@ -154,15 +176,6 @@ func finite(x float64) *float64 {
 		return nil
 	}
 	return &x
-}
-
-// line writes one object. All numbers in it are finite, so that marshalling does
-// not fail; a failed write is noticed by run.
-func (j *jsonLines) line(v any) {
-	b, err := json.Marshal(v)
-	if err == nil {
-		j.w.Write(append(b, '\n'))
-	}
 }
 
 // milliseconds keeps microseconds, which is as good as the clock.

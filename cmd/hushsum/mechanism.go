@@ -19,7 +19,7 @@ type release struct {
 	sensitivity float64
 	dimension   int
 	shares      int
-	view        viewValue
+	view        accounting.View
 	replaceOne  bool
 	json        bool
 }
@@ -87,6 +87,9 @@ func (r *release) takeMechanism(command string, args []string, std streams) (res
 	err := &problem{cause: "the first argument must be the mechanism", advice: "Use one of " + strings.Join(names, ", ") + "."}
 	if len(args) > 0 {
 		err.cause = fmt.Sprintf("%q is no mechanism", args[0])
+		if strings.HasPrefix(args[0], "-") {
+			err.cause = "the mechanism must come first, before all flags"
+		}
 	}
 	complain(std.err, "hushsum "+command, err)
 	fmt.Fprintf(std.err, "Run 'hushsum %s -h' for help.\n", command)
@@ -95,7 +98,7 @@ func (r *release) takeMechanism(command string, args []string, std streams) (res
 
 // flags defines what account and calibrate both take.
 func (r *release) flags(name string) *flag.FlagSet {
-	*r = release{law: r.law, noise: 1, rate: 1, rounds: 1, delta: 1e-5, sensitivity: 1, dimension: 1, shares: 1, view: viewValue(accounting.Public)}
+	*r = release{law: r.law, noise: 1, rate: 1, rounds: 1, delta: 1e-5, sensitivity: 1, dimension: 1, shares: 1, view: accounting.Public}
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.Var((*floatValue)(&r.noise), "noise-multiplier", "`Z` noise over sensitivity, see above")
 	f.Var((*floatValue)(&r.rate), "rate", "`Q` probability with which a client is in a round, above 0 to 1")
@@ -104,7 +107,7 @@ func (r *release) flags(name string) *flag.FlagSet {
 	f.Var((*floatValue)(&r.sensitivity), "sensitivity", "`S` of the sum to one client: of discrete laws in integer units, and with --dimension 1 or discrete-laplace a whole number")
 	f.Var((*intValue)(&r.dimension), "dimension", "`D` coordinates of a vector under discrete Gaussian or Skellam noise, whose L2 norm is at most --sensitivity")
 	f.Var((*intValue)(&r.shares), "shares", "`M` independent shares that the discrete Gaussian noise is the sum of; --noise-multiplier is of all together")
-	f.Var(&r.view, "adversary", "`public|server` who is to learn nothing")
+	f.Var(oneOf(&r.view, views, "public or server"), "adversary", "`public|server` who is to learn nothing")
 	f.BoolVar(&r.replaceOne, "replace-one", false, "exchange a client for another, in place of adding or removing it")
 	f.BoolVar(&r.json, "json", false, "print one JSON object")
 	return f
@@ -114,6 +117,7 @@ func (r *release) flags(name string) *flag.FlagSet {
 func (r *release) check() error {
 	discrete := strings.HasPrefix(r.law, "discrete-") || r.law == "skellam"
 	vector := r.law == "discrete-gaussian" || r.law == "skellam"
+	scale := r.noise * r.sensitivity
 	bad := func(flag, advice, format string, a ...any) error {
 		return &problem{cause: "--" + flag + ": " + fmt.Sprintf(format, a...), advice: advice}
 	}
@@ -124,6 +128,8 @@ func (r *release) check() error {
 		return bad("rate", "Use a number above 0, at most 1.", "%v is no probability of taking part", r.rate)
 	case r.rounds < 1:
 		return bad("rounds", "Use 1 or more.", "%d is too few", r.rounds)
+	case r.rounds > mostRounds:
+		return bad("rounds", "Use up to 2^40.", "%d is too many", r.rounds)
 	case !(r.delta >= 0 && r.delta < 1):
 		return bad("delta", "Use a small number, such as 1e-5.", "%v is no probability below 1", r.delta)
 	case !(r.sensitivity > 0) || math.IsInf(r.sensitivity, 1):
@@ -140,11 +146,18 @@ func (r *release) check() error {
 		return bad("sensitivity", "Count in units of the integers.", "%v is not whole, and the noise is on the integers", r.sensitivity)
 	case discrete && r.sensitivity > 1<<30:
 		return bad("sensitivity", "", "%v is more than 2^30", r.sensitivity)
+	case discrete && !(scale >= 0x1p-300 && scale <= 0x1p300):
+		return bad("noise-multiplier", "Use a number nearer to 1.", "%v times --sensitivity is beyond what can be squared", r.noise)
 	case r.replaceOne && r.lanes():
 		return bad("replace-one", "Leave it out.", "there is no bound for vectors")
+	case r.replaceOne && r.law == "laplace" && r.rateFor(r.view) < 1:
+		return bad("replace-one", "Leave out one of the two, or use gaussian or discrete-laplace.", "there is no bound for laplace noise with --rate below 1")
 	}
 	return nil
 }
+
+// mostRounds is what the accountant takes.
+const mostRounds = 1 << 40
 
 // lanes reports whether the release is a vector without a one-dimensional worst
 // case.
@@ -209,24 +222,4 @@ func (r *release) round() accounting.Round {
 		out.Law, out.Update.Scale = accounting.LawDiscreteGaussian, sigma/math.Sqrt(float64(r.shares))
 	}
 	return out
-}
-
-// viewValue is the flag of an adversary.
-type viewValue accounting.View
-
-func (v *viewValue) String() string {
-	if *v == 0 {
-		return ""
-	}
-	return accounting.View(*v).String()
-}
-
-func (v *viewValue) Set(text string) error {
-	for _, view := range []accounting.View{accounting.Public, accounting.Server} {
-		if text == view.String() {
-			*v = viewValue(view)
-			return nil
-		}
-	}
-	return fmt.Errorf("want public or server")
 }

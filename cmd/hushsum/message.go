@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,14 +41,51 @@ func complain(w io.Writer, who string, err error) {
 	}
 }
 
+// outProblem says what to do about a folder that cannot be written to.
+func outProblem(err error) error {
+	return &problem{cause: fmt.Sprintf("--out: %v", err), advice: "Give a folder that can be written to.", err: err}
+}
+
+// makeOut makes the folder of --out, and sees that it can be written to, before work
+// whose outcome would be lost.
+func makeOut(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return outProblem(err)
+	}
+	file, err := os.CreateTemp(dir, ".hushsum-*")
+	if err != nil {
+		return outProblem(err)
+	}
+	if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
+		return outProblem(err)
+	}
+	return nil
+}
+
 // packagePrefix is how errors of the library begin, at any depth.
 var packagePrefix = regexp.MustCompile(`(^|: )(?:(?:simulation|learning|aggregation|protocol|keyexchange|masking|shamir|noise|accounting|attacks|oblivious|experiments): )+`)
 
-// plain returns an error's text without the names of packages, which say nothing
-// to a user of the command.
+// kinds are the texts of errors that only say that something is wrong, before what it
+// is.
+var kinds = regexp.MustCompile(`(?:value|parameter) out of range: |unusable (?:options|configuration): `)
+
+// hexFloat is how errors of mechanisms write numbers.
+var hexFloat = regexp.MustCompile(`-?0x[01](?:\.[0-9a-f]+)?p[+-][0-9]+`)
+
+// plain returns an error's text without the names of packages and kinds of errors,
+// which say nothing to a user of the command.
 func plain(err error) string { return plainText(err.Error()) }
 
-func plainText(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }
+func plainText(text string) string {
+	text = kinds.ReplaceAllString(packagePrefix.ReplaceAllString(text, "$1"), "")
+	return hexFloat.ReplaceAllStringFunc(text, func(hex string) string {
+		x, err := strconv.ParseFloat(hex, 64)
+		if err != nil {
+			return hex
+		}
+		return short4(x)
+	})
+}
 
 // sentence makes a sentence of a clause.
 func sentence(clause string) string {

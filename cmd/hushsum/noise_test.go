@@ -138,7 +138,8 @@ func TestBudgetStops(t *testing.T) {
 		" --epsilon 1 --noise-multiplier .5": "No round was begun: the first would take each party to epsilon ",
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --bits 20"+args)...)
-		if (code == 0) != strings.HasPrefix(want, "The run") || errs != "" || !strings.Contains(out, want) {
+		begun := strings.HasPrefix(want, "The run")
+		if (code == 0) != begun || (errs == "") != begun || !strings.Contains(out, want) {
 			t.Errorf("%s: code %d, %q, no %q in\n%s", args, code, errs, want, out)
 		}
 		checkWidth(t, out)

@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // screen prints for people: lines of at most width characters, and on a terminal one
@@ -56,6 +59,73 @@ func (s *screen) wipe() {
 	}
 }
 
+// recovery says in a header what drop-outs a round of so many parties survives, and
+// how many of all there are.
+func (s *screen) recovery(r *protocol.Recovery, parties, drops, all int) {
+	if r == nil {
+		s.field("recovery", "off: every party must submit")
+	} else {
+		s.field("recovery", "%v, %s; %d of %s rebuild a secret;", r.Adversary, plural(r.Colluders, "colluder"),
+			r.Threshold, plural(r.Degree, "share"))
+		s.field("", "at least %d of %s in a sum", r.MinSurvivors, plural(parties, "party"))
+	}
+	if drops > 0 {
+		s.field("drop-outs", "%d of %s in each round, at random moments", drops, plural(all, "party"))
+	}
+}
+
+// lost says what became of rounds without a sum.
+func (s *screen) lost(lost, rounds int) {
+	if lost == 0 {
+		return
+	}
+	were := "were"
+	if lost == 1 {
+		were = "was"
+	}
+	s.sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training went on with the old model. Lower --drop to lose fewer.",
+		lost, plural(rounds, "round"), were)
+}
+
+// took says how long a run was.
+func (s *screen) took(d time.Duration) {
+	if d < time.Second {
+		s.printf("\nThe run took %s ms in all.\n", short(d))
+		return
+	}
+	s.printf("\nThe run took %.1f s in all.\n", d.Seconds())
+}
+
+// budget says in a header what limits a party's spending.
+func (s *screen) budget(n *simulation.Noise) {
+	if n.Epsilon == 0 {
+		s.field("privacy", "epsilon is stated at delta %v; there is no budget", n.Delta)
+		return
+	}
+	s.field("privacy", "budget of each party: epsilon %v at delta %v against the server", n.Epsilon, n.Delta)
+}
+
+// score judges a model.
+type score interface {
+	Accuracy() float64
+	MCC() float64
+}
+
+// outcome says how good the model of private sums is, which are named by sum, after
+// so many rounds.
+func (s *screen) outcome(rounds int, sum string, private score) {
+	s.printf("\n%-28s %9s %9s\n", fmt.Sprintf("After %s", plural(rounds, "round")), "accuracy", "MCC")
+	s.printf("%-28s %9.4f %9.4f\n", "  over "+sum, private.Accuracy(), private.MCC())
+}
+
+// compare sets the model in the clear beside it; apart is the largest difference
+// between two of their weights.
+func (s *screen) compare(private, clear score, apart float64) {
+	s.printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", clear.Accuracy(), clear.MCC())
+	s.printf("%-28s %+9.4f %+9.4f\n", "  difference", private.Accuracy()-clear.Accuracy(), private.MCC()-clear.MCC())
+	s.printf("\nThe largest difference between two weights of the models is %.2g.\n", apart)
+}
+
 // privacy says what a run has spent, in both views.
 func (s *screen) privacy(delta float64, views ...accounting.Spent) {
 	s.printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", delta), "epsilon", "at least", "proved by")
@@ -63,7 +133,7 @@ func (s *screen) privacy(delta float64, views ...accounting.Spent) {
 		s.printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), epsilon(spent.Upper), lowerBound(spent), spent.Accountant)
 	}
 	if why := views[0].Reason; why != "" {
-		s.sentence("There is no finite epsilon: %s.", why)
+		s.sentence("%s: %s.", unbounded(views[0]), why)
 	}
 }
 

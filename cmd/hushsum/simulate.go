@@ -57,7 +57,8 @@ One line is printed per round:
   MCC          its Matthews correlation: 1 is perfect, 0 is no better than
                giving every row the same answer
 Bytes and times of parties are means over all, drop-outs included. Ctrl-C ends
-the run early and prints what was done. A run without any sum ends with code 1.
+the run early and prints what was done. A run without any sum ends with code 1,
+and standard error says why.
 
 With --json there is one object per line, first one for each round:
   round                      its number, from 1
@@ -144,7 +145,9 @@ var flagOf = map[string]string{
 	"RowsPerClient":         "rows-per-client",
 	"Rounds":                "rounds",
 	"LocalSteps":            "local-steps",
+	"Local.Steps":           "local-steps",
 	"Rate":                  "rate",
+	"Local.Rate":            "rate",
 	"Lambda":                "lambda",
 	"Seed":                  "seed",
 	"Range":                 "range",
@@ -185,21 +188,21 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	option := func(name string) string { return flagOf[name] }
 	f.StringVar(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the UCI Adult census; or a data set by name, see above")
-	f.Var((*intValue)(&o.Clients), option("Clients"), "`N` parties, at least 2")
-	f.Var((*intValue)(&o.RowsPerClient), option("RowsPerClient"), "`N` training rows of each party")
+	f.Var((*intValue)(&o.Clients), option("Clients"), "`N` parties, at least 2\t; for images 10")
+	f.Var((*intValue)(&o.RowsPerClient), option("RowsPerClient"), "`N` training rows of each party\t; for images all")
 	f.Var((*intValue)(&o.Rounds), option("Rounds"), "`N` rounds, each one private sum")
-	f.Var((*intValue)(&o.LocalSteps), option("LocalSteps"), "`N` gradient steps of each party in a round")
-	f.Var((*floatValue)(&o.Rate), option("Rate"), "`X` learning rate of gradient descent")
-	f.Var((*floatValue)(&o.Lambda), option("Lambda"), "`X` strength of L2 regularisation")
+	f.Var((*intValue)(&o.LocalSteps), option("LocalSteps"), "`N` gradient steps of each party in a round\t; for images see --epochs")
+	f.Var((*floatValue)(&o.Rate), option("Rate"), "`X` learning rate of gradient descent\t; for images 0.1")
+	f.Var((*floatValue)(&o.Lambda), option("Lambda"), "`X` strength of L2 regularisation\t; for images 0")
 	f.Var((*floatValue)(&o.Range), option("Range"), "`X` largest weight to encode; a larger one ends the run")
-	f.Var((*intValue)(&o.FractionBits), option("FractionBits"), "`N` binary places of weight times rows; each costs a bit")
+	f.Var((*intValue)(&o.FractionBits), option("FractionBits"), "`N` binary places of weight times rows; each costs a bit\t; of updates 20")
 	f.Var((*seedValue)(&o.Seed), option("Seed"), "`N` makes and deals the rows and draws drop-outs; one seed, one outcome")
 	f.Var((*floatValue)(&o.Drop), option("Drop"), "`F` fraction of the parties, 0 to 1, that drop out of each round")
 	f.BoolVar(&v.recovery, option("Recovery"), false, "rounds survive drop-outs; on if --drop is above 0, else off. Bytes and memory then grow with the square of --clients")
-	f.Var((*adversaryValue)(&r.Adversary), option("Recovery.Adversary"), "`cheating|curious` the server that recovery is to withstand")
+	f.Var(oneOf(&r.Adversary, adversaries, "cheating or curious"), option("Recovery.Adversary"), "`cheating|curious` the server that recovery is to withstand")
 	f.Var((*intValue)(&r.Colluders), option("Recovery.Colluders"), "`N` parties that may pool what they know with the server")
 	f.Var((*intValue)(&r.MinSurvivors), option("Recovery.MinSurvivors"), "`N` fewest parties in a sum; 0 is the least that is safe")
-	f.Var((*lawValue)(&n.Law), option("Noise.Law"), "`none|discrete-laplace|discrete-gaussian|skellam` noise in every sum")
+	f.Var(oneOf(&n.Law, laws, "none, discrete-laplace, discrete-gaussian or skellam"), option("Noise.Law"), "`none|discrete-laplace|discrete-gaussian|skellam` noise in every sum")
 	f.Var((*floatValue)(&n.Multiplier), option("Noise.Multiplier"), "`Z` standard deviation of the noise over the L2 sensitivity")
 	f.Var((*floatValue)(&n.Clip), option("Noise.Clip"), "`C` L2 norm that updates are clipped to, with noise")
 	f.Var((*intValue)(&n.Bits), option("Noise.Bits"), "`B` bits of each coordinate of a sum with noise; with discrete-laplace 14 unless given")
@@ -295,75 +298,99 @@ func simulate(ctx context.Context, args []string, std streams) int {
 		return simulateTraining(ctx, v, set, std)
 	}
 	options := &v.options
-	fail := func(err error) int {
-		complain(std.err, "hushsum simulate", err)
-		return exitFailure
-	}
 	start := time.Now()
 	about, err := loadData(v.data, options)
 	if err != nil {
-		return fail(err)
+		return failed(err, std)
 	}
 	recovery, err := options.EffectiveRecovery()
 	if err != nil {
-		return fail(explain(err))
+		return failed(err, std)
 	}
-
-	if v.calibrate {
-		err := interruptible(ctx, func() (err error) {
-			options.Noise.Multiplier, err = options.Calibrate(options.Train.Features)
-			return err
-		})
-		if ctx.Err() != nil {
-			return interrupted("simulate", std)
-		}
-		if err != nil {
-			return fail(explain(err))
-		}
+	find := func() (float64, error) { return options.Calibrate(options.Train.Features) }
+	if code, ok := v.calibrateNoise(ctx, std, find); !ok {
+		return code
 	}
 	mechanism, err := options.Mechanism(options.Train.Features)
 	if err != nil {
-		return fail(explain(err))
+		return failed(err, std)
 	}
 
 	var report reporter = &table{screen: screen{std: std}, options: options, recovery: recovery, mechanism: mechanism}
 	if v.json {
-		report = &jsonLines{w: std.out, options: options, recovery: recovery, mechanism: mechanism}
+		report = &jsonLines{std: std, options: options, recovery: recovery, mechanism: mechanism}
 	}
 	report.begin(about, options)
 	options.Now = time.Now
 	options.Progress = report.progress
 	summary, err := simulation.Run(ctx, *options, report.round)
-	if summary != nil {
-		report.end(summary, time.Since(start))
+	if summary == nil {
+		return failed(err, std)
 	}
+	report.end(summary, time.Since(start))
+	return v.ended(ctx, err, len(summary.Rounds), summary.Lost(), std)
+}
+
+// calibrateNoise finds the noise multiplier, if the flags ask for it. If the command
+// is not to go on, ok is false and code the exit code.
+func (v *simulateFlags) calibrateNoise(ctx context.Context, std streams, calibrate func() (float64, error)) (code int, ok bool) {
+	if !v.calibrate {
+		return exitOK, true
+	}
+	err := interruptible(ctx, func() (err error) {
+		v.withNoise.Multiplier, err = calibrate()
+		return err
+	})
 	switch {
-	case err == nil && summary.Lost() == len(summary.Rounds):
-		return exitFailure // no sum came out
-	case err == nil:
+	case ctx.Err() != nil:
+		return interrupted("simulate", std), false
+	case err != nil:
+		return failed(err, std), false
+	}
+	return exitOK, true
+}
+
+// ended returns the exit code of a run with so many rounds, of which some were lost;
+// err is what ended it early.
+func (v *simulateFlags) ended(ctx context.Context, err error, rounds, lost int, std streams) int {
+	switch {
+	case err == nil && lost < rounds:
 		return exitOK
+	case err == nil && rounds == 0:
+		return failed(&problem{cause: "there is no sum: the privacy budget does not allow a round", advice: "Raise --epsilon or --noise-multiplier."}, std)
+	case err == nil:
+		return failed(&problem{cause: "there is no sum: every round was lost", advice: "Lower --drop."}, std)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		complain(std.err, "hushsum simulate", &problem{
-			cause: fmt.Sprintf("interrupted after %s of %s", grouped(len(summary.Rounds)), plural(options.Rounds, "round")),
+			cause: fmt.Sprintf("interrupted after %s of %s", grouped(rounds), plural(v.options.Rounds, "round")),
 		})
 		return exitInterrupted
 	}
-	return fail(explain(err))
+	return failed(err, std)
+}
+
+// failed says why a run did not begin or go on.
+func failed(err error, std streams) int {
+	complain(std.err, "hushsum simulate", explain(err))
+	return exitFailure
 }
 
 // explain says in the words of the command what is wrong and which flag helps.
 func explain(err error) error {
 	var bad *simulation.OptionError
+	var said *problem
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &said):
+		return err
 	case errors.Is(err, aggregation.ErrSaturated):
 		return &problem{
 			cause:  where(err) + "a weight is larger than --range",
 			advice: "Raise --range, or lower --rate or --local-steps.",
 			err:    err,
 		}
-	case errors.Is(err, learning.ErrDiverged):
+	case errors.Is(err, learning.ErrDiverged), errors.Is(err, aggregation.ErrNotFinite):
 		return &problem{
 			cause:  where(err) + "training diverged: the weights grew beyond all bounds",
 			advice: "Lower --rate or --lambda.",

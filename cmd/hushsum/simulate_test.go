@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hushsum/hushsum/internal/realdata"
 )
@@ -252,21 +251,5 @@ func TestAdult(t *testing.T) {
 			t.Errorf("%s parties of %s rows: code %d, %q, %q", c[0], c[1], code, out, errs)
 		}
 		checkMessage(t, errs)
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
-		}
-	}
-	for n, want := range map[int64]string{0: "0.00", 1234567: "1.23", 12345678: "12.3", 1234567890: "1,235"} {
-		if got := short(time.Duration(n)); got != want {
-			t.Errorf("short(%d ns) = %q, want %q", n, got, want)
-		}
-	}
-	if got := percent(5, 0); got != 0 {
-		t.Errorf("a share of nothing is %v, want 0", got)
 	}
 }

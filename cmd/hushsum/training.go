@@ -1,17 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"slices"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -46,17 +48,19 @@ keys of a round are round, clients, accuracy, mcc, mean_norm, max_norm, cosine
 train_ms, client_ms, server_ms, dropped, lost, epsilon, epsilon_lower,
 epsilon_public and accountant; of the last line summary, complete, data, model,
 split, rule, mask, parameters, accuracy, mcc, clear_accuracy, clear_mcc,
-max_abs_diff, the privacy keys of a round, delta, epsilon_budget,
-noise_multiplier, stopped and total_ms.
+max_abs_diff, the privacy keys of a round, and as below setup_bytes_up,
+setup_bytes_down, setup_client_ms, setup_server_ms, recovery, drop, colluders,
+threshold, min_survivors, lost_rounds, ring_bits, noise, noise_multiplier, clip,
+delta, epsilon_budget, stopped and total_ms.
 `
 
 // trainingFlags are the values of flags that go with other models and rules.
 type trainingFlags struct {
-	model, split, rule, mask    string
-	threshold, mu, beta         float64
-	serverRate                  float64
-	batch, epochs, perRound     int
-	momentum, decay, asymmetric float64
+	model, split, rule, mask       string
+	threshold, mu, beta            float64
+	serverRate                     float64
+	batch, epochs, perRound        int
+	momentum, decay, concentration float64
 }
 
 // trainingNames are the flags, any of which asks for a training of this kind.
@@ -64,7 +68,7 @@ var trainingNames = []string{"model", "split", "rule", "mask", "mask-threshold",
 
 func (v *trainingFlags) define(f *flag.FlagSet) {
 	*v = trainingFlags{mu: .1, beta: .1, model: "softmax", split: "iid", rule: "fedavg", mask: "none", threshold: aggregation.DefaultThreshold, batch: 32, epochs: 1}
-	f.StringVar(&v.model, "model", v.model, "`softmax|mlp:N,...|logistic` what is trained")
+	f.StringVar(&v.model, "model", v.model, "`softmax|mlp:N,...|logistic` what is trained\t; for a census logistic")
 	f.StringVar(&v.split, "split", v.split, "`NAME` how rows are dealt to parties")
 	f.StringVar(&v.rule, "rule", v.rule, "`NAME` rule of the parties, of the server, or both with a plus sign")
 	f.StringVar(&v.mask, "mask", v.mask, "`none|soft|hard` gradient mask")
@@ -72,12 +76,12 @@ func (v *trainingFlags) define(f *flag.FlagSet) {
 	f.Var((*floatValue)(&v.mu), "mu", "`X` pull of fedprox towards the round's model")
 	f.Var((*floatValue)(&v.beta), "beta", "`X` displacement of fedga")
 	f.Var((*floatValue)(&v.serverRate), "server-rate", "`X` learning rate of the server; 0: 1, with momentum 0.1, with adaptive rules 0.01")
-	f.Var((*intValue)(&v.batch), "batch", "`N` rows of a local step; 0 for all")
-	f.Var((*intValue)(&v.epochs), "epochs", "`N` passes over a party's rows in a round")
+	f.Var((*intValue)(&v.batch), "batch", "`N` rows of a local step; 0 for all\t; for a census 0")
+	f.Var((*intValue)(&v.epochs), "epochs", "`N` passes over a party's rows in a round\t; for a census see --local-steps")
 	f.Var((*intValue)(&v.perRound), "per-round", "`N` parties in a round, drawn by the seed; 0 for all")
 	f.Var((*floatValue)(&v.momentum), "momentum", "`X` of local steps, 0 to below 1")
 	f.Var((*floatValue)(&v.decay), "weight-decay", "`X` of local steps")
-	f.Var((*floatValue)(&v.asymmetric), "concentration", "`X` of the Dirichlet splits; 0 for 0.5")
+	f.Var((*floatValue)(&v.concentration), "concentration", "`X` of the Dirichlet splits; 0 for 0.5")
 }
 
 // isTraining reports whether the flags ask for a training of this kind.
@@ -90,7 +94,7 @@ func (v *simulateFlags) isTraining(set map[string]bool) bool {
 	return isImages(v.data)
 }
 
-// rulesOf are the names of --rule.
+// The names of --rule and --mask.
 var (
 	clientRules = map[string]simulation.ClientKind{
 		"fedavg": simulation.FedAvg, "fedprox": simulation.FedProx, "scaffold": simulation.SCAFFOLD, "fedga": simulation.FedGA,
@@ -106,6 +110,7 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 	o, w := &v.options, &v.train
 	t = simulation.Training{
 		Test: test, Rounds: o.Rounds, PerRound: w.perRound, Seed: o.Seed, Sum: simulation.Private,
+		Range: o.Range, FractionBits: updateBits,
 		Local:    learning.SGD{Rate: .1, Momentum: w.momentum, WeightDecay: w.decay, Batch: w.batch, Epochs: w.epochs},
 		Recovery: o.Recovery, Drop: o.Drop, Noise: o.Noise,
 	}
@@ -139,6 +144,8 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 		return t, &problem{cause: "--concentration: the split is not drawn by a Dirichlet law", advice: "Use --split dirichlet-labels or dirichlet-quantity."}
 	case set["fraction-bits"] && o.FractionBits < 1:
 		return t, &problem{cause: fmt.Sprintf("--fraction-bits: %d is too few for updates", o.FractionBits), advice: "Use 1 or more, such as 20."}
+	case o.Range == 0: // which Training takes for its default
+		return t, &problem{cause: "--range: 0 bounds no update", advice: "Use a number above 0, such as 64."}
 	case set["epochs"] && w.epochs < 1:
 		return t, &problem{cause: fmt.Sprintf("--epochs: %d is too few", w.epochs), advice: "Use 1 or more."}
 	}
@@ -147,9 +154,6 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 			return t, &problem{cause: "--epochs: --local-steps says how long parties train", advice: "Leave one of the two out."}
 		}
 		t.Local.Epochs, t.Local.Steps = 0, o.LocalSteps
-	}
-	if set["range"] {
-		t.Range = o.Range
 	}
 	if set["fraction-bits"] {
 		t.FractionBits = o.FractionBits
@@ -170,7 +174,31 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 	if t.Model, err = w.modelFor(t.Parties, t.Test, lambda); err != nil {
 		return t, err
 	}
-	return t, explain(t.Validate())
+	return t, explainTraining(t.Validate())
+}
+
+// updateBits are the binary places of updates unless --fraction-bits says otherwise.
+const updateBits = 20
+
+// explainTraining is explain for what means something else where parties submit
+// updates.
+func explainTraining(err error) error {
+	switch {
+	case errors.Is(err, aggregation.ErrSaturated):
+		return &problem{
+			cause:  where(err) + "a coordinate of the update is larger than --range, as it is when training diverges",
+			advice: "Lower --rate, or raise --range.",
+			err:    err,
+		}
+	case errors.Is(err, aggregation.ErrWrap):
+		err = explain(err)
+		var p *problem
+		if errors.As(err, &p) {
+			p.advice = "Lower --fraction-bits, --range or --clients."
+		}
+		return err
+	}
+	return explain(err)
 }
 
 // adaptiveRate is the server's rate with adaptive rules, whose steps are about as
@@ -193,6 +221,12 @@ func (w *trainingFlags) rules(t *simulation.Training, set map[string]bool) error
 	}
 	if parties > 1 || servers > 1 {
 		return &problem{cause: fmt.Sprintf("--rule: %s has two rules for one side", w.rule), advice: "Use one rule of the parties and one of the server, as in fedprox+fedadam."}
+	}
+	switch {
+	case !(w.serverRate >= 0) || math.IsInf(w.serverRate, 1):
+		return &problem{cause: fmt.Sprintf("--server-rate: %v is no learning rate", w.serverRate), advice: "Use a number above 0, or 0 for the rule's own."}
+	case !(w.threshold >= 0 && w.threshold <= 1):
+		return &problem{cause: fmt.Sprintf("--mask-threshold: %v is no agreement", w.threshold), advice: "Use a number from 0 to 1, such as 0.4."}
 	}
 	t.Server.Rate = w.serverRate
 	if t.Server.Rule != aggregation.RuleFedAvg {
@@ -220,7 +254,10 @@ func (w *trainingFlags) rules(t *simulation.Training, set map[string]bool) error
 
 // deal splits the rows; most, if above 0, limits those of a party.
 func (w *trainingFlags) deal(train, test *learning.Dataset, clients, most int, seed uint64) ([]*learning.Dataset, *learning.Dataset, error) {
-	parties, unseen, err := learning.Partition(w.split, train, test, learning.PartitionOptions{Clients: clients, Seed: seed, Concentration: w.asymmetric})
+	if err := w.splitFits(train); err != nil {
+		return nil, nil, err
+	}
+	parties, unseen, err := learning.Partition(w.split, train, test, learning.PartitionOptions{Clients: clients, Seed: seed, Concentration: w.concentration})
 	if err != nil {
 		p := &problem{cause: "--split: " + plain(err), err: err}
 		if errors.Is(err, learning.ErrTooFewRows) {
@@ -243,6 +280,17 @@ func (w *trainingFlags) deal(train, test *learning.Dataset, clients, most int, s
 	return parties, unseen, nil
 }
 
+// splitFits checks that the data has what the split asks for.
+func (w *trainingFlags) splitFits(train *learning.Dataset) error {
+	switch {
+	case w.split == "writers" && train.Writers == nil:
+		return &problem{cause: "--split writers: the data does not say who wrote which row", advice: "Use --data mnist, with the folder qmnist-writers beside it, or another split."}
+	case (w.split == "colour" || w.split == "rotation") && train.Pixels == nil:
+		return &problem{cause: fmt.Sprintf("--split %s: it takes images such as those of mnist", w.split), advice: "Use --data mnist or fashion-mnist, or another split."}
+	}
+	return nil
+}
+
 // modelFor makes the model for the rows.
 func (w *trainingFlags) modelFor(parties []*learning.Dataset, test *learning.Dataset, lambda float64) (learning.Model, error) {
 	features, classes := test.Features, 2
@@ -260,7 +308,11 @@ func (w *trainingFlags) modelFor(parties []*learning.Dataset, test *learning.Dat
 			}
 			hidden = append(hidden, n)
 		}
-		return learning.MLP{Features: features, Hidden: hidden, Outputs: classes, Lambda: lambda}, nil
+		m := learning.MLP{Features: features, Hidden: hidden, Outputs: classes, Lambda: lambda}
+		if n := m.NumParams(); n < 1 || n > masking.MaxLength { // 0 stands for too many to count
+			return nil, &problem{cause: fmt.Sprintf("--model: %s is too large: sums take up to %s weights", w.model, grouped(masking.MaxLength)), advice: "Use fewer or smaller layers."}
+		}
+		return m, nil
 	}
 	switch w.model {
 	case "softmax":
@@ -276,14 +328,10 @@ func (w *trainingFlags) modelFor(parties []*learning.Dataset, test *learning.Dat
 
 // simulateTraining is simulate for other models and rules.
 func simulateTraining(ctx context.Context, v *simulateFlags, set map[string]bool, std streams) int {
-	fail := func(err error) int {
-		complain(std.err, "hushsum simulate", explain(err))
-		return exitFailure
-	}
 	start := time.Now()
 	train, test, about, err := loadAny(v.data, &v.options)
 	if err != nil {
-		return fail(err)
+		return failed(err, std)
 	}
 	t, err := v.training(set, train, test)
 	if err != nil {
@@ -291,25 +339,24 @@ func simulateTraining(ctx context.Context, v *simulateFlags, set map[string]bool
 		fmt.Fprintln(std.err, "Run 'hushsum simulate -h' for help.")
 		return exitUsage
 	}
-	if v.calibrate {
-		err := interruptible(ctx, func() (err error) {
-			t.Noise.Multiplier, err = t.Calibrate()
-			return err
-		})
-		if ctx.Err() != nil {
-			return interrupted("simulate", std)
-		}
-		if err != nil {
-			return fail(err)
-		}
+	if code, ok := v.calibrateNoise(ctx, std, t.Calibrate); !ok {
+		return code
 	}
-	show := &trainingTable{screen: screen{std: std}, flags: v, training: &t, about: about}
+	perRound := simulation.Options{Clients: cmp.Or(t.PerRound, len(t.Parties)), Recovery: t.Recovery}
+	recovery, err := perRound.EffectiveRecovery()
+	if err != nil {
+		return failed(err, std)
+	}
+	show := &trainingTable{screen: screen{std: std}, flags: v, training: &t, about: about, recovery: recovery}
 	if !v.json {
 		show.begin()
 	}
 	t.Now = time.Now
 	t.Progress = show.progress
 	private, err := simulation.Train(ctx, t, show.round)
+	if private == nil {
+		return failed(explainTraining(err), std)
+	}
 	if err == nil && private.Stopped == nil {
 		inClear := t
 		inClear.Sum, inClear.Noise, inClear.Recovery, inClear.Drop = simulation.Clear, nil, nil, 0
@@ -321,19 +368,11 @@ func simulateTraining(ctx context.Context, v *simulateFlags, set map[string]bool
 			inClear.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: t.Noise.Clip}
 		}
 		show.inClear = true
-		show.clear, err = simulation.Train(ctx, inClear, nil)
+		var clear *simulation.Trained
+		if clear, err = simulation.Train(ctx, inClear, nil); err == nil {
+			show.clear = clear
+		}
 	}
-	if private != nil {
-		show.end(private, time.Since(start))
-	}
-	switch {
-	case err == nil && !slices.ContainsFunc(private.Rounds, func(r simulation.TrainingRound) bool { return r.Lost == nil }):
-		return exitFailure // no sum came out
-	case err == nil:
-		return exitOK
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		complain(std.err, "hushsum simulate", &problem{cause: fmt.Sprintf("interrupted after %s of %s", grouped(len(private.Rounds)), plural(t.Rounds, "round"))})
-		return exitInterrupted
-	}
-	return fail(err)
+	show.end(private, time.Since(start))
+	return v.ended(ctx, explainTraining(err), len(private.Rounds), lostRounds(private), std)
 }

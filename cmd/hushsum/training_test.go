@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,8 +36,58 @@ func TestTrainingTable(t *testing.T) {
 		checkWidth(t, out)
 	}
 	code, out, errs := call(t.Context(), strings.Fields(federated+" --model softmax --noise skellam --noise-multiplier 1 --epsilon 1")...)
-	if code != 1 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
+	if code != 1 || !strings.Contains(errs, "the privacy budget does not allow a round") || !strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
 		t.Errorf("budget: code %d, %q\n%s", code, errs, out)
+	}
+}
+
+// What a census run says about drop-outs and costs, a training says too.
+func TestTrainingDropOuts(t *testing.T) {
+	const args = "simulate --clients 10 --rows-per-client 20 --rounds 2 --local-steps 5 --model logistic --drop 0.2"
+	code, out, errs := call(t.Context(), strings.Fields(args)...)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	checkWidth(t, out)
+	for _, want := range []string{
+		"ring      31 bits for each coordinate of an update: up to 64, 20 binary places\n",
+		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least 8 of 10 parties in a sum\n",
+		"drop-outs 2 of 10 parties in each round, at random moments\n",
+		"\nCost of a party, whole run", "\n  key exchange, once ", "The largest part of a party's time", "The run took ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	_, help, _ := call(t.Context(), "help", "simulate")
+	code, out, errs = call(t.Context(), strings.Fields(args+" --json")...)
+	var last map[string]any
+	for line := range strings.Lines(out) {
+		last = nil
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatal(err)
+		}
+		for key := range last {
+			if !regexp.MustCompile(`\b` + key + `\b`).MatchString(help) {
+				t.Errorf("help does not explain %s", key)
+			}
+		}
+	}
+	for key, want := range map[string]any{
+		"recovery": "cheating", "drop": 0.2, "threshold": 7.0, "min_survivors": 8.0, "lost_rounds": 0.0, "ring_bits": 31.0, "noise": "none",
+	} {
+		if last[key] != want {
+			t.Errorf("%s is %v, want %v", key, last[key], want)
+		}
+	}
+	if up, _ := last["setup_bytes_up"].(float64); code != 0 || errs != "" || up <= 0 {
+		t.Errorf("code %d, %q, set-up of %v bytes", code, errs, up)
+	}
+
+	code, out, errs = call(t.Context(), strings.Fields(args+" --per-round 5")...)
+	if code != 1 || errs != "hushsum simulate: there is no sum: every round was lost\nLower --drop.\n" ||
+		!strings.Contains(out, "2 of 2 rounds were lost: too few") || !strings.Contains(out, "at least 4 of 5 parties") || !strings.Contains(out, "\nCost of one in every round") {
+		t.Errorf("code %d, %q\n%s", code, errs, out)
 	}
 }
 
@@ -92,11 +143,20 @@ func TestTrainingUsage(t *testing.T) {
 		{"--rule fedavg+fedprox+fedga", 2, "two rules for one side"},
 		{"--mask-threshold 0.5", 2, "there is no mask"},
 		{"--concentration 0.5", 2, "not drawn by a Dirichlet law"},
-		{"--model softmax --server-rate -1", 2, "--server-rate: "},
+		{"--model softmax --server-rate -1", 2, "--server-rate: -1 is no learning rate"},
+		{"--model softmax --fraction-bits 60", 2, "--fraction-bits: the sum of 4 parties, updates up to 64, 60"},
+		{"--model softmax --range 0", 2, "--range: 0 bounds no update"},
+		{"--model softmax --local-steps -1", 2, "--local-steps: -1 is too few"},
+		{"--model softmax --rate -1", 2, "--rate: -1 is no learning rate"},
+		{"--model softmax --rate 1e5", 1, "round 1, party-1: a coordinate of the update is larger than"},
+		{"--model mlp:16384,16384", 2, "--model: mlp:16384,16384 is too large: sums take up to\n268,435,456 weights"},
+		{"--split writers", 2, "--split writers: the data does not say who wrote which row"},
+		{"--split colour", 2, "--split colour: it takes images such as those of mnist"},
+		{"--split dirichlet-labels --concentration 1e9", 2, "--split: concentration 1e+09, want"},
 		{"--model softmax --recovery --colluders 4", 2, "--colluders: "},
 		{"--model softmax --noise skellam --delta 0", 2, "--delta: rounds are accounted for with a delta above 0"},
 		{"--mask full", 2, `--mask: there is no "full"`},
-		{"--mask soft --mask-threshold 2", 2, "--mask-threshold: "},
+		{"--mask soft --mask-threshold 2", 2, "--mask-threshold: 2 is no agreement"},
 		{"--mu 1", 2, "--mu: "},
 		{"--beta 1", 2, "--beta: "},
 		{"--rule scaffold --momentum 0.9", 2, "--momentum: "},

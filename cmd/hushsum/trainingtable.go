@@ -1,17 +1,20 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// The rows of the table of a training: 77 and 79 characters.
+// The rows of the table of a training: 78 and 80 characters.
 const (
 	trainingFormat      = "%5s %9s %9s %9s %9s %8s %7s %6s %8s"
 	noisyTrainingFormat = "%5s %9s %9s %10s %10s %8s %7s %6s %8s"
@@ -24,7 +27,26 @@ type trainingTable struct {
 	training *simulation.Training
 	about    string
 	inClear  bool                // the training in the clear runs
-	clear    *simulation.Trained // nil if it did not run
+	clear    *simulation.Trained // nil unless it ran to its end
+	recovery *protocol.Recovery  // with defaults filled in; nil without
+}
+
+// perRound is how many parties are in a round.
+func (t *trainingTable) perRound() int {
+	return cmp.Or(t.training.PerRound, len(t.training.Parties))
+}
+
+// ringBits are those of a coordinate of the sum.
+func (t *trainingTable) ringBits() int {
+	x := t.training
+	if x.Noise != nil {
+		return x.Noise.Bits
+	}
+	layout, err := aggregation.Mean{Parties: t.perRound(), Dimension: 1, Range: x.Range, FractionBits: x.FractionBits}.Layout()
+	if err != nil {
+		return 0 // Training.Validate has been there
+	}
+	return layout[0].Bits
 }
 
 func (t *trainingTable) begin() {
@@ -40,8 +62,8 @@ func (t *trainingTable) begin() {
 		rows = fmt.Sprintf("%s to %s", grouped(least), plural(most, "row"))
 	}
 	each := "all in each round"
-	if x.PerRound > 0 && x.PerRound < len(x.Parties) {
-		each = fmt.Sprintf("%s in each round", grouped(x.PerRound))
+	if n := t.perRound(); n < len(x.Parties) {
+		each = fmt.Sprintf("%s in each round", grouped(n))
 	}
 	t.field("parties", "%s with %s each, dealt by %s; %s", grouped(len(x.Parties)), rows, w.split, each)
 	t.field("model", "%s, %s", w.model, plural(x.Model.NumParams(), "weight"))
@@ -58,15 +80,17 @@ func (t *trainingTable) begin() {
 		t.field("mask", "%s, threshold %v", w.mask, x.Mask.Threshold)
 	}
 	if n := x.Noise; n != nil {
-		t.field("noise", "%s, multiplier %s; updates clipped to %v; %s a coordinate", strings.ReplaceAll(laws[n.Law], "-", " "), short4(n.Multiplier), n.Clip, plural(n.Bits, "bit"))
-		if n.Epsilon > 0 {
-			t.field("privacy", "budget of each party: epsilon %v at delta %v against the server", n.Epsilon, n.Delta)
-		} else {
-			t.field("privacy", "epsilon is stated at delta %v; there is no budget", n.Delta)
-		}
-	} else if x.Clip.Kind != simulation.NoClip {
+		t.field("ring", "%s for each coordinate of a turned update", plural(n.Bits, "bit"))
+		t.field("noise", "%s, multiplier %s; updates clipped to %v", strings.ReplaceAll(laws[n.Law], "-", " "), short4(n.Multiplier), n.Clip)
+		t.budget(n)
+	} else {
+		t.field("ring", "%s for each coordinate of an update: up to %v, %s", plural(t.ringBits(), "bit"), x.Range, plural(x.FractionBits, "binary place"))
+	}
+	if x.Clip.Kind != simulation.NoClip {
 		t.field("clipping", "updates to an L2 norm of %v", x.Clip.Norm)
 	}
+	drops := (&simulation.Options{Clients: len(x.Parties), Drop: x.Drop}).DropOuts()
+	t.screen.recovery(t.recovery, t.perRound(), drops, len(x.Parties))
 	t.printf("\nBytes and milliseconds are for one party and round.\n\n")
 	if x.Noise != nil {
 		t.printf(noisyTrainingFormat+"\n", "round", "parties", "up", "eps server", "eps public", "norm", "clipped", "mask", "accuracy")
@@ -87,15 +111,11 @@ func (t *trainingTable) progress(round, done, of int) {
 
 func (t *trainingTable) round(r simulation.TrainingRound) {
 	if t.flags.json {
-		t.line(newJSONTrainingRound(r))
+		printJSON(t.std, newJSONTrainingRound(r))
 		return
 	}
 	t.wipe()
-	of := t.training.PerRound
-	if of == 0 {
-		of = len(t.training.Parties)
-	}
-	parties := fmt.Sprintf("%d/%d", r.Clients, of)
+	parties := fmt.Sprintf("%d/%d", r.Clients, t.perRound())
 	if r.Lost != nil {
 		parties = "lost"
 	}
@@ -121,100 +141,111 @@ func (t *trainingTable) end(out *simulation.Trained, took time.Duration) {
 		t.stopped(len(out.Rounds), out.Stopped)
 	}
 	final := out.Final()
-	if final == nil {
-		if out.Stopped == nil {
-			t.sentence("No round was completed.")
+	if final != nil {
+		t.lost(lostRounds(out), len(out.Rounds))
+		t.outcome(len(out.Rounds), "private sums", final)
+		if t.clear != nil {
+			t.compare(final, t.clear.Final(), distance(out.Model, t.clear.Model))
 		}
+	} else if out.Stopped == nil {
+		t.sentence("No round was completed.")
+	}
+	if t.training.Noise != nil && out.Server.Upper > 0 {
+		t.privacy(t.training.Noise.Delta, out.Server, out.Public)
+	}
+	if final == nil {
 		return
 	}
-	t.printf("\n%-28s %9s %9s\n", fmt.Sprintf("After %s", plural(len(out.Rounds), "round")), "accuracy", "MCC")
-	t.printf("%-28s %9.4f %9.4f\n", "  over private sums", final.Accuracy(), final.MCC())
-	if t.clear != nil && t.clear.Final() != nil {
-		c := t.clear.Final()
-		t.printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", c.Accuracy(), c.MCC())
-		t.printf("%-28s %+9.4f %+9.4f\n", "  difference", final.Accuracy()-c.Accuracy(), final.MCC()-c.MCC())
-		t.printf("\nThe largest difference between two weights of the models is %.2g.\n", largestDifference(out.Model, t.clear.Model))
+	title := "Cost of a party, whole run"
+	if t.perRound() < len(t.training.Parties) {
+		title = "Cost of one in every round"
 	}
-	if last := out.Rounds[len(out.Rounds)-1]; t.training.Noise != nil {
-		t.privacy(t.training.Noise.Delta, last.Server, last.Public)
+	models := 8 * len(out.Model) * len(out.Rounds)
+	if t.training.Client.Kind == simulation.FedGA {
+		models *= 2 // before each of two sums
 	}
-	t.printf("\nThe run took %.1f s in all.\n", took.Seconds())
+	t.costs(title, out.Setup, totalCost(out), len(out.Rounds), int64(models))
+	t.took(took)
 }
 
-func largestDifference(a, b []float64) (d float64) {
-	for j := range a {
-		d = max(d, math.Abs(a[j]-b[j]))
+// totalCost is that of all rounds, set-up aside.
+func totalCost(out *simulation.Trained) (total simulation.Cost) {
+	for i := range out.Rounds {
+		c := &out.Rounds[i].Cost
+		total.BytesUp += c.BytesUp
+		total.BytesDown += c.BytesDown
+		total.Train += c.Train
+		total.Client += c.Client
+		total.Server += c.Server
 	}
-	return d
+	return total
 }
+
+// lostRounds is how many rounds were lost.
+func lostRounds(out *simulation.Trained) (lost int) {
+	for i := range out.Rounds {
+		if out.Rounds[i].Lost != nil {
+			lost++
+		}
+	}
+	return lost
+}
+
+// distance is the largest difference between two weights.
+func distance(a, b []float64) float64 { return floats.Distance(a, b, math.Inf(1)) }
 
 // jsonTrainingRound is the object of one round.
 type jsonTrainingRound struct {
-	Round         int      `json:"round"`
-	Clients       int      `json:"clients"`
-	Accuracy      *float64 `json:"accuracy"`
-	MCC           *float64 `json:"mcc"`
-	MeanNorm      float64  `json:"mean_norm"`
-	MaxNorm       float64  `json:"max_norm"`
-	Cosine        float64  `json:"cosine"`
-	Clipped       float64  `json:"clipped"`
-	ClipNorm      float64  `json:"clip_norm"`
-	Mask          float64  `json:"mask"`
-	BytesUp       int64    `json:"bytes_up"`
-	BytesDown     int64    `json:"bytes_down"`
-	TrainMS       float64  `json:"train_ms"`
-	ClientMS      float64  `json:"client_ms"`
-	ServerMS      float64  `json:"server_ms"`
-	Dropped       int      `json:"dropped"`
-	Lost          bool     `json:"lost"`
-	Epsilon       *float64 `json:"epsilon"`
-	EpsilonLower  *float64 `json:"epsilon_lower"`
-	EpsilonPublic *float64 `json:"epsilon_public"`
-	Accountant    string   `json:"accountant,omitempty"`
+	Round    int      `json:"round"`
+	Clients  int      `json:"clients"`
+	Accuracy *float64 `json:"accuracy"`
+	MCC      *float64 `json:"mcc"`
+	MeanNorm float64  `json:"mean_norm"`
+	MaxNorm  float64  `json:"max_norm"`
+	Cosine   float64  `json:"cosine"`
+	Clipped  float64  `json:"clipped"`
+	ClipNorm float64  `json:"clip_norm"`
+	Mask     float64  `json:"mask"`
+	jsonCost
 }
 
 func newJSONTrainingRound(r simulation.TrainingRound) jsonTrainingRound {
 	j := jsonTrainingRound{
 		Round: r.Round, Clients: r.Clients, MeanNorm: r.MeanNorm, MaxNorm: r.MaxNorm, Cosine: r.Cosine,
 		Clipped: r.Clipped, ClipNorm: r.ClipNorm, Mask: r.Masked,
-		BytesUp: r.Cost.BytesUp, BytesDown: r.Cost.BytesDown,
-		TrainMS: milliseconds(r.Cost.Train), ClientMS: milliseconds(r.Cost.Client), ServerMS: milliseconds(r.Cost.Server),
-		Dropped: r.Dropped, Lost: r.Lost != nil,
+		jsonCost: newJSONCost(r.Cost, r.Dropped, r.Lost, newJSONSpent(r.Server, r.Public)),
 	}
 	if r.Test != nil {
 		j.Accuracy, j.MCC = finite(r.Test.Accuracy()), finite(r.Test.MCC())
-	}
-	if r.Server.Accountant != "" {
-		j.Epsilon, j.EpsilonLower, j.EpsilonPublic = finite(r.Server.Upper), finite(r.Server.Lower), finite(r.Public.Upper)
-		j.Accountant = r.Server.Accountant
 	}
 	return j
 }
 
 // jsonTraining is the last object of a training.
 type jsonTraining struct {
-	Summary         bool     `json:"summary"`
-	Complete        bool     `json:"complete"`
-	Data            string   `json:"data"`
-	Model           string   `json:"model"`
-	Split           string   `json:"split"`
-	Rule            string   `json:"rule"`
-	Mask            string   `json:"mask"`
-	Parameters      int      `json:"parameters"`
-	Accuracy        *float64 `json:"accuracy"`
-	MCC             *float64 `json:"mcc"`
-	ClearAccuracy   *float64 `json:"clear_accuracy"`
-	ClearMCC        *float64 `json:"clear_mcc"`
-	MaxAbsDiff      *float64 `json:"max_abs_diff"`
-	Epsilon         *float64 `json:"epsilon"`
-	EpsilonLower    *float64 `json:"epsilon_lower"`
-	EpsilonPublic   *float64 `json:"epsilon_public"`
-	Accountant      string   `json:"accountant,omitempty"`
-	EpsilonBudget   float64  `json:"epsilon_budget"`
-	Delta           float64  `json:"delta"`
-	NoiseMultiplier float64  `json:"noise_multiplier"`
-	Stopped         bool     `json:"stopped"`
-	TotalMS         float64  `json:"total_ms"`
+	Summary       bool     `json:"summary"`
+	Complete      bool     `json:"complete"`
+	Data          string   `json:"data"`
+	Model         string   `json:"model"`
+	Split         string   `json:"split"`
+	Rule          string   `json:"rule"`
+	Mask          string   `json:"mask"`
+	Parameters    int      `json:"parameters"`
+	Accuracy      *float64 `json:"accuracy"`
+	MCC           *float64 `json:"mcc"`
+	ClearAccuracy *float64 `json:"clear_accuracy"`
+	ClearMCC      *float64 `json:"clear_mcc"`
+	MaxAbsDiff    *float64 `json:"max_abs_diff"`
+	jsonSpent
+	jsonSession
+	RingBits        int     `json:"ring_bits"`
+	Noise           string  `json:"noise"`
+	EpsilonBudget   float64 `json:"epsilon_budget"`
+	Delta           float64 `json:"delta"`
+	NoiseMultiplier float64 `json:"noise_multiplier"`
+	Clip            float64 `json:"clip"`
+	Stopped         bool    `json:"stopped"`
+	TotalMS         float64 `json:"total_ms"`
 }
 
 func (t *trainingTable) summary(out *simulation.Trained, took time.Duration) {
@@ -222,28 +253,22 @@ func (t *trainingTable) summary(out *simulation.Trained, took time.Duration) {
 	j := jsonTraining{
 		Summary: true, Complete: len(out.Rounds) == x.Rounds, Data: t.flags.data,
 		Model: w.model, Split: w.split, Rule: w.rule, Mask: w.mask, Parameters: x.Model.NumParams(),
+		jsonSpent:   newJSONSpent(out.Server, out.Public),
+		jsonSession: newJSONSession(out.Setup, t.recovery, t.perRound(), x.Drop, lostRounds(out)),
+		RingBits:    t.ringBits(), Noise: laws[noNoise], Clip: x.Clip.Norm,
 		Stopped: out.Stopped != nil, TotalMS: milliseconds(took),
 	}
 	if final := out.Final(); final != nil {
 		j.Accuracy, j.MCC = finite(final.Accuracy()), finite(final.MCC())
 	}
-	if t.clear != nil && t.clear.Final() != nil {
+	if t.clear != nil {
 		c := t.clear.Final()
 		j.ClearAccuracy, j.ClearMCC = finite(c.Accuracy()), finite(c.MCC())
-		j.MaxAbsDiff = finite(largestDifference(out.Model, t.clear.Model))
+		j.MaxAbsDiff = finite(distance(out.Model, t.clear.Model))
 	}
-	if n := len(out.Rounds); n > 0 && x.Noise != nil {
-		last := newJSONTrainingRound(out.Rounds[n-1])
-		j.Epsilon, j.EpsilonLower, j.EpsilonPublic, j.Accountant = last.Epsilon, last.EpsilonLower, last.EpsilonPublic, last.Accountant
-		j.EpsilonBudget = x.Noise.Epsilon
-		j.Delta, j.NoiseMultiplier = x.Noise.Delta, x.Noise.Multiplier
+	if n := x.Noise; n != nil {
+		j.Noise, j.NoiseMultiplier, j.Clip = laws[n.Law], n.Multiplier, n.Clip
+		j.EpsilonBudget, j.Delta = n.Epsilon, n.Delta
 	}
-	t.line(j)
-}
-
-// line writes one object. All numbers in it are finite.
-func (t *trainingTable) line(v any) {
-	if b, err := json.Marshal(v); err == nil {
-		t.std.out.Write(append(b, '\n'))
-	}
+	printJSON(t.std, j)
 }

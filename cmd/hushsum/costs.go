@@ -1,0 +1,54 @@
+package main
+
+import (
+	"time"
+
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// part is one part of a party's cost over the whole run.
+type part struct {
+	name     string // as a row
+	work     string // what takes the time
+	traffic  string // what takes the bytes
+	time     time.Duration
+	up, down int64
+}
+
+func (p *part) bytes() int64 { return p.up + p.down }
+
+// costs says what a party and the server spent on set-up and on so many rounds in
+// total, and on what most; model are the bytes of the broadcast models.
+func (s *screen) costs(title string, setup, total simulation.Cost, rounds int, model int64) {
+	in := plural(rounds, "round")
+	list := []part{
+		{"key exchange, once", "the key exchange", "the key exchange", setup.Client, setup.BytesUp, setup.BytesDown},
+		{"training, " + in, "training", "the broadcast model", total.Train, 0, model},
+		{"private sum, " + in, "the private sum", "the private sum", total.Client, total.BytesUp, total.BytesDown - model},
+	}
+	var spent time.Duration
+	var bytes int64
+	slowest, largest := list[0], list[0]
+	for _, p := range list {
+		spent += p.time
+		bytes += p.bytes()
+		if p.time > slowest.time {
+			slowest = p
+		}
+		if p.bytes() > largest.bytes() {
+			largest = p
+		}
+	}
+	s.printf("\n%-28s %9s %9s %9s %11s\n", title, "ms", "share", "bytes up", "bytes down")
+	for _, p := range list {
+		s.printf("  %-26s %9s %8.0f%% %9s %11s\n", p.name, short(p.time), percent(p.time, spent), grouped(int(p.up)), grouped(int(p.down)))
+	}
+	s.printf("  %-26s %9s\n", "the server, for all", short(setup.Server+total.Server))
+	time, traffic := percent(slowest.time, spent), percent(largest.bytes(), bytes)
+	if slowest.work == largest.traffic {
+		s.sentence("The largest part of a party's time (%.0f%%) and of its bytes (%.0f%%) goes into %s.", time, traffic, slowest.work)
+		return
+	}
+	s.sentence("The largest part of a party's time goes into %s (%.0f%%), of its bytes into %s (%.0f%%).",
+		slowest.work, time, largest.traffic, traffic)
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+)
+
+// percent is 0 of nothing.
+func percent[T ~int | ~int64](d, of T) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return 100 * float64(d) / float64(of)
+}
+
+// short prints milliseconds with about three digits.
+func short(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.2f", ms)
+	case ms < 100:
+		return fmt.Sprintf("%.1f", ms)
+	}
+	return grouped(int(ms + 0.5))
+}
+
+// epsilon prints an upper bound, rounded up.
+func epsilon(e float64) string { return rounded(e, 1) }
+
+// lowerBound prints a lower bound, rounded down, or a dash if none is proved.
+func lowerBound(s accounting.Spent) string {
+	if !(s.Lower > 0) {
+		return "-"
+	}
+	return rounded(s.Lower, -1)
+}
+
+// unbounded says of an infinite upper bound whether no finite one is true, or none is
+// proved.
+func unbounded(s accounting.Spent) string {
+	if math.IsInf(s.Lower, 1) {
+		return "There is no finite epsilon"
+	}
+	return "No finite epsilon could be proved"
+}
+
+// rounded prints a number of 0 or more with four decimals, or digits if it is large
+// or small: rounded up if sign is 1, down if it is -1.
+func rounded(x, sign float64) string {
+	switch {
+	case math.IsInf(x, 1) || math.IsNaN(x):
+		return "infinite"
+	case x >= 10000:
+		return short4(x * (1 + sign*5e-4))
+	case x > 0 && x < .01:
+		unit := math.Pow(10, math.Floor(math.Log10(x))-3)
+		return short4(sign * math.Ceil(sign*x/unit) * unit)
+	}
+	return fmt.Sprintf("%.4f", sign*math.Ceil(sign*x*1e4)/1e4)
+}
+
+// short4 prints a number with four digits.
+func short4(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+// grouped prints a number of 0 or more with commas between thousands.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// plural prints a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return grouped(n) + " " + stem + "ies"
+	}
+	return grouped(n) + " " + noun + "s"
+}
