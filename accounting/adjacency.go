@@ -24,10 +24,14 @@ func unsampled(m Mechanism) Mechanism {
 }
 
 // oneAdjacency refuses steps about two neighbouring relations: what is true of
-// a client that joins says nothing of one that is exchanged.
-func oneAdjacency(steps []Step) error {
-	joins, exchanged := false, false
+// a client that joins says nothing of one that is exchanged. rounds tells of rounds
+// beside them, which are under zero-out adjacency.
+func oneAdjacency(steps []Step, rounds bool) error {
+	joins, exchanged := rounds, false
 	for _, s := range steps {
+		if s.Count == 0 {
+			continue
+		}
 		switch m := s.Mechanism.(type) {
 		case Sampled:
 			joins = joins || m.Rate < 1
@@ -36,7 +40,7 @@ func oneAdjacency(steps []Step) error {
 		}
 	}
 	if joins && exchanged {
-		return parameterError("steps sampled under add/remove adjacency with steps under replace-one: account for all of them under one relation")
+		return parameterError("rounds or sampled steps, in which a client joins, with steps under replace-one adjacency: account for all under one relation")
 	}
 	return nil
 }

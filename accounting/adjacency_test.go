@@ -71,6 +71,14 @@ func TestLedgerCounts(t *testing.T) {
 	if err := json.Unmarshal(saved, &loaded); err != nil {
 		t.Error(err)
 	}
+	// Neither do lines that are added up.
+	full := `{"version":1,"view":"server","standard":{"Epsilon":9,"Delta":1e-5},"accounts":{"ann":[{"count":1099511627776,"step_count":1,"mechanism":{"discrete_gaussian":{"Sigma":17179869184,"Sensitivity":1}}}]}}`
+	if err := json.Unmarshal([]byte(full), &loaded); err != nil {
+		t.Fatal(err)
+	}
+	if err := loaded.Spend(Step{large.Mechanism, 1}, "ann"); !errors.Is(err, ErrParameter) {
+		t.Error(err)
+	}
 	for _, wrong := range []string{
 		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":4294967296,"step_count":4294967296,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
 		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
@@ -129,7 +137,29 @@ func TestOneAdjacency(t *testing.T) {
 	if err := l.Spend(exchanged, "ann"); !errors.Is(err, ErrParameter) {
 		t.Error(err)
 	}
-	if _, err := Compose(Step{Sampled{Gaussian{5}, 1}, 1}, exchanged); err != nil {
+	for _, plain := range []Step{{Sampled{Gaussian{5}, 1}, 1}, {Sampled{Gaussian{5}, .1}, 0}} {
+		if _, err := Compose(plain, exchanged); err != nil {
+			t.Error(err)
+		}
+	}
+	// In the server's view too, and beside rounds of any law.
+	for name, first := range map[string]func(*Ledger) error{
+		"sampled": func(l *Ledger) error { return l.Spend(joins, "ann") },
+		"round":   func(l *Ledger) error { return l.SpendRound(exampleRound(), "ann") },
+	} {
+		for _, v := range []View{Server, Public} {
+			l := mustLedger(t, v, Target{1e9, 1e-5})
+			if err := first(l); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Spend(exchanged, "ann"); !errors.Is(err, ErrParameter) {
+				t.Errorf("%s, %v: %v", name, v, err)
+			}
+		}
+	}
+	// To the server replace-one is at rate 1, which Laplace noise has a bound for.
+	l = mustLedger(t, Server, Target{9, 1e-5})
+	if err := l.Spend(Step{ReplaceOne{Laplace{10}, .5}, 1}, "ann"); err != nil {
 		t.Error(err)
 	}
 }
@@ -159,6 +189,32 @@ func TestRoundsAtTheEdges(t *testing.T) {
 				t.Errorf("Δ₁ = %v, δ = %v: %v, %v", d, delta, s, err)
 			}
 		}
+	}
+}
+
+// An event of infinite loss is in δ(ε) for every ε, +Inf too.
+func TestDeltaAtInfinity(t *testing.T) {
+	leak := Pair{P: []float64{.5, .5}, Q: []float64{1, 0}}
+	for _, c := range []struct {
+		m     Mechanism
+		delta float64
+	}{{leak, .5}, {Sampled{leak, .1}, .05}, {Sampled{Gaussian{1}, .1}, 0}, {Laplace{1}, 0}} {
+		comp, err := Compose(Step{c.m, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := comp.Delta(math.Inf(1)); err != nil || !b.Contains(c.delta) || b.Upper > c.delta+1e-6 {
+			t.Errorf("%s: %v, %v", c.m.key(), b, err)
+		}
+	}
+}
+
+// What sampling is bounded by need not exist: two rates of one mechanism can be too
+// many steps as one.
+func TestNoWholeBound(t *testing.T) {
+	b := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{.001}, .5}, 1 << 40}, Step{Sampled{Gaussian{.001}, .6}, 1 << 40})
+	if !math.IsInf(b.Upper, 1) || b.Reason == "" {
+		t.Error(b)
 	}
 }
 

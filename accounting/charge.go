@@ -32,16 +32,24 @@ func (c charge) seen(v View) Mechanism {
 // worst case and the tables fit, else by RDP. The distance of table samplers is
 // solved for: ε must hold at δ − (1+e^ε)·N·distance.
 func spend(charges []charge, v View, delta float64) (Spent, error) {
+	var recorded []Step
+	for _, c := range charges {
+		if c.Step != nil {
+			recorded = append(recorded, *c.Step)
+		}
+	}
+	if err := oneAdjacency(recorded, len(recorded) < len(charges)); err != nil {
+		return Spent{}, err
+	}
 	out, err := spendAs(charges, v, delta)
 	if err != nil || v == Server || out.Accountant == "PLD" {
 		return out, err
 	}
 	// Rényi bounds of sampling can be above those without.
-	whole, err := spendAs(charges, Server, delta)
-	if whole.Upper < out.Upper {
+	if whole, err := spendAs(charges, Server, delta); err == nil && whole.Upper < out.Upper {
 		out.Upper, out.Reason, out.Accountant = whole.Upper, whole.Reason, whole.Accountant
 	}
-	return out, err
+	return out, nil
 }
 
 func spendAs(charges []charge, v View, delta float64) (Spent, error) {
@@ -88,9 +96,6 @@ func spendAs(charges []charge, v View, delta float64) (Spent, error) {
 		}
 	}
 	if !pld {
-		if err := oneAdjacency(steps); err != nil {
-			return Spent{}, err
-		}
 		out.Accountant = "RDP"
 		pure := pureOf(charges)
 		curve, err := totalRDP(charges, v)

@@ -44,7 +44,7 @@ const maxParts = 1 << 11
 // than 2,048 different mechanisms; any number of different unsampled Gaussians is
 // one.
 func Compose(steps ...Step) (*Composition, error) {
-	if err := oneAdjacency(steps); err != nil {
+	if err := oneAdjacency(steps, false); err != nil {
 		return nil, err
 	}
 	counts := map[string]int{}
@@ -167,15 +167,12 @@ func (c *Composition) Epsilon(delta float64) (Bound, error) {
 	if !math.IsInf(out.Upper, 1) || c.whole == nil {
 		return out, nil
 	}
-	whole, err := Compose(c.whole...)
-	if err != nil {
-		return Bound{}, err
+	if whole, err := Compose(c.whole...); err == nil { // else there is just no such bound
+		if b, err := whole.Epsilon(delta); err == nil && b.Upper < out.Upper {
+			out.Upper, out.Reason = b.Upper, ""
+		}
 	}
-	b, err := whole.Epsilon(delta)
-	if b.Upper < out.Upper {
-		out.Upper, out.Reason = b.Upper, ""
-	}
-	return out, err
+	return out, nil
 }
 
 // Delta returns the bound of δ(ε), epsilon ≥ 0.
@@ -183,11 +180,16 @@ func (c *Composition) Delta(epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) {
 		return Bound{}, parameterError("epsilon is %v, want 0 or more", epsilon)
 	}
-	if epsilon >= c.pure()*(1+64*unit) {
+	if pure := c.pure(); !math.IsInf(pure, 1) && epsilon >= pure*(1+64*unit) {
 		return Bound{}, nil
 	}
 	if len(c.parts) == 0 {
 		return gaussianDelta(math.Sqrt(c.mu2), epsilon), nil
+	}
+	if math.IsInf(epsilon, 1) {
+		b, err := c.Delta(math.MaxFloat64) // δ falls with ε
+		b.Lower = 0
+		return b, err
 	}
 	var out Bound
 	for i, d := range c.directions(func(g guide) saddle { return g.forEpsilon(epsilon) }, 0) {

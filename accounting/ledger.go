@@ -112,15 +112,24 @@ func (l *Ledger) Spend(s Step, clients ...string) error {
 	if s.Mechanism == nil || s.Count < 0 || s.Count > maxCount {
 		return parameterError("step needs a mechanism and a count from 0 to 2^40")
 	}
-	if err := usable(s.Mechanism); err != nil {
+	if err := usable(s.Mechanism, l.view); err != nil {
 		return err
 	}
 	s.Mechanism = owned(s.Mechanism)
 	return l.spend(charge{Step: &s, Count: 1}, clients)
 }
 
-// usable checks m in any view. Mechanisms too large for a table have Rényi bounds.
-func usable(m Mechanism) error {
+// usable checks m as a view has it. Mechanisms too large for a table have Rényi
+// bounds.
+func usable(m Mechanism, v View) error {
+	if v == Server {
+		if err := checkRate(rateOf(m)); err != nil {
+			return err
+		}
+		if m = unsampled(m); m == nil {
+			return parameterError("Sampled has no mechanism")
+		}
+	}
 	if _, err := m.law(); err != nil && !errors.Is(err, ErrTooLarge) {
 		return err
 	}
@@ -155,7 +164,10 @@ func (l *Ledger) spend(c charge, clients []string) error {
 	seen := map[string]float64{} // ε after the round
 	next := make([][]charge, len(unique))
 	for i, id := range unique {
-		next[i] = appendCharge(l.accounts[id], c)
+		var err error
+		if next[i], err = appendCharge(l.accounts[id], c); err != nil {
+			return err
+		}
 		t := l.Budget(id)
 		k := fmt.Sprintf("%x %x %s", t.Epsilon, t.Delta, fingerprint(next[i]))
 		eps, ok := seen[k]
@@ -178,16 +190,19 @@ func (l *Ledger) spend(c charge, clients []string) error {
 }
 
 // appendCharge adds c to an account, merging with an equal line.
-func appendCharge(account []charge, c charge) []charge {
+func appendCharge(account []charge, c charge) ([]charge, error) {
 	out := slices.Clone(account)
 	k := c.key()
 	for i := range out {
 		if out[i].key() == k {
+			if out[i].Count > maxCount-c.Count {
+				return nil, parameterError("counts of equal lines add up to more than 2^40")
+			}
 			out[i].Count += c.Count
-			return out
+			return out, nil
 		}
 	}
-	return append(out, c)
+	return append(out, c), nil
 }
 
 func (c charge) key() string {

@@ -99,7 +99,7 @@ func (l *Ledger) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("%w: %w", ErrLedger, errNameless)
 		}
 		for _, e := range entries {
-			c, err := e.charge()
+			c, err := e.charge(view)
 			if err != nil {
 				return fmt.Errorf("%w: account of %q: %w", ErrLedger, id, err)
 			}
@@ -110,7 +110,7 @@ func (l *Ledger) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (e entryJSON) charge() (charge, error) {
+func (e entryJSON) charge(v View) (charge, error) {
 	if e.Count < 1 || e.Count > maxCount || (e.Round == nil) == (e.Mechanism == nil) {
 		return charge{}, parameterError("entry needs a positive count and either a round or a mechanism")
 	}
@@ -124,7 +124,7 @@ func (e entryJSON) charge() (charge, error) {
 	if e.StepCount < 0 || e.StepCount > maxCount {
 		return charge{}, parameterError("step count is %d", e.StepCount)
 	}
-	if err := usable(m); err != nil {
+	if err := usable(m, v); err != nil {
 		return charge{}, err
 	}
 	c := charge{Step: &Step{m, e.StepCount}, Count: e.Count}

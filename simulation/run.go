@@ -75,10 +75,14 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Summary, er
 	return r.summary, nil
 }
 
-// checkData finds rows that do not fit the model while nothing is spent yet.
+// checkData finds rows that do not fit the model, with noise those of parties too,
+// while nothing is spent yet.
 func (r *run) checkData() error {
 	if _, err := r.model.Evaluate(r.summary.Private, r.options.Test); err != nil {
-		return &OptionError{Option: "Test", Reason: err.Error(), Err: err}
+		return &OptionError{Option: "Test", Reason: "it does not go with the model: " + err.Error(), Err: err}
+	}
+	if r.noisy == nil {
+		return nil
 	}
 	for i, rows := range r.rows {
 		if _, err := r.model.Loss(r.summary.Private, rows); err != nil {

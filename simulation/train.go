@@ -128,10 +128,14 @@ func Train(ctx context.Context, t Training, report func(TrainingRound)) (*Traine
 	return out, nil
 }
 
-// checkData finds rows that do not fit the model while nothing is spent yet.
+// checkData finds rows that do not fit the model, with noise those of parties too,
+// while nothing is spent yet.
 func (x *training) checkData() error {
 	if _, err := learning.Evaluate(x.Model, x.model, x.Test); err != nil {
-		return &OptionError{Option: "Test", Reason: err.Error(), Err: err}
+		return &OptionError{Option: "Test", Reason: "it does not go with the model: " + err.Error(), Err: err}
+	}
+	if x.Noise == nil {
+		return nil
 	}
 	for i, rows := range x.Parties {
 		if _, err := x.Model.Loss(x.model, rows); err != nil {

@@ -403,6 +403,7 @@ func TestBadTrainings(t *testing.T) {
 		"Test":         func(x *Training) { x.Test = nil },
 		"Rounds":       func(x *Training) { x.Rounds = 0 },
 		"PerRound":     func(x *Training) { x.PerRound = 7 },
+		"Local.Steps":  func(x *Training) { x.Local.Epochs, x.Local.Steps = 1, 1 },
 		"Local.Adjust": func(x *Training) { x.Local.Adjust = func(_, _ []float64) {} },
 		"Local.Momentum": func(x *Training) {
 			x.Client.Kind, x.Local.Momentum = SCAFFOLD, .9

@@ -212,6 +212,8 @@ func (t Training) Validate() error {
 		return bad("Local.Epochs", "use 0 or more", "%d is too few", t.Local.Epochs)
 	case t.Local.Steps < 0:
 		return bad("Local.Steps", "use 0 or more", "%d is too few", t.Local.Steps)
+	case t.Local.Epochs > 0 && t.Local.Steps > 0:
+		return bad("Local.Steps", "set one of Epochs and Steps", "%d steps and %d epochs", t.Local.Steps, t.Local.Epochs)
 	case t.Local.Batch < 0:
 		return bad("Local.Batch", "use 0 for all rows", "%d is too few", t.Local.Batch)
 	case !(t.Local.Rate > 0) || math.IsInf(t.Local.Rate, 1):

@@ -27,7 +27,8 @@ With --json there is one object:
   epsilon           upper bound, to be claimed; null if there is no finite one
   epsilon_lower     lower bound of the same epsilon; 0 if none is proved
   accountant        what proves them: "PLD" or "RDP"
-  adjacency         "add-remove", "zero-out" (against the server), "replace-one"
+  adjacency         "add-remove", "zero-out" (against the server, or with
+                    --shares), "replace-one"
   reason            only if epsilon is null: why
   other             if --rate is below 1, the same for the other adversary:
                     adversary, adjacency, accountant, epsilon, epsilon_lower and
@@ -136,12 +137,13 @@ func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
 	return spent, err == nil
 }
 
-// adjacency is what of a client changes.
+// adjacency is what of a client changes. With shares of noise one that is missing
+// would show in the variance, so that the client takes part in any case.
 func (r *release) adjacency(view accounting.View) string {
 	switch {
 	case r.replaceOne:
 		return "replace-one"
-	case view == accounting.Server:
+	case view == accounting.Server || r.shares > 1:
 		return "zero-out"
 	}
 	return "add-remove"
