@@ -188,7 +188,7 @@ func TestMaskedSumIsExact(t *testing.T) {
 					want[j] += v
 				}
 			}
-			got, err := Integers(maskedSum(t, rng, p, b, inputs), b)
+			got, err := Integers(maskedSum(t, p, b, inputs), b)
 			if err != nil || !slices.Equal(got, want) {
 				t.Fatalf("b = %d, n = %d: the sum decodes to %d, %v; want %d", b, n, got, err, want)
 			}
@@ -242,39 +242,17 @@ func ringFilling(rng *rand.Rand, p FixedPoint, b, n, dimension int) [][]float64 
 }
 
 // maskedSum encodes the inputs, masks them pairwise and adds them up.
-func maskedSum(t *testing.T, rng *rand.Rand, p FixedPoint, b int, inputs [][]float64) []uint64 {
+func maskedSum(t *testing.T, p FixedPoint, b int, inputs [][]float64) []uint64 {
 	t.Helper()
-	layout := masking.Layout{{Length: len(inputs[0]), Bits: b}}
-	vectors := make([]*masking.Vector, len(inputs))
+	submissions := make([][][]uint64, len(inputs))
 	for i, x := range inputs {
 		ring, err := p.Encode(x, b)
 		if err != nil {
 			t.Fatalf("b = %d, n = %d: %v", b, len(inputs), err)
 		}
-		if vectors[i], err = masking.FromValues(layout, ring); err != nil {
-			t.Fatal(err)
-		}
+		submissions[i] = [][]uint64{ring}
 	}
-	for i := range vectors {
-		for j := range i {
-			var seed masking.Seed
-			for k := range seed {
-				seed[k] = byte(rng.Uint32())
-			}
-			vectors[i].MaskPair(&seed, i, j)
-			vectors[j].MaskPair(&seed, j, i)
-		}
-	}
-	sum, err := masking.NewVector(layout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range vectors {
-		if err := sum.AddPacked(v.AppendPacked(nil)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return sum.Values()[0]
+	return maskedTotal(t, masking.Layout{{Length: len(inputs[0]), Bits: b}}, submissions)[0]
 }
 
 // At the computed b nothing that Encode takes can wrap.
