@@ -52,7 +52,7 @@ func All() []Experiment {
 		{Name: "convex", About: "masked averaging of a convex model, MNIST, iid and label skew",
 			Quick: minutes(1.5), Long: minutes(5), Seeds: 4, Run: convex},
 		{Name: "fashion", About: "masked averaging of a network, Fashion-MNIST, label skew",
-			Quick: minutes(4), Long: minutes(80), Seeds: 4, Run: fashion},
+			Quick: minutes(5), Long: minutes(80), Seeds: 4, Run: fashion},
 		{Name: "writers", About: "masked averaging over 539 writers, tested on unseen ones",
 			Quick: minutes(1.5), Long: minutes(8), Seeds: 4, Run: writers},
 		{Name: "clipping", About: "what clipping and client-level noise cost a network",
@@ -62,7 +62,7 @@ func All() []Experiment {
 		{Name: "noise", About: "noise multipliers by the clipping paper's theorem, RDP and PLD",
 			Quick: 5 * time.Second, Long: 15 * time.Second, Run: noise},
 		{Name: "alignment", About: "FedAvg, FedProx, SCAFFOLD and FedGA under label skew",
-			Quick: minutes(3), Long: minutes(60), Seeds: 4, Run: alignment},
+			Quick: minutes(5), Long: minutes(60), Seeds: 4, Run: alignment},
 	}
 	for i, e := range all {
 		all[i].Run = func(ctx context.Context, o Options) (*Table, error) {
