@@ -1,5 +1,10 @@
 package accounting
 
+import (
+	"fmt"
+	"strings"
+)
+
 // rateOf is the probability with which a client is in the step.
 func rateOf(m Mechanism) float64 {
 	switch s := m.(type) {
@@ -21,6 +26,21 @@ func unsampled(m Mechanism) Mechanism {
 		return s
 	}
 	return m
+}
+
+// kind names a mechanism for people; key, which is exact, is for sorting.
+func kind(m Mechanism) string {
+	switch s := m.(type) {
+	case Sampled:
+		if s.Mechanism != nil {
+			return "Sampled " + kind(s.Mechanism)
+		}
+	case ReplaceOne:
+		if s.Mechanism != nil {
+			return "ReplaceOne " + kind(s.Mechanism)
+		}
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", m), "accounting.")
 }
 
 // oneAdjacency refuses steps about two neighbouring relations: what is true of

@@ -80,7 +80,7 @@ func Compose(steps ...Step) (*Composition, error) {
 		sampled = sampled || rateOf(m) < 1
 		l, err := m.law()
 		if err != nil {
-			return nil, fmt.Errorf("accounting: %s: %w", k, err)
+			return nil, fmt.Errorf("%w (in a step of %s)", err, kind(m))
 		}
 		if s, ok := l.(*sampledLaw); ok && s.q == 1 {
 			if g, ok := s.base.(gaussianBase); ok {

@@ -139,7 +139,7 @@ func calibrate(n *Noise, rounds int, round func(multiplier float64) (accounting.
 			return false, err
 		}
 		spent, err := r.Spent(n.view(), rounds, n.delta())
-		return spent.Upper <= n.Epsilon, err
+		return err == nil && spent.Upper <= n.Epsilon, err
 	}
 	// Of the multipliers tried, bad is too little, wide too wide for the ring.
 	good, bad, wide := 1.0, 0.0, math.Inf(1)

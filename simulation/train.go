@@ -26,9 +26,10 @@ type TrainingRound struct {
 	Test *learning.Matrix
 
 	// What clipping does, over the parties that submitted: the norms of their updates
-	// (with ModelClip, of their weights) before it, the share that was clipped, the norm in force, and the cosine of
-	// updates and the last step of the model, a mean, 0 in the first round. All are
-	// what an experimenter sees, and nothing protects them.
+	// (with ModelClip, of their weights) before it, the share that was clipped, the
+	// norm in force, and the cosine of updates and the last step of the model, a mean,
+	// 0 in the first round. All are what an experimenter sees, and nothing protects
+	// them.
 	MeanNorm, MaxNorm float64
 	Clipped           float64
 	ClipNorm          float64

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,22 +68,12 @@ var packagePrefix = regexp.MustCompile(`(^|: )(?:(?:simulation|learning|aggregat
 // is.
 var kinds = regexp.MustCompile(`(?:value|parameter) out of range: |unusable (?:options|configuration): `)
 
-// hexFloat is how errors of mechanisms write numbers.
-var hexFloat = regexp.MustCompile(`-?0x[01](?:\.[0-9a-f]+)?p[+-][0-9]+`)
-
 // plain returns an error's text without the names of packages and kinds of errors,
 // which say nothing to a user of the command.
 func plain(err error) string { return plainText(err.Error()) }
 
 func plainText(text string) string {
-	text = kinds.ReplaceAllString(packagePrefix.ReplaceAllString(text, "$1"), "")
-	return hexFloat.ReplaceAllStringFunc(text, func(hex string) string {
-		x, err := strconv.ParseFloat(hex, 64)
-		if err != nil {
-			return hex
-		}
-		return short4(x)
-	})
+	return kinds.ReplaceAllString(packagePrefix.ReplaceAllString(text, "$1"), "")
 }
 
 // sentence makes a sentence of a clause.
