@@ -53,7 +53,7 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 		},
 		Notes: []string{
 			"The columns clipped and update norm are means over all rounds, of norms before clipping; z is the noise multiplier of updates and votes together.",
-			"With noise all parties submit, those not drawn zeros and their share of the noise, and means are over the number expected: else the noise, or the divisor, would tell how many were drawn.",
+			"With noise all parties submit, those not drawn zeros and their share of the noise, and means are over the number expected: else the noise, or the divisor, would tell how many were drawn. Their draws are secret, and not those of the other rows.",
 			"The published effects are that model clipping is worse than difference clipping, and that noise costs accuracy on top of clipping.",
 			"Data, network, rates and rounds are not the paper's, and its figures are not set beside these.",
 		},
