@@ -26,7 +26,7 @@ func TestServerLedgerHasNoAmplification(t *testing.T) {
 	}
 	l := mustLedger(t, Server, Target{1e4, 1e-5})
 	for _, r := range []float64{0, 2, math.NaN()} { // refused in the view that does not need it too
-		if err := l.Spend(Step{Sampled{Gaussian{2}, r}, 1}, "ann"); !errors.Is(err, ErrParameter) {
+		if err := l.Spend(Step{Sampled{Gaussian{2}, r}, 1}, "ann"); !errors.Is(err, ErrConfig) {
 			t.Errorf("rate %v: %v", r, err)
 		}
 	}
@@ -45,7 +45,7 @@ func mustLedger(t *testing.T, v View, b Target) *Ledger {
 func TestLedgerCounts(t *testing.T) {
 	l := mustLedger(t, Server, Target{1, 1e-5})
 	large := Step{DiscreteGaussian{1 << 34, 1}, 1 << 40} // too large for a table
-	if err := l.Spend(Step{large.Mechanism, 1 << 41}, "ann"); !errors.Is(err, ErrParameter) {
+	if err := l.Spend(Step{large.Mechanism, 1 << 41}, "ann"); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	if err := l.Spend(large, "ann"); err != nil {
@@ -56,7 +56,7 @@ func TestLedgerCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if err := l.Spend(large, "ann"); !errors.Is(err, ErrParameter) {
+		if err := l.Spend(large, "ann"); !errors.Is(err, ErrConfig) {
 			t.Error(err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestLedgerCounts(t *testing.T) {
 	if err := json.Unmarshal([]byte(full), &loaded); err != nil {
 		t.Fatal(err)
 	}
-	if err := loaded.Spend(Step{large.Mechanism, 1}, "ann"); !errors.Is(err, ErrParameter) {
+	if err := loaded.Spend(Step{large.Mechanism, 1}, "ann"); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	for _, wrong := range []string{
@@ -116,17 +116,17 @@ func TestLedgerOwnsItsRecords(t *testing.T) {
 	if _, err := json.Marshal(Ledger{}); !errors.Is(err, ErrLedger) {
 		t.Error(err)
 	}
-	if err := l.Spend(Step{Gaussian{9}, 1}, "ann", ""); !errors.Is(err, ErrParameter) {
+	if err := l.Spend(Step{Gaussian{9}, 1}, "ann", ""); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if err := l.SetBudget("", Target{1, 1e-5}); !errors.Is(err, ErrParameter) {
+	if err := l.SetBudget("", Target{1, 1e-5}); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 }
 
 func TestOneAdjacency(t *testing.T) {
 	joins, exchanged := Step{Sampled{Gaussian{5}, .1}, 10}, Step{ReplaceOne{Gaussian{5}, .1}, 10}
-	if _, err := Compose(joins, exchanged); !errors.Is(err, ErrParameter) {
+	if _, err := Compose(joins, exchanged); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	large := Step{DiscreteGaussian{1 << 34, 1}, 1} // by RDP
@@ -134,7 +134,7 @@ func TestOneAdjacency(t *testing.T) {
 	if err := errors.Join(l.Spend(joins, "ann"), l.Spend(large, "ann")); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Spend(exchanged, "ann"); !errors.Is(err, ErrParameter) {
+	if err := l.Spend(exchanged, "ann"); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	for _, plain := range []Step{{Sampled{Gaussian{5}, 1}, 1}, {Sampled{Gaussian{5}, .1}, 0}} {
@@ -152,7 +152,7 @@ func TestOneAdjacency(t *testing.T) {
 			if err := first(l); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Spend(exchanged, "ann"); !errors.Is(err, ErrParameter) {
+			if err := l.Spend(exchanged, "ann"); !errors.Is(err, ErrConfig) {
 				t.Errorf("%s, %v: %v", name, v, err)
 			}
 		}

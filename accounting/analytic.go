@@ -10,7 +10,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (Bound, error) {
 		return Bound{}, err
 	}
 	if !(delta > 0 && delta < 1) {
-		return Bound{}, parameterError("delta is %v, want between 0 and 1", delta)
+		return Bound{}, configError("delta is %v, want between 0 and 1", delta)
 	}
 	return gaussianEpsilon(1/noiseMultiplier, delta), nil
 }
@@ -22,7 +22,7 @@ func GaussianDelta(noiseMultiplier, epsilon float64) (Bound, error) {
 		return Bound{}, err
 	}
 	if !(epsilon >= 0) {
-		return Bound{}, parameterError("epsilon is %v, want 0 or more", epsilon)
+		return Bound{}, configError("epsilon is %v, want 0 or more", epsilon)
 	}
 	return gaussianDelta(1/noiseMultiplier, epsilon), nil
 }

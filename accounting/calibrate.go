@@ -13,7 +13,7 @@ func (t Target) check() error {
 		return err
 	}
 	if !(t.Delta >= 0 && t.Delta < 1) {
-		return parameterError("target delta is %v, want 0 ≤ delta < 1", t.Delta)
+		return configError("target delta is %v, want 0 ≤ delta < 1", t.Delta)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func CalibrateRounds(t Target, round ...Step) (int, error) {
 		steps := make([]Step, len(round))
 		for i, s := range round {
 			if s.Count < 0 || s.Count > 1<<9 {
-				return false, parameterError("count per round is %d, want 0 to 512", s.Count)
+				return false, configError("count per round is %d, want 0 to 512", s.Count)
 			}
 			steps[i] = Step{s.Mechanism, s.Count * n}
 		}

@@ -60,7 +60,7 @@ func TestCalibrateRoundsAndRate(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []Target{{0, 0.1}, {1, 1}, {math.NaN(), 0.1}} {
-		if _, err := CalibrateNoise(bad, steps); !errors.Is(err, ErrParameter) {
+		if _, err := CalibrateNoise(bad, steps); !errors.Is(err, ErrConfig) {
 			t.Error(bad, err)
 		}
 	}

@@ -9,7 +9,7 @@ func (t Target) meetsRounds(r Round, v View, n int) (bool, error) {
 
 func (t Target) checkView(v View) error {
 	if v != Server && v != Public {
-		return parameterError("unknown %v", v)
+		return configError("unknown %v", v)
 	}
 	return t.check()
 }

@@ -69,16 +69,16 @@ func TestCalibrateRoundErrors(t *testing.T) {
 	if _, err := CalibrateRound(Target{1, 1e-6}, Server, 1, rough); !errors.Is(err, ErrUnreachable) {
 		t.Error(err)
 	}
-	if _, err := CalibrateRound(Target{1, 1e-6}, 0, 1, round); !errors.Is(err, ErrParameter) {
+	if _, err := CalibrateRound(Target{1, 1e-6}, 0, 1, round); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if _, err := CalibrateRound(Target{1, 1e-6}, Server, -1, round); !errors.Is(err, ErrParameter) {
+	if _, err := CalibrateRound(Target{1, 1e-6}, Server, -1, round); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if _, err := CalibrateRoundCount(Target{}, Server, round(1)); !errors.Is(err, ErrParameter) {
+	if _, err := CalibrateRoundCount(Target{}, Server, round(1)); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if _, err := CalibrateRoundRate(Target{}, 1, round(1)); !errors.Is(err, ErrParameter) {
+	if _, err := CalibrateRoundRate(Target{}, 1, round(1)); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	if n, err := CalibrateRoundCount(Target{1e-3, 1e-6}, Server, exampleRound()); n != 0 || err != nil {

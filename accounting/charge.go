@@ -15,7 +15,7 @@ type charge struct {
 // steps is how often a charge of a mechanism uses it.
 func (c charge) steps() (int, error) {
 	if c.Count > 0 && c.Step.Count > maxCount/c.Count {
-		return 0, parameterError("counts multiply to more than 2^40")
+		return 0, configError("counts multiply to more than 2^40")
 	}
 	return c.Count * c.Step.Count, nil
 }
@@ -54,7 +54,7 @@ func spend(charges []charge, v View, delta float64) (Spent, error) {
 
 func spendAs(charges []charge, v View, delta float64) (Spent, error) {
 	if !(delta >= 0 && delta < 1) {
-		return Spent{}, parameterError("delta is %v, want 0 ≤ delta < 1", delta)
+		return Spent{}, configError("delta is %v, want 0 ≤ delta < 1", delta)
 	}
 	var steps []Step
 	pld := true

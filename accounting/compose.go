@@ -40,7 +40,7 @@ const maxParts = 1 << 11
 // mechanisms are merged and all are sorted. All steps must be about one
 // neighbouring relation: [Sampled] and [ReplaceOne] cannot both be among them, and
 // the parameters of the others are relative to what that relation can change.
-// Errors wrap ErrParameter, ErrUnsupported or ErrTooLarge, the last also for more
+// Errors wrap ErrConfig, ErrUnsupported or ErrTooLarge, the last also for more
 // than 2,048 different mechanisms; any number of different unsampled Gaussians is
 // one.
 func Compose(steps ...Step) (*Composition, error) {
@@ -52,17 +52,17 @@ func Compose(steps ...Step) (*Composition, error) {
 	c := &Composition{}
 	for i, s := range steps {
 		if s.Mechanism == nil {
-			return nil, parameterError("step %d has no mechanism", i)
+			return nil, configError("step %d has no mechanism", i)
 		}
 		if s.Count < 0 || s.Count > maxCount {
-			return nil, parameterError("step %d has count %d, want 0 to 2^40", i, s.Count)
+			return nil, configError("step %d has count %d, want 0 to 2^40", i, s.Count)
 		}
 		if s.Count == 0 {
 			continue
 		}
 		k := s.Mechanism.key()
 		if counts[k] > maxCount-s.Count {
-			return nil, parameterError("counts of equal steps add up to more than 2^40")
+			return nil, configError("counts of equal steps add up to more than 2^40")
 		}
 		counts[k] += s.Count
 		byKey[k] = s.Mechanism
@@ -137,7 +137,7 @@ func (c *Composition) pureBoth() (remove, add float64) {
 // no finite ε can be proved; that is not an error.
 func (c *Composition) Epsilon(delta float64) (Bound, error) {
 	if !(delta >= 0 && delta <= 1) {
-		return Bound{}, parameterError("delta is %v, want 0 to 1", delta)
+		return Bound{}, configError("delta is %v, want 0 to 1", delta)
 	}
 	pure := c.pure()
 	switch {
@@ -178,7 +178,7 @@ func (c *Composition) Epsilon(delta float64) (Bound, error) {
 // Delta returns the bound of δ(ε), epsilon ≥ 0.
 func (c *Composition) Delta(epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) {
-		return Bound{}, parameterError("epsilon is %v, want 0 or more", epsilon)
+		return Bound{}, configError("epsilon is %v, want 0 or more", epsilon)
 	}
 	if pure := c.pure(); !math.IsInf(pure, 1) && epsilon >= pure*(1+64*unit) {
 		return Bound{}, nil

@@ -134,7 +134,7 @@ func TestComposeErrors(t *testing.T) {
 		{DiscreteGaussian{1, 1 << 31}, 1}, {RandomisedResponse{1, 1}, 1}, {Pair{}, 1}, {Pair{P: []float64{1}, Q: []float64{0.5}}, 1},
 		{Pair{P: []float64{2, -1}, Q: []float64{1, 0}}, 1},
 	} {
-		if _, err := Compose(s); !errors.Is(err, ErrParameter) {
+		if _, err := Compose(s); !errors.Is(err, ErrConfig) {
 			t.Errorf("%v: %v", s, err)
 		}
 	}
@@ -151,11 +151,11 @@ func TestComposeErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range []float64{-1, 2, math.NaN()} {
-		if _, err := c.Epsilon(d); !errors.Is(err, ErrParameter) {
+		if _, err := c.Epsilon(d); !errors.Is(err, ErrConfig) {
 			t.Error(d, err)
 		}
 	}
-	if _, err := c.Delta(-1); !errors.Is(err, ErrParameter) {
+	if _, err := c.Delta(-1); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 }

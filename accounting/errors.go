@@ -7,8 +7,8 @@ import (
 
 // Errors returned by this package. Test for them with errors.Is.
 var (
-	// ErrParameter reports an argument outside its documented range.
-	ErrParameter = errors.New("accounting: parameter out of range")
+	// ErrConfig reports an argument outside its documented range.
+	ErrConfig = errors.New("accounting: parameter out of range")
 	// ErrUnsupported reports a combination for which no bound is implemented.
 	ErrUnsupported = errors.New("accounting: no bound for this mechanism")
 	// ErrTooLarge reports a law with more points than can be tabulated, or more
@@ -22,6 +22,6 @@ var (
 	ErrLedger = errors.New("accounting: malformed ledger")
 )
 
-func parameterError(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrParameter, fmt.Sprintf(format, args...))
+func configError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
 }

@@ -18,13 +18,13 @@ import "math"
 // Between integers it is interpolated, since it is convex in α for the exact
 // curve. At every order it is also at most ln(1−γ+γ·e^{(α−1)ρ(α)}), by joint
 // convexity over whether the client is drawn. Integer orders beyond the largest
-// unbroken run from 2 have the second bound alone. Errors wrap ErrParameter.
+// unbroken run from 2 have the second bound alone. Errors wrap ErrConfig.
 func (r RDP) FixedSize(m, n int, pure float64) (RDP, error) {
 	if m < 1 || n < m {
-		return RDP{}, parameterError("sample of %d out of %d, want 1 ≤ m ≤ n", m, n)
+		return RDP{}, configError("sample of %d out of %d, want 1 ≤ m ≤ n", m, n)
 	}
 	if !(pure >= 0) {
-		return RDP{}, parameterError("pure epsilon is %v, want 0 or more, +Inf if there is none", pure)
+		return RDP{}, configError("pure epsilon is %v, want 0 or more, +Inf if there is none", pure)
 	}
 	if m == n || pure == 0 {
 		return r.capped(pure), nil

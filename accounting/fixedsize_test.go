@@ -110,7 +110,7 @@ func TestFixedSizeErrors(t *testing.T) {
 		func() error { _, err := r.FixedSize(1, 5, math.NaN()); return err },
 		func() error { _, err := r.FixedSize(1, 5, -1); return err },
 	} {
-		if err := f(); !errors.Is(err, ErrParameter) {
+		if err := f(); !errors.Is(err, ErrConfig) {
 			t.Error(err)
 		}
 	}

@@ -84,7 +84,7 @@ func TestManySteps(t *testing.T) {
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("refused after %v", d)
 	}
-	if _, err := Compose(Step{Gaussian{1}, maxCount}, Step{Gaussian{1}, 1}); !errors.Is(err, ErrParameter) {
+	if _, err := Compose(Step{Gaussian{1}, maxCount}, Step{Gaussian{1}, 1}); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	// A scalar release with more noise than a table holds.

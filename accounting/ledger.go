@@ -42,7 +42,7 @@ func (e *OverBudget) Is(target error) bool { return target == ErrBudget }
 // client that has none of its own.
 func NewLedger(view View, standard Target) (*Ledger, error) {
 	if view != Server && view != Public {
-		return nil, parameterError("unknown %v", view)
+		return nil, configError("unknown %v", view)
 	}
 	if err := standard.check(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (l *Ledger) SetBudget(client string, t Target) error {
 	return nil
 }
 
-var errNameless = parameterError("a client needs a name")
+var errNameless = configError("a client needs a name")
 
 // View returns whom the ledger is against.
 func (l *Ledger) View() View { return l.view }
@@ -110,7 +110,7 @@ func (l *Ledger) SpendRound(r Round, clients ...string) error {
 // is at rate 1.
 func (l *Ledger) Spend(s Step, clients ...string) error {
 	if s.Mechanism == nil || s.Count < 0 || s.Count > maxCount {
-		return parameterError("step needs a mechanism and a count from 0 to 2^40")
+		return configError("step needs a mechanism and a count from 0 to 2^40")
 	}
 	if err := usable(s.Mechanism, l.view); err != nil {
 		return err
@@ -127,7 +127,7 @@ func usable(m Mechanism, v View) error {
 			return err
 		}
 		if m = unsampled(m); m == nil {
-			return parameterError("Sampled has no mechanism")
+			return configError("Sampled has no mechanism")
 		}
 	}
 	if _, err := m.law(); err != nil && !errors.Is(err, ErrTooLarge) {
@@ -154,7 +154,7 @@ func owned(m Mechanism) Mechanism {
 
 func (l *Ledger) spend(c charge, clients []string) error {
 	if len(clients) == 0 {
-		return parameterError("no clients: name everybody who spends")
+		return configError("no clients: name everybody who spends")
 	}
 	unique := slices.Compact(slices.Sorted(slices.Values(clients)))
 	if unique[0] == "" {
@@ -196,7 +196,7 @@ func appendCharge(account []charge, c charge) ([]charge, error) {
 	for i := range out {
 		if out[i].key() == k {
 			if out[i].Count > maxCount-c.Count {
-				return nil, parameterError("counts of equal lines add up to more than 2^40")
+				return nil, configError("counts of equal lines add up to more than 2^40")
 			}
 			out[i].Count += c.Count
 			return out, nil

@@ -140,10 +140,10 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Error("a failed load changed the ledger")
 		}
 	}
-	if _, err := NewLedger(0, Target{1, 0}); !errors.Is(err, ErrParameter) {
+	if _, err := NewLedger(0, Target{1, 0}); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if err := l.Spend(Step{}, "a"); !errors.Is(err, ErrParameter) {
+	if err := l.Spend(Step{}, "a"); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 }

@@ -112,7 +112,7 @@ func (l *Ledger) UnmarshalJSON(b []byte) error {
 
 func (e entryJSON) charge(v View) (charge, error) {
 	if e.Count < 1 || e.Count > maxCount || (e.Round == nil) == (e.Mechanism == nil) {
-		return charge{}, parameterError("entry needs a positive count and either a round or a mechanism")
+		return charge{}, configError("entry needs a positive count and either a round or a mechanism")
 	}
 	if e.Round != nil {
 		return charge{Round: e.Round, Count: e.Count}, e.Round.check()
@@ -122,7 +122,7 @@ func (e entryJSON) charge(v View) (charge, error) {
 		return charge{}, err
 	}
 	if e.StepCount < 0 || e.StepCount > maxCount {
-		return charge{}, parameterError("step count is %d", e.StepCount)
+		return charge{}, configError("step count is %d", e.StepCount)
 	}
 	if err := usable(m, v); err != nil {
 		return charge{}, err
@@ -186,7 +186,7 @@ func (e mechanismJSON) decode() (Mechanism, error) {
 		found = append(found, ReplaceOne{m, e.ReplaceOne.Rate})
 	}
 	if len(found) != 1 {
-		return nil, parameterError("mechanism with %d kinds, want one", len(found))
+		return nil, configError("mechanism with %d kinds, want one", len(found))
 	}
 	return found[0], nil
 }

@@ -11,7 +11,7 @@ import (
 // [RandomisedResponse], [Pair]) and what wraps them ([Sampled], [ReplaceOne]).
 type Mechanism interface {
 	// law returns the privacy-loss law of one step, or an error that wraps
-	// ErrParameter, ErrUnsupported or ErrTooLarge.
+	// ErrConfig, ErrUnsupported or ErrTooLarge.
 	law() (law, error)
 	// key identifies the mechanism with its parameters; equal keys mean equal
 	// laws. Composition sorts by it, so that order never matters.
@@ -87,21 +87,21 @@ func between(a, b tail) (mass, err float64) {
 
 func checkPositive(name string, v float64) error {
 	if !(v > 0) || math.IsInf(v, 1) {
-		return parameterError("%s is %v, want a positive finite number", name, v)
+		return configError("%s is %v, want a positive finite number", name, v)
 	}
 	return nil
 }
 
 func checkRate(q float64) error {
 	if !(q > 0 && q <= 1) {
-		return parameterError("sampling rate is %v, want 0 < rate ≤ 1", q)
+		return configError("sampling rate is %v, want 0 < rate ≤ 1", q)
 	}
 	return nil
 }
 
 func checkSensitivity(s int) error {
 	if s < 1 || s > 1<<30 {
-		return parameterError("integer sensitivity is %d, want 1 to 2^30", s)
+		return configError("integer sensitivity is %d, want 1 to 2^30", s)
 	}
 	return nil
 }

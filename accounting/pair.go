@@ -25,7 +25,7 @@ func (m RandomisedResponse) base() (base, error) {
 		return nil, err
 	}
 	if m.Categories < 2 {
-		return nil, parameterError("%d categories, want at least 2", m.Categories)
+		return nil, configError("%d categories, want at least 2", m.Categories)
 	}
 	e, k := m.Epsilon, float64(m.Categories)
 	yes := 1 / (1 + (k-1)*math.Exp(-e))
@@ -59,7 +59,7 @@ func (m Pair) law() (law, error) { return plainLaw(m) }
 
 func (m Pair) base() (base, error) {
 	if len(m.P) != len(m.Q) || len(m.P) == 0 {
-		return nil, parameterError("pair has %d and %d outcomes, want equal and at least one", len(m.P), len(m.Q))
+		return nil, configError("pair has %d and %d outcomes, want equal and at least one", len(m.P), len(m.Q))
 	}
 	if err := checkAtoms(float64(len(m.P))); err != nil {
 		return nil, err
@@ -93,17 +93,17 @@ func (m Pair) base() (base, error) {
 
 func checkTable(name string, t []float64, tail float64) (scale float64, err error) {
 	if !(tail >= 0 && tail < 1) {
-		return 0, parameterError("tail of %s is %v, want 0 ≤ tail < 1", name, tail)
+		return 0, configError("tail of %s is %v, want 0 ≤ tail < 1", name, tail)
 	}
 	sum := 0.0
 	for i, v := range t {
 		if !(v >= 0 && v <= 1) {
-			return 0, parameterError("%s[%d] is %v, want a probability", name, i, v)
+			return 0, configError("%s[%d] is %v, want a probability", name, i, v)
 		}
 		sum += v
 	}
 	if sum > 1+1e-9 || sum < 1-tail-1e-9 {
-		return 0, parameterError("%s sums to %v, want between 1−tail and 1", name, sum)
+		return 0, configError("%s sums to %v, want between 1−tail and 1", name, sum)
 	}
 	if sum > 1 {
 		return sum, nil

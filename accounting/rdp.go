@@ -35,16 +35,16 @@ func NewRDP(orders []float64, f func(alpha float64) float64) (RDP, error) {
 		orders = defaultOrders
 	}
 	if len(orders) == 0 {
-		return RDP{}, parameterError("no orders")
+		return RDP{}, configError("no orders")
 	}
 	r := RDP{orders: slices.Clone(orders), values: make([]float64, len(orders))}
 	for i, a := range orders {
 		if !(a > 1) || math.IsInf(a, 1) {
-			return RDP{}, parameterError("order is %v, want a finite number above 1", a)
+			return RDP{}, configError("order is %v, want a finite number above 1", a)
 		}
 		v := f(a)
 		if !(v >= 0) {
-			return RDP{}, parameterError("RDP at order %v is %v, want 0 or more", a, v)
+			return RDP{}, configError("RDP at order %v is %v, want 0 or more", a, v)
 		}
 		r.values[i] = v
 	}
@@ -70,7 +70,7 @@ func (r RDP) Times(n int) RDP {
 // Plus returns the curve of both mechanisms together. The orders must be equal.
 func (r RDP) Plus(o RDP) (RDP, error) {
 	if !slices.Equal(r.orders, o.orders) {
-		return RDP{}, parameterError("RDP curves have different orders")
+		return RDP{}, configError("RDP curves have different orders")
 	}
 	out := RDP{orders: r.orders, values: slices.Clone(r.values)}
 	for i, v := range o.values {
@@ -95,7 +95,7 @@ func (r RDP) mapped(f func(alpha, rho float64) float64) RDP {
 // +Inf if the curve is infinite at every order.
 func (r RDP) Epsilon(delta float64) (epsilon, order float64, err error) {
 	if !(delta > 0 && delta < 1) {
-		return 0, 0, parameterError("delta is %v, want between 0 and 1", delta)
+		return 0, 0, configError("delta is %v, want between 0 and 1", delta)
 	}
 	epsilon = math.Inf(1)
 	for i, a := range r.orders {
@@ -114,7 +114,7 @@ func rdpToEpsilon(alpha, rho, delta float64) float64 {
 // proposition.
 func (r RDP) Delta(epsilon float64) (float64, error) {
 	if !(epsilon >= 0) {
-		return 0, parameterError("epsilon is %v, want 0 or more", epsilon)
+		return 0, configError("epsilon is %v, want 0 or more", epsilon)
 	}
 	best := 0.0
 	for i, a := range r.orders {
@@ -132,7 +132,7 @@ func (r RDP) Delta(epsilon float64) (float64, error) {
 // ErrUnsupported; use Compose for it.
 func MechanismRDP(m Mechanism, orders []float64) (RDP, error) {
 	if m == nil {
-		return RDP{}, parameterError("no mechanism")
+		return RDP{}, configError("no mechanism")
 	}
 	q := 1.0
 	inner := m

@@ -239,7 +239,7 @@ func TestRDPErrors(t *testing.T) {
 		func() error { _, err := ClippingTheorem(10, 20, 1, 1, 0.1, 2); return err },
 		func() error { _, _, err := AdvancedComposition(1, 0, 10, 0); return err },
 	} {
-		if err := f(); !errors.Is(err, ErrParameter) {
+		if err := f(); !errors.Is(err, ErrConfig) {
 			t.Error(err)
 		}
 	}

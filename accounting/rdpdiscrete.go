@@ -17,13 +17,13 @@ func (s Sensitivity) check() (Sensitivity, error) {
 		return s, err
 	}
 	if s.Dim < 1 {
-		return s, parameterError("dimension is %d, want at least 1", s.Dim)
+		return s, configError("dimension is %d, want at least 1", s.Dim)
 	}
 	if s.Delta1 == 0 {
 		s.Delta1 = math.Inf(1)
 	}
 	if !(s.Delta1 > 0) {
-		return s, parameterError("Delta1 is %v, want positive, or 0 for the bound from Delta2", s.Delta1)
+		return s, configError("Delta1 is %v, want positive, or 0 for the bound from Delta2", s.Delta1)
 	}
 	s.Delta1 = math.Min(s.Delta1, RoundedL1(s.Delta2, s.Dim))
 	return s, nil
@@ -40,7 +40,7 @@ func RoundedL1(delta2 float64, dim int) float64 {
 // discrete Gaussian of their total (Kairouz, Liu, Steinke 2021 Theorem 1).
 func SumTau(n int, variance float64) (float64, error) {
 	if n < 1 {
-		return 0, parameterError("%d summands, want at least 1", n)
+		return 0, configError("%d summands, want at least 1", n)
 	}
 	if err := checkPositive("variance", variance); err != nil {
 		return 0, err

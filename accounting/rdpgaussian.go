@@ -109,7 +109,7 @@ func FixedSizeGaussianRDP(noiseMultiplier float64, m, n int, orders []float64) (
 		return RDP{}, err
 	}
 	if m < 1 || n < m {
-		return RDP{}, parameterError("sample of %d out of %d, want 1 ≤ m ≤ n", m, n)
+		return RDP{}, configError("sample of %d out of %d, want 1 ≤ m ≤ n", m, n)
 	}
 	mu := 1 / noiseMultiplier
 	if m == n {

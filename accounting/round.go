@@ -111,7 +111,7 @@ type Spent struct {
 
 // Views returns ε(server) and ε(public) of the given number of rounds at delta.
 // A client is assumed to take part in every round for the server's view, and to
-// be scheduled with probability Rate for the public's. Errors wrap ErrParameter
+// be scheduled with probability Rate for the public's. Errors wrap ErrConfig
 // or ErrTooLarge.
 func (r Round) Views(rounds int, delta float64) (server, public Spent, err error) {
 	if server, err = r.Spent(Server, rounds, delta); err != nil {
@@ -131,32 +131,32 @@ func (r Round) Views(rounds int, delta float64) (server, public Spent, err error
 // Spent returns one view of Views.
 func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
 	if v != Server && v != Public {
-		return Spent{}, parameterError("unknown %v", v)
+		return Spent{}, configError("unknown %v", v)
 	}
 	if rounds < 0 || rounds > maxCount {
-		return Spent{}, parameterError("%d rounds, want 0 to 2^40", rounds)
+		return Spent{}, configError("%d rounds, want 0 to 2^40", rounds)
 	}
 	return spend([]charge{{Round: &r, Count: rounds}}, v, delta)
 }
 
 func (r Round) check() error {
 	if r.Law < LawDiscreteGaussian || r.Law > LawDiscreteLaplace {
-		return parameterError("unknown %v", r.Law)
+		return configError("unknown %v", r.Law)
 	}
 	if r.Shares < 1 || r.Colluders < 0 || r.MinSurvivors < 1 {
-		return parameterError("shares %d, survivors %d, colluders %d: want at least 1, 1, 0", r.Shares, r.MinSurvivors, r.Colluders)
+		return configError("shares %d, survivors %d, colluders %d: want at least 1, 1, 0", r.Shares, r.MinSurvivors, r.Colluders)
 	}
 	if m := r.MinSurvivors - r.Colluders; m < r.Shares {
-		return parameterError("%d survivors less %d colluders leave %d shares, noise needs %d: raise MinSurvivors or calibrate to fewer shares", r.MinSurvivors, r.Colluders, m, r.Shares)
+		return configError("%d survivors less %d colluders leave %d shares, noise needs %d: raise MinSurvivors or calibrate to fewer shares", r.MinSurvivors, r.Colluders, m, r.Shares)
 	}
 	if err := checkRate(r.Rate); err != nil {
 		return err
 	}
 	if !(r.TableDistance >= 0 && r.TableDistance < 1) || !(r.Samples >= 0) || math.IsInf(r.Samples, 1) {
-		return parameterError("table distance %v over %v samples: want a distance below 1 and a finite count", r.TableDistance, r.Samples)
+		return configError("table distance %v over %v samples: want a distance below 1 and a finite count", r.TableDistance, r.Samples)
 	}
 	if r.TableDistance > 0 && r.Samples == 0 {
-		return parameterError("table distance %v over no samples: say how many samples of a table a round draws", r.TableDistance)
+		return configError("table distance %v over no samples: say how many samples of a table a round draws", r.TableDistance)
 	}
 	for _, l := range r.lanes() {
 		if err := checkPositive("share scale", l.Scale); err != nil {

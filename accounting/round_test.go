@@ -118,11 +118,11 @@ func TestRoundErrors(t *testing.T) {
 	} {
 		r := exampleRound()
 		change(&r)
-		if _, _, err := r.Views(1, 1e-6); !errors.Is(err, ErrParameter) {
+		if _, _, err := r.Views(1, 1e-6); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := exampleRound().Views(-1, 1e-6); !errors.Is(err, ErrParameter) {
+	if _, _, err := exampleRound().Views(-1, 1e-6); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 }

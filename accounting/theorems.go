@@ -19,7 +19,7 @@ func AdvancedComposition(epsilon, delta float64, k int, slack float64) (totalEps
 		return 0, 0, err
 	}
 	if !(slack > 0 && slack < 1) {
-		return 0, 0, parameterError("slack is %v, want between 0 and 1", slack)
+		return 0, 0, configError("slack is %v, want between 0 and 1", slack)
 	}
 	n := float64(k)
 	e := epsilon*math.Sqrt(2*n*math.Log(1/slack)) + n*epsilon*math.Expm1(epsilon)
@@ -28,7 +28,7 @@ func AdvancedComposition(epsilon, delta float64, k int, slack float64) (totalEps
 
 func checkTheorem(epsilon, delta float64, k int) error {
 	if !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || k < 0 {
-		return parameterError("epsilon %v, delta %v, k %d: want epsilon ≥ 0, 0 ≤ delta ≤ 1, k ≥ 0", epsilon, delta, k)
+		return configError("epsilon %v, delta %v, k %d: want epsilon ≥ 0, 0 ≤ delta ≤ 1, k ≥ 0", epsilon, delta, k)
 	}
 	return nil
 }
@@ -45,13 +45,13 @@ func checkTheorem(epsilon, delta float64, k int) error {
 // (P/N)²·α/(2z²). A named reference, not a certified figure: use [Compose].
 func ClippingTheorem(clients, perRound, rounds int, epsilon, delta, v float64) (noiseMultiplier float64, err error) {
 	if clients < 1 || perRound < 1 || perRound > clients || rounds < 1 {
-		return 0, parameterError("%d of %d clients, %d rounds: want 1 ≤ perRound ≤ clients, rounds ≥ 1", perRound, clients, rounds)
+		return 0, configError("%d of %d clients, %d rounds: want 1 ≤ perRound ≤ clients, rounds ≥ 1", perRound, clients, rounds)
 	}
 	if err := checkPositive("epsilon", epsilon); err != nil {
 		return 0, err
 	}
 	if !(delta > 0 && delta < 1) {
-		return 0, parameterError("delta is %v, want between 0 and 1", delta)
+		return 0, configError("delta is %v, want between 0 and 1", delta)
 	}
 	if err := checkPositive("v", v); err != nil {
 		return 0, err

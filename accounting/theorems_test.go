@@ -92,7 +92,7 @@ func TestClosedFormErrors(t *testing.T) {
 		"delta of a step":      func() error { _, _, err := BasicComposition(1, 2, 1); return err },
 		"steps below 0":        func() error { _, _, err := BasicComposition(1, 0, -1); return err },
 	} {
-		if err := f(); !errors.Is(err, ErrParameter) {
+		if err := f(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -18,10 +18,10 @@ func GaussianZCDP(noiseMultiplier float64) (ZCDP, error) {
 
 func (z ZCDP) check(delta float64) error {
 	if !(z >= 0) || math.IsInf(float64(z), 1) {
-		return parameterError("rho is %v, want 0 or more and finite", float64(z))
+		return configError("rho is %v, want 0 or more and finite", float64(z))
 	}
 	if !(delta > 0 && delta < 1) {
-		return parameterError("delta is %v, want between 0 and 1", delta)
+		return configError("delta is %v, want between 0 and 1", delta)
 	}
 	return nil
 }

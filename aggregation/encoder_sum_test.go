@@ -242,7 +242,7 @@ func BenchmarkRound(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		source byteSource
-	}{{"crypto", byteSource{reader: rand.Reader}}, {"zeros", byteSource{reader: zeros{}}}} {
+	}{{"crypto", byteSource{random: rand.Reader}}, {"zeros", byteSource{random: zeros{}}}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := roundOnce(out, y, 1, &c.source); err != nil {

@@ -79,7 +79,7 @@ func roundConditionally(dst []uint64, v []float64, factor float64, limit uint64,
 	if random == nil {
 		random = rand.Reader
 	}
-	source := byteSource{reader: random}
+	source := byteSource{random: random}
 	tries := max(1, int(math.Ceil(100*math.Ln2/-math.Log(beta))))
 	for range tries {
 		sum, err := roundOnce(dst, v, factor, &source)
@@ -135,14 +135,14 @@ func roundOnce(dst []uint64, v []float64, factor float64, source *byteSource) (s
 // byteSource reads random bytes: blocks for the caller, and single ones through
 // a small buffer for the comparisons that go on.
 type byteSource struct {
-	reader io.Reader
+	random io.Reader
 	block  [4096]byte
 	buffer [64]byte
 	left   []byte // the part of buffer that is unused
 }
 
 func (s *byteSource) fill(b []byte) error {
-	if _, err := io.ReadFull(s.reader, b); err != nil {
+	if _, err := io.ReadFull(s.random, b); err != nil {
 		return fmt.Errorf("%w: %w", ErrRandom, err)
 	}
 	return nil

@@ -97,7 +97,7 @@ func TestRoundingIsExact(t *testing.T) {
 				ups := 0
 				out := make([]uint64, 256)
 				for second := range 256 {
-					source := byteSource{reader: bytes.NewReader(first), left: []byte{byte(second)}}
+					source := byteSource{random: bytes.NewReader(first), left: []byte{byte(second)}}
 					sum, err := roundOnce(out, y, 1, &source)
 					if err != nil {
 						t.Fatal(err)
@@ -164,7 +164,7 @@ func TestRoundingUnbiased(t *testing.T) {
 			y[i] = -y[i]
 		}
 	}
-	source := byteSource{reader: chacha(4)}
+	source := byteSource{random: chacha(4)}
 	sums := make([]int64, len(y))
 	out := make([]uint64, len(y))
 	for range trials {

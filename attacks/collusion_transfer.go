@@ -199,7 +199,7 @@ func (s *transferSession) rewrite(from, to int, round uint64, message []byte, ch
 	if vector, err = masking.FromValues(layout, values...); err != nil {
 		return nil, err
 	}
-	nonce, err := keyexchange.NewNonce(nil)
+	nonce, err := keyexchange.GenerateNonce(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ type savedClient struct {
 func opened(saver interface {
 	Save(*keyexchange.SealKey) ([]byte, error)
 }, config [32]byte, party uint32) ([]byte, error) {
-	key, err := keyexchange.NewSealKey(nil)
+	key, err := keyexchange.GenerateSealKey(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func hushsum(b *testing.B, threshold, holders, secrets int) (split, combine time
 	shares := make([][]shamir.Share, secrets)
 	for i := range originals {
 		var err error
-		if originals[i], err = shamir.RandomSecret(nil); err != nil {
+		if originals[i], err = shamir.GenerateSecret(nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func alone(b *testing.B, threshold, holders, secrets int) (split, combine time.D
 		indices[i] = uint32(i + 1)
 	}
 	for range secrets {
-		secret, err := shamir.RandomSecret(nil)
+		secret, err := shamir.GenerateSecret(nil)
 		if err != nil {
 			b.Fatal(err)
 		}

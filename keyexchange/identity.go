@@ -19,6 +19,9 @@ var (
 	ErrSigner = errors.New("keyexchange: an identity needs a working Ed25519 signer")
 )
 
+// ErrRandom: the source of randomness failed.
+var ErrRandom = errors.New("keyexchange: the source of randomness failed")
+
 // GenerateIdentity makes a long-term Ed25519 identity from 32 bytes of random
 // (nil: crypto/rand). An identity may as well live in a hardware module:
 // wherever one is asked for, any [crypto.Signer] with an Ed25519 key will do.
@@ -99,7 +102,7 @@ func read(random io.Reader, b []byte) error {
 	}
 	if _, err := io.ReadFull(random, b); err != nil {
 		clear(b)
-		return fmt.Errorf("keyexchange: the source of randomness failed: %w", err)
+		return fmt.Errorf("%w: %w", ErrRandom, err)
 	}
 	return nil
 }

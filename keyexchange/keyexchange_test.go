@@ -495,7 +495,7 @@ func TestSeal(t *testing.T) {
 		copy(key[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
 		plaintext := rapid.SliceOf(rapid.Byte()).Draw(t, "plaintext")
 		associated := rapid.SliceOf(rapid.Byte()).Draw(t, "associated")
-		nonce, err := NewNonce(nil)
+		nonce, err := GenerateNonce(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -559,7 +559,7 @@ func TestShortRandomness(t *testing.T) {
 	if _, err := GenerateKey(short()); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("GenerateKey: %v", err)
 	}
-	if nonce, err := NewNonce(short()); !errors.Is(err, io.ErrUnexpectedEOF) || nonce != (Nonce{}) {
-		t.Errorf("NewNonce: %v", err)
+	if nonce, err := GenerateNonce(short()); !errors.Is(err, io.ErrUnexpectedEOF) || nonce != (Nonce{}) {
+		t.Errorf("GenerateNonce: %v", err)
 	}
 }

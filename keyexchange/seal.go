@@ -10,8 +10,8 @@ import (
 // SealKey is a key for [Seal] and [Open].
 type SealKey [chacha20poly1305.KeySize]byte
 
-// NewSealKey draws a key from random (nil: crypto/rand).
-func NewSealKey(random io.Reader) (*SealKey, error) {
+// GenerateSealKey draws a key from random (nil: crypto/rand).
+func GenerateSealKey(random io.Reader) (*SealKey, error) {
 	key := new(SealKey)
 	if err := read(random, key[:]); err != nil {
 		return nil, err
@@ -30,9 +30,9 @@ var ErrOpen = errors.New("keyexchange: the sealed message does not open")
 // Nonce is what makes two messages that are sealed under one key differ.
 type Nonce [chacha20poly1305.NonceSizeX]byte
 
-// NewNonce draws a nonce from random (nil: crypto/rand). Nonces of 24 bytes may be
+// GenerateNonce draws a nonce from random (nil: crypto/rand). Nonces of 24 bytes may be
 // drawn at random for any number of messages.
-func NewNonce(random io.Reader) (Nonce, error) {
+func GenerateNonce(random io.Reader) (Nonce, error) {
 	var nonce Nonce
 	err := read(random, nonce[:])
 	return nonce, err

@@ -373,11 +373,11 @@ func TestFromValuesErrors(t *testing.T) {
 		values [][]uint64
 		want   error
 	}{
-		{nil, ErrSegments},
-		{[][]uint64{{1, 2}}, ErrSegments},
-		{[][]uint64{{1}, {1}}, ErrSegments},
-		{[][]uint64{{1, 2, 3}, {1}}, ErrSegments},
-		{[][]uint64{{1, 2}, {1}, {1}}, ErrSegments},
+		{nil, ErrLength},
+		{[][]uint64{{1, 2}}, ErrLength},
+		{[][]uint64{{1}, {1}}, ErrLength},
+		{[][]uint64{{1, 2, 3}, {1}}, ErrLength},
+		{[][]uint64{{1, 2}, {1}, {1}}, ErrLength},
 		{[][]uint64{{1, 16}, {1}}, ErrRange},
 		{[][]uint64{{1 << 63, 1}, {1}}, ErrRange},
 	} {

@@ -7,14 +7,19 @@ import (
 	"io"
 )
 
-// ErrShares: additive sharing needs at least two holders.
-var ErrShares = errors.New("masking: additive sharing needs at least two shares")
+// Errors of additive sharing.
+var (
+	// ErrShares: additive sharing needs at least two holders.
+	ErrShares = errors.New("masking: additive sharing needs at least two shares")
+	// ErrRandom: the source of randomness failed.
+	ErrRandom = errors.New("masking: the source of randomness failed")
+)
 
 // Share splits v into n additive shares: vectors of the same layout that are
 // uniform but for their sum, which is v modulo 2^b. Any n − 1 of them say
 // nothing about v. Adding them all with [Vector.Add] gives v back. Randomness
 // comes from random (nil: crypto/rand), as many bytes per share as v has in
-// memory. It fails with [ErrShares] if n < 2, or when random fails.
+// memory. It fails with [ErrShares] if n < 2 and with [ErrRandom].
 //
 // Shares of the zero vector blind a value that is already shared: add one to
 // each share and the sum is as before.
@@ -54,7 +59,7 @@ func uniform(random io.Reader, layout Layout) (*Vector, error) {
 	b := make([]byte, 8*len(v.words))
 	defer clear(b)
 	if _, err := io.ReadFull(random, b); err != nil {
-		return nil, fmt.Errorf("masking: the source of randomness failed: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
 	}
 	for s, at := range v.segments() {
 		top, body := s.masks()

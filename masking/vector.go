@@ -9,9 +9,9 @@ import (
 
 // Errors of vectors.
 var (
-	// ErrSegments: the number of segments, or of values in one, is not that of
+	// ErrLength: the number of segments, or of values in one, is not that of
 	// the layout.
-	ErrSegments = errors.New("masking: the values do not fit the layout")
+	ErrLength = errors.New("masking: the values do not fit the layout")
 	// ErrRange: a value does not fit its segment's bits.
 	ErrRange = errors.New("masking: a value is outside the ring")
 	// ErrLayoutMismatch: two vectors have different layouts.
@@ -51,18 +51,18 @@ func FromValues(layout Layout, values ...[]uint64) (*Vector, error) {
 	return v, nil
 }
 
-// Set gives v other values, one slice per segment. It fails with [ErrSegments] if
+// Set gives v other values, one slice per segment. It fails with [ErrLength] if
 // a length is wrong, and with [ErrRange] if a value is 2^b or more; v is then zero.
 func (v *Vector) Set(values ...[]uint64) error {
 	if len(values) != len(v.layout) {
 		v.Erase()
-		return fmt.Errorf("%w: %d segments, want %d", ErrSegments, len(values), len(v.layout))
+		return fmt.Errorf("%w: %d segments, want %d", ErrLength, len(values), len(v.layout))
 	}
 	rest := v.words
 	for i, s := range v.layout {
 		if len(values[i]) != s.Length {
 			v.Erase()
-			return fmt.Errorf("%w: segment %d has %d values, want %d", ErrSegments, i, len(values[i]), s.Length)
+			return fmt.Errorf("%w: segment %d has %d values, want %d", ErrLength, i, len(values[i]), s.Length)
 		}
 		if !s.store(rest, values[i]) {
 			v.Erase()

@@ -39,7 +39,7 @@
 // every 32 KiB. What Distance and "exact" say is then computational, as it is of any
 // generator. Pass crypto/rand.Reader itself to leave that to the system's. A
 // reader of fixed bytes makes the samples reproducible, for tests: secret noise must
-// never come from math/rand. A source that fails or ends early gives [ErrRandomness]
+// never come from math/rand. A source that fails or ends early gives [ErrRandom]
 // and a cleared slice. A source that delivers bad bytes without an error cannot be
 // told from a good one. Bytes drawn are erased after use, as far as Go allows.
 package noise

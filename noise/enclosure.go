@@ -27,7 +27,7 @@ type enclosure struct {
 // (absolute values, for symmetric laws) up to hi.
 func (l Law) enclose(prec int, hi int64) (*enclosure, error) {
 	if l.family == 0 {
-		return nil, ErrParameter
+		return nil, ErrConfig
 	}
 	if hi >= maxEnclosure {
 		return nil, fmt.Errorf("%w (values up to %d)", ErrTooLarge, hi)
@@ -249,10 +249,10 @@ func (l Law) ratioWeights(c interval.Context, n int64) ([]interval.Interval, int
 // Probabilities returns P(lo), …, P(hi), each within 1e-15 relative, also deep
 // in the tails, as far as the range of normal float64 goes. It walks from the law's centre,
 // so values beyond ±2^20, and laws spread over more than that, are
-// [ErrTooLarge]; hi < lo is [ErrParameter].
+// [ErrTooLarge]; hi < lo is [ErrConfig].
 func (l Law) Probabilities(lo, hi int64) ([]float64, error) {
 	if hi < lo {
-		return nil, fmt.Errorf("%w (empty range)", ErrParameter)
+		return nil, fmt.Errorf("%w (empty range)", ErrConfig)
 	}
 	if lo <= -maxEnclosure || hi >= maxEnclosure {
 		return nil, fmt.Errorf("%w (values %d to %d)", ErrTooLarge, lo, hi)

@@ -27,14 +27,14 @@ type Exact struct {
 	t        uint64 // ⌊σ⌋ + 1 of Algorithm 3
 }
 
-// NewExact prepares exact sampling of l from r; nil means Expand(nil), an
+// NewExact prepares exact sampling of l from random; nil means Expand(nil), an
 // explicit reader is read 256 bytes at a time. The laws sampled by inversion are
 // limited to 2^20 outcomes ([ErrTooLarge]).
-func NewExact(l Law, r io.Reader) (*Exact, error) {
+func NewExact(l Law, random io.Reader) (*Exact, error) {
 	if l.family == 0 {
-		return nil, fmt.Errorf("%w (the zero Law)", ErrParameter)
+		return nil, fmt.Errorf("%w (the zero Law)", ErrConfig)
 	}
-	e := &Exact{law: l, src: NewSource(r)}
+	e := &Exact{law: l, src: NewSource(random)}
 	if e.fits = l.scale.Num().IsUint64() && l.scale.Denom().IsUint64(); e.fits {
 		e.num, e.den = l.scale.Num().Uint64(), l.scale.Denom().Uint64()
 	}
@@ -72,11 +72,11 @@ func (e *Exact) Erase() {
 }
 
 // Fill sets every element of dst to an independent sample. If the randomness
-// fails, or is found stuck, dst is cleared and the error is [ErrRandomness].
+// fails, or is found stuck, dst is cleared and the error is [ErrRandom].
 func (e *Exact) Fill(dst []int64) error {
 	if e == nil || e.one == nil {
 		clear(dst)
-		return fmt.Errorf("%w (an Exact comes from NewExact)", ErrParameter)
+		return fmt.Errorf("%w (an Exact comes from NewExact)", ErrConfig)
 	}
 	for i := range dst {
 		x, err := e.one(e)

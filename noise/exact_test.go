@@ -49,17 +49,17 @@ func TestBernoulli(t *testing.T) {
 		}
 	}
 	for _, p := range []*big.Rat{nil, big.NewRat(-1, 2), big.NewRat(3, 2)} {
-		if _, err := s.Bernoulli(p); !errors.Is(err, ErrParameter) {
+		if _, err := s.Bernoulli(p); !errors.Is(err, ErrConfig) {
 			t.Errorf("Bernoulli(%v): %v", p, err)
 		}
 	}
 	for _, p := range []*big.Rat{nil, big.NewRat(-1, 2)} {
-		if _, err := s.BernoulliExp(p); !errors.Is(err, ErrParameter) {
+		if _, err := s.BernoulliExp(p); !errors.Is(err, ErrConfig) {
 			t.Errorf("BernoulliExp(%v): %v", p, err)
 		}
 	}
 	for _, p := range []*big.Rat{nil, new(big.Rat), big.NewRat(-1, 2)} {
-		if _, err := s.Geometric(p); !errors.Is(err, ErrParameter) {
+		if _, err := s.Geometric(p); !errors.Is(err, ErrConfig) {
 			t.Errorf("Geometric(%v): %v", p, err)
 		}
 	}

@@ -59,7 +59,7 @@ const (
 
 // Law is a probability law on the integers with rational parameters. It is
 // immutable and safe for concurrent use. The zero Law is none: everything that
-// takes it answers [ErrParameter].
+// takes it answers [ErrConfig].
 type Law struct {
 	family Family
 	scale  *big.Rat // t, σ², variance or mean
@@ -91,7 +91,7 @@ func Poisson(mean *big.Rat) (Law, error) { return newLaw(FamilyPoisson, mean, ni
 // Polya is the negative binomial law of real shape r and p = exp(−1/t).
 func Polya(r, t *big.Rat) (Law, error) {
 	if r == nil {
-		return Law{}, fmt.Errorf("%w (shape)", ErrParameter)
+		return Law{}, fmt.Errorf("%w (shape)", ErrConfig)
 	}
 	return newLaw(FamilyPolya, t, r, maxLog2T)
 }
@@ -101,16 +101,16 @@ func Polya(r, t *big.Rat) (Law, error) {
 // discrete Laplace law of Harrison, Manurangsi 2025).
 func PolyaDifference(r, t *big.Rat) (Law, error) {
 	if r == nil {
-		return Law{}, fmt.Errorf("%w (shape)", ErrParameter)
+		return Law{}, fmt.Errorf("%w (shape)", ErrConfig)
 	}
 	return newLaw(FamilyPolyaDifference, t, r, maxLog2T)
 }
 
 // Rational is the exact value of x, for parameters that come as floats. It
-// refuses NaN and the infinities with [ErrParameter].
+// refuses NaN and the infinities with [ErrConfig].
 func Rational(x float64) (*big.Rat, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil, fmt.Errorf("%w (not finite)", ErrParameter)
+		return nil, fmt.Errorf("%w (not finite)", ErrConfig)
 	}
 	return new(big.Rat).SetFloat64(x), nil
 }
@@ -131,7 +131,7 @@ func newLaw(f Family, scale, shape *big.Rat, top int) (Law, error) {
 
 func inLimits(x *big.Rat, top int) error {
 	if x == nil || x.Sign() <= 0 {
-		return ErrParameter
+		return ErrConfig
 	}
 	if x.Num().BitLen() > maxRatBits || x.Denom().BitLen() > maxRatBits {
 		return ErrTooLarge

@@ -159,7 +159,7 @@ func TestSkellamDivergence(t *testing.T) {
 func TestProbabilitiesEdges(t *testing.T) {
 	g, err := DiscreteGaussian(big.NewRat(4, 1))
 	g = must(t, g, err)
-	if _, err := g.Probabilities(1, 0); !errors.Is(err, ErrParameter) {
+	if _, err := g.Probabilities(1, 0); !errors.Is(err, ErrConfig) {
 		t.Errorf("empty range: %v", err)
 	}
 	for _, r := range [][2]int64{{0, 1 << 20}, {-1 << 20, 0}, {math.MinInt64, math.MaxInt64}} {
@@ -167,7 +167,7 @@ func TestProbabilitiesEdges(t *testing.T) {
 			t.Errorf("range %v: %v", r, err)
 		}
 	}
-	if _, err := (Law{}).Probabilities(0, 1); !errors.Is(err, ErrParameter) {
+	if _, err := (Law{}).Probabilities(0, 1); !errors.Is(err, ErrConfig) {
 		t.Errorf("zero Law: %v", err)
 	}
 	// Far below a wide Poisson's mean the numbers are there too.
@@ -210,7 +210,7 @@ func TestLawParameters(t *testing.T) {
 			x    *big.Rat
 			want error
 		}{
-			{nil, ErrParameter}, {new(big.Rat), ErrParameter}, {big.NewRat(-1, 2), ErrParameter},
+			{nil, ErrConfig}, {new(big.Rat), ErrConfig}, {big.NewRat(-1, 2), ErrConfig},
 			{huge, ErrTooLarge}, {new(big.Rat).Inv(huge), ErrTooLarge}, {long, ErrTooLarge},
 		} {
 			if l, err := f(c.x); !errors.Is(err, c.want) || l.Family() != 0 {
@@ -229,7 +229,7 @@ func TestLawParameters(t *testing.T) {
 		}
 	}
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if _, err := Rational(x); !errors.Is(err, ErrParameter) {
+		if _, err := Rational(x); !errors.Is(err, ErrConfig) {
 			t.Errorf("Rational(%v): %v", x, err)
 		}
 	}

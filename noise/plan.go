@@ -54,7 +54,7 @@ func newPlan(l Law) (*plan, error) {
 // direct adds one stage for the whole law; symmetric laws are folded to |k|.
 func (p *plan) direct(l Law, weight int64) error {
 	if l.family == 0 {
-		return ErrParameter
+		return ErrConfig
 	}
 	// Refuse laws far beyond a table before computing them.
 	if lo, hi := l.extent(tableBits); hi-lo > 2*maxOutcomes {

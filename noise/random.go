@@ -14,24 +14,24 @@ const expandBlock = 32 << 10
 
 // expander is a stream of AES-256-CTR keystreams, a fresh key for each block.
 type expander struct {
-	seed io.Reader
-	buf  []byte
-	pos  int
-	err  error
+	random io.Reader
+	buf    []byte
+	pos    int
+	err    error
 }
 
 // Expand returns an endless reader of pseudorandom bytes: for every 32 KiB it
-// reads 32 bytes from r, keys AES-256 in counter mode with them and forgets the
+// reads 32 bytes from random, keys AES-256 in counter mode with them and forgets the
 // key; bytes handed out are erased. nil means crypto/rand.Reader. It exists
 // because a kernel's generator is several times slower than the samplers; what
 // comes out is indistinguishable from random as far as AES is, no longer
-// unconditionally. It is not safe for concurrent use. After an error of r it
-// keeps failing with [ErrRandomness].
-func Expand(r io.Reader) io.Reader {
-	if r == nil {
-		r = rand.Reader
+// unconditionally. It is not safe for concurrent use. After an error of random it
+// keeps failing with [ErrRandom].
+func Expand(random io.Reader) io.Reader {
+	if random == nil {
+		random = rand.Reader
 	}
-	return &expander{seed: r}
+	return &expander{random: random}
 }
 
 func (e *expander) Read(p []byte) (int, error) {
@@ -56,12 +56,12 @@ func (e *expander) Read(p []byte) (int, error) {
 func (e *expander) refill() error {
 	var key [32]byte
 	defer clear(key[:])
-	if err := readFull(e.seed, key[:]); err != nil {
+	if err := readFull(e.random, key[:]); err != nil {
 		return err
 	}
 	b, err := aes.NewCipher(key[:])
 	if err != nil {
-		return fmt.Errorf("%w: %v", ErrRandomness, err)
+		return fmt.Errorf("%w: %v", ErrRandom, err)
 	}
 	if e.buf == nil {
 		e.buf = make([]byte, expandBlock)
@@ -75,12 +75,12 @@ func (e *expander) refill() error {
 
 var errNoProgress = errors.New("reader returns no data")
 
-// readFull fills p or fails with ErrRandomness, clearing p; unlike io.ReadFull
+// readFull fills p or fails with ErrRandom, clearing p; unlike io.ReadFull
 // it gives up on a reader that keeps returning nothing.
-func readFull(r io.Reader, p []byte) error {
+func readFull(random io.Reader, p []byte) error {
 	idle := 0
 	for n := 0; n < len(p); {
-		m, err := r.Read(p[n:])
+		m, err := random.Read(p[n:])
 		if m < 0 || m > len(p)-n {
 			m, err = 0, errors.New("reader returned an impossible count")
 		}
@@ -95,10 +95,10 @@ func readFull(r io.Reader, p []byte) error {
 		}
 		if err != nil {
 			clear(p)
-			if errors.Is(err, ErrRandomness) {
+			if errors.Is(err, ErrRandom) {
 				return err
 			}
-			return fmt.Errorf("%w: %w", ErrRandomness, err)
+			return fmt.Errorf("%w: %w", ErrRandom, err)
 		}
 	}
 	return nil

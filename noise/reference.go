@@ -18,7 +18,7 @@ import (
 // (0, 1]. NOT for releases.
 type ReferenceLaplace struct{ Scale float64 }
 
-// Sample draws one value from src; [ErrParameter] for a scale that is not
+// Sample draws one value from src; [ErrConfig] for a scale that is not
 // positive and finite, or a nil src.
 func (l ReferenceLaplace) Sample(src rand.Source) (float64, error) {
 	if err := referenceCheck(src, l.Scale); err != nil {
@@ -88,11 +88,11 @@ func (s ReferenceStaircase) Sample(src rand.Source) (float64, error) {
 
 func referenceCheck(src rand.Source, positive ...float64) error {
 	if src == nil {
-		return fmt.Errorf("%w (a nil source)", ErrParameter)
+		return fmt.Errorf("%w (a nil source)", ErrConfig)
 	}
 	for _, x := range positive {
 		if !(x > 0) || math.IsInf(x, 0) {
-			return fmt.Errorf("%w (reference law)", ErrParameter)
+			return fmt.Errorf("%w (reference law)", ErrConfig)
 		}
 	}
 	return nil

@@ -167,11 +167,11 @@ func TestReferenceErrors(t *testing.T) {
 		ReferenceStaircase{}, ReferenceStaircase{1, 1, 0}, ReferenceStaircase{1, 1, 1}, ReferenceStaircase{1, 1, 2},
 		ReferenceStaircase{nan, 1, 0.5}, ReferenceStaircase{1, -1, 0.5},
 	} {
-		if x, err := r.Sample(src); !errors.Is(err, ErrParameter) || x != 0 {
+		if x, err := r.Sample(src); !errors.Is(err, ErrConfig) || x != 0 {
 			t.Errorf("%T%+v: %v %v", r, r, x, err)
 		}
 	}
-	if _, err := (ReferenceLaplace{1}).Sample(nil); !errors.Is(err, ErrParameter) {
+	if _, err := (ReferenceLaplace{1}).Sample(nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("nil source: %v", err)
 	}
 }

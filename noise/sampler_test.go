@@ -212,7 +212,7 @@ func TestBadRandomness(t *testing.T) {
 			if c.exact && err == nil {
 				continue // a stuck source may look like a lucky one
 			}
-			if !errors.Is(err, ErrRandomness) {
+			if !errors.Is(err, ErrRandom) {
 				t.Errorf("%s, %s: %v", path, name, err)
 			}
 			if name == "failing" && !errors.Is(err, boom) {
@@ -249,14 +249,14 @@ func TestUnusableSamplers(t *testing.T) {
 		"zero Sampler": &Sampler{}, "zero Exact": &Exact{}, "nil Sampler": (*Sampler)(nil), "nil Exact": (*Exact)(nil),
 	} {
 		copy(dst, []int64{1, 2, 3})
-		if err := f.Fill(dst); !errors.Is(err, ErrParameter) || dst[0]|dst[1]|dst[2] != 0 {
+		if err := f.Fill(dst); !errors.Is(err, ErrConfig) || dst[0]|dst[1]|dst[2] != 0 {
 			t.Errorf("%s: %v %v", name, err, dst)
 		}
 	}
 	var none *Table
 	for _, tb := range []*Table{none, {}} {
 		n, b := tb.Work()
-		if s := tb.NewSampler(nil); s.Distance() != 1 || s.Law().Family() != 0 || tb.Bound() != 0 || n+b != 0 || !errors.Is(s.Fill(dst), ErrParameter) {
+		if s := tb.NewSampler(nil); s.Distance() != 1 || s.Law().Family() != 0 || tb.Bound() != 0 || n+b != 0 || !errors.Is(s.Fill(dst), ErrConfig) {
 			t.Error("a Table out of nowhere is of use")
 		}
 	}
@@ -264,10 +264,10 @@ func TestUnusableSamplers(t *testing.T) {
 	if ok, err := new(Source).Bernoulli(big.NewRat(1, 1)); err != nil || !ok {
 		t.Errorf("zero Source: %v %v", ok, err)
 	}
-	if _, err := NewTable(Law{}); !errors.Is(err, ErrParameter) {
+	if _, err := NewTable(Law{}); !errors.Is(err, ErrConfig) {
 		t.Errorf("NewTable: %v", err)
 	}
-	if _, err := NewExact(Law{}, nil); !errors.Is(err, ErrParameter) {
+	if _, err := NewExact(Law{}, nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("NewExact: %v", err)
 	}
 	huge := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 38))
@@ -307,14 +307,14 @@ func TestErased(t *testing.T) {
 	if err := s.Fill(make([]int64, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	if *s != (Sampler{table: tb, r: s.r}) {
+	if *s != (Sampler{table: tb, random: s.random}) {
 		t.Error("scratch space not erased")
 	}
 	src := NewSource(seeded(1))
 	if _, err := src.uint64(); err != nil {
 		t.Fatal(err)
 	}
-	if src.Erase(); *src != (Source{r: src.r}) {
+	if src.Erase(); *src != (Source{random: src.random}) {
 		t.Error("Source not erased")
 	}
 }
@@ -356,7 +356,7 @@ func TestExpand(t *testing.T) {
 		t.Errorf("one block of 32 bytes of seed: %v", err)
 	}
 	for range 2 {
-		if _, err := r.Read(got); !errors.Is(err, ErrRandomness) {
+		if _, err := r.Read(got); !errors.Is(err, ErrRandom) {
 			t.Errorf("beyond the seed: %v", err)
 		}
 	}

@@ -35,10 +35,10 @@ type Sum struct {
 
 func (s Shares) check() error {
 	if s.Law.family == 0 {
-		return fmt.Errorf("%w (the zero Law)", ErrParameter)
+		return fmt.Errorf("%w (the zero Law)", ErrConfig)
 	}
 	if s.MinHonest < 1 || s.Parties < s.MinHonest {
-		return fmt.Errorf("%w (need 1 ≤ MinHonest ≤ Parties; MinHonest = MinSurvivors − colluders)", ErrParameter)
+		return fmt.Errorf("%w (need 1 ≤ MinHonest ≤ Parties; MinHonest = MinSurvivors − colluders)", ErrConfig)
 	}
 	if s.Parties > maxParties {
 		return fmt.Errorf("%w (at most %d parties)", ErrTooLarge, maxParties)
@@ -64,7 +64,7 @@ func (s Shares) Sum(k int) (Sum, error) {
 		return Sum{}, err
 	}
 	if k < 1 || k > s.Parties {
-		return Sum{}, fmt.Errorf("%w (shares in the sum: 1 to %d)", ErrParameter, s.Parties)
+		return Sum{}, fmt.Errorf("%w (shares in the sum: 1 to %d)", ErrConfig, s.Parties)
 	}
 	l, err := s.Law.times(k, s.MinHonest)
 	if err != nil || l.family != FamilyDiscreteGaussian {
@@ -113,7 +113,7 @@ func Tau(sigma2 *big.Rat, m int) (float64, error) {
 		return 0, err
 	}
 	if m < 1 {
-		return 0, fmt.Errorf("%w (number of shares)", ErrParameter)
+		return 0, fmt.Errorf("%w (number of shares)", ErrConfig)
 	}
 	if m > maxParties {
 		return 0, fmt.Errorf("%w (at most %d shares)", ErrTooLarge, maxParties)

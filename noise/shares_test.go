@@ -187,10 +187,10 @@ func TestSharesErrors(t *testing.T) {
 		s    Shares
 		want error
 	}{
-		{Shares{Parties: 3, MinHonest: 2}, ErrParameter},
-		{Shares{Parties: 3, MinHonest: 0, Law: l}, ErrParameter},
-		{Shares{Parties: 3, MinHonest: 4, Law: l}, ErrParameter},
-		{Shares{Parties: -3, MinHonest: -4, Law: l}, ErrParameter},
+		{Shares{Parties: 3, MinHonest: 2}, ErrConfig},
+		{Shares{Parties: 3, MinHonest: 0, Law: l}, ErrConfig},
+		{Shares{Parties: 3, MinHonest: 4, Law: l}, ErrConfig},
+		{Shares{Parties: -3, MinHonest: -4, Law: l}, ErrConfig},
 		{Shares{Parties: 1<<20 + 1, MinHonest: 4, Law: l}, ErrTooLarge},
 	} {
 		if _, err := c.s.Party(); !errors.Is(err, c.want) {
@@ -202,14 +202,14 @@ func TestSharesErrors(t *testing.T) {
 	}
 	s := Shares{Parties: 5, MinHonest: 3, Law: l}
 	for _, k := range []int{-1, 0, 6} {
-		if _, err := s.Sum(k); !errors.Is(err, ErrParameter) {
+		if _, err := s.Sum(k); !errors.Is(err, ErrConfig) {
 			t.Errorf("Sum(%d): %v", k, err)
 		}
 	}
-	if _, err := Tau(nil, 3); !errors.Is(err, ErrParameter) {
+	if _, err := Tau(nil, 3); !errors.Is(err, ErrConfig) {
 		t.Errorf("Tau(nil): %v", err)
 	}
-	if _, err := Tau(big.NewRat(1, 1), 0); !errors.Is(err, ErrParameter) {
+	if _, err := Tau(big.NewRat(1, 1), 0); !errors.Is(err, ErrConfig) {
 		t.Errorf("Tau(1, 0): %v", err)
 	}
 	if _, err := Tau(big.NewRat(1, 1), 1<<20+1); !errors.Is(err, ErrTooLarge) {

@@ -12,18 +12,18 @@ import (
 // methods decide by integer comparisons alone, and take a time that depends on what
 // they draw. The zero Source is NewSource(nil). It is not safe for concurrent use.
 type Source struct {
-	r   io.Reader
-	buf [256]byte
-	n   int // bytes of buf not yet used, at its end
+	random io.Reader
+	buf    [256]byte
+	n      int // bytes of buf not yet used, at its end
 }
 
-// NewSource returns a source over r, from which it reads 256 bytes at a time; nil
+// NewSource returns a source over random, from which it reads 256 bytes at a time; nil
 // means Expand(nil).
-func NewSource(r io.Reader) *Source {
-	if r == nil {
-		r = Expand(nil)
+func NewSource(random io.Reader) *Source {
+	if random == nil {
+		random = Expand(nil)
 	}
-	return &Source{r: r}
+	return &Source{random: random}
 }
 
 // Erase forgets the bytes that were read and not used.
@@ -37,14 +37,14 @@ func (s *Source) Erase() {
 // and then the answer is an error, never a sample.
 const stuck = 1 << 16
 
-var errStuck = fmt.Errorf("%w: its bits repeat", ErrRandomness)
+var errStuck = fmt.Errorf("%w: its bits repeat", ErrRandom)
 
 func (s *Source) uint64() (uint64, error) {
 	if s.n == 0 {
-		if s.r == nil {
-			s.r = Expand(nil)
+		if s.random == nil {
+			s.random = Expand(nil)
 		}
-		if err := readFull(s.r, s.buf[:]); err != nil {
+		if err := readFull(s.random, s.buf[:]); err != nil {
 			return 0, err
 		}
 		s.n = len(s.buf)
@@ -101,10 +101,10 @@ func (s *Source) belowBig(n *big.Int) (*big.Int, error) {
 }
 
 // Bernoulli returns true with probability p exactly, for a rational 0 ≤ p ≤ 1
-// (else [ErrParameter]).
+// (else [ErrConfig]).
 func (s *Source) Bernoulli(p *big.Rat) (bool, error) {
 	if p == nil || p.Sign() < 0 || p.Num().Cmp(p.Denom()) > 0 {
-		return false, fmt.Errorf("%w (a probability)", ErrParameter)
+		return false, fmt.Errorf("%w (a probability)", ErrConfig)
 	}
 	return s.bernoulliBig(p.Num(), p.Denom())
 }
@@ -119,11 +119,11 @@ func (s *Source) bernoulliBig(num, den *big.Int) (bool, error) {
 }
 
 // BernoulliExp returns true with probability exp(−gamma) exactly, for a
-// rational gamma ≥ 0 (else [ErrParameter]): Algorithm 1 of (Canonne, Kamath,
+// rational gamma ≥ 0 (else [ErrConfig]): Algorithm 1 of (Canonne, Kamath,
 // Steinke 2020).
 func (s *Source) BernoulliExp(gamma *big.Rat) (bool, error) {
 	if gamma == nil || gamma.Sign() < 0 {
-		return false, fmt.Errorf("%w (an exponent)", ErrParameter)
+		return false, fmt.Errorf("%w (an exponent)", ErrConfig)
 	}
 	return s.bernoulliExpBig(gamma.Num(), gamma.Denom())
 }
@@ -207,7 +207,7 @@ func (s *Source) bernoulliExpPart(num, den uint64) (bool, error) {
 }
 
 // Geometric draws k ≥ 0 with probability (1−p)·p^k, p = exp(−1/t), exactly, for
-// 2^-20 ≤ t ≤ 2^40 (else [ErrParameter] or [ErrTooLarge]): the part of
+// 2^-20 ≤ t ≤ 2^40 (else [ErrConfig] or [ErrTooLarge]): the part of
 // Algorithm 2 of (Canonne, Kamath, Steinke 2020) before the sign.
 func (s *Source) Geometric(t *big.Rat) (int64, error) {
 	if err := inLimits(t, maxLog2T); err != nil {

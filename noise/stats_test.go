@@ -155,7 +155,7 @@ func TestRareTables(t *testing.T) {
 		rng := seeded(byte(200 + forced))
 		counts := make([]float64, st.n)
 		s := tb.NewSampler(nil)
-		s.r = readerFunc(func(p []byte) (int, error) {
+		s.random = readerFunc(func(p []byte) (int, error) {
 			rng.Read(p)
 			for i := range p[:8*(block+(forced-1)*lanes*st.slots)] {
 				p[i] = 0xff

@@ -24,7 +24,7 @@ type Table struct {
 // for a Pólya law; use [NewExact] for those.
 func NewTable(l Law) (*Table, error) {
 	if l.family == 0 {
-		return nil, fmt.Errorf("%w (the zero Law)", ErrParameter)
+		return nil, fmt.Errorf("%w (the zero Law)", ErrConfig)
 	}
 	p, err := newPlan(l)
 	if err != nil {
@@ -88,22 +88,22 @@ func (t *Table) Work() (thresholds, bytes float64) {
 	return thresholds, bytes
 }
 
-// NewSampler returns a sampler that draws from r; nil means Expand(nil). From an
+// NewSampler returns a sampler that draws from random; nil means Expand(nil). From an
 // explicit reader it takes exactly the bytes that it uses, in the order
 // that the samples are made: one reader state gives one sequence of samples for
 // one sequence of Fill lengths, on every machine.
-func (t *Table) NewSampler(r io.Reader) *Sampler {
-	if r == nil {
-		r = Expand(nil)
+func (t *Table) NewSampler(random io.Reader) *Sampler {
+	if random == nil {
+		random = Expand(nil)
 	}
-	return &Sampler{table: t, r: r}
+	return &Sampler{table: t, random: random}
 }
 
 // Sampler draws from a [Table]. It is not safe for concurrent use: give each
 // goroutine its own.
 type Sampler struct {
-	table *Table
-	r     io.Reader
+	table  *Table
+	random io.Reader
 	// Scratch space, erased at the end of each Fill.
 	raw    [8 * (block + 2*maxSlots*lanes)]byte
 	words  [block]uint64
@@ -118,11 +118,11 @@ type Sampler struct {
 // executed and the addresses touched depend on the law and on len(dst) only. It
 // works in blocks of 256, the last one rounded up to a multiple of 16: short
 // slices cost more per sample. If the randomness fails dst is cleared and the error
-// is [ErrRandomness].
+// is [ErrRandom].
 func (s *Sampler) Fill(dst []int64) error {
-	if s == nil || s.table == nil || s.table.plan == nil || s.r == nil {
+	if s == nil || s.table == nil || s.table.plan == nil || s.random == nil {
 		clear(dst)
-		return fmt.Errorf("%w (a Sampler comes from Table.NewSampler)", ErrParameter)
+		return fmt.Errorf("%w (a Sampler comes from Table.NewSampler)", ErrConfig)
 	}
 	defer s.erase()
 	for rest := dst; len(rest) > 0; {
@@ -191,7 +191,7 @@ func (s *Sampler) fillBlock(out []int64) error {
 func (s *Sampler) draw(st *stage, n int) error {
 	shared := lanes * st.slots
 	raw := s.raw[:8*(n+shared*(len(st.levels)-1))]
-	if err := readFull(s.r, raw); err != nil {
+	if err := readFull(s.random, raw); err != nil {
 		return err
 	}
 	words, idx := s.words[:n], s.idx[:n]

@@ -156,7 +156,7 @@ func draw(random io.Reader, n int) ([]byte, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(random, b); err != nil {
 		clear(b)
-		return nil, errRandomness(err)
+		return nil, randomError(err)
 	}
 	return b, nil
 }

@@ -29,10 +29,10 @@ type Coins struct {
 
 func (c Coins) check() error {
 	if c.Parties < 2 || c.Parties > MaxParties || c.Colluders < 0 || c.Colluders >= c.Parties {
-		return fmt.Errorf("%w: need 2 ≤ Parties ≤ %d and 0 ≤ Colluders < Parties", ErrParameter, MaxParties)
+		return fmt.Errorf("%w: need 2 ≤ Parties ≤ %d and 0 ≤ Colluders < Parties", ErrConfig, MaxParties)
 	}
 	if c.PerPair < 1 || c.PerPair > maxCoins {
-		return fmt.Errorf("%w: PerPair is %d, want 1 to %d", ErrParameter, c.PerPair, maxCoins)
+		return fmt.Errorf("%w: PerPair is %d, want 1 to %d", ErrConfig, c.PerPair, maxCoins)
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (c Coins) unknownPairs() int {
 
 // Unknown returns how many coins of the sum are uniform for the colluders: all but
 // those between two of them, or with Malicious those that honest parties sent. It
-// fails with [ErrParameter].
+// fails with [ErrConfig].
 func (c Coins) Unknown() (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
@@ -58,7 +58,7 @@ func (c Coins) Unknown() (int, error) {
 
 // UnknownShare returns the fraction of the coins that is unknown: 1 −
 // t(t−1)/(n(n−1)), or 1 − t/n with Malicious. PerPair is not used. It fails with
-// [ErrParameter].
+// [ErrConfig].
 func (c Coins) UnknownShare() (float64, error) {
 	c.PerPair = 1
 	if err := c.check(); err != nil {
@@ -68,14 +68,14 @@ func (c Coins) UnknownShare() (float64, error) {
 }
 
 // For returns c with the least PerPair that leaves the given number of coins
-// unknown, such as one from [LeastCoins]. It fails with [ErrParameter].
+// unknown, such as one from [LeastCoins]. It fails with [ErrConfig].
 func (c Coins) For(unknown int) (Coins, error) {
 	c.PerPair = 1
 	if err := c.check(); err != nil {
 		return Coins{}, err
 	}
 	if unknown < 1 || unknown > maxCoins {
-		return Coins{}, fmt.Errorf("%w: unknown coins are %d, want 1 to %d", ErrParameter, unknown, maxCoins)
+		return Coins{}, fmt.Errorf("%w: unknown coins are %d, want 1 to %d", ErrConfig, unknown, maxCoins)
 	}
 	pairs := c.unknownPairs()
 	c.PerPair = (unknown + pairs - 1) / pairs
@@ -100,11 +100,11 @@ func (c Coins) Delta(sensitivity int, epsilon float64) (float64, error) {
 //
 // of Bin(coins, 1/2) and itself shifted by Δ = sensitivity; the other direction is
 // the same by symmetry, and smaller shifts have a smaller δ. 1 ≤ coins ≤ 2^20, 1 ≤
-// sensitivity ≤ 2^20, 0 ≤ epsilon ≤ 100; else [ErrParameter]. All additions are
+// sensitivity ≤ 2^20, 0 ≤ epsilon ≤ 100; else [ErrConfig]. All additions are
 // rounded up and all subtractions down, in 96-bit floating point.
 func CoinsDelta(coins, sensitivity int, epsilon float64) (float64, error) {
 	if coins < 1 || coins > maxCoins || sensitivity < 1 || sensitivity > maxCoins || !(epsilon >= 0 && epsilon <= 100) {
-		return 0, fmt.Errorf("%w: need 1 ≤ coins, sensitivity ≤ %d and 0 ≤ epsilon ≤ 100", ErrParameter, maxCoins)
+		return 0, fmt.Errorf("%w: need 1 ≤ coins, sensitivity ≤ %d and 0 ≤ epsilon ≤ 100", ErrConfig, maxCoins)
 	}
 	if sensitivity > coins {
 		return 1, nil // the two laws have no outcome in common
@@ -162,10 +162,10 @@ func apart(x, y *big.Float) bool {
 // LeastCoins returns the smallest number of unknown coins whose [CoinsDelta] at
 // epsilon is at most delta, so that by the direction of its rounding the number is
 // never too small. More coins never hurt: they are noise on top. 0 < delta < 1;
-// else, and if 2^20 coins do not suffice, [ErrParameter].
+// else, and if 2^20 coins do not suffice, [ErrConfig].
 func LeastCoins(sensitivity int, epsilon, delta float64) (int, error) {
 	if !(delta > 0 && delta < 1) {
-		return 0, fmt.Errorf("%w: need 0 < delta < 1", ErrParameter)
+		return 0, fmt.Errorf("%w: need 0 < delta < 1", ErrConfig)
 	}
 	enough := func(n int) (bool, error) {
 		d, err := CoinsDelta(n, sensitivity, epsilon)
@@ -181,7 +181,7 @@ func LeastCoins(sensitivity int, epsilon, delta float64) (int, error) {
 			break
 		}
 		if high == maxCoins {
-			return 0, fmt.Errorf("%w: %d coins do not suffice", ErrParameter, maxCoins)
+			return 0, fmt.Errorf("%w: %d coins do not suffice", ErrConfig, maxCoins)
 		}
 		high *= 2
 	}

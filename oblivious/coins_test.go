@@ -80,16 +80,16 @@ func TestCoinsUnknown(t *testing.T) {
 		t.Fatal(delta, err)
 	}
 	for _, bad := range []Coins{{}, {Parties: 3, Colluders: 3, PerPair: 1}, {Parties: 3}, {Parties: MaxParties + 1, PerPair: 1}} {
-		if _, err := bad.Unknown(); !errors.Is(err, ErrParameter) {
+		if _, err := bad.Unknown(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
 	for _, bad := range []float64{0, 1, -1, math.NaN()} {
-		if _, err := LeastCoins(1, 1, bad); !errors.Is(err, ErrParameter) {
+		if _, err := LeastCoins(1, 1, bad); !errors.Is(err, ErrConfig) {
 			t.Errorf("δ = %g: %v", bad, err)
 		}
 	}
-	if _, err := LeastCoins(1<<20, 1, 1e-9); !errors.Is(err, ErrParameter) {
+	if _, err := LeastCoins(1<<20, 1, 1e-9); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 }

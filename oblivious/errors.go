@@ -7,7 +7,8 @@ import (
 
 // Errors. A message that is refused changes nothing, except with [ErrCheck].
 var (
-	// ErrConfig: the configuration breaks a rule, which the error names.
+	// ErrConfig: the configuration, or a parameter of a function, breaks a rule, which the
+	// error names.
 	ErrConfig = errors.New("oblivious: unusable configuration")
 	// ErrEncoding: the message is not in its canonical form, or of a wrong length.
 	ErrEncoding = errors.New("oblivious: the message is not in its canonical form")
@@ -30,15 +31,13 @@ var (
 	// it tries to learn both terms. The session is over and its secrets are erased;
 	// start a new one without that peer.
 	ErrCheck = errors.New("oblivious: a peer's choices are inconsistent; the session is over")
-	// ErrRandomness: the source of randomness failed.
-	ErrRandomness = errors.New("oblivious: the source of randomness failed")
+	// ErrRandom: the source of randomness failed.
+	ErrRandom = errors.New("oblivious: the source of randomness failed")
 	// ErrLength: a vector has another length than Config.Length, or a value outside
 	// the ring.
 	ErrLength = errors.New("oblivious: a vector does not fit the configuration")
 	// ErrNoBound: no finite ε is proved for this use; the error says why.
 	ErrNoBound = errors.New("oblivious: no privacy bound")
-	// ErrParameter: a parameter of an accounting function is out of range.
-	ErrParameter = errors.New("oblivious: parameter out of range")
 )
 
 // PeerError says with which peer something failed. It unwraps to the reason.
@@ -52,7 +51,7 @@ func (e *PeerError) Error() string { return fmt.Sprintf("%v (party %d)", e.Err, 
 // Unwrap returns the reason.
 func (e *PeerError) Unwrap() error { return e.Err }
 
-func errRandomness(err error) error { return fmt.Errorf("%w: %w", ErrRandomness, err) }
+func randomError(err error) error { return fmt.Errorf("%w: %w", ErrRandom, err) }
 
 func configError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)

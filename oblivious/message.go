@@ -125,9 +125,9 @@ func parseSetup(body []byte) (point, pairs []byte, err error) {
 
 // seal makes a message of a body, under the key that the chain has for it.
 func (t *Transfer) seal(p *peer, h header, body []byte) ([]byte, error) {
-	nonce, err := keyexchange.NewNonce(t.random)
+	nonce, err := keyexchange.GenerateNonce(t.random)
 	if err != nil {
-		return nil, errRandomness(err)
+		return nil, randomError(err)
 	}
 	head := h.append(nil)
 	key := p.channel(h)

@@ -118,7 +118,7 @@ func drawTerms(f filler, n, bits int) ([]uint64, error) {
 	terms := make([]int64, n)
 	defer clear(terms)
 	if err := f.Fill(terms); err != nil {
-		return nil, errRandomness(err)
+		return nil, randomError(err)
 	}
 	out := make([]uint64, n)
 	for k, x := range terms {
@@ -140,7 +140,7 @@ func (c *Config) claim(delta1 *big.Rat) (Claim, error) {
 		return Claim{}, fmt.Errorf("%w: the continuous law is sampled in floating point; use Exact or Table", ErrNoBound)
 	}
 	if delta1 == nil || delta1.Sign() < 0 {
-		return Claim{}, fmt.Errorf("%w: the sensitivity is in L1, in units of the ring, and not negative", ErrParameter)
+		return Claim{}, fmt.Errorf("%w: the sensitivity is in L1, in units of the ring, and not negative", ErrConfig)
 	}
 	epsilon, exact := new(big.Rat).Quo(delta1, c.Noise.Scale).Float64()
 	if !exact {

@@ -54,7 +54,7 @@ type Published struct {
 // is the form of the thesis's appendix for misbehaving parties: the masks are
 // additive shares of zero of which the party keeps one and adds it; the masked input
 // is the same, and nothing is detected. Randomness comes from random (nil:
-// crypto/rand). It fails with [ErrConfig] (Coins must be zero) or [ErrRandomness].
+// crypto/rand). It fails with [ErrConfig] (Coins must be zero) or [ErrRandom].
 func NewPublished(config *Config, party int, zeroSum bool, random io.Reader) (*Published, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (p *Published) Receive(from int, offer Candidates) error {
 // Choose draws fresh secret bits. Calling it again for a later round, on the same
 // candidates, is the thesis's reuse of what was drawn in its Setup, which averages
 // the noise away; make a new Published for each round to have fresh terms. It fails
-// with [ErrRandomness].
+// with [ErrRandom].
 func (p *Published) Choose() error {
 	choices := make([][]byte, p.config.Parties)
 	for j := range choices {
@@ -242,7 +242,7 @@ func NewPublishedServer(config *Config, random io.Reader) (*PublishedServer, err
 // Relay permutes and randomises an offer on its way. The number that it adds must be
 // the same for both candidates, or it could not be taken off without knowing the
 // bit; so their difference goes through. It fails with [ErrSender], [ErrDuplicate],
-// [ErrLength] or [ErrRandomness].
+// [ErrLength] or [ErrRandom].
 func (s *PublishedServer) Relay(from, to int, offer Candidates) (Candidates, error) {
 	n := s.config.Parties
 	switch {

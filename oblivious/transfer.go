@@ -154,7 +154,7 @@ func newTransfer(config *Config, party int, secrets []keyexchange.PairSecret, ra
 // Setup makes the set-up messages, one for every peer, about 8 kB each: 128
 // transfers by public-key operations in each direction, from which all rounds are
 // extended. It is called once, before messages are received; it fails with
-// [ErrPhase] or [ErrRandomness].
+// [ErrPhase] or [ErrRandom].
 func (t *Transfer) Setup() ([]protocol.Envelope, error) {
 	if t.dead != nil {
 		return nil, t.dead
@@ -187,7 +187,7 @@ func (t *Transfer) Setup() ([]protocol.Envelope, error) {
 // Begin opens a round and makes the party's choices, one message for every peer.
 // Round numbers go up from 1, are used once, and may pass over up to 1,000; what an
 // earlier round left unfinished is given up. It fails with [ErrMissing] before
-// set-up is complete, with [ErrRound] and [ErrRandomness].
+// set-up is complete, with [ErrRound] and [ErrRandom].
 func (t *Transfer) Begin(round uint64) ([]protocol.Envelope, error) {
 	switch {
 	case t.dead != nil:
@@ -324,7 +324,7 @@ func (t *Transfer) Correction() ([]uint64, error) {
 // made (its own, and of each pair it offered the one that the peer chose) are
 // unknown to everyone else and add up to exactly one Laplace variable. Nothing more
 // is claimed: that nobody knows which candidate was chosen is not counted, since
-// colluding senders can offer two equal ones. Fails with [ErrParameter] or
+// colluding senders can offer two equal ones. Fails with [ErrConfig] or
 // [ErrNoBound].
 func (t *Transfer) Claim(delta1 *big.Rat) (Claim, error) { return t.config.claim(delta1) }
 

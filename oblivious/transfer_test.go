@@ -415,7 +415,7 @@ func TestTransferRandomness(t *testing.T) {
 	good := a.random
 	a.random = iotest.ErrReader(errors.New("broken"))
 	before := *a.peers[1]
-	if _, err := a.Begin(2); !errors.Is(err, ErrRandomness) {
+	if _, err := a.Begin(2); !errors.Is(err, ErrRandom) {
 		t.Fatal(err)
 	}
 	if a.round != 1 || a.peers[1].chain != before.chain || a.peers[1].takes != before.takes {
@@ -430,7 +430,7 @@ func TestTransferRandomness(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.random = iotest.ErrReader(errors.New("broken"))
-	if _, err := a.Receive(fromB[0].Message); !errors.Is(err, ErrRandomness) || a.peers[1].answered {
+	if _, err := a.Receive(fromB[0].Message); !errors.Is(err, ErrRandom) || a.peers[1].answered {
 		t.Fatal(err)
 	}
 	a.random = good

@@ -39,7 +39,7 @@ func (c *Client) newUpload(after uint64) (*wire.Upload, error) {
 		return nil, err
 	}
 	neighbours := c.topology.neighbours(round, c.self)
-	secret, err := shamir.RandomSecret(c.random)
+	secret, err := shamir.GenerateSecret(c.random)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (c *Client) newUpload(after uint64) (*wire.Upload, error) {
 		clear(pair[:])
 	}
 	// All that is sealed here is sealed under different keys: one nonce will do.
-	nonce, err := keyexchange.NewNonce(c.random)
+	nonce, err := keyexchange.GenerateNonce(c.random)
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +135,12 @@ func (c *Client) openRecoveryShares(open *clientRound, round uint64, sealed []wi
 // prepareRecovery draws the secret of this party's self mask for the round,
 // seals its shares, and makes the upload for the next round.
 func (c *Client) prepareRecovery(masked *wire.Masked, self *shamir.Secret) error {
-	secret, err := shamir.RandomSecret(c.random)
+	secret, err := shamir.GenerateSecret(c.random)
 	if err != nil {
 		return err
 	}
 	masked.Commitment = commitment(keyexchange.SelfMaskShare, c.session, c.last, c.self, secret)
-	nonce, err := keyexchange.NewNonce(c.random)
+	nonce, err := keyexchange.GenerateNonce(c.random)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ type Recovery struct {
 	// MinSurvivors is the fewest parties in a sum: with fewer, honest parties
 	// refuse to unmask it. Zero means the least that the thresholds allow,
 	// max(t+1, q): with the other defaults 68 of 100 parties, 8 of 10, and all of
-	// 4 or fewer. [Config.Effective] tells it.
+	// 4 or fewer. [Config.EffectiveRecovery] tells it.
 	MinSurvivors int
 	// Degree is the number of neighbours of each party in a sparse graph, from
 	// [Parameters]. Zero means the complete graph. A sparse graph does not
@@ -262,9 +262,9 @@ func (c *Config) terms() (terms, error) {
 	return t, nil
 }
 
-// Effective returns the recovery of the session with all defaults filled in, nil
+// EffectiveRecovery returns the recovery of the session with all defaults filled in, nil
 // without recovery. It fails with [ErrConfig].
-func (c *Config) Effective() (*Recovery, error) {
+func (c *Config) EffectiveRecovery() (*Recovery, error) {
 	t, err := c.terms()
 	if err != nil || !t.recovery {
 		return nil, err

@@ -76,7 +76,7 @@ var (
 	// the round began with. Do not submit what was made from it.
 	ErrBroadcast = errors.New("protocol: the broadcast differs from the one that the round began with")
 	// ErrLength: an input has the wrong number of segments or values.
-	ErrLength = masking.ErrSegments
+	ErrLength = masking.ErrLength
 	// ErrRange: a value of an input is 2^b or more.
 	ErrRange = masking.ErrRange
 	// ErrState: a saved state does not open, is of another configuration or party,

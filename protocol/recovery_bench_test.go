@@ -249,7 +249,7 @@ func benchmarkClient(b *testing.B, config *Config) {
 				indices[i] = shareIndex(peer)
 			}
 			for range 2 {
-				secret, err := shamir.RandomSecret(nil)
+				secret, err := shamir.GenerateSecret(nil)
 				must(err)
 				_, err = shamir.Split(nil, secret, client.config.threshold, indices)
 				must(err)
@@ -362,7 +362,7 @@ func serverAtReveal(b *testing.B, config *Config) *Server {
 	r.survivors = r.received
 	r.findNeighbours(server.topology, 1)
 	for owner := range n {
-		secret, err := shamir.RandomSecret(nil)
+		secret, err := shamir.GenerateSecret(nil)
 		must(err)
 		indices := make([]uint32, len(r.neighbours[owner]))
 		for i, peer := range r.neighbours[owner] {

@@ -508,13 +508,13 @@ func TestDefaultMinSurvivors(t *testing.T) {
 		_, roster := parties(t, n)
 		config := testConfig(roster)
 		config.Recovery = new(Recovery)
-		effective, err := config.Effective()
+		effective, err := config.EffectiveRecovery()
 		if err != nil || effective.MinSurvivors != want {
 			t.Errorf("n = %d: %+v (%v), want %d survivors", n, effective, err, want)
 		}
 	}
 	_, roster := parties(t, 3)
-	if effective, err := testConfig(roster).Effective(); effective != nil || err != nil {
+	if effective, err := testConfig(roster).EffectiveRecovery(); effective != nil || err != nil {
 		t.Errorf("without recovery: %v, %v", effective, err)
 	}
 	if _, err := NewServer(nil); !errors.Is(err, ErrConfig) {

@@ -58,7 +58,7 @@ type nearState struct {
 }
 
 // Save returns the client's state sealed under key, which is the caller's to make
-// (keyexchange.NewSealKey) and keep. It fails only if the source of randomness does.
+// (keyexchange.GenerateSealKey) and keep. It fails only if the source of randomness does.
 //
 // Keep the newest state only. A client that is loaded from an older one and submits
 // again puts two inputs under the same keys: without recovery the server learns
@@ -312,7 +312,7 @@ func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, part
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	defer clear(b.Bytes())
-	nonce, err := keyexchange.NewNonce(random)
+	nonce, err := keyexchange.GenerateNonce(random)
 	if err != nil {
 		return nil, err
 	}

@@ -52,10 +52,10 @@ func BenchmarkSplit(b *testing.B) {
 	for _, size := range sizes {
 		threshold, xs := size[0], upTo(size[1])
 		b.Run(fmt.Sprintf("t=%d,n=%d", threshold, len(xs)), func(b *testing.B) {
-			secret := must(RandomSecret(chacha(1)))
+			secret := must(GenerateSecret(chacha(1)))
 			coefficients := make([]*edwards25519.Scalar, threshold)
 			for i := range coefficients {
-				c := [32]byte(must(RandomSecret(chacha(byte(i)))))
+				c := [32]byte(must(GenerateSecret(chacha(byte(i)))))
 				coefficients[i] = scalar(&c)
 			}
 			naive := perCall(func() { naiveSplit(coefficients, xs) })

@@ -20,17 +20,17 @@ type BytesShare struct {
 // long.
 //
 // Errors: as Split, without ErrNonCanonical.
-func SplitBytes(rand io.Reader, data [32]byte, threshold int, indices []uint32) ([]BytesShare, error) {
+func SplitBytes(random io.Reader, data [32]byte, threshold int, indices []uint32) ([]BytesShare, error) {
 	var low, high Secret
 	copy(low[:], data[:16])
 	copy(high[:], data[16:])
 	defer clear(low[:])
 	defer clear(high[:])
-	first, err := Split(rand, low, threshold, indices)
+	first, err := Split(random, low, threshold, indices)
 	if err != nil {
 		return nil, err
 	}
-	second, err := Split(rand, high, threshold, indices)
+	second, err := Split(random, high, threshold, indices)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func TestFeldmanKnownAnswer(t *testing.T) {
 
 // TestCorrectWithFeldman uses a commitment to the secret as the check.
 func TestCorrectWithFeldman(t *testing.T) {
-	secret := must(RandomSecret(chacha(3)))
+	secret := must(GenerateSecret(chacha(3)))
 	shares, f, err := SplitFeldman(chacha(4), secret, 3, upTo(7))
 	if err != nil {
 		t.Fatal(err)

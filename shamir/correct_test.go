@@ -112,7 +112,7 @@ func TestCorrectExhaustive(t *testing.T) {
 			var names []uint32
 			for i := range bad {
 				if mask>>i&1 == 1 {
-					bad[i].Value = must(RandomSecret(r)) // differs but for chance 2^-252
+					bad[i].Value = must(GenerateSecret(r)) // differs but for chance 2^-252
 					names = append(names, xs[i])
 				}
 			}

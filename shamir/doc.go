@@ -10,7 +10,7 @@
 //
 // # What is here
 //
-//   - [Split] and [Combine] share one field element; [RandomSecret] draws one.
+//   - [Split] and [Combine] share one field element; [GenerateSecret] draws one.
 //   - [SplitBytes] and [CombineBytes] share any 32 bytes.
 //   - [Combiner] rebuilds many secrets that have the same holders: it computes
 //     the Lagrange coefficients once. [Combiner.CorrectVarTime] also corrects
@@ -30,7 +30,7 @@
 //
 // # Constant time
 //
-// Split, SplitBytes, SplitFeldman, SplitPedersen and RandomSecret take a time
+// Split, SplitBytes, SplitFeldman, SplitPedersen and GenerateSecret take a time
 // that depends on the threshold and the indices, which are public, and not on
 // the secret, the coefficients or the shares. The same holds for
 // [Combiner.Combine], and for [Combine] and [CombineBytes] as long as all

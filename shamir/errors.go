@@ -37,6 +37,8 @@ var (
 	// ErrCommitment: an encoded commitment is not a canonical point of the
 	// prime-order group.
 	ErrCommitment = errors.New("shamir: commitment is not a canonical point of prime order; blame the dealer")
+	// ErrRandom: the source of randomness failed.
+	ErrRandom = errors.New("shamir: the source of randomness failed")
 	// ErrNotCommitted: a share or secret does not match the commitments.
 	ErrNotCommitted = errors.New("shamir: value does not match the commitments; complain about the dealer")
 )

@@ -8,7 +8,7 @@ import (
 )
 
 func Example() {
-	secret, err := shamir.RandomSecret(nil)
+	secret, err := shamir.GenerateSecret(nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -43,7 +43,7 @@ func Example() {
 }
 
 func ExampleSplitFeldman() {
-	secret, err := shamir.RandomSecret(nil)
+	secret, err := shamir.GenerateSecret(nil)
 	if err != nil {
 		fmt.Println(err)
 		return

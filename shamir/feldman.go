@@ -13,17 +13,17 @@ import (
 // that see the same commitments agree on one secret.
 //
 // The commitments reveal the secret times the base point. That is harmless
-// only for secrets that cannot be guessed, such as those of [RandomSecret].
+// only for secrets that cannot be guessed, such as those of [GenerateSecret].
 // Otherwise use [SplitPedersen].
 type Feldman struct {
 	points []*edwards25519.Point
 }
 
 // SplitFeldman is [Split], with commitments to the polynomial. The shares are
-// the same as those of Split from the same bytes of rand. It takes one
+// the same as those of Split from the same bytes of random. It takes one
 // base-point multiplication per coefficient more.
-func SplitFeldman(rand io.Reader, secret Secret, threshold int, indices []uint32) ([]Share, *Feldman, error) {
-	coefficients, err := newPolynomial(rand, secret, threshold, indices)
+func SplitFeldman(random io.Reader, secret Secret, threshold int, indices []uint32) ([]Share, *Feldman, error) {
+	coefficients, err := newPolynomial(random, secret, threshold, indices)
 	if err != nil {
 		return nil, nil, err
 	}

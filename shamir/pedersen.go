@@ -57,24 +57,24 @@ func (s PedersenShare) SecretShare() Share { return Share{s.Index, s.Value} }
 func (s PedersenShare) BlindingShare() Share { return Share{s.Index, s.Blinding} }
 
 // SplitPedersen is [Split] with hiding commitments. It draws a blinding as
-// [RandomSecret] does, then the coefficients of the secret's polynomial, then
+// [GenerateSecret] does, then the coefficients of the secret's polynomial, then
 // those of the blinding's. Secret and blinding are rebuilt from their shares
 // by [Combine], each on its own.
 //
 // Errors: as Split.
-func SplitPedersen(rand io.Reader, secret Secret, threshold int, indices []uint32) (shares []PedersenShare, blinding Secret, p *Pedersen, err error) {
+func SplitPedersen(random io.Reader, secret Secret, threshold int, indices []uint32) (shares []PedersenShare, blinding Secret, p *Pedersen, err error) {
 	if err := checkIndices(threshold, indices); err != nil {
 		return nil, Secret{}, nil, err
 	}
-	if blinding, err = RandomSecret(rand); err != nil {
+	if blinding, err = GenerateSecret(random); err != nil {
 		return nil, Secret{}, nil, err
 	}
-	a, err := newPolynomial(rand, secret, threshold, indices)
+	a, err := newPolynomial(random, secret, threshold, indices)
 	if err != nil {
 		return nil, Secret{}, nil, err
 	}
 	defer clear(a)
-	b, err := newPolynomial(rand, blinding, threshold, indices)
+	b, err := newPolynomial(random, blinding, threshold, indices)
 	if err != nil {
 		return nil, Secret{}, nil, err
 	}

@@ -167,7 +167,7 @@ func TestExhaustive(t *testing.T) {
 	xs := []uint32{3, 1, 1 << 31, 700, 1<<32 - 1}
 	for n := 1; n <= len(xs); n++ {
 		for threshold := 1; threshold <= n; threshold++ {
-			secret := must(RandomSecret(chacha(byte(n))))
+			secret := must(GenerateSecret(chacha(byte(n))))
 			shares := must(Split(chacha(byte(threshold)), secret, threshold, xs[:n]))
 			for mask := range 1 << n {
 				some := subset(shares, mask)
@@ -368,7 +368,7 @@ func TestErrors(t *testing.T) {
 		{"duplicate", second(Split(nil, secret, 2, []uint32{7, 1, 7})), ErrDuplicateIndex},
 		{"secret ℓ", second(Split(nil, notCanonical["ℓ"], 2, upTo(3))), ErrNonCanonical},
 		{"short reader", second(Split(bytes.NewReader(make([]byte, 127)), secret, 3, upTo(3))), io.ErrUnexpectedEOF},
-		{"failing reader", second(RandomSecret(iotest.ErrReader(io.ErrClosedPipe))), io.ErrClosedPipe},
+		{"failing reader", second(GenerateSecret(iotest.ErrReader(io.ErrClosedPipe))), io.ErrClosedPipe},
 		{"combine threshold 0", second(Combine(0, good)), ErrThreshold},
 		{"combine nothing", second(Combine(1, nil)), ErrTooFewShares},
 		{"combine too few", second(Combine(5, good)), ErrTooFewShares},
@@ -406,7 +406,7 @@ func TestErrors(t *testing.T) {
 	if _, err := c.Combine([]Share{large, good[1]}); !errors.As(err, &index) || index.Index != 1 || !errors.Is(err, ErrNonCanonical) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := RandomSecret(nil); err != nil {
+	if _, err := GenerateSecret(nil); err != nil {
 		t.Error(err)
 	}
 	if c.Threshold() != 2 {

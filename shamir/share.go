@@ -29,12 +29,12 @@ type Share struct {
 	Value [32]byte
 }
 
-// RandomSecret returns a secret drawn from 64 bytes of rand, or of
-// crypto/rand.Reader if rand is nil, as an integer modulo ℓ. For uniform
-// bytes its distribution is within statistical distance 2^-259 of uniform. An
-// error of rand is returned wrapped.
-func RandomSecret(rand io.Reader) (Secret, error) {
-	e, err := randomElements(rand, 1)
+// GenerateSecret returns a secret drawn from 64 bytes of random, or of
+// crypto/rand.Reader if random is nil, as an integer modulo ℓ. For uniform
+// bytes its distribution is within statistical distance 2^-259 of uniform. It
+// fails with [ErrRandom].
+func GenerateSecret(random io.Reader) (Secret, error) {
+	e, err := randomElements(random, 1)
 	if err != nil {
 		return Secret{}, err
 	}
@@ -109,15 +109,15 @@ func decode(b *[32]byte) (e field.Element, err error) {
 	return e, nil
 }
 
-// randomElements returns n elements, each from 64 bytes of r in order.
-func randomElements(r io.Reader, n int) ([]field.Element, error) {
-	if r == nil {
-		r = rand.Reader
+// randomElements returns n elements, each from 64 bytes of random in order.
+func randomElements(random io.Reader, n int) ([]field.Element, error) {
+	if random == nil {
+		random = rand.Reader
 	}
 	buf := make([]byte, 64*n)
 	defer clear(buf)
-	if _, err := io.ReadFull(r, buf); err != nil {
-		return nil, fmt.Errorf("shamir: reading randomness: %w", err)
+	if _, err := io.ReadFull(random, buf); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
 	}
 	es := make([]field.Element, n)
 	for i := range es {

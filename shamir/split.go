@@ -11,16 +11,16 @@ import (
 // threshold of them can rebuild it. Shares come in the order of indices.
 //
 // The coefficients of x^1, x^2, …, x^(threshold−1) are made from 64 bytes of
-// rand each, in this order, as in [RandomSecret]; nil means
+// random each, in this order, as in [GenerateSecret]; nil means
 // crypto/rand.Reader. With threshold 1 every share is the secret.
 //
 // The time is that of len(indices)·threshold multiplications by small
 // numbers; indices below 2^11 are the cheapest, and from 2^28 the dearest.
 //
 // Errors: ErrThreshold, ErrIndexZero, ErrDuplicateIndex, ErrNonCanonical, or
-// an error of rand, wrapped.
-func Split(rand io.Reader, secret Secret, threshold int, indices []uint32) ([]Share, error) {
-	coefficients, err := newPolynomial(rand, secret, threshold, indices)
+// [ErrRandom].
+func Split(random io.Reader, secret Secret, threshold int, indices []uint32) ([]Share, error) {
+	coefficients, err := newPolynomial(random, secret, threshold, indices)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func Split(rand io.Reader, secret Secret, threshold int, indices []uint32) ([]Sh
 
 // newPolynomial checks the arguments of Split and returns the coefficients,
 // the constant term first.
-func newPolynomial(rand io.Reader, secret Secret, threshold int, indices []uint32) ([]field.Element, error) {
+func newPolynomial(random io.Reader, secret Secret, threshold int, indices []uint32) ([]field.Element, error) {
 	if err := checkIndices(threshold, indices); err != nil {
 		return nil, err
 	}
@@ -38,12 +38,12 @@ func newPolynomial(rand io.Reader, secret Secret, threshold int, indices []uint3
 	if err != nil {
 		return nil, err
 	}
-	random, err := randomElements(rand, threshold-1)
+	drawn, err := randomElements(random, threshold-1)
 	if err != nil {
 		return nil, err
 	}
-	defer clear(random)
-	return append([]field.Element{s}, random...), nil
+	defer clear(drawn)
+	return append([]field.Element{s}, drawn...), nil
 }
 
 // evaluate returns the value of the polynomial at each index.

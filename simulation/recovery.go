@@ -28,7 +28,7 @@ func effectiveRecovery(clients int, recovery *protocol.Recovery) (*protocol.Reco
 	}
 	effective := func(r protocol.Recovery) (*protocol.Recovery, error) {
 		config.Recovery = &r
-		return config.Effective()
+		return config.EffectiveRecovery()
 	}
 	whole, err := effective(*recovery)
 	if err == nil {

@@ -211,7 +211,7 @@ func (c *Client) uploadAfter(round uint64) ([]byte, error) {
 }
 
 func (c *Client) newUpload(round uint64) (*wire.Upload, error) {
-	secret, err := shamir.RandomSecret(c.random)
+	secret, err := shamir.GenerateSecret(c.random)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (c *Client) newUpload(round uint64) (*wire.Upload, error) {
 		}
 		pairs = append(pairs, pair[:]...)
 	}
-	nonce, err := keyexchange.NewNonce(c.random)
+	nonce, err := keyexchange.GenerateNonce(c.random)
 	if err != nil {
 		return nil, err
 	}
@@ -291,12 +291,12 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	}
 	var masked wire.Masked
 	if c.Terms.Recovery {
-		secret, err := shamir.RandomSecret(c.random)
+		secret, err := shamir.GenerateSecret(c.random)
 		if err != nil {
 			return nil, err
 		}
 		masked.Commitment = Commitment(keyexchange.SelfMaskShare, c.Session, c.Last, c.Self, secret)
-		nonce, err := keyexchange.NewNonce(c.random)
+		nonce, err := keyexchange.GenerateNonce(c.random)
 		if err != nil {
 			return nil, err
 		}
