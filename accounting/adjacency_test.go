@@ -10,7 +10,7 @@ import (
 // A server knows who takes part, however a mechanism is recorded.
 func TestServerLedgerHasNoAmplification(t *testing.T) {
 	spent := map[View]float64{}
-	for _, v := range []View{Server, Public} {
+	for _, v := range []View{ServerView, PublicView} {
 		l := mustLedger(t, v, Target{1e4, 1e-5})
 		if err := l.Spend(Step{Sampled{Gaussian{2}, .01}, 50}, "ann"); err != nil {
 			t.Fatal(err)
@@ -21,10 +21,10 @@ func TestServerLedgerHasNoAmplification(t *testing.T) {
 		}
 		spent[v] = s.Upper
 	}
-	if want := mustEpsilon(t, 1e-5, Step{Gaussian{2}, 50}).Upper; spent[Server] != want || spent[Public] > .1*want {
+	if want := mustEpsilon(t, 1e-5, Step{Gaussian{2}, 50}).Upper; spent[ServerView] != want || spent[PublicView] > .1*want {
 		t.Errorf("spent %v, unsampled %v", spent, want)
 	}
-	l := mustLedger(t, Server, Target{1e4, 1e-5})
+	l := mustLedger(t, ServerView, Target{1e4, 1e-5})
 	for _, r := range []float64{0, 2, math.NaN()} { // refused in the view that does not need it too
 		if err := l.Spend(Step{Sampled{Gaussian{2}, r}, 1}, "ann"); !errors.Is(err, ErrConfig) {
 			t.Errorf("rate %v: %v", r, err)
@@ -43,7 +43,7 @@ func mustLedger(t *testing.T, v View, b Target) *Ledger {
 
 // No count wraps: what is recorded never makes an account smaller.
 func TestLedgerCounts(t *testing.T) {
-	l := mustLedger(t, Server, Target{1, 1e-5})
+	l := mustLedger(t, ServerView, Target{1, 1e-5})
 	large := Step{DiscreteGaussian{1 << 34, 1}, 1 << 40} // too large for a table
 	if err := l.Spend(Step{large.Mechanism, 1 << 41}, "ann"); !errors.Is(err, ErrConfig) {
 		t.Error(err)
@@ -91,7 +91,7 @@ func TestLedgerCounts(t *testing.T) {
 
 // A ledger keeps its own copy of what it records, saves by value, and is of somebody.
 func TestLedgerOwnsItsRecords(t *testing.T) {
-	l := mustLedger(t, Public, Target{9, 1e-5})
+	l := mustLedger(t, PublicView, Target{9, 1e-5})
 	p, q := []float64{.6, .4}, []float64{.4, .6}
 	if err := l.Spend(Step{Sampled{Pair{P: p, Q: q}, 1}, 1}, "ann"); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestLedgerOwnsItsRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back struct{ Ledger Ledger }
-	if err := json.Unmarshal(byValue, &back); err != nil || back.Ledger.View() != Public {
+	if err := json.Unmarshal(byValue, &back); err != nil || back.Ledger.View() != PublicView {
 		t.Error(err)
 	}
 	if got, err := back.Ledger.Spent("ann"); err != nil || got != before {
@@ -130,7 +130,7 @@ func TestOneAdjacency(t *testing.T) {
 		t.Error(err)
 	}
 	large := Step{DiscreteGaussian{1 << 34, 1}, 1} // by RDP
-	l := mustLedger(t, Public, Target{9, 1e-5})
+	l := mustLedger(t, PublicView, Target{9, 1e-5})
 	if err := errors.Join(l.Spend(joins, "ann"), l.Spend(large, "ann")); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestOneAdjacency(t *testing.T) {
 		"sampled": func(l *Ledger) error { return l.Spend(joins, "ann") },
 		"round":   func(l *Ledger) error { return l.SpendRound(exampleRound(), "ann") },
 	} {
-		for _, v := range []View{Server, Public} {
+		for _, v := range []View{ServerView, PublicView} {
 			l := mustLedger(t, v, Target{1e9, 1e-5})
 			if err := first(l); err != nil {
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestOneAdjacency(t *testing.T) {
 		}
 	}
 	// To the server replace-one is at rate 1, which Laplace noise has a bound for.
-	l = mustLedger(t, Server, Target{9, 1e-5})
+	l = mustLedger(t, ServerView, Target{9, 1e-5})
 	if err := l.Spend(Step{ReplaceOne{Laplace{10}, .5}, 1}, "ann"); err != nil {
 		t.Error(err)
 	}
@@ -185,7 +185,7 @@ func TestRoundsAtTheEdges(t *testing.T) {
 	for _, d := range []float64{1 << 20, 1<<20 + 1, 1 << 40} {
 		r := Round{Law: LawDiscreteLaplace, Shares: 1, MinSurvivors: 1, Rate: 1, Update: Lane{d, Sensitivity{Delta1: d, Delta2: d, Dim: 1}}}
 		for _, delta := range []float64{0, 1e-12} {
-			if s, err := r.Spent(Server, 3, delta); err != nil || s.Upper > 3.0001 || s.Upper < 2.9 {
+			if s, err := r.Spent(ServerView, 3, delta); err != nil || s.Upper > 3.0001 || s.Upper < 2.9 {
 				t.Errorf("Δ₁ = %v, δ = %v: %v, %v", d, delta, s, err)
 			}
 		}

@@ -8,7 +8,7 @@ func (t Target) meetsRounds(r Round, v View, n int) (bool, error) {
 }
 
 func (t Target) checkView(v View) error {
-	if v != Server && v != Public {
+	if v != ServerView && v != PublicView {
 		return configError("unknown %v", v)
 	}
 	return t.check()
@@ -37,7 +37,7 @@ func CalibrateRoundCount(t Target, v View, r Round) (int, error) {
 }
 
 // CalibrateRoundRate returns the largest sampling rate for which the given number
-// of rounds meets the target in the Public view, to 1e-5 relative, from below.
+// of rounds meets the target in the public view, to 1e-5 relative, from below.
 // The round's own Rate is ignored; its schedule must be hidden, or the rate
 // changes nothing. ErrUnreachable if even a rate of 2^-40 spends too much.
 func CalibrateRoundRate(t Target, rounds int, r Round) (float64, error) {
@@ -46,6 +46,6 @@ func CalibrateRoundRate(t Target, rounds int, r Round) (float64, error) {
 	}
 	return largestRate(func(q float64) (bool, error) {
 		r.Rate = q
-		return t.meetsRounds(r, Public, rounds)
+		return t.meetsRounds(r, PublicView, rounds)
 	})
 }

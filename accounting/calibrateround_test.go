@@ -21,7 +21,7 @@ func TestCalibrateRound(t *testing.T) {
 				Rate:   0.02, HiddenSchedule: true,
 			}
 		}
-		for _, v := range []View{Server, Public} {
+		for _, v := range []View{ServerView, PublicView} {
 			z, err := CalibrateRound(target, v, 10, make)
 			if err != nil {
 				t.Fatal(law, v, err)
@@ -52,7 +52,7 @@ func TestCalibrateRound(t *testing.T) {
 			t.Fatal(law, err)
 		}
 		r.Rate = q
-		if s, err := r.Spent(Public, 10, target.Delta); err != nil || s.Upper > target.Epsilon {
+		if s, err := r.Spent(PublicView, 10, target.Delta); err != nil || s.Upper > target.Epsilon {
 			t.Errorf("%v: rate %v spends %v (%v)", law, q, s.Upper, err)
 		}
 	}
@@ -66,22 +66,22 @@ func TestCalibrateRoundErrors(t *testing.T) {
 		r.TableDistance, r.Samples = 1e-3, 1e6
 		return r
 	}
-	if _, err := CalibrateRound(Target{1, 1e-6}, Server, 1, rough); !errors.Is(err, ErrUnreachable) {
+	if _, err := CalibrateRound(Target{1, 1e-6}, ServerView, 1, rough); !errors.Is(err, ErrUnreachable) {
 		t.Error(err)
 	}
 	if _, err := CalibrateRound(Target{1, 1e-6}, 0, 1, round); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if _, err := CalibrateRound(Target{1, 1e-6}, Server, -1, round); !errors.Is(err, ErrConfig) {
+	if _, err := CalibrateRound(Target{1, 1e-6}, ServerView, -1, round); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if _, err := CalibrateRoundCount(Target{}, Server, round(1)); !errors.Is(err, ErrConfig) {
+	if _, err := CalibrateRoundCount(Target{}, ServerView, round(1)); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	if _, err := CalibrateRoundRate(Target{}, 1, round(1)); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if n, err := CalibrateRoundCount(Target{1e-3, 1e-6}, Server, exampleRound()); n != 0 || err != nil {
+	if n, err := CalibrateRoundCount(Target{1e-3, 1e-6}, ServerView, exampleRound()); n != 0 || err != nil {
 		t.Error(n, err)
 	}
 }

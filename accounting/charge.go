@@ -22,7 +22,7 @@ func (c charge) steps() (int, error) {
 
 // seen is a charge's mechanism as a view has it: the server knows who takes part.
 func (c charge) seen(v View) Mechanism {
-	if v == Server {
+	if v == ServerView {
 		return unsampled(c.Step.Mechanism)
 	}
 	return c.Step.Mechanism
@@ -42,11 +42,11 @@ func spend(charges []charge, v View, delta float64) (Spent, error) {
 		return Spent{}, err
 	}
 	out, err := spendAs(charges, v, delta)
-	if err != nil || v == Server || out.Accountant == "PLD" {
+	if err != nil || v == ServerView || out.Accountant == "PLD" {
 		return out, err
 	}
 	// Rényi bounds of sampling can be above those without.
-	if whole, err := spendAs(charges, Server, delta); err == nil && whole.Upper < out.Upper {
+	if whole, err := spendAs(charges, ServerView, delta); err == nil && whole.Upper < out.Upper {
 		out.Upper, out.Reason, out.Accountant = whole.Upper, whole.Reason, whole.Accountant
 	}
 	return out, nil

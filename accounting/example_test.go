@@ -75,7 +75,7 @@ func ExampleRound_Spent() {
 		TableDistance: 0x1p-100, Samples: parties * float64(bounds.Dimension),
 		Rate: 1,
 	}
-	spent, err := round.Spent(accounting.Server, 20, 1e-5)
+	spent, err := round.Spent(accounting.ServerView, 20, 1e-5)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -87,7 +87,7 @@ func ExampleRound_Spent() {
 // Two clients, of whom one wants to spend less, take part until a round would take
 // them over their budgets. The ledger is saved between rounds.
 func ExampleLedger() {
-	ledger, err := accounting.NewLedger(accounting.Server, accounting.Target{Epsilon: 4, Delta: 1e-5})
+	ledger, err := accounting.NewLedger(accounting.ServerView, accounting.Target{Epsilon: 4, Delta: 1e-5})
 	if err != nil {
 		fmt.Println(err)
 		return

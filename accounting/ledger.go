@@ -41,7 +41,7 @@ func (e *OverBudget) Is(target error) bool { return target == ErrBudget }
 // NewLedger returns an empty ledger for one view. standard is the budget of every
 // client that has none of its own.
 func NewLedger(view View, standard Target) (*Ledger, error) {
-	if view != Server && view != Public {
+	if view != ServerView && view != PublicView {
 		return nil, configError("unknown %v", view)
 	}
 	if err := standard.check(); err != nil {
@@ -92,8 +92,8 @@ func (l *Ledger) Clients() []string {
 	return out
 }
 
-// SpendRound records one round for the given clients: in the Server view those
-// who take part, in the Public view all who might be scheduled. If the round would
+// SpendRound records one round for the given clients: in the view of the server those
+// who take part, in the public view all who might be scheduled. If the round would
 // take any of them over its budget, nothing is recorded and the error is an
 // *OverBudget for the first such client in order. A name that comes twice counts
 // once.
@@ -105,8 +105,8 @@ func (l *Ledger) SpendRound(r Round, clients ...string) error {
 	return l.spend(charge{Round: &r, Count: 1}, clients)
 }
 
-// Spend records mechanisms instead of a round, under the same rule. In the Server
-// view sampling does not count: [Sampled] is then its Mechanism, and [ReplaceOne]
+// Spend records mechanisms instead of a round, under the same rule. In the view
+// of the server sampling does not count: [Sampled] is then its Mechanism, and [ReplaceOne]
 // is at rate 1.
 func (l *Ledger) Spend(s Step, clients ...string) error {
 	if s.Mechanism == nil || s.Count < 0 || s.Count > maxCount {
@@ -122,7 +122,7 @@ func (l *Ledger) Spend(s Step, clients ...string) error {
 // usable checks m as a view has it. Mechanisms too large for a table have Rényi
 // bounds.
 func usable(m Mechanism, v View) error {
-	if v == Server {
+	if v == ServerView {
 		if err := checkRate(rateOf(m)); err != nil {
 			return err
 		}

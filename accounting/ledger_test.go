@@ -8,7 +8,7 @@ import (
 )
 
 func TestLedgerStopsBeforeOverspending(t *testing.T) {
-	l, err := NewLedger(Server, Target{2, 1e-5})
+	l, err := NewLedger(ServerView, Target{2, 1e-5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestLedgerStopsBeforeOverspending(t *testing.T) {
 
 // A refused round leaves every account as it was, and mechanisms may mix.
 func TestLedgerMixedRoundsAndFile(t *testing.T) {
-	l, err := NewLedger(Public, Target{8, 1e-6})
+	l, err := NewLedger(PublicView, Target{8, 1e-6})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,10 +79,10 @@ func (l *Ledger) UnmarshalJSON(b []byte) error {
 	if in.Version != ledgerVersion {
 		return fmt.Errorf("%w: version %d, want %d", ErrLedger, in.Version, ledgerVersion)
 	}
-	view := Server
-	if in.View == Public.String() {
-		view = Public
-	} else if in.View != Server.String() {
+	view := ServerView
+	if in.View == PublicView.String() {
+		view = PublicView
+	} else if in.View != ServerView.String() {
 		return fmt.Errorf("%w: unknown view %q", ErrLedger, in.View)
 	}
 	out, err := NewLedger(view, in.Standard)

@@ -70,7 +70,7 @@ type Round struct {
 	// without sampling.
 	Rate float64
 	// HiddenSchedule states that the schedule is Poisson, its seed is uniform,
-	// cannot be ground and is hidden from the outsider. Without it, Public has
+	// cannot be ground and is hidden from the outsider. Without it, PublicView has
 	// no amplification.
 	HiddenSchedule bool
 }
@@ -79,22 +79,22 @@ type Round struct {
 type View int
 
 const (
-	// Server is a curious server with its colluders: it knows who took part, so
+	// ServerView is a curious server with its colluders: it knows who took part, so
 	// sampling does not amplify; zero-out adjacency.
-	Server View = iota + 1
-	// Public is an outsider who sees released models: amplified if the schedule is
+	ServerView View = iota + 1
+	// PublicView is an outsider who sees released models: amplified if the schedule is
 	// hidden from it. Of a [Round] zero-out adjacency as well, since a party brings
 	// a share of the noise: one that is missing shows in the variance. What has its
 	// noise from elsewhere, and a divisor that is fixed, is private under add/remove
 	// adjacency too, with the same figures.
-	Public
+	PublicView
 )
 
 func (v View) String() string {
 	switch v {
-	case Server:
+	case ServerView:
 		return "server"
-	case Public:
+	case PublicView:
 		return "public"
 	}
 	return fmt.Sprintf("view(%d)", int(v))
@@ -114,15 +114,15 @@ type Spent struct {
 // be scheduled with probability Rate for the public's. Errors wrap ErrConfig
 // or ErrTooLarge.
 func (r Round) Views(rounds int, delta float64) (server, public Spent, err error) {
-	if server, err = r.Spent(Server, rounds, delta); err != nil {
+	if server, err = r.Spent(ServerView, rounds, delta); err != nil {
 		return Spent{}, Spent{}, err
 	}
-	if r.rate(Public) == r.rate(Server) {
+	if r.rate(PublicView) == r.rate(ServerView) {
 		public = server // which can take a tenth of a second
-		public.View = Public
+		public.View = PublicView
 		return server, public, nil
 	}
-	if public, err = r.Spent(Public, rounds, delta); err != nil {
+	if public, err = r.Spent(PublicView, rounds, delta); err != nil {
 		return Spent{}, Spent{}, err
 	}
 	return server, public, nil
@@ -130,7 +130,7 @@ func (r Round) Views(rounds int, delta float64) (server, public Spent, err error
 
 // Spent returns one view of Views.
 func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
-	if v != Server && v != Public {
+	if v != ServerView && v != PublicView {
 		return Spent{}, configError("unknown %v", v)
 	}
 	if rounds < 0 || rounds > maxCount {
@@ -178,7 +178,7 @@ func (r Round) lanes() []Lane {
 
 // rate is the sampling rate that counts in a view.
 func (r Round) rate(v View) float64 {
-	if v == Public && r.HiddenSchedule {
+	if v == PublicView && r.HiddenSchedule {
 		return r.Rate
 	}
 	return 1

@@ -37,7 +37,7 @@ func TestViews(t *testing.T) {
 	r = exampleRound()
 	signs := SignLane(10000, 40)
 	r.Signs = &signs
-	both, err := r.Spent(Server, 10, 1e-6)
+	both, err := r.Spent(ServerView, 10, 1e-6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestRoundLaws(t *testing.T) {
 		t.Errorf("server %+v public %+v", server, public)
 	}
 	skellam := Round{Law: LawSkellam, Shares: 10, MinSurvivors: 12, Colluders: 2, Update: Lane{10, Sensitivity{1, 1, 1}}, Rate: 1}
-	s, err := skellam.Spent(Server, 3, 1e-6)
+	s, err := skellam.Spent(ServerView, 3, 1e-6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestRoundLaws(t *testing.T) {
 		t.Errorf("%v, want %v", s.Bound, want)
 	}
 	skellam.Update.Sensitivity = Sensitivity{30, 6, 50}
-	if s, err = skellam.Spent(Server, 3, 1e-6); err != nil || s.Accountant != "RDP" || s.Upper <= 0 {
+	if s, err = skellam.Spent(ServerView, 3, 1e-6); err != nil || s.Accountant != "RDP" || s.Upper <= 0 {
 		t.Errorf("%+v %v", s, err)
 	}
 }
@@ -73,17 +73,17 @@ func TestRoundLaws(t *testing.T) {
 // The samplers' distance adds (1+e^ε)·N·distance to δ.
 func TestTableDistance(t *testing.T) {
 	r := Round{Law: LawSkellam, Shares: 10, MinSurvivors: 10, Update: Lane{10, Sensitivity{1, 1, 1}}, Rate: 1}
-	clean, err := r.Spent(Server, 10, 1e-9)
+	clean, err := r.Spent(ServerView, 10, 1e-9)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.TableDistance, r.Samples = math.Pow(2, -100), 1e6
-	tiny, err := r.Spent(Server, 10, 1e-9)
+	tiny, err := r.Spent(ServerView, 10, 1e-9)
 	if err != nil || tiny.Upper < clean.Upper || tiny.Upper > clean.Upper*(1+1e-8) {
 		t.Errorf("%v, %v, %v", clean, tiny, err)
 	}
 	r.TableDistance = 1e-17
-	rough, err := r.Spent(Server, 10, 1e-9)
+	rough, err := r.Spent(ServerView, 10, 1e-9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +95,11 @@ func TestTableDistance(t *testing.T) {
 	if b, err := c.Epsilon(left); err != nil || b.Upper > rough.Upper {
 		t.Errorf("ε = %v does not hold at the δ that is left, %v", rough.Upper, b)
 	}
-	if s, err := r.Spent(Server, 10, 0); err != nil || !math.IsInf(s.Upper, 1) || s.Reason == "" {
+	if s, err := r.Spent(ServerView, 10, 0); err != nil || !math.IsInf(s.Upper, 1) || s.Reason == "" {
 		t.Errorf("pure claim with table samplers: %+v %v", s, err)
 	}
 	r.TableDistance = 1e-10
-	if s, err := r.Spent(Server, 10, 1e-9); err != nil || !math.IsInf(s.Upper, 1) || s.Reason == "" {
+	if s, err := r.Spent(ServerView, 10, 1e-9); err != nil || !math.IsInf(s.Upper, 1) || s.Reason == "" {
 		t.Errorf("%+v %v", s, err)
 	}
 }

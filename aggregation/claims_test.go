@@ -167,7 +167,7 @@ func round(clients []objective, w []float64, client func(i int) []float64) []flo
 		}
 		updates[i] = y
 	}
-	var server aggregation.Server
+	var server aggregation.Optimizer
 	return must(server.Apply(w, mean(updates), nil))
 }
 
@@ -316,7 +316,7 @@ func (p parabola) local(x, rate float64, steps int) float64 {
 // settle runs rounds from x until the model stands still. submit turns a client's
 // local model and the server's into what the server averages as Δ.
 func settle(clients []parabola, x, rate float64, steps int, submit func(local, model float64) float64) float64 {
-	server := aggregation.Server{}
+	server := aggregation.Optimizer{}
 	w := []float64{x}
 	for range 5000 {
 		var updates [][]float64

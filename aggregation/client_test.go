@@ -58,7 +58,7 @@ func TestScaffoldConverges(t *testing.T) {
 	weight := func(i int) float64 { return 1 - math.Pow(1-rate*h[i], steps) }
 	drifted := (weight(0)*a[0] + weight(1)*a[1]) / (weight(0) + weight(1))
 	for option, want := range []float64{drifted, optimum, optimum} {
-		server := Server{}
+		server := Optimizer{}
 		w, c := []float64{0}, []float64{0}
 		own := [][]float64{{0}, {0}}
 		for range 400 {
@@ -216,7 +216,7 @@ func TestScaffoldUnderMasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(masked bool) (w, c []float64) {
-		server := Server{}
+		server := Optimizer{}
 		w, c = []float64{0, 0}, []float64{0, 0}
 		own := [][]float64{{0, 0}, {0, 0}, {0, 0}}
 		for range 20 {

@@ -23,7 +23,7 @@ const slack = 0x1p-44
 // Recurrent Language Models", §2): the update is a difference of models, and its
 // direction stays. The CE-FedAvg of "Understanding Clipping for Federated
 // Learning" has this form and another, model clipping, where each party sends
-// Clip(weights, c) and the mean of those is the next model: a [Server] with rate 1
+// Clip(weights, c) and the mean of those is the next model: an [Optimizer] with rate 1
 // gets mean − w. That keeps every model in a ball around zero, whatever the
 // optimum, and is there to be compared.
 //

@@ -15,7 +15,7 @@
 // server's, through an [Encoder] or [FedAvg]. [Signs] and [Mean] are further
 // lanes of the same submission, laid side by side by [Lanes]: the signs that a
 // [GradientMask] is made from, the clipping votes of [AdaptiveClip], control
-// variates. [Server] makes the next model of the mean and the mask (FedAvg,
+// variates. [Optimizer] makes the next model of the mean and the mask (FedAvg,
 // momentum, FedAdagrad, FedAdam, FedYogi). All of them work on flat vectors, and
 // the server's half needs sums only.
 //

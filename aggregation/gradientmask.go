@@ -27,7 +27,7 @@ const DefaultThreshold = 0.4
 // (Parascandolo 2021: A_j ≥ τ → 1, else 0). Some public code then scales an
 // update up by the share of coordinates that a hard mask left; this does not.
 //
-// The mask is a [Server]'s, so that it combines with every rule. It needs no more
+// The mask is an [Optimizer]'s, so that it combines with every rule. It needs no more
 // than Σ sign(Δ_n): see [Signs] for that sum under masks.
 type GradientMask struct {
 	Kind      MaskKind

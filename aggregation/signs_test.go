@@ -121,7 +121,7 @@ func TestSecureMaskEqualsClear(t *testing.T) {
 			Kind:      rapid.SampledFrom([]MaskKind{SoftMask, HardMask}).Draw(r, "kind"),
 			Threshold: rapid.SampledFrom([]float64{0, 0.2, 0.4, 0.8, 1}).Draw(r, "τ"),
 		}
-		secure := Server{Rule: rapid.SampledFrom(everyRule).Draw(r, "rule"), Rate: 0.7, Beta1: 0.5}
+		secure := Optimizer{Rule: rapid.SampledFrom(everyRule).Draw(r, "rule"), Rate: 0.7, Beta1: 0.5}
 		clipped := rapid.Bool().Draw(r, "clipped")
 		clear := secure
 

@@ -138,6 +138,6 @@ func (p *privateRound) run(included bool) (float64, error) {
 
 // claim is the accountant's upper bound on ε(server) of one round at the given δ.
 func (p *privateRound) claim(delta float64) (float64, error) {
-	spent, err := p.claimed.Spent(accounting.Server, 1, delta)
+	spent, err := p.claimed.Spent(accounting.ServerView, 1, delta)
 	return spent.Upper, err
 }

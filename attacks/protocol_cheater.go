@@ -135,7 +135,7 @@ func (c *cheater) announced() (wire.Keys, error) {
 
 // sendKeys tells one party a list of keys. The session is that of the last list.
 func (c *cheater) sendKeys(party int, keys wire.Keys) error {
-	h := wire.Header{Type: wire.TypeKeys, Session: c.terms.Digest, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeKeys, Session: c.terms.Digest, Sender: wire.ServerIndex}
 	answer, err := c.parties[party].Receive(keys.Append(h.Append(nil)))
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (c *cheater) nextRound() {
 }
 
 func (c *cheater) header(kind wire.Type) []byte {
-	h := wire.Header{Type: kind, Session: c.session, Round: c.round, Sender: wire.Server}
+	h := wire.Header{Type: kind, Session: c.session, Round: c.round, Sender: wire.ServerIndex}
 	return h.Append(nil)
 }
 

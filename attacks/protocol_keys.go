@@ -250,7 +250,7 @@ func takenOver(t target, ours, theirs *protocol.Config, signers []crypto.Signer)
 	}
 	taken := false
 	for _, session := range [][32]byte{other.Digest, own.Digest} {
-		h := wire.Header{Type: wire.TypeKeys, Session: session, Sender: wire.Server}
+		h := wire.Header{Type: wire.TypeKeys, Session: session, Sender: wire.ServerIndex}
 		_, err := client.Receive(keys.Append(h.Append(nil)))
 		taken = taken || err == nil
 	}

@@ -149,7 +149,7 @@ func flip(m []byte, bit int) []byte {
 // sender of a party's message are not among them: a server may go ahead, and the
 // transport says who a party is.
 func headers(m []byte, _ *protocol.Config) [][]byte {
-	fromServer := binary.BigEndian.Uint32(m[42:]) == wire.Server
+	fromServer := binary.BigEndian.Uint32(m[42:]) == wire.ServerIndex
 	ahead := wire.Type(m[1]) == wire.TypeBegin || wire.Type(m[1]) == wire.TypeInvite
 	var out [][]byte
 	for bit := range 8 * wire.HeaderSize {

@@ -69,7 +69,7 @@ func snapshot(receiver any, config [32]byte) (string, error) {
 		b, err := opened(x, config, uint32(x.Party()))
 		return string(b), err
 	case *protocol.Server:
-		b, err := opened(x, config, wire.Server)
+		b, err := opened(x, config, wire.ServerIndex)
 		return string(b), err
 	case interface{ Snapshot() string }:
 		return x.Snapshot(), nil

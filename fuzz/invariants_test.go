@@ -119,7 +119,7 @@ func (n *network) stepFailed(err error, before, after string, client bool) {
 // served is called for every message that the server makes.
 func (n *network) served(e protocol.Envelope) {
 	h, body, err := wire.ParseHeader(e.Message)
-	if err != nil || h.Sender != wire.Server || len(e.Message) > n.world.config.MaxMessage() {
+	if err != nil || h.Sender != wire.ServerIndex || len(e.Message) > n.world.config.MaxMessage() {
 		n.tb.Fatalf("the server sends %d bytes that no client would take: %v", len(e.Message), err)
 	}
 	if h.Type > wire.TypeKeys {

@@ -261,7 +261,7 @@ func (n *network) certify(party int) {
 			certificate = append(certificate, wire.PartySignature{Party: i, Signature: [64]byte(signature)})
 		}
 	}
-	h := wire.Header{Type: wire.TypeCertificate, Session: n.session, Round: round, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeCertificate, Session: n.session, Round: round, Sender: wire.ServerIndex}
 	n.pending = append(n.pending, post{from: -1, to: party, message: certificate.Append(h.Append(nil)), forged: true})
 }
 

@@ -149,7 +149,7 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	if receive == nil || h.Type > wire.TypeMasked && !c.config.recovery {
 		return nil, fmt.Errorf("%w: %v", ErrType, h.Type)
 	}
-	if h.Sender != wire.Server {
+	if h.Sender != wire.ServerIndex {
 		return nil, ErrSender
 	}
 	session := c.session

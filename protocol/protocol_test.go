@@ -88,7 +88,7 @@ func TestBroadcastsThatDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func(broadcast string) []byte {
-		h := wire.Header{Type: wire.TypeBegin, Session: l.Server.session, Round: 1, Sender: wire.Server}
+		h := wire.Header{Type: wire.TypeBegin, Session: l.Server.session, Round: 1, Sender: wire.ServerIndex}
 		m := wire.Begin{Broadcast: broadcastDigest([]byte(broadcast)), Participants: wire.FullSet(4)}
 		return m.Append(h.Append(nil))
 	}
@@ -236,7 +236,7 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 		spoil(s.keys)
-		return s.keys.Append(header(digestOf(config), wire.TypeKeys, 0, wire.Server))
+		return s.keys.Append(header(digestOf(config), wire.TypeKeys, 0, wire.ServerIndex))
 	}
 	nothing := func(wire.Keys) {}
 
@@ -300,7 +300,7 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"server: the server as sender", ErrSender, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
-			m := append(header(digestOf(config), wire.TypeAnnounce, 0, wire.Server), make([]byte, wire.AnnounceSize)...)
+			m := append(header(digestOf(config), wire.TypeAnnounce, 0, wire.ServerIndex), make([]byte, wire.AnnounceSize)...)
 			return s, func() error { return s.Receive(m) }
 		}},
 		{"server: one party's key as another's", ErrSignature, func(t *testing.T) (any, func() error) {
@@ -451,7 +451,7 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"client: round before the keys", ErrPhase, func(t *testing.T) (any, func() error) {
 			c := newClient(t, config, 0)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(digestOf(config), wire.TypeBegin, 1, wire.Server))
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(digestOf(config), wire.TypeBegin, 1, wire.ServerIndex))
 			return c, func() error { _, err := c.Receive(m); return err }
 		}},
 		{"client: round of another session", ErrSession, func(t *testing.T) (any, func() error) {
@@ -478,12 +478,12 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"client: round zero", ErrStale, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, 0, wire.Server))
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, 0, wire.ServerIndex))
 			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
 		}},
 		{"client: round too far ahead", ErrSkip, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, math.MaxUint64, wire.Server))
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, math.MaxUint64, wire.ServerIndex))
 			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
 		}},
 		{"client: round without one of the parties", ErrParticipants, func(t *testing.T) (any, func() error) {
@@ -491,12 +491,12 @@ func TestBadInput(t *testing.T) {
 			set := wire.NewSet(n)
 			set.Add(0)
 			set.Add(1)
-			m := (&wire.Begin{Participants: set}).Append(header(l.Server.session, wire.TypeBegin, 1, wire.Server))
+			m := (&wire.Begin{Participants: set}).Append(header(l.Server.session, wire.TypeBegin, 1, wire.ServerIndex))
 			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
 		}},
 		{"client: participants beyond the roster", ErrEncoding, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, 1, wire.Server))
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, 1, wire.ServerIndex))
 			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(changed(m, len(m)-1, 0xff)); return err }
 		}},
 		{"client: submission that is not due", ErrPhase, func(t *testing.T) (any, func() error) {

@@ -211,7 +211,7 @@ func benchmarkClient(b *testing.B, config *Config) {
 			certificate = append(certificate, wire.PartySignature{Party: i, Signature: signature})
 		}
 		message := func(kind wire.Type, body []byte) []byte {
-			h := wire.Header{Type: kind, Session: server.session, Round: round, Sender: wire.Server}
+			h := wire.Header{Type: kind, Session: server.session, Round: round, Sender: wire.ServerIndex}
 			return append(h.Append(nil), body...)
 		}
 		messages := [][]byte{message(wire.TypeBegin, begin.Append(nil)), message(wire.TypeSurvivors, list.Append(nil)),

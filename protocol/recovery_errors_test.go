@@ -148,7 +148,7 @@ func TestBadRecoveryInput(t *testing.T) {
 	}
 	invite := func(r uint64) func(s *recoverySession) []byte {
 		return func(s *recoverySession) []byte {
-			h := wire.Header{Type: wire.TypeInvite, Session: s.Server.session, Round: r, Sender: wire.Server}
+			h := wire.Header{Type: wire.TypeInvite, Session: s.Server.session, Round: r, Sender: wire.ServerIndex}
 			return h.Append(nil)
 		}
 	}
@@ -156,7 +156,7 @@ func TestBadRecoveryInput(t *testing.T) {
 		return func(s *recoverySession) []byte {
 			m := wire.Begin{Participants: wire.SetOf(5, parties)}
 			m.Shares = make([]wire.SealedShare, len(m.Participants.Of([]int{1, 2, 3, 4})))
-			h := wire.Header{Type: wire.TypeBegin, Session: s.Server.session, Round: 1, Sender: wire.Server}
+			h := wire.Header{Type: wire.TypeBegin, Session: s.Server.session, Round: 1, Sender: wire.ServerIndex}
 			return m.Append(h.Append(nil))
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Server) Receive(message []byte) error {
 		return err
 	}
 	if h.Sender >= uint32(s.config.parties) {
-		if h.Sender == wire.Server {
+		if h.Sender == wire.ServerIndex {
 			return fmt.Errorf("%w: the message is the server's own", ErrSender)
 		}
 		return fmt.Errorf("%w: %d", ErrSender, h.Sender)
@@ -158,7 +158,7 @@ func (s *Server) Keys() ([]Envelope, error) {
 	if err := missingError(s.config.Roster, 0, s.announced.Missing()); err != nil {
 		return nil, err
 	}
-	h := wire.Header{Type: wire.TypeKeys, Session: s.config.digest, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeKeys, Session: s.config.digest, Sender: wire.ServerIndex}
 	message := s.keys.Append(h.Append(nil))
 	if s.topology == nil {
 		s.setUp()
@@ -229,7 +229,7 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 		s.open.findNeighbours(s.topology, round)
 	}
 	s.included = nil
-	h := wire.Header{Type: wire.TypeBegin, Session: s.session, Round: round, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeBegin, Session: s.session, Round: round, Sender: wire.ServerIndex}
 	message := begin.Append(h.Append(nil))
 	var envelopes []Envelope
 	for i := range participants.All() {

@@ -58,7 +58,7 @@ func (s *Server) Invite() ([]Envelope, error) {
 	if !s.config.recovery {
 		return nil, nil
 	}
-	h := wire.Header{Type: wire.TypeInvite, Session: s.session, Round: s.round, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeInvite, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
 	message := h.Append(nil)
 	var envelopes []Envelope
 	for _, i := range s.withoutMaterial(s.round + 1) {
@@ -120,7 +120,7 @@ func (s *Server) Survivors() ([]Envelope, error) {
 	s.open.step = stepSigned
 	s.open.survivors = s.open.received
 	s.included = slices.Collect(s.open.survivors.All())
-	h := wire.Header{Type: wire.TypeSurvivors, Session: s.session, Round: s.round, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeSurvivors, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
 	var envelopes []Envelope
 	for i := range s.open.survivors.All() {
 		m := wire.Survivors{Survivors: s.open.survivors}
@@ -173,7 +173,7 @@ func (s *Server) Certificate() ([]Envelope, error) {
 		return nil, tooFewError(s.config.Roster, s.round, "signed in", n, quorum, missing)
 	}
 	s.open.step = stepReveal
-	h := wire.Header{Type: wire.TypeCertificate, Session: s.session, Round: s.round, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeCertificate, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
 	var envelopes []Envelope
 	shared := s.open.signatures[:quorum].Append(h.Append(nil))
 	for i := range s.open.survivors.All() {

@@ -209,7 +209,7 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 				Commitment: r.commitments[i], Shares: r.shares[i], Reveal: r.revelations[i].Append(nil)})
 		}
 	}
-	return sealState(nil, key, s.config, wire.Server, &out)
+	return sealState(nil, key, s.config, wire.ServerIndex, &out)
 }
 
 // LoadServer makes the server again that [Server.Save] saved under key, with the
@@ -220,7 +220,7 @@ func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server
 		return nil, err
 	}
 	var in serverState
-	if err := openSealed(key, s.config, wire.Server, state, &in); err != nil {
+	if err := openSealed(key, s.config, wire.ServerIndex, state, &in); err != nil {
 		return nil, err
 	}
 	if err := s.load(&in); err != nil {

@@ -151,7 +151,7 @@ func TestStateErrors(t *testing.T) {
 	// alike, and is refused all the same.
 	for name, shape := range map[string]any{"empty": &struct{ Ready bool }{true}, "other types": &struct{ Session int }{1},
 		"no parties": &struct{ Keys, Announced []byte }{make([]byte, 3*wire.AnnounceSize), []byte{7}}} {
-		sealed, err := sealState(nil, &key, l.Clients[0].config, wire.Server, shape)
+		sealed, err := sealState(nil, &key, l.Clients[0].config, wire.ServerIndex, shape)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ type Noise struct {
 	Epsilon float64
 	// Delta is the δ at which ε is stated, above 0 and below 1; 0: DefaultDelta.
 	Delta float64
-	// Against is whom Epsilon is against; 0: accounting.Server. It is the same for
+	// Against is whom Epsilon is against; 0: accounting.ServerView. It is the same for
 	// both unless rounds are sampled in secret ([Training.Poisson]).
 	Against accounting.View
 }
@@ -56,7 +56,7 @@ const DefaultDelta = 1e-5
 // view is Against with its default.
 func (n *Noise) view() accounting.View {
 	if n.Against == 0 {
-		return accounting.Server
+		return accounting.ServerView
 	}
 	return n.Against
 }
@@ -274,8 +274,8 @@ func (n *Noise) validate() error {
 		return bad("Noise.Epsilon", "use a number above 0, such as 4, or 0 for none", "%v is no privacy budget", n.Epsilon)
 	case !(n.Delta >= 0 && n.Delta < 1):
 		return bad("Noise.Delta", "use a small number above 0, such as 1e-5", "%v is no probability", n.Delta)
-	case n.Against != 0 && n.Against != accounting.Server && n.Against != accounting.Public:
-		return bad("Noise.Against", "use accounting.Server or accounting.Public", "%v is nobody", n.Against)
+	case n.Against != 0 && n.Against != accounting.ServerView && n.Against != accounting.PublicView:
+		return bad("Noise.Against", "use accounting.ServerView or accounting.PublicView", "%v is nobody", n.Against)
 	case n.Bits < 1 || n.Bits > 64:
 		return bad("Noise.Bits", "", "%d is outside 1 to 64", n.Bits)
 	}

@@ -192,7 +192,7 @@ const least = 0x1p-20
 // withoutNoise is what a round without noise spends.
 func withoutNoise() (server, public accounting.Spent) {
 	unbounded := accounting.Bound{Upper: math.Inf(1), Reason: "there is no noise"}
-	return accounting.Spent{Bound: unbounded, View: accounting.Server}, accounting.Spent{Bound: unbounded, View: accounting.Public}
+	return accounting.Spent{Bound: unbounded, View: accounting.ServerView}, accounting.Spent{Bound: unbounded, View: accounting.PublicView}
 }
 
 // budget is the account of a run with noise; nil: without.

@@ -52,7 +52,7 @@ func TestCalibrate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s, err := m.Round().Spent(accounting.Server, o.Rounds, n.Delta)
+				s, err := m.Round().Spent(accounting.ServerView, o.Rounds, n.Delta)
 				if err != nil {
 					t.Fatal(err)
 				}

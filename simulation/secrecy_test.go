@@ -181,7 +181,7 @@ func TestCalibrateInNarrowRings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := m.Round().Spent(accounting.Server, o.Rounds, DefaultDelta); err != nil || s.Upper > c.eps || s.Upper < .99*c.eps {
+		if s, err := m.Round().Spent(accounting.ServerView, o.Rounds, DefaultDelta); err != nil || s.Upper > c.eps || s.Upper < .99*c.eps {
 			t.Errorf("%d bits, ε = %v: %v with multiplier %v, %v", c.bits, c.eps, s, z, err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestCalibrateInNarrowRings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := round.Spent(accounting.Server, 20, DefaultDelta); err != nil || s.Upper > 4 {
+		if s, err := round.Spent(accounting.ServerView, 20, DefaultDelta); err != nil || s.Upper > 4 {
 			t.Errorf("%s: %v with multiplier %v, %v", name, s, z, err)
 		}
 	}

@@ -75,7 +75,7 @@ type training struct {
 	variates [][]float64 // and c_i, nil for zero
 	norm     float64     // that updates are clipped to
 	adaptive *aggregation.AdaptiveClip
-	server   aggregation.Server
+	server   aggregation.Optimizer
 }
 
 // Train runs a training. It calls report, if that is not nil, after every round. It

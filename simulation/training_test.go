@@ -81,7 +81,7 @@ func TestRulesUnderPrivateSums(t *testing.T) {
 		for mask, kind := range masks {
 			x := brief()
 			x.Client, x.Mask = client, kind
-			x.Server = aggregation.Server{Rule: aggregation.RuleMomentum, Beta1: .5}
+			x.Server = aggregation.Optimizer{Rule: aggregation.RuleMomentum, Beta1: .5}
 			clear := train(t, x)
 			x.Sum = Ring
 			ring := train(t, x)
@@ -284,7 +284,7 @@ func TestTrainingPoisson(t *testing.T) {
 	if len(sizes) < 2 || last.Public.Upper > .7*last.Server.Upper {
 		t.Errorf("rounds of %v parties, spent %v and %v", sizes, last.Server, last.Public)
 	}
-	n.Epsilon, n.Against = 3, accounting.Public
+	n.Epsilon, n.Against = 3, accounting.PublicView
 	z, err := x.Calibrate()
 	if err != nil {
 		t.Fatal(err)

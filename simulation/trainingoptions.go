@@ -47,7 +47,7 @@ type Training struct {
 	Client ClientRule
 
 	// Server is the server's rule and Mask the gradient mask before its step.
-	Server aggregation.Server
+	Server aggregation.Optimizer
 	Mask   aggregation.GradientMask
 
 	Clip Clipping

@@ -126,9 +126,9 @@ func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
 	if r.rate >= 1 {
 		return spent, false
 	}
-	view := accounting.Public
+	view := accounting.PublicView
 	if r.view == view {
-		view = accounting.Server
+		view = accounting.ServerView
 	}
 	err := interruptible(ctx, func() (err error) {
 		spent, err = r.spent(view)
@@ -143,7 +143,7 @@ func (r *release) adjacency(view accounting.View) string {
 	switch {
 	case r.replaceOne:
 		return "replace-one"
-	case view == accounting.Server || r.shares > 1:
+	case view == accounting.ServerView || r.shares > 1:
 		return "zero-out"
 	}
 	return "add-remove"

@@ -100,7 +100,7 @@ func (r *release) checkCalibration(find string, target float64, given bool) erro
 		return &problem{cause: fmt.Sprintf("--epsilon: %v is no budget", target), advice: "Give a number above 0, such as 1."}
 	case given:
 		return &problem{cause: fmt.Sprintf("--%s: it is what is to be found", find), advice: "Leave it out, or find another with --find."}
-	case find == findRate && r.view == accounting.Server:
+	case find == findRate && r.view == accounting.ServerView:
 		return &problem{cause: "--find rate: sampling does not count against the server", advice: "Use --adversary public."}
 	}
 	return r.check()

@@ -193,6 +193,6 @@ var laws = map[noise.Family]string{
 
 // views are the values of --adversary of account and calibrate.
 var views = map[accounting.View]string{
-	accounting.Public: accounting.Public.String(),
-	accounting.Server: accounting.Server.String(),
+	accounting.PublicView: accounting.PublicView.String(),
+	accounting.ServerView: accounting.ServerView.String(),
 }

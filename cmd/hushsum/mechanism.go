@@ -98,7 +98,7 @@ func (r *release) takeMechanism(command string, args []string, std streams) (res
 
 // flags defines what account and calibrate both take.
 func (r *release) flags(name string) *flag.FlagSet {
-	*r = release{law: r.law, noise: 1, rate: 1, rounds: 1, delta: 1e-5, sensitivity: 1, dimension: 1, shares: 1, view: accounting.Public}
+	*r = release{law: r.law, noise: 1, rate: 1, rounds: 1, delta: 1e-5, sensitivity: 1, dimension: 1, shares: 1, view: accounting.PublicView}
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.Var((*floatValue)(&r.noise), "noise-multiplier", "`Z` noise over sensitivity, see above")
 	f.Var((*floatValue)(&r.rate), "rate", "`Q` probability with which a client is in a round, above 0 to 1")
@@ -178,7 +178,7 @@ func (r *release) spent(view accounting.View) (accounting.Spent, error) {
 
 // rateFor is the sampling rate that counts in a view.
 func (r *release) rateFor(view accounting.View) float64 {
-	if view == accounting.Server {
+	if view == accounting.ServerView {
 		return 1
 	}
 	return r.rate

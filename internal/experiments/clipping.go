@@ -40,7 +40,7 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	// Skellam shares add up exactly, however small: 1,920 discrete Gaussians that
 	// together have some votes' standard deviation do not.
 	private.Law, private.Clip, private.Bits = sampling.FamilySkellam, fixed, pick(o, 17, 18, 17)
-	private.Epsilon, private.Delta, private.Against = epsilon, delta, accounting.Public
+	private.Epsilon, private.Delta, private.Against = epsilon, delta, accounting.PublicView
 
 	t := &Table{
 		Title:    fmt.Sprintf("Clipping and noise: MLP %d-%d-10 on MNIST, %d parties", d.train.Features, hidden, clients),

@@ -130,11 +130,11 @@ func fashion(ctx context.Context, o Options) (*Table, error) {
 		t.Figures = append(t.Figures, learningFigure(fmt.Sprintf("of-%d", s.clients), fmt.Sprintf("%s, 10 of %d parties a round", t.Title, s.clients)))
 		for _, rule := range []struct {
 			name   string
-			server aggregation.Server
+			server aggregation.Optimizer
 		}{
-			{"FedAvg", aggregation.Server{}},
-			{"FedAdam", aggregation.Server{Rule: aggregation.RuleFedAdam, Rate: .01, Beta1: .9}},
-			{"FedYogi", aggregation.Server{Rule: aggregation.RuleFedYogi, Rate: .01, Beta1: .9}},
+			{"FedAvg", aggregation.Optimizer{}},
+			{"FedAdam", aggregation.Optimizer{Rule: aggregation.RuleFedAdam, Rate: .01, Beta1: .9}},
+			{"FedYogi", aggregation.Optimizer{Rule: aggregation.RuleFedYogi, Rate: .01, Beta1: .9}},
 		} {
 			arms = append(arms, masked(k, []string{fmt.Sprintf("10 of %d", s.clients), rule.name}, [2]map[string]float64{}, s.rounds,
 				func(seed uint64) (simulation.Training, error) {

@@ -25,8 +25,8 @@ import (
 // Version is the first byte of every message.
 const Version = 1
 
-// Server is the sender of the server's messages.
-const Server = 1<<32 - 1
+// ServerIndex is the sender of the server's messages.
+const ServerIndex = 1<<32 - 1
 
 // HeaderSize is the length of what precedes the body.
 const HeaderSize = 1 + 1 + 32 + 8 + 4

@@ -120,7 +120,7 @@ func (c *Client) Receive(message []byte) ([]byte, error) {
 	switch {
 	case !known, h.Type > wire.TypeMasked && !c.Terms.Recovery:
 		return nil, protocol.ErrType
-	case h.Sender != wire.Server && !c.without.has(Strict):
+	case h.Sender != wire.ServerIndex && !c.without.has(Strict):
 		return nil, protocol.ErrSender
 	case h.Type != wire.TypeKeys && c.Chains == nil, h.Type == wire.TypeKeys && c.Chains != nil:
 		return nil, protocol.ErrPhase

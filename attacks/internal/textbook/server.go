@@ -139,7 +139,7 @@ func (s *Server) Keys() ([]protocol.Envelope, error) {
 		return nil, fmt.Errorf("%w: keys of %v", protocol.ErrMissing, missing)
 	}
 	s.session, s.ready = SessionID(s.Terms.Digest, s.keys), true
-	h := wire.Header{Type: wire.TypeKeys, Session: s.Terms.Digest, Sender: wire.Server}
+	h := wire.Header{Type: wire.TypeKeys, Session: s.Terms.Digest, Sender: wire.ServerIndex}
 	return s.toAll(wire.FullSet(s.Terms.Parties), func(int) []byte { return s.keys.Append(h.Append(nil)) }), nil
 }
 
@@ -152,7 +152,7 @@ func (s *Server) toAll(to wire.Set, message func(party int) []byte) []protocol.E
 }
 
 func (s *Server) header(kind wire.Type) []byte {
-	h := wire.Header{Type: kind, Session: s.session, Round: s.round, Sender: wire.Server}
+	h := wire.Header{Type: kind, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
 	return h.Append(nil)
 }
 

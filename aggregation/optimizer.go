@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Rule says which step a [Server] makes of the mean update Δ.
+// Rule says which step an [Optimizer] makes of the mean update Δ.
 type Rule int
 
 const (
@@ -16,14 +16,14 @@ const (
 	RuleFedYogi                // v ← v − (1−β₂)·Δ²·sign(v − Δ²)
 )
 
-// Values of a [Server] that leaves the field at 0.
+// Values of an [Optimizer] that leaves the field at 0.
 const (
-	DefaultServerRate = 1
-	DefaultBeta2      = 0.99
-	DefaultTau        = 1e-3
+	DefaultOptimizerRate = 1
+	DefaultBeta2         = 0.99
+	DefaultTau           = 1e-3
 )
 
-// Server turns mean updates into models, one call of [Server.Apply] per round:
+// Optimizer turns mean updates into models, one call of [Optimizer.Apply] per round:
 //
 //	w ← w + η_g·mask⊙step(Δ)
 //
@@ -38,10 +38,10 @@ const (
 // what it leaves out still enters m and v, so that a mask is about its own round.
 //
 // The zero value is plain federated averaging with rate 1. Fields must not change
-// once Apply has been called. A Server is not safe for concurrent use.
-type Server struct {
+// once Apply has been called. An Optimizer is not safe for concurrent use.
+type Optimizer struct {
 	Rule  Rule
-	Rate  float64 // η_g, above 0; 0: DefaultServerRate
+	Rate  float64 // η_g, above 0; 0: DefaultOptimizerRate
 	Beta1 float64 // β₁, at least 0 and below 1; 0: no momentum. Not for RuleFedAvg
 	Beta2 float64 // β₂, above 0 and below 1; 0: DefaultBeta2. FedAdam and FedYogi
 	Tau   float64 // τ, above 0: the degree of adaptivity; 0: DefaultTau. Adaptive rules
@@ -49,33 +49,33 @@ type Server struct {
 	m, v []float64
 }
 
-func (s *Server) settings() (rate, beta2, tau float64, err error) {
+func (o *Optimizer) settings() (rate, beta2, tau float64, err error) {
 	pick := func(x, preset float64) float64 {
 		if x == 0 {
 			return preset
 		}
 		return x
 	}
-	rate, beta2, tau = pick(s.Rate, DefaultServerRate), pick(s.Beta2, DefaultBeta2), pick(s.Tau, DefaultTau)
+	rate, beta2, tau = pick(o.Rate, DefaultOptimizerRate), pick(o.Beta2, DefaultBeta2), pick(o.Tau, DefaultTau)
 	switch {
-	case s.Rule < RuleFedAvg || s.Rule > RuleFedYogi:
-		err = fmt.Errorf("%w: Rule is %d, want one of the constants", ErrConfig, s.Rule)
+	case o.Rule < RuleFedAvg || o.Rule > RuleFedYogi:
+		err = fmt.Errorf("%w: Rule is %d, want one of the constants", ErrConfig, o.Rule)
 	case !(rate > 0 && rate <= math.MaxFloat64):
-		err = fmt.Errorf("%w: Rate is %v, want a finite number above 0", ErrConfig, s.Rate)
-	case !(s.Beta1 >= 0 && s.Beta1 < 1):
-		err = fmt.Errorf("%w: Beta1 is %v, want 0 to below 1", ErrConfig, s.Beta1)
+		err = fmt.Errorf("%w: Rate is %v, want a finite number above 0", ErrConfig, o.Rate)
+	case !(o.Beta1 >= 0 && o.Beta1 < 1):
+		err = fmt.Errorf("%w: Beta1 is %v, want 0 to below 1", ErrConfig, o.Beta1)
 	case !(beta2 > 0 && beta2 < 1):
-		err = fmt.Errorf("%w: Beta2 is %v, want above 0 and below 1", ErrConfig, s.Beta2)
+		err = fmt.Errorf("%w: Beta2 is %v, want above 0 and below 1", ErrConfig, o.Beta2)
 	// τ² must be a normal number, and v with it.
 	case !(tau >= minClip && tau <= maxClip):
-		err = fmt.Errorf("%w: Tau is %v, want 2^-500 to 2^500", ErrConfig, s.Tau)
+		err = fmt.Errorf("%w: Tau is %v, want 2^-500 to 2^500", ErrConfig, o.Tau)
 	}
 	return rate, beta2, tau, err
 }
 
 // Validate returns [ErrConfig] if a field is outside its range.
-func (s *Server) Validate() error {
-	_, _, _, err := s.settings()
+func (o *Optimizer) Validate() error {
+	_, _, _, err := o.settings()
 	return err
 }
 
@@ -86,8 +86,8 @@ func (s *Server) Validate() error {
 // It fails with [ErrConfig] if a field or a mask factor is outside its range,
 // [ErrLength], and [ErrNotFinite] if an input or the result is. After an error
 // the state is as before.
-func (s *Server) Apply(w, update, mask []float64) ([]float64, error) {
-	rate, beta2, tau, err := s.settings()
+func (o *Optimizer) Apply(w, update, mask []float64) ([]float64, error) {
+	rate, beta2, tau, err := o.settings()
 	if err != nil {
 		return nil, err
 	}
@@ -96,17 +96,17 @@ func (s *Server) Apply(w, update, mask []float64) ([]float64, error) {
 		return nil, fmt.Errorf("%w: an update of %d coordinates for %d weights", ErrLength, len(update), len(w))
 	case mask != nil && len(mask) != len(w):
 		return nil, fmt.Errorf("%w: a mask of %d coordinates for %d weights", ErrLength, len(mask), len(w))
-	case s.m != nil && len(s.m) != len(w):
-		return nil, fmt.Errorf("%w: %d weights, and %d before", ErrLength, len(w), len(s.m))
+	case o.m != nil && len(o.m) != len(w):
+		return nil, fmt.Errorf("%w: %d weights, and %d before", ErrLength, len(w), len(o.m))
 	}
 	next, m, v := make([]float64, len(w)), make([]float64, len(w)), make([]float64, len(w))
 	for i, d := range update {
 		oldM, oldV := 0.0, tau*tau
-		if s.m != nil {
-			oldM, oldV = s.m[i], s.v[i]
+		if o.m != nil {
+			oldM, oldV = o.m[i], o.v[i]
 		}
 		var step float64
-		step, m[i], v[i] = s.step(d, oldM, oldV, beta2, tau)
+		step, m[i], v[i] = o.step(d, oldM, oldV, beta2, tau)
 		if mask != nil {
 			if !(mask[i] >= 0 && mask[i] <= 1) {
 				return nil, fmt.Errorf("%w: factor %d of the mask is not in [0, 1]", ErrConfig, i)
@@ -120,19 +120,19 @@ func (s *Server) Apply(w, update, mask []float64) ([]float64, error) {
 			return nil, fmt.Errorf("%w: coordinate %d of the model, the update or the step", ErrNotFinite, i)
 		}
 	}
-	s.m, s.v = m, v
+	o.m, o.v = m, v
 	return next, nil
 }
 
 // step is one coordinate of the rule. Conversions keep products from being fused
 // with sums, so that all machines find the same model.
-func (s *Server) step(d, m, v, beta2, tau float64) (step, nextM, nextV float64) {
+func (o *Optimizer) step(d, m, v, beta2, tau float64) (step, nextM, nextV float64) {
 	square := float64(d * d)
-	switch s.Rule {
+	switch o.Rule {
 	case RuleFedAvg:
 		return d, m, v
 	case RuleMomentum:
-		m = float64(s.Beta1*m) + d
+		m = float64(o.Beta1*m) + d
 		return m, m, v
 	case RuleFedAdagrad:
 		v += square
@@ -147,7 +147,7 @@ func (s *Server) step(d, m, v, beta2, tau float64) (step, nextM, nextV float64) 
 			v += change
 		}
 	}
-	m = float64(s.Beta1*m) + float64((1-s.Beta1)*d)
+	m = float64(o.Beta1*m) + float64((1-o.Beta1)*d)
 	return m / (math.Sqrt(v) + tau), m, v
 }
 

@@ -10,7 +10,7 @@ import (
 // and signs as two lanes of one submission; the server learns the two sums and
 // holds back where the clients disagree. The sum is taken in the open here;
 // package protocol takes it under masks.
-func ExampleServer() {
+func ExampleOptimizer() {
 	updates := aggregation.Mean{Parties: 3, Dimension: 3, Range: 1, FractionBits: 20}
 	signs := aggregation.Signs{Parties: 3, Dimension: 3}
 	lanes := aggregation.Lanes{updates, signs}
@@ -65,7 +65,7 @@ func ExampleServer() {
 		fmt.Println(err)
 		return
 	}
-	server := aggregation.Server{Rule: aggregation.RuleFedAvg}
+	server := aggregation.Optimizer{Rule: aggregation.RuleFedAvg}
 	model, err := server.Apply([]float64{1, 1, 1}, mean, weights)
 	if err != nil {
 		fmt.Println(err)

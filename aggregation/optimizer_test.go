@@ -10,35 +10,35 @@ import (
 )
 
 // The first steps by hand, and a second one to see that the state is carried.
-func TestServerByHand(t *testing.T) {
+func TestOptimizerByHand(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		server  Server
+		server  Optimizer
 		updates []float64 // of one coordinate, round after round
 		want    []float64 // the steps
 	}{
-		{"zero value", Server{}, []float64{2, -3}, []float64{2, -3}},
-		{"rate", Server{Rate: 0.5}, []float64{2, -3}, []float64{1, -1.5}},
+		{"zero value", Optimizer{}, []float64{2, -3}, []float64{2, -3}},
+		{"rate", Optimizer{Rate: 0.5}, []float64{2, -3}, []float64{1, -1.5}},
 		// m = 2, then 0.5·2 − 3.
-		{"momentum", Server{Rule: RuleMomentum, Beta1: 0.5}, []float64{2, -3}, []float64{2, -2}},
-		{"momentum 0", Server{Rule: RuleMomentum}, []float64{2, -3}, []float64{2, -3}},
+		{"momentum", Optimizer{Rule: RuleMomentum, Beta1: 0.5}, []float64{2, -3}, []float64{2, -2}},
+		{"momentum 0", Optimizer{Rule: RuleMomentum}, []float64{2, -3}, []float64{2, -3}},
 		// m = 0.5·4, v = 3² + 4², 2/(5 + 3).
-		{"FedAdagrad", Server{Rule: RuleFedAdagrad, Beta1: 0.5, Tau: 3}, []float64{4}, []float64{0.25}},
+		{"FedAdagrad", Optimizer{Rule: RuleFedAdagrad, Beta1: 0.5, Tau: 3}, []float64{4}, []float64{0.25}},
 		// β₁ = 0: v = 25, then 169: 12/(13 + 3).
-		{"FedAdagrad twice", Server{Rule: RuleFedAdagrad, Tau: 3}, []float64{4, 12}, []float64{0.5, 0.75}},
+		{"FedAdagrad twice", Optimizer{Rule: RuleFedAdagrad, Tau: 3}, []float64{4, 12}, []float64{0.5, 0.75}},
 		// m = 1, v = 0.75·4 + 0.25·4, 1/(2 + 2); then m = 0.5 + 1, v = 4 again.
-		{"FedAdam", Server{Rule: RuleFedAdam, Beta1: 0.5, Beta2: 0.75, Tau: 2}, []float64{2, 2}, []float64{0.25, 0.375}},
+		{"FedAdam", Optimizer{Rule: RuleFedAdam, Beta1: 0.5, Beta2: 0.75, Tau: 2}, []float64{2, 2}, []float64{0.25, 0.375}},
 		// v = 0.75 + 0.25·4.
-		{"FedAdam, root", Server{Rule: RuleFedAdam, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{-2}, []float64{-1 / (math.Sqrt(1.75) + 1)}},
+		{"FedAdam, root", Optimizer{Rule: RuleFedAdam, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{-2}, []float64{-1 / (math.Sqrt(1.75) + 1)}},
 		// v = 1 + 0.25·4, 1/(√2 + 1).
-		{"FedYogi up", Server{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{2}, []float64{math.Sqrt2 - 1}},
+		{"FedYogi up", Optimizer{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{2}, []float64{math.Sqrt2 - 1}},
 		// v = 1 − 0.25/4.
-		{"FedYogi down", Server{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{0.5}, []float64{0.25 / (math.Sqrt(0.9375) + 1)}},
+		{"FedYogi down", Optimizer{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{0.5}, []float64{0.25 / (math.Sqrt(0.9375) + 1)}},
 		// v = Δ²: it stays.
-		{"FedYogi still", Server{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 2}, []float64{2}, []float64{0.25}},
+		{"FedYogi still", Optimizer{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 2}, []float64{2}, []float64{0.25}},
 		// The presets: v = 0.99e-6 + 0.01·0.25, and 1e-6 + 0.01·0.25.
-		{"FedAdam presets", Server{Rule: RuleFedAdam, Beta1: 0.9}, []float64{0.5}, []float64{0.05 / (math.Sqrt(0.00250099) + 0.001)}},
-		{"FedYogi presets", Server{Rule: RuleFedYogi, Beta1: 0.9}, []float64{0.5}, []float64{0.05 / (math.Sqrt(0.002501) + 0.001)}},
+		{"FedAdam presets", Optimizer{Rule: RuleFedAdam, Beta1: 0.9}, []float64{0.5}, []float64{0.05 / (math.Sqrt(0.00250099) + 0.001)}},
+		{"FedYogi presets", Optimizer{Rule: RuleFedYogi, Beta1: 0.9}, []float64{0.5}, []float64{0.05 / (math.Sqrt(0.002501) + 0.001)}},
 	} {
 		w := []float64{10}
 		for k, d := range c.updates {
@@ -64,7 +64,7 @@ func TestMaskOfThresholdZero(t *testing.T) {
 		d, n := rapid.IntRange(1, 20).Draw(t, "d"), rapid.IntRange(1, 9).Draw(t, "n")
 		rule := rapid.SampledFrom(everyRule).Draw(t, "rule")
 		kind := rapid.SampledFrom([]MaskKind{NoMask, SoftMask, HardMask}).Draw(t, "kind")
-		plain := Server{Rule: rule, Rate: 0.3, Beta1: 0.9}
+		plain := Optimizer{Rule: rule, Rate: 0.3, Beta1: 0.9}
 		masked, half := plain, plain
 		w := normals(rng, d)
 		v := slices.Clone(w)
@@ -112,35 +112,35 @@ func TestMaskOfThresholdZero(t *testing.T) {
 	})
 }
 
-func TestServerErrors(t *testing.T) {
+func TestOptimizerErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	one := []float64{1}
 	for _, c := range []struct {
 		name            string
-		server          Server
+		server          Optimizer
 		w, update, mask []float64
 		want            error
 	}{
-		{"rule", Server{Rule: 5}, one, one, nil, ErrConfig},
-		{"negative rule", Server{Rule: -1}, one, one, nil, ErrConfig},
-		{"rate", Server{Rate: -1}, one, one, nil, ErrConfig},
-		{"rate NaN", Server{Rate: nan}, one, one, nil, ErrConfig},
-		{"beta1", Server{Beta1: 1}, one, one, nil, ErrConfig},
-		{"beta2", Server{Beta2: 1}, one, one, nil, ErrConfig},
-		{"beta2 negative", Server{Beta2: -0.1}, one, one, nil, ErrConfig},
-		{"tau", Server{Tau: -1}, one, one, nil, ErrConfig},
-		{"tau infinite", Server{Tau: inf}, one, one, nil, ErrConfig},
-		{"nothing", Server{}, nil, nil, nil, ErrLength},
-		{"short update", Server{}, []float64{1, 2}, one, nil, ErrLength},
-		{"short mask", Server{}, one, one, []float64{}, ErrLength},
-		{"update NaN", Server{}, one, []float64{nan}, nil, ErrNotFinite},
-		{"update infinite", Server{Rule: RuleFedAdam}, one, []float64{inf}, nil, ErrNotFinite},
-		{"square overflows", Server{Rule: RuleFedAdam}, one, []float64{1e200}, nil, ErrNotFinite},
-		{"masked NaN", Server{}, one, []float64{nan}, []float64{0}, ErrNotFinite},
-		{"weight NaN", Server{}, []float64{nan}, one, nil, ErrNotFinite},
-		{"sum overflows", Server{}, []float64{math.MaxFloat64}, []float64{math.MaxFloat64}, nil, ErrNotFinite},
-		{"mask above 1", Server{}, one, one, []float64{1.1}, ErrConfig},
-		{"mask NaN", Server{}, one, one, []float64{nan}, ErrConfig},
+		{"rule", Optimizer{Rule: 5}, one, one, nil, ErrConfig},
+		{"negative rule", Optimizer{Rule: -1}, one, one, nil, ErrConfig},
+		{"rate", Optimizer{Rate: -1}, one, one, nil, ErrConfig},
+		{"rate NaN", Optimizer{Rate: nan}, one, one, nil, ErrConfig},
+		{"beta1", Optimizer{Beta1: 1}, one, one, nil, ErrConfig},
+		{"beta2", Optimizer{Beta2: 1}, one, one, nil, ErrConfig},
+		{"beta2 negative", Optimizer{Beta2: -0.1}, one, one, nil, ErrConfig},
+		{"tau", Optimizer{Tau: -1}, one, one, nil, ErrConfig},
+		{"tau infinite", Optimizer{Tau: inf}, one, one, nil, ErrConfig},
+		{"nothing", Optimizer{}, nil, nil, nil, ErrLength},
+		{"short update", Optimizer{}, []float64{1, 2}, one, nil, ErrLength},
+		{"short mask", Optimizer{}, one, one, []float64{}, ErrLength},
+		{"update NaN", Optimizer{}, one, []float64{nan}, nil, ErrNotFinite},
+		{"update infinite", Optimizer{Rule: RuleFedAdam}, one, []float64{inf}, nil, ErrNotFinite},
+		{"square overflows", Optimizer{Rule: RuleFedAdam}, one, []float64{1e200}, nil, ErrNotFinite},
+		{"masked NaN", Optimizer{}, one, []float64{nan}, []float64{0}, ErrNotFinite},
+		{"weight NaN", Optimizer{}, []float64{nan}, one, nil, ErrNotFinite},
+		{"sum overflows", Optimizer{}, []float64{math.MaxFloat64}, []float64{math.MaxFloat64}, nil, ErrNotFinite},
+		{"mask above 1", Optimizer{}, one, one, []float64{1.1}, ErrConfig},
+		{"mask NaN", Optimizer{}, one, one, []float64{nan}, ErrConfig},
 	} {
 		if got, err := c.server.Apply(c.w, c.update, c.mask); !errors.Is(err, c.want) || got != nil {
 			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
@@ -149,7 +149,7 @@ func TestServerErrors(t *testing.T) {
 
 	// An error leaves the state as it was, also when it comes in the last place.
 	for _, rule := range everyRule {
-		a, b := Server{Rule: rule, Beta1: 0.5}, Server{Rule: rule, Beta1: 0.5}
+		a, b := Optimizer{Rule: rule, Beta1: 0.5}, Optimizer{Rule: rule, Beta1: 0.5}
 		w := []float64{1, 2}
 		for round := range 3 {
 			for _, bad := range [][]float64{{5, nan}, {5}, {5, inf}} {
