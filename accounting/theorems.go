@@ -40,7 +40,7 @@ func checkTheorem(epsilon, delta float64, k int) error {
 // z = (P/N)·√(v·T·ln(1/δ))/ε.
 //
 // The theorem says that constants u and v exist with this sufficient for
-// ε < u(P/N)²T, and gives neither; v is therefore an argument. v = 2 is its
+// ε ≤ u(P/N)²T, and gives neither; v is therefore an argument. v = 2 is its
 // value in the limit of large z, where Poisson-sampled Rényi divergence is
 // (P/N)²·α/(2z²). A named reference, not a certified figure: use [Compose].
 func ClippingTheorem(clients, perRound, rounds int, epsilon, delta, v float64) (noiseMultiplier float64, err error) {
