@@ -178,6 +178,9 @@ type terms struct {
 	minSurvivors int
 }
 
+// spoilers is e, the most parties that may be at fault for blame to be sound.
+func (t *terms) spoilers() int { return max(t.colluders, 1) }
+
 // sparse reports whether parties share secrets with some of the others only.
 func (t *terms) sparse() bool { return t.degree < t.scheduled-1 }
 

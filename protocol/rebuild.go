@@ -7,6 +7,9 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
+// errFewShares: fewer shares than the threshold are left.
+var errFewShares = fmt.Errorf("%w: of shares", ErrTooFew)
+
 // rebuilder rebuilds the secrets of many parties from the shares of one set of
 // holders, of which each party's own holders are a part. It keeps the Lagrange
 // coefficients from party to party where the holders are the same but for the
@@ -14,20 +17,30 @@ import (
 // when shares are wrong.
 type rebuilder struct {
 	threshold int
-	most      int              // how many parties may be at fault: c, at least 1
+	most      int              // how many parties may be at fault
 	holders   []uint32         // ascending share indices
 	combiner  *shamir.Combiner // for all holders, nil if they are too few
-	wrong     map[int]int      // by party: the wrong shares that it owned or held
+	doubts    doubts           // the session's
 	atFault   []int            // owners whose secrets do not rebuild
 }
 
-func newRebuilder(t *terms, parties []int) *rebuilder {
-	r := &rebuilder{threshold: t.threshold, most: max(t.colluders, 1), wrong: make(map[int]int)}
+func newRebuilder(t *terms, parties []int, doubts doubts) *rebuilder {
+	r := &rebuilder{threshold: t.threshold, most: t.spoilers(), doubts: doubts}
 	for _, i := range parties {
 		r.holders = append(r.holders, shareIndex(i))
 	}
-	r.prepare()
+	r.distrust()
 	return r
+}
+
+// distrust leaves holders out that must be at fault: they are not asked again.
+func (r *rebuilder) distrust() {
+	named, _ := r.doubts.named(r.most)
+	r.holders = slices.DeleteFunc(r.holders, func(x uint32) bool {
+		_, found := slices.BinarySearch(named, int(x)-1)
+		return found
+	})
+	r.prepare()
 }
 
 func (r *rebuilder) prepare() {
@@ -39,14 +52,14 @@ func (r *rebuilder) prepare() {
 
 // secret rebuilds the secret of owner from shares, which are in ascending order,
 // and checks it with accept. Wrong shares are corrected if they are few enough. It
-// fails with [ErrTooFew] or [ErrMaterial].
+// fails with errFewShares or [ErrMaterial].
 func (r *rebuilder) secret(owner int, shares []shamir.Share, accept func(shamir.Secret) bool) (shamir.Secret, error) {
 	shares = slices.DeleteFunc(slices.Clone(shares), func(s shamir.Share) bool {
 		_, trusted := slices.BinarySearch(r.holders, s.Index)
 		return !trusted
 	})
 	if len(shares) < r.threshold {
-		return shamir.Secret{}, fmt.Errorf("%w: %d shares, the session needs %d", ErrTooFew, len(shares), r.threshold)
+		return shamir.Secret{}, errFewShares
 	}
 	combiner, err := r.combinerFor(owner, shares)
 	if err != nil {
@@ -54,37 +67,24 @@ func (r *rebuilder) secret(owner int, shares []shamir.Share, accept func(shamir.
 	}
 	secret, indices, err := combiner.CorrectVarTime(shares, accept)
 	if err != nil {
-		if (len(shares)-r.threshold)/2 >= r.most {
-			r.atFault = append(r.atFault, owner) // so many holders cannot have done it
+		if r.doubts.refutes(owner, (len(shares)-r.threshold)/2, r.most) {
+			r.atFault = append(r.atFault, owner)
 		}
 		return shamir.Secret{}, fmt.Errorf("%w: %w", ErrMaterial, err)
 	}
 	for _, x := range indices {
-		r.suspect(owner, int(x)-1)
+		r.doubts.add(owner, int(x)-1)
+	}
+	if len(indices) > 0 {
+		r.distrust()
 	}
 	return secret, nil
 }
 
-// suspect notes that the share of owner that holder revealed is wrong: one of the
-// two is at fault. A holder that must be is not asked again.
-func (r *rebuilder) suspect(owner, holder int) {
-	r.wrong[owner]++
-	r.wrong[holder]++
-	if r.wrong[holder] > r.most {
-		r.holders = slices.DeleteFunc(r.holders, func(x uint32) bool { return x == shareIndex(holder) })
-		r.prepare()
-	}
-}
-
-// culprits returns who must be at fault if no more than most parties are: the
-// other side of each of its wrong shares is another party.
+// culprits returns who must be at fault, in ascending order.
 func (r *rebuilder) culprits() []int {
-	out := slices.Clone(r.atFault)
-	for party, wrong := range r.wrong {
-		if wrong > r.most {
-			out = append(out, party)
-		}
-	}
+	out, _ := r.doubts.named(r.most)
+	out = append(out, r.atFault...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }

@@ -361,7 +361,8 @@ func TestBadMaterial(t *testing.T) {
 		"blob does not open": {func(u *wire.Upload) { u.Blob[30] ^= 1 }, ErrMaterial, true},
 		// Of four shares one may be wrong as well, and three are needed.
 		"other commitment":      {func(u *wire.Upload) { u.Commitment[0] ^= 1 }, ErrMaterial, false},
-		"too few shares opened": {func(u *wire.Upload) { u.Shares[0][30] ^= 1; u.Shares[1][30] ^= 1 }, ErrTooFew, false},
+		// Two holders could not open theirs, and no more than one party is at fault.
+		"too few shares opened": {func(u *wire.Upload) { u.Shares[0][30] ^= 1; u.Shares[1][30] ^= 1 }, ErrMaterial, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := recoveryAt(t, afterSetUp)
@@ -448,6 +449,15 @@ func TestWrongSharesAreCorrected(t *testing.T) {
 		{"all shares of a holder", func(l *Local) { spoilReveal(l, 1, 6) }, []int{1}},
 		{"one share of an owner", func(l *Local) { spoilOwner(l, 6, 1) }, nil},
 		{"two shares of an owner", func(l *Local) { spoilOwner(l, 6, 2) }, []int{6}},
+		// Party 6 deals a wrong share to party 0 and reveals a wrong one of party 0's:
+		// two wrong pairs with one counterparty, which is not framed by them.
+		{"both sides of a pair", func(l *Local) {
+			spoilOwner(l, 6, 1)
+			deal := l.Carry
+			spoilReveal(l, 6, 1)
+			reveal := l.Carry
+			l.Carry = func(from, to int, message []byte) []byte { return reveal(from, to, deal(from, to, message)) }
+		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := testConfig(roster)

@@ -28,7 +28,8 @@ type Server struct {
 
 	// With recovery.
 	uploads  []*wire.Upload // by party: for its next round; nil if there is none
-	excluded wire.Set       // parties whose secrets did not rebuild
+	excluded wire.Set       // parties that are left out
+	doubts   doubts         // of whom one of two is at fault
 
 	open     *serverRound // the round, while it lasts
 	included []int        // whose inputs are in the round's sum, once that is fixed
@@ -72,7 +73,7 @@ func NewServer(config *Config) (*Server, error) {
 	n := own.parties
 	return &Server{
 		config: own, session: own.digest, announced: wire.NewSet(n), keys: make(wire.Keys, n),
-		uploads: make([]*wire.Upload, n), excluded: wire.NewSet(n),
+		uploads: make([]*wire.Upload, n), excluded: wire.NewSet(n), doubts: make(doubts),
 	}, nil
 }
 
@@ -351,8 +352,8 @@ func (s *Server) Missing() []int {
 // Whether it fails or not, the round is over and the session goes on with
 // [Server.Begin]. It fails with [ErrMissing], naming them, if parties did not
 // submit and the session has no recovery; with [ErrTooFew] if too few revealed
-// shares; with [ErrMaterial], naming the party, if a party's secrets do not
-// rebuild. What the others sent stays masked and is discarded. It fails with
+// shares, naming who did not; with [ErrMaterial], naming the party, if a party's
+// secrets do not rebuild. What the others sent stays masked and is discarded. It fails with
 // [ErrPhase] if no sum is due.
 func (s *Server) Sum() ([][]uint64, error) {
 	if s.open == nil {

@@ -219,18 +219,17 @@ func (s *Server) receiveReveal(h wire.Header, body []byte, party int) error {
 }
 
 // unmask takes the masks off the sum: of survivors the self mask, of other
-// participants the masks that they share with survivors.
-func (s *Server) unmask(open *serverRound) error {
+// participants the masks that they share with survivors. If a party's secrets do not
+// rebuild there is no sum, but those of the others are still looked at, for who is to
+// be left out of the rounds that follow.
+func (s *Server) unmask(open *serverRound) (failed error) {
 	shares := s.sharesByOwner(open)
-	rebuild := newRebuilder(&s.config.terms, slices.Collect(open.revealed.All()))
-	defer func() {
-		for _, party := range rebuild.culprits() {
-			s.exclude(party)
-		}
-	}()
+	s.doubtUnopened(open)
+
+	rebuild := newRebuilder(&s.config.terms, slices.Collect(open.revealed.All()), s.doubts)
 	for owner := range open.participants.All() {
-		survived := open.survivors.Has(owner)
 		near := open.survivors.Of(open.near[owner])
+		survived := open.survivors.Has(owner)
 		if !survived && len(near) == 0 {
 			continue // it shares no mask with anybody in the sum
 		}
@@ -241,17 +240,55 @@ func (s *Server) unmask(open *serverRound) error {
 		secret, err := rebuild.secret(owner, shares[owner], func(candidate shamir.Secret) bool {
 			return commitment(purpose, s.session, s.round, owner, candidate) == committed
 		})
-		if err == nil && survived {
+		switch {
+		case err == errFewShares:
+			err = s.tooFewShares(open, owner, near, len(shares[owner]))
+		case err != nil:
+			err = partyError(s.config.Roster, owner, err)
+		case !survived:
+			err = s.unmaskDropped(open, owner, near, secret)
+		case failed == nil:
 			seed := selfMask(secret)
 			open.sum.SubMask(&seed)
-		} else if err == nil {
-			err = s.unmaskDropped(open, owner, near, secret)
 		}
-		if err != nil {
-			return partyError(s.config.Roster, owner, err)
+		if failed == nil {
+			failed = err
 		}
 	}
-	return nil
+	for _, party := range rebuild.culprits() {
+		s.Exclude(party)
+	}
+	return failed
+}
+
+// doubtUnopened notes who left a share out of what it revealed, which an honest
+// holder does only if the share did not open.
+func (s *Server) doubtUnopened(open *serverRound) {
+	for holder := range open.revealed.All() {
+		revealed := open.revelations[holder]
+		if len(revealed) == len(open.near[holder]) {
+			continue
+		}
+		for _, owner := range open.near[holder] {
+			if len(revealed) > 0 && revealed[0].Owner == owner {
+				revealed = revealed[1:]
+				continue
+			}
+			s.doubts.add(owner, holder)
+		}
+	}
+}
+
+// tooFewShares says why there are too few shares of an owner: too few holders
+// revealed, or they could not open what it dealt.
+func (s *Server) tooFewShares(open *serverRound, owner int, near []int, have int) error {
+	silent := slices.DeleteFunc(slices.Clone(near), open.revealed.Has)
+	if asked := len(near) - len(silent); asked >= s.config.threshold {
+		return partyError(s.config.Roster, owner, fmt.Errorf("%w: of %d holders %d have a share that serves, the session needs %d",
+			ErrMaterial, asked, have, s.config.threshold))
+	}
+	did := fmt.Sprintf("revealed shares of %s (party %d) in", s.config.Roster.Name(owner), owner)
+	return tooFewError(s.config.Roster, s.round, did, have, s.config.threshold, silent)
 }
 
 // unmaskDropped takes off the masks that survivors share with a participant that
@@ -261,8 +298,8 @@ func (s *Server) unmaskDropped(open *serverRound, owner int, near []int, secret 
 	secrets, err := keyexchange.Open(&key, open.material[owner].Blob, blobData(s.session, s.round, owner))
 	if err != nil {
 		// The key is the one that the owner committed to: nobody else is at fault.
-		s.exclude(owner)
-		return fmt.Errorf("%w: the recovery blob does not open", ErrMaterial)
+		s.Exclude(owner)
+		return partyError(s.config.Roster, owner, fmt.Errorf("%w: the recovery blob does not open", ErrMaterial))
 	}
 	for _, peer := range near {
 		at, _ := slices.BinarySearch(open.neighbours[owner], peer)
@@ -274,26 +311,37 @@ func (s *Server) unmaskDropped(open *serverRound, owner int, near []int, secret 
 	return nil
 }
 
-// exclude leaves a party out of the rounds that follow.
-func (s *Server) exclude(party int) {
-	s.excluded.Add(party)
-	s.uploads[party] = nil
+// Exclude leaves a party out of the rounds that follow, until it is readmitted. The
+// server does so by itself with those of [Server.Excluded]; a caller may have reasons
+// of its own, such as inputs that spoil the model. In the open round the party goes
+// on. A party that the session does not have is passed over.
+func (s *Server) Exclude(party int) {
+	if party >= 0 && party < s.config.parties {
+		s.excluded.Add(party)
+		s.uploads[party] = nil
+	}
 }
 
-// Excluded returns the parties that the server leaves out because their material
-// or their shares were wrong, in ascending order. A share that is wrong may be its
-// owner's doing or its holder's. Left out is only who must be at fault if no more
-// than c parties are (at least one): an owner whose recovery blob does not open,
-// or whose secret does not rebuild although so many wrong shares could have been
-// corrected; an owner or holder in more than c wrong pairs.
+// Excluded returns the parties that the server leaves out, in ascending order: those
+// of [Server.Exclude], and those that spoilt rounds or tried to.
+//
+// Let e be c, at least 1. As long as no more than e parties of the session are at
+// fault, the server names nobody else: an owner whose recovery blob does not open or
+// whose secret does not rebuild although e wrong shares could have been corrected, and
+// whoever has dealt or revealed so many wrong shares, or dealt or claimed so many that
+// do not open, that more than e others would have to be at fault instead. And as long
+// as in each round t + 2e neighbours of every party reveal, whoever spoils a round is
+// among those named after it, so that at most e rounds are spoilt. SPEC.md §10.4 has
+// the theorem.
 func (s *Server) Excluded() []int { return slices.Collect(s.excluded.All()) }
 
-// Readmit lets an excluded party back in: it is invited again, and takes part
-// once it has uploaded new material. Masked material that was wrong by accident
-// costs one more round; a party that cheats will do it again.
+// Readmit lets an excluded party back in, and forgets what made it doubtful: it is
+// invited again, and takes part once it has uploaded new material. What was wrong by
+// accident costs one more round; a party that cheats will do it again.
 func (s *Server) Readmit(party int) {
 	if party >= 0 && party < s.config.parties {
 		s.excluded.Remove(party)
+		s.doubts.forget(party)
 	}
 }
 

@@ -168,6 +168,7 @@ type serverState struct {
 	Round     uint64
 	Uploads   [][]byte // by party, empty where there is none
 	Excluded  []byte
+	Doubts    [][2]int
 	Included  []int
 	Open      *openState
 }
@@ -197,7 +198,7 @@ type partyState struct {
 // randomness does.
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := serverState{Announced: s.announced.Bytes(), Keys: s.keys.Append(nil), Ready: s.topology != nil,
-		Round: s.round, Excluded: s.excluded.Bytes(), Included: s.included}
+		Round: s.round, Excluded: s.excluded.Bytes(), Doubts: s.doubts.pairs(), Included: s.included}
 	for _, upload := range s.uploads {
 		out.Uploads = append(out.Uploads, uploadBytes(upload))
 	}
@@ -236,6 +237,9 @@ func (s *Server) load(in *serverState) (err error) {
 	}
 	if s.excluded, err = loadSet(in.Excluded, n); err != nil {
 		return err
+	}
+	for _, pair := range in.Doubts {
+		s.doubts.add(pair[0], pair[1])
 	}
 	if s.keys, err = wire.ParseKeys(in.Keys, n); err != nil {
 		return err
