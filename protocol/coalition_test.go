@@ -197,7 +197,7 @@ func (c *coalition) spoilShares(client *Client, shares []wire.SealedShare, neigh
 	for i, peer := range neighbours {
 		switch {
 		case c.rng.Float64() < wrong:
-			value, err := shamir.RandomSecret(nil)
+			value, err := shamir.GenerateSecret(nil)
 			if err != nil {
 				c.Fatal(err)
 			}
