@@ -3,7 +3,9 @@ package attacks
 import (
 	"context"
 	"fmt"
-	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
 	"time"
 )
 
@@ -16,9 +18,9 @@ type Attack struct {
 	Run       func(ctx context.Context, o Options) (*Report, error)
 }
 
-// Options of a run. The zero value is the quick form with seed 1 and made-up data.
+// Options of a run. The zero value is the quick form with made-up data.
 type Options struct {
-	// Seed of everything that is random in a run, but for keys and masks; 0: 1.
+	// Seed of everything that is random in a run, but for keys and masks.
 	Seed uint64
 	// Data is the folder of the data sets, of which adult and digits are read; empty:
 	// made-up rows in place of them.
@@ -32,14 +34,46 @@ type Options struct {
 	Progress func(done, of int)
 }
 
-// seed is Seed with its default.
-func (o Options) seed() uint64 { return max(o.Seed, 1) }
-
-// progress calls Progress, if there is one.
-func (o Options) progress(done, of int) {
+// Advance calls Progress, if there is one.
+func (o Options) Advance(done, of int) {
 	if o.Progress != nil {
 		o.Progress(done, of)
 	}
+}
+
+// Rand returns the random numbers of one part of a run.
+func (o Options) Rand(part uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(o.Seed, part))
+}
+
+// Parallel calls trial for 0 to n−1 on all cores, each with random numbers of its
+// own that depend on the seed, the part and the trial alone. It stops at the first
+// error, or when ctx ends.
+func (o Options) Parallel(ctx context.Context, part uint64, n int, trial func(i int, r *rand.Rand) error) error {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	var group sync.WaitGroup
+	errs := make([]error, workers)
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < n; i += workers {
+				if errs[w] = ctx.Err(); errs[w] != nil {
+					return
+				}
+				r := rand.New(rand.NewPCG(o.Seed, part<<32|uint64(i)))
+				if err := trial(i, r); err != nil {
+					errs[w] = fmt.Errorf("trial %d: %w", i, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Report is what an attack found.
@@ -47,132 +81,3 @@ type Report struct {
 	Rows    []Row
 	Figures []Figure
 }
-
-// Row is one measurement of an attack, on both targets.
-type Row struct {
-	Case   string // which variant, such as "L Mean"; empty if there is but one
-	Metric string // what is measured, such as "r²" or "inputs recovered"
-
-	Undefended Measure // on the target without the defence
-	Defended   Measure // on the real code
-	// Limit marks a row without complete defence: Defended then states how far the
-	// documented limit goes.
-	Limit bool
-	Note  string // what a reader needs to know to read the figures; may be empty
-}
-
-// Measure is one figure with its interval, and with the range that theory or the
-// catalogue allows it. The zero value is no measurement.
-type Measure struct {
-	Value        float64
-	Lower, Upper float64 // confidence interval at Confidence; both Value if exact
-	Confidence   float64 // such as 0.95; 1 if exact
-	Samples      int     // what Value is computed from; 0: there is no measurement
-	Min, Max     float64 // Value must be within
-}
-
-// exactly returns an exact measurement of n samples that must be want.
-func exactly(value float64, n int, want float64) Measure {
-	return Measure{Value: value, Lower: value, Upper: value, Confidence: 1, Samples: n, Min: want, Max: want}
-}
-
-// Missing reports whether there is no measurement.
-func (m Measure) Missing() bool { return m.Samples == 0 }
-
-// OK reports whether Value is where it must be.
-func (m Measure) OK() bool { return !math.IsNaN(m.Value) && m.Min <= m.Value && m.Value <= m.Max }
-
-// String returns the value with its interval, or a dash.
-func (m Measure) String() string {
-	switch {
-	case m.Missing():
-		return "-"
-	case m.Lower == m.Upper:
-		return fmt.Sprintf("%.4g", m.Value)
-	}
-	return fmt.Sprintf("%.4g [%.4g, %.4g]", m.Value, m.Lower, m.Upper)
-}
-
-// Verdict is what a row comes to.
-type Verdict int
-
-const (
-	// Shown: the attack succeeds as theory says, on a target without the defence; what
-	// becomes of it with the defence, other rows of the attack say.
-	Shown Verdict = iota + 1
-	// Held: the attack fails on the real code, and succeeds without the defence if that
-	// was measured.
-	Held
-	// Documented: there is no complete defence, and the limit is where the
-	// documents say.
-	Documented
-	// Toothless: the attack does not succeed without the defence, so that its
-	// failure says nothing. It is a fault of the attack.
-	Toothless
-	// Broken: the attack succeeds with the defence, or further than documented.
-	Broken
-)
-
-func (v Verdict) String() string {
-	switch v {
-	case Shown:
-		return "shown"
-	case Held:
-		return "held"
-	case Documented:
-		return "documented"
-	case Toothless:
-		return "toothless"
-	case Broken:
-		return "broken"
-	}
-	return "unknown"
-}
-
-// Good reports whether the verdict is one of a library in order.
-func (v Verdict) Good() bool { return v == Shown || v == Held || v == Documented }
-
-// Verdict judges the row by the measurements that it has.
-func (r Row) Verdict() Verdict {
-	switch {
-	case r.Undefended.Missing() && r.Defended.Missing():
-		return Toothless
-	case !r.Defended.Missing() && !r.Defended.OK():
-		return Broken
-	case !r.Undefended.Missing() && !r.Undefended.OK():
-		return Toothless
-	case r.Limit:
-		return Documented
-	case r.Defended.Missing():
-		return Shown
-	}
-	return Held
-}
-
-// Figure is a picture to draw.
-type Figure struct {
-	Name   string // of a file, without extension
-	Title  string
-	X, Y   string // what the axes show
-	Series []Series
-}
-
-// Series is one set of values in a figure.
-type Series struct {
-	Label string
-	Kind  Kind
-	// X and Y of equal length for Line and Points. Density and Violin are of the
-	// sample Y, and have no X.
-	X, Y []float64
-}
-
-// Kind is how a series is drawn.
-type Kind int
-
-// The kinds of series.
-const (
-	Line Kind = iota + 1
-	Points
-	Density
-	Violin
-)

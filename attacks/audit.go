@@ -57,14 +57,14 @@ func runAuditMechanisms(_ context.Context, o Options) (*Report, error) {
 	var sound, weak Series
 	mechanisms := auditedMechanisms()
 	for i, a := range mechanisms {
-		o.progress(i, len(mechanisms))
+		o.Advance(i, len(mechanisms))
 		upper, err := a.upper()
 		if err != nil {
 			return nil, err
 		}
 		row := Row{Case: a.name, Metric: fmt.Sprintf("ε shown, claim %.3f", upper), Note: "undefended: a quarter of the noise"}
 		for _, quarter := range []bool{false, true} {
-			audit, err := a.audit(quarter, runs, o.source(uint64(10+i)))
+			audit, err := a.audit(quarter, runs, o.Rand(uint64(10+i)))
 			if err != nil {
 				return nil, err
 			}
@@ -113,7 +113,7 @@ func runAuditPower(ctx context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		samples, err := sampleLaw(law, 2*runs*audits)
+		samples, err := drawSamples(law, 2*runs*audits)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func runAuditPower(ctx context.Context, o Options) (*Report, error) {
 			}
 		}
 		if !halved {
-			row.Defended = proportion(refuted, audits, 0, 0)
+			row.Defended = Proportion(refuted, audits, 0, 0)
 			continue
 		}
 		// P(X ≥ k) = p^k/(1+p) for discrete Laplace and k ≥ 0.
@@ -150,7 +150,7 @@ func runAuditPower(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		se := math.Sqrt(power * (1 - power) / float64(audits))
-		row.Undefended = proportion(refuted, audits, power-sigmas*se-1/float64(audits), power+sigmas*se+1/float64(audits))
+		row.Undefended = Proportion(refuted, audits, power-Sigmas*se-1/float64(audits), power+Sigmas*se+1/float64(audits))
 		row.Note = fmt.Sprintf("%d runs with and without: computed power %.4f", runs, power)
 	}
 	report.Rows = []Row{row}
@@ -161,7 +161,7 @@ func runAuditPower(ctx context.Context, o Options) (*Report, error) {
 // guesses the coins of the guesses most extreme sums, half from each end, and counts
 // the right ones. sensitivity is what a canary adds to its own sum, in whole units.
 func oneRun(law noise.Law, sensitivity int64, canaries, guesses int, coins *rand.Rand) (right int, err error) {
-	sums, err := sampleLaw(law, canaries)
+	sums, err := drawSamples(law, canaries)
 	if err != nil {
 		return 0, err
 	}
@@ -204,7 +204,7 @@ func runAuditOneRun(_ context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		right, err := oneRun(law, sensitivity, canaries, guesses, o.source(uint64(30+scale)))
+		right, err := oneRun(law, sensitivity, canaries, guesses, o.Rand(uint64(30+scale)))
 		if err != nil {
 			return nil, err
 		}

@@ -75,6 +75,14 @@ type Audited struct {
 	TruePositives, Positives, FalsePositives, Negatives int
 }
 
+// shown returns an audit's lower bound on ε, which must not exceed upper.
+func shown(a Audited, upper float64) Measure {
+	return Measure{
+		Value: a.Lower, Lower: a.Lower, Upper: a.Lower, Confidence: 1 - 2*auditAlpha,
+		Samples: a.Positives + a.Negatives, Max: upper,
+	}
+}
+
 // ClopperPearson returns the lower bound on ε that a test's counts show at a given
 // δ: ln((TPR_lo − δ)/FPR_hi), or the same of the test's negation, whichever is more,
 // with Clopper–Pearson bounds at error alpha each. It is above the truth with
@@ -87,8 +95,8 @@ func ClopperPearson(truePositives, positives, falsePositives, negatives int, del
 		!(delta >= 0 && delta <= 1) || !(alpha > 0 && alpha < 0.5) {
 		return Audited{}, fmt.Errorf("%w: %+v, δ = %v, α = %v", ErrAudit, a, delta, alpha)
 	}
-	tpr := binomialLower(truePositives, positives, alpha)
-	fpr := binomialUpper(falsePositives, negatives, alpha)
+	tpr := BinomialLower(truePositives, positives, alpha)
+	fpr := BinomialUpper(falsePositives, negatives, alpha)
 	for _, ratio := range []float64{(tpr - delta) / fpr, (1 - fpr - delta) / (1 - tpr)} {
 		if ratio > 1 {
 			a.Lower = max(a.Lower, math.Log(ratio))

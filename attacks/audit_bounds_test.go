@@ -57,7 +57,7 @@ func TestClopperPearson(t *testing.T) {
 		t.Errorf("mirrored: %v, %v; want %v", b.Lower, err, a.Lower)
 	}
 	// None of n: the upper bound is 1 − α^(1/n).
-	if got, want := binomialUpper(0, 50, 0.01), 1-math.Pow(0.01, 1.0/50); math.Abs(got-want) > 1e-12 {
+	if got, want := BinomialUpper(0, 50, 0.01), 1-math.Pow(0.01, 1.0/50); math.Abs(got-want) > 1e-12 {
 		t.Errorf("0 of 50: %v, want %v", got, want)
 	}
 	if a, err := ClopperPearson(50, 1000, 50, 1000, 0, 0.025); err != nil || a.Lower != 0 {

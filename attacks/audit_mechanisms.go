@@ -57,7 +57,7 @@ func auditedMechanisms() []audited {
 			if err != nil {
 				return nil, err
 			}
-			samples, err := sampleLaw(l, runs)
+			samples, err := drawSamples(l, runs)
 			if err != nil {
 				return nil, err
 			}

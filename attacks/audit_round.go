@@ -74,10 +74,12 @@ func newPrivateRound(parties, dimension int, multiplier float64, weakened int64,
 	if err != nil {
 		return nil, err
 	}
-	signers, config := attackConfig(parties, recovery)
-	if config.Layout, err = m.Encoder.Layout(); err != nil {
+	layout, err := m.Encoder.Layout()
+	if err != nil {
 		return nil, err
 	}
+	signers := fixedSigners(parties)
+	config := &protocol.Config{Label: "attack", Roster: rosterOf("party", signers), Layout: layout, Recovery: recovery}
 	local, err := protocol.NewLocal(config, signers, nil)
 	return &privateRound{
 		local: local, encoder: m.Encoder, sampler: table.NewSampler(nil),

@@ -85,7 +85,7 @@ func drawWeight(r *rand.Rand) float64 { return math.Sqrt(weightVariance) * r.Nor
 // noisyWeights draws honest inputs, and estimates that are off by noise alone.
 func noisyWeights(ctx context.Context, o Options, part uint64, runs int, draw func(rand.Source) (float64, error)) (inputs, estimates []float64, err error) {
 	inputs, estimates = make([]float64, runs), make([]float64, runs)
-	return inputs, estimates, o.parallel(ctx, part, runs, func(i int, r *rand.Rand) error {
+	return inputs, estimates, o.Parallel(ctx, part, runs, func(i int, r *rand.Rand) error {
 		inputs[i] = drawWeight(r)
 		x, err := draw(r)
 		estimates[i] = inputs[i] + x
@@ -100,7 +100,7 @@ func collusionEstimates(ctx context.Context, o Options, part uint64, runs int, d
 	for range cases {
 		estimates = append(estimates, make([]float64, runs))
 	}
-	err = o.parallel(ctx, part, runs, func(i int, r *rand.Rand) error {
+	err = o.Parallel(ctx, part, runs, func(i int, r *rand.Rand) error {
 		inputs[i] = draw(i, r)
 		view := cases[0].form.view(inputs[i], r)
 		for k, c := range cases {
@@ -153,7 +153,7 @@ func runCollusion(ctx context.Context, o Options) (*Report, error) {
 	}
 	cases := collusionCases(n)
 	for first := 0; first < len(cases); {
-		o.progress(first, len(cases))
+		o.Advance(first, len(cases))
 		last := first
 		for last < len(cases) && cases[last].form == cases[first].form {
 			last++
@@ -172,7 +172,7 @@ func runCollusion(ctx context.Context, o Options) (*Report, error) {
 		first = last
 	}
 
-	r := o.source(200)
+	r := o.Rand(200)
 	inputs = make([]float64, 10*others)
 	for i := range inputs {
 		inputs[i] = drawWeight(r)
@@ -194,12 +194,12 @@ func collusionRows(name string, inputs, estimates []float64, left cumulants, def
 		missed[i] = estimates[i] - w
 	}
 	// The mean of squares has the fourth moment less the squared second as variance.
-	variance, _ := meanAndError(squares(missed))
+	variance := MeanSquare(missed)
 	se := math.Sqrt((left.fourth + 2*left.second*left.second) / float64(len(inputs)))
-	r := correlation(inputs, estimates)
+	r := Correlation(inputs, estimates)
 	want := determination(left.second)
 	rows := []Row{
-		{Case: name, Metric: "variance left, λ²", Undefended: near(variance, se, len(inputs), left.second), Note: note},
+		{Case: name, Metric: "variance left, λ²", Undefended: Near(variance, se, len(inputs), left.second), Note: note},
 		{Case: name, Metric: "r²", Undefended: squaredCorrelation(r, want, want*determinationError(left, len(inputs)), len(inputs))},
 	}
 	for i := range rows {
@@ -218,8 +218,8 @@ func squaredCorrelation(r, want, se float64, n int) Measure {
 	r = max(r, 0)
 	rho := math.Sqrt(want)
 	seR := se / (2 * rho)
-	m := between(r*r, se, n, 0, 0)
-	z, seZ := math.Atanh(rho), sigmas*seR/(1-want)
+	m := Between(r*r, se, n, 0, 0)
+	z, seZ := math.Atanh(rho), Sigmas*seR/(1-want)
 	m.Min, m.Max = math.Pow(max(0, math.Tanh(z-seZ)), 2), math.Pow(math.Tanh(z+seZ), 2)
 	return m
 }
@@ -237,7 +237,7 @@ func slackEstimates(inputs []float64, n int) (estimates []float64, left cumulant
 	if err != nil {
 		return nil, left, err
 	}
-	samples, err := sampleLaw(party, len(inputs))
+	samples, err := drawSamples(party, len(inputs))
 	if err != nil {
 		return nil, left, err
 	}
@@ -247,26 +247,6 @@ func slackEstimates(inputs []float64, n int) (estimates []float64, left cumulant
 	}
 	// Fourth cumulant 12 as of the continuous law: the lattice changes it by 1/scale².
 	return estimates, cumulants{laplace.Variance() / (scale * scale), 12}, nil
-}
-
-// partyTable is the table that each party draws its share from.
-func partyTable(shares noise.Shares) (*noise.Table, error) {
-	own, err := shares.Party()
-	if err != nil {
-		return nil, err
-	}
-	return noise.NewTable(own)
-}
-
-// sampleLaw draws from a law by its table, with fresh randomness: released noise is
-// never seeded.
-func sampleLaw(law noise.Law, count int) ([]int64, error) {
-	table, err := noise.NewTable(law)
-	if err != nil {
-		return nil, err
-	}
-	samples := make([]int64, count)
-	return samples, table.NewSampler(nil).Fill(samples)
 }
 
 func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
@@ -279,7 +259,7 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 
 	// Fault 2: n² terms are n Laplace variables. The variance of |S| is 2m − E|S|².
 	sums := make([]float64, runs)
-	err := o.parallel(ctx, 1, runs, func(i int, r *rand.Rand) error {
+	err := o.Parallel(ctx, 1, runs, func(i int, r *rand.Rand) error {
 		for range n - 1 {
 			x, err := noise.ReferenceLaplace{Scale: 1}.Sample(r)
 			if err != nil {
@@ -294,10 +274,10 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	want := laplaceSumAbsolute(n-1, 1)
-	mean, _ := meanAndError(sums)
+	mean, _ := MeanAndError(sums)
 	report.Rows = append(report.Rows, Row{
 		Case: "total noise", Metric: "E|sum of 99 terms|, λ",
-		Undefended: near(mean, math.Sqrt((2*(n-1)-want*want)/float64(runs)), runs, want),
+		Undefended: Near(mean, math.Sqrt((2*(n-1)-want*want)/float64(runs)), runs, want),
 		Note:       "the thesis has (n−1)λ",
 	})
 
@@ -308,15 +288,15 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 	honest.parties = 1
 	row := Row{Case: "calibration", Metric: "ε shown, of a claimed 0.1", Note: "the scale carries 1/n, but the noise is in the sum"}
 	for _, c := range []thesisClaim{claim, honest} {
-		without, with, err := c.releases(runs, o.source(2))
+		without, with, err := c.releases(runs, o.Rand(2))
 		if err != nil {
 			return nil, err
 		}
-		audit, err := AuditScores(without, with, 0, auditAlpha)
+		found, err := AuditScores(without, with, 0, auditAlpha)
 		if err != nil {
 			return nil, err
 		}
-		m := shown(audit, c.pure())
+		m := shown(found, c.pure())
 		if c.parties > 1 {
 			m.Min = 2 * c.epsilon
 			row.Undefended = m
@@ -329,7 +309,7 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 	// Fault 7. The cumulants are those of L Mean, with the choices divided.
 	const rounds = 10
 	reused := make([]float64, runs/2)
-	err = o.parallel(ctx, 3, len(reused), func(i int, r *rand.Rand) error {
+	err = o.Parallel(ctx, 3, len(reused), func(i int, r *rand.Rand) error {
 		reused[i] = reusedCandidates(n, rounds, r)
 		return nil
 	})
@@ -337,11 +317,11 @@ func runCollusionFaults(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	fresh := noiseForm{parties: n}.left(Leaking, Mean)
-	variance, _ := meanAndError(squares(reused))
+	variance := MeanSquare(reused)
 	left := reusedVariance(n, rounds)
 	report.Rows = append(report.Rows, Row{
 		Case: "reuse", Metric: "variance left after 10 rounds, λ²",
-		Undefended: near(variance, math.Sqrt((fresh.fourth+2*left*left)/float64(len(reused))), len(reused), left),
+		Undefended: Near(variance, math.Sqrt((fresh.fourth+2*left*left)/float64(len(reused))), len(reused), left),
 		Note:       fmt.Sprintf("2 after one round, %.2f in the end: no number of rounds averages fresh noise shares of one round away", reusedVariance(n, math.MaxInt32)),
 	})
 	return report, nil
@@ -373,10 +353,10 @@ func runCollusionLaw(_ context.Context, o Options) (*Report, error) {
 	// values, and the law given the difference is a little wider.
 	figures := []struct{ epsilon, delta float64 }{{1, .148}, {2, .084}, {3, .051}}
 	deltas := make([][]float64, len(figures))
-	r := o.source(4)
+	r := o.Rand(4)
 	for i := range views {
 		if i%100 == 0 {
-			o.progress(i, views)
+			o.Advance(i, views)
 		}
 		law := protocol.view(r)
 		for k, f := range figures {
@@ -385,19 +365,19 @@ func runCollusionLaw(_ context.Context, o Options) (*Report, error) {
 	}
 	report := &Report{}
 	for k, f := range figures {
-		mean, se := meanAndError(deltas[k])
-		sound := exactly(left.hockeyStick(f.epsilon, scale), 1, 0)
+		mean, se := MeanAndError(deltas[k])
+		sound := Exactly(left.hockeyStick(f.epsilon, scale), 1, 0)
 		sound.Max = 1e-12 // of rounding
 		report.Rows = append(report.Rows, Row{
 			Case: "published, Δ = λ", Metric: fmt.Sprintf("δ at ε = %g", f.epsilon),
-			Undefended: between(mean, se, views, f.delta-.008-sigmas*se, f.delta+sigmas*se),
+			Undefended: Between(mean, se, views, f.delta-.008-Sigmas*se, f.delta+Sigmas*se),
 			Defended:   sound,
 			Note:       "defended: transfer or slack noise, one Laplace variable; pure ε = Δ/λ",
 		})
 	}
 
 	const target = 1e-3
-	all, err := equalNoise(n, []int{0, n / 3, n - 1}, views/10, target, o.source(5))
+	all, err := equalNoise(n, []int{0, n / 3, n - 1}, views/10, target, o.Rand(5))
 	if err != nil {
 		return nil, err
 	}
@@ -409,12 +389,12 @@ func runCollusionLaw(_ context.Context, o Options) (*Report, error) {
 		// variance k/8 + v²/2, with the cumulants of termLeft. It is skewed, so that two
 		// more standard errors are allowed.
 		slack := .002 * k / n
-		m := exactly(p.left, 1, k/n)
+		m := Exactly(p.left, 1, k/n)
 		if p.leftError > 0 {
 			g := termLeft(Naive, n)
 			varies := 2 * float64(p.colluders) * k * (g.fourth/8 + g.second*g.second/2)
-			slack += (sigmas + 2) * math.Sqrt(varies/float64(views/10)) / (2 * n)
-			m = between(p.left, p.leftError, views/10, 0, 0)
+			slack += (Sigmas + 2) * math.Sqrt(varies/float64(views/10)) / (2 * n)
+			m = Between(p.left, p.leftError, views/10, 0, 0)
 		}
 		m.Min, m.Max = k/n-slack, k/n+slack
 		row := Row{Case: fmt.Sprintf("%s, c = %d", p.scheme, p.colluders), Metric: "share of equal noise left", Note: note}

@@ -19,20 +19,20 @@ func partyWeights(ctx context.Context, o Options, parties int, split uint64) ([]
 	var data *learning.Dataset
 	var err error
 	if o.Data == "" {
-		data, _, err = learning.Census(parties*rows, o.seed())
+		data, _, err = learning.Census(parties*rows, o.Seed)
 	} else {
 		data, err = learning.ReadAdult(filepath.Join(o.Data, "adult"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	shares, err := data.PartitionIID(parties, rows, o.seed()+split)
+	shares, err := data.PartitionIID(parties, rows, o.Seed+split)
 	if err != nil {
 		return nil, err
 	}
 	model := learning.Logistic{Features: data.Features, Lambda: 1e-3}
 	weights := make([]float64, parties*data.Features)
-	return weights, o.parallel(ctx, 400+split, parties, func(i int, _ *rand.Rand) error {
+	return weights, o.Parallel(ctx, 400+split, parties, func(i int, _ *rand.Rand) error {
 		return model.Train(weights[i*data.Features:(i+1)*data.Features], shares[i], rate, steps)
 	})
 }
@@ -49,12 +49,12 @@ func adultInputs(ctx context.Context, o Options, parties, runs, trainings int) (
 		}
 		all = append(all, weights...)
 	}
-	order := o.source(499).Perm(len(all))
+	order := o.Rand(499).Perm(len(all))
 	inputs = make([]float64, runs)
 	for i := range inputs {
 		inputs[i] = all[order[i%len(order)]]
 	}
-	mean, _ := meanAndError(inputs)
+	mean, _ := MeanAndError(inputs)
 	variance := 0.0
 	for _, w := range inputs {
 		variance += (w - mean) * (w - mean) / float64(runs)
@@ -76,9 +76,10 @@ func givenInputs(r float64, c cumulants, n int) Measure {
 	relative := math.Sqrt((4*b*b*b/a + c.fourth + 2*b*b) / (s * s) / float64(n))
 	want := math.Sqrt(determination(b))
 	se := want * relative / 2
-	m := between(r*r, 2*r*se, n, 0, 0)
-	m.Lower, m.Upper = math.Pow(max(0, r-z95*se), 2), math.Pow(r+z95*se, 2)
-	z, seZ := math.Atanh(want), sigmas*se/(1-want*want)
+	m := Between(r*r, 2*r*se, n, 0, 0)
+	interval := Between(r, se, n, 0, 0)
+	m.Lower, m.Upper = math.Pow(max(0, interval.Lower), 2), math.Pow(interval.Upper, 2)
+	z, seZ := math.Atanh(want), Sigmas*se/(1-want*want)
 	m.Min, m.Max = math.Pow(max(0, math.Tanh(z-seZ)), 2), math.Pow(math.Tanh(z+seZ), 2)
 	return m
 }
@@ -105,7 +106,7 @@ func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 	report := &Report{}
 	violins := []Series{{Label: "actual", Kind: Violin, Y: inputs}}
 	add := func(name string, estimates []float64, left cumulants, defended bool, note string) {
-		row := Row{Case: name, Metric: "r²", Undefended: givenInputs(correlation(inputs, estimates), left, runs), Note: note}
+		row := Row{Case: name, Metric: "r²", Undefended: givenInputs(Correlation(inputs, estimates), left, runs), Note: note}
 		if defended {
 			row.Undefended, row.Defended = row.Defended, row.Undefended
 		}
@@ -116,7 +117,7 @@ func runCollusionAdult(ctx context.Context, o Options) (*Report, error) {
 	}
 
 	estimates := make([]float64, runs)
-	r := o.source(402)
+	r := o.Rand(402)
 	for i, w := range inputs {
 		x, err := noise.ReferenceLaplace{Scale: 1}.Sample(r)
 		if err != nil {

@@ -273,7 +273,7 @@ func equalNoise(n int, colluders []int, views int, delta float64, r *rand.Rand) 
 				left[i] = l.variance() / total
 			}
 			if p.left = left[0]; len(left) > 1 {
-				p.left, p.leftError = meanAndError(left)
+				p.left, p.leftError = MeanAndError(left)
 			}
 			all = append(all, p)
 		}

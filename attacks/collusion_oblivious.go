@@ -89,7 +89,7 @@ func obliviousConfig(n, d int) *oblivious.Config {
 // chacha is a reader of reproducible bytes for a party of an attack.
 func chacha(r *rand.Rand) *rand.ChaCha8 {
 	var seed [32]byte
-	fill(seed[:], r)
+	drawBytes(seed[:], r)
 	return rand.NewChaCha8(seed)
 }
 
@@ -291,7 +291,7 @@ func publishedEstimates(ctx context.Context, o Options, n, d, runs int, cases []
 	if cases[0].form.equal {
 		part++
 	}
-	err = o.parallel(ctx, part, runs, func(run int, r *rand.Rand) error {
+	err = o.Parallel(ctx, part, runs, func(run int, r *rand.Rand) error {
 		p, err := runPublished(n, d, cases[0].form.equal, r)
 		if err != nil {
 			return err
@@ -314,7 +314,7 @@ func publishedEstimates(ctx context.Context, o Options, n, d, runs int, cases []
 // serverRows is what the server alone sees of both forms.
 func serverRows(o Options, n int) ([]Row, error) {
 	const d = 4000
-	r := o.source(304)
+	r := o.Rand(304)
 	p, err := runPublished(n, d/4, false, r)
 	if err != nil {
 		return nil, err
@@ -326,10 +326,10 @@ func serverRows(o Options, n int) ([]Row, error) {
 	want := math.Sqrt(determination(2))
 	// ln r² has the standard error of determinationError, and r half of it.
 	left := noiseForm{parties: n}.left(Leaking, Mean)
-	c := correlation(p.inputs, estimates)
+	c := Correlation(p.inputs, estimates)
 	input := Row{
 		Case: "server alone", Metric: "correlation of the input and what is seen",
-		Undefended: near(c, want*determinationError(left, d/4)/2, d/4, want),
+		Undefended: Near(c, want*determinationError(left, d/4)/2, d/4, want),
 		Note:       fmt.Sprintf("published, n = %d, with no private sum on top: offers and masked inputs are enough, without a colluder", n),
 	}
 
@@ -344,7 +344,7 @@ func serverRows(o Options, n int) ([]Row, error) {
 	truth := pair.parties[0].View().Choices[1]
 	choice := Row{
 		Case: "server alone", Metric: "largest correlation of a choice and what is sent",
-		Undefended: correlated(correlation(numbers(truth), numbers(guesses)), d),
+		Undefended: Correlated(Correlation(numbers(truth), numbers(guesses)), d),
 		Note:       "undefended: published, n = 2, of a known input; defended: all bits of messages and corrections, at each coordinate, and the bias of the choice: at most 6/√N",
 	}
 	choice.Undefended.Min = 6 / math.Sqrt(d)
@@ -353,17 +353,17 @@ func serverRows(o Options, n int) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	input.Defended = uncorrelated(correlation(seen.inputs, seen.submitted), d)
+	input.Defended = Uncorrelated(Correlation(seen.inputs, seen.submitted), d)
 	// A choice that is not fair would show nothing by its correlations.
-	ones, _ := meanAndError(numbers(seen.choices))
+	ones, _ := MeanAndError(numbers(seen.choices))
 	largest := 2*ones - 1
 	for _, bits := range seen.sent {
-		if c := correlation(numbers(seen.choices), numbers(bits)); math.Abs(c) > math.Abs(largest) {
+		if c := Correlation(numbers(seen.choices), numbers(bits)); math.Abs(c) > math.Abs(largest) {
 			largest = c
 		}
 	}
 	// Of F independent correlations one is beyond 6/√N with probability F·2e-9.
-	choice.Defended = correlated(largest, d)
+	choice.Defended = Correlated(largest, d)
 	choice.Defended.Min, choice.Defended.Max = -6/math.Sqrt(d), 6/math.Sqrt(d)
 	choice.Note += fmt.Sprintf(" (%d correlations)", len(seen.sent))
 	return []Row{input, choice}, nil

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/hushsum/hushsum/internal/realdata"
 	"github.com/hushsum/hushsum/oblivious"
 )
 
@@ -98,7 +100,7 @@ func TestProtocolLaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Options{}.source(9)
+	r := Options{}.Rand(9)
 	var variances []float64
 	for range 400 {
 		law := p.view(r)
@@ -111,7 +113,7 @@ func TestProtocolLaw(t *testing.T) {
 		}
 		variances = append(variances, law.variance()/(scale*scale))
 	}
-	if mean, se := meanAndError(variances); math.Abs(mean-2) > 6*se+.01 {
+	if mean, se := MeanAndError(variances); math.Abs(mean-2) > 6*se+.01 {
 		t.Errorf("variance %v ± %v, want 2", mean, se)
 	}
 	for _, bad := range [][4]int{{1, 0, 16, 2048}, {5, 5, 16, 2048}, {5, -1, 16, 2048}, {5, 4, 0, 2048}, {5, 4, 16, 512}, {5, 4, 16, 2000}} {
@@ -147,7 +149,7 @@ func TestHockeyStick(t *testing.T) {
 func TestColluderViews(t *testing.T) {
 	const n, d = 4, 50
 	for _, equal := range []bool{false, true} {
-		p, err := runPublished(n, d, equal, Options{}.source(1))
+		p, err := runPublished(n, d, equal, Options{}.Rand(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +182,7 @@ func TestColluderViews(t *testing.T) {
 			}
 		}
 	}
-	p, err := runPublished(3, 1, false, Options{}.source(2))
+	p, err := runPublished(3, 1, false, Options{}.Rand(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +204,7 @@ func TestColluderViews(t *testing.T) {
 // equal candidates throughout, the sum of corrections is that of known terms.
 func TestTransferSession(t *testing.T) {
 	const n, d = 3, 64
-	s, err := newTransferSession(n, d, Options{}.source(1))
+	s, err := newTransferSession(n, d, Options{}.Rand(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,14 +238,20 @@ func TestTransferSession(t *testing.T) {
 
 // Weights are scaled to the variance of the table, with the data and without.
 func TestAdultInputs(t *testing.T) {
-	for _, data := range []string{"", dataFolder()} {
-		inputs, scale, err := adultInputs(context.Background(), Options{Data: data}, 3, 100, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		variance := stat.PopVariance(inputs, nil)
-		if math.Abs(variance-weightVariance) > 1e-9 || !(scale > 0) {
-			t.Errorf("variance %v, λ = %v", variance, scale)
-		}
+	for name, folder := range map[string]func(t *testing.T) string{
+		"made up": func(*testing.T) string { return "" },
+		"Adult":   func(t *testing.T) string { return filepath.Dir(realdata.Dir(t, "adult")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := Options{Data: folder(t)}
+			inputs, scale, err := adultInputs(context.Background(), options, 3, 100, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			variance := stat.PopVariance(inputs, nil)
+			if math.Abs(variance-weightVariance) > 1e-9 || !(scale > 0) {
+				t.Errorf("variance %v, λ = %v", variance, scale)
+			}
+		})
 	}
 }

@@ -71,7 +71,7 @@ func newTransferSession(n, d int, r *rand.Rand) (*transferSession, error) {
 	}
 	for i := range n {
 		var seed [32]byte
-		fill(seed[:], r)
+		drawBytes(seed[:], r)
 		party, err := oblivious.NewTransfer(s.config, i, s.secrets[i], rand.NewChaCha8(seed))
 		if err != nil {
 			return nil, err
@@ -240,7 +240,7 @@ func transferEstimates(o Options, n, d, rounds int, equal bool) (inputs, estimat
 	if equal {
 		part++
 	}
-	r := o.source(part)
+	r := o.Rand(part)
 	s, err := newTransferSession(n, d, r)
 	if err != nil {
 		return nil, nil, err
@@ -297,7 +297,7 @@ type transferSeen struct {
 // offer: it comes out in the sum.
 func transferTranscript(o Options, d int) (*transferSeen, error) {
 	const mark = 1 << (obliviousBits - 2)
-	r := o.source(305)
+	r := o.Rand(305)
 	s, err := newTransferSession(2, d, r)
 	if err != nil {
 		return nil, err

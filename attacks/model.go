@@ -52,13 +52,13 @@ func runGradientInversion(_ context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	// What 8 honest parties' shares add to, as the other 2 may take theirs out.
-	shares, err := sampleLaw(law, rows.Len()*rows.Features)
+	shares, err := drawSamples(law, rows.Len()*rows.Features)
 	if err != nil {
 		return nil, err
 	}
 	fixed := aggregation.FixedPoint{Range: 16, FractionBits: 20}
 	layout := masking.Layout{{Length: rows.Features, Bits: bits}}
-	r := o.source(70)
+	r := o.Rand(70)
 	exact, labels := 0, 0
 	var inputs, open, masked, clipped, noisy []float64
 	for i := range rows.Len() {
@@ -95,7 +95,7 @@ func runGradientInversion(_ context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		var seed masking.Seed
-		fill(seed[:], r)
+		drawBytes(seed[:], r)
 		vector.AddMask(&seed)
 		seen, err := fixed.Decode(vector.Values()[0], bits)
 		if err != nil {
@@ -113,22 +113,22 @@ func runGradientInversion(_ context.Context, o Options) (*Report, error) {
 			noisy = append(noisy, v*encoder.Scale+float64(shares[i*rows.Features+k]))
 		}
 	}
-	mean, _ := meanAndError(clipped)
-	power, _ := meanAndError(squares(clipped))
+	mean, _ := MeanAndError(clipped)
+	power := MeanSquare(clipped)
 	signal := power - mean*mean
 	want := math.Sqrt(signal / (signal + law.Variance()))
 	n := len(inputs)
-	noisyRow := correlated(correlation(clipped, noisy), n)
+	noisyRow := Correlated(Correlation(clipped, noisy), n)
 	// The variance of a correlation is at most about 1/N, more for wide updates; 8/√N
 	// leaves room for both.
 	noisyRow.Min, noisyRow.Max = want-8/math.Sqrt(float64(n)), want+8/math.Sqrt(float64(n))
-	whole := correlated(correlation(inputs, open), n)
+	whole := Correlated(Correlation(inputs, open), n)
 	whole.Min, whole.Max = 1-1e-6, 1+1e-6 // but for rounding to 2^-20
 	all := rows.Len()
 	return &Report{Rows: []Row{
-		{Case: "rows", Metric: "recovered exactly", Undefended: exactly(float64(exact)/float64(all), all, 1), Note: fmt.Sprintf("%d local steps on one row", steps)},
-		{Case: "labels", Metric: "recovered", Undefended: exactly(float64(labels)/float64(all), all, 1)},
-		{Case: "masked", Metric: "correlation of update and what is seen", Undefended: whole, Defended: uncorrelated(correlation(inputs, masked), n)},
+		{Case: "rows", Metric: "recovered exactly", Undefended: Exactly(float64(exact)/float64(all), all, 1), Note: fmt.Sprintf("%d local steps on one row", steps)},
+		{Case: "labels", Metric: "recovered", Undefended: Exactly(float64(labels)/float64(all), all, 1)},
+		{Case: "masked", Metric: "correlation of update and what is seen", Undefended: whole, Defended: Uncorrelated(Correlation(inputs, masked), n)},
 		{Case: "clip and noise", Metric: "correlation of update and what is seen", Undefended: whole, Defended: noisyRow, Note: fmt.Sprintf("noise of multiplier 1 in a sum of this update alone; theory %.3f", want)},
 	}}, nil
 }
@@ -137,14 +137,14 @@ func runGradientInversion(_ context.Context, o Options) (*Report, error) {
 func invertedRows(o Options) (*learning.Dataset, error) {
 	const count = 500
 	if o.Data == "" {
-		rows, _, err := learning.Census(count, o.seed())
+		rows, _, err := learning.Census(count, o.Seed)
 		return rows, err
 	}
 	adult, err := learning.ReadAdult(filepath.Join(o.Data, "adult"))
 	if err != nil {
 		return nil, err
 	}
-	return adult.Subset(o.source(74).Perm(adult.Len())[:count])
+	return adult.Subset(o.Rand(74).Perm(adult.Len())[:count])
 }
 
 // noisyEncoder completes an encoder of updates of norm 1 for discrete Gaussian noise
@@ -184,12 +184,12 @@ func runImprint(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := partyTable(noise.Shares{Parties: parties, MinHonest: parties, Law: law})
+	table, err := drawTable(noise.Shares{Parties: parties, MinHonest: parties, Law: law})
 	if err != nil {
 		return nil, err
 	}
 	plain, private := make([]float64, trials), make([]float64, trials)
-	err = o.parallel(ctx, 71, trials, func(trial int, r *rand.Rand) error {
+	err = o.Parallel(ctx, 71, trials, func(trial int, r *rand.Rand) error {
 		weights := make([]float64, features)
 		for i := range weights {
 			weights[i] = 1 / math.Sqrt(features)
@@ -249,12 +249,12 @@ func runImprint(ctx context.Context, o Options) (*Report, error) {
 	// below it, where no unit sees a row.
 	lone := func(p float64) float64 { return p * math.Pow(1-p, parties-1) }
 	alone := (units-1)*lone(1.0/units) + lone(0.5/units)
-	mean, se := meanAndError(plain)
-	none, _ := meanAndError(private)
+	mean, se := MeanAndError(plain)
+	none, _ := MeanAndError(private)
 	return &Report{Rows: []Row{{
 		Metric:     "rows recovered from a secure sum",
-		Undefended: near(mean, se, trials*parties, alone),
-		Defended:   exactly(none, trials*parties, 0),
+		Undefended: Near(mean, se, trials*parties, alone),
+		Defended:   Exactly(none, trials*parties, 0),
 		Limit:      true,
 		Note:       "a secure sum alone does not stop it: pin the architecture, clip and add noise",
 	}}}, nil

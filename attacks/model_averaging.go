@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
@@ -36,14 +37,14 @@ func newMembershipStudy(o Options) (*membershipStudy, error) {
 		// Two classes and few features take fewer rows and more steps to fit too well.
 		pool, local = 200, learning.SGD{Rate: 8, Steps: 60}
 		s.name, s.parties = "the synthetic census", 5
-		data, _, err = learning.Census(3*pool, o.seed())
+		data, _, err = learning.Census(3*pool, o.Seed)
 	} else {
 		data, err = learning.ReadDigits(filepath.Join(o.Data, "digits"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	order := o.source(75).Perm(data.Len())
+	order := o.Rand(75).Perm(data.Len())
 	if s.pool, err = data.Subset(order[:pool]); err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func runMembership(ctx context.Context, o Options) (*Report, error) {
 	kinds := []string{"plain", "masked"}
 	var open, private [2]*federated
 	for i := range kinds {
-		o.progress(i, len(kinds))
+		o.Advance(i, len(kinds))
 		if open[i], err = study.train(ctx, o, 72, models, i == 1, nil); err != nil {
 			return nil, err
 		}
@@ -218,7 +219,7 @@ func runMembership(ctx context.Context, o Options) (*Report, error) {
 		{"LiRA", (*Shadows).LiRA, 0.55, 1.5 * membershipFPR},
 	} {
 		curves := Figure{
-			Name:  "membership-" + figureName(attack.name),
+			Name:  "membership-" + strings.ToLower(strings.ReplaceAll(attack.name, " ", "-")),
 			Title: fmt.Sprintf("Membership by %s, models on %s", attack.name, study.name), X: "log₁₀ FPR", Y: "log₁₀ TPR",
 		}
 		var accuracies [2][]float64
@@ -286,17 +287,17 @@ func (a membershipAttack) rows(kind string, open, noisy []Scored, serverEpsilon 
 	// Errors are doubled for scores of one model and one row depending on each other.
 	rows := []Row{{
 		Case: a.name + ", " + kind, Metric: "AUC",
-		Undefended: between(u.AUC, 2*u.AUCError, u.Members+u.Others, a.auc, 1),
-		Defended:   between(d.AUC, 2*d.AUCError, d.Members+d.Others, 0, auc+sigmas*2*d.AUCError),
+		Undefended: Between(u.AUC, 2*u.AUCError, u.Members+u.Others, a.auc, 1),
+		Defended:   Between(d.AUC, 2*d.AUCError, d.Members+d.Others, 0, auc+Sigmas*2*d.AUCError),
 		Note: fmt.Sprintf("ε(server) = %.3f of a client at δ = %g allows a row an AUC of %.3f",
 			serverEpsilon, simulation.DefaultDelta, auc),
 	}, {
 		Case: a.name + ", " + kind, Metric: "TPR at 0.1 % FPR",
-		Defended: proportion(d.TruePositives, d.Members, 0, allowed+2*sigmas*math.Sqrt(allowed/float64(d.Members))),
+		Defended: Proportion(d.TruePositives, d.Members, 0, allowed+2*Sigmas*math.Sqrt(allowed/float64(d.Members))),
 		Note:     fmt.Sprintf("defended: at most e^2ε·FPR + (1+e^ε)·δ = %.4f for a row, up to its interval", allowed),
 	}}
 	if a.tpr > 0 {
-		rows[1].Undefended = proportion(u.TruePositives, u.Members, a.tpr, 1)
+		rows[1].Undefended = Proportion(u.TruePositives, u.Members, a.tpr, 1)
 	}
 	return rows, nil
 }
@@ -310,19 +311,20 @@ func averagingRow(attack string, plain, masked []float64, rows int) Row {
 		differences[i] = masked[i] - plain[i]
 	}
 	n := len(plain) * rows
-	p, pError := meanAndError(plain)
-	m, mError := meanAndError(masked)
-	d, dError := meanAndError(differences)
+	p, pError := MeanAndError(plain)
+	m, mError := MeanAndError(masked)
+	d, dError := MeanAndError(differences)
 	supported := "not supported"
-	if math.Abs(d) > z95*dError {
+	difference := Between(d, dError, n, -1, 1)
+	if difference.Lower > 0 || difference.Upper < 0 {
 		supported = "supported"
 	}
 	return Row{
 		Case: attack, Metric: "attack accuracy",
-		Undefended: between(p, pError, n, 0.505, 1),
-		Defended:   between(m, mError, n, 0.5, 1), // a masked mean is no defence
+		Undefended: Between(p, pError, n, 0.505, 1),
+		Defended:   Between(m, mError, n, 0.5, 1), // a masked mean is no defence
 		Limit:      true,
 		Note: fmt.Sprintf("plain and masked averaging (soft mask, τ = %g), without noise; published .57 and .55; ours differ by %+.4f [%+.4f, %+.4f]: a difference is %s",
-			aggregation.DefaultThreshold, d, d-z95*dError, d+z95*dError, supported),
+			aggregation.DefaultThreshold, d, difference.Lower, difference.Upper, supported),
 	}
 }

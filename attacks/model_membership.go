@@ -31,7 +31,7 @@ type Shadows struct {
 // TrainShadows trains models, each on a half of the pool that fair coins choose.
 func TrainShadows(ctx context.Context, o Options, part uint64, models, pool int, train Trainer) (*Shadows, error) {
 	s := &Shadows{Member: make([][]bool, models), Logits: make([][]float64, models)}
-	return s, o.parallel(ctx, part, models, func(m int, r *rand.Rand) error {
+	return s, o.Parallel(ctx, part, models, func(m int, r *rand.Rand) error {
 		s.Member[m] = make([]bool, pool)
 		for i := range pool {
 			s.Member[m][i] = r.Uint64()&1 == 1

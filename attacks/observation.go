@@ -72,25 +72,25 @@ func runSnooping(_ context.Context, o Options) (*Report, error) {
 	if o.Long {
 		length <<= 4
 	}
-	undefended, err := snooping(length, true, o.source(50))
+	undefended, err := snooping(length, true, o.Rand(50))
 	if err != nil {
 		return nil, err
 	}
-	defended, err := snooping(length, false, o.source(51))
+	defended, err := snooping(length, false, o.Rand(51))
 	if err != nil {
 		return nil, err
 	}
-	one := correlated(undefended.Correlation, length)
+	one := Correlated(undefended.Correlation, length)
 	one.Min, one.Max = 1-1e-9, 1
-	excess := between(defended.Excess, 1, defended.Bytes, -sigmas, sigmas)
+	excess := Between(defended.Excess, 1, defended.Bytes, -Sigmas, Sigmas)
 	// Of 32 masked bits the upper half of every packed value is the same two bytes, so
 	// that χ² is about as large as the number of bytes.
-	striking := between(undefended.Excess, 1, undefended.Bytes, 1000, math.Inf(1))
-	equal := exactly(defended.Differences, length-1, 0)
+	striking := Between(undefended.Excess, 1, undefended.Bytes, 1000, math.Inf(1))
+	equal := Exactly(defended.Differences, length-1, 0)
 	equal.Max = 2 / float64(length) // each coordinate by chance, 2^-32
 	return &Report{Rows: []Row{
-		{Case: "known inputs", Metric: "correlation with masked values", Undefended: one, Defended: uncorrelated(defended.Correlation, length), Note: "undefended: one scalar masks the vector"},
-		{Case: "unknown inputs", Metric: "differences of coordinates", Undefended: exactly(undefended.Differences, length-1, 1), Defended: equal},
+		{Case: "known inputs", Metric: "correlation with masked values", Undefended: one, Defended: Uncorrelated(defended.Correlation, length), Note: "undefended: one scalar masks the vector"},
+		{Case: "unknown inputs", Metric: "differences of coordinates", Undefended: Exactly(undefended.Differences, length-1, 1), Defended: equal},
 		{Case: "bytes", Metric: "χ² above its mean, in σ", Undefended: striking, Defended: excess},
 	}}, nil
 }
@@ -106,12 +106,12 @@ func runDifferencing(_ context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	shares := noise.Shares{Parties: parties, MinHonest: honest, Law: law}
-	table, err := partyTable(shares)
+	table, err := drawTable(shares)
 	if err != nil {
 		return nil, err
 	}
 	sampler := table.NewSampler(nil)
-	r := o.source(52)
+	r := o.Rand(52)
 	target, with, without := make([]int64, length), make([]int64, length), make([]int64, length)
 	others := make([]int64, length)
 	for i := range target {
@@ -151,13 +151,13 @@ func runDifferencing(_ context.Context, o Options) (*Report, error) {
 	for i, x := range Difference(with, without) {
 		errors[i] = float64(x-target[i]) / math.Sqrt(expected)
 	}
-	variance, _ := meanAndError(squares(errors))
+	variance := MeanSquare(errors)
 	// Shapes add to 39/15, so that the excess kurtosis is 3·15/39.
 	se := math.Sqrt((2 + 3*float64(honest)/(2*parties-1)) / float64(length))
 	return &Report{Rows: []Row{{
 		Metric:     "squared error, of both sums' noise",
-		Undefended: exactly(float64(wrong), length, 0),
-		Defended:   near(variance, se, length, 1),
+		Undefended: Exactly(float64(wrong), length, 0),
+		Defended:   Near(variance, se, length, 1),
 		Note:       "the noise of both sums stays, and both are charged to the ledger",
 	}}}, nil
 }
@@ -170,7 +170,7 @@ func runDisaggregation(ctx context.Context, o Options) (*Report, error) {
 	const parties, rounds, window, coordinates = 6, 16, 4, 20
 	measure := func(part uint64, sigma float64) (columns, found int, err error) {
 		c, f := make([]int, trials), make([]int, trials)
-		err = o.parallel(ctx, part, trials, func(i int, r *rand.Rand) (err error) {
+		err = o.Parallel(ctx, part, trials, func(i int, r *rand.Rand) (err error) {
 			c[i], f[i], err = disaggregation(parties, rounds, window, coordinates, sigma, r)
 			return err
 		})
@@ -194,12 +194,12 @@ func runDisaggregation(ctx context.Context, o Options) (*Report, error) {
 	return &Report{Rows: []Row{
 		{
 			Case: "participation", Metric: "parties' rounds found", Limit: true,
-			Undefended: proportion(columns, all, .8, 1), Defended: proportion(noisyColumns, all, 0, .1),
+			Undefended: Proportion(columns, all, .8, 1), Defended: Proportion(noisyColumns, all, 0, .1),
 			Note: "noise of the size of an update; counts per window stay a leak, so link no participation",
 		},
 		{
 			Case: "updates", Metric: "updates found within a tenth", Limit: true,
-			Undefended: proportion(found, all, .8, 1), Defended: proportion(noisyFound, all, 0, 0),
+			Undefended: Proportion(found, all, .8, 1), Defended: Proportion(noisyFound, all, 0, 0),
 		},
 	}}, nil
 }
@@ -211,7 +211,7 @@ func runFloatSupport(ctx context.Context, o Options) (*Report, error) {
 	}
 	count := func(part uint64, n int, ln func(float64) float64) (int, error) {
 		outside := make([]int, n)
-		err := o.parallel(ctx, part, n, func(i int, r *rand.Rand) error {
+		err := o.Parallel(ctx, part, n, func(i int, r *rand.Rand) error {
 			w := r.Uint64()
 			x := ln(float64(w>>11+1) / (1 << 53))
 			if w&1 == 1 {
@@ -234,7 +234,7 @@ func runFloatSupport(ctx context.Context, o Options) (*Report, error) {
 	}
 	// What the reference sampler of package noise does.
 	outside := 0
-	r := o.source(56)
+	r := o.Rand(56)
 	for range samples {
 		x, err := noise.ReferenceLaplace{Scale: 1}.Sample(r)
 		if err != nil {
@@ -250,7 +250,7 @@ func runFloatSupport(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := sampleLaw(law, samples)
+	values, err := drawSamples(law, samples)
 	if err != nil {
 		return nil, err
 	}
@@ -267,17 +267,17 @@ func runFloatSupport(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 	want := outsideSupport()
-	spread := sigmas * math.Sqrt(want*(1-want)/float64(rounded))
+	spread := Sigmas * math.Sqrt(want*(1-want)/float64(rounded))
 	return &Report{Rows: []Row{
 		{
 			Case: "rounded logarithm", Metric: "outputs that only D = 1 has",
-			Undefended: proportion(exact, rounded, want-spread, want+spread),
-			Defended:   proportion(integers, samples, 0, 0),
+			Undefended: Proportion(exact, rounded, want-spread, want+spread),
+			Defended:   Proportion(integers, samples, 0, 0),
 			Note:       fmt.Sprintf("U a multiple of 2^-53, scale 1, inputs 0 and 1; theory %.4f", want),
 		},
 		{
 			Case: "math.Log", Metric: "outputs that only D = 1 has",
-			Undefended: proportion(outside, samples, want-.05, want+spread),
+			Undefended: Proportion(outside, samples, want-.05, want+spread),
 			Note:       "errors of up to an ulp make some values meet; published .578, by another logarithm",
 		},
 	}}, nil
@@ -307,13 +307,13 @@ func runSamplerTiming(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	undefended := correlated(slow, n)
+	undefended := Correlated(slow, n)
 	undefended.Min, undefended.Max = 10/math.Sqrt(float64(n)), 1
 	fast, n, err := TimeSamples(ctx, table.NewSampler(nil), samples, o.Now)
 	if err != nil {
 		return nil, err
 	}
-	defended := correlated(fast, n)
+	defended := Correlated(fast, n)
 	defended.Max = 5 / math.Sqrt(float64(n)) // false alarm 6e-7
 	defended.Min = -defended.Max
 	return &Report{Rows: []Row{{
@@ -350,13 +350,13 @@ func runWrapAround(context.Context, Options) (*Report, error) {
 	return &Report{Rows: []Row{
 		{
 			Case: "x + M/2", Metric: "shifts that go unnoticed",
-			Undefended: exactly(math.Abs(float64(undecoded[0]))/float64(ring/2), 1, 1),
-			Defended:   exactly(1-float64(half.Refused)/float64(half.Tried), half.Tried, 0),
+			Undefended: Exactly(math.Abs(float64(undecoded[0]))/float64(ring/2), 1, 1),
+			Defended:   Exactly(1-float64(half.Refused)/float64(half.Tried), half.Tried, 0),
 			Note:       "undefended: the decoded shift, of M/2",
 		},
 		{
 			Case: "scaling", Metric: "largest unnoticed shift of the sum, in clipping norms", Limit: true,
-			Defended: exactly(all.Shift, all.Tried, parties),
+			Defended: Exactly(all.Shift, all.Tried, parties),
 			Note:     "a client can take the place of all: only a proof of its norm would stop that",
 		},
 	}}, nil
@@ -372,11 +372,11 @@ func runSignLeak(_ context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	samples, err := sampleLaw(law, length)
+	samples, err := drawSamples(law, length)
 	if err != nil {
 		return nil, err
 	}
-	sums, last := signLane(parties, length, o.source(57))
+	sums, last := signLane(parties, length, o.Rand(57))
 	colluders, noisy := Difference(sums, last), make([]int64, length)
 	for i, s := range sums {
 		noisy[i] = s + samples[i]
@@ -398,23 +398,23 @@ func runSignLeak(_ context.Context, o Options) (*Report, error) {
 	se := math.Sqrt(want * (1 - want) / float64(length)) // a little more than it is, for the halves
 
 	looks, is := unanimous(sums, sums, parties)
-	share := exactly(float64(is)/float64(looks), looks, 1)
+	share := Exactly(float64(is)/float64(looks), looks, 1)
 	noisyLooks, noisyIs := unanimous(sums, noisy, parties)
 	wantShare, err := unanimousShare(parties, law)
 	if err != nil {
 		return nil, err
 	}
-	spread := sigmas * math.Sqrt(wantShare*(1-wantShare)/float64(noisyLooks))
+	spread := Sigmas * math.Sqrt(wantShare*(1-wantShare)/float64(noisyLooks))
 	epsilon := 2.0 / scale
 	return &Report{Rows: []Row{
 		{
 			Case: "n−1 colluders", Metric: "signs guessed right",
-			Undefended: exactly(undefended, length, 1), Defended: near(accuracy, se, length, want),
+			Undefended: Exactly(undefended, length, 1), Defended: Near(accuracy, se, length, want),
 			Note: fmt.Sprintf("noise of ε = %g per sign allows %.4f", epsilon, 1/(1+math.Exp(-epsilon))),
 		},
 		{
 			Case: "unanimous coordinates", Metric: "of those that look so, right",
-			Undefended: share, Defended: proportion(noisyIs, noisyLooks, wantShare-spread, wantShare+spread),
+			Undefended: share, Defended: Proportion(noisyIs, noisyLooks, wantShare-spread, wantShare+spread),
 			Note: "5 parties, no colluders",
 		},
 	}}, nil

@@ -42,7 +42,7 @@ func Snoop(input, masked []uint64, bits int) (Snooped, error) {
 			same++
 		}
 	}
-	s.Correlation = correlation(x, y)
+	s.Correlation = Correlation(x, y)
 	s.Differences = float64(same) / float64(len(input)-1)
 	packed := vector.AppendPacked(nil)
 	s.Bytes = len(packed)
@@ -73,7 +73,7 @@ func snooping(length int, scalar bool, r *rand.Rand) (Snooped, error) {
 			return Snooped{}, err
 		}
 		var seed masking.Seed
-		fill(seed[:], r)
+		drawBytes(seed[:], r)
 		vector.AddMask(&seed)
 		masked = vector.Values()[0]
 	}

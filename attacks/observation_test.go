@@ -53,7 +53,7 @@ func TestDisaggregate(t *testing.T) {
 // Every output on input 0 is in the support; and the slow logarithm agrees with the
 // fast one to an ulp.
 func TestLaplaceSupport(t *testing.T) {
-	r := Options{}.source(1)
+	r := Options{}.Rand(1)
 	for range 2000 {
 		u := float64(r.Uint64()>>11+1) / (1 << 53)
 		for _, ln := range []func(float64) float64{math.Log, logRounded} {

@@ -44,5 +44,5 @@ func TimeSamples(ctx context.Context, f Filler, samples int, now func() time.Tim
 			n++
 		}
 	}
-	return correlation(took[:n], size[:n]), n, nil
+	return Correlation(took[:n], size[:n]), n, nil
 }

@@ -3,8 +3,6 @@ package attacks
 import (
 	"context"
 	"crypto"
-	"crypto/ed25519"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -235,7 +232,7 @@ func measure(f figures, i int, want span) Measure {
 	if want == none {
 		return Measure{}
 	}
-	m := exactly(f.values[i], f.samples, 0)
+	m := Exactly(f.values[i], f.samples, 0)
 	m.Min, m.Max = want.min, want.max
 	return m
 }
@@ -247,25 +244,8 @@ var attackLayout = masking.Layout{{Length: 256, Bits: 32}, {Length: 32, Bits: 64
 // attackConfig is a session of n parties with fixed identities; recovery may be
 // nil.
 func attackConfig(n int, recovery *protocol.Recovery) ([]crypto.Signer, *protocol.Config) {
-	signers := make([]crypto.Signer, n)
-	for i := range signers {
-		seed := sha256.Sum256(fmt.Appendf(nil, "identity %d", i))
-		signers[i] = ed25519.NewKeyFromSeed(seed[:])
-	}
+	signers := fixedSigners(n)
 	return signers, &protocol.Config{Label: "attack", Roster: rosterOf("party", signers), Layout: attackLayout, Recovery: recovery}
-}
-
-// rosterOf lists signers, whose keys are distinct.
-func rosterOf(name string, signers []crypto.Signer) *keyexchange.Roster {
-	members := make([]keyexchange.Member, len(signers))
-	for i, s := range signers {
-		members[i] = keyexchange.Member{Name: fmt.Sprintf("%s-%d", name, i), Key: s.Public().(ed25519.PublicKey)}
-	}
-	roster, err := keyexchange.NewRoster(members)
-	if err != nil {
-		panic("attacks: " + err.Error()) // the attacks' own identities
-	}
-	return roster
 }
 
 // randomInputs draws an input for each of n parties.

@@ -69,7 +69,7 @@ func (c *cheater) attackKeySubstitution(victim int, input [][]uint64, forge func
 // signature the swapped key comes with.
 func keySubstitution(r *runner) {
 	const n, victim = 5, 1
-	in := randomInputs(r.o.seed(), attackLayout, n)
+	in := randomInputs(r.o.Seed, attackLayout, n)
 	for _, session := range []struct {
 		name     string
 		recovery *protocol.Recovery
@@ -126,7 +126,7 @@ func keySubstitution(r *runner) {
 // another session.
 func thresholdDowngrade(r *runner) {
 	const n, victim, colluder = 5, 0, 4
-	in := randomInputs(r.o.seed(), attackLayout, n)
+	in := randomInputs(r.o.Seed, attackLayout, n)
 	plan := splitPlan{colluders: []int{colluder}}
 	recovered := "inputs recovered exactly"
 	run := func(recovery *protocol.Recovery) func(target) (figures, error) {
@@ -263,7 +263,7 @@ func takenOver(t target, ours, theirs *protocol.Config, signers []crypto.Signer)
 // parties of a genuine roster collude, nothing but noise helps.
 func sybil(r *runner) {
 	const n, victim = 5, 0
-	in := randomInputs(r.o.seed(), attackLayout, n)
+	in := randomInputs(r.o.Seed, attackLayout, n)
 	subtract := func(t target, signers []crypto.Signer, config *protocol.Config) (figures, error) {
 		s, err := t.ready(config, signers, nil)
 		if err != nil {
@@ -278,7 +278,7 @@ func sybil(r *runner) {
 	}
 	recovered := "inputs recovered exactly"
 	r.compare("the server's roster", textbook.Current|textbook.KeySignatures, func(t target) (figures, error) {
-		signers, theirs, err := sybilConfig(attackSigner(victim), n)
+		signers, theirs, err := sybilConfig(fixedSigners(n)[victim], n)
 		if err != nil {
 			return figures{}, err
 		}
@@ -294,10 +294,4 @@ func sybil(r *runner) {
 		return subtract(t, signers, config)
 	}, metric{recovered, is(1), is(1)})
 	r.limit(1, "the sum is what the protocol gives out; noise is what is left of protection")
-}
-
-// attackSigner is one of the identities of attackConfig.
-func attackSigner(party int) crypto.Signer {
-	signers, _ := attackConfig(party+2, nil)
-	return signers[party]
 }

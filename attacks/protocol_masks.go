@@ -14,7 +14,7 @@ import (
 // that nobody gave a share of.
 func lateInput(r *runner) {
 	const n, victim, colluder = 6, 0, 5
-	in := randomInputs(r.o.seed(), attackLayout, n)
+	in := randomInputs(r.o.Seed, attackLayout, n)
 	rest := except(upTo(n), victim)
 	plan := splitPlan{colluders: []int{colluder}, survivors: make(map[int][]int)}
 	for _, i := range except(rest, colluder) {
@@ -84,7 +84,7 @@ func reuseFigures(packed [2][]byte, in [][][]uint64) (figures, error) {
 // chains are ratcheted, the round is part of what masks are derived from, and a
 // session has keys of its own.
 func maskReuse(r *runner) {
-	in := randomInputs(r.o.seed(), attackLayout, 2)
+	in := randomInputs(r.o.Seed, attackLayout, 2)
 	roundTwice(r, in)
 	consecutiveRounds(r, in)
 	twoSessions(r, in)

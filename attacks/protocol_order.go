@@ -12,7 +12,7 @@ import (
 // Messages of a round that come before they are due, or again when they were
 // answered, all as they would be right at another time.
 func reorder(r *runner) {
-	in := randomInputs(r.o.seed(), attackLayout, 5)
+	in := randomInputs(r.o.Seed, attackLayout, 5)
 	reorderToParty(r, in)
 	reorderToServer(r, in)
 }
@@ -128,7 +128,7 @@ func reorderToServer(r *runner, in [][][]uint64) {
 // a derivation each.
 func flood(r *runner) {
 	const n, copies = 5, 50
-	in := randomInputs(r.o.seed(), attackLayout, n)
+	in := randomInputs(r.o.Seed, attackLayout, n)
 	signers, config := attackConfig(n, &protocol.Recovery{})
 	r.compare("copies to the server", textbook.Once, func(t target) (figures, error) {
 		s, err := t.session(config, signers)

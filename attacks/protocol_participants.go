@@ -20,7 +20,7 @@ import (
 // are agreed on through the context, and certificates. Without both it recovers
 // the input exactly.
 func splitParticipants(r *runner) {
-	in := randomInputs(r.o.seed(), attackLayout, 8)
+	in := randomInputs(r.o.Seed, attackLayout, 8)
 
 	// Without recovery: the round that party 0 is shown has one colluder.
 	r.compare("no recovery", textbook.Participants, func(t target) (figures, error) {
@@ -213,7 +213,7 @@ func cosineOf(a, b []uint64) float64 {
 // |cosine| ≤ 6/√d, which unrelated vectors exceed with probability below 2e-9.
 func modelInconsistency(r *runner) {
 	const n, victim = 6, 2
-	seed := r.o.seed()
+	seed := r.o.Seed
 	everybody := upTo(n)
 	shown := func(party int) []byte {
 		if party == victim {

@@ -33,7 +33,7 @@ func ofType(messages [][]byte, kind wire.Type) [][]byte {
 // wrong sum; the others refuse every one of them at every step, with a documented
 // error, and are as they were before.
 func replay(r *runner) {
-	in := randomInputs(r.o.seed(), attackLayout, 4)
+	in := randomInputs(r.o.Seed, attackLayout, 4)
 	replaySubmission(r, in)
 	replayBegin(r, in)
 	for _, c := range []struct {

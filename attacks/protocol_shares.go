@@ -69,7 +69,7 @@ func withError(share [32]byte, holder int, zeros []int) [32]byte {
 // never a wrong one. Package protocol's names the culprits once it is sure of
 // them, in more than c wrong pairs, and no honest holder.
 func wrongShares(r *runner) {
-	in := randomInputs(r.o.seed(), attackLayout, 13)
+	in := randomInputs(r.o.Seed, attackLayout, 13)
 	w := wrongSession{in: in, want: sumOf(attackLayout, in, upTo(len(in)))}
 	w.signers, w.config = attackConfig(len(in), &protocol.Recovery{Colluders: 2, Threshold: 8})
 	w.garbled(r)

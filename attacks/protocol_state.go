@@ -285,7 +285,7 @@ func (l *theft) loot(of []int) (exact, boxes int, err error) {
 // are kept; it opens nothing of a round that the parties have advanced past.
 func stolenStates(r *runner) {
 	const n = theftParties
-	in := randomInputs(r.o.seed(), attackLayout, n)
+	in := randomInputs(r.o.Seed, attackLayout, n)
 	survivors := except(upTo(n), theftLate)
 	revealed := except(survivors, theftUncertified)
 	inputs, boxes := "inputs recovered exactly", "sealed shares opened"

@@ -98,7 +98,7 @@ var (
 // colluders stops that.
 func splitView(r *runner) {
 	const n = 8
-	in := randomInputs(r.o.seed(), attackLayout, n)
+	in := randomInputs(r.o.Seed, attackLayout, n)
 	everybody := upTo(n)
 	colluders := []int{6, 7}
 

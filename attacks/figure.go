@@ -1,0 +1,29 @@
+package attacks
+
+// Figure is a picture to draw.
+type Figure struct {
+	Name   string // of a file, without extension
+	Title  string
+	X, Y   string // what the axes show
+	Series []Series
+}
+
+// Series is one set of values in a figure.
+type Series struct {
+	Label string
+	Kind  Kind
+	// X and Y of equal length for Line and Points. Density and Violin are of the
+	// sample Y, and have no X.
+	X, Y []float64
+}
+
+// Kind is how a series is drawn.
+type Kind int
+
+// The kinds of series.
+const (
+	Line Kind = iota + 1
+	Points
+	Density
+	Violin
+)
