@@ -1,4 +1,4 @@
-package attacks
+package attacks_test
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/attacks/catalogue"
 )
 
 // attackSeed is HUSHSUM_ATTACK_SEED, or 1.
@@ -35,32 +38,29 @@ func dataFolder() string {
 	return dir
 }
 
-// runAttack runs one attack of the catalogue and fails the test on every row that
-// is not in order.
-func runAttack(t *testing.T, name string) *Report {
-	t.Helper()
-	for _, a := range Catalogue() {
-		if a.Name != name {
-			continue
-		}
-		start := time.Now()
-		report, err := a.Run(context.Background(), Options{Seed: attackSeed(t), Data: dataFolder(), Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(report.Rows) == 0 {
-			t.Fatal("the attack has no rows")
-		}
-		for _, r := range report.Rows {
-			t.Logf("%-12s %-24s %-28s undefended %s  defended %s  %v", a.Name, r.Case, r.Metric,
-				r.Undefended, r.Defended, r.Verdict())
-			if !r.Verdict().Good() {
-				t.Errorf("%s, %s, %s: %v: undefended %+v, defended %+v", a.Name, r.Case, r.Metric, r.Verdict(), r.Undefended, r.Defended)
+// TestAttack runs every attack of the catalogue, logs its rows, and fails on each
+// that is not in order. -run Attack/SplitView runs one of them.
+func TestAttack(t *testing.T) {
+	options := attacks.Options{Seed: attackSeed(t), Data: dataFolder(), Now: time.Now}
+	for _, attack := range catalogue.All() {
+		t.Run(attack.Name, func(t *testing.T) {
+			start := time.Now()
+			report, err := attack.Run(context.Background(), options)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		t.Logf("%s took %v", a.Name, time.Since(start).Round(time.Millisecond))
-		return report
+			if len(report.Rows) == 0 {
+				t.Fatal("the attack has no rows")
+			}
+			for _, row := range report.Rows {
+				t.Logf("%-12s %-24s %-28s undefended %s  defended %s  %v",
+					attack.Name, row.Case, row.Metric, row.Undefended, row.Defended, row.Verdict())
+				if !row.Verdict().Good() {
+					t.Errorf("%s, %s, %s: %v: undefended %+v, defended %+v",
+						attack.Name, row.Case, row.Metric, row.Verdict(), row.Undefended, row.Defended)
+				}
+			}
+			t.Logf("%s took %v", attack.Name, time.Since(start).Round(time.Millisecond))
+		})
 	}
-	t.Fatalf("there is no attack %q", name)
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/attacks/catalogue"
 )
 
 const attackAbout = `Usage: hushsum attack [flags]
@@ -74,14 +75,14 @@ func attack(ctx context.Context, args []string, std streams) int {
 		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--run: %q is no regular expression", run), advice: "Use the name of an attack, or part of it.", err: err}, std)
 	}
 	var chosen []attacks.Attack
-	for _, a := range attacks.Catalogue() {
+	for _, a := range catalogue.All() {
 		if wanted.MatchString(a.Name) {
 			chosen = append(chosen, a)
 		}
 	}
 	if len(chosen) == 0 {
 		var names []string
-		for _, a := range attacks.Catalogue() {
+		for _, a := range catalogue.All() {
 			names = append(names, a.Name)
 		}
 		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--run: no attack matches %q", run), advice: "There are " + strings.Join(names, ", ") + "."}, std)

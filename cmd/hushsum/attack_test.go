@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/attacks/catalogue"
 )
 
 // Two attacks that take milliseconds, one of them without complete defence.
@@ -130,7 +131,7 @@ func TestAttackData(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the others end at once
 	var fails []string
-	for _, a := range attacks.Catalogue() {
+	for _, a := range catalogue.All() {
 		if a.Name == "CollusionLaw" {
 			continue // seconds of arithmetic, without data, that nothing ends
 		}

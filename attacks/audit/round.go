@@ -1,0 +1,146 @@
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math/big"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/attacks/internal/textbook"
+	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// AuditRuns audits anything that can be run with and without a canary, runs times
+// each in turn: run returns a score that is larger with the canary if anything.
+func playRuns(ctx context.Context, runs int, delta, alpha float64, run func(included bool) (float64, error)) (Result, error) {
+	without, with := make([]float64, runs), make([]float64, runs)
+	for i := range runs {
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
+		var err error
+		if without[i], err = run(false); err == nil {
+			with[i], err = run(true)
+		}
+		if err != nil {
+			return Result{}, fmt.Errorf("run %d: %w", i, err)
+		}
+	}
+	return Scores(without, with, delta, alpha)
+}
+
+// privateRound is a whole private round under audit, as package simulation sets it up
+// and accounts for it: every party clips, rotates and encodes its update, adds its
+// share of discrete Gaussian noise and masks it; as many parties drop out as may, the
+// server recovers their masks and unmasks the sum; colluders take their own shares
+// out of it, and what is left is decoded. The canary is the update of the last party:
+// ten times the norm that clipping leaves, on one coordinate, or nothing. The other
+// parties submit zeros.
+type privateRound struct {
+	local   *protocol.Local
+	encoder aggregation.Encoder
+	sampler *noise.Sampler   // of what each party really adds
+	length  int              // of an encoded update
+	claimed accounting.Round // as many survive as it says, and collude
+	rounds  int              // played
+}
+
+// newPrivateRound sets up a session of parties, with updates of the given dimension
+// and noise of multiplier times the sensitivity in the sum, without the shares of
+// drop-outs and colluders; recovery says how many there may be, and nil that there
+// are none. What parties really sample has the standard deviation that this asks for
+// over weakened; 1 is what the claim is about.
+func newPrivateRound(parties, dimension int, multiplier float64, weakened int64, recovery *protocol.Recovery) (*privateRound, error) {
+	o := simulation.Defaults()
+	o.Clients, o.Recovery = parties, recovery
+	o.Noise = &simulation.Noise{Law: noise.FamilyDiscreteGaussian, Multiplier: multiplier, Clip: 1, Bits: 16}
+	m, err := o.Mechanism(dimension)
+	if err != nil {
+		return nil, err
+	}
+	own, err := m.Shares.Party()
+	if err != nil {
+		return nil, err
+	}
+	if weakened != 1 {
+		if own, err = noise.DiscreteGaussian(new(big.Rat).Quo(own.Scale(), big.NewRat(weakened*weakened, 1))); err != nil {
+			return nil, err
+		}
+	}
+	table, err := noise.NewTable(own)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := m.Encoder.Layout()
+	if err != nil {
+		return nil, err
+	}
+	signers := textbook.Signers(parties)
+	config := &protocol.Config{Label: "attack", Roster: textbook.RosterOf("party", signers), Layout: layout, Recovery: recovery}
+	local, err := protocol.NewLocal(config, signers, nil)
+	return &privateRound{
+		local: local, encoder: m.Encoder, sampler: table.NewSampler(nil),
+		length: config.Layout[0].Length, claimed: m.Round(),
+	}, err
+}
+
+// run runs a round and returns the canary's coordinate of the decoded sum.
+func (p *privateRound) run(included bool) (float64, error) {
+	n, d := p.encoder.Parties, p.encoder.Dimension
+	encoder := p.encoder
+	encoder.Rotate = new([32]byte)
+	if _, err := rand.Read(encoder.Rotate[:]); err != nil {
+		return 0, err
+	}
+	inputs, known := make([][][]uint64, n), make([]int64, p.length)
+	for i := range inputs {
+		update := make([]float64, d)
+		if included && i == n-1 {
+			update[0] = 10 * encoder.Clip
+		}
+		clipped, _, err := aggregation.Clip(update, encoder.Clip)
+		if err != nil {
+			return 0, err
+		}
+		share := make([]int64, p.length)
+		if err := p.sampler.Fill(share); err != nil {
+			return 0, err
+		}
+		if inputs[i], err = encoder.Encode(clipped, share, nil); err != nil {
+			return 0, err
+		}
+		if i < p.claimed.Colluders {
+			for k, x := range share {
+				known[k] += x
+			}
+		}
+	}
+	// Colluders and the target stay; the others drop out in turn.
+	honest := n - p.claimed.Colluders - 1
+	for i := range n - p.claimed.MinSurvivors {
+		inputs[p.claimed.Colluders+(p.rounds+i)%honest] = nil
+	}
+	p.rounds++
+	sum, err := p.local.Round(nil, inputs)
+	if err != nil {
+		return 0, err
+	}
+	for k, x := range known {
+		sum[0][k] = (sum[0][k] - uint64(x)) & (1<<encoder.Bits - 1)
+	}
+	decoded, err := encoder.Decode(sum, p.claimed.MinSurvivors)
+	if err != nil {
+		return 0, err
+	}
+	return decoded[0], nil
+}
+
+// claim is the accountant's upper bound on ε(server) of one round at the given δ.
+func (p *privateRound) claim(delta float64) (float64, error) {
+	spent, err := p.claimed.Spent(accounting.ServerView, 1, delta)
+	return spent.Upper, err
+}
