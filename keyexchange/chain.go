@@ -8,9 +8,14 @@ import (
 	"fmt"
 )
 
-// ErrRoundBack: a chain only moves forward; the keys of earlier rounds are
-// erased.
-var ErrRoundBack = errors.New("keyexchange: the keys of an earlier round are erased")
+// Errors of chains.
+var (
+	// ErrRoundBack: a chain only moves forward; the keys of earlier rounds are
+	// erased.
+	ErrRoundBack = errors.New("keyexchange: the keys of an earlier round are erased")
+	// ErrEncoding: the bytes are not those of a chain, of channels or of a key.
+	ErrEncoding = errors.New("keyexchange: not what AppendBinary appends")
+)
 
 // Chain is the key material of one pair of parties: CK_ℓ for the coming round
 // ℓ, from which that round's mask secret and channel keys follow, and the next
@@ -98,19 +103,28 @@ const (
 
 const purposes = 2
 
-// Bytes returns what [RestoreChain] makes the chain again from: 40 bytes as
-// secret as the chain.
-func (c *Chain) Bytes() [40]byte {
-	var b [40]byte
-	binary.BigEndian.PutUint64(b[:], c.round)
-	copy(b[8:], c.key[:])
-	return b
+// ChainSize is the length of an encoded [Chain] in bytes.
+const ChainSize = 8 + 32
+
+// AppendBinary appends what [ParseChain] makes the chain again from: the round in 8
+// bytes, big-endian, and the chain key, [ChainSize] bytes as secret as the chain. It
+// never fails.
+func (c *Chain) AppendBinary(b []byte) ([]byte, error) {
+	b = binary.BigEndian.AppendUint64(b, c.round)
+	return append(b, c.key[:]...), nil
 }
 
-// RestoreChain makes a chain from its [Chain.Bytes]. Restoring a chain that has
-// moved on since undoes the erasure of keys.
-func RestoreChain(b [40]byte) *Chain {
-	return &Chain{round: binary.BigEndian.Uint64(b[:]), key: [32]byte(b[8:])}
+// ParseChain makes a chain from what [Chain.AppendBinary] appended; it fails with
+// [ErrEncoding]. Parsing a chain that has moved on since undoes the erasure of keys.
+func ParseChain(b []byte) (*Chain, error) {
+	if len(b) != ChainSize {
+		return nil, fmt.Errorf("%w: a chain has %d bytes, want %d", ErrEncoding, len(b), ChainSize)
+	}
+	round := binary.BigEndian.Uint64(b)
+	if round == 0 {
+		return nil, fmt.Errorf("%w: a chain is at round 0, the first one is 1", ErrEncoding)
+	}
+	return &Chain{round: round, key: [32]byte(b[8:])}, nil
 }
 
 // Channels holds the sealing keys of one pair for one round: one per purpose
@@ -123,10 +137,10 @@ type Channels struct {
 // before the round begins and go on being derivable until [Chain.Next] or
 // [Chain.Skip] moves past it.
 func (c *Chain) Channels() *Channels {
-	var out [2 * purposes * 32]byte
+	var out [ChannelsSize]byte
 	defer clear(out[:])
 	expand(out[:], c.key[:], labelChannels)
-	return RestoreChannels(out)
+	return newChannels(&out)
 }
 
 // Key returns the key that seals for a purpose from one party to the other,
@@ -139,18 +153,28 @@ func (c *Channels) Key(purpose Purpose, from, to int) *SealKey {
 	return &c.keys[i]
 }
 
-// Bytes returns what [RestoreChannels] makes the keys again from: 128 bytes as
-// secret as the keys.
-func (c *Channels) Bytes() [2 * purposes * 32]byte {
-	var b [2 * purposes * 32]byte
+// ChannelsSize is the length of encoded [Channels] in bytes.
+const ChannelsSize = 2 * purposes * 32
+
+// AppendBinary appends what [ParseChannels] makes the keys again from: [ChannelsSize]
+// bytes as secret as the keys. It never fails.
+func (c *Channels) AppendBinary(b []byte) ([]byte, error) {
 	for i := range c.keys {
-		copy(b[32*i:], c.keys[i][:])
+		b = append(b, c.keys[i][:]...)
 	}
-	return b
+	return b, nil
 }
 
-// RestoreChannels makes channels from their [Channels.Bytes].
-func RestoreChannels(b [2 * purposes * 32]byte) *Channels {
+// ParseChannels makes channels from what [Channels.AppendBinary] appended; it fails
+// with [ErrEncoding].
+func ParseChannels(b []byte) (*Channels, error) {
+	if len(b) != ChannelsSize {
+		return nil, fmt.Errorf("%w: channels have %d bytes, want %d", ErrEncoding, len(b), ChannelsSize)
+	}
+	return newChannels((*[ChannelsSize]byte)(b)), nil
+}
+
+func newChannels(b *[ChannelsSize]byte) *Channels {
 	channels := new(Channels)
 	for i := range channels.keys {
 		channels.keys[i] = SealKey(b[32*i:])

@@ -281,6 +281,59 @@ func TestErase(t *testing.T) {
 // The list of low-order points is derived here from the torsion subgroup of
 // edwards25519 (a point of order 8 and its multiples, u = (1+y)/(1−y)), and for
 // the twist from the definition: every one of them gives the all-zero secret.
+// What is appended parses back to the same, appends to what is there, and nothing of
+// another length parses.
+func TestEncodings(t *testing.T) {
+	key, _ := fixedKey(t, 3)
+	_, roster := identities(t, 2)
+	_, peer := fixedKey(t, 4)
+	chain, err := key.NewChain([32]byte{1}, roster, 0, 1, peer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := chain.Skip(7); err != nil {
+		t.Fatal(err)
+	}
+	type appender interface {
+		AppendBinary(b []byte) ([]byte, error)
+	}
+	for _, c := range []struct {
+		name  string
+		value appender
+		size  int
+		parse func(b []byte) (appender, error)
+	}{
+		{"chain", chain, ChainSize, func(b []byte) (appender, error) { return ParseChain(b) }},
+		{"channels", chain.Channels(), ChannelsSize, func(b []byte) (appender, error) { return ParseChannels(b) }},
+		{"key", key, KeySize, func(b []byte) (appender, error) { return ParseKey(b) }},
+	} {
+		b, err := c.value.AppendBinary([]byte("before"))
+		if err != nil || len(b) != 6+c.size || string(b[:6]) != "before" {
+			t.Fatalf("%s: %d bytes, %v", c.name, len(b), err)
+		}
+		b = b[6:]
+		parsed, err := c.parse(b)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if again, err := parsed.AppendBinary(nil); err != nil || !bytes.Equal(again, b) {
+			t.Errorf("%s: parsed from %x, appends %x, %v", c.name, b, again, err)
+		}
+		for n := range 2 * c.size {
+			if _, err := c.parse(make([]byte, n)); n != c.size && !errors.Is(err, ErrEncoding) {
+				t.Errorf("%s of %d bytes: got %v, want ErrEncoding", c.name, n, err)
+			}
+		}
+	}
+	if chain, err := ParseChain(make([]byte, ChainSize)); !errors.Is(err, ErrEncoding) || chain != nil {
+		t.Errorf("a chain at round 0: got %v, want ErrEncoding", err)
+	}
+	key.Erase()
+	if _, err := key.AppendBinary(nil); !errors.Is(err, ErrErased) {
+		t.Errorf("an erased key: got %v, want ErrErased", err)
+	}
+}
+
 func TestLowOrderPoints(t *testing.T) {
 	var torsion []PublicKey
 	// y of a point of order 8, RFC 8032 curve; found by multiplying an arbitrary
@@ -458,9 +511,16 @@ func TestRosterErrors(t *testing.T) {
 
 func TestRosterText(t *testing.T) {
 	_, roster := identities(t, 4)
-	again, err := ParseRoster(append([]byte("# the hospitals\n\n"), roster.Text()...))
+	text, err := roster.AppendText([]byte("# the hospitals\n\n"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	again := new(Roster)
+	if err := again.UnmarshalText(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.UnmarshalText(text[:len(text)-2]); !errors.Is(err, ErrRosterLine) {
+		t.Errorf("a cut text: got %v, want ErrRosterLine", err)
 	}
 	if again.Digest() != roster.Digest() || again.Len() != 4 {
 		t.Error("the roster changed by writing and reading")
@@ -553,13 +613,13 @@ func TestSealKnownAnswer(t *testing.T) {
 
 func TestShortRandomness(t *testing.T) {
 	short := func() io.Reader { return bytes.NewReader(make([]byte, 5)) }
-	if _, err := GenerateIdentity(short()); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := GenerateIdentity(short()); !errors.Is(err, ErrRandom) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("GenerateIdentity: %v", err)
 	}
-	if _, err := GenerateKey(short()); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := GenerateKey(short()); !errors.Is(err, ErrRandom) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("GenerateKey: %v", err)
 	}
-	if nonce, err := GenerateNonce(short()); !errors.Is(err, io.ErrUnexpectedEOF) || nonce != (Nonce{}) {
+	if nonce, err := GenerateNonce(short()); !errors.Is(err, ErrRandom) || !errors.Is(err, io.ErrUnexpectedEOF) || nonce != (Nonce{}) {
 		t.Errorf("GenerateNonce: %v", err)
 	}
 }

@@ -118,13 +118,26 @@ func ParseRoster(text []byte) (*Roster, error) {
 	return NewRoster(members)
 }
 
-// Text returns the roster in the form that [ParseRoster] reads.
-func (r *Roster) Text() []byte {
-	var b bytes.Buffer
+// AppendText appends the form that [ParseRoster] reads. It never fails.
+func (r *Roster) AppendText(b []byte) ([]byte, error) {
 	for _, m := range r.members {
-		fmt.Fprintf(&b, "%s %x\n", m.Name, []byte(m.Key))
+		b = fmt.Appendf(b, "%s %x\n", m.Name, []byte(m.Key))
 	}
-	return b.Bytes()
+	return b, nil
+}
+
+// MarshalText returns what AppendText appends.
+func (r *Roster) MarshalText() ([]byte, error) { return r.AppendText(nil) }
+
+// UnmarshalText makes r the roster that [ParseRoster] reads from text, and fails as
+// it does; r is then unchanged. Use it on a new Roster only: one in use is immutable.
+func (r *Roster) UnmarshalText(text []byte) error {
+	parsed, err := ParseRoster(text)
+	if err != nil {
+		return err
+	}
+	*r = *parsed
+	return nil
 }
 
 // Len returns the number of parties.

@@ -1,7 +1,6 @@
 package keyexchange
 
 import (
-	"bytes"
 	"crypto/ecdh"
 	"crypto/hkdf"
 	"crypto/sha256"
@@ -29,7 +28,7 @@ type PrivateKey struct {
 	key *ecdh.PrivateKey
 }
 
-// GenerateKey makes a key from 32 bytes of random (nil: crypto/rand).
+// GenerateKey draws a key from [KeySize] bytes of random (nil: crypto/rand).
 func GenerateKey(random io.Reader) (*PrivateKey, error) {
 	var seed [32]byte
 	if err := read(random, seed[:]); err != nil {
@@ -37,7 +36,11 @@ func GenerateKey(random io.Reader) (*PrivateKey, error) {
 	}
 	defer clear(seed[:])
 	// ecdh's own GenerateKey ignores the reader it is given.
-	key, err := ecdh.X25519().NewPrivateKey(seed[:])
+	return newKey(seed[:])
+}
+
+func newKey(seed []byte) (*PrivateKey, error) {
+	key, err := ecdh.X25519().NewPrivateKey(seed)
 	if err != nil {
 		return nil, fmt.Errorf("keyexchange: %w", err)
 	}
@@ -52,17 +55,27 @@ func (k *PrivateKey) Public() (PublicKey, error) {
 	return PublicKey(k.key.PublicKey().Bytes()), nil
 }
 
-// Bytes returns what [RestoreKey] makes the key again from, or [ErrErased]: 32
-// bytes as secret as the key, for the sealed state of a session in set-up.
-func (k *PrivateKey) Bytes() ([32]byte, error) {
+// KeySize is the length of an encoded [PrivateKey] in bytes.
+const KeySize = 32
+
+// AppendBinary appends what [ParseKey] makes the key again from, or fails with
+// [ErrErased]: [KeySize] bytes as secret as the key, for the sealed state of a session
+// in set-up.
+func (k *PrivateKey) AppendBinary(b []byte) ([]byte, error) {
 	if k.key == nil {
-		return [32]byte{}, ErrErased
+		return b, ErrErased
 	}
-	return [32]byte(k.key.Bytes()), nil
+	return append(b, k.key.Bytes()...), nil
 }
 
-// RestoreKey makes a key from its [PrivateKey.Bytes].
-func RestoreKey(b [32]byte) (*PrivateKey, error) { return GenerateKey(bytes.NewReader(b[:])) }
+// ParseKey makes a key from what [PrivateKey.AppendBinary] appended; it fails with
+// [ErrEncoding].
+func ParseKey(b []byte) (*PrivateKey, error) {
+	if len(b) != KeySize {
+		return nil, fmt.Errorf("%w: a key has %d bytes, want %d", ErrEncoding, len(b), KeySize)
+	}
+	return newKey(b)
+}
 
 // Erase forgets the private key, best effort: it drops the only reference that
 // this package holds.

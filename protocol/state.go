@@ -21,8 +21,8 @@ import (
 
 // clientState is what Save saves of a client.
 type clientState struct {
-	Key      [32]byte // during set-up
-	Ready    bool     // set-up is over
+	Key      [keyexchange.KeySize]byte // during set-up
+	Ready    bool                      // set-up is over
 	Announce []byte
 	Session  [32]byte
 	Chains   []chainState
@@ -34,7 +34,7 @@ type clientState struct {
 
 type chainState struct {
 	Peer  int
-	Chain [40]byte
+	Chain [keyexchange.ChainSize]byte
 }
 
 // roundState is what a client keeps of the round that it is in.
@@ -52,7 +52,7 @@ type roundState struct {
 // neighbour alone.
 type nearState struct {
 	Peer     int
-	Channels [128]byte
+	Channels [keyexchange.ChannelsSize]byte
 	Recovery [32]byte
 	Held     bool // the recovery share opened
 }
@@ -66,14 +66,16 @@ type nearState struct {
 func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 	s := clientState{Ready: c.chains != nil, Announce: c.announce.Append(nil), Session: c.session, Last: c.last, Output: c.output}
 	if !s.Ready {
-		private, err := c.key.Bytes()
-		if err != nil {
+		if _, err := c.key.AppendBinary(s.Key[:0]); err != nil {
 			return nil, err
 		}
-		s.Key = private
 	}
 	for _, peer := range sortedKeys(c.chains) {
-		s.Chains = append(s.Chains, chainState{peer, c.chains[peer].Bytes()})
+		saved := chainState{Peer: peer}
+		if _, err := c.chains[peer].AppendBinary(saved.Chain[:0]); err != nil {
+			return nil, err
+		}
+		s.Chains = append(s.Chains, saved)
 	}
 	if c.upload != nil {
 		s.Upload = c.upload.Append(nil)
@@ -84,7 +86,9 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 		for i, peer := range r.neighbours {
 			near := nearState{Peer: peer}
 			if c.config.recovery {
-				near.Channels = r.channels[i].Bytes()
+				if _, err := r.channels[i].AppendBinary(near.Channels[:0]); err != nil {
+					return nil, err
+				}
 				if near.Held = r.recovery[i] != nil; near.Held {
 					near.Recovery = *r.recovery[i]
 				}
@@ -114,14 +118,18 @@ func LoadClient(config *Config, identity crypto.Signer, random io.Reader, key *k
 	}
 	c.announce, c.session, c.last, c.output = *announce, s.Session, s.Last, s.Output
 	if !s.Ready {
-		c.key, err = keyexchange.RestoreKey(s.Key)
-		return c, err
+		if c.key, err = keyexchange.ParseKey(s.Key[:]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+		return c, nil
 	}
 	c.key = new(keyexchange.PrivateKey)
 	c.topology = newTopology(c.config, c.session, c.self)
 	c.chains = make(map[int]*keyexchange.Chain)
 	for _, chain := range s.Chains {
-		c.chains[chain.Peer] = keyexchange.RestoreChain(chain.Chain)
+		if c.chains[chain.Peer], err = keyexchange.ParseChain(chain.Chain[:]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
 	}
 	if len(s.Upload) != 0 {
 		if c.upload, err = wire.ParseUpload(s.Upload, c.config.degree); err != nil {
@@ -150,7 +158,11 @@ func loadRound(s *roundState, config *settled) (*clientRound, error) {
 		if !config.recovery {
 			continue
 		}
-		r.channels = append(r.channels, keyexchange.RestoreChannels(near.Channels))
+		channels, err := keyexchange.ParseChannels(near.Channels[:])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+		r.channels = append(r.channels, channels)
 		var share *[32]byte
 		if near.Held {
 			share = &near.Recovery

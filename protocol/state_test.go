@@ -167,7 +167,10 @@ func TestStateErrors(t *testing.T) {
 	}
 	// What is saved does not show the keys.
 	for _, chain := range l.Clients[0].chains {
-		secret := chain.Bytes()
+		secret, err := chain.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if bytes.Contains(client, secret[8:]) {
 			t.Error("a chain key stands in the saved state")
 		}

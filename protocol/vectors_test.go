@@ -354,7 +354,10 @@ func (r *recorder) pairs(round uint64, participants, absent []int) []vectorPair 
 				continue
 			}
 			chain := r.clients[self].chains[peer]
-			state := chain.Bytes()
+			state, err := chain.AppendBinary(nil)
+			if err != nil {
+				r.t.Fatal(err)
+			}
 			if chain.Round() != round {
 				r.t.Fatalf("the chain is at round %d", chain.Round())
 			}

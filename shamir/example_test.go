@@ -54,7 +54,12 @@ func ExampleSplitFeldman() {
 		return
 	}
 	// A holder reads the commitments from the dealer's message.
-	commitments, err := shamir.ParseFeldman(dealt.Bytes())
+	sent, err := dealt.AppendBinary(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	commitments, err := shamir.ParseFeldman(sent)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -51,8 +51,10 @@ func ParseFeldman(b []byte) (*Feldman, error) {
 	return &Feldman{points}, nil
 }
 
-// Bytes returns the encoding that ParseFeldman reads.
-func (f *Feldman) Bytes() []byte { return encodePoints(f.points) }
+// AppendBinary appends the encoding that [ParseFeldman] reads. It never fails.
+func (f *Feldman) AppendBinary(b []byte) ([]byte, error) {
+	return appendPoints(b, f.points), nil
+}
 
 // Threshold returns the number of coefficients.
 func (f *Feldman) Threshold() int { return len(f.points) }

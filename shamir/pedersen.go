@@ -105,8 +105,10 @@ func ParsePedersen(b []byte) (*Pedersen, error) {
 	return &Pedersen{points}, nil
 }
 
-// Bytes returns the encoding that ParsePedersen reads.
-func (p *Pedersen) Bytes() []byte { return encodePoints(p.points) }
+// AppendBinary appends the encoding that [ParsePedersen] reads. It never fails.
+func (p *Pedersen) AppendBinary(b []byte) ([]byte, error) {
+	return appendPoints(b, p.points), nil
+}
 
 // Threshold returns the number of coefficients.
 func (p *Pedersen) Threshold() int { return len(p.points) }

@@ -3,6 +3,7 @@ package shamir
 import (
 	"bytes"
 	"math/bits"
+	"slices"
 
 	"filippo.io/edwards25519"
 )
@@ -57,9 +58,9 @@ func inPrimeOrderGroup(p *edwards25519.Point) bool {
 	return q.Equal(new(edwards25519.Point).Negate(p)) == 1
 }
 
-// encodePoints returns the encodings of the points, one after the other.
-func encodePoints(points []*edwards25519.Point) []byte {
-	b := make([]byte, 0, CommitmentSize*len(points))
+// appendPoints appends the encodings of the points, one after the other.
+func appendPoints(b []byte, points []*edwards25519.Point) []byte {
+	b = slices.Grow(b, CommitmentSize*len(points))
 	for _, p := range points {
 		b = append(b, p.Bytes()...)
 	}

@@ -83,11 +83,15 @@ func steal(p textbook.Party, config [32]byte) (*stolenState, error) {
 	switch x := p.(type) {
 	case *textbook.Client:
 		out.party, out.round = x.Self, x.Last
-		if key, err := x.Private.Bytes(); err == nil {
-			out.private = &key
+		if key, err := x.Private.AppendBinary(nil); err == nil {
+			out.private = (*[32]byte)(key)
 		}
 		for peer, chain := range x.Chains {
-			out.chains[peer] = chain.Bytes()
+			key, err := chain.AppendBinary(nil)
+			if err != nil {
+				return nil, err
+			}
+			out.chains[peer] = [40]byte(key)
 		}
 		if x.Open != nil {
 			out.channels = x.Open.Channels
@@ -118,7 +122,11 @@ func steal(p textbook.Party, config [32]byte) (*stolenState, error) {
 		}
 		if s.Open != nil {
 			for _, near := range s.Open.Near {
-				out.channels = append(out.channels, keyexchange.RestoreChannels(near.Channels))
+				channels, err := keyexchange.ParseChannels(near.Channels[:])
+				if err != nil {
+					return nil, err
+				}
+				out.channels = append(out.channels, channels)
 				if near.Held {
 					out.recovery[near.Peer] = near.Recovery
 				}
@@ -178,13 +186,22 @@ func (t *thief) use(s *stolenState) error {
 			t.tryPair(s.party, peer, channels)
 		}
 		stolen := s.chains[peer]
-		candidates := []*keyexchange.Chain{keyexchange.RestoreChain(stolen)}
-		for from := uint64(1); from <= t.round; from++ {
+		var candidates []*keyexchange.Chain
+		// As it is, and as if it had not moved; without one for this peer, it is zero.
+		rounds := []uint64{max(1, binary.BigEndian.Uint64(stolen[:]))}
+		for from := range t.round {
+			rounds = append(rounds, from+1)
+		}
+		for _, from := range rounds {
 			binary.BigEndian.PutUint64(stolen[:], from)
-			candidates = append(candidates, keyexchange.RestoreChain(stolen))
+			chain, err := keyexchange.ParseChain(stolen[:])
+			if err != nil {
+				return err
+			}
+			candidates = append(candidates, chain)
 		}
 		if s.private != nil {
-			key, err := keyexchange.RestoreKey(*s.private)
+			key, err := keyexchange.ParseKey(s.private[:])
 			if err != nil {
 				return err
 			}

@@ -193,8 +193,7 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 func (c *Client) Snapshot() string {
 	b := fmt.Appendf(slices.Clone(c.Session[:]), "%d", c.Last)
 	for _, peer := range slices.Sorted(maps.Keys(c.Chains)) {
-		chain := c.Chains[peer].Bytes()
-		b = append(fmt.Append(b, peer), chain[:]...)
+		b, _ = c.Chains[peer].AppendBinary(fmt.Append(b, peer)) // never fails
 	}
 	if c.Upload != nil {
 		b = c.Upload.Append(b)
@@ -205,8 +204,7 @@ func (c *Client) Snapshot() string {
 			b = append(b, r.Sealed[i][:]...)
 		}
 		for i := range r.Channels {
-			keys := r.Channels[i].Bytes()
-			b = append(b, keys[:]...)
+			b, _ = r.Channels[i].AppendBinary(b)
 			if r.Recovery[i] != nil {
 				b = append(b, r.Recovery[i][:]...)
 			}
