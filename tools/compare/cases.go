@@ -1,0 +1,160 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// testCase is a command to run, with what of its output is compared.
+type testCase struct {
+	args string
+	omit []string // keys whose values are left out, at any depth
+	only []string // if not nil, of the outermost objects only these keys
+	// drops says of an object, at any depth, that it is left out.
+	drops func(map[string]any) bool
+}
+
+// cases are all but the experiments.
+func cases() []testCase {
+	var all []testCase
+	for _, args := range []string{
+		"simulate",
+		"simulate --clients 10 --rounds 5 --rows-per-client 100 --seed 7",
+		"simulate --drop 0.1",
+		"simulate --clients 20 --rounds 5 --drop 0.2 --adversary curious --colluders 2",
+		"simulate --data adult --rounds 10",
+		"simulate --data adult --clients 30 --rounds 5 --rule fedprox+fedadam --mask soft",
+		"simulate --data digits --rounds 10",
+		"simulate --data digits --rounds 4 --rule scaffold --mask hard --per-round 5",
+		"simulate --data digits --rounds 4 --model mlp:20 --split dirichlet-labels --drop 0.1",
+		"simulate --data digits --rounds 4 --rule fedga+fedyogi --clip 0.5",
+		"simulate --model softmax --clients 12 --rounds 3 --split dirichlet-quantity",
+	} {
+		all = append(all, testCase{args: args + " --json"})
+	}
+	for _, args := range []string{
+		"simulate --epsilon 4 --rounds 5",
+		"simulate --noise skellam --noise-multiplier 0.5 --clients 20 --rounds 4",
+		"simulate --noise discrete-laplace --clients 20 --rounds 3 --drop 0.1",
+		"simulate --noise discrete-gaussian --noise-multiplier 2 --epsilon 3 --clients 20 --rounds 20",
+		"simulate --data digits --epsilon 8 --rounds 3 --mask soft",
+	} {
+		all = append(all, testCase{args: args + " --json", omit: drawn})
+	}
+	for _, args := range []string{
+		"account gaussian --noise-multiplier 1 --rate 0.01 --rounds 10000 --delta 1e-6",
+		"account gaussian --noise-multiplier 0.5",
+		"account gaussian --replace-one",
+		"account gaussian --delta 0",
+		"account laplace --noise-multiplier 0.5 --delta 0",
+		"account laplace --rate 0.01 --rounds 1000 --delta 1e-9",
+		"account discrete-gaussian --noise-multiplier 2 --sensitivity 5 --rounds 100 --delta 1e-6",
+		"account discrete-gaussian --sensitivity 50 --dimension 64 --shares 10",
+		"account discrete-laplace --noise-multiplier 2 --sensitivity 3 --delta 0",
+		"account skellam --sensitivity 1000 --dimension 4096 --rounds 20",
+		"account skellam --sensitivity 20 --rate 0.1 --rounds 10",
+		"calibrate gaussian --epsilon 8 --rate 0.1 --rounds 1000",
+		"calibrate gaussian --epsilon 4 --find rounds --noise-multiplier 5 --adversary server",
+		"calibrate gaussian --epsilon 4 --find rate --noise-multiplier 2 --rounds 1000",
+		"calibrate laplace --epsilon 2 --rounds 5",
+		"calibrate discrete-laplace --epsilon 0.5 --delta 0",
+		"calibrate discrete-gaussian --epsilon 1 --sensitivity 100 --dimension 32 --shares 4",
+		"calibrate skellam --epsilon 1 --sensitivity 20",
+	} {
+		all = append(all, testCase{args: args + " --json"})
+	}
+	return append(all, testCase{
+		args: "attack --json",
+		only: []string{"attack", "adversary", "defence", "case", "metric", "verdict"},
+	})
+}
+
+// drawn are the keys of simulate that depend on noise, which is new in every run.
+var drawn = []string{
+	"accuracy", "mcc", "max_abs_diff", "largest_weight",
+	"mean_norm", "max_norm", "cosine", "clipped", "clip_norm", "mask",
+}
+
+// fastExperiments are those that take seconds.
+var fastExperiments = []string{"noise"}
+
+// allExperiments are all of them.
+var allExperiments = []string{"convex", "fashion", "writers", "clipping", "alignment", "privacy", "noise"}
+
+// experimentCases are the quick forms of the named experiments, with fewer seeds
+// than usual.
+func experimentCases(names string) []testCase {
+	list := strings.Split(names, ",")
+	if names == "all" {
+		list = allExperiments
+	}
+	var all []testCase
+	for _, name := range list {
+		if name == "" {
+			continue
+		}
+		args := "experiment " + name + " --json"
+		if name != "noise" { // which draws nothing
+			args += " --seeds 2"
+		}
+		all = append(all, testCase{args: args, omit: []string{"files"}, drops: noisy})
+	}
+	return all
+}
+
+// noisy finds the rows and findings of experiments that are about noise.
+func noisy(object map[string]any) bool {
+	var about []string
+	if claim, ok := object["claim"].(string); ok {
+		about = append(about, claim)
+	}
+	if labels, ok := object["labels"].([]any); ok && object["name"] == nil {
+		for _, label := range labels {
+			text, _ := label.(string)
+			about = append(about, text)
+		}
+	}
+	return slices.ContainsFunc(about, func(text string) bool {
+		return strings.Contains(text, "epsilon ") || strings.Contains(text, "with noise")
+	})
+}
+
+// reduce takes out of an outermost object what is not compared.
+func (c *testCase) reduce(v any) any {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	if c.only != nil {
+		for key := range object {
+			if !slices.Contains(c.only, key) {
+				delete(object, key)
+			}
+		}
+	}
+	return c.strip(object)
+}
+
+// strip takes out times, omitted keys and dropped objects, at any depth.
+func (c *testCase) strip(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if strings.HasSuffix(key, "_ms") || slices.Contains(c.omit, key) {
+				delete(v, key)
+				continue
+			}
+			v[key] = c.strip(value)
+		}
+	case []any:
+		v = slices.DeleteFunc(v, func(entry any) bool {
+			object, ok := entry.(map[string]any)
+			return ok && c.drops != nil && c.drops(object)
+		})
+		for i := range v {
+			v[i] = c.strip(v[i])
+		}
+		return v
+	}
+	return v
+}

@@ -1,0 +1,183 @@
+// Command compare says whether two versions of the command print the same figures.
+//
+//	go run -C tools ./compare OLD NEW
+//
+// OLD and NEW are revisions of this repository, "." for the working tree, or paths
+// of binaries. It runs commands with the same seeds on both and compares all that
+// depends on no secret randomness: with noise, and in attacks, keys and noise are
+// new in every run, and what follows from them is left out, see cases.go. Times are
+// left out everywhere. Of experiments it runs those that take seconds, or those that
+// -experiments names; HUSHSUM_DATA names the folder of the data sets, else they are
+// in ../shared/data beside the checkout.
+//
+// It exits with 0 if all are equal, with 1 if something differs, and with 2 if it
+// could not find out.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	only := flag.String("run", "", "only commands that contain `TEXT`")
+	names := flag.String("experiments", strings.Join(fastExperiments, ","),
+		"`NAMES` of experiments, with commas, or all; most take minutes")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "Usage: go run -C tools ./compare [flags] OLD NEW")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 2 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	equal, err := compare(flag.Arg(0), flag.Arg(1), *only, *names)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(2)
+	case !equal:
+		os.Exit(1)
+	}
+}
+
+// compare runs all cases that contain the text.
+func compare(before, after, only, experiments string) (equal bool, err error) {
+	dir, err := os.MkdirTemp("", "hushsum-compare-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	root, err := output("", "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return false, err
+	}
+	r := runner{dir: dir, data: cmp.Or(os.Getenv("HUSHSUM_DATA"), filepath.Join(root, "..", "shared", "data"))}
+	for i, version := range []string{before, after} {
+		if r.binaries[i], err = build(root, version, filepath.Join(dir, fmt.Sprint(i))); err != nil {
+			return false, err
+		}
+	}
+	equal, ran := true, 0
+	for _, c := range append(cases(), experimentCases(experiments)...) {
+		if !strings.Contains(c.args, only) {
+			continue
+		}
+		ran++
+		start := time.Now()
+		d, err := r.run(c)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", c.args, err)
+		}
+		equal = equal && len(d.differences) == 0
+		fmt.Printf("%-9s %6d values %6.1f s  %s\n", d.verdict(), d.compared, time.Since(start).Seconds(), c.args)
+		d.print(os.Stdout)
+	}
+	if ran == 0 {
+		return false, fmt.Errorf("no command contains %q", only)
+	}
+	return equal, nil
+}
+
+// build makes the binary of a version and returns its path.
+func build(root, version, dir string) (string, error) {
+	if info, err := os.Stat(version); err == nil && info.Mode().IsRegular() {
+		return filepath.Abs(version)
+	}
+	source := root
+	if version != "." {
+		source = filepath.Join(dir, "source")
+		if err := os.MkdirAll(source, 0o777); err != nil {
+			return "", err
+		}
+		archive := filepath.Join(dir, "source.tar")
+		if _, err := output(root, "git", "archive", "-o", archive, version); err != nil {
+			return "", err
+		}
+		if _, err := output(source, "tar", "-xf", archive); err != nil {
+			return "", err
+		}
+	}
+	binary := filepath.Join(dir, "hushsum")
+	_, err := output(source, "go", "build", "-o", binary, "./cmd/hushsum")
+	return binary, err
+}
+
+// output runs a program and returns what it prints, without the last line's end.
+func output(dir, name string, args ...string) (string, error) {
+	command := exec.Command(name, args...)
+	command.Dir = dir
+	// The workspace of this module is not that of the version which is built.
+	command.Env = append(os.Environ(), "GOWORK=", "PWD="+dir)
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, complaint.String())
+	}
+	return strings.TrimSuffix(string(out), "\n"), nil
+}
+
+// runner runs cases on both binaries.
+type runner struct {
+	binaries  [2]string
+	dir, data string
+}
+
+// run runs a case and compares what the two print.
+func (r *runner) run(c testCase) (*difference, error) {
+	var sides [2][]any
+	for i, binary := range r.binaries {
+		// Some versions write files where they are run.
+		dir := filepath.Join(r.dir, "files", fmt.Sprint(i))
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, err
+		}
+		command := exec.Command(binary, strings.Fields(c.args)...)
+		command.Dir = dir
+		command.Env = append(os.Environ(), "HUSHSUM_DATA="+r.data)
+		var complaint bytes.Buffer
+		command.Stderr = &complaint
+		out, err := command.Output()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			return nil, err
+		}
+		values, err := objects(out)
+		if err != nil {
+			return nil, err
+		}
+		for k := range values {
+			values[k] = c.reduce(values[k])
+		}
+		// How a command ends, and what it complains of, counts too.
+		sides[i] = append(values, map[string]any{"exit code": command.ProcessState.ExitCode(), "stderr": complaint.String()})
+	}
+	d := &difference{}
+	d.walk("", sides[0], sides[1])
+	return d, nil
+}
+
+// objects reads JSON values, one after another.
+func objects(out []byte) (values []any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	decoder.UseNumber() // every digit counts
+	for decoder.More() {
+		var v any
+		if err := decoder.Decode(&v); err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
