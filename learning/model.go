@@ -30,6 +30,7 @@ var (
 	_ batchModel = Logistic{}
 	_ batchModel = Softmax{}
 	_ batchModel = MLP{}
+	_ batchModel = LeNet{}
 )
 
 // batchModel is what SGD needs to train without allocating or checking at every
@@ -42,6 +43,12 @@ type batchModel interface {
 	// gradient of their unregularised loss at w). dst may be w. There are at
 	// most chunkRows rows, all valid.
 	accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64)
+}
+
+// settler is a model some of whose parameters are not trained but taken from the rows
+// once training is over.
+type settler interface {
+	settle(ws *workspace, w []float64, d *Dataset)
 }
 
 // chunkRows bounds the rows that are worked on at once, and so the workspace.
@@ -58,6 +65,11 @@ type workspace struct {
 	outputs                             [][]float64 // by layer: rows × out, scores and then their derivatives
 	pixelRows                           [][]byte
 	valueRows                           [][]float64
+
+	// Of LeNet: what goes in, the two convolutions, and what is between them and the
+	// dense layers.
+	images, patches, flat, below, under, filters []float64
+	maps                                         [2]mapSpace
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}

@@ -23,9 +23,10 @@ func paint(clients []*Dataset, test *Dataset) (*Dataset, error) {
 		return nil, err
 	}
 	for c, d := range clients {
-		clients[c] = d.painted(along(clientHues, c, len(clients)))
+		hue := along(clientHues, c, len(clients))
+		clients[c] = d.painted(func(int) float64 { return hue })
 	}
-	return test.painted(testHue), nil
+	return test.painted(func(int) float64 { return testHue }), nil
 }
 
 // turn rotates the clients' images and the test images, see Partition.
@@ -34,9 +35,62 @@ func turn(clients []*Dataset, test *Dataset) (*Dataset, error) {
 		return nil, err
 	}
 	for c, d := range clients {
-		clients[c] = d.turned(along(clientAngle, c, len(clients)))
+		angle := along(clientAngle, c, len(clients))
+		clients[c] = d.turned(func(int) float64 { return angle })
 	}
-	return test.turned(testAngle), nil
+	return test.turned(func(int) float64 { return testAngle }), nil
+}
+
+// Ten labels have hues of their own, each in a band where every client has its place;
+// the test set has them where no label is.
+const (
+	hueStep     = 24.0
+	hueBand     = 20.0
+	testHues    = 252.0
+	testHueStep = 8.0
+)
+
+// paintLabels colours images by their labels, see Partition.
+func paintLabels(clients []*Dataset, test *Dataset) (*Dataset, error) {
+	if err := checkImages(clients[0], test, "label-colour"); err != nil {
+		return nil, err
+	}
+	if err := checkTenLabels(clients, test, "label-colour"); err != nil {
+		return nil, err
+	}
+	for c, d := range clients {
+		place := along(hueBand, c, len(clients))
+		clients[c] = d.painted(func(label int) float64 { return hueStep*float64(label) + place })
+	}
+	// Seven steps on for each label: neighbours in training are no neighbours here.
+	return test.painted(func(label int) float64 { return testHues + testHueStep*float64(7*label%10) }), nil
+}
+
+// turnLabels rotates the clients' images by their labels, see Partition.
+func turnLabels(clients []*Dataset, test *Dataset) (*Dataset, error) {
+	if err := checkImages(clients[0], test, "label-rotation"); err != nil {
+		return nil, err
+	}
+	if err := checkTenLabels(clients, test, "label-rotation"); err != nil {
+		return nil, err
+	}
+	for c, d := range clients {
+		clients[c] = d.turned(func(label int) float64 {
+			return float64(10*(1+label/2)) * float64(1-2*(label%2))
+		})
+	}
+	return test, nil
+}
+
+func checkTenLabels(clients []*Dataset, test *Dataset, name string) error {
+	for _, d := range append([]*Dataset{test}, clients...) {
+		for i, y := range d.Labels {
+			if y > 9 {
+				return fmt.Errorf("%w: %s has a colour or angle for each of ten labels, and row %d has label %d", ErrValue, name, i, y)
+			}
+		}
+	}
+	return nil
 }
 
 func checkImages(client, test *Dataset, name string) error {
@@ -54,23 +108,20 @@ func checkImages(client, test *Dataset, name string) error {
 
 func side(d *Dataset) int { return int(math.Round(math.Sqrt(float64(d.Features)))) }
 
-// painted returns the images in the fully saturated colour of a hue in degrees,
-// as three planes.
-func (d *Dataset) painted(hue float64) *Dataset {
+// painted returns the images in fully saturated colours, as three planes; hue is in
+// degrees, by label.
+func (d *Dataset) painted(hue func(label int) float64) *Dataset {
 	p := &Dataset{
 		Pixels:   make([]byte, 0, 3*len(d.Pixels)),
 		Features: 3 * d.Features,
 		Labels:   d.Labels,
 		Writers:  d.Writers,
 	}
-	// Each primary is full within 60° of its own hue and gone from 120° on.
-	var colour [3]float64
-	for k := range colour {
-		away := math.Abs(math.Mod(hue-120*float64(k)+540, 360) - 180)
-		colour[k] = max(0, min(1, 2-away/60))
-	}
-	for i := range d.Len() {
-		for _, part := range colour {
+	for i, label := range d.Labels {
+		// Each primary is full within 60° of its own hue and gone from 120° on.
+		for k := range 3 {
+			away := math.Abs(math.Mod(hue(label)-120*float64(k)+540, 360) - 180)
+			part := max(0, min(1, 2-away/60))
 			for _, x := range d.Pixels[i*d.Features : (i+1)*d.Features] {
 				p.Pixels = append(p.Pixels, byte(math.Round(part*float64(x))))
 			}
@@ -79,16 +130,16 @@ func (d *Dataset) painted(hue float64) *Dataset {
 	return p
 }
 
-// turned returns the images turned counter-clockwise about their centre by an
-// angle in degrees, interpolated bilinearly.
-func (d *Dataset) turned(angle float64) *Dataset {
-	n := side(d)
-	// Where every pixel comes from is the same for all images.
-	type source struct {
-		at     [4]int
-		weight [4]float64
-	}
-	sources := make([]source, d.Features)
+// source says where a pixel comes from, and how much of each.
+type source struct {
+	at     [4]int
+	weight [4]float64
+}
+
+// sourcesOf is where every pixel of an image of n × n comes from when it is turned
+// counter-clockwise about its centre by an angle in degrees.
+func sourcesOf(n int, angle float64) []source {
+	sources := make([]source, n*n)
 	sin, cos := math.Sincos(angle * math.Pi / 180)
 	centre := float64(n-1) / 2
 	for row := range n {
@@ -107,15 +158,26 @@ func (d *Dataset) turned(angle float64) *Dataset {
 			}
 		}
 	}
+	return sources
+}
+
+// turned returns the images turned counter-clockwise about their centre by an angle
+// in degrees, by label, interpolated bilinearly.
+func (d *Dataset) turned(angle func(label int) float64) *Dataset {
+	n := side(d)
+	known := map[int][]source{} // the same for all images of a label
 	p := &Dataset{
 		Pixels:   make([]byte, 0, len(d.Pixels)),
 		Features: d.Features,
 		Labels:   d.Labels,
 		Writers:  d.Writers,
 	}
-	for i := range d.Len() {
+	for i, label := range d.Labels {
+		if known[label] == nil {
+			known[label] = sourcesOf(n, angle(label))
+		}
 		image := d.Pixels[i*d.Features : (i+1)*d.Features]
-		for _, s := range sources {
+		for _, s := range known[label] {
 			var sum float64
 			for k, at := range s.at {
 				sum += s.weight[k] * float64(image[at])

@@ -52,8 +52,8 @@ func checkParts(t interface{ Fatalf(string, ...any) }, d *Dataset, parts []*Data
 
 func TestPartitionProperties(t *testing.T) {
 	for _, name := range PartitionNames() {
-		if name == "colour" || name == "rotation" {
-			continue // they deal as iid does; see TestColour and TestRotation
+		if strings.Contains(name, "colour") || strings.Contains(name, "rotation") {
+			continue // they deal as iid or label-skew does; see TestColour and the like
 		}
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -232,7 +232,7 @@ func TestColour(t *testing.T) {
 		t.Error("colour changed its input")
 	}
 	// Halfway between red and yellow green is half on.
-	if p := test.painted(30).Pixels; p[16+5] != 0 || p[48+16+5] != 1 || p[3*48+5] != 3 || p[3*48+16+5] != 2 {
+	if p := test.painted(all(30)).Pixels; p[16+5] != 0 || p[48+16+5] != 1 || p[3*48+5] != 3 || p[3*48+16+5] != 2 {
 		t.Errorf("hue 30°: %v", p[:96])
 	}
 }
@@ -249,7 +249,7 @@ func TestRotation(t *testing.T) {
 		180: {90, 80, 70, 60, 50, 40, 30, 20, 10},
 		-90: {70, 40, 10, 80, 50, 20, 90, 60, 30},
 	} {
-		if got := image.turned(angle).Pixels; !slices.Equal(got, want) {
+		if got := image.turned(all(angle)).Pixels; !slices.Equal(got, want) {
 			t.Errorf("turned by %v°: %v, want %v", angle, got, want)
 		}
 	}
@@ -259,12 +259,138 @@ func TestRotation(t *testing.T) {
 	plain, _, err := Partition("iid", d, test, PartitionOptions{Clients: 3, Seed: 1})
 	must(t, err)
 	for c, angle := range []float64{0, 30, 60} {
-		if !slices.Equal(parts[c].Pixels, plain[c].turned(angle).Pixels) {
+		if !slices.Equal(parts[c].Pixels, plain[c].turned(all(angle)).Pixels) {
 			t.Errorf("client %d is not its share of iid turned by %v°", c, angle)
 		}
 	}
-	if !slices.Equal(unseen.Pixels, test.turned(75).Pixels) || slices.Equal(unseen.Pixels, test.Pixels) {
+	if !slices.Equal(unseen.Pixels, test.turned(all(75)).Pixels) || slices.Equal(unseen.Pixels, test.Pixels) {
 		t.Error("the test set is not turned by 75°")
+	}
+}
+
+// all is the same for every label.
+func all(x float64) func(int) float64 { return func(int) float64 { return x } }
+
+// Every label of a client has its own hue, other clients' hues of it are in the same
+// band, and no test hue is in any band; the rows are those of iid or label-skew.
+func TestLabelColour(t *testing.T) {
+	d := pictures(300, 10)
+	for _, split := range []string{"iid", "label-skew"} {
+		name := map[string]string{"iid": "label-colour", "label-skew": "label-colour-skew"}[split]
+		parts, unseen, err := Partition(name, d, pictures(90, 10), PartitionOptions{Clients: 3, Seed: 1})
+		must(t, err)
+		plain, _, err := Partition(split, d, nil, PartitionOptions{Clients: 3, Seed: 1})
+		must(t, err)
+		hues := map[float64]int{}
+		for c, p := range parts {
+			want := plain[c].painted(func(y int) float64 { return 24*float64(y) + 10*float64(c) })
+			if !slices.Equal(p.Pixels, want.Pixels) || !slices.Equal(p.Labels, plain[c].Labels) {
+				t.Errorf("%s: client %d has other rows or hues", name, c)
+			}
+			for y := range 10 {
+				hues[24*float64(y)+10*float64(c)]++
+			}
+		}
+		if len(hues) != 30 {
+			t.Errorf("%d hues for three clients and ten labels", len(hues))
+		}
+		seen := map[float64]bool{}
+		want := pictures(90, 10).painted(func(y int) float64 {
+			hue := 252 + 8*float64(7*y%10)
+			seen[hue] = true
+			return hue
+		})
+		if !slices.Equal(unseen.Pixels, want.Pixels) || len(seen) != 10 {
+			t.Errorf("%s: the test set has %d hues, or others", name, len(seen))
+		}
+		for hue := range seen {
+			if hue <= 9*24+20 || hue > 324 {
+				t.Errorf("%s: the test hue %v is one of training", name, hue)
+			}
+		}
+	}
+}
+
+func TestLabelRotation(t *testing.T) {
+	d, test := pictures(300, 10), pictures(30, 10)
+	angles := []float64{10, -10, 20, -20, 30, -30, 40, -40, 50, -50}
+	for name, split := range map[string]string{"label-rotation": "iid", "label-rotation-skew": "label-skew"} {
+		parts, unseen, err := Partition(name, d, test, PartitionOptions{Clients: 3, Seed: 1})
+		must(t, err)
+		plain, _, err := Partition(split, d, nil, PartitionOptions{Clients: 3, Seed: 1})
+		must(t, err)
+		for c, p := range parts {
+			want := plain[c].turned(func(y int) float64 { return angles[y] })
+			if !slices.Equal(p.Pixels, want.Pixels) || slices.Equal(p.Pixels, plain[c].Pixels) {
+				t.Errorf("%s: client %d is not turned as its labels are", name, c)
+			}
+		}
+		if unseen != test {
+			t.Errorf("%s: the test images are turned", name)
+		}
+	}
+	many := pictures(60, 11)
+	if _, _, err := Partition("label-rotation", many, many, PartitionOptions{Clients: 2}); !errors.Is(err, ErrValue) {
+		t.Errorf("eleven labels: %v", err)
+	}
+}
+
+func TestPartitionPersonal(t *testing.T) {
+	d, test := pictures(2000, 10), pictures(500, 10)
+	clients, err := PartitionPersonal(d, test, PersonalOptions{Clients: 15, Test: 40, Seed: 3})
+	must(t, err)
+	seen := map[int]bool{}
+	holders := map[int]int{}
+	for c, p := range clients {
+		classes := map[int]bool{}
+		for _, part := range []struct {
+			d *Dataset
+			n int
+		}{{p.Train, 25}, {p.Validation, 25}, {p.Test, 20}} {
+			counts := map[int]int{}
+			for i, y := range part.d.Labels {
+				counts[y]++
+				classes[y] = true
+				if part.d != p.Test {
+					if k := numberOf(part.d, i); seen[k] {
+						t.Fatalf("client %d: row %d is dealt twice", c, k)
+					} else {
+						seen[k] = true
+					}
+				}
+			}
+			for y, n := range counts {
+				if n != part.n {
+					t.Errorf("client %d has %d rows of label %d, want %d", c, n, y, part.n)
+				}
+			}
+		}
+		if len(classes) != 2 {
+			t.Errorf("client %d has %d classes over its three sets", c, len(classes))
+		}
+		for y := range classes {
+			holders[y]++
+		}
+	}
+	for y := range 10 {
+		if holders[y] != 3 {
+			t.Errorf("label %d has %d holders of 15 clients, want 3", y, holders[y])
+		}
+	}
+	clients, err = PartitionPersonal(pictures(8000, 10), test, PersonalOptions{Clients: 15, Concentration: .5, Test: 40, Seed: 3})
+	must(t, err)
+	for c, p := range clients {
+		if p.Train.Len() != 50 || p.Validation.Len() != 50 || p.Test.Len() != 40 {
+			t.Errorf("client %d: %d, %d and %d rows", c, p.Train.Len(), p.Validation.Len(), p.Test.Len())
+		}
+	}
+	for _, o := range []PersonalOptions{{}, {Clients: 1, Classes: 11}, {Clients: 1, Train: -1}, {Clients: 1, Concentration: -1}} {
+		if _, err := PartitionPersonal(d, test, o); !errors.Is(err, ErrValue) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if _, err := PartitionPersonal(d, test, PersonalOptions{Clients: 100}); !errors.Is(err, ErrTooFewRows) {
+		t.Errorf("100 clients of 100 rows out of 2,000: %v", err)
 	}
 }
 

@@ -117,6 +117,9 @@ func (s SGD) Train(m Model, w []float64, d *Dataset, seed uint64) (int, error) {
 			return 0, err
 		}
 	}
+	if last, ok := m.(settler); ok && allFinite(run.w) {
+		last.settle(ws, run.w, d)
+	}
 	// A weight that is infinite or NaN never comes back, so this sees it.
 	if !allFinite(run.w) {
 		return 0, s.diverged(steps)

@@ -24,7 +24,8 @@ census, parties submit updates of equal weight:
   --data     adult, digits, mnist or fashion-mnist, found in the folder
              HUSHSUM_DATA or in ../shared/data; or the folder with its files
   --model    softmax (multinomial logistic regression), mlp:N,N,... with N units
-             in each hidden layer, or logistic for two classes
+             in each hidden layer, lenet or lenet-norm (with batch norm) for
+             images, or logistic for two classes
   --split    how rows are dealt: ` + "%s" + `
   --rule     fedavg, fedprox, scaffold or fedga of the parties, or momentum,
              fedadagrad, fedadam or fedyogi of the server; two with a plus sign,
@@ -68,7 +69,7 @@ var trainingNames = []string{"model", "split", "rule", "mask", "mask-threshold",
 
 func (v *trainingFlags) define(f *flag.FlagSet) {
 	*v = trainingFlags{mu: .1, beta: .1, model: "softmax", split: "iid", rule: "fedavg", mask: "none", threshold: aggregation.DefaultThreshold, batch: 32, epochs: 1}
-	f.StringVar(&v.model, "model", v.model, "`softmax|mlp:N,...|logistic` what is trained\t; for a census logistic")
+	f.StringVar(&v.model, "model", v.model, "`softmax|mlp:N,...|lenet|logistic` what is trained\t; for a census logistic")
 	f.StringVar(&v.split, "split", v.split, "`NAME` how rows are dealt to parties")
 	f.StringVar(&v.rule, "rule", v.rule, "`NAME` rule of the parties, of the server, or both with a plus sign")
 	f.StringVar(&v.mask, "mask", v.mask, "`none|soft|hard` gradient mask")
@@ -285,7 +286,7 @@ func (w *trainingFlags) splitFits(train *learning.Dataset) error {
 	switch {
 	case w.split == "writers" && train.Writers == nil:
 		return &problem{cause: "--split writers: the data does not say who wrote which row", advice: "Use --data mnist, with the folder qmnist-writers beside it, or another split."}
-	case (w.split == "colour" || w.split == "rotation") && train.Pixels == nil:
+	case (strings.Contains(w.split, "colour") || strings.Contains(w.split, "rotation")) && train.Pixels == nil:
 		return &problem{cause: fmt.Sprintf("--split %s: it takes images such as those of mnist", w.split), advice: "Use --data mnist or fashion-mnist, or another split."}
 	}
 	return nil
@@ -315,6 +316,13 @@ func (w *trainingFlags) modelFor(parties []*learning.Dataset, test *learning.Dat
 		return m, nil
 	}
 	switch w.model {
+	case "lenet", "lenet-norm":
+		m, ok := learning.LeNetFor(features, classes)
+		if !ok {
+			return nil, &problem{cause: fmt.Sprintf("--model: %s takes square images of 16 pixels a side or more, and rows here have %d features", w.model, features), advice: "Use --data mnist or fashion-mnist, or another model."}
+		}
+		m.BatchNorm, m.Lambda = w.model == "lenet-norm", lambda
+		return m, nil
 	case "softmax":
 		return learning.Softmax{Features: features, Outputs: classes, Lambda: lambda}, nil
 	case "logistic":
@@ -323,7 +331,7 @@ func (w *trainingFlags) modelFor(parties []*learning.Dataset, test *learning.Dat
 		}
 		return learning.Logistic{Features: features, Lambda: lambda}, nil
 	}
-	return nil, &problem{cause: fmt.Sprintf("--model: there is no %q", w.model), advice: "Use softmax, mlp:200 or logistic."}
+	return nil, &problem{cause: fmt.Sprintf("--model: there is no %q", w.model), advice: "Use softmax, mlp:200, lenet or logistic."}
 }
 
 // simulateTraining is simulate for other models and rules.

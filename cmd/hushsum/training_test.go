@@ -135,6 +135,7 @@ func TestTrainingUsage(t *testing.T) {
 		says string
 	}{
 		{"--model tree", 2, `--model: there is no "tree"`},
+		{"--model lenet", 2, "--model: lenet takes square images of 16 pixels"},
 		{"--model mlp:x", 2, `--model: "x" is no number of hidden units`},
 		{"--model mlp:-1", 2, `"-1" is no number`},
 		{"--split fair", 2, "--split: "},
