@@ -1,6 +1,10 @@
 package aggregation
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/hushsum/hushsum/internal/entropy"
+)
 
 // Errors of configuration.
 var (
@@ -18,7 +22,7 @@ var (
 
 // ErrRandom: the source of randomness failed, ended, or gives numbers that are
 // not random. Nothing was encoded; use crypto/rand.
-var ErrRandom = errors.New("aggregation: the source of randomness is unusable")
+var ErrRandom = entropy.Err
 
 // Errors of values. They name the coordinate, never the value.
 var (

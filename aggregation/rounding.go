@@ -1,11 +1,12 @@
 package aggregation
 
 import (
-	"crypto/rand"
 	"fmt"
 	"io"
 	"math"
 	"math/bits"
+
+	"github.com/hushsum/hushsum/internal/entropy"
 )
 
 // DefaultBeta is the Beta of an [Encoder] that leaves it at 0: e^(−1/2), the
@@ -76,9 +77,6 @@ func productRoot(a, b uint64) uint64 {
 // It gives up after as many tries as a working source of randomness needs with
 // probability below 2^-100.
 func roundConditionally(dst []uint64, v []float64, factor float64, limit uint64, beta float64, random io.Reader) error {
-	if random == nil {
-		random = rand.Reader
-	}
 	source := byteSource{random: random}
 	tries := max(1, int(math.Ceil(100*math.Ln2/-math.Log(beta))))
 	for range tries {
@@ -90,7 +88,7 @@ func roundConditionally(dst []uint64, v []float64, factor float64, limit uint64,
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %d roundings in a row were too long", ErrRandom, tries)
+	return fmt.Errorf("aggregation: %w: %d roundings in a row were too long", ErrRandom, tries)
 }
 
 // roundOnce rounds each coordinate of factor·v, a float64, up or down in
@@ -142,10 +140,7 @@ type byteSource struct {
 }
 
 func (s *byteSource) fill(b []byte) error {
-	if _, err := io.ReadFull(s.random, b); err != nil {
-		return fmt.Errorf("%w: %w", ErrRandom, err)
-	}
-	return nil
+	return entropy.Read("aggregation", s.random, b)
 }
 
 // below returns 1 with probability exactly fraction, which is in [0, 1), and 0

@@ -3,11 +3,12 @@ package keyexchange
 import (
 	"crypto"
 	"crypto/ed25519"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/hushsum/hushsum/internal/entropy"
 )
 
 // Errors of signatures.
@@ -20,7 +21,7 @@ var (
 )
 
 // ErrRandom: the source of randomness failed.
-var ErrRandom = errors.New("keyexchange: the source of randomness failed")
+var ErrRandom = entropy.Err
 
 // GenerateIdentity makes a long-term Ed25519 identity from 32 bytes of random
 // (nil: crypto/rand). An identity may as well live in a hardware module:
@@ -97,12 +98,5 @@ func signedBytes(label string, statement []byte) []byte {
 
 // read fills b from random, or from crypto/rand when random is nil.
 func read(random io.Reader, b []byte) error {
-	if random == nil {
-		random = rand.Reader
-	}
-	if _, err := io.ReadFull(random, b); err != nil {
-		clear(b)
-		return fmt.Errorf("%w: %w", ErrRandom, err)
-	}
-	return nil
+	return entropy.Read("keyexchange", random, b)
 }

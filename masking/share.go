@@ -1,10 +1,11 @@
 package masking
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/hushsum/hushsum/internal/entropy"
 )
 
 // Errors of additive sharing.
@@ -12,7 +13,7 @@ var (
 	// ErrShares: additive sharing needs at least two holders.
 	ErrShares = errors.New("masking: additive sharing needs at least two shares")
 	// ErrRandom: the source of randomness failed.
-	ErrRandom = errors.New("masking: the source of randomness failed")
+	ErrRandom = entropy.Err
 )
 
 // Share splits v into n additive shares: vectors of the same layout that are
@@ -49,17 +50,14 @@ func (v *Vector) Share(random io.Reader, n int) ([]*Vector, error) {
 
 // uniform draws a vector: every lane takes b of the random bits as they are.
 func uniform(random io.Reader, layout Layout) (*Vector, error) {
-	if random == nil {
-		random = rand.Reader
-	}
 	v, err := NewVector(layout)
 	if err != nil {
 		return nil, err
 	}
 	b := make([]byte, 8*len(v.words))
 	defer clear(b)
-	if _, err := io.ReadFull(random, b); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	if err := entropy.Read("masking", random, b); err != nil {
+		return nil, err
 	}
 	for s, at := range v.segments() {
 		top, body := s.masks()

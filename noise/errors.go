@@ -1,6 +1,10 @@
 package noise
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/hushsum/hushsum/internal/entropy"
+)
 
 var (
 	// ErrConfig reports a parameter that no law has: nil, zero, negative,
@@ -13,5 +17,5 @@ var (
 
 	// ErrRandom reports that the source of randomness failed, ended early
 	// or cannot be random. The output was cleared; none of it may be used.
-	ErrRandom = errors.New("noise: source of randomness failed; discard the output and repair the source")
+	ErrRandom = entropy.Err
 )

@@ -73,7 +73,7 @@ func (v *inversion) draw(s *Source) (int64, error) {
 	x, ok := v.find(u)
 	for at, rounds := v, 0; !ok; rounds++ {
 		if rounds == 16 {
-			return 0, fmt.Errorf("%w: its bits repeat", ErrRandom)
+			return 0, fmt.Errorf("noise: %w: its bits repeat", ErrRandom)
 		}
 		var err error
 		if at, err = newInversion(v.law, at.bits+64); err != nil {

@@ -3,10 +3,10 @@ package noise
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
+
+	"github.com/hushsum/hushsum/internal/entropy"
 )
 
 // expandBlock is how many bytes one key of [Expand] gives.
@@ -28,9 +28,6 @@ type expander struct {
 // unconditionally. It is not safe for concurrent use. After an error of random it
 // keeps failing with [ErrRandom].
 func Expand(random io.Reader) io.Reader {
-	if random == nil {
-		random = rand.Reader
-	}
 	return &expander{random: random}
 }
 
@@ -56,12 +53,12 @@ func (e *expander) Read(p []byte) (int, error) {
 func (e *expander) refill() error {
 	var key [32]byte
 	defer clear(key[:])
-	if err := readFull(e.random, key[:]); err != nil {
+	if err := entropy.Read("noise", e.random, key[:]); err != nil {
 		return err
 	}
 	b, err := aes.NewCipher(key[:])
 	if err != nil {
-		return fmt.Errorf("%w: %v", ErrRandom, err)
+		return fmt.Errorf("noise: %w: %w", ErrRandom, err)
 	}
 	if e.buf == nil {
 		e.buf = make([]byte, expandBlock)
@@ -70,36 +67,5 @@ func (e *expander) refill() error {
 	var iv [aes.BlockSize]byte
 	cipher.NewCTR(b, iv[:]).XORKeyStream(e.buf, e.buf)
 	e.pos = 0
-	return nil
-}
-
-var errNoProgress = errors.New("reader returns no data")
-
-// readFull fills p or fails with ErrRandom, clearing p; unlike io.ReadFull
-// it gives up on a reader that keeps returning nothing.
-func readFull(random io.Reader, p []byte) error {
-	idle := 0
-	for n := 0; n < len(p); {
-		m, err := random.Read(p[n:])
-		if m < 0 || m > len(p)-n {
-			m, err = 0, errors.New("reader returned an impossible count")
-		}
-		if n += m; n == len(p) {
-			break
-		}
-		if idle++; m > 0 {
-			idle = 0
-		}
-		if err == nil && idle >= 100 {
-			err = errNoProgress
-		}
-		if err != nil {
-			clear(p)
-			if errors.Is(err, ErrRandom) {
-				return err
-			}
-			return fmt.Errorf("%w: %w", ErrRandom, err)
-		}
-	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math/big"
 	"math/bits"
+
+	"github.com/hushsum/hushsum/internal/entropy"
 )
 
 // Source draws exactly distributed coins from a stream of random bytes. All its
@@ -37,14 +39,14 @@ func (s *Source) Erase() {
 // and then the answer is an error, never a sample.
 const stuck = 1 << 16
 
-var errStuck = fmt.Errorf("%w: its bits repeat", ErrRandom)
+var errStuck = fmt.Errorf("noise: %w: its bits repeat", ErrRandom)
 
 func (s *Source) uint64() (uint64, error) {
 	if s.n == 0 {
 		if s.random == nil {
 			s.random = Expand(nil)
 		}
-		if err := readFull(s.random, s.buf[:]); err != nil {
+		if err := entropy.Read("noise", s.random, s.buf[:]); err != nil {
 			return 0, err
 		}
 		s.n = len(s.buf)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"math/big"
+
+	"github.com/hushsum/hushsum/internal/entropy"
 )
 
 // Table is a law prepared for fast sampling with a fixed amount of work. It is
@@ -191,7 +193,7 @@ func (s *Sampler) fillBlock(out []int64) error {
 func (s *Sampler) draw(st *stage, n int) error {
 	shared := lanes * st.slots
 	raw := s.raw[:8*(n+shared*(len(st.levels)-1))]
-	if err := readFull(s.random, raw); err != nil {
+	if err := entropy.Read("noise", s.random, raw); err != nil {
 		return err
 	}
 	words, idx := s.words[:n], s.idx[:n]

@@ -7,6 +7,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/oblivious/internal/ristretto"
 )
 
@@ -154,9 +155,8 @@ func baseKey(context [32]byte, k int, c byte, message, pair []byte, shared *edwa
 // draw reads n bytes from random.
 func draw(random io.Reader, n int) ([]byte, error) {
 	b := make([]byte, n)
-	if _, err := io.ReadFull(random, b); err != nil {
-		clear(b)
-		return nil, randomError(err)
+	if err := entropy.Read("oblivious", random, b); err != nil {
+		return nil, err
 	}
 	return b, nil
 }

@@ -3,6 +3,8 @@ package oblivious
 import (
 	"errors"
 	"fmt"
+
+	"github.com/hushsum/hushsum/internal/entropy"
 )
 
 // Errors. A message that is refused changes nothing, except with [ErrCheck].
@@ -32,7 +34,7 @@ var (
 	// start a new one without that peer.
 	ErrCheck = errors.New("oblivious: a peer's choices are inconsistent; the session is over")
 	// ErrRandom: the source of randomness failed.
-	ErrRandom = errors.New("oblivious: the source of randomness failed")
+	ErrRandom = entropy.Err
 	// ErrLength: a vector has another length than Config.Length, or a value outside
 	// the ring.
 	ErrLength = errors.New("oblivious: a vector does not fit the configuration")
@@ -50,8 +52,6 @@ func (e *PeerError) Error() string { return fmt.Sprintf("%v (party %d)", e.Err, 
 
 // Unwrap returns the reason.
 func (e *PeerError) Unwrap() error { return e.Err }
-
-func randomError(err error) error { return fmt.Errorf("%w: %w", ErrRandom, err) }
 
 func configError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)

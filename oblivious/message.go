@@ -127,7 +127,7 @@ func parseSetup(body []byte) (point, pairs []byte, err error) {
 func (t *Transfer) seal(p *peer, h header, body []byte) ([]byte, error) {
 	nonce, err := keyexchange.GenerateNonce(t.random)
 	if err != nil {
-		return nil, randomError(err)
+		return nil, err
 	}
 	head := h.append(nil)
 	key := p.channel(h)

@@ -118,7 +118,7 @@ func drawTerms(f filler, n, bits int) ([]uint64, error) {
 	terms := make([]int64, n)
 	defer clear(terms)
 	if err := f.Fill(terms); err != nil {
-		return nil, randomError(err)
+		return nil, fmt.Errorf("oblivious: %w", err)
 	}
 	out := make([]uint64, n)
 	for k, x := range terms {

@@ -319,8 +319,8 @@ func (c *Client) Due() (round uint64, due bool) {
 // the server sent to everybody for this round and this input was made from,
 // such as the model (nil if there is none).
 //
-// It fails with [ErrPhase] if no round waits, [ErrBroadcast], [ErrLength] or
-// [ErrRange], or if the source of randomness fails; the round then still waits.
+// It fails with [ErrPhase] if no round waits, [ErrBroadcast], [ErrLength],
+// [ErrRange] or [ErrRandom]; the round then still waits.
 func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	if _, due := c.Due(); !due {
 		return nil, fmt.Errorf("%w: no round waits for an input", ErrPhase)

@@ -141,8 +141,22 @@ type Recovery struct {
 	Degree int
 }
 
-// Params are what [Parameters] returns.
-type Params = graph.Params
+// Params are the numbers of a sparse graph, all counts of parties, that [Parameters]
+// finds for a [Recovery].
+type Params struct {
+	// Neighbours is k, the neighbours of each party, itself not counted: even, or
+	// n−1. It is Recovery.Degree.
+	Neighbours int
+	// Threshold is t, the shares that rebuild a secret, 2 ≤ t ≤ k. It is
+	// Recovery.Threshold.
+	Threshold int
+	// CorruptNeighbours is the most colluders among any party's neighbours, except
+	// with probability 2^-(sigma+1). It is Recovery.Colluders.
+	CorruptNeighbours int
+	// LiveNeighbours is the fewest neighbours that stay online around any party,
+	// except with probability 2^-eta; never less than Threshold.
+	LiveNeighbours int
+}
 
 // Parameters returns the smallest degree and threshold of a sparse graph of n
 // parties of which the fraction corrupt colludes with the server and the
@@ -151,10 +165,14 @@ type Params = graph.Params
 // 2^-eta (Bell 2020, by the exact hypergeometric conditions). Drop-outs are
 // taken to be independent of the graph. Without an outside [Config.Seed], add 60
 // to sigma, for a server that tries many transcripts. It covers a curious and a
-// semi-malicious server; the error says which argument is out of range, or that
-// no degree will do.
+// semi-malicious server. It fails with [ErrConfig], which says what argument is out
+// of range, or that no degree will do.
 func Parameters(n int, corrupt, drop float64, sigma, eta int, adversary Adversary) (Params, error) {
-	return graph.Parameters(n, corrupt, drop, sigma, eta, adversary.graph())
+	p, err := graph.Parameters(n, corrupt, drop, sigma, eta, adversary.graph())
+	if err != nil {
+		return Params{}, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return Params(p), nil
 }
 
 // Validate returns [ErrConfig], with the rule that is broken, if the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -79,6 +80,8 @@ var (
 	ErrLength = masking.ErrLength
 	// ErrRange: a value of an input is 2^b or more.
 	ErrRange = masking.ErrRange
+	// ErrRandom: the source of randomness failed.
+	ErrRandom = entropy.Err
 	// ErrState: a saved state does not open, is of another configuration or party,
 	// or was not made by Save.
 	ErrState = errors.New("protocol: the saved state does not fit")

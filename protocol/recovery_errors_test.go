@@ -360,7 +360,7 @@ func TestBadMaterial(t *testing.T) {
 	}{
 		"blob does not open": {func(u *wire.Upload) { u.Blob[30] ^= 1 }, ErrMaterial, true},
 		// Of four shares one may be wrong as well, and three are needed.
-		"other commitment":      {func(u *wire.Upload) { u.Commitment[0] ^= 1 }, ErrMaterial, false},
+		"other commitment": {func(u *wire.Upload) { u.Commitment[0] ^= 1 }, ErrMaterial, false},
 		// Two holders could not open theirs, and no more than one party is at fault.
 		"too few shares opened": {func(u *wire.Upload) { u.Shares[0][30] ^= 1; u.Shares[1][30] ^= 1 }, ErrMaterial, true},
 	} {

@@ -58,7 +58,7 @@ type nearState struct {
 }
 
 // Save returns the client's state sealed under key, which is the caller's to make
-// (keyexchange.GenerateSealKey) and keep. It fails only if the source of randomness does.
+// (keyexchange.GenerateSealKey) and keep. It fails only with [ErrRandom].
 //
 // Keep the newest state only. A client that is loaded from an older one and submits
 // again puts two inputs under the same keys: without recovery the server learns
@@ -206,8 +206,8 @@ type partyState struct {
 }
 
 // Save returns the server's state sealed under key, which keeps it from being
-// changed: there is no long-term secret in it. It fails only if the source of
-// randomness does.
+// changed: there is no long-term secret in it. It fails only
+// with [ErrRandom].
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := serverState{Announced: s.announced.Bytes(), Keys: s.keys.Append(nil), Ready: s.topology != nil,
 		Round: s.round, Excluded: s.excluded.Bytes(), Doubts: s.doubts.pairs(), Included: s.included}

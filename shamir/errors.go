@@ -3,6 +3,8 @@ package shamir
 import (
 	"errors"
 	"fmt"
+
+	"github.com/hushsum/hushsum/internal/entropy"
 )
 
 // Errors of this package; test for them with errors.Is. Those about one
@@ -38,7 +40,7 @@ var (
 	// prime-order group.
 	ErrCommitment = errors.New("shamir: commitment is not a canonical point of prime order; blame the dealer")
 	// ErrRandom: the source of randomness failed.
-	ErrRandom = errors.New("shamir: the source of randomness failed")
+	ErrRandom = entropy.Err
 	// ErrNotCommitted: a share or secret does not match the commitments.
 	ErrNotCommitted = errors.New("shamir: value does not match the commitments; complain about the dealer")
 )

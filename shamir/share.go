@@ -1,11 +1,10 @@
 package shamir
 
 import (
-	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"io"
 
+	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/shamir/internal/field"
 )
 
@@ -111,13 +110,10 @@ func decode(b *[32]byte) (e field.Element, err error) {
 
 // randomElements returns n elements, each from 64 bytes of random in order.
 func randomElements(random io.Reader, n int) ([]field.Element, error) {
-	if random == nil {
-		random = rand.Reader
-	}
 	buf := make([]byte, 64*n)
 	defer clear(buf)
-	if _, err := io.ReadFull(random, buf); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	if err := entropy.Read("shamir", random, buf); err != nil {
+		return nil, err
 	}
 	es := make([]field.Element, n)
 	for i := range es {
