@@ -39,9 +39,9 @@ func ExampleShares() {
 	}
 	fmt.Println("distance below 2^-100:", table.Distance() < 0x1p-100)
 	// Output:
-	// each party: Pólya difference(1/70, 10)
-	// 70 shares: discrete Laplace(10), σ = 14.14
-	// 100 shares: Pólya difference(10/7, 10), σ = 16.90
+	// each party: polya-difference(1/70, 10)
+	// 70 shares: discrete-laplace(10), σ = 14.14
+	// 100 shares: polya-difference(10/7, 10), σ = 16.90
 	// distance below 2^-100: true
 }
 

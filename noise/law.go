@@ -31,17 +31,17 @@ const (
 func (f Family) String() string {
 	switch f {
 	case FamilyDiscreteLaplace:
-		return "discrete Laplace"
+		return "discrete-laplace"
 	case FamilyDiscreteGaussian:
-		return "discrete Gaussian"
+		return "discrete-gaussian"
 	case FamilySkellam:
-		return "Skellam"
+		return "skellam"
 	case FamilyPoisson:
-		return "Poisson"
+		return "poisson"
 	case FamilyPolya:
-		return "Pólya"
+		return "polya"
 	case FamilyPolyaDifference:
-		return "Pólya difference"
+		return "polya-difference"
 	}
 	return "no law"
 }
