@@ -12,6 +12,12 @@ const (
 	NoMask   MaskKind = iota // 1 everywhere
 	SoftMask                 // 1 from the threshold on, below it the agreement itself
 	HardMask                 // 1 from the threshold on, below it 0
+	// RescaledMask and FlatMask are controls for SoftMask, which makes steps shorter:
+	// what it does beyond that shows against them. The former is the soft mask over its
+	// mean over coordinates, so that steps are as long as without; the latter that mean
+	// everywhere, plain averaging with a step as short as the mask's.
+	RescaledMask
+	FlatMask
 )
 
 // DefaultThreshold is the usual τ of "Gradient Masked Averaging".
@@ -36,7 +42,7 @@ type GradientMask struct {
 
 // Validate returns [ErrConfig] if a field is outside its range.
 func (g GradientMask) Validate() error {
-	if g.Kind < NoMask || g.Kind > HardMask {
+	if g.Kind < NoMask || g.Kind > FlatMask {
 		return fmt.Errorf("%w: Kind is %d, want one of the constants", ErrConfig, g.Kind)
 	}
 	if !(g.Threshold >= 0 && g.Threshold <= 1) {
@@ -45,7 +51,7 @@ func (g GradientMask) Validate() error {
 	return nil
 }
 
-// Weights returns the factors in [0, 1] for a sum of signs over the given number
+// Weights returns the factors, in [0, 1] but for RescaledMask, for a sum of signs over the given number
 // of clients, as [SumSigns] or [Signs.Decode] gives it. Noise can bring a sum
 // above the number of clients: that is agreement 1. It fails with [ErrConfig] if
 // a field is outside its range or clients is not above 0.
@@ -57,13 +63,23 @@ func (g GradientMask) Weights(signs []int64, clients int) ([]float64, error) {
 		return nil, fmt.Errorf("%w: %d clients, want at least 1", ErrConfig, clients)
 	}
 	out := make([]float64, len(signs))
+	var mean float64
 	for i, s := range signs {
 		agreement := min(math.Abs(float64(s))/float64(clients), 1)
 		switch {
 		case g.Kind == NoMask || agreement >= g.Threshold:
 			out[i] = 1
-		case g.Kind == SoftMask:
+		case g.Kind != HardMask:
 			out[i] = agreement
+		}
+		mean += out[i] / float64(len(signs))
+	}
+	for i := range out {
+		switch {
+		case g.Kind == FlatMask:
+			out[i] = mean
+		case g.Kind == RescaledMask && mean > 0: // else all are 0
+			out[i] /= mean
 		}
 	}
 	return out, nil

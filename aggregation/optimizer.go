@@ -34,6 +34,12 @@ const (
 //
 //	m ← β₁m + (1−β₁)Δ,   step = m / (√v + τ),   m = 0 and v = τ² at first
 //
+// "Gradient Masked Averaging" prints the constant under the root instead, m/√(v + τ),
+// which is TauInside: with its rate of 0.05 and τ = 1e-3 no step is then longer than
+// 1.6·|m|, and the two differ much. RuleMomentum with Rate τ′ and Beta1 (1−τ′)λ is the
+// accelerated aggregation of FedLTN, θ ← τ′·θ̄ + (1−τ′)(θ − λΔ), where Δ is minus the
+// last step.
+//
 // All rules work coordinate by coordinate. The mask is applied last, to the step:
 // what it leaves out still enters m and v, so that a mask is about its own round.
 //
@@ -45,6 +51,8 @@ type Optimizer struct {
 	Beta1 float64 // β₁, at least 0 and below 1; 0: no momentum. Not for RuleFedAvg
 	Beta2 float64 // β₂, above 0 and below 1; 0: DefaultBeta2. FedAdam and FedYogi
 	Tau   float64 // τ, above 0: the degree of adaptivity; 0: DefaultTau. Adaptive rules
+
+	TauInside bool // τ is under the root. Adaptive rules
 
 	m, v []float64
 }
@@ -80,7 +88,7 @@ func (o *Optimizer) Validate() error {
 }
 
 // Apply returns the next model after w, given the mean update and a mask of
-// factors in [0, 1], as [GradientMask.Weights] gives it (nil: all ones). None of
+// factors of 0 or more, as [GradientMask.Weights] gives it (nil: all ones). None of
 // the three is changed. The first call fixes the number of weights.
 //
 // It fails with [ErrConfig] if a field or a mask factor is outside its range,
@@ -108,8 +116,8 @@ func (o *Optimizer) Apply(w, update, mask []float64) ([]float64, error) {
 		var step float64
 		step, m[i], v[i] = o.step(d, oldM, oldV, beta2, tau)
 		if mask != nil {
-			if !(mask[i] >= 0 && mask[i] <= 1) {
-				return nil, fmt.Errorf("%w: factor %d of the mask is not in [0, 1]", ErrConfig, i)
+			if !(mask[i] >= 0 && finite(mask[i])) {
+				return nil, fmt.Errorf("%w: factor %d of the mask is not a finite number of 0 or more", ErrConfig, i)
 			}
 			step *= mask[i]
 		}
@@ -148,6 +156,9 @@ func (o *Optimizer) step(d, m, v, beta2, tau float64) (step, nextM, nextV float6
 		}
 	}
 	m = float64(o.Beta1*m) + float64((1-o.Beta1)*d)
+	if o.TauInside {
+		return m / math.Sqrt(v+tau), m, v
+	}
 	return m / (math.Sqrt(v) + tau), m, v
 }
 

@@ -139,7 +139,8 @@ func TestOptimizerErrors(t *testing.T) {
 		{"masked NaN", Optimizer{}, one, []float64{nan}, []float64{0}, ErrNotFinite},
 		{"weight NaN", Optimizer{}, []float64{nan}, one, nil, ErrNotFinite},
 		{"sum overflows", Optimizer{}, []float64{math.MaxFloat64}, []float64{math.MaxFloat64}, nil, ErrNotFinite},
-		{"mask above 1", Optimizer{}, one, one, []float64{1.1}, ErrConfig},
+		{"mask below 0", Optimizer{}, one, one, []float64{-.1}, ErrConfig},
+		{"mask infinite", Optimizer{}, one, one, []float64{math.Inf(1)}, ErrConfig},
 		{"mask NaN", Optimizer{}, one, one, []float64{nan}, ErrConfig},
 	} {
 		if got, err := c.server.Apply(c.w, c.update, c.mask); !errors.Is(err, c.want) || got != nil {
@@ -194,7 +195,7 @@ func TestGradientMask(t *testing.T) {
 			t.Errorf("%+v: %v, %v; want %v", c.mask, got, err, c.want)
 		}
 	}
-	for _, g := range []GradientMask{{Kind: 3}, {Kind: -1}, {Threshold: -0.1}, {Threshold: 1.1}, {Threshold: math.NaN()}} {
+	for _, g := range []GradientMask{{Kind: FlatMask + 1}, {Kind: -1}, {Threshold: -0.1}, {Threshold: 1.1}, {Threshold: math.NaN()}} {
 		if out, err := g.Weights(signs, 5); !errors.Is(err, ErrConfig) || out != nil {
 			t.Errorf("%+v: %v, %v", g, out, err)
 		}

@@ -440,3 +440,79 @@ func TestPaperMaskStability(t *testing.T) {
 		}
 	}
 }
+
+// TestPaperMaskControls: the rescaled mask has mean 1 and the flat one the soft mask's
+// mean everywhere; where all agree both are plain averaging.
+func TestPaperMaskControls(t *testing.T) {
+	rng := rand.New(rand.NewPCG(71, 7))
+	for range 100 {
+		var updates [][]float64
+		for range 2 + rng.IntN(10) {
+			updates = append(updates, draw(rng, 40))
+		}
+		average := func(kind aggregation.MaskKind) (m []float64, a float64) {
+			m = maskOf(aggregation.GradientMask{Kind: kind, Threshold: .4}, updates)
+			for _, x := range m {
+				a += x / float64(len(m))
+			}
+			return m, a
+		}
+		soft, a := average(aggregation.SoftMask)
+		rescaled, one := average(aggregation.RescaledMask)
+		flat, same := average(aggregation.FlatMask)
+		if math.Abs(one-1) > 1e-12 || math.Abs(same-a) > 1e-12 || slices.Max(flat) != slices.Min(flat) {
+			t.Errorf("mean masks: soft %v, rescaled %v, flat %v", a, one, same)
+		}
+		for j := range soft {
+			if math.Abs(rescaled[j]*a-soft[j]) > 1e-12 {
+				t.Errorf("coordinate %d: rescaled %v, soft %v", j, rescaled[j], soft[j])
+			}
+		}
+	}
+	for _, kind := range []aggregation.MaskKind{aggregation.RescaledMask, aggregation.FlatMask} {
+		m := maskOf(aggregation.GradientMask{Kind: kind, Threshold: .4}, [][]float64{{1, -2}, {3, -4}})
+		if !slices.Equal(m, []float64{1, 1}) {
+			t.Errorf("kind %d where all agree: %v", kind, m)
+		}
+		m = maskOf(aggregation.GradientMask{Kind: kind, Threshold: .4}, [][]float64{{1, -2}, {-3, 4}})
+		if !slices.Equal(m, []float64{0, 0}) {
+			t.Errorf("kind %d where none agree: %v", kind, m)
+		}
+	}
+}
+
+// TestPaperMaskAdaptiveConstant: √(v + e⁻³), as the texts print it, against √v + τ of
+// "Adaptive Federated Optimization". Under the root no step is longer than |m|/√τ.
+func TestPaperMaskAdaptiveConstant(t *testing.T) {
+	const tau, beta1, beta2 = 1e-3, .9, .99
+	for _, rule := range []aggregation.Rule{aggregation.RuleFedAdam, aggregation.RuleFedYogi, aggregation.RuleFedAdagrad} {
+		for _, inside := range []bool{false, true} {
+			o := aggregation.Optimizer{Rule: rule, Beta1: beta1, TauInside: inside}
+			var w, m float64
+			v := tau * tau
+			for k, d := range []float64{.3, -.01, 1e-4, 2, 0} {
+				m = beta1*m + (1-beta1)*d
+				switch rule {
+				case aggregation.RuleFedAdam:
+					v = beta2*v + (1-beta2)*d*d
+				case aggregation.RuleFedYogi:
+					v -= (1 - beta2) * d * d * math.Copysign(1, v-d*d)
+				default:
+					v += d * d
+				}
+				step := m / (math.Sqrt(v) + tau)
+				if inside {
+					step = m / math.Sqrt(v+tau)
+					if math.Abs(step) > math.Abs(m)/math.Sqrt(tau) {
+						t.Errorf("rule %d: a step of %v from m = %v", rule, step, m)
+					}
+				}
+				next := must(o.Apply([]float64{w}, []float64{d}, nil))[0]
+				if math.Abs(next-w-step) > 1e-12 {
+					t.Errorf("rule %d, inside %v, round %d: step %v, want %v", rule, inside, k, next-w, step)
+				}
+				w = next
+			}
+		}
+	}
+}
