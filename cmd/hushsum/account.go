@@ -17,8 +17,7 @@ Says what rounds of noisy sums spend of a client's privacy: the epsilon that
 holds at --delta.
 `
 
-const accountJSON = `
-With --json there is one object:
+const accountJSON = `With --json there is one object:
   mechanism, rounds, rate, sensitivity, dimension, shares
                     as called
   noise_multiplier  as --noise-multiplier
@@ -37,12 +36,17 @@ With --json there is one object:
 Without --json both adversaries are shown if --rate is below 1.
 `
 
-const accountExamples = `
-Examples:
-  hushsum account gaussian --noise-multiplier 1 --rate 0.01 --rounds 10000
-  hushsum account discrete-laplace --sensitivity 4 --delta 0
-  hushsum account skellam --sensitivity 1000 --dimension 4096 --rounds 20 --json
-`
+func accountManual() *manual {
+	return &manual{
+		about:  accountAbout + mechanismHelp() + privacyHelp,
+		topics: []topic{{"json", "what --json prints", accountJSON}},
+		examples: []string{
+			"hushsum account gaussian --noise-multiplier 1 --rate 0.01 --rounds 10000",
+			"hushsum account discrete-laplace --sensitivity 4 --delta 0",
+			"hushsum account skellam --sensitivity 1000 --dimension 4096 --rounds 20 --json",
+		},
+	}
+}
 
 // jsonPrivacy is the object of account and calibrate.
 type jsonPrivacy struct {
@@ -82,7 +86,7 @@ func account(ctx context.Context, args []string, std streams) int {
 		return code
 	}
 	flags := r.flags("account")
-	if code, ok := parseFlags(flags, accountAbout+mechanismHelp()+privacyHelp+accountJSON+"\n"+exitCodes+accountExamples, args, std); !ok {
+	if code, ok := parseFlags(flags, accountManual(), args, std); !ok {
 		return code
 	}
 	if err := r.check(); err != nil {

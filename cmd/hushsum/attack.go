@@ -38,22 +38,28 @@ are; with --all, every measurement:
 Confidence intervals are in the report and in --json, which both have every
 measurement.
 
-With --out, figures (SVG) and a report (report.md) are written to the folder.
+With --out, figures (SVG), a report (report.md) and a list of them (report.json)
+are written to the folder, all at the end, in the place of those of the last
+run. What an interrupted run has done is written to the folder incomplete in it.
 Attacks that train models read the data sets adult and digits in the folder
 HUSHSUM_DATA or ../shared/data; without such a folder they make up rows, and a
 line at the end says so (with --json on standard error).
+`
 
-With --json there is one object per measurement: attack, adversary, defence,
+// attackManual is the help.
+func attackManual() *manual {
+	return &manual{
+		about: attackAbout,
+		topics: []topic{{"json", "what --json prints", `With --json there is one object per measurement: attack, adversary, defence,
 case, metric, undefended and defended (null, or value, lower, upper, confidence,
 samples, min, max: the value must be from min to max), verdict, note.
-
-Exit codes: 0 all is in order, 1 something is toothless or broken or failed to
+`}},
+		codes: `Exit codes: 0 all is in order, 1 something is toothless or broken or failed to
 run, 2 called wrongly, 130 interrupted.
-
-Examples:
-  hushsum attack
-  hushsum attack --run 'Split|Collusion' --out report
-`
+`,
+		examples: []string{"hushsum attack", "hushsum attack --run 'Split|Collusion' --out report"},
+	}
+}
 
 func attack(ctx context.Context, args []string, std streams) int {
 	var o attacks.Options
@@ -67,7 +73,7 @@ func attack(ctx context.Context, args []string, std streams) int {
 	flags.BoolVar(&o.Long, "long", false, "the long form: more repetitions, narrower intervals")
 	flags.BoolVar(&all, "all", false, "print every measurement, as --json always does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object per line instead of a table")
-	if code, ok := parseFlags(flags, attackAbout, args, std); !ok {
+	if code, ok := parseFlags(flags, attackManual(), args, std); !ok {
 		return code
 	}
 	wanted, err := regexp.Compile("(?i)" + run)
@@ -75,17 +81,18 @@ func attack(ctx context.Context, args []string, std streams) int {
 		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--run: %q is no regular expression", run), advice: "Use the name of an attack, or part of it.", err: err}, std)
 	}
 	var chosen []attacks.Attack
+	var names []string
 	for _, a := range catalogue.All() {
+		names = append(names, a.Name)
 		if wanted.MatchString(a.Name) {
 			chosen = append(chosen, a)
 		}
 	}
 	if len(chosen) == 0 {
-		var names []string
-		for _, a := range catalogue.All() {
-			names = append(names, a.Name)
-		}
-		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--run: no attack matches %q", run), advice: "There are " + strings.Join(names, ", ") + "."}, std)
+		return wrongUsage(flags, &problem{
+			cause:  fmt.Sprintf("--run: no attack matches %q", run),
+			advice: didYouMean(run, names, "%s", "There are "+strings.Join(names, ", ")+"."),
+		}, std)
 	}
 	if info, err := os.Stat(dataRoot()); err == nil && info.IsDir() {
 		o.Data = dataRoot()
@@ -142,7 +149,7 @@ func (b *battery) run(ctx context.Context, chosen []attacks.Attack, o attacks.Op
 	if !b.json {
 		fmt.Fprintf(b.std.out, attackFormat+"\n", "attack", "metric", "undefended", "defended", "bound", "verdict")
 	}
-	code := exitOK
+	code, ended := exitOK, ""
 	for _, a := range chosen {
 		o.Progress = func(done, of int) { b.progress(a.Name, done, of) }
 		start := time.Now()
@@ -150,10 +157,12 @@ func (b *battery) run(ctx context.Context, chosen []attacks.Attack, o attacks.Op
 		b.wipe()
 		if err != nil {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				complain(b.std.err, "hushsum attack", &problem{cause: fmt.Sprintf("interrupted in %s, after %s", a.Name, plural(len(b.done), "attack"))})
+				ended = fmt.Sprintf("interrupted in %s, after %d of %s", a.Name, len(b.done), plural(len(chosen), "attack"))
+				complain(b.std.err, "hushsum attack", &problem{cause: ended})
 				code = exitInterrupted
 				break
 			}
+			ended = a.Name + " failed to run"
 			complain(b.std.err, "hushsum attack", fmt.Errorf("%s: %w", a.Name, err))
 			code = exitFailure
 			continue
@@ -186,12 +195,13 @@ func (b *battery) run(ctx context.Context, chosen []attacks.Attack, o attacks.Op
 		fmt.Fprintln(w, strings.Join(wrap(b.note, width), "\n"))
 	}
 	if b.out != "" {
-		if err := b.write(); err != nil {
+		paths, err := b.write(ended)
+		if err != nil {
 			complain(b.std.err, "hushsum attack", err)
 			return max(code, exitFailure)
 		}
 		if !b.json {
-			fmt.Fprintf(b.std.out, "Report and figures are in %s.\n", b.out)
+			fmt.Fprintf(b.std.out, "Report and figures are in %s.\n", filepath.Dir(paths[0]))
 		}
 	}
 	return code
@@ -332,30 +342,46 @@ func (b *battery) line(a attacks.Attack, row attacks.Row) {
 	}{a.Name, a.Adversary, a.Defence, row.Case, row.Metric, newJSONMeasure(row.Undefended), newJSONMeasure(row.Defended), row.Verdict().String(), row.Note})
 }
 
-// write makes the report and its figures.
-func (b *battery) write() error {
-	for _, f := range b.done {
-		for _, figure := range f.Figures {
-			if err := drawAttack(figure, filepath.Join(b.out, figure.Name+".svg")); err != nil {
-				return outProblem(err)
+// write makes the report and its figures. ended says why attacks are missing, if any
+// are.
+func (b *battery) write(ended string) (paths []string, err error) {
+	m := manifest{Command: "attack", Complete: ended == "", Ended: ended}
+	paths, err = publish(b.out, "report", m, func(stage string) error {
+		for _, f := range b.done {
+			for _, figure := range f.Figures {
+				if err := drawAttack(figure, filepath.Join(stage, figure.Name+".svg")); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	file, err := os.Create(filepath.Join(b.out, "report.md"))
+		file, err := os.Create(filepath.Join(stage, "report.md"))
+		if err != nil {
+			return err
+		}
+		text := &stickyWriter{w: file}
+		b.report(text, ended)
+		return errors.Join(text.err, file.Close())
+	})
 	if err != nil {
-		return outProblem(err)
+		return nil, outProblem(err)
 	}
-	text := &stickyWriter{w: file}
-	b.report(text)
-	if err := errors.Join(text.err, file.Close()); err != nil {
-		return outProblem(err)
-	}
-	return nil
+	return paths, nil
 }
 
+// reportHead is what every report begins with.
+const reportHead = `# Attacks
+
+Every attack runs against a target without the defence, where it has to succeed,
+and against the real code, where it has to fail. Intervals are at the confidence
+given; a value must be in the range in square brackets.
+`
+
 // report is the Markdown report.
-func (b *battery) report(w io.Writer) {
-	fmt.Fprint(w, "# Attacks\n\nEvery attack runs against a target without the defence, where it has to succeed,\nand against the real code, where it has to fail. Intervals are at the confidence\ngiven; a value must be in the range in square brackets.\n")
+func (b *battery) report(w io.Writer, ended string) {
+	fmt.Fprint(w, reportHead)
+	if ended != "" {
+		fmt.Fprintf(w, "\n**Not complete:** %s.\n", ended)
+	}
 	if b.note != "" {
 		fmt.Fprintf(w, "\n%s\n", b.note)
 	}

@@ -103,6 +103,35 @@ func TestAttackVerdict(t *testing.T) {
 	}
 }
 
+// An interrupted run leaves a complete report as it was, and marks its own.
+func TestAttackInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	if code, _, errs := call(t.Context(), "attack", "--run", "Differencing", "--out", dir); code != 0 {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	b := &battery{screen: screen{std: streams{out: &out, err: &out}}, out: dir}
+	code := b.run(ctx, []attacks.Attack{{Name: "X", Run: func(context.Context, attacks.Options) (*attacks.Report, error) {
+		return &attacks.Report{}, nil
+	}}, {Name: "Y", Run: func(ctx context.Context, _ attacks.Options) (*attacks.Report, error) {
+		stop()
+		return nil, ctx.Err()
+	}}}, attacks.Options{})
+	after, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if code != 130 || err != nil || !bytes.Equal(before, after) {
+		t.Errorf("code %d, %v, the report is now\n%s", code, err, after)
+	}
+	part, err := os.ReadFile(filepath.Join(dir, "incomplete", "report.md"))
+	if err != nil || !strings.Contains(string(part), "**Not complete:** interrupted in Y, after 1 of 2 attacks.") {
+		t.Errorf("%v\n%s", err, part)
+	}
+}
+
 func TestAttackFigures(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	sample := make([]float64, 500)

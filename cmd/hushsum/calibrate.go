@@ -18,19 +18,23 @@ outcome is accounted once more, and that upper bound is at most --epsilon.
 Multipliers are searched from 2^-10, rounds up to 2^30, rates from 2^-40.
 `
 
-const calibrateJSON = `
-With --json there is one object, that of 'hushsum account --json' for what was
+const calibrateJSON = `With --json there is one object, that of 'hushsum account --json' for what was
 found, and besides:
   target_epsilon    as --epsilon
   found             what --find says
 `
 
-const calibrateExamples = `
-Examples:
-  hushsum calibrate gaussian --epsilon 1 --rate 0.01 --rounds 10000
-  hushsum calibrate discrete-laplace --epsilon 0.5 --delta 0
-  hushsum calibrate gaussian --epsilon 4 --find rounds --noise-multiplier 2
-`
+func calibrateManual() *manual {
+	return &manual{
+		about:  calibrateAbout + mechanismHelp() + privacyHelp,
+		topics: []topic{{"json", "what --json prints", calibrateJSON + "\n" + accountJSON}},
+		examples: []string{
+			"hushsum calibrate gaussian --epsilon 1 --rate 0.01 --rounds 10000",
+			"hushsum calibrate discrete-laplace --epsilon 0.5 --delta 0",
+			"hushsum calibrate gaussian --epsilon 4 --find rounds --noise-multiplier 2",
+		},
+	}
+}
 
 // The values of --find.
 const (
@@ -51,10 +55,10 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 	find, target := findNoise, 0.0
 	flags.Var((*floatValue)(&target), "epsilon", "`E` the budget, above 0; required")
 	flags.Var(oneOf(&find, finds, "noise-multiplier, rounds or rate"), "find", "`noise-multiplier|rounds|rate` what to find; the other two are taken as given")
-	if code, ok := parseFlags(flags, calibrateAbout+mechanismHelp()+privacyHelp+calibrateJSON+"\n"+exitCodes+calibrateExamples, args, std); !ok {
+	if code, ok := parseFlags(flags, calibrateManual(), args, std); !ok {
 		return code
 	}
-	if err := r.checkCalibration(find, target, given(flags)[find]); err != nil {
+	if err := r.checkCalibration(find, target, given(flags)); err != nil {
 		return wrongUsage(flags, err, std)
 	}
 	var spent accounting.Spent
@@ -93,12 +97,14 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 	return exitOK
 }
 
-// checkCalibration checks the flags; given is whether what is to be found was given.
-func (r *release) checkCalibration(find string, target float64, given bool) error {
+// checkCalibration checks the flags, of which some were given.
+func (r *release) checkCalibration(find string, target float64, given map[string]bool) error {
 	switch {
+	case !given["epsilon"]:
+		return &problem{cause: "--epsilon is required: it is the budget", advice: "Give a number above 0, as in --epsilon 1."}
 	case !(target > 0) || math.IsInf(target, 1):
 		return &problem{cause: fmt.Sprintf("--epsilon: %v is no budget", target), advice: "Give a number above 0, such as 1."}
-	case given:
+	case given[find]:
 		return &problem{cause: fmt.Sprintf("--%s: it is what is to be found", find), advice: "Leave it out, or find another with --find."}
 	case find == findRate && r.view == accounting.ServerView:
 		return &problem{cause: "--find rate: sampling does not count against the server", advice: "Use --adversary public."}

@@ -75,14 +75,23 @@ func dispatch(ctx context.Context, args []string, std streams) int {
 			return exitOK
 		}
 		// The help of a command is what its -h prints.
-		name, args = args[0], []string{"-h"}
+		about := "-h"
+		if len(args) > 1 {
+			about += "=" + args[1]
+		}
+		name, args = args[0], []string{about}
 	}
+	var names []string
 	for _, c := range commands() {
 		if c.name == name {
 			return c.run(ctx, args, std)
 		}
+		names = append(names, c.name)
 	}
-	complain(std.err, "hushsum", &problem{cause: fmt.Sprintf("there is no command %q", name)})
+	complain(std.err, "hushsum", &problem{
+		cause:  fmt.Sprintf("there is no command %q", name),
+		advice: didYouMean(name, names, "hushsum %s", ""),
+	})
 	fmt.Fprintln(std.err, "Run 'hushsum help' for the commands that there are.")
 	return exitUsage
 }

@@ -109,7 +109,7 @@ func TestDropOutsJSON(t *testing.T) {
 
 // Every key that is printed is explained.
 func TestHelpExplainsJSON(t *testing.T) {
-	_, help, _ := call(t.Context(), "help", "simulate")
+	_, help, _ := call(t.Context(), "help", "simulate", "all")
 	_, out, _ := call(t.Context(), append(strings.Fields(dropping), "--json")...)
 	for _, o := range decode(t, out) {
 		for key := range o {

@@ -27,11 +27,13 @@ many some miss.
 The quick form takes some minutes on two cores; its rows, rounds and arms are
 fewer than those of the papers, as the table says. --long is the fuller form.
 
-It writes NAME.csv with a line for each row and seed, NAME-FIGURE.csv with the
-points of each figure, and NAME-FIGURE.svg, to --out. Ctrl-C ends the run early;
-what was done is printed and written.
+With --out it writes files there, all at the end: NAME.csv with a line for each
+row and seed, NAME-FIGURE.csv with the points of each figure, NAME-FIGURE.svg,
+and NAME.json, which lists them. Ctrl-C ends the run early; what was done is
+printed, and written to the folder incomplete in that of --out.
+`
 
-With --json there is one object:
+const experimentJSON = `With --json there is one object:
   name, title, settings, labels, measures, seeds, complete
                 the table; complete is whether all that was planned was done
   rows          of each its labels, and by the name of a measure its values by
@@ -44,14 +46,20 @@ With --json there is one object:
   notes, files  sentences, and what was written
 With list it is one object per experiment: name, about, seeds (0 if nothing is
 drawn), quick_s and long_s, in seconds.
-
-` + exitCodes + `
-Examples:
-  hushsum experiment list
-  hushsum experiment noise
-  hushsum experiment convex --seeds 8 --out results
-  hushsum experiment fashion --long --data path/to/data
 `
+
+func experimentManual() *manual {
+	return &manual{
+		about:  experimentAbout,
+		topics: []topic{{"json", "what --json prints", experimentJSON}},
+		examples: []string{
+			"hushsum experiment list",
+			"hushsum experiment noise",
+			"hushsum experiment convex --seeds 8 --out results",
+			"hushsum experiment fashion --long --data path/to/data",
+		},
+	}
+}
 
 // experimentFlags are the values of the command's flags.
 type experimentFlags struct {
@@ -66,7 +74,7 @@ func newExperimentFlags() (*flag.FlagSet, *experimentFlags) {
 	f.BoolVar(&v.long, "long", false, "run the fuller form")
 	f.Var((*intValue)(&v.seeds), "seeds", "`N` seeds to run, 1 to 100; 0: as many as the list says")
 	f.StringVar(&v.data, "data", "", "`DIR` that holds the folders adult, fashion-mnist, mnist and qmnist-writers; else $HUSHSUM_DATA, or ../shared/data")
-	f.StringVar(&v.out, "out", ".", "`DIR` to write files to, made if there is none")
+	f.StringVar(&v.out, "out", "", "`DIR` to write files to, made if there is none")
 	f.BoolVar(&v.json, "json", false, "print JSON instead of a table")
 	return f, v
 }
@@ -82,7 +90,7 @@ func runExperiment(ctx context.Context, all []experiments.Experiment, args []str
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
 	}
-	if code, ok := parseFlags(flags, experimentAbout, args, std); !ok {
+	if code, ok := parseFlags(flags, experimentManual(), args, std); !ok {
 		return code
 	}
 	if name == "list" {
@@ -100,9 +108,10 @@ func runExperiment(ctx context.Context, all []experiments.Experiment, args []str
 	}
 	switch {
 	case chosen == nil:
+		names := experimentNames(all)
 		return wrongUsage(flags, &problem{
 			cause:  fmt.Sprintf("there is no experiment %q", name),
-			advice: "Use one of " + strings.Join(experimentNames(all), ", ") + ".",
+			advice: didYouMean(name, names, "%s", "Use one of "+strings.Join(names, ", ")+"."),
 		}, std)
 	case v.seeds < 0 || v.seeds > experiments.MaxSeeds:
 		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--seeds: %d is outside 1 to %d", v.seeds, experiments.MaxSeeds), advice: "Leave it out for the experiment's own number."}, std)
@@ -169,8 +178,10 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 		return exitFailure
 	}
 	// What takes minutes should not be lost for want of a folder.
-	if err := makeOut(v.out); err != nil {
-		return fail(err)
+	if v.out != "" {
+		if err := makeOut(v.out); err != nil {
+			return fail(err)
+		}
 	}
 	line := &screen{std: std}
 	start := time.Now()
@@ -198,7 +209,17 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 		}
 		return exitFailure
 	}
-	files, wrong := writeExperiment(v.out, t)
+	files, wrong := []string{}, error(nil)
+	if v.out != "" {
+		ended := ""
+		switch {
+		case interrupted:
+			ended = "interrupted"
+		case err != nil:
+			ended = plain(err)
+		}
+		files, wrong = writeExperiment(v.out, t, ended)
+	}
 	if v.json {
 		if code := printJSON(std, jsonOf(t, files)); code != exitOK {
 			return code

@@ -127,7 +127,7 @@ func TestExperimentFiles(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{"mock-accuracy.csv", "mock-accuracy.svg", "mock-log.csv", "mock-log.svg", "mock.csv"}; !slices.Equal(names, want) {
+	if want := []string{"mock-accuracy.csv", "mock-accuracy.svg", "mock-log.csv", "mock-log.svg", "mock.csv", "mock.json"}; !slices.Equal(names, want) {
 		t.Errorf("files %v, want %v", names, want)
 	}
 	for name, want := range map[string][]string{
@@ -182,7 +182,7 @@ func TestExperimentJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := o.Rows[0].Accuracy
-	if o.Name != "mock" || o.Seeds != 2 || !o.Complete || len(o.Files) != 5 || len(o.Rows) != 2 ||
+	if o.Name != "mock" || o.Seeds != 2 || !o.Complete || len(o.Files) != 6 || len(o.Rows) != 2 ||
 		math.Abs(*first.Mean-.55) > 1e-12 || *first.Published != .924 || o.Rows[1].Accuracy.Published != nil || o.Rows[1].Accuracy.Values[1] != nil ||
 		o.Findings[0].Verdict != "seen" || o.Findings[1].Low != nil {
 		t.Errorf("%s", out)
@@ -198,7 +198,17 @@ func TestExperimentEnds(t *testing.T) {
 		x.Complete = false
 		return x, fmt.Errorf("round 3: %w", ctx.Err())
 	}
-	code, out, errs := callMock(ctx, false, partly, "mock", "--out", t.TempDir())
+	dir := t.TempDir()
+	if code, _, errs := callMock(t.Context(), false, mocked, "mock", "--out", dir); code != 0 {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	before := list(t, dir)
+	code, out, errs := callMock(ctx, false, partly, "mock", "--out", dir)
+	after := list(t, dir)
+	whole := slices.DeleteFunc(slices.Clone(after), func(path string) bool { return strings.HasPrefix(path, "incomplete/") })
+	if len(after) != 2*len(before) || !slices.Equal(whole, before) {
+		t.Errorf("files %v after an interrupted run, %v before", after, before)
+	}
 	if code != 130 || !strings.Contains(out, "NOT COMPLETE") || !strings.Contains(errs, "interrupted; the table holds what was done") {
 		t.Errorf("code %d, %q, %q", code, errs, out)
 	}
@@ -267,6 +277,18 @@ func TestExperimentErrors(t *testing.T) {
 	t.Setenv("HUSHSUM_DATA", filepath.Join(t.TempDir(), "elsewhere"))
 	if _, _, errs := call(t.Context(), "experiment", "writers", "--out", t.TempDir()); !strings.Contains(errs, "elsewhere") {
 		t.Errorf("%q", errs)
+	}
+}
+
+// Without --out an experiment writes nothing.
+func TestExperimentWritesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, errs := callMock(t.Context(), false, mocked, "mock", "--json")
+	if code != 0 || errs != "" || !strings.Contains(out, `"files":[]`) {
+		t.Errorf("code %d, %q\n%s", code, errs, out)
+	}
+	if files := list(t, "."); files != nil {
+		t.Errorf("files %v", files)
 	}
 }
 

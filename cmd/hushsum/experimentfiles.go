@@ -11,36 +11,29 @@ import (
 	"github.com/hushsum/hushsum/internal/experiments"
 )
 
-// writeExperiment writes the files of a table and returns their names, those that
-// were written before an error too.
-func writeExperiment(dir string, t *experiments.Table) (files []string, err error) {
-	write := func(name string, records [][]string) error {
-		path := filepath.Join(dir, name)
-		if err := writeCSV(path, records); err != nil {
+// writeExperiment writes the files of a table, and returns their paths. ended says
+// what ended it early.
+func writeExperiment(dir string, t *experiments.Table, ended string) (paths []string, err error) {
+	m := manifest{Command: "experiment " + t.Name, Complete: t.Complete, Ended: ended}
+	return publish(dir, t.Name, m, func(stage string) error {
+		if err := writeCSV(filepath.Join(stage, t.Name+".csv"), tableRecords(t)); err != nil {
 			return err
 		}
-		files = append(files, path)
+		for i := range t.Figures {
+			f := &t.Figures[i]
+			if len(f.Series) == 0 {
+				continue
+			}
+			path := filepath.Join(stage, t.Name+"-"+f.Name)
+			if err := writeCSV(path+".csv", figureRecords(f)); err != nil {
+				return err
+			}
+			if err := drawFigure(path+".svg", f); err != nil {
+				return err
+			}
+		}
 		return nil
-	}
-	if err := write(t.Name+".csv", tableRecords(t)); err != nil {
-		return files, err
-	}
-	for i := range t.Figures {
-		f := &t.Figures[i]
-		if len(f.Series) == 0 {
-			continue
-		}
-		name := t.Name + "-" + f.Name
-		if err := write(name+".csv", figureRecords(f)); err != nil {
-			return files, err
-		}
-		path := filepath.Join(dir, name+".svg")
-		if err := drawFigure(path, f); err != nil {
-			return files, err
-		}
-		files = append(files, path)
-	}
-	return files, nil
+	})
 }
 
 func writeCSV(path string, records [][]string) (err error) {

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"regexp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,31 +16,96 @@ import (
 
 // parseFlags parses a command's arguments. If the command is not to run, because
 // it was asked for help or called wrongly, ok is false and code the exit code.
-func parseFlags(flags *flag.FlagSet, about string, args []string, std streams) (code int, ok bool) {
-	flags.SetOutput(io.Discard) // errors are printed here, once
-	flags.Usage = func() {}
-	err := flags.Parse(args)
+func parseFlags(flags *flag.FlagSet, help *manual, args []string, std streams) (code int, ok bool) {
+	rest, err := setFlags(flags, args)
+	var asked *helpAsked
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(std.out, about)
-		printFlags(std.out, flags)
-		return exitOK, false
-	case err != nil:
-		err = flagError(err)
-	case flags.NArg() > 0:
-		advice := "It takes flags only."
-		if text, ok := leading[flags.Name()]; ok {
-			advice = text
+	case errors.As(err, &asked):
+		if err = help.print(std.out, flags, asked.topic); err == nil {
+			return exitOK, false
 		}
-		if arg := flags.Arg(0); arg == "true" || arg == "false" {
-			advice = fmt.Sprintf("Write %s after an equals sign, as in --recovery=%[1]s.", arg)
-		}
-		err = &problem{cause: fmt.Sprintf("unexpected argument %q", flags.Arg(0)), advice: advice}
+	case err == nil && len(rest) > 0:
+		err = unexpected(flags.Name(), rest[0])
 	}
 	if err != nil {
 		return wrongUsage(flags, err, std), false
 	}
 	return exitOK, true
+}
+
+// helpAsked says that help was asked for, or one part of it.
+type helpAsked struct{ topic string }
+
+func (*helpAsked) Error() string { return "help was asked for" }
+
+// asksHelp reports whether an argument asks for help.
+func asksHelp(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	return name == "-h" || name == "-help" || name == "--help"
+}
+
+// setFlags sets flags as package flag does, and returns the arguments after them. It
+// says what is wrong in the words of help, where package flag has texts of its own.
+func setFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			break
+		}
+		name, value, given := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+		if asksHelp(arg) {
+			return nil, &helpAsked{topic: value}
+		}
+		f := flags.Lookup(name)
+		if f == nil {
+			return nil, noFlag(flags, name)
+		}
+		boolean := isBoolean(f)
+		switch {
+		case boolean && !given:
+			value = "true"
+		case !given && len(args) == 0:
+			return nil, &problem{cause: fmt.Sprintf("--%s needs a value", name)}
+		case !given:
+			value, args = args[0], args[1:]
+		}
+		if err := flags.Set(name, value); err != nil {
+			if boolean {
+				err = errors.New("want true or false")
+			}
+			p := &problem{cause: fmt.Sprintf("--%s %q: %v", name, value, err), err: err}
+			if c, ok := f.Value.(interface{ known() []string }); ok {
+				p.advice = didYouMean(value, c.known(), "%s", "")
+			}
+			return nil, p
+		}
+	}
+	return args, nil
+}
+
+func isBoolean(f *flag.Flag) bool {
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// noFlag says that there is no such flag.
+func noFlag(flags *flag.FlagSet, name string) error {
+	var known []string
+	flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+	return &problem{cause: "there is no flag --" + name, advice: didYouMean(name, known, "--%s", "")}
+}
+
+// unexpected says that an argument after the flags has no meaning.
+func unexpected(command, arg string) error {
+	advice := "It takes flags only."
+	if text, ok := leading[command]; ok {
+		advice = text
+	}
+	if arg == "true" || arg == "false" {
+		advice = fmt.Sprintf("Write %s after an equals sign, as in --recovery=%[1]s.", arg)
+	}
+	return &problem{cause: fmt.Sprintf("unexpected argument %q", arg), advice: advice}
 }
 
 // leading says of a command that takes more than flags what comes before them, or
@@ -52,56 +117,11 @@ var leading = map[string]string{
 	"attack":     "It takes flags only. Choose attacks with --run.",
 }
 
-// printFlags prints the flags. A usage may end with a tab and what the default is in
-// other cases.
-func printFlags(w io.Writer, flags *flag.FlagSet) {
-	fmt.Fprint(w, "\nFlags:\n")
-	flags.VisitAll(func(f *flag.Flag) {
-		value, text := flag.UnquoteUsage(f)
-		line := "  --" + f.Name
-		if value != "" {
-			line += " " + value
-			text = strings.TrimPrefix(text, value+" ")
-		}
-		text, other, _ := strings.Cut(text, "\t")
-		if f.DefValue != "false" && f.DefValue != "" && !strings.Contains(text, "required") {
-			text += fmt.Sprintf(" (default %s%s)", f.DefValue, other)
-		}
-		fmt.Fprintln(w, line)
-		for _, part := range wrap(text, width-8) {
-			fmt.Fprintf(w, "        %s\n", part)
-		}
-	})
-}
-
 // wrongUsage reports that a command was called wrongly.
 func wrongUsage(flags *flag.FlagSet, err error, std streams) int {
 	complain(std.err, "hushsum "+flags.Name(), err)
 	fmt.Fprintf(std.err, "Run 'hushsum %s -h' for help.\n", flags.Name())
 	return exitUsage
-}
-
-// The errors of package flag write flags with one dash, and say "parse error".
-var (
-	invalidValue   = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): (.*)$`)
-	invalidBoolean = regexp.MustCompile(`(?s)^invalid boolean value (".*") for -(\S+): .*$`)
-	needsArgument  = regexp.MustCompile(`^flag needs an argument: -(.*)$`)
-	notDefined     = regexp.MustCompile(`^flag provided but not defined: -(.*)$`)
-)
-
-// flagError says what package flag found in the words of help.
-func flagError(err error) error {
-	text := err.Error()
-	if m := invalidValue.FindStringSubmatch(text); m != nil {
-		text = fmt.Sprintf("--%s %s: %s", m[2], m[1], m[3])
-	} else if m := invalidBoolean.FindStringSubmatch(text); m != nil {
-		text = fmt.Sprintf("--%s %s: want true or false", m[2], m[1])
-	} else if m := needsArgument.FindStringSubmatch(text); m != nil {
-		text = fmt.Sprintf("--%s needs a value", m[1])
-	} else if m := notDefined.FindStringSubmatch(text); m != nil {
-		text = fmt.Sprintf("there is no flag --%s", m[1])
-	}
-	return &problem{cause: text, err: err}
 }
 
 // intValue, floatValue and seedValue are flags whose errors say what is wanted.
@@ -163,6 +183,9 @@ func oneOf[T comparable](value *T, names map[T]string, want string) flag.Value {
 }
 
 func (c choice[T]) String() string { return c.names[*c.value] }
+
+// known returns all names.
+func (c choice[T]) known() []string { return slices.Sorted(maps.Values(c.names)) }
 
 func (c choice[T]) Set(text string) error {
 	for value, name := range c.names {

@@ -77,16 +77,14 @@ func (r *release) takeMechanism(command string, args []string, std streams) (res
 			}
 		}
 	}
-	if len(args) > 0 {
-		switch args[0] {
-		case "-h", "-help", "--help":
-			r.law = names[0]
-			return args, exitOK, true
-		}
+	if len(args) > 0 && asksHelp(args[0]) {
+		r.law = names[0]
+		return args, exitOK, true
 	}
 	err := &problem{cause: "the first argument must be the mechanism", advice: "Use one of " + strings.Join(names, ", ") + "."}
 	if len(args) > 0 {
 		err.cause = fmt.Sprintf("%q is no mechanism", args[0])
+		err.advice = didYouMean(args[0], names, "%s", err.advice)
 		if strings.HasPrefix(args[0], "-") {
 			err.cause = "the mechanism must come first, before all flags"
 		}

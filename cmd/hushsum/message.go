@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 	"unicode"
@@ -38,27 +37,6 @@ func complain(w io.Writer, who string, err error) {
 			fmt.Fprintln(w, strings.Join(wrap(text, width), "\n"))
 		}
 	}
-}
-
-// outProblem says what to do about a folder that cannot be written to.
-func outProblem(err error) error {
-	return &problem{cause: fmt.Sprintf("--out: %v", err), advice: "Give a folder that can be written to.", err: err}
-}
-
-// makeOut makes the folder of --out, and sees that it can be written to, before work
-// whose outcome would be lost.
-func makeOut(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return outProblem(err)
-	}
-	file, err := os.CreateTemp(dir, ".hushsum-*")
-	if err != nil {
-		return outProblem(err)
-	}
-	if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
-		return outProblem(err)
-	}
-	return nil
 }
 
 // packagePrefix is how errors of the library begin, at any depth.

@@ -105,26 +105,28 @@ largest of all. Besides:
   delta                      at which epsilon is stated; 0 without noise
   epsilon_budget             as --epsilon says; 0 without
   stopped                    whether the budget ended the run early
-
-` + exitCodes + `
-Examples:
-  hushsum simulate
-  hushsum simulate --clients 10 --rounds 5
-  hushsum simulate --drop 0.1
-  hushsum simulate --noise discrete-gaussian --noise-multiplier 0.5
-  hushsum simulate --epsilon 4 --delta 1e-5
-  hushsum simulate --data path/to/adult --json
 `
 
 // laplaceBits are the bits of discrete Laplace noise if --bits says nothing: its
 // shares have long tails, and the tables of wide ones do not fit.
 const laplaceBits = 14
 
-// simulateHelp is the whole text before the flags.
-func simulateHelp() string {
+// simulateManual is the help.
+func simulateManual() *manual {
 	names := strings.Join(wrap(strings.Join(learning.PartitionNames(), ", "), width-34), "\n             ")
-	before, after, _ := strings.Cut(simulateAbout, "\nWith --json there")
-	return before + fmt.Sprintf(trainingAbout, names) + "\nWith --json there" + after
+	before, json, _ := strings.Cut(simulateAbout, "\nWith --json there")
+	return &manual{
+		about:  before + fmt.Sprintf(trainingAbout, names),
+		topics: []topic{{"json", "what --json prints", "With --json there" + json}},
+		examples: []string{
+			"hushsum simulate",
+			"hushsum simulate --clients 10 --rounds 5",
+			"hushsum simulate --drop 0.1",
+			"hushsum simulate --noise discrete-gaussian --noise-multiplier 0.5",
+			"hushsum simulate --epsilon 4 --delta 1e-5",
+			"hushsum simulate --data path/to/adult --json",
+		},
+	}
 }
 
 // simulateFlags are the values of the command's flags.
@@ -288,7 +290,7 @@ type reporter interface {
 
 func simulate(ctx context.Context, args []string, std streams) int {
 	flags, v := newSimulateFlags()
-	if code, ok := parseFlags(flags, simulateHelp(), args, std); !ok {
+	if code, ok := parseFlags(flags, simulateManual(), args, std); !ok {
 		return code
 	}
 	if err := v.settle(flags); err != nil {

@@ -59,7 +59,7 @@ func TestTrainingDropOuts(t *testing.T) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
 	}
-	_, help, _ := call(t.Context(), "help", "simulate")
+	_, help, _ := call(t.Context(), "help", "simulate", "all")
 	code, out, errs = call(t.Context(), strings.Fields(args+" --json")...)
 	var last map[string]any
 	for line := range strings.Lines(out) {

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Mistakes at the command line, with the exit code and the first line on standard
+// error. Nothing is printed on standard output, and nothing is written.
+func TestMistakes(t *testing.T) {
+	t.Setenv("HUSHSUM_DATA", filepath.Join(t.TempDir(), "none"))
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command string
+		code    int
+		first   string
+		then    string // the second line, or part of it
+	}{
+		{"", 2, "hushsum lets parties learn the sum of their vectors and nothing else.", ""},
+		{"simulat", 2, `hushsum: there is no command "simulat"`, "Did you mean hushsum simulate?"},
+		{"frobnicate", 2, `hushsum: there is no command "frobnicate"`, "Run 'hushsum help' for the commands"},
+		{"--json simulate", 2, `hushsum: there is no command "--json"`, "Run 'hushsum help'"},
+		{"help acount", 2, `hushsum: there is no command "acount"`, "Did you mean hushsum account?"},
+		{"help simulate jsno", 2, `hushsum simulate: the help of simulate has no part "jsno"`, "Did you mean json?"},
+		{"simulate --cleints 50", 2, "hushsum simulate: there is no flag --cleints", "Did you mean --clients?"},
+		{"simulate -j", 2, "hushsum simulate: there is no flag --j", "Run 'hushsum simulate -h' for help."},
+		{"simulate --clients", 2, "hushsum simulate: --clients needs a value", "Run"},
+		{"simulate --clients ten", 2, `hushsum simulate: --clients "ten": want a whole number`, "Run"},
+		{"simulate --clients 1", 2, "hushsum simulate: --clients: 1 is too few", "The sum of one party is that party's update, so use at least 2."},
+		{"simulate --drop 10", 2, "hushsum simulate: --drop: 10 is no fraction", "Use a number from 0 to 1"},
+		{"simulate --recovery true", 2, `hushsum simulate: unexpected argument "true"`, "Write true after an equals sign, as in --recovery=true."},
+		{"simulate --noise skelam", 2, `hushsum simulate: --noise "skelam": want none, discrete-laplace,`, "discrete-gaussian or skellam"},
+		{"simulate --adversary cheting --drop .1", 2, `hushsum simulate: --adversary "cheting": want cheating or curious`, "Did you mean cheating?"},
+		{"account", 2, "hushsum account: the first argument must be the mechanism", "Use one of gaussian, laplace"},
+		{"account --rate .1 gaussian", 2, "hushsum account: the mechanism must come first, before all flags", "Use one of gaussian"},
+		{"account gausian", 2, `hushsum account: "gausian" is no mechanism`, "Did you mean gaussian?"},
+		{"account gaussian --rate 2", 2, "hushsum account: --rate: 2 is no probability of taking part", "Use a number above 0, at most 1."},
+		{"account gaussian --adversary sever", 2, `hushsum account: --adversary "sever": want public or server`, "Did you mean server?"},
+		{"calibrate gaussian", 2, "hushsum calibrate: --epsilon is required: it is the budget", "Give a number above 0, as in --epsilon 1."},
+		{"calibrate gaussian --epsilon 0", 2, "hushsum calibrate: --epsilon: 0 is no budget", "Give a number above 0"},
+		{"calibrate gaussian --epsilon 1 --find round", 2, `hushsum calibrate: --find "round": want noise-multiplier, rounds or rate`, "Did you mean rounds?"},
+		{"experiment convx", 2, `hushsum experiment: there is no experiment "convx"`, "Did you mean convex?"},
+		{"experiment noise convex", 2, `hushsum experiment: unexpected argument "convex"`, "The name of one experiment comes first"},
+		{"experiment noise --out file", 1, "hushsum experiment: --out: mkdir file: not a directory", "Give a folder that can be written to."},
+		{"experiment convex", 1, "hushsum experiment: cannot read", "Give --data, or set HUSHSUM_DATA"},
+		{"attack --run SplitVeiw", 2, `hushsum attack: --run: no attack matches "SplitVeiw"`, "Did you mean SplitView?"},
+		{"attack SplitView", 2, `hushsum attack: unexpected argument "SplitView"`, "It takes flags only. Choose attacks with --run."},
+		{"attack --run (", 2, `hushsum attack: --run: "(" is no regular expression`, "Use the name of an attack"},
+	} {
+		code, out, errs := call(t.Context(), strings.Fields(c.command)...)
+		first, rest, _ := strings.Cut(errs, "\n")
+		if code != c.code || out != "" || first != c.first || !strings.Contains(rest, c.then) {
+			t.Errorf("%s: code %d, %q on standard output, on standard error\n%s\nwant %d and %q, %q", c.command, code, out, errs, c.code, c.first, c.then)
+		}
+		if c.command != "" { // which prints the usage
+			checkMessage(t, errs)
+		}
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {
+		t.Errorf("files %v, %v: a mistake wrote some", entries, err)
+	}
+}
