@@ -39,6 +39,8 @@ var (
 	// ErrCommitment: an encoded commitment is not a canonical point of the
 	// prime-order group.
 	ErrCommitment = errors.New("shamir: commitment is not a canonical point of prime order; blame the dealer")
+	// ErrPacking: a Packing has no room for secrets, or a count is negative.
+	ErrPacking = errors.New("shamir: a packing needs at least one secret a polynomial, and no negative counts")
 	// ErrRandom: the source of randomness failed.
 	ErrRandom = entropy.Err
 	// ErrNotCommitted: a share or secret does not match the commitments.
