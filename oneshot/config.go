@@ -1,0 +1,192 @@
+package oneshot
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/oneshot/internal/ring"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// Config is what the parties, the members and the server agree on before the first
+// round. Everything is signed and sealed under its digest: sides that disagree
+// refuse each other with [ErrContext].
+type Config struct {
+	// Label names the deployment, at most 255 bytes. Round numbers go up within a
+	// configuration; give every new start one of its own.
+	Label string
+	// Roster lists the parties. It must not come from the server.
+	Roster *keyexchange.Roster
+	// Committee lists the members. It must not come from the server, and at most
+	// Faults of its members may be the server's or its friends'.
+	Committee *keyexchange.Roster
+	Terms
+}
+
+// Parameters returns what follows from the configuration. It fails with
+// [ErrConfig].
+func (c *Config) Parameters() (Figures, error) {
+	s, err := c.settle()
+	if err != nil {
+		return Figures{}, err
+	}
+	return s.Figures, nil
+}
+
+// Digest returns the digest of the configuration, by which sides can compare theirs
+// out of band. It fails with [ErrConfig].
+func (c *Config) Digest() ([32]byte, error) {
+	s, err := c.settle()
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return s.digest, nil
+}
+
+// MaxMessage returns the length of the longest message in bytes, or 0 if the
+// configuration is not valid. A transport should read no more than that.
+func (c *Config) MaxMessage() int {
+	s, err := c.settle()
+	if err != nil {
+		return 0
+	}
+	return s.most
+}
+
+// settled is a configuration that was found valid, with what follows from it.
+type settled struct {
+	Config
+	derived
+	digest  [32]byte
+	n, c    int // parties, members
+	depth   int // of the tree of leaves
+	length  int // coefficients of a submission: Length + Spare
+	packed  int // their bytes
+	most    int
+	ring    *ring.Ring
+	packing shamir.Packing
+	keys    *noise.Table // of the key's coefficients
+	noise   *noise.Table // of a party's noise
+}
+
+// latest is the configuration that was settled last, so that many parties in one
+// process share its tables.
+var latest atomic.Pointer[settled]
+
+func (c *Config) settle() (*settled, error) {
+	if c == nil {
+		return nil, fmt.Errorf("%w: there is none", ErrConfig)
+	}
+	if s := latest.Load(); s != nil && s.Config == *c {
+		return s, nil
+	}
+	s, err := c.newSettled()
+	if err != nil {
+		return nil, err
+	}
+	latest.Store(s)
+	return s, nil
+}
+
+func (c *Config) newSettled() (*settled, error) {
+	switch {
+	case c.Roster == nil || c.Committee == nil:
+		return nil, fmt.Errorf("%w: it has no roster or no committee", ErrConfig)
+	case len(c.Label) > 255:
+		return nil, fmt.Errorf("%w: a label of %d bytes, want at most 255", ErrConfig, len(c.Label))
+	}
+	s := &settled{Config: *c, n: c.Roster.Len(), c: c.Committee.Len()}
+	d, err := derive(s.n, s.c, &s.Terms)
+	if err != nil {
+		return nil, err
+	}
+	s.derived = *d
+	s.depth = bits.Len(uint(s.c - 1))
+	s.length = s.Length + s.Spare
+	s.packing = shamir.Packing{PerPolynomial: s.Figures.PerPolynomial, Privacy: s.Faults}
+	s.ring = ring.New(degree, s.Modulus)
+	s.packed = s.ring.PackedSize(s.length)
+	if s.keys, err = noise.NewTable(keyLaw()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if s.noise, err = noise.NewTable(s.share); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	s.digest = s.computeDigest()
+	s.most = wire.HeaderSize + max(s.submissionSize(s.c), s.openingSize(s.c), 4+maxBatch*s.entrySize(),
+		s.partSize(s.n), s.c*(4+64))
+	return s, nil
+}
+
+// computeDigest is over every number that the sides must agree on.
+func (s *settled) computeDigest() [32]byte {
+	b := cryptobyte.NewBuilder(nil)
+	b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes([]byte(s.Label)) })
+	roster, committee := s.Roster.Digest(), s.Committee.Digest()
+	b.AddBytes(roster[:])
+	b.AddBytes(committee[:])
+	for _, v := range []int{s.Length, s.Bits, s.MinSurvivors, s.Colluders, s.Faults, s.Figures.PerPolynomial} {
+		b.AddUint32(uint32(v))
+	}
+	b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) {
+		if s.Noise.Family() != 0 {
+			b.AddBytes([]byte(s.Noise.Scale().RatString()))
+		}
+	})
+	covered := uint8(0)
+	if s.Covered {
+		covered = 1
+	}
+	b.AddUint8(covered)
+	b.AddUint8(uint8(s.KEM))
+	return hash(labelConfig, b.BytesOrPanic())
+}
+
+// index returns the place of a signer's key in a list.
+func index(list *keyexchange.Roster, public any) (int, error) {
+	key, ok := public.(ed25519.PublicKey)
+	if !ok {
+		return 0, fmt.Errorf("%w: it is no Ed25519 key", ErrIdentity)
+	}
+	i, ok := list.Index(key)
+	if !ok {
+		return 0, ErrIdentity
+	}
+	return i, nil
+}
+
+// Times of one core, as BENCHMARKS.md has them, by which Figures are reckoned.
+const (
+	timePerSealHybrid = 200 * time.Microsecond
+	timePerSealPlain  = 110 * time.Microsecond
+	timePerOpenHybrid = 220 * time.Microsecond
+	timePerOpenPlain  = 90 * time.Microsecond
+	timePerVerify     = 75 * time.Microsecond
+	timePerValue      = 30 * time.Nanosecond
+)
+
+// bytes fills in sizes and times.
+func (d *derived) bytes(members int, t *Terms) {
+	s := settled{Config: Config{Terms: *t}, derived: *d, c: members, depth: bits.Len(uint(members - 1))}
+	s.packed = ((t.Length+d.Spare)*d.ModulusBits + 7) / 8
+	d.Up = wire.HeaderSize + s.submissionSize(members)
+	d.Down = wire.HeaderSize + s.openingSize(members)
+	d.MemberDown = s.entrySize()
+	seal, open := timePerSealHybrid, timePerOpenHybrid
+	if t.KEM == KEMX25519 {
+		seal, open = timePerSealPlain, timePerOpenPlain
+	}
+	if t.Covered {
+		d.MemberHeld = scalarSize
+	}
+	d.PartyTime = time.Duration(members)*(seal+timePerVerify) + time.Duration(t.Length+d.Spare)*timePerValue
+	d.MemberTime = open + timePerVerify
+}

@@ -1,0 +1,67 @@
+// Package oneshot is a private sum to which a party sends one message and is done,
+// however many parties there are. A committee of a few dozen members helps the server
+// to take the key off the sum, and the noise that hides the keys is the noise that
+// protects the sum.
+//
+// Use it for phones and for very many parties, who appear once and vanish. Package
+// protocol, where parties stay for four messages, needs no committee, rests on fewer
+// assumptions and gives exact sums at no price.
+//
+// # A round
+//
+//	server → members   Invite        make a key for the round
+//	member → server    Key           a fresh HPKE key, signed
+//	server → all       Opening       the members' keys, digest of the broadcast
+//	party  → server    Submission    the one message: y = a·s + e + v, and shares of s in boxes
+//	server → member    Batch         boxes of some parties, with what they signed
+//	member → server    Disputes      the boxes that are bad
+//	server → members   Settled       who of the batch is in the sum
+//	server → members   Closing       that is all
+//	member → server    Signed        a signature on who is in
+//	server → members   Certificate   enough of those
+//	member → server    Part          its sum of shares
+//
+// v is a party's input, e its share of the noise, s a short key of its own, and a
+// public and fresh for each round (Ring-LWE). The server adds the y; the members'
+// parts give it the sum of the s and nothing else, and with it the sum of e + v.
+// SPEC-ONESHOT.md at the module's root has the protocol byte by byte and the security
+// argument.
+//
+// [Party], [Member] and [Server] are deterministic state machines, apart from what
+// HPKE draws: bytes in, bytes out, without goroutines, clocks or sockets. The caller
+// carries the messages and decides when it has waited long enough.
+//
+// # What it promises
+//
+// A server that cheats, with up to [Terms.Faults] members and [Terms.Colluders] parties
+// that pool all they know, learns at most one sum a round, over at least
+// MinSurvivors − Colluders honest inputs, and nothing else,
+//
+//   - with [Terms.Covered], if Hint-RLWE is hard (Kim, Lee, Seo, Song 2023), which
+//     follows from Ring-LWE, and AES is an ideal cipher;
+//   - without, if it picks who is in the sum independently of the submissions, as
+//     accidents and the order of arrival do; or, for one that looks at them first,
+//     if Hint-RLWE is hard with sets chosen adaptively. That is a new assumption. No
+//     attack on it is known.
+//
+// The noise holds for such a server too, as far as its computing power goes: the ε of
+// MinSurvivors − Colluders shares, with a δ that grows by its chance to tell the
+// keys from random.
+//
+// Sums are right whatever Faults members send. A party can spoil one, by a key and a
+// submission that do not fit or by values beyond its range, and nobody can tell who it
+// was. The transport must authenticate the members to the server, or
+// strangers can answer in their place and spoil rounds.
+//
+// # Crashes
+//
+// [Party.Save], [Member.Save] and [Server.Save] work after every step. Save, then send;
+// after a crash load, and send Output again. Keep the newest state only: an older one
+// would answer a round twice.
+//
+// # Constant time
+//
+// What parties and members do with secrets takes time that depends on the
+// configuration alone. The server puts together what it is meant to learn, in
+// variable time.
+package oneshot

@@ -1,0 +1,121 @@
+package oneshot
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// Errors of messages. A message that is refused leaves no trace: the state is
+// what it was before.
+var (
+	// ErrTruncated: the message ends too early. Check the transport's framing.
+	ErrTruncated = wire.ErrTruncated
+	// ErrTrailing: the message has bytes after its end.
+	ErrTrailing = wire.ErrTrailing
+	// ErrOversized: the message is longer than [Config.MaxMessage].
+	ErrOversized = wire.ErrOversized
+	// ErrVersion: the message is of another version of the protocol.
+	ErrVersion = wire.ErrVersion
+	// ErrType: the message's type is unknown, or not one that this side receives.
+	ErrType = wire.ErrType
+	// ErrEncoding: the message is not in its canonical form.
+	ErrEncoding = wire.ErrEncoding
+	// ErrContext: the message is of another round, or the sides disagree on the
+	// configuration, the broadcast or the members' keys. Compare both sides' Config.
+	ErrContext = errors.New("oneshot: the message is of another configuration or context")
+	// ErrSender: the sender is not in the roster or the committee, or not who may
+	// send this.
+	ErrSender = errors.New("oneshot: the message has an unknown sender")
+	// ErrDuplicate: the sender has already sent this, or something else in its place;
+	// or a batch has a party a second time.
+	ErrDuplicate = errors.New("oneshot: there is already a message in this place")
+	// ErrSignature: a signature does not verify under the roster's identity.
+	ErrSignature = keyexchange.ErrSignature
+	// ErrKey: a member's key is not one that can be sealed to.
+	ErrKey = errors.New("oneshot: a member's key cannot be used; leave the member out")
+	// ErrOwnKey: the list of keys does not have the key that this member made for the
+	// round.
+	ErrOwnKey = errors.New("oneshot: the list of keys does not have this member's own")
+	// ErrReplay: the round number has been used, or a higher one has.
+	ErrReplay = errors.New("oneshot: the round number has been used; numbers only go up")
+	// ErrTooFew: fewer members or parties than the configuration asks for.
+	ErrTooFew = errors.New("oneshot: too few members or parties")
+	// ErrStatement: the server closes the round with another list of parties than the
+	// one that this member has added up. Do not answer.
+	ErrStatement = errors.New("oneshot: the round is closed over other parties than this member has seen")
+	// ErrCertificate: the signatures on the list of parties are too few, or not on
+	// this member's own.
+	ErrCertificate = errors.New("oneshot: the list of parties is not certified")
+	// ErrLost: this member holds no good part of a party that is in the sum and
+	// cannot answer in this round. It may take part in the next.
+	ErrLost = errors.New("oneshot: this member lacks a part of a party in the sum and sits the round out")
+	// ErrExcluded: the member has disputed too often and is not heard in this round.
+	ErrExcluded = errors.New("oneshot: the member has disputed too much and is out of the round")
+	// ErrFull: as many submissions wait as the server takes. Call [Server.Batch] and
+	// [Server.Settle], and have the party send again.
+	ErrFull = errors.New("oneshot: too many submissions wait; send this one again later")
+	// ErrPhase: the call or message is not due in the present state.
+	ErrPhase = errors.New("oneshot: not due in this state of the round")
+)
+
+// Errors of inputs, configuration and sums.
+var (
+	// ErrConfig: the configuration breaks a rule, which the error names.
+	ErrConfig = errors.New("oneshot: unusable configuration")
+	// ErrIdentity: the signer's key is not in the roster or the committee.
+	ErrIdentity = errors.New("oneshot: the identity is not in the list")
+	// ErrBroadcast: the broadcast that this party was given is not the one that the
+	// round was opened with. Do not submit what was made from it.
+	ErrBroadcast = errors.New("oneshot: the broadcast differs from the one that the round was opened with")
+	// ErrLength: an input has the wrong number of values.
+	ErrLength = errors.New("oneshot: the input has the wrong length")
+	// ErrRange: a value does not fit into [Terms.Bits] bits.
+	ErrRange = errors.New("oneshot: a value does not fit the configured bits")
+	// ErrParts: the members' parts do not determine the key: more than Faults of them
+	// are wrong, or a party dealt parts of no key. The round is lost.
+	ErrParts = errors.New("oneshot: the members' parts do not fit together; the round is lost")
+	// ErrNoise: the coordinates that carry nothing but noise are too large: a
+	// party's submission does not fit the key that it dealt. The round is lost,
+	// and nothing says who it was.
+	ErrNoise = errors.New("oneshot: a party's submission does not fit its key; the round is lost")
+	// ErrCover: a covered submission does not open to coefficients, or its key was
+	// not dealt. The error is a [PartyError]. The round is lost.
+	ErrCover = errors.New("oneshot: a covered submission does not open; the round is lost")
+	// ErrRandom: the source of randomness failed.
+	ErrRandom = errors.New("oneshot: the source of randomness failed")
+	// ErrState: a saved state does not open, or is of another configuration or owner.
+	ErrState = errors.New("oneshot: the saved state does not fit")
+)
+
+// A PartyError says which party's message was refused, and why. It unwraps to the
+// reason.
+type PartyError struct {
+	Party int    // roster index
+	Name  string // roster name
+	Err   error
+}
+
+func (e *PartyError) Error() string {
+	return fmt.Sprintf("%v (party %d, %s)", e.Err, e.Party, e.Name)
+}
+
+// Unwrap returns the reason.
+func (e *PartyError) Unwrap() error { return e.Err }
+
+// A MemberError says which member's message was refused, and why. It unwraps to the
+// reason.
+type MemberError struct {
+	Member int    // committee index
+	Name   string // committee name
+	Err    error
+}
+
+func (e *MemberError) Error() string {
+	return fmt.Sprintf("%v (member %d, %s)", e.Err, e.Member, e.Name)
+}
+
+// Unwrap returns the reason.
+func (e *MemberError) Unwrap() error { return e.Err }

@@ -1,0 +1,41 @@
+package oneshot
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Domain separators of hashes, keys and signatures, with the version of the scheme.
+const (
+	labelConfig     = "hushsum/oneshot/1 config"
+	labelBroadcast  = "hushsum/oneshot/1 broadcast"
+	labelContext    = "hushsum/oneshot/1 context"
+	labelRing       = "hushsum/oneshot/1 ring"
+	labelMasked     = "hushsum/oneshot/1 masked"
+	labelLeaf       = "hushsum/oneshot/1 leaf"
+	labelNode       = "hushsum/oneshot/1 node"
+	labelBox        = "hushsum/oneshot/1 box"
+	labelCommitment = "hushsum/oneshot/1 commitment"
+	labelCover      = "hushsum/oneshot/1 cover"
+	labelChain      = "hushsum/oneshot/1 chain"
+	labelState      = "hushsum/oneshot/1 state"
+
+	// Of signatures:
+	labelKey       = "hushsum/oneshot/1 key"
+	labelStatement = "hushsum/oneshot/1 party"
+	labelClosing   = "hushsum/oneshot/1 closing"
+)
+
+// hash is SHA-256 over a label and parts, of which all but the last have a
+// length that the label and the configuration fix.
+func hash(label string, parts ...[]byte) [32]byte {
+	h := sha256.New()
+	h.Write([]byte(label))
+	for _, part := range parts {
+		h.Write(part)
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+func uint64Bytes(x uint64) []byte { return binary.BigEndian.AppendUint64(nil, x) }
+func uint32Bytes(x int) []byte    { return binary.BigEndian.AppendUint32(nil, uint32(x)) }

@@ -1,0 +1,407 @@
+package oneshot
+
+import (
+	"crypto"
+	"crypto/hpke"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// A Member of the committee makes a key for each round, adds up the parts that
+// parties seal to it, and hands the sum to the server once enough members agree on who
+// is in it. It is not safe for concurrent use.
+type Member struct {
+	config *settled
+	signer crypto.Signer
+	random io.Reader
+	self   int
+	round  uint64 // the last round that a key was made for
+	open   *memberRound
+	output []byte
+}
+
+// phase is where a member is in a round.
+type phase uint8
+
+const (
+	phaseKeyed  phase = iota // its key is made
+	phaseOpen                // the round is open
+	phaseSigned              // it has signed who is in
+	phaseLost                // it cannot answer
+)
+
+// memberRound is what a member keeps of a round until it has answered.
+type memberRound struct {
+	phase   phase
+	private hpke.PrivateKey
+	public  []byte
+	context [32]byte
+
+	// From the opening on:
+	members wire.Set
+	seen    wire.Set // the parties of all batches
+	batches int      // that came
+	pending []pendingPart
+	waiting bool // the last batch is not settled
+	sum     shamir.PackedShare
+	covers  []byte // shares of the covers of those in, in the chain's order
+	chain   [32]byte
+	parties int // how many are in
+}
+
+// pendingPart is what a member holds of a party until its batch is settled.
+type pendingPart struct {
+	good      bool
+	part      shamir.PackedShare
+	cover     []byte
+	statement []byte
+}
+
+// NewMember makes the member of the committee that identity belongs to. random is
+// where its keys come from; nil means crypto/rand. It fails with [ErrConfig] or
+// [ErrIdentity].
+func NewMember(config *Config, identity crypto.Signer, random io.Reader) (*Member, error) {
+	s, err := config.settle()
+	if err != nil {
+		return nil, err
+	}
+	if identity == nil {
+		return nil, ErrIdentity
+	}
+	self, err := index(s.Committee, identity.Public())
+	if err != nil {
+		return nil, err
+	}
+	if random == nil {
+		random = rand.Reader
+	}
+	return &Member{config: s, signer: identity, random: random, self: self}, nil
+}
+
+// Index returns the member's place in the committee.
+func (m *Member) Index() int { return m.self }
+
+// Round returns the number of the last round that the member made a key for.
+func (m *Member) Round() uint64 { return m.round }
+
+// Output returns the member's last message, nil if there is none: what to send again
+// after a crash. It is forgotten when the next round begins.
+func (m *Member) Output() []byte { return m.output }
+
+// Abandon ends the round without an answer and erases its key and parts, as far as
+// Go allows.
+func (m *Member) Abandon() {
+	m.output = nil
+	m.erase()
+}
+
+func (m *Member) erase() {
+	if m.open == nil {
+		return
+	}
+	clear(m.open.sum.Values)
+	clear(m.open.covers)
+	for i := range m.open.pending {
+		m.open.pending[i].erase()
+	}
+	// The private key cannot be overwritten; it is left to the collector.
+	m.open = nil
+}
+
+func (p *pendingPart) erase() {
+	clear(p.part.Values)
+	clear(p.cover)
+}
+
+// Receive takes one message of the server and returns the member's answer, or nil
+// where none is due. Save the member, then send. A message that is refused, with
+// one of the package's errors, changes nothing.
+func (m *Member) Receive(message []byte) ([]byte, error) {
+	h, body, err := m.config.parse(message)
+	if err != nil {
+		return nil, err
+	}
+	if h.Sender != wire.ServerIndex {
+		return nil, ErrSender
+	}
+	switch h.Type {
+	case typeInvite:
+		return m.receiveInvite(h, body)
+	case typeOpening:
+		return nil, m.receiveOpening(h, body)
+	}
+	var receive func([]byte) ([]byte, error)
+	var due phase
+	switch h.Type {
+	case typeBatch:
+		receive, due = m.receiveBatch, phaseOpen
+	case typeSettled:
+		receive, due = m.receiveSettled, phaseOpen
+	case typeClosing:
+		receive, due = m.receiveClosing, phaseOpen
+	case typeCertificate:
+		receive, due = m.receiveCertificate, phaseSigned
+	default:
+		return nil, fmt.Errorf("%w: %d", ErrType, h.Type)
+	}
+	switch {
+	case m.open == nil || m.open.phase == phaseKeyed || h.Round != m.round:
+		return nil, fmt.Errorf("%w: round %d is not open", ErrPhase, h.Round)
+	case h.Session != m.open.context:
+		return nil, ErrContext
+	case m.open.phase == phaseLost:
+		return nil, ErrLost
+	case m.open.phase != due:
+		return nil, fmt.Errorf("%w: message of type %d", ErrPhase, h.Type)
+	}
+	return receive(body)
+}
+
+// receiveInvite makes the key of a new round, and erases what was left of an
+// earlier one.
+func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
+	s := m.config
+	switch {
+	case h.Session != s.digest:
+		return nil, ErrContext
+	case h.Round <= m.round:
+		return nil, fmt.Errorf("%w: round %d, and the last was %d", ErrReplay, h.Round, m.round)
+	}
+	if err := wire.Exactly(body, 0); err != nil {
+		return nil, err
+	}
+	var seed [32]byte
+	defer clear(seed[:])
+	if _, err := io.ReadFull(m.random, seed[:]); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	}
+	private, err := s.KEM.hpke().DeriveKeyPair(seed[:])
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	}
+	public := private.PublicKey().Bytes()
+	signature, err := keyexchange.Sign(m.signer, labelKey, s.keyStatement(h.Round, m.self, public))
+	if err != nil {
+		return nil, err
+	}
+	m.erase()
+	m.round = h.Round
+	m.open = &memberRound{private: private, public: public}
+	m.output = append(append(m.header(typeKey, &s.digest), public...), signature[:]...)
+	return m.output, nil
+}
+
+func (m *Member) receiveOpening(h wire.Header, body []byte) error {
+	s := m.config
+	switch {
+	case h.Session != s.digest:
+		return ErrContext
+	case m.open == nil || h.Round != m.round:
+		return fmt.Errorf("%w: there is no key for round %d", ErrPhase, h.Round)
+	case m.open.phase != phaseKeyed:
+		return ErrDuplicate
+	}
+	o, err := s.parseOpening(h.Round, body)
+	if err != nil {
+		return err
+	}
+	if !o.members.Has(m.self) || !slices.Equal(s.key(o.keys[place(o.members, m.self)]), m.open.public) {
+		return ErrOwnKey
+	}
+	r := m.open
+	r.phase, r.context, r.members = phaseOpen, s.context(h.Round, o), o.members
+	r.seen = wire.NewSet(s.n)
+	r.sum = shamir.PackedShare{Index: uint32(m.self) + 1, Values: make([][32]byte, s.Polynomials)}
+	r.chain = r.context
+	m.output = nil
+	return nil
+}
+
+// place returns how many members of the set come before k.
+func place(set wire.Set, k int) int {
+	n := 0
+	for i := range set.All() {
+		if i == k {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// receiveBatch opens the boxes of a batch and answers with those that are bad.
+func (m *Member) receiveBatch(body []byte) ([]byte, error) {
+	s, r := m.config, m.open
+	number, entries, err := s.parseBatch(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case number <= r.batches:
+		return nil, fmt.Errorf("%w: batch %d", ErrDuplicate, number)
+	case r.waiting || number != r.batches+1:
+		return nil, fmt.Errorf("%w: batch %d", ErrPhase, number)
+	}
+	for i := range entries {
+		if party := entries[i].party; r.seen.Has(party) {
+			return nil, s.partyError(party, ErrDuplicate)
+		}
+	}
+	disputes := wire.NewSet(len(entries))
+	r.pending = make([]pendingPart, len(entries))
+	for i := range entries {
+		r.seen.Add(entries[i].party)
+		if r.pending[i] = m.check(&entries[i]); !r.pending[i].good {
+			disputes.Add(i)
+		}
+	}
+	r.batches, r.waiting = number, true
+	m.output = appendNumbered(m.header(typeDisputes, &r.context), number, disputes)
+	return m.output, nil
+}
+
+// check opens a box and checks that its party signed what is in it.
+//
+// It is privacy that rests on this, and not correctness only: of whoever adds parts
+// that their parties did not sign, the server can have parties taken out of the sum
+// until one is left.
+func (m *Member) check(e *entry) pendingPart {
+	s, r := m.config, m.open
+	plain, err := open(r.private, boxInfo(&r.context, e.party, m.self), e.box)
+	if err != nil || len(plain) != s.plainSize() {
+		return pendingPart{}
+	}
+	defer clear(plain)
+	root := rootOf(leaf(&r.context, e.party, m.self, plain), m.self, e.path)
+	signed := statement(&r.context, e.party, root, e.masked, e.commitment)
+	if keyexchange.Verify(s.Roster.Key(e.party), labelStatement, signed, &e.signature) != nil {
+		return pendingPart{}
+	}
+	p := pendingPart{good: true, statement: signed, part: shamir.PackedShare{Index: r.sum.Index}}
+	for k := range s.Polynomials {
+		v := [32]byte(plain[k*scalarSize:])
+		if _, err := shamir.ParseSecret(v[:]); err != nil {
+			return pendingPart{}
+		}
+		p.part.Values = append(p.part.Values, v)
+	}
+	if s.Covered {
+		p.cover = slices.Clone(plain[s.Polynomials*scalarSize:][:scalarSize])
+		if _, err := shamir.ParseSecret(p.cover); err != nil {
+			return pendingPart{}
+		}
+	}
+	return p
+}
+
+// receiveSettled adds the parts of those that are in. Without a good part of one of
+// them the member is of no more use in this round.
+func (m *Member) receiveSettled(body []byte) ([]byte, error) {
+	r := m.open
+	number, in, err := parseNumbered(body, len(r.pending))
+	switch {
+	case err == nil && number < r.batches, err == nil && number == r.batches && !r.waiting:
+		return nil, fmt.Errorf("%w: batch %d", ErrDuplicate, number)
+	case !r.waiting || err == nil && number != r.batches:
+		return nil, fmt.Errorf("%w: batch %d", ErrPhase, number)
+	case err != nil:
+		return nil, err
+	}
+	m.output = nil
+	for i := range in.All() {
+		if !r.pending[i].good {
+			context := r.context
+			m.erase()
+			m.open = &memberRound{phase: phaseLost, context: context}
+			return nil, nil
+		}
+	}
+	for i := range in.All() {
+		p := &r.pending[i]
+		if err := r.sum.Add(&p.part); err != nil {
+			panic("oneshot: " + err.Error()) // both were checked
+		}
+		r.covers = append(r.covers, p.cover...)
+		r.chain = extend(&r.chain, p.statement)
+		r.parties++
+	}
+	for i := range r.pending {
+		r.pending[i].erase()
+	}
+	r.pending, r.waiting = nil, false
+	return nil, nil
+}
+
+// Lost reports whether the member lacks a part of a party that is in the sum, so that
+// it cannot answer in this round.
+func (m *Member) Lost() bool { return m.open != nil && m.open.phase == phaseLost }
+
+// receiveClosing signs who is in, once a round number.
+func (m *Member) receiveClosing(body []byte) ([]byte, error) {
+	s, r := m.config, m.open
+	c, err := parseClosing(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.waiting || c.batches > r.batches:
+		return nil, fmt.Errorf("%w: batches are missing or not settled", ErrPhase)
+	case c.batches != r.batches || c.parties != r.parties || c.chain != r.chain:
+		return nil, ErrStatement
+	case r.parties < s.MinSurvivors:
+		return nil, fmt.Errorf("%w: %d parties, want %d", ErrTooFew, r.parties, s.MinSurvivors)
+	}
+	signature, err := keyexchange.Sign(m.signer, labelClosing, closingStatement(&r.context, &r.chain, r.parties))
+	if err != nil {
+		return nil, err
+	}
+	r.phase = phaseSigned
+	m.output = append(m.header(typeSigned, &r.context), signature[:]...)
+	return m.output, nil
+}
+
+// receiveCertificate answers with the sum of parts, once, and erases it.
+func (m *Member) receiveCertificate(body []byte) ([]byte, error) {
+	s, r := m.config, m.open
+	if err := s.checkCertificate(body, r.members, closingStatement(&r.context, &r.chain, r.parties)); err != nil {
+		return nil, err
+	}
+	out := m.header(typePart, &r.context)
+	for i := range r.sum.Values {
+		out = append(out, r.sum.Values[i][:]...)
+	}
+	out = append(out, r.covers...)
+	m.erase()
+	m.output = out
+	return out, nil
+}
+
+// checkCertificate checks that enough members signed the statement. Two such
+// certificates of one round number have an honest signer in common, who signs one.
+func (s *settled) checkCertificate(body []byte, members wire.Set, statement []byte) error {
+	certificate, err := wire.ParseCertificate(body, s.c)
+	if err != nil {
+		return err
+	}
+	for i := range certificate {
+		one := &certificate[i]
+		if !members.Has(one.Party) {
+			return s.memberError(one.Party, ErrCertificate)
+		}
+		if keyexchange.Verify(s.Committee.Key(one.Party), labelClosing, statement, &one.Signature) != nil {
+			return s.memberError(one.Party, ErrCertificate)
+		}
+	}
+	if len(certificate) < s.Quorum {
+		return fmt.Errorf("%w: %d signatures, want %d", ErrCertificate, len(certificate), s.Quorum)
+	}
+	return nil
+}
+
+func (m *Member) header(kind wire.Type, session *[32]byte) []byte {
+	return m.config.header(kind, session, m.round, memberSender+uint32(m.self))
+}

@@ -1,0 +1,363 @@
+package oneshot
+
+import (
+	"fmt"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// Types of messages. They share the header of package protocol's, in which the
+// session is the configuration's digest until a round is opened, and then the round's
+// context; the sender is the roster index of a party or the committee index of a
+// member, as the type says.
+const (
+	typeInvite      wire.Type = 64 // server → members: make a key for the round
+	typeKey         wire.Type = 65 // member → server: a signed key
+	typeOpening     wire.Type = 66 // server → parties, members: the round's keys
+	typeSubmission  wire.Type = 67 // party → server: the one message
+	typeBatch       wire.Type = 68 // server → member: boxes and statements
+	typeDisputes    wire.Type = 69 // member → server: which of them are bad
+	typeSettled     wire.Type = 70 // server → members: which of them are in
+	typeClosing     wire.Type = 71 // server → members: that is all
+	typeSigned      wire.Type = 72 // member → server: a signature on who is in
+	typeCertificate wire.Type = 73 // server → members: enough of those
+	typePart        wire.Type = 74 // member → server: the sum of parts
+)
+
+// memberSender is added to a member's committee index where a header's sender is a
+// member, so that no member is taken for a party.
+const memberSender = 1 << 31
+
+// maxBatch is the most parties in a batch.
+const maxBatch = 1024
+
+// openingSize is the length of the body of typeOpening with keys of the given number of
+// members:
+//
+//	struct {
+//	    opaque broadcast[32];
+//	    opaque members[⌈C/8⌉];            // who has a key
+//	    struct {
+//	        opaque key[key size];
+//	        opaque signature[64];
+//	    } keys[…];                        // by ascending member
+//	} Opening;
+func (s *settled) openingSize(members int) int {
+	return 32 + (s.c+7)/8 + members*s.keyBodySize()
+}
+
+// keyBodySize is the length of the body of typeKey: a key and its signature.
+func (s *settled) keyBodySize() int { return s.KEM.keySize() + keyexchange.SignatureSize }
+
+// opening is the body of typeOpening.
+type opening struct {
+	broadcast [32]byte
+	members   wire.Set
+	keys      [][]byte // key and signature, by ascending member
+}
+
+func (o *opening) append(b []byte) []byte {
+	b = append(b, o.broadcast[:]...)
+	b = append(b, o.members.Bytes()...)
+	for _, key := range o.keys {
+		b = append(b, key...)
+	}
+	return b
+}
+
+// parseOpening reads the body of an opening and checks that every key is its
+// member's, that there are enough, and that each can be parsed.
+func (s *settled) parseOpening(round uint64, body []byte) (*opening, error) {
+	head := 32 + (s.c+7)/8
+	if len(body) < head {
+		return nil, ErrTruncated
+	}
+	members, err := wire.ParseSet(body[32:head], s.c)
+	if err != nil {
+		return nil, err
+	}
+	count := members.Len()
+	if err := wire.Exactly(body, s.openingSize(count)); err != nil {
+		return nil, err
+	}
+	if count < s.Answers {
+		return nil, fmt.Errorf("%w: %d members have keys, want %d", ErrTooFew, count, s.Answers)
+	}
+	o := &opening{broadcast: [32]byte(body), members: members}
+	body = body[head:]
+	for k := range members.All() {
+		key := body[:s.keyBodySize()]
+		body = body[len(key):]
+		if err := s.checkKey(round, k, key); err != nil {
+			return nil, s.memberError(k, err)
+		}
+		o.keys = append(o.keys, key)
+	}
+	return o, nil
+}
+
+// key returns the public key of an entry of keys.
+func (s *settled) key(entry []byte) []byte { return entry[:s.KEM.keySize()] }
+
+// checkKey checks a key and its signature.
+func (s *settled) checkKey(round uint64, member int, body []byte) error {
+	key := s.key(body)
+	signature := [keyexchange.SignatureSize]byte(body[len(key):])
+	return keyexchange.Verify(s.Committee.Key(member), labelKey, s.keyStatement(round, member, key), &signature)
+}
+
+func (s *settled) keyStatement(round uint64, member int, key []byte) []byte {
+	b := make([]byte, 0, 32+8+4+len(key))
+	b = append(b, s.digest[:]...)
+	b = append(b, uint64Bytes(round)...)
+	b = append(b, uint32Bytes(member)...)
+	return append(b, key...)
+}
+
+// context is a digest of all that the sides of a round must agree on. It is new if one
+// member's key is.
+func (s *settled) context(round uint64, o *opening) [32]byte {
+	parts := [][]byte{s.digest[:], uint64Bytes(round), o.broadcast[:], o.members.Bytes()}
+	for _, key := range o.keys {
+		parts = append(parts, s.key(key))
+	}
+	return hash(labelContext, parts...)
+}
+
+func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
+
+// submissionSize is the length of the body of typeSubmission in a round with keys of
+// the given number of members:
+//
+//	struct {
+//	    opaque masked[⌈(d + spare)·b/8⌉];   // y, packed; or covered
+//	    opaque commitment[32];              // to the cover; only if covered
+//	    opaque leaves[…][32];               // by ascending member
+//	    opaque boxes[…][box size];          // by ascending member
+//	    opaque signature[64];
+//	} Submission;
+func (s *settled) submissionSize(members int) int {
+	size := s.packed + members*(32+s.boxSize()) + keyexchange.SignatureSize
+	if s.Covered {
+		size += 32
+	}
+	return size
+}
+
+// submission is the body of typeSubmission. Its slices are parts of the body.
+type submission struct {
+	masked     []byte
+	commitment []byte // empty unless covered
+	leaves     []byte
+	boxes      []byte
+	signature  [keyexchange.SignatureSize]byte
+}
+
+func (m *submission) append(b []byte) []byte {
+	b = append(b, m.masked...)
+	b = append(b, m.commitment...)
+	b = append(b, m.leaves...)
+	b = append(b, m.boxes...)
+	return append(b, m.signature[:]...)
+}
+
+func (s *settled) parseSubmission(body []byte, members int) (*submission, error) {
+	if err := wire.Exactly(body, s.submissionSize(members)); err != nil {
+		return nil, err
+	}
+	m := &submission{masked: body[:s.packed]}
+	body = body[s.packed:]
+	if s.Covered {
+		m.commitment, body = body[:32], body[32:]
+	}
+	m.leaves, body = body[:32*members], body[32*members:]
+	m.boxes, body = body[:s.boxSize()*members], body[s.boxSize()*members:]
+	m.signature = [keyexchange.SignatureSize]byte(body)
+	return m, nil
+}
+
+// statement is what a party signs: its context, its index, the root of its leaves, the
+// digest of y and the commitment to its cover, if there is one.
+func statement(context *[32]byte, party int, root, masked [32]byte, commitment []byte) []byte {
+	b := make([]byte, 0, 32+4+3*32)
+	b = append(b, context[:]...)
+	b = append(b, uint32Bytes(party)...)
+	b = append(b, root[:]...)
+	b = append(b, masked[:]...)
+	return append(b, commitment...)
+}
+
+// entrySize is the length of an entry of typeBatch, of which the body is
+//
+//	struct {
+//	    uint32 batch;                       // from 1
+//	    struct {
+//	        uint32 party;
+//	        opaque signature[64];
+//	        opaque masked[32];              // H(y)
+//	        opaque commitment[32];          // only if covered
+//	        opaque path[⌈log₂ C⌉][32];
+//	        opaque box[box size];
+//	    } entries[…];                       // by ascending party
+//	} Batch;
+func (s *settled) entrySize() int {
+	size := 4 + keyexchange.SignatureSize + 32 + 32*s.depth + s.boxSize()
+	if s.Covered {
+		size += 32
+	}
+	return size
+}
+
+// entry is one party in a batch.
+type entry struct {
+	party      int
+	signature  [keyexchange.SignatureSize]byte
+	masked     [32]byte
+	commitment []byte
+	path       [][32]byte
+	box        []byte
+}
+
+func (e *entry) append(b []byte) []byte {
+	b = append(b, uint32Bytes(e.party)...)
+	b = append(b, e.signature[:]...)
+	b = append(b, e.masked[:]...)
+	b = append(b, e.commitment...)
+	for i := range e.path {
+		b = append(b, e.path[i][:]...)
+	}
+	return append(b, e.box...)
+}
+
+// parseBatch reads the body of a batch: its number and its entries.
+func (s *settled) parseBatch(body []byte) (int, []entry, error) {
+	number, body, err := parseNumber(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	size := s.entrySize()
+	switch {
+	case len(body) == 0 || len(body)%size != 0:
+		return 0, nil, fmt.Errorf("%w: a batch of %d bytes, want a multiple of %d", ErrTruncated, len(body), size)
+	case len(body)/size > maxBatch:
+		return 0, nil, ErrOversized
+	}
+	entries := make([]entry, 0, len(body)/size)
+	last := -1
+	for ; len(body) > 0; body = body[size:] {
+		one := body[:size]
+		var e entry
+		party, one, _ := parseNumber(one)
+		if e.party = party; party <= last || party >= s.n {
+			return 0, nil, fmt.Errorf("%w: a batch is not ascending or goes beyond the roster", ErrEncoding)
+		}
+		last = party
+		e.signature, one = [keyexchange.SignatureSize]byte(one), one[keyexchange.SignatureSize:]
+		e.masked, one = [32]byte(one), one[32:]
+		if s.Covered {
+			e.commitment, one = one[:32], one[32:]
+		}
+		for range s.depth {
+			e.path, one = append(e.path, [32]byte(one)), one[32:]
+		}
+		e.box = one
+		entries = append(entries, e)
+	}
+	return number, entries, nil
+}
+
+// A numbered set is the body of typeDisputes and of typeSettled: a batch's number
+// and one bit for each of its entries.
+//
+//	struct { uint32 batch; opaque entries[⌈entries/8⌉]; } NumberedSet;
+func appendNumbered(b []byte, number int, set wire.Set) []byte {
+	return append(append(b, uint32Bytes(number)...), set.Bytes()...)
+}
+
+func parseNumbered(body []byte, entries int) (int, wire.Set, error) {
+	number, body, err := parseNumber(body)
+	if err != nil {
+		return 0, wire.Set{}, err
+	}
+	set, err := wire.ParseSet(body, entries)
+	return number, set, err
+}
+
+// closing is the body of typeClosing:
+//
+//	struct { uint32 batches; uint32 parties; opaque chain[32]; } Closing;
+type closing struct {
+	batches, parties int
+	chain            [32]byte
+}
+
+func (c *closing) append(b []byte) []byte {
+	b = append(b, uint32Bytes(c.batches)...)
+	b = append(b, uint32Bytes(c.parties)...)
+	return append(b, c.chain[:]...)
+}
+
+func parseClosing(body []byte) (*closing, error) {
+	if err := wire.Exactly(body, 4+4+32); err != nil {
+		return nil, err
+	}
+	c := &closing{chain: [32]byte(body[8:])}
+	c.batches, body, _ = parseNumber(body)
+	c.parties, _, _ = parseNumber(body)
+	return c, nil
+}
+
+// closingStatement is what members sign: the context, who is in and how many.
+func closingStatement(context, chain *[32]byte, parties int) []byte {
+	b := append(make([]byte, 0, 32+32+4), context[:]...)
+	b = append(b, chain[:]...)
+	return append(b, uint32Bytes(parties)...)
+}
+
+// extend adds a party's statement to the chain over who is in.
+func extend(chain *[32]byte, statement []byte) [32]byte { return hash(labelChain, chain[:], statement) }
+
+// partSize is the length of the body of typePart for a sum over the given number of
+// parties: a value of each polynomial and, if covered, of each party's cover in the
+// order of the chain.
+func (s *settled) partSize(parties int) int {
+	size := s.Polynomials * scalarSize
+	if s.Covered {
+		size += parties * scalarSize
+	}
+	return size
+}
+
+// parseNumber reads a uint32 that fits an int everywhere.
+func parseNumber(body []byte) (int, []byte, error) {
+	if len(body) < 4 {
+		return 0, nil, ErrTruncated
+	}
+	x := uint64(body[0])<<24 | uint64(body[1])<<16 | uint64(body[2])<<8 | uint64(body[3])
+	if x >= 1<<31 {
+		return 0, nil, fmt.Errorf("%w: a number of %d", ErrEncoding, x)
+	}
+	return int(x), body[4:], nil
+}
+
+// header begins a message.
+func (s *settled) header(kind wire.Type, session *[32]byte, round uint64, sender uint32) []byte {
+	h := wire.Header{Type: kind, Session: *session, Round: round, Sender: sender}
+	return h.Append(nil)
+}
+
+func (s *settled) parse(message []byte) (wire.Header, []byte, error) {
+	if len(message) > s.most {
+		return wire.Header{}, nil, ErrOversized
+	}
+	return wire.ParseHeader(message)
+}
+
+func (s *settled) partyError(party int, err error) error {
+	return &PartyError{Party: party, Name: s.Roster.Name(party), Err: err}
+}
+
+func (s *settled) memberError(member int, err error) error {
+	return &MemberError{Member: member, Name: s.Committee.Name(member), Err: err}
+}

@@ -1,0 +1,260 @@
+package oneshot
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"time"
+
+	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/oneshot/internal/lattice"
+)
+
+// Terms are the numbers of a configuration.
+type Terms struct {
+	// Length is the number of values of an input, 1 to 2^26.
+	Length int
+	// Bits bounds them: −2^(Bits−1) ≤ v < 2^(Bits−1). 1 to 40.
+	Bits int
+	// Noise is the discrete Gaussian law that the noise of MinSurvivors − Colluders
+	// parties adds up to in each coordinate; each party's share of it must deviate by
+	// 6.4 at least, since it also hides the key. The zero Law asks for exact sums,
+	// which cost 13 to 18 bits more a value.
+	Noise noise.Law
+	// MinSurvivors is the least number of parties in a sum.
+	MinSurvivors int
+	// Colluders is how many parties may collude with the server, c. MinSurvivors −
+	// Colluders must be 2 at least: one honest party alone would be read.
+	Colluders int
+	// Faults is how many members may collude with the server, lie or be silent, f:
+	// 1 at least.
+	Faults int
+	// PerPolynomial is how many secrets the members' polynomials carry each, ρ: 1 to
+	// C − 3·Faults for a committee of C, which is what zero means. With C − 4·Faults
+	// and C ≥ 5·Faults no round is lost to parties that deal bad boxes either.
+	PerPolynomial int
+	// Covered hides submissions from the server until the committee has agreed on who
+	// is in the sum. It needs no assumption that the set is chosen independently of
+	// them, for 32 bytes a party and member; the server must be given the
+	// submissions a second time.
+	Covered bool
+	// KEM is what the members' keys are of.
+	KEM KEM
+}
+
+// Figures are what follows from the terms: see SPEC-ONESHOT.md §3.
+type Figures struct {
+	Modulus     uint64 // q, a prime that is 1 modulo 4096
+	ModulusBits int    // ⌈log₂ q⌉
+	Scale       int64  // T, by which noise is multiplied: 1, or in exact sums more than their range
+	Spare       int    // coordinates that carry noise alone
+
+	PerPolynomial int // ρ
+	Polynomials   int // that carry the key
+	Threshold     int // r = f + ρ: parts that determine it
+	Answers       int // r + f: parts that are needed when none is wrong
+	Quorum        int // signatures on who is in the sum
+
+	// Bytes: what a party sends and gets, and what a member gets and holds for each
+	// party.
+	Up, Down, MemberDown, MemberHeld int
+
+	// PartyTime and MemberTime are what a party's one message and a member's check of
+	// one party take, reckoned with the times of BENCHMARKS.md for one core.
+	PartyTime, MemberTime time.Duration
+
+	// BlockSize is β of the cheapest primal attack known on Ring-LWE with what the
+	// published reduction from Hint-RLWE leaves of the deviation, half of it. The rest
+	// are logarithms of costs to base 2: one sieve (core-SVP), and the whole attack in
+	// the model of the Homomorphic Encryption Standard.
+	BlockSize               int
+	CoreSVP, CoreSVPQuantum float64
+	Classical, Quantum      float64
+	// HintLoss is the logarithm of what that reduction adds to an adversary's
+	// advantage, all parties together.
+	HintLoss float64
+}
+
+// Fixed numbers of this version.
+const (
+	degree      = 2048    // N
+	maxLength   = 1 << 26 // of an input
+	maxBits     = 40
+	maxMembers  = 255
+	minSpare    = 16
+	minClassic  = 128 // bits that an attack must cost
+	spareBits   = 64  // a false key passes the spare coordinates with 2^-64
+	lanesSpread = 13  // deviations that a sum of noise may reach
+)
+
+// minVariance is 6.4², below which noise does not hide the key: the reduction from
+// Hint-RLWE leaves 3.2.
+var minVariance = big.NewRat(1024, 25)
+
+// keyLaw is the law of the key's coefficients.
+func keyLaw() noise.Law {
+	law, err := noise.DiscreteGaussian(minVariance)
+	if err != nil {
+		panic("oneshot: " + err.Error()) // a constant
+	}
+	return law
+}
+
+// primes[k − 20] is the largest prime of k bits that is 1 modulo 2N.
+var primes = [...]uint64{
+	0xfc001, 0x1f6001, 0x3fa001, 0x7fe001, 0xffc001,
+	0x1fff001, 0x3fff001, 0x7ff6001, 0xfff0001, 0x1fff2001, 0x3fff4001,
+	0x7ffe9001, 0xffffd001, 0x1ffff9001, 0x3fffed001, 0x7ffff9001, 0xfffffd001,
+	0x1ffffe0001, 0x3ffffeb001, 0x7ffffff001, 0xffffff7001, 0x1fffffff001,
+	0x3ffffffa001, 0x7fffffdd001, 0xfffffffc001, 0x1fffffff9001, 0x3ffffffe5001,
+	0x7ffffffec001, 0xffffffffc001, 0x1ffffffff9001, 0x3ffffffffc001,
+}
+
+// Parameters returns what follows for n parties and a committee of the given size. It
+// fails with [ErrConfig] where numbers are out of range, sums would not fit the
+// largest modulus, fewer than two honest inputs could make up a sum, or the best
+// attack known on the masks costs less than 2^128.
+func Parameters(parties, members int, t Terms) (Figures, error) {
+	d, err := derive(parties, members, &t)
+	if err != nil {
+		return Figures{}, err
+	}
+	return d.Figures, nil
+}
+
+// derived is Figures with what only the package needs.
+type derived struct {
+	Figures
+	share noise.Law // of a party's noise in a coordinate
+	tail  int64     // |Σ e| stays below it
+	limit int64     // values are −limit to limit − 1
+}
+
+func derive(n, members int, t *Terms) (*derived, error) {
+	switch f, c := t.Faults, members; {
+	case n < 2 || n > 1<<20:
+		return nil, fmt.Errorf("%w: %d parties, want 2 to 2^20", ErrConfig, n)
+	case t.Length < 1 || t.Length > maxLength:
+		return nil, fmt.Errorf("%w: Length %d, want 1 to 2^26", ErrConfig, t.Length)
+	case t.Bits < 1 || t.Bits > maxBits:
+		return nil, fmt.Errorf("%w: Bits %d, want 1 to %d", ErrConfig, t.Bits, maxBits)
+	case t.MinSurvivors > n || t.MinSurvivors < 2:
+		return nil, fmt.Errorf("%w: MinSurvivors %d of %d parties", ErrConfig, t.MinSurvivors, n)
+	case t.Colluders < 0 || t.MinSurvivors-t.Colluders < 2:
+		return nil, fmt.Errorf("%w: MinSurvivors − Colluders is %d, want 2 or more", ErrConfig, t.MinSurvivors-t.Colluders)
+	case f < 1 || c > maxMembers || c < 3*f+1:
+		return nil, fmt.Errorf("%w: %d members of whom %d may be faulty; want 1 or more, 3·Faults + 1 members or more and at most %d",
+			ErrConfig, c, f, maxMembers)
+	case t.PerPolynomial < 0 || t.PerPolynomial > c-3*f:
+		return nil, fmt.Errorf("%w: PerPolynomial %d, want 1 to %d", ErrConfig, t.PerPolynomial, c-3*f)
+	case t.KEM > KEMX25519:
+		return nil, fmt.Errorf("%w: KEM %d", ErrConfig, t.KEM)
+	}
+	d := &derived{limit: 1 << (t.Bits - 1), share: keyLaw()}
+	d.Scale = 1
+	if t.Noise.Family() != 0 {
+		if err := d.shareOf(n, t); err != nil {
+			return nil, err
+		}
+	}
+	variance, _ := d.share.Scale().Float64()
+	sigma := math.Sqrt(variance)
+	tail := math.Ceil(lanesSpread * sigma * math.Sqrt(float64(n)))
+	if tail > 1<<48 {
+		return nil, fmt.Errorf("%w: the noise is too wide for any modulus", ErrConfig)
+	}
+	d.tail = int64(tail)
+	if err := d.modulus(n, t.Noise.Family() == 0); err != nil {
+		return nil, err
+	}
+	d.committee(members, t)
+	d.bytes(members, t)
+	return d, d.margin(n, t.Length, sigma)
+}
+
+// shareOf sets the law of a party's noise.
+func (d *derived) shareOf(n int, t *Terms) error {
+	if t.Noise.Family() != noise.FamilyDiscreteGaussian {
+		return fmt.Errorf("%w: the noise is %v, want a discrete Gaussian: no other law hides the key", ErrConfig, t.Noise)
+	}
+	shares := noise.Shares{Parties: n, MinHonest: t.MinSurvivors - t.Colluders, Law: t.Noise}
+	law, err := shares.Party()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if law.Scale().Cmp(minVariance) < 0 {
+		v, _ := law.Scale().Float64()
+		return fmt.Errorf("%w: a party's noise deviates by %.2f, want 6.4 at least, for it also hides the key: "+
+			"scale the inputs up, or ask for exact sums", ErrConfig, math.Sqrt(v))
+	}
+	d.share = law
+	return nil
+}
+
+// modulus chooses q, the scale of the noise and the spare coordinates.
+func (d *derived) modulus(n int, exact bool) error {
+	need := new(big.Int)
+	if exact {
+		// Sums lie in −T/2 … T/2 − 1, and T·Σe beside them.
+		d.Scale = d.limit << (1 + bits.Len(uint(n-1)))
+		need.Mul(big.NewInt(d.Scale), big.NewInt(2*d.tail+2))
+	} else {
+		// Twice the largest sum; and four times what noise alone spreads over, so
+		// that a false key shows.
+		need.Mul(big.NewInt(d.limit), big.NewInt(int64(n))).Add(need, big.NewInt(d.tail)).Lsh(need, 1)
+		if wide := big.NewInt(8 * d.tail); wide.Cmp(need) > 0 {
+			need = wide
+		}
+	}
+	k := max(need.BitLen(), 20)
+	for ; k-20 < len(primes); k++ {
+		if q := primes[k-20]; need.Cmp(new(big.Int).SetUint64(q)) < 0 {
+			d.Modulus, d.ModulusBits = q, k
+			window := math.Log2(float64(q) / float64(2*d.tail+1))
+			d.Spare = max(minSpare, int(math.Ceil(spareBits/window)))
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: sums take a modulus of %d bits, and 50 is the most: fewer bits a value, or noise in place of exact sums",
+		ErrConfig, need.BitLen())
+}
+
+func (d *derived) committee(members int, t *Terms) {
+	d.PerPolynomial = t.PerPolynomial
+	if d.PerPolynomial == 0 {
+		d.PerPolynomial = members - 3*t.Faults
+	}
+	d.Polynomials = (scalars + d.PerPolynomial - 1) / d.PerPolynomial
+	d.Threshold = t.Faults + d.PerPolynomial
+	d.Answers = d.Threshold + t.Faults
+	d.Quorum = (members+t.Faults)/2 + 1
+}
+
+// margin estimates the attack on the masks and refuses what is too cheap.
+func (d *derived) margin(n, length int, sigma float64) error {
+	half := math.Sqrt(ratFloat(minVariance)) / 2
+	cost := lattice.Primal(lattice.Instance{
+		Dimension:   degree,
+		LogModulus:  math.Log2(float64(d.Modulus)),
+		SecretSigma: half,
+		ErrorSigma:  sigma / 2,
+		Samples:     min(length+d.Spare, 4*degree),
+	})
+	d.BlockSize = cost.BlockSize
+	d.CoreSVP, d.CoreSVPQuantum = cost.CoreSVP, cost.CoreSVPQuantum
+	d.Classical, d.Quantum = cost.Classical, cost.Quantum
+	if d.Classical < minClassic {
+		return fmt.Errorf("%w: an attack on the masks costs 2^%.0f, want 2^%d", ErrConfig, d.Classical, minClassic)
+	}
+	// σ/2 ≥ √(ln(2D(1 + 1/ε)))/π (Kim, Lee, Seo, Song 2023), D = N + all errors:
+	// ε = 2D·exp(−(π·σ/2)²), and 2ε for each party.
+	logEpsilon := 1 + math.Log2(float64(degree+length+d.Spare)) - math.Pow(math.Pi*half, 2)/math.Ln2
+	d.HintLoss = logEpsilon + 1 + math.Log2(float64(n))
+	return nil
+}
+
+func ratFloat(x *big.Rat) float64 {
+	f, _ := x.Float64()
+	return f
+}

@@ -1,0 +1,256 @@
+package oneshot
+
+import (
+	"crypto"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// A Party sends one message a round. It is not safe for concurrent use.
+type Party struct {
+	config *settled
+	signer crypto.Signer
+	random io.Reader
+	self   int
+	last   uint64 // the last round that something was sent in
+	output []byte // what was sent in it
+}
+
+// NewParty makes the party of the roster that identity belongs to. random is where
+// keys, noise and shares come from; nil means crypto/rand. (HPKE takes what it needs
+// from crypto/rand itself.) It fails with [ErrConfig] or [ErrIdentity].
+func NewParty(config *Config, identity crypto.Signer, random io.Reader) (*Party, error) {
+	s, err := config.settle()
+	if err != nil {
+		return nil, err
+	}
+	if identity == nil {
+		return nil, ErrIdentity
+	}
+	self, err := index(s.Roster, identity.Public())
+	if err != nil {
+		return nil, err
+	}
+	return &Party{config: s, signer: identity, random: random, self: self}, nil
+}
+
+// Index returns the party's place in the roster.
+func (p *Party) Index() int { return p.self }
+
+// Round returns the number of the last round that the party submitted in, 0 before
+// the first.
+func (p *Party) Round() uint64 { return p.last }
+
+// Output returns the message of the last round, nil before the first: what to send
+// again after a crash.
+func (p *Party) Output() []byte { return p.output }
+
+// Submit answers the opening of a round with the party's one message. broadcast is
+// what values were made from, such as a model; the opening has its digest. A round
+// number is answered once, whatever opening it is asked with: save the party, then
+// send, and after a crash send [Party.Output] again.
+//
+// It fails with [ErrReplay] for a round that is not above the last, with
+// [ErrBroadcast], [ErrLength] and [ErrRange] for inputs, with [ErrKey], [ErrSignature]
+// or [ErrTooFew] for the members' keys in the opening, with [ErrContext] for another
+// configuration, and with [ErrRandom]. The party is then as before.
+func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error) {
+	s := p.config
+	h, body, err := s.parse(opening)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case h.Type != typeOpening:
+		return nil, fmt.Errorf("%w: %d", ErrType, h.Type)
+	case h.Sender != wire.ServerIndex:
+		return nil, ErrSender
+	case h.Session != s.digest:
+		return nil, ErrContext
+	case h.Round <= p.last:
+		return nil, fmt.Errorf("%w: round %d, and the last was %d", ErrReplay, h.Round, p.last)
+	}
+	o, err := s.parseOpening(h.Round, body)
+	if err != nil {
+		return nil, err
+	}
+	if o.broadcast != broadcastDigest(broadcast) {
+		return nil, ErrBroadcast
+	}
+	if err := s.checkValues(values); err != nil {
+		return nil, err
+	}
+	context := s.context(h.Round, o)
+	m, err := p.submission(&context, o, values)
+	if err != nil {
+		return nil, err
+	}
+	p.last = h.Round
+	p.output = m.append(s.header(typeSubmission, &context, h.Round, uint32(p.self)))
+	return p.output, nil
+}
+
+// checkValues takes the same time for all values in range.
+func (s *settled) checkValues(values []int64) error {
+	if len(values) != s.Length {
+		return fmt.Errorf("%w: %d values, want %d", ErrLength, len(values), s.Length)
+	}
+	out := int64(0)
+	for _, v := range values {
+		out |= (v + s.limit) | (s.limit - 1 - v) // negative if v is out of range, or overflows
+	}
+	if out < 0 {
+		return fmt.Errorf("%w: want −%d to %d", ErrRange, s.limit, s.limit-1)
+	}
+	return nil
+}
+
+func (p *Party) submission(context *[32]byte, o *opening, values []int64) (*submission, error) {
+	s := p.config
+	random := noise.Expand(p.random)
+	key := make([]int64, degree)
+	defer clear(key)
+	if err := s.keys.NewSampler(random).Fill(key); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	}
+	m := new(submission)
+	var err error
+	if m.masked, err = s.mask(random, context, key, values); err != nil {
+		return nil, err
+	}
+	indices := make([]uint32, 0, len(o.keys))
+	for k := range o.members.All() {
+		indices = append(indices, uint32(k)+1)
+	}
+	secrets := packLanes(key)
+	defer clear(secrets)
+	parts, err := shamir.SplitPacked(random, s.packing, secrets, indices)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	}
+	var covers []shamir.Share
+	if s.Covered {
+		if covers, err = p.cover(random, context, indices, m); err != nil {
+			return nil, err
+		}
+	}
+	plain := make([]byte, 0, s.plainSize())
+	defer clear(plain[:cap(plain)])
+	leaves := make([][32]byte, s.c)
+	for i, part := range parts {
+		member := int(part.Index) - 1
+		plain = plain[:0]
+		for _, v := range part.Values {
+			plain = append(plain, v[:]...)
+		}
+		clear(part.Values)
+		if s.Covered {
+			plain = append(plain, covers[i].Value[:]...)
+			covers[i] = shamir.Share{}
+		}
+		plain = plain[:s.plainSize()]
+		if _, err := io.ReadFull(random, plain[len(plain)-blindSize:]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+		}
+		leaves[member] = leaf(context, p.self, member, plain)
+		m.leaves = append(m.leaves, leaves[member][:]...)
+		public, err := s.KEM.parseKey(s.key(o.keys[i]))
+		if err != nil {
+			return nil, s.memberError(member, err)
+		}
+		box, err := seal(public, boxInfo(context, p.self, member), plain)
+		if err != nil {
+			return nil, s.memberError(member, err)
+		}
+		m.boxes = append(m.boxes, box...)
+	}
+	root := tree(leaves, s.depth)[s.depth][0]
+	signed := statement(context, p.self, root, hash(labelMasked, m.masked), m.commitment)
+	if m.signature, err = keyexchange.Sign(p.signer, labelStatement, signed); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// mask returns y_j = a_j·key + T·e_j + v_j, packed, for all blocks j. The last
+// block ends where the coordinates do: fewer samples only make it harder.
+func (s *settled) mask(random io.Reader, context *[32]byte, key, values []int64) ([]byte, error) {
+	ringKey := hash(labelRing, context[:])
+	public := s.ring.NewExpander(&ringKey)
+	factor := s.ring.NewFactor(key)
+	defer clear(factor)
+	sampler := s.noise.NewSampler(random)
+	y, plain := make([]uint64, degree), make([]int64, degree)
+	defer clear(plain)
+	masked := make([]byte, 0, s.packed)
+	for j, done := 0, 0; done < s.length; j++ {
+		public.Expand(y, j)
+		s.ring.MulInto(y, y, factor)
+		size := min(degree, s.length-done)
+		if err := sampler.Fill(plain[:size]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+		}
+		if s.Scale != 1 {
+			for i := range plain[:size] {
+				plain[i] *= s.Scale
+			}
+		}
+		if done < s.Length {
+			for i, v := range values[done:min(done+size, s.Length)] {
+				plain[i] += v
+			}
+		}
+		s.ring.AddSigned(y[:size], plain[:size])
+		masked = s.ring.AppendPacked(masked, y[:size])
+		done += size
+	}
+	clear(y)
+	return masked, nil
+}
+
+// cover draws the key of the cover, shares it, commits to it and hides y under it.
+func (p *Party) cover(random io.Reader, context *[32]byte, indices []uint32, m *submission) ([]shamir.Share, error) {
+	key, err := shamir.GenerateSecret(random)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	}
+	defer clear(key[:])
+	shares, err := shamir.Split(random, key, p.config.Faults+1, indices)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	}
+	c := coverCommitment(context, p.self, &key)
+	m.commitment = c[:]
+	coverWith(&key, m.masked)
+	return shares, nil
+}
+
+// coverCommitment binds a party to the key of its cover, which has 252 bits of
+// entropy.
+func coverCommitment(context *[32]byte, party int, key *shamir.Secret) [32]byte {
+	return hash(labelCommitment, context[:], uint32Bytes(party), key[:])
+}
+
+// coverWith adds the keystream of AES-256-CTR, whose counter begins at zero, under a key
+// derived from the cover's: it covers and uncovers.
+func coverWith(key *shamir.Secret, masked []byte) {
+	derived, err := hkdf.Key(sha256.New, key[:], nil, labelCover, 32)
+	if err != nil {
+		panic("oneshot: " + err.Error()) // the length is a constant
+	}
+	block, err := aes.NewCipher(derived)
+	clear(derived)
+	if err != nil {
+		panic("oneshot: " + err.Error()) // an AES-256 key has 32 bytes
+	}
+	cipher.NewCTR(block, make([]byte, aes.BlockSize)).XORKeyStream(masked, masked)
+}

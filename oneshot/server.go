@@ -1,0 +1,448 @@
+package oneshot
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// An Envelope is a message of the server and the member that it is for.
+type Envelope struct {
+	To      int // committee index
+	Message []byte
+}
+
+// DefaultBatch is how many parties go to the members at a time unless the server is
+// told otherwise.
+const DefaultBatch = 64
+
+// Server collects submissions and has the committee take the key off their sum. It
+// holds no long-term secret. It is not safe for concurrent use.
+type Server struct {
+	config   *settled
+	batch    int
+	round    uint64
+	open     *serverRound
+	included []int
+}
+
+// step is what the server waits for in a round.
+type step uint8
+
+const (
+	stepKeys step = iota
+	stepSubmissions
+	stepSigned
+	stepParts
+)
+
+// serverRound is what the server keeps of the round that is open.
+type serverRound struct {
+	step    step
+	keys    [][]byte // by member, nil where there is none
+	opening []byte   // the message, from when it is made
+	context [32]byte
+	members wire.Set // who has a key
+
+	received wire.Set     // the parties that submitted
+	waiting  []*submitted // for a batch
+	flight   []*submitted // the batch that is with the members
+	number   int          // of that batch, or of the last
+	disputes []wire.Set   // by member, of the batch in flight; empty where none came
+	charges  []*big.Rat   // by member
+	excluded wire.Set     // members that disputed too much
+	sum      []uint64     // of the y of those in
+	chain    [32]byte
+	in       []inSum // in the chain's order
+
+	signatures wire.Certificate // by ascending member
+	parts      [][]byte         // by member
+	key        *unlocked        // once the parts were put together
+	uncovered  wire.Set         // the parties whose covered y are in the sum
+}
+
+// submitted is a submission on its way into the sum.
+type submitted struct {
+	party     int
+	body      []byte // of the message
+	statement []byte // what the party signed
+	levels    [][][32]byte
+}
+
+// inSum is what the server keeps of a party that is in the sum.
+type inSum struct {
+	party      int
+	masked     [32]byte // digest of y, and
+	commitment [32]byte // to its cover: only if covered
+}
+
+// NewServer makes a server that sends batches of the given number of parties to the
+// members, 1 to 1024; 0 means [DefaultBatch]. It keeps as many submissions again
+// while a batch is with the members, and no more. It fails with [ErrConfig].
+func NewServer(config *Config, batch int) (*Server, error) {
+	s, err := config.settle()
+	if err != nil {
+		return nil, err
+	}
+	if batch == 0 {
+		batch = DefaultBatch
+	}
+	if batch < 1 || batch > maxBatch {
+		return nil, fmt.Errorf("%w: batches of %d, want 1 to %d", ErrConfig, batch, maxBatch)
+	}
+	return &Server{config: s, batch: batch}, nil
+}
+
+// Round returns the number of the last round that was begun, 0 before the first.
+func (s *Server) Round() uint64 { return s.round }
+
+// Invite begins the next round and returns the message to all members that asks for
+// their keys. A round that is still open is given up.
+func (s *Server) Invite() []byte {
+	s.round++
+	s.included = nil
+	c := s.config.c
+	s.open = &serverRound{keys: make([][]byte, c), members: wire.NewSet(c)}
+	return s.config.header(typeInvite, &s.config.digest, s.round, wire.ServerIndex)
+}
+
+// Receive takes one message of a party or a member. A message that is refused, with
+// one of the package's errors, changes nothing; the error is a [PartyError] or a
+// [MemberError] where the sender is known.
+func (s *Server) Receive(message []byte) error {
+	h, body, err := s.config.parse(message)
+	if err != nil {
+		return err
+	}
+	if h.Sender < uint32(s.config.n) {
+		party := int(h.Sender)
+		if h.Type != typeSubmission {
+			return s.config.partyError(party, fmt.Errorf("%w: %d", ErrType, h.Type))
+		}
+		if err := s.receiveSubmission(h, body, party); err != nil {
+			return s.config.partyError(party, err)
+		}
+		return nil
+	}
+	member := int(h.Sender) - memberSender
+	if member < 0 || member >= s.config.c {
+		return fmt.Errorf("%w: %d", ErrSender, h.Sender)
+	}
+	if err := s.receiveMember(h, body, member); err != nil {
+		return s.config.memberError(member, err)
+	}
+	return nil
+}
+
+func (s *Server) receiveMember(h wire.Header, body []byte, member int) error {
+	var receive func([]byte, int) error
+	var due step
+	switch h.Type {
+	case typeKey:
+		receive, due = s.receiveKey, stepKeys
+	case typeDisputes:
+		receive, due = s.receiveDisputes, stepSubmissions
+	case typeSigned:
+		receive, due = s.receiveSigned, stepSigned
+	case typePart:
+		receive, due = s.receivePart, stepParts
+	default:
+		return fmt.Errorf("%w: %d", ErrType, h.Type)
+	}
+	session := &s.config.digest
+	if h.Type != typeKey && s.open != nil {
+		session = &s.open.context
+	}
+	if err := s.checkRound(h, session, due); err != nil {
+		return err
+	}
+	if h.Type != typeKey && !s.open.members.Has(member) {
+		return fmt.Errorf("%w: it has no key in round %d", ErrSender, s.round)
+	}
+	return receive(body, member)
+}
+
+// checkRound refuses a message that is not for the open round, or not due in it.
+func (s *Server) checkRound(h wire.Header, session *[32]byte, due step) error {
+	switch {
+	case s.open == nil || h.Round != s.round:
+		return fmt.Errorf("%w: round %d is not open", ErrPhase, h.Round)
+	case s.open.step != due:
+		return fmt.Errorf("%w: message of type %d", ErrPhase, h.Type)
+	case h.Session != *session:
+		return ErrContext
+	}
+	return nil
+}
+
+// receiveKey takes a member's key. It is tried, since a key that cannot be sealed to
+// would stop every party.
+func (s *Server) receiveKey(body []byte, member int) error {
+	if err := wire.Exactly(body, s.config.keyBodySize()); err != nil {
+		return err
+	}
+	if s.open.keys[member] != nil {
+		return ErrDuplicate
+	}
+	if err := s.config.checkKey(s.round, member, body); err != nil {
+		return err
+	}
+	key, err := s.config.KEM.parseKey(s.config.key(body))
+	if err != nil {
+		return err
+	}
+	if _, err := seal(key, nil, nil); err != nil {
+		return err
+	}
+	s.open.keys[member] = bytes.Clone(body)
+	return nil
+}
+
+// Keys returns how many members have sent their keys.
+func (s *Server) Keys() int {
+	n := 0
+	if s.open != nil {
+		for _, key := range s.open.keys {
+			if key != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Open opens the round with the keys that have come and returns the message for
+// all parties and members. broadcast is what the parties make their inputs from,
+// such as a model; only its digest is in the message. Called again it returns the
+// same message.
+//
+// It fails with [ErrTooFew] while fewer than [Figures.Answers] members have sent keys;
+// wait for all, as long as that makes sense: one without a key counts among the
+// Faults. It fails with [ErrPhase] before [Server.Invite].
+func (s *Server) Open(broadcast []byte) ([]byte, error) {
+	switch {
+	case s.open == nil:
+		return nil, fmt.Errorf("%w: no round has begun", ErrPhase)
+	case s.open.step > stepKeys:
+		return s.open.opening, nil
+	case s.Keys() < s.config.Answers:
+		return nil, fmt.Errorf("%w: %d members have sent keys, want %d", ErrTooFew, s.Keys(), s.config.Answers)
+	}
+	r := s.open
+	o := &opening{broadcast: broadcastDigest(broadcast), members: r.members}
+	for k, key := range r.keys {
+		if key != nil {
+			r.members.Add(k)
+			o.keys = append(o.keys, key)
+		}
+	}
+	r.step = stepSubmissions
+	r.context = s.config.context(s.round, o)
+	r.opening = o.append(s.config.header(typeOpening, &s.config.digest, s.round, wire.ServerIndex))
+	r.chain = r.context
+	r.received = wire.NewSet(s.config.n)
+	r.excluded = wire.NewSet(s.config.c)
+	r.disputes = make([]wire.Set, s.config.c)
+	r.charges = make([]*big.Rat, s.config.c)
+	for k := range r.charges {
+		r.charges[k] = new(big.Rat)
+	}
+	r.sum = make([]uint64, s.config.length)
+	return r.opening, nil
+}
+
+func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error {
+	if s.open == nil {
+		return fmt.Errorf("%w: round %d is not open", ErrPhase, h.Round)
+	}
+	if err := s.checkRound(h, &s.open.context, stepSubmissions); err != nil {
+		return err
+	}
+	c, r := s.config, s.open
+	switch {
+	case r.received.Has(party):
+		return ErrDuplicate
+	case len(r.waiting) == s.batch:
+		return ErrFull
+	}
+	sub, err := c.checkSubmission(&r.context, r.members, party, bytes.Clone(body))
+	if err != nil {
+		return err
+	}
+	r.received.Add(party)
+	r.waiting = append(r.waiting, sub)
+	return nil
+}
+
+// checkSubmission checks all of a submission but what is in the boxes.
+func (c *settled) checkSubmission(context *[32]byte, members wire.Set, party int, body []byte) (*submitted, error) {
+	m, err := c.parseSubmission(body, members.Len())
+	if err != nil {
+		return nil, err
+	}
+	if !c.Covered {
+		if err := c.ring.CheckPacked(m.masked, c.length); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+		}
+	}
+	leaves := make([][32]byte, c.c)
+	at := 0
+	for k := range members.All() {
+		leaves[k] = [32]byte(m.leaves[32*at:])
+		at++
+	}
+	levels := tree(leaves, c.depth)
+	signed := statement(context, party, levels[c.depth][0], hash(labelMasked, m.masked), m.commitment)
+	if err := keyexchange.Verify(c.Roster.Key(party), labelStatement, signed, &m.signature); err != nil {
+		return nil, err
+	}
+	return &submitted{party: party, body: body, statement: signed, levels: levels}, nil
+}
+
+// Waiting returns how many submissions wait for a batch.
+func (s *Server) Waiting() int {
+	if s.open == nil {
+		return 0
+	}
+	return len(s.open.waiting)
+}
+
+// Batch returns, for each member, the statements and boxes of the parties that wait,
+// or again those of the batch that is with the members. Send them, wait for the
+// answers, and call [Server.Settle]. It fails with [ErrPhase] if nobody waits.
+func (s *Server) Batch() ([]Envelope, error) {
+	if s.open == nil || s.open.step != stepSubmissions {
+		return nil, fmt.Errorf("%w: no round is open for submissions", ErrPhase)
+	}
+	c, r := s.config, s.open
+	if r.flight == nil {
+		if len(r.waiting) == 0 {
+			return nil, fmt.Errorf("%w: no submission waits", ErrPhase)
+		}
+		r.flight, r.waiting = r.waiting, nil
+		slices.SortFunc(r.flight, func(a, b *submitted) int { return cmp.Compare(a.party, b.party) })
+		r.number++
+		clear(r.disputes)
+	}
+	var envelopes []Envelope
+	box := 0
+	for k := range r.members.All() {
+		message := c.header(typeBatch, &r.context, s.round, wire.ServerIndex)
+		message = slices.Grow(message, 4+len(r.flight)*c.entrySize())
+		message = append(message, uint32Bytes(r.number)...)
+		for _, sub := range r.flight {
+			m, err := c.parseSubmission(sub.body, r.members.Len())
+			if err != nil {
+				panic("oneshot: " + err.Error()) // it was parsed before
+			}
+			e := entry{party: sub.party, signature: m.signature, masked: hash(labelMasked, m.masked),
+				commitment: m.commitment, path: path(sub.levels, k), box: m.boxes[box*c.boxSize():][:c.boxSize()]}
+			message = e.append(message)
+		}
+		envelopes = append(envelopes, Envelope{To: k, Message: message})
+		box++
+	}
+	return envelopes, nil
+}
+
+// receiveDisputes takes a member's list of bad boxes. An honest member's is true; of
+// others it is a word against a word.
+func (s *Server) receiveDisputes(body []byte, member int) error {
+	r := s.open
+	number, bad, err := parseNumbered(body, len(r.flight))
+	switch {
+	case r.flight == nil || err == nil && number != r.number:
+		return fmt.Errorf("%w: no such batch is with the members", ErrPhase)
+	case err != nil:
+		return err
+	case r.excluded.Has(member):
+		return ErrExcluded
+	case r.disputes[member].Bytes() != nil:
+		return ErrDuplicate
+	}
+	r.disputes[member] = bad
+	return nil
+}
+
+// Answered returns how many members have answered the batch that is with them.
+func (s *Server) Answered() int {
+	n := 0
+	if s.open != nil {
+		for _, d := range s.open.disputes {
+			if d.Bytes() != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Settle ends the batch that is with the members: parties that nobody disputes are in
+// the sum, the others are not. It returns the message that tells all members. It
+// fails with [ErrPhase] if no batch is out.
+//
+// The disputants of a party share one charge, unless more than Faults dispute it, for
+// then it is the party that lies; a member charged with more than Colluders/Faults
+// is out of the round. So c parties and f members that lie shut out at most c + f
+// honest parties and fewer than f honest members.
+func (s *Server) Settle() ([]byte, error) {
+	if s.open == nil || s.open.step != stepSubmissions || s.open.flight == nil {
+		return nil, fmt.Errorf("%w: no batch is with the members", ErrPhase)
+	}
+	c, r := s.config, s.open
+	in := wire.NewSet(len(r.flight))
+	most := big.NewRat(int64(c.Colluders), int64(c.Faults))
+	for i, sub := range r.flight {
+		var disputants []int
+		for k := range r.members.All() {
+			if !r.excluded.Has(k) && r.disputes[k].Has(i) {
+				disputants = append(disputants, k)
+			}
+		}
+		if len(disputants) == 0 {
+			in.Add(i)
+			r.add(c, sub)
+		} else if len(disputants) <= c.Faults {
+			share := big.NewRat(1, int64(len(disputants)))
+			for _, k := range disputants {
+				if r.charges[k].Add(r.charges[k], share).Cmp(most) > 0 {
+					r.excluded.Add(k)
+				}
+			}
+		}
+	}
+	r.flight = nil
+	clear(r.disputes)
+	return appendNumbered(c.header(typeSettled, &r.context, s.round, wire.ServerIndex), r.number, in), nil
+}
+
+// add puts a submission into the sum.
+func (r *serverRound) add(c *settled, sub *submitted) {
+	m, err := c.parseSubmission(sub.body, r.members.Len())
+	if err != nil {
+		panic("oneshot: " + err.Error()) // it was parsed before
+	}
+	one := inSum{party: sub.party}
+	if c.Covered {
+		one.masked, one.commitment = hash(labelMasked, m.masked), [32]byte(m.commitment)
+	} else {
+		c.ring.AddPacked(r.sum, m.masked)
+	}
+	r.chain = extend(&r.chain, sub.statement)
+	r.in = append(r.in, one)
+}
+
+// Excluded returns the members that are out of the round for having disputed too
+// much, in ascending order.
+func (s *Server) Excluded() []int {
+	var out []int
+	if s.open != nil && s.open.step > stepKeys {
+		out = slices.Collect(s.open.excluded.All())
+	}
+	return out
+}

@@ -1,0 +1,312 @@
+package oneshot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot/internal/ring"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// Close ends the submissions and returns the message that asks all members to sign who
+// is in. Submissions that still wait are dropped. Called again it returns the same
+// message. It fails with [ErrTooFew] while fewer than MinSurvivors parties are in, and
+// with [ErrPhase] while a batch is with the members.
+func (s *Server) Close() ([]byte, error) {
+	if s.open == nil || s.open.step != stepSubmissions && s.open.step != stepSigned {
+		return nil, fmt.Errorf("%w: no round is open for submissions", ErrPhase)
+	}
+	r := s.open
+	switch {
+	case r.flight != nil:
+		return nil, fmt.Errorf("%w: a batch is not settled", ErrPhase)
+	case len(r.in) < s.config.MinSurvivors:
+		return nil, fmt.Errorf("%w: %d parties are in, want %d", ErrTooFew, len(r.in), s.config.MinSurvivors)
+	}
+	r.step, r.waiting = stepSigned, nil
+	s.included = nil
+	for i := range r.in {
+		s.included = append(s.included, r.in[i].party)
+	}
+	slices.Sort(s.included)
+	m := closing{batches: r.number, parties: len(r.in), chain: r.chain}
+	return m.append(s.config.header(typeClosing, &r.context, s.round, wire.ServerIndex)), nil
+}
+
+// Included returns the parties in the sum, in ascending order, from [Server.Close]
+// until the next round begins.
+func (s *Server) Included() []int { return slices.Clone(s.included) }
+
+func (s *Server) receiveSigned(body []byte, member int) error {
+	r := s.open
+	if err := wire.Exactly(body, keyexchange.SignatureSize); err != nil {
+		return err
+	}
+	at, found := r.signature(member)
+	if found {
+		return ErrDuplicate
+	}
+	one := wire.PartySignature{Party: member, Signature: [keyexchange.SignatureSize]byte(body)}
+	signed := closingStatement(&r.context, &r.chain, len(r.in))
+	if err := keyexchange.Verify(s.config.Committee.Key(member), labelClosing, signed, &one.Signature); err != nil {
+		return err
+	}
+	r.signatures = slices.Insert(r.signatures, at, one)
+	return nil
+}
+
+func (r *serverRound) signature(member int) (int, bool) {
+	return slices.BinarySearchFunc(r.signatures, member, func(one wire.PartySignature, k int) int { return one.Party - k })
+}
+
+// Signed returns how many members have signed who is in.
+func (s *Server) Signed() int {
+	if s.open == nil {
+		return 0
+	}
+	return len(s.open.signatures)
+}
+
+// Certificate returns the message to all members with the signatures that have come;
+// each answers with its part. Called again it has those that came since. It fails
+// with [ErrTooFew] while they are fewer than [Figures.Quorum], and with [ErrPhase]
+// before [Server.Close].
+func (s *Server) Certificate() ([]byte, error) {
+	if s.open == nil || s.open.step < stepSigned {
+		return nil, fmt.Errorf("%w: the round is not closed", ErrPhase)
+	}
+	r := s.open
+	if len(r.signatures) < s.config.Quorum {
+		return nil, fmt.Errorf("%w: %d members have signed, want %d", ErrTooFew, len(r.signatures), s.config.Quorum)
+	}
+	if r.step == stepSigned {
+		r.step = stepParts
+		r.parts = make([][]byte, s.config.c)
+		r.uncovered = wire.NewSet(s.config.n)
+	}
+	return r.signatures.Append(s.config.header(typeCertificate, &r.context, s.round, wire.ServerIndex)), nil
+}
+
+func (s *Server) receivePart(body []byte, member int) error {
+	c, r := s.config, s.open
+	if err := wire.Exactly(body, c.partSize(len(r.in))); err != nil {
+		return err
+	}
+	switch {
+	case r.excluded.Has(member):
+		return ErrExcluded
+	case r.parts[member] != nil:
+		return ErrDuplicate
+	}
+	for rest := body; len(rest) > 0; rest = rest[scalarSize:] {
+		if _, err := shamir.ParseSecret(rest[:scalarSize]); err != nil {
+			return fmt.Errorf("%w: %w", ErrEncoding, err)
+		}
+	}
+	r.parts[member] = bytes.Clone(body)
+	r.key = nil
+	return nil
+}
+
+// Parts returns how many members have sent their parts.
+func (s *Server) Parts() int {
+	n := 0
+	if s.open != nil {
+		for _, part := range s.open.parts {
+			if part != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// unlocked is the sum of the keys, and what takes covers off.
+type unlocked struct {
+	factor ring.Factor
+	wrong  []int // members whose parts are wrong
+	covers *shamir.Combiner
+	place  map[int]int // of a party in the chain
+}
+
+// unlock puts the members' parts together.
+func (s *Server) unlock() error {
+	if s.open == nil || s.open.step != stepParts {
+		return fmt.Errorf("%w: the round is not certified", ErrPhase)
+	}
+	c, r := s.config, s.open
+	if r.key != nil {
+		return nil
+	}
+	var shares []shamir.PackedShare
+	for k, part := range r.parts {
+		if part == nil {
+			continue
+		}
+		share := shamir.PackedShare{Index: uint32(k) + 1}
+		for i := range c.Polynomials {
+			share.Values = append(share.Values, [32]byte(part[i*scalarSize:]))
+		}
+		shares = append(shares, share)
+	}
+	secrets, wrong, err := shamir.CombinePackedVarTime(c.packing, c.Faults, shares)
+	switch {
+	case errors.Is(err, shamir.ErrTooFewShares):
+		return fmt.Errorf("%w: %d members have sent parts, want %d", ErrTooFew, len(shares), c.Answers)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrParts, err)
+	}
+	key, ok := unpackLanesVarTime(secrets)
+	if !ok {
+		return fmt.Errorf("%w: the key is out of range", ErrParts)
+	}
+	u := &unlocked{factor: c.ring.NewFactor(key)}
+	for _, index := range wrong {
+		u.wrong = append(u.wrong, int(index)-1)
+	}
+	if c.Covered {
+		var indices []uint32
+		for i := range shares {
+			if !slices.Contains(wrong, shares[i].Index) {
+				indices = append(indices, shares[i].Index)
+			}
+		}
+		if u.covers, err = shamir.NewCombiner(c.Faults+1, indices); err != nil {
+			return fmt.Errorf("%w: %w", ErrParts, err)
+		}
+		u.place = make(map[int]int, len(r.in))
+		for i := range r.in {
+			u.place[r.in[i].party] = i
+		}
+	}
+	r.key = u
+	return nil
+}
+
+// Uncover adds a covered submission to the sum: the same message again that
+// [Server.Receive] took, of a party in [Server.Included], once the members have sent
+// their parts. The server keeps nothing of it but a digest in between.
+//
+// It fails with [ErrPhase] if the round is not covered or not certified, with
+// [ErrTooFew] or [ErrParts] as [Server.Sum] does, with [ErrContext] for another
+// message than the first, [ErrDuplicate], [ErrSender] for a party that is not in the
+// sum, and with [ErrCover], naming the party, if the submission does not open. The
+// round is lost then: the sum of the keys has that party's.
+func (s *Server) Uncover(message []byte) error {
+	if !s.config.Covered {
+		return fmt.Errorf("%w: submissions are not covered", ErrPhase)
+	}
+	h, body, err := s.config.parse(message)
+	if err != nil {
+		return err
+	}
+	if err := s.unlock(); err != nil {
+		return err
+	}
+	c, r := s.config, s.open
+	place, ok := r.key.place[int(h.Sender)]
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: %d is not in the sum", ErrSender, h.Sender)
+	case h.Type != typeSubmission:
+		return fmt.Errorf("%w: %d", ErrType, h.Type)
+	case h.Round != s.round || h.Session != r.context:
+		return c.partyError(int(h.Sender), ErrContext)
+	}
+	one := &r.in[place]
+	if r.uncovered.Has(one.party) {
+		return c.partyError(one.party, ErrDuplicate)
+	}
+	m, err := c.parseSubmission(body, r.members.Len())
+	if err != nil {
+		return c.partyError(one.party, err)
+	}
+	if hash(labelMasked, m.masked) != one.masked {
+		return c.partyError(one.party, ErrContext)
+	}
+	masked := bytes.Clone(m.masked)
+	if err := r.uncover(c, place, masked); err != nil {
+		return c.partyError(one.party, fmt.Errorf("%w: %w", ErrCover, err))
+	}
+	c.ring.AddPacked(r.sum, masked)
+	r.uncovered.Add(one.party)
+	return nil
+}
+
+// uncover rebuilds the key of a cover from the members' shares and takes it off.
+func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
+	one := &r.in[place]
+	var shares []shamir.Share
+	for _, index := range r.key.covers.Indices() {
+		part := r.parts[index-1]
+		value := part[(c.Polynomials+place)*scalarSize:]
+		shares = append(shares, shamir.Share{Index: index, Value: [32]byte(value)})
+	}
+	key, _, err := r.key.covers.CorrectVarTime(shares, func(key shamir.Secret) bool {
+		return coverCommitment(&r.context, one.party, &key) == one.commitment
+	})
+	if err != nil {
+		return err
+	}
+	coverWith(&key, masked)
+	return c.ring.CheckPacked(masked, c.length)
+}
+
+// Sum takes the key off and returns the sum of the inputs, with its noise unless the
+// sum is exact. Call it when enough members have sent parts; if the round is covered,
+// after [Server.Uncover] of every party in the sum. A sum ends the round; after an
+// error one may wait for more parts and try again.
+//
+// It fails with [ErrTooFew] while fewer than [Figures.Answers] parts have come; with
+// [ErrParts] if they do not fit together, which more than Faults wrong ones do, or a
+// party that dealt what is no key; with [ErrNoise] if a party's submission does not
+// fit the key that it dealt. It fails with [ErrPhase] before [Server.Certificate].
+func (s *Server) Sum() ([]int64, error) {
+	if err := s.unlock(); err != nil {
+		return nil, err
+	}
+	c, r := s.config, s.open
+	if c.Covered && r.uncovered.Len() < len(r.in) {
+		return nil, fmt.Errorf("%w: %d of %d submissions are uncovered", ErrPhase, r.uncovered.Len(), len(r.in))
+	}
+	sum := slices.Clone(r.sum)
+	ringKey := hash(labelRing, r.context[:])
+	public := c.ring.NewExpander(&ringKey)
+	mask := make([]uint64, degree)
+	values := make([]int64, 0, c.length)
+	for j := 0; len(values) < c.length; j++ {
+		public.Expand(mask, j)
+		c.ring.MulInto(mask, mask, r.key.factor)
+		block := sum[len(values):min(len(values)+degree, c.length)]
+		c.ring.SubFrom(block, mask[:len(block)])
+		for _, x := range block {
+			values = append(values, c.ring.Centred(x))
+		}
+	}
+	for _, v := range values[c.Length:] {
+		if e := v / c.Scale; e*c.Scale != v || e > c.tail || e < -c.tail {
+			return nil, ErrNoise
+		}
+	}
+	values = values[:c.Length]
+	if c.Scale > 1 {
+		for i, v := range values {
+			// The residue of v modulo T within −T/2 … T/2 − 1.
+			values[i] = (v+c.Scale/2)&(c.Scale-1) - c.Scale/2
+		}
+	}
+	s.open = nil
+	return values, nil
+}
+
+// Wrong returns the members whose parts were found wrong, once the parts fit together.
+func (s *Server) Wrong() []int {
+	if s.open == nil || s.open.key == nil {
+		return nil
+	}
+	return slices.Clone(s.open.key.wrong)
+}

@@ -1,0 +1,330 @@
+package oneshot
+
+import (
+	"bytes"
+	"crypto"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math/big"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// A saved state is sealed under the caller's key, for its owner, the configuration and
+// the version of labelState, which changes with the structures below: whatever opens
+// was made by this Save. Save, then send what the step returned; after a crash load,
+// and send Output again. An older state than the last one saved must not be
+// loaded: it would answer a round twice.
+
+// Owners of states.
+const (
+	ownerParty byte = iota
+	ownerMember
+	ownerServer
+)
+
+type partyState struct {
+	Last   uint64
+	Output []byte
+}
+
+// Save returns the party's state sealed under key. It fails only if the source of
+// randomness does.
+func (p *Party) Save(key *keyexchange.SealKey) ([]byte, error) {
+	return sealState(p.random, key, p.config, ownerParty, p.self, &partyState{p.last, p.output})
+}
+
+// LoadParty makes the party again that [Party.Save] saved under key, with the same
+// configuration and identity. It fails with [ErrState], [ErrConfig] or [ErrIdentity].
+func LoadParty(config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte) (*Party, error) {
+	p, err := NewParty(config, identity, random)
+	if err != nil {
+		return nil, err
+	}
+	var in partyState
+	if err := openState(key, p.config, ownerParty, p.self, state, &in); err != nil {
+		return nil, err
+	}
+	p.last, p.output = in.Last, in.Output
+	return p, nil
+}
+
+type memberState struct {
+	Round  uint64
+	Output []byte
+	Open   *memberRoundState
+}
+
+type memberRoundState struct {
+	Phase           phase
+	Private, Public []byte
+	Context, Chain  [32]byte
+	Members, Seen   []byte // sets; empty before the opening
+	Batches         int
+	Waiting         bool
+	Pending         []pendingState
+	Sum             [][32]byte
+	Covers          []byte
+	Parties         int
+}
+
+type pendingState struct {
+	Good      bool
+	Part      [][32]byte
+	Cover     []byte
+	Statement []byte
+}
+
+// Save returns the member's state sealed under key: the key of the round and the
+// parts are in it. It fails only if the source of randomness does.
+func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
+	out := memberState{Round: m.round, Output: m.output}
+	if r := m.open; r != nil {
+		out.Open = &memberRoundState{Phase: r.phase, Public: r.public, Context: r.context, Chain: r.chain,
+			Members: r.members.Bytes(), Seen: r.seen.Bytes(), Batches: r.batches, Waiting: r.waiting,
+			Sum: r.sum.Values, Covers: r.covers, Parties: r.parties}
+		if r.private != nil {
+			private, err := r.private.Bytes()
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrState, err)
+			}
+			defer clear(private)
+			out.Open.Private = private
+		}
+		for i := range r.pending {
+			p := &r.pending[i]
+			out.Open.Pending = append(out.Open.Pending, pendingState{p.good, p.part.Values, p.cover, p.statement})
+		}
+	}
+	return sealState(m.random, key, m.config, ownerMember, m.self, &out)
+}
+
+// LoadMember makes the member again that [Member.Save] saved under key, with the
+// same configuration and identity. It fails with [ErrState], [ErrConfig] or
+// [ErrIdentity].
+func LoadMember(config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte) (*Member, error) {
+	m, err := NewMember(config, identity, random)
+	if err != nil {
+		return nil, err
+	}
+	var in memberState
+	if err := openState(key, m.config, ownerMember, m.self, state, &in); err != nil {
+		return nil, err
+	}
+	m.round, m.output = in.Round, in.Output
+	if in.Open != nil {
+		if m.open, err = m.loadRound(in.Open); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
+	index := uint32(m.self) + 1
+	r := &memberRound{phase: in.Phase, public: in.Public, context: in.Context, chain: in.Chain, batches: in.Batches,
+		waiting: in.Waiting, sum: shamir.PackedShare{Index: index, Values: in.Sum}, covers: in.Covers, parties: in.Parties}
+	var err error
+	if len(in.Private) != 0 {
+		if r.private, err = m.config.KEM.hpke().NewPrivateKey(in.Private); err != nil {
+			return nil, err
+		}
+	}
+	if r.members, err = loadSet(in.Members, m.config.c); err != nil {
+		return nil, err
+	}
+	if r.seen, err = loadSet(in.Seen, m.config.n); err != nil {
+		return nil, err
+	}
+	for _, p := range in.Pending {
+		r.pending = append(r.pending, pendingPart{good: p.Good, part: shamir.PackedShare{Index: index, Values: p.Part},
+			cover: p.Cover, statement: p.Statement})
+	}
+	return r, nil
+}
+
+type serverState struct {
+	Round    uint64
+	Included []int
+	Open     *serverRoundState
+}
+
+type serverRoundState struct {
+	Step            step
+	Keys            [][]byte
+	Opening         []byte
+	Context, Chain  [32]byte
+	Members         []byte
+	Received        []byte // sets; empty before the opening, and uncovered before the parts
+	Excluded        []byte
+	Uncovered       []byte
+	Waiting, Flight []submittedState
+	OnTheWay        bool // a batch is
+	Number          int
+	Disputes        [][]byte
+	Charges         []*big.Rat
+	Sum             []uint64
+	In              []inSumState
+	Signatures      []byte
+	Parts           [][]byte
+}
+
+type submittedState struct {
+	Party int
+	Body  []byte
+}
+
+type inSumState struct {
+	Party              int
+	Masked, Commitment [32]byte
+}
+
+// Save returns the server's state sealed under key, which keeps it from being
+// changed. While parts come in it holds what takes the key off the sum. It fails only
+// if the source of randomness does.
+func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
+	out := serverState{Round: s.round, Included: s.included}
+	if r := s.open; r != nil {
+		out.Open = &serverRoundState{Step: r.step, Keys: r.keys, Opening: r.opening, Context: r.context, Chain: r.chain,
+			Members: r.members.Bytes(), Received: r.received.Bytes(), Excluded: r.excluded.Bytes(),
+			Uncovered: r.uncovered.Bytes(), OnTheWay: r.flight != nil, Number: r.number, Charges: r.charges,
+			Sum: r.sum, Signatures: r.signatures.Append(nil), Parts: r.parts}
+		for _, sub := range r.waiting {
+			out.Open.Waiting = append(out.Open.Waiting, submittedState{sub.party, sub.body})
+		}
+		for _, sub := range r.flight {
+			out.Open.Flight = append(out.Open.Flight, submittedState{sub.party, sub.body})
+		}
+		for _, d := range r.disputes {
+			out.Open.Disputes = append(out.Open.Disputes, d.Bytes())
+		}
+		for i := range r.in {
+			out.Open.In = append(out.Open.In, inSumState{r.in[i].party, r.in[i].masked, r.in[i].commitment})
+		}
+	}
+	return sealState(nil, key, s.config, ownerServer, 0, &out)
+}
+
+// LoadServer makes the server again that [Server.Save] saved under key, with the
+// same configuration and the given size of batches, as in [NewServer]. It fails with
+// [ErrState] or [ErrConfig].
+func LoadServer(config *Config, batch int, key *keyexchange.SealKey, state []byte) (*Server, error) {
+	s, err := NewServer(config, batch)
+	if err != nil {
+		return nil, err
+	}
+	var in serverState
+	if err := openState(key, s.config, ownerServer, 0, state, &in); err != nil {
+		return nil, err
+	}
+	s.round, s.included = in.Round, in.Included
+	if in.Open != nil {
+		if s.open, err = s.loadRound(in.Open); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
+	c := s.config
+	r := &serverRound{step: in.Step, keys: make([][]byte, c.c), opening: in.Opening, context: in.Context, chain: in.Chain,
+		number: in.Number, charges: in.Charges, sum: in.Sum, disputes: make([]wire.Set, len(in.Disputes))}
+	for k, key := range in.Keys {
+		if len(key) != 0 {
+			r.keys[k] = key
+		}
+	}
+	var err error
+	for _, set := range []struct {
+		to   *wire.Set
+		from []byte
+		n    int
+	}{{&r.members, in.Members, c.c}, {&r.received, in.Received, c.n}, {&r.excluded, in.Excluded, c.c}, {&r.uncovered, in.Uncovered, c.n}} {
+		if *set.to, err = loadSet(set.from, set.n); err != nil {
+			return nil, err
+		}
+	}
+	for k, d := range in.Disputes {
+		if r.disputes[k], err = loadSet(d, len(in.Flight)); err != nil {
+			return nil, err
+		}
+	}
+	if r.waiting, err = s.loadSubmitted(r, in.Waiting); err != nil {
+		return nil, err
+	}
+	if in.OnTheWay {
+		if r.flight, err = s.loadSubmitted(r, in.Flight); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range in.In {
+		r.in = append(r.in, inSum{one.Party, one.Masked, one.Commitment})
+	}
+	if r.signatures, err = wire.ParseCertificate(in.Signatures, c.c); err != nil {
+		return nil, err
+	}
+	if r.step == stepParts {
+		r.parts = make([][]byte, c.c)
+		for k, part := range in.Parts {
+			if len(part) != 0 {
+				r.parts[k] = part
+			}
+		}
+	}
+	return r, nil
+}
+
+func (s *Server) loadSubmitted(r *serverRound, in []submittedState) ([]*submitted, error) {
+	var out []*submitted
+	for _, one := range in {
+		sub, err := s.config.checkSubmission(&r.context, r.members, one.Party, one.Body)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, sub)
+	}
+	return out, nil
+}
+
+// loadSet reads a set, which is empty bytes where it had not been made yet.
+func loadSet(b []byte, n int) (wire.Set, error) {
+	if len(b) == 0 {
+		return wire.Set{}, nil
+	}
+	return wire.ParseSet(b, n)
+}
+
+// stateData binds a saved state to its configuration and its owner.
+func stateData(config *settled, owner byte, at int) []byte {
+	d := hash(labelState, config.digest[:], []byte{owner}, uint32Bytes(at))
+	return d[:]
+}
+
+func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, owner byte, at int, state any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(state); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	defer clear(b.Bytes())
+	nonce, err := keyexchange.GenerateNonce(random)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	}
+	return keyexchange.Seal(&nonce, key, b.Bytes(), stateData(config, owner, at))
+}
+
+func openState(key *keyexchange.SealKey, config *settled, owner byte, at int, sealed []byte, state any) error {
+	b, err := keyexchange.Open(key, sealed, stateData(config, owner, at))
+	if err != nil {
+		return fmt.Errorf("%w: it was changed, or saved under another key, by another owner or for another configuration", ErrState)
+	}
+	defer clear(b)
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return nil
+}
