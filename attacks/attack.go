@@ -15,15 +15,18 @@ type Attack struct {
 	Adversary string // who mounts it, such as "cheating server"
 	About     string // what is tried, in one sentence
 	Defence   string // what stops it
-	Run       func(ctx context.Context, o Options) (*Report, error)
+	// DataSets are the folders in Options.Data that it reads, such as adult. Without
+	// Options.Data it makes up rows in place of them.
+	DataSets []string
+	// Run runs the attack against all its targets.
+	Run func(ctx context.Context, o Options) (*Report, error)
 }
 
 // Options of a run. The zero value is the quick form with made-up data.
 type Options struct {
 	// Seed of everything that is random in a run, but for keys and masks.
 	Seed uint64
-	// Data is the folder of the data sets, of which adult and digits are read; empty:
-	// made-up rows in place of them.
+	// Data is the folder of the data sets; empty: attacks that read any make up rows.
 	Data string
 	// Long runs the long form: more repetitions, narrower intervals.
 	Long bool
@@ -41,27 +44,29 @@ func (o Options) Advance(done, of int) {
 	}
 }
 
-// Rand returns the random numbers of one part of a run.
+// Rand returns random numbers that depend on the seed and the part of a run alone. They
+// protect nothing.
 func (o Options) Rand(part uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(o.Seed, part))
 }
 
-// Parallel calls trial for 0 to n−1 on all cores, each with random numbers of its
-// own that depend on the seed, the part and the trial alone. It stops at the first
-// error, or when ctx ends.
-func (o Options) Parallel(ctx context.Context, part uint64, n int, trial func(i int, r *rand.Rand) error) error {
+// Parallel calls trial with i from 0 to n−1 on all cores, each time with random numbers
+// that depend on the seed, the part and i alone. It stops at the first error, or when ctx
+// ends.
+func (o Options) Parallel(
+	ctx context.Context, part uint64, n int, trial func(i int, r *rand.Rand) error,
+) error {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	var group sync.WaitGroup
 	errs := make([]error, workers)
-	for w := range workers {
+	for worker := range workers {
 		group.Go(func() {
-			for i := w; i < n; i += workers {
-				if errs[w] = ctx.Err(); errs[w] != nil {
+			for i := worker; i < n; i += workers {
+				if errs[worker] = ctx.Err(); errs[worker] != nil {
 					return
 				}
-				r := rand.New(rand.NewPCG(o.Seed, part<<32|uint64(i)))
-				if err := trial(i, r); err != nil {
-					errs[w] = fmt.Errorf("trial %d: %w", i, err)
+				if err := trial(i, o.Rand(part<<32|uint64(i))); err != nil {
+					errs[worker] = fmt.Errorf("trial %d: %w", i, err)
 					return
 				}
 			}

@@ -1,10 +1,5 @@
 package attacks
 
-import (
-	"fmt"
-	"math"
-)
-
 // Row is one measurement of an attack, on both targets.
 type Row struct {
 	Case   string // which variant, such as "L Mean"; empty if there is but one
@@ -18,34 +13,24 @@ type Row struct {
 	Note  string // what a reader needs to know to read the figures; may be empty
 }
 
-// Measure is one figure with its interval, and with the range that theory or the
-// catalogue allows it. The zero value is no measurement.
-type Measure struct {
-	Value        float64
-	Lower, Upper float64 // confidence interval at Confidence; both Value if exact
-	Confidence   float64 // such as 0.95; 1 if exact
-	Samples      int     // what Value is computed from; 0: there is no measurement
-	Min, Max     float64 // Value must be within
-}
-
-// Missing reports whether there is no measurement.
-func (m Measure) Missing() bool { return m.Samples == 0 }
-
-// OK reports whether Value is where it must be.
-func (m Measure) OK() bool { return !math.IsNaN(m.Value) && m.Min <= m.Value && m.Value <= m.Max }
-
-// String returns the value with its interval, or a dash.
-func (m Measure) String() string {
+// Verdict judges the row by the measurements that it has.
+func (r Row) Verdict() Verdict {
 	switch {
-	case m.Missing():
-		return "-"
-	case m.Lower == m.Upper:
-		return fmt.Sprintf("%.4g", m.Value)
+	case r.Undefended.Missing() && r.Defended.Missing():
+		return Toothless
+	case !r.Defended.Missing() && !r.Defended.OK():
+		return Broken
+	case !r.Undefended.Missing() && !r.Undefended.OK():
+		return Toothless
+	case r.Limit:
+		return Documented
+	case r.Defended.Missing():
+		return Shown
 	}
-	return fmt.Sprintf("%.4g [%.4g, %.4g]", m.Value, m.Lower, m.Upper)
+	return Held
 }
 
-// Verdict is what a row comes to.
+// Verdict says what a row tells about the defence.
 type Verdict int
 
 const (
@@ -65,6 +50,7 @@ const (
 	Broken
 )
 
+// String returns the verdict in lower case, such as held.
 func (v Verdict) String() string {
 	switch v {
 	case Shown:
@@ -81,22 +67,6 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// Good reports whether the verdict is one of a library in order.
+// Good reports whether the library and its documents are as they should be: the verdict
+// is neither Toothless nor Broken.
 func (v Verdict) Good() bool { return v == Shown || v == Held || v == Documented }
-
-// Verdict judges the row by the measurements that it has.
-func (r Row) Verdict() Verdict {
-	switch {
-	case r.Undefended.Missing() && r.Defended.Missing():
-		return Toothless
-	case !r.Defended.Missing() && !r.Defended.OK():
-		return Broken
-	case !r.Undefended.Missing() && !r.Undefended.OK():
-		return Toothless
-	case r.Limit:
-		return Documented
-	case r.Defended.Missing():
-		return Shown
-	}
-	return Held
-}

@@ -1,197 +1,257 @@
 package model
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
+	"strings"
 
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks"
-	"github.com/hushsum/hushsum/learning"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/simulation"
 )
 
-// ErrMembership: too few models or rows, or scores of unequal numbers.
-var ErrMembership = errors.New("attacks: membership inference needs at least 4 models, with every row in some and out of some")
-
-// Trainer trains a model on the rows that member says, out of a fixed pool, and
-// returns for every row of the pool how sure the model is of its true label, as a
-// logit ln(p/(1−p)), finite. It is called from several goroutines.
-type trainer func(member []bool, r *rand.Rand) (logits []float64, err error)
-
-// Shadows are models trained on random halves of a pool.
-type Shadows struct {
-	Member [][]bool    // per model and row
-	Logits [][]float64 // likewise
+var membership = attacks.Attack{
+	Name:      "Membership",
+	Adversary: "outsider",
+	About: "tell from a model whether a row was in its training, " +
+		"by regression on logits and by LiRA",
+	Defence:  "client-level noise: TPR ≤ e^2ε·FPR + (1+e^ε)·δ of a row",
+	DataSets: []string{"digits"},
+	Run:      runMembership,
 }
 
-// TrainShadows trains models, each on a half of the pool that fair coins choose.
-func trainShadows(ctx context.Context, o attacks.Options, part uint64, models, pool int, train trainer) (*Shadows, error) {
-	s := &Shadows{Member: make([][]bool, models), Logits: make([][]float64, models)}
-	return s, o.Parallel(ctx, part, models, func(m int, r *rand.Rand) error {
-		s.Member[m] = make([]bool, pool)
-		for i := range pool {
-			s.Member[m][i] = r.Uint64()&1 == 1
-		}
-		var err error
-		if s.Logits[m], err = train(s.Member[m], r); err == nil && len(s.Logits[m]) != pool {
-			err = ErrMembership
-		}
-		return err
-	})
+// membershipFPR is the false-positive rate at which true positives are counted.
+const membershipFPR = 1e-3
+
+// membershipAttack is a way to score rows, with the least AUC, and true-positive rate
+// at membershipFPR, that make it one without noise; 0: the rate is not judged.
+type membershipAttack struct {
+	name     string
+	score    func(*Shadows) ([]Scored, error)
+	leastAUC float64
+	leastTPR float64
 }
 
-// Scored is a guess about one row of one model: the higher, the likelier a member.
-type Scored struct {
-	Score  float64
-	Member bool
-	Model  int // which one
-}
-
-// LiRA scores every row of every model by the likelihood ratio of its logit under
-// normal laws that the other models give it, of those with the row and those without
-// (Carlini 2022, the online attack). It takes one logit per row, without
-// augmentation.
-func (s *Shadows) LiRA() ([]Scored, error) {
-	if len(s.Logits) < 4 {
-		return nil, ErrMembership
+func runMembership(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
+	models := 80
+	if o.Long {
+		models *= 8
 	}
-	var all []Scored
-	for i := range s.Logits[0] {
-		for target := range s.Logits {
-			var in, out []float64
-			for m, logits := range s.Logits {
-				if m == target {
-					continue
-				}
-				if s.Member[m][i] {
-					in = append(in, logits[i])
-				} else {
-					out = append(out, logits[i])
-				}
-			}
-			if len(in) < 2 || len(out) < 2 {
-				return nil, ErrMembership
-			}
-			x := s.Logits[target][i]
-			all = append(all, Scored{logNormal(x, in) - logNormal(x, out), s.Member[target][i], target})
-		}
-	}
-	return all, nil
-}
-
-// logNormal is the log density at x of a normal law fitted to the sample.
-func logNormal(x float64, sample []float64) float64 {
-	mean, sd := stat.MeanStdDev(sample, nil)
-	return distuv.Normal{Mu: mean, Sigma: max(sd, 1e-9)}.LogProb(x)
-}
-
-// Regress scores rows by a logistic regression of membership on the logit and its
-// magnitude, which is trained on the first half of the models and applied to the
-// others: the attack of the papers. Scores are of the second half only.
-func (s *Shadows) Regress() ([]Scored, error) {
-	half := len(s.Logits) / 2
-	if half < 2 {
-		return nil, ErrMembership
-	}
-	d := &learning.Dataset{Features: 3}
-	for m := range half {
-		for i, x := range s.Logits[m] {
-			d.X = append(d.X, regressors(x)...)
-			label := 0
-			if s.Member[m][i] {
-				label = 1
-			}
-			d.Labels = append(d.Labels, label)
-		}
-	}
-	w := make([]float64, 3)
-	if err := (learning.Logistic{Features: 3}).Train(w, d, 0.5, 300); err != nil {
+	study, err := newMembershipStudy(o)
+	if err != nil {
 		return nil, err
 	}
-	var all []Scored
-	for m := half; m < len(s.Logits); m++ {
-		for i, x := range s.Logits[m] {
-			score := 0.0
-			for k, v := range regressors(x) {
-				score += w[k] * v
-			}
-			all = append(all, Scored{score, s.Member[m][i], m})
+	targets := []*membershipTarget{{name: "plain"}, {name: "masked", masked: true}}
+	for i, target := range targets {
+		o.Advance(i, len(targets))
+		if err := target.train(ctx, o, study, models); err != nil {
+			return nil, err
 		}
 	}
-	return all, nil
-}
-
-// regressors are the features of a logit: squashed to (−1, 1), so that training
-// converges at a fixed rate, that squared, and the constant.
-func regressors(x float64) []float64 {
-	y := math.Tanh(x / 4)
-	return []float64{y, y * y, 1}
-}
-
-// MembershipResult is what scores of members and others show.
-type Judgement struct {
-	// AUC is the probability that a member has a higher score than another row, ties
-	// counting half, and AUCError its standard error (Hanley, McNeil 1982). Scores of
-	// one model or one row are not independent, which that does not count.
-	AUC, AUCError float64
-	// TPR is the share of members found at a false-positive rate of at most FPR.
-	TPR, FPR        float64
-	Members, Others int
-	// TruePositives and FalsePositives are the counts at that threshold.
-	TruePositives, FalsePositives int
-}
-
-// Judge evaluates scores, at a false-positive rate of at most fpr.
-func Judge(scores []Scored, fpr float64) (Judgement, error) {
-	sorted := slices.Clone(scores)
-	slices.SortFunc(sorted, func(a, b Scored) int { return cmp.Compare(b.Score, a.Score) })
-	var m Judgement
-	for _, s := range sorted {
-		if s.Member {
-			m.Members++
-		} else {
-			m.Others++
+	report := &attacks.Report{}
+	for _, attack := range []membershipAttack{
+		// At a rate of 0.1 % regression is blind (Carlini 2022).
+		{name: "regression on logits", score: (*Shadows).Regress, leastAUC: 0.51},
+		{name: "LiRA", score: (*Shadows).LiRA, leastAUC: 0.55, leastTPR: 1.5 * membershipFPR},
+	} {
+		if err := attack.run(study, targets, report); err != nil {
+			return nil, err
 		}
 	}
-	if m.Members == 0 || m.Others == 0 || !(fpr >= 0 && fpr <= 1) {
-		return Judgement{}, ErrMembership
-	}
-	above, wins := 0, 0.0 // members with a higher score
-	others := 0
-	for i := 0; i < len(sorted); {
-		in, out := 0, 0
-		for j := i; i < len(sorted) && sorted[i].Score == sorted[j].Score; i++ {
-			if sorted[i].Member {
-				in++
-			} else {
-				out++
-			}
-		}
-		wins += float64(out) * (float64(above) + float64(in)/2)
-		above, others = above+in, others+out
-		if float64(others) <= fpr*float64(m.Others) {
-			m.TruePositives, m.FalsePositives = above, others
-		}
-	}
-	n1, n0 := float64(m.Members), float64(m.Others)
-	a := wins / (n1 * n0)
-	q1, q2 := a/(2-a), 2*a*a/(1+a)
-	m.AUC = a
-	m.AUCError = math.Sqrt(max(0, a*(1-a)+(n1-1)*(q1-a*a)+(n0-1)*(q2-a*a)) / (n1 * n0))
-	m.TPR, m.FPR = float64(m.TruePositives)/n1, float64(m.FalsePositives)/n0
-	return m, nil
+	return report, nil
 }
 
-// PrivateAUC is the largest AUC of any attack on an (ε, δ)-differentially private
-// training: the area under TPR ≤ e^ε·FPR + δ and its mirror image, which meet at
-// FPR = (1−δ)/(1+e^ε).
-func PrivateAUC(epsilon, delta float64) float64 {
-	x := (1 - delta) / (1 + math.Exp(epsilon))
-	y := 1 - x
-	// From (0, δ) to (x, y), on to (1−δ, 1), then flat.
-	return x*(delta+y)/2 + (1-delta-x)*(y+1)/2 + delta
+// membershipTarget holds the models of one kind of averaging.
+type membershipTarget struct {
+	name   string
+	masked bool       // by the soft gradient mask
+	open   *federated // without noise
+	noisy  *federated // with noise of clients
+}
+
+func (t *membershipTarget) train(
+	ctx context.Context, o attacks.Options, study *membershipStudy, models int,
+) (err error) {
+	clientNoise := &simulation.Noise{
+		Law:        noise.FamilyDiscreteGaussian,
+		Multiplier: 128,
+		Clip:       2,
+		Bits:       22,
+	}
+	open := averaging{masked: t.masked}
+	if t.open, err = study.train(ctx, o, partMembershipOpen, models, open); err != nil {
+		return err
+	}
+	noisy := averaging{masked: t.masked, noise: clientNoise}
+	t.noisy, err = study.train(ctx, o, partMembershipNoisy, models, noisy)
+	return err
+}
+
+// run scores the models of all targets, and adds rows and a figure to the report.
+func (a membershipAttack) run(
+	study *membershipStudy, targets []*membershipTarget, report *attacks.Report,
+) error {
+	curves := attacks.Figure{
+		Name:  "membership-" + strings.ToLower(strings.ReplaceAll(a.name, " ", "-")),
+		Title: fmt.Sprintf("Membership by %s, models on %s", a.name, study.name),
+		X:     "log₁₀ FPR",
+		Y:     "log₁₀ TPR",
+	}
+	var accuracies [][]float64
+	for _, target := range targets {
+		open, err := a.score(target.open.Shadows)
+		if err != nil {
+			return err
+		}
+		noisy, err := a.score(target.noisy.Shadows)
+		if err != nil {
+			return err
+		}
+		openCurve, err := rocCurve(target.name, open)
+		if err != nil {
+			return err
+		}
+		noisyCurve, err := rocCurve(target.name+", noise", noisy)
+		if err != nil {
+			return err
+		}
+		curves.Series = append(curves.Series, openCurve, noisyCurve)
+		rows, err := a.rows(target.name, open, noisy, target.noisy.epsilon)
+		if err != nil {
+			return err
+		}
+		rows[0].Note = fmt.Sprintf(
+			"softmax on %s, %d parties, test accuracy %.2f, with noise %.2f; %s", study.name,
+			study.parties, target.open.accuracy, target.noisy.accuracy, rows[0].Note)
+		report.Rows = append(report.Rows, rows...)
+		accuracies = append(accuracies, modelAccuracies(open))
+	}
+	row := averagingRow(a.name, accuracies[0], accuracies[1], study.pool.Len())
+	row.Note += fmt.Sprintf("; test accuracy %.2f and %.2f",
+		targets[0].open.accuracy, targets[1].open.accuracy)
+	report.Rows = append(report.Rows, row)
+	report.Figures = append(report.Figures, curves)
+	return nil
+}
+
+// rows judges scores on models without noise, and with client-level noise of the
+// given ε(server) at simulation.DefaultDelta.
+func (a membershipAttack) rows(
+	target string, open, noisy []Scored, serverEpsilon float64,
+) ([]attacks.Row, error) {
+	undefended, err := Judge(open, membershipFPR)
+	if err != nil {
+		return nil, err
+	}
+	defended, err := Judge(noisy, membershipFPR)
+	if err != nil {
+		return nil, err
+	}
+	epsilon, delta := rowBound(serverEpsilon, simulation.DefaultDelta)
+	auc := PrivateAUC(epsilon, delta)
+	tpr := math.Exp(epsilon)*max(membershipFPR, defended.FPR) + delta
+	tprMargin := 2 * attacks.Sigmas * math.Sqrt(tpr/float64(defended.Members))
+	rows := []attacks.Row{{
+		Case:       a.name + ", " + target,
+		Metric:     "AUC",
+		Undefended: undefended.measureAUC(a.leastAUC, 1),
+		Defended:   defended.measureAUC(0, auc+attacks.Sigmas*2*defended.AUCError),
+		Note: fmt.Sprintf("ε(server) = %.3f of a client at δ = %g allows a row an AUC of %.3f",
+			serverEpsilon, simulation.DefaultDelta, auc),
+	}, {
+		Case:     a.name + ", " + target,
+		Metric:   "TPR at 0.1 % FPR",
+		Defended: defended.measureTPR(0, tpr+tprMargin),
+		Note: fmt.Sprintf("defended: at most e^2ε·FPR + (1+e^ε)·δ = %.4f for a row, "+
+			"up to its interval", tpr),
+	}}
+	if a.leastTPR > 0 {
+		rows[1].Undefended = undefended.measureTPR(a.leastTPR, 1)
+	}
+	return rows, nil
+}
+
+// measureAUC returns the AUC as a measurement that must be from low to high. Its error is
+// doubled for scores of one model and one row depending on each other.
+func (j Judgement) measureAUC(low, high float64) attacks.Measure {
+	return attacks.Between(j.AUC, 2*j.AUCError, j.Members+j.Others, low, high)
+}
+
+// measureTPR returns TPR as a measurement that must be from low to high.
+func (j Judgement) measureTPR(low, high float64) attacks.Measure {
+	return attacks.Proportion(j.TruePositives, j.Members, low, high)
+}
+
+// averagingRow compares the attack's accuracy on plain and on masked averaging, model
+// by model: both had the same rows and seeds. Intervals are over models, for the
+// given pool.
+func averagingRow(attack string, plain, masked []float64, rows int) attacks.Row {
+	differences := make([]float64, len(plain))
+	for i := range plain {
+		differences[i] = masked[i] - plain[i]
+	}
+	n := len(plain) * rows
+	between := func(values []float64, low, high float64) attacks.Measure {
+		mean, standardError := attacks.MeanAndError(values)
+		return attacks.Between(mean, standardError, n, low, high)
+	}
+	difference := between(differences, -1, 1)
+	supported := "not supported"
+	if difference.Lower > 0 || difference.Upper < 0 {
+		supported = "supported"
+	}
+	return attacks.Row{
+		Case:       attack,
+		Metric:     "attack accuracy",
+		Undefended: between(plain, 0.505, 1),
+		Defended:   between(masked, 0.5, 1), // a masked mean is no defence
+		Limit:      true,
+		Note: fmt.Sprintf("plain and masked averaging (soft mask, τ = %g), without noise; "+
+			"published .57 and .55; ours differ by %+.4f [%+.4f, %+.4f]: a difference is %s",
+			aggregation.DefaultThreshold,
+			difference.Value, difference.Lower, difference.Upper, supported),
+	}
+}
+
+// modelAccuracies returns the share of right guesses about each model in turn: a row is
+// taken for a member if its score is above 0.
+func modelAccuracies(scores []Scored) []float64 {
+	var right, all []float64
+	first := scores[0].Model // the regression leaves out those it was trained on
+	for _, s := range scores {
+		first = min(first, s.Model)
+	}
+	for _, s := range scores {
+		for s.Model-first >= len(all) {
+			right, all = append(right, 0), append(all, 0)
+		}
+		all[s.Model-first]++
+		if (s.Score > 0) == s.Member {
+			right[s.Model-first]++
+		}
+	}
+	for i := range right {
+		right[i] /= all[i]
+	}
+	return right
+}
+
+// rocCurve returns the true-positive rate over the false-positive rate, from 0.1 % on,
+// both as powers of ten.
+func rocCurve(label string, scores []Scored) (attacks.Series, error) {
+	curve := attacks.Series{Label: label, Kind: attacks.Line}
+	for tenths := -30; tenths <= 0; tenths++ {
+		exponent := float64(tenths) / 10
+		judged, err := Judge(scores, math.Pow(10, exponent))
+		if err != nil {
+			return curve, err
+		}
+		if judged.TruePositives > 0 {
+			curve.X = append(curve.X, exponent)
+			curve.Y = append(curve.Y, math.Log10(judged.TPR))
+		}
+	}
+	return curve, nil
 }

@@ -3,7 +3,6 @@ package model
 import (
 	"errors"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -47,7 +46,8 @@ func TestPrivateAUC(t *testing.T) {
 func TestRowBound(t *testing.T) {
 	for _, sigma := range []float64{1, 4, 20} {
 		step := func(sensitivity float64) *accounting.Composition {
-			c, err := accounting.Compose(accounting.Step{Mechanism: accounting.Gaussian{NoiseMultiplier: sigma / sensitivity}, Count: 1})
+			mechanism := accounting.Gaussian{NoiseMultiplier: sigma / sensitivity}
+			c, err := accounting.Compose(accounting.Step{Mechanism: mechanism, Count: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,26 +65,5 @@ func TestRowBound(t *testing.T) {
 	}
 	if epsilon, delta := rowBound(0, 0.1); epsilon != 0 || delta != 0.2 {
 		t.Errorf("ε = 0: %v, %v", epsilon, delta)
-	}
-}
-
-func TestModelAccuracies(t *testing.T) {
-	got := modelAccuracies([]Scored{{1, true, 3}, {1, false, 2}, {-1, true, 3}, {-1, false, 2}, {-2, false, 2}, {2, true, 2}})
-	if !slices.Equal(got, []float64{.75, .5}) {
-		t.Error(got)
-	}
-}
-
-func TestInvertRow(t *testing.T) {
-	for _, c := range []struct {
-		update []float64
-		bias   int
-	}{{nil, 0}, {[]float64{1, 0}, 1}, {[]float64{1}, -1}, {[]float64{1, math.NaN()}, 1}} {
-		if _, _, err := InvertRow(c.update, c.bias); !errors.Is(err, ErrInversion) {
-			t.Errorf("%v: %v", c, err)
-		}
-	}
-	if _, err := (Imprint{Weights: []float64{1}}).Recover(nil); !errors.Is(err, ErrInversion) {
-		t.Error(err)
 	}
 }
