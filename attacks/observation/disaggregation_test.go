@@ -1,12 +1,9 @@
 package observation
 
 import (
-	"context"
 	"errors"
-	"math"
 	"testing"
 
-	"github.com/hushsum/hushsum/attacks"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -32,6 +29,7 @@ func TestDisaggregate(t *testing.T) {
 		t.Errorf("updates %v", mat.Formatted(got))
 	}
 	for _, bad := range []Participation{
+		{Window: 2, Counts: p.Counts},
 		{Sums: &sums, Window: 3, Counts: p.Counts},
 		{Sums: &sums, Window: 2, Counts: [][]int{{2}, {1}, {1}}},
 		{Sums: &sums, Window: 2, Counts: [][]int{{9, 0}, {1, 2}, {1, 1}}},
@@ -40,37 +38,5 @@ func TestDisaggregate(t *testing.T) {
 		if _, _, err := Disaggregate(bad); !errors.Is(err, ErrDisaggregation) {
 			t.Errorf("%+v: %v", bad, err)
 		}
-	}
-}
-
-// Every output on input 0 is in the support; and the slow logarithm agrees with the
-// fast one to an ulp.
-func TestLaplaceSupport(t *testing.T) {
-	r := attacks.Options{}.Rand(1)
-	for range 2000 {
-		u := float64(r.Uint64()>>11+1) / (1 << 53)
-		for _, ln := range []func(float64) float64{math.Log, logRounded} {
-			if !inLaplaceSupport(ln(u), ln) {
-				t.Fatalf("ln %v is not in the support", u)
-			}
-		}
-		if a, b := math.Log(u), logRounded(u); math.Abs(a-b) > math.Abs(a)*0x1p-51 {
-			t.Errorf("ln %v: %v and %v", u, a, b)
-		}
-	}
-	if got := logRounded(1); got != 0 {
-		t.Errorf("ln 1 = %v", got)
-	}
-	if got := logRounded(0.5); got != -math.Ln2 {
-		t.Errorf("ln ½ = %v", got)
-	}
-	if got := outsideSupport(); math.Abs(got-.6013) > 1e-4 {
-		t.Errorf("outside: %v", got)
-	}
-}
-
-func TestTimeSamplesWithoutClock(t *testing.T) {
-	if _, _, err := timeSamples(context.Background(), nil, 1, nil); !errors.Is(err, errClock) {
-		t.Error(err)
 	}
 }
