@@ -22,9 +22,10 @@ func FuzzPacked(f *testing.F) {
 		if newErr != nil {
 			t.Fatal(newErr)
 		}
+		streamErr := addInTwo(layout, sum, packed, int(length1)*int(bits1))
 		if err != nil {
-			if sum.AddPacked(packed) == nil {
-				t.Fatal("AddPacked takes what ParsePacked refuses")
+			if sum.AddPacked(packed) == nil || streamErr == nil {
+				t.Fatal("AddPacked or an Intake takes what ParsePacked refuses")
 			}
 			if !bytes.Equal(sum.AppendPacked(nil), make([]byte, layout.PackedSize())) {
 				t.Fatal("refused bytes changed the vector")
@@ -34,9 +35,28 @@ func FuzzPacked(f *testing.F) {
 		if again := v.AppendPacked(nil); !bytes.Equal(again, packed) {
 			t.Fatalf("%x parses, and packs to %x", packed, again)
 		}
+		if streamErr != nil || !bytes.Equal(sum.AppendPacked(nil), packed) {
+			t.Fatalf("an Intake makes something else of it: %v", streamErr)
+		}
 		again, err := masking.FromValues(layout, v.Values()...)
 		if err != nil || !slices.EqualFunc(again.Values(), v.Values(), slices.Equal) {
 			t.Fatalf("the values of a vector do not make it again: %v", err)
 		}
 	})
+}
+
+// addInTwo adds a packed vector to sum as an Intake takes it, in two pieces.
+func addInTwo(layout masking.Layout, sum *masking.Vector, packed []byte, cut int) error {
+	intake, err := masking.NewIntake(layout)
+	if err != nil {
+		return err
+	}
+	cut = min(cut, len(packed))
+	if _, err := intake.Write(packed[:cut]); err != nil {
+		return err
+	}
+	if _, err := intake.Write(packed[cut:]); err != nil {
+		return err
+	}
+	return intake.AddTo(sum)
 }

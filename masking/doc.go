@@ -7,6 +7,11 @@
 // subtract the same mask ([Vector.MaskPair]), so that the masks of all pairs
 // cancel in the sum (Bonawitz 2017 §4; the thesis's Protocol 1).
 //
+// A coordinate takes b bits on the wire and 64/⌊64/b⌋ in memory: 25,000,000 of 32
+// bits are 100 MB in both. Long vectors go through memory once: [Vector.Store] and
+// [Vector.Load] reach parts of one, [Vector.WriteTo] writes it piece by piece, and
+// an [Intake] reads it so.
+//
 // What it promises: a vector to which the mask of a uniform, secret and
 // never reused seed was added is indistinguishable from a uniform one, as far
 // as AES-128 is a pseudorandom permutation. It does not keep a seed from being

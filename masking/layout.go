@@ -58,6 +58,9 @@ func (s Segment) packedSize() int { return (s.Length*s.Bits + 7) / 8 }
 // word is its bits jb to (j+1)b − 1; bits above the last lane are zero.
 func (s Segment) lanes() int { return 64 / s.Bits }
 
+// wordBits returns how many bits of a word are coordinates.
+func (s Segment) wordBits() int { return s.lanes() * s.Bits }
+
 // words returns how many words the segment takes.
 func (s Segment) words() int { return (s.Length + s.lanes() - 1) / s.lanes() }
 

@@ -23,40 +23,44 @@ func (v *Vector) AppendPacked(b []byte) []byte {
 	b = slices.Grow(b, v.layout.PackedSize())[:at+v.layout.PackedSize()]
 	out := b[at:]
 	for s, at := range v.segments() {
-		packed := out[:s.packedSize()]
-		out = out[len(packed):]
-		wordBits := s.lanes() * s.Bits
-		if wordBits == 64 { // the words are the bit string
-			full := len(packed) / 8
-			for i, word := range v.words[at : at+full] {
-				binary.LittleEndian.PutUint64(packed[8*i:], word)
-			}
-			for i := range packed[8*full:] {
-				packed[8*full+i] = byte(v.words[at+full] >> (8 * i))
-			}
-			continue
-		}
-		left := s.Length * s.Bits
-		var pending uint64 // the lowest n bits wait to be written
-		n := 0
-		for _, word := range v.words[at : at+s.words()] {
-			size := min(wordBits, left)
-			left -= size
-			pending |= word << n
-			if n+size < 64 {
-				n += size
-				continue
-			}
-			binary.LittleEndian.PutUint64(packed, pending)
-			packed = packed[8:]
-			pending = word >> (64 - n)
-			n += size - 64
-		}
-		for i := range packed {
-			packed[i] = byte(pending >> (8 * i))
-		}
+		s.pack(out[:s.packedSize()], v.words[at:at+s.words()], s.Length*s.Bits)
+		out = out[s.packedSize():]
 	}
 	return b
+}
+
+// pack writes the lowest left bits of the words' lanes, laid end to end, and
+// fills the last byte with zeros.
+func (s Segment) pack(packed []byte, words []uint64, left int) {
+	wordBits := s.wordBits()
+	if wordBits == 64 { // the words are the bit string
+		full := len(packed) / 8
+		for i, word := range words[:full] {
+			binary.LittleEndian.PutUint64(packed[8*i:], word)
+		}
+		for i := range packed[8*full:] {
+			packed[8*full+i] = byte(words[full] >> (8 * i))
+		}
+		return
+	}
+	var pending uint64 // the lowest n bits wait to be written
+	n := 0
+	for _, word := range words {
+		size := min(wordBits, left)
+		left -= size
+		pending |= word << n
+		if n+size < 64 {
+			n += size
+			continue
+		}
+		binary.LittleEndian.PutUint64(packed, pending)
+		packed = packed[8:]
+		pending = word >> (64 - n)
+		n += size - 64
+	}
+	for i := range packed {
+		packed[i] = byte(pending >> (8 * i))
+	}
 }
 
 // ParsePacked reads what [Vector.AppendPacked] wrote. It takes exactly one
@@ -82,7 +86,7 @@ func (v *Vector) AddPacked(b []byte) error {
 	end := 0
 	for i, s := range v.layout {
 		end += s.packedSize()
-		if used := s.Length * s.Bits % 8; used != 0 && b[end-1]>>used != 0 {
+		if !s.padded(b[end-1]) {
 			return fmt.Errorf("%w: segment %d", ErrPadding, i)
 		}
 	}
@@ -92,7 +96,7 @@ func (v *Vector) AddPacked(b []byte) error {
 		packed := b[:s.packedSize()]
 		b = b[len(packed):]
 		words := v.words[at : at+s.words()]
-		wordBits := s.lanes() * s.Bits
+		wordBits := s.wordBits()
 		done := 0
 		if wordBits == 64 { // the bit string is the words
 			done = len(packed) / 8
@@ -110,6 +114,28 @@ func (v *Vector) AddPacked(b []byte) error {
 	clear(block[:])
 	blocks.Put(block)
 	return nil
+}
+
+// unpack reads words from as many lanes, laid end to end, as fill them, or as are
+// there.
+func (s Segment) unpack(words []uint64, packed []byte) {
+	wordBits := s.wordBits()
+	if wordBits == 64 && len(packed) == 8*len(words) {
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint64(packed[8*i:])
+		}
+		return
+	}
+	for i := range words {
+		words[i] = readBits(packed, i*wordBits, wordBits)
+	}
+}
+
+// padded tells whether the bits that fill the last byte of a packed segment are
+// zero.
+func (s Segment) padded(last byte) bool {
+	used := s.Length * s.Bits % 8
+	return used == 0 || last>>used == 0
 }
 
 // readBits returns n ≤ 64 bits of b from the given position, those beyond the
