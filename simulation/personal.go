@@ -1,0 +1,369 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// Personal is a federated training of models that differ from party to party: each
+// has parameters of its own that never leave it, and a mask of the weights that it
+// keeps. It is FedLTN of chapter 4 of the thesis and what that is compared with:
+//
+//	FedAvg     the zero value of Own, Prune and Mix
+//	FedBN      Own: the model's batch norm
+//	LotteryFL  Prune: PrePrune, which rewinds
+//	FedLTN     Own: batch norm; Prune: PostPrune; Mix 0.5
+//
+// [Personal.Train] runs it. The fields from Model to Rounds must be set.
+type Personal struct {
+	Model   learning.Model
+	Parties []learning.Personal // the rows of each, at least two parties
+	Rounds  int                 // at least 1
+
+	PerRound int // parties in a round, drawn by Seed; 0: all
+	// Local is a party's training in a round. Its Adjust must be nil.
+	Local learning.SGD
+	// Pull is the weight of ‖θ − received‖, the norm and not its square, in the loss of
+	// a party's first training in a round; 0: none.
+	Pull float64
+	// Own are parameters that stay with a party. What is summed is all others.
+	Own   []learning.Span
+	Prune Pruning
+	// Mix is τ of the server's step θ ← τ·θ̄ + (1−τ)(θ − λ·Δ), where Δ is minus the last
+	// step, and Lookahead is λ, 0 to 1; Mix 0: 1, plain averaging.
+	Mix, Lookahead float64
+
+	// JumpStart is how many trainings each party does alone before the first round, as
+	// in a round but without a sum, pruning up to JumpTarget (0: 0.3). The first
+	// model is then that of the party whose model is best in the mean over all parties'
+	// validation rows. That shows this model to all: it is no private sum, and not for
+	// Noise.
+	JumpStart  int
+	JumpTarget float64
+
+	// Mean says how models with unlike masks are averaged, and Sum how vectors are
+	// summed; Range and FractionBits are those of aggregation.Mean, 0: 64 and 20. Fewer
+	// FractionBits are a coarser and shorter lane.
+	Mean         SparseMean
+	Sum          Sum
+	Range        float64
+	FractionBits int
+	// Quorum is the share of a round's parties that must keep a coordinate of
+	// VotedMask, above 0 and up to 1; 0: a half.
+	Quorum float64
+	// Noise adds noise to the sums of OverAll or PublicMask; nil: none.
+	Noise *Noise
+	// Recovery and Drop are as in Training, for Private sums.
+	Recovery *protocol.Recovery
+	Drop     float64
+	// Replay is as in Training.
+	Replay [][]int
+
+	Seed uint64
+	// EvaluateEvery is after how many rounds models are judged; 0: only after the last.
+	EvaluateEvery int
+
+	Now func() time.Time
+}
+
+// PruneKind says when a party prunes.
+type PruneKind int
+
+const (
+	// NoPrune keeps all weights.
+	NoPrune PruneKind = iota
+	// PrePrune prunes what a party receives before it trains, and rewinds what is left
+	// to the first model (LotteryFL).
+	PrePrune
+	// PostPrune prunes what a party has trained, and trains once more (FedLTN).
+	PostPrune
+)
+
+// Pruning says how a party prunes. It does so in a round in which its accuracy on its
+// validation rows is above Threshold, until Target is pruned.
+type Pruning struct {
+	Kind PruneKind
+	// Step is the share that goes, of the weights that remain or OfAll; 0: 0.1.
+	Step  float64
+	OfAll bool
+	// Target is the share that is pruned in the end, below 1.
+	Target float64
+	// Threshold is an accuracy from 0 to below 1. The thesis has 0.6, and 0.5 for
+	// LotteryFL with two classes.
+	Threshold float64
+	// Rewind has PostPrune rewind what is left to the first model.
+	Rewind bool
+}
+
+// SparseMean says how models with masks are averaged.
+type SparseMean int
+
+const (
+	// OverAll is the plain mean: a pruned weight counts as 0. One dense lane.
+	OverAll SparseMean = iota
+	// OverOwners is the mean over those who keep a weight; where nobody does the model
+	// stays. Two dense lanes, see aggregation.Owners.
+	OverOwners
+	// VotedMask is OverOwners over a mask that all parties share: the counts of owners
+	// are votes, and a coordinate with fewer than Quorum leaves the sums for good. Lanes
+	// are as short as the mask.
+	VotedMask
+	// PublicMask has the server prune the public model by magnitude after each round, by
+	// Prune.Step up to Prune.Target, and tell the parties, who have no masks of their
+	// own. One lane as short as the mask; nothing is said about any party, so that it
+	// costs no privacy.
+	PublicMask
+)
+
+func (m SparseMean) String() string {
+	switch m {
+	case OverAll:
+		return "all"
+	case OverOwners:
+		return "owners"
+	case VotedMask:
+		return "voted"
+	case PublicMask:
+		return "public"
+	}
+	return fmt.Sprintf("mean(%d)", int(m))
+}
+
+// settle fills in defaults.
+func (p Personal) settle() Personal {
+	preset := func(x *float64, to float64) {
+		if *x == 0 {
+			*x = to
+		}
+	}
+	preset(&p.Mix, 1)
+	preset(&p.JumpTarget, .3)
+	preset(&p.Range, 64)
+	preset(&p.Prune.Step, .1)
+	preset(&p.Quorum, .5)
+	if p.FractionBits == 0 {
+		p.FractionBits = 20
+	}
+	if p.PerRound == 0 {
+		p.PerRound = len(p.Parties)
+	}
+	if p.EvaluateEvery == 0 {
+		p.EvaluateEvery = p.Rounds
+	}
+	return p
+}
+
+// training is the Training whose sums these are, for what both must satisfy.
+func (p Personal) training() Training {
+	t := Training{
+		Model: p.Model, Rounds: p.Rounds, PerRound: p.PerRound, Local: p.Local, Sum: p.Sum,
+		Range: p.Range, FractionBits: p.FractionBits, Recovery: p.Recovery, Drop: p.Drop,
+		Noise: p.Noise, Replay: p.Replay, EvaluateEvery: p.EvaluateEvery,
+	}
+	for _, party := range p.Parties {
+		t.Parties = append(t.Parties, party.Train)
+	}
+	if len(p.Parties) > 0 {
+		t.Test = p.Parties[0].Test
+	}
+	return t
+}
+
+// Validate returns an [OptionError] for the first field that is outside its range or
+// does not go with the others.
+func (p Personal) Validate() error {
+	p = p.settle()
+	if err := p.training().Validate(); err != nil {
+		return err
+	}
+	for k, party := range p.Parties {
+		if party.Validation.Len() == 0 || party.Test.Len() == 0 {
+			return bad("Parties", "", "party %d has no validation or no test rows", k)
+		}
+	}
+	share := func(x float64) bool { return x >= 0 && x < 1 }
+	switch {
+	case !(p.Pull >= 0) || math.IsInf(p.Pull, 1):
+		return bad("Pull", "use 0 or more", "%v is no weight", p.Pull)
+	case p.Prune.Kind < NoPrune || p.Prune.Kind > PostPrune:
+		return bad("Prune.Kind", "", "%d is no way to prune", p.Prune.Kind)
+	case !(p.Prune.Step > 0 && p.Prune.Step <= 1):
+		return bad("Prune.Step", "use a share, such as 0.1", "%v is none", p.Prune.Step)
+	case !share(p.Prune.Target):
+		return bad("Prune.Target", "use a share below 1, such as 0.9", "%v is none", p.Prune.Target)
+	case !share(p.Prune.Threshold):
+		return bad("Prune.Threshold", "use an accuracy below 1, such as 0.6", "%v is none", p.Prune.Threshold)
+	case !(p.Mix > 0 && p.Mix <= 1):
+		return bad("Mix", "use a share, such as 0.5", "%v is none", p.Mix)
+	case !(p.Lookahead >= 0 && p.Lookahead <= 1):
+		return bad("Lookahead", "use 0 to 1", "%v is outside", p.Lookahead)
+	case p.JumpStart < 0:
+		return bad("JumpStart", "use 0 or more", "%d is too few", p.JumpStart)
+	case !share(p.JumpTarget):
+		return bad("JumpTarget", "use a share below 1, such as 0.3", "%v is none", p.JumpTarget)
+	case p.Mean < OverAll || p.Mean > PublicMask:
+		return bad("Mean", "", "%v is no mean", p.Mean)
+	case p.Mean == PublicMask && p.Prune.Kind != NoPrune:
+		return bad("Prune.Kind", "use NoPrune; Step and Target are the server's", "with a public mask parties do not prune")
+	case !(p.Quorum > 0 && p.Quorum <= 1):
+		return bad("Quorum", "use a share, such as 0.5", "%v is none", p.Quorum)
+	case p.Noise != nil && (p.Mean == OverOwners || p.Mean == VotedMask):
+		return bad("Mean", "use OverAll or PublicMask with noise", "nothing bounds what the counts of owners say about a party")
+	case p.Noise != nil && p.JumpStart > 0:
+		return bad("JumpStart", "use 0 with noise", "it shows a party's model to all")
+	}
+	last := 0
+	for _, s := range p.Own {
+		if s.From < last || s.To < s.From || s.To > p.Model.NumParams() {
+			return bad("Own", "name spans of the model's parameters in order", "%d to %d", s.From, s.To)
+		}
+		last = s.To
+	}
+	return nil
+}
+
+// PersonalRound is the outcome of one round of a [Personal].
+type PersonalRound struct {
+	Round    int
+	Included []int // the parties in the sum
+	Lost     error // as in Training
+
+	// Kept is the mean over parties of the share of weights that they keep, of those that
+	// can be pruned; Common the share of coordinates that are in the sums.
+	Kept, Common float64
+	// SparseBytes is what the parties of the sum would send together if each sent the
+	// weights that it keeps, 4 bytes each, and nothing hid which those are: the thesis's
+	// count. MaskedBytes is what they send in packed lanes under masks, and BytesUp what
+	// they do send, messages and all, in Private sums.
+	SparseBytes, MaskedBytes, BytesUp int64
+
+	// Judged is nil in rounds without a judgement.
+	Judged *Judgement
+
+	Cost Cost
+	// Epsilon is against the server, and a bound for all rounds until now; +Inf without
+	// noise.
+	Epsilon float64
+}
+
+// Judgement is the accuracy of each party's model on its own test rows: of the model
+// that it received, with its own parameters and mask, and of what it makes of that by
+// one more training, which is the one that it would use.
+type Judgement struct{ Received, Trained []float64 }
+
+// MeanMin is the mean and the least of accuracies.
+func MeanMin(accuracies []float64) (mean, least float64) {
+	least = math.Inf(1)
+	for _, a := range accuracies {
+		mean += a / float64(len(accuracies))
+		least = min(least, a)
+	}
+	return mean, least
+}
+
+// PersonalResult is the outcome of a [Personal], as far as it went.
+type PersonalResult struct {
+	Rounds []PersonalRound
+	Model  []float64 // the server's
+	Kept   [][]bool  // by party, nil: all
+	Own    [][]float64
+	// Setup is the cost of the sessions of Private sums, in the mean over parties; the
+	// lanes' length is part of a session, so that a mask that shrinks begins a new one.
+	Setup    Cost
+	Sessions int
+}
+
+// personal is the state of a Personal that runs.
+type personal struct {
+	Personal
+	first     []float64
+	model     []float64
+	optimizer aggregation.Optimizer
+	kept      [][]bool    // by party
+	own       [][]float64 // by party, whole vectors of which the spans count
+	isOwn     []bool
+	common    []bool // the mask that all share, nil: all
+	shared    []int  // the coordinates in the sums
+	prunable  int
+
+	private *session
+	budget  *budget
+	noisy   *noisy
+	epsilon float64
+	out     *PersonalResult
+}
+
+// Train runs the training and calls report, if that is not nil, after every round. It
+// returns what was done when it fails, as [Train] does.
+func (p Personal) Train(ctx context.Context, report func(PersonalRound)) (*PersonalResult, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	x, err := newPersonal(p.settle())
+	if err != nil {
+		return nil, err
+	}
+	defer x.endSession()
+	if err := x.jumpStart(ctx); err != nil {
+		return x.out, err
+	}
+	if err := x.share(ctx); err != nil {
+		return x.out, err
+	}
+	for round := 1; round <= x.Rounds; round++ {
+		r, err := x.playRound(ctx, round)
+		x.out.Model = x.model
+		if err != nil {
+			return x.out, err
+		}
+		x.out.Rounds = append(x.out.Rounds, r)
+		if report != nil {
+			report(r)
+		}
+	}
+	return x.out, nil
+}
+
+func newPersonal(p Personal) (*personal, error) {
+	d := p.Model.NumParams()
+	x := &personal{
+		Personal: p, first: p.Model.Init(p.Seed), isOwn: make([]bool, d), prunable: d,
+		kept: make([][]bool, len(p.Parties)), own: make([][]float64, len(p.Parties)),
+		optimizer: aggregation.Optimizer{
+			Rule: aggregation.RuleMomentum, Rate: p.Mix, Beta1: (1 - p.Mix) * p.Lookahead,
+		},
+		epsilon: math.Inf(1),
+	}
+	x.model = x.first
+	for _, s := range p.Own {
+		for j := s.From; j < s.To; j++ {
+			x.isOwn[j] = true
+			x.prunable--
+		}
+	}
+	for k := range x.own {
+		x.own[k] = x.first
+	}
+	if p.Now == nil {
+		x.Now = func() time.Time { return time.Time{} }
+	}
+	if x.prunable < 1 {
+		return nil, bad("Own", "", "no parameter is left to be summed")
+	}
+	x.out = &PersonalResult{Model: x.model, Kept: x.kept, Own: x.own}
+	return x, nil
+}
+
+// derived returns a seed for one purpose.
+func (x *personal) derived(purpose string, round, party int) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s %d %d", x.Seed, purpose, round, party)
+	return h.Sum64()
+}
