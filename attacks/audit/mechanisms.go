@@ -1,135 +1,221 @@
 package audit
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/internal/draw"
 	"github.com/hushsum/hushsum/noise"
 )
 
-// auditDelta is δ of the audited claims, but for pure ones.
+var auditMechanisms = attacks.Attack{
+	Name:      "AuditMechanisms",
+	Adversary: "tester",
+	About: "tell runs with a canary from runs without, for every mechanism of the " +
+		"accountant, and with too little noise",
+	Defence: soundClaim,
+	Run:     runMechanisms,
+}
+
+// claimDelta is δ of the audited claims, but for pure ones.
 const claimDelta = 1e-5
 
-// audited is a mechanism with a claim, and a way to run it.
+// canarySize is what the canary adds to a run of integer noise; it adds 1 to the others.
+const canarySize = 8
+
+// mechanism is a mechanism of the accountant with a claim, and two ways to run it.
 type mechanism struct {
-	name      string
-	mechanism accounting.Mechanism
-	delta     float64
-	// scores draws runs with or without the canary; weak has a quarter of the noise.
-	scores func(included, weak bool, runs int, r *rand.Rand) ([]float64, error)
+	name    string
+	account accounting.Mechanism
+	delta   float64
+	// sound draws runs with or without the canary, and weak the same with a quarter of
+	// the noise.
+	sound, weak scores
 }
 
-// auditedMechanisms are those of package accounting, with claims from .9 to 1.9. The
+// scores draws runs of a mechanism, with or without the canary.
+type scores func(included bool, runs int, r *rand.Rand) ([]float64, error)
+
+// auditedMechanisms returns those of package accounting, with claims from .9 to 1.9. The
 // continuous ones are sampled by the references of package noise, which are seeded;
 // the integer ones by its tables, with fresh randomness.
-func allMechanisms() []mechanism {
-	const sensitivity = 8
-	reference := func(draw func(scale float64, r *rand.Rand) (float64, error), scale float64) func(bool, bool, int, *rand.Rand) ([]float64, error) {
-		return func(included, weak bool, runs int, r *rand.Rand) ([]float64, error) {
-			s := scale
-			if weak {
-				s /= 4
-			}
-			out := make([]float64, runs)
-			for i := range out {
-				x, err := draw(s, r)
-				if err != nil {
-					return nil, err
-				}
-				if out[i] = x; included {
-					out[i]++
-				}
-			}
-			return out, nil
-		}
+func auditedMechanisms() []mechanism {
+	gaussian := func(sigma float64) scores {
+		return reference(func(r *rand.Rand) (float64, error) {
+			return noise.ReferenceGaussian{Sigma: sigma}.Sample(r)
+		})
 	}
-	// integer takes the parameter as a number, as it stands and for a quarter of the
-	// standard deviation.
-	integer := func(law func(*big.Rat) (noise.Law, error), parameter, quarter int64) func(bool, bool, int, *rand.Rand) ([]float64, error) {
-		return func(included, weak bool, runs int, _ *rand.Rand) ([]float64, error) {
-			p := parameter
-			if weak {
-				p = quarter
-			}
-			l, err := law(big.NewRat(p, 1))
+	laplace := func(scale float64) scores {
+		return reference(func(r *rand.Rand) (float64, error) {
+			return noise.ReferenceLaplace{Scale: scale}.Sample(r)
+		})
+	}
+	return []mechanism{{
+		name:    "Gaussian",
+		account: accounting.Gaussian{NoiseMultiplier: 3},
+		delta:   claimDelta,
+		sound:   gaussian(3),
+		weak:    gaussian(3. / 4),
+	}, {
+		name:    "Laplace",
+		account: accounting.Laplace{Scale: 1},
+		sound:   laplace(1),
+		weak:    laplace(1. / 4),
+	}, {
+		name:    "discrete Laplace",
+		account: accounting.DiscreteLaplace{Scale: 8, Sensitivity: canarySize},
+		sound:   integer(noise.DiscreteLaplace, 8),
+		weak:    integer(noise.DiscreteLaplace, 2),
+	}, {
+		name:    "discrete Gaussian",
+		account: accounting.DiscreteGaussian{Sigma: 24, Sensitivity: canarySize},
+		delta:   claimDelta,
+		sound:   integer(noise.DiscreteGaussian, 24*24),
+		weak:    integer(noise.DiscreteGaussian, 6*6),
+	}, {
+		name:    "Skellam",
+		account: accounting.Skellam{Variance: 576, Sensitivity: canarySize},
+		delta:   claimDelta,
+		sound:   integer(noise.Skellam, 24*24),
+		weak:    integer(noise.Skellam, 6*6),
+	}, {
+		name:    "randomised response",
+		account: accounting.RandomisedResponse{Epsilon: 1, Categories: 2},
+		sound:   randomisedResponse(1),
+		weak:    randomisedResponse(4),
+	}}
+}
+
+// reference draws runs of continuous noise.
+func reference(sample func(r *rand.Rand) (float64, error)) scores {
+	return func(included bool, runs int, r *rand.Rand) ([]float64, error) {
+		values := make([]float64, runs)
+		for i := range values {
+			x, err := sample(r)
 			if err != nil {
 				return nil, err
 			}
-			samples, err := draw.Samples(l, runs)
-			if err != nil {
-				return nil, err
+			if included {
+				x++
 			}
-			out := make([]float64, runs)
-			for i, x := range samples {
-				if included {
-					x += sensitivity
-				}
-				out[i] = float64(x)
-			}
-			return out, nil
+			values[i] = x
 		}
-	}
-	return []mechanism{
-		{"Gaussian", accounting.Gaussian{NoiseMultiplier: 3}, claimDelta, reference(func(s float64, r *rand.Rand) (float64, error) {
-			return noise.ReferenceGaussian{Sigma: s}.Sample(r)
-		}, 3)},
-		{"Laplace", accounting.Laplace{Scale: 1}, 0, reference(func(s float64, r *rand.Rand) (float64, error) {
-			return noise.ReferenceLaplace{Scale: s}.Sample(r)
-		}, 1)},
-		{"discrete Laplace", accounting.DiscreteLaplace{Scale: 8, Sensitivity: sensitivity}, 0, integer(noise.DiscreteLaplace, 8, 2)},
-		{"discrete Gaussian", accounting.DiscreteGaussian{Sigma: 24, Sensitivity: sensitivity}, claimDelta, integer(noise.DiscreteGaussian, 576, 36)},
-		{"Skellam", accounting.Skellam{Variance: 576, Sensitivity: sensitivity}, claimDelta, integer(noise.Skellam, 576, 36)},
-		{"randomised response", accounting.RandomisedResponse{Epsilon: 1, Categories: 2}, 0, randomisedResponse},
+		return values, nil
 	}
 }
 
-// randomisedResponse answers truthfully with probability e/(e+1); the weak form has
-// ε = 4 in place of 1.
-func randomisedResponse(included, weak bool, runs int, _ *rand.Rand) ([]float64, error) {
-	epsilon := 1.0
-	if weak {
-		epsilon = 4
-	}
-	truth, err := noise.Rational(1 / (1 + math.Exp(-epsilon)))
-	if err != nil {
-		return nil, err
-	}
-	source := noise.NewSource(nil)
-	out := make([]float64, runs)
-	for i := range out {
-		honest, err := source.Bernoulli(truth)
+// integer draws runs of the law of the given parameter, a scale or a variance.
+func integer(newLaw func(*big.Rat) (noise.Law, error), parameter int64) scores {
+	return func(included bool, runs int, _ *rand.Rand) ([]float64, error) {
+		law, err := newLaw(big.NewRat(parameter, 1))
 		if err != nil {
 			return nil, err
 		}
-		if honest == included {
-			out[i] = 1
+		samples, err := draw.Samples(law, runs)
+		if err != nil {
+			return nil, err
 		}
+		values := make([]float64, runs)
+		for i, x := range samples {
+			if included {
+				x += canarySize
+			}
+			values[i] = float64(x)
+		}
+		return values, nil
 	}
-	return out, nil
+}
+
+// randomisedResponse answers truthfully with probability e^ε/(e^ε+1).
+func randomisedResponse(epsilon float64) scores {
+	return func(included bool, runs int, _ *rand.Rand) ([]float64, error) {
+		truth, err := noise.Rational(1 / (1 + math.Exp(-epsilon)))
+		if err != nil {
+			return nil, err
+		}
+		source := noise.NewSource(nil)
+		values := make([]float64, runs)
+		for i := range values {
+			honest, err := source.Bernoulli(truth)
+			if err != nil {
+				return nil, err
+			}
+			if honest == included {
+				values[i] = 1
+			}
+		}
+		return values, nil
+	}
 }
 
 // audit returns what runs with and as many without the canary show.
-func (a mechanism) audit(weak bool, runs int, r *rand.Rand) (Result, error) {
-	without, err := a.scores(false, weak, runs, r)
+func (m mechanism) audit(run scores, runs int, r *rand.Rand) (Result, error) {
+	without, err := run(false, runs, r)
 	if err != nil {
 		return Result{}, err
 	}
-	with, err := a.scores(true, weak, runs, r)
+	with, err := run(true, runs, r)
 	if err != nil {
 		return Result{}, err
 	}
-	return Scores(without, with, a.delta, Alpha)
+	return Scores(without, with, m.delta, Alpha)
 }
 
-// upper is the accountant's bound on ε at the mechanism's δ.
-func (a mechanism) upper() (float64, error) {
-	c, err := accounting.Compose(accounting.Step{Mechanism: a.mechanism, Count: 1})
+// claim is the accountant's bound on ε at the mechanism's δ.
+func (m mechanism) claim() (float64, error) {
+	c, err := accounting.Compose(accounting.Step{Mechanism: m.account, Count: 1})
 	if err != nil {
 		return 0, err
 	}
-	bound, err := c.Epsilon(a.delta)
+	bound, err := c.Epsilon(m.delta)
 	return bound.Upper, err
+}
+
+func runMechanisms(_ context.Context, o attacks.Options) (*attacks.Report, error) {
+	runs := 20000
+	if o.Long {
+		runs *= 25
+	}
+	report := &attacks.Report{}
+	sound := attacks.Series{Label: "as claimed", Kind: attacks.Points}
+	weak := attacks.Series{Label: "a quarter of the noise", Kind: attacks.Points}
+	mechanisms := auditedMechanisms()
+	for i, m := range mechanisms {
+		o.Advance(i, len(mechanisms))
+		claim, err := m.claim()
+		if err != nil {
+			return nil, err
+		}
+		part := partMechanisms + uint64(i)
+		asClaimed, err := m.audit(m.sound, runs, o.Rand(part))
+		if err != nil {
+			return nil, err
+		}
+		weakened, err := m.audit(m.weak, runs, o.Rand(part))
+		if err != nil {
+			return nil, err
+		}
+		report.Rows = append(report.Rows, attacks.Row{
+			Case:       m.name,
+			Metric:     fmt.Sprintf("ε shown, claim %.3f", claim),
+			Undefended: weakened.Measure(claim, math.Inf(1)),
+			Defended:   asClaimed.Measure(0, claim),
+			Note:       "undefended: a quarter of the noise",
+		})
+		sound.X, sound.Y = append(sound.X, claim), append(sound.Y, asClaimed.Lower)
+		weak.X, weak.Y = append(weak.X, claim), append(weak.Y, weakened.Lower)
+	}
+	report.Figures = []attacks.Figure{{
+		Name:   "audit-mechanisms",
+		Title:  "ε shown and ε claimed",
+		X:      "claimed",
+		Y:      "shown",
+		Series: []attacks.Series{sound, weak},
+	}}
+	return report, nil
 }

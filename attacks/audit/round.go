@@ -4,33 +4,24 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"math"
 	"math/big"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// AuditRuns audits anything that can be run with and without a canary, runs times
-// each in turn: run returns a score that is larger with the canary if anything.
-func playRuns(ctx context.Context, runs int, delta, alpha float64, run func(included bool) (float64, error)) (Result, error) {
-	without, with := make([]float64, runs), make([]float64, runs)
-	for i := range runs {
-		if err := ctx.Err(); err != nil {
-			return Result{}, err
-		}
-		var err error
-		if without[i], err = run(false); err == nil {
-			with[i], err = run(true)
-		}
-		if err != nil {
-			return Result{}, fmt.Errorf("run %d: %w", i, err)
-		}
-	}
-	return Scores(without, with, delta, alpha)
+var auditRound = attacks.Attack{
+	Name:      "AuditRound",
+	Adversary: "curious server, tester",
+	About:     "tell from the sum of a whole private round whether the target submitted",
+	Defence:   soundClaim,
+	Run:       runRound,
 }
 
 // privateRound is a whole private round under audit, as package simulation sets it up
@@ -143,4 +134,91 @@ func (p *privateRound) run(included bool) (float64, error) {
 func (p *privateRound) claim(delta float64) (float64, error) {
 	spent, err := p.claimed.Spent(accounting.ServerView, 1, delta)
 	return spent.Upper, err
+}
+
+// auditedRound says which rounds are audited, and how often with the canary.
+type auditedRound struct {
+	name     string
+	parties  int
+	recovery *protocol.Recovery // nil: nobody drops out or colludes
+	runs     int
+}
+
+func runRound(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
+	report := &attacks.Report{}
+	for _, audited := range []auditedRound{{
+		name:    "sum of 4 parties",
+		parties: 4,
+		runs:    4000,
+	}, {
+		name:    "5 of 6 survive, 1 colludes",
+		parties: 6,
+		recovery: &protocol.Recovery{
+			Adversary:    protocol.CuriousServer,
+			Colluders:    1,
+			MinSurvivors: 5,
+		},
+		runs: 400,
+	}} {
+		if o.Long {
+			audited.runs *= 10
+		}
+		row, err := audited.row(ctx)
+		if err != nil {
+			return nil, err
+		}
+		report.Rows = append(report.Rows, row)
+	}
+	return report, nil
+}
+
+// row audits the round with its noise and with a sixteenth of it.
+func (a auditedRound) row(ctx context.Context) (attacks.Row, error) {
+	const dimension, multiplier = 4, 3
+	sound, err := newPrivateRound(a.parties, dimension, multiplier, 1, a.recovery)
+	if err != nil {
+		return attacks.Row{}, err
+	}
+	weak, err := newPrivateRound(a.parties, dimension, multiplier, 16, a.recovery)
+	if err != nil {
+		return attacks.Row{}, err
+	}
+	claim, err := sound.claim(claimDelta)
+	if err != nil {
+		return attacks.Row{}, err
+	}
+	undefended, err := weak.audit(ctx, a.runs)
+	if err != nil {
+		return attacks.Row{}, err
+	}
+	defended, err := sound.audit(ctx, a.runs)
+	if err != nil {
+		return attacks.Row{}, err
+	}
+	return attacks.Row{
+		Case:       a.name,
+		Metric:     fmt.Sprintf("ε shown, claim %.3f at δ = %g", claim, claimDelta),
+		Undefended: undefended.Measure(claim, math.Inf(1)),
+		Defended:   defended.Measure(0, claim),
+		Note: "clip, rotate, encode, noise shares, masks, recovery if any drop out, " +
+			"unmask, decode; undefended: a sixteenth of the noise",
+	}, nil
+}
+
+// audit runs the round so often with and without the canary.
+func (p *privateRound) audit(ctx context.Context, runs int) (Result, error) {
+	without, with := make([]float64, runs), make([]float64, runs)
+	for i := range runs {
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
+		var err error
+		if without[i], err = p.run(false); err == nil {
+			with[i], err = p.run(true)
+		}
+		if err != nil {
+			return Result{}, fmt.Errorf("run %d: %w", i, err)
+		}
+	}
+	return Scores(without, with, claimDelta, Alpha)
 }

@@ -299,7 +299,7 @@ func runFaults(ctx context.Context, o attacks.Options) (*attacks.Report, error) 
 		if err != nil {
 			return nil, err
 		}
-		m := audit.Shown(found, c.pure())
+		m := found.Measure(0, c.pure())
 		if c.parties > 1 {
 			m.Min = 2 * c.epsilon
 			row.Undefended = m

@@ -1,0 +1,115 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hushsum/hushsum/attacks"
+)
+
+// ErrCounts: the counts of an audit do not fit together, or a probability is not
+// between 0 and 1.
+var ErrCounts = errors.New("audit: counts or probabilities that no audit has")
+
+// Counts are the outcomes of a test that tells runs with a canary, the positives, from
+// runs without it.
+type Counts struct {
+	TruePositives, Positives  int // of so many runs with it, judged to be so
+	FalsePositives, Negatives int // of so many runs without it, judged to be with it
+}
+
+// valid reports whether the counts fit together.
+func (c Counts) valid() bool {
+	return c.Positives >= 1 && 0 <= c.TruePositives && c.TruePositives <= c.Positives &&
+		c.Negatives >= 1 && 0 <= c.FalsePositives && c.FalsePositives <= c.Negatives
+}
+
+// Epsilon returns the lower bound on ε that the counts show at a given δ:
+// ln((TPR_lo − δ)/FPR_hi), or the same of the test's negation, whichever is more, with
+// Clopper–Pearson bounds at error alpha each; 0 if they show nothing. It is above the
+// truth with probability 2·alpha at most: both forms use the same two bounds. It fails
+// with [ErrCounts].
+func (c Counts) Epsilon(delta, alpha float64) (float64, error) {
+	if !c.valid() || !(delta >= 0 && delta <= 1) || !(alpha > 0 && alpha < 0.5) {
+		return 0, fmt.Errorf("%w: %+v, δ = %v, α = %v", ErrCounts, c, delta, alpha)
+	}
+	tpr := attacks.BinomialLower(c.TruePositives, c.Positives, alpha)
+	fpr := attacks.BinomialUpper(c.FalsePositives, c.Negatives, alpha)
+	epsilon := 0.0
+	for _, ratio := range []float64{(tpr - delta) / fpr, (1 - fpr - delta) / (1 - tpr)} {
+		if ratio > 1 {
+			epsilon = max(epsilon, math.Log(ratio))
+		}
+	}
+	return epsilon, nil
+}
+
+// Result is what an audit has shown.
+type Result struct {
+	Counts
+	Lower float64 // lower bound on ε, 0 if nothing was shown
+	Alpha float64 // Lower is above the truth with probability 2·Alpha at most
+}
+
+// Measure returns the lower bound as a measurement that must be from low to high.
+func (r Result) Measure(low, high float64) attacks.Measure {
+	return attacks.Measure{
+		Value:      r.Lower,
+		Lower:      r.Lower,
+		Upper:      r.Lower,
+		Confidence: 1 - 2*r.Alpha,
+		Samples:    r.Positives + r.Negatives,
+		Min:        low,
+		Max:        high,
+	}
+}
+
+// Scores audits scores of runs without and with the canary, the latter being
+// larger if anything. The first half of each chooses the threshold that shows most,
+// the second half alone is counted. It fails with [ErrCounts].
+func Scores(without, with []float64, delta, alpha float64) (Result, error) {
+	if len(without) < 2 || len(with) < 2 {
+		return Result{}, fmt.Errorf("%w: %d and %d runs", ErrCounts, len(without), len(with))
+	}
+	firstWithout, firstWith := without[:len(without)/2], with[:len(with)/2]
+	candidates := slices.Concat(firstWithout, firstWith)
+	slices.Sort(candidates)
+	best, threshold := -1.0, 0.0
+	for i := 0; i < len(candidates); i += max(1, len(candidates)/100) {
+		result, err := scoresAt(firstWithout, firstWith, candidates[i], delta, alpha)
+		if err != nil {
+			return Result{}, err
+		}
+		if result.Lower > best {
+			best, threshold = result.Lower, candidates[i]
+		}
+	}
+	return scoresAt(
+		without[len(firstWithout):], with[len(firstWith):], threshold, delta, alpha)
+}
+
+// scoresAt judges a run to be with the canary if its score is at least the threshold,
+// which must not come from the same scores.
+func scoresAt(without, with []float64, threshold, delta, alpha float64) (Result, error) {
+	count := func(scores []float64) (above int) {
+		for _, score := range scores {
+			if score >= threshold {
+				above++
+			}
+		}
+		return above
+	}
+	counts := Counts{
+		TruePositives:  count(with),
+		Positives:      len(with),
+		FalsePositives: count(without),
+		Negatives:      len(without),
+	}
+	lower, err := counts.Epsilon(delta, alpha)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Counts: counts, Lower: lower, Alpha: alpha}, nil
+}
