@@ -72,7 +72,7 @@ func TestLedgerCounts(t *testing.T) {
 		t.Error(err)
 	}
 	// Neither do lines that are added up.
-	full := `{"version":1,"view":"server","standard":{"Epsilon":9,"Delta":1e-5},"accounts":{"ann":[{"count":1099511627776,"step_count":1,"mechanism":{"discrete_gaussian":{"Sigma":17179869184,"Sensitivity":1}}}]}}`
+	full := `{"version":2,"view":"server","standard":{"Epsilon":9,"Delta":1e-5},"accounts":{"ann":[{"count":1099511627776,"step_count":1,"mechanism":{"discrete_gaussian":{"Sigma":17179869184,"Sensitivity":1}}}]}}`
 	if err := json.Unmarshal([]byte(full), &loaded); err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +80,8 @@ func TestLedgerCounts(t *testing.T) {
 		t.Error(err)
 	}
 	for _, wrong := range []string{
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":4294967296,"step_count":4294967296,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":4294967296,"step_count":4294967296,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
 	} {
 		if err := json.Unmarshal([]byte(wrong), &loaded); !errors.Is(err, ErrLedger) {
 			t.Error(err)
@@ -167,12 +167,12 @@ func TestOneAdjacency(t *testing.T) {
 // No rounds spend nothing; sampling never costs; the pure ε of discrete Laplace noise
 // is there however large the sensitivity.
 func TestRoundsAtTheEdges(t *testing.T) {
-	for _, law := range []Law{LawDiscreteGaussian, LawSkellam, LawDiscreteLaplace} {
+	for _, law := range []Family{FamilyDiscreteGaussian, FamilySkellam, FamilyDiscreteLaplace} {
 		r := Round{
-			Law: law, Shares: 8, MinSurvivors: 8, Rate: .1, HiddenSchedule: true,
-			Update: Lane{1e6, Sensitivity{Delta1: 1e4, Delta2: 400, Dim: 1000}}, TableDistance: 0x1p-100, Samples: 1e4,
+			Family: law, Shares: 8, MinSurvivors: 8, Rate: .1, HiddenSchedule: true,
+			Update: stated(law, 1e6, Sensitivity{L1: 1e4, L2: 400, Dimension: 1000}), TableDistance: 0x1p-100, Samples: 1e4,
 		}
-		signs := SignLane(1000, 1e6)
+		signs := stated(law, 1e6, signs(1000))
 		r.Signs = &signs
 		server, public, err := r.Views(0, 1e-5)
 		if err != nil || server.Bound != (Bound{}) || public.Bound != (Bound{}) {
@@ -183,7 +183,7 @@ func TestRoundsAtTheEdges(t *testing.T) {
 		}
 	}
 	for _, d := range []float64{1 << 20, 1<<20 + 1, 1 << 40} {
-		r := Round{Law: LawDiscreteLaplace, Shares: 1, MinSurvivors: 1, Rate: 1, Update: Lane{d, Sensitivity{Delta1: d, Delta2: d, Dim: 1}}}
+		r := Round{Family: FamilyDiscreteLaplace, Shares: 1, MinSurvivors: 1, Rate: 1, Update: Lane{SumScale: d, Sensitivity: Sensitivity{L1: d, L2: d, Dimension: 1}}}
 		for _, delta := range []float64{0, 1e-12} {
 			if s, err := r.Spent(ServerView, 3, delta); err != nil || s.Upper > 3.0001 || s.Upper < 2.9 {
 				t.Errorf("Δ₁ = %v, δ = %v: %v, %v", d, delta, s, err)

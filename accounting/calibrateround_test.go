@@ -9,15 +9,15 @@ import (
 // little less noise does not, and so with rounds and rates.
 func TestCalibrateRound(t *testing.T) {
 	target := Target{3, 1e-6}
-	for _, law := range []Law{LawDiscreteGaussian, LawSkellam, LawDiscreteLaplace} {
+	for _, law := range []Family{FamilyDiscreteGaussian, FamilySkellam, FamilyDiscreteLaplace} {
 		make := func(noise float64) Round {
 			scale := noise * 100
-			if law == LawSkellam {
+			if law == FamilySkellam {
 				scale *= scale
 			}
 			return Round{
-				Law: law, Shares: 20, MinSurvivors: 25, Colluders: 5,
-				Update: Lane{scale, Sensitivity{Delta2: 50, Dim: 400}},
+				Family: law, Shares: 20, MinSurvivors: 25, Colluders: 5,
+				Update: stated(law, scale, Sensitivity{L2: 50, Dimension: 400}),
 				Rate:   0.02, HiddenSchedule: true,
 			}
 		}
@@ -59,7 +59,7 @@ func TestCalibrateRound(t *testing.T) {
 }
 
 func TestCalibrateRoundErrors(t *testing.T) {
-	round := func(noise float64) Round { r := exampleRound(); r.Update.Scale = noise; return r }
+	round := func(noise float64) Round { r := exampleRound(); r.Update.ShareSigma = noise; return r }
 	// Noise whose table is too rough for the target, whatever its scale.
 	rough := func(noise float64) Round {
 		r := round(noise)

@@ -166,7 +166,7 @@ func withDistance(eval func(float64) (Bound, error), delta, distance float64) (B
 func pureOf(charges []charge) float64 {
 	total := 0.0
 	for _, c := range charges {
-		if c.Round == nil || c.Round.Law != LawDiscreteLaplace {
+		if c.Round == nil || c.Round.Family != FamilyDiscreteLaplace {
 			return math.Inf(1)
 		}
 		for _, l := range c.Round.lanes() {
@@ -174,7 +174,7 @@ func pureOf(charges []charge) float64 {
 			if err != nil {
 				return math.Inf(1)
 			}
-			total += float64(c.Count) * s.Delta1 / l.Scale
+			total += float64(c.Count) * s.L1 / l.SumScale
 		}
 	}
 	return total * (1 + 1e-9) // for rounding

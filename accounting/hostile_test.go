@@ -88,7 +88,7 @@ func TestManySteps(t *testing.T) {
 		t.Error(err)
 	}
 	// A scalar release with more noise than a table holds.
-	r := Round{Law: LawSkellam, Shares: 10, MinSurvivors: 10, Update: Lane{1e14, Sensitivity{1e6, 1e6, 1}}, Rate: 1}
+	r := Round{Family: FamilySkellam, Shares: 10, MinSurvivors: 10, Update: Lane{ShareVariance: 1e14, Sensitivity: Sensitivity{1e6, 1e6, 1}}, Rate: 1}
 	s, err := r.Spent(ServerView, 10, 1e-6)
 	if err != nil || s.Accountant != "RDP" {
 		t.Fatal(s, err)

@@ -64,7 +64,7 @@ func TestLedgerMixedRoundsAndFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := exampleRound()
-	signs := SignLane(10000, 40)
+	signs := Lane{ShareSigma: 40, Sensitivity: signs(10000)}
 	r.Signs = &signs
 	for _, f := range []func() error{
 		func() error { return l.SpendRound(r, "a", "b") },
@@ -115,22 +115,22 @@ func TestLedgerMixedRoundsAndFile(t *testing.T) {
 }
 
 func TestLedgerFileErrors(t *testing.T) {
-	good := `{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{},"accounts":{}}`
+	good := `{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{},"accounts":{}}`
 	var l Ledger
 	if err := json.Unmarshal([]byte(good), &l); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []string{
 		`{}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5}}`,
-		`{"version":1,"view":"other","standard":{"Epsilon":1,"Delta":1e-5}}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":-1,"Delta":1e-5}}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"extra":1}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{"a":{"Epsilon":0,"Delta":0}}}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1}]}}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":0,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":0}}}]}}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{}}]}}`,
+		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5}}`,
+		`{"version":2,"view":"other","standard":{"Epsilon":1,"Delta":1e-5}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":-1,"Delta":1e-5}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"extra":1}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{"a":{"Epsilon":0,"Delta":0}}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1}]}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":0,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":0}}}]}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{}}]}}`,
 	} {
 		before := l.Budget("x")
 		if err := json.Unmarshal([]byte(s), &l); !errors.Is(err, ErrLedger) {

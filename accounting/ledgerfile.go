@@ -7,7 +7,7 @@ import (
 )
 
 // ledgerVersion is the format written by MarshalJSON.
-const ledgerVersion = 1
+const ledgerVersion = 2
 
 type ledgerJSON struct {
 	Version  int                    `json:"version"`

@@ -150,7 +150,7 @@ func MechanismRDP(m Mechanism, orders []float64) (RDP, error) {
 	case Skellam:
 		if err = checkNoise("Skellam variance", x.Variance, x.Sensitivity); err == nil {
 			d := float64(x.Sensitivity)
-			plain, err = SkellamRDP(x.Variance, Sensitivity{Delta1: d, Delta2: d, Dim: 1}, orders)
+			plain, err = SkellamRDP(x.Variance, Sensitivity{L1: d, L2: d, Dimension: 1}, orders)
 		}
 	case Laplace:
 		if err = checkPositive("Laplace scale", x.Scale); err == nil {

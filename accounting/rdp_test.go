@@ -140,9 +140,9 @@ func TestDistributedDiscreteReference(t *testing.T) {
 				continue
 			}
 			s := Sensitivity{r.num("l1"), r.num("l2"), 1}
-			s.Dim = int(math.Max(1, r.num("dim")))
+			s.Dimension = int(math.Max(1, r.num("dim")))
 			if r.Mechanism == "skellam" {
-				s.Dim = 1 << 40 // the L1 norm in the file stands on its own
+				s.Dimension = 1 << 40 // the L1 norm in the file stands on its own
 			}
 			var c RDP
 			var err error

@@ -2,39 +2,6 @@ package accounting
 
 import "math"
 
-// Sensitivity bounds one client's contribution to an integer vector after
-// rounding: the L1 norm, the L2 norm and the number of coordinates. Delta1 ≤
-// Delta2·min(√Dim, Delta2) always holds for integers; a larger Delta1 is
-// tightened to that.
-type Sensitivity struct {
-	Delta1 float64 // positive; 0: as large as Delta2 allows
-	Delta2 float64 // positive
-	Dim    int     // at least 1
-}
-
-func (s Sensitivity) check() (Sensitivity, error) {
-	if err := checkPositive("Delta2", s.Delta2); err != nil {
-		return s, err
-	}
-	if s.Dim < 1 {
-		return s, configError("dimension is %d, want at least 1", s.Dim)
-	}
-	if s.Delta1 == 0 {
-		s.Delta1 = math.Inf(1)
-	}
-	if !(s.Delta1 > 0) {
-		return s, configError("Delta1 is %v, want positive, or 0 for the bound from Delta2", s.Delta1)
-	}
-	s.Delta1 = math.Min(s.Delta1, RoundedL1(s.Delta2, s.Dim))
-	return s, nil
-}
-
-// RoundedL1 returns the bound Δ₂·min(√d, Δ₂) of the L1 norm of an integer vector
-// of L2 norm at most delta2 in dim coordinates.
-func RoundedL1(delta2 float64, dim int) float64 {
-	return delta2 * math.Min(math.Sqrt(float64(dim)), delta2)
-}
-
 // SumTau returns τ = 10·Σ_{k=1}^{n−1} e^{−2π²σ²k/(k+1)}, the distance in log ratio
 // of a sum of n discrete Gaussians of parameter σ² = variance each from the
 // discrete Gaussian of their total (Kairouz, Liu, Steinke 2021 Theorem 1).
@@ -73,11 +40,11 @@ func DistributedGaussianRDP(n int, variance float64, s Sensitivity, orders []flo
 	if err != nil {
 		return RDP{}, err
 	}
-	v, d := float64(n)*variance, float64(s.Dim)
+	v, d := float64(n)*variance, float64(s.Dimension)
 	return NewRDP(orders, func(a float64) float64 {
-		x := a*s.Delta2*s.Delta2/(2*v) + tau*d
-		y := a / 2 * (s.Delta2*s.Delta2/v + 2*s.Delta1*tau/math.Sqrt(v) + tau*tau*d)
-		r := s.Delta2/math.Sqrt(v) + tau*math.Sqrt(d)
+		x := a*s.L2*s.L2/(2*v) + tau*d
+		y := a / 2 * (s.L2*s.L2/v + 2*s.L1*tau/math.Sqrt(v) + tau*tau*d)
+		r := s.L2/math.Sqrt(v) + tau*math.Sqrt(d)
 		return math.Min(math.Min(x, y), a/2*r*r)
 	})
 }
@@ -96,8 +63,8 @@ func SkellamRDP(variance float64, s Sensitivity, orders []float64) (RDP, error) 
 	}
 	return NewRDP(orders, func(a float64) float64 {
 		a = math.Ceil(a)
-		x := ((2*a-1)*s.Delta2*s.Delta2 + 6*s.Delta1) / (4 * variance * variance)
-		return a*s.Delta2*s.Delta2/(2*variance) + math.Min(x, 3*s.Delta1/(2*variance))
+		x := ((2*a-1)*s.L2*s.L2 + 6*s.L1) / (4 * variance * variance)
+		return a*s.L2*s.L2/(2*variance) + math.Min(x, 3*s.L1/(2*variance))
 	})
 }
 

@@ -5,47 +5,21 @@ import (
 	"math"
 )
 
-// Law names the noise of a round's shares.
-type Law int
-
-const (
-	// LawDiscreteGaussian: each share is discrete Gaussian of parameter σ = Scale;
-	// m of them are close to a discrete Gaussian of σ√m (τ is charged).
-	LawDiscreteGaussian Law = iota + 1
-	// LawSkellam: each share is Skellam of variance Scale; sums are exact.
-	LawSkellam
-	// LawDiscreteLaplace: Shares shares sum to discrete Laplace of scale Scale
-	// exactly (differences of Pólya variables of shape 1/Shares).
-	LawDiscreteLaplace
-)
-
-func (l Law) String() string {
-	switch l {
-	case LawDiscreteGaussian:
-		return "discrete-gaussian"
-	case LawSkellam:
-		return "skellam"
-	case LawDiscreteLaplace:
-		return "discrete-laplace"
-	}
-	return fmt.Sprintf("law(%d)", int(l))
-}
-
-// A Lane is one segment of a submission: its noise and one client's bound.
+// A Lane is one vector of a submission: the noise of each of its coordinates, in
+// integer units, and what bounds one client's part. Of the first three fields
+// exactly one is above 0, the one that states noise of the round's family.
 type Lane struct {
-	Scale       float64 // of one share: σ or variance; discrete Laplace: of the sum
-	Sensitivity Sensitivity
-}
+	ShareSigma    float64 // FamilyDiscreteGaussian: the parameter σ of one share
+	ShareVariance float64 // FamilySkellam: the variance of one share
+	SumScale      float64 // FamilyDiscreteLaplace: the scale t of all Round.Shares together
 
-// SignLane returns the lane of a vector of dim signs (±1): Δ₁ = dim, Δ₂ = √dim.
-func SignLane(dim int, scale float64) Lane {
-	return Lane{scale, Sensitivity{Delta1: float64(dim), Delta2: math.Sqrt(float64(dim)), Dim: dim}}
+	Sensitivity Sensitivity
 }
 
 // Round is what one round of a secure-aggregation session spends: plain figures
 // that the caller copies from its configuration.
 type Round struct {
-	Law Law
+	Family Family
 	// Shares is m, the honest shares that the noise is calibrated to and the only
 	// ones that count, even if more are in a sum. The discrete Laplace of exactly m
 	// is all that is proved; further ones are post-processing. For the others more
@@ -140,8 +114,8 @@ func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
 }
 
 func (r Round) check() error {
-	if r.Law < LawDiscreteGaussian || r.Law > LawDiscreteLaplace {
-		return configError("unknown %v", r.Law)
+	if !forRounds(r.Family) {
+		return configError("noise of %v", r.Family)
 	}
 	if r.Shares < 1 || r.Colluders < 0 || r.MinSurvivors < 1 {
 		return configError("shares %d, survivors %d, colluders %d: want at least 1, 1, 0", r.Shares, r.MinSurvivors, r.Colluders)
@@ -159,11 +133,34 @@ func (r Round) check() error {
 		return configError("table distance %v over no samples: say how many samples of a table a round draws", r.TableDistance)
 	}
 	for _, l := range r.lanes() {
-		if err := checkPositive("share scale", l.Scale); err != nil {
+		if err := l.checkNoise(r.Family); err != nil {
 			return err
 		}
 		if _, err := l.Sensitivity.check(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkNoise sees that the noise is stated once, in the unit of its family.
+func (l Lane) checkNoise(f Family) error {
+	units := []struct {
+		family Family
+		name   string
+		noise  float64
+	}{
+		{FamilyDiscreteGaussian, "ShareSigma", l.ShareSigma},
+		{FamilySkellam, "ShareVariance", l.ShareVariance},
+		{FamilyDiscreteLaplace, "SumScale", l.SumScale},
+	}
+	for _, u := range units {
+		if u.family == f {
+			if err := checkPositive(u.name, u.noise); err != nil {
+				return err
+			}
+		} else if u.noise != 0 {
+			return configError("%s is %v, which does not state %v noise", u.name, u.noise, f)
 		}
 	}
 	return nil
@@ -187,7 +184,7 @@ func (r Round) rate(v View) float64 {
 // steps returns the round as one-dimensional mechanisms, or ok = false if its
 // vectors have no one-dimensional worst case.
 func (r Round) steps(v View) (out []Step, ok bool) {
-	if r.Law == LawDiscreteGaussian {
+	if r.Family == FamilyDiscreteGaussian {
 		return nil, false
 	}
 	var ms []Mechanism
@@ -197,10 +194,10 @@ func (r Round) steps(v View) (out []Step, ok bool) {
 			return nil, false
 		}
 		switch {
-		case r.Law == LawDiscreteLaplace && s.Delta1 <= 1<<20:
-			ms = append(ms, laplaceVector(l.Scale, s.Delta1))
-		case r.Law == LawSkellam && s.Dim == 1 && s.Delta2 <= 1<<20:
-			ms = append(ms, Skellam{float64(r.Shares) * l.Scale, integerNorm(s.Delta2)})
+		case r.Family == FamilyDiscreteLaplace && s.L1 <= 1<<20:
+			ms = append(ms, laplaceVector(l.SumScale, s.L1))
+		case r.Family == FamilySkellam && s.Dimension == 1 && s.L2 <= 1<<20:
+			ms = append(ms, Skellam{float64(r.Shares) * l.ShareVariance, integerNorm(s.L2)})
 		default:
 			return nil, false
 		}
@@ -224,15 +221,15 @@ func (r Round) rdp(v View) (RDP, error) {
 	}
 	for _, l := range r.lanes() {
 		var c RDP
-		switch r.Law {
-		case LawDiscreteGaussian:
-			c, err = DistributedGaussianRDP(r.Shares, l.Scale*l.Scale, l.Sensitivity, nil)
-		case LawSkellam:
-			c, err = SkellamRDP(float64(r.Shares)*l.Scale, l.Sensitivity, nil)
+		switch r.Family {
+		case FamilyDiscreteGaussian:
+			c, err = DistributedGaussianRDP(r.Shares, l.ShareSigma*l.ShareSigma, l.Sensitivity, nil)
+		case FamilySkellam:
+			c, err = SkellamRDP(float64(r.Shares)*l.ShareVariance, l.Sensitivity, nil)
 		default:
 			var s Sensitivity
 			if s, err = l.Sensitivity.check(); err == nil {
-				c, err = laplaceVectorRDP(l.Scale, s.Delta1)
+				c, err = laplaceVectorRDP(l.SumScale, s.L1)
 			}
 		}
 		if err != nil {

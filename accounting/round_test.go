@@ -8,10 +8,29 @@ import (
 
 func exampleRound() Round {
 	return Round{
-		Law: LawDiscreteGaussian, Shares: 80, MinSurvivors: 90, Colluders: 10,
-		Update: Lane{Scale: 100, Sensitivity: Sensitivity{Delta2: 300, Dim: 10000}},
+		Family: FamilyDiscreteGaussian, Shares: 80, MinSurvivors: 90, Colluders: 10,
+		Update: Lane{ShareSigma: 100, Sensitivity: Sensitivity{L2: 300, Dimension: 10000}},
 		Rate:   0.05, HiddenSchedule: true,
 	}
+}
+
+// signs is the sensitivity of a sum of vectors of so many signs.
+func signs(n int) Sensitivity {
+	return Sensitivity{L1: float64(n), L2: math.Sqrt(float64(n)), Dimension: n}
+}
+
+// stated is a lane whose noise is of the given size in the unit of its family.
+func stated(f Family, noise float64, s Sensitivity) Lane {
+	l := Lane{Sensitivity: s}
+	switch f {
+	case FamilyDiscreteGaussian:
+		l.ShareSigma = noise
+	case FamilySkellam:
+		l.ShareVariance = noise
+	default:
+		l.SumScale = noise
+	}
+	return l
 }
 
 func TestViews(t *testing.T) {
@@ -35,7 +54,7 @@ func TestViews(t *testing.T) {
 	}
 	// A sign lane costs, as 1/z² = Δ²/V + d/V_s says.
 	r = exampleRound()
-	signs := SignLane(10000, 40)
+	signs := Lane{ShareSigma: 40, Sensitivity: signs(10000)}
 	r.Signs = &signs
 	both, err := r.Spent(ServerView, 10, 1e-6)
 	if err != nil {
@@ -48,7 +67,7 @@ func TestViews(t *testing.T) {
 }
 
 func TestRoundLaws(t *testing.T) {
-	lap := Round{Law: LawDiscreteLaplace, Shares: 10, MinSurvivors: 10, Update: Lane{10, Sensitivity{1, 1, 1}}, Rate: 0.1, HiddenSchedule: true}
+	lap := Round{Family: FamilyDiscreteLaplace, Shares: 10, MinSurvivors: 10, Update: Lane{SumScale: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 0.1, HiddenSchedule: true}
 	server, public, err := lap.Views(5, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +75,7 @@ func TestRoundLaws(t *testing.T) {
 	if server.Accountant != "PLD" || !server.Contains(0.5) || !(public.Upper < 0.06) {
 		t.Errorf("server %+v public %+v", server, public)
 	}
-	skellam := Round{Law: LawSkellam, Shares: 10, MinSurvivors: 12, Colluders: 2, Update: Lane{10, Sensitivity{1, 1, 1}}, Rate: 1}
+	skellam := Round{Family: FamilySkellam, Shares: 10, MinSurvivors: 12, Colluders: 2, Update: Lane{ShareVariance: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 1}
 	s, err := skellam.Spent(ServerView, 3, 1e-6)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +91,7 @@ func TestRoundLaws(t *testing.T) {
 
 // The samplers' distance adds (1+e^ε)·N·distance to δ.
 func TestTableDistance(t *testing.T) {
-	r := Round{Law: LawSkellam, Shares: 10, MinSurvivors: 10, Update: Lane{10, Sensitivity{1, 1, 1}}, Rate: 1}
+	r := Round{Family: FamilySkellam, Shares: 10, MinSurvivors: 10, Update: Lane{ShareVariance: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 1}
 	clean, err := r.Spent(ServerView, 10, 1e-9)
 	if err != nil {
 		t.Fatal(err)
@@ -106,13 +125,14 @@ func TestTableDistance(t *testing.T) {
 
 func TestRoundErrors(t *testing.T) {
 	for name, change := range map[string]func(*Round){
-		"law":       func(r *Round) { r.Law = 0 },
+		"law":       func(r *Round) { r.Family = 0 },
 		"shares":    func(r *Round) { r.Shares = 0 },
 		"survivors": func(r *Round) { r.Colluders = 11 },
 		"rate":      func(r *Round) { r.Rate = 0 },
-		"scale":     func(r *Round) { r.Update.Scale = 0 },
-		"norm":      func(r *Round) { r.Update.Sensitivity.Delta2 = 0 },
-		"dim":       func(r *Round) { r.Update.Sensitivity.Dim = 0 },
+		"noise":     func(r *Round) { r.Update.ShareSigma = 0 },
+		"unit":      func(r *Round) { r.Update.ShareVariance = 1 },
+		"norm":      func(r *Round) { r.Update.Sensitivity.L2 = 0 },
+		"dim":       func(r *Round) { r.Update.Sensitivity.Dimension = 0 },
 		"distance":  func(r *Round) { r.TableDistance = 1 },
 		"samples":   func(r *Round) { r.Samples = -1 },
 	} {

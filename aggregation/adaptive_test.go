@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 func TestAdaptiveClipByHand(t *testing.T) {
@@ -51,7 +53,7 @@ func TestAdaptiveClipByHand(t *testing.T) {
 func TestAdaptiveClipFindsQuantile(t *testing.T) {
 	const parties, sigma = 50, 2.5
 	rng := newRandom(21)
-	lane := Signs{Parties: parties, Dimension: 1, NoiseStdDev: 2 * sigma, NoiseTail: GaussianTail}
+	lane := Signs{Parties: parties, Dimension: 1, NoiseStdDev: 2 * sigma, NoiseFamily: accounting.FamilyDiscreteGaussian}
 	layout, err := lane.Layout()
 	if err != nil {
 		t.Fatal(err)

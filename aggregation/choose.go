@@ -20,7 +20,7 @@ import (
 // is close to 1 for ample bits. A bit more at least doubles the scale. What has
 // to fit is the bound that [Encoder] states under Wrapping, not the three or four
 // standard deviations of (Kairouz, Liu, Steinke 2021, §5): at 100,000 coordinates
-// and with GaussianTail it is nine, which takes 1.2 to 1.6 bits more.
+// and with discrete Gaussian noise it is nine, which takes 1.2 to 1.6 bits more.
 //
 // It fails with [ErrConfig] if a field is outside its range, Bits is 0, the
 // multiplier is negative or not finite or shares is not between 1 and Parties;

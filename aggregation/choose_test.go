@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 func TestChooseScaleErrors(t *testing.T) {
@@ -47,11 +49,11 @@ func TestChooseScaleErrors(t *testing.T) {
 func TestChooseScaleProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := Encoder{
-			Parties:   rapid.IntRange(1, 10000).Draw(t, "parties"),
-			Dimension: rapid.IntRange(1, 1<<20).Draw(t, "dimension"),
-			Clip:      math.Exp(rapid.Float64Range(-20, 20).Draw(t, "clip")),
-			Bits:      rapid.IntRange(2, 64).Draw(t, "bits"),
-			NoiseTail: rapid.SampledFrom([]NoiseTail{LaplaceTail, SkellamTail, GaussianTail}).Draw(t, "tail"),
+			Parties:     rapid.IntRange(1, 10000).Draw(t, "parties"),
+			Dimension:   rapid.IntRange(1, 1<<20).Draw(t, "dimension"),
+			Clip:        math.Exp(rapid.Float64Range(-20, 20).Draw(t, "clip")),
+			Bits:        rapid.IntRange(2, 64).Draw(t, "bits"),
+			NoiseFamily: rapid.SampledFrom([]accounting.Family{accounting.FamilyDiscreteLaplace, accounting.FamilySkellam, accounting.FamilyDiscreteGaussian}).Draw(t, "tail"),
 		}
 		if rapid.Bool().Draw(t, "rotate") {
 			e.Rotate = rotationSeed(1)
@@ -112,7 +114,7 @@ func TestChooseScaleKnown(t *testing.T) {
 	for _, c := range []struct {
 		n, d, bits int
 		z          float64
-		tail       NoiseTail
+		tail       accounting.Family
 		rotate     bool
 		units      float64 // Clip·Scale
 		inflation  float64 // Δ₂/(Clip·Scale)
@@ -131,7 +133,7 @@ func TestChooseScaleKnown(t *testing.T) {
 		{1000, 1000000, 20, 1, 0, true, 1.126e+04, 1.001},
 		{10, 1, 16, 0, 0, false, 3276, 1},
 	} {
-		e := Encoder{Parties: c.n, Dimension: c.d, Clip: 0.5, Bits: c.bits, NoiseTail: c.tail}
+		e := Encoder{Parties: c.n, Dimension: c.d, Clip: 0.5, Bits: c.bits, NoiseFamily: c.tail}
 		if c.rotate {
 			e.Rotate = rotationSeed(3)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -71,23 +72,7 @@ type Encoder struct {
 	// in integer units and not of one party's share but of all together, and its
 	// family. 0: no noise.
 	NoiseStdDev float64
-	NoiseTail   NoiseTail
-}
-
-// Sensitivity is by how much one party can change a sum of encoded vectors, in
-// integer units: the bounds of (Kairouz, Liu, Steinke 2021) on the norms of what
-// it adds. That is the sensitivity when a party's vector is replaced by zeros or
-// a party is added or removed. When it is replaced by another, both are double.
-type Sensitivity struct {
-	// L2Squared is the largest Σx². It holds exactly: Encode refuses, with
-	// integer arithmetic, to return more.
-	L2Squared uint64
-	L2        float64 // Δ₂: its square root, not rounded down
-	L1        float64 // Δ₁: the largest Σ|x|, ⌊Δ₂·min(√d′, Δ₂)⌋, an integer below 2^53
-	// Dimension is d′, the number of coordinates that are released, each with
-	// noise of its own: that of the Encoder, or the next power of two with
-	// Rotate.
-	Dimension int
+	NoiseFamily accounting.Family // 0: any of them, with room for the widest tail
 }
 
 // plan is what follows from the fields of an Encoder.
@@ -102,7 +87,7 @@ type plan struct {
 
 func (e Encoder) plan() (plan, error) {
 	var p plan
-	lane := noisyLane{e.Parties, e.Dimension, e.Bits, e.NoiseStdDev, e.NoiseTail}
+	lane := noisyLane{e.Parties, e.Dimension, e.Bits, e.NoiseStdDev, e.NoiseFamily}
 	if err := lane.check(); err != nil {
 		return p, err
 	}
@@ -170,18 +155,17 @@ func (e Encoder) Layout() (masking.Layout, error) {
 
 // Sensitivity returns the bounds on a party's encoded vector, before noise. It
 // fails as [Encoder.Validate] does.
-func (e Encoder) Sensitivity() (Sensitivity, error) {
+func (e Encoder) Sensitivity() (accounting.Sensitivity, error) {
 	p, err := e.plan()
 	if err != nil {
-		return Sensitivity{}, err
+		return accounting.Sensitivity{}, err
 	}
 	return p.sensitivity(), nil
 }
 
-func (p plan) sensitivity() Sensitivity {
+func (p plan) sensitivity() accounting.Sensitivity {
 	l1 := productRoot(p.limit, uint64(p.padded))
-	return Sensitivity{
-		L2Squared: p.limit,
+	return accounting.Sensitivity{
 		L2:        rootUp(p.limit),
 		L1:        float64(min(l1, p.limit)), // integers: |x| ≤ x²
 		Dimension: p.padded,

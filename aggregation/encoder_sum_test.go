@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -66,7 +67,7 @@ func TestEncodedSumIsExact(t *testing.T) {
 	} {
 		e := Encoder{
 			Parties: c.parties, Dimension: c.dimension, Bits: c.bits,
-			Clip: 3, Scale: c.units / 3, NoiseStdDev: c.sigma, NoiseTail: GaussianTail,
+			Clip: 3, Scale: c.units / 3, NoiseStdDev: c.sigma, NoiseFamily: accounting.FamilyDiscreteGaussian,
 		}
 		if c.rotate {
 			e.Rotate = rotationSeed(14)
@@ -183,7 +184,7 @@ func BenchmarkEncoder(b *testing.B) {
 	const d = 100_000
 	update := normals(newRandom(1), d)
 	for _, rotate := range []bool{false, true} {
-		e := Encoder{Parties: 100, Dimension: d, Clip: 1, Bits: 20, NoiseTail: GaussianTail}
+		e := Encoder{Parties: 100, Dimension: d, Clip: 1, Bits: 20, NoiseFamily: accounting.FamilyDiscreteGaussian}
 		if rotate {
 			e.Rotate = rotationSeed(1)
 		}

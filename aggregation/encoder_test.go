@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -54,8 +55,7 @@ func TestEncoderErrors(t *testing.T) {
 		{"noise negative", with(func(e *Encoder) { e.NoiseStdDev = -1 }), ErrConfig, "NoiseStdDev"},
 		{"noise NaN", with(func(e *Encoder) { e.NoiseStdDev = math.NaN() }), ErrConfig, "NoiseStdDev"},
 		{"noise huge", with(func(e *Encoder) { e.NoiseStdDev = 1e30 }), ErrConfig, "NoiseStdDev"},
-		{"tail unknown", with(func(e *Encoder) { e.NoiseTail = 3 }), ErrConfig, "NoiseTail"},
-		{"tail negative", with(func(e *Encoder) { e.NoiseTail = -1 }), ErrConfig, "NoiseTail"},
+		{"family unknown", with(func(e *Encoder) { e.NoiseFamily = 9 }), ErrConfig, "NoiseFamily"},
 		{"too few bits", with(func(e *Encoder) { e.Bits = 14 }), ErrBits, "Bits is 14 and 15 are needed"},
 		{"too few for the noise", with(func(e *Encoder) { e.Bits, e.NoiseStdDev = 15, 1000 }), ErrBits, "are needed"},
 		{"too many parties", with(func(e *Encoder) { e.Parties = math.MaxInt }), ErrBits, "64 bits"},
@@ -75,7 +75,7 @@ func TestEncoderErrors(t *testing.T) {
 		if out, err := c.e.Layout(); !errors.Is(err, c.want) || out != nil {
 			t.Errorf("%s: Layout = %v, %v", c.name, out, err)
 		}
-		if out, err := c.e.Sensitivity(); !errors.Is(err, c.want) || out != (Sensitivity{}) {
+		if out, err := c.e.Sensitivity(); !errors.Is(err, c.want) || out != (accounting.Sensitivity{}) {
 			t.Errorf("%s: Sensitivity = %v, %v", c.name, out, err)
 		}
 	}
@@ -268,7 +268,7 @@ func TestEncoderProperty(t *testing.T) {
 				t.Fatalf("%d parties with %d: above %d", e.Parties, x, p.bound)
 			}
 		}
-		if l2 > s.L2Squared || math.Sqrt(float64(l2)) > s.L2 || l1 > s.L1 {
+		if l2 > p.limit || math.Sqrt(float64(l2)) > s.L2 || l1 > s.L1 {
 			t.Fatalf("norms √%d and %v, bounds %+v", l2, l1, s)
 		}
 		if s.L1 > s.L2*math.Min(math.Sqrt(float64(s.Dimension)), s.L2)*(1+1e-12) {
@@ -354,7 +354,7 @@ func TestEncoderWrapBoundTight(t *testing.T) {
 // A rotation spreads what all parties have in one coordinate: fewer bits, and
 // the sum still comes out.
 func TestRotationSavesBits(t *testing.T) {
-	e := Encoder{Parties: 50, Dimension: 1 << 13, Clip: 1, Scale: 1 << 16, NoiseTail: GaussianTail}
+	e := Encoder{Parties: 50, Dimension: 1 << 13, Clip: 1, Scale: 1 << 16, NoiseFamily: accounting.FamilyDiscreteGaussian}
 	plain, err := e.Layout()
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 )
 
@@ -12,12 +13,12 @@ import (
 // takes it under masks.
 func ExampleEncoder() {
 	e := aggregation.Encoder{
-		Parties:   3,
-		Dimension: 3,
-		Clip:      1,
-		Bits:      20,
-		Rotate:    &[32]byte{1, 2, 3}, // public, drawn anew for each round
-		NoiseTail: aggregation.GaussianTail,
+		Parties:     3,
+		Dimension:   3,
+		Clip:        1,
+		Bits:        20,
+		Rotate:      &[32]byte{1, 2, 3}, // public, drawn anew for each round
+		NoiseFamily: accounting.FamilyDiscreteGaussian,
 	}
 	e, err := e.ChooseScale(1, 2)
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -16,7 +18,7 @@ const guard = 1 + 0x1p-40
 type noisyLane struct {
 	parties, dimension, bits int
 	noiseStdDev              float64
-	noiseTail                NoiseTail
+	noiseFamily              accounting.Family
 }
 
 func (l noisyLane) check() error {
@@ -29,8 +31,8 @@ func (l noisyLane) check() error {
 		return fmt.Errorf("%w: Bits is %d, want 1 to 64, or 0 for the fewest", ErrConfig, l.bits)
 	case !(l.noiseStdDev >= 0 && l.noiseStdDev <= maxStdDev):
 		return fmt.Errorf("%w: NoiseStdDev is %v, want 0 to 2^60", ErrConfig, l.noiseStdDev)
-	case l.noiseTail < LaplaceTail || l.noiseTail > GaussianTail:
-		return fmt.Errorf("%w: NoiseTail is %d, want one of the constants", ErrConfig, l.noiseTail)
+	case l.noiseFamily > 0 && !slices.Contains(accounting.Families(), l.noiseFamily):
+		return fmt.Errorf("%w: NoiseFamily is %v, want one of package accounting's, or 0", ErrConfig, l.noiseFamily)
 	}
 	return nil
 }
@@ -44,7 +46,7 @@ func (l noisyLane) tailExponent() float64 {
 // fit returns the layout of the lane and the largest magnitude in a sum, but for
 // 2^-41, where the sum without noise is at most clear.
 func (l noisyLane) fit(clear uint64) (layout masking.Layout, bound int64, err error) {
-	tail := l.noiseTail.quantile(l.noiseStdDev, l.tailExponent()) * guard
+	tail := tailQuantile(l.noiseFamily, l.noiseStdDev, l.tailExponent()) * guard
 	if !(float64(clear)+tail < 1<<62) {
 		return nil, 0, fmt.Errorf("%w: more than 64 bits", ErrBits)
 	}

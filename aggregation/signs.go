@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -41,12 +42,12 @@ type Signs struct {
 	// The noise in the sum of Parties encoded vectors, in signs: its standard
 	// deviation and its family, as for Encoder. 0: no noise.
 	NoiseStdDev float64
-	NoiseTail   NoiseTail
+	NoiseFamily accounting.Family
 }
 
 // plan returns the layout and the largest magnitude in a sum.
 func (s Signs) plan() (layout masking.Layout, bound int64, err error) {
-	lane := noisyLane{s.Parties, s.Dimension, s.Bits, s.NoiseStdDev, s.NoiseTail}
+	lane := noisyLane{s.Parties, s.Dimension, s.Bits, s.NoiseStdDev, s.NoiseFamily}
 	if err := lane.check(); err != nil {
 		return nil, 0, err
 	}
@@ -69,12 +70,12 @@ func (s Signs) Layout() (masking.Layout, error) {
 
 // Sensitivity returns the bounds on a party's signs, before noise: Δ₁ = d and
 // Δ₂ = √d. It fails as [Signs.Validate] does.
-func (s Signs) Sensitivity() (Sensitivity, error) {
+func (s Signs) Sensitivity() (accounting.Sensitivity, error) {
 	if err := s.Validate(); err != nil {
-		return Sensitivity{}, err
+		return accounting.Sensitivity{}, err
 	}
 	d := uint64(s.Dimension)
-	return Sensitivity{L2Squared: d, L2: rootUp(d), L1: float64(d), Dimension: s.Dimension}, nil
+	return accounting.Sensitivity{L2: rootUp(d), L1: float64(d), Dimension: s.Dimension}, nil
 }
 
 // Encode returns the signs of one party's update, with its share of the noise:

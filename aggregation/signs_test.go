@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -21,16 +22,16 @@ func TestSignsLayout(t *testing.T) {
 		}
 	}
 	s, err := Signs{Parties: 5, Dimension: 10}.Sensitivity()
-	if err != nil || s.L1 != 10 || s.L2Squared != 10 || s.L2*s.L2 < 10 || s.L2 > math.Sqrt(10)*(1+0x1p-50) || s.Dimension != 10 {
+	if err != nil || s.L1 != 10 || s.L2*s.L2 < 10 || s.L2 > math.Sqrt(10)*(1+0x1p-50) || s.Dimension != 10 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	// Noise of 100 reaches beyond 9 standard deviations with probability 2^-41 over
 	// the 10,000 coordinates: 100·√(2·(ln 10⁴ + 42·ln 2)) = 875.6.
-	layout, err := Signs{Parties: 100, Dimension: 10000, NoiseStdDev: 100, NoiseTail: GaussianTail}.Layout()
+	layout, err := Signs{Parties: 100, Dimension: 10000, NoiseStdDev: 100, NoiseFamily: accounting.FamilyDiscreteGaussian}.Layout()
 	if err != nil || layout[0].Bits != 11 {
 		t.Error(layout, err)
 	}
-	if _, bound, err := (Signs{Parties: 100, Dimension: 10000, NoiseStdDev: 100, NoiseTail: GaussianTail}).plan(); err != nil || bound != 975 {
+	if _, bound, err := (Signs{Parties: 100, Dimension: 10000, NoiseStdDev: 100, NoiseFamily: accounting.FamilyDiscreteGaussian}).plan(); err != nil || bound != 975 {
 		t.Error(bound, err)
 	}
 }
@@ -51,7 +52,7 @@ func TestSignsErrors(t *testing.T) {
 		{"too few bits", Signs{Parties: 4, Dimension: 1, Bits: 3}, ErrBits},
 		{"noise", Signs{Parties: 1, Dimension: 1, NoiseStdDev: -1}, ErrConfig},
 		{"noise NaN", Signs{Parties: 1, Dimension: 1, NoiseStdDev: math.NaN()}, ErrConfig},
-		{"tail", Signs{Parties: 1, Dimension: 1, NoiseTail: 9}, ErrConfig},
+		{"tail", Signs{Parties: 1, Dimension: 1, NoiseFamily: 9}, ErrConfig},
 		{"noise beyond 64 bits", Signs{Parties: 1, Dimension: 1, NoiseStdDev: 1 << 60}, ErrBits},
 		{"parties beyond 64 bits", Signs{Parties: math.MaxInt, Dimension: 1}, ErrBits},
 	} {
@@ -61,7 +62,7 @@ func TestSignsErrors(t *testing.T) {
 		if out, err := c.s.Layout(); !errors.Is(err, c.want) || out != nil {
 			t.Errorf("%s: Layout = %v, %v", c.name, out, err)
 		}
-		if out, err := c.s.Sensitivity(); !errors.Is(err, c.want) || out != (Sensitivity{}) {
+		if out, err := c.s.Sensitivity(); !errors.Is(err, c.want) || out != (accounting.Sensitivity{}) {
 			t.Errorf("%s: Sensitivity = %v, %v", c.name, out, err)
 		}
 		if out, err := c.s.Encode(nil, nil); !errors.Is(err, c.want) || out != nil {
@@ -228,7 +229,7 @@ func TestSecureMaskEqualsClear(t *testing.T) {
 // With noise, the sum that comes out is that of the signs and the noise.
 func TestNoisySigns(t *testing.T) {
 	rng := newRandom(5)
-	s := Signs{Parties: 6, Dimension: 50, NoiseStdDev: 20, NoiseTail: SkellamTail}
+	s := Signs{Parties: 6, Dimension: 50, NoiseStdDev: 20, NoiseFamily: accounting.FamilySkellam}
 	layout, err := s.Layout()
 	if err != nil {
 		t.Fatal(err)

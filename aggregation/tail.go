@@ -1,24 +1,17 @@
 package aggregation
 
-import "math"
+import (
+	"math"
 
-// NoiseTail is a family of noise laws, as far as their tails go. σ is the
-// standard deviation of the sum of all shares.
-type NoiseTail int
-
-const (
-	// LaplaceTail: discrete Laplace noise, the sum of Pólya differences of total
-	// shape at least 1. It is the widest: its bound holds for the other two.
-	LaplaceTail NoiseTail = iota
-	// SkellamTail: Skellam noise. Its bound holds for discrete Gaussians too.
-	SkellamTail
-	// GaussianTail: a sum of discrete Gaussians, σ² being the sum of their
-	// parameters (which is at least their variance).
-	GaussianTail
+	"github.com/hushsum/hushsum/accounting"
 )
 
-// quantile returns a T such that a noise of the given σ is above T, or below −T,
-// with probability at most e^(−l) each. Each is Chernoff's bound
+// tailQuantile returns a T such that the sum of all shares of noise, of standard
+// deviation sigma, is above T, or below −T, with probability at most e^(−l) each. Of
+// discrete Gaussians sigma² is the sum of their parameters, which is at least their
+// variance. The bound of discrete Laplace noise, the sum of Pólya differences of
+// total shape at least 1, is the widest and holds for all; that of Skellam noise
+// holds for discrete Gaussians too. Each is Chernoff's bound
 // P(X ≥ T) ≤ exp(log E[e^(θX)] − θT) with a fixed θ or the best one.
 //
 //   - Discrete Gaussian: log E[e^(θX)] ≤ σ²θ²/2 (Canonne, Kamath, Steinke 2020),
@@ -30,14 +23,14 @@ const (
 //   - Pólya differences of total shape r ≥ 1: log E[e^(θX)] =
 //     −r·ln(1 − σ²(cosh θ − 1)/r), which falls with r, so at most its value at
 //     r = 1. With θ such that σ²(cosh θ − 1) = 1 − 1/l: T = (l + ln l)/θ.
-func (t NoiseTail) quantile(sigma, l float64) float64 {
+func tailQuantile(family accounting.Family, sigma, l float64) float64 {
 	if sigma == 0 {
 		return 0
 	}
-	switch t {
-	case GaussianTail:
+	switch family {
+	case accounting.FamilyDiscreteGaussian:
 		return sigma * math.Sqrt(2*l)
-	case SkellamTail:
+	case accounting.FamilySkellam:
 		mu := sigma * sigma
 		x := l/3 + math.Sqrt(l*l/9+2*mu*l)
 		for range 10 {

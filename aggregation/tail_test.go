@@ -2,7 +2,10 @@ package aggregation
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 // upperTail returns P(X ≥ x) for x = 0 … n of a law given by its probabilities
@@ -68,32 +71,34 @@ func TestNoiseTail(t *testing.T) {
 	const n = 3000
 	type law struct {
 		name  string
-		tail  NoiseTail
+		tail  accounting.Family
 		sigma float64
 		upper []float64
 	}
+	// Each bound holds for its own family and those after it.
+	widest := []accounting.Family{accounting.FamilyDiscreteLaplace, accounting.FamilySkellam, accounting.FamilyDiscreteGaussian}
 	var laws []law
 	for _, sigma := range []float64{0.3, 1, 3, 12} {
 		laws = append(laws,
-			law{"discrete Gaussian", GaussianTail, sigma, upperTail(discreteGaussian(sigma, n))},
-			law{"Skellam", SkellamTail, sigma, upperTail(difference(poisson(sigma*sigma/2, n), n))})
+			law{"discrete Gaussian", accounting.FamilyDiscreteGaussian, sigma, upperTail(discreteGaussian(sigma, n))},
+			law{"Skellam", accounting.FamilySkellam, sigma, upperTail(difference(poisson(sigma*sigma/2, n), n))})
 		for _, r := range []float64{1, 1.5, 4} {
 			// σ² = 2rp/(1−p)²
 			a := 2 * r / (sigma * sigma)
 			p := 1 + a/2 - math.Sqrt(a+a*a/4)
-			laws = append(laws, law{"Pólya difference", LaplaceTail, sigma, upperTail(difference(negativeBinomial(r, p, n), n))})
+			laws = append(laws, law{"Pólya difference", accounting.FamilyDiscreteLaplace, sigma, upperTail(difference(negativeBinomial(r, p, n), n))})
 		}
 	}
 	for _, law := range laws {
 		for _, l := range []float64{3, 10, 28, 41, 60} {
-			for tail := LaplaceTail; tail <= GaussianTail; tail++ {
-				T := tail.quantile(law.sigma, l)
+			for width, tail := range widest {
+				T := tailQuantile(tail, law.sigma, l)
 				most := math.Exp(-l)
 				got := law.upper[min(n, int(math.Ceil(T)))]
-				if tail <= law.tail && got > most*(1+1e-9) {
-					t.Errorf("%s, σ = %v: P(X ≥ %v) = %v, more than %v by bound %d", law.name, law.sigma, T, got, most, tail)
+				if width <= slices.Index(widest, law.tail) && got > most*(1+1e-9) {
+					t.Errorf("%s, σ = %v: P(X ≥ %v) = %v, more than %v by bound %v", law.name, law.sigma, T, got, most, tail)
 				}
-				if tail != law.tail || law.tail == LaplaceTail {
+				if tail != law.tail || law.tail == accounting.FamilyDiscreteLaplace {
 					continue
 				}
 				if law.sigma >= 1 && l >= 10 && law.upper[int(math.Floor(T/1.34-2))] < most {
@@ -110,13 +115,16 @@ func TestNoiseTail(t *testing.T) {
 			t.Fatalf("p = %v or %v", math.Exp(-rate), p)
 		}
 		for _, l := range []float64{10, 28, 60} {
-			T, exact := LaplaceTail.quantile(sigma, l), l/rate
+			T, exact := tailQuantile(accounting.FamilyDiscreteLaplace, sigma, l), l/rate
 			if T < exact-math.Ln2/rate || T > 1.5*exact {
 				t.Errorf("σ = %v: a bound of %v, exact %v", sigma, T, exact)
 			}
 		}
 	}
-	if LaplaceTail.quantile(0, 30) != 0 || SkellamTail.quantile(0, 30) != 0 {
+	if tailQuantile(accounting.FamilyDiscreteLaplace, 0, 30) != 0 || tailQuantile(accounting.FamilySkellam, 0, 30) != 0 {
 		t.Error("a tail without noise")
+	}
+	if tailQuantile(0, 3, 30) != tailQuantile(accounting.FamilyDiscreteLaplace, 3, 30) {
+		t.Error("noise of no stated family has another bound than the widest")
 	}
 }

@@ -15,7 +15,7 @@ import (
 // so that the mean is the quotient of two sums, Σω·Δ / Σω, and no party's number of
 // samples is seen. Whatever that number, one party adds a vector of norm at most
 // Clip·√(1 + CountShare²), which is what the Encoder underneath clips to, rounds and
-// states the [Sensitivity] of. A cap is what bounds it: who has more rows than
+// states the sensitivity of. A cap is what bounds it: who has more rows than
 // MaxSamples counts as if it had as many. Without noise, [FedAvg] does the same
 // exactly.
 //

@@ -64,8 +64,8 @@ func TestWeightedMean(t *testing.T) {
 			for _, x := range integers {
 				squares += uint64(x * x)
 			}
-			if squares > limit.L2Squared {
-				r.Fatalf("a party adds %d, stated %d", squares, limit.L2Squared)
+			if math.Sqrt(float64(squares)) > limit.L2 {
+				r.Fatalf("a party adds √%d, stated %v", squares, limit.L2)
 			}
 			if sum == nil {
 				sum = one

@@ -4,53 +4,42 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+
+	"github.com/hushsum/hushsum/internal/family"
 )
 
-// Family names a kind of law.
-type Family uint8
+// Family is a kind of law. It is one type with accounting.Family. Its text, by String
+// and MarshalText, is "discrete-laplace", "polya-difference" and so on; the zero Family
+// is none.
+type Family = family.Family
 
-// The families of integer laws. p stands for exp(−1/t).
+// The families of laws on the integers. p stands for exp(−1/t).
 const (
 	// FamilyDiscreteLaplace has P(k) = (1−p)/(1+p)·p^|k|.
-	FamilyDiscreteLaplace Family = iota + 1
+	FamilyDiscreteLaplace = family.DiscreteLaplace
 	// FamilyDiscreteGaussian has P(k) ∝ exp(−k²/2σ²).
-	FamilyDiscreteGaussian
+	FamilyDiscreteGaussian = family.DiscreteGaussian
 	// FamilySkellam is the difference of two independent Poisson variables of
 	// mean variance/2 each.
-	FamilySkellam
+	FamilySkellam = family.Skellam
 	// FamilyPoisson has P(k) = e^−λ·λ^k/k!, k ≥ 0.
-	FamilyPoisson
+	FamilyPoisson = family.Poisson
 	// FamilyPolya is the negative binomial with real shape r:
 	// P(k) = Γ(k+r)/(k!·Γ(r))·p^k·(1−p)^r, k ≥ 0.
-	FamilyPolya
+	FamilyPolya = family.Polya
 	// FamilyPolyaDifference is the difference of two independent Pólya
 	// variables of the same r and t.
-	FamilyPolyaDifference
+	FamilyPolyaDifference = family.PolyaDifference
 )
-
-func (f Family) String() string {
-	switch f {
-	case FamilyDiscreteLaplace:
-		return "discrete-laplace"
-	case FamilyDiscreteGaussian:
-		return "discrete-gaussian"
-	case FamilySkellam:
-		return "skellam"
-	case FamilyPoisson:
-		return "poisson"
-	case FamilyPolya:
-		return "polya"
-	case FamilyPolyaDifference:
-		return "polya-difference"
-	}
-	return "no law"
-}
 
 // Limits of the parameters. Every scale (t, σ², a variance, a mean) and every
 // shape lies in [2^-20, 2^80], t at most 2^40, and is a fraction whose numerator
 // and denominator have at most 256 bits, so that samples fit an int64 with room
 // for sums and exponentials stay within the range of math/big.
 const (
+	// MinScale is the least scale and shape of a law.
+	MinScale = 0x1p-20
+
 	minLog2Scale = -20
 	maxLog2T     = 40
 	maxLog2Scale = 80

@@ -256,7 +256,7 @@ func TestUnusableSamplers(t *testing.T) {
 	var none *Table
 	for _, tb := range []*Table{none, {}} {
 		n, b := tb.Work()
-		if s := tb.NewSampler(nil); s.Distance() != 1 || s.Law().Family() != 0 || tb.Bound() != 0 || n+b != 0 || !errors.Is(s.Fill(dst), ErrConfig) {
+		if s := tb.NewSampler(nil); s.Distance() != 1 || s.Law().family != 0 || tb.Bound() != 0 || n+b != 0 || !errors.Is(s.Fill(dst), ErrConfig) {
 			t.Error("a Table out of nowhere is of use")
 		}
 	}

@@ -38,8 +38,10 @@ func NewTable(l Law) (*Table, error) {
 	return &Table{l, p}, nil
 }
 
-// distanceGoal is what every table keeps per sample.
-var distanceGoal = new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), 100))
+// MaxTableDistance is what [Table.Distance] of every table is at most.
+const MaxTableDistance = 0x1p-100
+
+var distanceGoal = new(big.Rat).SetFloat64(MaxTableDistance)
 
 // Law returns the law that the table samples.
 func (t *Table) Law() Law {
@@ -52,7 +54,7 @@ func (t *Table) Law() Law {
 // Distance is an upper bound on the statistical (total variation) distance per
 // sample between the table's law and the law itself, computed from the table:
 // N samples together are within N·Distance of N independent samples of the law.
-// It is at most 2^-100. It covers the tables' finite precision, the tails that
+// It is at most [MaxTableDistance]. It covers the tables' finite precision, the tails that
 // they lack, the convolution of narrow discrete Gaussians and the sharing of
 // second-table draws; not what [Expand] or another generator adds. A Table that
 // NewTable did not make is at distance 1.

@@ -150,7 +150,7 @@ func (c *Config) claim(delta1 *big.Rat) (Claim, error) {
 	if c.Noise.Sampling == Table {
 		// All that the honest party draws: both candidates for every peer, and its own.
 		samples := float64(2*c.Parties-1) * float64(c.Length)
-		claim.Delta = min(1, (1+math.Exp(epsilon))*samples*0x1p-100*(1+1e-12))
+		claim.Delta = min(1, (1+math.Exp(epsilon))*samples*noise.MaxTableDistance*(1+1e-12))
 	}
 	return claim, nil
 }

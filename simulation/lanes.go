@@ -89,8 +89,8 @@ func (t *Training) addNoise(l *lanes, z float64) error {
 	if l.shares.Law, err = lawOf(t.Noise.Law, stdDev); err != nil {
 		return &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
 	}
-	if t.Noise.Law == noise.FamilyDiscreteGaussian {
-		share := shareScale(l.shares)
+	if t.Noise.Law == accounting.FamilyDiscreteGaussian {
+		share := shareScale(t.Noise.Law, l.shares)
 		if tau, err := accounting.SumTau(l.shares.MinHonest, share*share); err != nil || tau > .1 {
 			return &OptionError{
 				Option: "Noise.Law",
@@ -101,7 +101,7 @@ func (t *Training) addNoise(l *lanes, z float64) error {
 		}
 	}
 	lane.NoiseStdDev = stdDev * math.Sqrt(float64(l.shares.Parties)/float64(l.shares.MinHonest))
-	lane.NoiseTail = noiseTails[t.Noise.Law]
+	lane.NoiseFamily = t.Noise.Law
 	return nil
 }
 
@@ -163,7 +163,8 @@ func (l *lanes) round(t *Training) accounting.Round {
 	if lane == nil {
 		return r
 	}
-	signs := accounting.SignLane(lane.Dimension, shareScale(l.shares))
+	bounds := accounting.Sensitivity{L1: float64(lane.Dimension), L2: math.Sqrt(float64(lane.Dimension)), Dimension: lane.Dimension}
+	signs := laneOf(t.Noise.Law, shareScale(t.Noise.Law, l.shares), bounds)
 	r.Signs = &signs
 	r.Samples += float64(l.shares.Parties) * float64(lane.Dimension)
 	return r

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
@@ -28,8 +29,8 @@ import (
 // Rows that do not fit the model end a run before its first round. Other failures,
 // and what Round and TrainingRound tell of single parties, are the experimenter's.
 type Noise struct {
-	// Law is noise.FamilyDiscreteLaplace, FamilyDiscreteGaussian or FamilySkellam.
-	Law noise.Family
+	// Law is the family of the noise.
+	Law accounting.Family
 	// Multiplier is the standard deviation of the noise in each coordinate of a
 	// sum, over the L2 sensitivity Δ₂ of the sum after rounding; for all three laws.
 	// It counts the shares of just as many honest parties as there always are; see
@@ -76,7 +77,7 @@ func (n *Noise) delta() float64 {
 // and 2, still without noise; with noise of multiplier 10, 1 lost 0.002 more and 2
 // lost 0.02.
 func DefaultNoise() Noise {
-	return Noise{Law: noise.FamilyDiscreteGaussian, Multiplier: 1, Clip: 1, Bits: 18}
+	return Noise{Law: accounting.FamilyDiscreteGaussian, Multiplier: 1, Clip: 1, Bits: 18}
 }
 
 // Mechanism is how noisy sums are made: all that follows from [Options], or from a
@@ -84,7 +85,7 @@ func DefaultNoise() Noise {
 type Mechanism struct {
 	// Encoder rounds updates. Its Rotate is a placeholder: every round has its own.
 	Encoder     aggregation.Encoder
-	Sensitivity aggregation.Sensitivity // of a sum, in integer units
+	Sensitivity accounting.Sensitivity // of a sum, in integer units
 	// Shares divides the noise among the parties. Its MinHonest is
 	// Recovery.MinSurvivors less Recovery.Colluders, or all parties without
 	// recovery: however few are in a sum, and whatever colluders take out of it,
@@ -169,12 +170,12 @@ func (s survivors) mechanism(n *Noise, dimension int, multiplier float64) (*Mech
 	}
 	var err error
 	m.Encoder, err = aggregation.Encoder{
-		Parties:   s.parties,
-		Dimension: dimension,
-		Clip:      n.Clip,
-		Bits:      n.Bits,
-		Rotate:    new([32]byte),
-		NoiseTail: noiseTails[n.Law],
+		Parties:     s.parties,
+		Dimension:   dimension,
+		Clip:        n.Clip,
+		Bits:        n.Bits,
+		Rotate:      new([32]byte),
+		NoiseFamily: n.Law,
 	}.ChooseScale(multiplier, honest)
 	switch {
 	case errors.Is(err, aggregation.ErrBits):
@@ -232,19 +233,13 @@ var errNextToNone = errors.New("simulation: next to no noise")
 // narrowest is the least variance of a share, the limit of package noise.
 const narrowest = 1.0 / (1 << 20)
 
-var noiseTails = map[noise.Family]aggregation.NoiseTail{
-	noise.FamilyDiscreteLaplace:  aggregation.LaplaceTail,
-	noise.FamilyDiscreteGaussian: aggregation.GaussianTail,
-	noise.FamilySkellam:          aggregation.SkellamTail,
-}
-
 // lawOf returns the law of the given standard deviation, in integer units.
-func lawOf(family noise.Family, stdDev float64) (noise.Law, error) {
+func lawOf(family accounting.Family, stdDev float64) (noise.Law, error) {
 	scale, law := stdDev*stdDev, noise.DiscreteGaussian
 	switch family {
-	case noise.FamilySkellam:
+	case accounting.FamilySkellam:
 		law = noise.Skellam
-	case noise.FamilyDiscreteLaplace:
+	case accounting.FamilyDiscreteLaplace:
 		// The variance is 2p/(1−p)² = 1/(2·sinh²(1/2t)), with p = exp(−1/t). The
 		// factor keeps float64 from making it smaller than was asked for.
 		law = noise.DiscreteLaplace
@@ -262,9 +257,8 @@ func (n *Noise) validate() error {
 	if n == nil {
 		return nil
 	}
-	_, known := noiseTails[n.Law]
 	switch {
-	case !known:
+	case !slices.Contains(accounting.Families(), n.Law):
 		return bad("Noise.Law", "use the discrete Laplace, discrete Gaussian or Skellam law", "%v is not for sums", n.Law)
 	case !(n.Multiplier > 0 && n.Multiplier <= 0x1p40):
 		return bad("Noise.Multiplier", "use a number above 0, such as 1", "%v is no multiple of the sensitivity", n.Multiplier)

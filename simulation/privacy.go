@@ -9,28 +9,18 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// accountingLaws are the laws of [Noise] in the words of package accounting.
-var accountingLaws = map[noise.Family]accounting.Law{
-	noise.FamilyDiscreteGaussian: accounting.LawDiscreteGaussian,
-	noise.FamilySkellam:          accounting.LawSkellam,
-	noise.FamilyDiscreteLaplace:  accounting.LawDiscreteLaplace,
-}
-
 // Round returns what one round spends: the noise of the fewest honest shares
 // against the sensitivity after rounding, and the distance of the samplers from
 // their law. Every party is in every round, and that is no secret.
 func (m *Mechanism) Round() accounting.Round {
 	s := m.Sensitivity
 	return accounting.Round{
-		Law:          accountingLaws[m.Shares.Law.Family()],
+		Family:       m.Encoder.NoiseFamily,
 		Shares:       m.Shares.MinHonest,
 		MinSurvivors: m.survivors.least,
 		Colluders:    m.survivors.colluders,
 		Rate:         1,
-		Update: accounting.Lane{
-			Scale:       shareScale(m.Shares),
-			Sensitivity: accounting.Sensitivity{Delta1: s.L1, Delta2: s.L2, Dim: s.Dimension},
-		},
+		Update:       laneOf(m.Encoder.NoiseFamily, shareScale(m.Encoder.NoiseFamily, m.Shares), s),
 		// The shares of all parties count, though those beyond MinHonest protect
 		// nothing that is claimed.
 		Samples:       float64(m.Shares.Parties) * float64(s.Dimension),
@@ -38,13 +28,27 @@ func (m *Mechanism) Round() accounting.Round {
 	}
 }
 
+// laneOf states noise in the unit of its family.
+func laneOf(f accounting.Family, scale float64, s accounting.Sensitivity) accounting.Lane {
+	l := accounting.Lane{Sensitivity: s}
+	switch f {
+	case accounting.FamilyDiscreteGaussian:
+		l.ShareSigma = scale
+	case accounting.FamilySkellam:
+		l.ShareVariance = scale
+	default:
+		l.SumScale = scale
+	}
+	return l
+}
+
 // shareScale is the parameter of one party's share as package accounting has it.
-func shareScale(s noise.Shares) float64 {
+func shareScale(f accounting.Family, s noise.Shares) float64 {
 	scale, _ := s.Law.Scale().Float64()
-	switch s.Law.Family() {
-	case noise.FamilyDiscreteGaussian:
+	switch f {
+	case accounting.FamilyDiscreteGaussian:
 		scale = math.Sqrt(scale / float64(s.MinHonest))
-	case noise.FamilySkellam:
+	case accounting.FamilySkellam:
 		scale /= float64(s.MinHonest)
 	}
 	return scale * (1 - 0x1p-50) // no rounding above may make the noise look larger

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -32,14 +31,14 @@ func private(t *testing.T, n Noise) Options {
 // rounds of a Gaussian of multiplier z are one of z/√rounds. Laplace noise, whose
 // standard deviation counts, is no Gaussian and is left out of that.
 func TestCalibrate(t *testing.T) {
-	for _, law := range []noise.Family{noise.FamilyDiscreteGaussian, noise.FamilySkellam, noise.FamilyDiscreteLaplace} {
+	for _, law := range []accounting.Family{accounting.FamilyDiscreteGaussian, accounting.FamilySkellam, accounting.FamilyDiscreteLaplace} {
 		for _, eps := range []float64{1, 8} {
-			if law == noise.FamilyDiscreteLaplace && eps == 8 {
+			if law == accounting.FamilyDiscreteLaplace && eps == 8 {
 				continue // one that takes seconds is enough
 			}
 			n := DefaultNoise()
 			n.Law, n.Bits, n.Epsilon, n.Delta = law, 24, eps, 1e-6
-			if law == noise.FamilyDiscreteLaplace {
+			if law == accounting.FamilyDiscreteLaplace {
 				n.Bits = 20
 			}
 			o := private(t, n)
@@ -65,7 +64,7 @@ func TestCalibrate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if law != noise.FamilyDiscreteLaplace && (exact.Lower > eps || exact.Upper < .8*eps) {
+			if law != accounting.FamilyDiscreteLaplace && (exact.Lower > eps || exact.Upper < .8*eps) {
 				t.Errorf("%v, budget %v: a Gaussian of multiplier %v spends %v", law, eps, z, exact)
 			}
 		}
@@ -75,7 +74,7 @@ func TestCalibrate(t *testing.T) {
 // The accountant is told what the run does: as many honest shares as are left, the
 // standard deviation of their sum, the sensitivity after rounding.
 func TestRoundOfAMechanism(t *testing.T) {
-	for _, law := range []noise.Family{noise.FamilyDiscreteGaussian, noise.FamilySkellam, noise.FamilyDiscreteLaplace} {
+	for _, law := range []accounting.Family{accounting.FamilyDiscreteGaussian, accounting.FamilySkellam, accounting.FamilyDiscreteLaplace} {
 		n := DefaultNoise()
 		n.Law, n.Multiplier, n.Bits = law, 2, 14
 		o := private(t, n)
@@ -89,18 +88,18 @@ func TestRoundOfAMechanism(t *testing.T) {
 			t.Errorf("%v: %d shares of %d survivors less %d", law, r.Shares, r.MinSurvivors, r.Colluders)
 		}
 		var variance float64
-		switch scale := r.Update.Scale; law {
-		case noise.FamilyDiscreteGaussian:
-			variance = float64(r.Shares) * scale * scale
-		case noise.FamilySkellam:
-			variance = float64(r.Shares) * scale
+		switch law {
+		case accounting.FamilyDiscreteGaussian:
+			variance = float64(r.Shares) * r.Update.ShareSigma * r.Update.ShareSigma
+		case accounting.FamilySkellam:
+			variance = float64(r.Shares) * r.Update.ShareVariance
 		default:
-			variance = 1 / (2 * math.Pow(math.Sinh(1/(2*scale)), 2))
+			variance = 1 / (2 * math.Pow(math.Sinh(1/(2*r.Update.SumScale)), 2))
 		}
 		if want := math.Pow(2*m.Sensitivity.L2, 2); math.Abs(variance/want-1) > 1e-9 {
 			t.Errorf("%v: variance %v, want %v", law, variance, want)
 		}
-		if s := r.Update.Sensitivity; s.Delta2 != m.Sensitivity.L2 || s.Delta1 != m.Sensitivity.L1 || s.Dim != 64 || s.Delta2 < m.Encoder.Clip*m.Encoder.Scale {
+		if s := r.Update.Sensitivity; s.L2 != m.Sensitivity.L2 || s.L1 != m.Sensitivity.L1 || s.Dimension != 64 || s.L2 < m.Encoder.Clip*m.Encoder.Scale {
 			t.Errorf("%v: sensitivity %+v", law, s)
 		}
 		if d := m.table.Distance(); r.TableDistance < d || r.Samples != 640 {

@@ -10,7 +10,6 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -229,11 +228,13 @@ func TestTrainingClips(t *testing.T) {
 // a mask or an adaptive norm both lanes are accounted for.
 func TestTrainingWithNoise(t *testing.T) {
 	for name, change := range map[string]func(*Training){
-		"updates":  func(*Training) {},
-		"private":  func(x *Training) { x.Sum = Private },
-		"signs":    func(x *Training) { x.Mask, x.Noise.Law = masks["soft"], noise.FamilySkellam },
-		"adaptive": func(x *Training) { x.Clip.Adaptive, x.Noise.Law = &aggregation.AdaptiveClip{}, noise.FamilySkellam },
-		"skellam":  func(x *Training) { x.Noise.Law = noise.FamilySkellam },
+		"updates": func(*Training) {},
+		"private": func(x *Training) { x.Sum = Private },
+		"signs":   func(x *Training) { x.Mask, x.Noise.Law = masks["soft"], accounting.FamilySkellam },
+		"adaptive": func(x *Training) {
+			x.Clip.Adaptive, x.Noise.Law = &aggregation.AdaptiveClip{}, accounting.FamilySkellam
+		},
+		"skellam":  func(x *Training) { x.Noise.Law = accounting.FamilySkellam },
 		"recovery": func(x *Training) { x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Colluders: 1}, .1 },
 	} {
 		x := brief()
@@ -337,7 +338,7 @@ func TestTrainingPoissonNoise(t *testing.T) {
 		}
 		// What is accounted for is that noise.
 		round := y.lanes.round(&y.Training)
-		if v := float64(round.Shares) * round.Update.Scale * round.Update.Scale; math.Abs(v/want-1) > 1e-9 || round.Rate != float64(perRound)/40 {
+		if v := float64(round.Shares) * round.Update.ShareSigma * round.Update.ShareSigma; math.Abs(v/want-1) > 1e-9 || round.Rate != float64(perRound)/40 {
 			t.Errorf("%d drawn of 40: variance %v at rate %v, want %v", perRound, v, round.Rate, want)
 		}
 	}

@@ -48,7 +48,7 @@ type privateRound struct {
 func newPrivateRound(parties, dimension int, multiplier float64, weakened int64, recovery *protocol.Recovery) (*privateRound, error) {
 	o := simulation.Defaults()
 	o.Clients, o.Recovery = parties, recovery
-	o.Noise = &simulation.Noise{Law: noise.FamilyDiscreteGaussian, Multiplier: multiplier, Clip: 1, Bits: 16}
+	o.Noise = &simulation.Noise{Law: accounting.FamilyDiscreteGaussian, Multiplier: multiplier, Clip: 1, Bits: 16}
 	m, err := o.Mechanism(dimension)
 	if err != nil {
 		return nil, err

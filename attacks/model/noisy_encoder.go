@@ -9,7 +9,7 @@ import (
 // of multiplier 1, and returns it with the law of what that many honest parties'
 // shares add to.
 func noisyEncoder(e aggregation.Encoder, honest int) (aggregation.Encoder, noise.Law, error) {
-	e.Clip, e.NoiseTail = 1, aggregation.GaussianTail
+	e.Clip, e.NoiseFamily = 1, noise.FamilyDiscreteGaussian
 	e, err := e.ChooseScale(1, honest)
 	if err != nil {
 		return e, noise.Law{}, err

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -204,14 +203,14 @@ var adversaries = map[protocol.Adversary]string{
 }
 
 // noNoise is the value of --noise without noise.
-const noNoise noise.Family = 0
+const noNoise accounting.Family = 0
 
 // laws are the values of --noise.
-var laws = map[noise.Family]string{
-	noNoise:                      "none",
-	noise.FamilyDiscreteLaplace:  "discrete-laplace",
-	noise.FamilyDiscreteGaussian: "discrete-gaussian",
-	noise.FamilySkellam:          "skellam",
+var laws = map[accounting.Family]string{
+	noNoise:                           "none",
+	accounting.FamilyDiscreteLaplace:  "discrete-laplace",
+	accounting.FamilyDiscreteGaussian: "discrete-gaussian",
+	accounting.FamilySkellam:          "skellam",
 }
 
 // views are the values of --adversary of account and calibrate.

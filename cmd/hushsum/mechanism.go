@@ -207,17 +207,18 @@ func (r *release) steps(view accounting.View) []accounting.Step {
 func (r *release) round() accounting.Round {
 	sigma := r.noise * r.sensitivity
 	out := accounting.Round{
-		Law: accounting.LawSkellam, Shares: r.shares, MinSurvivors: r.shares,
+		Family: accounting.FamilySkellam, Shares: r.shares, MinSurvivors: r.shares,
 		Rate: r.rate, HiddenSchedule: true,
 		Update: accounting.Lane{
-			Scale: sigma * sigma,
+			ShareVariance: sigma * sigma,
 			Sensitivity: accounting.Sensitivity{
-				Delta1: accounting.RoundedL1(r.sensitivity, r.dimension), Delta2: r.sensitivity, Dim: r.dimension,
+				L1: accounting.RoundedL1(r.sensitivity, r.dimension), L2: r.sensitivity, Dimension: r.dimension,
 			},
 		},
 	}
 	if r.law == "discrete-gaussian" {
-		out.Law, out.Update.Scale = accounting.LawDiscreteGaussian, sigma/math.Sqrt(float64(r.shares))
+		out.Family = accounting.FamilyDiscreteGaussian
+		out.Update.ShareVariance, out.Update.ShareSigma = 0, sigma/math.Sqrt(float64(r.shares))
 	}
 	return out
 }

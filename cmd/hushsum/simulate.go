@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -250,7 +250,7 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 	if set["epsilon"] && !set["noise"] {
 		v.withNoise.Law = simulation.DefaultNoise().Law
 	}
-	if v.withNoise.Law == noise.FamilyDiscreteLaplace && !set["bits"] {
+	if v.withNoise.Law == accounting.FamilyDiscreteLaplace && !set["bits"] {
 		v.withNoise.Bits = laplaceBits
 	}
 	if v.withNoise.Law != noNoise {

@@ -8,7 +8,6 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
-	sampling "github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -39,7 +38,7 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	private := simulation.DefaultNoise()
 	// Skellam shares add up exactly, however small: 1,920 discrete Gaussians that
 	// together have some votes' standard deviation do not.
-	private.Law, private.Clip, private.Bits = sampling.FamilySkellam, fixed, pick(o, 17, 18, 17)
+	private.Law, private.Clip, private.Bits = accounting.FamilySkellam, fixed, pick(o, 17, 18, 17)
 	private.Epsilon, private.Delta, private.Against = epsilon, delta, accounting.PublicView
 
 	t := &Table{

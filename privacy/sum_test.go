@@ -1,4 +1,4 @@
-package simulation
+package privacy
 
 import (
 	"crypto"
@@ -6,13 +6,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -31,7 +30,11 @@ func TestNoiseOfASum(t *testing.T) {
 		multiplier            = 1.0
 	)
 	recovery := &protocol.Recovery{Colluders: colluders, MinSurvivors: n - dropped}
-	shares := recovery.MinSurvivors - colluders // what must suffice
+	contributors := Contributors{Parties: n, MinSurvivors: recovery.MinSurvivors, Colluders: colluders}
+	shares, err := contributors.MinHonest() // what must suffice
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	members := make([]keyexchange.Member, n)
 	identities := make([]crypto.Signer, n)
@@ -39,67 +42,51 @@ func TestNoiseOfASum(t *testing.T) {
 		seed := sha256.Sum256(fmt.Appendf(nil, "noise %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		identities[i] = key
-		members[i] = keyexchange.Member{Name: partyName(i), Key: key.Public().(ed25519.PublicKey)}
+		members[i] = keyexchange.Member{Name: fmt.Sprint("party-", i), Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoder, err := aggregation.Encoder{Parties: n, Dimension: dimension, Clip: 1, Bits: 16, Rotate: &[32]byte{1}}.ChooseScale(multiplier, shares)
-	if err != nil {
-		t.Fatal(err)
-	}
-	layout, err := encoder.Layout()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sensitivity, err := encoder.Sensitivity()
-	if err != nil {
-		t.Fatal(err)
-	}
-	silent := encoder // rounds alike, adds nothing
-	silent.NoiseStdDev = 0
-	session, err := protocol.NewLocal(&protocol.Config{Label: "noise", Roster: roster, Layout: layout, Recovery: recovery}, identities, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	// The variance that must be left, whoever colludes.
-	target := multiplier * multiplier * sensitivity.L2 * sensitivity.L2
-	variance, err := noise.Rational(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Var = 2t²(1 + O(1/t²)); t a little above √(Var/2) is on the safe side.
-	spread, err := noise.Rational(math.Sqrt(target/2) * 1.001)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var session *protocol.Local
 	for _, c := range []struct {
-		name     string
-		make     func(*big.Rat) (noise.Law, error)
-		scale    *big.Rat
+		family   accounting.Family
 		kurtosis float64 // of the sum of the survivors' shares, at most
 	}{
-		{"discrete Gaussian", noise.DiscreteGaussian, variance, 3},
-		{"Skellam", noise.Skellam, variance, 3},
-		{"discrete Laplace", noise.DiscreteLaplace, spread, 6},
+		{accounting.FamilyDiscreteGaussian, 3},
+		{accounting.FamilySkellam, 3},
+		{accounting.FamilyDiscreteLaplace, 6},
 	} {
-		law, err := c.make(c.scale)
+		release := Release{
+			Contributors: contributors,
+			Noise:        Noise{Family: c.family, Multiplier: multiplier, Clip: 1, Bits: 16},
+			Dimension:    dimension,
+		}
+		m, err := release.Mechanism()
 		if err != nil {
 			t.Fatal(err)
 		}
-		split := noise.Shares{Parties: n, MinHonest: shares, Law: law}
-		own, err := split.Party()
+		layout, err := m.Layout()
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := noise.NewTable(own)
+		if session == nil { // the layout is the same for all families
+			config := &protocol.Config{Label: "noise", Roster: roster, Layout: layout, Recovery: recovery}
+			if session, err = protocol.NewLocal(config, identities, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		encoder := m.rotated([32]byte{1})
+		silent := encoder // rounds alike, adds nothing
+		silent.NoiseStdDev = 0
+		law, sensitivity := m.Vector.Shares.Law, m.Vector.Sensitivity
+		// The variance that must be left, whoever colludes.
+		target := multiplier * multiplier * sensitivity.L2 * sensitivity.L2
+		own, err := m.Vector.Shares.Party()
 		if err != nil {
 			t.Fatal(err)
 		}
 		random := rand.NewChaCha8([32]byte{2})
-		sampler := table.NewSampler(random)
 		rng := rand.New(rand.NewPCG(1, 2))
 		inputs := make([][][]uint64, n)
 		want := make([]uint64, layout[0].Length)
@@ -109,8 +96,8 @@ func TestNoiseOfASum(t *testing.T) {
 			for j := range update {
 				update[j] = rng.NormFloat64()
 			}
-			share := make([]int64, layout[0].Length)
-			if err := sampler.Fill(share); err != nil {
+			share, err := m.Vector.share(random)
+			if err != nil {
 				t.Fatal(err)
 			}
 			rounding := [32]byte{3, byte(i)}
@@ -151,17 +138,17 @@ func TestNoiseOfASum(t *testing.T) {
 		got := square/d - mean*mean
 		released := law.Variance() * (n - dropped) / float64(shares)
 		if math.Abs(mean) > 5*math.Sqrt(released/d) {
-			t.Errorf("%s: the mean of the noise is %.3g", c.name, mean)
+			t.Errorf("%v: the mean of the noise is %.3g", c.family, mean)
 		}
 		if tolerance := 5 * math.Sqrt((c.kurtosis-1)/d); math.Abs(got/released-1) > tolerance {
-			t.Errorf("%s: the variance of the noise is %.4g, want %.4g within %.1f %%", c.name, got, released, 100*tolerance)
+			t.Errorf("%v: the variance of the noise is %.4g, want %.4g within %.1f %%", c.family, got, released, 100*tolerance)
 		}
 		// By arithmetic, of the law that each party sampled.
 		left := own.Variance() * float64(n-dropped-colluders)
 		if left < target*(1-1e-12) {
-			t.Errorf("%s: noise of variance %.6g is left against the colluders, want %.6g", c.name, left, target)
+			t.Errorf("%v: noise of variance %.6g is left against the colluders, want %.6g", c.family, left, target)
 		}
-		t.Logf("%-18s Δ₂ = %.0f units, variance %.4g (want %.4g), left against %d colluders %.4g (want %.4g)",
-			c.name, sensitivity.L2, got, released, colluders, left, target)
+		t.Logf("%-18v Δ₂ = %.0f units, variance %.4g (want %.4g), left against %d colluders %.4g (want %.4g)",
+			c.family, sensitivity.L2, got, released, colluders, left, target)
 	}
 }

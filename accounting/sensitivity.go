@@ -1,0 +1,41 @@
+package accounting
+
+import "math"
+
+// Sensitivity is by how much one client can change a sum of integer vectors, in
+// integer units and after rounding: bounds on the norms of what it adds. That is the
+// sensitivity when its vector is replaced by zeros or it is added or removed; when
+// its vector is replaced by another, both norms are double. Bounds are not rounded
+// down.
+type Sensitivity struct {
+	// L1 is Δ₁, positive. Δ₁ ≤ Δ₂·min(√Dimension, Δ₂) always holds for integers; a
+	// larger L1 is tightened to that, and 0 stands for it.
+	L1 float64
+	L2 float64 // Δ₂, positive
+	// Dimension is the number of coordinates that are released, each with noise of
+	// its own; at least 1.
+	Dimension int
+}
+
+func (s Sensitivity) check() (Sensitivity, error) {
+	if err := checkPositive("L2", s.L2); err != nil {
+		return s, err
+	}
+	if s.Dimension < 1 {
+		return s, configError("dimension is %d, want at least 1", s.Dimension)
+	}
+	if s.L1 == 0 {
+		s.L1 = math.Inf(1)
+	}
+	if !(s.L1 > 0) {
+		return s, configError("L1 is %v, want positive, or 0 for the bound from L2", s.L1)
+	}
+	s.L1 = math.Min(s.L1, RoundedL1(s.L2, s.Dimension))
+	return s, nil
+}
+
+// RoundedL1 returns the bound Δ₂·min(√d, Δ₂) of the L1 norm of an integer vector
+// of L2 norm at most delta2 in dim coordinates.
+func RoundedL1(delta2 float64, dim int) float64 {
+	return delta2 * math.Min(math.Sqrt(float64(dim)), delta2)
+}

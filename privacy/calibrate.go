@@ -1,0 +1,135 @@
+package privacy
+
+import (
+	"errors"
+	"math"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+)
+
+// DefaultDelta is the δ of a [Budget] that has none.
+const DefaultDelta = 1e-5
+
+// Budget is how much of every party's privacy a run may spend.
+type Budget struct {
+	Epsilon float64 // ε, above 0; 0: there is no limit
+	Delta   float64 // δ at which ε is stated, above 0 and below 1; 0: DefaultDelta
+	// Against is whom Epsilon is against; 0: accounting.ServerView. It is the same for both
+	// unless rounds are sampled in secret, see [Release].Rate.
+	Against accounting.View
+}
+
+// WithDefaults returns the budget with its defaults filled in.
+func (b Budget) WithDefaults() Budget {
+	if b.Delta == 0 {
+		b.Delta = DefaultDelta
+	}
+	if b.Against == 0 {
+		b.Against = accounting.ServerView
+	}
+	return b
+}
+
+// Validate returns a [ConfigError] for the first field that is outside its range.
+func (b Budget) Validate() error {
+	b = b.WithDefaults()
+	switch {
+	case !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1):
+		return bad("Budget.Epsilon", "use a number above 0, such as 4, or 0 for none", "%v is no privacy budget", b.Epsilon)
+	case !(b.Delta > 0 && b.Delta < 1):
+		return bad("Budget.Delta", "use a small number above 0, such as 1e-5", "%v is no probability", b.Delta)
+	case b.Against != accounting.ServerView && b.Against != accounting.PublicView:
+		return bad("Budget.Against", "use accounting.ServerView or accounting.PublicView", "%v is nobody", b.Against)
+	}
+	return nil
+}
+
+// Ledger returns an empty ledger that holds every party to the budget. It fails with a
+// [ConfigError], also if there is no limit.
+func (b Budget) Ledger() (*accounting.Ledger, error) {
+	if err := b.limited(); err != nil {
+		return nil, err
+	}
+	b = b.WithDefaults()
+	return accounting.NewLedger(b.Against, accounting.Target{Epsilon: b.Epsilon, Delta: b.Delta})
+}
+
+// limited is Validate for uses that take a limit.
+func (b Budget) limited() error {
+	if b.Epsilon == 0 {
+		return bad("Budget.Epsilon", "use a number above 0, such as 4", "there is no budget to keep")
+	}
+	return b.Validate()
+}
+
+// leastMultiplier is below which Calibrate looks no further.
+const leastMultiplier = 0x1p-20
+
+// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which so many rounds
+// keep every party within the budget; Noise.Multiplier itself is not read. It fails as
+// [Release.Mechanism] does, with a [ConfigError] for Noise.Bits if the noise that it
+// takes does not fit the ring; that it can be sampled only Mechanism finds.
+func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error) {
+	if err := b.limited(); err != nil {
+		return 0, err
+	}
+	if err := r.validate(); err != nil {
+		return 0, err
+	}
+	b = b.WithDefaults()
+	within := func(multiplier float64) (bool, error) {
+		m, err := r.mechanism(multiplier)
+		if errors.Is(err, errTooLittle) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		spent, err := m.Round().Spent(b.Against, rounds, b.Delta)
+		return err == nil && spent.Upper <= b.Epsilon, err
+	}
+	// Of the multipliers tried, little is too little, wide too wide for the ring.
+	enough, little, wide := 1.0, 0.0, math.Inf(1)
+	var noRoom error
+	for {
+		ok, err := within(enough)
+		if ok {
+			break
+		}
+		switch {
+		case errors.Is(err, aggregation.ErrBits):
+			wide, noRoom = enough, err
+		case err != nil:
+			return 0, err
+		default:
+			little = enough
+		}
+		if wide < leastMultiplier || wide-little <= little/1000 {
+			return 0, noRoom // for noise that would do
+		}
+		switch {
+		case math.IsInf(wide, 1):
+			enough *= 2
+		case little == 0:
+			enough /= 4
+		default:
+			enough = (little + wide) / 2
+		}
+	}
+	for little == 0 || enough-little > enough/1000 {
+		middle := (little + enough) / 2
+		ok, err := within(middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case ok && middle < leastMultiplier:
+			return middle, nil
+		case ok:
+			enough = middle
+		default:
+			little = middle
+		}
+	}
+	return enough, nil
+}

@@ -1,0 +1,59 @@
+package privacy
+
+import "github.com/hushsum/hushsum/protocol"
+
+// Contributors says how many shares of noise are in a sum, and how many can be counted
+// on.
+type Contributors struct {
+	Parties      int // most in a sum, each with a share of the noise; 1 to 2^20
+	MinSurvivors int // fewest in a sum that anybody sees; 0: Parties
+	Colluders    int // of those, how many may take their own share out again
+}
+
+// ContributorsOf returns those of the sums of a session, in which so many parties are
+// scheduled in each round. recovery has its defaults filled in, as Config.Effective of
+// package protocol returns it; nil: all must submit, and Colluders, of whom the
+// session then says nothing, is 0. A sparse graph is refused with [ErrConfig]: its
+// colluders are counted among neighbours, which says nothing of how many honest shares
+// are in a sum.
+func ContributorsOf(parties int, recovery *protocol.Recovery) (Contributors, error) {
+	c := Contributors{Parties: parties}
+	if recovery == nil {
+		return c, nil
+	}
+	if recovery.Degree < parties-1 {
+		return c, bad("Recovery.Degree", "use the complete graph with noise",
+			"on a sparse graph the number of colluders among neighbours says nothing of how many honest shares are in a sum")
+	}
+	c.MinSurvivors, c.Colluders = recovery.MinSurvivors, recovery.Colluders
+	return c, nil
+}
+
+// minSurvivors is MinSurvivors with its default.
+func (c Contributors) minSurvivors() int {
+	if c.MinSurvivors == 0 {
+		return c.Parties
+	}
+	return c.MinSurvivors
+}
+
+// MinHonest returns MinSurvivors − Colluders, the number of shares whose noise is
+// enough and is in every sum. It fails with [ErrConfig].
+func (c Contributors) MinHonest() (int, error) {
+	least := c.minSurvivors()
+	switch {
+	case c.Parties < 1 || c.Parties > maxParties:
+		return 0, bad("Contributors.Parties", "", "%d is outside 1 to %d", c.Parties, maxParties)
+	case least < 1 || least > c.Parties:
+		return 0, bad("Contributors.MinSurvivors", "", "%d is outside 1 to %d", least, c.Parties)
+	case c.Colluders < 0:
+		return 0, bad("Contributors.Colluders", "use 0 or more", "%d is no number of parties", c.Colluders)
+	case c.Colluders >= least:
+		return 0, bad("Contributors.Colluders", "use fewer colluders, or a larger MinSurvivors",
+			"of %d survivors all could collude, and take their noise away", least)
+	}
+	return least - c.Colluders, nil
+}
+
+// maxParties is the most that package noise divides a law among.
+const maxParties = 1 << 20

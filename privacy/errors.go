@@ -1,0 +1,46 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrConfig: a field is outside its range, or does not go with the others. See
+// [ConfigError].
+var ErrConfig = errors.New("privacy: unusable configuration")
+
+// ConfigError names the field that is unusable. It is [ErrConfig], and unwraps to the
+// reason if another package found it.
+type ConfigError struct {
+	Field  string // of Release or Budget, as in "Noise.Bits"
+	Reason string // what is wrong with it
+	Advice string // what to do, or empty
+	Err    error  // nil, or the error behind it
+}
+
+func (e *ConfigError) Error() string {
+	text := fmt.Sprintf("%v: %s: %s", ErrConfig, e.Field, e.Reason)
+	if e.Advice != "" {
+		text += "; " + e.Advice
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrConfig) true.
+func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
+
+// Unwrap returns Err.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// bad makes a ConfigError without an error behind it.
+func bad(field, advice, reason string, a ...any) error {
+	return &ConfigError{Field: field, Reason: fmt.Sprintf(reason, a...), Advice: advice}
+}
+
+// because makes a ConfigError of another package's error.
+func because(field string, err error) error {
+	return &ConfigError{Field: field, Reason: err.Error(), Err: err}
+}
+
+// errTooLittle marks noise that is too little to be divided into whole numbers.
+var errTooLittle = errors.New("privacy: next to no noise")

@@ -1,0 +1,98 @@
+package privacy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/noise"
+)
+
+// Lane is one vector of a submission, as it is in the ring: what bounds it, and the
+// noise of each of its coordinates.
+type Lane struct {
+	Sensitivity accounting.Sensitivity // of a sum, after rounding
+	// Shares divides the noise. Its Law is that of MinHonest shares together.
+	Shares noise.Shares
+
+	table *noise.Table // of one party's share
+}
+
+// newLane divides noise of z times the sensitivity.
+func newLane(family accounting.Family, c Contributors, honest int, s accounting.Sensitivity, z float64) (Lane, error) {
+	l := Lane{Sensitivity: s, Shares: noise.Shares{Parties: c.Parties, MinHonest: honest}}
+	stdDev := z * s.L2
+	if stdDev*stdDev/float64(honest) < noise.MinScale {
+		return Lane{}, &ConfigError{
+			Field:  "Noise.Multiplier",
+			Reason: fmt.Sprintf("%v leaves %d parties next to no noise to share in whole numbers", z, honest),
+			Advice: "use a larger multiplier, more bits, or no noise",
+			Err:    errTooLittle,
+		}
+	}
+	var err error
+	if l.Shares.Law, err = lawOf(family, stdDev); err != nil {
+		return Lane{}, because("Noise", err)
+	}
+	return l, nil
+}
+
+// SumStdDev returns the standard deviation of so many shares together, in integers of
+// the ring.
+func (l *Lane) SumStdDev(shares int) float64 {
+	return math.Sqrt(l.Shares.Law.Variance() * (float64(shares) / float64(l.Shares.MinHonest)))
+}
+
+// accounting is the lane as the accountant has it.
+func (l *Lane) accounting() accounting.Lane {
+	scale, _ := l.Shares.Law.Scale().Float64()
+	const down = 1 - 0x1p-50 // no rounding may make the noise look larger
+	honest := float64(l.Shares.MinHonest)
+	out := accounting.Lane{Sensitivity: l.Sensitivity}
+	switch l.Shares.Law.Family() {
+	case accounting.FamilyDiscreteGaussian:
+		out.ShareSigma = math.Sqrt(scale/honest) * down
+	case accounting.FamilySkellam:
+		out.ShareVariance = scale / honest * down
+	default:
+		out.SumScale = scale * down
+	}
+	return out
+}
+
+// samples is how many numbers all parties draw in one round.
+func (l *Lane) samples() float64 {
+	return float64(l.Shares.Parties) * float64(l.Sensitivity.Dimension)
+}
+
+// prepare makes the table.
+func (l *Lane) prepare(bits int) error {
+	own, err := l.Shares.Party()
+	if err == nil {
+		l.table, err = noise.NewTable(own)
+	}
+	switch {
+	case errors.Is(err, noise.ErrTooLarge):
+		return &ConfigError{
+			Field: "Noise.Bits",
+			Reason: fmt.Sprintf("%d makes the noise too wide to sample: its standard deviation is %.4g units",
+				bits, l.SumStdDev(l.Shares.MinHonest)),
+			Advice: "use fewer bits",
+			Err:    err,
+		}
+	case err != nil:
+		return because("Noise", err)
+	}
+	return nil
+}
+
+// share draws a party's share of the noise. Whoever takes it clears it.
+func (l *Lane) share(random io.Reader) ([]int64, error) {
+	share := make([]int64, l.Sensitivity.Dimension)
+	if err := l.table.NewSampler(random).Fill(share); err != nil {
+		return nil, err
+	}
+	return share, nil
+}

@@ -1,0 +1,161 @@
+package privacy
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/noise"
+)
+
+// Mechanism is a [Release] that is worked out: how vectors become submissions with
+// noise, how sums become means, and what that spends. All parties and whoever decodes
+// must have the same. It is safe for concurrent use.
+type Mechanism struct {
+	// Encoder rounds vectors. Its Rotate is a placeholder: see Encode.
+	Encoder aggregation.Encoder
+	Vector  Lane
+	Signs   *Lane // nil without
+
+	signs        aggregation.Signs
+	contributors Contributors
+	rate         float64
+}
+
+// Layout returns the segments of a submission: the vector, with its dimension brought
+// to the next power of two, and the signs if there are any.
+func (m *Mechanism) Layout() (masking.Layout, error) { return m.lanes().Layout() }
+
+func (m *Mechanism) lanes() aggregation.Lanes {
+	all := aggregation.Lanes{m.Encoder}
+	if m.Signs != nil {
+		all = append(all, m.signs)
+	}
+	return all
+}
+
+// StdDev returns the standard deviation of so many parties' noise in each coordinate
+// of a sum, in the units of the vectors. Of Vector.Shares.MinHonest shares it is what
+// is left in any case. In the mean of k vectors it is a k-th part of that.
+func (m *Mechanism) StdDev(shares int) float64 {
+	return m.Vector.SumStdDev(shares) / m.Encoder.Scale
+}
+
+// MaxNorm returns Δ₂ of the vectors, in their own units: Clip and what rounding can
+// add to it.
+func (m *Mechanism) MaxNorm() float64 { return m.Vector.Sensitivity.L2 / m.Encoder.Scale }
+
+// Round returns what one round spends: the noise of the fewest honest shares against
+// the sensitivity after rounding, and the distance of the samplers from their law.
+func (m *Mechanism) Round() accounting.Round {
+	r := accounting.Round{
+		Family:         m.Vector.Shares.Law.Family(),
+		Shares:         m.Vector.Shares.MinHonest,
+		MinSurvivors:   m.contributors.minSurvivors(),
+		Colluders:      m.contributors.Colluders,
+		Rate:           m.rate,
+		HiddenSchedule: m.rate < 1,
+		Update:         m.Vector.accounting(),
+		// The shares of all parties count, though those beyond MinHonest protect
+		// nothing that is claimed.
+		Samples:       m.Vector.samples(),
+		TableDistance: noise.MaxTableDistance,
+	}
+	if m.Signs != nil {
+		signs := m.Signs.accounting()
+		r.Signs = &signs
+		r.Samples += m.Signs.samples()
+	}
+	return r
+}
+
+// Rotation returns the seed of a round's rotation, which all parties and whoever
+// decodes must use, from randomness that is public but was not known when anybody
+// chose a vector, such as a digest of the session's keys.
+func Rotation(public [32]byte, round uint64) [32]byte {
+	b := append([]byte("hushsum/1 rotation of a round"), public[:]...)
+	return sha256.Sum256(binary.BigEndian.AppendUint64(b, round))
+}
+
+// rotated is the encoder of a round.
+func (m *Mechanism) rotated(rotation [32]byte) aggregation.Encoder {
+	e := m.Encoder
+	e.Rotate = &rotation
+	return e
+}
+
+// Encode returns a party's submission in the form of Layout: its vector clipped,
+// rotated and rounded, and the signs of the other vector, nil without that lane, each
+// with the party's share of the noise. random serves noise and rounding (nil:
+// crypto/rand); a submission that is sent again must be the same bytes, not a new one.
+// It fails as aggregation.Encoder's Encode does, and with the error of random.
+func (m *Mechanism) Encode(rotation [32]byte, vector, signs []float64, random io.Reader) ([][]uint64, error) {
+	if (signs != nil) != (m.Signs != nil) {
+		return nil, fmt.Errorf("%w: signs without a lane, or a lane without", aggregation.ErrLength)
+	}
+	share, err := m.Vector.share(random)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(share)
+	out, err := m.rotated(rotation).Encode(vector, share, random)
+	if err != nil || m.Signs == nil {
+		return out, err
+	}
+	votes, err := m.Signs.share(random)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(votes)
+	beside, err := m.signs.Encode(signs, votes)
+	if err != nil {
+		return nil, err
+	}
+	return m.lanes().Join(out, beside)
+}
+
+// Blank returns the submission of a party that is not drawn, see [Release].Rate:
+// vectors of zeros, which are zeros under any rotation, with its share of the noise.
+func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
+	layout, err := m.Layout()
+	if err != nil {
+		return nil, err
+	}
+	lanes := []*Lane{&m.Vector, m.Signs}
+	out := make([][]uint64, len(layout))
+	for s, segment := range layout {
+		share, err := lanes[s].share(random)
+		if err != nil {
+			return nil, err
+		}
+		mask := ^uint64(0) >> (64 - segment.Bits)
+		out[s] = make([]uint64, len(share))
+		for j, x := range share {
+			out[s][j] = uint64(x) & mask
+		}
+		clear(share)
+	}
+	return out, nil
+}
+
+// Decode returns the mean of so many vectors, those that are in the sum, and the sums
+// of signs, nil without that lane. Of 1 party it is the sum itself. It fails as
+// aggregation.Encoder's Decode does.
+func (m *Mechanism) Decode(rotation [32]byte, sum [][]uint64, parties int) (mean []float64, signs []int64, err error) {
+	parts, err := m.lanes().Split(sum)
+	if err != nil {
+		return nil, nil, err
+	}
+	if mean, err = m.rotated(rotation).Decode(parts[0], parties); err != nil || m.Signs == nil {
+		return mean, nil, err
+	}
+	signs, err = m.signs.Decode(parts[1], parties)
+	if err != nil {
+		return nil, nil, err
+	}
+	return mean, signs, nil
+}
