@@ -44,8 +44,8 @@ func mustLedger(t *testing.T, v View, b Target) *Ledger {
 // No count wraps: what is recorded never makes an account smaller.
 func TestLedgerCounts(t *testing.T) {
 	l := mustLedger(t, ServerView, Target{1, 1e-5})
-	large := Step{DiscreteGaussian{1 << 34, 1}, 1 << 40} // too large for a table
-	if err := l.Spend(Step{large.Mechanism, 1 << 41}, "ann"); !errors.Is(err, ErrConfig) {
+	large := Step{DiscreteGaussian{1 << 34, 1}, maxCount} // too large for a table
+	if err := l.Spend(Step{large.Mechanism, maxCount + 1}, "ann"); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	if err := l.Spend(large, "ann"); err != nil {
@@ -212,7 +212,7 @@ func TestDeltaAtInfinity(t *testing.T) {
 // What sampling is bounded by need not exist: two rates of one mechanism can be too
 // many steps as one.
 func TestNoWholeBound(t *testing.T) {
-	b := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{.001}, .5}, 1 << 40}, Step{Sampled{Gaussian{.001}, .6}, 1 << 40})
+	b := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{.001}, .5}, maxCount}, Step{Sampled{Gaussian{.001}, .6}, maxCount})
 	if !math.IsInf(b.Upper, 1) || b.Reason == "" {
 		t.Error(b)
 	}

@@ -3,6 +3,7 @@ package accounting
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -29,8 +30,8 @@ type Composition struct {
 }
 
 // maxCount caps a composition's steps so that counts are exact in float64
-// arithmetic with room for the error terms.
-const maxCount = 1 << 40
+// arithmetic with room for the error terms: 2^40, or 2^30 where an int has 32 bits.
+const maxCount = 1 << (20 + 10*(bits.UintSize/32))
 
 // maxParts caps the different laws of a composition, unsampled Gaussians apart:
 // each costs a lattice and a transform, about 8 ms together.

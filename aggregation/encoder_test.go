@@ -141,7 +141,7 @@ func TestEncoderEdges(t *testing.T) {
 		{Parties: 1, Dimension: 7, Clip: 1, Scale: 1 << 30, Rotate: rotationSeed(3)},
 		{Parties: 1, Dimension: 5, Clip: minClip, Scale: 0x1p530},
 		{Parties: 1, Dimension: 5, Clip: maxClip, Scale: 0x1p-490, Rotate: rotationSeed(4), Bits: 64},
-		{Parties: 1 << 31, Dimension: 5, Clip: 1, Scale: 1 << 20, Beta: 1e-300},
+		{Parties: math.MaxInt32, Dimension: 5, Clip: 1, Scale: 1 << 20, Beta: 1e-300},
 		{Parties: 3, Dimension: 4097, Clip: 2, Scale: 1 << 10, Beta: 0.99},
 	} {
 		layout, err := e.Layout()

@@ -133,7 +133,7 @@ func TestFedAvgErrors(t *testing.T) {
 		{"fraction", with(func(a *FedAvg) { a.FractionBits = -1 }).Validate, ErrConfig, "FractionBits"},
 		{"wrap of the weights", with(func(a *FedAvg) { a.FractionBits = 60 }).Validate, ErrWrap, "lower"},
 		{"wrap of all", with(func(a *FedAvg) { a.FractionBits, a.Parties = 50, 1<<20 }).Validate, ErrWrap, "parties"},
-		{"wrap of the count", with(func(a *FedAvg) { a.Parties, a.MaxSamples, a.Range = 1<<40, 1<<40, 1e-15 }).Validate, ErrWrap, "samples"},
+		{"wrap of the count", with(func(a *FedAvg) { a.Parties, a.MaxSamples, a.Range = math.MaxInt>>22, math.MaxInt>>22, 1e-15 }).Validate, ErrWrap, "samples"},
 		{"encode unusable", encode(FedAvg{}, 1, 1), ErrConfig, "Parties"},
 		{"encode short", encode(good, 1, 1), ErrLength, "1 weights"},
 		{"encode long", encode(good, 1, 1, 1, 1), ErrLength, "3 weights"},

@@ -3,6 +3,7 @@ package learning
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 )
@@ -25,7 +26,7 @@ func TestParseIDX(t *testing.T) {
 		"type":       idxFile(0x09, data, 2, 3),
 		"dimensions": idxFile(idxByte, data, 2, 3, 1),
 		"sizes":      idxFile(idxByte, data, 3, 2),
-		"huge":       idxFile(idxByte, data, 1<<32-1, 1<<32-1),
+		"huge":       idxFile(idxByte, data, math.MaxInt32, math.MaxInt32),
 		"magic":      append([]byte{1}, good[1:]...),
 	}
 	for name, file := range bad {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -355,7 +356,7 @@ func TestParsePackedRefuses(t *testing.T) {
 func TestLayoutErrors(t *testing.T) {
 	for _, layout := range []Layout{
 		nil, {}, {{0, 8}}, {{-1, 8}}, {{1, 0}}, {{1, 65}}, {{1, -3}}, {{1, 8}, {1, 99}},
-		{{MaxLength + 1, 1}}, {{MaxLength, 1}, {1, 1}}, {{1 << 62, 64}, {1 << 62, 64}},
+		{{MaxLength + 1, 1}}, {{MaxLength, 1}, {1, 1}}, {{math.MaxInt/2 + 1, 64}, {math.MaxInt/2 + 1, 64}},
 		make(Layout, MaxSegments+1),
 	} {
 		if v, err := NewVector(layout); !errors.Is(err, ErrLayout) || v != nil {

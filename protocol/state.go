@@ -96,7 +96,7 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 			s.Open.Near = append(s.Open.Near, near)
 		}
 	}
-	return sealState(c.random, key, c.config, c.self, &s)
+	return sealState(c.random, key, c.config, uint32(c.self), &s)
 }
 
 // LoadClient makes the client again that [Client.Save] saved under key, with the
@@ -109,7 +109,7 @@ func LoadClient(config *Config, identity crypto.Signer, random io.Reader, key *k
 		return nil, err
 	}
 	var s clientState
-	if err := openSealed(key, c.config, c.self, state, &s); err != nil {
+	if err := openSealed(key, c.config, uint32(c.self), state, &s); err != nil {
 		return nil, err
 	}
 	announce, err := wire.ParseAnnounce(s.Announce)
@@ -317,12 +317,12 @@ func (s *Server) loadOpen(in *openState) (*serverRound, error) {
 }
 
 // stateData binds a saved state to its configuration and its owner.
-func stateData(config *settled, party int) []byte {
-	d := hash(labelState, config.digest[:], uint32Bytes(party))
+func stateData(config *settled, party uint32) []byte {
+	d := hash(labelState, config.digest[:], uint32Bytes(int(party)))
 	return d[:]
 }
 
-func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, party int, state any) ([]byte, error) {
+func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, party uint32, state any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(state); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -335,7 +335,7 @@ func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, part
 	return keyexchange.Seal(&nonce, key, b.Bytes(), stateData(config, party))
 }
 
-func openSealed(key *keyexchange.SealKey, config *settled, party int, sealed []byte, state any) error {
+func openSealed(key *keyexchange.SealKey, config *settled, party uint32, sealed []byte, state any) error {
 	b, err := keyexchange.Open(key, sealed, stateData(config, party))
 	if err != nil {
 		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or for another configuration", ErrState)

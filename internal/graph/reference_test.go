@@ -106,6 +106,21 @@ func TestParametersAgainstReference(t *testing.T) {
 	}
 }
 
+// Cases that random tests once found to differ.
+func TestParametersOnceWrong(t *testing.T) {
+	for name, in := range map[string]refInput{
+		"half of eight drop out":    {8, 0, 4, 1, 4, SemiMalicious},
+		"one of three is corrupt":   {3, 1, 0, 1, 1, Curious},
+		"two of seventy, two bits":  {70, 2, 0, 2, 1, SemiMalicious},
+		"one of three, cheats late": {3, 1, 0, 1, 1, SemiMalicious},
+	} {
+		want, wantOK := in.parameters(false)
+		if got, ok := in.fast(); got != want || ok != wantOK {
+			t.Errorf("%s: got %+v %v, want %+v %v", name, got, ok, want, wantOK)
+		}
+	}
+}
+
 func TestParametersAgainstReferenceRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 70).Draw(t, "n")

@@ -1,0 +1,33 @@
+package shamir
+
+import (
+	"fmt"
+
+	"github.com/hushsum/hushsum/internal/redact"
+)
+
+// Nothing that holds a secret prints it, in any format of fmt, in JSON or in logs.
+
+// Format writes that the value is secret.
+func (Secret) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.Secret") }
+
+// MarshalJSON says that the value is secret.
+func (Secret) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.Secret") }
+
+// Format writes that the value is secret.
+func (Share) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.Share") }
+
+// MarshalJSON says that the value is secret.
+func (Share) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.Share") }
+
+// Format writes that the value is secret.
+func (BytesShare) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.BytesShare") }
+
+// MarshalJSON says that the value is secret.
+func (BytesShare) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.BytesShare") }
+
+// Format writes that the value is secret.
+func (PedersenShare) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.PedersenShare") }
+
+// MarshalJSON says that the value is secret.
+func (PedersenShare) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.PedersenShare") }
