@@ -19,3 +19,9 @@ func (Vector) Format(s fmt.State, _ rune) { redact.Format(s, "masking.Vector") }
 
 // MarshalJSON says that the value is secret.
 func (Vector) MarshalJSON() ([]byte, error) { return redact.JSON("masking.Vector") }
+
+// Format writes that the value is secret.
+func (Intake) Format(s fmt.State, _ rune) { redact.Format(s, "masking.Intake") }
+
+// MarshalJSON says that the value is secret.
+func (Intake) MarshalJSON() ([]byte, error) { return redact.JSON("masking.Intake") }

@@ -186,7 +186,7 @@ func TestConfig(t *testing.T) {
 		"label":    func(c *Config) { c.Label = string(make([]byte, 256)) },
 		"both":     func(c *Config) { c.Coins = 1 },
 		"coins":    func(c *Config) { c.Noise, c.Coins = Noise{}, -1 },
-		"overflow": func(c *Config) { c.Noise, c.Coins, c.Length = Noise{}, 1<<30, 1<<40 },
+		"overflow": func(c *Config) { c.Noise, c.Coins, c.Length = Noise{}, 1<<30, math.MaxInt>>1 },
 		"no scale": func(c *Config) { c.Noise.Scale = nil },
 		"scale":    func(c *Config) { c.Noise.Scale = new(big.Rat) },
 		"sampling": func(c *Config) { c.Noise.Sampling = 3 },

@@ -31,3 +31,9 @@ func (PedersenShare) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.Pede
 
 // MarshalJSON says that the value is secret.
 func (PedersenShare) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.PedersenShare") }
+
+// Format writes that the value is secret.
+func (PackedShare) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.PackedShare") }
+
+// MarshalJSON says that the value is secret.
+func (PackedShare) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.PackedShare") }

@@ -32,6 +32,7 @@ var secret = []reflect.Type{
 	reflect.TypeFor[keyexchange.PrivateKey](),
 	reflect.TypeFor[keyexchange.SealKey](),
 	reflect.TypeFor[masking.Seed](),
+	reflect.TypeFor[masking.Intake](),
 	reflect.TypeFor[masking.Vector](),
 	reflect.TypeFor[noise.Sampler](),
 	reflect.TypeFor[noise.Source](),
@@ -42,6 +43,7 @@ var secret = []reflect.Type{
 	reflect.TypeFor[protocol.Client](),
 	reflect.TypeFor[protocol.Server](),
 	reflect.TypeFor[shamir.BytesShare](),
+	reflect.TypeFor[shamir.PackedShare](),
 	reflect.TypeFor[shamir.PedersenShare](),
 	reflect.TypeFor[shamir.Secret](),
 	reflect.TypeFor[shamir.Share](),
@@ -55,7 +57,7 @@ var public = map[string]string{
 	"noise":       "Exact Family Law ReferenceGammaDifference ReferenceGaussian ReferenceLaplace ReferenceStaircase Shares Sum Table",
 	"oblivious":   "Candidates Claim Coins Config Noise PeerError Sampling",
 	"protocol":    "Adversary Config Envelope Local MissingError Params PartyError Recovery",
-	"shamir":      "Combiner Feldman IndexError Pedersen WrongSharesError",
+	"shamir":      "Combiner Feldman IndexError Packing Pedersen WrongSharesError",
 }
 
 // Every exported type is said to be secret or public, so that a new one cannot be
