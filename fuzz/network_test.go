@@ -20,6 +20,10 @@ import (
 // A network is a session with its messages in transit. Whatever the parties and
 // the server do passes through the methods of this file, which check what must
 // hold at all times; see invariants_test.go.
+//
+// It is no [protocol.Carrier] on purpose: that one delivers in the order of the
+// protocol, and here the schedule decides what is delivered when, lost, doubled or
+// forged, and when the server takes its next step.
 type network struct {
 	tb      testing.TB
 	world   *world

@@ -82,7 +82,7 @@ func benchmarkRound100(b *testing.B, when drop) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		l := &Local{Server: server}
+		l := &Local{Carrier[*Server, *Client]{Config: config, Server: server}}
 		m.attach(l, pattern)
 		before := m.client
 		for i, signer := range signers {
@@ -94,11 +94,11 @@ func benchmarkRound100(b *testing.B, when drop) {
 			message := client.Announce()
 			done()
 			l.Clients = append(l.Clients, client)
-			if err := l.toServer(i, message); err != nil {
+			if err := l.ToServer(i, message); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if err := l.step(server.Keys); err != nil {
+		if err := l.Step(server.Keys); err != nil {
 			b.Fatal(err)
 		}
 		setUp += m.client - before

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"runtime"
@@ -12,18 +13,19 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// parallel calls f for 0 to n − 1 on all cores.
-func parallel(n int, f func(i int)) {
+// parallel calls work for 0 to n − 1 on all cores.
+func parallel(n int, work func(i int) error) error {
 	var wg sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for w := range workers {
+	failures := make([]error, runtime.GOMAXPROCS(0))
+	for w := range failures {
 		wg.Go(func() {
-			for i := w; i < n; i += workers {
-				f(i)
+			for i := w; i < n && failures[w] == nil; i += len(failures) {
+				failures[w] = work(i)
 			}
 		})
 	}
 	wg.Wait()
+	return errors.Join(failures...)
 }
 
 // Ten thousand parties on a sparse graph, 1,000 coordinates, in one process: two
@@ -51,64 +53,35 @@ func TestTenThousand(t *testing.T) {
 		t.Logf("%-22s %8.1f s", what, time.Since(start).Seconds())
 		start = time.Now()
 	}
-	clients := make([]*Client, n)
-	messages := make([][]byte, n)
-	parallel(n, func(i int) {
-		client, err := NewClient(config, signers[i], nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		clients[i], messages[i] = client, client.Announce()
+	c := Carrier[*Server, *Client]{Config: config, Server: server, Clients: make([]*Client, n), Each: parallel}
+	err = parallel(n, func(i int) (err error) {
+		c.Clients[i], err = NewClient(config, signers[i], nil)
+		return err
 	})
-	toServer := func() {
-		for _, m := range messages {
-			if m != nil {
-				if err := server.Receive(m); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		clear(messages)
+	if err != nil {
+		t.Fatal(err)
 	}
-	toParties := func(next func() ([]Envelope, error)) {
-		envelopes, err := next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		parallel(len(envelopes), func(k int) {
-			e := envelopes[k]
-			answer, err := clients[e.To].Receive(e.Message)
-			if err != nil {
-				t.Errorf("party %d: %v", e.To, err)
-			}
-			messages[e.To] = answer
-		})
+	if err := c.SetUp(); err != nil {
+		t.Fatal(err)
 	}
-	toServer()
-	toParties(server.Keys)
-	toServer()
 	lap("set-up")
 	in, _ := inputs(1, config.Layout, n)
 	for round := range 2 {
-		toParties(server.Invite)
-		toServer()
-		toParties(func() ([]Envelope, error) { return server.Begin(nil) })
-		parallel(n, func(i int) {
+		if err := c.Begin(nil); err != nil {
+			t.Fatal(err)
+		}
+		err := c.Submit(nil, func(i int) ([][]uint64, error) {
 			if round == 0 && absent(i) {
-				return
+				return nil, nil
 			}
-			message, err := clients[i].Submit(nil, in[i]...)
-			if err != nil {
-				t.Error(err)
-			}
-			messages[i] = message
+			return in[i], nil
 		})
-		toServer()
-		toParties(server.Survivors)
-		toServer()
-		toParties(server.Certificate)
-		toServer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Certify(); err != nil {
+			t.Fatal(err)
+		}
 		lap("parties, one round")
 		sum, err := server.Sum()
 		if err != nil {

@@ -70,7 +70,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &crashing{t: t, config: config, l: &Local{Server: server}, key: keyexchange.SealKey{1}}
+			c := &crashing{t: t, config: config, l: &Local{Carrier[*Server, *Client]{Config: config, Server: server}}, key: keyexchange.SealKey{1}}
 			for _, signer := range signers {
 				client, err := NewClient(config, signer, nil)
 				if err != nil {
@@ -94,7 +94,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 			}
 			// Local calls Work around every step of every party.
 			c.l.Work = func(int) func() { return c.crash }
-			if err := c.l.step(server.Keys); err != nil {
+			if err := c.l.Step(server.Keys); err != nil {
 				t.Fatal(err)
 			}
 			for round := range 4 {

@@ -54,10 +54,10 @@ func receiver(s *textbook.Session, to int) (any, func([]byte) error) {
 	if to < 0 {
 		return s.Server, s.Server.Receive
 	}
-	return s.Parties[to], func(m []byte) error {
-		answer, err := s.Parties[to].Receive(m)
+	return s.Clients[to], func(m []byte) error {
+		answer, err := s.Clients[to].Receive(m)
 		if answer != nil && s.Server != nil {
-			s.ToServer(to, answer) // of a party that is taken in
+			_ = s.ToServer(to, answer) // of a party that is taken in; refusals are noted
 		}
 		return err
 	}

@@ -34,7 +34,7 @@ func reorderToParty(r *runner, in [][][]uint64) {
 			}
 		}
 		p := newProbe(c.terms.Digest)
-		s := &textbook.Session{Parties: c.parties}
+		s := textbook.NewSession(config, nil, c.parties)
 		early, submitted := 0, 0
 		notDue := func(kinds ...wire.Type) {
 			for _, kind := range kinds {
@@ -92,7 +92,7 @@ func reorderToServer(r *runner, in [][][]uint64) {
 		if err != nil {
 			return figures{}, err
 		}
-		p := newProbe([32]byte(s.Parties[0].Announce()[2:34]))
+		p := newProbe([32]byte(s.Clients[0].Announce()[2:34]))
 		var late []byte
 		s.Carry = func(from, to int, message []byte) []byte {
 			if from != 4 || wire.Type(message[1]) != wire.TypeMasked {
@@ -104,7 +104,7 @@ func reorderToServer(r *runner, in [][][]uint64) {
 		if err := s.Begin(nil); err != nil {
 			return figures{}, err
 		}
-		if err := s.Submit(nil, in); err != nil {
+		if err := s.Submit(nil, textbook.Given(in)); err != nil {
 			return figures{}, err
 		}
 		h := wire.Header{Type: wire.TypeReveal, Session: [32]byte(late[2:34]), Round: s.Server.Round(), Sender: 1}
@@ -135,7 +135,7 @@ func flood(r *runner) {
 		if err != nil {
 			return figures{}, err
 		}
-		p := newProbe([32]byte(s.Parties[0].Announce()[2:34]))
+		p := newProbe([32]byte(s.Clients[0].Announce()[2:34]))
 		s.Carry = func(from, to int, message []byte) []byte {
 			if from != 0 {
 				return message

@@ -157,8 +157,8 @@ func sparseBegin() (begun bool, refusal, err error) {
 	}
 	near := g.Neighbours(0)
 	few := wire.Begin{Broadcast: genuine.Broadcast, Participants: wire.SetOf(n, except(upTo(n), near[0], near[1])), Shares: genuine.Shares[2:]}
-	_, refusal = s.Parties[0].Receive(few.Append(h.Append(nil)))
-	_, begun = s.Parties[0].Due()
+	_, refusal = s.Clients[0].Receive(few.Append(h.Append(nil)))
+	_, begun = s.Clients[0].Due()
 	return begun, refusal, nil
 }
 

@@ -69,7 +69,7 @@ func replaySubmission(r *runner, in [][][]uint64) {
 			return figures{}, err
 		}
 		accepted := s.Server.Receive(ofType(rec.toServer, wire.TypeMasked)[0]) == nil
-		if err := s.Submit(nil, in); err != nil {
+		if err := s.Submit(nil, textbook.Given(in)); err != nil {
 			return figures{}, err
 		}
 		sum, err := s.Server.Sum()
@@ -166,7 +166,7 @@ func replayEverything(t target, recovery *protocol.Recovery, in [][][]uint64) (p
 	p = newProbe(terms.Digest)
 	check := func() {
 		all := slices.Concat(rec.toServer, rec.toClients)
-		for to := -1; to < len(s.Parties); to++ {
+		for to := -1; to < len(s.Clients); to++ {
 			p.deliver(s, to, all, false)
 		}
 	}
@@ -174,7 +174,7 @@ func replayEverything(t target, recovery *protocol.Recovery, in [][][]uint64) (p
 	if t.without != 0 {
 		return p, 0, nil
 	}
-	steps := []func() error{func() error { return s.Begin(nil) }, func() error { return s.Submit(nil, in) }}
+	steps := []func() error{func() error { return s.Begin(nil) }, func() error { return s.Submit(nil, textbook.Given(in)) }}
 	if recovery != nil {
 		steps = append(steps, func() error { return s.Step(s.Server.Survivors) }, func() error { return s.Step(s.Server.Certificate) })
 	}

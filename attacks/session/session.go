@@ -122,7 +122,7 @@ func (t target) session(config *protocol.Config, signers []crypto.Signer) (*text
 	if err != nil {
 		return nil, err
 	}
-	return &textbook.Session{Server: server, Parties: parties, Recovery: config.Recovery != nil}, nil
+	return textbook.NewSession(config, server, parties), nil
 }
 
 // ready makes a session of the target that is set up, with whom carry lets it.

@@ -103,9 +103,9 @@ func TestMixedSessions(t *testing.T) {
 	for _, recovery := range []*protocol.Recovery{nil, {}, {Colluders: 1}, {Adversary: protocol.CuriousServer, Colluders: 2}} {
 		for mix := range 1 << 3 {
 			signers, config := testSession(t, recovery)
-			s := &Session{Server: newServer(t, config, mix&1 == 1), Recovery: recovery != nil}
+			s := NewSession(config, newServer(t, config, mix&1 == 1), nil)
 			for i, signer := range signers {
-				s.Parties = append(s.Parties, newParty(t, config, signer, nil, mix>>(1+i%2)&1 == 1))
+				s.Clients = append(s.Clients, newParty(t, config, signer, nil, mix>>(1+i%2)&1 == 1))
 			}
 			if err := s.SetUp(); err != nil {
 				t.Fatal(err)
@@ -129,12 +129,12 @@ func TestMixedSessions(t *testing.T) {
 func TestSameBytes(t *testing.T) {
 	for _, recovery := range []*protocol.Recovery{nil, {Colluders: 1}} {
 		signers, config := testSession(t, recovery)
-		s := &Session{Server: newServer(t, config, false), Recovery: recovery != nil}
+		s := NewSession(config, newServer(t, config, false), nil)
 		twins := make([]*twin, parties)
 		for i, signer := range signers {
 			twins[i] = &twin{Party: newParty(t, config, signer, stream(byte(i)), false),
 				other: newParty(t, config, signer, stream(byte(i)), true)}
-			s.Parties = append(s.Parties, twins[i])
+			s.Clients = append(s.Clients, twins[i])
 		}
 		if err := s.SetUp(); err != nil {
 			t.Fatal(err)
