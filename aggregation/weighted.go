@@ -60,10 +60,14 @@ func (w Weighted) joint() (e Encoder, share float64, err error) {
 	}
 	e = w.Encoder
 	e.Dimension++
-	// √(1+s²) ≤ 1 + s²/2, a little more than needed and the same on all machines.
-	e.Clip *= 1 + float64(share*share)/2
+	e.Clip *= WeightedClip(share)
 	return e, share, e.Validate()
 }
+
+// WeightedClip is the factor by which a count lane of the given share of the norm takes a
+// clipping norm up: 1 + share²/2, a little more than √(1 + share²) and the same on all
+// machines.
+func WeightedClip(share float64) float64 { return 1 + float64(share*share)/2 }
 
 // Validate returns [ErrConfig] if a field is outside its range, and [ErrBits] as that of
 // the [Encoder] does.
@@ -95,16 +99,11 @@ func (w Weighted) Encode(update []float64, samples int, noise []int64, random io
 	if samples < 1 {
 		return nil, fmt.Errorf("%w: want at least 1", ErrSamples)
 	}
-	joint := make([]float64, e.Dimension)
-	if _, err := clipInto(joint, update, w.Encoder.Clip); err != nil {
+	clipped := make([]float64, len(update))
+	if _, err := clipInto(clipped, update, w.Encoder.Clip); err != nil {
 		return nil, err
 	}
-	weight := float64(min(samples, w.MaxSamples)) / float64(w.MaxSamples)
-	for i := range update {
-		joint[i] *= weight
-	}
-	joint[len(update)] = weight * share * w.Encoder.Clip
-	return e.Encode(joint, noise, random)
+	return e.Encode(WeightedVector(clipped, samples, w.MaxSamples, share*w.Encoder.Clip), noise, random)
 }
 
 // Decode turns a sum of submissions of the given number of survivors into the weighted
@@ -121,10 +120,30 @@ func (w Weighted) Decode(sum [][]uint64, survivors int) (mean []float64, weight 
 	if err != nil {
 		return nil, 0, err
 	}
-	mean = joint[:w.Encoder.Dimension:w.Encoder.Dimension]
-	weight = joint[w.Encoder.Dimension] * float64(survivors) / (share * w.Encoder.Clip)
-	for i := range mean {
-		mean[i] *= float64(survivors) / max(weight, 1)
-	}
+	mean, weight = WeightedMean(joint, survivors, share*w.Encoder.Clip)
 	return mean, weight, nil
+}
+
+// WeightedVector returns (ω·Δ, s·ω) for an update, as Weighted describes it, for any way
+// to sum vectors: samples and maxSamples are at least 1, and countNorm is s, above 0.
+func WeightedVector(update []float64, samples, maxSamples int, countNorm float64) []float64 {
+	weight := float64(min(samples, maxSamples)) / float64(maxSamples)
+	joint := make([]float64, len(update)+1)
+	for i, x := range update {
+		joint[i] = weight * x
+	}
+	joint[len(update)] = weight * countNorm
+	return joint
+}
+
+// WeightedMean returns the weighted mean from the mean of the given number of vectors of
+// [WeightedVector], and the sum of their weights; a sum of less than 1 counts as 1.
+func WeightedMean(joint []float64, vectors int, countNorm float64) (mean []float64, weight float64) {
+	d := len(joint) - 1
+	weight = joint[d] * float64(vectors) / countNorm
+	mean = make([]float64, d)
+	for i := range mean {
+		mean[i] = joint[i] * float64(vectors) / max(weight, 1)
+	}
+	return mean, weight
 }

@@ -47,7 +47,7 @@ func (t *Training) newLanes() (*lanes, error) {
 	}
 	l := &lanes{survivors: s}
 	vector := aggregation.Mean{Parties: s.parties, Dimension: d, Range: t.Range, FractionBits: t.FractionBits}
-	if t.Client.Kind == SCAFFOLD {
+	if t.Client.stored() {
 		control := vector
 		l.control = &control
 	}
@@ -58,6 +58,7 @@ func (t *Training) newLanes() (*lanes, error) {
 		l.votes = &aggregation.Signs{Parties: s.parties, Dimension: 1}
 	}
 	if t.Noise == nil {
+		vector.Dimension = t.dimension()
 		l.plain = &vector
 		return l, nil
 	}
@@ -67,13 +68,33 @@ func (t *Training) newLanes() (*lanes, error) {
 	return l, l.makeTables(t.Noise)
 }
 
+// dimension is how many coordinates an update is sent with.
+func (t *Training) dimension() int {
+	if t.MaxSamples > 0 {
+		return t.Model.NumParams() + 1
+	}
+	return t.Model.NumParams()
+}
+
+// countNorm is what a full weight is sent as.
+func (t *Training) countNorm() float64 {
+	if t.Noise != nil {
+		return aggregation.DefaultCountShare * t.Noise.Clip
+	}
+	return 1
+}
+
 // addNoise settles the noise of all lanes, z for all together, without tables.
 func (t *Training) addNoise(l *lanes, z float64) error {
 	main, side, err := t.multipliers(z)
 	if err != nil {
 		return err
 	}
-	m, err := l.survivors.mechanism(t.Noise, t.Model.NumParams(), main)
+	bounded := *t.Noise
+	if t.MaxSamples > 0 {
+		bounded.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
+	}
+	m, err := l.survivors.mechanism(&bounded, t.dimension(), main)
 	if err != nil {
 		return err
 	}

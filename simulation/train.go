@@ -34,8 +34,14 @@ type TrainingRound struct {
 	Clipped           float64
 	ClipNorm          float64
 	Cosine            float64
-	// Masked is the mean factor of the gradient mask, 1 without.
-	Masked float64
+	// Left and Spread are ᾱ and the mean of |α_i − ᾱ| of aggregation.ClipSpread; 1 and 0
+	// without clipping.
+	Left, Spread float64
+	// Masked is the mean factor of the gradient mask, 1 without, and Disagreed the share
+	// of coordinates that it takes below 1.
+	Masked, Disagreed float64
+	// Exchanges is how many sums the round took: two for FedGA and fresh variates.
+	Exchanges int
 
 	Server, Public accounting.Spent // as in Round, +Inf without noise
 	Cost           Cost             // as in Round; without Private sums only Train
@@ -152,7 +158,7 @@ func newTraining(t Training) (*training, error) {
 	if t.Now == nil {
 		x.Now = func() time.Time { return time.Time{} }
 	}
-	if t.Client.Kind == SCAFFOLD {
+	if t.Client.stored() {
 		x.variate = make([]float64, len(x.model))
 		x.variates = make([][]float64, len(t.Parties))
 	}
@@ -201,7 +207,7 @@ func (x *training) newSessions() error {
 	if x.updates, err = newSession(n, config, drops(), x.Now, x.shown); err != nil {
 		return err
 	}
-	if x.Client.Kind != FedGA {
+	if x.Client.exchanges() < 2 {
 		return nil
 	}
 	if config.Layout, err = x.align.Layout(); err != nil {
@@ -243,7 +249,7 @@ func (x *training) erase() {
 // playRound runs one round and moves the model.
 func (x *training) playRound(ctx context.Context, r *TrainingRound) error {
 	mean, cost, err := x.meanGradient(ctx, r.Round)
-	r.Cost = cost
+	r.Cost, r.Exchanges = cost, x.Client.exchanges()
 	if errors.Is(err, errTooFew) || errors.Is(err, protocol.ErrTooFew) {
 		r.Lost = err
 		err = x.updates.skip()

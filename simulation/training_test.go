@@ -49,6 +49,7 @@ var rules = map[string]ClientRule{
 	"scaffold I":  {Kind: SCAFFOLD, OptionI: true},
 	"scaffold II": {Kind: SCAFFOLD},
 	"fedga":       {Kind: FedGA, Beta: .1},
+	"fresh":       {Kind: SCAFFOLD, Fresh: true},
 }
 
 var masks = map[string]aggregation.GradientMask{

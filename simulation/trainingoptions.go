@@ -52,6 +52,12 @@ type Training struct {
 
 	Clip Clipping
 
+	// MaxSamples, if above 0, weighs updates by the parties' numbers of rows, s_n/Σs, by
+	// two sums: see aggregation.Weighted. A party with more rows counts as one with
+	// MaxSamples, which bounds what it adds. 0: all parties count equally. Signs do in any
+	// case.
+	MaxSamples int
+
 	// Sum is how updates are summed. Range and FractionBits are those of
 	// aggregation.Mean, for sums without noise; 0: 64 and 20.
 	Sum          Sum
@@ -143,6 +149,21 @@ type ClientRule struct {
 	// variate, which costs a pass over the rows; otherwise the mean of the gradients
 	// on the way, option II.
 	OptionI bool
+	// Fresh has SCAFFOLD correct by the gradients at the round's model, own and mean,
+	// instead of control variates from earlier rounds: "Implicit Gradient Alignment"
+	// compares with that. It takes a sum of gradients before every round, as FedGA does.
+	Fresh bool
+}
+
+// stored reports whether parties keep control variates from round to round.
+func (c ClientRule) stored() bool { return c.Kind == SCAFFOLD && !c.Fresh }
+
+// exchanges is how many sums a round takes.
+func (c ClientRule) exchanges() int {
+	if c.Kind == FedGA || c.Fresh {
+		return 2
+	}
+	return 1
 }
 
 // ClipKind is what is clipped to an L2 norm.
@@ -230,8 +251,12 @@ func (t Training) Validate() error {
 		return bad("Client.Mu", "use FedProx with 0 or more, and no other rule with it", "%v is no pull of this rule", t.Client.Mu)
 	case !(t.Client.Beta >= 0) || math.IsInf(t.Client.Beta, 1) || t.Client.Beta != 0 && t.Client.Kind != FedGA:
 		return bad("Client.Beta", "use FedGA with 0 or more, and no other rule with it", "%v is no displacement of this rule", t.Client.Beta)
-	case t.Client.Kind == SCAFFOLD && t.Local.Momentum != 0:
-		return bad("Local.Momentum", "use 0", "the control variates of SCAFFOLD are means of gradients")
+	case t.Client.Kind == SCAFFOLD && t.Local.Momentum != 0 && !t.Client.OptionI && !t.Client.Fresh:
+		return bad("Local.Momentum", "use 0, or OptionI or Fresh", "the control variates of SCAFFOLD are means of gradients")
+	case t.Client.Kind != SCAFFOLD && (t.Client.OptionI || t.Client.Fresh), t.Client.OptionI && t.Client.Fresh:
+		return bad("Client.Fresh", "use SCAFFOLD with one of OptionI and Fresh", "the rule has no such variates")
+	case t.MaxSamples < 0:
+		return bad("MaxSamples", "use 0 or more", "%d is too few", t.MaxSamples)
 	case t.Sum < Clear || t.Sum > Private:
 		return bad("Sum", "", "%v is no way to sum", t.Sum)
 	case t.Replay != nil && (t.Sum == Private || t.Poisson || t.Noise != nil || len(t.Replay) < t.Rounds):

@@ -18,9 +18,10 @@ type work struct {
 	clipped bool
 }
 
-// meanGradient is FedGA's first sum, with its cost; nil for other rules.
+// meanGradient is the first sum of FedGA and of fresh variates, with its cost; nil for
+// other rules.
 func (x *training) meanGradient(ctx context.Context, round int) (mean []float64, cost Cost, err error) {
-	if x.Client.Kind != FedGA {
+	if x.Client.exchanges() < 2 {
 		return nil, cost, nil
 	}
 	clear := make([][]float64, len(x.Parties))
@@ -76,6 +77,9 @@ func (x *training) takePart(ctx context.Context, round, i int, mean []float64, w
 	if w.message.update, err = x.clipped(update, w); err != nil {
 		return made, err
 	}
+	if x.MaxSamples > 0 {
+		w.message.update = aggregation.WeightedVector(w.message.update, x.Parties[i].Len(), x.MaxSamples, x.countNorm())
+	}
 	if x.lanes != nil {
 		made.values, err = x.lanes.encode(round, w.message)
 		w.message = message{} // what the server must not see is not kept
@@ -97,9 +101,17 @@ func (x *training) localUpdate(round, i int, mean []float64, w *work) ([]float64
 			local.Adjust, err = aggregation.Proximal(x.Client.Mu, x.model)
 		}
 	case SCAFFOLD:
-		own = aggregation.Scaffold{Server: x.variate, Own: x.variates[i]}
-		if own.Own == nil {
-			own.Own = make([]float64, len(x.model))
+		if x.Client.Fresh {
+			own = aggregation.Scaffold{Server: mean, Own: make([]float64, len(x.model))}
+			err = x.Model.Gradient(own.Own, x.model, rows)
+		} else {
+			own = aggregation.Scaffold{Server: x.variate, Own: x.variates[i]}
+			if own.Own == nil {
+				own.Own = make([]float64, len(x.model))
+			}
+		}
+		if err != nil {
+			return nil, err
 		}
 		local.Adjust, err = own.Adjust()
 	case FedGA:
@@ -115,7 +127,7 @@ func (x *training) localUpdate(round, i int, mean []float64, w *work) ([]float64
 	if err != nil {
 		return nil, err
 	}
-	if x.Client.Kind == SCAFFOLD {
+	if x.Client.stored() {
 		if x.Client.OptionI {
 			gradient = make([]float64, len(x.model))
 			if err := x.Model.Gradient(gradient, x.model, rows); err != nil {

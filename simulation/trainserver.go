@@ -163,7 +163,7 @@ func (x *training) decode(round int, out outcome, works []work) (sum total, err 
 	if x.lanes == nil {
 		sum.parties = len(out.included)
 		sum.update = meanOf(out.included, func(i int) []float64 { return works[i].message.update })
-		if x.Client.Kind == SCAFFOLD {
+		if x.Client.stored() {
 			sum.control = meanOf(out.included, func(i int) []float64 { return works[i].message.control })
 		}
 		if x.Mask.Kind != aggregation.NoMask {
@@ -179,6 +179,7 @@ func (x *training) decode(round int, out outcome, works []work) (sum total, err 
 				sum.votes[0] += int64(works[i].message.voted[0])
 			}
 		}
+		x.divide(&sum, sum.parties)
 		return sum, err
 	}
 	layout, err := x.lanes.layout()
@@ -193,16 +194,28 @@ func (x *training) decode(round int, out outcome, works []work) (sum total, err 
 		parties = len(x.Parties)
 	}
 	sum, err = x.lanes.decode(round, out.sum, parties)
+	if err == nil {
+		x.divide(&sum, parties)
+	}
 	if err == nil && x.hidden() {
 		// How many were drawn is part of what sampling hides: means are over the number
-		// expected.
+		// expected, and weighted ones over the noisy sum of weights.
 		sum.parties = x.PerRound
-		scale(sum.update, float64(parties)/float64(x.PerRound))
+		if x.MaxSamples == 0 {
+			scale(sum.update, float64(parties)/float64(x.PerRound))
+		}
 	}
 	if err == nil && x.Noise != nil {
 		scale(sum.update, x.norm/x.Noise.Clip)
 	}
 	return sum, err
+}
+
+// divide makes a weighted mean of the mean of weighted updates and weights.
+func (x *training) divide(sum *total, parties int) {
+	if x.MaxSamples > 0 {
+		sum.update, _ = aggregation.WeightedMean(sum.update, parties, x.countNorm())
+	}
 }
 
 // cut takes values modulo 2^bits.
@@ -242,6 +255,9 @@ func (x *training) move(r *TrainingRound, sum total, included []int, works []wor
 		r.Masked = 0
 		for _, m := range mask {
 			r.Masked += m / float64(len(mask))
+			if m < 1 {
+				r.Disagreed += 1 / float64(len(mask))
+			}
 		}
 	}
 	next, err := x.server.Apply(x.model, sum.update, mask)
@@ -258,7 +274,9 @@ func (x *training) move(r *TrainingRound, sum total, included []int, works []wor
 	}
 	r.ClipNorm = x.norm
 	if len(included) > 0 {
-		x.observe(r, included, works)
+		if err := x.observe(r, included, works); err != nil {
+			return err
+		}
 	}
 	switch {
 	case x.adaptive != nil:
@@ -282,10 +300,12 @@ func (x *training) move(r *TrainingRound, sum total, included []int, works []wor
 }
 
 // observe says what clipping did.
-func (x *training) observe(r *TrainingRound, included []int, works []work) {
+func (x *training) observe(r *TrainingRound, included []int, works []work) (err error) {
 	clipped, n := 0, float64(len(included))
+	var norms []float64
 	for _, i := range included {
 		w := &works[i]
+		norms = append(norms, min(w.norm, math.MaxFloat64))
 		r.MaxNorm = max(r.MaxNorm, w.norm)
 		r.MeanNorm += w.norm / n
 		r.Cosine += w.cosine / n
@@ -294,4 +314,9 @@ func (x *training) observe(r *TrainingRound, included []int, works []work) {
 		}
 	}
 	r.Clipped = float64(clipped) / n
+	r.Left = 1
+	if x.norm > 0 {
+		r.Left, r.Spread, err = aggregation.ClipSpread(norms, x.norm)
+	}
+	return err
 }
