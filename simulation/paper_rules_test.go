@@ -94,9 +94,8 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ratio := func(r struct{ sigma, l2 float64 }) float64 { return r.sigma / r.l2 }
-	a := ratio(struct{ sigma, l2 float64 }{plain.Update.ShareSigma, plain.Update.Sensitivity.L2})
-	b := ratio(struct{ sigma, l2 float64 }{weighted.Update.ShareSigma, weighted.Update.Sensitivity.L2})
+	a := plain.Update.ShareSigma / plain.Update.Sensitivity.L2
+	b := weighted.Update.ShareSigma / weighted.Update.Sensitivity.L2
 	if math.Abs(b/a-1) > 1e-6 {
 		t.Errorf("noise over sensitivity is %v, without weights %v", b, a)
 	}
@@ -104,7 +103,8 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 	if d := furthest(out.Model, make([]float64, len(out.Model))); d == 0 || math.IsNaN(d) {
 		t.Errorf("the model is %v away from zeros", d)
 	}
-	s, err := x.settle().newLanes()
+	settled := x.settle()
+	s, err := settled.newLanes()
 	if err != nil {
 		t.Fatal(err)
 	}
