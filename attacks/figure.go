@@ -5,6 +5,8 @@ type Figure struct {
 	Name   string // of a file, without extension
 	Title  string
 	X, Y   string // what the axes show
+	LogX   bool   // whether an axis is one of powers of ten, of values above 0
+	LogY   bool
 	Series []Series
 }
 

@@ -96,8 +96,10 @@ func (a membershipAttack) run(
 	curves := attacks.Figure{
 		Name:  "membership-" + strings.ToLower(strings.ReplaceAll(a.name, " ", "-")),
 		Title: fmt.Sprintf("Membership by %s, models on %s", a.name, study.name),
-		X:     "log₁₀ FPR",
-		Y:     "log₁₀ TPR",
+		X:     "false positive rate",
+		Y:     "true positive rate",
+		LogX:  true,
+		LogY:  true,
 	}
 	var accuracies [][]float64
 	for _, target := range targets {
@@ -238,19 +240,19 @@ func modelAccuracies(scores []Scored) []float64 {
 	return right
 }
 
-// rocCurve returns the true-positive rate over the false-positive rate, from 0.1 % on,
-// both as powers of ten.
+// rocCurve returns the true-positive rate over the false-positive rate, from 0.1 % on
+// in steps of a tenth of a power of ten.
 func rocCurve(label string, scores []Scored) (attacks.Series, error) {
 	curve := attacks.Series{Label: label, Kind: attacks.Line}
 	for tenths := -30; tenths <= 0; tenths++ {
-		exponent := float64(tenths) / 10
-		judged, err := Judge(scores, math.Pow(10, exponent))
+		rate := math.Pow(10, float64(tenths)/10)
+		judged, err := Judge(scores, rate)
 		if err != nil {
 			return curve, err
 		}
 		if judged.TruePositives > 0 {
-			curve.X = append(curve.X, exponent)
-			curve.Y = append(curve.Y, math.Log10(judged.TPR))
+			curve.X = append(curve.X, rate)
+			curve.Y = append(curve.Y, judged.TPR)
 		}
 	}
 	return curve, nil

@@ -140,18 +140,77 @@ func TestAttackFigures(t *testing.T) {
 		sample[i], x[i] = rng.NormFloat64(), float64(i)
 	}
 	constant := []float64{3, 3, 3}
-	for name, series := range map[string][]attacks.Series{
-		"lines":     {{Label: "a", Kind: attacks.Line, X: x, Y: sample}, {Label: "b", Kind: attacks.Points, X: x, Y: sample}},
-		"densities": {{Label: "a", Kind: attacks.Density, Y: sample}, {Label: "b", Kind: attacks.Density, Y: constant}},
-		"violins":   {{Label: "a", Kind: attacks.Violin, Y: sample}, {Label: "b", Kind: attacks.Violin, Y: constant}},
+	rates := []float64{1e-3, 1e-2, 1}
+	for name, f := range map[string]attacks.Figure{
+		"lines":     {Series: []attacks.Series{{Label: "a", Kind: attacks.Line, X: x, Y: sample}, {Label: "b", Kind: attacks.Points, X: x, Y: sample}}},
+		"densities": {Series: []attacks.Series{{Label: "a", Kind: attacks.Density, Y: sample}, {Label: "b", Kind: attacks.Density, Y: constant}}},
+		"violins":   {Series: []attacks.Series{{Label: "a", Kind: attacks.Violin, Y: sample}, {Label: "b", Kind: attacks.Violin, Y: constant}}},
+		"powers":    {LogX: true, LogY: true, Series: []attacks.Series{{Label: "a", Kind: attacks.Line, X: rates, Y: rates}}},
 	} {
 		path := filepath.Join(t.TempDir(), name+".svg")
-		if err := drawAttack(attacks.Figure{Name: name, Title: "T", X: "x", Y: "y", Series: series}, path); err != nil {
+		f.Name, f.Title, f.X, f.Y = name, "T", "x", "y"
+		if err := drawAttack(f, path); err != nil {
 			t.Fatal(err)
 		}
-		if b, err := os.ReadFile(path); err != nil || !bytes.Contains(b, []byte("<svg")) || bytes.Contains(b, []byte("NaN")) {
-			t.Errorf("%s: %v, %d bytes", name, err, len(b))
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte("<svg")) || bytes.Contains(text, []byte("NaN")) {
+			t.Errorf("%s: %v, %d bytes", name, err, len(text))
 		}
+		if !bytes.Contains(text, []byte("font-family:"+fonts)) || bytes.Contains(text, []byte("font-family:Liberation")) {
+			t.Errorf("%s: its fonts have no fallback", name)
+		}
+	}
+}
+
+// Ticks are at round numbers within the axis, and no two have the same label.
+func TestTicks(t *testing.T) {
+	for _, c := range []struct{ low, high float64 }{{0, 1}, {1, 1.272}, {-87, 95}, {.0005, .0005001}, {0, 4e7}, {3, 3}, {-1e-9, 1e-9}} {
+		ticks := round(c.low, c.high)
+		labels := map[string]bool{}
+		for _, tick := range ticks {
+			labels[tick.Label] = true
+			if !(tick.Value >= c.low && tick.Value <= c.high) || tick.Label == "-0" {
+				t.Errorf("%v to %v: a tick at %v, %q", c.low, c.high, tick.Value, tick.Label)
+			}
+		}
+		if len(labels) != len(ticks) || c.high > c.low && (len(ticks) < 4 || len(ticks) > 10) {
+			t.Errorf("%v to %v: %v", c.low, c.high, ticks)
+		}
+	}
+	var labels []string
+	for _, tick := range powers(5e-4, 1) {
+		if tick.Label != "" {
+			labels = append(labels, tick.Label)
+		}
+	}
+	if want := []string{"0.001", "0.01", "0.1", "1"}; !slices.Equal(labels, want) {
+		t.Errorf("powers of ten %q, want %q", labels, want)
+	}
+}
+
+// A sample in one place is no violin, and its density no peak beside which others
+// vanish. Axes end where the data end.
+func TestPointMass(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	wide, mass := make([]float64, 1000), make([]float64, 1000)
+	for i := range wide {
+		wide[i], mass[i] = rng.NormFloat64(), 1e-12*rng.NormFloat64()
+	}
+	series := []attacks.Series{{Kind: attacks.Density, Y: wide}, {Kind: attacks.Density, Y: mass}}
+	spread := extent(series)
+	if isMass(wide, spread) || !isMass(mass, spread) || !isMass(nil, spread) {
+		t.Errorf("point masses: %v, %v, %v", isMass(wide, spread), isMass(mass, spread), isMass(nil, spread))
+	}
+	height := highestDensity(series, spread)
+	if line := densityOrMass(mass, spread, height); len(line) != 2 || line[1].Y != height || height > 1 {
+		t.Errorf("%v, height %v", line, height)
+	}
+	c := newChart("", "", "", 1)
+	if err := c.addLine("a", finitePairs([]float64{2, 5}, []float64{-1, 4}, false)); err != nil {
+		t.Fatal(err)
+	}
+	if c.X.Min != 2 || c.X.Max != 5 || c.Y.Min != -1 || c.Y.Max != 4 {
+		t.Errorf("axes %v to %v and %v to %v", c.X.Min, c.X.Max, c.Y.Min, c.Y.Max)
 	}
 }
 
