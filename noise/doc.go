@@ -18,10 +18,8 @@
 // with c colluders): which law each samples, and what any number of shares
 // adds up to.
 //
-// The types named Reference… are the continuous laws of the papers in floating
-// point. They reproduce published figures and are there to be attacked; they must
-// never protect a release, and no other part of the package uses a float to
-// decide a sample.
+// There is no float sampler here: none may protect a release, and no part of the
+// package uses a float to decide a sample.
 //
 // # Constant time
 //

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 
+	"github.com/hushsum/hushsum/internal/continuous"
 	"github.com/hushsum/hushsum/noise"
 )
 
@@ -24,7 +25,8 @@ const (
 	Table
 	// ReferenceContinuous draws the thesis's law, differences of two Gamma(1/n, λ)
 	// variables, in floating point, and rounds to the nearest unit of the ring. NOT
-	// for releases: see noise.ReferenceGammaDifference. No bound is given for it.
+	// for releases: the possible outputs of a float sampler tell what they were
+	// added to (Mironov 2012). No bound is given for it.
 	ReferenceContinuous
 )
 
@@ -62,7 +64,7 @@ func (n Noise) sampler(parties int, random io.Reader) (filler, error) {
 			return nil, err
 		}
 		scale, _ := n.Scale.Float64()
-		law := noise.ReferenceGammaDifference{Shape: 1 / float64(parties), Scale: scale}
+		law := continuous.GammaDifference{Shape: 1 / float64(parties), Scale: scale}
 		return reference{law, rand.NewChaCha8([32]byte(seed))}, nil
 	}
 	share, err := n.share(parties)
@@ -98,7 +100,7 @@ func (n Noise) share(parties int) (noise.Law, error) {
 
 // reference draws the continuous law.
 type reference struct {
-	law noise.ReferenceGammaDifference
+	law continuous.GammaDifference
 	src rand.Source
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 // The vectors of SPEC.md: whole sessions from fixed seeds, with every message
-// and the secrets behind it. internal/specdecode checks them from the
+// and the secrets behind it. protocol/internal/specdecode checks them from the
 // specification alone.
 var update = flag.Bool("update", false, "write the test vectors of testdata anew")
 

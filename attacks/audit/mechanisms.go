@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/internal/draw"
+	"github.com/hushsum/hushsum/internal/continuous"
 	"github.com/hushsum/hushsum/noise"
 )
 
@@ -47,12 +48,12 @@ type scores func(included bool, runs int, r *rand.Rand) ([]float64, error)
 func auditedMechanisms() []mechanism {
 	gaussian := func(sigma float64) scores {
 		return reference(func(r *rand.Rand) (float64, error) {
-			return noise.ReferenceGaussian{Sigma: sigma}.Sample(r)
+			return continuous.Gaussian{Sigma: sigma}.Sample(r)
 		})
 	}
 	laplace := func(scale float64) scores {
 		return reference(func(r *rand.Rand) (float64, error) {
-			return noise.ReferenceLaplace{Scale: scale}.Sample(r)
+			return continuous.Laplace{Scale: scale}.Sample(r)
 		})
 	}
 	return []mechanism{{

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/internal/continuous"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/noise"
 )
 
 // partyWeights trains a logistic regression for each party on its own rows of Adult,
@@ -120,7 +120,7 @@ func runAdult(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 	estimates := make([]float64, runs)
 	r := o.Rand(402)
 	for i, w := range inputs {
-		x, err := noise.ReferenceLaplace{Scale: 1}.Sample(r)
+		x, err := continuous.Laplace{Scale: 1}.Sample(r)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/audit"
 	"github.com/hushsum/hushsum/attacks/internal/draw"
+	"github.com/hushsum/hushsum/internal/continuous"
 	"github.com/hushsum/hushsum/noise"
 )
 
@@ -137,12 +138,12 @@ func runTable(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 	}
 
 	// The two baselines: one Laplace variable, or one gamma share, is all that is left.
-	inputs, estimates, err := noisyWeights(ctx, o, 100, 10*others, noise.ReferenceLaplace{Scale: 1}.Sample)
+	inputs, estimates, err := noisyWeights(ctx, o, 100, 10*others, continuous.Laplace{Scale: 1}.Sample)
 	if err != nil {
 		return nil, err
 	}
 	add("Non-Oblivious", inputs, estimates, cumulants{2, 12}, false, "a Laplace variable from each party")
-	inputs, estimates, err = noisyWeights(ctx, o, 101, 20*others, noise.ReferenceGammaDifference{Shape: 1.0 / n, Scale: 1}.Sample)
+	inputs, estimates, err = noisyWeights(ctx, o, 101, 20*others, continuous.GammaDifference{Shape: 1.0 / n, Scale: 1}.Sample)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +265,7 @@ func runFaults(ctx context.Context, o attacks.Options) (*attacks.Report, error) 
 	sums := make([]float64, runs)
 	err := o.Parallel(ctx, 1, runs, func(i int, r *rand.Rand) error {
 		for range n - 1 {
-			x, err := noise.ReferenceLaplace{Scale: 1}.Sample(r)
+			x, err := continuous.Laplace{Scale: 1}.Sample(r)
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/internal/continuous"
 )
 
 // laplaceSumAbsolute returns E|X₁ + … + X_m| = 2mλ·C(2m, m)/4^m of m ≥ 1 independent
@@ -49,7 +49,7 @@ func (c thesisClaim) pure() float64 {
 // sum's sensitivity 2/(k·α), without and with the record that moves it by 1. All
 // other inputs are zero.
 func (c thesisClaim) releases(runs int, r *rand.Rand) (without, with []float64, err error) {
-	law := noise.ReferenceLaplace{Scale: 1 / (float64(c.parties) * c.epsilon)}
+	law := continuous.Laplace{Scale: 1 / (float64(c.parties) * c.epsilon)}
 	without, with = make([]float64, runs), make([]float64, runs)
 	for i := range runs {
 		if without[i], err = law.Sample(r); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/internal/draw"
+	"github.com/hushsum/hushsum/internal/continuous"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
@@ -35,7 +36,7 @@ type transferSession struct {
 // ReferenceContinuous they are a stream of their own, from a seed that is the first
 // thing the party reads.
 type knownTerms struct {
-	law    noise.ReferenceGammaDifference
+	law    continuous.GammaDifference
 	source rand.Source
 }
 
@@ -44,7 +45,7 @@ func newKnownTerms(n int, random io.Reader) (*knownTerms, error) {
 	if _, err := io.ReadFull(noise.Expand(random), seed[:]); err != nil {
 		return nil, err
 	}
-	return &knownTerms{noise.ReferenceGammaDifference{Shape: 1 / float64(n), Scale: obliviousScale}, rand.NewChaCha8(seed)}, nil
+	return &knownTerms{continuous.GammaDifference{Shape: 1 / float64(n), Scale: obliviousScale}, rand.NewChaCha8(seed)}, nil
 }
 
 // draw returns the next d terms, in the ring.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/internal/continuous"
 )
 
 // The thesis's Protocol 1 on plain numbers, as the n−1 colluders around one honest
@@ -56,7 +56,7 @@ type noiseForm struct {
 // view draws a view of the honest input w.
 func (f noiseForm) view(w float64, r *rand.Rand) *noiseView {
 	n := f.parties
-	term := noise.ReferenceGammaDifference{Shape: 1 / float64(n), Scale: 1}
+	term := continuous.GammaDifference{Shape: 1 / float64(n), Scale: 1}
 	draw := func() float64 {
 		g, _ := term.Sample(r) // fails for parameters only, which are fixed
 		return g

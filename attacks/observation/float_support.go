@@ -10,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/internal/draw"
+	"github.com/hushsum/hushsum/internal/continuous"
 	"github.com/hushsum/hushsum/noise"
 )
 
@@ -162,7 +163,7 @@ func outsideOfRounded(ctx context.Context, o attacks.Options, samples int) (int,
 
 // outsideOfReference counts the same of the reference sampler of package noise.
 func outsideOfReference(o attacks.Options, samples int) (int, error) {
-	law := noise.ReferenceLaplace{Scale: 1}
+	law := continuous.Laplace{Scale: 1}
 	r := o.Rand(partReferenceLaplace)
 	count := 0
 	for range samples {

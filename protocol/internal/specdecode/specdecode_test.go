@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-const vectors = "../../protocol/testdata"
+const vectors = "../../testdata"
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()

@@ -1,18 +1,20 @@
-package noise
+package continuous
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"testing"
 )
 
-type referenceSampler interface {
+type sampler interface {
 	Sample(rand.Source) (float64, error)
 }
 
-func sampleReference(t *testing.T, r referenceSampler, n int, seed byte) []float64 {
+func samples(t *testing.T, r sampler, n int, seed byte) []float64 {
 	t.Helper()
 	src := rand.NewChaCha8([32]byte{seed})
 	x := make([]float64, n)
@@ -25,25 +27,25 @@ func sampleReference(t *testing.T, r referenceSampler, n int, seed byte) []float
 	return x
 }
 
-// TestReferenceMoments: mean, variance and mean absolute value within 5 standard
+// TestMoments: mean, variance and mean absolute value within 5 standard
 // errors, which a right sampler fails with probability 6e-7 each.
-func TestReferenceMoments(t *testing.T) {
+func TestMoments(t *testing.T) {
 	const n = 200000
 	b := math.Exp(-1.0)
 	gamma := 1 / (1 + math.Exp(0.5))
 	for i, c := range []struct {
 		name               string
-		r                  referenceSampler
+		r                  sampler
 		variance, absolute float64 // NaN: not checked
 	}{
-		{"laplace", ReferenceLaplace{3}, 18, 3},
-		{"gaussian", ReferenceGaussian{3}, 9, 3 * math.Sqrt(2/math.Pi)},
-		{"gamma difference 1", ReferenceGammaDifference{1, 3}, 18, 3},
-		{"gamma difference 1/10", ReferenceGammaDifference{0.1, 3}, 2 * 0.1 * 9, math.NaN()},
+		{"laplace", Laplace{3}, 18, 3},
+		{"gaussian", Gaussian{3}, 9, 3 * math.Sqrt(2/math.Pi)},
+		{"gamma difference 1", GammaDifference{1, 3}, 18, 3},
+		{"gamma difference 1/10", GammaDifference{0.1, 3}, 2 * 0.1 * 9, math.NaN()},
 		// The optimal staircase has E|X| = Δ·e^{ε/2}/(e^ε − 1).
-		{"staircase", ReferenceStaircase{1, 2, gamma}, math.NaN(), 2 * math.Sqrt(b) / (1 - b)},
+		{"staircase", Staircase{1, 2, gamma}, math.NaN(), 2 * math.Sqrt(b) / (1 - b)},
 	} {
-		x := sampleReference(t, c.r, n, byte(i+1))
+		x := samples(t, c.r, n, byte(i+1))
 		var m, a, v, m4 float64
 		for _, y := range x {
 			m += y / n
@@ -63,10 +65,10 @@ func TestReferenceMoments(t *testing.T) {
 	}
 }
 
-// TestReferenceGammaDifferenceGolden compares the tail frequencies with reference
+// TestGammaDifferenceGolden compares the tail frequencies with reference
 // values, 5 standard errors each (false alarm 6e-7, 36 comparisons), and the
 // sum of n shares with the Laplace law.
-func TestReferenceGammaDifferenceGolden(t *testing.T) {
+func TestGammaDifferenceGolden(t *testing.T) {
 	var file struct {
 		Records []struct {
 			Params struct{ N, R float64 }
@@ -76,10 +78,16 @@ func TestReferenceGammaDifferenceGolden(t *testing.T) {
 			}
 		}
 	}
-	readJSON(t, "gamma_difference.json", &file)
+	data, err := os.ReadFile("testdata/gamma_difference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
 	const n = 100000
 	for i, r := range file.Records {
-		x := sampleReference(t, ReferenceGammaDifference{r.Params.R, 1}, n, byte(50+i))
+		x := samples(t, GammaDifference{r.Params.R, 1}, n, byte(50+i))
 		for _, row := range r.Rows {
 			count := 0.0
 			for _, y := range x {
@@ -101,7 +109,7 @@ func TestReferenceGammaDifferenceGolden(t *testing.T) {
 		t.Fatal("no records")
 	}
 	// Ten shares of shape 1/10 make a Laplace: P(|X| > ln 2) = 1/2.
-	x := sampleReference(t, ReferenceGammaDifference{0.1, 1}, 10*n, 99)
+	x := samples(t, GammaDifference{0.1, 1}, 10*n, 99)
 	count := 0.0
 	for i := range n {
 		s := 0.0
@@ -117,13 +125,13 @@ func TestReferenceGammaDifferenceGolden(t *testing.T) {
 	}
 }
 
-// TestReferenceFloatSupport is the observation of (Mironov 2012) on the textbook
+// TestFloatSupport is the observation of (Mironov 2012) on the textbook
 // sampler: an output for input 1 gives itself away if no output for
 // input 0 has these bits. Seed fixed; the standard error is 0.25 %.
-func TestReferenceFloatSupport(t *testing.T) {
+func TestFloatSupport(t *testing.T) {
 	const n = 40000
 	away := 0
-	for _, x := range sampleReference(t, ReferenceLaplace{1}, n, 7) {
+	for _, x := range samples(t, Laplace{1}, n, 7) {
 		if !laplaceSupport(1 + x) {
 			away++
 		}
@@ -133,7 +141,7 @@ func TestReferenceFloatSupport(t *testing.T) {
 	if share < 0.5 || share > 0.65 {
 		t.Errorf("%.1f %% outside the support, published 57.8 %%", 100*share)
 	}
-	for _, x := range sampleReference(t, ReferenceLaplace{1}, n, 8) {
+	for _, x := range samples(t, Laplace{1}, n, 8) {
 		if !laplaceSupport(x) {
 			t.Fatalf("the test refuses %v, which is an output on 0", x)
 		}
@@ -157,21 +165,21 @@ func laplaceSupport(y float64) bool {
 	return false
 }
 
-func TestReferenceErrors(t *testing.T) {
+func TestErrors(t *testing.T) {
 	src := rand.NewPCG(1, 2)
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, r := range []referenceSampler{
-		ReferenceLaplace{}, ReferenceLaplace{-1}, ReferenceLaplace{nan}, ReferenceLaplace{inf},
-		ReferenceGaussian{}, ReferenceGaussian{-1}, ReferenceGaussian{nan}, ReferenceGaussian{inf},
-		ReferenceGammaDifference{}, ReferenceGammaDifference{0, 1}, ReferenceGammaDifference{1, nan},
-		ReferenceStaircase{}, ReferenceStaircase{1, 1, 0}, ReferenceStaircase{1, 1, 1}, ReferenceStaircase{1, 1, 2},
-		ReferenceStaircase{nan, 1, 0.5}, ReferenceStaircase{1, -1, 0.5},
+	for _, r := range []sampler{
+		Laplace{}, Laplace{-1}, Laplace{nan}, Laplace{inf},
+		Gaussian{}, Gaussian{-1}, Gaussian{nan}, Gaussian{inf},
+		GammaDifference{}, GammaDifference{0, 1}, GammaDifference{1, nan},
+		Staircase{}, Staircase{1, 1, 0}, Staircase{1, 1, 1}, Staircase{1, 1, 2},
+		Staircase{nan, 1, 0.5}, Staircase{1, -1, 0.5},
 	} {
 		if x, err := r.Sample(src); !errors.Is(err, ErrConfig) || x != 0 {
 			t.Errorf("%T%+v: %v %v", r, r, x, err)
 		}
 	}
-	if _, err := (ReferenceLaplace{1}).Sample(nil); !errors.Is(err, ErrConfig) {
+	if _, err := (Laplace{1}).Sample(nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("nil source: %v", err)
 	}
 }
