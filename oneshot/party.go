@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -95,7 +96,8 @@ func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error
 		return nil, err
 	}
 	p.last = h.Round
-	p.output = m.append(s.header(typeSubmission, &context, h.Round, uint32(p.self)))
+	header := s.header(typeSubmission, &context, h.Round, uint32(p.self))
+	p.output = m.append(slices.Grow(header, s.submissionSize(len(o.keys))))
 	return p.output, nil
 }
 
@@ -122,7 +124,7 @@ func (p *Party) submission(context *[32]byte, o *opening, values []int64) (*subm
 	if err := s.keys.NewSampler(random).Fill(key); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
 	}
-	m := new(submission)
+	m := &submission{boxes: make([]byte, 0, len(o.keys)*s.boxSize())}
 	var err error
 	if m.masked, err = s.mask(random, context, key, values); err != nil {
 		return nil, err

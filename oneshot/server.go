@@ -69,8 +69,9 @@ type serverRound struct {
 // submitted is a submission on its way into the sum.
 type submitted struct {
 	party     int
-	body      []byte // of the message
-	statement []byte // what the party signed
+	body      []byte   // of the message
+	masked    [32]byte // digest of y
+	statement []byte   // what the party signed
 	levels    [][][32]byte
 }
 
@@ -297,11 +298,12 @@ func (c *settled) checkSubmission(context *[32]byte, members wire.Set, party int
 		at++
 	}
 	levels := tree(leaves, c.depth)
-	signed := statement(context, party, levels[c.depth][0], hash(labelMasked, m.masked), m.commitment)
+	masked := hash(labelMasked, m.masked)
+	signed := statement(context, party, levels[c.depth][0], masked, m.commitment)
 	if err := keyexchange.Verify(c.Roster.Key(party), labelStatement, signed, &m.signature); err != nil {
 		return nil, err
 	}
-	return &submitted{party: party, body: body, statement: signed, levels: levels}, nil
+	return &submitted{party: party, body: body, masked: masked, statement: signed, levels: levels}, nil
 }
 
 // Waiting returns how many submissions wait for a batch.
@@ -340,7 +342,7 @@ func (s *Server) Batch() ([]Envelope, error) {
 			if err != nil {
 				panic("oneshot: " + err.Error()) // it was parsed before
 			}
-			e := entry{party: sub.party, signature: m.signature, masked: hash(labelMasked, m.masked),
+			e := entry{party: sub.party, signature: m.signature, masked: sub.masked,
 				commitment: m.commitment, path: path(sub.levels, k), box: m.boxes[box*c.boxSize():][:c.boxSize()]}
 			message = e.append(message)
 		}
@@ -429,7 +431,7 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 	}
 	one := inSum{party: sub.party}
 	if c.Covered {
-		one.masked, one.commitment = hash(labelMasked, m.masked), [32]byte(m.commitment)
+		one.masked, one.commitment = sub.masked, [32]byte(m.commitment)
 	} else {
 		c.ring.AddPacked(r.sum, m.masked)
 	}
