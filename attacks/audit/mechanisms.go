@@ -43,7 +43,7 @@ type mechanism struct {
 type scores func(included bool, runs int, r *rand.Rand) ([]float64, error)
 
 // auditedMechanisms returns those of package accounting, with claims from .9 to 1.9. The
-// continuous ones are sampled by the references of package noise, which are seeded;
+// continuous ones are sampled by internal/continuous, which is seeded;
 // the integer ones by its tables, with fresh randomness.
 func auditedMechanisms() []mechanism {
 	gaussian := func(sigma float64) scores {

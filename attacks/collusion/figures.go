@@ -6,44 +6,76 @@ import (
 	"github.com/hushsum/hushsum/attacks"
 )
 
-// violinFigures shows the cases of each pooling in a figure of its own, beside all
-// cases that are of none.
-func violinFigures(name, title, y string, cases []attacks.Series) []attacks.Figure {
+// shownPoints is how many points of a sample are enough for a picture.
+const shownPoints = 1000
+
+// violin is a sample to draw in the figure of a pooling, or with 0 in all figures.
+type violin struct {
+	figure pooling
+	label  string
+	sample []float64
+}
+
+// violinFigures are figures of one kind, one for each pooling.
+type violinFigures struct {
+	name, title string
+	y           string // what the axis shows
+}
+
+// draw makes the figures.
+func (f violinFigures) draw(violins []violin) []attacks.Figure {
 	var figures []attacks.Figure
 	for _, p := range []pooling{separate, pooled, leaking} {
-		f := attacks.Figure{Name: name + "-" + figureName(poolingNames[p]), Title: title, X: "case", Y: y}
-		for _, s := range cases {
-			if pooling, _, _ := strings.Cut(s.Label, " "); len(pooling) > 1 || pooling == poolingNames[p] {
-				f.Series = append(f.Series, s)
+		figure := attacks.Figure{
+			Name:  f.name + "-" + figureName(poolingNames[p]),
+			Title: f.title,
+			X:     "case",
+			Y:     f.y,
+		}
+		for _, v := range violins {
+			if v.figure == 0 || v.figure == p {
+				figure.Series = append(figure.Series, attacks.Series{
+					Label: v.label,
+					Kind:  attacks.Violin,
+					Y:     v.sample,
+				})
 			}
 		}
-		figures = append(figures, f)
+		figures = append(figures, figure)
 	}
 	return figures
 }
 
-// estimateFigures shows estimates of a case beside the inputs: point by point, and
-// their densities.
-func estimateFigures(prefix, name, title, label string, inputs, estimates []float64) []attacks.Figure {
-	return []attacks.Figure{{
-		Name:  prefix + figureName(name),
-		Title: title + ": actual and estimated weights", X: "actual, λ", Y: "estimated, λ",
-		Series: []attacks.Series{{Label: label, Kind: attacks.Points, X: inputs, Y: estimates}},
-	}, {
-		Name:  prefix + "density-" + figureName(name),
-		Title: title + ": density of weights", X: "weight, λ", Y: "density",
-		Series: []attacks.Series{{Label: "actual", Kind: attacks.Density, Y: inputs}, {Label: "estimated", Kind: attacks.Density, Y: estimates}},
-	}}
+// missedViolin is of what the estimates miss the inputs by.
+func (f finding) missedViolin() violin {
+	missed := make([]float64, min(len(f.inputs), shownPoints))
+	for i := range missed {
+		missed[i] = f.estimates[i] - f.inputs[i]
+	}
+	return violin{figure: f.figure, label: f.name, sample: missed}
 }
 
-// differences returns x − y, coordinate by coordinate, of at most 1,000: enough for
-// a picture.
-func differences(x, y []float64) []float64 {
-	out := make([]float64, min(len(x), 1000))
-	for i := range out {
-		out[i] = x[i] - y[i]
-	}
-	return out
+// figures shows the estimates beside the inputs: point by point, and their densities. The
+// names of the files begin with the prefix.
+func (f finding) figures(prefix, title, label string) []attacks.Figure {
+	return []attacks.Figure{{
+		Name:  prefix + figureName(f.name),
+		Title: title + ": actual and estimated weights",
+		X:     "actual, λ",
+		Y:     "estimated, λ",
+		Series: []attacks.Series{
+			{Label: label, Kind: attacks.Points, X: f.inputs, Y: f.estimates},
+		},
+	}, {
+		Name:  prefix + "density-" + figureName(f.name),
+		Title: title + ": density of weights",
+		X:     "weight, λ",
+		Y:     "density",
+		Series: []attacks.Series{
+			{Label: "actual", Kind: attacks.Density, Y: f.inputs},
+			{Label: "estimated", Kind: attacks.Density, Y: f.estimates},
+		},
+	}}
 }
 
 // figureName is a name of a case for use in a file name.

@@ -161,7 +161,7 @@ func outsideOfRounded(ctx context.Context, o attacks.Options, samples int) (int,
 	return count, err
 }
 
-// outsideOfReference counts the same of the reference sampler of package noise.
+// outsideOfReference counts the same of the continuous sampler of internal/continuous.
 func outsideOfReference(o attacks.Options, samples int) (int, error) {
 	law := continuous.Laplace{Scale: 1}
 	r := o.Rand(partReferenceLaplace)
