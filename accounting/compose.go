@@ -1,11 +1,12 @@
 package accounting
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Step is a mechanism used Count times.
@@ -81,7 +82,7 @@ func Compose(steps ...Step) (*Composition, error) {
 		sampled = sampled || rateOf(m) < 1
 		l, err := m.law()
 		if err != nil {
-			return nil, fmt.Errorf("%w (in a step of %s)", err, kind(m))
+			return nil, fault.At("a step of "+kind(m), err, "")
 		}
 		if s, ok := l.(*sampledLaw); ok && s.q == 1 {
 			if g, ok := s.base.(gaussianBase); ok {
@@ -90,7 +91,7 @@ func Compose(steps ...Step) (*Composition, error) {
 			}
 		}
 		if len(c.parts) == maxParts {
-			return nil, fmt.Errorf("%w: more than %d different mechanisms", ErrTooLarge, maxParts)
+			return nil, fault.New(ErrTooLarge, "", "more than %d different mechanisms", maxParts)
 		}
 		c.parts = append(c.parts, part{law: l, count: float64(counts[k]), pts: l.guide()})
 	}

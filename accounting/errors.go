@@ -2,7 +2,8 @@ package accounting
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Errors returned by this package. Test for them with errors.Is.
@@ -23,5 +24,5 @@ var (
 )
 
 func configError(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	return fault.New(ErrConfig, "", format, args...)
 }

@@ -1,8 +1,9 @@
 package accounting
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // A Mechanism is one randomised step: the laws of its output with and without
@@ -111,7 +112,7 @@ const maxAtoms = 1 << 22
 
 func checkAtoms(n float64) error {
 	if !(n <= maxAtoms) {
-		return fmt.Errorf("%w: about %.3g points, at most %d", ErrTooLarge, n, maxAtoms)
+		return fault.New(ErrTooLarge, "", "about %.3g points, at most %d", n, maxAtoms)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package accounting
 import (
 	"fmt"
 	"math"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // ReplaceOne is replace-one adjacency: one client's contribution is exchanged
@@ -45,7 +47,8 @@ func (m ReplaceOne) law() (law, error) {
 	case integerNoise:
 		return m.integer(n)
 	}
-	return nil, fmt.Errorf("%w: replace-one of %T at rate %v: use rate 1, discrete or Gaussian noise, or RDP.FixedSize", ErrUnsupported, m.Mechanism, m.Rate)
+	return nil, fault.New(ErrUnsupported, "use rate 1, discrete or Gaussian noise, or RDP.FixedSize",
+		"replace-one of %T at rate %v", m.Mechanism, m.Rate)
 }
 
 func (m ReplaceOne) integer(n integerNoise) (law, error) {

@@ -3,6 +3,8 @@ package accounting
 import (
 	"fmt"
 	"math"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Sampled is Poisson sampling at Rate under add/remove adjacency: the client
@@ -31,7 +33,8 @@ func (m Sampled) law() (law, error) {
 	}
 	inner, ok := m.Mechanism.(baser)
 	if !ok {
-		return nil, fmt.Errorf("%w: Sampled wraps an unsampled mechanism, not %T", ErrUnsupported, m.Mechanism)
+		return nil, fault.New(ErrUnsupported, "",
+			"Sampled wraps an unsampled mechanism, not %T", m.Mechanism)
 	}
 	b, err := inner.base()
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Sizes of the published files and of what preparation leaves.
@@ -85,8 +87,9 @@ func ReadAdult(dir string) (*Dataset, error) {
 		positive += r.label
 	}
 	if len(rows) != adultKept || positive != adultPositive {
-		return nil, fmt.Errorf("%w: %d rows in %s have no missing value and %d of them are positive, want %d and %d; fetch the files again",
-			ErrIncomplete, len(rows), dir, positive, adultKept, adultPositive)
+		return nil, fault.New(ErrIncomplete, fetchFiles,
+			"%d rows in %s have no missing value and %d of them are positive, want %d and %d",
+			len(rows), dir, positive, adultKept, adultPositive)
 	}
 	return prepareAdult(rows), nil
 }
@@ -126,15 +129,16 @@ func (f adultFile) parse(r io.Reader, path string) ([]adultRow, error) {
 		row, full, bad := f.parseLine(text, line)
 		switch {
 		case ended:
-			return nil, fmt.Errorf("%w: %s line %d follows an empty line", ErrMalformed, path, line)
+			return nil, fault.New(ErrMalformed, "", "%s line %d follows an empty line", path, line)
 		case text == "":
 			ended = true
 			continue
 		case bad != "" && !whole:
 			// The last line, and no newline: the file was cut inside a row.
-			return nil, fmt.Errorf("%w: %s ends inside line %d (%s); fetch the file again", ErrIncomplete, path, line, bad)
+			return nil, fault.New(ErrIncomplete, fetchFile,
+				"%s ends inside line %d (%s)", path, line, bad)
 		case bad != "":
-			return nil, fmt.Errorf("%w: %s line %d: %s", ErrMalformed, path, line, bad)
+			return nil, fault.New(ErrMalformed, "", "%s line %d: %s", path, line, bad)
 		case f.comment && line == 1:
 			continue
 		}
@@ -144,7 +148,8 @@ func (f adultFile) parse(r io.Reader, path string) ([]adultRow, error) {
 		}
 	}
 	if rows != f.rows {
-		return nil, fmt.Errorf("%w: %s has %d rows, want %d; fetch the file again", ErrIncomplete, path, rows, f.rows)
+		return nil, fault.New(ErrIncomplete, fetchFile,
+			"%s has %d rows, want %d", path, rows, f.rows)
 	}
 	return kept, nil
 }

@@ -1,9 +1,10 @@
 package learning
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // CensusFeatures is the number of columns that Census makes, the constant one
@@ -69,7 +70,7 @@ var censusWeights = [CensusFeatures]float64{
 // one with the same seed.
 func Census(rows int, seed uint64) (*Dataset, []float64, error) {
 	if rows < 1 || rows > maxCensusRows {
-		return nil, nil, fmt.Errorf("%w: %d census rows, want 1..%d", ErrValue, rows, maxCensusRows)
+		return nil, nil, fault.New(ErrValue, "", "%d census rows, want 1..%d", rows, maxCensusRows)
 	}
 	d := &Dataset{
 		X:        make([]float64, rows*CensusFeatures),

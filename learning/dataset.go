@@ -1,8 +1,9 @@
 package learning
 
 import (
-	"fmt"
 	"slices"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Dataset is a table of feature rows with one class label each.
@@ -69,7 +70,7 @@ func (d *Dataset) Subset(idx []int) (*Dataset, error) {
 	}
 	for _, i := range idx {
 		if i < 0 || i >= d.Len() {
-			return nil, fmt.Errorf("%w: row %d of a data set with %d rows", ErrShape, i, d.Len())
+			return nil, fault.New(ErrShape, "", "row %d of a data set with %d rows", i, d.Len())
 		}
 	}
 	return d.gather(idx), nil
@@ -116,25 +117,26 @@ func (d *Dataset) view(lo, hi int) *Dataset {
 
 func (d *Dataset) checkShape() error {
 	if d == nil {
-		return fmt.Errorf("%w: the data set is nil", ErrShape)
+		return fault.New(ErrShape, "", "the data set is nil")
 	}
 	if d.Features < 1 {
-		return fmt.Errorf("%w: the data set has %d features, want at least 1", ErrShape, d.Features)
+		return fault.New(ErrShape, "", "the data set has %d features, want at least 1", d.Features)
 	}
 	values := len(d.X)
 	if d.Pixels != nil {
 		if d.X != nil {
-			return fmt.Errorf("%w: the data set has both X and Pixels, want one of them", ErrShape)
+			return fault.New(ErrShape, "", "the data set has both X and Pixels, want one of them")
 		}
 		values = len(d.Pixels)
 	}
 	// Divide rather than multiply: a product of hostile sizes could wrap.
 	if values%d.Features != 0 || values/d.Features != len(d.Labels) {
-		return fmt.Errorf("%w: %d values in rows of %d do not make %d labelled rows",
-			ErrShape, values, d.Features, len(d.Labels))
+		return fault.New(ErrShape, "",
+			"%d values in rows of %d do not make %d labelled rows",
+			values, d.Features, len(d.Labels))
 	}
 	if d.Writers != nil && len(d.Writers) != len(d.Labels) {
-		return fmt.Errorf("%w: %d writers for %d rows", ErrShape, len(d.Writers), len(d.Labels))
+		return fault.New(ErrShape, "", "%d writers for %d rows", len(d.Writers), len(d.Labels))
 	}
 	return nil
 }
@@ -146,21 +148,22 @@ func (d *Dataset) check(features, classes int) error {
 		return err
 	}
 	if d.Features != features {
-		return fmt.Errorf("%w: the data set has %d features, the model %d", ErrShape, d.Features, features)
+		return fault.New(ErrShape, "",
+			"the data set has %d features, the model %d", d.Features, features)
 	}
 	if d.Len() == 0 {
-		return fmt.Errorf("%w: the data set is empty", ErrTooFewRows)
+		return fault.New(ErrTooFewRows, "", "the data set is empty")
 	}
 	if !allFinite(d.X) {
 		for i := range d.Len() {
 			if !allFinite(d.Row(i)) {
-				return fmt.Errorf("%w: row %d has a feature that is NaN or infinite", ErrValue, i)
+				return fault.New(ErrValue, "", "row %d has a feature that is NaN or infinite", i)
 			}
 		}
 	}
 	for i, y := range d.Labels {
 		if y < 0 || y >= classes {
-			return fmt.Errorf("%w: the label of row %d is outside 0..%d", ErrValue, i, classes-1)
+			return fault.New(ErrValue, "", "the label of row %d is outside 0..%d", i, classes-1)
 		}
 	}
 	return nil

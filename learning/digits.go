@@ -2,10 +2,11 @@ package learning
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 const (
@@ -39,11 +40,12 @@ func parseDigits(r io.Reader) (*Dataset, error) {
 	for lines.Scan() {
 		line := len(d.Labels) + 1
 		if line > digitsRows {
-			return nil, fmt.Errorf("%w: more than %d rows", ErrMalformed, digitsRows)
+			return nil, fault.New(ErrMalformed, "", "more than %d rows", digitsRows)
 		}
 		fields := strings.Split(lines.Text(), ",")
 		if len(fields) != digitsPixels+1 {
-			return nil, fmt.Errorf("%w: line %d has %d fields separated by commas, want %d", ErrMalformed, line, len(fields), digitsPixels+1)
+			return nil, fault.New(ErrMalformed, "",
+				"line %d has %d fields separated by commas, want %d", line, len(fields), digitsPixels+1)
 		}
 		for j, field := range fields {
 			top := digitsTop
@@ -53,7 +55,8 @@ func parseDigits(r io.Reader) (*Dataset, error) {
 			v, err := strconv.Atoi(field)
 			// Atoi also takes signs and leading zeros, which the file has not.
 			if err != nil || v < 0 || v > top || strconv.Itoa(v) != field {
-				return nil, fmt.Errorf("%w: line %d, field %d is not a whole number in 0..%d", ErrMalformed, line, j+1, top)
+				return nil, fault.New(ErrMalformed, "",
+					"line %d, field %d is not a whole number in 0..%d", line, j+1, top)
 			}
 			if j == digitsPixels {
 				d.Labels = append(d.Labels, v)
@@ -66,7 +69,7 @@ func parseDigits(r io.Reader) (*Dataset, error) {
 		return nil, readError(err, "after line %d", len(d.Labels))
 	}
 	if len(d.Labels) != digitsRows {
-		return nil, fmt.Errorf("%w: %d rows, want %d", ErrIncomplete, len(d.Labels), digitsRows)
+		return nil, fault.New(ErrIncomplete, "", "%d rows, want %d", len(d.Labels), digitsRows)
 	}
 	return d, nil
 }

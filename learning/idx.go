@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Element types of an idx file, the third byte of its magic number.
@@ -41,7 +43,8 @@ func parseIDX(r io.Reader, kind byte, sizes ...int) ([]byte, error) {
 		return nil, readError(err, "the header of %d bytes ends after %d", len(want), n)
 	}
 	if !bytes.Equal(header, want) {
-		return nil, fmt.Errorf("%w: header %x, want %x (type and %d sizes, %v)", ErrMalformed, header, want, len(sizes), sizes)
+		return nil, fault.New(ErrMalformed, "",
+			"header %x, want %x (type and %d sizes, %v)", header, want, len(sizes), sizes)
 	}
 	data := make([]byte, total)
 	if n, err := io.ReadFull(r, data); err != nil {
@@ -54,16 +57,22 @@ func parseIDX(r io.Reader, kind byte, sizes ...int) ([]byte, error) {
 	case err != nil:
 		return nil, readError(err, "the end of the file is damaged")
 	}
-	return nil, fmt.Errorf("%w: bytes follow the data", ErrMalformed)
+	return nil, fault.New(ErrMalformed, "", "bytes follow the data")
 }
+
+// What to do about a file that is not as it was published.
+const (
+	fetchFile  = "fetch the file again"
+	fetchFiles = "fetch the files again"
+)
 
 // readError classifies an error of the reader below a parser.
 func readError(err error, format string, args ...any) error {
 	what := fmt.Sprintf(format, args...)
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: %s", ErrIncomplete, what)
+		return &fault.Error{Kind: ErrIncomplete, Reason: what}
 	}
-	return fmt.Errorf("%w: %s: %w", ErrMalformed, what, err)
+	return &fault.Error{Kind: ErrMalformed, Reason: fmt.Sprintf("%s: %v", what, err), Err: err}
 }
 
 // readGzip opens dir/name, which is compressed, and lets parse read it. source
@@ -80,10 +89,10 @@ func readGzip(dir, name, source string, parse func(io.Reader) error) error {
 	defer file.Close()
 	zr, err := gzip.NewReader(file)
 	if err != nil {
-		return fmt.Errorf("%s: %w; fetch the file again", path, readError(err, "no gzip header"))
+		return fault.At(path, readError(err, "no gzip header"), fetchFile)
 	}
 	if err := parse(zr); err != nil {
-		return fmt.Errorf("%s: %w; fetch the file again", path, err)
+		return fault.At(path, err, fetchFile)
 	}
 	return nil
 }

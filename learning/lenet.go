@@ -1,12 +1,13 @@
 package learning
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Sizes of LeNet, after (LeCun 1998 §II.B).
@@ -175,11 +176,12 @@ func (m LeNet) Init(seed uint64) []float64 {
 
 func (m LeNet) check(w []float64, d *Dataset) error {
 	if m.NumParams() == 0 {
-		return fmt.Errorf("%w: a LeNet for images of %d × %d pixels in %d planes and %d outputs; want a side that is a multiple of 4, 16 to 256",
-			ErrShape, m.Side, m.Side, m.planes(), m.Outputs)
+		return fault.New(ErrShape, "",
+			"a LeNet for images of %d × %d pixels in %d planes and %d outputs; want a side that is a multiple of 4, 16 to 256",
+			m.Side, m.Side, m.planes(), m.Outputs)
 	}
 	if m.Outputs < 2 {
-		return fmt.Errorf("%w: the model has %d outputs, want at least 2", ErrShape, m.Outputs)
+		return fault.New(ErrShape, "", "the model has %d outputs, want at least 2", m.Outputs)
 	}
 	if err := checkParams(m.NumParams(), m.Lambda, w); err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Logistic is binary logistic regression with L2 regularisation:
@@ -43,7 +45,7 @@ func (m Logistic) Init(uint64) []float64 {
 
 func (m Logistic) check(w []float64, d *Dataset) error {
 	if m.Features < 1 {
-		return fmt.Errorf("%w: the model has %d features, want at least 1", ErrShape, m.Features)
+		return fault.New(ErrShape, "", "the model has %d features, want at least 1", m.Features)
 	}
 	if err := checkParams(m.Features, m.Lambda, w); err != nil {
 		return err
@@ -91,10 +93,10 @@ func (m Logistic) Train(w []float64, d *Dataset, rate float64, steps int) error 
 		return err
 	}
 	if !finite(rate) || rate <= 0 {
-		return fmt.Errorf("%w: rate %v, want a finite number above 0", ErrValue, rate)
+		return fault.New(ErrValue, "", "rate %v, want a finite number above 0", rate)
 	}
 	if steps < 0 {
-		return fmt.Errorf("%w: %d steps, want at least 0", ErrValue, steps)
+		return fault.New(ErrValue, "", "%d steps, want at least 0", steps)
 	}
 	v := append([]float64(nil), w...)
 	r := make([]float64, d.Len())
@@ -121,7 +123,7 @@ func (m Logistic) Predict(dst, w []float64, d *Dataset) error {
 		return err
 	}
 	if len(dst) != d.Len() {
-		return fmt.Errorf("%w: %d places for %d predictions", ErrShape, len(dst), d.Len())
+		return fault.New(ErrShape, "", "%d places for %d predictions", len(dst), d.Len())
 	}
 	m.scores(dst, w, d)
 	for i, z := range dst {

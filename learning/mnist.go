@@ -2,8 +2,9 @@ package learning
 
 import (
 	"encoding/binary"
-	"fmt"
 	"io"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Sizes of the published files.
@@ -54,7 +55,7 @@ func readMNISTPart(dir, part string, rows int) (*Dataset, error) {
 		}
 		for i, y := range labels {
 			if y >= mnistClasses {
-				return fmt.Errorf("%w: label %d in row %d", ErrMalformed, y, i)
+				return fault.New(ErrMalformed, "", "label %d in row %d", y, i)
 			}
 			d.Labels[i] = int(y)
 		}
@@ -98,11 +99,12 @@ func readWriters(dir, part string, labels []int) ([]int, error) {
 			class := int32(binary.BigEndian.Uint32(table[4*(i*qmnistColumns+qmnistClass):]))
 			writer := int32(binary.BigEndian.Uint32(table[4*(i*qmnistColumns+qmnistWriter):]))
 			if int(class) != y {
-				return fmt.Errorf("%w: row %d has class %d, MNIST's label is %d; QMNIST's writers go with MNIST's own digits only",
-					ErrMalformed, i, class, y)
+				return fault.New(ErrMalformed, "",
+					"row %d has class %d, MNIST's label is %d; QMNIST's writers go with MNIST's own digits only",
+					i, class, y)
 			}
 			if writer < 0 {
-				return fmt.Errorf("%w: row %d has writer %d", ErrMalformed, i, writer)
+				return fault.New(ErrMalformed, "", "row %d has writer %d", i, writer)
 			}
 			writers[i] = int(writer)
 		}

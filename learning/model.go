@@ -1,8 +1,9 @@
 package learning
 
 import (
-	"fmt"
 	"sync"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Model is a classifier whose parameters are one flat vector. The types of this
@@ -114,7 +115,8 @@ func checkGradient(m batchModel, dst, w []float64, d *Dataset) error {
 		return err
 	}
 	if len(dst) != m.NumParams() {
-		return fmt.Errorf("%w: %d places for a gradient with %d elements", ErrShape, len(dst), m.NumParams())
+		return fault.New(ErrShape, "",
+			"%d places for a gradient with %d elements", len(dst), m.NumParams())
 	}
 	return nil
 }
@@ -125,20 +127,21 @@ func checkScores(m batchModel, dst, w []float64, d *Dataset) error {
 	}
 	// Rows and classes both fit in memory, so this product does not wrap.
 	if len(dst) != d.Len()*m.Classes() {
-		return fmt.Errorf("%w: %d places for %d × %d scores", ErrShape, len(dst), d.Len(), m.Classes())
+		return fault.New(ErrShape, "",
+			"%d places for %d × %d scores", len(dst), d.Len(), m.Classes())
 	}
 	return nil
 }
 
 func checkParams(n int, lambda float64, w []float64) error {
 	if !finite(lambda) || lambda < 0 {
-		return fmt.Errorf("%w: lambda %v, want a finite number of at least 0", ErrValue, lambda)
+		return fault.New(ErrValue, "", "lambda %v, want a finite number of at least 0", lambda)
 	}
 	if len(w) != n {
-		return fmt.Errorf("%w: %d parameters for a model that has %d", ErrShape, len(w), n)
+		return fault.New(ErrShape, "", "%d parameters for a model that has %d", len(w), n)
 	}
 	if !allFinite(w) {
-		return fmt.Errorf("%w: a parameter is NaN or infinite", ErrValue)
+		return fault.New(ErrValue, "", "a parameter is NaN or infinite")
 	}
 	return nil
 }

@@ -1,10 +1,11 @@
 package learning
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // maxParams bounds the size of a network: 2^28 parameters are 2 GB.
@@ -57,11 +58,12 @@ func (n network) numParams() int {
 func (n network) check(w []float64, d *Dataset) error {
 	size := n.numParams()
 	if size == 0 {
-		return fmt.Errorf("%w: a model with %d features, hidden layers %v and %d outputs; want sizes of at least 1 and at most %d parameters",
-			ErrShape, n.features, n.hidden, n.outputs, maxParams)
+		return fault.New(ErrShape, "",
+			"a model with %d features, hidden layers %v and %d outputs; want sizes of at least 1 and at most %d parameters",
+			n.features, n.hidden, n.outputs, maxParams)
 	}
 	if n.outputs < 2 {
-		return fmt.Errorf("%w: the model has %d outputs, want at least 2", ErrShape, n.outputs)
+		return fault.New(ErrShape, "", "the model has %d outputs, want at least 2", n.outputs)
 	}
 	if err := checkParams(size, n.lambda, w); err != nil {
 		return err

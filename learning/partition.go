@@ -1,10 +1,11 @@
 package learning
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // PartitionOptions says how Partition deals rows. Fields that a partition does
@@ -133,7 +134,8 @@ func Partition(name string, train, test *Dataset, o PartitionOptions) (clients [
 		}
 		return clients, test, nil
 	}
-	return nil, nil, fmt.Errorf("%w: no partition %q; known are %s", ErrValue, name, strings.Join(PartitionNames(), ", "))
+	return nil, nil, fault.New(ErrValue, "",
+		"no partition %q; known are %s", name, strings.Join(PartitionNames(), ", "))
 }
 
 func (o PartitionOptions) withDefaults() PartitionOptions {
@@ -152,21 +154,21 @@ func (o PartitionOptions) check(name string, d *Dataset) error {
 		least = 0
 	}
 	if o.Clients < least {
-		return fmt.Errorf("%w: %d clients, want at least %d", ErrValue, o.Clients, least)
+		return fault.New(ErrValue, "", "%d clients, want at least %d", o.Clients, least)
 	}
 	if o.Clients > d.Len() || d.Len() == 0 {
-		return fmt.Errorf("%w: %d clients and %d rows", ErrTooFewRows, o.Clients, d.Len())
+		return fault.New(ErrTooFewRows, "", "%d clients and %d rows", o.Clients, d.Len())
 	}
 	o = o.withDefaults()
 	if !(o.Share > 0 && o.Share < 1) {
-		return fmt.Errorf("%w: share %v, want one inside (0, 1)", ErrValue, o.Share)
+		return fault.New(ErrValue, "", "share %v, want one inside (0, 1)", o.Share)
 	}
 	if !(o.Concentration >= 1e-3 && o.Concentration <= 1e6) {
-		return fmt.Errorf("%w: concentration %v, want one in 0.001..1e6", ErrValue, o.Concentration)
+		return fault.New(ErrValue, "", "concentration %v, want one in 0.001..1e6", o.Concentration)
 	}
 	for i, y := range d.Labels {
 		if y < 0 {
-			return fmt.Errorf("%w: the label of row %d is below 0", ErrValue, i)
+			return fault.New(ErrValue, "", "the label of row %d is below 0", i)
 		}
 	}
 	return nil

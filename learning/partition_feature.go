@@ -1,8 +1,9 @@
 package learning
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 const (
@@ -86,7 +87,9 @@ func checkTenLabels(clients []*Dataset, test *Dataset, name string) error {
 	for _, d := range append([]*Dataset{test}, clients...) {
 		for i, y := range d.Labels {
 			if y > 9 {
-				return fmt.Errorf("%w: %s has a colour or angle for each of ten labels, and row %d has label %d", ErrValue, name, i, y)
+				return fault.New(ErrValue, "",
+					"%s has a colour or angle for each of ten labels, and row %d has label %d",
+					name, i, y)
 			}
 		}
 	}
@@ -95,13 +98,16 @@ func checkTenLabels(clients []*Dataset, test *Dataset, name string) error {
 
 func checkImages(client, test *Dataset, name string) error {
 	if test == nil {
-		return fmt.Errorf("%w: %s needs a test set", ErrValue, name)
+		return fault.New(ErrValue, "", "%s needs a test set", name)
 	}
 	if client.Pixels == nil || test.Pixels == nil {
-		return fmt.Errorf("%w: %s needs images of Pixels, such as those of ReadMNIST", ErrValue, name)
+		return fault.New(ErrValue, "",
+			"%s needs images of Pixels, such as those of ReadMNIST", name)
 	}
 	if side := side(client); client.Features != test.Features || side*side != client.Features {
-		return fmt.Errorf("%w: %s needs square grey images of one size, not %d and %d pixels", ErrValue, name, client.Features, test.Features)
+		return fault.New(ErrValue, "",
+			"%s needs square grey images of one size, not %d and %d pixels",
+			name, client.Features, test.Features)
 	}
 	return nil
 }

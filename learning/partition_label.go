@@ -1,9 +1,10 @@
 package learning
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 func dealOneClass(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error) {
@@ -13,7 +14,8 @@ func dealOneClass(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, erro
 	for k, rows := range classes {
 		holders := (o.Clients - k + len(classes) - 1) / len(classes)
 		if holders > len(rows) {
-			return nil, fmt.Errorf("%w: %d clients of a class with %d rows; use fewer clients", ErrTooFewRows, holders, len(rows))
+			return nil, fault.New(ErrTooFewRows, "use fewer clients",
+				"%d clients of a class with %d rows", holders, len(rows))
 		}
 		for j, part := range cut(rows, holders) {
 			lists[k+j*len(classes)] = part
@@ -25,7 +27,8 @@ func dealOneClass(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, erro
 func dealLabelSkew(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error) {
 	classes := byClass(d, rng)
 	if len(classes) < 3 {
-		return nil, fmt.Errorf("%w: label-skew over %d classes, want at least 3", ErrValue, len(classes))
+		return nil, fault.New(ErrValue, "",
+			"label-skew over %d classes, want at least 3", len(classes))
 	}
 	rng.Shuffle(len(classes), func(i, j int) { classes[i], classes[j] = classes[j], classes[i] })
 	// Classes differ in size, so the largest size that works is found by trial.
@@ -41,8 +44,8 @@ func dealLabelSkew(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, err
 			return lists, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %d rows do not give %d clients two main classes each; use fewer clients",
-		ErrTooFewRows, d.Len(), o.Clients)
+	return nil, fault.New(ErrTooFewRows, "use fewer clients",
+		"%d rows do not give %d clients two main classes each", d.Len(), o.Clients)
 }
 
 // trySkew gives every client main rows of each of its two classes and other

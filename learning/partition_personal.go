@@ -1,9 +1,10 @@
 package learning
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Personal is one client's share of a data set for personalised models: rows to train
@@ -44,14 +45,15 @@ func PartitionPersonal(train, test *Dataset, o PersonalOptions) ([]Personal, err
 			*p.n = p.preset
 		}
 		if *p.n < 1 {
-			return nil, fmt.Errorf("%w: %d rows or classes, want at least 1", ErrValue, *p.n)
+			return nil, fault.New(ErrValue, "", "%d rows or classes, want at least 1", *p.n)
 		}
 	}
 	switch {
 	case o.Clients < 1:
-		return nil, fmt.Errorf("%w: %d clients, want at least 1", ErrValue, o.Clients)
+		return nil, fault.New(ErrValue, "", "%d clients, want at least 1", o.Clients)
 	case o.Concentration != 0 && !(o.Concentration >= 1e-3 && o.Concentration <= 1e6):
-		return nil, fmt.Errorf("%w: concentration %v, want one in 0.001..1e6", ErrValue, o.Concentration)
+		return nil, fault.New(ErrValue, "",
+			"concentration %v, want one in 0.001..1e6", o.Concentration)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, streamParties))
 	rows, unseen := labelled(train, rng), labelled(test, rng)
@@ -61,7 +63,8 @@ func PartitionPersonal(train, test *Dataset, o PersonalOptions) ([]Personal, err
 	}
 	slices.Sort(labels)
 	if o.Concentration == 0 && o.Classes > len(labels) {
-		return nil, fmt.Errorf("%w: %d classes for a client, of %d", ErrValue, o.Classes, len(labels))
+		return nil, fault.New(ErrValue, "",
+			"%d classes for a client, of %d", o.Classes, len(labels))
 	}
 	clients := make([]Personal, o.Clients)
 	var round []int
@@ -95,7 +98,9 @@ func PartitionPersonal(train, test *Dataset, o PersonalOptions) ([]Personal, err
 			for k, n := range apportion(part.n, share) {
 				left := part.rows[labels[k]]
 				if n > len(left) {
-					return nil, fmt.Errorf("%w: client %d is to have %d rows of label %d, and %d are left", ErrTooFewRows, c, n, labels[k], len(left))
+					return nil, fault.New(ErrTooFewRows, "",
+						"client %d is to have %d rows of label %d, and %d are left",
+						c, n, labels[k], len(left))
 				}
 				if part.shared {
 					rng.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })

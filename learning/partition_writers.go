@@ -1,14 +1,16 @@
 package learning
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 func dealWriters(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error) {
 	if d.Writers == nil {
-		return nil, fmt.Errorf("%w: the data set does not name its writers; read it with ReadMNISTWriters", ErrValue)
+		return nil, fault.New(ErrValue, "read it with ReadMNISTWriters",
+			"the data set does not name its writers")
 	}
 	rows := map[int][]int{}
 	var writers []int
@@ -20,7 +22,8 @@ func dealWriters(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error
 	}
 	slices.Sort(writers)
 	if o.Clients > len(writers) {
-		return nil, fmt.Errorf("%w: %d clients and %d writers", ErrTooFewRows, o.Clients, len(writers))
+		return nil, fault.New(ErrTooFewRows, "",
+			"%d clients and %d writers", o.Clients, len(writers))
 	}
 	if o.Clients > 0 && o.Clients < len(writers) {
 		rng.Shuffle(len(writers), func(i, j int) { writers[i], writers[j] = writers[j], writers[i] })
@@ -40,7 +43,8 @@ func checkWriters(clients []*Dataset, test *Dataset) (*Dataset, error) {
 		return nil, nil
 	}
 	if test.Writers == nil {
-		return nil, fmt.Errorf("%w: the test set does not name its writers; read it with ReadMNISTWriters", ErrValue)
+		return nil, fault.New(ErrValue, "read it with ReadMNISTWriters",
+			"the test set does not name its writers")
 	}
 	held := map[int]bool{}
 	for _, d := range clients {
@@ -48,7 +52,8 @@ func checkWriters(clients []*Dataset, test *Dataset) (*Dataset, error) {
 	}
 	for i, who := range test.Writers {
 		if held[who] {
-			return nil, fmt.Errorf("%w: row %d of the test set is by a writer whom a client holds", ErrValue, i)
+			return nil, fault.New(ErrValue, "",
+				"row %d of the test set is by a writer whom a client holds", i)
 		}
 	}
 	return test, nil

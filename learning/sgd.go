@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // SGD is mini-batch gradient descent with heavy-ball momentum and weight decay:
@@ -45,14 +47,16 @@ func (s SGD) check() error {
 		{"weight decay", s.WeightDecay, s.WeightDecay >= 0, "at least 0"},
 	} {
 		if !c.ok || !finite(c.x) {
-			return fmt.Errorf("%w: %s %v, want a finite number %s", ErrValue, c.name, c.x, c.want)
+			return fault.New(ErrValue, "", "%s %v, want a finite number %s", c.name, c.x, c.want)
 		}
 	}
 	if s.Batch < 0 || s.Epochs < 0 || s.Steps < 0 {
-		return fmt.Errorf("%w: batch %d, %d epochs, %d steps, want none below 0", ErrValue, s.Batch, s.Epochs, s.Steps)
+		return fault.New(ErrValue, "",
+			"batch %d, %d epochs, %d steps, want none below 0", s.Batch, s.Epochs, s.Steps)
 	}
 	if s.Epochs > 0 && s.Steps > 0 {
-		return fmt.Errorf("%w: %d epochs and %d steps, want one of them", ErrValue, s.Epochs, s.Steps)
+		return fault.New(ErrValue, "",
+			"%d epochs and %d steps, want one of them", s.Epochs, s.Steps)
 	}
 	return nil
 }
@@ -83,7 +87,8 @@ func (s SGD) Train(m Model, w []float64, d *Dataset, seed uint64) (int, error) {
 	if steps == 0 {
 		epochs := max(1, s.Epochs)
 		if epochs > math.MaxInt/perEpoch {
-			return 0, fmt.Errorf("%w: %d epochs of %d steps are too many", ErrValue, epochs, perEpoch)
+			return 0, fault.New(ErrValue, "",
+				"%d epochs of %d steps are too many", epochs, perEpoch)
 		}
 		steps = epochs * perEpoch
 	}
@@ -137,7 +142,7 @@ func checkTrain(m Model, own batchModel, w []float64, d *Dataset) error {
 		return own.check(w, d)
 	}
 	if m == nil {
-		return fmt.Errorf("%w: the model is nil", ErrShape)
+		return fault.New(ErrShape, "", "the model is nil")
 	}
 	if err := checkParams(m.NumParams(), 0, w); err != nil {
 		return err

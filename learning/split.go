@@ -1,9 +1,10 @@
 package learning
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // Streams keep what different functions draw apart when a caller passes one seed
@@ -26,13 +27,14 @@ func (d *Dataset) Split(testFraction float64, seed uint64) (train, test *Dataset
 		return nil, nil, err
 	}
 	if !(testFraction > 0 && testFraction < 1) {
-		return nil, nil, fmt.Errorf("%w: test fraction %v, want one inside (0, 1)", ErrValue, testFraction)
+		return nil, nil, fault.New(ErrValue, "",
+			"test fraction %v, want one inside (0, 1)", testFraction)
 	}
 	n := d.Len()
 	nTest := int(math.Round(testFraction * float64(n)))
 	if nTest < 1 || nTest >= n {
-		return nil, nil, fmt.Errorf("%w: %d rows cannot be split with test fraction %v; use more rows or another fraction",
-			ErrTooFewRows, n, testFraction)
+		return nil, nil, fault.New(ErrTooFewRows, "use more rows or another fraction",
+			"%d rows cannot be split with test fraction %v", n, testFraction)
 	}
 	perm := rand.New(rand.NewPCG(seed, streamSplit)).Perm(n)
 	return d.gather(perm[nTest:]), d.gather(perm[:nTest]), nil
@@ -47,13 +49,15 @@ func (d *Dataset) PartitionIID(clients, rowsPerClient int, seed uint64) ([]*Data
 		return nil, err
 	}
 	if clients < 1 || rowsPerClient < 1 {
-		return nil, fmt.Errorf("%w: %d clients with %d rows each, want at least 1 of both", ErrValue, clients, rowsPerClient)
+		return nil, fault.New(ErrValue, "",
+			"%d clients with %d rows each, want at least 1 of both", clients, rowsPerClient)
 	}
 	n := d.Len()
 	// clients*rowsPerClient could overflow; the quotient cannot.
 	if rowsPerClient > n/clients {
-		return nil, fmt.Errorf("%w: %d clients with %d rows each do not fit in %d rows; at most %d clients with %d rows, or %d rows each",
-			ErrTooFewRows, clients, rowsPerClient, n, n/rowsPerClient, rowsPerClient, n/clients)
+		return nil, fault.New(ErrTooFewRows, "",
+			"%d clients with %d rows each do not fit in %d rows; at most %d clients with %d rows, or %d rows each",
+			clients, rowsPerClient, n, n/rowsPerClient, rowsPerClient, n/clients)
 	}
 	perm := rand.New(rand.NewPCG(seed, streamPartition)).Perm(n)
 	parts := make([]*Dataset, clients)
