@@ -118,7 +118,8 @@ func BenchmarkScan(b *testing.B) {
 	for i := range table {
 		table[i] = uint64(i) << 56
 	}
-	for name, f := range map[string]func(idx, u, table []uint64){"kernel": scan, "generic": scanGeneric} {
+	for name, f := range map[string]func(idx, u, table []uint64){"kernel": scan,
+		"generic": scanGeneric} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				f(idx, u, table)

@@ -45,7 +45,8 @@ func (l Law) enclose(prec int, hi int64) (*enclosure, error) {
 		top += (top-lo)/4 + 16
 		lo = math.Max(0, lo-(top-lo)/4)
 	}
-	return nil, fmt.Errorf("%w (%v needs more than %d probabilities)", ErrTooLarge, l.family, maxEnclosure)
+	return nil, fmt.Errorf("%w (%v needs more than %d probabilities)", ErrTooLarge, l.family,
+		maxEnclosure)
 }
 
 // extent guesses, from Chernoff bounds, the values outside which less than
@@ -165,7 +166,9 @@ func (l Law) polyaWeights(c interval.Context, n int64) ([]interval.Interval, int
 	return w, geometricTail(c, c.Mul(w[n-1], step), ratio)
 }
 
-func (l Law) poissonWeights(c interval.Context, lo, n int64) ([]interval.Interval, interval.Interval) {
+func (l Law) poissonWeights(
+	c interval.Context, lo, n int64,
+) ([]interval.Interval, interval.Interval) {
 	mean := c.Rat(l.scale)
 	w := make([]interval.Interval, n)
 	w[0] = c.Int(1)
@@ -191,7 +194,9 @@ func (l Law) poissonWeights(c interval.Context, lo, n int64) ([]interval.Interva
 //
 // The second is what z·f'(z)·(1−pz)(1−p/z) = rp(z−1/z)·f(z) says about the
 // coefficients of the generating function f(z) ∝ ((1−pz)(1−p/z))^−r.
-func (l Law) ratioWeights(c interval.Context, n int64) ([]interval.Interval, interval.Interval, bool) {
+func (l Law) ratioWeights(
+	c interval.Context, n int64,
+) ([]interval.Interval, interval.Interval, bool) {
 	s := ratFloat(l.scale)
 	polya := l.family == FamilyPolyaDifference
 	start := n + n/2 + 64

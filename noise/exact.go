@@ -46,7 +46,9 @@ func NewExact(l Law, random io.Reader) (*Exact, error) {
 		e.t = whole.Sqrt(whole).Uint64() + 1
 		e.one = (*Exact).gaussian
 	case l.family == FamilyPolya && l.shape.Cmp(big.NewRat(1, 1)) == 0:
-		e.one = func(e *Exact) (int64, error) { return e.src.geometric(e.law.scale.Num(), e.law.scale.Denom()) }
+		e.one = func(e *Exact) (int64, error) {
+			return e.src.geometric(e.law.scale.Num(), e.law.scale.Denom())
+		}
 	default:
 		inv, err := newInversion(l, 128)
 		if err != nil {

@@ -21,14 +21,16 @@ func TestBernoulli(t *testing.T) {
 		{"1", 1, func() (bool, error) { return s.Bernoulli(big.NewRat(1, 1)) }},
 		{"2/7", 2.0 / 7, func() (bool, error) { return s.Bernoulli(big.NewRat(2, 7)) }},
 		{"wide", 1.0 / 3, func() (bool, error) {
-			return s.Bernoulli(new(big.Rat).SetFrac(new(big.Int).Add(new(big.Int).Quo(wide, big.NewInt(3)), big.NewInt(1)), wide))
+			return s.Bernoulli(new(big.Rat).
+				SetFrac(new(big.Int).Add(new(big.Int).Quo(wide, big.NewInt(3)), big.NewInt(1)), wide))
 		}},
 		{"exp 0", 1, func() (bool, error) { return s.BernoulliExp(new(big.Rat)) }},
 		{"exp 1/3", math.Exp(-1.0 / 3), func() (bool, error) { return s.BernoulliExp(big.NewRat(1, 3)) }},
 		{"exp 1", math.Exp(-1), func() (bool, error) { return s.BernoulliExp(big.NewRat(1, 1)) }},
 		{"exp 5/2", math.Exp(-2.5), func() (bool, error) { return s.BernoulliExp(big.NewRat(5, 2)) }},
 		{"exp wide", math.Exp(-4.0 / 3), func() (bool, error) {
-			return s.BernoulliExp(new(big.Rat).SetFrac(new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 202), big.NewInt(1)), wide))
+			return s.BernoulliExp(new(big.Rat).
+				SetFrac(new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 202), big.NewInt(1)), wide))
 		}},
 		{"exp huge", 0, func() (bool, error) {
 			return s.BernoulliExp(new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 200)))
@@ -115,7 +117,8 @@ func TestExactBig(t *testing.T) {
 		for _, k := range x {
 			v += float64(k) * float64(k) / 2000
 		}
-		if q := v / l.Variance(); q < 0.7 || q > 1.4 { // 5 standard errors of 2000 Laplace squares are 0.25
+		// 5 standard errors of 2000 Laplace squares are 0.25
+		if q := v / l.Variance(); q < 0.7 || q > 1.4 {
 			t.Errorf("%v: variance ratio %g", l, q)
 		}
 	}

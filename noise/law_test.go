@@ -177,7 +177,8 @@ func TestProbabilitiesEdges(t *testing.T) {
 		t.Fatal(err2)
 	}
 	lg, _ := math.Lgamma(4001)
-	if want := math.Exp(4000*math.Log(5000) - 5000 - lg); math.Abs(p[4002]/want-1) > 1e-9 || p[0] != 0 {
+	if want := math.Exp(4000*math.Log(5000) - 5000 - lg); math.Abs(p[4002]/want-1) > 1e-9 ||
+		p[0] != 0 {
 		t.Errorf("P(4000) = %g, want %g", p[4002], want)
 	}
 	far, err := Poisson(big.NewRat(1<<26, 1))
@@ -204,7 +205,8 @@ func TestLawParameters(t *testing.T) {
 		"polya difference r": func(x *big.Rat) (Law, error) { return PolyaDifference(x, one) },
 	}
 	huge := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 81))
-	long := new(big.Rat).SetFrac(new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 300), big.NewInt(1)), new(big.Int).Lsh(big.NewInt(1), 300))
+	long := new(big.Rat).SetFrac(new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 300), big.NewInt(1)),
+		new(big.Int).Lsh(big.NewInt(1), 300))
 	for name, f := range makers {
 		for _, c := range []struct {
 			x    *big.Rat
@@ -234,7 +236,8 @@ func TestLawParameters(t *testing.T) {
 		}
 	}
 	var zero Law
-	if !math.IsNaN(zero.Mean()) || !math.IsNaN(zero.Variance()) || zero.Scale() != nil || zero.String() != "none" {
+	if !math.IsNaN(zero.Mean()) || !math.IsNaN(zero.Variance()) || zero.Scale() != nil ||
+		zero.String() != "none" {
 		t.Error("the zero Law claims to be something")
 	}
 }

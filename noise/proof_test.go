@@ -106,8 +106,8 @@ func (e exactLaw) rounded(reach int64, bits uint) exactLaw {
 	return s
 }
 
-// planLaw composes the stages as fillBlock does.
-func planLaw(p *plan) exactLaw {
+// cascadeLaw composes the stages as fillBlock does.
+func cascadeLaw(p *cascade) exactLaw {
 	signed := p.how == signedSum
 	sum := exactLaw{0, []*big.Int{big.NewInt(1)}, 0}
 	if p.how == signedDigits {
@@ -252,10 +252,11 @@ func TestTableLaw(t *testing.T) {
 	worst, widest := math.Inf(-1), ""
 	for _, tb := range proofTables(t) {
 		l := tb.law
-		for _, s := range tb.plan.stages {
-			kinds[fmt.Sprintf("%d stages combined %d, %d slots, %d levels", min(len(tb.plan.stages), 2), tb.plan.how, s.slots, len(s.levels))] = true
+		for _, s := range tb.cascade.stages {
+			kinds[fmt.Sprintf("%d stages combined %d, %d slots, %d levels", min(len(tb.cascade.stages), 2),
+				tb.cascade.how, s.slots, len(s.levels))] = true
 		}
-		e := planLaw(tb.plan)
+		e := cascadeLaw(tb.cascade)
 		total := new(big.Int)
 		for _, x := range e.p {
 			total.Add(total, x)
@@ -264,10 +265,10 @@ func TestTableLaw(t *testing.T) {
 			t.Errorf("%v: the table's probabilities do not sum to one", l)
 		}
 		d := e.distanceTo(t, l)
-		if d.Cmp(tb.plan.distance) > 0 {
-			t.Errorf("%v: distance 2^%.2f, stated 2^%.2f", l, log2(d), log2(tb.plan.distance))
+		if d.Cmp(tb.cascade.distance) > 0 {
+			t.Errorf("%v: distance 2^%.2f, stated 2^%.2f", l, log2(d), log2(tb.cascade.distance))
 		}
-		if f := tb.Distance(); f > goal || new(big.Rat).SetFloat64(f).Cmp(tb.plan.distance) < 0 {
+		if f := tb.Distance(); f > goal || new(big.Rat).SetFloat64(f).Cmp(tb.cascade.distance) < 0 {
 			t.Errorf("%v: exported distance %g", l, f)
 		}
 		if x := log2(d); x > worst {
@@ -279,8 +280,10 @@ func TestTableLaw(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{
-		"1 stages combined 0, 1 slots, 2 levels", "1 stages combined 0, 2 slots, 2 levels", "1 stages combined 0, 2 slots, 3 levels",
-		"2 stages combined 0, 1 slots, 2 levels", "1 stages combined 1, 1 slots, 2 levels", "2 stages combined 1, 1 slots, 2 levels",
+		"1 stages combined 0, 1 slots, 2 levels", "1 stages combined 0, 2 slots, 2 levels",
+		"1 stages combined 0, 2 slots, 3 levels",
+		"2 stages combined 0, 1 slots, 2 levels", "1 stages combined 1, 1 slots, 2 levels",
+		"2 stages combined 1, 1 slots, 2 levels",
 		"1 stages combined 2, 1 slots, 2 levels", "2 stages combined 2, 1 slots, 2 levels",
 	} {
 		if !kinds[kind] {
@@ -295,7 +298,7 @@ func TestTableLaw(t *testing.T) {
 func TestStageProbabilities(t *testing.T) {
 	for _, tb := range proofTables(t) {
 		l := tb.law
-		for i, s := range tb.plan.stages {
+		for i, s := range tb.cascade.stages {
 			for d, level := range s.levels {
 				prev := uint64(0)
 				for _, x := range level.sums {
@@ -348,7 +351,7 @@ func TestWideTables(t *testing.T) {
 		}
 		// The variances of the pieces add up to σ² exactly, and each step has
 		// σ₃² ≥ 3.76.
-		p := tb.plan
+		p := tb.cascade
 		want := new(big.Rat).Set(l.scale)
 		for i := range p.stages[:len(p.stages)-1] {
 			k := p.weights[i+1] / p.weights[i]

@@ -13,18 +13,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dumb samples a plan from the same bytes as a Sampler, one sample at a time, with
+// dumb samples a cascade from the same bytes as a Sampler, one sample at a time, with
 // branches and binary search.
-func dumb(p *plan, r io.Reader, n int) []int64 {
+func dumb(p *cascade, r io.Reader, n int) []int64 {
 	out := make([]int64, n)
 	for at := 0; at < n; at += block {
-		size := min(block, (n-at+lanes-1)/lanes*lanes)
+		size := min(block, (n-at+columns-1)/columns*columns)
 		outcomes, signs := make([][]uint64, len(p.stages)), make([][]bool, len(p.stages))
 		for i := len(p.stages) - 1; i >= 0; i-- {
 			st := p.stages[i]
 			words := make([][]uint64, len(st.levels))
 			for d := range words {
-				count := lanes * st.slots
+				count := columns * st.slots
 				if d == 0 {
 					count = size
 				}
@@ -40,12 +40,12 @@ func dumb(p *plan, r io.Reader, n int) []int64 {
 					words[d] = append(words[d], w)
 				}
 			}
-			used := make([]int, lanes)
+			used := make([]int, columns)
 			outcomes[i], signs[i] = make([]uint64, size), make([]bool, size)
 			for j := range size {
 				signs[i][j] = words[0][j]&1 == 1
 				d, w := 0, words[0][j]
-				slot := min(used[j%lanes], st.slots-1)*lanes + j%lanes
+				slot := min(used[j%columns], st.slots-1)*columns + j%columns
 				for {
 					sums := st.levels[d].sums
 					k := sort.Search(len(sums), func(k int) bool { return sums[k] > w>>1 })
@@ -57,7 +57,7 @@ func dumb(p *plan, r io.Reader, n int) []int64 {
 					w = words[d][slot]
 				}
 				if d > 0 {
-					used[j%lanes]++
+					used[j%columns]++
 				}
 			}
 		}
@@ -110,7 +110,7 @@ func TestSamplerAgainstDumb(t *testing.T) {
 		if err := tb.NewSampler(io.TeeReader(stream(), &log)).Fill(got); err != nil {
 			t.Fatal(err)
 		}
-		want := dumb(tb.plan, &log, n)
+		want := dumb(tb.cascade, &log, n)
 		for i := range got {
 			if got[i] != want[i] {
 				t.Fatalf("%v: sample %d of %d is %d, want %d", tb.Law(), i, n, got[i], want[i])
@@ -127,7 +127,7 @@ func TestScan(t *testing.T) {
 		words := rapid.Uint64Range(0, 1<<63-1)
 		table := rapid.SliceOfN(words, 0, 70).Draw(t, "table")
 		sort.Slice(table, func(i, j int) bool { return table[i] < table[j] })
-		n := lanes * rapid.IntRange(0, 5).Draw(t, "n")
+		n := columns * rapid.IntRange(0, 5).Draw(t, "n")
 		u := rapid.SliceOfN(words, n, n).Draw(t, "u")
 		for i := range u { // ties matter
 			if len(table) > 0 && i%3 == 0 {
@@ -232,7 +232,8 @@ func TestBadRandomness(t *testing.T) {
 		if err := samplersFrom(t, seeded(9))[path].Fill(a); err != nil {
 			t.Fatal(err)
 		}
-		if err := samplersFrom(t, iotest.HalfReader(iotest.OneByteReader(seeded(9))))[path].Fill(b); err != nil {
+		halting := iotest.HalfReader(iotest.OneByteReader(seeded(9)))
+		if err := samplersFrom(t, halting)[path].Fill(b); err != nil {
 			t.Fatal(err)
 		}
 		for i := range a {
@@ -246,7 +247,8 @@ func TestBadRandomness(t *testing.T) {
 func TestUnusableSamplers(t *testing.T) {
 	dst := []int64{1, 2, 3}
 	for name, f := range map[string]filler{
-		"zero Sampler": &Sampler{}, "zero Exact": &Exact{}, "nil Sampler": (*Sampler)(nil), "nil Exact": (*Exact)(nil),
+		"zero Sampler": &Sampler{}, "zero Exact": &Exact{}, "nil Sampler": (*Sampler)(nil),
+		"nil Exact": (*Exact)(nil),
 	} {
 		copy(dst, []int64{1, 2, 3})
 		if err := f.Fill(dst); !errors.Is(err, ErrConfig) || dst[0]|dst[1]|dst[2] != 0 {
@@ -256,7 +258,8 @@ func TestUnusableSamplers(t *testing.T) {
 	var none *Table
 	for _, tb := range []*Table{none, {}} {
 		n, b := tb.Work()
-		if s := tb.NewSampler(nil); s.Distance() != 1 || s.Law().family != 0 || tb.Bound() != 0 || n+b != 0 || !errors.Is(s.Fill(dst), ErrConfig) {
+		if s := tb.NewSampler(nil); s.Distance() != 1 || s.Law().family != 0 || tb.Bound() != 0 ||
+			n+b != 0 || !errors.Is(s.Fill(dst), ErrConfig) {
 			t.Error("a Table out of nowhere is of use")
 		}
 	}

@@ -15,9 +15,9 @@ const maxParties = 1 << 20
 // may belong to colluders that subtract their own shares, m = MinSurvivors − c.
 //
 // The discrete Laplace law (Pólya differences of shape 1/m, as gamma differences are
-// for the continuous one: Ács, Castelluccia 2011), Skellam (Agarwal, Kairouz, Liu 2021), Poisson and the Pólya laws are infinitely
-// divisible: the sum follows Law exactly. A sum of discrete Gaussians is only close
-// to one: see [Tau].
+// for the continuous one: Ács, Castelluccia 2011), Skellam (Agarwal, Kairouz, Liu
+// 2021), Poisson and the Pólya laws are infinitely divisible: the sum follows Law
+// exactly. A sum of discrete Gaussians is only close to one: see [Tau].
 type Shares struct {
 	Parties   int // parties that each add one share, 1 ≤ Parties ≤ 2^20
 	MinHonest int // m, 1 ≤ m ≤ Parties
@@ -38,7 +38,8 @@ func (s Shares) check() error {
 		return fmt.Errorf("%w (the zero Law)", ErrConfig)
 	}
 	if s.MinHonest < 1 || s.Parties < s.MinHonest {
-		return fmt.Errorf("%w (need 1 ≤ MinHonest ≤ Parties; MinHonest = MinSurvivors − colluders)", ErrConfig)
+		return fmt.Errorf("%w (need 1 ≤ MinHonest ≤ Parties; MinHonest = MinSurvivors − colluders)",
+			ErrConfig)
 	}
 	if s.Parties > maxParties {
 		return fmt.Errorf("%w (at most %d parties)", ErrTooLarge, maxParties)
@@ -67,15 +68,21 @@ func (s Shares) Sum(k int) (Sum, error) {
 		return Sum{}, fmt.Errorf("%w (shares in the sum: 1 to %d)", ErrConfig, s.Parties)
 	}
 	l, err := s.Law.times(k, s.MinHonest)
-	if err != nil || l.family != FamilyDiscreteGaussian {
-		return Sum{Law: l}, err
+	if err != nil {
+		return Sum{}, err
+	}
+	if l.family != FamilyDiscreteGaussian {
+		return Sum{Law: l}, nil
 	}
 	share, err := s.Party()
 	if err != nil {
 		return Sum{}, err
 	}
 	tau, err := Tau(share.scale, k)
-	return Sum{l, tau}, err
+	if err != nil {
+		return Sum{}, err
+	}
+	return Sum{l, tau}, nil
 }
 
 // times is the law of the sum of k shares if m shares sum to l.

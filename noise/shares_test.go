@@ -53,8 +53,8 @@ func TestShareSums(t *testing.T) {
 				t.Errorf("sum of %d is %v, want %v", m, sum.Law, l)
 			}
 			_, reach := l.extent(140)
-			got := planLaw(tb.plan).power(m, int64(reach)).distanceTo(t, l)
-			limit := new(big.Rat).Mul(tb.plan.distance, r(int64(m), 1))
+			got := cascadeLaw(tb.cascade).power(m, int64(reach)).distanceTo(t, l)
+			limit := new(big.Rat).Mul(tb.cascade.distance, r(int64(m), 1))
 			t.Logf("%v, m = %d: distance 2^%.1f, stated 2^%.1f", l, m, log2(got), log2(limit))
 			if got.Cmp(limit) > 0 {
 				t.Errorf("%v, m = %d: beyond the stated distance", l, m)
@@ -65,8 +65,8 @@ func TestShareSums(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					d := planLaw(tb.plan).power(k, int64(2*reach)).distanceTo(t, sum.Law)
-					if d.Cmp(new(big.Rat).Mul(tb.plan.distance, r(int64(k), 1))) > 0 {
+					d := cascadeLaw(tb.cascade).power(k, int64(2*reach)).distanceTo(t, sum.Law)
+					if d.Cmp(new(big.Rat).Mul(tb.cascade.distance, r(int64(k), 1))) > 0 {
 						t.Errorf("%v: %d of m = 10 shares: distance 2^%.1f", l, k, log2(d))
 					}
 					if v := l.Variance() * float64(k) / 10; math.Abs(sum.Law.Variance()/v-1) > 1e-12 {
@@ -99,7 +99,7 @@ func TestGaussianShareSums(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, reach := l.extent(140)
-			got := planLaw(tb.plan).power(m, int64(reach))
+			got := cascadeLaw(tb.cascade).power(m, int64(reach))
 			enc, err := l.enclose(140, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -117,9 +117,11 @@ func TestGaussianShareSums(t *testing.T) {
 				f, _ := q.Quo(q, enc.p[max(k, -k)].Lo).Float64()
 				most = max(most, math.Abs(math.Log(f)))
 			}
-			t.Logf("σ² = %s each, m = %d: largest |ln ratio| %.3g, τ = %.3g", share.RatString(), m, most, sum.Tau)
+			t.Logf("σ² = %s each, m = %d: largest |ln ratio| %.3g, τ = %.3g", share.RatString(), m, most,
+				sum.Tau)
 			if most > sum.Tau+1e-10 {
-				t.Errorf("σ² = %s each, m = %d: |ln ratio| %g above τ = %g", share.RatString(), m, most, sum.Tau)
+				t.Errorf("σ² = %s each, m = %d: |ln ratio| %g above τ = %g", share.RatString(), m, most,
+					sum.Tau)
 			}
 		}
 	}
@@ -156,7 +158,7 @@ func TestGaussianSumsGolden(t *testing.T) {
 			if err2 != nil {
 				t.Fatal(err2)
 			}
-			e := planLaw(tb.plan).power(r.Params.N, 400)
+			e := cascadeLaw(tb.cascade).power(r.Params.N, 400)
 			slack := tb.Distance()*2*float64(r.Params.N) + math.Ldexp(1, -190)
 			for k, s := range r.PMF {
 				want, _, err := big.ParseFloat(s, 10, 120, big.ToNearestEven)
@@ -220,7 +222,8 @@ func TestSharesErrors(t *testing.T) {
 	}
 	// A share below the smallest scale is refused, not rounded to nothing.
 	small, err := DiscreteGaussian(big.NewRat(1, 1<<19))
-	if _, err := (Shares{Parties: 9, MinHonest: 9, Law: must(t, small, err)}).Party(); !errors.Is(err, ErrTooLarge) {
+	if _, err := (Shares{Parties: 9, MinHonest: 9, Law: must(t, small, err)}).
+		Party(); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("vanishing share: %v", err)
 	}
 }

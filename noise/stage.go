@@ -10,9 +10,9 @@ import (
 const (
 	wordBits  = 63  // thresholds are below 2^63: comparisons of signed words
 	proofBits = 256 // fixed point of the proofs
-	lanes     = 16  // samples that one turn of the kernel takes
-	rows      = 16  // samples of a full block that share a lane of the rarer tables
-	block     = lanes * rows
+	columns   = 16  // samples that one turn of the kernel takes
+	rows      = 16  // samples of a full block that share a column of the rarer tables
+	block     = columns * rows
 	tableBits = 112 // what a table's enclosure leaves outside: 2^-112
 )
 
@@ -32,8 +32,8 @@ const maxOutcomes = 1 << 17
 // the same way and a third table holds the rest.
 //
 // The second table is so rarely needed that up to 16 samples share its draws:
-// each lane of a block has `slots` of them, and the i-th sample that needs one
-// takes the i-th. Only if more samples than slots need one in the same lane does
+// each column of a block has `slots` of them, and the i-th sample that needs one
+// takes the i-th. Only if more samples than slots need one in the same column does
 // the joint law differ from the product law; the probability of that is part of
 // the distance.
 type stage struct {
@@ -57,7 +57,8 @@ type level struct {
 // and at most tail outside.
 func newStage(p []interval.Interval, tail *big.Float) (*stage, error) {
 	if len(p) > maxOutcomes {
-		return nil, fmt.Errorf("%w (a table of %d outcomes, at most %d)", ErrTooLarge, len(p), maxOutcomes)
+		return nil, fmt.Errorf("%w (a table of %d outcomes, at most %d)", ErrTooLarge, len(p),
+			maxOutcomes)
 	}
 	lo, hi := make([]*big.Int, len(p)), make([]*big.Int, len(p))
 	for i, x := range p {
@@ -175,9 +176,10 @@ func (s *stage) certify(lo, hi []*big.Int, tail *big.Int) {
 		sum.Add(sum, below) // |q − p| ≤ max(q − lo, hi − q)
 	}
 	s.distance = new(big.Rat).SetFrac(sum, new(big.Int).Lsh(big.NewInt(1), proofBits+1))
-	w := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.levels[0].residual), new(big.Int).Lsh(big.NewInt(1), wordBits))
+	w := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.levels[0].residual),
+		new(big.Int).Lsh(big.NewInt(1), wordBits))
 	// P(more than j of 16 samples need the second table) ≤ C(16, j+1)·w^{j+1},
-	// which the 16 samples share. Fewer samples in a lane have less each.
+	// which the 16 samples share. Fewer samples in a column have less each.
 	for s.slots = 1; ; s.slots++ {
 		j := int64(s.slots + 1)
 		c := new(big.Rat).SetFrac(new(big.Int).Binomial(rows, j), big.NewInt(rows))

@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-var samplesFlag = flag.Int("noise.samples", 1000000, "samples per law in the histogram tests of the table path (10000000 for the long run)")
+var samplesFlag = flag.Int("noise.samples", 1000000,
+	"samples per law in the histogram tests of the table path (10000000 for the long run)")
 
 // falseAlarm is the probability with which each of the statistical tests below
 // would reject a right sampler on a fresh seed; the seeds are fixed.
@@ -146,7 +147,7 @@ func TestRareTables(t *testing.T) {
 	if err2 != nil {
 		t.Fatal(err2)
 	}
-	st := tb.plan.stages[0]
+	st := tb.cascade.stages[0]
 	if len(st.levels) != 3 || st.slots != 2 {
 		t.Fatalf("%d levels, %d slots: the test needs 3 and 2", len(st.levels), st.slots)
 	}
@@ -157,7 +158,7 @@ func TestRareTables(t *testing.T) {
 		s := tb.NewSampler(nil)
 		s.random = readerFunc(func(p []byte) (int, error) {
 			rng.Read(p)
-			for i := range p[:8*(block+(forced-1)*lanes*st.slots)] {
+			for i := range p[:8*(block+(forced-1)*columns*st.slots)] {
 				p[i] = 0xff
 			}
 			return len(p), nil
@@ -166,19 +167,19 @@ func TestRareTables(t *testing.T) {
 			if err := s.draw(st, block); err != nil {
 				t.Fatal(err)
 			}
-			for l := range lanes {
-				// The first sample of a lane takes the first slot, all others
+			for l := range columns {
+				// The first sample of a column takes the first slot, all others
 				// the second.
 				counts[s.idx[l]]++
-				counts[s.idx[lanes+l]]++
+				counts[s.idx[columns+l]]++
 				for i := 2; i < rows; i++ {
-					if s.idx[lanes*i+l] != s.idx[lanes+l] {
+					if s.idx[columns*i+l] != s.idx[columns+l] {
 						t.Fatal("slots out of order")
 					}
 				}
 			}
 		}
-		n := float64(2 * lanes * blocks)
+		n := float64(2 * columns * blocks)
 		chi, bins, want, got := 0.0, 0, 0.0, 0.0
 		for k, m := range st.levels[forced].mass {
 			p := float64(m) / (1 << 63)
@@ -193,7 +194,8 @@ func TestRareTables(t *testing.T) {
 				want, got = 0, 0
 			}
 		}
-		if limit := (distuv.ChiSquared{K: float64(bins)}).Quantile(1 - falseAlarm); chi > limit || bins < 50 {
+		if limit := (distuv.ChiSquared{K: float64(bins)}).Quantile(1 - falseAlarm); chi > limit ||
+			bins < 50 {
 			t.Errorf("level %d: χ² = %.1f with %d bins, limit %.1f", forced+1, chi, bins, limit)
 		}
 	}

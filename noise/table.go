@@ -14,8 +14,8 @@ import (
 // immutable and safe for concurrent use; build it once per law, since that
 // takes milliseconds, and share it.
 type Table struct {
-	law  Law
-	plan *plan
+	law     Law
+	cascade *cascade
 }
 
 // NewTable builds the tables of a law with exact and interval arithmetic. Discrete
@@ -28,7 +28,7 @@ func NewTable(l Law) (*Table, error) {
 	if l.family == 0 {
 		return nil, fmt.Errorf("%w (the zero Law)", ErrConfig)
 	}
-	p, err := newPlan(l)
+	p, err := newCascade(l)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%v)", err, l.family)
 	}
@@ -59,10 +59,10 @@ func (t *Table) Law() Law {
 // second-table draws; not what [Expand] or another generator adds. A Table that
 // NewTable did not make is at distance 1.
 func (t *Table) Distance() float64 {
-	if t == nil || t.plan == nil {
+	if t == nil || t.cascade == nil {
 		return 1
 	}
-	f, exact := t.plan.distance.Float64()
+	f, exact := t.cascade.distance.Float64()
 	if !exact {
 		f = math.Nextafter(f, 1)
 	}
@@ -71,20 +71,20 @@ func (t *Table) Distance() float64 {
 
 // Bound is a number that no sample's absolute value exceeds.
 func (t *Table) Bound() int64 {
-	if t == nil || t.plan == nil {
+	if t == nil || t.cascade == nil {
 		return 0
 	}
-	return t.plan.reach
+	return t.cascade.reach
 }
 
 // Work returns how many thresholds one sample is compared with in a full block,
 // on average, and how many bytes of randomness it takes: both are the same for
 // every sample.
 func (t *Table) Work() (thresholds, bytes float64) {
-	if t == nil || t.plan == nil {
+	if t == nil || t.cascade == nil {
 		return 0, 0
 	}
-	for _, s := range t.plan.stages {
+	for _, s := range t.cascade.stages {
 		n, b := s.work()
 		thresholds += n
 		bytes += b
@@ -109,12 +109,12 @@ type Sampler struct {
 	table  *Table
 	random io.Reader
 	// Scratch space, erased at the end of each Fill.
-	raw    [8 * (block + 2*maxSlots*lanes)]byte
+	raw    [8 * (block + 2*maxSlots*columns)]byte
 	words  [block]uint64
 	idx    [block]uint64
-	second [maxSlots * lanes]uint64
-	third  [maxSlots * lanes]uint64
-	used   [lanes]uint64
+	second [maxSlots * columns]uint64
+	third  [maxSlots * columns]uint64
+	used   [columns]uint64
 	last   [block]int64
 }
 
@@ -124,13 +124,13 @@ type Sampler struct {
 // slices cost more per sample. If the randomness fails dst is cleared and the error
 // is [ErrRandom].
 func (s *Sampler) Fill(dst []int64) error {
-	if s == nil || s.table == nil || s.table.plan == nil || s.random == nil {
+	if s == nil || s.table == nil || s.table.cascade == nil || s.random == nil {
 		clear(dst)
 		return fmt.Errorf("%w (a Sampler comes from Table.NewSampler)", ErrConfig)
 	}
 	defer s.erase()
 	for rest := dst; len(rest) > 0; {
-		out := s.last[:min(block, (len(rest)+lanes-1)/lanes*lanes)]
+		out := s.last[:min(block, (len(rest)+columns-1)/columns*columns)]
 		if err := s.fillBlock(out); err != nil {
 			clear(dst)
 			return err
@@ -158,7 +158,7 @@ func (s *Sampler) erase() {
 
 // fillBlock makes len(out) samples, a multiple of 16 up to 256.
 func (s *Sampler) fillBlock(out []int64) error {
-	p := s.table.plan
+	p := s.table.cascade
 	for i := range out {
 		out[i] = p.offset
 	}
@@ -193,7 +193,7 @@ func (s *Sampler) fillBlock(out []int64) error {
 // draw puts n outcomes of the stage into s.idx. The lowest bit of each word's
 // first byte in s.raw is left for the sign.
 func (s *Sampler) draw(st *stage, n int) error {
-	shared := lanes * st.slots
+	shared := columns * st.slots
 	raw := s.raw[:8*(n+shared*(len(st.levels)-1))]
 	if err := entropy.Read("noise", s.random, raw); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *Sampler) draw(st *stage, n int) error {
 	lookUp(idx, words, raw, st.levels[0].sums)
 	raw = raw[8*n:]
 
-	// The rarer tables, for all lanes and slots at once.
+	// The rarer tables, for all columns and slots at once.
 	second := s.second[:shared]
 	lookUp(second, s.words[:shared], raw, st.levels[1].sums)
 	if len(st.levels) == 3 {
@@ -214,15 +214,15 @@ func (s *Sampler) draw(st *stage, n int) error {
 		}
 	}
 	if st.slots == 1 {
-		copy(s.second[lanes:], s.second[:lanes])
+		copy(s.second[columns:], s.second[:columns])
 	}
 	clear(s.used[:])
 	full := uint64(len(st.levels[0].sums))
-	b0, b1 := (*[lanes]uint64)(s.second[:lanes]), (*[lanes]uint64)(s.second[lanes:])
-	for ; len(idx) >= lanes; idx = idx[lanes:] {
-		row := (*[lanes]uint64)(idx)
+	b0, b1 := (*[columns]uint64)(s.second[:columns]), (*[columns]uint64)(s.second[columns:])
+	for ; len(idx) >= columns; idx = idx[columns:] {
+		row := (*[columns]uint64)(idx)
 		for l, x := range row {
-			// A word beyond the last sum takes its outcome from its lane's next slot.
+			// A word beyond the last sum takes its outcome from its column's next slot.
 			need := beyond(x, full)
 			b := b0[l] ^ ((b0[l] ^ b1[l]) & s.used[l])
 			row[l] = x ^ ((x ^ b) & need)

@@ -25,7 +25,8 @@ func perCall(f func()) time.Duration {
 
 // report adds the ratio of the naive time to the measured one.
 func report(b *testing.B, naive time.Duration) {
-	b.ReportMetric(float64(naive.Nanoseconds())/(float64(b.Elapsed().Nanoseconds())/float64(b.N)), "x-faster-than-naive")
+	b.ReportMetric(float64(naive.Nanoseconds())/(float64(b.Elapsed().Nanoseconds())/float64(b.N)),
+		"x-faster-than-naive")
 }
 
 // naiveSplit is Horner's rule with edwards25519.Scalar, without drawing the

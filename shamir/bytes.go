@@ -20,7 +20,9 @@ type BytesShare struct {
 // long.
 //
 // Errors: as Split, without ErrNonCanonical.
-func SplitBytes(random io.Reader, data [32]byte, threshold int, indices []uint32) ([]BytesShare, error) {
+func SplitBytes(
+	random io.Reader, data [32]byte, threshold int, indices []uint32,
+) ([]BytesShare, error) {
 	var low, high Secret
 	copy(low[:], data[:16])
 	copy(high[:], data[16:])

@@ -71,7 +71,8 @@ func TestParseCommitments(t *testing.T) {
 		}
 		f, err := ParseFeldman(b)
 		if n > 0 && n%CommitmentSize == 0 {
-			if err != nil || f.Threshold() != n/CommitmentSize || !bytes.Equal(must(f.AppendBinary(nil)), b) {
+			if err != nil || f.Threshold() != n/CommitmentSize ||
+				!bytes.Equal(must(f.AppendBinary(nil)), b) {
 				t.Errorf("%d bytes of identities: %v", n, err)
 			}
 		} else if !errors.Is(err, ErrLength) {
@@ -107,7 +108,8 @@ func TestFeldman(t *testing.T) {
 			}
 			bad, _ := corrupt(shares, []int{i})
 			var index *IndexError
-			if err := f.Verify(bad[i]); !errors.Is(err, ErrNotCommitted) || !errors.As(err, &index) || index.Index != s.Index {
+			if err := f.Verify(bad[i]); !errors.Is(err, ErrNotCommitted) || !errors.As(err, &index) ||
+				index.Index != s.Index {
 				t.Fatalf("wrong value: %v", err)
 			}
 			if threshold > 1 {
@@ -129,7 +131,8 @@ func TestFeldman(t *testing.T) {
 			t.Errorf("got %v, want %v", c.got, c.want)
 		}
 	}
-	if _, f, err := SplitFeldman(nil, Secret{}, 2, upTo(1)); !errors.Is(err, ErrThreshold) || f != nil {
+	if _, f, err := SplitFeldman(nil, Secret{}, 2, upTo(1)); !errors.Is(err, ErrThreshold) ||
+		f != nil {
 		t.Error(err)
 	}
 }
@@ -181,7 +184,8 @@ func TestPedersen(t *testing.T) {
 		xs := holders(4).Draw(t, "holders")
 		threshold := rapid.IntRange(1, len(xs)).Draw(t, "threshold")
 		secret := secrets().Draw(t, "secret")
-		shares, blinding, made, err := SplitPedersen(chacha(rapid.Byte().Draw(t, "seed")), secret, threshold, xs)
+		shares, blinding, made, err := SplitPedersen(chacha(rapid.Byte().Draw(t, "seed")), secret,
+			threshold, xs)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,9 @@ import "github.com/hushsum/hushsum/shamir/internal/field"
 //
 // The time depends on the shares. Errors: ErrTooFewShares (fewer than
 // holders), ErrUnknownIndex, ErrNonCanonical, ErrTooManyWrong, ErrRefused.
-func (c *Combiner) CorrectVarTime(shares []Share, accept func(Secret) bool) (Secret, []uint32, error) {
+func (c *Combiner) CorrectVarTime(
+	shares []Share, accept func(Secret) bool,
+) (Secret, []uint32, error) {
 	if len(shares) < len(c.indices) {
 		return Secret{}, nil, ErrTooFewShares
 	}
@@ -97,13 +99,13 @@ func (c *Combiner) check(values []field.Element) error {
 		return nil
 	}
 	syndromes := c.syndromes(values)
-	var any field.Element
+	var all field.Element
 	for i := range syndromes {
-		for j := range any {
-			any[j] |= syndromes[i][j]
+		for j := range all {
+			all[j] |= syndromes[i][j]
 		}
 	}
-	if any.IsZero() == 1 {
+	if all.IsZero() == 1 {
 		return nil
 	}
 	e := &WrongSharesError{Limit: c.limit()}

@@ -46,7 +46,9 @@ func TestCorrectEveryCount(t *testing.T) {
 			}
 			_, err = Combine(threshold, bad)
 			var report *WrongSharesError
-			if count == 0 && err != nil || count > 0 && (!errors.As(err, &report) || !slices.Equal(report.Wrong, names) || errors.Is(err, ErrTooManyWrong) || !errors.Is(err, ErrWrongShares)) {
+			if count == 0 && err != nil || count > 0 &&
+				(!errors.As(err, &report) || !slices.Equal(report.Wrong, names) ||
+					errors.Is(err, ErrTooManyWrong) || !errors.Is(err, ErrWrongShares)) {
 				t.Fatalf("Combine with %d of %d wrong: %v", count, limit, err)
 			}
 		}
@@ -157,7 +159,8 @@ func TestCorrectRefused(t *testing.T) {
 	never := func(Secret) bool { return false }
 	for count := range 4 {
 		bad, _ := corrupt(shares, intsUpTo(count))
-		if got, wrong, err := c.CorrectVarTime(bad, never); !errors.Is(err, ErrRefused) || wrong != nil || got != (Secret{}) {
+		if got, wrong, err := c.CorrectVarTime(bad, never); !errors.Is(err, ErrRefused) || wrong != nil ||
+			got != (Secret{}) {
 			t.Errorf("%d wrong: error %v", count, err)
 		}
 	}
@@ -176,7 +179,8 @@ func TestCorrectLimit(t *testing.T) {
 	if err != nil || got != (Secret{2}) || !slices.Equal(wrong, []uint32{6, 7}) {
 		t.Errorf("got %v, named %v", err, wrong)
 	}
-	if _, wrong, err = c.CorrectVarTime(mixed, func(s Secret) bool { return s == Secret{1} }); !errors.Is(err, ErrRefused) || wrong != nil {
+	if _, wrong, err = c.CorrectVarTime(mixed,
+		func(s Secret) bool { return s == Secret{1} }); !errors.Is(err, ErrRefused) || wrong != nil {
 		t.Errorf("checked: got %v, named %v", err, wrong)
 	}
 }
@@ -208,7 +212,8 @@ func TestCorrectLarge(t *testing.T) {
 		places[i] = i * 37 % m
 	}
 	bad, names := corrupt(shares, slices.Clone(places[:49]))
-	if got, wrong, err := c.CorrectVarTime(bad, nil); err != nil || got != secret || !slices.Equal(wrong, names) {
+	if got, wrong, err := c.CorrectVarTime(bad, nil); err != nil || got != secret ||
+		!slices.Equal(wrong, names) {
 		t.Errorf("named %v, error %v", wrong, err)
 	}
 	bad, _ = corrupt(shares, slices.Clone(places[:50]))

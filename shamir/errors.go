@@ -14,15 +14,20 @@ var (
 	// ErrIndexZero: a holder has index 0, where the secret itself is.
 	ErrIndexZero = errors.New("shamir: index is zero; number holders from 1")
 	// ErrDuplicateIndex: two holders or two shares have the same index.
-	ErrDuplicateIndex = errors.New("shamir: duplicate index; give every holder its own and hand in one share per holder")
-	// ErrUnknownIndex: a share or index does not belong to the Combiner's holders, or not at its place.
-	ErrUnknownIndex = errors.New("shamir: index is not the one expected here; give shares in the order of the combiner's indices")
+	ErrDuplicateIndex = errors.New(
+		"shamir: duplicate index; give every holder its own and hand in one share per holder")
+	// ErrUnknownIndex: a share or index does not belong to the Combiner's holders, or not
+	// at its place.
+	ErrUnknownIndex = errors.New(
+		"shamir: index is not the one expected here; give shares in the order of the combiner's indices")
 	// ErrThreshold: the threshold is below 1 or above the number of holders.
-	ErrThreshold = errors.New("shamir: threshold out of range; it must be at least 1 and at most the number of holders")
+	ErrThreshold = errors.New(
+		"shamir: threshold out of range; it must be at least 1 and at most the number of holders")
 	// ErrTooFewShares: fewer shares than the threshold.
 	ErrTooFewShares = errors.New("shamir: too few shares; collect at least as many as the threshold")
 	// ErrNonCanonical: 32 bytes do not encode a scalar less than ℓ.
-	ErrNonCanonical = errors.New("shamir: scalar is not canonical; it must be less than the group order")
+	ErrNonCanonical = errors.New(
+		"shamir: scalar is not canonical; it must be less than the group order")
 	// ErrLength: an encoding has the wrong length.
 	ErrLength = errors.New("shamir: encoding has the wrong length")
 	// ErrWrongShares: the shares do not lie on one polynomial. The error is a
@@ -33,18 +38,23 @@ var (
 	ErrTooManyWrong = errors.New("shamir: too many wrong shares to correct; collect more shares")
 	// ErrRefused: the shares lie on one polynomial, or could be corrected to,
 	// but the caller's check refuses the secret.
-	ErrRefused = errors.New("shamir: the shares agree on a secret that the commitment check refuses; blame the dealer, or more holders than can be corrected")
+	ErrRefused = errors.New("shamir: the shares agree on a secret that the commitment check " +
+		"refuses; blame the dealer, or more holders than can be corrected")
 	// ErrNotBytes: what was shared is not a byte string from SplitBytes.
-	ErrNotBytes = errors.New("shamir: the shares are not of a byte string; the dealer did not use SplitBytes, or shares are wrong")
+	ErrNotBytes = errors.New("shamir: the shares are not of a byte string; the dealer did not use " +
+		"SplitBytes, or shares are wrong")
 	// ErrCommitment: an encoded commitment is not a canonical point of the
 	// prime-order group.
-	ErrCommitment = errors.New("shamir: commitment is not a canonical point of prime order; blame the dealer")
+	ErrCommitment = errors.New(
+		"shamir: commitment is not a canonical point of prime order; blame the dealer")
 	// ErrPacking: a Packing has no room for secrets, or a count is negative.
-	ErrPacking = errors.New("shamir: a packing needs at least one secret a polynomial, and no negative counts")
+	ErrPacking = errors.New(
+		"shamir: a packing needs at least one secret a polynomial, and no negative counts")
 	// ErrRandom: the source of randomness failed.
 	ErrRandom = entropy.Err
 	// ErrNotCommitted: a share or secret does not match the commitments.
-	ErrNotCommitted = errors.New("shamir: value does not match the commitments; complain about the dealer")
+	ErrNotCommitted = errors.New(
+		"shamir: value does not match the commitments; complain about the dealer")
 )
 
 // An IndexError says which index an error is about.

@@ -22,7 +22,9 @@ type Feldman struct {
 // SplitFeldman is [Split], with commitments to the polynomial. The shares are
 // the same as those of Split from the same bytes of random. It takes one
 // base-point multiplication per coefficient more.
-func SplitFeldman(random io.Reader, secret Secret, threshold int, indices []uint32) ([]Share, *Feldman, error) {
+func SplitFeldman(
+	random io.Reader, secret Secret, threshold int, indices []uint32,
+) ([]Share, *Feldman, error) {
 	coefficients, err := newPolynomial(random, secret, threshold, indices)
 	if err != nil {
 		return nil, nil, err

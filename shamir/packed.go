@@ -45,7 +45,9 @@ type PackedShare struct {
 //
 // Errors: ErrPacking, ErrThreshold, ErrIndexZero, ErrDuplicateIndex,
 // ErrNonCanonical, or [ErrRandom].
-func SplitPacked(random io.Reader, p Packing, secrets []Secret, indices []uint32) ([]PackedShare, error) {
+func SplitPacked(
+	random io.Reader, p Packing, secrets []Secret, indices []uint32,
+) ([]PackedShare, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ func secretsOf(seed byte, n int) []Secret {
 
 // padded returns the secrets with zeros up to whole polynomials.
 func padded(p Packing, secrets []Secret) []Secret {
-	return append(slices.Clone(secrets), make([]Secret, p.Polynomials(len(secrets))*p.PerPolynomial-len(secrets))...)
+	return append(slices.Clone(secrets),
+		make([]Secret, p.Polynomials(len(secrets))*p.PerPolynomial-len(secrets))...)
 }
 
 // TestPackedValues compares the shares with the polynomial in big integers.
@@ -137,7 +138,8 @@ func TestPackedPatterns(t *testing.T) {
 // honest holder fit another polynomial, when faults is set to 1.
 func TestPackedLimit(t *testing.T) {
 	p := Packing{1, 1}
-	mine, other := must(SplitPacked(chacha(1), p, secretsOf(1, 1), upTo(4))), must(SplitPacked(chacha(2), p, secretsOf(2, 1), upTo(4)))
+	mine, other := must(SplitPacked(chacha(1), p, secretsOf(1, 1), upTo(4))),
+		must(SplitPacked(chacha(2), p, secretsOf(2, 1), upTo(4)))
 	got, wrong, err := CombinePackedVarTime(p, 1, append(other[:3:3], mine[3]))
 	if err != nil || got[0] != secretsOf(2, 1)[0] || !slices.Equal(wrong, []uint32{4}) {
 		t.Errorf("named %v, error %v", wrong, err)
@@ -169,7 +171,8 @@ func TestPackedSums(t *testing.T) {
 				}
 			}
 		}
-		lies := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, f, func(i int) int { return i }).Draw(t, "lies")
+		lies := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, f, func(i int) int { return i }).
+			Draw(t, "lies")
 		for _, i := range lies {
 			total[i].Values[i%len(total[i].Values)] = must(GenerateSecret(random))
 		}
@@ -204,11 +207,13 @@ func TestPackedErrors(t *testing.T) {
 		{"twice", p, secrets, []uint32{1, 1, 2}, ErrDuplicateIndex},
 		{"ℓ", p, []Secret{high}, upTo(4), ErrNonCanonical},
 	} {
-		if shares, err := SplitPacked(nil, c.p, c.secrets, c.indices); !errors.Is(err, c.want) || shares != nil {
+		if shares, err := SplitPacked(nil, c.p, c.secrets, c.indices); !errors.Is(err, c.want) ||
+			shares != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	if _, err := SplitPacked(bytes.NewReader(make([]byte, 63)), p, secrets, upTo(4)); !errors.Is(err, ErrRandom) {
+	if _, err := SplitPacked(bytes.NewReader(make([]byte, 63)), p, secrets, upTo(4)); !errors.Is(err,
+		ErrRandom) {
 		t.Errorf("short randomness: %v", err)
 	}
 	change := func(f func([]PackedShare)) []PackedShare {
@@ -233,7 +238,8 @@ func TestPackedErrors(t *testing.T) {
 		{"more values", p, 1, change(func(s []PackedShare) { s[3].Values = append(s[3].Values, secrets[0]) }), ErrLength},
 		{"ℓ", p, 1, change(func(s []PackedShare) { s[3].Values[0] = high }), ErrNonCanonical},
 	} {
-		if got, wrong, err := CombinePackedVarTime(c.p, c.faults, c.shares); !errors.Is(err, c.want) || got != nil || wrong != nil {
+		if got, wrong, err := CombinePackedVarTime(c.p, c.faults, c.shares); !errors.Is(err, c.want) ||
+			got != nil || wrong != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -247,7 +253,8 @@ func TestPackedErrors(t *testing.T) {
 		{PackedShare{1, nil}, ErrLength},
 		{PackedShare{1, [][32]byte{high}}, ErrNonCanonical},
 	} {
-		if err := shares[0].Add(&c.share); !errors.Is(err, c.want) || !slices.Equal(before, shares[0].Values) {
+		if err := shares[0].Add(&c.share); !errors.Is(err, c.want) ||
+			!slices.Equal(before, shares[0].Values) {
 			t.Errorf("added %v: %v", c.share.Index, err)
 		}
 	}

@@ -62,7 +62,9 @@ func (s PedersenShare) BlindingShare() Share { return Share{s.Index, s.Blinding}
 // by [Combine], each on its own.
 //
 // Errors: as Split.
-func SplitPedersen(random io.Reader, secret Secret, threshold int, indices []uint32) (shares []PedersenShare, blinding Secret, p *Pedersen, err error) {
+func SplitPedersen(
+	random io.Reader, secret Secret, threshold int, indices []uint32,
+) (shares []PedersenShare, blinding Secret, p *Pedersen, err error) {
 	if err := checkIndices(threshold, indices); err != nil {
 		return nil, Secret{}, nil, err
 	}

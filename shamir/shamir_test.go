@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-var order, _ = new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+var order, _ = new(big.Int).SetString(
+	"7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 
 // encode returns v mod ℓ in 32 bytes, little-endian.
 func encode(v *big.Int) (b [32]byte) {
@@ -109,7 +110,8 @@ func secrets() *rapid.Generator[Secret] {
 
 // holders draws 1 to most distinct indices of all sizes.
 func holders(most int) *rapid.Generator[[]uint32] {
-	index := rapid.OneOf(rapid.Uint32Range(1, 20), rapid.Uint32Range(1, 1<<32-1), rapid.Uint32Range(1<<32-20, 1<<32-1))
+	index := rapid.OneOf(rapid.Uint32Range(1, 20), rapid.Uint32Range(1, 1<<32-1),
+		rapid.Uint32Range(1<<32-20, 1<<32-1))
 	return rapid.SliceOfNDistinct(index, 1, most, rapid.ID[uint32])
 }
 
@@ -127,7 +129,8 @@ func TestSplitKnownAnswers(t *testing.T) {
 		{"wraps", -1, []int64{1}, []uint32{1, 2, 1<<32 - 1}, []int64{0, 1, 1<<32 - 2}},
 		{"negative coefficient", 3, []int64{-1, 0, 2}, []uint32{1, 2, 10, 3}, []int64{4, 17, 1993, 54}},
 	} {
-		shares := must(Split(coefficientReader(c.coefficients...), encode(big.NewInt(c.secret)), len(c.coefficients)+1, c.indices))
+		shares := must(Split(coefficientReader(c.coefficients...), encode(big.NewInt(c.secret)),
+			len(c.coefficients)+1, c.indices))
 		for i := range c.want {
 			if want := (Share{c.indices[i], encode(big.NewInt(c.want[i]))}); shares[i] != want {
 				t.Errorf("%s: share %d is %v, want %v", c.name, i, shares[i], want)
@@ -195,7 +198,8 @@ func TestExhaustive(t *testing.T) {
 					}
 					rest := slices.Delete(slices.Clone(some), i, i+1)
 					d := must(c.Without(s.Index))
-					if got, wrong, err := d.CorrectVarTime(rest, nil); err != nil || wrong != nil || got != secret {
+					if got, wrong, err := d.CorrectVarTime(rest, nil); err != nil || wrong != nil ||
+						got != secret {
 						t.Fatalf("n=%d t=%d subset %b without %d: %v %v", n, threshold, mask, s.Index, wrong, err)
 					}
 					if len(rest) > threshold {
@@ -218,7 +222,8 @@ func TestAnySubset(t *testing.T) {
 		threshold := rapid.IntRange(1, len(xs)).Draw(t, "threshold")
 		secret := secrets().Draw(t, "secret")
 		shares := must(Split(chacha(rapid.Byte().Draw(t, "seed")), secret, threshold, xs))
-		some := rapid.Permutation(shares).Draw(t, "order")[:rapid.IntRange(threshold, len(xs)).Draw(t, "how many")]
+		some := rapid.Permutation(shares).
+			Draw(t, "order")[:rapid.IntRange(threshold, len(xs)).Draw(t, "how many")]
 		got, err := Combine(threshold, some)
 		if err != nil || got != secret {
 			t.Fatalf("got %x, error %v", got, err)
@@ -254,7 +259,8 @@ func TestPrivacy(t *testing.T) {
 			points, ys = append(points, s.Index), append(ys, number(s.Value))
 		}
 		last := xs[threshold-1]
-		forged := append(slices.Clone(known), Share{last, encode(interpolateAt(big.NewInt(int64(last)), points, ys))})
+		forged := append(slices.Clone(known),
+			Share{last, encode(interpolateAt(big.NewInt(int64(last)), points, ys))})
 		if got := must(Combine(threshold, forged)); got != other {
 			t.Fatalf("no polynomial takes the shares to %x", other)
 		}
@@ -319,9 +325,11 @@ func TestBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		xs := holders(10).Draw(t, "holders")
 		threshold := rapid.IntRange(1, len(xs)).Draw(t, "threshold")
-		data := [32]byte(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0x7f, 0xff}), 32, 32).Draw(t, "data"))
+		data := [32]byte(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0x7f, 0xff}), 32, 32).
+			Draw(t, "data"))
 		shares := must(SplitBytes(chacha(3), data, threshold, xs))
-		some := rapid.Permutation(shares).Draw(t, "order")[:rapid.IntRange(threshold, len(xs)).Draw(t, "how many")]
+		some := rapid.Permutation(shares).
+			Draw(t, "order")[:rapid.IntRange(threshold, len(xs)).Draw(t, "how many")]
 		if got, err := CombineBytes(threshold, some); err != nil || got != data {
 			t.Fatalf("got %x, want %x (%v)", got, data, err)
 		}
@@ -344,8 +352,10 @@ func TestBytes(t *testing.T) {
 }
 
 var notCanonical = map[string][32]byte{
-	"ℓ":       [32]byte(must(hex.DecodeString("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"))),
-	"ℓ+1":     [32]byte(must(hex.DecodeString("eed3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"))),
+	"ℓ": [32]byte(must(hex.DecodeString(
+		"edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"))),
+	"ℓ+1": [32]byte(must(hex.DecodeString(
+		"eed3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"))),
 	"2^253":   {31: 0x20},
 	"2^255":   {31: 0x80},
 	"2^256-1": [32]byte(bytes.Repeat([]byte{0xff}, 32)),
@@ -385,7 +395,8 @@ func TestErrors(t *testing.T) {
 	}
 	c := must(NewCombiner(2, upTo(4)))
 	swapped := []Share{good[1], good[0], good[2], good[3]}
-	for name, shares := range map[string][]Share{"Combine": swapped, "extra": append(slices.Clone(good), Share{Index: 5})} {
+	for name, shares := range map[string][]Share{"Combine": swapped,
+		"extra": append(slices.Clone(good), Share{Index: 5})} {
 		if _, _, err := c.CorrectVarTime(shares, nil); !errors.Is(err, ErrUnknownIndex) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -403,7 +414,8 @@ func TestErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	var index *IndexError
-	if _, err := c.Combine([]Share{large, good[1]}); !errors.As(err, &index) || index.Index != 1 || !errors.Is(err, ErrNonCanonical) {
+	if _, err := c.Combine([]Share{large, good[1]}); !errors.As(err, &index) || index.Index != 1 ||
+		!errors.Is(err, ErrNonCanonical) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := GenerateSecret(nil); err != nil {
@@ -422,7 +434,8 @@ func TestShareEncoding(t *testing.T) {
 	before := Share{5, [32]byte{6}}
 	for n := range ShareSize + 4 {
 		s := before
-		if err := s.UnmarshalBinary(make([]byte, n)); err == nil || n != ShareSize && !errors.Is(err, ErrLength) || s != before {
+		if err := s.UnmarshalBinary(make([]byte, n)); err == nil || n != ShareSize &&
+			!errors.Is(err, ErrLength) || s != before {
 			t.Errorf("%d bytes: error %v", n, err)
 		}
 		if _, err := ParseSecret(make([]byte, n)); (err == nil) != (n == SecretSize) {
@@ -431,7 +444,8 @@ func TestShareEncoding(t *testing.T) {
 	}
 	for name, v := range notCanonical {
 		s := before
-		if err := s.UnmarshalBinary(append([]byte{0, 0, 0, 1}, v[:]...)); !errors.Is(err, ErrNonCanonical) || s != before {
+		if err := s.UnmarshalBinary(append([]byte{0, 0, 0, 1}, v[:]...)); !errors.Is(err,
+			ErrNonCanonical) || s != before {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if _, err := (Share{1, v}).MarshalBinary(); !errors.Is(err, ErrNonCanonical) {

@@ -30,7 +30,9 @@ func Split(random io.Reader, secret Secret, threshold int, indices []uint32) ([]
 
 // newPolynomial checks the arguments of Split and returns the coefficients,
 // the constant term first.
-func newPolynomial(random io.Reader, secret Secret, threshold int, indices []uint32) ([]field.Element, error) {
+func newPolynomial(
+	random io.Reader, secret Secret, threshold int, indices []uint32,
+) ([]field.Element, error) {
 	if err := checkIndices(threshold, indices); err != nil {
 		return nil, err
 	}

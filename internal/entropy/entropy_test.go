@@ -28,7 +28,8 @@ func TestRead(t *testing.T) {
 		}
 	}
 	one, two := make([]byte, 32), make([]byte, 32)
-	if err := errors.Join(Read("test", nil, one), Read("test", nil, two)); err != nil || bytes.Equal(one, two) {
+	if err := errors.Join(Read("test", nil, one), Read("test", nil, two)); err != nil ||
+		bytes.Equal(one, two) {
 		t.Errorf("two draws from nil: %x, %x, %v", one, two, err)
 	}
 	if err := Read("test", iotest.ErrReader(io.ErrClosedPipe), nil); err != nil {

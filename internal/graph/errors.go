@@ -11,7 +11,8 @@ var (
 	// ErrDrop reports a drop-out fraction that is not in [0, 1).
 	ErrDrop = errors.New("graph: drop-out fraction out of range: use a number in [0, 1)")
 	// ErrFractions reports corrupt and drop-out fractions that add up to 1 or more.
-	ErrFractions = errors.New("graph: corrupt and drop-out fractions leave no honest party: make their sum less than 1")
+	ErrFractions = errors.New(
+		"graph: corrupt and drop-out fractions leave no honest party: make their sum less than 1")
 	// ErrSecurity reports a σ outside 1..256.
 	ErrSecurity = errors.New("graph: statistical security out of range: use 1 to 256 bits")
 	// ErrCorrectness reports an η outside 1..256.
@@ -19,16 +20,19 @@ var (
 	// ErrAdversary reports an adversary that the function does not cover.
 	ErrAdversary = errors.New("graph: adversary not covered here")
 	// ErrInfeasible reports that no degree up to n−1 meets the conditions.
-	ErrInfeasible = errors.New("graph: no degree meets the conditions: lower the fractions or the bits, or bring more parties")
+	ErrInfeasible = errors.New(
+		"graph: no degree meets the conditions: lower the fractions or the bits, or bring more parties")
 
 	// ErrHolders reports fewer than one holder of a party's shares.
 	ErrHolders = errors.New("graph: number of share holders out of range: use at least 1")
 	// ErrColluders reports a negative number of colluders.
 	ErrColluders = errors.New("graph: number of colluders out of range: use 0 or more")
 	// ErrThresholdRange reports a threshold outside 1..holders.
-	ErrThresholdRange = errors.New("graph: threshold out of range: use 1 to the number of share holders")
+	ErrThresholdRange = errors.New(
+		"graph: threshold out of range: use 1 to the number of share holders")
 	// ErrThresholdTooLow reports a threshold that the colluders can beat.
-	ErrThresholdTooLow = errors.New("graph: threshold too low for so many colluders: raise it, accept fewer colluders, or bring more share holders")
+	ErrThresholdTooLow = errors.New("graph: threshold too low for so many colluders: raise it, " +
+		"accept fewer colluders, or bring more share holders")
 )
 
 // Errors of [Permutation], [Harary] and [NewGraph].

@@ -101,7 +101,8 @@ func TestGraphProperties(t *testing.T) {
 			t.Fatalf("reached %d of %d", len(reached), n)
 		}
 		// Any order of the same members is the same graph.
-		rand.New(rand.NewPCG(1, 1)).Shuffle(n, func(i, j int) { members[i], members[j] = members[j], members[i] })
+		rand.New(rand.NewPCG(1, 1)).Shuffle(n,
+			func(i, j int) { members[i], members[j] = members[j], members[i] })
 		again, err := NewGraph(members, k, seed)
 		if err != nil {
 			t.Fatal(err)

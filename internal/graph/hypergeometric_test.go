@@ -45,7 +45,8 @@ func TestLogPMFLarge(t *testing.T) {
 }
 
 func TestPMFSumsToOne(t *testing.T) {
-	for _, h := range []hyp{{1, 0, 1}, {2, 1, 1}, {10, 10, 3}, {10, 3, 10}, {1000, 330, 286}, {1_000_000, 330_000, 1000}, {MaxParties, 1 << 23, 1000}} {
+	for _, h := range []hyp{{1, 0, 1}, {2, 1, 1}, {10, 10, 3}, {10, 3, 10}, {1000, 330, 286},
+		{1_000_000, 330_000, 1000}, {MaxParties, 1 << 23, 1000}} {
 		sum := 0.0
 		for x := h.low(); x <= h.high(); x++ {
 			sum += math.Exp(h.logPMF(x))

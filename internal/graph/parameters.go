@@ -87,7 +87,8 @@ func Parameters(n int, corrupt, drop float64, sigma, eta int, adversary Adversar
 	switch adversary {
 	case Curious, SemiMalicious:
 	case Cheating:
-		return Params{}, fmt.Errorf("%w: a cheating server needs the complete graph; use DefaultThreshold", ErrAdversary)
+		return Params{}, fmt.Errorf(
+			"%w: a cheating server needs the complete graph; use DefaultThreshold", ErrAdversary)
 	default:
 		return Params{}, fmt.Errorf("%w: use Curious or SemiMalicious (got %v)", ErrAdversary, adversary)
 	}
@@ -185,7 +186,8 @@ func (c conditions) judge(q quantiles) (p Params, short int) {
 	// tested after this, so that correctness holds for the t that is returned.
 	t = max(t, 2)
 	live := q.k - q.dropped
-	return Params{Neighbours: q.k, Threshold: t, CorruptNeighbours: q.corrupt, LiveNeighbours: live}, t - live
+	return Params{Neighbours: q.k, Threshold: t, CorruptNeighbours: q.corrupt, LiveNeighbours: live},
+		t - live
 }
 
 // connected reports whether n(n−k−1)/2 · C(B,k)/C(n,k) < 2^-(σ+1).

@@ -87,7 +87,8 @@ func TestParametersGoldenExactly(t *testing.T) {
 func TestParametersKeepTheThresholdRule(t *testing.T) {
 	for _, adversary := range []Adversary{Curious, SemiMalicious} {
 		for n := 3; n < 3000; n += 1 + n/7 {
-			for _, f := range [][2]float64{{0, 0}, {0.1, 0}, {0, 0.3}, {0.05, 0.05}, {0.3, 0.3}, {0.6, 0.2}} {
+			for _, f := range [][2]float64{{0, 0}, {0.1, 0}, {0, 0.3}, {0.05, 0.05}, {0.3, 0.3},
+				{0.6, 0.2}} {
 				p, err := Parameters(n, f[0], f[1], 40, 20, adversary)
 				if errors.Is(err, ErrInfeasible) {
 					continue
@@ -95,10 +96,12 @@ func TestParametersKeepTheThresholdRule(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if p.Threshold < 2 || p.Threshold > p.LiveNeighbours || p.LiveNeighbours > p.Neighbours || p.Neighbours > n-1 {
+				if p.Threshold < 2 || p.Threshold > p.LiveNeighbours || p.LiveNeighbours > p.Neighbours ||
+					p.Neighbours > n-1 {
 					t.Errorf("n = %d, %v, %v: %+v", n, f, adversary, p)
 				}
-				if err := CheckThreshold(adversary, p.Threshold, p.Neighbours, p.CorruptNeighbours); err != nil {
+				if err := CheckThreshold(adversary, p.Threshold, p.Neighbours,
+					p.CorruptNeighbours); err != nil {
 					t.Errorf("n = %d, %v: %+v: %v", n, f, p, err)
 				}
 				if p.Neighbours%2 == 1 && p.Neighbours != n-1 {
@@ -149,7 +152,8 @@ func TestParametersMinimalGraphs(t *testing.T) {
 		t.Errorf("three parties: %+v, %v", p, err)
 	}
 	// Nobody corrupt, nobody leaving: a ring is enough at any size.
-	if p, err := Parameters(MaxParties, 0, 0, 256, 256, SemiMalicious); err != nil || p != (Params{2, 2, 0, 2}) {
+	if p, err := Parameters(MaxParties, 0, 0, 256, 256, SemiMalicious); err != nil ||
+		p != (Params{2, 2, 0, 2}) {
 		t.Errorf("ring: %+v, %v", p, err)
 	}
 }
@@ -244,7 +248,8 @@ func TestConnectivityBound(t *testing.T) {
 					bound = float64(n*(n-k-1)) / 2 * math.Exp(hyp{n, bad, k}.logPMF(k))
 				}
 				if got := float64(cut) / float64(all); got > bound*(1+1e-12) {
-					t.Errorf("n = %d, k = %d, B = %d: disconnected with probability %v, bound %v", n, k, bad, got, bound)
+					t.Errorf("n = %d, k = %d, B = %d: disconnected with probability %v, bound %v", n, k, bad, got,
+						bound)
 				}
 				// With k bad parties there is nothing to count twice: the bound is met.
 				if bad == k && cut != n*(n-k-1)/2 {

@@ -40,7 +40,8 @@ func TestDefaultThreshold(t *testing.T) {
 	} {
 		got, err := DefaultThreshold(c.a, c.holders, c.colluders)
 		if got != c.want || !errors.Is(err, c.wantFailure) {
-			t.Errorf("%v, h = %d, c = %d: got %d, %v, want %d, %v", c.a, c.holders, c.colluders, got, err, c.want, c.wantFailure)
+			t.Errorf("%v, h = %d, c = %d: got %d, %v, want %d, %v", c.a, c.holders, c.colluders, got, err,
+				c.want, c.wantFailure)
 		}
 	}
 }
@@ -105,7 +106,8 @@ func TestCheckThresholdIsTheAttack(t *testing.T) {
 }
 
 func TestAdversaryString(t *testing.T) {
-	for a, want := range map[Adversary]string{Curious: "curious", SemiMalicious: "semi-malicious", Cheating: "cheating", 0: "adversary(0)"} {
+	for a, want := range map[Adversary]string{Curious: "curious", SemiMalicious: "semi-malicious",
+		Cheating: "cheating", 0: "adversary(0)"} {
 		if got := a.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

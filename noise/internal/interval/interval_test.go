@@ -77,7 +77,9 @@ func TestQuoByZero(t *testing.T) {
 func TestExpNeg(t *testing.T) {
 	c := Context{300}
 	one := c.ExpNeg(big.NewRat(1, 1))
-	want, _, err := big.ParseFloat("0.36787944117144232159552377016146086744581113103176783450783680169746149574489980335714727434591964374662732", 10, 340, big.ToNearestEven)
+	const digits = "0.3678794411714423215955237701614608674458111310317678345078368016974614957" +
+		"4489980335714727434591964374662732"
+	want, _, err := big.ParseFloat(digits, 10, 340, big.ToNearestEven)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +87,10 @@ func TestExpNeg(t *testing.T) {
 		t.Errorf("e^-1 off by %v", d)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		a := big.NewRat(rapid.Int64Range(0, 1<<30).Draw(t, "a"), rapid.Int64Range(1, 1<<30).Draw(t, "a below"))
-		b := big.NewRat(rapid.Int64Range(0, 1000).Draw(t, "b"), rapid.Int64Range(1, 1000).Draw(t, "b below"))
+		a := big.NewRat(rapid.Int64Range(0, 1<<30).Draw(t, "a"),
+			rapid.Int64Range(1, 1<<30).Draw(t, "a below"))
+		b := big.NewRat(rapid.Int64Range(0, 1000).Draw(t, "b"),
+			rapid.Int64Range(1, 1000).Draw(t, "b below"))
 		if a.Cmp(big.NewRat(1<<20, 1)) > 0 {
 			a.Inv(a)
 		}

@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-var order, _ = new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+var order, _ = new(big.Int).SetString(
+	"7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 
 // toBig returns the integer of the limbs, reduced or not.
 func toBig(limbs ...uint64) *big.Int {
@@ -214,7 +215,8 @@ func TestReduceBound(t *testing.T) {
 		top[i] = 1<<64 - 1
 	}
 	top[8] = 1<<26 - 1
-	if got := new(Element).Reduce(&top); got.big().Cmp(new(big.Int).Mod(toBig(top[:]...), order)) != 0 {
+	if got := new(Element).Reduce(&top); got.big().
+		Cmp(new(big.Int).Mod(toBig(top[:]...), order)) != 0 {
 		t.Error("largest sum")
 	}
 }

@@ -39,8 +39,10 @@ func (w *Wide) MulAdd(x, y *Element) {
 const mask64 = 1<<64 - 1
 
 var (
-	order160 = [7]uint64{0, 0, delta0 << 32 & mask64, delta1<<32&mask64 | delta0>>32, delta1 >> 32, 0, 1 << (412 - 6*64)}
-	order36  = [5]uint64{delta0 << 36 & mask64, delta1<<36&mask64 | delta0>>28, delta1 >> 28, 0, 1 << (288 - 4*64)}
+	order160 = [7]uint64{0, 0, delta0 << 32 & mask64, delta1<<32&mask64 | delta0>>32, delta1 >> 32, 0,
+		1 << (412 - 6*64)}
+	order36 = [5]uint64{delta0 << 36 & mask64, delta1<<36&mask64 | delta0>>28, delta1 >> 28, 0,
+		1 << (288 - 4*64)}
 )
 
 // Reduce sets e to w modulo ℓ.

@@ -19,8 +19,8 @@ const (
 	signedDigits
 )
 
-// plan is a law as a composition of stages.
-type plan struct {
+// cascade is a law as a composition of stages.
+type cascade struct {
 	how      combination
 	stages   []*stage
 	weights  []int64
@@ -29,15 +29,15 @@ type plan struct {
 	reach    int64 // largest absolute value
 }
 
-func (p *plan) add(s *stage, weight int64) {
+func (p *cascade) add(s *stage, weight int64) {
 	p.stages = append(p.stages, s)
 	p.weights = append(p.weights, weight)
 	p.distance.Add(p.distance, s.distance)
 	p.reach += weight * int64(s.n-1)
 }
 
-func newPlan(l Law) (*plan, error) {
-	p := &plan{distance: new(big.Rat)}
+func newCascade(l Law) (*cascade, error) {
+	p := &cascade{distance: new(big.Rat)}
 	switch l.family {
 	case FamilyDiscreteLaplace:
 		return p, p.digits(l.scale, true)
@@ -52,7 +52,7 @@ func newPlan(l Law) (*plan, error) {
 }
 
 // direct adds one stage for the whole law; symmetric laws are folded to |k|.
-func (p *plan) direct(l Law, weight int64) error {
+func (p *cascade) direct(l Law, weight int64) error {
 	if l.family == 0 {
 		return ErrConfig
 	}
@@ -91,7 +91,7 @@ const digitBase = 32
 // two sides, |X| of a discrete Laplace variable is 0 with probability
 // (1−q)/(1+q) and otherwise 1 plus such a variable, whose lowest digit joins the
 // question whether X = 0 in one table.
-func (p *plan) digits(t *big.Rat, twoSided bool) error {
+func (p *cascade) digits(t *big.Rat, twoSided bool) error {
 	ctx := interval.Context{Prec: tableBits + 160}
 	if p.how = plainSum; twoSided {
 		p.how = signedDigits
@@ -182,7 +182,7 @@ var directSigma2 = big.NewRat(14*14, 1)
 
 // gaussian adds stages for N_Z(σ²): x₁ + k·x₂ with x₂ split again while it is
 // wide, every σ₁² and σ₂² rational so that the variances add up exactly.
-func (p *plan) gaussian(sigma2 *big.Rat) error {
+func (p *cascade) gaussian(sigma2 *big.Rat) error {
 	rest, weight := new(big.Rat).Set(sigma2), int64(1)
 	for rest.Cmp(directSigma2) > 0 {
 		k, s1 := splitGaussian(rest)
@@ -192,7 +192,8 @@ func (p *plan) gaussian(sigma2 *big.Rat) error {
 		rest.Sub(rest, s1)
 		rest.Quo(rest, big.NewRat(k*k, 1))
 		weight *= k
-		p.distance.Add(p.distance, new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), convolutionBits)))
+		p.distance.Add(p.distance, new(big.Rat).
+			SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), convolutionBits)))
 	}
 	return p.direct(Law{family: FamilyDiscreteGaussian, scale: rest}, weight)
 }
