@@ -1,33 +1,27 @@
 package oneshot
 
-import "fmt"
+import (
+	"fmt"
 
-// Whatever verb prints them, parties, members and servers show who they are and no
-// secret.
+	"github.com/hushsum/hushsum/internal/redact"
+)
 
-// Format implements [fmt.Formatter].
-func (p *Party) Format(f fmt.State, _ rune) {
-	if p == nil {
-		fmt.Fprint(f, "no party")
-		return
-	}
-	fmt.Fprintf(f, "party %d, round %d", p.self, p.last)
-}
+// Nothing that holds a secret prints it, in any format of fmt, in JSON or in logs.
 
-// Format implements [fmt.Formatter].
-func (m *Member) Format(f fmt.State, _ rune) {
-	if m == nil {
-		fmt.Fprint(f, "no member")
-		return
-	}
-	fmt.Fprintf(f, "member %d, round %d", m.self, m.round)
-}
+// Format writes that the value is secret.
+func (Party) Format(s fmt.State, _ rune) { redact.Format(s, "oneshot.Party") }
 
-// Format implements [fmt.Formatter].
-func (s *Server) Format(f fmt.State, _ rune) {
-	if s == nil {
-		fmt.Fprint(f, "no server")
-		return
-	}
-	fmt.Fprintf(f, "server, round %d", s.round)
-}
+// MarshalJSON says that the value is secret.
+func (Party) MarshalJSON() ([]byte, error) { return redact.JSON("oneshot.Party") }
+
+// Format writes that the value is secret.
+func (Member) Format(s fmt.State, _ rune) { redact.Format(s, "oneshot.Member") }
+
+// MarshalJSON says that the value is secret.
+func (Member) MarshalJSON() ([]byte, error) { return redact.JSON("oneshot.Member") }
+
+// Format writes that the value is secret.
+func (Server) Format(s fmt.State, _ rune) { redact.Format(s, "oneshot.Server") }
+
+// MarshalJSON says that the value is secret.
+func (Server) MarshalJSON() ([]byte, error) { return redact.JSON("oneshot.Server") }

@@ -19,6 +19,7 @@ import (
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oblivious"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/shamir"
 )
@@ -40,6 +41,9 @@ var secret = []reflect.Type{
 	reflect.TypeFor[oblivious.PublishedServer](),
 	reflect.TypeFor[oblivious.PublishedView](),
 	reflect.TypeFor[oblivious.Transfer](),
+	reflect.TypeFor[oneshot.Member](),
+	reflect.TypeFor[oneshot.Party](),
+	reflect.TypeFor[oneshot.Server](),
 	reflect.TypeFor[protocol.Client](),
 	reflect.TypeFor[protocol.Server](),
 	reflect.TypeFor[shamir.BytesShare](),
@@ -56,6 +60,7 @@ var public = map[string]string{
 	"masking":     "Layout Segment",
 	"noise":       "Exact Family Law ReferenceGammaDifference ReferenceGaussian ReferenceLaplace ReferenceStaircase Shares Sum Table",
 	"oblivious":   "Candidates Claim Coins Config Noise PeerError Sampling",
+	"oneshot":     "Config Envelope Figures KEM MemberError PartyError Terms",
 	"protocol":    "Adversary Config Envelope Local MissingError Params PartyError Recovery",
 	"shamir":      "Combiner Feldman IndexError Packing Pedersen WrongSharesError",
 }

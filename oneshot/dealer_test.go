@@ -1,0 +1,296 @@
+package oneshot
+
+import (
+	"crypto/rand"
+	"errors"
+	mathrand "math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// dealer makes submissions that no honest party makes. Its fields change what it
+// does; the zero value is honest.
+type dealer struct {
+	values  func([]int64)                    // changes the input, also out of range
+	masked  func(s *settled, y []byte)       // changes packed y
+	parts   func(parts []shamir.PackedShare) // changes what is dealt
+	box     func(member int, box []byte)     // changes a box
+	covers  func(shares []shamir.Share)      // changes the shares of the cover
+	context func(context [32]byte) [32]byte  // deals under another context
+	leaf    func(member int, leaf *[32]byte) // changes a leaf
+	signed  func(statement []byte)           // changes what is signed
+	after   func(s *settled, m *submission)  // changes what is sent
+}
+
+// deal returns the submission of party i under the world's opening.
+func (w *world) deal(i int, d dealer) []byte {
+	s := must(w.config.settle())
+	h, body, err := wire.ParseHeader(w.opening)
+	if err != nil {
+		panic(err)
+	}
+	o := must(s.parseOpening(h.Round, body))
+	context := s.context(h.Round, o)
+	inner := context
+	if d.context != nil {
+		inner = d.context(context)
+	}
+	key := make([]int64, degree)
+	if err := s.keys.NewSampler(nil).Fill(key); err != nil {
+		panic(err)
+	}
+	values := w.values(i)
+	if d.values != nil {
+		d.values(values)
+	}
+	m := &submission{masked: must(s.mask(rand.Reader, &inner, key, values))}
+	if d.masked != nil {
+		d.masked(s, m.masked)
+	}
+	var indices []uint32
+	for k := range o.members.All() {
+		indices = append(indices, uint32(k)+1)
+	}
+	parts := must(shamir.SplitPacked(nil, s.packing, packLanes(key), indices))
+	if d.parts != nil {
+		d.parts(parts)
+	}
+	var covers []shamir.Share
+	if s.Covered {
+		p := &Party{config: s, self: i}
+		covers = must(p.cover(rand.Reader, &inner, indices, m))
+		if d.covers != nil {
+			d.covers(covers)
+		}
+	}
+	leaves := make([][32]byte, s.c)
+	for at, part := range parts {
+		k := int(part.Index) - 1
+		var plain []byte
+		for _, v := range part.Values {
+			plain = append(plain, v[:]...)
+		}
+		if s.Covered {
+			plain = append(plain, covers[at].Value[:]...)
+		}
+		plain = append(plain, make([]byte, blindSize)...)
+		leaves[k] = leaf(&inner, i, k, plain)
+		if d.leaf != nil {
+			d.leaf(k, &leaves[k])
+		}
+		m.leaves = append(m.leaves, leaves[k][:]...)
+		box := must(seal(must(s.KEM.parseKey(s.key(o.keys[at]))), boxInfo(&inner, i, k), plain))
+		if d.box != nil {
+			d.box(k, box)
+		}
+		m.boxes = append(m.boxes, box...)
+	}
+	signed := statement(&inner, i, tree(leaves, s.depth)[s.depth][0], hash(labelMasked, m.masked), m.commitment)
+	if d.signed != nil {
+		d.signed(signed)
+	}
+	m.signature = must(keyexchange.Sign(w.keys[i], labelStatement, signed))
+	if d.after != nil {
+		d.after(s, m)
+	}
+	return m.append(s.header(typeSubmission, &context, h.Round, uint32(i)))
+}
+
+// badBoxes spoils the boxes of the given members.
+func badBoxes(members ...int) dealer {
+	return dealer{box: func(k int, box []byte) {
+		if slices.Contains(members, k) {
+			box[len(box)-1] ^= 1
+		}
+	}}
+}
+
+// The dealers that spoil a sum, and what it then fails with.
+var spoilers = map[string]struct {
+	dealer
+	want, covered error
+}{
+	"no polynomial": {dealer{parts: func(parts []shamir.PackedShare) {
+		for i := range parts {
+			parts[i].Values[0] = must(shamir.GenerateSecret(nil))
+		}
+	}}, ErrParts, ErrParts},
+	"another key": {dealer{parts: func(parts []shamir.PackedShare) {
+		for i := range parts { // one lane more
+			more := shamir.PackedShare{Index: parts[i].Index, Values: make([][32]byte, len(parts[i].Values))}
+			more.Values[0][0] = 1
+			if err := parts[i].Add(&more); err != nil {
+				panic(err)
+			}
+		}
+	}}, ErrNoise, ErrNoise},
+	"uniform y": {dealer{masked: func(s *settled, y []byte) {
+		random := mathrand.New(mathrand.NewPCG(1, 2))
+		c := make([]uint64, s.length)
+		for i := range c {
+			c[i] = random.Uint64N(s.Modulus)
+		}
+		s.ring.AppendPacked(y[:0], c)
+	}}, ErrNoise, ErrNoise},
+	"noise in the spare coordinates": {dealer{masked: func(s *settled, y []byte) {
+		c := make([]uint64, s.length)
+		s.ring.AddPacked(c, y)
+		s.ring.AddSigned(c[s.Length:], []int64{s.tail * s.Scale * 2})
+		s.ring.AppendPacked(y[:0], c)
+	}}, ErrNoise, ErrNoise},
+}
+
+// TestSpoilers documents what a bad party can do: spoil the sum, unnamed. The round
+// ends with the error that says so, and the next is well.
+func TestSpoilers(t *testing.T) {
+	for _, covered := range []bool{false, true} {
+		for name, spoiler := range spoilers {
+			w := newWorld(5, 7, small(Terms{Covered: covered}))
+			want := spoiler.want
+			if covered {
+				want = spoiler.covered
+			}
+			for _, d := range []dealer{spoiler.dealer, {}} {
+				if err := w.begin(nil); err != nil {
+					t.Fatal(err)
+				}
+				messages := [][]byte{w.deal(0, d)}
+				for i := 1; i < 5; i++ {
+					messages = append(messages, must(w.submit(i)))
+				}
+				sum, err := w.run(messages)
+				if want != nil {
+					if !errors.Is(err, want) || sum != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					want = nil
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.near(t, sum, w.total(0, 1, 2, 3, 4))
+			}
+		}
+	}
+	// A cover that does not open names the party.
+	w := newWorld(5, 7, small(Terms{Covered: true}))
+	for name, d := range map[string]dealer{
+		"shares of nothing": {covers: func(shares []shamir.Share) {
+			for i := range shares {
+				shares[i].Value = must(shamir.GenerateSecret(nil))
+			}
+		}},
+		"not reduced": {masked: func(_ *settled, y []byte) {
+			for i := range y {
+				y[i] = 255
+			}
+		}},
+	} {
+		if err := w.begin(nil); err != nil {
+			t.Fatal(err)
+		}
+		messages := [][]byte{must(w.submit(0)), must(w.submit(1)), must(w.submit(2)), w.deal(3, d)}
+		_, err := w.run(messages)
+		var named *PartyError
+		if !errors.Is(err, ErrCover) || !errors.As(err, &named) || named.Party != 3 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// run takes the submissions through a round in which everybody else is honest.
+func (w *world) run(messages [][]byte) ([]int64, error) {
+	for _, m := range messages {
+		if err := w.server.Receive(m); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.deliver(nil); err != nil {
+		return nil, err
+	}
+	for step, next := range []func() ([]byte, error){w.server.Close, w.server.Certificate} {
+		message, err := next()
+		if err != nil {
+			return nil, err
+		}
+		if err := w.ask(step, message, nil); err != nil {
+			return nil, err
+		}
+	}
+	if w.config.Covered {
+		for _, m := range messages {
+			h, _, err := wire.ParseHeader(m)
+			if err != nil {
+				return nil, err
+			}
+			if slices.Contains(w.server.Included(), int(h.Sender)) {
+				if err := w.server.Uncover(m); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return w.server.Sum()
+}
+
+// TestDisputes: bad boxes take their dealer out of the sum, charge who disputes, and do
+// not more than documented.
+func TestDisputes(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		colluders int
+		dealers   map[int]dealer // parties' conduct
+		in        []int
+		excluded  []int
+	}{
+		{"nobody", 1, nil, []int{0, 1, 2, 3, 4, 5, 6, 7}, nil},
+		{"one box", 2, map[int]dealer{3: badBoxes(1)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+		{"one box without allowance", 0, map[int]dealer{3: badBoxes(1)}, []int{0, 1, 2, 4, 5, 6, 7}, []int{1}},
+		{"as many boxes as faults", 2, map[int]dealer{3: badBoxes(1, 2)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+		{"more boxes than faults", 0, map[int]dealer{3: badBoxes(1, 2, 3)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+		{"one member twice", 2, map[int]dealer{3: badBoxes(1), 5: badBoxes(1)}, []int{0, 1, 2, 4, 6, 7}, []int{1}},
+		{"three shared", 2, map[int]dealer{0: badBoxes(1, 2), 1: badBoxes(1, 2), 2: badBoxes(1, 2)}, []int{3, 4, 5, 6, 7}, []int{1, 2}},
+		{"a third from who is out", 2, map[int]dealer{3: badBoxes(1), 5: badBoxes(1), 6: badBoxes(1)}, []int{0, 1, 2, 4, 6, 7}, []int{1}},
+		{"a leaf of something else", 2, map[int]dealer{3: {leaf: func(k int, l *[32]byte) { l[0] ^= byte(k) }}}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+		{"values that are not reduced", 2, map[int]dealer{3: {parts: func(parts []shamir.PackedShare) {
+			for i := range 32 {
+				parts[2].Values[1][i] = 255
+			}
+		}}}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			terms := small(Terms{Colluders: c.colluders})
+			terms.Faults, terms.MinSurvivors = 2, 4
+			w := newWorld(8, 11, terms) // C = 5f + 1, ρ = C − 3f
+			if err := w.begin(nil); err != nil {
+				t.Fatal(err)
+			}
+			var messages [][]byte
+			for i := range 8 {
+				messages = append(messages, w.deal(i, c.dealers[i]))
+			}
+			sum, err := w.run(messages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(w.server.Included(), c.in) {
+				t.Errorf("%v are in, want %v", w.server.Included(), c.in)
+			}
+			w.near(t, sum, w.total(c.in...))
+			lost := 0
+			for _, m := range w.members {
+				if m.Lost() {
+					lost++
+				}
+			}
+			if third := c.name == "a third from who is out"; (lost != 0) != third {
+				t.Errorf("%d members are lost", lost)
+			}
+		})
+	}
+}
