@@ -82,7 +82,7 @@ func Compose(steps ...Step) (*Composition, error) {
 		sampled = sampled || rateOf(m) < 1
 		l, err := m.law()
 		if err != nil {
-			return nil, fault.At("a step of "+kind(m), err, "")
+			return nil, fault.Note(err, "in a step of "+kind(m))
 		}
 		if s, ok := l.(*sampledLaw); ok && s.q == 1 {
 			if g, ok := s.base.(gaussianBase); ok {

@@ -211,11 +211,11 @@ func (r *release) problem(err error) error {
 	case errors.As(err, &said):
 		return err
 	case errors.Is(err, accounting.ErrTooLarge):
-		cause := plain(err)
-		if _, after, ok := strings.Cut(cause, "too large to tabulate, use RDP: "); ok {
-			cause = "the noise is too large to tabulate: " + after
+		p := &problem{
+			cause:  "the noise is too large to tabulate: " + plain(err),
+			advice: "Count in larger units, so that --sensitivity is smaller.",
+			err:    err,
 		}
-		p := &problem{cause: cause, advice: "Count in larger units, so that --sensitivity is smaller.", err: err}
 		if r.law == "discrete-gaussian" || r.law == "skellam" {
 			p.advice = "Use --dimension 2, which is accounted for by Renyi divergence, or count in larger units."
 		}
@@ -223,7 +223,11 @@ func (r *release) problem(err error) error {
 	case errors.Is(err, accounting.ErrUnsupported):
 		return &problem{cause: fmt.Sprintf("there is no bound for %s noise with these flags", r.law), advice: "Leave out --replace-one.", err: err}
 	case errors.Is(err, accounting.ErrUnreachable):
-		return &problem{cause: plain(err), advice: "Ask for a larger --epsilon or --delta, or change what is taken as given: more noise, fewer rounds, a smaller rate.", err: err}
+		return &problem{
+			cause:  "target cannot be reached",
+			advice: "Ask for a larger --epsilon or --delta, or change what is taken as given: more noise, fewer rounds, a smaller rate.",
+			err:    err,
+		}
 	}
 	return err
 }

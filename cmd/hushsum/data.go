@@ -99,7 +99,7 @@ func adultProblem(err error) error {
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
 		return &problem{
-			cause:  "--data: " + strings.TrimSuffix(strings.TrimSuffix(plain(err), "; fetch the file again"), "; fetch the files again"),
+			cause:  "--data: " + fileFault(err),
 			advice: "Fetch " + whatAdultIs + " again.",
 			err:    err,
 		}
@@ -210,7 +210,7 @@ func imageProblem(err error) error {
 			err:    err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
-		return &problem{cause: "--data: " + plain(err), advice: "Fetch the files again.", err: err}
+		return &problem{cause: "--data: " + fileFault(err), advice: "Fetch the files again.", err: err}
 	}
 	return err
 }

@@ -250,7 +250,7 @@ func dataProblem(err error) error {
 			err:    err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
-		return &problem{cause: plain(err), err: err}
+		return &problem{cause: fileFault(err), err: err}
 	}
 	return explain(err)
 }

@@ -218,7 +218,7 @@ func TestExperimentEnds(t *testing.T) {
 		t.Errorf("code %d, %q, %q", code, errs, out)
 	}
 	broken := func(context.Context, experiments.Options) (*experiments.Table, error) {
-		return mock(), errors.New("simulation: it broke")
+		return mock(), errors.New("it broke")
 	}
 	code, out, errs = callMock(t.Context(), false, broken, "mock", "--out", t.TempDir())
 	if code != 1 || !strings.Contains(out, "label-skew") || !strings.Contains(errs, "it broke") {

@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // width is how many characters a line may have.
@@ -39,19 +43,26 @@ func complain(w io.Writer, who string, err error) {
 	}
 }
 
-// packagePrefix is how errors of the library begin, at any depth.
-var packagePrefix = regexp.MustCompile(`(^|: )(?:(?:simulation|learning|aggregation|protocol|keyexchange|masking|shamir|noise|accounting|attacks|oblivious|experiments): )+`)
+// plain says what is wrong in the words of a user: the reason of an error that has one
+// apart from its kind, which callers say themselves, or its text.
+func plain(err error) string {
+	var option *simulation.OptionError
+	var config *privacy.ConfigError
+	switch {
+	case errors.As(err, &option):
+		return option.Reason
+	case errors.As(err, &config):
+		return config.Reason
+	}
+	return fault.Reason(err)
+}
 
-// kinds are the texts of errors that only say that something is wrong, before what it
-// is.
-var kinds = regexp.MustCompile(`(?:value|parameter) out of range: |unusable (?:options|configuration): `)
-
-// plain returns an error's text without the names of packages and kinds of errors,
-// which say nothing to a user of the command.
-func plain(err error) string { return plainText(err.Error()) }
-
-func plainText(text string) string {
-	return kinds.ReplaceAllString(packagePrefix.ReplaceAllString(text, "$1"), "")
+// fileFault says what is wrong with a data file.
+func fileFault(err error) string {
+	if errors.Is(err, learning.ErrIncomplete) {
+		return "incomplete data file: " + plain(err)
+	}
+	return "malformed data file: " + plain(err)
 }
 
 // sentence makes a sentence of a clause.

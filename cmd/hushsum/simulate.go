@@ -400,7 +400,7 @@ func explain(err error) error {
 		}
 	case errors.As(err, &bad) && flagOf[bad.Option] != "":
 		p := &problem{
-			cause:  fmt.Sprintf("--%s: %s", flagOf[bad.Option], plainText(bad.Reason)),
+			cause:  fmt.Sprintf("--%s: %s", flagOf[bad.Option], bad.Reason),
 			advice: sentence(bad.Advice),
 			err:    err,
 		}

@@ -20,15 +20,22 @@ func New(kind error, advice, reason string, a ...any) error {
 	return &Error{Kind: kind, Reason: fmt.Sprintf(reason, a...), Advice: advice}
 }
 
-// At says where an error came up, if it is an Error in front of its reason and
-// otherwise in front of its text. Advice, unless empty, takes the place of its own.
+// At puts where an error came up before its reason, or before its text if it is no
+// Error. Advice, unless empty, takes the place of its own.
 func At(where string, err error, advice string) error {
+	return reword(err, where+": ", "", advice)
+}
+
+// Note puts a note after the reason of an error, or after its text if it is no Error.
+func Note(err error, note string) error { return reword(err, "", " ("+note+")", "") }
+
+func reword(err error, before, after, advice string) error {
 	var e *Error
 	if !errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", where, err)
+		return fmt.Errorf("%s%w%s", before, err, after)
 	}
 	moved := *e
-	moved.Reason = where + ": " + e.Reason
+	moved.Reason = before + e.Reason + after
 	if advice != "" {
 		moved.Advice = advice
 	}

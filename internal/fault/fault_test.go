@@ -37,4 +37,7 @@ func TestAt(t *testing.T) {
 	if err := At("file 7", io.EOF, "fetch it"); err.Error() != "file 7: EOF" || !errors.Is(err, io.EOF) {
 		t.Errorf("%q", err)
 	}
+	if err := Note(New(kind, "mend it", "it ends"), "of 3"); err.Error() != "pack: unusable: it ends (of 3); mend it" {
+		t.Errorf("%q", err)
+	}
 }
