@@ -111,6 +111,7 @@ func TestChooseScaleProperty(t *testing.T) {
 // Known settings: what a number of bits buys. They are to hold within 1 %, so that a
 // bound that becomes looser shows.
 func TestChooseScaleKnown(t *testing.T) {
+	const gaussian = accounting.FamilyDiscreteGaussian
 	for _, c := range []struct {
 		n, d, bits int
 		z          float64
@@ -119,18 +120,18 @@ func TestChooseScaleKnown(t *testing.T) {
 		units      float64 // Clip·Scale
 		inflation  float64 // Δ₂/(Clip·Scale)
 	}{
-		{100, 10000, 16, 1, 2, true, 1951, 1.001},
-		{100, 10000, 20, 1, 2, true, 3.132e+04, 1},
-		{100, 10000, 20, 1, 0, true, 1.281e+04, 1},
-		{100, 10000, 20, 1, 1, true, 3.132e+04, 1},
-		{100, 10000, 20, 1, 2, false, 4775, 1},
-		{100, 100000, 12, 1, 2, true, 32.83, 5.622},
-		{100, 100000, 14, 1, 2, true, 620.5, 1.043},
-		{100, 100000, 16, 1, 2, true, 2585, 1.003},
-		{100, 100000, 20, 1, 2, true, 4.157e+04, 1},
-		{100, 100000, 24, 1, 2, true, 6.653e+05, 1},
-		{1000, 1000000, 20, 1, 2, true, 2.694e+04, 1},
-		{1000, 1000000, 20, 1, 0, true, 1.126e+04, 1.001},
+		{100, 10000, 16, 1, gaussian, true, 1678, 1.001},
+		{100, 10000, 20, 1, gaussian, true, 2.694e+04, 1},
+		{100, 10000, 20, 1, 0, true, 1.211e+04, 1},
+		{100, 10000, 20, 1, accounting.FamilySkellam, true, 2.694e+04, 1},
+		{100, 10000, 20, 1, gaussian, false, 4775, 1},
+		{100, 100000, 12, 1, gaussian, true, 63.62, 2.689},
+		{100, 100000, 14, 1, gaussian, true, 578.9, 1.038},
+		{100, 100000, 16, 1, gaussian, true, 2398, 1.002},
+		{100, 100000, 20, 1, gaussian, true, 3.855e+04, 1},
+		{100, 100000, 24, 1, gaussian, true, 6.169e+05, 1},
+		{1000, 1000000, 20, 1, gaussian, true, 2.26e+04, 1},
+		{1000, 1000000, 20, 1, 0, true, 1.043e+04, 1.001},
 		{10, 1, 16, 0, 0, false, 3276, 1},
 	} {
 		e := Encoder{Parties: c.n, Dimension: c.d, Clip: 0.5, Bits: c.bits, NoiseFamily: c.tail}

@@ -58,57 +58,82 @@ func checkClip(c float64) error {
 // clipInto writes update to the first places of dst, with a norm of at most
 // c·(1 − slack/2). On an error dst holds nothing of use.
 func clipInto(dst, update []float64, c float64) (norm float64, err error) {
+	k, err := newClipping(update, c)
+	if err != nil {
+		return 0, err
+	}
+	clipTo(dst, update, k)
+	return k.norm, nil
+}
+
+// clipping is what brings an update to a norm of at most c·(1 − slack/2): a product of
+// three factors, of which two are powers of two, unless it needs none.
+type clipping struct {
+	norm               float64 // of the update, as computed
+	shrink             bool
+	down, rest, factor float64
+}
+
+func newClipping[F Float](update []F, c float64) (clipping, error) {
 	var top float64
 	for i, x := range update {
-		a := math.Abs(x)
+		a := math.Abs(float64(x))
 		if !(a <= math.MaxFloat64) {
-			return 0, fmt.Errorf("%w: coordinate %d", ErrNotFinite, i)
+			return clipping{}, fmt.Errorf("%w: coordinate %d", ErrNotFinite, i)
 		}
 		top = max(top, a)
 	}
 	if top == 0 {
-		clear(dst[:len(update)])
-		return 0, nil
+		return clipping{}, nil
 	}
 	// Divide by a power of two so that the largest magnitude is in [1/2, 1): no
 	// square overflows, and those that underflow are below 2^-1000 of the sum.
 	// One power may be out of range, two halves are not.
 	_, e := math.Frexp(top)
 	half := e / 2
-	down, rest := math.Ldexp(1, -half), math.Ldexp(1, half-e)
+	k := clipping{down: math.Ldexp(1, -half), rest: math.Ldexp(1, half-e)}
 	var sum float64
 	if e > -1000 && e < 1000 {
 		unit := math.Ldexp(1, -e)
 		sum = sumSquares(update, unit, 1)
 	} else {
-		sum = sumSquares(update, down, rest)
+		sum = sumSquares(update, k.down, k.rest)
 	}
 	scaledNorm := math.Sqrt(sum)
-	norm = math.Ldexp(scaledNorm, e)
-	if limit := c * (1 - slack); norm <= limit {
-		copy(dst, update)
-		return norm, nil
+	k.norm = math.Ldexp(scaledNorm, e)
+	if limit := c * (1 - slack); k.norm > limit {
+		// A norm of c·(1 − slack) as computed, where the true one may be as much as
+		// slack/4 away.
+		k.shrink, k.factor = true, limit/scaledNorm
 	}
-	// A norm of c·(1 − slack) as computed, where the true one may be as much as
-	// slack/4 away.
-	factor := c * (1 - slack) / scaledNorm
+	return k, nil
+}
+
+// clipTo writes a part of the update that k was made for to the first places of dst.
+func clipTo[F Float](dst []float64, update []F, k clipping) {
+	dst = dst[:len(update)]
+	if !k.shrink {
+		for i, x := range update {
+			dst[i] = float64(x)
+		}
+		return
+	}
 	for i, x := range update {
-		dst[i] = x * down * rest * factor
+		dst[i] = float64(x) * k.down * k.rest * k.factor
 	}
-	return norm, nil
 }
 
 // sumSquares returns Σ (x·s·t)², relative error below 2^-46. Blocks of 256 in
 // four lanes add up 64 rounding errors of 2^-53; the sum over the blocks is
 // compensated and adds two more however many there are.
-func sumSquares(v []float64, s, t float64) float64 {
+func sumSquares[F Float](v []F, s, t float64) float64 {
 	var sum, lost float64
 	for len(v) > 0 {
 		block := v[:min(256, len(v))]
 		v = v[len(block):]
 		var a0, a1, a2, a3 float64
 		for len(block) >= 4 {
-			x0, x1, x2, x3 := block[0]*s*t, block[1]*s*t, block[2]*s*t, block[3]*s*t
+			x0, x1, x2, x3 := float64(block[0])*s*t, float64(block[1])*s*t, float64(block[2])*s*t, float64(block[3])*s*t
 			a0 += x0 * x0
 			a1 += x1 * x1
 			a2 += x2 * x2
@@ -116,7 +141,7 @@ func sumSquares(v []float64, s, t float64) float64 {
 			block = block[4:]
 		}
 		for _, x := range block {
-			x0 := x * s * t
+			x0 := float64(x) * s * t
 			a0 += x0 * x0
 		}
 		next := (a0 + a1) + (a2 + a3)

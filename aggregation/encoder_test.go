@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 	"testing"
@@ -106,7 +105,7 @@ func TestEncodeDecodeErrors(t *testing.T) {
 		{"noise not declared", encode(e, []float64{1, 2, 3}, make([]int64, 3), nil), ErrLength},
 		{"noise forgotten", encode(noisy, []float64{1, 2, 3}, nil, nil), ErrLength},
 		{"noise short", encode(noisy, []float64{1, 2, 3}, make([]int64, 2), nil), ErrLength},
-		{"noise without padding", encode(rotated, []float64{1, 2, 3}, make([]int64, 3), nil), ErrLength},
+		{"noise for a power of two", encode(rotated, []float64{1, 2, 3}, make([]int64, 4), nil), ErrLength},
 		{"no randomness", encode(e, []float64{1, 2, 3}, nil, strings.NewReader("ab")), ErrRandom},
 		{"no survivors", decode(0, []uint64{0, 0, 0}), ErrConfig},
 		{"more survivors than parties", decode(11, []uint64{0, 0, 0}), ErrConfig},
@@ -127,7 +126,7 @@ func TestEncodeDecodeErrors(t *testing.T) {
 	if strings.Contains(err.Error(), "314") {
 		t.Errorf("the error shows a value: %v", err)
 	}
-	if _, err := rotated.Encode([]float64{1, 2, 3}, make([]int64, 4), nil); err != nil {
+	if _, err := rotated.Encode([]float64{1, 2, 3}, make([]int64, 3), nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -179,22 +178,18 @@ func TestEncoderEdges(t *testing.T) {
 	}
 }
 
-// Encoding is what the documentation says, by the definition of the rotation:
-// each integer is next to (H·D·x)·Scale/√d′.
+// Encoding is what the documentation says: each integer is next to the rotated
+// coordinate times Scale.
 func TestEncodeDefinition(t *testing.T) {
 	rng := newRandom(8)
 	for _, d := range []int{1, 2, 3, 5, 8, 100, 257} {
 		e := Encoder{Parties: 3, Dimension: d, Clip: 5, Scale: 1e6, Rotate: rotationSeed(byte(d))}
 		x := normals(rng, d)
-		clipped, _, err := Clip(x, e.Clip)
+		want, _, err := Clip(x, e.Clip)
 		if err != nil {
 			t.Fatal(err)
 		}
-		signs := make([]float64, d)
-		for i := range signs {
-			signs[i] = 1
-		}
-		flipSigns(signs, e.Rotate)
+		rotate(newRotation(e.Rotate, d), want, rotation.forward)
 		layout, err := e.Layout()
 		if err != nil {
 			t.Fatal(err)
@@ -204,19 +199,11 @@ func TestEncodeDefinition(t *testing.T) {
 			t.Fatal(err)
 		}
 		integers, err := Integers(out[0], layout[0].Bits)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(integers) != d {
+			t.Fatalf("%d integers, %v", len(integers), err)
 		}
 		for i, got := range integers {
-			var want float64
-			for j, v := range clipped {
-				if bits.OnesCount(uint(i&j))%2 == 1 {
-					v = -v
-				}
-				want += v * signs[j]
-			}
-			want *= e.Scale / math.Sqrt(float64(len(integers)))
-			if math.Abs(float64(got)-want) >= 1+1e-7 {
+			if want := want[i] * e.Scale; math.Abs(float64(got)-want) >= 1+1e-7 {
 				t.Fatalf("d = %d: coordinate %d is %d, want near %v", d, i, got, want)
 			}
 		}
@@ -276,15 +263,12 @@ func TestEncoderProperty(t *testing.T) {
 		}
 
 		// The vector before rounding, as Encode computes it.
-		v := make([]float64, p.padded)
+		v := make([]float64, e.Dimension)
 		if _, err := clipInto(v, update, e.Clip); err != nil {
 			t.Fatal(err)
 		}
-		clipped := slices.Clone(v[:e.Dimension])
-		if e.Rotate != nil {
-			flipSigns(v, e.Rotate)
-			hadamard(v)
-		}
+		clipped := slices.Clone(v)
+		p.rotation.forward(v, 0)
 		for i := range v {
 			v[i] *= p.factor
 		}
@@ -300,7 +284,7 @@ func TestEncoderProperty(t *testing.T) {
 		for i := range back {
 			back[i] -= clipped[i]
 		}
-		if off := norm(back); off > math.Sqrt(float64(p.padded))/e.Scale+1e-12*e.Clip {
+		if off := norm(back); off > math.Sqrt(float64(e.Dimension))/e.Scale+1e-12*e.Clip {
 			t.Fatalf("off by %v", off)
 		}
 	})

@@ -60,7 +60,7 @@ func ExampleEncoder() {
 	}
 	fmt.Printf("%.2f\n", mean)
 	// Output:
-	// 4 coordinates of 20 bits
+	// 3 coordinates of 20 bits
 	// noise of two parties over sensitivity: 1.000
 	// [0.53 0.07 -0.07]
 }

@@ -1,34 +1,6 @@
 package aggregation
 
-import (
-	"crypto/sha256"
-	"encoding/binary"
-	"math"
-	"math/bits"
-)
-
-// labelRotation separates the stream of signs from other uses of a seed.
-const labelRotation = "hushsum/1 rotation"
-
-// flipSigns multiplies coordinate k of v by −1 where bit k of the seed's stream
-// is 1. The stream is the concatenation of SHA-256(label ‖ seed ‖ i) for i = 0,
-// 1, …, as 32-bit big-endian numbers; its bit k is bit k mod 8, counted from the
-// lowest, of byte ⌊k/8⌋.
-func flipSigns(v []float64, seed *[32]byte) {
-	var message [len(labelRotation) + len(seed) + 4]byte
-	copy(message[:], labelRotation)
-	copy(message[len(labelRotation):], seed[:])
-	for i := uint32(0); len(v) > 0; i++ {
-		binary.BigEndian.PutUint32(message[len(message)-4:], i)
-		block := sha256.Sum256(message[:])
-		part := v[:min(8*len(block), len(v))]
-		v = v[len(part):]
-		for k, x := range part {
-			sign := uint64(block[k/8]) >> (k % 8) << 63
-			part[k] = math.Float64frombits(math.Float64bits(x) ^ sign)
-		}
-	}
-}
+import "math/bits"
 
 // hadamard multiplies v by the Walsh–Hadamard matrix in natural order, with
 // entries ±1: v is multiplied by len(v) when it is done twice. len(v) is a power
@@ -101,9 +73,4 @@ func butterfly8(v []float64, h int) {
 		c[i], g[i] = b2+b6, b2-b6
 		d[i], k[i] = b3+b7, b3-b7
 	}
-}
-
-// paddedLength is the smallest power of two that is at least d ≥ 1.
-func paddedLength(d int) int {
-	return 1 << bits.Len(uint(d-1))
 }

@@ -67,20 +67,19 @@ func productRoot(a, b uint64) uint64 {
 	return r
 }
 
-// roundConditionally rounds y = factor·v stochastically, again and again until
-// the sum of the squares is at most limit, and writes the integers to dst as
-// two's complement. With ‖y‖ at most the c that limit was made from, a try
-// succeeds with probability 1 − beta at least, so that 1/(1 − beta) tries are
-// expected. The test is on integers: no output exceeds the limit, by however
-// little.
+// roundConditionally calls round, which rounds a whole vector stochastically and
+// returns the sum of the squares, again and again until that is at most limit. With a
+// norm before rounding of at most the c that limit was made from, a try succeeds with
+// probability 1 − beta at least, so that 1/(1 − beta) tries are expected. The test is
+// on integers: no output exceeds the limit, by however little.
 //
 // It gives up after as many tries as a working source of randomness needs with
 // probability below 2^-100.
-func roundConditionally(dst []uint64, v []float64, factor float64, limit uint64, beta float64, random io.Reader) error {
+func roundConditionally(limit uint64, beta float64, random io.Reader, round func(*byteSource) (uint64, error)) error {
 	source := byteSource{random: random}
 	tries := max(1, int(math.Ceil(100*math.Ln2/-math.Log(beta))))
 	for range tries {
-		sum, err := roundOnce(dst, v, factor, &source)
+		sum, err := round(&source)
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func TestNormBoundGolden(t *testing.T) {
 		l2, dim uint64
 		want    float64
 	}{{100, 1024, 3200}, {1000, 4096, 64000}, {200, 1024, 6400}, {3, 1024, 9}} {
-		if got := (plan{limit: c.l2 * c.l2, padded: int(c.dim)}).sensitivity().L1; got != c.want {
+		if got := (plan{limit: c.l2 * c.l2, rotation: rotation{dimension: int(c.dim)}}).sensitivity().L1; got != c.want {
 			t.Errorf("Δ₂ = %d, d = %d: Δ₁ = %v, want %v", c.l2, c.dim, got, c.want)
 		}
 	}
@@ -234,7 +234,7 @@ func TestNormNeverExceeded(t *testing.T) {
 			reader := &countingReader{reader: chacha(5), length: len(y)}
 			out := make([]uint64, len(y))
 			for range trials {
-				if err := roundConditionally(out, y, 1, limit, beta, reader); err != nil {
+				if err := roundWhole(out, y, limit, beta, reader); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				var sum int64
@@ -255,6 +255,13 @@ func TestNormNeverExceeded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// roundWhole is roundConditionally for a vector that is there as a whole.
+func roundWhole(dst []uint64, y []float64, limit uint64, beta float64, random io.Reader) error {
+	return roundConditionally(limit, beta, random, func(source *byteSource) (uint64, error) {
+		return roundOnce(dst, y, 1, source)
+	})
 }
 
 // countingReader counts the reads of a given length: a try of rounding reads a
@@ -284,7 +291,7 @@ func TestConditionalBias(t *testing.T) {
 		out := make([]uint64, len(y))
 		reader := chacha(6)
 		for range trials {
-			if err := roundConditionally(out, y, 1, limit, beta, reader); err != nil {
+			if err := roundWhole(out, y, limit, beta, reader); err != nil {
 				t.Fatal(err)
 			}
 			for i, x := range out {
@@ -324,13 +331,13 @@ func TestBrokenRandomness(t *testing.T) {
 		{"failing", iotest.ErrReader(own), own},
 		{"failing at the second try", io.MultiReader(bytes.NewReader(make([]byte, 60)), iotest.ErrReader(own)), own},
 	} {
-		err := roundConditionally(out, y, 1, limit, DefaultBeta, c.reader)
+		err := roundWhole(out, y, limit, DefaultBeta, c.reader)
 		if !errors.Is(err, ErrRandom) || c.also != nil && !errors.Is(err, c.also) {
 			t.Errorf("%s: %v, want %v", c.name, err, ErrRandom)
 		}
 	}
 	// One byte at a time is slow and not wrong.
-	if err := roundConditionally(out, y, 1, limit, DefaultBeta, iotest.OneByteReader(chacha(7))); err != nil {
+	if err := roundWhole(out, y, limit, DefaultBeta, iotest.OneByteReader(chacha(7))); err != nil {
 		t.Error(err)
 	}
 }

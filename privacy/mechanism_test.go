@@ -57,10 +57,10 @@ func TestRound(t *testing.T) {
 		if got := m.Vector.SumStdDev(10) / m.Vector.SumStdDev(7); math.Abs(got-math.Sqrt(10./7)) > 1e-12 {
 			t.Errorf("%v: ten shares are %v of seven", family, got)
 		}
-		if s := round.Update.Sensitivity; s != bounds || s.Dimension != 64 || s.L2 < m.Encoder.Clip*m.Encoder.Scale || m.MaxNorm() < 1 {
+		if s := round.Update.Sensitivity; s != bounds || s.Dimension != 40 || s.L2 < m.Encoder.Clip*m.Encoder.Scale || m.MaxNorm() < 1 {
 			t.Errorf("%v: sensitivity %+v", family, s)
 		}
-		if d := m.Vector.table.Distance(); round.TableDistance < d || round.Samples != 640 {
+		if d := m.Vector.table.Distance(); round.TableDistance < d || round.Samples != 400 {
 			t.Errorf("%v: %v samples at distance %v, the table's is %v", family, round.Samples, round.TableDistance, d)
 		}
 	}

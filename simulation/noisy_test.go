@@ -48,8 +48,8 @@ func TestNoisyRound(t *testing.T) {
 			if r := s.Rounds[0]; r.Clients != 5 || r.Samples != 300 {
 				t.Errorf("%v: %d parties, %d samples", family, r.Clients, r.Samples)
 			}
-			if s.Layout[0].Bits != 12 || s.Layout[0].Length != 64 {
-				t.Errorf("%v: layout %v, want 64 of 12 bits", family, s.Layout)
+			if s.Layout[0].Bits != 12 || s.Layout[0].Length != 40 {
+				t.Errorf("%v: layout %v, want 40 of 12 bits", family, s.Layout)
 			}
 			for j, w := range s.Private {
 				square += (w - s.Clear[j]) * (w - s.Clear[j])

@@ -99,10 +99,10 @@ func TestRoundOfAMechanism(t *testing.T) {
 		if want := math.Pow(2*m.Sensitivity.L2, 2); math.Abs(variance/want-1) > 1e-9 {
 			t.Errorf("%v: variance %v, want %v", law, variance, want)
 		}
-		if s := r.Update.Sensitivity; s.L2 != m.Sensitivity.L2 || s.L1 != m.Sensitivity.L1 || s.Dimension != 64 || s.L2 < m.Encoder.Clip*m.Encoder.Scale {
+		if s := r.Update.Sensitivity; s.L2 != m.Sensitivity.L2 || s.L1 != m.Sensitivity.L1 || s.Dimension != 40 || s.L2 < m.Encoder.Clip*m.Encoder.Scale {
 			t.Errorf("%v: sensitivity %+v", law, s)
 		}
-		if d := m.table.Distance(); r.TableDistance < d || r.Samples != 640 {
+		if d := m.table.Distance(); r.TableDistance < d || r.Samples != 400 {
 			t.Errorf("%v: %v samples at distance %v, the table's is %v", law, r.Samples, r.TableDistance, d)
 		}
 	}
