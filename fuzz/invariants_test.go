@@ -76,7 +76,7 @@ var documented = []error{
 	protocol.ErrTruncated, protocol.ErrTrailing, protocol.ErrOversized, protocol.ErrVersion, protocol.ErrType,
 	protocol.ErrEncoding, protocol.ErrSession, protocol.ErrSender, protocol.ErrDuplicate, protocol.ErrSignature,
 	protocol.ErrPublicKey, protocol.ErrOwnKey, protocol.ErrReplay, protocol.ErrStale, protocol.ErrSkip,
-	protocol.ErrParticipants, protocol.ErrTooFew, protocol.ErrSurvivors, protocol.ErrCertificate, protocol.ErrPhase,
+	protocol.ErrParticipants, protocol.ErrTooFew, protocol.ErrMembers, protocol.ErrEncapsulationKey, protocol.ErrSurvivors, protocol.ErrCertificate, protocol.ErrPhase,
 }
 
 // documentedSteps lists those of the server's steps and of Submit.
@@ -94,10 +94,8 @@ func (n *network) refused(p post, err error, before, after string) {
 		n.tb.Fatalf("%d refuses a message with %v, and its state has changed", p.to, err)
 	}
 	var party *protocol.PartyError
-	h, _, headless := wire.ParseHeader(p.message)
-	known := headless == nil && h.Sender < uint32(n.world.n) && len(p.message) <= n.world.config.MaxMessage()
-	if p.to < 0 && known && (!errors.As(err, &party) || party.Party != int(h.Sender)) {
-		n.tb.Fatalf("the server does not name party %d: %v", h.Sender, err)
+	if p.to < 0 && p.from >= 0 && (!errors.As(err, &party) || party.Party != p.from) {
+		n.tb.Fatalf("the server does not name party %d: %v", p.from, err)
 	}
 }
 
@@ -122,7 +120,7 @@ func (n *network) served(e protocol.Envelope) {
 	if err != nil || h.Sender != wire.ServerIndex || len(e.Message) > n.world.config.MaxMessage() {
 		n.tb.Fatalf("the server sends %d bytes that no client would take: %v", len(e.Message), err)
 	}
-	if h.Type > wire.TypeKeys {
+	if !h.Type.SetUp() {
 		n.session = h.Session
 	}
 	if h.Type == wire.TypeBegin {
@@ -250,6 +248,8 @@ func (n *network) clientTook(p post) {
 	this := statement{p.to, h.Round}
 	switch h.Type {
 	case wire.TypeKeys:
+		n.hasKeys[p.to] = n.world.config.Classical
+	case wire.TypeMembers:
 		n.hasKeys[p.to] = true
 	case wire.TypeBegin:
 		if n.begun[this] != nil {
@@ -295,6 +295,9 @@ func (n *network) serverTook(p post) {
 	}
 	if h.Type != wire.TypeMasked {
 		return
+	}
+	if int(h.Sender) != p.from {
+		n.tb.Fatalf("the server takes from party %d what names party %d", p.from, h.Sender)
 	}
 	party, size := int(h.Sender), n.world.config.Layout.PackedSize()
 	own := n.once[once{party, wire.TypeMasked, h.Round}]

@@ -31,12 +31,18 @@ func FuzzMessage(f *testing.F) {
 			body []byte
 		}{
 			{wire.TypeAnnounce, new(wire.Announce).Append(nil)},
-			{wire.TypeKeys, make(wire.Keys, n).Append(nil)},
+			{wire.TypeAnnounce, (&wire.Announce{Encapsulation: make([]byte, wire.EncapsulationKeySize)}).Append(nil)},
+			{wire.TypeKeys, (&wire.Keys{Announced: wire.FullSet(n), Entries: make([]wire.KeyEntry, n)}).Append(nil)},
+			{wire.TypeKeys, (&wire.Keys{Hybrid: true, Announced: wire.FullSet(n), Entries: make([]wire.KeyEntry, n),
+				Encapsulation: make([][]byte, 0, near)}).Append(nil)},
+			{wire.TypeEncapsulate, (&wire.Encapsulate{Ciphertexts: [][]byte{make([]byte, wire.CiphertextSize)}}).Append(nil)},
+			{wire.TypeMembers, (&wire.Members{Members: wire.FullSet(n), Lower: []wire.SignedCiphertext{
+				{Ciphertext: make([]byte, wire.CiphertextSize), Path: make([][32]byte, next)}}}).Append(nil)},
 			{wire.TypeBegin, (&wire.Begin{Participants: wire.FullSet(n), Shares: make([]wire.SealedShare, near)}).Append(nil)},
 			{wire.TypeBegin, (&wire.Begin{Participants: wire.FullSet(n)}).Append(nil)},
 			{wire.TypeMasked, masked.Append(nil)},
 			{wire.TypeUpload, upload(next).Append(nil)},
-			{wire.TypeInvite, nil},
+			{wire.TypeInvite, wire.FullSet(n).Bytes()},
 			{wire.TypeSurvivors, (&wire.Survivors{Survivors: wire.FullSet(n), Shares: make([]wire.SealedShare, near)}).Append(nil)},
 			{wire.TypeSigned, make([]byte, 64)},
 			{wire.TypeCertificate, wire.Certificate{{Party: 0}, {Party: n - 1}}.Append(nil)},
@@ -92,13 +98,30 @@ func reencode(t *testing.T, h wire.Header, body []byte, n, near, next, size int)
 	}
 	switch h.Type {
 	case wire.TypeAnnounce:
-		m, err := wire.ParseAnnounce(body)
+		m, err := wire.ParseAnnounce(body, len(body) > 200)
 		if err != nil {
 			return nil, err
 		}
 		return m.Append(again), nil
 	case wire.TypeKeys:
-		m, err := wire.ParseKeys(body, n)
+		m, err := wire.ParseKeys(body, n, size%2 == 1, func(keys *wire.Keys) (int, error) {
+			if len(keys.Entries) != keys.Announced.Len() {
+				t.Fatal("keys of others than those who announced")
+			}
+			return near * (size % 2), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return m.Append(again), nil
+	case wire.TypeEncapsulate:
+		m, err := wire.ParseEncapsulate(body, near%4)
+		if err != nil {
+			return nil, err
+		}
+		return m.Append(again), nil
+	case wire.TypeMembers:
+		m, err := wire.ParseMembers(body, n, func(wire.Set) ([]int, error) { return make([]int, near%4), nil })
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +179,8 @@ func reencode(t *testing.T, h wire.Header, body []byte, n, near, next, size int)
 		}
 		return m.Append(again), nil
 	case wire.TypeInvite:
-		return again, wire.Exactly(body, 0)
+		set, err := wire.ParseSet(body, n)
+		return append(again, set.Bytes()...), err
 	case wire.TypeSigned:
 		return append(again, body...), wire.Exactly(body, 64)
 	default:

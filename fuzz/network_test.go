@@ -74,7 +74,7 @@ var worlds = sync.OnceValue(func() []*world {
 			add := func(r *protocol.Recovery) {
 				w := &world{n: n, scheduled: scheduled, degree: scheduled - 1, signers: signers, config: &protocol.Config{
 					Label: "fuzz", Roster: roster, Layout: masking.Layout{{Length: 3, Bits: 20}, {Length: 1, Bits: 64}},
-					Recovery: r, PerRound: scheduled,
+					Recovery: r, PerRound: scheduled, Classical: len(all)%2 == 1,
 				}}
 				w.name = fmt.Sprintf("n = %d, PerRound = %d, no recovery", n, scheduled)
 				if r != nil {
@@ -223,7 +223,7 @@ func (n *network) deliver(p post) {
 	message := bytes.Clone(p.message) // a receiver must not keep what it was given
 	if p.to < 0 {
 		before := fingerprint(n.server)
-		err := n.server.Receive(message)
+		err := n.server.Receive(p.from, message)
 		clear(message)
 		if err != nil {
 			n.refused(p, err, before, fingerprint(n.server))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -22,6 +23,16 @@ func session(testing.TB) (*protocol.Config, []crypto.Signer) {
 
 // stream is a source of randomness that is the same in every run.
 func stream(name string) io.Reader { return endless(name, 0) }
+
+// sender is the party that a message names, as an honest transport would; 0 if
+// that cannot be read.
+func sender(message []byte) int {
+	h, _, err := wire.ParseHeader(message)
+	if err != nil {
+		return 0
+	}
+	return int(int32(h.Sender))
+}
 
 // moment is a session of three at a step, saved.
 type moment struct {
@@ -57,7 +68,7 @@ var moments = sync.OnceValue(func() []*moment {
 		absent := -1
 		toServer := func(m []byte) {
 			messages = append(messages, m)
-			must(server.Receive(m))
+			must(server.Receive(sender(m), m))
 		}
 		step := func(envelopes []protocol.Envelope, err error) {
 			must(err)
@@ -91,6 +102,8 @@ var moments = sync.OnceValue(func() []*moment {
 		}
 		save()
 		step(server.Keys())
+		save()
+		step(server.Members())
 		save()
 		for round := range 2 {
 			if recovery != nil && round == 1 {
@@ -154,7 +167,7 @@ func FuzzReceive(f *testing.F) {
 			t.Fatal(err)
 		}
 		before := fingerprint(server)
-		err = server.Receive(bytes.Clone(message))
+		err = server.Receive(sender(message), bytes.Clone(message))
 		check("the server", before, fingerprint(server), err)
 		for i := range m.clients {
 			c, err := protocol.LoadClient(m.config, m.signers[i], endless("received", i), &key, m.clients[i])

@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/protocol"
@@ -191,7 +192,7 @@ func corrupt(message []byte, s *schedule) []byte {
 		}
 	case 6: // the type
 		if len(message) > 1 {
-			message[1] = byte(value % 12)
+			message[1] = byte(value % 14)
 		}
 	case 7:
 		for i := at; i < min(len(message), at+32); i++ {
@@ -265,28 +266,30 @@ func (n *network) certify(party int) {
 	n.pending = append(n.pending, post{from: -1, to: party, message: certificate.Append(h.Append(nil)), forged: true})
 }
 
-// keys has the server end the exchange of keys.
-func (n *network) keys() bool {
-	ok := n.step("Keys", n.server.Keys)
-	n.ready = n.ready || ok
-	return ok
+// keys has the server go on with set-up, as far as it can.
+func (n *network) keys() {
+	n.ready = n.step("Keys", n.server.Keys) || n.ready
+	n.step("Members", n.server.Members)
 }
 
 // exchangeKeys completes the set-up, whatever was lost of it.
 func (n *network) exchangeKeys() {
 	n.flush()
-	if !n.ready {
-		for _, i := range n.server.Missing() {
-			n.send(i, n.clients[i].Announce())
-		}
-		n.flush()
-	}
-	for i := range n.clients {
-		if !n.hasKeys[i] {
-			n.keys() // for all: those who have them refuse
-			n.flush()
+	for range 3 { // announcements, ciphertexts, and what ends set-up
+		if !slices.Contains(n.hasKeys, false) {
 			return
 		}
+		if n.server.Enrolled() == nil {
+			for _, i := range n.server.Missing() {
+				n.send(i, n.clients[i].Announce())
+				if again := n.clients[i].Output(); again != nil {
+					n.send(i, again)
+				}
+			}
+			n.flush()
+		}
+		n.keys() // for those who have not been heard of: some may refuse it
+		n.flush()
 	}
 }
 

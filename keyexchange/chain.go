@@ -185,6 +185,16 @@ func newChannels(b *[ChannelsSize]byte) *Channels {
 // Erase overwrites the keys.
 func (c *Channels) Erase() { clear(c.keys[:]) }
 
+// extract is HKDF-Extract-SHA256 (RFC 5869 §2.2).
+func extract(salt, secret []byte) []byte {
+	key, err := hkdf.Extract(sha256.New, secret, salt)
+	if err != nil {
+		// Only a secret that is too short for FIPS 140 fails; ours are 32 bytes or more.
+		panic("keyexchange: " + err.Error())
+	}
+	return key
+}
+
 // expand fills out with HKDF-Expand-SHA256 (RFC 5869 §2.3).
 func expand(out, prk []byte, info string) {
 	okm, err := hkdf.Expand(sha256.New, prk, info, len(out))

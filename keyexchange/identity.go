@@ -68,25 +68,30 @@ func Verify(key ed25519.PublicKey, label string, statement []byte, signature *[S
 	return nil
 }
 
-// SignKey signs the X25519 key that party offers in the session whose
-// configuration has the given digest.
-func SignKey(signer crypto.Signer, config [32]byte, party int, key PublicKey) ([SignatureSize]byte, error) {
-	return Sign(signer, labelKey, keyStatement(config, party, key))
+// SignKey signs the keys that party offers in the session whose configuration
+// has the given digest: its X25519 key and, with hybrid keys, the SHA-256 digest
+// of its encapsulation key (nil with classical keys).
+func SignKey(signer crypto.Signer, config [32]byte, party int, key PublicKey, encapsulation *[32]byte) ([SignatureSize]byte, error) {
+	return Sign(signer, labelKey, keyStatement(config, party, key, encapsulation))
 }
 
-// VerifyKey checks that key is what party of the roster offered for this
+// VerifyKey checks that the keys are what party of the roster offered for this
 // configuration; it fails with [ErrSignature].
-func VerifyKey(roster *Roster, config [32]byte, party int, key PublicKey, signature *[SignatureSize]byte) error {
+func VerifyKey(roster *Roster, config [32]byte, party int, key PublicKey, encapsulation *[32]byte, signature *[SignatureSize]byte) error {
 	if party < 0 || party >= roster.Len() {
 		return ErrSignature
 	}
-	return Verify(roster.Key(party), labelKey, keyStatement(config, party, key), signature)
+	return Verify(roster.Key(party), labelKey, keyStatement(config, party, key, encapsulation), signature)
 }
 
-func keyStatement(config [32]byte, party int, key PublicKey) []byte {
-	b := append(make([]byte, 0, 68), config[:]...)
+func keyStatement(config [32]byte, party int, key PublicKey, encapsulation *[32]byte) []byte {
+	b := append(make([]byte, 0, 100), config[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(party))
-	return append(b, key[:]...)
+	b = append(b, key[:]...)
+	if encapsulation != nil {
+		b = append(b, encapsulation[:]...)
+	}
+	return b
 }
 
 func signedBytes(label string, statement []byte) []byte {

@@ -89,9 +89,9 @@ func TestX25519KnownAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := key.secret(peer)
-		if err != nil || hex.EncodeToString(got) != shared {
-			t.Errorf("secret %x, want %s (%v)", got, shared, err)
+		agreed, err := key.Agree(peer)
+		if err != nil || hex.EncodeToString(agreed.x25519[:]) != shared {
+			t.Errorf("secret %x, want %s (%v)", agreed.x25519, shared, err)
 		}
 	}
 }
@@ -165,19 +165,19 @@ func TestChainSchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	x, err := a.secret(publicB)
+	agreed, err := a.Agree(publicB)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mac := hmac.New(sha256.New, session[:])
-	mac.Write(x)
-	ck := reference(mac.Sum(nil), 32, []byte("hushsum/1 chain"), roster.Key(0), roster.Key(2))
+	mac.Write(agreed.x25519[:])
+	ck := reference(mac.Sum(nil), 32, []byte("hushsum/2 chain"), roster.Key(0), roster.Key(2))
 
 	for round := uint64(1); round <= 4; round++ {
 		if chainA.Round() != round || chainB.Round() != round {
 			t.Fatalf("chains at rounds %d and %d, want %d", chainA.Round(), chainB.Round(), round)
 		}
-		channels := reference(ck, 128, []byte("hushsum/1 channels"))
+		channels := reference(ck, 128, []byte("hushsum/2 channels"))
 		gotA, gotB := chainA.Channels(), chainB.Channels()
 		for i, k := range []struct {
 			purpose  Purpose
@@ -188,7 +188,7 @@ func TestChainSchedule(t *testing.T) {
 				t.Errorf("round %d: channel %d differs from the schedule", round, i)
 			}
 		}
-		next := reference(ck, 64, []byte("hushsum/1 ratchet"))
+		next := reference(ck, 64, []byte("hushsum/2 ratchet"))
 		ck = next[:32]
 		secretA, secretB := chainA.Next(), chainB.Next()
 		if !bytes.Equal(secretA[:], next[32:]) || secretA != secretB {
@@ -196,7 +196,7 @@ func TestChainSchedule(t *testing.T) {
 		}
 		context := sha256.Sum256([]byte{byte(round)})
 		seed := secretA.MaskSeed(context)
-		if !bytes.Equal(seed[:], reference(next[32:], 28, []byte("hushsum/1 mask"), context[:])) {
+		if !bytes.Equal(seed[:], reference(next[32:], 28, []byte("hushsum/2 mask"), context[:])) {
 			t.Errorf("round %d: mask seed differs from the schedule", round)
 		}
 	}
@@ -208,7 +208,7 @@ func TestChainSchedule(t *testing.T) {
 
 // The project's own vector: private keys of 32 bytes 01 and 02, session 07 00…,
 // parties 2 and 0 of the test roster, four rounds on.
-const chainKeyAfterFour = "be6db9ffd14e7ef3c9b459645d3bff40b9aefa4e1a5e35f4b426a3f964f24883"
+const chainKeyAfterFour = "a424243e4ebb5dae54380fa7102550090282ea9cd8e93c84eea577438a00c51d"
 
 func TestChainBindings(t *testing.T) {
 	_, roster := identities(t, 3)
@@ -431,24 +431,24 @@ func TestSignatures(t *testing.T) {
 	_, public := fixedKey(t, 4)
 	_, other := fixedKey(t, 5)
 	config := sha256.Sum256([]byte("config"))
-	signature, err := SignKey(keys[1], config, 1, public)
+	signature, err := SignKey(keys[1], config, 1, public, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := VerifyKey(roster, config, 1, public, &signature); err != nil {
+	if err := VerifyKey(roster, config, 1, public, nil, &signature); err != nil {
 		t.Fatal(err)
 	}
 	bad := signature
 	bad[3] ^= 1
 	for name, err := range map[string]error{
-		"other party":    VerifyKey(roster, config, 0, public, &signature),
-		"no such party":  VerifyKey(roster, config, 2, public, &signature),
-		"negative party": VerifyKey(roster, config, -1, public, &signature),
-		"other config":   VerifyKey(roster, [32]byte{}, 1, public, &signature),
-		"other key":      VerifyKey(roster, config, 1, other, &signature),
-		"flipped bit":    VerifyKey(roster, config, 1, public, &bad),
-		"other label":    Verify(roster.Key(1), "hushsum/1 other", keyStatement(config, 1, public), &signature),
-		"short identity": Verify(roster.Key(1)[:31], labelKey, keyStatement(config, 1, public), &signature),
+		"other party":    VerifyKey(roster, config, 0, public, nil, &signature),
+		"no such party":  VerifyKey(roster, config, 2, public, nil, &signature),
+		"negative party": VerifyKey(roster, config, -1, public, nil, &signature),
+		"other config":   VerifyKey(roster, [32]byte{}, 1, public, nil, &signature),
+		"other key":      VerifyKey(roster, config, 1, other, nil, &signature),
+		"flipped bit":    VerifyKey(roster, config, 1, public, nil, &bad),
+		"other label":    Verify(roster.Key(1), "hushsum/2 other", keyStatement(config, 1, public, nil), &signature),
+		"short identity": Verify(roster.Key(1)[:31], labelKey, keyStatement(config, 1, public, nil), &signature),
 	} {
 		if !errors.Is(err, ErrSignature) {
 			t.Errorf("%s: got %v, want ErrSignature", name, err)

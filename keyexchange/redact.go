@@ -43,3 +43,15 @@ func (SealKey) Format(s fmt.State, _ rune) { redact.Format(s, "keyexchange.SealK
 
 // MarshalJSON says that the value is secret.
 func (SealKey) MarshalJSON() ([]byte, error) { return redact.JSON("keyexchange.SealKey") }
+
+// Format writes that the value is secret.
+func (Agreement) Format(s fmt.State, _ rune) { redact.Format(s, "keyexchange.Agreement") }
+
+// MarshalJSON says that the value is secret.
+func (Agreement) MarshalJSON() ([]byte, error) { return redact.JSON("keyexchange.Agreement") }
+
+// Format writes that the value is secret.
+func (DecapsulationKey) Format(s fmt.State, _ rune) { redact.Format(s, "keyexchange.DecapsulationKey") }
+
+// MarshalJSON says that the value is secret.
+func (DecapsulationKey) MarshalJSON() ([]byte, error) { return redact.JSON("keyexchange.DecapsulationKey") }

@@ -2,8 +2,6 @@ package keyexchange
 
 import (
 	"crypto/ecdh"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -134,33 +132,9 @@ var lowOrder = [...]PublicKey{
 	},
 }
 
-// NewChain makes the chain that self shares with peer: the X25519 secret of
-// the two keys, bound by HKDF to the session and both identities. Both sides
-// get the same chain, at round 1. It fails with [ErrErased], or with
-// [ErrPublicKey] when the secret is all zero (RFC 7748 §6.1).
-//
-// self and peer are indices into roster, and not the same.
-func (k *PrivateKey) NewChain(session [32]byte, roster *Roster, self, peer int, peerKey PublicKey) (*Chain, error) {
-	secret, err := k.secret(peerKey)
-	if err != nil {
-		return nil, err
-	}
-	defer clear(secret)
-	prk, err := hkdf.Extract(sha256.New, secret, session[:])
-	if err != nil {
-		return nil, fmt.Errorf("keyexchange: %w", err)
-	}
-	defer clear(prk)
-	info := make([]byte, 0, len(labelChain)+64)
-	info = append(info, labelChain...)
-	info = append(info, roster.Key(min(self, peer))...)
-	info = append(info, roster.Key(max(self, peer))...)
-	chain := &Chain{round: 1}
-	expand(chain.key[:], prk, string(info))
-	return chain, nil
-}
-
-func (k *PrivateKey) secret(peerKey PublicKey) ([]byte, error) {
+// Agree returns what this key and a peer's agree on. It fails with [ErrErased],
+// or with [ErrPublicKey] when the secret is all zero (RFC 7748 §6.1).
+func (k *PrivateKey) Agree(peerKey PublicKey) (*Agreement, error) {
 	if k.key == nil {
 		return nil, ErrErased
 	}
@@ -172,5 +146,20 @@ func (k *PrivateKey) secret(peerKey PublicKey) ([]byte, error) {
 	if err != nil {
 		return nil, ErrPublicKey
 	}
-	return secret, nil
+	defer clear(secret)
+	return &Agreement{x25519: [32]byte(secret)}, nil
+}
+
+// NewChain makes the chain that self shares with peer from X25519 alone: what
+// [PrivateKey.Agree] and [Agreement.Chain] make without an encapsulation. It fails
+// as Agree does.
+//
+// self and peer are indices into roster, and not the same.
+func (k *PrivateKey) NewChain(session [32]byte, roster *Roster, self, peer int, peerKey PublicKey) (*Chain, error) {
+	agreed, err := k.Agree(peerKey)
+	if err != nil {
+		return nil, err
+	}
+	defer agreed.Erase()
+	return agreed.Chain(session, roster, self, peer), nil
 }

@@ -46,12 +46,12 @@ func pairSecrets(label string, identities []crypto.Signer, roster *keyexchange.R
 		if public[i], err = keys[i].Public(); err != nil {
 			return nil, err
 		}
-		signature, err := keyexchange.SignKey(identity, config, i, public[i])
+		signature, err := keyexchange.SignKey(identity, config, i, public[i], nil)
 		if err != nil {
 			return nil, err
 		}
 		// Every party verifies what it is sent of the others.
-		if err := keyexchange.VerifyKey(roster, config, i, public[i], &signature); err != nil {
+		if err := keyexchange.VerifyKey(roster, config, i, public[i], nil, &signature); err != nil {
 			return nil, err
 		}
 		transcript.Write(public[i][:])

@@ -131,14 +131,15 @@ func benchmarkPairwise(b *testing.B, n int) {
 	}
 	roster, signers := people("party", n)
 	config := &protocol.Config{Label: "benchmark", Roster: roster, Layout: masking.Layout{{Length: benchLength, Bits: 33}},
-		Recovery: &protocol.Recovery{Colluders: 2}}
+		Recovery: &protocol.Recovery{}, Colluders: 2}
 	if n >= 1000 {
 		p, err := protocol.Parameters(n, 0.05, 0.05, 40+60, 30, protocol.SemiMaliciousServer)
 		if err != nil {
 			b.Fatal(err)
 		}
 		config.Recovery = &protocol.Recovery{Adversary: protocol.SemiMaliciousServer, Degree: p.Neighbours,
-			Threshold: p.Threshold, Colluders: p.CorruptNeighbours}
+			Threshold: p.Threshold}
+		config.Colluders = p.CorruptNeighbours
 	}
 	in := [][]uint64{make([]uint64, benchLength)}
 	var setUp, client, server, unmask time.Duration
@@ -152,7 +153,7 @@ func benchmarkPairwise(b *testing.B, n int) {
 			c := must(protocol.NewClient(config, signer, nil))
 			clients = append(clients, c)
 			message := c.Announce()
-			if err := s.Receive(message); err != nil {
+			if err := s.Receive(c.Party(), message); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -171,7 +172,7 @@ func benchmarkPairwise(b *testing.B, n int) {
 					up += len(answer)
 				}
 				start = time.Now()
-				if err := s.Receive(answer); err != nil {
+				if err := s.Receive(e.To, answer); err != nil {
 					b.Fatal(err)
 				}
 				server += time.Since(start)
@@ -179,6 +180,7 @@ func benchmarkPairwise(b *testing.B, n int) {
 		}
 		nobody := func(int) bool { return false }
 		exchange(must(s.Keys()), nobody)
+		exchange(must(s.Members()), nobody)
 		setUp += time.Since(start)
 		client, up = 0, 0
 		gone := func(i int) bool { return i%20 == 19 }
@@ -193,7 +195,7 @@ func benchmarkPairwise(b *testing.B, n int) {
 			if e.To == 0 {
 				up += len(message)
 			}
-			if err := s.Receive(message); err != nil {
+			if err := s.Receive(e.To, message); err != nil {
 				b.Fatal(err)
 			}
 		}

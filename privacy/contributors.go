@@ -11,12 +11,11 @@ type Contributors struct {
 }
 
 // ContributorsOf returns those of the sums of a session, in which so many parties are
-// scheduled in each round. recovery has its defaults filled in, as Config.Effective of
-// package protocol returns it; nil: all must submit, and Colluders, of whom the
-// session then says nothing, is 0. A sparse graph is refused with [ErrConfig]: its
+// scheduled in each round. recovery has its defaults filled in, as Config.EffectiveRecovery of
+// package protocol returns it; nil: all must submit, and Colluders is 0. A sparse graph is refused with [ErrConfig]: its
 // colluders are counted among neighbours, which says nothing of how many honest shares
 // are in a sum.
-func ContributorsOf(parties int, recovery *protocol.Recovery) (Contributors, error) {
+func ContributorsOf(parties int, recovery *protocol.Recovery, colluders int) (Contributors, error) {
 	c := Contributors{Parties: parties}
 	if recovery == nil {
 		return c, nil
@@ -25,7 +24,7 @@ func ContributorsOf(parties int, recovery *protocol.Recovery) (Contributors, err
 		return c, bad("Recovery.Degree", "use the complete graph with noise",
 			"on a sparse graph the number of colluders among neighbours says nothing of how many honest shares are in a sum")
 	}
-	c.MinSurvivors, c.Colluders = recovery.MinSurvivors, recovery.Colluders
+	c.MinSurvivors, c.Colluders = recovery.MinSurvivors, colluders
 	return c, nil
 }
 

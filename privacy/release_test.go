@@ -104,17 +104,17 @@ func TestMultipliers(t *testing.T) {
 }
 
 func TestContributorsOf(t *testing.T) {
-	if c, err := ContributorsOf(7, nil); err != nil || c != (Contributors{Parties: 7}) {
+	if c, err := ContributorsOf(7, nil, 0); err != nil || c != (Contributors{Parties: 7}) {
 		t.Errorf("without recovery: %+v, %v", c, err)
 	}
-	r := &protocol.Recovery{Colluders: 2, MinSurvivors: 6, Degree: 6}
-	c, err := ContributorsOf(7, r)
+	r := &protocol.Recovery{MinSurvivors: 6, Degree: 6}
+	c, err := ContributorsOf(7, r, 2)
 	if honest, e := c.MinHonest(); err != nil || e != nil || honest != 4 {
 		t.Errorf("%+v: %d honest, %v, %v", c, honest, err, e)
 	}
 	r.Degree = 4
 	var wrong *ConfigError
-	if _, err := ContributorsOf(7, r); !errors.As(err, &wrong) || wrong.Field != "Recovery.Degree" {
+	if _, err := ContributorsOf(7, r, 2); !errors.As(err, &wrong) || wrong.Field != "Recovery.Degree" {
 		t.Errorf("a sparse graph: %v", err)
 	}
 }

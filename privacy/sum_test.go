@@ -29,7 +29,7 @@ func TestNoiseOfASum(t *testing.T) {
 		dimension             = 10_000
 		multiplier            = 1.0
 	)
-	recovery := &protocol.Recovery{Colluders: colluders, MinSurvivors: n - dropped}
+	recovery := &protocol.Recovery{MinSurvivors: n - dropped}
 	contributors := Contributors{Parties: n, MinSurvivors: recovery.MinSurvivors, Colluders: colluders}
 	shares, err := contributors.MinHonest() // what must suffice
 	if err != nil {
@@ -71,7 +71,7 @@ func TestNoiseOfASum(t *testing.T) {
 			t.Fatal(err)
 		}
 		if session == nil { // the layout is the same for all families
-			config := &protocol.Config{Label: "noise", Roster: roster, Layout: layout, Recovery: recovery}
+			config := &protocol.Config{Label: "noise", Roster: roster, Layout: layout, Recovery: recovery, Colluders: colluders}
 			if session, err = protocol.NewLocal(config, identities, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func BenchmarkThesis(b *testing.B) {
 				}
 				start = time.Now()
 				for _, message := range others {
-					if err := server.Receive(message); err != nil {
+					if err := deliver(server, message); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -68,9 +68,11 @@ func BenchmarkThesis(b *testing.B) {
 
 // oneOfMany returns party 0 of a session of n after set-up, and the server. The
 // other parties have announced keys but do not exist otherwise, which leaves out
-// the n² key exchanges of a whole session in one process.
+// the n² key exchanges of a whole session in one process. Keys are classical:
+// nothing after set-up depends on that.
 func oneOfMany(tb testing.TB, config *Config) (*Client, *Server) {
 	tb.Helper()
+	config.Classical = true
 	n := config.Roster.Len()
 	signers, _ := parties(tb, n)
 	server, err := NewServer(config)
@@ -85,10 +87,10 @@ func oneOfMany(tb testing.TB, config *Config) (*Client, *Server) {
 	for i := range n {
 		server.announced.Add(i)
 		if i == 0 {
-			server.keys[i] = client.announce
+			server.announcements[i] = &client.announce
 			continue
 		}
-		server.keys[i] = announcement(tb, signers[i], digest, i)
+		server.announcements[i] = announcement(tb, signers[i], digest, i)
 	}
 	keys, err := server.Keys()
 	if err != nil {
@@ -100,7 +102,7 @@ func oneOfMany(tb testing.TB, config *Config) (*Client, *Server) {
 	return client, server
 }
 
-func announcement(tb testing.TB, signer crypto.Signer, digest [32]byte, party int) wire.Announce {
+func announcement(tb testing.TB, signer crypto.Signer, digest [32]byte, party int) *wire.Announce {
 	tb.Helper()
 	key, err := keyexchange.GenerateKey(nil)
 	if err != nil {
@@ -110,9 +112,9 @@ func announcement(tb testing.TB, signer crypto.Signer, digest [32]byte, party in
 	if err != nil {
 		tb.Fatal(err)
 	}
-	signature, err := keyexchange.SignKey(signer, digest, party, public)
+	signature, err := keyexchange.SignKey(signer, digest, party, public, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return wire.Announce{Key: public, Signature: signature}
+	return &wire.Announce{Key: public, Signature: signature}
 }

@@ -17,8 +17,9 @@ type Party interface {
 
 // Summer is what a [Carrier] needs of a server, such as a [Server].
 type Summer interface {
-	Receive(message []byte) error
+	Receive(from int, message []byte) error
 	Keys() ([]Envelope, error)
+	Members() ([]Envelope, error)
 	Invite() ([]Envelope, error)
 	Begin(broadcast []byte) ([]Envelope, error)
 	Survivors() ([]Envelope, error)
@@ -57,14 +58,18 @@ type Carrier[S Summer, P Party] struct {
 	Each func(n int, work func(i int) error) error
 }
 
-// SetUp has the parties announce their keys and the server answer.
+// SetUp has the parties announce their keys and the server answer, until the session
+// is among those who answered.
 func (c *Carrier[S, P]) SetUp() error {
 	for i, party := range c.Clients {
 		if err := c.ToServer(i, party.Announce()); err != nil {
 			return err
 		}
 	}
-	return c.Step(c.Server.Keys)
+	if err := c.Step(c.Server.Keys); err != nil {
+		return err
+	}
+	return c.Step(c.Server.Members)
 }
 
 // Round runs one round on the given inputs, one per party, each with one slice
@@ -181,7 +186,7 @@ func (c *Carrier[S, P]) ToServer(from int, message []byte) error {
 		return nil
 	}
 	done := c.work(-1)
-	err := c.Server.Receive(message)
+	err := c.Server.Receive(from, message)
 	done()
 	if err != nil {
 		return c.refused(from, -1, err)

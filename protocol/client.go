@@ -19,9 +19,12 @@ type Client struct {
 	identity crypto.Signer
 	random   io.Reader
 
-	// Set-up: the key is gone once the keys of all parties are in.
-	key      *keyexchange.PrivateKey
-	announce wire.Announce
+	// Set-up: what is secret here is gone once the members are known.
+	stage         stage
+	key           *keyexchange.PrivateKey
+	decapsulation *keyexchange.DecapsulationKey // nil with classical keys
+	announce      wire.Announce
+	agreed        map[int]*keyexchange.Agreement // by peer, between Keys and Members
 
 	// From then on.
 	session  [32]byte // the configuration's digest during set-up
@@ -29,11 +32,21 @@ type Client struct {
 	chains   map[int]*keyexchange.Chain // by peer; nil during set-up
 	last     uint64                     // no round up to this one can begin any more
 	upload   *wire.Upload               // the last that was made, nil without recovery
+	holders  wire.Set                   // whom it is for
 	open     *clientRound               // round last, while it lasts
 	output   []byte                     // the last message that was made
 
 	vector *masking.Vector // room for submissions; zero or masked between calls
 }
+
+// stage is how far a party or the server has come in set-up.
+type stage uint8
+
+const (
+	stageAnnounce    stage = iota // until Keys
+	stageEncapsulate              // with hybrid keys, until Members
+	stageReady
+)
 
 // phase is how far a client has come in a round.
 type phase uint8
@@ -50,7 +63,9 @@ type clientRound struct {
 	broadcast    [32]byte
 	participants wire.Set
 	context      [32]byte
-	neighbours   []int // among the participants, ascending
+	terms        terms
+	holders      wire.Set // of recovery shares; all members without recovery
+	neighbours   []int    // among the participants, ascending
 
 	// With recovery, all by the position of the neighbour.
 	channels  []*keyexchange.Channels
@@ -67,30 +82,6 @@ func (r *clientRound) erase() {
 			clear(r.recovery[i][:])
 		}
 	}
-}
-
-// NewClient makes the party of the given identity, with a fresh key for the
-// session from random (nil: crypto/rand), which it goes on reading from. It
-// fails with [ErrConfig] or, if the roster does not have the identity,
-// [ErrIdentity].
-func NewClient(config *Config, identity crypto.Signer, random io.Reader) (*Client, error) {
-	c, err := newClient(config, identity, random)
-	if err != nil {
-		return nil, err
-	}
-	if c.key, err = keyexchange.GenerateKey(random); err != nil {
-		return nil, err
-	}
-	offered, err := c.key.Public()
-	if err != nil {
-		return nil, err
-	}
-	signature, err := keyexchange.SignKey(identity, c.session, c.self, offered)
-	if err != nil {
-		return nil, err
-	}
-	c.announce = wire.Announce{Key: offered, Signature: signature}
-	return c, nil
 }
 
 // newClient makes a client without keys.
@@ -113,13 +104,6 @@ func newClient(config *Config, identity crypto.Signer, random io.Reader) (*Clien
 // Party returns the client's own roster index.
 func (c *Client) Party() int { return c.self }
 
-// Announce returns the client's first message: its signed key. It is the same
-// whenever it is asked for.
-func (c *Client) Announce() []byte {
-	h := wire.Header{Type: wire.TypeAnnounce, Session: c.config.digest, Sender: uint32(c.self)}
-	return c.announce.Append(h.Append(nil))
-}
-
 // Receive takes one message of the server. If there is something to answer at
 // once, it returns the answer, to be sent to the server. After a message that
 // begins a round, [Client.Due] is true and the next step is [Client.Submit].
@@ -137,6 +121,8 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	switch h.Type {
 	case wire.TypeKeys:
 		receive = c.receiveKeys
+	case wire.TypeMembers:
+		receive = c.receiveMembers
 	case wire.TypeBegin:
 		receive = c.receiveBegin
 	case wire.TypeInvite:
@@ -146,17 +132,17 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	case wire.TypeCertificate:
 		receive = c.receiveCertificate
 	}
-	if receive == nil || h.Type > wire.TypeMasked && !c.config.recovery {
+	if receive == nil || !c.config.has(h.Type) {
 		return nil, fmt.Errorf("%w: %v", ErrType, h.Type)
 	}
 	if h.Sender != wire.ServerIndex {
 		return nil, ErrSender
 	}
 	session := c.session
-	if h.Type == wire.TypeKeys {
+	if h.Type.SetUp() {
 		session = c.config.digest
-	} else if c.chains == nil {
-		return nil, fmt.Errorf("%w: the keys are not in", ErrPhase)
+	} else if c.stage != stageReady {
+		return nil, fmt.Errorf("%w: set-up is not over", ErrPhase)
 	}
 	if h.Session != session {
 		return nil, ErrSession
@@ -174,51 +160,6 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 // in its place.
 func (c *Client) Output() []byte { return c.output }
 
-// receiveKeys checks the signed keys, makes the chains, and forgets the private
-// key. With recovery it answers with the upload for the first round.
-func (c *Client) receiveKeys(h wire.Header, body []byte) ([]byte, error) {
-	if c.chains != nil {
-		return nil, fmt.Errorf("%w: the keys are in", ErrPhase)
-	}
-	if h.Round != 0 {
-		return nil, fmt.Errorf("%w: set-up is round 0", ErrEncoding)
-	}
-	roster := c.config.Roster
-	keys, err := wire.ParseKeys(body, roster.Len())
-	if err != nil {
-		return nil, err
-	}
-	if keys[c.self] != c.announce {
-		return nil, ErrOwnKey
-	}
-	session := sessionID(h.Session, body)
-	topology := newTopology(c.config, session, c.self)
-	chains := make(map[int]*keyexchange.Chain)
-	for _, i := range topology.peers(c.self) {
-		key, err := keyexchange.ParsePublicKey(keys[i].Key[:])
-		if err == nil {
-			err = keyexchange.VerifyKey(roster, h.Session, i, key, &keys[i].Signature)
-		}
-		if err == nil {
-			chains[i], err = c.key.NewChain(session, roster, c.self, i, key)
-		}
-		if err != nil {
-			eraseChains(chains)
-			return nil, partyError(roster, i, err)
-		}
-	}
-	ready := &Client{config: c.config, self: c.self, identity: c.identity, random: c.random,
-		key: c.key, announce: c.announce, session: session, topology: topology, chains: chains}
-	answer, err := ready.uploadAfter(0)
-	if err != nil {
-		eraseChains(chains)
-		return nil, err
-	}
-	*c = *ready
-	c.key.Erase()
-	return answer, nil
-}
-
 // receiveBegin notes that a round has begun. A round that was begun earlier and
 // is not over is given up.
 func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
@@ -230,7 +171,14 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 	case h.Round-c.last-1 > c.config.maxSkip:
 		return nil, fmt.Errorf("%w: round %d after round %d, at most %d may be missed", ErrSkip, h.Round, c.last, c.config.maxSkip)
 	}
-	neighbours := c.topology.neighbours(h.Round, c.self)
+	holders := c.topology.members
+	if c.config.recovery {
+		if c.upload == nil || c.upload.Round != h.Round {
+			return nil, fmt.Errorf("%w: round %d without this party's recovery material for it", ErrParticipants, h.Round)
+		}
+		holders = c.holders
+	}
+	neighbours := holders.Of(c.topology.neighbours(h.Round, c.self))
 	begin, err := wire.ParseBegin(body, c.config.parties, func(participants wire.Set) int {
 		if !c.config.recovery {
 			return 0
@@ -240,18 +188,16 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheduled := c.topology.set(c.topology.scheduled(h.Round))
-	if err := c.checkParticipants(begin.Participants, scheduled, neighbours); err != nil {
-		return nil, err
-	}
-	if c.config.recovery && (c.upload == nil || c.upload.Round != h.Round) {
-		return nil, fmt.Errorf("%w: round %d without this party's recovery material for it", ErrParticipants, h.Round)
-	}
 	open := &clientRound{
 		broadcast:    begin.Broadcast,
 		participants: begin.Participants,
-		context:      roundContext(c.session, h.Round, begin),
+		context:      roundContext(c.session, h.Round, begin, holders),
+		terms:        c.config.terms(holders.Len()),
+		holders:      holders,
 		neighbours:   begin.Participants.Of(neighbours),
+	}
+	if err := c.checkParticipants(h.Round, open); err != nil {
+		return nil, err
 	}
 	if err := c.moveChains(h.Round); err != nil {
 		return nil, err
@@ -261,29 +207,31 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 	}
 	c.closeRound()
 	c.last, c.open = h.Round, open
+	c.topology.forget(h.Round)
 	return nil, nil
 }
 
 // checkParticipants refuses a round that could not keep the session's promises.
-func (c *Client) checkParticipants(participants, scheduled wire.Set, neighbours []int) error {
-	if !participants.Has(c.self) {
+func (c *Client) checkParticipants(round uint64, open *clientRound) error {
+	scheduled := c.topology.set(open.holders.Of(c.topology.scheduled(round)))
+	if !open.participants.Has(c.self) {
 		return partyError(c.config.Roster, c.self, ErrParticipants)
 	}
-	if !participants.Within(scheduled) {
-		return fmt.Errorf("%w: a party is not scheduled", ErrParticipants)
+	if !open.participants.Within(scheduled) {
+		return fmt.Errorf("%w: a party is not scheduled, or holds no shares of this party", ErrParticipants)
 	}
-	if !c.config.recovery && !participants.Equal(scheduled) {
+	if !c.config.recovery && !open.participants.Equal(scheduled) {
 		for i := range scheduled.All() {
-			if !participants.Has(i) {
+			if !open.participants.Has(i) {
 				return partyError(c.config.Roster, i, ErrParticipants)
 			}
 		}
 	}
-	if n := participants.Len(); n < c.config.minSurvivors {
-		return fmt.Errorf("%w: %d take part, the session needs %d", ErrTooFew, n, c.config.minSurvivors)
+	if n := open.participants.Len(); n < open.terms.minSurvivors {
+		return fmt.Errorf("%w: %d take part, the session needs %d", ErrTooFew, n, open.terms.minSurvivors)
 	}
-	if near := len(participants.Of(neighbours)); near < c.config.threshold {
-		return fmt.Errorf("%w: %d of this party's neighbours take part, the session needs %d", ErrTooFew, near, c.config.threshold)
+	if near := len(open.neighbours); near < open.terms.threshold {
+		return fmt.Errorf("%w: %d of this party's neighbours take part, the session needs %d", ErrTooFew, near, open.terms.threshold)
 	}
 	return nil
 }
@@ -364,7 +312,7 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	h := wire.Header{Type: wire.TypeMasked, Session: c.session, Round: c.last, Sender: uint32(c.self)}
 	size := wire.HeaderSize + c.config.Layout.PackedSize()
 	if c.config.recovery {
-		size = wire.HeaderSize + wire.MaskedSize(c.config.Layout.PackedSize(), len(c.open.neighbours), c.config.degree)
+		size = wire.HeaderSize + wire.MaskedSize(c.config.Layout.PackedSize(), len(c.open.neighbours), len(masked.Next.Shares))
 	}
 	message := v.AppendPacked(h.Append(make([]byte, 0, size)))
 	if c.config.recovery {
@@ -380,9 +328,7 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 
 // Erase forgets all keys, best effort. The client must not be used again.
 func (c *Client) Erase() {
-	if c.key != nil {
-		c.key.Erase()
-	}
+	c.eraseSetUp()
 	eraseChains(c.chains)
 	c.closeRound()
 }

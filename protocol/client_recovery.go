@@ -13,32 +13,35 @@ import (
 // Diffie-Hellman key; SPEC.md has the argument).
 
 // uploadAfter returns the message with this party's recovery material for its
-// next round after the given one, or nil without recovery. Material is made once
-// a round: asked again, it sends the same.
-func (c *Client) uploadAfter(round uint64) ([]byte, error) {
+// next round after the given one, for the given holders, or nil without recovery.
+// Material is made once a round: asked again, it sends the same. It fails with
+// [ErrReplay] if that is for other holders.
+func (c *Client) uploadAfter(round uint64, holders wire.Set) ([]byte, error) {
 	if !c.config.recovery {
 		return nil, nil
 	}
 	if c.upload == nil || c.upload.Round <= round {
-		upload, err := c.newUpload(round)
+		upload, err := c.newUpload(round, holders)
 		if err != nil {
 			return nil, err
 		}
-		c.upload = upload
+		c.upload, c.holders = upload, holders
+	} else if !c.holders.Equal(holders) {
+		return nil, fmt.Errorf("%w: material for round %d was made for other holders", ErrReplay, c.upload.Round)
 	}
 	h := wire.Header{Type: wire.TypeUpload, Session: c.session, Round: round, Sender: uint32(c.self)}
 	return c.upload.Append(h.Append(nil)), nil
 }
 
-// newUpload makes recovery material for the next round after the given one: a
-// fresh recovery key, the pair secrets of that round sealed under it, and its
+// newUpload makes recovery material for the next round after the given one, for
+// those neighbours that are holders: a fresh recovery key, the pair secrets of that round sealed under it, and its
 // shares, sealed for the neighbours under that round's channel keys.
-func (c *Client) newUpload(after uint64) (*wire.Upload, error) {
+func (c *Client) newUpload(after uint64, holders wire.Set) (*wire.Upload, error) {
 	round, err := c.topology.next(c.self, after)
 	if err != nil {
 		return nil, err
 	}
-	neighbours := c.topology.neighbours(round, c.self)
+	neighbours := holders.Of(c.topology.neighbours(round, c.self))
 	secret, err := shamir.GenerateSecret(c.random)
 	if err != nil {
 		return nil, err
@@ -78,25 +81,33 @@ func (c *Client) newUpload(after uint64) (*wire.Upload, error) {
 	if err != nil {
 		return nil, err
 	}
-	upload.Shares, err = c.sealShares(&nonce, secret, neighbours, channels, keyexchange.RecoveryShare, round, [32]byte{})
+	p := sealing{purpose: keyexchange.RecoveryShare, round: round, binding: holdersDigest(holders)}
+	upload.Shares, err = c.sealShares(p, c.config.terms(holders.Len()).threshold, &nonce, secret, neighbours, channels)
 	return upload, err
+}
+
+// sealing says what shares are sealed for.
+type sealing struct {
+	purpose keyexchange.Purpose
+	round   uint64
+	binding [32]byte // see shareData
 }
 
 // sealShares splits a secret among neighbours and seals each share for its
 // holder.
-func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, neighbours []int, channels []*keyexchange.Channels, purpose keyexchange.Purpose, round uint64, context [32]byte) ([]wire.SealedShare, error) {
+func (c *Client) sealShares(s sealing, threshold int, nonce *keyexchange.Nonce, secret shamir.Secret, neighbours []int, channels []*keyexchange.Channels) ([]wire.SealedShare, error) {
 	indices := make([]uint32, len(neighbours))
 	for i, peer := range neighbours {
 		indices[i] = shareIndex(peer)
 	}
-	shares, err := shamir.Split(c.random, secret, c.config.threshold, indices)
+	shares, err := shamir.Split(c.random, secret, threshold, indices)
 	if err != nil {
 		return nil, err
 	}
 	sealed := make([]wire.SealedShare, len(shares))
 	for i, peer := range neighbours {
-		data := shareData(purpose, c.session, round, c.self, peer, context)
-		box, err := keyexchange.Seal(nonce, channels[i].Key(purpose, c.self, peer), shares[i].Value[:], data)
+		data := shareData(s.purpose, c.session, s.round, c.self, peer, s.binding)
+		box, err := keyexchange.Seal(nonce, channels[i].Key(s.purpose, c.self, peer), shares[i].Value[:], data)
 		clear(shares[i].Value[:])
 		if err != nil {
 			return nil, err
@@ -108,9 +119,9 @@ func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, neig
 
 // openShare opens a share that peer sealed for this party; nil if it does not
 // open or is not a share.
-func (c *Client) openShare(sealed *wire.SealedShare, peer int, channels *keyexchange.Channels, purpose keyexchange.Purpose, round uint64, context [32]byte) *[32]byte {
-	data := shareData(purpose, c.session, round, peer, c.self, context)
-	value, err := keyexchange.Open(channels.Key(purpose, peer, c.self), sealed[:], data)
+func (c *Client) openShare(s sealing, sealed *wire.SealedShare, peer int, channels *keyexchange.Channels) *[32]byte {
+	data := shareData(s.purpose, c.session, s.round, peer, c.self, s.binding)
+	value, err := keyexchange.Open(channels.Key(s.purpose, peer, c.self), sealed[:], data)
 	if err != nil {
 		return nil
 	}
@@ -126,9 +137,10 @@ func (c *Client) openShare(sealed *wire.SealedShare, peer int, channels *keyexch
 func (c *Client) openRecoveryShares(open *clientRound, round uint64, sealed []wire.SealedShare) {
 	open.channels = make([]*keyexchange.Channels, len(open.neighbours))
 	open.recovery = make([]*[32]byte, len(open.neighbours))
+	p := sealing{purpose: keyexchange.RecoveryShare, round: round, binding: holdersDigest(open.holders)}
 	for i, peer := range open.neighbours {
 		open.channels[i] = c.chains[peer].Channels()
-		open.recovery[i] = c.openShare(&sealed[i], peer, open.channels[i], keyexchange.RecoveryShare, round, [32]byte{})
+		open.recovery[i] = c.openShare(p, &sealed[i], peer, open.channels[i])
 	}
 }
 
@@ -145,9 +157,9 @@ func (c *Client) prepareRecovery(masked *wire.Masked, self *shamir.Secret) error
 		return err
 	}
 	masked.Nonce = nonce
-	masked.Shares, err = c.sealShares(&nonce, secret, c.open.neighbours, c.open.channels, keyexchange.SelfMaskShare, c.last, c.open.context)
+	masked.Shares, err = c.sealShares(c.selfMaskSealing(), c.open.terms.threshold, &nonce, secret, c.open.neighbours, c.open.channels)
 	if err == nil {
-		masked.Next, err = c.newUpload(c.last)
+		masked.Next, err = c.newUpload(c.last, c.open.holders)
 	}
 	if err != nil {
 		clear(secret[:])
@@ -157,10 +169,16 @@ func (c *Client) prepareRecovery(masked *wire.Masked, self *shamir.Secret) error
 	return nil
 }
 
+// selfMaskSealing is what shares of self masks of the open round are sealed for.
+func (c *Client) selfMaskSealing() sealing {
+	return sealing{purpose: keyexchange.SelfMaskShare, round: c.last, binding: c.open.context}
+}
+
 // receiveInvite gives up rounds that are over and answers with the recovery
-// material for this party's next one.
+// material for this party's next one, for the holders that the server names.
 func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
-	if err := wire.Exactly(body, 0); err != nil {
+	holders, err := wire.ParseSet(body, c.config.parties)
+	if err != nil {
 		return nil, err
 	}
 	switch {
@@ -169,7 +187,10 @@ func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	case h.Round-c.last > c.config.maxSkip:
 		return nil, fmt.Errorf("%w: round %d after round %d, at most %d may be missed", ErrSkip, h.Round, c.last, c.config.maxSkip)
 	}
-	answer, err := c.uploadAfter(h.Round)
+	if err := c.checkHolders(holders); err != nil {
+		return nil, err
+	}
+	answer, err := c.uploadAfter(h.Round, holders)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +199,24 @@ func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	}
 	c.closeRound()
 	c.last = h.Round
+	c.topology.forget(h.Round)
 	return answer, nil
+}
+
+// checkHolders refuses holders among which no round could keep the session's
+// promises. Each member of a round has its own numbers by how many they are.
+func (c *Client) checkHolders(holders wire.Set) error {
+	switch n := holders.Len(); {
+	case !holders.Has(c.self):
+		return partyError(c.config.Roster, c.self, ErrParticipants)
+	case !holders.Within(c.topology.members):
+		return fmt.Errorf("%w: a holder is not in the session", ErrParticipants)
+	case !c.config.gathers() && !holders.Equal(c.topology.members):
+		return fmt.Errorf("%w: in a session with a schedule or a sparse graph all members are holders", ErrParticipants)
+	case n < c.config.minMembers:
+		return fmt.Errorf("%w: %d holders, the session needs %d", ErrTooFew, n, c.config.minMembers)
+	}
+	return nil
 }
 
 // receiveSurvivors signs who is in the sum, once a round.
@@ -197,8 +235,8 @@ func (c *Client) receiveSurvivors(h wire.Header, body []byte) ([]byte, error) {
 		return nil, partyError(c.config.Roster, c.self, ErrSurvivors)
 	case !m.Survivors.Within(c.open.participants):
 		return nil, fmt.Errorf("%w: a party did not take part", ErrSurvivors)
-	case n < c.config.minSurvivors:
-		return nil, fmt.Errorf("%w: %d survivors, the session needs %d", ErrTooFew, n, c.config.minSurvivors)
+	case n < c.open.terms.minSurvivors:
+		return nil, fmt.Errorf("%w: %d survivors, the session needs %d", ErrTooFew, n, c.open.terms.minSurvivors)
 	}
 	signature, err := keyexchange.Sign(c.identity, labelSurvivors, survivorsStatement(c.open.context, m.Survivors))
 	if err != nil {
@@ -227,11 +265,11 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 		return nil, err
 	}
 	signers := c.open.survivors
-	if c.config.sparse() {
+	if c.config.sparse {
 		signers = c.topology.set(c.open.survivors.Of(c.open.neighbours))
 	}
-	if len(certificate) < c.config.quorum {
-		return nil, fmt.Errorf("%w: %d signatures, the session needs %d", ErrCertificate, len(certificate), c.config.quorum)
+	if quorum := c.open.terms.quorum; len(certificate) < quorum {
+		return nil, fmt.Errorf("%w: %d signatures, the session needs %d", ErrCertificate, len(certificate), quorum)
 	}
 	statement := survivorsStatement(c.open.context, c.open.survivors)
 	for i := range certificate {
@@ -248,7 +286,7 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 	for i, peer := range c.open.neighbours {
 		share := c.open.recovery[i]
 		if c.open.survivors.Has(peer) {
-			share = c.openShare(&sealed[0], peer, c.open.channels[i], keyexchange.SelfMaskShare, c.last, c.open.context)
+			share = c.openShare(c.selfMaskSealing(), &sealed[0], peer, c.open.channels[i])
 			sealed = sealed[1:]
 		}
 		if share != nil {

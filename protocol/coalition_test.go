@@ -56,18 +56,20 @@ func coalitionSession(t *testing.T, seed uint64) (spoilt, stopped int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	e := 1 + rng.IntN(3)
 	n := 7*e + 3 + rng.IntN(3) // of whom so many are honest that t + 2e + 1 are without a single spoiler
-	recovery := &Recovery{Colluders: e, Threshold: (n-1+e)/2 + 1}
+	recovery := &Recovery{Threshold: (n-1+e)/2 + 1}
 	if rng.IntN(2) == 0 {
 		n = 4*e + 4 + rng.IntN(3)
-		recovery = &Recovery{Adversary: CuriousServer, Colluders: e, Threshold: e + 1}
+		recovery = &Recovery{Adversary: CuriousServer, Threshold: e + 1}
 	}
 	signers, roster := parties(t, n)
 	c := &coalition{T: t, rng: rng, signers: signers, daring: rng.Float64()}
-	c.config = &Config{Label: "coalition", Roster: roster, Layout: masking.Layout{{Length: 3, Bits: 16}}, Recovery: recovery}
-	var err error
-	if c.terms, err = c.config.terms(); err != nil {
+	c.config = &Config{Label: "coalition", Roster: roster, Layout: masking.Layout{{Length: 3, Bits: 16}},
+		Recovery: recovery, Colluders: e, Classical: true}
+	own, err := c.config.settle()
+	if err != nil {
 		t.Fatal(err)
 	}
+	c.terms = own.terms(n)
 	c.spoilers = rng.Perm(len(signers))[:1+rng.IntN(e)]
 	c.setUp()
 	for range e + 3 {
@@ -89,7 +91,7 @@ func coalitionSession(t *testing.T, seed uint64) (spoilt, stopped int) {
 // send hands a message to the server, which must take it.
 func (c *coalition) send(party int, message []byte, err error) {
 	if err == nil {
-		err = c.server.Receive(message)
+		err = c.server.Receive(party, message)
 	}
 	if err != nil {
 		c.Fatalf("party %d: %v", party, err)
@@ -223,7 +225,7 @@ func (c *coalition) spoilMaterial(client *Client, upload *wire.Upload) {
 			c.Fatal(err)
 		}
 		return channels
-	}, [32]byte{})
+	}, holdersDigest(client.holders))
 	if c.dares() && c.rng.IntN(4) == 0 {
 		upload.Commitment[0] ^= 1
 	}

@@ -1,14 +1,9 @@
 package protocol
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"slices"
-
-	"golang.org/x/crypto/cryptobyte"
 
 	"github.com/hushsum/hushsum/internal/graph"
-	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -16,43 +11,63 @@ import (
 // Domain separators of hashes, keys and signatures, with the version of the
 // scheme.
 const (
-	labelConfig     = "hushsum/1 config"
-	labelSession    = "hushsum/1 session"
-	labelBroadcast  = "hushsum/1 broadcast"
-	labelContext    = "hushsum/1 context"
-	labelShare      = "hushsum/1 share"
-	labelBlob       = "hushsum/1 blob"
-	labelBlobKey    = "hushsum/1 blob key"
-	labelSelfMask   = "hushsum/1 self mask"
-	labelCommitment = "hushsum/1 commitment"
-	labelSurvivors  = "hushsum/1 survivors"
-	labelGraph      = "hushsum/1 graph"
-	labelSchedule   = "hushsum/1 schedule"
-	labelState      = "hushsum/1 state"
+	labelConfig      = "hushsum/2 config"
+	labelKeys        = "hushsum/2 keys"
+	labelCiphertexts = "hushsum/2 ciphertexts"
+	labelSession     = "hushsum/2 session"
+	labelBroadcast   = "hushsum/2 broadcast"
+	labelHolders     = "hushsum/2 holders"
+	labelContext     = "hushsum/2 context"
+	labelShare       = "hushsum/2 share"
+	labelBlob        = "hushsum/2 blob"
+	labelBlobKey     = "hushsum/2 blob key"
+	labelSelfMask    = "hushsum/2 self mask"
+	labelCommitment  = "hushsum/2 commitment"
+	labelSurvivors   = "hushsum/2 survivors"
+	labelGraph       = "hushsum/2 graph"
+	labelSchedule    = "hushsum/2 schedule"
+	labelState       = "hushsum/2 state"
 )
 
-// DefaultMaxSkip is the value of a zero [Config.MaxSkip].
+// DefaultMaxSkip is the most that a zero [Config.MaxSkip] stands for.
 const DefaultMaxSkip = 1000
+
+// mostDerivations bounds the work that one message can ask of a party: MaxSkip
+// rounds, in each of which every chain makes a step of about a microsecond.
+const mostDerivations = 1 << 27
 
 // Config is what all parties and the server agree on before a session. It is
 // part of what every key is signed with: sides that disagree refuse each other
-// with [ErrSession].
+// with [ErrSession]. [Config.Digest] and the JSON form tell where they differ.
 type Config struct {
-	// Label names the session, at most 255 bytes. Give every session its own,
-	// such as the deployment and the date (empty is allowed for a session that is
-	// the only one of its identities): keys are signed for a configuration,
-	// and those of an earlier session with the same one could be replayed, which
-	// shuts their owners out.
+	// Label names a series of sessions, such as the deployment, in at most 255
+	// bytes of UTF-8.
 	Label string
+	// Number tells the sessions of a series apart. Use each number once: keys are
+	// signed for a configuration, and those of an earlier session with the same one
+	// could be replayed, which shuts their owners out.
+	Number uint64
 	// Roster lists the parties.
 	Roster *keyexchange.Roster
+	// MinMembers is the fewest parties of the roster that a session may form
+	// among, and with recovery that a round may be held among. All other numbers
+	// must be possible for it. Zero means the whole roster.
+	MinMembers int
 	// Layout gives the segments of every submission and their rings.
 	Layout masking.Layout
+	// Colluders is c, how many parties may pool what they know with the server: at
+	// most N − 2, where N is the number of parties of a round. In a sparse graph it
+	// is the number among any one party's neighbours, Params.CorruptNeighbours.
+	// It is an absolute number, whoever comes: with MinMembers set, choose it (and
+	// in a sparse graph Degree and Threshold, by Parameters for MinMembers parties
+	// with all the corrupt ones among them) for the smallest session.
+	Colluders int
 	// Recovery lets rounds survive parties that drop out. With nil, a party that
 	// does not submit costs the round.
 	Recovery *Recovery
-	// PerRound is how many parties take part in each round, chosen by a public
-	// schedule that all can compute. Zero means all of them.
+	// PerRound is how many members take part in each round, chosen by a public
+	// schedule that all can compute. Zero means all of them; if there are fewer
+	// members, all take part.
 	PerRound int
 	// Seed is public randomness for the schedule and the sparse graph, from a
 	// source that the server does not control, drawn after the roster is fixed.
@@ -60,9 +75,13 @@ type Config struct {
 	// server can try to grind.
 	Seed [32]byte
 	// MaxSkip is how many rounds a party may have missed when it joins the next,
-	// which bounds the work that a round number can ask of it. Zero means
-	// DefaultMaxSkip.
+	// which bounds the work that a round number can ask of it: MaxSkip times the
+	// parties that a party may share secrets with is at most 2^27. Zero means
+	// DefaultMaxSkip, or less if that is too much.
 	MaxSkip uint64
+	// Classical leaves ML-KEM out of the exchange of keys: who records a session
+	// and breaks X25519 later then reads every input.
+	Classical bool
 }
 
 // Adversary is the server that a session with recovery is made to withstand,
@@ -106,8 +125,8 @@ func (a Adversary) graph() graph.Adversary {
 // that withstands a cheating server without colluders.
 //
 // With h the number of parties that hold shares of one party's secrets (its
-// neighbours, itself not counted) and N the number of parties scheduled in a
-// round:
+// neighbours, itself not counted), N the number of parties that a round is held
+// among, and c the colluders:
 //
 //	threshold     curious server:   t > c           default ⌊h/2⌋ + 1
 //	              otherwise:       2t > h + c       default ⌊2h/3⌋ + 1
@@ -124,10 +143,6 @@ func (a Adversary) graph() graph.Adversary {
 type Recovery struct {
 	// Adversary is the server to withstand.
 	Adversary Adversary
-	// Colluders is c, how many parties may pool what they know with the server.
-	// In a sparse graph it is the number among any one party's neighbours,
-	// Params.CorruptNeighbours.
-	Colluders int
 	// Threshold is t, the shares that rebuild a secret. Zero means the default.
 	Threshold int
 	// MinSurvivors is the fewest parties in a sum: with fewer, honest parties
@@ -137,7 +152,7 @@ type Recovery struct {
 	MinSurvivors int
 	// Degree is the number of neighbours of each party in a sparse graph, from
 	// [Parameters]. Zero means the complete graph. A sparse graph does not
-	// withstand a cheating server.
+	// withstand a cheating server, and must be sparse for MinMembers parties too.
 	Degree int
 }
 
@@ -178,120 +193,32 @@ func Parameters(n int, corrupt, drop float64, sigma, eta int, adversary Adversar
 // Validate returns [ErrConfig], with the rule that is broken, if the
 // configuration cannot keep the package's promises.
 func (c *Config) Validate() error {
-	_, err := c.terms()
+	_, err := c.settle()
 	return err
 }
 
-// terms are a configuration's numbers with the defaults filled in.
-type terms struct {
-	parties      int // n
-	scheduled    int // N, the parties of each round
-	degree       int // h, the neighbours of each
-	maxSkip      uint64
-	recovery     bool
-	adversary    Adversary
-	colluders    int // c
-	threshold    int // t
-	quorum       int // q
-	minSurvivors int
-}
-
-// spoilers is e, the most parties that may be at fault for blame to be sound.
-func (t *terms) spoilers() int { return max(t.colluders, 1) }
-
-// sparse reports whether parties share secrets with some of the others only.
-func (t *terms) sparse() bool { return t.degree < t.scheduled-1 }
-
-func (c *Config) terms() (terms, error) {
-	if c == nil {
-		return terms{}, fmt.Errorf("%w: there is none", ErrConfig)
-	}
-	fail := func(format string, args ...any) (terms, error) {
-		return terms{}, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)
-	}
-	if len(c.Label) > 255 {
-		return fail("the label has %d bytes, at most 255 are allowed", len(c.Label))
-	}
-	if c.Roster == nil {
-		return fail("there is no roster")
-	}
-	if err := c.Layout.Validate(); err != nil {
-		return fail("%w", err)
-	}
-	t := terms{parties: c.Roster.Len(), scheduled: c.PerRound, maxSkip: c.MaxSkip}
-	if t.scheduled == 0 {
-		t.scheduled = t.parties
-	}
-	if t.scheduled < 2 || t.scheduled > t.parties {
-		return fail("PerRound is %d, want 2 to %d, or 0 for all", c.PerRound, t.parties)
-	}
-	if t.maxSkip == 0 {
-		t.maxSkip = DefaultMaxSkip
-	}
-	t.degree = t.scheduled - 1
-	t.minSurvivors = t.scheduled
-	if c.Recovery == nil {
-		return t, nil
-	}
-
-	r := c.Recovery
-	t.recovery, t.adversary, t.colluders = true, r.Adversary, r.Colluders
-	if r.Adversary < CheatingServer || r.Adversary > CuriousServer {
-		return fail("there is no %v", r.Adversary)
-	}
-	if r.Degree != 0 {
-		if r.Degree < 2 && t.scheduled > 2 || r.Degree < 1 || r.Degree >= t.scheduled || r.Degree%2 == 1 && t.scheduled%2 == 1 {
-			return fail("no graph of %d parties has degree %d", t.scheduled, r.Degree)
-		}
-		t.degree = r.Degree
-	}
-	if t.sparse() && r.Adversary == CheatingServer {
-		return fail("a sparse graph does not withstand a cheating server; leave Degree zero or name a weaker Adversary")
-	}
-	t.threshold = r.Threshold
-	if t.threshold == 0 {
-		var err error
-		if t.threshold, err = graph.DefaultThreshold(r.Adversary.graph(), t.degree, r.Colluders); err != nil {
-			return fail("the default Threshold does not withstand %d colluders of %d: %w", r.Colluders, t.degree, err)
-		}
-	}
-	if err := graph.CheckThreshold(r.Adversary.graph(), t.threshold, t.degree, r.Colluders); err != nil {
-		least := r.Colluders + 1
-		if r.Adversary != CuriousServer {
-			least = (t.degree+r.Colluders)/2 + 1
-		}
-		return fail("Threshold is %d; against a %v with %d colluders and %d holders of each secret it takes %d to %d: %w",
-			t.threshold, r.Adversary, r.Colluders, t.degree, least, t.degree, err)
-	}
-	t.quorum = t.threshold
-	if r.Adversary != CuriousServer && !t.sparse() {
-		t.quorum = (t.scheduled+t.colluders)/2 + 1
-	}
-	// The holders of a survivor's shares are other survivors; since t > c, at
-	// least two of them are honest.
-	least := max(t.threshold+1, t.quorum)
-	if least > t.scheduled {
-		return fail("%d parties a round cannot withstand %d colluders", t.scheduled, t.colluders)
-	}
-	t.minSurvivors = r.MinSurvivors
-	if t.minSurvivors == 0 {
-		t.minSurvivors = least
-	}
-	if t.minSurvivors < least || t.minSurvivors > t.scheduled {
-		return fail("MinSurvivors is %d, want %d to %d", r.MinSurvivors, least, t.scheduled)
-	}
-	return t, nil
-}
-
-// EffectiveRecovery returns the recovery of the session with all defaults filled in, nil
-// without recovery. It fails with [ErrConfig].
+// EffectiveRecovery returns the recovery of a session or round of MinMembers
+// parties with all defaults filled in, nil without recovery. No sum of the
+// session has fewer inputs than its MinSurvivors. It fails with [ErrConfig].
 func (c *Config) EffectiveRecovery() (*Recovery, error) {
-	t, err := c.terms()
-	if err != nil || !t.recovery {
+	own, err := c.settle()
+	if err != nil || !own.recovery {
 		return nil, err
 	}
-	return &Recovery{Adversary: t.adversary, Colluders: t.colluders, Threshold: t.threshold,
+	t := own.terms(own.minMembers)
+	return &Recovery{Adversary: own.Recovery.Adversary, Threshold: t.threshold,
 		MinSurvivors: t.minSurvivors, Degree: t.degree}, nil
+}
+
+// Digest is a hash over every value of the configuration, defaults filled in, and
+// the roster: sides with the same digest have the same configuration. It fails
+// with [ErrConfig].
+func (c *Config) Digest() ([32]byte, error) {
+	own, err := c.settle()
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return own.digest, nil
 }
 
 // MaxMessage returns the length of the longest message of the session, in
@@ -299,79 +226,9 @@ func (c *Config) EffectiveRecovery() (*Recovery, error) {
 // than that. Broadcasts are no messages of the session: the transport carries them
 // by a way of their own.
 func (c *Config) MaxMessage() int {
-	t, err := c.terms()
+	own, err := c.settle()
 	if err != nil {
 		return 0
 	}
-	return c.maxMessage(&t)
-}
-
-func (c *Config) maxMessage(t *terms) int {
-	n, h := t.parties, t.degree
-	body := max(n*wire.AnnounceSize, 32+(n+7)/8+h*wire.SealedShareSize, t.scheduled*(4+64), c.Layout.PackedSize())
-	if t.recovery {
-		body = max(body, wire.MaskedSize(c.Layout.PackedSize(), h, h))
-	}
-	return wire.HeaderSize + body
-}
-
-// settled is a configuration that was found valid, cannot be changed any more,
-// and has its defaults and its digest at hand.
-type settled struct {
-	Config
-	terms
-	digest [32]byte
-	most   int // MaxMessage
-}
-
-func (c *Config) settle() (*settled, error) {
-	t, err := c.terms()
-	if err != nil {
-		return nil, err
-	}
-	own := &settled{Config: *c, terms: t}
-	own.Layout = slices.Clone(c.Layout)
-	own.digest = own.computeDigest()
-	own.most = c.maxMessage(&t)
-	return own, nil
-}
-
-// computeDigest is over every number that parties and server must agree on.
-func (c *settled) computeDigest() [32]byte {
-	b := cryptobyte.NewBuilder(nil)
-	b.AddBytes([]byte(labelConfig))
-	b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes([]byte(c.Label)) })
-	roster := c.Roster.Digest()
-	b.AddBytes(roster[:])
-	b.AddUint64(c.maxSkip)
-	b.AddUint32(uint32(c.scheduled))
-	b.AddBytes(c.Seed[:])
-	b.AddUint32(uint32(len(c.Layout)))
-	for _, s := range c.Layout {
-		b.AddUint32(uint32(s.Length))
-		b.AddUint8(uint8(s.Bits))
-	}
-	if c.recovery {
-		b.AddUint8(1 + uint8(c.adversary))
-		for _, v := range []int{c.colluders, c.threshold, c.quorum, c.minSurvivors, c.degree} {
-			b.AddUint32(uint32(v))
-		}
-	} else {
-		b.AddUint8(0)
-	}
-	return sha256.Sum256(b.BytesOrPanic())
-}
-
-// sessionID names the session: a hash over the configuration, the roster in it,
-// and the body of the Keys message.
-func sessionID(config [32]byte, keys []byte) [32]byte {
-	return hash(labelSession, config[:], keys)
-}
-
-// broadcastDigest is what Begin says of the broadcast.
-func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
-
-// roundContext is a digest of all that the participants of a round must agree on.
-func roundContext(session [32]byte, round uint64, begin *wire.Begin) [32]byte {
-	return hash(labelContext, session[:], uint64Bytes(round), begin.Broadcast[:], begin.Participants.Bytes())
+	return own.most
 }

@@ -30,22 +30,30 @@ var (
 	// disagree on the configuration or the roster.
 	// Compare the two sides' Config and Roster.Digest.
 	ErrSession = errors.New("protocol: the message is of another session or configuration")
-	// ErrSender: the sender is not in the roster, or not who may send this.
-	ErrSender = errors.New("protocol: the message has an unknown sender")
+	// ErrSender: the message names another sender than the one it came from, or one
+	// who may not send this.
+	ErrSender = errors.New("protocol: the message does not name who sent it")
 	// ErrDuplicate: the party has already sent this, or something else in its place.
 	// A party that lost its state during set-up cannot come back with another key:
-	// restore it with [LoadClient], or start a new session.
+	// restore it with [LoadClient], or wait for the next session.
 	ErrDuplicate = errors.New("protocol: the party has already sent a message in this place")
 	// ErrSignature: a signature does not verify under the roster's identity.
 	ErrSignature = keyexchange.ErrSignature
 	// ErrPublicKey: a party's key is not a canonical X25519 key of full order.
 	ErrPublicKey = keyexchange.ErrPublicKey
+	// ErrEncapsulationKey: a party's ML-KEM key is not one.
+	ErrEncapsulationKey = keyexchange.ErrEncapsulationKey
+	// ErrMembers: the session is not among parties that this one can be with: it
+	// leaves this party out, or has one that did not announce a key; to the server,
+	// the sender is not in the session. Wait for the next session.
+	ErrMembers = errors.New("protocol: the party is not in the session, or the session has a party that did not announce")
 	// ErrOwnKey: the server's list has another key for this party than the one it
 	// announced. Do not take part.
 	ErrOwnKey = errors.New("protocol: the list of keys does not have the key that this party announced")
-	// ErrReplay: the round has been begun before. Rounds are used once.
+	// ErrReplay: the round has been begun before, or recovery material for it has
+	// been made for other holders. Rounds are used once.
 	ErrReplay = errors.New("protocol: the round has been used already")
-	// ErrStale: the round is over. Round numbers only go up.
+	// ErrStale: the round, or the step of set-up, is over. Round numbers only go up.
 	ErrStale = errors.New("protocol: the round is older than the current one")
 	// ErrSkip: the round is further ahead than [Config.MaxSkip] allows.
 	ErrSkip = errors.New("protocol: the round is too far ahead")
@@ -111,7 +119,7 @@ type MissingError struct {
 	Parties []int  // roster indices, ascending
 	Names   []string
 
-	// Of a session with recovery: what the parties should have done, how many did,
+	// Where fewer than all will do: what the parties should have done, how many did,
 	// and how many are needed.
 	Did        string
 	Have, Need int
@@ -127,6 +135,8 @@ func (e *MissingError) Error() string {
 	}
 	who := strings.Join(names, ", ") + more
 	switch {
+	case e.Need > 0 && e.Round == 0:
+		return fmt.Sprintf("%v: %d parties %s, a session needs %d; missing: %s", ErrTooFew, e.Have, e.Did, e.Need, who)
 	case e.Need > 0:
 		return fmt.Sprintf("%v: %d parties %s round %d, %d are needed; missing: %s", ErrTooFew, e.Have, e.Did, e.Round, e.Need, who)
 	case e.Round == 0:

@@ -26,9 +26,13 @@ func takePart(client *protocol.Client, send func([]byte), receive func() []byte,
 
 // serve is all that the server does for one round. What Receive refuses changes
 // nothing; a deadline may end any of the waits.
-func serve(server *protocol.Server, send func(to int, message []byte), receive func() []byte) ([][]uint64, error) {
+func serve(server *protocol.Server, send func(to int, message []byte), receive func() (from int, message []byte)) (
+	[][]uint64, error) {
 	begin := func() ([]protocol.Envelope, error) { return server.Begin(nil) }
-	for _, next := range []func() ([]protocol.Envelope, error){server.Keys, begin, server.Survivors, server.Certificate} {
+	steps := []func() ([]protocol.Envelope, error){
+		server.Keys, server.Members, begin, server.Survivors, server.Certificate,
+	}
+	for _, next := range steps {
 		for len(server.Missing()) > 0 {
 			server.Receive(receive())
 		}
@@ -79,7 +83,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	up := make(chan []byte)
+	type post struct {
+		from    int
+		message []byte
+	}
+	up := make(chan post)
 	down := make([]chan []byte, roster.Len())
 	for i, input := range [][]uint64{{1, 10}, {2, 20}, {3, 30}, {4, 40}, {5, 50}} {
 		down[i] = make(chan []byte)
@@ -90,12 +98,16 @@ func Example() {
 		}
 		send := func(m []byte) {
 			if m != nil {
-				up <- m
+				up <- post{i, m}
 			}
 		}
 		go takePart(client, send, func() []byte { return <-down[i] }, input)
 	}
-	sum, err := serve(server, func(to int, m []byte) { down[to] <- m }, func() []byte { return <-up })
+	receive := func() (int, []byte) {
+		p := <-up
+		return p.from, p.message
+	}
+	sum, err := serve(server, func(to int, m []byte) { down[to] <- m }, receive)
 	fmt.Println(sum, err)
 	// Output: [[15 150]] <nil>
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/shamir"
@@ -30,11 +31,34 @@ func commitment(purpose keyexchange.Purpose, session [32]byte, round uint64, par
 	return hash(labelCommitment, []byte{byte(purpose)}, session[:], uint64Bytes(round), uint32Bytes(party), secret[:])
 }
 
-// shareData is the associated data that a share is sealed with. context is that
-// of the round for shares of self masks, which must not be of use to a holder
-// that was told other things than the owner; shares of recovery keys are made
-// before the round begins and have none.
-func shareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, context [32]byte) []byte {
+// keysDigest is a hash over the configuration, who announced in time, and what
+// each of them announced.
+func keysDigest(config [32]byte, keys *wire.Keys) [32]byte {
+	return hash(labelKeys, config[:], keys.AppendShared(nil))
+}
+
+// sessionID names the session: a hash over the configuration, the roster in it,
+// all keys, and who is in the session.
+func sessionID(keys [32]byte, members wire.Set) [32]byte {
+	return hash(labelSession, keys[:], members.Bytes())
+}
+
+// broadcastDigest is what Begin says of the broadcast.
+func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
+
+// holdersDigest names the parties that recovery material is made for.
+func holdersDigest(holders wire.Set) [32]byte { return hash(labelHolders, holders.Bytes()) }
+
+// roundContext is a digest of all that the participants of a round must agree on.
+func roundContext(session [32]byte, round uint64, begin *wire.Begin, holders wire.Set) [32]byte {
+	return hash(labelContext, session[:], uint64Bytes(round), begin.Broadcast[:], holders.Bytes(), begin.Participants.Bytes())
+}
+
+// shareData is the associated data that a share is sealed with. binding is the
+// context of the round for shares of self masks, which must not be of use to a
+// holder that was told other things than the owner; shares of recovery keys are made
+// before the round begins, for a set of holders, and have its digest.
+func shareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, binding [32]byte) []byte {
 	b := make([]byte, 0, len(labelShare)+32+8+1+4+4+32)
 	b = append(b, labelShare...)
 	b = append(b, session[:]...)
@@ -42,7 +66,7 @@ func shareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from
 	b = append(b, byte(purpose))
 	b = binary.BigEndian.AppendUint32(b, uint32(from))
 	b = binary.BigEndian.AppendUint32(b, uint32(to))
-	return append(b, context[:]...)
+	return append(b, binding[:]...)
 }
 
 // blobData is the associated data of a party's recovery blob.

@@ -4,10 +4,12 @@ import (
 	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -73,4 +75,13 @@ func digestOf(config *Config) [32]byte {
 		panic(err)
 	}
 	return own.digest
+}
+
+// deliver gives the server a message from the party that it names.
+func deliver(s *Server, message []byte) error {
+	from := 0
+	if len(message) >= wire.HeaderSize {
+		from = int(int32(binary.BigEndian.Uint32(message[42:])))
+	}
+	return s.Receive(from, message)
 }

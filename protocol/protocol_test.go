@@ -104,7 +104,7 @@ func TestBroadcastsThatDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Server.Receive(message); err != nil {
+		if err := deliver(l.Server, message); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -224,21 +224,28 @@ func TestBadInput(t *testing.T) {
 	}
 	// keysFor returns the Keys message for a client that is not set up, after
 	// spoil has had its way with the list.
-	keysFor := func(t *testing.T, c *Client, spoil func(wire.Keys)) []byte {
+	keysFor := func(t *testing.T, c *Client, spoil func(*wire.Keys)) []byte {
 		s := newServer(t, config)
 		for i := range n {
 			client := c
 			if i != c.Party() {
 				client = newClient(t, config, i)
 			}
-			if err := s.Receive(client.Announce()); err != nil {
+			if err := deliver(s, client.Announce()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		spoil(s.keys)
-		return s.keys.Append(header(digestOf(config), wire.TypeKeys, 0, wire.ServerIndex))
+		if _, err := s.Keys(); err != nil {
+			t.Fatal(err)
+		}
+		keys := s.sharedKeys()
+		for _, i := range s.topology.higher(c.Party()) {
+			keys.Encapsulation = append(keys.Encapsulation, s.announcements[i].Encapsulation)
+		}
+		spoil(keys)
+		return keys.Append(header(digestOf(config), wire.TypeKeys, 0, wire.ServerIndex))
 	}
-	nothing := func(wire.Keys) {}
+	nothing := func(*wire.Keys) {}
 
 	for _, c := range []struct {
 		name string
@@ -248,81 +255,81 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"server: empty message", ErrTruncated, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
-			return s, func() error { return s.Receive(nil) }
+			return s, func() error { return deliver(s, nil) }
 		}},
 		{"server: header cut short", ErrTruncated, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(m[:wire.HeaderSize-1]) }
+			return s, func() error { return deliver(s, m[:wire.HeaderSize-1]) }
 		}},
 		{"server: announcement cut short", ErrTruncated, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(m[:len(m)-1]) }
+			return s, func() error { return deliver(s, m[:len(m)-1]) }
 		}},
 		{"server: announcement with a trailing byte", ErrTrailing, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(append(m, 0)) }
+			return s, func() error { return deliver(s, append(m, 0)) }
 		}},
 		{"server: oversized message", ErrOversized, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
-			return s, func() error { return s.Receive(make([]byte, config.MaxMessage()+1)) }
+			return s, func() error { return deliver(s, make([]byte, config.MaxMessage()+1)) }
 		}},
 		{"server: another version", ErrVersion, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(changed(m, 0, 2)) }
+			return s, func() error { return deliver(s, changed(m, 0, 1)) }
 		}},
 		{"server: unknown type", ErrType, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(changed(m, 1, 99)) }
+			return s, func() error { return deliver(s, changed(m, 1, 99)) }
 		}},
 		{"server: a message that servers send", ErrType, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(changed(m, 1, byte(wire.TypeKeys))) }
+			return s, func() error { return deliver(s, changed(m, 1, byte(wire.TypeKeys))) }
 		}},
 		{"server: announcement under another label", ErrSession, func(t *testing.T) (any, func() error) {
 			other := *config
 			other.Label = "other"
 			s, m := newServer(t, config), newClient(t, &other, 0).Announce()
-			return s, func() error { return s.Receive(m) }
+			return s, func() error { return deliver(s, m) }
 		}},
 		{"server: announcement for another layout", ErrSession, func(t *testing.T) (any, func() error) {
 			other := *config
 			other.Layout = masking.Layout{{Length: 5, Bits: 21}}
 			s, m := newServer(t, config), newClient(t, &other, 0).Announce()
-			return s, func() error { return s.Receive(m) }
+			return s, func() error { return deliver(s, m) }
 		}},
 		{"server: announcement for a round", ErrEncoding, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(changed(m, 41, 1)) }
+			return s, func() error { return deliver(s, changed(m, 41, 1)) }
 		}},
 		{"server: unknown identity", ErrSender, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(changed(m, 45, n)) }
+			return s, func() error { return deliver(s, changed(m, 45, n)) }
 		}},
 		{"server: the server as sender", ErrSender, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
-			m := append(header(digestOf(config), wire.TypeAnnounce, 0, wire.ServerIndex), make([]byte, wire.AnnounceSize)...)
-			return s, func() error { return s.Receive(m) }
+			m := append(header(digestOf(config), wire.TypeAnnounce, 0, wire.ServerIndex), make([]byte, wire.AnnounceSize(true))...)
+			return s, func() error { return deliver(s, m) }
 		}},
 		{"server: one party's key as another's", ErrSignature, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(changed(m, 45, 1)) }
+			return s, func() error { return deliver(s, changed(m, 45, 1)) }
 		}},
 		{"server: bad signature", ErrSignature, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return s.Receive(changed(m, len(m)-1, m[len(m)-1]^1)) }
+			return s, func() error { return deliver(s, changed(m, len(m)-1, m[len(m)-1]^1)) }
 		}},
 		{"server: low-order key", ErrPublicKey, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
 			m := newClient(t, config, 0).Announce()
 			clear(m[wire.HeaderSize : wire.HeaderSize+32])
-			return s, func() error { return s.Receive(m) }
+			return s, func() error { return deliver(s, m) }
 		}},
 		{"server: announced twice", ErrDuplicate, func(t *testing.T) (any, func() error) {
 			s, a := newServer(t, config), newClient(t, config, 0)
-			if err := s.Receive(a.Announce()); err != nil {
+			if err := deliver(s, a.Announce()); err != nil {
 				t.Fatal(err)
 			}
-			return s, func() error { return s.Receive(newClient(t, config, 0).Announce()) }
+			return s, func() error { return deliver(s, newClient(t, config, 0).Announce()) }
 		}},
 		{"server: keys are missing", ErrMissing, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
@@ -339,27 +346,27 @@ func TestBadInput(t *testing.T) {
 		{"server: submission before set-up", ErrPhase, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
 			m := append(header(digestOf(config), wire.TypeMasked, 1, 0), make([]byte, config.Layout.PackedSize())...)
-			return s, func() error { return s.Receive(m) }
+			return s, func() error { return deliver(s, m) }
 		}},
 		{"server: submission of another session", ErrSession, func(t *testing.T) (any, func() error) {
 			l, other := setUp(t), setUp(t)
 			begun(t, l)
 			begun(t, other)
 			m := submitted(t, other, 1)
-			return l.Server, func() error { return l.Server.Receive(m) }
+			return l.Server, func() error { return deliver(l.Server, m) }
 		}},
 		{"server: submission for a round to come", ErrPhase, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
 			m := submitted(t, l, 1)
-			return l.Server, func() error { return l.Server.Receive(changed(m, 41, 2)) }
+			return l.Server, func() error { return deliver(l.Server, changed(m, 41, 2)) }
 		}},
 		{"server: submission for the round before", ErrStale, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
 			m := submitted(t, l, 1)
 			begun(t, l)
-			return l.Server, func() error { return l.Server.Receive(m) }
+			return l.Server, func() error { return deliver(l.Server, m) }
 		}},
 		{"server: submission after the sum", ErrStale, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
@@ -368,28 +375,28 @@ func TestBadInput(t *testing.T) {
 			if _, err := l.Server.Sum(); !errors.Is(err, ErrMissing) {
 				t.Fatal(err)
 			}
-			return l.Server, func() error { return l.Server.Receive(m) }
+			return l.Server, func() error { return deliver(l.Server, m) }
 		}},
 		{"server: submitted twice", ErrDuplicate, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
 			m := submitted(t, l, 1)
-			if err := l.Server.Receive(m); err != nil {
+			if err := deliver(l.Server, m); err != nil {
 				t.Fatal(err)
 			}
-			return l.Server, func() error { return l.Server.Receive(m) }
+			return l.Server, func() error { return deliver(l.Server, m) }
 		}},
 		{"server: submission cut short", ErrTruncated, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
 			m := submitted(t, l, 1)
-			return l.Server, func() error { return l.Server.Receive(m[:len(m)-1]) }
+			return l.Server, func() error { return deliver(l.Server, m[:len(m)-1]) }
 		}},
 		{"server: submission with padding set", ErrEncoding, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
 			m := submitted(t, l, 1)
-			return l.Server, func() error { return l.Server.Receive(changed(m, len(m)-1, 0xff)) }
+			return l.Server, func() error { return deliver(l.Server, changed(m, len(m)-1, 0xff)) }
 		}},
 
 		{"client: the server's message cut short", ErrTruncated, func(t *testing.T) (any, func() error) {
@@ -428,17 +435,17 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"client: own key replaced", ErrOwnKey, func(t *testing.T) (any, func() error) {
 			c := newClient(t, config, 0)
-			m := keysFor(t, c, func(keys wire.Keys) { keys[0] = keys[1] })
+			m := keysFor(t, c, func(keys *wire.Keys) { keys.Entries[0] = keys.Entries[1] })
 			return c, func() error { _, err := c.Receive(m); return err }
 		}},
 		{"client: another's key replaced", ErrSignature, func(t *testing.T) (any, func() error) {
 			c := newClient(t, config, 0)
-			m := keysFor(t, c, func(keys wire.Keys) { keys[2].Key = keys[1].Key })
+			m := keysFor(t, c, func(keys *wire.Keys) { keys.Entries[2].Key = keys.Entries[1].Key })
 			return c, func() error { _, err := c.Receive(m); return err }
 		}},
 		{"client: another's key not canonical", ErrPublicKey, func(t *testing.T) (any, func() error) {
 			c := newClient(t, config, 0)
-			m := keysFor(t, c, func(keys wire.Keys) { keys[2].Key[31] |= 0x80 })
+			m := keysFor(t, c, func(keys *wire.Keys) { keys.Entries[2].Key[31] |= 0x80 })
 			return c, func() error { _, err := c.Receive(m); return err }
 		}},
 		{"client: keys twice", ErrPhase, func(t *testing.T) (any, func() error) {
@@ -602,7 +609,7 @@ func TestTruncation(t *testing.T) {
 	}
 	before = snapshot(server)
 	for n := range masked {
-		if err := server.Receive(masked[:n]); !errors.Is(err, ErrTruncated) {
+		if err := deliver(server, masked[:n]); !errors.Is(err, ErrTruncated) {
 			t.Fatalf("%d bytes of Masked: %v", n, err)
 		}
 	}
@@ -615,7 +622,7 @@ func TestTruncation(t *testing.T) {
 func TestPartyError(t *testing.T) {
 	l, _ := local(t, 3)
 	h := wire.Header{Type: wire.TypeMasked, Session: l.Server.session, Round: 7, Sender: 2}
-	err := l.Server.Receive(h.Append(nil))
+	err := deliver(l.Server, h.Append(nil))
 	var party *PartyError
 	if !errors.As(err, &party) || party.Party != 2 || party.Name != "party-2" || !errors.Is(err, ErrPhase) {
 		t.Errorf("got %v, want party 2", err)

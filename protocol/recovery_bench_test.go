@@ -62,7 +62,7 @@ func benchmarkRound100(b *testing.B, when drop) {
 	const n = 100
 	signers, roster := parties(b, n)
 	config := &Config{Label: "benchmark", Roster: roster, Layout: masking.Layout{{Length: 100_000, Bits: 32}},
-		Recovery: &Recovery{Threshold: 51, Colluders: 2}}
+		Recovery: &Recovery{Threshold: 51}, Colluders: 2}
 	in, _ := inputs(1, config.Layout, n)
 	pattern := make([]drop, n)
 	for i := range 5 {
@@ -98,8 +98,10 @@ func benchmarkRound100(b *testing.B, when drop) {
 				b.Fatal(err)
 			}
 		}
-		if err := l.Step(server.Keys); err != nil {
-			b.Fatal(err)
+		for _, next := range []func() ([]Envelope, error){server.Keys, server.Members} {
+			if err := l.Step(next); err != nil {
+				b.Fatal(err)
+			}
 		}
 		setUp += m.client - before
 		sum, err := l.Round(nil, in)
@@ -129,9 +131,9 @@ func round1000(b *testing.B) map[string]*Config {
 		b.Fatal(err)
 	}
 	return map[string]*Config{
-		fmt.Sprintf("sparse/k=%d/t=%d", p.Neighbours, p.Threshold): {Roster: roster, Layout: layout, Recovery: &Recovery{
-			Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold, Colluders: p.CorruptNeighbours}},
-		"complete/k=999/t=667": {Roster: roster, Layout: layout, Recovery: &Recovery{Colluders: 50}},
+		fmt.Sprintf("sparse/k=%d/t=%d", p.Neighbours, p.Threshold): {Roster: roster, Layout: layout, Colluders: p.CorruptNeighbours, Recovery: &Recovery{
+			Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold}},
+		"complete/k=999/t=667": {Roster: roster, Layout: layout, Recovery: &Recovery{}, Colluders: 50},
 	}
 }
 
@@ -165,7 +167,7 @@ func benchmarkClient(b *testing.B, config *Config) {
 	}
 	near := client.topology.neighbours(1, 0)
 	signing := survivors
-	if client.config.sparse() {
+	if client.config.sparse {
 		signing = wire.SetOf(n, survivors).Of(near)
 	}
 	var whole, parts [5]time.Duration
@@ -189,23 +191,23 @@ func benchmarkClient(b *testing.B, config *Config) {
 		// same on both sides.
 		begin := wire.Begin{Broadcast: broadcastDigest(nil), Participants: all}
 		list := wire.Survivors{Survivors: wire.SetOf(n, survivors)}
-		context := roundContext(server.session, round, &begin)
+		context := roundContext(server.session, round, &begin, all)
 		for _, peer := range near {
 			channels, _, err := client.chains[peer].Ahead(round)
 			must(err)
-			seal := func(purpose keyexchange.Purpose, context [32]byte) wire.SealedShare {
+			seal := func(purpose keyexchange.Purpose, binding [32]byte) wire.SealedShare {
 				box, err := keyexchange.Seal(new(keyexchange.Nonce), channels.Key(purpose, peer, 0), make([]byte, 32),
-					shareData(purpose, server.session, round, peer, 0, context))
+					shareData(purpose, server.session, round, peer, 0, binding))
 				must(err)
 				return wire.SealedShare(box)
 			}
-			begin.Shares = append(begin.Shares, seal(keyexchange.RecoveryShare, [32]byte{}))
+			begin.Shares = append(begin.Shares, seal(keyexchange.RecoveryShare, holdersDigest(all)))
 			if !absent(peer) {
 				list.Shares = append(list.Shares, seal(keyexchange.SelfMaskShare, context))
 			}
 		}
 		var certificate wire.Certificate
-		for _, i := range signing[:client.config.quorum] {
+		for _, i := range signing[:client.topology.terms.quorum] {
 			signature, err := keyexchange.Sign(signers[i], labelSurvivors, survivorsStatement(context, list.Survivors))
 			must(err)
 			certificate = append(certificate, wire.PartySignature{Party: i, Signature: signature})
@@ -251,7 +253,7 @@ func benchmarkClient(b *testing.B, config *Config) {
 			for range 2 {
 				secret, err := shamir.GenerateSecret(nil)
 				must(err)
-				_, err = shamir.Split(nil, secret, client.config.threshold, indices)
+				_, err = shamir.Split(nil, secret, client.topology.terms.threshold, indices)
 				must(err)
 			}
 		})
@@ -344,10 +346,16 @@ func serverAtReveal(b *testing.B, config *Config) *Server {
 			b.Fatal(err)
 		}
 	}
+	config.Classical = true
 	server, err := NewServer(config)
 	must(err)
 	n := server.config.parties
-	server.setUp()
+	for i := range n {
+		server.announced.Add(i)
+		server.announcements[i] = new(wire.Announce)
+	}
+	_, err = server.Keys()
+	must(err)
 	server.round = 1
 	r := &serverRound{step: stepReveal, participants: wire.FullSet(n), received: wire.NewSet(n), revealed: wire.NewSet(n),
 		material: make([]*wire.Upload, n), commitments: make([][32]byte, n), revelations: make([]wire.Reveal, n)}
@@ -360,7 +368,7 @@ func serverAtReveal(b *testing.B, config *Config) *Server {
 		}
 	}
 	r.survivors = r.received
-	r.findNeighbours(server.topology, 1)
+	r.findNeighbours(server.topology, server.holders, 1)
 	for owner := range n {
 		secret, err := shamir.GenerateSecret(nil)
 		must(err)
@@ -368,7 +376,7 @@ func serverAtReveal(b *testing.B, config *Config) *Server {
 		for i, peer := range r.neighbours[owner] {
 			indices[i] = shareIndex(peer)
 		}
-		shares, err := shamir.Split(nil, secret, server.config.threshold, indices)
+		shares, err := shamir.Split(nil, secret, server.terms.threshold, indices)
 		must(err)
 		for i, peer := range r.neighbours[owner] {
 			if !absent(peer) {

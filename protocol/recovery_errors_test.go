@@ -11,11 +11,11 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// stage is how far recoverySession runs a round.
-type stage int
+// moment is how far recoverySession runs a round.
+type moment int
 
 const (
-	afterSetUp stage = iota
+	afterSetUp moment = iota
 	afterBegin
 	afterMasked
 	afterSurvivors
@@ -38,7 +38,7 @@ type recoverySession struct {
 
 const dropped = 4
 
-func recoveryAt(t *testing.T, stop stage) *recoverySession {
+func recoveryAt(t *testing.T, stop moment) *recoverySession {
 	t.Helper()
 	signers, roster := parties(t, 5)
 	config := testConfig(roster)
@@ -54,7 +54,7 @@ func recoveryAt(t *testing.T, stop stage) *recoverySession {
 }
 
 // run goes on from one stage to a later one.
-func (s *recoverySession) run(from, stop stage) {
+func (s *recoverySession) run(from, stop moment) {
 	s.t.Helper()
 	for at := from; at < stop; at++ {
 		var envelopes []Envelope
@@ -103,7 +103,7 @@ func (s *recoverySession) run(from, stop stage) {
 func (s *recoverySession) arrive() {
 	s.t.Helper()
 	for _, from := range sortedKeys(s.toHost) {
-		if err := s.Server.Receive(s.toHost[from]); err != nil {
+		if err := deliver(s.Server, s.toHost[from]); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestBadRecoveryInput(t *testing.T) {
 	invite := func(r uint64) func(s *recoverySession) []byte {
 		return func(s *recoverySession) []byte {
 			h := wire.Header{Type: wire.TypeInvite, Session: s.Server.session, Round: r, Sender: wire.ServerIndex}
-			return h.Append(nil)
+			return append(h.Append(nil), wire.FullSet(5).Bytes()...)
 		}
 	}
 	begin := func(parties ...int) func(s *recoverySession) []byte {
@@ -163,7 +163,7 @@ func TestBadRecoveryInput(t *testing.T) {
 
 	for _, c := range []struct {
 		name    string
-		at      stage
+		at      moment
 		want    error
 		toParty func(s *recoverySession) []byte // for party 0
 		toHost  func(s *recoverySession) []byte
@@ -237,7 +237,7 @@ func TestBadRecoveryInput(t *testing.T) {
 				return invite(0)(s)
 			}},
 		{name: "invitation too far ahead", at: afterSetUp, want: ErrSkip, toParty: invite(math.MaxUint64)},
-		{name: "invitation with a body", at: afterSetUp, want: ErrTrailing,
+		{name: "invitation with a byte too many", at: afterSetUp, want: ErrTrailing,
 			toParty: func(s *recoverySession) []byte { return append(invite(0)(s), 0) }},
 
 		{name: "submission with other material", at: afterMasked, want: ErrEncoding,
@@ -249,7 +249,7 @@ func TestBadRecoveryInput(t *testing.T) {
 			toHost: func(s *recoverySession) []byte { return s.toHost[0] }},
 		{name: "second submission with another input", at: afterMasked, want: ErrDuplicate,
 			toHost: func(s *recoverySession) []byte {
-				if err := s.Server.Receive(s.toHost[0]); err != nil {
+				if err := deliver(s.Server, s.toHost[0]); err != nil {
 					t.Fatal(err)
 				}
 				return body(s.toHost[0], flip(0))
@@ -270,7 +270,7 @@ func TestBadRecoveryInput(t *testing.T) {
 			toHost: func(s *recoverySession) []byte { m := bytes.Clone(s.toHost[0]); m[45] = dropped; return m }},
 		{name: "signed twice", at: afterSigned, want: ErrDuplicate,
 			toHost: func(s *recoverySession) []byte {
-				if err := s.Server.Receive(s.toHost[0]); err != nil {
+				if err := deliver(s.Server, s.toHost[0]); err != nil {
 					t.Fatal(err)
 				}
 				return s.toHost[0]
@@ -287,7 +287,7 @@ func TestBadRecoveryInput(t *testing.T) {
 			toHost: func(s *recoverySession) []byte { m := s.toHost[0]; return m[:len(m)-1] }},
 		{name: "revealed twice", at: afterReveal, want: ErrDuplicate,
 			toHost: func(s *recoverySession) []byte {
-				if err := s.Server.Receive(s.toHost[0]); err != nil {
+				if err := deliver(s.Server, s.toHost[0]); err != nil {
 					t.Fatal(err)
 				}
 				return s.toHost[0]
@@ -309,7 +309,7 @@ func TestBadRecoveryInput(t *testing.T) {
 				message := c.toHost(s)
 				object = s.Server
 				before := snapshot(object)
-				err = s.Server.Receive(message)
+				err = deliver(s.Server, message)
 				if snapshot(object) != before {
 					t.Error("the server's state changed")
 				}
@@ -322,7 +322,7 @@ func TestBadRecoveryInput(t *testing.T) {
 }
 
 // finish runs the round to its end, and the next one.
-func (s *recoverySession) finish(from stage) ([][]uint64, error) {
+func (s *recoverySession) finish(from moment) ([][]uint64, error) {
 	s.t.Helper()
 	s.run(from, afterReveal)
 	s.arrive()
@@ -486,11 +486,11 @@ func TestRecoveryConfigErrors(t *testing.T) {
 	for name, change := range map[string]func(c *Config, r *Recovery){
 		"threshold of one":              func(_ *Config, r *Recovery) { r.Threshold = 1 },
 		"threshold too low to cheat":    func(_ *Config, r *Recovery) { r.Threshold = 4 },
-		"threshold below colluders":     func(_ *Config, r *Recovery) { *r = Recovery{Adversary: CuriousServer, Threshold: 3, Colluders: 3} },
+		"threshold below colluders":     func(c *Config, r *Recovery) { *r = Recovery{Adversary: CuriousServer, Threshold: 3}; c.Colluders = 3 },
 		"threshold above holders":       func(_ *Config, r *Recovery) { r.Threshold = 10 },
 		"negative threshold":            func(_ *Config, r *Recovery) { r.Threshold = -1 },
-		"too many colluders":            func(_ *Config, r *Recovery) { r.Colluders = 9 },
-		"negative colluders":            func(_ *Config, r *Recovery) { r.Colluders = -1 },
+		"too many colluders":            func(c *Config, _ *Recovery) { c.Colluders = 9 },
+		"negative colluders":            func(c *Config, _ *Recovery) { c.Colluders = -1 },
 		"survivors below the quorum":    func(_ *Config, r *Recovery) { r.MinSurvivors = 5 },
 		"more survivors than parties":   func(_ *Config, r *Recovery) { r.MinSurvivors = 11 },
 		"sparse with a cheating server": func(_ *Config, r *Recovery) { r.Degree = 4; r.Threshold = 3 },

@@ -98,11 +98,11 @@ func dropping(pattern []drop, lost bool) func(from, to int, message []byte) []by
 
 // recoveries yields every configuration of n parties on a complete graph that
 // Validate accepts.
-func recoveries(n int, yield func(*Recovery)) {
+func recoveries(n int, yield func(*Recovery, int)) {
 	for adversary := CheatingServer; adversary <= CuriousServer; adversary++ {
 		for t := 1; t < n; t++ {
 			for c := 0; c < n; c++ {
-				yield(&Recovery{Adversary: adversary, Threshold: t, Colluders: c})
+				yield(&Recovery{Adversary: adversary, Threshold: t}, c)
 			}
 		}
 	}
@@ -117,16 +117,17 @@ func TestEveryDropoutPattern(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		signers, roster := parties(t, n)
 		seen := map[string]bool{}
-		recoveries(n, func(r *Recovery) {
+		recoveries(n, func(r *Recovery, colluders int) {
 			config := testConfig(roster)
-			config.Recovery = r
-			terms, err := config.terms()
+			config.Recovery, config.Colluders = r, colluders
+			own, err := config.settle()
 			if err != nil {
 				if !errors.Is(err, ErrConfig) {
 					t.Fatal(err)
 				}
 				return
 			}
+			terms := own.terms(n)
 			// Colluders change the rules of acceptance only.
 			key := fmt.Sprint(terms.threshold, terms.quorum, terms.minSurvivors)
 			if seen[key] {
@@ -206,18 +207,19 @@ func randomSession(t *testing.T, seed uint64, signers []crypto.Signer, roster *k
 	rng := rand.New(rand.NewPCG(seed, 1))
 	config := &Config{Roster: roster, Layout: masking.Layout{{Length: 20, Bits: 24}, {Length: 3, Bits: 33}}, Recovery: &Recovery{
 		Adversary: []Adversary{CheatingServer, CuriousServer}[seed%2],
-		Colluders: rng.IntN(20),
-	}}
+	}, Colluders: rng.IntN(20)}
 	if seed%4 == 3 { // a sparse graph
-		config.Recovery = &Recovery{Adversary: SemiMaliciousServer, Degree: 40, Threshold: 25, Colluders: 9}
+		config.Recovery = &Recovery{Adversary: SemiMaliciousServer, Degree: 40, Threshold: 25}
+		config.Colluders = 9
 	}
 	if seed%5 == 4 {
 		config.PerRound = 80
 	}
-	terms, err := config.terms()
+	own, err := config.settle()
 	if err != nil {
 		t.Fatal(err)
 	}
+	terms := own.terms(n)
 	l, err := NewLocal(config, signers, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +245,7 @@ func randomSession(t *testing.T, seed uint64, signers []crypto.Signer, roster *k
 			if !errors.Is(err, refusal) {
 				t.Fatalf("session %d, round %d: got %v, want %v", seed, round, err, refusal)
 			}
-		case terms.sparse() && errors.Is(err, ErrTooFew):
+		case own.sparse && errors.Is(err, ErrTooFew):
 			// In a sparse graph a party without enough signatures of neighbours does
 			// not reveal: one more way to be too few.
 		case err != nil || !equal(sum, sumOf(config.Layout, in, survivors)):

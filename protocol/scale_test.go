@@ -43,7 +43,7 @@ func TestTenThousand(t *testing.T) {
 	}
 	signers, roster := parties(t, n)
 	config := &Config{Label: "scale", Roster: roster, Layout: masking.Layout{{Length: 1000, Bits: 32}}, Recovery: &Recovery{
-		Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold, Colluders: p.CorruptNeighbours, MinSurvivors: n * 9 / 10}}
+		Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold, MinSurvivors: n * 9 / 10}, Colluders: p.CorruptNeighbours}
 	server, err := NewServer(config)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -19,14 +18,23 @@ type Envelope struct {
 // Server is the server of a session. It holds no long-term secret. It is not
 // safe for concurrent use.
 type Server struct {
-	config    *settled
-	session   [32]byte // the configuration's digest during set-up
-	announced wire.Set
-	keys      wire.Keys
-	topology  *topology // nil during set-up
-	round     uint64    // the last round that was begun or skipped
+	config *settled
+
+	// Set-up.
+	stage          stage
+	session        [32]byte // the configuration's digest during set-up
+	announced      wire.Set
+	announcements  []*wire.Announce    // by party
+	encapsulated   wire.Set            // who has sent ciphertexts
+	encapsulations []*wire.Encapsulate // by party, until the members are fixed
+	pending        map[int][]byte      // what ends set-up for members that have not been heard of since
+	topology       *topology           // nil until the keys are out
+
+	round uint64 // the last round that was begun or skipped
 
 	// With recovery.
+	holders  wire.Set       // whom the material for the next round is for
+	terms    terms          // of a round among so many
 	uploads  []*wire.Upload // by party: for its next round; nil if there is none
 	excluded wire.Set       // parties that are left out
 	doubts   doubts         // of whom one of two is at fault
@@ -64,23 +72,23 @@ type serverRound struct {
 	revelations []wire.Reveal // by party
 }
 
-// NewServer makes the server of a session. It fails with [ErrConfig].
-func NewServer(config *Config) (*Server, error) {
-	own, err := config.settle()
-	if err != nil {
-		return nil, err
+// Receive takes one message of a party. from is whom the transport knows to have
+// sent it: a message that names another sender is refused, so that no party can
+// submit in the place of another.
+//
+// A message that is refused, with one of the package's errors, changes nothing;
+// the error is a [PartyError] of from, if there is such a party.
+func (s *Server) Receive(from int, message []byte) error {
+	if from < 0 || from >= s.config.parties {
+		return fmt.Errorf("%w: there is no party %d", ErrSender, from)
 	}
-	n := own.parties
-	return &Server{
-		config: own, session: own.digest, announced: wire.NewSet(n), keys: make(wire.Keys, n),
-		uploads: make([]*wire.Upload, n), excluded: wire.NewSet(n), doubts: make(doubts),
-	}, nil
+	if err := s.receiveFrom(from, message); err != nil {
+		return partyError(s.config.Roster, from, err)
+	}
+	return nil
 }
 
-// Receive takes one message of a party. A message that is refused, with one of
-// the package's errors, changes nothing; the error is a [PartyError] whenever the
-// sender is known.
-func (s *Server) Receive(message []byte) error {
+func (s *Server) receiveFrom(from int, message []byte) error {
 	if len(message) > s.config.most {
 		return ErrOversized
 	}
@@ -88,24 +96,19 @@ func (s *Server) Receive(message []byte) error {
 	if err != nil {
 		return err
 	}
-	if h.Sender >= uint32(s.config.parties) {
-		if h.Sender == wire.ServerIndex {
-			return fmt.Errorf("%w: the message is the server's own", ErrSender)
-		}
-		return fmt.Errorf("%w: %d", ErrSender, h.Sender)
+	if h.Sender != uint32(from) {
+		return fmt.Errorf("%w: it names %d", ErrSender, int32(h.Sender))
 	}
-	party := int(h.Sender)
-	if err := s.receive(h, body, party); err != nil {
-		return partyError(s.config.Roster, party, err)
-	}
-	return nil
+	return s.receive(h, body, from)
 }
 
 func (s *Server) receive(h wire.Header, body []byte, party int) error {
 	var receive func(wire.Header, []byte, int) error
 	switch h.Type {
 	case wire.TypeAnnounce:
-		return s.receiveAnnounce(h, body, party)
+		receive = s.receiveAnnounce
+	case wire.TypeEncapsulate:
+		receive = s.receiveEncapsulate
 	case wire.TypeMasked:
 		receive = s.receiveMasked
 	case wire.TypeUpload:
@@ -115,66 +118,31 @@ func (s *Server) receive(h wire.Header, body []byte, party int) error {
 	case wire.TypeReveal:
 		receive = s.receiveReveal
 	}
-	switch {
-	case receive == nil || h.Type > wire.TypeMasked && !s.config.recovery:
+	if receive == nil || !s.config.has(h.Type) {
 		return fmt.Errorf("%w: %v", ErrType, h.Type)
-	case s.topology == nil:
+	}
+	if h.Type.SetUp() {
+		switch {
+		case h.Session != s.config.digest:
+			return ErrSession
+		case h.Round != 0:
+			return fmt.Errorf("%w: set-up is round 0", ErrEncoding)
+		}
+		return receive(h, body, party)
+	}
+	switch {
+	case s.stage != stageReady:
 		return fmt.Errorf("%w: set-up is not over", ErrPhase)
 	case h.Session != s.session:
 		return ErrSession
+	case !s.topology.members.Has(party):
+		return ErrMembers
 	}
-	return receive(h, body, party)
-}
-
-func (s *Server) receiveAnnounce(h wire.Header, body []byte, party int) error {
-	switch {
-	case h.Session != s.config.digest:
-		return ErrSession
-	case h.Round != 0:
-		return fmt.Errorf("%w: set-up is round 0", ErrEncoding)
-	case s.announced.Has(party):
-		return ErrDuplicate
-	}
-	m, err := wire.ParseAnnounce(body)
-	if err != nil {
+	if err := receive(h, body, party); err != nil {
 		return err
 	}
-	key, err := keyexchange.ParsePublicKey(m.Key[:])
-	if err != nil {
-		return err
-	}
-	if err := keyexchange.VerifyKey(s.config.Roster, s.config.digest, party, key, &m.Signature); err != nil {
-		return err
-	}
-	s.announced.Add(party)
-	s.keys[party] = *m
+	delete(s.pending, party)
 	return nil
-}
-
-// Keys ends the exchange of keys: it returns the messages that carry all keys to
-// all parties. It fails with [ErrMissing], naming them, while parties have not
-// announced theirs. It may be called again, for a party that lost its message.
-// With recovery the parties answer with their material for the first round.
-func (s *Server) Keys() ([]Envelope, error) {
-	if err := missingError(s.config.Roster, 0, s.announced.Missing()); err != nil {
-		return nil, err
-	}
-	h := wire.Header{Type: wire.TypeKeys, Session: s.config.digest, Sender: wire.ServerIndex}
-	message := s.keys.Append(h.Append(nil))
-	if s.topology == nil {
-		s.setUp()
-	}
-	envelopes := make([]Envelope, s.config.parties)
-	for i := range envelopes {
-		envelopes[i] = Envelope{To: i, Message: message}
-	}
-	return envelopes, nil
-}
-
-// setUp fixes the session, once all keys are in.
-func (s *Server) setUp() {
-	s.session = sessionID(s.config.digest, s.keys.Append(nil))
-	s.topology = newTopology(s.config, s.session, -1)
 }
 
 // Begin begins the next round and returns the messages that say so, to all who
@@ -187,22 +155,22 @@ func (s *Server) setUp() {
 // call [Server.Invite] and wait, or [Server.Skip]. It fails with [ErrPhase]
 // before [Server.Keys].
 func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
-	if s.topology == nil {
+	if s.stage != stageReady {
 		return nil, fmt.Errorf("%w: set-up is not over", ErrPhase)
 	}
 	round := s.round + 1
-	scheduled := s.topology.scheduled(round)
+	scheduled := s.holders.Of(s.topology.scheduled(round))
 	participants := s.topology.set(scheduled)
 	if s.config.recovery {
 		participants = s.withMaterial(round, scheduled)
-		if n := participants.Len(); n < s.config.minSurvivors {
+		if n := participants.Len(); n < s.terms.minSurvivors {
 			var absent []int
 			for _, i := range scheduled {
 				if !participants.Has(i) {
 					absent = append(absent, i)
 				}
 			}
-			return nil, tooFewError(s.config.Roster, round, "are ready for", n, s.config.minSurvivors, absent)
+			return nil, tooFewError(s.config.Roster, round, "are ready for", n, s.terms.minSurvivors, absent)
 		}
 	}
 	sum, err := masking.NewVector(s.config.Layout)
@@ -212,9 +180,10 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 	n := s.config.parties
 	begin := wire.Begin{Broadcast: broadcastDigest(broadcast), Participants: participants}
 	s.round = round
+	s.topology.forget(round)
 	s.open = &serverRound{
 		participants: participants,
-		context:      roundContext(s.session, round, &begin),
+		context:      roundContext(s.session, round, &begin, s.holders),
 		sum:          sum,
 		received:     wire.NewSet(n),
 	}
@@ -227,7 +196,7 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 		for i := range participants.All() {
 			s.open.material[i], s.uploads[i] = s.uploads[i], nil
 		}
-		s.open.findNeighbours(s.topology, round)
+		s.open.findNeighbours(s.topology, s.holders, round)
 	}
 	s.included = nil
 	h := wire.Header{Type: wire.TypeBegin, Session: s.session, Round: round, Sender: wire.ServerIndex}
@@ -248,11 +217,11 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 }
 
 // findNeighbours looks up who shares secrets with whom in the round.
-func (r *serverRound) findNeighbours(topology *topology, round uint64) {
+func (r *serverRound) findNeighbours(topology *topology, holders wire.Set, round uint64) {
 	n := topology.config.parties
 	r.neighbours, r.near = make([][]int, n), make([][]int, n)
 	for i := range r.participants.All() {
-		r.neighbours[i] = topology.neighbours(round, i)
+		r.neighbours[i] = holders.Of(topology.neighbours(round, i))
 		r.near[i] = r.participants.Of(r.neighbours[i])
 	}
 }
@@ -269,11 +238,12 @@ func (s *Server) receiveMasked(h wire.Header, body []byte, party int) error {
 	size := s.config.Layout.PackedSize()
 	masked := &wire.Masked{Packed: body}
 	if s.config.recovery {
-		next, err := s.topology.next(party, s.round)
-		if err != nil {
+		var err error
+		if masked, err = wire.ParseMasked(body, size, len(s.open.near[party]), s.topology.degree(party, s.holders)); err != nil {
 			return err
 		}
-		if masked, err = wire.ParseMasked(body, size, len(s.open.near[party]), s.config.degree); err != nil {
+		next, err := s.topology.next(party, s.round) // after the length: it may be a long search
+		if err != nil {
 			return err
 		}
 		if masked.Next.Round != next {
@@ -313,12 +283,15 @@ func (s *Server) checkRound(h wire.Header, want step, party int) error {
 func (s *Server) Round() uint64 { return s.round }
 
 // Missing returns the parties whose message the server is waiting for: their
-// keys during set-up; in a round their submissions, signatures or shares,
-// whatever is due; between rounds, with recovery, their material for the next
-// one.
+// keys or ciphertexts during set-up; in a round their submissions, signatures or
+// shares, whatever is due; between rounds, with recovery, their material for the
+// next one.
 func (s *Server) Missing() []int {
-	if s.topology == nil {
+	switch s.stage {
+	case stageAnnounce:
 		return s.announced.Missing()
+	case stageEncapsulate:
+		return s.notEncapsulated()
 	}
 	if s.open == nil {
 		if !s.config.recovery {

@@ -22,24 +22,16 @@ func (s *Server) withMaterial(round uint64, scheduled []int) wire.Set {
 			able = append(able, i)
 		}
 	}
-	for {
-		set := s.topology.set(able)
-		kept := slices.DeleteFunc(slices.Clone(able), func(i int) bool {
-			return len(set.Of(s.topology.neighbours(round, i))) < s.config.threshold
-		})
-		if len(kept) == len(able) {
-			return set
-		}
-		able = kept
-	}
+	near := func(i int) []int { return s.topology.neighbours(round, i) }
+	return s.topology.connected(able, near, s.terms.threshold)
 }
 
-// withoutMaterial returns the parties whose recovery material for their next
+// withoutMaterial returns the holders whose recovery material for their next
 // round, from the given one on, is not in.
 func (s *Server) withoutMaterial(from uint64) []int {
 	var missing []int
-	for i, u := range s.uploads {
-		if (u == nil || u.Round < from) && !s.excluded.Has(i) {
+	for i := range s.holders.All() {
+		if u := s.uploads[i]; (u == nil || u.Round < from) && !s.excluded.Has(i) {
 			missing = append(missing, i)
 		}
 	}
@@ -52,14 +44,14 @@ func (s *Server) withoutMaterial(from uint64) []int {
 // Begin takes part in it. It fails with [ErrPhase] during set-up or a round, and
 // returns nothing in a session without recovery.
 func (s *Server) Invite() ([]Envelope, error) {
-	if s.topology == nil || s.open != nil {
+	if s.stage != stageReady || s.open != nil {
 		return nil, fmt.Errorf("%w: parties are invited between rounds", ErrPhase)
 	}
 	if !s.config.recovery {
 		return nil, nil
 	}
 	h := wire.Header{Type: wire.TypeInvite, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
-	message := h.Append(nil)
+	message := append(h.Append(nil), s.holders.Bytes()...)
 	var envelopes []Envelope
 	for _, i := range s.withoutMaterial(s.round + 1) {
 		envelopes = append(envelopes, Envelope{To: i, Message: message})
@@ -67,10 +59,66 @@ func (s *Server) Invite() ([]Envelope, error) {
 	return envelopes, nil
 }
 
+// Gather begins anew with those who are present: it uses up a round number, and
+// returns messages that ask exactly these members for recovery material, made for
+// each other. Those who answer before the next [Server.Begin] take part in it; the
+// numbers of that round, and of those that follow until the next Gather, are those
+// of a session of as many parties. It costs one round trip more than a round
+// without, no exchange of keys, and nothing that MinSurvivors promises: any
+// MinMembers members or more can hold a round, whoever else is away.
+//
+// Parties that are excluded are left out. It fails with [ErrPhase] during set-up or
+// a round, with [ErrMembers], naming it, if a party is not in the session, with
+// [ErrTooFew] if they are fewer than MinMembers, and with [ErrConfig] in a session
+// without recovery, with a sparse graph or with a schedule.
+func (s *Server) Gather(present []int) ([]Envelope, error) {
+	switch {
+	case !s.config.gathers():
+		return nil, fmt.Errorf("%w: rounds among some need recovery, a complete graph and no schedule", ErrConfig)
+	case s.stage != stageReady || s.open != nil:
+		return nil, fmt.Errorf("%w: parties are gathered between rounds", ErrPhase)
+	}
+	holders := wire.NewSet(s.config.parties)
+	for _, i := range present {
+		if !s.topology.members.Has(i) {
+			if i < 0 || i >= s.config.parties {
+				return nil, fmt.Errorf("%w: there is no party %d", ErrMembers, i)
+			}
+			return nil, partyError(s.config.Roster, i, ErrMembers)
+		}
+		if !s.excluded.Has(i) {
+			holders.Add(i)
+		}
+	}
+	if n := holders.Len(); n < s.config.minMembers {
+		return nil, tooFewError(s.config.Roster, s.round+2, "are present for", n, s.config.minMembers, s.absent(holders))
+	}
+	s.round++
+	s.hold(holders)
+	clear(s.uploads)
+	return s.Invite()
+}
+
+// absent returns the members that are not in a set.
+func (s *Server) absent(present wire.Set) []int {
+	var out []int
+	for _, i := range s.topology.list {
+		if !present.Has(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// hold fixes whom recovery material is for from now on.
+func (s *Server) hold(holders wire.Set) {
+	s.holders, s.terms = holders, s.config.terms(holders.Len())
+}
+
 // Skip gives up the next round number, for a round whose parties do not come. It
 // fails with [ErrPhase] during set-up or a round.
 func (s *Server) Skip() error {
-	if s.topology == nil || s.open != nil {
+	if s.stage != stageReady || s.open != nil {
 		return fmt.Errorf("%w: rounds are skipped between rounds", ErrPhase)
 	}
 	s.round++
@@ -83,10 +131,10 @@ func (s *Server) receiveUpload(h wire.Header, body []byte, party int) error {
 		return fmt.Errorf("%w: round %d has not begun", ErrPhase, h.Round)
 	case h.Round < s.round:
 		return fmt.Errorf("%w: %v of round %d", ErrStale, h.Type, h.Round)
-	case s.excluded.Has(party):
+	case s.excluded.Has(party), !s.holders.Has(party):
 		return ErrParticipants
 	}
-	m, err := wire.ParseUpload(body, s.config.degree)
+	m, err := wire.ParseUpload(body, s.topology.degree(party, s.holders))
 	if err != nil {
 		return err
 	}
@@ -112,10 +160,10 @@ func (s *Server) Survivors() ([]Envelope, error) {
 	if !s.config.recovery || s.open == nil || s.open.step != stepMasked {
 		return nil, fmt.Errorf("%w: no submissions are due", ErrPhase)
 	}
-	if n := s.open.received.Len(); n < s.config.minSurvivors {
+	if n := s.open.received.Len(); n < s.terms.minSurvivors {
 		missing := s.Missing()
 		s.open = nil
-		return nil, tooFewError(s.config.Roster, s.round, "submitted in", n, s.config.minSurvivors, missing)
+		return nil, tooFewError(s.config.Roster, s.round, "submitted in", n, s.terms.minSurvivors, missing)
 	}
 	s.open.step = stepSigned
 	s.open.survivors = s.open.received
@@ -166,7 +214,7 @@ func (s *Server) Certificate() ([]Envelope, error) {
 	if s.open == nil || s.open.step != stepSigned {
 		return nil, fmt.Errorf("%w: no signatures are due", ErrPhase)
 	}
-	quorum := s.config.quorum
+	quorum := s.terms.quorum
 	if n := len(s.open.signatures); n < quorum {
 		missing := s.Missing()
 		s.open = nil
@@ -178,7 +226,7 @@ func (s *Server) Certificate() ([]Envelope, error) {
 	shared := s.open.signatures[:quorum].Append(h.Append(nil))
 	for i := range s.open.survivors.All() {
 		message := shared
-		if s.config.sparse() {
+		if s.config.sparse {
 			// Of its neighbours only; a party with too few of them goes without.
 			var signatures wire.Certificate
 			for _, peer := range s.open.near[i] {
@@ -226,7 +274,7 @@ func (s *Server) unmask(open *serverRound) (failed error) {
 	shares := s.sharesByOwner(open)
 	s.doubtUnopened(open)
 
-	rebuild := newRebuilder(&s.config.terms, slices.Collect(open.revealed.All()), s.doubts)
+	rebuild := newRebuilder(&s.terms, slices.Collect(open.revealed.All()), s.doubts)
 	for owner := range open.participants.All() {
 		near := open.survivors.Of(open.near[owner])
 		survived := open.survivors.Has(owner)
@@ -283,12 +331,12 @@ func (s *Server) doubtUnopened(open *serverRound) {
 // revealed, or they could not open what it dealt.
 func (s *Server) tooFewShares(open *serverRound, owner int, near []int, have int) error {
 	silent := slices.DeleteFunc(slices.Clone(near), open.revealed.Has)
-	if asked := len(near) - len(silent); asked >= s.config.threshold {
+	if asked := len(near) - len(silent); asked >= s.terms.threshold {
 		return partyError(s.config.Roster, owner, fmt.Errorf("%w: of %d holders %d have a share that serves, the session needs %d",
-			ErrMaterial, asked, have, s.config.threshold))
+			ErrMaterial, asked, have, s.terms.threshold))
 	}
 	did := fmt.Sprintf("revealed shares of %s (party %d) in", s.config.Roster.Name(owner), owner)
-	return tooFewError(s.config.Roster, s.round, did, have, s.config.threshold, silent)
+	return tooFewError(s.config.Roster, s.round, did, have, s.terms.threshold, silent)
 }
 
 // unmaskDropped takes off the masks that survivors share with a participant that

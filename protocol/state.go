@@ -21,15 +21,26 @@ import (
 
 // clientState is what Save saves of a client.
 type clientState struct {
-	Key      [keyexchange.KeySize]byte // during set-up
-	Ready    bool                      // set-up is over
-	Announce []byte
-	Session  [32]byte
-	Chains   []chainState
-	Last     uint64
-	Upload   []byte // empty where there is none
-	Open     *roundState
-	Output   []byte
+	Stage         stage
+	Key           [keyexchange.KeySize]byte              // before Keys
+	Decapsulation [keyexchange.DecapsulationKeySize]byte // before Members, with hybrid keys
+	Announce      []byte
+	KeysDigest    [32]byte // from Keys on, with what follows
+	Announced     []byte
+	Agreed        []agreedState // before Members
+	Session       [32]byte
+	Members       []byte // once they are known, with what follows
+	Chains        []chainState
+	Last          uint64
+	Upload        []byte // empty where there is none
+	Holders       []byte // the same
+	Open          *roundState
+	Output        []byte
+}
+
+type agreedState struct {
+	Peer      int
+	Agreement [keyexchange.AgreementSize]byte
 }
 
 type chainState struct {
@@ -42,6 +53,7 @@ type roundState struct {
 	Phase        phase
 	Broadcast    [32]byte
 	Participants []byte
+	Holders      []byte
 	Survivors    []byte // empty before they are known
 	Context      [32]byte
 	Near         []nearState
@@ -64,11 +76,27 @@ type nearState struct {
 // again puts two inputs under the same keys: without recovery the server learns
 // their difference. Loading does not notice.
 func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
-	s := clientState{Ready: c.chains != nil, Announce: c.announce.Append(nil), Session: c.session, Last: c.last, Output: c.output}
-	if !s.Ready {
+	s := clientState{Stage: c.stage, Announce: c.announce.Append(nil), Session: c.session, Last: c.last,
+		Holders: c.holders.Bytes(), Output: c.output}
+	if c.stage == stageAnnounce {
 		if _, err := c.key.AppendBinary(s.Key[:0]); err != nil {
 			return nil, err
 		}
+	}
+	if c.stage != stageReady && c.decapsulation != nil {
+		if _, err := c.decapsulation.AppendBinary(s.Decapsulation[:0]); err != nil {
+			return nil, err
+		}
+	}
+	if c.topology != nil {
+		s.KeysDigest, s.Announced, s.Members = c.topology.keys, c.topology.announced.Bytes(), c.topology.members.Bytes()
+	}
+	for _, peer := range sortedKeys(c.agreed) {
+		saved := agreedState{Peer: peer}
+		if _, err := c.agreed[peer].AppendBinary(saved.Agreement[:0]); err != nil {
+			return nil, err
+		}
+		s.Agreed = append(s.Agreed, saved)
 	}
 	for _, peer := range sortedKeys(c.chains) {
 		saved := chainState{Peer: peer}
@@ -82,7 +110,7 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 	}
 	if r := c.open; r != nil {
 		s.Open = &roundState{Phase: r.phase, Broadcast: r.broadcast, Participants: r.participants.Bytes(),
-			Survivors: r.survivors.Bytes(), Context: r.context, Sealed: r.sealed}
+			Holders: r.holders.Bytes(), Survivors: r.survivors.Bytes(), Context: r.context, Sealed: r.sealed}
 		for i, peer := range r.neighbours {
 			near := nearState{Peer: peer}
 			if c.config.recovery {
@@ -112,36 +140,72 @@ func LoadClient(config *Config, identity crypto.Signer, random io.Reader, key *k
 	if err := openSealed(key, c.config, uint32(c.self), state, &s); err != nil {
 		return nil, err
 	}
-	announce, err := wire.ParseAnnounce(s.Announce)
-	if err != nil {
+	if err := c.load(&s); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	c.announce, c.session, c.last, c.output = *announce, s.Session, s.Last, s.Output
-	if !s.Ready {
-		if c.key, err = keyexchange.ParseKey(s.Key[:]); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrState, err)
-		}
-		return c, nil
+	return c, nil
+}
+
+func (c *Client) load(s *clientState) error {
+	announce, err := wire.ParseAnnounce(s.Announce, c.config.hybrid)
+	if err != nil {
+		return err
 	}
+	c.stage, c.announce, c.session, c.last, c.output = s.Stage, *announce, s.Session, s.Last, s.Output
 	c.key = new(keyexchange.PrivateKey)
-	c.topology = newTopology(c.config, c.session, c.self)
+	if c.stage == stageAnnounce {
+		if c.key, err = keyexchange.ParseKey(s.Key[:]); err != nil {
+			return err
+		}
+	}
+	if c.config.hybrid {
+		c.decapsulation = new(keyexchange.DecapsulationKey)
+	}
+	if c.stage != stageReady && c.config.hybrid {
+		if c.decapsulation, err = keyexchange.ParseDecapsulationKey(s.Decapsulation[:]); err != nil {
+			return err
+		}
+	}
+	if c.stage == stageAnnounce {
+		return nil
+	}
+	announced, err := loadSet(s.Announced, c.config.parties)
+	if err != nil {
+		return err
+	}
+	c.topology = newTopology(c.config, s.KeysDigest, announced, c.self)
+	if c.stage == stageEncapsulate {
+		c.agreed = make(map[int]*keyexchange.Agreement)
+		for _, a := range s.Agreed {
+			if c.agreed[a.Peer], err = keyexchange.ParseAgreement(a.Agreement[:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	members, err := loadSet(s.Members, c.config.parties)
+	if err != nil {
+		return err
+	}
+	c.topology.join(c.session, members)
 	c.chains = make(map[int]*keyexchange.Chain)
 	for _, chain := range s.Chains {
 		if c.chains[chain.Peer], err = keyexchange.ParseChain(chain.Chain[:]); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrState, err)
+			return err
 		}
 	}
+	if c.holders, err = loadSet(s.Holders, c.config.parties); err != nil {
+		return err
+	}
 	if len(s.Upload) != 0 {
-		if c.upload, err = wire.ParseUpload(s.Upload, c.config.degree); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		if c.upload, err = wire.ParseUpload(s.Upload, c.topology.degree(c.self, c.holders)); err != nil {
+			return err
 		}
 	}
 	if s.Open != nil {
-		if c.open, err = loadRound(s.Open, c.config); err != nil {
-			return nil, err
-		}
+		c.open, err = loadRound(s.Open, c.config)
 	}
-	return c, nil
+	return err
 }
 
 func loadRound(s *roundState, config *settled) (*clientRound, error) {
@@ -150,6 +214,10 @@ func loadRound(s *roundState, config *settled) (*clientRound, error) {
 	if r.participants, err = loadSet(s.Participants, config.parties); err != nil {
 		return nil, err
 	}
+	if r.holders, err = loadSet(s.Holders, config.parties); err != nil {
+		return nil, err
+	}
+	r.terms = config.terms(r.holders.Len())
 	if r.survivors, err = loadSet(s.Survivors, config.parties); err != nil {
 		return nil, err
 	}
@@ -174,15 +242,25 @@ func loadRound(s *roundState, config *settled) (*clientRound, error) {
 
 // serverState is what Save saves of a server.
 type serverState struct {
-	Announced []byte
-	Keys      []byte
-	Ready     bool // the keys are out
-	Round     uint64
-	Uploads   [][]byte // by party, empty where there is none
-	Excluded  []byte
-	Doubts    [][2]int
-	Included  []int
-	Open      *openState
+	Stage         stage
+	Announcements [][]byte // by party, empty where there is none
+	Encapsulated  []byte
+	Ciphertexts   [][]byte // by party, empty where there are none, before the members are fixed
+	Members       []byte   // empty before they are fixed
+	Pending       []pendingState
+	Round         uint64
+	Holders       []byte
+	Uploads       [][]byte // by party, empty where there is none
+	Excluded      []byte
+	Doubts        [][2]int
+	Included      []int
+	Open          *openState
+}
+
+// pendingState is what ends set-up for a member that has not been heard of since.
+type pendingState struct {
+	Party   int
+	Message []byte
 }
 
 // openState is what the server keeps of the round that is open.
@@ -209,10 +287,24 @@ type partyState struct {
 // changed: there is no long-term secret in it. It fails only
 // with [ErrRandom].
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
-	out := serverState{Announced: s.announced.Bytes(), Keys: s.keys.Append(nil), Ready: s.topology != nil,
-		Round: s.round, Excluded: s.excluded.Bytes(), Doubts: s.doubts.pairs(), Included: s.included}
-	for _, upload := range s.uploads {
+	out := serverState{Stage: s.stage, Encapsulated: s.encapsulated.Bytes(), Round: s.round, Holders: s.holders.Bytes(),
+		Excluded: s.excluded.Bytes(), Doubts: s.doubts.pairs(), Included: s.included}
+	for i, upload := range s.uploads {
 		out.Uploads = append(out.Uploads, uploadBytes(upload))
+		var announcement, ciphertexts []byte
+		if a := s.announcements[i]; a != nil {
+			announcement = a.Append(nil)
+		}
+		if e := s.encapsulations[i]; e != nil {
+			ciphertexts = e.Append(nil)
+		}
+		out.Announcements, out.Ciphertexts = append(out.Announcements, announcement), append(out.Ciphertexts, ciphertexts)
+	}
+	if s.stage == stageReady {
+		out.Members = s.topology.members.Bytes()
+	}
+	for _, i := range sortedKeys(s.pending) {
+		out.Pending = append(out.Pending, pendingState{i, s.pending[i]})
 	}
 	if r := s.open; r != nil {
 		out.Open = &openState{Step: r.step, Context: r.context, Participants: r.participants.Bytes(), Received: r.received.Bytes(),
@@ -244,34 +336,77 @@ func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server
 
 func (s *Server) load(in *serverState) (err error) {
 	n := s.config.parties
-	if s.announced, err = loadSet(in.Announced, n); err != nil {
-		return err
-	}
 	if s.excluded, err = loadSet(in.Excluded, n); err != nil {
 		return err
 	}
 	for _, pair := range in.Doubts {
 		s.doubts.add(pair[0], pair[1])
 	}
-	if s.keys, err = wire.ParseKeys(in.Keys, n); err != nil {
-		return err
-	}
-	if len(in.Uploads) != n {
+	if len(in.Uploads) != n || len(in.Announcements) != n || len(in.Ciphertexts) != n {
 		return fmt.Errorf("it has %d parties, want %d", len(in.Uploads), n)
 	}
+	if err := s.loadSetUp(in); err != nil {
+		return err
+	}
 	for i, upload := range in.Uploads {
-		if s.uploads[i], err = loadUpload(upload, s.config.degree); err != nil {
+		if len(upload) == 0 {
+			continue
+		}
+		if s.uploads[i], err = wire.ParseUpload(upload, s.topology.degree(i, s.holders)); err != nil {
 			return err
 		}
 	}
 	s.round, s.included = in.Round, in.Included
-	if in.Ready {
-		s.setUp()
-	}
 	if in.Open != nil {
 		s.open, err = s.loadOpen(in.Open)
 	}
 	return err
+}
+
+func (s *Server) loadSetUp(in *serverState) (err error) {
+	n := s.config.parties
+	s.stage = in.Stage
+	for i, announcement := range in.Announcements {
+		if len(announcement) == 0 {
+			continue
+		}
+		if s.announcements[i], err = wire.ParseAnnounce(announcement, s.config.hybrid); err != nil {
+			return err
+		}
+		s.announced.Add(i)
+	}
+	if s.stage == stageAnnounce {
+		return nil
+	}
+	s.topology = newTopology(s.config, keysDigest(s.config.digest, s.sharedKeys()), s.announced, -1)
+	if s.encapsulated, err = loadSet(in.Encapsulated, n); err != nil {
+		return err
+	}
+	for i, ciphertexts := range in.Ciphertexts {
+		if len(ciphertexts) == 0 {
+			continue
+		}
+		if s.encapsulations[i], err = wire.ParseEncapsulate(ciphertexts, len(s.topology.higher(i))); err != nil {
+			return err
+		}
+	}
+	if s.stage == stageEncapsulate {
+		return nil
+	}
+	members, err := loadSet(in.Members, n)
+	if err != nil {
+		return err
+	}
+	s.join(members)
+	for _, p := range in.Pending {
+		s.pending[p.Party] = p.Message
+	}
+	holders, err := loadSet(in.Holders, n)
+	if err != nil {
+		return err
+	}
+	s.hold(holders)
+	return nil
 }
 
 func (s *Server) loadOpen(in *openState) (*serverRound, error) {
@@ -298,8 +433,9 @@ func (s *Server) loadOpen(in *openState) (*serverRound, error) {
 	if len(in.Parties) != n {
 		return nil, fmt.Errorf("its round has %d parties, want %d", len(in.Parties), n)
 	}
-	for _, party := range in.Parties {
-		material, err := loadUpload(party.Material, s.config.degree)
+	r.findNeighbours(s.topology, s.holders, s.round)
+	for i, party := range in.Parties {
+		material, err := loadUpload(party.Material, len(r.neighbours[i]))
 		if err != nil {
 			return nil, err
 		}
@@ -312,7 +448,6 @@ func (s *Server) loadOpen(in *openState) (*serverRound, error) {
 		r.shares = append(r.shares, party.Shares)
 		r.revelations = append(r.revelations, reveal)
 	}
-	r.findNeighbours(s.topology, s.round)
 	return r, nil
 }
 

@@ -80,7 +80,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 			}
 			c.crash()
 			for _, client := range c.l.Clients {
-				if err := server.Receive(client.Announce()); err != nil {
+				if err := deliver(server, client.Announce()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -94,8 +94,10 @@ func TestCrashAtEveryStep(t *testing.T) {
 			}
 			// Local calls Work around every step of every party.
 			c.l.Work = func(int) func() { return c.crash }
-			if err := c.l.Step(server.Keys); err != nil {
-				t.Fatal(err)
+			for _, next := range []func() ([]Envelope, error){server.Keys, server.Members} {
+				if err := c.l.Step(next); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for round := range 4 {
 				absent = -2
@@ -149,8 +151,8 @@ func TestStateErrors(t *testing.T) {
 	}
 	// A state of another shape, such as another version's, opens if it is sealed
 	// alike, and is refused all the same.
-	for name, shape := range map[string]any{"empty": &struct{ Ready bool }{true}, "other types": &struct{ Session int }{1},
-		"no parties": &struct{ Keys, Announced []byte }{make([]byte, 3*wire.AnnounceSize), []byte{7}}} {
+	for name, shape := range map[string]any{"empty": &struct{ Stage uint8 }{2}, "other types": &struct{ Session int }{1},
+		"no parties": &struct{ Announcements [][]byte }{[][]byte{{7}, nil, nil}}} {
 		sealed, err := sealState(nil, &key, l.Clients[0].config, wire.ServerIndex, shape)
 		if err != nil {
 			t.Fatal(err)

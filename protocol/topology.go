@@ -10,55 +10,142 @@ import (
 )
 
 // topology says who takes part in which round and who shares secrets with whom.
-// It follows from the configuration and the session, and everybody can compute
-// it.
+// It follows from the configuration, the keys and the members, and everybody can
+// compute it.
 type topology struct {
-	config *settled
-	seed   [32]byte
+	config    *settled
+	keys      [32]byte // digest
+	announced wire.Set
+	self      int // whose topology it is, -1 for the server's
 
-	// The last graph that was asked for. If all parties take part in every round
-	// there is only one.
-	round uint64
-	graph *graph.Graph
+	// Once the members are known.
+	members wire.Set
+	list    []int // the same, ascending
+	seed    [32]byte
+	terms   terms // of a session of so many members
 
-	self int   // whose topology it is, -1 for the server's
-	near []int // neighbours of self in every round, if there is one graph
+	schedule map[uint64][]int // rounds that were asked for, by ascending party
+	whole    *graph.Graph     // over all who announced, nil unless it is sparse
+	near     []int            // neighbours of self in it, once it is not needed any more
+	round    uint64
+	sparse   *graph.Graph // of that round
 }
 
-func newTopology(config *settled, session [32]byte, self int) *topology {
-	t := &topology{config: config, seed: config.Seed, self: self}
-	if t.seed == ([32]byte{}) {
-		t.seed = session
+// mostRemembered bounds the memory that schedules of rounds to come may take, in
+// parties.
+const mostRemembered = 1 << 20
+
+func newTopology(config *settled, keys [32]byte, announced wire.Set, self int) *topology {
+	t := &topology{config: config, keys: keys, announced: announced, self: self, schedule: make(map[uint64][]int)}
+	if config.sparse && !config.byRound {
+		t.whole = t.newGraph(slices.Collect(announced.All()), t.seedOr(keys), 0)
 	}
 	return t
 }
 
-// everyRound reports whether all parties take part in all rounds.
-func (t *topology) everyRound() bool { return t.config.scheduled == t.config.parties }
-
-// scheduled returns the parties of a round in ascending order.
-func (t *topology) scheduled(round uint64) []int {
-	n := t.config.parties
-	if t.everyRound() {
-		all := make([]int, n)
-		for i := range all {
-			all[i] = i
-		}
-		return all
+// seedOr returns the configured seed, or another in its place if that is zero.
+func (t *topology) seedOr(other [32]byte) [32]byte {
+	if t.config.Seed != ([32]byte{}) {
+		return t.config.Seed
 	}
-	order, err := graph.Permutation(n, hash(labelSchedule, t.seed[:], uint64Bytes(round)))
+	return other
+}
+
+func (t *topology) newGraph(parties []int, seed [32]byte, number uint64) *graph.Graph {
+	g, err := graph.NewGraph(parties, t.config.Recovery.Degree, hash(labelGraph, seed[:], uint64Bytes(number)))
+	if err != nil {
+		panic("protocol: " + err.Error()) // settle has checked the degree
+	}
+	return g
+}
+
+// join notes who the members are.
+func (t *topology) join(session [32]byte, members wire.Set) {
+	t.members, t.list = members, slices.Collect(members.All())
+	t.seed = t.seedOr(session)
+	t.terms = t.config.terms(len(t.list))
+	if t.whole != nil && t.self >= 0 {
+		// A party needs no more of it than this.
+		t.near, t.whole = members.Of(t.whole.Neighbours(t.self)), nil
+	}
+}
+
+// ready reports whether the members are known.
+func (t *topology) ready() bool { return t != nil && t.list != nil }
+
+// peers returns the parties of those who announced that a party may share secrets
+// with, ascending. Before join only.
+func (t *topology) peers(party int) []int {
+	if t.whole != nil {
+		return t.whole.Neighbours(party)
+	}
+	return without(slices.Collect(t.announced.All()), party)
+}
+
+// higher returns those of a party's peers that it encapsulates to.
+func (t *topology) higher(party int) []int {
+	peers := t.peers(party)
+	at, _ := slices.BinarySearch(peers, party)
+	return peers[at:]
+}
+
+// lower returns those of a party's peers that encapsulate to it.
+func (t *topology) lower(party int) []int {
+	peers := t.peers(party)
+	at, _ := slices.BinarySearch(peers, party)
+	return peers[:at]
+}
+
+// connected returns those of some parties, in ascending order, that have enough
+// neighbours among each other to share secrets with: parties with fewer are
+// removed all at once, until there are none.
+func (t *topology) connected(parties []int, near func(party int) []int, threshold int) wire.Set {
+	for {
+		set := t.set(parties)
+		kept := slices.DeleteFunc(slices.Clone(parties), func(i int) bool {
+			return len(set.Of(near(i))) < threshold
+		})
+		if len(kept) == len(parties) {
+			return set
+		}
+		parties = kept
+	}
+}
+
+// scheduled returns the members of a round in ascending order, which the caller
+// must not change.
+func (t *topology) scheduled(round uint64) []int {
+	if !t.config.byRound || t.terms.scheduled == len(t.list) {
+		return t.list
+	}
+	if chosen := t.schedule[round]; chosen != nil {
+		return chosen
+	}
+	order, err := graph.Permutation(len(t.list), hash(labelSchedule, t.seed[:], uint64Bytes(round)))
 	if err != nil {
 		panic("protocol: " + err.Error()) // rosters are smaller than graphs may be
 	}
-	chosen := order[:t.config.scheduled]
+	chosen := make([]int, t.terms.scheduled)
+	for i := range chosen {
+		chosen[i] = t.list[order[i]]
+	}
 	slices.Sort(chosen)
+	if (len(t.schedule)+1)*len(chosen) > mostRemembered {
+		clear(t.schedule)
+	}
+	t.schedule[round] = chosen
 	return chosen
+}
+
+// forget drops what was computed for rounds before one.
+func (t *topology) forget(round uint64) {
+	maps.DeleteFunc(t.schedule, func(r uint64, _ []int) bool { return r < round })
 }
 
 // next returns the first round after the given one in which a party is
 // scheduled. It fails with [ErrSkip] if there is none within MaxSkip.
 func (t *topology) next(party int, round uint64) (uint64, error) {
-	if t.everyRound() {
+	if !t.config.byRound {
 		return round + 1, nil
 	}
 	for ahead := uint64(1); ahead <= t.config.maxSkip; ahead++ {
@@ -69,57 +156,49 @@ func (t *topology) next(party int, round uint64) (uint64, error) {
 	return 0, fmt.Errorf("%w: party %d is not scheduled in the next %d rounds", ErrSkip, party, t.config.maxSkip)
 }
 
-// neighbours returns with whom a party of a round shares secrets, in ascending
+// neighbours returns with whom a member shares secrets in a round, in ascending
 // order; nil for a party that is not scheduled.
 func (t *topology) neighbours(round uint64, party int) []int {
-	if t.config.sparse() {
-		if party != t.self || !t.everyRound() {
-			return t.sparse(round).Neighbours(party)
-		}
-		if t.near == nil {
-			t.near = t.sparse(round).Neighbours(party)
-			t.graph = nil // a party needs no more of it than this
-		}
+	switch {
+	case t.whole != nil:
+		return t.members.Of(t.whole.Neighbours(party))
+	case t.near != nil && party == t.self:
 		return slices.Clone(t.near)
 	}
 	all := t.scheduled(round)
-	i, found := slices.BinarySearch(all, party)
-	if !found {
+	if _, found := slices.BinarySearch(all, party); !found {
 		return nil
 	}
-	return slices.Delete(all, i, i+1)
+	if !t.config.sparse {
+		return without(all, party)
+	}
+	if t.sparse == nil || t.round != round {
+		t.sparse, t.round = t.newGraph(all, t.seed, round), round
+	}
+	return t.sparse.Neighbours(party)
 }
 
-// sparse returns the Harary graph of a round.
-func (t *topology) sparse(round uint64) *graph.Graph {
-	if t.everyRound() {
-		round = 0 // one graph for the session
+// degree returns how many neighbours a member has in each round that it is
+// scheduled in, among the holders of its shares.
+func (t *topology) degree(party int, holders wire.Set) int {
+	if t.config.byRound {
+		return t.terms.degree
 	}
-	if t.graph == nil || t.round != round {
-		g, err := graph.NewGraph(t.scheduled(round), t.config.degree, hash(labelGraph, t.seed[:], uint64Bytes(round)))
-		if err != nil {
-			panic("protocol: " + err.Error()) // Validate has checked the degree
-		}
-		t.round, t.graph = round, g
-	}
-	return t.graph
-}
-
-// peers returns the parties that a party may ever share secrets with.
-func (t *topology) peers(party int) []int {
-	if t.config.sparse() && t.everyRound() {
-		return t.neighbours(0, party)
-	}
-	var peers []int
-	for i := range t.config.parties {
-		if i != party {
-			peers = append(peers, i)
-		}
-	}
-	return peers
+	return len(holders.Of(t.neighbours(0, party)))
 }
 
 // set returns the parties as a set of the session.
 func (t *topology) set(parties []int) wire.Set { return wire.SetOf(t.config.parties, parties) }
+
+// without returns a new list that leaves a party out.
+func without(parties []int, party int) []int {
+	out := make([]int, 0, len(parties))
+	for _, i := range parties {
+		if i != party {
+			out = append(out, i)
+		}
+	}
+	return out
+}
 
 func sortedKeys[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }

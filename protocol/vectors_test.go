@@ -34,31 +34,11 @@ type hexBytes []byte
 func (h hexBytes) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(h)), nil }
 
 type (
-	vectorSegment struct {
-		Length int `json:"length"`
-		Bits   int `json:"bits"`
-	}
-	vectorRecovery struct {
-		Adversary    int `json:"adversary"`
-		Colluders    int `json:"colluders"`
-		Threshold    int `json:"threshold"`
-		MinSurvivors int `json:"min_survivors"`
-		Degree       int `json:"degree"`
-	}
-	vectorConfig struct {
-		Label    string          `json:"label"`
-		Layout   []vectorSegment `json:"layout"`
-		PerRound int             `json:"per_round"`
-		Seed     hexBytes        `json:"seed"`
-		MaxSkip  uint64          `json:"max_skip"`
-		Recovery *vectorRecovery `json:"recovery"`
-	}
 	vectorParty struct {
-		Name       string   `json:"name"`
-		Identity   hexBytes `json:"identity_seed"`
-		Public     hexBytes `json:"identity_key"`
-		PrivateKey hexBytes `json:"x25519_private"`
-		Random     hexBytes `json:"random_seed"`
+		Identity      hexBytes `json:"identity_seed"`
+		PrivateKey    hexBytes `json:"x25519_private"`
+		Decapsulation hexBytes `json:"mlkem_seed,omitempty"`
+		Random        hexBytes `json:"random_seed"`
 	}
 	vectorMessage struct {
 		From    int      `json:"from"` // -1 is the server
@@ -85,6 +65,7 @@ type (
 		Round        uint64        `json:"round"`
 		Broadcast    hexBytes      `json:"broadcast"`
 		Scheduled    []int         `json:"scheduled"`
+		Holders      []int         `json:"holders"`
 		Participants []int         `json:"participants"`
 		Context      hexBytes      `json:"context"`
 		Pairs        []vectorPair  `json:"pairs"`
@@ -94,10 +75,12 @@ type (
 	}
 	vectorSession struct {
 		Description  string          `json:"description"`
-		Config       vectorConfig    `json:"config"`
+		Config       *Config         `json:"config"`
 		Parties      []vectorParty   `json:"parties"`
 		RosterDigest hexBytes        `json:"roster_digest"`
 		ConfigDigest hexBytes        `json:"config_digest"`
+		KeysDigest   hexBytes        `json:"keys_digest"`
+		Members      []int           `json:"members"`
 		SessionID    hexBytes        `json:"session_id"`
 		Messages     []vectorMessage `json:"messages"`
 		Rounds       []vectorRound   `json:"rounds"`
@@ -149,6 +132,7 @@ var typeNames = map[wire.Type]string{
 	wire.TypeAnnounce: "Announce", wire.TypeKeys: "Keys", wire.TypeBegin: "Begin", wire.TypeMasked: "Masked",
 	wire.TypeUpload: "Upload", wire.TypeInvite: "Invite", wire.TypeSurvivors: "Survivors", wire.TypeSigned: "Signed",
 	wire.TypeCertificate: "Certificate", wire.TypeReveal: "Reveal",
+	wire.TypeEncapsulate: "Encapsulate", wire.TypeMembers: "Members",
 }
 
 // recorder runs a session and writes down what happens.
@@ -173,7 +157,7 @@ func (r *recorder) toServer(party int, message []byte, lost bool) {
 	if lost {
 		return
 	}
-	if err := r.server.Receive(message); err != nil {
+	if err := deliver(r.server, message); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -236,7 +220,7 @@ func recordSession(t *testing.T, name, description string, n int, config *Config
 		members = append(members, keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
 		random := &stream{seed: sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s random %d", name, i))}
 		r.streams = append(r.streams, random)
-		s.Parties = append(s.Parties, vectorParty{Name: members[i].Name, Identity: seed[:], Public: hexBytes(members[i].Key), Random: bytes.Clone(random.seed[:])})
+		s.Parties = append(s.Parties, vectorParty{Identity: seed[:], Random: bytes.Clone(random.seed[:])})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
@@ -253,19 +237,18 @@ func recordSession(t *testing.T, name, description string, n int, config *Config
 		}
 		r.clients = append(r.clients, client)
 		s.Parties[i].PrivateKey = r.streams[i].reads[0]
+		if !config.Classical {
+			s.Parties[i].Decapsulation = r.streams[i].reads[1]
+		}
 		r.toServer(i, client.Announce(), false)
 	}
 	envelopes, err := r.server.Keys()
 	r.toParties(envelopes, err)
-	roster32, config32, session32 := roster.Digest(), digestOf(config), r.server.session
-	s.RosterDigest, s.ConfigDigest, s.SessionID = roster32[:], config32[:], session32[:]
-	s.Config = vectorConfig{Label: config.Label, PerRound: config.PerRound, Seed: config.Seed[:], MaxSkip: config.MaxSkip}
-	for _, segment := range config.Layout {
-		s.Config.Layout = append(s.Config.Layout, vectorSegment(segment))
-	}
-	if c := config.Recovery; c != nil {
-		s.Config.Recovery = &vectorRecovery{int(c.Adversary), c.Colluders, c.Threshold, c.MinSurvivors, c.Degree}
-	}
+	envelopes, err = r.server.Members()
+	r.toParties(envelopes, err)
+	roster32, config32, keys32, session32 := roster.Digest(), digestOf(config), r.server.topology.keys, r.server.session
+	s.RosterDigest, s.ConfigDigest, s.KeysDigest, s.SessionID = roster32[:], config32[:], keys32[:], session32[:]
+	s.Config, s.Members = config, r.server.Enrolled()
 	for _, plan := range plans {
 		r.round(plan)
 	}
@@ -284,8 +267,9 @@ func (r *recorder) round(plan vectorPlan) {
 	envelopes, err := r.server.Begin([]byte(plan.broadcast))
 	r.toParties(envelopes, err, plan.absent...)
 	number := r.server.Round()
-	round := vectorRound{Round: number, Broadcast: []byte(plan.broadcast), Scheduled: r.server.topology.scheduled(number),
-		Context: bytes.Clone(r.server.open.context[:])}
+	round := vectorRound{Round: number, Broadcast: []byte(plan.broadcast), Holders: slices.Collect(r.server.holders.All()),
+		Scheduled: r.server.holders.Of(r.server.topology.scheduled(number)),
+		Context:   bytes.Clone(r.server.open.context[:])}
 	for _, e := range envelopes {
 		round.Participants = append(round.Participants, e.To)
 	}
@@ -308,7 +292,7 @@ func (r *recorder) round(plan vectorPlan) {
 			// then k and so on.
 			input.SelfMask = scalar(t, random.reads[0])
 			next := 2
-			if client.config.threshold > 1 {
+			if client.open.terms.threshold > 1 {
 				next++
 			}
 			body := message[wire.HeaderSize+r.config.Layout.PackedSize()+32+24+near*48:]
@@ -400,7 +384,7 @@ func TestVectors(t *testing.T) {
 		{
 			"sparse", "semi-malicious server, sparse graph, a schedule; one party of round 2 drops out", 8,
 			&Config{Label: "vectors/sparse", Layout: layout[:2], PerRound: 7, Seed: [32]byte{1, 2, 3},
-				Recovery: &Recovery{Adversary: SemiMaliciousServer, Degree: 4, Colluders: 1}},
+				Recovery: &Recovery{Adversary: SemiMaliciousServer, Degree: 4}, Colluders: 1},
 			[]vectorPlan{{}, {broadcast: "model 2", lost: []int{5}}, {}},
 		},
 	} {

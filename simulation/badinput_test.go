@@ -57,12 +57,14 @@ func newWorld(t *testing.T) *world {
 		client, err := protocol.NewClient(w.config, identity, nil)
 		w.must(err)
 		w.clients = append(w.clients, client)
-		w.must(w.server.Receive(client.Announce()))
+		w.must(w.server.Receive(client.Party(), client.Announce()))
 	}
 	w.announced = w.clients[1].Announce()
-	keys, err := w.server.Keys()
-	w.must(err)
-	w.deliver(keys)
+	for _, next := range []func() ([]protocol.Envelope, error){w.server.Keys, w.server.Members} {
+		envelopes, err := next()
+		w.must(err)
+		w.deliver(envelopes)
+	}
 	for round := range 2 {
 		begin, err := w.server.Begin(nil)
 		w.must(err)
@@ -74,7 +76,7 @@ func newWorld(t *testing.T) *world {
 			}
 			w.submitted, err = client.Submit(nil, w.encode(weights)...)
 			w.must(err)
-			w.must(w.server.Receive(w.submitted))
+			w.must(w.server.Receive(i, w.submitted))
 		}
 		if round == 0 {
 			_, err := w.server.Sum()
@@ -93,8 +95,11 @@ func (w *world) must(err error) {
 
 func (w *world) deliver(envelopes []protocol.Envelope) {
 	for _, e := range envelopes {
-		_, err := w.clients[e.To].Receive(e.Message)
+		answer, err := w.clients[e.To].Receive(e.Message)
 		w.must(err)
+		if answer != nil {
+			w.must(w.server.Receive(e.To, answer))
+		}
 	}
 }
 
@@ -110,7 +115,7 @@ func (w *world) finish() {
 	w.t.Helper()
 	message, err := w.clients[2].Submit(nil, w.encode(weights)...)
 	w.must(err)
-	w.must(w.server.Receive(message))
+	w.must(w.server.Receive(2, message))
 	sum, err := w.server.Sum()
 	w.must(err)
 	mean, samples, err := w.average.Decode(sum)
@@ -129,7 +134,7 @@ func TestBadInput(t *testing.T) {
 		return func(w *world) error { _, err := w.average.Encode(weights, samples); return err }
 	}
 	toServer := func(message func(w *world) []byte) func(*world) error {
-		return func(w *world) error { return w.server.Receive(message(w)) }
+		return func(w *world) error { return w.server.Receive(1, message(w)) }
 	}
 	toClient := func(message func(w *world) []byte) func(*world) error {
 		return func(w *world) error { _, err := w.clients[2].Receive(message(w)); return err }
@@ -200,7 +205,7 @@ func TestBadInput(t *testing.T) {
 		{"bad signature", protocol.ErrSignature, func(w *world) error {
 			server, err := protocol.NewServer(w.config)
 			w.must(err)
-			return server.Receive(changed(w.announced, len(w.announced)-1, w.announced[len(w.announced)-1]^1))
+			return server.Receive(1, changed(w.announced, len(w.announced)-1, w.announced[len(w.announced)-1]^1))
 		}},
 		{"truncated message", protocol.ErrTruncated, toServer(func(w *world) []byte { return w.submitted[:20] })},
 		{"oversized message", protocol.ErrOversized, toServer(func(w *world) []byte { return make([]byte, w.config.MaxMessage()+1) })},

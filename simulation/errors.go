@@ -11,7 +11,7 @@ var ErrOptions = errors.New("simulation: unusable options")
 // OptionError names the option that is unusable. It is [ErrOptions], and unwraps
 // to the reason if another package found it.
 type OptionError struct {
-	Option string // the field of Options or Training, as in "Recovery.Colluders"
+	Option string // the field of Options or Training, as in "Recovery.MinSurvivors"
 	Reason string // what is wrong with it
 	Advice string // what to do, or empty
 	Err    error  // nil, or the error behind it

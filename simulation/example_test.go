@@ -45,7 +45,7 @@ func Example() {
 // may be missing.
 func ExampleOptions_Mechanism() {
 	options := simulation.Defaults()
-	options.Recovery = &protocol.Recovery{Colluders: 10, MinSurvivors: 68}
+	options.Recovery, options.Colluders = &protocol.Recovery{MinSurvivors: 68}, 10
 	noise := simulation.DefaultNoise()
 	options.Noise = &noise
 	mechanism, err := options.Mechanism(40)

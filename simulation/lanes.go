@@ -164,7 +164,7 @@ func (t *Training) multipliers(z float64) (update, side float64, err error) {
 func (t *Training) survivors() (survivors, error) {
 	switch {
 	case t.Sum == Private:
-		return survivorsOf(t.PerRound, t.Recovery)
+		return survivorsOf(t.PerRound, t.Recovery, t.Colluders)
 	case t.Poisson:
 		return survivors{parties: len(t.Parties), least: len(t.Parties)}, nil
 	}

@@ -87,7 +87,7 @@ type Mechanism struct {
 	Encoder     aggregation.Encoder
 	Sensitivity accounting.Sensitivity // of a sum, in integer units
 	// Shares divides the noise among the parties. Its MinHonest is
-	// Recovery.MinSurvivors less Recovery.Colluders, or all parties without
+	// Recovery.MinSurvivors less Colluders, or all parties without
 	// recovery: however few are in a sum, and whatever colluders take out of it,
 	// that many shares are left.
 	Shares noise.Shares
@@ -129,7 +129,7 @@ func (o *Options) Mechanism(dimension int) (*Mechanism, error) {
 
 // plan is Mechanism for any multiplier, without the table.
 func (o *Options) plan(dimension int, multiplier float64) (*Mechanism, error) {
-	s, err := survivorsOf(o.Clients, o.Recovery)
+	s, err := survivorsOf(o.Clients, o.Recovery, o.Colluders)
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +140,9 @@ func (o *Options) plan(dimension int, multiplier float64) (*Mechanism, error) {
 type survivors struct{ parties, least, colluders int }
 
 // survivorsOf returns what recovery promises n parties; without it, all submit.
-func survivorsOf(n int, recovery *protocol.Recovery) (survivors, error) {
+func survivorsOf(n int, recovery *protocol.Recovery, colluders int) (survivors, error) {
 	s := survivors{parties: n, least: n}
-	r, err := effectiveRecovery(n, recovery)
+	r, err := effectiveRecovery(n, recovery, colluders)
 	if err != nil || r == nil {
 		return s, err
 	}
@@ -153,7 +153,7 @@ func survivorsOf(n int, recovery *protocol.Recovery) (survivors, error) {
 			Advice: "use the complete graph with noise",
 		}
 	}
-	s.least, s.colluders = r.MinSurvivors, r.Colluders
+	s.least, s.colluders = r.MinSurvivors, colluders
 	return s, nil
 }
 
@@ -163,7 +163,7 @@ func (s survivors) mechanism(n *Noise, dimension int, multiplier float64) (*Mech
 	honest := s.least - s.colluders
 	if honest < 1 {
 		return nil, &OptionError{
-			Option: "Recovery.Colluders",
+			Option: "Colluders",
 			Reason: fmt.Sprintf("of %d survivors all could collude, and take their noise away", s.least),
 			Advice: "use fewer colluders, or a larger MinSurvivors",
 		}

@@ -28,7 +28,7 @@ func TestNoisyRound(t *testing.T) {
 		o := small(t)
 		o.Rounds, o.LocalSteps = 1, 5
 		o.Noise = &Noise{Law: family, Multiplier: 0.5, Clip: 0.25, Bits: 12}
-		o.Recovery = &protocol.Recovery{Colluders: 1, MinSurvivors: 5}
+		o.Recovery, o.Colluders = &protocol.Recovery{MinSurvivors: 5}, 1
 		m, err := o.Mechanism(o.Train.Features)
 		if err != nil {
 			t.Fatal(err)

@@ -42,6 +42,9 @@ type Options struct {
 	// every round. On the complete graph bytes and memory grow with the square of
 	// Clients.
 	Recovery *protocol.Recovery
+	// Colluders is how many parties may pool what they know with the server, with
+	// Recovery; see protocol.Config.
+	Colluders int
 	// Drop is the fraction of the parties, from 0 to 1, that drop out of each round
 	// and come back for the next: DropOuts of them, drawn by Seed, each at a random
 	// one of three moments: after it was told of the round and before it trains and

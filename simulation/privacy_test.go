@@ -78,7 +78,7 @@ func TestRoundOfAMechanism(t *testing.T) {
 		n := DefaultNoise()
 		n.Law, n.Multiplier, n.Bits = law, 2, 14
 		o := private(t, n)
-		o.Recovery = &protocol.Recovery{Colluders: 1}
+		o.Recovery, o.Colluders = &protocol.Recovery{}, 1
 		m, err := o.Mechanism(o.Train.Features)
 		if err != nil {
 			t.Fatal(err)

@@ -15,10 +15,10 @@ import (
 // that many Clients, and nil without recovery. It fails with an [OptionError] if
 // no session of so many parties can have it.
 func (o *Options) EffectiveRecovery() (*protocol.Recovery, error) {
-	return effectiveRecovery(o.Clients, o.Recovery)
+	return effectiveRecovery(o.Clients, o.Recovery, o.Colluders)
 }
 
-func effectiveRecovery(clients int, recovery *protocol.Recovery) (*protocol.Recovery, error) {
+func effectiveRecovery(clients int, recovery *protocol.Recovery, colluders int) (*protocol.Recovery, error) {
 	if recovery == nil {
 		return nil, nil
 	}
@@ -26,11 +26,11 @@ func effectiveRecovery(clients int, recovery *protocol.Recovery) (*protocol.Reco
 	if err != nil {
 		return nil, &OptionError{Option: "Clients", Reason: err.Error(), Err: err}
 	}
-	effective := func(r protocol.Recovery) (*protocol.Recovery, error) {
-		config.Recovery = &r
+	effective := func(r protocol.Recovery, colluders int) (*protocol.Recovery, error) {
+		config.Recovery, config.Colluders = &r, colluders
 		return config.EffectiveRecovery()
 	}
-	whole, err := effective(*recovery)
+	whole, err := effective(*recovery, colluders)
 	if err == nil {
 		return whole, nil
 	}
@@ -38,26 +38,25 @@ func effectiveRecovery(clients int, recovery *protocol.Recovery) (*protocol.Reco
 	// Say which of the numbers is wrong, and what it may be.
 	try := *recovery
 	try.MinSurvivors = 0
-	if r, failed := effective(try); failed == nil {
+	if r, failed := effective(try, colluders); failed == nil {
 		return nil, &OptionError{
 			Option: "Recovery.MinSurvivors",
 			Reason: fmt.Sprintf("%d is outside %d to %d", recovery.MinSurvivors, r.MinSurvivors, clients),
-			Advice: fmt.Sprintf("use 0 for the least that withstands a %v and %d colluders", r.Adversary, r.Colluders),
+			Advice: fmt.Sprintf("use 0 for the least that withstands a %v and %d colluders", r.Adversary, colluders),
 			Err:    err,
 		}
 	}
 	most := -1
 	for c := range clients {
-		try.Colluders = c
-		if _, failed := effective(try); failed != nil {
+		if _, failed := effective(try, c); failed != nil {
 			break
 		}
 		most = c
 	}
 	if most >= 0 {
 		return nil, &OptionError{
-			Option: "Recovery.Colluders",
-			Reason: fmt.Sprintf("%d is outside 0 to %d", recovery.Colluders, most),
+			Option: "Colluders",
+			Reason: fmt.Sprintf("%d is outside 0 to %d", colluders, most),
 			Advice: fmt.Sprintf("that is what %d parties withstand with a %v", clients, recovery.Adversary),
 			Err:    err,
 		}

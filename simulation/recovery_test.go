@@ -302,8 +302,8 @@ func TestRecoveryOptions(t *testing.T) {
 		{func(o *Options) { o.Recovery.MinSurvivors = 7 }, "Recovery.MinSurvivors", "7 is outside 8 to 10"},
 		{func(o *Options) { o.Recovery.MinSurvivors = 11 }, "Recovery.MinSurvivors", "11 is outside 8 to 10"},
 		{func(o *Options) { o.Recovery.MinSurvivors = -1 }, "Recovery.MinSurvivors", "-1 is outside 8 to 10"},
-		{func(o *Options) { o.Recovery.Colluders = 9 }, "Recovery.Colluders", "9 is outside 0 to "},
-		{func(o *Options) { o.Recovery.Colluders = -1 }, "Recovery.Colluders", "-1 is outside 0 to "},
+		{func(o *Options) { o.Colluders = 9 }, "Colluders", "9 is outside 0 to "},
+		{func(o *Options) { o.Colluders = -1 }, "Colluders", "-1 is outside 0 to "},
 		{func(o *Options) { o.Recovery.Degree = 4 }, "Recovery", "sparse"},
 	} {
 		o := recovering(t, 0.1)
@@ -319,14 +319,14 @@ func TestRecoveryOptions(t *testing.T) {
 	}
 	// The most colluders that the error names are allowed.
 	o := recovering(t, 0)
-	o.Recovery.Colluders = 100
+	o.Colluders = 100
 	var bad *OptionError
 	if err := o.Validate(); !errors.As(err, &bad) {
 		t.Fatal(err)
 	}
 	most := 0
-	for o.Recovery.Colluders = 0; o.Validate() == nil; o.Recovery.Colluders++ {
-		most = o.Recovery.Colluders
+	for o.Colluders = 0; o.Validate() == nil; o.Colluders++ {
+		most = o.Colluders
 	}
 	if want := fmt.Sprintf("100 is outside 0 to %d", most); bad.Reason != want {
 		t.Errorf("%q, want %q", bad.Reason, want)

@@ -120,7 +120,7 @@ func newRun(options Options, report func(Round)) (*run, error) {
 	if r.rows, err = options.Train.PartitionIID(options.Clients, options.RowsPerClient, options.Seed); err != nil {
 		return nil, err
 	}
-	config := protocol.Config{Layout: layout, Recovery: options.Recovery}
+	config := protocol.Config{Layout: layout, Recovery: options.Recovery, Colluders: options.Colluders}
 	drops := newDropOuts(&options)
 	if r.session, err = newSession(options.Clients, config, drops, options.Now, options.Progress); err != nil {
 		return nil, err

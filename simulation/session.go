@@ -123,42 +123,50 @@ func (s *session) setUp(ctx context.Context) (Cost, error) {
 		s.clients[i] = client
 
 		start = now()
-		if err := s.server.Receive(announce); err != nil {
+		if err := s.server.Receive(i, announce); err != nil {
 			return cost, failure(0, i, err)
 		}
 		cost.Server += now().Sub(start)
 		cost.BytesUp += int64(len(announce))
 	}
-	start = now()
-	keys, err := s.server.Keys()
-	if err != nil {
-		return cost, err
-	}
-	cost.Server += now().Sub(start)
-
-	uploads := make([][]byte, n)
-	err = s.each(ctx, 0, 0, n, func(i int) (int, error) {
+	// With hybrid keys the parties answer Keys with ciphertexts and Members with the
+	// material for the first round; with classical keys there is no Members.
+	for step, next := range []func() ([]protocol.Envelope, error){s.server.Keys, s.server.Members} {
 		start := now()
-		upload, err := s.clients[i].Receive(keys[i].Message)
-		times[i] += now().Sub(start)
-		uploads[i] = upload
-		return i, err
-	})
-	if err != nil {
-		return cost, err
-	}
-	for i := range keys {
-		cost.BytesDown += int64(len(keys[i].Message))
-		cost.Client += times[i]
-		if uploads[i] == nil {
-			continue
-		}
-		start := now()
-		if err := s.server.Receive(uploads[i]); err != nil {
-			return cost, failure(0, i, err)
+		envelopes, err := next()
+		if err != nil {
+			return cost, err
 		}
 		cost.Server += now().Sub(start)
-		cost.BytesUp += int64(len(uploads[i]))
+		answers := make([][]byte, n)
+		err = s.each(ctx, 0, -step, len(envelopes), func(k int) (int, error) {
+			i := envelopes[k].To
+			start := now()
+			answer, err := s.clients[i].Receive(envelopes[k].Message)
+			times[i] += now().Sub(start)
+			answers[i] = answer
+			return i, err
+		})
+		if err != nil {
+			return cost, err
+		}
+		for _, e := range envelopes {
+			cost.BytesDown += int64(len(e.Message))
+		}
+		start = now()
+		for i, answer := range answers {
+			if answer == nil {
+				continue
+			}
+			if err := s.server.Receive(i, answer); err != nil {
+				return cost, failure(0, i, err)
+			}
+			cost.BytesUp += int64(len(answer))
+		}
+		cost.Server += now().Sub(start)
+	}
+	for i := range times {
+		cost.Client += times[i]
 	}
 	return cost.perParty(n), nil
 }
@@ -310,7 +318,7 @@ func (x *exchange) step(ctx context.Context, index int, send func() ([]protocol.
 			if t.message == nil {
 				continue
 			}
-			if err := x.server.Receive(t.message); err != nil {
+			if err := x.server.Receive(i, t.message); err != nil {
 				return failure(x.round, i, err)
 			}
 			t.cost.BytesUp += int64(len(t.message))

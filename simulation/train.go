@@ -196,7 +196,7 @@ func (x *training) newSessions() error {
 		return err
 	}
 	n := len(x.Parties)
-	config := protocol.Config{Layout: layout, Recovery: x.Recovery}
+	config := protocol.Config{Layout: layout, Recovery: x.Recovery, Colluders: x.Colluders}
 	if x.PerRound < n {
 		config.PerRound = x.PerRound
 		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("hushsum simulation: schedule"), x.Seed))

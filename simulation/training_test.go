@@ -236,7 +236,7 @@ func TestTrainingWithNoise(t *testing.T) {
 			x.Clip.Adaptive, x.Noise.Law = &aggregation.AdaptiveClip{}, accounting.FamilySkellam
 		},
 		"skellam":  func(x *Training) { x.Noise.Law = accounting.FamilySkellam },
-		"recovery": func(x *Training) { x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Colluders: 1}, .1 },
+		"recovery": func(x *Training) { x.Sum, x.Recovery, x.Colluders, x.Drop = Private, &protocol.Recovery{}, 1, .1 },
 	} {
 		x := brief()
 		x.Parties, x.Test = blobs(20, 20)
@@ -454,7 +454,7 @@ func TestBadTrainings(t *testing.T) {
 		},
 		"a party twice":          func(x *Training) { x.Replay = [][]int{{0, 0}, {1, 2}, {1, 2}} },
 		"replay with noise":      func(x *Training) { x.Sum, x.Noise, x.Replay = Ring, &n, [][]int{{0}, {1}, {2}} },
-		"too many colluders":     func(x *Training) { x.Sum, x.Recovery = Private, &protocol.Recovery{Colluders: 5} },
+		"too many colluders":     func(x *Training) { x.Sum, x.Recovery, x.Colluders = Private, &protocol.Recovery{}, 5 },
 		"a norm next to nothing": func(x *Training) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1e-200} },
 	} {
 		x := brief()

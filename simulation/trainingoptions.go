@@ -63,9 +63,10 @@ type Training struct {
 	Sum          Sum
 	Range        float64
 	FractionBits int // up to aggregation.MaxFractionBits
-	// Recovery and Drop are as in [Options], for Private sums.
-	Recovery *protocol.Recovery
-	Drop     float64
+	// Recovery, Colluders and Drop are as in [Options], for Private sums.
+	Recovery  *protocol.Recovery
+	Colluders int
+	Drop      float64
 
 	// Noise adds noise to the sums, for differential privacy; nil: none. Its Clip is
 	// that of difference clipping, so that Clip must be empty but for Adaptive.
@@ -292,7 +293,7 @@ func (t Training) Validate() error {
 		return &OptionError{Option: "Server", Reason: err.Error(), Err: err}
 	}
 	if t.Sum == Private {
-		if _, err := effectiveRecovery(t.PerRound, t.Recovery); err != nil {
+		if _, err := effectiveRecovery(t.PerRound, t.Recovery, t.Colluders); err != nil {
 			return err
 		}
 	}

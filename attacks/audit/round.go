@@ -42,12 +42,12 @@ type privateRound struct {
 
 // newPrivateRound sets up a session of parties, with updates of the given dimension
 // and noise of multiplier times the sensitivity in the sum, without the shares of
-// drop-outs and colluders; recovery says how many there may be, and nil that there
-// are none. What parties really sample has the standard deviation that this asks for
+// drop-outs and colluders; recovery says how many there may be of the former, and nil
+// that there are none. What parties really sample has the standard deviation that this asks for
 // over weakened; 1 is what the claim is about.
-func newPrivateRound(parties, dimension int, multiplier float64, weakened int64, recovery *protocol.Recovery) (*privateRound, error) {
+func newPrivateRound(parties, dimension int, multiplier float64, weakened int64, recovery *protocol.Recovery, colluders int) (*privateRound, error) {
 	o := simulation.Defaults()
-	o.Clients, o.Recovery = parties, recovery
+	o.Clients, o.Recovery, o.Colluders = parties, recovery, colluders
 	o.Noise = &simulation.Noise{Law: accounting.FamilyDiscreteGaussian, Multiplier: multiplier, Clip: 1, Bits: 16}
 	m, err := o.Mechanism(dimension)
 	if err != nil {
@@ -71,7 +71,8 @@ func newPrivateRound(parties, dimension int, multiplier float64, weakened int64,
 		return nil, err
 	}
 	signers := textbook.Signers(parties)
-	config := &protocol.Config{Label: "attack", Roster: textbook.RosterOf("party", signers), Layout: layout, Recovery: recovery}
+	config := &protocol.Config{Label: "attack", Roster: textbook.RosterOf("party", signers), Layout: layout,
+		Recovery: recovery, Colluders: colluders}
 	local, err := protocol.NewLocal(config, signers, nil)
 	return &privateRound{
 		local: local, encoder: m.Encoder, sampler: table.NewSampler(nil),
@@ -138,10 +139,11 @@ func (p *privateRound) claim(delta float64) (float64, error) {
 
 // auditedRound says which rounds are audited, and how often with the canary.
 type auditedRound struct {
-	name     string
-	parties  int
-	recovery *protocol.Recovery // nil: nobody drops out or colludes
-	runs     int
+	name      string
+	parties   int
+	recovery  *protocol.Recovery // nil: nobody drops out
+	colluders int
+	runs      int
 }
 
 func runRound(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
@@ -155,10 +157,10 @@ func runRound(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 		parties: 6,
 		recovery: &protocol.Recovery{
 			Adversary:    protocol.CuriousServer,
-			Colluders:    1,
 			MinSurvivors: 5,
 		},
-		runs: 400,
+		colluders: 1,
+		runs:      400,
 	}} {
 		if o.Long {
 			audited.runs *= 10
@@ -175,11 +177,11 @@ func runRound(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 // row audits the round with its noise and with a sixteenth of it.
 func (a auditedRound) row(ctx context.Context) (attacks.Row, error) {
 	const dimension, multiplier = 4, 3
-	sound, err := newPrivateRound(a.parties, dimension, multiplier, 1, a.recovery)
+	sound, err := newPrivateRound(a.parties, dimension, multiplier, 1, a.recovery, a.colluders)
 	if err != nil {
 		return attacks.Row{}, err
 	}
-	weak, err := newPrivateRound(a.parties, dimension, multiplier, 16, a.recovery)
+	weak, err := newPrivateRound(a.parties, dimension, multiplier, 16, a.recovery, a.colluders)
 	if err != nil {
 		return attacks.Row{}, err
 	}

@@ -117,14 +117,14 @@ func (c *cheater) refusedWith(target error) int {
 }
 
 // announced is what all parties announce.
-func (c *cheater) announced() (wire.Keys, error) {
-	keys := make(wire.Keys, len(c.parties))
+func (c *cheater) announced() ([]wire.Announce, error) {
+	keys := make([]wire.Announce, len(c.parties))
 	for i, p := range c.parties {
 		_, body, err := wire.ParseHeader(p.Announce())
 		if err != nil {
 			return nil, err
 		}
-		a, err := wire.ParseAnnounce(body)
+		a, err := wire.ParseAnnounce(body, false)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,8 @@ func (c *cheater) announced() (wire.Keys, error) {
 }
 
 // sendKeys tells one party a list of keys. The session is that of the last list.
-func (c *cheater) sendKeys(party int, keys wire.Keys) error {
+func (c *cheater) sendKeys(party int, announced []wire.Announce) error {
+	keys := keysOf(announced)
 	h := wire.Header{Type: wire.TypeKeys, Session: c.terms.Digest, Sender: wire.ServerIndex}
 	answer, err := c.parties[party].Receive(keys.Append(h.Append(nil)))
 	if err != nil {
@@ -150,6 +151,15 @@ func (c *cheater) sendKeys(party int, keys wire.Keys) error {
 	}
 	c.uploads[party], err = wire.ParseUpload(body, c.terms.Parties-1)
 	return err
+}
+
+// keysOf is the list of what all parties announce.
+func keysOf(announced []wire.Announce) *wire.Keys {
+	keys := &wire.Keys{Announced: wire.FullSet(len(announced))}
+	for _, a := range announced {
+		keys.Entries = append(keys.Entries, wire.KeyEntry{Key: a.Key, Signature: a.Signature})
+	}
+	return keys
 }
 
 // nextRound goes on to the next round number.
@@ -188,7 +198,7 @@ func (c *cheater) begin(party int, participants []int, broadcast []byte) error {
 	if _, err := c.parties[party].Receive(c.beginMessage(party, participants, broadcast)); err != nil {
 		return err
 	}
-	context := textbook.Context(c.without, c.session, c.round, textbook.BroadcastDigest(broadcast), c.set(participants))
+	context := textbook.Context(c.without, c.session, c.round, textbook.BroadcastDigest(broadcast), c.terms.Members, c.set(participants))
 	c.views[party] = &partyView{near: except(participants, party), context: context}
 	return nil
 }

@@ -74,7 +74,7 @@ func keySubstitution(r *runner) {
 		name     string
 		recovery *protocol.Recovery
 	}{{"no recovery", nil}, {"with recovery", &protocol.Recovery{}}} {
-		signers, config := attackConfig(n, session.recovery)
+		signers, config := attackConfig(n, session.recovery, 0)
 		for _, forged := range []struct {
 			name string
 			sign func(c *cheater, party int, key keyexchange.PublicKey) ([64]byte, error)
@@ -85,7 +85,7 @@ func keySubstitution(r *runner) {
 				return [64]byte(genuine[len(genuine)-64:]), nil
 			}},
 			{"a colluder's signature", func(c *cheater, party int, key keyexchange.PublicKey) ([64]byte, error) {
-				return keyexchange.SignKey(signers[n-1], c.terms.Digest, party, key)
+				return keyexchange.SignKey(signers[n-1], c.terms.Digest, party, key, nil)
 			}},
 		} {
 			r.compare(session.name+", "+forged.name, textbook.KeySignatures, func(t target) (figures, error) {
@@ -131,7 +131,7 @@ func thresholdDowngrade(r *runner) {
 	recovered := "inputs recovered exactly"
 	run := func(recovery *protocol.Recovery) func(target) (figures, error) {
 		return func(t target) (figures, error) {
-			c, err := split(t, recovery, n, plan, in)
+			c, err := split(t, recovery, 1, n, plan, in)
 			if errors.Is(err, protocol.ErrConfig) {
 				return counts(1, 0), nil // nobody takes part
 			}
@@ -141,17 +141,17 @@ func thresholdDowngrade(r *runner) {
 			return counts(1, c.recovers(in, victim)), nil
 		}
 	}
-	r.compare("t = 1 from the server", textbook.ValidConfig, run(&protocol.Recovery{Colluders: 1, Threshold: 1}), metric{recovered, is(1), is(0)})
-	r.compare("the session's own t", 0, run(&protocol.Recovery{Colluders: 1}), metric{recovered, none, is(0)})
+	r.compare("t = 1 from the server", textbook.ValidConfig, run(&protocol.Recovery{Threshold: 1}), metric{recovered, is(1), is(0)})
+	r.compare("the session's own t", 0, run(&protocol.Recovery{}), metric{recovered, none, is(0)})
 
 	// t ≤ c for every adversary, and for those that cheat whatever does not exceed
 	// half of holders and colluders.
-	low := []protocol.Recovery{{Adversary: protocol.CuriousServer, Colluders: 1, Threshold: 1}, {Adversary: protocol.SemiMaliciousServer, Colluders: 1, Threshold: 1},
-		{Colluders: 1, Threshold: 1}, {Colluders: 1, Threshold: 2}, {Colluders: 1, MinSurvivors: 3}}
+	low := []protocol.Recovery{{Adversary: protocol.CuriousServer, Threshold: 1}, {Adversary: protocol.SemiMaliciousServer, Threshold: 1},
+		{Threshold: 1}, {Threshold: 2}, {MinSurvivors: 3}}
 	r.compare("low thresholds", textbook.ValidConfig, func(t target) (figures, error) {
 		taken := 0
 		for i := range low {
-			signers, config := attackConfig(n, &low[i])
+			signers, config := attackConfig(n, &low[i], 1)
 			_, err := t.client(config, signers[victim])
 			taken += one(err == nil)
 			if err != nil && !errors.Is(err, protocol.ErrConfig) {
@@ -163,10 +163,10 @@ func thresholdDowngrade(r *runner) {
 
 	// A valid but weaker configuration, a smaller quorum, and a roster of the
 	// server's making: each is a session that the party is not in.
-	signers, config := attackConfig(n, &protocol.Recovery{Colluders: 1})
+	signers, config := attackConfig(n, &protocol.Recovery{}, 1)
 	weaker, quorum := *config, *config
-	weaker.Recovery = &protocol.Recovery{Adversary: protocol.CuriousServer, Colluders: 1, Threshold: 2}
-	quorum.Recovery = &protocol.Recovery{} // the same t
+	weaker.Recovery = &protocol.Recovery{Adversary: protocol.CuriousServer, Threshold: 2}
+	quorum.Colluders = 0 // the same t
 	for _, other := range []struct {
 		name   string
 		config *protocol.Config
@@ -195,7 +195,7 @@ func sybilConfig(victim crypto.Signer, n int) ([]crypto.Signer, *protocol.Config
 		}
 		signers = append(signers, identity)
 	}
-	return signers, &protocol.Config{Label: "attack", Layout: attackLayout, Recovery: &protocol.Recovery{Colluders: 1}, Roster: textbook.RosterOf("sybil", signers)}, nil
+	return signers, &protocol.Config{Label: "attack", Layout: attackLayout, Recovery: &protocol.Recovery{}, Colluders: 1, Classical: true, Roster: textbook.RosterOf("sybil", signers)}, nil
 }
 
 // takenOver counts who goes along when a party of ours meets a server of theirs:
@@ -219,16 +219,16 @@ func takenOver(t target, ours, theirs *protocol.Config, signers []crypto.Signer)
 	if err != nil {
 		return 0, err
 	}
-	along := one(server.Receive(client.Announce()) == nil)
+	along := one(server.Receive(0, client.Announce()) == nil)
 	_, body, err := wire.ParseHeader(client.Announce())
 	if err != nil {
 		return 0, err
 	}
-	announced, err := wire.ParseAnnounce(body)
+	announced, err := wire.ParseAnnounce(body, false)
 	if err != nil {
 		return 0, err
 	}
-	keys := wire.Keys{*announced}
+	keys := []wire.Announce{*announced}
 	for i, signer := range signers[1:] {
 		key, err := keyexchange.GenerateKey(nil)
 		if err != nil {
@@ -238,7 +238,7 @@ func takenOver(t target, ours, theirs *protocol.Config, signers []crypto.Signer)
 		if err != nil {
 			return 0, err
 		}
-		signature, err := keyexchange.SignKey(signer, other.Digest, i+1, public)
+		signature, err := keyexchange.SignKey(signer, other.Digest, i+1, public, nil)
 		if err != nil {
 			return 0, err
 		}
@@ -251,7 +251,7 @@ func takenOver(t target, ours, theirs *protocol.Config, signers []crypto.Signer)
 	taken := false
 	for _, session := range [][32]byte{other.Digest, own.Digest} {
 		h := wire.Header{Type: wire.TypeKeys, Session: session, Sender: wire.ServerIndex}
-		_, err := client.Receive(keys.Append(h.Append(nil)))
+		_, err := client.Receive(keysOf(keys).Append(h.Append(nil)))
 		taken = taken || err == nil
 	}
 	after, err := snapshot(client, own.Digest)
@@ -283,14 +283,14 @@ func sybil(r *runner) {
 			return figures{}, err
 		}
 		if t.without == 0 { // the party has a roster of its own
-			_, ours := attackConfig(n, theirs.Recovery)
+			_, ours := attackConfig(n, theirs.Recovery, theirs.Colluders)
 			taken, err := takenOver(t, ours, theirs, signers)
 			return counts(1, taken), err
 		}
 		return subtract(target{}, signers, theirs)
 	}, metric{recovered, is(1), is(0)})
 	r.compare("n − 1 of the roster", 0, func(t target) (figures, error) {
-		signers, config := attackConfig(n, &protocol.Recovery{})
+		signers, config := attackConfig(n, &protocol.Recovery{}, 0)
 		return subtract(t, signers, config)
 	}, metric{recovered, is(1), is(1)})
 	r.limit(1, "the sum is what the protocol gives out; noise is what is left of protection")

@@ -49,10 +49,20 @@ const faultyRefusals = "faulty refusals"
 // faults are refusals as no refusal should be.
 func (p *probe) faults() int { return p.panics + p.changes + p.others }
 
+// named is the party that a message names as its sender, or party 0: what comes
+// from another is refused for that alone.
+func named(m []byte) int {
+	h, _, err := wire.ParseHeader(m)
+	if err != nil || int32(h.Sender) < 0 {
+		return 0
+	}
+	return int(h.Sender)
+}
+
 // receiver is a party of a session, or its server, which is party -1.
 func receiver(s *textbook.Session, to int) (any, func([]byte) error) {
 	if to < 0 {
-		return s.Server, s.Server.Receive
+		return s.Server, func(m []byte) error { return s.Server.Receive(named(m), m) }
 	}
 	return s.Clients[to], func(m []byte) error {
 		answer, err := s.Clients[to].Receive(m)
@@ -250,7 +260,7 @@ func naiveReader(parties int) func([]byte) error {
 			seen ^= body[63]
 		case wire.TypeKeys:
 			for i := range parties {
-				seen ^= body[96*i+95]
+				seen ^= body[(parties+7)/8+96*i+95]
 			}
 		case wire.TypeBegin:
 			seen ^= body[32]
@@ -269,7 +279,7 @@ func naiveReader(parties int) func([]byte) error {
 func malform(t target, recovery *protocol.Recovery, mutate mutation) (*probe, error) {
 	const n, dropped = 5, 4
 	in := randomInputs(1, malformedLayout, n)
-	signers, config := attackConfig(n, recovery)
+	signers, config := attackConfig(n, recovery, 1)
 	config.Layout = malformedLayout
 	terms, err := textbook.NewTerms(config, 0)
 	if err != nil {
@@ -335,7 +345,7 @@ func malformed(r *runner) {
 	} {
 		r.compare(c.name, c.lacks, func(t target) (figures, error) {
 			delivered, taken, faults, exact := 0, 0, 0, 0
-			for _, recovery := range []*protocol.Recovery{nil, {Colluders: 1, MinSurvivors: 4}} {
+			for _, recovery := range []*protocol.Recovery{nil, {MinSurvivors: 4}} {
 				p, err := malform(t, recovery, c.mutate)
 				if err != nil {
 					return figures{}, err

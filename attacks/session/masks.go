@@ -21,7 +21,7 @@ func lateInput(r *runner) {
 		plan.survivors[i] = rest
 	}
 	r.compare("", textbook.SelfMask, func(t target) (figures, error) {
-		c, err := split(t, &protocol.Recovery{Colluders: 1}, n, plan, in)
+		c, err := split(t, &protocol.Recovery{}, 1, n, plan, in)
 		if err != nil {
 			return figures{}, err
 		}
@@ -95,7 +95,7 @@ const reuseVictim = 1
 
 // reuseSession is a session whose party reuseVictim sends something twice.
 func reuseSession(t target) (*cheater, error) {
-	signers, config := attackConfig(4, nil)
+	signers, config := attackConfig(4, nil, 0)
 	return newSession(t, config, signers)
 }
 

@@ -21,7 +21,7 @@ func reorder(r *runner) {
 // each of its states what is not due.
 func reorderToParty(r *runner, in [][][]uint64) {
 	everybody := upTo(len(in))
-	signers, config := attackConfig(len(in), &protocol.Recovery{}) // t = q = 3, MinSurvivors = 4
+	signers, config := attackConfig(len(in), &protocol.Recovery{}, 0) // t = q = 3, MinSurvivors = 4
 	r.compare("to a party", textbook.Ordered|textbook.RoundErased|textbook.Ratchet, func(t target) (figures, error) {
 		c, err := newSession(t, config, signers)
 		if err != nil {
@@ -86,7 +86,7 @@ func reorderToParty(r *runner, in [][][]uint64) {
 // To the server: shares before there is a list, an input after it, and shares of a
 // party that is not in it.
 func reorderToServer(r *runner, in [][][]uint64) {
-	signers, config := attackConfig(len(in), &protocol.Recovery{})
+	signers, config := attackConfig(len(in), &protocol.Recovery{}, 0)
 	r.compare("to the server", textbook.Ordered, func(t target) (figures, error) {
 		s, err := t.ready(config, signers, nil)
 		if err != nil {
@@ -129,7 +129,7 @@ func reorderToServer(r *runner, in [][][]uint64) {
 func flood(r *runner) {
 	const n, copies = 5, 50
 	in := randomInputs(r.o.Seed, attackLayout, n)
-	signers, config := attackConfig(n, &protocol.Recovery{})
+	signers, config := attackConfig(n, &protocol.Recovery{}, 0)
 	r.compare("copies to the server", textbook.Once, func(t target) (figures, error) {
 		s, err := t.session(config, signers)
 		if err != nil {
@@ -140,7 +140,7 @@ func flood(r *runner) {
 			if from != 0 {
 				return message
 			}
-			if s.Server.Receive(message) != nil {
+			if s.Server.Receive(from, message) != nil {
 				return nil // the copies of earlier messages have done it
 			}
 			p.deliver(s, -1, slices.Repeat([][]byte{message}, copies), false)
@@ -162,14 +162,14 @@ func flood(r *runner) {
 		recovery *protocol.Recovery
 	}{{"a Begin far ahead", wire.TypeBegin, nil}, {"an Invite far ahead", wire.TypeInvite, &protocol.Recovery{}}} {
 		r.compare(kind.name, textbook.SkipLimit, func(t target) (figures, error) {
-			signers, config := attackConfig(n, kind.recovery)
+			signers, config := attackConfig(n, kind.recovery, 0)
 			config.MaxSkip = limit
 			c, err := newSession(t, config, signers)
 			if err != nil {
 				return figures{}, err
 			}
 			c.round = far
-			m := c.header(wire.TypeInvite)
+			m := append(c.header(wire.TypeInvite), c.terms.Members.Bytes()...)
 			if kind.kind == wire.TypeBegin {
 				m = c.beginMessage(0, upTo(n), nil)
 			}

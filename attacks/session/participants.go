@@ -24,7 +24,7 @@ func splitParticipants(r *runner) {
 
 	// Without recovery: the round that party 0 is shown has one colluder.
 	r.compare("no recovery", textbook.Participants, func(t target) (figures, error) {
-		c, err := split(t, nil, 5, splitPlan{colluders: []int{4}, participants: shownTo0([]int{0, 4}, upTo(5))}, in[:5])
+		c, err := split(t, nil, 1, 5, splitPlan{colluders: []int{4}, participants: shownTo0([]int{0, 4}, upTo(5))}, in[:5])
 		if err != nil {
 			return figures{}, err
 		}
@@ -54,7 +54,7 @@ func splitWithRecovery(r *runner, in [][][]uint64) {
 		survivors: map[int][]int{1: except(everybody, 2, 3), 2: except(everybody, 1, 3), 3: except(everybody, 1, 2),
 			4: except(everybody, 1, 3), 5: except(everybody, 2)}}
 	run := func(t target) (figures, error) {
-		c, err := split(t, soundRecovery, len(in), plan, in)
+		c, err := split(t, soundRecovery, 2, len(in), plan, in)
 		if err != nil {
 			return figures{}, err
 		}
@@ -80,7 +80,7 @@ func splitWithRecovery(r *runner, in [][][]uint64) {
 func oneList(r *runner, in [][][]uint64) {
 	list := upTo(5)
 	told := shownTo0(list, upTo(6))
-	signers, config := attackConfig(6, &protocol.Recovery{}) // t = q = 4, MinSurvivors = 5
+	signers, config := attackConfig(6, &protocol.Recovery{}, 0) // t = q = 4, MinSurvivors = 5
 	r.compare("one list, two rounds", textbook.ParticipantsAgreed, func(t target) (figures, error) {
 		c, err := newSession(t, config, signers)
 		if err != nil {
@@ -105,10 +105,10 @@ func fewParticipants(r *runner, in [][][]uint64) {
 		participants []int
 	}{
 		{"fewer neighbours than t", soundRecovery, []int{0, 1, 6, 7}},
-		{"fewer than MinSurvivors", &protocol.Recovery{Colluders: 2, MinSurvivors: 7}, []int{0, 1, 2, 3, 6, 7}},
+		{"fewer than MinSurvivors", &protocol.Recovery{MinSurvivors: 7}, []int{0, 1, 2, 3, 6, 7}},
 	} {
 		r.compare(short.name, textbook.Participants, func(t target) (figures, error) {
-			c, err := split(t, short.recovery, len(in), splitPlan{colluders: []int{6, 7}, participants: shownTo0(short.participants, everybody)}, in)
+			c, err := split(t, short.recovery, 2, len(in), splitPlan{colluders: []int{6, 7}, participants: shownTo0(short.participants, everybody)}, in)
 			if err != nil {
 				return figures{}, err
 			}
@@ -131,7 +131,7 @@ func fewParticipants(r *runner, in [][][]uint64) {
 // but fewer than t of its neighbours.
 func sparseBegin() (begun bool, refusal, err error) {
 	const n, degree = 12, 4 // t = 3
-	signers, config := attackConfig(n, &protocol.Recovery{Adversary: protocol.SemiMaliciousServer, Degree: degree})
+	signers, config := attackConfig(n, &protocol.Recovery{Adversary: protocol.SemiMaliciousServer, Degree: degree}, 0)
 	config.Seed = [32]byte{1}
 	s, err := target{real: true}.ready(config, signers, nil)
 	if err != nil {
@@ -142,7 +142,7 @@ func sparseBegin() (begun bool, refusal, err error) {
 		return false, nil, err
 	}
 	// The one graph of the session, which is public (SPEC.md §7.4).
-	seed := append(append([]byte("hushsum/1 graph"), config.Seed[:]...), make([]byte, 8)...)
+	seed := append(append([]byte("hushsum/2 graph"), config.Seed[:]...), make([]byte, 8)...)
 	g, err := graph.NewGraph(upTo(n), degree, sha256.Sum256(seed))
 	if err != nil {
 		return false, nil, err
@@ -229,7 +229,7 @@ func modelInconsistency(r *runner) {
 	d := modelLayout[0].Length
 	run := func(recovery *protocol.Recovery) func(target) (figures, error) {
 		return func(t target) (figures, error) {
-			signers, config := attackConfig(n, recovery)
+			signers, config := attackConfig(n, recovery, 1)
 			config.Layout = modelLayout
 			c, err := newSession(t, config, signers)
 			if err != nil {
@@ -249,12 +249,12 @@ func modelInconsistency(r *runner) {
 	sums := metric{"sums read exactly", is(1), is(0)}
 	r.compare("no recovery", textbook.BroadcastAgreed, run(nil),
 		metric{"cosine(sum, target's update)", span{.99, 1 + 1e-9}, span{-bound, bound}}, sums, metric{"holders that open its shares", is(0), is(0)})
-	r.compare("with recovery", textbook.BroadcastAgreed, run(&protocol.Recovery{Colluders: 1}),
+	r.compare("with recovery", textbook.BroadcastAgreed, run(&protocol.Recovery{}),
 		metric{"cosine(sum, target's update)", span{.99, 1 + 1e-9}, is(0)}, sums, metric{"holders that open its shares", is(n - 1), is(0)})
 
 	// The party checks what it was given against what the round began with.
 	r.compare("another broadcast", textbook.BroadcastChecked, func(t target) (figures, error) {
-		signers, config := attackConfig(n, nil)
+		signers, config := attackConfig(n, nil, 0)
 		config.Layout = modelLayout
 		c, err := newSession(t, config, signers)
 		if err != nil {

@@ -53,7 +53,7 @@ func replay(r *runner) {
 }
 
 func replaySubmission(r *runner, in [][][]uint64) {
-	signers, config := attackConfig(len(in), nil)
+	signers, config := attackConfig(len(in), nil, 0)
 	want := sumOf(attackLayout, in, upTo(len(in)))
 	r.compare("a submission of round 1 in 2", textbook.Current, func(t target) (figures, error) {
 		var rec recording
@@ -68,7 +68,8 @@ func replaySubmission(r *runner, in [][][]uint64) {
 		if err := s.Begin(nil); err != nil {
 			return figures{}, err
 		}
-		accepted := s.Server.Receive(ofType(rec.toServer, wire.TypeMasked)[0]) == nil
+		old := ofType(rec.toServer, wire.TypeMasked)[0]
+		accepted := s.Server.Receive(named(old), old) == nil
 		if err := s.Submit(nil, textbook.Given(in)); err != nil {
 			return figures{}, err
 		}
@@ -84,7 +85,7 @@ func replaySubmission(r *runner, in [][][]uint64) {
 // of its own that nobody else is in.
 func replayBegin(r *runner, in [][][]uint64) {
 	n := len(in)
-	signers, config := attackConfig(n, nil)
+	signers, config := attackConfig(n, nil, 0)
 	r.compare("the Begin of round 1 in 2", textbook.Current, func(t target) (figures, error) {
 		c, err := newSession(t, config, signers)
 		if err != nil {
@@ -109,7 +110,7 @@ func replayBegin(r *runner, in [][][]uint64) {
 // A party of round 2 is shown the signatures of round 1 on the same survivors.
 func replaySignatures(r *runner, in [][][]uint64) {
 	n := len(in)
-	signers, config := attackConfig(n, &protocol.Recovery{})
+	signers, config := attackConfig(n, &protocol.Recovery{}, 0)
 	r.compare("signatures of round 1 in 2", textbook.RoundAgreed, func(t target) (figures, error) {
 		c, err := newSession(t, config, signers)
 		if err != nil {
@@ -138,7 +139,7 @@ func replaySignatures(r *runner, in [][][]uint64) {
 // everybody at every step of the third round, with what that round has brought so
 // far. To a weak target it does so once.
 func replayEverything(t target, recovery *protocol.Recovery, in [][][]uint64) (p *probe, exact int, err error) {
-	signers, config := attackConfig(len(in), recovery)
+	signers, config := attackConfig(len(in), recovery, 0)
 	other := *config
 	other.Label = "another"
 	var rec recording

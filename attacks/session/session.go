@@ -243,10 +243,11 @@ func measure(f figures, i int, want span) attacks.Measure {
 var attackLayout = masking.Layout{{Length: 256, Bits: 32}, {Length: 32, Bits: 64}}
 
 // attackConfig is a session of n parties with fixed identities; recovery may be
-// nil.
-func attackConfig(n int, recovery *protocol.Recovery) ([]crypto.Signer, *protocol.Config) {
+// nil. Keys are classical: textbook knows no others.
+func attackConfig(n int, recovery *protocol.Recovery, colluders int) ([]crypto.Signer, *protocol.Config) {
 	signers := textbook.Signers(n)
-	return signers, &protocol.Config{Label: "attack", Roster: textbook.RosterOf("party", signers), Layout: attackLayout, Recovery: recovery}
+	return signers, &protocol.Config{Label: "attack", Roster: textbook.RosterOf("party", signers), Layout: attackLayout,
+		Recovery: recovery, Colluders: colluders, Classical: true}
 }
 
 // randomInputs draws an input for each of n parties.

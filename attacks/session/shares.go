@@ -71,7 +71,7 @@ func withError(share [32]byte, holder int, zeros []int) [32]byte {
 func wrongShares(r *runner) {
 	in := randomInputs(r.o.Seed, attackLayout, 13)
 	w := wrongSession{in: in, want: sumOf(attackLayout, in, upTo(len(in)))}
-	w.signers, w.config = attackConfig(len(in), &protocol.Recovery{Colluders: 2, Threshold: 8})
+	w.signers, w.config = attackConfig(len(in), &protocol.Recovery{Threshold: 8}, 2)
 	w.garbled(r)
 	w.corrected(r)
 	w.refused(r)

@@ -57,7 +57,7 @@ func opened(saver interface {
 	if err != nil {
 		return nil, err
 	}
-	b := append([]byte("hushsum/1 state"), config[:]...)
+	b := append([]byte("hushsum/2 state"), config[:]...)
 	data := sha256.Sum256(binary.BigEndian.AppendUint32(b, party))
 	return keyexchange.Open(key, sealed, data[:])
 }
@@ -142,7 +142,7 @@ func steal(p textbook.Party, config [32]byte) (*stolenState, error) {
 // that were revealed in it included, with what it has stolen.
 type thief struct {
 	*cheater
-	keys   wire.Keys // of the session
+	keys   []wire.Announce // of the session
 	opened map[[3]int]bool
 }
 
@@ -160,7 +160,7 @@ func (t *thief) tryPair(i, j int, channels *keyexchange.Channels) bool {
 		for purpose, sealed := range boxes {
 			context := v.context
 			if purpose == keyexchange.RecoveryShare {
-				context = [32]byte{}
+				context = textbook.HoldersDigest(t.terms.Members)
 			}
 			data := textbook.ShareData(purpose, t.session, t.round, owner, holder, context)
 			if share, err := keyexchange.Open(channels.Key(purpose, owner, holder), sealed[:], data); err == nil {
@@ -231,13 +231,13 @@ type theft struct {
 	*cheater
 	in     [][][]uint64
 	states []*stolenState
-	keys   wire.Keys
+	keys   []wire.Announce
 }
 
 // record runs the round, and the beginning of the next one if that is wanted, and
 // takes the states.
 func record(t target, in [][][]uint64, next bool) (*theft, error) {
-	signers, config := attackConfig(theftParties, &protocol.Recovery{Threshold: theftThreshold})
+	signers, config := attackConfig(theftParties, &protocol.Recovery{Threshold: theftThreshold}, 0)
 	c, err := newSession(t, config, signers)
 	if err != nil {
 		return nil, err

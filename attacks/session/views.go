@@ -72,8 +72,8 @@ func (c *cheater) attackSplit(plan splitPlan) {
 }
 
 // split sets up a session of n parties and runs a plan against it.
-func split(t target, recovery *protocol.Recovery, n int, plan splitPlan, in [][][]uint64) (*cheater, error) {
-	signers, config := attackConfig(n, recovery)
+func split(t target, recovery *protocol.Recovery, colluders, n int, plan splitPlan, in [][][]uint64) (*cheater, error) {
+	signers, config := attackConfig(n, recovery, colluders)
 	c, err := newSession(t, config, signers, plan.colluders...)
 	if err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func split(t target, recovery *protocol.Recovery, n int, plan splitPlan, in [][]
 // soundRecovery is t = 5, q = 6, MinSurvivors = 6 of 8 parties, two of whom
 // collude; lowRecovery is what would do against a curious server.
 var (
-	soundRecovery = &protocol.Recovery{Colluders: 2}
-	lowRecovery   = &protocol.Recovery{Adversary: protocol.CuriousServer, Colluders: 2, Threshold: 3}
+	soundRecovery = &protocol.Recovery{}
+	lowRecovery   = &protocol.Recovery{Adversary: protocol.CuriousServer, Threshold: 3}
 )
 
 // A server that tells some holders that a party survived and others that it
@@ -125,7 +125,7 @@ func splitView(r *runner) {
 			if t.lacks(textbook.ValidConfig) { // its thresholds are too low for this server
 				recovery = lowRecovery
 			}
-			c, err := split(t, recovery, n, plan, in)
+			c, err := split(t, recovery, len(colluders), n, plan, in)
 			if err != nil {
 				return figures{}, err
 			}
@@ -151,7 +151,7 @@ func splitView(r *runner) {
 	r.compareTargets("both, t alone", target{without: textbook.Quorum | textbook.ValidConfig},
 		[]target{{without: textbook.Quorum}}, pick(run(both, 0), 0), metric{single, is(1), is(0)})
 	r.compare("made for a curious server", textbook.Quorum, func(t target) (figures, error) {
-		c, err := split(t, lowRecovery, n, both, in)
+		c, err := split(t, lowRecovery, 2, n, both, in)
 		if err != nil {
 			return figures{}, err
 		}
@@ -200,7 +200,7 @@ func splitViewSigned(r *runner, halves splitPlan, in [][][]uint64) {
 
 // signedHalves runs a plan up to the signatures.
 func signedHalves(t target, plan splitPlan, in [][][]uint64) (*cheater, error) {
-	signers, config := attackConfig(len(in), soundRecovery)
+	signers, config := attackConfig(len(in), soundRecovery, 2)
 	c, err := newSession(t, config, signers, plan.colluders...)
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func splitViewLists(r *runner, in [][][]uint64) {
 		{"a list with a stranger", upTo(8), protocol.ErrSurvivors},
 	} {
 		r.compare(bad.name, textbook.Lists, func(t target) (figures, error) {
-			c, err := split(t, soundRecovery, 8, splitPlan{colluders: []int{6}, survivors: map[int][]int{0: bad.list},
+			c, err := split(t, soundRecovery, 2, 8, splitPlan{colluders: []int{6}, survivors: map[int][]int{0: bad.list},
 				participants: func(int) []int { return upTo(7) }}, in)
 			if err != nil {
 				return figures{}, err
@@ -254,9 +254,9 @@ func splitViewQuorum(r *runner) {
 	r.compare("quorums for 3 to 40 parties", textbook.MajorityQuorum, func(t target) (figures, error) {
 		pairs, all := 0, 0
 		for n := 3; n <= most; n++ {
-			signers, config := attackConfig(n, nil)
+			signers, config := attackConfig(n, nil, 0)
 			for c := range n - 2 {
-				config.Recovery = &protocol.Recovery{Colluders: c, Threshold: (n-1+c)/2 + 1}
+				config.Recovery, config.Colluders = &protocol.Recovery{Threshold: (n-1+c)/2 + 1}, c
 				terms, err := textbook.NewTerms(config, t.without)
 				if err != nil {
 					return figures{}, err

@@ -98,14 +98,14 @@ type jsonSession struct {
 }
 
 // newJSONSession is of rounds of so many parties; r is nil without recovery.
-func newJSONSession(setup simulation.Cost, r *protocol.Recovery, parties int, drop float64, lost int) jsonSession {
+func newJSONSession(setup simulation.Cost, r *protocol.Recovery, colluders, parties int, drop float64, lost int) jsonSession {
 	j := jsonSession{
 		SetupBytesUp: setup.BytesUp, SetupBytesDown: setup.BytesDown,
 		SetupClientMS: milliseconds(setup.Client), SetupServerMS: milliseconds(setup.Server),
 		Recovery: "off", Drop: drop, MinSurvivors: parties, LostRounds: lost,
 	}
 	if r != nil {
-		j.Recovery, j.Colluders, j.Threshold, j.MinSurvivors = adversaries[r.Adversary], r.Colluders, r.Threshold, r.MinSurvivors
+		j.Recovery, j.Colluders, j.Threshold, j.MinSurvivors = adversaries[r.Adversary], colluders, r.Threshold, r.MinSurvivors
 	}
 	return j
 }
@@ -140,7 +140,7 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 		Parameters:    len(s.Private),
 		RingBits:      s.Layout[0].Bits,
 		TotalMS:       milliseconds(took),
-		jsonSession:   newJSONSession(s.Setup, j.recovery, j.options.Clients, j.options.Drop, s.Lost()),
+		jsonSession:   newJSONSession(s.Setup, j.recovery, j.options.Colluders, j.options.Clients, j.options.Drop, s.Lost()),
 		Noise:         laws[noNoise],
 	}
 	summary.jsonSpent = newJSONSpent(s.Server, s.Public)

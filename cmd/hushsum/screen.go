@@ -61,11 +61,11 @@ func (s *screen) wipe() {
 
 // recovery says in a header what drop-outs a round of so many parties survives, and
 // how many of all there are.
-func (s *screen) recovery(r *protocol.Recovery, parties, drops, all int) {
+func (s *screen) recovery(r *protocol.Recovery, colluders, parties, drops, all int) {
 	if r == nil {
 		s.field("recovery", "off: every party must submit")
 	} else {
-		s.field("recovery", "%v, %s; %d of %s rebuild a secret;", r.Adversary, plural(r.Colluders, "colluder"),
+		s.field("recovery", "%v, %s; %d of %s rebuild a secret;", r.Adversary, plural(colluders, "colluder"),
 			r.Threshold, plural(r.Degree, "share"))
 		s.field("", "at least %d of %s in a sum", r.MinSurvivors, plural(parties, "party"))
 	}

@@ -157,7 +157,7 @@ var flagOf = map[string]string{
 	"Drop":                  "drop",
 	"Recovery":              "recovery",
 	"Recovery.Adversary":    "adversary",
-	"Recovery.Colluders":    "colluders",
+	"Colluders":             "colluders",
 	"Recovery.MinSurvivors": "min-survivors",
 	"Noise":                 "noise",
 	"Noise.Law":             "noise",
@@ -202,7 +202,7 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	f.Var((*floatValue)(&o.Drop), option("Drop"), "`F` fraction of the parties, 0 to 1, that drop out of each round")
 	f.BoolVar(&v.recovery, option("Recovery"), false, "rounds survive drop-outs; on if --drop is above 0, else off. Bytes and memory then grow with the square of --clients")
 	f.Var(oneOf(&r.Adversary, adversaries, "cheating or curious"), option("Recovery.Adversary"), "`cheating|curious` the server that recovery is to withstand")
-	f.Var((*intValue)(&r.Colluders), option("Recovery.Colluders"), "`N` parties that may pool what they know with the server")
+	f.Var((*intValue)(&o.Colluders), option("Colluders"), "`N` parties that may pool what they know with the server")
 	f.Var((*intValue)(&r.MinSurvivors), option("Recovery.MinSurvivors"), "`N` fewest parties in a sum; 0 is the least that is safe")
 	f.Var(oneOf(&n.Law, laws, "none, discrete-laplace, discrete-gaussian or skellam"), option("Noise.Law"), "`none|discrete-laplace|discrete-gaussian|skellam` noise in every sum")
 	f.Var((*floatValue)(&n.Multiplier), option("Noise.Multiplier"), "`Z` standard deviation of the noise over the L2 sensitivity")

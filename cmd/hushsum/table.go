@@ -36,7 +36,7 @@ func (t *table) begin(about string, o *simulation.Options) {
 		t.field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows", plural(layout[0].Bits, "bit"),
 			o.Range, plural(o.FractionBits, "binary place"), plural(layout[1].Bits, "bit"))
 	}
-	t.screen.recovery(t.recovery, o.Clients, o.DropOuts(), o.Clients)
+	t.screen.recovery(t.recovery, o.Colluders, o.Clients, o.DropOuts(), o.Clients)
 	t.printf("\nBytes and milliseconds are for one party and round; the server's are for all.\n\n")
 	if t.mechanism != nil {
 		t.printf(noisyFormat+"\n", "round", "parties", "up", "sum ms", "eps server", "eps public", "accuracy", "MCC")

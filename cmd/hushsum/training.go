@@ -113,7 +113,7 @@ func (v *simulateFlags) training(set map[string]bool, train, test *learning.Data
 		Test: test, Rounds: o.Rounds, PerRound: w.perRound, Seed: o.Seed, Sum: simulation.Private,
 		Range: o.Range, FractionBits: updateBits,
 		Local:    learning.SGD{Rate: .1, Momentum: w.momentum, WeightDecay: w.decay, Batch: w.batch, Epochs: w.epochs},
-		Recovery: o.Recovery, Drop: o.Drop, Noise: o.Noise,
+		Recovery: o.Recovery, Colluders: o.Colluders, Drop: o.Drop, Noise: o.Noise,
 	}
 	census := !isImages(v.data)
 	lambda := 0.0
@@ -350,7 +350,7 @@ func simulateTraining(ctx context.Context, v *simulateFlags, set map[string]bool
 	if code, ok := v.calibrateNoise(ctx, std, t.Calibrate); !ok {
 		return code
 	}
-	perRound := simulation.Options{Clients: cmp.Or(t.PerRound, len(t.Parties)), Recovery: t.Recovery}
+	perRound := simulation.Options{Clients: cmp.Or(t.PerRound, len(t.Parties)), Recovery: t.Recovery, Colluders: t.Colluders}
 	recovery, err := perRound.EffectiveRecovery()
 	if err != nil {
 		return failed(err, std)

@@ -90,7 +90,7 @@ func (t *trainingTable) begin() {
 		t.field("clipping", "updates to an L2 norm of %v", x.Clip.Norm)
 	}
 	drops := (&simulation.Options{Clients: len(x.Parties), Drop: x.Drop}).DropOuts()
-	t.screen.recovery(t.recovery, t.perRound(), drops, len(x.Parties))
+	t.screen.recovery(t.recovery, x.Colluders, t.perRound(), drops, len(x.Parties))
 	t.printf("\nBytes and milliseconds are for one party and round.\n\n")
 	if x.Noise != nil {
 		t.printf(noisyTrainingFormat+"\n", "round", "parties", "up", "eps server", "eps public", "norm", "clipped", "mask", "accuracy")
@@ -254,7 +254,7 @@ func (t *trainingTable) summary(out *simulation.Trained, took time.Duration) {
 		Summary: true, Complete: len(out.Rounds) == x.Rounds, Data: t.flags.data,
 		Model: w.model, Split: w.split, Rule: w.rule, Mask: w.mask, Parameters: x.Model.NumParams(),
 		jsonSpent:   newJSONSpent(out.Server, out.Public),
-		jsonSession: newJSONSession(out.Setup, t.recovery, t.perRound(), x.Drop, lostRounds(out)),
+		jsonSession: newJSONSession(out.Setup, t.recovery, x.Colluders, t.perRound(), x.Drop, lostRounds(out)),
 		RingBits:    t.ringBits(), Noise: laws[noNoise], Clip: x.Clip.Norm,
 		Stopped: out.Stopped != nil, TotalMS: milliseconds(took),
 	}

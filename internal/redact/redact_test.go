@@ -26,8 +26,10 @@ import (
 
 // secret are the types that hold secrets.
 var secret = []reflect.Type{
+	reflect.TypeFor[keyexchange.Agreement](),
 	reflect.TypeFor[keyexchange.Chain](),
 	reflect.TypeFor[keyexchange.Channels](),
+	reflect.TypeFor[keyexchange.DecapsulationKey](),
 	reflect.TypeFor[keyexchange.MaskSeed](),
 	reflect.TypeFor[keyexchange.PairSecret](),
 	reflect.TypeFor[keyexchange.PrivateKey](),
@@ -56,12 +58,12 @@ var secret = []reflect.Type{
 // public are the exported types that hold none, by package: configurations, laws,
 // errors, and what is sent in the open.
 var public = map[string]string{
-	"keyexchange": "Member Nonce PublicKey Purpose Roster",
+	"keyexchange": "EncapsulationKey Member Nonce PublicKey Purpose Roster",
 	"masking":     "Layout Segment",
 	"noise":       "Exact Family Law ReferenceGammaDifference ReferenceGaussian ReferenceLaplace ReferenceStaircase Shares Sum Table",
 	"oblivious":   "Candidates Claim Coins Config Noise PeerError Sampling",
 	"oneshot":     "Config Envelope Figures KEM MemberError PartyError Terms",
-	"protocol":    "Adversary Config Envelope Local MissingError Params PartyError Recovery",
+	"protocol":    "Adversary Carrier Config Envelope Local MissingError Params Party PartyError Recovery Summer",
 	"shamir":      "Combiner Feldman IndexError Packing Pedersen WrongSharesError",
 }
 

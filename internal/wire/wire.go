@@ -3,7 +3,7 @@
 // of TLS (RFC 8446 §3):
 //
 //	struct {
-//	    uint8 version = 1;
+//	    uint8 version = 2;
 //	    uint8 type;
 //	    opaque session[32];
 //	    uint64 round;
@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the first byte of every message.
-const Version = 1
+const Version = 2
 
 // ServerIndex is the sender of the server's messages.
 const ServerIndex = 1<<32 - 1
@@ -36,8 +36,8 @@ type Type uint8
 
 // The types of messages.
 const (
-	TypeAnnounce Type = 1 // party → server: a signed key
-	TypeKeys     Type = 2 // server → parties: all signed keys
+	TypeAnnounce Type = 1 // party → server: signed keys
+	TypeKeys     Type = 2 // server → parties: the signed keys of all who announced
 	TypeBegin    Type = 3 // server → parties: a round begins
 	TypeMasked   Type = 4 // party → server: a masked submission
 
@@ -48,12 +48,27 @@ const (
 	TypeSigned      Type = 8  // party → server: a signature on the survivors
 	TypeCertificate Type = 9  // server → parties: enough such signatures
 	TypeReveal      Type = 10 // party → server: shares
+
+	// With hybrid keys:
+	TypeEncapsulate Type = 11 // party → server: ML-KEM ciphertexts for higher parties
+	TypeMembers     Type = 12 // server → parties: who is in the session, ciphertexts of lower parties
 )
+
+// SetUp reports whether messages of the type are part of set-up: they name the
+// configuration's digest in the place of the session.
+func (t Type) SetUp() bool {
+	switch t {
+	case TypeAnnounce, TypeKeys, TypeEncapsulate, TypeMembers:
+		return true
+	}
+	return false
+}
 
 // String returns the type's name, as the specification has it.
 func (t Type) String() string {
 	names := [...]string{TypeAnnounce: "Announce", TypeKeys: "Keys", TypeBegin: "Begin", TypeMasked: "Masked", TypeUpload: "Upload",
-		TypeInvite: "Invite", TypeSurvivors: "Survivors", TypeSigned: "Signed", TypeCertificate: "Certificate", TypeReveal: "Reveal"}
+		TypeInvite: "Invite", TypeSurvivors: "Survivors", TypeSigned: "Signed", TypeCertificate: "Certificate", TypeReveal: "Reveal",
+		TypeEncapsulate: "Encapsulate", TypeMembers: "Members"}
 	if t == 0 || int(t) >= len(names) {
 		return fmt.Sprintf("type %d", uint8(t))
 	}
@@ -106,67 +121,6 @@ func ParseHeader(message []byte) (Header, []byte, error) {
 	}
 	h.Type = Type(kind)
 	return h, s, nil
-}
-
-// Announce is the body of TypeAnnounce.
-//
-//	struct {
-//	    opaque key[32];        // X25519
-//	    opaque signature[64];  // Ed25519
-//	} Announce;
-type Announce struct {
-	Key       [32]byte
-	Signature [64]byte
-}
-
-// AnnounceSize is the length of an Announce.
-const AnnounceSize = 32 + 64
-
-// Append appends the body to b.
-func (m *Announce) Append(b []byte) []byte {
-	b = append(b, m.Key[:]...)
-	return append(b, m.Signature[:]...)
-}
-
-// ParseAnnounce reads a body of TypeAnnounce.
-func ParseAnnounce(body []byte) (*Announce, error) {
-	if err := Exactly(body, AnnounceSize); err != nil {
-		return nil, err
-	}
-	m := new(Announce)
-	copy(m.Key[:], body)
-	copy(m.Signature[:], body[len(m.Key):])
-	return m, nil
-}
-
-// Keys is the body of TypeKeys: the announcements of all parties in roster
-// order.
-//
-//	struct { Announce parties[n]; } Keys;
-type Keys []Announce
-
-// Append appends the body to b.
-func (m Keys) Append(b []byte) []byte {
-	for i := range m {
-		b = m[i].Append(b)
-	}
-	return b
-}
-
-// ParseKeys reads a body of TypeKeys in a session of n parties.
-func ParseKeys(body []byte, n int) (Keys, error) {
-	if err := Exactly(body, n*AnnounceSize); err != nil {
-		return nil, err
-	}
-	m := make(Keys, n)
-	for i := range m {
-		a, err := ParseAnnounce(body[i*AnnounceSize : (i+1)*AnnounceSize])
-		if err != nil {
-			return nil, err
-		}
-		m[i] = *a
-	}
-	return m, nil
 }
 
 // Begin is the body of TypeBegin. With recovery it ends with the sealed recovery

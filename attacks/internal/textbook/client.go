@@ -84,7 +84,7 @@ func NewClient(config *protocol.Config, identity crypto.Signer, random io.Reader
 	if err != nil {
 		return nil, err
 	}
-	signature, err := keyexchange.SignKey(identity, terms.Digest, self, offered)
+	signature, err := keyexchange.SignKey(identity, terms.Digest, self, offered, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -124,33 +124,59 @@ func (c *Client) Receive(message []byte) ([]byte, error) {
 		return nil, protocol.ErrSender
 	case h.Type != wire.TypeKeys && c.Chains == nil, h.Type == wire.TypeKeys && c.Chains != nil:
 		return nil, protocol.ErrPhase
-	case h.Session != c.Session && !c.without.has(Current):
+	case h.Session != c.sessionOf(h.Type) && !c.without.has(Current):
 		return nil, protocol.ErrSession
 	}
 	return receive(h, body)
+}
+
+// sessionOf is what messages of a type name as the session (§9.1).
+func (c *Client) sessionOf(kind wire.Type) [32]byte {
+	if kind.SetUp() {
+		return c.Terms.Digest
+	}
+	return c.Session
+}
+
+// entriesOf returns the entries of a list of keys by their owners.
+func entriesOf(keys *wire.Keys) map[int]wire.KeyEntry {
+	entries := make(map[int]wire.KeyEntry)
+	for i := range keys.Announced.All() {
+		entries[i] = keys.Entries[len(entries)]
+	}
+	return entries
 }
 
 func (c *Client) receiveKeys(h wire.Header, body []byte) ([]byte, error) {
 	if h.Round != 0 && !c.without.has(Strict) {
 		return nil, protocol.ErrEncoding
 	}
-	body, err := sized(c.without, body, c.Terms.Parties*wire.AnnounceSize)
+	keys, err := readKeys(c.without, body, c.Terms.Parties)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := wire.ParseKeys(body, c.Terms.Parties)
+	members := keys.Announced
+	switch {
+	case !members.Has(c.Self):
+		return nil, protocol.ErrMembers
+	case members.Len() < c.Terms.MinMembers && !c.without.has(Members):
+		return nil, protocol.ErrTooFew
+	}
+	terms, err := c.Terms.Among(members, c.without)
 	if err != nil {
 		return nil, err
 	}
-	if keys[c.Self] != c.announce && !c.without.has(OwnKey) {
+	entries := entriesOf(keys)
+	if entries[c.Self] != (wire.KeyEntry{Key: c.announce.Key, Signature: c.announce.Signature}) && !c.without.has(OwnKey) {
 		return nil, protocol.ErrOwnKey
 	}
 	session := SessionID(c.Terms.Digest, keys)
 	chains := make(map[int]*keyexchange.Chain)
-	for _, i := range c.Terms.Others(c.Self) {
-		key, err := keyexchange.ParsePublicKey(keys[i].Key[:])
+	for _, i := range terms.Others(c.Self) {
+		entry := entries[i]
+		key, err := keyexchange.ParsePublicKey(entry.Key[:])
 		if err == nil && !c.without.has(KeySignatures) {
-			err = keyexchange.VerifyKey(c.Terms.Roster, c.Terms.Digest, i, key, &keys[i].Signature)
+			err = keyexchange.VerifyKey(c.Terms.Roster, c.Terms.Digest, i, key, nil, &entry.Signature)
 		}
 		if err == nil {
 			chains[i], err = c.Private.NewChain(session, c.Terms.Roster, c.Self, i, key)
@@ -160,7 +186,7 @@ func (c *Client) receiveKeys(h wire.Header, body []byte) ([]byte, error) {
 		}
 	}
 	next := *c
-	next.Session, next.Chains = session, chains
+	next.Session, next.Chains, next.Terms = session, chains, terms
 	answer, err := next.uploadAfter(0)
 	if err != nil {
 		return nil, err
@@ -234,14 +260,14 @@ func (c *Client) newUpload(round uint64) (*wire.Upload, error) {
 	if err != nil {
 		return nil, err
 	}
-	shares, err := c.sealShares(&nonce, secret, near, channels, keyexchange.RecoveryShare, round, [32]byte{})
+	shares, err := c.sealShares(&nonce, secret, near, channels, keyexchange.RecoveryShare, round, HoldersDigest(c.Terms.Members))
 	return &wire.Upload{Round: round, Commitment: Commitment(keyexchange.RecoveryShare, c.Session, round, c.Self, secret),
 		Blob: blob, Shares: shares}, err
 }
 
 // sealShares shares a secret among holders (§6.2, §6.3).
 func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, holders []int, channels []*keyexchange.Channels,
-	purpose keyexchange.Purpose, round uint64, context [32]byte) ([]wire.SealedShare, error) {
+	purpose keyexchange.Purpose, round uint64, binding [32]byte) ([]wire.SealedShare, error) {
 	var indices []uint32
 	for _, holder := range holders {
 		indices = append(indices, Index(holder))
@@ -252,7 +278,7 @@ func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, hold
 	}
 	sealed := make([]wire.SealedShare, len(holders))
 	for i, holder := range holders {
-		data := ShareData(purpose, c.Session, round, c.Self, holder, context)
+		data := ShareData(purpose, c.Session, round, c.Self, holder, binding)
 		box, err := keyexchange.Seal(nonce, channels[i].Key(purpose, c.Self, holder), shares[i].Value[:], data)
 		if err != nil {
 			return nil, err
@@ -264,8 +290,8 @@ func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, hold
 
 // OpenShare opens a share that an owner sealed for this party; nil if it does not
 // open.
-func (c *Client) OpenShare(sealed wire.SealedShare, owner int, channels *keyexchange.Channels, purpose keyexchange.Purpose, context [32]byte) *[32]byte {
-	data := ShareData(purpose, c.Session, c.Last, owner, c.Self, context)
+func (c *Client) OpenShare(sealed wire.SealedShare, owner int, channels *keyexchange.Channels, purpose keyexchange.Purpose, binding [32]byte) *[32]byte {
+	data := ShareData(purpose, c.Session, c.Last, owner, c.Self, binding)
 	b, err := keyexchange.Open(channels.Key(purpose, owner, c.Self), sealed[:], data)
 	if err != nil {
 		return nil

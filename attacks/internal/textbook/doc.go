@@ -7,8 +7,8 @@
 // protocol in one session, which checks the specification; everything that a
 // party holds is in plain sight, so that colluders are played by it.
 //
-// It knows the complete graph with all parties in every round only, saves no
-// state, erases nothing that Go would not collect, and is not for use outside
+// It knows classical keys and the complete graph with all members in every round
+// only, saves no state, erases nothing that Go would not collect, and is not for use outside
 // attacks and their tests. Section numbers are those of SPEC.md.
 package textbook
 
@@ -65,8 +65,12 @@ const (
 	Current
 	// Strict: a message has its length and one encoding (§9).
 	Strict
+	// Members: a session is among as many parties as it must be (§4, step 2).
+	Members
 	// Once: a party's message is taken once (§11.2). Of servers.
 	Once
+	// Sender: a message is of whom it came from (§11.2). Of servers.
+	Sender
 	// Commitments: what shares give is what its owner committed to (§10.3). Of
 	// servers.
 	Commitments

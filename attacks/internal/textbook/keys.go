@@ -12,7 +12,7 @@ import (
 )
 
 // LabelSurvivors is the label of a survivor's signature (§2.3).
-const LabelSurvivors = "hushsum/1 survivors"
+const LabelSurvivors = "hushsum/2 survivors"
 
 // hash is H of §1.
 func hash(label string, parts ...[]byte) [32]byte {
@@ -26,17 +26,21 @@ func hash(label string, parts ...[]byte) [32]byte {
 func u32(x int) []byte    { return binary.BigEndian.AppendUint32(nil, uint32(x)) }
 func u64(x uint64) []byte { return binary.BigEndian.AppendUint64(nil, x) }
 
-// SessionID names the session of a list of keys (§4).
-func SessionID(config [32]byte, keys wire.Keys) [32]byte {
-	return hash("hushsum/1 session", config[:], keys.Append(nil))
+// SessionID names the session of a list of keys, whose owners are its members (§4).
+func SessionID(config [32]byte, keys *wire.Keys) [32]byte {
+	digest := hash("hushsum/2 keys", config[:], keys.AppendShared(nil))
+	return hash("hushsum/2 session", digest[:], keys.Announced.Bytes())
 }
 
+// HoldersDigest names the parties that recovery material is for (§5.2).
+func HoldersDigest(holders wire.Set) [32]byte { return hash("hushsum/2 holders", holders.Bytes()) }
+
 // BroadcastDigest is what Begin says of a broadcast (§5.2).
-func BroadcastDigest(broadcast []byte) [32]byte { return hash("hushsum/1 broadcast", broadcast) }
+func BroadcastDigest(broadcast []byte) [32]byte { return hash("hushsum/2 broadcast", broadcast) }
 
 // Context is the digest of what the participants of a round agree on (§5.2), but
 // for what is left out.
-func Context(without Defence, session [32]byte, round uint64, broadcast [32]byte, participants wire.Set) [32]byte {
+func Context(without Defence, session [32]byte, round uint64, broadcast [32]byte, holders, participants wire.Set) [32]byte {
 	set := participants.Bytes()
 	if without.has(RoundAgreed) {
 		round = 0
@@ -47,7 +51,7 @@ func Context(without Defence, session [32]byte, round uint64, broadcast [32]byte
 	if without.has(ParticipantsAgreed) {
 		set = make([]byte, len(set))
 	}
-	return hash("hushsum/1 context", session[:], u64(round), broadcast[:], set)
+	return hash("hushsum/2 context", session[:], u64(round), broadcast[:], holders.Bytes(), set)
 }
 
 // Statement is what a survivor signs (§2.3).
@@ -56,16 +60,16 @@ func Statement(context [32]byte, survivors wire.Set) []byte {
 }
 
 // ShareData is the associated data of a sealed share (§6.3).
-func ShareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, context [32]byte) []byte {
-	b := append([]byte("hushsum/1 share"), session[:]...)
+func ShareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, binding [32]byte) []byte {
+	b := append([]byte("hushsum/2 share"), session[:]...)
 	b = append(append(b, u64(round)...), byte(purpose))
 	b = append(append(b, u32(from)...), u32(to)...)
-	return append(b, context[:]...)
+	return append(b, binding[:]...)
 }
 
 // Commitment binds a party to a secret (§6.4).
 func Commitment(purpose keyexchange.Purpose, session [32]byte, round uint64, owner int, secret shamir.Secret) [32]byte {
-	return hash("hushsum/1 commitment", []byte{byte(purpose)}, session[:], u64(round), u32(owner), secret[:])
+	return hash("hushsum/2 commitment", []byte{byte(purpose)}, session[:], u64(round), u32(owner), secret[:])
 }
 
 // OpenBlob opens a recovery blob with its owner's secret (§6.5) and returns the
@@ -84,17 +88,17 @@ func OpenBlob(secret shamir.Secret, blob []byte, session [32]byte, round uint64,
 }
 
 func blobData(session [32]byte, round uint64, owner int) []byte {
-	d := hash("hushsum/1 blob", session[:], u64(round), u32(owner))
+	d := hash("hushsum/2 blob", session[:], u64(round), u32(owner))
 	return d[:]
 }
 
 func blobKey(secret shamir.Secret) keyexchange.SealKey {
-	return keyexchange.SealKey(derive(secret, "hushsum/1 blob key", 32))
+	return keyexchange.SealKey(derive(secret, "hushsum/2 blob key", 32))
 }
 
 // SelfMaskSeed is the seed of the mask that a secret makes (§5.4).
 func SelfMaskSeed(secret shamir.Secret) masking.Seed {
-	return masking.Seed(derive(secret, "hushsum/1 self mask", 28))
+	return masking.Seed(derive(secret, "hushsum/2 self mask", 28))
 }
 
 func derive(secret shamir.Secret, label string, n int) []byte {

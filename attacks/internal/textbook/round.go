@@ -49,7 +49,7 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 	if c.Terms.Recovery && c.Upload.Round != h.Round && !c.without.has(SingleUse) {
 		return nil, fmt.Errorf("%w: round %d without this party's material", protocol.ErrParticipants, h.Round)
 	}
-	r.Context = Context(c.without, c.Session, h.Round, r.Broadcast, r.Participants)
+	r.Context = Context(c.without, c.Session, h.Round, r.Broadcast, c.Terms.Members, r.Participants)
 	if err := c.moveChains(h.Round); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 			return nil, err
 		}
 		r.Channels = append(r.Channels, channels)
-		r.Recovery = append(r.Recovery, c.OpenShare(shares[i], r.Near[i], channels, keyexchange.RecoveryShare, [32]byte{}))
+		r.Recovery = append(r.Recovery, c.OpenShare(shares[i], r.Near[i], channels, keyexchange.RecoveryShare, HoldersDigest(c.Terms.Members)))
 	}
 	return nil, nil
 }
@@ -68,7 +68,8 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 func (c *Client) checkParticipants(r *Round) error {
 	switch n := r.Participants.Len(); {
 	case c.without.has(Participants):
-	case !r.Participants.Has(c.Self), !c.Terms.Recovery && n < c.Terms.Parties:
+	case !r.Participants.Has(c.Self), !c.Terms.Recovery && n < c.Terms.Members.Len(),
+		!r.Participants.Within(c.Terms.Members):
 		return protocol.ErrParticipants
 	case n < c.Terms.MinSurvivors, len(r.Near) < c.Terms.Threshold:
 		return protocol.ErrTooFew
@@ -77,7 +78,11 @@ func (c *Client) checkParticipants(r *Round) error {
 }
 
 func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
-	if _, err := sized(c.without, body, 0); err != nil {
+	holders, rest, err := readSet(c.without, body, c.Terms.Parties)
+	if err == nil {
+		_, err = sized(c.without, rest, 0)
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch {
@@ -87,6 +92,9 @@ func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 		return nil, protocol.ErrStale
 	case h.Round-c.Last > c.Terms.MaxSkip && !c.without.has(SkipLimit):
 		return nil, protocol.ErrSkip
+	}
+	if !holders.Equal(c.Terms.Members) && !c.without.has(Participants) { // it knows no others
+		return nil, protocol.ErrParticipants
 	}
 	answer, err := c.uploadAfter(h.Round)
 	if err != nil {

@@ -23,7 +23,7 @@ type Server struct {
 	session   [32]byte
 	ready     bool // the keys are out
 	announced wire.Set
-	keys      wire.Keys
+	keys      []*wire.Announce // by party
 	round     uint64
 	uploads   []*wire.Upload // by party, for its next round
 	open      *serverRound
@@ -51,16 +51,16 @@ func NewServer(config *protocol.Config, without Defence) (*Server, error) {
 	}
 	n := terms.Parties
 	return &Server{Terms: terms, without: without, session: terms.Digest, announced: wire.NewSet(n),
-		keys: make(wire.Keys, n), uploads: make([]*wire.Upload, n)}, nil
+		keys: make([]*wire.Announce, n), uploads: make([]*wire.Upload, n)}, nil
 }
 
-// Receive takes one message of a party (§11.2).
-func (s *Server) Receive(message []byte) error {
+// Receive takes one message of a party (§11.2), which came from the given one.
+func (s *Server) Receive(from int, message []byte) error {
 	h, body, err := readHeader(s.without, s.Terms.maxMessage(), message)
 	if err != nil {
 		return err
 	}
-	if h.Sender >= uint32(s.Terms.Parties) {
+	if h.Sender >= uint32(s.Terms.Parties) || int(h.Sender) != from && !s.without.has(Sender) {
 		return protocol.ErrSender
 	}
 	party := int(h.Sender)
@@ -113,35 +113,48 @@ func (s *Server) receiveAnnounce(h wire.Header, body []byte, party int) error {
 	case s.announced.Has(party) && !s.without.has(Once):
 		return protocol.ErrDuplicate
 	}
-	body, err := sized(s.without, body, wire.AnnounceSize)
+	body, err := sized(s.without, body, wire.AnnounceSize(false))
 	if err != nil {
 		return err
 	}
-	m, err := wire.ParseAnnounce(body)
+	m, err := wire.ParseAnnounce(body, false)
 	if err != nil {
 		return err
 	}
 	key, err := keyexchange.ParsePublicKey(m.Key[:])
 	if err == nil && !s.without.has(KeySignatures) {
-		err = keyexchange.VerifyKey(s.Terms.Roster, s.Terms.Digest, party, key, &m.Signature)
+		err = keyexchange.VerifyKey(s.Terms.Roster, s.Terms.Digest, party, key, nil, &m.Signature)
 	}
 	if err != nil {
 		return err
 	}
 	s.announced.Add(party)
-	s.keys[party] = *m
+	s.keys[party] = m
 	return nil
 }
 
-// Keys ends the exchange of keys.
+// Keys ends the exchange of keys, among who has announced.
 func (s *Server) Keys() ([]protocol.Envelope, error) {
-	if missing := s.announced.Missing(); len(missing) > 0 {
-		return nil, fmt.Errorf("%w: keys of %v", protocol.ErrMissing, missing)
+	if s.announced.Len() < s.Terms.MinMembers {
+		return nil, fmt.Errorf("%w: keys of %v", protocol.ErrMissing, s.announced.Missing())
 	}
-	s.session, s.ready = SessionID(s.Terms.Digest, s.keys), true
+	keys := &wire.Keys{Announced: s.announced}
+	for i := range s.announced.All() {
+		keys.Entries = append(keys.Entries, wire.KeyEntry{Key: s.keys[i].Key, Signature: s.keys[i].Signature})
+	}
+	if !s.ready {
+		terms, err := s.Terms.Among(s.announced, s.without)
+		if err != nil {
+			return nil, err
+		}
+		s.Terms, s.session, s.ready = terms, SessionID(s.Terms.Digest, keys), true
+	}
 	h := wire.Header{Type: wire.TypeKeys, Session: s.Terms.Digest, Sender: wire.ServerIndex}
-	return s.toAll(wire.FullSet(s.Terms.Parties), func(int) []byte { return s.keys.Append(h.Append(nil)) }), nil
+	return s.toAll(s.Terms.Members, func(int) []byte { return keys.Append(h.Append(nil)) }), nil
 }
+
+// Members does nothing: keys are classical.
+func (s *Server) Members() ([]protocol.Envelope, error) { return nil, nil }
 
 func (s *Server) toAll(to wire.Set, message func(party int) []byte) []protocol.Envelope {
 	var out []protocol.Envelope
@@ -165,12 +178,12 @@ func (s *Server) Invite() ([]protocol.Envelope, error) {
 		return nil, protocol.ErrPhase
 	}
 	to := wire.NewSet(s.Terms.Parties)
-	for i, u := range s.uploads {
-		if s.Terms.Recovery && (u == nil || u.Round <= s.round) {
+	for i := range s.Terms.Members.All() {
+		if u := s.uploads[i]; s.Terms.Recovery && (u == nil || u.Round <= s.round) {
 			to.Add(i)
 		}
 	}
-	return s.toAll(to, func(int) []byte { return s.header(wire.TypeInvite) }), nil
+	return s.toAll(to, func(int) []byte { return append(s.header(wire.TypeInvite), s.Terms.Members.Bytes()...) }), nil
 }
 
 // Begin begins the next round.
@@ -179,7 +192,7 @@ func (s *Server) Begin(broadcast []byte) ([]protocol.Envelope, error) {
 		return nil, protocol.ErrPhase
 	}
 	n := s.Terms.Parties
-	participants := wire.FullSet(n)
+	participants := wire.SetOf(n, slices.Collect(s.Terms.Members.All()))
 	for i, u := range s.uploads {
 		if s.Terms.Recovery && (u == nil || u.Round != s.round+1) {
 			participants.Remove(i)
@@ -195,7 +208,7 @@ func (s *Server) Begin(broadcast []byte) ([]protocol.Envelope, error) {
 	s.round++
 	digest := BroadcastDigest(broadcast)
 	s.open = &serverRound{step: wire.TypeMasked, participants: participants, sum: sum,
-		context:  Context(s.without, s.session, s.round, digest, participants),
+		context:  Context(s.without, s.session, s.round, digest, s.Terms.Members, participants),
 		received: wire.NewSet(n), revealed: wire.NewSet(n), material: s.uploads, masked: make([]*wire.Masked, n),
 		shares: map[keyexchange.Purpose][][]shamir.Share{
 			keyexchange.SelfMaskShare: make([][]shamir.Share, n), keyexchange.RecoveryShare: make([][]shamir.Share, n)}}
@@ -212,7 +225,7 @@ func (s *Server) Begin(broadcast []byte) ([]protocol.Envelope, error) {
 }
 
 func (s *Server) receiveUpload(body []byte, party int) error {
-	h := s.Terms.Parties - 1
+	h := s.Terms.Members.Len() - 1
 	body, err := sized(s.without, body, wire.UploadSize(h))
 	if err != nil {
 		return err
@@ -235,7 +248,7 @@ func (s *Server) receiveMasked(body []byte, party int) error {
 		return protocol.ErrDuplicate
 	}
 	packed := s.Terms.Layout.PackedSize()
-	size, h := packed, s.Terms.Parties-1
+	size, h := packed, s.Terms.Members.Len()-1
 	near := s.open.participants.Of(s.Terms.Others(party))
 	if s.Terms.Recovery {
 		size = wire.MaskedSize(packed, len(near), h)
@@ -264,7 +277,11 @@ func (s *Server) receiveMasked(body []byte, party int) error {
 // Snapshot describes all that a message could change.
 func (s *Server) Snapshot() string {
 	b := fmt.Appendf(nil, "%x %v %x %d %v", s.session, s.ready, s.announced.Bytes(), s.round, s.Blamed)
-	b = s.keys.Append(b)
+	for _, a := range s.keys {
+		if a != nil {
+			b = a.Append(b)
+		}
+	}
 	for _, u := range s.uploads {
 		if u != nil {
 			b = u.Append(b)

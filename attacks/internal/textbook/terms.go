@@ -2,6 +2,7 @@ package textbook
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -13,7 +14,9 @@ import (
 type Terms struct {
 	Roster       *keyexchange.Roster
 	Layout       masking.Layout
-	Parties      int // n
+	Parties      int      // n
+	MinMembers   int      // the fewest that a session is among
+	Members      wire.Set // M: before set-up all
 	MaxSkip      uint64
 	Recovery     bool
 	Colluders    int // c
@@ -21,28 +24,68 @@ type Terms struct {
 	Quorum       int // q
 	MinSurvivors int // m
 	Digest       [32]byte
+
+	recovery *protocol.Recovery
 }
 
 // NewTerms reads a configuration; without [ValidConfig] it takes what it gets. It
 // fails with [protocol.ErrConfig].
 func NewTerms(config *protocol.Config, without Defence) (*Terms, error) {
-	t := &Terms{Roster: config.Roster, Layout: config.Layout, Parties: config.Roster.Len(), MaxSkip: config.MaxSkip}
-	n := t.Parties
-	if t.MaxSkip == 0 {
-		t.MaxSkip = 1000
+	n := config.Roster.Len()
+	t := &Terms{Roster: config.Roster, Layout: config.Layout, Parties: n, MinMembers: config.MinMembers, Members: wire.FullSet(n),
+		MaxSkip: config.MaxSkip, Recovery: config.Recovery != nil, Colluders: config.Colluders, recovery: config.Recovery}
+	if t.MinMembers == 0 {
+		t.MinMembers = n
 	}
-	t.MinSurvivors = n
-	if config.PerRound != 0 && config.PerRound != n {
-		return nil, fmt.Errorf("%w: textbook has all parties in every round", protocol.ErrConfig)
+	if t.MaxSkip == 0 {
+		t.MaxSkip = min(1000, 1<<27/uint64(n-1))
+	}
+	if config.PerRound != 0 && config.PerRound != n || !config.Classical {
+		return nil, fmt.Errorf("%w: textbook has all members in every round, and classical keys", protocol.ErrConfig)
+	}
+	if r := config.Recovery; r != nil && r.Degree != 0 && r.Degree != n-1 {
+		return nil, fmt.Errorf("%w: textbook has complete graphs only", protocol.ErrConfig)
+	}
+	for size := n; size >= t.MinMembers; size-- {
+		if _, err := t.among(size, without); err != nil {
+			return nil, err
+		}
 	}
 	recovery := []byte{0}
 	if r := config.Recovery; r != nil {
-		h := n - 1
-		if r.Degree != 0 && r.Degree != h {
-			return nil, fmt.Errorf("%w: textbook has complete graphs only", protocol.ErrConfig)
+		recovery = []byte{1 + byte(r.Adversary)}
+		for _, x := range []int{n - 1, r.Threshold, r.MinSurvivors} {
+			recovery = append(recovery, u32(x)...)
 		}
+	}
+	layout := u32(len(t.Layout))
+	for _, s := range t.Layout {
+		layout = append(append(layout, u32(s.Length)...), byte(s.Bits))
+	}
+	roster := t.Roster.Digest()
+	t.Digest = hash("hushsum/2 config", []byte{byte(len(config.Label))}, []byte(config.Label), u64(config.Number), roster[:],
+		u32(t.MinMembers), u32(t.Colluders), []byte{0}, u64(t.MaxSkip), u32(n), config.Seed[:], layout, recovery)
+	return t.among(n, without)
+}
+
+// Among returns the numbers of a session among some of the roster.
+func (t *Terms) Among(members wire.Set, without Defence) (*Terms, error) {
+	out, err := t.among(members.Len(), without)
+	if err == nil {
+		out.Members = members
+	}
+	return out, err
+}
+
+func (t *Terms) among(n int, without Defence) (*Terms, error) {
+	own := *t
+	t = &own
+	t.MinSurvivors = n
+	sound := t.Colluders >= 0 && t.Colluders <= n-2
+	if r := t.recovery; r != nil {
+		h := n - 1
 		curious := r.Adversary == protocol.CuriousServer
-		t.Recovery, t.Colluders, t.Threshold, t.MinSurvivors = true, r.Colluders, r.Threshold, r.MinSurvivors
+		t.Threshold, t.MinSurvivors = r.Threshold, r.MinSurvivors
 		if t.Threshold == 0 {
 			t.Threshold = 2*h/3 + 1
 			if curious {
@@ -57,27 +100,17 @@ func NewTerms(config *protocol.Config, without Defence) (*Terms, error) {
 		if t.MinSurvivors == 0 {
 			t.MinSurvivors = least
 		}
-		sound := 2*t.Threshold > h+t.Colluders
 		if curious {
-			sound = t.Threshold > t.Colluders
+			sound = sound && t.Threshold > t.Colluders
+		} else {
+			sound = sound && 2*t.Threshold > h+t.Colluders
 		}
-		sound = sound && t.Colluders >= 0 && t.Threshold <= h && least <= t.MinSurvivors && t.MinSurvivors <= n
-		if !sound && !without.has(ValidConfig) {
-			return nil, fmt.Errorf("%w: t = %d, c = %d, q = %d, m = %d of %d parties", protocol.ErrConfig,
-				t.Threshold, t.Colluders, t.Quorum, t.MinSurvivors, n)
-		}
-		recovery = []byte{1 + byte(r.Adversary)}
-		for _, x := range []int{t.Colluders, t.Threshold, t.Quorum, t.MinSurvivors, h} {
-			recovery = append(recovery, u32(x)...)
-		}
+		sound = sound && t.Threshold <= h && least <= t.MinSurvivors && t.MinSurvivors <= n
 	}
-	layout := u32(len(t.Layout))
-	for _, s := range t.Layout {
-		layout = append(append(layout, u32(s.Length)...), byte(s.Bits))
+	if !sound && !without.has(ValidConfig) {
+		return nil, fmt.Errorf("%w: t = %d, c = %d, q = %d, m = %d of %d parties", protocol.ErrConfig,
+			t.Threshold, t.Colluders, t.Quorum, t.MinSurvivors, n)
 	}
-	roster := t.Roster.Digest()
-	t.Digest = hash("hushsum/1 config", []byte{byte(len(config.Label))}, []byte(config.Label), roster[:],
-		u64(t.MaxSkip), u32(n), config.Seed[:], layout, recovery)
 	// What is lacking from here on is lacking in secret.
 	if without.has(MajorityQuorum) {
 		t.Quorum = t.Threshold
@@ -88,10 +121,10 @@ func NewTerms(config *protocol.Config, without Defence) (*Terms, error) {
 	return t, nil
 }
 
-// Others are the neighbours of a party: all but itself, in ascending order.
+// Others are the neighbours of a party: all members but itself, in ascending order.
 func (t *Terms) Others(party int) []int {
 	var out []int
-	for i := range t.Parties {
+	for i := range t.Members.All() {
 		if i != party {
 			out = append(out, i)
 		}
@@ -102,7 +135,7 @@ func (t *Terms) Others(party int) []int {
 // maxMessage is the length of the longest message (§12).
 func (t *Terms) maxMessage() int {
 	n, h, packed := t.Parties, t.Parties-1, t.Layout.PackedSize()
-	body := max(96*n, 32+(n+7)/8+72*h, 68*n, packed)
+	body := max((n+7)/8+96*n, 32+(n+7)/8+72*h, 68*n, packed)
 	if t.Recovery {
 		body = max(body, packed+136+128*h)
 	}
@@ -152,6 +185,19 @@ func readSet(without Defence, body []byte, n int) (wire.Set, []byte, error) {
 	}
 	set, err := wire.ParseSet(body[:size], n)
 	return set, body[size:], err
+}
+
+// readKeys takes a list of keys.
+func readKeys(without Defence, body []byte, n int) (*wire.Keys, error) {
+	members, rest, err := readSet(without, body, n)
+	if err != nil {
+		return nil, err
+	}
+	if rest, err = sized(without, rest, members.Len()*wire.KeyEntrySize(false)); err != nil {
+		return nil, err
+	}
+	body = append(slices.Clone(members.Bytes()), rest...)
+	return wire.ParseKeys(body, n, false, func(*wire.Keys) (int, error) { return 0, nil })
 }
 
 // readShares takes n sealed shares, which are all of a body.

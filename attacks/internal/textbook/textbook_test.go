@@ -17,7 +17,7 @@ import (
 
 const parties = 7
 
-func testSession(t testing.TB, recovery *protocol.Recovery) ([]ed25519.PrivateKey, *protocol.Config) {
+func testSession(t testing.TB, recovery *protocol.Recovery, colluders int) ([]ed25519.PrivateKey, *protocol.Config) {
 	t.Helper()
 	var signers []ed25519.PrivateKey
 	var members []keyexchange.Member
@@ -31,7 +31,7 @@ func testSession(t testing.TB, recovery *protocol.Recovery) ([]ed25519.PrivateKe
 	if err != nil {
 		t.Fatal(err)
 	}
-	return signers, &protocol.Config{Label: "textbook", Roster: roster, Recovery: recovery,
+	return signers, &protocol.Config{Label: "textbook", Roster: roster, Recovery: recovery, Colluders: colluders, Classical: true,
 		Layout: masking.Layout{{Length: 9, Bits: 20}, {Length: 2, Bits: 64}, {Length: 3, Bits: 3}}}
 }
 
@@ -100,9 +100,9 @@ func inputs(layout masking.Layout, rng *rand.Rand, out ...int) (in [][][]uint64,
 // rounds with and without drop-outs.
 func TestMixedSessions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	for _, recovery := range []*protocol.Recovery{nil, {}, {Colluders: 1}, {Adversary: protocol.CuriousServer, Colluders: 2}} {
+	for _, recovery := range []*protocol.Recovery{nil, {}, {Threshold: 5}, {Adversary: protocol.CuriousServer}} {
 		for mix := range 1 << 3 {
-			signers, config := testSession(t, recovery)
+			signers, config := testSession(t, recovery, mix%3)
 			s := NewSession(config, newServer(t, config, mix&1 == 1), nil)
 			for i, signer := range signers {
 				s.Clients = append(s.Clients, newParty(t, config, signer, nil, mix>>(1+i%2)&1 == 1))
@@ -127,8 +127,8 @@ func TestMixedSessions(t *testing.T) {
 // Both implementations, given the same randomness and messages, send the same
 // bytes.
 func TestSameBytes(t *testing.T) {
-	for _, recovery := range []*protocol.Recovery{nil, {Colluders: 1}} {
-		signers, config := testSession(t, recovery)
+	for _, recovery := range []*protocol.Recovery{nil, {}} {
+		signers, config := testSession(t, recovery, 1)
 		s := NewSession(config, newServer(t, config, false), nil)
 		twins := make([]*twin, parties)
 		for i, signer := range signers {
@@ -199,7 +199,7 @@ func TestTerms(t *testing.T) {
 		for c := -1; c < parties; c++ {
 			for threshold := range parties + 1 {
 				for least := range parties + 2 {
-					signers, config := testSession(t, &protocol.Recovery{Adversary: adversary, Colluders: c, Threshold: threshold, MinSurvivors: least})
+					signers, config := testSession(t, &protocol.Recovery{Adversary: adversary, Threshold: threshold, MinSurvivors: least}, c)
 					a, err := NewTerms(config, 0)
 					theirs := config.Validate()
 					if (err == nil) != (theirs == nil) {

@@ -110,7 +110,7 @@ func (s *Server) Sum() ([][]uint64, error) {
 		return nil, protocol.ErrPhase
 	}
 	s.open = nil
-	if !s.Terms.Recovery && r.received.Len() < s.Terms.Parties {
+	if !s.Terms.Recovery && r.received.Len() < s.Terms.Members.Len() {
 		return nil, protocol.ErrMissing
 	}
 	for owner := range r.participants.All() {

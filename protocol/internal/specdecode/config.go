@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 	"slices"
 )
 
@@ -17,82 +16,137 @@ func hash(label string, parts ...[]byte) []byte {
 	return sum[:]
 }
 
-// setting is a configuration with the defaults filled in (§3).
+// setting is a configuration (§3), whose numbers follow from how many come.
 type setting struct {
-	n, scheduled, degree       int
-	recovery                   bool
-	threshold, quorum, minimum int
-	seed                       []byte
-	maxSkip                    uint64
-	layout                     []segment
-	digest                     []byte
+	*vector
+	n, minMembers int
+	hybrid        bool
+	recovery      bool
+	sparse        bool
+	byRound       bool // a schedule chooses who takes part
+	maxSkip       uint64
+	layout        []segment
+	digest        []byte
 }
 
-// settle fills in the defaults and computes the digests (§2, §3).
+// numbers are those of §3.2.
+type numbers struct{ scheduled, degree, threshold, quorum, minimum int }
+
+// settle checks the configuration and computes the digests (§2, §3).
 func (v *vector) settle() (*setting, error) {
 	c := &v.Config
-	s := &setting{n: len(v.Parties), scheduled: c.PerRound, seed: c.Seed, maxSkip: c.MaxSkip, layout: c.Layout}
-	if s.n < 2 || s.scheduled < 0 || s.scheduled == 1 || s.scheduled > s.n || len(c.Label) > 255 || len(s.seed) != 32 || len(s.layout) == 0 {
+	s := &setting{vector: v, n: len(c.Roster), minMembers: c.MinMembers, hybrid: !c.Classical, recovery: c.Recovery != nil,
+		maxSkip: c.MaxSkip, layout: c.Layout}
+	if s.minMembers == 0 {
+		s.minMembers = s.n
+	}
+	if s.n < 2 || len(v.Parties) != s.n || s.minMembers < 2 || s.minMembers > s.n || c.PerRound < 0 || c.PerRound == 1 ||
+		c.PerRound > s.n || len(c.Label) > 255 || len(c.Seed) != 32 || len(s.layout) == 0 {
 		return nil, fail("the configuration is out of range")
 	}
+	s.byRound = c.PerRound != 0 && c.PerRound < s.n
 	for _, l := range s.layout {
 		if l.Bits < 1 || l.Bits > 64 || l.Length < 1 || l.Length > 1<<28 {
 			return nil, fail("the layout is out of range")
 		}
 	}
 	roster := [][]byte{u32(s.n)}
-	for _, p := range v.Parties {
-		roster = append(roster, []byte{byte(len(p.Name))}, []byte(p.Name), p.Public)
+	for _, p := range c.Roster {
+		roster = append(roster, []byte{byte(len(p.Name))}, []byte(p.Name), p.Key)
 	}
-	rosterDigest := hash("hushsum/1 roster", roster...)
+	rosterDigest := hash("hushsum/2 roster", roster...)
 	if !bytes.Equal(rosterDigest, v.RosterDigest) {
 		return nil, fail("roster digest")
 	}
-	if s.scheduled == 0 {
-		s.scheduled = s.n
+	if r := c.Recovery; r != nil {
+		if r.Degree < 0 || r.Threshold < 0 || r.MinSurvivors < 0 || r.Adversary < 0 || r.Adversary > 2 {
+			return nil, fail("the recovery is out of range")
+		}
+		s.sparse = r.Degree != 0 && r.Degree < s.scheduledOf(s.n)-1
+	}
+	for size := s.minMembers; size <= s.n; size++ {
+		if _, err := s.numbers(size); err != nil {
+			return nil, err
+		}
+	}
+	peers := uint64(s.n - 1)
+	if s.sparse && !s.byRound {
+		peers = uint64(c.Recovery.Degree)
 	}
 	if s.maxSkip == 0 {
-		s.maxSkip = 1000
+		s.maxSkip = min(1000, 1<<27/peers)
 	}
-	s.degree = s.scheduled - 1
-	parts := [][]byte{{byte(len(c.Label))}, []byte(c.Label), rosterDigest, u64(s.maxSkip), u32(s.scheduled), s.seed, u32(len(s.layout))}
+	if s.maxSkip > 1<<27/peers {
+		return nil, fail("MaxSkip is out of range")
+	}
+	hybrid := byte(0)
+	if s.hybrid {
+		hybrid = 1
+	}
+	parts := [][]byte{{byte(len(c.Label))}, []byte(c.Label), u64(c.Number), rosterDigest, u32(s.minMembers), u32(c.Colluders),
+		{hybrid}, u64(s.maxSkip), u32(s.scheduledOf(s.n)), c.Seed, u32(len(s.layout))}
 	for _, l := range s.layout {
 		parts = append(parts, u32(l.Length), []byte{byte(l.Bits)})
 	}
 	if r := c.Recovery; r == nil {
-		s.minimum = s.scheduled
 		parts = append(parts, []byte{0})
 	} else {
-		s.recovery = true
-		if r.Degree < 0 || r.Degree >= s.scheduled || r.Degree%2 == 1 && s.scheduled%2 == 1 && r.Degree < s.scheduled-1 || r.Threshold < 0 || r.Colluders < 0 || r.MinSurvivors < 0 || r.Adversary < 0 || r.Adversary > 2 {
-			return nil, fail("the recovery is out of range")
-		}
-		if r.Degree != 0 {
-			s.degree = r.Degree
-		}
-		h := s.degree
-		s.threshold = r.Threshold
-		if s.threshold == 0 {
-			s.threshold = 2*h/3 + 1
-			if r.Adversary == 2 {
-				s.threshold = h/2 + 1
-			}
-		}
-		s.quorum = s.threshold
-		if r.Adversary == 0 {
-			s.quorum = (s.scheduled+r.Colluders)/2 + 1
-		}
-		s.minimum = r.MinSurvivors
-		if s.minimum == 0 {
-			s.minimum = max(s.threshold+1, s.quorum)
-		}
-		parts = append(parts, []byte{byte(1 + r.Adversary)}, u32(r.Colluders), u32(s.threshold), u32(s.quorum), u32(s.minimum), u32(h))
+		whole, _ := s.numbers(s.n)
+		parts = append(parts, []byte{byte(1 + r.Adversary)}, u32(whole.degree), u32(r.Threshold), u32(r.MinSurvivors))
 	}
-	s.digest = hash("hushsum/1 config", parts...)
+	s.digest = hash("hushsum/2 config", parts...)
 	if !bytes.Equal(s.digest, v.ConfigDigest) {
 		return nil, fail("configuration digest")
 	}
 	return s, nil
+}
+
+func (s *setting) scheduledOf(size int) int {
+	if s.Config.PerRound == 0 {
+		return size
+	}
+	return min(s.Config.PerRound, size)
+}
+
+// numbers returns the numbers for a size (§3.2).
+func (s *setting) numbers(size int) (numbers, error) {
+	scheduled, c := s.scheduledOf(size), s.Config.Colluders
+	out := numbers{scheduled: scheduled, degree: scheduled - 1, minimum: scheduled}
+	if c < 0 || c > scheduled-2 {
+		return out, fail("too many colluders")
+	}
+	r := s.Config.Recovery
+	if r == nil {
+		return out, nil
+	}
+	if s.sparse {
+		out.degree = r.Degree
+		if r.Degree >= scheduled-1 || r.Degree%2 == 1 && scheduled%2 == 1 {
+			return out, fail("no graph of that degree")
+		}
+	}
+	h := out.degree
+	out.threshold = r.Threshold
+	if out.threshold == 0 {
+		out.threshold = 2*h/3 + 1
+		if r.Adversary == 2 {
+			out.threshold = h/2 + 1
+		}
+	}
+	out.quorum = out.threshold
+	if r.Adversary != 2 && !s.sparse {
+		out.quorum = (scheduled+c)/2 + 1
+	}
+	least := max(out.threshold+1, out.quorum)
+	out.minimum = r.MinSurvivors
+	if out.minimum == 0 {
+		out.minimum = least
+	}
+	if out.threshold > h || out.minimum < least || out.minimum > scheduled || r.Adversary == 2 && out.threshold <= c ||
+		r.Adversary != 2 && 2*out.threshold <= h+c {
+		return out, fail("the thresholds do not hold")
+	}
+	return out, nil
 }
 
 // permutation is §7.1.
@@ -126,63 +180,77 @@ func permutation(n int, seed []byte) []int {
 	return p
 }
 
-// topologySeed is §7.2.
-func (s *setting) topologySeed(session []byte) []byte {
-	if bytes.Equal(s.seed, make([]byte, 32)) {
-		return session
+// seedOr is §7.2.
+func (s *setting) seedOr(other []byte) []byte {
+	if bytes.Equal(s.Config.Seed, make([]byte, 32)) {
+		return other
 	}
-	return s.seed
+	return s.Config.Seed
 }
 
-// schedule returns the parties of a round (§7.3).
-func (s *setting) schedule(session []byte, round uint64) []int {
-	order := make([]int, s.n)
-	for i := range order {
-		order[i] = i
-	}
-	if s.scheduled < s.n {
-		order = permutation(s.n, hash("hushsum/1 schedule", s.topologySeed(session), u64(round)))[:s.scheduled]
-		slices.Sort(order)
-	}
-	return order
-}
-
-// neighbours returns a party's neighbours in a round, ascending (§7.4).
-func (s *setting) neighbours(session []byte, round uint64, party int) []int {
-	members := s.schedule(session, round)
-	if !slices.Contains(members, party) {
-		return nil
-	}
+// graph returns a party's neighbours in the graph over some parties (§7.4).
+func (s *setting) graph(parties []int, seed []byte, number uint64, party int) []int {
+	n, degree := len(parties), s.Config.Recovery.Degree
+	ring := permutation(n, hash("hushsum/2 graph", seed, u64(number)))
+	at := slices.Index(ring, slices.Index(parties, party))
 	var out []int
-	if s.degree == s.scheduled-1 {
-		for _, i := range members {
-			if i != party {
-				out = append(out, i)
-			}
-		}
-		return out
-	}
-	if s.scheduled == s.n {
-		round = 0
-	}
-	n := len(members)
-	ring := permutation(n, hash("hushsum/1 graph", s.topologySeed(session), u64(round)))
-	at := slices.Index(ring, slices.Index(members, party))
 	for p, rank := range ring {
-		d := int(math.Abs(float64(p - at)))
+		d := max(p-at, at-p)
 		d = min(d, n-d)
-		if d >= 1 && d <= s.degree/2 || s.degree%2 == 1 && 2*d == n {
-			out = append(out, members[rank])
+		if d >= 1 && d <= degree/2 || degree%2 == 1 && 2*d == n {
+			out = append(out, parties[rank])
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
+func others(parties []int, party int) []int {
+	return slices.DeleteFunc(slices.Clone(parties), func(i int) bool { return i == party })
+}
+
+// peers returns with whom a party may share secrets, of those who announced (§4).
+func (s *session) peers(party int) []int {
+	if s.sparse && !s.byRound {
+		return s.graph(s.announcedSet.all(), s.seedOr(s.keysDigest), 0, party)
+	}
+	return others(s.announcedSet.all(), party)
+}
+
+// schedule returns the members of a round (§7.3).
+func (s *session) schedule(round uint64) []int {
+	members := s.members.all()
+	count := s.scheduledOf(len(members))
+	if count == len(members) {
+		return members
+	}
+	var out []int
+	for _, rank := range permutation(len(members), hash("hushsum/2 schedule", s.seedOr(s.id), u64(round)))[:count] {
+		out = append(out, members[rank])
+	}
+	slices.Sort(out)
+	return out
+}
+
+// neighbours returns a party's neighbours in a round, ascending (§7.4).
+func (s *session) neighbours(round uint64, party int) []int {
+	if s.sparse && !s.byRound {
+		return s.members.of(s.peers(party))
+	}
+	scheduled := s.schedule(round)
+	switch {
+	case !slices.Contains(scheduled, party):
+		return nil
+	case s.sparse:
+		return s.graph(scheduled, s.seedOr(s.id), round, party)
+	}
+	return others(scheduled, party)
+}
+
 // next returns a party's next round after the given one (§7.3).
-func (s *setting) next(session []byte, round uint64, party int) uint64 {
+func (s *session) next(round uint64, party int) uint64 {
 	for r := round + 1; r <= round+s.maxSkip; r++ {
-		if slices.Contains(s.schedule(session, r), party) {
+		if slices.Contains(s.schedule(r), party) {
 			return r
 		}
 	}

@@ -38,8 +38,14 @@ func verify(public []byte, message, signature []byte) bool {
 	return len(public) == ed25519.PublicKeySize && ed25519.Verify(public, message, signature)
 }
 
+// shared is what a pair makes its chain of (§5.1).
+type shared struct {
+	mlkem      []byte // nil with classical keys
+	ciphertext []byte
+}
+
 // firstChainKey is CK_1 of two parties (§5.1).
-func firstChainKey(private, peer, session, low, high []byte) ([]byte, error) {
+func firstChainKey(private, peer []byte, hybrid shared, session, low, high []byte) ([]byte, error) {
 	own, err := ecdh.X25519().NewPrivateKey(private)
 	if err != nil {
 		return nil, err
@@ -52,11 +58,55 @@ func firstChainKey(private, peer, session, low, high []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	info := "hushsum/2 chain" + string(low) + string(high)
+	if hybrid.mlkem != nil {
+		secret = join(hybrid.mlkem, secret)
+		info += string(hash("", hybrid.ciphertext))
+	}
 	prk, err := hkdf.Extract(sha256.New, secret, session)
 	if err != nil {
 		return nil, err
 	}
-	return expand(prk, "hushsum/1 chain"+string(low)+string(high), 32), nil
+	return expand(prk, info, 32), nil
+}
+
+// root is the Merkle tree of RFC 9162 §2.1.1.
+func root(leaves [][]byte) []byte {
+	n := len(leaves)
+	switch n {
+	case 0:
+		return hash("")
+	case 1:
+		return hash("\x00", leaves[0])
+	}
+	k := 1
+	for 2*k < n {
+		k *= 2
+	}
+	return hash("\x01", root(leaves[:k]), root(leaves[k:]))
+}
+
+// rootByPath is the root that a path leads to from leaf i of n (RFC 9162 §2.1.3.2).
+func rootByPath(leaf []byte, i, n int, path [][]byte) []byte {
+	r := hash("\x00", leaf)
+	for first, last := i, n-1; last > 0; {
+		if len(path) == 0 {
+			return nil
+		}
+		if first%2 == 1 || first == last {
+			r = hash("\x01", path[0], r)
+			for first%2 == 0 {
+				first, last = first/2, last/2
+			}
+		} else {
+			r = hash("\x01", r, path[0])
+		}
+		first, last, path = first/2, last/2, path[1:]
+	}
+	if len(path) != 0 {
+		return nil
+	}
+	return r
 }
 
 // open opens a sealed message (§5.3).

@@ -16,10 +16,13 @@ const (
 	signature   = 8
 	certificate = 9
 	reveal      = 10
+	encapsulate = 11
+	members     = 12
 )
 
 var names = map[byte]string{announce: "Announce", keys: "Keys", begin: "Begin", masked: "Masked", upload: "Upload", invite: "Invite",
-	survivors: "Survivors", signature: "Signed", certificate: "Certificate", reveal: "Reveal"}
+	survivors: "Survivors", signature: "Signed", certificate: "Certificate", reveal: "Reveal",
+	encapsulate: "Encapsulate", members: "Members"}
 
 // header is what every message begins with (§9.1).
 type header struct {
@@ -69,7 +72,7 @@ func parseHeader(message []byte) (header, *reader, error) {
 	h := header{kind: r.take(1)[0], session: r.take(32)}
 	h.round = binary.BigEndian.Uint64(r.take(8))
 	h.sender = binary.BigEndian.Uint32(r.take(4))
-	if r.broken || version != 1 {
+	if r.broken || version != 2 {
 		return h, nil, fail("a header")
 	}
 	return h, r, nil
@@ -110,16 +113,25 @@ func (s set) all() []int {
 	return out
 }
 
+func setOf(n int, parties []int) set {
+	s := make(set, (n+7)/8)
+	for _, i := range parties {
+		s[i/8] |= 1 << (i % 8)
+	}
+	return s
+}
+
 // material is the body of Upload (§9.8).
 type material struct {
+	holders    set // that it is for
 	round      uint64
 	commitment []byte
 	blob       []byte   // with the nonce in front
 	shares     [][]byte // the same, by neighbour
 }
 
-func (r *reader) material(h int) *material {
-	m := &material{round: binary.BigEndian.Uint64(r.take(8)), commitment: r.take(32)}
+func (r *reader) material(h int, holders set) *material {
+	m := &material{holders: holders, round: binary.BigEndian.Uint64(r.take(8)), commitment: r.take(32)}
 	nonce := r.take(24)
 	m.blob = join(nonce, r.take(32*h+16))
 	m.shares = r.sealed(nonce, h)

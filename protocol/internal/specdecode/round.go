@@ -8,6 +8,8 @@ import (
 // running is a round that is open.
 type running struct {
 	*round
+	numbers
+	holders      set
 	digest       []byte // of the broadcast
 	participants set
 	context      []byte
@@ -30,16 +32,33 @@ func (s *session) open(number uint64, broadcast []byte, participants set) error 
 	r := s.Rounds[s.done]
 	s.now = &running{round: r, digest: broadcast, participants: participants, received: map[int][][]uint64{}, shares: map[int][][]byte{},
 		self: map[int][]byte{}, signatures: map[int][]byte{}, revealed: map[int][]point{}, commitments: map[int][]byte{}}
-	s.now.context = hash("hushsum/1 context", s.id, u64(number), broadcast, participants)
-	all := s.schedule(s.id, number)
+	s.now.holders = s.members
+	if s.recovery {
+		first := s.uploads[key(participants.all()[0], number)]
+		if first == nil {
+			return fail("a participant without material")
+		}
+		s.now.holders = first.holders
+		for _, i := range participants.all() {
+			if m := s.uploads[key(i, number)]; m == nil || !bytes.Equal(m.holders, first.holders) {
+				return fail("the material of party %d is for others", i)
+			}
+		}
+	}
+	var err error
+	if s.now.numbers, err = s.numbers(len(s.now.holders.all())); err != nil {
+		return err
+	}
+	s.now.context = hash("hushsum/2 context", s.id, u64(number), broadcast, s.now.holders, participants)
+	all := s.now.holders.of(s.schedule(number))
 	switch {
-	case !bytes.Equal(broadcast, hash("hushsum/1 broadcast", r.Broadcast)):
+	case !bytes.Equal(broadcast, hash("hushsum/2 broadcast", r.Broadcast)):
 		return fail("the digest of the broadcast")
 	case !bytes.Equal(s.now.context, r.Context):
 		return fail("the context of round %d", number)
-	case !slices.Equal(all, r.Scheduled), !slices.Equal(participants.all(), r.Participants), len(participants.of(all)) != len(participants.all()):
+	case !slices.Equal(all, r.Scheduled), !slices.Equal(s.now.holders.all(), r.Holders), !slices.Equal(participants.all(), r.Participants), len(participants.of(all)) != len(participants.all()):
 		return fail("the participants of round %d", number)
-	case len(r.Participants) < s.minimum:
+	case len(r.Participants) < s.now.minimum:
 		return fail("too few participants")
 	}
 	pairs := 0
@@ -76,12 +95,12 @@ func (s *session) open(number uint64, broadcast []byte, participants set) error 
 
 // near returns a party's neighbours among the participants.
 func (r *running) near(s *session, party int) []int {
-	return r.participants.of(s.neighbours(s.id, r.Round, party))
+	return r.participants.of(r.holders.of(s.neighbours(r.Round, party)))
 }
 
 // maskSeed is §5.2.
 func (r *running) maskSeed(secret []byte) []byte {
-	return expand(secret, "hushsum/1 mask"+string(r.context), 28)
+	return expand(secret, "hushsum/2 mask"+string(r.context), 28)
 }
 
 // masked checks a submission: it must be the input with its masks (§8, §9.6).
@@ -114,21 +133,21 @@ func (r *running) masked(s *session, party int, body *reader, lost bool) error {
 		r.commitments[party] = body.take(32)
 		nonce := body.take(24)
 		r.shares[party] = body.sealed(nonce, len(near))
-		m := body.material(s.degree)
+		m := body.material(s.degree(party, r.holders), r.holders)
 		if body.broken {
 			return fail("a short submission")
 		}
-		b, shares, err := s.rebuild(r.shares[party], near, 0, party, r.Round, r.context, r.commitments[party])
+		b, shares, err := s.rebuild(r.shares[party], near, r.threshold, 0, party, r.Round, r.context, r.commitments[party])
 		if err != nil {
 			return err
 		}
-		if err := s.checkDraws(party, b, nonce, shares); err != nil {
+		if err := s.checkDraws(party, r.threshold, b, nonce, shares); err != nil {
 			return err
 		}
 		if !bytes.Equal(b, in.SelfMask) || !bytes.Equal(s.secrets[key(party, r.Round)], in.Recovery) {
 			return fail("the secrets of party %d", party)
 		}
-		add(s.layout, want, mask(s.layout, derive(b, "hushsum/1 self mask", 28)), false)
+		add(s.layout, want, mask(s.layout, derive(b, "hushsum/2 self mask", 28)), false)
 		if err := s.takeUpload(party, r.Round, m); err != nil {
 			return err
 		}
@@ -154,7 +173,7 @@ func (r *running) survivors(s *session, party int, body *reader, lost bool) erro
 	if err != nil {
 		return err
 	}
-	if !list.has(party) || len(list.all()) != len(r.received) || len(list.all()) < s.minimum || r.survivorSet != nil && !bytes.Equal(list, r.survivorSet) {
+	if !list.has(party) || len(list.all()) != len(r.received) || len(list.all()) < r.minimum || r.survivorSet != nil && !bytes.Equal(list, r.survivorSet) {
 		return fail("the survivors")
 	}
 	for _, i := range list.all() {
@@ -180,7 +199,7 @@ func (r *running) signature(s *session, party int, body *reader, lost bool) erro
 	if err := body.end(); err != nil {
 		return err
 	}
-	if !slices.Contains(r.signers, party) || !verify(s.Parties[party].Public, signed("hushsum/1 survivors", r.context, r.survivorSet), sig) {
+	if !slices.Contains(r.signers, party) || !verify(s.Config.Roster[party].Key, signed("hushsum/2 survivors", r.context, r.survivorSet), sig) {
 		return fail("the signature of party %d", party)
 	}
 	if !lost {
@@ -195,12 +214,11 @@ func (r *running) certificate(s *session, party int, body *reader, lost bool) er
 	if err != nil {
 		return err
 	}
-	if len(parties) < s.quorum {
+	if len(parties) < r.quorum {
 		return fail("%d signatures", len(parties))
 	}
-	sparse := s.degree < s.scheduled-1
 	for i, signer := range parties {
-		if !bytes.Equal(values[i], r.signatures[signer]) || sparse && !slices.Contains(r.near(s, party), signer) {
+		if !bytes.Equal(values[i], r.signatures[signer]) || s.sparse && !slices.Contains(r.near(s, party), signer) {
 			return fail("a signature of party %d", signer)
 		}
 	}
@@ -217,12 +235,12 @@ func (r *running) reveal(s *session, party int, body *reader, lost bool) error {
 		return fail("shares of parties %d", owners)
 	}
 	for i, owner := range owners {
-		purpose, sealed, context := 1, s.uploads[key(owner, r.Round)].shares, make([]byte, 32)
-		holders := s.neighbours(s.id, r.Round, owner)
+		purpose, sealed, binding := 1, s.uploads[key(owner, r.Round)].shares, holdersDigest(r.holders)
+		holders := r.holders.of(s.neighbours(r.Round, owner))
 		if r.survivorSet.has(owner) {
-			purpose, sealed, context, holders = 0, r.shares[owner], r.context, r.near(s, owner)
+			purpose, sealed, binding, holders = 0, r.shares[owner], r.context, r.near(s, owner)
 		}
-		share, err := s.openShare(sealed[slices.Index(holders, party)], purpose, owner, party, r.Round, context)
+		share, err := s.openShare(sealed[slices.Index(holders, party)], purpose, owner, party, r.Round, binding)
 		if err != nil {
 			return err
 		}
@@ -277,7 +295,7 @@ func (s *session) finish() error {
 // unmask takes the masks off the sum (§10.3).
 func (s *session) unmask(r *running, sum [][]uint64) error {
 	for _, owner := range r.Participants {
-		secret, err := combine(r.revealed[owner], s.threshold)
+		secret, err := combine(r.revealed[owner], r.threshold)
 		if err != nil {
 			return err
 		}
@@ -285,14 +303,14 @@ func (s *session) unmask(r *running, sum [][]uint64) error {
 			if !bytes.Equal(secret, r.self[owner]) {
 				return fail("the self mask of party %d", owner)
 			}
-			add(s.layout, sum, mask(s.layout, derive(secret, "hushsum/1 self mask", 28)), true)
+			add(s.layout, sum, mask(s.layout, derive(secret, "hushsum/2 self mask", 28)), true)
 			continue
 		}
-		blob, err := open(derive(secret, "hushsum/1 blob key", 32), s.uploads[key(owner, r.Round)].blob, hash("hushsum/1 blob", s.id, u64(r.Round), u32(owner)))
+		blob, err := open(derive(secret, "hushsum/2 blob key", 32), s.uploads[key(owner, r.Round)].blob, hash("hushsum/2 blob", s.id, u64(r.Round), u32(owner)))
 		if err != nil {
 			return err
 		}
-		neighbours := s.neighbours(s.id, r.Round, owner)
+		neighbours := r.holders.of(s.neighbours(r.Round, owner))
 		for _, peer := range r.survivorSet.of(r.near(s, owner)) {
 			at := slices.Index(neighbours, peer)
 			add(s.layout, sum, mask(s.layout, r.maskSeed(blob[32*at:32*at+32])), owner > peer)

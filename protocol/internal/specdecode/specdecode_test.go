@@ -78,7 +78,7 @@ func TestChangedMessages(t *testing.T) {
 func TestChangedValues(t *testing.T) {
 	data := string(read(t, "recovery.json"))
 	for _, field := range []string{"roster_digest", "config_digest", "session_id", "context", "chain_key", "pair_secret", "mask_seed",
-		"b", "k", "identity_seed", "identity_key", "x25519_private", "random_seed", "broadcast"} {
+		"b", "k", "identity_seed", "key", "x25519_private", "mlkem_seed", "random_seed", "broadcast", "keys_digest"} {
 		start := strings.Index(data, `"`+field+`": "`)
 		if start < 0 {
 			t.Fatalf("the vector has no %s", field)

@@ -30,13 +30,13 @@ func (s *stream) scalar() *big.Int {
 
 // checkDraws checks that a party drew a secret, the nonce and the polynomial in
 // the order of §14, and shared the secret with that polynomial.
-func (s *session) checkDraws(party int, secret, nonce []byte, shares []point) error {
+func (s *session) checkDraws(party, threshold int, secret, nonce []byte, shares []point) error {
 	random := s.streams[party]
 	coefficients := []*big.Int{random.scalar()}
 	if !bytes.Equal(encodeScalar(coefficients[0]), secret) || !bytes.Equal(random.draw(24), nonce) {
 		return fail("a secret or a nonce of party %d is not drawn from its stream", party)
 	}
-	for range s.threshold - 1 {
+	for range threshold - 1 {
 		coefficients = append(coefficients, random.scalar())
 	}
 	for _, p := range shares {

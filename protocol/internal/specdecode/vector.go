@@ -16,9 +16,9 @@ func (o *octets) UnmarshalText(text []byte) error {
 }
 
 // numbers are the values of one segment, which the vectors write in decimal.
-type numbers []uint64
+type values []uint64
 
-func (n *numbers) UnmarshalJSON(text []byte) error {
+func (n *values) UnmarshalJSON(text []byte) error {
 	var digits []string
 	if err := json.Unmarshal(text, &digits); err != nil {
 		return err
@@ -38,25 +38,34 @@ type segment struct{ Length, Bits int }
 // vector is a recorded session (§14).
 type vector struct {
 	Config struct {
-		Label    string
-		Layout   []segment
-		PerRound int `json:"per_round"`
-		Seed     octets
-		MaxSkip  uint64 `json:"max_skip"`
-		Recovery *struct {
-			Adversary, Colluders, Threshold, Degree int
-			MinSurvivors                            int `json:"min_survivors"`
+		Label  string
+		Number uint64
+		Roster []struct {
+			Name string
+			Key  octets
 		}
+		MinMembers int `json:"min_members"`
+		Layout     []segment
+		Colluders  int
+		Recovery   *struct {
+			Adversary, Threshold, Degree int
+			MinSurvivors                 int `json:"min_survivors"`
+		}
+		PerRound  int `json:"per_round"`
+		Seed      octets
+		MaxSkip   uint64 `json:"max_skip"`
+		Classical bool
 	}
 	Parties []struct {
-		Name     string
 		Identity octets `json:"identity_seed"`
-		Public   octets `json:"identity_key"`
 		Private  octets `json:"x25519_private"`
+		MLKEM    octets `json:"mlkem_seed"`
 		Random   octets `json:"random_seed"`
 	}
 	RosterDigest octets `json:"roster_digest"`
 	ConfigDigest octets `json:"config_digest"`
+	KeysDigest   octets `json:"keys_digest"`
+	Enrolled     []int  `json:"members"`
 	SessionID    octets `json:"session_id"`
 	Messages     []struct {
 		From, To int
@@ -72,6 +81,7 @@ type round struct {
 	Round        uint64
 	Broadcast    octets
 	Scheduled    []int
+	Holders      []int
 	Participants []int
 	Context      octets
 	Pairs        []struct {
@@ -83,13 +93,13 @@ type round struct {
 	}
 	Inputs   []input
 	Included []int
-	Sum      []numbers
+	Sum      []values
 }
 
 // input is what a party puts into a round.
 type input struct {
 	Party    int
-	Input    []numbers
+	Input    []values
 	SelfMask octets `json:"b"`
 	Recovery octets `json:"k"`
 }

@@ -1,0 +1,212 @@
+package keyexchange
+
+import (
+	"crypto/mlkem"
+	"crypto/mlkem/mlkemtest"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Errors of ML-KEM.
+var (
+	// ErrEncapsulationKey: not an ML-KEM-768 encapsulation key: a wrong length, or a
+	// coefficient that is not reduced (FIPS 203 §7.2). Refuse the party that sent it.
+	ErrEncapsulationKey = errors.New("keyexchange: not an ML-KEM-768 encapsulation key")
+	// ErrCiphertext: an ML-KEM ciphertext of the wrong length.
+	ErrCiphertext = errors.New("keyexchange: not an ML-KEM-768 ciphertext")
+)
+
+// Lengths in bytes of what ML-KEM-768 makes (FIPS 203 §8).
+const (
+	EncapsulationKeySize = mlkem.EncapsulationKeySize768
+	CiphertextSize       = mlkem.CiphertextSize768
+)
+
+// DecapsulationKey is the ML-KEM-768 key of one party for one session. It has no
+// text form and must not be stored once the session's chains exist.
+type DecapsulationKey struct {
+	key *mlkem.DecapsulationKey768
+}
+
+// GenerateDecapsulationKey makes a key from 64 bytes of random (nil:
+// crypto/rand), which are d ‖ z of FIPS 203 §7.1.
+func GenerateDecapsulationKey(random io.Reader) (*DecapsulationKey, error) {
+	var seed [DecapsulationKeySize]byte
+	if err := read(random, seed[:]); err != nil {
+		return nil, err
+	}
+	defer clear(seed[:])
+	return newDecapsulationKey(seed[:])
+}
+
+func newDecapsulationKey(seed []byte) (*DecapsulationKey, error) {
+	key, err := mlkem.NewDecapsulationKey768(seed)
+	if err != nil {
+		return nil, fmt.Errorf("keyexchange: %w", err)
+	}
+	return &DecapsulationKey{key}, nil
+}
+
+// Public returns the encapsulation key to send, or [ErrErased].
+func (k *DecapsulationKey) Public() ([]byte, error) {
+	if k.key == nil {
+		return nil, ErrErased
+	}
+	return k.key.EncapsulationKey().Bytes(), nil
+}
+
+// DecapsulationKeySize is the length of an encoded [DecapsulationKey] in bytes.
+const DecapsulationKeySize = mlkem.SeedSize
+
+// AppendBinary appends what [ParseDecapsulationKey] makes the key again from, or
+// fails with [ErrErased]: [DecapsulationKeySize] bytes as secret as the key, for the
+// sealed state of a session in set-up.
+func (k *DecapsulationKey) AppendBinary(b []byte) ([]byte, error) {
+	if k.key == nil {
+		return b, ErrErased
+	}
+	return append(b, k.key.Bytes()...), nil
+}
+
+// ParseDecapsulationKey makes a key from what [DecapsulationKey.AppendBinary]
+// appended; it fails with [ErrEncoding].
+func ParseDecapsulationKey(b []byte) (*DecapsulationKey, error) {
+	if len(b) != DecapsulationKeySize {
+		return nil, fmt.Errorf("%w: a key has %d bytes, want %d", ErrEncoding, len(b), DecapsulationKeySize)
+	}
+	return newDecapsulationKey(b)
+}
+
+// Erase forgets the key, best effort: it drops the only reference that this
+// package holds.
+func (k *DecapsulationKey) Erase() { k.key = nil }
+
+// EncapsulationKey is an ML-KEM-768 key that passed [ParseEncapsulationKey].
+type EncapsulationKey struct {
+	key *mlkem.EncapsulationKey768
+}
+
+// EncapsulationDigest is SHA-256 of an encapsulation key, which is what is signed.
+func EncapsulationDigest(key []byte) [32]byte { return sha256.Sum256(key) }
+
+// ParseEncapsulationKey takes the 1184-byte encodings whose coefficients are all
+// below the modulus (FIPS 203 §7.2), else fails with [ErrEncapsulationKey].
+func ParseEncapsulationKey(b []byte) (*EncapsulationKey, error) {
+	key, err := mlkem.NewEncapsulationKey768(b)
+	if err != nil {
+		return nil, ErrEncapsulationKey
+	}
+	return &EncapsulationKey{key}, nil
+}
+
+// Agreement is what two parties agree on during set-up, of which their chain is
+// made. With hybrid keys it is complete once [Agreement.Encapsulate] or
+// [Agreement.Decapsulate] has added the second secret.
+type Agreement struct {
+	x25519     [32]byte
+	kem        [32]byte
+	ciphertext [32]byte // SHA-256 of the ciphertext
+	hybrid     bool
+}
+
+// Encapsulate draws a secret for the holder of a key, adds it, and returns the
+// ciphertext that carries it. random is 32 bytes (nil: crypto/rand).
+func (a *Agreement) Encapsulate(key *EncapsulationKey, random io.Reader) (ciphertext []byte, err error) {
+	var secret []byte
+	if random == nil {
+		secret, ciphertext = key.key.Encapsulate()
+	} else {
+		// The standard library has no other way to choose the randomness.
+		var m [32]byte
+		if err := read(random, m[:]); err != nil {
+			return nil, err
+		}
+		defer clear(m[:])
+		if secret, ciphertext, err = mlkemtest.Encapsulate768(key.key, m[:]); err != nil {
+			return nil, fmt.Errorf("keyexchange: %w", err)
+		}
+	}
+	a.add(secret, ciphertext)
+	return ciphertext, nil
+}
+
+// Decapsulate adds the secret that a ciphertext carries. A ciphertext that was not
+// made for the key gives a secret that nobody else has (FIPS 203 §7.3); one of a
+// wrong length is [ErrCiphertext]. It may fail with [ErrErased].
+func (a *Agreement) Decapsulate(key *DecapsulationKey, ciphertext []byte) error {
+	if key.key == nil {
+		return ErrErased
+	}
+	secret, err := key.key.Decapsulate(ciphertext)
+	if err != nil {
+		return ErrCiphertext
+	}
+	a.add(secret, ciphertext)
+	return nil
+}
+
+func (a *Agreement) add(secret, ciphertext []byte) {
+	a.kem, a.ciphertext, a.hybrid = [32]byte(secret), sha256.Sum256(ciphertext), true
+	clear(secret)
+}
+
+// Chain makes the chain that two parties share, given by their indices into
+// roster: what they agreed on, bound by HKDF to the session, both identities and
+// the ciphertext. Both sides get the same chain, at round 1.
+func (a *Agreement) Chain(session [32]byte, roster *Roster, self, peer int) *Chain {
+	// ML-KEM's secret comes first, as in draft-ietf-tls-ecdhe-mlkem §4.
+	secret := make([]byte, 0, 64)
+	if a.hybrid {
+		secret = append(secret, a.kem[:]...)
+	}
+	secret = append(secret, a.x25519[:]...)
+	defer clear(secret)
+	key := extract(session[:], secret)
+	defer clear(key)
+	info := make([]byte, 0, len(labelChain)+96)
+	info = append(info, labelChain...)
+	info = append(info, roster.Key(min(self, peer))...)
+	info = append(info, roster.Key(max(self, peer))...)
+	if a.hybrid {
+		info = append(info, a.ciphertext[:]...)
+	}
+	chain := &Chain{round: 1}
+	expand(chain.key[:], key, string(info))
+	return chain
+}
+
+// AgreementSize is the length of an encoded [Agreement] in bytes.
+const AgreementSize = 1 + 3*32
+
+// AppendBinary appends what [ParseAgreement] makes the agreement again from:
+// [AgreementSize] bytes as secret as the agreement.
+func (a *Agreement) AppendBinary(b []byte) ([]byte, error) {
+	hybrid := byte(0)
+	if a.hybrid {
+		hybrid = 1
+	}
+	b = append(b, hybrid)
+	b = append(b, a.x25519[:]...)
+	b = append(b, a.kem[:]...)
+	return append(b, a.ciphertext[:]...), nil
+}
+
+// ParseAgreement makes an agreement from what [Agreement.AppendBinary] appended; it
+// fails with [ErrEncoding].
+func ParseAgreement(b []byte) (*Agreement, error) {
+	if len(b) != AgreementSize || b[0] > 1 {
+		return nil, fmt.Errorf("%w: not an agreement", ErrEncoding)
+	}
+	return &Agreement{hybrid: b[0] == 1, x25519: [32]byte(b[1:]), kem: [32]byte(b[33:]), ciphertext: [32]byte(b[65:])}, nil
+}
+
+// Clone returns a copy.
+func (a *Agreement) Clone() *Agreement {
+	b := *a
+	return &b
+}
+
+// Erase overwrites the secrets.
+func (a *Agreement) Erase() { *a = Agreement{} }

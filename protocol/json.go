@@ -1,0 +1,113 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// configJSON is the JSON form of a Config, which is also that of the test
+// vectors (SPEC.md §3.3). Byte strings are in lower-case hexadecimal digits, and
+// zeros stand for the defaults.
+type configJSON struct {
+	Label      string        `json:"label"`
+	Number     uint64        `json:"number"`
+	Roster     []memberJSON  `json:"roster"`
+	MinMembers int           `json:"min_members"`
+	Layout     []segmentJSON `json:"layout"`
+	Colluders  int           `json:"colluders"`
+	Recovery   *recoveryJSON `json:"recovery"` // null without
+	PerRound   int           `json:"per_round"`
+	Seed       string        `json:"seed"`
+	MaxSkip    uint64        `json:"max_skip"`
+	Classical  bool          `json:"classical"`
+}
+
+type memberJSON struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+type segmentJSON struct {
+	Length int `json:"length"`
+	Bits   int `json:"bits"`
+}
+
+type recoveryJSON struct {
+	Adversary    Adversary `json:"adversary"`
+	Threshold    int       `json:"threshold"`
+	MinSurvivors int       `json:"min_survivors"`
+	Degree       int       `json:"degree"`
+}
+
+// MarshalJSON writes the configuration as it is, defaults not filled in. It fails
+// with [ErrConfig] if it is not valid.
+func (c Config) MarshalJSON() ([]byte, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	j := configJSON{Label: c.Label, Number: c.Number, MinMembers: c.MinMembers, Colluders: c.Colluders, PerRound: c.PerRound,
+		Seed: hex.EncodeToString(c.Seed[:]), MaxSkip: c.MaxSkip, Classical: c.Classical}
+	for i := range c.Roster.Len() {
+		j.Roster = append(j.Roster, memberJSON{c.Roster.Name(i), hex.EncodeToString(c.Roster.Key(i))})
+	}
+	for _, s := range c.Layout {
+		j.Layout = append(j.Layout, segmentJSON(s))
+	}
+	if r := c.Recovery; r != nil {
+		recovery := recoveryJSON(*r)
+		j.Recovery = &recovery
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. It fails with [ErrConfig] if there
+// is a field that it does not know, anything after the end, or a configuration
+// that is not valid, and leaves c as it was.
+func (c *Config) UnmarshalJSON(b []byte) error {
+	fail := func(err error) error { return fmt.Errorf("%w: %w", ErrConfig, err) }
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	var j configJSON
+	if err := decoder.Decode(&j); err != nil {
+		return fail(err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return fmt.Errorf("%w: there is something after its end", ErrConfig)
+	}
+	out := Config{Label: j.Label, Number: j.Number, MinMembers: j.MinMembers, Colluders: j.Colluders, PerRound: j.PerRound,
+		MaxSkip: j.MaxSkip, Classical: j.Classical}
+	seed, err := hex.DecodeString(j.Seed)
+	if err != nil || len(seed) != len(out.Seed) {
+		return fmt.Errorf("%w: the seed is not 64 hexadecimal digits", ErrConfig)
+	}
+	copy(out.Seed[:], seed)
+	var members []keyexchange.Member
+	for _, m := range j.Roster {
+		key, err := hex.DecodeString(m.Key)
+		if err != nil {
+			return fail(err)
+		}
+		members = append(members, keyexchange.Member{Name: m.Name, Key: key})
+	}
+	if out.Roster, err = keyexchange.NewRoster(members); err != nil {
+		return fail(err)
+	}
+	for _, s := range j.Layout {
+		out.Layout = append(out.Layout, masking.Segment(s))
+	}
+	if r := j.Recovery; r != nil {
+		recovery := Recovery(*r)
+		out.Recovery = &recovery
+	}
+	if err := out.Validate(); err != nil {
+		return err
+	}
+	*c = out
+	return nil
+}
