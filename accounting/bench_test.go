@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The times of the reference implementations are those of golden/README.md, one
-// thread; dp_accounting needs 2.3 s and prv_accountant 7.2 s for the first case.
+// The times of the reference implementations, dp_accounting and prv_accountant, are those
+// of BENCHMARKS.md, one thread; they need 2.3 s and 7.2 s for the first case.
 func BenchmarkEpsilon(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -35,4 +35,6 @@
 //
 // Encoding takes time that depends on the values. Who can time a party to the
 // nanosecond learns about magnitudes.
+//
+// "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package aggregation

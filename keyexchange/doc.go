@@ -44,4 +44,6 @@
 // Operations on secrets are those of the standard library and
 // golang.org/x/crypto and are constant time where those are. Parsing and
 // verifying handle public values and are not.
+//
+// "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package keyexchange

@@ -25,4 +25,6 @@
 // the files they are pointed at and nothing else. All functions are safe for
 // concurrent use as long as no caller writes to a Dataset or weight vector that
 // another one uses.
+//
+// "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package learning

@@ -22,4 +22,6 @@
 // Adding, masking, packing and sharing take time that depends on the layout
 // only, on machines with AES instructions. Parsing is the same for all inputs
 // that it accepts.
+//
+// "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package masking

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The colluders of the n−1 collusion (ATTACKS.md §1) hold a party's side of the
-// transfers, so they can do more than the views of package attacks show: try keys.
+// The n−1 colluders of package attacks/collusion hold a party's side of the transfers,
+// so they can do more than the views there show: try keys.
 // Both attacks here know the code, and succeed where the base transfers are wired
 // wrongly.
 

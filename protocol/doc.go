@@ -72,4 +72,6 @@
 // What clients do with secrets takes time that depends on the configuration and on
 // who takes part only. The server rebuilds secrets that it is meant to learn, in
 // variable time.
+//
+// "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package protocol

@@ -35,4 +35,6 @@
 //
 // All keys of all parties are in one process: a simulation protects nobody's
 // data. It is for measuring.
+//
+// "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package simulation

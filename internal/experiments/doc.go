@@ -6,4 +6,6 @@
 // the rows, starts the model and draws batches and parties alike in every arm, so
 // that arms are compared seed by seed. Without noise the same seeds give the same
 // table. Noise for privacy is new in every run.
+//
+// "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package experiments
