@@ -246,13 +246,15 @@ func (s *settled) parseBatch(body []byte) (int, []entry, error) {
 	entries := make([]entry, 0, len(body)/size)
 	last := -1
 	for ; len(body) > 0; body = body[size:] {
-		one := body[:size]
 		var e entry
-		party, one, _ := parseNumber(one)
-		if e.party = party; party <= last || party >= s.n {
+		party, one, err := parseNumber(body[:size])
+		if err != nil {
+			return 0, nil, err
+		}
+		if party <= last || party >= s.n {
 			return 0, nil, fmt.Errorf("%w: a batch is not ascending or goes beyond the roster", ErrEncoding)
 		}
-		last = party
+		e.party, last = party, party
 		e.signature, one = [keyexchange.SignatureSize]byte(one), one[keyexchange.SignatureSize:]
 		e.masked, one = [32]byte(one), one[32:]
 		if s.Covered {
@@ -303,8 +305,13 @@ func parseClosing(body []byte) (*closing, error) {
 		return nil, err
 	}
 	c := &closing{chain: [32]byte(body[8:])}
-	c.batches, body, _ = parseNumber(body)
-	c.parties, _, _ = parseNumber(body)
+	var err error
+	if c.batches, body, err = parseNumber(body); err != nil {
+		return nil, err
+	}
+	if c.parties, _, err = parseNumber(body); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 

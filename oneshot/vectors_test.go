@@ -346,8 +346,7 @@ func nameOf(err error) string {
 }
 
 // replay brings a fresh world to where so many messages have come.
-func (r *recorded) replay(t *testing.T, after int) *world {
-	t.Helper()
+func (r *recorded) replay(after int) *world {
 	w := newWorld(5, 7, r.config.Terms)
 	w.config = r.config
 	for k := range w.members { // with the keys of the file
@@ -355,7 +354,7 @@ func (r *recorded) replay(t *testing.T, after int) *world {
 	}
 	w.server = must(NewServer(r.config, 0))
 	for _, m := range r.out.Messages[:after] {
-		r.deliverOne(t, w, m)
+		r.deliverOne(w, m)
 	}
 	return w
 }
@@ -365,13 +364,12 @@ func memberKey(k int) ed25519.PrivateKey {
 	return keys[k]
 }
 
-func (r *recorded) deliverOne(t *testing.T, w *world, m vectorMessage) {
-	t.Helper()
+func (r *recorded) deliverOne(w *world, m vectorMessage) {
 	var k int
 	switch {
 	case m.To == "server":
 		if err := w.server.Receive(m.Message); err != nil && !errors.Is(err, ErrExcluded) {
-			t.Fatal(err)
+			panic(err)
 		}
 	case m.To == "members" || m.To == "all":
 		switch m.Type { // the server's own steps
@@ -388,7 +386,7 @@ func (r *recorded) deliverOne(t *testing.T, w *world, m vectorMessage) {
 		}
 		for _, member := range w.members[:6] {
 			if _, err := member.Receive(m.Message); err != nil {
-				t.Fatal(err)
+				panic(err)
 			}
 		}
 	default:
@@ -396,7 +394,7 @@ func (r *recorded) deliverOne(t *testing.T, w *world, m vectorMessage) {
 			must(w.server.Batch())
 		}
 		if _, err := fmt.Sscanf(m.To, "member %d", &k); err != nil {
-			t.Fatal(err)
+			panic(err)
 		}
 		must(w.members[k].Receive(m.Message))
 	}
@@ -404,7 +402,7 @@ func (r *recorded) deliverOne(t *testing.T, w *world, m vectorMessage) {
 
 // present shows the message and returns the name of the error.
 func (r *recorded) present(t *testing.T, one vectorRefusal) string {
-	w := r.replay(t, one.After)
+	w := r.replay(one.After)
 	key := new(keyexchange.SealKey)
 	var k int
 	var save func() []byte
@@ -566,6 +564,7 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	add("batch 0", batch, "member 0", change(batch, put(bodyAt+3, 0)), "ErrDuplicate")
 	add("batch again", batch+1, "member 0", r.out.Messages[batch].Message, "ErrDuplicate")
 	add("batch: a number of 2^31", batch, "member 0", change(batch, put(bodyAt, 128)), "ErrEncoding")
+	add("batch: a party of 2^31", batch, "member 0", change(batch, put(entry, 128)), "ErrEncoding")
 	add("batch: no entries", batch, "member 0", r.out.Messages[batch].Message[:entry], "ErrTruncated")
 	add("batch: not ascending", batch, "member 0", change(batch, put(second, 0, 0, 0, 0)), "ErrEncoding")
 	add("batch: beyond the roster", batch, "member 0", change(batch, put(len(r.out.Messages[batch].Message)-s.entrySize(), 0, 0, 0, 5)), "ErrEncoding")
@@ -587,6 +586,8 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	add("closing with a batch open", batch+1, "member 0", r.out.Messages[closing].Message, "ErrPhase")
 	add("closing: more batches", closing, "member 0", change(closing, put(bodyAt+3, 2)), "ErrPhase")
 	add("closing: fewer batches", closing, "member 0", change(closing, put(bodyAt+3, 0)), "ErrStatement")
+	add("closing: 2^31 batches", closing, "member 0", change(closing, put(bodyAt, 128)), "ErrEncoding")
+	add("closing: 2^31 parties", closing, "member 0", change(closing, put(bodyAt+4, 128)), "ErrEncoding")
 	add("closing: another count", closing, "member 0", change(closing, put(bodyAt+7, 3)), "ErrStatement")
 	add("closing: another chain", closing, "member 0", change(closing, flip(bodyAt+8)), "ErrStatement")
 	add("closing twice", closing+1, "member 0", r.out.Messages[closing].Message, "ErrPhase")
