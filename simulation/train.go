@@ -34,12 +34,17 @@ type TrainingRound struct {
 	Clipped           float64
 	ClipNorm          float64
 	Cosine            float64
+	// Norms and Cosines are those of each party of Included.
+	Norms, Cosines []float64
 	// Left and Spread are ᾱ and the mean of |α_i − ᾱ| of aggregation.ClipSpread; 1 and 0
 	// without clipping.
 	Left, Spread float64
 	// Masked is the mean factor of the gradient mask, 1 without, and Disagreed the share
 	// of coordinates that it takes below 1.
 	Masked, Disagreed float64
+	// Model is the model after the round, for what is given to report only: no result
+	// keeps a model of every round.
+	Model []float64
 	// Exchanges is how many sums the round took: two for FedGA and fresh variates.
 	Exchanges int
 
@@ -123,6 +128,7 @@ func Train(ctx context.Context, t Training, report func(TrainingRound)) (*Traine
 		}
 		out.Rounds = append(out.Rounds, r)
 		if report != nil {
+			r.Model = x.model
 			report(r)
 		}
 	}

@@ -302,10 +302,10 @@ func (x *training) move(r *TrainingRound, sum total, included []int, works []wor
 // observe says what clipping did.
 func (x *training) observe(r *TrainingRound, included []int, works []work) (err error) {
 	clipped, n := 0, float64(len(included))
-	var norms []float64
 	for _, i := range included {
 		w := &works[i]
-		norms = append(norms, min(w.norm, math.MaxFloat64))
+		r.Norms = append(r.Norms, min(w.norm, math.MaxFloat64))
+		r.Cosines = append(r.Cosines, w.cosine)
 		r.MaxNorm = max(r.MaxNorm, w.norm)
 		r.MeanNorm += w.norm / n
 		r.Cosine += w.cosine / n
@@ -316,7 +316,7 @@ func (x *training) observe(r *TrainingRound, included []int, works []work) (err 
 	r.Clipped = float64(clipped) / n
 	r.Left = 1
 	if x.norm > 0 {
-		r.Left, r.Spread, err = aggregation.ClipSpread(norms, x.norm)
+		r.Left, r.Spread, err = aggregation.ClipSpread(r.Norms, x.norm)
 	}
 	return err
 }

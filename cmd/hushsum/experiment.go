@@ -30,7 +30,9 @@ fewer than those of the papers, as the table says. --long is the fuller form.
 With --out it writes files there, all at the end: NAME.csv with a line for each
 row and seed, NAME-FIGURE.csv with the points of each figure, NAME-FIGURE.svg,
 and NAME.json, which lists them. Ctrl-C ends the run early; what was done is
-printed, and written to the folder incomplete in that of --out.
+printed, and written to the folder incomplete in that of --out. With --keep FILE
+each arm and seed is written to FILE as it is done, and not run again when the
+same command is: a run of hours can be ended and goes on.
 `
 
 const experimentJSON = `With --json there is one object:
@@ -44,8 +46,9 @@ const experimentJSON = `With --json there is one object:
                 there is none), published, verdict (seen, not seen, opposite,
                 none) and text
   notes, files  sentences, and what was written
-With list it is one object per experiment: name, about, seeds (0 if nothing is
-drawn), quick_s and long_s, in seconds.
+With list it is one object per experiment: name, about, paper and table ("" for
+one that is not a paper's), seeds (0 if nothing is drawn), quick_s and long_s, in
+seconds.
 `
 
 func experimentManual() *manual {
@@ -56,7 +59,7 @@ func experimentManual() *manual {
 			"hushsum experiment list",
 			"hushsum experiment noise",
 			"hushsum experiment convex --seeds 8 --out results",
-			"hushsum experiment fashion --long --data path/to/data",
+			"hushsum experiment fashion --long --keep fashion.jsonl --out results",
 		},
 	}
 }
@@ -66,6 +69,7 @@ type experimentFlags struct {
 	long, json bool
 	seeds      int
 	data, out  string
+	keep       string
 }
 
 func newExperimentFlags() (*flag.FlagSet, *experimentFlags) {
@@ -75,6 +79,7 @@ func newExperimentFlags() (*flag.FlagSet, *experimentFlags) {
 	f.Var((*intValue)(&v.seeds), "seeds", "`N` seeds to run, 1 to 100; 0: as many as the list says")
 	f.StringVar(&v.data, "data", "", "`DIR` that holds the folders adult, fashion-mnist, mnist and qmnist-writers; else $HUSHSUM_DATA, or ../shared/data")
 	f.StringVar(&v.out, "out", "", "`DIR` to write files to, made if there is none")
+	f.StringVar(&v.keep, "keep", "", "`FILE` that keeps what was done, for a run that goes on")
 	f.BoolVar(&v.json, "json", false, "print JSON instead of a table")
 	return f, v
 }
@@ -128,13 +133,17 @@ func experimentNames(all []experiments.Experiment) []string {
 }
 
 func listExperiments(all []experiments.Experiment, std streams) {
-	fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", "experiment", "quick", "long", "seeds", "what it shows")
+	fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", "experiment", "quick", "long", "seeds", "what it shows; whose table")
 	for _, e := range all {
 		seeds := "-"
 		if e.Seeds > 0 {
 			seeds = fmt.Sprint(e.Seeds)
 		}
-		for i, line := range wrap(e.About, width-32) {
+		about := e.About
+		if e.Paper != "" {
+			about += fmt.Sprintf(" (%s: %s)", e.Paper, e.Table)
+		}
+		for i, line := range wrap(about, width-32) {
 			if i == 0 {
 				fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", e.Name, roughly(e.Quick), roughly(e.Long), seeds, line)
 			} else {
@@ -151,10 +160,12 @@ func listJSON(all []experiments.Experiment, std streams) int {
 		if code := printJSON(std, struct {
 			Name  string  `json:"name"`
 			About string  `json:"about"`
+			Paper string  `json:"paper"`
+			Table string  `json:"table"`
 			Seeds int     `json:"seeds"`
 			Quick float64 `json:"quick_s"`
 			Long  float64 `json:"long_s"`
-		}{e.Name, e.About, e.Seeds, e.Quick.Seconds(), e.Long.Seconds()}); code != exitOK {
+		}{e.Name, e.About, e.Paper, e.Table, e.Seeds, e.Quick.Seconds(), e.Long.Seconds()}); code != exitOK {
 			return code
 		}
 	}
@@ -186,6 +197,14 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 	line := &screen{std: std}
 	start := time.Now()
 	options := experiments.Options{Data: cmp.Or(v.data, dataRoot()), Long: v.long, Seeds: v.seeds}
+	if v.keep != "" {
+		kept, err := openKept(v.keep)
+		if err != nil {
+			return fail(err)
+		}
+		defer kept.close()
+		options.Store = kept
+	}
 	if std.live && !v.json {
 		options.Progress = func(done, of int) {
 			if std.live && of > 0 {

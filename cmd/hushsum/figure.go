@@ -25,6 +25,11 @@ func drawFigure(path string, f *experiments.Figure) error {
 			return err
 		}
 		_, line.LineStyle, dots.GlyphStyle = c.style()
+		if f.Points {
+			c.Add(dots)
+			c.key(s.Name, dots)
+			continue
+		}
 		c.Add(line, dots)
 		c.key(s.Name, line, dots)
 		if len(s.Runs) > 1 {

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 
@@ -36,6 +37,25 @@ func sample(d *learning.Dataset, n int, seed uint64) (*learning.Dataset, error) 
 	return d.Subset(rng.Perm(d.Len())[:n])
 }
 
+// halved returns images of half the side, each pixel the mean of four, with black
+// margins all round to the given side.
+func halved(d *learning.Dataset, side int) *learning.Dataset {
+	n := int(math.Round(math.Sqrt(float64(d.Features))))
+	margin := (side - n/2) / 2
+	h := &learning.Dataset{Features: side * side, Labels: d.Labels, Writers: d.Writers, Pixels: make([]byte, d.Len()*side*side)}
+	for i := range d.Len() {
+		from, to := d.Pixels[i*d.Features:], h.Pixels[i*h.Features:]
+		for y := range n / 2 {
+			for x := range n / 2 {
+				at := 2*y*n + 2*x
+				sum := int(from[at]) + int(from[at+1]) + int(from[at+n]) + int(from[at+n+1])
+				to[(y+margin)*side+x+margin] = byte((sum + 2) / 4)
+			}
+		}
+	}
+	return h
+}
+
 // dealt is a data set in the hands of parties.
 type dealt struct {
 	parties []*learning.Dataset
@@ -45,9 +65,11 @@ type dealt struct {
 // dealer deals a data set and keeps what it has dealt with the last seed.
 type dealer struct {
 	train, test *learning.Dataset
-	rows        int // of the training set that are used
-	seed        uint64
-	kept        map[string]dealt
+	// validation are rows of the training set that no party gets, to choose rates by.
+	validation *learning.Dataset
+	rows       int // of the training set that are used
+	seed       uint64
+	kept       map[string]dealt
 }
 
 // newDealer reads a data set. Models are judged on testRows of its test rows, the
@@ -61,11 +83,53 @@ func newDealer(o Options, set string, rows, testRows int) (*dealer, error) {
 	return &dealer{train: train, test: test, rows: rows}, err
 }
 
+// smaller halves all images, with margins to the given side, but for those that are
+// made up.
+func (d *dealer) smaller(o Options, side int) *dealer {
+	if o.made == nil {
+		d.train, d.test = halved(d.train, side), halved(d.test, side)
+	}
+	return d
+}
+
+// holdOut takes rows out of the training set for validation. Of a data set with
+// writers whole writers are taken out, so that validation is on unseen ones too.
+func (d *dealer) holdOut(rows int) (err error) {
+	order := rand.New(rand.NewPCG(0, 0x40d007)).Perm(d.train.Len())
+	out, in := order[:rows], order[rows:]
+	if d.train.Writers != nil {
+		away := map[int]bool{}
+		for _, i := range order[:max(1, rows/100)] {
+			away[d.train.Writers[i]] = true
+		}
+		out, in = nil, nil
+		for i, who := range d.train.Writers {
+			if away[who] {
+				out = append(out, i)
+			} else {
+				in = append(in, i)
+			}
+		}
+	}
+	if d.validation, err = d.train.Subset(out); err != nil {
+		return err
+	}
+	d.train, err = d.train.Subset(in)
+	return err
+}
+
 func (d *dealer) deal(split string, clients int, seed uint64) (dealt, error) {
+	return d.dealWith(split, seed, false, learning.PartitionOptions{Clients: clients})
+}
+
+// dealWith deals with more options. To tune, what parties are judged on is validation
+// rows, recast as test rows are.
+func (d *dealer) dealWith(split string, seed uint64, tune bool, p learning.PartitionOptions) (dealt, error) {
 	if d.seed != seed || d.kept == nil {
 		d.seed, d.kept = seed, map[string]dealt{}
 	}
-	key := fmt.Sprint(split, clients)
+	p.Seed = seed
+	key := fmt.Sprint(split, tune, p)
 	if out, ok := d.kept[key]; ok {
 		return out, nil
 	}
@@ -73,8 +137,12 @@ func (d *dealer) deal(split string, clients int, seed uint64) (dealt, error) {
 	if err != nil {
 		return dealt{}, err
 	}
+	test := d.test
+	if tune {
+		test = d.validation
+	}
 	var out dealt
-	out.parties, out.test, err = learning.Partition(split, train, d.test, learning.PartitionOptions{Clients: clients, Seed: seed})
+	out.parties, out.test, err = learning.Partition(split, train, test, p)
 	if err == nil {
 		d.kept[key] = out
 	}
@@ -84,4 +152,19 @@ func (d *dealer) deal(split string, clients int, seed uint64) (dealt, error) {
 // network is the MLP of the papers, 784-200-10, for the features that there are.
 func (d *dealer) network(hidden int) learning.MLP {
 	return learning.MLP{Features: d.train.Features, Hidden: []int{hidden}, Outputs: 10}
+}
+
+// lenet is LeNet for the parties' images, coloured or not.
+func lenet(with dealt) learning.Model {
+	m, ok := learning.LeNetFor(with.test.Features, 10)
+	if !ok {
+		panic(fmt.Sprintf("experiments: no LeNet for %d features", with.test.Features))
+	}
+	return m
+}
+
+// imagesAre says which images there are, for settings.
+func imagesAre(d *learning.Dataset) string {
+	side := int(math.Round(math.Sqrt(float64(d.Features))))
+	return fmt.Sprintf("%d × %d pixels", side, side)
 }

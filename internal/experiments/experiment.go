@@ -11,6 +11,8 @@ import (
 type Experiment struct {
 	Name  string
 	About string // one line, without a full stop
+	Paper string // whose table it is, in short: GMA, FedGA, clipping, FedLTN, thesis; "" for none
+	Table string // which one there
 	// Quick and Long are how long the two forms take on two idle cores, roughly.
 	Quick, Long time.Duration
 	// Seeds is how many seeds there are unless Options say otherwise; 0 if nothing
@@ -35,6 +37,8 @@ type Options struct {
 	// Progress, if not nil, is told how much of the work is done, in steps whose
 	// number the experiment chooses. It is never called concurrently.
 	Progress func(done, of int)
+	// Store keeps what each arm and seed has come to, and has it not run again; nil: none.
+	Store Store
 
 	made source // tests only: rows that are made up, and the least work
 }
@@ -50,19 +54,27 @@ func All() []Experiment {
 	minutes := func(m float64) time.Duration { return time.Duration(m * float64(time.Minute)) }
 	all := []Experiment{
 		{Name: "convex", About: "masked averaging of a convex model, MNIST, iid and label skew",
-			Quick: minutes(1.5), Long: minutes(5), Seeds: 4, Run: convex},
-		{Name: "fashion", About: "masked averaging of a network, Fashion-MNIST, label skew",
-			Quick: minutes(5), Long: minutes(80), Seeds: 4, Run: fashion},
+			Paper: "GMA, thesis", Table: "§3.5.4", Quick: minutes(4), Long: minutes(40), Seeds: 5, Run: convex},
+		{Name: "fashion", About: "masked averaging of LeNet, Fashion-MNIST, 10 of 10 and of 100",
+			Paper: "GMA", Table: "2; thesis 3.1", Quick: minutes(8), Long: minutes(6000), Seeds: 5, Run: fashion},
 		{Name: "writers", About: "masked averaging over 539 writers, tested on unseen ones",
-			Quick: minutes(1.5), Long: minutes(8), Seeds: 4, Run: writers},
+			Paper: "GMA", Table: "3, FEMNIST", Quick: minutes(6), Long: minutes(600), Seeds: 5, Run: writers},
+		{Name: "features", About: "colour or angle that goes with the label in training only",
+			Paper: "GMA", Table: "3; thesis 3.2", Quick: minutes(8), Long: minutes(2400), Seeds: 5, Run: features},
+		{Name: "rates", About: "plain and masked averaging over server and local rates",
+			Paper: "GMA, thesis", Table: "rate grid", Quick: minutes(6), Long: minutes(2000), Seeds: 5, Run: rates},
+		{Name: "ablations", About: "clients, local epochs, momentum, skew, who took part; masks",
+			Paper: "GMA, thesis", Table: "ablations", Quick: minutes(8), Long: minutes(2400), Seeds: 5, Run: ablations},
+		{Name: "alignment", About: "FedGA with one class a client: equal updates and equal exchanges",
+			Paper: "FedGA", Table: "EMNIST, one class", Quick: minutes(4), Long: minutes(600), Seeds: 5, Run: alignment},
 		{Name: "clipping", About: "what clipping and client-level noise cost a network",
-			Quick: minutes(6), Long: minutes(260), Seeds: 4, Run: clipping},
+			Paper: "clipping", Table: "3, MLP", Quick: minutes(6), Long: minutes(400), Seeds: 5, Run: clipping},
+		{Name: "tickets", About: "FedLTN, FedBN, LotteryFL, Jump-Start, under private sums too",
+			Paper: "FedLTN, thesis", Table: "ch. 4", Quick: minutes(8), Long: minutes(1500), Seeds: 5, Run: tickets},
 		{Name: "privacy", About: "private against clear: equal to rounding; the cost of epsilon",
 			Quick: minutes(3), Long: minutes(15), Seeds: 3, Run: privacy},
 		{Name: "noise", About: "noise multipliers by the clipping paper's theorem, RDP and PLD",
-			Quick: 5 * time.Second, Long: 15 * time.Second, Run: noise},
-		{Name: "alignment", About: "FedAvg, FedProx, SCAFFOLD and FedGA under label skew",
-			Quick: minutes(5), Long: minutes(60), Seeds: 4, Run: alignment},
+			Paper: "clipping", Table: "theorem 3.2", Quick: 5 * time.Second, Long: 15 * time.Second, Run: noise},
 	}
 	for i, e := range all {
 		all[i].Run = func(ctx context.Context, o Options) (*Table, error) {

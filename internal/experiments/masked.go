@@ -3,189 +3,436 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// softMask is that of "Gradient Masked Averaging for Federated Learning".
-var softMask = aggregation.GradientMask{Kind: aggregation.SoftMask, Threshold: aggregation.DefaultThreshold}
+// What the papers on masked averaging have in all of their experiments.
+const (
+	threshold   = aggregation.DefaultThreshold
+	lastRounds  = 10 // accuracies are means over so many last rounds
+	momentum    = .9
+	weightDecay = 1e-5
+	localBatch  = 32
+)
 
-// masked runs a training with plain and with masked averaging, for the table's
-// figure of that index.
-func masked(figure int, labels []string, published [2]map[string]float64, rounds int, training func(seed uint64) (simulation.Training, error)) []arm {
-	one := func(k int, name string, mask aggregation.GradientMask) arm {
-		return arm{
-			labels:    append(append([]string(nil), labels...), name),
-			published: published[k],
-			steps:     rounds,
-			run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-				x, err := training(seed)
-				if err != nil {
-					return outcome{}, err
-				}
-				x.Mask, x.Rounds, x.Seed = mask, rounds, seed
-				trained, err := train(ctx, x, step)
-				if err != nil {
-					return outcome{}, err
-				}
-				kept := 0.0
-				for _, r := range trained.Rounds {
-					kept += r.Masked / float64(len(trained.Rounds))
-				}
-				return outcome{[]float64{accuracy(trained), mcc(trained), kept}, inFigure(figure, learned(trained))}, nil
-			},
-		}
-	}
-	return []arm{one(0, "plain", aggregation.GradientMask{}), one(1, "masked", softMask)}
+// serverRates is the papers' grid of server rates from .1 on with the rates between .1
+// and 1 that it lacks, and adaptiveRates one around their .05.
+var (
+	serverRates   = []float64{.25, .4, .55, .7, .8, 1, 1.5}
+	adaptiveRates = []float64{.005, .01, .02, .05, .1}
+)
+
+// study compares plain and masked averaging in one setting.
+type study struct {
+	labels    []string
+	published [2]float64 // accuracy in percent, plain and masked; 0: none
+	rounds    int
+	rate      float64   // the papers' server rate
+	grid      []float64 // that each of both chooses its own from
+	figure    int       // of the table: accuracy by round, and by server rate one further
+	// training is the setting without mask and server rate. To tune, it is judged on
+	// validation rows.
+	training func(seed uint64, tune bool) (simulation.Training, error)
+
+	best [2]float64 // what was chosen
 }
 
-// maskedTable is the table of such arms, without rows.
+var plainAndMasked = [2]string{"plain", "masked"}
+
+func maskKind(k aggregation.MaskKind) aggregation.GradientMask {
+	return aggregation.GradientMask{Kind: k, Threshold: threshold}
+}
+
+// arms are those of the study: tuning, both at the papers' rate and at the best of each,
+// and the two controls.
+func (s *study) arms() []arm {
+	var arms []arm
+	label := func(name string) []string { return append(append([]string(nil), s.labels...), name) }
+	for k, kind := range []aggregation.MaskKind{aggregation.NoMask, aggregation.SoftMask} {
+		arms = append(arms, arm{
+			labels: label(plainAndMasked[k]), hidden: true, seeds: 1, steps: s.rounds * len(s.grid),
+			run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+				var out outcome
+				best := math.Inf(-1)
+				l := line{x: s.grid}
+				for _, rate := range s.grid {
+					a, _, err := s.run(ctx, tuningSeed+seed, true, kind, rate, step)
+					if err != nil {
+						return out, err
+					}
+					l.y = append(l.y, a.values[0])
+					if a.values[0] > best {
+						best, out.values = a.values[0], []float64{rate}
+					}
+				}
+				if out.values == nil {
+					return out, fmt.Errorf("%s: no rate of %v learns anything", strings.Join(s.labels, ", "), s.grid)
+				}
+				out.lines = inFigure(s.figure+1, l)
+				return out, nil
+			},
+			done: func(_ uint64, o outcome) { s.best[k] = o.values[0] },
+		})
+	}
+	for _, c := range []struct {
+		name  string
+		kind  aggregation.MaskKind
+		tuned int // which of both has chosen the rate; −1: the papers'
+	}{
+		{"plain", aggregation.NoMask, -1}, {"masked", aggregation.SoftMask, -1},
+		{"masked, mean 1", aggregation.RescaledMask, -1}, {"plain, rate × m̄", aggregation.FlatMask, -1},
+		{"plain, own rate", aggregation.NoMask, 0}, {"masked, own rate", aggregation.SoftMask, 1},
+	} {
+		a := arm{labels: label(c.name), steps: s.rounds}
+		for k, name := range plainAndMasked {
+			if c.name == name && s.published[k] != 0 {
+				a.published = map[string]float64{"accuracy": s.published[k] / 100}
+			}
+		}
+		a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+			rate := s.rate
+			if c.tuned >= 0 {
+				rate = s.best[c.tuned]
+			}
+			out, l, err := s.run(ctx, seed, false, c.kind, rate, step)
+			out.lines = inFigure(s.figure, l)
+			return out, err
+		}
+		arms = append(arms, a)
+	}
+	return arms
+}
+
+// tuningSeed is what is added to seeds when rates are chosen: other parties, batches and
+// first models than those of the table.
+const tuningSeed = 1000
+
+// run is one training: its accuracy over the last rounds, how much that rose over as many
+// before, the mean factor of the mask, the share of coordinates below the threshold, and
+// the server rate.
+func (s *study) run(ctx context.Context, seed uint64, tune bool, kind aggregation.MaskKind, rate float64, step func()) (outcome, line, error) {
+	x, err := s.training(seed, tune)
+	if err != nil {
+		return outcome{}, line{}, err
+	}
+	x.Rounds, x.Seed, x.Server.Rate = s.rounds, seed, rate
+	if kind != aggregation.NoMask {
+		x.Mask = maskKind(kind)
+	}
+	t, err := train(ctx, x, step)
+	if diverged(err) {
+		return outcome{values: []float64{0, math.NaN(), math.NaN(), math.NaN(), rate}}, line{}, nil
+	}
+	if err != nil {
+		return outcome{}, line{}, err
+	}
+	l := learned(t)
+	last, before := l.meanOver(s.rounds, min(lastRounds, s.rounds))
+	mask, below := 0.0, 0.0
+	for _, r := range t.Rounds {
+		mask += r.Masked / float64(len(t.Rounds))
+		below += r.Disagreed / float64(len(t.Rounds))
+	}
+	if kind == aggregation.NoMask || kind == aggregation.FlatMask {
+		below = math.NaN()
+	}
+	return outcome{values: []float64{last, last - before, mask, below, rate}}, l, nil
+}
+
+// table is a table for studies with these labels, without rows.
 func maskedTable(title string, labels ...string) *Table {
 	return &Table{
-		Title:    title,
-		Labels:   append(labels, "average"),
-		Measures: []Measure{accuracyMeasure, mccMeasure, {Name: "mask", Digits: 3}},
-		Figures:  []Figure{learningFigure("accuracy", title)},
+		Title:  title,
+		Labels: append(labels, "average"),
+		Measures: []Measure{
+			accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3}, {Name: "below", Percent: true, Digits: 0}, {Name: "rate", Digits: 2},
+		},
 		Notes: []string{
-			"The column mask is the mean factor of the gradient mask over coordinates and rounds. It makes steps shorter, so that masked averaging may be behind after few rounds for that alone.",
-			"The published effect is that masked averaging is better; where no figure is published beside a row, its size is not compared.",
+			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean of the ten rounds before, which says whether training has come to an end; mask: the mean factor over coordinates and rounds; below: the share of coordinates whose agreement is under the threshold; rate: of the server. A training that diverges counts as accuracy 0.",
+			"own rate: the one of the grid with the best accuracy on rows that no party has, from one training with another seed. mean 1: the mask over its mean. rate × m̄: no mask, and a step shorter by the mask's mean.",
 		},
 	}
 }
 
-// compareMasks compares the arms of masked, of which there were that many pairs.
-func (t *Table) compareMasks(arms []arm) {
-	for k := 0; k+1 < len(arms); k += 2 {
-		plain, soft := arms[k].labels, arms[k+1].labels
-		claim := ""
-		for _, l := range plain[:len(plain)-1] {
-			claim += l + ", "
-		}
-		t.compare(claim+"masked less plain", soft, plain, 0, 1)
+// add adds the studies' figures and arms, runs them, and compares.
+func (t *Table) studies(ctx context.Context, o Options, all []*study) error {
+	var arms []arm
+	for _, s := range all {
+		name := strings.ReplaceAll(strings.ToLower(strings.Join(s.labels, "-")), " ", "-")
+		title := t.Title + ", " + strings.Join(s.labels, ", ")
+		s.figure = len(t.Figures)
+		t.Figures = append(t.Figures,
+			learningFigure(name, title),
+			Figure{Name: name + "-rates", Title: title, X: "server rate", Y: "validation accuracy, %", Percent: true, LogX: true})
+		arms = append(arms, s.arms()...)
 	}
+	err := t.fill(ctx, o, arms)
+	for _, s := range all {
+		row := func(name string) []string { return append(append([]string(nil), s.labels...), name) }
+		claim := strings.Join(s.labels, ", ") + ": "
+		for _, c := range []struct {
+			a, b     string
+			says     string
+			expected int
+		}{
+			{"masked", "plain", "masked less plain at the papers' rate", 1},
+			{"masked, own rate", "plain, own rate", "masked less plain, each at its own rate", 1},
+			{"masked", "plain, rate × m̄", "masked less plain with a step as short", 1},
+			{"masked, mean 1", "plain", "the mask of mean 1 less plain", 0},
+			{"plain, rate × m̄", "plain", "plain with a step as short less plain", 0},
+		} {
+			t.compare(claim+c.says, row(c.a), row(c.b), 0, c.expected)
+		}
+	}
+	return err
 }
 
-func percent(x float64) map[string]float64 { return map[string]float64{"accuracy": x / 100} }
+// gridText says what rates are chosen from.
+func gridText(grid []float64) string { return strings.Trim(fmt.Sprint(grid), "[]") }
 
-// convex is thesis §3.5.4: multinomial logistic regression, 10 parties, soft mask
-// with τ = 0.4, η_g = 1, η_l = 0.01.
+// convex is thesis §3.5.4: multinomial logistic regression, 10 parties.
 func convex(ctx context.Context, o Options) (*Table, error) {
-	rows := pick(o, 60000, 60000, 600)
-	rounds := pick(o, 25, 100, 2)
-	every := pick(o, 5, 10, 1)
-	local := learning.SGD{Rate: .01, Batch: 10, Epochs: 1}
-	d, err := newDealer(o, "mnist", rows, pick(o, 10000, 10000, 200))
+	rows := pick(o, 6000, 54000, 600)
+	rounds := pick(o, 60, 200, 6)
+	local := learning.SGD{Rate: .01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 1}
+	d, err := newDealer(o, "mnist", rows, pick(o, 5000, 10000, 200))
+	if err == nil {
+		err = d.holdOut(pick(o, 5000, 5000, 200))
+	}
 	if err != nil {
 		return nil, err
 	}
 	t := maskedTable("Multinomial logistic regression on MNIST, 10 parties", "split")
+	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows, %d test rows", min(rows, d.train.Len()), d.test.Len()),
-		fmt.Sprintf("%d rounds of all parties; soft mask, threshold 0.4, server rate 1, local rate 0.01", rounds),
-		"not stated in the thesis and chosen here, for both averages: 1 local epoch, batches of 10, no momentum or weight decay, two main classes with 90 % of a party's rows, the number of rounds",
+		fmt.Sprintf("%d training rows, %d test rows; %d rounds of all parties", rows, d.test.Len(), rounds),
+		"of the thesis: server rate 1, local rate 0.01, momentum 0.9, batches of 32, weight decay 1e-5, soft mask with threshold 0.4; two main classes with 90 % of a party's rows; one local epoch where it prints one step, with which splits could not matter",
+		"own server rates from " + gridText(grid),
 	}
-	training := func(split string) func(uint64) (simulation.Training, error) {
-		return func(seed uint64) (simulation.Training, error) {
-			with, err := d.deal(split, 10, seed)
-			return simulation.Training{
-				Model:   learning.Softmax{Features: d.train.Features, Outputs: 10},
-				Parties: with.parties, Test: with.test, Local: local, EvaluateEvery: every,
-			}, err
-		}
+	var all []*study
+	for _, split := range []string{"iid", "label-skew"} {
+		all = append(all, &study{
+			labels: []string{split}, rounds: rounds, rate: 1, grid: grid,
+			published: map[string][2]float64{"iid": {92.4, 92.5}, "label-skew": {87.0, 88.5}}[split],
+			training: func(seed uint64, tune bool) (simulation.Training, error) {
+				with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: 10})
+				return simulation.Training{
+					Model:   learning.Softmax{Features: d.train.Features, Outputs: 10},
+					Parties: with.parties, Test: with.test, Local: local, MaxSamples: rows,
+				}, err
+			},
+		})
 	}
-	arms := masked(0, []string{"iid"}, [2]map[string]float64{percent(92.4), percent(92.5)}, rounds, training("iid"))
-	arms = append(arms, masked(0, []string{"label-skew"}, [2]map[string]float64{percent(87.0), percent(88.5)}, rounds, training("label-skew"))...)
-	err = t.fill(ctx, o, arms)
-	t.compareMasks(arms)
-	return t, err
+	return t, t.studies(ctx, o, all)
 }
 
-// fashion is the paper's MLP on Fashion-MNIST under label skew, with all parties in
-// a round and with a tenth of them.
+// maskRule is a rule of server or parties in the tables of masked averaging.
+type maskRule struct {
+	name     string
+	client   simulation.ClientRule
+	server   aggregation.Optimizer
+	rate     float64 // of the papers
+	local    float64 // the papers' local rate over FedAvg's
+	adaptive bool
+}
+
+func maskRules(all bool) []maskRule {
+	adam := aggregation.Optimizer{Rule: aggregation.RuleFedAdam, Beta1: .9}
+	yogi := aggregation.Optimizer{Rule: aggregation.RuleFedYogi, Beta1: .9}
+	inside := adam
+	inside.TauInside = true
+	rules := []maskRule{
+		{name: "FedAvg", rate: 1, local: 1},
+		{name: "FedProx", client: simulation.ClientRule{Kind: simulation.FedProx, Mu: 1}, rate: 1, local: 1},
+		{name: "SCAFFOLD", client: simulation.ClientRule{Kind: simulation.SCAFFOLD, OptionI: true}, rate: 1, local: 1},
+		{name: "FedAdam", server: adam, rate: .05, local: .1, adaptive: true},
+		{name: "FedAdam, constant inside", server: inside, rate: .05, local: .1, adaptive: true},
+		{name: "FedYogi", server: yogi, rate: .05, local: .1, adaptive: true},
+	}
+	if !all {
+		return rules[:1]
+	}
+	return rules
+}
+
+// fashionPublished is the journal's Table 2 for Fashion-MNIST, by split, clients and rule.
+var fashionPublished = map[string][2]float64{
+	"label-skew 500 FedAvg": {78.02, 78.82}, "label-skew 100 FedAvg": {85.58, 86.27}, "label-skew 10 FedAvg": {87.43, 88.37},
+	"label-skew 500 FedProx": {76.21, 77.77}, "label-skew 100 FedProx": {85.14, 85.78}, "label-skew 10 FedProx": {88.25, 88.55},
+	"label-skew 500 FedAdam": {78.80, 81.28}, "label-skew 100 FedAdam": {85.91, 87.18}, "label-skew 10 FedAdam": {87.26, 87.50},
+	"label-skew 500 FedYogi": {78.66, 80.58}, "label-skew 100 FedYogi": {85.32, 86.40}, "label-skew 10 FedYogi": {87.39, 88.60},
+	"iid 500 FedAvg": {83.07, 83.94}, "iid 100 FedAvg": {88.03, 88.43}, "iid 10 FedAvg": {89.35, 89.65},
+	"iid 500 FedProx": {83.47, 82.77}, "iid 100 FedProx": {87.05, 87.46}, "iid 10 FedProx": {89.92, 90.12},
+	"iid 500 FedAdam": {85.44, 86.73}, "iid 100 FedAdam": {88.66, 89.16}, "iid 10 FedAdam": {88.66, 88.86},
+	"iid 500 FedYogi": {85.55, 86.42}, "iid 100 FedYogi": {88.63, 89.70}, "iid 10 FedYogi": {88.85, 89.85},
+}
+
+// fashion is the journal's Table 2 on Fashion-MNIST: 10 parties a round.
 func fashion(ctx context.Context, o Options) (*Table, error) {
-	rows := pick(o, 10000, 60000, 1000)
-	hidden := pick(o, 200, 200, 8)
-	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 5000, 10000, 200))
+	rows := pick(o, 3000, 55000, 600)
+	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
+	if err == nil {
+		if !o.Long {
+			d.smaller(o, 16)
+		}
+		err = d.holdOut(pick(o, 1000, 5000, 200))
+	}
 	if err != nil {
 		return nil, err
 	}
-	local := learning.SGD{Rate: .05, Batch: 32, Epochs: 1, WeightDecay: 1e-5}
-	t := maskedTable(fmt.Sprintf("MLP %d-%d-10 on Fashion-MNIST, label skew", d.train.Features, hidden), "parties", "rule")
-	sizes := []struct {
-		clients, rounds, every int
-	}{
-		{10, pick(o, 15, 60, 1), pick(o, 5, 10, 1)},
-		{100, pick(o, 60, 300, 2), pick(o, 12, 30, 2)},
-	}
+	// A twentieth of the rows makes a twentieth of the local steps; the larger rate, which
+	// is of the papers' grid too, makes up for some of that.
+	rate := pick(o, .05, .01, .05)
+	sizes := pick(o, map[int]int{10: 40, 100: 120}, map[int]int{10: 120, 100: 500, 500: 2000}, map[int]int{10: 2, 20: 2})
+	splits := pick(o, []string{"label-skew"}, []string{"label-skew", "iid"}, []string{"label-skew"})
+	t := maskedTable("LeNet on Fashion-MNIST, 10 parties a round", "split", "parties", "rule")
+	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows, %d test rows; two main classes with 90 %% of a party's rows", min(rows, d.train.Len()), d.test.Len()),
-		fmt.Sprintf("10 of 10 parties for %d rounds, 10 of 100 for %d; soft mask, threshold 0.4", sizes[0].rounds, sizes[1].rounds),
-		"chosen here: local rate 0.05, 1 epoch, batches of 32, weight decay 1e-5; server rate 1 for FedAvg, 0.01 for FedAdam and FedYogi with betas 0.9 and 0.99 and tau 1e-3",
+		fmt.Sprintf("%d training rows of %s, %d test rows; two main classes with 90 %% of a party's rows", rows, imagesAre(d.train), d.test.Len()),
+		fmt.Sprintf("rounds by parties: %v; 10 parties in each", sizes),
+		fmt.Sprintf("of the papers: server rate 1, momentum 0.9, 1 local epoch, batches of 32, weight decay 1e-5, soft mask with threshold 0.4, means weighted by rows; local rate %v", rate),
+		"own server rates from " + gridText(grid),
 	}
-	var arms []arm
-	t.Figures = nil
-	for k, s := range sizes {
-		t.Figures = append(t.Figures, learningFigure(fmt.Sprintf("of-%d", s.clients), fmt.Sprintf("%s, 10 of %d parties a round", t.Title, s.clients)))
-		for _, rule := range []struct {
-			name   string
-			server aggregation.Optimizer
-		}{
-			{"FedAvg", aggregation.Optimizer{}},
-			{"FedAdam", aggregation.Optimizer{Rule: aggregation.RuleFedAdam, Rate: .01, Beta1: .9}},
-			{"FedYogi", aggregation.Optimizer{Rule: aggregation.RuleFedYogi, Rate: .01, Beta1: .9}},
-		} {
-			arms = append(arms, masked(k, []string{fmt.Sprintf("10 of %d", s.clients), rule.name}, [2]map[string]float64{}, s.rounds,
-				func(seed uint64) (simulation.Training, error) {
-					with, err := d.deal("label-skew", s.clients, seed)
-					return simulation.Training{
-						Model: d.network(hidden), Parties: with.parties, Test: with.test, Local: local,
-						PerRound: 10, Server: rule.server, EvaluateEvery: s.every,
-					}, err
-				})...)
+	if o.Long {
+		t.Settings = append(t.Settings, "FedProx with mu 1, SCAFFOLD with option I; FedAdam and FedYogi with server rate 0.05, betas 0.9 and 0.99, tau 1e-3 beside the root or inside, local rate 0.001, own server rates from "+gridText(adaptiveRates))
+	}
+	var all []*study
+	for _, split := range splits {
+		for _, clients := range []int{10, 20, 100, 500} {
+			if sizes[clients] == 0 {
+				continue
+			}
+			for _, rule := range maskRules(o.Long) {
+				local := learning.SGD{Rate: rate * rule.local, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 1}
+				own := grid
+				if rule.adaptive {
+					own = adaptiveRates
+				}
+				all = append(all, &study{
+					labels: []string{split, fmt.Sprintf("10 of %d", clients), rule.name}, rounds: sizes[clients], rate: rule.rate, grid: own,
+					published: fashionPublished[fmt.Sprintf("%s %d %s", split, clients, rule.name)],
+					training: func(seed uint64, tune bool) (simulation.Training, error) {
+						with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
+						if err != nil {
+							return simulation.Training{}, err
+						}
+						return simulation.Training{
+							Model: lenet(with), Parties: with.parties, Test: with.test, Local: local,
+							PerRound: 10, Client: rule.client, Server: rule.server, MaxSamples: rows,
+						}, nil
+					},
+				})
+			}
 		}
 	}
-	err = t.fill(ctx, o, arms)
-	t.compareMasks(arms)
-	return t, err
+	return t, t.studies(ctx, o, all)
 }
 
 // writers is the papers' evaluation on real parties: MNIST by the writer of each
 // digit, tested on writers that no party is.
 func writers(ctx context.Context, o Options) (*Table, error) {
-	hidden := pick(o, 200, 200, 8)
-	rounds := pick(o, 80, 500, 2)
-	every := pick(o, 20, 50, 2)
-	perRound := pick(o, 30, 30, 4)
-	d, err := newDealer(o, "writers", 1<<30, pick(o, 10000, 10000, 200))
+	rounds := pick(o, 40, 500, 2)
+	perRound := pick(o, 10, 30, 4)
+	d, err := newDealer(o, "writers", 1<<30, pick(o, 2000, 10000, 200))
+	if err == nil {
+		if !o.Long {
+			d.smaller(o, 16)
+		}
+		err = d.holdOut(pick(o, 3000, 5000, 200))
+	}
 	if err != nil {
 		return nil, err
 	}
-	local := learning.SGD{Rate: .05, Batch: 10, Epochs: 1, WeightDecay: 1e-5}
-	title := fmt.Sprintf("MLP %d-%d-10 on MNIST by writer, tested on unseen writers", d.train.Features, hidden)
-	t := maskedTable(title, "rule")
-	clients := map[int]bool{}
-	for _, w := range d.train.Writers {
-		clients[w] = true
-	}
-	unseen := map[int]bool{}
-	for _, w := range d.test.Writers {
-		unseen[w] = true
-	}
+	local := learning.SGD{Rate: .01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 5}
+	t := maskedTable("LeNet on MNIST by writer, tested on unseen writers", "rule")
+	clients, unseen := writersOf(d.train), writersOf(d.test)
+	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
-		fmt.Sprintf("%d writers with %d rows, %d in a round; %d test rows of %d other writers", len(clients), d.train.Len(), perRound, d.test.Len(), len(unseen)),
-		fmt.Sprintf("%d rounds; soft mask, threshold 0.4, server rate 1", rounds),
-		"chosen here: local rate 0.05, 1 epoch, batches of 10, weight decay 1e-5",
+		fmt.Sprintf("%d writers with %d rows of %s, %d in a round; %d test rows of %d other writers", clients, d.train.Len(), imagesAre(d.train), perRound, d.test.Len(), unseen),
+		fmt.Sprintf("%d rounds; of the papers, which have 3,000 writers and 30 in a round: server rate 1, local rate 0.01, momentum 0.9, 5 local epochs, batches of 32, weight decay 1e-5, soft mask with threshold 0.4, means weighted by rows", rounds),
+		"own server rates from " + gridText(grid) + ", by writers who are neither in training nor in the test set",
 	}
-	arms := masked(0, []string{"FedAvg"}, [2]map[string]float64{}, rounds, func(seed uint64) (simulation.Training, error) {
-		with, err := d.deal("writers", 0, seed)
-		return simulation.Training{
-			Model: d.network(hidden), Parties: with.parties, Test: with.test, Local: local,
-			PerRound: perRound, EvaluateEvery: every,
-		}, err
-	})
-	err = t.fill(ctx, o, arms)
-	t.compareMasks(arms)
-	return t, err
+	s := &study{
+		labels: []string{"FedAvg"}, published: [2]float64{94.28, 95.57}, rounds: rounds, rate: 1, grid: grid,
+		training: func(seed uint64, tune bool) (simulation.Training, error) {
+			with, err := d.dealWith("writers", seed, tune, learning.PartitionOptions{})
+			if err != nil {
+				return simulation.Training{}, err
+			}
+			return simulation.Training{
+				Model: lenet(with), Parties: with.parties, Test: with.test, Local: local,
+				PerRound: perRound, MaxSamples: 1000,
+			}, nil
+		},
+	}
+	return t, t.studies(ctx, o, []*study{s})
+}
+
+func writersOf(d *learning.Dataset) int {
+	all := map[int]bool{}
+	for _, w := range d.Writers {
+		all[w] = true
+	}
+	return len(all)
+}
+
+// features is FedCMNIST and FedRotMNIST: colour or angle tell the label in training and
+// not in the test.
+func features(ctx context.Context, o Options) (*Table, error) {
+	rows := pick(o, 2000, 55000, 600)
+	d, err := newDealer(o, "mnist", rows, pick(o, 1000, 10000, 200))
+	if err == nil {
+		if !o.Long {
+			d.smaller(o, 16)
+		}
+		err = d.holdOut(pick(o, 1000, 5000, 200))
+	}
+	if err != nil {
+		return nil, err
+	}
+	rate := pick(o, .05, .01, .05)
+	sizes := pick(o, map[int]int{10: 30}, map[int]int{10: 120, 100: 500, 500: 2000}, map[int]int{10: 2})
+	t := maskedTable("LeNet on MNIST with features that go with the label", "split", "parties")
+	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
+	t.Settings = []string{
+		fmt.Sprintf("%d training rows of %s, %d test rows; rounds by parties: %v, 10 parties in each", rows, imagesAre(d.train), d.test.Len(), sizes),
+		"label-colour: each label has a band of hues of its own, and each party a place in it; test hues are new. label-rotation: labels 0 to 9 are turned by 10, −10, 20, … −50 degrees, test images are not turned. skew: two main classes with 90 % of a party's rows besides",
+		fmt.Sprintf("of the papers: server rate 1, momentum 0.9, 1 local epoch, batches of 32, weight decay 1e-5, soft mask with threshold 0.4; local rate %v", rate),
+		"own server rates from " + gridText(grid) + ", by rows that are recast as those of the test",
+	}
+	splits := pick(o, []string{"label-colour-skew", "label-rotation-skew"},
+		[]string{"label-colour", "label-colour-skew", "label-rotation", "label-rotation-skew"}, []string{"label-colour", "label-rotation-skew"})
+	published := map[string][2]float64{
+		"label-colour-skew 500": {84.48, 86.22}, "label-colour-skew 100": {85.62, 88.32}, "label-colour-skew 10": {86.77, 89.17},
+		"label-colour 500": {89.03, 90.12}, "label-colour 100": {89.88, 91.37}, "label-colour 10": {89.37, 90.36},
+		"label-rotation 10": {98.69, 98.87}, "label-rotation-skew 10": {96.18, 96.78},
+	}
+	local := learning.SGD{Rate: rate, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 1}
+	var all []*study
+	for _, split := range splits {
+		for _, clients := range []int{10, 100, 500} {
+			if sizes[clients] == 0 {
+				continue
+			}
+			all = append(all, &study{
+				labels: []string{split, fmt.Sprintf("10 of %d", clients)}, rounds: sizes[clients], rate: 1, grid: grid,
+				published: published[fmt.Sprintf("%s %d", split, clients)],
+				training: func(seed uint64, tune bool) (simulation.Training, error) {
+					with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
+					if err != nil {
+						return simulation.Training{}, err
+					}
+					return simulation.Training{
+						Model: lenet(with), Parties: with.parties, Test: with.test, Local: local, PerRound: 10, MaxSamples: rows,
+					}, nil
+				},
+			})
+		}
+	}
+	return t, t.studies(ctx, o, all)
 }

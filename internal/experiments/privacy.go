@@ -30,6 +30,7 @@ type privacyTask struct {
 // noise and with budgets against the server.
 func privacy(ctx context.Context, o Options) (*Table, error) {
 	const delta = 1e-5
+	o.Store = nil // its rows compare models with each other, which no store keeps
 	tasks, err := privacyTasks(o)
 	if err != nil {
 		return nil, err

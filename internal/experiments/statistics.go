@@ -38,3 +38,5 @@ func interval(differences []float64) Interval {
 	}
 	return i
 }
+
+func nan() float64 { return math.NaN() }

@@ -64,6 +64,7 @@ type Figure struct {
 	X, Y        string // what is on the axes
 	LogX        bool
 	Percent     bool // Y is a fraction that is shown in percent
+	Points      bool // points and no lines
 	Series      []Series
 }
 

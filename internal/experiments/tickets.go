@@ -1,0 +1,220 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// ticketArm is a row of the table of sparse personalised models.
+type ticketArm struct {
+	name   string
+	change func(*simulation.Personal)
+	// alone trains every party by itself for as many epochs, in place of a federation.
+	alone bool
+	noise bool
+}
+
+// tickets is the table of chapter 4 of the thesis: FedLTN and what it is compared with,
+// and what of it survives private sums and noise.
+func tickets(ctx context.Context, o Options) (*Table, error) {
+	const epsilon, delta = 8, 1e-5
+	type size struct{ clients, perRound, rounds, jump int }
+	sizes := pick(o, []size{{10, 5, 50, 25}}, []size{{10, 5, 50, 25}, {100, 5, 2000, 0}}, []size{{4, 2, 3, 1}})
+	train, test, err := o.load("fashion-mnist")
+	if err != nil {
+		return nil, err
+	}
+	if o.made == nil && !o.Long {
+		train, test = halved(train, 16), halved(test, 16)
+	}
+	base, ok := learning.LeNetFor(train.Features, 10)
+	if !ok {
+		return nil, fmt.Errorf("%w: no LeNet for %d features", ErrOptions, train.Features)
+	}
+	base.BatchNorm = true
+	t := &Table{
+		Title:  "Sparse personal models: LeNet with batch norm on Fashion-MNIST, 2 classes of 25 rows a party",
+		Labels: []string{"parties", "method"},
+		Measures: []Measure{
+			{Name: "mean", Percent: true, Digits: 1}, {Name: "min", Percent: true, Digits: 1},
+			{Name: "mean received", Percent: true, Digits: 1}, {Name: "min received", Percent: true, Digits: 1},
+			{Name: "kept", Percent: true, Digits: 0}, {Name: "sparse MB", Digits: 2}, {Name: "masked MB", Digits: 2}, {Name: "epsilon", Digits: 2},
+		},
+		Notes: []string{
+			"mean, min: over parties, accuracy on 200 test rows of a party's own classes of the model that it uses: the one that it received, trained once more on its own rows. received: before that training.",
+			"sparse MB: all uploads of all rounds if each party sent the weights that it keeps, 4 bytes each, and let them be seen: the thesis's count. masked MB: the same rounds in packed lanes under masks. kept: the mean share of weights that parties keep in the end.",
+			"Under masks a party's own sparsity saves nothing: lanes are dense. owners: the mean over those who keep a weight takes a second lane of counts. voted: weights that fewer than half of a round's parties keep leave the lanes for all. public: the server prunes the public model by magnitude, parties keep no masks of their own; that tells nothing about a party, and is free with noise too. coarse: 8 binary places in place of 20.",
+			"alone: no federation; as many epochs as a party has in the mean over the rounds. Jump-Start shows the model of one party to all and is no private sum.",
+			"The thesis has CIFAR-10 and ResNet18 at 10 parties, mean and minimum: FedAvg 72.8, 64.9; FedBN 78.7, 65.8; LotteryFL .1 72.0, 56.3; .5 75.8, 52.5; FedLTN .1 74.5, 59.8; .5 81.1, 61.5; .9 82.6, 63.0; with Jump-Start 82.2, 64.8; with rewinding 71.5, 53.0.",
+		},
+	}
+	sgd := learning.SGD{Rate: .02, Batch: 8, Epochs: 3}
+	t.Settings = []string{
+		fmt.Sprintf("parties, in a round, rounds, rounds of Jump-Start: %v; images of %d pixels; 50 training, 50 validation and 200 test rows of two classes a party", sizes, train.Features),
+		fmt.Sprintf("of the thesis: 3 local epochs of batches of 8, tau 0.5, accuracy threshold 0.6 (0.5 for LotteryFL), pruning by 0.1 of the weights that remain; local rate %v without momentum, lambda 0.85 and the weight 0.001 of the norm in the loss are chosen here", sgd.Rate),
+		"all sums over the ring, which private sums equal bit for bit, but for the row in the clear; pruned weights count as 0 in means unless said",
+		fmt.Sprintf("noise: discrete Gaussian, calibrated to epsilon(server) %v at delta 1e-5, updates clipped to 0.5", epsilon),
+	}
+	own := base.Normalisation()
+	ltn := func(target float64, more func(*simulation.Personal)) func(*simulation.Personal) {
+		return func(p *simulation.Personal) {
+			p.Own, p.Mix, p.Lookahead, p.Pull = own, .5, .85, 1e-3
+			p.Prune = simulation.Pruning{Kind: simulation.PostPrune, Target: target, Threshold: .6}
+			if more != nil {
+				more(p)
+			}
+		}
+	}
+	lottery := func(target float64) func(*simulation.Personal) {
+		return func(p *simulation.Personal) {
+			p.Prune = simulation.Pruning{Kind: simulation.PrePrune, Target: target, Threshold: .5}
+		}
+	}
+	mean := func(m simulation.SparseMean) func(*simulation.Personal) {
+		return func(p *simulation.Personal) {
+			p.Mean = m
+			if m == simulation.PublicMask {
+				p.Prune.Kind = simulation.NoPrune
+			}
+		}
+	}
+	plain := func(*simulation.Personal) {}
+	kinds := func(s size) []ticketArm {
+		all := []ticketArm{
+			{name: "alone", change: plain, alone: true},
+			{name: "FedAvg", change: plain},
+			{name: "FedBN", change: func(p *simulation.Personal) { p.Own = own }},
+			{name: "LotteryFL .1", change: lottery(.1)},
+			{name: "LotteryFL .5", change: lottery(.5)},
+			{name: "FedLTN .1", change: ltn(.1, nil)},
+			{name: "FedLTN .5", change: ltn(.5, nil)},
+			{name: "FedLTN .9", change: ltn(.9, nil)},
+			{name: "FedLTN .9, clear", change: ltn(.9, func(p *simulation.Personal) { p.Sum = simulation.Clear })},
+			{name: "FedLTN .9, rewind", change: ltn(.9, func(p *simulation.Personal) { p.Prune.Rewind = true })},
+			{name: "FedLTN .9, owners", change: ltn(.9, mean(simulation.OverOwners))},
+			{name: "FedLTN .9, voted", change: ltn(.9, mean(simulation.VotedMask))},
+			{name: "FedLTN .9, public", change: ltn(.9, mean(simulation.PublicMask))},
+			{name: "FedLTN .9, public, coarse", change: ltn(.9, func(p *simulation.Personal) {
+				mean(simulation.PublicMask)(p)
+				p.Range, p.FractionBits = 8, 8
+			})},
+			{name: "FedBN, noise", change: func(p *simulation.Personal) { p.Own = own }, noise: true},
+			{name: "FedLTN .9, noise", change: ltn(.9, nil), noise: true},
+			{name: "FedLTN .9, public, noise", change: ltn(.9, mean(simulation.PublicMask)), noise: true},
+		}
+		if s.jump > 0 {
+			all = append(all, ticketArm{name: "FedLTN .9, Jump-Start", change: ltn(.9, func(p *simulation.Personal) {
+				p.JumpStart, p.Rounds = s.jump, s.rounds-s.jump
+			})})
+		}
+		return all
+	}
+	multipliers := map[string]float64{}
+	var arms []arm
+	for _, s := range sizes {
+		for _, kind := range kinds(s) {
+			arms = append(arms, arm{labels: []string{fmt.Sprint(s.clients), kind.name}, steps: s.rounds,
+				run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+					parties, err := learning.PartitionPersonal(train, test, learning.PersonalOptions{
+						Clients: s.clients, Test: pick(o, 200, 200, 20), Seed: seed,
+					})
+					if err != nil {
+						return outcome{}, err
+					}
+					p := simulation.Personal{
+						Model: base, Parties: parties, Rounds: s.rounds, PerRound: s.perRound, Local: sgd,
+						Sum: simulation.Ring, Seed: seed,
+					}
+					kind.change(&p)
+					if kind.alone {
+						return trainAlone(p, s.rounds*s.perRound*sgd.Epochs/s.clients)
+					}
+					if kind.noise {
+						n := simulation.DefaultNoise()
+						n.Law, n.Clip, n.Bits, n.Epsilon, n.Delta = accounting.FamilyDiscreteGaussian, .5, 22, epsilon, delta
+						p.Noise = &n
+						key := fmt.Sprint(s, len(p.Own))
+						if multipliers[key] == 0 {
+							if multipliers[key], err = p.Calibrate(); err != nil {
+								return outcome{}, err
+							}
+						}
+						n.Multiplier = multipliers[key]
+					}
+					return trainPersonal(ctx, p, step)
+				}})
+		}
+	}
+	err = t.fill(ctx, o, arms)
+	for _, s := range sizes {
+		row := func(name string) []string { return []string{fmt.Sprint(s.clients), name} }
+		for _, c := range []struct {
+			a, b     string
+			measure  int
+			expected int
+		}{
+			{"FedBN", "FedAvg", 0, 1}, {"FedLTN .9", "FedAvg", 0, 1}, {"FedLTN .9", "FedBN", 0, 1},
+			{"FedLTN .5", "LotteryFL .5", 0, 1}, {"FedLTN .5", "LotteryFL .5", 1, 1}, {"FedLTN .1", "LotteryFL .1", 0, 1},
+			{"FedLTN .9", "FedLTN .1", 0, 1}, {"FedLTN .9", "FedLTN .9, rewind", 0, 1}, {"FedLTN .9, Jump-Start", "FedLTN .9", 1, 1},
+			{"FedLTN .9", "LotteryFL .5", 5, -1}, {"FedLTN .9", "FedAvg", 5, -1},
+			{"FedLTN .9", "FedAvg", 6, 0}, {"FedLTN .9", "alone", 0, 0}, {"FedAvg", "alone", 0, 0},
+			{"FedLTN .9, owners", "FedLTN .9", 0, 0}, {"FedLTN .9, voted", "FedLTN .9", 0, 0}, {"FedLTN .9, public", "FedLTN .9", 0, 0},
+			{"FedLTN .9, public, coarse", "FedLTN .9, public", 0, 0}, {"FedLTN .9, voted", "FedAvg", 6, 0}, {"FedLTN .9, public", "FedAvg", 6, 0},
+			{"FedLTN .9, public, coarse", "FedAvg", 6, 0}, {"FedLTN .9, clear", "FedLTN .9", 0, 0},
+			{"FedLTN .9, public, noise", "FedLTN .9, noise", 0, 0}, {"FedLTN .9, public, noise", "alone", 0, 0},
+		} {
+			t.compare(fmt.Sprintf("%d parties: (%s) less (%s)", s.clients, c.a, c.b), row(c.a), row(c.b), c.measure, c.expected)
+		}
+	}
+	return t, err
+}
+
+// trainPersonal runs one arm.
+func trainPersonal(ctx context.Context, p simulation.Personal, step func()) (outcome, error) {
+	out, err := p.Train(ctx, func(simulation.PersonalRound) { step() })
+	if err != nil {
+		return outcome{}, err
+	}
+	var sparse, masked float64
+	for _, r := range out.Rounds {
+		sparse += float64(r.SparseBytes) / 1e6
+		masked += float64(r.MaskedBytes) / 1e6
+	}
+	if p.Sum == simulation.Clear {
+		masked = nan()
+	}
+	last := out.Rounds[len(out.Rounds)-1]
+	epsilon := last.Epsilon
+	if math.IsInf(epsilon, 1) {
+		epsilon = nan()
+	}
+	mean, least := simulation.MeanMin(last.Judged.Trained)
+	received, worst := simulation.MeanMin(last.Judged.Received)
+	return outcome{values: []float64{mean, least, received, worst, last.Kept, sparse, masked, epsilon}}, nil
+}
+
+// trainAlone has every party train by itself.
+func trainAlone(p simulation.Personal, epochs int) (outcome, error) {
+	accuracies := make([]float64, len(p.Parties))
+	first := p.Model.Init(p.Seed)
+	for k, party := range p.Parties {
+		w := append([]float64(nil), first...)
+		local := p.Local
+		local.Epochs = max(1, epochs) + p.Local.Epochs
+		if _, err := local.Train(p.Model, w, party.Train, p.Seed+uint64(k)); err != nil {
+			return outcome{}, err
+		}
+		judged, err := learning.Evaluate(p.Model, w, party.Test)
+		if err != nil {
+			return outcome{}, err
+		}
+		accuracies[k] = judged.Accuracy()
+	}
+	mean, least := simulation.MeanMin(accuracies)
+	return outcome{values: []float64{mean, least, nan(), nan(), 1, 0, 0, nan()}}, nil
+}
