@@ -60,7 +60,8 @@ func oneAdjacency(steps []Step, rounds bool) error {
 		}
 	}
 	if joins && exchanged {
-		return configError("rounds or sampled steps, in which a client joins, with steps under replace-one adjacency: account for all under one relation")
+		return configError("rounds or sampled steps, in which a client joins, with steps under " +
+			"replace-one adjacency: account for all under one relation")
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ func TestServerLedgerHasNoAmplification(t *testing.T) {
 		}
 		spent[v] = s.Upper
 	}
-	if want := mustEpsilon(t, 1e-5, Step{Gaussian{2}, 50}).Upper; spent[ServerView] != want || spent[PublicView] > .1*want {
+	if want := mustEpsilon(t, 1e-5, Step{Gaussian{2}, 50}).Upper; spent[ServerView] != want ||
+		spent[PublicView] > .1*want {
 		t.Errorf("spent %v, unsampled %v", spent, want)
 	}
 	l := mustLedger(t, ServerView, Target{1e4, 1e-5})
@@ -170,7 +171,8 @@ func TestRoundsAtTheEdges(t *testing.T) {
 	for _, law := range []Family{FamilyDiscreteGaussian, FamilySkellam, FamilyDiscreteLaplace} {
 		r := Round{
 			Family: law, Shares: 8, MinSurvivors: 8, Rate: .1, HiddenSchedule: true,
-			Update: stated(law, 1e6, Sensitivity{L1: 1e4, L2: 400, Dimension: 1000}), TableDistance: 0x1p-100, Samples: 1e4,
+			Update:        stated(law, 1e6, Sensitivity{L1: 1e4, L2: 400, Dimension: 1000}),
+			TableDistance: 0x1p-100, Samples: 1e4,
 		}
 		signs := stated(law, 1e6, signs(1000))
 		r.Signs = &signs
@@ -178,12 +180,14 @@ func TestRoundsAtTheEdges(t *testing.T) {
 		if err != nil || server.Bound != (Bound{}) || public.Bound != (Bound{}) {
 			t.Errorf("%v: no rounds spend %v and %v, %v", law, server, public, err)
 		}
-		if server, public, err = r.Views(1, 1e-5); err != nil || public.Upper > server.Upper || public.Lower > public.Upper {
+		if server, public, err = r.Views(1, 1e-5); err != nil || public.Upper > server.Upper ||
+			public.Lower > public.Upper {
 			t.Errorf("%v: spent %v and %v, %v", law, server, public, err)
 		}
 	}
 	for _, d := range []float64{1 << 20, 1<<20 + 1, 1 << 40} {
-		r := Round{Family: FamilyDiscreteLaplace, Shares: 1, MinSurvivors: 1, Rate: 1, Update: Lane{SumScale: d, Sensitivity: Sensitivity{L1: d, L2: d, Dimension: 1}}}
+		r := Round{Family: FamilyDiscreteLaplace, Shares: 1, MinSurvivors: 1, Rate: 1,
+			Update: Lane{SumScale: d, Sensitivity: Sensitivity{L1: d, L2: d, Dimension: 1}}}
 		for _, delta := range []float64{0, 1e-12} {
 			if s, err := r.Spent(ServerView, 3, delta); err != nil || s.Upper > 3.0001 || s.Upper < 2.9 {
 				t.Errorf("Δ₁ = %v, δ = %v: %v, %v", d, delta, s, err)
@@ -203,7 +207,8 @@ func TestDeltaAtInfinity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := comp.Delta(math.Inf(1)); err != nil || !b.Contains(c.delta) || b.Upper > c.delta+1e-6 {
+		if b, err := comp.Delta(math.Inf(1)); err != nil || !b.Contains(c.delta) ||
+			b.Upper > c.delta+1e-6 {
 			t.Errorf("%s: %v, %v", c.m.key(), b, err)
 		}
 	}
@@ -212,7 +217,8 @@ func TestDeltaAtInfinity(t *testing.T) {
 // What sampling is bounded by need not exist: two rates of one mechanism can be too
 // many steps as one.
 func TestNoWholeBound(t *testing.T) {
-	b := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{.001}, .5}, maxCount}, Step{Sampled{Gaussian{.001}, .6}, maxCount})
+	b := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{.001}, .5}, maxCount},
+		Step{Sampled{Gaussian{.001}, .6}, maxCount})
 	if !math.IsInf(b.Upper, 1) || b.Reason == "" {
 		t.Error(b)
 	}
@@ -239,7 +245,8 @@ func TestSmallRates(t *testing.T) {
 			t.Errorf("z = %v: δ(0) is %v, %v", z, d, err)
 		}
 	}
-	for _, s := range []Step{{Sampled{Gaussian{1}, 1e-300}, 1 << 30}, {Sampled{Gaussian{.03}, .01}, 10}} {
+	for _, s := range []Step{{Sampled{Gaussian{1}, 1e-300}, 1 << 30},
+		{Sampled{Gaussian{.03}, .01}, 10}} {
 		if b := mustEpsilon(t, 1e-6, s); math.IsInf(b.Upper, 1) {
 			t.Errorf("%s: %v", s.Mechanism.key(), b)
 		}

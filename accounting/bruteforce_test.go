@@ -50,7 +50,8 @@ func (a exactAtom) with(s finiteStep, i, k int, w float64) exactAtom {
 		return exactAtom{a.l, a.p * w, a.q * w}
 	}
 	n := float64(k)
-	return exactAtom{a.l + n*(math.Log(s.p[i])-math.Log(s.q[i])), a.p * w * math.Pow(s.p[i], n), a.q * w * math.Pow(s.q[i], n)}
+	return exactAtom{a.l + n*(math.Log(s.p[i])-math.Log(s.q[i])), a.p * w * math.Pow(s.p[i], n),
+		a.q * w * math.Pow(s.q[i], n)}
 }
 
 // A finiteStep is a mechanism with its pair written out by the test.
@@ -254,16 +255,20 @@ func TestCertificationAgainstEnumeration(t *testing.T) {
 				eps := 1.2 * d.est.eps * rng.Float64()
 				w := exact.direction(side, eps)
 				checked++
-				for name, low := range map[string]float64{"contraction": r.lower.delta(eps), "coupling": k.delta(eps)} {
+				for name, low := range map[string]float64{"contraction": r.lower.delta(eps),
+					"coupling": k.delta(eps)} {
 					if low > w*(1+slip)+1e-14 {
-						t.Errorf("run %d direction %d, %v, step %v, ε=%v: %s %v above exact %v", run, i, parts, r.lower.c.h, eps, name, low, w)
+						t.Errorf("run %d direction %d, %v, step %v, ε=%v: %s %v above exact %v", run, i, parts,
+							r.lower.c.h, eps, name, low, w)
 					}
 				}
 				if up := r.upper.delta(eps); up < w*(1-slip)-1e-14 {
-					t.Errorf("run %d direction %d, %v, step %v, ε=%v: upper %v below exact %v", run, i, parts, r.lower.c.h, eps, up, w)
+					t.Errorf("run %d direction %d, %v, step %v, ε=%v: upper %v below exact %v", run, i, parts,
+						r.lower.c.h, eps, up, w)
 				}
 			}
 		}
 	}
-	t.Logf("%d values of %d compositions, widest interval of ε %.2g relative", checked, *bruteRuns, wide)
+	t.Logf("%d values of %d compositions, widest interval of ε %.2g relative", checked, *bruteRuns,
+		wide)
 }

@@ -25,7 +25,7 @@ func (t Target) meets(steps []Step) (bool, error) {
 		return false, err
 	}
 	b, err := c.Epsilon(t.Delta)
-	return b.Upper <= t.Epsilon, err
+	return err == nil && b.Upper <= t.Epsilon, err
 }
 
 // calibrationTolerance is the relative precision of a calibrated real.

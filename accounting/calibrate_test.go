@@ -25,7 +25,8 @@ func TestCalibrateReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		if math.Abs(got-*r.Value) > 3e-4**r.Value {
-			t.Errorf("%s %v ε=%v δ=%v: %v, reference %v", r.Mechanism, r.Params, r.TargetEpsilon, *r.Delta, got, *r.Value)
+			t.Errorf("%s %v ε=%v δ=%v: %v, reference %v", r.Mechanism, r.Params, r.TargetEpsilon, *r.Delta,
+				got, *r.Value)
 		}
 		if b := mustEpsilon(t, *r.Delta, steps(got)...); b.Upper > r.TargetEpsilon {
 			t.Errorf("calibrated run spends %v, target %v", b.Upper, r.TargetEpsilon)
@@ -42,7 +43,8 @@ func TestCalibrateRoundsAndRate(t *testing.T) {
 	if n < 2195 { // what the reference reaches by RDP
 		t.Errorf("%d rounds", n)
 	}
-	if mustEpsilon(t, 1e-5, Step{Sampled{Gaussian{1}, 0.01}, n}).Upper > 3 || mustEpsilon(t, 1e-5, Step{Sampled{Gaussian{1}, 0.01}, n + 1}).Upper <= 3 {
+	if mustEpsilon(t, 1e-5, Step{Sampled{Gaussian{1}, 0.01}, n}).Upper > 3 ||
+		mustEpsilon(t, 1e-5, Step{Sampled{Gaussian{1}, 0.01}, n + 1}).Upper <= 3 {
 		t.Errorf("%d is not the last round within budget", n)
 	}
 	steps := func(q float64) []Step { return []Step{{Sampled{Gaussian{1}, q}, 500}} }
@@ -56,7 +58,8 @@ func TestCalibrateRoundsAndRate(t *testing.T) {
 	if n, err := CalibrateRounds(Target{0.1, 1e-9}, Step{Gaussian{0.5}, 1}); n != 0 || err != nil {
 		t.Error(n, err)
 	}
-	if _, err := CalibrateNoise(Target{1, 0}, func(z float64) []Step { return []Step{{Gaussian{z}, 1}} }); !errors.Is(err, ErrUnreachable) {
+	if _, err := CalibrateNoise(Target{1, 0},
+		func(z float64) []Step { return []Step{{Gaussian{z}, 1}} }); !errors.Is(err, ErrUnreachable) {
 		t.Error(err)
 	}
 	for _, bad := range []Target{{0, 0.1}, {1, 1}, {math.NaN(), 0.1}} {

@@ -20,7 +20,9 @@ func (t Target) checkView(v View) error {
 // called with values from 2^-10 to 2^40. Unlike [CalibrateNoise] it serves
 // vector releases that have no one-dimensional worst case. Errors: those of
 // [Round.Spent], and ErrUnreachable if even the largest noise does not suffice.
-func CalibrateRound(t Target, v View, rounds int, round func(noise float64) Round) (float64, error) {
+func CalibrateRound(
+	t Target, v View, rounds int, round func(noise float64) Round,
+) (float64, error) {
 	if err := t.checkView(v); err != nil {
 		return 0, err
 	}

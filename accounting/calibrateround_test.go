@@ -10,7 +10,7 @@ import (
 func TestCalibrateRound(t *testing.T) {
 	target := Target{3, 1e-6}
 	for _, law := range []Family{FamilyDiscreteGaussian, FamilySkellam, FamilyDiscreteLaplace} {
-		make := func(noise float64) Round {
+		roundOf := func(noise float64) Round {
 			scale := noise * 100
 			if law == FamilySkellam {
 				scale *= scale
@@ -22,31 +22,32 @@ func TestCalibrateRound(t *testing.T) {
 			}
 		}
 		for _, v := range []View{ServerView, PublicView} {
-			z, err := CalibrateRound(target, v, 10, make)
+			z, err := CalibrateRound(target, v, 10, roundOf)
 			if err != nil {
 				t.Fatal(law, v, err)
 			}
-			good, err := make(z).Spent(v, 10, target.Delta)
+			good, err := roundOf(z).Spent(v, 10, target.Delta)
 			if err != nil {
 				t.Fatal(err)
 			}
-			bad, err := make(z*(1-2e-5)).Spent(v, 10, target.Delta)
+			bad, err := roundOf(z*(1-2e-5)).Spent(v, 10, target.Delta)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if good.Upper > target.Epsilon || bad.Upper <= target.Epsilon {
 				t.Errorf("%v %v: noise %v spends %v, a little less %v", law, v, z, good.Upper, bad.Upper)
 			}
-			n, err := CalibrateRoundCount(target, v, make(z))
+			n, err := CalibrateRoundCount(target, v, roundOf(z))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if more, err := make(z).Spent(v, n+1, target.Delta); err != nil || n < 10 || more.Upper <= target.Epsilon {
+			if more, err := roundOf(z).Spent(v, n+1, target.Delta); err != nil || n < 10 ||
+				more.Upper <= target.Epsilon {
 				t.Errorf("%v %v: %d rounds, one more spends %v (%v)", law, v, n, more.Upper, err)
 			}
 			t.Logf("%v %v: noise %.4f by %s", law, v, z, good.Accountant)
 		}
-		r := make(1)
+		r := roundOf(1)
 		q, err := CalibrateRoundRate(target, 10, r)
 		if err != nil {
 			t.Fatal(law, err)
@@ -66,7 +67,8 @@ func TestCalibrateRoundErrors(t *testing.T) {
 		r.TableDistance, r.Samples = 1e-3, 1e6
 		return r
 	}
-	if _, err := CalibrateRound(Target{1, 1e-6}, ServerView, 1, rough); !errors.Is(err, ErrUnreachable) {
+	if _, err := CalibrateRound(Target{1, 1e-6}, ServerView, 1, rough); !errors.Is(err,
+		ErrUnreachable) {
 		t.Error(err)
 	}
 	if _, err := CalibrateRound(Target{1, 1e-6}, 0, 1, round); !errors.Is(err, ErrConfig) {
@@ -81,7 +83,8 @@ func TestCalibrateRoundErrors(t *testing.T) {
 	if _, err := CalibrateRoundRate(Target{}, 1, round(1)); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	if n, err := CalibrateRoundCount(Target{1e-3, 1e-6}, ServerView, exampleRound()); n != 0 || err != nil {
+	if n, err := CalibrateRoundCount(Target{1e-3, 1e-6}, ServerView, exampleRound()); n != 0 ||
+		err != nil {
 		t.Error(n, err)
 	}
 }

@@ -111,15 +111,21 @@ func spendAs(charges []charge, v View, delta float64) (Spent, error) {
 				return b, nil
 			}
 			e, _, err := curve.Epsilon(d)
+			if err != nil {
+				return Bound{}, err
+			}
 			if b.Upper = math.Min(e, pure); math.IsInf(b.Upper, 1) {
 				b.Reason = reasonOverflow
 			}
-			return b, err
+			return b, nil
 		}
 	}
 	b, err := withDistance(eval, delta, distance)
+	if err != nil {
+		return Spent{}, err
+	}
 	out.Bound = b
-	return out, err
+	return out, nil
 }
 
 // withDistance solves ε = eval(δ − (1+e^ε)·distance) from below; the value

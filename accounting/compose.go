@@ -160,7 +160,8 @@ func (c *Composition) Epsilon(delta float64) (Bound, error) {
 	}
 	var out Bound
 	for i, d := range c.directions(func(g guide) saddle { return g.forDelta(delta) }, delta) {
-		if i > 0 && d.negligible(func(l *composed) bool { return l.chernoff(out.Lower) <= delta }, out.Lower) {
+		if i > 0 && d.negligible(func(l *composed) bool { return l.chernoff(out.Lower) <= delta },
+			out.Lower) {
 			continue
 		}
 		b := d.epsilon(delta)
@@ -190,12 +191,15 @@ func (c *Composition) Delta(epsilon float64) (Bound, error) {
 	}
 	if math.IsInf(epsilon, 1) {
 		b, err := c.Delta(math.MaxFloat64) // δ falls with ε
-		b.Lower = 0
-		return b, err
+		if err != nil {
+			return Bound{}, err
+		}
+		return Bound{Upper: b.Upper, Reason: b.Reason}, nil
 	}
 	var out Bound
 	for i, d := range c.directions(func(g guide) saddle { return g.forEpsilon(epsilon) }, 0) {
-		if i > 0 && d.negligible(func(l *composed) bool { return l.chernoff(epsilon) <= out.Lower }, epsilon) {
+		if i > 0 && d.negligible(func(l *composed) bool { return l.chernoff(epsilon) <= out.Lower },
+			epsilon) {
 			continue
 		}
 		if delta, ok := d.beyond(epsilon); ok {

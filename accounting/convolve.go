@@ -26,8 +26,8 @@ type composed struct {
 	upper bool
 }
 
-// plan says how to compose.
-type plan struct {
+// settings are how to compose: tilt, window and length.
+type settings struct {
 	saddle           saddle
 	lo, hi           float64 // window of losses
 	thetaLo, thetaHi float64
@@ -42,7 +42,7 @@ type plan struct {
 // value of the fast algorithm is a sum of unimodular multiples of inputs, so each
 // of its log₂N radix-2 stages adds at most 32u (twiddle factors are good to
 // 19u, products and sums to 4u) to every coefficient.
-func convolve(parts []*spectrum, p plan, upper bool) *composed {
+func convolve(parts []*spectrum, p settings, upper bool) *composed {
 	c := &composed{h: parts[0].h, theta: p.saddle.theta, upper: upper}
 	total := 0.0
 	for _, s := range parts {
@@ -134,7 +134,7 @@ func convolve(parts []*spectrum, p plan, upper bool) *composed {
 }
 
 // chargeTails bounds what lies outside the window by Chernoff's inequality.
-func (c *composed) chargeTails(parts []*spectrum, p plan) {
+func (c *composed) chargeTails(parts []*spectrum, p settings) {
 	top := c.off + float64(c.start+len(c.mass))*c.h
 	bottom := c.off + float64(c.start)*c.h
 	lnHi, lnLo, slack := 0.0, 0.0, 0.0
@@ -143,7 +143,8 @@ func (c *composed) chargeTails(parts []*spectrum, p plan) {
 		lnLo += s.count * s.lnMoment(p.thetaLo)
 		slack += s.momentSlack(p.thetaHi) + s.momentSlack(p.thetaLo) + s.momentSlack(c.theta)
 	}
-	slack += 64 * unit * (math.Abs(lnHi) + math.Abs(lnLo) + math.Abs(p.thetaHi*top) + math.Abs(p.thetaLo*bottom))
+	slack += 64 * unit * (math.Abs(lnHi) + math.Abs(lnLo) + math.Abs(p.thetaHi*top) +
+		math.Abs(p.thetaLo*bottom))
 	if c.upper {
 		// Untilted mass above the window; what folds in only adds.
 		c.extra += math.Exp(lnHi - p.thetaHi*top + slack)

@@ -48,7 +48,8 @@ func TestIntervalWidth(t *testing.T) {
 		start := time.Now()
 		b := mustEpsilon(t, c.delta, Step{c.m, c.n})
 		w := b.Width() / b.Upper
-		t.Logf("%-26s [%.9g, %.9g] width %.2g, %v", c.name, b.Lower, b.Upper, w, time.Since(start).Round(time.Millisecond))
+		t.Logf("%-26s [%.9g, %.9g] width %.2g, %v", c.name, b.Lower, b.Upper, w,
+			time.Since(start).Round(time.Millisecond))
 		if !(w <= c.width) {
 			t.Errorf("%s: relative width %v, want at most %v", c.name, w, c.width)
 		}
@@ -65,7 +66,8 @@ func TestDeltaZero(t *testing.T) {
 	if want := 3 * math.Log1p(0.5*math.Expm1(1)); !b.Contains(want) {
 		t.Error(b, want)
 	}
-	for _, m := range []Mechanism{Gaussian{1}, Sampled{Gaussian{1}, 0.1}, DiscreteGaussian{1, 1}, Skellam{1, 1}} {
+	for _, m := range []Mechanism{Gaussian{1}, Sampled{Gaussian{1}, 0.1}, DiscreteGaussian{1, 1},
+		Skellam{1, 1}} {
 		b = mustEpsilon(t, 0, Step{m, 1})
 		if !math.IsInf(b.Upper, 1) || b.Reason == "" {
 			t.Error(m.key(), b)
@@ -138,7 +140,8 @@ func TestComposeErrors(t *testing.T) {
 			t.Errorf("%v: %v", s, err)
 		}
 	}
-	for _, m := range []Mechanism{Sampled{Sampled{Gaussian{1}, 0.5}, 0.5}, Sampled{nil, 0.5}, ReplaceOne{Laplace{1}, 0.5}, ReplaceOne{nil, 1}} {
+	for _, m := range []Mechanism{Sampled{Sampled{Gaussian{1}, 0.5}, 0.5}, Sampled{nil, 0.5},
+		ReplaceOne{Laplace{1}, 0.5}, ReplaceOne{nil, 1}} {
 		if _, err := Compose(Step{m, 1}); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%v: %v", m, err)
 		}

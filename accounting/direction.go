@@ -79,7 +79,8 @@ func (c *Composition) directions(find func(guide) saddle, target float64) []dire
 		d.est = find(d.guide)
 		out = append(out, d)
 	}
-	if len(out) == 2 && out[1].est.eps+1e-12 > out[0].est.eps*(1+1e-9) && out[1].est.lnDelta > out[0].est.lnDelta-50 {
+	if len(out) == 2 && out[1].est.eps+1e-12 > out[0].est.eps*(1+1e-9) &&
+		out[1].est.lnDelta > out[0].est.lnDelta-50 {
 		slices.Reverse(out)
 	}
 	return out
@@ -197,13 +198,13 @@ func (d direction) step(nodes float64) float64 {
 	return maxStep // the estimate broke down: prove what little can be proved
 }
 
-// plan chooses tilt and window. Tilts below the optimum are tried where they make
+// settings chooses tilt and window. Tilts below the optimum are tried where they make
 // the window much smaller and cost little: error terms grow with
 // e^{K(θ)−θε} over its minimum. Every retry accepts less tilt.
-func (d direction) plan(retry int) plan {
-	var best plan
+func (d direction) settings(retry int) settings {
+	var best settings
 	for i, f := range []float64{0.97, 0.85, 0.7, 0.5} {
-		p := plan{saddle: d.guide.relax(d.est, math.Pow(f, float64(1+2*retry)))}
+		p := settings{saddle: d.guide.relax(d.est, math.Pow(f, float64(1+2*retry)))}
 		cost := p.saddle.k - p.saddle.theta*d.est.eps - (d.est.k - d.est.theta*d.est.eps)
 		if i > 0 && cost > 6 {
 			break
@@ -224,7 +225,7 @@ func (d direction) run(target float64) (r run, ok bool) {
 		target = math.Exp(math.Max(d.est.lnDelta, -600))
 	}
 	for retry := range 3 {
-		p := d.plan(3 * retry)
+		p := d.settings(3 * retry)
 		h := math.Min(d.step(0), (p.hi-p.lo)/4096)
 		h = math.Max(h, (p.hi-p.lo)/(maxNodes-8))
 		if !(h <= maxStep) {
@@ -242,7 +243,12 @@ func (d direction) run(target float64) (r run, ok bool) {
 			low = append(low, newSpectrum(g, g.lower(), d.c.parts[j].count, d.add, false))
 		}
 		top := convolve(up, p, true)
-		r = run{upper: top.curve(), lower: convolve(low, p, false).curve(), clipped: clipped, nodes: max(p.n, lattices[0].n)}
+		r = run{
+			upper:   top.curve(),
+			lower:   convolve(low, p, false).curve(),
+			clipped: clipped,
+			nodes:   max(p.n, lattices[0].n),
+		}
 		r.couple = func() *coupling {
 			var split []*spectrum
 			moved := 0.0

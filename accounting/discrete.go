@@ -60,7 +60,11 @@ func (m DiscreteLaplace) mass() (masses, error) {
 	if err := checkAtoms(2 * k); err != nil {
 		return masses{}, err
 	}
-	out := masses{half: make([]float64, int(k)+1), lost: 2 * math.Exp(-(k+1)/t), relative: 64 * unit * 140}
+	out := masses{
+		half:     make([]float64, int(k)+1),
+		lost:     2 * math.Exp(-(k+1)/t),
+		relative: 64 * unit * 140,
+	}
 	for i := range out.half {
 		out.half[i] = math.Tanh(1/(2*t)) * math.Exp(-float64(i)/t)
 	}
@@ -154,7 +158,13 @@ func shifted(m integerNoise) (base, error) {
 		return nil, err
 	}
 	n := len(t.half)
-	b := &table{relative: t.relative, maxP: math.Inf(1), maxQ: math.Inf(1), lostP: t.lost, lostQ: t.lost}
+	b := &table{
+		relative: t.relative,
+		maxP:     math.Inf(1),
+		maxQ:     math.Inf(1),
+		lostP:    t.lost,
+		lostQ:    t.lost,
+	}
 	exact, isGauss := m.(DiscreteGaussian)
 	b.list = make([]atom, 0, 2*n+d)
 	for k := -n + 1; k < n+d; k++ {

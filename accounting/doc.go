@@ -33,8 +33,9 @@
 //
 // One-dimensional losses are exact for scalar releases and for vectors only
 // where the worst case is one-dimensional (Gaussian noise in L2, Laplace and
-// discrete Laplace in L1: see laplacevector.go). Vectors under discrete Gaussian or Skellam noise go through [RDP] with
-// the bounds in (Δ1, Δ2, d, τ); [Round] does so by itself.
+// discrete Laplace in L1: see laplacevector.go). Vectors under discrete Gaussian or
+// Skellam noise go through [RDP] with the bounds in (Δ1, Δ2, d, τ); [Round] does so by
+// itself.
 //
 // Nothing here is secret, so nothing is constant time. The package does no
 // input or output, and reads neither clock nor randomness.

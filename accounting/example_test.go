@@ -32,8 +32,9 @@ func ExampleCompose() {
 func ExampleRound_Views() {
 	round := accounting.Round{
 		Family: accounting.FamilySkellam, Shares: 80, MinSurvivors: 90, Colluders: 10,
-		Update: accounting.Lane{ShareVariance: 2e4, Sensitivity: accounting.Sensitivity{L2: 300, Dimension: 10000}},
-		Rate:   0.05, HiddenSchedule: true,
+		Update: accounting.Lane{ShareVariance: 2e4,
+			Sensitivity: accounting.Sensitivity{L2: 300, Dimension: 10000}},
+		Rate: 0.05, HiddenSchedule: true,
 	}
 	server, public, err := round.Views(20, 1e-6)
 	if err != nil {
@@ -47,7 +48,8 @@ func ExampleRound_Views() {
 // Two clients, of whom one wants to spend less, take part until a round would take
 // them over their budgets. The ledger is saved between rounds.
 func ExampleLedger() {
-	ledger, err := accounting.NewLedger(accounting.ServerView, accounting.Target{Epsilon: 4, Delta: 1e-5})
+	ledger, err := accounting.NewLedger(accounting.ServerView,
+		accounting.Target{Epsilon: 4, Delta: 1e-5})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -86,7 +86,8 @@ func TestFixedSizeAboveExact(t *testing.T) {
 						}
 						exact := math.Log(math.Max(up, down)) / (a - 1)
 						if curve.values[i] < exact*(1-1e-9)-1e-12 {
-							t.Fatalf("t=%v %d of %d α=%v: bound %v below exact %v", scale, size, n, a, curve.values[i], exact)
+							t.Fatalf("t=%v %d of %d α=%v: bound %v below exact %v", scale, size, n, a, curve.values[i],
+								exact)
 						}
 						if exact > 1e-6 {
 							tightest = math.Min(tightest, curve.values[i]/exact)

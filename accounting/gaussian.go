@@ -35,7 +35,8 @@ func (gaussianBase) lattice() (off, step float64) { return 0, 0 }
 
 func (b gaussianBase) tails(l float64) (q, p tail, place float64) {
 	t := l/b.mu + b.mu/2
-	return normalTail(t), normalTail(t - b.mu), 16 * unit * (math.Abs(l) + b.mu*math.Abs(t) + b.mu*b.mu)
+	return normalTail(t), normalTail(t - b.mu),
+		16 * unit * (math.Abs(l) + b.mu*math.Abs(t) + b.mu*b.mu)
 }
 
 // normalTail returns the smaller tail of N(0,1) at t.

@@ -9,7 +9,8 @@ import (
 // certified lower bound, nor far below our upper one. Opacus' GDP is no bound:
 // counted, not compared.
 func TestBoundsOfOtherSources(t *testing.T) {
-	for _, name := range []string{"autodp", "opacus_epsilon", "laplace", "without_replacement_and_replace_one", "convergence"} {
+	for _, name := range []string{"autodp", "opacus_epsilon", "laplace",
+		"without_replacement_and_replace_one", "convergence"} {
 		n, skipped, noBound := 0, 0, 0
 		worst := math.Inf(-1)
 		for i, r := range golden(t, name).Records {
@@ -19,7 +20,8 @@ func TestBoundsOfOtherSources(t *testing.T) {
 			if i%2 != 0 && !*full {
 				continue
 			}
-			if _, ok := r.Params["value_discretization_interval"]; ok && r.num("value_discretization_interval") > 1e-4 {
+			if _, ok := r.Params["value_discretization_interval"]; ok &&
+				r.num("value_discretization_interval") > 1e-4 {
 				skipped++ // coarse: the file is there to show by how much
 				continue
 			}
@@ -36,14 +38,17 @@ func TestBoundsOfOtherSources(t *testing.T) {
 				continue
 			}
 			if b.Lower > v*(1+3e-6)+1e-8 {
-				t.Errorf("%s %s %v δ=%v: lower %v above %v", r.Accountant, r.Mechanism, r.Params, show(r.Delta), b.Lower, v)
+				t.Errorf("%s %s %v δ=%v: lower %v above %v", r.Accountant, r.Mechanism, r.Params, show(r.Delta),
+					b.Lower, v)
 			}
 			if b.Upper > v*(1+1e-3)+1e-4 {
-				t.Errorf("%s %s %v δ=%v: upper %v above %v", r.Accountant, r.Mechanism, r.Params, show(r.Delta), b.Upper, v)
+				t.Errorf("%s %s %v δ=%v: upper %v above %v", r.Accountant, r.Mechanism, r.Params, show(r.Delta),
+					b.Upper, v)
 			}
 			worst = math.Max(worst, (b.Upper-v)/math.Max(v, 0.1))
 		}
-		t.Logf("%s: %d values, largest excess of our upper bound %.2g relative; %d without a mechanism here; %d of GDP's below our lower bound", name, n, worst, skipped, noBound)
+		t.Logf("%s: %d values, largest excess of our upper bound %.2g relative; %d without a "+
+			"mechanism here; %d of GDP's below our lower bound", name, n, worst, skipped, noBound)
 	}
 }
 
@@ -74,7 +79,8 @@ func TestPRVIntervalsMeet(t *testing.T) {
 		n++
 		widest = math.Max(widest, (*r.Upper-*r.Lower)/b.Width())
 		if b.Upper < *r.Lower || b.Lower > *r.Upper {
-			t.Errorf("%s %v δ=%v: ours [%v, %v], theirs [%v, %v]", r.Mechanism, r.Params, *r.Delta, b.Lower, b.Upper, *r.Lower, *r.Upper)
+			t.Errorf("%s %v δ=%v: ours [%v, %v], theirs [%v, %v]", r.Mechanism, r.Params, *r.Delta, b.Lower,
+				b.Upper, *r.Lower, *r.Upper)
 		}
 	}
 	t.Logf("%d intervals meet; theirs up to %.3g times as wide", n, widest)
@@ -128,7 +134,8 @@ func TestFixedSizeEpsilonReference(t *testing.T) {
 		if r.Mechanism != "wor_subsampled_gaussian" || r.Quantity != "epsilon" || r.Value == nil {
 			continue
 		}
-		c, err := FixedSizeGaussianRDP(r.num("noise_multiplier"), int(r.num("m")), int(r.num("n")), orders)
+		c, err := FixedSizeGaussianRDP(r.num("noise_multiplier"), int(r.num("m")), int(r.num("n")),
+			orders)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -190,7 +190,8 @@ func bound(t testing.TB, r record) (Bound, float64, bool) {
 
 // The certified interval contains every exact value.
 func TestExactValuesInside(t *testing.T) {
-	for _, name := range []string{"exact_gaussian", "exact_sampled_gaussian_one_step", "exact_discrete"} {
+	for _, name := range []string{"exact_gaussian", "exact_sampled_gaussian_one_step",
+		"exact_discrete"} {
 		n, worst := 0, 0.0
 		for i, r := range golden(t, name).Records {
 			if i%3 != 0 && !*full {
@@ -209,7 +210,8 @@ func TestExactValuesInside(t *testing.T) {
 				continue
 			}
 			if b.Lower > v+ulp || b.Upper < v-ulp {
-				t.Errorf("%s %v %s δ=%v ε=%v: [%v, %v] misses exact %v", r.Mechanism, r.Params, r.Quantity, show(r.Delta), show(r.Epsilon), b.Lower, b.Upper, v)
+				t.Errorf("%s %v %s δ=%v ε=%v: [%v, %v] misses exact %v", r.Mechanism, r.Params, r.Quantity,
+					show(r.Delta), show(r.Epsilon), b.Lower, b.Upper, v)
 			}
 			if r.Quantity == "epsilon" && v > 1e-3 {
 				w := b.Width() / v
@@ -231,7 +233,8 @@ func show(p *float64) float64 {
 // or 1e-4 of its value or smaller, and the lower bound does not exceed it by
 // more than its own error.
 func TestReferencePLD(t *testing.T) {
-	for _, name := range []string{"pld_gaussian", "pld_sampled_gaussian", "laplace", "pld_discrete_gaussian", "pld_discrete_laplace", "without_replacement_and_replace_one"} {
+	for _, name := range []string{"pld_gaussian", "pld_sampled_gaussian", "laplace",
+		"pld_discrete_gaussian", "pld_discrete_laplace", "without_replacement_and_replace_one"} {
 		n, below, seen, deltas := 0, 0, 0, 0
 		worst, width := math.Inf(-1), 0.0
 		for _, r := range golden(t, name).Records {
@@ -248,17 +251,20 @@ func TestReferencePLD(t *testing.T) {
 			if r.Quantity == "delta" {
 				// The library cuts 1e-15 or so off its tails.
 				if deltas++; b.Lower > v*(1+1e-4)+1e-12 || b.Upper > v*(1+1e-3)+1e-10 {
-					t.Errorf("%s %v ε=%v: δ in [%v, %v], reference %v", r.Mechanism, r.Params, show(r.Epsilon), b.Lower, b.Upper, v)
+					t.Errorf("%s %v ε=%v: δ in [%v, %v], reference %v", r.Mechanism, r.Params, show(r.Epsilon),
+						b.Lower, b.Upper, v)
 				}
 				continue
 			}
 			n++
 			slack := math.Max(1e-3*v, 1e-4)
 			if b.Upper > v+slack {
-				t.Errorf("%s %v δ=%v: upper %v above reference %v", r.Mechanism, r.Params, show(r.Delta), b.Upper, v)
+				t.Errorf("%s %v δ=%v: upper %v above reference %v", r.Mechanism, r.Params, show(r.Delta),
+					b.Upper, v)
 			}
 			if b.Lower > v*(1+3e-6)+1e-8 {
-				t.Errorf("%s %v δ=%v: lower %v above reference %v", r.Mechanism, r.Params, show(r.Delta), b.Lower, v)
+				t.Errorf("%s %v δ=%v: lower %v above reference %v", r.Mechanism, r.Params, show(r.Delta),
+					b.Lower, v)
 			}
 			if b.Upper <= v {
 				below++
@@ -268,6 +274,7 @@ func TestReferencePLD(t *testing.T) {
 				width = math.Max(width, b.Width()/v)
 			}
 		}
-		t.Logf("%s: %d values of ε, ours smaller in %d, largest excess %.2g relative, widest interval %.2g; %d values of δ", name, n, below, worst, width, deltas)
+		t.Logf("%s: %d values of ε, ours smaller in %d, largest excess %.2g relative, widest interval "+
+			"%.2g; %d values of δ", name, n, below, worst, width, deltas)
 	}
 }

@@ -54,7 +54,8 @@ func TestShiftDominatesSplitShift(t *testing.T) {
 						t.Fatalf("t=%v k=%d j=%d: 1−δ = %v, want %v", scale, k, j, one, u)
 					}
 					if two < one*(1-1e-13) {
-						t.Fatalf("t=%v a=%d b=%d j=%d: the split shift spends more, 1−δ %v below %v", scale, a, b, j, two, one)
+						t.Fatalf("t=%v a=%d b=%d j=%d: the split shift spends more, 1−δ %v below %v", scale, a, b, j,
+							two, one)
 					}
 					if 2*j >= k {
 						want := u * (2 + (1-rho)*float64(b-1)) / (1 + rho)
@@ -93,13 +94,15 @@ func TestL1ShiftDominatesVectors(t *testing.T) {
 }
 
 func TestIntegerNorm(t *testing.T) {
-	for bound, want := range map[float64]int{0.3: 1, 1: 1, 1.99: 1, 7: 7, 7.5: 7, math.Sqrt(3) * math.Sqrt(3): 3, math.Sqrt(10) * math.Sqrt(10): 10} {
+	for bound, want := range map[float64]int{0.3: 1, 1: 1, 1.99: 1, 7: 7, 7.5: 7,
+		math.Sqrt(3) * math.Sqrt(3): 3, math.Sqrt(10) * math.Sqrt(10): 10} {
 		if got := integerNorm(bound); got != want {
 			t.Errorf("%v: %d, want %d", bound, got, want)
 		}
 	}
 	// A vector round uses it: Δ₁ = 7.9 spends what 7 does.
-	r := Round{Family: FamilyDiscreteLaplace, Shares: 5, MinSurvivors: 5, Update: Lane{SumScale: 10, Sensitivity: Sensitivity{7.9, 5, 9}}, Rate: 1}
+	r := Round{Family: FamilyDiscreteLaplace, Shares: 5, MinSurvivors: 5,
+		Update: Lane{SumScale: 10, Sensitivity: Sensitivity{7.9, 5, 9}}, Rate: 1}
 	if s, err := r.Spent(ServerView, 3, 0); err != nil || !s.Contains(2.1) {
 		t.Error(s, err)
 	}

@@ -30,9 +30,16 @@ type lattice struct {
 func newLattice(off, h float64, n int) *lattice {
 	buf := make([]float64, 5*n)
 	return &lattice{
-		off: off, h: h, n: n, sinhHalf: math.Sinh(h / 2),
-		at: buf[:n], rl: buf[n : 2*n], rr: buf[2*n : 3*n], el: buf[3*n : 4*n], er: buf[4*n:],
-		shift: 8 * unit * (math.Abs(off) + float64(n)*h),
+		off:      off,
+		h:        h,
+		n:        n,
+		sinhHalf: math.Sinh(h / 2),
+		at:       buf[:n],
+		rl:       buf[n : 2*n],
+		rr:       buf[2*n : 3*n],
+		el:       buf[3*n : 4*n],
+		er:       buf[4*n:],
+		shift:    8 * unit * (math.Abs(off) + float64(n)*h),
 	}
 }
 

@@ -32,7 +32,8 @@ type OverBudget struct {
 }
 
 func (e *OverBudget) Error() string {
-	return fmt.Sprintf("accounting: round would take client %q to epsilon %.6g, budget is %.6g at delta %.3g: leave it out or stop", e.Client, e.Would, e.Budget.Epsilon, e.Budget.Delta)
+	return fmt.Sprintf("accounting: round would take client %q to epsilon %.6g, budget is %.6g at "+
+		"delta %.3g: leave it out or stop", e.Client, e.Would, e.Budget.Epsilon, e.Budget.Delta)
 }
 
 // Is reports a match with ErrBudget.
@@ -47,7 +48,12 @@ func NewLedger(view View, standard Target) (*Ledger, error) {
 	if err := standard.check(); err != nil {
 		return nil, err
 	}
-	return &Ledger{view: view, standard: standard, budgets: map[string]Target{}, accounts: map[string][]charge{}}, nil
+	return &Ledger{
+		view:     view,
+		standard: standard,
+		budgets:  map[string]Target{},
+		accounts: map[string][]charge{},
+	}, nil
 }
 
 // SetBudget gives one client its own budget. It may be below what the client

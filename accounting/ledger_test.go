@@ -70,7 +70,9 @@ func TestLedgerMixedRoundsAndFile(t *testing.T) {
 		func() error { return l.SpendRound(r, "a", "b") },
 		func() error { return l.Spend(Step{Sampled{Gaussian{3}, 0.1}, 5}, "a") },
 		func() error { return l.Spend(Step{Sampled{Laplace{10}, 0.1}, 5}, "a", "c") },
-		func() error { return l.Spend(Step{Pair{P: []float64{0.5, 0.5}, Q: []float64{0.4, 0.6}}, 1}, "c") },
+		func() error {
+			return l.Spend(Step{Pair{P: []float64{0.5, 0.5}, Q: []float64{0.4, 0.6}}, 1}, "c")
+		},
 		func() error { return l.Spend(Step{ReplaceOne{Gaussian{9}, 0.5}, 1}, "d") },
 		func() error { return l.Spend(Step{Skellam{100, 1}, 1}, "c") },
 		func() error { return l.Spend(Step{DiscreteGaussian{9, 1}, 1}, "c") },

@@ -48,7 +48,13 @@ func (l Ledger) MarshalJSON() ([]byte, error) {
 	if l.accounts == nil {
 		return nil, fmt.Errorf("%w: nothing to save: make it by NewLedger", ErrLedger)
 	}
-	out := ledgerJSON{Version: ledgerVersion, View: l.view.String(), Standard: l.standard, Budgets: l.budgets, Accounts: map[string][]entryJSON{}}
+	out := ledgerJSON{
+		Version:  ledgerVersion,
+		View:     l.view.String(),
+		Standard: l.standard,
+		Budgets:  l.budgets,
+		Accounts: map[string][]entryJSON{},
+	}
 	for id, account := range l.accounts {
 		entries := make([]entryJSON, 0, len(account))
 		for _, c := range account {
@@ -115,7 +121,10 @@ func (e entryJSON) charge(v View) (charge, error) {
 		return charge{}, configError("entry needs a positive count and either a round or a mechanism")
 	}
 	if e.Round != nil {
-		return charge{Round: e.Round, Count: e.Count}, e.Round.check()
+		if err := e.Round.check(); err != nil {
+			return charge{}, err
+		}
+		return charge{Round: e.Round, Count: e.Count}, nil
 	}
 	m, err := e.Mechanism.decode()
 	if err != nil {
@@ -128,8 +137,10 @@ func (e entryJSON) charge(v View) (charge, error) {
 		return charge{}, err
 	}
 	c := charge{Step: &Step{m, e.StepCount}, Count: e.Count}
-	_, err = c.steps()
-	return c, err
+	if _, err := c.steps(); err != nil {
+		return charge{}, err
+	}
+	return c, nil
 }
 
 func encodeMechanism(m Mechanism) (out mechanismJSON, err error) {

@@ -59,7 +59,8 @@ func (m Pair) law() (law, error) { return plainLaw(m) }
 
 func (m Pair) base() (base, error) {
 	if len(m.P) != len(m.Q) || len(m.P) == 0 {
-		return nil, configError("pair has %d and %d outcomes, want equal and at least one", len(m.P), len(m.Q))
+		return nil, configError("pair has %d and %d outcomes, want equal and at least one", len(m.P),
+			len(m.Q))
 	}
 	if err := checkAtoms(float64(len(m.P))); err != nil {
 		return nil, err

@@ -41,14 +41,17 @@ func TestProperties(t *testing.T) {
 			t.Fatalf("%v", b)
 		}
 		slack := 1e-6 + 5e-3*b.Upper
-		if more := mustEpsilon(t, delta, Step{m, n + 1 + n/4}); more.Upper < b.Lower || more.Upper < b.Upper-slack {
+		if more := mustEpsilon(t, delta, Step{m, n + 1 + n/4}); more.Upper < b.Lower ||
+			more.Upper < b.Upper-slack {
 			t.Fatalf("more rounds spend less: %v then %v", b, more)
 		}
-		if looser := mustEpsilon(t, delta*10, Step{m, n}); looser.Lower > b.Upper || looser.Upper > b.Upper+slack {
+		if looser := mustEpsilon(t, delta*10, Step{m, n}); looser.Lower > b.Upper ||
+			looser.Upper > b.Upper+slack {
 			t.Fatalf("larger δ needs more: %v then %v", b, looser)
 		}
 		if s, ok := m.(Sampled); ok {
-			if less := mustEpsilon(t, delta, Step{Sampled{s.Mechanism, s.Rate / 2}, n}); less.Lower > b.Upper {
+			if less := mustEpsilon(t, delta,
+				Step{Sampled{s.Mechanism, s.Rate / 2}, n}); less.Lower > b.Upper {
 				t.Fatalf("lower rate spends more: %v then %v", b, less)
 			}
 			if g, ok := s.Mechanism.(Gaussian); ok {

@@ -10,7 +10,8 @@ import (
 func TestNextToNoNoise(t *testing.T) {
 	for _, x := range []float64{1e-100, 1e-145, 1e-160, 5e-324} {
 		for _, m := range []Mechanism{
-			Gaussian{x}, Laplace{x}, DiscreteLaplace{x, 1}, DiscreteLaplace{x, 1000}, DiscreteGaussian{x, 1}, DiscreteGaussian{x, 9},
+			Gaussian{x}, Laplace{x}, DiscreteLaplace{x, 1}, DiscreteLaplace{x, 1000}, DiscreteGaussian{x, 1},
+			DiscreteGaussian{x, 9},
 			Skellam{x, 1}, Skellam{x, 9},
 		} {
 			for _, q := range []float64{1, .01} {

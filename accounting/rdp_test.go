@@ -67,7 +67,8 @@ func TestRDPEpsilonReference(t *testing.T) {
 		}
 		n++
 		if e > *r.Value*(1+1e-9)+1e-12 && *r.Value > 0 {
-			t.Errorf("%v δ=%v: %v at order %v, reference %v at %v", r.Params, *r.Delta, e, order, *r.Value, r.OptimalOrder)
+			t.Errorf("%v δ=%v: %v at order %v, reference %v at %v", r.Params, *r.Delta, e, order, *r.Value,
+				r.OptimalOrder)
 		}
 		if math.Abs(e-*r.Value) <= 1e-9**r.Value {
 			equal++
@@ -83,7 +84,8 @@ func TestFixedSizeReference(t *testing.T) {
 		if r.Mechanism != "wor_subsampled_gaussian" || r.Quantity != "rdp_vector" {
 			continue
 		}
-		c, err := FixedSizeGaussianRDP(r.num("noise_multiplier"), int(r.num("m")), int(r.num("n")), orders)
+		c, err := FixedSizeGaussianRDP(r.num("noise_multiplier"), int(r.num("m")), int(r.num("n")),
+			orders)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +105,7 @@ func TestFixedSizeReference(t *testing.T) {
 
 func TestDistributedDiscreteReference(t *testing.T) {
 	for _, r := range golden(t, "distributed_discrete").Records {
-		close := func(got, tol float64) {
+		agree := func(got, tol float64) {
 			t.Helper()
 			if math.Abs(got-*r.Value) > tol*(math.Abs(*r.Value)+1e-300) {
 				t.Errorf("%s %s %v: %v, want %v", r.Mechanism, r.Quantity, r.Params, got, *r.Value)
@@ -115,9 +117,9 @@ func TestDistributedDiscreteReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			close(got, 1e-12)
+			agree(got, 1e-12)
 		case "rounded_l1_norm_bound":
-			close(RoundedL1(r.num("l2"), int(r.num("dim"))), 1e-12)
+			agree(RoundedL1(r.num("l2"), int(r.num("dim"))), 1e-12)
 		case "exact_renyi":
 			d := r.num("delta_sens")
 			s := Sensitivity{d, d, 1}
@@ -126,7 +128,8 @@ func TestDistributedDiscreteReference(t *testing.T) {
 			if r.Mechanism == "skellam" {
 				c, err = SkellamRDP(r.num("total_variance"), s, []float64{r.num("alpha")})
 			} else {
-				c, err = DistributedGaussianRDP(int(r.num("n")), r.num("sigma2_local"), s, []float64{r.num("alpha")})
+				c, err = DistributedGaussianRDP(int(r.num("n")), r.num("sigma2_local"), s,
+					[]float64{r.num("alpha")})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -149,7 +152,8 @@ func TestDistributedDiscreteReference(t *testing.T) {
 			if r.Mechanism == "skellam" {
 				c, err = SkellamRDP(r.num("total_variance"), s, r.Orders)
 			} else {
-				c, err = DistributedGaussianRDP(int(r.num("n")), r.num("sigma_local")*r.num("sigma_local"), s, r.Orders)
+				c, err = DistributedGaussianRDP(int(r.num("n")), r.num("sigma_local")*r.num("sigma_local"), s,
+					r.Orders)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +200,8 @@ func TestZCDPReference(t *testing.T) {
 // RDP converted to ε is never below the PLD's lower bound.
 func TestRDPAbovePLD(t *testing.T) {
 	ms := []Mechanism{
-		Gaussian{1}, Sampled{Gaussian{0.8}, 0.1}, Laplace{2}, Sampled{Laplace{2}, 0.1}, DiscreteLaplace{3, 2},
+		Gaussian{1}, Sampled{Gaussian{0.8}, 0.1}, Laplace{2}, Sampled{Laplace{2}, 0.1},
+		DiscreteLaplace{3, 2},
 		Sampled{DiscreteLaplace{3, 2}, 0.2}, DiscreteGaussian{2, 1}, Sampled{DiscreteGaussian{2, 1}, 0.1},
 		Skellam{5, 1}, Sampled{Skellam{5, 1}, 0.1}, RandomisedResponse{1, 4},
 	}

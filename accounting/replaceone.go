@@ -64,7 +64,13 @@ func (m ReplaceOne) integer(n integerNoise) (law, error) {
 	if err := checkAtoms(2 * float64(size+d)); err != nil {
 		return nil, err
 	}
-	b := &table{relative: t.relative + 8*unit, maxP: math.Inf(1), maxQ: math.Inf(1), lostP: t.lost, lostQ: t.lost}
+	b := &table{
+		relative: t.relative + 8*unit,
+		maxP:     math.Inf(1),
+		maxQ:     math.Inf(1),
+		lostP:    t.lost,
+		lostQ:    t.lost,
+	}
 	for k := -size - d + 1; k < size+d; k++ {
 		here, up, down := t.at(k), t.at(k-d), t.at(k+d)
 		p, r := (1-q)*here+q*up, (1-q)*here+q*down

@@ -118,19 +118,24 @@ func (r Round) check() error {
 		return configError("noise of %v", r.Family)
 	}
 	if r.Shares < 1 || r.Colluders < 0 || r.MinSurvivors < 1 {
-		return configError("shares %d, survivors %d, colluders %d: want at least 1, 1, 0", r.Shares, r.MinSurvivors, r.Colluders)
+		return configError("shares %d, survivors %d, colluders %d: want at least 1, 1, 0", r.Shares,
+			r.MinSurvivors, r.Colluders)
 	}
 	if m := r.MinSurvivors - r.Colluders; m < r.Shares {
-		return configError("%d survivors less %d colluders leave %d shares, noise needs %d: raise MinSurvivors or calibrate to fewer shares", r.MinSurvivors, r.Colluders, m, r.Shares)
+		return configError("%d survivors less %d colluders leave %d shares, noise needs %d: raise "+
+			"MinSurvivors or calibrate to fewer shares", r.MinSurvivors, r.Colluders, m, r.Shares)
 	}
 	if err := checkRate(r.Rate); err != nil {
 		return err
 	}
-	if !(r.TableDistance >= 0 && r.TableDistance < 1) || !(r.Samples >= 0) || math.IsInf(r.Samples, 1) {
-		return configError("table distance %v over %v samples: want a distance below 1 and a finite count", r.TableDistance, r.Samples)
+	if !(r.TableDistance >= 0 && r.TableDistance < 1) || !(r.Samples >= 0) ||
+		math.IsInf(r.Samples, 1) {
+		return configError("table distance %v over %v samples: want a distance below 1 and a "+
+			"finite count", r.TableDistance, r.Samples)
 	}
 	if r.TableDistance > 0 && r.Samples == 0 {
-		return configError("table distance %v over no samples: say how many samples of a table a round draws", r.TableDistance)
+		return configError("table distance %v over no samples: say how many samples of a table a "+
+			"round draws", r.TableDistance)
 	}
 	for _, l := range r.lanes() {
 		if err := l.checkNoise(r.Family); err != nil {

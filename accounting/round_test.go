@@ -61,13 +61,15 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	zz := 1 / math.Sqrt(1/(z*z)+10000/(80*40.0*40))
-	if want := mustEpsilon(t, 1e-6, Step{Gaussian{zz}, 10}); both.Upper < want.Lower || both.Upper > 1.2*want.Upper {
+	if want := mustEpsilon(t, 1e-6, Step{Gaussian{zz}, 10}); both.Upper < want.Lower ||
+		both.Upper > 1.2*want.Upper {
 		t.Errorf("both lanes %v, want about %v", both.Upper, want)
 	}
 }
 
 func TestRoundLaws(t *testing.T) {
-	lap := Round{Family: FamilyDiscreteLaplace, Shares: 10, MinSurvivors: 10, Update: Lane{SumScale: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 0.1, HiddenSchedule: true}
+	lap := Round{Family: FamilyDiscreteLaplace, Shares: 10, MinSurvivors: 10,
+		Update: Lane{SumScale: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 0.1, HiddenSchedule: true}
 	server, public, err := lap.Views(5, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +77,8 @@ func TestRoundLaws(t *testing.T) {
 	if server.Accountant != "PLD" || !server.Contains(0.5) || !(public.Upper < 0.06) {
 		t.Errorf("server %+v public %+v", server, public)
 	}
-	skellam := Round{Family: FamilySkellam, Shares: 10, MinSurvivors: 12, Colluders: 2, Update: Lane{ShareVariance: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 1}
+	skellam := Round{Family: FamilySkellam, Shares: 10, MinSurvivors: 12, Colluders: 2,
+		Update: Lane{ShareVariance: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 1}
 	s, err := skellam.Spent(ServerView, 3, 1e-6)
 	if err != nil {
 		t.Fatal(err)
@@ -84,14 +87,16 @@ func TestRoundLaws(t *testing.T) {
 		t.Errorf("%v, want %v", s.Bound, want)
 	}
 	skellam.Update.Sensitivity = Sensitivity{30, 6, 50}
-	if s, err = skellam.Spent(ServerView, 3, 1e-6); err != nil || s.Accountant != "RDP" || s.Upper <= 0 {
+	if s, err = skellam.Spent(ServerView, 3, 1e-6); err != nil || s.Accountant != "RDP" ||
+		s.Upper <= 0 {
 		t.Errorf("%+v %v", s, err)
 	}
 }
 
 // The samplers' distance adds (1+e^ε)·N·distance to δ.
 func TestTableDistance(t *testing.T) {
-	r := Round{Family: FamilySkellam, Shares: 10, MinSurvivors: 10, Update: Lane{ShareVariance: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 1}
+	r := Round{Family: FamilySkellam, Shares: 10, MinSurvivors: 10,
+		Update: Lane{ShareVariance: 10, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 1}
 	clean, err := r.Spent(ServerView, 10, 1e-9)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +123,8 @@ func TestTableDistance(t *testing.T) {
 		t.Errorf("pure claim with table samplers: %+v %v", s, err)
 	}
 	r.TableDistance = 1e-10
-	if s, err := r.Spent(ServerView, 10, 1e-9); err != nil || !math.IsInf(s.Upper, 1) || s.Reason == "" {
+	if s, err := r.Spent(ServerView, 10, 1e-9); err != nil || !math.IsInf(s.Upper, 1) ||
+		s.Reason == "" {
 		t.Errorf("%+v %v", s, err)
 	}
 }

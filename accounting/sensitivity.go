@@ -19,16 +19,16 @@ type Sensitivity struct {
 
 func (s Sensitivity) check() (Sensitivity, error) {
 	if err := checkPositive("L2", s.L2); err != nil {
-		return s, err
+		return Sensitivity{}, err
 	}
 	if s.Dimension < 1 {
-		return s, configError("dimension is %d, want at least 1", s.Dimension)
+		return Sensitivity{}, configError("dimension is %d, want at least 1", s.Dimension)
 	}
 	if s.L1 == 0 {
 		s.L1 = math.Inf(1)
 	}
 	if !(s.L1 > 0) {
-		return s, configError("L1 is %v, want positive, or 0 for the bound from L2", s.L1)
+		return Sensitivity{}, configError("L1 is %v, want positive, or 0 for the bound from L2", s.L1)
 	}
 	s.L1 = math.Min(s.L1, RoundedL1(s.L2, s.Dimension))
 	return s, nil

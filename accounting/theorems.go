@@ -14,7 +14,9 @@ func BasicComposition(epsilon, delta float64, k int) (totalEpsilon, totalDelta f
 // total δ of kδ + slack: ε√(2k·ln(1/slack)) + kε(e^ε−1) (Dwork, Rothblum, Vadhan
 // 2010 Theorem III.3). A reference: composing RandomisedResponse by [Compose]
 // gives the optimal value.
-func AdvancedComposition(epsilon, delta float64, k int, slack float64) (totalEpsilon, totalDelta float64, err error) {
+func AdvancedComposition(
+	epsilon, delta float64, k int, slack float64,
+) (totalEpsilon, totalDelta float64, err error) {
 	if err := checkTheorem(epsilon, delta, k); err != nil {
 		return 0, 0, err
 	}
@@ -28,7 +30,8 @@ func AdvancedComposition(epsilon, delta float64, k int, slack float64) (totalEps
 
 func checkTheorem(epsilon, delta float64, k int) error {
 	if !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || k < 0 {
-		return configError("epsilon %v, delta %v, k %d: want epsilon ≥ 0, 0 ≤ delta ≤ 1, k ≥ 0", epsilon, delta, k)
+		return configError("epsilon %v, delta %v, k %d: want epsilon ≥ 0, 0 ≤ delta ≤ 1, k ≥ 0", epsilon,
+			delta, k)
 	}
 	return nil
 }
@@ -43,9 +46,12 @@ func checkTheorem(epsilon, delta float64, k int) error {
 // ε ≤ u(P/N)²T, and gives neither; v is therefore an argument. v = 2 is its
 // value in the limit of large z, where Poisson-sampled Rényi divergence is
 // (P/N)²·α/(2z²). A named reference, not a certified figure: use [Compose].
-func ClippingTheorem(clients, perRound, rounds int, epsilon, delta, v float64) (noiseMultiplier float64, err error) {
+func ClippingTheorem(
+	clients, perRound, rounds int, epsilon, delta, v float64,
+) (noiseMultiplier float64, err error) {
 	if clients < 1 || perRound < 1 || perRound > clients || rounds < 1 {
-		return 0, configError("%d of %d clients, %d rounds: want 1 ≤ perRound ≤ clients, rounds ≥ 1", perRound, clients, rounds)
+		return 0, configError("%d of %d clients, %d rounds: want 1 ≤ perRound ≤ clients, rounds ≥ 1",
+			perRound, clients, rounds)
 	}
 	if err := checkPositive("epsilon", epsilon); err != nil {
 		return 0, err

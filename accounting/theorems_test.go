@@ -40,7 +40,10 @@ func TestClosedForms(t *testing.T) {
 			return e, err
 		}
 	}
-	advanced := func() (float64, error) { e, _, err := AdvancedComposition(0.1, 0, 100, 1e-6); return e, err }
+	advanced := func() (float64, error) {
+		e, _, err := AdvancedComposition(0.1, 0, 100, 1e-6)
+		return e, err
+	}
 	for name, c := range map[string]struct {
 		f    func() (float64, error)
 		want float64
@@ -71,7 +74,8 @@ func TestClosedForms(t *testing.T) {
 
 func TestDefaultOrders(t *testing.T) {
 	orders := DefaultOrders()
-	if len(orders) != 159 || orders[0] != 1.1 || orders[98] != 10.9 || orders[99] != 11 || orders[158] != 1024 || !slices.IsSorted(orders) {
+	if len(orders) != 159 || orders[0] != 1.1 || orders[98] != 10.9 || orders[99] != 11 ||
+		orders[158] != 1024 || !slices.IsSorted(orders) {
 		t.Errorf("%d orders: %v", len(orders), orders)
 	}
 	orders[0] = 0

@@ -19,7 +19,8 @@ func TestWidthGrid(t *testing.T) {
 		{"Laplace", func(s float64) Mechanism { return Laplace{s} }},
 		{"discrete Laplace", func(s float64) Mechanism { return DiscreteLaplace{s, 1} }},
 	}
-	sigmas, rates, counts, deltas := []float64{0.5, 1}, []float64{1e-3, 0.1}, []int{1, 100, 10000}, []float64{1e-9}
+	sigmas, rates := []float64{0.5, 1}, []float64{1e-3, 0.1}
+	counts, deltas := []int{1, 100, 10000}, []float64{1e-9}
 	if *full {
 		sigmas, rates = []float64{0.5, 0.7, 1, 1.4, 2}, []float64{1e-3, 0.01, 0.1}
 		counts, deltas = []int{1, 10, 100, 1000, 10000}, []float64{1e-5, 1e-9}
@@ -41,12 +42,14 @@ func TestWidthGrid(t *testing.T) {
 						w := b.Width() / b.Upper
 						n, sum, worst = n+1, sum+w, math.Max(worst, w)
 						if w > 1.2e-3 {
-							t.Errorf("%s %v, q=%v, T=%d, δ=%v: [%v, %v], relative width %.2g", law.name, s, q, count, delta, b.Lower, b.Upper, w)
+							t.Errorf("%s %v, q=%v, T=%d, δ=%v: [%v, %v], relative width %.2g", law.name, s, q, count,
+								delta, b.Lower, b.Upper, w)
 						}
 					}
 				}
 			}
 		}
-		t.Logf("%s: %d intervals, mean width %.2g, widest %.2g relative, slowest %v", law.name, n, sum/float64(n), worst, slowest)
+		t.Logf("%s: %d intervals, mean width %.2g, widest %.2g relative, slowest %v", law.name, n,
+			sum/float64(n), worst, slowest)
 	}
 }
