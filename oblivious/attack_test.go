@@ -148,7 +148,8 @@ func TestAttackSenderReadsChoices(t *testing.T) {
 		x := parties[0].peers[1].choices
 		worst, sum := 0.0, make([]byte, size)
 		for k := range kappa {
-			keys := [][32]byte{colluder.offers.seeds[k], colluder.takes.seeds[0][k], colluder.takes.seeds[1][k]}
+			keys := [][32]byte{colluder.offers.seeds[k], colluder.takes.seeds[0][k],
+				colluder.takes.seeds[1][k]}
 			for subset := range 1 << len(keys) {
 				copy(sum, body[k*size:])
 				for i, key := range keys {

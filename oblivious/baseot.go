@@ -81,7 +81,8 @@ func (b *baseReceiver) keys(context [32]byte, message []byte) (keys [kappa][32]b
 	}
 	for k := range keys {
 		shared := new(edwards25519.Point).ScalarMult(&b.a[k], y)
-		keys[k] = baseKey(context, k, byte(b.choices.bit(k)), message, b.r[k*pairSize:(k+1)*pairSize], shared)
+		keys[k] = baseKey(context, k, byte(b.choices.bit(k)), message, b.r[k*pairSize:(k+1)*pairSize],
+			shared)
 	}
 	return keys, nil
 }
@@ -112,7 +113,8 @@ func (b *baseSender) keys(context [32]byte, r []byte) (keys [2][kappa][32]byte, 
 	for k := range kappa {
 		pair := r[k*pairSize : (k+1)*pairSize]
 		for c := range 2 {
-			own, other := pair[c*ristretto.Size:][:ristretto.Size], pair[(1-c)*ristretto.Size:][:ristretto.Size]
+			own, other := pair[c*ristretto.Size:][:ristretto.Size],
+				pair[(1-c)*ristretto.Size:][:ristretto.Size]
 			p, err := decodePoint(own)
 			if err != nil {
 				return keys, err
@@ -146,7 +148,9 @@ func point(context [32]byte, k int, c byte, r []byte) *edwards25519.Point {
 }
 
 // baseKey is the KDF. It binds all that was sent.
-func baseKey(context [32]byte, k int, c byte, message, pair []byte, shared *edwards25519.Point) [32]byte {
+func baseKey(
+	context [32]byte, k int, c byte, message, pair []byte, shared *edwards25519.Point,
+) [32]byte {
 	s := ristretto.Encode(shared)
 	defer clear(s[:])
 	return digest(labelBaseKey, context[:], []byte{byte(k), c}, message, pair, s[:])

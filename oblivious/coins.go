@@ -103,8 +103,10 @@ func (c Coins) Delta(sensitivity int, epsilon float64) (float64, error) {
 // sensitivity ≤ 2^20, 0 ≤ epsilon ≤ 100; else [ErrConfig]. All additions are
 // rounded up and all subtractions down, in 96-bit floating point.
 func CoinsDelta(coins, sensitivity int, epsilon float64) (float64, error) {
-	if coins < 1 || coins > maxCoins || sensitivity < 1 || sensitivity > maxCoins || !(epsilon >= 0 && epsilon <= 100) {
-		return 0, fmt.Errorf("%w: need 1 ≤ coins, sensitivity ≤ %d and 0 ≤ epsilon ≤ 100", ErrConfig, maxCoins)
+	if coins < 1 || coins > maxCoins || sensitivity < 1 || sensitivity > maxCoins ||
+		!(epsilon >= 0 && epsilon <= 100) {
+		return 0, fmt.Errorf("%w: need 1 ≤ coins, sensitivity ≤ %d and 0 ≤ epsilon ≤ 100", ErrConfig,
+			maxCoins)
 	}
 	if sensitivity > coins {
 		return 1, nil // the two laws have no outcome in common

@@ -79,7 +79,8 @@ func TestCoinsUnknown(t *testing.T) {
 	if delta, err := c.Delta(1, 1); err != nil || delta > 1e-6 {
 		t.Fatal(delta, err)
 	}
-	for _, bad := range []Coins{{}, {Parties: 3, Colluders: 3, PerPair: 1}, {Parties: 3}, {Parties: MaxParties + 1, PerPair: 1}} {
+	for _, bad := range []Coins{{}, {Parties: 3, Colluders: 3, PerPair: 1}, {Parties: 3},
+		{Parties: MaxParties + 1, PerPair: 1}} {
 		if _, err := bad.Unknown(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -85,7 +85,8 @@ func (c *Config) noiseBound() float64 {
 	best := math.Inf(1)
 	for f := 0.005; f < 1; f += 0.005 {
 		theta := f / scale
-		log := 2*math.Log(-math.Expm1(-1/scale)) - math.Log(-math.Expm1(theta-1/scale)) - math.Log(-math.Expm1(-theta-1/scale))
+		log := 2*math.Log(-math.Expm1(-1/scale)) -
+			math.Log(-math.Expm1(theta-1/scale)) - math.Log(-math.Expm1(-theta-1/scale))
 		best = min(best, (41*math.Ln2+n*log)/theta)
 	}
 	if c.Noise.Sampling == ReferenceContinuous {
@@ -107,7 +108,8 @@ func (c *Config) transfers() int { return c.Length * max(1, c.Coins) }
 // digest is over all that parties must agree on.
 func (c *Config) digest() [32]byte {
 	var b []byte
-	for _, v := range []int{c.Parties, c.Length, c.Bits, c.Coins, int(c.Noise.Sampling), len(c.Label)} {
+	for _, v := range []int{c.Parties, c.Length, c.Bits, c.Coins, int(c.Noise.Sampling),
+		len(c.Label)} {
 		b = binary.BigEndian.AppendUint64(b, uint64(v))
 	}
 	b = append(b, c.Label...)

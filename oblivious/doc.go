@@ -47,8 +47,10 @@
 // does not learn the choice and the receiver learns nothing of the other candidate,
 // nor, because of the mask s_ij, of the one it chose.
 //
-//	set-up       i ↔ j    Setup    128 base transfers each way (Masny, Rindal 2019), ristretto255
-//	round ℓ      j → i    Choice   choice bits, extended (Ishai, Kilian, Nissim, Petrank 2003), with a check
+//	set-up       i ↔ j    Setup    128 base transfers each way (Masny, Rindal 2019), over
+//	                               ristretto255
+//	round ℓ      j → i    Choice   choice bits, extended (Ishai, Kilian, Nissim, Petrank
+//	                               2003), with a check
 //	             i → j    Offer    s_ij + term^0 + pad^0, s_ij + term^1 + pad^1
 //	correction of j       own term − Σ_i s_ji + Σ_i (s_ij + term chosen)
 //

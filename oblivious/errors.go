@@ -18,7 +18,8 @@ var (
 	ErrSender = errors.New("oblivious: the message is not from a peer to this party")
 	// ErrOpen: the message was changed, was sealed under another secret, or the two
 	// sides disagree on the configuration.
-	ErrOpen = errors.New("oblivious: the sealed message does not open; compare the two sides' Config and pair secrets")
+	ErrOpen = errors.New(
+		"oblivious: the sealed message does not open; compare the two sides' Config and pair secrets")
 	// ErrRound: the message or call is of another round than the open one.
 	// Deliver messages of a round after Begin; a round number is used once.
 	ErrRound = errors.New("oblivious: not of the round that is open")

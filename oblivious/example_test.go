@@ -32,7 +32,9 @@ func roster(names ...string) ([]crypto.Signer, *keyexchange.Roster, error) {
 
 // pairSecrets is a key exchange for the option: each party signs a key for it, and
 // shares a secret with each other party. Here all parties are in one process.
-func pairSecrets(label string, identities []crypto.Signer, roster *keyexchange.Roster) ([][]keyexchange.PairSecret, error) {
+func pairSecrets(
+	label string, identities []crypto.Signer, roster *keyexchange.Roster,
+) ([][]keyexchange.PairSecret, error) {
 	n := len(identities)
 	config := sha256.Sum256([]byte("oblivious noise for " + label)) // not that of the sum's own keys
 	keys, public := make([]*keyexchange.PrivateKey, n), make([]keyexchange.PublicKey, n)
@@ -165,7 +167,8 @@ func ExampleCoins() {
 
 // The published protocol works, and shows receivers what it should not.
 func ExamplePublished() {
-	config := &oblivious.Config{Parties: 3, Length: 1, Bits: 16, Noise: oblivious.Noise{Scale: big.NewRat(4, 1)}}
+	config := &oblivious.Config{Parties: 3, Length: 1, Bits: 16,
+		Noise: oblivious.Noise{Scale: big.NewRat(4, 1)}}
 	parties, _, err := oblivious.RunPublished(config, false, nil)
 	if err != nil {
 		fmt.Println(err)

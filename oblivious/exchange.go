@@ -11,7 +11,8 @@ import (
 // one process, after set-up if that has not been, and returns their corrections in
 // order: for tests and simulations, and to learn the order of calls.
 func Exchange(parties []*Transfer, round uint64) ([][]uint64, error) {
-	if slices.Contains(parties, nil) || len(parties) == 0 || len(parties) != parties[0].config.Parties {
+	if slices.Contains(parties, nil) || len(parties) == 0 ||
+		len(parties) != parties[0].config.Parties {
 		return nil, configError("Exchange needs all parties of the session, in order")
 	}
 	steps := []func(*Transfer) ([]protocol.Envelope, error){

@@ -41,7 +41,9 @@ type extReceiver struct{ seeds [2][kappa][32]byte }
 // choose makes a choice message on fresh random choices. It returns the choices,
 // one bit per transfer in the order of bytes and from the lowest bit, and the pads
 // of the terms chosen.
-func (e *extReceiver) choose(context [32]byte, transfers int, random io.Reader) (message, choices []byte, pads []uint64, err error) {
+func (e *extReceiver) choose(
+	context [32]byte, transfers int, random io.Reader,
+) (message, choices []byte, pads []uint64, err error) {
 	size := columnSize(transfers)
 	choices, err = draw(random, size)
 	if err != nil {
@@ -92,7 +94,9 @@ type extSender struct {
 
 // pads returns both pads of each transfer, given the receiver's choice message of
 // the right length, or [ErrCheck].
-func (e *extSender) pads(context [32]byte, transfers int, message []byte) (zero, one []uint64, err error) {
+func (e *extSender) pads(
+	context [32]byte, transfers int, message []byte,
+) (zero, one []uint64, err error) {
 	size := columnSize(transfers)
 	u, rest := message[:kappa*size], message[kappa*size:]
 	x := elementOf(rest)

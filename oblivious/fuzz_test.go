@@ -92,7 +92,8 @@ func FuzzReceive(f *testing.F) {
 		if !sealed && err == nil {
 			t.Fatal("a message that nobody sealed is taken")
 		}
-		if err != nil && victim.dead == nil && (victim.peers[0].answered != before.answered || victim.peers[0].taken != before.taken) {
+		if err != nil && victim.dead == nil &&
+			(victim.peers[0].answered != before.answered || victim.peers[0].taken != before.taken) {
 			t.Fatal("a refused message changes the state")
 		}
 		if victim.dead != nil || victim.peers[0].taken {

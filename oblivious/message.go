@@ -58,11 +58,13 @@ func (h *header) append(b []byte) []byte {
 func parseHeader(message []byte) (h header, sealed []byte, err error) {
 	s := cryptobyte.String(message)
 	var v, kind uint8
-	if !s.ReadUint8(&v) || !s.ReadUint8(&kind) || !s.ReadUint64(&h.round) || !s.ReadUint32(&h.from) || !s.ReadUint32(&h.to) {
+	if !s.ReadUint8(&v) || !s.ReadUint8(&kind) || !s.ReadUint64(&h.round) || !s.ReadUint32(&h.from) ||
+		!s.ReadUint32(&h.to) {
 		return header{}, nil, ErrEncoding
 	}
 	h.kind = messageType(kind)
-	if v != version || h.kind < typeSetup || h.kind > typeOffer || (h.kind == typeSetup) != (h.round == 0) {
+	if v != version || h.kind < typeSetup || h.kind > typeOffer ||
+		(h.kind == typeSetup) != (h.round == 0) {
 		return header{}, nil, ErrEncoding
 	}
 	return h, s, nil

@@ -139,10 +139,12 @@ func (c *Config) claim(delta1 *big.Rat) (Claim, error) {
 		return Claim{}, fmt.Errorf("%w: coins have none in ε alone; use the methods of Coins", ErrNoBound)
 	}
 	if c.Noise.Sampling == ReferenceContinuous {
-		return Claim{}, fmt.Errorf("%w: the continuous law is sampled in floating point; use Exact or Table", ErrNoBound)
+		return Claim{}, fmt.Errorf(
+			"%w: the continuous law is sampled in floating point; use Exact or Table", ErrNoBound)
 	}
 	if delta1 == nil || delta1.Sign() < 0 {
-		return Claim{}, fmt.Errorf("%w: the sensitivity is in L1, in units of the ring, and not negative", ErrConfig)
+		return Claim{}, fmt.Errorf("%w: the sensitivity is in L1, in units of the ring, and not negative",
+			ErrConfig)
 	}
 	epsilon, exact := new(big.Rat).Quo(delta1, c.Noise.Scale).Float64()
 	if !exact {

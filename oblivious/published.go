@@ -75,7 +75,9 @@ func (n Noise) publishedSampler(config *Config, random io.Reader) (filler, error
 	return n.sampler(config.Parties, random)
 }
 
-func newPublished(config *Config, party int, zeroSum bool, random io.Reader, terms filler) (*Published, error) {
+func newPublished(
+	config *Config, party int, zeroSum bool, random io.Reader, terms filler,
+) (*Published, error) {
 	if party < 0 || party >= config.Parties {
 		return nil, configError("there is no party %d of %d", party, config.Parties)
 	}
@@ -213,7 +215,8 @@ func (p *Published) View() PublishedView {
 // difference, and senders that pool their masks with the receivers' bits leave of
 // the party's terms no more than a mixture with known components.
 func (p *Published) Claim(*big.Rat) (Claim, error) {
-	return Claim{}, fmt.Errorf("%w: the published protocol shows receivers the difference of the candidates; use Transfer", ErrNoBound)
+	return Claim{}, fmt.Errorf("%w: the published protocol shows receivers the difference of the "+
+		"candidates; use Transfer", ErrNoBound)
 }
 
 // PublishedServer carries the offers: of each two candidates it swaps or does not
@@ -231,7 +234,11 @@ func NewPublishedServer(config *Config, random io.Reader) (*PublishedServer, err
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	s := &PublishedServer{config: config.copy(), random: noise.Expand(random), correction: make([]uint64, config.Length)}
+	s := &PublishedServer{
+		config:     config.copy(),
+		random:     noise.Expand(random),
+		correction: make([]uint64, config.Length),
+	}
 	s.swaps = make([][][]byte, config.Parties)
 	for i := range s.swaps {
 		s.swaps[i] = make([][]byte, config.Parties)
@@ -312,7 +319,9 @@ func (s *PublishedServer) Exchange(parties []*Published) error {
 
 // RunPublished makes a server and all parties, carries every offer and has the
 // parties choose. It fails as the constructors do.
-func RunPublished(config *Config, zeroSum bool, random io.Reader) ([]*Published, *PublishedServer, error) {
+func RunPublished(
+	config *Config, zeroSum bool, random io.Reader,
+) ([]*Published, *PublishedServer, error) {
 	server, err := NewPublishedServer(config, random)
 	if err != nil {
 		return nil, nil, err

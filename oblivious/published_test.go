@@ -26,7 +26,8 @@ func release(t *testing.T, parties []*Published, server *PublishedServer) []uint
 func TestPublishedSum(t *testing.T) {
 	const n, d, bits = 4, 4000, 24
 	for _, zeroSum := range []bool{false, true} {
-		config := &Config{Parties: n, Length: d, Bits: bits, Noise: Noise{big.NewRat(50, 1), ReferenceContinuous}}
+		config := &Config{Parties: n, Length: d, Bits: bits,
+			Noise: Noise{big.NewRat(50, 1), ReferenceContinuous}}
 		parties, server, err := RunPublished(config, zeroSum, seeded(1))
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +90,8 @@ func TestPublishedZeroSum(t *testing.T) {
 // falls towards what the mean of the two candidates has.
 func TestPublishedReuse(t *testing.T) {
 	const n, d, bits, rounds = 4, 3000, 24, 10
-	config := &Config{Parties: n, Length: d, Bits: bits, Noise: Noise{big.NewRat(50, 1), ReferenceContinuous}}
+	config := &Config{Parties: n, Length: d, Bits: bits,
+		Noise: Noise{big.NewRat(50, 1), ReferenceContinuous}}
 	parties, server, err := RunPublished(config, false, seeded(3))
 	if err != nil {
 		t.Fatal(err)

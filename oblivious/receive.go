@@ -102,7 +102,8 @@ func (t *Transfer) receiveChoice(p *peer, from int, body []byte) ([]protocol.Env
 		terms[0][k] = (terms[0][k] + s + zero[k]) & mask(bits)
 		terms[1][k] = (terms[1][k] + s + one[k]) & mask(bits)
 	}
-	message, err := t.seal(p, header{typeOffer, t.round, uint32(t.party), uint32(from)}, t.config.packOffer(terms))
+	message, err := t.seal(p, header{typeOffer, t.round, uint32(t.party), uint32(from)},
+		t.config.packOffer(terms))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (t *Transfer) receiveChoice(p *peer, from int, body []byte) ([]protocol.Env
 func (t *Transfer) candidates(count int) (terms [2][]uint64, err error) {
 	if t.terms == nil {
 		if terms[0], err = drawWords(t.random, count, 1); err != nil {
-			return terms, err
+			return [2][]uint64{}, err
 		}
 		terms[1] = make([]uint64, count)
 		for k, coin := range terms[0] {
@@ -127,7 +128,7 @@ func (t *Transfer) candidates(count int) (terms [2][]uint64, err error) {
 	}
 	for c := range terms {
 		if terms[c], err = drawTerms(t.terms, count, t.config.Bits); err != nil {
-			return terms, err
+			return [2][]uint64{}, err
 		}
 	}
 	return terms, nil

@@ -30,4 +30,6 @@ func (PublishedView) MarshalJSON() ([]byte, error) { return redact.JSON("oblivio
 func (PublishedServer) Format(s fmt.State, _ rune) { redact.Format(s, "oblivious.PublishedServer") }
 
 // MarshalJSON says that the value is secret.
-func (PublishedServer) MarshalJSON() ([]byte, error) { return redact.JSON("oblivious.PublishedServer") }
+func (PublishedServer) MarshalJSON() ([]byte, error) {
+	return redact.JSON("oblivious.PublishedServer")
+}

@@ -112,12 +112,16 @@ func (p *peer) eraseSetup() {
 //
 // Preparing exact samples takes a while for large λ, once: 0.1 s at λ = 100, 1.3 s
 // at 1,000, half a minute at 8,000.
-func NewTransfer(config *Config, party int, secrets []keyexchange.PairSecret, random io.Reader) (*Transfer, error) {
+func NewTransfer(
+	config *Config, party int, secrets []keyexchange.PairSecret, random io.Reader,
+) (*Transfer, error) {
 	return newTransfer(config, party, secrets, random, nil)
 }
 
 // newTransfer draws terms from the given filler, or makes one.
-func newTransfer(config *Config, party int, secrets []keyexchange.PairSecret, random io.Reader, terms filler) (*Transfer, error) {
+func newTransfer(
+	config *Config, party int, secrets []keyexchange.PairSecret, random io.Reader, terms filler,
+) (*Transfer, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -127,7 +131,13 @@ func newTransfer(config *Config, party int, secrets []keyexchange.PairSecret, ra
 	if len(secrets) != config.Parties {
 		return nil, configError("%d pair secrets, want one per party, %d", len(secrets), config.Parties)
 	}
-	t := &Transfer{config: config.copy(), digest: config.digest(), party: party, random: noise.Expand(random), terms: terms}
+	t := &Transfer{
+		config: config.copy(),
+		digest: config.digest(),
+		party:  party,
+		random: noise.Expand(random),
+		terms:  terms,
+	}
 	t.peers = make([]*peer, config.Parties)
 	for i := range t.peers {
 		if i == party {
@@ -210,10 +220,12 @@ func (t *Transfer) Begin(round uint64) ([]protocol.Envelope, error) {
 			next[i].advance()
 		}
 	}
-	envelopes, err := t.toAll(typeChoice, round, next, func(i int, p *peer) (message []byte, err error) {
-		message, p.choices, p.pads, err = p.takes.choose(t.context(round, i, t.party), t.config.transfers(), t.random)
-		return message, err
-	})
+	envelopes, err := t.toAll(typeChoice, round, next,
+		func(i int, p *peer) (message []byte, err error) {
+			message, p.choices, p.pads, err = p.takes.choose(t.context(round, i, t.party),
+				t.config.transfers(), t.random)
+			return message, err
+		})
 	if err != nil {
 		erase(next)
 		return nil, err
@@ -234,7 +246,9 @@ func erase(peers []*peer) {
 }
 
 // toAll seals a body for every peer.
-func (t *Transfer) toAll(kind messageType, round uint64, peers []*peer, body func(int, *peer) ([]byte, error)) ([]protocol.Envelope, error) {
+func (t *Transfer) toAll(
+	kind messageType, round uint64, peers []*peer, body func(int, *peer) ([]byte, error),
+) ([]protocol.Envelope, error) {
 	var envelopes []protocol.Envelope
 	for i, p := range peers {
 		if p == nil {
@@ -259,7 +273,8 @@ func (t *Transfer) context(round uint64, from, to int) [32]byte {
 	if round == 0 {
 		return digest(labelBase, t.digest[:], direction(from, to))
 	}
-	return digest(labelExtend, t.digest[:], binary.BigEndian.AppendUint64(nil, round), direction(from, to))
+	return digest(labelExtend, t.digest[:], binary.BigEndian.AppendUint64(nil, round),
+		direction(from, to))
 }
 
 // Missing returns the peers whose messages the set-up or the open round waits for,
@@ -279,7 +294,8 @@ func (t *Transfer) Missing() []int {
 
 func (t *Transfer) missingError() error {
 	missing := t.Missing()
-	return fmt.Errorf("%w: %d of %d, the first of them party %d", ErrMissing, len(missing), t.config.Parties-1, missing[0])
+	return fmt.Errorf("%w: %d of %d, the first of them party %d", ErrMissing, len(missing),
+		t.config.Parties-1, missing[0])
 }
 
 // Correction ends the round and returns what the party adds to its input, Length

@@ -114,7 +114,8 @@ func TestTransferCoins(t *testing.T) {
 // and tells nothing.
 func TestTransferDropOut(t *testing.T) {
 	const n, d, bits = 3, 400, 16
-	corrections, err := Exchange(session(t, &Config{Parties: n, Length: d, Bits: bits, Noise: scale(2)}, seeded(23)), 1)
+	corrections, err := Exchange(session(t,
+		&Config{Parties: n, Length: d, Bits: bits, Noise: scale(2)}, seeded(23)), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,11 +197,13 @@ func TestConfig(t *testing.T) {
 		if err := bad.Validate(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := NewTransfer(&bad, 0, make([]keyexchange.PairSecret, 3), nil); !errors.Is(err, ErrConfig) {
+		if _, err := NewTransfer(&bad, 0, make([]keyexchange.PairSecret, 3), nil); !errors.Is(err,
+			ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := NewTransfer(&good, 0, make([]keyexchange.PairSecret, 3), nil); !errors.Is(err, ErrConfig) {
+	if _, err := NewTransfer(&good, 0, make([]keyexchange.PairSecret, 3), nil); !errors.Is(err,
+		ErrConfig) {
 		t.Error("zero secrets:", err)
 	}
 	wide := Config{Parties: 3, Length: 1, Bits: 60, Noise: scale(1 << 30)}
@@ -399,7 +402,8 @@ func TestTransferCheck(t *testing.T) {
 	if _, err := victim.Begin(3); !errors.Is(err, ErrCheck) {
 		t.Error(err)
 	}
-	if victim.peers[0].chain != [32]byte{} || victim.peers[0].offers.delta != (element{}) || victim.peers[0].takes.seeds[0][0] != [32]byte{} {
+	if victim.peers[0].chain != [32]byte{} || victim.peers[0].offers.delta != (element{}) ||
+		victim.peers[0].takes.seeds[0][0] != [32]byte{} {
 		t.Error("secrets are still there")
 	}
 }
@@ -435,7 +439,8 @@ func TestTransferRandomness(t *testing.T) {
 	}
 	a.random = good
 	deliver(t, a, fromB[0].Message)
-	if _, err := NewTransfer(config, 0, pairSecrets(2)[0], iotest.ErrReader(errors.New("broken"))); err != nil {
+	if _, err := NewTransfer(config, 0, pairSecrets(2)[0],
+		iotest.ErrReader(errors.New("broken"))); err != nil {
 		t.Fatal(err) // nothing is drawn yet
 	}
 }

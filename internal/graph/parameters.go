@@ -93,8 +93,12 @@ func Parameters(n int, corrupt, drop float64, sigma, eta int, adversary Adversar
 		return Params{}, fmt.Errorf("%w: use Curious or SemiMalicious (got %v)", ErrAdversary, adversary)
 	}
 	c := conditions{
-		n: n, corrupt: share(corrupt, n), dropped: share(drop, n),
-		sigma: sigma, eta: eta, adversary: adversary,
+		n:         n,
+		corrupt:   share(corrupt, n),
+		dropped:   share(drop, n),
+		sigma:     sigma,
+		eta:       eta,
+		adversary: adversary,
 	}
 	p, ok := c.smallest()
 	if !ok {

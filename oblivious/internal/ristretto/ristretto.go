@@ -38,7 +38,8 @@ func init() {
 	}
 	mult := func(x uint32) *field.Element { return new(field.Element).Mult32(one, x) }
 	// d = −121665/121666
-	d = new(field.Element).Multiply(new(field.Element).Negate(mult(121665)), new(field.Element).Invert(mult(121666)))
+	d = new(field.Element).Multiply(new(field.Element).Negate(mult(121665)),
+		new(field.Element).Invert(mult(121666)))
 	sqrtM1, _ = new(field.Element).SqrtRatio(minusOne, one)
 	minusDMinusOne := new(field.Element).Subtract(minusOne, d) // a·d − 1 = a − d, for a = −1
 	sqrtADMinusOne, _ = new(field.Element).SqrtRatio(minusDMinusOne, one)

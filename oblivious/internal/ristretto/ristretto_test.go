@@ -71,7 +71,8 @@ func TestDecodeRefuses(t *testing.T) {
 // A point and the same point plus torsion are one element.
 func TestTorsion(t *testing.T) {
 	// The point (0, −1) has order two.
-	torsion, err := new(edwards25519.Point).SetBytes(append([]byte{0xec}, append(bytes.Repeat([]byte{0xff}, 30), 0x7f)...))
+	torsion, err := new(edwards25519.Point).
+		SetBytes(append([]byte{0xec}, append(bytes.Repeat([]byte{0xff}, 30), 0x7f)...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(g[:])
 	f.Add(make([]byte, Size))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if p, err := Decode(b); err == nil && !bytes.Equal(b, func() []byte { e := Encode(p); return e[:] }()) {
+		if p, err := Decode(b); err == nil &&
+			!bytes.Equal(b, func() []byte { e := Encode(p); return e[:] }()) {
 			t.Fatal("two encodings of one element")
 		}
 	})
