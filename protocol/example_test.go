@@ -12,7 +12,9 @@ import (
 
 // takePart is all that a party does. send and receive are any transport's, which
 // authenticates the parties to the server; send passes over nil.
-func takePart(client *protocol.Client, send func([]byte), receive func() []byte, input []uint64) error {
+func takePart(
+	client *protocol.Client, input []uint64, send func([]byte), receive func() []byte,
+) error {
 	answer, err := client.Announce(), error(nil)
 	for err == nil {
 		send(answer)
@@ -26,8 +28,10 @@ func takePart(client *protocol.Client, send func([]byte), receive func() []byte,
 
 // serve is all that the server does for one round. What Receive refuses changes
 // nothing; a deadline may end any of the waits.
-func serve(server *protocol.Server, send func(to int, message []byte), receive func() (from int, message []byte)) (
-	[][]uint64, error) {
+func serve(
+	server *protocol.Server,
+	send func(to int, message []byte), receive func() (from int, message []byte),
+) ([][]uint64, error) {
 	begin := func() ([]protocol.Envelope, error) { return server.Begin(nil) }
 	steps := []func() ([]protocol.Envelope, error){
 		server.Keys, server.Members, begin, server.Survivors, server.Certificate,
@@ -59,7 +63,8 @@ func roster(names ...string) ([]crypto.Signer, *keyexchange.Roster) {
 	for _, name := range names {
 		key, _ := keyexchange.GenerateIdentity(nil)
 		identities = append(identities, key)
-		members = append(members, keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
+		public := key.Public().(ed25519.PublicKey)
+		members = append(members, keyexchange.Member{Name: name, Key: public})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
@@ -101,7 +106,7 @@ func Example() {
 				up <- post{i, m}
 			}
 		}
-		go takePart(client, send, func() []byte { return <-down[i] }, input)
+		go takePart(client, input, send, func() []byte { return <-down[i] })
 	}
 	receive := func() (int, []byte) {
 		p := <-up
