@@ -27,6 +27,7 @@ const (
 	labelGraph       = "hushsum/2 graph"
 	labelSchedule    = "hushsum/2 schedule"
 	labelState       = "hushsum/2 state"
+	labelSeries      = "hushsum/2 series"
 )
 
 // DefaultMaxSkip is the most that a zero [Config.MaxSkip] stands for.

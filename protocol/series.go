@@ -1,0 +1,383 @@
+package protocol
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ed25519"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// A series is a chain of sessions with one label and rising numbers. Beside the
+// present session, whose rounds go on, the next may be set up; between two rounds it
+// takes over. Sessions share nothing but the identities of those who are in both: what
+// a thief takes of one opens nothing of the next. Who is new, lost its state or was
+// left out comes in with the next session, whose roster may be another, as far as each
+// party's caller accepts its configuration.
+
+// ErrNumber: the number of a session is not above all that were used in the series.
+// Take the next one. A party that has lost its state must be told the least number
+// that it may use: no lower than one above the last that it took part in.
+var ErrNumber = errors.New("protocol: the number has been used in this series")
+
+// ClientSeries is one party in a series of sessions. It is not safe for concurrent
+// use.
+type ClientSeries struct {
+	label     string
+	identity  crypto.Signer
+	random    io.Reader
+	least     uint64  // no session below this number may be joined any more
+	present   *Client // nil before the first has begun
+	successor *Client // while it is set up
+}
+
+// NewClientSeries makes the party of the given identity in the series of a label,
+// in no session yet. least is the least number of a session that it may join: 0 for a
+// party that is new. A party that has lost its state must be told one above the last
+// number that it used, by whoever knows it (the server may; told too low a number, a
+// party could be led to announce a key for a session that it was in, to no other harm
+// than that it can be shut out of it).
+func NewClientSeries(label string, least uint64, identity crypto.Signer, random io.Reader) *ClientSeries {
+	return &ClientSeries{label: label, identity: identity, random: random, least: least}
+}
+
+// Succeed begins the next session, as [NewClient] does, and returns the first
+// message of its set-up. A successor that was begun and has not taken over is given up.
+// It fails with [ErrConfig] if the label is not the series', with [ErrNumber], and as
+// NewClient does.
+//
+// The caller's acceptance of the session is that it passes its configuration: it must
+// not take a roster on the server's word.
+func (s *ClientSeries) Succeed(config *Config) (announce []byte, err error) {
+	if err := checkSuccessor(config, s.label, s.least); err != nil {
+		return nil, err
+	}
+	next, err := NewClient(config, s.identity, s.random)
+	if err != nil {
+		return nil, err
+	}
+	if s.successor != nil {
+		s.successor.Erase()
+	}
+	s.successor, s.least = next, config.Number+1
+	return next.Announce(), nil
+}
+
+func checkSuccessor(config *Config, label string, least uint64) error {
+	switch {
+	case config == nil || config.Label != label:
+		return fmt.Errorf("%w: another label than the series'", ErrConfig)
+	case config.Number < least || config.Number+1 == 0:
+		return fmt.Errorf("%w: %d, the least that may be used is %d", ErrNumber, config.Number, least)
+	}
+	return nil
+}
+
+// Receive takes one message of the server and returns what there is to answer, as
+// [Client.Receive] does; it is for the session that the message names. With the first
+// Begin or Invite of the successor that takes over, and the session before it is
+// erased. It fails with [ErrSession] if the message is of neither.
+func (s *ClientSeries) Receive(message []byte) (answer []byte, err error) {
+	h, _, err := wire.ParseHeader(message)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []*Client{s.present, s.successor} {
+		if c == nil || !c.config.names(c.session, h.Session) {
+			continue
+		}
+		answer, err := c.Receive(message)
+		if err == nil && c == s.successor && (h.Type == wire.TypeBegin || h.Type == wire.TypeInvite) {
+			if s.present != nil {
+				s.present.Erase()
+			}
+			s.present, s.successor = c, nil
+		}
+		return answer, err
+	}
+	return nil, ErrSession
+}
+
+// names reports whether a header is of a session: by its identifier, or in set-up by
+// its configuration.
+func (c *settled) names(session, header [32]byte) bool {
+	return header == session || header == c.digest
+}
+
+// Due reports whether a round of the present session waits for this party's input,
+// and which.
+func (s *ClientSeries) Due() (round uint64, due bool) {
+	if s.present == nil {
+		return 0, false
+	}
+	return s.present.Due()
+}
+
+// Submit masks the input for the round of the present session that has begun, as
+// [Client.Submit] does.
+func (s *ClientSeries) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
+	if s.present == nil {
+		return nil, fmt.Errorf("%w: no session has begun", ErrPhase)
+	}
+	return s.present.Submit(broadcast, values...)
+}
+
+// Present returns the session whose rounds go on, nil before the first.
+func (s *ClientSeries) Present() *Client { return s.present }
+
+// Successor returns the session that is set up, nil if there is none.
+func (s *ClientSeries) Successor() *Client { return s.successor }
+
+// Least returns the least number that a session may have.
+func (s *ClientSeries) Least() uint64 { return s.least }
+
+// Erase forgets all keys, best effort. The series must not be used again.
+func (s *ClientSeries) Erase() {
+	for _, c := range []*Client{s.present, s.successor} {
+		if c != nil {
+			c.Erase()
+		}
+	}
+}
+
+// ServerSeries is the server of a series of sessions. It is not safe for concurrent
+// use.
+type ServerSeries struct {
+	label     string
+	least     uint64
+	present   *Server
+	successor *Server
+}
+
+// NewServerSeries makes the server of the series of a label, without a session yet.
+// least is as for [NewClientSeries].
+func NewServerSeries(label string, least uint64) *ServerSeries {
+	return &ServerSeries{label: label, least: least}
+}
+
+// Succeed begins the next session, whose set-up is [ServerSeries.Successor]'s. A
+// successor that has not taken over is given up. It fails with [ErrConfig] and
+// [ErrNumber].
+func (s *ServerSeries) Succeed(config *Config) error {
+	if err := checkSuccessor(config, s.label, s.least); err != nil {
+		return err
+	}
+	next, err := NewServer(config)
+	if err != nil {
+		return err
+	}
+	s.successor, s.least = next, config.Number+1
+	return nil
+}
+
+// Receive takes one message of the party that the transport knows by its identity,
+// for the session that the message names, as [Server.Receive] does. It fails with
+// [ErrSession] if the message is of no session, and with [ErrIdentity] if the session
+// that it names does not have the party.
+func (s *ServerSeries) Receive(from ed25519.PublicKey, message []byte) error {
+	h, _, err := wire.ParseHeader(message)
+	if err != nil {
+		return err
+	}
+	for _, server := range []*Server{s.present, s.successor} {
+		if server == nil || !server.config.names(server.session, h.Session) {
+			continue
+		}
+		party, ok := server.config.Roster.Index(from)
+		if !ok {
+			return ErrIdentity
+		}
+		return server.Receive(party, message)
+	}
+	return ErrSession
+}
+
+// TakeOver makes the successor the present session; the one before is gone. It fails
+// with [ErrPhase] while there is no successor, its set-up is not over, or a round of
+// the present session is open.
+func (s *ServerSeries) TakeOver() error {
+	switch {
+	case s.successor == nil || s.successor.stage != stageReady:
+		return fmt.Errorf("%w: no successor is set up", ErrPhase)
+	case s.present != nil && s.present.open != nil:
+		return fmt.Errorf("%w: sessions take over between rounds", ErrPhase)
+	}
+	s.present, s.successor = s.successor, nil
+	return nil
+}
+
+// Present returns the session whose rounds go on, nil before the first.
+func (s *ServerSeries) Present() *Server { return s.present }
+
+// Successor returns the session that is set up, nil if there is none.
+func (s *ServerSeries) Successor() *Server { return s.successor }
+
+// Least returns the least number that a session may have: what a party that has lost
+// its state is to be told.
+func (s *ServerSeries) Least() uint64 { return s.least }
+
+// seriesState is what Save saves of a series. Sessions are sealed on their own, with
+// their configurations beside them.
+type seriesState struct {
+	Least              uint64
+	Present, Successor *sessionState
+}
+
+type sessionState struct {
+	Config []byte // in JSON
+	State  []byte
+}
+
+// Save returns the state of the series sealed under key, as [Client.Save] does. Save,
+// then send.
+func (s *ClientSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
+	out := seriesState{Least: s.least}
+	for _, c := range []struct {
+		of *Client
+		to **sessionState
+	}{{s.present, &out.Present}, {s.successor, &out.Successor}} {
+		if c.of == nil {
+			continue
+		}
+		state, err := c.of.Save(key)
+		if err != nil {
+			return nil, err
+		}
+		if *c.to, err = newSessionState(&c.of.config.Config, state); err != nil {
+			return nil, err
+		}
+	}
+	return sealSeries(s.random, key, s.label, identityOf(s.identity), &out)
+}
+
+// LoadClientSeries makes the series again that [ClientSeries.Save] saved under key.
+// What the sessions have to send is their [Client.Output]. It fails with [ErrState].
+func LoadClientSeries(label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte) (*ClientSeries, error) {
+	var in seriesState
+	if err := openSeries(key, label, identityOf(identity), state, &in); err != nil {
+		return nil, err
+	}
+	s := NewClientSeries(label, in.Least, identity, random)
+	for _, c := range []struct {
+		of *sessionState
+		to **Client
+	}{{in.Present, &s.present}, {in.Successor, &s.successor}} {
+		if c.of == nil {
+			continue
+		}
+		config, err := c.of.config()
+		if err != nil {
+			return nil, err
+		}
+		if *c.to, err = LoadClient(config, identity, random, key, c.of.State); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Save returns the state of the series sealed under key, as [Server.Save] does.
+func (s *ServerSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
+	out := seriesState{Least: s.least}
+	for _, c := range []struct {
+		of *Server
+		to **sessionState
+	}{{s.present, &out.Present}, {s.successor, &out.Successor}} {
+		if c.of == nil {
+			continue
+		}
+		state, err := c.of.Save(key)
+		if err != nil {
+			return nil, err
+		}
+		if *c.to, err = newSessionState(&c.of.config.Config, state); err != nil {
+			return nil, err
+		}
+	}
+	return sealSeries(nil, key, s.label, nil, &out)
+}
+
+// LoadServerSeries makes the series again that [ServerSeries.Save] saved under key. It
+// fails with [ErrState].
+func LoadServerSeries(label string, key *keyexchange.SealKey, state []byte) (*ServerSeries, error) {
+	var in seriesState
+	if err := openSeries(key, label, nil, state, &in); err != nil {
+		return nil, err
+	}
+	s := NewServerSeries(label, in.Least)
+	for _, c := range []struct {
+		of *sessionState
+		to **Server
+	}{{in.Present, &s.present}, {in.Successor, &s.successor}} {
+		if c.of == nil {
+			continue
+		}
+		config, err := c.of.config()
+		if err != nil {
+			return nil, err
+		}
+		if *c.to, err = LoadServer(config, key, c.of.State); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func newSessionState(config *Config, state []byte) (*sessionState, error) {
+	b, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	return &sessionState{Config: b, State: state}, nil
+}
+
+func (s *sessionState) config() (*Config, error) {
+	config := new(Config)
+	if err := json.Unmarshal(s.Config, config); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return config, nil
+}
+
+func identityOf(identity crypto.Signer) []byte {
+	if identity == nil {
+		return nil
+	}
+	public, _ := identity.Public().(ed25519.PublicKey)
+	return public
+}
+
+// seriesData binds a saved series to its label and its owner, nil for the server's.
+func seriesData(label string, owner []byte) []byte {
+	d := hash(labelSeries, []byte{byte(len(label))}, []byte(label), owner)
+	return d[:]
+}
+
+func sealSeries(random io.Reader, key *keyexchange.SealKey, label string, owner []byte, state *seriesState) ([]byte, error) {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(state); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	nonce, err := keyexchange.GenerateNonce(random)
+	if err != nil {
+		return nil, err
+	}
+	return keyexchange.Seal(&nonce, key, b.Bytes(), seriesData(label, owner))
+}
+
+func openSeries(key *keyexchange.SealKey, label string, owner, sealed []byte, state *seriesState) error {
+	b, err := keyexchange.Open(key, sealed, seriesData(label, owner))
+	if err != nil {
+		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or of another series", ErrState)
+	}
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package protocol
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// succession is a series of sessions among changing parties, who are known by their
+// names.
+type succession struct {
+	*testing.T
+	rng    *rand.Rand
+	server *ServerSeries
+	people []ed25519.PrivateKey
+	series []*ClientSeries // by person
+	name   map[string]int  // of keys
+	away   map[int]bool    // who is not there in the present round
+	crash  bool            // load everybody after every message
+}
+
+// Sessions follow each other without a round lost between them: while rounds go on in
+// one, the next is set up, with newcomers, without some who leave, and with parties
+// that have lost all their state; parties drop out of every round. Every sum is exact.
+func TestSuccession(t *testing.T) {
+	successions := 150
+	switch {
+	case *long:
+		successions = 1000
+	case testing.Short():
+		successions = 40
+	}
+	s := &succession{T: t, rng: rand.New(rand.NewPCG(3, 0)), server: NewServerSeries("series", 0), name: map[string]int{}}
+	for i := range 9 {
+		seed := sha256.Sum256(fmt.Appendf(nil, "person %d", i))
+		key := ed25519.NewKeyFromSeed(seed[:])
+		s.people = append(s.people, key)
+		s.name[string(key.Public().(ed25519.PublicKey))] = i
+		s.series = append(s.series, NewClientSeries("series", 0, key, nil))
+	}
+	s.announce()
+	s.keys()
+	s.members()
+	s.takeOver()
+	var rounds, lost, newcomers int
+	for n := range successions {
+		s.crash = n%10 == 0
+		// Somebody loses its state, and is out of the present session for it.
+		forgetful := s.rng.IntN(len(s.people))
+		s.series[forgetful].Erase()
+		s.series[forgetful] = NewClientSeries("series", s.server.Least(), s.people[forgetful], nil)
+		before := s.enrolled()
+		rounds++
+		if !s.round() {
+			lost++
+		}
+		if err := s.server.TakeOver(); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.server.Present().config.Number; got != uint64(n+1) {
+			t.Fatalf("session %d is present, want %d", got, n+1)
+		}
+		for _, i := range s.enrolled() {
+			if i == forgetful || !slices.Contains(before, i) {
+				newcomers++
+			}
+		}
+	}
+	if lost > 0 || newcomers < successions/2 {
+		t.Errorf("%d of %d rounds lost, %d came in", lost, rounds, newcomers)
+	}
+	t.Logf("%d successions, %d rounds, %d lost; %d came in, new or without their state", successions, rounds, lost, newcomers)
+}
+
+// enrolled returns the people of the present session.
+func (s *succession) enrolled() []int {
+	var out []int
+	for _, i := range s.server.Present().Enrolled() {
+		out = append(out, s.person(s.server.Present(), i))
+	}
+	return out
+}
+
+func (s *succession) person(session *Server, party int) int {
+	return s.name[string(session.config.Roster.Key(party))]
+}
+
+// announce begins the next session, of a random part of the people, and delivers the
+// announcements of all of them but one.
+func (s *succession) announce() {
+	people := s.rng.Perm(len(s.people))[:7+s.rng.IntN(3)]
+	var members []keyexchange.Member
+	for _, i := range people {
+		members = append(members, keyexchange.Member{Name: fmt.Sprint("person-", i), Key: s.people[i].Public().(ed25519.PublicKey)})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	s.must(err)
+	config := &Config{Label: "series", Number: s.server.Least(), Roster: roster, MinMembers: len(people) - 2,
+		Layout: masking.Layout{{Length: 4, Bits: 20}}, Recovery: &Recovery{Adversary: CuriousServer, Threshold: 2}}
+	s.must(s.server.Succeed(config))
+	for _, i := range people[1:] {
+		message, err := s.series[i].Succeed(config)
+		s.must(err)
+		s.must(s.server.Receive(s.people[i].Public().(ed25519.PublicKey), message))
+	}
+}
+
+func (s *succession) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *succession) keys() {
+	envelopes, err := s.server.Successor().Keys()
+	s.must(err)
+	// One of those who announced never answers.
+	s.deliver(s.server.Successor(), envelopes[1:])
+}
+
+func (s *succession) members() {
+	envelopes, err := s.server.Successor().Members()
+	s.must(err)
+	s.deliver(s.server.Successor(), envelopes)
+}
+
+func (s *succession) takeOver() { s.must(s.server.TakeOver()) }
+
+// deliver carries messages of a session to the people who are there, and their
+// answers back.
+func (s *succession) deliver(session *Server, envelopes []Envelope) {
+	s.Helper()
+	for _, e := range envelopes {
+		i := s.person(session, e.To)
+		if session == s.server.Present() && s.away[i] {
+			continue
+		}
+		answer, err := s.series[i].Receive(e.Message)
+		if errors.Is(err, ErrSession) && session == s.server.Present() {
+			continue // it has lost its state
+		}
+		s.must(err)
+		s.send(i, answer)
+		if s.crash {
+			s.reload(i)
+			session = s.same(session)
+		}
+	}
+}
+
+// same returns the session that is in the place of another since the server was
+// loaded.
+func (s *succession) same(session *Server) *Server {
+	if p := s.server.Present(); p != nil && p.config.digest == session.config.digest {
+		return p
+	}
+	return s.server.Successor()
+}
+
+func (s *succession) send(i int, message []byte) {
+	s.Helper()
+	if message != nil {
+		s.must(s.server.Receive(s.people[i].Public().(ed25519.PublicKey), message))
+	}
+}
+
+// reload saves a person and the server, and loads them again.
+func (s *succession) reload(i int) {
+	key := keyexchange.SealKey{7}
+	state, err := s.series[i].Save(&key)
+	s.must(err)
+	s.series[i], err = LoadClientSeries("series", s.people[i], nil, &key, state)
+	s.must(err)
+	state, err = s.server.Save(&key)
+	s.must(err)
+	s.server, err = LoadServerSeries("series", &key, state)
+	s.must(err)
+}
+
+// round runs a round of the present session, while the next one is set up between its
+// steps, and reports whether there was a sum.
+func (s *succession) round() bool {
+	step := func(next func() ([]Envelope, error)) error {
+		envelopes, err := next()
+		if err == nil {
+			s.deliver(s.server.Present(), envelopes)
+		}
+		return err
+	}
+	s.away = map[int]bool{}
+	if step(s.server.Present().Invite) != nil || step(func() ([]Envelope, error) { return s.server.Present().Begin(nil) }) != nil {
+		return false
+	}
+	s.announce()
+	want := make([]uint64, 4)
+	missing, present := 0, s.server.Present()
+	spare := present.open.participants.Len() - present.terms.minSurvivors - 1 // one has lost its state, perhaps
+	for i := range present.open.participants.All() {
+		person := s.person(present, i)
+		if _, due := s.series[person].Due(); !due {
+			s.away[person] = true
+			continue
+		}
+		if missing < spare && s.rng.IntN(4) == 0 {
+			s.away[person] = true
+			missing++
+			continue
+		}
+		input := []uint64{1, uint64(person), s.rng.Uint64N(1 << 16), 5}
+		for k, x := range input {
+			want[k] = (want[k] + x) & (1<<20 - 1)
+		}
+		message, err := s.series[person].Submit(nil, input)
+		s.must(err)
+		s.send(person, message)
+	}
+	s.keys()
+	err := step(s.server.Present().Survivors)
+	if err == nil {
+		err = step(s.server.Present().Certificate)
+	}
+	s.members()
+	if err != nil {
+		s.Log(err)
+		return false
+	}
+	sum, err := s.server.Present().Sum()
+	if err != nil {
+		s.Log(err)
+		return false
+	}
+	if !slices.Equal(sum[0], want) {
+		s.Fatalf("a wrong sum: %v, want %v", sum[0], want)
+	}
+	return true
+}
+
+// Numbers only go up, labels stay, and a message of no session is refused.
+func TestSeriesRefusals(t *testing.T) {
+	signers, roster := parties(t, 3)
+	config := testConfig(roster)
+	config.Label, config.Number = "series", 4
+	client, server := NewClientSeries("series", 3, signers[0], nil), NewServerSeries("series", 3)
+	announce, err := client.Succeed(config)
+	if err != nil || server.Succeed(config) != nil || client.Least() != 5 || server.Least() != 5 {
+		t.Fatalf("number 4 after 3: %v", err)
+	}
+	other := *config
+	other.Label, other.Number = "another", 9
+	for name, c := range map[string]struct {
+		config *Config
+		want   error
+	}{"the same number": {config, ErrNumber}, "another label": {&other, ErrConfig}, "none": {nil, ErrConfig}} {
+		if _, err := client.Succeed(c.config); !errors.Is(err, c.want) {
+			t.Errorf("client, %s: %v", name, err)
+		}
+		if err := server.Succeed(c.config); !errors.Is(err, c.want) {
+			t.Errorf("server, %s: %v", name, err)
+		}
+	}
+	if err := server.Receive(roster.Key(1), announce); !errors.Is(err, ErrSender) {
+		t.Errorf("another's announcement: %v", err)
+	}
+	stranger := ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey)
+	if err := server.Receive(stranger, announce); !errors.Is(err, ErrIdentity) {
+		t.Errorf("a stranger's announcement: %v", err)
+	}
+	announce[5] ^= 1
+	if err := server.Receive(roster.Key(0), announce); !errors.Is(err, ErrSession) {
+		t.Errorf("another session: %v", err)
+	}
+	if _, err := client.Receive(announce); !errors.Is(err, ErrSession) {
+		t.Errorf("another session: %v", err)
+	}
+	if err := server.TakeOver(); !errors.Is(err, ErrPhase) {
+		t.Errorf("TakeOver before set-up is over: %v", err)
+	}
+	if _, due := client.Due(); due {
+		t.Error("a round is due before there is a session")
+	}
+	if _, err := client.Submit(nil); !errors.Is(err, ErrPhase) {
+		t.Errorf("Submit before there is a session: %v", err)
+	}
+}
