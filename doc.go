@@ -1,9 +1,37 @@
-// Package hushsum is the root of a library for private sums: a server learns the
-// sum of many parties' vectors and nothing else about any of them.
+// Package hushsum runs private sums between processes: a [Coordinator] and many a
+// [Participant] go through the rounds of a [Plan], and in each all learn the mean of the
+// parties' vectors and nothing else about any of them, with noise that keeps every party
+// within a declared budget.
 //
-// It holds nothing itself. Begin with package protocol, which has the session
-// between parties and server, and package aggregation, which turns model weights
-// into what is summed and back. The command hushsum shows both at work:
+// # A job
 //
-//	go run github.com/hushsum/hushsum/cmd/hushsum simulate
+// Write the plan down ([ParsePlan] reads it from a file), give all sides the same, and
+// [Plan.Settle] it with the roster of the parties' Ed25519 identities, which must reach
+// them by a way that the coordinator does not control. A party's own part is one
+// function: model in, vector out. The coordinator's is one too: mean in, model out.
+// The example in examples/averaging is a whole job between processes.
+//
+// # What is promised
+//
+// That of package protocol, under the plan's Adversary and Colluders, for the sums; and
+// that of package privacy for what they say: ε counts the noise of MinSurvivors −
+// Colluders honest parties in every sum. The plan is a part of every session: two sides
+// whose clipping or noise differ refuse each other and say in which field.
+//
+// # What must be saved, and when
+//
+// A party saves before it sends: it may then be killed at any moment, is loaded again,
+// and sends the same bytes once more. The coordinator saves its decisions only, before
+// they are sent: who is in a session, who takes part in a round and with which
+// broadcast, who is in its sum, which signatures certify that, and the new model. What
+// parties sent after the last decision may be lost with its process, since each of them
+// sends its last message again when it connects again, the same bytes, and the
+// coordinator's state machine takes each message once: after the last decision every
+// party's last message is one that answers it, or an earlier one, and then the
+// party is sent the decision again, which is kept with it. So whatever is lost is sent
+// again, and no decision is made twice. One thing is asked of a [Store]: an older
+// state than the newest undoes the erasure of keys; a [Counter] finds it.
+//
+// Times are real ones here, unlike in the packages below, and nothing else is: sums,
+// noise and keys do not depend on them.
 package hushsum

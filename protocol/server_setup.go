@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -246,4 +247,14 @@ func (s *Server) Enrolled() []int {
 		return nil
 	}
 	return append([]int(nil), s.topology.list...)
+}
+
+// Holders returns the parties that recovery material is made for, those of the next
+// round, in ascending order: the members, or those of the last [Server.Gather]; nil
+// during set-up or without recovery.
+func (s *Server) Holders() []int {
+	if s.stage != stageReady || !s.config.recovery {
+		return nil
+	}
+	return slices.Collect(s.holders.All())
 }

@@ -1,0 +1,798 @@
+package hushsum
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/gob"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// Coordinator runs a job: it forms sessions among the parties that are there, holds the
+// rounds, and has no secret of any party. Set the fields, then call Run.
+//
+// A round is held among those who are connected, at least the plan's MinSurvivors, and
+// waits for who is connected for StepTime in each of its steps, and for who is not for
+// a moment only. A round without a sum has spent its ε all the same, and counts
+// among the plan's Rounds. Whoever connects and is not in the session, being new or
+// having lost its state, comes in with the next one, which forms while rounds go on.
+type Coordinator struct {
+	Plan     *Settled
+	Listener Listener
+
+	// Model is what the first round begins with, Length coordinates; nil: zeros.
+	Model []float64
+	// Apply returns the next model from the mean of the parties' vectors in a round;
+	// nil: the sum of both.
+	Apply func(r Round, model []float64) ([]float64, error)
+
+	// Store keeps what must not be lost when the process ends; nil: nothing does. Key
+	// seals it, and must be set with Store.
+	Store   Store
+	Key     *keyexchange.SealKey
+	Counter Counter // finds older states; may be nil
+
+	// StepTime is how long a step waits for parties that are connected, their work
+	// included; 0: 30 s.
+	StepTime time.Duration
+
+	Progress func(Event) // may be nil
+}
+
+// Round is a round that gave a sum.
+type Round struct {
+	Number  uint64     // in the job, from 1
+	Parties []int      // whose vectors are in the sum, by roster index
+	Mean    []float64  // of their vectors, with noise
+	Sum     [][]uint64 // of their submissions, in the ring
+}
+
+// Result is what a job has come to.
+type Result struct {
+	Model  []float64
+	Rounds int // that were begun
+	Lost   int // of these, without a sum
+	// Spent is what the parties have spent at most; nil without noise.
+	Spent *accounting.Spent
+}
+
+// stage is what a session in its set-up, or a round, waits for.
+type stage int
+
+const (
+	stageAnnounce stage = iota + 1
+	stageEncapsulate
+	stageMaterial
+	stageReady
+	stageMasked
+	stageSigned
+	stageReveal
+)
+
+// session is a session of the series, present or forming.
+type session struct {
+	number  uint64
+	server  *protocol.Server
+	stage   stage
+	since   time.Time      // the stage began
+	pending map[int][]byte // by party: the last message to it, while it may not have arrived
+}
+
+// coordinator is a running Coordinator.
+type coordinator struct {
+	Coordinator
+	vault   *vault
+	ledger  *accounting.Ledger
+	names   []string // of the roster
+	model   []float64
+	round   uint64 // the last that was begun
+	lost    int
+	begin   []byte // its broadcast
+	present *session
+	forming *session
+	number  uint64 // the largest of any session
+	parties map[int]*connection
+	events  chan arrival
+	ended   bool
+	first   time.Time
+
+	// Parties that were there while a session formed and did not join it, how often in
+	// turn, and from which round on they are worth another.
+	shunned map[int]shunned
+}
+
+type shunned struct {
+	times int
+	until uint64 // round
+}
+
+// connection is a party that is there.
+type connection struct {
+	link     Link
+	queue    chan []byte
+	sessions []uint64
+	greeted  bool
+	cancel   context.CancelFunc
+}
+
+// arrival is what comes from a party: a frame, or the end of its connection.
+type arrival struct {
+	party int
+	from  *connection
+	frame []byte
+	err   error
+}
+
+// Times of the coordinator that are not for users to choose.
+const (
+	defaultStepTime = 30 * time.Second
+	// graceTime is how long a step waits for parties whose connection is gone, and a
+	// first session for parties that have not come.
+	graceTime = 750 * time.Millisecond
+	tick      = 20 * time.Millisecond
+	queueSize = 32
+)
+
+// Run runs the job to its end. It fails with the context's error, with [ErrOldState] or
+// [ErrStore] if what is stored is of no use, and with errors of Store, Listener and
+// Apply. A job that was stopped goes on from its Store.
+func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &coordinator{Coordinator: *c, parties: make(map[int]*connection), events: make(chan arrival, 64), first: time.Now(),
+		shunned: make(map[int]shunned)}
+	if r.StepTime == 0 {
+		r.StepTime = defaultStepTime
+	}
+	for i := range c.Plan.roster.Len() {
+		r.names = append(r.names, c.Plan.roster.Name(i))
+	}
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	failed := make(chan error, 1)
+	go r.accept(ctx, failed)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case err := <-failed:
+			return nil, err
+		case a := <-r.events:
+			r.arrived(a)
+		case <-ticker.C:
+		}
+		if err := r.proceed(); err != nil {
+			return nil, err
+		}
+		if r.ended && r.farewell() {
+			return r.result()
+		}
+	}
+}
+
+func (c *coordinator) report(e Event) {
+	if c.Progress != nil {
+		c.Progress(e)
+	}
+}
+
+// accept takes connections and reads from them.
+func (c *coordinator) accept(ctx context.Context, failed chan<- error) {
+	for {
+		party, link, err := c.Listener.Accept(ctx)
+		if err != nil {
+			failed <- err
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		from := &connection{link: link, queue: make(chan []byte, queueSize), cancel: cancel}
+		go func() { // writes
+			defer link.Close()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case out := <-from.queue:
+					if link.Send(ctx, out) != nil {
+						cancel()
+						return
+					}
+				}
+			}
+		}()
+		go func() { // reads
+			for {
+				in, err := link.Receive(ctx)
+				select {
+				case c.events <- arrival{party, from, in, err}:
+				case <-ctx.Done():
+					return
+				}
+				if err != nil {
+					cancel()
+					return
+				}
+			}
+		}()
+	}
+}
+
+// send queues a frame for a party, if it is there. One that does not take its frames is
+// hung up on: it dials again and is told what it needs.
+func (c *coordinator) send(party int, out []byte) {
+	to := c.parties[party]
+	if to == nil || !to.greeted {
+		return
+	}
+	select {
+	case to.queue <- out:
+	default:
+		to.cancel()
+		delete(c.parties, party)
+	}
+}
+
+// arrived handles what came from a party. Nothing of it ends the job.
+func (c *coordinator) arrived(a arrival) {
+	switch {
+	case a.err != nil || len(a.frame) == 0:
+		if c.parties[a.party] == a.from {
+			delete(c.parties, a.party)
+			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
+		}
+		a.from.cancel()
+		return
+	case a.frame[0] == frameHello && !a.from.greeted:
+		c.greet(a)
+		return
+	case a.frame[0] != frameMessage || c.parties[a.party] != a.from:
+		return
+	}
+	for _, s := range []*session{c.present, c.forming} {
+		if s == nil {
+			continue
+		}
+		err := s.server.Receive(a.party, a.frame[1:])
+		if errors.Is(err, protocol.ErrSession) {
+			continue
+		}
+		expected := errors.Is(err, protocol.ErrDuplicate) || errors.Is(err, protocol.ErrStale)
+		if err != nil && !expected {
+			c.report(Event{Kind: Refused, Session: s.number, Party: a.party, Err: err})
+		}
+		if err == nil && s.stage == stageAnnounce {
+			a.from.sessions = append(a.from.sessions, s.number)
+		}
+		if err == nil {
+			delete(s.pending, a.party)
+		}
+		return
+	}
+	return
+}
+
+// greet checks that a party has the same plan, and tells it what it needs.
+func (c *coordinator) greet(a arrival) {
+	var h hello
+	refuse := func(r refusal) {
+		a.from.greeted = true
+		a.from.queue <- jsonFrame(frameRefusal, r)
+	}
+	if err := parseJSON(a.frame[1:], &h); err != nil {
+		refuse(refusal{Ours: err.Error()})
+		return
+	}
+	var differs *DifferenceError
+	if errors.As(c.Plan.plan.compare(&h.Plan), &differs) {
+		refuse(refusal{differs.Field, differs.Ours, differs.Theirs})
+		return
+	}
+	roster := c.Plan.roster.Digest()
+	if ours := hex.EncodeToString(roster[:]); h.Roster != ours {
+		refuse(refusal{"roster", ours, fmt.Sprintf("%.64s", h.Roster)})
+		return
+	}
+	if ours := hex.EncodeToString(c.Plan.digest[:]); h.Digest != ours {
+		refuse(refusal{"digest", ours, fmt.Sprintf("%.64s", h.Digest)})
+		return
+	}
+	if old := c.parties[a.party]; old != nil {
+		old.cancel()
+	}
+	a.from.greeted, a.from.sessions = true, h.Sessions
+	c.parties[a.party] = a.from
+	if h.Least > 0 {
+		c.number = max(c.number, h.Least-1)
+	}
+	c.report(Event{Kind: Connected, Party: a.party})
+	if c.ended {
+		c.send(a.party, frame(frameEnd, c.begin))
+		return
+	}
+	for _, s := range []*session{c.present, c.forming} {
+		if s == nil {
+			continue
+		}
+		switch message := s.pending[a.party]; {
+		case s.stage == stageAnnounce:
+			c.send(a.party, joinFrame(s.number))
+		case message != nil:
+			if s.stage == stageMasked {
+				c.send(a.party, frame(frameBroadcast, c.begin))
+			}
+			c.send(a.party, frame(frameMessage, message))
+		}
+	}
+}
+
+func joinFrame(number uint64) []byte {
+	return frame(frameJoin, binary.BigEndian.AppendUint64(nil, number))
+}
+
+// enter begins a stage of a session and sends its messages, which it keeps until they
+// are answered. The state is saved first: a decision is sent only when it cannot be
+// forgotten.
+func (c *coordinator) enter(s *session, next stage, envelopes []protocol.Envelope) error {
+	s.stage, s.since = next, time.Now()
+	s.pending = make(map[int][]byte, len(envelopes))
+	for _, e := range envelopes {
+		s.pending[e.To] = e.Message
+	}
+	if err := c.save(); err != nil {
+		return err
+	}
+	for _, e := range envelopes {
+		if next == stageMasked {
+			c.send(e.To, frame(frameBroadcast, c.begin))
+		}
+		c.send(e.To, frame(frameMessage, e.Message))
+	}
+	return nil
+}
+
+// over reports whether a stage need not wait any longer: everybody has answered, or only
+// those are missing who are not there or have had their time.
+func (c *coordinator) over(s *session) bool {
+	missing := s.server.Missing()
+	if len(missing) == 0 {
+		return true
+	}
+	waited := time.Since(s.since)
+	if slices.ContainsFunc(missing, func(i int) bool { return c.holds(i, s) }) {
+		return waited > c.StepTime
+	}
+	return waited > graceTime
+}
+
+// holds reports whether a party is there and has keys for a session.
+func (c *coordinator) holds(party int, s *session) bool {
+	from := c.parties[party]
+	return from != nil && slices.Contains(from.sessions, s.number)
+}
+
+// proceed does what is due.
+func (c *coordinator) proceed() error {
+	if c.ended {
+		return nil
+	}
+	if err := c.form(); err != nil {
+		return err
+	}
+	if f := c.forming; f != nil && f.stage == stageReady && (c.present == nil || c.present.stage == stageReady) {
+		c.takeOver()
+	}
+	s := c.present
+	if s == nil || s.stage != stageReady && !c.over(s) {
+		return nil
+	}
+	switch s.stage {
+	case stageReady:
+		return c.prepare()
+	case stageMaterial:
+		return c.beginRound()
+	case stageMasked:
+		return c.step(stageSigned, s.server.Survivors)
+	case stageSigned:
+		return c.step(stageReveal, s.server.Certificate)
+	case stageReveal:
+		return c.sum()
+	}
+	return nil
+}
+
+// form sets up the next session, if there is a reason for one.
+func (c *coordinator) form() error {
+	s := c.forming
+	if s == nil {
+		if !c.wanted() {
+			return nil
+		}
+		c.number++
+		server, err := protocol.NewServer(c.Plan.Config(c.number))
+		if err != nil {
+			return err
+		}
+		c.forming = &session{number: c.number, server: server}
+		if err := c.enter(c.forming, stageAnnounce, nil); err != nil {
+			return err
+		}
+		c.report(Event{Kind: Joining, Session: c.number})
+		for i := range c.parties {
+			c.send(i, joinFrame(c.number))
+		}
+		return nil
+	}
+	switch s.stage {
+	case stageAnnounce:
+		if !c.announced(s) {
+			return nil
+		}
+		envelopes, err := s.server.Keys()
+		if errors.Is(err, protocol.ErrTooFew) {
+			return nil // some may still come
+		} else if err != nil {
+			return err
+		}
+		next := stageEncapsulate
+		if s.server.Enrolled() != nil {
+			next = stageMaterial
+		}
+		return c.enter(s, next, envelopes)
+	case stageEncapsulate:
+		if !c.over(s) {
+			return nil
+		}
+		envelopes, err := s.server.Members()
+		if errors.Is(err, protocol.ErrTooFew) {
+			c.forming = nil // and then another, with a number of its own
+			return c.save()
+		} else if err != nil {
+			return err
+		}
+		return c.enter(s, stageMaterial, envelopes)
+	case stageMaterial:
+		if !c.over(s) {
+			return nil
+		}
+		c.report(Event{Kind: Formed, Session: s.number, Parties: s.server.Enrolled()})
+		// Messages stay pending: who has not had them needs them still.
+		s.stage, s.since = stageReady, time.Now()
+		return c.save()
+	}
+	return nil
+}
+
+// wanted reports whether a session should be set up: there is none, or somebody is there
+// who is not in it.
+func (c *coordinator) wanted() bool {
+	if len(c.parties) < c.Plan.survivors {
+		return false
+	}
+	if c.present == nil {
+		return true
+	}
+	enrolled := c.present.server.Enrolled()
+	for i := range c.parties {
+		in := slices.Contains(enrolled, i) && c.holds(i, c.present)
+		if !in && c.round >= c.shunned[i].until {
+			return true
+		}
+	}
+	return false
+}
+
+// announced reports whether a session need not wait for more announcements.
+func (c *coordinator) announced(s *session) bool {
+	missing := s.server.Missing()
+	for i := range c.parties {
+		if slices.Contains(missing, i) {
+			return time.Since(s.since) > c.StepTime
+		}
+	}
+	return len(missing) == 0 || time.Since(s.since) > graceTime
+}
+
+// prepare gathers those who are there for the next round, or ends the job.
+func (c *coordinator) prepare() error {
+	if c.round == uint64(c.Plan.plan.Rounds) {
+		return c.end()
+	}
+	s := c.present
+	var there []int
+	for _, i := range s.server.Enrolled() {
+		if c.holds(i, s) && !slices.Contains(s.server.Excluded(), i) {
+			there = append(there, i)
+		}
+	}
+	if len(there) < c.Plan.survivors {
+		return nil
+	}
+	// If the material of just these is in, the round can begin; else it is made anew,
+	// for the round among them.
+	missing := s.server.Missing()
+	ready := !slices.ContainsFunc(there, func(i int) bool { return slices.Contains(missing, i) || !slices.Contains(s.server.Holders(), i) })
+	if ready {
+		return c.beginRound()
+	}
+	envelopes, err := s.server.Gather(there)
+	if err != nil {
+		return err
+	}
+	return c.enter(s, stageMaterial, envelopes)
+}
+
+// takeOver makes the session that has formed the present one.
+func (c *coordinator) takeOver() {
+	c.present, c.forming = c.forming, nil
+	enrolled := c.present.server.Enrolled()
+	for i := range c.parties {
+		if slices.Contains(enrolled, i) {
+			delete(c.shunned, i)
+			continue
+		}
+		times := c.shunned[i].times + 1
+		c.shunned[i] = shunned{times, c.round + 1<<min(times, 10)}
+	}
+	c.report(Event{Kind: TookOver, Session: c.present.number, Parties: enrolled})
+}
+
+// beginRound begins a round among those whose material is in, if they are enough.
+func (c *coordinator) beginRound() error {
+	s := c.present
+	ledger, err := c.spend(s.server.Holders())
+	if errors.Is(err, accounting.ErrBudget) {
+		return c.end()
+	} else if err != nil {
+		return err
+	}
+	b := broadcast{round: c.round + 1, model: c.model}
+	if _, err := rand.Read(b.fresh[:]); err != nil {
+		return err
+	}
+	begin, err := b.bytes()
+	if err != nil {
+		return err
+	}
+	envelopes, err := s.server.Begin(begin)
+	if errors.Is(err, protocol.ErrTooFew) {
+		s.stage, s.since = stageReady, time.Now()
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c.round, c.begin, c.ledger = c.round+1, begin, ledger
+	e := Event{Kind: Begun, Session: c.present.number, Round: c.round}
+	for _, to := range envelopes {
+		e.Parties = append(e.Parties, to.To)
+	}
+	if err := c.enter(c.present, stageMasked, envelopes); err != nil {
+		return err
+	}
+	c.report(e)
+	return nil
+}
+
+// spend returns the ledger as it is after one more round with some parties, nil without
+// noise. It fails with accounting.ErrBudget if the round would take one over its budget.
+func (c *coordinator) spend(parties []int) (*accounting.Ledger, error) {
+	if c.ledger == nil {
+		return nil, nil
+	}
+	b, err := c.ledger.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	after := new(accounting.Ledger)
+	if err := after.UnmarshalJSON(b); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(parties))
+	for i, party := range parties {
+		names[i] = c.names[party]
+	}
+	return after, after.SpendRound(c.Plan.Round(), names...)
+}
+
+// step ends one step of the round and begins the next.
+func (c *coordinator) step(next stage, call func() ([]protocol.Envelope, error)) error {
+	envelopes, err := call()
+	if errors.Is(err, protocol.ErrTooFew) {
+		return c.lose(err)
+	} else if err != nil {
+		return err
+	}
+	return c.enter(c.present, next, envelopes)
+}
+
+// lose ends a round without a sum.
+func (c *coordinator) lose(err error) error {
+	c.lost++
+	if failed := c.enter(c.present, stageReady, nil); failed != nil {
+		return failed
+	}
+	c.report(Event{Kind: Lost, Session: c.present.number, Round: c.round, Err: err})
+	return nil
+}
+
+// sum ends the round.
+func (c *coordinator) sum() error {
+	s := c.present
+	sum, err := s.server.Sum()
+	if errors.Is(err, protocol.ErrTooFew) || errors.Is(err, protocol.ErrMaterial) {
+		return c.lose(err)
+	} else if err != nil {
+		return err
+	}
+	r := Round{Number: c.round, Parties: s.server.Included(), Sum: sum}
+	if r.Mean, err = c.Plan.Decode(c.begin, sum, len(r.Parties)); err != nil {
+		return err
+	}
+	if c.Apply != nil {
+		if c.model, err = c.Apply(r, slices.Clone(c.model)); err != nil {
+			return err
+		}
+		if len(c.model) != c.Plan.plan.Length {
+			return &ConfigError{Field: "Apply", Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(c.model), c.Plan.plan.Length)}
+		}
+	} else {
+		for i, x := range r.Mean {
+			c.model[i] += x
+		}
+	}
+	if err := c.enter(s, stageReady, nil); err != nil {
+		return err
+	}
+	c.report(Event{Kind: Summed, Session: s.number, Round: c.round, Parties: r.Parties})
+	return nil
+}
+
+// end sends the last model to all who are there.
+func (c *coordinator) end() error {
+	last := broadcast{round: c.round, model: c.model}
+	var err error
+	if c.begin, err = last.bytes(); err != nil {
+		return err
+	}
+	c.ended, c.present, c.forming, c.first = true, nil, nil, time.Now()
+	if err := c.save(); err != nil {
+		return err
+	}
+	for i := range c.parties {
+		c.send(i, frame(frameEnd, c.begin))
+	}
+	return nil
+}
+
+// farewell reports whether parties have had the time to take the last model: those that
+// have it hang up.
+func (c *coordinator) farewell() bool {
+	waited := time.Since(c.first)
+	return len(c.parties) == 0 && waited > 2*graceTime || waited > c.StepTime
+}
+
+func (c *coordinator) result() (*Result, error) {
+	r := &Result{Model: c.model, Rounds: int(c.round), Lost: c.lost}
+	if c.ledger == nil {
+		return r, nil
+	}
+	for _, client := range c.ledger.Clients() {
+		spent, err := c.ledger.Spent(client)
+		if err != nil {
+			return nil, err
+		}
+		if r.Spent == nil || spent.Upper > r.Spent.Upper {
+			r.Spent = &spent
+		}
+	}
+	return r, nil
+}
+
+// coordinatorState is what a coordinator saves.
+type coordinatorState struct {
+	Model    []float64
+	Round    uint64
+	Lost     int
+	Begin    []byte
+	Number   uint64
+	Ledger   []byte
+	Ended    bool
+	Sessions []sessionState // present, forming; Number 0: none
+}
+
+type sessionState struct {
+	Number  uint64
+	Stage   stage
+	Pending map[int][]byte
+	Server  []byte // of protocol.Server.Save
+}
+
+func (c *coordinator) save() error {
+	if c.vault == nil {
+		return nil
+	}
+	state := coordinatorState{Model: c.model, Round: c.round, Lost: c.lost, Begin: c.begin, Number: c.number, Ended: c.ended}
+	if c.ledger != nil {
+		var err error
+		if state.Ledger, err = c.ledger.MarshalJSON(); err != nil {
+			return err
+		}
+	}
+	for _, s := range []*session{c.present, c.forming} {
+		var one sessionState
+		if s != nil {
+			b, err := s.server.Save(c.Key)
+			if err != nil {
+				return err
+			}
+			one = sessionState{s.number, s.stage, s.pending, b}
+		}
+		state.Sessions = append(state.Sessions, one)
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(state); err != nil {
+		return err
+	}
+	return c.vault.save(b.Bytes())
+}
+
+func (c *coordinator) load() (err error) {
+	if c.ledger, err = c.Plan.Ledger(); err != nil {
+		return err
+	}
+	c.model = slices.Clone(c.Model)
+	if c.model == nil {
+		c.model = make([]float64, c.Plan.plan.Length)
+	}
+	if len(c.model) != c.Plan.plan.Length {
+		return &ConfigError{Field: "Model", Reason: fmt.Sprintf("it has %d coordinates, the plan %d", len(c.model), c.Plan.plan.Length)}
+	}
+	if c.Store == nil {
+		return nil
+	}
+	if c.Key == nil {
+		return &ConfigError{Field: "Key", Reason: "a store takes a key to seal with"}
+	}
+	c.vault = &vault{store: c.Store, key: c.Key, counter: c.Counter, owner: fmt.Sprintf("coordinator %x", c.Plan.digest)}
+	b, err := c.vault.load()
+	if err != nil || b == nil {
+		return err
+	}
+	var state coordinatorState
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	c.model, c.round, c.lost, c.begin = state.Model, state.Round, state.Lost, state.Begin
+	c.number, c.ended = state.Number, state.Ended
+	if c.ledger != nil {
+		if err := c.ledger.UnmarshalJSON(state.Ledger); err != nil {
+			return fmt.Errorf("%w: %w", ErrStore, err)
+		}
+	}
+	for i, to := range []**session{&c.present, &c.forming} {
+		if i >= len(state.Sessions) || state.Sessions[i].Number == 0 {
+			continue
+		}
+		s := state.Sessions[i]
+		server, err := protocol.LoadServer(c.Plan.Config(s.Number), c.Key, s.Server)
+		if err != nil {
+			return fmt.Errorf("%w: session %d: %w", ErrStore, s.Number, err)
+		}
+		if s.Pending == nil {
+			s.Pending = make(map[int][]byte)
+		}
+		*to = &session{number: s.Number, server: server, stage: s.Stage, since: time.Now(), pending: s.Pending}
+	}
+	return nil
+}

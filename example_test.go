@@ -1,0 +1,71 @@
+package hushsum_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"fmt"
+	"sync"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// Seven parties learn the mean of their vectors, twice, within one process. Between
+// processes a TCPDialer and a TCPListener take the place of the Memory, and a FileStore
+// lets any of them be killed and started again.
+func Example() {
+	// What all sides have: identities, their roster, and a plan.
+	var identities []crypto.Signer
+	var members []keyexchange.Member
+	for i := range 7 {
+		identity, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			panic(err)
+		}
+		identities = append(identities, identity)
+		members = append(members, keyexchange.Member{Name: fmt.Sprintf("clinic-%d", i), Key: identity.Public().(ed25519.PublicKey)})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		panic(err)
+	}
+	plan := &hushsum.Plan{Name: "waiting times", Rounds: 2, Length: 3, Clip: 100, DropOut: .2}
+	settled, err := plan.Settle(roster)
+	if err != nil {
+		panic(err)
+	}
+
+	var network hushsum.Memory
+	var parties sync.WaitGroup
+	for i, identity := range identities {
+		parties.Go(func() {
+			party := hushsum.Participant{
+				Plan:     settled,
+				Identity: identity,
+				Dialer:   network.Dialer(i),
+				Work: func(_ context.Context, round uint64, model []float64) ([]float64, error) {
+					return []float64{float64(i), 10, float64(round)}, nil
+				},
+			}
+			if _, err := party.Run(context.Background()); err != nil {
+				panic(err)
+			}
+		})
+	}
+	coordinator := hushsum.Coordinator{
+		Plan:     settled,
+		Listener: &network,
+		Apply: func(r hushsum.Round, model []float64) ([]float64, error) {
+			fmt.Printf("round %d, mean of %d parties: %.3f\n", r.Number, len(r.Parties), r.Mean)
+			return r.Mean, nil
+		},
+	}
+	if _, err := coordinator.Run(context.Background()); err != nil {
+		panic(err)
+	}
+	parties.Wait()
+	// Output:
+	// round 1, mean of 7 parties: [3.000 10.000 1.000]
+	// round 2, mean of 7 parties: [3.000 10.000 2.000]
+}

@@ -1,0 +1,93 @@
+package hushsum
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/aggregation"
+)
+
+// A frame is one byte that says what follows.
+const (
+	frameHello     = 1 // party → coordinator: hello, as JSON; the first of a connection
+	frameRefusal   = 2 // coordinator → party: refusal, as JSON; the last of a connection
+	frameJoin      = 3 // coordinator → party: u64, the number of a session that forms
+	frameMessage   = 4 // both ways: a message of package protocol
+	frameBroadcast = 5 // coordinator → party: what the next round begins with
+	frameEnd       = 6 // coordinator → party: the last broadcast; the job is done
+)
+
+// maxText bounds the frames that are JSON.
+const maxText = 64 << 10
+
+// hello says who a party is going to be in the job.
+type hello struct {
+	Plan   Plan   `json:"plan"`
+	Roster string `json:"roster"` // its digest, in hexadecimal digits
+	Digest string `json:"digest"` // of all that was settled
+	// Sessions are the numbers of those that the party has keys for, and Least the least
+	// number that it has not used.
+	Sessions []uint64 `json:"sessions"`
+	Least    uint64   `json:"least"`
+}
+
+// refusal says why the coordinator does not go on with a party.
+type refusal struct {
+	Field  string `json:"field"`
+	Ours   string `json:"ours"`
+	Theirs string `json:"theirs"`
+}
+
+func frame(kind byte, body []byte) []byte { return append([]byte{kind}, body...) }
+
+func jsonFrame(kind byte, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("hushsum: " + err.Error()) // plans are valid
+	}
+	return frame(kind, b)
+}
+
+// parseJSON reads the body of a frame strictly.
+func parseJSON(body []byte, into any) error {
+	if len(body) > maxText {
+		return fmt.Errorf("%w: %d bytes of JSON", ErrFrame, len(body))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("%w: %w", ErrFrame, err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return fmt.Errorf("%w: there is something behind the JSON", ErrFrame)
+	}
+	return nil
+}
+
+// broadcast is what a round begins with: its number in the job, random bytes that the
+// rotation follows from, and the model.
+type broadcast struct {
+	round uint64
+	fresh [32]byte
+	model []float64
+}
+
+func (b *broadcast) bytes() ([]byte, error) {
+	out := binary.BigEndian.AppendUint64(nil, b.round)
+	return aggregation.AppendModel(append(out, b.fresh[:]...), b.model)
+}
+
+func parseBroadcast(in []byte, length int) (*broadcast, error) {
+	if len(in) < 40 {
+		return nil, fmt.Errorf("%w: a broadcast of %d bytes", ErrFrame, len(in))
+	}
+	b := &broadcast{round: binary.BigEndian.Uint64(in), fresh: [32]byte(in[8:])}
+	var err error
+	if b.model, err = aggregation.ParseModel(in[40:], length); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFrame, err)
+	}
+	return b, nil
+}

@@ -1,0 +1,253 @@
+package hushsum
+
+import (
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// identities returns n identities and their roster.
+func identities(t testing.TB, n int) ([]crypto.Signer, *keyexchange.Roster) {
+	t.Helper()
+	var signers []crypto.Signer
+	var members []keyexchange.Member
+	for i := range n {
+		seed := sha256.Sum256(fmt.Appendf(nil, "party %d", i))
+		key := ed25519.NewKeyFromSeed(seed[:])
+		signers = append(signers, key)
+		members = append(members, keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signers, roster
+}
+
+func testPlan() *Plan {
+	return &Plan{Name: "test", Rounds: 6, Length: 5, Clip: 100, DropOut: .3}
+}
+
+// job runs a plan in one process.
+type job struct {
+	*testing.T
+	settled *Settled
+	signers []crypto.Signer
+	memory  *Memory
+	key     *keyexchange.SealKey
+
+	mutex     sync.Mutex
+	submitted map[uint64]map[int][][]uint64 // by round and party
+	rounds    []Round
+	events    []Event
+}
+
+func newJob(t *testing.T, plan *Plan, n int) *job {
+	t.Helper()
+	signers, roster := identities(t, n)
+	settled, err := plan.Settle(roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &job{T: t, settled: settled, signers: signers, memory: new(Memory), key: key, submitted: make(map[uint64]map[int][][]uint64)}
+}
+
+// participant returns party i, whose vector is i+1 everywhere.
+func (j *job) participant(i int, store Store) *Participant {
+	p := &Participant{
+		Plan: j.settled, Identity: j.signers[i], Dialer: j.memory.Dialer(i), Store: store,
+		Work: func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
+			vector := make([]float64, len(model))
+			for k := range vector {
+				vector[k] = float64(i + 1)
+			}
+			return vector, nil
+		},
+		Submitted: func(round uint64, values [][]uint64) {
+			j.mutex.Lock()
+			defer j.mutex.Unlock()
+			if j.submitted[round] == nil {
+				j.submitted[round] = make(map[int][][]uint64)
+			}
+			var kept [][]uint64
+			for _, v := range values {
+				kept = append(kept, slices.Clone(v))
+			}
+			j.submitted[round][i] = kept
+		},
+	}
+	if store != nil {
+		p.Key = j.key
+	}
+	return p
+}
+
+func (j *job) coordinator(store Store) *Coordinator {
+	c := &Coordinator{
+		Plan: j.settled, Listener: j.memory, Store: store, StepTime: 5 * time.Second,
+		Apply: func(r Round, model []float64) ([]float64, error) {
+			j.mutex.Lock()
+			defer j.mutex.Unlock()
+			j.rounds = append(j.rounds, r)
+			return model, nil
+		},
+		Progress: func(e Event) {
+			j.mutex.Lock()
+			defer j.mutex.Unlock()
+			j.events = append(j.events, e)
+		},
+	}
+	if store != nil {
+		c.Key = j.key
+	}
+	return c
+}
+
+// check compares every sum with the submissions that should be in it.
+func (j *job) check() {
+	j.Helper()
+	layout := j.settled.layout
+	for _, r := range j.rounds {
+		for s, segment := range layout {
+			want := make([]uint64, segment.Length)
+			for _, i := range r.Parties {
+				for k, x := range j.submitted[r.Number][i][s] {
+					want[k] = (want[k] + x) & (^uint64(0) >> (64 - segment.Bits))
+				}
+			}
+			if !slices.Equal(want, r.Sum[s]) {
+				j.Fatalf("round %d: the sum is not that of parties %v", r.Number, r.Parties)
+			}
+		}
+	}
+}
+
+// run runs the job with parties that do not fail.
+func (j *job) run(ctx context.Context, parties []*Participant) *Result {
+	j.Helper()
+	var wait sync.WaitGroup
+	for i, p := range parties {
+		wait.Go(func() {
+			if _, err := p.Run(ctx); err != nil {
+				j.Errorf("party %d: %v", i, err)
+			}
+		})
+	}
+	result, err := j.coordinator(nil).Run(ctx)
+	for _, e := range j.events {
+		j.Log(e)
+	}
+	if err != nil {
+		j.Fatal(err)
+	}
+	wait.Wait()
+	return result
+}
+
+// Parties that stay: every round has a sum, of all.
+func TestJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		family accounting.Family
+		budget float64
+	}{"without noise": {0, 0}, "with noise": {accounting.FamilyDiscreteGaussian, 8}} {
+		t.Run(name, func(t *testing.T) {
+			plan := testPlan()
+			plan.Noise, plan.Epsilon = c.family, c.budget
+			j := newJob(t, plan, 7)
+			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+			defer cancel()
+			var parties []*Participant
+			for i := range j.signers {
+				parties = append(parties, j.participant(i, nil))
+			}
+			result := j.run(ctx, parties)
+			j.check()
+			if result.Rounds != 6 || result.Lost != 0 || len(j.rounds) != 6 {
+				t.Fatalf("%+v, %d sums\n%v", result, len(j.rounds), j.events)
+			}
+			for _, r := range j.rounds {
+				if len(r.Parties) != 7 {
+					t.Errorf("round %d has parties %v", r.Number, r.Parties)
+				}
+				if c.family == 0 && math.Abs(r.Mean[0]-4) > 1e-3 {
+					t.Errorf("round %d: mean %v, want 4", r.Number, r.Mean[0])
+				}
+			}
+			if c.family != 0 && (result.Spent == nil || result.Spent.Upper > 8 || result.Spent.Upper < 7) {
+				t.Errorf("spent %+v of 8", result.Spent)
+			}
+		})
+	}
+}
+
+// A coordinator and parties that are ended and started again from what they stored, at
+// random moments: every sum is exact, and everybody takes part in the end.
+func TestJobRestarts(t *testing.T) {
+	plan := testPlan()
+	plan.Rounds = 30
+	j := newJob(t, plan, 7)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	dir := t.TempDir()
+	var wait sync.WaitGroup
+	again := func(life time.Duration, run func(ctx context.Context) error) {
+		for n := time.Duration(0); ctx.Err() == nil; n++ {
+			one, end := context.WithTimeout(ctx, life+n*37*time.Millisecond)
+			err := run(one)
+			end()
+			if err == nil {
+				return
+			}
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+				return
+			}
+		}
+	}
+	for i := range j.signers {
+		store := FileStore(filepath.Join(dir, fmt.Sprint(i)))
+		wait.Go(func() {
+			again(time.Duration(2000+300*i)*time.Millisecond, func(ctx context.Context) error {
+				p := j.participant(i, store)
+				p.Counter = FileCounter(filepath.Join(dir, fmt.Sprint("counter", i)))
+				if i == 6 {
+					p.Store, p.Key, p.Counter = nil, nil, nil // it loses everything each time
+				}
+				_, err := p.Run(ctx)
+				return err
+			})
+		})
+	}
+	var result *Result
+	again(2500*time.Millisecond, func(ctx context.Context) (err error) {
+		result, err = j.coordinator(FileStore(filepath.Join(dir, "coordinator"))).Run(ctx)
+		return err
+	})
+	wait.Wait()
+	if result == nil {
+		t.Fatalf("the job did not end\n%v", j.events[max(0, len(j.events)-40):])
+	}
+	j.check()
+	t.Logf("%d rounds, %d lost, %d sums", result.Rounds, result.Lost, len(j.rounds))
+	if result.Rounds != 30 {
+		t.Errorf("%d rounds", result.Rounds)
+	}
+}
+
+const jobTime = 40 * time.Second

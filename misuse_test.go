@@ -1,0 +1,292 @@
+package hushsum
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// Plans that cannot be kept are refused by the field that is at fault.
+func TestPlanErrors(t *testing.T) {
+	_, roster := identities(t, 10)
+	noisy := func(change func(p *Plan)) func(p *Plan) {
+		return func(p *Plan) {
+			p.Noise, p.Epsilon = accounting.FamilySkellam, 8
+			change(p)
+		}
+	}
+	for field, change := range map[string]func(p *Plan){
+		"Name":      func(p *Plan) { p.Name = "" },
+		"Rounds":    func(p *Plan) { p.Rounds = 0 },
+		"Length":    func(p *Plan) { p.Length = 0 },
+		"Clip":      func(p *Plan) { p.Clip = 0 },
+		"Bits":      func(p *Plan) { p.Bits = 7 },
+		"Noise":     func(p *Plan) { p.Epsilon = 8 },
+		"Epsilon":   noisy(func(p *Plan) { p.Epsilon = 0 }),
+		"Delta":     noisy(func(p *Plan) { p.Delta = 1 }),
+		"DropOut":   func(p *Plan) { p.DropOut = .6 }, // two lists of survivors could be certified
+		"Colluders": func(p *Plan) { p.Colluders = -1 },
+	} {
+		plan := testPlan()
+		change(plan)
+		_, err := plan.Settle(roster)
+		var c *ConfigError
+		if !errors.Is(err, ErrConfig) || !errors.As(err, &c) || c.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	// Noise that does not fit the ring names the bits.
+	plan := testPlan()
+	plan.Noise, plan.Epsilon, plan.Bits, plan.Length = accounting.FamilyDiscreteGaussian, .01, 8, 1000
+	var c *ConfigError
+	if _, err := plan.Settle(roster); !errors.As(err, &c) || c.Field != "Bits" {
+		t.Errorf("8 bits: %v", err)
+	}
+}
+
+// The JSON form is strict, and gives the plan back.
+func TestPlanJSON(t *testing.T) {
+	const text = `{"name":"a","rounds":2,"length":3,"clip":1,"noise":"discrete-gaussian","epsilon":8,"drop_out":0.2}`
+	p, err := ParsePlan([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Noise != accounting.FamilyDiscreteGaussian || p.DropOut != .2 {
+		t.Errorf("%+v", p)
+	}
+	for _, bad := range []string{"", "{", text + "x", strings.Replace(text, "clip", "clipp", 1), strings.Replace(text, `"clip":1`, `"clip":-1`, 1),
+		strings.Replace(text, "discrete-gaussian", "gaussian", 1)} {
+		if _, err := ParsePlan([]byte(bad)); !errors.Is(err, ErrConfig) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// Sides whose plans or rosters differ do not meet, and the party is told in what they
+// differ. Were they to meet, keys under the one label would not verify under the other.
+func TestMisuseOtherPlan(t *testing.T) {
+	noisy := testPlan()
+	noisy.Noise, noisy.Epsilon, noisy.Bits = accounting.FamilyDiscreteGaussian, 8, 18
+	for field, change := range map[string]func(p *Plan){
+		"clip":      func(p *Plan) { p.Clip *= 2 },
+		"epsilon":   func(p *Plan) { p.Epsilon = 7 },
+		"delta":     func(p *Plan) { p.Delta = 1e-6 },
+		"noise":     func(p *Plan) { p.Noise = accounting.FamilySkellam },
+		"bits":      func(p *Plan) { p.Bits = 19 },
+		"length":    func(p *Plan) { p.Length = 6 },
+		"rounds":    func(p *Plan) { p.Rounds = 7 },
+		"drop_out":  func(p *Plan) { p.DropOut = .15 },
+		"adversary": func(p *Plan) { p.Adversary = protocol.CuriousServer },
+		"classical": func(p *Plan) { p.Classical = true },
+		"name":      func(p *Plan) { p.Name = "other" },
+		"roster":    nil,
+	} {
+		t.Run(field, func(t *testing.T) {
+			j := newJob(t, noisy, 7)
+			other := *noisy
+			roster := j.settled.roster
+			if change == nil {
+				_, roster = identities(t, 8)
+			} else {
+				change(&other)
+			}
+			settled, err := other.Settle(roster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if settled.Config(1).Label == j.settled.Config(1).Label {
+				t.Error("their sessions have one label")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			go func() { _, _ = j.coordinator(nil).Run(ctx) }()
+			p := j.participant(0, nil)
+			p.Plan = settled
+			_, err = p.Run(ctx)
+			var differs *DifferenceError
+			if !errors.Is(err, ErrPlan) || !errors.As(err, &differs) || differs.Field != field || differs.Ours == differs.Theirs {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// An older state is refused if a counter says so, one that was changed or is another's
+// always, and one that is gone is a party's first.
+func TestMisuseOldState(t *testing.T) {
+	dir := t.TempDir()
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := FileStore(filepath.Join(dir, "state"))
+	v := &vault{store: file, key: key, counter: FileCounter(filepath.Join(dir, "counter")), owner: "a"}
+	read := func() ([]byte, error) {
+		again := *v
+		again.number = 0
+		return again.load()
+	}
+	if b, err := read(); b != nil || err != nil {
+		t.Fatalf("nothing stored: %q, %v", b, err)
+	}
+	var states [][]byte
+	for _, text := range []string{"one", "two", "three"} {
+		if err := v.save([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := file.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, b)
+	}
+	if b, err := read(); string(b) != "three" || err != nil {
+		t.Errorf("the newest: %q, %v", b, err)
+	}
+	put := func(b []byte) {
+		t.Helper()
+		if err := os.WriteFile(string(file), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(states[1])
+	if _, err := read(); !errors.Is(err, ErrOldState) {
+		t.Errorf("an older one: %v", err)
+	}
+	renumbered := slices.Clone(states[1])
+	binary.BigEndian.PutUint64(renumbered[1:], 3)
+	version := slices.Clone(states[2])
+	version[0]++
+	for name, b := range map[string][]byte{"renumbered": renumbered, "cut": states[2][:20], "empty": {}, "version": version} {
+		put(b)
+		if _, err := read(); !errors.Is(err, ErrStore) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	put(states[2])
+	v.owner = "b"
+	if _, err := read(); !errors.Is(err, ErrStore) {
+		t.Errorf("another's: %v", err)
+	}
+	// A state that was deleted leaves the counter, which goes on.
+	v.owner = "a"
+	if err := os.Remove(string(file)); err != nil {
+		t.Fatal(err)
+	}
+	fresh := &vault{store: file, key: key, counter: v.counter, owner: "a"}
+	if b, err := fresh.load(); b != nil || err != nil {
+		t.Fatalf("%q, %v", b, err)
+	}
+	if err := fresh.save([]byte("four")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := read(); string(b) != "four" || err != nil {
+		t.Errorf("after it was deleted: %q, %v", b, err)
+	}
+}
+
+// A number that a party has made keys for is used no second time, whoever asks.
+func TestMisuseReusedNumber(t *testing.T) {
+	j := newJob(t, testPlan(), 7)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	events := make(chan Event, 16)
+	p := j.participant(0, nil)
+	p.LeastNumber = 5
+	p.Progress = func(e Event) { events <- e }
+	go func() { _, _ = p.Run(ctx) }()
+	_, link, err := j.memory.Accept(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := link.Receive(ctx); err != nil { // hello
+		t.Fatal(err)
+	}
+	for _, number := range []uint64{4, 5, 5, 0} {
+		if err := link.Send(ctx, joinFrame(number)); err != nil {
+			t.Fatal(err)
+		}
+		if number < 5 {
+			for e := range events {
+				if e.Kind == Refused {
+					if !errors.Is(e.Err, ErrNumber) || e.Session != number {
+						t.Errorf("%v", e)
+					}
+					break
+				}
+			}
+			continue
+		}
+		announce, err := link.Receive(ctx)
+		if err != nil || announce[0] != frameMessage {
+			t.Fatalf("number %d: %v, %v", number, announce[:1], err)
+		}
+	}
+}
+
+// Over TCP nobody gets through who is not in the roster, or who is not the coordinator.
+func TestTCP(t *testing.T) {
+	signers, roster := identities(t, 3)
+	strangers, _ := identities(t, 5)
+	coordinator := strangers[4]
+	listener, err := ListenTCP("127.0.0.1:0", coordinator, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	dial := func(identity int, expected ed25519.PublicKey) (Link, error) {
+		d := &TCPDialer{Address: listener.Address(), Identity: strangers[identity], Coordinator: expected, MaxFrame: 1 << 20}
+		return d.Dial(ctx)
+	}
+	right := coordinator.Public().(ed25519.PublicKey)
+	if _, err := dial(0, signers[1].Public().(ed25519.PublicKey)); !errors.Is(err, ErrPeer) {
+		t.Errorf("another coordinator: %v", err)
+	}
+	// In TLS 1.3 a client learns that it is not welcome from its first read.
+	if link, err := dial(3, right); err == nil {
+		if _, err := link.Receive(ctx); err == nil {
+			t.Error("a stranger got through")
+		}
+		_ = link.Close()
+	}
+	link, err := dial(1, right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	party, far, err := listener.Accept(ctx)
+	if err != nil || party != 1 {
+		t.Fatalf("party %d: %v", party, err)
+	}
+	defer far.Close()
+	large := make([]byte, 1<<20)
+	large[len(large)-1] = 7
+	for _, b := range [][]byte{{}, {1}, large} {
+		go func() { _ = far.Send(ctx, b) }()
+		if got, err := link.Receive(ctx); err != nil || !slices.Equal(got, b) {
+			t.Fatalf("%d bytes: %d, %v", len(b), len(got), err)
+		}
+	}
+	go func() { _ = far.Send(ctx, make([]byte, 1<<20+1)) }()
+	if _, err := link.Receive(ctx); !errors.Is(err, ErrFrame) {
+		t.Errorf("a frame above the limit: %v", err)
+	}
+	soon, end := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer end()
+	if _, err := far.Receive(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a wait that ends: %v", err)
+	}
+}

@@ -1,0 +1,274 @@
+package hushsum
+
+import (
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// ErrPeer: who answers is not the coordinator that the party knows, or who dials is not
+// in the roster.
+var ErrPeer = errors.New("hushsum: the other side of the connection is not who it should be")
+
+// certificate returns a TLS certificate of an Ed25519 identity, which the other side
+// looks at for its key and for nothing else.
+func certificate(identity crypto.Signer) (tls.Certificate, error) {
+	if _, ok := identity.Public().(ed25519.PublicKey); !ok {
+		return tls.Certificate{}, keyexchange.ErrSigner
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Unix(0, 0),
+		NotAfter:     time.Unix(1<<36, 0),
+	}
+	der, err := x509.CreateCertificate(nil, template, template, identity.Public(), identity)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("hushsum: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: identity}, nil
+}
+
+// tlsConfig is TLS 1.3 between keys that the sides know: certificates of authorities
+// play no part.
+func tlsConfig(identity crypto.Signer, accept func(key ed25519.PublicKey) error) (*tls.Config, error) {
+	own, err := certificate(identity)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		Certificates:       []tls.Certificate{own},
+		ClientAuth:         tls.RequireAnyClientCert,
+		InsecureSkipVerify: true, // VerifyConnection pins the key instead
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) != 1 {
+				return ErrPeer
+			}
+			key, ok := state.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+			if !ok {
+				return ErrPeer
+			}
+			return accept(key)
+		},
+		SessionTicketsDisabled: true,
+	}, nil
+}
+
+// TCPDialer is a [Dialer] over TCP with TLS 1.3.
+type TCPDialer struct {
+	Address     string            // of the coordinator, host:port
+	Identity    crypto.Signer     // the party's, Ed25519
+	Coordinator ed25519.PublicKey // who must answer
+	// MaxFrame is the longest frame that is received, in bytes; 0: 1 GiB.
+	MaxFrame int
+}
+
+// Dial connects. It fails with [ErrPeer] if somebody else answers.
+func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
+	config, err := tlsConfig(d.Identity, func(key ed25519.PublicKey) error {
+		if !key.Equal(d.Coordinator) {
+			return ErrPeer
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	dialer := tls.Dialer{Config: config}
+	conn, err := dialer.DialContext(ctx, "tcp", d.Address)
+	if err != nil {
+		return nil, err
+	}
+	return newConnLink(conn, d.MaxFrame), nil
+}
+
+// TCPListener is a [Listener] over TCP with TLS 1.3, for the parties of a roster.
+type TCPListener struct {
+	roster   *keyexchange.Roster
+	listener net.Listener
+	config   *tls.Config
+	accepted chan memberLink
+	failed   chan error
+	closed   chan struct{}
+	once     sync.Once
+}
+
+type memberLink struct {
+	party int
+	link  Link
+}
+
+// handshakeTime is how long a connection may take to say who it is.
+const handshakeTime = 10 * time.Second
+
+// maxHandshakes is how many connections may be about to say who they are.
+const maxHandshakes = 128
+
+// ListenTCP listens at an address, as net.Listen has them, with the coordinator's
+// identity.
+func ListenTCP(address string, identity crypto.Signer, roster *keyexchange.Roster) (*TCPListener, error) {
+	config, err := tlsConfig(identity, func(key ed25519.PublicKey) error {
+		if _, found := roster.Index(key); !found {
+			return ErrPeer
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	l := &TCPListener{
+		roster: roster, listener: listener, config: config,
+		accepted: make(chan memberLink), failed: make(chan error, 1), closed: make(chan struct{}),
+	}
+	go l.serve()
+	return l, nil
+}
+
+// Address returns where it listens.
+func (l *TCPListener) Address() string { return l.listener.Addr().String() }
+
+func (l *TCPListener) serve() {
+	room := make(chan struct{}, maxHandshakes)
+	for {
+		conn, err := l.listener.Accept()
+		if err != nil {
+			l.failed <- err
+			return
+		}
+		room <- struct{}{}
+		go func() {
+			defer func() { <-room }()
+			l.greet(conn)
+		}()
+	}
+}
+
+// greet finds out who dials.
+func (l *TCPListener) greet(conn net.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
+	defer cancel()
+	secure := tls.Server(conn, l.config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return
+	}
+	key := secure.ConnectionState().PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+	party, _ := l.roster.Index(key)
+	link := newConnLink(secure, 0)
+	select {
+	case l.accepted <- memberLink{party, link}:
+	case <-l.closed:
+		_ = link.Close()
+	}
+}
+
+// Accept waits for the next party that dials.
+func (l *TCPListener) Accept(ctx context.Context) (int, Link, error) {
+	select {
+	case m := <-l.accepted:
+		return m.party, m.link, nil
+	case err := <-l.failed:
+		l.failed <- err
+		return 0, nil, err
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	}
+}
+
+// Close stops listening. Links stay open.
+func (l *TCPListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.listener.Close()
+}
+
+// connLink frames a connection: a length of four bytes before each frame.
+type connLink struct {
+	conn     net.Conn
+	maxFrame int
+	sending  sync.Mutex
+}
+
+const defaultMaxFrame = 1 << 30
+
+func newConnLink(conn net.Conn, maxFrame int) *connLink {
+	if maxFrame == 0 {
+		maxFrame = defaultMaxFrame
+	}
+	return &connLink{conn: conn, maxFrame: maxFrame}
+}
+
+// interrupt ends what waits for the connection when the context ends.
+func interrupt(ctx context.Context, set func(time.Time) error) (stop func() error) {
+	_ = set(time.Time{})
+	after := context.AfterFunc(ctx, func() { _ = set(time.Unix(1, 0)) })
+	return func() error {
+		after()
+		return ctx.Err()
+	}
+}
+
+func (l *connLink) Send(ctx context.Context, frame []byte) error {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	stop := interrupt(ctx, l.conn.SetWriteDeadline)
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(frame)))
+	buffers := net.Buffers{head, frame}
+	_, err := buffers.WriteTo(l.conn)
+	if ended := stop(); ended != nil && err != nil {
+		return ended
+	}
+	return err
+}
+
+// firstRead is how much of a frame is made room for before any of it has come.
+const firstRead = 64 << 10
+
+func (l *connLink) Receive(ctx context.Context) ([]byte, error) {
+	stop := interrupt(ctx, l.conn.SetReadDeadline)
+	frame, err := l.receive()
+	if ended := stop(); ended != nil && err != nil {
+		return nil, ended
+	}
+	return frame, err
+}
+
+func (l *connLink) receive() ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(l.conn, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(binary.BigEndian.Uint32(head[:]))
+	if size > int64(l.maxFrame) {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrFrame, size, l.maxFrame)
+	}
+	frame := make([]byte, 0, min(size, firstRead))
+	for int64(len(frame)) < size {
+		if len(frame) == cap(frame) {
+			frame = append(make([]byte, 0, min(size, 2*int64(cap(frame)))), frame...)
+		}
+		n, err := l.conn.Read(frame[len(frame):cap(frame)])
+		if err != nil && n == 0 {
+			return nil, err
+		}
+		frame = frame[:len(frame)+n]
+	}
+	return frame, nil
+}
+
+func (l *connLink) Close() error { return l.conn.Close() }
