@@ -3,10 +3,11 @@
 //
 // Data: the Adult census table, the UCI optical digits, MNIST (with the writer of
 // every digit) and Fashion-MNIST, and Census, a synthetic table of Adult's flavour
-// whose true weights are known. Models: Logistic, Softmax and MLP on gonum, behind
-// the interface Model. SGD trains any Model by mini-batches, Evaluate tests it.
+// whose true weights are known. Models: Logistic, Softmax, MLP and LeNet on gonum,
+// behind the interface Model. SGD trains any Model by mini-batches, Evaluate tests it.
 // PartitionIID gives parties equally many random rows; Partition knows the
-// partitions of the literature by name, from IID to one party per writer.
+// partitions of the literature by name, from IID to one party per writer;
+// PartitionPersonal deals the few rows of few classes of personal models.
 //
 // The package is the first station of a round: a party trains a copy of the
 // broadcast weights on its own rows, and what leaves the party is encoded and

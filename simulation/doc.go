@@ -8,6 +8,9 @@
 // model by any of the papers' rules, over one kind of sum: in the clear, through the
 // private sum, or through its encoding and noise without the messages.
 //
+// [Personal] trains models that differ from party to party: each keeps parameters of
+// its own and a mask of the weights that it does not prune.
+//
 // # What is simulated
 //
 // One server and n parties, each with rows of its own. In every round the server
