@@ -196,19 +196,9 @@ func (m LeNet) Loss(w []float64, d *Dataset) (float64, error) {
 	if err := m.check(w, d); err != nil {
 		return 0, err
 	}
-	ws := workspaces.Get().(*workspace)
-	defer workspaces.Put(ws)
-	var sum float64
-	for rows := ws.rowOrder(d.Len()); len(rows) > 0; {
-		b := min(chunkRows, len(rows))
-		z := m.forward(ws, w, d, rows[:b], m.BatchNorm)
-		for i, r := range rows[:b] {
-			row := z[i*m.Outputs : (i+1)*m.Outputs]
-			y := row[d.Labels[r]]
-			sum += softmax(row) - y
-		}
-		rows = rows[b:]
-	}
+	sum := lossSum(d, m.Outputs, func(ws *workspace, rows []int) []float64 {
+		return m.forward(ws, w, d, rows, m.BatchNorm)
+	})
 	return sum/float64(d.Len()) + ridge(m.Lambda, w), nil
 }
 
@@ -222,13 +212,9 @@ func (m LeNet) Scores(dst, w []float64, d *Dataset) error {
 	if err := checkScores(m, dst, w, d); err != nil {
 		return err
 	}
-	ws := workspaces.Get().(*workspace)
-	defer workspaces.Put(ws)
-	for rows := ws.rowOrder(d.Len()); len(rows) > 0; {
-		b := min(imagesAtOnce, len(rows))
-		dst = dst[copy(dst, m.forward(ws, w, d, rows[:b], false)):]
-		rows = rows[b:]
-	}
+	scoresInto(dst, d, imagesAtOnce, func(ws *workspace, rows []int) []float64 {
+		return m.forward(ws, w, d, rows, false)
+	})
 	return nil
 }
 
@@ -289,11 +275,7 @@ func (m LeNet) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []in
 	conv, top := m.layers()
 	b := len(rows)
 	z := m.forward(ws, w, d, rows, m.BatchNorm)
-	for i, r := range rows {
-		row := z[i*m.Outputs : (i+1)*m.Outputs]
-		softmax(row)
-		row[d.Labels[r]]--
-	}
+	lossSlopes(z, d, m.Outputs, rows)
 	blas64.Scal(alpha, vector(z))
 	// From the top down, each time first what goes down and then the parameters: dst
 	// may be w.
@@ -311,16 +293,16 @@ func (m LeNet) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []in
 		for i := range b {
 			axpy(1, delta[i*l.out:(i+1)*l.out], bias)
 		}
-		// What is behind a unit at rest changes nothing. The pooling below looks after
-		// itself.
+		if k == 0 {
+			break // the pooling below looks after itself
+		}
+		// What is behind a unit at rest changes nothing.
 		for i, v := range x {
-			if k > 0 && v <= 0 {
+			if v <= 0 {
 				ws.below[i] = 0
 			}
 		}
-		if k > 0 {
-			copy(x, ws.below)
-		}
+		copy(x, ws.below)
 	}
 	area := conv[1].pooled() * conv[1].pooled()
 	last := &ws.maps[1]

@@ -161,11 +161,7 @@ func (ws *workspace) load(d *Dataset, rows []int) {
 func (n network) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
 	b, top := len(rows), n.layers()-1
 	z := n.forward(ws, w, d, rows)
-	for i, r := range rows {
-		row := z[i*n.outputs : (i+1)*n.outputs]
-		softmax(row)
-		row[d.Labels[r]]--
-	}
+	lossSlopes(z, d, n.outputs, rows)
 	blas64.Scal(alpha, vector(z))
 	end := len(w)
 	for l := top; l >= 0; l-- {
@@ -197,30 +193,52 @@ func (n network) loss(w []float64, d *Dataset) (float64, error) {
 	if err := n.check(w, d); err != nil {
 		return 0, err
 	}
+	sum := lossSum(d, n.outputs, func(ws *workspace, rows []int) []float64 { return n.forward(ws, w, d, rows) })
+	return sum/float64(d.Len()) + ridge(n.lambda, w), nil
+}
+
+// forwardFunc leaves the scores of the named rows in ws, and returns them.
+type forwardFunc func(ws *workspace, rows []int) []float64
+
+// lossSum is the sum of cross-entropies over all rows, in nats.
+func lossSum(d *Dataset, outputs int, forward forwardFunc) (sum float64) {
 	ws := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)
-	var sum float64
 	for rows := ws.rowOrder(d.Len()); len(rows) > 0; {
 		b := min(chunkRows, len(rows))
-		z := n.forward(ws, w, d, rows[:b])
+		z := forward(ws, rows[:b])
 		for i, r := range rows[:b] {
-			row := z[i*n.outputs : (i+1)*n.outputs]
+			row := z[i*outputs : (i+1)*outputs]
 			y := row[d.Labels[r]]
 			sum += softmax(row) - y
 		}
 		rows = rows[b:]
 	}
-	return sum/float64(d.Len()) + ridge(n.lambda, w), nil
+	return sum
 }
 
-func (n network) scores(dst, w []float64, d *Dataset) {
+// lossSlopes turns scores into the derivatives of the cross-entropies by them.
+func lossSlopes(z []float64, d *Dataset, outputs int, rows []int) {
+	for i, r := range rows {
+		row := z[i*outputs : (i+1)*outputs]
+		softmax(row)
+		row[d.Labels[r]]--
+	}
+}
+
+// scoresInto writes the scores of all rows into dst, so many rows at a time.
+func scoresInto(dst []float64, d *Dataset, atOnce int, forward forwardFunc) {
 	ws := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)
 	for rows := ws.rowOrder(d.Len()); len(rows) > 0; {
-		b := min(chunkRows, len(rows))
-		dst = dst[copy(dst, n.forward(ws, w, d, rows[:b])):]
+		b := min(atOnce, len(rows))
+		dst = dst[copy(dst, forward(ws, rows[:b])):]
 		rows = rows[b:]
 	}
+}
+
+func (n network) scores(dst, w []float64, d *Dataset) {
+	scoresInto(dst, d, chunkRows, func(ws *workspace, rows []int) []float64 { return n.forward(ws, w, d, rows) })
 }
 
 // scoresOf and gradient serve the methods of m, which is Softmax or MLP; n is its
