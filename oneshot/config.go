@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 
+	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
-	"github.com/hushsum/hushsum/oneshot/internal/ring"
 	"github.com/hushsum/hushsum/shamir"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/noise"
-	"github.com/hushsum/hushsum/oneshot/internal/ring"
 )
 
 // usual is a configuration for phones: 1,000 values of 8 bits, n = 10,000.

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/lattice"
 	"github.com/hushsum/hushsum/noise"
-	"github.com/hushsum/hushsum/oneshot/internal/lattice"
 )
 
 // Terms are the numbers of a configuration.

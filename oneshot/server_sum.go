@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/oneshot/internal/ring"
 	"github.com/hushsum/hushsum/shamir"
 )
 

@@ -494,7 +494,7 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 			want = "ErrTruncated"
 		}
 		add(name("a byte more"), at, c.to, change(at, more), want)
-		add(name("version"), at, c.to, change(at, put(0, 2)), "ErrVersion")
+		add(name("version"), at, c.to, change(at, put(0, wire.Version+1)), "ErrVersion")
 		add(name("type"), at, c.to, change(at, put(1, 63)), "ErrType")
 		add(name("session"), at, c.to, change(at, flip(2)), "ErrContext")
 		want = "ErrPhase"

@@ -289,7 +289,7 @@ func (c *check) configuration() {
 		for _, p := range list {
 			parts = append(parts, []byte{byte(len(p.Name))}, []byte(p.Name), p.Public)
 		}
-		return h("hushsum/1 roster", parts...)
+		return h("hushsum/2 roster", parts...)
 	}
 	c.want("roster", c.RosterDigest, roster(c.Parties))
 	c.want("committee", c.CommitteeDigest, roster(c.Members))
@@ -316,7 +316,7 @@ func (c *check) headers() {
 		} else if _, err := fmt.Sscanf(m.From, "member %d", &i); err == nil {
 			sender = u32(1<<31 + i)
 		}
-		header := slices.Concat([]byte{1, byte(m.Type)}, session, u64(c.Round), sender)
+		header := slices.Concat([]byte{2, byte(m.Type)}, session, u64(c.Round), sender)
 		c.want("header", m.Message[:len(header)], header)
 		key := fmt.Sprintf("%s %d", m.From, m.Type)
 		if m.Type == 68 {
