@@ -10,13 +10,8 @@ import (
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/shamir"
 )
-
-// errUnknown is an attacker's own: it lacks what it needs.
-var errUnknown = errors.New("attacks: not known to server and colluders")
 
 // cheater is a cheating server, with parties that collude with it. It tells
 // every party what it likes, keeps what it is told, and takes off a submission
@@ -30,10 +25,10 @@ type cheater struct {
 	session  [32]byte
 	round    uint64
 	uploads  []*wire.Upload // by party, for the round
-	views    map[int]*partyView
 	next     []*wire.Upload // by party, for the round after
-	signed   map[string]wire.Certificate
-	refusals []error // of honest parties in the round
+	views    map[int]*partyView
+	signed   map[string]wire.Certificate // by statement
+	refusals []error                     // of honest parties in the round
 
 	pairs  map[[2]int]keyexchange.PairSecret // known, of the round
 	shares map[shareOf]map[int][32]byte      // known, by holder
@@ -51,14 +46,10 @@ type partyView struct {
 	statement string // what it signed
 }
 
-// shareOf names a shared secret of the round.
-type shareOf struct {
-	purpose keyexchange.Purpose
-	owner   int
-}
-
 // newCheater makes the server of a session of the target's parties.
-func newCheater(t target, config *protocol.Config, signers []crypto.Signer, colluders ...int) (*cheater, error) {
+func newCheater(
+	t target, config *protocol.Config, signers []crypto.Signer, colluders ...int,
+) (*cheater, error) {
 	terms, err := textbook.NewTerms(config, t.without|textbook.ValidConfig)
 	if err != nil {
 		return nil, err
@@ -67,13 +58,21 @@ func newCheater(t target, config *protocol.Config, signers []crypto.Signer, coll
 	if err != nil {
 		return nil, err
 	}
-	c := &cheater{terms: terms, without: t.without, parties: parties, signers: signers, uploads: make([]*wire.Upload, terms.Parties)}
+	c := &cheater{
+		terms:   terms,
+		without: t.without,
+		parties: parties,
+		signers: signers,
+		uploads: make([]*wire.Upload, terms.Parties),
+	}
 	c.forget()
 	return c, nil
 }
 
 // newSession is newCheater, with an honest set-up.
-func newSession(t target, config *protocol.Config, signers []crypto.Signer, colluders ...int) (*cheater, error) {
+func newSession(
+	t target, config *protocol.Config, signers []crypto.Signer, colluders ...int,
+) (*cheater, error) {
 	c, err := newCheater(t, config, signers, colluders...)
 	if err != nil {
 		return nil, err
@@ -109,26 +108,26 @@ func (c *cheater) refused(err error) {
 
 // refusedWith counts the refusals with a given error.
 func (c *cheater) refusedWith(target error) int {
-	n := 0
+	count := 0
 	for _, err := range c.refusals {
-		n += one(errors.Is(err, target))
+		count += indicator(errors.Is(err, target))
 	}
-	return n
+	return count
 }
 
 // announced is what all parties announce.
 func (c *cheater) announced() ([]wire.Announce, error) {
 	keys := make([]wire.Announce, len(c.parties))
-	for i, p := range c.parties {
-		_, body, err := wire.ParseHeader(p.Announce())
+	for i, party := range c.parties {
+		_, body, err := wire.ParseHeader(party.Announce())
 		if err != nil {
 			return nil, err
 		}
-		a, err := wire.ParseAnnounce(body, false)
+		announced, err := wire.ParseAnnounce(body, false)
 		if err != nil {
 			return nil, err
 		}
-		keys[i] = *a
+		keys[i] = *announced
 	}
 	return keys, nil
 }
@@ -171,21 +170,26 @@ func (c *cheater) nextRound() {
 	c.round++
 }
 
+// header makes the header of a message of the round.
 func (c *cheater) header(kind wire.Type) []byte {
 	h := wire.Header{Type: kind, Session: c.session, Round: c.round, Sender: wire.ServerIndex}
 	return h.Append(nil)
 }
 
+// set makes a set of parties.
 func (c *cheater) set(parties []int) wire.Set { return wire.SetOf(c.terms.Parties, parties) }
 
 // beginMessage is what tells a party who takes part and what the broadcast is.
 func (c *cheater) beginMessage(party int, participants []int, broadcast []byte) []byte {
-	begin := &wire.Begin{Broadcast: textbook.BroadcastDigest(broadcast), Participants: c.set(participants)}
+	begin := &wire.Begin{
+		Broadcast:    textbook.BroadcastDigest(broadcast),
+		Participants: c.set(participants),
+	}
 	if c.terms.Recovery {
 		for _, owner := range except(participants, party) {
 			var sealed wire.SealedShare
-			if u := c.uploads[owner]; u != nil {
-				sealed = u.Shares[slices.Index(c.terms.Others(owner), party)]
+			if upload := c.uploads[owner]; upload != nil {
+				sealed = upload.Shares[slices.Index(c.terms.Others(owner), party)]
 			}
 			begin.Shares = append(begin.Shares, sealed)
 		}
@@ -195,16 +199,20 @@ func (c *cheater) beginMessage(party int, participants []int, broadcast []byte) 
 
 // begin tells a party that the round begins.
 func (c *cheater) begin(party int, participants []int, broadcast []byte) error {
-	if _, err := c.parties[party].Receive(c.beginMessage(party, participants, broadcast)); err != nil {
+	message := c.beginMessage(party, participants, broadcast)
+	if _, err := c.parties[party].Receive(message); err != nil {
 		return err
 	}
-	context := textbook.Context(c.without, c.session, c.round, textbook.BroadcastDigest(broadcast), c.terms.Members, c.set(participants))
-	c.views[party] = &partyView{near: except(participants, party), context: context}
+	c.views[party] = &partyView{
+		near: except(participants, party),
+		context: textbook.Context(c.without, c.session, c.round,
+			textbook.BroadcastDigest(broadcast), c.terms.Members, c.set(participants)),
+	}
 	return nil
 }
 
 // submit has a party mask its input.
-func (c *cheater) submit(party int, broadcast []byte, input [][]uint64) error {
+func (c *cheater) submit(party int, broadcast []byte, input segments) error {
 	message, err := c.parties[party].Submit(broadcast, input...)
 	if err != nil {
 		return err
@@ -215,7 +223,8 @@ func (c *cheater) submit(party int, broadcast []byte, input [][]uint64) error {
 	}
 	masked := &wire.Masked{Packed: body}
 	if c.terms.Recovery {
-		masked, err = wire.ParseMasked(body, c.terms.Layout.PackedSize(), len(c.views[party].near), c.terms.Parties-1)
+		masked, err = wire.ParseMasked(body, c.terms.Layout.PackedSize(),
+			len(c.views[party].near), c.terms.Parties-1)
 		if err != nil {
 			return err
 		}
@@ -226,7 +235,7 @@ func (c *cheater) submit(party int, broadcast []byte, input [][]uint64) error {
 }
 
 // enter has a party begin the round, without a broadcast, and submit its input.
-func (c *cheater) enter(party int, participants []int, input [][]uint64) error {
+func (c *cheater) enter(party int, participants []int, input segments) error {
 	if err := c.begin(party, participants, nil); err != nil {
 		return err
 	}
@@ -234,7 +243,9 @@ func (c *cheater) enter(party int, participants []int, input [][]uint64) error {
 }
 
 // agree is enter, after which the party signs a list of survivors.
-func (c *cheater) agree(party int, participants []int, input [][]uint64, survivors []int) error {
+func (c *cheater) agree(
+	party int, participants []int, input segments, survivors []int,
+) error {
 	if err := c.enter(party, participants, input); err != nil {
 		return err
 	}
@@ -279,7 +290,10 @@ func (c *cheater) survivors(party int, list []int) error {
 	}
 	v.survivors = c.set(list)
 	v.statement = string(textbook.Statement(v.context, v.survivors))
-	c.signed[v.statement] = append(c.signed[v.statement], wire.PartySignature{Party: party, Signature: [64]byte(body)})
+	c.signed[v.statement] = append(c.signed[v.statement], wire.PartySignature{
+		Party:     party,
+		Signature: [64]byte(body),
+	})
 	return nil
 }
 
@@ -296,7 +310,9 @@ func (c *cheater) certificate(party int, colluders []int) (wire.Certificate, err
 		list = append(list, wire.PartySignature{Party: i, Signature: signature})
 	}
 	for i := range v.survivors.All() {
-		signed := slices.ContainsFunc(list, func(e wire.PartySignature) bool { return e.Party == i })
+		signed := slices.ContainsFunc(list, func(s wire.PartySignature) bool {
+			return s.Party == i
+		})
 		if c.forge && !signed {
 			list = append(list, wire.PartySignature{Party: i})
 		}
@@ -309,19 +325,24 @@ func (c *cheater) certificate(party int, colluders []int) (wire.Certificate, err
 func (c *cheater) acrossViews(party int) wire.Certificate {
 	var list wire.Certificate
 	for _, i := range slices.Sorted(maps.Keys(c.views)) {
-		if v := c.views[i]; v.statement != "" && v.survivors.Equal(c.views[party].survivors) {
-			for _, e := range c.signed[v.statement] {
-				if e.Party == i {
-					list = append(list, e)
-				}
+		v := c.views[i]
+		if v.statement == "" || !v.survivors.Equal(c.views[party].survivors) {
+			continue
+		}
+		for _, s := range c.signed[v.statement] {
+			if s.Party == i {
+				list = append(list, s)
 			}
 		}
 	}
 	return ofSurvivors(list, c.views[party].survivors)
 }
 
+// ofSurvivors leaves of a list the signatures of survivors, in order.
 func ofSurvivors(list wire.Certificate, survivors wire.Set) wire.Certificate {
-	list = slices.DeleteFunc(list, func(e wire.PartySignature) bool { return !survivors.Has(e.Party) })
+	list = slices.DeleteFunc(list, func(s wire.PartySignature) bool {
+		return !survivors.Has(s.Party)
+	})
 	slices.SortFunc(list, func(a, b wire.PartySignature) int { return a.Party - b.Party })
 	return list
 }
@@ -348,126 +369,4 @@ func (c *cheater) reveal(party int, certificate wire.Certificate) error {
 		c.learn(purpose, s.Owner, party, s.Share)
 	}
 	return nil
-}
-
-func (c *cheater) learn(purpose keyexchange.Purpose, owner, holder int, share [32]byte) {
-	of := shareOf{purpose, owner}
-	if c.shares[of] == nil {
-		c.shares[of] = make(map[int][32]byte)
-	}
-	c.shares[of][holder] = share
-}
-
-// poolSecrets takes from a colluder what it shares with others in the round. It
-// is called between the colluder's begin and its submit.
-func (c *cheater) poolSecrets(colluder int) error {
-	for peer, chain := range c.parties[colluder].(*textbook.Client).Chains {
-		_, secret, err := chain.Ahead(c.round)
-		if err != nil {
-			return err
-		}
-		c.pairs[pairOf(colluder, peer)] = secret
-	}
-	return nil
-}
-
-// poolShares takes from a colluder all shares that it holds: of self masks and
-// of recovery keys alike, whatever the honest would give.
-func (c *cheater) poolShares(colluder int) {
-	inside := c.parties[colluder].(*textbook.Client)
-	if inside.Open == nil {
-		return
-	}
-	for k, owner := range inside.Open.Near {
-		if share := inside.Open.Recovery[k]; share != nil {
-			c.learn(keyexchange.RecoveryShare, owner, colluder, *share)
-		}
-		if v := c.views[owner]; v != nil {
-			share := inside.OpenShare(c.sealedFor(owner, colluder), owner, inside.Open.Channels[k], keyexchange.SelfMaskShare, v.context)
-			if share != nil {
-				c.learn(keyexchange.SelfMaskShare, owner, colluder, *share)
-			}
-		}
-	}
-}
-
-func pairOf(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
-
-// rebuild makes a secret from the shares that are known, if they are enough.
-func (c *cheater) rebuild(purpose keyexchange.Purpose, owner int) (shamir.Secret, error) {
-	known := c.shares[shareOf{purpose, owner}]
-	var shares []shamir.Share
-	for _, holder := range slices.Sorted(maps.Keys(known)) {
-		shares = append(shares, shamir.Share{Index: textbook.Index(holder), Value: known[holder]})
-	}
-	t := c.terms.Threshold
-	if len(shares) < t {
-		return shamir.Secret{}, fmt.Errorf("%w: secret %d of party %d, %d shares of %d", errUnknown, purpose, owner, len(shares), t)
-	}
-	return shamir.Combine(t, shares[:t])
-}
-
-// pair returns what two parties share: from a colluder, or from the recovery
-// blob of either.
-func (c *cheater) pair(i, j int) (keyexchange.PairSecret, error) {
-	if secret, known := c.pairs[pairOf(i, j)]; known {
-		return secret, nil
-	}
-	last := errUnknown
-	for _, owner := range []int{i, j} {
-		if c.uploads[owner] == nil {
-			continue
-		}
-		secret, err := c.rebuild(keyexchange.RecoveryShare, owner)
-		if err == nil {
-			var pairs []keyexchange.PairSecret
-			if pairs, err = textbook.OpenBlob(secret, c.uploads[owner].Blob, c.session, c.round, owner); err == nil {
-				return pairs[slices.Index(c.terms.Others(owner), i+j-owner)], nil
-			}
-		}
-		last = err
-	}
-	return keyexchange.PairSecret{}, last
-}
-
-// unmask takes the masks off what the targets submitted: self masks that can be
-// rebuilt, and pair masks with parties that are not targets. Pair masks among the
-// targets should cancel. It fails with errUnknown.
-func (c *cheater) unmask(targets []int) ([][]uint64, error) {
-	sum, err := masking.NewVector(c.terms.Layout)
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range targets {
-		v := c.views[i]
-		if v == nil || v.masked == nil {
-			return nil, fmt.Errorf("%w: party %d submitted nothing", errUnknown, i)
-		}
-		if err := sum.AddPacked(v.masked.Packed); err != nil {
-			return nil, err
-		}
-		if c.terms.Recovery && !c.singleMasked {
-			secret, err := c.rebuild(keyexchange.SelfMaskShare, i)
-			if err != nil {
-				return nil, err
-			}
-			seed := textbook.SelfMaskSeed(secret)
-			sum.SubMask(&seed)
-		}
-		for _, j := range except(v.near, targets...) {
-			secret, err := c.pair(i, j)
-			if err != nil {
-				return nil, err
-			}
-			seed := masking.Seed(secret.MaskSeed(v.context))
-			sum.MaskPair(&seed, j, i) // what j would have added takes away what i added
-		}
-	}
-	return sum.Values(), nil
-}
-
-// recovers is 1 if the sum of the targets' inputs comes out, bit for bit.
-func (c *cheater) recovers(in [][][]uint64, targets ...int) int {
-	sum, err := c.unmask(targets)
-	return one(err == nil && equal(sum, sumOf(c.terms.Layout, in, targets)))
 }
