@@ -92,7 +92,8 @@ func (a *AdaptiveClip) Update(votes int64, parties int) error {
 // bits alone would then take more than the whole budget.
 func SplitMultiplier(z, sigma float64) (float64, error) {
 	if !(z > 0 && finite(z)) || !(sigma > z/2) {
-		return 0, fmt.Errorf("%w: noise multiplier %v and noise of %v on the bits, want a finite one above 0 and more than half of it", ErrConfig, z, sigma)
+		return 0, fmt.Errorf("%w: noise multiplier %v and noise of %v on the bits, want a finite one "+
+			"above 0 and more than half of it", ErrConfig, z, sigma)
 	}
 	r := z / (2 * sigma)
 	return z / math.Sqrt((1-r)*(1+r)), nil

@@ -26,7 +26,8 @@ func TestAdaptiveClipByHand(t *testing.T) {
 		t.Error(a, err)
 	}
 	a.Norm = 1
-	for _, c := range []struct{ norm, want float64 }{{0, 1}, {1, 1}, {1.1, -1}, {math.Inf(1), -1}, {math.NaN(), -1}} {
+	for _, c := range []struct{ norm, want float64 }{{0, 1}, {1, 1}, {1.1, -1}, {math.Inf(1), -1},
+		{math.NaN(), -1}} {
 		if v := a.Vote(c.norm); len(v) != 1 || v[0] != c.want {
 			t.Error(c.norm, v)
 		}
@@ -53,7 +54,8 @@ func TestAdaptiveClipByHand(t *testing.T) {
 func TestAdaptiveClipFindsQuantile(t *testing.T) {
 	const parties, sigma = 50, 2.5
 	rng := newRandom(21)
-	lane := Signs{Parties: parties, Dimension: 1, NoiseStdDev: 2 * sigma, NoiseFamily: accounting.FamilyDiscreteGaussian}
+	lane := Signs{Parties: parties, Dimension: 1, NoiseStdDev: 2 * sigma,
+		NoiseFamily: accounting.FamilyDiscreteGaussian}
 	layout, err := lane.Layout()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +66,8 @@ func TestAdaptiveClipFindsQuantile(t *testing.T) {
 		var sum uint64
 		for range parties {
 			norm := 3 * math.Exp(rng.NormFloat64())
-			noise := int64(math.Round(rng.NormFloat64() * 2 * sigma / math.Sqrt(parties))) // a test's, not a release's
+			// a test's, not a release's
+			noise := int64(math.Round(rng.NormFloat64() * 2 * sigma / math.Sqrt(parties)))
 			part, err := lane.Encode(a.Vote(norm), []int64{noise})
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +100,8 @@ func TestSplitMultiplier(t *testing.T) {
 	if err != nil || math.Abs(both-0.6) > 1e-15 {
 		t.Error(both, err)
 	}
-	for _, c := range [][2]float64{{0, 1}, {-1, 1}, {math.NaN(), 1}, {math.Inf(1), math.Inf(1)}, {2, 1}, {2, 0.5}, {1, math.NaN()}} {
+	for _, c := range [][2]float64{{0, 1}, {-1, 1}, {math.NaN(), 1}, {math.Inf(1), math.Inf(1)},
+		{2, 1}, {2, 0.5}, {1, math.NaN()}} {
 		if z, err := SplitMultiplier(c[0], c[1]); !errors.Is(err, ErrConfig) || z != 0 {
 			t.Error(c, z, err)
 		}

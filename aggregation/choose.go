@@ -31,7 +31,8 @@ func (e Encoder) ChooseScale(multiplier float64, shares int) (Encoder, error) {
 		return Encoder{}, fmt.Errorf("%w: Bits is 0; a scale is chosen for given bits", ErrConfig)
 	}
 	if !(multiplier >= 0 && multiplier <= maxStdDev) {
-		return Encoder{}, fmt.Errorf("%w: the noise multiplier is %v, want a finite number of 0 or more", ErrConfig, multiplier)
+		return Encoder{}, fmt.Errorf("%w: the noise multiplier is %v, want a finite number of 0 or more",
+			ErrConfig, multiplier)
 	}
 	if shares < 1 || shares > e.Parties {
 		return Encoder{}, fmt.Errorf("%w: %d shares of noise, want 1 to Parties", ErrConfig, shares)
@@ -45,7 +46,7 @@ func (e Encoder) ChooseScale(multiplier float64, shares int) (Encoder, error) {
 	at := func(scale float64) (Encoder, error) {
 		try := e
 		try.Scale, try.NoiseStdDev, try.Bits = scale, 0, 0
-		p, err := try.plan()
+		p, err := try.coding()
 		if err != nil {
 			return Encoder{}, err
 		}
@@ -54,7 +55,7 @@ func (e Encoder) ChooseScale(multiplier float64, shares int) (Encoder, error) {
 		if try.NoiseStdDev > maxStdDev {
 			return Encoder{}, fmt.Errorf("%w: the noise alone is too much", ErrBits)
 		}
-		_, err = try.plan()
+		_, err = try.coding()
 		return try, err
 	}
 

@@ -49,11 +49,12 @@ func TestChooseScaleErrors(t *testing.T) {
 func TestChooseScaleProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := Encoder{
-			Parties:     rapid.IntRange(1, 10000).Draw(t, "parties"),
-			Dimension:   rapid.IntRange(1, 1<<20).Draw(t, "dimension"),
-			Clip:        math.Exp(rapid.Float64Range(-20, 20).Draw(t, "clip")),
-			Bits:        rapid.IntRange(2, 64).Draw(t, "bits"),
-			NoiseFamily: rapid.SampledFrom([]accounting.Family{accounting.FamilyDiscreteLaplace, accounting.FamilySkellam, accounting.FamilyDiscreteGaussian}).Draw(t, "tail"),
+			Parties:   rapid.IntRange(1, 10000).Draw(t, "parties"),
+			Dimension: rapid.IntRange(1, 1<<20).Draw(t, "dimension"),
+			Clip:      math.Exp(rapid.Float64Range(-20, 20).Draw(t, "clip")),
+			Bits:      rapid.IntRange(2, 64).Draw(t, "bits"),
+			NoiseFamily: rapid.SampledFrom([]accounting.Family{accounting.FamilyDiscreteLaplace,
+				accounting.FamilySkellam, accounting.FamilyDiscreteGaussian}).Draw(t, "tail"),
 		}
 		if rapid.Bool().Draw(t, "rotate") {
 			e.Rotate = rotationSeed(1)
@@ -86,7 +87,8 @@ func TestChooseScaleProperty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if share := got.NoiseStdDev / math.Sqrt(float64(e.Parties)) * math.Sqrt(float64(shares)); math.Abs(share-z*s.L2) > 1e-12*share {
+		share := got.NoiseStdDev / math.Sqrt(float64(e.Parties)) * math.Sqrt(float64(shares))
+		if math.Abs(share-z*s.L2) > 1e-12*share {
 			t.Fatalf("the shares that must suffice have σ = %v, want %v", share, z*s.L2)
 		}
 		more := got
@@ -149,7 +151,8 @@ func TestChooseScaleKnown(t *testing.T) {
 		}
 		units := e.Clip * e.Scale
 		if math.Abs(units/c.units-1) > 0.01 || math.Abs(s.L2/units/c.inflation-1) > 0.01 {
-			t.Errorf("{%d, %d, %d, %v, %d, %v, %.4g, %.4g},", c.n, c.d, c.bits, c.z, c.tail, c.rotate, units, s.L2/units)
+			t.Errorf("{%d, %d, %d, %v, %d, %v, %.4g, %.4g},", c.n, c.d, c.bits, c.z, c.tail, c.rotate, units,
+				s.L2/units)
 		}
 	}
 }

@@ -7,13 +7,14 @@ import "fmt"
 // it panics if the vectors are not as long as those that the rule was made for.
 type Adjust = func(gradient, w []float64)
 
-// Proximal is FedProx (Li 2020, "Federated Optimization in Heterogeneous Networks"): the client minimises f_i(w) + μ/2·‖w − start‖²,
-// so gradient + μ·(w − start). With μ = 0 it changes nothing. start is copied. It
-// fails with [ErrConfig] if μ is negative or not finite, with [ErrLength] if start
-// is empty, and with [ErrNotFinite].
+// Proximal is FedProx (Li 2020, "Federated Optimization in Heterogeneous Networks"):
+// the client minimises f_i(w) + μ/2·‖w − start‖², so gradient + μ·(w − start). With μ =
+// 0 it changes nothing. start is copied. It fails with [ErrConfig] if μ is negative or
+// not finite, with [ErrLength] if start is empty, and with [ErrNotFinite].
 func Proximal(mu float64, start []float64) (Adjust, error) {
 	if !(mu >= 0 && finite(mu)) {
-		return nil, fmt.Errorf("%w: the proximal weight is %v, want a finite number of 0 or more", ErrConfig, mu)
+		return nil, fmt.Errorf("%w: the proximal weight is %v, want a finite number of 0 or more",
+			ErrConfig, mu)
 	}
 	if err := checkVectors(start); err != nil {
 		return nil, err
@@ -83,12 +84,15 @@ func (s Scaffold) FromGradient(gradient []float64) (own, change []float64, err e
 // client after the given number of plain steps (no momentum) at the given rate.
 // It returns c_i⁺ and c_i⁺ − c_i. It fails with [ErrConfig] if steps is below 1 or
 // the rate is not a finite number above 0, [ErrLength] or [ErrNotFinite].
-func (s Scaffold) FromSteps(start, end []float64, steps int, rate float64) (own, change []float64, err error) {
+func (s Scaffold) FromSteps(
+	start, end []float64, steps int, rate float64,
+) (own, change []float64, err error) {
 	if err := checkVectors(s.Server, s.Own, start, end); err != nil {
 		return nil, nil, err
 	}
 	if steps < 1 || !(rate > 0 && finite(rate)) {
-		return nil, nil, fmt.Errorf("%w: %d steps at rate %v, want at least 1 and a finite rate above 0", ErrConfig, steps, rate)
+		return nil, nil, fmt.Errorf("%w: %d steps at rate %v, want at least 1 and a finite rate above 0",
+			ErrConfig, steps, rate)
 	}
 	own = make([]float64, len(start))
 	change = make([]float64, len(start))

@@ -133,7 +133,8 @@ func sumSquares[F Float](v []F, s, t float64) float64 {
 		v = v[len(block):]
 		var a0, a1, a2, a3 float64
 		for len(block) >= 4 {
-			x0, x1, x2, x3 := float64(block[0])*s*t, float64(block[1])*s*t, float64(block[2])*s*t, float64(block[3])*s*t
+			x0, x1, x2, x3 := float64(block[0])*s*t, float64(block[1])*s*t, float64(block[2])*s*t,
+				float64(block[3])*s*t
 			a0 += x0 * x0
 			a1 += x1 * x1
 			a2 += x2 * x2

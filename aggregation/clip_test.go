@@ -99,7 +99,8 @@ func TestClipProperty(t *testing.T) {
 		n := rapid.IntRange(1, 600).Draw(t, "coordinates")
 		size := rapid.IntRange(-1060, 1000).Draw(t, "exponent")
 		width := rapid.IntRange(0, 70).Draw(t, "width")
-		c := math.Ldexp(rapid.Float64Range(0.5, 1).Draw(t, "clip"), rapid.IntRange(-490, 490).Draw(t, "clip exponent"))
+		c := math.Ldexp(rapid.Float64Range(0.5, 1).Draw(t, "clip"),
+			rapid.IntRange(-490, 490).Draw(t, "clip exponent"))
 		rng := newRandom(rapid.Uint64().Draw(t, "seed"))
 		v := make([]float64, n)
 		for i := range v {
@@ -142,7 +143,8 @@ func TestClipProperty(t *testing.T) {
 			t.Fatal("clipped by more than the slack")
 		}
 		for i := range v {
-			if want := v[i] / norm * c; !math.IsInf(norm, 0) && math.Abs(got[i]-want) > 0x1p-43*math.Abs(want)+0x1p-1070*(1+c) {
+			if want := v[i] / norm * c; !math.IsInf(norm, 0) &&
+				math.Abs(got[i]-want) > 0x1p-43*math.Abs(want)+0x1p-1070*(1+c) {
 				t.Fatalf("coordinate %d is %v, want %v", i, got[i], want)
 			}
 		}

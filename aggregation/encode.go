@@ -28,7 +28,7 @@ type Noise interface {
 // fails, or is so far from random that no rounding is within the bound (in all
 // other cases that has a probability below 2^-100).
 func (e Encoder) Encode(update []float64, noise []int64, random io.Reader) ([][]uint64, error) {
-	p, err := e.plan()
+	p, err := e.coding()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (e Encoder) Encode(update []float64, noise []int64, random io.Reader) ([][]
 // coordinate is further out than the noise ever is, with the probability given
 // for wrapping: a party's masks were wrong, or it used other parameters.
 func (e Encoder) Decode(sum [][]uint64, survivors int) ([]float64, error) {
-	p, err := e.plan()
+	p, err := e.coding()
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,10 @@ func (e Encoder) Decode(sum [][]uint64, survivors int) ([]float64, error) {
 // the other way round, with [ErrLength] if the segment is not that of
 // [Encoder.Layout], and with the error of noise. v is zero after an error, in all
 // segments, unless its layout was wrong.
-func EncodeTo[F Float](v *masking.Vector, segment int, e Encoder, update []F, noise Noise, random io.Reader) error {
-	p, err := e.plan()
+func EncodeTo[F Float](
+	v *masking.Vector, segment int, e Encoder, update []F, noise Noise, random io.Reader,
+) error {
+	p, err := e.coding()
 	if err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func EncodeTo[F Float](v *masking.Vector, segment int, e Encoder, update []F, no
 // of v and writes the mean, of e.Dimension coordinates, to mean, which is zero after
 // an error. It takes some 16 MB beside them.
 func DecodeTo[F Float](mean []F, e Encoder, sum *masking.Vector, segment, survivors int) error {
-	p, err := e.plan()
+	p, err := e.coding()
 	if err != nil {
 		clear(mean)
 		return err
@@ -184,7 +186,7 @@ func (r segmentRing) store(from int, values []uint64) error {
 }
 
 // segment returns a segment of v as a ring, or [ErrLength] if it is not of p's layout.
-func (p plan) segment(v *masking.Vector, segment int) (ring, error) {
+func (p coding) segment(v *masking.Vector, segment int) (ring, error) {
 	l := v.Layout()
 	if segment < 0 || segment >= len(l) || l[segment] != p.layout[0] {
 		return nil, fmt.Errorf("%w: segment %d is not that of the encoder, %d coordinates of %d bits",
@@ -195,21 +197,21 @@ func (p plan) segment(v *masking.Vector, segment int) (ring, error) {
 
 // ringMask has ones for the b bits of a ring element: of an integer in two's
 // complement they are the element.
-func (p plan) ringMask() uint64 { return ^uint64(0) >> (64 - p.layout[0].Bits) }
+func (p coding) ringMask() uint64 { return ^uint64(0) >> (64 - p.layout[0].Bits) }
 
 // pieceLength is how many coordinates are rounded, or read from a ring, at a time.
 const pieceLength = 4096
 
 // encode clips, rotates and rounds, span by span and all again as often as the sum of
 // the squares is too large.
-func encode[F Float](p plan, clip float64, out ring, update []F, random io.Reader) error {
+func encode[F Float](p coding, clip float64, out ring, update []F, random io.Reader) error {
 	k, err := newClipping(update, clip)
 	if err != nil {
 		return err
 	}
 	v, piece := make([]float64, p.rotation.longest()), make([]uint64, pieceLength)
 	mask := p.ringMask()
-	return roundConditionally(p.limit, p.beta, random, func(source *byteSource) (sum uint64, err error) {
+	round := func(source *byteSource) (sum uint64, err error) {
 		for from, to := range p.rotation.spans() {
 			span := v[:to-from]
 			clipTo(span, update[from:to], k)
@@ -231,11 +233,12 @@ func encode[F Float](p plan, clip float64, out ring, update []F, random io.Reade
 			}
 		}
 		return sum, nil
-	})
+	}
+	return roundConditionally(p.limit, p.beta, random, round)
 }
 
 // addNoise adds a share of the noise to an encoded vector.
-func addNoise(p plan, out ring, noise Noise) error {
+func addNoise(p coding, out ring, noise Noise) error {
 	mask := p.ringMask()
 	share, piece := make([]int64, pieceLength), make([]uint64, pieceLength)
 	defer clear(share)
@@ -258,7 +261,7 @@ func addNoise(p plan, out ring, noise Noise) error {
 }
 
 // decode writes the mean of a sum, span by span.
-func decode[F Float](e Encoder, p plan, mean []F, in ring, survivors int) error {
+func decode[F Float](e Encoder, p coding, mean []F, in ring, survivors int) error {
 	if err := checkSurvivors(survivors, e.Parties); err != nil {
 		return err
 	}
@@ -288,7 +291,7 @@ func decode[F Float](e Encoder, p plan, mean []F, in ring, survivors int) error 
 
 // integers writes what ring elements stand for to dst. The first of them is that of
 // the given coordinate.
-func (p plan) integers(dst []float64, elements []uint64, from int) error {
+func (p coding) integers(dst []float64, elements []uint64, from int) error {
 	b := p.layout[0].Bits
 	for i, x := range elements[:len(dst)] {
 		if b < 64 && x>>b != 0 {

@@ -33,7 +33,8 @@ func TestEncodeTo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := newRandom(rapid.Uint64().Draw(t, "seed"))
 		d := rapid.SampledFrom([]int{1, 3, 64, 1000, 4095, 4096, 4097, 10_000}).Draw(t, "d")
-		e := Encoder{Parties: 9, Dimension: d, Clip: 2, Scale: 1000, NoiseFamily: accounting.FamilyDiscreteGaussian}
+		e := Encoder{Parties: 9, Dimension: d, Clip: 2, Scale: 1000,
+			NoiseFamily: accounting.FamilyDiscreteGaussian}
 		if rapid.Bool().Draw(t, "rotate") {
 			e.Rotate = rotationSeed(byte(d))
 		}
@@ -59,8 +60,12 @@ func TestEncodeTo(t *testing.T) {
 		}
 		wide := masking.Layout{{Length: 2, Bits: 7}, layout[0], {Length: 1, Bits: 1}}
 		for _, encode := range []func(*masking.Vector, Noise) error{
-			func(v *masking.Vector, noise Noise) error { return EncodeTo(v, 1, e, update, noise, chacha(1)) },
-			func(v *masking.Vector, noise Noise) error { return EncodeTo(v, 1, e, narrow, noise, chacha(1)) },
+			func(v *masking.Vector, noise Noise) error {
+				return EncodeTo(v, 1, e, update, noise, chacha(1))
+			},
+			func(v *masking.Vector, noise Noise) error {
+				return EncodeTo(v, 1, e, narrow, noise, chacha(1))
+			},
 		} {
 			v, err := masking.FromValues(wide, []uint64{100, 3}, make([]uint64, d), []uint64{1})
 			if err != nil {
@@ -168,7 +173,8 @@ func TestEncodeToErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		mean := slices.Repeat([]float32{7}, c.length)
-		if err := DecodeTo(mean, c.e, v, c.segment, c.survivors); !errors.Is(err, c.want) || slices.Max(mean) != 0 {
+		if err := DecodeTo(mean, c.e, v, c.segment, c.survivors); !errors.Is(err, c.want) ||
+			slices.Max(mean) != 0 {
 			t.Errorf("%s: %v with %v, want %v", c.name, err, mean, c.want)
 		}
 	}
@@ -191,7 +197,8 @@ func TestEncodeLong(t *testing.T) {
 		t.Skip("five million coordinates")
 	}
 	const d = 5<<20 + 12345
-	e := Encoder{Parties: 2, Dimension: d, Clip: 3, Bits: 24, Rotate: rotationSeed(2), NoiseFamily: accounting.FamilyDiscreteGaussian}
+	e := Encoder{Parties: 2, Dimension: d, Clip: 3, Bits: 24, Rotate: rotationSeed(2),
+		NoiseFamily: accounting.FamilyDiscreteGaussian}
 	e, err := e.ChooseScale(0.001, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +223,9 @@ func TestEncodeLong(t *testing.T) {
 			want[i] += float64(update[i]) / 2
 		}
 		noise := make([]int64, d)
-		if n := allocated(func() { err = EncodeTo(v, 0, e, update, &listed{left: noise}, nil) }); err != nil || n > 20<<20 {
+		if n := allocated(func() {
+			err = EncodeTo(v, 0, e, update, &listed{left: noise}, nil)
+		}); err != nil || n > 20<<20 {
 			t.Fatalf("encoding allocates %d bytes, %v", n, err)
 		}
 		if err := sum.Add(v); err != nil {
@@ -241,7 +250,8 @@ func TestEncodeLong(t *testing.T) {
 // million coordinates of 32 bits.
 func BenchmarkLong(b *testing.B) {
 	const d = 5_000_000
-	e := Encoder{Parties: 20, Dimension: d, Clip: 1, Bits: 32, Rotate: rotationSeed(1), NoiseFamily: accounting.FamilyDiscreteGaussian}
+	e := Encoder{Parties: 20, Dimension: d, Clip: 1, Bits: 32, Rotate: rotationSeed(1),
+		NoiseFamily: accounting.FamilyDiscreteGaussian}
 	e, err := e.ChooseScale(0, 20)
 	if err != nil {
 		b.Fatal(err)

@@ -91,8 +91,8 @@ type Encoder struct {
 	NoiseFamily accounting.Family // 0: any of them, with room for the widest tail
 }
 
-// plan is what follows from the fields of an Encoder.
-type plan struct {
+// coding holds the numbers that an Encoder works with, all from its fields.
+type coding struct {
 	rotation rotation
 	factor   float64 // what clipped and rotated coordinates are multiplied by
 	beta     float64
@@ -101,24 +101,25 @@ type plan struct {
 	bound    int64 // largest magnitude in a sum, but for 2^-40
 }
 
-func (e Encoder) plan() (plan, error) {
-	var p plan
+func (e Encoder) coding() (coding, error) {
+	var p coding
 	lane := noisyLane{e.Parties, e.Dimension, e.Bits, e.NoiseStdDev, e.NoiseFamily}
 	if err := lane.check(); err != nil {
-		return p, err
+		return coding{}, err
 	}
 	if !(e.Beta >= 0 && e.Beta <= maxBeta) {
-		return p, fmt.Errorf("%w: Beta is %v, want 0 to %v", ErrConfig, e.Beta, maxBeta)
+		return coding{}, fmt.Errorf("%w: Beta is %v, want 0 to %v", ErrConfig, e.Beta, maxBeta)
 	}
 	if err := checkClip(e.Clip); err != nil {
-		return p, err
+		return coding{}, err
 	}
 	units := e.Clip * e.Scale
 	if math.FMA(e.Clip, e.Scale, -units) > 0 {
 		units = math.Nextafter(units, math.Inf(1)) // the product was rounded down
 	}
 	if !(units >= minUnits && units <= maxUnits) {
-		return p, fmt.Errorf("%w: Clip·Scale is %v, want %d to 2^30 integer units", ErrConfig, units, minUnits)
+		return coding{}, fmt.Errorf("%w: Clip·Scale is %v, want %d to 2^30 integer units", ErrConfig, units,
+			minUnits)
 	}
 
 	p.rotation = newRotation(e.Rotate, e.Dimension)
@@ -131,13 +132,15 @@ func (e Encoder) plan() (plan, error) {
 	}
 	p.limit = integerNormBound(units, e.Dimension, p.beta)
 	var err error
-	p.layout, p.bound, err = lane.fit(e.clearBound(units, p, lane))
-	return p, err
+	if p.layout, p.bound, err = lane.fit(e.clearBound(units, p, lane)); err != nil {
+		return coding{}, err
+	}
+	return p, nil
 }
 
 // clearBound is the bound that Encoder describes under Wrapping, without noise, or
 // 2^62 if it is more.
-func (e Encoder) clearBound(units float64, p plan, lane noisyLane) uint64 {
+func (e Encoder) clearBound(units float64, p coding, lane noisyLane) uint64 {
 	const tooMuch = 1 << 62
 	// What is clipped stays below units by slack/4 at least: see slack.
 	peak := min(productRoot(p.limit, 1), uint64(math.Ceil(units*(1-slack/4))))
@@ -157,28 +160,28 @@ func (e Encoder) clearBound(units float64, p plan, lane noisyLane) uint64 {
 // Validate returns [ErrConfig] if a field is outside its range, and [ErrBits] if
 // a sum and its noise could leave the ring with a probability above 2^-40.
 func (e Encoder) Validate() error {
-	_, err := e.plan()
+	_, err := e.coding()
 	return err
 }
 
 // Layout returns the one segment of an encoded vector: Dimension coordinates of Bits
 // bits, or the fewest that fit if that is 0. It fails as [Encoder.Validate] does.
 func (e Encoder) Layout() (masking.Layout, error) {
-	p, err := e.plan()
+	p, err := e.coding()
 	return p.layout, err
 }
 
 // Sensitivity returns the bounds on a party's encoded vector, before noise. It
 // fails as [Encoder.Validate] does.
 func (e Encoder) Sensitivity() (accounting.Sensitivity, error) {
-	p, err := e.plan()
+	p, err := e.coding()
 	if err != nil {
 		return accounting.Sensitivity{}, err
 	}
 	return p.sensitivity(), nil
 }
 
-func (p plan) sensitivity() accounting.Sensitivity {
+func (p coding) sensitivity() accounting.Sensitivity {
 	d := p.rotation.dimension
 	l1 := productRoot(p.limit, uint64(d))
 	return accounting.Sensitivity{

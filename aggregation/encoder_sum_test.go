@@ -67,7 +67,8 @@ func TestEncodedSumIsExact(t *testing.T) {
 	} {
 		e := Encoder{
 			Parties: c.parties, Dimension: c.dimension, Bits: c.bits,
-			Clip: 3, Scale: c.units / 3, NoiseStdDev: c.sigma, NoiseFamily: accounting.FamilyDiscreteGaussian,
+			Clip: 3, Scale: c.units / 3, NoiseStdDev: c.sigma,
+			NoiseFamily: accounting.FamilyDiscreteGaussian,
 		}
 		if c.rotate {
 			e.Rotate = rotationSeed(14)
@@ -184,7 +185,8 @@ func BenchmarkEncoder(b *testing.B) {
 	const d = 100_000
 	update := normals(newRandom(1), d)
 	for _, rotate := range []bool{false, true} {
-		e := Encoder{Parties: 100, Dimension: d, Clip: 1, Bits: 20, NoiseFamily: accounting.FamilyDiscreteGaussian}
+		e := Encoder{Parties: 100, Dimension: d, Clip: 1, Bits: 20,
+			NoiseFamily: accounting.FamilyDiscreteGaussian}
 		if rotate {
 			e.Rotate = rotationSeed(1)
 		}

@@ -87,7 +87,10 @@ func TestEncodeDecodeErrors(t *testing.T) {
 	rotated := noisy
 	rotated.Rotate = rotationSeed(1)
 	encode := func(e Encoder, update []float64, noise []int64, random io.Reader) func() (bool, error) {
-		return func() (bool, error) { out, err := e.Encode(update, noise, random); return out == nil, err }
+		return func() (bool, error) {
+			out, err := e.Encode(update, noise, random)
+			return out == nil, err
+		}
 	}
 	decode := func(survivors int, sum ...[]uint64) func() (bool, error) {
 		return func() (bool, error) { out, err := e.Decode(sum, survivors); return out == nil, err }
@@ -172,7 +175,8 @@ func TestEncoderEdges(t *testing.T) {
 		for i := range got {
 			got[i] -= update[i]
 		}
-		if _, off, err := Clip(got, 1); err != nil || off > math.Sqrt(float64(layout[0].Length))/e.Scale*(1+1e-9)+e.Clip*0x1p-43 {
+		if _, off, err := Clip(got, 1); err != nil ||
+			off > math.Sqrt(float64(layout[0].Length))/e.Scale*(1+1e-9)+e.Clip*0x1p-43 {
 			t.Errorf("%+v: off by %v, %v", e, off, err)
 		}
 	}
@@ -230,7 +234,7 @@ func TestEncoderProperty(t *testing.T) {
 		for i := range update {
 			update[i] *= e.Clip * math.Exp(8*rng.Float64()-6)
 		}
-		p, err := e.plan()
+		p, err := e.coding()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +342,8 @@ func TestEncoderWrapBoundTight(t *testing.T) {
 // A rotation spreads what all parties have in one coordinate: fewer bits, and
 // the sum still comes out.
 func TestRotationSavesBits(t *testing.T) {
-	e := Encoder{Parties: 50, Dimension: 1 << 13, Clip: 1, Scale: 1 << 16, NoiseFamily: accounting.FamilyDiscreteGaussian}
+	e := Encoder{Parties: 50, Dimension: 1 << 13, Clip: 1, Scale: 1 << 16,
+		NoiseFamily: accounting.FamilyDiscreteGaussian}
 	plain, err := e.Layout()
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,13 @@ var (
 	// ErrWrap: the sum of all parties could leave the ring of 64 bits. Lower the
 	// fraction bits, the range, the most samples of a party, or the number of
 	// parties.
-	ErrWrap = errors.New("aggregation: the sum of all parties could wrap in 64 bits; lower the fraction bits, the range, the samples or the parties")
+	ErrWrap = errors.New("aggregation: the sum of all parties could wrap in 64 bits; lower the " +
+		"fraction bits, the range, the samples or the parties")
 	// ErrBits: the sum of all parties and its noise do not fit the ring of an
 	// [Encoder]. Raise Bits, or lower Scale, Clip, Parties or the noise; Rotate
 	// helps when there are many coordinates.
-	ErrBits = errors.New("aggregation: the sum and its noise do not fit the ring; raise Bits, lower Scale, Clip, Parties or the noise, or use Rotate")
+	ErrBits = errors.New("aggregation: the sum and its noise do not fit the ring; raise Bits, " +
+		"lower Scale, Clip, Parties or the noise, or use Rotate")
 )
 
 // ErrRandom: the source of randomness failed, ended, or gives numbers that are

@@ -46,9 +46,11 @@ func checkScale(t interface{ Fatalf(string, ...any) }, x float64, k uint64, f in
 
 func TestScaleEdges(t *testing.T) {
 	values := []float64{
-		0, math.Copysign(0, -1), 0.25, 0.5, math.Nextafter(0.5, 0), math.Nextafter(0.5, 1), 0.75, 1, 1.5, 2.5, -2.5, 3.5,
+		0, math.Copysign(0, -1), 0.25, 0.5, math.Nextafter(0.5, 0), math.Nextafter(0.5, 1), 0.75, 1, 1.5,
+		2.5, -2.5, 3.5,
 		1 << 52, 1<<52 + 0.5, 1<<53 - 1, 1 << 62, 1 << 63, math.Nextafter(1<<63, 0), 1 << 64,
-		math.SmallestNonzeroFloat64, 0x1p-1022, math.Nextafter(0x1p-1022, 0), math.MaxFloat64, math.Pi, -math.E,
+		math.SmallestNonzeroFloat64, 0x1p-1022, math.Nextafter(0x1p-1022, 0), math.MaxFloat64, math.Pi,
+		-math.E,
 		0x1p-63, 0x1p-64, 0x1p-65, 0x1.8p-64, 0x1p-126, 0x1p-127, 0x1p-128, 0x1p-129, 0x1p-130,
 	}
 	for _, x := range values {

@@ -59,7 +59,8 @@ func ExampleOptimizer() {
 		fmt.Println(err)
 		return
 	}
-	mask := aggregation.GradientMask{Kind: aggregation.SoftMask, Threshold: aggregation.DefaultThreshold}
+	mask := aggregation.GradientMask{Kind: aggregation.SoftMask,
+		Threshold: aggregation.DefaultThreshold}
 	weights, err := mask.Weights(agreed, 3)
 	if err != nil {
 		fmt.Println(err)

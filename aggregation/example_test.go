@@ -9,7 +9,8 @@ import (
 // Two parties average their models, weighted by how much data they have. The
 // sum is taken in the open here; package protocol takes it under masks.
 func ExampleFedAvg() {
-	average := aggregation.FedAvg{Parties: 2, Dimension: 3, Range: 8, FractionBits: 16, MaxSamples: 1000}
+	average := aggregation.FedAvg{Parties: 2, Dimension: 3, Range: 8, FractionBits: 16,
+		MaxSamples: 1000}
 	layout, err := average.Layout()
 	if err != nil {
 		fmt.Println(err)

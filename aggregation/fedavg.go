@@ -33,11 +33,11 @@ func (a FedAvg) Validate() error {
 // n_k·w_k and one for n_k, each with the fewest bits in which the sum of all
 // parties cannot wrap. It fails as [FedAvg.Validate] does.
 func (a FedAvg) Layout() (masking.Layout, error) {
-	max, err := a.max()
+	peak, err := a.peak()
 	if err != nil {
 		return nil, err
 	}
-	b, err := signedBits(max, uint64(a.Parties))
+	b, err := signedBits(peak, uint64(a.Parties))
 	if err != nil {
 		return nil, err
 	}
@@ -52,17 +52,18 @@ func (a FedAvg) Layout() (masking.Layout, error) {
 	}, nil
 }
 
-// max is the largest magnitude of a coordinate of one party.
-func (a FedAvg) max() (uint64, error) {
+// peak is the largest magnitude of a coordinate of one party.
+func (a FedAvg) peak() (uint64, error) {
 	switch {
 	case a.Parties < 1:
 		return 0, fmt.Errorf("%w: Parties is %d, want at least 1", ErrConfig, a.Parties)
 	case a.Dimension < 1 || a.Dimension >= masking.MaxLength:
-		return 0, fmt.Errorf("%w: Dimension is %d, want 1 to %d", ErrConfig, a.Dimension, masking.MaxLength-1)
+		return 0, fmt.Errorf("%w: Dimension is %d, want 1 to %d", ErrConfig, a.Dimension,
+			masking.MaxLength-1)
 	case a.MaxSamples < 1:
 		return 0, fmt.Errorf("%w: MaxSamples is %d, want at least 1", ErrConfig, a.MaxSamples)
 	}
-	return a.fixedPoint().max(a.MaxSamples)
+	return a.fixedPoint().peak(a.MaxSamples)
 }
 
 // maxCount is the largest sum of sample numbers.
@@ -119,18 +120,19 @@ func (a FedAvg) Decode(sum [][]uint64) (mean []float64, samples int, err error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	max, err := a.max()
+	peak, err := a.peak()
 	if err != nil {
 		return nil, 0, err
 	}
 	// The limit is below 2^63: see Layout.
-	integers, err := decodeSum(layout, sum, int64(max)*int64(a.Parties))
+	integers, err := decodeSum(layout, sum, int64(peak)*int64(a.Parties))
 	if err != nil {
 		return nil, 0, err
 	}
 	count := sum[1][0]
 	if count>>layout[1].Bits != 0 {
-		return nil, 0, fmt.Errorf("%w: the number of samples, in a ring of %d bits", ErrRing, layout[1].Bits)
+		return nil, 0, fmt.Errorf("%w: the number of samples, in a ring of %d bits", ErrRing,
+			layout[1].Bits)
 	}
 	maxCount, err := a.maxCount()
 	if err != nil {

@@ -19,7 +19,8 @@ func TestFedAvgLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 100·200·64·1024 < 2^31, and 100·200 < 2^15.
-	if want := (masking.Layout{{Length: 105, Bits: 32}, {Length: 1, Bits: 15}}); !slices.Equal(layout, want) {
+	if want := (masking.Layout{{Length: 105, Bits: 32}, {Length: 1, Bits: 15}}); !slices.Equal(layout,
+		want) {
 		t.Errorf("layout %v, want %v", layout, want)
 	}
 	if err := layout.Validate(); err != nil {
@@ -162,7 +163,8 @@ func TestFedAvgErrors(t *testing.T) {
 }
 
 func sameBits(x, y []float64) bool {
-	return slices.EqualFunc(x, y, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
+	equal := func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+	return slices.EqualFunc(x, y, equal)
 }
 
 // The mean is within the stated bound of the weighted mean in float64.

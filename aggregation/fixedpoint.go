@@ -24,18 +24,19 @@ type FixedPoint struct {
 // Validate returns [ErrConfig] if a field is outside its range, and [ErrWrap] if
 // not even one value of magnitude Range fits 64 bits.
 func (p FixedPoint) Validate() error {
-	_, err := p.max(1)
+	_, err := p.peak(1)
 	return err
 }
 
-// max is ⌈samples·Range·2^FractionBits⌉, the largest magnitude that a value
+// peak is ⌈samples·Range·2^FractionBits⌉, the largest magnitude that a value
 // times samples can round to.
-func (p FixedPoint) max(samples int) (uint64, error) {
+func (p FixedPoint) peak(samples int) (uint64, error) {
 	if !(p.Range > 0) || math.IsInf(p.Range, 0) {
 		return 0, fmt.Errorf("%w: Range is %v, want a finite number above 0", ErrConfig, p.Range)
 	}
 	if p.FractionBits < 0 || p.FractionBits > MaxFractionBits {
-		return 0, fmt.Errorf("%w: FractionBits is %d, want 0 to %d", ErrConfig, p.FractionBits, MaxFractionBits)
+		return 0, fmt.Errorf("%w: FractionBits is %d, want 0 to %d", ErrConfig, p.FractionBits,
+			MaxFractionBits)
 	}
 	s, ok := scale(p.Range, uint64(samples), p.FractionBits)
 	if !ok || s.ceiling() > math.MaxInt64 {
@@ -48,21 +49,21 @@ func (p FixedPoint) max(samples int) (uint64, error) {
 // one value each, cannot wrap: 2^(b−1) > parties·⌈Range·2^FractionBits⌉. It
 // fails with [ErrConfig], or with [ErrWrap] if b would have to be more than 64.
 func (p FixedPoint) Bits(parties int) (int, error) {
-	max, err := p.max(1)
+	peak, err := p.peak(1)
 	if err != nil {
 		return 0, err
 	}
 	if parties < 1 {
 		return 0, fmt.Errorf("%w: %d parties, want at least 1", ErrConfig, parties)
 	}
-	return signedBits(max, uint64(parties))
+	return signedBits(peak, uint64(parties))
 }
 
-// signedBits returns the smallest b with 2^(b−1) > max·n.
-func signedBits(max, n uint64) (int, error) {
-	hi, lo := bits.Mul64(max, n)
+// signedBits returns the smallest b with 2^(b−1) > peak·n.
+func signedBits(peak, n uint64) (int, error) {
+	hi, lo := bits.Mul64(peak, n)
 	if hi != 0 || lo > math.MaxInt64 {
-		return 0, fmt.Errorf("%w: %d parties of up to %d each", ErrWrap, n, max)
+		return 0, fmt.Errorf("%w: %d parties of up to %d each", ErrWrap, n, peak)
 	}
 	return bits.Len64(lo) + 1, nil
 }
@@ -88,7 +89,7 @@ func (p FixedPoint) round(values []float64, samples int) ([]int64, error) {
 		if math.Abs(x) > p.Range {
 			return nil, fmt.Errorf("%w: coordinate %d is outside ±%v", ErrSaturated, i, p.Range)
 		}
-		// No more than max, which fits: see Validate.
+		// No more than peak, which fits: see Validate.
 		s, _ := scale(x, uint64(samples), p.FractionBits)
 		out[i] = int64(s.nearest())
 		if x < 0 {

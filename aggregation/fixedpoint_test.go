@@ -83,7 +83,8 @@ func TestFixedPointErrors(t *testing.T) {
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %v that says %q", c.name, err, c.want, c.says)
 		}
-		for _, other := range []error{ErrConfig, ErrWrap, ErrNotFinite, ErrSaturated, ErrSamples, ErrLength, ErrRing, ErrSum} {
+		for _, other := range []error{ErrConfig, ErrWrap, ErrNotFinite, ErrSaturated, ErrSamples,
+			ErrLength, ErrRing, ErrSum} {
 			if other != c.want && errors.Is(err, other) {
 				t.Errorf("%s: %v is also %v", c.name, err, other)
 			}
@@ -121,7 +122,8 @@ func TestWrapBoundExhaustive(t *testing.T) {
 				}
 				sum, err := Integers([]uint64{sumInRing(b, v[0], n)}, b)
 				if err != nil || sum[0] != int64(n)*int64(x) {
-					t.Fatalf("limit %d, %d parties, %d bits: %d times %v gives %d, %v", limit, n, b, n, x, sum[0], err)
+					t.Fatalf("limit %d, %d parties, %d bits: %d times %v gives %d, %v", limit, n, b, n, x, sum[0],
+						err)
 				}
 			}
 			// One bit fewer: the largest sum comes out wrong.

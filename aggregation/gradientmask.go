@@ -13,10 +13,11 @@ const (
 	SoftMask                 // 1 from the threshold on, below it the agreement itself
 	HardMask                 // 1 from the threshold on, below it 0
 	// RescaledMask and FlatMask are controls for SoftMask, which makes steps shorter:
-	// what it does beyond that shows against them. The former is the soft mask over its
-	// mean over coordinates, so that steps are as long as without; the latter that mean
-	// everywhere, plain averaging with a step as short as the mask's.
+	// what it does beyond that shows against them. RescaledMask is the soft mask over
+	// its mean over coordinates, so that steps are as long as without.
 	RescaledMask
+	// FlatMask is that mean everywhere: plain averaging with a step as short as the
+	// mask's.
 	FlatMask
 )
 
@@ -28,10 +29,11 @@ const DefaultThreshold = 0.4
 //
 //	A_j = |Σ_n sign(Δ_n,j)| / N,   sign(0) = 0
 //
-// which counts clients and not their samples. SoftMask is that of "Gradient Masked Averaging" (A_j ≥ τ → 1, else A_j),
-// HardMask the AND mask of "Learning explanations that are hard to vary"
-// (Parascandolo 2021: A_j ≥ τ → 1, else 0). Some public code then scales an
-// update up by the share of coordinates that a hard mask left; this does not.
+// which counts clients and not their samples. SoftMask is that of "Gradient Masked
+// Averaging" (A_j ≥ τ → 1, else A_j), HardMask the AND mask of "Learning explanations
+// that are hard to vary" (Parascandolo 2021: A_j ≥ τ → 1, else 0). Some public code
+// then scales an update up by the share of coordinates that a hard mask left; this does
+// not.
 //
 // The mask is an [Optimizer]'s, so that it combines with every rule. It needs no more
 // than Σ sign(Δ_n): see [Signs] for that sum under masks.
@@ -51,10 +53,10 @@ func (g GradientMask) Validate() error {
 	return nil
 }
 
-// Weights returns the factors, in [0, 1] but for RescaledMask, for a sum of signs over the given number
-// of clients, as [SumSigns] or [Signs.Decode] gives it. Noise can bring a sum
-// above the number of clients: that is agreement 1. It fails with [ErrConfig] if
-// a field is outside its range or clients is not above 0.
+// Weights returns the factors, in [0, 1] but for RescaledMask, for a sum of signs over
+// the given number of clients, as [SumSigns] or [Signs.Decode] gives it. Noise can
+// bring a sum above the number of clients: that is agreement 1. It fails with
+// [ErrConfig] if a field is outside its range or clients is not above 0.
 func (g GradientMask) Weights(signs []int64, clients int) ([]float64, error) {
 	if err := g.Validate(); err != nil {
 		return nil, err

@@ -109,7 +109,8 @@ func (m Mean) Layout() (masking.Layout, error) {
 		return nil, err
 	}
 	if m.Dimension < 1 || m.Dimension > masking.MaxLength {
-		return nil, fmt.Errorf("%w: Dimension is %d, want 1 to %d", ErrConfig, m.Dimension, masking.MaxLength)
+		return nil, fmt.Errorf("%w: Dimension is %d, want 1 to %d", ErrConfig, m.Dimension,
+			masking.MaxLength)
 	}
 	return masking.Layout{{Length: m.Dimension, Bits: b}}, nil
 }
@@ -143,7 +144,7 @@ func (m Mean) Decode(sum [][]uint64, survivors int) ([]float64, error) {
 	if err := checkSurvivors(survivors, m.Parties); err != nil {
 		return nil, err
 	}
-	most, err := m.fixedPoint().max(1)
+	most, err := m.fixedPoint().peak(1)
 	if err != nil {
 		return nil, err
 	}

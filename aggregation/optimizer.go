@@ -64,7 +64,8 @@ func (o *Optimizer) settings() (rate, beta2, tau float64, err error) {
 		}
 		return x
 	}
-	rate, beta2, tau = pick(o.Rate, DefaultOptimizerRate), pick(o.Beta2, DefaultBeta2), pick(o.Tau, DefaultTau)
+	rate, beta2, tau = pick(o.Rate, DefaultOptimizerRate), pick(o.Beta2, DefaultBeta2),
+		pick(o.Tau, DefaultTau)
 	switch {
 	case o.Rule < RuleFedAvg || o.Rule > RuleFedYogi:
 		err = fmt.Errorf("%w: Rule is %d, want one of the constants", ErrConfig, o.Rule)
@@ -101,9 +102,11 @@ func (o *Optimizer) Apply(w, update, mask []float64) ([]float64, error) {
 	}
 	switch {
 	case len(w) == 0 || len(update) != len(w):
-		return nil, fmt.Errorf("%w: an update of %d coordinates for %d weights", ErrLength, len(update), len(w))
+		return nil, fmt.Errorf("%w: an update of %d coordinates for %d weights", ErrLength, len(update),
+			len(w))
 	case mask != nil && len(mask) != len(w):
-		return nil, fmt.Errorf("%w: a mask of %d coordinates for %d weights", ErrLength, len(mask), len(w))
+		return nil, fmt.Errorf("%w: a mask of %d coordinates for %d weights", ErrLength, len(mask),
+			len(w))
 	case o.m != nil && len(o.m) != len(w):
 		return nil, fmt.Errorf("%w: %d weights, and %d before", ErrLength, len(w), len(o.m))
 	}
@@ -117,7 +120,8 @@ func (o *Optimizer) Apply(w, update, mask []float64) ([]float64, error) {
 		step, m[i], v[i] = o.step(d, oldM, oldV, beta2, tau)
 		if mask != nil {
 			if !(mask[i] >= 0 && finite(mask[i])) {
-				return nil, fmt.Errorf("%w: factor %d of the mask is not a finite number of 0 or more", ErrConfig, i)
+				return nil, fmt.Errorf("%w: factor %d of the mask is not a finite number of 0 or more",
+					ErrConfig, i)
 			}
 			step *= mask[i]
 		}

@@ -195,7 +195,8 @@ func TestGradientMask(t *testing.T) {
 			t.Errorf("%+v: %v, %v; want %v", c.mask, got, err, c.want)
 		}
 	}
-	for _, g := range []GradientMask{{Kind: FlatMask + 1}, {Kind: -1}, {Threshold: -0.1}, {Threshold: 1.1}, {Threshold: math.NaN()}} {
+	for _, g := range []GradientMask{{Kind: FlatMask + 1}, {Kind: -1}, {Threshold: -0.1},
+		{Threshold: 1.1}, {Threshold: math.NaN()}} {
 		if out, err := g.Weights(signs, 5); !errors.Is(err, ErrConfig) || out != nil {
 			t.Errorf("%+v: %v, %v", g, out, err)
 		}

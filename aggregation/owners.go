@@ -22,7 +22,12 @@ type Owners struct {
 }
 
 func (o Owners) values() Mean {
-	return Mean{Parties: o.Parties, Dimension: o.Dimension, Range: o.Range, FractionBits: o.FractionBits}
+	return Mean{
+		Parties:      o.Parties,
+		Dimension:    o.Dimension,
+		Range:        o.Range,
+		FractionBits: o.FractionBits,
+	}
 }
 
 // Layout returns the two segments of a submission, each of Dimension coordinates: the
@@ -34,7 +39,10 @@ func (o Owners) Layout() (masking.Layout, error) {
 		return nil, err
 	}
 	layout = append(layout, masking.Segment{Length: o.Dimension, Bits: bits.Len(uint(o.Parties))})
-	return layout, layout.Validate()
+	if err := layout.Validate(); err != nil {
+		return nil, err
+	}
+	return layout, nil
 }
 
 // Encode returns one party's submission: values where kept is true and zeros elsewhere,
@@ -42,7 +50,8 @@ func (o Owners) Layout() (masking.Layout, error) {
 // [ErrNotFinite] or [ErrSaturated].
 func (o Owners) Encode(values []float64, kept []bool) ([][]uint64, error) {
 	if len(kept) != o.Dimension || len(values) != o.Dimension {
-		return nil, fmt.Errorf("%w: %d values and %d marks of what is kept, want %d", ErrLength, len(values), len(kept), o.Dimension)
+		return nil, fmt.Errorf("%w: %d values and %d marks of what is kept, want %d", ErrLength,
+			len(values), len(kept), o.Dimension)
 	}
 	owned := make([]float64, len(values))
 	count := make([]uint64, len(values))
@@ -80,7 +89,8 @@ func (o Owners) Decode(sum [][]uint64) (mean []float64, owners []int, err error)
 		case n>>layout[1].Bits != 0:
 			return nil, nil, fmt.Errorf("%w: count %d, in a ring of %d bits", ErrRing, i, layout[1].Bits)
 		case n > uint64(o.Parties):
-			return nil, nil, fmt.Errorf("%w: coordinate %d has more owners than there are parties", ErrSum, i)
+			return nil, nil, fmt.Errorf("%w: coordinate %d has more owners than there are parties", ErrSum,
+				i)
 		case math.Abs(total[i]) > float64(n)*(o.Range+math.Ldexp(1, -o.FractionBits)):
 			return nil, nil, fmt.Errorf("%w: coordinate %d is larger than its owners can make it", ErrSum, i)
 		case n > 0:

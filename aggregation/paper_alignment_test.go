@@ -80,7 +80,9 @@ func TestPaperAlignmentTheorems245(t *testing.T) {
 			adjust := func(i int) aggregation.Adjust {
 				return must(aggregation.Scaffold{Server: all, Own: own[i]}.Adjust())
 			}
-			return round(clients, x, func(i int) []float64 { return train(clients[i], x, a, steps, adjust(i)) })
+			return round(clients, x, func(i int) []float64 {
+				return train(clients[i], x, a, steps, adjust(i))
+			})
 		}
 		ofDrift := func(a float64) float64 { return a * a * drift }
 		for _, c := range []expansion{

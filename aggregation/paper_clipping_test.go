@@ -27,7 +27,10 @@ func (p parabola) local(x, rate float64, steps int) float64 {
 
 // settle runs rounds from x until the model stands still. submit turns a client's
 // local model and the server's into what the server averages as Δ.
-func settle(clients []parabola, x, serverRate, rate float64, steps int, submit func(local, model float64) float64) float64 {
+func settle(
+	clients []parabola, x, serverRate, rate float64, steps int,
+	submit func(local, model float64) float64,
+) float64 {
 	server := aggregation.Optimizer{Rate: serverRate}
 	w := []float64{x}
 	for range 5000 {
@@ -85,13 +88,15 @@ func TestPaperClippingClaim21(t *testing.T) {
 				}
 			}
 			rate := c / (optimum + k*c) // no clipping at the optimum
-			if x := settle(clients, optimum+c, 1, min(rate, .5), 1, clipDifference(c)); math.Abs(x-optimum) > 1e-6*c {
+			if x := settle(clients, optimum+c, 1, min(rate, .5), 1,
+				clipDifference(c)); math.Abs(x-optimum) > 1e-6*c {
 				t.Errorf("c %v, k %v: difference clipping settles at %v, want %v", c, k, x, optimum)
 			}
 		}
 	}
 	const k = 3.9
-	if x := settle([]parabola{{1, -.5}, {1, -.5}, {1, k}}, 0, 1, .01, 1, clipModel(1)); math.Abs(x-(k-1)/3) > 1e-6 {
+	if x := settle([]parabola{{1, -.5}, {1, -.5}, {1, k}}, 0, 1, .01, 1,
+		clipModel(1)); math.Abs(x-(k-1)/3) > 1e-6 {
 		t.Errorf("k %v: settles at %v, want the optimum %v", k, x, (k-1)/3)
 	}
 }
@@ -225,7 +230,8 @@ func TestPaperClippingTheorem31(t *testing.T) {
 	} {
 		left, spread, err := aggregation.ClipSpread(c.norms, c.c)
 		if err != nil || math.Abs(left-c.left) > 1e-15 || math.Abs(spread-c.spread) > 1e-15 {
-			t.Errorf("%v clipped to %v: ᾱ %v, spread %v, %v; want %v, %v", c.norms, c.c, left, spread, err, c.left, c.spread)
+			t.Errorf("%v clipped to %v: ᾱ %v, spread %v, %v; want %v, %v", c.norms, c.c, left, spread, err,
+				c.left, c.spread)
 		}
 	}
 
@@ -285,7 +291,8 @@ func TestPaperClippingTheorem31(t *testing.T) {
 		if c == rate*steps*steep && (left < 1-1e-12 || spread > 1e-12) {
 			t.Errorf("c = ηQG: ᾱ %v, spread %v", left, spread)
 		}
-		t.Logf("c %.3g: mean of ᾱ‖∇f‖² %.3g, bound %.3g and %.3g of the spread; ᾱ %.3g, spread %.3g", c, squares, descends, bias, left, spread)
+		t.Logf("c %.3g: mean of ᾱ‖∇f‖² %.3g, bound %.3g and %.3g of the spread; ᾱ %.3g, spread %.3g", c,
+			squares, descends, bias, left, spread)
 	}
 
 	// Table 1 at Q = 1 stays at ½, where for many rounds and small rates all that is
@@ -295,8 +302,10 @@ func TestPaperClippingTheorem31(t *testing.T) {
 	left, spread, err := aggregation.ClipSpread([]float64{3.5, 0, 24}, 1)
 	slope := (slopes[0] + slopes[1] + slopes[2]) / 3
 	apart := math.Pow(slopes[2]-slope, 2)
-	if bound := 75 * small * small * curve * apart * left; err != nil || left*slope*slope < 10*bound || spread < .3 {
-		t.Errorf("at ½: ᾱ‖∇f‖² %v, without the spread's terms %v; spread %v, %v", left*slope*slope, bound, spread, err)
+	if bound := 75 * small * small * curve * apart * left; err != nil || left*slope*slope < 10*bound ||
+		spread < .3 {
+		t.Errorf("at ½: ᾱ‖∇f‖² %v, without the spread's terms %v; spread %v, %v", left*slope*slope, bound,
+			spread, err)
 	}
 }
 
@@ -311,7 +320,8 @@ func TestPaperClippingTheorem32(t *testing.T) {
 	certified := func(rounds int, epsilon float64) float64 {
 		z := must(accounting.ClippingTheorem(clients, perRound, rounds, epsilon, delta, v))
 		c := must(accounting.Compose(accounting.Step{
-			Mechanism: accounting.Sampled{Mechanism: accounting.Gaussian{NoiseMultiplier: z}, Rate: q}, Count: rounds,
+			Mechanism: accounting.Sampled{Mechanism: accounting.Gaussian{NoiseMultiplier: z}, Rate: q},
+			Count:     rounds,
 		}))
 		return must(c.Epsilon(delta)).Upper
 	}

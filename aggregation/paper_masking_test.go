@@ -13,7 +13,8 @@ import (
 // workshop form and of chapter 3 of the thesis. A is the agreement of a coordinate, m
 // its factor in the soft mask, τ = 0.4 unless said.
 
-var softMask = aggregation.GradientMask{Kind: aggregation.SoftMask, Threshold: aggregation.DefaultThreshold}
+var softMask = aggregation.GradientMask{Kind: aggregation.SoftMask,
+	Threshold: aggregation.DefaultThreshold}
 
 func maskOf(g aggregation.GradientMask, updates [][]float64) []float64 {
 	return must(g.Weights(must(aggregation.SumSigns(updates...)), len(updates)))
@@ -50,7 +51,8 @@ func TestPaperMaskDefinition(t *testing.T) {
 		{1, 1, 0, 0}, {2, 0, 1, 1}, {0, 2, 1, 1},
 	} {
 		soft := maskOf(softMask, votes(c.up, c.down))[0]
-		hard := maskOf(aggregation.GradientMask{Kind: aggregation.HardMask, Threshold: .4}, votes(c.up, c.down))[0]
+		hard := maskOf(aggregation.GradientMask{Kind: aggregation.HardMask, Threshold: .4},
+			votes(c.up, c.down))[0]
 		if math.Abs(soft-c.soft) > 1e-15 || hard != c.hard {
 			t.Errorf("%d : %d: soft %v, AND %v; want %v, %v", c.up, c.down, soft, hard, c.soft, c.hard)
 		}
@@ -114,7 +116,8 @@ func TestPaperMaskShrinks(t *testing.T) {
 		var server aggregation.Optimizer
 		step := must(server.Apply(make([]float64, 30), all, m))
 		if length(step) > length(all) || dot(all, step) < dot(step, step) {
-			t.Errorf("‖m⊙Δ‖ %v, ‖Δ‖ %v; ⟨Δ, m⊙Δ⟩ %v, ‖m⊙Δ‖² %v", length(step), length(all), dot(all, step), dot(step, step))
+			t.Errorf("‖m⊙Δ‖ %v, ‖Δ‖ %v; ⟨Δ, m⊙Δ⟩ %v, ‖m⊙Δ‖² %v", length(step), length(all), dot(all, step),
+				dot(step, step))
 		}
 	}
 }
@@ -122,7 +125,10 @@ func TestPaperMaskShrinks(t *testing.T) {
 // maskedDescent runs rounds of one full-batch local step and calls visit with each
 // model, the mean gradient there and its masked form. sign is that of the server's
 // step.
-func maskedDescent(clients []objective, x []float64, serverRate, rate, sign float64, rounds int, visit func(x, all, masked []float64)) []float64 {
+func maskedDescent(
+	clients []objective, x []float64, serverRate, rate, sign float64, rounds int,
+	visit func(x, all, masked []float64),
+) []float64 {
 	server := aggregation.Optimizer{Rate: serverRate}
 	for range rounds {
 		own, all := gradients(clients, x)
@@ -191,7 +197,9 @@ func TestPaperMaskLemma1(t *testing.T) {
 
 // noisyTrain takes K steps with gradients that have Gaussian noise of variance
 // spread² in every coordinate.
-func noisyTrain(f objective, w []float64, rate float64, steps int, spread float64, rng *rand.Rand) [][]float64 {
+func noisyTrain(
+	f objective, w []float64, rate float64, steps int, spread float64, rng *rand.Rand,
+) [][]float64 {
 	path := [][]float64{w}
 	for range steps {
 		g := plus(f.gradient(w), spread, draw(rng, len(w)))
@@ -324,7 +332,8 @@ func TestPaperMaskProposition48(t *testing.T) {
 						bound := math.Sqrt(smooth*variance*gap/(k*T))/alpha + smooth*gap/(alpha*alpha*T)
 						worst = max(worst, squares/bound)
 						if squares > constant*bound {
-							t.Errorf("%s: T %d, α %v, K %d, σ %v: %v, bound %v·C", name, rounds, alpha, steps, spread, squares, bound)
+							t.Errorf("%s: T %d, α %v, K %d, σ %v: %v, bound %v·C", name, rounds, alpha, steps, spread,
+								squares, bound)
 						}
 					}
 				}
@@ -423,7 +432,8 @@ func TestPaperMaskStability(t *testing.T) {
 		t.Errorf("6 up, 2 down, 2 at 0: masked in %v of cases, want 1/4", share)
 	}
 	// The true form, and its rate.
-	for _, c := range []struct{ up, down, rest int }{{7, 3, 0}, {7, 2, 1}, {8, 0, 2}, {10, 0, 0}, {4, 0, 1}} {
+	for _, c := range []struct{ up, down, rest int }{{7, 3, 0}, {7, 2, 1}, {8, 0, 2}, {10, 0, 0},
+		{4, 0, 1}} {
 		n := c.up + c.down + c.rest
 		if float64(c.up-c.down-c.rest)/float64(n) < tau-1e-12 {
 			t.Fatalf("%v is outside the premise", c)
@@ -485,7 +495,8 @@ func TestPaperMaskControls(t *testing.T) {
 // "Adaptive Federated Optimization". Under the root no step is longer than |m|/√τ.
 func TestPaperMaskAdaptiveConstant(t *testing.T) {
 	const tau, beta1, beta2 = 1e-3, .9, .99
-	for _, rule := range []aggregation.Rule{aggregation.RuleFedAdam, aggregation.RuleFedYogi, aggregation.RuleFedAdagrad} {
+	for _, rule := range []aggregation.Rule{aggregation.RuleFedAdam, aggregation.RuleFedYogi,
+		aggregation.RuleFedAdagrad} {
 		for _, inside := range []bool{false, true} {
 			o := aggregation.Optimizer{Rule: rule, Beta1: beta1, TauInside: inside}
 			var w, m float64

@@ -167,7 +167,8 @@ func logistics(rng *rand.Rand, n, d int) []objective {
 // bothKinds are n clients of each kind in d dimensions, from a seed.
 func bothKinds(seed uint64, n, d int) map[string][]objective {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	return map[string][]objective{"quadratics": quadratics(rng, n, d), "logistic": logistics(rng, n, d)}
+	return map[string][]objective{"quadratics": quadratics(rng, n, d),
+		"logistic": logistics(rng, n, d)}
 }
 
 func mean(vectors [][]float64) []float64 {
@@ -226,7 +227,9 @@ func must[T any](x T, err error) T {
 }
 
 // train takes K plain steps from start.
-func train(f objective, start []float64, rate float64, steps int, adjust aggregation.Adjust) []float64 {
+func train(
+	f objective, start []float64, rate float64, steps int, adjust aggregation.Adjust,
+) []float64 {
 	w := slices.Clone(start)
 	for range steps {
 		g := f.gradient(w)

@@ -17,7 +17,8 @@ import (
 func TestPaperTicketsAcceleration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(80, 7))
 	const d = 6
-	run := func(tau, lambda, sign float64, means func(round int) []float64, visit func(round int, printed, ours []float64)) {
+	run := func(tau, lambda, sign float64, means func(round int) []float64,
+		visit func(round int, printed, ours []float64)) {
 		o := aggregation.Optimizer{Rule: aggregation.RuleMomentum, Rate: tau, Beta1: (1 - tau) * lambda}
 		theta, last := make([]float64, d), make([]float64, d)
 		ours := make([]float64, d)
@@ -34,7 +35,8 @@ func TestPaperTicketsAcceleration(t *testing.T) {
 		}
 	}
 	random := func(int) []float64 { return draw(rng, d) }
-	for _, c := range []struct{ tau, lambda float64 }{{.5, .85}, {.5, 1}, {.3, .9}, {1, .85}, {.5, 0}} {
+	for _, c := range []struct{ tau, lambda float64 }{{.5, .85}, {.5, 1}, {.3, .9}, {1, .85},
+		{.5, 0}} {
 		run(c.tau, c.lambda, -1, random, func(round int, printed, ours []float64) {
 			if off := length(minus(printed, ours)); off > 1e-12 {
 				t.Errorf("τ %v, λ %v, round %d: %v apart", c.tau, c.lambda, round, off)

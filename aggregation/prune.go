@@ -19,7 +19,8 @@ func Prune(weights []float64, kept, fixed []bool, count int) ([]bool, error) {
 		return nil, err
 	}
 	if kept != nil && len(kept) != len(weights) || fixed != nil && len(fixed) != len(weights) {
-		return nil, fmt.Errorf("%w: %d weights, %d marks of what is kept and %d of what is fixed", ErrLength, len(weights), len(kept), len(fixed))
+		return nil, fmt.Errorf("%w: %d weights, %d marks of what is kept and %d of what is fixed",
+			ErrLength, len(weights), len(kept), len(fixed))
 	}
 	next := make([]bool, len(weights))
 	var order []int

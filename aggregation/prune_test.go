@@ -57,7 +57,8 @@ func TestPrune(t *testing.T) {
 			kept, left = next, left-count
 		}
 	})
-	if got, err := Prune([]float64{2, -1, 1, 3}, nil, nil, 1); err != nil || !slices.Equal(got, []bool{true, false, true, true}) {
+	if got, err := Prune([]float64{2, -1, 1, 3}, nil, nil, 1); err != nil ||
+		!slices.Equal(got, []bool{true, false, true, true}) {
 		t.Errorf("of equal weights: %v, %v", got, err)
 	}
 	for _, c := range []struct {

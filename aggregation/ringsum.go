@@ -32,7 +32,8 @@ func (l noisyLane) check() error {
 	case !(l.noiseStdDev >= 0 && l.noiseStdDev <= maxStdDev):
 		return fmt.Errorf("%w: NoiseStdDev is %v, want 0 to 2^60", ErrConfig, l.noiseStdDev)
 	case l.noiseFamily > 0 && !slices.Contains(accounting.Families(), l.noiseFamily):
-		return fmt.Errorf("%w: NoiseFamily is %v, want one of package accounting's, or 0", ErrConfig, l.noiseFamily)
+		return fmt.Errorf("%w: NoiseFamily is %v, want one of package accounting's, or 0", ErrConfig,
+			l.noiseFamily)
 	}
 	return nil
 }
@@ -44,13 +45,13 @@ func (l noisyLane) tailExponent() float64 {
 }
 
 // fit returns the layout of the lane and the largest magnitude in a sum, but for
-// 2^-41, where the sum without noise is at most clear.
-func (l noisyLane) fit(clear uint64) (layout masking.Layout, bound int64, err error) {
+// 2^-41, where the sum without noise is at most the given one.
+func (l noisyLane) fit(noiseless uint64) (layout masking.Layout, bound int64, err error) {
 	tail := tailQuantile(l.noiseFamily, l.noiseStdDev, l.tailExponent()) * guard
-	if !(float64(clear)+tail < 1<<62) {
+	if !(float64(noiseless)+tail < 1<<62) {
 		return nil, 0, fmt.Errorf("%w: more than 64 bits", ErrBits)
 	}
-	bound = int64(clear) + int64(tail)
+	bound = int64(noiseless) + int64(tail)
 	b := bits.Len64(uint64(bound)) + 1
 	switch {
 	case l.bits >= b:
@@ -69,7 +70,8 @@ func checkSegments(layout masking.Layout, submission [][]uint64) error {
 	}
 	for i, s := range layout {
 		if len(submission[i]) != s.Length {
-			return fmt.Errorf("%w: segment %d has %d values, want %d", ErrLength, i, len(submission[i]), s.Length)
+			return fmt.Errorf("%w: segment %d has %d values, want %d", ErrLength, i, len(submission[i]),
+				s.Length)
 		}
 	}
 	return nil

@@ -48,7 +48,8 @@ func TestSignStreamFrom(t *testing.T) {
 	ones := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 	all := ones(3000)
 	flipSigns(all, seed, 0)
-	for _, c := range [][2]int{{0, 0}, {1, 256}, {255, 256}, {256, 256}, {257, 512}, {1024, 1024}, {2000, 2048}} {
+	for _, c := range [][2]int{{0, 0}, {1, 256}, {255, 256}, {256, 256}, {257, 512}, {1024, 1024},
+		{2000, 2048}} {
 		v := ones(300)
 		flipSigns(v, seed, c[0])
 		if !slices.Equal(v, all[c[1]:c[1]+300]) {
@@ -175,8 +176,10 @@ func TestSpans(t *testing.T) {
 			}
 			n, at, longest = n+1, to, max(longest, to-from)
 		}
-		if r.block != c.block || n != c.spans || at != c.d || longest != c.longest || r.longest() != longest {
-			t.Errorf("d = %d: blocks of %d, %d spans up to %d, the longest %d and not %d", c.d, r.block, n, at, longest, r.longest())
+		if r.block != c.block || n != c.spans || at != c.d || longest != c.longest ||
+			r.longest() != longest {
+			t.Errorf("d = %d: blocks of %d, %d spans up to %d, the longest %d and not %d", c.d, r.block, n,
+				at, longest, r.longest())
 		}
 	}
 }

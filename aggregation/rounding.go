@@ -75,7 +75,9 @@ func productRoot(a, b uint64) uint64 {
 //
 // It gives up after as many tries as a working source of randomness needs with
 // probability below 2^-100.
-func roundConditionally(limit uint64, beta float64, random io.Reader, round func(*byteSource) (uint64, error)) error {
+func roundConditionally(
+	limit uint64, beta float64, random io.Reader, round func(*byteSource) (uint64, error),
+) error {
 	source := byteSource{random: random}
 	tries := max(1, int(math.Ceil(100*math.Ln2/-math.Log(beta))))
 	for range tries {
@@ -94,7 +96,9 @@ func roundConditionally(limit uint64, beta float64, random io.Reader, round func
 // magnitude, up with a probability of exactly its fraction, and returns the sum
 // of the squares. With a norm of at most 2^30 and at most 2^28 coordinates that
 // is below 2^61.
-func roundOnce(dst []uint64, v []float64, factor float64, source *byteSource) (sum uint64, err error) {
+func roundOnce(
+	dst []uint64, v []float64, factor float64, source *byteSource,
+) (sum uint64, err error) {
 	for len(v) > 0 {
 		n := min(len(source.block), len(v))
 		block := source.block[:n]

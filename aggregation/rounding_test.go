@@ -30,7 +30,8 @@ func TestNormBoundGolden(t *testing.T) {
 		{100, 0.6065306597126334, 65536, 163.1318485152424},
 		{200, 0, 1024, 232}, // no condition: c + √d
 	} {
-		if got := math.Sqrt(squaredNormBound(c.l2, c.dim, kappaOf(c.beta))); math.Abs(got-c.want) > 1e-13*c.want {
+		if got := math.Sqrt(squaredNormBound(c.l2, c.dim,
+			kappaOf(c.beta))); math.Abs(got-c.want) > 1e-13*c.want {
 			t.Errorf("c = %v, d = %d, β = %v: %v, want %v", c.l2, c.dim, c.beta, got, c.want)
 		}
 		// Rounded down to an integer square, the bound is tighter by less than 1.
@@ -43,7 +44,8 @@ func TestNormBoundGolden(t *testing.T) {
 		l2, dim uint64
 		want    float64
 	}{{100, 1024, 3200}, {1000, 4096, 64000}, {200, 1024, 6400}, {3, 1024, 9}} {
-		if got := (plan{limit: c.l2 * c.l2, rotation: rotation{dimension: int(c.dim)}}).sensitivity().L1; got != c.want {
+		p := coding{limit: c.l2 * c.l2, rotation: rotation{dimension: int(c.dim)}}
+		if got := p.sensitivity().L1; got != c.want {
 			t.Errorf("Δ₂ = %d, d = %d: Δ₁ = %v, want %v", c.l2, c.dim, got, c.want)
 		}
 	}
@@ -146,7 +148,8 @@ func TestBelow(t *testing.T) {
 		source := byteSource{left: append(append([]byte{}, c.bytes...), make([]byte, 8)...)}
 		got, err := source.below(c.fraction)
 		if read := len(c.bytes) + 8 - len(source.left); err != nil || got != c.want || read != c.read {
-			t.Errorf("below(%v) = %d, %v after %d of the bytes %d; want %d after %d", c.fraction, got, err, read, c.bytes, c.want, c.read)
+			t.Errorf("below(%v) = %d, %v after %d of the bytes %d; want %d after %d", c.fraction, got, err,
+				read, c.bytes, c.want, c.read)
 		}
 	}
 }
@@ -156,7 +159,8 @@ func TestBelow(t *testing.T) {
 // ones by as much by Chernoff's bound, with a probability below 14·2^-38 < 1e-10.
 func TestRoundingUnbiased(t *testing.T) {
 	const trials = 200_000
-	fractions := []float64{0, 0x1p-20, 0x1p-9, 1.0 / 256, 0.1, 0.25, 1.0 / 3, 0.5, 0.7, 0.9, 255.0 / 256, 1 - 0x1p-9, 1 - 0x1p-12, math.Pi - 3}
+	fractions := []float64{0, 0x1p-20, 0x1p-9, 1.0 / 256, 0.1, 0.25, 1.0 / 3, 0.5, 0.7, 0.9,
+		255.0 / 256, 1 - 0x1p-9, 1 - 0x1p-12, math.Pi - 3}
 	y := make([]float64, len(fractions))
 	for i, f := range fractions {
 		y[i] = f + float64(i%3)
@@ -230,7 +234,8 @@ func TestNormNeverExceeded(t *testing.T) {
 			}
 			c := norm(y)
 			limit := integerNormBound(c, len(y), beta)
-			bound := math.Min(c+math.Sqrt(float64(len(y))), math.Sqrt(c*c+float64(len(y))/4+math.Sqrt(2*math.Log(1/beta))*(c+math.Sqrt(float64(len(y)))/2)))
+			bound := math.Min(c+math.Sqrt(float64(len(y))),
+				math.Sqrt(c*c+float64(len(y))/4+math.Sqrt(2*math.Log(1/beta))*(c+math.Sqrt(float64(len(y)))/2)))
 			reader := &countingReader{reader: chacha(5), length: len(y)}
 			out := make([]uint64, len(y))
 			for range trials {

@@ -45,8 +45,8 @@ type Signs struct {
 	NoiseFamily accounting.Family
 }
 
-// plan returns the layout and the largest magnitude in a sum.
-func (s Signs) plan() (layout masking.Layout, bound int64, err error) {
+// coding returns the layout and the largest magnitude in a sum.
+func (s Signs) coding() (layout masking.Layout, bound int64, err error) {
 	lane := noisyLane{s.Parties, s.Dimension, s.Bits, s.NoiseStdDev, s.NoiseFamily}
 	if err := lane.check(); err != nil {
 		return nil, 0, err
@@ -57,14 +57,14 @@ func (s Signs) plan() (layout masking.Layout, bound int64, err error) {
 // Validate returns [ErrConfig] if a field is outside its range, and [ErrBits] if
 // a sum and its noise could leave the ring with a probability above 2^-40.
 func (s Signs) Validate() error {
-	_, _, err := s.plan()
+	_, _, err := s.coding()
 	return err
 }
 
 // Layout returns the one segment of an encoded vector. It fails as
 // [Signs.Validate] does.
 func (s Signs) Layout() (masking.Layout, error) {
-	layout, _, err := s.plan()
+	layout, _, err := s.coding()
 	return layout, err
 }
 
@@ -82,7 +82,7 @@ func (s Signs) Sensitivity() (accounting.Sensitivity, error) {
 // one integer per coordinate if NoiseStdDev is above 0, and nil otherwise. It
 // fails as [Signs.Validate] does, with [ErrLength] or with [ErrNotFinite].
 func (s Signs) Encode(update []float64, noise []int64) ([][]uint64, error) {
-	layout, _, err := s.plan()
+	layout, _, err := s.coding()
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (s Signs) Encode(update []float64, noise []int64) ([][]uint64, error) {
 // 1 and Parties, with [ErrLength], with [ErrRing], and with [ErrSum] if a
 // coordinate is larger than the survivors and the noise ever make it.
 func (s Signs) Decode(sum [][]uint64, survivors int) ([]int64, error) {
-	layout, bound, err := s.plan()
+	layout, bound, err := s.coding()
 	if err != nil {
 		return nil, err
 	}

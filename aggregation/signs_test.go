@@ -22,16 +22,19 @@ func TestSignsLayout(t *testing.T) {
 		}
 	}
 	s, err := Signs{Parties: 5, Dimension: 10}.Sensitivity()
-	if err != nil || s.L1 != 10 || s.L2*s.L2 < 10 || s.L2 > math.Sqrt(10)*(1+0x1p-50) || s.Dimension != 10 {
+	if err != nil || s.L1 != 10 || s.L2*s.L2 < 10 || s.L2 > math.Sqrt(10)*(1+0x1p-50) ||
+		s.Dimension != 10 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	// Noise of 100 reaches beyond 9 standard deviations with probability 2^-41 over
 	// the 10,000 coordinates: 100·√(2·(ln 10⁴ + 42·ln 2)) = 875.6.
-	layout, err := Signs{Parties: 100, Dimension: 10000, NoiseStdDev: 100, NoiseFamily: accounting.FamilyDiscreteGaussian}.Layout()
+	layout, err := Signs{Parties: 100, Dimension: 10000, NoiseStdDev: 100,
+		NoiseFamily: accounting.FamilyDiscreteGaussian}.Layout()
 	if err != nil || layout[0].Bits != 11 {
 		t.Error(layout, err)
 	}
-	if _, bound, err := (Signs{Parties: 100, Dimension: 10000, NoiseStdDev: 100, NoiseFamily: accounting.FamilyDiscreteGaussian}).plan(); err != nil || bound != 975 {
+	if _, bound, err := (Signs{Parties: 100, Dimension: 10000, NoiseStdDev: 100,
+		NoiseFamily: accounting.FamilyDiscreteGaussian}).coding(); err != nil || bound != 975 {
 		t.Error(bound, err)
 	}
 }
@@ -124,7 +127,7 @@ func TestSecureMaskEqualsClear(t *testing.T) {
 		}
 		secure := Optimizer{Rule: rapid.SampledFrom(everyRule).Draw(r, "rule"), Rate: 0.7, Beta1: 0.5}
 		clipped := rapid.Bool().Draw(r, "clipped")
-		clear := secure
+		plainly := secure
 
 		encoder := Encoder{Parties: n, Dimension: d, Clip: 1, Scale: 1 << 14}
 		vector := Mean{Parties: n, Dimension: d, Range: 8, FractionBits: 30}
@@ -216,7 +219,7 @@ func TestSecureMaskEqualsClear(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			if v, err = clear.Apply(v, plain, factors); err != nil {
+			if v, err = plainly.Apply(v, plain, factors); err != nil {
 				r.Fatal(err)
 			}
 			if !sameBits(w, v) {
@@ -280,7 +283,9 @@ func TestLanes(t *testing.T) {
 	vote := Signs{Parties: 3, Dimension: 1}
 	lanes := Lanes{vector, average, vote}
 	layout, err := lanes.Layout()
-	if err != nil || !slices.Equal(layout, masking.Layout{{Length: 2, Bits: 7}, {Length: 4, Bits: 10}, {Length: 1, Bits: 5}, {Length: 1, Bits: 3}}) {
+	if err != nil || !slices.Equal(layout,
+		masking.Layout{{Length: 2, Bits: 7}, {Length: 4, Bits: 10}, {Length: 1, Bits: 5},
+			{Length: 1, Bits: 3}}) {
 		t.Fatal(layout, err)
 	}
 	part0, err := vector.Encode([]float64{0.5, -0.25})
@@ -306,7 +311,8 @@ func TestLanes(t *testing.T) {
 	if x, err := vector.Decode(parts[0], 1); err != nil || !slices.Equal(x, []float64{0.5, -0.25}) {
 		t.Error(x, err)
 	}
-	if x, n, err := average.Decode(parts[1]); err != nil || n != 7 || !slices.Equal(x, []float64{1, 0, -1, 0.5}) {
+	if x, n, err := average.Decode(parts[1]); err != nil || n != 7 ||
+		!slices.Equal(x, []float64{1, 0, -1, 0.5}) {
 		t.Error(x, n, err)
 	}
 	if x, err := vote.Decode(parts[2], 1); err != nil || !slices.Equal(x, []int64{-1}) {

@@ -76,17 +76,21 @@ func TestNoiseTail(t *testing.T) {
 		upper []float64
 	}
 	// Each bound holds for its own family and those after it.
-	widest := []accounting.Family{accounting.FamilyDiscreteLaplace, accounting.FamilySkellam, accounting.FamilyDiscreteGaussian}
+	widest := []accounting.Family{accounting.FamilyDiscreteLaplace, accounting.FamilySkellam,
+		accounting.FamilyDiscreteGaussian}
 	var laws []law
 	for _, sigma := range []float64{0.3, 1, 3, 12} {
 		laws = append(laws,
-			law{"discrete Gaussian", accounting.FamilyDiscreteGaussian, sigma, upperTail(discreteGaussian(sigma, n))},
-			law{"Skellam", accounting.FamilySkellam, sigma, upperTail(difference(poisson(sigma*sigma/2, n), n))})
+			law{"discrete Gaussian", accounting.FamilyDiscreteGaussian, sigma,
+				upperTail(discreteGaussian(sigma, n))},
+			law{"Skellam", accounting.FamilySkellam, sigma,
+				upperTail(difference(poisson(sigma*sigma/2, n), n))})
 		for _, r := range []float64{1, 1.5, 4} {
 			// σ² = 2rp/(1−p)²
 			a := 2 * r / (sigma * sigma)
 			p := 1 + a/2 - math.Sqrt(a+a*a/4)
-			laws = append(laws, law{"Pólya difference", accounting.FamilyDiscreteLaplace, sigma, upperTail(difference(negativeBinomial(r, p, n), n))})
+			laws = append(laws, law{"Pólya difference", accounting.FamilyDiscreteLaplace, sigma,
+				upperTail(difference(negativeBinomial(r, p, n), n))})
 		}
 	}
 	for _, law := range laws {
@@ -96,7 +100,8 @@ func TestNoiseTail(t *testing.T) {
 				most := math.Exp(-l)
 				got := law.upper[min(n, int(math.Ceil(T)))]
 				if width <= slices.Index(widest, law.tail) && got > most*(1+1e-9) {
-					t.Errorf("%s, σ = %v: P(X ≥ %v) = %v, more than %v by bound %v", law.name, law.sigma, T, got, most, tail)
+					t.Errorf("%s, σ = %v: P(X ≥ %v) = %v, more than %v by bound %v", law.name, law.sigma, T, got,
+						most, tail)
 				}
 				if tail != law.tail || law.tail == accounting.FamilyDiscreteLaplace {
 					continue
@@ -121,7 +126,8 @@ func TestNoiseTail(t *testing.T) {
 			}
 		}
 	}
-	if tailQuantile(accounting.FamilyDiscreteLaplace, 0, 30) != 0 || tailQuantile(accounting.FamilySkellam, 0, 30) != 0 {
+	if tailQuantile(accounting.FamilyDiscreteLaplace, 0, 30) != 0 ||
+		tailQuantile(accounting.FamilySkellam, 0, 30) != 0 {
 		t.Error("a tail without noise")
 	}
 	if tailQuantile(0, 3, 30) != tailQuantile(accounting.FamilyDiscreteLaplace, 3, 30) {

@@ -58,10 +58,13 @@ func (w Weighted) joint() (e Encoder, share float64, err error) {
 	if err := w.Encoder.Validate(); err != nil {
 		return e, 0, err
 	}
-	e = w.Encoder
-	e.Dimension++
-	e.Clip *= WeightedClip(share)
-	return e, share, e.Validate()
+	joint := w.Encoder
+	joint.Dimension++
+	joint.Clip *= WeightedClip(share)
+	if err := joint.Validate(); err != nil {
+		return e, 0, err
+	}
+	return joint, share, nil
 }
 
 // WeightedClip is the factor by which a count lane of the given share of the norm takes a
@@ -88,7 +91,9 @@ func (w Weighted) Layout() (masking.Layout, error) {
 // Encode returns one party's submission. samples is how many rows are behind the
 // update; noise and random are as for [Encoder.Encode], of the coordinates of
 // [Weighted.Layout]. It fails as that does, and with [ErrSamples] if samples is below 1.
-func (w Weighted) Encode(update []float64, samples int, noise []int64, random io.Reader) ([][]uint64, error) {
+func (w Weighted) Encode(
+	update []float64, samples int, noise []int64, random io.Reader,
+) ([][]uint64, error) {
 	e, share, err := w.joint()
 	if err != nil {
 		return nil, err
@@ -103,7 +108,8 @@ func (w Weighted) Encode(update []float64, samples int, noise []int64, random io
 	if _, err := clipInto(clipped, update, w.Encoder.Clip); err != nil {
 		return nil, err
 	}
-	return e.Encode(WeightedVector(clipped, samples, w.MaxSamples, share*w.Encoder.Clip), noise, random)
+	return e.Encode(WeightedVector(clipped, samples, w.MaxSamples, share*w.Encoder.Clip), noise,
+		random)
 }
 
 // Decode turns a sum of submissions of the given number of survivors into the weighted
@@ -111,7 +117,9 @@ func (w Weighted) Encode(update []float64, samples int, noise []int64, random io
 // may be off; a sum of weights below 1 counts as 1 in the mean, so that noise is never
 // blown up by more than if one party with a full weight had taken part. It fails as
 // [Encoder.Decode] does.
-func (w Weighted) Decode(sum [][]uint64, survivors int) (mean []float64, weight float64, err error) {
+func (w Weighted) Decode(
+	sum [][]uint64, survivors int,
+) (mean []float64, weight float64, err error) {
 	e, share, err := w.joint()
 	if err != nil {
 		return nil, 0, err
@@ -138,7 +146,9 @@ func WeightedVector(update []float64, samples, maxSamples int, countNorm float64
 
 // WeightedMean returns the weighted mean from the mean of the given number of vectors of
 // [WeightedVector], and the sum of their weights; a sum of less than 1 counts as 1.
-func WeightedMean(joint []float64, vectors int, countNorm float64) (mean []float64, weight float64) {
+func WeightedMean(
+	joint []float64, vectors int, countNorm float64,
+) (mean []float64, weight float64) {
 	d := len(joint) - 1
 	weight = joint[d] * float64(vectors) / countNorm
 	mean = make([]float64, d)

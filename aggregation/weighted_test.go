@@ -94,7 +94,8 @@ func TestWeightedMean(t *testing.T) {
 // that of (ω·Δ, s·ω), and hardly more than needed.
 func TestWeightedClip(t *testing.T) {
 	for _, share := range []float64{0, .01, .25, .5, 1} {
-		w := Weighted{Encoder: Encoder{Parties: 3, Dimension: 5, Clip: 1.7, Scale: 1000}, MaxSamples: 1, CountShare: share}
+		w := Weighted{Encoder: Encoder{Parties: 3, Dimension: 5, Clip: 1.7, Scale: 1000}, MaxSamples: 1,
+			CountShare: share}
 		e, err := w.Joint()
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +136,8 @@ func TestWeightedErrors(t *testing.T) {
 		{[]float64{1, 2}, 0, nil, ErrSamples}, {[]float64{1, math.NaN()}, 1, nil, ErrNotFinite},
 		{[]float64{1, 2}, 1, []int64{1, 2, 3}, ErrLength},
 	} {
-		if out, err := good.Encode(c.update, c.samples, c.noise, nil); !errors.Is(err, c.want) || out != nil {
+		if out, err := good.Encode(c.update, c.samples, c.noise, nil); !errors.Is(err, c.want) ||
+			out != nil {
 			t.Errorf("%v, %d samples: %v; want %v", c.update, c.samples, err, c.want)
 		}
 	}
