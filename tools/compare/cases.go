@@ -78,21 +78,11 @@ var drawn = []string{
 // fastExperiments are those that take seconds.
 var fastExperiments = []string{"noise"}
 
-// allExperiments are all of them.
-var allExperiments = []string{"convex", "fashion", "writers", "clipping", "alignment", "privacy", "noise"}
-
-// experimentCases are the quick forms of the named experiments, with fewer seeds
-// than usual.
-func experimentCases(names string) []testCase {
-	list := strings.Split(names, ",")
-	if names == "all" {
-		list = allExperiments
-	}
+// experimentCases are the quick forms of the named experiments, with fewer seeds than
+// usual.
+func experimentCases(names []string) []testCase {
 	var all []testCase
-	for _, name := range list {
-		if name == "" {
-			continue
-		}
+	for _, name := range names {
 		args := "experiment " + name + " --json"
 		if name != "noise" { // which draws nothing
 			args += " --seeds 2"

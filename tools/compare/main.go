@@ -68,8 +68,14 @@ func compare(before, after, only, experiments string) (equal bool, err error) {
 			return false, err
 		}
 	}
+	names := strings.FieldsFunc(experiments, func(r rune) bool { return r == ',' })
+	if experiments == "all" {
+		if names, err = r.experiments(); err != nil {
+			return false, err
+		}
+	}
 	equal, ran := true, 0
-	for _, c := range append(cases(), experimentCases(experiments)...) {
+	for _, c := range append(cases(), experimentCases(names)...) {
 		if !strings.Contains(c.args, only) {
 			continue
 		}
@@ -132,6 +138,25 @@ func output(dir, name string, args ...string) (string, error) {
 type runner struct {
 	binaries  [2]string
 	dir, data string
+}
+
+// experiments returns the names of the experiments that the old version has.
+func (r *runner) experiments() ([]string, error) {
+	list, err := output(r.dir, r.binaries[0], "experiment", "list", "--json")
+	if err != nil {
+		return nil, err
+	}
+	values, err := objects([]byte(list))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, v := range values {
+		if entry, ok := v.(map[string]any); ok {
+			names = append(names, fmt.Sprint(entry["name"]))
+		}
+	}
+	return names, nil
 }
 
 // run runs a case and compares what the two print.
