@@ -59,7 +59,8 @@ func product(ta, tb blas.Transpose, a, b blas64.General, beta float64, c blas64.
 			} else {
 				partB.Rows, partB.Data = w, b.Data[j*b.Stride:]
 			}
-			blas64.Gemm(ta, tb, 1, partA, partB, beta, blas64.General{Rows: h, Cols: w, Stride: c.Stride, Data: c.Data[i*c.Stride+j:]})
+			part := blas64.General{Rows: h, Cols: w, Stride: c.Stride, Data: c.Data[i*c.Stride+j:]}
+			blas64.Gemm(ta, tb, 1, partA, partB, beta, part)
 		}
 	}
 }
@@ -112,7 +113,9 @@ func (s *mapSpace) convolve(c convolution, w []float64, in maps, b int, patches 
 
 // unconvolve takes the derivatives in values to the parameters in dst and, if down is
 // not nil, adds those of the input to it.
-func (s *mapSpace) unconvolve(c convolution, dst, w []float64, in maps, down *maps, b int, beta float64, ws *workspace) {
+func (s *mapSpace) unconvolve(
+	c convolution, dst, w []float64, in maps, down *maps, b int, beta float64, ws *workspace,
+) {
 	area := c.out() * c.out()
 	filters := matrixOf(c.weights(w), c.maps, c.patch())
 	ws.filters = grown(ws.filters, c.filters())

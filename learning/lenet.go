@@ -92,7 +92,10 @@ func (m LeNet) planes() int { return max(1, m.Planes) }
 // layers needs valid sizes.
 func (m LeNet) layers() (conv [2]convolution, top [3]dense) {
 	conv[0] = convolution{planes: m.planes(), side: m.Side, maps: lenetMaps1, norm: m.BatchNorm}
-	conv[1] = convolution{planes: lenetMaps1, side: conv[0].pooled(), maps: lenetMaps2, at: conv[0].end(), norm: m.BatchNorm}
+	conv[1] = convolution{
+		planes: lenetMaps1, side: conv[0].pooled(), maps: lenetMaps2,
+		at: conv[0].end(), norm: m.BatchNorm,
+	}
 	side := conv[1].pooled()
 	at, in := conv[1].end(), lenetMaps2*side*side
 	for i, out := range [3]int{lenetDense1, lenetDense2, m.Outputs} {
@@ -177,7 +180,8 @@ func (m LeNet) Init(seed uint64) []float64 {
 func (m LeNet) check(w []float64, d *Dataset) error {
 	if m.NumParams() == 0 {
 		return fault.New(ErrShape, "",
-			"a LeNet for images of %d × %d pixels in %d planes and %d outputs; want a side that is a multiple of 4, 16 to 256",
+			"a LeNet for images of %d × %d pixels in %d planes and %d outputs; want a side that "+
+				"is a multiple of 4, 16 to 256",
 			m.Side, m.Side, m.planes(), m.Outputs)
 	}
 	if m.Outputs < 2 {
@@ -257,7 +261,8 @@ func (m LeNet) forward(ws *workspace, w []float64, d *Dataset, rows []int, batch
 		for i := range b {
 			copy(z[i*l.out:], l.bias(w))
 		}
-		product(blas.NoTrans, blas.NoTrans, matrixOf(x, b, l.in), matrixOf(l.weights(w), l.in, l.out), 1, matrixOf(z, b, l.out))
+		weights := matrixOf(l.weights(w), l.in, l.out)
+		product(blas.NoTrans, blas.NoTrans, matrixOf(x, b, l.in), weights, 1, matrixOf(z, b, l.out))
 		if k+1 < len(top) {
 			for i, v := range z {
 				if v <= 0 { // NaN stays
@@ -286,8 +291,10 @@ func (m LeNet) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []in
 			x = ws.outputs[k-1]
 		}
 		ws.below = grown(ws.below, len(x))
-		product(blas.NoTrans, blas.Trans, matrixOf(delta, b, l.out), matrixOf(l.weights(w), l.in, l.out), 0, matrixOf(ws.below, b, l.in))
-		product(blas.Trans, blas.NoTrans, matrixOf(x, b, l.in), matrixOf(delta, b, l.out), beta, matrixOf(l.weights(dst), l.in, l.out))
+		slopes := matrixOf(delta, b, l.out)
+		weights, trained := matrixOf(l.weights(w), l.in, l.out), matrixOf(l.weights(dst), l.in, l.out)
+		product(blas.NoTrans, blas.Trans, slopes, weights, 0, matrixOf(ws.below, b, l.in))
+		product(blas.Trans, blas.NoTrans, matrixOf(x, b, l.in), slopes, beta, trained)
 		bias := l.bias(dst)
 		rescale(bias, beta)
 		for i := range b {

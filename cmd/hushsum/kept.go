@@ -30,7 +30,8 @@ func openKept(path string) (*kept, error) {
 		if errors.As(err, &p) {
 			err = p.Err
 		}
-		return &problem{cause: fmt.Sprintf("--keep: cannot use %s: %v", path, err), advice: "Name a file that an earlier run has kept, or a new one.", err: err}
+		return &problem{cause: fmt.Sprintf("--keep: cannot use %s: %v", path, err), advice: "Name " +
+			"a file that an earlier run has kept, or a new one.", err: err}
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

@@ -80,15 +80,25 @@ func ablations(ctx context.Context, o Options) (*Table, error) {
 			accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3}, {Name: "below", Percent: true, Digits: 0},
 			{Name: "in round", Percent: true, Digits: 2}, {Name: "others", Percent: true, Digits: 2},
 		},
-		Figures: []Figure{learningFigure("kinds", "Plain, masked and AND mask on Fashion-MNIST, label skew")},
+		Figures: []Figure{learningFigure("kinds", "Plain, masked and AND mask on Fashion-MNIST, "+
+			"label skew")},
 		Notes: []string{
-			"accuracy: the mean of the last ten rounds, of all parties unless said; rise: how much that is above the mean of the ten before; below: the share of coordinates whose agreement is under the threshold; in round, others: accuracy after each of the last rounds on the rows of parties that were in it and of those that were not, in the mean.",
-			"The published figures for 2 and 5 of 10 parties are of single rounds: 5 of 10, plain 86.97 and 75.07, masked 89.07 and 78.53; 2 of 10, plain 89.64 and 71.57, masked 86.67 and 75.77.",
+			"accuracy: the mean of the last ten rounds, of all parties unless said; rise: how " +
+				"much that is above the mean of the ten before; below: the share of coordinates " +
+				"whose agreement is under the threshold; in round, others: accuracy after each " +
+				"of the last rounds on the rows of parties that were in it and of those that " +
+				"were not, in the mean.",
+			"The published figures for 2 and 5 of 10 parties are of single rounds: 5 of 10, " +
+				"plain 86.97 and 75.07, masked 89.07 and 78.53; 2 of 10, plain 89.64 and 71.57, " +
+				"masked 86.67 and 75.77.",
 		},
 	}
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows of %s, %d test rows; %d rounds of 10 parties, two main classes with 90 %% of a party's rows", rows, imagesAre(d.train), d.test.Len(), rounds),
-		fmt.Sprintf("of the thesis: server rate 1, momentum 0.9, 1 local epoch (3 where fewer than all are in a round), batches of 32, weight decay 1e-5, threshold 0.4; local rate %v", rate),
+		fmt.Sprintf("%d training rows of %s, %d test rows; %d rounds of 10 parties, two main "+
+			"classes with 90 %% of a party's rows", rows, imagesAre(d.train), d.test.Len(), rounds),
+		fmt.Sprintf("of the thesis: server rate 1, momentum 0.9, 1 local epoch (3 where fewer "+
+			"than all are in a round), batches of 32, weight decay 1e-5, threshold 0.4; local "+
+			"rate %v", rate),
 	}
 	all := ablationSettings(o)
 	var arms []arm

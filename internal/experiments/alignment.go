@@ -35,14 +35,21 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 			{Name: "exchanges", Title: title, X: "exchange", Y: "test accuracy, %", Percent: true},
 		},
 		Notes: []string{
-			fmt.Sprintf("accuracy: the mean of the last %d updates; equal exchanges: the mean over those of as many exchanges, which two-exchange rules reach in half of the updates; train: of the last model on the training rows.", last),
-			"FedGA and SCAFFOLD with fresh variates sum gradients before every update, two exchanges for each. The published figures are of balanced EMNIST with 47 classes and a convolutional network.",
+			fmt.Sprintf("accuracy: the mean of the last %d updates; equal exchanges: the mean "+
+				"over those of as many exchanges, which two-exchange rules reach in half of the "+
+				"updates; train: of the last model on the training rows.", last),
+			"FedGA and SCAFFOLD with fresh variates sum gradients before every update, two " +
+				"exchanges for each. The published figures are of balanced EMNIST with 47 " +
+				"classes and a convolutional network.",
 		},
 	}
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows, %d test rows; %d parties of one class each, %d in each of %d updates", min(rows, d.train.Len()), d.test.Len(), clients, perRound, updates),
-		"of the paper: 10 local steps, batches of a tenth of a party's rows, weight decay 1e-3, no momentum, server rate 1; local rate 0.1, of its grid",
-		"SCAFFOLD corrects by fresh gradients of the round's parties; stored: by control variates of option II",
+		fmt.Sprintf("%d training rows, %d test rows; %d parties of one class each, %d in each "+
+			"of %d updates", min(rows, d.train.Len()), d.test.Len(), clients, perRound, updates),
+		"of the paper: 10 local steps, batches of a tenth of a party's rows, weight decay 1e-3, " +
+			"no momentum, server rate 1; local rate 0.1, of its grid",
+		"SCAFFOLD corrects by fresh gradients of the round's parties; stored: by control " +
+			"variates of option II",
 	}
 	batch := max(1, rows/clients/10)
 	var arms []arm

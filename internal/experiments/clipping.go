@@ -48,17 +48,29 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 			{Name: "points", Title: fmt.Sprintf("Each party in round %d, seed 1", shown), X: "L2 norm of the update", Y: "cosine with the model's last step", Points: true},
 		},
 		Notes: []string{
-			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean of the ten before; clipped, update norm, left and spread are means over all rounds: of norms before clipping, of α = c/max(c, norm), and of the mean distance of α from its mean; z is the noise multiplier.",
-			"c is half the mean update norm over all parties and rounds of the row without clipping and the same seed: the paper's constant, which nothing protects.",
-			"With noise a party is in a round with probability, all submit, those not drawn zeros and their share of the noise, and means are over the number expected: else the noise, or the divisor, would tell how many were drawn. The row of sampling without noise says what that alone changes.",
-			"The paper has EMNIST digits: 1,920 parties of 125 rows, MLP 784-200-10 at 94.0, less 1.84 by clipping, less a further .29 by noise at epsilon 1.5.",
+			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean " +
+				"of the ten before; clipped, update norm, left and spread are means over all " +
+				"rounds: of norms before clipping, of α = c/max(c, norm), and of the mean " +
+				"distance of α from its mean; z is the noise multiplier.",
+			"c is half the mean update norm over all parties and rounds of the row without " +
+				"clipping and the same seed: the paper's constant, which nothing protects.",
+			"With noise a party is in a round with probability, all submit, those not drawn " +
+				"zeros and their share of the noise, and means are over the number expected: " +
+				"else the noise, or the divisor, would tell how many were drawn. The row of " +
+				"sampling without noise says what that alone changes.",
+			"The paper has EMNIST digits: 1,920 parties of 125 rows, MLP 784-200-10 at 94.0, " +
+				"less 1.84 by clipping, less a further .29 by noise at epsilon 1.5.",
 		},
 	}
 	t.Settings = []string{
-		fmt.Sprintf("%v parties, a 24th of them in each of %d rounds, a fixed number; all 60,000 rows of %s; %d weights; %d test rows", sizes, rounds, imagesAre(d.train), model.NumParams(), d.test.Len()),
-		"of the paper: 32 local steps of batches of 64, c by an unclipped run, delta 1e-5; local rate 0.1, server rate 1, chosen here; two main classes with 92 % of a party's rows in label skew",
+		fmt.Sprintf("%v parties, a 24th of them in each of %d rounds, a fixed number; all "+
+			"60,000 rows of %s; %d weights; %d test rows", sizes, rounds, imagesAre(d.train), model.NumParams(), d.test.Len()),
+		"of the paper: 32 local steps of batches of 64, c by an unclipped run, delta 1e-5; " +
+			"local rate 0.1, server rate 1, chosen here; two main classes with 92 % of a " +
+			"party's rows in label skew",
 		fmt.Sprintf("model clipping: weights to half the norm of the first model, %.3g", start/2),
-		fmt.Sprintf("noise: Skellam in a ring of %d bits, calibrated to epsilon(public) %v at delta 1e-5", private.Bits, epsilon),
+		fmt.Sprintf("noise: Skellam in a ring of %d bits, calibrated to epsilon(public) %v at "+
+			"delta 1e-5", private.Bits, epsilon),
 	}
 	runs := &clipRuns{
 		dealer: d, private: private, weights: start / 2, shown: shown,
@@ -97,7 +109,8 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	}
 	err = t.fill(ctx, o, arms)
 	if runs.server > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Against the server, which knows who is in a round, the same noise spends epsilon %.3g for a party in all rounds.", runs.server))
+		t.Notes = append(t.Notes, fmt.Sprintf("Against the server, which knows who is in a "+
+			"round, the same noise spends epsilon %.3g for a party in all rounds.", runs.server))
 	}
 	for _, split := range splits {
 		for _, clients := range sizes {

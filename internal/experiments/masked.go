@@ -153,8 +153,14 @@ func maskedTable(title string, labels ...string) *Table {
 			accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3}, {Name: "below", Percent: true, Digits: 0}, {Name: "rate", Digits: 2},
 		},
 		Notes: []string{
-			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean of the ten rounds before, which says whether training has come to an end; mask: the mean factor over coordinates and rounds; below: the share of coordinates whose agreement is under the threshold; rate: of the server. A training that diverges counts as accuracy 0.",
-			"own rate: the one of the grid with the best accuracy on rows that no party has, from one training with another seed. mean 1: the mask over its mean. rate × m̄: no mask, and a step shorter by the mask's mean.",
+			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean " +
+				"of the ten rounds before, which says whether training has come to an end; " +
+				"mask: the mean factor over coordinates and rounds; below: the share of " +
+				"coordinates whose agreement is under the threshold; rate: of the server. A " +
+				"training that diverges counts as accuracy 0.",
+			"own rate: the one of the grid with the best accuracy on rows that no party has, " +
+				"from one training with another seed. mean 1: the mask over its mean. rate × " +
+				"m̄: no mask, and a step shorter by the mask's mean.",
 		},
 	}
 }
@@ -211,7 +217,9 @@ func convex(ctx context.Context, o Options) (*Table, error) {
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
 		fmt.Sprintf("%d training rows, %d test rows; %d rounds of all parties", rows, d.test.Len(), rounds),
-		"of the thesis: server rate 1, local rate 0.01, momentum 0.9, batches of 32, weight decay 1e-5, soft mask with threshold 0.4; two main classes with 90 % of a party's rows; one local epoch where it prints one step, with which splits could not matter",
+		"of the thesis: server rate 1, local rate 0.01, momentum 0.9, batches of 32, weight " +
+			"decay 1e-5, soft mask with threshold 0.4; two main classes with 90 % of a party's " +
+			"rows; one local epoch where it prints one step, with which splits could not matter",
 		"own server rates from " + gridText(grid),
 	}
 	var all []*study
@@ -293,13 +301,18 @@ func fashion(ctx context.Context, o Options) (*Table, error) {
 	t := maskedTable("LeNet on Fashion-MNIST, 10 parties a round", "split", "parties", "rule")
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows of %s, %d test rows; two main classes with 90 %% of a party's rows", rows, imagesAre(d.train), d.test.Len()),
+		fmt.Sprintf("%d training rows of %s, %d test rows; two main classes with 90 %% of a "+
+			"party's rows", rows, imagesAre(d.train), d.test.Len()),
 		fmt.Sprintf("rounds by parties: %v; 10 parties in each", sizes),
-		fmt.Sprintf("of the papers: server rate 1, momentum 0.9, 1 local epoch, batches of 32, weight decay 1e-5, soft mask with threshold 0.4, means weighted by rows; local rate %v", rate),
+		fmt.Sprintf("of the papers: server rate 1, momentum 0.9, 1 local epoch, batches of 32, "+
+			"weight decay 1e-5, soft mask with threshold 0.4, means weighted by rows; local "+
+			"rate %v", rate),
 		"own server rates from " + gridText(grid),
 	}
 	if o.Long {
-		t.Settings = append(t.Settings, "FedProx with mu 1, SCAFFOLD with option I; FedAdam and FedYogi with server rate 0.05, betas 0.9 and 0.99, tau 1e-3 beside the root or inside, local rate 0.001, own server rates from "+gridText(adaptiveRates))
+		t.Settings = append(t.Settings, "FedProx with mu 1, SCAFFOLD with option I; FedAdam and "+
+			"FedYogi with server rate 0.05, betas 0.9 and 0.99, tau 1e-3 beside the root or "+
+			"inside, local rate 0.001, own server rates from "+gridText(adaptiveRates))
 	}
 	var all []*study
 	for _, split := range splits {
@@ -353,9 +366,13 @@ func writers(ctx context.Context, o Options) (*Table, error) {
 	clients, unseen := writersOf(d.train), writersOf(d.test)
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
-		fmt.Sprintf("%d writers with %d rows of %s, %d in a round; %d test rows of %d other writers", clients, d.train.Len(), imagesAre(d.train), perRound, d.test.Len(), unseen),
-		fmt.Sprintf("%d rounds; of the papers, which have 3,000 writers and 30 in a round: server rate 1, local rate 0.01, momentum 0.9, 5 local epochs, batches of 32, weight decay 1e-5, soft mask with threshold 0.4, means weighted by rows", rounds),
-		"own server rates from " + gridText(grid) + ", by writers who are neither in training nor in the test set",
+		fmt.Sprintf("%d writers with %d rows of %s, %d in a round; %d test rows of %d other "+
+			"writers", clients, d.train.Len(), imagesAre(d.train), perRound, d.test.Len(), unseen),
+		fmt.Sprintf("%d rounds; of the papers, which have 3,000 writers and 30 in a round: "+
+			"server rate 1, local rate 0.01, momentum 0.9, 5 local epochs, batches of 32, "+
+			"weight decay 1e-5, soft mask with threshold 0.4, means weighted by rows", rounds),
+		"own server rates from " + gridText(grid) + ", by writers who are neither in training " +
+			"nor in the test set",
 	}
 	s := &study{
 		labels: []string{"FedAvg"}, published: [2]float64{94.28, 95.57}, rounds: rounds, rate: 1, grid: grid,
@@ -400,10 +417,16 @@ func features(ctx context.Context, o Options) (*Table, error) {
 	t := maskedTable("LeNet on MNIST with features that go with the label", "split", "parties")
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows of %s, %d test rows; rounds by parties: %v, 10 parties in each", rows, imagesAre(d.train), d.test.Len(), sizes),
-		"label-colour: each label has a band of hues of its own, and each party a place in it; test hues are new. label-rotation: labels 0 to 9 are turned by 10, −10, 20, … −50 degrees, test images are not turned. skew: two main classes with 90 % of a party's rows besides",
-		fmt.Sprintf("of the papers: server rate 1, momentum 0.9, 1 local epoch, batches of 32, weight decay 1e-5, soft mask with threshold 0.4; local rate %v", rate),
-		"own server rates from " + gridText(grid) + ", by rows that are recast as those of the test",
+		fmt.Sprintf("%d training rows of %s, %d test rows; rounds by parties: %v, 10 parties in "+
+			"each", rows, imagesAre(d.train), d.test.Len(), sizes),
+		"label-colour: each label has a band of hues of its own, and each party a place in it; " +
+			"test hues are new. label-rotation: labels 0 to 9 are turned by 10, −10, 20, … −50 " +
+			"degrees, test images are not turned. skew: two main classes with 90 % of a party's " +
+			"rows besides",
+		fmt.Sprintf("of the papers: server rate 1, momentum 0.9, 1 local epoch, batches of 32, "+
+			"weight decay 1e-5, soft mask with threshold 0.4; local rate %v", rate),
+		"own server rates from " + gridText(grid) + ", by rows that are recast as those of the " +
+			"test",
 	}
 	splits := pick(o, []string{"label-colour-skew", "label-rotation-skew"},
 		[]string{"label-colour", "label-colour-skew", "label-rotation", "label-rotation-skew"}, []string{"label-colour", "label-rotation-skew"})

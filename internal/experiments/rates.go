@@ -44,13 +44,17 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 		Title: "LeNet on Fashion-MNIST by rates, label skew, 10 parties", Labels: []string{"local rate", "server rate", "average"},
 		Measures: []Measure{accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3}},
 		Notes: []string{
-			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean of the ten before. A training that diverges counts as accuracy 0.",
-			"The papers' server rates are .01, .1, 1, 1.5 and 2: none between .1 and 1, so that a mask, which makes steps shorter, cannot be told from a shorter step.",
+			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean " +
+				"of the ten before. A training that diverges counts as accuracy 0.",
+			"The papers' server rates are .01, .1, 1, 1.5 and 2: none between .1 and 1, so that " +
+				"a mask, which makes steps shorter, cannot be told from a shorter step.",
 		},
 	}
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows of %s, %d test rows; %d rounds of all 10 parties; two main classes with 90 %% of a party's rows", rows, imagesAre(d.train), d.test.Len(), rounds),
-		"of the thesis: momentum 0.9, 1 local epoch, batches of 32, weight decay 1e-5, soft mask with threshold 0.4",
+		fmt.Sprintf("%d training rows of %s, %d test rows; %d rounds of all 10 parties; two "+
+			"main classes with 90 %% of a party's rows", rows, imagesAre(d.train), d.test.Len(), rounds),
+		"of the thesis: momentum 0.9, 1 local epoch, batches of 32, weight decay 1e-5, soft " +
+			"mask with threshold 0.4",
 	}
 	var arms []arm
 	for k, local := range locals {
@@ -119,7 +123,8 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 			}
 		}
 		if best[0] != nil && best[1] != nil {
-			t.compare(fmt.Sprintf("local rate %v, masked at its best server rate %s less plain at its best %s", local, best[1][1], best[0][1]), best[1], best[0], 0, 1)
+			t.compare(fmt.Sprintf("local rate %v, masked at its best server rate %s less plain "+
+				"at its best %s", local, best[1][1], best[0][1]), best[1], best[0], 0, 1)
 		}
 	}
 	return t, err

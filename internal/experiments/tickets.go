@@ -38,7 +38,8 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 	}
 	base.BatchNorm = true
 	t := &Table{
-		Title:  "Sparse personal models: LeNet with batch norm on Fashion-MNIST, 2 classes of 25 rows a party",
+		Title: "Sparse personal models: LeNet with batch norm on Fashion-MNIST, 2 classes of " +
+			"25 rows a party",
 		Labels: []string{"parties", "method"},
 		Measures: []Measure{
 			{Name: "mean", Percent: true, Digits: 1}, {Name: "min", Percent: true, Digits: 1},
@@ -46,19 +47,39 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 			{Name: "kept", Percent: true, Digits: 0}, {Name: "sparse MB", Digits: 2}, {Name: "masked MB", Digits: 2}, {Name: "epsilon", Digits: 2},
 		},
 		Notes: []string{
-			"mean, min: over parties, accuracy on 200 test rows of a party's own classes of the model that it uses: the one that it received, trained once more on its own rows. received: before that training.",
-			"sparse MB: all uploads of all rounds if each party sent the weights that it keeps, 4 bytes each, and let them be seen: the thesis's count. masked MB: the same rounds in packed lanes under masks. kept: the mean share of weights that parties keep in the end.",
-			"Under masks a party's own sparsity saves nothing: lanes are dense. owners: the mean over those who keep a weight takes a second lane of counts. voted: weights that fewer than half of a round's parties keep leave the lanes for all. public: the server prunes the public model by magnitude, parties keep no masks of their own; that tells nothing about a party, and is free with noise too. coarse: 8 binary places in place of 20.",
-			"alone: no federation; as many epochs as a party has in the mean over the rounds. Jump-Start shows the model of one party to all and is no private sum.",
-			"The thesis has CIFAR-10 and ResNet18 at 10 parties, mean and minimum: FedAvg 72.8, 64.9; FedBN 78.7, 65.8; LotteryFL .1 72.0, 56.3; .5 75.8, 52.5; FedLTN .1 74.5, 59.8; .5 81.1, 61.5; .9 82.6, 63.0; with Jump-Start 82.2, 64.8; with rewinding 71.5, 53.0.",
+			"mean, min: over parties, accuracy on 200 test rows of a party's own classes of the " +
+				"model that it uses: the one that it received, trained once more on its own " +
+				"rows. received: before that training.",
+			"sparse MB: all uploads of all rounds if each party sent the weights that it keeps, " +
+				"4 bytes each, and let them be seen: the thesis's count. masked MB: the same " +
+				"rounds in packed lanes under masks. kept: the mean share of weights that " +
+				"parties keep in the end.",
+			"Under masks a party's own sparsity saves nothing: lanes are dense. owners: the " +
+				"mean over those who keep a weight takes a second lane of counts. voted: " +
+				"weights that fewer than half of a round's parties keep leave the lanes for " +
+				"all. public: the server prunes the public model by magnitude, parties keep no " +
+				"masks of their own; that tells nothing about a party, and is free with noise " +
+				"too. coarse: 8 binary places in place of 20.",
+			"alone: no federation; as many epochs as a party has in the mean over the rounds. " +
+				"Jump-Start shows the model of one party to all and is no private sum.",
+			"The thesis has CIFAR-10 and ResNet18 at 10 parties, mean and minimum: FedAvg 72.8, " +
+				"64.9; FedBN 78.7, 65.8; LotteryFL .1 72.0, 56.3; .5 75.8, 52.5; FedLTN .1 " +
+				"74.5, 59.8; .5 81.1, 61.5; .9 82.6, 63.0; with Jump-Start 82.2, 64.8; with " +
+				"rewinding 71.5, 53.0.",
 		},
 	}
 	sgd := learning.SGD{Rate: .02, Batch: 8, Epochs: 3}
 	t.Settings = []string{
-		fmt.Sprintf("parties, in a round, rounds, rounds of Jump-Start: %v; images of %d pixels; 50 training, 50 validation and 200 test rows of two classes a party", sizes, train.Features),
-		fmt.Sprintf("of the thesis: 3 local epochs of batches of 8, tau 0.5, accuracy threshold 0.6 (0.5 for LotteryFL), pruning by 0.1 of the weights that remain; local rate %v without momentum, lambda 0.85 and the weight 0.001 of the norm in the loss are chosen here", sgd.Rate),
-		"all sums over the ring, which private sums equal bit for bit, but for the row in the clear; pruned weights count as 0 in means unless said",
-		fmt.Sprintf("noise: discrete Gaussian, calibrated to epsilon(server) %v at delta 1e-5, updates clipped to 0.5", epsilon),
+		fmt.Sprintf("parties, in a round, rounds, rounds of Jump-Start: %v; images of %d "+
+			"pixels; 50 training, 50 validation and 200 test rows of two classes a party", sizes, train.Features),
+		fmt.Sprintf("of the thesis: 3 local epochs of batches of 8, tau 0.5, accuracy threshold "+
+			"0.6 (0.5 for LotteryFL), pruning by 0.1 of the weights that remain; local rate %v "+
+			"without momentum, lambda 0.85 and the weight 0.001 of the norm in the loss are "+
+			"chosen here", sgd.Rate),
+		"all sums over the ring, which private sums equal bit for bit, but for the row in the " +
+			"clear; pruned weights count as 0 in means unless said",
+		fmt.Sprintf("noise: discrete Gaussian, calibrated to epsilon(server) %v at delta 1e-5, "+
+			"updates clipped to 0.5", epsilon),
 	}
 	own := base.Normalisation()
 	ltn := func(target float64, more func(*simulation.Personal)) func(*simulation.Personal) {
