@@ -211,11 +211,13 @@ func (p Personal) Validate() error {
 	case p.Mean < OverAll || p.Mean > PublicMask:
 		return bad("Mean", "", "%v is no mean", p.Mean)
 	case p.Mean == PublicMask && p.Prune.Kind != NoPrune:
-		return bad("Prune.Kind", "use NoPrune; Step and Target are the server's", "with a public mask parties do not prune")
+		return bad("Prune.Kind", "use NoPrune; Step and Target are the server's",
+			"with a public mask parties do not prune")
 	case !(p.Quorum > 0 && p.Quorum <= 1):
 		return bad("Quorum", "use a share, such as 0.5", "%v is none", p.Quorum)
 	case p.Noise != nil && (p.Mean == OverOwners || p.Mean == VotedMask):
-		return bad("Mean", "use OverAll or PublicMask with noise", "nothing bounds what the counts of owners say about a party")
+		return bad("Mean", "use OverAll or PublicMask with noise",
+			"nothing bounds what the counts of owners say about a party")
 	case p.Noise != nil && p.JumpStart > 0:
 		return bad("JumpStart", "use 0 with noise", "it shows a party's model to all")
 	}

@@ -110,7 +110,9 @@ func (x *personal) lane() aggregation.Lane {
 }
 
 func (x *personal) plain() aggregation.Mean {
-	return aggregation.Mean{Parties: x.PerRound, Dimension: len(x.shared), Range: x.Range, FractionBits: x.FractionBits}
+	return aggregation.Mean{
+		Parties: x.PerRound, Dimension: len(x.shared), Range: x.Range, FractionBits: x.FractionBits,
+	}
 }
 
 func (x *personal) owners() aggregation.Owners {
@@ -190,7 +192,9 @@ func (x *personal) playRound(ctx context.Context, round int) (PersonalRound, err
 }
 
 // sumRound has the parties of the round submit, and sums.
-func (x *personal) sumRound(ctx context.Context, round int, submit func(ctx context.Context, k int) (submission, error)) (outcome, error) {
+func (x *personal) sumRound(
+	ctx context.Context, round int, submit func(ctx context.Context, k int) (submission, error),
+) (outcome, error) {
 	if x.private != nil {
 		broadcast, err := aggregation.AppendModel(nil, x.model)
 		if err != nil {
