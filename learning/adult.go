@@ -98,7 +98,8 @@ func (f adultFile) open(dir string) ([]adultRow, error) {
 	path := filepath.Join(dir, f.name)
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("learning: %w; put adult.data and adult.test of the UCI Adult data set (DOI 10.24432/C5XW20) there", err)
+		return nil, fmt.Errorf("learning: %w; put adult.data and adult.test of the UCI Adult data set "+
+			"(DOI 10.24432/C5XW20) there", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("learning: %w", err)
@@ -135,8 +136,7 @@ func (f adultFile) parse(r io.Reader, path string) ([]adultRow, error) {
 			continue
 		case bad != "" && !whole:
 			// The last line, and no newline: the file was cut inside a row.
-			return nil, fault.New(ErrIncomplete, fetchFile,
-				"%s ends inside line %d (%s)", path, line, bad)
+			return nil, fault.New(ErrIncomplete, fetchFile, "%s ends inside line %d (%s)", path, line, bad)
 		case bad != "":
 			return nil, fault.New(ErrMalformed, "", "%s line %d: %s", path, line, bad)
 		case f.comment && line == 1:
@@ -148,8 +148,7 @@ func (f adultFile) parse(r io.Reader, path string) ([]adultRow, error) {
 		}
 	}
 	if rows != f.rows {
-		return nil, fault.New(ErrIncomplete, fetchFile,
-			"%s has %d rows, want %d", path, rows, f.rows)
+		return nil, fault.New(ErrIncomplete, fetchFile, "%s has %d rows, want %d", path, rows, f.rows)
 	}
 	return kept, nil
 }
@@ -165,7 +164,8 @@ func (f adultFile) parseLine(text string, line int) (row adultRow, full bool, ba
 	}
 	fields := strings.Split(text, ", ")
 	if want := len(adultColumns) + 1; len(fields) != want {
-		return row, false, fmt.Sprintf("%d fields separated by comma and space, want %d", len(fields), want)
+		return row, false, fmt.Sprintf("%d fields separated by comma and space, want %d", len(fields),
+			want)
 	}
 	full = true
 	for c, col := range adultColumns {

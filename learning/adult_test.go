@@ -14,7 +14,8 @@ import (
 	"github.com/hushsum/hushsum/internal/realdata"
 )
 
-const adultLine = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, United-States, <=50K"
+const adultLine = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, " +
+	"Not-in-family, White, Male, 2174, 0, 40, United-States, <=50K"
 
 // made returns both files with the published row counts and invented content:
 // the first 3,620 rows have a missing value, the next 11,208 are positive, and
@@ -128,13 +129,14 @@ func TestReadAdultMade(t *testing.T) {
 
 func TestReadAdultAbsent(t *testing.T) {
 	_, err := ReadAdult(t.TempDir())
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "adult.data") || !strings.Contains(err.Error(), "put ") {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "adult.data") ||
+		!strings.Contains(err.Error(), "put ") {
 		t.Errorf("absent files: %v", err)
 	}
 }
 
 func TestParseAdult(t *testing.T) {
-	replace := func(old, new string) string { return strings.Replace(adultLine, old, new, 1) }
+	replace := func(from, to string) string { return strings.Replace(adultLine, from, to, 1) }
 	data := adultFile{name: "adult.data", rows: 2}
 	test := adultFile{name: "adult.test", rows: 1, comment: true, suffix: "."}
 	for _, c := range []struct {
@@ -169,7 +171,8 @@ func TestParseAdult(t *testing.T) {
 		{"cut", data, adultLine + "\n39, Sta", 0, ErrIncomplete, "ends inside line 2"},
 	} {
 		rows, err := c.file.parse(strings.NewReader(c.text), "path")
-		if !errors.Is(err, c.want) || len(rows) != c.kept || err != nil && !strings.Contains(err.Error(), c.contains) {
+		if !errors.Is(err, c.want) || len(rows) != c.kept || err != nil &&
+			!strings.Contains(err.Error(), c.contains) {
 			t.Errorf("%s: %d rows, %v", c.name, len(rows), err)
 		}
 	}
@@ -212,9 +215,11 @@ func TestAdultBaselines(t *testing.T) {
 			acc += conf.Accuracy() / splits
 			mcc += conf.MCC() / splits
 		}
-		t.Logf("lambda %g: accuracy %.4f (published %.4f), MCC %.4f (%.3f)", c.lambda, acc, c.acc, mcc, c.mcc)
+		t.Logf("lambda %g: accuracy %.4f (published %.4f), MCC %.4f (%.3f)", c.lambda, acc, c.acc, mcc,
+			c.mcc)
 		if math.Abs(acc-c.acc) > 0.006 || math.Abs(mcc-c.mcc) > 0.015 {
-			t.Errorf("lambda %g: accuracy %.4f, MCC %.4f, published %.4f and %.3f", c.lambda, acc, mcc, c.acc, c.mcc)
+			t.Errorf("lambda %g: accuracy %.4f, MCC %.4f, published %.4f and %.3f", c.lambda, acc, mcc,
+				c.acc, c.mcc)
 		}
 	}
 }

@@ -128,7 +128,8 @@ func censusRow(x []float64, rng *rand.Rand) {
 	}
 	choose(censusWork, 74, 8, 7, 7, 4)
 	married := math.Min(0.75, 0.05+float64(1.6*age))
-	choose(censusMarital, married, (1-married)*(1-age), 0.15+float64(0.2*age), 0.03, float64(0.15*age*age))
+	choose(censusMarital, married, (1-married)*(1-age), 0.15+float64(0.2*age), 0.03,
+		float64(0.15*age*age))
 	centre := 9 * education
 	var occupation [10]float64
 	for k := range occupation {

@@ -18,7 +18,8 @@ func mustCensus(t testing.TB, rows int, seed uint64) (*Dataset, []float64) {
 
 func TestCensusShape(t *testing.T) {
 	d, _ := mustCensus(t, 20000, 5)
-	groups := []int{censusWork, censusMarital, censusOccupation, censusHousehold, censusRegion, censusSex, censusConstant}
+	groups := []int{censusWork, censusMarital, censusOccupation, censusHousehold, censusRegion,
+		censusSex, censusConstant}
 	seen := make([]bool, CensusFeatures)
 	for i := range d.Len() {
 		x := d.Row(i)
@@ -54,7 +55,8 @@ func TestCensusDeterministic(t *testing.T) {
 	long, w := mustCensus(t, 1000, 9)
 	short, v := mustCensus(t, 100, 9)
 	other, u := mustCensus(t, 100, 10)
-	if !slices.Equal(short.X, long.X[:len(short.X)]) || !slices.Equal(short.Labels, long.Labels[:100]) {
+	if !slices.Equal(short.X, long.X[:len(short.X)]) ||
+		!slices.Equal(short.Labels, long.Labels[:100]) {
 		t.Error("a shorter table is not a prefix of the longer one")
 	}
 	if slices.Equal(short.X, other.X) {
@@ -80,7 +82,8 @@ func TestCensusFigures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(share-0.25) > 0.01 || math.Abs(c.MCC()-0.566) > 0.02 || math.Abs(c.Accuracy()-0.843) > 0.01 {
+		if math.Abs(share-0.25) > 0.01 || math.Abs(c.MCC()-0.566) > 0.02 ||
+			math.Abs(c.Accuracy()-0.843) > 0.01 {
 			t.Errorf("seed %d: %.4f positive, MCC %.4f, accuracy %.4f", seed, share, c.MCC(), c.Accuracy())
 		}
 	}

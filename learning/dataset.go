@@ -148,8 +148,7 @@ func (d *Dataset) check(features, classes int) error {
 		return err
 	}
 	if d.Features != features {
-		return fault.New(ErrShape, "",
-			"the data set has %d features, the model %d", d.Features, features)
+		return fault.New(ErrShape, "", "the data set has %d features, the model %d", d.Features, features)
 	}
 	if d.Len() == 0 {
 		return fault.New(ErrTooFewRows, "", "the data set is empty")

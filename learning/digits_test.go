@@ -17,7 +17,8 @@ import (
 func TestReadDigits(t *testing.T) {
 	d, err := ReadDigits(realdata.Dir(t, "digits"))
 	must(t, err)
-	if d.Len() != 1797 || d.Features != 64 || !slices.Equal(d.Row(0)[2:5], []float64{5.0 / 16, 13.0 / 16, 9.0 / 16}) {
+	if d.Len() != 1797 || d.Features != 64 ||
+		!slices.Equal(d.Row(0)[2:5], []float64{5.0 / 16, 13.0 / 16, 9.0 / 16}) {
 		t.Fatalf("%d rows of %d features, the first %v", d.Len(), d.Features, d.Row(0))
 	}
 	for y, n := range classesOf(d, 10) {
@@ -84,7 +85,8 @@ func TestDigitsRejects(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	file := gz([]byte(good))
-	must(t, os.WriteFile(filepath.Join(dir, "digits.csv.gz"), bytes.TrimRight(file[:len(file)-1], "\x00"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "digits.csv.gz"),
+		bytes.TrimRight(file[:len(file)-1], "\x00"), 0o600))
 	if _, err := ReadDigits(dir); !errors.Is(err, ErrIncomplete) {
 		t.Errorf("cut short: %v", err)
 	}

@@ -63,7 +63,8 @@ func ExampleSGD() {
 		fmt.Println(err)
 		return
 	}
-	parties, _, err := learning.Partition("one-class", data, nil, learning.PartitionOptions{Clients: 4, Seed: 1})
+	parties, _, err := learning.Partition("one-class", data, nil,
+		learning.PartitionOptions{Clients: 4, Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -87,7 +88,8 @@ func ExampleSGD() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println("batches are", local.Batch, "rows, steps cover two epochs:", steps == 2*((rows.Len()+49)/50))
+		fmt.Println("batches are", local.Batch, "rows, steps cover two epochs:",
+			steps == 2*((rows.Len()+49)/50))
 		for j := range next {
 			next[j] += w[j] / float64(len(parties))
 		}

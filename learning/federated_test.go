@@ -11,7 +11,9 @@ import (
 // from a 75 % training split, 20 rounds of 50 local steps, equal weights. It
 // returns the outcome on the test split, the largest weight of any party and the
 // largest change that one party made to a weight in one round.
-func averaged(t testing.TB, d *Dataset, m Logistic, rate float64, seed uint64) (c Confusion, weight, change float64) {
+func averaged(
+	t testing.TB, d *Dataset, m Logistic, rate float64, seed uint64,
+) (c Confusion, weight, change float64) {
 	t.Helper()
 	train, test, err := d.Split(0.25, seed)
 	if err != nil {
@@ -64,7 +66,8 @@ func checkFederated(t *testing.T, d *Dataset, seeds int) {
 		t.Logf("seed %d: accuracy %.4f, MCC %.4f, largest weight %.2f, largest change %.2f",
 			1000+seed, c.Accuracy(), c.MCC(), weight, change)
 		if c.MCC() < 0.45 || weight > 8 {
-			t.Errorf("seed %d: MCC %.4f, want at least .45; largest weight %.2f, want at most 8", 1000+seed, c.MCC(), weight)
+			t.Errorf("seed %d: MCC %.4f, want at least .45; largest weight %.2f, want at most 8", 1000+seed,
+				c.MCC(), weight)
 		}
 	}
 }

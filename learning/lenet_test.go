@@ -58,7 +58,8 @@ func TestLeNetSizes(t *testing.T) {
 		t.Error("spans without batch norm")
 	}
 	for features, want := range map[int]LeNet{
-		784: {Side: 28, Planes: 1, Outputs: 10}, 3 * 784: {Side: 28, Planes: 3, Outputs: 10}, 256: {Side: 16, Planes: 1, Outputs: 10},
+		784: {Side: 28, Planes: 1, Outputs: 10}, 3 * 784: {Side: 28, Planes: 3, Outputs: 10},
+		256: {Side: 16, Planes: 1, Outputs: 10},
 		196: {}, 785: {}, 0: {}, 3: {},
 	} {
 		if m, ok := LeNetFor(features, 10); m != want || ok != (want.Side > 0) {
@@ -118,7 +119,8 @@ func TestLeNetGradients(t *testing.T) {
 			}
 			t.Errorf("%+v, %s: derivative %v, quotient %v", m, name, want, got)
 		}
-		cuts = slices.Compact(append(cuts, len(w))) // without batch norm a convolution ends with its biases
+		// without batch norm a convolution ends with its biases
+		cuts = slices.Compact(append(cuts, len(w)))
 		for k, from := range cuts[:len(cuts)-1] {
 			to := cuts[k+1]
 			along := make([]float64, len(w))
@@ -221,7 +223,8 @@ func TestBatchNorm(t *testing.T) {
 			mean, variance := moments(ws.maps[k].values[j*n : (j+1)*n])
 			scale, shift := c.normal(w)[j], c.normal(w)[c.maps+j]
 			if math.Abs(mean-shift) > 1e-12 || math.Abs(variance/(scale*scale)-1) > 1e-3 {
-				t.Errorf("convolution %d, map %d: mean %v and variance %v, want %v and %v", k, j, mean, variance, shift, scale*scale)
+				t.Errorf("convolution %d, map %d: mean %v and variance %v, want %v and %v", k, j, mean,
+					variance, shift, scale*scale)
 			}
 			if c.normal(g)[2*c.maps+j] != 0 || c.normal(g)[3*c.maps+j] != 0 {
 				t.Errorf("convolution %d: the statistics have a gradient", k)
@@ -252,7 +255,8 @@ func TestLeNetLearns(t *testing.T) {
 	train, test = train.view(0, 2000), test.view(0, 500)
 	for _, m := range []LeNet{{Side: 28, Outputs: 10}, {Side: 28, Outputs: 10, BatchNorm: true}} {
 		w := m.Init(1)
-		if _, err := (SGD{Rate: .02, Momentum: .9, Batch: 32, Epochs: 2}).Train(m, w, train, 1); err != nil {
+		if _, err := (SGD{Rate: .02, Momentum: .9, Batch: 32, Epochs: 2}).
+			Train(m, w, train, 1); err != nil {
 			t.Fatal(err)
 		}
 		c, err := Evaluate(m, w, test)
@@ -285,7 +289,8 @@ func BenchmarkLeNet(b *testing.B) {
 				for k, c := range conv {
 					area := c.out() * c.out()
 					width := max(1, panelLength/c.out()) * c.out()
-					p, z := matrixOf(normal(c.patch()*width, 1), c.patch(), width), matrixOf(make([]float64, c.maps*width), c.maps, width)
+					p, z := matrixOf(normal(c.patch()*width, 1), c.patch(), width),
+						matrixOf(make([]float64, c.maps*width), c.maps, width)
 					f := matrixOf(c.weights(w), c.maps, c.patch())
 					from := time.Now()
 					for range batch * area / width {
@@ -298,7 +303,8 @@ func BenchmarkLeNet(b *testing.B) {
 					bare += time.Since(from)
 				}
 				for _, l := range top {
-					x, v, z := matrixOf(normal(batch*l.in, 1), batch, l.in), matrixOf(l.weights(w), l.in, l.out), matrixOf(make([]float64, batch*l.out), batch, l.out)
+					x, v, z := matrixOf(normal(batch*l.in, 1), batch, l.in), matrixOf(l.weights(w), l.in, l.out),
+						matrixOf(make([]float64, batch*l.out), batch, l.out)
 					from := time.Now()
 					product(blas.NoTrans, blas.NoTrans, x, v, 1, z)
 					product(blas.NoTrans, blas.Trans, z, v, 0, x)
@@ -339,7 +345,8 @@ func TestLeNetCentral(t *testing.T) {
 		took := time.Since(start)
 		c, err := Evaluate(m, w, test)
 		must(t, err)
-		t.Logf("epoch %d: %.4f, %.0f images/s", epoch+1, c.Accuracy(), float64((epoch+1)*train.Len())/took.Seconds())
+		t.Logf("epoch %d: %.4f, %.0f images/s", epoch+1, c.Accuracy(),
+			float64((epoch+1)*train.Len())/took.Seconds())
 		if epoch == 9 && c.Accuracy() < .88 {
 			t.Errorf("accuracy %v after ten epochs", c.Accuracy())
 		}

@@ -109,7 +109,8 @@ func (m Logistic) Train(w []float64, d *Dataset, rate float64, steps int) error 
 		blas64.Gemv(blas.Trans, pull, x, vector(r), shrink, vector(v))
 	}
 	if !allFinite(v) {
-		return fmt.Errorf("%w after at most %d steps at rate %v; use a lower rate", ErrDiverged, steps, rate)
+		return fmt.Errorf("%w after at most %d steps at rate %v; use a lower rate", ErrDiverged, steps,
+			rate)
 	}
 	copy(w, v)
 	return nil
@@ -159,7 +160,9 @@ func (m Logistic) Scores(dst, w []float64, d *Dataset) error {
 func (m Logistic) penalty() float64 { return m.Lambda }
 
 // accumulate is that of batchModel.
-func (m Logistic) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
+func (m Logistic) accumulate(
+	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
+) {
 	f := d.Features
 	ws.addLayers(1)
 	ws.dense = grown(ws.dense, len(rows)*f)

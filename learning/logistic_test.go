@@ -18,7 +18,8 @@ func drawProblem(t *rapid.T) (Logistic, []float64, *Dataset) {
 		Features: features,
 		Labels:   rapid.SliceOfN(rapid.IntRange(0, 1), rows, rows).Draw(t, "labels"),
 	}
-	m := Logistic{Features: features, Lambda: rapid.SampledFrom([]float64{0, 1e-3, 0.5}).Draw(t, "lambda")}
+	m := Logistic{Features: features,
+		Lambda: rapid.SampledFrom([]float64{0, 1e-3, 0.5}).Draw(t, "lambda")}
 	return m, rapid.SliceOfN(num, features, features).Draw(t, "w"), d
 }
 
@@ -88,7 +89,8 @@ func TestLogisticKnownAnswers(t *testing.T) {
 		t.Errorf("probabilities %v, want [0.5 0.75]", p)
 	}
 	loss, err := m.Loss(w, d)
-	if want := (math.Log(2)+math.Log(4))/2 + 0.25*2*ln3*ln3; err != nil || math.Abs(loss-want) > 1e-14 {
+	if want := (math.Log(2)+math.Log(4))/2 + 0.25*2*ln3*ln3; err != nil ||
+		math.Abs(loss-want) > 1e-14 {
 		t.Errorf("loss %v, %v, want %v", loss, err, want)
 	}
 	// A score of exactly 0 counts as negative.

@@ -11,10 +11,12 @@ import (
 func TestMatrixIsConfusion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(0, 1<<20)
-		c := Confusion{TP: count.Draw(t, "TP"), FP: count.Draw(t, "FP"), TN: count.Draw(t, "TN"), FN: count.Draw(t, "FN")}
+		c := Confusion{TP: count.Draw(t, "TP"), FP: count.Draw(t, "FP"), TN: count.Draw(t, "TN"),
+			FN: count.Draw(t, "FN")}
 		m := Matrix{Classes: 2, Counts: []int{c.TN, c.FP, c.FN, c.TP}}
 		if m.Accuracy() != c.Accuracy() || m.Total() != c.Total() || math.Abs(m.MCC()-c.MCC()) > 1e-7 {
-			t.Fatalf("%v: accuracy %v and %v, MCC %v and %v", c, m.Accuracy(), c.Accuracy(), m.MCC(), c.MCC())
+			t.Fatalf("%v: accuracy %v and %v, MCC %v and %v", c, m.Accuracy(), c.Accuracy(), m.MCC(),
+				c.MCC())
 		}
 	})
 }
@@ -75,7 +77,8 @@ func TestEvaluate(t *testing.T) {
 	if err != nil || got.Classes != 2 || !slices.Equal(got.Counts, want) || got.Total() != d.Len() {
 		t.Errorf("%+v, %v, want %v", got, err, want)
 	}
-	if got, err := (Logistic{Features: 2}).Evaluate([]float64{1, -1}, d); err != nil || got != difference {
+	if got, err := (Logistic{Features: 2}).Evaluate([]float64{1, -1}, d); err != nil ||
+		got != difference {
 		t.Errorf("%+v, %v, want %+v", got, err, difference)
 	}
 }

@@ -68,6 +68,8 @@ func (m MLP) Scores(dst, w []float64, d *Dataset) error {
 func (m MLP) check(w []float64, d *Dataset) error { return m.network().check(w, d) }
 func (m MLP) penalty() float64                    { return m.Lambda }
 
-func (m MLP) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
+func (m MLP) accumulate(
+	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
+) {
 	m.network().accumulate(ws, dst, w, d, rows, alpha, beta)
 }

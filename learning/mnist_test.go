@@ -16,7 +16,8 @@ import (
 	"github.com/hushsum/hushsum/internal/realdata"
 )
 
-var long = flag.Bool("long", false, "train on the whole of MNIST (ten seconds) and of Fashion-MNIST (some minutes)")
+var long = flag.Bool("long", false,
+	"train on the whole of MNIST (ten seconds) and of Fashion-MNIST (some minutes)")
 
 var readMNISTOnce = sync.OnceValues(func() ([2]*Dataset, error) {
 	train, test, err := ReadMNISTWriters(mnistDir, writersDir)

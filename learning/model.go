@@ -63,7 +63,7 @@ type workspace struct {
 	batch                               Dataset
 	dense                               []float64   // rows × features, for Logistic
 	inputs                              []columns   // by layer
-	outputs                             [][]float64 // by layer: rows × out, scores and then their derivatives
+	outputs                             [][]float64 // by layer: scores, then derivatives
 	pixelRows                           [][]byte
 	valueRows                           [][]float64
 
@@ -84,7 +84,9 @@ func grown[T any](s []T, n int) []T {
 }
 
 // gradientOf is Gradient for a model of this package and checked arguments.
-func gradientOf(ws *workspace, m batchModel, dst, w []float64, d *Dataset, rows []int, decay float64) {
+func gradientOf(
+	ws *workspace, m batchModel, dst, w []float64, d *Dataset, rows []int, decay float64,
+) {
 	// A single chunk may read w and write dst in turn; with more of them dst
 	// would no longer hold the w that the next chunk needs.
 	if len(rows) > chunkRows && &dst[0] == &w[0] {
@@ -127,8 +129,7 @@ func checkScores(m batchModel, dst, w []float64, d *Dataset) error {
 	}
 	// Rows and classes both fit in memory, so this product does not wrap.
 	if len(dst) != d.Len()*m.Classes() {
-		return fault.New(ErrShape, "",
-			"%d places for %d × %d scores", len(dst), d.Len(), m.Classes())
+		return fault.New(ErrShape, "", "%d places for %d × %d scores", len(dst), d.Len(), m.Classes())
 	}
 	return nil
 }

@@ -68,7 +68,8 @@ func must(t interface{ Fatal(...any) }, err error) {
 func TestModelGradients(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
-		d := scattered(rapid.IntRange(1, 12).Draw(t, "rows"), featuresOf(m), m.Classes(), rapid.Uint64().Draw(t, "seed"))
+		d := scattered(rapid.IntRange(1, 12).Draw(t, "rows"), featuresOf(m), m.Classes(),
+			rapid.Uint64().Draw(t, "seed"))
 		w := normal(m.NumParams(), rapid.Uint64().Draw(t, "weights"))
 		g := make([]float64, len(w))
 		must(t, m.Gradient(g, w, d))
@@ -253,7 +254,8 @@ func TestInit(t *testing.T) {
 		t.Error("a bias does not start at 0")
 	}
 	for _, m := range []Model{Logistic{Features: 3}, Softmax{Features: 3, Outputs: 4}} {
-		if w := m.Init(1); len(w) != m.NumParams() || slices.ContainsFunc(w, func(x float64) bool { return x != 0 }) {
+		if w := m.Init(1); len(w) != m.NumParams() ||
+			slices.ContainsFunc(w, func(x float64) bool { return x != 0 }) {
 			t.Errorf("%T starts at %v", m, w)
 		}
 	}

@@ -59,7 +59,8 @@ func (n network) check(w []float64, d *Dataset) error {
 	size := n.numParams()
 	if size == 0 {
 		return fault.New(ErrShape, "",
-			"a model with %d features, hidden layers %v and %d outputs; want sizes of at least 1 and at most %d parameters",
+			"a model with %d features, hidden layers %v and %d outputs; want sizes of at least 1 and at "+
+				"most %d parameters",
 			n.features, n.hidden, n.outputs, maxParams)
 	}
 	if n.outputs < 2 {
@@ -158,7 +159,9 @@ func (ws *workspace) load(d *Dataset, rows []int) {
 }
 
 // accumulate is that of batchModel: one pass of backpropagation.
-func (n network) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
+func (n network) accumulate(
+	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
+) {
 	b, top := len(rows), n.layers()-1
 	z := n.forward(ws, w, d, rows)
 	lossSlopes(z, d, n.outputs, rows)
@@ -193,7 +196,8 @@ func (n network) loss(w []float64, d *Dataset) (float64, error) {
 	if err := n.check(w, d); err != nil {
 		return 0, err
 	}
-	sum := lossSum(d, n.outputs, func(ws *workspace, rows []int) []float64 { return n.forward(ws, w, d, rows) })
+	sum := lossSum(d, n.outputs,
+		func(ws *workspace, rows []int) []float64 { return n.forward(ws, w, d, rows) })
 	return sum/float64(d.Len()) + ridge(n.lambda, w), nil
 }
 
@@ -238,7 +242,8 @@ func scoresInto(dst []float64, d *Dataset, atOnce int, forward forwardFunc) {
 }
 
 func (n network) scores(dst, w []float64, d *Dataset) {
-	scoresInto(dst, d, chunkRows, func(ws *workspace, rows []int) []float64 { return n.forward(ws, w, d, rows) })
+	scoresInto(dst, d, chunkRows,
+		func(ws *workspace, rows []int) []float64 { return n.forward(ws, w, d, rows) })
 }
 
 // scoresOf and gradient serve the methods of m, which is Softmax or MLP; n is its

@@ -98,10 +98,13 @@ func PartitionNames() []string {
 // own, since they are not printed.
 //
 // test may be nil, and is then nil in the result, except where images are recast. It
-// is otherwise returned unchanged where the list above does not say more. Errors: ErrValue for an unknown name (the message lists the known
-// ones), options out of range or data that a name has no use for, ErrShape for
-// a malformed data set, and ErrTooFewRows when somebody would stay empty.
-func Partition(name string, train, test *Dataset, o PartitionOptions) (clients []*Dataset, unseen *Dataset, err error) {
+// is otherwise returned unchanged where the list above does not say more. Errors:
+// ErrValue for an unknown name (the message lists the known ones), options out of range
+// or data that a name has no use for, ErrShape for a malformed data set, and
+// ErrTooFewRows when somebody would stay empty.
+func Partition(
+	name string, train, test *Dataset, o PartitionOptions,
+) (clients []*Dataset, unseen *Dataset, err error) {
 	if err := train.checkShape(); err != nil {
 		return nil, nil, err
 	}

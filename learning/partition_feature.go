@@ -64,7 +64,8 @@ func paintLabels(clients []*Dataset, test *Dataset) (*Dataset, error) {
 		clients[c] = d.painted(func(label int) float64 { return hueStep*float64(label) + place })
 	}
 	// Seven steps on for each label: neighbours in training are no neighbours here.
-	return test.painted(func(label int) float64 { return testHues + testHueStep*float64(7*label%10) }), nil
+	return test.painted(func(label int) float64 { return testHues + testHueStep*float64(7*label%10) }),
+		nil
 }
 
 // turnLabels rotates the clients' images by their labels, see Partition.
@@ -101,8 +102,7 @@ func checkImages(client, test *Dataset, name string) error {
 		return fault.New(ErrValue, "", "%s needs a test set", name)
 	}
 	if client.Pixels == nil || test.Pixels == nil {
-		return fault.New(ErrValue, "",
-			"%s needs images of Pixels, such as those of ReadMNIST", name)
+		return fault.New(ErrValue, "", "%s needs images of Pixels, such as those of ReadMNIST", name)
 	}
 	if side := side(client); client.Features != test.Features || side*side != client.Features {
 		return fault.New(ErrValue, "",

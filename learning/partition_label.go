@@ -27,8 +27,7 @@ func dealOneClass(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, erro
 func dealLabelSkew(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error) {
 	classes := byClass(d, rng)
 	if len(classes) < 3 {
-		return nil, fault.New(ErrValue, "",
-			"label-skew over %d classes, want at least 3", len(classes))
+		return nil, fault.New(ErrValue, "", "label-skew over %d classes, want at least 3", len(classes))
 	}
 	rng.Shuffle(len(classes), func(i, j int) { classes[i], classes[j] = classes[j], classes[i] })
 	// Classes differ in size, so the largest size that works is found by trial.

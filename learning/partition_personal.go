@@ -52,8 +52,7 @@ func PartitionPersonal(train, test *Dataset, o PersonalOptions) ([]Personal, err
 	case o.Clients < 1:
 		return nil, fault.New(ErrValue, "", "%d clients, want at least 1", o.Clients)
 	case o.Concentration != 0 && !(o.Concentration >= 1e-3 && o.Concentration <= 1e6):
-		return nil, fault.New(ErrValue, "",
-			"concentration %v, want one in 0.001..1e6", o.Concentration)
+		return nil, fault.New(ErrValue, "", "concentration %v, want one in 0.001..1e6", o.Concentration)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, streamParties))
 	rows, unseen := labelled(train, rng), labelled(test, rng)
@@ -63,8 +62,7 @@ func PartitionPersonal(train, test *Dataset, o PersonalOptions) ([]Personal, err
 	}
 	slices.Sort(labels)
 	if o.Concentration == 0 && o.Classes > len(labels) {
-		return nil, fault.New(ErrValue, "",
-			"%d classes for a client, of %d", o.Classes, len(labels))
+		return nil, fault.New(ErrValue, "", "%d classes for a client, of %d", o.Classes, len(labels))
 	}
 	clients := make([]Personal, o.Clients)
 	var round []int

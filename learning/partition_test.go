@@ -41,7 +41,8 @@ func checkParts(t interface{ Fatalf(string, ...any) }, d *Dataset, parts []*Data
 		}
 		for i := range p.Len() {
 			row := numberOf(p, i)
-			if seen[row] || row >= d.Len() || p.Labels[i] != d.Labels[row] || p.Writers[i] != d.Writers[row] {
+			if seen[row] || row >= d.Len() || p.Labels[i] != d.Labels[row] ||
+				p.Writers[i] != d.Writers[row] {
 				t.Fatalf("row %d repeated, or not with its own label and writer", row)
 			}
 			seen[row] = true
@@ -93,7 +94,8 @@ func TestPartitionProperties(t *testing.T) {
 
 func TestPartitionSeeds(t *testing.T) {
 	d := pictures(500, 5)
-	for _, name := range []string{"iid", "label-skew", "one-class", "dirichlet-labels", "dirichlet-quantity", "writers"} {
+	for _, name := range []string{"iid", "label-skew", "one-class", "dirichlet-labels",
+		"dirichlet-quantity", "writers"} {
 		a, _, err := Partition(name, d, nil, PartitionOptions{Clients: 5, Seed: 1})
 		must(t, err)
 		b, _, err := Partition(name, d, nil, PartitionOptions{Clients: 5, Seed: 2})
@@ -162,7 +164,8 @@ func TestPartitionMNIST(t *testing.T) {
 			main += float64(slices.Max(classesOf(p, 10))) / 60000
 		}
 		if main < c.low || main > c.high {
-			t.Errorf("%s at %v: main classes hold %.3f, want %v to %v", c.name, c.concentration, main, c.low, c.high)
+			t.Errorf("%s at %v: main classes hold %.3f, want %v to %v", c.name, c.concentration, main, c.low,
+				c.high)
 		}
 	}
 	if parts := deal("writers", PartitionOptions{}); len(parts) != 539 || parts[0].Features != 784 {
@@ -232,7 +235,8 @@ func TestColour(t *testing.T) {
 		t.Error("colour changed its input")
 	}
 	// Halfway between red and yellow green is half on.
-	if p := test.painted(all(30)).Pixels; p[16+5] != 0 || p[48+16+5] != 1 || p[3*48+5] != 3 || p[3*48+16+5] != 2 {
+	if p := test.painted(all(30)).Pixels; p[16+5] != 0 || p[48+16+5] != 1 || p[3*48+5] != 3 ||
+		p[3*48+16+5] != 2 {
 		t.Errorf("hue 30°: %v", p[:96])
 	}
 }
@@ -263,7 +267,8 @@ func TestRotation(t *testing.T) {
 			t.Errorf("client %d is not its share of iid turned by %v°", c, angle)
 		}
 	}
-	if !slices.Equal(unseen.Pixels, test.turned(all(75)).Pixels) || slices.Equal(unseen.Pixels, test.Pixels) {
+	if !slices.Equal(unseen.Pixels, test.turned(all(75)).Pixels) ||
+		slices.Equal(unseen.Pixels, test.Pixels) {
 		t.Error("the test set is not turned by 75°")
 	}
 }
@@ -314,7 +319,8 @@ func TestLabelColour(t *testing.T) {
 func TestLabelRotation(t *testing.T) {
 	d, test := pictures(300, 10), pictures(30, 10)
 	angles := []float64{10, -10, 20, -20, 30, -30, 40, -40, 50, -50}
-	for name, split := range map[string]string{"label-rotation": "iid", "label-rotation-skew": "label-skew"} {
+	for name, split := range map[string]string{"label-rotation": "iid",
+		"label-rotation-skew": "label-skew"} {
 		parts, unseen, err := Partition(name, d, test, PartitionOptions{Clients: 3, Seed: 1})
 		must(t, err)
 		plain, _, err := Partition(split, d, nil, PartitionOptions{Clients: 3, Seed: 1})
@@ -330,7 +336,8 @@ func TestLabelRotation(t *testing.T) {
 		}
 	}
 	many := pictures(60, 11)
-	if _, _, err := Partition("label-rotation", many, many, PartitionOptions{Clients: 2}); !errors.Is(err, ErrValue) {
+	if _, _, err := Partition("label-rotation", many, many,
+		PartitionOptions{Clients: 2}); !errors.Is(err, ErrValue) {
 		t.Errorf("eleven labels: %v", err)
 	}
 }
@@ -377,19 +384,22 @@ func TestPartitionPersonal(t *testing.T) {
 			t.Errorf("label %d has %d holders of 15 clients, want 3", y, holders[y])
 		}
 	}
-	clients, err = PartitionPersonal(pictures(8000, 10), test, PersonalOptions{Clients: 15, Concentration: .5, Test: 40, Seed: 3})
+	clients, err = PartitionPersonal(pictures(8000, 10), test,
+		PersonalOptions{Clients: 15, Concentration: .5, Test: 40, Seed: 3})
 	must(t, err)
 	for c, p := range clients {
 		if p.Train.Len() != 50 || p.Validation.Len() != 50 || p.Test.Len() != 40 {
 			t.Errorf("client %d: %d, %d and %d rows", c, p.Train.Len(), p.Validation.Len(), p.Test.Len())
 		}
 	}
-	for _, o := range []PersonalOptions{{}, {Clients: 1, Classes: 11}, {Clients: 1, Train: -1}, {Clients: 1, Concentration: -1}} {
+	for _, o := range []PersonalOptions{{}, {Clients: 1, Classes: 11}, {Clients: 1, Train: -1},
+		{Clients: 1, Concentration: -1}} {
 		if _, err := PartitionPersonal(d, test, o); !errors.Is(err, ErrValue) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if _, err := PartitionPersonal(d, test, PersonalOptions{Clients: 100}); !errors.Is(err, ErrTooFewRows) {
+	if _, err := PartitionPersonal(d, test, PersonalOptions{Clients: 100}); !errors.Is(err,
+		ErrTooFewRows) {
 		t.Errorf("100 clients of 100 rows out of 2,000: %v", err)
 	}
 }
@@ -419,7 +429,8 @@ func TestPartitionRejectsNames(t *testing.T) {
 				t.Errorf("%s %+v: %v", name, c.o, err)
 			}
 		}
-		if _, _, err := Partition(name, nil, nil, PartitionOptions{Clients: 1}); !errors.Is(err, ErrShape) {
+		if _, _, err := Partition(name, nil, nil, PartitionOptions{Clients: 1}); !errors.Is(err,
+			ErrShape) {
 			t.Errorf("%s of nothing: %v", name, err)
 		}
 		if name != "writers" {
@@ -450,7 +461,8 @@ func TestPartitionRejectsNames(t *testing.T) {
 	if _, _, err := Partition("writers", d, d, two); !errors.Is(err, ErrValue) {
 		t.Errorf("shared writers: %v", err)
 	}
-	if _, _, err := Partition("writers", d, nil, PartitionOptions{Clients: 22}); !errors.Is(err, ErrTooFewRows) {
+	if _, _, err := Partition("writers", d, nil, PartitionOptions{Clients: 22}); !errors.Is(err,
+		ErrTooFewRows) {
 		t.Errorf("22 of 21 writers: %v", err)
 	}
 	if _, _, err := Partition("label-skew", pictures(60, 2), nil, two); !errors.Is(err, ErrValue) {
@@ -459,7 +471,8 @@ func TestPartitionRejectsNames(t *testing.T) {
 	rare := pictures(60, 1)
 	rare.Labels[0], rare.Labels[1] = 1, 2
 	for _, name := range []string{"one-class", "label-skew"} {
-		if _, _, err := Partition(name, rare, nil, PartitionOptions{Clients: 60}); !errors.Is(err, ErrTooFewRows) {
+		if _, _, err := Partition(name, rare, nil, PartitionOptions{Clients: 60}); !errors.Is(err,
+			ErrTooFewRows) {
 			t.Errorf("%s for 60 clients: %v", name, err)
 		}
 	}

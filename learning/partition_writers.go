@@ -22,8 +22,7 @@ func dealWriters(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error
 	}
 	slices.Sort(writers)
 	if o.Clients > len(writers) {
-		return nil, fault.New(ErrTooFewRows, "",
-			"%d clients and %d writers", o.Clients, len(writers))
+		return nil, fault.New(ErrTooFewRows, "", "%d clients and %d writers", o.Clients, len(writers))
 	}
 	if o.Clients > 0 && o.Clients < len(writers) {
 		rng.Shuffle(len(writers), func(i, j int) { writers[i], writers[j] = writers[j], writers[i] })

@@ -55,8 +55,7 @@ func (s SGD) check() error {
 			"batch %d, %d epochs, %d steps, want none below 0", s.Batch, s.Epochs, s.Steps)
 	}
 	if s.Epochs > 0 && s.Steps > 0 {
-		return fault.New(ErrValue, "",
-			"%d epochs and %d steps, want one of them", s.Epochs, s.Steps)
+		return fault.New(ErrValue, "", "%d epochs and %d steps, want one of them", s.Epochs, s.Steps)
 	}
 	return nil
 }
@@ -87,8 +86,7 @@ func (s SGD) Train(m Model, w []float64, d *Dataset, seed uint64) (int, error) {
 	if steps == 0 {
 		epochs := max(1, s.Epochs)
 		if epochs > math.MaxInt/perEpoch {
-			return 0, fault.New(ErrValue, "",
-				"%d epochs of %d steps are too many", epochs, perEpoch)
+			return 0, fault.New(ErrValue, "", "%d epochs of %d steps are too many", epochs, perEpoch)
 		}
 		steps = epochs * perEpoch
 	}
@@ -134,7 +132,8 @@ func (s SGD) Train(m Model, w []float64, d *Dataset, seed uint64) (int, error) {
 }
 
 func (s SGD) diverged(steps int) error {
-	return fmt.Errorf("%w after at most %d steps at rate %v; use a lower rate", ErrDiverged, steps, s.Rate)
+	return fmt.Errorf("%w after at most %d steps at rate %v; use a lower rate", ErrDiverged, steps,
+		s.Rate)
 }
 
 func checkTrain(m Model, own batchModel, w []float64, d *Dataset) error {

@@ -158,7 +158,8 @@ func TestSGDAllocations(t *testing.T) {
 		t.Skip("coverage counts on its own")
 	}
 	pixels := &Dataset{Features: 40, Pixels: make([]byte, 64*40), Labels: make([]int, 64)}
-	for _, m := range []Model{Logistic{Features: 40}, Softmax{Features: 40, Outputs: 10}, MLP{Features: 40, Hidden: []int{70, 70}, Outputs: 10}} {
+	for _, m := range []Model{Logistic{Features: 40}, Softmax{Features: 40, Outputs: 10},
+		MLP{Features: 40, Hidden: []int{70, 70}, Outputs: 10}} {
 		for _, d := range []*Dataset{pixels, scattered(64, 40, 2, 1)} {
 			w := m.Init(1)
 			allocs := func(s SGD, steps int) float64 {
@@ -243,9 +244,11 @@ func denseProducts(d *Dataset, w []float64, widths []int, rows int) {
 		z := matrix(rows, out, make([]float64, rows*out))
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, weights, 0, z)
 		if l > 0 {
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, z, weights, 0, matrix(rows, x.Cols, make([]float64, rows*x.Cols)))
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, z, weights, 0,
+				matrix(rows, x.Cols, make([]float64, rows*x.Cols)))
 		}
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, z, 0, matrix(x.Cols, out, make([]float64, x.Cols*out)))
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, z, 0,
+			matrix(x.Cols, out, make([]float64, x.Cols*out)))
 		w, x = w[(x.Cols+1)*out:], z
 	}
 }
@@ -256,8 +259,14 @@ func BenchmarkSGD(b *testing.B) {
 	mlp := MLP{Features: 784, Hidden: []int{200}, Outputs: 10}
 	soft := Softmax{Features: 784, Outputs: 10}
 	b.Run("mlp", func(b *testing.B) { benchmarkSGD(b, mlp, []int{784, 200, 10}, SGD{}) })
-	b.Run("mlp-decay", func(b *testing.B) { benchmarkSGD(b, mlp, []int{784, 200, 10}, SGD{WeightDecay: 1e-5}) })
-	b.Run("mlp-adjust", func(b *testing.B) { benchmarkSGD(b, mlp, []int{784, 200, 10}, SGD{Adjust: func(_, _ []float64) {}}) })
-	b.Run("mlp-momentum", func(b *testing.B) { benchmarkSGD(b, mlp, []int{784, 200, 10}, SGD{Momentum: 0.9, WeightDecay: 1e-5}) })
+	b.Run("mlp-decay", func(b *testing.B) {
+		benchmarkSGD(b, mlp, []int{784, 200, 10}, SGD{WeightDecay: 1e-5})
+	})
+	b.Run("mlp-adjust", func(b *testing.B) {
+		benchmarkSGD(b, mlp, []int{784, 200, 10}, SGD{Adjust: func(_, _ []float64) {}})
+	})
+	b.Run("mlp-momentum", func(b *testing.B) {
+		benchmarkSGD(b, mlp, []int{784, 200, 10}, SGD{Momentum: 0.9, WeightDecay: 1e-5})
+	})
 	b.Run("softmax", func(b *testing.B) { benchmarkSGD(b, soft, []int{784, 10}, SGD{}) })
 }

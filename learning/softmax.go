@@ -44,6 +44,8 @@ func (m Softmax) Scores(dst, w []float64, d *Dataset) error {
 func (m Softmax) check(w []float64, d *Dataset) error { return m.network().check(w, d) }
 func (m Softmax) penalty() float64                    { return m.Lambda }
 
-func (m Softmax) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
+func (m Softmax) accumulate(
+	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
+) {
 	m.network().accumulate(ws, dst, w, d, rows, alpha, beta)
 }

@@ -27,8 +27,7 @@ func (d *Dataset) Split(testFraction float64, seed uint64) (train, test *Dataset
 		return nil, nil, err
 	}
 	if !(testFraction > 0 && testFraction < 1) {
-		return nil, nil, fault.New(ErrValue, "",
-			"test fraction %v, want one inside (0, 1)", testFraction)
+		return nil, nil, fault.New(ErrValue, "", "test fraction %v, want one inside (0, 1)", testFraction)
 	}
 	n := d.Len()
 	nTest := int(math.Round(testFraction * float64(n)))
@@ -56,7 +55,8 @@ func (d *Dataset) PartitionIID(clients, rowsPerClient int, seed uint64) ([]*Data
 	// clients*rowsPerClient could overflow; the quotient cannot.
 	if rowsPerClient > n/clients {
 		return nil, fault.New(ErrTooFewRows, "",
-			"%d clients with %d rows each do not fit in %d rows; at most %d clients with %d rows, or %d rows each",
+			"%d clients with %d rows each do not fit in %d rows; at most %d clients with %d rows, or %d "+
+				"rows each",
 			clients, rowsPerClient, n, n/rowsPerClient, rowsPerClient, n/clients)
 	}
 	perm := rand.New(rand.NewPCG(seed, streamPartition)).Perm(n)

@@ -61,7 +61,8 @@ func TestPartitionDisjoint(t *testing.T) {
 		clients := rapid.IntRange(1, 12).Draw(t, "clients")
 		rows := rapid.IntRange(1, 12).Draw(t, "rows")
 		spare := rapid.IntRange(0, 5).Draw(t, "spare")
-		parts, err := numbered(clients*rows+spare).PartitionIID(clients, rows, rapid.Uint64().Draw(t, "seed"))
+		parts, err := numbered(clients*rows+spare).
+			PartitionIID(clients, rows, rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
 			t.Fatal(err)
 		}

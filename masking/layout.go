@@ -13,7 +13,8 @@ const (
 
 // ErrLayout: a layout is empty or too large, or has a segment without
 // coordinates or with bits outside 1 to 64.
-var ErrLayout = errors.New("masking: a layout needs 1 to 1024 segments of 1 to 64 bits and at most 2^28 coordinates")
+var ErrLayout = errors.New(
+	"masking: a layout needs 1 to 1024 segments of 1 to 64 bits and at most 2^28 coordinates")
 
 // Segment is one part of a submission: Length coordinates in Z_{2^Bits}.
 type Segment struct {

@@ -58,7 +58,8 @@ func equalValues(a, b [][]uint64) bool { return slices.EqualFunc(a, b, slices.Eq
 func layouts(yield func(Layout) bool) {
 	for bits := 1; bits <= 64; bits++ {
 		lanes := 64 / bits
-		for _, n := range []int{1, lanes, lanes + 1, 16*lanes - 1, 16*lanes + 1, 512*lanes + 17*lanes + 1} {
+		for _, n := range []int{1, lanes, lanes + 1, 16*lanes - 1, 16*lanes + 1,
+			512*lanes + 17*lanes + 1} {
 			if !yield(Layout{{n, bits}}) || !yield(Layout{{3, 65 - bits}, {n, bits}, {1, 7}}) {
 				return
 			}
@@ -192,7 +193,8 @@ func referenceMask(t testing.TB, layout Layout, seed *Seed) [][]uint64 {
 			slices.Reverse(half)
 			stream.SetBytes(half)
 			stream.Rsh(stream, uint(k%lanes*s.Bits))
-			stream.And(stream, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(s.Bits)), big.NewInt(1)))
+			stream.And(stream, new(big.Int).
+				Sub(new(big.Int).Lsh(big.NewInt(1), uint(s.Bits)), big.NewInt(1)))
 			masks[i] = append(masks[i], stream.Uint64())
 		}
 	}
@@ -241,7 +243,8 @@ func TestPairwiseMasksCancel(t *testing.T) {
 	for bits := 1; bits <= 64; bits++ {
 		layout := Layout{{37, bits}}
 		n := 2 + (bits-1)*48/63
-		total, want := mustVector(t, layout, make([]uint64, 37)), mustVector(t, layout, make([]uint64, 37))
+		total, want := mustVector(t, layout, make([]uint64, 37)),
+			mustVector(t, layout, make([]uint64, 37))
 		for self := range n {
 			v := mustVector(t, layout, randomValues(rng, layout)...)
 			if err := want.Add(v); err != nil {
@@ -275,7 +278,8 @@ func TestMasksAreDistinct(t *testing.T) {
 	const n = 1 << 16
 	layout := Layout{{n, 16}, {n, 16}}
 	one, two := Seed{1}, Seed{2}
-	a, b := mustVector(t, layout, make([]uint64, n), make([]uint64, n)), mustVector(t, layout, make([]uint64, n), make([]uint64, n))
+	a, b := mustVector(t, layout, make([]uint64, n), make([]uint64, n)),
+		mustVector(t, layout, make([]uint64, n), make([]uint64, n))
 	a.AddMask(&one)
 	b.AddMask(&two)
 	va, vb := a.Values(), b.Values()
@@ -386,7 +390,8 @@ func TestFromValuesErrors(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", c.values, err, c.want)
 		}
 	}
-	a, b := mustVector(t, layout, []uint64{1, 2}, []uint64{3}), mustVector(t, Layout{{2, 4}}, []uint64{1, 2})
+	a, b := mustVector(t, layout, []uint64{1, 2}, []uint64{3}),
+		mustVector(t, Layout{{2, 4}}, []uint64{1, 2})
 	if err := a.Add(b); !errors.Is(err, ErrLayoutMismatch) {
 		t.Errorf("Add: %v", err)
 	}
@@ -470,7 +475,8 @@ func TestShareErrors(t *testing.T) {
 			t.Errorf("n = %d: %v", n, err)
 		}
 	}
-	if shares, err := v.Share(bytes.NewReader(make([]byte, 20)), 9); !errors.Is(err, io.ErrUnexpectedEOF) || shares != nil {
+	if shares, err := v.Share(bytes.NewReader(make([]byte, 20)), 9); !errors.Is(err,
+		io.ErrUnexpectedEOF) || shares != nil {
 		t.Errorf("short randomness: %v", err)
 	}
 }

@@ -31,7 +31,8 @@ func TestStream(t *testing.T) {
 		v := mustVector(t, layout, randomValues(rng, layout)...)
 		packed := v.AppendPacked(nil)
 		var out bytes.Buffer
-		if n, err := v.WriteTo(&out); err != nil || n != int64(len(packed)) || !bytes.Equal(out.Bytes(), packed) {
+		if n, err := v.WriteTo(&out); err != nil || n != int64(len(packed)) ||
+			!bytes.Equal(out.Bytes(), packed) {
 			t.Fatalf("%v: WriteTo wrote %d bytes, %v", layout, n, err)
 		}
 		intake, err := NewIntake(layout)
@@ -182,7 +183,8 @@ func TestLoadStore(t *testing.T) {
 		from := rapid.IntRange(0, length).Draw(t, "from")
 		n := rapid.IntRange(0, length-from).Draw(t, "n")
 		got := make([]uint64, n)
-		if err := v.Load(got, 1, from); err != nil || !equalValues([][]uint64{got}, [][]uint64{values[1][from : from+n]}) {
+		if err := v.Load(got, 1, from); err != nil ||
+			!equalValues([][]uint64{got}, [][]uint64{values[1][from : from+n]}) {
 			t.Fatalf("Load: %v", err)
 		}
 		fresh := randomValues(rng, Layout{{length, bits}})[0][:n]
@@ -193,7 +195,8 @@ func TestLoadStore(t *testing.T) {
 		if !equalValues(v.Values(), values) {
 			t.Fatalf("Store of %d at %d is wrong", n, from)
 		}
-		for _, c := range [][3]int{{-1, 0, 0}, {3, 0, 0}, {1, -1, 1}, {1, length + 1, 0}, {1, from, length - from + 1}} {
+		for _, c := range [][3]int{{-1, 0, 0}, {3, 0, 0}, {1, -1, 1}, {1, length + 1, 0},
+			{1, from, length - from + 1}} {
 			if err := v.Load(make([]uint64, c[2]), c[0], c[1]); !errors.Is(err, ErrLength) {
 				t.Fatalf("Load %v: %v", c, err)
 			}

@@ -62,7 +62,8 @@ func (v *Vector) Set(values ...[]uint64) error {
 	for i, s := range v.layout {
 		if len(values[i]) != s.Length {
 			v.Erase()
-			return fmt.Errorf("%w: segment %d has %d values, want %d", ErrLength, i, len(values[i]), s.Length)
+			return fmt.Errorf("%w: segment %d has %d values, want %d", ErrLength, i, len(values[i]),
+				s.Length)
 		}
 		if !s.store(rest, values[i]) {
 			v.Erase()

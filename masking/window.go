@@ -79,7 +79,8 @@ func (v *Vector) window(segment, from, n int) (Segment, []uint64, error) {
 	}
 	s := v.layout[segment]
 	if from < 0 || from > s.Length || n > s.Length-from {
-		return Segment{}, nil, fmt.Errorf("%w: segment %d has %d coordinates, not %d from %d on", ErrLength, segment, s.Length, n, from)
+		return Segment{}, nil, fmt.Errorf("%w: segment %d has %d coordinates, not %d from %d on",
+			ErrLength, segment, s.Length, n, from)
 	}
 	return s, v.words[at : at+s.words()], nil
 }
