@@ -67,7 +67,9 @@ func product(ta, tb blas.Transpose, a, b blas64.General, beta float64, c blas64.
 
 // panels calls f for parts of an image's output whose rows are together no longer than
 // a panel, with the patches that go in: patch × width, column after column of output.
-func (c convolution) panels(in maps, i int, patches *[]float64, f func(from, width int, patches []float64)) {
+func (c convolution) panels(
+	in maps, i int, patches *[]float64, f func(from, width int, patches []float64),
+) {
 	out := c.out()
 	most := max(1, panelLength/out)
 	*patches = grown(*patches, c.patch()*most*out)
@@ -123,7 +125,12 @@ func (s *mapSpace) unconvolve(
 	sum := matrixOf(ws.filters, c.maps, c.patch())
 	for i := range b {
 		c.panels(in, i, &ws.patches, func(from, width int, p []float64) {
-			delta := blas64.General{Rows: c.maps, Cols: width, Stride: b * area, Data: s.values[i*area+from:]}
+			delta := blas64.General{
+				Rows:   c.maps,
+				Cols:   width,
+				Stride: b * area,
+				Data:   s.values[i*area+from:],
+			}
 			product(blas.NoTrans, blas.Trans, delta, matrixOf(p, c.patch(), width), 1, sum)
 			if down != nil {
 				product(blas.Trans, blas.NoTrans, filters, delta, 0, matrixOf(p, c.patch(), width))

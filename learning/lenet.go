@@ -93,8 +93,11 @@ func (m LeNet) planes() int { return max(1, m.Planes) }
 func (m LeNet) layers() (conv [2]convolution, top [3]dense) {
 	conv[0] = convolution{planes: m.planes(), side: m.Side, maps: lenetMaps1, norm: m.BatchNorm}
 	conv[1] = convolution{
-		planes: lenetMaps1, side: conv[0].pooled(), maps: lenetMaps2,
-		at: conv[0].end(), norm: m.BatchNorm,
+		planes: lenetMaps1,
+		side:   conv[0].pooled(),
+		maps:   lenetMaps2,
+		at:     conv[0].end(),
+		norm:   m.BatchNorm,
 	}
 	side := conv[1].pooled()
 	at, in := conv[1].end(), lenetMaps2*side*side
@@ -276,7 +279,9 @@ func (m LeNet) forward(ws *workspace, w []float64, d *Dataset, rows []int, batch
 }
 
 // accumulate is that of batchModel: one pass of backpropagation.
-func (m LeNet) accumulate(ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64) {
+func (m LeNet) accumulate(
+	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
+) {
 	conv, top := m.layers()
 	b := len(rows)
 	z := m.forward(ws, w, d, rows, m.BatchNorm)
