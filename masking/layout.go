@@ -55,28 +55,28 @@ func (l Layout) PackedSize() int {
 
 func (s Segment) packedSize() int { return (s.Length*s.Bits + 7) / 8 }
 
-// lanes returns ⌊64/b⌋, the coordinates that share a 64-bit word. Lane j of a
-// word is its bits jb to (j+1)b − 1; bits above the last lane are zero.
-func (s Segment) lanes() int { return 64 / s.Bits }
+// slots returns ⌊64/b⌋, the coordinates that share a 64-bit word. Slot j of a
+// word is its bits jb to (j+1)b − 1; bits above the last slot are zero.
+func (s Segment) slots() int { return 64 / s.Bits }
 
 // wordBits returns how many bits of a word are coordinates.
-func (s Segment) wordBits() int { return s.lanes() * s.Bits }
+func (s Segment) wordBits() int { return s.slots() * s.Bits }
 
 // words returns how many words the segment takes.
-func (s Segment) words() int { return (s.Length + s.lanes() - 1) / s.lanes() }
+func (s Segment) words() int { return (s.Length + s.slots() - 1) / s.slots() }
 
-// masks returns, for a word full of lanes, the highest bit of every lane and
+// masks returns, for a word full of slots, the highest bit of every slot and
 // all the lower bits.
 func (s Segment) masks() (top, body uint64) {
-	for range s.lanes() {
+	for range s.slots() {
 		top = top<<s.Bits | 1<<(s.Bits-1)
 		body = body<<s.Bits | (1<<(s.Bits-1) - 1)
 	}
 	return top, body
 }
 
-// lastWord masks the lanes of the segment's last word that hold coordinates.
+// lastWord masks the slots of the segment's last word that hold coordinates.
 func (s Segment) lastWord() uint64 {
-	used := (s.Length - (s.words()-1)*s.lanes()) * s.Bits
+	used := (s.Length - (s.words()-1)*s.slots()) * s.Bits
 	return ^uint64(0) >> (64 - used)
 }

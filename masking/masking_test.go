@@ -57,9 +57,9 @@ func equalValues(a, b [][]uint64) bool { return slices.EqualFunc(a, b, slices.Eq
 // assembly's turns and of blocks, alone and beside another segment.
 func layouts(yield func(Layout) bool) {
 	for bits := 1; bits <= 64; bits++ {
-		lanes := 64 / bits
-		for _, n := range []int{1, lanes, lanes + 1, 16*lanes - 1, 16*lanes + 1,
-			512*lanes + 17*lanes + 1} {
+		slots := 64 / bits
+		for _, n := range []int{1, slots, slots + 1, 16*slots - 1, 16*slots + 1,
+			512*slots + 17*slots + 1} {
 			if !yield(Layout{{n, bits}}) || !yield(Layout{{3, 65 - bits}, {n, bits}, {1, 7}}) {
 				return
 			}
@@ -77,7 +77,7 @@ func TestValuesRoundTrip(t *testing.T) {
 	}
 }
 
-// Addition and subtraction, lane by lane and in streams, by assembly and by
+// Addition and subtraction, slot by slot and in streams, by assembly and by
 // the portable code, against arithmetic on single values.
 func TestArithmetic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
@@ -118,7 +118,7 @@ func TestArithmetic(t *testing.T) {
 			}
 			// The canonical form is unique: equal vectors have equal words.
 			if !slices.Equal(v.words, mustVector(t, layout, c.want...).words) {
-				t.Fatalf("%v: %s leaves bits outside the lanes", layout, c.name)
+				t.Fatalf("%v: %s leaves bits outside the slots", layout, c.name)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (v *Vector) stream(b []byte, op func([]uint64, []byte, uint64, uint64)) err
 }
 
 // The assembly and the portable kernels agree on any words, bits outside the
-// lanes included, and write nothing beyond what they are given.
+// slots included, and write nothing beyond what they are given.
 func TestKernelsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Segment{1, rapid.IntRange(1, 64).Draw(t, "bits")}
@@ -177,9 +177,9 @@ func referenceMask(t testing.TB, layout Layout, seed *Seed) [][]uint64 {
 	}
 	masks := make([][]uint64, len(layout))
 	for i, s := range layout {
-		lanes := 64 / s.Bits
+		slots := 64 / s.Bits
 		for k := range s.Length {
-			word := k / lanes
+			word := k / slots
 			var counter, out [16]byte
 			copy(counter[:12], seed[16:])
 			counter[8] ^= byte(i >> 24)
@@ -192,7 +192,7 @@ func referenceMask(t testing.TB, layout Layout, seed *Seed) [][]uint64 {
 			half := slices.Clone(out[word%2*8 : word%2*8+8])
 			slices.Reverse(half)
 			stream.SetBytes(half)
-			stream.Rsh(stream, uint(k%lanes*s.Bits))
+			stream.Rsh(stream, uint(k%slots*s.Bits))
 			stream.And(stream, new(big.Int).
 				Sub(new(big.Int).Lsh(big.NewInt(1), uint(s.Bits)), big.NewInt(1)))
 			masks[i] = append(masks[i], stream.Uint64())

@@ -29,7 +29,7 @@ func (v *Vector) AppendPacked(b []byte) []byte {
 	return b
 }
 
-// pack writes the lowest left bits of the words' lanes, laid end to end, and
+// pack writes the lowest left bits of the words' slots, laid end to end, and
 // fills the last byte with zeros.
 func (s Segment) pack(packed []byte, words []uint64, left int) {
 	wordBits := s.wordBits()
@@ -116,7 +116,7 @@ func (v *Vector) AddPacked(b []byte) error {
 	return nil
 }
 
-// unpack reads words from as many lanes, laid end to end, as fill them, or as are
+// unpack reads words from as many slots, laid end to end, as fill them, or as are
 // there.
 func (s Segment) unpack(words []uint64, packed []byte) {
 	wordBits := s.wordBits()

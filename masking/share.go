@@ -48,7 +48,7 @@ func (v *Vector) Share(random io.Reader, n int) ([]*Vector, error) {
 	return shares, nil
 }
 
-// uniform draws a vector: every lane takes b of the random bits as they are.
+// uniform draws a vector: every slot takes b of the random bits as they are.
 func uniform(random io.Reader, layout Layout) (*Vector, error) {
 	v, err := NewVector(layout)
 	if err != nil {

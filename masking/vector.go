@@ -80,7 +80,7 @@ func (s Segment) store(words, values []uint64) bool {
 	bits := s.Bits
 	var all, word uint64
 	shift, i := 0, 0
-	if s.lanes() == 2 { // the usual case, without a branch a value
+	if s.slots() == 2 { // the usual case, without a branch a value
 		for ; len(values) >= 2; values = values[2:] {
 			low, high := values[0], values[1]
 			all |= low | high
@@ -111,10 +111,10 @@ func (v *Vector) Values() [][]uint64 {
 	out := make([][]uint64, len(v.layout))
 	rest := v.words
 	for i, s := range v.layout {
-		lanes, low := s.lanes(), ^uint64(0)>>(64-s.Bits)
+		slots, low := s.slots(), ^uint64(0)>>(64-s.Bits)
 		values := make([]uint64, s.Length)
 		for k := range values {
-			values[k] = rest[k/lanes] >> (k % lanes * s.Bits) & low
+			values[k] = rest[k/slots] >> (k % slots * s.Bits) & low
 		}
 		out[i] = values
 		rest = rest[s.words():]
@@ -130,7 +130,7 @@ func (v *Vector) Add(w *Vector) error {
 	for s, at := range v.segments() {
 		top, body := s.masks()
 		for i := at; i < at+s.words(); i++ {
-			v.words[i] = addLanes(v.words[i], w.words[i], body, top)
+			v.words[i] = addSlots(v.words[i], w.words[i], body, top)
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (v *Vector) Sub(w *Vector) error {
 	for s, at := range v.segments() {
 		top, body := s.masks()
 		for i := at; i < at+s.words(); i++ {
-			v.words[i] = subLanes(v.words[i], w.words[i], body, top)
+			v.words[i] = subSlots(v.words[i], w.words[i], body, top)
 		}
 	}
 	return nil

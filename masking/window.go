@@ -9,17 +9,17 @@ func (v *Vector) Load(dst []uint64, segment, from int) error {
 	if err != nil {
 		return err
 	}
-	lanes, bits := s.lanes(), s.Bits
+	slots, bits := s.slots(), s.Bits
 	low := ^uint64(0) >> (64 - bits)
-	at := from / lanes
-	if lanes == 2 && from%2 == 0 { // the usual case
+	at := from / slots
+	if slots == 2 && from%2 == 0 { // the usual case
 		for i, word := range words[at:][:len(dst)/2] {
 			dst[2*i], dst[2*i+1] = word&low, word>>bits
 		}
 		at += len(dst) / 2
 		dst = dst[len(dst)&^1:]
 	}
-	shift := from % lanes * bits
+	shift := from % slots * bits
 	for i := range dst {
 		dst[i] = words[at] >> shift & low
 		if shift += bits; shift > 64-bits {
@@ -41,12 +41,12 @@ func (v *Vector) Store(segment, from int, values []uint64) error {
 	if err != nil {
 		return err
 	}
-	lanes := s.lanes()
-	head := min((lanes-from%lanes)%lanes, len(values)) // fill a word that is begun
-	tail := head + (len(values)-head)/lanes*lanes      // begin one that is not filled
+	slots := s.slots()
+	head := min((slots-from%slots)%slots, len(values)) // fill a word that is begun
+	tail := head + (len(values)-head)/slots*slots      // begin one that is not filled
 	all := s.replace(words, from, values[:head])
 	all |= s.replace(words, from+tail, values[tail:])
-	fits := s.store(words[(from+head)/lanes:], values[head:tail])
+	fits := s.store(words[(from+head)/slots:], values[head:tail])
 	if !fits || s.Bits < 64 && all>>s.Bits != 0 {
 		v.Erase()
 		return fmt.Errorf("%w: segment %d holds values below 2^%d", ErrRange, segment, s.Bits)
@@ -60,8 +60,8 @@ func (s Segment) replace(words []uint64, from int, values []uint64) (all uint64)
 	low := ^uint64(0) >> (64 - s.Bits)
 	for i, x := range values {
 		all |= x
-		at := &words[(from+i)/s.lanes()]
-		shift := (from + i) % s.lanes() * s.Bits
+		at := &words[(from+i)/s.slots()]
+		shift := (from + i) % s.slots() * s.Bits
 		*at = *at&^(low<<shift) | x&low<<shift
 	}
 	return all

@@ -13,7 +13,7 @@ func addStreamAVX2(dst *uint64, src *byte, n int, body, top uint64)
 //go:noescape
 func subStreamAVX2(dst *uint64, src *byte, n int, body, top uint64)
 
-// top32 is the top of words with two lanes of 32 bits, the only rings but bytes,
+// top32 is the top of words with two slots of 32 bits, the only rings but bytes,
 // 16 and 64 bits that the machine adds in one instruction, and the most common.
 const top32 = 1<<63 | 1<<31
 

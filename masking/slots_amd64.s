@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// The formulas of lanes.go on 16 words (four registers) a turn. n is a positive
+// The formulas of slots.go on 16 words (four registers) a turn. n is a positive
 // multiple of 16.
 
 // func addStreamAVX2(dst *uint64, src *byte, n int, body, top uint64)
