@@ -33,6 +33,11 @@ type hexBytes []byte
 
 func (h hexBytes) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(h)), nil }
 
+func (h *hexBytes) UnmarshalText(text []byte) (err error) {
+	*h, err = hex.DecodeString(string(text))
+	return err
+}
+
 type (
 	vectorParty struct {
 		Identity      hexBytes `json:"identity_seed"`
@@ -70,8 +75,13 @@ type (
 		Context      hexBytes      `json:"context"`
 		Pairs        []vectorPair  `json:"pairs"`
 		Inputs       []vectorInput `json:"inputs"`
+		Wrong        []vectorWrong `json:"wrong,omitempty"` // shares that were changed before they were sent
 		Included     []int         `json:"included"`
 		Sum          [][]string    `json:"sum"`
+	}
+	vectorWrong struct {
+		Holder int `json:"holder"`
+		Owner  int `json:"owner"`
 	}
 	vectorSession struct {
 		Description  string          `json:"description"`
@@ -126,6 +136,8 @@ type vectorPlan struct {
 	lost       []int // their Masked does not arrive
 	unsigned   []int // they submit and are gone
 	unrevealed []int
+	gather     []int // who is there, if the round is among some
+	wrong      []int // who reveals a wrong share of the lowest owner
 }
 
 var typeNames = map[wire.Type]string{
@@ -144,6 +156,9 @@ type recorder struct {
 	clients  []*Client
 	streams  []*stream
 	recovery map[string]hexBytes // k by party and round
+	silent   []int               // whose ciphertexts do not arrive
+	wrong    []int
+	lies     []vectorWrong
 }
 
 func (r *recorder) record(from, to int, lost bool, message []byte) {
@@ -186,7 +201,12 @@ func (r *recorder) toParties(envelopes []Envelope, err error, absent ...int) {
 		if reads := r.streams[e.To].reads; wire.Type(answer[1]) == wire.TypeUpload && len(reads) > 0 {
 			r.keep(e.To, answer[wire.HeaderSize:], reads[0])
 		}
-		r.toServer(e.To, answer, false)
+		if wire.Type(answer[1]) == wire.TypeReveal && slices.Contains(r.wrong, e.To) {
+			owner := binary.BigEndian.Uint32(answer[wire.HeaderSize:])
+			r.lies = append(r.lies, vectorWrong{e.To, int(owner)})
+			answer[wire.HeaderSize+4] ^= 1
+		}
+		r.toServer(e.To, answer, wire.Type(answer[1]) == wire.TypeEncapsulate && slices.Contains(r.silent, e.To))
 	}
 }
 
@@ -207,10 +227,10 @@ func decimal(values [][]uint64) [][]string {
 
 // recordSession runs the planned rounds with parties whose keys and randomness
 // follow from the session's name.
-func recordSession(t *testing.T, name, description string, n int, config *Config, plans []vectorPlan) *vectorSession {
+func recordSession(t *testing.T, name, description string, n int, config *Config, late, silent []int, plans []vectorPlan) *vectorSession {
 	t.Helper()
 	s := &vectorSession{Description: description}
-	r := &recorder{t: t, session: s, config: config, recovery: map[string]hexBytes{}}
+	r := &recorder{t: t, session: s, config: config, recovery: map[string]hexBytes{}, silent: silent}
 	var signers []crypto.Signer
 	var members []keyexchange.Member
 	for i := range n {
@@ -240,7 +260,9 @@ func recordSession(t *testing.T, name, description string, n int, config *Config
 		if !config.Classical {
 			s.Parties[i].Decapsulation = r.streams[i].reads[1]
 		}
-		r.toServer(i, client.Announce(), false)
+		if !slices.Contains(late, i) {
+			r.toServer(i, client.Announce(), false)
+		}
 	}
 	envelopes, err := r.server.Keys()
 	r.toParties(envelopes, err)
@@ -260,7 +282,12 @@ func (r *recorder) round(plan vectorPlan) {
 	t := r.t
 	t.Helper()
 	recovery := r.config.Recovery != nil
-	if recovery && r.server.Round() > 0 {
+	r.wrong, r.lies = plan.wrong, nil
+	switch {
+	case plan.gather != nil:
+		envelopes, err := r.server.Gather(plan.gather)
+		r.toParties(envelopes, err)
+	case recovery && r.server.Round() > 0:
 		envelopes, err := r.server.Invite()
 		r.toParties(envelopes, err)
 	}
@@ -314,7 +341,7 @@ func (r *recorder) round(plan vectorPlan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	round.Included, round.Sum = r.server.Included(), decimal(sum)
+	round.Wrong, round.Included, round.Sum = r.lies, r.server.Included(), decimal(sum)
 	if !equal(sum, sumOf(r.config.Layout, in, round.Included)) {
 		t.Fatal("the sum is wrong")
 	}
@@ -368,28 +395,48 @@ func TestVectors(t *testing.T) {
 		name, description string
 		parties           int
 		config            *Config
+		late, silent      []int // who does not announce, who does not encapsulate
 		rounds            []vectorPlan
 	}{
 		{
 			"plain", "no recovery, everybody in every round", 3,
-			&Config{Label: "vectors/plain", Layout: layout},
+			&Config{Label: "vectors/plain", Layout: layout, Classical: true}, nil, nil,
 			[]vectorPlan{{broadcast: "model 1"}, {}},
 		},
 		{
 			"recovery", "cheating server, complete graph; party 2 misses round 1 and rejoins by Invite, " +
 				"party 1's submission of round 2 is lost, party 3 does not sign and party 0 is there throughout in round 3", 4,
-			&Config{Label: "vectors/recovery", Layout: layout, MaxSkip: 16, Recovery: &Recovery{Threshold: 2}},
+			&Config{Label: "vectors/recovery", Layout: layout, MaxSkip: 16, Recovery: &Recovery{Threshold: 2}}, nil, nil,
 			[]vectorPlan{{broadcast: "model 1", absent: []int{2}}, {broadcast: "model 2", lost: []int{1}}, {broadcast: "model 3", unsigned: []int{3}}},
 		},
 		{
 			"sparse", "semi-malicious server, sparse graph, a schedule; one party of round 2 drops out", 8,
 			&Config{Label: "vectors/sparse", Layout: layout[:2], PerRound: 7, Seed: [32]byte{1, 2, 3},
-				Recovery: &Recovery{Adversary: SemiMaliciousServer, Degree: 4}, Colluders: 1},
+				Recovery: &Recovery{Adversary: SemiMaliciousServer, Degree: 4}, Colluders: 1}, nil, nil,
 			[]vectorPlan{{}, {broadcast: "model 2", lost: []int{5}}, {}},
+		},
+		{
+			"odd", "curious server, one sparse graph of odd degree for the session, a zero seed; party 4 drops out of round 1", 10,
+			&Config{Label: "vectors/odd", Layout: layout[:1], Recovery: &Recovery{Adversary: CuriousServer, Degree: 5}}, nil, nil,
+			[]vectorPlan{{lost: []int{4}}, {}},
+		},
+		{
+			"missing", "curious server, one sparse graph over those who announced, a zero seed; party 0 does not announce, party 9 " +
+				"does not encapsulate, party 4 drops out of round 1", 10,
+			&Config{Label: "vectors/missing", Number: 1, Layout: layout[:1], MinMembers: 8,
+				Recovery: &Recovery{Adversary: CuriousServer, Degree: 4, Threshold: 2}}, []int{0}, []int{9},
+			[]vectorPlan{{lost: []int{4}}, {}},
+		},
+		{
+			"some", "cheating server, one colluder; party 3 does not announce and party 8 does not encapsulate; round 1 among all " +
+				"members, of whom party 1 reveals a wrong share; round 3 among five of them, of whom party 9 drops out", 10,
+			&Config{Label: "Zählung – été", Number: 7, Layout: masking.Layout{{Length: 9, Bits: 1}, {Length: 4, Bits: 7}, {Length: 3, Bits: 33}},
+				MinMembers: 5, Colluders: 1, Recovery: &Recovery{}}, []int{3}, []int{8},
+			[]vectorPlan{{broadcast: "model 1", wrong: []int{1}}, {broadcast: "model 3", gather: []int{0, 2, 4, 6, 9}, lost: []int{9}}},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			session := recordSession(t, test.name, test.description, test.parties, test.config, test.rounds)
+			session := recordSession(t, test.name, test.description, test.parties, test.config, test.late, test.silent, test.rounds)
 			got, err := json.MarshalIndent(session, "", "\t")
 			if err != nil {
 				t.Fatal(err)

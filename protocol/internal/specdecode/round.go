@@ -244,10 +244,11 @@ func (r *running) reveal(s *session, party int, body *reader, lost bool) error {
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(share, values[i]) {
+		wrong := slices.Contains(r.Wrong, struct{ Holder, Owner int }{party, owner})
+		if wrong == bytes.Equal(share, values[i]) {
 			return fail("the share of party %d", owner)
 		}
-		if !lost {
+		if !lost && !wrong {
 			r.revealed[owner] = append(r.revealed[owner], point{party, share})
 		}
 	}

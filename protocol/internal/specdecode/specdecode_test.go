@@ -25,7 +25,7 @@ func read(t *testing.T, name string) []byte {
 
 // The committed vectors follow SPEC.md as this package reads it.
 func TestVerify(t *testing.T) {
-	for _, name := range []string{"plain.json", "recovery.json", "sparse.json"} {
+	for _, name := range []string{"plain.json", "recovery.json", "sparse.json", "odd.json", "missing.json", "some.json"} {
 		if err := Verify(read(t, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -92,6 +92,7 @@ type round struct {
 		MaskSeed  octets `json:"mask_seed"`
 	}
 	Inputs   []input
+	Wrong    []struct{ Holder, Owner int }
 	Included []int
 	Sum      []values
 }

@@ -360,6 +360,9 @@ func (s *session) keys(party int, body *reader) error {
 	}
 	s.announcedSet, s.keysDigest = announced, digest
 	if !s.hybrid {
+		if err := body.end(); err != nil {
+			return err
+		}
 		return s.enroll(announced)
 	}
 	for _, peer := range s.peers(party) {
