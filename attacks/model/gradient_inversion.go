@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/attacks/internal/draw"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 var gradientInversion = attacks.Attack{
@@ -55,13 +55,10 @@ func invertRow(update []float64, bias int) (row []float64, label int, err error)
 	return row, label, nil
 }
 
-// Every row is trained on for localSteps. The server holds up to 2 of 10 parties, so that
-// 8 shares of the noise are left in any sum.
+// Every row is trained on for localSteps, by a logistic regression.
 const (
-	localSteps       = 5
-	localRate        = 0.5
-	inversionParties = 10
-	inversionHonest  = 8
+	localSteps = 5
+	localRate  = 0.5
 )
 
 func runGradientInversion(_ context.Context, o attacks.Options) (*attacks.Report, error) {
@@ -131,9 +128,8 @@ type updateObserver struct {
 	masks   *rand.Rand
 	fixed   aggregation.FixedPoint
 	layout  masking.Layout
-	encoder aggregation.Encoder
-	law     noise.Law // of the noise that is left in a sum
-	noise   []int64   // for the coordinates to come
+	release *privacy.Mechanism
+	noise   []int64 // of a sum, for the coordinates to come
 
 	updates  []float64
 	unmasked []float64 // as they are decoded from a ring
@@ -143,18 +139,22 @@ type updateObserver struct {
 }
 
 func newUpdateObserver(features, updates int, masks *rand.Rand) (*updateObserver, error) {
-	s := &updateObserver{
-		masks:  masks,
-		fixed:  aggregation.FixedPoint{Range: 16, FractionBits: 20},
-		layout: masking.Layout{{Length: features, Bits: 32}},
-	}
-	encoder := aggregation.Encoder{Parties: inversionParties, Dimension: features, Bits: 20}
-	var err error
-	if s.encoder, s.law, err = noisyEncoder(encoder, inversionHonest); err != nil {
+	const parties, colluders, bits = 10, 2, 20
+	release, err := newRelease(parties, colluders, features, bits)
+	if err != nil {
 		return nil, err
 	}
-	s.noise, err = draw.Samples(s.law, updates*features)
-	return s, err
+	noise, err := draw.Samples(release.Vector.Shares.Law, updates*features)
+	if err != nil {
+		return nil, err
+	}
+	return &updateObserver{
+		masks:   masks,
+		fixed:   aggregation.FixedPoint{Range: 16, FractionBits: 20},
+		layout:  masking.Layout{{Length: features, Bits: 32}},
+		release: release,
+		noise:   noise,
+	}, nil
 }
 
 // observe adds an update.
@@ -186,13 +186,14 @@ func (s *updateObserver) observe(update []float64) error {
 	s.masked = append(s.masked, masked...)
 
 	// A sum of this update alone, with the noise that is always left in one.
-	clipped, _, err := aggregation.Clip(update, s.encoder.Clip)
+	encoder := s.release.Encoder
+	clipped, _, err := aggregation.Clip(update, encoder.Clip)
 	if err != nil {
 		return err
 	}
 	for k, v := range clipped {
-		s.clipped = append(s.clipped, v*s.encoder.Scale)
-		s.noisy = append(s.noisy, v*s.encoder.Scale+float64(s.noise[k]))
+		s.clipped = append(s.clipped, v*encoder.Scale)
+		s.noisy = append(s.noisy, v*encoder.Scale+float64(s.noise[k]))
 	}
 	s.noise = s.noise[len(clipped):]
 	return nil
@@ -206,7 +207,7 @@ func (s *updateObserver) rows() []attacks.Row {
 
 	mean, _ := attacks.MeanAndError(s.clipped)
 	signal := attacks.MeanSquare(s.clipped) - mean*mean
-	want := math.Sqrt(signal / (signal + s.law.Variance()))
+	want := math.Sqrt(signal / (signal + s.release.Vector.Shares.Law.Variance()))
 	// The variance of a correlation is at most about 1/N, more for wide updates; 8/√N
 	// leaves room for both.
 	margin := 8 / math.Sqrt(float64(n))

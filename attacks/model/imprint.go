@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/internal/draw"
-	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 var imprint = attacks.Attack{
@@ -111,14 +111,13 @@ const (
 	imprintUnits    = 64
 )
 
-// imprintTarget sums gradients of an imprinted layer, as they are and with clipping and
-// noise.
+// imprintTarget sums gradients of an imprinted layer, as they are and as a private
+// release.
 type imprintTarget struct {
 	layer   imprintLayer
 	fixed   aggregation.FixedPoint
 	bits    int // of a sum without noise
-	encoder aggregation.Encoder
-	noise   *noise.Table // of a party's share
+	release *privacy.Mechanism
 }
 
 func newImprintTarget() (*imprintTarget, error) {
@@ -134,71 +133,82 @@ func newImprintTarget() (*imprintTarget, error) {
 	if t.bits, err = t.fixed.Bits(imprintParties); err != nil {
 		return nil, err
 	}
-	encoder, law, err := noisyEncoder(aggregation.Encoder{
-		Parties:   imprintParties,
-		Dimension: imprintUnits * (imprintFeatures + 1),
-		Bits:      24,
-	}, imprintParties)
-	if err != nil {
-		return nil, err
-	}
-	t.encoder = encoder
-	t.noise, err = draw.Table(noise.Shares{
-		Parties:   imprintParties,
-		MinHonest: imprintParties,
-		Law:       law,
-	})
+	t.release, err = newRelease(imprintParties, 0, imprintUnits*(imprintFeatures+1), 24)
 	return t, err
 }
 
 // trial draws a row for each party and returns the shares of them that are recovered from
-// a sum without noise and from one with it.
+// a sum without noise and from a private one.
 func (t *imprintTarget) trial(r *rand.Rand) (open, private float64, err error) {
-	dimension := t.encoder.Dimension
-	var rows [][]float64
-	sum, noisySum := make([]uint64, dimension), make([]uint64, dimension)
-	noiseShare := make([]int64, dimension)
-	sampler := t.noise.NewSampler(nil)
-	for range imprintParties {
+	rows := make([][]float64, imprintParties)
+	gradients := make([][]float64, imprintParties)
+	for party := range rows {
 		row := make([]float64, imprintFeatures)
 		for i := range row {
 			row[i] = r.NormFloat64()
 		}
-		rows = append(rows, row)
-		gradient := t.layer.gradient(row)
+		rows[party], gradients[party] = row, t.layer.gradient(row)
+	}
+	sum, err := t.plainSum(gradients)
+	if err != nil {
+		return 0, 0, err
+	}
+	noisySum, err := t.privateSum(gradients, r)
+	if err != nil {
+		return 0, 0, err
+	}
+	if open, err = t.recovered(rows, sum, 1e-6); err != nil {
+		return 0, 0, err
+	}
+	private, err = t.recovered(rows, noisySum, 0.1)
+	return open, private, err
+}
+
+// recovered returns the share of rows that can be read off a sum, up to far in every
+// coordinate.
+func (t *imprintTarget) recovered(rows [][]float64, sum []float64, far float64) (float64, error) {
+	candidates, err := t.layer.recoverRows(sum)
+	return float64(countRecovered(rows, candidates, far)) / imprintParties, err
+}
+
+// plainSum is the sum that a server gets once masks have cancelled.
+func (t *imprintTarget) plainSum(gradients [][]float64) ([]float64, error) {
+	var sum []uint64
+	for _, gradient := range gradients {
 		values, err := t.fixed.Encode(gradient, t.bits)
 		if err != nil {
-			return 0, 0, err
+			return nil, err
 		}
-		if err := sampler.Fill(noiseShare); err != nil {
-			return 0, 0, err
-		}
-		encoded, err := t.encoder.Encode(gradient, noiseShare, nil)
+		sum = addRing(sum, values, t.bits)
+	}
+	return t.fixed.Decode(sum, t.bits)
+}
+
+// privateSum is the same of updates that are clipped and have noise.
+func (t *imprintTarget) privateSum(gradients [][]float64, r *rand.Rand) ([]float64, error) {
+	var rotation [32]byte
+	draw.Bytes(rotation[:], r)
+	var sum []uint64
+	for _, gradient := range gradients {
+		values, err := t.release.Encode(rotation, gradient, nil, nil)
 		if err != nil {
-			return 0, 0, err
+			return nil, err
 		}
-		for i := range sum { // the private sum, masks having cancelled
-			sum[i] = (sum[i] + values[i]) & (1<<t.bits - 1)
-			noisySum[i] = (noisySum[i] + encoded[0][i]) & (1<<t.encoder.Bits - 1)
-		}
+		sum = addRing(sum, values[0], t.release.Encoder.Bits)
 	}
-	decoded, err := t.fixed.Decode(sum, t.bits)
-	if err != nil {
-		return 0, 0, err
+	decoded, _, err := t.release.Decode(rotation, [][]uint64{sum}, 1)
+	return decoded, err
+}
+
+// addRing adds values to a sum in the ring of so many bits; nil is a sum of zeros.
+func addRing(sum, values []uint64, bits int) []uint64 {
+	if sum == nil {
+		return slices.Clone(values)
 	}
-	candidates, err := t.layer.recoverRows(decoded)
-	if err != nil {
-		return 0, 0, err
+	for i, v := range values {
+		sum[i] = (sum[i] + v) & (1<<bits - 1)
 	}
-	open = float64(countRecovered(rows, candidates, 1e-6)) / imprintParties
-	if decoded, err = t.encoder.Decode([][]uint64{noisySum}, 1); err != nil {
-		return 0, 0, err
-	}
-	if candidates, err = t.layer.recoverRows(decoded); err != nil {
-		return 0, 0, err
-	}
-	private = float64(countRecovered(rows, candidates, 0.1)) / imprintParties
-	return open, private, nil
+	return sum
 }
 
 func runImprint(ctx context.Context, o attacks.Options) (*attacks.Report, error) {

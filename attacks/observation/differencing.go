@@ -6,7 +6,6 @@ import (
 	"math/big"
 
 	"github.com/hushsum/hushsum/attacks"
-	"github.com/hushsum/hushsum/attacks/internal/draw"
 	"github.com/hushsum/hushsum/noise"
 )
 
@@ -55,7 +54,11 @@ func runDifferencing(_ context.Context, o attacks.Options) (*attacks.Report, err
 		}
 	}
 
-	table, err := draw.Table(shares)
+	own, err := shares.Party()
+	if err != nil {
+		return nil, err
+	}
+	table, err := noise.NewTable(own)
 	if err != nil {
 		return nil, err
 	}

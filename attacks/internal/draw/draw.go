@@ -1,4 +1,5 @@
-// Package draw draws random numbers of attacks.
+// Package draw draws what several families of attacks need: bytes that can be repeated,
+// and noise that cannot.
 package draw
 
 import (
@@ -12,15 +13,6 @@ func Bytes(b []byte, r *rand.Rand) {
 	for i := range b {
 		b[i] = byte(r.Uint64())
 	}
-}
-
-// Table is the table that each party draws its share from.
-func Table(shares noise.Shares) (*noise.Table, error) {
-	own, err := shares.Party()
-	if err != nil {
-		return nil, err
-	}
-	return noise.NewTable(own)
 }
 
 // Samples draws from a law by its table, with fresh randomness: released noise is
