@@ -89,7 +89,10 @@ func (c *chart) addViolin(at float64, sample []float64, spread float64) error {
 		if len(sorted) == 0 {
 			return nil
 		}
-		rest, err := plotter.NewLine(plotter.XYs{{X: at, Y: quantile(sorted, .001)}, {X: at, Y: quantile(sorted, .999)}})
+		rest, err := plotter.NewLine(plotter.XYs{
+			{X: at, Y: quantile(sorted, .001)},
+			{X: at, Y: quantile(sorted, .999)},
+		})
 		if err != nil {
 			return err
 		}
