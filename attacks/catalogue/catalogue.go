@@ -7,6 +7,7 @@ import (
 	"github.com/hushsum/hushsum/attacks/collusion"
 	"github.com/hushsum/hushsum/attacks/model"
 	"github.com/hushsum/hushsum/attacks/observation"
+	"github.com/hushsum/hushsum/attacks/oneshot"
 	"github.com/hushsum/hushsum/attacks/session"
 )
 
@@ -15,6 +16,7 @@ func All() []attacks.Attack {
 	var all []attacks.Attack
 	all = append(all, collusion.Attacks()...)
 	all = append(all, session.Attacks()...)
+	all = append(all, oneshot.Attacks()...)
 	all = append(all, observation.Attacks()...)
 	all = append(all, model.Attacks()...)
 	all = append(all, audit.Attacks()...)

@@ -1,0 +1,71 @@
+// Package oneshot attacks the sum from one message a party: the committee that takes
+// the key off it, what members, parties and servers send, and the lattice behind the
+// masks. The target without a defence is a member, party or decoder written anew from
+// SPEC-ONESHOT.md, less that defence; the target with it is package oneshot of the module.
+package oneshot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hushsum/hushsum/attacks"
+)
+
+// Attacks returns the attacks of the family, in the order of the report.
+func Attacks() []attacks.Attack {
+	cheating := "cheating server, one member"
+	return []attacks.Attack{
+		attack("OneshotSets", cheating, "has members add up one party alone, in name or in fact, or two sets that differ by it",
+			"MinSurvivors; signed statements; one answer a round, with a quorum on one list", runSets),
+		attack("OneshotTwice", cheating, "has an input counted twice: the party again, or a colluder's copy of its box",
+			"a party is taken once; leaf and box name their party", runTwice),
+		attack("OneshotMasks", cheating, "reads inputs off masks: a chosen a, one key for two messages, no errors",
+			"a is expanded from the context; one answer a round number; errors on every coordinate", runMasks),
+		attack("OneshotBroadcast", cheating, "shows parties different models and adds their submissions up",
+			"the broadcast's digest is in the context", runBroadcast),
+		attack("OneshotParts", "colluding members", "send wrong parts, so that the committee gives another sum or blames an honest member",
+			"a ≥ r + f + e parts, or no sum", runParts),
+		attack("OneshotDealers", "colluding parties", "deal shares of no key, or send what does not fit it",
+			"decoding and spare coordinates find that the sum is spoilt; nobody says by whom", runDealers),
+		attack("OneshotDisputes", "colluding members", "dispute the boxes of honest parties",
+			"charges: whoever disputes too much is not heard", runDisputes),
+		attack("OneshotStolenKeys", "later thief", "opens a recorded round with the states of all members",
+			"round keys and parts are erased with the answer", runStolen),
+		attack("OneshotRamp", "colluding members", "pool the parts of a party",
+			"f parts say nothing; from f + 1 on, a documented limit", runRamp),
+		attack("OneshotLattice", "curious server", "looks for the key by lattice reduction, in a toy ring, with and without the sum of two keys",
+			"degree, modulus and deviation: the margin of Parameters", runLattice),
+	}
+}
+
+// runner collects the rows of an attack.
+type runner struct {
+	o    attacks.Options
+	ctx  context.Context
+	rows []attacks.Row
+}
+
+// counts adds a row of exact counts of one trial: how often the attack succeeds without
+// and with the defence, which must be once and never.
+func (r *runner) counts(name, metric string, undefended, defended bool) {
+	r.rows = append(r.rows, attacks.Row{Case: name, Metric: metric,
+		Undefended: attacks.Exactly(one(undefended), 1, 1), Defended: attacks.Exactly(one(defended), 1, 0)})
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func attack(name, adversary, about, defence string, run func(*runner) error) attacks.Attack {
+	return attacks.Attack{Name: name, Adversary: adversary, About: about, Defence: defence,
+		Run: func(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
+			r := &runner{o: o, ctx: ctx}
+			if err := run(r); err != nil {
+				return nil, fmt.Errorf("attacks: %s: %w", name, err)
+			}
+			return &attacks.Report{Rows: r.rows}, nil
+		}}
+}
