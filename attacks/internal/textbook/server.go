@@ -135,7 +135,7 @@ func (s *Server) receiveAnnounce(h wire.Header, body []byte, party int) error {
 
 // Keys ends the exchange of keys, among who has announced.
 func (s *Server) Keys() ([]protocol.Envelope, error) {
-	if s.announced.Len() < s.Terms.MinMembers {
+	if s.announced.Len() < s.Terms.MinMembers && !s.without.has(Members) {
 		return nil, fmt.Errorf("%w: keys of %v", protocol.ErrMissing, s.announced.Missing())
 	}
 	keys := &wire.Keys{Announced: s.announced}
