@@ -61,7 +61,9 @@ type Round struct {
 
 // NewClient makes a party that lacks some defences. It fails as
 // [protocol.NewClient] does.
-func NewClient(config *protocol.Config, identity crypto.Signer, random io.Reader, without Defence) (*Client, error) {
+func NewClient(
+	config *protocol.Config, identity crypto.Signer, random io.Reader, without Defence,
+) (*Client, error) {
 	terms, err := NewTerms(config, without)
 	if err != nil {
 		return nil, err
@@ -88,8 +90,16 @@ func NewClient(config *protocol.Config, identity crypto.Signer, random io.Reader
 	if err != nil {
 		return nil, err
 	}
-	return &Client{Terms: terms, Self: self, Session: terms.Digest, Private: key, identity: identity, random: random,
-		without: without, announce: wire.Announce{Key: offered, Signature: signature}}, nil
+	return &Client{
+		Terms:    terms,
+		Self:     self,
+		Session:  terms.Digest,
+		Private:  key,
+		identity: identity,
+		random:   random,
+		without:  without,
+		announce: wire.Announce{Key: offered, Signature: signature},
+	}, nil
 }
 
 // Announce returns the signed key (§9.4).
@@ -114,8 +124,11 @@ func (c *Client) Receive(message []byte) ([]byte, error) {
 		return nil, err
 	}
 	receive, known := map[wire.Type]func(wire.Header, []byte) ([]byte, error){
-		wire.TypeKeys: c.receiveKeys, wire.TypeBegin: c.receiveBegin, wire.TypeInvite: c.receiveInvite,
-		wire.TypeSurvivors: c.receiveSurvivors, wire.TypeCertificate: c.receiveCertificate,
+		wire.TypeKeys:        c.receiveKeys,
+		wire.TypeBegin:       c.receiveBegin,
+		wire.TypeInvite:      c.receiveInvite,
+		wire.TypeSurvivors:   c.receiveSurvivors,
+		wire.TypeCertificate: c.receiveCertificate,
 	}[h.Type]
 	switch {
 	case !known, h.Type > wire.TypeMasked && !c.Terms.Recovery:
@@ -167,7 +180,8 @@ func (c *Client) receiveKeys(h wire.Header, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	entries := entriesOf(keys)
-	if entries[c.Self] != (wire.KeyEntry{Key: c.announce.Key, Signature: c.announce.Signature}) && !c.without.has(OwnKey) {
+	own := wire.KeyEntry{Key: c.announce.Key, Signature: c.announce.Signature}
+	if entries[c.Self] != own && !c.without.has(OwnKey) {
 		return nil, protocol.ErrOwnKey
 	}
 	session := SessionID(c.Terms.Digest, keys)
@@ -199,7 +213,9 @@ func (c *Client) receiveKeys(h wire.Header, body []byte) ([]byte, error) {
 }
 
 // keysOf returns what this party shares with a peer in a round, which is not over.
-func (c *Client) keysOf(peer int, round uint64) (*keyexchange.Channels, keyexchange.PairSecret, error) {
+func (c *Client) keysOf(
+	peer int, round uint64,
+) (*keyexchange.Channels, keyexchange.PairSecret, error) {
 	channels, secret, err := c.Chains[peer].Ahead(round)
 	if err == nil && c.without.has(Reseeded) {
 		_, secret, err = c.Chains[peer].Ahead(c.Chains[peer].Round()) // what there was at first
@@ -260,14 +276,26 @@ func (c *Client) newUpload(round uint64) (*wire.Upload, error) {
 	if err != nil {
 		return nil, err
 	}
-	shares, err := c.sealShares(&nonce, secret, near, channels, keyexchange.RecoveryShare, round, HoldersDigest(c.Terms.Members))
-	return &wire.Upload{Round: round, Commitment: Commitment(keyexchange.RecoveryShare, c.Session, round, c.Self, secret),
-		Blob: blob, Shares: shares}, err
+	const purpose = keyexchange.RecoveryShare
+	shares, err := c.sealShares(&nonce, secret, near, channels, purpose, round,
+		HoldersDigest(c.Terms.Members))
+	if err != nil {
+		return nil, err
+	}
+	return &wire.Upload{
+		Round:      round,
+		Commitment: Commitment(purpose, c.Session, round, c.Self, secret),
+		Blob:       blob,
+		Shares:     shares,
+	}, nil
 }
 
 // sealShares shares a secret among holders (§6.2, §6.3).
-func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, holders []int, channels []*keyexchange.Channels,
-	purpose keyexchange.Purpose, round uint64, binding [32]byte) ([]wire.SealedShare, error) {
+func (c *Client) sealShares(
+	nonce *keyexchange.Nonce, secret shamir.Secret, holders []int,
+	channels []*keyexchange.Channels, purpose keyexchange.Purpose, round uint64,
+	binding [32]byte,
+) ([]wire.SealedShare, error) {
 	var indices []uint32
 	for _, holder := range holders {
 		indices = append(indices, Index(holder))
@@ -279,7 +307,8 @@ func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, hold
 	sealed := make([]wire.SealedShare, len(holders))
 	for i, holder := range holders {
 		data := ShareData(purpose, c.Session, round, c.Self, holder, binding)
-		box, err := keyexchange.Seal(nonce, channels[i].Key(purpose, c.Self, holder), shares[i].Value[:], data)
+		key := channels[i].Key(purpose, c.Self, holder)
+		box, err := keyexchange.Seal(nonce, key, shares[i].Value[:], data)
 		if err != nil {
 			return nil, err
 		}
@@ -290,16 +319,19 @@ func (c *Client) sealShares(nonce *keyexchange.Nonce, secret shamir.Secret, hold
 
 // OpenShare opens a share that an owner sealed for this party; nil if it does not
 // open.
-func (c *Client) OpenShare(sealed wire.SealedShare, owner int, channels *keyexchange.Channels, purpose keyexchange.Purpose, binding [32]byte) *[32]byte {
+func (c *Client) OpenShare(
+	sealed wire.SealedShare, owner int, channels *keyexchange.Channels,
+	purpose keyexchange.Purpose, binding [32]byte,
+) *[32]byte {
 	data := ShareData(purpose, c.Session, c.Last, owner, c.Self, binding)
-	b, err := keyexchange.Open(channels.Key(purpose, owner, c.Self), sealed[:], data)
+	share, err := keyexchange.Open(channels.Key(purpose, owner, c.Self), sealed[:], data)
 	if err != nil {
 		return nil
 	}
-	if _, err := shamir.ParseSecret(b); err != nil {
+	if _, err := shamir.ParseSecret(share); err != nil {
 		return nil
 	}
-	return (*[32]byte)(b)
+	return (*[32]byte)(share)
 }
 
 // Submit masks an input (§8.4) for the round that has begun.
@@ -317,17 +349,19 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	}
 	var masked wire.Masked
 	if c.Terms.Recovery {
+		const purpose = keyexchange.SelfMaskShare
 		secret, err := shamir.GenerateSecret(c.random)
 		if err != nil {
 			return nil, err
 		}
-		masked.Commitment = Commitment(keyexchange.SelfMaskShare, c.Session, c.Last, c.Self, secret)
+		masked.Commitment = Commitment(purpose, c.Session, c.Last, c.Self, secret)
 		nonce, err := keyexchange.GenerateNonce(c.random)
 		if err != nil {
 			return nil, err
 		}
 		masked.Nonce = nonce
-		masked.Shares, err = c.sealShares(&nonce, secret, r.Near, r.Channels, keyexchange.SelfMaskShare, c.Last, r.Context)
+		masked.Shares, err = c.sealShares(
+			&nonce, secret, r.Near, r.Channels, purpose, c.Last, r.Context)
 		if err != nil {
 			return nil, err
 		}

@@ -22,8 +22,11 @@ func Signers(n int) []crypto.Signer {
 // RosterOf lists signers, whose keys are distinct and of Ed25519.
 func RosterOf(name string, signers []crypto.Signer) *keyexchange.Roster {
 	members := make([]keyexchange.Member, len(signers))
-	for i, s := range signers {
-		members[i] = keyexchange.Member{Name: fmt.Sprintf("%s-%d", name, i), Key: s.Public().(ed25519.PublicKey)}
+	for i, signer := range signers {
+		members[i] = keyexchange.Member{
+			Name: fmt.Sprintf("%s-%d", name, i),
+			Key:  signer.Public().(ed25519.PublicKey),
+		}
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

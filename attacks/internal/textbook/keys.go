@@ -40,7 +40,10 @@ func BroadcastDigest(broadcast []byte) [32]byte { return hash("hushsum/2 broadca
 
 // Context is the digest of what the participants of a round agree on (§5.2), but
 // for what is left out.
-func Context(without Defence, session [32]byte, round uint64, broadcast [32]byte, holders, participants wire.Set) [32]byte {
+func Context(
+	without Defence, session [32]byte, round uint64, broadcast [32]byte,
+	holders, participants wire.Set,
+) [32]byte {
 	set := participants.Bytes()
 	if without.has(RoundAgreed) {
 		round = 0
@@ -60,7 +63,10 @@ func Statement(context [32]byte, survivors wire.Set) []byte {
 }
 
 // ShareData is the associated data of a sealed share (§6.3).
-func ShareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, binding [32]byte) []byte {
+func ShareData(
+	purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int,
+	binding [32]byte,
+) []byte {
 	b := append([]byte("hushsum/2 share"), session[:]...)
 	b = append(append(b, u64(round)...), byte(purpose))
 	b = append(append(b, u32(from)...), u32(to)...)
@@ -68,13 +74,19 @@ func ShareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from
 }
 
 // Commitment binds a party to a secret (§6.4).
-func Commitment(purpose keyexchange.Purpose, session [32]byte, round uint64, owner int, secret shamir.Secret) [32]byte {
-	return hash("hushsum/2 commitment", []byte{byte(purpose)}, session[:], u64(round), u32(owner), secret[:])
+func Commitment(
+	purpose keyexchange.Purpose, session [32]byte, round uint64, owner int,
+	secret shamir.Secret,
+) [32]byte {
+	return hash("hushsum/2 commitment",
+		[]byte{byte(purpose)}, session[:], u64(round), u32(owner), secret[:])
 }
 
 // OpenBlob opens a recovery blob with its owner's secret (§6.5) and returns the
 // pair secrets in it, by the owner's neighbours.
-func OpenBlob(secret shamir.Secret, blob []byte, session [32]byte, round uint64, owner int) ([]keyexchange.PairSecret, error) {
+func OpenBlob(
+	secret shamir.Secret, blob []byte, session [32]byte, round uint64, owner int,
+) ([]keyexchange.PairSecret, error) {
 	key := blobKey(secret)
 	b, err := keyexchange.Open(&key, blob, blobData(session, round, owner))
 	if err != nil {

@@ -47,7 +47,8 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	if c.Terms.Recovery && c.Upload.Round != h.Round && !c.without.has(SingleUse) {
-		return nil, fmt.Errorf("%w: round %d without this party's material", protocol.ErrParticipants, h.Round)
+		return nil, fmt.Errorf("%w: round %d without this party's material",
+			protocol.ErrParticipants, h.Round)
 	}
 	r.Context = Context(c.without, c.Session, h.Round, r.Broadcast, c.Terms.Members, r.Participants)
 	if err := c.moveChains(h.Round); err != nil {
@@ -59,8 +60,10 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		share := c.OpenShare(shares[i], r.Near[i], channels, keyexchange.RecoveryShare,
+			HoldersDigest(c.Terms.Members))
 		r.Channels = append(r.Channels, channels)
-		r.Recovery = append(r.Recovery, c.OpenShare(shares[i], r.Near[i], channels, keyexchange.RecoveryShare, HoldersDigest(c.Terms.Members)))
+		r.Recovery = append(r.Recovery, share)
 	}
 	return nil, nil
 }
@@ -158,25 +161,13 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 		return nil, err
 	}
 	r := c.Open
-	certificate, err := wire.ParseCertificate(readList(c.without, body, 68, c.Terms.Parties), c.Terms.Parties)
+	body = readList(c.without, body, 68, c.Terms.Parties)
+	certificate, err := wire.ParseCertificate(body, c.Terms.Parties)
 	if err != nil {
 		return nil, err
 	}
-	if len(certificate) < c.Terms.Quorum {
-		return nil, protocol.ErrCertificate
-	}
-	statement := Statement(r.Context, r.Survivors)
-	for i := range certificate {
-		if c.without.has(Certificates) {
-			break
-		}
-		signer := certificate[i].Party
-		if !r.Survivors.Has(signer) {
-			return nil, fmt.Errorf("%w: party %d", protocol.ErrCertificate, signer)
-		}
-		if err := keyexchange.Verify(c.Terms.Roster.Key(signer), LabelSurvivors, statement, &certificate[i].Signature); err != nil {
-			return nil, fmt.Errorf("party %d: %w", signer, err)
-		}
+	if err := c.checkCertificate(r, certificate); err != nil {
+		return nil, err
 	}
 	var reveal wire.Reveal
 	sealed := r.Sealed
@@ -197,6 +188,29 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 	return reveal.Append(c.header(wire.TypeReveal, c.Session, c.Last)), nil
 }
 
+// checkCertificate verifies signatures on the survivors that this party has signed.
+func (c *Client) checkCertificate(r *Round, certificate wire.Certificate) error {
+	if len(certificate) < c.Terms.Quorum {
+		return protocol.ErrCertificate
+	}
+	if c.without.has(Certificates) {
+		return nil
+	}
+	statement := Statement(r.Context, r.Survivors)
+	for i := range certificate {
+		signer := certificate[i].Party
+		if !r.Survivors.Has(signer) {
+			return fmt.Errorf("%w: party %d", protocol.ErrCertificate, signer)
+		}
+		key := c.Terms.Roster.Key(signer)
+		err := keyexchange.Verify(key, LabelSurvivors, statement, &certificate[i].Signature)
+		if err != nil {
+			return fmt.Errorf("party %d: %w", signer, err)
+		}
+	}
+	return nil
+}
+
 // Snapshot describes all that a message could change.
 func (c *Client) Snapshot() string {
 	b := fmt.Appendf(slices.Clone(c.Session[:]), "%d", c.Last)
@@ -207,7 +221,8 @@ func (c *Client) Snapshot() string {
 		b = c.Upload.Append(b)
 	}
 	if r := c.Open; r != nil {
-		b = fmt.Appendf(b, "%d %x %x %x %v %x", r.Phase, r.Broadcast, r.Participants.Bytes(), r.Context, r.Near, r.Survivors.Bytes())
+		b = fmt.Appendf(b, "%d %x %x %x %v %x", r.Phase, r.Broadcast, r.Participants.Bytes(),
+			r.Context, r.Near, r.Survivors.Bytes())
 		for i := range r.Sealed {
 			b = append(b, r.Sealed[i][:]...)
 		}

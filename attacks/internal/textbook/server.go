@@ -50,8 +50,14 @@ func NewServer(config *protocol.Config, without Defence) (*Server, error) {
 		return nil, err
 	}
 	n := terms.Parties
-	return &Server{Terms: terms, without: without, session: terms.Digest, announced: wire.NewSet(n),
-		keys: make([]*wire.Announce, n), uploads: make([]*wire.Upload, n)}, nil
+	return &Server{
+		Terms:     terms,
+		without:   without,
+		session:   terms.Digest,
+		announced: wire.NewSet(n),
+		keys:      make([]*wire.Announce, n),
+		uploads:   make([]*wire.Upload, n),
+	}, nil
 }
 
 // Receive takes one message of a party (§11.2), which came from the given one.
@@ -67,8 +73,12 @@ func (s *Server) Receive(from int, message []byte) error {
 	if h.Type == wire.TypeAnnounce {
 		return s.receiveAnnounce(h, body, party)
 	}
-	receive, known := map[wire.Type]func([]byte, int) error{wire.TypeMasked: s.receiveMasked, wire.TypeUpload: s.receiveUpload,
-		wire.TypeSigned: s.receiveSigned, wire.TypeReveal: s.receiveReveal}[h.Type]
+	receive, known := map[wire.Type]func([]byte, int) error{
+		wire.TypeMasked: s.receiveMasked,
+		wire.TypeUpload: s.receiveUpload,
+		wire.TypeSigned: s.receiveSigned,
+		wire.TypeReveal: s.receiveReveal,
+	}[h.Type]
 	switch {
 	case !known, h.Type > wire.TypeMasked && !s.Terms.Recovery:
 		return protocol.ErrType
@@ -97,8 +107,8 @@ func (s *Server) Receive(from int, message []byte) error {
 	case h.Type != s.open.step:
 		return protocol.ErrPhase
 	}
-	switch {
-	case !s.open.participants.Has(party), h.Type != wire.TypeMasked && !s.open.received.Has(party) && !s.without.has(Ordered):
+	late := h.Type != wire.TypeMasked && !s.open.received.Has(party) && !s.without.has(Ordered)
+	if late || !s.open.participants.Has(party) {
 		return protocol.ErrParticipants
 	}
 	return receive(body, party)
@@ -140,7 +150,8 @@ func (s *Server) Keys() ([]protocol.Envelope, error) {
 	}
 	keys := &wire.Keys{Announced: s.announced}
 	for i := range s.announced.All() {
-		keys.Entries = append(keys.Entries, wire.KeyEntry{Key: s.keys[i].Key, Signature: s.keys[i].Signature})
+		entry := wire.KeyEntry{Key: s.keys[i].Key, Signature: s.keys[i].Signature}
+		keys.Entries = append(keys.Entries, entry)
 	}
 	if !s.ready {
 		terms, err := s.Terms.Among(s.announced, s.without)
@@ -157,11 +168,11 @@ func (s *Server) Keys() ([]protocol.Envelope, error) {
 func (s *Server) Members() ([]protocol.Envelope, error) { return nil, nil }
 
 func (s *Server) toAll(to wire.Set, message func(party int) []byte) []protocol.Envelope {
-	var out []protocol.Envelope
+	var envelopes []protocol.Envelope
 	for i := range to.All() {
-		out = append(out, protocol.Envelope{To: i, Message: message(i)})
+		envelopes = append(envelopes, protocol.Envelope{To: i, Message: message(i)})
 	}
-	return out
+	return envelopes
 }
 
 func (s *Server) header(kind wire.Type) []byte {
@@ -183,7 +194,9 @@ func (s *Server) Invite() ([]protocol.Envelope, error) {
 			to.Add(i)
 		}
 	}
-	return s.toAll(to, func(int) []byte { return append(s.header(wire.TypeInvite), s.Terms.Members.Bytes()...) }), nil
+	return s.toAll(to, func(int) []byte {
+		return append(s.header(wire.TypeInvite), s.Terms.Members.Bytes()...)
+	}), nil
 }
 
 // Begin begins the next round.
@@ -207,17 +220,27 @@ func (s *Server) Begin(broadcast []byte) ([]protocol.Envelope, error) {
 	}
 	s.round++
 	digest := BroadcastDigest(broadcast)
-	s.open = &serverRound{step: wire.TypeMasked, participants: participants, sum: sum,
-		context:  Context(s.without, s.session, s.round, digest, s.Terms.Members, participants),
-		received: wire.NewSet(n), revealed: wire.NewSet(n), material: s.uploads, masked: make([]*wire.Masked, n),
+	s.open = &serverRound{
+		step:         wire.TypeMasked,
+		participants: participants,
+		context:      Context(s.without, s.session, s.round, digest, s.Terms.Members, participants),
+		sum:          sum,
+		received:     wire.NewSet(n),
+		material:     s.uploads,
+		masked:       make([]*wire.Masked, n),
 		shares: map[keyexchange.Purpose][][]shamir.Share{
-			keyexchange.SelfMaskShare: make([][]shamir.Share, n), keyexchange.RecoveryShare: make([][]shamir.Share, n)}}
+			keyexchange.SelfMaskShare: make([][]shamir.Share, n),
+			keyexchange.RecoveryShare: make([][]shamir.Share, n),
+		},
+		revealed: wire.NewSet(n),
+	}
 	s.uploads = make([]*wire.Upload, n)
 	return s.toAll(participants, func(i int) []byte {
 		begin := wire.Begin{Broadcast: digest, Participants: participants}
 		if s.Terms.Recovery {
 			for _, owner := range participants.Of(s.Terms.Others(i)) {
-				begin.Shares = append(begin.Shares, s.open.material[owner].Shares[slices.Index(s.Terms.Others(owner), i)])
+				at := slices.Index(s.Terms.Others(owner), i)
+				begin.Shares = append(begin.Shares, s.open.material[owner].Shares[at])
 			}
 		}
 		return begin.Append(s.header(wire.TypeBegin))
@@ -295,7 +318,9 @@ func (s *Server) Snapshot() string {
 				b = m.Append(b)
 			}
 		}
-		for _, purpose := range []keyexchange.Purpose{keyexchange.SelfMaskShare, keyexchange.RecoveryShare} {
+		for _, purpose := range []keyexchange.Purpose{
+			keyexchange.SelfMaskShare, keyexchange.RecoveryShare,
+		} {
 			for _, shares := range r.shares[purpose] {
 				for i := range shares {
 					b = append(fmt.Append(b, shares[i].Index), shares[i].Value[:]...)

@@ -23,7 +23,11 @@ type Session struct {
 // NewSession makes a session, before its set-up; server may be nil for parties that
 // answer to nobody.
 func NewSession(config *protocol.Config, server Summer, parties []Party) *Session {
-	s := &Session{Carrier: protocol.Carrier[Summer, Party]{Config: config, Server: server, Clients: parties}}
+	s := &Session{Carrier: protocol.Carrier[Summer, Party]{
+		Config:  config,
+		Server:  server,
+		Clients: parties,
+	}}
 	s.Refused = func(_, _ int, err error) error {
 		s.Refusals = append(s.Refusals, err)
 		return nil

@@ -32,8 +32,17 @@ type Terms struct {
 // fails with [protocol.ErrConfig].
 func NewTerms(config *protocol.Config, without Defence) (*Terms, error) {
 	n := config.Roster.Len()
-	t := &Terms{Roster: config.Roster, Layout: config.Layout, Parties: n, MinMembers: config.MinMembers, Members: wire.FullSet(n),
-		MaxSkip: config.MaxSkip, Recovery: config.Recovery != nil, Colluders: config.Colluders, recovery: config.Recovery}
+	t := &Terms{
+		Roster:     config.Roster,
+		Layout:     config.Layout,
+		Parties:    n,
+		MinMembers: config.MinMembers,
+		Members:    wire.FullSet(n),
+		MaxSkip:    config.MaxSkip,
+		Recovery:   config.Recovery != nil,
+		Colluders:  config.Colluders,
+		recovery:   config.Recovery,
+	}
 	if t.MinMembers == 0 {
 		t.MinMembers = n
 	}
@@ -41,7 +50,8 @@ func NewTerms(config *protocol.Config, without Defence) (*Terms, error) {
 		t.MaxSkip = min(1000, 1<<27/uint64(n-1))
 	}
 	if config.PerRound != 0 && config.PerRound != n || !config.Classical {
-		return nil, fmt.Errorf("%w: textbook has all members in every round, and classical keys", protocol.ErrConfig)
+		return nil, fmt.Errorf("%w: textbook has all members in every round, and classical keys",
+			protocol.ErrConfig)
 	}
 	if r := config.Recovery; r != nil && r.Degree != 0 && r.Degree != n-1 {
 		return nil, fmt.Errorf("%w: textbook has complete graphs only", protocol.ErrConfig)
@@ -63,20 +73,24 @@ func NewTerms(config *protocol.Config, without Defence) (*Terms, error) {
 		layout = append(append(layout, u32(s.Length)...), byte(s.Bits))
 	}
 	roster := t.Roster.Digest()
-	t.Digest = hash("hushsum/2 config", []byte{byte(len(config.Label))}, []byte(config.Label), u64(config.Number), roster[:],
-		u32(t.MinMembers), u32(t.Colluders), []byte{0}, u64(t.MaxSkip), u32(n), config.Seed[:], layout, recovery)
+	t.Digest = hash("hushsum/2 config",
+		[]byte{byte(len(config.Label))}, []byte(config.Label), u64(config.Number), roster[:],
+		u32(t.MinMembers), u32(t.Colluders), []byte{0}, u64(t.MaxSkip), u32(n), config.Seed[:],
+		layout, recovery)
 	return t.among(n, without)
 }
 
 // Among returns the numbers of a session among some of the roster.
 func (t *Terms) Among(members wire.Set, without Defence) (*Terms, error) {
-	out, err := t.among(members.Len(), without)
-	if err == nil {
-		out.Members = members
+	terms, err := t.among(members.Len(), without)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	terms.Members = members
+	return terms, nil
 }
 
+// among returns the numbers of a session among n.
 func (t *Terms) among(n int, without Defence) (*Terms, error) {
 	own := *t
 	t = &own
@@ -123,13 +137,13 @@ func (t *Terms) among(n int, without Defence) (*Terms, error) {
 
 // Others are the neighbours of a party: all members but itself, in ascending order.
 func (t *Terms) Others(party int) []int {
-	var out []int
+	var others []int
 	for i := range t.Members.All() {
 		if i != party {
-			out = append(out, i)
+			others = append(others, i)
 		}
 	}
-	return out
+	return others
 }
 
 // maxMessage is the length of the longest message (§12).

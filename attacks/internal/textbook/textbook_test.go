@@ -2,43 +2,43 @@ package textbook
 
 import (
 	"bytes"
-	"crypto/ed25519"
-	"crypto/sha256"
-	"fmt"
+	"crypto"
 	"io"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
 const parties = 7
 
-func testSession(t testing.TB, recovery *protocol.Recovery, colluders int) ([]ed25519.PrivateKey, *protocol.Config) {
-	t.Helper()
-	var signers []ed25519.PrivateKey
-	var members []keyexchange.Member
-	for i := range parties {
-		seed := sha256.Sum256(fmt.Appendf(nil, "identity %d", i))
-		key := ed25519.NewKeyFromSeed(seed[:])
-		signers = append(signers, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
+// testSession is a session of all parties, with segments of different widths.
+func testSession(
+	recovery *protocol.Recovery, colluders int,
+) ([]crypto.Signer, *protocol.Config) {
+	signers := Signers(parties)
+	return signers, &protocol.Config{
+		Label:     "textbook",
+		Roster:    RosterOf("party", signers),
+		Recovery:  recovery,
+		Colluders: colluders,
+		Classical: true,
+		Layout: masking.Layout{
+			{Length: 9, Bits: 20},
+			{Length: 2, Bits: 64},
+			{Length: 3, Bits: 3},
+		},
 	}
-	roster, err := keyexchange.NewRoster(members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signers, &protocol.Config{Label: "textbook", Roster: roster, Recovery: recovery, Colluders: colluders, Classical: true,
-		Layout: masking.Layout{{Length: 9, Bits: 20}, {Length: 2, Bits: 64}, {Length: 3, Bits: 3}}}
 }
 
 func stream(seed byte) io.Reader { return rand.NewChaCha8([32]byte{seed}) }
 
 // newParty makes a party of either implementation.
-func newParty(t testing.TB, config *protocol.Config, signer ed25519.PrivateKey, random io.Reader, ours bool) Party {
+func newParty(
+	t testing.TB, config *protocol.Config, signer crypto.Signer, random io.Reader, ours bool,
+) Party {
 	t.Helper()
 	if ours {
 		c, err := NewClient(config, signer, random, 0)
@@ -100,9 +100,11 @@ func inputs(layout masking.Layout, rng *rand.Rand, out ...int) (in [][][]uint64,
 // rounds with and without drop-outs.
 func TestMixedSessions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	for _, recovery := range []*protocol.Recovery{nil, {}, {Threshold: 5}, {Adversary: protocol.CuriousServer}} {
+	for _, recovery := range []*protocol.Recovery{
+		nil, {}, {Threshold: 5}, {Adversary: protocol.CuriousServer},
+	} {
 		for mix := range 1 << 3 {
-			signers, config := testSession(t, recovery, mix%3)
+			signers, config := testSession(recovery, mix%3)
 			s := NewSession(config, newServer(t, config, mix&1 == 1), nil)
 			for i, signer := range signers {
 				s.Clients = append(s.Clients, newParty(t, config, signer, nil, mix>>(1+i%2)&1 == 1))
@@ -117,7 +119,8 @@ func TestMixedSessions(t *testing.T) {
 				in, want := inputs(config.Layout, rng, out...)
 				sum, err := s.Round([]byte("model"), in)
 				if err != nil || !reflect.DeepEqual(sum, want) || len(s.Refusals) != 0 {
-					t.Fatalf("recovery %+v, mix %03b, without %v: %v, refusals %v", recovery, mix, out, err, s.Refusals)
+					t.Fatalf("recovery %+v, mix %03b, without %v: %v, refusals %v",
+						recovery, mix, out, err, s.Refusals)
 				}
 			}
 		}
@@ -128,7 +131,7 @@ func TestMixedSessions(t *testing.T) {
 // bytes.
 func TestSameBytes(t *testing.T) {
 	for _, recovery := range []*protocol.Recovery{nil, {}} {
-		signers, config := testSession(t, recovery, 1)
+		signers, config := testSession(recovery, 1)
 		s := NewSession(config, newServer(t, config, false), nil)
 		twins := make([]*twin, parties)
 		for i, signer := range signers {
@@ -199,7 +202,11 @@ func TestTerms(t *testing.T) {
 		for c := -1; c < parties; c++ {
 			for threshold := range parties + 1 {
 				for least := range parties + 2 {
-					signers, config := testSession(t, &protocol.Recovery{Adversary: adversary, Threshold: threshold, MinSurvivors: least}, c)
+					signers, config := testSession(&protocol.Recovery{
+						Adversary:    adversary,
+						Threshold:    threshold,
+						MinSurvivors: least,
+					}, c)
 					a, err := NewTerms(config, 0)
 					theirs := config.Validate()
 					if (err == nil) != (theirs == nil) {

@@ -38,14 +38,16 @@ func (s *Server) receiveSigned(body []byte, party int) error {
 	if err != nil {
 		return err
 	}
-	at, found := slices.BinarySearchFunc(r.signatures, party, func(e wire.PartySignature, party int) int { return e.Party - party })
+	at, found := slices.BinarySearchFunc(r.signatures, party,
+		func(entry wire.PartySignature, party int) int { return entry.Party - party })
 	if found && !s.without.has(Once) {
 		return protocol.ErrDuplicate
 	}
 	entry := wire.PartySignature{Party: party, Signature: [64]byte(body)}
 	if !s.without.has(Certificates) {
-		statement := Statement(r.context, r.received)
-		if err := keyexchange.Verify(s.Terms.Roster.Key(party), LabelSurvivors, statement, &entry.Signature); err != nil {
+		key, statement := s.Terms.Roster.Key(party), Statement(r.context, r.received)
+		err := keyexchange.Verify(key, LabelSurvivors, statement, &entry.Signature)
+		if err != nil {
 			return err
 		}
 	}
@@ -66,7 +68,9 @@ func (s *Server) Certificate() ([]protocol.Envelope, error) {
 		return nil, protocol.ErrTooFew
 	}
 	r.step = wire.TypeReveal
-	return s.toAll(r.received, func(int) []byte { return r.signatures.Append(s.header(wire.TypeCertificate)) }), nil
+	return s.toAll(r.received, func(int) []byte {
+		return r.signatures.Append(s.header(wire.TypeCertificate))
+	}), nil
 }
 
 func (s *Server) receiveReveal(body []byte, party int) error {
