@@ -15,8 +15,10 @@
 // secure aggregation of the thesis (its Protocol 1 without the noise), and a party
 // that does not submit costs the round, not the session.
 //
-//	set-up    party  → server   Announce     an X25519 key, signed
-//	          server → parties  Keys         all of them
+//	set-up    party  → server   Announce     X25519 and ML-KEM keys, signed
+//	          server → parties  Keys         those of all who announced in time
+//	          party  → server   Encapsulate  ML-KEM ciphertexts for higher parties, signed
+//	          server → parties  Members      who is in the session, and the ciphertexts
 //	          party  → server   Upload *     recovery material for the first round
 //	round ℓ   server → parties  Begin        ℓ, who takes part, digest of the broadcast
 //	          party  → server   Masked       input + masks (* and material for the next round)
@@ -32,6 +34,11 @@
 // stays, the others reveal shares of its own mask; of one that drops out, shares of
 // the key to its pair masks of this round; never both.
 //
+// A session forms among whoever comes, from [Config.MinMembers] on. Who comes later,
+// or has lost its state, is in the next one: [ClientSeries] and [ServerSeries] set it up
+// beside the rounds of the present one. With [Server.Gather] a round is held among any
+// MinMembers members that are there, whoever else is away.
+//
 // Up to a few hundred parties every party shares secrets with every other; beyond
 // that [Parameters] gives the numbers of a sparse graph, for a server that is
 // curious or that begins to cheat after set-up only. With [Config.PerRound] a
@@ -41,7 +48,8 @@
 //
 // Up to c parties that pool all they know, together with the server, learn of each
 // round the sum of at least MinSurvivors inputs, theirs among them, and nothing
-// else (without recovery: of all inputs, for any c up to n − 2). On a complete
+// else (without recovery: of all inputs). c is at most N − 2, N the parties of a round.
+// On a complete
 // graph the server may cheat:
 //
 //   - it cannot add parties or replace keys, since keys are signed under the

@@ -118,3 +118,19 @@ func TestNotAVector(t *testing.T) {
 		}
 	}
 }
+
+// The vectors of single steps follow SPEC.md, and changed ones do not.
+func TestVerifyParts(t *testing.T) {
+	data := read(t, "parts.json")
+	if err := VerifyParts(data); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"packed", "sealed", "root", "binding", "channel_key"} {
+		at := bytes.Index(data, []byte(`"`+field+`": "`)) + len(field) + 5
+		changed := bytes.Clone(data)
+		changed[at] = "01"[changed[at]&1^1]
+		if err := VerifyParts(changed); err == nil {
+			t.Errorf("a changed %s was accepted", field)
+		}
+	}
+}
