@@ -23,6 +23,7 @@ type mapSpace struct {
 	largest []uint8   // which of four pixels is the largest; atRest for none
 	unit    []float64 // normalised to mean 0 and variance 1
 	moments []float64 // mean and variance of every map over the batch
+	panels  []panel   // of the batch
 }
 
 const atRest = 4
@@ -65,32 +66,64 @@ func product(ta, tb blas.Transpose, a, b blas64.General, beta float64, c blas64.
 	}
 }
 
-// panels calls f for parts of an image's output whose rows are together no longer than
-// a panel, with the patches that go in: patch × width, column after column of output.
-func (c convolution) panels(
-	in maps, i int, patches *[]float64, f func(from, width int, patches []float64),
-) {
+// panel is a part of a convolution's output that is no longer than panelLength if it can
+// be: some rows of one image, or some whole images.
+type panel struct{ image, images, row, rows int }
+
+// panels appends those of b images.
+func (c convolution) panels(all []panel, b int) []panel {
 	out := c.out()
-	most := max(1, panelLength/out)
-	*patches = grown(*patches, c.patch()*most*out)
-	for y := 0; y < out; y += most {
-		rows := min(most, out-y)
-		width := rows * out
-		p := (*patches)[:c.patch()*width]
-		line := p
-		for plane := range c.planes {
-			image := in.of(plane, i)
-			for dy := range kernel {
-				for dx := range kernel {
-					at := (y+dy)*c.side + dx
-					for range rows {
-						copy(line[:out], image[at:at+out])
-						line, at = line[out:], at+c.side
+	images, rows := max(1, panelLength/(out*out)), min(out, max(1, panelLength/out))
+	for i := 0; i < b; i += images {
+		for y := 0; y < out; y += rows {
+			all = append(all, panel{i, min(images, b-i), y, min(rows, out-y)})
+		}
+	}
+	return all
+}
+
+// columns is where a panel is in each map's values, and how long.
+func (c convolution) columns(p panel) (from, width int) {
+	out := c.out()
+	return (p.image*out + p.row) * out, p.images * p.rows * out
+}
+
+// lines calls f with each line of a panel's patches, patch × width, and the pixels that
+// it stands for.
+func (c convolution) lines(in maps, p panel, patches []float64, f func(line, pixels []float64)) {
+	out := c.out()
+	for plane := range c.planes {
+		for dy := range kernel {
+			for dx := range kernel {
+				for i := range p.images {
+					image := in.of(plane, p.image+i)
+					at := (p.row+dy)*c.side + dx
+					for range p.rows {
+						f(patches[:out], image[at:at+out])
+						patches, at = patches[out:], at+c.side
 					}
 				}
 			}
 		}
-		f(y*out, width, p)
+	}
+}
+
+// patches returns those that go into a panel.
+func (c convolution) patches(in maps, p panel, into *[]float64) blas64.General {
+	_, width := c.columns(p)
+	*into = grown(*into, c.patch()*width)
+	c.lines(in, p, *into, func(line, pixels []float64) { copy(line, pixels) })
+	return matrixOf(*into, c.patch(), width)
+}
+
+// part is a panel of values, maps × width.
+func (s *mapSpace) part(c convolution, p panel, b int) blas64.General {
+	from, width := c.columns(p)
+	return blas64.General{
+		Rows:   c.maps,
+		Cols:   width,
+		Stride: b * c.out() * c.out(),
+		Data:   s.values[from:],
 	}
 }
 
@@ -105,11 +138,9 @@ func (s *mapSpace) convolve(c convolution, w []float64, in maps, b int, patches 
 		}
 	}
 	filters := matrixOf(c.weights(w), c.maps, c.patch())
-	for i := range b {
-		c.panels(in, i, patches, func(from, width int, p []float64) {
-			z := blas64.General{Rows: c.maps, Cols: width, Stride: b * area, Data: s.values[i*area+from:]}
-			product(blas.NoTrans, blas.NoTrans, filters, matrixOf(p, c.patch(), width), 1, z)
-		})
+	s.panels = c.panels(s.panels[:0], b)
+	for _, p := range s.panels {
+		product(blas.NoTrans, blas.NoTrans, filters, c.patches(in, p, patches), 1, s.part(c, p, b))
 	}
 }
 
@@ -123,20 +154,13 @@ func (s *mapSpace) unconvolve(
 	ws.filters = grown(ws.filters, c.filters())
 	clear(ws.filters)
 	sum := matrixOf(ws.filters, c.maps, c.patch())
-	for i := range b {
-		c.panels(in, i, &ws.patches, func(from, width int, p []float64) {
-			delta := blas64.General{
-				Rows:   c.maps,
-				Cols:   width,
-				Stride: b * area,
-				Data:   s.values[i*area+from:],
-			}
-			product(blas.NoTrans, blas.Trans, delta, matrixOf(p, c.patch(), width), 1, sum)
-			if down != nil {
-				product(blas.Trans, blas.NoTrans, filters, delta, 0, matrixOf(p, c.patch(), width))
-				c.scatter(*down, i, from, width, p)
-			}
-		})
+	for _, p := range s.panels {
+		delta, patches := s.part(c, p, b), c.patches(in, p, &ws.patches)
+		product(blas.NoTrans, blas.Trans, delta, patches, 1, sum)
+		if down != nil {
+			product(blas.Trans, blas.NoTrans, filters, delta, 0, patches)
+			c.lines(*down, p, patches.Data, func(line, pixels []float64) { axpy(1, line, pixels) })
+		}
 	}
 	rescale(c.weights(dst), beta)
 	axpy(1, ws.filters, c.weights(dst))
@@ -145,23 +169,6 @@ func (s *mapSpace) unconvolve(
 	for k := range bias {
 		for _, x := range s.values[k*b*area : (k+1)*b*area] {
 			bias[k] += x
-		}
-	}
-}
-
-// scatter adds patches to where panels took them from.
-func (c convolution) scatter(in maps, i, from, width int, line []float64) {
-	out := c.out()
-	for plane := range c.planes {
-		image := in.of(plane, i)
-		for dy := range kernel {
-			for dx := range kernel {
-				at := (from/out+dy)*c.side + dx
-				for range width / out {
-					axpy(1, line[:out], image[at:at+out])
-					line, at = line[out:], at+c.side
-				}
-			}
 		}
 	}
 }

@@ -352,3 +352,20 @@ func TestLeNetCentral(t *testing.T) {
 		}
 	}
 }
+
+// Training allocates nothing per step.
+func TestLeNetAllocations(t *testing.T) {
+	m := LeNet{Side: 16, Outputs: 4}
+	d := scattered(24, 256, 4, 1)
+	w := startOf(m, 1)
+	perTrain := func(steps int) float64 {
+		return testing.AllocsPerRun(5, func() {
+			if _, err := (SGD{Rate: 1e-9, Momentum: .9, Batch: 8, Steps: steps}).Train(m, w, d, 1); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if short, more := perTrain(3), perTrain(30); more > short+2 { // the pool may be emptied
+		t.Errorf("%v allocations for 3 steps, %v for 30", short, more)
+	}
+}

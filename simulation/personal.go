@@ -257,7 +257,8 @@ type PersonalRound struct {
 
 // Judgement is the accuracy of each party's model on its own test rows: of the model
 // that it received, with its own parameters and mask, and of what it makes of that by
-// one more training, which is the one that it would use.
+// one more training, which is the one that it would use (if that diverges, what it
+// received).
 type Judgement struct{ Received, Trained []float64 }
 
 // MeanMin is the mean and the least of accuracies.

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -193,7 +194,12 @@ func (x *personal) judge(ctx context.Context, round int) (*Judgement, error) {
 			return failure(round, k, err)
 		}
 		j.Received[k] = judged.Accuracy()
-		if err := x.train(k, w, x.Parties[k].Train, x.derived("judged", round, k), x.Pull); err != nil {
+		j.Trained[k] = j.Received[k]
+		err = x.train(k, w, x.Parties[k].Train, x.derived("judged", round, k), x.Pull)
+		if errors.Is(err, learning.ErrDiverged) {
+			return nil // the party goes without
+		}
+		if err != nil {
 			return failure(round, k, err)
 		}
 		if judged, err = learning.Evaluate(x.Model, w, x.Parties[k].Test); err != nil {
