@@ -1,7 +1,7 @@
 // Package keyexchange holds who is who in a session and what two of its
 // parties share: long-term Ed25519 identities in a [Roster], one signed X25519
-// key per party and session, and for every pair a [Chain] of keys that is
-// reseeded one way, round by round.
+// key and one ML-KEM-768 key per party and session, and for every pair a [Chain] of
+// keys that is reseeded one way, round by round.
 //
 // It is the public-key half of the private sum and is of use to nobody else:
 // most programs want package protocol, which drives it.
@@ -12,9 +12,10 @@
 // honest parties with the same roster either hold the same chain, known to
 // nobody else, or refuse. That rests on three checks made here:
 //
-//   - every X25519 key is signed by an identity of the roster, over the
-//     session's configuration ([SignKey], [VerifyKey]); a key that the server
-//     made up does not verify;
+//   - every X25519 key, with the digest of the ML-KEM key, is signed by an identity
+//     of the roster, over the session's configuration ([SignKey], [VerifyKey]); a key
+//     that the server made up does not verify (ciphertexts are signed in package
+//     protocol);
 //   - keys that are not canonical or of low order are refused ([ParsePublicKey]),
 //     as is an all-zero secret (RFC 7748 §6.1);
 //   - the session identifier, a hash over the configuration, the roster and all
@@ -27,16 +28,18 @@
 //
 // # Key schedule
 //
-// With X the X25519 shared secret and lo, hi the Ed25519 keys of the two
-// parties in roster order (HKDF-SHA256 of RFC 5869; ‖ is concatenation):
+// With X the X25519 shared secret, S that of ML-KEM-768 and ct its ciphertext, and lo,
+// hi the Ed25519 keys of the two parties in roster order (HKDF-SHA256 of RFC 5869; ‖ is
+// concatenation):
 //
-//	K            = Extract(salt: session, secret: X)
-//	CK_1         = Expand(K, "hushsum/2 chain" ‖ lo ‖ hi, 32)
+//	K            = Extract(salt: session, secret: S ‖ X)
+//	CK_1         = Expand(K, "hushsum/2 chain" ‖ lo ‖ hi ‖ SHA-256(ct), 32)
 //	CK_ℓ+1 ‖ r_ℓ = Expand(CK_ℓ, "hushsum/2 ratchet", 64)
 //	channels of ℓ = Expand(CK_ℓ, "hushsum/2 channels", 128)
 //	mask seed    = Expand(r_ℓ, "hushsum/2 mask" ‖ context, 28)
 //
-// The ratchet is the thesis's PRG reseeding, (r', s) = PRG(r): one key
+// Classical keys leave S and ct out. The lower party encapsulates to the higher
+// ([Agreement]). The ratchet is the thesis's PRG reseeding, (r', s) = PRG(r): one key
 // exchange serves every round.
 //
 // # Constant time

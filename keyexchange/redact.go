@@ -54,4 +54,6 @@ func (Agreement) MarshalJSON() ([]byte, error) { return redact.JSON("keyexchange
 func (DecapsulationKey) Format(s fmt.State, _ rune) { redact.Format(s, "keyexchange.DecapsulationKey") }
 
 // MarshalJSON says that the value is secret.
-func (DecapsulationKey) MarshalJSON() ([]byte, error) { return redact.JSON("keyexchange.DecapsulationKey") }
+func (DecapsulationKey) MarshalJSON() ([]byte, error) {
+	return redact.JSON("keyexchange.DecapsulationKey")
+}

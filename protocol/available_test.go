@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -315,5 +316,98 @@ func TestGather(t *testing.T) {
 		if _, err := l.Server.Gather([]int{0, 1, 2, 3, 4, 5, 6}); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v, want ErrConfig", name, err)
 		}
+	}
+}
+
+// A Masked of the wrong length is refused before the schedule is searched for the
+// sender's next round, and what was searched is kept.
+func TestScheduleIsNotSearched(t *testing.T) {
+	const n = 60
+	signers, roster := parties(t, n)
+	config := testConfig(roster)
+	config.PerRound, config.Classical, config.Recovery = 4, true, &Recovery{Adversary: CuriousServer, Threshold: 2}
+	l, err := NewLocal(config, signers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l.Server.withMaterial(l.Server.Round()+1, l.Server.topology.scheduled(l.Server.Round()+1)).Len() < l.Server.terms.minSurvivors {
+		if err := l.Server.Skip(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Step(l.Server.Invite); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Step(func() ([]Envelope, error) { return l.Server.Begin(nil) }); err != nil {
+		t.Fatal(err)
+	}
+	clear(l.Server.topology.schedule)
+	party := -1
+	for i := range l.Server.open.participants.All() {
+		party = i
+	}
+	h := wire.Header{Type: wire.TypeMasked, Session: l.Server.session, Round: l.Server.Round(), Sender: uint32(party)}
+	if err := l.Server.Receive(party, h.Append(nil)); !errors.Is(err, ErrTruncated) {
+		t.Fatal(err)
+	}
+	if searched := len(l.Server.topology.schedule); searched != 0 {
+		t.Errorf("%d rounds were searched for a message that is too short", searched)
+	}
+	in, _ := inputs(1, config.Layout, 1)
+	message, err := l.Clients[party].Submit(nil, in[0]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Server.Receive(party, message); err != nil || len(l.Server.topology.schedule) == 0 {
+		t.Errorf("what was searched is not kept: %v", err)
+	}
+}
+
+// Once a session is set up, nothing is left of what its chains were made from.
+func TestSetUpIsErased(t *testing.T) {
+	signers, roster := parties(t, 4)
+	config := testConfig(roster)
+	server, err := NewServer(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Carrier[*Server, *Client]{Config: config, Server: server}
+	for _, signer := range signers {
+		client, err := NewClient(config, signer, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Clients = append(c.Clients, client)
+		if err := deliver(server, client.Announce()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Step(server.Keys); err != nil {
+		t.Fatal(err)
+	}
+	var agreed []*keyexchange.Agreement
+	for _, client := range c.Clients {
+		if _, err := client.key.Public(); !errors.Is(err, keyexchange.ErrErased) {
+			t.Errorf("the X25519 key is there after Keys: %v", err)
+		}
+		for _, a := range client.agreed {
+			agreed = append(agreed, a)
+		}
+	}
+	if err := c.Step(server.Members); err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range agreed {
+		if *a != (keyexchange.Agreement{}) {
+			t.Errorf("agreement %d is not erased", i)
+		}
+	}
+	for _, client := range c.Clients {
+		if _, err := client.decapsulation.Public(); !errors.Is(err, keyexchange.ErrErased) || client.agreed != nil {
+			t.Errorf("the decapsulation key is there after Members: %v", err)
+		}
+	}
+	if len(agreed) != 12 {
+		t.Errorf("%d agreements", len(agreed))
 	}
 }

@@ -49,8 +49,7 @@
 // Up to c parties that pool all they know, together with the server, learn of each
 // round the sum of at least MinSurvivors inputs, theirs among them, and nothing
 // else (without recovery: of all inputs). c is at most N − 2, N the parties of a round.
-// On a complete
-// graph the server may cheat:
+// On a complete graph the server may cheat:
 //
 //   - it cannot add parties or replace keys, since keys are signed under the
 //     identities of a roster that it does not control;
@@ -68,6 +67,9 @@
 // that submit false masks can garble a sum, and nobody can tell who did. The
 // transport must authenticate parties to the server, or strangers can submit in a
 // party's place and garble sums too.
+//
+// Who records a session and breaks X25519 later, with a quantum computer, still has
+// ML-KEM-768 before it, unless [Config.Classical] leaves that out.
 //
 // # Crashes
 //
