@@ -20,8 +20,7 @@
 // Whoever wants to know what stands between an adversary and an input runs
 // go test -v -run Attack ./attacks, or hushsum attack. Some attacks of the literature are
 // also functions over plain data, to be turned on other systems: audits in package audit,
-// gradient disaggregation in observation, gradient inversion and membership inference in
-// model.
+// gradient disaggregation in observation, membership inference in model.
 //
 // # Adding an attack
 //

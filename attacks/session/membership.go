@@ -98,7 +98,7 @@ func takeOldKeys(number uint64) (taken int, err error) {
 	real := target{real: true}
 	var old []byte
 	_, err = real.ready(config, signers, func(from, _ int, message []byte) []byte {
-		if h, _, err := wire.ParseHeader(message); err == nil && h.Type == wire.TypeAnnounce && from == absent {
+		if from == absent && wire.Type(message[1]) == wire.TypeAnnounce {
 			old = message
 		}
 		return message

@@ -83,7 +83,8 @@ type recordedSession struct {
 // read runs a session, and counts the inputs that the thief reads.
 func (f fallen) read(seed uint64) (int, error) {
 	inputs := randomInputs(seed, attackLayout, recordedParties)
-	signers, config := attackConfig(recordedParties, &protocol.Recovery{Threshold: recordedThreshold}, 0)
+	recovery := &protocol.Recovery{Threshold: recordedThreshold}
+	signers, config := attackConfig(recordedParties, recovery, 0)
 	config.Classical = f.classical
 	r := &recordedSession{
 		fallen:  f,
@@ -172,15 +173,16 @@ func (r *recordedSession) chain(low, high int) (*keyexchange.Chain, error) {
 
 // ciphertext is what the lower of two parties encapsulated for the higher.
 func (r *recordedSession) ciphertext(low, high int) ([]byte, error) {
-	m, err := wire.ParseMembers(r.members[high], recordedParties, func(members wire.Set) ([]int, error) {
-		var paths []int
+	paths := func(wire.Set) ([]int, error) {
+		var lengths []int
 		for i := range high {
 			// A tree of k leaves has paths of ⌈log₂ k⌉ or fewer nodes: party i has
 			// one leaf for each higher party.
-			paths = append(paths, pathLength(high-i-1, recordedParties-i-1))
+			lengths = append(lengths, pathLength(high-i-1, recordedParties-i-1))
 		}
-		return paths, nil
-	})
+		return lengths, nil
+	}
+	m, err := wire.ParseMembers(r.members[high], recordedParties, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +208,8 @@ func pathLength(leaf, leaves int) int {
 // input takes the masks off what a party submitted in round 1; nil where the thief's
 // keys open nothing.
 func (r *recordedSession) input(victim int) (segments, error) {
-	m, err := wire.ParseMasked(r.masked[victim], attackLayout.PackedSize(), recordedParties-1, recordedParties-1)
+	const holders = recordedParties - 1
+	m, err := wire.ParseMasked(r.masked[victim], attackLayout.PackedSize(), holders, holders)
 	if err != nil {
 		return nil, err
 	}
@@ -226,8 +229,10 @@ func (r *recordedSession) input(victim int) (segments, error) {
 		if err != nil {
 			return nil, err
 		}
-		data := textbook.ShareData(keyexchange.SelfMaskShare, r.session, 1, victim, peer, round)
-		share, err := keyexchange.Open(channels.Key(keyexchange.SelfMaskShare, victim, peer), m.Shares[at][:], data)
+		const purpose = keyexchange.SelfMaskShare
+		key := channels.Key(purpose, victim, peer)
+		data := textbook.ShareData(purpose, r.session, 1, victim, peer, round)
+		share, err := keyexchange.Open(key, m.Shares[at][:], data)
 		if err == nil {
 			shares = append(shares, shamir.Share{Index: textbook.Index(peer), Value: [32]byte(share)})
 		}

@@ -22,84 +22,81 @@ var spoilers = compared(attacks.Attack{
 
 const spoilerParties, spoiler, framed = 7, 6, 0
 
+// spoil changes a message of the spoiler's, of which it gets the header and the body.
+type spoil func(c *textbook.Client, h wire.Header, body []byte) []byte
+
 // spoilerVariants have one spoiler of seven parties, which textbook plays. The target
 // without the defence is textbook, which holds whoever revealed a wrong share
 // responsible; with it only package protocol, since textbook has no policy of its own.
 func spoilerVariants(seed uint64) []variant {
 	inputs := randomInputs(seed, attackLayout, spoilerParties)
-	want := sumOf(attackLayout, inputs, upTo(spoilerParties))
-	config := func() (*protocol.Config, error) {
-		_, c := attackConfig(spoilerParties, &protocol.Recovery{Adversary: protocol.CuriousServer, Threshold: 2}, 0)
-		return c, nil
-	}
-	// rounds plays some, in which the spoiler's messages are changed.
-	rounds := func(t target, count int, change func(c *textbook.Client, h wire.Header, body []byte) []byte) (*textbook.Session, int, error) {
-		c, err := config()
-		if err != nil {
-			return nil, 0, err
-		}
-		parties, err := t.parties(c, textbook.Signers(spoilerParties), spoiler)
-		if err != nil {
-			return nil, 0, err
-		}
-		server, err := t.server(c)
-		if err != nil {
-			return nil, 0, err
-		}
-		s := textbook.NewSession(c, server, parties)
-		s.Carry = func(from, _ int, message []byte) []byte {
-			if h, body, err := wire.ParseHeader(message); err == nil && from == spoiler {
-				return change(parties[spoiler].(*textbook.Client), h, body)
-			}
-			return message
-		}
-		if err := s.SetUp(); err != nil {
-			return nil, 0, err
-		}
-		lost := 0
-		for range count {
-			sum, err := s.Round(nil, inputs)
-			switch {
-			case errors.Is(err, protocol.ErrMaterial), errors.Is(err, protocol.ErrTooFew):
-				lost++
-			case err != nil:
-				return nil, 0, err
-			case len(blamed(s)) == 0 && !equal(sum, want):
-				lost++
-			}
-		}
-		return s, lost, nil
-	}
 	only := []target{{real: true}}
-	return []variant{
-		{
-			name:     "framing",
-			defended: only,
-			run: func(t target) (outcome, error) {
-				s, _, err := rounds(t, 1, frame)
-				if err != nil {
-					return outcome{}, err
-				}
-				return counts(1, indicator(slices.Contains(blamed(s), framed))), nil
-			},
-			metrics: []metric{{"honest parties blamed", exactly(1), exactly(0)}},
+	return []variant{{
+		name:     "framing",
+		defended: only,
+		run: func(t target) (outcome, error) {
+			s, _, err := spoiledRounds(t, inputs, 1, frame)
+			if err != nil {
+				return outcome{}, err
+			}
+			return counts(1, indicator(slices.Contains(blamed(s), framed))), nil
 		},
-		{
-			name:     "shares that do not open",
-			defended: only,
-			run: func(t target) (outcome, error) {
-				s, lost, err := rounds(t, 3, shut)
-				if err != nil {
-					return outcome{}, err
-				}
-				return counts(3, lost, indicator(slices.Contains(blamed(s), spoiler))), nil
-			},
-			metrics: []metric{
-				{"rounds lost, of 3", exactly(3), exactly(1)},
-				{"dealer named", exactly(0), exactly(1)},
-			},
+		metrics: []metric{{"honest parties blamed", exactly(1), exactly(0)}},
+	}, {
+		name:     "shares that do not open",
+		defended: only,
+		run: func(t target) (outcome, error) {
+			s, lost, err := spoiledRounds(t, inputs, 3, shut)
+			if err != nil {
+				return outcome{}, err
+			}
+			return counts(3, lost, indicator(slices.Contains(blamed(s), spoiler))), nil
 		},
+		metrics: []metric{
+			{"rounds lost, of 3", exactly(3), exactly(1)},
+			{"dealer named", exactly(0), exactly(1)},
+		},
+	}}
+}
+
+// spoiledRounds plays rounds in which the spoiler's messages are changed, and counts those
+// without a right sum or somebody to blame.
+func spoiledRounds(
+	t target, inputs []segments, rounds int, change spoil,
+) (s *textbook.Session, lost int, err error) {
+	recovery := &protocol.Recovery{Adversary: protocol.CuriousServer, Threshold: 2}
+	signers, config := attackConfig(spoilerParties, recovery, 0)
+	parties, err := t.parties(config, signers, spoiler)
+	if err != nil {
+		return nil, 0, err
 	}
+	server, err := t.server(config)
+	if err != nil {
+		return nil, 0, err
+	}
+	s = textbook.NewSession(config, server, parties)
+	s.Carry = func(from, _ int, message []byte) []byte {
+		if h, body, err := wire.ParseHeader(message); err == nil && from == spoiler {
+			return change(parties[spoiler].(*textbook.Client), h, body)
+		}
+		return message
+	}
+	if err := s.SetUp(); err != nil {
+		return nil, 0, err
+	}
+	want := sumOf(attackLayout, inputs, upTo(spoilerParties))
+	for range rounds {
+		sum, err := s.Round(nil, inputs)
+		switch {
+		case errors.Is(err, protocol.ErrMaterial), errors.Is(err, protocol.ErrTooFew):
+			lost++
+		case err != nil:
+			return nil, 0, err
+		case len(blamed(s)) == 0 && !equal(sum, want):
+			lost++
+		}
+	}
+	return s, lost, nil
 }
 
 // frame deals the framed party a wrong share under the right seal, and reveals a wrong
@@ -108,8 +105,8 @@ func frame(c *textbook.Client, h wire.Header, body []byte) []byte {
 	message := h.Append(nil)
 	switch h.Type {
 	case wire.TypeMasked:
-		h := spoilerParties - 1
-		m, err := wire.ParseMasked(body, attackLayout.PackedSize(), h, h)
+		const holders = spoilerParties - 1
+		m, err := wire.ParseMasked(body, attackLayout.PackedSize(), holders, holders)
 		if err != nil {
 			return append(message, body...)
 		}
@@ -119,8 +116,10 @@ func frame(c *textbook.Client, h wire.Header, body []byte) []byte {
 			return append(message, body...)
 		}
 		nonce := m.Nonce
-		key := c.Open.Channels[at].Key(keyexchange.SelfMaskShare, spoiler, framed)
-		data := textbook.ShareData(keyexchange.SelfMaskShare, c.Session, c.Last, spoiler, framed, c.Open.Context)
+		const purpose = keyexchange.SelfMaskShare
+		key := c.Open.Channels[at].Key(purpose, spoiler, framed)
+		data := textbook.ShareData(
+			purpose, c.Session, c.Last, spoiler, framed, c.Open.Context)
 		box, err := keyexchange.Seal((*keyexchange.Nonce)(&nonce), key, wrong[:], data)
 		if err != nil {
 			return append(message, body...)
@@ -148,8 +147,8 @@ func shut(_ *textbook.Client, h wire.Header, body []byte) []byte {
 	if h.Type != wire.TypeMasked {
 		return append(message, body...)
 	}
-	size := spoilerParties - 1
-	m, err := wire.ParseMasked(body, attackLayout.PackedSize(), size, size)
+	const holders = spoilerParties - 1
+	m, err := wire.ParseMasked(body, attackLayout.PackedSize(), holders, holders)
 	if err != nil {
 		return append(message, body...)
 	}
