@@ -73,15 +73,18 @@ func newRecord(w *world) record {
 // documented lists the errors that Receive, Submit and the server's steps may
 // answer with.
 var documented = []error{
-	protocol.ErrTruncated, protocol.ErrTrailing, protocol.ErrOversized, protocol.ErrVersion, protocol.ErrType,
-	protocol.ErrEncoding, protocol.ErrSession, protocol.ErrSender, protocol.ErrDuplicate, protocol.ErrSignature,
-	protocol.ErrPublicKey, protocol.ErrOwnKey, protocol.ErrReplay, protocol.ErrStale, protocol.ErrSkip,
-	protocol.ErrParticipants, protocol.ErrTooFew, protocol.ErrMembers, protocol.ErrEncapsulationKey, protocol.ErrSurvivors, protocol.ErrCertificate, protocol.ErrPhase,
+	protocol.ErrTruncated, protocol.ErrTrailing, protocol.ErrOversized, protocol.ErrVersion,
+	protocol.ErrType, protocol.ErrEncoding, protocol.ErrSession, protocol.ErrSender,
+	protocol.ErrDuplicate, protocol.ErrSignature, protocol.ErrPublicKey, protocol.ErrOwnKey,
+	protocol.ErrReplay, protocol.ErrStale, protocol.ErrSkip, protocol.ErrParticipants,
+	protocol.ErrTooFew, protocol.ErrMembers, protocol.ErrEncapsulationKey, protocol.ErrSurvivors,
+	protocol.ErrCertificate, protocol.ErrPhase,
 }
 
 // documentedSteps lists those of the server's steps and of Submit.
 var documentedSteps = []error{
-	protocol.ErrPhase, protocol.ErrTooFew, protocol.ErrMissing, protocol.ErrMaterial, protocol.ErrBroadcast,
+	protocol.ErrPhase, protocol.ErrTooFew, protocol.ErrMissing, protocol.ErrMaterial,
+	protocol.ErrBroadcast,
 }
 
 // refused is called after a message was refused.
@@ -136,7 +139,8 @@ func (n *network) sent(party int, message []byte) {
 	n.tb.Helper()
 	h, body, err := wire.ParseHeader(message)
 	if err != nil || h.Sender != uint32(party) || len(message) > n.world.config.MaxMessage() {
-		n.tb.Fatalf("party %d sends %d bytes that the server would not take: %v", party, len(message), err)
+		n.tb.Fatalf("party %d sends %d bytes that the server would not take: %v", party, len(message),
+			err)
 	}
 	this := once{party, h.Type, h.Round}
 	content := body
@@ -146,7 +150,8 @@ func (n *network) sent(party int, message []byte) {
 	}
 	if before, again := n.once[this]; again {
 		if !bytes.Equal(before, content) {
-			n.tb.Fatalf("party %d sends two different messages of type %d in round %d", party, h.Type, h.Round)
+			n.tb.Fatalf("party %d sends two different messages of type %d in round %d", party, h.Type,
+				h.Round)
 		}
 		return
 	}
@@ -185,15 +190,18 @@ func (n *network) reveals(party int, round uint64, body []byte) {
 		n.tb.Fatalf("party %d reveals what does not parse: %v", party, err)
 	}
 	if n.begun[this] == nil || n.signed[this] == nil {
-		n.tb.Fatalf("party %d reveals in round %d, of which it has no participants or survivors", party, round)
+		n.tb.Fatalf("party %d reveals in round %d, of which it has no participants or survivors", party,
+			round)
 	}
-	if n.once[once{party, wire.TypeMasked, round}] == nil || n.once[once{party, wire.TypeSigned, round}] == nil {
+	if n.once[once{party, wire.TypeMasked, round}] == nil ||
+		n.once[once{party, wire.TypeSigned, round}] == nil {
 		n.tb.Fatalf("party %d reveals in round %d, in which it did not submit and sign", party, round)
 	}
 	r := revealer{party: party, head: n.begun[this], survivors: n.signed[this]}
 	for _, share := range shares {
 		if share.Owner == party || !has(r.head[32:], share.Owner) {
-			n.tb.Fatalf("party %d reveals a share of party %d, which is itself or did not take part", party, share.Owner)
+			n.tb.Fatalf("party %d reveals a share of party %d, which is itself or did not take part", party,
+				share.Owner)
 		}
 		r.owners = append(r.owners, share.Owner)
 	}
@@ -202,7 +210,8 @@ func (n *network) reveals(party int, round uint64, body []byte) {
 	if recovery.Adversary == protocol.CheatingServer {
 		first := n.revealers[round][0]
 		if !bytes.Equal(first.head, r.head) || !bytes.Equal(first.survivors, r.survivors) {
-			n.tb.Fatalf("parties %d and %d reveal in round %d for different survivors or contexts", first.party, party, round)
+			n.tb.Fatalf("parties %d and %d reveal in round %d for different survivors or contexts",
+				first.party, party, round)
 		}
 	}
 	if 2*recovery.Threshold <= w.degree {
@@ -220,7 +229,8 @@ func (n *network) reveals(party int, round uint64, body []byte) {
 			}
 		}
 		if self >= recovery.Threshold && pair >= recovery.Threshold {
-			n.tb.Fatalf("in round %d both secrets of party %d are revealed, by %d and %d holders", round, owner, self, pair)
+			n.tb.Fatalf("in round %d both secrets of party %d are revealed, by %d and %d holders", round,
+				owner, self, pair)
 		}
 	}
 }
@@ -257,7 +267,8 @@ func (n *network) clientTook(p post) {
 		}
 		head := n.head(body)
 		if !has(head[32:], p.to) || members(head[32:]) < n.least() {
-			n.tb.Fatalf("party %d begins round %d with %d participants, at least %d and itself", p.to, h.Round, members(head[32:]), n.least())
+			n.tb.Fatalf("party %d begins round %d with %d participants, at least %d and itself", p.to,
+				h.Round, members(head[32:]), n.least())
 		}
 		n.begun[this] = head
 	case wire.TypeSurvivors:
@@ -266,7 +277,8 @@ func (n *network) clientTook(p post) {
 		}
 		survivors := bytes.Clone(body[:(n.world.n+7)/8])
 		if !has(survivors, p.to) || members(survivors) < n.least() {
-			n.tb.Fatalf("party %d signs %d survivors, at least %d and itself", p.to, members(survivors), n.least())
+			n.tb.Fatalf("party %d signs %d survivors, at least %d and itself", p.to, members(survivors),
+				n.least())
 		}
 		for i := range n.world.n {
 			if has(survivors, i) && !has(n.begun[this][32:], i) {
@@ -314,7 +326,8 @@ func (n *network) input(party int, round uint64) [][]uint64 {
 	values := make([][]uint64, len(n.world.config.Layout))
 	for j, s := range n.world.config.Layout {
 		for k := range s.Length {
-			x := (uint64(party)*0x9e3779b97f4a7c15 + round*0xd1342543de82ef95 + uint64(k+1)) * 0xbf58476d1ce4e5b9
+			x := (uint64(party)*0x9e3779b97f4a7c15 + round*0xd1342543de82ef95 +
+				uint64(k+1)) * 0xbf58476d1ce4e5b9
 			values[j] = append(values[j], x>>(64-s.Bits))
 		}
 	}
@@ -361,7 +374,8 @@ func (n *network) summed(sum [][]uint64) {
 		}
 	}
 	if !slices.EqualFunc(sum, want.Values(), slices.Equal) {
-		n.tb.Fatalf("round %d: a wrong sum of %v was accepted: %v, want %v", round, included, sum, want.Values())
+		n.tb.Fatalf("round %d: a wrong sum of %v was accepted: %v, want %v", round, included, sum,
+			want.Values())
 	}
 }
 

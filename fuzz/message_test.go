@@ -25,7 +25,8 @@ func FuzzMessage(f *testing.F) {
 			}
 			return m
 		}
-		masked := wire.Masked{Packed: []byte{1, 2, 3, 4, 5}, Shares: make([]wire.SealedShare, near), Next: upload(next)}
+		masked := wire.Masked{Packed: []byte{1, 2, 3, 4, 5}, Shares: make([]wire.SealedShare, near),
+			Next: upload(next)}
 		for _, m := range []struct {
 			kind wire.Type
 			body []byte
@@ -33,7 +34,8 @@ func FuzzMessage(f *testing.F) {
 			{wire.TypeAnnounce, new(wire.Announce).Append(nil)},
 			{wire.TypeAnnounce, (&wire.Announce{Encapsulation: make([]byte, wire.EncapsulationKeySize)}).Append(nil)},
 			{wire.TypeKeys, (&wire.Keys{Announced: wire.FullSet(n), Entries: make([]wire.KeyEntry, n)}).Append(nil)},
-			{wire.TypeKeys, (&wire.Keys{Hybrid: true, Announced: wire.FullSet(n), Entries: make([]wire.KeyEntry, n),
+			{wire.TypeKeys, (&wire.Keys{Hybrid: true, Announced: wire.FullSet(n),
+				Entries:       make([]wire.KeyEntry, n),
 				Encapsulation: make([][]byte, 0, near)}).Append(nil)},
 			{wire.TypeEncapsulate, (&wire.Encapsulate{Ciphertexts: [][]byte{make([]byte, wire.CiphertextSize)}}).Append(nil)},
 			{wire.TypeMembers, (&wire.Members{Members: wire.FullSet(n), Lower: []wire.SignedCiphertext{
@@ -71,7 +73,8 @@ func FuzzMessage(f *testing.F) {
 }
 
 // parsing lists the errors of package wire.
-var parsing = []error{wire.ErrTruncated, wire.ErrTrailing, wire.ErrOversized, wire.ErrVersion, wire.ErrType, wire.ErrEncoding}
+var parsing = []error{wire.ErrTruncated, wire.ErrTrailing, wire.ErrOversized, wire.ErrVersion,
+	wire.ErrType, wire.ErrEncoding}
 
 func isOneOf(err error, targets []error) bool {
 	for _, target := range targets {
@@ -121,7 +124,8 @@ func reencode(t *testing.T, h wire.Header, body []byte, n, near, next, size int)
 		}
 		return m.Append(again), nil
 	case wire.TypeMembers:
-		m, err := wire.ParseMembers(body, n, func(wire.Set) ([]int, error) { return make([]int, near%4), nil })
+		m, err := wire.ParseMembers(body, n,
+			func(wire.Set) ([]int, error) { return make([]int, near%4), nil })
 		if err != nil {
 			return nil, err
 		}

@@ -72,10 +72,20 @@ var worlds = sync.OnceValue(func() []*world {
 		}
 		for _, scheduled := range []int{n, n - 1} {
 			add := func(r *protocol.Recovery) {
-				w := &world{n: n, scheduled: scheduled, degree: scheduled - 1, signers: signers, config: &protocol.Config{
-					Label: "fuzz", Roster: roster, Layout: masking.Layout{{Length: 3, Bits: 20}, {Length: 1, Bits: 64}},
-					Recovery: r, PerRound: scheduled, Classical: len(all)%2 == 1,
-				}}
+				w := &world{
+					n:         n,
+					scheduled: scheduled,
+					degree:    scheduled - 1,
+					signers:   signers,
+					config: &protocol.Config{
+						Label:     "fuzz",
+						Roster:    roster,
+						Layout:    masking.Layout{{Length: 3, Bits: 20}, {Length: 1, Bits: 64}},
+						Recovery:  r,
+						PerRound:  scheduled,
+						Classical: len(all)%2 == 1,
+					},
+				}
 				w.name = fmt.Sprintf("n = %d, PerRound = %d, no recovery", n, scheduled)
 				if r != nil {
 					if r.Degree != 0 {
@@ -92,7 +102,12 @@ var worlds = sync.OnceValue(func() []*world {
 				for _, degree := range []int{0, 2} {
 					for t := 1; t < n; t++ {
 						for _, least := range []int{0, scheduled} {
-							add(&protocol.Recovery{Adversary: adversary, Degree: degree, Threshold: t, MinSurvivors: least})
+							add(&protocol.Recovery{
+								Adversary:    adversary,
+								Degree:       degree,
+								Threshold:    t,
+								MinSurvivors: least,
+							})
 						}
 					}
 				}
@@ -110,7 +125,8 @@ func identities(names ...string) (*keyexchange.Roster, []crypto.Signer) {
 		seed := sha256.Sum256([]byte(name))
 		identity := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, identity)
-		members = append(members, keyexchange.Member{Name: name, Key: identity.Public().(ed25519.PublicKey)})
+		members = append(members,
+			keyexchange.Member{Name: name, Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
@@ -288,7 +304,8 @@ func (n *network) crash(party int) {
 		n.tb.Fatalf("party %d changes when it is saved", party)
 	}
 	c.Erase()
-	if c, err = protocol.LoadClient(n.world.config, n.world.signers[party], n.random[party], &key, state); err != nil {
+	if c, err = protocol.LoadClient(n.world.config, n.world.signers[party], n.random[party], &key,
+		state); err != nil {
 		n.tb.Fatalf("party %d does not load: %v", party, err)
 	}
 	if fingerprint(c) != before {
@@ -360,7 +377,8 @@ func describe(message []byte) string {
 	if err != nil {
 		return fmt.Sprintf("%d bytes without a header", len(message))
 	}
-	return fmt.Sprintf("type %d, round %d, from %d, %d bytes", h.Type, h.Round, int32(h.Sender), len(body))
+	return fmt.Sprintf("type %d, round %d, from %d, %d bytes", h.Type, h.Round, int32(h.Sender),
+		len(body))
 }
 
 func (n *network) logf(format string, args ...any) {

@@ -18,7 +18,8 @@ import (
 // session returns the configuration of a session of three, and its identities.
 func session(testing.TB) (*protocol.Config, []crypto.Signer) {
 	roster, signers := identities("ana", "ben", "eva")
-	return &protocol.Config{Label: "fuzz", Roster: roster, Layout: masking.Layout{{Length: 3, Bits: 7}}}, signers
+	return &protocol.Config{Label: "fuzz", Roster: roster,
+		Layout: masking.Layout{{Length: 3, Bits: 7}}}, signers
 }
 
 // stream is a source of randomness that is the same in every run.
@@ -47,7 +48,8 @@ type moment struct {
 // a round in which nobody, and one in which the last party drops out.
 var moments = sync.OnceValue(func() []*moment {
 	var all []*moment
-	for _, recovery := range []*protocol.Recovery{nil, {Adversary: protocol.CuriousServer, Threshold: 1}} {
+	for _, recovery := range []*protocol.Recovery{nil,
+		{Adversary: protocol.CuriousServer, Threshold: 1}} {
 		config, signers := session(nil)
 		config.Recovery = recovery
 		var here []*moment
@@ -207,7 +209,8 @@ func FuzzLoad(f *testing.F) {
 				t.Fatalf("a saved state is refused with %v", err)
 			}
 			if !own && !isOneOf(err, []error{protocol.ErrState}) {
-				t.Fatalf("%d loads what was not saved for it, or refuses with another error than ErrState: %v", loader, err)
+				t.Fatalf("%d loads what was not saved for it, or refuses with another error than ErrState: %v",
+					loader, err)
 			}
 		}
 		for i, signer := range m.signers {
@@ -222,7 +225,8 @@ func FuzzLoad(f *testing.F) {
 		if err != nil && server != nil {
 			t.Fatal("a server comes with an error")
 		}
-		if _, err := protocol.LoadServer(m.config, &keyexchange.SealKey{9}, state); !isOneOf(err, []error{protocol.ErrState}) {
+		if _, err := protocol.LoadServer(m.config, &keyexchange.SealKey{9}, state); !isOneOf(err,
+			[]error{protocol.ErrState}) {
 			t.Fatalf("a state opens under another key: %v", err)
 		}
 	})

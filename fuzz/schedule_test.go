@@ -258,12 +258,15 @@ func (n *network) certify(party int) {
 	for i := range n.world.n {
 		this := statement{i, round}
 		signature := n.once[once{i, wire.TypeSigned, round}]
-		if signature != nil && bytes.Equal(n.signed[this], n.signed[own]) && bytes.Equal(n.begun[this], n.begun[own]) {
+		if signature != nil && bytes.Equal(n.signed[this], n.signed[own]) &&
+			bytes.Equal(n.begun[this], n.begun[own]) {
 			certificate = append(certificate, wire.PartySignature{Party: i, Signature: [64]byte(signature)})
 		}
 	}
-	h := wire.Header{Type: wire.TypeCertificate, Session: n.session, Round: round, Sender: wire.ServerIndex}
-	n.pending = append(n.pending, post{from: -1, to: party, message: certificate.Append(h.Append(nil)), forged: true})
+	h := wire.Header{Type: wire.TypeCertificate, Session: n.session, Round: round,
+		Sender: wire.ServerIndex}
+	n.pending = append(n.pending,
+		post{from: -1, to: party, message: certificate.Append(h.Append(nil)), forged: true})
 }
 
 // keys has the server go on with set-up, as far as it can.

@@ -48,19 +48,22 @@ var schedules = []schedule{
 	{opFlush, opKeys, opFlush, opRound, 1, wholeRound | stageMasked, opRound, 1, wholeRound, opRound, 0, wholeRound},
 	// Duplicated, out of order, replayed.
 	{
-		opDuplicate, 0, opDelay, 1, opFlush, opKeys, opDelay, 0, opDuplicate, 2, opFlush, opBegin, 0, opDelay, 0, opDuplicate, 1, opFlush,
-		opSubmit, 3, opSubmit, 0, opSubmitAll, opDeliver, 2, opReplay, 9, opReplay, 12, opFlush, opSurvivors, opDuplicate, 0, opFlush,
-		opReplay, 20, opCertificate, opDelay, 0, opFlush, opReplay, 22, opSum, opReplay, 24, opReplay, 25,
+		opDuplicate, 0, opDelay, 1, opFlush, opKeys, opDelay, 0, opDuplicate, 2, opFlush, opBegin, 0,
+		opDelay, 0, opDuplicate, 1, opFlush, opSubmit, 3, opSubmit, 0, opSubmitAll, opDeliver, 2,
+		opReplay, 9, opReplay, 12, opFlush, opSurvivors, opDuplicate, 0, opFlush, opReplay, 20,
+		opCertificate, opDelay, 0, opFlush, opReplay, 22, opSum, opReplay, 24, opReplay, 25,
 	},
 	// Crashes at every step.
 	{
-		opCrash, 0, opCrash, 5, opFlush, opKeys, opCrash, 1, opCrash, 4, opFlush, opBegin, 0, opFlush, opCrash, 0, opSubmitAll, opCrash, 0, opFlush,
-		opCrash, 4, opSurvivors, opDeliver, 0, opCrash, 0, opFlush, opCrash, 5, opCertificate, opFlush, opCrash, 1, opCrash, 5, opFlush, opSum, opCrash, 5,
+		opCrash, 0, opCrash, 5, opFlush, opKeys, opCrash, 1, opCrash, 4, opFlush, opBegin, 0, opFlush,
+		opCrash, 0, opSubmitAll, opCrash, 0, opFlush, opCrash, 4, opSurvivors, opDeliver, 0, opCrash, 0,
+		opFlush, opCrash, 5, opCertificate, opFlush, opCrash, 1, opCrash, 5, opFlush, opSum, opCrash, 5,
 	},
 	// Lost messages, a round given up, skipped rounds.
 	{
-		opFlush, opKeys, opDrop, 0, opFlush, opInvite, opFlush, opBegin, 0, opDrop, 1, opFlush, opSubmitAll, opBegin, 1, opFlush, opSubmitAll, opFlush,
-		opSkip, opSurvivors, opSkip, opCertificate, opSum, opSkip, opSkip, opInvite, opFlush, opBegin, 2, opFlush,
+		opFlush, opKeys, opDrop, 0, opFlush, opInvite, opFlush, opBegin, 0, opDrop, 1, opFlush,
+		opSubmitAll, opBegin, 1, opFlush, opSubmitAll, opFlush, opSkip, opSurvivors, opSkip,
+		opCertificate, opSum, opSkip, opSkip, opInvite, opFlush, opBegin, 2, opFlush,
 	},
 	// Corrupted: keys, the packed vector, an upload, a share, a signature.
 	{opCorrupt, 0, 0, 0, 50, 1, opFlush, opKeys, opCorrupt, 0, 0, 0, 90, 2, opFlush, opRound, 0, stageBegin << 4, opSubmitAll, opCorrupt, 0, 0, 0, 46, 3, opFlush, opSurvivors, opFlush, opCertificate, opFlush, opSum},
@@ -80,8 +83,9 @@ var schedules = []schedule{
 	{opFlush, opKeys, opFlush, opBegin, 0, opForge, 0, 0, 0x80, opForge, 1, 0, 0, opForge, 1, 2, 0, opForge, 1, 3, 0, opFlush, opSubmitAll, opFlush},
 	// Shares of a survivor and of a drop-out that are wrong when they arrive.
 	{
-		opFlush, opKeys, opFlush, opRound, 1, stageSurvivors<<4 | stageMasked, opCertificate, opDeliver, 0, opDeliver, 0, opDeliver, 0, opDeliver, 0,
-		opCorrupt, 1, 0, 0, 51, 0, opCorrupt, 0, 0, 0, 90, 0, opFlush, opSum, opReadmit, 0, opReadmit, 1, opRound, 0, wholeRound,
+		opFlush, opKeys, opFlush, opRound, 1, stageSurvivors<<4 | stageMasked, opCertificate, opDeliver,
+		0, opDeliver, 0, opDeliver, 0, opDeliver, 0, opCorrupt, 1, 0, 0, 51, 0, opCorrupt, 0, 0, 0, 90,
+		0, opFlush, opSum, opReadmit, 0, opReadmit, 1, opRound, 0, wholeRound,
 	},
 	{opFlush, opKeys, opFlush, opRound, 0, stageSurvivors << 4, opCertificate, opDeliver, 0, opDeliver, 0, opDeliver, 0, opDeliver, 0, opCorrupt, 0, 0, 0, 51, 0, opFlush, opSum, opRound, 0, wholeRound},
 	// Another session's signatures and a party's message to another.

@@ -11,7 +11,8 @@ import (
 // order is the group order ℓ = 2^252 + 27742317777372353535851937790883648493,
 // little-endian: the least number that is not a canonical scalar.
 var order = [32]byte{
-	0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 31: 0x10,
+	0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14,
+	31: 0x10,
 }
 
 // FuzzShare parses bytes as a share and as a secret.
@@ -78,7 +79,8 @@ func FuzzCommitments(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, commitments := range []interface{ AppendBinary([]byte) ([]byte, error) }{feldman, pedersen} {
+	for _, commitments := range []interface{ AppendBinary([]byte) ([]byte, error) }{feldman,
+		pedersen} {
 		b, err := commitments.AppendBinary(nil)
 		if err != nil {
 			f.Fatal(err)

@@ -26,7 +26,8 @@ func Example() {
 	benKey, _ := keyexchange.GenerateKey(nil)
 	benPublic, _ := benKey.Public()
 	signature, _ := keyexchange.SignKey(ben, config, 1, benPublic, nil)
-	fmt.Println("verifies:", keyexchange.VerifyKey(roster, config, 1, benPublic, nil, &signature) == nil)
+	fmt.Println("verifies:",
+		keyexchange.VerifyKey(roster, config, 1, benPublic, nil, &signature) == nil)
 
 	// With the keys swapped (Ana's own way is the same), both make the chain.
 	anaKey, _ := keyexchange.GenerateKey(nil)

@@ -61,8 +61,11 @@ func Sign(signer crypto.Signer, label string, statement []byte) ([SignatureSize]
 }
 
 // Verify checks a signature made by [Sign]; it fails with [ErrSignature].
-func Verify(key ed25519.PublicKey, label string, statement []byte, signature *[SignatureSize]byte) error {
-	if len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, signedBytes(label, statement), signature[:]) {
+func Verify(
+	key ed25519.PublicKey, label string, statement []byte, signature *[SignatureSize]byte,
+) error {
+	if len(key) != ed25519.PublicKeySize ||
+		!ed25519.Verify(key, signedBytes(label, statement), signature[:]) {
 		return ErrSignature
 	}
 	return nil
@@ -71,17 +74,23 @@ func Verify(key ed25519.PublicKey, label string, statement []byte, signature *[S
 // SignKey signs the keys that party offers in the session whose configuration
 // has the given digest: its X25519 key and, with hybrid keys, the SHA-256 digest
 // of its encapsulation key (nil with classical keys).
-func SignKey(signer crypto.Signer, config [32]byte, party int, key PublicKey, encapsulation *[32]byte) ([SignatureSize]byte, error) {
+func SignKey(
+	signer crypto.Signer, config [32]byte, party int, key PublicKey, encapsulation *[32]byte,
+) ([SignatureSize]byte, error) {
 	return Sign(signer, labelKey, keyStatement(config, party, key, encapsulation))
 }
 
 // VerifyKey checks that the keys are what party of the roster offered for this
 // configuration; it fails with [ErrSignature].
-func VerifyKey(roster *Roster, config [32]byte, party int, key PublicKey, encapsulation *[32]byte, signature *[SignatureSize]byte) error {
+func VerifyKey(
+	roster *Roster, config [32]byte, party int, key PublicKey, encapsulation *[32]byte,
+	signature *[SignatureSize]byte,
+) error {
 	if party < 0 || party >= roster.Len() {
 		return ErrSignature
 	}
-	return Verify(roster.Key(party), labelKey, keyStatement(config, party, key, encapsulation), signature)
+	return Verify(roster.Key(party), labelKey, keyStatement(config, party, key, encapsulation),
+		signature)
 }
 
 func keyStatement(config [32]byte, party int, key PublicKey, encapsulation *[32]byte) []byte {

@@ -118,8 +118,9 @@ func TestHKDFKnownAnswer(t *testing.T) {
 		{
 			"A.2", sequence(0, 80), sequence(0x60, 80), sequence(0xb0, 80),
 			"06a6b88c5853361a06104c9ceb35b45cef760014904671014a193f40c15fc244",
-			"b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac7827271cb41c65e590e09" +
-				"da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3434f1d87",
+			"b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c" +
+				"59045a99cac7827271cb41c65e590e09da3275600c2f09b8367793a9aca3db71" +
+				"cc30c58179ec3e87c14c01d5c1f3434f1d87",
 		},
 	} {
 		prk, err := hkdf.Extract(sha256.New, c.ikm, c.salt)
@@ -184,7 +185,8 @@ func TestChainSchedule(t *testing.T) {
 			from, to int
 		}{{SelfMaskShare, 0, 2}, {SelfMaskShare, 2, 0}, {RecoveryShare, 0, 2}, {RecoveryShare, 2, 0}} {
 			want := channels[32*i : 32*i+32]
-			if !bytes.Equal(gotA.Key(k.purpose, k.from, k.to)[:], want) || !bytes.Equal(gotB.Key(k.purpose, k.from, k.to)[:], want) {
+			if !bytes.Equal(gotA.Key(k.purpose, k.from, k.to)[:], want) ||
+				!bytes.Equal(gotB.Key(k.purpose, k.from, k.to)[:], want) {
 				t.Errorf("round %d: channel %d differs from the schedule", round, i)
 			}
 		}
@@ -325,7 +327,8 @@ func TestEncodings(t *testing.T) {
 			}
 		}
 	}
-	if chain, err := ParseChain(make([]byte, ChainSize)); !errors.Is(err, ErrEncoding) || chain != nil {
+	if chain, err := ParseChain(make([]byte, ChainSize)); !errors.Is(err, ErrEncoding) ||
+		chain != nil {
 		t.Errorf("a chain at round 0: got %v, want ErrEncoding", err)
 	}
 	key.Erase()
@@ -345,7 +348,8 @@ func TestLowOrderPoints(t *testing.T) {
 			continue
 		}
 		p = timesOrder(p)
-		if eight := new(edwards25519.Point).MultByCofactor(p); eight.Equal(edwards25519.NewIdentityPoint()) != 1 {
+		if eight := new(edwards25519.Point).
+			MultByCofactor(p); eight.Equal(edwards25519.NewIdentityPoint()) != 1 {
 			t.Fatal("order × point is not torsion")
 		}
 		four := new(edwards25519.Point).Add(p, p)
@@ -383,7 +387,8 @@ func TestLowOrderPoints(t *testing.T) {
 }
 
 func timesOrder(p *edwards25519.Point) *edwards25519.Point {
-	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	order, _ := new(big.Int).
+		SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 	sum := edwards25519.NewIdentityPoint()
 	for i := order.BitLen() - 1; i >= 0; i-- {
 		sum.Add(sum, sum)
@@ -447,8 +452,10 @@ func TestSignatures(t *testing.T) {
 		"other config":   VerifyKey(roster, [32]byte{}, 1, public, nil, &signature),
 		"other key":      VerifyKey(roster, config, 1, other, nil, &signature),
 		"flipped bit":    VerifyKey(roster, config, 1, public, nil, &bad),
-		"other label":    Verify(roster.Key(1), "hushsum/2 other", keyStatement(config, 1, public, nil), &signature),
-		"short identity": Verify(roster.Key(1)[:31], labelKey, keyStatement(config, 1, public, nil), &signature),
+		"other label": Verify(roster.Key(1), "hushsum/2 other", keyStatement(config, 1, public, nil),
+			&signature),
+		"short identity": Verify(roster.Key(1)[:31], labelKey, keyStatement(config, 1, public, nil),
+			&signature),
 	} {
 		if !errors.Is(err, ErrSignature) {
 			t.Errorf("%s: got %v, want ErrSignature", name, err)
@@ -537,12 +544,16 @@ func TestRosterText(t *testing.T) {
 		t.Error("no key has an index")
 	}
 	// The order is part of what parties agree on.
-	swapped, err := NewRoster([]Member{{roster.Name(1), roster.Key(1)}, {roster.Name(0), roster.Key(0)}, {roster.Name(2), roster.Key(2)}, {roster.Name(3), roster.Key(3)}})
+	swapped, err := NewRoster([]Member{{roster.Name(1), roster.Key(1)},
+		{roster.Name(0), roster.Key(0)}, {roster.Name(2), roster.Key(2)}, {roster.Name(3),
+			roster.Key(3)}})
 	if err != nil || swapped.Digest() == roster.Digest() {
 		t.Errorf("another order has the same digest (%v)", err)
 	}
 	key := hex.EncodeToString(roster.Key(0))
-	for _, line := range []string{"a", "a ", "a " + key[:62], "a " + key + "00", "a  " + key, "a " + strings.ToUpper(key), "a " + key + " ", "a " + strings.Repeat("zz", 32), strings.Repeat("x", 1<<17)} {
+	for _, line := range []string{"a", "a ", "a " + key[:62], "a " + key + "00", "a  " + key,
+		"a " + strings.ToUpper(key), "a " + key + " ", "a " +
+			strings.Repeat("zz", 32), strings.Repeat("x", 1<<17)} {
 		if _, err := ParseRoster([]byte(line)); !errors.Is(err, ErrRosterLine) {
 			t.Errorf("line %.80q: got %v, want ErrRosterLine", line, err)
 		}
@@ -576,7 +587,8 @@ func TestSeal(t *testing.T) {
 		if _, err := Open(&key, sealed, append(associated, 0)); !errors.Is(err, ErrOpen) {
 			t.Fatalf("opened under other associated data: %v", err)
 		}
-		if _, err := Open(&key, sealed[:rapid.IntRange(0, len(sealed)-1).Draw(t, "cut")], associated); !errors.Is(err, ErrOpen) {
+		if _, err := Open(&key, sealed[:rapid.IntRange(0, len(sealed)-1).Draw(t, "cut")],
+			associated); !errors.Is(err, ErrOpen) {
 			t.Fatalf("a cut message opened: %v", err)
 		}
 		key[0] ^= 1
@@ -597,14 +609,16 @@ func TestSealKnownAnswer(t *testing.T) {
 	for i := range nonce {
 		nonce[i] = byte(0x40 + i)
 	}
-	plaintext := []byte("Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.")
+	plaintext := []byte("Ladies and Gentlemen of the class of '99: If I could offer you only one " +
+		"tip for the future, sunscreen would be it.")
 	associated := unhex(t, "50515253c0c1c2c3c4c5c6c7")
 	sealed, err := Seal((*Nonce)(nonce), &key, plaintext, associated)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "c0875924c1c7987947deafd8780acf49"; hex.EncodeToString(sealed[len(sealed)-16:]) != want {
-		t.Errorf("tag %x, want %s", sealed[len(sealed)-16:], want)
+	tag := sealed[len(sealed)-16:]
+	if want := "c0875924c1c7987947deafd8780acf49"; hex.EncodeToString(tag) != want {
+		t.Errorf("tag %x, want %s", tag, want)
 	}
 	if want := "bd6d179d3e83d43b9576579493c0e939"; hex.EncodeToString(sealed[24:40]) != want {
 		t.Errorf("ciphertext %x, want %s", sealed[24:40], want)
@@ -613,13 +627,16 @@ func TestSealKnownAnswer(t *testing.T) {
 
 func TestShortRandomness(t *testing.T) {
 	short := func() io.Reader { return bytes.NewReader(make([]byte, 5)) }
-	if _, err := GenerateIdentity(short()); !errors.Is(err, ErrRandom) || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := GenerateIdentity(short()); !errors.Is(err, ErrRandom) ||
+		!errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("GenerateIdentity: %v", err)
 	}
-	if _, err := GenerateKey(short()); !errors.Is(err, ErrRandom) || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := GenerateKey(short()); !errors.Is(err, ErrRandom) ||
+		!errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("GenerateKey: %v", err)
 	}
-	if nonce, err := GenerateNonce(short()); !errors.Is(err, ErrRandom) || !errors.Is(err, io.ErrUnexpectedEOF) || nonce != (Nonce{}) {
+	if nonce, err := GenerateNonce(short()); !errors.Is(err, ErrRandom) ||
+		!errors.Is(err, io.ErrUnexpectedEOF) || nonce != (Nonce{}) {
 		t.Errorf("GenerateNonce: %v", err)
 	}
 }

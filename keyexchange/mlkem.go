@@ -74,7 +74,8 @@ func (k *DecapsulationKey) AppendBinary(b []byte) ([]byte, error) {
 // appended; it fails with [ErrEncoding].
 func ParseDecapsulationKey(b []byte) (*DecapsulationKey, error) {
 	if len(b) != DecapsulationKeySize {
-		return nil, fmt.Errorf("%w: a key has %d bytes, want %d", ErrEncoding, len(b), DecapsulationKeySize)
+		return nil, fmt.Errorf("%w: a key has %d bytes, want %d", ErrEncoding, len(b),
+			DecapsulationKeySize)
 	}
 	return newDecapsulationKey(b)
 }
@@ -113,7 +114,9 @@ type Agreement struct {
 
 // Encapsulate draws a secret for the holder of a key, adds it, and returns the
 // ciphertext that carries it. random is 32 bytes (nil: crypto/rand).
-func (a *Agreement) Encapsulate(key *EncapsulationKey, random io.Reader) (ciphertext []byte, err error) {
+func (a *Agreement) Encapsulate(
+	key *EncapsulationKey, random io.Reader,
+) (ciphertext []byte, err error) {
 	var secret []byte
 	if random == nil {
 		secret, ciphertext = key.key.Encapsulate()
@@ -199,7 +202,12 @@ func ParseAgreement(b []byte) (*Agreement, error) {
 	if len(b) != AgreementSize || b[0] > 1 {
 		return nil, fmt.Errorf("%w: not an agreement", ErrEncoding)
 	}
-	return &Agreement{hybrid: b[0] == 1, x25519: [32]byte(b[1:]), kem: [32]byte(b[33:]), ciphertext: [32]byte(b[65:])}, nil
+	return &Agreement{
+		hybrid:     b[0] == 1,
+		x25519:     [32]byte(b[1:]),
+		kem:        [32]byte(b[33:]),
+		ciphertext: [32]byte(b[65:]),
+	}, nil
 }
 
 // Clone returns a copy.

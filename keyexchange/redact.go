@@ -51,7 +51,9 @@ func (Agreement) Format(s fmt.State, _ rune) { redact.Format(s, "keyexchange.Agr
 func (Agreement) MarshalJSON() ([]byte, error) { return redact.JSON("keyexchange.Agreement") }
 
 // Format writes that the value is secret.
-func (DecapsulationKey) Format(s fmt.State, _ rune) { redact.Format(s, "keyexchange.DecapsulationKey") }
+func (DecapsulationKey) Format(s fmt.State, _ rune) {
+	redact.Format(s, "keyexchange.DecapsulationKey")
+}
 
 // MarshalJSON says that the value is secret.
 func (DecapsulationKey) MarshalJSON() ([]byte, error) {

@@ -34,9 +34,11 @@ var (
 	ErrIdentityKey = errors.New("keyexchange: not a usable Ed25519 public key")
 	// ErrName: a name is empty, longer than [MaxNameLength], or has a character
 	// outside the printable ASCII set without space and '#'.
-	ErrName = errors.New("keyexchange: a name is 1 to 64 printable ASCII characters without space or '#'")
+	ErrName = errors.New(
+		"keyexchange: a name is 1 to 64 printable ASCII characters without space or '#'")
 	// ErrRosterLine: a line of a roster file is not "name hexkey".
-	ErrRosterLine = errors.New("keyexchange: a roster line is a name, one space, and an Ed25519 key of 64 lower-case hex digits")
+	ErrRosterLine = errors.New(
+		"keyexchange: a roster line is a name, one space, and an Ed25519 key of 64 lower-case hex digits")
 )
 
 // Member is one party of a roster.
@@ -78,10 +80,12 @@ func NewRoster(members []Member) (*Roster, error) {
 		}
 		key := [ed25519.PublicKeySize]byte(m.Key)
 		if j, ok := r.byKey[key]; ok {
-			return nil, fmt.Errorf("%w: parties %d (%s) and %d (%s) have one key", ErrDuplicateIdentity, j, members[j].Name, i, m.Name)
+			return nil, fmt.Errorf("%w: parties %d (%s) and %d (%s) have one key", ErrDuplicateIdentity, j,
+				members[j].Name, i, m.Name)
 		}
 		if j, ok := names[m.Name]; ok {
-			return nil, fmt.Errorf("%w: parties %d and %d are both named %s", ErrDuplicateIdentity, j, i, m.Name)
+			return nil, fmt.Errorf("%w: parties %d and %d are both named %s", ErrDuplicateIdentity, j, i,
+				m.Name)
 		}
 		r.byKey[key], names[m.Name] = i, i
 		r.members[i] = Member{Name: m.Name, Key: ed25519.PublicKey(bytes.Clone(m.Key))}

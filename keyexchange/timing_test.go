@@ -49,6 +49,7 @@ func TestOpenTiming(t *testing.T) {
 	}
 	leaky := dudect.Measure(1<<13, box(func(int, []byte) {}), leakyOpen)
 	if leaky < dudect.Limit {
-		t.Errorf("work that depends on the plaintext gives |t| = %.1f, below %v: the test has no power", leaky, dudect.Limit)
+		t.Errorf("work that depends on the plaintext gives |t| = %.1f, below %v: the test has no power",
+			leaky, dudect.Limit)
 	}
 }

@@ -155,7 +155,9 @@ func (k *PrivateKey) Agree(peerKey PublicKey) (*Agreement, error) {
 // as Agree does.
 //
 // self and peer are indices into roster, and not the same.
-func (k *PrivateKey) NewChain(session [32]byte, roster *Roster, self, peer int, peerKey PublicKey) (*Chain, error) {
+func (k *PrivateKey) NewChain(
+	session [32]byte, roster *Roster, self, peer int, peerKey PublicKey,
+) (*Chain, error) {
 	agreed, err := k.Agree(peerKey)
 	if err != nil {
 		return nil, err

@@ -82,12 +82,15 @@ func TestAvailable(t *testing.T) {
 }
 
 // sessionAmong sets a session up among those of the roster that are there.
-func sessionAmong(config *Config, signers []crypto.Signer, there []int) (*Carrier[*Server, *Client], error) {
+func sessionAmong(
+	config *Config, signers []crypto.Signer, there []int,
+) (*Carrier[*Server, *Client], error) {
 	server, err := NewServer(config)
 	if err != nil {
 		return nil, err
 	}
-	c := &Carrier[*Server, *Client]{Config: config, Server: server, Clients: make([]*Client, len(signers))}
+	c := &Carrier[*Server, *Client]{Config: config, Server: server,
+		Clients: make([]*Client, len(signers))}
 	for _, i := range there {
 		if c.Clients[i], err = NewClient(config, signers[i], nil); err != nil {
 			return nil, err
@@ -171,7 +174,8 @@ func TestSetUpAmongSome(t *testing.T) {
 			before := snapshot(server)
 			var missing *MissingError
 			if _, err := server.Keys(); !errors.Is(err, ErrTooFew) || !errors.As(err, &missing) ||
-				!slices.Equal(missing.Parties, []int{0, 2, 3, 5}) || missing.Need != 4 || snapshot(server) != before {
+				!slices.Equal(missing.Parties, []int{0, 2, 3, 5}) || missing.Need != 4 ||
+				snapshot(server) != before {
 				t.Fatalf("three of seven: %v", err)
 			}
 			for _, i := range []int{2, 5} {
@@ -264,12 +268,14 @@ func TestGather(t *testing.T) {
 		"not on the roster": {[]int{0, 1, 2, 8}, ErrMembers}, "negative": {[]int{0, 1, 2, -1}, ErrMembers},
 	} {
 		before := snapshot(c.Server)
-		if _, err := c.Server.Gather(bad.present); !errors.Is(err, bad.want) || snapshot(c.Server) != before {
+		if _, err := c.Server.Gather(bad.present); !errors.Is(err, bad.want) ||
+			snapshot(c.Server) != before {
 			t.Errorf("%s: %v, want %v", name, err, bad.want)
 		}
 	}
 	in, _ := inputs(1, config.Layout, n)
-	for _, present := range [][]int{{0, 2, 4, 6}, {1, 2, 3, 4, 5}, {0, 1, 2, 3, 4, 5, 6}, {6, 5, 1, 0}} {
+	for _, present := range [][]int{{0, 2, 4, 6}, {1, 2, 3, 4, 5}, {0, 1, 2, 3, 4, 5, 6},
+		{6, 5, 1, 0}} {
 		if err := c.Step(func() ([]Envelope, error) { return c.Server.Gather(present) }); err != nil {
 			t.Fatal(err)
 		}
@@ -304,8 +310,12 @@ func TestGather(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Config){
-		"no recovery": func(c *Config) { c.Recovery = nil }, "schedule": func(c *Config) { c.PerRound = 4; c.Recovery = &Recovery{} },
-		"sparse graph": func(c *Config) { c.MinMembers = 0; c.Recovery = &Recovery{Adversary: CuriousServer, Degree: 4} },
+		"no recovery": func(c *Config) { c.Recovery = nil },
+		"schedule":    func(c *Config) { c.PerRound = 4; c.Recovery = &Recovery{} },
+		"sparse graph": func(c *Config) {
+			c.MinMembers = 0
+			c.Recovery = &Recovery{Adversary: CuriousServer, Degree: 4}
+		},
 	} {
 		other := *config
 		change(&other)

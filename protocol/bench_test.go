@@ -45,7 +45,8 @@ func BenchmarkThesis(b *testing.B) {
 
 				// What the other users send costs the server the same whatever is in it.
 				for i := range others {
-					h := wire.Header{Type: wire.TypeMasked, Session: server.session, Round: server.round, Sender: uint32(i)}
+					h := wire.Header{Type: wire.TypeMasked, Session: server.session, Round: server.round,
+						Sender: uint32(i)}
 					others[i] = append(h.Append(others[i][:0]), submission[wire.HeaderSize:]...)
 				}
 				start = time.Now()

@@ -19,9 +19,11 @@ func TestCarrierEach(t *testing.T) {
 		}
 		return nil
 	}
-	for name, each := range map[string]func(int, func(int) error) error{"one by one": nil, "backwards": backwards, "at once": parallel} {
+	for name, each := range map[string]func(int, func(int) error) error{"one by one": nil,
+		"backwards": backwards, "at once": parallel} {
 		signers, roster := parties(t, 5)
-		config := &Config{Roster: roster, Layout: masking.Layout{{Length: 2, Bits: 16}}, Recovery: &Recovery{Threshold: 3}}
+		config := &Config{Roster: roster, Layout: masking.Layout{{Length: 2, Bits: 16}},
+			Recovery: &Recovery{Threshold: 3}}
 		l, err := NewLocal(config, signers, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +61,8 @@ func TestCarrierEach(t *testing.T) {
 // What becomes of a message that its receiver refuses.
 func TestCarrierRefusals(t *testing.T) {
 	signers, roster := parties(t, 4)
-	config := &Config{Roster: roster, Layout: masking.Layout{{Length: 2, Bits: 16}}, Recovery: &Recovery{Threshold: 2}}
+	config := &Config{Roster: roster, Layout: masking.Layout{{Length: 2, Bits: 16}},
+		Recovery: &Recovery{Threshold: 2}}
 	in, _ := inputs(1, config.Layout, 4)
 	garble := func(from, to int) func(int, int, []byte) []byte {
 		return func(f, t int, message []byte) []byte {

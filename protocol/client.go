@@ -98,7 +98,8 @@ func newClient(config *Config, identity crypto.Signer, random io.Reader) (*Clien
 	if !ok {
 		return nil, ErrIdentity
 	}
-	return &Client{config: own, self: self, identity: identity, random: random, session: own.digest}, nil
+	return &Client{config: own, self: self, identity: identity, random: random, session: own.digest},
+		nil
 }
 
 // Party returns the client's own roster index.
@@ -169,12 +170,14 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 	case h.Round <= c.last:
 		return nil, fmt.Errorf("%w: round %d after round %d", ErrStale, h.Round, c.last)
 	case h.Round-c.last-1 > c.config.maxSkip:
-		return nil, fmt.Errorf("%w: round %d after round %d, at most %d may be missed", ErrSkip, h.Round, c.last, c.config.maxSkip)
+		return nil, fmt.Errorf("%w: round %d after round %d, at most %d may be missed", ErrSkip, h.Round,
+			c.last, c.config.maxSkip)
 	}
 	holders := c.topology.members
 	if c.config.recovery {
 		if c.upload == nil || c.upload.Round != h.Round {
-			return nil, fmt.Errorf("%w: round %d without this party's recovery material for it", ErrParticipants, h.Round)
+			return nil, fmt.Errorf("%w: round %d without this party's recovery material for it",
+				ErrParticipants, h.Round)
 		}
 		holders = c.holders
 	}
@@ -218,7 +221,8 @@ func (c *Client) checkParticipants(round uint64, open *clientRound) error {
 		return partyError(c.config.Roster, c.self, ErrParticipants)
 	}
 	if !open.participants.Within(scheduled) {
-		return fmt.Errorf("%w: a party is not scheduled, or holds no shares of this party", ErrParticipants)
+		return fmt.Errorf("%w: a party is not scheduled, or holds no shares of this party",
+			ErrParticipants)
 	}
 	if !c.config.recovery && !open.participants.Equal(scheduled) {
 		for i := range scheduled.All() {
@@ -231,7 +235,8 @@ func (c *Client) checkParticipants(round uint64, open *clientRound) error {
 		return fmt.Errorf("%w: %d take part, the session needs %d", ErrTooFew, n, open.terms.minSurvivors)
 	}
 	if near := len(open.neighbours); near < open.terms.threshold {
-		return fmt.Errorf("%w: %d of this party's neighbours take part, the session needs %d", ErrTooFew, near, open.terms.threshold)
+		return fmt.Errorf("%w: %d of this party's neighbours take part, the session needs %d", ErrTooFew,
+			near, open.terms.threshold)
 	}
 	return nil
 }
@@ -312,7 +317,8 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	h := wire.Header{Type: wire.TypeMasked, Session: c.session, Round: c.last, Sender: uint32(c.self)}
 	size := wire.HeaderSize + c.config.Layout.PackedSize()
 	if c.config.recovery {
-		size = wire.HeaderSize + wire.MaskedSize(c.config.Layout.PackedSize(), len(c.open.neighbours), len(masked.Next.Shares))
+		size = wire.HeaderSize +
+			wire.MaskedSize(c.config.Layout.PackedSize(), len(c.open.neighbours), len(masked.Next.Shares))
 	}
 	message := v.AppendPacked(h.Append(make([]byte, 0, size)))
 	if c.config.recovery {

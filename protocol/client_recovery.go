@@ -27,15 +27,17 @@ func (c *Client) uploadAfter(round uint64, holders wire.Set) ([]byte, error) {
 		}
 		c.upload, c.holders = upload, holders
 	} else if !c.holders.Equal(holders) {
-		return nil, fmt.Errorf("%w: material for round %d was made for other holders", ErrReplay, c.upload.Round)
+		return nil, fmt.Errorf("%w: material for round %d was made for other holders", ErrReplay,
+			c.upload.Round)
 	}
 	h := wire.Header{Type: wire.TypeUpload, Session: c.session, Round: round, Sender: uint32(c.self)}
 	return c.upload.Append(h.Append(nil)), nil
 }
 
 // newUpload makes recovery material for the next round after the given one, for
-// those neighbours that are holders: a fresh recovery key, the pair secrets of that round sealed under it, and its
-// shares, sealed for the neighbours under that round's channel keys.
+// those neighbours that are holders: a fresh recovery key, the pair secrets of that
+// round sealed under it, and its shares, sealed for the neighbours under that round's
+// channel keys.
 func (c *Client) newUpload(after uint64, holders wire.Set) (*wire.Upload, error) {
 	round, err := c.topology.next(c.self, after)
 	if err != nil {
@@ -82,7 +84,8 @@ func (c *Client) newUpload(after uint64, holders wire.Set) (*wire.Upload, error)
 		return nil, err
 	}
 	p := sealing{purpose: keyexchange.RecoveryShare, round: round, binding: holdersDigest(holders)}
-	upload.Shares, err = c.sealShares(p, c.config.terms(holders.Len()).threshold, &nonce, secret, neighbours, channels)
+	upload.Shares, err = c.sealShares(p, c.config.terms(holders.Len()).threshold, &nonce, secret,
+		neighbours, channels)
 	return upload, err
 }
 
@@ -95,7 +98,10 @@ type sealing struct {
 
 // sealShares splits a secret among neighbours and seals each share for its
 // holder.
-func (c *Client) sealShares(s sealing, threshold int, nonce *keyexchange.Nonce, secret shamir.Secret, neighbours []int, channels []*keyexchange.Channels) ([]wire.SealedShare, error) {
+func (c *Client) sealShares(
+	s sealing, threshold int, nonce *keyexchange.Nonce, secret shamir.Secret, neighbours []int,
+	channels []*keyexchange.Channels,
+) ([]wire.SealedShare, error) {
 	indices := make([]uint32, len(neighbours))
 	for i, peer := range neighbours {
 		indices[i] = shareIndex(peer)
@@ -107,7 +113,8 @@ func (c *Client) sealShares(s sealing, threshold int, nonce *keyexchange.Nonce, 
 	sealed := make([]wire.SealedShare, len(shares))
 	for i, peer := range neighbours {
 		data := shareData(s.purpose, c.session, s.round, c.self, peer, s.binding)
-		box, err := keyexchange.Seal(nonce, channels[i].Key(s.purpose, c.self, peer), shares[i].Value[:], data)
+		box, err := keyexchange.Seal(nonce, channels[i].Key(s.purpose, c.self, peer), shares[i].Value[:],
+			data)
 		clear(shares[i].Value[:])
 		if err != nil {
 			return nil, err
@@ -119,7 +126,9 @@ func (c *Client) sealShares(s sealing, threshold int, nonce *keyexchange.Nonce, 
 
 // openShare opens a share that peer sealed for this party; nil if it does not
 // open or is not a share.
-func (c *Client) openShare(s sealing, sealed *wire.SealedShare, peer int, channels *keyexchange.Channels) *[32]byte {
+func (c *Client) openShare(
+	s sealing, sealed *wire.SealedShare, peer int, channels *keyexchange.Channels,
+) *[32]byte {
 	data := shareData(s.purpose, c.session, s.round, peer, c.self, s.binding)
 	value, err := keyexchange.Open(channels.Key(s.purpose, peer, c.self), sealed[:], data)
 	if err != nil {
@@ -137,7 +146,11 @@ func (c *Client) openShare(s sealing, sealed *wire.SealedShare, peer int, channe
 func (c *Client) openRecoveryShares(open *clientRound, round uint64, sealed []wire.SealedShare) {
 	open.channels = make([]*keyexchange.Channels, len(open.neighbours))
 	open.recovery = make([]*[32]byte, len(open.neighbours))
-	p := sealing{purpose: keyexchange.RecoveryShare, round: round, binding: holdersDigest(open.holders)}
+	p := sealing{
+		purpose: keyexchange.RecoveryShare,
+		round:   round,
+		binding: holdersDigest(open.holders),
+	}
 	for i, peer := range open.neighbours {
 		open.channels[i] = c.chains[peer].Channels()
 		open.recovery[i] = c.openShare(p, &sealed[i], peer, open.channels[i])
@@ -157,7 +170,8 @@ func (c *Client) prepareRecovery(masked *wire.Masked, self *shamir.Secret) error
 		return err
 	}
 	masked.Nonce = nonce
-	masked.Shares, err = c.sealShares(c.selfMaskSealing(), c.open.terms.threshold, &nonce, secret, c.open.neighbours, c.open.channels)
+	masked.Shares, err = c.sealShares(c.selfMaskSealing(), c.open.terms.threshold, &nonce, secret,
+		c.open.neighbours, c.open.channels)
 	if err == nil {
 		masked.Next, err = c.newUpload(c.last, c.open.holders)
 	}
@@ -185,7 +199,8 @@ func (c *Client) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	case h.Round < c.last:
 		return nil, fmt.Errorf("%w: round %d after round %d", ErrStale, h.Round, c.last)
 	case h.Round-c.last > c.config.maxSkip:
-		return nil, fmt.Errorf("%w: round %d after round %d, at most %d may be missed", ErrSkip, h.Round, c.last, c.config.maxSkip)
+		return nil, fmt.Errorf("%w: round %d after round %d, at most %d may be missed", ErrSkip, h.Round,
+			c.last, c.config.maxSkip)
 	}
 	if err := c.checkHolders(holders); err != nil {
 		return nil, err
@@ -212,7 +227,8 @@ func (c *Client) checkHolders(holders wire.Set) error {
 	case !holders.Within(c.topology.members):
 		return fmt.Errorf("%w: a holder is not in the session", ErrParticipants)
 	case !c.config.gathers() && !holders.Equal(c.topology.members):
-		return fmt.Errorf("%w: in a session with a schedule or a sparse graph all members are holders", ErrParticipants)
+		return fmt.Errorf("%w: in a session with a schedule or a sparse graph all members are holders",
+			ErrParticipants)
 	case n < c.config.minMembers:
 		return fmt.Errorf("%w: %d holders, the session needs %d", ErrTooFew, n, c.config.minMembers)
 	}
@@ -236,14 +252,21 @@ func (c *Client) receiveSurvivors(h wire.Header, body []byte) ([]byte, error) {
 	case !m.Survivors.Within(c.open.participants):
 		return nil, fmt.Errorf("%w: a party did not take part", ErrSurvivors)
 	case n < c.open.terms.minSurvivors:
-		return nil, fmt.Errorf("%w: %d survivors, the session needs %d", ErrTooFew, n, c.open.terms.minSurvivors)
+		return nil, fmt.Errorf("%w: %d survivors, the session needs %d", ErrTooFew, n,
+			c.open.terms.minSurvivors)
 	}
-	signature, err := keyexchange.Sign(c.identity, labelSurvivors, survivorsStatement(c.open.context, m.Survivors))
+	signature, err := keyexchange.Sign(c.identity, labelSurvivors,
+		survivorsStatement(c.open.context, m.Survivors))
 	if err != nil {
 		return nil, err
 	}
 	c.open.survivors, c.open.sealed, c.open.phase = m.Survivors, m.Shares, phaseSigned
-	answer := wire.Header{Type: wire.TypeSigned, Session: c.session, Round: c.last, Sender: uint32(c.self)}
+	answer := wire.Header{
+		Type:    wire.TypeSigned,
+		Session: c.session,
+		Round:   c.last,
+		Sender:  uint32(c.self),
+	}
 	return append(answer.Append(nil), signature[:]...), nil
 }
 
@@ -269,7 +292,8 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 		signers = c.topology.set(c.open.survivors.Of(c.open.neighbours))
 	}
 	if quorum := c.open.terms.quorum; len(certificate) < quorum {
-		return nil, fmt.Errorf("%w: %d signatures, the session needs %d", ErrCertificate, len(certificate), quorum)
+		return nil, fmt.Errorf("%w: %d signatures, the session needs %d", ErrCertificate,
+			len(certificate), quorum)
 	}
 	statement := survivorsStatement(c.open.context, c.open.survivors)
 	for i := range certificate {
@@ -277,7 +301,8 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 		if !signers.Has(signer) {
 			return nil, partyError(c.config.Roster, signer, ErrCertificate)
 		}
-		if err := keyexchange.Verify(c.config.Roster.Key(signer), labelSurvivors, statement, &certificate[i].Signature); err != nil {
+		if err := keyexchange.Verify(c.config.Roster.Key(signer), labelSurvivors, statement,
+			&certificate[i].Signature); err != nil {
 			return nil, partyError(c.config.Roster, signer, err)
 		}
 	}
@@ -294,7 +319,12 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 		}
 	}
 	c.closeRound()
-	answer := wire.Header{Type: wire.TypeReveal, Session: c.session, Round: c.last, Sender: uint32(c.self)}
+	answer := wire.Header{
+		Type:    wire.TypeReveal,
+		Session: c.session,
+		Round:   c.last,
+		Sender:  uint32(c.self),
+	}
 	return reveal.Append(answer.Append(nil)), nil
 }
 

@@ -35,7 +35,8 @@ func NewClient(config *Config, identity crypto.Signer, random io.Reader) (*Clien
 		}
 	}
 	entry := keyEntry(&c.announce)
-	c.announce.Signature, err = keyexchange.SignKey(identity, c.session, c.self, entry.Key, c.config.signedDigest(&entry))
+	c.announce.Signature, err = keyexchange.SignKey(identity, c.session, c.self, entry.Key,
+		c.config.signedDigest(&entry))
 	if err != nil {
 		return nil, err
 	}
@@ -91,16 +92,17 @@ func (c *Client) receiveKeys(h wire.Header, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: set-up is round 0", ErrEncoding)
 	}
 	var t *topology
-	keys, err := wire.ParseKeys(body, c.config.parties, c.config.hybrid, func(keys *wire.Keys) (int, error) {
-		if err := c.checkMembers(keys.Announced); err != nil {
-			return 0, err
-		}
-		t = newTopology(c.config, keysDigest(c.config.digest, keys), keys.Announced, c.self)
-		if !c.config.hybrid {
-			return 0, nil
-		}
-		return len(t.higher(c.self)), nil
-	})
+	keys, err := wire.ParseKeys(body, c.config.parties, c.config.hybrid,
+		func(keys *wire.Keys) (int, error) {
+			if err := c.checkMembers(keys.Announced); err != nil {
+				return 0, err
+			}
+			t = newTopology(c.config, keysDigest(c.config.digest, keys), keys.Announced, c.self)
+			if !c.config.hybrid {
+				return 0, nil
+			}
+			return len(t.higher(c.self)), nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +141,8 @@ func (c *Client) checkMembers(members wire.Set) error {
 		return partyError(c.config.Roster, c.self, ErrMembers)
 	}
 	if n := members.Len(); n < c.config.minMembers {
-		return fmt.Errorf("%w: a session among %d, the configuration wants %d", ErrTooFew, n, c.config.minMembers)
+		return fmt.Errorf("%w: a session among %d, the configuration wants %d", ErrTooFew, n,
+			c.config.minMembers)
 	}
 	return nil
 }
@@ -147,7 +150,9 @@ func (c *Client) checkMembers(members wire.Set) error {
 // agree checks what each possible peer announced, in ascending order, and makes
 // a secret with it. It returns the ciphertexts for higher peers, whose encapsulation
 // keys are given.
-func (c *Client) agree(t *topology, entries map[int]*wire.KeyEntry, encapsulation [][]byte) (map[int]*keyexchange.Agreement, [][]byte, error) {
+func (c *Client) agree(
+	t *topology, entries map[int]*wire.KeyEntry, encapsulation [][]byte,
+) (map[int]*keyexchange.Agreement, [][]byte, error) {
 	agreed := make(map[int]*keyexchange.Agreement)
 	var ciphertexts [][]byte
 	for _, i := range t.peers(c.self) {
@@ -169,12 +174,15 @@ func (c *Client) agree(t *topology, entries map[int]*wire.KeyEntry, encapsulatio
 
 // agreeWith does so with one peer; ek is its encapsulation key if it is a higher
 // one.
-func (c *Client) agreeWith(agreed map[int]*keyexchange.Agreement, peer int, entry *wire.KeyEntry, ek []byte) (ciphertext []byte, err error) {
+func (c *Client) agreeWith(
+	agreed map[int]*keyexchange.Agreement, peer int, entry *wire.KeyEntry, ek []byte,
+) (ciphertext []byte, err error) {
 	key, err := keyexchange.ParsePublicKey(entry.Key[:])
 	if err != nil {
 		return nil, err
 	}
-	if err := keyexchange.VerifyKey(c.config.Roster, c.config.digest, peer, key, c.config.signedDigest(entry), &entry.Signature); err != nil {
+	if err := keyexchange.VerifyKey(c.config.Roster, c.config.digest, peer, key,
+		c.config.signedDigest(entry), &entry.Signature); err != nil {
 		return nil, err
 	}
 	if ek != nil && keyexchange.EncapsulationDigest(ek) != entry.Digest {
@@ -205,7 +213,8 @@ func (c *Client) encapsulated(ciphertexts [][]byte) ([]byte, error) {
 	}
 	m := wire.Encapsulate{Ciphertexts: ciphertexts}
 	var err error
-	m.Signature, err = keyexchange.Sign(c.identity, labelCiphertexts, ciphertextsStatement(c.topology.keys, c.self, treeRoot(leaves)))
+	m.Signature, err = keyexchange.Sign(c.identity, labelCiphertexts,
+		ciphertextsStatement(c.topology.keys, c.self, treeRoot(leaves)))
 	if err != nil {
 		return nil, err
 	}
@@ -284,11 +293,14 @@ func (t *topology) place(party, peer int) (at, of int) {
 }
 
 // takeCiphertext checks that a lower peer signed a ciphertext, and decapsulates it.
-func (c *Client) takeCiphertext(a *keyexchange.Agreement, peer int, e *wire.SignedCiphertext) error {
+func (c *Client) takeCiphertext(
+	a *keyexchange.Agreement, peer int, e *wire.SignedCiphertext,
+) error {
 	at, of := c.topology.place(peer, c.self)
 	root := climb(leafHash(c.self, e.Ciphertext), at, of, e.Path)
 	statement := ciphertextsStatement(c.topology.keys, peer, root)
-	if err := keyexchange.Verify(c.config.Roster.Key(peer), labelCiphertexts, statement, &e.Signature); err != nil {
+	if err := keyexchange.Verify(c.config.Roster.Key(peer), labelCiphertexts, statement,
+		&e.Signature); err != nil {
 		return err
 	}
 	return a.Decapsulate(c.decapsulation, e.Ciphertext)
@@ -299,7 +311,8 @@ func (c *Client) takeCiphertext(a *keyexchange.Agreement, peer int, e *wire.Sign
 func (c *Client) join(members wire.Set) ([]byte, error) {
 	peers := members.Of(c.topology.peers(c.self))
 	if t := c.config.terms(members.Len()); len(peers) < t.threshold {
-		return nil, fmt.Errorf("%w: %d of this party's neighbours are in the session, it needs %d", ErrTooFew, len(peers), t.threshold)
+		return nil, fmt.Errorf("%w: %d of this party's neighbours are in the session, it needs %d",
+			ErrTooFew, len(peers), t.threshold)
 	}
 	c.session = sessionID(c.topology.keys, members)
 	c.topology.join(c.session, members)

@@ -31,7 +31,8 @@ func TestCoalition(t *testing.T) {
 		a, b := coalitionSession(t, seed)
 		spoilt, stopped = spoilt+a, stopped+b
 	}
-	t.Logf("%d coalitions spoilt %d rounds; %d spoilers were left out, and nobody else", sessions, spoilt, stopped)
+	t.Logf("%d coalitions spoilt %d rounds; %d spoilers were left out, and nobody else", sessions,
+		spoilt, stopped)
 	if spoilt < int(sessions)/2 {
 		t.Errorf("only %d rounds were spoilt: the coalitions are too tame to tell anything", spoilt)
 	}
@@ -55,7 +56,8 @@ type coalition struct {
 func coalitionSession(t *testing.T, seed uint64) (spoilt, stopped int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	e := 1 + rng.IntN(3)
-	n := 7*e + 3 + rng.IntN(3) // of whom so many are honest that t + 2e + 1 are without a single spoiler
+	// of whom so many are honest that t + 2e + 1 are without a single spoiler
+	n := 7*e + 3 + rng.IntN(3)
 	recovery := &Recovery{Threshold: (n-1+e)/2 + 1}
 	if rng.IntN(2) == 0 {
 		n = 4*e + 4 + rng.IntN(3)
@@ -63,7 +65,8 @@ func coalitionSession(t *testing.T, seed uint64) (spoilt, stopped int) {
 	}
 	signers, roster := parties(t, n)
 	c := &coalition{T: t, rng: rng, signers: signers, daring: rng.Float64()}
-	c.config = &Config{Label: "coalition", Roster: roster, Layout: masking.Layout{{Length: 3, Bits: 16}},
+	c.config = &Config{Label: "coalition", Roster: roster,
+		Layout:   masking.Layout{{Length: 3, Bits: 16}},
 		Recovery: recovery, Colluders: e, Classical: true}
 	own, err := c.config.settle()
 	if err != nil {
@@ -78,7 +81,8 @@ func coalitionSession(t *testing.T, seed uint64) (spoilt, stopped int) {
 		}
 		for _, party := range c.server.Excluded() {
 			if !slices.Contains(c.spoilers, party) {
-				t.Fatalf("session %d: honest party %d is left out; spoilers %v, pairs %v", seed, party, c.spoilers, c.server.doubts.pairs())
+				t.Fatalf("session %d: honest party %d is left out; spoilers %v, pairs %v", seed, party,
+					c.spoilers, c.server.doubts.pairs())
 			}
 		}
 	}
@@ -117,7 +121,9 @@ func (c *coalition) setUp() {
 
 // deliver gives envelopes to the parties that are there and their answers, spoilt if
 // they come from spoilers, to the server.
-func (c *coalition) deliver(envelopes []Envelope, err error, absent []int, spoil func(*Client, []byte) []byte) {
+func (c *coalition) deliver(
+	envelopes []Envelope, err error, absent []int, spoil func(*Client, []byte) []byte,
+) {
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -191,7 +197,10 @@ func (c *coalition) dares() bool { return c.rng.Float64() < c.daring }
 
 // spoilShares replaces shares that a client deals, some by wrong ones under the right
 // seal and some by what does not open.
-func (c *coalition) spoilShares(client *Client, shares []wire.SealedShare, neighbours []int, round uint64, purpose keyexchange.Purpose, channels func(i int) *keyexchange.Channels, context [32]byte) {
+func (c *coalition) spoilShares(
+	client *Client, shares []wire.SealedShare, neighbours []int, round uint64,
+	purpose keyexchange.Purpose, channels func(i int) *keyexchange.Channels, context [32]byte,
+) {
 	if !c.dares() {
 		return
 	}
@@ -219,13 +228,14 @@ func (c *coalition) spoilShares(client *Client, shares []wire.SealedShare, neigh
 // spoilMaterial spoils recovery material.
 func (c *coalition) spoilMaterial(client *Client, upload *wire.Upload) {
 	neighbours := client.topology.neighbours(upload.Round, client.self)
-	c.spoilShares(client, upload.Shares, neighbours, upload.Round, keyexchange.RecoveryShare, func(i int) *keyexchange.Channels {
-		channels, _, err := client.chains[neighbours[i]].Ahead(upload.Round)
-		if err != nil {
-			c.Fatal(err)
-		}
-		return channels
-	}, holdersDigest(client.holders))
+	c.spoilShares(client, upload.Shares, neighbours, upload.Round, keyexchange.RecoveryShare,
+		func(i int) *keyexchange.Channels {
+			channels, _, err := client.chains[neighbours[i]].Ahead(upload.Round)
+			if err != nil {
+				c.Fatal(err)
+			}
+			return channels
+		}, holdersDigest(client.holders))
 	if c.dares() && c.rng.IntN(4) == 0 {
 		upload.Commitment[0] ^= 1
 	}
@@ -246,7 +256,8 @@ func (c *coalition) spoilUpload(client *Client, message []byte) []byte {
 
 func (c *coalition) spoilMasked(client *Client, message []byte) []byte {
 	near := client.open.neighbours
-	m, err := wire.ParseMasked(slices.Clone(message[wire.HeaderSize:]), c.config.Layout.PackedSize(), len(near), c.terms.degree)
+	m, err := wire.ParseMasked(slices.Clone(message[wire.HeaderSize:]), c.config.Layout.PackedSize(),
+		len(near), c.terms.degree)
 	if err != nil {
 		c.Fatal(err)
 	}

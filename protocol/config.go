@@ -207,8 +207,12 @@ func (c *Config) EffectiveRecovery() (*Recovery, error) {
 		return nil, err
 	}
 	t := own.terms(own.minMembers)
-	return &Recovery{Adversary: own.Recovery.Adversary, Threshold: t.threshold,
-		MinSurvivors: t.minSurvivors, Degree: t.degree}, nil
+	return &Recovery{
+		Adversary:    own.Recovery.Adversary,
+		Threshold:    t.threshold,
+		MinSurvivors: t.minSurvivors,
+		Degree:       t.degree,
+	}, nil
 }
 
 // Digest is a hash over every value of the configuration, defaults filled in, and

@@ -46,10 +46,12 @@ var (
 	// ErrMembers: the session is not among parties that this one can be with: it
 	// leaves this party out, or has one that did not announce a key; to the server,
 	// the sender is not in the session. Wait for the next session.
-	ErrMembers = errors.New("protocol: the party is not in the session, or the session has a party that did not announce")
+	ErrMembers = errors.New(
+		"protocol: the party is not in the session, or the session has a party that did not announce")
 	// ErrOwnKey: the server's list has another key for this party than the one it
 	// announced. Do not take part.
-	ErrOwnKey = errors.New("protocol: the list of keys does not have the key that this party announced")
+	ErrOwnKey = errors.New(
+		"protocol: the list of keys does not have the key that this party announced")
 	// ErrReplay: the round has been begun before, or recovery material for it has
 	// been made for other holders. Rounds are used once.
 	ErrReplay = errors.New("protocol: the round has been used already")
@@ -136,9 +138,11 @@ func (e *MissingError) Error() string {
 	who := strings.Join(names, ", ") + more
 	switch {
 	case e.Need > 0 && e.Round == 0:
-		return fmt.Sprintf("%v: %d parties %s, a session needs %d; missing: %s", ErrTooFew, e.Have, e.Did, e.Need, who)
+		return fmt.Sprintf("%v: %d parties %s, a session needs %d; missing: %s", ErrTooFew, e.Have, e.Did,
+			e.Need, who)
 	case e.Need > 0:
-		return fmt.Sprintf("%v: %d parties %s round %d, %d are needed; missing: %s", ErrTooFew, e.Have, e.Did, e.Round, e.Need, who)
+		return fmt.Sprintf("%v: %d parties %s round %d, %d are needed; missing: %s", ErrTooFew, e.Have,
+			e.Did, e.Round, e.Need, who)
 	case e.Round == 0:
 		return fmt.Sprintf("%v: set-up waits for %s", ErrMissing, who)
 	}
@@ -157,7 +161,9 @@ func partyError(roster *keyexchange.Roster, party int, err error) error {
 
 // tooFewError says that have parties did what the round needs of need, and names
 // those who did not.
-func tooFewError(roster *keyexchange.Roster, round uint64, did string, have, need int, missing []int) error {
+func tooFewError(
+	roster *keyexchange.Roster, round uint64, did string, have, need int, missing []int,
+) error {
 	e := &MissingError{Round: round, Parties: missing, Did: did, Have: have, Need: need}
 	for _, i := range missing {
 		e.Names = append(e.Names, roster.Name(i))

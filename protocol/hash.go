@@ -27,8 +27,11 @@ func uint32Bytes(x int) []byte    { return binary.BigEndian.AppendUint32(nil, ui
 
 // commitment binds a party to its secret of a round, without telling it: the
 // secret has 252 bits of entropy.
-func commitment(purpose keyexchange.Purpose, session [32]byte, round uint64, party int, secret shamir.Secret) [32]byte {
-	return hash(labelCommitment, []byte{byte(purpose)}, session[:], uint64Bytes(round), uint32Bytes(party), secret[:])
+func commitment(
+	purpose keyexchange.Purpose, session [32]byte, round uint64, party int, secret shamir.Secret,
+) [32]byte {
+	return hash(labelCommitment, []byte{byte(purpose)}, session[:], uint64Bytes(round),
+		uint32Bytes(party), secret[:])
 }
 
 // keysDigest is a hash over the configuration, who announced in time, and what
@@ -51,14 +54,17 @@ func holdersDigest(holders wire.Set) [32]byte { return hash(labelHolders, holder
 
 // roundContext is a digest of all that the participants of a round must agree on.
 func roundContext(session [32]byte, round uint64, begin *wire.Begin, holders wire.Set) [32]byte {
-	return hash(labelContext, session[:], uint64Bytes(round), begin.Broadcast[:], holders.Bytes(), begin.Participants.Bytes())
+	return hash(labelContext, session[:], uint64Bytes(round), begin.Broadcast[:], holders.Bytes(),
+		begin.Participants.Bytes())
 }
 
 // shareData is the associated data that a share is sealed with. binding is the
 // context of the round for shares of self masks, which must not be of use to a
 // holder that was told other things than the owner; shares of recovery keys are made
 // before the round begins, for a set of holders, and have its digest.
-func shareData(purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, binding [32]byte) []byte {
+func shareData(
+	purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, binding [32]byte,
+) []byte {
 	b := make([]byte, 0, len(labelShare)+32+8+1+4+4+32)
 	b = append(b, labelShare...)
 	b = append(b, session[:]...)

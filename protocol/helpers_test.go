@@ -23,7 +23,8 @@ func parties(t testing.TB, n int) ([]crypto.Signer, *keyexchange.Roster) {
 		seed := sha256.Sum256(fmt.Appendf(nil, "identity %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers[i] = key
-		members[i] = keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)}
+		members[i] = keyexchange.Member{Name: fmt.Sprintf("party-%d", i),
+			Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
@@ -33,7 +34,8 @@ func parties(t testing.TB, n int) ([]crypto.Signer, *keyexchange.Roster) {
 }
 
 func testConfig(roster *keyexchange.Roster) *Config {
-	return &Config{Label: "test", Roster: roster, Layout: masking.Layout{{Length: 5, Bits: 20}, {Length: 2, Bits: 64}, {Length: 1, Bits: 3}}}
+	return &Config{Label: "test", Roster: roster,
+		Layout: masking.Layout{{Length: 5, Bits: 20}, {Length: 2, Bits: 64}, {Length: 1, Bits: 3}}}
 }
 
 func local(t testing.TB, n int) (*Local, *Config) {

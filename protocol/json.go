@@ -51,8 +51,16 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	j := configJSON{Label: c.Label, Number: c.Number, MinMembers: c.MinMembers, Colluders: c.Colluders, PerRound: c.PerRound,
-		Seed: hex.EncodeToString(c.Seed[:]), MaxSkip: c.MaxSkip, Classical: c.Classical}
+	j := configJSON{
+		Label:      c.Label,
+		Number:     c.Number,
+		MinMembers: c.MinMembers,
+		Colluders:  c.Colluders,
+		PerRound:   c.PerRound,
+		Seed:       hex.EncodeToString(c.Seed[:]),
+		MaxSkip:    c.MaxSkip,
+		Classical:  c.Classical,
+	}
 	for i := range c.Roster.Len() {
 		j.Roster = append(j.Roster, memberJSON{c.Roster.Name(i), hex.EncodeToString(c.Roster.Key(i))})
 	}
@@ -80,8 +88,15 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 	if _, err := decoder.Token(); err != io.EOF {
 		return fmt.Errorf("%w: there is something after its end", ErrConfig)
 	}
-	out := Config{Label: j.Label, Number: j.Number, MinMembers: j.MinMembers, Colluders: j.Colluders, PerRound: j.PerRound,
-		MaxSkip: j.MaxSkip, Classical: j.Classical}
+	out := Config{
+		Label:      j.Label,
+		Number:     j.Number,
+		MinMembers: j.MinMembers,
+		Colluders:  j.Colluders,
+		PerRound:   j.PerRound,
+		MaxSkip:    j.MaxSkip,
+		Classical:  j.Classical,
+	}
 	seed, err := hex.DecodeString(j.Seed)
 	if err != nil || len(seed) != len(out.Seed) {
 		return fmt.Errorf("%w: the seed is not 64 hexadecimal digits", ErrConfig)

@@ -20,9 +20,14 @@ func NewLocal(config *Config, identities []crypto.Signer, random io.Reader) (*Lo
 		return nil, err
 	}
 	if n := server.config.parties; len(identities) != n {
-		return nil, fmt.Errorf("%w: got %d identities, the roster has %d", ErrIdentity, len(identities), n)
+		return nil, fmt.Errorf("%w: got %d identities, the roster has %d", ErrIdentity, len(identities),
+			n)
 	}
-	l := &Local{Carrier[*Server, *Client]{Config: config, Server: server, Clients: make([]*Client, len(identities))}}
+	l := &Local{Carrier[*Server, *Client]{
+		Config:  config,
+		Server:  server,
+		Clients: make([]*Client, len(identities)),
+	}}
 	for i, identity := range identities {
 		if l.Clients[i], err = NewClient(config, identity, random); err != nil {
 			return nil, err

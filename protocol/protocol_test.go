@@ -55,7 +55,8 @@ func TestMissingParty(t *testing.T) {
 	short[1], short[3] = nil, nil
 	_, err := l.Round(nil, short)
 	var missing *MissingError
-	if !errors.Is(err, ErrMissing) || !errors.As(err, &missing) || !slices.Equal(missing.Parties, []int{1, 3}) || missing.Round != 1 {
+	if !errors.Is(err, ErrMissing) || !errors.As(err, &missing) ||
+		!slices.Equal(missing.Parties, []int{1, 3}) || missing.Round != 1 {
 		t.Fatalf("got %v, want parties 1 and 3 missing in round 1", err)
 	}
 	if text := err.Error(); !strings.Contains(text, "party-1, party-3") {
@@ -88,7 +89,8 @@ func TestBroadcastsThatDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func(broadcast string) []byte {
-		h := wire.Header{Type: wire.TypeBegin, Session: l.Server.session, Round: 1, Sender: wire.ServerIndex}
+		h := wire.Header{Type: wire.TypeBegin, Session: l.Server.session, Round: 1,
+			Sender: wire.ServerIndex}
 		m := wire.Begin{Broadcast: broadcastDigest([]byte(broadcast)), Participants: wire.FullSet(4)}
 		return m.Append(h.Append(nil))
 	}
@@ -131,7 +133,8 @@ func describe(v reflect.Value, depth int) string {
 			return "nil"
 		}
 		switch v.Type() {
-		case reflect.TypeFor[*settled](), reflect.TypeFor[*topology](), reflect.TypeFor[*keyexchange.Roster]():
+		case reflect.TypeFor[*settled](), reflect.TypeFor[*topology](),
+			reflect.TypeFor[*keyexchange.Roster]():
 			return v.Type().String() // do not change, or only remember what they computed
 		}
 		return "&" + describe(v.Elem(), depth+1)
@@ -265,10 +268,11 @@ func TestBadInput(t *testing.T) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
 			return s, func() error { return deliver(s, m[:len(m)-1]) }
 		}},
-		{"server: announcement with a trailing byte", ErrTrailing, func(t *testing.T) (any, func() error) {
-			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return deliver(s, append(m, 0)) }
-		}},
+		{"server: announcement with a trailing byte", ErrTrailing,
+			func(t *testing.T) (any, func() error) {
+				s, m := newServer(t, config), newClient(t, config, 0).Announce()
+				return s, func() error { return deliver(s, append(m, 0)) }
+			}},
 		{"server: oversized message", ErrOversized, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
 			return s, func() error { return deliver(s, make([]byte, config.MaxMessage()+1)) }
@@ -307,7 +311,8 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"server: the server as sender", ErrSender, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
-			m := append(header(digestOf(config), wire.TypeAnnounce, 0, wire.ServerIndex), make([]byte, wire.AnnounceSize(true))...)
+			m := append(header(digestOf(config), wire.TypeAnnounce, 0, wire.ServerIndex),
+				make([]byte, wire.AnnounceSize(true))...)
 			return s, func() error { return deliver(s, m) }
 		}},
 		{"server: one party's key as another's", ErrSignature, func(t *testing.T) (any, func() error) {
@@ -345,7 +350,8 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"server: submission before set-up", ErrPhase, func(t *testing.T) (any, func() error) {
 			s := newServer(t, config)
-			m := append(header(digestOf(config), wire.TypeMasked, 1, 0), make([]byte, config.Layout.PackedSize())...)
+			m := append(header(digestOf(config), wire.TypeMasked, 1, 0),
+				make([]byte, config.Layout.PackedSize())...)
 			return s, func() error { return deliver(s, m) }
 		}},
 		{"server: submission of another session", ErrSession, func(t *testing.T) (any, func() error) {
@@ -458,7 +464,8 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"client: round before the keys", ErrPhase, func(t *testing.T) (any, func() error) {
 			c := newClient(t, config, 0)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(digestOf(config), wire.TypeBegin, 1, wire.ServerIndex))
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).
+				Append(header(digestOf(config), wire.TypeBegin, 1, wire.ServerIndex))
 			return c, func() error { _, err := c.Receive(m); return err }
 		}},
 		{"client: round of another session", ErrSession, func(t *testing.T) (any, func() error) {
@@ -471,12 +478,13 @@ func TestBadInput(t *testing.T) {
 			m := begun(t, l)
 			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
 		}},
-		{"client: round replayed after the submission", ErrReplay, func(t *testing.T) (any, func() error) {
-			l := setUp(t)
-			m := begun(t, l)
-			submitted(t, l, 0)
-			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
-		}},
+		{"client: round replayed after the submission", ErrReplay,
+			func(t *testing.T) (any, func() error) {
+				l := setUp(t)
+				m := begun(t, l)
+				submitted(t, l, 0)
+				return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
+			}},
 		{"client: round number going back", ErrStale, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			m := begun(t, l)
@@ -485,26 +493,34 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"client: round zero", ErrStale, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, 0, wire.ServerIndex))
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).
+				Append(header(l.Server.session, wire.TypeBegin, 0, wire.ServerIndex))
 			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
 		}},
 		{"client: round too far ahead", ErrSkip, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, math.MaxUint64, wire.ServerIndex))
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).
+				Append(header(l.Server.session, wire.TypeBegin, math.MaxUint64, wire.ServerIndex))
 			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
 		}},
-		{"client: round without one of the parties", ErrParticipants, func(t *testing.T) (any, func() error) {
-			l := setUp(t)
-			set := wire.NewSet(n)
-			set.Add(0)
-			set.Add(1)
-			m := (&wire.Begin{Participants: set}).Append(header(l.Server.session, wire.TypeBegin, 1, wire.ServerIndex))
-			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
-		}},
+		{"client: round without one of the parties", ErrParticipants,
+			func(t *testing.T) (any, func() error) {
+				l := setUp(t)
+				set := wire.NewSet(n)
+				set.Add(0)
+				set.Add(1)
+				m := (&wire.Begin{Participants: set}).
+					Append(header(l.Server.session, wire.TypeBegin, 1, wire.ServerIndex))
+				return l.Clients[0], func() error { _, err := l.Clients[0].Receive(m); return err }
+			}},
 		{"client: participants beyond the roster", ErrEncoding, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
-			m := (&wire.Begin{Participants: wire.FullSet(n)}).Append(header(l.Server.session, wire.TypeBegin, 1, wire.ServerIndex))
-			return l.Clients[0], func() error { _, err := l.Clients[0].Receive(changed(m, len(m)-1, 0xff)); return err }
+			m := (&wire.Begin{Participants: wire.FullSet(n)}).
+				Append(header(l.Server.session, wire.TypeBegin, 1, wire.ServerIndex))
+			return l.Clients[0], func() error {
+				_, err := l.Clients[0].Receive(changed(m, len(m)-1, 0xff))
+				return err
+			}
 		}},
 		{"client: submission that is not due", ErrPhase, func(t *testing.T) (any, func() error) {
 			c := setUp(t).Clients[0]
@@ -513,32 +529,45 @@ func TestBadInput(t *testing.T) {
 		{"client: another broadcast", ErrBroadcast, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
-			return l.Clients[0], func() error { _, err := l.Clients[0].Submit([]byte("other"), in[0]...); return err }
+			return l.Clients[0], func() error {
+				_, err := l.Clients[0].Submit([]byte("other"), in[0]...)
+				return err
+			}
 		}},
 		{"client: a segment too few", ErrLength, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
-			return l.Clients[0], func() error { _, err := l.Clients[0].Submit(nil, in[0][:2]...); return err }
+			return l.Clients[0], func() error {
+				_, err := l.Clients[0].Submit(nil, in[0][:2]...)
+				return err
+			}
 		}},
 		{"client: a value too many", ErrLength, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
-			return l.Clients[0], func() error { _, err := l.Clients[0].Submit(nil, in[0][0], []uint64{1, 2, 3}, in[0][2]); return err }
+			return l.Clients[0], func() error {
+				_, err := l.Clients[0].Submit(nil, in[0][0], []uint64{1, 2, 3}, in[0][2])
+				return err
+			}
 		}},
 		{"client: a value outside the ring", ErrRange, func(t *testing.T) (any, func() error) {
 			l := setUp(t)
 			begun(t, l)
-			return l.Clients[0], func() error { _, err := l.Clients[0].Submit(nil, in[0][0], in[0][1], []uint64{8}); return err }
+			return l.Clients[0], func() error {
+				_, err := l.Clients[0].Submit(nil, in[0][0], in[0][1], []uint64{8})
+				return err
+			}
 		}},
 
 		{"config: roster of one", keyexchange.ErrRosterSize, func(t *testing.T) (any, func() error) {
 			one := []keyexchange.Member{{Name: roster.Name(0), Key: roster.Key(0)}}
 			return nil, func() error { _, err := keyexchange.NewRoster(one); return err }
 		}},
-		{"config: duplicate identity", keyexchange.ErrDuplicateIdentity, func(t *testing.T) (any, func() error) {
-			twice := []keyexchange.Member{{Name: "a", Key: roster.Key(0)}, {Name: "b", Key: roster.Key(0)}}
-			return nil, func() error { _, err := keyexchange.NewRoster(twice); return err }
-		}},
+		{"config: duplicate identity", keyexchange.ErrDuplicateIdentity,
+			func(t *testing.T) (any, func() error) {
+				twice := []keyexchange.Member{{Name: "a", Key: roster.Key(0)}, {Name: "b", Key: roster.Key(0)}}
+				return nil, func() error { _, err := keyexchange.NewRoster(twice); return err }
+			}},
 		{"config: no roster", ErrConfig, func(t *testing.T) (any, func() error) {
 			return nil, func() error { _, err := NewServer(&Config{Layout: config.Layout}); return err }
 		}},
@@ -560,7 +589,10 @@ func TestBadInput(t *testing.T) {
 			return nil, func() error { _, err := NewClient(config, nil, nil); return err }
 		}},
 		{"config: no randomness", io.EOF, func(t *testing.T) (any, func() error) {
-			return nil, func() error { _, err := NewClient(config, signers[0], bytes.NewReader(nil)); return err }
+			return nil, func() error {
+				_, err := NewClient(config, signers[0], bytes.NewReader(nil))
+				return err
+			}
 		}},
 		{"config: identities out of order", ErrIdentity, func(t *testing.T) (any, func() error) {
 			swapped := []crypto.Signer{signers[1], signers[0], signers[2]}
@@ -624,7 +656,8 @@ func TestPartyError(t *testing.T) {
 	h := wire.Header{Type: wire.TypeMasked, Session: l.Server.session, Round: 7, Sender: 2}
 	err := deliver(l.Server, h.Append(nil))
 	var party *PartyError
-	if !errors.As(err, &party) || party.Party != 2 || party.Name != "party-2" || !errors.Is(err, ErrPhase) {
+	if !errors.As(err, &party) || party.Party != 2 || party.Name != "party-2" ||
+		!errors.Is(err, ErrPhase) {
 		t.Errorf("got %v, want party 2", err)
 	}
 }

@@ -53,7 +53,9 @@ func (r *rebuilder) prepare() {
 // secret rebuilds the secret of owner from shares, which are in ascending order,
 // and checks it with accept. Wrong shares are corrected if they are few enough. It
 // fails with errFewShares or [ErrMaterial].
-func (r *rebuilder) secret(owner int, shares []shamir.Share, accept func(shamir.Secret) bool) (shamir.Secret, error) {
+func (r *rebuilder) secret(
+	owner int, shares []shamir.Share, accept func(shamir.Secret) bool,
+) (shamir.Secret, error) {
 	shares = slices.DeleteFunc(slices.Clone(shares), func(s shamir.Share) bool {
 		_, trusted := slices.BinarySearch(r.holders, s.Index)
 		return !trusted

@@ -53,7 +53,8 @@ func (m *meter) attach(l *Local, pattern []drop) {
 // (measured for the project), and ends the round if a party drops out before its
 // masked input.
 func BenchmarkRound100(b *testing.B) {
-	for name, when := range map[string]drop{"before=masked": beforeMasked, "before=signing": beforeSigning, "before=revealing": beforeRevealing} {
+	for name, when := range map[string]drop{"before=masked": beforeMasked,
+		"before=signing": beforeSigning, "before=revealing": beforeRevealing} {
 		b.Run(name, func(b *testing.B) { benchmarkRound100(b, when) })
 	}
 }
@@ -61,7 +62,8 @@ func BenchmarkRound100(b *testing.B) {
 func benchmarkRound100(b *testing.B, when drop) {
 	const n = 100
 	signers, roster := parties(b, n)
-	config := &Config{Label: "benchmark", Roster: roster, Layout: masking.Layout{{Length: 100_000, Bits: 32}},
+	config := &Config{Label: "benchmark", Roster: roster,
+		Layout:   masking.Layout{{Length: 100_000, Bits: 32}},
 		Recovery: &Recovery{Threshold: 51}, Colluders: 2}
 	in, _ := inputs(1, config.Layout, n)
 	pattern := make([]drop, n)
@@ -131,8 +133,9 @@ func round1000(b *testing.B) map[string]*Config {
 		b.Fatal(err)
 	}
 	return map[string]*Config{
-		fmt.Sprintf("sparse/k=%d/t=%d", p.Neighbours, p.Threshold): {Roster: roster, Layout: layout, Colluders: p.CorruptNeighbours, Recovery: &Recovery{
-			Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold}},
+		fmt.Sprintf("sparse/k=%d/t=%d", p.Neighbours, p.Threshold): {Roster: roster, Layout: layout,
+			Colluders: p.CorruptNeighbours, Recovery: &Recovery{
+				Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold}},
 		"complete/k=999/t=667": {Roster: roster, Layout: layout, Recovery: &Recovery{}, Colluders: 50},
 	}
 }
@@ -183,7 +186,8 @@ func benchmarkClient(b *testing.B, config *Config) {
 	}
 	key, err := aes.NewCipher(make([]byte, 16))
 	must(err)
-	stream, buffer, zeros := cipher.NewCTR(key, make([]byte, 16)), make([]byte, 4096), make([]byte, 4096)
+	stream, buffer, zeros := cipher.NewCTR(key, make([]byte, 16)), make([]byte, 4096),
+		make([]byte, 4096)
 	v, err := masking.NewVector(config.Layout)
 	must(err)
 	for round := uint64(1); b.Loop(); round++ {
@@ -196,7 +200,8 @@ func benchmarkClient(b *testing.B, config *Config) {
 			channels, _, err := client.chains[peer].Ahead(round)
 			must(err)
 			seal := func(purpose keyexchange.Purpose, binding [32]byte) wire.SealedShare {
-				box, err := keyexchange.Seal(new(keyexchange.Nonce), channels.Key(purpose, peer, 0), make([]byte, 32),
+				box, err := keyexchange.Seal(new(keyexchange.Nonce), channels.Key(purpose, peer, 0),
+					make([]byte, 32),
 					shareData(purpose, server.session, round, peer, 0, binding))
 				must(err)
 				return wire.SealedShare(box)
@@ -208,7 +213,8 @@ func benchmarkClient(b *testing.B, config *Config) {
 		}
 		var certificate wire.Certificate
 		for _, i := range signing[:client.topology.terms.quorum] {
-			signature, err := keyexchange.Sign(signers[i], labelSurvivors, survivorsStatement(context, list.Survivors))
+			signature, err := keyexchange.Sign(signers[i], labelSurvivors,
+				survivorsStatement(context, list.Survivors))
 			must(err)
 			certificate = append(certificate, wire.PartySignature{Party: i, Signature: signature})
 		}
@@ -216,7 +222,8 @@ func benchmarkClient(b *testing.B, config *Config) {
 			h := wire.Header{Type: kind, Session: server.session, Round: round, Sender: wire.ServerIndex}
 			return append(h.Append(nil), body...)
 		}
-		messages := [][]byte{message(wire.TypeBegin, begin.Append(nil)), message(wire.TypeSurvivors, list.Append(nil)),
+		messages := [][]byte{message(wire.TypeBegin, begin.Append(nil)),
+			message(wire.TypeSurvivors, list.Append(nil)),
 			message(wire.TypeCertificate, certificate.Append(nil))}
 
 		timed(&whole[0], func() {
@@ -262,7 +269,8 @@ func benchmarkClient(b *testing.B, config *Config) {
 				for range 2 {
 					ahead, _, err := client.chains[peer].Ahead(round + 1)
 					must(err)
-					box, err := keyexchange.Seal(new(keyexchange.Nonce), ahead.Key(0, 0, peer), make([]byte, 32), blobData(server.session, round, 0))
+					box, err := keyexchange.Seal(new(keyexchange.Nonce), ahead.Key(0, 0, peer), make([]byte, 32),
+						blobData(server.session, round, 0))
 					must(err)
 					_, err = keyexchange.Open(ahead.Key(0, 0, peer), box, blobData(server.session, round, 0))
 					must(err)
@@ -274,7 +282,8 @@ func benchmarkClient(b *testing.B, config *Config) {
 			must(err)
 			statement := survivorsStatement(context, list.Survivors)
 			for i := range certificate {
-				must(keyexchange.Verify(config.Roster.Key(certificate[i].Party), labelSurvivors, statement, &certificate[i].Signature))
+				must(keyexchange.Verify(config.Roster.Key(certificate[i].Party), labelSurvivors, statement,
+					&certificate[i].Signature))
 			}
 		})
 	}
@@ -312,7 +321,8 @@ func benchmarkServer(b *testing.B, config *Config) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	stream, buffer, zeros := cipher.NewCTR(key, make([]byte, 16)), make([]byte, 4096), make([]byte, 4096)
+	stream, buffer, zeros := cipher.NewCTR(key, make([]byte, 16)), make([]byte, 4096),
+		make([]byte, 4096)
 	var strip, keystream time.Duration
 	for b.Loop() {
 		start := time.Now()
@@ -357,8 +367,10 @@ func serverAtReveal(b *testing.B, config *Config) *Server {
 	_, err = server.Keys()
 	must(err)
 	server.round = 1
-	r := &serverRound{step: stepReveal, participants: wire.FullSet(n), received: wire.NewSet(n), revealed: wire.NewSet(n),
-		material: make([]*wire.Upload, n), commitments: make([][32]byte, n), revelations: make([]wire.Reveal, n)}
+	r := &serverRound{step: stepReveal, participants: wire.FullSet(n), received: wire.NewSet(n),
+		revealed: wire.NewSet(n),
+		material: make([]*wire.Upload, n), commitments: make([][32]byte,
+			n), revelations: make([]wire.Reveal, n)}
 	r.sum, err = masking.NewVector(config.Layout)
 	must(err)
 	for i := range n {
@@ -380,7 +392,8 @@ func serverAtReveal(b *testing.B, config *Config) *Server {
 		must(err)
 		for i, peer := range r.neighbours[owner] {
 			if !absent(peer) {
-				r.revelations[peer] = append(r.revelations[peer], wire.OwnedShare{Owner: owner, Share: shares[i].Value})
+				r.revelations[peer] = append(r.revelations[peer],
+					wire.OwnedShare{Owner: owner, Share: shares[i].Value})
 			}
 		}
 		r.material[owner] = new(wire.Upload)
@@ -388,9 +401,11 @@ func serverAtReveal(b *testing.B, config *Config) *Server {
 			r.commitments[owner] = commitment(keyexchange.SelfMaskShare, server.session, 1, owner, secret)
 			continue
 		}
-		r.material[owner].Commitment = commitment(keyexchange.RecoveryShare, server.session, 1, owner, secret)
+		r.material[owner].Commitment = commitment(keyexchange.RecoveryShare, server.session, 1, owner,
+			secret)
 		key := blobKey(secret)
-		r.material[owner].Blob, err = keyexchange.Seal(new(keyexchange.Nonce), &key, make([]byte, 32*len(indices)), blobData(server.session, 1, owner))
+		r.material[owner].Blob, err = keyexchange.Seal(new(keyexchange.Nonce), &key,
+			make([]byte, 32*len(indices)), blobData(server.session, 1, owner))
 		must(err)
 	}
 	server.open = r

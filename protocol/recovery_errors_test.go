@@ -148,7 +148,8 @@ func TestBadRecoveryInput(t *testing.T) {
 	}
 	invite := func(r uint64) func(s *recoverySession) []byte {
 		return func(s *recoverySession) []byte {
-			h := wire.Header{Type: wire.TypeInvite, Session: s.Server.session, Round: r, Sender: wire.ServerIndex}
+			h := wire.Header{Type: wire.TypeInvite, Session: s.Server.session, Round: r,
+				Sender: wire.ServerIndex}
 			return append(h.Append(nil), wire.FullSet(5).Bytes()...)
 		}
 	}
@@ -156,7 +157,8 @@ func TestBadRecoveryInput(t *testing.T) {
 		return func(s *recoverySession) []byte {
 			m := wire.Begin{Participants: wire.SetOf(5, parties)}
 			m.Shares = make([]wire.SealedShare, len(m.Participants.Of([]int{1, 2, 3, 4})))
-			h := wire.Header{Type: wire.TypeBegin, Session: s.Server.session, Round: 1, Sender: wire.ServerIndex}
+			h := wire.Header{Type: wire.TypeBegin, Session: s.Server.session, Round: 1,
+				Sender: wire.ServerIndex}
 			return m.Append(h.Append(nil))
 		}
 	}
@@ -205,21 +207,25 @@ func TestBadRecoveryInput(t *testing.T) {
 			}},
 		{name: "certificate short by one signature", at: afterCertificate, want: ErrCertificate,
 			toParty: func(s *recoverySession) []byte {
-				return body(s.toParty[0], certificate(func(c wire.Certificate) wire.Certificate { return c[:2] }))
+				return body(s.toParty[0],
+					certificate(func(c wire.Certificate) wire.Certificate { return c[:2] }))
 			}},
 		{name: "certificate with a signature twice", at: afterCertificate, want: ErrEncoding,
 			toParty: func(s *recoverySession) []byte {
-				return body(s.toParty[0], certificate(func(c wire.Certificate) wire.Certificate { return append(c, c[2]) }))
+				return body(s.toParty[0],
+					certificate(func(c wire.Certificate) wire.Certificate { return append(c, c[2]) }))
 			}},
 		{name: "certificate with a bad signature", at: afterCertificate, want: ErrSignature,
 			toParty: func(s *recoverySession) []byte { return body(s.toParty[0], flip(-1)) }},
 		{name: "certificate with a party that dropped out", at: afterCertificate, want: ErrCertificate,
 			toParty: func(s *recoverySession) []byte {
-				return body(s.toParty[0], certificate(func(c wire.Certificate) wire.Certificate { c[2].Party = dropped; return c }))
+				return body(s.toParty[0],
+					certificate(func(c wire.Certificate) wire.Certificate { c[2].Party = dropped; return c }))
 			}},
 		{name: "certificate with a stranger", at: afterCertificate, want: ErrEncoding,
 			toParty: func(s *recoverySession) []byte {
-				return body(s.toParty[0], certificate(func(c wire.Certificate) wire.Certificate { c[2].Party = 5; return c }))
+				return body(s.toParty[0],
+					certificate(func(c wire.Certificate) wire.Certificate { c[2].Party = 5; return c }))
 			}},
 		{name: "certificate before the survivors", at: afterSurvivors, want: ErrPhase,
 			toParty: func(s *recoverySession) []byte {
@@ -263,11 +269,19 @@ func TestBadRecoveryInput(t *testing.T) {
 		{name: "upload cut short", at: afterSetUp, want: ErrTruncated,
 			toHost: func(s *recoverySession) []byte { m := s.Clients[0].Output(); return m[:len(m)-1] }},
 		{name: "signature before the survivors", at: afterMasked, want: ErrPhase,
-			toHost: func(s *recoverySession) []byte { m := bytes.Clone(s.toHost[0]); m[1] = byte(wire.TypeSigned); return m }},
+			toHost: func(s *recoverySession) []byte {
+				m := bytes.Clone(s.toHost[0])
+				m[1] = byte(wire.TypeSigned)
+				return m
+			}},
 		{name: "bad signature on the survivors", at: afterSigned, want: ErrSignature,
 			toHost: func(s *recoverySession) []byte { return body(s.toHost[0], flip(3)) }},
 		{name: "signature of a party that dropped out", at: afterSigned, want: ErrParticipants,
-			toHost: func(s *recoverySession) []byte { m := bytes.Clone(s.toHost[0]); m[45] = dropped; return m }},
+			toHost: func(s *recoverySession) []byte {
+				m := bytes.Clone(s.toHost[0])
+				m[45] = dropped
+				return m
+			}},
 		{name: "signed twice", at: afterSigned, want: ErrDuplicate,
 			toHost: func(s *recoverySession) []byte {
 				if err := deliver(s.Server, s.toHost[0]); err != nil {
@@ -430,8 +444,10 @@ func TestWrongSharesAreCorrected(t *testing.T) {
 			}
 			nonce := keyexchange.Nonce(m.Nonce)
 			for i := range shares {
-				box, err := keyexchange.Seal(&nonce, original.open.channels[i].Key(keyexchange.SelfMaskShare, owner, original.open.neighbours[i]),
-					make([]byte, 32), shareData(keyexchange.SelfMaskShare, original.session, original.last, owner, original.open.neighbours[i], original.open.context))
+				box, err := keyexchange.Seal(&nonce,
+					original.open.channels[i].Key(keyexchange.SelfMaskShare, owner, original.open.neighbours[i]),
+					make([]byte, 32), shareData(keyexchange.SelfMaskShare, original.session, original.last, owner,
+						original.open.neighbours[i], original.open.context))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -456,7 +472,10 @@ func TestWrongSharesAreCorrected(t *testing.T) {
 			deal := l.Carry
 			spoilReveal(l, 6, 1)
 			reveal := l.Carry
-			l.Carry = func(from, to int, message []byte) []byte { return reveal(from, to, deal(from, to, message)) }
+			l.Carry = func(from, to int,
+				message []byte) []byte {
+				return reveal(from, to, deal(from, to, message))
+			}
 		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -484,9 +503,13 @@ func TestWrongSharesAreCorrected(t *testing.T) {
 func TestRecoveryConfigErrors(t *testing.T) {
 	_, roster := parties(t, 10)
 	for name, change := range map[string]func(c *Config, r *Recovery){
-		"threshold of one":              func(_ *Config, r *Recovery) { r.Threshold = 1 },
-		"threshold too low to cheat":    func(_ *Config, r *Recovery) { r.Threshold = 4 },
-		"threshold below colluders":     func(c *Config, r *Recovery) { *r = Recovery{Adversary: CuriousServer, Threshold: 3}; c.Colluders = 3 },
+		"threshold of one":           func(_ *Config, r *Recovery) { r.Threshold = 1 },
+		"threshold too low to cheat": func(_ *Config, r *Recovery) { r.Threshold = 4 },
+		"threshold below colluders": func(c *Config,
+			r *Recovery) {
+			*r = Recovery{Adversary: CuriousServer, Threshold: 3}
+			c.Colluders = 3
+		},
 		"threshold above holders":       func(_ *Config, r *Recovery) { r.Threshold = 10 },
 		"negative threshold":            func(_ *Config, r *Recovery) { r.Threshold = -1 },
 		"too many colluders":            func(c *Config, _ *Recovery) { c.Colluders = 9 },
@@ -494,12 +517,22 @@ func TestRecoveryConfigErrors(t *testing.T) {
 		"survivors below the quorum":    func(_ *Config, r *Recovery) { r.MinSurvivors = 5 },
 		"more survivors than parties":   func(_ *Config, r *Recovery) { r.MinSurvivors = 11 },
 		"sparse with a cheating server": func(_ *Config, r *Recovery) { r.Degree = 4; r.Threshold = 3 },
-		"degree of one":                 func(_ *Config, r *Recovery) { *r = Recovery{Adversary: CuriousServer, Degree: 1} },
-		"degree too large":              func(_ *Config, r *Recovery) { *r = Recovery{Adversary: CuriousServer, Degree: 10} },
-		"odd degree, odd parties":       func(c *Config, r *Recovery) { *r = Recovery{Adversary: CuriousServer, Degree: 3}; c.PerRound = 9 },
-		"unknown adversary":             func(_ *Config, r *Recovery) { r.Adversary = 7 },
-		"one party a round":             func(c *Config, _ *Recovery) { c.PerRound = 1 },
-		"more parties than there are":   func(c *Config, _ *Recovery) { c.PerRound = 11 },
+		"degree of one": func(_ *Config,
+			r *Recovery) {
+			*r = Recovery{Adversary: CuriousServer, Degree: 1}
+		},
+		"degree too large": func(_ *Config,
+			r *Recovery) {
+			*r = Recovery{Adversary: CuriousServer, Degree: 10}
+		},
+		"odd degree, odd parties": func(c *Config,
+			r *Recovery) {
+			*r = Recovery{Adversary: CuriousServer, Degree: 3}
+			c.PerRound = 9
+		},
+		"unknown adversary":           func(_ *Config, r *Recovery) { r.Adversary = 7 },
+		"one party a round":           func(c *Config, _ *Recovery) { c.PerRound = 1 },
+		"more parties than there are": func(c *Config, _ *Recovery) { c.PerRound = 11 },
 	} {
 		config := testConfig(roster)
 		config.Recovery = new(Recovery)

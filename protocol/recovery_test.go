@@ -29,7 +29,9 @@ const (
 
 // expected says what a round must come to when the given parties of P leave it:
 // the survivors, or the refusal.
-func expected(t *terms, neighbours func(i int) []int, participants []int, pattern []drop) (survivors []int, refusal error) {
+func expected(
+	t *terms, neighbours func(i int) []int, participants []int, pattern []drop,
+) (survivors []int, refusal error) {
 	var revealers []int
 	signers := 0
 	for _, i := range participants {
@@ -82,10 +84,12 @@ func dropping(pattern []drop, lost bool) func(from, to int, message []byte) []by
 			var gone bool
 			switch kind := wire.Type(message[1]); {
 			case lost && from == party:
-				gone = d == beforeMasked && kind == wire.TypeMasked || d == beforeSigning && kind >= wire.TypeSigned ||
+				gone = d == beforeMasked && kind == wire.TypeMasked || d == beforeSigning &&
+					kind >= wire.TypeSigned ||
 					d == beforeRevealing && kind == wire.TypeReveal
 			case !lost && to == party:
-				gone = d == beforeMasked && kind == wire.TypeBegin || d == beforeSigning && kind >= wire.TypeSurvivors ||
+				gone = d == beforeMasked && kind == wire.TypeBegin || d == beforeSigning &&
+					kind >= wire.TypeSurvivors ||
 					d == beforeRevealing && kind == wire.TypeCertificate
 			}
 			if gone {
@@ -161,8 +165,10 @@ func TestEveryDropoutPattern(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil || !equal(sum, sumOf(config.Layout, in, survivors)) || !slices.Equal(l.Server.Included(), survivors) {
-					t.Fatalf("n = %d, t = %d, %v: %v, want the sum of %v", n, terms.threshold, pattern, err, survivors)
+				if err != nil || !equal(sum, sumOf(config.Layout, in, survivors)) ||
+					!slices.Equal(l.Server.Included(), survivors) {
+					t.Fatalf("n = %d, t = %d, %v: %v, want the sum of %v", n, terms.threshold, pattern, err,
+						survivors)
 				}
 			}
 			if e := l.Server.Excluded(); len(e) != 0 {
@@ -205,9 +211,10 @@ func TestRandomDropouts(t *testing.T) {
 func randomSession(t *testing.T, seed uint64, signers []crypto.Signer, roster *keyexchange.Roster) {
 	n := len(signers)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	config := &Config{Roster: roster, Layout: masking.Layout{{Length: 20, Bits: 24}, {Length: 3, Bits: 33}}, Recovery: &Recovery{
-		Adversary: []Adversary{CheatingServer, CuriousServer}[seed%2],
-	}, Colluders: rng.IntN(20)}
+	config := &Config{Roster: roster,
+		Layout: masking.Layout{{Length: 20, Bits: 24}, {Length: 3, Bits: 33}}, Recovery: &Recovery{
+			Adversary: []Adversary{CheatingServer, CuriousServer}[seed%2],
+		}, Colluders: rng.IntN(20)}
 	if seed%4 == 3 { // a sparse graph
 		config.Recovery = &Recovery{Adversary: SemiMaliciousServer, Degree: 40, Threshold: 25}
 		config.Colluders = 9
@@ -227,7 +234,8 @@ func randomSession(t *testing.T, seed uint64, signers []crypto.Signer, roster *k
 	in, _ := inputs(seed, config.Layout, n)
 	for range 5 {
 		// From none to a little over what the session can stand.
-		most := rng.Float64() * 1.2 * float64(terms.scheduled-terms.minSurvivors) / float64(terms.scheduled)
+		spare := float64(terms.scheduled - terms.minSurvivors)
+		most := rng.Float64() * 1.2 * spare / float64(terms.scheduled)
 		pattern := make([]drop, n)
 		for i := range pattern {
 			if rng.Float64() < most {
@@ -239,7 +247,8 @@ func randomSession(t *testing.T, seed uint64, signers []crypto.Signer, roster *k
 		l.Carry = nil
 		round := l.Server.Round()
 		participants := l.Server.topology.scheduled(round)
-		survivors, refusal := expected(&terms, func(i int) []int { return l.Server.topology.neighbours(round, i) }, participants, pattern)
+		survivors, refusal := expected(&terms,
+			func(i int) []int { return l.Server.topology.neighbours(round, i) }, participants, pattern)
 		switch {
 		case refusal != nil:
 			if !errors.Is(err, refusal) {
@@ -249,7 +258,8 @@ func randomSession(t *testing.T, seed uint64, signers []crypto.Signer, roster *k
 			// In a sparse graph a party without enough signatures of neighbours does
 			// not reveal: one more way to be too few.
 		case err != nil || !equal(sum, sumOf(config.Layout, in, survivors)):
-			t.Fatalf("session %d, round %d: %v, want the sum of %d survivors", seed, round, err, len(survivors))
+			t.Fatalf("session %d, round %d: %v, want the sum of %d survivors", seed, round, err,
+				len(survivors))
 		}
 	}
 }

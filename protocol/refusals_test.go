@@ -22,9 +22,10 @@ import (
 // refusal is a message that its receiver must refuse, after the first messages of a
 // recorded session (SPEC.md §14).
 type refusal struct {
-	Session  string   `json:"session"`  // the file
-	Messages int      `json:"messages"` // of the session that were sent before, the lost ones among them
-	From     int      `json:"from"`     // whom the transport has it from; -1 is the server
+	Session string `json:"session"` // the file
+	// of the session that were sent before, the lost ones among them
+	Messages int      `json:"messages"`
+	From     int      `json:"from"` // whom the transport has it from; -1 is the server
 	To       int      `json:"to"`
 	Message  hexBytes `json:"message"`
 	Error    string   `json:"error"` // its name in package protocol
@@ -34,11 +35,16 @@ type refusal struct {
 
 // refusalErrors are the errors of messages, by name, as SPEC.md §11 has them.
 var refusalErrors = map[string]error{
-	"ErrTruncated": ErrTruncated, "ErrTrailing": ErrTrailing, "ErrOversized": ErrOversized, "ErrVersion": ErrVersion, "ErrType": ErrType,
-	"ErrEncoding": ErrEncoding, "ErrSession": ErrSession, "ErrSender": ErrSender, "ErrDuplicate": ErrDuplicate,
-	"ErrSignature": ErrSignature, "ErrPublicKey": ErrPublicKey, "ErrEncapsulationKey": ErrEncapsulationKey, "ErrOwnKey": ErrOwnKey,
-	"ErrReplay": ErrReplay, "ErrStale": ErrStale, "ErrSkip": ErrSkip, "ErrParticipants": ErrParticipants, "ErrTooFew": ErrTooFew,
-	"ErrMembers": ErrMembers, "ErrSurvivors": ErrSurvivors, "ErrCertificate": ErrCertificate, "ErrPhase": ErrPhase,
+	"ErrTruncated": ErrTruncated, "ErrTrailing": ErrTrailing, "ErrOversized": ErrOversized,
+	"ErrVersion": ErrVersion, "ErrType": ErrType,
+	"ErrEncoding": ErrEncoding, "ErrSession": ErrSession, "ErrSender": ErrSender,
+	"ErrDuplicate": ErrDuplicate,
+	"ErrSignature": ErrSignature, "ErrPublicKey": ErrPublicKey,
+	"ErrEncapsulationKey": ErrEncapsulationKey, "ErrOwnKey": ErrOwnKey,
+	"ErrReplay": ErrReplay, "ErrStale": ErrStale, "ErrSkip": ErrSkip,
+	"ErrParticipants": ErrParticipants, "ErrTooFew": ErrTooFew,
+	"ErrMembers": ErrMembers, "ErrSurvivors": ErrSurvivors, "ErrCertificate": ErrCertificate,
+	"ErrPhase": ErrPhase,
 }
 
 // refusalSessions are the recorded sessions that refusals begin with.
@@ -74,7 +80,8 @@ func headerOf(t *testing.T, message []byte) (wire.Header, []byte) {
 // clientAfter makes a party as it is after the first messages of a session.
 func (s *vectorSession) clientAfter(t *testing.T, party, messages int) *Client {
 	t.Helper()
-	c, err := NewClient(s.Config, ed25519.NewKeyFromSeed(s.Parties[party].Identity), &stream{seed: [32]byte(s.Parties[party].Random)})
+	c, err := NewClient(s.Config, ed25519.NewKeyFromSeed(s.Parties[party].Identity),
+		&stream{seed: [32]byte(s.Parties[party].Random)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +264,8 @@ func TestRefusals(t *testing.T) {
 			want = *r.Party
 		}
 		if name != r.Error || party != want {
-			t.Errorf("%s after %d messages, %s: got %s (party %d), want %s (party %d)", r.Session, r.Messages, r.About, name, party, r.Error, want)
+			t.Errorf("%s after %d messages, %s: got %s (party %d), want %s (party %d)", r.Session,
+				r.Messages, r.About, name, party, r.Error, want)
 		}
 		sides[r.To < 0][name] = true
 	}
@@ -301,8 +309,9 @@ func makeRefusals(t *testing.T) []refusal {
 				if spoilt.from != nil {
 					from = *spoilt.from
 				}
-				r := refusal{Session: name + ".json", Messages: k, From: from, To: m.To, Message: spoilt.message,
-					About: m.Type + ": " + spoilt.about}
+				r := refusal{Session: name + ".json", Messages: k, From: from, To: m.To,
+					Message: spoilt.message,
+					About:   m.Type + ": " + spoilt.about}
 				err := receivers.give(t, &r)
 				if err == nil {
 					continue // what may be so, such as another ciphertext in a Masked
@@ -315,7 +324,8 @@ func makeRefusals(t *testing.T) []refusal {
 					r.Party = &party
 				}
 				result := fmt.Sprint(r.To < 0, m.Type, r.Error, r.Party != nil, spoilt.about)
-				if general := []string{"empty", "the version alone", "version 1", "cut in the header", "longer than any", "another session",
+				if general := []string{"empty", "the version alone", "version 1", "cut in the header",
+					"longer than any", "another session",
 					"another sender"}; slices.Contains(general, spoilt.about) {
 					result = fmt.Sprint(r.To < 0, r.Error, spoilt.about) // whatever the type
 				} else if before, _, found := strings.Cut(spoilt.about, ","); found {
@@ -344,7 +354,10 @@ func (s *vectorSession) spoil(t *testing.T, k int) []spoiltMessage {
 	m := s.Messages[k]
 	h, body := headerOf(t, m.Message)
 	var out []spoiltMessage
-	add := func(about string, message []byte) { out = append(out, spoiltMessage{about: about, message: message}) }
+	add := func(about string,
+		message []byte) {
+		out = append(out, spoiltMessage{about: about, message: message})
+	}
 	header := func(change func(h *wire.Header)) []byte {
 		changed := h
 		change(&changed)
@@ -376,7 +389,8 @@ func (s *vectorSession) spoil(t *testing.T, k int) []spoiltMessage {
 		other := (m.From + 1) % len(s.Parties)
 		out = append(out, spoiltMessage{about: "from another", message: m.Message, from: &other})
 		sent := header(func(h *wire.Header) { h.Sender = uint32(other) })
-		out = append(out, spoiltMessage{about: fmt.Sprintf("of party %d, from it", other), message: sent, from: &other})
+		out = append(out, spoiltMessage{about: fmt.Sprintf("of party %d, from it", other), message: sent,
+			from: &other})
 		nobody := len(s.Parties)
 		out = append(out, spoiltMessage{about: "from nobody", message: m.Message, from: &nobody})
 	}
@@ -389,7 +403,8 @@ func (s *vectorSession) spoil(t *testing.T, k int) []spoiltMessage {
 				again = "late"
 			}
 			kind, _ := headerOf(t, e.Message)
-			add(fmt.Sprintf("an earlier %s, %s, %d", kind.Type, again, min(h.Round-kind.Round, 2)), e.Message)
+			add(fmt.Sprintf("an earlier %s, %s, %d", kind.Type, again, min(h.Round-kind.Round, 2)),
+				e.Message)
 		}
 	}
 	switch h.Type {
@@ -470,7 +485,9 @@ func flippedPadding(s *vectorSession, with func([]byte) []byte, body []byte) []b
 
 // spoilSet changes the set at an offset of a body, and the shares behind it so that
 // their number can be right.
-func (s *vectorSession) spoilSet(self int, body []byte, at int, with func([]byte) []byte, add func(string, []byte)) {
+func (s *vectorSession) spoilSet(
+	self int, body []byte, at int, with func([]byte) []byte, add func(string, []byte),
+) {
 	n := len(s.Parties)
 	size := (n + 7) / 8
 	change := func(set func(wire.Set), shares int) []byte {
@@ -548,19 +565,24 @@ func (s *vectorSession) spoilKeys(self int, h wire.Header, body []byte, add func
 			digest = &e.Digest
 		}
 		party := present[at]
-		e.Signature, _ = keyexchange.SignKey(ed25519.NewKeyFromSeed(s.Parties[party].Identity), h.Session, party, keyexchange.PublicKey(e.Key), digest)
+		e.Signature, _ = keyexchange.SignKey(ed25519.NewKeyFromSeed(s.Parties[party].Identity), h.Session,
+			party, keyexchange.PublicKey(e.Key), digest)
 	}
 	change("another own key", func(k *wire.Keys) { k.Entries[own].Key[0] ^= 1 })
 	change("another key", func(k *wire.Keys) { k.Entries[other].Key[0] ^= 1 })
 	change("another signature", func(k *wire.Keys) { k.Entries[other].Signature[0] ^= 1 })
-	change("a key of low order, signed", func(k *wire.Keys) { k.Entries[other].Key = [32]byte{}; sign(k, other) })
-	change("a key that is not canonical, signed", func(k *wire.Keys) { k.Entries[other].Key[31] |= 0x80; sign(k, other) })
-	change("without the receiver", func(k *wire.Keys) { k.Announced.Remove(self); k.Entries = slices.Delete(k.Entries, own, own+1) })
+	change("a key of low order, signed",
+		func(k *wire.Keys) { k.Entries[other].Key = [32]byte{}; sign(k, other) })
+	change("a key that is not canonical, signed",
+		func(k *wire.Keys) { k.Entries[other].Key[31] |= 0x80; sign(k, other) })
+	change("without the receiver",
+		func(k *wire.Keys) { k.Announced.Remove(self); k.Entries = slices.Delete(k.Entries, own, own+1) })
 	change("of two", func(k *wire.Keys) {
 		k.Announced = wire.SetOf(n, []int{self, present[other]})
 		k.Entries = []wire.KeyEntry{k.Entries[min(own, other)], k.Entries[max(own, other)]}
 	})
-	change("cut in the entries", func(k *wire.Keys) { k.Entries, k.Encapsulation = k.Entries[:1], nil })
+	change("cut in the entries",
+		func(k *wire.Keys) { k.Entries, k.Encapsulation = k.Entries[:1], nil })
 	if hybrid && len(parse().Encapsulation) > 0 {
 		change("another encapsulation key", func(k *wire.Keys) { k.Encapsulation[0][9] ^= 1 })
 		higher := slices.IndexFunc(present, func(i int) bool { return i > self })
@@ -572,7 +594,9 @@ func (s *vectorSession) spoilKeys(self int, h wire.Header, body []byte, add func
 	}
 }
 
-func (s *vectorSession) spoilCertificate(t *testing.T, body []byte, with func([]byte) []byte, add func(string, []byte)) {
+func (s *vectorSession) spoilCertificate(
+	t *testing.T, body []byte, with func([]byte) []byte, add func(string, []byte),
+) {
 	n := len(s.Parties)
 	change := func(about string, f func(c wire.Certificate) wire.Certificate) {
 		c, err := wire.ParseCertificate(bytes.Clone(body), n)
@@ -583,9 +607,12 @@ func (s *vectorSession) spoilCertificate(t *testing.T, body []byte, with func([]
 	}
 	change("one signature less", func(c wire.Certificate) wire.Certificate { return c[1:] })
 	change("none", func(c wire.Certificate) wire.Certificate { return nil })
-	change("a signature twice", func(c wire.Certificate) wire.Certificate { return append(c[:1:1], c...) })
-	change("another signature", func(c wire.Certificate) wire.Certificate { c[0].Signature[0] ^= 1; return c })
-	change("a party beyond the roster", func(c wire.Certificate) wire.Certificate { c[len(c)-1].Party = n; return c })
+	change("a signature twice",
+		func(c wire.Certificate) wire.Certificate { return append(c[:1:1], c...) })
+	change("another signature",
+		func(c wire.Certificate) wire.Certificate { c[0].Signature[0] ^= 1; return c })
+	change("a party beyond the roster",
+		func(c wire.Certificate) wire.Certificate { c[len(c)-1].Party = n; return c })
 	change("more than all", func(c wire.Certificate) wire.Certificate { return slices.Repeat(c, n) })
 	for i := range n {
 		change(fmt.Sprintf("the last of party %d", i), func(c wire.Certificate) wire.Certificate {

@@ -42,8 +42,18 @@ func TestTenThousand(t *testing.T) {
 		t.Fatal(err)
 	}
 	signers, roster := parties(t, n)
-	config := &Config{Label: "scale", Roster: roster, Layout: masking.Layout{{Length: 1000, Bits: 32}}, Recovery: &Recovery{
-		Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold, MinSurvivors: n * 9 / 10}, Colluders: p.CorruptNeighbours}
+	config := &Config{
+		Label:     "scale",
+		Roster:    roster,
+		Layout:    masking.Layout{{Length: 1000, Bits: 32}},
+		Colluders: p.CorruptNeighbours,
+		Recovery: &Recovery{
+			Adversary:    SemiMaliciousServer,
+			Degree:       p.Neighbours,
+			Threshold:    p.Threshold,
+			MinSurvivors: n * 9 / 10,
+		},
+	}
 	server, err := NewServer(config)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +63,8 @@ func TestTenThousand(t *testing.T) {
 		t.Logf("%-22s %8.1f s", what, time.Since(start).Seconds())
 		start = time.Now()
 	}
-	c := Carrier[*Server, *Client]{Config: config, Server: server, Clients: make([]*Client, n), Each: parallel}
+	c := Carrier[*Server, *Client]{Config: config, Server: server, Clients: make([]*Client, n),
+		Each: parallel}
 	err = parallel(n, func(i int) (err error) {
 		c.Clients[i], err = NewClient(config, signers[i], nil)
 		return err

@@ -43,7 +43,9 @@ type ClientSeries struct {
 // number that it used, by whoever knows it (the server may; told too low a number, a
 // party could be led to announce a key for a session that it was in, to no other harm
 // than that it can be shut out of it).
-func NewClientSeries(label string, least uint64, identity crypto.Signer, random io.Reader) *ClientSeries {
+func NewClientSeries(
+	label string, least uint64, identity crypto.Signer, random io.Reader,
+) *ClientSeries {
 	return &ClientSeries{label: label, identity: identity, random: random, least: least}
 }
 
@@ -258,7 +260,9 @@ func (s *ClientSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 
 // LoadClientSeries makes the series again that [ClientSeries.Save] saved under key.
 // What the sessions have to send is their [Client.Output]. It fails with [ErrState].
-func LoadClientSeries(label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte) (*ClientSeries, error) {
+func LoadClientSeries(
+	label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
+) (*ClientSeries, error) {
 	var in seriesState
 	if err := openSeries(key, label, identityOf(identity), state, &in); err != nil {
 		return nil, err
@@ -359,7 +363,9 @@ func seriesData(label string, owner []byte) []byte {
 	return d[:]
 }
 
-func sealSeries(random io.Reader, key *keyexchange.SealKey, label string, owner []byte, state *seriesState) ([]byte, error) {
+func sealSeries(
+	random io.Reader, key *keyexchange.SealKey, label string, owner []byte, state *seriesState,
+) ([]byte, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(state); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -371,10 +377,13 @@ func sealSeries(random io.Reader, key *keyexchange.SealKey, label string, owner 
 	return keyexchange.Seal(&nonce, key, b.Bytes(), seriesData(label, owner))
 }
 
-func openSeries(key *keyexchange.SealKey, label string, owner, sealed []byte, state *seriesState) error {
+func openSeries(
+	key *keyexchange.SealKey, label string, owner, sealed []byte, state *seriesState,
+) error {
 	b, err := keyexchange.Open(key, sealed, seriesData(label, owner))
 	if err != nil {
-		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or of another series", ErrState)
+		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or of "+
+			"another series", ErrState)
 	}
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)

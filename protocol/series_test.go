@@ -37,7 +37,8 @@ func TestSuccession(t *testing.T) {
 	case testing.Short():
 		successions = 40
 	}
-	s := &succession{T: t, rng: rand.New(rand.NewPCG(3, 0)), server: NewServerSeries("series", 0), name: map[string]int{}}
+	s := &succession{T: t, rng: rand.New(rand.NewPCG(3, 0)), server: NewServerSeries("series", 0),
+		name: map[string]int{}}
 	for i := range 9 {
 		seed := sha256.Sum256(fmt.Appendf(nil, "person %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
@@ -76,7 +77,8 @@ func TestSuccession(t *testing.T) {
 	if lost > 0 || newcomers < successions/2 {
 		t.Errorf("%d of %d rounds lost, %d came in", lost, rounds, newcomers)
 	}
-	t.Logf("%d successions, %d rounds, %d lost; %d came in, new or without their state", successions, rounds, lost, newcomers)
+	t.Logf("%d successions, %d rounds, %d lost; %d came in, new or without their state", successions,
+		rounds, lost, newcomers)
 }
 
 // enrolled returns the people of the present session.
@@ -98,12 +100,20 @@ func (s *succession) announce() {
 	people := s.rng.Perm(len(s.people))[:7+s.rng.IntN(3)]
 	var members []keyexchange.Member
 	for _, i := range people {
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("person-", i), Key: s.people[i].Public().(ed25519.PublicKey)})
+		members = append(members,
+			keyexchange.Member{Name: fmt.Sprint("person-", i),
+				Key: s.people[i].Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	s.must(err)
-	config := &Config{Label: "series", Number: s.server.Least(), Roster: roster, MinMembers: len(people) - 2,
-		Layout: masking.Layout{{Length: 4, Bits: 20}}, Recovery: &Recovery{Adversary: CuriousServer, Threshold: 2}}
+	config := &Config{
+		Label:      "series",
+		Number:     s.server.Least(),
+		Roster:     roster,
+		MinMembers: len(people) - 2,
+		Layout:     masking.Layout{{Length: 4, Bits: 20}},
+		Recovery:   &Recovery{Adversary: CuriousServer, Threshold: 2},
+	}
 	s.must(s.server.Succeed(config))
 	for _, i := range people[1:] {
 		message, err := s.series[i].Succeed(config)
@@ -196,13 +206,15 @@ func (s *succession) round() bool {
 		return err
 	}
 	s.away = map[int]bool{}
-	if step(s.server.Present().Invite) != nil || step(func() ([]Envelope, error) { return s.server.Present().Begin(nil) }) != nil {
+	if step(s.server.Present().Invite) != nil ||
+		step(func() ([]Envelope, error) { return s.server.Present().Begin(nil) }) != nil {
 		return false
 	}
 	s.announce()
 	want := make([]uint64, 4)
 	missing, present := 0, s.server.Present()
-	spare := present.open.participants.Len() - present.terms.minSurvivors - 1 // one has lost its state, perhaps
+	// one has lost its state, perhaps
+	spare := present.open.participants.Len() - present.terms.minSurvivors - 1
 	for i := range present.open.participants.All() {
 		person := s.person(present, i)
 		if _, due := s.series[person].Due(); !due {
@@ -258,7 +270,11 @@ func TestSeriesRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		config *Config
 		want   error
-	}{"the same number": {config, ErrNumber}, "another label": {&other, ErrConfig}, "none": {nil, ErrConfig}} {
+	}{
+		"the same number": {config, ErrNumber},
+		"another label":   {&other, ErrConfig},
+		"none":            {nil, ErrConfig},
+	} {
 		if _, err := client.Succeed(c.config); !errors.Is(err, c.want) {
 			t.Errorf("client, %s: %v", name, err)
 		}

@@ -27,8 +27,9 @@ type Server struct {
 	announcements  []*wire.Announce    // by party
 	encapsulated   wire.Set            // who has sent ciphertexts
 	encapsulations []*wire.Encapsulate // by party, until the members are fixed
-	pending        map[int][]byte      // what ends set-up for members that have not been heard of since
-	topology       *topology           // nil until the keys are out
+	// what ends set-up for members that have not been heard of since
+	pending  map[int][]byte
+	topology *topology // nil until the keys are out
 
 	round uint64 // the last round that was begun or skipped
 
@@ -239,7 +240,8 @@ func (s *Server) receiveMasked(h wire.Header, body []byte, party int) error {
 	masked := &wire.Masked{Packed: body}
 	if s.config.recovery {
 		var err error
-		if masked, err = wire.ParseMasked(body, size, len(s.open.near[party]), s.topology.degree(party, s.holders)); err != nil {
+		if masked, err = wire.ParseMasked(body, size, len(s.open.near[party]),
+			s.topology.degree(party, s.holders)); err != nil {
 			return err
 		}
 		next, err := s.topology.next(party, s.round) // after the length: it may be a long search
@@ -247,7 +249,8 @@ func (s *Server) receiveMasked(h wire.Header, body []byte, party int) error {
 			return err
 		}
 		if masked.Next.Round != next {
-			return fmt.Errorf("%w: recovery material for round %d, want %d", ErrEncoding, masked.Next.Round, next)
+			return fmt.Errorf("%w: recovery material for round %d, want %d", ErrEncoding, masked.Next.Round,
+				next)
 		}
 	} else if err := wire.Exactly(body, size); err != nil {
 		return err

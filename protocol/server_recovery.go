@@ -50,7 +50,12 @@ func (s *Server) Invite() ([]Envelope, error) {
 	if !s.config.recovery {
 		return nil, nil
 	}
-	h := wire.Header{Type: wire.TypeInvite, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
+	h := wire.Header{
+		Type:    wire.TypeInvite,
+		Session: s.session,
+		Round:   s.round,
+		Sender:  wire.ServerIndex,
+	}
 	message := append(h.Append(nil), s.holders.Bytes()...)
 	var envelopes []Envelope
 	for _, i := range s.withoutMaterial(s.round + 1) {
@@ -74,7 +79,8 @@ func (s *Server) Invite() ([]Envelope, error) {
 func (s *Server) Gather(present []int) ([]Envelope, error) {
 	switch {
 	case !s.config.gathers():
-		return nil, fmt.Errorf("%w: rounds among some need recovery, a complete graph and no schedule", ErrConfig)
+		return nil, fmt.Errorf("%w: rounds among some need recovery, a complete graph and no schedule",
+			ErrConfig)
 	case s.stage != stageReady || s.open != nil:
 		return nil, fmt.Errorf("%w: parties are gathered between rounds", ErrPhase)
 	}
@@ -91,7 +97,8 @@ func (s *Server) Gather(present []int) ([]Envelope, error) {
 		}
 	}
 	if n := holders.Len(); n < s.config.minMembers {
-		return nil, tooFewError(s.config.Roster, s.round+2, "are present for", n, s.config.minMembers, s.absent(holders))
+		return nil, tooFewError(s.config.Roster, s.round+2, "are present for", n, s.config.minMembers,
+			s.absent(holders))
 	}
 	s.round++
 	s.hold(holders)
@@ -163,12 +170,18 @@ func (s *Server) Survivors() ([]Envelope, error) {
 	if n := s.open.received.Len(); n < s.terms.minSurvivors {
 		missing := s.Missing()
 		s.open = nil
-		return nil, tooFewError(s.config.Roster, s.round, "submitted in", n, s.terms.minSurvivors, missing)
+		return nil, tooFewError(s.config.Roster, s.round, "submitted in", n, s.terms.minSurvivors,
+			missing)
 	}
 	s.open.step = stepSigned
 	s.open.survivors = s.open.received
 	s.included = slices.Collect(s.open.survivors.All())
-	h := wire.Header{Type: wire.TypeSurvivors, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
+	h := wire.Header{
+		Type:    wire.TypeSurvivors,
+		Session: s.session,
+		Round:   s.round,
+		Sender:  wire.ServerIndex,
+	}
 	var envelopes []Envelope
 	for i := range s.open.survivors.All() {
 		m := wire.Survivors{Survivors: s.open.survivors}
@@ -183,7 +196,8 @@ func (s *Server) Survivors() ([]Envelope, error) {
 
 // signature returns where a party's signature is or belongs, and whether it is in.
 func (s *Server) signature(party int) (at int, found bool) {
-	return slices.BinarySearchFunc(s.open.signatures, party, func(e wire.PartySignature, party int) int { return e.Party - party })
+	return slices.BinarySearchFunc(s.open.signatures, party,
+		func(e wire.PartySignature, party int) int { return e.Party - party })
 }
 
 func (s *Server) receiveSigned(h wire.Header, body []byte, party int) error {
@@ -199,7 +213,8 @@ func (s *Server) receiveSigned(h wire.Header, body []byte, party int) error {
 	}
 	entry := wire.PartySignature{Party: party, Signature: [64]byte(body)}
 	statement := survivorsStatement(s.open.context, s.open.survivors)
-	if err := keyexchange.Verify(s.config.Roster.Key(party), labelSurvivors, statement, &entry.Signature); err != nil {
+	if err := keyexchange.Verify(s.config.Roster.Key(party), labelSurvivors, statement,
+		&entry.Signature); err != nil {
 		return err
 	}
 	s.open.signatures = slices.Insert(s.open.signatures, at, entry)
@@ -221,7 +236,12 @@ func (s *Server) Certificate() ([]Envelope, error) {
 		return nil, tooFewError(s.config.Roster, s.round, "signed in", n, quorum, missing)
 	}
 	s.open.step = stepReveal
-	h := wire.Header{Type: wire.TypeCertificate, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
+	h := wire.Header{
+		Type:    wire.TypeCertificate,
+		Session: s.session,
+		Round:   s.round,
+		Sender:  wire.ServerIndex,
+	}
 	var envelopes []Envelope
 	shared := s.open.signatures[:quorum].Append(h.Append(nil))
 	for i := range s.open.survivors.All() {
@@ -255,7 +275,8 @@ func (s *Server) receiveReveal(h wire.Header, body []byte, party int) error {
 	}
 	for i := range m {
 		if _, near := slices.BinarySearch(s.open.near[party], m[i].Owner); !near {
-			return fmt.Errorf("%w: a share of party %d, which the sender does not hold", ErrEncoding, m[i].Owner)
+			return fmt.Errorf("%w: a share of party %d, which the sender does not hold", ErrEncoding,
+				m[i].Owner)
 		}
 		if _, err := shamir.ParseSecret(m[i].Share[:]); err != nil {
 			return fmt.Errorf("%w: %w", ErrEncoding, err)
@@ -332,8 +353,9 @@ func (s *Server) doubtUnopened(open *serverRound) {
 func (s *Server) tooFewShares(open *serverRound, owner int, near []int, have int) error {
 	silent := slices.DeleteFunc(slices.Clone(near), open.revealed.Has)
 	if asked := len(near) - len(silent); asked >= s.terms.threshold {
-		return partyError(s.config.Roster, owner, fmt.Errorf("%w: of %d holders %d have a share that serves, the session needs %d",
-			ErrMaterial, asked, have, s.terms.threshold))
+		return partyError(s.config.Roster, owner,
+			fmt.Errorf("%w: of %d holders %d have a share that serves, the session needs %d",
+				ErrMaterial, asked, have, s.terms.threshold))
 	}
 	did := fmt.Sprintf("revealed shares of %s (party %d) in", s.config.Roster.Name(owner), owner)
 	return tooFewError(s.config.Roster, s.round, did, have, s.terms.threshold, silent)
@@ -341,13 +363,17 @@ func (s *Server) tooFewShares(open *serverRound, owner int, near []int, have int
 
 // unmaskDropped takes off the masks that survivors share with a participant that
 // dropped out, with the pair secrets of its recovery blob.
-func (s *Server) unmaskDropped(open *serverRound, owner int, near []int, secret shamir.Secret) error {
+func (s *Server) unmaskDropped(
+	open *serverRound, owner int, near []int, secret shamir.Secret,
+) error {
 	key := blobKey(secret)
-	secrets, err := keyexchange.Open(&key, open.material[owner].Blob, blobData(s.session, s.round, owner))
+	secrets, err := keyexchange.Open(&key, open.material[owner].Blob,
+		blobData(s.session, s.round, owner))
 	if err != nil {
 		// The key is the one that the owner committed to: nobody else is at fault.
 		s.Exclude(owner)
-		return partyError(s.config.Roster, owner, fmt.Errorf("%w: the recovery blob does not open", ErrMaterial))
+		return partyError(s.config.Roster, owner,
+			fmt.Errorf("%w: the recovery blob does not open", ErrMaterial))
 	}
 	for _, peer := range near {
 		at, _ := slices.BinarySearch(open.neighbours[owner], peer)
@@ -399,7 +425,8 @@ func (s *Server) sharesByOwner(open *serverRound) [][]shamir.Share {
 	shares := make([][]shamir.Share, s.config.parties)
 	for holder := range open.revealed.All() {
 		for _, r := range open.revelations[holder] {
-			shares[r.Owner] = append(shares[r.Owner], shamir.Share{Index: shareIndex(holder), Value: r.Share})
+			shares[r.Owner] = append(shares[r.Owner],
+				shamir.Share{Index: shareIndex(holder), Value: r.Share})
 		}
 	}
 	return shares

@@ -18,10 +18,16 @@ func NewServer(config *Config) (*Server, error) {
 	}
 	n := own.parties
 	return &Server{
-		config: own, session: own.digest,
-		announced: wire.NewSet(n), announcements: make([]*wire.Announce, n),
-		encapsulated: wire.NewSet(n), encapsulations: make([]*wire.Encapsulate, n),
-		pending: make(map[int][]byte), uploads: make([]*wire.Upload, n), excluded: wire.NewSet(n), doubts: make(doubts),
+		config:         own,
+		session:        own.digest,
+		announced:      wire.NewSet(n),
+		announcements:  make([]*wire.Announce, n),
+		encapsulated:   wire.NewSet(n),
+		encapsulations: make([]*wire.Encapsulate, n),
+		pending:        make(map[int][]byte),
+		uploads:        make([]*wire.Upload, n),
+		excluded:       wire.NewSet(n),
+		doubts:         make(doubts),
 	}, nil
 }
 
@@ -46,7 +52,8 @@ func (s *Server) receiveAnnounce(_ wire.Header, body []byte, party int) error {
 		}
 	}
 	entry := keyEntry(m)
-	if err := keyexchange.VerifyKey(s.config.Roster, s.config.digest, party, key, s.config.signedDigest(&entry), &m.Signature); err != nil {
+	if err := keyexchange.VerifyKey(s.config.Roster, s.config.digest, party, key,
+		s.config.signedDigest(&entry), &m.Signature); err != nil {
 		return err
 	}
 	s.announced.Add(party)
@@ -67,7 +74,8 @@ func (s *Server) Keys() ([]Envelope, error) {
 	switch s.stage {
 	case stageAnnounce:
 		if n := s.announced.Len(); n < s.config.minMembers {
-			return nil, tooFewError(s.config.Roster, 0, "announced keys", n, s.config.minMembers, s.announced.Missing())
+			return nil, tooFewError(s.config.Roster, 0, "announced keys", n, s.config.minMembers,
+				s.announced.Missing())
 		}
 		shared := s.sharedKeys()
 		s.topology = newTopology(s.config, keysDigest(s.config.digest, shared), s.announced, -1)
@@ -141,8 +149,10 @@ func (s *Server) receiveEncapsulate(_ wire.Header, body []byte, party int) error
 	if err != nil {
 		return err
 	}
-	statement := ciphertextsStatement(s.topology.keys, party, treeRoot(leavesOf(higher, m.Ciphertexts)))
-	if err := keyexchange.Verify(s.config.Roster.Key(party), labelCiphertexts, statement, &m.Signature); err != nil {
+	statement := ciphertextsStatement(s.topology.keys, party,
+		treeRoot(leavesOf(higher, m.Ciphertexts)))
+	if err := keyexchange.Verify(s.config.Roster.Key(party), labelCiphertexts, statement,
+		&m.Signature); err != nil {
 		return err
 	}
 	s.encapsulated.Add(party)
@@ -192,7 +202,8 @@ func (s *Server) Members() ([]Envelope, error) {
 	}
 	members := s.connectedMembers()
 	if n := members.Len(); n < s.config.minMembers {
-		return nil, tooFewError(s.config.Roster, 0, "sent ciphertexts", n, s.config.minMembers, s.notEncapsulated())
+		return nil, tooFewError(s.config.Roster, 0, "sent ciphertexts", n, s.config.minMembers,
+			s.notEncapsulated())
 	}
 	lower := make([][]wire.SignedCiphertext, s.config.parties) // by recipient
 	for i := range members.All() {
@@ -204,7 +215,10 @@ func (s *Server) Members() ([]Envelope, error) {
 		for k, to := range higher {
 			if members.Has(to) {
 				lower[to] = append(lower[to], wire.SignedCiphertext{
-					Ciphertext: m.Ciphertexts[k], Path: paths[k], Signature: m.Signature})
+					Ciphertext: m.Ciphertexts[k],
+					Path:       paths[k],
+					Signature:  m.Signature,
+				})
 			}
 		}
 	}

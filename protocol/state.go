@@ -76,8 +76,14 @@ type nearState struct {
 // again puts two inputs under the same keys: without recovery the server learns
 // their difference. Loading does not notice.
 func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
-	s := clientState{Stage: c.stage, Announce: c.announce.Append(nil), Session: c.session, Last: c.last,
-		Holders: c.holders.Bytes(), Output: c.output}
+	s := clientState{
+		Stage:    c.stage,
+		Announce: c.announce.Append(nil),
+		Session:  c.session,
+		Last:     c.last,
+		Holders:  c.holders.Bytes(),
+		Output:   c.output,
+	}
 	if c.stage == stageAnnounce {
 		if _, err := c.key.AppendBinary(s.Key[:0]); err != nil {
 			return nil, err
@@ -89,7 +95,8 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 		}
 	}
 	if c.topology != nil {
-		s.KeysDigest, s.Announced, s.Members = c.topology.keys, c.topology.announced.Bytes(), c.topology.members.Bytes()
+		s.KeysDigest, s.Announced, s.Members = c.topology.keys, c.topology.announced.Bytes(),
+			c.topology.members.Bytes()
 	}
 	for _, peer := range sortedKeys(c.agreed) {
 		saved := agreedState{Peer: peer}
@@ -109,8 +116,15 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 		s.Upload = c.upload.Append(nil)
 	}
 	if r := c.open; r != nil {
-		s.Open = &roundState{Phase: r.phase, Broadcast: r.broadcast, Participants: r.participants.Bytes(),
-			Holders: r.holders.Bytes(), Survivors: r.survivors.Bytes(), Context: r.context, Sealed: r.sealed}
+		s.Open = &roundState{
+			Phase:        r.phase,
+			Broadcast:    r.broadcast,
+			Participants: r.participants.Bytes(),
+			Holders:      r.holders.Bytes(),
+			Survivors:    r.survivors.Bytes(),
+			Context:      r.context,
+			Sealed:       r.sealed,
+		}
 		for i, peer := range r.neighbours {
 			near := nearState{Peer: peer}
 			if c.config.recovery {
@@ -131,7 +145,9 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 // same configuration and identity; what it has to send is [Client.Output]. See Save
 // for what an old state does. It fails with [ErrState], [ErrConfig] or
 // [ErrIdentity].
-func LoadClient(config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte) (*Client, error) {
+func LoadClient(
+	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
+) (*Client, error) {
 	c, err := newClient(config, identity, random)
 	if err != nil {
 		return nil, err
@@ -287,8 +303,15 @@ type partyState struct {
 // changed: there is no long-term secret in it. It fails only
 // with [ErrRandom].
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
-	out := serverState{Stage: s.stage, Encapsulated: s.encapsulated.Bytes(), Round: s.round, Holders: s.holders.Bytes(),
-		Excluded: s.excluded.Bytes(), Doubts: s.doubts.pairs(), Included: s.included}
+	out := serverState{
+		Stage:        s.stage,
+		Encapsulated: s.encapsulated.Bytes(),
+		Round:        s.round,
+		Holders:      s.holders.Bytes(),
+		Excluded:     s.excluded.Bytes(),
+		Doubts:       s.doubts.pairs(),
+		Included:     s.included,
+	}
 	for i, upload := range s.uploads {
 		out.Uploads = append(out.Uploads, uploadBytes(upload))
 		var announcement, ciphertexts []byte
@@ -298,7 +321,8 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 		if e := s.encapsulations[i]; e != nil {
 			ciphertexts = e.Append(nil)
 		}
-		out.Announcements, out.Ciphertexts = append(out.Announcements, announcement), append(out.Ciphertexts, ciphertexts)
+		out.Announcements, out.Ciphertexts = append(out.Announcements, announcement),
+			append(out.Ciphertexts, ciphertexts)
 	}
 	if s.stage == stageReady {
 		out.Members = s.topology.members.Bytes()
@@ -307,11 +331,23 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 		out.Pending = append(out.Pending, pendingState{i, s.pending[i]})
 	}
 	if r := s.open; r != nil {
-		out.Open = &openState{Step: r.step, Context: r.context, Participants: r.participants.Bytes(), Received: r.received.Bytes(),
-			Sum: r.sum.AppendPacked(nil), Survivors: r.survivors.Bytes(), Revealed: r.revealed.Bytes(), Signed: r.signatures.Append(nil)}
+		out.Open = &openState{
+			Step:         r.step,
+			Context:      r.context,
+			Participants: r.participants.Bytes(),
+			Received:     r.received.Bytes(),
+			Sum:          r.sum.AppendPacked(nil),
+			Survivors:    r.survivors.Bytes(),
+			Revealed:     r.revealed.Bytes(),
+			Signed:       r.signatures.Append(nil),
+		}
 		for i := range r.material {
-			out.Open.Parties = append(out.Open.Parties, partyState{Material: uploadBytes(r.material[i]),
-				Commitment: r.commitments[i], Shares: r.shares[i], Reveal: r.revelations[i].Append(nil)})
+			out.Open.Parties = append(out.Open.Parties, partyState{
+				Material:   uploadBytes(r.material[i]),
+				Commitment: r.commitments[i],
+				Shares:     r.shares[i],
+				Reveal:     r.revelations[i].Append(nil),
+			})
 		}
 	}
 	return sealState(nil, key, s.config, wire.ServerIndex, &out)
@@ -386,7 +422,8 @@ func (s *Server) loadSetUp(in *serverState) (err error) {
 		if len(ciphertexts) == 0 {
 			continue
 		}
-		if s.encapsulations[i], err = wire.ParseEncapsulate(ciphertexts, len(s.topology.higher(i))); err != nil {
+		if s.encapsulations[i], err = wire.ParseEncapsulate(ciphertexts,
+			len(s.topology.higher(i))); err != nil {
 			return err
 		}
 	}
@@ -416,7 +453,12 @@ func (s *Server) loadOpen(in *openState) (*serverRound, error) {
 	for _, set := range []struct {
 		to   *wire.Set
 		from []byte
-	}{{&r.participants, in.Participants}, {&r.received, in.Received}, {&r.survivors, in.Survivors}, {&r.revealed, in.Revealed}} {
+	}{
+		{&r.participants, in.Participants},
+		{&r.received, in.Received},
+		{&r.survivors, in.Survivors},
+		{&r.revealed, in.Revealed},
+	} {
 		if *set.to, err = loadSet(set.from, n); err != nil {
 			return nil, err
 		}
@@ -457,7 +499,9 @@ func stateData(config *settled, party uint32) []byte {
 	return d[:]
 }
 
-func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, party uint32, state any) ([]byte, error) {
+func sealState(
+	random io.Reader, key *keyexchange.SealKey, config *settled, party uint32, state any,
+) ([]byte, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(state); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -470,10 +514,13 @@ func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, part
 	return keyexchange.Seal(&nonce, key, b.Bytes(), stateData(config, party))
 }
 
-func openSealed(key *keyexchange.SealKey, config *settled, party uint32, sealed []byte, state any) error {
+func openSealed(
+	key *keyexchange.SealKey, config *settled, party uint32, sealed []byte, state any,
+) error {
 	b, err := keyexchange.Open(key, sealed, stateData(config, party))
 	if err != nil {
-		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or for another configuration", ErrState)
+		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or for "+
+			"another configuration", ErrState)
 	}
 	defer clear(b)
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {

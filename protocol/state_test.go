@@ -65,12 +65,14 @@ func TestCrashAtEveryStep(t *testing.T) {
 		"scheduled":   {Recovery: &Recovery{Adversary: CuriousServer, Threshold: 2}, PerRound: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config.Roster, config.Layout = roster, masking.Layout{{Length: 3, Bits: 20}, {Length: 1, Bits: 64}}
+			config.Roster, config.Layout = roster,
+				masking.Layout{{Length: 3, Bits: 20}, {Length: 1, Bits: 64}}
 			server, err := NewServer(config)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &crashing{t: t, config: config, l: &Local{Carrier[*Server, *Client]{Config: config, Server: server}}, key: keyexchange.SealKey{1}}
+			l := &Local{Carrier[*Server, *Client]{Config: config, Server: server}}
+			c := &crashing{t: t, config: config, l: l, key: keyexchange.SealKey{1}}
 			for _, signer := range signers {
 				client, err := NewClient(config, signer, nil)
 				if err != nil {
@@ -131,17 +133,36 @@ func TestStateErrors(t *testing.T) {
 	changed.Label = "other"
 	identity := l.Clients[0].identity
 	for name, load := range map[string]func() error{
-		"other key":     func() error { _, err := LoadClient(config, identity, nil, &other, client); return err },
-		"other config":  func() error { _, err := LoadClient(&changed, identity, nil, &key, client); return err },
-		"other party":   func() error { _, err := LoadClient(config, l.Clients[1].identity, nil, &key, client); return err },
-		"server as one": func() error { _, err := LoadClient(config, identity, nil, &key, server); return err },
-		"cut short":     func() error { _, err := LoadClient(config, identity, nil, &key, client[:len(client)-1]); return err },
-		"nothing":       func() error { _, err := LoadClient(config, identity, nil, &key, nil); return err },
+		"other key": func() error {
+			_, err := LoadClient(config, identity, nil, &other, client)
+			return err
+		},
+		"other config": func() error {
+			_, err := LoadClient(&changed, identity, nil, &key, client)
+			return err
+		},
+		"other party": func() error {
+			_, err := LoadClient(config, l.Clients[1].identity, nil, &key, client)
+			return err
+		},
+		"server as one": func() error {
+			_, err := LoadClient(config, identity, nil, &key, server)
+			return err
+		},
+		"cut short": func() error {
+			_, err := LoadClient(config, identity, nil, &key, client[:len(client)-1])
+			return err
+		},
+		"nothing": func() error {
+			_, err := LoadClient(config, identity, nil, &key, nil)
+			return err
+		},
 		"client as one": func() error { _, err := LoadServer(config, &key, client); return err },
 		"server's key":  func() error { _, err := LoadServer(config, &other, server); return err },
 		"its config":    func() error { _, err := LoadServer(&changed, &key, server); return err },
 		"flipped bit": func() error {
-			_, err := LoadServer(config, &key, append(bytes.Clone(server[:len(server)-1]), server[len(server)-1]^1))
+			_, err := LoadServer(config, &key,
+				append(bytes.Clone(server[:len(server)-1]), server[len(server)-1]^1))
 			return err
 		},
 	} {
@@ -151,8 +172,9 @@ func TestStateErrors(t *testing.T) {
 	}
 	// A state of another shape, such as another version's, opens if it is sealed
 	// alike, and is refused all the same.
-	for name, shape := range map[string]any{"empty": &struct{ Stage uint8 }{2}, "other types": &struct{ Session int }{1},
-		"no parties": &struct{ Announcements [][]byte }{[][]byte{{7}, nil, nil}}} {
+	for name, shape := range map[string]any{"empty": &struct{ Stage uint8 }{2},
+		"other types": &struct{ Session int }{1},
+		"no parties":  &struct{ Announcements [][]byte }{[][]byte{{7}, nil, nil}}} {
 		sealed, err := sealState(nil, &key, l.Clients[0].config, wire.ServerIndex, shape)
 		if err != nil {
 			t.Fatal(err)

@@ -62,7 +62,13 @@ func (c *Config) settle() (*settled, error) {
 	if err := c.Layout.Validate(); err != nil {
 		return fail("%w", err)
 	}
-	s := &settled{Config: *c, parties: c.Roster.Len(), minMembers: c.MinMembers, maxSkip: c.MaxSkip, hybrid: !c.Classical}
+	s := &settled{
+		Config:     *c,
+		parties:    c.Roster.Len(),
+		minMembers: c.MinMembers,
+		maxSkip:    c.MaxSkip,
+		hybrid:     !c.Classical,
+	}
 	s.Layout = slices.Clone(c.Layout)
 	n := s.parties
 	if s.minMembers == 0 {
@@ -97,7 +103,8 @@ func (c *Config) settle() (*settled, error) {
 		s.maxSkip = min(DefaultMaxSkip, mostDerivations/chains)
 	}
 	if s.maxSkip > mostDerivations/chains {
-		return fail("MaxSkip is %d; with %d chains of keys a party could be asked for more than %d steps, so at most %d",
+		return fail("MaxSkip is %d; with %d chains of keys a party could be asked for more than %d "+
+			"steps, so at most %d",
 			c.MaxSkip, chains, mostDerivations, mostDerivations/chains)
 	}
 	s.digest = s.computeDigest()
@@ -123,11 +130,13 @@ func (c *settled) settleRecovery() error {
 		return fmt.Errorf("%w: no graph of %d parties has degree %d", ErrConfig, most+1, r.Degree)
 	}
 	if r.Degree >= least {
-		return fmt.Errorf("%w: Degree is %d; a graph that is sparse for all parties must be so for %d of them too, with a degree below %d",
+		return fmt.Errorf("%w: Degree is %d; a graph that is sparse for all parties must be so for %d "+
+			"of them too, with a degree below %d",
 			ErrConfig, r.Degree, least+1, least)
 	}
 	if r.Adversary == CheatingServer {
-		return fmt.Errorf("%w: a sparse graph does not withstand a cheating server; leave Degree zero or name a weaker Adversary", ErrConfig)
+		return fmt.Errorf("%w: a sparse graph does not withstand a cheating server; leave Degree zero "+
+			"or name a weaker Adversary", ErrConfig)
 	}
 	return nil
 }
@@ -197,7 +206,8 @@ func (c *settled) termsOf(size int) (terms, error) {
 	if t.threshold == 0 {
 		var err error
 		if t.threshold, err = graph.DefaultThreshold(adversary, t.degree, t.colluders); err != nil {
-			return fail("the default Threshold does not withstand %d colluders of %d: %w", t.colluders, t.degree, err)
+			return fail("the default Threshold does not withstand %d colluders of %d: %w", t.colluders,
+				t.degree, err)
 		}
 	}
 	if err := graph.CheckThreshold(adversary, t.threshold, t.degree, t.colluders); err != nil {
@@ -205,7 +215,8 @@ func (c *settled) termsOf(size int) (terms, error) {
 		if r.Adversary != CuriousServer {
 			least = (t.degree+t.colluders)/2 + 1
 		}
-		return fail("Threshold is %d; against a %v with %d colluders and %d holders of each secret it takes %d to %d: %w",
+		return fail("Threshold is %d; against a %v with %d colluders and %d holders of each secret it "+
+			"takes %d to %d: %w",
 			t.threshold, r.Adversary, t.colluders, t.degree, least, t.degree, err)
 	}
 	t.quorum = t.threshold
@@ -223,7 +234,8 @@ func (c *settled) termsOf(size int) (terms, error) {
 		t.minSurvivors = least
 	}
 	if t.minSurvivors < least || t.minSurvivors > n {
-		return fail("MinSurvivors is %d, want %d to %d with %d parties a round", r.MinSurvivors, least, n, n)
+		return fail("MinSurvivors is %d, want %d to %d with %d parties a round", r.MinSurvivors, least, n,
+			n)
 	}
 	return t, nil
 }
@@ -237,7 +249,8 @@ func (c *settled) maxMessage() int {
 	if c.hybrid {
 		keys += p * wire.EncapsulationKeySize
 		path := bits.Len(uint(p - 1))
-		body = max(body, wire.AnnounceSize(true), set+p*(wire.CiphertextSize+path*wire.NodeSize+keyexchange.SignatureSize))
+		body = max(body, wire.AnnounceSize(true),
+			set+p*(wire.CiphertextSize+path*wire.NodeSize+keyexchange.SignatureSize))
 	}
 	if c.recovery {
 		body = max(body, wire.MaskedSize(packed, h, h))

@@ -36,7 +36,13 @@ type topology struct {
 const mostRemembered = 1 << 20
 
 func newTopology(config *settled, keys [32]byte, announced wire.Set, self int) *topology {
-	t := &topology{config: config, keys: keys, announced: announced, self: self, schedule: make(map[uint64][]int)}
+	t := &topology{
+		config:    config,
+		keys:      keys,
+		announced: announced,
+		self:      self,
+		schedule:  make(map[uint64][]int),
+	}
 	if config.sparse && !config.byRound {
 		t.whole = t.newGraph(slices.Collect(announced.All()), t.seedOr(keys), 0)
 	}
@@ -52,7 +58,8 @@ func (t *topology) seedOr(other [32]byte) [32]byte {
 }
 
 func (t *topology) newGraph(parties []int, seed [32]byte, number uint64) *graph.Graph {
-	g, err := graph.NewGraph(parties, t.config.Recovery.Degree, hash(labelGraph, seed[:], uint64Bytes(number)))
+	g, err := graph.NewGraph(parties, t.config.Recovery.Degree,
+		hash(labelGraph, seed[:], uint64Bytes(number)))
 	if err != nil {
 		panic("protocol: " + err.Error()) // settle has checked the degree
 	}
@@ -153,7 +160,8 @@ func (t *topology) next(party int, round uint64) (uint64, error) {
 			return round + ahead, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: party %d is not scheduled in the next %d rounds", ErrSkip, party, t.config.maxSkip)
+	return 0, fmt.Errorf("%w: party %d is not scheduled in the next %d rounds", ErrSkip, party,
+		t.config.maxSkip)
 }
 
 // neighbours returns with whom a member shares secrets in a round, in ascending

@@ -58,7 +58,8 @@ func TestParticipantsOutsideTheSchedule(t *testing.T) {
 	}
 	for _, e := range envelopes {
 		// One of the scheduled gives its place to one who is not: as many shares.
-		begin, err := wire.ParseBegin(e.Message[wire.HeaderSize:], 8, func(p wire.Set) int { return p.Len() - 1 })
+		begin, err := wire.ParseBegin(e.Message[wire.HeaderSize:], 8,
+			func(p wire.Set) int { return p.Len() - 1 })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,7 +404,8 @@ func TestDistrustedHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One honest share is one too few, whatever the other holds.
-	if _, err := r.secret(3, shares[1:], func(shamir.Secret) bool { return true }); err != errFewShares {
+	if _, err := r.secret(3, shares[1:],
+		func(shamir.Secret) bool { return true }); err != errFewShares {
 		t.Errorf("with a holder that is at fault: %v", err)
 	}
 }

@@ -75,9 +75,10 @@ type (
 		Context      hexBytes      `json:"context"`
 		Pairs        []vectorPair  `json:"pairs"`
 		Inputs       []vectorInput `json:"inputs"`
-		Wrong        []vectorWrong `json:"wrong,omitempty"` // shares that were changed before they were sent
-		Included     []int         `json:"included"`
-		Sum          [][]string    `json:"sum"`
+		// shares that were changed before they were sent
+		Wrong    []vectorWrong `json:"wrong,omitempty"`
+		Included []int         `json:"included"`
+		Sum      [][]string    `json:"sum"`
 	}
 	vectorWrong struct {
 		Holder int `json:"holder"`
@@ -141,8 +142,10 @@ type vectorPlan struct {
 }
 
 var typeNames = map[wire.Type]string{
-	wire.TypeAnnounce: "Announce", wire.TypeKeys: "Keys", wire.TypeBegin: "Begin", wire.TypeMasked: "Masked",
-	wire.TypeUpload: "Upload", wire.TypeInvite: "Invite", wire.TypeSurvivors: "Survivors", wire.TypeSigned: "Signed",
+	wire.TypeAnnounce: "Announce", wire.TypeKeys: "Keys", wire.TypeBegin: "Begin",
+	wire.TypeMasked: "Masked",
+	wire.TypeUpload: "Upload", wire.TypeInvite: "Invite", wire.TypeSurvivors: "Survivors",
+	wire.TypeSigned:      "Signed",
 	wire.TypeCertificate: "Certificate", wire.TypeReveal: "Reveal",
 	wire.TypeEncapsulate: "Encapsulate", wire.TypeMembers: "Members",
 }
@@ -162,7 +165,8 @@ type recorder struct {
 }
 
 func (r *recorder) record(from, to int, lost bool, message []byte) {
-	r.session.Messages = append(r.session.Messages, vectorMessage{from, to, typeNames[wire.Type(message[1])], lost, bytes.Clone(message)})
+	r.session.Messages = append(r.session.Messages,
+		vectorMessage{from, to, typeNames[wire.Type(message[1])], lost, bytes.Clone(message)})
 }
 
 // toServer carries a party's message, unless it is lost.
@@ -206,7 +210,8 @@ func (r *recorder) toParties(envelopes []Envelope, err error, absent ...int) {
 			r.lies = append(r.lies, vectorWrong{e.To, int(owner)})
 			answer[wire.HeaderSize+4] ^= 1
 		}
-		r.toServer(e.To, answer, wire.Type(answer[1]) == wire.TypeEncapsulate && slices.Contains(r.silent, e.To))
+		r.toServer(e.To, answer, wire.Type(answer[1]) == wire.TypeEncapsulate &&
+			slices.Contains(r.silent, e.To))
 	}
 }
 
@@ -227,7 +232,10 @@ func decimal(values [][]uint64) [][]string {
 
 // recordSession runs the planned rounds with parties whose keys and randomness
 // follow from the session's name.
-func recordSession(t *testing.T, name, description string, n int, config *Config, late, silent []int, plans []vectorPlan) *vectorSession {
+func recordSession(
+	t *testing.T, name, description string, n int, config *Config, late, silent []int,
+	plans []vectorPlan,
+) *vectorSession {
 	t.Helper()
 	s := &vectorSession{Description: description}
 	r := &recorder{t: t, session: s, config: config, recovery: map[string]hexBytes{}, silent: silent}
@@ -237,7 +245,8 @@ func recordSession(t *testing.T, name, description string, n int, config *Config
 		seed := sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s identity %d", name, i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
+		members = append(members,
+			keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
 		random := &stream{seed: sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s random %d", name, i))}
 		r.streams = append(r.streams, random)
 		s.Parties = append(s.Parties, vectorParty{Identity: seed[:], Random: bytes.Clone(random.seed[:])})
@@ -268,8 +277,10 @@ func recordSession(t *testing.T, name, description string, n int, config *Config
 	r.toParties(envelopes, err)
 	envelopes, err = r.server.Members()
 	r.toParties(envelopes, err)
-	roster32, config32, keys32, session32 := roster.Digest(), digestOf(config), r.server.topology.keys, r.server.session
-	s.RosterDigest, s.ConfigDigest, s.KeysDigest, s.SessionID = roster32[:], config32[:], keys32[:], session32[:]
+	roster32, config32, keys32, session32 := roster.Digest(), digestOf(config), r.server.topology.keys,
+		r.server.session
+	s.RosterDigest, s.ConfigDigest, s.KeysDigest, s.SessionID = roster32[:], config32[:], keys32[:],
+		session32[:]
 	s.Config, s.Members = config, r.server.Enrolled()
 	for _, plan := range plans {
 		r.round(plan)
@@ -294,7 +305,8 @@ func (r *recorder) round(plan vectorPlan) {
 	envelopes, err := r.server.Begin([]byte(plan.broadcast))
 	r.toParties(envelopes, err, plan.absent...)
 	number := r.server.Round()
-	round := vectorRound{Round: number, Broadcast: []byte(plan.broadcast), Holders: slices.Collect(r.server.holders.All()),
+	round := vectorRound{Round: number, Broadcast: []byte(plan.broadcast),
+		Holders:   slices.Collect(r.server.holders.All()),
 		Scheduled: r.server.holders.Of(r.server.topology.scheduled(number)),
 		Context:   bytes.Clone(r.server.open.context[:])}
 	for _, e := range envelopes {
@@ -377,9 +389,12 @@ func (r *recorder) pairs(round uint64, participants, absent []int) []vectorPair 
 				r.t.Fatal(err)
 			}
 			seed := secret.MaskSeed(r.clients[self].open.context)
-			pair := vectorPair{Low: low, High: high, ChainKey: bytes.Clone(state[8:]), Secret: bytes.Clone(secret[:]), MaskSeed: bytes.Clone(seed[:])}
-			for _, purpose := range []keyexchange.Purpose{keyexchange.SelfMaskShare, keyexchange.RecoveryShare} {
-				pair.Channels = append(pair.Channels, bytes.Clone(channels.Key(purpose, low, high)[:]), bytes.Clone(channels.Key(purpose, high, low)[:]))
+			pair := vectorPair{Low: low, High: high, ChainKey: bytes.Clone(state[8:]),
+				Secret: bytes.Clone(secret[:]), MaskSeed: bytes.Clone(seed[:])}
+			for _, purpose := range []keyexchange.Purpose{keyexchange.SelfMaskShare,
+				keyexchange.RecoveryShare} {
+				pair.Channels = append(pair.Channels, bytes.Clone(channels.Key(purpose, low, high)[:]),
+					bytes.Clone(channels.Key(purpose, high, low)[:]))
 			}
 			out = append(out, pair)
 		}
@@ -405,9 +420,12 @@ func TestVectors(t *testing.T) {
 		},
 		{
 			"recovery", "cheating server, complete graph; party 2 misses round 1 and rejoins by Invite, " +
-				"party 1's submission of round 2 is lost, party 3 does not sign and party 0 is there throughout in round 3", 4,
-			&Config{Label: "vectors/recovery", Layout: layout, MaxSkip: 16, Recovery: &Recovery{Threshold: 2}}, nil, nil,
-			[]vectorPlan{{broadcast: "model 1", absent: []int{2}}, {broadcast: "model 2", lost: []int{1}}, {broadcast: "model 3", unsigned: []int{3}}},
+				"party 1's submission of round 2 is lost, party 3 does not sign and party 0 is there " +
+				"throughout in round 3", 4,
+			&Config{Label: "vectors/recovery", Layout: layout, MaxSkip: 16,
+				Recovery: &Recovery{Threshold: 2}}, nil, nil,
+			[]vectorPlan{{broadcast: "model 1", absent: []int{2}}, {broadcast: "model 2", lost: []int{1}},
+				{broadcast: "model 3", unsigned: []int{3}}},
 		},
 		{
 			"sparse", "semi-malicious server, sparse graph, a schedule; one party of round 2 drops out", 8,
@@ -416,27 +434,35 @@ func TestVectors(t *testing.T) {
 			[]vectorPlan{{}, {broadcast: "model 2", lost: []int{5}}, {}},
 		},
 		{
-			"odd", "curious server, one sparse graph of odd degree for the session, a zero seed; party 4 drops out of round 1", 10,
-			&Config{Label: "vectors/odd", Layout: layout[:1], Recovery: &Recovery{Adversary: CuriousServer, Degree: 5}}, nil, nil,
+			"odd", "curious server, one sparse graph of odd degree for the session, a zero seed; party 4 " +
+				"drops out of round 1", 10,
+			&Config{Label: "vectors/odd", Layout: layout[:1],
+				Recovery: &Recovery{Adversary: CuriousServer, Degree: 5}}, nil, nil,
 			[]vectorPlan{{lost: []int{4}}, {}},
 		},
 		{
-			"missing", "curious server, one sparse graph over those who announced, a zero seed; party 0 does not announce, party 9 " +
+			"missing", "curious server, one sparse graph over those who announced, a zero seed; party 0 " +
+				"does not announce, party 9 " +
 				"does not encapsulate, party 4 drops out of round 1", 10,
 			&Config{Label: "vectors/missing", Number: 1, Layout: layout[:1], MinMembers: 8,
 				Recovery: &Recovery{Adversary: CuriousServer, Degree: 4, Threshold: 2}}, []int{0}, []int{9},
 			[]vectorPlan{{lost: []int{4}}, {}},
 		},
 		{
-			"some", "cheating server, one colluder; party 3 does not announce and party 8 does not encapsulate; round 1 among all " +
-				"members, of whom party 1 reveals a wrong share; round 3 among five of them, of whom party 9 drops out", 10,
-			&Config{Label: "Zählung – été", Number: 7, Layout: masking.Layout{{Length: 9, Bits: 1}, {Length: 4, Bits: 7}, {Length: 3, Bits: 33}},
+			"some", "cheating server, one colluder; party 3 does not announce and party 8 does not " +
+				"encapsulate; round 1 among all " +
+				"members, of whom party 1 reveals a wrong share; round 3 among five of them, of whom party " +
+				"9 drops out", 10,
+			&Config{Label: "Zählung – été", Number: 7,
+				Layout:     masking.Layout{{Length: 9, Bits: 1}, {Length: 4, Bits: 7}, {Length: 3, Bits: 33}},
 				MinMembers: 5, Colluders: 1, Recovery: &Recovery{}}, []int{3}, []int{8},
-			[]vectorPlan{{broadcast: "model 1", wrong: []int{1}}, {broadcast: "model 3", gather: []int{0, 2, 4, 6, 9}, lost: []int{9}}},
+			[]vectorPlan{{broadcast: "model 1", wrong: []int{1}},
+				{broadcast: "model 3", gather: []int{0, 2, 4, 6, 9}, lost: []int{9}}},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			session := recordSession(t, test.name, test.description, test.parties, test.config, test.late, test.silent, test.rounds)
+			session := recordSession(t, test.name, test.description, test.parties, test.config, test.late,
+				test.silent, test.rounds)
 			got, err := json.MarshalIndent(session, "", "\t")
 			if err != nil {
 				t.Fatal(err)

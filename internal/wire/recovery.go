@@ -137,7 +137,11 @@ func ParseMasked(body []byte, size, h, next int) (*Masked, error) {
 	if err := Exactly(body, MaskedSize(size, h, next)); err != nil {
 		return nil, err
 	}
-	m := &Masked{Packed: body[:size], Commitment: [32]byte(body[size:]), Nonce: [24]byte(body[size+32:])}
+	m := &Masked{
+		Packed:     body[:size],
+		Commitment: [32]byte(body[size:]),
+		Nonce:      [24]byte(body[size+32:]),
+	}
 	body = body[size+32+nonceSize:]
 	m.Shares = parseBoxes(body, m.Nonce[:], h)
 	var err error
@@ -251,10 +255,13 @@ func ParseReveal(body []byte, n int) (Reveal, error) {
 
 // parseList reads entries of a party and a value of the given size, at most one
 // for each of n parties, in ascending order.
-func parseList[T any](body []byte, n, size int, make1 func(party int, value []byte) T) ([]T, error) {
+func parseList[T any](
+	body []byte, n, size int, entryOf func(party int, value []byte) T,
+) ([]T, error) {
 	entry := 4 + size
 	if len(body)%entry != 0 {
-		return nil, fmt.Errorf("%w: the body has %d bytes, want a multiple of %d", ErrTruncated, len(body), entry)
+		return nil, fmt.Errorf("%w: the body has %d bytes, want a multiple of %d", ErrTruncated,
+			len(body), entry)
 	}
 	if len(body)/entry > n {
 		return nil, ErrOversized
@@ -264,10 +271,11 @@ func parseList[T any](body []byte, n, size int, make1 func(party int, value []by
 	for ; len(body) > 0; body = body[entry:] {
 		party := int(binary.BigEndian.Uint32(body))
 		if party <= last || party >= n {
-			return nil, fmt.Errorf("%w: a list of parties is not ascending or goes beyond the roster", ErrEncoding)
+			return nil, fmt.Errorf("%w: a list of parties is not ascending or goes beyond the roster",
+				ErrEncoding)
 		}
 		last = party
-		list = append(list, make1(party, body[4:entry]))
+		list = append(list, entryOf(party, body[4:entry]))
 	}
 	return list, nil
 }

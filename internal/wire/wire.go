@@ -66,9 +66,20 @@ func (t Type) SetUp() bool {
 
 // String returns the type's name, as the specification has it.
 func (t Type) String() string {
-	names := [...]string{TypeAnnounce: "Announce", TypeKeys: "Keys", TypeBegin: "Begin", TypeMasked: "Masked", TypeUpload: "Upload",
-		TypeInvite: "Invite", TypeSurvivors: "Survivors", TypeSigned: "Signed", TypeCertificate: "Certificate", TypeReveal: "Reveal",
-		TypeEncapsulate: "Encapsulate", TypeMembers: "Members"}
+	names := [...]string{
+		TypeAnnounce:    "Announce",
+		TypeKeys:        "Keys",
+		TypeBegin:       "Begin",
+		TypeMasked:      "Masked",
+		TypeUpload:      "Upload",
+		TypeInvite:      "Invite",
+		TypeSurvivors:   "Survivors",
+		TypeSigned:      "Signed",
+		TypeCertificate: "Certificate",
+		TypeReveal:      "Reveal",
+		TypeEncapsulate: "Encapsulate",
+		TypeMembers:     "Members",
+	}
 	if t == 0 || int(t) >= len(names) {
 		return fmt.Sprintf("type %d", uint8(t))
 	}
@@ -116,7 +127,8 @@ func ParseHeader(message []byte) (Header, []byte, error) {
 	if version != Version {
 		return Header{}, nil, fmt.Errorf("%w: %d, want %d", ErrVersion, version, Version)
 	}
-	if !s.ReadUint8(&kind) || !s.CopyBytes(h.Session[:]) || !s.ReadUint64(&h.Round) || !s.ReadUint32(&h.Sender) {
+	if !s.ReadUint8(&kind) || !s.CopyBytes(h.Session[:]) || !s.ReadUint64(&h.Round) ||
+		!s.ReadUint32(&h.Sender) {
 		return Header{}, nil, ErrTruncated
 	}
 	h.Type = Type(kind)

@@ -35,12 +35,20 @@ type numbers struct{ scheduled, degree, threshold, quorum, minimum int }
 // settle checks the configuration and computes the digests (§2, §3).
 func (v *vector) settle() (*setting, error) {
 	c := &v.Config
-	s := &setting{vector: v, n: len(c.Roster), minMembers: c.MinMembers, hybrid: !c.Classical, recovery: c.Recovery != nil,
-		maxSkip: c.MaxSkip, layout: c.Layout}
+	s := &setting{
+		vector:     v,
+		n:          len(c.Roster),
+		minMembers: c.MinMembers,
+		hybrid:     !c.Classical,
+		recovery:   c.Recovery != nil,
+		maxSkip:    c.MaxSkip,
+		layout:     c.Layout,
+	}
 	if s.minMembers == 0 {
 		s.minMembers = s.n
 	}
-	if s.n < 2 || len(v.Parties) != s.n || s.minMembers < 2 || s.minMembers > s.n || c.PerRound < 0 || c.PerRound == 1 ||
+	if s.n < 2 || len(v.Parties) != s.n || s.minMembers < 2 || s.minMembers > s.n || c.PerRound < 0 ||
+		c.PerRound == 1 ||
 		c.PerRound > s.n || len(c.Label) > 255 || len(c.Seed) != 32 || len(s.layout) == 0 {
 		return nil, fail("the configuration is out of range")
 	}
@@ -83,7 +91,8 @@ func (v *vector) settle() (*setting, error) {
 	if s.hybrid {
 		hybrid = 1
 	}
-	parts := [][]byte{{byte(len(c.Label))}, []byte(c.Label), u64(c.Number), rosterDigest, u32(s.minMembers), u32(c.Colluders),
+	parts := [][]byte{{byte(len(c.Label))}, []byte(c.Label), u64(c.Number), rosterDigest,
+		u32(s.minMembers), u32(c.Colluders),
 		{hybrid}, u64(s.maxSkip), u32(s.scheduledOf(s.n)), c.Seed, u32(len(s.layout))}
 	for _, l := range s.layout {
 		parts = append(parts, u32(l.Length), []byte{byte(l.Bits)})
@@ -92,7 +101,8 @@ func (v *vector) settle() (*setting, error) {
 		parts = append(parts, []byte{0})
 	} else {
 		whole, _ := s.numbers(s.n)
-		parts = append(parts, []byte{byte(1 + r.Adversary)}, u32(whole.degree), u32(r.Threshold), u32(r.MinSurvivors))
+		parts = append(parts, []byte{byte(1 + r.Adversary)}, u32(whole.degree), u32(r.Threshold),
+			u32(r.MinSurvivors))
 	}
 	s.digest = hash("hushsum/2 config", parts...)
 	if !bytes.Equal(s.digest, v.ConfigDigest) {
@@ -142,7 +152,8 @@ func (s *setting) numbers(size int) (numbers, error) {
 	if out.minimum == 0 {
 		out.minimum = least
 	}
-	if out.threshold > h || out.minimum < least || out.minimum > scheduled || r.Adversary == 2 && out.threshold <= c ||
+	if out.threshold > h || out.minimum < least || out.minimum > scheduled || r.Adversary == 2 &&
+		out.threshold <= c ||
 		r.Adversary != 2 && 2*out.threshold <= h+c {
 		return out, fail("the thresholds do not hold")
 	}
@@ -225,7 +236,8 @@ func (s *session) schedule(round uint64) []int {
 		return members
 	}
 	var out []int
-	for _, rank := range permutation(len(members), hash("hushsum/2 schedule", s.seedOr(s.id), u64(round)))[:count] {
+	for _, rank := range permutation(len(members),
+		hash("hushsum/2 schedule", s.seedOr(s.id), u64(round)))[:count] {
 		out = append(out, members[rank])
 	}
 	slices.Sort(out)

@@ -126,7 +126,8 @@ func open(key, sealed, associated []byte) ([]byte, error) {
 }
 
 // order is ℓ (§6).
-var order, _ = new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+var order, _ = new(big.Int).
+	SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 
 // decodeScalar reads a canonical little-endian scalar (§6).
 func decodeScalar(b []byte) (*big.Int, error) {

@@ -20,7 +20,8 @@ const (
 	members     = 12
 )
 
-var names = map[byte]string{announce: "Announce", keys: "Keys", begin: "Begin", masked: "Masked", upload: "Upload", invite: "Invite",
+var names = map[byte]string{announce: "Announce", keys: "Keys", begin: "Begin", masked: "Masked",
+	upload: "Upload", invite: "Invite",
 	survivors: "Survivors", signature: "Signed", certificate: "Certificate", reveal: "Reveal",
 	encapsulate: "Encapsulate", members: "Members"}
 

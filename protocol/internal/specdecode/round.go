@@ -30,8 +30,17 @@ func (s *session) open(number uint64, broadcast []byte, participants set) error 
 		return fail("round %d is not in the vector", number)
 	}
 	r := s.Rounds[s.done]
-	s.now = &running{round: r, digest: broadcast, participants: participants, received: map[int][][]uint64{}, shares: map[int][][]byte{},
-		self: map[int][]byte{}, signatures: map[int][]byte{}, revealed: map[int][]point{}, commitments: map[int][]byte{}}
+	s.now = &running{
+		round:        r,
+		digest:       broadcast,
+		participants: participants,
+		received:     map[int][][]uint64{},
+		shares:       map[int][][]byte{},
+		self:         map[int][]byte{},
+		signatures:   map[int][]byte{},
+		revealed:     map[int][]point{},
+		commitments:  map[int][]byte{},
+	}
 	s.now.holders = s.members
 	if s.recovery {
 		first := s.uploads[key(participants.all()[0], number)]
@@ -49,14 +58,17 @@ func (s *session) open(number uint64, broadcast []byte, participants set) error 
 	if s.now.numbers, err = s.numbers(len(s.now.holders.all())); err != nil {
 		return err
 	}
-	s.now.context = hash("hushsum/2 context", s.id, u64(number), broadcast, s.now.holders, participants)
+	s.now.context = hash("hushsum/2 context", s.id, u64(number), broadcast, s.now.holders,
+		participants)
 	all := s.now.holders.of(s.schedule(number))
 	switch {
 	case !bytes.Equal(broadcast, hash("hushsum/2 broadcast", r.Broadcast)):
 		return fail("the digest of the broadcast")
 	case !bytes.Equal(s.now.context, r.Context):
 		return fail("the context of round %d", number)
-	case !slices.Equal(all, r.Scheduled), !slices.Equal(s.now.holders.all(), r.Holders), !slices.Equal(participants.all(), r.Participants), len(participants.of(all)) != len(participants.all()):
+	case !slices.Equal(all, r.Scheduled), !slices.Equal(s.now.holders.all(), r.Holders),
+		!slices.Equal(participants.all(),
+			r.Participants), len(participants.of(all)) != len(participants.all()):
 		return fail("the participants of round %d", number)
 	case len(r.Participants) < s.now.minimum:
 		return fail("too few participants")
@@ -77,7 +89,8 @@ func (s *session) open(number uint64, broadcast []byte, participants set) error 
 			return err
 		}
 		secret, _ := s.pairSecret(p.Low, p.High, number)
-		if !bytes.Equal(chain, p.ChainKey) || !bytes.Equal(secret, p.Secret) || !bytes.Equal(s.now.maskSeed(secret), p.MaskSeed) {
+		if !bytes.Equal(chain, p.ChainKey) || !bytes.Equal(secret, p.Secret) ||
+			!bytes.Equal(s.now.maskSeed(secret), p.MaskSeed) {
 			return fail("the keys of parties %d and %d", p.Low, p.High)
 		}
 		for i, want := range p.Channels {
@@ -137,7 +150,8 @@ func (r *running) masked(s *session, party int, body *reader, lost bool) error {
 		if body.broken {
 			return fail("a short submission")
 		}
-		b, shares, err := s.rebuild(r.shares[party], near, r.threshold, 0, party, r.Round, r.context, r.commitments[party])
+		b, shares, err := s.rebuild(r.shares[party], near, r.threshold, 0, party, r.Round, r.context,
+			r.commitments[party])
 		if err != nil {
 			return err
 		}
@@ -173,7 +187,8 @@ func (r *running) survivors(s *session, party int, body *reader, lost bool) erro
 	if err != nil {
 		return err
 	}
-	if !list.has(party) || len(list.all()) != len(r.received) || len(list.all()) < r.minimum || r.survivorSet != nil && !bytes.Equal(list, r.survivorSet) {
+	if !list.has(party) || len(list.all()) != len(r.received) || len(list.all()) < r.minimum ||
+		r.survivorSet != nil && !bytes.Equal(list, r.survivorSet) {
 		return fail("the survivors")
 	}
 	for _, i := range list.all() {
@@ -199,7 +214,9 @@ func (r *running) signature(s *session, party int, body *reader, lost bool) erro
 	if err := body.end(); err != nil {
 		return err
 	}
-	if !slices.Contains(r.signers, party) || !verify(s.Config.Roster[party].Key, signed("hushsum/2 survivors", r.context, r.survivorSet), sig) {
+	if !slices.Contains(r.signers, party) ||
+		!verify(s.Config.Roster[party].Key, signed("hushsum/2 survivors", r.context, r.survivorSet),
+			sig) {
 		return fail("the signature of party %d", party)
 	}
 	if !lost {
@@ -218,7 +235,8 @@ func (r *running) certificate(s *session, party int, body *reader, lost bool) er
 		return fail("%d signatures", len(parties))
 	}
 	for i, signer := range parties {
-		if !bytes.Equal(values[i], r.signatures[signer]) || s.sparse && !slices.Contains(r.near(s, party), signer) {
+		if !bytes.Equal(values[i], r.signatures[signer]) || s.sparse &&
+			!slices.Contains(r.near(s, party), signer) {
 			return fail("a signature of party %d", signer)
 		}
 	}
@@ -240,7 +258,8 @@ func (r *running) reveal(s *session, party int, body *reader, lost bool) error {
 		if r.survivorSet.has(owner) {
 			purpose, sealed, binding, holders = 0, r.shares[owner], r.context, r.near(s, owner)
 		}
-		share, err := s.openShare(sealed[slices.Index(holders, party)], purpose, owner, party, r.Round, binding)
+		share, err := s.openShare(sealed[slices.Index(holders, party)], purpose, owner, party, r.Round,
+			binding)
 		if err != nil {
 			return err
 		}
@@ -307,7 +326,8 @@ func (s *session) unmask(r *running, sum [][]uint64) error {
 			add(s.layout, sum, mask(s.layout, derive(secret, "hushsum/2 self mask", 28)), true)
 			continue
 		}
-		blob, err := open(derive(secret, "hushsum/2 blob key", 32), s.uploads[key(owner, r.Round)].blob, hash("hushsum/2 blob", s.id, u64(r.Round), u32(owner)))
+		blob, err := open(derive(secret, "hushsum/2 blob key", 32), s.uploads[key(owner, r.Round)].blob,
+			hash("hushsum/2 blob", s.id, u64(r.Round), u32(owner)))
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,8 @@ func read(t *testing.T, name string) []byte {
 
 // The committed vectors follow SPEC.md as this package reads it.
 func TestVerify(t *testing.T) {
-	for _, name := range []string{"plain.json", "recovery.json", "sparse.json", "odd.json", "missing.json", "some.json"} {
+	for _, name := range []string{"plain.json", "recovery.json", "sparse.json", "odd.json",
+		"missing.json", "some.json"} {
 		if err := Verify(read(t, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -57,7 +58,8 @@ func TestChangedMessages(t *testing.T) {
 				changed := bytes.Clone(message)
 				changed[at] ^= 1 << rng.IntN(8)
 				// The other copies of a message that goes to several parties stay.
-				if err := Verify(bytes.Replace(data, []byte(m.Message), []byte(hex.EncodeToString(changed)), 1)); !errors.Is(err, ErrVector) {
+				if err := Verify(bytes.Replace(data, []byte(m.Message), []byte(hex.EncodeToString(changed)),
+					1)); !errors.Is(err, ErrVector) {
 					t.Errorf("%s: message %d (%s) changed in byte %d: %v", name, i, m.Type, at, err)
 				}
 			}
@@ -66,7 +68,8 @@ func TestChangedMessages(t *testing.T) {
 			}
 			lengths[m.Type] = true
 			for _, other := range []string{m.Message[:len(m.Message)-2], m.Message + "00"} {
-				if err := Verify(bytes.Replace(data, []byte(`"`+m.Message+`"`), []byte(`"`+other+`"`), 1)); !errors.Is(err, ErrVector) {
+				if err := Verify(bytes.Replace(data, []byte(`"`+m.Message+`"`), []byte(`"`+other+`"`),
+					1)); !errors.Is(err, ErrVector) {
 					t.Errorf("%s: message %d (%s) of another length: %v", name, i, m.Type, err)
 				}
 			}
@@ -77,8 +80,9 @@ func TestChangedMessages(t *testing.T) {
 // A vector with one changed value beside the messages is refused.
 func TestChangedValues(t *testing.T) {
 	data := string(read(t, "recovery.json"))
-	for _, field := range []string{"roster_digest", "config_digest", "session_id", "context", "chain_key", "pair_secret", "mask_seed",
-		"b", "k", "identity_seed", "key", "x25519_private", "mlkem_seed", "random_seed", "broadcast", "keys_digest"} {
+	for _, field := range []string{"roster_digest", "config_digest", "session_id", "context",
+		"chain_key", "pair_secret", "mask_seed", "b", "k", "identity_seed", "key", "x25519_private",
+		"mlkem_seed", "random_seed", "broadcast", "keys_digest"} {
 		start := strings.Index(data, `"`+field+`": "`)
 		if start < 0 {
 			t.Fatalf("the vector has no %s", field)
@@ -112,7 +116,8 @@ func TestChangedValues(t *testing.T) {
 
 // Bad input is an error and not a panic.
 func TestNotAVector(t *testing.T) {
-	for _, data := range []string{"", "{}", "[]", `{"messages":[{"message":"zz"}]}`, `{"messages":[{"message":"00"}]}`} {
+	for _, data := range []string{"", "{}", "[]", `{"messages":[{"message":"zz"}]}`,
+		`{"messages":[{"message":"00"}]}`} {
 		if Verify([]byte(data)) == nil {
 			t.Errorf("%q was accepted", data)
 		}

@@ -19,8 +19,17 @@ const server = 1<<32 - 1
 // parties' streams of randomness, and otherwise an ErrVector, or the error of
 // JSON.
 func Verify(data []byte) error {
-	s := &session{uploads: map[string]*material{}, secrets: map[string][]byte{}, raw: map[string][]byte{}, chains: map[string][][]byte{},
-		announcements: map[int][]byte{}, ciphertexts: map[int][][]byte{}, signatures: map[int][]byte{}, shared: map[string]shared{}, invited: map[int]set{}}
+	s := &session{
+		uploads:       map[string]*material{},
+		secrets:       map[string][]byte{},
+		raw:           map[string][]byte{},
+		chains:        map[string][][]byte{},
+		announcements: map[int][]byte{},
+		ciphertexts:   map[int][][]byte{},
+		signatures:    map[int][]byte{},
+		shared:        map[string]shared{},
+		invited:       map[int]set{},
+	}
 	if err := json.Unmarshal(data, &s.vector); err != nil {
 		return fmt.Errorf("specdecode: %w", err)
 	}
@@ -75,7 +84,8 @@ func pairKey(a, b int) string { return fmt.Sprint(min(a, b), " ", max(a, b)) }
 
 func (s *session) checkParties() error {
 	for i, p := range s.Parties {
-		if len(p.Identity) != 32 || !bytes.Equal(ed25519.NewKeyFromSeed(p.Identity)[32:], s.Config.Roster[i].Key) {
+		if len(p.Identity) != 32 ||
+			!bytes.Equal(ed25519.NewKeyFromSeed(p.Identity)[32:], s.Config.Roster[i].Key) {
 			return fail("identity of party %d", i)
 		}
 		s.streams = append(s.streams, &stream{seed: p.Random})
@@ -149,12 +159,15 @@ func (s *session) channel(purpose, from, to int, round uint64) ([]byte, error) {
 }
 
 // openShare opens a sealed share (§6.3).
-func (s *session) openShare(sealed []byte, purpose, from, to int, round uint64, binding []byte) ([]byte, error) {
+func (s *session) openShare(
+	sealed []byte, purpose, from, to int, round uint64, binding []byte,
+) ([]byte, error) {
 	channel, err := s.channel(purpose, from, to, round)
 	if err != nil {
 		return nil, err
 	}
-	data := bytes.Join([][]byte{[]byte("hushsum/2 share"), s.id, u64(round), {byte(purpose)}, u32(from), u32(to), binding}, nil)
+	data := bytes.Join([][]byte{[]byte("hushsum/2 share"), s.id, u64(round), {byte(purpose)},
+		u32(from), u32(to), binding}, nil)
 	share, err := open(channel, sealed, data)
 	if err != nil {
 		return nil, err
@@ -165,7 +178,10 @@ func (s *session) openShare(sealed []byte, purpose, from, to int, round uint64, 
 
 // rebuild opens all shares of a secret, combines them, and checks the
 // commitment (§6).
-func (s *session) rebuild(sealed [][]byte, holders []int, threshold, purpose, owner int, round uint64, binding, commitment []byte) ([]byte, []point, error) {
+func (s *session) rebuild(
+	sealed [][]byte, holders []int, threshold, purpose, owner int, round uint64, binding,
+	commitment []byte,
+) ([]byte, []point, error) {
 	var points []point
 	for i, holder := range holders {
 		share, err := s.openShare(sealed[i], purpose, owner, holder, round, binding)
@@ -178,7 +194,8 @@ func (s *session) rebuild(sealed [][]byte, holders []int, threshold, purpose, ow
 	if err != nil {
 		return nil, nil, err
 	}
-	if !bytes.Equal(hash("hushsum/2 commitment", []byte{byte(purpose)}, s.id, u64(round), u32(owner), secret), commitment) {
+	if !bytes.Equal(hash("hushsum/2 commitment", []byte{byte(purpose)}, s.id, u64(round), u32(owner),
+		secret), commitment) {
 		return nil, nil, fail("a commitment of party %d", owner)
 	}
 	return secret, points, nil
@@ -194,7 +211,8 @@ func (s *session) takeUpload(party int, after uint64, m *material) error {
 		return err
 	}
 	neighbours := m.holders.of(s.neighbours(m.round, party))
-	k, shares, err := s.rebuild(m.shares, neighbours, size.threshold, 1, party, m.round, holdersDigest(m.holders), m.commitment)
+	k, shares, err := s.rebuild(m.shares, neighbours, size.threshold, 1, party, m.round,
+		holdersDigest(m.holders), m.commitment)
 	if err != nil {
 		return err
 	}
@@ -204,7 +222,8 @@ func (s *session) takeUpload(party int, after uint64, m *material) error {
 			return err
 		}
 	}
-	blob, err := open(derive(k, "hushsum/2 blob key", 32), m.blob, hash("hushsum/2 blob", s.id, u64(m.round), u32(party)))
+	blob, err := open(derive(k, "hushsum/2 blob key", 32), m.blob,
+		hash("hushsum/2 blob", s.id, u64(m.round), u32(party)))
 	if err != nil {
 		return err
 	}
@@ -236,10 +255,12 @@ func (s *session) message(from, to int, name string, lost bool, message []byte) 
 	if byServer {
 		party, sender = to, server
 	}
-	if names[h.kind] != name || h.sender != sender || byServer != (from == -1) || byServer == (to == -1) || party < 0 || party >= s.n {
+	if names[h.kind] != name || h.sender != sender || byServer != (from == -1) ||
+		byServer == (to == -1) || party < 0 || party >= s.n {
 		return fail("type, sender or receiver")
 	}
-	if want := s.id; h.kind == announce || h.kind == keys || h.kind == encapsulate || h.kind == members {
+	if want := s.id; h.kind == announce || h.kind == keys || h.kind == encapsulate ||
+		h.kind == members {
 		if !bytes.Equal(h.session, s.digest) || h.round != 0 {
 			return fail("session or round")
 		}
@@ -273,7 +294,8 @@ func (s *session) message(from, to int, name string, lost bool, message []byte) 
 		if err != nil {
 			return err
 		}
-		if s.now == nil || h.round < s.now.Round || !holders.has(party) || len(holders.all()) < s.minMembers ||
+		if s.now == nil || h.round < s.now.Round || !holders.has(party) ||
+			len(holders.all()) < s.minMembers ||
 			len(s.members.of(holders.all())) != len(holders.all()) {
 			return fail("an invitation after round %d", h.round)
 		}
@@ -347,12 +369,14 @@ func (s *session) keys(party int, body *reader) error {
 	entries := [][]byte{announced}
 	for _, i := range announced.all() {
 		entries = append(entries, s.announcements[i])
-		if got := body.take(len(s.announcements[i])); s.announcements[i] == nil || !bytes.Equal(got, s.announcements[i]) {
+		if got := body.take(len(s.announcements[i])); s.announcements[i] == nil ||
+			!bytes.Equal(got, s.announcements[i]) {
 			return fail("the entry of party %d", i)
 		}
 	}
 	digest := hash("hushsum/2 keys", append([][]byte{s.digest}, entries...)...)
-	if len(announced.all()) < s.minMembers || len(announced.all()) != len(s.announcements) || !announced.has(party) {
+	if len(announced.all()) < s.minMembers || len(announced.all()) != len(s.announcements) ||
+		!announced.has(party) {
 		return fail("the parties of Keys")
 	}
 	if !bytes.Equal(digest, s.KeysDigest) {
@@ -426,7 +450,8 @@ func (s *session) encapsulate(party int, body *reader) error {
 	if err := body.end(); err != nil {
 		return err
 	}
-	if !verify(s.Config.Roster[party].Key, signed("hushsum/2 ciphertexts", s.keysDigest, u32(party), root(leaves)), sig) {
+	if !verify(s.Config.Roster[party].Key,
+		signed("hushsum/2 ciphertexts", s.keysDigest, u32(party), root(leaves)), sig) {
 		return fail("the signature of party %d on its ciphertexts", party)
 	}
 	s.signatures[party] = sig
@@ -439,7 +464,8 @@ func (s *session) takeMembers(party int, body *reader) error {
 	if err != nil {
 		return err
 	}
-	if !list.has(party) || len(list.all()) < s.minMembers || s.members != nil && !bytes.Equal(list, s.members) {
+	if !list.has(party) || len(list.all()) < s.minMembers || s.members != nil &&
+		!bytes.Equal(list, s.members) {
 		return fail("the members")
 	}
 	if err := s.enroll(list); err != nil {
@@ -499,14 +525,16 @@ func (s *session) begin(number uint64, party int, body *reader, lost bool) error
 			return err
 		}
 	}
-	if !bytes.Equal(broadcast, s.now.digest) || !bytes.Equal(participants, s.now.participants) || !participants.has(party) {
+	if !bytes.Equal(broadcast, s.now.digest) || !bytes.Equal(participants, s.now.participants) ||
+		!participants.has(party) {
 		return fail("the participants or the broadcast of the round")
 	}
 	if s.recovery {
 		for _, owner := range s.now.near(s, party) {
 			share := body.take(72)
 			m := s.uploads[key(owner, number)]
-			if m == nil || !bytes.Equal(share, m.shares[slices.Index(m.holders.of(s.neighbours(number, owner)), party)]) {
+			if m == nil || !bytes.Equal(share,
+				m.shares[slices.Index(m.holders.of(s.neighbours(number, owner)), party)]) {
 				return fail("a share of party %d", owner)
 			}
 		}
