@@ -120,7 +120,11 @@ func (r *release) printOther(ctx context.Context, std streams) {
 		r.printSpent(spent, std)
 	}
 	if each := r.noise * r.sensitivity / math.Sqrt(float64(r.shares)); r.shares > 1 && each < 1 {
-		text := fmt.Sprintf("The parameter of one share is %.2g units: so small that discrete Gaussian shares do not add up to another, which is charged. Count in smaller units: raise --sensitivity.", each)
+		text := fmt.Sprintf(
+			"The parameter of one share is %.2g units: so small that discrete Gaussian shares do "+
+				"not add up to another, which is charged. Count in smaller units: raise "+
+				"--sensitivity.",
+			each)
 		fmt.Fprintln(std.out, strings.Join(wrap(text, width), "\n"))
 	}
 }
@@ -179,7 +183,8 @@ func printJSON(std streams, v any) int {
 
 // describe prints the header of the human form.
 func (r *release) describe(std streams) {
-	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.law, shortest(r.noise), r.sensitivity)
+	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.law, shortest(r.noise),
+		r.sensitivity)
 	if r.dimension > 1 {
 		what += fmt.Sprintf(", %s", plural(r.dimension, "coordinate"))
 	}
@@ -188,17 +193,21 @@ func (r *release) describe(std streams) {
 	}
 	fmt.Fprintln(std.out, strings.Join(wrap(what, width), "\n"))
 	if r.rate < 1 {
-		fmt.Fprintf(std.out, "%s, each client in each with probability %s\n", plural(r.rounds, "round"), shortest(r.rate))
+		fmt.Fprintf(std.out, "%s, each client in each with probability %s\n",
+			plural(r.rounds, "round"), shortest(r.rate))
 	} else {
 		fmt.Fprintf(std.out, "%s, with every client\n", plural(r.rounds, "round"))
 	}
-	fmt.Fprintf(std.out, "\n%-10s %-12s %12s %12s %10s %10s\n", "against", "adjacency", "epsilon", "at least", "delta", "proved by")
+	fmt.Fprintf(std.out, "\n%-10s %-12s %12s %12s %10s %10s\n", "against", "adjacency", "epsilon",
+		"at least", "delta", "proved by")
 }
 
 func (r *release) printSpent(s accounting.Spent, std streams) {
-	fmt.Fprintf(std.out, "%-10s %-12s %12s %12s %10v %10s\n", s.View, r.adjacency(s.View), epsilon(s.Upper), lowerBound(s), r.delta, s.Accountant)
+	fmt.Fprintf(std.out, "%-10s %-12s %12s %12s %10v %10s\n", s.View, r.adjacency(s.View),
+		epsilon(s.Upper), lowerBound(s), r.delta, s.Accountant)
 	if s.Reason != "" {
-		for _, line := range wrap(fmt.Sprintf("%s against the %v: %s.", unbounded(s), s.View, s.Reason), width) {
+		for _, line := range wrap(
+			fmt.Sprintf("%s against the %v: %s.", unbounded(s), s.View, s.Reason), width) {
 			fmt.Fprintln(std.out, line)
 		}
 	}
@@ -217,16 +226,22 @@ func (r *release) problem(err error) error {
 			err:    err,
 		}
 		if r.law == "discrete-gaussian" || r.law == "skellam" {
-			p.advice = "Use --dimension 2, which is accounted for by Renyi divergence, or count in larger units."
+			p.advice = "Use --dimension 2, which is accounted for by Renyi divergence, or count " +
+				"in larger units."
 		}
 		return p
 	case errors.Is(err, accounting.ErrUnsupported):
-		return &problem{cause: fmt.Sprintf("there is no bound for %s noise with these flags", r.law), advice: "Leave out --replace-one.", err: err}
+		return &problem{
+			cause:  fmt.Sprintf("there is no bound for %s noise with these flags", r.law),
+			advice: "Leave out --replace-one.",
+			err:    err,
+		}
 	case errors.Is(err, accounting.ErrUnreachable):
 		return &problem{
-			cause:  "target cannot be reached",
-			advice: "Ask for a larger --epsilon or --delta, or change what is taken as given: more noise, fewer rounds, a smaller rate.",
-			err:    err,
+			cause: "target cannot be reached",
+			advice: "Ask for a larger --epsilon or --delta, or change what is taken as given: " +
+				"more noise, fewer rounds, a smaller rate.",
+			err: err,
 		}
 	}
 	return err

@@ -54,7 +54,8 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 	flags := r.flags("calibrate")
 	find, target := findNoise, 0.0
 	flags.Var((*floatValue)(&target), "epsilon", "`E` the budget, above 0; required")
-	flags.Var(oneOf(&find, finds, "noise-multiplier, rounds or rate"), "find", "`noise-multiplier|rounds|rate` what to find; the other two are taken as given")
+	flags.Var(oneOf(&find, finds, "noise-multiplier, rounds or rate"), "find",
+		"`noise-multiplier|rounds|rate` what to find; the other two are taken as given")
 	if code, ok := parseFlags(flags, calibrateManual(), args, std); !ok {
 		return code
 	}
@@ -90,7 +91,8 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 	case findRate:
 		value = shortest(r.rate)
 	}
-	fmt.Fprintf(std.out, "%s %s keeps epsilon within %v at delta %v.\n\n", find, value, target, r.delta)
+	fmt.Fprintf(std.out, "%s %s keeps epsilon within %v at delta %v.\n\n", find, value, target,
+		r.delta)
 	r.describe(std)
 	r.printSpent(spent, std)
 	r.printOther(ctx, std)
@@ -101,13 +103,25 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 func (r *release) checkCalibration(find string, target float64, given map[string]bool) error {
 	switch {
 	case !given["epsilon"]:
-		return &problem{cause: "--epsilon is required: it is the budget", advice: "Give a number above 0, as in --epsilon 1."}
+		return &problem{
+			cause:  "--epsilon is required: it is the budget",
+			advice: "Give a number above 0, as in --epsilon 1.",
+		}
 	case !(target > 0) || math.IsInf(target, 1):
-		return &problem{cause: fmt.Sprintf("--epsilon: %v is no budget", target), advice: "Give a number above 0, such as 1."}
+		return &problem{
+			cause:  fmt.Sprintf("--epsilon: %v is no budget", target),
+			advice: "Give a number above 0, such as 1.",
+		}
 	case given[find]:
-		return &problem{cause: fmt.Sprintf("--%s: it is what is to be found", find), advice: "Leave it out, or find another with --find."}
+		return &problem{
+			cause:  fmt.Sprintf("--%s: it is what is to be found", find),
+			advice: "Leave it out, or find another with --find.",
+		}
 	case find == findRate && r.view == accounting.ServerView:
-		return &problem{cause: "--find rate: sampling does not count against the server", advice: "Use --adversary public."}
+		return &problem{
+			cause:  "--find rate: sampling does not count against the server",
+			advice: "Use --adversary public.",
+		}
 	}
 	return r.check()
 }
@@ -118,10 +132,11 @@ func (r *release) solve(find string, t accounting.Target) (err error) {
 	try := *r
 	switch {
 	case find == findNoise && r.lanes():
-		r.noise, err = accounting.CalibrateRound(t, view, r.rounds, func(x float64) accounting.Round {
+		with := func(x float64) accounting.Round {
 			try.noise = x
 			return try.round()
-		})
+		}
+		r.noise, err = accounting.CalibrateRound(t, view, r.rounds, with)
 	case find == findNoise:
 		r.noise, err = accounting.CalibrateNoise(t, func(x float64) []accounting.Step {
 			try.noise = x
@@ -140,7 +155,8 @@ func (r *release) solve(find string, t accounting.Target) (err error) {
 			return try.steps(view)
 		})
 	}
-	if find != findRounds || err != nil && !errors.Is(err, accounting.ErrUnreachable) || err == nil && r.rounds > 0 {
+	found := err == nil && r.rounds > 0
+	if find != findRounds || found || err != nil && !errors.Is(err, accounting.ErrUnreachable) {
 		return err
 	}
 	try.rounds = 1
@@ -153,7 +169,8 @@ func (r *release) solve(find string, t accounting.Target) (err error) {
 		spends = "an epsilon without finite bound"
 	}
 	return &problem{
-		cause:  fmt.Sprintf("target cannot be reached: one round spends %s at delta %v", spends, t.Delta),
+		cause: fmt.Sprintf("target cannot be reached: one round spends %s at delta %v",
+			spends, t.Delta),
 		advice: "Ask for a larger --epsilon or --delta, or use more noise or a smaller rate.",
 		err:    accounting.ErrUnreachable,
 	}

@@ -33,7 +33,8 @@ var palette = []color.RGBA{
 var (
 	dashes = [][]vg.Length{nil, {vg.Points(7), vg.Points(3)}, {vg.Points(2), vg.Points(2)}}
 	glyphs = []draw.GlyphDrawer{
-		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{},
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{},
+		draw.BoxGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{},
 	}
 )
 
@@ -69,7 +70,11 @@ func (c *chart) style() (shade color.RGBA, line draw.LineStyle, dots draw.GlyphS
 	k := c.added
 	c.added++
 	shade = palette[k%len(palette)]
-	line = draw.LineStyle{Color: shade, Width: vg.Points(1.2 + .5*float64(min(c.of-1-k, 3))), Dashes: dashes[k%len(dashes)]}
+	line = draw.LineStyle{
+		Color:  shade,
+		Width:  vg.Points(1.2 + .5*float64(min(c.of-1-k, 3))),
+		Dashes: dashes[k%len(dashes)],
+	}
 	dots = draw.GlyphStyle{Color: shade, Shape: glyphs[k%len(glyphs)], Radius: vg.Points(2.2)}
 	return shade, line, dots
 }
@@ -149,7 +154,8 @@ func (c *chart) save(path string) error {
 		beside = c.legend.Rectangle(draw.Canvas{}).Size().X + 2*gap
 	}
 	width := chartWidth + beside
-	out, err := draw.NewFormattedCanvas(width, chartHeight, strings.TrimPrefix(filepath.Ext(path), "."))
+	out, err := draw.NewFormattedCanvas(width, chartHeight,
+		strings.TrimPrefix(filepath.Ext(path), "."))
 	if err != nil {
 		return err
 	}
@@ -165,7 +171,8 @@ func (c *chart) save(path string) error {
 	if _, err := out.WriteTo(&text); err != nil {
 		return err
 	}
-	named := bytes.ReplaceAll(text.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:"+fonts))
+	named := bytes.ReplaceAll(text.Bytes(), []byte("font-family:Liberation Sans"),
+		[]byte("font-family:"+fonts))
 	return os.WriteFile(path, named, 0o666)
 }
 
@@ -173,7 +180,8 @@ func (c *chart) save(path string) error {
 func finitePairs(x, y []float64, positive bool) plotter.XYs {
 	points := make(plotter.XYs, 0, len(x))
 	for i := range x {
-		if math.IsNaN(x[i]+y[i]) || math.IsInf(x[i], 0) || math.IsInf(y[i], 0) || positive && !(min(x[i], y[i]) > 0) {
+		if math.IsNaN(x[i]+y[i]) || math.IsInf(x[i], 0) || math.IsInf(y[i], 0) || positive &&
+			!(min(x[i], y[i]) > 0) {
 			continue
 		}
 		points = append(points, plotter.XY{X: x[i], Y: y[i]})

@@ -34,7 +34,8 @@ func commands() []command {
 		{"simulate", "train a model over a private sum, beside training in the clear", simulate},
 		{"account", "say what rounds of noisy sums spend of privacy", account},
 		{"calibrate", "find the noise, rounds or sampling for a privacy budget", calibrate},
-		{"experiment", "rerun a table of the papers, with seeds, as text, CSV and figures", experiment},
+		{"experiment", "rerun a table of the papers, with seeds, as text, CSV and figures",
+			experiment},
 		{"attack", "attack private sums, with and without each defence", attack},
 	}
 }

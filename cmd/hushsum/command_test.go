@@ -19,21 +19,27 @@ func call(ctx context.Context, args ...string) (code int, stdout, stderr string)
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}, {"help", "help"}} {
 		code, out, errs := call(t.Context(), args...)
-		if code != 0 || errs != "" || !strings.Contains(out, "simulate") || !strings.Contains(out, "Usage:") || !strings.Contains(out, "Exit codes:") {
+		if code != 0 || errs != "" || !strings.Contains(out, "simulate") ||
+			!strings.Contains(out, "Usage:") || !strings.Contains(out, "Exit codes:") {
 			t.Errorf("%v: code %d, %q, %q", args, code, out, errs)
 		}
 		checkWidth(t, out)
 	}
-	for _, args := range [][]string{{"help", "simulate"}, {"simulate", "-h"}, {"simulate", "--help"}} {
+	for _, args := range [][]string{{"help", "simulate"}, {"simulate", "-h"},
+		{"simulate", "--help"}} {
 		code, out, errs := call(t.Context(), args...)
 		if code != 0 || errs != "" {
 			t.Errorf("%v: code %d, stderr %q", args, code, errs)
 		}
 		for _, flag := range []string{
-			"--data synthetic|PATH", "--clients N", "--rows-per-client N", "--rounds N", "--local-steps N",
+			"--data synthetic|PATH", "--clients N", "--rows-per-client N", "--rounds N",
+			"--local-steps N",
 			"--rate X", "--lambda X", "--range X", "--fraction-bits N", "--seed N", "--json",
-			"--drop F", "--recovery", "--adversary cheating|curious", "--colluders N", "--min-survivors N",
-			"(default 100; for images 10)", "(default 0.0001; for images 0)", "for a census logistic)", "(default synthetic)", "(default cheating)", "Exit codes: 0 success",
+			"--drop F", "--recovery", "--adversary cheating|curious", "--colluders N",
+			"--min-survivors N",
+			"(default 100; for images 10)", "(default 0.0001; for images 0)",
+			"for a census logistic)", "(default synthetic)", "(default cheating)",
+			"Exit codes: 0 success",
 		} {
 			if !strings.Contains(out, flag) {
 				t.Errorf("%v does not show %q", args, flag)
@@ -72,7 +78,8 @@ func checkMessage(t *testing.T, text string) {
 			t.Errorf("said twice: %q", line)
 		}
 	}
-	for _, name := range []string{"simulation:", "learning:", "aggregation:", "protocol:", "parse error"} {
+	for _, name := range []string{"simulation:", "learning:", "aggregation:", "protocol:",
+		"parse error"} {
 		if strings.Contains(text, name) {
 			t.Errorf("%q says %q", text, name)
 		}
@@ -82,7 +89,8 @@ func checkMessage(t *testing.T, text string) {
 func TestVersion(t *testing.T) {
 	for _, arg := range []string{"--version", "version"} {
 		code, out, errs := call(t.Context(), arg)
-		if code != 0 || errs != "" || !strings.HasPrefix(out, "hushsum ") || !strings.Contains(out, "go1.") || strings.Count(out, "\n") != 1 {
+		if code != 0 || errs != "" || !strings.HasPrefix(out, "hushsum ") ||
+			!strings.Contains(out, "go1.") || strings.Count(out, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, %q", arg, code, out, errs)
 		}
 	}
@@ -91,7 +99,8 @@ func TestVersion(t *testing.T) {
 		{Key: "GOOS", Value: "plan9"}, {Key: "GOARCH", Value: "arm"},
 	}}
 	info.Main.Version = "v1.2.3"
-	if got, want := describe(info), "hushsum v1.2.3, revision 0123456789ab with changes, go1.26.0 plan9/arm"; got != want {
+	const want = "hushsum v1.2.3, revision 0123456789ab with changes, go1.26.0 plan9/arm"
+	if got := describe(info); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -130,7 +139,9 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --rate 1e999", "the number is too large"},
 		{"simulate --json=perhaps", `--json "perhaps": want true or false`},
 		{"simulate --recovery false", "as in --recovery=false"},
-		{"simulate --clients 1", "--clients: 1 is too few\nThe sum of one party is that party's update, so use at least 2.\n"},
+		{"simulate --clients 1",
+			"--clients: 1 is too few\n" +
+				"The sum of one party is that party's update, so use at least 2.\n"},
 		{"simulate --clients -5", "--clients: -5 is too few"},
 		{"simulate --clients 1000000", "--clients: 1000000 is too many"},
 		{"simulate --rows-per-client 0", "--rows-per-client: 0 is too few"},
@@ -141,7 +152,8 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --lambda -1", "--lambda: -1 is no regularisation"},
 		{"simulate --range 0", "--range: 0 bounds no weight"},
 		{"simulate --range 1e300", "--range: the sum of 100 parties"},
-		{"simulate --range 1e300", "Lower --range, --fraction-bits, --rows-per-client or --clients."},
+		{"simulate --range 1e300",
+			"Lower --range, --fraction-bits, --rows-per-client or --clients."},
 		{"simulate --fraction-bits -1", "--fraction-bits: -1 is outside 0 to 62"},
 		{"simulate --fraction-bits 50", "--fraction-bits: the sum of 100 parties, 200 rows each"},
 		{"simulate --seed -1", "whole number from 0"},
@@ -151,10 +163,14 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --drop NaN", "--drop: NaN is no fraction"},
 		{"simulate --drop -0.1", "--drop: -0.1 is no fraction"},
 		{"simulate --drop 0.1 --recovery=false", "every party must submit"},
-		{"simulate --colluders 5", "--colluders: it says something about recovery, which is off\nAdd --recovery or --drop."},
+		{"simulate --colluders 5",
+			"--colluders: it says something about recovery, which is off\n" +
+				"Add --recovery or --drop."},
 		{"simulate --drop 0 --adversary curious", "--adversary: it says something about recovery"},
 		{"simulate --drop 0.1 --adversary evil", `--adversary "evil": want cheating or curious`},
-		{"simulate --drop 0.1 --colluders 99", "--colluders: 99 is outside 0 to 34\nThat is what 100 parties withstand with a cheating server."},
+		{"simulate --drop 0.1 --colluders 99",
+			"--colluders: 99 is outside 0 to 34\n" +
+				"That is what 100 parties withstand with a cheating server."},
 		{"simulate --drop 0.1 --min-survivors 10", "--min-survivors: 10 is outside 68 to 100"},
 		{"simulate --recovery --min-survivors 101", "--min-survivors: 101 is outside 68 to 100"},
 	} {
@@ -183,7 +199,8 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 func TestOutputThatFails(t *testing.T) {
 	var errs bytes.Buffer
 	args := append(strings.Fields(quick), "--json")
-	if code := run(t.Context(), args, &fullDisk{left: 100}, &errs); code != 1 || !strings.Contains(errs.String(), "no space left") {
+	if code := run(t.Context(), args, &fullDisk{left: 100}, &errs); code != 1 ||
+		!strings.Contains(errs.String(), "no space left") {
 		t.Errorf("code %d, %q", code, errs.String())
 	}
 }

@@ -77,7 +77,9 @@ func newExperimentFlags() (*flag.FlagSet, *experimentFlags) {
 	f := flag.NewFlagSet("experiment", flag.ContinueOnError)
 	f.BoolVar(&v.long, "long", false, "run the fuller form")
 	f.Var((*intValue)(&v.seeds), "seeds", "`N` seeds to run, 1 to 100; 0: as many as the list says")
-	f.StringVar(&v.data, "data", "", "`DIR` that holds the folders adult, fashion-mnist, mnist and qmnist-writers; else $HUSHSUM_DATA, or ../shared/data")
+	f.StringVar(&v.data, "data", "",
+		"`DIR` that holds the folders adult, fashion-mnist, mnist and qmnist-writers; else "+
+			"$HUSHSUM_DATA, or ../shared/data")
 	f.StringVar(&v.out, "out", "", "`DIR` to write files to, made if there is none")
 	f.StringVar(&v.keep, "keep", "", "`FILE` that keeps what was done, for a run that goes on")
 	f.BoolVar(&v.json, "json", false, "print JSON instead of a table")
@@ -89,7 +91,9 @@ func experiment(ctx context.Context, args []string, std streams) int {
 }
 
 // runExperiment is experiment for any list of them.
-func runExperiment(ctx context.Context, all []experiments.Experiment, args []string, std streams) int {
+func runExperiment(
+	ctx context.Context, all []experiments.Experiment, args []string, std streams,
+) int {
 	flags, v := newExperimentFlags()
 	name := "list"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -119,7 +123,10 @@ func runExperiment(ctx context.Context, all []experiments.Experiment, args []str
 			advice: didYouMean(name, names, "%s", "Use one of "+strings.Join(names, ", ")+"."),
 		}, std)
 	case v.seeds < 0 || v.seeds > experiments.MaxSeeds:
-		return wrongUsage(flags, &problem{cause: fmt.Sprintf("--seeds: %d is outside 1 to %d", v.seeds, experiments.MaxSeeds), advice: "Leave it out for the experiment's own number."}, std)
+		return wrongUsage(flags, &problem{
+			cause:  fmt.Sprintf("--seeds: %d is outside 1 to %d", v.seeds, experiments.MaxSeeds),
+			advice: "Leave it out for the experiment's own number.",
+		}, std)
 	}
 	return v.run(ctx, chosen, std)
 }
@@ -133,7 +140,8 @@ func experimentNames(all []experiments.Experiment) []string {
 }
 
 func listExperiments(all []experiments.Experiment, std streams) {
-	fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", "experiment", "quick", "long", "seeds", "what it shows; whose table")
+	fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", "experiment", "quick", "long", "seeds",
+		"what it shows; whose table")
 	for _, e := range all {
 		seeds := "-"
 		if e.Seeds > 0 {
@@ -145,19 +153,21 @@ func listExperiments(all []experiments.Experiment, std streams) {
 		}
 		for i, line := range wrap(about, width-32) {
 			if i == 0 {
-				fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", e.Name, roughly(e.Quick), roughly(e.Long), seeds, line)
+				fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", e.Name, roughly(e.Quick),
+					roughly(e.Long), seeds, line)
 			} else {
 				fmt.Fprintf(std.out, "%-32s%s\n", "", line)
 			}
 		}
 	}
-	fmt.Fprintf(std.out, "\nTimes are rough, for two idle cores. Run 'hushsum experiment -h' for the flags.\n")
+	fmt.Fprintf(std.out,
+		"\nTimes are rough, for two idle cores. Run 'hushsum experiment -h' for the flags.\n")
 }
 
 // listJSON prints an object for each experiment.
 func listJSON(all []experiments.Experiment, std streams) int {
 	for _, e := range all {
-		if code := printJSON(std, struct {
+		code := printJSON(std, struct {
 			Name  string  `json:"name"`
 			About string  `json:"about"`
 			Paper string  `json:"paper"`
@@ -165,7 +175,8 @@ func listJSON(all []experiments.Experiment, std streams) int {
 			Seeds int     `json:"seeds"`
 			Quick float64 `json:"quick_s"`
 			Long  float64 `json:"long_s"`
-		}{e.Name, e.About, e.Paper, e.Table, e.Seeds, e.Quick.Seconds(), e.Long.Seconds()}); code != exitOK {
+		}{e.Name, e.About, e.Paper, e.Table, e.Seeds, e.Quick.Seconds(), e.Long.Seconds()})
+		if code != exitOK {
 			return code
 		}
 	}
@@ -248,7 +259,9 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 	}
 	switch {
 	case interrupted:
-		complain(std.err, "hushsum experiment", &problem{cause: "interrupted; the table holds what was done"})
+		complain(std.err, "hushsum experiment", &problem{
+			cause: "interrupted; the table holds what was done",
+		})
 		return exitInterrupted
 	case err != nil:
 		return fail(err)
@@ -264,9 +277,10 @@ func dataProblem(err error) error {
 	switch {
 	case errors.As(err, &path):
 		return &problem{
-			cause:  fmt.Sprintf("cannot read %s: %v", path.Path, path.Err),
-			advice: "Give --data, or set HUSHSUM_DATA to, the folder that holds the public files of adult, fashion-mnist, mnist and qmnist-writers in folders of these names.",
-			err:    err,
+			cause: fmt.Sprintf("cannot read %s: %v", path.Path, path.Err),
+			advice: "Give --data, or set HUSHSUM_DATA to, the folder that holds the public files " +
+				"of adult, fashion-mnist, mnist and qmnist-writers in folders of these names.",
+			err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
 		return &problem{cause: fileFault(err), err: err}

@@ -22,34 +22,81 @@ import (
 func mock() *experiments.Table {
 	published := -.01
 	return &experiments.Table{
-		Name: "mock", Title: strings.Repeat("A title that needs two lines. ", 4), Settings: []string{strings.Repeat("setting ", 15)},
+		Name:     "mock",
+		Title:    strings.Repeat("A title that needs two lines. ", 4),
+		Settings: []string{strings.Repeat("setting ", 15)},
 		Labels:   []string{"split", "average"},
-		Measures: []experiments.Measure{{Name: "accuracy", Percent: true, Digits: 2}, {Name: "off by", Digits: 4}},
+		Measures: []experiments.Measure{{Name: "accuracy", Percent: true, Digits: 2}, {
+			Name:   "off by",
+			Digits: 4,
+		}},
 		Rows: []experiments.Row{
-			{Labels: []string{"label-skew", "plain"}, Values: [][]float64{{.5, 1e-9}, {.6, math.NaN()}}, Published: map[string]float64{"accuracy": .924}},
+			{
+				Labels:    []string{"label-skew", "plain"},
+				Values:    [][]float64{{.5, 1e-9}, {.6, math.NaN()}},
+				Published: map[string]float64{"accuracy": .924},
+			},
 			{Labels: []string{"iid", "masked"}, Values: [][]float64{{.25, 0}, nil}},
 		},
 		Seeds: 2, Complete: true,
 		Findings: []experiments.Finding{
-			{Claim: "masked less plain", Percent: true, Measured: experiments.Interval{Mean: -.02, Low: -.03, High: -.01, N: 2}, Expected: -1, Published: &published},
-			{Claim: "not run", Measured: experiments.Interval{Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}, Expected: 1},
+			{
+				Claim:     "masked less plain",
+				Percent:   true,
+				Measured:  experiments.Interval{Mean: -.02, Low: -.03, High: -.01, N: 2},
+				Expected:  -1,
+				Published: &published,
+			},
+			{
+				Claim:    "not run",
+				Measured: experiments.Interval{Mean: math.NaN(), Low: math.NaN(), High: math.NaN()},
+				Expected: 1,
+			},
 		},
 		Notes: []string{"A note."},
 		Figures: []experiments.Figure{
-			{Name: "accuracy", Title: "t", X: "round", Y: "accuracy, %", Percent: true, Series: []experiments.Series{
-				{Name: "plain", X: []float64{1, 2, 4}, Runs: [][]float64{{.1, .2, .3}, {.2, .3, .4}}},
-				{Name: "masked", X: []float64{1, 2, 4}, Runs: [][]float64{{.1, .2, .25}}},
-			}},
-			{Name: "log", Title: "t", X: "rounds", Y: "z", LogX: true, Series: []experiments.Series{{Name: "a", X: []float64{1, 10}, Runs: [][]float64{{1, 2}}}}},
+			{
+				Name:    "accuracy",
+				Title:   "t",
+				X:       "round",
+				Y:       "accuracy, %",
+				Percent: true,
+				Series: []experiments.Series{
+					{Name: "plain", X: []float64{1, 2, 4}, Runs: [][]float64{{.1, .2, .3}, {.2, .3, .4}}},
+					{Name: "masked", X: []float64{1, 2, 4}, Runs: [][]float64{{.1, .2, .25}}},
+				},
+			},
+			{
+				Name:  "log",
+				Title: "t",
+				X:     "rounds",
+				Y:     "z",
+				LogX:  true,
+				Series: []experiments.Series{{
+					Name: "a",
+					X:    []float64{1, 10},
+					Runs: [][]float64{{1, 2}},
+				}},
+			},
 			{Name: "empty"},
 		},
 	}
 }
 
 // callMock runs a list with one experiment on what would be a terminal or not.
-func callMock(ctx context.Context, live bool, run func(context.Context, experiments.Options) (*experiments.Table, error), args ...string) (code int, stdout, stderr string) {
+func callMock(
+	ctx context.Context, live bool,
+	run func(context.Context, experiments.Options) (*experiments.Table, error), args ...string,
+) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	all := []experiments.Experiment{{Name: "mock", About: "what it shows, in as many words as it takes to need two lines", Seeds: 2, Quick: 30 * time.Second, Long: 90 * time.Minute, Run: run}}
+	all := []experiments.Experiment{{
+		Name:  "mock",
+		About: "what it shows, in as many words as it takes to need two lines",
+		Seeds: 2,
+		Quick: 30 * time.Second,
+		Long:  90 * time.Minute,
+		Run:   run,
+	}}
 	code = runExperiment(ctx, all, args, streams{out: &out, err: &errs, live: live})
 	return code, out.String(), errs.String()
 }
@@ -63,7 +110,8 @@ func TestExperimentList(t *testing.T) {
 			t.Errorf("%v: code %d, %q", args, code, errs)
 		}
 		checkWidth(t, out)
-		for _, name := range []string{"convex", "fashion", "writers", "clipping", "privacy", "noise", "alignment", "min"} {
+		for _, name := range []string{"convex", "fashion", "writers", "clipping", "privacy",
+			"noise", "alignment", "min"} {
 			if !strings.Contains(out, name) {
 				t.Errorf("%v lacks %s:\n%s", args, name, out)
 			}
@@ -74,11 +122,14 @@ func TestExperimentList(t *testing.T) {
 		Name, About string
 		Quick       float64 `json:"quick_s"`
 	}
-	if err := json.NewDecoder(strings.NewReader(out)).Decode(&first); code != 0 || errs != "" || err != nil || first.Name != "convex" || first.Quick < 1 || strings.Count(out, "\n") != len(experiments.All()) {
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&first); code != 0 || errs != "" ||
+		err != nil || first.Name != "convex" || first.Quick < 1 ||
+		strings.Count(out, "\n") != len(experiments.All()) {
 		t.Errorf("code %d, %q, %v: %s", code, errs, err, out)
 	}
 	code, out, _ = call(t.Context(), "help", "experiment")
-	if code != 0 || !strings.Contains(out, "--long") || !strings.Contains(out, "--seeds N") || !strings.Contains(out, "--out DIR") {
+	if code != 0 || !strings.Contains(out, "--long") || !strings.Contains(out, "--seeds N") ||
+		!strings.Contains(out, "--out DIR") {
 		t.Errorf("help: code %d:\n%s", code, out)
 	}
 	checkWidth(t, out)
@@ -107,7 +158,8 @@ func TestExperimentTable(t *testing.T) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
 	}
-	if strings.Contains(out, "\r") || strings.Contains(out, "NOT COMPLETE") || strings.Contains(out, "NaN") {
+	if strings.Contains(out, "\r") || strings.Contains(out, "NOT COMPLETE") ||
+		strings.Contains(out, "NaN") {
 		t.Error(out)
 	}
 }
@@ -127,13 +179,15 @@ func TestExperimentFiles(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{"mock-accuracy.csv", "mock-accuracy.svg", "mock-log.csv", "mock-log.svg", "mock.csv", "mock.json"}; !slices.Equal(names, want) {
+	if want := []string{"mock-accuracy.csv", "mock-accuracy.svg", "mock-log.csv", "mock-log.svg",
+		"mock.csv", "mock.json"}; !slices.Equal(names, want) {
 		t.Errorf("files %v, want %v", names, want)
 	}
 	for name, want := range map[string][]string{
 		"mock.csv": {
 			"split,average,seed,accuracy,accuracy published,off by,off by published",
-			"label-skew,plain,1,0.5,0.924,1e-09,", "label-skew,plain,2,0.6,0.924,,", "iid,masked,1,0.25,,0,",
+			"label-skew,plain,1,0.5,0.924,1e-09,", "label-skew,plain,2,0.6,0.924,,",
+			"iid,masked,1,0.25,,0,",
 		},
 		"mock-accuracy.csv": {"series,run,round,\"accuracy, %\"", "plain,1,1,10", "plain,1,2,20"},
 	} {
@@ -150,7 +204,8 @@ func TestExperimentFiles(t *testing.T) {
 	}
 	for _, name := range []string{"mock-accuracy.svg", "mock-log.svg"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || !bytes.Contains(text, []byte("<svg")) || !bytes.Contains(text, []byte("<path")) || len(text) < 2000 {
+		if err != nil || !bytes.Contains(text, []byte("<svg")) ||
+			!bytes.Contains(text, []byte("<path")) || len(text) < 2000 {
 			t.Errorf("%s: %d bytes, %v", name, len(text), err)
 		}
 	}
@@ -183,7 +238,8 @@ func TestExperimentJSON(t *testing.T) {
 	}
 	first := o.Rows[0].Accuracy
 	if o.Name != "mock" || o.Seeds != 2 || !o.Complete || len(o.Files) != 6 || len(o.Rows) != 2 ||
-		math.Abs(*first.Mean-.55) > 1e-12 || *first.Published != .924 || o.Rows[1].Accuracy.Published != nil || o.Rows[1].Accuracy.Values[1] != nil ||
+		math.Abs(*first.Mean-.55) > 1e-12 || *first.Published != .924 ||
+		o.Rows[1].Accuracy.Published != nil || o.Rows[1].Accuracy.Values[1] != nil ||
 		o.Findings[0].Verdict != "seen" || o.Findings[1].Low != nil {
 		t.Errorf("%s", out)
 	}
@@ -205,14 +261,19 @@ func TestExperimentEnds(t *testing.T) {
 	before := list(t, dir)
 	code, out, errs := callMock(ctx, false, partly, "mock", "--out", dir)
 	after := list(t, dir)
-	whole := slices.DeleteFunc(slices.Clone(after), func(path string) bool { return strings.HasPrefix(path, "incomplete/") })
+	whole := slices.DeleteFunc(slices.Clone(after), func(path string) bool {
+		return strings.HasPrefix(path, "incomplete/")
+	})
 	if len(after) != 2*len(before) || !slices.Equal(whole, before) {
 		t.Errorf("files %v after an interrupted run, %v before", after, before)
 	}
-	if code != 130 || !strings.Contains(out, "NOT COMPLETE") || !strings.Contains(errs, "interrupted; the table holds what was done") {
+	if code != 130 || !strings.Contains(out, "NOT COMPLETE") || !strings.Contains(errs,
+		"interrupted; the table holds what was done") {
 		t.Errorf("code %d, %q, %q", code, errs, out)
 	}
-	nothing := func(ctx context.Context, _ experiments.Options) (*experiments.Table, error) { return nil, ctx.Err() }
+	nothing := func(ctx context.Context, _ experiments.Options) (*experiments.Table, error) {
+		return nil, ctx.Err()
+	}
 	code, out, errs = callMock(ctx, false, nothing, "mock", "--out", t.TempDir())
 	if code != 130 || out != "" || !strings.Contains(errs, "before anything was done") {
 		t.Errorf("code %d, %q, %q", code, errs, out)
@@ -239,11 +300,13 @@ func TestExperimentFlags(t *testing.T) {
 			}
 			return mock(), nil
 		}
-		_, out, _ := callMock(t.Context(), live, run, "mock", "--long", "--seeds", "7", "--data", "here", "--out", t.TempDir())
+		_, out, _ := callMock(t.Context(), live, run, "mock", "--long", "--seeds", "7", "--data",
+			"here", "--out", t.TempDir())
 		if !got.Long || got.Seeds != 7 || got.Data != "here" {
 			t.Errorf("%+v", got)
 		}
-		if strings.Contains(out, "\rmock  50 % (5 of 10)") != live || strings.Contains(out, "\r") != live {
+		if strings.Contains(out, "\rmock  50 % (5 of 10)") != live ||
+			strings.Contains(out, "\r") != live {
 			t.Errorf("live %v: %q", live, out)
 		}
 	}
@@ -261,21 +324,25 @@ func TestExperimentErrors(t *testing.T) {
 		says string
 	}{
 		{[]string{"convexx"}, 2, `there is no experiment "convexx"`},
-		{[]string{"noise", "more"}, 2, "unexpected argument \"more\" The name of one experiment comes first"},
+		{[]string{"noise", "more"}, 2,
+			"unexpected argument \"more\" The name of one experiment comes first"},
 		{[]string{"noise", "--seeds", "-1"}, 2, "outside 1 to 100"},
 		{[]string{"noise", "--seeds", "x"}, 2, "want a whole number"},
 		{[]string{"noise", "--out", file}, 1, "--out: "},
-		{[]string{"convex", "--data", t.TempDir(), "--out", t.TempDir()}, 1, "Give --data, or set HUSHSUM_DATA to, the folder"},
+		{[]string{"convex", "--data", t.TempDir(), "--out", t.TempDir()}, 1,
+			"Give --data, or set HUSHSUM_DATA to, the folder"},
 	} {
 		code, out, errs := call(t.Context(), append([]string{"experiment"}, c.args...)...)
-		if code != c.code || out != "" || !strings.Contains(strings.ReplaceAll(errs, "\n", " "), c.says) {
+		if code != c.code || out != "" || !strings.Contains(strings.ReplaceAll(errs, "\n", " "),
+			c.says) {
 			t.Errorf("%v: code %d, %q, %q", c.args, code, out, errs)
 		}
 		checkMessage(t, errs)
 	}
 	// The variable names the folder where no flag does.
 	t.Setenv("HUSHSUM_DATA", filepath.Join(t.TempDir(), "elsewhere"))
-	if _, _, errs := call(t.Context(), "experiment", "writers", "--out", t.TempDir()); !strings.Contains(errs, "elsewhere") {
+	_, _, errs := call(t.Context(), "experiment", "writers", "--out", t.TempDir())
+	if !strings.Contains(errs, "elsewhere") {
 		t.Errorf("%q", errs)
 	}
 }
@@ -299,7 +366,8 @@ func TestExperimentNoise(t *testing.T) {
 	if code != 0 || errs != "" || !strings.Contains(out, "theorem") {
 		t.Fatalf("code %d, %q, %q", code, errs, out)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "noise-noise.svg")); err != nil || info.Size() < 2000 {
+	if info, err := os.Stat(filepath.Join(dir, "noise-noise.svg")); err != nil ||
+		info.Size() < 2000 {
 		t.Errorf("%v, %v", info, err)
 	}
 }

@@ -85,7 +85,8 @@ func figureRecords(f *experiments.Figure) [][]string {
 				if f.Percent {
 					y *= 100
 				}
-				records = append(records, []string{s.Name, strconv.Itoa(k + 1), number(s.X[i]), number(y)})
+				records = append(records,
+					[]string{s.Name, strconv.Itoa(k + 1), number(s.X[i]), number(y)})
 			}
 		}
 	}
@@ -117,8 +118,16 @@ type jsonExperiment struct {
 
 func jsonOf(t *experiments.Table, files []string) jsonExperiment {
 	j := jsonExperiment{
-		Name: t.Name, Title: t.Title, Settings: t.Settings, Labels: t.Labels, Seeds: t.Seeds, Complete: t.Complete,
-		Rows: []map[string]any{}, Findings: []map[string]any{}, Notes: append([]string{}, t.Notes...), Files: files,
+		Name:     t.Name,
+		Title:    t.Title,
+		Settings: t.Settings,
+		Labels:   t.Labels,
+		Seeds:    t.Seeds,
+		Complete: t.Complete,
+		Rows:     []map[string]any{},
+		Findings: []map[string]any{},
+		Notes:    append([]string{}, t.Notes...),
+		Files:    files,
 	}
 	for _, m := range t.Measures {
 		j.Measures = append(j.Measures, m.Name)
@@ -140,14 +149,21 @@ func jsonOf(t *experiments.Table, files []string) jsonExperiment {
 			if p, ok := r.Published[m.Name]; ok {
 				published = &p
 			}
-			row[m.Name] = map[string]any{"values": values, "mean": finite(mean), "sd": finite(spread), "published": published}
+			row[m.Name] = map[string]any{
+				"values":    values,
+				"mean":      finite(mean),
+				"sd":        finite(spread),
+				"published": published,
+			}
 		}
 		j.Rows = append(j.Rows, row)
 	}
 	for _, f := range t.Findings {
 		j.Findings = append(j.Findings, map[string]any{
-			"claim": f.Claim, "mean": finite(f.Measured.Mean), "low": finite(f.Measured.Low), "high": finite(f.Measured.High),
-			"seeds": f.Measured.N, "expected": f.Expected, "published": f.Published, "verdict": f.Verdict(), "text": f.String(),
+			"claim": f.Claim, "mean": finite(f.Measured.Mean), "low": finite(f.Measured.Low),
+			"high":  finite(f.Measured.High),
+			"seeds": f.Measured.N, "expected": f.Expected, "published": f.Published,
+			"verdict": f.Verdict(), "text": f.String(),
 		})
 	}
 	return j

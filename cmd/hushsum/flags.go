@@ -92,7 +92,10 @@ func isBoolean(f *flag.Flag) bool {
 func noFlag(flags *flag.FlagSet, name string) error {
 	var known []string
 	flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
-	return &problem{cause: "there is no flag --" + name, advice: didYouMean(name, known, "--%s", "")}
+	return &problem{
+		cause:  "there is no flag --" + name,
+		advice: didYouMean(name, known, "--%s", ""),
+	}
 }
 
 // unexpected says that an argument after the flags has no meaning.

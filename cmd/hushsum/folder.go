@@ -54,7 +54,9 @@ type manifest struct {
 // folder of their own, from which they are moved. Files of the last run, as its
 // manifest under the same name lists them, go. What is not complete goes into the
 // folder incomplete, beside what was complete before.
-func publish(dir, name string, m manifest, write func(stage string) error) (paths []string, err error) {
+func publish(
+	dir, name string, m manifest, write func(stage string) error,
+) (paths []string, err error) {
 	target := dir
 	if !m.Complete {
 		target = filepath.Join(dir, incomplete)
@@ -109,7 +111,8 @@ func readManifest(dir, list string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(m.Files, func(file string) bool {
-		return filepath.Base(file) != file || !slices.Contains([]string{".csv", ".md", ".svg"}, filepath.Ext(file))
+		return filepath.Base(file) != file || !slices.Contains([]string{".csv", ".md", ".svg"},
+			filepath.Ext(file))
 	})
 }
 

@@ -28,7 +28,8 @@ func list(t *testing.T, dir string) []string {
 
 // publishText is publish of files with a text.
 func publishText(dir, text string, complete bool, files ...string) error {
-	_, err := publish(dir, "report", manifest{Command: "test", Complete: complete}, func(stage string) error {
+	m := manifest{Command: "test", Complete: complete}
+	_, err := publish(dir, "report", m, func(stage string) error {
 		for _, file := range files {
 			if err := os.WriteFile(filepath.Join(stage, file), []byte(text), 0o666); err != nil {
 				return err
@@ -53,12 +54,16 @@ func TestPublish(t *testing.T) {
 		files    []string
 		want     []string
 	}{
-		{"first", true, []string{"a.svg", "b.svg", "report.md"}, []string{"a.svg", "b.svg", "mine.svg", "report.json", "report.md"}},
+		{"first", true, []string{"a.svg", "b.svg", "report.md"},
+			[]string{"a.svg", "b.svg", "mine.svg", "report.json", "report.md"}},
 		{"part", false, []string{"a.svg", "report.md"},
-			[]string{"a.svg", "b.svg", "incomplete/a.svg", "incomplete/report.json", "incomplete/report.md", "mine.svg", "report.json", "report.md"}},
+			[]string{"a.svg", "b.svg", "incomplete/a.svg", "incomplete/report.json",
+				"incomplete/report.md", "mine.svg", "report.json", "report.md"}},
 		{"other part", false, []string{"b.svg", "report.md"},
-			[]string{"a.svg", "b.svg", "incomplete/b.svg", "incomplete/report.json", "incomplete/report.md", "mine.svg", "report.json", "report.md"}},
-		{"second", true, []string{"b.svg", "c.svg", "report.md"}, []string{"b.svg", "c.svg", "mine.svg", "report.json", "report.md"}},
+			[]string{"a.svg", "b.svg", "incomplete/b.svg", "incomplete/report.json",
+				"incomplete/report.md", "mine.svg", "report.json", "report.md"}},
+		{"second", true, []string{"b.svg", "c.svg", "report.md"},
+			[]string{"b.svg", "c.svg", "mine.svg", "report.json", "report.md"}},
 	} {
 		if err := publishText(dir, c.name, c.complete, c.files...); err != nil {
 			t.Fatal(err)
@@ -67,7 +72,8 @@ func TestPublish(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 		report, err := os.ReadFile(filepath.Join(dir, "report.md"))
-		if want := map[bool]string{true: c.name, false: "first"}[c.complete]; err != nil || string(report) != want {
+		if want := map[bool]string{true: c.name, false: "first"}[c.complete]; err != nil ||
+			string(report) != want {
 			t.Errorf("%s: the report is %q, %v, want %q", c.name, report, err, want)
 		}
 	}
@@ -84,7 +90,8 @@ func TestPublishFails(t *testing.T) {
 		return errors.Join(full, os.WriteFile(filepath.Join(stage, "a.svg"), []byte("half"), 0o666))
 	})
 	text, readErr := os.ReadFile(filepath.Join(dir, "a.svg"))
-	if got := list(t, dir); !errors.Is(err, full) || readErr != nil || string(text) != "first" || !slices.Equal(got, []string{"a.svg", "report.json"}) {
+	if got := list(t, dir); !errors.Is(err, full) || readErr != nil || string(text) != "first" ||
+		!slices.Equal(got, []string{"a.svg", "report.json"}) {
 		t.Errorf("%v, %v, %q, %q", err, readErr, text, got)
 	}
 }
@@ -96,7 +103,8 @@ func TestPublishForeignManifest(t *testing.T) {
 	if err := os.Mkdir(out, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(dir, "above.svg"), filepath.Join(out, "thesis.tex"), filepath.Join(out, "old.svg")} {
+	for _, path := range []string{filepath.Join(dir, "above.svg"), filepath.Join(out, "thesis.tex"),
+		filepath.Join(out, "old.svg")} {
 		if err := os.WriteFile(path, nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +120,8 @@ func TestPublishForeignManifest(t *testing.T) {
 	if got := list(t, dir); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if err := publishText(filepath.Join(out, "a.svg"), "new", true, "b.svg"); err == nil || !strings.Contains(err.Error(), "a.svg") {
+	if err := publishText(filepath.Join(out, "a.svg"), "new", true, "b.svg"); err == nil ||
+		!strings.Contains(err.Error(), "a.svg") {
 		t.Errorf("a file for a folder: %v", err)
 	}
 }

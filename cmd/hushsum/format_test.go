@@ -12,12 +12,23 @@ import (
 )
 
 func TestNumbers(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567"} {
+	for n, want := range map[int]string{
+		0:       "0",
+		999:     "999",
+		1000:    "1,000",
+		12345:   "12,345",
+		1234567: "1,234,567",
+	} {
 		if got := grouped(n); got != want {
 			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0.00", 1234567: "1.23", 12345678: "12.3", 1234567890: "1,235"} {
+	for n, want := range map[int64]string{
+		0:          "0.00",
+		1234567:    "1.23",
+		12345678:   "12.3",
+		1234567890: "1,235",
+	} {
 		if got := short(time.Duration(n)); got != want {
 			t.Errorf("short(%d ns) = %q, want %q", n, got, want)
 		}
@@ -33,9 +44,12 @@ func TestBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := math.Pow(10, rapid.Float64Range(-12, 12).Draw(t, "exponent"))
 		upper, err := strconv.ParseFloat(epsilon(e), 64)
-		lower, wrong := strconv.ParseFloat(lowerBound(accounting.Spent{Bound: accounting.Bound{Lower: e}}), 64)
+		lower, wrong := strconv.ParseFloat(lowerBound(accounting.Spent{
+			Bound: accounting.Bound{Lower: e},
+		}), 64)
 		const bits = 1e-14
-		if err != nil || wrong != nil || upper < e*(1-bits) || lower > e*(1+bits) || upper-lower > max(2e-3*e, 1.0001e-4) {
+		if err != nil || wrong != nil || upper < e*(1-bits) || lower > e*(1+bits) ||
+			upper-lower > max(2e-3*e, 1.0001e-4) {
 			t.Fatalf("%v is between %v and %v", e, lower, upper)
 		}
 	})
@@ -47,7 +61,9 @@ func TestBounds(t *testing.T) {
 		math.Inf(1): {"infinite", "infinite"},
 		math.NaN():  {"infinite", "-"},
 	} {
-		if got := [2]string{epsilon(e), lowerBound(accounting.Spent{Bound: accounting.Bound{Lower: e}})}; got != want {
+		if got := [2]string{epsilon(e), lowerBound(accounting.Spent{
+			Bound: accounting.Bound{Lower: e},
+		})}; got != want {
 			t.Errorf("%v is printed as %v, want %v", e, got, want)
 		}
 	}

@@ -42,7 +42,8 @@ func TestKept(t *testing.T) {
 	}
 	k.close()
 	text, err = os.ReadFile(path)
-	if err != nil || strings.Count(string(text), "\n") != 3 || !strings.HasSuffix(string(text), "\n") {
+	if err != nil || strings.Count(string(text), "\n") != 3 ||
+		!strings.HasSuffix(string(text), "\n") {
 		t.Errorf("%q, %v", text, err)
 	}
 	if err := os.WriteFile(path, []byte("something else\n"), 0o666); err != nil {

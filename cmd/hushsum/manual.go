@@ -48,7 +48,8 @@ func (m *manual) print(w io.Writer, flags *flag.FlagSet, name string) error {
 	} else if len(m.topics) > 0 {
 		fmt.Fprint(w, "\nMore help:\n")
 		for _, t := range m.topics {
-			fmt.Fprintf(w, "  %-32s %s\n", fmt.Sprintf("hushsum help %s %s", flags.Name(), t.name), t.about)
+			fmt.Fprintf(w, "  %-32s %s\n", fmt.Sprintf("hushsum help %s %s", flags.Name(), t.name),
+				t.about)
 		}
 	}
 	codes := m.codes

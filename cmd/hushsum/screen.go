@@ -65,12 +65,13 @@ func (s *screen) recovery(r *protocol.Recovery, colluders, parties, drops, all i
 	if r == nil {
 		s.field("recovery", "off: every party must submit")
 	} else {
-		s.field("recovery", "%v, %s; %d of %s rebuild a secret;", r.Adversary, plural(colluders, "colluder"),
-			r.Threshold, plural(r.Degree, "share"))
+		s.field("recovery", "%v, %s; %d of %s rebuild a secret;",
+			r.Adversary, plural(colluders, "colluder"), r.Threshold, plural(r.Degree, "share"))
 		s.field("", "at least %d of %s in a sum", r.MinSurvivors, plural(parties, "party"))
 	}
 	if drops > 0 {
-		s.field("drop-outs", "%d of %s in each round, at random moments", drops, plural(all, "party"))
+		s.field("drop-outs", "%d of %s in each round, at random moments", drops,
+			plural(all, "party"))
 	}
 }
 
@@ -83,7 +84,8 @@ func (s *screen) lost(lost, rounds int) {
 	if lost == 1 {
 		were = "was"
 	}
-	s.sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training went on with the old model. Lower --drop to lose fewer.",
+	s.sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training went "+
+		"on with the old model. Lower --drop to lose fewer.",
 		lost, plural(rounds, "round"), were)
 }
 
@@ -102,7 +104,8 @@ func (s *screen) budget(n *simulation.Noise) {
 		s.field("privacy", "epsilon is stated at delta %v; there is no budget", n.Delta)
 		return
 	}
-	s.field("privacy", "budget of each party: epsilon %v at delta %v against the server", n.Epsilon, n.Delta)
+	s.field("privacy", "budget of each party: epsilon %v at delta %v against the server", n.Epsilon,
+		n.Delta)
 }
 
 // score judges a model.
@@ -114,7 +117,8 @@ type score interface {
 // outcome says how good the model of private sums is, which are named by sum, after
 // so many rounds.
 func (s *screen) outcome(rounds int, sum string, private score) {
-	s.printf("\n%-28s %9s %9s\n", fmt.Sprintf("After %s", plural(rounds, "round")), "accuracy", "MCC")
+	s.printf("\n%-28s %9s %9s\n", fmt.Sprintf("After %s", plural(rounds, "round")), "accuracy",
+		"MCC")
 	s.printf("%-28s %9.4f %9.4f\n", "  over "+sum, private.Accuracy(), private.MCC())
 }
 
@@ -122,15 +126,18 @@ func (s *screen) outcome(rounds int, sum string, private score) {
 // between two of their weights.
 func (s *screen) compare(private, clear score, apart float64) {
 	s.printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", clear.Accuracy(), clear.MCC())
-	s.printf("%-28s %+9.4f %+9.4f\n", "  difference", private.Accuracy()-clear.Accuracy(), private.MCC()-clear.MCC())
+	s.printf("%-28s %+9.4f %+9.4f\n", "  difference", private.Accuracy()-clear.Accuracy(),
+		private.MCC()-clear.MCC())
 	s.printf("\nThe largest difference between two weights of the models is %.2g.\n", apart)
 }
 
 // privacy says what a run has spent, in both views.
 func (s *screen) privacy(delta float64, views ...accounting.Spent) {
-	s.printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", delta), "epsilon", "at least", "proved by")
+	s.printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", delta), "epsilon",
+		"at least", "proved by")
 	for _, spent := range views {
-		s.printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), epsilon(spent.Upper), lowerBound(spent), spent.Accountant)
+		s.printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), epsilon(spent.Upper),
+			lowerBound(spent), spent.Accountant)
 	}
 	if why := views[0].Reason; why != "" {
 		s.sentence("%s: %s.", unbounded(views[0]), why)
@@ -141,8 +148,14 @@ func (s *screen) privacy(delta float64, views ...accounting.Spent) {
 func (s *screen) stopped(rounds int, stop *accounting.OverBudget) {
 	const advice = "Use more noise, fewer rounds, or leave out --noise-multiplier to have it calibrated."
 	if rounds == 0 {
-		s.sentence("No round was begun: the first would take each party to epsilon %s, over its budget of %v. %s", epsilon(stop.Would), stop.Budget.Epsilon, advice)
+		s.sentence(
+			"No round was begun: the first would take each party to epsilon %s, over its budget "+
+				"of %v. %s",
+			epsilon(stop.Would), stop.Budget.Epsilon, advice)
 		return
 	}
-	s.sentence("The run ended after %s: one more would take each party to epsilon %s, over its budget of %v. %s", plural(rounds, "round"), epsilon(stop.Would), stop.Budget.Epsilon, advice)
+	s.sentence(
+		"The run ended after %s: one more would take each party to epsilon %s, over its budget "+
+			"of %v. %s",
+		plural(rounds, "round"), epsilon(stop.Would), stop.Budget.Epsilon, advice)
 }

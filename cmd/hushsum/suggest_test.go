@@ -17,9 +17,11 @@ func TestChanges(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	known := []string{"simulate", "account", "calibrate", "experiment", "attack", "per-round", "rounds"}
+	known := []string{"simulate", "account", "calibrate", "experiment", "attack", "per-round",
+		"rounds"}
 	for typed, want := range map[string]string{
-		"simulat": "simulate", "SIMULATE": "simulate", "acount": "account", "sim": "simulate", "atack": "attack",
+		"simulat": "simulate", "SIMULATE": "simulate", "acount": "account", "sim": "simulate",
+		"atack": "attack",
 		"round": "rounds", "perround": "per-round", "frobnicate": "", "x": "", "": "", "it": "",
 	} {
 		if got := nearest(typed, known); got != want {
