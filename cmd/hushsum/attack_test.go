@@ -192,7 +192,8 @@ func TestAttackFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(text, []byte("<svg")) || bytes.Contains(text, []byte("NaN")) {
+		if err != nil || !bytes.Contains(text, []byte("<svg")) ||
+			bytes.Contains(text, []byte("NaN")) {
 			t.Errorf("%s: %v, %d bytes", name, err, len(text))
 		}
 		if !bytes.Contains(text, []byte("font-family:"+fonts)) ||
@@ -288,7 +289,8 @@ func TestAttackUsage(t *testing.T) {
 		{"--run Differencing --out " + file, 1, "Give a folder that can be written to."},
 		{"Sybil", 2, "Choose attacks with --run."},
 	} {
-		code, out, errs := call(t.Context(), append([]string{"attack"}, strings.Fields(c.args)...)...)
+		code, out, errs := call(t.Context(),
+			append([]string{"attack"}, strings.Fields(c.args)...)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.says) {
 			t.Errorf("%s: code %d, %q, %q; want %d and %q", c.args, code, out, errs, c.code, c.says)
 		}

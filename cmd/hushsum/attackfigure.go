@@ -125,7 +125,9 @@ func (c *chart) addViolin(at float64, sample []float64, spread float64) error {
 // finiteSorted returns the values of a sample that are finite, in order.
 func finiteSorted(sample []float64) []float64 {
 	sorted := slices.Sorted(slices.Values(sample))
-	return slices.DeleteFunc(sorted, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+	return slices.DeleteFunc(sorted, func(x float64) bool {
+		return math.IsNaN(x) || math.IsInf(x, 0)
+	})
 }
 
 // median is 0 of an empty sample.

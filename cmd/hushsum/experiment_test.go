@@ -62,7 +62,11 @@ func mock() *experiments.Table {
 				Y:       "accuracy, %",
 				Percent: true,
 				Series: []experiments.Series{
-					{Name: "plain", X: []float64{1, 2, 4}, Runs: [][]float64{{.1, .2, .3}, {.2, .3, .4}}},
+					{
+						Name: "plain",
+						X:    []float64{1, 2, 4},
+						Runs: [][]float64{{.1, .2, .3}, {.2, .3, .4}},
+					},
 					{Name: "masked", X: []float64{1, 2, 4}, Runs: [][]float64{{.1, .2, .25}}},
 				},
 			},

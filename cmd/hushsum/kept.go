@@ -46,7 +46,8 @@ func openKept(path string) (*kept, error) {
 		}
 		var line keptLine
 		if err == nil {
-			if err = json.Unmarshal(text, &line); err == nil && (line.Key == "" || line.Outcome == nil) {
+			if err = json.Unmarshal(text, &line); err == nil &&
+				(line.Key == "" || line.Outcome == nil) {
 				err = errors.New("it is not what a run keeps")
 			}
 		}

@@ -146,7 +146,8 @@ func (s *screen) privacy(delta float64, views ...accounting.Spent) {
 
 // stopped says that a budget ended a run after so many rounds.
 func (s *screen) stopped(rounds int, stop *accounting.OverBudget) {
-	const advice = "Use more noise, fewer rounds, or leave out --noise-multiplier to have it calibrated."
+	const advice = "Use more noise, fewer rounds, or leave out --noise-multiplier to have it " +
+		"calibrated."
 	if rounds == 0 {
 		s.sentence(
 			"No round was begun: the first would take each party to epsilon %s, over its budget "+
