@@ -227,3 +227,28 @@ func TestPaperRulesClipSpread(t *testing.T) {
 		}
 	}
 }
+
+// With SCAFFOLD the mask is on the step alone: control variates are averaged as without.
+func TestPaperRulesMaskedScaffold(t *testing.T) {
+	states := make(map[aggregation.MaskKind]*training)
+	for _, kind := range []aggregation.MaskKind{aggregation.NoMask, aggregation.HardMask} {
+		x := brief()
+		x.Client = ClientRule{Kind: SCAFFOLD, OptionI: true}
+		x.Mask = aggregation.GradientMask{Kind: kind, Threshold: 1}
+		state, err := newTraining(x.settle())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := state.playRound(t.Context(), &TrainingRound{Round: 1}); err != nil {
+			t.Fatal(err)
+		}
+		states[kind] = state
+	}
+	plain, masked := states[aggregation.NoMask], states[aggregation.HardMask]
+	if !slices.Equal(plain.variate, masked.variate) || furthest(plain.variate, make([]float64, len(plain.variate))) == 0 {
+		t.Error("the mask changes the control variate, or there is none")
+	}
+	if slices.Equal(plain.model, masked.model) {
+		t.Error("the mask changes nothing")
+	}
+}
