@@ -51,7 +51,7 @@ func (m *meter) attach(l *Local, pattern []drop) {
 // ("up-kB"); of the server "server-ms". Flower's SecAgg+ takes 3,600 ms and 800 kB
 // of a client and 151,000 to 193,000 ms of the server on a machine of this kind
 // (measured for the project), and ends the round if a party drops out before its
-// masked input.
+// key shares are in.
 func BenchmarkRound100(b *testing.B) {
 	for name, when := range map[string]drop{"before=masked": beforeMasked,
 		"before=signing": beforeSigning, "before=revealing": beforeRevealing} {
