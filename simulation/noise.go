@@ -308,6 +308,11 @@ func (n *noisy) encoder(round int) aggregation.Encoder {
 	return e
 }
 
+// rounded rounds an update, and leaves the noise to masks that are noise.
+func (n *noisy) rounded(round int, update []float64) ([][]uint64, error) {
+	return n.encoder(round).Encode(update, make([]int64, n.Sensitivity.Dimension), nil)
+}
+
 // encode rounds an update and adds the party's share of the noise.
 func (n *noisy) encode(round int, update []float64) ([][]uint64, error) {
 	share := make([]int64, n.Sensitivity.Dimension)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/protocol"
@@ -51,6 +52,10 @@ type Options struct {
 	// submits; after that and before it signs who the survivors are; or after that
 	// and before it reveals its shares. It takes Recovery.
 	Drop float64
+
+	// Oneshot has a committee help with the sums, to which parties send one message; see
+	// there. Nil: pairwise masks, by package protocol.
+	Oneshot *Oneshot
 
 	// Noise adds noise to every sum, for differential privacy. Nil: none.
 	Noise *Noise
@@ -113,8 +118,10 @@ func (o *Options) Validate() error {
 	switch {
 	case o.Clients < 2:
 		return bad("Clients", "the sum of one party is that party's update, so use at least 2", "%d is too few", o.Clients)
-	case o.Clients > MaxClients:
+	case o.Clients > MaxClients && o.Oneshot == nil:
 		return bad("Clients", fmt.Sprintf("every pair shares keys, so use at most %d", MaxClients), "%d is too many", o.Clients)
+	case o.Oneshot != nil && o.Noise != nil && o.Noise.Law != accounting.FamilyDiscreteGaussian:
+		return bad("Noise.Law", "use discrete Gaussian noise", "%v noise does not hide the keys of a one-message sum", o.Noise.Law)
 	case o.RowsPerClient < 1:
 		return bad("RowsPerClient", "every party needs at least 1 row", "%d is too few", o.RowsPerClient)
 	case o.Rounds < 1:

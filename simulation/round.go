@@ -101,6 +101,9 @@ func (r *run) encode(round int, weights []float64, i int) ([][]uint64, error) {
 	for j, w := range weights {
 		update[j] = w - r.summary.Private[j]
 	}
+	if r.options.Oneshot != nil {
+		return r.noisy.rounded(round, update)
+	}
 	return r.noisy.encode(round, update)
 }
 

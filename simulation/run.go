@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
@@ -14,9 +15,10 @@ import (
 // to end.
 const stepsAtOnce = 50
 
-// run is the state of a run: the session, and the models.
+// run is the state of a run: how it sums, and the models.
 type run struct {
-	*session
+	summing
+	now     func() time.Time
 	options Options
 	report  func(Round)
 	model   learning.Logistic
@@ -68,6 +70,7 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Summary, er
 		}
 		outcome.Server, outcome.Public = server, public
 		r.summary.Rounds = append(r.summary.Rounds, outcome)
+		r.summary.Committee = r.committee()
 		if r.report != nil {
 			r.report(outcome)
 		}
@@ -90,6 +93,18 @@ func (r *run) checkData() error {
 		}
 	}
 	return nil
+}
+
+// committee returns what the members did until now.
+func (r *run) committee() Committee {
+	s, ok := r.summing.(*oneshotSums)
+	if !ok {
+		return Committee{}
+	}
+	c := s.committee
+	c.BytesDown /= int64(c.Members)
+	c.Work /= time.Duration(c.Members)
+	return c
 }
 
 // failure names the party, or −1, with which a round failed.
@@ -122,7 +137,15 @@ func newRun(options Options, report func(Round)) (*run, error) {
 	}
 	config := protocol.Config{Layout: layout, Recovery: options.Recovery, Colluders: options.Colluders}
 	drops := newDropOuts(&options)
-	if r.session, err = newSession(options.Clients, config, drops, options.Now, options.Progress); err != nil {
+	if r.now = options.Now; r.now == nil {
+		r.now = func() time.Time { return time.Time{} }
+	}
+	if options.Oneshot != nil {
+		r.summing, err = newOneshotSums(&options, layout, r.noisy, drops)
+	} else {
+		r.summing, err = newSession(options.Clients, config, drops, options.Now, options.Progress)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.summary = &Summary{

@@ -70,6 +70,9 @@ type Summary struct {
 	Setup  Cost           // once: key exchange and, with recovery, first material
 	Rounds []Round        // those that ended, lost ones among them
 
+	// Committee is what the members did, with Options.Oneshot.
+	Committee Committee
+
 	// Stopped is nil, or why the run ended before all rounds: the next one would
 	// have taken every party over Noise.Epsilon.
 	Stopped *accounting.OverBudget

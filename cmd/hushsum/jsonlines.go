@@ -71,6 +71,11 @@ type jsonSummary struct {
 	TotalMS       float64 `json:"total_ms"`
 	jsonSession
 
+	Protocol        string  `json:"protocol"`
+	Members         int     `json:"members"`
+	MemberMS        float64 `json:"member_ms"`
+	MemberBytesDown int64   `json:"member_bytes_down"`
+
 	Noise           string  `json:"noise"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	Clip            float64 `json:"clip"`
@@ -142,6 +147,11 @@ func (j *jsonLines) end(s *simulation.Summary, took time.Duration) {
 		TotalMS:       milliseconds(took),
 		jsonSession:   newJSONSession(s.Setup, j.recovery, j.options.Colluders, j.options.Clients, j.options.Drop, s.Lost()),
 		Noise:         laws[noNoise],
+
+		Protocol:        protocols[j.options.Oneshot != nil],
+		Members:         s.Committee.Members,
+		MemberMS:        milliseconds(s.Committee.Work),
+		MemberBytesDown: s.Committee.BytesDown,
 	}
 	summary.jsonSpent = newJSONSpent(s.Server, s.Public)
 	if m, n := j.mechanism, j.options.Noise; m != nil {

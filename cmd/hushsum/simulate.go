@@ -28,6 +28,12 @@ sum. They come back for the next round. The sum, and the training in the clear,
 is then over those who submitted. A round with too few parties left is lost, and
 training goes on with the old model. Without recovery nobody may drop out.
 
+With --protocol oneshot a party sends one message a round, whatever the number
+of parties, and a committee of --members takes the key off the sum; a fourth of
+those beside one may collude with the server. Noise must then be
+discrete-gaussian, and is what hides the parties' keys: privacy against the
+server is computational. Drop-outs are those who do not submit.
+
 With --noise, what is summed is each party's update: its new weights less the
 model it began from, clipped to an L2 norm of --clip, turned at random, and
 rounded to whole numbers. Every party adds a share of noise, so large that the
@@ -90,6 +96,10 @@ largest of all. Besides:
                              for the first round: done once, and in no other
                              key but total_ms
   total_ms                   the whole run, on the clock, loading data included
+  protocol                   "pairwise" or "oneshot"
+  members                    of the committee; 0 without
+  member_ms, member_bytes_down
+                             one member's work in all rounds, and what it gets
   recovery                   "off", or the adversary: "cheating" or "curious"
   drop, colluders            as the flags say
   threshold                  shares that rebuild a secret; 0 without recovery
@@ -122,6 +132,7 @@ func simulateManual() *manual {
 			"hushsum simulate",
 			"hushsum simulate --clients 10 --rounds 5",
 			"hushsum simulate --drop 0.1",
+			"hushsum simulate --protocol oneshot --clients 1000 --rows-per-client 20",
 			"hushsum simulate --noise discrete-gaussian --noise-multiplier 0.5",
 			"hushsum simulate --epsilon 4 --delta 1e-5",
 			"hushsum simulate --data path/to/adult --json",
@@ -138,8 +149,13 @@ type simulateFlags struct {
 	withRecovery protocol.Recovery
 	withNoise    simulation.Noise
 	calibrate    bool // the noise multiplier, to the budget
+	oneshot      bool // the protocol
+	committee    simulation.Oneshot
 	train        trainingFlags
 }
+
+// protocols names what the value of --protocol sets.
+var protocols = map[bool]string{false: "pairwise", true: "oneshot"}
 
 // flagOf names the flag that sets an option.
 var flagOf = map[string]string{
@@ -156,6 +172,9 @@ var flagOf = map[string]string{
 	"FractionBits":          "fraction-bits",
 	"Drop":                  "drop",
 	"Recovery":              "recovery",
+	"Oneshot":               "protocol",
+	"Oneshot.Members":       "members",
+	"Oneshot.Covered":       "covered",
 	"Recovery.Adversary":    "adversary",
 	"Colluders":             "colluders",
 	"Recovery.MinSurvivors": "min-survivors",
@@ -200,6 +219,9 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	f.Var((*intValue)(&o.FractionBits), option("FractionBits"), "`N` binary places of weight times rows; each costs a bit\t; of updates 20")
 	f.Var((*seedValue)(&o.Seed), option("Seed"), "`N` makes and deals the rows and draws drop-outs; one seed, one outcome")
 	f.Var((*floatValue)(&o.Drop), option("Drop"), "`F` fraction of the parties, 0 to 1, that drop out of each round")
+	f.Var(oneOf(&v.oneshot, protocols, "pairwise or oneshot"), option("Oneshot"), "`pairwise|oneshot` how sums are taken, see above")
+	f.Var((*intValue)(&v.committee.Members), option("Oneshot.Members"), "`N` members of the committee, 4 to 255; 0 for 13")
+	f.BoolVar(&v.committee.Covered, option("Oneshot.Covered"), false, "submissions stay covered until the committee agrees on who is in the sum")
 	f.BoolVar(&v.recovery, option("Recovery"), false, "rounds survive drop-outs; on if --drop is above 0, else off. Bytes and memory then grow with the square of --clients")
 	f.Var(oneOf(&r.Adversary, adversaries, "cheating or curious"), option("Recovery.Adversary"), "`cheating|curious` the server that recovery is to withstand")
 	f.Var((*intValue)(&o.Colluders), option("Colluders"), "`N` parties that may pool what they know with the server")
@@ -244,6 +266,18 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 		for _, name := range []string{"adversary", "colluders", "min-survivors"} {
 			if set[name] {
 				return &problem{cause: "--" + name + ": it says something about recovery, which is off", advice: "Add --recovery or --drop."}
+			}
+		}
+	}
+	if v.oneshot {
+		if v.isTraining(set) {
+			return &problem{cause: "--protocol: images and the rules of training are summed pairwise", advice: "Leave out --protocol oneshot."}
+		}
+		o.Oneshot = &v.committee
+	} else {
+		for _, name := range []string{"members", "covered"} {
+			if set[name] {
+				return &problem{cause: "--" + name + ": it says something about a committee, and there is none", advice: "Add --protocol oneshot."}
 			}
 		}
 	}

@@ -1,0 +1,346 @@
+package simulation
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// Oneshot has package oneshot take the sums: a party sends one message a round, and a
+// committee takes the key off. Noise must then be discrete Gaussian, and is the noise that
+// hides the keys. Of Recovery only MinSurvivors counts; nobody's dropping out after
+// it submitted is noticed.
+type Oneshot struct {
+	Members int // of the committee, 4 to 255; 0: 13
+	// Faults is how many members may collude, lie or be silent; 0: a fourth of those
+	// beside one.
+	Faults  int
+	Covered bool        // see oneshot.Terms
+	KEM     oneshot.KEM // of the members' keys
+}
+
+// withDefaults fills in what is 0.
+func (o Oneshot) withDefaults() Oneshot {
+	if o.Members == 0 {
+		o.Members = 13
+	}
+	if o.Faults == 0 {
+		o.Faults = max(1, (o.Members-1)/4)
+	}
+	return o
+}
+
+// Committee is what the members did in a run, all rounds together: one member, the mean
+// over all.
+type Committee struct {
+	Members   int           // 0: there was no committee
+	BytesDown int64         // of the server's messages to it
+	Work      time.Duration // 0 without a clock
+}
+
+// summing is how a run takes its private sums.
+type summing interface {
+	setUp(ctx context.Context) (Cost, error)
+	play(ctx context.Context, round int, broadcast []byte, submit func(ctx context.Context, party int) (submission, error)) (outcome, error)
+	erase()
+}
+
+// oneshotSums takes them by package oneshot.
+type oneshotSums struct {
+	config     *oneshot.Config
+	layout     masking.Layout
+	identities []ed25519.PrivateKey
+	signers    []ed25519.PrivateKey // of the members
+	server     *oneshot.Server
+	members    []*oneshot.Member
+	drops      *dropOuts
+	now        func() time.Time
+	progress   func(round, done int)
+	committee  Committee // of all members together
+}
+
+// newOneshotSums makes parties and committee for submissions of the layout.
+func newOneshotSums(o *Options, layout masking.Layout, noisy *noisy, drops *dropOuts) (*oneshotSums, error) {
+	s := &oneshotSums{layout: layout, drops: drops, now: o.Now, progress: o.Progress}
+	if s.now == nil {
+		s.now = func() time.Time { return time.Time{} }
+	}
+	counted, err := survivorsOf(o.Clients, o.Recovery, o.Colluders)
+	if err != nil {
+		return nil, err
+	}
+	how := o.Oneshot.withDefaults()
+	terms := oneshot.Terms{MinSurvivors: counted.least, Colluders: counted.colluders, Faults: how.Faults,
+		Covered: how.Covered, KEM: how.KEM}
+	for _, segment := range layout {
+		terms.Length += segment.Length
+		// Encoders leave room for the sum of all parties, of which one takes its part;
+		// counts have no sign.
+		terms.Bits = max(terms.Bits, segment.Bits-bits.Len(uint(o.Clients))+2)
+	}
+	if noisy != nil {
+		terms.Noise = noisy.Shares.Law
+		terms.Bits = bits.Len64(uint64(math.Ceil(noisy.Sensitivity.L2))) + 1
+	}
+	s.config = &oneshot.Config{Label: sessionLabel, Terms: terms}
+	if s.config.Roster, s.identities, err = newRoster(o.Clients, partyName); err != nil {
+		return nil, err
+	}
+	memberName := func(k int) string { return fmt.Sprintf("member-%d", k+1) }
+	if s.config.Committee, s.signers, err = newRoster(how.Members, memberName); err != nil {
+		return nil, &OptionError{Option: "Oneshot.Members", Reason: err.Error(), Err: err}
+	}
+	if _, err := s.config.Parameters(); err != nil {
+		option := "Oneshot"
+		if noisy != nil {
+			option = "Noise.Multiplier"
+		}
+		return nil, &OptionError{Option: option, Reason: err.Error(), Err: err}
+	}
+	s.committee.Members = how.Members
+	return s, nil
+}
+
+func newRoster(n int, name func(i int) string) (*keyexchange.Roster, []ed25519.PrivateKey, error) {
+	keys := make([]ed25519.PrivateKey, n)
+	list := make([]keyexchange.Member, n)
+	for i := range list {
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys[i] = key
+		list[i] = keyexchange.Member{Name: name(i), Key: key.Public().(ed25519.PublicKey)}
+	}
+	roster, err := keyexchange.NewRoster(list)
+	return roster, keys, err
+}
+
+func (s *oneshotSums) setUp(context.Context) (cost Cost, err error) {
+	if s.server, err = oneshot.NewServer(s.config, 0); err != nil {
+		return cost, err
+	}
+	for _, signer := range s.signers {
+		m, err := oneshot.NewMember(s.config, signer, nil)
+		if err != nil {
+			return cost, err
+		}
+		s.members = append(s.members, m)
+	}
+	return cost, nil
+}
+
+func (s *oneshotSums) erase() {
+	for _, m := range s.members {
+		m.Abandon()
+	}
+}
+
+// oneshotRound is one round under way.
+type oneshotRound struct {
+	*oneshotSums
+	ctx     context.Context
+	cost    Cost
+	covered [][]byte // submissions to be given again, by party
+}
+
+func (s *oneshotSums) play(ctx context.Context, round int, broadcast []byte, submit func(ctx context.Context, party int) (submission, error)) (outcome, error) {
+	r := &oneshotRound{oneshotSums: s, ctx: ctx, covered: make([][]byte, len(s.identities))}
+	var out outcome
+	if err := r.tell(s.server.Invite()); err != nil {
+		return out, err
+	}
+	var opening []byte
+	err := r.serve(func() (err error) { opening, err = s.server.Open(broadcast); return err })
+	if err != nil {
+		return out, err
+	}
+	if err := r.tell(opening); err != nil {
+		return out, err
+	}
+	leaves := s.drops.next(len(s.identities))
+	done := 0
+	for first := 0; first < len(leaves); first += oneshot.DefaultBatch {
+		last := min(first+oneshot.DefaultBatch, len(leaves))
+		if err := r.collect(round, first, leaves[first:last], opening, broadcast, submit, &done); err != nil {
+			return out, err
+		}
+	}
+	for _, moment := range leaves {
+		if moment == beforeSubmit {
+			out.dropped++
+		}
+	}
+	switch err := r.finish(&out); {
+	case errors.Is(err, oneshot.ErrTooFew):
+		out.lost = err
+	case err != nil:
+		return out, err
+	}
+	server := r.cost.Server
+	out.cost = r.cost.perParty(len(leaves))
+	out.cost.Server = server
+	return out, nil
+}
+
+// serve measures the server's work.
+func (r *oneshotRound) serve(work func() error) error {
+	start := r.now()
+	defer func() { r.cost.Server += r.now().Sub(start) }()
+	return work()
+}
+
+// tell gives members a message of the server's and the server their answers.
+func (r *oneshotRound) tell(message []byte) error {
+	envelopes := make([]oneshot.Envelope, len(r.members))
+	for k := range envelopes {
+		envelopes[k] = oneshot.Envelope{To: k, Message: message}
+	}
+	return r.ask(envelopes)
+}
+
+func (r *oneshotRound) ask(envelopes []oneshot.Envelope) error {
+	answers, times := make([][]byte, len(envelopes)), make([]time.Duration, len(envelopes))
+	err := parallel(r.ctx, len(envelopes), func(i int) (err error) {
+		start := r.now()
+		answers[i], err = r.members[envelopes[i].To].Receive(envelopes[i].Message)
+		times[i] = r.now().Sub(start)
+		return err
+	}, nil)
+	if err != nil {
+		return err
+	}
+	for i, answer := range answers {
+		r.committee.BytesDown += int64(len(envelopes[i].Message))
+		r.committee.Work += times[i]
+		if answer == nil {
+			continue
+		}
+		if err := r.serve(func() error { return r.server.Receive(answer) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect has the parties from first on submit, and the committee take them in.
+func (r *oneshotRound) collect(round, first int, leaves []moment, opening, broadcast []byte, submit func(ctx context.Context, party int) (submission, error), done *int) error {
+	messages := make([][]byte, len(leaves))
+	costs := make([]Cost, len(leaves))
+	err := parallel(r.ctx, len(leaves), func(i int) error {
+		if leaves[i] == beforeSubmit {
+			return nil
+		}
+		made, err := submit(r.ctx, first+i)
+		if err != nil {
+			return failure(round, first+i, err)
+		}
+		start := r.now()
+		party, err := oneshot.NewParty(r.config, r.identities[first+i], nil)
+		if err != nil {
+			return failure(round, first+i, err)
+		}
+		if messages[i], err = party.Submit(opening, broadcast, r.signed(made.values)); err != nil {
+			return failure(round, first+i, err)
+		}
+		costs[i] = Cost{BytesUp: int64(len(messages[i])), Train: made.train, Client: r.now().Sub(start)}
+		return nil
+	}, func(int) {
+		if *done++; r.progress != nil {
+			r.progress(round, *done)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i, message := range messages {
+		r.cost.add(costs[i])
+		r.cost.BytesDown += int64(len(opening) + len(broadcast))
+		if message == nil {
+			continue
+		}
+		if err := r.serve(func() error { return r.server.Receive(message) }); err != nil {
+			return failure(round, first+i, err)
+		}
+		if r.config.Covered {
+			r.covered[first+i] = message
+		}
+	}
+	if r.server.Waiting() == 0 {
+		return nil
+	}
+	var envelopes []oneshot.Envelope
+	if err := r.serve(func() (err error) { envelopes, err = r.server.Batch(); return err }); err != nil {
+		return err
+	}
+	if err := r.ask(envelopes); err != nil {
+		return err
+	}
+	var settled []byte
+	if err := r.serve(func() (err error) { settled, err = r.server.Settle(); return err }); err != nil {
+		return err
+	}
+	return r.tell(settled)
+}
+
+// finish takes the key off.
+func (r *oneshotRound) finish(out *outcome) error {
+	for _, next := range []func() ([]byte, error){r.server.Close, r.server.Certificate} {
+		var message []byte
+		if err := r.serve(func() (err error) { message, err = next(); return err }); err != nil {
+			return err
+		}
+		if err := r.tell(message); err != nil {
+			return err
+		}
+	}
+	out.included = r.server.Included()
+	return r.serve(func() error {
+		if r.config.Covered {
+			for _, i := range out.included {
+				if err := r.server.Uncover(r.covered[i]); err != nil {
+					return err
+				}
+			}
+		}
+		sum, err := r.server.Sum()
+		if err != nil {
+			return err
+		}
+		out.sum = r.ring(sum)
+		return nil
+	})
+}
+
+// signed returns a submission's values with their signs, one segment after the other.
+func (s *oneshotSums) signed(values [][]uint64) []int64 {
+	out := make([]int64, 0, s.config.Length)
+	for i, segment := range values {
+		shift := 64 - s.layout[i].Bits
+		for _, x := range segment {
+			out = append(out, int64(x<<shift)>>shift)
+		}
+	}
+	return out
+}
+
+// ring undoes signed, for sums.
+func (s *oneshotSums) ring(sum []int64) [][]uint64 {
+	var out [][]uint64
+	for _, segment := range s.layout {
+		values := make([]uint64, segment.Length)
+		for i := range values {
+			values[i] = uint64(sum[i]) & (^uint64(0) >> (64 - segment.Bits))
+		}
+		out, sum = append(out, values), sum[segment.Length:]
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// TestOneshot: with a committee and exact sums a run is the pairwise run weight for
+// weight, covered or not, and drop-outs are those who do not submit.
+func TestOneshot(t *testing.T) {
+	options := small(t)
+	pairwise, err := Run(context.Background(), options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, covered := range []bool{false, true} {
+		options.Oneshot = &Oneshot{Members: 7, Covered: covered, KEM: oneshot.KEMX25519}
+		got, err := Run(context.Background(), options, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, w := range pairwise.Private {
+			if got.Private[j] != w {
+				t.Fatalf("covered %v: weight %d is %v, pairwise %v", covered, j, got.Private[j], w)
+			}
+		}
+		if got.Committee.Members != 7 || got.Committee.BytesDown == 0 {
+			t.Errorf("%+v", got.Committee)
+		}
+	}
+}
+
+// TestOneshotNoise: the noise of the masks is what is accounted, and the sum has it.
+func TestOneshotNoise(t *testing.T) {
+	options := small(t)
+	noise := DefaultNoise()
+	noise.Multiplier = 2
+	options.Noise = &noise
+	pairwise, err := Run(context.Background(), options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Oneshot = &Oneshot{Members: 4, KEM: oneshot.KEMX25519}
+	got, err := Run(context.Background(), options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Server.Upper != pairwise.Server.Upper || math.IsInf(got.Server.Upper, 1) {
+		t.Errorf("ε is %v, pairwise %v", got.Server.Upper, pairwise.Server.Upper)
+	}
+	if got.Rounds[0].MaxAbsDiff == 0 {
+		t.Error("there is no noise")
+	}
+	noise.Law = accounting.FamilySkellam
+	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrOptions) {
+		t.Error(err)
+	}
+	noise.Law, noise.Bits = accounting.FamilyDiscreteGaussian, 8
+	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrOptions) {
+		t.Errorf("noise too narrow to hide keys: %v", err)
+	}
+}
