@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"crypto"
 	"crypto/rand"
 	"fmt"
 	"math"
@@ -11,9 +12,10 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 var auditRound = attacks.Attack{
@@ -24,7 +26,56 @@ var auditRound = attacks.Attack{
 	Run:       runRound,
 }
 
-// privateRound is a whole private round under audit, as package simulation sets it up
+// auditedRound says which rounds are audited, and how often with the canary.
+type auditedRound struct {
+	name      string
+	parties   int
+	recovery  *protocol.Recovery // nil: nobody drops out
+	colluders int
+	runs      int
+}
+
+// Updates have few coordinates, and noise of that multiple of the sensitivity.
+const (
+	roundDimension  = 4
+	roundMultiplier = 3
+)
+
+// config is the session of the round, but for its layout.
+func (a auditedRound) config(signers []crypto.Signer) *protocol.Config {
+	return &protocol.Config{
+		Label:     "attack",
+		Roster:    textbook.RosterOf("party", signers),
+		Layout:    masking.Layout{{Length: 1, Bits: 1}},
+		Recovery:  a.recovery,
+		Colluders: a.colluders,
+	}
+}
+
+// release works out the noise of the round.
+func (a auditedRound) release(config *protocol.Config) (*privacy.Mechanism, error) {
+	recovery, err := config.EffectiveRecovery()
+	if err != nil {
+		return nil, err
+	}
+	contributors, err := privacy.ContributorsOf(a.parties, recovery, a.colluders)
+	if err != nil {
+		return nil, err
+	}
+	release := privacy.Release{
+		Contributors: contributors,
+		Noise: privacy.Noise{
+			Family:     accounting.FamilyDiscreteGaussian,
+			Multiplier: roundMultiplier,
+			Clip:       1,
+			Bits:       16,
+		},
+		Dimension: roundDimension,
+	}
+	return release.Mechanism()
+}
+
+// privateRound is a whole private round under audit, as package privacy sets it up
 // and accounts for it: every party clips, rotates and encodes its update, adds its
 // share of discrete Gaussian noise and masks it; as many parties drop out as may, the
 // server recovers their masks and unmasks the sum; colluders take their own shares
@@ -40,69 +91,61 @@ type privateRound struct {
 	rounds  int              // played
 }
 
-// newPrivateRound sets up a session of parties, with updates of the given dimension
-// and noise of multiplier times the sensitivity in the sum, without the shares of
-// drop-outs and colluders; recovery says how many there may be of the former, and nil
-// that there are none. What parties really sample has the standard deviation that this asks for
-// over weakened; 1 is what the claim is about.
-func newPrivateRound(parties, dimension int, multiplier float64, weakened int64, recovery *protocol.Recovery, colluders int) (*privateRound, error) {
-	o := simulation.Defaults()
-	o.Clients, o.Recovery, o.Colluders = parties, recovery, colluders
-	o.Noise = &simulation.Noise{Law: accounting.FamilyDiscreteGaussian, Multiplier: multiplier, Clip: 1, Bits: 16}
-	m, err := o.Mechanism(dimension)
+// newPrivateRound sets up a session. What parties really sample has the standard deviation
+// that its noise asks for over weakened; 1 is what the claim is about.
+func newPrivateRound(a auditedRound, weakened int64) (*privateRound, error) {
+	signers := textbook.Signers(a.parties)
+	config := a.config(signers)
+	release, err := a.release(config)
 	if err != nil {
 		return nil, err
 	}
-	own, err := m.Shares.Party()
+	if config.Layout, err = release.Layout(); err != nil {
+		return nil, err
+	}
+	local, err := protocol.NewLocal(config, signers, nil)
+	if err != nil {
+		return nil, err
+	}
+	share, err := release.Vector.Shares.Party()
 	if err != nil {
 		return nil, err
 	}
 	if weakened != 1 {
-		if own, err = noise.DiscreteGaussian(new(big.Rat).Quo(own.Scale(), big.NewRat(weakened*weakened, 1))); err != nil {
+		variance := new(big.Rat).Quo(share.Scale(), big.NewRat(weakened*weakened, 1))
+		if share, err = noise.DiscreteGaussian(variance); err != nil {
 			return nil, err
 		}
 	}
-	table, err := noise.NewTable(own)
+	table, err := noise.NewTable(share)
 	if err != nil {
 		return nil, err
 	}
-	layout, err := m.Encoder.Layout()
-	if err != nil {
-		return nil, err
-	}
-	signers := textbook.Signers(parties)
-	config := &protocol.Config{Label: "attack", Roster: textbook.RosterOf("party", signers), Layout: layout,
-		Recovery: recovery, Colluders: colluders}
-	local, err := protocol.NewLocal(config, signers, nil)
 	return &privateRound{
-		local: local, encoder: m.Encoder, sampler: table.NewSampler(nil),
-		length: config.Layout[0].Length, claimed: m.Round(),
-	}, err
+		local:   local,
+		encoder: release.Encoder,
+		sampler: table.NewSampler(nil),
+		length:  config.Layout[0].Length,
+		claimed: release.Round(),
+	}, nil
 }
 
 // run runs a round and returns the canary's coordinate of the decoded sum.
 func (p *privateRound) run(included bool) (float64, error) {
-	n, d := p.encoder.Parties, p.encoder.Dimension
-	encoder := p.encoder
+	parties, encoder := p.encoder.Parties, p.encoder
 	encoder.Rotate = new([32]byte)
 	if _, err := rand.Read(encoder.Rotate[:]); err != nil {
 		return 0, err
 	}
-	inputs, known := make([][][]uint64, n), make([]int64, p.length)
+	inputs := make([][][]uint64, parties)
+	known := make([]int64, p.length) // the colluders' shares
 	for i := range inputs {
-		update := make([]float64, d)
-		if included && i == n-1 {
-			update[0] = 10 * encoder.Clip
-		}
-		clipped, _, err := aggregation.Clip(update, encoder.Clip)
-		if err != nil {
-			return 0, err
-		}
 		share := make([]int64, p.length)
 		if err := p.sampler.Fill(share); err != nil {
 			return 0, err
 		}
-		if inputs[i], err = encoder.Encode(clipped, share, nil); err != nil {
+		var err error
+		if inputs[i], err = submission(&encoder, included && i == parties-1, share); err != nil {
 			return 0, err
 		}
 		if i < p.claimed.Colluders {
@@ -112,8 +155,8 @@ func (p *privateRound) run(included bool) (float64, error) {
 		}
 	}
 	// Colluders and the target stay; the others drop out in turn.
-	honest := n - p.claimed.Colluders - 1
-	for i := range n - p.claimed.MinSurvivors {
+	honest := parties - p.claimed.Colluders - 1
+	for i := range parties - p.claimed.MinSurvivors {
 		inputs[p.claimed.Colluders+(p.rounds+i)%honest] = nil
 	}
 	p.rounds++
@@ -131,19 +174,23 @@ func (p *privateRound) run(included bool) (float64, error) {
 	return decoded[0], nil
 }
 
+// submission is what a party submits: zeros or the canary, with its share of the noise.
+func submission(e *aggregation.Encoder, canary bool, share []int64) ([][]uint64, error) {
+	update := make([]float64, roundDimension)
+	if canary {
+		update[0] = 10 * e.Clip
+	}
+	clipped, _, err := aggregation.Clip(update, e.Clip)
+	if err != nil {
+		return nil, err
+	}
+	return e.Encode(clipped, share, nil)
+}
+
 // claim is the accountant's upper bound on ε(server) of one round at the given δ.
 func (p *privateRound) claim(delta float64) (float64, error) {
 	spent, err := p.claimed.Spent(accounting.ServerView, 1, delta)
 	return spent.Upper, err
-}
-
-// auditedRound says which rounds are audited, and how often with the canary.
-type auditedRound struct {
-	name      string
-	parties   int
-	recovery  *protocol.Recovery // nil: nobody drops out
-	colluders int
-	runs      int
 }
 
 func runRound(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
@@ -176,12 +223,11 @@ func runRound(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 
 // row audits the round with its noise and with a sixteenth of it.
 func (a auditedRound) row(ctx context.Context) (attacks.Row, error) {
-	const dimension, multiplier = 4, 3
-	sound, err := newPrivateRound(a.parties, dimension, multiplier, 1, a.recovery, a.colluders)
+	sound, err := newPrivateRound(a, 1)
 	if err != nil {
 		return attacks.Row{}, err
 	}
-	weak, err := newPrivateRound(a.parties, dimension, multiplier, 16, a.recovery, a.colluders)
+	weak, err := newPrivateRound(a, 16)
 	if err != nil {
 		return attacks.Row{}, err
 	}
