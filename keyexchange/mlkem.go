@@ -65,7 +65,7 @@ const DecapsulationKeySize = mlkem.SeedSize
 // sealed state of a session in set-up.
 func (k *DecapsulationKey) AppendBinary(b []byte) ([]byte, error) {
 	if k.key == nil {
-		return b, ErrErased
+		return nil, ErrErased
 	}
 	return append(b, k.key.Bytes()...), nil
 }

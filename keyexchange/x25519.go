@@ -61,7 +61,7 @@ const KeySize = 32
 // in set-up.
 func (k *PrivateKey) AppendBinary(b []byte) ([]byte, error) {
 	if k.key == nil {
-		return b, ErrErased
+		return nil, ErrErased
 	}
 	return append(b, k.key.Bytes()...), nil
 }

@@ -171,8 +171,8 @@ func TestParseAdult(t *testing.T) {
 		{"cut", data, adultLine + "\n39, Sta", 0, ErrIncomplete, "ends inside line 2"},
 	} {
 		rows, err := c.file.parse(strings.NewReader(c.text), "path")
-		if !errors.Is(err, c.want) || len(rows) != c.kept || err != nil &&
-			!strings.Contains(err.Error(), c.contains) {
+		if !errors.Is(err, c.want) || len(rows) != c.kept ||
+			err != nil && !strings.Contains(err.Error(), c.contains) {
 			t.Errorf("%s: %d rows, %v", c.name, len(rows), err)
 		}
 	}

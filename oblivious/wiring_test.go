@@ -35,8 +35,8 @@ func TestWiring(t *testing.T) {
 				}
 				d := peer.offers.delta
 				// Bin(128, 1/2) is outside 28 to 100 with probability 2e-10.
-				if w := bits.OnesCount64(d[0]) + bits.OnesCount64(d[1]); w < 28 || w > 100 || round == 1 &&
-					deltas[d] {
+				if w := bits.OnesCount64(d[0]) + bits.OnesCount64(d[1]); w < 28 || w > 100 ||
+					round == 1 && deltas[d] {
 					t.Fatalf("%d to %d: Δ has %d ones", i, j, w)
 				}
 				deltas[d] = true

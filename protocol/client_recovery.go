@@ -86,7 +86,10 @@ func (c *Client) newUpload(after uint64, holders wire.Set) (*wire.Upload, error)
 	p := sealing{purpose: keyexchange.RecoveryShare, round: round, binding: holdersDigest(holders)}
 	upload.Shares, err = c.sealShares(p, c.config.terms(holders.Len()).threshold, &nonce, secret,
 		neighbours, channels)
-	return upload, err
+	if err != nil {
+		return nil, err
+	}
+	return upload, nil
 }
 
 // sealing says what shares are sealed for.

@@ -36,5 +36,8 @@ func NewLocal(config *Config, identities []crypto.Signer, random io.Reader) (*Lo
 			return nil, fmt.Errorf("%w: identity %d is not party %d of the roster", ErrIdentity, i, i)
 		}
 	}
-	return l, l.SetUp()
+	if err := l.SetUp(); err != nil {
+		return nil, err
+	}
+	return l, nil
 }

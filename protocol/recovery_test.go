@@ -84,12 +84,12 @@ func dropping(pattern []drop, lost bool) func(from, to int, message []byte) []by
 			var gone bool
 			switch kind := wire.Type(message[1]); {
 			case lost && from == party:
-				gone = d == beforeMasked && kind == wire.TypeMasked || d == beforeSigning &&
-					kind >= wire.TypeSigned ||
+				gone = d == beforeMasked && kind == wire.TypeMasked ||
+					d == beforeSigning && kind >= wire.TypeSigned ||
 					d == beforeRevealing && kind == wire.TypeReveal
 			case !lost && to == party:
-				gone = d == beforeMasked && kind == wire.TypeBegin || d == beforeSigning &&
-					kind >= wire.TypeSurvivors ||
+				gone = d == beforeMasked && kind == wire.TypeBegin ||
+					d == beforeSigning && kind >= wire.TypeSurvivors ||
 					d == beforeRevealing && kind == wire.TypeCertificate
 			}
 			if gone {

@@ -434,8 +434,8 @@ func TestShareEncoding(t *testing.T) {
 	before := Share{5, [32]byte{6}}
 	for n := range ShareSize + 4 {
 		s := before
-		if err := s.UnmarshalBinary(make([]byte, n)); err == nil || n != ShareSize &&
-			!errors.Is(err, ErrLength) || s != before {
+		if err := s.UnmarshalBinary(make([]byte, n)); err == nil ||
+			n != ShareSize && !errors.Is(err, ErrLength) || s != before {
 			t.Errorf("%d bytes: error %v", n, err)
 		}
 		if _, err := ParseSecret(make([]byte, n)); (err == nil) != (n == SecretSize) {

@@ -58,7 +58,7 @@ func ParseSecret(b []byte) (Secret, error) {
 // bytes, and the value. It refuses what UnmarshalBinary would refuse.
 func (s Share) AppendBinary(b []byte) ([]byte, error) {
 	if _, err := s.decode(); err != nil {
-		return b, err
+		return nil, err
 	}
 	b = binary.BigEndian.AppendUint32(b, s.Index)
 	return append(b, s.Value[:]...), nil

@@ -145,8 +145,10 @@ func ParseMasked(body []byte, size, h, next int) (*Masked, error) {
 	body = body[size+32+nonceSize:]
 	m.Shares = parseBoxes(body, m.Nonce[:], h)
 	var err error
-	m.Next, err = ParseUpload(body[h*(SealedShareSize-nonceSize):], next)
-	return m, err
+	if m.Next, err = ParseUpload(body[h*(SealedShareSize-nonceSize):], next); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // MaskedSize returns the length of a Masked with recovery.

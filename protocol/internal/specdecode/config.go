@@ -123,7 +123,7 @@ func (s *setting) numbers(size int) (numbers, error) {
 	scheduled, c := s.scheduledOf(size), s.Config.Colluders
 	out := numbers{scheduled: scheduled, degree: scheduled - 1, minimum: scheduled}
 	if c < 0 || c > scheduled-2 {
-		return out, fail("too many colluders")
+		return numbers{}, fail("too many colluders")
 	}
 	r := s.Config.Recovery
 	if r == nil {
@@ -132,7 +132,7 @@ func (s *setting) numbers(size int) (numbers, error) {
 	if s.sparse {
 		out.degree = r.Degree
 		if r.Degree >= scheduled-1 || r.Degree%2 == 1 && scheduled%2 == 1 {
-			return out, fail("no graph of that degree")
+			return numbers{}, fail("no graph of that degree")
 		}
 	}
 	h := out.degree
@@ -152,10 +152,9 @@ func (s *setting) numbers(size int) (numbers, error) {
 	if out.minimum == 0 {
 		out.minimum = least
 	}
-	if out.threshold > h || out.minimum < least || out.minimum > scheduled || r.Adversary == 2 &&
-		out.threshold <= c ||
-		r.Adversary != 2 && 2*out.threshold <= h+c {
-		return out, fail("the thresholds do not hold")
+	if out.threshold > h || out.minimum < least || out.minimum > scheduled ||
+		r.Adversary == 2 && out.threshold <= c || r.Adversary != 2 && 2*out.threshold <= h+c {
+		return numbers{}, fail("the thresholds do not hold")
 	}
 	return out, nil
 }

@@ -74,7 +74,7 @@ func parseHeader(message []byte) (header, *reader, error) {
 	h.round = binary.BigEndian.Uint64(r.take(8))
 	h.sender = binary.BigEndian.Uint32(r.take(4))
 	if r.broken || version != 2 {
-		return h, nil, fail("a header")
+		return header{}, nil, fail("a header")
 	}
 	return h, r, nil
 }

@@ -235,8 +235,8 @@ func (r *running) certificate(s *session, party int, body *reader, lost bool) er
 		return fail("%d signatures", len(parties))
 	}
 	for i, signer := range parties {
-		if !bytes.Equal(values[i], r.signatures[signer]) || s.sparse &&
-			!slices.Contains(r.near(s, party), signer) {
+		if !bytes.Equal(values[i], r.signatures[signer]) ||
+			s.sparse && !slices.Contains(r.near(s, party), signer) {
 			return fail("a signature of party %d", signer)
 		}
 	}

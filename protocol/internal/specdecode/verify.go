@@ -464,8 +464,8 @@ func (s *session) takeMembers(party int, body *reader) error {
 	if err != nil {
 		return err
 	}
-	if !list.has(party) || len(list.all()) < s.minMembers || s.members != nil &&
-		!bytes.Equal(list, s.members) {
+	if !list.has(party) || len(list.all()) < s.minMembers ||
+		s.members != nil && !bytes.Equal(list, s.members) {
 		return fail("the members")
 	}
 	if err := s.enroll(list); err != nil {
