@@ -1,4 +1,4 @@
-package protocol_test
+package hushsum_test
 
 import (
 	"os"
@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// The Go code that the README shows is that of this package's examples, which
-// compile and run.
+// The Go code that the README shows is that of this package's example, which
+// compiles and runs.
 func TestREADME(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples, err := os.ReadFile("example_test.go")
+	example, err := os.ReadFile("example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestREADME(t *testing.T) {
 	}
 	for _, block := range blocks {
 		code, _, _ := strings.Cut(block, "```")
-		if !strings.Contains(string(examples), code) {
+		if !strings.Contains(string(example), code) {
 			t.Errorf("this code of the README is not in example_test.go:\n%s", code)
 		}
 	}
