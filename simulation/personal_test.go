@@ -297,6 +297,22 @@ func TestPaperTicketsNoise(t *testing.T) {
 	}
 }
 
+// What a party's rows do to its training does not show in a noisy sum: where it diverges
+// the party submits no change, and goes on with what it receives.
+func TestPersonalDiverged(t *testing.T) {
+	p := somePersonal(t)
+	p.Prune, p.Own, p.Sum, p.Rounds, p.Local.Rate = Pruning{}, nil, Ring, 2, 1e200
+	if _, err := p.Train(t.Context(), nil); !errors.Is(err, learning.ErrDiverged) {
+		t.Errorf("without noise: %v", err)
+	}
+	n := DefaultNoise()
+	p.Noise = &n
+	out := runPersonal(t, p)
+	if j := out.Rounds[1].Judged; !slices.Equal(j.Received, j.Trained) {
+		t.Errorf("received %v, trained %v", j.Received, j.Trained)
+	}
+}
+
 func TestPersonalErrors(t *testing.T) {
 	for name, change := range map[string]func(*Personal){
 		"Parties":         func(p *Personal) { p.Parties = p.Parties[:1] },

@@ -66,7 +66,7 @@ func All() []Experiment {
 		{Name: "ablations", About: "clients, local epochs, momentum, skew, who took part; masks",
 			Paper: "GMA, thesis", Table: "ablations", Quick: minutes(8), Long: minutes(2400), Seeds: 5, Run: ablations},
 		{Name: "alignment", About: "FedGA with one class a client: equal updates and equal exchanges",
-			Paper: "FedGA", Table: "EMNIST, one class", Quick: minutes(4), Long: minutes(600), Seeds: 5, Run: alignment},
+			Paper: "FedGA", Table: "EMNIST, one class", Quick: minutes(3), Long: minutes(600), Seeds: 5, Run: alignment},
 		{Name: "clipping", About: "what clipping and client-level noise cost a network",
 			Paper: "clipping", Table: "3, MLP", Quick: minutes(6), Long: minutes(400), Seeds: 5, Run: clipping},
 		{Name: "tickets", About: "FedLTN, FedBN, LotteryFL, Jump-Start, under private sums too",
