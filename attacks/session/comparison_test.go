@@ -11,11 +11,11 @@ import (
 )
 
 // inTurn gives protocol, textbook and textbook without a defence a value each.
-func inTurn(real, whole, weak float64) func(target) (outcome, error) {
+func inTurn(genuine, whole, weak float64) func(target) (outcome, error) {
 	return func(t target) (outcome, error) {
 		value := whole
 		if t.real {
-			value = real
+			value = genuine
 		} else if t.without != 0 {
 			value = weak
 		}

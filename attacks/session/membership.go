@@ -95,9 +95,9 @@ func takeOldKeys(number uint64) (taken int, err error) {
 	const parties, absent = 4, 3
 	signers, config := attackConfig(parties, nil, 0)
 	config.Number = 1
-	real := target{real: true}
+	genuine := target{real: true}
 	var old []byte
-	_, err = real.ready(config, signers, func(from, _ int, message []byte) []byte {
+	_, err = genuine.ready(config, signers, func(from, _ int, message []byte) []byte {
 		if from == absent && wire.Type(message[1]) == wire.TypeAnnounce {
 			old = message
 		}
@@ -108,7 +108,7 @@ func takeOldKeys(number uint64) (taken int, err error) {
 	}
 	again := *config
 	again.Number = number
-	s, err := real.session(&again, signers)
+	s, err := genuine.session(&again, signers)
 	if err != nil {
 		return 0, err
 	}

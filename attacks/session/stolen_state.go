@@ -150,8 +150,8 @@ func record(t target, inputs []segments, next bool) (*theft, error) {
 	if err != nil {
 		return nil, err
 	}
-	theft := &theft{inputs: inputs}
-	if theft.keys, err = c.announced(); err != nil {
+	h := &theft{inputs: inputs}
+	if h.keys, err = c.announced(); err != nil {
 		return nil, err
 	}
 	survivors := except(upTo(theftParties), theftLate)
@@ -164,7 +164,7 @@ func record(t target, inputs []segments, next bool) (*theft, error) {
 		return nil, fmt.Errorf("the round itself fails: %w", err)
 	}
 	recorded := *c // the next round gets maps of its own
-	theft.cheater = &recorded
+	h.cheater = &recorded
 	if next {
 		c.nextRound()
 		for i := range theftParties {
@@ -178,9 +178,9 @@ func record(t target, inputs []segments, next bool) (*theft, error) {
 		if err != nil {
 			return nil, err
 		}
-		theft.states = append(theft.states, state)
+		h.states = append(h.states, state)
 	}
-	return theft, nil
+	return h, nil
 }
 
 // loot counts what the states of some parties open: whole inputs, and sealed shares.
@@ -226,11 +226,11 @@ func theftVariants(seed uint64) []variant {
 			name:  kept.name,
 			lacks: kept.lacks,
 			run: func(t target) (outcome, error) {
-				theft, err := record(t, inputs, kept.next)
+				h, err := record(t, inputs, kept.next)
 				if err != nil {
 					return outcome{}, err
 				}
-				exact, boxes, err := theft.loot(kept.of)
+				exact, boxes, err := h.loot(kept.of)
 				return counts(theftParties, exact, boxes), err
 			},
 			metrics: []metric{
@@ -262,13 +262,13 @@ func manyStates(inputs []segments, order []int) variant {
 		name:  "1, 2, … 6 states, next round",
 		lacks: textbook.Ratchet,
 		run: func(t target) (outcome, error) {
-			theft, err := record(t, inputs, true)
+			h, err := record(t, inputs, true)
 			if err != nil {
 				return outcome{}, err
 			}
 			sum, most := 0, 0
 			for k := 1; k <= n; k++ {
-				exact, boxes, err := theft.loot(order[:k])
+				exact, boxes, err := h.loot(order[:k])
 				if err != nil {
 					return outcome{}, err
 				}

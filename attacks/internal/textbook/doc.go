@@ -79,4 +79,4 @@ const (
 )
 
 // has reports whether any of the given defences is in the set.
-func (d Defence) has(any Defence) bool { return d&any != 0 }
+func (d Defence) has(wanted Defence) bool { return d&wanted != 0 }
