@@ -60,8 +60,8 @@ type Figures struct {
 	// party.
 	Up, Down, MemberDown, MemberHeld int
 
-	// PartyTime and MemberTime are what a party's one message and a member's check of
-	// one party take, reckoned with the times of BENCHMARKS.md for one core.
+	// PartyTime and MemberTime are about what a party's one message and a member's check
+	// of one party take on one core of the machine of BENCHMARKS.md.
 	PartyTime, MemberTime time.Duration
 
 	// BlockSize is β of the cheapest primal attack known on Ring-LWE with what the
