@@ -244,4 +244,3 @@ func (s *Server) loadOpen(in *openState) (*serverRound, error) {
 	}
 	return r, nil
 }
-
