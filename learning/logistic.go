@@ -101,12 +101,8 @@ func (m Logistic) Train(w []float64, d *Dataset, rate float64, steps int) error 
 	v := append([]float64(nil), w...)
 	r := make([]float64, d.Len())
 	x := d.matrix()
-	shrink, pull := 1-rate*m.Lambda, -rate/float64(d.Len())
 	for range steps {
-		m.scores(r, v, d)
-		residuals(r, d.Labels)
-		// Shrinkage and descent in one pass: v ← shrink·v + pull·Xᵀr.
-		blas64.Gemv(blas.Trans, pull, x, vector(r), shrink, vector(v))
+		m.descend(v, r, d, x, rate, 1-rate*m.Lambda)
 	}
 	if !allFinite(v) {
 		return fmt.Errorf("%w after at most %d steps at rate %v; use a lower rate", ErrDiverged, steps,
@@ -114,6 +110,15 @@ func (m Logistic) Train(w []float64, d *Dataset, rate float64, steps int) error 
 	}
 	copy(w, v)
 	return nil
+}
+
+// descend takes one step over all rows of d, which is x, in place: v shrinks by the
+// factor and takes −rate times the mean gradient, both in one pass. r has a place for
+// each row.
+func (m Logistic) descend(v, r []float64, d *Dataset, x blas64.General, rate, shrink float64) {
+	blas64.Gemv(blas.NoTrans, 1, x, vector(v), 0, vector(r))
+	residuals(r, d.Labels)
+	blas64.Gemv(blas.Trans, -rate/float64(d.Len()), x, vector(r), shrink, vector(v))
 }
 
 // Predict writes P(label 1) of every row of d into dst, which has d.Len()

@@ -33,7 +33,13 @@ type SGD struct {
 	// FedProx adds μ(w − w0), SCAFFOLD adds c − c_i. It must not change w or
 	// keep either slice.
 	Adjust func(gradient, w []float64)
+	// Interrupt, when it is not nil, is asked every 50 steps, and an error of it ends
+	// the training.
+	Interrupt func() error
 }
+
+// stepsAtOnce is after how many steps Interrupt is asked.
+const stepsAtOnce = 50
 
 func (s SGD) check() error {
 	for _, c := range []struct {
@@ -64,8 +70,9 @@ func (s SGD) check() error {
 // decides the order of the rows; with one batch an epoch it has no influence.
 //
 // It returns the errors of Model for input that does not fit, ErrValue for
-// settings out of range, and ErrDiverged when the weights leave the finite
-// numbers (lower the rate); on every error w is unchanged and the count is 0.
+// settings out of range, ErrDiverged when the weights leave the finite
+// numbers (lower the rate), and the error of Interrupt; on every error w is unchanged
+// and the count is 0.
 // With a model of this package Train takes its memory from a pool and allocates
 // nothing per step.
 func (s SGD) Train(m Model, w []float64, d *Dataset, seed uint64) (int, error) {
@@ -102,7 +109,16 @@ func (s SGD) Train(m Model, w []float64, d *Dataset, seed uint64) (int, error) {
 	}
 	order := ws.rowOrder(n)
 	rng := rand.New(rand.NewPCG(seed, streamSGD))
+	if logistic, ok := m.(Logistic); ok && perEpoch == 1 && s.Momentum == 0 && s.Adjust == nil && d.Pixels == nil {
+		run.whole = &logistic
+		ws.dense = grown(ws.dense, n)
+	}
 	for step := range steps {
+		if s.Interrupt != nil && step%stepsAtOnce == 0 {
+			if err := s.Interrupt(); err != nil {
+				return 0, err
+			}
+		}
 		at := step % perEpoch
 		if at == 0 {
 			if step > 0 && !allFinite(run.w) {
@@ -157,12 +173,18 @@ type sgdRun struct {
 	SGD
 	model Model
 	own   batchModel // model, when it is one of this package
+	whole *Logistic  // model, when every step is over all rows as they lie
 	data  *Dataset
 	ws    *workspace
 	w     []float64
 }
 
 func (r *sgdRun) step(rows []int) error {
+	if r.whole != nil {
+		shrink := 1 - r.Rate*(r.whole.Lambda+r.WeightDecay)
+		r.whole.descend(r.w, r.ws.dense[:r.data.Len()], r.data, r.data.matrix(), r.Rate, shrink)
+		return nil
+	}
 	if r.own != nil && r.Momentum == 0 && r.Adjust == nil && len(rows) <= chunkRows {
 		// Nobody looks at the gradient: backpropagation descends in place, and
 		// lines of weights whose inputs are all 0 are never touched.

@@ -270,3 +270,50 @@ func BenchmarkSGD(b *testing.B) {
 	})
 	b.Run("softmax", func(b *testing.B) { benchmarkSGD(b, soft, []int{784, 10}, SGD{}) })
 }
+
+// Steps over all rows are those of Logistic.Train bit for bit, however many rows there
+// are.
+func TestSGDOverAllRows(t *testing.T) {
+	for _, rows := range []int{3, 200, 700} {
+		m := Logistic{Features: 9, Lambda: 1e-3}
+		d := scattered(rows, 9, 2, 5)
+		want := normal(9, 6)
+		got := slices.Clone(want)
+		if err := m.Train(want, d, .7, 120); err != nil {
+			t.Fatal(err)
+		}
+		if steps, err := (SGD{Rate: .7, Steps: 120}).Train(m, got, d, 8); err != nil || steps != 120 || !slices.Equal(got, want) {
+			t.Errorf("%d rows: %d steps, %v, another outcome", rows, steps, err)
+		}
+	}
+}
+
+// An interrupted training leaves the weights alone, within 50 steps.
+func TestSGDInterrupt(t *testing.T) {
+	stop := errors.New("stop")
+	for _, m := range []Model{Logistic{Features: 4}, Softmax{Features: 4, Outputs: 2}} {
+		d := scattered(20, 4, 2, 5)
+		start := normal(m.NumParams(), 6)
+		for after := range 3 {
+			w, asked := slices.Clone(start), 0
+			s := SGD{Rate: .1, Steps: 1 << 40, Batch: 20 * after, Interrupt: func() error {
+				if asked++; asked > after {
+					return stop
+				}
+				return nil
+			}}
+			if steps, err := s.Train(m, w, d, 1); !errors.Is(err, stop) || steps != 0 || !slices.Equal(w, start) {
+				t.Errorf("%T: %d steps, %v", m, steps, err)
+			}
+		}
+		free, bound := slices.Clone(start), slices.Clone(start)
+		s := SGD{Rate: .1, Epochs: 3, Batch: 5}
+		if _, err := s.Train(m, free, d, 1); err != nil {
+			t.Fatal(err)
+		}
+		s.Interrupt = func() error { return nil }
+		if _, err := s.Train(m, bound, d, 1); err != nil || !slices.Equal(free, bound) {
+			t.Errorf("%T: a question changes the outcome, %v", m, err)
+		}
+	}
+}

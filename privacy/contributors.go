@@ -11,12 +11,12 @@ type Contributors struct {
 }
 
 // ContributorsOf returns those of the sums of a session, in which so many parties are
-// scheduled in each round. recovery has its defaults filled in, as Config.EffectiveRecovery of
-// package protocol returns it; nil: all must submit, and Colluders is 0. A sparse graph is refused with [ErrConfig]: its
-// colluders are counted among neighbours, which says nothing of how many honest shares
-// are in a sum.
+// scheduled in each round, of whom so many may collude. recovery has its defaults filled
+// in, as Config.EffectiveRecovery of package protocol returns it; nil: all must submit. A
+// sparse graph is refused with [ErrConfig]: its colluders are counted among neighbours,
+// which says nothing of how many honest shares are in a sum.
 func ContributorsOf(parties int, recovery *protocol.Recovery, colluders int) (Contributors, error) {
-	c := Contributors{Parties: parties}
+	c := Contributors{Parties: parties, Colluders: colluders}
 	if recovery == nil {
 		return c, nil
 	}
@@ -24,7 +24,7 @@ func ContributorsOf(parties int, recovery *protocol.Recovery, colluders int) (Co
 		return c, bad("Recovery.Degree", "use the complete graph with noise",
 			"on a sparse graph the number of colluders among neighbours says nothing of how many honest shares are in a sum")
 	}
-	c.MinSurvivors, c.Colluders = recovery.MinSurvivors, colluders
+	c.MinSurvivors = recovery.MinSurvivors
 	return c, nil
 }
 

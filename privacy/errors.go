@@ -3,6 +3,8 @@ package privacy
 import (
 	"errors"
 	"fmt"
+
+	"github.com/hushsum/hushsum/internal/fault"
 )
 
 // ErrConfig: a field is outside its range, or does not go with the others. See
@@ -39,7 +41,7 @@ func bad(field, advice, reason string, a ...any) error {
 
 // because makes a ConfigError of another package's error.
 func because(field string, err error) error {
-	return &ConfigError{Field: field, Reason: err.Error(), Err: err}
+	return &ConfigError{Field: field, Reason: fault.Reason(err), Err: err}
 }
 
 // errTooLittle marks noise that is too little to be divided into whole numbers.

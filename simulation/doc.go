@@ -2,11 +2,11 @@
 // through the real private sum: every message is made, encoded, masked, carried
 // and parsed as between machines, without the network in between.
 //
-// [Run] trains logistic regression, and beside it the same in the clear, from the
-// same seeds and data: the difference is what privacy cost the model. It measures
-// what it cost the parties and the server, in bytes and in time. [Train] trains any
-// model by any of the papers' rules, over one kind of sum: in the clear, through the
-// private sum, or through its encoding and noise without the messages.
+// [Run] trains any model by any of the papers' rules, over one kind of [Sum]: in the
+// clear, through the private sum, or through its encoding and noise without the
+// messages. Beside it the same may run in the clear, from the same seeds and data
+// (Options.Beside): the difference is what privacy cost the model. What it cost the
+// parties and the server is measured, in bytes and in time.
 //
 // [Personal] trains models that differ from party to party: each keeps parameters of
 // its own and a mask of the weights that it does not prune.
@@ -15,10 +15,9 @@
 //
 // One server and n parties, each with rows of its own. In every round the server
 // broadcasts the model; each party trains from it on its rows, encodes the
-// outcome (package aggregation), masks it and submits (package protocol); the
-// server gets the sum over all parties and makes the next model of it: Run the
-// average weighted by rows, from a first model of zeros, Train what its rule says,
-// from the model's own Init.
+// outcome (packages aggregation and privacy), masks it and submits (package protocol);
+// the server gets the sum over all parties and makes the next model of it, as its rule
+// says, from the first one, which is the model's own Init.
 //
 // With Options.Recovery parties may drop out: Options.Drop says how many do, of
 // every round, at random moments. The sum, and the training in the clear, is then
@@ -26,15 +25,17 @@
 // round with too few parties left is lost, and training goes on with the old
 // model.
 //
-// With [Noise] the sum is one of clipped updates to which every party adds its
+// With Options.Noise the sum is one of clipped updates to which every party adds its
 // share of noise, enough for differential privacy even if colluders take theirs out
-// again: [Options.Mechanism]. Run's training in the clear is then over clipped updates
-// too, so that the difference is what rounding and noise cost.
+// again: see package privacy, and [Options.Release] for what a run asks of it. The
+// training in the clear is then over clipped updates too, so that the difference is
+// what rounding and noise cost.
 //
 // Keys, noise and draws that must be secret come from crypto/rand, everything else
 // from Seed: two runs with the same options give the same models, but for noise,
-// however many cores there are. No time passes in the simulation itself; durations are measured with a clock that the
-// caller hands in, while as many parties work at once as there are cores.
+// however many cores there are. No time passes in the simulation itself; durations are
+// measured with a clock that the caller hands in, while as many parties work at once as
+// there are cores.
 //
 // All keys of all parties are in one process: a simulation protects nobody's
 // data. It is for measuring.

@@ -1,204 +1,118 @@
 package simulation
 
 import (
-	"fmt"
-	"math"
+	"crypto/rand"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/privacy"
 )
-
-// lanes is how a party's vectors become one submission and a sum becomes means:
-// the update, and what the rules need besides. A lane that a rule has no use for
-// is nil.
-type lanes struct {
-	noisy   *noisy             // the update with noise
-	plain   *aggregation.Mean  // the update without
-	signs   *aggregation.Signs // for a gradient mask
-	votes   *aggregation.Signs // for an adaptive clipping norm
-	control *aggregation.Mean  // SCAFFOLD's control variates
-	counts  *noise.Table       // of one party's share of the noise on signs or votes
-	shares  noise.Shares       // of that
-
-	survivors survivors
-}
 
 // message is what a party sends, before it is encoded.
 type message struct {
-	update, control []float64
-	signed, voted   []float64 // vectors whose signs are sent
+	vector  []float64 // its update, or its weights
+	samples int       // that it counts with
+	signed  []float64 // whose signs are sent for a gradient mask
+	voted   []float64 // for an adaptive clipping norm
+	control []float64 // SCAFFOLD's change of a control variate
 }
 
 // total is what a sum says: means, but of signs and votes the sums.
 type total struct {
-	update, control []float64
-	signs, votes    []int64
-	parties         int
+	mean, control []float64
+	signs, votes  []int64
+	parties       int
+	samples       int // that the mean is over, as the sum has it; 0: it does not say
 }
 
-// newLanes settles the encoding of a training.
-func (t *Training) newLanes() (*lanes, error) {
-	d := t.Model.NumParams()
-	s, err := t.survivors()
-	if err != nil {
-		return nil, err
+// lanes is how messages become submissions and a sum becomes a total. A lane that a
+// rule has no use for is nil.
+type lanes struct {
+	noisy *noisyLanes // all that is sent with noise, else the others
+	mean  meanLane
+	signs *aggregation.Signs
+	votes *aggregation.Signs
+	// control is for control variates, which have no noise.
+	control *aggregation.Mean
+}
+
+// newLanes settles the encoding.
+func (o *Options) newLanes() (*lanes, error) {
+	d := o.Model.NumParams()
+	if o.Noise != nil {
+		release, err := o.release()
+		if err != nil {
+			return nil, err
+		}
+		noisy, err := o.newNoisyLanes(release)
+		if err != nil {
+			return nil, err
+		}
+		return &lanes{noisy: noisy}, nil
 	}
-	l := &lanes{survivors: s}
-	vector := aggregation.Mean{Parties: s.parties, Dimension: d, Range: t.Range, FractionBits: t.FractionBits}
-	if t.Client.stored() {
-		control := vector
+	l := &lanes{mean: o.meanLane(d)}
+	if o.Client.stored() {
+		control := o.plainMean(d)
 		l.control = &control
 	}
-	if t.Mask.Kind != aggregation.NoMask {
-		l.signs = &aggregation.Signs{Parties: s.parties, Dimension: d}
+	if o.Mask.Kind != aggregation.NoMask {
+		l.signs = &aggregation.Signs{Parties: o.mostInSum(), Dimension: d}
 	}
-	if t.Clip.Adaptive != nil {
-		l.votes = &aggregation.Signs{Parties: s.parties, Dimension: 1}
+	if o.Clip.Adaptive != nil {
+		l.votes = &aggregation.Signs{Parties: o.mostInSum(), Dimension: 1}
 	}
-	if t.Noise == nil {
-		vector.Dimension = t.dimension()
-		l.plain = &vector
-		return l, nil
-	}
-	if err := t.addNoise(l, t.Noise.Multiplier); err != nil {
-		return nil, err
-	}
-	return l, l.makeTables(t.Noise)
+	return l, nil
 }
 
-// dimension is how many coordinates an update is sent with.
-func (t *Training) dimension() int {
-	if t.MaxSamples > 0 {
-		return t.Model.NumParams() + 1
-	}
-	return t.Model.NumParams()
+// meanLane is a lane for means of vectors without noise, weighted or not.
+type meanLane interface {
+	aggregation.Lane
+	encode(v []float64, samples int) ([][]uint64, error)
+	decode(sum [][]uint64, parties int) (mean []float64, samples int, err error)
 }
 
-// countNorm is what a full weight is sent as.
-func (t *Training) countNorm() float64 {
-	if t.Noise != nil {
-		return aggregation.DefaultCountShare * t.Noise.Clip
-	}
-	return 1
+func (o *Options) plainMean(d int) aggregation.Mean {
+	return aggregation.Mean{Parties: o.mostInSum(), Dimension: d, Range: o.Range, FractionBits: o.FractionBits}
 }
 
-// addNoise settles the noise of all lanes, z for all together, without tables.
-func (t *Training) addNoise(l *lanes, z float64) error {
-	main, side, err := t.multipliers(z)
-	if err != nil {
-		return err
+func (o *Options) meanLane(d int) meanLane {
+	if o.MaxSamples == 0 {
+		return equalMean{o.plainMean(d)}
 	}
-	bounded := *t.Noise
-	if t.MaxSamples > 0 {
-		bounded.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
-	}
-	m, err := l.survivors.mechanism(&bounded, t.dimension(), main)
-	if err != nil {
-		return err
-	}
-	if l.noisy, err = noisyOf(m); err != nil {
-		return err
-	}
-	lane := l.counted()
-	if lane == nil {
-		return nil
-	}
-	stdDev := side * math.Sqrt(float64(lane.Dimension))
-	l.shares = noise.Shares{Parties: l.survivors.parties, MinHonest: m.Shares.MinHonest}
-	if l.shares.Law, err = lawOf(t.Noise.Law, stdDev); err != nil {
-		return &OptionError{Option: "Noise", Reason: err.Error(), Err: err}
-	}
-	if t.Noise.Law == accounting.FamilyDiscreteGaussian {
-		share := shareScale(t.Noise.Law, l.shares)
-		if tau, err := accounting.SumTau(l.shares.MinHonest, share*share); err != nil || tau > .1 {
-			return &OptionError{
-				Option: "Noise.Law",
-				Reason: fmt.Sprintf("shares of %.3g on signs or votes are too small for discrete Gaussians to add up", share),
-				Advice: "use the Skellam law, whose shares add up exactly, or a larger multiplier",
-				Err:    errNextToNone,
-			}
-		}
-	}
-	lane.NoiseStdDev = stdDev * math.Sqrt(float64(l.shares.Parties)/float64(l.shares.MinHonest))
-	lane.NoiseFamily = t.Noise.Law
-	return nil
+	return weightedMean{aggregation.FedAvg{
+		Parties:      o.mostInSum(),
+		Dimension:    d,
+		Range:        o.Range,
+		FractionBits: o.FractionBits,
+		MaxSamples:   o.MaxSamples,
+	}}
 }
 
-// makeTables prepares the sampling of the noise.
-func (l *lanes) makeTables(n *Noise) (err error) {
-	if l.noisy.table, err = shareTable(l.noisy.Shares, n); err == nil && l.counted() != nil {
-		l.counts, err = shareTable(l.shares, n)
-	}
-	return err
+type equalMean struct{ aggregation.Mean }
+
+func (m equalMean) encode(v []float64, _ int) ([][]uint64, error) { return m.Encode(v) }
+
+func (m equalMean) decode(sum [][]uint64, parties int) (mean []float64, samples int, err error) {
+	mean, err = m.Decode(sum, parties)
+	return mean, 0, err
 }
 
-// counted returns the lane of signs or votes that has noise when there is any, or
-// nil; with noise there is at most one.
-func (l *lanes) counted() *aggregation.Signs {
-	if l.signs != nil {
-		return l.signs
-	}
-	return l.votes
+type weightedMean struct{ aggregation.FedAvg }
+
+func (m weightedMean) encode(v []float64, samples int) ([][]uint64, error) {
+	return m.Encode(v, samples)
 }
 
-// multipliers divides a noise multiplier z between the update and the lane of
-// signs or votes, so that 1/z² is the sum of theirs.
-func (t *Training) multipliers(z float64) (update, side float64, err error) {
-	switch {
-	case t.Mask.Kind != aggregation.NoMask:
-		return z / math.Sqrt(1-t.SignShare), z / math.Sqrt(t.SignShare), nil
-	case t.Clip.Adaptive != nil:
-		// (Andrew 2021) takes a twentieth of the parties; a bit there is two votes here.
-		// It is no less than what leaves the update most of the budget.
-		sigma := max(float64(t.PerRound)/20, 2*z)
-		update, err := aggregation.SplitMultiplier(z, sigma)
-		return update, 2 * sigma, err
-	}
-	return z, math.Inf(1), nil
-}
-
-// survivors returns how many parties are in a sum, and how many shares of noise can
-// be counted on. With noise and Poisson sampling all parties are.
-func (t *Training) survivors() (survivors, error) {
-	switch {
-	case t.Sum == Private:
-		return survivorsOf(t.PerRound, t.Recovery, t.Colluders)
-	case t.Poisson:
-		return survivors{parties: len(t.Parties), least: len(t.Parties)}, nil
-	}
-	return survivors{parties: t.PerRound, least: t.PerRound}, nil
-}
-
-// hidden reports whether all parties submit, drawn or not.
-func (t *Training) hidden() bool { return t.Poisson && t.Noise != nil }
-
-// round returns what one round spends.
-func (l *lanes) round(t *Training) accounting.Round {
-	r := l.noisy.Round()
-	if t.Poisson {
-		r.Rate, r.HiddenSchedule = float64(t.PerRound)/float64(len(t.Parties)), true
-	}
-	lane := l.counted()
-	if lane == nil {
-		return r
-	}
-	bounds := accounting.Sensitivity{L1: float64(lane.Dimension), L2: math.Sqrt(float64(lane.Dimension)), Dimension: lane.Dimension}
-	signs := laneOf(t.Noise.Law, shareScale(t.Noise.Law, l.shares), bounds)
-	r.Signs = &signs
-	r.Samples += float64(l.shares.Parties) * float64(lane.Dimension)
-	return r
+func (m weightedMean) decode(sum [][]uint64, _ int) (mean []float64, samples int, err error) {
+	return m.Decode(sum)
 }
 
 // list returns the lanes in the order of a submission.
 func (l *lanes) list() aggregation.Lanes {
-	var all aggregation.Lanes
 	if l.noisy != nil {
-		all = append(all, l.noisy.Encoder)
-	} else {
-		all = append(all, *l.plain)
+		return aggregation.Lanes{l.noisy}
 	}
+	all := aggregation.Lanes{l.mean}
 	for _, s := range []*aggregation.Signs{l.signs, l.votes} {
 		if s != nil {
 			all = append(all, *s)
@@ -214,22 +128,20 @@ func (l *lanes) layout() (masking.Layout, error) { return l.list().Layout() }
 
 // encode makes a submission.
 func (l *lanes) encode(round int, m message) ([][]uint64, error) {
+	if l.noisy != nil {
+		return l.noisy.encode(round, m)
+	}
 	var parts [][][]uint64
 	add := func(part [][]uint64, err error) error {
 		parts = append(parts, part)
 		return err
 	}
-	var err error
-	if l.noisy != nil {
-		err = add(l.noisy.encode(round, m.update))
-	} else {
-		err = add(l.plain.Encode(m.update))
-	}
+	err := add(l.mean.encode(m.vector, m.samples))
 	if l.signs != nil && err == nil {
-		err = l.addCounts(add, l.signs, m.signed)
+		err = add(l.signs.Encode(m.signed, nil))
 	}
 	if l.votes != nil && err == nil {
-		err = l.addCounts(add, l.votes, m.voted)
+		err = add(l.votes.Encode(m.voted, nil))
 	}
 	if l.control != nil && err == nil {
 		err = add(l.control.Encode(m.control))
@@ -240,67 +152,122 @@ func (l *lanes) encode(round int, m message) ([][]uint64, error) {
 	return l.list().Join(parts...)
 }
 
-// addCounts encodes signs with the party's share of the noise.
-func (l *lanes) addCounts(add func([][]uint64, error) error, lane *aggregation.Signs, vector []float64) error {
-	if l.counts == nil {
-		return add(lane.Encode(vector, nil))
-	}
-	share := make([]int64, lane.Dimension)
-	defer clear(share)
-	if err := l.counts.NewSampler(nil).Fill(share); err != nil {
-		return err
-	}
-	return add(lane.Encode(vector, share))
-}
-
-// blank makes the submission of zeros, which are themselves in any encoding: the
-// party's share of the noise and nothing else.
-func (l *lanes) blank() ([][]uint64, error) {
+// decode returns what a sum of so many submissions says. The sum is cut to its rings.
+func (l *lanes) decode(round int, sum [][]uint64, parties int) (t total, err error) {
 	layout, err := l.layout()
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	tables := []*noise.Table{l.noisy.table, l.counts}
-	values := make([][]uint64, len(layout))
 	for s, segment := range layout {
-		share := make([]int64, segment.Length)
-		if err := tables[s].NewSampler(nil).Fill(share); err != nil {
-			return nil, err
-		}
-		values[s] = make([]uint64, len(share))
-		for j, x := range share {
-			values[s][j] = uint64(x)
-		}
-		clear(share)
+		cut(sum[s], segment.Bits)
 	}
-	return values, nil
-}
-
-// decode returns what a sum says, as means over the given number of parties.
-func (l *lanes) decode(round int, sum [][]uint64, parties int) (m total, err error) {
+	if l.noisy != nil {
+		return l.noisy.decode(round, sum, parties)
+	}
 	parts, err := l.list().Split(sum)
 	if err != nil {
-		return m, err
+		return t, err
 	}
 	next := func() [][]uint64 {
 		part := parts[0]
 		parts = parts[1:]
 		return part
 	}
-	if l.noisy != nil {
-		m.update, err = l.noisy.encoder(round).Decode(next(), parties)
-	} else {
-		m.update, err = l.plain.Decode(next(), parties)
-	}
+	t.parties = parties
+	t.mean, t.samples, err = l.mean.decode(next(), parties)
 	if l.signs != nil && err == nil {
-		m.signs, err = l.signs.Decode(next(), parties)
+		t.signs, err = l.signs.Decode(next(), parties)
 	}
 	if l.votes != nil && err == nil {
-		m.votes, err = l.votes.Decode(next(), parties)
+		t.votes, err = l.votes.Decode(next(), parties)
 	}
 	if l.control != nil && err == nil {
-		m.control, err = l.control.Decode(next(), parties)
+		t.control, err = l.control.Decode(next(), parties)
 	}
-	m.parties = parties
-	return m, err
+	return t, err
+}
+
+// noisyLanes are the lanes of a run with noise.
+type noisyLanes struct {
+	*privacy.Mechanism
+	options *Options
+	// public stands for randomness that server and parties agree on before the run.
+	public [32]byte
+}
+
+func (o *Options) newNoisyLanes(release *privacy.Release) (*noisyLanes, error) {
+	l := &noisyLanes{options: o}
+	var err error
+	if l.Mechanism, err = release.Mechanism(); err != nil {
+		return nil, ofPrivacy(err)
+	}
+	if _, err := rand.Read(l.public[:]); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// rotation is one that no party could choose or foresee when it chose its rows.
+func (l *noisyLanes) rotation(round int) [32]byte {
+	return privacy.Rotation(l.public, uint64(round))
+}
+
+func (l *noisyLanes) encode(round int, m message) ([][]uint64, error) {
+	o, v, beside := l.options, m.vector, m.signed
+	if o.MaxSamples > 0 {
+		v = aggregation.WeightedVector(v, m.samples, o.MaxSamples, o.countNorm())
+	}
+	if o.Clip.Adaptive != nil {
+		beside = m.voted
+	}
+	if o.Oneshot != nil { // whose masks are the noise
+		rotation := l.rotation(round)
+		rounded := l.Encoder
+		rounded.Rotate = &rotation
+		return rounded.Encode(v, make([]int64, l.Vector.Sensitivity.Dimension), nil)
+	}
+	if l.Signs == nil {
+		beside = nil
+	}
+	return l.Encode(l.rotation(round), v, beside, nil)
+}
+
+func (l *noisyLanes) decode(round int, sum [][]uint64, parties int) (total, error) {
+	o, t := l.options, total{parties: parties}
+	mean, beside, err := l.Decode(l.rotation(round), sum, parties)
+	if err != nil {
+		return t, err
+	}
+	if o.MaxSamples > 0 {
+		mean, _ = aggregation.WeightedMean(mean, parties, o.countNorm())
+	}
+	t.mean, t.signs = mean, beside
+	if o.Clip.Adaptive != nil {
+		t.signs, t.votes = nil, beside
+	}
+	if o.hidden() {
+		// How many were drawn is part of what sampling hides: means are over the number
+		// expected, and weighted ones over the noisy sum of weights.
+		t.parties = o.PerRound
+		if o.MaxSamples == 0 {
+			scale(t.mean, float64(parties)/float64(o.PerRound))
+		}
+	}
+	return t, nil
+}
+
+// cut takes values modulo 2^bits.
+func cut(values []uint64, bits int) {
+	for i := range values {
+		values[i] &= ^uint64(0) >> (64 - bits)
+	}
+}
+
+func scale(v []float64, by float64) {
+	if by == 1 {
+		return
+	}
+	for i := range v {
+		v[i] *= by
+	}
 }

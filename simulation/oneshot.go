@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -46,13 +47,6 @@ type Committee struct {
 	Work      time.Duration // 0 without a clock
 }
 
-// summing is how a run takes its private sums.
-type summing interface {
-	setUp(ctx context.Context) (Cost, error)
-	play(ctx context.Context, round int, broadcast []byte, submit func(ctx context.Context, party int) (submission, error)) (outcome, error)
-	erase()
-}
-
 // oneshotSums takes them by package oneshot.
 type oneshotSums struct {
 	config     *oneshot.Config
@@ -67,43 +61,50 @@ type oneshotSums struct {
 	committee  Committee // of all members together
 }
 
-// newOneshotSums makes parties and committee for submissions of the layout.
-func newOneshotSums(o *Options, layout masking.Layout, noisy *noisy, drops *dropOuts) (*oneshotSums, error) {
-	s := &oneshotSums{layout: layout, drops: drops, now: o.Now, progress: o.Progress}
-	if s.now == nil {
-		s.now = func() time.Time { return time.Time{} }
+// newOneshotSums makes parties and committee for submissions of the layout; noisy is nil
+// without noise.
+func newOneshotSums(o *Options, layout masking.Layout, noisy *noisyLanes, progress func(round, done int)) (*oneshotSums, error) {
+	s := &oneshotSums{
+		layout:   layout,
+		drops:    newDropOuts(o.Seed, o.DropOuts()),
+		now:      o.Now,
+		progress: progress,
 	}
-	counted, err := survivorsOf(o.Clients, o.Recovery, o.Colluders)
+	counted, err := o.contributors()
 	if err != nil {
 		return nil, err
 	}
-	how := o.Oneshot.withDefaults()
-	terms := oneshot.Terms{MinSurvivors: counted.least, Colluders: counted.colluders, Faults: how.Faults,
-		Covered: how.Covered, KEM: how.KEM}
+	parties, how := len(o.Parties), o.Oneshot.withDefaults()
+	terms := oneshot.Terms{
+		MinSurvivors: cmp.Or(counted.MinSurvivors, parties),
+		Colluders:    counted.Colluders,
+		Faults:       how.Faults,
+		Covered:      how.Covered,
+		KEM:          how.KEM,
+	}
 	for _, segment := range layout {
 		terms.Length += segment.Length
 		// Encoders leave room for the sum of all parties, of which one takes its part;
 		// counts have no sign.
-		terms.Bits = max(terms.Bits, segment.Bits-bits.Len(uint(o.Clients))+2)
+		terms.Bits = max(terms.Bits, segment.Bits-bits.Len(uint(parties))+2)
 	}
 	if noisy != nil {
-		terms.Noise = noisy.Shares.Law
-		terms.Bits = bits.Len64(uint64(math.Ceil(noisy.Sensitivity.L2))) + 1
+		terms.Noise = noisy.Vector.Shares.Law
+		terms.Bits = bits.Len64(uint64(math.Ceil(noisy.Vector.Sensitivity.L2))) + 1
 	}
 	s.config = &oneshot.Config{Label: sessionLabel, Terms: terms}
-	if s.config.Roster, s.identities, err = newRoster(o.Clients, partyName); err != nil {
+	if s.config.Roster, s.identities, err = newRoster(parties, partyName); err != nil {
 		return nil, err
 	}
 	memberName := func(k int) string { return fmt.Sprintf("member-%d", k+1) }
 	if s.config.Committee, s.signers, err = newRoster(how.Members, memberName); err != nil {
-		return nil, &OptionError{Option: "Oneshot.Members", Reason: err.Error(), Err: err}
+		return nil, because("Oneshot.Members", err)
 	}
 	if _, err := s.config.Parameters(); err != nil {
-		option := "Oneshot"
 		if noisy != nil {
-			option = "Noise.Multiplier"
+			return nil, because("Noise.Multiplier", err)
 		}
-		return nil, &OptionError{Option: option, Reason: err.Error(), Err: err}
+		return nil, because("Oneshot", err)
 	}
 	s.committee.Members = how.Members
 	return s, nil
@@ -152,7 +153,13 @@ type oneshotRound struct {
 	covered [][]byte // submissions to be given again, by party
 }
 
-func (s *oneshotSums) play(ctx context.Context, round int, broadcast []byte, submit func(ctx context.Context, party int) (submission, error)) (outcome, error) {
+// skip leaves a round out; the session of others has its own numbers.
+func (s *oneshotSums) skip() error {
+	s.drops.next(len(s.identities))
+	return nil
+}
+
+func (s *oneshotSums) play(ctx context.Context, round int, broadcast []byte, submit submitter) (outcome, error) {
 	r := &oneshotRound{oneshotSums: s, ctx: ctx, covered: make([][]byte, len(s.identities))}
 	var out outcome
 	if err := r.tell(s.server.Invite()); err != nil {
@@ -232,7 +239,7 @@ func (r *oneshotRound) ask(envelopes []oneshot.Envelope) error {
 }
 
 // collect has the parties from first on submit, and the committee take them in.
-func (r *oneshotRound) collect(round, first int, leaves []moment, opening, broadcast []byte, submit func(ctx context.Context, party int) (submission, error), done *int) error {
+func (r *oneshotRound) collect(round, first int, leaves []moment, opening, broadcast []byte, submit submitter, done *int) error {
 	messages := make([][]byte, len(leaves))
 	costs := make([]Cost, len(leaves))
 	err := parallel(r.ctx, len(leaves), func(i int) error {

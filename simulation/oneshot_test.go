@@ -24,9 +24,9 @@ func TestOneshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for j, w := range pairwise.Private {
-			if got.Private[j] != w {
-				t.Fatalf("covered %v: weight %d is %v, pairwise %v", covered, j, got.Private[j], w)
+		for j, w := range pairwise.Model {
+			if got.Model[j] != w {
+				t.Fatalf("covered %v: weight %d is %v, pairwise %v", covered, j, got.Model[j], w)
 			}
 		}
 		if got.Committee.Members != 7 || got.Committee.BytesDown == 0 {
@@ -37,10 +37,10 @@ func TestOneshot(t *testing.T) {
 
 // TestOneshotNoise: the noise of the masks is what is accounted, and the sum has it.
 func TestOneshotNoise(t *testing.T) {
-	options := small(t)
-	noise := DefaultNoise()
-	noise.Multiplier = 2
-	options.Noise = &noise
+	n := DefaultNoise()
+	n.Multiplier = 2
+	options := noisy(t, n)
+	noise := options.Noise
 	pairwise, err := Run(context.Background(), options, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -56,12 +56,12 @@ func TestOneshotNoise(t *testing.T) {
 	if got.Rounds[0].MaxAbsDiff == 0 {
 		t.Error("there is no noise")
 	}
-	noise.Law = accounting.FamilySkellam
-	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrOptions) {
+	noise.Family = accounting.FamilySkellam
+	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	noise.Law, noise.Bits = accounting.FamilyDiscreteGaussian, 8
-	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrOptions) {
+	noise.Family, noise.Bits = accounting.FamilyDiscreteGaussian, 8
+	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("noise too narrow to hide keys: %v", err)
 	}
 }

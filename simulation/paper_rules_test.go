@@ -11,7 +11,7 @@ import (
 )
 
 // unequal is brief with parties of 10, 20, … 60 rows.
-func unequal(t testing.TB) Training {
+func unequal(t testing.TB) Options {
 	t.Helper()
 	x := brief()
 	parties, test := blobs(6, 60)
@@ -38,10 +38,7 @@ func TestPaperRulesWeightedMean(t *testing.T) {
 		x.MaxSamples, x.Rounds = most, 1
 		start := x.Model.Init(x.Seed)
 		want, total := make([]float64, len(start)), 0.0
-		state, err := newTraining(x.settle())
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := x.settled()
 		for i, p := range x.Parties {
 			w := slices.Clone(start)
 			if _, err := x.Local.Train(x.Model, w, p, state.derived("batches", 1, i)); err != nil {
@@ -85,15 +82,10 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 	n := DefaultNoise()
 	n.Multiplier = .5
 	x.Sum, x.Noise = Ring, &n
-	plain, err := x.Round()
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := mechanism(t, x).Round()
 	x.MaxSamples = 30
-	weighted, err := x.Round()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := mechanism(t, x)
+	weighted := m.Round()
 	a := plain.Update.ShareSigma / plain.Update.Sensitivity.L2
 	b := weighted.Update.ShareSigma / weighted.Update.Sensitivity.L2
 	if math.Abs(b/a-1) > 1e-6 {
@@ -103,12 +95,7 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 	if d := furthest(out.Model, make([]float64, len(out.Model))); d == 0 || math.IsNaN(d) {
 		t.Errorf("the model is %v away from zeros", d)
 	}
-	settled := x.settle()
-	s, err := settled.newLanes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	most := s.noisy.Encoder.Clip
+	most := m.Encoder.Clip
 	if want := n.Clip * aggregation.WeightedClip(aggregation.DefaultCountShare); math.Abs(most-want) > 1e-15 {
 		t.Errorf("a party's vector is bounded by %v, want %v", most, want)
 	}
@@ -129,12 +116,9 @@ func TestPaperRulesFreshVariates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all := meanOf([]int{0, 1, 2, 3, 4, 5}, func(i int) []float64 { return gradients[i] })
-	state, err := newTraining(x.settle())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := meanOf([]int{0, 1, 2, 3, 4, 5}, func(i int) []float64 {
+	all := meanOf([]int{0, 1, 2, 3, 4, 5}, nil, func(i int) []float64 { return gradients[i] })
+	state := x.settled()
+	want := meanOf([]int{0, 1, 2, 3, 4, 5}, nil, func(i int) []float64 {
 		local := x.Local
 		local.Adjust = func(g, _ []float64) {
 			for j := range g {
@@ -189,7 +173,7 @@ func TestPaperRulesLeNet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := Training{
+	x := Options{
 		Model: learning.LeNet{Side: 28, Outputs: 10}, Parties: parties, Test: test, Rounds: 2, Seed: 1,
 		Local:      learning.SGD{Rate: .01, Momentum: .9, WeightDecay: 1e-5, Batch: 32, Epochs: 1},
 		Mask:       aggregation.GradientMask{Kind: aggregation.SoftMask, Threshold: aggregation.DefaultThreshold},
@@ -230,19 +214,19 @@ func TestPaperRulesClipSpread(t *testing.T) {
 
 // With SCAFFOLD the mask is on the step alone: control variates are averaged as without.
 func TestPaperRulesMaskedScaffold(t *testing.T) {
-	states := make(map[aggregation.MaskKind]*training)
+	states := make(map[aggregation.MaskKind]*learner)
 	for _, kind := range []aggregation.MaskKind{aggregation.NoMask, aggregation.HardMask} {
 		x := brief()
 		x.Client = ClientRule{Kind: SCAFFOLD, OptionI: true}
 		x.Mask = aggregation.GradientMask{Kind: kind, Threshold: 1}
-		state, err := newTraining(x.settle())
+		state, _, err := newRun(x.settled())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := state.playRound(t.Context(), &TrainingRound{Round: 1}); err != nil {
+		if err := state.play(t.Context(), &Round{Round: 1}); err != nil {
 			t.Fatal(err)
 		}
-		states[kind] = state
+		states[kind] = state.learned
 	}
 	plain, masked := states[aggregation.NoMask], states[aggregation.HardMask]
 	if !slices.Equal(plain.variate, masked.variate) || furthest(plain.variate, make([]float64, len(plain.variate))) == 0 {

@@ -3,12 +3,12 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -58,12 +58,14 @@ type Personal struct {
 	// Quorum is the share of a round's parties that must keep a coordinate of
 	// VotedMask, above 0 and up to 1; 0: a half.
 	Quorum float64
-	// Noise adds noise to the sums of OverAll or PublicMask; nil: none.
-	Noise *Noise
-	// Recovery and Drop are as in Training, for Private sums.
-	Recovery *protocol.Recovery
-	Drop     float64
-	// Replay is as in Training.
+	// Noise adds noise to the sums of OverAll or PublicMask, within Budget; nil: none.
+	Noise  *privacy.Noise
+	Budget privacy.Budget
+	// Recovery, Colluders and Drop are as in Options, for Private sums.
+	Recovery  *protocol.Recovery
+	Colluders int
+	Drop      float64
+	// Replay is as in Options.
 	Replay [][]int
 
 	Seed uint64
@@ -160,27 +162,28 @@ func (p Personal) settle() Personal {
 	return p
 }
 
-// training is the Training whose sums these are, for what both must satisfy.
-func (p Personal) training() Training {
-	t := Training{
+// options are those of a run whose sums these are, for what both must satisfy.
+func (p Personal) options() Options {
+	o := Options{
 		Model: p.Model, Rounds: p.Rounds, PerRound: p.PerRound, Local: p.Local, Sum: p.Sum,
-		Range: p.Range, FractionBits: p.FractionBits, Recovery: p.Recovery, Drop: p.Drop,
-		Noise: p.Noise, Replay: p.Replay, EvaluateEvery: p.EvaluateEvery,
+		Range: p.Range, FractionBits: p.FractionBits, Recovery: p.Recovery, Colluders: p.Colluders, Drop: p.Drop,
+		Noise: p.Noise, Budget: p.Budget, Replay: p.Replay, EvaluateEvery: p.EvaluateEvery,
+		Seed: p.Seed, Now: p.Now,
 	}
 	for _, party := range p.Parties {
-		t.Parties = append(t.Parties, party.Train)
+		o.Parties = append(o.Parties, party.Train)
 	}
 	if len(p.Parties) > 0 {
-		t.Test = p.Parties[0].Test
+		o.Test = p.Parties[0].Test
 	}
-	return t
+	return o
 }
 
-// Validate returns an [OptionError] for the first field that is outside its range or
+// Validate returns an [ConfigError] for the first field that is outside its range or
 // does not go with the others.
 func (p Personal) Validate() error {
 	p = p.settle()
-	if err := p.training().Validate(); err != nil {
+	if err := p.options().Validate(); err != nil {
 		return err
 	}
 	for k, party := range p.Parties {
@@ -235,7 +238,7 @@ func (p Personal) Validate() error {
 type PersonalRound struct {
 	Round    int
 	Included []int // the parties in the sum
-	Lost     error // as in Training
+	Lost     error // as in Options
 
 	// Kept is the mean over parties of the share of weights that they keep, of those that
 	// can be pruned; Common the share of coordinates that are in the sums.
@@ -296,15 +299,15 @@ type personal struct {
 	shared    []int  // the coordinates in the sums
 	prunable  int
 
-	private *session
-	budget  *budget
-	noisy   *noisy
+	sums    summer
+	account *account
+	noisy   *noisyLanes
 	epsilon float64
 	out     *PersonalResult
 }
 
 // Train runs the training and calls report, if that is not nil, after every round. It
-// returns what was done when it fails, as [Train] does.
+// returns what was done when it fails, as [Run] does.
 func (p Personal) Train(ctx context.Context, report func(PersonalRound)) (*PersonalResult, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -342,8 +345,10 @@ func newPersonal(p Personal) (*personal, error) {
 		optimizer: aggregation.Optimizer{
 			Rule: aggregation.RuleMomentum, Rate: p.Mix, Beta1: (1 - p.Mix) * p.Lookahead,
 		},
+		sums:    summer{Options: p.options().settled()},
 		epsilon: math.Inf(1),
 	}
+	x.Now = x.sums.Now
 	x.model = x.first
 	for _, s := range p.Own {
 		for j := s.From; j < s.To; j++ {
@@ -354,9 +359,6 @@ func newPersonal(p Personal) (*personal, error) {
 	for k := range x.own {
 		x.own[k] = x.first
 	}
-	if p.Now == nil {
-		x.Now = func() time.Time { return time.Time{} }
-	}
 	if x.prunable < 1 {
 		return nil, bad("Own", "", "no parameter is left to be summed")
 	}
@@ -366,7 +368,5 @@ func newPersonal(p Personal) (*personal, error) {
 
 // derived returns a seed for one purpose.
 func (x *personal) derived(purpose string, round, party int) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s %d %d", x.Seed, purpose, round, party)
-	return h.Sum64()
+	return derivedSeed(x.Seed, purpose, round, party)
 }

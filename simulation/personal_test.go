@@ -284,7 +284,7 @@ func TestPaperTicketsNoise(t *testing.T) {
 		}
 		last = r.Epsilon
 	}
-	n.Epsilon = last * .9
+	p.Budget.Epsilon = last * .9
 	var over *accounting.OverBudget
 	if out, err := p.Train(t.Context(), nil); !errors.As(err, &over) || len(out.Rounds) != 2 {
 		t.Errorf("a budget below three rounds: %d rounds, %v", len(out.Rounds), err)
@@ -334,7 +334,7 @@ func TestPersonalErrors(t *testing.T) {
 		p := somePersonal(t)
 		change(&p)
 		_, err := p.Train(t.Context(), nil)
-		var option *OptionError
+		var option *ConfigError
 		if !errors.As(err, &option) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,9 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"math/rand/v2"
-	"slices"
-	"sync"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
@@ -38,17 +35,19 @@ func (x *personal) share(ctx context.Context) error {
 		return err
 	}
 	n := len(x.Parties)
-	config := protocol.Config{Layout: layout, Recovery: x.Recovery}
+	config := protocol.Config{Layout: layout, Recovery: x.Recovery, Colluders: x.Colluders}
 	if x.PerRound < n {
 		config.PerRound = x.PerRound
 		seed := binary.BigEndian.AppendUint64([]byte("hushsum simulation: personal schedule"), x.Seed)
 		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64(seed, uint64(x.out.Sessions)))
 	}
-	drops := newDropOuts(&Options{Seed: x.Seed + uint64(x.out.Sessions), Clients: n, Drop: x.Drop})
-	if x.private, err = newSession(n, config, drops, x.Now, nil); err != nil {
+	drops := newDropOuts(x.Seed+uint64(x.out.Sessions), x.sums.DropOuts())
+	session, err := newSession(n, config, drops, x.Now, nil)
+	if err != nil {
 		return err
 	}
-	cost, err := x.private.setUp(ctx)
+	x.sums.private = session
+	cost, err := x.sums.setUp(ctx)
 	if err != nil {
 		return failure(0, -1, err)
 	}
@@ -60,49 +59,39 @@ func (x *personal) share(ctx context.Context) error {
 // shareNoise settles the noise for the coordinates in the sums. What was spent before
 // stays spent.
 func (x *personal) shareNoise() error {
-	t := x.training().settle()
-	s, err := t.survivors()
+	release, err := x.sums.release()
 	if err != nil {
 		return err
 	}
-	m, err := s.mechanism(x.Noise, len(x.shared), x.Noise.Multiplier)
-	if err != nil {
+	release.Dimension = len(x.shared)
+	if x.noisy, err = x.sums.newNoisyLanes(release); err != nil {
 		return err
 	}
-	if m.table, err = shareTable(m.Shares, x.Noise); err != nil {
+	if x.account == nil {
+		x.account, err = newAccount(x.Budget, len(x.Parties), x.noisy.Round())
 		return err
 	}
-	if x.noisy, err = noisyOf(m); err != nil {
-		return err
-	}
-	if x.budget == nil {
-		x.budget, err = newBudget(x.Noise, len(x.Parties), m.Round())
-		return err
-	}
-	x.budget.round = m.Round()
+	x.account.round = x.noisy.Round()
 	return nil
 }
 
 // Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep
-// every party within Noise.Epsilon: see [Options.Calibrate]. It counts every party in
+// every party within Budget: see [Options.Calibrate]. It counts every party in
 // every round, as the server could tell.
 func (p Personal) Calibrate() (float64, error) {
-	t := p.settle().training()
-	return t.Calibrate()
+	return p.settle().options().Calibrate()
 }
 
 func (x *personal) endSession() {
-	if x.private != nil {
-		x.private.erase()
-		x.private = nil
-	}
+	x.sums.erase()
+	x.sums.private = nil
 }
 
 // lane is how a party's model becomes a submission.
 func (x *personal) lane() aggregation.Lane {
 	switch {
 	case x.Noise != nil:
-		return x.noisy.Encoder
+		return x.noisy
 	case x.Mean == OverOwners || x.Mean == VotedMask:
 		return x.owners()
 	}
@@ -127,15 +116,10 @@ func (x *personal) submission(round, k int, w []float64) ([][]uint64, error) {
 	}
 	switch {
 	case x.Noise != nil:
-		from := make([]float64, len(x.shared))
 		for i, j := range x.shared {
-			from[i] = x.model[j]
+			values[i] -= x.model[j]
 		}
-		update, err := clippedUpdate(values, from, x.Noise.Clip)
-		if err != nil {
-			return nil, err
-		}
-		return x.noisy.encode(round, update)
+		return x.noisy.encode(round, message{vector: values})
 	case x.Mean == OverOwners || x.Mean == VotedMask:
 		kept := make([]bool, len(x.shared))
 		for i, j := range x.shared {
@@ -149,15 +133,15 @@ func (x *personal) submission(round, k int, w []float64) ([][]uint64, error) {
 // playRound runs one round and moves the model.
 func (x *personal) playRound(ctx context.Context, round int) (PersonalRound, error) {
 	r := PersonalRound{Round: round, Epsilon: x.epsilon}
-	if x.budget != nil {
-		server, _, err := x.budget.spend()
+	if x.account != nil {
+		server, _, err := x.account.spend()
 		if err != nil {
 			return r, failure(round, -1, err)
 		}
 		x.epsilon, r.Epsilon = server.Upper, server.Upper
 	}
 	trained := make([][]float64, len(x.Parties))
-	out, err := x.sumRound(ctx, round, func(_ context.Context, k int) (made submission, err error) {
+	out, err := x.sums.sum(ctx, round, x.model, func(_ context.Context, k int) (made submission, err error) {
 		start := x.Now()
 		trained[k], err = x.update(round, k, x.model, x.Prune.Target)
 		if x.Noise != nil && errors.Is(err, learning.ErrDiverged) {
@@ -189,49 +173,6 @@ func (x *personal) playRound(ctx context.Context, round int) (PersonalRound, err
 		}
 	}
 	return r, nil
-}
-
-// sumRound has the parties of the round submit, and sums.
-func (x *personal) sumRound(
-	ctx context.Context, round int, submit func(ctx context.Context, k int) (submission, error),
-) (outcome, error) {
-	if x.private != nil {
-		broadcast, err := aggregation.AppendModel(nil, x.model)
-		if err != nil {
-			return outcome{}, err
-		}
-		return x.private.play(ctx, round, broadcast, submit)
-	}
-	var out outcome
-	switch {
-	case x.Replay != nil:
-		out.included = x.Replay[round-1]
-	default:
-		rng := rand.New(rand.NewPCG(x.derived("parties", round, 0), 0))
-		out.included = rng.Perm(len(x.Parties))[:x.PerRound]
-		slices.Sort(out.included)
-	}
-	if len(out.included) == 0 {
-		out.lost = errTooFew
-		return out, nil
-	}
-	var adding sync.Mutex
-	err := parallel(ctx, len(out.included), func(i int) error {
-		made, err := submit(ctx, out.included[i])
-		if err != nil {
-			if ctx.Err() == nil {
-				err = failure(round, out.included[i], err)
-			}
-			return err
-		}
-		if made.values != nil {
-			adding.Lock()
-			defer adding.Unlock()
-			out.sum = addRing(out.sum, made.values)
-		}
-		return nil
-	}, nil)
-	return out, err
 }
 
 // move takes the mean of the round to the model, and what follows from it to the masks.
@@ -316,7 +257,9 @@ func (x *personal) decode(round int, out outcome, trained [][]float64) (mean []f
 	}
 	switch {
 	case x.Noise != nil:
-		mean, err = x.noisy.encoder(round).Decode(out.sum, len(out.included))
+		var t total
+		t, err = x.noisy.decode(round, out.sum, len(out.included))
+		mean = t.mean
 	case x.Mean == OverOwners || x.Mean == VotedMask:
 		mean, owners, err = x.owners().Decode(out.sum)
 	default:
@@ -363,7 +306,7 @@ func (x *personal) count(r *PersonalRound) {
 	if layout, err := x.lane().Layout(); err == nil {
 		r.MaskedBytes = int64(layout.PackedSize()) * int64(len(r.Included))
 	}
-	if x.private != nil {
+	if x.sums.private != nil {
 		r.BytesUp = r.Cost.BytesUp * int64(len(r.Included))
 	}
 }

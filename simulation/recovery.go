@@ -4,27 +4,21 @@ import (
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// EffectiveRecovery returns Recovery with all defaults filled in, as they are for
-// that many Clients, and nil without recovery. It fails with an [OptionError] if
-// no session of so many parties can have it.
-func (o *Options) EffectiveRecovery() (*protocol.Recovery, error) {
-	return effectiveRecovery(o.Clients, o.Recovery, o.Colluders)
-}
-
-func effectiveRecovery(clients int, recovery *protocol.Recovery, colluders int) (*protocol.Recovery, error) {
+// effectiveRecovery fills in what follows from the number of parties of a round, and
+// says of a recovery that cannot be which number is wrong, and what it may be.
+func effectiveRecovery(parties int, recovery *protocol.Recovery, colluders int) (*protocol.Recovery, error) {
 	if recovery == nil {
 		return nil, nil
 	}
-	config, err := sessionOf(clients)
+	config, err := sessionOf(parties)
 	if err != nil {
-		return nil, &OptionError{Option: "Clients", Reason: err.Error(), Err: err}
+		return nil, because("Parties", err)
 	}
 	effective := func(r protocol.Recovery, colluders int) (*protocol.Recovery, error) {
 		config.Recovery, config.Colluders = &r, colluders
@@ -39,42 +33,29 @@ func effectiveRecovery(clients int, recovery *protocol.Recovery, colluders int) 
 	try := *recovery
 	try.MinSurvivors = 0
 	if r, failed := effective(try, colluders); failed == nil {
-		return nil, &OptionError{
-			Option: "Recovery.MinSurvivors",
-			Reason: fmt.Sprintf("%d is outside %d to %d", recovery.MinSurvivors, r.MinSurvivors, clients),
+		return nil, &ConfigError{
+			Field:  "Recovery.MinSurvivors",
+			Reason: fmt.Sprintf("%d is outside %d to %d", recovery.MinSurvivors, r.MinSurvivors, parties),
 			Advice: fmt.Sprintf("use 0 for the least that withstands a %v and %d colluders", r.Adversary, colluders),
 			Err:    err,
 		}
 	}
 	most := -1
-	for c := range clients {
+	for c := range parties {
 		if _, failed := effective(try, c); failed != nil {
 			break
 		}
 		most = c
 	}
 	if most >= 0 {
-		return nil, &OptionError{
-			Option: "Colluders",
+		return nil, &ConfigError{
+			Field:  "Colluders",
 			Reason: fmt.Sprintf("%d is outside 0 to %d", colluders, most),
-			Advice: fmt.Sprintf("that is what %d parties withstand with a %v", clients, recovery.Adversary),
+			Advice: fmt.Sprintf("that is what %d parties withstand with a %v", parties, recovery.Adversary),
 			Err:    err,
 		}
 	}
-	return nil, &OptionError{Option: "Recovery", Reason: err.Error(), Err: err}
-}
-
-// validateRecovery checks Recovery and Drop together.
-func (o *Options) validateRecovery() error {
-	if o.Recovery == nil && o.Drop > 0 {
-		return &OptionError{
-			Option: "Drop",
-			Reason: "without recovery every party must submit, and none may drop out",
-			Advice: "set Recovery, or use 0",
-		}
-	}
-	_, err := o.EffectiveRecovery()
-	return err
+	return nil, because("Recovery", err)
 }
 
 // sessionOf returns the configuration of some session of n parties: whether
@@ -92,39 +73,4 @@ func sessionOf(n int) (*protocol.Config, error) {
 		return nil, err
 	}
 	return &protocol.Config{Label: sessionLabel, Roster: roster, Layout: masking.Layout{{Length: 1, Bits: 1}}}, nil
-}
-
-// moment is when a party drops out of a round.
-type moment int
-
-const (
-	beforeSubmit moment = iota
-	beforeSign
-	beforeReveal
-	never
-)
-
-// dropOuts draws who drops out of which round, and when.
-type dropOuts struct {
-	rng  *rand.Rand
-	each int // parties that drop out of each round
-}
-
-// streamDrop keeps the draws apart from others that are made from the same seed.
-const streamDrop = 0x64726f70
-
-func newDropOuts(o *Options) *dropOuts {
-	return &dropOuts{rng: rand.New(rand.NewPCG(o.Seed, streamDrop)), each: o.DropOuts()}
-}
-
-// next returns, for the next round, when each of n parties leaves it.
-func (d *dropOuts) next(n int) []moment {
-	leaves := make([]moment, n)
-	for i := range leaves {
-		leaves[i] = never
-	}
-	for _, i := range d.rng.Perm(n)[:d.each] {
-		leaves[i] = moment(d.rng.IntN(int(never)))
-	}
-	return leaves
 }

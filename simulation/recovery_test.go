@@ -4,19 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/protocol"
 )
 
 // recovering returns options of a session that survives drop-outs: ten parties,
 // of which at least eight must stay.
 func recovering(t testing.TB, drop float64) Options {
-	o := small(t)
-	o.Clients, o.RowsPerClient, o.Rounds = 10, 40, 5
+	o := averaging(census(t, 800, 10, 40))
+	o.Rounds = 5
 	o.Recovery, o.Drop = &protocol.Recovery{}, drop
 	return o
 }
@@ -34,20 +36,20 @@ func left(leaves []moment) (count [never + 1]int) {
 func TestRunWithDropOuts(t *testing.T) {
 	o := recovering(t, 0.2)
 	var reported []Round
-	s, err := Run(t.Context(), o, func(r Round) { reported = append(reported, r) })
+	s, err := Run(t.Context(), o, func(r Round) { reported = append(reported, withoutModel(r)) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Rounds) != 5 || !slices.Equal(reported, s.Rounds) || s.Lost() != 0 {
+	if len(s.Rounds) != 5 || !reflect.DeepEqual(reported, s.Rounds) || s.Lost() != 0 {
 		t.Fatalf("%d rounds, %d lost, want 5 and none", len(s.Rounds), s.Lost())
 	}
-	drops := newDropOuts(&o)
+	drops := newDropOuts(o.Seed, o.DropOuts())
 	some := false
 	for i, r := range s.Rounds {
 		want := 10 - left(drops.next(10))[beforeSubmit]
-		if r.Round != i+1 || r.Dropped != 2 || r.Clients != want || r.Samples != 40*want {
+		if r.Round != i+1 || r.Dropped != 2 || r.Parties != want || r.Samples != 40*want {
 			t.Errorf("round %d: %d with %d in the sum, %d dropped, %d samples; want %d in the sum, 2 dropped",
-				i+1, r.Round, r.Clients, r.Dropped, r.Samples, want)
+				i+1, r.Round, r.Parties, r.Dropped, r.Samples, want)
 		}
 		if r.MaxAbsDiff == 0 || r.MaxAbsDiff > 1e-4 {
 			t.Errorf("round %d: the models are %v apart", i+1, r.MaxAbsDiff)
@@ -61,7 +63,7 @@ func TestRunWithDropOuts(t *testing.T) {
 	// The two models of the last round, by hand: with weights rounded as the
 	// encoder does, the private one comes out bit for bit.
 	private, inClear := byHand(t, o)
-	if !slices.Equal(s.Private, private) {
+	if !slices.Equal(s.Model, private) {
 		t.Error("the private model is not the average of the survivors' rounded weights")
 	}
 	for j := range inClear {
@@ -74,27 +76,23 @@ func TestRunWithDropOuts(t *testing.T) {
 // byHand trains with plain arithmetic, over the parties that submit.
 func byHand(t *testing.T, o Options) (private, inClear []float64) {
 	t.Helper()
-	rows, err := o.Train.PartitionIID(o.Clients, o.RowsPerClient, o.Seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &run{options: o}
-	r.model.Features, r.model.Lambda = o.Train.Features, o.Lambda
-	private, inClear = make([]float64, o.Train.Features), make([]float64, o.Train.Features)
-	drops := newDropOuts(&o)
+	l := newLearner(o.settled())
+	private, inClear = make([]float64, o.Test.Features), make([]float64, o.Test.Features)
+	drops := newDropOuts(o.Seed, o.DropOuts())
 	unit := math.Ldexp(1, o.FractionBits)
 	for range o.Rounds {
-		leaves := drops.next(o.Clients)
+		leaves := drops.next(len(o.Parties))
 		sums := [2][]float64{make([]float64, len(private)), make([]float64, len(private))}
 		n := 0.0
-		for i, part := range rows {
+		for i, part := range o.Parties {
 			if leaves[i] == beforeSubmit {
 				continue
 			}
 			n += float64(part.Len())
 			for k, global := range [][]float64{private, inClear} {
-				w := slices.Clone(global)
-				if err := r.train(t.Context(), w, part); err != nil {
+				l.model = global
+				w, err := l.train(t.Context(), 0, i, nil, &work{})
+				if err != nil {
 					t.Fatal(err)
 				}
 				for j := range w {
@@ -127,14 +125,14 @@ func TestRecoveryIsDeterministic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.Private, want.Private) || !slices.Equal(got.Clear, want.Clear) {
+	if !slices.Equal(got.Model, want.Model) || !slices.Equal(got.Clear, want.Clear) {
 		t.Error("recovery without drop-outs changes the models")
 	}
 	if got.Rounds[0].Cost.BytesUp <= want.Rounds[0].Cost.BytesUp || got.Setup.BytesUp <= want.Setup.BytesUp {
 		t.Error("the messages of recovery are not counted")
 	}
 
-	var first *Summary
+	var first *Result
 	for _, cores := range []int{1, 4} {
 		for _, adversary := range []protocol.Adversary{protocol.CheatingServer, protocol.CuriousServer} {
 			runtime.GOMAXPROCS(cores)
@@ -147,7 +145,7 @@ func TestRecoveryIsDeterministic(t *testing.T) {
 			if first == nil {
 				first = s
 			}
-			if !slices.Equal(s.Private, first.Private) || !slices.Equal(s.Clear, first.Clear) {
+			if !slices.Equal(s.Model, first.Model) || !slices.Equal(s.Clear, first.Clear) {
 				t.Errorf("%d cores, %v: another model", cores, adversary)
 			}
 		}
@@ -167,7 +165,7 @@ func TestLostRounds(t *testing.T) {
 	if len(s.Rounds) != 10 || s.Lost() == 0 || s.Lost() == 10 {
 		t.Fatalf("%d of %d rounds lost, want some of 10", s.Lost(), len(s.Rounds))
 	}
-	drops := newDropOuts(&o)
+	drops := newDropOuts(o.Seed, o.DropOuts())
 	var before Round
 	for _, r := range s.Rounds {
 		submitted := 10 - left(drops.next(10))[beforeSubmit]
@@ -175,23 +173,23 @@ func TestLostRounds(t *testing.T) {
 			t.Errorf("round %d with %d inputs: %v", r.Round, submitted, r.Lost)
 		}
 		if r.Lost == nil {
-			if r.Clients != submitted {
-				t.Errorf("round %d: %d in the sum, want %d", r.Round, r.Clients, submitted)
+			if r.Parties != submitted {
+				t.Errorf("round %d: %d in the sum, want %d", r.Round, r.Parties, submitted)
 			}
 			before = r
 			continue
 		}
-		if !errors.Is(r.Lost, protocol.ErrTooFew) || r.Clients != 0 || r.Samples != 0 {
+		if !errors.Is(r.Lost, protocol.ErrTooFew) || r.Parties != 0 || r.Samples != 0 {
 			t.Errorf("round %d: %+v", r.Round, r)
 		}
-		if before.Round != 0 && (r.Private != before.Private || r.Clear != before.Clear || r.MaxAbsDiff != before.MaxAbsDiff) {
+		if before.Round != 0 && (!reflect.DeepEqual(r.Test, before.Test) || !reflect.DeepEqual(r.Clear, before.Clear) || r.MaxAbsDiff != before.MaxAbsDiff) {
 			t.Errorf("round %d is lost and changes the model", r.Round)
 		}
 	}
 	if before.MaxAbsDiff > 1e-4 {
 		t.Errorf("the models are %v apart", before.MaxAbsDiff)
 	}
-	if private, _ := byHand(t, o); slices.Equal(private, s.Private) {
+	if private, _ := byHand(t, o); slices.Equal(private, s.Model) {
 		t.Error("lost rounds change nothing")
 	}
 
@@ -206,7 +204,7 @@ func TestLostRounds(t *testing.T) {
 		if err != nil || s.Lost() != 40 {
 			t.Fatalf("drop %v: %d rounds lost, %v; want 40", drop, s.Lost(), err)
 		}
-		drops := newDropOuts(&o)
+		drops := newDropOuts(o.Seed, o.DropOuts())
 		for _, r := range s.Rounds {
 			gone := left(drops.next(10))
 			submitted := 10 - gone[beforeSubmit]
@@ -233,13 +231,13 @@ func TestLostRounds(t *testing.T) {
 	if err != nil || s.Lost() != 5 || len(s.Rounds) != 5 {
 		t.Fatalf("%d of %d rounds lost, %v; want all five", s.Lost(), len(s.Rounds), err)
 	}
-	if !slices.Equal(s.Private, make([]float64, len(s.Private))) {
+	if !slices.Equal(s.Model, make([]float64, len(s.Model))) {
 		t.Error("a model without a sum")
 	}
 }
 
 func TestDropOuts(t *testing.T) {
-	o := Defaults()
+	o := Options{Parties: make([]*learning.Dataset, 100), Seed: 1}
 	for drop, want := range map[float64]int{0: 0, 0.004: 0, 0.1: 10, 0.105: 11, 1: 100} {
 		o.Drop = drop
 		if got := o.DropOuts(); got != want {
@@ -247,7 +245,7 @@ func TestDropOuts(t *testing.T) {
 		}
 	}
 	o.Drop = 0.1
-	drops, again := newDropOuts(&o), newDropOuts(&o)
+	drops, again := newDropOuts(o.Seed, o.DropOuts()), newDropOuts(o.Seed, o.DropOuts())
 	var total [never + 1]int
 	for range 300 {
 		leaves := drops.next(100)
@@ -274,7 +272,7 @@ func TestDropOuts(t *testing.T) {
 func TestRecoveryProgress(t *testing.T) {
 	o := recovering(t, 0.2)
 	last := [2]int{0, -1}
-	o.Progress = func(round, done int) {
+	o.Progress = func(round, done, _ int) {
 		now := [2]int{round, done}
 		if slices.Compare(now[:], last[:]) <= 0 || done > 10 || round > last[0] && done != 0 {
 			t.Errorf("progress %v after %v", now, last)
@@ -292,7 +290,7 @@ func TestRecoveryProgress(t *testing.T) {
 func TestRecoveryOptions(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Options)
-		option string
+		field  string
 		says   string
 	}{
 		{func(o *Options) { o.Recovery = nil }, "Drop", "every party must submit"},
@@ -309,30 +307,30 @@ func TestRecoveryOptions(t *testing.T) {
 		o := recovering(t, 0.1)
 		c.change(&o)
 		s, err := Run(t.Context(), o, nil)
-		var bad *OptionError
-		if s != nil || !errors.Is(err, ErrOptions) || !errors.As(err, &bad) || bad.Option != c.option || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("want %q about %s, got %v", c.says, c.option, err)
+		var wrong *ConfigError
+		if s != nil || !errors.Is(err, ErrConfig) || !errors.As(err, &wrong) || wrong.Field != c.field || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("want %q about %s, got %v", c.says, c.field, err)
 		}
-		if strings.HasPrefix(c.option, "Recovery") && !errors.Is(err, protocol.ErrConfig) {
+		if strings.HasPrefix(c.field, "Recovery") && !errors.Is(err, protocol.ErrConfig) {
 			t.Errorf("%v does not unwrap to protocol.ErrConfig", err)
 		}
 	}
 	// The most colluders that the error names are allowed.
 	o := recovering(t, 0)
 	o.Colluders = 100
-	var bad *OptionError
-	if err := o.Validate(); !errors.As(err, &bad) {
+	var wrong *ConfigError
+	if err := o.Validate(); !errors.As(err, &wrong) {
 		t.Fatal(err)
 	}
 	most := 0
 	for o.Colluders = 0; o.Validate() == nil; o.Colluders++ {
 		most = o.Colluders
 	}
-	if want := fmt.Sprintf("100 is outside 0 to %d", most); bad.Reason != want {
-		t.Errorf("%q, want %q", bad.Reason, want)
+	if want := fmt.Sprintf("100 is outside 0 to %d", most); wrong.Reason != want {
+		t.Errorf("%q, want %q", wrong.Reason, want)
 	}
 
-	o = Defaults()
+	o = Options{Parties: make([]*learning.Dataset, 100)}
 	if r, err := o.EffectiveRecovery(); r != nil || err != nil {
 		t.Errorf("without recovery: %v, %v", r, err)
 	}

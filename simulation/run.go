@@ -2,172 +2,390 @@ package simulation
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// stepsAtOnce is after how many gradient steps a party looks whether the run is
-// to end.
-const stepsAtOnce = 50
-
-// run is the state of a run: how it sums, and the models.
+// run is the state of a run.
 type run struct {
-	summing
-	now     func() time.Time
-	options Options
-	report  func(Round)
-	model   learning.Logistic
-	average aggregation.FedAvg  // without noise
-	noisy   *noisy              // with noise, else nil
-	budget  *budget             // with noise, else nil
-	rows    []*learning.Dataset // by party
-	summary *Summary
+	*Options
+	learned *learner // what the sums teach
+	beside  *learner // the same in the clear, nil without
+	lanes   *lanes   // nil for Clear sums
+	updates *summer
+	// With rules of two exchanges, sums of gradients come before those of updates.
+	gradients *summer
+	aligned   aggregation.Mean
+	account   *account
 }
 
 // Run trains. It calls report, if that is not nil, after every round. A round that
-// has too few parties to unmask anything, with recovery, is lost and no failure:
-// the next one begins from the same model. A run with a privacy budget ends before
-// the round that would overspend, which is no failure either: see Summary.Stopped.
-// Run fails, before it begins, with an [OptionError] or with learning.ErrTooFewRows if Train
-// has not enough rows for all parties.
+// has too few parties is lost and no failure: the next one begins from the same model.
+// A run with a budget ends before the round that would overspend, which is no failure
+// either, even if that is the first: see Result.Stopped. Run fails, before it begins,
+// with a [ConfigError].
 //
 // A run that fails later, or that ctx ends, returns what was done until then
 // beside the error: a [RoundError], which unwraps to the reason, such as
 // context.Canceled, learning.ErrDiverged or aggregation.ErrSaturated. It ends
 // within a few steps of training; the round that was under way is lost.
-func Run(ctx context.Context, options Options, report func(Round)) (*Summary, error) {
-	r, err := newRun(options, report)
+func Run(ctx context.Context, options Options, report func(Round)) (*Result, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	x, out, err := newRun(options.settled())
 	if err != nil {
 		return nil, err
 	}
-	defer r.erase()
-	if r.summary.Server, r.summary.Public, err = r.budget.spent(); err != nil {
-		return r.summary, failure(0, -1, err)
+	defer x.erase()
+	if out.Server, out.Public, err = x.account.spent(); err != nil {
+		return out, failure(0, -1, err)
 	}
-	if err := r.checkData(); err != nil {
-		return r.summary, err
+	if err := x.checkData(); err != nil {
+		return out, err
 	}
-	if r.summary.Setup, err = r.setUp(ctx); err != nil {
-		return r.summary, failure(0, -1, err)
+	if out.Setup, err = x.setUp(ctx); err != nil {
+		return out, failure(0, -1, err)
 	}
-	for round := 1; round <= r.options.Rounds; round++ {
-		server, public, err := r.budget.spend()
-		if errors.As(err, &r.summary.Stopped) {
-			return r.summary, nil
+	for round := 1; round <= x.Rounds; round++ {
+		server, public, err := x.account.spend()
+		if errors.As(err, &out.Stopped) {
+			break
 		}
 		if err != nil {
-			return r.summary, failure(round, -1, err)
+			return out, failure(round, -1, err)
 		}
-		r.summary.Server, r.summary.Public = server, public
-		outcome, err := r.playRound(ctx, round)
+		out.Server, out.Public = server, public
+		r := Round{Round: round, Server: server, Public: public}
+		err = x.play(ctx, &r)
+		x.models(out)
 		if err != nil {
-			return r.summary, failure(round, -1, err)
+			return out, failure(round, -1, err)
 		}
-		outcome.Server, outcome.Public = server, public
-		r.summary.Rounds = append(r.summary.Rounds, outcome)
-		r.summary.Committee = r.committee()
-		if r.report != nil {
-			r.report(outcome)
+		out.Rounds = append(out.Rounds, r)
+		if report != nil {
+			r.Model = out.Model
+			report(r)
 		}
 	}
-	return r.summary, nil
+	if n := len(out.Rounds); n > 0 && out.Rounds[n-1].Test == nil {
+		if err := x.judge(&out.Rounds[n-1]); err != nil {
+			return out, failure(n, -1, err)
+		}
+	}
+	return out, nil
+}
+
+// newRun makes the first models, the encoding and the sessions, of settled options.
+func newRun(o *Options) (*run, *Result, error) {
+	x := &run{Options: o, learned: newLearner(o), updates: &summer{Options: o}}
+	if o.Beside {
+		x.beside = newBeside(o)
+	}
+	out := &Result{}
+	x.models(out)
+	if o.Client.exchanges() > 1 {
+		x.aligned = o.plainMean(o.Model.NumParams())
+		x.gradients = &summer{Options: o}
+	}
+	if o.Sum == Clear {
+		return x, out, nil
+	}
+	var err error
+	if x.lanes, err = o.newLanes(); err != nil {
+		return nil, nil, err
+	}
+	if noisy := x.lanes.noisy; noisy != nil {
+		x.updates.blank = func() ([][]uint64, error) { return noisy.Blank(nil) }
+		if x.account, err = newAccount(o.Budget, len(o.Parties), noisy.Round()); err != nil {
+			return nil, nil, err
+		}
+	}
+	if out.Layout, err = x.lanes.layout(); err != nil || o.Sum != Private {
+		return x, out, err
+	}
+	if x.updates.private, err = o.newPrivate(out.Layout, x.lanes.noisy, o.shown); err != nil || x.gradients == nil {
+		return x, out, err
+	}
+	layout, err := x.aligned.Layout()
+	if err == nil {
+		x.gradients.private, err = o.newPrivate(layout, nil, nil)
+	}
+	return x, out, err
+}
+
+// newPrivate makes private sums of submissions of the layout.
+func (o *Options) newPrivate(layout masking.Layout, noisy *noisyLanes, progress func(round, done int)) (privateSums, error) {
+	if o.Oneshot != nil {
+		sums, err := newOneshotSums(o, layout, noisy, progress)
+		if err != nil {
+			return nil, err
+		}
+		return sums, nil
+	}
+	config := protocol.Config{Layout: layout, Recovery: o.Recovery, Colluders: o.Colluders}
+	if o.PerRound < len(o.Parties) {
+		config.PerRound = o.PerRound
+		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("hushsum simulation: schedule"), o.Seed))
+	}
+	sums, err := newSession(len(o.Parties), config, newDropOuts(o.Seed, o.DropOuts()), o.Now, progress)
+	if err != nil {
+		return nil, err
+	}
+	return sums, nil
+}
+
+// shown passes progress on.
+func (o *Options) shown(round, done int) {
+	if o.Progress != nil {
+		o.Progress(round, done, len(o.Parties))
+	}
+}
+
+// models puts the models into the result, and what a committee did for them.
+func (x *run) models(out *Result) {
+	if s, ok := x.updates.private.(*oneshotSums); ok {
+		out.Committee = s.committee
+		out.Committee.BytesDown /= int64(s.committee.Members)
+		out.Committee.Work /= time.Duration(s.committee.Members)
+	}
+	out.Model = x.learned.model
+	if x.beside != nil {
+		out.Clear = x.beside.model
+	}
+}
+
+// summers are those that there are.
+func (x *run) summers() []*summer {
+	if x.gradients == nil {
+		return []*summer{x.updates}
+	}
+	return []*summer{x.updates, x.gradients}
+}
+
+func (x *run) erase() {
+	for _, s := range x.summers() {
+		s.erase()
+	}
+}
+
+func (x *run) setUp(ctx context.Context) (cost Cost, err error) {
+	for _, s := range x.summers() {
+		one, err := s.setUp(ctx)
+		if err != nil {
+			return cost, err
+		}
+		cost.add(one)
+	}
+	return cost, nil
 }
 
 // checkData finds rows that do not fit the model, with noise those of parties too,
 // while nothing is spent yet.
-func (r *run) checkData() error {
-	if _, err := r.model.Evaluate(r.summary.Private, r.options.Test); err != nil {
-		return &OptionError{Option: "Test", Reason: "it does not go with the model: " + err.Error(), Err: err}
+func (x *run) checkData() error {
+	if _, err := learning.Evaluate(x.Model, x.learned.model, x.Test); err != nil {
+		return &ConfigError{Field: "Test", Reason: "it does not go with the model: " + fault.Reason(err), Err: err}
 	}
-	if r.noisy == nil {
+	if x.Noise == nil {
 		return nil
 	}
-	for i, rows := range r.rows {
-		if _, err := r.model.Loss(r.summary.Private, rows); err != nil {
+	for i, rows := range x.Parties {
+		if _, err := x.Model.Loss(x.learned.model, rows); err != nil {
 			return failure(0, i, err)
 		}
 	}
 	return nil
 }
 
-// committee returns what the members did until now.
-func (r *run) committee() Committee {
-	s, ok := r.summing.(*oneshotSums)
-	if !ok {
-		return Committee{}
+// learners are those that train in a round, the one of the sums first.
+func (x *run) learners() []*learner {
+	if x.beside == nil {
+		return []*learner{x.learned}
 	}
-	c := s.committee
-	c.BytesDown /= int64(c.Members)
-	c.Work /= time.Duration(c.Members)
-	return c
+	return []*learner{x.learned, x.beside}
 }
 
-// failure names the party, or −1, with which a round failed.
-func failure(round, party int, err error) error {
-	if named, ok := err.(*RoundError); ok {
-		return named
+// play runs one round and moves the models.
+func (x *run) play(ctx context.Context, r *Round) error {
+	r.Exchanges = x.Client.exchanges()
+	means, err := x.meanGradients(ctx, r)
+	if err != nil {
+		return err
 	}
-	return &RoundError{Round: round, Party: party, Err: err}
+	if r.Lost == nil {
+		if err := x.sumUpdates(ctx, r, means); err != nil {
+			return err
+		}
+	} else if err := x.updates.skip(); err != nil {
+		return err
+	}
+	if x.beside != nil {
+		for j, w := range x.learned.model {
+			r.MaxAbsDiff = max(r.MaxAbsDiff, math.Abs(w-x.beside.model[j]))
+		}
+	}
+	if r.Round%x.EvaluateEvery == 0 || r.Round == x.Rounds {
+		return x.judge(r)
+	}
+	return nil
 }
 
-// newRun checks the options, deals the rows and makes the session.
-func newRun(options Options, report func(Round)) (*run, error) {
-	if err := options.Validate(); err != nil {
+// judge evaluates the models.
+func (x *run) judge(r *Round) error {
+	judged := []**learning.Matrix{&r.Test, &r.Clear}
+	for k, l := range x.learners() {
+		matrix, err := learning.Evaluate(x.Model, l.model, x.Test)
+		if err != nil {
+			return err
+		}
+		*judged[k] = &matrix
+	}
+	return nil
+}
+
+// meanGradients are the first sums of rules with two exchanges, one for each learner;
+// nil for other rules.
+func (x *run) meanGradients(ctx context.Context, r *Round) ([][]float64, error) {
+	learners := x.learners()
+	means := make([][]float64, len(learners))
+	if x.gradients == nil {
+		return means, nil
+	}
+	found := make([][][]float64, len(learners)) // by learner and party
+	for k := range found {
+		found[k] = make([][]float64, len(x.Parties))
+	}
+	out, err := x.sum(ctx, x.gradients, r, func(_ context.Context, i int) (made submission, err error) {
+		if found[0][i], err = x.learned.gradient(i); err != nil {
+			return made, err
+		}
+		if x.lanes != nil {
+			made.values, err = x.aligned.Encode(found[0][i])
+		}
+		if x.beside != nil && err == nil {
+			made.aside, err = x.timed(func() (err error) {
+				found[1][i], err = x.beside.gradient(i)
+				return err
+			})
+		}
+		return made, err
+	})
+	if err != nil || out.lost != nil {
 		return nil, err
 	}
-	if err := options.validateData(); err != nil {
-		return nil, err
+	for k := range means {
+		means[k] = meanOf(out.included, nil, func(i int) []float64 { return found[k][i] })
 	}
-	r := &run{
-		options: options,
-		report:  report,
-		model:   learning.Logistic{Features: options.Train.Features, Lambda: options.Lambda},
+	if x.lanes == nil {
+		return means, nil
 	}
-	layout, err := r.encoding()
+	layout, err := x.aligned.Layout()
 	if err != nil {
 		return nil, err
 	}
-	if r.rows, err = options.Train.PartitionIID(options.Clients, options.RowsPerClient, options.Seed); err != nil {
-		return nil, err
-	}
-	config := protocol.Config{Layout: layout, Recovery: options.Recovery, Colluders: options.Colluders}
-	drops := newDropOuts(&options)
-	if r.now = options.Now; r.now == nil {
-		r.now = func() time.Time { return time.Time{} }
-	}
-	if options.Oneshot != nil {
-		r.summing, err = newOneshotSums(&options, layout, r.noisy, drops)
-	} else {
-		r.summing, err = newSession(options.Clients, config, drops, options.Now, options.Progress)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.summary = &Summary{
-		Layout:  layout,
-		Private: make([]float64, r.model.NumParams()),
-		Clear:   make([]float64, r.model.NumParams()),
-	}
-	return r, nil
+	cut(out.sum[0], layout[0].Bits)
+	means[0], err = x.aligned.Decode(out.sum, len(out.included))
+	return means, err
 }
 
-// encoding settles how parties encode what they submit.
-func (r *run) encoding() (layout masking.Layout, err error) {
-	dimension := r.model.NumParams()
-	r.average = r.options.FedAvg(dimension)
-	if r.noisy, err = newNoisy(&r.options, dimension); err != nil {
-		return nil, err
+// sum has the parties submit, and says in r what it cost and whether it was lost.
+func (x *run) sum(ctx context.Context, s *summer, r *Round, submit submitter) (outcome, error) {
+	out, err := s.sum(ctx, r.Round, x.learned.model, submit)
+	r.Cost.add(out.cost)
+	r.Lost = out.lost
+	return out, err
+}
+
+// sumUpdates has the parties train and submit, and moves the models.
+func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error {
+	learners := x.learners()
+	works := make([][]work, len(learners)) // by learner and party
+	for k := range works {
+		works[k] = make([]work, len(x.Parties))
 	}
-	if r.noisy != nil {
-		if r.budget, err = newBudget(r.options.Noise, r.options.Clients, r.noisy.Round()); err != nil {
+	out, err := x.sum(ctx, x.updates, r, func(ctx context.Context, i int) (made submission, err error) {
+		made.train, err = x.timed(func() (err error) {
+			works[0][i], err = x.learned.takePart(ctx, r.Round, i, means[0])
+			return err
+		})
+		if x.lanes != nil && err == nil {
+			made.values, err = x.lanes.encode(r.Round, works[0][i].message)
+			works[0][i].message = message{} // what the server must not see is not kept
+		}
+		if x.beside != nil && err == nil {
+			made.aside, err = x.timed(func() (err error) {
+				works[1][i], err = x.beside.takePart(ctx, r.Round, i, means[1])
+				return err
+			})
+		}
+		return made, err
+	})
+	if err != nil {
+		return err
+	}
+	r.Dropped = out.dropped
+	for i := range works[0] {
+		r.Largest = max(r.Largest, works[0][i].largest)
+	}
+	if out.lost != nil {
+		return nil
+	}
+	totals, err := x.totals(r, out, works)
+	if err != nil {
+		return err
+	}
+	r.Parties, r.Included, r.Samples = len(out.included), out.included, totals[0].samples
+	if r.Samples == 0 {
+		for _, i := range out.included {
+			r.Samples += x.Parties[i].Len()
+		}
+	}
+	if err := x.learned.move(r, totals[0], out.included, works[0]); err != nil {
+		return err
+	}
+	if x.beside != nil {
+		return x.beside.move(&Round{}, totals[1], out.included, works[1])
+	}
+	return nil
+}
+
+// totals returns what the sum says, and what one in the clear would.
+func (x *run) totals(r *Round, out outcome, works [][]work) ([]total, error) {
+	totals := make([]total, len(works))
+	for k, l := range x.learners() {
+		var err error
+		if k > 0 || x.lanes == nil {
+			totals[k], err = l.total(out.included, works[k])
+		} else {
+			start := x.Now()
+			parties := len(out.included)
+			if x.hidden() {
+				parties = len(x.Parties)
+			}
+			totals[k], err = x.lanes.decode(r.Round, out.sum, parties)
+			if x.Sum == Private {
+				r.Cost.Server += x.Now().Sub(start)
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
-		return r.noisy.Encoder.Layout()
 	}
-	return r.average.Layout()
+	return totals, nil
+}
+
+// timed returns how long work took.
+func (x *run) timed(work func() error) (time.Duration, error) {
+	start := x.Now()
+	err := work()
+	return x.Now().Sub(start), err
 }

@@ -9,13 +9,12 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // noisyBrief is a brief training with noise.
-func noisyBrief(n *Noise) Training {
+func noisyBrief(n *privacy.Noise) Options {
 	*n = DefaultNoise()
 	n.Multiplier, n.Bits = 20, 20
 	x := brief()
@@ -25,18 +24,14 @@ func noisyBrief(n *Noise) Training {
 
 // A round that fails has spent all the same, and the outcome says so.
 func TestFailedRoundIsCharged(t *testing.T) {
-	var n Noise
+	var n privacy.Noise
 	x := noisyBrief(&n)
 	ctx, cancel := context.WithCancel(t.Context())
-	out, err := Train(ctx, x, func(TrainingRound) { cancel() })
+	out, err := Run(ctx, x, func(Round) { cancel() })
 	if !errors.Is(err, context.Canceled) || len(out.Rounds) != 1 {
 		t.Fatalf("%d rounds: %v", len(out.Rounds), err)
 	}
-	round, err := x.Round()
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, _, err := round.Views(2, DefaultDelta)
+	two, _, err := mechanism(t, x).Round().Views(2, privacy.DefaultDelta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,17 +49,17 @@ func TestFailedRoundIsCharged(t *testing.T) {
 
 // Rows that do not fit are found before anything is spent.
 func TestBadRowsSpendNothing(t *testing.T) {
-	for name, change := range map[string]func(*Training){
-		"test":  func(x *Training) { x.Test.Labels[0] = 7 },
-		"party": func(x *Training) { x.Parties[3].Labels[0] = 7 },
+	for name, change := range map[string]func(*Options){
+		"test":  func(x *Options) { x.Test.Labels[0] = 7 },
+		"party": func(x *Options) { x.Parties[3].Labels[0] = 7 },
 	} {
-		var n Noise
+		var n privacy.Noise
 		x := noisyBrief(&n)
 		change(&x)
-		out, err := Train(t.Context(), x, nil)
-		var option *OptionError
+		out, err := Run(t.Context(), x, nil)
+		var option *ConfigError
 		var failed *RoundError
-		if name == "test" && !(errors.As(err, &option) && option.Option == "Test") ||
+		if name == "test" && !(errors.As(err, &option) && option.Field == "Test") ||
 			name == "party" && !(errors.As(err, &failed) && failed.Round == 0 && failed.Party == 3) ||
 			out.Server.Upper != 0 {
 			t.Errorf("%s: %v, spent %v", name, err, out.Server)
@@ -73,7 +68,7 @@ func TestBadRowsSpendNothing(t *testing.T) {
 	o := private(t, DefaultNoise())
 	o.Test.Labels[0] = 2
 	s, err := Run(t.Context(), o, nil)
-	if !errors.Is(err, ErrOptions) || s.Server.Upper != 0 {
+	if !errors.Is(err, ErrConfig) || s.Server.Upper != 0 {
 		t.Errorf("Run: %v, spent %v", err, s.Server)
 	}
 }
@@ -87,22 +82,24 @@ func TestDivergenceIsNotSeen(t *testing.T) {
 		}
 	}
 	for _, kind := range []Sum{Ring, Private} {
-		var n Noise
+		var n privacy.Noise
 		x := noisyBrief(&n)
 		x.Sum = kind
 		wild(x.Parties[3])
-		if out := train(t, x); len(out.Rounds) != 3 || out.Rounds[2].Clients != 6 {
+		if out := train(t, x); len(out.Rounds) != 3 || out.Rounds[2].Parties != 6 {
 			t.Errorf("%v: %d rounds", kind, len(out.Rounds))
 		}
 		x.Noise = nil
-		if _, err := Train(t.Context(), x, nil); !errors.Is(err, learning.ErrDiverged) {
+		if _, err := Run(t.Context(), x, nil); !errors.Is(err, learning.ErrDiverged) {
 			t.Errorf("%v without noise: %v", kind, err)
 		}
 	}
 	n := DefaultNoise()
 	n.Multiplier = 20
 	o := private(t, n)
-	wild(o.Train)
+	for _, rows := range o.Parties {
+		wild(rows)
+	}
 	if s, err := Run(t.Context(), o, nil); err != nil || len(s.Rounds) != 4 {
 		t.Errorf("Run: %v", err)
 	}
@@ -112,21 +109,21 @@ func TestDivergenceIsNotSeen(t *testing.T) {
 // are 2,000 in all within 6 standard deviations (40 each), and each party is in 100
 // rounds within 6 (9 each).
 func TestSecretSchedule(t *testing.T) {
-	var n Noise
+	var n privacy.Noise
 	x := noisyBrief(&n)
 	x.Parties, x.Test = blobs(20, 5)
 	x.PerRound, x.Poisson = 4, true
-	secret := func(seed byte) *training {
-		y := x.settle()
+	secret := func(seed byte) *Options {
+		y := x.settled()
 		y.Schedule = rand.NewChaCha8([32]byte{seed})
-		return &training{Training: y}
+		return y
 	}
 	a, b, c := secret(1), secret(1), secret(2)
 	b.Seed++
 	total, differ := make([]int, 20), false
 	for round := 1; round <= 500; round++ {
 		var drawn [3][]int
-		for k, y := range []*training{a, b, c} {
+		for k, y := range []*Options{a, b, c} {
 			var err error
 			if drawn[k], err = y.drawn(round); err != nil {
 				t.Fatal(err)
@@ -151,61 +148,11 @@ func TestSecretSchedule(t *testing.T) {
 		t.Errorf("%d parties in 500 rounds", sum)
 	}
 	// By default two runs of one seed differ.
-	if x.Rounds = 20; slices.EqualFunc(train(t, x).Rounds, train(t, x).Rounds, func(a, b TrainingRound) bool { return slices.Equal(a.Included, b.Included) }) {
+	if x.Rounds = 20; slices.EqualFunc(train(t, x).Rounds, train(t, x).Rounds, func(a, b Round) bool { return slices.Equal(a.Included, b.Included) }) {
 		t.Error("draws are repeated")
 	}
 	x.Schedule = iotest.ErrReader(errors.New("no draws"))
-	if out, err := Train(t.Context(), x, nil); err == nil || len(out.Rounds) > 0 {
+	if out, err := Run(t.Context(), x, nil); err == nil || len(out.Rounds) > 0 {
 		t.Errorf("%d rounds: %v", len(out.Rounds), err)
-	}
-}
-
-// Calibrate finds what fits between too little noise and too wide a ring, however
-// little room there is, and passes over shares of votes too small to add up.
-func TestCalibrateInNarrowRings(t *testing.T) {
-	for _, c := range []struct {
-		bits int
-		eps  float64
-	}{{9, 16}, {9, 30}, {10, 4}} {
-		o := Defaults()
-		n := DefaultNoise()
-		n.Bits, n.Epsilon = c.bits, c.eps
-		o.Noise = &n
-		z, err := o.Calibrate(105)
-		if err != nil {
-			t.Errorf("%d bits, ε = %v: %v", c.bits, c.eps, err)
-			continue
-		}
-		n.Multiplier = z
-		m, err := o.Mechanism(105)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s, err := m.Round().Spent(accounting.ServerView, o.Rounds, DefaultDelta); err != nil || s.Upper > c.eps || s.Upper < .99*c.eps {
-			t.Errorf("%d bits, ε = %v: %v with multiplier %v, %v", c.bits, c.eps, s, z, err)
-		}
-	}
-	for name, change := range map[string]func(*Training){
-		"signs": func(x *Training) { x.Mask = masks["soft"] },
-		"votes": func(x *Training) { x.Clip.Adaptive = &aggregation.AdaptiveClip{} },
-	} {
-		var n Noise
-		x := noisyBrief(&n)
-		x.Parties, x.Test = blobs(40, 5)
-		n.Epsilon, x.Rounds = 4, 20
-		change(&x)
-		z, err := x.Calibrate()
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		n.Multiplier = z
-		round, err := x.Round()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s, err := round.Spent(accounting.ServerView, 20, DefaultDelta); err != nil || s.Upper > 4 {
-			t.Errorf("%s: %v with multiplier %v, %v", name, s, z, err)
-		}
 	}
 }

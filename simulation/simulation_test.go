@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,33 +17,67 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-// small returns options that run in a few milliseconds.
-func small(t testing.TB) Options {
+// census returns the rows of so many parties, and rows for tests.
+func census(t testing.TB, rows, parties, each int) (dealt []*learning.Dataset, test *learning.Dataset) {
 	t.Helper()
-	all, _, err := learning.Census(800, 1)
+	all, _, err := learning.Census(rows, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Defaults()
-	if o.Train, o.Test, err = all.Split(0.5, 1); err != nil {
+	train, test, err := all.Split(0.5, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
-	o.Clients, o.RowsPerClient, o.Rounds, o.LocalSteps = 5, 60, 3, 10
-	return o
+	if dealt, err = train.PartitionIID(parties, each, 1); err != nil {
+		t.Fatal(err)
+	}
+	return dealt, test
+}
+
+// averaging is federated averaging as it was first described: parties send their
+// weights and their numbers of rows, and the same runs in the clear.
+func averaging(parties []*learning.Dataset, test *learning.Dataset) Options {
+	return Options{
+		Model:        learning.Logistic{Features: test.Features, Lambda: 1e-4},
+		Parties:      parties,
+		Test:         test,
+		Rounds:       3,
+		Local:        learning.SGD{Rate: 2, Steps: 10},
+		Models:       true,
+		MaxSamples:   parties[0].Len(),
+		Sum:          Private,
+		FractionBits: 10,
+		Beside:       true,
+		Seed:         1,
+	}
+}
+
+// small returns options that run in a few milliseconds.
+func small(t testing.TB) Options { return averaging(census(t, 800, 5, 60)) }
+
+// withoutModel is what a result keeps of a round.
+func withoutModel(r Round) Round {
+	r.Model = nil
+	return r
 }
 
 func TestRun(t *testing.T) {
 	o := small(t)
 	var reported []Round
 	var progress [][2]int
-	o.Progress = func(round, done int) { progress = append(progress, [2]int{round, done}) }
+	o.Progress = func(round, done, of int) {
+		if of != 5 {
+			t.Errorf("%d of %d parties", done, of)
+		}
+		progress = append(progress, [2]int{round, done})
+	}
 	var ticks atomic.Int64
 	o.Now = func() time.Time { return time.Unix(0, ticks.Add(1)*1000) }
-	s, err := Run(t.Context(), o, func(r Round) { reported = append(reported, r) })
+	s, err := Run(t.Context(), o, func(r Round) { reported = append(reported, withoutModel(r)) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(reported, s.Rounds) || len(s.Rounds) != 3 {
+	if !reflect.DeepEqual(reported, s.Rounds) || len(s.Rounds) != 3 {
 		t.Fatalf("%d rounds reported, %d in the summary, want 3", len(reported), len(s.Rounds))
 	}
 	var want [][2]int
@@ -55,17 +90,17 @@ func TestRun(t *testing.T) {
 		t.Errorf("progress %v, want %v", progress, want)
 	}
 	for i, r := range s.Rounds {
-		if r.Round != i+1 || r.Clients != 5 || r.Samples != 300 {
-			t.Errorf("round %d: %d with %d parties and %d samples", i+1, r.Round, r.Clients, r.Samples)
+		if r.Round != i+1 || r.Parties != 5 || r.Samples != 300 {
+			t.Errorf("round %d: %d with %d parties and %d samples", i+1, r.Round, r.Parties, r.Samples)
 		}
-		if r.Private.Total() != 400 || r.Clear.Total() != 400 {
-			t.Errorf("round %d was judged on %d and %d rows, want 400", i+1, r.Private.Total(), r.Clear.Total())
+		if r.Test.Total() != 400 || r.Clear.Total() != 400 {
+			t.Errorf("round %d was judged on %d and %d rows, want 400", i+1, r.Test.Total(), r.Clear.Total())
 		}
 		if r.MaxAbsDiff == 0 || r.MaxAbsDiff > 1e-5 {
 			t.Errorf("round %d: the models are %v apart", i+1, r.MaxAbsDiff)
 		}
-		if r.LargestWeight < slices.MaxFunc(s.Private, compareAbs) && i == 2 {
-			t.Errorf("the largest weight of any party is %v, less than the average's", r.LargestWeight)
+		if r.Largest < math.Abs(slices.MaxFunc(s.Model, compareAbs)) && i == 2 {
+			t.Errorf("the largest weight of any party is %v, less than the average's", r.Largest)
 		}
 		if r.Cost.Train <= 0 || r.Cost.Client <= 0 || r.Cost.Server <= 0 {
 			t.Errorf("round %d: durations %+v with a clock", i+1, r.Cost)
@@ -101,7 +136,7 @@ func compareAbs(a, b float64) int {
 // The models do not depend on keys, clocks or the number of cores.
 func TestRunIsDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	var first *Summary
+	var first *Result
 	for _, cores := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(cores)
 		s, err := Run(t.Context(), small(t), nil)
@@ -111,21 +146,25 @@ func TestRunIsDeterministic(t *testing.T) {
 		if first == nil {
 			first = s
 		}
-		if !slices.Equal(s.Private, first.Private) || !slices.Equal(s.Clear, first.Clear) || !slices.Equal(s.Rounds, first.Rounds) {
+		if !slices.Equal(s.Model, first.Model) || !slices.Equal(s.Clear, first.Clear) || !reflect.DeepEqual(s.Rounds, first.Rounds) {
 			t.Errorf("%d cores: another outcome", cores)
 		}
 		if s.Setup.Client != 0 || s.Total().Train != 0 {
 			t.Errorf("durations without a clock: %+v", s.Setup)
 		}
 	}
-	other := small(t)
-	other.Seed++
-	s, err := Run(t.Context(), other, nil)
-	if err != nil {
-		t.Fatal(err)
+	var models [2][]float64
+	for seed := range models {
+		o := small(t)
+		o.PerRound, o.Seed = 3, uint64(seed)
+		s, err := Run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		models[seed] = s.Model
 	}
-	if slices.Equal(s.Private, first.Private) {
-		t.Error("another seed gives the same model")
+	if slices.Equal(models[0], models[1]) {
+		t.Error("another seed draws the same parties")
 	}
 }
 
@@ -137,17 +176,13 @@ func TestPrivateModelByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := o.Train.PartitionIID(o.Clients, o.RowsPerClient, o.Seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := learning.Logistic{Features: o.Train.Features, Lambda: o.Lambda}
+	model := learning.Logistic{Features: o.Test.Features, Lambda: 1e-4}
 	global := make([]float64, model.NumParams())
 	for range o.Rounds {
 		sum := make([]float64, len(global))
-		for _, part := range rows {
+		for _, part := range o.Parties {
 			w := slices.Clone(global)
-			if err := model.Train(w, part, o.Rate, o.LocalSteps); err != nil {
+			if err := model.Train(w, part, o.Local.Rate, o.Local.Steps); err != nil {
 				t.Fatal(err)
 			}
 			for j := range w {
@@ -158,7 +193,7 @@ func TestPrivateModelByHand(t *testing.T) {
 			global[j] = sum[j] / 300 / 8
 		}
 	}
-	if !slices.Equal(global, s.Private) {
+	if !slices.Equal(global, s.Model) {
 		t.Error("the private model is not the average of the rounded updates")
 	}
 	if s.Rounds[1].MaxAbsDiff == 0 {
@@ -169,47 +204,45 @@ func TestPrivateModelByHand(t *testing.T) {
 func TestRunOptions(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Options)
-		option string
+		field  string
 	}{
-		{func(o *Options) { *o = Options{} }, "Clients"},
-		{func(o *Options) { o.Clients = 1 }, "Clients"},
-		{func(o *Options) { o.Clients = -3 }, "Clients"},
-		{func(o *Options) { o.Clients = MaxClients + 1 }, "Clients"},
-		{func(o *Options) { o.RowsPerClient = 0 }, "RowsPerClient"},
+		{func(o *Options) { *o = Options{} }, "Model"},
+		{func(o *Options) { o.Parties = o.Parties[:1] }, "Parties"},
+		{func(o *Options) { o.Parties = make([]*learning.Dataset, MaxParties+1) }, "Parties"},
+		{func(o *Options) { o.Parties = append(o.Parties[:4:4], &learning.Dataset{}) }, "Parties"},
 		{func(o *Options) { o.Rounds = 0 }, "Rounds"},
-		{func(o *Options) { o.LocalSteps = -1 }, "LocalSteps"},
-		{func(o *Options) { o.Rate = 0 }, "Rate"},
-		{func(o *Options) { o.Rate = math.NaN() }, "Rate"},
-		{func(o *Options) { o.Rate = math.Inf(1) }, "Rate"},
-		{func(o *Options) { o.Lambda = -1 }, "Lambda"},
-		{func(o *Options) { o.Lambda = math.NaN() }, "Lambda"},
-		{func(o *Options) { o.Range = 0 }, "Range"},
+		{func(o *Options) { o.Local.Steps = -1 }, "Local.Steps"},
+		{func(o *Options) { o.Local.Rate = 0 }, "Local.Rate"},
+		{func(o *Options) { o.Local.Rate = math.NaN() }, "Local.Rate"},
+		{func(o *Options) { o.Local.Rate = math.Inf(1) }, "Local.Rate"},
+		{func(o *Options) { o.Local.Interrupt = func() error { return nil } }, "Local.Interrupt"},
+		{func(o *Options) { o.MaxSamples = -1 }, "MaxSamples"},
+		{func(o *Options) { o.Range = -1 }, "Range"},
 		{func(o *Options) { o.Range = math.Inf(1) }, "Range"},
 		{func(o *Options) { o.FractionBits = -1 }, "FractionBits"},
 		{func(o *Options) { o.FractionBits = 63 }, "FractionBits"},
 		{func(o *Options) { o.FractionBits = 55 }, "FractionBits"}, // would wrap
 		{func(o *Options) { o.Range = 1e300 }, "Range"},            // with any fraction bits
-		{func(o *Options) { o.Train = nil }, "Train"},
 		{func(o *Options) { o.Test = nil }, "Test"},
 		{func(o *Options) { o.Test = &learning.Dataset{X: []float64{1}, Features: 1, Labels: []int{1}} }, "Test"},
+		{func(o *Options) { o.Server.Rule = aggregation.RuleMomentum }, "Models"},
+		{func(o *Options) { o.Server.Rate = .5 }, "Models"},
+		{func(o *Options) { o.Mask = masks["soft"] }, "Models"},
+		{func(o *Options) { n := DefaultNoise(); o.Noise = &n }, "Models"},
+		{func(o *Options) { o.Clip = Clipping{Kind: DifferenceClip, Norm: 1} }, "Clip.Kind"},
 	} {
 		o := small(t)
 		c.change(&o)
 		s, err := Run(t.Context(), o, nil)
-		var bad *OptionError
-		if s != nil || !errors.Is(err, ErrOptions) || !errors.As(err, &bad) || bad.Option != c.option {
-			t.Errorf("want an error about %s, got %v", c.option, err)
+		var wrong *ConfigError
+		if !errors.Is(err, ErrConfig) || !errors.As(err, &wrong) || wrong.Field != c.field || s != nil && c.field != "Test" {
+			t.Errorf("want an error about %s, got %v", c.field, err)
 		}
 	}
 	o := small(t)
 	o.FractionBits = 55
 	if err := o.Validate(); !errors.Is(err, aggregation.ErrWrap) {
 		t.Errorf("a sum that could wrap: %v, want ErrWrap", err)
-	}
-	o = small(t)
-	o.RowsPerClient = 81
-	if s, err := Run(t.Context(), o, nil); s != nil || !errors.Is(err, learning.ErrTooFewRows) {
-		t.Errorf("405 of 400 rows: %v, want ErrTooFewRows", err)
 	}
 }
 
@@ -228,8 +261,8 @@ func TestRunFails(t *testing.T) {
 	}
 
 	o = small(t)
-	o.Rate, o.Lambda = 1e6, 1e6
-	o.LocalSteps = 100
+	o.Model = learning.Logistic{Features: o.Test.Features, Lambda: 1e6}
+	o.Local.Rate, o.Local.Steps = 1e6, 100
 	if _, err := Run(t.Context(), o, nil); !errors.Is(err, learning.ErrDiverged) {
 		t.Errorf("a huge rate: %v, want ErrDiverged", err)
 	}
@@ -249,7 +282,7 @@ func TestRunIsCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || s == nil || len(s.Rounds) != 2 {
 		t.Fatalf("cancelled after round 2: %v", err)
 	}
-	if slices.Equal(s.Private, make([]float64, len(s.Private))) {
+	if slices.Equal(s.Model, make([]float64, len(s.Model))) {
 		t.Error("the summary has no model")
 	}
 
@@ -257,7 +290,7 @@ func TestRunIsCancelled(t *testing.T) {
 	for _, round := range []int{0, 2} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		o.Progress = func(r, done int) {
+		o.Progress = func(r, done, _ int) {
 			if r == round && done == 1 {
 				cancel()
 			}
@@ -270,7 +303,7 @@ func TestRunIsCancelled(t *testing.T) {
 
 	// In the middle of one party's training, which would take minutes.
 	o.Progress = nil
-	o.LocalSteps = 1 << 30
+	o.Local.Steps = 1 << 30
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := Run(ctx, o, nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -304,23 +337,29 @@ func TestAdult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Defaults()
-	if o.Train, o.Test, err = all.Split(0.25, o.Seed); err != nil {
+	train, test, err := all.Split(0.25, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
+	parties, err := train.PartitionIID(100, 200, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := averaging(parties, test)
+	o.Rounds, o.Local.Steps = 20, 50
 	s, err := Run(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := s.Rounds[o.Rounds-1]
-	private, inClear := last.Private.MCC(), last.Clear.MCC()
+	private, inClear := last.Test.MCC(), last.Clear.MCC()
 	t.Logf("MCC %.4f private, %.4f in the clear; largest difference %.3g; largest weight %.2f of %v",
-		private, inClear, last.MaxAbsDiff, last.LargestWeight, o.Range)
+		private, inClear, last.MaxAbsDiff, last.Largest, 64.)
 	if private < 0.45 || math.Abs(private-inClear) > 0.002 {
 		t.Errorf("MCC %.4f private, %.4f in the clear; want at least .45 and within .002", private, inClear)
 	}
-	if last.LargestWeight > o.Range/4 {
-		t.Errorf("a weight of %.2f is too near to the range %v", last.LargestWeight, o.Range)
+	if last.Largest > 64./4 {
+		t.Errorf("a weight of %.2f is too near to the range", last.Largest)
 	}
 	if s.Layout[0].Bits != 32 {
 		t.Errorf("a coordinate takes %d bits, want 32", s.Layout[0].Bits)

@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -34,9 +35,9 @@ func blobs(parties, rows int) (all []*learning.Dataset, test *learning.Dataset) 
 }
 
 // brief is a training of a second's fraction.
-func brief() Training {
+func brief() Options {
 	parties, test := blobs(6, 30)
-	return Training{
+	return Options{
 		Model: learning.Softmax{Features: 2, Outputs: 3}, Parties: parties, Test: test, Rounds: 3,
 		Local: learning.SGD{Rate: .3, Batch: 10, Epochs: 1}, Seed: 3,
 	}
@@ -56,9 +57,9 @@ var masks = map[string]aggregation.GradientMask{
 	"plain": {}, "soft": {Kind: aggregation.SoftMask, Threshold: .6}, "hard": {Kind: aggregation.HardMask, Threshold: .6},
 }
 
-func train(t *testing.T, x Training) *Trained {
+func train(t *testing.T, x Options) *Result {
 	t.Helper()
-	out, err := Train(t.Context(), x, nil)
+	out, err := Run(t.Context(), x, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestRulesUnderPrivateSums(t *testing.T) {
 			if len(private.Rounds[2].Included) != 6 {
 				t.Errorf("%s, %s: %v in the sum", rule, mask, private.Rounds[2].Included)
 			}
-			if a := private.Final().Accuracy(); a < .8 {
+			if a := private.Final().Test.Accuracy(); a < .8 {
 				t.Errorf("%s, %s: accuracy %v", rule, mask, a)
 			}
 			if m := private.Rounds[0].Masked; (mask == "plain") != (m == 1) || !(m > 0) {
@@ -151,13 +152,13 @@ func TestTrainingDropOuts(t *testing.T) {
 	x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, .2
 	x.Client = ClientRule{Kind: SCAFFOLD}
 	for _, r := range train(t, x).Rounds {
-		if len(r.Included) != r.Clients || r.Dropped != 2 || r.Lost != nil || r.Clients < 8 || r.Clients > 10 || r.Cost.BytesUp == 0 {
+		if len(r.Included) != r.Parties || r.Dropped != 2 || r.Lost != nil || r.Parties < 8 || r.Parties > 10 || r.Cost.BytesUp == 0 {
 			t.Errorf("%+v", r)
 		}
 	}
 	x.Drop = 1
 	for _, r := range train(t, x).Rounds {
-		if r.Lost == nil || r.Clients != 0 {
+		if r.Lost == nil || r.Parties != 0 {
 			t.Errorf("all drop out: %+v", r)
 		}
 	}
@@ -170,8 +171,8 @@ func TestTrainingSchedule(t *testing.T) {
 	for _, sum := range []Sum{Clear, Ring, Private} {
 		x.Sum = sum
 		for _, r := range train(t, x).Rounds {
-			if r.Clients != 4 {
-				t.Errorf("%v: %d parties in a round", sum, r.Clients)
+			if r.Parties != 4 {
+				t.Errorf("%v: %d parties in a round", sum, r.Parties)
 			}
 		}
 	}
@@ -191,7 +192,7 @@ func TestTrainingReplay(t *testing.T) {
 		t.Errorf("%v away", furthest(again.Model, private.Model))
 	}
 	x.Replay[1] = nil
-	if r := train(t, x).Rounds[1]; r.Lost == nil || r.Clients != 0 {
+	if r := train(t, x).Rounds[1]; r.Lost == nil || r.Parties != 0 {
 		t.Errorf("a round of nobody: %+v", r)
 	}
 }
@@ -228,21 +229,21 @@ func TestTrainingClips(t *testing.T) {
 // With noise the budget is kept and the model trains, in rings as under masks; with
 // a mask or an adaptive norm both lanes are accounted for.
 func TestTrainingWithNoise(t *testing.T) {
-	for name, change := range map[string]func(*Training){
-		"updates": func(*Training) {},
-		"private": func(x *Training) { x.Sum = Private },
-		"signs":   func(x *Training) { x.Mask, x.Noise.Law = masks["soft"], accounting.FamilySkellam },
-		"adaptive": func(x *Training) {
-			x.Clip.Adaptive, x.Noise.Law = &aggregation.AdaptiveClip{}, accounting.FamilySkellam
+	for name, change := range map[string]func(*Options){
+		"updates": func(*Options) {},
+		"private": func(x *Options) { x.Sum = Private },
+		"signs":   func(x *Options) { x.Mask, x.Noise.Family = masks["soft"], accounting.FamilySkellam },
+		"adaptive": func(x *Options) {
+			x.Clip.Adaptive, x.Noise.Family = &aggregation.AdaptiveClip{}, accounting.FamilySkellam
 		},
-		"skellam":  func(x *Training) { x.Noise.Law = accounting.FamilySkellam },
-		"recovery": func(x *Training) { x.Sum, x.Recovery, x.Colluders, x.Drop = Private, &protocol.Recovery{}, 1, .1 },
+		"skellam":  func(x *Options) { x.Noise.Family = accounting.FamilySkellam },
+		"recovery": func(x *Options) { x.Sum, x.Recovery, x.Colluders, x.Drop = Private, &protocol.Recovery{}, 1, .1 },
 	} {
 		x := brief()
 		x.Parties, x.Test = blobs(20, 20)
 		n := DefaultNoise()
-		n.Epsilon, n.Bits = 50, 20
-		x.Sum, x.Noise = Ring, &n
+		n.Bits = 20
+		x.Sum, x.Noise, x.Budget.Epsilon = Ring, &n, 50
 		change(&x)
 		var err error
 		if n.Multiplier, err = x.Calibrate(); err != nil {
@@ -253,7 +254,7 @@ func TestTrainingWithNoise(t *testing.T) {
 		if len(out.Rounds) != 3 || last.Server.Upper > 50 || last.Server.Upper < 48 || last.Server.Accountant != "RDP" {
 			t.Errorf("%s: %d rounds, spent %+v", name, len(out.Rounds), last.Server)
 		}
-		if a := out.Final().Accuracy(); a < .6 {
+		if a := out.Final().Test.Accuracy(); a < .6 {
 			t.Errorf("%s: accuracy %v with multiplier %v", name, a, n.Multiplier)
 		}
 		if name == "adaptive" && last.ClipNorm == n.Clip {
@@ -280,13 +281,13 @@ func TestTrainingPoisson(t *testing.T) {
 	out := train(t, x)
 	sizes := map[int]bool{}
 	for _, r := range out.Rounds {
-		sizes[r.Clients] = true
+		sizes[r.Parties] = true
 	}
 	last := out.Rounds[4]
 	if len(sizes) < 2 || last.Public.Upper > .7*last.Server.Upper {
 		t.Errorf("rounds of %v parties, spent %v and %v", sizes, last.Server, last.Public)
 	}
-	n.Epsilon, n.Against = 3, accounting.PublicView
+	x.Budget = privacy.Budget{Epsilon: 3, Against: accounting.PublicView}
 	z, err := x.Calibrate()
 	if err != nil {
 		t.Fatal(err)
@@ -312,13 +313,14 @@ func TestTrainingPoissonNoise(t *testing.T) {
 		n := DefaultNoise()
 		n.Multiplier, n.Bits = 4, 20
 		x.Sum, x.Noise, x.PerRound, x.Poisson = Ring, &n, perRound, true
-		y, err := newTraining(x.settle())
+		m := mechanism(t, x)
+		y, _, err := newRun(x.settled())
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum := [][]uint64{make([]uint64, y.lanes.noisy.Sensitivity.Dimension)}
+		var sum [][]uint64
 		for range x.Parties {
-			blank, err := y.lanes.blank()
+			blank, err := y.updates.blank()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -333,12 +335,12 @@ func TestTrainingPoissonNoise(t *testing.T) {
 		for _, v := range whole {
 			square += float64(v) * float64(v) / float64(len(whole))
 		}
-		want := math.Pow(4*y.lanes.noisy.Sensitivity.L2, 2)
+		want := math.Pow(4*m.Vector.Sensitivity.L2, 2)
 		if r := square / want; math.Abs(r-1) > 6*math.Sqrt(2./d) {
 			t.Errorf("%d drawn of 40: %v of the variance", perRound, r)
 		}
 		// What is accounted for is that noise.
-		round := y.lanes.round(&y.Training)
+		round := y.account.round
 		if v := float64(round.Shares) * round.Update.ShareSigma * round.Update.ShareSigma; math.Abs(v/want-1) > 1e-9 || round.Rate != float64(perRound)/40 {
 			t.Errorf("%d drawn of 40: variance %v at rate %v, want %v", perRound, v, round.Rate, want)
 		}
@@ -390,7 +392,7 @@ func TestTrainingAlignedSessions(t *testing.T) {
 func TestTrainingStopIsJudged(t *testing.T) {
 	x := brief()
 	n := DefaultNoise()
-	n.Multiplier, n.Epsilon, n.Bits = 4, 1.5, 20
+	n.Multiplier, n.Bits, x.Budget.Epsilon = 4, 20, 1.5
 	x.Sum, x.Noise, x.Rounds, x.EvaluateEvery = Ring, &n, 50, 50
 	out := train(t, x)
 	if out.Stopped == nil || len(out.Rounds) == 0 || out.Rounds[len(out.Rounds)-1].Test == nil {
@@ -400,66 +402,66 @@ func TestTrainingStopIsJudged(t *testing.T) {
 
 func TestBadTrainings(t *testing.T) {
 	n := DefaultNoise()
-	for option, change := range map[string]func(*Training){
-		"Model":        func(x *Training) { x.Model = nil },
-		"Parties":      func(x *Training) { x.Parties = x.Parties[:1] },
-		"Test":         func(x *Training) { x.Test = nil },
-		"Rounds":       func(x *Training) { x.Rounds = 0 },
-		"PerRound":     func(x *Training) { x.PerRound = 7 },
-		"Local.Steps":  func(x *Training) { x.Local.Epochs, x.Local.Steps = 1, 1 },
-		"Local.Adjust": func(x *Training) { x.Local.Adjust = func(_, _ []float64) {} },
-		"Local.Momentum": func(x *Training) {
+	for option, change := range map[string]func(*Options){
+		"Model":        func(x *Options) { x.Model = nil },
+		"Parties":      func(x *Options) { x.Parties = x.Parties[:1] },
+		"Test":         func(x *Options) { x.Test = nil },
+		"Rounds":       func(x *Options) { x.Rounds = 0 },
+		"PerRound":     func(x *Options) { x.PerRound = 7 },
+		"Local.Steps":  func(x *Options) { x.Local.Epochs, x.Local.Steps = 1, 1 },
+		"Local.Adjust": func(x *Options) { x.Local.Adjust = func(_, _ []float64) {} },
+		"Local.Momentum": func(x *Options) {
 			x.Client.Kind, x.Local.Momentum = SCAFFOLD, .9
 		},
-		"Client.Kind":   func(x *Training) { x.Client.Kind = SCAFFOLD; x.Sum, x.Noise = Ring, &n },
-		"Sum":           func(x *Training) { x.Noise = &n },
-		"Poisson":       func(x *Training) { x.Sum, x.Poisson = Private, true },
-		"Recovery":      func(x *Training) { x.Recovery = &protocol.Recovery{} },
-		"Drop":          func(x *Training) { x.Sum, x.Drop = Private, .5 },
-		"Mask":          func(x *Training) { x.Mask.Threshold = 2 },
-		"SignShare":     func(x *Training) { x.SignShare = 1 },
-		"Range":         func(x *Training) { x.Sum, x.Range = Ring, -1 },
-		"FractionBits":  func(x *Training) { x.Sum, x.FractionBits = Ring, 60 },
-		"EvaluateEvery": func(x *Training) { x.EvaluateEvery = -3 },
-		"Schedule":      func(x *Training) { x.Poisson, x.Schedule = true, rand.NewChaCha8([32]byte{}) },
-		"Clip":          func(x *Training) { x.Sum, x.Noise, x.Clip = Ring, &n, Clipping{Kind: DifferenceClip, Norm: 1} },
-		"Clip.Kind":     func(x *Training) { x.Clip.Norm = 1 },
-		"Clip.Norm":     func(x *Training) { x.Clip.Kind = DifferenceClip },
-		"Clip.Factor":   func(x *Training) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1, Factor: -1} },
-		"Clip.Adaptive": func(x *Training) {
+		"Client.Kind":   func(x *Options) { x.Client.Kind = SCAFFOLD; x.Sum, x.Noise = Ring, &n },
+		"Sum":           func(x *Options) { x.Noise = &n },
+		"Poisson":       func(x *Options) { x.Sum, x.Poisson = Private, true },
+		"Recovery":      func(x *Options) { x.Recovery = &protocol.Recovery{} },
+		"Drop":          func(x *Options) { x.Sum, x.Drop = Private, .5 },
+		"Mask":          func(x *Options) { x.Mask.Threshold = 2 },
+		"SignShare":     func(x *Options) { x.SignShare = 1 },
+		"Range":         func(x *Options) { x.Sum, x.Range = Ring, -1 },
+		"FractionBits":  func(x *Options) { x.Sum, x.FractionBits = Ring, 60 },
+		"EvaluateEvery": func(x *Options) { x.EvaluateEvery = -3 },
+		"Schedule":      func(x *Options) { x.Poisson, x.Schedule = true, rand.NewChaCha8([32]byte{}) },
+		"Clip":          func(x *Options) { x.Sum, x.Noise, x.Clip = Ring, &n, Clipping{Kind: DifferenceClip, Norm: 1} },
+		"Clip.Kind":     func(x *Options) { x.Clip.Norm = 1 },
+		"Clip.Norm":     func(x *Options) { x.Clip.Kind = DifferenceClip },
+		"Clip.Factor":   func(x *Options) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1, Factor: -1} },
+		"Clip.Adaptive": func(x *Options) {
 			x.Sum, x.Noise, x.Mask, x.Clip.Adaptive = Ring, &n, masks["soft"], &aggregation.AdaptiveClip{}
 		},
 	} {
 		x := brief()
 		change(&x)
-		_, err := Train(t.Context(), x, nil)
-		var bad *OptionError
-		if !errors.As(err, &bad) || bad.Option != option {
+		_, err := Run(t.Context(), x, nil)
+		var wrong *ConfigError
+		if !errors.As(err, &wrong) || wrong.Field != option {
 			t.Errorf("%s: %v", option, err)
 		}
 	}
-	var bad *OptionError
+	var wrong *ConfigError
 	// Errors of training name the round and the party.
 	x := brief()
 	x.Local.Rate = 1.7e308
-	_, err := Train(t.Context(), x, nil)
+	_, err := Run(t.Context(), x, nil)
 	var failed *RoundError
 	if !errors.As(err, &failed) || !errors.Is(err, learning.ErrDiverged) || failed.Round == 0 {
 		t.Errorf("diverged: %v", err)
 	}
-	for name, change := range map[string]func(*Training){
-		"a bad server rule": func(x *Training) { x.Server.Tau, x.Server.Rule = -1, aggregation.RuleFedAdam },
-		"a bad quantile": func(x *Training) {
+	for name, change := range map[string]func(*Options){
+		"a bad server rule": func(x *Options) { x.Server.Tau, x.Server.Rule = -1, aggregation.RuleFedAdam },
+		"a bad quantile": func(x *Options) {
 			x.Clip = Clipping{Kind: DifferenceClip, Norm: 1, Adaptive: &aggregation.AdaptiveClip{Quantile: 7}}
 		},
-		"a party twice":          func(x *Training) { x.Replay = [][]int{{0, 0}, {1, 2}, {1, 2}} },
-		"replay with noise":      func(x *Training) { x.Sum, x.Noise, x.Replay = Ring, &n, [][]int{{0}, {1}, {2}} },
-		"too many colluders":     func(x *Training) { x.Sum, x.Recovery, x.Colluders = Private, &protocol.Recovery{}, 5 },
-		"a norm next to nothing": func(x *Training) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1e-200} },
+		"a party twice":          func(x *Options) { x.Replay = [][]int{{0, 0}, {1, 2}, {1, 2}} },
+		"replay with noise":      func(x *Options) { x.Sum, x.Noise, x.Replay = Ring, &n, [][]int{{0}, {1}, {2}} },
+		"too many colluders":     func(x *Options) { x.Sum, x.Recovery, x.Colluders = Private, &protocol.Recovery{}, 5 },
+		"a norm next to nothing": func(x *Options) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1e-200} },
 	} {
 		x := brief()
 		change(&x)
-		if err := x.Validate(); !errors.As(err, &bad) {
+		if err := x.Validate(); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

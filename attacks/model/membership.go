@@ -6,10 +6,10 @@ import (
 	"math"
 	"strings"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks"
-	"github.com/hushsum/hushsum/noise"
-	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 var membership = attacks.Attack{
@@ -74,8 +74,8 @@ type membershipTarget struct {
 func (t *membershipTarget) train(
 	ctx context.Context, o attacks.Options, study *membershipStudy, models int,
 ) (err error) {
-	clientNoise := &simulation.Noise{
-		Law:        noise.FamilyDiscreteGaussian,
+	clientNoise := &privacy.Noise{
+		Family:     accounting.FamilyDiscreteGaussian,
 		Multiplier: 128,
 		Clip:       2,
 		Bits:       22,
@@ -139,7 +139,7 @@ func (a membershipAttack) run(
 }
 
 // rows judges scores on models without noise, and with client-level noise of the
-// given ε(server) at simulation.DefaultDelta.
+// given ε(server) at privacy.DefaultDelta.
 func (a membershipAttack) rows(
 	target string, open, noisy []Scored, serverEpsilon float64,
 ) ([]attacks.Row, error) {
@@ -151,7 +151,7 @@ func (a membershipAttack) rows(
 	if err != nil {
 		return nil, err
 	}
-	epsilon, delta := rowBound(serverEpsilon, simulation.DefaultDelta)
+	epsilon, delta := rowBound(serverEpsilon, privacy.DefaultDelta)
 	auc := PrivateAUC(epsilon, delta)
 	tpr := math.Exp(epsilon)*max(membershipFPR, defended.FPR) + delta
 	tprMargin := 2 * attacks.Sigmas * math.Sqrt(tpr/float64(defended.Members))
@@ -161,7 +161,7 @@ func (a membershipAttack) rows(
 		Undefended: undefended.measureAUC(a.leastAUC, 1),
 		Defended:   defended.measureAUC(0, auc+attacks.Sigmas*2*defended.AUCError),
 		Note: fmt.Sprintf("ε(server) = %.3f of a client at δ = %g allows a row an AUC of %.3f",
-			serverEpsilon, simulation.DefaultDelta, auc),
+			serverEpsilon, privacy.DefaultDelta, auc),
 	}, {
 		Case:     a.name + ", " + target,
 		Metric:   "TPR at 0.1 % FPR",

@@ -9,6 +9,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -20,7 +21,7 @@ type membershipStudy struct {
 	pool, test *learning.Dataset
 	model      learning.Model
 	parties    int
-	training   simulation.Training // without data and seed
+	training   simulation.Options // without data and seed
 }
 
 // newMembershipStudy takes the optical digits, or without the data the synthetic
@@ -54,7 +55,7 @@ func newMembershipStudy(o attacks.Options) (*membershipStudy, error) {
 		classes = max(classes, y+1)
 	}
 	s.model = learning.Softmax{Features: data.Features, Outputs: classes}
-	s.training = simulation.Training{
+	s.training = simulation.Options{
 		Model:         s.model,
 		Test:          s.test,
 		Rounds:        10,
@@ -66,15 +67,15 @@ func newMembershipStudy(o attacks.Options) (*membershipStudy, error) {
 
 // averaging is a target of the study: how updates are averaged.
 type averaging struct {
-	masked bool              // by the soft gradient mask
-	noise  *simulation.Noise // nil: none
+	masked bool           // by the soft gradient mask
+	noise  *privacy.Noise // nil: none
 }
 
 // federated holds the models of a target.
 type federated struct {
 	*Shadows
 	accuracy float64 // on test rows, a mean over models
-	epsilon  float64 // the accountant's ε(server) at simulation.DefaultDelta; 0 without noise
+	epsilon  float64 // the accountant's ε(server) at privacy.DefaultDelta; 0 without noise
 }
 
 // train trains models for a target. The same part gives the same rows and seeds to every
@@ -100,11 +101,11 @@ func (s *membershipStudy) train(
 		if own.Parties, err = s.partition(member); err != nil {
 			return nil, err
 		}
-		trained, err := simulation.Train(ctx, own, nil)
+		trained, err := simulation.Run(ctx, own, nil)
 		if err != nil {
 			return nil, err
 		}
-		accuracies <- trained.Final().Accuracy()
+		accuracies <- trained.Final().Test.Accuracy()
 		spent <- trained.Rounds[len(trained.Rounds)-1].Server.Upper
 		return s.logits(trained.Model)
 	}

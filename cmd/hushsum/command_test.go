@@ -150,7 +150,7 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --rate -2", "--rate: -2 is no learning rate"},
 		{"simulate --rate NaN", "--rate: NaN is no learning rate"},
 		{"simulate --lambda -1", "--lambda: -1 is no regularisation"},
-		{"simulate --range 0", "--range: 0 bounds no weight"},
+		{"simulate --range 0", "--range: 0 bounds nothing"},
 		{"simulate --range 1e300", "--range: the sum of 100 parties"},
 		{"simulate --range 1e300",
 			"Lower --range, --fraction-bits, --rows-per-client or --clients."},

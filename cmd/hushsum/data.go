@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 // synthetic is the value of --data for rows that need no file.
@@ -22,69 +21,83 @@ const (
 	adultTestFraction = 0.25
 )
 
-// loadData sets Train and Test, and returns a line about the data.
-func loadData(data string, o *simulation.Options) (about string, err error) {
-	if data == adultData {
-		data = dataFolder(adultData)
-	}
-	if data == synthetic {
-		about, err = "synthetic census", loadSynthetic(o)
-	} else {
-		about, err = "Adult census, both files merged and split again 75/25", loadAdult(data, o)
+// load returns training and test rows, and a line about them.
+func (v *simulateFlags) load() (train, test *learning.Dataset, about string, err error) {
+	switch {
+	case isImages(v.data):
+		return v.loadImages()
+	case v.data == synthetic:
+		about = "synthetic census"
+		train, test, err = v.makeCensus()
+	default:
+		about = "Adult census, both files merged and split again 75/25"
+		train, test, err = v.loadAdult()
 	}
 	if err != nil {
-		return "", err
+		return nil, nil, "", err
 	}
-	return fmt.Sprintf("%s: %s; tested on %s", about, plural(o.Train.Len(), "row"), plural(o.Test.Len(), "other")), nil
+	return train, test, aboutRows(about, train, test), nil
 }
 
-// loadSynthetic makes as many rows as are needed.
-func loadSynthetic(o *simulation.Options) error {
-	if o.RowsPerClient > (math.MaxInt-syntheticTestRows)/o.Clients {
-		return tooManyRows(o)
+func aboutRows(name string, train, test *learning.Dataset) string {
+	return fmt.Sprintf("%s: %s; tested on %s", name, plural(train.Len(), "row"), plural(test.Len(), "other"))
+}
+
+// makeCensus makes as many rows as are needed, and for splits at least as many as there
+// are without flags.
+func (v *simulateFlags) makeCensus() (train, test *learning.Dataset, err error) {
+	if v.rows > (math.MaxInt-syntheticTestRows)/max(v.clients, 1) {
+		return nil, nil, v.tooManyRows()
 	}
-	rows := o.Clients*o.RowsPerClient + syntheticTestRows
-	all, _, err := learning.Census(rows, o.Seed)
+	rows := v.clients * v.rows
+	if !v.averaging() {
+		rows = max(rows, censusStart.clients*censusStart.rows)
+	}
+	rows += syntheticTestRows
+	all, _, err := learning.Census(rows, v.seed)
 	if errors.Is(err, learning.ErrValue) {
-		return tooManyRows(o)
+		return nil, nil, v.tooManyRows()
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	o.Train, o.Test, err = all.Split(syntheticTestRows/float64(rows), o.Seed)
-	return err
+	return all.Split(syntheticTestRows/float64(rows), v.seed)
 }
 
-func tooManyRows(o *simulation.Options) error {
+func (v *simulateFlags) tooManyRows() error {
 	return &problem{
-		cause:  fmt.Sprintf("%d parties with %s each are more than the four million rows that can be made", o.Clients, plural(o.RowsPerClient, "row")),
+		cause:  fmt.Sprintf("%d parties with %s each are more than the four million rows that can be made", v.clients, plural(v.rows, "row")),
 		advice: "Lower --clients or --rows-per-client.",
 	}
 }
 
 const whatAdultIs = "adult.data and adult.test of the UCI Adult data set (DOI 10.24432/C5XW20)"
 
-func loadAdult(dir string, o *simulation.Options) error {
+func (v *simulateFlags) loadAdult() (train, test *learning.Dataset, err error) {
+	dir := v.data
+	if dir == adultData {
+		dir = dataFolder(adultData)
+	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return &problem{
+		return nil, nil, &problem{
 			cause:  fmt.Sprintf("--data: %s is a file", dir),
 			advice: "Give the folder that holds " + whatAdultIs + ".",
 		}
 	}
 	all, err := learning.ReadAdult(dir)
 	if err != nil {
-		return adultProblem(err)
+		return nil, nil, adultProblem(err)
 	}
-	if o.Train, o.Test, err = all.Split(adultTestFraction, o.Seed); err != nil {
-		return err
+	if train, test, err = all.Split(adultTestFraction, v.seed); err != nil {
+		return nil, nil, err
 	}
-	if n := o.Train.Len(); o.RowsPerClient > n/o.Clients {
-		return &problem{
-			cause:  fmt.Sprintf("%d parties with %s each do not fit in the %d training rows", o.Clients, plural(o.RowsPerClient, "row"), n),
-			advice: fitting(n, o),
+	if n := train.Len(); v.averaging() && v.rows > n/v.clients {
+		return nil, nil, &problem{
+			cause:  fmt.Sprintf("%d parties with %s each do not fit in the %d training rows", v.clients, plural(v.rows, "row"), n),
+			advice: v.fitting(n),
 		}
 	}
-	return nil
+	return train, test, nil
 }
 
 // adultProblem says what to do about files that cannot be read.
@@ -108,12 +121,12 @@ func adultProblem(err error) error {
 }
 
 // fitting says what fits in n rows.
-func fitting(n int, o *simulation.Options) string {
+func (v *simulateFlags) fitting(n int) string {
 	var ways []string
-	if clients := n / o.RowsPerClient; clients >= 2 {
+	if clients := n / v.rows; clients >= 2 {
 		ways = append(ways, fmt.Sprintf("--clients up to %d", clients))
 	}
-	if rows := n / o.Clients; rows >= 1 {
+	if rows := n / v.clients; rows >= 1 {
 		ways = append(ways, fmt.Sprintf("--rows-per-client up to %d", rows))
 	}
 	if len(ways) == 0 {
@@ -160,24 +173,16 @@ func dataRoot() string {
 // dataFolder returns the folder of a data set that goes by name.
 func dataFolder(name string) string { return filepath.Join(dataRoot(), name) }
 
-// loadAny returns training and test rows of any data, and a line about them.
-func loadAny(data string, o *simulation.Options) (train, test *learning.Dataset, about string, err error) {
-	if !isImages(data) {
-		// The census, synthetic or not, is cut to what parties need later.
-		some := *o
-		some.Clients, some.RowsPerClient = 100, 200
-		about, err = loadData(data, &some)
-		return some.Train, some.Test, about, err
-	}
-	dir := data
-	switch data {
+func (v *simulateFlags) loadImages() (train, test *learning.Dataset, about string, err error) {
+	dir := v.data
+	switch v.data {
 	case digitsData, mnistData, fashionData:
-		dir = dataFolder(data)
+		dir = dataFolder(v.data)
 	}
-	if data == digitsData || holds(dir, digitsFile) {
+	if v.data == digitsData || holds(dir, digitsFile) {
 		var all *learning.Dataset
 		if all, err = learning.ReadDigits(dir); err == nil {
-			train, test, err = all.Split(digitsTestFraction, o.Seed)
+			train, test, err = all.Split(digitsTestFraction, v.seed)
 		}
 	} else {
 		train, test, err = readImages(dir)
@@ -185,8 +190,7 @@ func loadAny(data string, o *simulation.Options) (train, test *learning.Dataset,
 	if err != nil {
 		return nil, nil, "", imageProblem(err)
 	}
-	about = fmt.Sprintf("%s: %s; tested on %s", filepath.Base(dir), plural(train.Len(), "row"), plural(test.Len(), "other"))
-	return train, test, about, nil
+	return train, test, aboutRows(filepath.Base(dir), train, test), nil
 }
 
 // readImages reads MNIST or Fashion-MNIST, with the writers if there are files

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -138,14 +139,16 @@ func TestHeaderAndCosts(t *testing.T) {
 		t.Errorf("%q:\n%s", wrong, out)
 	}
 
-	end := func(s *simulation.Summary, took time.Duration) string {
+	end := func(s *simulation.Result, took time.Duration) string {
 		var b bytes.Buffer
-		o := simulation.Defaults()
-		(&table{screen: screen{std: streams{out: &b}}, options: &o}).end(s, took)
+		_, flags := newSimulateFlags()
+		run := &shown{flags: flags, options: simulation.Options{Parties: make([]*learning.Dataset, 100)}}
+		(&table{screen: screen{std: streams{out: &b}}, shown: run}).end(s, took)
 		checkWidth(t, b.String())
 		return b.String()
 	}
-	s := &simulation.Summary{Private: make([]float64, 100), Clear: make([]float64, 100), Rounds: []simulation.Round{{Round: 1}}}
+	score := &learning.Matrix{Classes: 2, Counts: []int{3, 1, 1, 3}}
+	s := &simulation.Result{Model: make([]float64, 100), Rounds: []simulation.Round{{Round: 1, Test: score, Clear: score, Exchanges: 1}}}
 	s.Setup = simulation.Cost{Client: 60 * time.Millisecond, BytesUp: 1000, BytesDown: 6200}
 	s.Rounds[0].Cost = simulation.Cost{Train: 40 * time.Millisecond, BytesUp: 1000, BytesDown: 1800}
 	got := end(s, 35*time.Millisecond)

@@ -209,12 +209,13 @@ var adversaries = map[protocol.Adversary]string{
 const noNoise accounting.Family = 0
 
 // laws are the values of --noise.
-var laws = map[accounting.Family]string{
-	noNoise:                           "none",
-	accounting.FamilyDiscreteLaplace:  "discrete-laplace",
-	accounting.FamilyDiscreteGaussian: "discrete-gaussian",
-	accounting.FamilySkellam:          "skellam",
-}
+var laws = func() map[accounting.Family]string {
+	names := map[accounting.Family]string{noNoise: noNoise.String()}
+	for _, f := range accounting.Families() {
+		names[f] = f.String()
+	}
+	return names
+}()
 
 // views are the values of --adversary of account and calibrate.
 var views = map[accounting.View]string{

@@ -46,7 +46,7 @@ func complain(w io.Writer, who string, err error) {
 // plain says what is wrong in the words of a user: the reason of an error that has one
 // apart from its kind, which callers say themselves, or its text.
 func plain(err error) string {
-	var option *simulation.OptionError
+	var option *simulation.ConfigError
 	var config *privacy.ConfigError
 	switch {
 	case errors.As(err, &option):

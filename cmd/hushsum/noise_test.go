@@ -16,7 +16,7 @@ func TestNoiseTable(t *testing.T) {
 		}
 		checkWidth(t, out)
 		want := []string{
-			"ring      14 bits for each of 64 coordinates",
+			"ring      14 bits for each of 40 coordinates",
 			"noise     " + strings.ReplaceAll(law, "-", " ") + ", multiplier 0.5; ",
 			"clipped to 0.25, ", " L2 sensitivity ", " 10 honest shares must suffice", "epsilon is stated at delta 1e-05; there is no budget",
 			"eps server eps public", "against the server", "against the public",

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 // screen prints for people: lines of at most width characters, and on a terminal one
@@ -99,13 +99,13 @@ func (s *screen) took(d time.Duration) {
 }
 
 // budget says in a header what limits a party's spending.
-func (s *screen) budget(n *simulation.Noise) {
-	if n.Epsilon == 0 {
-		s.field("privacy", "epsilon is stated at delta %v; there is no budget", n.Delta)
+func (s *screen) budget(b privacy.Budget) {
+	if b.Epsilon == 0 {
+		s.field("privacy", "epsilon is stated at delta %v; there is no budget", b.Delta)
 		return
 	}
-	s.field("privacy", "budget of each party: epsilon %v at delta %v against the server", n.Epsilon,
-		n.Delta)
+	s.field("privacy", "budget of each party: epsilon %v at delta %v against the server", b.Epsilon,
+		b.Delta)
 }
 
 // score judges a model.

@@ -204,7 +204,7 @@ func TestFailures(t *testing.T) {
 		{"a file for a folder", []string{"--data", filepath.Join(half, "adult.data")}, []string{"adult.data is a file", "Give the folder that"}},
 		{"half a file", []string{"--data", half}, []string{"incomplete data file", "adult.data", "Fetch adult.data"}},
 		{"too many made-up rows", []string{"--rows-per-client", "100000000"}, []string{"Lower --clients or --rows-per-client"}},
-		{"more rows than numbers", []string{"--rows-per-client", "2305843009213693951", "--fraction-bits", "0", "--range", "1e-18"},
+		{"more rows than numbers", []string{"--rows-per-client", "2305843009213693951", "--fraction-bits", "1", "--range", "1e-18"},
 			[]string{"Lower --clients or --rows-per-client"}},
 		{"regularisation", []string{"--lambda", "1e10", "--local-steps", "100"}, []string{"diverged", "Lower --rate or --lambda"}},
 		{"saturation", []string{"--range", "0.01"}, []string{"round 1", "party-1", "Raise --range"}},

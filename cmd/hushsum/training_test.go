@@ -84,7 +84,7 @@ func TestTrainingDropOuts(t *testing.T) {
 		t.Errorf("code %d, %q, set-up of %v bytes", code, errs, up)
 	}
 
-	code, out, errs = call(t.Context(), strings.Fields(args+" --per-round 5")...)
+	code, out, errs = call(t.Context(), strings.Fields(args+" --drop 0.8 --per-round 5")...)
 	if code != 1 || errs != "hushsum simulate: there is no sum: every round was lost\nLower --drop.\n" ||
 		!strings.Contains(out, "2 of 2 rounds were lost: too few") || !strings.Contains(out, "at least 4 of 5 parties") || !strings.Contains(out, "\nCost of one in every round") {
 		t.Errorf("code %d, %q\n%s", code, errs, out)
@@ -146,7 +146,7 @@ func TestTrainingUsage(t *testing.T) {
 		{"--concentration 0.5", 2, "not drawn by a Dirichlet law"},
 		{"--model softmax --server-rate -1", 2, "--server-rate: -1 is no learning rate"},
 		{"--model softmax --fraction-bits 60", 2, "--fraction-bits: the sum of 4 parties, updates up to 64, 60"},
-		{"--model softmax --range 0", 2, "--range: 0 bounds no update"},
+		{"--model softmax --range 0", 2, "--range: 0 bounds nothing"},
 		{"--model softmax --local-steps -1", 2, "--local-steps: -1 is too few"},
 		{"--model softmax --rate -1", 2, "--rate: -1 is no learning rate"},
 		{"--model softmax --rate 1e5", 1, "round 1, party-1: a coordinate of the update is larger than"},

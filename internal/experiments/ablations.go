@@ -146,7 +146,7 @@ func (a ablation) run(ctx context.Context, d *dealer, kind aggregation.MaskKind,
 	if err != nil {
 		return outcome{}, line{}, err
 	}
-	x := simulation.Training{
+	x := simulation.Options{
 		Model: lenet(with), Parties: with.parties, Test: with.test, Rounds: rounds, Seed: seed, PerRound: a.perRound,
 		Local: learning.SGD{Rate: rate, Momentum: a.momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: a.epochs},
 	}
@@ -158,7 +158,7 @@ func (a ablation) run(ctx context.Context, d *dealer, kind aggregation.MaskKind,
 	values := []float64{0, nan, nan, nan, nan, nan}
 	in, others, counted := 0.0, 0.0, 0.0
 	var wrong error
-	t, err := simulation.Train(ctx, x, func(r simulation.TrainingRound) {
+	t, err := simulation.Run(ctx, x, func(r simulation.Round) {
 		step()
 		if a.perRound == 0 || r.Round <= rounds-lastRounds || wrong != nil {
 			return

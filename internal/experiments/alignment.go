@@ -77,12 +77,12 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 			}
 			var model []float64
 			exchanges := 1
-			x := simulation.Training{
+			x := simulation.Options{
 				Model: d.network(hidden), Parties: with.parties, Test: with.test, Rounds: updates, PerRound: perRound,
 				Local:  learning.SGD{Rate: .1, Batch: batch, Steps: 10, WeightDecay: 1e-3},
 				Client: rule.client, Seed: seed,
 			}
-			trained, err := simulation.Train(ctx, x, func(r simulation.TrainingRound) {
+			trained, err := simulation.Run(ctx, x, func(r simulation.Round) {
 				step()
 				model, exchanges = r.Model, r.Exchanges
 			})

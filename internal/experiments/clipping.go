@@ -8,6 +8,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -31,8 +32,7 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	start := norm(model.Init(1))
 	private := simulation.DefaultNoise()
 	// Skellam shares add up exactly, however small.
-	private.Law, private.Bits = accounting.FamilySkellam, pick(o, 18, 18, 17)
-	private.Epsilon, private.Delta, private.Against = epsilon, delta, accounting.PublicView
+	private.Family, private.Bits = accounting.FamilySkellam, pick(o, 18, 18, 17)
 
 	t := &Table{
 		Title:  fmt.Sprintf("Clipping and noise: MLP %d-%d-10 on MNIST", d.train.Features, hidden),
@@ -74,9 +74,10 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	}
 	runs := &clipRuns{
 		dealer: d, private: private, weights: start / 2, shown: shown,
-		base: simulation.Training{
+		base: simulation.Options{
 			Model: model, Test: d.test, Rounds: rounds,
-			Local: learning.SGD{Rate: .1, Batch: 64, Steps: 32},
+			Local:  learning.SGD{Rate: .1, Batch: 64, Steps: 32},
+			Budget: privacy.Budget{Epsilon: epsilon, Delta: delta, Against: accounting.PublicView},
 		},
 		constants: map[string]float64{}, multipliers: map[int]float64{},
 	}
@@ -132,8 +133,8 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 // clipRuns is what the runs of all arms share.
 type clipRuns struct {
 	dealer      *dealer
-	base        simulation.Training
-	private     simulation.Noise
+	base        simulation.Options
+	private     privacy.Noise
 	weights     float64            // the norm of model clipping
 	shown       int                // the round whose parties are points
 	constants   map[string]float64 // mean update norms without clipping, by split, parties and seed
@@ -195,12 +196,12 @@ func (c *clipRuns) run(ctx context.Context, split string, clients int, kind stri
 }
 
 // clipOutcome is what the table of clipping says of a training.
-func clipOutcome(trained *simulation.Trained, z float64, planned int) outcome {
+func clipOutcome(trained *simulation.Result, z float64, planned int) outcome {
 	var norms, spreads line
 	clipped, mean, left, spread, rounds := 0.0, 0.0, 0.0, 0.0, 0.0
 	for _, r := range trained.Rounds {
 		norms.x, spreads.x = append(norms.x, float64(r.Round)), append(spreads.x, float64(r.Round))
-		if r.Lost != nil || r.Clients == 0 {
+		if r.Lost != nil || r.Parties == 0 {
 			norms.y, spreads.y = append(norms.y, nan()), append(spreads.y, nan())
 			continue
 		}

@@ -20,7 +20,7 @@ type Experiment struct {
 	Seeds int
 	// Run makes the table. With an error, the context's included, it returns what was
 	// done until then, see [Table.Any], or nil. Errors are ErrOptions, those of package
-	// learning when it reads files, and those of simulation.Train.
+	// learning when it reads files, and those of simulation.Run.
 	Run func(ctx context.Context, o Options) (*Table, error)
 }
 
@@ -72,7 +72,7 @@ func All() []Experiment {
 		{Name: "tickets", About: "FedLTN, FedBN, LotteryFL, Jump-Start, under private sums too",
 			Paper: "FedLTN, thesis", Table: "ch. 4", Quick: minutes(8), Long: minutes(1500), Seeds: 5, Run: tickets},
 		{Name: "privacy", About: "private against clear: equal to rounding; the cost of epsilon",
-			Quick: minutes(3), Long: minutes(15), Seeds: 3, Run: privacy},
+			Quick: minutes(3), Long: minutes(15), Seeds: 3, Run: privateSums},
 		{Name: "noise", About: "noise multipliers by the clipping paper's theorem, RDP and PLD",
 			Paper: "clipping", Table: "theorem 3.2", Quick: 5 * time.Second, Long: 15 * time.Second, Run: noise},
 	}

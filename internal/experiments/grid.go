@@ -166,27 +166,27 @@ func (t *Table) outcome(ctx context.Context, o Options, a arm, seed int, step fu
 }
 
 // train runs a training and counts its rounds.
-func train(ctx context.Context, x simulation.Training, step func()) (*simulation.Trained, error) {
-	return simulation.Train(ctx, x, func(simulation.TrainingRound) { step() })
+func train(ctx context.Context, x simulation.Options, step func()) (*simulation.Result, error) {
+	return simulation.Run(ctx, x, func(simulation.Round) { step() })
 }
 
 // accuracy and mcc are those of the last model, NaN if no round was run.
-func accuracy(t *simulation.Trained) float64 {
+func accuracy(t *simulation.Result) float64 {
 	if m := t.Final(); m != nil {
-		return m.Accuracy()
+		return m.Test.Accuracy()
 	}
 	return math.NaN()
 }
 
-func mcc(t *simulation.Trained) float64 {
+func mcc(t *simulation.Result) float64 {
 	if m := t.Final(); m != nil {
-		return m.MCC()
+		return m.Test.MCC()
 	}
 	return math.NaN()
 }
 
 // learned is the accuracy after those rounds on which the model was judged.
-func learned(t *simulation.Trained) line {
+func learned(t *simulation.Result) line {
 	var l line
 	for _, r := range t.Rounds {
 		if r.Test != nil {

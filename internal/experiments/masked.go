@@ -37,7 +37,7 @@ type study struct {
 	figure    int       // of the table: accuracy by round, and by server rate one further
 	// training is the setting without mask and server rate. To tune, it is judged on
 	// validation rows.
-	training func(seed uint64, tune bool) (simulation.Training, error)
+	training func(seed uint64, tune bool) (simulation.Options, error)
 
 	best [2]float64 // what was chosen
 }
@@ -227,9 +227,9 @@ func convex(ctx context.Context, o Options) (*Table, error) {
 		all = append(all, &study{
 			labels: []string{split}, rounds: rounds, rate: 1, grid: grid,
 			published: map[string][2]float64{"iid": {92.4, 92.5}, "label-skew": {87.0, 88.5}}[split],
-			training: func(seed uint64, tune bool) (simulation.Training, error) {
+			training: func(seed uint64, tune bool) (simulation.Options, error) {
 				with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: 10})
-				return simulation.Training{
+				return simulation.Options{
 					Model:   learning.Softmax{Features: d.train.Features, Outputs: 10},
 					Parties: with.parties, Test: with.test, Local: local, MaxSamples: rows,
 				}, err
@@ -329,12 +329,12 @@ func fashion(ctx context.Context, o Options) (*Table, error) {
 				all = append(all, &study{
 					labels: []string{split, fmt.Sprintf("10 of %d", clients), rule.name}, rounds: sizes[clients], rate: rule.rate, grid: own,
 					published: fashionPublished[fmt.Sprintf("%s %d %s", split, clients, rule.name)],
-					training: func(seed uint64, tune bool) (simulation.Training, error) {
+					training: func(seed uint64, tune bool) (simulation.Options, error) {
 						with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
 						if err != nil {
-							return simulation.Training{}, err
+							return simulation.Options{}, err
 						}
-						return simulation.Training{
+						return simulation.Options{
 							Model: lenet(with), Parties: with.parties, Test: with.test, Local: local,
 							PerRound: 10, Client: rule.client, Server: rule.server, MaxSamples: rows,
 						}, nil
@@ -376,12 +376,12 @@ func writers(ctx context.Context, o Options) (*Table, error) {
 	}
 	s := &study{
 		labels: []string{"FedAvg"}, published: [2]float64{94.28, 95.57}, rounds: rounds, rate: 1, grid: grid,
-		training: func(seed uint64, tune bool) (simulation.Training, error) {
+		training: func(seed uint64, tune bool) (simulation.Options, error) {
 			with, err := d.dealWith("writers", seed, tune, learning.PartitionOptions{})
 			if err != nil {
-				return simulation.Training{}, err
+				return simulation.Options{}, err
 			}
-			return simulation.Training{
+			return simulation.Options{
 				Model: lenet(with), Parties: with.parties, Test: with.test, Local: local,
 				PerRound: perRound, MaxSamples: 1000,
 			}, nil
@@ -445,12 +445,12 @@ func features(ctx context.Context, o Options) (*Table, error) {
 			all = append(all, &study{
 				labels: []string{split, fmt.Sprintf("10 of %d", clients)}, rounds: sizes[clients], rate: 1, grid: grid,
 				published: published[fmt.Sprintf("%s %d", split, clients)],
-				training: func(seed uint64, tune bool) (simulation.Training, error) {
+				training: func(seed uint64, tune bool) (simulation.Options, error) {
 					with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
 					if err != nil {
-						return simulation.Training{}, err
+						return simulation.Options{}, err
 					}
-					return simulation.Training{
+					return simulation.Options{
 						Model: lenet(with), Parties: with.parties, Test: with.test, Local: local, PerRound: 10, MaxSamples: rows,
 					}, nil
 				},

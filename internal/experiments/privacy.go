@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -26,9 +27,9 @@ type privacyTask struct {
 	deal    func(seed uint64) (dealt, error)
 }
 
-// privacy sets private sums beside sums in the clear, from the same seeds, without
+// privateSums sets private sums beside sums in the clear, from the same seeds, without
 // noise and with budgets against the server.
-func privacy(ctx context.Context, o Options) (*Table, error) {
+func privateSums(ctx context.Context, o Options) (*Table, error) {
 	const delta = 1e-5
 	o.Store = nil // its rows compare models with each other, which no store keeps
 	tasks, err := privacyTasks(o)
@@ -83,27 +84,28 @@ type privacyRuns struct {
 
 // arms are the task's rows.
 func (p *privacyRuns) arms(epsilons []float64, delta float64) []arm {
-	one := func(name string, change func(*simulation.Training) error) arm {
+	one := func(name string, change func(*simulation.Options) error) arm {
 		return arm{labels: []string{p.name, name}, steps: p.rounds, run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
 			return p.run(ctx, name, change, seed, step)
 		}}
 	}
-	summed := func(s simulation.Sum) func(*simulation.Training) error {
-		return func(x *simulation.Training) error { x.Sum = s; return nil }
+	summed := func(s simulation.Sum) func(*simulation.Options) error {
+		return func(x *simulation.Options) error { x.Sum = s; return nil }
 	}
 	private := one("private", summed(simulation.Private))
 	private.seeds = 1
 	arms := []arm{one("clear", summed(simulation.Clear)), one("ring", summed(simulation.Ring)), private,
-		one("clear, clipped", func(x *simulation.Training) error {
+		one("clear, clipped", func(x *simulation.Options) error {
 			x.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: p.clip}
 			return nil
 		})}
 	for _, epsilon := range epsilons {
 		calibrated := 0.0
-		arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon), func(x *simulation.Training) (err error) {
+		arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon), func(x *simulation.Options) (err error) {
 			n := simulation.DefaultNoise()
-			n.Clip, n.Bits, n.Epsilon, n.Delta, n.Multiplier = p.clip, 22, epsilon, delta, calibrated
+			n.Clip, n.Bits, n.Multiplier = p.clip, 22, calibrated
 			x.Sum, x.Noise = simulation.Ring, &n
+			x.Budget = privacy.Budget{Epsilon: epsilon, Delta: delta}
 			if calibrated == 0 {
 				calibrated, err = x.Calibrate()
 				n.Multiplier = calibrated
@@ -115,12 +117,12 @@ func (p *privacyRuns) arms(epsilons []float64, delta float64) []arm {
 }
 
 // run is one seed of the arm of that name.
-func (p *privacyRuns) run(ctx context.Context, name string, change func(*simulation.Training) error, seed uint64, step func()) (outcome, error) {
+func (p *privacyRuns) run(ctx context.Context, name string, change func(*simulation.Options) error, seed uint64, step func()) (outcome, error) {
 	with, err := p.deal(seed)
 	if err != nil {
 		return outcome{}, err
 	}
-	x := simulation.Training{
+	x := simulation.Options{
 		Model: p.model, Parties: with.parties, Test: with.test, Rounds: p.rounds,
 		Local: p.local, Seed: seed, EvaluateEvery: p.every,
 	}

@@ -72,12 +72,12 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 					a.published = percent(at[p])
 				}
 				a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-					s := study{rounds: rounds, training: func(seed uint64, _ bool) (simulation.Training, error) {
+					s := study{rounds: rounds, training: func(seed uint64, _ bool) (simulation.Options, error) {
 						with, err := d.deal("label-skew", 10, seed)
 						if err != nil {
-							return simulation.Training{}, err
+							return simulation.Options{}, err
 						}
-						return simulation.Training{
+						return simulation.Options{
 							Model: lenet(with), Parties: with.parties, Test: with.test, MaxSamples: rows,
 							Local: learning.SGD{Rate: local, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 1},
 						}, nil

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -157,8 +157,8 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 					}
 					if kind.noise {
 						n := simulation.DefaultNoise()
-						n.Law, n.Clip, n.Bits, n.Epsilon, n.Delta = accounting.FamilyDiscreteGaussian, .5, 22, epsilon, delta
-						p.Noise = &n
+						n.Clip, n.Bits = .5, 22
+						p.Noise, p.Budget = &n, privacy.Budget{Epsilon: epsilon, Delta: delta}
 						key := fmt.Sprint(s, len(p.Own))
 						if multipliers[key] == 0 {
 							if multipliers[key], err = p.Calibrate(); err != nil {

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// options makes the run of the flags, on the data.
+func (v *simulateFlags) options(train, test *learning.Dataset) (o simulation.Options, err error) {
+	o = simulation.Options{
+		Test:         test,
+		Rounds:       v.rounds,
+		Local:        learning.SGD{Rate: v.rate, Momentum: v.momentum, WeightDecay: v.decay, Batch: v.batch, Epochs: v.epochs, Steps: v.steps},
+		PerRound:     v.perRound,
+		Sum:          simulation.Private,
+		Range:        v.rangeLimit,
+		FractionBits: v.fractionBits,
+		Drop:         v.drop,
+		Beside:       true,
+		Seed:         v.seed,
+	}
+	if v.recovery {
+		o.Recovery, o.Colluders = &v.withRecovery, v.colluders
+	}
+	if v.oneshot {
+		o.Oneshot = &v.committee
+	}
+	if v.noisy() {
+		o.Noise, o.Budget = &v.noise, v.budget
+	} else if v.set["clip"] {
+		o.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: v.noise.Clip}
+	}
+	if err := v.rules(&o); err != nil {
+		return o, err
+	}
+	if o.Parties, o.Test, err = v.deal(train, test); err != nil {
+		return o, err
+	}
+	if o.Model, err = v.modelFor(o.Parties, o.Test); err != nil {
+		return o, err
+	}
+	if v.averaging() && !v.noisy() || v.byRows {
+		for _, d := range o.Parties {
+			o.MaxSamples = max(o.MaxSamples, d.Len())
+		}
+		o.Models = v.averaging()
+	}
+	return o, nil
+}
+
+// The names of --rule and --mask.
+var (
+	clientRules = map[string]simulation.ClientKind{
+		"fedavg":   simulation.FedAvg,
+		"fedprox":  simulation.FedProx,
+		"scaffold": simulation.SCAFFOLD,
+		"fedga":    simulation.FedGA,
+	}
+	serverRules = map[string]aggregation.Rule{
+		"momentum":   aggregation.RuleMomentum,
+		"fedadagrad": aggregation.RuleFedAdagrad,
+		"fedadam":    aggregation.RuleFedAdam,
+		"fedyogi":    aggregation.RuleFedYogi,
+	}
+	maskKinds = map[string]aggregation.MaskKind{
+		"none": aggregation.NoMask,
+		"soft": aggregation.SoftMask,
+		"hard": aggregation.HardMask,
+	}
+)
+
+// adaptiveRate is the server's rate with adaptive rules, whose steps are about as
+// large as their signs.
+const adaptiveRate = 0.01
+
+// rules sets the rules of parties and server, and the mask.
+func (v *simulateFlags) rules(o *simulation.Options) error {
+	parties, servers := 0, 0
+	for _, name := range strings.Split(v.rule, "+") {
+		if kind, ok := clientRules[name]; ok {
+			o.Client.Kind = kind
+			parties++
+		} else if rule, ok := serverRules[name]; ok {
+			o.Server.Rule = rule
+			servers++
+		} else {
+			return &problem{cause: fmt.Sprintf("--rule: there is no %q", name), advice: "Use fedavg, fedprox, scaffold, fedga, momentum, fedadagrad, fedadam or fedyogi."}
+		}
+	}
+	if parties > 1 || servers > 1 {
+		return &problem{cause: fmt.Sprintf("--rule: %s has two rules for one side", v.rule), advice: "Use one rule of the parties and one of the server, as in fedprox+fedadam."}
+	}
+	switch {
+	case !(v.serverRate >= 0) || math.IsInf(v.serverRate, 1):
+		return &problem{cause: fmt.Sprintf("--server-rate: %v is no learning rate", v.serverRate), advice: "Use a number above 0, or 0 for the rule's own."}
+	case !(v.maskThreshold >= 0 && v.maskThreshold <= 1):
+		return &problem{cause: fmt.Sprintf("--mask-threshold: %v is no agreement", v.maskThreshold), advice: "Use a number from 0 to 1, such as 0.4."}
+	}
+	o.Server.Rate = v.serverRate
+	if o.Server.Rule != aggregation.RuleFedAvg {
+		o.Server.Beta1 = .9
+		if o.Server.Rate == 0 {
+			o.Server.Rate = adaptiveRate
+		}
+		if o.Server.Rule == aggregation.RuleMomentum && v.serverRate == 0 {
+			o.Server.Rate = 1 - o.Server.Beta1 // steps then add up to the updates
+		}
+	}
+	if o.Client.Kind == simulation.FedProx || v.set["mu"] {
+		o.Client.Mu = v.mu
+	}
+	if o.Client.Kind == simulation.FedGA || v.set["beta"] {
+		o.Client.Beta = v.beta
+	}
+	kind, ok := maskKinds[v.mask]
+	if !ok {
+		return &problem{cause: fmt.Sprintf("--mask: there is no %q", v.mask), advice: "Use none, soft or hard."}
+	}
+	o.Mask = aggregation.GradientMask{Kind: kind, Threshold: v.maskThreshold}
+	return nil
+}
+
+// deal deals the rows: of averaging the first of all in a random order, otherwise as
+// --split says, of each party the first --rows-per-client.
+func (v *simulateFlags) deal(train, test *learning.Dataset) ([]*learning.Dataset, *learning.Dataset, error) {
+	if v.averaging() {
+		parties, err := train.PartitionIID(v.clients, v.rows, v.seed)
+		return parties, test, err
+	}
+	if err := v.splitFits(train); err != nil {
+		return nil, nil, err
+	}
+	o := learning.PartitionOptions{Clients: v.clients, Seed: v.seed, Concentration: v.concentration}
+	parties, unseen, err := learning.Partition(v.split, train, test, o)
+	if err != nil {
+		p := &problem{cause: "--split: " + plain(err), err: err}
+		if errors.Is(err, learning.ErrTooFewRows) {
+			p.advice = "Lower --clients."
+		}
+		return nil, nil, p
+	}
+	for i, d := range parties {
+		if v.rows == 0 || d.Len() <= v.rows {
+			continue
+		}
+		first := make([]int, v.rows)
+		for k := range first {
+			first[k] = k
+		}
+		if parties[i], err = d.Subset(first); err != nil {
+			return nil, nil, err
+		}
+	}
+	return parties, unseen, nil
+}
+
+// splitFits checks that the data has what the split asks for.
+func (v *simulateFlags) splitFits(train *learning.Dataset) error {
+	switch {
+	case v.split == "writers" && train.Writers == nil:
+		return &problem{cause: "--split writers: the data does not say who wrote which row", advice: "Use --data mnist, with the folder qmnist-writers beside it, or another split."}
+	case (strings.Contains(v.split, "colour") || strings.Contains(v.split, "rotation")) && train.Pixels == nil:
+		return &problem{cause: fmt.Sprintf("--split %s: it takes images such as those of mnist", v.split), advice: "Use --data mnist or fashion-mnist, or another split."}
+	}
+	return nil
+}
+
+// modelFor makes the model for the rows.
+func (v *simulateFlags) modelFor(parties []*learning.Dataset, test *learning.Dataset) (learning.Model, error) {
+	if !(v.lambda >= 0) || math.IsInf(v.lambda, 1) {
+		return nil, &problem{cause: fmt.Sprintf("--lambda: %v is no regularisation", v.lambda), advice: "Use 0 or a small number above it, such as 1e-4."}
+	}
+	features, classes := test.Features, 2
+	for _, d := range append([]*learning.Dataset{test}, parties...) {
+		for _, y := range d.Labels {
+			classes = max(classes, y+1)
+		}
+	}
+	if widths, ok := strings.CutPrefix(v.model, "mlp:"); ok {
+		return v.perceptron(widths, features, classes)
+	}
+	switch v.model {
+	case "lenet", "lenet-norm":
+		m, ok := learning.LeNetFor(features, classes)
+		if !ok {
+			return nil, &problem{cause: fmt.Sprintf("--model: %s takes square images of 16 pixels a side or more, and rows here have %d features", v.model, features), advice: "Use --data mnist or fashion-mnist, or another model."}
+		}
+		m.BatchNorm, m.Lambda = v.model == "lenet-norm", v.lambda
+		return m, nil
+	case "softmax":
+		return learning.Softmax{Features: features, Outputs: classes, Lambda: v.lambda}, nil
+	case "logistic":
+		if classes > 2 {
+			return nil, &problem{cause: fmt.Sprintf("--model: the data has %d classes, and logistic regression two", classes), advice: "Use softmax."}
+		}
+		return learning.Logistic{Features: features, Lambda: v.lambda}, nil
+	}
+	return nil, &problem{cause: fmt.Sprintf("--model: there is no %q", v.model), advice: "Use softmax, mlp:200, lenet or logistic."}
+}
+
+// perceptron is the model mlp:widths.
+func (v *simulateFlags) perceptron(widths string, features, classes int) (learning.Model, error) {
+	var hidden []int
+	for _, text := range strings.Split(widths, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 1<<14 {
+			return nil, &problem{cause: fmt.Sprintf("--model: %q is no number of hidden units", text), advice: "Use 1 to 16384, as in mlp:200 or mlp:100,50."}
+		}
+		hidden = append(hidden, n)
+	}
+	m := learning.MLP{Features: features, Hidden: hidden, Outputs: classes, Lambda: v.lambda}
+	if n := m.NumParams(); n < 1 || n > masking.MaxLength { // 0 stands for too many to count
+		return nil, &problem{cause: fmt.Sprintf("--model: %s is too large: sums take up to %s weights", v.model, grouped(masking.MaxLength)), advice: "Use fewer or smaller layers."}
+	}
+	return m, nil
+}

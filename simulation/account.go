@@ -1,0 +1,59 @@
+package simulation
+
+import (
+	"math"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/privacy"
+)
+
+// account is what a run with noise has spent of every party's privacy; nil: there is no
+// noise.
+type account struct {
+	ledger *accounting.Ledger // nil: there is no limit
+	round  accounting.Round
+	delta  float64
+	names  []string
+	rounds int
+}
+
+// newAccount opens the account of so many parties.
+func newAccount(b privacy.Budget, parties int, round accounting.Round) (*account, error) {
+	a := &account{round: round, delta: b.WithDefaults().Delta}
+	if b.Epsilon == 0 {
+		return a, nil
+	}
+	for i := range parties {
+		a.names = append(a.names, partyName(i))
+	}
+	var err error
+	a.ledger, err = b.Ledger()
+	return a, err
+}
+
+// spend charges all parties for one more round, before it begins: a party that
+// drops out of it may have submitted by then, and a round that is lost may still
+// have shown the server something. With *accounting.OverBudget nothing was charged.
+func (a *account) spend() (server, public accounting.Spent, err error) {
+	if a == nil {
+		return a.spent()
+	}
+	if a.ledger != nil {
+		if err := a.ledger.SpendRound(a.round, a.names...); err != nil {
+			return server, public, err
+		}
+	}
+	a.rounds++
+	return a.spent()
+}
+
+// spent is what all rounds until now have spent.
+func (a *account) spent() (server, public accounting.Spent, err error) {
+	if a != nil {
+		return a.round.Views(a.rounds, a.delta)
+	}
+	unbounded := accounting.Bound{Upper: math.Inf(1), Reason: "there is no noise"}
+	server = accounting.Spent{Bound: unbounded, View: accounting.ServerView}
+	public = accounting.Spent{Bound: unbounded, View: accounting.PublicView}
+	return server, public, nil
+}

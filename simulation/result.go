@@ -1,0 +1,150 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// Cost is what a part of a run took. Bytes and the times of parties are of one
+// party, the mean over all of the round, drop-outs included; the server's time is for all
+// parties together. All but Train are of Private sums.
+type Cost struct {
+	// BytesUp are the bytes of the party's messages to the server. BytesDown are
+	// those of the server's messages to it, and the broadcast model, 8 bytes per
+	// weight. What a transport adds is not counted.
+	BytesUp, BytesDown int64
+
+	// Train is local training. Client is the party's work for the private sum:
+	// taking the server's messages, encoding and masking, and with recovery sealing,
+	// opening and revealing shares and signing and checking who the survivors are; in
+	// set-up, making, signing and checking keys. Server is the server's work: taking
+	// the parties' messages, adding, unmasking and decoding the sum. All are 0
+	// without a clock.
+	Train, Client, Server time.Duration
+}
+
+func (c *Cost) add(d Cost) {
+	c.BytesUp += d.BytesUp
+	c.BytesDown += d.BytesDown
+	c.Train += d.Train
+	c.Client += d.Client
+	c.Server += d.Server
+}
+
+// perParty turns sums over all parties into means.
+func (c Cost) perParty(n int) Cost {
+	c.BytesUp /= int64(n)
+	c.BytesDown /= int64(n)
+	c.Train /= time.Duration(n)
+	c.Client /= time.Duration(n)
+	return c
+}
+
+// Round is the outcome of one round.
+type Round struct {
+	Round    int   // from 1
+	Parties  int   // in the sum, 0 if the round is lost
+	Included []int // which they are
+	Samples  int   // rows behind the sum: as it says itself, or as the parties have them
+	// Dropped is how many parties dropped out. Those that did after they submitted
+	// are in the sum all the same.
+	Dropped int
+	// Lost is nil, or why there is no sum: too few parties were left to unmask one
+	// (protocol.ErrTooFew with the particulars), or too few were drawn. The models are
+	// then those of the round before.
+	Lost error
+
+	// Test judges the model, and Clear the one from the same training in the clear, on
+	// the rounds that EvaluateEvery says; else they are nil. Clear is also without
+	// Beside.
+	Test, Clear *learning.Matrix
+	// MaxAbsDiff is the largest difference between a weight of the one model and the
+	// same weight of the other, 0 without Beside.
+	MaxAbsDiff float64
+
+	// What training and clipping do, over the parties in the sum: the norms of their
+	// updates (with ModelClip, of their weights) before clipping, the share that was
+	// clipped, the norm in force, and the cosine of updates and the last step of the
+	// model, a mean, 0 in the first round. Left and Spread are ᾱ and the mean of |α_i − ᾱ|
+	// of aggregation.ClipSpread; 1 and 0 without clipping. Largest is the largest
+	// magnitude of a coordinate that any party submitted: how far the sum was from
+	// saturation at Range, which noise has no use for. All are what an experimenter
+	// sees, and nothing protects them.
+	MeanNorm, MaxNorm float64
+	Clipped           float64
+	ClipNorm          float64
+	Cosine            float64
+	Norms, Cosines    []float64 // of each party of Included
+	Left, Spread      float64
+	Largest           float64
+	// Masked is the mean factor of the gradient mask, 1 without, and Disagreed the share
+	// of coordinates that it takes below 1.
+	Masked, Disagreed float64
+	// Model is the model after the round, for what is given to report only: no result
+	// keeps a model of every round.
+	Model []float64
+	// Exchanges is how many sums the round took: two for FedGA and fresh variates.
+	Exchanges int
+
+	// Server and Public are what the rounds until now, this one included, have
+	// spent of every party's privacy, against the two adversaries, at Budget.Delta.
+	// Without noise there is no bound: Upper is +Inf. A lost round counts.
+	Server, Public accounting.Spent
+
+	Cost Cost
+}
+
+// Result is the outcome of a run, as far as it went.
+type Result struct {
+	Layout masking.Layout // of a submission, nil for Clear sums
+	Setup  Cost           // of Private sums, once: key exchange and, with recovery, first material
+	Rounds []Round        // those that ended, lost ones among them
+
+	// Model is the last model, and Clear the one of the training in the clear, nil
+	// without Beside; the first ones until a round has a sum.
+	Model, Clear []float64
+
+	// Committee is what the members did, with Options.Oneshot.
+	Committee Committee
+
+	// Stopped is nil, or why the run ended before all rounds: the next one would
+	// have taken every party over Budget.
+	Stopped *accounting.OverBudget
+	// Server and Public are what all rounds that began have spent, also one that
+	// failed; +Inf without noise.
+	Server, Public accounting.Spent
+}
+
+// Final returns the last round in which the model was judged, nil if there was none.
+func (r *Result) Final() *Round {
+	for i := range slices.Backward(r.Rounds) {
+		if r.Rounds[i].Test != nil {
+			return &r.Rounds[i]
+		}
+	}
+	return nil
+}
+
+// Lost returns how many rounds were lost.
+func (r *Result) Lost() int {
+	lost := 0
+	for i := range r.Rounds {
+		if r.Rounds[i].Lost != nil {
+			lost++
+		}
+	}
+	return lost
+}
+
+// Total returns the cost of all rounds together, set-up aside.
+func (r *Result) Total() Cost {
+	var total Cost
+	for i := range r.Rounds {
+		total.add(r.Rounds[i].Cost)
+	}
+	return total
+}

@@ -1,0 +1,221 @@
+package simulation
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum/aggregation"
+)
+
+// errTooFew ends a round that too few parties were drawn for.
+var errTooFew = errors.New("simulation: too few parties in the round")
+
+// submission is what a party makes of the round's model.
+type submission struct {
+	values [][]uint64    // nil for Clear sums
+	train  time.Duration // of local training
+	aside  time.Duration // of what is no part of the sum, such as a comparison
+}
+
+// outcome is what a sum came to.
+type outcome struct {
+	sum      [][]uint64 // nil if the round is lost; unless Private, not yet cut to the rings
+	included []int      // whose submissions are in the sum
+	dropped  int        // of those who were told of the round
+	lost     error      // too few were left to unmask anything, or too few were drawn
+	cost     Cost       // of one party, the mean over all; of the server
+}
+
+// privateSums are sums by a protocol, with all its messages: a session or oneshotSums.
+type privateSums interface {
+	setUp(ctx context.Context) (Cost, error)
+	// play runs one round, with the model as it is broadcast.
+	play(ctx context.Context, round int, broadcast []byte, submit submitter) (outcome, error)
+	skip() error // leaves a round out
+	erase()
+}
+
+// summer has the parties of a round submit, and sums.
+type summer struct {
+	*Options
+	private privateSums                // of Private sums, else nil
+	blank   func() ([][]uint64, error) // what a party submits that is not drawn, with hidden sampling
+}
+
+// submitter is what a party does in a round, given by its index.
+type submitter = func(ctx context.Context, party int) (submission, error)
+
+// sum runs one round, of the given model. submit is called for every party that takes
+// part, several at a time. A round without a sum is lost, which is no error. An error of
+// a party is a RoundError.
+func (s *summer) sum(ctx context.Context, round int, model []float64, submit submitter) (outcome, error) {
+	if s.private != nil {
+		broadcast, err := aggregation.AppendModel(nil, model)
+		if err != nil {
+			return outcome{}, err
+		}
+		return s.private.play(ctx, round, broadcast, submit)
+	}
+	var out outcome
+	parties, err := s.drawn(round)
+	if err != nil {
+		return out, err
+	}
+	out.included = parties
+	if s.hidden() {
+		parties, submit = s.withBlanks(parties, submit)
+	}
+	if len(parties) == 0 {
+		out.lost = errTooFew
+		return out, nil
+	}
+	times := make([]time.Duration, len(parties))
+	var adding sync.Mutex
+	err = parallel(ctx, len(parties), func(k int) error {
+		made, err := submit(ctx, parties[k])
+		if err != nil && ctx.Err() == nil {
+			return failure(round, parties[k], err)
+		}
+		if err != nil {
+			return err
+		}
+		times[k] = made.train
+		if made.values != nil {
+			adding.Lock()
+			defer adding.Unlock()
+			out.sum = addRing(out.sum, made.values)
+		}
+		return nil
+	}, func(done int) {
+		if s.Progress != nil {
+			s.Progress(round, done, len(parties))
+		}
+	})
+	if err != nil {
+		return out, err
+	}
+	for _, d := range times {
+		out.cost.Train += d
+	}
+	out.cost.Train /= time.Duration(max(len(out.included), 1))
+	return out, nil
+}
+
+// withBlanks has all parties submit, those not drawn their noise alone.
+func (s *summer) withBlanks(drawn []int, submit submitter) ([]int, submitter) {
+	return everybody(len(s.Parties)), func(ctx context.Context, i int) (made submission, err error) {
+		if _, found := slices.BinarySearch(drawn, i); found {
+			return submit(ctx, i)
+		}
+		made.values, err = s.blank()
+		return made, err
+	}
+}
+
+// skip leaves a round out, so that sessions that go together keep step.
+func (s *summer) skip() error {
+	if s.private == nil {
+		return nil
+	}
+	return s.private.skip()
+}
+
+func (s *summer) setUp(ctx context.Context) (Cost, error) {
+	if s.private == nil {
+		return Cost{}, nil
+	}
+	return s.private.setUp(ctx)
+}
+
+func (s *summer) erase() {
+	if s.private != nil {
+		s.private.erase()
+	}
+}
+
+// addRing adds a submission to a sum, nil at first. The rings' moduli are powers
+// of two, so that what is above them can be cut off later, once.
+func addRing(sum, values [][]uint64) [][]uint64 {
+	if sum == nil {
+		return values
+	}
+	for s := range sum {
+		for j, y := range values[s] {
+			sum[s][j] += y
+		}
+	}
+	return sum
+}
+
+// drawn returns the parties of a round, sorted.
+func (o *Options) drawn(round int) ([]int, error) {
+	n := len(o.Parties)
+	rng := rand.New(rand.NewPCG(o.derived("parties", round, 0), 0))
+	switch {
+	case o.Replay != nil:
+		return o.Replay[round-1], nil
+	case o.hidden():
+		return o.drawnInSecret()
+	case o.Poisson:
+		var parties []int
+		q := float64(o.PerRound) / float64(n)
+		for i := range n {
+			if rng.Float64() < q {
+				parties = append(parties, i)
+			}
+		}
+		return parties, nil
+	case o.PerRound < n:
+		parties := rng.Perm(n)[:o.PerRound]
+		slices.Sort(parties)
+		return parties, nil
+	}
+	return everybody(n), nil
+}
+
+// drawnInSecret draws from Schedule.
+func (o *Options) drawnInSecret() (parties []int, err error) {
+	r := o.Schedule
+	if r == nil {
+		r = crand.Reader
+	}
+	words := make([]uint64, len(o.Parties))
+	if err := binary.Read(r, binary.BigEndian, words); err != nil {
+		return nil, err
+	}
+	for i, w := range words {
+		// w/2^64 < PerRound/n
+		if high, _ := bits.Mul64(w, uint64(len(words))); high < uint64(o.PerRound) {
+			parties = append(parties, i)
+		}
+	}
+	return parties, nil
+}
+
+func everybody(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// derived returns a seed for one purpose.
+func (o *Options) derived(purpose string, round, party int) uint64 {
+	return derivedSeed(o.Seed, purpose, round, party)
+}
+
+func derivedSeed(seed uint64, purpose string, round, party int) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s %d %d", seed, purpose, round, party)
+	return h.Sum64()
+}
