@@ -148,8 +148,13 @@ const (
 func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &coordinator{Coordinator: *c, parties: make(map[int]*connection), events: make(chan arrival, 64), first: time.Now(),
-		shunned: make(map[int]shunned)}
+	r := &coordinator{
+		Coordinator: *c,
+		parties:     make(map[int]*connection),
+		events:      make(chan arrival, 64),
+		first:       time.Now(),
+		shunned:     make(map[int]shunned),
+	}
 	if r.StepTime == 0 {
 		r.StepTime = defaultStepTime
 	}
@@ -390,7 +395,8 @@ func (c *coordinator) proceed() error {
 	if err := c.form(); err != nil {
 		return err
 	}
-	if f := c.forming; f != nil && f.stage == stageReady && (c.present == nil || c.present.stage == stageReady) {
+	if f := c.forming; f != nil && f.stage == stageReady &&
+		(c.present == nil || c.present.stage == stageReady) {
 		c.takeOver()
 	}
 	s := c.present
@@ -522,7 +528,9 @@ func (c *coordinator) prepare() error {
 	// If the material of just these is in, the round can begin; else it is made anew,
 	// for the round among them.
 	missing := s.server.Missing()
-	ready := !slices.ContainsFunc(there, func(i int) bool { return slices.Contains(missing, i) || !slices.Contains(s.server.Holders(), i) })
+	ready := !slices.ContainsFunc(there, func(i int) bool {
+		return slices.Contains(missing, i) || !slices.Contains(s.server.Holders(), i)
+	})
 	if ready {
 		return c.beginRound()
 	}
@@ -644,7 +652,9 @@ func (c *coordinator) sum() error {
 			return err
 		}
 		if len(c.model) != c.Plan.plan.Length {
-			return &ConfigError{Field: "Apply", Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(c.model), c.Plan.plan.Length)}
+			return &ConfigError{Field: "Apply",
+				Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(c.model),
+					c.Plan.plan.Length)}
 		}
 	} else {
 		for i, x := range r.Mean {
@@ -722,7 +732,14 @@ func (c *coordinator) save() error {
 	if c.vault == nil {
 		return nil
 	}
-	state := coordinatorState{Model: c.model, Round: c.round, Lost: c.lost, Begin: c.begin, Number: c.number, Ended: c.ended}
+	state := coordinatorState{
+		Model:  c.model,
+		Round:  c.round,
+		Lost:   c.lost,
+		Begin:  c.begin,
+		Number: c.number,
+		Ended:  c.ended,
+	}
 	if c.ledger != nil {
 		var err error
 		if state.Ledger, err = c.ledger.MarshalJSON(); err != nil {
@@ -756,7 +773,8 @@ func (c *coordinator) load() (err error) {
 		c.model = make([]float64, c.Plan.plan.Length)
 	}
 	if len(c.model) != c.Plan.plan.Length {
-		return &ConfigError{Field: "Model", Reason: fmt.Sprintf("it has %d coordinates, the plan %d", len(c.model), c.Plan.plan.Length)}
+		return &ConfigError{Field: "Model",
+			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", len(c.model), c.Plan.plan.Length)}
 	}
 	if c.Store == nil {
 		return nil
@@ -764,7 +782,12 @@ func (c *coordinator) load() (err error) {
 	if c.Key == nil {
 		return &ConfigError{Field: "Key", Reason: "a store takes a key to seal with"}
 	}
-	c.vault = &vault{store: c.Store, key: c.Key, counter: c.Counter, owner: fmt.Sprintf("coordinator %x", c.Plan.digest)}
+	c.vault = &vault{
+		store:   c.Store,
+		key:     c.Key,
+		counter: c.Counter,
+		owner:   fmt.Sprintf("coordinator %x", c.Plan.digest),
+	}
 	b, err := c.vault.load()
 	if err != nil || b == nil {
 		return err
@@ -792,7 +815,13 @@ func (c *coordinator) load() (err error) {
 		if s.Pending == nil {
 			s.Pending = make(map[int][]byte)
 		}
-		*to = &session{number: s.Number, server: server, stage: s.Stage, since: time.Now(), pending: s.Pending}
+		*to = &session{
+			number:  s.Number,
+			server:  server,
+			stage:   s.Stage,
+			since:   time.Now(),
+			pending: s.Pending,
+		}
 	}
 	return nil
 }

@@ -21,8 +21,10 @@ const (
 )
 
 var eventNames = map[EventKind]string{
-	Connected: "connected", Disconnected: "disconnected", Joining: "joining", Formed: "formed", TookOver: "took over",
-	Begun: "begun", Submitted: "submitted", Summed: "summed", Lost: "lost", Absent: "absent", Refused: "refused",
+	Connected: "connected", Disconnected: "disconnected", Joining: "joining", Formed: "formed",
+	TookOver: "took over",
+	Begun:    "begun", Submitted: "submitted", Summed: "summed", Lost: "lost", Absent: "absent",
+	Refused: "refused",
 }
 
 // String returns the kind's name.

@@ -24,7 +24,9 @@ func Example() {
 			panic(err)
 		}
 		identities = append(identities, identity)
-		members = append(members, keyexchange.Member{Name: fmt.Sprintf("clinic-%d", i), Key: identity.Public().(ed25519.PublicKey)})
+		members = append(members,
+			keyexchange.Member{Name: fmt.Sprintf("clinic-%d", i),
+				Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

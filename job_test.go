@@ -27,7 +27,8 @@ func identities(t testing.TB, n int) ([]crypto.Signer, *keyexchange.Roster) {
 		seed := sha256.Sum256(fmt.Appendf(nil, "party %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
+		members = append(members,
+			keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
@@ -65,7 +66,8 @@ func newJob(t *testing.T, plan *Plan, n int) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &job{T: t, settled: settled, signers: signers, memory: new(Memory), key: key, submitted: make(map[uint64]map[int][][]uint64)}
+	return &job{T: t, settled: settled, signers: signers, memory: new(Memory), key: key,
+		submitted: make(map[uint64]map[int][][]uint64)}
 }
 
 // participant returns party i, whose vector is i+1 everywhere.

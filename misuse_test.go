@@ -65,7 +65,8 @@ func TestPlanJSON(t *testing.T) {
 	if p.Noise != accounting.FamilyDiscreteGaussian || p.DropOut != .2 {
 		t.Errorf("%+v", p)
 	}
-	for _, bad := range []string{"", "{", text + "x", strings.Replace(text, "clip", "clipp", 1), strings.Replace(text, `"clip":1`, `"clip":-1`, 1),
+	for _, bad := range []string{"", "{", text + "x", strings.Replace(text, "clip", "clipp", 1),
+		strings.Replace(text, `"clip":1`, `"clip":-1`, 1),
 		strings.Replace(text, "discrete-gaussian", "gaussian", 1)} {
 		if _, err := ParsePlan([]byte(bad)); !errors.Is(err, ErrConfig) {
 			t.Errorf("%q: %v", bad, err)
@@ -115,7 +116,8 @@ func TestMisuseOtherPlan(t *testing.T) {
 			p.Plan = settled
 			_, err = p.Run(ctx)
 			var differs *DifferenceError
-			if !errors.Is(err, ErrPlan) || !errors.As(err, &differs) || differs.Field != field || differs.Ours == differs.Theirs {
+			if !errors.Is(err, ErrPlan) || !errors.As(err, &differs) || differs.Field != field ||
+				differs.Ours == differs.Theirs {
 				t.Errorf("%v", err)
 			}
 		})
@@ -168,7 +170,8 @@ func TestMisuseOldState(t *testing.T) {
 	binary.BigEndian.PutUint64(renumbered[1:], 3)
 	version := slices.Clone(states[2])
 	version[0]++
-	for name, b := range map[string][]byte{"renumbered": renumbered, "cut": states[2][:20], "empty": {}, "version": version} {
+	for name, b := range map[string][]byte{"renumbered": renumbered, "cut": states[2][:20],
+		"empty": {}, "version": version} {
 		put(b)
 		if _, err := read(); !errors.Is(err, ErrStore) {
 			t.Errorf("%s: %v", name, err)
@@ -248,7 +251,8 @@ func TestTCP(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	dial := func(identity int, expected ed25519.PublicKey) (Link, error) {
-		d := &TCPDialer{Address: listener.Address(), Identity: strangers[identity], Coordinator: expected, MaxFrame: 1 << 20}
+		d := &TCPDialer{Address: listener.Address(), Identity: strangers[identity], Coordinator: expected,
+			MaxFrame: 1 << 20}
 		return d.Dial(ctx)
 	}
 	right := coordinator.Public().(ed25519.PublicKey)

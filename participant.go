@@ -142,7 +142,8 @@ func (e storeError) Unwrap() error { return e.error }
 
 func fatal(err error) bool {
 	var s storeError
-	return errors.Is(err, ErrPlan) || errors.Is(err, ErrRefused) || errors.Is(err, ErrPeer) || errors.As(err, &s)
+	return errors.Is(err, ErrPlan) || errors.Is(err, ErrRefused) || errors.Is(err, ErrPeer) ||
+		errors.As(err, &s)
 }
 
 func (p *participant) report(e Event) {
@@ -160,7 +161,8 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 	defer p.link.Close()
 	greeting := hello{Plan: p.Plan.plan, Least: p.least}
 	roster := p.Plan.roster.Digest()
-	greeting.Roster, greeting.Digest = hex.EncodeToString(roster[:]), hex.EncodeToString(p.Plan.digest[:])
+	greeting.Roster, greeting.Digest = hex.EncodeToString(roster[:]),
+		hex.EncodeToString(p.Plan.digest[:])
 	for _, c := range p.clients {
 		greeting.Sessions = append(greeting.Sessions, c.number)
 	}
@@ -232,7 +234,11 @@ func (p *participant) join(ctx context.Context, body []byte) error {
 	if number < p.least {
 		// Its keys are gone, and others under its number could be confused with them.
 		// An honest coordinator knows better from hello.
-		p.report(Event{Kind: Refused, Session: number, Err: fmt.Errorf("%w: %d, where %d is the least", ErrNumber, number, p.least)})
+		p.report(Event{
+			Kind:    Refused,
+			Session: number,
+			Err:     fmt.Errorf("%w: %d, where %d is the least", ErrNumber, number, p.least),
+		})
 		return nil
 	}
 	client, err := protocol.NewClient(p.Plan.Config(number), p.Identity, p.Random)
@@ -367,7 +373,12 @@ func (p *participant) load() error {
 	if p.Key == nil {
 		return &ConfigError{Field: "Key", Reason: "a store takes a key to seal with"}
 	}
-	p.vault = &vault{store: p.Store, key: p.Key, counter: p.Counter, owner: fmt.Sprintf("party %x", p.Identity.Public())}
+	p.vault = &vault{
+		store:   p.Store,
+		key:     p.Key,
+		counter: p.Counter,
+		owner:   fmt.Sprintf("party %x", p.Identity.Public()),
+	}
 	b, err := p.vault.load()
 	if err != nil || b == nil {
 		return err

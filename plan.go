@@ -56,7 +56,8 @@ type DifferenceError struct {
 }
 
 func (e *DifferenceError) Error() string {
-	return fmt.Sprintf("%v: %s is %s here and %s there; agree on one plan", ErrPlan, e.Field, e.Ours, e.Theirs)
+	return fmt.Sprintf("%v: %s is %s here and %s there; agree on one plan", ErrPlan, e.Field, e.Ours,
+		e.Theirs)
 }
 
 // Is makes errors.Is(err, ErrPlan) true.
@@ -164,11 +165,13 @@ func (p *Plan) Validate() error {
 	case q.Noise == 0 && (q.Epsilon != 0 || q.Delta != 0):
 		return bad("Noise", "name a family, such as discrete-gaussian", "a budget takes noise to keep")
 	case q.Noise != 0 && !(q.Epsilon > 0 && !math.IsInf(q.Epsilon, 1)):
-		return bad("Epsilon", "use a number above 0, such as 8", "%v is no budget for noise to keep", q.Epsilon)
+		return bad("Epsilon", "use a number above 0, such as 8", "%v is no budget for noise to keep",
+			q.Epsilon)
 	case q.Noise != 0 && !(q.Delta > 0 && q.Delta < 1):
 		return bad("Delta", "use a small number above 0, such as 1e-5", "%v is no probability", q.Delta)
 	case !(q.DropOut >= 0 && q.DropOut < 1):
-		return bad("DropOut", "use a fraction, such as 0.2 for a fifth of the parties", "%v is outside 0 to below 1", q.DropOut)
+		return bad("DropOut", "use a fraction, such as 0.2 for a fifth of the parties",
+			"%v is outside 0 to below 1", q.DropOut)
 	case q.Colluders < 0:
 		return bad("Colluders", "use 0 or more", "%d is no number of parties", q.Colluders)
 	}
@@ -190,7 +193,8 @@ func (p *Plan) digest(roster *keyexchange.Roster, multiplier, scale float64) [32
 		panic("hushsum: " + err.Error()) // a valid plan has no NaN
 	}
 	members := roster.Digest()
-	return sha256.Sum256(fmt.Appendf(nil, "hushsum/2 plan\n%s\n%x\n%.5e %.5e", text, members, multiplier, scale))
+	return sha256.Sum256(fmt.Appendf(nil, "hushsum/2 plan\n%s\n%x\n%.5e %.5e", text, members,
+		multiplier, scale))
 }
 
 // label names the series of the plan's sessions.
@@ -204,7 +208,11 @@ func (p *Plan) compare(other *Plan) error {
 	for i := range a.NumField() {
 		if a.Field(i).Interface() != b.Field(i).Interface() {
 			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-			return &DifferenceError{Field: name, Ours: fmt.Sprint(a.Field(i)), Theirs: fmt.Sprint(b.Field(i))}
+			return &DifferenceError{
+				Field:  name,
+				Ours:   fmt.Sprint(a.Field(i)),
+				Theirs: fmt.Sprint(b.Field(i)),
+			}
 		}
 	}
 	return nil

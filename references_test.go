@@ -112,7 +112,8 @@ func sources(t *testing.T, extensions ...string) map[string]string {
 			return err
 		case entry.IsDir():
 			name := entry.Name()
-			if path != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+			if path != "." && (strings.HasPrefix(name, ".") || name == "testdata" ||
+				name == "node_modules") {
 				return fs.SkipDir
 			}
 			return nil

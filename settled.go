@@ -43,15 +43,25 @@ func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
 	var err error
 	multiplier := 0.
 	if s.plan.Noise == 0 {
-		s.encoder, err = aggregation.Encoder{Parties: n, Dimension: p.Length, Clip: p.Clip, Bits: s.plan.Bits, Rotate: new([32]byte)}.ChooseScale(0, s.survivors)
+		s.encoder, err = aggregation.Encoder{
+			Parties:   n,
+			Dimension: p.Length,
+			Clip:      p.Clip,
+			Bits:      s.plan.Bits,
+			Rotate:    new([32]byte),
+		}.ChooseScale(0, s.survivors)
 		if err != nil {
 			return nil, &ConfigError{Field: "Bits", Reason: err.Error(), Advice: "use more bits", Err: err}
 		}
 	} else {
 		release := privacy.Release{
-			Contributors: privacy.Contributors{Parties: n, MinSurvivors: s.survivors, Colluders: p.Colluders},
-			Noise:        privacy.Noise{Family: p.Noise, Clip: p.Clip, Bits: s.plan.Bits},
-			Dimension:    p.Length,
+			Contributors: privacy.Contributors{
+				Parties:      n,
+				MinSurvivors: s.survivors,
+				Colluders:    p.Colluders,
+			},
+			Noise:     privacy.Noise{Family: p.Noise, Clip: p.Clip, Bits: s.plan.Bits},
+			Dimension: p.Length,
 		}
 		budget := privacy.Budget{Epsilon: p.Epsilon, Delta: s.plan.Delta}
 		if release.Noise.Multiplier, err = release.Calibrate(budget, p.Rounds); err != nil {
@@ -83,8 +93,16 @@ func fromPrivacy(err error) error {
 	if !errors.As(err, &c) {
 		return err
 	}
-	field := map[string]string{"Noise.Bits": "Bits", "Noise.Clip": "Clip", "Noise.Family": "Noise", "Noise.Multiplier": "Epsilon",
-		"Contributors.Colluders": "Colluders", "Contributors.MinSurvivors": "DropOut", "Budget.Epsilon": "Epsilon", "Dimension": "Length"}[c.Field]
+	field := map[string]string{
+		"Noise.Bits":                "Bits",
+		"Noise.Clip":                "Clip",
+		"Noise.Family":              "Noise",
+		"Noise.Multiplier":          "Epsilon",
+		"Contributors.Colluders":    "Colluders",
+		"Contributors.MinSurvivors": "DropOut",
+		"Budget.Epsilon":            "Epsilon",
+		"Dimension":                 "Length",
+	}[c.Field]
 	if field == "" {
 		field = c.Field
 	}
@@ -117,8 +135,12 @@ func (s *Settled) Config(number uint64) *protocol.Config {
 		MinMembers: s.survivors,
 		Layout:     s.layout,
 		Colluders:  s.plan.Colluders,
-		Recovery:   &protocol.Recovery{Adversary: s.plan.Adversary, Threshold: threshold, MinSurvivors: s.survivors},
-		Classical:  s.plan.Classical,
+		Recovery: &protocol.Recovery{
+			Adversary:    s.plan.Adversary,
+			Threshold:    threshold,
+			MinSurvivors: s.survivors,
+		},
+		Classical: s.plan.Classical,
 	}
 }
 

@@ -129,7 +129,8 @@ func (v *vault) load() ([]byte, error) {
 	}
 	state, err := keyexchange.Open(v.key, b[storeHead:], v.associated(b[:storeHead]))
 	if err != nil {
-		return nil, fmt.Errorf("%w: it was changed, or sealed under another key or for another owner", ErrStore)
+		return nil, fmt.Errorf("%w: it was changed, or sealed under another key or for another owner",
+			ErrStore)
 	}
 	// A crash between the two can leave the state one ahead of the counter.
 	if v.number = binary.BigEndian.Uint64(b[1:]); v.number < newest {

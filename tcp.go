@@ -42,7 +42,9 @@ func certificate(identity crypto.Signer) (tls.Certificate, error) {
 
 // tlsConfig is TLS 1.3 between keys that the sides know: certificates of authorities
 // play no part.
-func tlsConfig(identity crypto.Signer, accept func(key ed25519.PublicKey) error) (*tls.Config, error) {
+func tlsConfig(
+	identity crypto.Signer, accept func(key ed25519.PublicKey) error,
+) (*tls.Config, error) {
 	own, err := certificate(identity)
 	if err != nil {
 		return nil, err
@@ -118,7 +120,9 @@ const maxHandshakes = 128
 
 // ListenTCP listens at an address, as net.Listen has them, with the coordinator's
 // identity.
-func ListenTCP(address string, identity crypto.Signer, roster *keyexchange.Roster) (*TCPListener, error) {
+func ListenTCP(
+	address string, identity crypto.Signer, roster *keyexchange.Roster,
+) (*TCPListener, error) {
 	config, err := tlsConfig(identity, func(key ed25519.PublicKey) error {
 		if _, found := roster.Index(key); !found {
 			return ErrPeer
@@ -133,8 +137,12 @@ func ListenTCP(address string, identity crypto.Signer, roster *keyexchange.Roste
 		return nil, err
 	}
 	l := &TCPListener{
-		roster: roster, listener: listener, config: config,
-		accepted: make(chan memberLink), failed: make(chan error, 1), closed: make(chan struct{}),
+		roster:   roster,
+		listener: listener,
+		config:   config,
+		accepted: make(chan memberLink),
+		failed:   make(chan error, 1),
+		closed:   make(chan struct{}),
 	}
 	go l.serve()
 	return l, nil

@@ -118,8 +118,8 @@ func (e Encoder) coding() (coding, error) {
 		units = math.Nextafter(units, math.Inf(1)) // the product was rounded down
 	}
 	if !(units >= minUnits && units <= maxUnits) {
-		return coding{}, fmt.Errorf("%w: Clip·Scale is %v, want %d to 2^30 integer units", ErrConfig, units,
-			minUnits)
+		return coding{}, fmt.Errorf("%w: Clip·Scale is %v, want %d to 2^30 integer units", ErrConfig,
+			units, minUnits)
 	}
 
 	p.rotation = newRotation(e.Rotate, e.Dimension)

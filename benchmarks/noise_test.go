@@ -68,8 +68,14 @@ func BenchmarkNoise(b *testing.B) {
 			}
 			// ε and δ for which its Gaussian noise has about this σ, sensitivity 1.
 			epsilon := 3.7 / float64(sigma)
-			b.ReportMetric(one(func() error { _, err := gauss.AddNoiseInt64(0, 1, 1, epsilon, 1e-5); return err }), "google-gaussian-ns")
-			b.ReportMetric(one(func() error { _, err := laplaceNoise.AddNoiseInt64(0, 1, 1, 1.414/float64(sigma), 0); return err }), "google-laplace-ns")
+			b.ReportMetric(one(func() error {
+				_, err := gauss.AddNoiseInt64(0, 1, 1, epsilon, 1e-5)
+				return err
+			}), "google-gaussian-ns")
+			b.ReportMetric(one(func() error {
+				_, err := laplaceNoise.AddNoiseInt64(0, 1, 1, 1.414/float64(sigma), 0)
+				return err
+			}), "google-laplace-ns")
 			normal := distuv.Normal{Sigma: float64(sigma), Src: rand.NewPCG(1, 2)}
 			var sink float64
 			b.ReportMetric(one(func() error { sink += normal.Rand(); return nil }), "gonum-normal-ns")

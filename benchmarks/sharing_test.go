@@ -140,7 +140,9 @@ func alone(b *testing.B, threshold, holders, secrets int) (split, combine time.D
 
 // circl shares scalars of a group. Its t is the number of parties that may be
 // corrupted: one less than the threshold.
-func circl(g group.Group) func(b *testing.B, threshold, holders, secrets int) (split, combine time.Duration) {
+func circl(
+	g group.Group,
+) func(b *testing.B, threshold, holders, secrets int) (split, combine time.Duration) {
 	return func(b *testing.B, threshold, holders, secrets int) (split, combine time.Duration) {
 		t := uint(threshold - 1)
 		for range secrets {

@@ -360,7 +360,8 @@ func TestLeNetAllocations(t *testing.T) {
 	w := startOf(m, 1)
 	perTrain := func(steps int) float64 {
 		return testing.AllocsPerRun(5, func() {
-			if _, err := (SGD{Rate: 1e-9, Momentum: .9, Batch: 8, Steps: steps}).Train(m, w, d, 1); err != nil {
+			if _, err := (SGD{Rate: 1e-9, Momentum: .9, Batch: 8, Steps: steps}).
+				Train(m, w, d, 1); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -31,17 +31,20 @@ var benchSizes = []struct{ n, bits int }{{30, 28}, {100, 26}, {1000, 23}, {10_00
 func BenchmarkParty(b *testing.B) {
 	for _, size := range benchSizes {
 		for _, kem := range []KEM{KEMHybrid, KEMX25519} {
-			b.Run(fmt.Sprintf("n=%d/%v", size.n, kem), func(b *testing.B) { benchmarkParty(b, size.n, size.bits, kem, false) })
+			b.Run(fmt.Sprintf("n=%d/%v", size.n, kem),
+				func(b *testing.B) { benchmarkParty(b, size.n, size.bits, kem, false) })
 		}
-		b.Run(fmt.Sprintf("n=%d/covered", size.n), func(b *testing.B) { benchmarkParty(b, size.n, size.bits, KEMHybrid, true) })
+		b.Run(fmt.Sprintf("n=%d/covered", size.n),
+			func(b *testing.B) { benchmarkParty(b, size.n, size.bits, KEMHybrid, true) })
 		b.Run(fmt.Sprintf("n=%d/pairwise", size.n), func(b *testing.B) { benchmarkPairwise(b, size.n) })
 	}
 }
 
 func benchmarkParty(b *testing.B, n, bits int, kem KEM, covered bool) {
 	const atLeast = 20
-	w := newWorld(n, 40, Terms{Length: benchLength, Bits: bits, MinSurvivors: atLeast, Colluders: 2, Faults: 10,
-		Noise: gaussian(10, atLeast-2), KEM: kem, Covered: covered})
+	w := newWorld(n, 40, Terms{Length: benchLength, Bits: bits, MinSurvivors: atLeast, Colluders: 2,
+		Faults: 10,
+		Noise:  gaussian(10, atLeast-2), KEM: kem, Covered: covered})
 	if got := must(w.config.Parameters()).ModulusBits; got != 33 {
 		b.Fatalf("a modulus of %d bits", got)
 	}
@@ -130,14 +133,16 @@ func benchmarkPairwise(b *testing.B, n int) {
 		b.Skip("10,000 clients in one process: run with -long")
 	}
 	roster, signers := people("party", n)
-	config := &protocol.Config{Label: "benchmark", Roster: roster, Layout: masking.Layout{{Length: benchLength, Bits: 33}},
+	config := &protocol.Config{Label: "benchmark", Roster: roster,
+		Layout:   masking.Layout{{Length: benchLength, Bits: 33}},
 		Recovery: &protocol.Recovery{}, Colluders: 2}
 	if n >= 1000 {
 		p, err := protocol.Parameters(n, 0.05, 0.05, 40+60, 30, protocol.SemiMaliciousServer)
 		if err != nil {
 			b.Fatal(err)
 		}
-		config.Recovery = &protocol.Recovery{Adversary: protocol.SemiMaliciousServer, Degree: p.Neighbours,
+		config.Recovery = &protocol.Recovery{Adversary: protocol.SemiMaliciousServer,
+			Degree:    p.Neighbours,
 			Threshold: p.Threshold}
 		config.Colluders = p.CorruptNeighbours
 	}

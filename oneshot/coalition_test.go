@@ -130,7 +130,8 @@ func (c *coalition) attack(t *testing.T, dealings map[int][][]byte) (answered, s
 		if c.random.IntN(10) == 0 {
 			m.parties += 1 - c.random.IntN(3)
 		}
-		answer, err := c.w.members[k].Receive(m.append(s.header(typeClosing, &r.context, c.w.server.round, wire.ServerIndex)))
+		answer, err := c.w.members[k].Receive(m.append(s.header(typeClosing, &r.context, c.w.server.round,
+			wire.ServerIndex)))
 		if err != nil {
 			continue
 		}
@@ -139,7 +140,8 @@ func (c *coalition) attack(t *testing.T, dealings map[int][][]byte) (answered, s
 	}
 	for side, v := range views {
 		for k := honest; k < coalitionMembers; k++ {
-			signature := must(keyexchange.Sign(memberKeys[k], labelClosing, closingStatement(&r.context, &v.chain, len(v.parties))))
+			signature := must(keyexchange.Sign(memberKeys[k], labelClosing,
+				closingStatement(&r.context, &v.chain, len(v.parties))))
 			signatures[side] = append(signatures[side], wire.PartySignature{Party: k, Signature: signature})
 		}
 	}
@@ -160,7 +162,8 @@ func (c *coalition) attack(t *testing.T, dealings map[int][][]byte) (answered, s
 				}
 			}
 		}
-		message := certificate.Append(s.header(typeCertificate, &r.context, c.w.server.round, wire.ServerIndex))
+		message := certificate.Append(s.header(typeCertificate, &r.context, c.w.server.round,
+			wire.ServerIndex))
 		part, err := c.w.members[k].Receive(message)
 		if err != nil {
 			continue
@@ -187,11 +190,13 @@ func (c *coalition) show(t *testing.T, k int, v *view) bool {
 		tamper = c.random.IntN(7)
 	}
 	for number, batch := range v.batches {
-		message := append(s.header(typeBatch, &r.context, c.w.server.round, wire.ServerIndex), uint32Bytes(number+1)...)
+		message := append(s.header(typeBatch, &r.context, c.w.server.round, wire.ServerIndex),
+			uint32Bytes(number+1)...)
 		for _, sub := range batch {
 			p := must(s.parseSubmission(sub.body, r.members.Len()))
-			e := entry{party: sub.party, signature: p.signature, masked: sub.masked, path: path(sub.levels, k),
-				box: slices.Clone(p.boxes[k*s.boxSize():][:s.boxSize()])}
+			e := entry{party: sub.party, signature: p.signature, masked: sub.masked,
+				path: path(sub.levels, k),
+				box:  slices.Clone(p.boxes[k*s.boxSize():][:s.boxSize()])}
 			if c.random.IntN(4) == 0 {
 				switch tamper {
 				case 0:
@@ -221,7 +226,8 @@ func (c *coalition) show(t *testing.T, k int, v *view) bool {
 				t.Fatal("a batch is taken before the last is settled")
 			}
 		}
-		settled := appendNumbered(s.header(typeSettled, &r.context, c.w.server.round, wire.ServerIndex), number+1, v.in[number])
+		settled := appendNumbered(s.header(typeSettled, &r.context, c.w.server.round, wire.ServerIndex),
+			number+1, v.in[number])
 		if _, err := m.Receive(settled); err != nil || m.Lost() {
 			return false
 		}
@@ -232,10 +238,12 @@ func (c *coalition) show(t *testing.T, k int, v *view) bool {
 // checkPart compares a part with the sum of what the parties of the view dealt.
 func (c *coalition) checkPart(t *testing.T, k int, v *view, part []byte) {
 	s, r := c.w.server.config, c.w.server.open
-	if len(v.parties) < s.MinSurvivors || !slices.IsSorted(v.parties) || len(slices.Compact(slices.Clone(v.parties))) != len(v.parties) {
+	if len(v.parties) < s.MinSurvivors || !slices.IsSorted(v.parties) ||
+		len(slices.Compact(slices.Clone(v.parties))) != len(v.parties) {
 		t.Fatalf("a part for %v", v.parties)
 	}
-	member := must(LoadMember(c.w.config, memberKey(k), nil, c.key, c.members[k])) // as it was, with its key
+	// as it was, with its key
+	member := must(LoadMember(c.w.config, memberKey(k), nil, c.key, c.members[k]))
 	sum := member.open.sum
 	for number, batch := range v.batches {
 		for i, sub := range batch {
@@ -243,8 +251,9 @@ func (c *coalition) checkPart(t *testing.T, k int, v *view, part []byte) {
 				continue
 			}
 			p := must(s.parseSubmission(sub.body, r.members.Len()))
-			e := entry{party: sub.party, signature: p.signature, masked: sub.masked, path: path(sub.levels, k),
-				box: p.boxes[k*s.boxSize():][:s.boxSize()]}
+			e := entry{party: sub.party, signature: p.signature, masked: sub.masked,
+				path: path(sub.levels, k),
+				box:  p.boxes[k*s.boxSize():][:s.boxSize()]}
 			one := member.check(&e)
 			if !one.good {
 				t.Fatal("a part with a box that does not open")

@@ -133,7 +133,8 @@ func (s *settled) computeDigest() [32]byte {
 	roster, committee := s.Roster.Digest(), s.Committee.Digest()
 	b.AddBytes(roster[:])
 	b.AddBytes(committee[:])
-	for _, v := range []int{s.Length, s.Bits, s.MinSurvivors, s.Colluders, s.Faults, s.Figures.PerPolynomial} {
+	for _, v := range []int{s.Length, s.Bits, s.MinSurvivors, s.Colluders, s.Faults,
+		s.Figures.PerPolynomial} {
 		b.AddUint32(uint32(v))
 	}
 	b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) {
@@ -176,7 +177,12 @@ const (
 
 // bytes fills in sizes and times.
 func (d *derived) bytes(members int, t *Terms) {
-	s := settled{Config: Config{Terms: *t}, derived: *d, c: members, depth: bits.Len(uint(members - 1))}
+	s := settled{
+		Config:  Config{Terms: *t},
+		derived: *d,
+		c:       members,
+		depth:   bits.Len(uint(members - 1)),
+	}
 	s.packed = ((t.Length+d.Spare)*d.ModulusBits + 7) / 8
 	d.Up = wire.HeaderSize + s.submissionSize(members)
 	d.Down = wire.HeaderSize + s.openingSize(members)
@@ -188,6 +194,7 @@ func (d *derived) bytes(members int, t *Terms) {
 	if t.Covered {
 		d.MemberHeld = scalarSize
 	}
-	d.PartyTime = time.Duration(members)*(seal+timePerVerify) + time.Duration(t.Length+d.Spare)*timePerValue
+	d.PartyTime = time.Duration(members)*(seal+timePerVerify) +
+		time.Duration(t.Length+d.Spare)*timePerValue
 	d.MemberTime = open + timePerVerify
 }

@@ -13,7 +13,8 @@ import (
 
 // usual is a configuration for phones: 1,000 values of 8 bits, n = 10,000.
 func usual() Terms {
-	return Terms{Length: 1000, Bits: 8, MinSurvivors: 9000, Colluders: 100, Faults: 10, Noise: gaussian(10, 8900)}
+	return Terms{Length: 1000, Bits: 8, MinSurvivors: 9000, Colluders: 100, Faults: 10,
+		Noise: gaussian(10, 8900)}
 }
 
 // TestPrimes: the table has the largest primes of their bits, and tells none that
@@ -37,16 +38,20 @@ func TestPrimes(t *testing.T) {
 // TestParameters: known figures, and what must hold of all.
 func TestParameters(t *testing.T) {
 	p := must(Parameters(10_000, 40, usual()))
-	if p.PerPolynomial != 10 || p.Polynomials != 16 || p.Threshold != 20 || p.Answers != 30 || p.Quorum != 26 || p.Scale != 1 || p.Spare < minSpare {
+	if p.PerPolynomial != 10 || p.Polynomials != 16 || p.Threshold != 20 || p.Answers != 30 ||
+		p.Quorum != 26 || p.Scale != 1 || p.Spare < minSpare {
 		t.Errorf("%+v", p)
 	}
 	// The design's figures for 33 bits: blocks of 716, 2^209, 67 kB beside y.
-	big33 := Terms{Length: 100_000, Bits: 19, MinSurvivors: 9000, Colluders: 100, Faults: 10, Noise: gaussian(10, 8900)}
+	big33 := Terms{Length: 100_000, Bits: 19, MinSurvivors: 9000, Colluders: 100, Faults: 10,
+		Noise: gaussian(10, 8900)}
 	p = must(Parameters(10_000, 40, big33))
-	if p.ModulusBits != 33 || p.BlockSize < 716 || p.CoreSVP < 209 || p.Up > 490_000 || p.HintLoss > -100 {
+	if p.ModulusBits != 33 || p.BlockSize < 716 || p.CoreSVP < 209 || p.Up > 490_000 ||
+		p.HintLoss > -100 {
 		t.Errorf("%+v", p)
 	}
-	same := must(Parameters(100, 40, Terms{Length: 100_000, Bits: 26, MinSurvivors: 90, Faults: 10, Noise: gaussian(10, 90)}))
+	same := must(Parameters(100, 40,
+		Terms{Length: 100_000, Bits: 26, MinSurvivors: 90, Faults: 10, Noise: gaussian(10, 90)}))
 	if p.Up != same.Up {
 		t.Errorf("%d and %d bytes: they must not depend on n", p.Up, same.Up)
 	}
@@ -106,7 +111,8 @@ func TestConfigErrors(t *testing.T) {
 	} {
 		terms := usual()
 		c.change(&terms)
-		if _, err := Parameters(10_000, 40, terms); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.says) {
+		if _, err := Parameters(10_000, 40, terms); !errors.Is(err, ErrConfig) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, want one about %q", err, c.says)
 		}
 	}
@@ -166,9 +172,11 @@ func TestDigest(t *testing.T) {
 		"committee": func(c *Config) { c.Committee = other }, "length": func(c *Config) { c.Length++ },
 		"bits": func(c *Config) { c.Bits++ }, "survivors": func(c *Config) { c.MinSurvivors++ },
 		"colluders": func(c *Config) { c.Colluders++ }, "faults": func(c *Config) { c.Faults++ },
-		"per": func(c *Config) { c.PerPolynomial = 3 }, "noise": func(c *Config) { c.Noise = gaussian(11, 3) },
-		"exact": func(c *Config) { c.Noise = noise.Law{} }, "covered": func(c *Config) { c.Covered = true },
-		"kem": func(c *Config) { c.KEM = KEMHybrid },
+		"per":     func(c *Config) { c.PerPolynomial = 3 },
+		"noise":   func(c *Config) { c.Noise = gaussian(11, 3) },
+		"exact":   func(c *Config) { c.Noise = noise.Law{} },
+		"covered": func(c *Config) { c.Covered = true },
+		"kem":     func(c *Config) { c.KEM = KEMHybrid },
 	} {
 		config := base
 		change(&config)

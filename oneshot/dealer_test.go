@@ -89,7 +89,8 @@ func (w *world) deal(i int, d dealer) []byte {
 		}
 		m.boxes = append(m.boxes, box...)
 	}
-	signed := statement(&inner, i, tree(leaves, s.depth)[s.depth][0], hash(labelMasked, m.masked), m.commitment)
+	signed := statement(&inner, i, tree(leaves, s.depth)[s.depth][0], hash(labelMasked, m.masked),
+		m.commitment)
 	if d.signed != nil {
 		d.signed(signed)
 	}

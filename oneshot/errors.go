@@ -45,13 +45,15 @@ var (
 	ErrTooFew = errors.New("oneshot: too few members or parties")
 	// ErrStatement: the server closes the round with another list of parties than the
 	// one that this member has added up. Do not answer.
-	ErrStatement = errors.New("oneshot: the round is closed over other parties than this member has seen")
+	ErrStatement = errors.New(
+		"oneshot: the round is closed over other parties than this member has seen")
 	// ErrCertificate: the signatures on the list of parties are too few, or not on
 	// this member's own.
 	ErrCertificate = errors.New("oneshot: the list of parties is not certified")
 	// ErrLost: this member holds no good part of a party that is in the sum and
 	// cannot answer in this round. It may take part in the next.
-	ErrLost = errors.New("oneshot: this member lacks a part of a party in the sum and sits the round out")
+	ErrLost = errors.New(
+		"oneshot: this member lacks a part of a party in the sum and sits the round out")
 	// ErrExcluded: the member has disputed too often and is not heard in this round.
 	ErrExcluded = errors.New("oneshot: the member has disputed too much and is out of the round")
 	// ErrFull: as many submissions wait as the server takes. Call [Server.Batch] and
@@ -69,7 +71,8 @@ var (
 	ErrIdentity = errors.New("oneshot: the identity is not in the list")
 	// ErrBroadcast: the broadcast that this party was given is not the one that the
 	// round was opened with. Do not submit what was made from it.
-	ErrBroadcast = errors.New("oneshot: the broadcast differs from the one that the round was opened with")
+	ErrBroadcast = errors.New(
+		"oneshot: the broadcast differs from the one that the round was opened with")
 	// ErrLength: an input has the wrong number of values.
 	ErrLength = errors.New("oneshot: the input has the wrong length")
 	// ErrRange: a value does not fit into [Terms.Bits] bits.

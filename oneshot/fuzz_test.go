@@ -140,16 +140,19 @@ func FuzzRound(f *testing.F) {
 		}
 		server := must(LoadServer(s.config, 0, &s.key, s.server))
 		before := inside(ownerServer, 0, must(server.Save(&s.key)))
-		if err := server.Receive(message); err != nil && !bytes.Equal(before, inside(ownerServer, 0, must(server.Save(&s.key)))) {
+		if err := server.Receive(message); err != nil &&
+			!bytes.Equal(before, inside(ownerServer, 0, must(server.Save(&s.key)))) {
 			t.Fatalf("the server refuses, and has changed: %v", err)
 		}
 		member := must(LoadMember(s.config, memberKeys[0], nil, &s.key, s.members[0]))
 		before = inside(ownerMember, 0, must(member.Save(&s.key)))
-		if _, err := member.Receive(message); err != nil && !bytes.Equal(before, inside(ownerMember, 0, must(member.Save(&s.key)))) {
+		if _, err := member.Receive(message); err != nil &&
+			!bytes.Equal(before, inside(ownerMember, 0, must(member.Save(&s.key)))) {
 			t.Fatalf("the member refuses, and has changed: %v", err)
 		}
 		party := must(NewParty(s.config, partyKeys[0], nil))
-		if _, err := party.Submit(message, []byte("model"), make([]int64, 5)); err != nil && (party.Round() != 0 || party.Output() != nil) {
+		if _, err := party.Submit(message, []byte("model"), make([]int64, 5)); err != nil &&
+			(party.Round() != 0 || party.Output() != nil) {
 			t.Fatalf("the party refuses, and has changed: %v", err)
 		}
 		if !bytes.Equal(kept, message) {

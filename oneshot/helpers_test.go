@@ -31,7 +31,8 @@ func people(kind string, n int) (*keyexchange.Roster, []ed25519.PrivateKey) {
 		seed := [32]byte{byte(len(kind)), byte(i), byte(i >> 8), byte(i >> 16)}
 		key := ed25519.NewKeyFromSeed(seed[:])
 		keys = append(keys, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprintf("%s-%d", kind, i), Key: key.Public().(ed25519.PublicKey)})
+		members = append(members,
+			keyexchange.Member{Name: fmt.Sprintf("%s-%d", kind, i), Key: key.Public().(ed25519.PublicKey)})
 	}
 	return must(keyexchange.NewRoster(members)), keys
 }
@@ -54,7 +55,8 @@ type world struct {
 func newWorld(n, c int, t Terms) *world {
 	roster, keys := people("party", n)
 	committee, memberKeys := people("member", c)
-	w := &world{config: &Config{Label: "test", Roster: roster, Committee: committee, Terms: t}, keys: keys}
+	w := &world{config: &Config{Label: "test", Roster: roster, Committee: committee, Terms: t},
+		keys: keys}
 	w.server = must(NewServer(w.config, 0))
 	for k := range c {
 		w.members = append(w.members, must(NewMember(w.config, memberKeys[k], chacha(byte(k)))))
@@ -62,7 +64,9 @@ func newWorld(n, c int, t Terms) *world {
 	return w
 }
 
-func (w *world) party(i int) *Party { return must(NewParty(w.config, w.keys[i], chacha(byte(100+i)))) }
+func (w *world) party(i int) *Party {
+	return must(NewParty(w.config, w.keys[i], chacha(byte(100+i))))
+}
 
 // begin opens a round with the keys of the members for which has is true, nil being all.
 func (w *world) begin(has func(k int) bool) error {
@@ -160,7 +164,9 @@ func (w *world) finish(change func(step, k int, answer []byte) []byte) ([]int64,
 	return w.server.Sum()
 }
 
-func (w *world) ask(step int, message []byte, change func(step, k int, answer []byte) []byte) error {
+func (w *world) ask(
+	step int, message []byte, change func(step, k int, answer []byte) []byte,
+) error {
 	for k, m := range w.members {
 		if !w.server.open.members.Has(k) {
 			continue

@@ -27,11 +27,13 @@ func TestInputs(t *testing.T) {
 		{[]int64{0, 0, 128, 0, 0}, ErrRange}, {[]int64{0, 0, 0, 0, -129}, ErrRange},
 		{[]int64{math.MaxInt64, 0, 0, 0, 0}, ErrRange}, {[]int64{math.MinInt64, 0, 0, 0, 0}, ErrRange},
 	} {
-		if out, err := party.Submit(w.opening, []byte("model"), c.values); !errors.Is(err, c.want) || out != nil {
+		if out, err := party.Submit(w.opening, []byte("model"), c.values); !errors.Is(err, c.want) ||
+			out != nil {
 			t.Errorf("%v: %v", c.values, err)
 		}
 	}
-	if _, err := party.Submit(w.opening, []byte("another model"), make([]int64, 5)); !errors.Is(err, ErrBroadcast) {
+	if _, err := party.Submit(w.opening, []byte("another model"), make([]int64, 5)); !errors.Is(err,
+		ErrBroadcast) {
 		t.Error(err)
 	}
 	if party.Round() != 0 || party.Output() != nil {
@@ -41,7 +43,8 @@ func TestInputs(t *testing.T) {
 	if err != nil || !bytes.Equal(party.Output(), out) || party.Round() != 1 {
 		t.Fatal(err)
 	}
-	if _, err := party.Submit(w.opening, []byte("model"), make([]int64, 5)); !errors.Is(err, ErrReplay) {
+	if _, err := party.Submit(w.opening, []byte("model"), make([]int64, 5)); !errors.Is(err,
+		ErrReplay) {
 		t.Error(err)
 	}
 }
@@ -54,7 +57,8 @@ func TestRandomFails(t *testing.T) {
 	}
 	for _, n := range []int{0, 16, 32} {
 		party := must(NewParty(w.config, w.keys[0], bytes.NewReader(make([]byte, n))))
-		if _, err := party.Submit(w.opening, []byte("model"), make([]int64, 5)); n < 32 && !errors.Is(err, ErrRandom) {
+		if _, err := party.Submit(w.opening, []byte("model"), make([]int64, 5)); n < 32 &&
+			!errors.Is(err, ErrRandom) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
@@ -173,7 +177,11 @@ func TestStates(t *testing.T) {
 				reload()
 			}
 		}
-		for step, next := range []func() ([]byte, error){func() ([]byte, error) { return w.server.Close() }, func() ([]byte, error) { return w.server.Certificate() }} {
+		for step, next := range []func() ([]byte,
+			error){func() ([]byte, error) { return w.server.Close() }, func() ([]byte,
+			error) {
+			return w.server.Certificate()
+		}} {
 			message := must(next())
 			reload()
 			for _, m := range w.members {
@@ -209,7 +217,8 @@ func TestStateErrors(t *testing.T) {
 	w := newWorld(5, 4, small(Terms{}))
 	key, other := must(keyexchange.GenerateSealKey(nil)), must(keyexchange.GenerateSealKey(nil))
 	_, memberKeys := people("member", 4)
-	party, member, server := must(w.party(0).Save(key)), must(w.members[0].Save(key)), must(w.server.Save(key))
+	party, member, server := must(w.party(0).Save(key)), must(w.members[0].Save(key)),
+		must(w.server.Save(key))
 	changed := *w.config
 	changed.Label = "another"
 	bad := slices.Clone(server)
@@ -254,7 +263,8 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if err := w.server.Receive(must(w.submit(i))); i < 2 && err != nil || i == 2 && !errors.Is(err, ErrFull) {
+		if err := w.server.Receive(must(w.submit(i))); i < 2 && err != nil ||
+			i == 2 && !errors.Is(err, ErrFull) {
 			t.Fatal(i, err)
 		}
 	}

@@ -211,7 +211,8 @@ func (m *Member) receiveOpening(h wire.Header, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if !o.members.Has(m.self) || !slices.Equal(s.key(o.keys[place(o.members, m.self)]), m.open.public) {
+	if !o.members.Has(m.self) ||
+		!slices.Equal(s.key(o.keys[place(o.members, m.self)]), m.open.public) {
 		return ErrOwnKey
 	}
 	r := m.open
@@ -355,7 +356,8 @@ func (m *Member) receiveClosing(body []byte) ([]byte, error) {
 	case r.parties < s.MinSurvivors:
 		return nil, fmt.Errorf("%w: %d parties, want %d", ErrTooFew, r.parties, s.MinSurvivors)
 	}
-	signature, err := keyexchange.Sign(m.signer, labelClosing, closingStatement(&r.context, &r.chain, r.parties))
+	signature, err := keyexchange.Sign(m.signer, labelClosing,
+		closingStatement(&r.context, &r.chain, r.parties))
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +369,8 @@ func (m *Member) receiveClosing(body []byte) ([]byte, error) {
 // receiveCertificate answers with the sum of parts, once, and erases it.
 func (m *Member) receiveCertificate(body []byte) ([]byte, error) {
 	s, r := m.config, m.open
-	if err := s.checkCertificate(body, r.members, closingStatement(&r.context, &r.chain, r.parties)); err != nil {
+	if err := s.checkCertificate(body, r.members,
+		closingStatement(&r.context, &r.chain, r.parties)); err != nil {
 		return nil, err
 	}
 	out := m.header(typePart, &r.context)
@@ -392,7 +395,8 @@ func (s *settled) checkCertificate(body []byte, members wire.Set, statement []by
 		if !members.Has(one.Party) {
 			return s.memberError(one.Party, ErrCertificate)
 		}
-		if keyexchange.Verify(s.Committee.Key(one.Party), labelClosing, statement, &one.Signature) != nil {
+		if keyexchange.Verify(s.Committee.Key(one.Party), labelClosing, statement,
+			&one.Signature) != nil {
 			return s.memberError(one.Party, ErrCertificate)
 		}
 	}

@@ -104,7 +104,8 @@ func (s *settled) key(entry []byte) []byte { return entry[:s.KEM.keySize()] }
 func (s *settled) checkKey(round uint64, member int, body []byte) error {
 	key := s.key(body)
 	signature := [keyexchange.SignatureSize]byte(body[len(key):])
-	return keyexchange.Verify(s.Committee.Key(member), labelKey, s.keyStatement(round, member, key), &signature)
+	return keyexchange.Verify(s.Committee.Key(member), labelKey, s.keyStatement(round, member, key),
+		&signature)
 }
 
 func (s *settled) keyStatement(round uint64, member int, key []byte) []byte {
@@ -239,7 +240,8 @@ func (s *settled) parseBatch(body []byte) (int, []entry, error) {
 	size := s.entrySize()
 	switch {
 	case len(body) == 0 || len(body)%size != 0:
-		return 0, nil, fmt.Errorf("%w: a batch of %d bytes, want a multiple of %d", ErrTruncated, len(body), size)
+		return 0, nil, fmt.Errorf("%w: a batch of %d bytes, want a multiple of %d", ErrTruncated,
+			len(body), size)
 	case len(body)/size > maxBatch:
 		return 0, nil, ErrOversized
 	}
@@ -323,7 +325,9 @@ func closingStatement(context, chain *[32]byte, parties int) []byte {
 }
 
 // extend adds a party's statement to the chain over who is in.
-func extend(chain *[32]byte, statement []byte) [32]byte { return hash(labelChain, chain[:], statement) }
+func extend(chain *[32]byte, statement []byte) [32]byte {
+	return hash(labelChain, chain[:], statement)
+}
 
 // partSize is the length of the body of typePart for a sum over the given number of
 // parties: a value of each polynomial and, if covered, of each party's cover in the

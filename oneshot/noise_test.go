@@ -11,7 +11,8 @@ import (
 // off, which fails once in 1.7 million runs; the seeds are fixed.
 func TestNoiseLaw(t *testing.T) {
 	const n, sigma = 4, 8
-	terms := Terms{Length: 20_000, Bits: 8, MinSurvivors: n, Faults: 1, KEM: KEMX25519, Noise: gaussian(sigma, n)}
+	terms := Terms{Length: 20_000, Bits: 8, MinSurvivors: n, Faults: 1, KEM: KEMX25519,
+		Noise: gaussian(sigma, n)}
 	w := newWorld(n, 4, terms)
 	rounds := 1
 	if *long {

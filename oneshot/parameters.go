@@ -142,9 +142,11 @@ func derive(n, members int, t *Terms) (*derived, error) {
 	case t.MinSurvivors > n || t.MinSurvivors < 2:
 		return nil, fmt.Errorf("%w: MinSurvivors %d of %d parties", ErrConfig, t.MinSurvivors, n)
 	case t.Colluders < 0 || t.MinSurvivors-t.Colluders < 2:
-		return nil, fmt.Errorf("%w: MinSurvivors − Colluders is %d, want 2 or more", ErrConfig, t.MinSurvivors-t.Colluders)
+		return nil, fmt.Errorf("%w: MinSurvivors − Colluders is %d, want 2 or more", ErrConfig,
+			t.MinSurvivors-t.Colluders)
 	case f < 1 || c > maxMembers || c < 3*f+1:
-		return nil, fmt.Errorf("%w: %d members of whom %d may be faulty; want 1 or more, 3·Faults + 1 members or more and at most %d",
+		return nil, fmt.Errorf("%w: %d members of whom %d may be faulty; want 1 or more, 3·Faults + 1 "+
+			"members or more and at most %d",
 			ErrConfig, c, f, maxMembers)
 	case t.PerPolynomial < 0 || t.PerPolynomial > c-3*f:
 		return nil, fmt.Errorf("%w: PerPolynomial %d, want 1 to %d", ErrConfig, t.PerPolynomial, c-3*f)
@@ -176,7 +178,8 @@ func derive(n, members int, t *Terms) (*derived, error) {
 // shareOf sets the law of a party's noise.
 func (d *derived) shareOf(n int, t *Terms) error {
 	if t.Noise.Family() != noise.FamilyDiscreteGaussian {
-		return fmt.Errorf("%w: the noise is %v, want a discrete Gaussian: no other law hides the key", ErrConfig, t.Noise)
+		return fmt.Errorf("%w: the noise is %v, want a discrete Gaussian: no other law hides the key",
+			ErrConfig, t.Noise)
 	}
 	shares := noise.Shares{Parties: n, MinHonest: t.MinSurvivors - t.Colluders, Law: t.Noise}
 	law, err := shares.Party()
@@ -185,8 +188,9 @@ func (d *derived) shareOf(n int, t *Terms) error {
 	}
 	if law.Scale().Cmp(minVariance) < 0 {
 		v, _ := law.Scale().Float64()
-		return fmt.Errorf("%w: a party's noise deviates by %.2f, want 6.4 at least, for it also hides the key: "+
-			"scale the inputs up, or ask for exact sums", ErrConfig, math.Sqrt(v))
+		return fmt.Errorf(
+			"%w: a party's noise deviates by %.2f, want 6.4 at least, for it also hides the key: "+
+				"scale the inputs up, or ask for exact sums", ErrConfig, math.Sqrt(v))
 	}
 	d.share = law
 	return nil
@@ -216,7 +220,8 @@ func (d *derived) modulus(n int, exact bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: sums take a modulus of %d bits, and 50 is the most: fewer bits a value, or noise in place of exact sums",
+	return fmt.Errorf("%w: sums take a modulus of %d bits, and 50 is the most: fewer bits a value, "+
+		"or noise in place of exact sums",
 		ErrConfig, need.BitLen())
 }
 
@@ -245,7 +250,8 @@ func (d *derived) margin(n, length int, sigma float64) error {
 	d.CoreSVP, d.CoreSVPQuantum = cost.CoreSVP, cost.CoreSVPQuantum
 	d.Classical, d.Quantum = cost.Classical, cost.Quantum
 	if d.Classical < minClassic {
-		return fmt.Errorf("%w: an attack on the masks costs 2^%.0f, want 2^%d", ErrConfig, d.Classical, minClassic)
+		return fmt.Errorf("%w: an attack on the masks costs 2^%.0f, want 2^%d", ErrConfig, d.Classical,
+			minClassic)
 	}
 	// σ/2 ≥ √(ln(2D(1 + 1/ε)))/π (Kim, Lee, Seo, Song 2023), D = N + all errors:
 	// ε = 2D·exp(−(π·σ/2)²), and 2ε for each party.

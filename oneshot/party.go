@@ -220,7 +220,9 @@ func (s *settled) mask(random io.Reader, context *[32]byte, key, values []int64)
 }
 
 // cover draws the key of the cover, shares it, commits to it and hides y under it.
-func (p *Party) cover(random io.Reader, context *[32]byte, indices []uint32, m *submission) ([]shamir.Share, error) {
+func (p *Party) cover(
+	random io.Reader, context *[32]byte, indices []uint32, m *submission,
+) ([]shamir.Share, error) {
 	key, err := shamir.GenerateSecret(random)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRandom, err)

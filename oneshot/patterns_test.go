@@ -200,7 +200,8 @@ func TestPatterns(t *testing.T) {
 		if c.long && !*long {
 			continue
 		}
-		t.Run(fmt.Sprintf("%d,colluders=%d,covered=%v", c.members, c.colluders, c.covered), func(t *testing.T) {
+		name := fmt.Sprintf("%d,colluders=%d,covered=%v", c.members, c.colluders, c.covered)
+		t.Run(name, func(t *testing.T) {
 			terms := small(Terms{Covered: c.covered, Colluders: c.colluders})
 			terms.MinSurvivors = 3 + c.colluders
 			n := terms.MinSurvivors + 1

@@ -232,7 +232,8 @@ func (s *Server) Open(broadcast []byte) ([]byte, error) {
 	case s.open.step > stepKeys:
 		return s.open.opening, nil
 	case s.Keys() < s.config.Answers:
-		return nil, fmt.Errorf("%w: %d members have sent keys, want %d", ErrTooFew, s.Keys(), s.config.Answers)
+		return nil, fmt.Errorf("%w: %d members have sent keys, want %d", ErrTooFew, s.Keys(),
+			s.config.Answers)
 	}
 	r := s.open
 	o := &opening{broadcast: broadcastDigest(broadcast), members: r.members}
@@ -281,26 +282,29 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 }
 
 // checkSubmission checks all of a submission but what is in the boxes.
-func (c *settled) checkSubmission(context *[32]byte, members wire.Set, party int, body []byte) (*submitted, error) {
-	m, err := c.parseSubmission(body, members.Len())
+func (s *settled) checkSubmission(
+	context *[32]byte, members wire.Set, party int, body []byte,
+) (*submitted, error) {
+	m, err := s.parseSubmission(body, members.Len())
 	if err != nil {
 		return nil, err
 	}
-	if !c.Covered {
-		if err := c.ring.CheckPacked(m.masked, c.length); err != nil {
+	if !s.Covered {
+		if err := s.ring.CheckPacked(m.masked, s.length); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 		}
 	}
-	leaves := make([][32]byte, c.c)
+	leaves := make([][32]byte, s.c)
 	at := 0
 	for k := range members.All() {
 		leaves[k] = [32]byte(m.leaves[32*at:])
 		at++
 	}
-	levels := tree(leaves, c.depth)
+	levels := tree(leaves, s.depth)
 	masked := hash(labelMasked, m.masked)
-	signed := statement(context, party, levels[c.depth][0], masked, m.commitment)
-	if err := keyexchange.Verify(c.Roster.Key(party), labelStatement, signed, &m.signature); err != nil {
+	signed := statement(context, party, levels[s.depth][0], masked, m.commitment)
+	if err := keyexchange.Verify(s.Roster.Key(party), labelStatement, signed,
+		&m.signature); err != nil {
 		return nil, err
 	}
 	return &submitted{party: party, body: body, masked: masked, statement: signed, levels: levels}, nil
@@ -342,8 +346,14 @@ func (s *Server) Batch() ([]Envelope, error) {
 			if err != nil {
 				panic("oneshot: " + err.Error()) // it was parsed before
 			}
-			e := entry{party: sub.party, signature: m.signature, masked: sub.masked,
-				commitment: m.commitment, path: path(sub.levels, k), box: m.boxes[box*c.boxSize():][:c.boxSize()]}
+			e := entry{
+				party:      sub.party,
+				signature:  m.signature,
+				masked:     sub.masked,
+				commitment: m.commitment,
+				path:       path(sub.levels, k),
+				box:        m.boxes[box*c.boxSize():][:c.boxSize()],
+			}
 			message = e.append(message)
 		}
 		envelopes = append(envelopes, Envelope{To: k, Message: message})
@@ -420,7 +430,8 @@ func (s *Server) Settle() ([]byte, error) {
 	}
 	r.flight = nil
 	clear(r.disputes)
-	return appendNumbered(c.header(typeSettled, &r.context, s.round, wire.ServerIndex), r.number, in), nil
+	return appendNumbered(c.header(typeSettled, &r.context, s.round, wire.ServerIndex), r.number, in),
+		nil
 }
 
 // add puts a submission into the sum.

@@ -25,7 +25,8 @@ func (s *Server) Close() ([]byte, error) {
 	case r.flight != nil:
 		return nil, fmt.Errorf("%w: a batch is not settled", ErrPhase)
 	case len(r.in) < s.config.MinSurvivors:
-		return nil, fmt.Errorf("%w: %d parties are in, want %d", ErrTooFew, len(r.in), s.config.MinSurvivors)
+		return nil, fmt.Errorf("%w: %d parties are in, want %d", ErrTooFew, len(r.in),
+			s.config.MinSurvivors)
 	}
 	r.step, r.waiting = stepSigned, nil
 	s.included = nil
@@ -52,7 +53,8 @@ func (s *Server) receiveSigned(body []byte, member int) error {
 	}
 	one := wire.PartySignature{Party: member, Signature: [keyexchange.SignatureSize]byte(body)}
 	signed := closingStatement(&r.context, &r.chain, len(r.in))
-	if err := keyexchange.Verify(s.config.Committee.Key(member), labelClosing, signed, &one.Signature); err != nil {
+	if err := keyexchange.Verify(s.config.Committee.Key(member), labelClosing, signed,
+		&one.Signature); err != nil {
 		return err
 	}
 	r.signatures = slices.Insert(r.signatures, at, one)
@@ -60,7 +62,8 @@ func (s *Server) receiveSigned(body []byte, member int) error {
 }
 
 func (r *serverRound) signature(member int) (int, bool) {
-	return slices.BinarySearchFunc(r.signatures, member, func(one wire.PartySignature, k int) int { return one.Party - k })
+	return slices.BinarySearchFunc(r.signatures, member,
+		func(one wire.PartySignature, k int) int { return one.Party - k })
 }
 
 // Signed returns how many members have signed who is in.
@@ -81,14 +84,16 @@ func (s *Server) Certificate() ([]byte, error) {
 	}
 	r := s.open
 	if len(r.signatures) < s.config.Quorum {
-		return nil, fmt.Errorf("%w: %d members have signed, want %d", ErrTooFew, len(r.signatures), s.config.Quorum)
+		return nil, fmt.Errorf("%w: %d members have signed, want %d", ErrTooFew, len(r.signatures),
+			s.config.Quorum)
 	}
 	if r.step == stepSigned {
 		r.step = stepParts
 		r.parts = make([][]byte, s.config.c)
 		r.uncovered = wire.NewSet(s.config.n)
 	}
-	return r.signatures.Append(s.config.header(typeCertificate, &r.context, s.round, wire.ServerIndex)), nil
+	return r.signatures.Append(s.config.header(typeCertificate, &r.context, s.round,
+		wire.ServerIndex)), nil
 }
 
 func (s *Server) receivePart(body []byte, member int) error {
@@ -271,7 +276,8 @@ func (s *Server) Sum() ([]int64, error) {
 	}
 	c, r := s.config, s.open
 	if c.Covered && r.uncovered.Len() < len(r.in) {
-		return nil, fmt.Errorf("%w: %d of %d submissions are uncovered", ErrPhase, r.uncovered.Len(), len(r.in))
+		return nil, fmt.Errorf("%w: %d of %d submissions are uncovered", ErrPhase, r.uncovered.Len(),
+			len(r.in))
 	}
 	sum := slices.Clone(r.sum)
 	ringKey := hash(labelRing, r.context[:])

@@ -39,7 +39,9 @@ func (p *Party) Save(key *keyexchange.SealKey) ([]byte, error) {
 
 // LoadParty makes the party again that [Party.Save] saved under key, with the same
 // configuration and identity. It fails with [ErrState], [ErrConfig] or [ErrIdentity].
-func LoadParty(config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte) (*Party, error) {
+func LoadParty(
+	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
+) (*Party, error) {
 	p, err := NewParty(config, identity, random)
 	if err != nil {
 		return nil, err
@@ -83,9 +85,19 @@ type pendingState struct {
 func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := memberState{Round: m.round, Output: m.output}
 	if r := m.open; r != nil {
-		out.Open = &memberRoundState{Phase: r.phase, Public: r.public, Context: r.context, Chain: r.chain,
-			Members: r.members.Bytes(), Seen: r.seen.Bytes(), Batches: r.batches, Waiting: r.waiting,
-			Sum: r.sum.Values, Covers: r.covers, Parties: r.parties}
+		out.Open = &memberRoundState{
+			Phase:   r.phase,
+			Public:  r.public,
+			Context: r.context,
+			Chain:   r.chain,
+			Members: r.members.Bytes(),
+			Seen:    r.seen.Bytes(),
+			Batches: r.batches,
+			Waiting: r.waiting,
+			Sum:     r.sum.Values,
+			Covers:  r.covers,
+			Parties: r.parties,
+		}
 		if r.private != nil {
 			private, err := r.private.Bytes()
 			if err != nil {
@@ -96,7 +108,8 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 		}
 		for i := range r.pending {
 			p := &r.pending[i]
-			out.Open.Pending = append(out.Open.Pending, pendingState{p.good, p.part.Values, p.cover, p.statement})
+			out.Open.Pending = append(out.Open.Pending,
+				pendingState{p.good, p.part.Values, p.cover, p.statement})
 		}
 	}
 	return sealState(m.random, key, m.config, ownerMember, m.self, &out)
@@ -105,7 +118,9 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 // LoadMember makes the member again that [Member.Save] saved under key, with the
 // same configuration and identity. It fails with [ErrState], [ErrConfig] or
 // [ErrIdentity].
-func LoadMember(config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte) (*Member, error) {
+func LoadMember(
+	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
+) (*Member, error) {
 	m, err := NewMember(config, identity, random)
 	if err != nil {
 		return nil, err
@@ -125,8 +140,17 @@ func LoadMember(config *Config, identity crypto.Signer, random io.Reader, key *k
 
 func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 	index := uint32(m.self) + 1
-	r := &memberRound{phase: in.Phase, public: in.Public, context: in.Context, chain: in.Chain, batches: in.Batches,
-		waiting: in.Waiting, sum: shamir.PackedShare{Index: index, Values: in.Sum}, covers: in.Covers, parties: in.Parties}
+	r := &memberRound{
+		phase:   in.Phase,
+		public:  in.Public,
+		context: in.Context,
+		chain:   in.Chain,
+		batches: in.Batches,
+		waiting: in.Waiting,
+		sum:     shamir.PackedShare{Index: index, Values: in.Sum},
+		covers:  in.Covers,
+		parties: in.Parties,
+	}
 	var err error
 	if len(in.Private) != 0 {
 		if r.private, err = m.config.KEM.hpke().NewPrivateKey(in.Private); err != nil {
@@ -140,8 +164,13 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 		return nil, err
 	}
 	for _, p := range in.Pending {
-		r.pending = append(r.pending, pendingPart{good: p.Good, part: shamir.PackedShare{Index: index, Values: p.Part},
-			cover: p.Cover, statement: p.Statement})
+		r.pending = append(r.pending,
+			pendingPart{
+				good:      p.Good,
+				part:      shamir.PackedShare{Index: index, Values: p.Part},
+				cover:     p.Cover,
+				statement: p.Statement,
+			})
 	}
 	return r, nil
 }
@@ -188,10 +217,23 @@ type inSumState struct {
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := serverState{Round: s.round, Included: s.included}
 	if r := s.open; r != nil {
-		out.Open = &serverRoundState{Step: r.step, Keys: r.keys, Opening: r.opening, Context: r.context, Chain: r.chain,
-			Members: r.members.Bytes(), Received: r.received.Bytes(), Excluded: r.excluded.Bytes(),
-			Uncovered: r.uncovered.Bytes(), OnTheWay: r.flight != nil, Number: r.number, Charges: r.charges,
-			Sum: r.sum, Signatures: r.signatures.Append(nil), Parts: r.parts}
+		out.Open = &serverRoundState{
+			Step:       r.step,
+			Keys:       r.keys,
+			Opening:    r.opening,
+			Context:    r.context,
+			Chain:      r.chain,
+			Members:    r.members.Bytes(),
+			Received:   r.received.Bytes(),
+			Excluded:   r.excluded.Bytes(),
+			Uncovered:  r.uncovered.Bytes(),
+			OnTheWay:   r.flight != nil,
+			Number:     r.number,
+			Charges:    r.charges,
+			Sum:        r.sum,
+			Signatures: r.signatures.Append(nil),
+			Parts:      r.parts,
+		}
 		for _, sub := range r.waiting {
 			out.Open.Waiting = append(out.Open.Waiting, submittedState{sub.party, sub.body})
 		}
@@ -211,7 +253,9 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 // LoadServer makes the server again that [Server.Save] saved under key, with the
 // same configuration and the given size of batches, as in [NewServer]. It fails with
 // [ErrState] or [ErrConfig].
-func LoadServer(config *Config, batch int, key *keyexchange.SealKey, state []byte) (*Server, error) {
+func LoadServer(
+	config *Config, batch int, key *keyexchange.SealKey, state []byte,
+) (*Server, error) {
 	s, err := NewServer(config, batch)
 	if err != nil {
 		return nil, err
@@ -231,8 +275,17 @@ func LoadServer(config *Config, batch int, key *keyexchange.SealKey, state []byt
 
 func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 	c := s.config
-	r := &serverRound{step: in.Step, keys: make([][]byte, c.c), opening: in.Opening, context: in.Context, chain: in.Chain,
-		number: in.Number, charges: in.Charges, sum: in.Sum, disputes: make([]wire.Set, len(in.Disputes))}
+	r := &serverRound{
+		step:     in.Step,
+		keys:     make([][]byte, c.c),
+		opening:  in.Opening,
+		context:  in.Context,
+		chain:    in.Chain,
+		number:   in.Number,
+		charges:  in.Charges,
+		sum:      in.Sum,
+		disputes: make([]wire.Set, len(in.Disputes)),
+	}
 	for k, key := range in.Keys {
 		if len(key) != 0 {
 			r.keys[k] = key
@@ -243,7 +296,12 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		to   *wire.Set
 		from []byte
 		n    int
-	}{{&r.members, in.Members, c.c}, {&r.received, in.Received, c.n}, {&r.excluded, in.Excluded, c.c}, {&r.uncovered, in.Uncovered, c.n}} {
+	}{
+		{&r.members, in.Members, c.c},
+		{&r.received, in.Received, c.n},
+		{&r.excluded, in.Excluded, c.c},
+		{&r.uncovered, in.Uncovered, c.n},
+	} {
 		if *set.to, err = loadSet(set.from, set.n); err != nil {
 			return nil, err
 		}
@@ -304,7 +362,9 @@ func stateData(config *settled, owner byte, at int) []byte {
 	return d[:]
 }
 
-func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, owner byte, at int, state any) ([]byte, error) {
+func sealState(
+	random io.Reader, key *keyexchange.SealKey, config *settled, owner byte, at int, state any,
+) ([]byte, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(state); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -317,10 +377,13 @@ func sealState(random io.Reader, key *keyexchange.SealKey, config *settled, owne
 	return keyexchange.Seal(&nonce, key, b.Bytes(), stateData(config, owner, at))
 }
 
-func openState(key *keyexchange.SealKey, config *settled, owner byte, at int, sealed []byte, state any) error {
+func openState(
+	key *keyexchange.SealKey, config *settled, owner byte, at int, sealed []byte, state any,
+) error {
 	b, err := keyexchange.Open(key, sealed, stateData(config, owner, at))
 	if err != nil {
-		return fmt.Errorf("%w: it was changed, or saved under another key, by another owner or for another configuration", ErrState)
+		return fmt.Errorf("%w: it was changed, or saved under another key, by another owner or for "+
+			"another configuration", ErrState)
 	}
 	defer clear(b)
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {

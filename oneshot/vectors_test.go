@@ -133,15 +133,18 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 	s := must(w.config.settle())
 	out := &r.out
 	out.Description = description
-	out.Config = vectorConfig{Label: s.Label, Length: s.Length, Bits: s.Bits, MinSurvivors: s.MinSurvivors, Colluders: s.Colluders,
+	out.Config = vectorConfig{Label: s.Label, Length: s.Length, Bits: s.Bits,
+		MinSurvivors: s.MinSurvivors, Colluders: s.Colluders,
 		Faults: s.Faults, PerPolynomial: s.Figures.PerPolynomial, Covered: s.Covered, KEM: int(s.KEM)}
 	if s.Terms.Noise.Family() != 0 {
 		out.Config.Noise = s.Terms.Noise.Scale().RatString()
 	}
-	out.Figures = vectorFigures{Modulus: s.Modulus, Scale: s.Scale, Spare: s.Spare, Polynomials: s.Polynomials,
-		Answers: s.Answers, Quorum: s.Quorum}
+	out.Figures = vectorFigures{Modulus: s.Modulus, Scale: s.Scale, Spare: s.Spare,
+		Polynomials: s.Polynomials,
+		Answers:     s.Answers, Quorum: s.Quorum}
 	person := func(list *keyexchange.Roster, i int, key ed25519.PrivateKey) vectorPerson {
-		return vectorPerson{Name: list.Name(i), Identity: hexBytes(key.Seed()), Public: hexBytes(list.Key(i))}
+		return vectorPerson{Name: list.Name(i), Identity: hexBytes(key.Seed()),
+			Public: hexBytes(list.Key(i))}
 	}
 	for i, key := range w.keys {
 		out.Parties = append(out.Parties, person(s.Roster, i, key))
@@ -214,7 +217,8 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 	out.Included = w.server.Included()
 	if s.Covered {
 		for _, m := range slices.Clone(out.Messages) {
-			if i := slices.IndexFunc(out.Included, func(i int) bool { return m.From == fmt.Sprintf("party %d", i) }); i >= 0 {
+			if i := slices.IndexFunc(out.Included,
+				func(i int) bool { return m.From == fmt.Sprintf("party %d", i) }); i >= 0 {
 				if err := w.server.Uncover(m.Message); err != nil {
 					t.Fatal(err)
 				}
@@ -230,7 +234,8 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 	context := [32]byte(r.out.Context)
 	random := noise.Expand(chacha(byte(100 + i)))
 	key, e := make([]int64, degree), make([]int64, s.length)
-	for _, err := range []error{s.keys.NewSampler(random).Fill(key), s.noise.NewSampler(random).Fill(e)} {
+	for _, err := range []error{s.keys.NewSampler(random).Fill(key),
+		s.noise.NewSampler(random).Fill(e)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +256,8 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 	leaves := make([][32]byte, s.c)
 	d.Plain = make([]hexBytes, s.c)
 	for k := range 6 {
-		d.Plain[k] = must(open(r.members[k].open.private, boxInfo(&context, i, k), m.boxes[k*s.boxSize():][:s.boxSize()]))
+		d.Plain[k] = must(open(r.members[k].open.private, boxInfo(&context, i, k),
+			m.boxes[k*s.boxSize():][:s.boxSize()]))
 		leaves[k] = leaf(&context, i, k, d.Plain[k])
 	}
 	root := tree(leaves, s.depth)[s.depth][0]
@@ -419,7 +425,10 @@ func (r *recorded) present(t *testing.T, one vectorRefusal) string {
 			must(party.Submit(r.out.Messages[7].Message, []byte("model"), w.values(0)))
 		}
 		save = func() []byte { return must(party.Save(key)) }
-		receive = func(b []byte) error { _, err := party.Submit(b, []byte("model"), w.values(0)); return err }
+		receive = func(b []byte) error {
+			_, err := party.Submit(b, []byte("model"), w.values(0))
+			return err
+		}
 	}
 	before := opened(t, key, w, one.To, k, save())
 	err := receive(one.message)
@@ -436,7 +445,9 @@ func (r *recorded) present(t *testing.T, one vectorRefusal) string {
 }
 
 // opened returns what is in a saved state.
-func opened(t *testing.T, key *keyexchange.SealKey, w *world, to string, k int, state []byte) []byte {
+func opened(
+	t *testing.T, key *keyexchange.SealKey, w *world, to string, k int, state []byte,
+) []byte {
 	t.Helper()
 	owner, at := ownerParty, 0
 	switch {
@@ -453,7 +464,8 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	var out []vectorRefusal
 	s := must(r.config.settle())
 	first := func(kind int, from string) int {
-		i := slices.IndexFunc(r.out.Messages, func(m vectorMessage) bool { return m.Type == kind && (from == "" || m.From == from) })
+		i := slices.IndexFunc(r.out.Messages,
+			func(m vectorMessage) bool { return m.Type == kind && (from == "" || m.From == from) })
 		if i < 0 {
 			t.Fatalf("no message of type %d", kind)
 		}
@@ -464,7 +476,9 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 		one.describe(r.out.Messages)
 		out = append(out, one)
 	}
-	change := func(i int, f func(b []byte) []byte) []byte { return f(slices.Clone(r.out.Messages[i].Message)) }
+	change := func(i int, f func(b []byte) []byte) []byte {
+		return f(slices.Clone(r.out.Messages[i].Message))
+	}
 	flip := func(at int) func([]byte) []byte {
 		return func(b []byte) []byte { b[(at+len(b))%len(b)] ^= 1; return b }
 	}
@@ -478,10 +492,13 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	for _, c := range []struct {
 		to string
 		at int
-	}{{"server", first(65, "")}, {"server", first(67, "")}, {"server", first(69, "")}, {"server", first(72, "")}, {"server", first(74, "")},
+	}{{"server", first(65, "")}, {"server", first(67, "")}, {"server", first(69, "")},
+		{"server", first(72, "")}, {"server", first(74, "")},
 		{"member 0", first(64, "")}, {"member 0", first(66, "")}, {"member 0", first(68, "")}, {"member 0", first(70, "")},
 		{"member 0", first(71, "")}, {"member 0", first(73, "")}, {"party 0", first(66, "")}} {
-		name := func(what string) string { return fmt.Sprintf("%s, type %d: %s", c.to, r.out.Messages[c.at].Type, what) }
+		name := func(what string) string {
+			return fmt.Sprintf("%s, type %d: %s", c.to, r.out.Messages[c.at].Type, what)
+		}
 		at := c.at
 		kind := r.out.Messages[at].Type
 		add(name("empty"), at, c.to, nil, "ErrTruncated")
@@ -518,21 +535,27 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	add("key changed", key, "server", change(key, flip(bodyAt)), "ErrSignature")
 	add("key twice", key+1, "server", r.out.Messages[key].Message, "ErrDuplicate")
 	add("key late", first(66, "")+1, "server", r.out.Messages[key].Message, "ErrPhase")
-	add("key of small order", key, "server", append(s.header(typeKey, &s.digest, 1, memberSender), r.signedKey(t, 0)...), "ErrKey")
+	add("key of small order", key, "server",
+		append(s.header(typeKey, &s.digest, 1, memberSender), r.signedKey(t, 0)...), "ErrKey")
 
 	// Opening.
 	opening := first(66, "")
 	set := bodyAt + 32
 	add("opening before the invite", 0, "member 0", r.out.Messages[opening].Message, "ErrPhase")
 	add("opening again", opening+1, "member 0", r.out.Messages[opening].Message, "ErrDuplicate")
-	add("opening: bits beyond the committee", opening, "member 0", change(opening, func(b []byte) []byte { b[set] |= 1 << 7; return b }), "ErrEncoding")
+	add("opening: bits beyond the committee", opening, "member 0",
+		change(opening, func(b []byte) []byte { b[set] |= 1 << 7; return b }), "ErrEncoding")
 	add("opening: a key changed", opening, "member 0", change(opening, flip(set+1)), "ErrSignature")
-	add("opening: two keys exchanged", opening, "party 0", change(opening, r.exchangeKeys), "ErrSignature")
+	add("opening: two keys exchanged", opening, "party 0", change(opening, r.exchangeKeys),
+		"ErrSignature")
 	few := func(b []byte) []byte { b[set] = 0b1111; return b[:set+1+4*s.keyBodySize()] }
 	add("opening: too few keys", opening, "party 0", change(opening, few), "ErrTooFew")
-	add("opening: another key, signed", opening, "member 0", change(opening, put(set+1, r.signedKey(t, 9)...)), "ErrOwnKey")
-	add("opening: another broadcast", opening, "party 0", change(opening, flip(bodyAt)), "ErrBroadcast")
-	add("opening: round answered before", opening+2, "party 0", r.out.Messages[opening].Message, "ErrReplay")
+	add("opening: another key, signed", opening, "member 0",
+		change(opening, put(set+1, r.signedKey(t, 9)...)), "ErrOwnKey")
+	add("opening: another broadcast", opening, "party 0", change(opening, flip(bodyAt)),
+		"ErrBroadcast")
+	add("opening: round answered before", opening+2, "party 0", r.out.Messages[opening].Message,
+		"ErrReplay")
 
 	// Submission.
 	sub := first(67, "")
@@ -545,7 +568,8 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	}
 	add("submission: a coefficient of 2^k − 1", sub, "server", change(sub, high), "ErrEncoding")
 	add("submission: y changed", sub, "server", change(sub, flip(bodyAt)), "ErrSignature")
-	add("submission: a leaf changed", sub, "server", change(sub, flip(bodyAt+s.packed)), "ErrSignature")
+	add("submission: a leaf changed", sub, "server", change(sub, flip(bodyAt+s.packed)),
+		"ErrSignature")
 	add("submission: signature changed", sub, "server", change(sub, flip(-1)), "ErrSignature")
 	add("submission of another party", sub, "server", change(sub, put(45, 1)), "ErrSignature")
 	add("submission twice", sub+1, "server", r.out.Messages[sub].Message, "ErrDuplicate")
@@ -553,7 +577,8 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	add("submission late", first(71, "")+1, "server", r.out.Messages[sub].Message, "ErrPhase")
 	add("submission by a member", sub, "server", change(sub, put(42, 128)), "ErrType")
 	if used := s.length * s.ModulusBits % 8; used != 0 {
-		add("submission: padding", sub, "server", change(sub, func(b []byte) []byte { b[bodyAt+s.packed-1] |= 1 << used; return b }), "ErrEncoding")
+		add("submission: padding", sub, "server",
+			change(sub, func(b []byte) []byte { b[bodyAt+s.packed-1] |= 1 << used; return b }), "ErrEncoding")
 	}
 
 	// Batch, disputes, settled.
@@ -566,29 +591,38 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	add("batch: a number of 2^31", batch, "member 0", change(batch, put(bodyAt, 128)), "ErrEncoding")
 	add("batch: a party of 2^31", batch, "member 0", change(batch, put(entry, 128)), "ErrEncoding")
 	add("batch: no entries", batch, "member 0", r.out.Messages[batch].Message[:entry], "ErrTruncated")
-	add("batch: not ascending", batch, "member 0", change(batch, put(second, 0, 0, 0, 0)), "ErrEncoding")
-	add("batch: beyond the roster", batch, "member 0", change(batch, put(len(r.out.Messages[batch].Message)-s.entrySize(), 0, 0, 0, 5)), "ErrEncoding")
+	add("batch: not ascending", batch, "member 0", change(batch, put(second, 0, 0, 0, 0)),
+		"ErrEncoding")
+	add("batch: beyond the roster", batch, "member 0",
+		change(batch, put(len(r.out.Messages[batch].Message)-s.entrySize(), 0, 0, 0, 5)), "ErrEncoding")
 	settled := first(70, "")
 	repeated := change(batch, put(bodyAt+3, 2))
 	add("batch: a party again", settled+1, "member 0", repeated, "ErrDuplicate")
 	disputes := first(69, "")
-	add("disputes of another batch", disputes, "server", change(disputes, put(bodyAt+3, 2)), "ErrPhase")
-	add("disputes: bits beyond the batch", disputes, "server", change(disputes, func(b []byte) []byte { b[len(b)-1] |= 1 << 5; return b }), "ErrEncoding")
+	add("disputes of another batch", disputes, "server", change(disputes, put(bodyAt+3, 2)),
+		"ErrPhase")
+	add("disputes: bits beyond the batch", disputes, "server",
+		change(disputes, func(b []byte) []byte { b[len(b)-1] |= 1 << 5; return b }), "ErrEncoding")
 	add("disputes twice", disputes+1, "server", r.out.Messages[disputes].Message, "ErrDuplicate")
-	add("disputes by a member without a key", disputes, "server", change(disputes, put(45, 6)), "ErrSender")
+	add("disputes by a member without a key", disputes, "server", change(disputes, put(45, 6)),
+		"ErrSender")
 	add("settled before the batch", batch, "member 0", r.out.Messages[settled].Message, "ErrPhase")
 	add("settled twice", settled+1, "member 0", r.out.Messages[settled].Message, "ErrPhase")
 	add("settled: another batch", settled, "member 0", change(settled, put(bodyAt+3, 2)), "ErrPhase")
-	add("settled: bits beyond the batch", settled, "member 0", change(settled, func(b []byte) []byte { b[len(b)-1] |= 1 << 5; return b }), "ErrEncoding")
+	add("settled: bits beyond the batch", settled, "member 0",
+		change(settled, func(b []byte) []byte { b[len(b)-1] |= 1 << 5; return b }), "ErrEncoding")
 
 	// Closing, signatures, certificate, parts.
 	closing := first(71, "")
 	add("closing with a batch open", batch+1, "member 0", r.out.Messages[closing].Message, "ErrPhase")
 	add("closing: more batches", closing, "member 0", change(closing, put(bodyAt+3, 2)), "ErrPhase")
-	add("closing: fewer batches", closing, "member 0", change(closing, put(bodyAt+3, 0)), "ErrStatement")
+	add("closing: fewer batches", closing, "member 0", change(closing, put(bodyAt+3, 0)),
+		"ErrStatement")
 	add("closing: 2^31 batches", closing, "member 0", change(closing, put(bodyAt, 128)), "ErrEncoding")
-	add("closing: 2^31 parties", closing, "member 0", change(closing, put(bodyAt+4, 128)), "ErrEncoding")
-	add("closing: another count", closing, "member 0", change(closing, put(bodyAt+7, 3)), "ErrStatement")
+	add("closing: 2^31 parties", closing, "member 0", change(closing, put(bodyAt+4, 128)),
+		"ErrEncoding")
+	add("closing: another count", closing, "member 0", change(closing, put(bodyAt+7, 3)),
+		"ErrStatement")
 	add("closing: another chain", closing, "member 0", change(closing, flip(bodyAt+8)), "ErrStatement")
 	add("closing twice", closing+1, "member 0", r.out.Messages[closing].Message, "ErrPhase")
 	signed := first(72, "")
@@ -602,13 +636,19 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	add("certificate: one twice", certificate, "member 0", change(certificate, func(b []byte) []byte {
 		return append(b[:bodyAt+one], b[bodyAt:]...)
 	}), "ErrEncoding")
-	add("certificate: a bad signature", certificate, "member 0", change(certificate, flip(-1)), "ErrCertificate")
-	add("certificate: a member without a key", certificate, "member 0", change(certificate, put(bodyAt+5*one+3, 6)), "ErrCertificate")
-	add("certificate: beyond the committee", certificate, "member 0", change(certificate, put(bodyAt+5*one+3, 7)), "ErrEncoding")
-	add("certificate before the closing", closing, "member 0", r.out.Messages[certificate].Message, "ErrPhase")
-	add("certificate twice", certificate+1, "member 0", r.out.Messages[certificate].Message, "ErrPhase")
+	add("certificate: a bad signature", certificate, "member 0", change(certificate, flip(-1)),
+		"ErrCertificate")
+	add("certificate: a member without a key", certificate, "member 0",
+		change(certificate, put(bodyAt+5*one+3, 6)), "ErrCertificate")
+	add("certificate: beyond the committee", certificate, "member 0",
+		change(certificate, put(bodyAt+5*one+3, 7)), "ErrEncoding")
+	add("certificate before the closing", closing, "member 0", r.out.Messages[certificate].Message,
+		"ErrPhase")
+	add("certificate twice", certificate+1, "member 0", r.out.Messages[certificate].Message,
+		"ErrPhase")
 	part := first(74, "member 1")
-	add("part: a scalar of 2^256 − 1", part, "server", change(part, put(bodyAt, bytes.Repeat([]byte{255}, 32)...)), "ErrEncoding")
+	add("part: a scalar of 2^256 − 1", part, "server",
+		change(part, put(bodyAt, bytes.Repeat([]byte{255}, 32)...)), "ErrEncoding")
 	add("part twice", part+1, "server", r.out.Messages[part].Message, "ErrDuplicate")
 	add("part before the certificate", certificate, "server", r.out.Messages[part].Message, "ErrPhase")
 	return out
@@ -623,7 +663,8 @@ func (v *vectorRefusal) describe(round []vectorMessage) {
 			at++
 		}
 		end := 0
-		for end < min(len(m.Message), len(v.message))-at && m.Message[len(m.Message)-1-end] == v.message[len(v.message)-1-end] {
+		for end < min(len(m.Message), len(v.message))-at &&
+			m.Message[len(m.Message)-1-end] == v.message[len(v.message)-1-end] {
 			end++
 		}
 		if insert := v.message[at : len(v.message)-end]; best < 0 || len(insert) < best {

@@ -122,7 +122,8 @@ func all(ctx context.Context) error {
 	if *asJSON {
 		err = json.NewEncoder(os.Stdout).Encode(out)
 	} else {
-		_, err = fmt.Printf("%d rounds, %d lost, %d processes killed; every sum exact: %v; ε = %.3f of 8; accuracy %.4f; %.1f s\n",
+		_, err = fmt.Printf("%d rounds, %d lost, %d processes killed; every sum exact: %v; ε = %.3f "+
+			"of 8; accuracy %.4f; %.1f s\n",
 			out.Rounds, out.Lost, out.Killed, out.Exact, out.Epsilon, out.Accuracy, out.Seconds)
 	}
 	switch {
@@ -151,10 +152,12 @@ func prepare(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("secret-", i)), slices.Concat(identity.Seed(), key[:]), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("secret-", i)),
+			slices.Concat(identity.Seed(), key[:]), 0o600); err != nil {
 			return err
 		}
-		members = append(members, keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: identity.Public().(ed25519.PublicKey)})
+		members = append(members,
+			keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members[:*parties])
 	if err != nil {
@@ -169,8 +172,14 @@ func prepare(dir string) error {
 		return err
 	}
 	plan, err := json.Marshal(hushsum.Plan{
-		Name: "averaging", Rounds: *rounds, Length: rows.Features, Clip: 1, Noise: accounting.FamilyDiscreteGaussian,
-		Epsilon: 8, Delta: 1e-5, DropOut: .3,
+		Name:    "averaging",
+		Rounds:  *rounds,
+		Length:  rows.Features,
+		Clip:    1,
+		Noise:   accounting.FamilyDiscreteGaussian,
+		Epsilon: 8,
+		Delta:   1e-5,
+		DropOut: .3,
 	})
 	if err != nil {
 		return err
@@ -237,7 +246,8 @@ func load(dir string, which int) (s site, coordinatorKey ed25519.PublicKey, err 
 	}
 	s.identity = ed25519.NewKeyFromSeed(secret[:32])
 	sealing := keyexchange.SealKey(secret[32:])
-	s.key, s.address, s.state = &sealing, string(address), filepath.Join(dir, fmt.Sprint("state-", which))
+	s.key, s.address, s.state = &sealing, string(address),
+		filepath.Join(dir, fmt.Sprint("state-", which))
 	return s, key, nil
 }
 
@@ -339,7 +349,8 @@ func (s *supervisor) run(ctx context.Context) (killed int, err error) {
 		// away is seen.
 		summed, err := os.ReadDir(filepath.Join(s.dir, "rounds"))
 		due := *kills * (len(summed) + 1) / max(1, *rounds-2)
-		if err == nil && killed < min(due, *kills) && len(summed) < *rounds-2 && s.kill(rng.IntN(*parties+1)) {
+		if err == nil && killed < min(due, *kills) && len(summed) < *rounds-2 &&
+			s.kill(rng.IntN(*parties+1)) {
 			killed++
 		}
 	}
@@ -360,7 +371,8 @@ func (s *supervisor) keep(ctx context.Context, i int) error {
 		name = "coordinator"
 	}
 	for {
-		process := exec.CommandContext(ctx, os.Args[0], "-role", name, "-index", fmt.Sprint(i), "-folder", s.dir,
+		process := exec.CommandContext(ctx, os.Args[0], "-role", name, "-index", fmt.Sprint(i), "-folder",
+			s.dir,
 			"-parties", fmt.Sprint(*parties), "-rounds", fmt.Sprint(*rounds))
 		var said bytes.Buffer
 		process.Stderr = &said
@@ -395,12 +407,19 @@ func judge(dir string) (*outcome, error) {
 	if err := find(dir, "result", &result); err != nil {
 		return nil, err
 	}
-	out := &outcome{Exact: true, Rounds: result.Rounds, Lost: result.Lost, Epsilon: result.Spent.Upper, Absent: []int{}}
+	out := &outcome{
+		Exact:   true,
+		Rounds:  result.Rounds,
+		Lost:    result.Lost,
+		Epsilon: result.Spent.Upper,
+		Absent:  []int{},
+	}
 	sums := 0
 	var last record
 	for number := range result.Rounds {
 		var r record
-		if err := find(dir, filepath.Join("rounds", fmt.Sprint(number+1)), &r); errors.Is(err, fs.ErrNotExist) {
+		if err := find(dir, filepath.Join("rounds", fmt.Sprint(number+1)), &r); errors.Is(err,
+			fs.ErrNotExist) {
 			continue // lost
 		} else if err != nil {
 			return nil, err
@@ -429,7 +448,8 @@ func (r *record) exact(dir string) (bool, error) {
 	var sum [][]uint64
 	for _, i := range r.Round.Parties {
 		var values [][]uint64
-		if err := find(dir, filepath.Join("submissions", fmt.Sprint(r.Round.Number, "-", i)), &values); err != nil {
+		if err := find(dir, filepath.Join("submissions", fmt.Sprint(r.Round.Number, "-", i)),
+			&values); err != nil {
 			return false, err
 		}
 		if sum == nil {

@@ -11,7 +11,8 @@ func TestText(t *testing.T) {
 	for f := DiscreteLaplace; f <= PolyaDifference; f++ {
 		text, err := f.MarshalText()
 		var back Family
-		if err != nil || string(text) != f.String() || seen[string(text)] || back.UnmarshalText(text) != nil || back != f {
+		if err != nil || string(text) != f.String() || seen[string(text)] ||
+			back.UnmarshalText(text) != nil || back != f {
 			t.Errorf("%v: %q leads to %v, %v", f, text, back, err)
 		}
 		seen[string(text)] = true

@@ -21,7 +21,8 @@ func TestPublished(t *testing.T) {
 		{"Kyber768", kyber(768, 2), 624, 1427, "Albrecht, FHE.org 2024: LWE.estimate.rough, 2^182.2"},
 	} {
 		cost := Primal(c.in)
-		if math.Abs(float64(cost.BlockSize-c.block)) > 2 || math.Abs(float64(cost.Lattice-c.lattice)) > 30 {
+		if math.Abs(float64(cost.BlockSize-c.block)) > 2 ||
+			math.Abs(float64(cost.Lattice-c.lattice)) > 30 {
 			t.Errorf("%s: blocks of %d in dimension %d; published are %d in %d (%s)",
 				c.name, cost.BlockSize, cost.Lattice, c.block, c.lattice, c.source)
 		}
@@ -36,7 +37,8 @@ func TestStandard(t *testing.T) {
 		n                  int
 		classical, quantum float64 // log₂ q
 	}{{1024, 27, 25}, {2048, 54, 51}, {4096, 109, 101}} {
-		in := Instance{Dimension: c.n, SecretSigma: math.Sqrt(2.0 / 3), ErrorSigma: 3.19, Samples: 4 * c.n}
+		in := Instance{Dimension: c.n, SecretSigma: math.Sqrt(2.0 / 3), ErrorSigma: 3.19,
+			Samples: 4 * c.n}
 		in.LogModulus = c.classical
 		if got := Primal(in).Classical; got < 127.5 || got > 134 {
 			t.Errorf("degree %d, %v bits: 2^%.1f classical", c.n, c.classical, got)

@@ -62,11 +62,12 @@ var secret = []reflect.Type{
 var public = map[string]string{
 	"keyexchange": "EncapsulationKey Member Nonce PublicKey Purpose Roster",
 	"masking":     "Layout Segment",
-	"noise":       "Exact Family Law ReferenceGammaDifference ReferenceGaussian ReferenceLaplace ReferenceStaircase Shares Sum Table",
+	"noise":       "Exact Family Law Shares Sum Table",
 	"oblivious":   "Candidates Claim Coins Config Noise PeerError Sampling",
 	"oneshot":     "Config Envelope Figures KEM MemberError PartyError Terms",
-	"protocol":    "Adversary Carrier Config Envelope Local MissingError Params Party PartyError Recovery Summer",
-	"shamir":      "Combiner Feldman IndexError Packing Pedersen WrongSharesError",
+	"protocol": "Adversary Carrier Config Envelope Local MissingError Params Party PartyError " +
+		"Recovery Summer",
+	"shamir": "Combiner Feldman IndexError Packing Pedersen WrongSharesError",
 }
 
 // Every exported type is said to be secret or public, so that a new one cannot be
@@ -119,7 +120,8 @@ func exported(t *testing.T, dir string) []string {
 // marker fills secrets, and digits finds it in whatever base it is printed.
 const marker = 0xa7
 
-var digits = []string{"a7a7", "A7A7", "a7 a7", "A7 A7", "167 167", "167,167", "0xa7", "0xA7", "p6en"}
+var digits = []string{"a7a7", "A7A7", "a7 a7", "A7 A7", "167 167", "167,167", "0xa7", "0xA7",
+	"p6en"}
 
 // Values whose every byte, exported or not, is the marker show none of it.
 func TestSecretsAreRedacted(t *testing.T) {
@@ -129,7 +131,8 @@ func TestSecretsAreRedacted(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(unguarded(value.Elem())), "167 167") {
 			t.Errorf("%v: the marker would not be seen", typ)
 		}
-		for _, v := range []any{value.Interface(), value.Elem().Interface(), []any{value.Elem().Interface()},
+		for _, v := range []any{value.Interface(), value.Elem().Interface(),
+			[]any{value.Elem().Interface()},
 			map[string]any{"k": value.Interface()}, struct{ Field any }{value.Elem().Interface()}} {
 			for form, shown := range shows(t, v) {
 				if !strings.Contains(shown, "redacted") {

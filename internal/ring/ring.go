@@ -39,7 +39,8 @@ type Ring struct {
 // power of two from 8 to 2^12, if q is not below 2^50 and 1 modulo 2n, or if it is not
 // prime: both are constants of whoever calls.
 func New(n int, q uint64) *Ring {
-	if n < 8 || n > maxDegree || n&(n-1) != 0 || bits.Len64(q) > MaxModulusBits || q%(2*uint64(n)) != 1 ||
+	if n < 8 || n > maxDegree || n&(n-1) != 0 || bits.Len64(q) > MaxModulusBits ||
+		q%(2*uint64(n)) != 1 ||
 		!new(big.Int).SetUint64(q).ProbablyPrime(0) { // exact below 2^64
 		panic(fmt.Sprintf("ring: no ring of degree %d modulo %d", n, q))
 	}

@@ -88,7 +88,8 @@ func TestProduct(t *testing.T) {
 func TestTransform(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	rings(t, func(t *testing.T, r *Ring) {
-		for _, fill := range []func() uint64{func() uint64 { return r.q - 1 }, func() uint64 { return random.Uint64N(r.q) }} {
+		for _, fill := range []func() uint64{func() uint64 { return r.q - 1 },
+			func() uint64 { return random.Uint64N(r.q) }} {
 			a := make([]uint64, r.n)
 			for i := range a {
 				a[i] = fill()

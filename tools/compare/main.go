@@ -62,7 +62,8 @@ func compare(before, after, only, experiments string) (equal bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r := runner{dir: dir, data: cmp.Or(os.Getenv("HUSHSUM_DATA"), filepath.Join(root, "..", "shared", "data"))}
+	r := runner{dir: dir,
+		data: cmp.Or(os.Getenv("HUSHSUM_DATA"), filepath.Join(root, "..", "shared", "data"))}
 	for i, version := range []string{before, after} {
 		if r.binaries[i], err = build(root, version, filepath.Join(dir, fmt.Sprint(i))); err != nil {
 			return false, err
@@ -86,7 +87,8 @@ func compare(before, after, only, experiments string) (equal bool, err error) {
 			return false, fmt.Errorf("%s: %w", c.args, err)
 		}
 		equal = equal && len(d.differences) == 0
-		fmt.Printf("%-9s %6d values %6.1f s  %s\n", d.verdict(), d.compared, time.Since(start).Seconds(), c.args)
+		fmt.Printf("%-9s %6d values %6.1f s  %s\n", d.verdict(), d.compared, time.Since(start).Seconds(),
+			c.args)
 		d.print(os.Stdout)
 	}
 	if ran == 0 {
@@ -186,7 +188,8 @@ func (r *runner) run(c testCase) (*difference, error) {
 			values[k] = c.reduce(values[k])
 		}
 		// How a command ends, and what it complains of, counts too.
-		sides[i] = append(values, map[string]any{"exit code": command.ProcessState.ExitCode(), "stderr": complaint.String()})
+		sides[i] = append(values,
+			map[string]any{"exit code": command.ProcessState.ExitCode(), "stderr": complaint.String()})
 	}
 	d := &difference{}
 	d.walk("", sides[0], sides[1])

@@ -92,7 +92,8 @@ func u64(x uint64) []byte { return binary.BigEndian.AppendUint64(nil, x) }
 
 const degree = 2048
 
-var order, _ = new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+var order, _ = new(big.Int).
+	SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 
 // check holds a file with what is derived of it.
 type check struct {
@@ -237,7 +238,8 @@ func solve(xs []int64, ys []*big.Int) []*big.Int {
 		rows[i] = append(rows[i], new(big.Int).Set(ys[i]))
 	}
 	for i := range n {
-		inverse := new(big.Int).ModInverse(rows[i][i], order) // minors of a Vandermonde matrix are not zero
+		// minors of a Vandermonde matrix are not zero
+		inverse := new(big.Int).ModInverse(rows[i][i], order)
 		for j := i; j <= n; j++ {
 			rows[i][j].Mul(rows[i][j], inverse).Mod(rows[i][j], order)
 		}
@@ -298,9 +300,11 @@ func (c *check) configuration() {
 	if f.Covered {
 		covered = 1
 	}
-	c.want("configuration", c.ConfigDigest, h("hushsum/oneshot/1 config", []byte{byte(len(f.Label))}, []byte(f.Label),
-		c.RosterDigest, c.CommitteeDigest, u32(f.Length), u32(f.Bits), u32(f.MinSurvivors), u32(f.Colluders), u32(f.Faults),
-		u32(f.PerPolynomial), []byte{byte(len(f.Noise))}, []byte(f.Noise), []byte{covered, byte(f.KEM)}))
+	c.want("configuration", c.ConfigDigest,
+		h("hushsum/oneshot/1 config", []byte{byte(len(f.Label))}, []byte(f.Label),
+			c.RosterDigest, c.CommitteeDigest, u32(f.Length), u32(f.Bits), u32(f.MinSurvivors),
+			u32(f.Colluders), u32(f.Faults),
+			u32(f.PerPolynomial), []byte{byte(len(f.Noise))}, []byte(f.Noise), []byte{covered, byte(f.KEM)}))
 }
 
 // headers checks §6 and keeps the bodies by sender and type.
@@ -328,7 +332,8 @@ func (c *check) headers() {
 
 func (c *check) signed(key []byte, label string, statement, signature []byte) {
 	c.Helper()
-	if !ed25519.Verify(key, slices.Concat([]byte{byte(len(label))}, []byte(label), statement), signature) {
+	if !ed25519.Verify(key, slices.Concat([]byte{byte(len(label))}, []byte(label), statement),
+		signature) {
 		c.Fatalf("a signature of kind %q does not verify", label)
 	}
 }
@@ -345,7 +350,8 @@ func (c *check) opening() {
 	parts := [][]byte{c.ConfigDigest, u64(c.Round), body[:33]}
 	for k := range c.present() {
 		c.want("key", rest[:96], c.bodies[fmt.Sprintf("member %d 65", k)])
-		c.signed(c.Members[k].Public, "hushsum/oneshot/1 key", slices.Concat(c.ConfigDigest, u64(c.Round), u32(k), rest[:32]), rest[32:96])
+		c.signed(c.Members[k].Public, "hushsum/oneshot/1 key",
+			slices.Concat(c.ConfigDigest, u64(c.Round), u32(k), rest[:32]), rest[32:96])
 		parts = append(parts, rest[:32])
 		rest = rest[96:]
 	}
@@ -397,7 +403,8 @@ func (c *check) dealings() {
 			level = up
 		}
 		c.want("root", level[0], d.Root)
-		statement := slices.Concat(c.Context, u32(i), d.Root, h("hushsum/oneshot/1 masked", masked), commitment)
+		statement := slices.Concat(c.Context, u32(i), d.Root, h("hushsum/oneshot/1 masked", masked),
+			commitment)
 		c.want("statement", d.Statement, statement)
 		body = body[32*c.present():]
 		size := 32 + len(d.Plain[0]) + 16
@@ -481,7 +488,8 @@ func (c *check) rest() {
 	}
 	for one := range slices.Chunk(certificate, 68) {
 		k := binary.BigEndian.Uint32(one)
-		c.signed(c.Members[k].Public, "hushsum/oneshot/1 closing", slices.Concat(c.Context, chain, u32(len(c.Included))), one[4:])
+		c.signed(c.Members[k].Public, "hushsum/oneshot/1 closing",
+			slices.Concat(c.Context, chain, u32(len(c.Included))), one[4:])
 	}
 	bitset := byte(0)
 	for i := range c.Parties {
@@ -531,7 +539,8 @@ func (c *check) rest() {
 		}
 		for j, i := range c.Included {
 			if c.Config.Covered {
-				c.want("cover", part[32*(c.Figures.Polynomials+j):][:32], c.Dealings[i].Plain[k][32*c.Figures.Polynomials:][:32])
+				c.want("cover", part[32*(c.Figures.Polynomials+j):][:32],
+					c.Dealings[i].Plain[k][32*c.Figures.Polynomials:][:32])
 			}
 		}
 	}

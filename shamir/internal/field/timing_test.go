@@ -58,7 +58,8 @@ func TestArithmeticTiming(t *testing.T) {
 		}
 	})
 	if leaky < dudect.Limit {
-		t.Errorf("a product that skips zeros gives |t| = %.1f, below %v: the test has no power", leaky, dudect.Limit)
+		t.Errorf("a product that skips zeros gives |t| = %.1f, below %v: the test has no power", leaky,
+			dudect.Limit)
 	}
 }
 
