@@ -63,7 +63,8 @@ func TestHybridChain(t *testing.T) {
 	mac := hmac.New(sha256.New, session[:])
 	mac.Write(append(secret, x[:]...))
 	digest := sha256.Sum256(ct)
-	if want := reference(mac.Sum(nil), 32, []byte("hushsum/2 chain"), roster.Key(0), roster.Key(2), digest[:]); !bytes.Equal(chain.key[:], want) {
+	if want := reference(mac.Sum(nil), 32, []byte("hushsum/2 chain"), roster.Key(0), roster.Key(2),
+		digest[:]); !bytes.Equal(chain.key[:], want) {
 		t.Errorf("CK_1 is %x, want %x", chain.key, want)
 	}
 
@@ -72,9 +73,11 @@ func TestHybridChain(t *testing.T) {
 	noX, noS, otherCT := low.Clone(), low.Clone(), low.Clone()
 	noX.x25519, noS.kem, otherCT.ciphertext = [32]byte{}, [32]byte{}, [32]byte{}
 	for name, other := range map[string]*Chain{
-		"classical": classical, "without X25519": noX.Chain(session, roster, 0, 2), "without ML-KEM": noS.Chain(session, roster, 0, 2),
-		"another ciphertext": otherCT.Chain(session, roster, 0, 2), "another session": low.Chain([32]byte{8}, roster, 0, 2),
-		"another pair": low.Chain(session, roster, 0, 1),
+		"classical": classical, "without X25519": noX.Chain(session, roster, 0, 2),
+		"without ML-KEM":     noS.Chain(session, roster, 0, 2),
+		"another ciphertext": otherCT.Chain(session, roster, 0, 2),
+		"another session":    low.Chain([32]byte{8}, roster, 0, 2),
+		"another pair":       low.Chain(session, roster, 0, 1),
 	} {
 		if other.key == chain.key {
 			t.Errorf("%s: the same chain", name)
@@ -152,7 +155,8 @@ func TestHybridErase(t *testing.T) {
 	if _, err := ParseEncapsulationKey(public[1:]); !errors.Is(err, ErrEncapsulationKey) {
 		t.Errorf("a short key: %v", err)
 	}
-	if _, err := agreed.Encapsulate(ek, bytes.NewReader(make([]byte, 31))); !errors.Is(err, ErrRandom) {
+	if _, err := agreed.Encapsulate(ek, bytes.NewReader(make([]byte, 31))); !errors.Is(err,
+		ErrRandom) {
 		t.Errorf("a source that ends: %v", err)
 	}
 }

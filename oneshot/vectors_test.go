@@ -577,8 +577,8 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	add("submission late", first(71, "")+1, "server", r.out.Messages[sub].Message, "ErrPhase")
 	add("submission by a member", sub, "server", change(sub, put(42, 128)), "ErrType")
 	if used := s.length * s.ModulusBits % 8; used != 0 {
-		add("submission: padding", sub, "server",
-			change(sub, func(b []byte) []byte { b[bodyAt+s.packed-1] |= 1 << used; return b }), "ErrEncoding")
+		pad := func(b []byte) []byte { b[bodyAt+s.packed-1] |= 1 << used; return b }
+		add("submission: padding", sub, "server", change(sub, pad), "ErrEncoding")
 	}
 
 	// Batch, disputes, settled.

@@ -335,12 +335,14 @@ func TestScheduleIsNotSearched(t *testing.T) {
 	const n = 60
 	signers, roster := parties(t, n)
 	config := testConfig(roster)
-	config.PerRound, config.Classical, config.Recovery = 4, true, &Recovery{Adversary: CuriousServer, Threshold: 2}
+	config.PerRound, config.Classical, config.Recovery = 4, true,
+		&Recovery{Adversary: CuriousServer, Threshold: 2}
 	l, err := NewLocal(config, signers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for l.Server.withMaterial(l.Server.Round()+1, l.Server.topology.scheduled(l.Server.Round()+1)).Len() < l.Server.terms.minSurvivors {
+	for l.Server.withMaterial(l.Server.Round()+1, l.Server.topology.scheduled(l.Server.Round()+1)).
+		Len() < l.Server.terms.minSurvivors {
 		if err := l.Server.Skip(); err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +358,8 @@ func TestScheduleIsNotSearched(t *testing.T) {
 	for i := range l.Server.open.participants.All() {
 		party = i
 	}
-	h := wire.Header{Type: wire.TypeMasked, Session: l.Server.session, Round: l.Server.Round(), Sender: uint32(party)}
+	h := wire.Header{Type: wire.TypeMasked, Session: l.Server.session, Round: l.Server.Round(),
+		Sender: uint32(party)}
 	if err := l.Server.Receive(party, h.Append(nil)); !errors.Is(err, ErrTruncated) {
 		t.Fatal(err)
 	}
@@ -413,7 +416,8 @@ func TestSetUpIsErased(t *testing.T) {
 		}
 	}
 	for _, client := range c.Clients {
-		if _, err := client.decapsulation.Public(); !errors.Is(err, keyexchange.ErrErased) || client.agreed != nil {
+		if _, err := client.decapsulation.Public(); !errors.Is(err, keyexchange.ErrErased) ||
+			client.agreed != nil {
 			t.Errorf("the decapsulation key is there after Members: %v", err)
 		}
 	}

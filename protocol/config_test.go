@@ -22,8 +22,10 @@ func TestSizesBetween(t *testing.T) {
 				for _, perRound := range []int{0, 4, 9} {
 					for _, degree := range []int{0, 3, 4, 6} {
 						for _, threshold := range []int{0, 2, 5, 9} {
-							config := &Config{Roster: roster, Layout: masking.Layout{{Length: 1, Bits: 1}}, MinMembers: least, Colluders: c,
-								PerRound: perRound, Recovery: &Recovery{Adversary: adversary, Degree: degree, Threshold: threshold}}
+							config := &Config{Roster: roster, Layout: masking.Layout{{Length: 1, Bits: 1}},
+								MinMembers: least, Colluders: c,
+								PerRound: perRound, Recovery: &Recovery{Adversary: adversary, Degree: degree,
+									Threshold: threshold}}
 							own, err := config.settle()
 							if err != nil {
 								continue
@@ -31,7 +33,8 @@ func TestSizesBetween(t *testing.T) {
 							taken++
 							for size := least; size <= n; size++ {
 								if _, err := own.termsOf(size); err != nil {
-									t.Fatalf("%v, MinMembers %d, c = %d, PerRound %d, degree %d, t = %d: taken, and of %d parties %v",
+									t.Fatalf(
+										"%v, MinMembers %d, c = %d, PerRound %d, degree %d, t = %d: taken, and of %d parties %v",
 										adversary, least, c, perRound, degree, threshold, size, err)
 								}
 							}
@@ -81,8 +84,10 @@ func TestBounds(t *testing.T) {
 // values is in the digest.
 func TestConfigJSON(t *testing.T) {
 	_, roster := parties(t, 9)
-	base := Config{Label: "Zählung", Number: 1 << 60, Roster: roster, MinMembers: 7, Layout: masking.Layout{{Length: 5, Bits: 7}, {Length: 1, Bits: 64}},
-		Colluders: 1, Recovery: &Recovery{Adversary: CuriousServer, Threshold: 4, MinSurvivors: 6}, PerRound: 7, Seed: [32]byte{1}, MaxSkip: 9}
+	base := Config{Label: "Zählung", Number: 1 << 60, Roster: roster, MinMembers: 7,
+		Layout:    masking.Layout{{Length: 5, Bits: 7}, {Length: 1, Bits: 64}},
+		Colluders: 1, Recovery: &Recovery{Adversary: CuriousServer, Threshold: 4,
+			MinSurvivors: 6}, PerRound: 7, Seed: [32]byte{1}, MaxSkip: 9}
 	digest, err := base.Digest()
 	if err != nil {
 		t.Fatal(err)
@@ -101,13 +106,27 @@ func TestConfigJSON(t *testing.T) {
 	_, other := parties(t, 10)
 	seen := map[[32]byte]string{digest: "none"}
 	for name, change := range map[string]func(*Config){
-		"Label": func(c *Config) { c.Label = "x" }, "Number": func(c *Config) { c.Number = 2 }, "Roster": func(c *Config) { c.Roster = other },
-		"MinMembers": func(c *Config) { c.MinMembers = 8 }, "Layout": func(c *Config) { c.Layout = c.Layout[:1] },
-		"Colluders": func(c *Config) { c.Colluders = 0 }, "PerRound": func(c *Config) { c.PerRound = 8 }, "Seed": func(c *Config) { c.Seed[9] = 1 },
-		"MaxSkip": func(c *Config) { c.MaxSkip = 10 }, "Classical": func(c *Config) { c.Classical = true }, "no recovery": func(c *Config) { c.Recovery = nil },
-		"Adversary":    func(c *Config) { c.Recovery = &Recovery{Adversary: SemiMaliciousServer, Threshold: 4, MinSurvivors: 6} },
-		"Threshold":    func(c *Config) { c.Recovery = &Recovery{Adversary: CuriousServer, Threshold: 3, MinSurvivors: 6} },
-		"MinSurvivors": func(c *Config) { c.Recovery = &Recovery{Adversary: CuriousServer, Threshold: 4, MinSurvivors: 7} },
+		"Label": func(c *Config) { c.Label = "x" }, "Number": func(c *Config) { c.Number = 2 },
+		"Roster":     func(c *Config) { c.Roster = other },
+		"MinMembers": func(c *Config) { c.MinMembers = 8 },
+		"Layout":     func(c *Config) { c.Layout = c.Layout[:1] },
+		"Colluders":  func(c *Config) { c.Colluders = 0 }, "PerRound": func(c *Config) { c.PerRound = 8 },
+		"Seed":        func(c *Config) { c.Seed[9] = 1 },
+		"MaxSkip":     func(c *Config) { c.MaxSkip = 10 },
+		"Classical":   func(c *Config) { c.Classical = true },
+		"no recovery": func(c *Config) { c.Recovery = nil },
+		"Adversary": func(c *Config) {
+			c.Recovery = &Recovery{Adversary: SemiMaliciousServer,
+				Threshold: 4, MinSurvivors: 6}
+		},
+		"Threshold": func(c *Config) {
+			c.Recovery = &Recovery{Adversary: CuriousServer, Threshold: 3,
+				MinSurvivors: 6}
+		},
+		"MinSurvivors": func(c *Config) {
+			c.Recovery = &Recovery{Adversary: CuriousServer, Threshold: 4,
+				MinSurvivors: 7}
+		},
 	} {
 		changed := base
 		change(&changed)

@@ -10,13 +10,16 @@ import (
 
 // oneRound is a session of one round among those of the roster that are there: the
 // others do not hear of it. A real server waits for messages where this one calls.
-func oneRound(config *protocol.Config, identities []crypto.Signer, inputs map[int]uint64) ([][]uint64, []int, error) {
+func oneRound(
+	config *protocol.Config, identities []crypto.Signer, inputs map[int]uint64,
+) ([][]uint64, []int, error) {
 	server, err := protocol.NewServer(config)
 	if err != nil {
 		return nil, nil, err
 	}
 	clients := make([]*protocol.Client, len(identities))
-	session := protocol.Carrier[*protocol.Server, *protocol.Client]{Config: config, Server: server, Clients: clients}
+	session := protocol.Carrier[*protocol.Server, *protocol.Client]{Config: config, Server: server,
+		Clients: clients}
 	for i := range identities {
 		if _, there := inputs[i]; !there {
 			continue

@@ -82,7 +82,8 @@ func makeParts(t *testing.T) *parts {
 		must(err)
 		p.Permutations = append(p.Permutations, partPermutation{n, seed[:], order})
 	}
-	for _, layout := range []masking.Layout{{{Length: 130, Bits: 1}}, {{Length: 11, Bits: 7}}, {{Length: 5, Bits: 33}, {Length: 3, Bits: 64}, {Length: 9, Bits: 12}}} {
+	for _, layout := range []masking.Layout{{{Length: 130, Bits: 1}}, {{Length: 11, Bits: 7}},
+		{{Length: 5, Bits: 33}, {Length: 3, Bits: 64}, {Length: 9, Bits: 12}}} {
 		seed := masking.Seed(bytesOf(fmt.Sprint("expansion ", layout), 28))
 		v, err := masking.NewVector(layout)
 		must(err)
@@ -96,10 +97,14 @@ func makeParts(t *testing.T) *parts {
 	for purpose := range 2 {
 		key := keyexchange.SealKey(bytesOf(fmt.Sprint("channel ", purpose), 32))
 		nonce := keyexchange.Nonce(bytesOf(fmt.Sprint("nonce ", purpose), 24))
-		s := partShare{Channel: key[:], Session: bytesOf("session", 32), Round: 1 << 40, Purpose: purpose, From: 300, To: 2,
-			Binding: bytesOf(fmt.Sprint("binding ", purpose), 32), Nonce: nonce[:], Share: scalar(t, bytesOf("share", 64))}
+		s := partShare{Channel: key[:], Session: bytesOf("session", 32), Round: 1 << 40, Purpose: purpose,
+			From: 300, To: 2,
+			Binding: bytesOf(fmt.Sprint("binding ", purpose), 32), Nonce: nonce[:], Share: scalar(t,
+				bytesOf("share", 64))}
 		var err error
-		s.Sealed, err = keyexchange.Seal(&nonce, &key, s.Share, shareData(keyexchange.Purpose(purpose), [32]byte(s.Session), s.Round, s.From, s.To, [32]byte(s.Binding)))
+		s.Sealed, err = keyexchange.Seal(&nonce, &key, s.Share,
+			shareData(keyexchange.Purpose(purpose), [32]byte(s.Session), s.Round, s.From, s.To,
+				[32]byte(s.Binding)))
 		must(err)
 		p.Shares = append(p.Shares, s)
 	}
@@ -115,7 +120,8 @@ func makeParts(t *testing.T) *parts {
 		root, paths := treePaths(leaves)
 		tree.Root = root[:]
 		for i, path := range paths {
-			if len(path) != pathLength(i, n) || climb(leaves[i], i, n, path) != root || treeRoot(leaves) != root {
+			if len(path) != pathLength(i, n) || climb(leaves[i], i, n, path) != root ||
+				treeRoot(leaves) != root {
 				t.Fatalf("leaf %d of %d: its path does not lead to the root", i, n)
 			}
 			nodes := []string{}
@@ -145,7 +151,8 @@ func partKeys(bytesOf func(label string, n int) []byte) []partKey {
 			_, err = keyexchange.ParsePublicKey(key)
 		} else {
 			other := ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey)
-			_, err = keyexchange.NewRoster([]keyexchange.Member{{Name: "a", Key: key}, {Name: "b", Key: other}})
+			_, err = keyexchange.NewRoster([]keyexchange.Member{{Name: "a", Key: key},
+				{Name: "b", Key: other}})
 		}
 		out = append(out, partKey{kind, key, err == nil, about})
 	}
@@ -160,7 +167,8 @@ func partKeys(bytesOf func(label string, n int) []byte) []partKey {
 	add("x25519", "1: of low order", with(make([]byte, 32), 1, 0))
 	add("x25519", "p − 1: of low order", with(prime, 0xec, 0x7f))
 	add("x25519", "31 bytes", base[:31])
-	add("identity", "of a private key", ed25519.NewKeyFromSeed(bytesOf("identity", 32)).Public().(ed25519.PublicKey))
+	add("identity", "of a private key",
+		ed25519.NewKeyFromSeed(bytesOf("identity", 32)).Public().(ed25519.PublicKey))
 	add("identity", "the neutral element", with(make([]byte, 32), 1, 0))
 	add("identity", "of order 2", with(prime, 0xec, 0x7f))
 	add("identity", "of order 4", make([]byte, 32))

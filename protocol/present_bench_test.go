@@ -73,8 +73,9 @@ func benchmarkPresent(b *testing.B, n int, kind string) {
 		trips = 5
 	}
 	signers, roster := parties(b, all)
-	config := &Config{Label: "present", Roster: roster, MinMembers: n, Colluders: n / 10, Classical: kind != "hybrid",
-		Layout: masking.Layout{{Length: 10_000, Bits: 32}}, Recovery: &Recovery{}}
+	config := &Config{Label: "present", Roster: roster, MinMembers: n, Colluders: n / 10,
+		Classical: kind != "hybrid",
+		Layout:    masking.Layout{{Length: 10_000, Bits: 32}}, Recovery: &Recovery{}}
 	in, _ := inputs(1, config.Layout, 1)
 	given := func(i int) ([][]uint64, error) {
 		if i%10 == 9 {
@@ -139,12 +140,15 @@ func benchmarkPresent(b *testing.B, n int, kind string) {
 }
 
 // watchedSession sets a session up, all of which is counted.
-func watchedSession(config *Config, signers []crypto.Signer, m *toll) (*Carrier[*Server, *Client], error) {
+func watchedSession(
+	config *Config, signers []crypto.Signer, m *toll,
+) (*Carrier[*Server, *Client], error) {
 	server, err := NewServer(config)
 	if err != nil {
 		return nil, err
 	}
-	c := &Carrier[*Server, *Client]{Config: config, Server: server, Clients: make([]*Client, len(signers))}
+	c := &Carrier[*Server, *Client]{Config: config, Server: server,
+		Clients: make([]*Client, len(signers))}
 	m.watch(c)
 	for i := range signers {
 		done := c.Work(i)
@@ -167,7 +171,8 @@ func BenchmarkSetUp(b *testing.B) {
 			kind := map[bool]string{true: "classical", false: "hybrid"}[classical]
 			b.Run(fmt.Sprintf("n=%d/%s", n, kind), func(b *testing.B) {
 				signers, roster := parties(b, n)
-				config := &Config{Label: "set-up", Roster: roster, Classical: classical, Layout: masking.Layout{{Length: 1, Bits: 32}}}
+				config := &Config{Label: "set-up", Roster: roster, Classical: classical,
+					Layout: masking.Layout{{Length: 1, Bits: 32}}}
 				var m toll
 				each := float64(n)
 				if n == 1000 {
@@ -258,9 +263,11 @@ func setUpOfOne(b *testing.B, config *Config, signers []crypto.Signer, m *toll) 
 		at, _ := client.topology.place(i, self)
 		leaves[at] = leafHash(self, ct)
 		root, paths := treePaths(leaves)
-		signature, err := keyexchange.Sign(signers[i], labelCiphertexts, ciphertextsStatement(client.topology.keys, i, root))
+		signature, err := keyexchange.Sign(signers[i], labelCiphertexts,
+			ciphertextsStatement(client.topology.keys, i, root))
 		must(err)
-		members.Lower = append(members.Lower, wire.SignedCiphertext{Ciphertext: ct, Path: paths[at], Signature: signature})
+		members.Lower = append(members.Lower,
+			wire.SignedCiphertext{Ciphertext: ct, Path: paths[at], Signature: signature})
 	}
 	take(members.Append(header(wire.TypeMembers)))
 }

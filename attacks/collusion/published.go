@@ -171,8 +171,7 @@ func (p *publishedRun) viewOf(views []oblivious.PublishedView, k int) (*noiseVie
 			case inLambda(second - first):
 				bit ^= 1
 			default:
-				return nil, fmt.Errorf("%w: offer of party %d to party %d, coordinate %d",
-					errViews, i, j, k)
+				return nil, fmt.Errorf("%w: offer of party %d to party %d, coordinate %d", errViews, i, j, k)
 			}
 			v.among = append(v.among, sent)
 			v.amongBits = append(v.amongBits, bit)

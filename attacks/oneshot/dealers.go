@@ -58,7 +58,8 @@ func newRound(w *world) (*round, error) {
 
 // send has the server take a dealing.
 func (r *round) send(d *dealing) error {
-	header := wire.Header{Type: typeSubmission, Session: r.w.context, Round: r.w.round, Sender: uint32(d.party)}
+	header := wire.Header{Type: typeSubmission, Session: r.w.context, Round: r.w.round,
+		Sender: uint32(d.party)}
 	body := slices.Concat(d.masked, slices.Concat(d.leaves...), slices.Concat(d.boxes...), d.signature)
 	return r.server.Receive(append(header.Append(nil), body...))
 }

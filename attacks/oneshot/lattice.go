@@ -40,12 +40,15 @@ func runLattice(r *runner) error {
 			Undefended: attacks.Exactly(least, trials, least).Within(predicted-2, predicted+2),
 			Note:       fmt.Sprintf("predicted for a deviation of %.2f: %.1f bits", c.sigma, predicted)})
 	}
-	f, err := oneshot.Parameters(10_000, 40, oneshot.Terms{Length: 100_000, Bits: 16, MinSurvivors: 9000, Faults: 10})
+	f, err := oneshot.Parameters(10_000, 40,
+		oneshot.Terms{Length: 100_000, Bits: 16, MinSurvivors: 9000, Faults: 10})
 	if err != nil {
 		return err
 	}
-	r.rows = append(r.rows, attacks.Row{Case: fmt.Sprintf("N = 2048, %d bits, the same model", f.ModulusBits),
-		Metric: "log₂ of the attack's cost", Defended: attacks.Exactly(f.Classical, 1, f.Classical).Within(128, 400)})
+	r.rows = append(r.rows,
+		attacks.Row{Case: fmt.Sprintf("N = 2048, %d bits, the same model", f.ModulusBits),
+			Metric: "log₂ of the attack's cost", Defended: attacks.Exactly(f.Classical, 1, f.Classical).
+				Within(128, 400)})
 	return nil
 }
 

@@ -66,7 +66,8 @@ func runMasks(r *runner) error {
 	if err != nil {
 		return err
 	}
-	r.counts("a chosen by the server", "inputs recovered exactly", slices.Equal(w.reduce(rq, y), w.inputs[0]),
+	r.counts("a chosen by the server", "inputs recovered exactly",
+		slices.Equal(w.reduce(rq, y), w.inputs[0]),
 		slices.Equal(w.read(d.masked, make([]int64, degree)), w.inputs[0]))
 
 	// A party that answers twice under one context and with one key gives the difference.
@@ -88,7 +89,8 @@ func runMasks(r *runner) error {
 		return err
 	}
 	_, err = party.Submit(w.opening, []byte(model), w.inputs[1])
-	r.counts("one key for two answers", "differences recovered exactly", slices.Equal(w.reduce(rq, two[0]), difference),
+	r.counts("one key for two answers", "differences recovered exactly",
+		slices.Equal(w.reduce(rq, two[0]), difference),
 		!errors.Is(err, oneshot.ErrReplay))
 	return w.solve(r)
 }
@@ -229,8 +231,10 @@ func runRamp(r *runner) error {
 	}
 	r.rows = append(r.rows,
 		attacks.Row{Case: "f parts", Metric: "equations a polynomial", Defended: attacks.Exactly(0, 1, 0),
-			Note: "any f values are an invertible function of the uniform coefficients: shamir's tests show it for all pairs of six"},
-		attacks.Row{Case: "f + 1 parts", Metric: "equations a polynomial", Defended: attacks.Exactly(learnt, 1, 1), Limit: true,
+			Note: "any f values are an invertible function of the uniform coefficients: shamir's tests " +
+				"show it for all pairs of six"},
+		attacks.Row{Case: "f + 1 parts", Metric: "equations a polynomial",
+			Defended: attacks.Exactly(learnt, 1, 1), Limit: true,
 			Note: "a ramp: each part beyond f tells something"})
 	return nil
 }

@@ -15,25 +15,34 @@ import (
 func Attacks() []attacks.Attack {
 	cheating := "cheating server, one member"
 	return []attacks.Attack{
-		attack("OneshotSets", cheating, "has members add up one party alone, in name or in fact, or two sets that differ by it",
+		attack("OneshotSets", cheating,
+			"has members add up one party alone, in name or in fact, or two sets that differ by it",
 			"MinSurvivors; signed statements; one answer a round, with a quorum on one list", runSets),
-		attack("OneshotTwice", cheating, "has an input counted twice: the party again, or a colluder's copy of its box",
+		attack("OneshotTwice", cheating,
+			"has an input counted twice: the party again, or a colluder's copy of its box",
 			"a party is taken once; leaf and box name their party", runTwice),
-		attack("OneshotMasks", cheating, "reads inputs off masks: a chosen a, one key for two messages, no errors",
-			"a is expanded from the context; one answer a round number; errors on every coordinate", runMasks),
-		attack("OneshotBroadcast", cheating, "shows parties different models and adds their submissions up",
+		attack("OneshotMasks", cheating,
+			"reads inputs off masks: a chosen a, one key for two messages, no errors",
+			"a is expanded from the context; one answer a round number; errors on every coordinate",
+			runMasks),
+		attack("OneshotBroadcast", cheating,
+			"shows parties different models and adds their submissions up",
 			"the broadcast's digest is in the context", runBroadcast),
-		attack("OneshotParts", "colluding members", "send wrong parts, so that the committee gives another sum or blames an honest member",
+		attack("OneshotParts", "colluding members",
+			"send wrong parts, so that the committee gives another sum or blames an honest member",
 			"a ≥ r + f + e parts, or no sum", runParts),
-		attack("OneshotDealers", "colluding parties", "deal shares of no key, or send what does not fit it",
+		attack("OneshotDealers", "colluding parties",
+			"deal shares of no key, or send what does not fit it",
 			"decoding and spare coordinates find that the sum is spoilt; nobody says by whom", runDealers),
 		attack("OneshotDisputes", "colluding members", "dispute the boxes of honest parties",
 			"charges: whoever disputes too much is not heard", runDisputes),
-		attack("OneshotStolenKeys", "later thief", "opens a recorded round with the states of all members",
+		attack("OneshotStolenKeys", "later thief",
+			"opens a recorded round with the states of all members",
 			"round keys and parts are erased with the answer", runStolen),
 		attack("OneshotRamp", "colluding members", "pool the parts of a party",
 			"f parts say nothing; from f + 1 on, a documented limit", runRamp),
-		attack("OneshotLattice", "curious server", "looks for the key by lattice reduction, in a toy ring, with and without the sum of two keys",
+		attack("OneshotLattice", "curious server",
+			"looks for the key by lattice reduction, in a toy ring, with and without the sum of two keys",
 			"degree, modulus and deviation: the margin of Parameters", runLattice),
 	}
 }
@@ -49,7 +58,8 @@ type runner struct {
 // and with the defence, which must be once and never.
 func (r *runner) counts(name, metric string, undefended, defended bool) {
 	r.rows = append(r.rows, attacks.Row{Case: name, Metric: metric,
-		Undefended: attacks.Exactly(one(undefended), 1, 1), Defended: attacks.Exactly(one(defended), 1, 0)})
+		Undefended: attacks.Exactly(one(undefended), 1, 1), Defended: attacks.Exactly(one(defended), 1,
+			0)})
 }
 
 func one(yes bool) float64 {

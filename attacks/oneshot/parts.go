@@ -11,7 +11,8 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-var order, _ = new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+var order, _ = new(big.Int).
+	SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 
 func number(b [32]byte) *big.Int {
 	slices.Reverse(b[:])
@@ -62,7 +63,8 @@ func runParts(r *runner) error {
 		if errors.Is(err, shamir.ErrTooManyWrong) || errors.Is(err, shamir.ErrTooFewShares) {
 			return false, false, nil
 		}
-		return err == nil && !slices.Equal(got, secrets), slices.ContainsFunc(names, func(x uint32) bool { return int(x) > liars }), err
+		return err == nil && !slices.Equal(got, secrets),
+			slices.ContainsFunc(names, func(x uint32) bool { return int(x) > liars }), err
 	}
 	var wrong, blamed [2]bool
 	for i, rule := range []int{0, faults} {
@@ -78,7 +80,8 @@ func runParts(r *runner) error {
 		return err
 	}
 	r.rows = append(r.rows, attacks.Row{Case: "f + 1 liars, all answer", Metric: "wrong sums",
-		Defended: attacks.Exactly(one(beyond), 1, 1), Limit: true, Note: "more liars than the committee is made for"})
+		Defended: attacks.Exactly(one(beyond), 1,
+			1), Limit: true, Note: "more liars than the committee is made for"})
 	return nil
 }
 
@@ -160,6 +163,7 @@ func runStolen(r *runner) error {
 		found[i] = slices.Equal(w.read(set[victim].masked, unpack(secrets)), w.inputs[victim])
 	}
 	r.counts("states after the answer", "inputs recovered exactly", found[0], found[1])
-	r.rows[0].Note = "a thief of all members; states from before the answer have the key, and opened rounds with them are a documented limit"
+	r.rows[0].Note = "a thief of all members; states from before the answer have the key, and " +
+		"opened rounds with them are a documented limit"
 	return nil
 }

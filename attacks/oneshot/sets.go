@@ -27,9 +27,10 @@ func runSets(r *runner) error {
 			}
 			return w.sum(all, set)
 		}},
-		{"two sets, one after the other", oneAnswer | erasing, func(w *world, d []*dealing) ([]int64, bool, error) {
-			return w.twoSets(victim, d, all, all)
-		}},
+		{"two sets, one after the other", oneAnswer | erasing,
+			func(w *world, d []*dealing) ([]int64, bool, error) {
+				return w.twoSets(victim, d, all, all)
+			}},
 		{"two sets, to two halves", quorum, func(w *world, d []*dealing) ([]int64, bool, error) {
 			return w.twoSets(victim, d, []int{0, 1, 2, honest}, []int{3, 4, 5, honest})
 		}},

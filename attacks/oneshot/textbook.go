@@ -83,7 +83,8 @@ func (m *textbook) Receive(message []byte) ([]byte, error) {
 }
 
 func (m *textbook) header(kind wire.Type, session *[32]byte) []byte {
-	header := wire.Header{Type: kind, Session: *session, Round: m.world.round, Sender: 1<<31 + uint32(m.self)}
+	header := wire.Header{Type: kind, Session: *session, Round: m.world.round,
+		Sender: 1<<31 + uint32(m.self)}
 	return header.Append(nil)
 }
 
@@ -101,7 +102,8 @@ func (m *textbook) invite() ([]byte, error) {
 func (m *textbook) reset() {
 	m.seen, m.count, m.answered = make(map[int]bool), 0, false
 	m.chain = m.world.context[:]
-	m.sum = shamir.PackedShare{Index: uint32(m.self) + 1, Values: make([][32]byte, m.world.figures.Polynomials)}
+	m.sum = shamir.PackedShare{Index: uint32(m.self) + 1,
+		Values: make([][32]byte, m.world.figures.Polynomials)}
 }
 
 // batch opens the boxes. A box that it does not take is nil.
@@ -118,7 +120,8 @@ func (m *textbook) open(entry []byte) *dealt {
 	w := m.world
 	party := int(binary.BigEndian.Uint32(entry))
 	signature, masked, path, box := [64]byte(entry[4:]), entry[68:100], entry[100:196], entry[196:]
-	plain, err := hpke.Open(m.private, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), w.info(m.lacks, party, m.self), box)
+	plain, err := hpke.Open(m.private, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(),
+		w.info(m.lacks, party, m.self), box)
 	if err != nil || m.seen[party] && m.has(once) {
 		return nil
 	}
@@ -132,7 +135,9 @@ func (m *textbook) open(entry []byte) *dealt {
 		at /= 2
 	}
 	statement := slices.Concat(w.context[:], u32(party), node, masked)
-	if m.has(signatures) && keyexchange.Verify(w.config.Roster.Key(party), "hushsum/oneshot/1 party", statement, &signature) != nil {
+	if m.has(signatures) &&
+		keyexchange.Verify(w.config.Roster.Key(party), "hushsum/oneshot/1 party", statement,
+			&signature) != nil {
 		return nil
 	}
 	m.seen[party] = true
@@ -211,7 +216,9 @@ func (m *textbook) certificate(body []byte) ([]byte, error) {
 
 // deal makes a submission of a party from parts and masked values of the adversary's
 // choice, signed by key.
-func (w *world) deal(lacks defence, party int, masked []byte, parts []shamir.PackedShare, key ed25519.PrivateKey) (*dealing, error) {
+func (w *world) deal(
+	lacks defence, party int, masked []byte, parts []shamir.PackedShare, key ed25519.PrivateKey,
+) (*dealing, error) {
 	d := &dealing{party: party, masked: masked}
 	for k, part := range parts {
 		var plain []byte
@@ -223,7 +230,8 @@ func (w *world) deal(lacks defence, party int, masked []byte, parts []shamir.Pac
 		if err != nil {
 			return nil, err
 		}
-		box, err := hpke.Seal(public, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), w.info(lacks, party, k), plain)
+		box, err := hpke.Seal(public, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), w.info(lacks, party, k),
+			plain)
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +248,8 @@ func (w *world) sign(d *dealing, key ed25519.PrivateKey) error {
 
 // zero deals shares of a key of zeros, which the server knows.
 func (w *world) zero(party int, key ed25519.PrivateKey) (*dealing, error) {
-	parts, err := shamir.SplitPacked(nil, w.packing(), make([]shamir.Secret, w.figures.Polynomials), upTo(members))
+	parts, err := shamir.SplitPacked(nil, w.packing(), make([]shamir.Secret, w.figures.Polynomials),
+		upTo(members))
 	if err != nil {
 		return nil, err
 	}

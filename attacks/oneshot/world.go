@@ -70,7 +70,8 @@ func identities(kind byte, n int) ([]ed25519.PrivateKey, *keyexchange.Roster, er
 	for i := range n {
 		key := ed25519.NewKeyFromSeed(append(make([]byte, 30), kind, byte(i)))
 		keys = append(keys, key)
-		list = append(list, keyexchange.Member{Name: fmt.Sprintf("%c%d", kind, i), Key: key.Public().(ed25519.PublicKey)})
+		list = append(list, keyexchange.Member{Name: fmt.Sprintf("%c%d", kind, i),
+			Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(list)
 	return keys, roster, err
@@ -87,8 +88,16 @@ func newWorld(seed uint64, lacks defence, real bool) (*world, error) {
 	if w.memberKeys, committee, err = identities('m', members); err != nil {
 		return nil, err
 	}
-	w.config = &oneshot.Config{Label: "attacks", Roster: roster, Committee: committee, Terms: oneshot.Terms{
-		Length: length, Bits: 8, MinSurvivors: 3, Colluders: 1, Faults: 1, PerPolynomial: 1, KEM: oneshot.KEMX25519}}
+	w.config = &oneshot.Config{Label: "attacks", Roster: roster, Committee: committee,
+		Terms: oneshot.Terms{
+			Length:        length,
+			Bits:          8,
+			MinSurvivors:  3,
+			Colluders:     1,
+			Faults:        1,
+			PerPolynomial: 1,
+			KEM:           oneshot.KEMX25519,
+		}}
 	if w.figures, err = w.config.Parameters(); err != nil {
 		return nil, err
 	}
@@ -247,7 +256,8 @@ func (w *world) sum(who []int, batches ...[]*dealing) ([]int64, bool, error) {
 		if err != nil {
 			continue
 		}
-		signatures = append(signatures, wire.PartySignature{Party: k, Signature: [64]byte(answer[wire.HeaderSize:])})
+		signatures = append(signatures,
+			wire.PartySignature{Party: k, Signature: [64]byte(answer[wire.HeaderSize:])})
 	}
 	var shares []shamir.PackedShare
 	for _, k := range who {
@@ -303,7 +313,8 @@ func (w *world) reduce(r *ring.Ring, y []uint64) []int64 {
 
 // unpack reads lanes off scalars.
 func unpack(secrets []shamir.Secret) []int64 {
-	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	order, _ := new(big.Int).
+		SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 	offset := new(big.Int)
 	for range 13 {
 		offset.Lsh(offset, 19).Or(offset, big.NewInt(1<<18))
@@ -344,7 +355,8 @@ func u64(x uint64) []byte { return binary.BigEndian.AppendUint64(nil, x) }
 
 // split deals shares of a key.
 func (w *world) split(key []int64) ([]shamir.PackedShare, error) {
-	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	order, _ := new(big.Int).
+		SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 	var secrets []shamir.Secret
 	for lanes := range slices.Chunk(key, 13) {
 		x := new(big.Int)

@@ -58,8 +58,7 @@ func copiesVariant(inputs []segments) variant {
 			sum, err := s.Round(nil, inputs)
 			want := sumOf(attackLayout, inputs, upTo(floodParties))
 			garbled := err != nil || !equal(sum, want)
-			return counts(p.delivered, len(p.taken), p.takenAll(), indicator(garbled),
-				p.faults()), p.err
+			return counts(p.delivered, len(p.taken), p.takenAll(), indicator(garbled), p.faults()), p.err
 		},
 		metrics: []metric{
 			{"types of messages taken twice", exactly(5), exactly(0)},

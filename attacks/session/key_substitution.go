@@ -119,8 +119,7 @@ func keyVariants(seed uint64) []variant {
 						return outcome{}, err
 					}
 					c.refused(c.attackKeySubstitution(keyVictim, inputs[keyVictim], forged.forge))
-					return counts(1, c.recovers(inputs, keyVictim),
-						c.refusedWith(protocol.ErrSignature)), nil
+					return counts(1, c.recovers(inputs, keyVictim), c.refusedWith(protocol.ErrSignature)), nil
 				},
 				metrics: []metric{
 					{inputsRecovered, exactly(1), exactly(0)},

@@ -57,8 +57,7 @@ func splitWithoutRecovery(inputs []segments) variant {
 			if err != nil {
 				return outcome{}, err
 			}
-			return counts(1, c.recovers(inputs, 0),
-				c.refusedWith(protocol.ErrParticipants)), nil
+			return counts(1, c.recovers(inputs, 0), c.refusedWith(protocol.ErrParticipants)), nil
 		},
 		metrics: []metric{
 			{inputsRecovered, exactly(1), exactly(0)},

@@ -69,7 +69,8 @@ func VerifyParts(data []byte) error {
 		if err != nil {
 			return err
 		}
-		data := bytes.Join([][]byte{[]byte("hushsum/2 share"), v.Session, u64(v.Round), {byte(v.Purpose)}, u32(v.From), u32(v.To), v.Binding}, nil)
+		data := bytes.Join([][]byte{[]byte("hushsum/2 share"), v.Session, u64(v.Round), {byte(v.Purpose)},
+			u32(v.From), u32(v.To), v.Binding}, nil)
 		if !bytes.Equal(aead.Seal(bytes.Clone(v.Nonce), v.Nonce, v.Share, data), v.Sealed) {
 			return fail("sealed share %d", i)
 		}
@@ -91,7 +92,8 @@ func VerifyParts(data []byte) error {
 				}
 				path = append(path, b)
 			}
-			if len(path) != depth(k, len(leaves)) || !bytes.Equal(rootByPath(leaves[k], k, len(leaves), path), v.Root) {
+			if len(path) != depth(k, len(leaves)) ||
+				!bytes.Equal(rootByPath(leaves[k], k, len(leaves), path), v.Root) {
 				return fail("path %d of tree %d", k, i)
 			}
 		}
