@@ -56,8 +56,8 @@ func TestAttack(t *testing.T) {
 				t.Logf("%-12s %-24s %-28s undefended %s  defended %s  %v",
 					attack.Name, row.Case, row.Metric, row.Undefended, row.Defended, row.Verdict())
 				if !row.Verdict().Good() {
-					t.Errorf("%s, %s, %s: %v: undefended %+v, defended %+v",
-						attack.Name, row.Case, row.Metric, row.Verdict(), row.Undefended, row.Defended)
+					t.Errorf("%s, %s, %s: %v: undefended %+v, defended %+v", attack.Name,
+						row.Case, row.Metric, row.Verdict(), row.Undefended, row.Defended)
 				}
 			}
 			t.Logf("%s took %v", attack.Name, time.Since(start).Round(time.Millisecond))

@@ -36,7 +36,8 @@ func TestVerdict(t *testing.T) {
 		if got := row.Verdict(); got != c.want {
 			t.Errorf("%+v: %v, want %v", row, got, c.want)
 		}
-		if good := c.want == Shown || c.want == Held || c.want == Documented; c.want.Good() != good {
+		bad := c.want == Toothless || c.want == Broken
+		if c.want.Good() == bad {
 			t.Errorf("%v: good is %v", c.want, c.want.Good())
 		}
 	}

@@ -155,8 +155,9 @@ func runTable(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 			"pool their bits",
 		"L Mean": "the published protocol against colluders that pool: no better than " +
 			"Non-Oblivious",
-		"Sybil":    "colluders send equal candidates",
-		"Transfer": "malicious senders, on plain numbers; CollusionOblivious has the protocol itself",
+		"Sybil": "colluders send equal candidates",
+		"Transfer": "malicious senders, on plain numbers; CollusionOblivious has the " +
+			"protocol itself",
 	}
 	input := func(_ int, r *rand.Rand) float64 { return drawWeight(r) }
 	cases := tableCases(n)

@@ -35,8 +35,8 @@ func TestTransferSession(t *testing.T) {
 					}
 				}
 			}
-			if centred(left, obliviousBits) != 0 {
-				t.Fatalf("round %d, coordinate %d: %v is left", round, k, centred(left, obliviousBits))
+			if x := centred(left, obliviousBits); x != 0 {
+				t.Fatalf("round %d, coordinate %d: %v is left", round, k, x)
 			}
 		}
 	}

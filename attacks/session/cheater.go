@@ -301,9 +301,10 @@ func (c *cheater) survivors(party int, list []int) error {
 // colluders included.
 func (c *cheater) certificate(party int, colluders []int) (wire.Certificate, error) {
 	v := c.views[party]
+	statement := []byte(v.statement)
 	list := slices.Clone(c.signed[v.statement])
 	for _, i := range colluders {
-		signature, err := keyexchange.Sign(c.signers[i], textbook.LabelSurvivors, []byte(v.statement))
+		signature, err := keyexchange.Sign(c.signers[i], textbook.LabelSurvivors, statement)
 		if err != nil {
 			return nil, err
 		}

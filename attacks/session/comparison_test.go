@@ -45,7 +45,8 @@ func TestVariantRows(t *testing.T) {
 			t.Fatalf("%+v: %v", rows, err)
 		}
 		row := rows[0]
-		if row.Defended.Value != c.defended || row.Verdict() != c.verdict || row.Note != c.variant.limit {
+		if row.Defended.Value != c.defended || row.Verdict() != c.verdict ||
+			row.Note != c.variant.limit {
 			t.Errorf("%+v: %v, want %v and %v", row, row.Verdict(), c.defended, c.verdict)
 		}
 	}

@@ -234,7 +234,10 @@ func (r *recordedSession) input(victim int) (segments, error) {
 		data := textbook.ShareData(purpose, r.session, 1, victim, peer, round)
 		share, err := keyexchange.Open(key, m.Shares[at][:], data)
 		if err == nil {
-			shares = append(shares, shamir.Share{Index: textbook.Index(peer), Value: [32]byte(share)})
+			shares = append(shares, shamir.Share{
+				Index: textbook.Index(peer),
+				Value: [32]byte(share),
+			})
 		}
 		seed := masking.Seed(pair.MaskSeed(round))
 		vector.MaskPair(&seed, peer, victim) // as the peer, which takes it away

@@ -130,7 +130,8 @@ func TestAttackVerdict(t *testing.T) {
 // An interrupted run leaves a complete report as it was, and marks its own.
 func TestAttackInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	if code, _, errs := call(t.Context(), "attack", "--run", "Differencing", "--out", dir); code != 0 {
+	code, _, errs := call(t.Context(), "attack", "--run", "Differencing", "--out", dir)
+	if code != 0 {
 		t.Fatalf("code %d, %q", code, errs)
 	}
 	before, err := os.ReadFile(filepath.Join(dir, "report.md"))
@@ -148,7 +149,7 @@ func TestAttackInterrupted(t *testing.T) {
 		},
 	}
 	chosen := []attacks.Attack{attackFinding("X", &attacks.Report{}), interrupted}
-	code := b.run(ctx, chosen, attacks.Options{})
+	code = b.run(ctx, chosen, attacks.Options{})
 	after, err := os.ReadFile(filepath.Join(dir, "report.md"))
 	if code != 130 || err != nil || !bytes.Equal(before, after) {
 		t.Errorf("code %d, %v, the report is now\n%s", code, err, after)

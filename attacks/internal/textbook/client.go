@@ -190,7 +190,8 @@ func (c *Client) receiveKeys(h wire.Header, body []byte) ([]byte, error) {
 		entry := entries[i]
 		key, err := keyexchange.ParsePublicKey(entry.Key[:])
 		if err == nil && !c.without.has(KeySignatures) {
-			err = keyexchange.VerifyKey(c.Terms.Roster, c.Terms.Digest, i, key, nil, &entry.Signature)
+			err = keyexchange.VerifyKey(
+				c.Terms.Roster, c.Terms.Digest, i, key, nil, &entry.Signature)
 		}
 		if err == nil {
 			chains[i], err = c.Private.NewChain(session, c.Terms.Roster, c.Self, i, key)

@@ -174,7 +174,8 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 	for i, owner := range r.Near {
 		share := r.Recovery[i]
 		if r.Survivors.Has(owner) {
-			share = c.OpenShare(sealed[0], owner, r.Channels[i], keyexchange.SelfMaskShare, r.Context)
+			share = c.OpenShare(
+				sealed[0], owner, r.Channels[i], keyexchange.SelfMaskShare, r.Context)
 			sealed = sealed[1:]
 		}
 		if share != nil {

@@ -299,7 +299,8 @@ func (s *Server) receiveMasked(body []byte, party int) error {
 
 // Snapshot describes all that a message could change.
 func (s *Server) Snapshot() string {
-	b := fmt.Appendf(nil, "%x %v %x %d %v", s.session, s.ready, s.announced.Bytes(), s.round, s.Blamed)
+	b := fmt.Appendf(nil, "%x %v %x %d %v",
+		s.session, s.ready, s.announced.Bytes(), s.round, s.Blamed)
 	for _, a := range s.keys {
 		if a != nil {
 			b = a.Append(b)

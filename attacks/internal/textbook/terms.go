@@ -122,8 +122,8 @@ func (t *Terms) among(n int, without Defence) (*Terms, error) {
 		sound = sound && t.Threshold <= h && least <= t.MinSurvivors && t.MinSurvivors <= n
 	}
 	if !sound && !without.has(ValidConfig) {
-		return nil, fmt.Errorf("%w: t = %d, c = %d, q = %d, m = %d of %d parties", protocol.ErrConfig,
-			t.Threshold, t.Colluders, t.Quorum, t.MinSurvivors, n)
+		return nil, fmt.Errorf("%w: t = %d, c = %d, q = %d, m = %d of %d parties",
+			protocol.ErrConfig, t.Threshold, t.Colluders, t.Quorum, t.MinSurvivors, n)
 	}
 	// What is lacking from here on is lacking in secret.
 	if without.has(MajorityQuorum) {

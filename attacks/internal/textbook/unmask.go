@@ -123,7 +123,8 @@ func (s *Server) Sum() ([][]uint64, error) {
 		}
 		secret, err := s.rebuild(r, owner)
 		if err != nil {
-			return nil, &protocol.PartyError{Party: owner, Name: s.Terms.Roster.Name(owner), Err: err}
+			name := s.Terms.Roster.Name(owner)
+			return nil, &protocol.PartyError{Party: owner, Name: name, Err: err}
 		}
 		if r.received.Has(owner) {
 			seed := SelfMaskSeed(secret)
