@@ -109,7 +109,8 @@ func (s SGD) Train(m Model, w []float64, d *Dataset, seed uint64) (int, error) {
 	}
 	order := ws.rowOrder(n)
 	rng := rand.New(rand.NewPCG(seed, streamSGD))
-	if logistic, ok := m.(Logistic); ok && perEpoch == 1 && s.Momentum == 0 && s.Adjust == nil && d.Pixels == nil {
+	if logistic, ok := m.(Logistic); ok && perEpoch == 1 && s.Momentum == 0 && s.Adjust == nil &&
+		d.Pixels == nil {
 		run.whole = &logistic
 		ws.dense = grown(ws.dense, n)
 	}

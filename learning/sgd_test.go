@@ -282,7 +282,8 @@ func TestSGDOverAllRows(t *testing.T) {
 		if err := m.Train(want, d, .7, 120); err != nil {
 			t.Fatal(err)
 		}
-		if steps, err := (SGD{Rate: .7, Steps: 120}).Train(m, got, d, 8); err != nil || steps != 120 || !slices.Equal(got, want) {
+		if steps, err := (SGD{Rate: .7, Steps: 120}).Train(m, got, d, 8); err != nil || steps != 120 ||
+			!slices.Equal(got, want) {
 			t.Errorf("%d rows: %d steps, %v, another outcome", rows, steps, err)
 		}
 	}
@@ -302,7 +303,8 @@ func TestSGDInterrupt(t *testing.T) {
 				}
 				return nil
 			}}
-			if steps, err := s.Train(m, w, d, 1); !errors.Is(err, stop) || steps != 0 || !slices.Equal(w, start) {
+			if steps, err := s.Train(m, w, d, 1); !errors.Is(err, stop) || steps != 0 ||
+				!slices.Equal(w, start) {
 				t.Errorf("%T: %d steps, %v", m, steps, err)
 			}
 		}

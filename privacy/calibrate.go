@@ -36,11 +36,14 @@ func (b Budget) Validate() error {
 	b = b.WithDefaults()
 	switch {
 	case !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1):
-		return bad("Budget.Epsilon", "use a number above 0, such as 4, or 0 for none", "%v is no privacy budget", b.Epsilon)
+		return bad("Budget.Epsilon", "use a number above 0, such as 4, or 0 for none",
+			"%v is no privacy budget", b.Epsilon)
 	case !(b.Delta > 0 && b.Delta < 1):
-		return bad("Budget.Delta", "use a small number above 0, such as 1e-5", "%v is no probability", b.Delta)
+		return bad("Budget.Delta", "use a small number above 0, such as 1e-5", "%v is no probability",
+			b.Delta)
 	case b.Against != accounting.ServerView && b.Against != accounting.PublicView:
-		return bad("Budget.Against", "use accounting.ServerView or accounting.PublicView", "%v is nobody", b.Against)
+		return bad("Budget.Against", "use accounting.ServerView or accounting.PublicView", "%v is nobody",
+			b.Against)
 	}
 	return nil
 }

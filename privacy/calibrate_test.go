@@ -76,7 +76,8 @@ func TestCalibrateInNarrowRings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := round.Spent(accounting.ServerView, 20, DefaultDelta); err != nil || s.Upper > c.eps || s.Upper < .99*c.eps {
+		if s, err := round.Spent(accounting.ServerView, 20, DefaultDelta); err != nil ||
+			s.Upper > c.eps || s.Upper < .99*c.eps {
 			t.Errorf("%d bits, ε = %v: %v with multiplier %v, %v", c.bits, c.eps, s, z, err)
 		}
 	}
@@ -111,7 +112,8 @@ func TestCalibrateSampled(t *testing.T) {
 		return z
 	}
 	server, public := multiplier(accounting.ServerView), multiplier(accounting.PublicView)
-	if r.Rate = 0; multiplier(accounting.ServerView) != server || multiplier(accounting.PublicView) != server || public > server/2 {
+	if r.Rate = 0; multiplier(accounting.ServerView) != server ||
+		multiplier(accounting.PublicView) != server || public > server/2 {
 		t.Errorf("multiplier %v against the server, %v against the public", server, public)
 	}
 }
@@ -150,7 +152,8 @@ func TestBadBudgets(t *testing.T) {
 		t.Errorf("no room: %v", err)
 	}
 	ledger, err := Budget{Epsilon: 3}.Ledger()
-	if err != nil || ledger.View() != accounting.ServerView || ledger.Budget("anybody") != (accounting.Target{Epsilon: 3, Delta: DefaultDelta}) {
+	if err != nil || ledger.View() != accounting.ServerView ||
+		ledger.Budget("anybody") != (accounting.Target{Epsilon: 3, Delta: DefaultDelta}) {
 		t.Errorf("%+v, %v", ledger, err)
 	}
 }

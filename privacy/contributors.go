@@ -22,7 +22,8 @@ func ContributorsOf(parties int, recovery *protocol.Recovery, colluders int) (Co
 	}
 	if recovery.Degree < parties-1 {
 		return c, bad("Recovery.Degree", "use the complete graph with noise",
-			"on a sparse graph the number of colluders among neighbours says nothing of how many honest shares are in a sum")
+			"on a sparse graph the number of colluders among neighbours says nothing of how many honest "+
+				"shares are in a sum")
 	}
 	c.MinSurvivors = recovery.MinSurvivors
 	return c, nil
@@ -46,7 +47,8 @@ func (c Contributors) MinHonest() (int, error) {
 	case least < 1 || least > c.Parties:
 		return 0, bad("Contributors.MinSurvivors", "", "%d is outside 1 to %d", least, c.Parties)
 	case c.Colluders < 0:
-		return 0, bad("Contributors.Colluders", "use 0 or more", "%d is no number of parties", c.Colluders)
+		return 0, bad("Contributors.Colluders", "use 0 or more", "%d is no number of parties",
+			c.Colluders)
 	case c.Colluders >= least:
 		return 0, bad("Contributors.Colluders", "use fewer colluders, or a larger MinSurvivors",
 			"of %d survivors all could collude, and take their noise away", least)

@@ -74,7 +74,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("the noise of %d people suffices for ε = %.2f\n", m.Vector.Shares.MinHonest, spent.Upper)
+	fmt.Printf("the noise of %d people suffices for ε = %.2f\n", m.Vector.Shares.MinHonest,
+		spent.Upper)
 	deviation := m.StdDev(came) / came
 	fmt.Printf("each mean is off by %.3f, a standard deviation\n", deviation)
 	for j, x := range mean {

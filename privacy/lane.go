@@ -21,13 +21,16 @@ type Lane struct {
 }
 
 // newLane divides noise of z times the sensitivity.
-func newLane(family accounting.Family, c Contributors, honest int, s accounting.Sensitivity, z float64) (Lane, error) {
+func newLane(
+	family accounting.Family, c Contributors, honest int, s accounting.Sensitivity, z float64,
+) (Lane, error) {
 	l := Lane{Sensitivity: s, Shares: noise.Shares{Parties: c.Parties, MinHonest: honest}}
 	stdDev := z * s.L2
 	if stdDev*stdDev/float64(honest) < noise.MinScale {
 		return Lane{}, &ConfigError{
-			Field:  "Noise.Multiplier",
-			Reason: fmt.Sprintf("%v leaves %d parties next to no noise to share in whole numbers", z, honest),
+			Field: "Noise.Multiplier",
+			Reason: fmt.Sprintf("%v leaves %d parties next to no noise to share in whole numbers", z,
+				honest),
 			Advice: "use a larger multiplier, more bits, or no noise",
 			Err:    errTooLittle,
 		}
@@ -77,7 +80,8 @@ func (l *Lane) prepare(bits int) error {
 	case errors.Is(err, noise.ErrTooLarge):
 		return &ConfigError{
 			Field: "Noise.Bits",
-			Reason: fmt.Sprintf("%d makes the noise too wide to sample: its standard deviation is %.4g units",
+			Reason: fmt.Sprintf(
+				"%d makes the noise too wide to sample: its standard deviation is %.4g units",
 				bits, l.SumStdDev(l.Shares.MinHonest)),
 			Advice: "use fewer bits",
 			Err:    err,

@@ -93,7 +93,9 @@ func (m *Mechanism) rotated(rotation [32]byte) aggregation.Encoder {
 // with the party's share of the noise. random serves noise and rounding (nil:
 // crypto/rand); a submission that is sent again must be the same bytes, not a new one.
 // It fails as aggregation.Encoder's Encode does, and with the error of random.
-func (m *Mechanism) Encode(rotation [32]byte, vector, signs []float64, random io.Reader) ([][]uint64, error) {
+func (m *Mechanism) Encode(
+	rotation [32]byte, vector, signs []float64, random io.Reader,
+) ([][]uint64, error) {
 	if (signs != nil) != (m.Signs != nil) {
 		return nil, fmt.Errorf("%w: signs without a lane, or a lane without", aggregation.ErrLength)
 	}
@@ -145,7 +147,9 @@ func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
 // Decode returns the mean of so many vectors, those that are in the sum, and the sums
 // of signs, nil without that lane. Of 1 party it is the sum itself. It fails as
 // aggregation.Encoder's Decode does.
-func (m *Mechanism) Decode(rotation [32]byte, sum [][]uint64, parties int) (mean []float64, signs []int64, err error) {
+func (m *Mechanism) Decode(
+	rotation [32]byte, sum [][]uint64, parties int,
+) (mean []float64, signs []int64, err error) {
 	parts, err := m.lanes().Split(sum)
 	if err != nil {
 		return nil, nil, err

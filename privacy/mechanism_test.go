@@ -32,11 +32,14 @@ func TestRound(t *testing.T) {
 		r.Noise.Family, r.Noise.Multiplier, r.Noise.Bits = family, 2, 14
 		m := mechanism(t, r)
 		round := m.Round()
-		if same, err := r.Round(); err != nil || same.Update != round.Update || same.Samples != round.Samples {
+		if same, err := r.Round(); err != nil || same.Update != round.Update ||
+			same.Samples != round.Samples {
 			t.Errorf("%v: the release's round is %+v, %v, want %+v", family, same, err, round)
 		}
-		if round.Family != family || round.MinSurvivors-round.Colluders != round.Shares || round.Colluders != 1 || round.Shares != 7 {
-			t.Errorf("%v: %d shares of %d survivors less %d", family, round.Shares, round.MinSurvivors, round.Colluders)
+		if round.Family != family || round.MinSurvivors-round.Colluders != round.Shares ||
+			round.Colluders != 1 || round.Shares != 7 {
+			t.Errorf("%v: %d shares of %d survivors less %d", family, round.Shares, round.MinSurvivors,
+				round.Colluders)
 		}
 		var variance float64
 		switch u := round.Update; family {
@@ -57,11 +60,13 @@ func TestRound(t *testing.T) {
 		if got := m.Vector.SumStdDev(10) / m.Vector.SumStdDev(7); math.Abs(got-math.Sqrt(10./7)) > 1e-12 {
 			t.Errorf("%v: ten shares are %v of seven", family, got)
 		}
-		if s := round.Update.Sensitivity; s != bounds || s.Dimension != 40 || s.L2 < m.Encoder.Clip*m.Encoder.Scale || m.MaxNorm() < 1 {
+		if s := round.Update.Sensitivity; s != bounds || s.Dimension != 40 ||
+			s.L2 < m.Encoder.Clip*m.Encoder.Scale || m.MaxNorm() < 1 {
 			t.Errorf("%v: sensitivity %+v", family, s)
 		}
 		if d := m.Vector.table.Distance(); round.TableDistance < d || round.Samples != 400 {
-			t.Errorf("%v: %v samples at distance %v, the table's is %v", family, round.Samples, round.TableDistance, d)
+			t.Errorf("%v: %v samples at distance %v, the table's is %v", family, round.Samples,
+				round.TableDistance, d)
 		}
 	}
 }
@@ -174,7 +179,8 @@ func TestEncodeErrors(t *testing.T) {
 		"not a number":  {append(slices.Clone(vector[:39]), math.NaN()), nil, aggregation.ErrNotFinite},
 		"signs of none": {vector, vector, aggregation.ErrLength},
 	} {
-		if out, err := m.Encode([32]byte{}, c.vector, c.signs, nil); out != nil || !errors.Is(err, c.want) {
+		if out, err := m.Encode([32]byte{}, c.vector, c.signs, nil); out != nil ||
+			!errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
@@ -185,8 +191,10 @@ func TestEncodeErrors(t *testing.T) {
 	if out, err := m.Blank(iotest.ErrReader(dry)); out != nil || err == nil {
 		t.Error("a blank without randomness")
 	}
-	for name, sum := range map[string][][]uint64{"nothing": nil, "short": {make([]uint64, 63)}, "two": {make([]uint64, 64), nil}} {
-		if mean, _, err := m.Decode([32]byte{}, sum, 5); mean != nil || !errors.Is(err, aggregation.ErrLength) {
+	for name, sum := range map[string][][]uint64{"nothing": nil, "short": {make([]uint64, 63)},
+		"two": {make([]uint64, 64), nil}} {
+		if mean, _, err := m.Decode([32]byte{}, sum, 5); mean != nil ||
+			!errors.Is(err, aggregation.ErrLength) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -195,7 +203,8 @@ func TestEncodeErrors(t *testing.T) {
 // Rounds and what is public decide the rotation.
 func TestRotation(t *testing.T) {
 	a := Rotation([32]byte{1}, 2)
-	if a != Rotation([32]byte{1}, 2) || a == Rotation([32]byte{2}, 2) || a == Rotation([32]byte{1}, 3) {
+	if a != Rotation([32]byte{1}, 2) || a == Rotation([32]byte{2}, 2) ||
+		a == Rotation([32]byte{1}, 3) {
 		t.Error("rotations do not follow from their arguments")
 	}
 }

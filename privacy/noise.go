@@ -28,7 +28,8 @@ func (n Noise) Validate() error {
 		return err
 	}
 	if !(n.Multiplier > 0 && n.Multiplier <= 0x1p40) {
-		return bad("Noise.Multiplier", "use a number above 0, such as 1", "%v is no multiple of the sensitivity", n.Multiplier)
+		return bad("Noise.Multiplier", "use a number above 0, such as 1",
+			"%v is no multiple of the sensitivity", n.Multiplier)
 	}
 	return nil
 }
@@ -37,7 +38,8 @@ func (n Noise) Validate() error {
 func (n Noise) validateVector() error {
 	switch {
 	case !slices.Contains(accounting.Families(), n.Family):
-		return bad("Noise.Family", "use discrete Laplace, discrete Gaussian or Skellam noise", "%v is not for sums", n.Family)
+		return bad("Noise.Family", "use discrete Laplace, discrete Gaussian or Skellam noise",
+			"%v is not for sums", n.Family)
 	case !(n.Clip >= 0x1p-500 && n.Clip <= 0x1p500):
 		return bad("Noise.Clip", "use a number above 0, such as 1", "%v bounds no norm", n.Clip)
 	case n.Bits < 1 || n.Bits > 64:

@@ -86,7 +86,8 @@ func (r *Release) validate() error {
 	case !(s.Part > 0 && s.Part < 1):
 		return bad("Signs.Part", "use a number between 0 and 1", "%v is no part", s.Part)
 	case !(s.MinMultiplier >= 0) || math.IsInf(s.MinMultiplier, 1):
-		return bad("Signs.MinMultiplier", "use 0 or more", "%v is no multiple of the sensitivity", s.MinMultiplier)
+		return bad("Signs.MinMultiplier", "use 0 or more", "%v is no multiple of the sensitivity",
+			s.MinMultiplier)
 	}
 	return nil
 }
@@ -195,14 +196,16 @@ func (m *Mechanism) addSigns(r *Release, honest int, multiplier float64) error {
 		share := lane.accounting().ShareSigma
 		if tau, err := accounting.SumTau(honest, share*share); err != nil || tau > .1 {
 			return &ConfigError{
-				Field:  "Noise.Family",
-				Reason: fmt.Sprintf("shares of %.3g on signs or votes are too small for discrete Gaussians to add up", share),
+				Field: "Noise.Family",
+				Reason: fmt.Sprintf(
+					"shares of %.3g on signs or votes are too small for discrete Gaussians to add up", share),
 				Advice: "use Skellam noise, whose shares add up exactly, or a larger multiplier",
 				Err:    errTooLittle,
 			}
 		}
 	}
-	m.signs.NoiseStdDev = multiplier * bounds.L2 * math.Sqrt(float64(lane.Shares.Parties)/float64(honest))
+	spread := math.Sqrt(float64(lane.Shares.Parties) / float64(honest))
+	m.signs.NoiseStdDev = multiplier * bounds.L2 * spread
 	m.Signs = &lane
 	return nil
 }

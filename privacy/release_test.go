@@ -72,7 +72,8 @@ func TestConfig(t *testing.T) {
 		}
 		m, err := r.Mechanism()
 		var wrong *ConfigError
-		if m != nil || !errors.As(err, &wrong) || wrong.Field != c.field || !errors.Is(err, ErrConfig) || c.is != nil && !errors.Is(err, c.is) {
+		if m != nil || !errors.As(err, &wrong) || wrong.Field != c.field || !errors.Is(err, ErrConfig) ||
+			c.is != nil && !errors.Is(err, c.is) {
 			t.Errorf("%s: %v, want an error of %s", c.name, err, c.field)
 		}
 	}
@@ -98,7 +99,8 @@ func TestMultipliers(t *testing.T) {
 	}
 	// (Andrew 2021): z = 0.6 with noise of 0.5 on the sum of bits, which is 1 on votes,
 	// leaves z_Δ of 1/0.36 − 1 = 0.64/0.36.
-	if vector, _ := (&Signs{Part: .99, MinMultiplier: 1}).multipliers(.6); math.Abs(vector-.75) > 1e-15 {
+	if vector, _ := (&Signs{Part: .99, MinMultiplier: 1}).
+		multipliers(.6); math.Abs(vector-.75) > 1e-15 {
 		t.Errorf("%v, want 0.75", vector)
 	}
 }

@@ -42,7 +42,8 @@ func TestNoiseOfASum(t *testing.T) {
 		seed := sha256.Sum256(fmt.Appendf(nil, "noise %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		identities[i] = key
-		members[i] = keyexchange.Member{Name: fmt.Sprint("party-", i), Key: key.Public().(ed25519.PublicKey)}
+		members[i] = keyexchange.Member{Name: fmt.Sprint("party-", i),
+			Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
@@ -71,7 +72,8 @@ func TestNoiseOfASum(t *testing.T) {
 			t.Fatal(err)
 		}
 		if session == nil { // the layout is the same for all families
-			config := &protocol.Config{Label: "noise", Roster: roster, Layout: layout, Recovery: recovery, Colluders: colluders}
+			config := &protocol.Config{Label: "noise", Roster: roster, Layout: layout, Recovery: recovery,
+				Colluders: colluders}
 			if session, err = protocol.NewLocal(config, identities, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -141,14 +143,17 @@ func TestNoiseOfASum(t *testing.T) {
 			t.Errorf("%v: the mean of the noise is %.3g", c.family, mean)
 		}
 		if tolerance := 5 * math.Sqrt((c.kurtosis-1)/d); math.Abs(got/released-1) > tolerance {
-			t.Errorf("%v: the variance of the noise is %.4g, want %.4g within %.1f %%", c.family, got, released, 100*tolerance)
+			t.Errorf("%v: the variance of the noise is %.4g, want %.4g within %.1f %%", c.family, got,
+				released, 100*tolerance)
 		}
 		// By arithmetic, of the law that each party sampled.
 		left := own.Variance() * float64(n-dropped-colluders)
 		if left < target*(1-1e-12) {
-			t.Errorf("%v: noise of variance %.6g is left against the colluders, want %.6g", c.family, left, target)
+			t.Errorf("%v: noise of variance %.6g is left against the colluders, want %.6g", c.family, left,
+				target)
 		}
-		t.Logf("%-18v Δ₂ = %.0f units, variance %.4g (want %.4g), left against %d colluders %.4g (want %.4g)",
+		t.Logf(
+			"%-18v Δ₂ = %.0f units, variance %.4g (want %.4g), left against %d colluders %.4g (want %.4g)",
 			c.family, sensitivity.L2, got, released, colluders, left, target)
 	}
 }

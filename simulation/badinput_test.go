@@ -38,7 +38,8 @@ var weights = []float64{0.5, -1.25, 3}
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, average: aggregation.FedAvg{Parties: 3, Dimension: 3, Range: 4, FractionBits: 8, MaxSamples: 10}}
+	w := &world{t: t, average: aggregation.FedAvg{Parties: 3, Dimension: 3, Range: 4, FractionBits: 8,
+		MaxSamples: 10}}
 	layout, err := w.average.Layout()
 	w.must(err)
 	var members []keyexchange.Member
@@ -160,7 +161,8 @@ func TestBadInput(t *testing.T) {
 			return err
 		}
 	}
-	const row = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, United-States, <=50K"
+	const row = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, " +
+		"White, Male, 2174, 0, 40, United-States, <=50K"
 	const testHead = "|1x3 Cross validator\n"
 
 	for _, c := range []struct {
@@ -196,16 +198,18 @@ func TestBadInput(t *testing.T) {
 			return err
 		}},
 		{"message of an unknown party", protocol.ErrSender, toServer(func(w *world) []byte { return changed(w.submitted, 45, 3) })},
-		{"duplicate identity", keyexchange.ErrDuplicateIdentity, roster(func(w *world) []keyexchange.Member {
-			return []keyexchange.Member{member(w, 0, "ana"), member(w, 0, "ben")}
-		})},
+		{"duplicate identity", keyexchange.ErrDuplicateIdentity,
+			roster(func(w *world) []keyexchange.Member {
+				return []keyexchange.Member{member(w, 0, "ana"), member(w, 0, "ben")}
+			})},
 		{"roster of one", keyexchange.ErrRosterSize, roster(func(w *world) []keyexchange.Member {
 			return []keyexchange.Member{member(w, 0, "ana")}
 		})},
 		{"bad signature", protocol.ErrSignature, func(w *world) error {
 			server, err := protocol.NewServer(w.config)
 			w.must(err)
-			return server.Receive(1, changed(w.announced, len(w.announced)-1, w.announced[len(w.announced)-1]^1))
+			return server.Receive(1,
+				changed(w.announced, len(w.announced)-1, w.announced[len(w.announced)-1]^1))
 		}},
 		{"truncated message", protocol.ErrTruncated, toServer(func(w *world) []byte { return w.submitted[:20] })},
 		{"oversized message", protocol.ErrOversized, toServer(func(w *world) []byte { return make([]byte, w.config.MaxMessage()+1) })},
@@ -218,13 +222,15 @@ func TestBadInput(t *testing.T) {
 		{"submitted twice", protocol.ErrDuplicate, toServer(func(w *world) []byte { return w.submitted })},
 		{"missing CSV", fs.ErrNotExist, adult(nil)},
 		{"half a CSV", learning.ErrIncomplete, adult(map[string]string{
-			"adult.data": strings.Repeat(row+"\n", 100), "adult.test": testHead + strings.Repeat(row+".\n", 100),
+			"adult.data": strings.Repeat(row+"\n", 100),
+			"adult.test": testHead + strings.Repeat(row+".\n", 100),
 		})},
 		{"CSV cut within a row", learning.ErrIncomplete, adult(map[string]string{
 			"adult.data": row + "\n" + row[:60], "adult.test": testHead + row + ".\n",
 		})},
 		{"CSV with a bad number", learning.ErrMalformed, adult(map[string]string{
-			"adult.data": row + "\n" + strings.Replace(row, "77516", "many", 1) + "\n", "adult.test": testHead + row + ".\n",
+			"adult.data": row + "\n" + strings.Replace(row, "77516", "many", 1) + "\n",
+			"adult.test": testHead + row + ".\n",
 		})},
 	} {
 		t.Run(c.name, func(t *testing.T) {

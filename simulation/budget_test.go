@@ -34,11 +34,14 @@ func TestBudgetEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := len(s.Rounds)
-	if s.Stopped == nil || done == 0 || done == o.Rounds || !errors.Is(s.Stopped, accounting.ErrBudget) {
+	if s.Stopped == nil || done == 0 || done == o.Rounds ||
+		!errors.Is(s.Stopped, accounting.ErrBudget) {
 		t.Fatalf("%d rounds, stopped by %v", done, s.Stopped)
 	}
-	if last := s.Rounds[done-1]; last.Server.Upper > 2.5 || server.Upper <= 2.5 || s.Stopped.Would != server.Upper || last.Public.Upper != last.Server.Upper {
-		t.Errorf("spent %v and %v, one more would be %v or %v", last.Server, last.Public, server, s.Stopped.Would)
+	if last := s.Rounds[done-1]; last.Server.Upper > 2.5 || server.Upper <= 2.5 ||
+		s.Stopped.Would != server.Upper || last.Public.Upper != last.Server.Upper {
+		t.Errorf("spent %v and %v, one more would be %v or %v", last.Server, last.Public, server,
+			s.Stopped.Would)
 	}
 
 	// Lost rounds count: nobody is left to reveal anything, and ε grows all the same.

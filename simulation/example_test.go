@@ -20,7 +20,8 @@ func dealt(parties int) ([]*learning.Dataset, *learning.Dataset, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return learning.Partition("dirichlet-quantity", train, test, learning.PartitionOptions{Clients: parties, Seed: 1})
+	return learning.Partition("dirichlet-quantity", train, test,
+		learning.PartitionOptions{Clients: parties, Seed: 1})
 }
 
 // Ten parties with unlike numbers of rows train for three rounds through the private
@@ -72,10 +73,11 @@ func ExampleOptions_Calibrate() {
 		Test:    test,
 		Rounds:  5,
 		Local:   learning.SGD{Rate: 1},
-		Mask:    aggregation.GradientMask{Kind: aggregation.SoftMask, Threshold: aggregation.DefaultThreshold},
-		Sum:     simulation.Private,
-		Noise:   &noise,
-		Budget:  privacy.Budget{Epsilon: 8},
+		Mask: aggregation.GradientMask{Kind: aggregation.SoftMask,
+			Threshold: aggregation.DefaultThreshold},
+		Sum:    simulation.Private,
+		Noise:  &noise,
+		Budget: privacy.Budget{Epsilon: 8},
 	}
 	if noise.Multiplier, err = options.Calibrate(); err != nil {
 		fmt.Println(err)
@@ -86,6 +88,7 @@ func ExampleOptions_Calibrate() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d rounds, ε(server) at most %.1f by %s\n", len(result.Rounds), result.Server.Upper, result.Server.Accountant)
+	fmt.Printf("%d rounds, ε(server) at most %.1f by %s\n", len(result.Rounds), result.Server.Upper,
+		result.Server.Accountant)
 	// Output: 5 rounds, ε(server) at most 8.0 by RDP
 }

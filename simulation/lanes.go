@@ -72,7 +72,8 @@ type meanLane interface {
 }
 
 func (o *Options) plainMean(d int) aggregation.Mean {
-	return aggregation.Mean{Parties: o.mostInSum(), Dimension: d, Range: o.Range, FractionBits: o.FractionBits}
+	return aggregation.Mean{Parties: o.mostInSum(), Dimension: d, Range: o.Range,
+		FractionBits: o.FractionBits}
 }
 
 func (o *Options) meanLane(d int) meanLane {

@@ -118,7 +118,8 @@ func (l *learner) move(r *Round, sum total, included []int, works []work) error 
 		return err
 	}
 	if sum.control != nil {
-		if l.variate, err = aggregation.AdvanceVariate(l.variate, sum.control, len(included), len(l.Parties)); err != nil {
+		if l.variate, err = aggregation.AdvanceVariate(l.variate, sum.control, len(included),
+			len(l.Parties)); err != nil {
 			return err
 		}
 		for _, i := range included {

@@ -75,9 +75,11 @@ func TestNoisyRound(t *testing.T) {
 		got := square / float64(values)
 		tolerance := 6*math.Sqrt(5/float64(values)) + 0.02 // 0.02 for what rounding may have else
 		if math.Abs(got/want-1) > tolerance {
-			t.Errorf("%v: a variance of %.4g between the models, want %.4g within %.0f %%", family, got, want, 100*tolerance)
+			t.Errorf("%v: a variance of %.4g between the models, want %.4g within %.0f %%", family, got,
+				want, 100*tolerance)
 		}
-		t.Logf("%v: standard deviation %.4g between the models, want %.4g", family, math.Sqrt(got), math.Sqrt(want))
+		t.Logf("%v: standard deviation %.4g between the models, want %.4g", family, math.Sqrt(got),
+			math.Sqrt(want))
 	}
 }
 
@@ -91,7 +93,8 @@ func TestNoisyTraining(t *testing.T) {
 	}
 	for _, drop := range []float64{0, 0.2} {
 		for _, clip := range []float64{0.3, 50} {
-			o := noisy(t, privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: 1e-8, Clip: clip, Bits: 48})
+			o := noisy(t, privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: 1e-8,
+				Clip: clip, Bits: 48})
 			o.Drop = drop
 			if drop > 0 {
 				o.Recovery = &protocol.Recovery{}
@@ -103,7 +106,8 @@ func TestNoisyTraining(t *testing.T) {
 			if diff := s.Rounds[2].MaxAbsDiff; diff == 0 || diff > 1e-5 {
 				t.Errorf("drop %v, clip %v: the models are %v apart", drop, clip, diff)
 			}
-			like := slices.EqualFunc(s.Clear, bare.Clear, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
+			like := slices.EqualFunc(s.Clear, bare.Clear,
+				func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 			if want := drop == 0 && clip == 50; like != want {
 				t.Errorf("drop %v, clip %v: like training without noise: %v, want %v", drop, clip, like, want)
 			}
@@ -159,7 +163,8 @@ func TestNoiseOptions(t *testing.T) {
 		}
 		_, err := Run(t.Context(), o, nil)
 		var wrong *ConfigError
-		if !errors.As(err, &wrong) || wrong.Field != c.field || !errors.Is(err, ErrConfig) || c.is != nil && !errors.Is(err, c.is) {
+		if !errors.As(err, &wrong) || wrong.Field != c.field || !errors.Is(err, ErrConfig) ||
+			c.is != nil && !errors.Is(err, c.is) {
 			t.Errorf("%s: %v, want an error of %s", c.name, err, c.field)
 		}
 	}

@@ -63,7 +63,9 @@ type oneshotSums struct {
 
 // newOneshotSums makes parties and committee for submissions of the layout; noisy is nil
 // without noise.
-func newOneshotSums(o *Options, layout masking.Layout, noisy *noisyLanes, progress func(round, done int)) (*oneshotSums, error) {
+func newOneshotSums(
+	o *Options, layout masking.Layout, noisy *noisyLanes, progress func(round, done int),
+) (*oneshotSums, error) {
 	s := &oneshotSums{
 		layout:   layout,
 		drops:    newDropOuts(o.Seed, o.DropOuts()),
@@ -159,7 +161,9 @@ func (s *oneshotSums) skip() error {
 	return nil
 }
 
-func (s *oneshotSums) play(ctx context.Context, round int, broadcast []byte, submit submitter) (outcome, error) {
+func (s *oneshotSums) play(
+	ctx context.Context, round int, broadcast []byte, submit submitter,
+) (outcome, error) {
 	r := &oneshotRound{oneshotSums: s, ctx: ctx, covered: make([][]byte, len(s.identities))}
 	var out outcome
 	if err := r.tell(s.server.Invite()); err != nil {
@@ -177,7 +181,8 @@ func (s *oneshotSums) play(ctx context.Context, round int, broadcast []byte, sub
 	done := 0
 	for first := 0; first < len(leaves); first += oneshot.DefaultBatch {
 		last := min(first+oneshot.DefaultBatch, len(leaves))
-		if err := r.collect(round, first, leaves[first:last], opening, broadcast, submit, &done); err != nil {
+		if err := r.collect(round, first, leaves[first:last], opening, broadcast, submit,
+			&done); err != nil {
 			return out, err
 		}
 	}
@@ -239,7 +244,9 @@ func (r *oneshotRound) ask(envelopes []oneshot.Envelope) error {
 }
 
 // collect has the parties from first on submit, and the committee take them in.
-func (r *oneshotRound) collect(round, first int, leaves []moment, opening, broadcast []byte, submit submitter, done *int) error {
+func (r *oneshotRound) collect(
+	round, first int, leaves []moment, opening, broadcast []byte, submit submitter, done *int,
+) error {
 	messages := make([][]byte, len(leaves))
 	costs := make([]Cost, len(leaves))
 	err := parallel(r.ctx, len(leaves), func(i int) error {
@@ -285,14 +292,20 @@ func (r *oneshotRound) collect(round, first int, leaves []moment, opening, broad
 		return nil
 	}
 	var envelopes []oneshot.Envelope
-	if err := r.serve(func() (err error) { envelopes, err = r.server.Batch(); return err }); err != nil {
+	if err := r.serve(func() (err error) {
+		envelopes, err = r.server.Batch()
+		return err
+	}); err != nil {
 		return err
 	}
 	if err := r.ask(envelopes); err != nil {
 		return err
 	}
 	var settled []byte
-	if err := r.serve(func() (err error) { settled, err = r.server.Settle(); return err }); err != nil {
+	if err := r.serve(func() (err error) {
+		settled, err = r.server.Settle()
+		return err
+	}); err != nil {
 		return err
 	}
 	return r.tell(settled)

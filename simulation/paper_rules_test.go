@@ -57,7 +57,7 @@ func TestPaperRulesWeightedMean(t *testing.T) {
 			t.Errorf("at most %d: %v away from the weighted mean", most, d)
 		}
 		x.Rounds = 3
-		clear := train(t, x)
+		plain := train(t, x)
 		x.Sum = Ring
 		ring := train(t, x)
 		x.Sum = Private
@@ -65,11 +65,11 @@ func TestPaperRulesWeightedMean(t *testing.T) {
 		if !slices.Equal(ring.Model, private.Model) {
 			t.Errorf("at most %d: under masks the model is another", most)
 		}
-		if d := furthest(clear.Model, ring.Model); d == 0 || d > 1e-4 {
+		if d := furthest(plain.Model, ring.Model); d == 0 || d > 1e-4 {
 			t.Errorf("at most %d: %v away from the model in the clear", most, d)
 		}
 		x.MaxSamples, x.Sum = 0, Clear
-		if d := furthest(train(t, x).Model, clear.Model); d < 1e-3 {
+		if d := furthest(train(t, x).Model, plain.Model); d < 1e-3 {
 			t.Errorf("at most %d: weights change the model by %v only", most, d)
 		}
 	}
@@ -96,7 +96,8 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 		t.Errorf("the model is %v away from zeros", d)
 	}
 	most := m.Encoder.Clip
-	if want := n.Clip * aggregation.WeightedClip(aggregation.DefaultCountShare); math.Abs(most-want) > 1e-15 {
+	want := n.Clip * aggregation.WeightedClip(aggregation.DefaultCountShare)
+	if math.Abs(most-want) > 1e-15 {
 		t.Errorf("a party's vector is bounded by %v, want %v", most, want)
 	}
 }
@@ -144,7 +145,8 @@ func TestPaperRulesFreshVariates(t *testing.T) {
 			t.Errorf("%v: %d exchanges, want %d", kind.Kind, r.Exchanges, exchanges)
 		}
 	}
-	for _, c := range []ClientRule{{Fresh: true}, {Kind: FedGA, OptionI: true}, {Kind: SCAFFOLD, Fresh: true, OptionI: true}} {
+	for _, c := range []ClientRule{{Fresh: true}, {Kind: FedGA, OptionI: true},
+		{Kind: SCAFFOLD, Fresh: true, OptionI: true}} {
 		x.Client = c
 		if x.Validate() == nil {
 			t.Errorf("%+v is let through", c)
@@ -169,17 +171,19 @@ func TestPaperRulesLeNet(t *testing.T) {
 	if test, err = test.Subset(first[:100]); err != nil {
 		t.Fatal(err)
 	}
-	parties, _, err := learning.Partition("label-skew", rows, test, learning.PartitionOptions{Clients: 10, Seed: 1})
+	parties, _, err := learning.Partition("label-skew", rows, test,
+		learning.PartitionOptions{Clients: 10, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := Options{
 		Model: learning.LeNet{Side: 28, Outputs: 10}, Parties: parties, Test: test, Rounds: 2, Seed: 1,
-		Local:      learning.SGD{Rate: .01, Momentum: .9, WeightDecay: 1e-5, Batch: 32, Epochs: 1},
-		Mask:       aggregation.GradientMask{Kind: aggregation.SoftMask, Threshold: aggregation.DefaultThreshold},
+		Local: learning.SGD{Rate: .01, Momentum: .9, WeightDecay: 1e-5, Batch: 32, Epochs: 1},
+		Mask: aggregation.GradientMask{Kind: aggregation.SoftMask,
+			Threshold: aggregation.DefaultThreshold},
 		MaxSamples: 60,
 	}
-	clear := train(t, x)
+	plain := train(t, x)
 	x.Sum = Ring
 	ring := train(t, x)
 	x.Sum = Private
@@ -187,7 +191,7 @@ func TestPaperRulesLeNet(t *testing.T) {
 	if !slices.Equal(ring.Model, private.Model) {
 		t.Errorf("under masks the model is another, by up to %v", furthest(ring.Model, private.Model))
 	}
-	if d := furthest(clear.Model, ring.Model); d == 0 || d > 1e-3 {
+	if d := furthest(plain.Model, ring.Model); d == 0 || d > 1e-3 {
 		t.Errorf("%v away from the model in the clear", d)
 	}
 	r := private.Rounds[0]
@@ -206,7 +210,8 @@ func TestPaperRulesClipSpread(t *testing.T) {
 	}
 	x.Clip = Clipping{Kind: DifferenceClip, Norm: .3}
 	for _, r := range train(t, x).Rounds {
-		if !(r.Left > .05 && r.Left <= 1) || !(r.Spread >= 0 && r.Spread < r.Left) || r.Clipped > 0 && r.Left == 1 {
+		if !(r.Left > .05 && r.Left <= 1) || !(r.Spread >= 0 && r.Spread < r.Left) ||
+			r.Clipped > 0 && r.Left == 1 {
 			t.Errorf("clipped to 0.3: ᾱ %v, spread %v, %v clipped", r.Left, r.Spread, r.Clipped)
 		}
 	}
@@ -229,7 +234,8 @@ func TestPaperRulesMaskedScaffold(t *testing.T) {
 		states[kind] = state.learned
 	}
 	plain, masked := states[aggregation.NoMask], states[aggregation.HardMask]
-	if !slices.Equal(plain.variate, masked.variate) || furthest(plain.variate, make([]float64, len(plain.variate))) == 0 {
+	if !slices.Equal(plain.variate, masked.variate) ||
+		furthest(plain.variate, make([]float64, len(plain.variate))) == 0 {
 		t.Error("the mask changes the control variate, or there is none")
 	}
 	if slices.Equal(plain.model, masked.model) {

@@ -52,7 +52,9 @@ func (l *learner) gradient(i int) ([]float64, error) {
 }
 
 // train returns the weights that party i's training leads to.
-func (l *learner) train(ctx context.Context, round, i int, mean []float64, w *work) ([]float64, error) {
+func (l *learner) train(
+	ctx context.Context, round, i int, mean []float64, w *work,
+) ([]float64, error) {
 	local := l.Local
 	local.Interrupt = ctx.Err
 	rows := l.Parties[i]
@@ -111,7 +113,9 @@ func (l *learner) controls(i int, mean []float64) (own aggregation.Scaffold, err
 
 // nextControls finds SCAFFOLD's next c_i, and the change that party i sends, after so
 // many steps to the weights trained.
-func (l *learner) nextControls(i int, own aggregation.Scaffold, trained []float64, steps int, w *work) error {
+func (l *learner) nextControls(
+	i int, own aggregation.Scaffold, trained []float64, steps int, w *work,
+) error {
 	var err error
 	if !l.Client.OptionI {
 		w.own, w.message.control, err = own.FromSteps(l.model, trained, steps, l.Local.Rate)

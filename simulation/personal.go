@@ -166,7 +166,8 @@ func (p Personal) settle() Personal {
 func (p Personal) options() Options {
 	o := Options{
 		Model: p.Model, Rounds: p.Rounds, PerRound: p.PerRound, Local: p.Local, Sum: p.Sum,
-		Range: p.Range, FractionBits: p.FractionBits, Recovery: p.Recovery, Colluders: p.Colluders, Drop: p.Drop,
+		Range: p.Range, FractionBits: p.FractionBits, Recovery: p.Recovery, Colluders: p.Colluders,
+		Drop:  p.Drop,
 		Noise: p.Noise, Budget: p.Budget, Replay: p.Replay, EvaluateEvery: p.EvaluateEvery,
 		Seed: p.Seed, Now: p.Now,
 	}
@@ -202,7 +203,8 @@ func (p Personal) Validate() error {
 	case !share(p.Prune.Target):
 		return bad("Prune.Target", "use a share below 1, such as 0.9", "%v is none", p.Prune.Target)
 	case !share(p.Prune.Threshold):
-		return bad("Prune.Threshold", "use an accuracy below 1, such as 0.6", "%v is none", p.Prune.Threshold)
+		return bad("Prune.Threshold", "use an accuracy below 1, such as 0.6", "%v is none",
+			p.Prune.Threshold)
 	case !(p.Mix > 0 && p.Mix <= 1):
 		return bad("Mix", "use a share, such as 0.5", "%v is none", p.Mix)
 	case !(p.Lookahead >= 0 && p.Lookahead <= 1):

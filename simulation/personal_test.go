@@ -29,9 +29,10 @@ func clusters(rows, classes int, seed uint64) *learning.Dataset {
 // with its party.
 func somePersonal(t testing.TB) Personal {
 	t.Helper()
-	parties, err := learning.PartitionPersonal(clusters(900, 6, 1), clusters(600, 6, 2), learning.PersonalOptions{
-		Clients: 6, Train: 30, Validation: 20, Test: 40, Seed: 1,
-	})
+	parties, err := learning.PartitionPersonal(clusters(900, 6, 1), clusters(600, 6, 2),
+		learning.PersonalOptions{
+			Clients: 6, Train: 30, Validation: 20, Test: 40, Seed: 1,
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,8 @@ func TestPaperTicketsOwnParameters(t *testing.T) {
 	x.own = out.Own
 	for k := range p.Parties {
 		w := x.received(k, out.Model)
-		if !slices.Equal(w[own.From:own.To], out.Own[k][own.From:own.To]) || !slices.Equal(w[:own.From], out.Model[:own.From]) {
+		if !slices.Equal(w[own.From:own.To], out.Own[k][own.From:own.To]) ||
+			!slices.Equal(w[:own.From], out.Model[:own.From]) {
 			t.Errorf("party %d receives another model", k)
 		}
 	}
@@ -162,7 +164,8 @@ func TestPaperTicketsServer(t *testing.T) {
 			mean := make([]float64, len(w))
 			for k, party := range p.Parties {
 				own := slices.Clone(w)
-				if _, err := p.Local.Train(p.Model, own, party.Train, x.derived("batches", round, k)); err != nil {
+				if _, err := p.Local.Train(p.Model, own, party.Train,
+					x.derived("batches", round, k)); err != nil {
 					t.Fatal(err)
 				}
 				for j := range mean {
@@ -199,24 +202,29 @@ func TestPaperTicketsPrivate(t *testing.T) {
 			}
 			ring := runPersonal(t, p)
 			p.Sum = Clear
-			clear := runPersonal(t, p)
+			plain := runPersonal(t, p)
 			for j := range ring.Model {
 				if ring.Model[j] != private.Model[j] {
-					t.Fatalf("%v: weight %d is %v over the ring and %v in private", mean, j, ring.Model[j], private.Model[j])
+					t.Fatalf("%v: weight %d is %v over the ring and %v in private", mean, j, ring.Model[j],
+						private.Model[j])
 				}
-				if math.Abs(ring.Model[j]-clear.Model[j]) > .05 {
-					t.Errorf("%v: weight %d is %v over the ring and %v in the clear", mean, j, ring.Model[j], clear.Model[j])
+				if math.Abs(ring.Model[j]-plain.Model[j]) > .05 {
+					t.Errorf("%v: weight %d is %v over the ring and %v in the clear", mean, j, ring.Model[j],
+						plain.Model[j])
 				}
 			}
 			first, last := private.Rounds[0], private.Rounds[2]
 			shared := mean == VotedMask || mean == PublicMask
 			switch {
 			case shared && (last.MaskedBytes >= first.MaskedBytes || private.Sessions < 2):
-				t.Errorf("%v: %d bytes after %d, %d sessions", mean, last.MaskedBytes, first.MaskedBytes, private.Sessions)
+				t.Errorf("%v: %d bytes after %d, %d sessions", mean, last.MaskedBytes, first.MaskedBytes,
+					private.Sessions)
 			case !shared && (last.MaskedBytes != first.MaskedBytes || private.Sessions != 1):
-				t.Errorf("%v: %d bytes after %d: the length tells of masks", mean, last.MaskedBytes, first.MaskedBytes)
+				t.Errorf("%v: %d bytes after %d: the length tells of masks", mean, last.MaskedBytes,
+					first.MaskedBytes)
 			case last.SparseBytes >= first.SparseBytes || last.BytesUp <= last.MaskedBytes:
-				t.Errorf("%v: sparse %d after %d bytes; %d sent for lanes of %d", mean, last.SparseBytes, first.SparseBytes, last.BytesUp, last.MaskedBytes)
+				t.Errorf("%v: sparse %d after %d bytes; %d sent for lanes of %d", mean, last.SparseBytes,
+					first.SparseBytes, last.BytesUp, last.MaskedBytes)
 			}
 		}
 	}

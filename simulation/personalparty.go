@@ -67,7 +67,8 @@ func (x *personal) update(round, k int, model []float64, target float64) ([]floa
 			if x.Prune.Rewind {
 				x.rewind(k, w)
 			}
-			if err := x.train(k, w, party.Train, x.derived("batches after pruning", round, k), 0); err != nil {
+			if err := x.train(k, w, party.Train, x.derived("batches after pruning", round, k),
+				0); err != nil {
 				return nil, err
 			}
 		}
@@ -112,7 +113,9 @@ func (x *personal) rewind(k int, w []float64) {
 }
 
 // train trains w in place; what is pruned stays 0.
-func (x *personal) train(k int, w []float64, rows *learning.Dataset, seed uint64, pull float64) error {
+func (x *personal) train(
+	k int, w []float64, rows *learning.Dataset, seed uint64, pull float64,
+) error {
 	local := x.Local
 	start := slices.Clone(w)
 	masked := x.kept[k] != nil || x.common != nil

@@ -141,21 +141,22 @@ func (x *personal) playRound(ctx context.Context, round int) (PersonalRound, err
 		x.epsilon, r.Epsilon = server.Upper, server.Upper
 	}
 	trained := make([][]float64, len(x.Parties))
-	out, err := x.sums.sum(ctx, round, x.model, func(_ context.Context, k int) (made submission, err error) {
-		start := x.Now()
-		trained[k], err = x.update(round, k, x.model, x.Prune.Target)
-		if x.Noise != nil && errors.Is(err, learning.ErrDiverged) {
-			trained[k], err = x.received(k, x.model), nil // see Noise
-		}
-		if err != nil {
+	out, err := x.sums.sum(ctx, round, x.model,
+		func(_ context.Context, k int) (made submission, err error) {
+			start := x.Now()
+			trained[k], err = x.update(round, k, x.model, x.Prune.Target)
+			if x.Noise != nil && errors.Is(err, learning.ErrDiverged) {
+				trained[k], err = x.received(k, x.model), nil // see Noise
+			}
+			if err != nil {
+				return made, err
+			}
+			made.train = x.Now().Sub(start)
+			if x.Sum != Clear {
+				made.values, err = x.submission(round, k, trained[k])
+			}
 			return made, err
-		}
-		made.train = x.Now().Sub(start)
-		if x.Sum != Clear {
-			made.values, err = x.submission(round, k, trained[k])
-		}
-		return made, err
-	})
+		})
 	if err != nil {
 		return r, err
 	}
@@ -230,7 +231,8 @@ func (x *personal) vote(owners []int, parties int) {
 
 // prunePublic prunes the public model.
 func (x *personal) prunePublic() (err error) {
-	count := aggregation.PruneCount(x.prunable, len(x.shared), x.Prune.Step, x.Prune.Target, x.Prune.OfAll)
+	count := aggregation.PruneCount(x.prunable, len(x.shared), x.Prune.Step, x.Prune.Target,
+		x.Prune.OfAll)
 	if count == 0 {
 		return nil
 	}
@@ -244,7 +246,9 @@ func (x *personal) prunePublic() (err error) {
 
 // decode returns the mean over the shared coordinates: of models, with noise of
 // updates; owners is nil where all count.
-func (x *personal) decode(round int, out outcome, trained [][]float64) (mean []float64, owners []int, err error) {
+func (x *personal) decode(
+	round int, out outcome, trained [][]float64,
+) (mean []float64, owners []int, err error) {
 	if x.Sum == Clear {
 		return x.clearMean(out.included, trained)
 	}
@@ -268,7 +272,9 @@ func (x *personal) decode(round int, out outcome, trained [][]float64) (mean []f
 	return mean, owners, err
 }
 
-func (x *personal) clearMean(included []int, trained [][]float64) (mean []float64, owners []int, err error) {
+func (x *personal) clearMean(
+	included []int, trained [][]float64,
+) (mean []float64, owners []int, err error) {
 	mean = make([]float64, len(x.shared))
 	if x.Mean == OverOwners || x.Mean == VotedMask {
 		owners = make([]int, len(x.shared))

@@ -12,7 +12,9 @@ import (
 
 // effectiveRecovery fills in what follows from the number of parties of a round, and
 // says of a recovery that cannot be which number is wrong, and what it may be.
-func effectiveRecovery(parties int, recovery *protocol.Recovery, colluders int) (*protocol.Recovery, error) {
+func effectiveRecovery(
+	parties int, recovery *protocol.Recovery, colluders int,
+) (*protocol.Recovery, error) {
 	if recovery == nil {
 		return nil, nil
 	}
@@ -36,8 +38,9 @@ func effectiveRecovery(parties int, recovery *protocol.Recovery, colluders int) 
 		return nil, &ConfigError{
 			Field:  "Recovery.MinSurvivors",
 			Reason: fmt.Sprintf("%d is outside %d to %d", recovery.MinSurvivors, r.MinSurvivors, parties),
-			Advice: fmt.Sprintf("use 0 for the least that withstands a %v and %d colluders", r.Adversary, colluders),
-			Err:    err,
+			Advice: fmt.Sprintf("use 0 for the least that withstands a %v and %d colluders", r.Adversary,
+				colluders),
+			Err: err,
 		}
 	}
 	most := -1
@@ -72,5 +75,6 @@ func sessionOf(n int) (*protocol.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.Config{Label: sessionLabel, Roster: roster, Layout: masking.Layout{{Length: 1, Bits: 1}}}, nil
+	return &protocol.Config{Label: sessionLabel, Roster: roster,
+		Layout: masking.Layout{{Length: 1, Bits: 1}}}, nil
 }

@@ -48,7 +48,8 @@ func TestRunWithDropOuts(t *testing.T) {
 	for i, r := range s.Rounds {
 		want := 10 - left(drops.next(10))[beforeSubmit]
 		if r.Round != i+1 || r.Dropped != 2 || r.Parties != want || r.Samples != 40*want {
-			t.Errorf("round %d: %d with %d in the sum, %d dropped, %d samples; want %d in the sum, 2 dropped",
+			t.Errorf(
+				"round %d: %d with %d in the sum, %d dropped, %d samples; want %d in the sum, 2 dropped",
 				i+1, r.Round, r.Parties, r.Dropped, r.Samples, want)
 		}
 		if r.MaxAbsDiff == 0 || r.MaxAbsDiff > 1e-4 {
@@ -128,7 +129,8 @@ func TestRecoveryIsDeterministic(t *testing.T) {
 	if !slices.Equal(got.Model, want.Model) || !slices.Equal(got.Clear, want.Clear) {
 		t.Error("recovery without drop-outs changes the models")
 	}
-	if got.Rounds[0].Cost.BytesUp <= want.Rounds[0].Cost.BytesUp || got.Setup.BytesUp <= want.Setup.BytesUp {
+	if got.Rounds[0].Cost.BytesUp <= want.Rounds[0].Cost.BytesUp ||
+		got.Setup.BytesUp <= want.Setup.BytesUp {
 		t.Error("the messages of recovery are not counted")
 	}
 
@@ -182,7 +184,9 @@ func TestLostRounds(t *testing.T) {
 		if !errors.Is(r.Lost, protocol.ErrTooFew) || r.Parties != 0 || r.Samples != 0 {
 			t.Errorf("round %d: %+v", r.Round, r)
 		}
-		if before.Round != 0 && (!reflect.DeepEqual(r.Test, before.Test) || !reflect.DeepEqual(r.Clear, before.Clear) || r.MaxAbsDiff != before.MaxAbsDiff) {
+		if before.Round != 0 &&
+			(!reflect.DeepEqual(r.Test, before.Test) || !reflect.DeepEqual(r.Clear, before.Clear) ||
+				r.MaxAbsDiff != before.MaxAbsDiff) {
 			t.Errorf("round %d is lost and changes the model", r.Round)
 		}
 	}
@@ -308,7 +312,8 @@ func TestRecoveryOptions(t *testing.T) {
 		c.change(&o)
 		s, err := Run(t.Context(), o, nil)
 		var wrong *ConfigError
-		if s != nil || !errors.Is(err, ErrConfig) || !errors.As(err, &wrong) || wrong.Field != c.field || !strings.Contains(err.Error(), c.says) {
+		if s != nil || !errors.Is(err, ErrConfig) || !errors.As(err, &wrong) || wrong.Field != c.field ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("want %q about %s, got %v", c.says, c.field, err)
 		}
 		if strings.HasPrefix(c.field, "Recovery") && !errors.Is(err, protocol.ErrConfig) {

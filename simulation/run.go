@@ -113,7 +113,8 @@ func newRun(o *Options) (*run, *Result, error) {
 	if out.Layout, err = x.lanes.layout(); err != nil || o.Sum != Private {
 		return x, out, err
 	}
-	if x.updates.private, err = o.newPrivate(out.Layout, x.lanes.noisy, o.shown); err != nil || x.gradients == nil {
+	if x.updates.private, err = o.newPrivate(out.Layout, x.lanes.noisy, o.shown); err != nil ||
+		x.gradients == nil {
 		return x, out, err
 	}
 	layout, err := x.aligned.Layout()
@@ -124,7 +125,9 @@ func newRun(o *Options) (*run, *Result, error) {
 }
 
 // newPrivate makes private sums of submissions of the layout.
-func (o *Options) newPrivate(layout masking.Layout, noisy *noisyLanes, progress func(round, done int)) (privateSums, error) {
+func (o *Options) newPrivate(
+	layout masking.Layout, noisy *noisyLanes, progress func(round, done int),
+) (privateSums, error) {
 	if o.Oneshot != nil {
 		sums, err := newOneshotSums(o, layout, noisy, progress)
 		if err != nil {
@@ -135,7 +138,8 @@ func (o *Options) newPrivate(layout masking.Layout, noisy *noisyLanes, progress 
 	config := protocol.Config{Layout: layout, Recovery: o.Recovery, Colluders: o.Colluders}
 	if o.PerRound < len(o.Parties) {
 		config.PerRound = o.PerRound
-		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("hushsum simulation: schedule"), o.Seed))
+		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("hushsum simulation: schedule"),
+			o.Seed))
 	}
 	sums, err := newSession(len(o.Parties), config, newDropOuts(o.Seed, o.DropOuts()), o.Now, progress)
 	if err != nil {
@@ -193,7 +197,8 @@ func (x *run) setUp(ctx context.Context) (cost Cost, err error) {
 // while nothing is spent yet.
 func (x *run) checkData() error {
 	if _, err := learning.Evaluate(x.Model, x.learned.model, x.Test); err != nil {
-		return &ConfigError{Field: "Test", Reason: "it does not go with the model: " + fault.Reason(err), Err: err}
+		return &ConfigError{Field: "Test", Reason: "it does not go with the model: " + fault.Reason(err),
+			Err: err}
 	}
 	if x.Noise == nil {
 		return nil
@@ -264,21 +269,22 @@ func (x *run) meanGradients(ctx context.Context, r *Round) ([][]float64, error) 
 	for k := range found {
 		found[k] = make([][]float64, len(x.Parties))
 	}
-	out, err := x.sum(ctx, x.gradients, r, func(_ context.Context, i int) (made submission, err error) {
-		if found[0][i], err = x.learned.gradient(i); err != nil {
+	out, err := x.sum(ctx, x.gradients, r,
+		func(_ context.Context, i int) (made submission, err error) {
+			if found[0][i], err = x.learned.gradient(i); err != nil {
+				return made, err
+			}
+			if x.lanes != nil {
+				made.values, err = x.aligned.Encode(found[0][i])
+			}
+			if x.beside != nil && err == nil {
+				made.aside, err = x.timed(func() (err error) {
+					found[1][i], err = x.beside.gradient(i)
+					return err
+				})
+			}
 			return made, err
-		}
-		if x.lanes != nil {
-			made.values, err = x.aligned.Encode(found[0][i])
-		}
-		if x.beside != nil && err == nil {
-			made.aside, err = x.timed(func() (err error) {
-				found[1][i], err = x.beside.gradient(i)
-				return err
-			})
-		}
-		return made, err
-	})
+		})
 	if err != nil || out.lost != nil {
 		return nil, err
 	}
@@ -312,23 +318,24 @@ func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error
 	for k := range works {
 		works[k] = make([]work, len(x.Parties))
 	}
-	out, err := x.sum(ctx, x.updates, r, func(ctx context.Context, i int) (made submission, err error) {
-		made.train, err = x.timed(func() (err error) {
-			works[0][i], err = x.learned.takePart(ctx, r.Round, i, means[0])
-			return err
-		})
-		if x.lanes != nil && err == nil {
-			made.values, err = x.lanes.encode(r.Round, works[0][i].message)
-			works[0][i].message = message{} // what the server must not see is not kept
-		}
-		if x.beside != nil && err == nil {
-			made.aside, err = x.timed(func() (err error) {
-				works[1][i], err = x.beside.takePart(ctx, r.Round, i, means[1])
+	out, err := x.sum(ctx, x.updates, r,
+		func(ctx context.Context, i int) (made submission, err error) {
+			made.train, err = x.timed(func() (err error) {
+				works[0][i], err = x.learned.takePart(ctx, r.Round, i, means[0])
 				return err
 			})
-		}
-		return made, err
-	})
+			if x.lanes != nil && err == nil {
+				made.values, err = x.lanes.encode(r.Round, works[0][i].message)
+				works[0][i].message = message{} // what the server must not see is not kept
+			}
+			if x.beside != nil && err == nil {
+				made.aside, err = x.timed(func() (err error) {
+					works[1][i], err = x.beside.takePart(ctx, r.Round, i, means[1])
+					return err
+				})
+			}
+			return made, err
+		})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,8 @@ func TestFailedRoundIsCharged(t *testing.T) {
 	o := private(t, n)
 	ctx, cancel = context.WithCancel(t.Context())
 	s, err := Run(ctx, o, func(Round) { cancel() })
-	if !errors.Is(err, context.Canceled) || len(s.Rounds) != 1 || s.Server.Upper <= s.Rounds[0].Server.Upper {
+	if !errors.Is(err, context.Canceled) || len(s.Rounds) != 1 ||
+		s.Server.Upper <= s.Rounds[0].Server.Upper {
 		t.Errorf("Run: %d rounds, spent %v: %v", len(s.Rounds), s.Server, err)
 	}
 }
@@ -148,7 +149,8 @@ func TestSecretSchedule(t *testing.T) {
 		t.Errorf("%d parties in 500 rounds", sum)
 	}
 	// By default two runs of one seed differ.
-	if x.Rounds = 20; slices.EqualFunc(train(t, x).Rounds, train(t, x).Rounds, func(a, b Round) bool { return slices.Equal(a.Included, b.Included) }) {
+	if x.Rounds = 20; slices.EqualFunc(train(t, x).Rounds, train(t, x).Rounds,
+		func(a, b Round) bool { return slices.Equal(a.Included, b.Included) }) {
 		t.Error("draws are repeated")
 	}
 	x.Schedule = iotest.ErrReader(errors.New("no draws"))

@@ -62,8 +62,12 @@ func partyName(i int) string { return fmt.Sprintf("party-%d", i+1) }
 // newSession makes identities and roster of n parties. Identities are long-term
 // keys that exist before any session, so that making them is no part of the cost.
 // config has all but label and roster.
-func newSession(n int, config protocol.Config, drops *dropOuts, now func() time.Time, progress func(round, done int)) (*session, error) {
-	s := &session{identities: make([]crypto.Signer, n), drops: drops, now: now, progress: progress, shown: [2]int{-1}}
+func newSession(
+	n int, config protocol.Config, drops *dropOuts, now func() time.Time,
+	progress func(round, done int),
+) (*session, error) {
+	s := &session{identities: make([]crypto.Signer, n), drops: drops, now: now, progress: progress,
+		shown: [2]int{-1}}
 	members := make([]keyexchange.Member, n)
 	for i := range members {
 		identity, err := keyexchange.GenerateIdentity(nil)
@@ -195,7 +199,9 @@ func (s *session) setUp(ctx context.Context) (cost Cost, err error) {
 // not dropped out by then, several at a time. A round that has too few parties to
 // unmask anything is lost, which is no error. An error of the server is as package
 // protocol has it, one of a party a RoundError.
-func (s *session) play(ctx context.Context, round int, broadcast []byte, submit submitter) (outcome, error) {
+func (s *session) play(
+	ctx context.Context, round int, broadcast []byte, submit submitter,
+) (outcome, error) {
 	s.begin(ctx, round, s.drops.next(len(s.identities)))
 	var out outcome
 	sum, err := s.exchange(broadcast, submit)
@@ -203,7 +209,8 @@ func (s *session) play(ctx context.Context, round int, broadcast []byte, submit 
 	switch {
 	case err == nil:
 		out.sum, out.included = sum, s.carrier.Server.Included()
-	case s.carrier.Config.Recovery != nil && errors.Is(err, protocol.ErrTooFew) && !errors.As(err, &party):
+	case s.carrier.Config.Recovery != nil && errors.Is(err, protocol.ErrTooFew) &&
+		!errors.As(err, &party):
 		out.lost = err
 	default:
 		return out, err
@@ -240,7 +247,10 @@ func (s *session) exchange(broadcast []byte, submit submitter) ([][]uint64, erro
 			return nil, err
 		}
 	}
-	if err := c.Step(func() ([]protocol.Envelope, error) { return server.Begin(broadcast) }); err != nil {
+	if err := c.Step(func() ([]protocol.Envelope,
+		error) {
+		return server.Begin(broadcast)
+	}); err != nil {
 		return nil, err
 	}
 	s.step = 0

@@ -18,7 +18,9 @@ import (
 )
 
 // census returns the rows of so many parties, and rows for tests.
-func census(t testing.TB, rows, parties, each int) (dealt []*learning.Dataset, test *learning.Dataset) {
+func census(
+	t testing.TB, rows, parties, each int,
+) (dealt []*learning.Dataset, test *learning.Dataset) {
 	t.Helper()
 	all, _, err := learning.Census(rows, 1)
 	if err != nil {
@@ -118,7 +120,8 @@ func TestRun(t *testing.T) {
 	if total.BytesUp != 3*s.Rounds[0].Cost.BytesUp || total.Client < s.Rounds[2].Cost.Client {
 		t.Errorf("total %+v of rounds like %+v", total, s.Rounds[0].Cost)
 	}
-	if s.Setup.Client <= 0 || s.Setup.Server <= 0 || s.Setup.BytesUp < 96 || s.Setup.BytesDown < 5*96 || s.Setup.Train != 0 {
+	if s.Setup.Client <= 0 || s.Setup.Server <= 0 || s.Setup.BytesUp < 96 ||
+		s.Setup.BytesDown < 5*96 || s.Setup.Train != 0 {
 		t.Errorf("set-up cost %+v", s.Setup)
 	}
 }
@@ -146,7 +149,8 @@ func TestRunIsDeterministic(t *testing.T) {
 		if first == nil {
 			first = s
 		}
-		if !slices.Equal(s.Model, first.Model) || !slices.Equal(s.Clear, first.Clear) || !reflect.DeepEqual(s.Rounds, first.Rounds) {
+		if !slices.Equal(s.Model, first.Model) || !slices.Equal(s.Clear, first.Clear) ||
+			!reflect.DeepEqual(s.Rounds, first.Rounds) {
 			t.Errorf("%d cores: another outcome", cores)
 		}
 		if s.Setup.Client != 0 || s.Total().Train != 0 {
@@ -235,7 +239,8 @@ func TestRunOptions(t *testing.T) {
 		c.change(&o)
 		s, err := Run(t.Context(), o, nil)
 		var wrong *ConfigError
-		if !errors.Is(err, ErrConfig) || !errors.As(err, &wrong) || wrong.Field != c.field || s != nil && c.field != "Test" {
+		if !errors.Is(err, ErrConfig) || !errors.As(err, &wrong) || wrong.Field != c.field ||
+			s != nil && c.field != "Test" {
 			t.Errorf("want an error about %s, got %v", c.field, err)
 		}
 	}
@@ -256,7 +261,8 @@ func TestRunFails(t *testing.T) {
 	if !errors.Is(err, aggregation.ErrSaturated) || !errors.As(err, &failed) {
 		t.Fatalf("weights beyond the range: %v, want ErrSaturated", err)
 	}
-	if failed.Party < 0 || failed.Round != len(s.Rounds)+1 || !strings.Contains(err.Error(), "party-") {
+	if failed.Party < 0 || failed.Round != len(s.Rounds)+1 ||
+		!strings.Contains(err.Error(), "party-") {
 		t.Errorf("%v after %d rounds", err, len(s.Rounds))
 	}
 
@@ -356,7 +362,8 @@ func TestAdult(t *testing.T) {
 	t.Logf("MCC %.4f private, %.4f in the clear; largest difference %.3g; largest weight %.2f of %v",
 		private, inClear, last.MaxAbsDiff, last.Largest, 64.)
 	if private < 0.45 || math.Abs(private-inClear) > 0.002 {
-		t.Errorf("MCC %.4f private, %.4f in the clear; want at least .45 and within .002", private, inClear)
+		t.Errorf("MCC %.4f private, %.4f in the clear; want at least .45 and within .002", private,
+			inClear)
 	}
 	if last.Largest > 64./4 {
 		t.Errorf("a weight of %.2f is too near to the range", last.Largest)

@@ -57,7 +57,9 @@ type submitter = func(ctx context.Context, party int) (submission, error)
 // sum runs one round, of the given model. submit is called for every party that takes
 // part, several at a time. A round without a sum is lost, which is no error. An error of
 // a party is a RoundError.
-func (s *summer) sum(ctx context.Context, round int, model []float64, submit submitter) (outcome, error) {
+func (s *summer) sum(
+	ctx context.Context, round int, model []float64, submit submitter,
+) (outcome, error) {
 	if s.private != nil {
 		broadcast, err := aggregation.AppendModel(nil, model)
 		if err != nil {

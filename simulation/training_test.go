@@ -18,7 +18,7 @@ import (
 // from party to party.
 func blobs(parties, rows int) (all []*learning.Dataset, test *learning.Dataset) {
 	rng := rand.New(rand.NewPCG(7, 0))
-	make := func(shift float64, n int) *learning.Dataset {
+	shifted := func(shift float64, n int) *learning.Dataset {
 		d := &learning.Dataset{Features: 2}
 		for range n {
 			y := rng.IntN(3)
@@ -29,9 +29,9 @@ func blobs(parties, rows int) (all []*learning.Dataset, test *learning.Dataset) 
 		return d
 	}
 	for i := range parties {
-		all = append(all, make(float64(i)/float64(2*parties), rows))
+		all = append(all, shifted(float64(i)/float64(2*parties), rows))
 	}
-	return all, make(0, 600)
+	return all, shifted(0, 600)
 }
 
 // brief is a training of a second's fraction.
@@ -83,15 +83,16 @@ func TestRulesUnderPrivateSums(t *testing.T) {
 			x := brief()
 			x.Client, x.Mask = client, kind
 			x.Server = aggregation.Optimizer{Rule: aggregation.RuleMomentum, Beta1: .5}
-			clear := train(t, x)
+			plain := train(t, x)
 			x.Sum = Ring
 			ring := train(t, x)
 			x.Sum = Private
 			private := train(t, x)
 			if !slices.Equal(ring.Model, private.Model) {
-				t.Errorf("%s, %s: under masks the model is another, by up to %v", rule, mask, furthest(ring.Model, private.Model))
+				t.Errorf("%s, %s: under masks the model is another, by up to %v", rule, mask,
+					furthest(ring.Model, private.Model))
 			}
-			if d := furthest(clear.Model, ring.Model); d == 0 || d > 1e-4 {
+			if d := furthest(plain.Model, ring.Model); d == 0 || d > 1e-4 {
 				t.Errorf("%s, %s: %v away from the model in the clear", rule, mask, d)
 			}
 			if len(private.Rounds[2].Included) != 6 {
@@ -152,7 +153,8 @@ func TestTrainingDropOuts(t *testing.T) {
 	x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, .2
 	x.Client = ClientRule{Kind: SCAFFOLD}
 	for _, r := range train(t, x).Rounds {
-		if len(r.Included) != r.Parties || r.Dropped != 2 || r.Lost != nil || r.Parties < 8 || r.Parties > 10 || r.Cost.BytesUp == 0 {
+		if len(r.Included) != r.Parties || r.Dropped != 2 || r.Lost != nil || r.Parties < 8 ||
+			r.Parties > 10 || r.Cost.BytesUp == 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -182,7 +184,8 @@ func TestTrainingSchedule(t *testing.T) {
 func TestTrainingReplay(t *testing.T) {
 	x := brief()
 	x.Parties, x.Test = blobs(10, 20)
-	x.Sum, x.Recovery, x.Drop, x.PerRound, x.Rounds = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, .1, 8, 4
+	x.Sum, x.Recovery, x.Drop, x.PerRound, x.Rounds = Private,
+		&protocol.Recovery{Adversary: protocol.CuriousServer}, .1, 8, 4
 	private := train(t, x)
 	x.Sum, x.Recovery, x.Drop, x.PerRound = Ring, nil, 0, 0
 	for _, r := range private.Rounds {
@@ -203,7 +206,8 @@ func TestTrainingClips(t *testing.T) {
 	x := brief()
 	x.Clip = Clipping{Kind: DifferenceClip, Norm: .01}
 	r := train(t, x).Rounds
-	if r[0].Clipped != 1 || r[0].ClipNorm != .01 || r[0].MeanNorm < .01 || r[0].MaxNorm < r[0].MeanNorm || r[0].Cosine != 0 || r[2].Cosine < .3 {
+	if r[0].Clipped != 1 || r[0].ClipNorm != .01 || r[0].MeanNorm < .01 ||
+		r[0].MaxNorm < r[0].MeanNorm || r[0].Cosine != 0 || r[2].Cosine < .3 {
 		t.Errorf("difference clipping: %+v", r)
 	}
 	x.Clip.Factor = .5
@@ -215,7 +219,8 @@ func TestTrainingClips(t *testing.T) {
 	for _, sum := range []Sum{Clear, Ring} {
 		x.Sum = sum
 		out := train(t, x)
-		if last := out.Rounds[39]; last.Clipped < .1 || last.Clipped > .9 || math.Abs(math.Log(last.ClipNorm/last.MeanNorm)) > 1 {
+		if last := out.Rounds[39]; last.Clipped < .1 || last.Clipped > .9 ||
+			math.Abs(math.Log(last.ClipNorm/last.MeanNorm)) > 1 {
 			t.Errorf("%v: adaptive clipping ends at %+v", sum, last)
 		}
 	}
@@ -236,8 +241,11 @@ func TestTrainingWithNoise(t *testing.T) {
 		"adaptive": func(x *Options) {
 			x.Clip.Adaptive, x.Noise.Family = &aggregation.AdaptiveClip{}, accounting.FamilySkellam
 		},
-		"skellam":  func(x *Options) { x.Noise.Family = accounting.FamilySkellam },
-		"recovery": func(x *Options) { x.Sum, x.Recovery, x.Colluders, x.Drop = Private, &protocol.Recovery{}, 1, .1 },
+		"skellam": func(x *Options) { x.Noise.Family = accounting.FamilySkellam },
+		"recovery": func(x *Options) {
+			x.Sum, x.Recovery, x.Colluders, x.Drop = Private,
+				&protocol.Recovery{}, 1, .1
+		},
 	} {
 		x := brief()
 		x.Parties, x.Test = blobs(20, 20)
@@ -251,7 +259,8 @@ func TestTrainingWithNoise(t *testing.T) {
 		}
 		out := train(t, x)
 		last := out.Rounds[len(out.Rounds)-1]
-		if len(out.Rounds) != 3 || last.Server.Upper > 50 || last.Server.Upper < 48 || last.Server.Accountant != "RDP" {
+		if len(out.Rounds) != 3 || last.Server.Upper > 50 || last.Server.Upper < 48 ||
+			last.Server.Accountant != "RDP" {
 			t.Errorf("%s: %d rounds, spent %+v", name, len(out.Rounds), last.Server)
 		}
 		if a := out.Final().Test.Accuracy(); a < .6 {
@@ -293,7 +302,8 @@ func TestTrainingPoisson(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Multiplier = z
-	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Public.Upper > 3 || out.Rounds[4].Server.Upper < 3 {
+	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Public.Upper > 3 ||
+		out.Rounds[4].Server.Upper < 3 {
 		t.Errorf("stopped by %v, spent %+v", out.Stopped, out.Rounds)
 	}
 }
@@ -341,7 +351,8 @@ func TestTrainingPoissonNoise(t *testing.T) {
 		}
 		// What is accounted for is that noise.
 		round := y.account.round
-		if v := float64(round.Shares) * round.Update.ShareSigma * round.Update.ShareSigma; math.Abs(v/want-1) > 1e-9 || round.Rate != float64(perRound)/40 {
+		v := float64(round.Shares) * round.Update.ShareSigma * round.Update.ShareSigma
+		if math.Abs(v/want-1) > 1e-9 || round.Rate != float64(perRound)/40 {
 			t.Errorf("%d drawn of 40: variance %v at rate %v, want %v", perRound, v, round.Rate, want)
 		}
 	}
@@ -367,7 +378,8 @@ func TestTrainingPoissonNobody(t *testing.T) {
 func TestTrainingAlignedSessions(t *testing.T) {
 	x := brief()
 	x.Parties, x.Test = blobs(10, 20)
-	x.Sum, x.Recovery, x.Drop, x.Rounds = Private, &protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: 9}, .3, 12
+	x.Sum, x.Recovery, x.Drop, x.Rounds = Private,
+		&protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: 9}, .3, 12
 	plain := train(t, x)
 	x.Client = ClientRule{Kind: FedGA, Beta: .1}
 	lost := 0
@@ -375,7 +387,8 @@ func TestTrainingAlignedSessions(t *testing.T) {
 		if r.Lost != nil {
 			lost++
 		} else if plain.Rounds[i].Lost == nil && r.Cost.BytesUp < plain.Rounds[i].Cost.BytesUp*3/2 {
-			t.Errorf("round %d: %d bytes, federated averaging %d", r.Round, r.Cost.BytesUp, plain.Rounds[i].Cost.BytesUp)
+			t.Errorf("round %d: %d bytes, federated averaging %d", r.Round, r.Cost.BytesUp,
+				plain.Rounds[i].Cost.BytesUp)
 		}
 	}
 	if lost == 0 || lost == 12 {
@@ -424,10 +437,16 @@ func TestBadTrainings(t *testing.T) {
 		"FractionBits":  func(x *Options) { x.Sum, x.FractionBits = Ring, 60 },
 		"EvaluateEvery": func(x *Options) { x.EvaluateEvery = -3 },
 		"Schedule":      func(x *Options) { x.Poisson, x.Schedule = true, rand.NewChaCha8([32]byte{}) },
-		"Clip":          func(x *Options) { x.Sum, x.Noise, x.Clip = Ring, &n, Clipping{Kind: DifferenceClip, Norm: 1} },
-		"Clip.Kind":     func(x *Options) { x.Clip.Norm = 1 },
-		"Clip.Norm":     func(x *Options) { x.Clip.Kind = DifferenceClip },
-		"Clip.Factor":   func(x *Options) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1, Factor: -1} },
+		"Clip": func(x *Options) {
+			x.Sum, x.Noise, x.Clip = Ring, &n,
+				Clipping{Kind: DifferenceClip, Norm: 1}
+		},
+		"Clip.Kind": func(x *Options) { x.Clip.Norm = 1 },
+		"Clip.Norm": func(x *Options) { x.Clip.Kind = DifferenceClip },
+		"Clip.Factor": func(x *Options) {
+			x.Clip = Clipping{Kind: DifferenceClip, Norm: 1,
+				Factor: -1}
+		},
 		"Clip.Adaptive": func(x *Options) {
 			x.Sum, x.Noise, x.Mask, x.Clip.Adaptive = Ring, &n, masks["soft"], &aggregation.AdaptiveClip{}
 		},
@@ -450,14 +469,27 @@ func TestBadTrainings(t *testing.T) {
 		t.Errorf("diverged: %v", err)
 	}
 	for name, change := range map[string]func(*Options){
-		"a bad server rule": func(x *Options) { x.Server.Tau, x.Server.Rule = -1, aggregation.RuleFedAdam },
-		"a bad quantile": func(x *Options) {
-			x.Clip = Clipping{Kind: DifferenceClip, Norm: 1, Adaptive: &aggregation.AdaptiveClip{Quantile: 7}}
+		"a bad server rule": func(x *Options) {
+			x.Server.Tau, x.Server.Rule = -1,
+				aggregation.RuleFedAdam
 		},
-		"a party twice":          func(x *Options) { x.Replay = [][]int{{0, 0}, {1, 2}, {1, 2}} },
-		"replay with noise":      func(x *Options) { x.Sum, x.Noise, x.Replay = Ring, &n, [][]int{{0}, {1}, {2}} },
-		"too many colluders":     func(x *Options) { x.Sum, x.Recovery, x.Colluders = Private, &protocol.Recovery{}, 5 },
-		"a norm next to nothing": func(x *Options) { x.Clip = Clipping{Kind: DifferenceClip, Norm: 1e-200} },
+		"a bad quantile": func(x *Options) {
+			x.Clip = Clipping{Kind: DifferenceClip, Norm: 1,
+				Adaptive: &aggregation.AdaptiveClip{Quantile: 7}}
+		},
+		"a party twice": func(x *Options) { x.Replay = [][]int{{0, 0}, {1, 2}, {1, 2}} },
+		"replay with noise": func(x *Options) {
+			x.Sum, x.Noise, x.Replay = Ring, &n,
+				[][]int{{0}, {1}, {2}}
+		},
+		"too many colluders": func(x *Options) {
+			x.Sum, x.Recovery, x.Colluders = Private,
+				&protocol.Recovery{}, 5
+		},
+		"a norm next to nothing": func(x *Options) {
+			x.Clip = Clipping{Kind: DifferenceClip,
+				Norm: 1e-200}
+		},
 	} {
 		x := brief()
 		change(&x)

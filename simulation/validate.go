@@ -16,7 +16,8 @@ import (
 func (o Options) Validate() error {
 	s := o.settled()
 	for _, check := range []func() error{
-		s.validateSizes, s.validateLocal, s.validateRules, s.validateWho, s.validateSums, s.validateClip, s.validatePrivacy,
+		s.validateSizes, s.validateLocal, s.validateRules, s.validateWho, s.validateSums, s.validateClip,
+		s.validatePrivacy,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -33,9 +34,11 @@ func (o *Options) validateSizes() error {
 	case o.Model == nil:
 		return bad("Model", "", "there is none")
 	case parties < 2:
-		return bad("Parties", "the sum of one party is that party's update, so use at least 2", "%d is too few", parties)
+		return bad("Parties", "the sum of one party is that party's update, so use at least 2",
+			"%d is too few", parties)
 	case o.Sum == Private && o.Oneshot == nil && parties > MaxParties:
-		return bad("Parties", fmt.Sprintf("every pair shares keys, so use at most %d", MaxParties), "%d is too many", parties)
+		return bad("Parties", fmt.Sprintf("every pair shares keys, so use at most %d", MaxParties),
+			"%d is too many", parties)
 	case o.Test == nil || o.Test.Len() == 0:
 		return bad("Test", "", "there are no test rows")
 	case o.Rounds < 1:
@@ -62,7 +65,8 @@ func (o *Options) validateLocal() error {
 	case l.Steps < 0:
 		return bad("Local.Steps", "use 0 or more", "%d is too few", l.Steps)
 	case l.Epochs > 0 && l.Steps > 0:
-		return bad("Local.Steps", "set one of Epochs and Steps", "%d steps and %d epochs", l.Steps, l.Epochs)
+		return bad("Local.Steps", "set one of Epochs and Steps", "%d steps and %d epochs", l.Steps,
+			l.Epochs)
 	case l.Batch < 0:
 		return bad("Local.Batch", "use 0 for all rows", "%d is too few", l.Batch)
 	case !(l.Rate > 0) || !finite(l.Rate):
@@ -85,16 +89,21 @@ func (o *Options) validateRules() error {
 	case c.Kind < FedAvg || c.Kind > FedGA:
 		return bad("Client.Kind", "", "%v is no rule", c.Kind)
 	case !(c.Mu >= 0) || !finite(c.Mu) || c.Mu != 0 && c.Kind != FedProx:
-		return bad("Client.Mu", "use FedProx with 0 or more, and no other rule with it", "%v is no pull of this rule", c.Mu)
+		return bad("Client.Mu", "use FedProx with 0 or more, and no other rule with it",
+			"%v is no pull of this rule", c.Mu)
 	case !(c.Beta >= 0) || !finite(c.Beta) || c.Beta != 0 && c.Kind != FedGA:
-		return bad("Client.Beta", "use FedGA with 0 or more, and no other rule with it", "%v is no displacement of this rule", c.Beta)
+		return bad("Client.Beta", "use FedGA with 0 or more, and no other rule with it",
+			"%v is no displacement of this rule", c.Beta)
 	case c.Kind == SCAFFOLD && o.Local.Momentum != 0 && !c.OptionI && !c.Fresh:
-		return bad("Local.Momentum", "use 0, or OptionI or Fresh", "the control variates of SCAFFOLD are means of gradients")
+		return bad("Local.Momentum", "use 0, or OptionI or Fresh",
+			"the control variates of SCAFFOLD are means of gradients")
 	case c.Kind != SCAFFOLD && (c.OptionI || c.Fresh), c.OptionI && c.Fresh:
-		return bad("Client.Fresh", "use SCAFFOLD with one of OptionI and Fresh", "the rule has no such variates")
+		return bad("Client.Fresh", "use SCAFFOLD with one of OptionI and Fresh",
+			"the rule has no such variates")
 	case o.MaxSamples < 0:
 		return bad("MaxSamples", "use 0 or more", "%d is too few", o.MaxSamples)
-	case o.Models && (o.Server.Rule != aggregation.RuleFedAvg || o.Server.Rate != 0 && o.Server.Rate != 1):
+	case o.Models && (o.Server.Rule != aggregation.RuleFedAvg ||
+		o.Server.Rate != 0 && o.Server.Rate != 1):
 		return bad("Models", "leave it out", "a mean of models has no server's rule")
 	case o.Models && o.Mask.Kind != aggregation.NoMask:
 		return bad("Models", "leave it out", "a gradient mask is for updates")
@@ -115,18 +124,21 @@ func (o *Options) validateWho() error {
 	case o.PerRound < 2 || o.PerRound > parties:
 		return bad("PerRound", "", "%d is outside 2 to %d", o.PerRound, parties)
 	case o.Sum == Private && o.Poisson:
-		return bad("Poisson", "use Ring, or leave it out", "the schedule of a private sum is public, and of fixed size")
+		return bad("Poisson", "use Ring, or leave it out",
+			"the schedule of a private sum is public, and of fixed size")
 	case o.Schedule != nil && !o.hidden():
 		return bad("Schedule", "leave it out", "it is for Poisson sampling with Noise")
 	case o.Replay == nil:
 		return nil
 	case o.Sum == Private || o.Poisson || o.Noise != nil || len(o.Replay) < o.Rounds:
-		return bad("Replay", "use Clear or Ring, without Poisson and Noise, and a list for each round", "%d lists", len(o.Replay))
+		return bad("Replay", "use Clear or Ring, without Poisson and Noise, and a list for each round",
+			"%d lists", len(o.Replay))
 	}
 	for _, included := range o.Replay {
 		for k, i := range included {
 			if i < 0 || i >= parties || k > 0 && i <= included[k-1] {
-				return bad("Replay", "name every party once, in ascending order", "party %d is none, or out of order", i)
+				return bad("Replay", "name every party once, in ascending order",
+					"party %d is none, or out of order", i)
 			}
 		}
 	}
@@ -141,19 +153,23 @@ func (o *Options) validateSums() error {
 	case o.Sum != Private && (o.Recovery != nil || o.Drop != 0):
 		return bad("Recovery", "use Private", "recovery and drop-outs are of the protocol")
 	case o.Sum != Private && o.Colluders != 0:
-		return bad("Colluders", "use Private", "the server of other sums sees nothing that others could help it with")
+		return bad("Colluders", "use Private",
+			"the server of other sums sees nothing that others could help it with")
 	case o.Oneshot != nil && o.Sum != Private:
 		return bad("Oneshot", "use Private", "a committee is of the protocol")
 	case o.Oneshot != nil && o.PerRound < len(o.Parties):
 		return bad("PerRound", "leave it out", "a one-message sum is of all parties")
 	case !(o.Drop >= 0 && o.Drop <= 1):
-		return bad("Drop", "use a number from 0 to 1, such as 0.1 for a tenth of the parties", "%v is no fraction", o.Drop)
+		return bad("Drop", "use a number from 0 to 1, such as 0.1 for a tenth of the parties",
+			"%v is no fraction", o.Drop)
 	case o.Drop > 0 && o.Recovery == nil:
-		return bad("Drop", "set Recovery, or use 0", "without recovery every party must submit, and none may drop out")
+		return bad("Drop", "set Recovery, or use 0",
+			"without recovery every party must submit, and none may drop out")
 	case !(o.Range > 0) || !finite(o.Range):
 		return bad("Range", "use a number above 0, such as 64", "%v bounds nothing", o.Range)
 	case o.FractionBits < 0 || o.FractionBits > aggregation.MaxFractionBits:
-		return bad("FractionBits", "", "%d is outside 0 to %d", o.FractionBits, aggregation.MaxFractionBits)
+		return bad("FractionBits", "", "%d is outside 0 to %d", o.FractionBits,
+			aggregation.MaxFractionBits)
 	}
 	if o.Sum == Private {
 		if _, err := effectiveRecovery(o.PerRound, o.Recovery, o.Colluders); err != nil {
@@ -210,15 +226,18 @@ func (o *Options) validateClip() error {
 	case c.Kind != NoClip && !positive:
 		return bad("Clip.Norm", "use a number above 0", "%v bounds no norm", c.Norm)
 	case !(c.Factor >= 0) || math.IsInf(c.Factor, 1):
-		return bad("Clip.Factor", "use a number above 0, or 0 for a fixed norm", "%v is no factor", c.Factor)
+		return bad("Clip.Factor", "use a number above 0, or 0 for a fixed norm", "%v is no factor",
+			c.Factor)
 	case c.Factor > 0 && c.Adaptive != nil:
-		return bad("Clip.Factor", "use one of Factor and Adaptive", "the norm can follow the mean or a quantile, not both")
+		return bad("Clip.Factor", "use one of Factor and Adaptive",
+			"the norm can follow the mean or a quantile, not both")
 	case c.Adaptive != nil && c.Kind == ModelClip, c.Factor > 0 && c.Kind == ModelClip:
 		return bad("Clip.Kind", "use DifferenceClip", "model clipping has a fixed norm")
 	case c.Adaptive != nil && c.Kind == NoClip && o.Noise == nil:
 		return bad("Clip.Kind", "use DifferenceClip", "the norm adapts and nothing is clipped")
 	case o.Models && c.Kind == DifferenceClip:
-		return bad("Clip.Kind", "use ModelClip, or leave Models out", "with models there is no difference to clip")
+		return bad("Clip.Kind", "use ModelClip, or leave Models out",
+			"with models there is no difference to clip")
 	case c.Adaptive == nil:
 		return nil
 	}
@@ -246,13 +265,17 @@ func (o *Options) validatePrivacy() error {
 		return bad("Noise.Family", "use discrete Gaussian noise",
 			"%v noise does not hide the keys of a one-message sum", o.Noise.Family)
 	case o.Oneshot != nil && (o.Mask.Kind != aggregation.NoMask || o.Clip.Adaptive != nil):
-		return bad("Oneshot", "leave out the mask or the noise", "all coordinates of a one-message sum have the same noise")
+		return bad("Oneshot", "leave out the mask or the noise",
+			"all coordinates of a one-message sum have the same noise")
 	case o.Clip.Adaptive != nil && o.Mask.Kind != aggregation.NoMask:
-		return bad("Clip.Adaptive", "use one of Mask and Adaptive", "signs and votes cannot both have noise")
+		return bad("Clip.Adaptive", "use one of Mask and Adaptive",
+			"signs and votes cannot both have noise")
 	case o.Client.Kind == SCAFFOLD:
-		return bad("Client.Kind", "use another rule with noise", "nothing bounds what a control variate says about a party")
+		return bad("Client.Kind", "use another rule with noise",
+			"nothing bounds what a control variate says about a party")
 	case o.Client.Kind == FedGA:
-		return bad("Client.Kind", "use another rule with noise", "nothing bounds what the sum of gradients says about a party")
+		return bad("Client.Kind", "use another rule with noise",
+			"nothing bounds what the sum of gradients says about a party")
 	}
 	if err := o.Noise.Validate(); err != nil {
 		return ofPrivacy(err)

@@ -22,9 +22,11 @@ func (p *part) bytes() int64 { return p.up + p.down }
 func (s *screen) costs(title string, setup, total simulation.Cost, rounds int, model int64) {
 	in := plural(rounds, "round")
 	list := []part{
-		{"key exchange, once", "the key exchange", "the key exchange", setup.Client, setup.BytesUp, setup.BytesDown},
+		{"key exchange, once", "the key exchange", "the key exchange", setup.Client, setup.BytesUp,
+			setup.BytesDown},
 		{"training, " + in, "training", "the broadcast model", total.Train, 0, model},
-		{"private sum, " + in, "the private sum", "the private sum", total.Client, total.BytesUp, total.BytesDown - model},
+		{"private sum, " + in, "the private sum", "the private sum", total.Client, total.BytesUp,
+			total.BytesDown - model},
 	}
 	var spent time.Duration
 	var bytes int64
@@ -41,14 +43,17 @@ func (s *screen) costs(title string, setup, total simulation.Cost, rounds int, m
 	}
 	s.printf("\n%-28s %9s %9s %9s %11s\n", title, "ms", "share", "bytes up", "bytes down")
 	for _, p := range list {
-		s.printf("  %-26s %9s %8.0f%% %9s %11s\n", p.name, short(p.time), percent(p.time, spent), grouped(int(p.up)), grouped(int(p.down)))
+		s.printf("  %-26s %9s %8.0f%% %9s %11s\n", p.name, short(p.time), percent(p.time, spent),
+			grouped(int(p.up)), grouped(int(p.down)))
 	}
 	s.printf("  %-26s %9s\n", "the server, for all", short(setup.Server+total.Server))
 	time, traffic := percent(slowest.time, spent), percent(largest.bytes(), bytes)
 	if slowest.work == largest.traffic {
-		s.sentence("The largest part of a party's time (%.0f%%) and of its bytes (%.0f%%) goes into %s.", time, traffic, slowest.work)
+		s.sentence("The largest part of a party's time (%.0f%%) and of its bytes (%.0f%%) goes into %s.",
+			time, traffic, slowest.work)
 		return
 	}
-	s.sentence("The largest part of a party's time goes into %s (%.0f%%), of its bytes into %s (%.0f%%).",
+	s.sentence(
+		"The largest part of a party's time goes into %s (%.0f%%), of its bytes into %s (%.0f%%).",
 		slowest.work, time, largest.traffic, traffic)
 }

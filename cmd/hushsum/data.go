@@ -40,7 +40,8 @@ func (v *simulateFlags) load() (train, test *learning.Dataset, about string, err
 }
 
 func aboutRows(name string, train, test *learning.Dataset) string {
-	return fmt.Sprintf("%s: %s; tested on %s", name, plural(train.Len(), "row"), plural(test.Len(), "other"))
+	return fmt.Sprintf("%s: %s; tested on %s", name, plural(train.Len(), "row"),
+		plural(test.Len(), "other"))
 }
 
 // makeCensus makes as many rows as are needed, and for splits at least as many as there
@@ -66,7 +67,8 @@ func (v *simulateFlags) makeCensus() (train, test *learning.Dataset, err error) 
 
 func (v *simulateFlags) tooManyRows() error {
 	return &problem{
-		cause:  fmt.Sprintf("%d parties with %s each are more than the four million rows that can be made", v.clients, plural(v.rows, "row")),
+		cause: fmt.Sprintf("%d parties with %s each are more than the four million rows that can "+
+			"be made", v.clients, plural(v.rows, "row")),
 		advice: "Lower --clients or --rows-per-client.",
 	}
 }
@@ -93,7 +95,8 @@ func (v *simulateFlags) loadAdult() (train, test *learning.Dataset, err error) {
 	}
 	if n := train.Len(); v.averaging() && v.rows > n/v.clients {
 		return nil, nil, &problem{
-			cause:  fmt.Sprintf("%d parties with %s each do not fit in the %d training rows", v.clients, plural(v.rows, "row"), n),
+			cause: fmt.Sprintf("%d parties with %s each do not fit in the %d training rows", v.clients,
+				plural(v.rows, "row"), n),
 			advice: v.fitting(n),
 		}
 	}
@@ -106,9 +109,10 @@ func adultProblem(err error) error {
 	switch {
 	case errors.As(err, &path):
 		return &problem{
-			cause:  fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
-			advice: "--data takes digits, mnist, fashion-mnist, adult or the folder with " + whatAdultIs + ". Without --data, rows are made up.",
-			err:    err,
+			cause: fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
+			advice: "--data takes digits, mnist, fashion-mnist, adult or the folder with " + whatAdultIs +
+				". Without --data, rows are made up.",
+			err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
 		return &problem{
@@ -209,9 +213,10 @@ func imageProblem(err error) error {
 	switch {
 	case errors.As(err, &path):
 		return &problem{
-			cause:  fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
-			advice: "Name the folder that holds the data sets in HUSHSUM_DATA, or give the folder of one to --data.",
-			err:    err,
+			cause: fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
+			advice: "Name the folder that holds the data sets in HUSHSUM_DATA, or give the folder of one " +
+				"to --data.",
+			err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
 		return &problem{cause: "--data: " + fileFault(err), advice: "Fetch the files again.", err: err}

@@ -21,7 +21,8 @@ func TestDropOutsTable(t *testing.T) {
 	}
 	checkWidth(t, out)
 	for _, want := range []string{
-		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least 8 of 10 parties in a sum\n",
+		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least " +
+			"8 of 10 parties in a sum\n",
 		"drop-outs 2 of 10 parties in each round, at random moments",
 	} {
 		if !strings.Contains(out, want) {
@@ -37,9 +38,13 @@ func TestDropOutsTable(t *testing.T) {
 	}
 
 	// The flags of recovery, without drop-outs.
-	args := "simulate --clients 10 --rows-per-client 20 --rounds 1 --local-steps 5 --recovery --adversary curious --colluders 1 --min-survivors 9"
+	args := "simulate --clients 10 --rows-per-client 20 --rounds 1 --local-steps 5 --recovery " +
+		"--adversary curious --colluders 1 --min-survivors 9"
 	code, out, errs = call(t.Context(), strings.Fields(args)...)
-	if code != 0 || errs != "" || !strings.Contains(out, "curious server, 1 colluder; 5 of 9 shares rebuild a secret;\n          at least 9 of 10") || strings.Contains(out, "drop-outs") {
+	if code != 0 || errs != "" ||
+		!strings.Contains(out,
+			"curious server, 1 colluder; 5 of 9 shares rebuild a secret;\n          at least 9 of 10") ||
+		strings.Contains(out, "drop-outs") {
 		t.Errorf("code %d, %q:\n%s", code, errs, out)
 	}
 }
@@ -52,7 +57,8 @@ func TestLostRounds(t *testing.T) {
 		t.Fatalf("code %d, %q", code, errs)
 	}
 	checkWidth(t, out)
-	if n := strings.Count(out, "    lost "); n != 3 || !strings.Contains(out, "3 of 3 rounds were lost") || !strings.Contains(out, "Lower --drop") {
+	if n := strings.Count(out, "    lost "); n != 3 ||
+		!strings.Contains(out, "3 of 3 rounds were lost") || !strings.Contains(out, "Lower --drop") {
 		t.Errorf("%d rows of lost rounds, want 3:\n%s", n, out)
 	}
 
@@ -64,7 +70,8 @@ func TestLostRounds(t *testing.T) {
 		if o["lost"] != true || o["clients"] != 0.0 || i < 3 && o["dropped"] != 5.0 {
 			t.Errorf("object %d: %v", i, o)
 		}
-		if i == 3 && (o["lost_rounds"] != 3.0 || o["dropped"] != 15.0 || o["complete"] != true || o["round"] != 3.0) {
+		if i == 3 && (o["lost_rounds"] != 3.0 || o["dropped"] != 15.0 || o["complete"] != true ||
+			o["round"] != 3.0) {
 			t.Errorf("summary: %v", o)
 		}
 	}
@@ -73,7 +80,8 @@ func TestLostRounds(t *testing.T) {
 func TestDropOutsJSON(t *testing.T) {
 	outcome := func(more ...string) []map[string]any {
 		t.Helper()
-		code, out, errs := call(t.Context(), append(append(strings.Fields(dropping), "--json"), more...)...)
+		code, out, errs := call(t.Context(),
+			append(append(strings.Fields(dropping), "--json"), more...)...)
 		if code != 0 || errs != "" {
 			t.Fatalf("code %d, %q", code, errs)
 		}
@@ -85,7 +93,8 @@ func TestDropOutsJSON(t *testing.T) {
 	}
 	objects := outcome()
 	for i, o := range objects[:3] {
-		if o["dropped"] != 2.0 || o["lost"] != false || o["clients"].(float64) < 8 || o["max_abs_diff"].(float64) > 1e-4 {
+		if o["dropped"] != 2.0 || o["lost"] != false || o["clients"].(float64) < 8 ||
+			o["max_abs_diff"].(float64) > 1e-4 {
 			t.Errorf("object %d: %v", i, o)
 		}
 	}
@@ -103,7 +112,8 @@ func TestDropOutsJSON(t *testing.T) {
 		t.Errorf("against a curious server: %v", again)
 	}
 	off := outcome("--drop", "0")[3]
-	if off["recovery"] != "off" || off["threshold"] != 0.0 || off["min_survivors"] != 10.0 || off["dropped"] != 0.0 {
+	if off["recovery"] != "off" || off["threshold"] != 0.0 || off["min_survivors"] != 10.0 ||
+		off["dropped"] != 0.0 {
 		t.Errorf("without recovery: %v", off)
 	}
 }
@@ -123,14 +133,16 @@ func TestHelpExplainsJSON(t *testing.T) {
 
 // The header and the last lines at their longest and shortest.
 func TestHeaderAndCosts(t *testing.T) {
-	args := "simulate --clients 2 --rows-per-client 1 --rounds 1 --local-steps 1 --fraction-bits 1 --range 1234567.5 " +
+	args := "simulate --clients 2 --rows-per-client 1 --rounds 1 --local-steps 1 --fraction-bits 1 " +
+		"--range 1234567.5 " +
 		"--rate 0.12345678901234567 --lambda 1.2345678901234567e-10 --seed 18446744073709551615"
 	code, out, errs := call(t.Context(), strings.Fields(args)...)
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
 	}
 	checkWidth(t, out)
-	for _, want := range []string{"2 with 1 row each", "1 round of 1 local step;", "seed 18446744073709551615", "1 binary\n          place;", "After 1 round ", ", 1 round "} {
+	for _, want := range []string{"2 with 1 row each", "1 round of 1 local step;",
+		"seed 18446744073709551615", "1 binary\n          place;", "After 1 round ", ", 1 round "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
@@ -148,7 +160,8 @@ func TestHeaderAndCosts(t *testing.T) {
 		return b.String()
 	}
 	score := &learning.Matrix{Classes: 2, Counts: []int{3, 1, 1, 3}}
-	s := &simulation.Result{Model: make([]float64, 100), Rounds: []simulation.Round{{Round: 1, Test: score, Clear: score, Exchanges: 1}}}
+	s := &simulation.Result{Model: make([]float64, 100),
+		Rounds: []simulation.Round{{Round: 1, Test: score, Clear: score, Exchanges: 1}}}
 	s.Setup = simulation.Cost{Client: 60 * time.Millisecond, BytesUp: 1000, BytesDown: 6200}
 	s.Rounds[0].Cost = simulation.Cost{Train: 40 * time.Millisecond, BytesUp: 1000, BytesDown: 1800}
 	got := end(s, 35*time.Millisecond)
@@ -163,7 +176,8 @@ func TestHeaderAndCosts(t *testing.T) {
 	s.Rounds[0].Cost.Train = 540 * time.Millisecond
 	got = end(s, 61*time.Second)
 	for _, want := range []string{
-		"The largest part of a party's time goes into training (90%), of its bytes into\nthe key exchange (72%).\n",
+		"The largest part of a party's time goes into training (90%), of its bytes into\nthe key " +
+			"exchange (72%).\n",
 		"The run took 61.0 s in all.",
 	} {
 		if !strings.Contains(got, want) {

@@ -154,8 +154,7 @@ func (r *release) check() error {
 	}
 	switch {
 	case !(r.noise > 0) || math.IsInf(r.noise, 1):
-		return bad("noise-multiplier", "Use a number above 0, such as 1.", "%v is no noise",
-			r.noise)
+		return bad("noise-multiplier", "Use a number above 0, such as 1.", "%v is no noise", r.noise)
 	case !(r.rate > 0 && r.rate <= 1):
 		return bad("rate", "Use a number above 0, at most 1.",
 			"%v is no probability of taking part", r.rate)
@@ -164,8 +163,7 @@ func (r *release) check() error {
 	case r.rounds > mostRounds:
 		return bad("rounds", "Use up to 2^40.", "%d is too many", r.rounds)
 	case !(r.delta >= 0 && r.delta < 1):
-		return bad("delta", "Use a small number, such as 1e-5.", "%v is no probability below 1",
-			r.delta)
+		return bad("delta", "Use a small number, such as 1e-5.", "%v is no probability below 1", r.delta)
 	case !(r.sensitivity > 0) || math.IsInf(r.sensitivity, 1):
 		return bad("sensitivity", "Use a number above 0.", "%v bounds nothing", r.sensitivity)
 	case r.dimension < 1:

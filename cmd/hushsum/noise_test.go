@@ -9,8 +9,10 @@ import (
 const noisyRun = "simulate --clients 10 --rows-per-client 20 --rounds 2 --local-steps 5 --bits 14"
 
 func TestNoiseTable(t *testing.T) {
-	for law, drop := range map[string]string{"discrete-laplace": "", "discrete-gaussian": " --drop 0.2 --colluders 1", "skellam": ""} {
-		code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --noise-multiplier 0.5 --clip 0.25 --noise "+law+drop)...)
+	for law, drop := range map[string]string{"discrete-laplace": "",
+		"discrete-gaussian": " --drop 0.2 --colluders 1", "skellam": ""} {
+		code, out, errs := call(t.Context(),
+			strings.Fields(noisyRun+" --noise-multiplier 0.5 --clip 0.25 --noise "+law+drop)...)
 		if code != 0 || errs != "" {
 			t.Fatalf("%s: code %d, %q", law, code, errs)
 		}
@@ -18,7 +20,8 @@ func TestNoiseTable(t *testing.T) {
 		want := []string{
 			"ring      14 bits for each of 40 coordinates",
 			"noise     " + strings.ReplaceAll(law, "-", " ") + ", multiplier 0.5; ",
-			"clipped to 0.25, ", " L2 sensitivity ", " 10 honest shares must suffice", "epsilon is stated at delta 1e-05; there is no budget",
+			"clipped to 0.25, ", " L2 sensitivity ", " 10 honest shares must suffice",
+			"epsilon is stated at delta 1e-05; there is no budget",
 			"eps server eps public", "against the server", "against the public",
 			"largest difference between two weights",
 		}
@@ -38,14 +41,16 @@ func TestNoiseTable(t *testing.T) {
 }
 
 func TestNoiseJSON(t *testing.T) {
-	code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --noise skellam --noise-multiplier 2 --clip 0.5 --json")...)
+	code, out, errs := call(t.Context(),
+		strings.Fields(noisyRun+" --noise skellam --noise-multiplier 2 --clip 0.5 --json")...)
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
 	}
 	objects := decode(t, out)
 	last := objects[len(objects)-1]
 	for key, want := range map[string]any{
-		"noise": "skellam", "noise_multiplier": 2.0, "clip": 0.5, "noise_shares": 10.0, "ring_bits": 14.0, "count_bits": 0.0, "lost_rounds": 0.0,
+		"noise": "skellam", "noise_multiplier": 2.0, "clip": 0.5, "noise_shares": 10.0, "ring_bits": 14.0,
+		"count_bits": 0.0, "lost_rounds": 0.0,
 	} {
 		if last[key] != want {
 			t.Errorf("%s is %v, want %v", key, last[key], want)
@@ -59,7 +64,8 @@ func TestNoiseJSON(t *testing.T) {
 	code, out, _ = call(t.Context(), append(strings.Fields(quick), "--noise", "none", "--json")...)
 	objects = decode(t, out)
 	last = objects[len(objects)-1]
-	if code != 0 || last["noise"] != "none" || last["noise_multiplier"] != 0.0 || last["clip"] != 0.0 || last["noise_stddev"] != 0.0 || last["count_bits"] == 0.0 {
+	if code != 0 || last["noise"] != "none" || last["noise_multiplier"] != 0.0 ||
+		last["clip"] != 0.0 || last["noise_stddev"] != 0.0 || last["count_bits"] == 0.0 {
 		t.Errorf("without noise: code %d, %v", code, last)
 	}
 }
@@ -110,7 +116,8 @@ func TestNoiseUsage(t *testing.T) {
 
 // With a budget alone the noise is calibrated to it, and all rounds fit.
 func TestBudget(t *testing.T) {
-	code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --bits 20 --epsilon 4 --delta 1e-6 --json")...)
+	code, out, errs := call(t.Context(),
+		strings.Fields(noisyRun+" --bits 20 --epsilon 4 --delta 1e-6 --json")...)
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
 	}
@@ -120,13 +127,15 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%d objects, epsilon %v, want just below 4", len(objects), e)
 	}
 	for key, want := range map[string]any{
-		"noise": "discrete-gaussian", "delta": 1e-6, "epsilon_budget": 4.0, "stopped": false, "complete": true, "accountant": "RDP",
+		"noise": "discrete-gaussian", "delta": 1e-6, "epsilon_budget": 4.0, "stopped": false,
+		"complete": true, "accountant": "RDP",
 	} {
 		if last[key] != want {
 			t.Errorf("%s is %v, want %v", key, last[key], want)
 		}
 	}
-	if first, second := objects[0]["epsilon"].(float64), objects[1]["epsilon"].(float64); first <= 0 || first >= second {
+	if first, second := objects[0]["epsilon"].(float64), objects[1]["epsilon"].(float64); first <= 0 ||
+		first >= second {
 		t.Errorf("epsilon is %v after a round and %v after two", first, second)
 	}
 }
@@ -134,8 +143,10 @@ func TestBudget(t *testing.T) {
 // With noise of the user's own the budget ends the run, or does not let it begin.
 func TestBudgetStops(t *testing.T) {
 	for args, want := range map[string]string{
-		" --epsilon 2 --noise-multiplier 3":  "The run ended after 1 round: one more would take each party to epsilon 2.",
-		" --epsilon 1 --noise-multiplier .5": "No round was begun: the first would take each party to epsilon ",
+		" --epsilon 2 --noise-multiplier 3": "The run ended after 1 round: one more would take each " +
+			"party to epsilon 2.",
+		" --epsilon 1 --noise-multiplier .5": "No round was begun: the first would take each party to " +
+			"epsilon ",
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --bits 20"+args)...)
 		begun := strings.HasPrefix(want, "The run")

@@ -124,10 +124,10 @@ func (s *screen) outcome(rounds int, sum string, private score) {
 
 // compare sets the model in the clear beside it; apart is the largest difference
 // between two of their weights.
-func (s *screen) compare(private, clear score, apart float64) {
-	s.printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", clear.Accuracy(), clear.MCC())
-	s.printf("%-28s %+9.4f %+9.4f\n", "  difference", private.Accuracy()-clear.Accuracy(),
-		private.MCC()-clear.MCC())
+func (s *screen) compare(private, plain score, apart float64) {
+	s.printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", plain.Accuracy(), plain.MCC())
+	s.printf("%-28s %+9.4f %+9.4f\n", "  difference", private.Accuracy()-plain.Accuracy(),
+		private.MCC()-plain.MCC())
 	s.printf("\nThe largest difference between two weights of the models is %.2g.\n", apart)
 }
 

@@ -123,15 +123,19 @@ func newShown(v *simulateFlags, data string, o simulation.Options) (s *shown, er
 }
 
 // ended returns the exit code of a run; err is what ended it early.
-func (v *simulateFlags) ended(ctx context.Context, err error, r *simulation.Result, std streams) int {
+func (v *simulateFlags) ended(
+	ctx context.Context, err error, r *simulation.Result, std streams,
+) int {
 	rounds := len(r.Rounds)
 	switch {
 	case err == nil && r.Lost() < rounds:
 		return exitOK
 	case err == nil && rounds == 0:
-		return failed(&problem{cause: "there is no sum: the privacy budget does not allow a round", advice: "Raise --epsilon or --noise-multiplier."}, std)
+		return failed(&problem{cause: "there is no sum: the privacy budget does not allow a round",
+			advice: "Raise --epsilon or --noise-multiplier."}, std)
 	case err == nil:
-		return failed(&problem{cause: "there is no sum: every round was lost", advice: "Lower --drop."}, std)
+		return failed(&problem{cause: "there is no sum: every round was lost", advice: "Lower --drop."},
+			std)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		complain(std.err, "hushsum simulate", &problem{
 			cause: fmt.Sprintf("interrupted after %s of %s", grouped(rounds), plural(v.rounds, "round")),
@@ -139,7 +143,8 @@ func (v *simulateFlags) ended(ctx context.Context, err error, r *simulation.Resu
 		return exitInterrupted
 	case errors.Is(err, aggregation.ErrSaturated) && !v.averaging():
 		err = &problem{
-			cause:  where(err) + "a coordinate of the update is larger than --range, as it is when training diverges",
+			cause: where(err) + "a coordinate of the update is larger than --range, as it is when " +
+				"training diverges",
 			advice: "Lower --rate, or raise --range.",
 			err:    err,
 		}

@@ -57,7 +57,8 @@ func TestLiveTable(t *testing.T) {
 		t.Fatalf("code %d, %q", code, errs.String())
 	}
 	checkWidth(t, out.String())
-	for _, want := range []string{"\rsetup       0/4", "\rsetup       4/4", "\r    1       3/4", "\r    3       4/4\r"} {
+	for _, want := range []string{"\rsetup       0/4", "\rsetup       4/4", "\r    1       3/4",
+		"\r    3       4/4\r"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %q: %q", want, out.String())
 		}
@@ -117,14 +118,17 @@ func TestJSON(t *testing.T) {
 	}
 	last := objects[3]
 	for key, want := range map[string]any{
-		"summary": true, "complete": true, "round": 3.0, "clients": 4.0, "rows_per_client": 50.0, "parameters": 40.0,
-		"bytes_up": up, "mcc": objects[2]["mcc"], "clear_mcc": objects[2]["clear_mcc"], "max_abs_diff": objects[2]["max_abs_diff"],
+		"summary": true, "complete": true, "round": 3.0, "clients": 4.0, "rows_per_client": 50.0,
+		"parameters": 40.0,
+		"bytes_up":   up, "mcc": objects[2]["mcc"], "clear_mcc": objects[2]["clear_mcc"],
+		"max_abs_diff": objects[2]["max_abs_diff"],
 	} {
 		if last[key] != want {
 			t.Errorf("summary: %s is %v, want %v", key, last[key], want)
 		}
 	}
-	for _, key := range []string{"setup_client_ms", "setup_server_ms", "client_ms", "server_ms", "setup_bytes_down"} {
+	for _, key := range []string{"setup_client_ms", "setup_server_ms", "client_ms", "server_ms",
+		"setup_bytes_down"} {
 		if x, ok := last[key].(float64); !ok || x <= 0 {
 			t.Errorf("summary: %s is %v", key, last[key])
 		}
@@ -172,7 +176,8 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("code %d, %q", code, errs.String())
 	}
 	objects := decode(t, out.String())
-	if len(objects) != 3 || objects[2]["summary"] != true || objects[2]["complete"] != false || objects[2]["round"] != 2.0 {
+	if len(objects) != 3 || objects[2]["summary"] != true || objects[2]["complete"] != false ||
+		objects[2]["round"] != 2.0 {
 		t.Errorf("output:\n%s", out)
 	}
 
@@ -180,7 +185,8 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
 	code, table, stderr := call(ctx, strings.Fields(quick)...)
-	if code != 130 || !strings.Contains(stderr, "interrupted after 0 of 3 rounds") || !strings.Contains(table, "No round was completed") {
+	if code != 130 || !strings.Contains(stderr, "interrupted after 0 of 3 rounds") ||
+		!strings.Contains(table, "No round was completed") {
 		t.Errorf("code %d, %q, %q", code, table, stderr)
 	}
 }
@@ -188,7 +194,8 @@ func TestInterrupt(t *testing.T) {
 func TestFailures(t *testing.T) {
 	empty := t.TempDir()
 	half := t.TempDir()
-	if err := os.WriteFile(filepath.Join(half, "adult.data"), []byte("39, State-gov, 77516, Bach"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(half, "adult.data"), []byte("39, State-gov, 77516, Bach"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(half, "adult.test"), nil, 0o600); err != nil {
@@ -235,7 +242,8 @@ func TestAdult(t *testing.T) {
 		t.Errorf("summary %v", last)
 	}
 	code, out, errs = call(t.Context(), append(strings.Fields(quick), "--data", dir)...)
-	if code != 0 || errs != "" || !strings.Contains(out, "both files merged and split again 75/25: 33,916") {
+	if code != 0 || errs != "" ||
+		!strings.Contains(out, "both files merged and split again 75/25: 33,916") {
 		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
 	checkWidth(t, out)
@@ -246,7 +254,8 @@ func TestAdult(t *testing.T) {
 		{"100", "400", "33916\ntraining rows\nUse --clients up to 84 or --rows-per-client up to 339.\n"},
 		{"5", "40000", "Use --rows-per-client up to 6783."},
 	} {
-		code, out, errs := call(t.Context(), "simulate", "--data", dir, "--clients", c[0], "--rows-per-client", c[1])
+		code, out, errs := call(t.Context(), "simulate", "--data", dir, "--clients", c[0],
+			"--rows-per-client", c[1])
 		if code != 1 || out != "" || !strings.Contains(errs, c[2]) {
 			t.Errorf("%s parties of %s rows: code %d, %q, %q", c[0], c[1], code, out, errs)
 		}

@@ -117,7 +117,8 @@ var flagOf = map[string]string{
 }
 
 func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
-	v := &simulateFlags{noise: simulation.DefaultNoise(), budget: privacy.Budget{Delta: privacy.DefaultDelta}}
+	v := &simulateFlags{noise: simulation.DefaultNoise(),
+		budget: privacy.Budget{Delta: privacy.DefaultDelta}}
 	v.noise.Family = noNoise
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	text := func(p *string, name, value, usage string) { f.StringVar(p, name, value, usage) }
@@ -130,43 +131,65 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 		f.Var((*intValue)(p), name, usage)
 	}
 	census, images := censusStart, imagesStart
-	text(&v.data, "data", synthetic, "`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the UCI Adult census; or a data set by name, see above")
+	text(&v.data, "data", synthetic,
+		"`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the "+
+			"UCI Adult census; or a data set by name, see above")
 	whole(&v.clients, "clients", census.clients, "`N` parties, at least 2\t; for images 10")
 	whole(&v.rows, "rows-per-client", census.rows, "`N` training rows of each party\t; for images all")
 	whole(&v.rounds, "rounds", 20, "`N` rounds, each one private sum")
-	whole(&v.steps, "local-steps", census.steps, "`N` gradient steps of each party in a round\t; for images see --epochs")
+	whole(&v.steps, "local-steps", census.steps,
+		"`N` gradient steps of each party in a round\t; for images see --epochs")
 	number(&v.rate, "rate", census.rate, "`X` learning rate of gradient descent\t; for images 0.1")
 	number(&v.lambda, "lambda", census.lambda, "`X` strength of L2 regularisation\t; for images 0")
 	number(&v.rangeLimit, "range", 64, "`X` largest weight to encode; a larger one ends the run")
-	whole(&v.fractionBits, "fraction-bits", weightBits, "`N` binary places of weight times rows; each costs a bit\t; of updates 20")
+	whole(&v.fractionBits, "fraction-bits", weightBits,
+		"`N` binary places of weight times rows; each costs a bit\t; of updates 20")
 	v.seed = 1
-	f.Var((*seedValue)(&v.seed), "seed", "`N` makes and deals the rows and draws drop-outs; one seed, one outcome")
+	f.Var((*seedValue)(&v.seed), "seed",
+		"`N` makes and deals the rows and draws drop-outs; one seed, one outcome")
 	number(&v.drop, "drop", 0, "`F` fraction of the parties, 0 to 1, that drop out of each round")
-	f.Var(oneOf(&v.oneshot, protocols, "pairwise or oneshot"), "protocol", "`pairwise|oneshot` how sums are taken, see above")
+	f.Var(oneOf(&v.oneshot, protocols, "pairwise or oneshot"), "protocol",
+		"`pairwise|oneshot` how sums are taken, see above")
 	whole(&v.committee.Members, "members", 0, "`N` members of the committee, 4 to 255; 0 for 13")
-	f.BoolVar(&v.committee.Covered, "covered", false, "submissions stay covered until the committee agrees on who is in the sum")
-	f.BoolVar(&v.recovery, "recovery", false, "rounds survive drop-outs; on if --drop is above 0, else off. Bytes and memory then grow with the square of --clients")
-	f.Var(oneOf(&v.withRecovery.Adversary, adversaries, "cheating or curious"), "adversary", "`cheating|curious` the server that recovery is to withstand")
+	f.BoolVar(&v.committee.Covered, "covered", false,
+		"submissions stay covered until the committee agrees on who is in the sum")
+	f.BoolVar(&v.recovery, "recovery", false,
+		"rounds survive drop-outs; on if --drop is above 0, else off. Bytes and memory then grow with "+
+			"the square of --clients")
+	f.Var(oneOf(&v.withRecovery.Adversary, adversaries, "cheating or curious"), "adversary",
+		"`cheating|curious` the server that recovery is to withstand")
 	whole(&v.colluders, "colluders", 0, "`N` parties that may pool what they know with the server")
-	whole(&v.withRecovery.MinSurvivors, "min-survivors", 0, "`N` fewest parties in a sum; 0 is the least that is safe")
-	f.Var(oneOf(&v.noise.Family, laws, "none, discrete-laplace, discrete-gaussian or skellam"), "noise", "`none|discrete-laplace|discrete-gaussian|skellam` noise in every sum")
-	number(&v.noise.Multiplier, "noise-multiplier", v.noise.Multiplier, "`Z` standard deviation of the noise over the L2 sensitivity")
+	whole(&v.withRecovery.MinSurvivors, "min-survivors", 0,
+		"`N` fewest parties in a sum; 0 is the least that is safe")
+	f.Var(oneOf(&v.noise.Family, laws, "none, discrete-laplace, discrete-gaussian or skellam"),
+		"noise", "`none|discrete-laplace|discrete-gaussian|skellam` noise in every sum")
+	number(&v.noise.Multiplier, "noise-multiplier", v.noise.Multiplier,
+		"`Z` standard deviation of the noise over the L2 sensitivity")
 	number(&v.noise.Clip, "clip", v.noise.Clip, "`C` L2 norm that updates are clipped to, with noise")
-	whole(&v.noise.Bits, "bits", v.noise.Bits, "`B` bits of each coordinate of a sum with noise; with discrete-laplace 14 unless given")
-	number(&v.budget.Epsilon, "epsilon", 0, "`E` privacy budget of each party: calibrates the noise unless --noise-multiplier is given, and stops the run; 0 for none. Sets --noise discrete-gaussian if there is none")
-	number(&v.budget.Delta, "delta", v.budget.Delta, "`D` probability with which epsilon may fail to hold")
+	whole(&v.noise.Bits, "bits", v.noise.Bits,
+		"`B` bits of each coordinate of a sum with noise; with discrete-laplace 14 unless given")
+	number(&v.budget.Epsilon, "epsilon", 0,
+		"`E` privacy budget of each party: calibrates the noise unless --noise-multiplier is given, "+
+			"and stops the run; 0 for none. Sets --noise discrete-gaussian if there is none")
+	number(&v.budget.Delta, "delta", v.budget.Delta,
+		"`D` probability with which epsilon may fail to hold")
 
-	text(&v.model, "model", images.model, "`softmax|mlp:N,...|lenet|logistic` what is trained\t; for a census logistic")
+	text(&v.model, "model", images.model,
+		"`softmax|mlp:N,...|lenet|logistic` what is trained\t; for a census logistic")
 	text(&v.split, "split", "iid", "`NAME` how rows are dealt to parties")
 	f.BoolVar(&v.byRows, "by-rows", false, "weigh updates by the parties' numbers of rows")
-	text(&v.rule, "rule", "fedavg", "`NAME` rule of the parties, of the server, or both with a plus sign")
+	text(&v.rule, "rule", "fedavg",
+		"`NAME` rule of the parties, of the server, or both with a plus sign")
 	text(&v.mask, "mask", "none", "`none|soft|hard` gradient mask")
-	number(&v.maskThreshold, "mask-threshold", aggregation.DefaultThreshold, "`T` agreement from which on a coordinate counts in full, 0 to 1")
+	number(&v.maskThreshold, "mask-threshold", aggregation.DefaultThreshold,
+		"`T` agreement from which on a coordinate counts in full, 0 to 1")
 	number(&v.mu, "mu", .1, "`X` pull of fedprox towards the round's model")
 	number(&v.beta, "beta", .1, "`X` displacement of fedga")
-	number(&v.serverRate, "server-rate", 0, "`X` learning rate of the server; 0: 1, with momentum 0.1, with adaptive rules 0.01")
+	number(&v.serverRate, "server-rate", 0,
+		"`X` learning rate of the server; 0: 1, with momentum 0.1, with adaptive rules 0.01")
 	whole(&v.batch, "batch", images.batch, "`N` rows of a local step; 0 for all\t; for a census 0")
-	whole(&v.epochs, "epochs", images.epochs, "`N` passes over a party's rows in a round\t; for a census see --local-steps")
+	whole(&v.epochs, "epochs", images.epochs,
+		"`N` passes over a party's rows in a round\t; for a census see --local-steps")
 	whole(&v.perRound, "per-round", 0, "`N` parties in a round, drawn by the seed; 0 for all")
 	number(&v.momentum, "momentum", 0, "`X` of local steps, 0 to below 1")
 	number(&v.decay, "weight-decay", 0, "`X` of local steps")
@@ -209,7 +232,8 @@ func (v *simulateFlags) noisy() bool { return v.noise.Family != noNoise }
 func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 	v.set = given(flags)
 	if v.data == "" {
-		return &problem{cause: "--data is empty", advice: "Give the folder that holds " + whatAdultIs + ", or leave --data out."}
+		return &problem{cause: "--data is empty",
+			advice: "Give the folder that holds " + whatAdultIs + ", or leave --data out."}
 	}
 	v.settleData()
 	if v.set["epsilon"] && !v.set["noise"] {
@@ -218,7 +242,8 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 	if v.noise.Family == accounting.FamilyDiscreteLaplace && !v.set["bits"] {
 		v.noise.Bits = laplaceBits
 	}
-	for _, check := range []func() error{v.checkRecovery, v.checkCommittee, v.checkNoise, v.checkNumbers, v.checkRules} {
+	for _, check := range []func() error{v.checkRecovery, v.checkCommittee, v.checkNoise,
+		v.checkNumbers, v.checkRules} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -293,22 +318,26 @@ func (v *simulateFlags) checkCommittee() error {
 	if v.oneshot {
 		return nil
 	}
-	return v.refuse("it says something about a committee, and there is none", "Add --protocol oneshot.",
+	return v.refuse("it says something about a committee, and there is none",
+		"Add --protocol oneshot.",
 		"members", "covered")
 }
 
 func (v *simulateFlags) checkNoise() error {
 	if v.noisy() {
 		if v.budget.Delta == 0 {
-			return &problem{cause: "--delta: rounds are accounted for with a delta above 0", advice: "Use a small number, such as 1e-5."}
+			return &problem{cause: "--delta: rounds are accounted for with a delta above 0",
+				advice: "Use a small number, such as 1e-5."}
 		}
-		return v.refuse("it is of no use with noise", "Use --clip and --bits, or leave out --noise.", "range", "fraction-bits")
+		return v.refuse("it is of no use with noise", "Use --clip and --bits, or leave out --noise.",
+			"range", "fraction-bits")
 	}
 	about := []string{"noise-multiplier", "bits", "epsilon", "delta"}
 	if v.averaging() {
 		about = append(about, "clip")
 	}
-	return v.refuse("it says something about noise, which is off", "Add --noise discrete-gaussian, or another law.", about...)
+	return v.refuse("it says something about noise, which is off",
+		"Add --noise discrete-gaussian, or another law.", about...)
 }
 
 // checkNumbers finds numbers that would otherwise stand for something else, or that data
@@ -319,7 +348,8 @@ func (v *simulateFlags) checkNumbers() error {
 	}
 	switch {
 	case v.clients < 2 && !(v.clients == 0 && v.split == "writers"):
-		return tooFew("clients", v.clients, "The sum of one party is that party's update, so use at least 2.")
+		return tooFew("clients", v.clients,
+			"The sum of one party is that party's update, so use at least 2.")
 	case v.clients > simulation.MaxParties && !v.oneshot:
 		return &problem{
 			cause:  fmt.Sprintf("--clients: %d is too many", v.clients),
@@ -328,13 +358,15 @@ func (v *simulateFlags) checkNumbers() error {
 	case v.set["rows-per-client"] && v.rows < 1:
 		return tooFew("rows-per-client", v.rows, "Every party needs at least 1 row.")
 	case v.set["local-steps"] && v.set["epochs"]:
-		return &problem{cause: "--epochs: --local-steps says how long parties train", advice: "Leave one of the two out."}
+		return &problem{cause: "--epochs: --local-steps says how long parties train",
+			advice: "Leave one of the two out."}
 	case v.set["local-steps"] && v.steps < 1:
 		return tooFew("local-steps", v.steps, "Use at least 1.")
 	case v.set["epochs"] && v.epochs < 1:
 		return tooFew("epochs", v.epochs, "Use 1 or more.")
 	case v.fractionBits == 0:
-		return tooFew("fraction-bits", v.fractionBits, "Use 1 or more, such as 10 for weights and 20 for updates.")
+		return tooFew("fraction-bits", v.fractionBits,
+			"Use 1 or more, such as 10 for weights and 20 for updates.")
 	case v.rangeLimit == 0:
 		return &problem{cause: "--range: 0 bounds nothing", advice: "Use a number above 0, such as 64."}
 	}
@@ -346,7 +378,8 @@ func (v *simulateFlags) checkRules() error {
 	case v.set["mask-threshold"] && v.mask == "none":
 		return &problem{cause: "--mask-threshold: there is no mask", advice: "Add --mask soft or hard."}
 	case v.set["concentration"] && !strings.HasPrefix(v.split, "dirichlet"):
-		return &problem{cause: "--concentration: the split is not drawn by a Dirichlet law", advice: "Use --split dirichlet-labels or dirichlet-quantity."}
+		return &problem{cause: "--concentration: the split is not drawn by a Dirichlet law",
+			advice: "Use --split dirichlet-labels or dirichlet-quantity."}
 	}
 	return nil
 }

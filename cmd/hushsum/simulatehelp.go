@@ -147,7 +147,8 @@ if no round was completed. Besides:
 
 // simulateManual is the help.
 func simulateManual() *manual {
-	names := strings.Join(wrap(strings.Join(learning.PartitionNames(), ", "), width-34), "\n             ")
+	names := strings.Join(wrap(strings.Join(learning.PartitionNames(), ", "), width-34),
+		"\n             ")
 	return &manual{
 		about:  fmt.Sprintf(simulateAbout, names),
 		topics: []topic{{"json", "what --json prints", simulateJSON}},

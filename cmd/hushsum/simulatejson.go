@@ -47,7 +47,8 @@ func newJSONSpent(server, public accounting.Spent) jsonSpent {
 	if server.Accountant == "" {
 		return jsonSpent{}
 	}
-	return jsonSpent{finite(server.Upper), finite(server.Lower), finite(public.Upper), server.Accountant}
+	return jsonSpent{finite(server.Upper), finite(server.Lower), finite(public.Upper),
+		server.Accountant}
 }
 
 // jsonSummary is the last object. Its costs and drop-outs are totals over all
@@ -185,7 +186,8 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		s.CountBits = j.layout[1].Bits
 	}
 	if c := j.recovery; c != nil {
-		s.Recovery, s.Colluders, s.Threshold, s.MinSurvivors = adversaries[c.Adversary], o.Colluders, c.Threshold, c.MinSurvivors
+		s.Recovery, s.Colluders, s.Threshold, s.MinSurvivors = adversaries[c.Adversary], o.Colluders,
+			c.Threshold, c.MinSurvivors
 	}
 	if m := j.mechanism; m != nil {
 		honest := m.Vector.Shares.MinHonest

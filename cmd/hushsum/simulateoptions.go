@@ -16,9 +16,10 @@ import (
 // options makes the run of the flags, on the data.
 func (v *simulateFlags) options(train, test *learning.Dataset) (o simulation.Options, err error) {
 	o = simulation.Options{
-		Test:         test,
-		Rounds:       v.rounds,
-		Local:        learning.SGD{Rate: v.rate, Momentum: v.momentum, WeightDecay: v.decay, Batch: v.batch, Epochs: v.epochs, Steps: v.steps},
+		Test:   test,
+		Rounds: v.rounds,
+		Local: learning.SGD{Rate: v.rate, Momentum: v.momentum, WeightDecay: v.decay,
+			Batch: v.batch, Epochs: v.epochs, Steps: v.steps},
 		PerRound:     v.perRound,
 		Sum:          simulation.Private,
 		Range:        v.rangeLimit,
@@ -92,17 +93,21 @@ func (v *simulateFlags) rules(o *simulation.Options) error {
 			o.Server.Rule = rule
 			servers++
 		} else {
-			return &problem{cause: fmt.Sprintf("--rule: there is no %q", name), advice: "Use fedavg, fedprox, scaffold, fedga, momentum, fedadagrad, fedadam or fedyogi."}
+			return &problem{cause: fmt.Sprintf("--rule: there is no %q", name),
+				advice: "Use fedavg, fedprox, scaffold, fedga, momentum, fedadagrad, fedadam or fedyogi."}
 		}
 	}
 	if parties > 1 || servers > 1 {
-		return &problem{cause: fmt.Sprintf("--rule: %s has two rules for one side", v.rule), advice: "Use one rule of the parties and one of the server, as in fedprox+fedadam."}
+		return &problem{cause: fmt.Sprintf("--rule: %s has two rules for one side", v.rule),
+			advice: "Use one rule of the parties and one of the server, as in fedprox+fedadam."}
 	}
 	switch {
 	case !(v.serverRate >= 0) || math.IsInf(v.serverRate, 1):
-		return &problem{cause: fmt.Sprintf("--server-rate: %v is no learning rate", v.serverRate), advice: "Use a number above 0, or 0 for the rule's own."}
+		return &problem{cause: fmt.Sprintf("--server-rate: %v is no learning rate", v.serverRate),
+			advice: "Use a number above 0, or 0 for the rule's own."}
 	case !(v.maskThreshold >= 0 && v.maskThreshold <= 1):
-		return &problem{cause: fmt.Sprintf("--mask-threshold: %v is no agreement", v.maskThreshold), advice: "Use a number from 0 to 1, such as 0.4."}
+		return &problem{cause: fmt.Sprintf("--mask-threshold: %v is no agreement", v.maskThreshold),
+			advice: "Use a number from 0 to 1, such as 0.4."}
 	}
 	o.Server.Rate = v.serverRate
 	if o.Server.Rule != aggregation.RuleFedAvg {
@@ -122,7 +127,8 @@ func (v *simulateFlags) rules(o *simulation.Options) error {
 	}
 	kind, ok := maskKinds[v.mask]
 	if !ok {
-		return &problem{cause: fmt.Sprintf("--mask: there is no %q", v.mask), advice: "Use none, soft or hard."}
+		return &problem{cause: fmt.Sprintf("--mask: there is no %q", v.mask),
+			advice: "Use none, soft or hard."}
 	}
 	o.Mask = aggregation.GradientMask{Kind: kind, Threshold: v.maskThreshold}
 	return nil
@@ -130,7 +136,9 @@ func (v *simulateFlags) rules(o *simulation.Options) error {
 
 // deal deals the rows: of averaging the first of all in a random order, otherwise as
 // --split says, of each party the first --rows-per-client.
-func (v *simulateFlags) deal(train, test *learning.Dataset) ([]*learning.Dataset, *learning.Dataset, error) {
+func (v *simulateFlags) deal(
+	train, test *learning.Dataset,
+) ([]*learning.Dataset, *learning.Dataset, error) {
 	if v.averaging() {
 		parties, err := train.PartitionIID(v.clients, v.rows, v.seed)
 		return parties, test, err
@@ -166,17 +174,23 @@ func (v *simulateFlags) deal(train, test *learning.Dataset) ([]*learning.Dataset
 func (v *simulateFlags) splitFits(train *learning.Dataset) error {
 	switch {
 	case v.split == "writers" && train.Writers == nil:
-		return &problem{cause: "--split writers: the data does not say who wrote which row", advice: "Use --data mnist, with the folder qmnist-writers beside it, or another split."}
-	case (strings.Contains(v.split, "colour") || strings.Contains(v.split, "rotation")) && train.Pixels == nil:
-		return &problem{cause: fmt.Sprintf("--split %s: it takes images such as those of mnist", v.split), advice: "Use --data mnist or fashion-mnist, or another split."}
+		return &problem{cause: "--split writers: the data does not say who wrote which row",
+			advice: "Use --data mnist, with the folder qmnist-writers beside it, or another split."}
+	case (strings.Contains(v.split, "colour") || strings.Contains(v.split, "rotation")) &&
+		train.Pixels == nil:
+		return &problem{cause: fmt.Sprintf("--split %s: it takes images such as those of mnist", v.split),
+			advice: "Use --data mnist or fashion-mnist, or another split."}
 	}
 	return nil
 }
 
 // modelFor makes the model for the rows.
-func (v *simulateFlags) modelFor(parties []*learning.Dataset, test *learning.Dataset) (learning.Model, error) {
+func (v *simulateFlags) modelFor(
+	parties []*learning.Dataset, test *learning.Dataset,
+) (learning.Model, error) {
 	if !(v.lambda >= 0) || math.IsInf(v.lambda, 1) {
-		return nil, &problem{cause: fmt.Sprintf("--lambda: %v is no regularisation", v.lambda), advice: "Use 0 or a small number above it, such as 1e-4."}
+		return nil, &problem{cause: fmt.Sprintf("--lambda: %v is no regularisation", v.lambda),
+			advice: "Use 0 or a small number above it, such as 1e-4."}
 	}
 	features, classes := test.Features, 2
 	for _, d := range append([]*learning.Dataset{test}, parties...) {
@@ -191,7 +205,9 @@ func (v *simulateFlags) modelFor(parties []*learning.Dataset, test *learning.Dat
 	case "lenet", "lenet-norm":
 		m, ok := learning.LeNetFor(features, classes)
 		if !ok {
-			return nil, &problem{cause: fmt.Sprintf("--model: %s takes square images of 16 pixels a side or more, and rows here have %d features", v.model, features), advice: "Use --data mnist or fashion-mnist, or another model."}
+			return nil, &problem{cause: fmt.Sprintf("--model: %s takes square images of 16 pixels a side "+
+				"or more, and rows here have %d features", v.model, features),
+				advice: "Use --data mnist or fashion-mnist, or another model."}
 		}
 		m.BatchNorm, m.Lambda = v.model == "lenet-norm", v.lambda
 		return m, nil
@@ -199,11 +215,13 @@ func (v *simulateFlags) modelFor(parties []*learning.Dataset, test *learning.Dat
 		return learning.Softmax{Features: features, Outputs: classes, Lambda: v.lambda}, nil
 	case "logistic":
 		if classes > 2 {
-			return nil, &problem{cause: fmt.Sprintf("--model: the data has %d classes, and logistic regression two", classes), advice: "Use softmax."}
+			return nil, &problem{cause: fmt.Sprintf("--model: the data has %d classes, and logistic "+
+				"regression two", classes), advice: "Use softmax."}
 		}
 		return learning.Logistic{Features: features, Lambda: v.lambda}, nil
 	}
-	return nil, &problem{cause: fmt.Sprintf("--model: there is no %q", v.model), advice: "Use softmax, mlp:200, lenet or logistic."}
+	return nil, &problem{cause: fmt.Sprintf("--model: there is no %q", v.model),
+		advice: "Use softmax, mlp:200, lenet or logistic."}
 }
 
 // perceptron is the model mlp:widths.
@@ -212,13 +230,15 @@ func (v *simulateFlags) perceptron(widths string, features, classes int) (learni
 	for _, text := range strings.Split(widths, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1<<14 {
-			return nil, &problem{cause: fmt.Sprintf("--model: %q is no number of hidden units", text), advice: "Use 1 to 16384, as in mlp:200 or mlp:100,50."}
+			return nil, &problem{cause: fmt.Sprintf("--model: %q is no number of hidden units", text),
+				advice: "Use 1 to 16384, as in mlp:200 or mlp:100,50."}
 		}
 		hidden = append(hidden, n)
 	}
 	m := learning.MLP{Features: features, Hidden: hidden, Outputs: classes, Lambda: v.lambda}
 	if n := m.NumParams(); n < 1 || n > masking.MaxLength { // 0 stands for too many to count
-		return nil, &problem{cause: fmt.Sprintf("--model: %s is too large: sums take up to %s weights", v.model, grouped(masking.MaxLength)), advice: "Use fewer or smaller layers."}
+		return nil, &problem{cause: fmt.Sprintf("--model: %s is too large: sums take up to %s weights",
+			v.model, grouped(masking.MaxLength)), advice: "Use fewer or smaller layers."}
 	}
 	return m, nil
 }

@@ -38,23 +38,30 @@ func (t *table) newColumns() []column {
 	clipped := func(r *simulation.Round) string { return fmt.Sprintf("%.0f%%", 100*r.Clipped) }
 	mask := func(r *simulation.Round) string { return fmt.Sprintf("%.3f", r.Masked) }
 	correct := func(r *simulation.Round) string { return fmt.Sprintf("%.4f", r.Test.Accuracy()) }
-	coefficient := func(r *simulation.Round) string { return fmt.Sprintf("%.4f", t.judge(r.Test).MCC()) }
+	coefficient := func(r *simulation.Round) string {
+		return fmt.Sprintf("%.4f", t.judge(r.Test).MCC())
+	}
 
-	all := []column{{"round", 5, func(r *simulation.Round) string { return fmt.Sprint(r.Round) }}, {"parties", 9, t.included}}
+	all := []column{{"round", 5, func(r *simulation.Round) string { return fmt.Sprint(r.Round) }},
+		{"parties", 9, t.included}}
 	add := func(more ...column) { all = append(all, more...) }
 	noisy, rules := t.mechanism != nil, !t.flags.averaging()
 	switch {
 	case rules && noisy:
-		add(column{"up", 9, up}, column{"eps server", 10, spentServer}, column{"eps public", 10, spentPublic})
+		add(column{"up", 9, up}, column{"eps server", 10, spentServer},
+			column{"eps public", 10, spentPublic})
 	case rules:
 		add(column{"up", 9, up}, column{"train ms", 9, train}, column{"sum ms", 9, sum})
 	case noisy:
-		add(column{"up", 9, up}, column{"sum ms", 9, sum}, column{"eps server", 11, spentServer}, column{"eps public", 11, spentPublic})
+		add(column{"up", 9, up}, column{"sum ms", 9, sum}, column{"eps server", 11, spentServer},
+			column{"eps public", 11, spentPublic})
 	default:
-		add(column{"up", 7, up}, column{"down", 7, down}, column{"train ms", 9, train}, column{"sum ms", 8, sum}, column{"server ms", 10, server})
+		add(column{"up", 7, up}, column{"down", 7, down}, column{"train ms", 9, train},
+			column{"sum ms", 8, sum}, column{"server ms", 10, server})
 	}
 	if rules {
-		add(column{"norm", 8, norm}, column{"clipped", 7, clipped}, column{"mask", 6, mask}, column{"accuracy", 8, correct})
+		add(column{"norm", 8, norm}, column{"clipped", 7, clipped}, column{"mask", 6, mask},
+			column{"accuracy", 8, correct})
 	} else {
 		add(column{"accuracy", 9, correct}, column{"MCC", 7, coefficient})
 	}
@@ -134,7 +141,8 @@ func (t *table) fieldTraining() {
 	}
 	if v.averaging() {
 		t.field("model", "logistic regression, %s", plural(o.Model.NumParams(), "weight"))
-		t.field("training", "%s of %s; rate %v, lambda %v, seed %d", plural(o.Rounds, "round"), local, o.Local.Rate, v.lambda, o.Seed)
+		t.field("training", "%s of %s; rate %v, lambda %v, seed %d", plural(o.Rounds, "round"), local,
+			o.Local.Rate, v.lambda, o.Seed)
 		return
 	}
 	batch := fmt.Sprintf("in batches of %d", o.Local.Batch)
@@ -142,7 +150,8 @@ func (t *table) fieldTraining() {
 		batch = "over all rows"
 	}
 	t.field("model", "%s, %s", v.model, plural(o.Model.NumParams(), "weight"))
-	t.field("training", "%s of %s %s; rule %s, rate %v, seed %d", plural(o.Rounds, "round"), local, batch, v.rule, o.Local.Rate, o.Seed)
+	t.field("training", "%s of %s %s; rule %s, rate %v, seed %d", plural(o.Rounds, "round"), local,
+		batch, v.rule, o.Local.Rate, o.Seed)
 	if v.byRows {
 		t.field("weights", "by rows")
 	}
@@ -158,7 +167,9 @@ func (t *table) fieldRing() {
 		honest := m.Vector.Shares.MinHonest
 		t.field("ring", "%s for each of %s of a turned update, %.4g units to 1.0",
 			bits, plural(bounds.Dimension, "coordinate"), m.Encoder.Scale)
-		t.field("noise", "%s, multiplier %s; updates clipped to %v, L2 sensitivity %.4g units after rounding; %s must suffice, for a standard deviation of %.4g units in each coordinate of the sum, which is %.3g in the weights' own units",
+		t.field("noise", "%s, multiplier %s; updates clipped to %v, L2 sensitivity %.4g units after "+
+			"rounding; %s must suffice, for a standard deviation of %.4g units in each coordinate of the "+
+			"sum, which is %.3g in the weights' own units",
 			strings.ReplaceAll(n.Family.String(), "-", " "), short4(n.Multiplier), n.Clip, bounds.L2,
 			plural(honest, "honest share"), m.Vector.SumStdDev(honest), m.StdDev(honest))
 		t.budget(o.Budget)
@@ -166,7 +177,8 @@ func (t *table) fieldRing() {
 		t.field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows",
 			bits, o.Range, plural(o.FractionBits, "binary place"), plural(t.layout[1].Bits, "bit"))
 	default:
-		t.field("ring", "%s for each coordinate of an update: up to %v, %s", bits, o.Range, plural(o.FractionBits, "binary place"))
+		t.field("ring", "%s for each coordinate of an update: up to %v, %s", bits, o.Range,
+			plural(o.FractionBits, "binary place"))
 	}
 }
 
@@ -196,10 +208,12 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 		t.sentence("No round was completed.")
 	}
 	switch {
-	case t.mechanism != nil && r.Server.Upper > 0: // also if the first round failed, which may have shown something
+	// also if the first round failed, which may have shown something
+	case t.mechanism != nil && r.Server.Upper > 0:
 		t.privacy(t.options.Budget.Delta, r.Server, r.Public)
 	case t.options.Models && final != nil:
-		t.printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest(r), t.options.Range)
+		t.printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest(r),
+			t.options.Range)
 	}
 	if final == nil {
 		return

@@ -17,17 +17,21 @@ const federated = "simulate --rounds 2 --clients 4 --rows-per-client 50"
 
 func TestTrainingTable(t *testing.T) {
 	for args, want := range map[string]string{
-		"--model softmax":                                  "softmax, 82 weights",
-		"--model logistic --epochs 2":                      "logistic, 40 weights training 2 rounds of 2 local epochs over all rows",
-		"--model mlp:8,4":                                  "mlp:8,4, 374 weights",
+		"--model softmax": "softmax, 82 weights",
+		"--model logistic --epochs 2": "logistic, 40 weights training 2 rounds " +
+			"of 2 local epochs over all rows",
+		"--model mlp:8,4": "mlp:8,4, 374 weights",
 		"--split dirichlet-labels --rule fedprox --mu 0.1": "dealt by dirichlet-labels",
 		"--rule scaffold+fedyogi --mask soft":              "mask soft, threshold 0.4",
-		"--rule fedga --beta 0.1 --local-steps 3":          "2 rounds of 3 local steps over all rows; rule fedga",
-		"--mask hard --mask-threshold 0.9 --clip 0.1":      "clipping updates to an L2 norm of 0.1",
-		"--per-round 3":                                    "3 in each round",
-		"--model softmax --drop 0.1 --clients 10":          "over private sums",
-		"--model softmax --epsilon 20":                     "budget of each party: epsilon 20 at delta 1e-05 against the server",
-		"--mask soft --noise skellam --noise-multiplier 2": "epsilon is stated at delta 1e-05; there is no budget",
+		"--rule fedga --beta 0.1 --local-steps 3": "2 rounds of 3 local steps over all rows; " +
+			"rule fedga",
+		"--mask hard --mask-threshold 0.9 --clip 0.1": "clipping updates to an L2 norm of 0.1",
+		"--per-round 3": "3 in each round",
+		"--model softmax --drop 0.1 --clients 10": "over private sums",
+		"--model softmax --epsilon 20": "budget of each party: epsilon 20 at " +
+			"delta 1e-05 against the server",
+		"--mask soft --noise skellam --noise-multiplier 2": "epsilon is stated at delta 1e-05; there " +
+			"is no budget",
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(federated+" "+args)...)
 		if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
@@ -35,15 +39,18 @@ func TestTrainingTable(t *testing.T) {
 		}
 		checkWidth(t, out)
 	}
-	code, out, errs := call(t.Context(), strings.Fields(federated+" --model softmax --noise skellam --noise-multiplier 1 --epsilon 1")...)
-	if code != 1 || !strings.Contains(errs, "the privacy budget does not allow a round") || !strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
+	code, out, errs := call(t.Context(),
+		strings.Fields(federated+" --model softmax --noise skellam --noise-multiplier 1 --epsilon 1")...)
+	if code != 1 || !strings.Contains(errs, "the privacy budget does not allow a round") ||
+		!strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
 		t.Errorf("budget: code %d, %q\n%s", code, errs, out)
 	}
 }
 
 // What a census run says about drop-outs and costs, a training says too.
 func TestTrainingDropOuts(t *testing.T) {
-	const args = "simulate --clients 10 --rows-per-client 20 --rounds 2 --local-steps 5 --model logistic --drop 0.2"
+	const args = "simulate --clients 10 --rows-per-client 20 --rounds 2 --local-steps 5 --model " +
+		"logistic --drop 0.2"
 	code, out, errs := call(t.Context(), strings.Fields(args)...)
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
@@ -51,9 +58,11 @@ func TestTrainingDropOuts(t *testing.T) {
 	checkWidth(t, out)
 	for _, want := range []string{
 		"ring      31 bits for each coordinate of an update: up to 64, 20 binary places\n",
-		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least 8 of 10 parties in a sum\n",
+		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least " +
+			"8 of 10 parties in a sum\n",
 		"drop-outs 2 of 10 parties in each round, at random moments\n",
-		"\nCost of a party, whole run", "\n  key exchange, once ", "The largest part of a party's time", "The run took ",
+		"\nCost of a party, whole run", "\n  key exchange, once ", "The largest part of a party's time",
+		"The run took ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
@@ -74,7 +83,8 @@ func TestTrainingDropOuts(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]any{
-		"recovery": "cheating", "drop": 0.2, "threshold": 7.0, "min_survivors": 8.0, "lost_rounds": 0.0, "ring_bits": 31.0, "noise": "none",
+		"recovery": "cheating", "drop": 0.2, "threshold": 7.0, "min_survivors": 8.0, "lost_rounds": 0.0,
+		"ring_bits": 31.0, "noise": "none",
 	} {
 		if last[key] != want {
 			t.Errorf("%s is %v, want %v", key, last[key], want)
@@ -85,8 +95,11 @@ func TestTrainingDropOuts(t *testing.T) {
 	}
 
 	code, out, errs = call(t.Context(), strings.Fields(args+" --drop 0.8 --per-round 5")...)
-	if code != 1 || errs != "hushsum simulate: there is no sum: every round was lost\nLower --drop.\n" ||
-		!strings.Contains(out, "2 of 2 rounds were lost: too few") || !strings.Contains(out, "at least 4 of 5 parties") || !strings.Contains(out, "\nCost of one in every round") {
+	lost := "hushsum simulate: there is no sum: every round was lost\nLower --drop.\n"
+	if code != 1 || errs != lost ||
+		!strings.Contains(out, "2 of 2 rounds were lost: too few") ||
+		!strings.Contains(out, "at least 4 of 5 parties") ||
+		!strings.Contains(out, "\nCost of one in every round") {
 		t.Errorf("code %d, %q\n%s", code, errs, out)
 	}
 }
@@ -97,7 +110,8 @@ func TestTrainingDigits(t *testing.T) {
 	dir := realdata.Dir(t, "digits")
 	t.Setenv("HUSHSUM_DATA", filepath.Dir(dir))
 	for _, data := range []string{"digits", dir} {
-		code, out, errs := call(t.Context(), "simulate", "--data", data, "--mask", "soft", "--rounds", "10", "--json")
+		code, out, errs := call(t.Context(), "simulate", "--data", data, "--mask", "soft", "--rounds",
+			"10", "--json")
 		if code != 0 || errs != "" {
 			t.Fatalf("code %d, %q", code, errs)
 		}
@@ -110,11 +124,14 @@ func TestTrainingDigits(t *testing.T) {
 			objects = append(objects, o)
 		}
 		last := objects[len(objects)-1]
-		if len(objects) != 11 || last["complete"] != true || last["parameters"] != 650.0 || last["max_abs_diff"].(float64) > 1e-4 ||
-			last["accuracy"].(float64) < .85 || math.Abs(last["accuracy"].(float64)-last["clear_accuracy"].(float64)) > .003 {
+		if len(objects) != 11 || last["complete"] != true || last["parameters"] != 650.0 ||
+			last["max_abs_diff"].(float64) > 1e-4 ||
+			last["accuracy"].(float64) < .85 ||
+			math.Abs(last["accuracy"].(float64)-last["clear_accuracy"].(float64)) > .003 {
 			t.Errorf("%v", last)
 		}
-		if r := objects[0]; r["round"] != 1.0 || r["clients"] != 10.0 || r["mask"].(float64) >= 1 || r["epsilon"] != nil {
+		if r := objects[0]; r["round"] != 1.0 || r["clients"] != 10.0 || r["mask"].(float64) >= 1 ||
+			r["epsilon"] != nil {
 			t.Errorf("%v", r)
 		}
 	}
@@ -126,7 +143,8 @@ func TestTrainingUsage(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(empty, "digits"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(empty, "digits", "digits.csv.gz"), []byte("no gzip"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(empty, "digits", "digits.csv.gz"), []byte("no gzip"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -171,7 +189,8 @@ func TestTrainingUsage(t *testing.T) {
 		{"--data digits", 1, "Fetch the files again."},
 		{"--data mnist", 1, "Name the folder that holds the data sets in HUSHSUM_DATA"},
 	} {
-		code, out, errs := call(t.Context(), append(strings.Fields(federated), strings.Fields(c.args)...)...)
+		code, out, errs := call(t.Context(),
+			append(strings.Fields(federated), strings.Fields(c.args)...)...)
 		if code != c.code || !strings.Contains(errs, c.says) || c.code == 2 && out != "" {
 			t.Errorf("%s: code %d, %q, %q; want %d and %q", c.args, code, out, errs, c.code, c.says)
 		}

@@ -32,16 +32,23 @@ func ablationSettings(o Options) []ablation {
 	}
 	published := func(plain, masked float64) [2]float64 { return [2]float64{plain, masked} }
 	var all []ablation
-	clients := map[int][2]float64{10: published(88.10, 88.38), 50: published(82.42, 83.11), 100: published(74.39, 76.11), 250: published(71.11, 72.87)}
+	clients := map[int][2]float64{10: published(88.10, 88.38), 50: published(82.42, 83.11),
+		100: published(74.39, 76.11), 250: published(71.11, 72.87)}
 	for _, n := range pick(o, []int{10, 50}, []int{10, 50, 100, 250}, []int{10}) {
-		all = append(all, with("clients", fmt.Sprint(n), func(a *ablation) { a.clients, a.published = n, clients[n] }))
+		all = append(all, with("clients", fmt.Sprint(n),
+			func(a *ablation) { a.clients, a.published = n, clients[n] }))
 	}
-	epochs := map[int][2]float64{3: published(89.91, 91.73), 5: published(85.71, 87.29), 10: published(84.13, 87.11), 20: published(80.27, 86.66)}
+	epochs := map[int][2]float64{3: published(89.91, 91.73), 5: published(85.71, 87.29),
+		10: published(84.13, 87.11), 20: published(80.27, 86.66)}
 	for _, n := range pick(o, []int{3, 10}, []int{3, 5, 10, 20}, []int{2}) {
-		all = append(all, with("local epochs", fmt.Sprint(n), func(a *ablation) { a.epochs, a.published = n, epochs[n] }))
+		all = append(all, with("local epochs", fmt.Sprint(n),
+			func(a *ablation) { a.epochs, a.published = n, epochs[n] }))
 	}
-	momenta := map[string][2]float64{"iid 0": published(88.61, 88.49), "iid 0.9": published(89.14, 90.52), "label-skew 0": published(86.95, 87.8), "label-skew 0.9": published(88.1, 88.38)}
-	for _, split := range pick(o, []string{"label-skew"}, []string{"iid", "label-skew"}, []string{"iid"}) {
+	momenta := map[string][2]float64{"iid 0": published(88.61, 88.49),
+		"iid 0.9": published(89.14, 90.52), "label-skew 0": published(86.95,
+			87.8), "label-skew 0.9": published(88.1, 88.38)}
+	for _, split := range pick(o, []string{"label-skew"}, []string{"iid", "label-skew"},
+		[]string{"iid"}) {
 		for _, m := range []float64{0, momentum} {
 			if m == momentum && split == "label-skew" {
 				continue // as clients 10
@@ -52,11 +59,14 @@ func ablationSettings(o Options) []ablation {
 		}
 	}
 	for _, alpha := range pick(o, []float64{.1, 1, 100}, []float64{.1, .5, 1, 10, 100}, []float64{1}) {
-		all = append(all, with("Dirichlet labels", fmt.Sprint(alpha), func(a *ablation) { a.split, a.concentration = "dirichlet-labels", alpha }))
+		all = append(all, with("Dirichlet labels", fmt.Sprint(alpha),
+			func(a *ablation) { a.split, a.concentration = "dirichlet-labels", alpha }))
 	}
-	all = append(all, with("Dirichlet quantity", "0.5", func(a *ablation) { a.split, a.concentration = "dirichlet-quantity", .5 }))
+	all = append(all, with("Dirichlet quantity", "0.5",
+		func(a *ablation) { a.split, a.concentration = "dirichlet-quantity", .5 }))
 	for _, n := range []int{5, 2} {
-		all = append(all, with("in a round", fmt.Sprintf("%d of 10", n), func(a *ablation) { a.perRound, a.epochs = n, 3 }))
+		all = append(all, with("in a round", fmt.Sprintf("%d of 10", n),
+			func(a *ablation) { a.perRound, a.epochs = n, 3 }))
 	}
 	return all
 }
@@ -75,9 +85,11 @@ func ablations(ctx context.Context, o Options) (*Table, error) {
 		d.smaller(o, 16)
 	}
 	t := &Table{
-		Title: "LeNet on Fashion-MNIST, one thing at a time", Labels: []string{"what", "value", "average"},
+		Title:  "LeNet on Fashion-MNIST, one thing at a time",
+		Labels: []string{"what", "value", "average"},
 		Measures: []Measure{
-			accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3}, {Name: "below", Percent: true, Digits: 0},
+			accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3},
+			{Name: "below", Percent: true, Digits: 0},
 			{Name: "in round", Percent: true, Digits: 2}, {Name: "others", Percent: true, Digits: 2},
 		},
 		Figures: []Figure{learningFigure("kinds", "Plain, masked and AND mask on Fashion-MNIST, "+
@@ -106,7 +118,8 @@ func ablations(ctx context.Context, o Options) (*Table, error) {
 		kinds := []struct {
 			name string
 			kind aggregation.MaskKind
-		}{{"plain", aggregation.NoMask}, {"masked", aggregation.SoftMask}, {"masked, mean 1", aggregation.RescaledMask}}
+		}{{"plain", aggregation.NoMask}, {"masked", aggregation.SoftMask}, {"masked, mean 1",
+			aggregation.RescaledMask}}
 		if k == 0 {
 			kinds = append(kinds, struct {
 				name string
@@ -141,14 +154,20 @@ func ablations(ctx context.Context, o Options) (*Table, error) {
 	return t, err
 }
 
-func (a ablation) run(ctx context.Context, d *dealer, kind aggregation.MaskKind, rounds int, rate float64, seed uint64, step func()) (outcome, line, error) {
-	with, err := d.dealWith(a.split, seed, false, learning.PartitionOptions{Clients: a.clients, Concentration: a.concentration})
+func (a ablation) run(
+	ctx context.Context, d *dealer, kind aggregation.MaskKind, rounds int, rate float64, seed uint64,
+	step func(),
+) (outcome, line, error) {
+	with, err := d.dealWith(a.split, seed, false,
+		learning.PartitionOptions{Clients: a.clients, Concentration: a.concentration})
 	if err != nil {
 		return outcome{}, line{}, err
 	}
 	x := simulation.Options{
-		Model: lenet(with), Parties: with.parties, Test: with.test, Rounds: rounds, Seed: seed, PerRound: a.perRound,
-		Local: learning.SGD{Rate: rate, Momentum: a.momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: a.epochs},
+		Model: lenet(with), Parties: with.parties, Test: with.test, Rounds: rounds, Seed: seed,
+		PerRound: a.perRound,
+		Local: learning.SGD{Rate: rate, Momentum: a.momentum, WeightDecay: weightDecay, Batch: localBatch,
+			Epochs: a.epochs},
 	}
 	x.MaxSamples = d.rows
 	if kind != aggregation.NoMask {

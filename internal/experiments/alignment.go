@@ -26,10 +26,12 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 		d.smaller(o, 14)
 	}
 	hidden := pick(o, 48, 200, 8)
-	title := fmt.Sprintf("Client rules: MLP %d-%d-10 on Fashion-MNIST, one class a party", d.train.Features, hidden)
+	title := fmt.Sprintf("Client rules: MLP %d-%d-10 on Fashion-MNIST, one class a party",
+		d.train.Features, hidden)
 	t := &Table{
 		Title: title, Labels: []string{"rule"},
-		Measures: []Measure{accuracyMeasure, {Name: "equal exchanges", Percent: true, Digits: 2}, {Name: "train", Percent: true, Digits: 2}, {Name: "exchanges", Digits: 0}},
+		Measures: []Measure{accuracyMeasure, {Name: "equal exchanges", Percent: true, Digits: 2},
+			{Name: "train", Percent: true, Digits: 2}, {Name: "exchanges", Digits: 0}},
 		Figures: []Figure{
 			learningFigure("updates", title),
 			{Name: "exchanges", Title: title, X: "exchange", Y: "test accuracy, %", Percent: true},
@@ -78,9 +80,10 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 			var model []float64
 			exchanges := 1
 			x := simulation.Options{
-				Model: d.network(hidden), Parties: with.parties, Test: with.test, Rounds: updates, PerRound: perRound,
-				Local:  learning.SGD{Rate: .1, Batch: batch, Steps: 10, WeightDecay: 1e-3},
-				Client: rule.client, Seed: seed,
+				Model: d.network(hidden), Parties: with.parties, Test: with.test, Rounds: updates,
+				PerRound: perRound,
+				Local:    learning.SGD{Rate: .1, Batch: batch, Steps: 10, WeightDecay: 1e-3},
+				Client:   rule.client, Seed: seed,
 			}
 			trained, err := simulation.Run(ctx, x, func(r simulation.Round) {
 				step()
@@ -105,7 +108,8 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 			for _, round := range l.x {
 				spent.x = append(spent.x, round*float64(exchanges))
 			}
-			return outcome{[]float64{at, equal, hits / all, float64(exchanges * updates)}, []line{l, spent}}, nil
+			return outcome{[]float64{at, equal, hits / all, float64(exchanges * updates)}, []line{l, spent}},
+				nil
 		}
 		arms = append(arms, a)
 	}
@@ -115,15 +119,18 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 		if strings.HasPrefix(a.labels[0], "FedGA 0.0") || a.labels[0] == "SCAFFOLD" {
 			expected = 1
 		}
-		t.compare(a.labels[0]+" less FedAvg, after as many updates", a.labels, arms[0].labels, 0, expected)
+		t.compare(a.labels[0]+" less FedAvg, after as many updates", a.labels, arms[0].labels, 0,
+			expected)
 		if r := t.row(a.labels...); r != nil {
 			if n, _, seeds := r.Mean(3); seeds > 0 && math.Abs(n-float64(updates)) > .5 {
-				t.compare(a.labels[0]+" less FedAvg, after as many exchanges", a.labels, arms[0].labels, 1, expected)
+				t.compare(a.labels[0]+" less FedAvg, after as many exchanges", a.labels, arms[0].labels, 1,
+					expected)
 			}
 		}
 	}
 	for _, beta := range []string{"0.025", "0.05"} {
-		t.compare("FedGA "+beta+" less FedAvg on training rows", []string{"FedGA " + beta}, []string{"FedAvg"}, 2, -1)
+		t.compare("FedGA "+beta+" less FedAvg on training rows", []string{"FedGA " + beta},
+			[]string{"FedAvg"}, 2, -1)
 	}
 	return t, err
 }

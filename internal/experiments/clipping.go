@@ -38,14 +38,17 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 		Title:  fmt.Sprintf("Clipping and noise: MLP %d-%d-10 on MNIST", d.train.Features, hidden),
 		Labels: []string{"split", "parties", "clipping"},
 		Measures: []Measure{
-			accuracyMeasure, riseMeasure, {Name: "clipped", Percent: true, Digits: 0}, {Name: "update norm", Digits: 3},
+			accuracyMeasure, riseMeasure, {Name: "clipped", Percent: true, Digits: 0},
+			{Name: "update norm", Digits: 3},
 			{Name: "left", Digits: 3}, {Name: "spread", Digits: 3}, {Name: "z", Digits: 3},
 		},
 		Figures: []Figure{
 			learningFigure("accuracy", "Clipping and noise"),
 			{Name: "norms", Title: "Update norms before clipping", X: "round", Y: "mean L2 norm"},
-			{Name: "spread", Title: "What clipping leaves: spread over parties", X: "round", Y: "mean |α − mean α|"},
-			{Name: "points", Title: fmt.Sprintf("Each party in round %d, seed 1", shown), X: "L2 norm of the update", Y: "cosine with the model's last step", Points: true},
+			{Name: "spread", Title: "What clipping leaves: spread over parties", X: "round",
+				Y: "mean |α − mean α|"},
+			{Name: "points", Title: fmt.Sprintf("Each party in round %d, seed 1", shown),
+				X: "L2 norm of the update", Y: "cosine with the model's last step", Points: true},
 		},
 		Notes: []string{
 			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean " +
@@ -64,7 +67,8 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	}
 	t.Settings = []string{
 		fmt.Sprintf("%v parties, a 24th of them in each of %d rounds, a fixed number; all "+
-			"60,000 rows of %s; %d weights; %d test rows", sizes, rounds, imagesAre(d.train), model.NumParams(), d.test.Len()),
+			"60,000 rows of %s; %d weights; %d test rows", sizes, rounds, imagesAre(d.train),
+			model.NumParams(), d.test.Len()),
 		"of the paper: 32 local steps of batches of 64, c by an unclipped run, delta 1e-5; " +
 			"local rate 0.1, server rate 1, chosen here; two main classes with 92 % of a " +
 			"party's rows in label skew",
@@ -84,7 +88,8 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	var arms []arm
 	for _, split := range splits {
 		for _, clients := range sizes {
-			for _, kind := range []string{"none", "model", "two-pass", "two-pass, sampling", "two-pass, noise"} {
+			for _, kind := range []string{"none", "model", "two-pass", "two-pass, sampling",
+				"two-pass, noise"} {
 				a := arm{labels: []string{split, fmt.Sprint(clients), kind}, steps: rounds}
 				if split == "label-skew" {
 					switch kind {
@@ -123,7 +128,8 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 				{"two-pass", "none", -1}, {"two-pass, noise", "two-pass", -1},
 				{"two-pass, noise", "two-pass, sampling", -1}, {"model", "two-pass", -1},
 			} {
-				t.compare(fmt.Sprintf("%s, %d: (%s) less (%s)", split, clients, c.a, c.b), row(c.a), row(c.b), 0, c.expected)
+				t.compare(fmt.Sprintf("%s, %d: (%s) less (%s)", split, clients, c.a, c.b), row(c.a), row(c.b),
+					0, c.expected)
 			}
 		}
 	}
@@ -142,9 +148,12 @@ type clipRuns struct {
 	server      float64            // the largest epsilon(server)
 }
 
-func (c *clipRuns) run(ctx context.Context, split string, clients int, kind string, seed uint64, step func()) (outcome, error) {
+func (c *clipRuns) run(
+	ctx context.Context, split string, clients int, kind string, seed uint64, step func(),
+) (outcome, error) {
 	x := c.base
-	with, err := c.dealer.dealWith(split, seed, false, learning.PartitionOptions{Clients: clients, Share: .92})
+	with, err := c.dealer.dealWith(split, seed, false,
+		learning.PartitionOptions{Clients: clients, Share: .92})
 	if err != nil {
 		return outcome{}, err
 	}
@@ -152,7 +161,8 @@ func (c *clipRuns) run(ctx context.Context, split string, clients int, kind stri
 	z := math.NaN()
 	constant := 0.0
 	if kind != "none" && kind != "model" {
-		if constant, err = aggregation.MeanNormClip(.5, []float64{c.constants[fmt.Sprint(split, clients, seed)]}); err != nil {
+		if constant, err = aggregation.MeanNormClip(.5,
+			[]float64{c.constants[fmt.Sprint(split, clients, seed)]}); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -215,7 +225,8 @@ func clipOutcome(trained *simulation.Result, z float64, planned int) outcome {
 	l := learned(trained)
 	last, before := l.meanOver(planned, min(lastRounds, planned))
 	return outcome{
-		[]float64{last, last - before, clipped / rounds, mean / rounds, left / rounds, spread / rounds, z},
+		[]float64{last, last - before, clipped / rounds, mean / rounds, left / rounds, spread / rounds,
+			z},
 		[]line{l, norms, spreads},
 	}
 }

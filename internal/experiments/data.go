@@ -19,7 +19,8 @@ func (o Options) load(set string) (train, test *learning.Dataset, err error) {
 	}
 	switch set {
 	case "writers":
-		return learning.ReadMNISTWriters(filepath.Join(o.Data, "mnist"), filepath.Join(o.Data, "qmnist-writers"))
+		return learning.ReadMNISTWriters(filepath.Join(o.Data, "mnist"),
+			filepath.Join(o.Data, "qmnist-writers"))
 	case "adult":
 		train, err = learning.ReadAdult(filepath.Join(o.Data, set))
 		return train, nil, err
@@ -42,7 +43,8 @@ func sample(d *learning.Dataset, n int, seed uint64) (*learning.Dataset, error) 
 func halved(d *learning.Dataset, side int) *learning.Dataset {
 	n := int(math.Round(math.Sqrt(float64(d.Features))))
 	margin := (side - n/2) / 2
-	h := &learning.Dataset{Features: side * side, Labels: d.Labels, Writers: d.Writers, Pixels: make([]byte, d.Len()*side*side)}
+	h := &learning.Dataset{Features: side * side, Labels: d.Labels, Writers: d.Writers,
+		Pixels: make([]byte, d.Len()*side*side)}
 	for i := range d.Len() {
 		from, to := d.Pixels[i*d.Features:], h.Pixels[i*h.Features:]
 		for y := range n / 2 {
@@ -124,7 +126,9 @@ func (d *dealer) deal(split string, clients int, seed uint64) (dealt, error) {
 
 // dealWith deals with more options. To tune, what parties are judged on is validation
 // rows, recast as test rows are.
-func (d *dealer) dealWith(split string, seed uint64, tune bool, p learning.PartitionOptions) (dealt, error) {
+func (d *dealer) dealWith(
+	split string, seed uint64, tune bool, p learning.PartitionOptions,
+) (dealt, error) {
 	if d.seed != seed || d.kept == nil {
 		d.seed, d.kept = seed, map[string]dealt{}
 	}

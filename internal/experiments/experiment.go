@@ -19,7 +19,7 @@ type Experiment struct {
 	// is drawn.
 	Seeds int
 	// Run makes the table. With an error, the context's included, it returns what was
-	// done until then, see [Table.Any], or nil. Errors are ErrOptions, those of package
+	// done until then, see [Table.Any], or nil. Errors are ErrConfig, those of package
 	// learning when it reads files, and those of simulation.Run.
 	Run func(ctx context.Context, o Options) (*Table, error)
 }
@@ -46,35 +46,45 @@ type Options struct {
 // MaxSeeds is the most seeds of a run.
 const MaxSeeds = 100
 
-// ErrOptions: an option is outside its range.
-var ErrOptions = errors.New("experiments: unusable options")
+// ErrConfig: an option is outside its range.
+var ErrConfig = errors.New("experiments: unusable options")
 
 // All returns the experiments in the order of their listing.
 func All() []Experiment {
 	minutes := func(m float64) time.Duration { return time.Duration(m * float64(time.Minute)) }
 	all := []Experiment{
 		{Name: "convex", About: "masked averaging of a convex model, MNIST, iid and label skew",
-			Paper: "GMA, thesis", Table: "§3.5.4", Quick: minutes(4), Long: minutes(40), Seeds: 5, Run: convex},
+			Paper: "GMA, thesis", Table: "§3.5.4", Quick: minutes(4), Long: minutes(40), Seeds: 5,
+			Run: convex},
 		{Name: "fashion", About: "masked averaging of LeNet, Fashion-MNIST, 10 of 10 and of 100",
-			Paper: "GMA", Table: "2; thesis 3.1", Quick: minutes(8), Long: minutes(6000), Seeds: 5, Run: fashion},
+			Paper: "GMA", Table: "2; thesis 3.1", Quick: minutes(8), Long: minutes(6000), Seeds: 5,
+			Run: fashion},
 		{Name: "writers", About: "masked averaging over 539 writers, tested on unseen ones",
-			Paper: "GMA", Table: "3, FEMNIST", Quick: minutes(6), Long: minutes(600), Seeds: 5, Run: writers},
+			Paper: "GMA", Table: "3, FEMNIST", Quick: minutes(6), Long: minutes(600), Seeds: 5,
+			Run: writers},
 		{Name: "features", About: "colour or angle that goes with the label in training only",
-			Paper: "GMA", Table: "3; thesis 3.2", Quick: minutes(8), Long: minutes(2400), Seeds: 5, Run: features},
+			Paper: "GMA", Table: "3; thesis 3.2", Quick: minutes(8), Long: minutes(2400), Seeds: 5,
+			Run: features},
 		{Name: "rates", About: "plain and masked averaging over server and local rates",
-			Paper: "GMA, thesis", Table: "rate grid", Quick: minutes(6), Long: minutes(2000), Seeds: 5, Run: rates},
+			Paper: "GMA, thesis", Table: "rate grid", Quick: minutes(6), Long: minutes(2000), Seeds: 5,
+			Run: rates},
 		{Name: "ablations", About: "clients, local epochs, momentum, skew, who took part; masks",
-			Paper: "GMA, thesis", Table: "ablations", Quick: minutes(8), Long: minutes(2400), Seeds: 5, Run: ablations},
+			Paper: "GMA, thesis", Table: "ablations", Quick: minutes(8), Long: minutes(2400), Seeds: 5,
+			Run: ablations},
 		{Name: "alignment", About: "FedGA with one class a client: equal updates and equal exchanges",
-			Paper: "FedGA", Table: "EMNIST, one class", Quick: minutes(3), Long: minutes(600), Seeds: 5, Run: alignment},
+			Paper: "FedGA", Table: "EMNIST, one class", Quick: minutes(3), Long: minutes(600), Seeds: 5,
+			Run: alignment},
 		{Name: "clipping", About: "what clipping and client-level noise cost a network",
-			Paper: "clipping", Table: "3, MLP", Quick: minutes(6), Long: minutes(400), Seeds: 5, Run: clipping},
+			Paper: "clipping", Table: "3, MLP", Quick: minutes(6), Long: minutes(400), Seeds: 5,
+			Run: clipping},
 		{Name: "tickets", About: "FedLTN, FedBN, LotteryFL, Jump-Start, under private sums too",
-			Paper: "FedLTN, thesis", Table: "ch. 4", Quick: minutes(8), Long: minutes(1500), Seeds: 5, Run: tickets},
+			Paper: "FedLTN, thesis", Table: "ch. 4", Quick: minutes(8), Long: minutes(1500), Seeds: 5,
+			Run: tickets},
 		{Name: "privacy", About: "private against clear: equal to rounding; the cost of epsilon",
 			Quick: minutes(3), Long: minutes(15), Seeds: 3, Run: privateSums},
 		{Name: "noise", About: "noise multipliers by the clipping paper's theorem, RDP and PLD",
-			Paper: "clipping", Table: "theorem 3.2", Quick: 5 * time.Second, Long: 15 * time.Second, Run: noise},
+			Paper: "clipping", Table: "theorem 3.2", Quick: 5 * time.Second, Long: 15 * time.Second,
+			Run: noise},
 	}
 	for i, e := range all {
 		all[i].Run = func(ctx context.Context, o Options) (*Table, error) {
@@ -82,7 +92,7 @@ func All() []Experiment {
 				o.Seeds = e.Seeds
 			}
 			if o.Seeds < min(1, e.Seeds) || o.Seeds > MaxSeeds {
-				return nil, fmt.Errorf("%w: %d seeds, want 1 to %d", ErrOptions, o.Seeds, MaxSeeds)
+				return nil, fmt.Errorf("%w: %d seeds, want 1 to %d", ErrConfig, o.Seeds, MaxSeeds)
 			}
 			t, err := e.Run(ctx, o)
 			if t != nil {

@@ -81,7 +81,8 @@ func TestTinyForms(t *testing.T) {
 			t.Errorf("%s: %v", e.Name, err)
 			continue
 		}
-		if x.Name != e.Name || !x.Complete || last != of || of == 0 || len(x.Rows) != arms[e.Name] || x.Title == "" || len(x.Settings) == 0 {
+		if x.Name != e.Name || !x.Complete || last != of || of == 0 || len(x.Rows) != arms[e.Name] ||
+			x.Title == "" || len(x.Settings) == 0 {
 			t.Errorf("%s: %d rows, progress %d of %d, %+v", e.Name, len(x.Rows), last, of, x)
 		}
 		for _, r := range x.Rows {
@@ -153,7 +154,11 @@ func TestPrivacyIsEqualToRounding(t *testing.T) {
 				t.Errorf("%s, %s: off by %v", data, sum, off)
 			}
 		}
-		if !slices.ContainsFunc(x.Notes, func(s string) bool { return strings.HasPrefix(s, data) && strings.Contains(s, "bit for bit") }) {
+		if !slices.ContainsFunc(x.Notes,
+			func(s string) bool {
+				return strings.HasPrefix(s, data) &&
+					strings.Contains(s, "bit for bit")
+			}) {
 			t.Errorf("%s: %q", data, x.Notes)
 		}
 	}
@@ -188,7 +193,7 @@ func TestBadOptions(t *testing.T) {
 	for _, seeds := range []int{-1, MaxSeeds + 1} {
 		o := tiny()
 		o.Seeds = seeds
-		if x, err := byName(t, "writers").Run(t.Context(), o); x != nil || !errors.Is(err, ErrOptions) {
+		if x, err := byName(t, "writers").Run(t.Context(), o); x != nil || !errors.Is(err, ErrConfig) {
 			t.Errorf("%d seeds: %v, %v", seeds, x, err)
 		}
 	}
@@ -212,7 +217,8 @@ func TestInterval(t *testing.T) {
 		{[]float64{1, 2, 3, 4}, 2.5, 2.5 - 3.18245*math.Sqrt(5./12), 2.5 + 3.18245*math.Sqrt(5./12)},
 	} {
 		i := interval(c.values)
-		if i.N != len(c.values) || math.Abs(i.Mean-c.mean) > 1e-12 || math.Abs(i.Low-c.low) > 1e-3 || math.Abs(i.High-c.high) > 1e-3 {
+		if i.N != len(c.values) || math.Abs(i.Mean-c.mean) > 1e-12 || math.Abs(i.Low-c.low) > 1e-3 ||
+			math.Abs(i.High-c.high) > 1e-3 {
 			t.Errorf("%v: %+v", c.values, i)
 		}
 	}
@@ -242,7 +248,8 @@ func TestFindings(t *testing.T) {
 		{nil, 1, NotSeen, "x: not run."},
 		{[]float64{.014, .016, .015}, 0, None, "published +1.50."},
 	} {
-		f := Finding{Claim: "x", Percent: true, Measured: interval(c.differences), Expected: c.expected, Published: &published}
+		f := Finding{Claim: "x", Percent: true, Measured: interval(c.differences), Expected: c.expected,
+			Published: &published}
 		if f.Verdict() != c.verdict || !strings.HasSuffix(f.String(), c.says) {
 			t.Errorf("%v: %s, %q", c.differences, f.Verdict(), f.String())
 		}
@@ -252,7 +259,8 @@ func TestFindings(t *testing.T) {
 // On a few real digits the arms of convex learn.
 func TestRealData(t *testing.T) {
 	dir := realdata.Dir(t, "mnist")
-	o := Options{Seeds: 1, made: func(string) (train, test *learning.Dataset, err error) { return learning.ReadMNIST(dir) }}
+	o := Options{Seeds: 1,
+		made: func(string) (train, test *learning.Dataset, err error) { return learning.ReadMNIST(dir) }}
 	x, err := byName(t, "convex").Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -103,7 +103,8 @@ func (t *Table) fill(ctx context.Context, o Options, arms []arm) error {
 		}
 		if rows[k] = -1; !a.hidden {
 			rows[k] = len(t.Rows)
-			t.Rows = append(t.Rows, Row{Labels: a.labels, Published: a.published, Values: make([][]float64, o.Seeds)})
+			t.Rows = append(t.Rows,
+				Row{Labels: a.labels, Published: a.published, Values: make([][]float64, o.Seeds)})
 		}
 	}
 	step := func() {
@@ -148,7 +149,9 @@ func (t *Table) fill(ctx context.Context, o Options, arms []arm) error {
 }
 
 // outcome runs an arm with a seed, or takes what was kept of that.
-func (t *Table) outcome(ctx context.Context, o Options, a arm, seed int, step func()) (out outcome, err error) {
+func (t *Table) outcome(
+	ctx context.Context, o Options, a arm, seed int, step func(),
+) (out outcome, err error) {
 	key := t.key(a, seed)
 	if o.Store != nil {
 		if text, ok := o.Store.Load(key); ok && json.Unmarshal(text, &out) == nil {

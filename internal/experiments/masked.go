@@ -71,7 +71,8 @@ func (s *study) arms() []arm {
 					}
 				}
 				if out.values == nil {
-					return out, fmt.Errorf("%s: no rate of %v learns anything", strings.Join(s.labels, ", "), s.grid)
+					return out, fmt.Errorf("%s: no rate of %v learns anything", strings.Join(s.labels, ", "),
+						s.grid)
 				}
 				out.lines = inFigure(s.figure+1, l)
 				return out, nil
@@ -115,7 +116,9 @@ const tuningSeed = 1000
 // run is one training: its accuracy over the last rounds, how much that rose over as many
 // before, the mean factor of the mask, the share of coordinates below the threshold, and
 // the server rate.
-func (s *study) run(ctx context.Context, seed uint64, tune bool, kind aggregation.MaskKind, rate float64, step func()) (outcome, line, error) {
+func (s *study) run(
+	ctx context.Context, seed uint64, tune bool, kind aggregation.MaskKind, rate float64, step func(),
+) (outcome, line, error) {
 	x, err := s.training(seed, tune)
 	if err != nil {
 		return outcome{}, line{}, err
@@ -150,7 +153,8 @@ func maskedTable(title string, labels ...string) *Table {
 		Title:  title,
 		Labels: append(labels, "average"),
 		Measures: []Measure{
-			accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3}, {Name: "below", Percent: true, Digits: 0}, {Name: "rate", Digits: 2},
+			accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3},
+			{Name: "below", Percent: true, Digits: 0}, {Name: "rate", Digits: 2},
 		},
 		Notes: []string{
 			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean " +
@@ -174,7 +178,8 @@ func (t *Table) studies(ctx context.Context, o Options, all []*study) error {
 		s.figure = len(t.Figures)
 		t.Figures = append(t.Figures,
 			learningFigure(name, title),
-			Figure{Name: name + "-rates", Title: title, X: "server rate", Y: "validation accuracy, %", Percent: true, LogX: true})
+			Figure{Name: name + "-rates", Title: title, X: "server rate", Y: "validation accuracy, %",
+				Percent: true, LogX: true})
 		arms = append(arms, s.arms()...)
 	}
 	err := t.fill(ctx, o, arms)
@@ -205,7 +210,8 @@ func gridText(grid []float64) string { return strings.Trim(fmt.Sprint(grid), "[]
 func convex(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 6000, 54000, 600)
 	rounds := pick(o, 60, 200, 6)
-	local := learning.SGD{Rate: .01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 1}
+	local := learning.SGD{Rate: .01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
+		Epochs: 1}
 	d, err := newDealer(o, "mnist", rows, pick(o, 5000, 10000, 200))
 	if err == nil {
 		err = d.holdOut(pick(o, 5000, 5000, 200))
@@ -216,7 +222,8 @@ func convex(ctx context.Context, o Options) (*Table, error) {
 	t := maskedTable("Multinomial logistic regression on MNIST, 10 parties", "split")
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows, %d test rows; %d rounds of all parties", rows, d.test.Len(), rounds),
+		fmt.Sprintf("%d training rows, %d test rows; %d rounds of all parties", rows, d.test.Len(),
+			rounds),
 		"of the thesis: server rate 1, local rate 0.01, momentum 0.9, batches of 32, weight " +
 			"decay 1e-5, soft mask with threshold 0.4; two main classes with 90 % of a party's " +
 			"rows; one local epoch where it prints one step, with which splits could not matter",
@@ -256,8 +263,10 @@ func maskRules(all bool) []maskRule {
 	inside.TauInside = true
 	rules := []maskRule{
 		{name: "FedAvg", rate: 1, local: 1},
-		{name: "FedProx", client: simulation.ClientRule{Kind: simulation.FedProx, Mu: 1}, rate: 1, local: 1},
-		{name: "SCAFFOLD", client: simulation.ClientRule{Kind: simulation.SCAFFOLD, OptionI: true}, rate: 1, local: 1},
+		{name: "FedProx", client: simulation.ClientRule{Kind: simulation.FedProx, Mu: 1}, rate: 1,
+			local: 1},
+		{name: "SCAFFOLD", client: simulation.ClientRule{Kind: simulation.SCAFFOLD, OptionI: true},
+			rate: 1, local: 1},
 		{name: "FedAdam", server: adam, rate: .05, local: .1, adaptive: true},
 		{name: "FedAdam, constant inside", server: inside, rate: .05, local: .1, adaptive: true},
 		{name: "FedYogi", server: yogi, rate: .05, local: .1, adaptive: true},
@@ -270,14 +279,22 @@ func maskRules(all bool) []maskRule {
 
 // fashionPublished is the journal's Table 2 for Fashion-MNIST, by split, clients and rule.
 var fashionPublished = map[string][2]float64{
-	"label-skew 500 FedAvg": {78.02, 78.82}, "label-skew 100 FedAvg": {85.58, 86.27}, "label-skew 10 FedAvg": {87.43, 88.37},
-	"label-skew 500 FedProx": {76.21, 77.77}, "label-skew 100 FedProx": {85.14, 85.78}, "label-skew 10 FedProx": {88.25, 88.55},
-	"label-skew 500 FedAdam": {78.80, 81.28}, "label-skew 100 FedAdam": {85.91, 87.18}, "label-skew 10 FedAdam": {87.26, 87.50},
-	"label-skew 500 FedYogi": {78.66, 80.58}, "label-skew 100 FedYogi": {85.32, 86.40}, "label-skew 10 FedYogi": {87.39, 88.60},
-	"iid 500 FedAvg": {83.07, 83.94}, "iid 100 FedAvg": {88.03, 88.43}, "iid 10 FedAvg": {89.35, 89.65},
-	"iid 500 FedProx": {83.47, 82.77}, "iid 100 FedProx": {87.05, 87.46}, "iid 10 FedProx": {89.92, 90.12},
-	"iid 500 FedAdam": {85.44, 86.73}, "iid 100 FedAdam": {88.66, 89.16}, "iid 10 FedAdam": {88.66, 88.86},
-	"iid 500 FedYogi": {85.55, 86.42}, "iid 100 FedYogi": {88.63, 89.70}, "iid 10 FedYogi": {88.85, 89.85},
+	"label-skew 500 FedAvg": {78.02, 78.82}, "label-skew 100 FedAvg": {85.58, 86.27},
+	"label-skew 10 FedAvg":   {87.43, 88.37},
+	"label-skew 500 FedProx": {76.21, 77.77}, "label-skew 100 FedProx": {85.14, 85.78},
+	"label-skew 10 FedProx":  {88.25, 88.55},
+	"label-skew 500 FedAdam": {78.80, 81.28}, "label-skew 100 FedAdam": {85.91, 87.18},
+	"label-skew 10 FedAdam":  {87.26, 87.50},
+	"label-skew 500 FedYogi": {78.66, 80.58}, "label-skew 100 FedYogi": {85.32, 86.40},
+	"label-skew 10 FedYogi": {87.39, 88.60},
+	"iid 500 FedAvg":        {83.07, 83.94}, "iid 100 FedAvg": {88.03, 88.43},
+	"iid 10 FedAvg":   {89.35, 89.65},
+	"iid 500 FedProx": {83.47, 82.77}, "iid 100 FedProx": {87.05, 87.46},
+	"iid 10 FedProx":  {89.92, 90.12},
+	"iid 500 FedAdam": {85.44, 86.73}, "iid 100 FedAdam": {88.66, 89.16},
+	"iid 10 FedAdam":  {88.66, 88.86},
+	"iid 500 FedYogi": {85.55, 86.42}, "iid 100 FedYogi": {88.63, 89.70},
+	"iid 10 FedYogi": {88.85, 89.85},
 }
 
 // fashion is the journal's Table 2 on Fashion-MNIST: 10 parties a round.
@@ -296,7 +313,8 @@ func fashion(ctx context.Context, o Options) (*Table, error) {
 	// A twentieth of the rows makes a twentieth of the local steps; the larger rate, which
 	// is of the papers' grid too, makes up for some of that.
 	rate := pick(o, .05, .01, .05)
-	sizes := pick(o, map[int]int{10: 40, 100: 120}, map[int]int{10: 120, 100: 500, 500: 2000}, map[int]int{10: 2, 20: 2})
+	sizes := pick(o, map[int]int{10: 40, 100: 120}, map[int]int{10: 120, 100: 500, 500: 2000},
+		map[int]int{10: 2, 20: 2})
 	splits := pick(o, []string{"label-skew"}, []string{"label-skew", "iid"}, []string{"label-skew"})
 	t := maskedTable("LeNet on Fashion-MNIST, 10 parties a round", "split", "parties", "rule")
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
@@ -321,13 +339,15 @@ func fashion(ctx context.Context, o Options) (*Table, error) {
 				continue
 			}
 			for _, rule := range maskRules(o.Long) {
-				local := learning.SGD{Rate: rate * rule.local, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 1}
+				local := learning.SGD{Rate: rate * rule.local, Momentum: momentum, WeightDecay: weightDecay,
+					Batch: localBatch, Epochs: 1}
 				own := grid
 				if rule.adaptive {
 					own = adaptiveRates
 				}
 				all = append(all, &study{
-					labels: []string{split, fmt.Sprintf("10 of %d", clients), rule.name}, rounds: sizes[clients], rate: rule.rate, grid: own,
+					labels: []string{split, fmt.Sprintf("10 of %d", clients), rule.name}, rounds: sizes[clients],
+					rate: rule.rate, grid: own,
 					published: fashionPublished[fmt.Sprintf("%s %d %s", split, clients, rule.name)],
 					training: func(seed uint64, tune bool) (simulation.Options, error) {
 						with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
@@ -361,7 +381,8 @@ func writers(ctx context.Context, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	local := learning.SGD{Rate: .01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 5}
+	local := learning.SGD{Rate: .01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
+		Epochs: 5}
 	t := maskedTable("LeNet on MNIST by writer, tested on unseen writers", "rule")
 	clients, unseen := writersOf(d.train), writersOf(d.test)
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
@@ -375,7 +396,8 @@ func writers(ctx context.Context, o Options) (*Table, error) {
 			"nor in the test set",
 	}
 	s := &study{
-		labels: []string{"FedAvg"}, published: [2]float64{94.28, 95.57}, rounds: rounds, rate: 1, grid: grid,
+		labels: []string{"FedAvg"}, published: [2]float64{94.28, 95.57}, rounds: rounds, rate: 1,
+		grid: grid,
 		training: func(seed uint64, tune bool) (simulation.Options, error) {
 			with, err := d.dealWith("writers", seed, tune, learning.PartitionOptions{})
 			if err != nil {
@@ -413,7 +435,8 @@ func features(ctx context.Context, o Options) (*Table, error) {
 		return nil, err
 	}
 	rate := pick(o, .05, .01, .05)
-	sizes := pick(o, map[int]int{10: 30}, map[int]int{10: 120, 100: 500, 500: 2000}, map[int]int{10: 2})
+	sizes := pick(o, map[int]int{10: 30}, map[int]int{10: 120, 100: 500, 500: 2000},
+		map[int]int{10: 2})
 	t := maskedTable("LeNet on MNIST with features that go with the label", "split", "parties")
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
@@ -429,13 +452,17 @@ func features(ctx context.Context, o Options) (*Table, error) {
 			"test",
 	}
 	splits := pick(o, []string{"label-colour-skew", "label-rotation-skew"},
-		[]string{"label-colour", "label-colour-skew", "label-rotation", "label-rotation-skew"}, []string{"label-colour", "label-rotation-skew"})
+		[]string{"label-colour", "label-colour-skew", "label-rotation",
+			"label-rotation-skew"}, []string{"label-colour", "label-rotation-skew"})
 	published := map[string][2]float64{
-		"label-colour-skew 500": {84.48, 86.22}, "label-colour-skew 100": {85.62, 88.32}, "label-colour-skew 10": {86.77, 89.17},
-		"label-colour 500": {89.03, 90.12}, "label-colour 100": {89.88, 91.37}, "label-colour 10": {89.37, 90.36},
+		"label-colour-skew 500": {84.48, 86.22}, "label-colour-skew 100": {85.62, 88.32},
+		"label-colour-skew 10": {86.77, 89.17},
+		"label-colour 500":     {89.03, 90.12}, "label-colour 100": {89.88, 91.37},
+		"label-colour 10":   {89.37, 90.36},
 		"label-rotation 10": {98.69, 98.87}, "label-rotation-skew 10": {96.18, 96.78},
 	}
-	local := learning.SGD{Rate: rate, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 1}
+	local := learning.SGD{Rate: rate, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
+		Epochs: 1}
 	var all []*study
 	for _, split := range splits {
 		for _, clients := range []int{10, 100, 500} {
@@ -443,7 +470,8 @@ func features(ctx context.Context, o Options) (*Table, error) {
 				continue
 			}
 			all = append(all, &study{
-				labels: []string{split, fmt.Sprintf("10 of %d", clients)}, rounds: sizes[clients], rate: 1, grid: grid,
+				labels: []string{split, fmt.Sprintf("10 of %d", clients)}, rounds: sizes[clients], rate: 1,
+				grid:      grid,
 				published: published[fmt.Sprintf("%s %d", split, clients)],
 				training: func(seed uint64, tune bool) (simulation.Options, error) {
 					with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
@@ -451,7 +479,8 @@ func features(ctx context.Context, o Options) (*Table, error) {
 						return simulation.Options{}, err
 					}
 					return simulation.Options{
-						Model: lenet(with), Parties: with.parties, Test: with.test, Local: local, PerRound: 10, MaxSamples: rows,
+						Model: lenet(with), Parties: with.parties, Test: with.test, Local: local, PerRound: 10,
+						MaxSamples: rows,
 					}, nil
 				},
 			})

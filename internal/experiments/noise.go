@@ -14,17 +14,22 @@ import (
 func noise(ctx context.Context, o Options) (*Table, error) {
 	const clients, perRound, delta = 1920, 80, 1e-5
 	t := &Table{
-		Title:    "Noise multipliers for 1,920 clients, 80 a round, delta 1e-5",
-		Labels:   []string{"epsilon", "rounds"},
-		Measures: []Measure{{Name: "theorem", Digits: 4}, {Name: "RDP", Digits: 4}, {Name: "PLD", Digits: 4}, {Name: "eps of theorem", Digits: 3}},
+		Title:  "Noise multipliers for 1,920 clients, 80 a round, delta 1e-5",
+		Labels: []string{"epsilon", "rounds"},
+		Measures: []Measure{{Name: "theorem", Digits: 4}, {Name: "RDP", Digits: 4},
+			{Name: "PLD", Digits: 4}, {Name: "eps of theorem", Digits: 3}},
 		Settings: []string{
-			"the standard deviation of the noise in the sum over the clipping norm, Gaussian noise, each client in a round with probability 1/24 that outsiders do not see",
-			"theorem: (P/N) sqrt(v T ln(1/delta))/epsilon with v = 2, its value in the limit of much noise; the paper leaves v open",
+			"the standard deviation of the noise in the sum over the clipping norm, Gaussian noise, each " +
+				"client in a round with probability 1/24 that outsiders do not see",
+			"theorem: (P/N) sqrt(v T ln(1/delta))/epsilon with v = 2, its value in the limit of much " +
+				"noise; the paper leaves v open",
 			"eps of theorem: what PLD certifies for the theorem's multiplier",
 		},
 	}
-	t.Figures = []Figure{{Name: "noise", Title: t.Title, X: "rounds", Y: "noise multiplier", LogX: true}}
-	counts := pick(o, []int{10, 100, 500, 2000}, []int{10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}, []int{10})
+	t.Figures = []Figure{{Name: "noise", Title: t.Title, X: "rounds", Y: "noise multiplier",
+		LogX: true}}
+	counts := pick(o, []int{10, 100, 500, 2000},
+		[]int{10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}, []int{10})
 	epsilons := []float64{1.5, 5}
 	of, done := len(counts)*len(epsilons), 0
 	rate := float64(perRound) / clients
@@ -41,13 +46,14 @@ func noise(ctx context.Context, o Options) (*Table, error) {
 				return t, err
 			}
 			sampled := func(z float64) []accounting.Step {
-				return []accounting.Step{{Mechanism: accounting.Sampled{Mechanism: accounting.Gaussian{NoiseMultiplier: z}, Rate: rate}, Count: rounds}}
+				return []accounting.Step{{Mechanism: sampledGaussian(z, rate), Count: rounds}}
 			}
 			byRDP, err := calibrateRDP(epsilon, delta, rate, rounds)
 			if err != nil {
 				return t, err
 			}
-			byPLD, err := accounting.CalibrateNoise(accounting.Target{Epsilon: epsilon, Delta: delta}, sampled)
+			byPLD, err := accounting.CalibrateNoise(accounting.Target{Epsilon: epsilon, Delta: delta},
+				sampled)
 			if err != nil {
 				return t, err
 			}
@@ -67,7 +73,8 @@ func noise(ctx context.Context, o Options) (*Table, error) {
 			for k := range lines {
 				lines[k] = append(lines[k], values[k])
 			}
-			t.Rows = append(t.Rows, Row{Labels: []string{fmt.Sprint(epsilon), fmt.Sprint(rounds)}, Values: [][]float64{values}})
+			t.Rows = append(t.Rows,
+				Row{Labels: []string{fmt.Sprint(epsilon), fmt.Sprint(rounds)}, Values: [][]float64{values}})
 			if done++; o.Progress != nil {
 				o.Progress(done, of)
 			}
@@ -77,18 +84,24 @@ func noise(ctx context.Context, o Options) (*Table, error) {
 		}
 	}
 	t.Notes = append(t.Notes,
-		fmt.Sprintf("In %d of %d rows the theorem's multiplier with v = 2 spends more than epsilon: what PLD proves as a lower bound is above it.", short, len(t.Rows)),
-		fmt.Sprintf("The theorem is for epsilon < u (P/N)^2 T and leaves u open too; (P/N)^2 T is %.2g to %.2g here, so that small T may be outside its range.",
+		fmt.Sprintf("In %d of %d rows the theorem's multiplier with v = 2 spends more than epsilon: "+
+			"what PLD proves as a lower bound is above it.", short, len(t.Rows)),
+		fmt.Sprintf("The theorem is for epsilon < u (P/N)^2 T and leaves u open too; (P/N)^2 T is "+
+			"%.2g to %.2g here, so that small T may be outside its range.",
 			rate*rate*float64(counts[0]), rate*rate*float64(counts[len(counts)-1])))
 	t.Complete = true
 	return t, nil
+}
+
+func sampledGaussian(z, rate float64) accounting.Sampled {
+	return accounting.Sampled{Mechanism: accounting.Gaussian{NoiseMultiplier: z}, Rate: rate}
 }
 
 // calibrateRDP returns the least multiplier by Renyi divergence, to 1e-4 relative,
 // from above.
 func calibrateRDP(epsilon, delta, rate float64, rounds int) (float64, error) {
 	within := func(z float64) (bool, error) {
-		curve, err := accounting.MechanismRDP(accounting.Sampled{Mechanism: accounting.Gaussian{NoiseMultiplier: z}, Rate: rate}, nil)
+		curve, err := accounting.MechanismRDP(sampledGaussian(z, rate), nil)
 		if err != nil {
 			return false, err
 		}

@@ -37,18 +37,23 @@ func privateSums(ctx context.Context, o Options) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{
-		Title:    "Private against clear: cost of secure sums and of epsilon(server)",
-		Labels:   []string{"data", "sum"},
-		Measures: []Measure{accuracyMeasure, mccMeasure, {Name: "z", Digits: 2}, {Name: "off by", Digits: 3}},
+		Title:  "Private against clear: cost of secure sums and of epsilon(server)",
+		Labels: []string{"data", "sum"},
+		Measures: []Measure{accuracyMeasure, mccMeasure, {Name: "z", Digits: 2},
+			{Name: "off by", Digits: 3}},
 	}
 	for _, p := range tasks {
-		t.Settings = append(t.Settings, fmt.Sprintf("%s: %s; %d parties, all in each of %d rounds; with noise, and where the table says so, updates are clipped to %v",
-			p.name, p.about, p.clients, p.rounds, p.clip))
-		t.Figures = append(t.Figures, learningFigure(strings.ToLower(p.name), "Private against clear, "+p.name))
+		t.Settings = append(t.Settings,
+			fmt.Sprintf("%s: %s; %d parties, all in each of %d rounds; with noise, and where the table "+
+				"says so, updates are clipped to %v",
+				p.name, p.about, p.clients, p.rounds, p.clip))
+		t.Figures = append(t.Figures,
+			learningFigure(strings.ToLower(p.name), "Private against clear, "+p.name))
 	}
 	t.Settings = append(t.Settings,
 		"noise: discrete Gaussian, calibrated to epsilon(server) at delta 1e-5",
-		"ring: what the private sum adds up, without its masks; private: the protocol with all its messages, with seed 1")
+		"ring: what the private sum adds up, without its masks; private: the protocol with all its "+
+			"messages, with seed 1")
 	epsilons := pick(o, []float64{8, 4, 1}, []float64{8, 4, 2, 1}, []float64{8})
 	var arms []arm
 	runs := make([]privacyRuns, len(tasks))
@@ -59,18 +64,22 @@ func privateSums(ctx context.Context, o Options) (*Table, error) {
 	err = t.fill(ctx, o, arms)
 	for _, p := range runs {
 		if p.private != "" {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s: the model out of %d private sums %s.", p.name, p.rounds, p.private))
+			t.Notes = append(t.Notes,
+				fmt.Sprintf("%s: the model out of %d private sums %s.", p.name, p.rounds, p.private))
 		}
 		row := func(name string) []string { return []string{p.name, name} }
 		t.compare(p.name+", ring sums less clear", row("ring"), row("clear"), 0, 0)
 		t.compare(p.name+", clipped less not", row("clear, clipped"), row("clear"), 0, 0)
 		for _, epsilon := range epsilons {
 			for measure := range 2 {
-				t.compare(fmt.Sprintf("%s, epsilon %v less clear", p.name, epsilon), row(fmt.Sprintf("epsilon %v", epsilon)), row("clear"), measure, 0)
+				t.compare(fmt.Sprintf("%s, epsilon %v less clear", p.name, epsilon),
+					row(fmt.Sprintf("epsilon %v", epsilon)), row("clear"), measure, 0)
 			}
 		}
 	}
-	t.Notes = append(t.Notes, "Off by: the largest difference between two weights, from the model in the clear; z: the noise multiplier.")
+	t.Notes = append(t.Notes,
+		"Off by: the largest difference between two weights, from the model in the clear; z: the "+
+			"noise multiplier.")
 	return t, err
 }
 
@@ -85,39 +94,44 @@ type privacyRuns struct {
 // arms are the task's rows.
 func (p *privacyRuns) arms(epsilons []float64, delta float64) []arm {
 	one := func(name string, change func(*simulation.Options) error) arm {
-		return arm{labels: []string{p.name, name}, steps: p.rounds, run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-			return p.run(ctx, name, change, seed, step)
-		}}
+		return arm{labels: []string{p.name, name}, steps: p.rounds,
+			run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+				return p.run(ctx, name, change, seed, step)
+			}}
 	}
 	summed := func(s simulation.Sum) func(*simulation.Options) error {
 		return func(x *simulation.Options) error { x.Sum = s; return nil }
 	}
 	private := one("private", summed(simulation.Private))
 	private.seeds = 1
-	arms := []arm{one("clear", summed(simulation.Clear)), one("ring", summed(simulation.Ring)), private,
+	arms := []arm{one("clear", summed(simulation.Clear)), one("ring", summed(simulation.Ring)),
+		private,
 		one("clear, clipped", func(x *simulation.Options) error {
 			x.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: p.clip}
 			return nil
 		})}
 	for _, epsilon := range epsilons {
 		calibrated := 0.0
-		arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon), func(x *simulation.Options) (err error) {
-			n := simulation.DefaultNoise()
-			n.Clip, n.Bits, n.Multiplier = p.clip, 22, calibrated
-			x.Sum, x.Noise = simulation.Ring, &n
-			x.Budget = privacy.Budget{Epsilon: epsilon, Delta: delta}
-			if calibrated == 0 {
-				calibrated, err = x.Calibrate()
-				n.Multiplier = calibrated
-			}
-			return err
-		}))
+		arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon),
+			func(x *simulation.Options) (err error) {
+				n := simulation.DefaultNoise()
+				n.Clip, n.Bits, n.Multiplier = p.clip, 22, calibrated
+				x.Sum, x.Noise = simulation.Ring, &n
+				x.Budget = privacy.Budget{Epsilon: epsilon, Delta: delta}
+				if calibrated == 0 {
+					calibrated, err = x.Calibrate()
+					n.Multiplier = calibrated
+				}
+				return err
+			}))
 	}
 	return arms
 }
 
 // run is one seed of the arm of that name.
-func (p *privacyRuns) run(ctx context.Context, name string, change func(*simulation.Options) error, seed uint64, step func()) (outcome, error) {
+func (p *privacyRuns) run(
+	ctx context.Context, name string, change func(*simulation.Options) error, seed uint64, step func(),
+) (outcome, error) {
 	with, err := p.deal(seed)
 	if err != nil {
 		return outcome{}, err
@@ -149,7 +163,8 @@ func (p *privacyRuns) run(ctx context.Context, name string, change func(*simulat
 	if x.Noise != nil {
 		z = x.Noise.Multiplier
 	}
-	return outcome{[]float64{accuracy(trained), mcc(trained), z, off}, inFigure(p.figure, learned(trained))}, nil
+	return outcome{[]float64{accuracy(trained), mcc(trained), z, off},
+		inFigure(p.figure, learned(trained))}, nil
 }
 
 // privacyTasks reads the data.
@@ -166,16 +181,18 @@ func privacyTasks(o Options) ([]privacyTask, error) {
 	rows := census.Len() * 3 / 4 / many
 	return []privacyTask{
 		{
-			name:    "MNIST",
-			about:   fmt.Sprintf("softmax regression, %d test rows; rate 0.1, 1 local epoch, batches of 20", digits.test.Len()),
+			name: "MNIST",
+			about: fmt.Sprintf("softmax regression, %d test rows; rate 0.1, 1 local epoch, batches of 20",
+				digits.test.Len()),
 			clients: many, rounds: pick(o, 20, 40, 2), every: pick(o, 5, 10, 1), clip: .5,
 			local: learning.SGD{Rate: .1, Batch: 20, Epochs: 1},
 			model: learning.Softmax{Features: digits.train.Features, Outputs: 10},
 			deal:  func(seed uint64) (dealt, error) { return digits.deal("iid", many, seed) },
 		},
 		{
-			name:    "Adult",
-			about:   fmt.Sprintf("logistic regression, lambda 1e-4, %d rows of each party, a quarter of all rows for tests; rate 2, 25 local steps on all rows", rows),
+			name: "Adult",
+			about: fmt.Sprintf("logistic regression, lambda 1e-4, %d rows of each party, a quarter of "+
+				"all rows for tests; rate 2, 25 local steps on all rows", rows),
 			clients: many, rounds: pick(o, 20, 40, 2), every: pick(o, 5, 10, 1), clip: 1,
 			local: learning.SGD{Rate: 2, Steps: 25},
 			model: learning.Logistic{Features: census.Features, Lambda: 1e-4},

@@ -20,10 +20,14 @@ func diverged(err error) bool {
 // server and local rate.
 var ratesPublished = map[[2]float64][2]float64{
 	{.01, .01}: {56.06, 57.72}, {.01, .05}: {61.66, 65.13}, {.01, .1}: {68.02, 72.56},
-	{.1, .001}: {56.93, 57.51}, {.1, .01}: {73.66, 73.9}, {.1, .05}: {83.39, 83.79}, {.1, .1}: {85.22, 87.22},
-	{1, .001}: {72.69, 73.34}, {1, .01}: {86.49, 87.0}, {1, .05}: {87.76, 88.14}, {1, .1}: {88.31, 88.4},
-	{1.5, .001}: {77.11, 75.63}, {1.5, .01}: {86.29, 87.04}, {1.5, .05}: {87.82, 88.21}, {1.5, .1}: {86.96, 88.3},
-	{2, .001}: {71.53, 77.59}, {2, .01}: {82.42, 86.9}, {2, .05}: {86.93, 87.6}, {2, .1}: {87.63, 88.1},
+	{.1, .001}: {56.93, 57.51}, {.1, .01}: {73.66, 73.9}, {.1, .05}: {83.39, 83.79},
+	{.1, .1}:  {85.22, 87.22},
+	{1, .001}: {72.69, 73.34}, {1, .01}: {86.49, 87.0}, {1, .05}: {87.76, 88.14},
+	{1, .1}:     {88.31, 88.4},
+	{1.5, .001}: {77.11, 75.63}, {1.5, .01}: {86.29, 87.04}, {1.5, .05}: {87.82, 88.21},
+	{1.5, .1}: {86.96, 88.3},
+	{2, .001}: {71.53, 77.59}, {2, .01}: {82.42, 86.9}, {2, .05}: {86.93, 87.6},
+	{2, .1}: {87.63, 88.1},
 }
 
 // rates is the thesis's grid of rates with the server rates that it lacks: where plain
@@ -32,7 +36,8 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 1000, 55000, 600)
 	rounds := pick(o, 30, 120, 2)
 	locals := pick(o, []float64{.01, .05}, []float64{.001, .01, .05, .1}, []float64{.01})
-	grid := pick(o, []float64{.1, .25, .4, .55, .7, .8, 1, 1.5, 2}, []float64{.01, .1, .25, .4, .55, .7, .8, 1, 1.5, 2}, []float64{.5, 1})
+	grid := pick(o, []float64{.1, .25, .4, .55, .7, .8, 1, 1.5, 2},
+		[]float64{.01, .1, .25, .4, .55, .7, .8, 1, 1.5, 2}, []float64{.5, 1})
 	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
 	if err != nil {
 		return nil, err
@@ -41,7 +46,8 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 		d.smaller(o, 16)
 	}
 	t := &Table{
-		Title: "LeNet on Fashion-MNIST by rates, label skew, 10 parties", Labels: []string{"local rate", "server rate", "average"},
+		Title:    "LeNet on Fashion-MNIST by rates, label skew, 10 parties",
+		Labels:   []string{"local rate", "server rate", "average"},
 		Measures: []Measure{accuracyMeasure, riseMeasure, {Name: "mask", Digits: 3}},
 		Notes: []string{
 			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean " +
@@ -79,7 +85,8 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 						}
 						return simulation.Options{
 							Model: lenet(with), Parties: with.parties, Test: with.test, MaxSamples: rows,
-							Local: learning.SGD{Rate: local, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch, Epochs: 1},
+							Local: learning.SGD{Rate: local, Momentum: momentum, WeightDecay: weightDecay,
+								Batch: localBatch, Epochs: 1},
 						}, nil
 					}}
 					out, _, err := s.run(ctx, seed, false, kind, rate, step)
@@ -107,7 +114,8 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 	for _, local := range locals {
 		for _, rate := range grid {
 			row := func(name string) []string { return []string{fmt.Sprint(local), fmt.Sprint(rate), name} }
-			t.compare(fmt.Sprintf("local rate %v, server rate %v, masked less plain", local, rate), row("masked"), row("plain"), 0, 1)
+			t.compare(fmt.Sprintf("local rate %v, server rate %v, masked less plain", local, rate),
+				row("masked"), row("plain"), 0, 1)
 		}
 		// The best of each over the grid, by the mean over seeds.
 		var best [2][]string

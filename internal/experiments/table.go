@@ -210,7 +210,8 @@ func (t *Table) compare(claim string, a, b []string, measure, expected int) {
 		}
 	}
 	m := t.Measures[measure]
-	f := Finding{Claim: claim + ", " + m.Name, Percent: m.Percent, Measured: interval(differences), Expected: expected}
+	f := Finding{Claim: claim + ", " + m.Name, Percent: m.Percent, Measured: interval(differences),
+		Expected: expected}
 	pa, oka := ra.Published[m.Name]
 	pb, okb := rb.Published[m.Name]
 	if oka && okb {

@@ -24,7 +24,8 @@ type ticketArm struct {
 func tickets(ctx context.Context, o Options) (*Table, error) {
 	const epsilon, delta = 8, 1e-5
 	type size struct{ clients, perRound, rounds, jump int }
-	sizes := pick(o, []size{{10, 5, 50, 25}}, []size{{10, 5, 50, 25}, {100, 5, 2000, 0}}, []size{{4, 2, 3, 1}})
+	sizes := pick(o, []size{{10, 5, 50, 25}}, []size{{10, 5, 50, 25}, {100, 5, 2000, 0}},
+		[]size{{4, 2, 3, 1}})
 	train, test, err := o.load("fashion-mnist")
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 	}
 	base, ok := learning.LeNetFor(train.Features, 10)
 	if !ok {
-		return nil, fmt.Errorf("%w: no LeNet for %d features", ErrOptions, train.Features)
+		return nil, fmt.Errorf("%w: no LeNet for %d features", ErrConfig, train.Features)
 	}
 	base.BatchNorm = true
 	t := &Table{
@@ -43,8 +44,10 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 		Labels: []string{"parties", "method"},
 		Measures: []Measure{
 			{Name: "mean", Percent: true, Digits: 1}, {Name: "min", Percent: true, Digits: 1},
-			{Name: "mean received", Percent: true, Digits: 1}, {Name: "min received", Percent: true, Digits: 1},
-			{Name: "kept", Percent: true, Digits: 0}, {Name: "sparse MB", Digits: 2}, {Name: "masked MB", Digits: 2}, {Name: "epsilon", Digits: 2},
+			{Name: "mean received", Percent: true, Digits: 1},
+			{Name: "min received", Percent: true, Digits: 1},
+			{Name: "kept", Percent: true, Digits: 0}, {Name: "sparse MB", Digits: 2},
+			{Name: "masked MB", Digits: 2}, {Name: "epsilon", Digits: 2},
 		},
 		Notes: []string{
 			"mean, min: over parties, accuracy on 200 test rows of a party's own classes of the " +
@@ -71,7 +74,8 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 	sgd := learning.SGD{Rate: .02, Batch: 8, Epochs: 3}
 	t.Settings = []string{
 		fmt.Sprintf("parties, in a round, rounds, rounds of Jump-Start: %v; images of %d "+
-			"pixels; 50 training, 50 validation and 200 test rows of two classes a party", sizes, train.Features),
+			"pixels; 50 training, 50 validation and 200 test rows of two classes a party", sizes,
+			train.Features),
 		fmt.Sprintf("of the thesis: 3 local epochs of batches of 8, tau 0.5, accuracy threshold "+
 			"0.6 (0.5 for LotteryFL), pruning by 0.1 of the weights that remain; local rate %v "+
 			"without momentum, lambda 0.85 and the weight 0.001 of the norm in the loss are "+
@@ -115,8 +119,10 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 			{name: "FedLTN .1", change: ltn(.1, nil)},
 			{name: "FedLTN .5", change: ltn(.5, nil)},
 			{name: "FedLTN .9", change: ltn(.9, nil)},
-			{name: "FedLTN .9, clear", change: ltn(.9, func(p *simulation.Personal) { p.Sum = simulation.Clear })},
-			{name: "FedLTN .9, rewind", change: ltn(.9, func(p *simulation.Personal) { p.Prune.Rewind = true })},
+			{name: "FedLTN .9, clear",
+				change: ltn(.9, func(p *simulation.Personal) { p.Sum = simulation.Clear })},
+			{name: "FedLTN .9, rewind",
+				change: ltn(.9, func(p *simulation.Personal) { p.Prune.Rewind = true })},
 			{name: "FedLTN .9, owners", change: ltn(.9, mean(simulation.OverOwners))},
 			{name: "FedLTN .9, voted", change: ltn(.9, mean(simulation.VotedMask))},
 			{name: "FedLTN .9, public", change: ltn(.9, mean(simulation.PublicMask))},
@@ -129,9 +135,10 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 			{name: "FedLTN .9, public, noise", change: ltn(.9, mean(simulation.PublicMask)), noise: true},
 		}
 		if s.jump > 0 {
-			all = append(all, ticketArm{name: "FedLTN .9, Jump-Start", change: ltn(.9, func(p *simulation.Personal) {
-				p.JumpStart, p.Rounds = s.jump, s.rounds-s.jump
-			})})
+			all = append(all, ticketArm{name: "FedLTN .9, Jump-Start",
+				change: ltn(.9, func(p *simulation.Personal) {
+					p.JumpStart, p.Rounds = s.jump, s.rounds-s.jump
+				})})
 		}
 		return all
 	}
@@ -180,16 +187,22 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 			expected int
 		}{
 			{"FedBN", "FedAvg", 0, 1}, {"FedLTN .9", "FedAvg", 0, 1}, {"FedLTN .9", "FedBN", 0, 1},
-			{"FedLTN .5", "LotteryFL .5", 0, 1}, {"FedLTN .5", "LotteryFL .5", 1, 1}, {"FedLTN .1", "LotteryFL .1", 0, 1},
-			{"FedLTN .9", "FedLTN .1", 0, 1}, {"FedLTN .9", "FedLTN .9, rewind", 0, 1}, {"FedLTN .9, Jump-Start", "FedLTN .9", 1, 1},
+			{"FedLTN .5", "LotteryFL .5", 0, 1}, {"FedLTN .5", "LotteryFL .5", 1, 1},
+			{"FedLTN .1", "LotteryFL .1", 0, 1},
+			{"FedLTN .9", "FedLTN .1", 0, 1}, {"FedLTN .9", "FedLTN .9, rewind", 0, 1},
+			{"FedLTN .9, Jump-Start", "FedLTN .9", 1, 1},
 			{"FedLTN .9", "LotteryFL .5", 5, -1}, {"FedLTN .9", "FedAvg", 5, -1},
 			{"FedLTN .9", "FedAvg", 6, 0}, {"FedLTN .9", "alone", 0, 0}, {"FedAvg", "alone", 0, 0},
-			{"FedLTN .9, owners", "FedLTN .9", 0, 0}, {"FedLTN .9, voted", "FedLTN .9", 0, 0}, {"FedLTN .9, public", "FedLTN .9", 0, 0},
-			{"FedLTN .9, public, coarse", "FedLTN .9, public", 0, 0}, {"FedLTN .9, voted", "FedAvg", 6, 0}, {"FedLTN .9, public", "FedAvg", 6, 0},
+			{"FedLTN .9, owners", "FedLTN .9", 0, 0}, {"FedLTN .9, voted", "FedLTN .9", 0, 0},
+			{"FedLTN .9, public", "FedLTN .9", 0, 0},
+			{"FedLTN .9, public, coarse", "FedLTN .9, public", 0, 0}, {"FedLTN .9, voted", "FedAvg", 6, 0},
+			{"FedLTN .9, public", "FedAvg", 6, 0},
 			{"FedLTN .9, public, coarse", "FedAvg", 6, 0}, {"FedLTN .9, clear", "FedLTN .9", 0, 0},
-			{"FedLTN .9, public, noise", "FedLTN .9, noise", 0, 0}, {"FedLTN .9, public, noise", "alone", 0, 0},
+			{"FedLTN .9, public, noise", "FedLTN .9, noise", 0, 0},
+			{"FedLTN .9, public, noise", "alone", 0, 0},
 		} {
-			t.compare(fmt.Sprintf("%d parties: (%s) less (%s)", s.clients, c.a, c.b), row(c.a), row(c.b), c.measure, c.expected)
+			t.compare(fmt.Sprintf("%d parties: (%s) less (%s)", s.clients, c.a, c.b), row(c.a), row(c.b),
+				c.measure, c.expected)
 		}
 	}
 	return t, err
@@ -216,7 +229,8 @@ func trainPersonal(ctx context.Context, p simulation.Personal, step func()) (out
 	}
 	mean, least := simulation.MeanMin(last.Judged.Trained)
 	received, worst := simulation.MeanMin(last.Judged.Received)
-	return outcome{values: []float64{mean, least, received, worst, last.Kept, sparse, masked, epsilon}}, nil
+	return outcome{values: []float64{mean, least, received, worst, last.Kept, sparse, masked,
+		epsilon}}, nil
 }
 
 // trainAlone has every party train by itself.

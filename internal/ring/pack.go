@@ -8,8 +8,8 @@ import (
 
 // Errors of packed coefficients.
 var (
-	// ErrSize: the bytes are not as many as the coefficients take.
-	ErrSize = errors.New("ring: packed coefficients have the wrong size")
+	// ErrLength: the bytes are not as many as the coefficients take.
+	ErrLength = errors.New("ring: packed coefficients have the wrong size")
 	// ErrCanonical: a coefficient is q or more, or padding bits are not zero.
 	ErrCanonical = errors.New("ring: packed coefficients are not canonical")
 )
@@ -43,10 +43,10 @@ func (r *Ring) AppendPacked(b []byte, c []uint64) []byte {
 }
 
 // CheckPacked returns nil if b is what AppendPacked makes of n coefficients, each
-// below q. It fails with [ErrSize] or [ErrCanonical].
+// below q. It fails with [ErrLength] or [ErrCanonical].
 func (r *Ring) CheckPacked(b []byte, n int) error {
 	if len(b) != r.PackedSize(n) {
-		return ErrSize
+		return ErrLength
 	}
 	if used := n * r.bits % 8; used != 0 && b[len(b)-1]>>used != 0 {
 		return ErrCanonical

@@ -172,7 +172,7 @@ func TestPacked(t *testing.T) {
 					t.Fatal("wrong sum")
 				}
 			}
-			if err := r.CheckPacked(append(b, 0), n); !errors.Is(err, ErrSize) {
+			if err := r.CheckPacked(append(b, 0), n); !errors.Is(err, ErrLength) {
 				t.Fatalf("a byte more: %v", err)
 			}
 			if n == 0 {

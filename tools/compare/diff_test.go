@@ -12,12 +12,18 @@ func TestDifference(t *testing.T) {
 	for after, want := range map[string][]string{
 		before: nil,
 		`{"a": 1.50, "x_ms": 4, "drawn": 2, "rows": [{"labels": ["clear"], "v": 2}], "b": 1}`: nil,
-		`{"a": 1.5, "rows": [{"labels": ["clear"], "v": 2}]}`:                                 {"[0].a: 1.5, was 1.50"},
-		`{"a": 1.50, "rows": [{"labels": ["clear"], "v": 3}]}`:                                {"[0].rows[0].v: 3, was 2"},
-		`{"a": 1.50, "rows": []}`:                                                             {"[0].rows: 0 entries, were 1"},
-		`{"a": 1.50}`:                                                                         {"[0].rows: is gone, was [map[labels:[clear] v:2]]"},
-		`{"a": 1.50} {"a": 1}`:                                                                {": 2 entries, were 1", "[0].rows: is gone, was [map[labels:[clear] v:2]]"},
-		`{"a": [], "rows": 2}`:                                                                {"[0].a: [], was 1.50", "[0].rows: 2 was a list"},
+		`{"a": 1.5, "rows": [{"labels": ["clear"], "v": 2}]}`: {
+			"[0].a: 1.5, was 1.50"},
+		`{"a": 1.50, "rows": [{"labels": ["clear"], "v": 3}]}`: {
+			"[0].rows[0].v: 3, was 2"},
+		`{"a": 1.50, "rows": []}`: {
+			"[0].rows: 0 entries, were 1"},
+		`{"a": 1.50}`: {
+			"[0].rows: is gone, was [map[labels:[clear] v:2]]"},
+		`{"a": 1.50} {"a": 1}`: {
+			": 2 entries, were 1", "[0].rows: is gone, was [map[labels:[clear] v:2]]"},
+		`{"a": [], "rows": 2}`: {
+			"[0].a: [], was 1.50", "[0].rows: 2 was a list"},
 	} {
 		var sides [2][]any
 		for i, text := range []string{before, after} {
@@ -37,7 +43,8 @@ func TestDifference(t *testing.T) {
 		}
 	}
 	only := testCase{only: []string{"a"}}
-	if object, _ := only.reduce(map[string]any{"a": 1, "b": 2}).(map[string]any); len(object) != 1 || object["a"] != 1 {
+	if object, _ := only.reduce(map[string]any{"a": 1, "b": 2}).(map[string]any); len(object) != 1 ||
+		object["a"] != 1 {
 		t.Errorf("%v", object)
 	}
 }
