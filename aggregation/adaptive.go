@@ -84,21 +84,6 @@ func (a *AdaptiveClip) Update(votes int64, parties int) error {
 	return nil
 }
 
-// SplitMultiplier returns the noise multiplier for the updates that leaves z for
-// both lanes together, when the sum of bits gets noise of standard deviation
-// sigma (the votes: 2·sigma): (z⁻² − (2·sigma)⁻²)^(−1/2) (Andrew 2021). The
-// paper takes a twentieth of the number of parties for sigma. It fails with
-// [ErrConfig] if z is not a finite number above 0, or sigma is not above z/2: the
-// bits alone would then take more than the whole budget.
-func SplitMultiplier(z, sigma float64) (float64, error) {
-	if !(z > 0 && finite(z)) || !(sigma > z/2) {
-		return 0, fmt.Errorf("%w: noise multiplier %v and noise of %v on the bits, want a finite one "+
-			"above 0 and more than half of it", ErrConfig, z, sigma)
-	}
-	r := z / (2 * sigma)
-	return z / math.Sqrt((1-r)*(1+r)), nil
-}
-
 // MeanNormClip is a clipping norm relative to the updates: factor times the mean
 // of their L2 norms. "Understanding Clipping for Federated Learning" takes half the
 // mean over all clients and all rounds of a run without clipping, and clips to that

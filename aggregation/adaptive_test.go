@@ -90,24 +90,6 @@ func TestAdaptiveClipFindsQuantile(t *testing.T) {
 	}
 }
 
-func TestSplitMultiplier(t *testing.T) {
-	z, err := SplitMultiplier(0.6, 0.5) // 1/0.36 − 1 = 0.64/0.36
-	if err != nil || math.Abs(z-0.75) > 1e-15 {
-		t.Error(z, err)
-	}
-	// Both lanes together are z again: the vote's sensitivity is 1, its noise 2σ_b.
-	both, err := JointMultiplier(1/z, 1/(2*0.5))
-	if err != nil || math.Abs(both-0.6) > 1e-15 {
-		t.Error(both, err)
-	}
-	for _, c := range [][2]float64{{0, 1}, {-1, 1}, {math.NaN(), 1}, {math.Inf(1), math.Inf(1)},
-		{2, 1}, {2, 0.5}, {1, math.NaN()}} {
-		if z, err := SplitMultiplier(c[0], c[1]); !errors.Is(err, ErrConfig) || z != 0 {
-			t.Error(c, z, err)
-		}
-	}
-}
-
 func TestMeanNormClip(t *testing.T) {
 	if c, err := MeanNormClip(0.5, []float64{1, 2, 6}); err != nil || math.Abs(c-1.5) > 1e-15 {
 		t.Error(c, err)

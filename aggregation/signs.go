@@ -2,7 +2,6 @@ package aggregation
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
@@ -26,7 +25,7 @@ import (
 //
 //	1/z² = C²/σ_u² + d/σ_s²
 //
-// which [JointMultiplier] computes. So σ_s is above z·√d. With fewer clients than
+// which package privacy divides a multiplier by. So σ_s is above z·√d. With fewer clients than
 // that the sum is mostly noise, which looks like agreement: the mask is mostly ones.
 //
 // # Wrapping
@@ -126,19 +125,4 @@ func (s Signs) Decode(sum [][]uint64, survivors int) ([]int64, error) {
 		return nil, err
 	}
 	return decodeSum(layout, sum, bound-int64(s.Parties-survivors))
-}
-
-// JointMultiplier is the noise multiplier z of several Gaussian releases about
-// the same parties at once, each with the given sensitivity Δ₂ over its noise's
-// standard deviation: 1/z² = Σ ratio². A ratio must be 0 or more; the result is
-// +Inf if all are 0. It fails with [ErrConfig].
-func JointMultiplier(ratios ...float64) (float64, error) {
-	var norm float64
-	for _, r := range ratios {
-		if !(r >= 0 && finite(r)) {
-			return 0, fmt.Errorf("%w: a ratio of %v, want a finite number of 0 or more", ErrConfig, r)
-		}
-		norm = math.Hypot(norm, r)
-	}
-	return 1 / norm, nil
 }

@@ -261,22 +261,6 @@ func TestNoisySigns(t *testing.T) {
 	}
 }
 
-func TestJointMultiplier(t *testing.T) {
-	// C = 1, σ_u = 2, d = 16, σ_s = 8: 1/4 + 1/4.
-	z, err := JointMultiplier(1.0/2, 4.0/8)
-	if err != nil || math.Abs(z-math.Sqrt2) > 1e-15 {
-		t.Error(z, err)
-	}
-	if z, err := JointMultiplier(0, 0); err != nil || !math.IsInf(z, 1) {
-		t.Error(z, err)
-	}
-	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, err := JointMultiplier(1, bad); !errors.Is(err, ErrConfig) {
-			t.Error(bad, err)
-		}
-	}
-}
-
 func TestLanes(t *testing.T) {
 	vector := Mean{Parties: 3, Dimension: 2, Range: 1, FractionBits: 4}
 	average := FedAvg{Parties: 3, Dimension: 4, Range: 1, FractionBits: 4, MaxSamples: 10}
