@@ -21,14 +21,7 @@ type Owners struct {
 	FractionBits int     // binary places of a value
 }
 
-func (o Owners) values() Mean {
-	return Mean{
-		Parties:      o.Parties,
-		Dimension:    o.Dimension,
-		Range:        o.Range,
-		FractionBits: o.FractionBits,
-	}
-}
+func (o Owners) values() Mean { return Mean(o) }
 
 // Layout returns the two segments of a submission, each of Dimension coordinates: the
 // values, with the fewest bits in which the sum of all parties cannot wrap, and the

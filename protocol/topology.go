@@ -77,9 +77,6 @@ func (t *topology) join(session [32]byte, members wire.Set) {
 	}
 }
 
-// ready reports whether the members are known.
-func (t *topology) ready() bool { return t != nil && t.list != nil }
-
 // peers returns the parties of those who announced that a party may share secrets
 // with, ascending. Before join only.
 func (t *topology) peers(party int) []int {
