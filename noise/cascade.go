@@ -11,8 +11,9 @@ import (
 type combination uint8
 
 const (
-	// signedSum: Σ weight·(±outcome), each with a sign bit of its own.
-	signedSum combination = iota
+	// smoothed: ±2^s·y + Σ_{j<s} 2^j·(heads of 40 coins − 20), where the outcome of the
+	// one stage says which grid, s being the grid's, and y on it.
+	smoothed combination = iota
 	// plainSum: offset + Σ weight·outcome.
 	plainSum
 	// signedDigits: ±(x₀ + [x₀ ≠ 0]·Σ_{i≥1} weight·x_i).
@@ -25,9 +26,16 @@ type cascade struct {
 	stages   []*stage
 	weights  []int64
 	offset   int64
+	finest   uint32 // under smoothed: s of the first grid
+	grids    []grid // under smoothed: those that follow
+	planes   uint32 // under smoothed: the largest s
 	distance *big.Rat
 	reach    int64 // largest absolute value
 }
+
+// grid comes after so many outcomes of the grid before it, and is coarser by a factor of
+// 2^step.
+type grid struct{ outcomes, step uint32 }
 
 func (p *cascade) add(s *stage, weight int64) {
 	p.stages = append(p.stages, s)
@@ -37,22 +45,32 @@ func (p *cascade) add(s *stage, weight int64) {
 }
 
 func newCascade(l Law) (*cascade, error) {
-	p := &cascade{distance: new(big.Rat)}
+	p, one := new(cascade), big.NewRat(1, 1)
+	p.distance = new(big.Rat)
 	switch l.family {
 	case FamilyDiscreteLaplace:
 		return p, p.digits(l.scale, true)
 	case FamilyPolya:
-		if l.shape.Cmp(big.NewRat(1, 1)) == 0 {
+		if l.shape.Cmp(one) == 0 {
 			return p, p.digits(l.scale, false)
 		}
-	case FamilyDiscreteGaussian:
-		return p, p.gaussian(l.scale)
+	case FamilyDiscreteGaussian, FamilySkellam:
+		if l.scale.Cmp(directVariance) > 0 {
+			return p, p.smooth(l)
+		}
+	case FamilyPolyaDifference:
+		if l.shape.Cmp(one) < 0 && l.scale.Cmp(directScale) >= 0 {
+			if err := p.mixture(l); err == nil {
+				return p, nil
+			}
+			p = &cascade{distance: new(big.Rat)} // a shape close to 1: perhaps as it is
+		}
 	}
-	return p, p.direct(l, 1)
+	return p, p.direct(l)
 }
 
-// direct adds one stage for the whole law; symmetric laws are folded to |k|.
-func (p *cascade) direct(l Law, weight int64) error {
+// direct adds one stage for the whole law.
+func (p *cascade) direct(l Law) error {
 	if l.family == 0 {
 		return ErrConfig
 	}
@@ -65,25 +83,35 @@ func (p *cascade) direct(l Law, weight int64) error {
 		return err
 	}
 	if l.symmetric() {
-		c := interval.Context{Prec: e.p[0].Lo.Prec()}
-		for k := 1; k < len(e.p); k++ {
-			e.p[k] = c.Add(e.p[k], e.p[k])
-		}
-	} else {
-		p.how, p.offset = plainSum, e.offset
+		return p.folded(e)
+	}
+	p.how, p.offset = plainSum, e.offset
+	s, err := newStage(e.p, e.tail)
+	if err != nil {
+		return err
+	}
+	p.add(s, 1)
+	p.reach += p.offset
+	return nil
+}
+
+// folded adds one stage for the absolute value of a symmetric law.
+func (p *cascade) folded(e *enclosure) error {
+	c := interval.Context{Prec: e.p[0].Lo.Prec()}
+	for k := 1; k < len(e.p); k++ {
+		e.p[k] = c.Add(e.p[k], e.p[k])
 	}
 	s, err := newStage(e.p, e.tail)
 	if err != nil {
 		return err
 	}
-	p.add(s, weight)
-	p.reach += p.offset
+	p.add(s, 1)
 	return nil
 }
 
 // digitBase is the number of outcomes of one digit of a geometric variable:
 // larger digits scan longer tables, smaller ones spend more randomness.
-const digitBase = 32
+const digitBase = 256
 
 // digits writes the geometric law P(k) = (1−q)q^k, q = exp(−1/t), in base B:
 // since q^{Bj+i} = (q^B)^j·q^i the digits are independent, each a geometric
@@ -159,64 +187,5 @@ func (p *cascade) digits(t *big.Rat, twoSided bool) error {
 		}
 		rate.Mul(rate, big.NewRat(digitBase, 1))
 		weight *= digitBase
-	}
-}
-
-// Convolution of narrow discrete Gaussians: x = x₁ + k·x₂ with x₁ ~ N_Z(σ₁²), x₂ ~ N_Z(σ₂²) has
-//
-//	P(x) ∝ exp(−x²/2σ²)·Σ_y exp(−(y − cx)²/2σ₃²),
-//	σ² = σ₁² + k²σ₂²,  σ₃ = σ₁σ₂/σ,
-//
-// and by Poisson summation the sum over y is constant in x up to a factor in
-// [1−ε, 1+ε] with ε = 2·Σ_{j≥1} exp(−2π²σ₃²j²). The law of x is then within
-// ε/(1−ε) of N_Z(σ²) in statistical distance. This is the convolution theorem of
-// (Micciancio, Walter 2017; Pöppelmann, Ducas, Güneysu 2014) with its
-// constant written out. minSigma3Squared makes ε/(1−ε) ≤ 2^-106:
-// 2π²·3.76 = 74.21 > 107·ln 2 = 74.17.
-const convolutionBits = 106
-
-var minSigma3Squared = big.NewRat(376, 100)
-
-// directSigma2 is the largest σ² that one table serves; wider laws are split.
-var directSigma2 = big.NewRat(14*14, 1)
-
-// gaussian adds stages for N_Z(σ²): x₁ + k·x₂ with x₂ split again while it is
-// wide, every σ₁² and σ₂² rational so that the variances add up exactly.
-func (p *cascade) gaussian(sigma2 *big.Rat) error {
-	rest, weight := new(big.Rat).Set(sigma2), int64(1)
-	for rest.Cmp(directSigma2) > 0 {
-		k, s1 := splitGaussian(rest)
-		if err := p.direct(Law{family: FamilyDiscreteGaussian, scale: s1}, weight); err != nil {
-			return err
-		}
-		rest.Sub(rest, s1)
-		rest.Quo(rest, big.NewRat(k*k, 1))
-		weight *= k
-		p.distance.Add(p.distance, new(big.Rat).
-			SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), convolutionBits)))
-	}
-	return p.direct(Law{family: FamilyDiscreteGaussian, scale: rest}, weight)
-}
-
-// splitGaussian chooses k and σ₁² with σ₁²·σ₂² ≥ minSigma3Squared·σ², where
-// σ₂² = (σ² − σ₁²)/k²: the σ₁² is the smallest integer that will do. The k
-// balances the number of stages against their width.
-func splitGaussian(sigma2 *big.Rat) (k int64, s1 *big.Rat) {
-	s, _ := sigma2.Float64()
-	k = 4
-	for k > 2 && s < 16*float64(k*k) {
-		k-- // keep σ₂ wide enough for the condition to have a solution
-	}
-	floor := new(big.Rat).Mul(minSigma3Squared, sigma2)
-	floor.Mul(floor, big.NewRat(k*k, 1))
-	for n := int64(3 * k * k); ; n++ {
-		s1 = big.NewRat(n, 1)
-		have := new(big.Rat).Sub(sigma2, s1)
-		if have.Sign() <= 0 {
-			return k, s1 // not reached for σ² > directSigma2
-		}
-		if have.Mul(have, s1).Cmp(floor) >= 0 {
-			return k, s1
-		}
 	}
 }

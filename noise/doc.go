@@ -24,8 +24,9 @@
 // # Constant time
 //
 // [Sampler.Fill] executes the same instructions and touches the same memory
-// whatever it draws: words are compared with all thresholds in order, selections are
-// arithmetic on masks, and addresses depend on positions only. The law and the
+// whatever it draws: all thresholds are read in order for every word, which is compared
+// with all of them or, on amd64, with those that registers are permuted to; selections
+// are arithmetic on masks, and addresses depend on positions only. The law and the
 // length of the slice are public and do show in its time; so does a failure of
 // the source. [Exact] and [Source] take longer for larger values, measurably: for
 // discrete Laplace noise of σ = 10 the correlation of time and absolute value

@@ -88,19 +88,27 @@ func (l Law) encloseTo(prec int, lo, hi int64) (*enclosure, bool) {
 			return nil, false
 		}
 	}
+	return newEnclosure(c, lo, w, tail, l.symmetric(), prec)
+}
+
+// newEnclosure divides weights by their sum, which the tail may be a part of, and
+// reports whether the result is as tight as enclose promises.
+func newEnclosure(
+	c interval.Context, offset int64, w []interval.Interval, tail interval.Interval, symmetric bool, prec int,
+) (*enclosure, bool) {
 	if tail.Hi.IsInf() {
 		return nil, false
 	}
 	sum := c.Int(0)
 	for i, x := range w {
 		sum = c.Add(sum, x)
-		if i > 0 && l.symmetric() {
+		if i > 0 && symmetric {
 			sum = c.Add(sum, x)
 		}
 	}
 	// The whole mass is between what is listed and that plus the tail.
 	total := interval.Interval{Lo: sum.Lo, Hi: c.Add(sum, tail).Hi}
-	e := &enclosure{offset: lo, p: w, tail: c.Quo(tail, total).Hi}
+	e := &enclosure{offset: offset, p: w, tail: c.Quo(tail, total).Hi}
 	for i := range w {
 		w[i] = c.Quo(w[i], total)
 	}

@@ -51,11 +51,13 @@ func TestTimingCorrelation(t *testing.T) {
 	const n = 100000
 	gaussian, err := DiscreteGaussian(big.NewRat(100, 1))
 	gaussian = must(t, gaussian, err)
-	wide, err := DiscreteGaussian(big.NewRat(2500, 1))
+	wide, err := Skellam(big.NewRat(1000000, 1))
 	wide = must(t, wide, err)
+	share, err := PolyaDifference(big.NewRat(1, 10), big.NewRat(707, 1))
+	share = must(t, share, err)
 	laplace, err := DiscreteLaplace(big.NewRat(7, 1))
 	laplace = must(t, laplace, err)
-	for _, l := range []Law{gaussian, wide, laplace} {
+	for _, l := range []Law{gaussian, wide, laplace, share} {
 		tb, err := NewTable(l)
 		if err != nil {
 			t.Fatal(err)
@@ -78,16 +80,28 @@ func TestTimingCorrelation(t *testing.T) {
 }
 
 // TestTimingExtremes times blocks of which every sample is forced to the likeliest
-// value, to the largest value, or to the rarer tables. By construction nothing
-// but arithmetic on registers differs: scan compares every word with every
-// threshold in order, and draw and fillBlock index by position only. The best of many
-// runs is what the machine's noise disturbs least.
+// value, to one in the middle of the table, or to the rarer tables and the largest
+// value, for each way of composing a law. By construction nothing but arithmetic on
+// registers differs: scan reads all thresholds in order, and all else indexes by
+// position only. The best of many runs is what the machine's noise disturbs least.
 func TestTimingExtremes(t *testing.T) {
-	l, err := DiscreteGaussian(big.NewRat(100, 1))
-	tb, err2 := NewTable(must(t, l, err))
-	if err2 != nil {
-		t.Fatal(err2)
+	r := big.NewRat
+	for name, make := range map[string]func() (Law, error){
+		"one table": func() (Law, error) { return DiscreteGaussian(r(100, 1)) },
+		"smooth":    func() (Law, error) { return DiscreteGaussian(r(1000000, 1)) },
+		"digits":    func() (Law, error) { return DiscreteLaplace(r(707, 1)) },
+		"mixture":   func() (Law, error) { return PolyaDifference(r(1, 10), r(707, 1)) },
+	} {
+		l, err := make()
+		tb, err2 := NewTable(must(t, l, err))
+		if err2 != nil {
+			t.Fatal(err2)
+		}
+		compareExtremes(t, name, tb)
 	}
+}
+
+func compareExtremes(t *testing.T, law string, tb *Table) {
 	constant := func(b byte) filler {
 		return tb.NewSampler(readerFunc(func(p []byte) (int, error) {
 			for i := range p {
@@ -110,9 +124,9 @@ func TestTimingExtremes(t *testing.T) {
 		}
 	}
 	for i := range best {
-		t.Logf("%s: %.2f ns per sample", names[i], best[i]/float64(len(dst)))
+		t.Logf("%s, %s: %.2f ns per sample", law, names[i], best[i]/float64(len(dst)))
 		if q := best[i] / best[0]; q > 1.1 || q < 1/1.1 {
-			t.Errorf("%s takes %.3f times as long as zero", names[i], q)
+			t.Errorf("%s, %s takes %.3f times as long as zero", law, names[i], q)
 		}
 	}
 }

@@ -2,10 +2,13 @@ package noise
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math"
 	"math/big"
+	"math/bits"
+	"slices"
 	"sort"
 	"testing"
 	"testing/iotest"
@@ -21,54 +24,45 @@ func dumb(p *cascade, r io.Reader, n int) []int64 {
 		size := min(block, (n-at+columns-1)/columns*columns)
 		outcomes, signs := make([][]uint64, len(p.stages)), make([][]bool, len(p.stages))
 		for i := len(p.stages) - 1; i >= 0; i-- {
-			st := p.stages[i]
-			words := make([][]uint64, len(st.levels))
-			for d := range words {
-				count := columns * st.slots
-				if d == 0 {
-					count = size
-				}
-				raw := make([]byte, 8*count)
-				if _, err := io.ReadFull(r, raw); err != nil {
-					panic(err)
-				}
-				for j := range count {
-					w := uint64(0)
-					for b := 7; b >= 0; b-- {
-						w = w<<8 | uint64(raw[8*j+b])
-					}
-					words[d] = append(words[d], w)
-				}
+			outcomes[i], signs[i] = dumbStage(p.stages[i], r, size)
+		}
+		heads := make([][]int64, p.planes)
+		for plane := range heads {
+			heads[plane] = make([]int64, size)
+			raw := make([]byte, coins/8*size)
+			if _, err := io.ReadFull(r, raw); err != nil {
+				panic(err)
 			}
-			used := make([]int, columns)
-			outcomes[i], signs[i] = make([]uint64, size), make([]bool, size)
-			for j := range size {
-				signs[i][j] = words[0][j]&1 == 1
-				d, w := 0, words[0][j]
-				slot := min(used[j%columns], st.slots-1)*columns + j%columns
-				for {
-					sums := st.levels[d].sums
-					k := sort.Search(len(sums), func(k int) bool { return sums[k] > w>>1 })
-					if k < len(sums) || d == len(st.levels)-1 {
-						outcomes[i][j] = uint64(k)
-						break
-					}
-					d++
-					w = words[d][slot]
-				}
-				if d > 0 {
-					used[j%columns]++
+			for j, b := range raw { // four bytes a sample, and then one more
+				if k := j / 4; j < 4*size {
+					heads[plane][k] += int64(bits.OnesCount8(b))
+				} else {
+					heads[plane][j-4*size] += int64(bits.OnesCount8(b))
 				}
 			}
 		}
 		for j := range min(size, n-at) {
 			x := p.offset
-			for i := range p.stages {
-				v := int64(outcomes[i][j]) * p.weights[i]
-				if p.how == signedSum && signs[i][j] {
-					v = -v
+			switch p.how {
+			case smoothed:
+				v, shift := int64(outcomes[0][j]), p.finest
+				for _, g := range p.grids {
+					if v < int64(g.outcomes) {
+						break
+					}
+					v -= int64(g.outcomes)
+					shift += g.step
 				}
-				x += v
+				if x = v << shift; signs[0][j] {
+					x = -x
+				}
+				for plane := range shift {
+					x += (heads[plane][j] - coins/2) << plane
+				}
+			default:
+				for i := range p.stages {
+					x += int64(outcomes[i][j]) * p.weights[i]
+				}
 			}
 			if p.how == signedDigits {
 				if outcomes[0][j] == 0 {
@@ -84,6 +78,67 @@ func dumb(p *cascade, r io.Reader, n int) []int64 {
 	return out
 }
 
+// dumbStage draws outcomes of a stage, with their signs.
+func dumbStage(st *stage, r io.Reader, size int) ([]uint64, []bool) {
+	slots := min(st.slots, size/columns)
+	groups := (size + columns*st.share - 1) / (columns * st.share)
+	words := make([][]uint32, len(st.levels))
+	for d := range words {
+		count := columns * slots * groups
+		if d == 0 {
+			count = size
+		}
+		raw := make([]byte, 4*count)
+		if _, err := io.ReadFull(r, raw); err != nil {
+			panic(err)
+		}
+		for j := range count {
+			w := uint32(0)
+			for b := 3; b >= 0; b-- {
+				w = w<<8 | uint32(raw[4*j+b])
+			}
+			words[d] = append(words[d], w)
+		}
+	}
+	used := make([]int, columns*groups)
+	outcomes, signs := make([]uint64, size), make([]bool, size)
+	for j := range size {
+		signs[j] = words[0][j]&1 == 1
+		group, column := j/(columns*st.share), j%columns
+		d, w := 0, words[0][j]
+		count := &used[columns*group+column]
+		slot := (slots*group+min(*count, slots-1))*columns + column
+		for {
+			sums := st.levels[d].sums
+			k := sort.Search(len(sums), func(k int) bool { return sums[k] > w>>1 })
+			if k < len(sums) || d == len(st.levels)-1 {
+				outcomes[j] = uint64(k)
+				break
+			}
+			d++
+			w = words[d][slot]
+		}
+		if d > 0 {
+			*count++
+		}
+	}
+	return outcomes, signs
+}
+
+// biased makes of random bytes words that are near the upper end, ones times in eight:
+// the rarer tables are for those.
+func biased(random io.Reader, ones uint64) io.Reader {
+	return readerFunc(func(p []byte) (int, error) {
+		n, err := random.Read(p)
+		for i := 0; i+4 <= n; i += 4 {
+			if uint64(p[i])%8 < ones {
+				copy(p[i+1:i+4], "\xff\xff\xff")
+			}
+		}
+		return n, err
+	})
+}
+
 // TestSamplerAgainstDumb feeds both with the same bytes, biased so that the rarer
 // tables are used often: bytes of one value make words at either end.
 func TestSamplerAgainstDumb(t *testing.T) {
@@ -92,18 +147,7 @@ func TestSamplerAgainstDumb(t *testing.T) {
 		tb := rapid.SampledFrom(tables).Draw(t, "table")
 		n := rapid.IntRange(0, 600).Draw(t, "n")
 		ones := rapid.Uint64Range(0, 8).Draw(t, "ones")
-		stream := func() io.Reader {
-			rng := seeded(byte(n))
-			return readerFunc(func(p []byte) (int, error) {
-				rng.Read(p)
-				for i := 0; i+8 <= len(p); i += 8 {
-					if uint64(p[i])%8 < ones {
-						copy(p[i+1:i+8], "\xff\xff\xff\xff\xff\xff\xff")
-					}
-				}
-				return len(p), nil
-			})
-		}
+		stream := func() io.Reader { return biased(seeded(byte(n)), ones) }
 		// Read in the pieces that the sampler asks for: a fixed byte string.
 		var log bytes.Buffer
 		got := make([]int64, n)
@@ -122,24 +166,65 @@ func TestSamplerAgainstDumb(t *testing.T) {
 	})
 }
 
+// TestFewRows: where 64 rows would need more slots than there are, 16 share them; again
+// against the dumb sampler.
+func TestFewRows(t *testing.T) {
+	st := &stage{levels: []*level{{residual: 1 << 17}}}
+	st.chooseSlots()
+	if each := st.chooseSlots(); st.share != fewRows || st.slots != maxSlots || each.Cmp(collisionGoal) > 0 {
+		t.Errorf("%d rows share %d slots at 2^%.1f", st.share, st.slots, log2(each))
+	}
+	if st.levels[0].residual = 1 << 16; st.chooseSlots().Cmp(collisionGoal) > 0 || st.share != rows {
+		t.Errorf("%d rows share %d slots", st.share, st.slots)
+	}
+	l, err := Poisson(big.NewRat(100, 1))
+	tb, err2 := NewTable(must(t, l, err))
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	narrow := *tb.cascade.stages[0]
+	narrow.share, narrow.slots = fewRows, 3
+	c := &cascade{how: plainSum, distance: new(big.Rat)}
+	c.distance.Set(narrow.distance)
+	c.add(&narrow, 1)
+	stream := func() io.Reader { return biased(seeded(1), 4) }
+	for _, n := range []int{8, 100, 512, 700} {
+		var log bytes.Buffer
+		got := make([]int64, n)
+		if err := (&Table{cascade: c}).NewSampler(io.TeeReader(stream(), &log)).Fill(got); err != nil {
+			t.Fatal(err)
+		}
+		if want := dumb(c, &log, n); !slices.Equal(got, want) || log.Len() != 0 {
+			t.Errorf("%d samples differ, or %d bytes are left", n, log.Len())
+		}
+	}
+}
+
 func TestScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.Uint64Range(0, 1<<63-1)
-		table := rapid.SliceOfN(words, 0, 70).Draw(t, "table")
-		sort.Slice(table, func(i, j int) bool { return table[i] < table[j] })
-		n := columns * rapid.IntRange(0, 5).Draw(t, "n")
+		words := rapid.Uint32Range(0, 1<<31-1)
+		sums := rapid.SliceOfN(words, 0, 70).Draw(t, "sums")
+		slices.Sort(sums)
+		n := columns * rapid.IntRange(0, 11).Draw(t, "n")
 		u := rapid.SliceOfN(words, n, n).Draw(t, "u")
-		for i := range u { // ties matter
-			if len(table) > 0 && i%3 == 0 {
-				u[i] = table[i%len(table)]
+		raw := make([]byte, 0, 4*n)
+		for i := range u {
+			switch {
+			case len(sums) > 0 && i%3 == 0: // ties matter
+				u[i] = sums[i%len(sums)]
+			case i%7 == 0:
+				u[i] = 1<<31 - 1
 			}
+			raw = binary.LittleEndian.AppendUint32(raw, u[i]<<1|uint32(i%2))
 		}
-		a, b := make([]uint64, n), make([]uint64, n)
-		scan(a, u, table)
-		scanGeneric(b, u, table)
+		l := &level{sums: sums, binned: binned(sums)}
+		a, b := make([]uint32, n+1), make([]uint32, n+1)
+		a[n], b[n] = 77, 77
+		scan(a[:n], raw, l)
+		scanGeneric(b[:n], raw, sums)
 		for i, x := range u {
-			want := uint64(0)
-			for _, th := range table {
+			want := uint32(0)
+			for _, th := range sums {
 				if th <= x {
 					want++
 				}
@@ -147,6 +232,66 @@ func TestScan(t *testing.T) {
 			if a[i] != want || b[i] != want {
 				t.Fatalf("word %d: kernel %d, generic %d, want %d", i, a[i], b[i], want)
 			}
+		}
+		if a[n] != 77 || b[n] != 77 {
+			t.Fatal("wrote out of bounds")
+		}
+	})
+}
+
+func TestResolve(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		full := rapid.Uint32Range(1, 20).Draw(t, "full")
+		n := columns * rapid.IntRange(0, 20).Draw(t, "rows")
+		idx := rapid.SliceOfN(rapid.Uint32Range(0, 21), n, n).Draw(t, "outcomes")
+		var slots [maxSlots * columns]uint32
+		for i := range slots {
+			slots[i] = uint32(100 + i)
+		}
+		want := slices.Clone(idx)
+		var used [columns]int
+		for i, x := range idx {
+			if c := i % columns; x >= full {
+				want[i] = slots[min(used[c], maxSlots-1)*columns+c]
+				used[c]++
+			}
+		}
+		fast, slow := slices.Clone(idx), slices.Clone(idx)
+		again := slots
+		resolve(fast, &slots, full)
+		resolveGeneric(slow, &again, full)
+		if !slices.Equal(fast, want) || !slices.Equal(slow, want) {
+			t.Fatalf("kernel %v, generic %v, want %v", fast, slow, want)
+		}
+	})
+}
+
+func TestToss(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := columns * rapid.IntRange(0, 5).Draw(t, "n")
+		plane := rapid.Uint32Range(0, 45).Draw(t, "plane")
+		rng := seeded(rapid.Byte().Draw(t, "seed"))
+		raw, grids := make([]byte, coins/8*n), make([]uint32, n)
+		rng.Read(raw)
+		fast := make([]int64, n)
+		for i := range grids {
+			grids[i] = uint32(rng.Uint64() % 46)
+			fast[i] = int64(rng.Uint64()) >> 3
+		}
+		slow, want := slices.Clone(fast), slices.Clone(fast)
+		for i := range want {
+			heads := bits.OnesCount8(raw[4*n+i])
+			for _, b := range raw[4*i : 4*i+4] {
+				heads += bits.OnesCount8(b)
+			}
+			if plane < grids[i] {
+				want[i] += int64(heads-20) * (1 << plane)
+			}
+		}
+		toss(fast, grids, raw, plane)
+		tossGeneric(slow, grids, raw, plane)
+		if !slices.Equal(fast, want) || !slices.Equal(slow, want) {
+			t.Fatalf("kernel %v, generic %v, want %v", fast, slow, want)
 		}
 	})
 }
@@ -274,17 +419,21 @@ func TestUnusableSamplers(t *testing.T) {
 		t.Errorf("NewExact: %v", err)
 	}
 	huge := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 38))
-	for _, f := range []func() (Law, error){
-		func() (Law, error) { return Skellam(huge) },
-		func() (Law, error) { return Poisson(huge) },
-		func() (Law, error) { return Polya(big.NewRat(1, 3), huge) },
-		func() (Law, error) { return PolyaDifference(big.NewRat(1, 3), huge) },
-		func() (Law, error) { return PolyaDifference(huge, huge) },
-		func() (Law, error) { return Polya(huge, big.NewRat(1, 1)) },
+	for _, c := range []struct {
+		make  func() (Law, error)
+		table bool // there is one
+	}{
+		{func() (Law, error) { return Skellam(huge) }, true},
+		{func() (Law, error) { return Poisson(huge) }, false},
+		{func() (Law, error) { return Polya(big.NewRat(1, 3), huge) }, false},
+		{func() (Law, error) { return PolyaDifference(big.NewRat(1, 3), huge) }, true},
+		{func() (Law, error) { return PolyaDifference(big.NewRat(999, 1000), huge) }, false},
+		{func() (Law, error) { return PolyaDifference(huge, huge) }, false},
+		{func() (Law, error) { return Polya(huge, big.NewRat(1, 1)) }, false},
 	} {
-		l, err := f()
+		l, err := c.make()
 		l = must(t, l, err)
-		if _, err := NewTable(l); !errors.Is(err, ErrTooLarge) {
+		if _, err := NewTable(l); c.table && err != nil || !c.table && !errors.Is(err, ErrTooLarge) {
 			t.Errorf("NewTable(%v): %v", l, err)
 		}
 		if _, err := NewExact(l, nil); !errors.Is(err, ErrTooLarge) {

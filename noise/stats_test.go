@@ -114,8 +114,21 @@ func histogramLaws(t *testing.T) []Law {
 	return laws
 }
 
+// wideLaws are the laws of sums, and shares, that are composed of narrower ones.
+func wideLaws(t *testing.T) []Law {
+	r := big.NewRat
+	var laws []Law
+	add := func(l Law, err error) { laws = append(laws, must(t, l, err)) }
+	add(DiscreteGaussian(r(90001, 1)))
+	add(Skellam(r(90001, 1)))
+	add(DiscreteLaplace(r(212, 1)))
+	add(PolyaDifference(r(1, 2), r(300, 1)))
+	add(PolyaDifference(r(1, 10), r(1000, 1)))
+	return laws
+}
+
 func TestTableHistograms(t *testing.T) {
-	for i, l := range histogramLaws(t) {
+	for i, l := range append(histogramLaws(t), wideLaws(t)...) {
 		tb, err := NewTable(l)
 		if err != nil {
 			t.Fatal(err)
@@ -125,6 +138,95 @@ func TestTableHistograms(t *testing.T) {
 			n = 100000
 		}
 		checkHistogram(t, l, tb.NewSampler(seeded(byte(i))), n)
+	}
+}
+
+// TestWideMoments: at standard deviations far beyond a histogram by values, the mean,
+// the variance, the fourth moment (within what the sixth and the eighth make of n samples), the lowest six bits,
+// which are uniform, and for laws that are normal but for 10^-6 a histogram with bins of
+// equal probability. Each at falseAlarm.
+func TestWideMoments(t *testing.T) {
+	r := big.NewRat
+	n := *samplesFlag
+	if testing.Short() {
+		n = 200000
+	}
+	z := distuv.UnitNormal.Quantile(1 - falseAlarm/2)
+	x := make([]int64, n)
+	for i, c := range []struct {
+		make   func() (Law, error)
+		shape  float64 // Laplace and shares: variables of 2·shape·t², else 0
+		normal bool
+	}{
+		{func() (Law, error) { return DiscreteGaussian(r(900000000, 1)) }, 0, true},
+		{func() (Law, error) { return DiscreteGaussian(r(1<<60, 3)) }, 0, true},
+		{func() (Law, error) { return Skellam(r(900000000, 1)) }, 0, true},
+		{func() (Law, error) { return Skellam(r(1<<60, 3)) }, 0, true},
+		{func() (Law, error) { return DiscreteLaplace(r(21213, 1)) }, 1, false},
+		{func() (Law, error) { return PolyaDifference(r(1, 2), r(21213, 1)) }, 0.5, false},
+		{func() (Law, error) { return PolyaDifference(r(1, 2), r(1<<30, 1)) }, 0.5, false},
+		{func() (Law, error) { return PolyaDifference(r(1, 10), r(21213, 1)) }, 0.1, false},
+	} {
+		l, err := c.make()
+		tb, err2 := NewTable(must(t, l, err))
+		if err2 != nil {
+			t.Fatal(err2)
+		}
+		if err := tb.NewSampler(seeded(byte(50 + i))).Fill(x); err != nil {
+			t.Fatal(err)
+		}
+		// Cumulants of gamma differences: κ_2j = 2·shape·(2j−1)!·t^2j; in units of σ.
+		sd := math.Sqrt(l.Variance())
+		k4, k6, k8 := 0.0, 0.0, 0.0
+		if c.shape > 0 {
+			k4, k6, k8 = 6/(2*c.shape), 120/math.Pow(2*c.shape, 2), 5040/math.Pow(2*c.shape, 3)
+		}
+		m4 := k4 + 3
+		m8 := k8 + 28*k6 + 35*k4*k4 + 210*k4 + 105
+		var sum, square, fourth float64
+		low := make([]float64, 64)
+		bins := make([]float64, 200)
+		for _, v := range x {
+			y := float64(v) / sd
+			sum += y
+			square += y * y
+			fourth += y * y * y * y
+			low[v&63]++
+			bins[min(int(distuv.UnitNormal.CDF(y)*200), 199)]++
+		}
+		size := float64(n)
+		for name, e := range map[string]float64{
+			"mean":          sum / math.Sqrt(size),
+			"variance":      (square - size) / math.Sqrt(size*(m4-1)),
+			"fourth moment": (fourth - size*m4) / math.Sqrt(size*(m8-m4*m4)),
+		} {
+			if math.Abs(e) > z {
+				t.Errorf("%v: %s off by %.2f standard errors", l, name, e)
+			}
+		}
+		counts := map[string][]float64{"low bits": low}
+		if !c.normal {
+			low[0] = 0 // zero is likelier
+			counts["low bits"] = low[1:]
+		} else {
+			counts["bins"] = bins
+		}
+		for name, observed := range counts {
+			total := 0.0
+			for _, k := range observed {
+				total += k
+			}
+			want, chi := total/float64(len(observed)), 0.0
+			for _, k := range observed {
+				chi += (k - want) * (k - want) / want
+			}
+			if c.shape > 0 && c.shape < 1 {
+				continue // values near zero are likelier
+			}
+			if limit := (distuv.ChiSquared{K: float64(len(observed) - 1)}).Quantile(1 - falseAlarm); chi > limit {
+				t.Errorf("%v: %s: χ² = %.1f, limit %.1f", l, name, chi, limit)
+			}
+		}
 	}
 }
 
@@ -142,14 +244,14 @@ func TestExactHistograms(t *testing.T) {
 // its residual, so that the outcomes come from the rarer tables: their
 // histograms must match the masses that the proof counts.
 func TestRareTables(t *testing.T) {
-	l, err := PolyaDifference(big.NewRat(1, 100), big.NewRat(150, 1))
+	l, err := Poisson(big.NewRat(3000, 1))
 	tb, err2 := NewTable(must(t, l, err))
 	if err2 != nil {
 		t.Fatal(err2)
 	}
 	st := tb.cascade.stages[0]
-	if len(st.levels) != 3 || st.slots != 2 {
-		t.Fatalf("%d levels, %d slots: the test needs 3 and 2", len(st.levels), st.slots)
+	if len(st.levels) < 4 || st.slots < 2 {
+		t.Fatalf("%d levels, %d slots: the test needs 4 and 2", len(st.levels), st.slots)
 	}
 	for forced := 1; forced <= 2; forced++ {
 		const blocks = 2000
@@ -158,7 +260,7 @@ func TestRareTables(t *testing.T) {
 		s := tb.NewSampler(nil)
 		s.random = readerFunc(func(p []byte) (int, error) {
 			rng.Read(p)
-			for i := range p[:8*(block+(forced-1)*columns*st.slots)] {
+			for i := range p[:4*(block+(forced-1)*columns*st.slots)] {
 				p[i] = 0xff
 			}
 			return len(p), nil
@@ -167,24 +269,22 @@ func TestRareTables(t *testing.T) {
 			if err := s.draw(st, block); err != nil {
 				t.Fatal(err)
 			}
-			for l := range columns {
-				// The first sample of a column takes the first slot, all others
-				// the second.
-				counts[s.idx[l]]++
-				counts[s.idx[columns+l]]++
-				for i := 2; i < rows; i++ {
-					if s.idx[columns*i+l] != s.idx[columns+l] {
-						t.Fatal("slots out of order")
-					}
+			// In each column a sample takes a slot of its own, as long as there are any, and all
+			// others take the last.
+			for i, x := range s.idx {
+				if row := i / columns; row < st.slots {
+					counts[x]++
+				} else if x != s.idx[i-columns] {
+					t.Fatal("slots out of order")
 				}
 			}
 		}
-		n := float64(2 * columns * blocks)
+		n := float64(st.slots * columns * blocks)
 		chi, bins, want, got := 0.0, 0, 0.0, 0.0
 		for k, m := range st.levels[forced].mass {
-			p := float64(m) / (1 << 63)
+			p := float64(m) / (1 << wordBits)
 			if forced == 1 {
-				p += float64(st.levels[1].residual) / (1 << 63) * float64(st.levels[2].mass[k]) / (1 << 63)
+				p += float64(st.levels[1].residual) / (1 << wordBits) * float64(st.levels[2].mass[k]) / (1 << wordBits)
 			}
 			want += n * p
 			got += counts[k]

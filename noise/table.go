@@ -1,7 +1,6 @@
 package noise
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -12,18 +11,20 @@ import (
 
 // Table is a law prepared for fast sampling with a fixed amount of work. It is
 // immutable and safe for concurrent use; build it once per law, since that
-// takes milliseconds, and share it.
+// takes milliseconds, or tenths of a second for wide shares of discrete Laplace noise,
+// and share it.
 type Table struct {
 	law     Law
 	cascade *cascade
 }
 
 // NewTable builds the tables of a law with exact and interval arithmetic. Discrete
-// Laplace, geometric (Pólya with r = 1) and discrete Gaussian laws may be as wide
-// as the [Law] itself: their tables are composed of narrow ones. The other
-// laws are scanned whole, in a time that grows with their width, and are [ErrTooLarge]
-// beyond 131,072 outcomes, which is about σ = 10,000 for Skellam, 5,000 for Poisson, t = 1350
-// for a Pólya law; use [NewExact] for those.
+// Laplace, discrete Gaussian and Skellam laws, the shares of all three, and geometric
+// laws (Pólya with r = 1) may be as wide as the [Law] itself: where one table would be
+// too wide they are composed of narrow ones and of fair coins. The other laws, Poisson, Pólya and
+// Pólya differences with r > 1 (or just below), are scanned whole, in a time that grows
+// with their width, and are [ErrTooLarge] beyond 131,072 outcomes, which is about σ =
+// 5,000 for Poisson and t = 1350 for a Pólya law; use [NewExact] for those.
 func NewTable(l Law) (*Table, error) {
 	if l.family == 0 {
 		return nil, fmt.Errorf("%w (the zero Law)", ErrConfig)
@@ -55,8 +56,8 @@ func (t *Table) Law() Law {
 // sample between the table's law and the law itself, computed from the table:
 // N samples together are within N·Distance of N independent samples of the law.
 // It is at most [MaxTableDistance]. It covers the tables' finite precision, the tails that
-// they lack, the convolution of narrow discrete Gaussians and the sharing of
-// second-table draws; not what [Expand] or another generator adds. A Table that
+// they lack, the composition of wide laws and the sharing of second-table
+// draws; not what [Expand] or another generator adds. A Table that
 // NewTable did not make is at distance 1.
 func (t *Table) Distance() float64 {
 	if t == nil || t.cascade == nil {
@@ -77,9 +78,9 @@ func (t *Table) Bound() int64 {
 	return t.cascade.reach
 }
 
-// Work returns how many thresholds one sample is compared with in a full block,
-// on average, and how many bytes of randomness it takes: both are the same for
-// every sample.
+// Work returns how many thresholds are scanned for one sample of a full block, on
+// average, and how many bytes of randomness it takes: both are the same for every
+// sample.
 func (t *Table) Work() (thresholds, bytes float64) {
 	if t == nil || t.cascade == nil {
 		return 0, 0
@@ -89,7 +90,7 @@ func (t *Table) Work() (thresholds, bytes float64) {
 		thresholds += n
 		bytes += b
 	}
-	return thresholds, bytes
+	return thresholds, bytes + coins/8*float64(t.cascade.planes)
 }
 
 // NewSampler returns a sampler that draws from random; nil means Expand(nil). From an
@@ -109,18 +110,20 @@ type Sampler struct {
 	table  *Table
 	random io.Reader
 	// Scratch space, erased at the end of each Fill.
-	raw    [8 * (block + 2*maxSlots*columns)]byte
-	words  [block]uint64
-	idx    [block]uint64
-	second [maxSlots * columns]uint64
-	third  [maxSlots * columns]uint64
-	used   [columns]uint64
-	last   [block]int64
+	raw   [max(4*(block+(maxLevels-1)*shared), coins/8*block)]byte
+	idx   [block]uint32
+	slots [rows / fewRows][maxSlots * columns]uint32
+	rarer [shared]uint32
+	found [shared]uint32
+	last  [block]int64
 }
+
+// shared is how many words of a rarer table a block takes at most.
+const shared = rows / fewRows * maxSlots * columns
 
 // Fill sets every element of dst to an independent sample. The instructions
 // executed and the addresses touched depend on the law and on len(dst) only. It
-// works in blocks of 256, the last one rounded up to a multiple of 16: short
+// works in blocks of 512, the last one rounded up to a multiple of 8: short
 // slices cost more per sample. If the randomness fails dst is cleared and the error
 // is [ErrRandom].
 func (s *Sampler) Fill(dst []int64) error {
@@ -130,12 +133,20 @@ func (s *Sampler) Fill(dst []int64) error {
 	}
 	defer s.erase()
 	for rest := dst; len(rest) > 0; {
-		out := s.last[:min(block, (len(rest)+columns-1)/columns*columns)]
+		out := rest[:min(block, len(rest))]
+		if len(out)%columns != 0 {
+			out = s.last[:(len(out)+columns-1)/columns*columns]
+		}
 		if err := s.fillBlock(out); err != nil {
 			clear(dst)
 			return err
 		}
-		rest = rest[copy(rest, out):]
+		if n := len(out); n <= len(rest) {
+			rest = rest[n:] // in place
+			continue
+		}
+		copy(rest, out)
+		break
 	}
 	return nil
 }
@@ -148,15 +159,14 @@ func (s *Sampler) Law() Law { return s.table.Law() }
 
 func (s *Sampler) erase() {
 	clear(s.raw[:])
-	clear(s.words[:])
 	clear(s.idx[:])
-	clear(s.second[:])
-	clear(s.third[:])
-	clear(s.used[:])
+	clear(s.slots[:])
+	clear(s.rarer[:])
+	clear(s.found[:])
 	clear(s.last[:])
 }
 
-// fillBlock makes len(out) samples, a multiple of 16 up to 256.
+// fillBlock makes len(out) samples, a multiple of 8 up to 512.
 func (s *Sampler) fillBlock(out []int64) error {
 	p := s.table.cascade
 	for i := range out {
@@ -167,20 +177,17 @@ func (s *Sampler) fillBlock(out []int64) error {
 		if err := s.draw(p.stages[i], len(out)); err != nil {
 			return err
 		}
-		idx, w := s.idx[:len(out)], p.weights[i]
+		idx, raw, w := s.idx[:len(out)], s.raw[:4*len(out)], p.weights[i]
 		switch {
-		case p.how == signedSum:
-			for j, x := range idx {
-				sign := -int64(s.raw[8*j] & 1)
-				out[j] += w * ((int64(x) ^ sign) - sign)
-			}
 		case p.how == signedDigits && i == 0:
 			for j, x := range idx {
-				sign := -int64(s.raw[8*j] & 1)
-				nonzero := int64(-x) >> 63
+				sign := -int64(raw[4*j] & 1)
+				nonzero := -int64(x) >> 63
 				m := int64(x) + (out[j] & nonzero)
 				out[j] = (m ^ sign) - sign
 			}
+		case p.how == smoothed:
+			return s.smooth(p, out)
 		default:
 			for j, x := range idx {
 				out[j] += w * int64(x)
@@ -190,55 +197,67 @@ func (s *Sampler) fillBlock(out []int64) error {
 	return nil
 }
 
-// draw puts n outcomes of the stage into s.idx. The lowest bit of each word's
-// first byte in s.raw is left for the sign.
-func (s *Sampler) draw(st *stage, n int) error {
-	shared := columns * st.slots
-	raw := s.raw[:8*(n+shared*(len(st.levels)-1))]
-	if err := entropy.Read("noise", s.random, raw); err != nil {
-		return err
-	}
-	words, idx := s.words[:n], s.idx[:n]
-	lookUp(idx, words, raw, st.levels[0].sums)
-	raw = raw[8*n:]
-
-	// The rarer tables, for all columns and slots at once.
-	second := s.second[:shared]
-	lookUp(second, s.words[:shared], raw, st.levels[1].sums)
-	if len(st.levels) == 3 {
-		third := s.third[:shared]
-		lookUp(third, s.words[:shared], raw[8*shared:], st.levels[2].sums)
-		full := uint64(len(st.levels[1].sums))
-		for i, x := range third {
-			second[i] ^= (second[i] ^ x) & beyond(second[i], full)
+// smooth makes samples of the outcomes in s.idx: see smoothed.
+func (s *Sampler) smooth(p *cascade, out []int64) error {
+	idx, raw := s.idx[:len(out)], s.raw[:4*len(out)]
+	for j, x := range idx {
+		shift, coarser := p.finest, ^uint32(0)
+		for _, g := range p.grids {
+			coarser &= beyond(x, g.outcomes)
+			x -= g.outcomes & coarser
+			shift += g.step & coarser
 		}
+		sign := -int64(raw[4*j] & 1)
+		out[j] = ((int64(x) ^ sign) - sign) << (shift & 63)
+		idx[j] = shift
 	}
-	if st.slots == 1 {
-		copy(s.second[columns:], s.second[:columns])
-	}
-	clear(s.used[:])
-	full := uint64(len(st.levels[0].sums))
-	b0, b1 := (*[columns]uint64)(s.second[:columns]), (*[columns]uint64)(s.second[columns:])
-	for ; len(idx) >= columns; idx = idx[columns:] {
-		row := (*[columns]uint64)(idx)
-		for l, x := range row {
-			// A word beyond the last sum takes its outcome from its column's next slot.
-			need := beyond(x, full)
-			b := b0[l] ^ ((b0[l] ^ b1[l]) & s.used[l])
-			row[l] = x ^ ((x ^ b) & need)
-			s.used[l] |= need
+	for plane := range p.planes {
+		raw := s.raw[:coins/8*len(out)]
+		if err := entropy.Read("noise", s.random, raw); err != nil {
+			return err
 		}
+		toss(out, idx, raw, plane)
 	}
 	return nil
 }
 
-// lookUp turns random bytes into outcomes of one table, through words.
-func lookUp(idx, words []uint64, raw []byte, sums []uint64) {
-	for i := range words {
-		words[i] = binary.LittleEndian.Uint64(raw[8*i:]) >> 1
+// draw puts n outcomes of the stage into s.idx. The lowest bit of each word's
+// first byte in s.raw is left for the sign.
+func (s *Sampler) draw(st *stage, n int) error {
+	// Fewer samples in a column than slots need no more slots than they are.
+	slots := min(st.slots, n/columns)
+	groups := (n + columns*st.share - 1) / (columns * st.share)
+	shared := groups * slots * columns
+	raw := s.raw[:4*(n+shared*(len(st.levels)-1))]
+	if err := entropy.Read("noise", s.random, raw); err != nil {
+		return err
 	}
-	scan(idx, words, sums)
+	idx := s.idx[:n]
+	scan(idx, raw, st.levels[0])
+	// The rarer tables, for all columns and slots at once. From the last one, in which
+	// every word finds an outcome, to the first.
+	rarer, found := s.rarer[:shared], s.found[:shared]
+	for d := len(st.levels) - 1; d > 0; d-- {
+		l := st.levels[d]
+		scan(found, raw[4*(n+(d-1)*shared):], l)
+		full := uint32(len(l.sums))
+		if d == len(st.levels)-1 {
+			full++
+		}
+		for i, x := range found {
+			rarer[i] = x ^ (x^rarer[i])&beyond(x, full)
+		}
+	}
+	full := uint32(len(st.levels[0].sums))
+	for g := range groups {
+		queue := &s.slots[g]
+		n := copy(queue[:], rarer[:slots*columns])
+		rarer = rarer[n:]
+		for ; n < len(queue); n += columns { // the last slot is there to stay
+			copy(queue[n:], queue[n-columns:n])
+		}
+		part := idx[columns*st.share*g:]
+		resolve(part[:min(len(part), columns*st.share)], queue, full)
+	}
+	return nil
 }
-
-// beyond is all ones if x ≥ full and zero otherwise, for small x and full.
-func beyond(x, full uint64) uint64 { return ^uint64(int64(x-full) >> 63) }

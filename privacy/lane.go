@@ -37,9 +37,22 @@ func newLane(
 	}
 	var err error
 	if l.Shares.Law, err = lawOf(family, stdDev); err != nil {
-		return Lane{}, because("Noise", err)
+		return Lane{}, unusable(stdDev, err)
 	}
 	return l, nil
+}
+
+// unusable says what is wrong with noise of the given standard deviation.
+func unusable(stdDev float64, err error) error {
+	if !errors.Is(err, noise.ErrTooLarge) {
+		return because("Noise", err)
+	}
+	return &ConfigError{
+		Field:  "Noise.Bits",
+		Reason: fmt.Sprintf("the noise is too wide to sample: its standard deviation is %.4g units", stdDev),
+		Advice: "use fewer bits, or less noise",
+		Err:    err,
+	}
 }
 
 // SumStdDev returns the standard deviation of so many shares together, in integers of
@@ -71,23 +84,13 @@ func (l *Lane) samples() float64 {
 }
 
 // prepare makes the table.
-func (l *Lane) prepare(bits int) error {
+func (l *Lane) prepare() error {
 	own, err := l.Shares.Party()
 	if err == nil {
 		l.table, err = noise.NewTable(own)
 	}
-	switch {
-	case errors.Is(err, noise.ErrTooLarge):
-		return &ConfigError{
-			Field: "Noise.Bits",
-			Reason: fmt.Sprintf(
-				"%d makes the noise too wide to sample: its standard deviation is %.4g units",
-				bits, l.SumStdDev(l.Shares.MinHonest)),
-			Advice: "use fewer bits",
-			Err:    err,
-		}
-	case err != nil:
-		return because("Noise", err)
+	if err != nil {
+		return unusable(l.SumStdDev(l.Shares.MinHonest), err)
 	}
 	return nil
 }

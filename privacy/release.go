@@ -95,8 +95,7 @@ func (r *Release) validate() error {
 // Mechanism works out the release. Besides what Validate finds it fails with a
 // [ConfigError] if a sum does not fit the bits (aggregation.ErrBits), or if the noise
 // is wider than can be sampled (noise.ErrTooLarge). It takes some milliseconds, and
-// most of a second for discrete Laplace noise of a standard deviation of a thousand
-// integers.
+// tenths of a second for wide discrete Laplace noise.
 func (r *Release) Mechanism() (*Mechanism, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -105,13 +104,13 @@ func (r *Release) Mechanism() (*Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Vector.prepare(r.Noise.Bits); err != nil {
+	if err := m.Vector.prepare(); err != nil {
 		return nil, err
 	}
 	if m.Signs == nil {
 		return m, nil
 	}
-	if err := m.Signs.prepare(r.Noise.Bits); err != nil {
+	if err := m.Signs.prepare(); err != nil {
 		return nil, err
 	}
 	return m, nil

@@ -59,7 +59,7 @@ func TestConfig(t *testing.T) {
 		{"least infinite", signs(1, .5, math.Inf(1)), "Signs.MinMultiplier", nil, false},
 		{"2 bits", func(r *Release) { r.Noise.Bits = 2 }, "Noise.Bits", aggregation.ErrBits, true},
 		{"vast", func(r *Release) { r.Noise.Multiplier = 1e12 }, "Noise.Bits", aggregation.ErrBits, true},
-		{"wide", func(r *Release) { r.Noise.Family, r.Noise.Bits = accounting.FamilySkellam, 40 },
+		{"wide", func(r *Release) { r.Noise = Noise{accounting.FamilyDiscreteLaplace, 1e7, 1, 64} },
 			"Noise.Bits", noise.ErrTooLarge, true},
 		{"narrow", func(r *Release) { r.Noise.Multiplier = 1e-12 }, "Noise.Multiplier", nil, true},
 		{"huge vector", func(r *Release) { r.Dimension = 1 << 40 }, "Noise", aggregation.ErrConfig, true},

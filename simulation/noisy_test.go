@@ -145,8 +145,9 @@ func TestNoiseOptions(t *testing.T) {
 		{"clip NaN", func(o *Options) { o.Noise.Clip = math.NaN() }, "Noise.Clip", nil, false},
 		{"0 bits", func(o *Options) { o.Noise.Bits = 0 }, "Noise.Bits", nil, false},
 		{"2 bits", func(o *Options) { o.Noise.Bits = 2 }, "Noise.Bits", aggregation.ErrBits, true},
-		{"wide", func(o *Options) { o.Noise.Family, o.Noise.Bits = accounting.FamilySkellam, 30 },
-			"Noise.Bits", noise.ErrTooLarge, true},
+		{"wide", func(o *Options) {
+			o.Noise.Family, o.Noise.Bits, o.Noise.Multiplier = accounting.FamilyDiscreteLaplace, 64, 1e7
+		}, "Noise.Bits", noise.ErrTooLarge, true},
 		{"narrow", func(o *Options) { o.Noise.Multiplier = 1e-12 }, "Noise.Multiplier", nil, true},
 		{"budget", func(o *Options) { o.Budget.Epsilon = -1 }, "Budget.Epsilon", nil, false},
 		{"delta", func(o *Options) { o.Budget.Delta = 2 }, "Budget.Delta", nil, false},

@@ -103,7 +103,7 @@ func TestNoiseUsage(t *testing.T) {
 		{"--noise skellam --clip -1", 2, "--clip: -1 bounds no norm"},
 		{"--noise skellam --bits 65", 2, "--bits: 65 is outside 1 to 64"},
 		{"--noise skellam --bits 3", 1, "--bits: 3 is too few"},
-		{"--noise skellam --bits 40", 1, "Use fewer bits."},
+		{"--noise discrete-laplace --noise-multiplier 1e7 --bits 64", 1, "Use fewer bits, or less noise."},
 		{"--noise skellam --noise-multiplier 1e-12", 1, "Use a larger multiplier"},
 	} {
 		code, out, errs := call(t.Context(), append(strings.Fields(quick), strings.Fields(c.args)...)...)

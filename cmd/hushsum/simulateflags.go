@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
@@ -72,10 +71,6 @@ const (
 	weightBits = 10
 	updateBits = 20
 )
-
-// laplaceBits are the bits of discrete Laplace noise if --bits says nothing: its
-// shares have long tails, and the tables of wide ones do not fit.
-const laplaceBits = 14
 
 // protocols names what the value of --protocol sets.
 var protocols = map[bool]string{false: "pairwise", true: "oneshot"}
@@ -167,7 +162,7 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 		"`Z` standard deviation of the noise over the L2 sensitivity")
 	number(&v.noise.Clip, "clip", v.noise.Clip, "`C` L2 norm that updates are clipped to, with noise")
 	whole(&v.noise.Bits, "bits", v.noise.Bits,
-		"`B` bits of each coordinate of a sum with noise; with discrete-laplace 14 unless given")
+		"`B` bits of each coordinate of a sum with noise")
 	number(&v.budget.Epsilon, "epsilon", 0,
 		"`E` privacy budget of each party: calibrates the noise unless --noise-multiplier is given, "+
 			"and stops the run; 0 for none. Sets --noise discrete-gaussian if there is none")
@@ -238,9 +233,6 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 	v.settleData()
 	if v.set["epsilon"] && !v.set["noise"] {
 		v.noise.Family = simulation.DefaultNoise().Family
-	}
-	if v.noise.Family == accounting.FamilyDiscreteLaplace && !v.set["bits"] {
-		v.noise.Bits = laplaceBits
 	}
 	for _, check := range []func() error{v.checkRecovery, v.checkCommittee, v.checkNoise,
 		v.checkNumbers, v.checkRules} {

@@ -92,6 +92,15 @@ func (c Context) ExpNeg(a *big.Rat) Interval {
 	return Interval{c.down().Set(e.Lo), c.up().Set(e.Hi)}
 }
 
+// FromFixed is the interval from lo to hi, in units of 2^-bits.
+func FromFixed(lo, hi *big.Int, bits int) Interval {
+	exact := func(n *big.Int) *big.Float {
+		x := new(big.Float).SetPrec(uint(max(n.BitLen(), 64))).SetInt(n)
+		return x.SetMantExp(x, -bits)
+	}
+	return Interval{exact(lo), exact(hi)}
+}
+
 // Fixed returns ⌊Lo·2^bits⌋ and ⌈Hi·2^bits⌉.
 func (x Interval) Fixed(bits int) (lo, hi *big.Int) {
 	return Floor(x.Lo, bits), Ceil(x.Hi, bits)
