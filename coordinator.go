@@ -285,7 +285,6 @@ func (c *coordinator) arrived(a arrival) {
 		}
 		return
 	}
-	return
 }
 
 // greet checks that a party has the same plan, and tells it what it needs.
