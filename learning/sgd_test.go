@@ -297,7 +297,7 @@ func TestSGDInterrupt(t *testing.T) {
 		start := normal(m.NumParams(), 6)
 		for after := range 3 {
 			w, asked := slices.Clone(start), 0
-			s := SGD{Rate: .1, Steps: 1 << 40, Batch: 20 * after, Interrupt: func() error {
+			s := SGD{Rate: .1, Steps: math.MaxInt32, Batch: 20 * after, Interrupt: func() error {
 				if asked++; asked > after {
 					return stop
 				}

@@ -130,10 +130,10 @@ func (s *Server) Receive(message []byte) error {
 		}
 		return nil
 	}
-	member := int(h.Sender) - memberSender
-	if member < 0 || member >= s.config.c {
+	if h.Sender < memberSender || h.Sender-memberSender >= uint32(s.config.c) {
 		return fmt.Errorf("%w: %d", ErrSender, h.Sender)
 	}
+	member := int(h.Sender - memberSender)
 	if err := s.receiveMember(h, body, member); err != nil {
 		return s.config.memberError(member, err)
 	}

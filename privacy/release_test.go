@@ -62,7 +62,7 @@ func TestConfig(t *testing.T) {
 		{"wide", func(r *Release) { r.Noise = Noise{accounting.FamilyDiscreteLaplace, 1e7, 1, 64} },
 			"Noise.Bits", noise.ErrTooLarge, true},
 		{"narrow", func(r *Release) { r.Noise.Multiplier = 1e-12 }, "Noise.Multiplier", nil, true},
-		{"huge vector", func(r *Release) { r.Dimension = 1 << 40 }, "Noise", aggregation.ErrConfig, true},
+		{"huge vector", func(r *Release) { r.Dimension = math.MaxInt >> 22 }, "Noise", aggregation.ErrConfig, true},
 		{"votes too few", func(r *Release) { r.Signs = &Signs{Dimension: 1, Part: .5} }, "Noise.Family", nil, true},
 	} {
 		r := release()

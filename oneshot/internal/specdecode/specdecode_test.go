@@ -310,7 +310,7 @@ func (c *check) configuration() {
 // headers checks §6 and keeps the bodies by sender and type.
 func (c *check) headers() {
 	for _, m := range c.Messages {
-		session, sender := []byte(c.Context), u32(1<<32-1)
+		session, sender := []byte(c.Context), bytes.Repeat([]byte{0xff}, 4)
 		if m.Type <= 66 {
 			session = c.ConfigDigest
 		}
