@@ -84,8 +84,9 @@ func BenchmarkSample(b *testing.B) {
 			})
 		}
 		for name, draw := range map[string]func() float64{
-			"normal":  distuv.Normal{Sigma: float64(sigma), Src: rand.NewChaCha8([32]byte{1})}.Rand,
-			"laplace": distuv.Laplace{Scale: float64(sigma) / math.Sqrt2, Src: rand.NewChaCha8([32]byte{1})}.Rand,
+			"normal": distuv.Normal{Sigma: float64(sigma), Src: rand.NewChaCha8([32]byte{1})}.Rand,
+			"laplace": distuv.Laplace{Scale: float64(sigma) / math.Sqrt2,
+				Src: rand.NewChaCha8([32]byte{1})}.Rand,
 		} {
 			b.Run(fmt.Sprintf("gonum/%s/sigma=%d", name, sigma), func(b *testing.B) {
 				f := make([]float64, len(dst))

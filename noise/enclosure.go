@@ -94,7 +94,8 @@ func (l Law) encloseTo(prec int, lo, hi int64) (*enclosure, bool) {
 // newEnclosure divides weights by their sum, which the tail may be a part of, and
 // reports whether the result is as tight as enclose promises.
 func newEnclosure(
-	c interval.Context, offset int64, w []interval.Interval, tail interval.Interval, symmetric bool, prec int,
+	c interval.Context, offset int64, w []interval.Interval, tail interval.Interval, symmetric bool,
+	prec int,
 ) (*enclosure, bool) {
 	if tail.Hi.IsInf() {
 		return nil, false

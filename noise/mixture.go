@@ -124,7 +124,8 @@ func (p *cascade) mixture(l Law) error {
 	p.reach, p.planes = reach, grids[len(grids)-1].shift
 	// What is neglected is missing, or too much, at 0.
 	neglected.Lsh(neglected, 1)
-	p.distance.Add(p.distance, new(big.Rat).SetFrac(neglected, new(big.Int).Lsh(big.NewInt(1), fixed.Bits)))
+	p.distance.Add(p.distance,
+		new(big.Rat).SetFrac(neglected, new(big.Int).Lsh(big.NewInt(1), fixed.Bits)))
 	for _, g := range grids[:len(grids)-1] {
 		p.distance.Add(p.distance, new(big.Rat).SetFloat64(splineError(1<<g.step)))
 	}
@@ -285,7 +286,8 @@ type mixing struct {
 
 func newMixing(l Law) *mixing {
 	ctx := interval.Context{Prec: fixed.Bits + 64}
-	m := &mixing{p: fixed.FromBig(ctx.ExpNeg(new(big.Rat).Inv(l.scale)).Lo), r: fixed.FromBig(ctx.Rat(l.shape).Lo)}
+	m := &mixing{p: fixed.FromBig(ctx.ExpNeg(new(big.Rat).Inv(l.scale)).Lo),
+		r: fixed.FromBig(ctx.Rat(l.shape).Lo)}
 	m.other, m.gap = fixed.One, fixed.One
 	m.other.Sub(&m.r)
 	square := product(m.p, m.p)

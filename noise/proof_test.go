@@ -431,7 +431,8 @@ func TestWideTables(t *testing.T) {
 // coefficients, and a bound falls with the order until the aliases are all that is left.
 func TestSmoothBound(t *testing.T) {
 	r := big.NewRat
-	for i, want := range []*big.Rat{r(1, 1), r(-1, 2), r(1, 6), r(0, 1), r(-1, 30), r(0, 1), r(1, 42), r(0, 1), r(-1, 30),
+	for i, want := range []*big.Rat{r(1, 1), r(-1, 2), r(1, 6), r(0, 1), r(-1, 30), r(0, 1), r(1, 42),
+		r(0, 1), r(-1, 30),
 		r(0, 1), r(5, 66), r(0, 1), r(-691, 2730)} {
 		if got := bernoulliNumbers(12)[i]; got.Cmp(want) != 0 {
 			t.Errorf("B_%d = %v, want %v", i, got, want)

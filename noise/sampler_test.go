@@ -171,7 +171,8 @@ func TestSamplerAgainstDumb(t *testing.T) {
 func TestFewRows(t *testing.T) {
 	st := &stage{levels: []*level{{residual: 1 << 17}}}
 	st.chooseSlots()
-	if each := st.chooseSlots(); st.share != fewRows || st.slots != maxSlots || each.Cmp(collisionGoal) > 0 {
+	if each := st.chooseSlots(); st.share != fewRows || st.slots != maxSlots ||
+		each.Cmp(collisionGoal) > 0 {
 		t.Errorf("%d rows share %d slots at 2^%.1f", st.share, st.slots, log2(each))
 	}
 	if st.levels[0].residual = 1 << 16; st.chooseSlots().Cmp(collisionGoal) > 0 || st.share != rows {

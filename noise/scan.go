@@ -86,7 +86,8 @@ func tossGeneric(out []int64, grids []uint32, raw []byte, plane uint32) {
 	grids, last = grids[:len(out)], last[:len(out)]
 	for i := range out {
 		// Not OnesCount8, which looks bytes up in memory.
-		heads := bits.OnesCount32(binary.LittleEndian.Uint32(raw[4*i:])) + bits.OnesCount32(uint32(last[i]))
+		heads := bits.OnesCount32(binary.LittleEndian.Uint32(raw[4*i:])) +
+			bits.OnesCount32(uint32(last[i]))
 		in := int64(int32(plane)-int32(grids[i])) >> 63 // all ones if plane < grid
 		out[i] += int64(heads-coins/2) << (plane & 63) & in
 	}

@@ -175,7 +175,9 @@ func (e *edgeworth) enclose(order int) (*enclosure, error) {
 // With He_2i written out, the polynomial is Σ_n a_n·y^2n, where
 //
 //	a_n = (−1)^n/((2n)!·s^n) · Σ_{i≥n} t_i·s^-i·(2i)!/((i−n)!·2^(i−n)).
-func (e *edgeworth) weights(c interval.Context, order int, n int64) (w []interval.Interval, tail interval.Interval, ok bool) {
+func (e *edgeworth) weights(
+	c interval.Context, order int, n int64,
+) (w []interval.Interval, tail interval.Interval, ok bool) {
 	s := newFloat().SetRat(e.s)
 	var plus, minus, both []interval.Interval // a_n by sign, and |a_n|
 	for j := 0; j <= order; j++ {

@@ -193,11 +193,13 @@ func (s *stage) certify(lo, hi []*big.Int, tail *big.Int) {
 //
 // which the n samples share. Fewer samples in a column have less each.
 func (s *stage) chooseSlots() *big.Rat {
-	w := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.levels[0].residual), new(big.Int).Lsh(big.NewInt(1), wordBits))
+	w := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.levels[0].residual),
+		new(big.Int).Lsh(big.NewInt(1), wordBits))
 	for s.share = rows; ; s.share = fewRows {
 		for s.slots = 1; s.slots <= maxSlots; s.slots++ {
 			j := int64(s.slots + 1)
-			each := new(big.Rat).SetFrac(new(big.Int).Binomial(int64(s.share), j), big.NewInt(int64(s.share)))
+			each := new(big.Rat).
+				SetFrac(new(big.Int).Binomial(int64(s.share), j), big.NewInt(int64(s.share)))
 			for range j {
 				each.Mul(each, w)
 			}

@@ -142,9 +142,9 @@ func TestTableHistograms(t *testing.T) {
 }
 
 // TestWideMoments: at standard deviations far beyond a histogram by values, the mean,
-// the variance, the fourth moment (within what the sixth and the eighth make of n samples), the lowest six bits,
-// which are uniform, and for laws that are normal but for 10^-6 a histogram with bins of
-// equal probability. Each at falseAlarm.
+// the variance, the fourth moment (within what the sixth and the eighth make of n
+// samples), the lowest six bits, which are uniform, and for laws that are normal but
+// for 10^-6 a histogram with bins of equal probability. Each at falseAlarm.
 func TestWideMoments(t *testing.T) {
 	r := big.NewRat
 	n := *samplesFlag
@@ -223,7 +223,8 @@ func TestWideMoments(t *testing.T) {
 			if c.shape > 0 && c.shape < 1 {
 				continue // values near zero are likelier
 			}
-			if limit := (distuv.ChiSquared{K: float64(len(observed) - 1)}).Quantile(1 - falseAlarm); chi > limit {
+			if limit := (distuv.ChiSquared{K: float64(len(observed) - 1)}).
+				Quantile(1 - falseAlarm); chi > limit {
 				t.Errorf("%v: %s: χ² = %.1f, limit %.1f", l, name, chi, limit)
 			}
 		}
@@ -284,7 +285,8 @@ func TestRareTables(t *testing.T) {
 		for k, m := range st.levels[forced].mass {
 			p := float64(m) / (1 << wordBits)
 			if forced == 1 {
-				p += float64(st.levels[1].residual) / (1 << wordBits) * float64(st.levels[2].mass[k]) / (1 << wordBits)
+				p += float64(st.levels[1].residual) / (1 << wordBits) *
+					float64(st.levels[2].mass[k]) / (1 << wordBits)
 			}
 			want += n * p
 			got += counts[k]

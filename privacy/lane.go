@@ -48,8 +48,9 @@ func unusable(stdDev float64, err error) error {
 		return because("Noise", err)
 	}
 	return &ConfigError{
-		Field:  "Noise.Bits",
-		Reason: fmt.Sprintf("the noise is too wide to sample: its standard deviation is %.4g units", stdDev),
+		Field: "Noise.Bits",
+		Reason: fmt.Sprintf("the noise is too wide to sample: its standard deviation is %.4g units",
+			stdDev),
 		Advice: "use fewer bits, or less noise",
 		Err:    err,
 	}
