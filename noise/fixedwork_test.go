@@ -86,13 +86,13 @@ func TestTimingCorrelation(t *testing.T) {
 // position only. The best of many runs is what the machine's noise disturbs least.
 func TestTimingExtremes(t *testing.T) {
 	r := big.NewRat
-	for name, make := range map[string]func() (Law, error){
+	for name, lawOf := range map[string]func() (Law, error){
 		"one table": func() (Law, error) { return DiscreteGaussian(r(100, 1)) },
 		"smooth":    func() (Law, error) { return DiscreteGaussian(r(1000000, 1)) },
 		"digits":    func() (Law, error) { return DiscreteLaplace(r(707, 1)) },
 		"mixture":   func() (Law, error) { return PolyaDifference(r(1, 10), r(707, 1)) },
 	} {
-		l, err := make()
+		l, err := lawOf()
 		tb, err2 := NewTable(must(t, l, err))
 		if err2 != nil {
 			t.Fatal(err2)
