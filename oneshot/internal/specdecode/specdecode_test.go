@@ -318,7 +318,7 @@ func (c *check) headers() {
 		if _, err := fmt.Sscanf(m.From, "party %d", &i); err == nil {
 			sender = u32(i)
 		} else if _, err := fmt.Sscanf(m.From, "member %d", &i); err == nil {
-			sender = u32(1<<31 + i)
+			sender = binary.BigEndian.AppendUint32(nil, 1<<31+uint32(i))
 		}
 		header := slices.Concat([]byte{2, byte(m.Type)}, session, u64(c.Round), sender)
 		c.want("header", m.Message[:len(header)], header)
