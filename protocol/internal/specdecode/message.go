@@ -114,14 +114,6 @@ func (s set) all() []int {
 	return out
 }
 
-func setOf(n int, parties []int) set {
-	s := make(set, (n+7)/8)
-	for _, i := range parties {
-		s[i/8] |= 1 << (i % 8)
-	}
-	return s
-}
-
 // material is the body of Upload (§9.8).
 type material struct {
 	holders    set // that it is for
