@@ -67,10 +67,10 @@ func clipInto(dst, update []float64, c float64) (norm float64, err error) {
 }
 
 // clipping is what brings an update to a norm of at most c·(1 − slack/2): a product of
-// three factors, of which two are powers of two, unless it needs none.
+// three factors, of which two are powers of two. All are 1 where the update is short
+// enough, so that multiplying takes as long and changes nothing.
 type clipping struct {
 	norm               float64 // of the update, as computed
-	shrink             bool
 	down, rest, factor float64
 }
 
@@ -84,7 +84,7 @@ func newClipping[F Float](update []F, c float64) (clipping, error) {
 		top = max(top, a)
 	}
 	if top == 0 {
-		return clipping{}, nil
+		return clipping{down: 1, rest: 1, factor: 1}, nil
 	}
 	// Divide by a power of two so that the largest magnitude is in [1/2, 1): no
 	// square overflows, and those that underflow are below 2^-1000 of the sum.
@@ -101,23 +101,19 @@ func newClipping[F Float](update []F, c float64) (clipping, error) {
 	}
 	scaledNorm := math.Sqrt(sum)
 	k.norm = math.Ldexp(scaledNorm, e)
-	if limit := c * (1 - slack); k.norm > limit {
-		// A norm of c·(1 − slack) as computed, where the true one may be as much as
-		// slack/4 away.
-		k.shrink, k.factor = true, limit/scaledNorm
+	limit := c * (1 - slack)
+	if k.norm <= limit {
+		return clipping{norm: k.norm, down: 1, rest: 1, factor: 1}, nil
 	}
+	// A norm of c·(1 − slack) as computed, where the true one may be as much as
+	// slack/4 away.
+	k.factor = limit / scaledNorm
 	return k, nil
 }
 
 // clipTo writes a part of the update that k was made for to the first places of dst.
 func clipTo[F Float](dst []float64, update []F, k clipping) {
 	dst = dst[:len(update)]
-	if !k.shrink {
-		for i, x := range update {
-			dst[i] = float64(x)
-		}
-		return
-	}
 	for i, x := range update {
 		dst[i] = float64(x) * k.down * k.rest * k.factor
 	}

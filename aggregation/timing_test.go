@@ -1,0 +1,47 @@
+package aggregation
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/dudect"
+)
+
+// Clipping takes a time that does not depend on whether the norm is above the bound.
+// A clip that skips what is short enough is what the test would find.
+func TestClipTiming(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a statistical test of times")
+	}
+	const length, bound = 4096, 1
+	update := func(class int) []float64 {
+		out := make([]float64, length)
+		for i := range out {
+			// A norm of some 0.5 or 2.
+			out[i] = (rand.Float64() - .5) * []float64{.027, .108}[class]
+		}
+		return out
+	}
+	dst := make([]float64, length)
+	result := dudect.Measure(1<<13, update, func(u []float64) {
+		if _, err := clipInto(dst, u, bound); err != nil {
+			t.Error(err)
+		}
+	})
+	if result > dudect.Limit {
+		t.Errorf("|t| = %.1f, above %v", result, dudect.Limit)
+	}
+	leaky := dudect.Measure(1<<12, update, func(u []float64) {
+		k, err := newClipping(u, bound)
+		if err != nil {
+			t.Error(err)
+		}
+		if k.factor != 1 {
+			clipTo(dst, u, k)
+		}
+	})
+	if leaky < dudect.Limit {
+		t.Errorf("clipping only what is too long gives |t| = %.1f, below %v: the test has no power", leaky, dudect.Limit)
+	}
+	t.Logf("|t| = %.1f, leaky %.1f", result, leaky)
+}
