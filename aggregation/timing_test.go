@@ -41,7 +41,8 @@ func TestClipTiming(t *testing.T) {
 		}
 	})
 	if leaky < dudect.Limit {
-		t.Errorf("clipping only what is too long gives |t| = %.1f, below %v: the test has no power", leaky, dudect.Limit)
+		t.Errorf("clipping only what is too long gives |t| = %.1f, below %v: no power",
+			leaky, dudect.Limit)
 	}
 	t.Logf("|t| = %.1f, leaky %.1f", result, leaky)
 }

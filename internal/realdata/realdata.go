@@ -36,21 +36,30 @@ func Dir(t testing.TB, sub string) string {
 	return ""
 }
 
-// moduleRoot walks up from the working directory, which go test sets to the
-// folder of the package under test.
+// moduleRoot walks up from the working directory, which go test sets to the folder of
+// the package under test, to the folder of the library's go.mod: the outermost one of
+// the workspace, since the command is a module within it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
+	found := ""
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
+			found = dir
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil && found != "" {
+			return found, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", os.ErrNotExist
+			break
 		}
 		dir = parent
 	}
+	if found == "" {
+		return "", os.ErrNotExist
+	}
+	return found, nil
 }
