@@ -80,7 +80,15 @@ func (v *simulateFlags) loadAdult() (train, test *learning.Dataset, err error) {
 	if dir == adultData {
 		dir = dataFolder(adultData)
 	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+	info, err := os.Stat(dir)
+	if meant := didYouMean(v.data, dataNames, "%s", ""); err != nil && meant != "" && dir == v.data {
+		return nil, nil, &problem{
+			cause:  fmt.Sprintf("--data: there is no data set, and no folder, %q", v.data),
+			advice: meant,
+			err:    err,
+		}
+	}
+	if err == nil && !info.IsDir() {
 		return nil, nil, &problem{
 			cause:  fmt.Sprintf("--data: %s is a file", dir),
 			advice: "Give the folder that holds " + whatAdultIs + ".",
@@ -146,6 +154,9 @@ const (
 	mnistData   = "mnist"
 	fashionData = "fashion-mnist"
 )
+
+// dataNames are those, and the one that names none.
+var dataNames = []string{synthetic, adultData, digitsData, mnistData, fashionData}
 
 // The files that say what a folder holds.
 const (

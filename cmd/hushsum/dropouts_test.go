@@ -57,6 +57,9 @@ func TestLostRounds(t *testing.T) {
 		t.Fatalf("code %d, %q", code, errs)
 	}
 	checkWidth(t, out)
+	if strings.Contains(out, "in the clear, same seeds") || strings.Contains(out, "difference") {
+		t.Errorf("two models are compared that are both the first one:\n%s", out)
+	}
 	if n := strings.Count(out, "    lost "); n != 3 ||
 		!strings.Contains(out, "3 of 3 rounds were lost") || !strings.Contains(out, "Lower --drop") {
 		t.Errorf("%d rows of lost rounds, want 3:\n%s", n, out)

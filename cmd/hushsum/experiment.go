@@ -216,12 +216,16 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 		defer kept.close()
 		options.Store = kept
 	}
-	if std.live && !v.json {
-		options.Progress = func(done, of int) {
-			if std.live && of > 0 {
-				line.over(fmt.Sprintf("%s  %d %% (%d of %d)", e.Name, done*100/of, done, of))
-			}
+	alive := newHeartbeat(std, v.json, "hushsum experiment")
+	options.Progress = func(done, of int) {
+		if of == 0 {
+			return
 		}
+		text := fmt.Sprintf("%s  %d %% (%d of %d)", e.Name, done*100/of, done, of)
+		if std.live && !v.json {
+			line.over(text)
+		}
+		alive.beat("%s", text)
 	}
 	t, err := e.Run(ctx, options)
 	line.wipe()

@@ -90,9 +90,20 @@ func simulate(ctx context.Context, args []string, std streams) int {
 	if v.json {
 		show = &jsonLines{std: std, shown: run}
 	}
+	if err := run.tellEstimate(std); err != nil {
+		return failed(err, std)
+	}
 	show.begin()
 	options.Now = time.Now
-	options.Progress = show.progress
+	alive := newHeartbeat(std, v.json, "hushsum simulate")
+	options.Progress = func(round, done, of int) {
+		show.progress(round, done, of)
+		where := "key exchange"
+		if round > 0 {
+			where = fmt.Sprintf("round %d of %d", round, v.rounds)
+		}
+		alive.beat("%s, %s of %s", where, grouped(done), plural(of, "party"))
+	}
 	result, err := simulation.Run(ctx, options, show.round)
 	if result == nil {
 		return failed(err, std)

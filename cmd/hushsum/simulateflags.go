@@ -128,7 +128,7 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 	census, images := censusStart, imagesStart
 	text(&v.data, "data", synthetic,
 		"`synthetic|PATH` made-up census rows, or the folder with adult.data and adult.test of the "+
-			"UCI Adult census; or a data set by name, see above")
+			"UCI Adult census; or a data set by name: adult, digits, mnist, fashion-mnist")
 	whole(&v.clients, "clients", census.clients, "`N` parties, at least 2\t; for images 10")
 	whole(&v.rows, "rows-per-client", census.rows, "`N` training rows of each party\t; for images all")
 	whole(&v.rounds, "rounds", 20, "`N` rounds, each one private sum")
@@ -144,7 +144,7 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 		"`N` makes and deals the rows and draws drop-outs; one seed, one outcome")
 	number(&v.drop, "drop", 0, "`F` fraction of the parties, 0 to 1, that drop out of each round")
 	f.Var(oneOf(&v.oneshot, protocols, "pairwise or oneshot"), "protocol",
-		"`pairwise|oneshot` how sums are taken, see above")
+		"`pairwise|oneshot` how sums are taken")
 	whole(&v.committee.Members, "members", 0, "`N` members of the committee, 4 to 255; 0 for 13")
 	f.BoolVar(&v.committee.Covered, "covered", false,
 		"submissions stay covered until the committee agrees on who is in the sum")

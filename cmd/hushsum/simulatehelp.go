@@ -14,7 +14,14 @@ round, each party trains on rows of its own, masks the outcome, and submits it;
 the server sees nothing but the sum of all. Beside it runs the same training in
 the clear, from the same seed, to show what privacy costs the model.
 
-With --drop, parties drop out of each round: before they submit, before they
+Parties may drop out of rounds (--drop), sums may take one message a party
+(--protocol oneshot), noise may protect what sums say (--noise, --epsilon), and
+other data, models and rules may take the place of the census and its averages.
+Ctrl-C ends the run early and prints what was done. A run without any sum ends
+with code 1, and standard error says why.
+`
+
+const simulateDropOuts = `With --drop, parties drop out of each round: before they submit, before they
 sign who is left, or before they reveal the shares that take the masks off the
 sum. They come back for the next round. The sum, and the training in the clear,
 is then over those who submitted. A round with too few parties left is lost, and
@@ -25,8 +32,9 @@ of parties, and a committee of --members takes the key off the sum; a fourth of
 those beside one may collude with the server. Noise must then be
 discrete-gaussian, and is what hides the parties' keys: privacy against the
 server is computational. Drop-outs are those who do not submit.
+`
 
-With --noise, what is summed is each party's update: its new weights less the
+const simulateNoise = `With --noise, what is summed is each party's update: its new weights less the
 model it began from, clipped to an L2 norm of --clip, turned at random, and
 rounded to whole numbers. Every party adds a share of noise, so large that the
 shares of the fewest survivors less the colluders have a standard deviation of
@@ -41,8 +49,9 @@ the colluders, "eps public" against those who see the released models only. They
 differ when rounds are sampled in secret, and here every party is in all rounds.
 With --epsilon the noise is calibrated so that all rounds together stay within
 it, against the server, and the run ends before a round that would overspend.
+`
 
-One line is printed per round:
+const simulateTable = `One line is printed per round:
   parties      in the sum, of all; or that the round is lost
   up, down     bytes from and to each party: messages and the broadcast model
   train ms     a party's local training
@@ -50,15 +59,16 @@ One line is printed per round:
                masking; with recovery also shares and signatures
   server ms    the server's work for all parties
   eps server,  with noise in place of train ms, down and server ms: what has
-  eps public   been spent, see above
+  eps public   been spent, see 'hushsum help simulate noise'
   accuracy     of the model, on rows that no party has
   MCC          its Matthews correlation: 1 is perfect, 0 is no better than
                giving every row the same answer
-Bytes and times of parties are means over all, drop-outs included. Ctrl-C ends
-the run early and prints what was done. A run without any sum ends with code 1,
-and standard error says why.
+Bytes and times of parties are means over all, drop-outs included. A long run
+says first what its sums take, and every ten seconds how far it is where no line
+on a terminal shows it, both on standard error.
+`
 
-Other data, models and rules. With any flag of this part, or data that is not a
+const simulateModels = `Other data, models and rules. With any flag of this part, or data that is not a
 census, parties submit updates of equal weight:
   --data     adult, digits, mnist or fashion-mnist, found in the folder
              HUSHSUM_DATA or in ../shared/data; or the folder with its files
@@ -150,8 +160,14 @@ func simulateManual() *manual {
 	names := strings.Join(wrap(strings.Join(learning.PartitionNames(), ", "), width-34),
 		"\n             ")
 	return &manual{
-		about:  fmt.Sprintf(simulateAbout, names),
-		topics: []topic{{"json", "what --json prints", simulateJSON}},
+		about: simulateAbout,
+		topics: []topic{
+			{"drop-outs", "parties that leave, and sums from one message", simulateDropOuts},
+			{"noise", "noise, and what it spends of privacy", simulateNoise},
+			{"models", "other data, models and rules", fmt.Sprintf(simulateModels, names)},
+			{"table", "what the columns say", simulateTable},
+			{"json", "what --json prints", simulateJSON},
+		},
 		examples: []string{
 			"hushsum simulate",
 			"hushsum simulate --clients 10 --rounds 5",

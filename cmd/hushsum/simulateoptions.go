@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,6 +80,14 @@ var (
 	}
 )
 
+// unknown says that a flag names nothing that there is.
+func unknown(flag, name string, known []string) error {
+	return &problem{
+		cause:  fmt.Sprintf("--%s: there is no %q", flag, name),
+		advice: didYouMean(name, known, "%s", "Use one of "+strings.Join(known, ", ")+"."),
+	}
+}
+
 // adaptiveRate is the server's rate with adaptive rules, whose steps are about as
 // large as their signs.
 const adaptiveRate = 0.01
@@ -93,8 +103,8 @@ func (v *simulateFlags) rules(o *simulation.Options) error {
 			o.Server.Rule = rule
 			servers++
 		} else {
-			return &problem{cause: fmt.Sprintf("--rule: there is no %q", name),
-				advice: "Use fedavg, fedprox, scaffold, fedga, momentum, fedadagrad, fedadam or fedyogi."}
+			known := append(slices.Sorted(maps.Keys(clientRules)), slices.Sorted(maps.Keys(serverRules))...)
+			return unknown("rule", name, known)
 		}
 	}
 	if parties > 1 || servers > 1 {
@@ -127,8 +137,7 @@ func (v *simulateFlags) rules(o *simulation.Options) error {
 	}
 	kind, ok := maskKinds[v.mask]
 	if !ok {
-		return &problem{cause: fmt.Sprintf("--mask: there is no %q", v.mask),
-			advice: "Use none, soft or hard."}
+		return unknown("mask", v.mask, slices.Sorted(maps.Keys(maskKinds)))
 	}
 	o.Mask = aggregation.GradientMask{Kind: kind, Threshold: v.maskThreshold}
 	return nil
@@ -147,6 +156,9 @@ func (v *simulateFlags) deal(
 		return nil, nil, err
 	}
 	o := learning.PartitionOptions{Clients: v.clients, Seed: v.seed, Concentration: v.concentration}
+	if names := learning.PartitionNames(); !slices.Contains(names, v.split) {
+		return nil, nil, unknown("split", v.split, names)
+	}
 	parties, unseen, err := learning.Partition(v.split, train, test, o)
 	if err != nil {
 		p := &problem{cause: "--split: " + plain(err), err: err}
@@ -220,8 +232,7 @@ func (v *simulateFlags) modelFor(
 		}
 		return learning.Logistic{Features: features, Lambda: v.lambda}, nil
 	}
-	return nil, &problem{cause: fmt.Sprintf("--model: there is no %q", v.model),
-		advice: "Use softmax, mlp:200, lenet or logistic."}
+	return nil, unknown("model", v.model, []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"})
 }
 
 // perceptron is the model mlp:widths.

@@ -202,8 +202,10 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 		if t.flags.averaging() {
 			sums = "the private sum"
 		}
-		t.outcome(rounds, sums, t.judge(final.Test))
-		t.compare(t.judge(final.Test), t.judge(final.Clear), final.MaxAbsDiff)
+		if r.Lost() < rounds { // else both models are the first one
+			t.outcome(rounds, sums, t.judge(final.Test))
+			t.compare(t.judge(final.Test), t.judge(final.Clear), final.MaxAbsDiff)
+		}
 	} else if r.Stopped == nil {
 		t.sentence("No round was completed.")
 	}
