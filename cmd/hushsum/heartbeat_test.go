@@ -27,7 +27,8 @@ func TestHeartbeat(t *testing.T) {
 			h.now = func() time.Time { return start.Add(time.Duration(second) * time.Second) }
 			h.beat("%d of 25", second)
 		}
-		want := strings.Join([]string{"hushsum test: 10 of 25\n", "hushsum test: 20 of 25\n"}[:c.lines], "")
+		lines := []string{"hushsum test: 10 of 25\n", "hushsum test: 20 of 25\n"}
+		want := strings.Join(lines[:c.lines], "")
 		if errs.String() != want || out.Len() != 0 {
 			t.Errorf("%s: %q on standard error, %q on standard output", c.name, errs.String(), out.String())
 		}

@@ -232,7 +232,8 @@ func (v *simulateFlags) modelFor(
 		}
 		return learning.Logistic{Features: features, Lambda: v.lambda}, nil
 	}
-	return nil, unknown("model", v.model, []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"})
+	known := []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"}
+	return nil, unknown("model", v.model, known)
 }
 
 // perceptron is the model mlp:widths.
