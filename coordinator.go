@@ -158,8 +158,11 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if r.StepTime == 0 {
 		r.StepTime = defaultStepTime
 	}
-	for i := range c.Plan.roster.Len() {
-		r.names = append(r.names, c.Plan.roster.Name(i))
+	if err := c.Plan.drivable(); err != nil {
+		return nil, err
+	}
+	for i := range c.Plan.Roster().Len() {
+		r.names = append(r.names, c.Plan.Roster().Name(i))
 	}
 	if err := r.load(); err != nil {
 		return nil, err
@@ -303,7 +306,7 @@ func (c *coordinator) greet(a arrival) {
 		refuse(refusal{differs.Field, differs.Ours, differs.Theirs})
 		return
 	}
-	roster := c.Plan.roster.Digest()
+	roster := c.Plan.Roster().Digest()
 	if ours := hex.EncodeToString(roster[:]); h.Roster != ours {
 		refuse(refusal{"roster", ours, fmt.Sprintf("%.64s", h.Roster)})
 		return

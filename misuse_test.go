@@ -96,7 +96,7 @@ func TestMisuseOtherPlan(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			j := newJob(t, noisy, 7)
 			other := *noisy
-			roster := j.settled.roster
+			roster := j.settled.Roster()
 			if change == nil {
 				_, roster = identities(t, 8)
 			} else {

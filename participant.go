@@ -97,6 +97,9 @@ type participant struct {
 // the coordinator has another plan; with [ErrOldState] or [ErrStore], if what is stored
 // is of no use; and with errors of the Store.
 func (p *Participant) Run(ctx context.Context) ([]float64, error) {
+	if err := p.Plan.drivable(); err != nil {
+		return nil, err
+	}
 	r := &participant{Participant: *p, least: p.LeastNumber}
 	if err := r.load(); err != nil {
 		return nil, err
@@ -160,7 +163,7 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 	}
 	defer p.link.Close()
 	greeting := hello{Plan: p.Plan.plan, Least: p.least}
-	roster := p.Plan.roster.Digest()
+	roster := p.Plan.Roster().Digest()
 	greeting.Roster, greeting.Digest = hex.EncodeToString(roster[:]),
 		hex.EncodeToString(p.Plan.digest[:])
 	for _, c := range p.clients {

@@ -14,12 +14,13 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Settled is a [Plan] worked out for a roster: the sessions of protocol, how a vector
+// Settled is a [Plan] worked out for a roster, or [Terms]: the sessions of protocol, how a vector
 // becomes a submission with its party's share of the noise, how a sum becomes a mean,
 // and what a round spends. It is safe for concurrent use.
 type Settled struct {
-	plan      Plan
-	roster    *keyexchange.Roster
+	plan      Plan // zero for Terms
+	session   protocol.Config
+	budget    privacy.Budget
 	encoder   aggregation.Encoder
 	mechanism *privacy.Mechanism // nil without noise
 	layout    masking.Layout
@@ -38,45 +39,82 @@ func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
 	if roster == nil {
 		return nil, &ConfigError{Field: "roster", Reason: "there is none"}
 	}
-	s := &Settled{plan: p.withDefaults(), roster: roster, survivors: p.minSurvivors(roster.Len())}
-	n := roster.Len()
-	var err error
-	multiplier := 0.
-	if s.plan.Noise == 0 {
-		s.encoder, err = aggregation.Encoder{
-			Parties:   n,
-			Dimension: p.Length,
-			Clip:      p.Clip,
-			Bits:      s.plan.Bits,
-			Rotate:    new([32]byte),
-		}.ChooseScale(0, s.survivors)
-		if err != nil {
-			return nil, &ConfigError{Field: "Bits", Reason: err.Error(), Advice: "use more bits", Err: err}
-		}
-	} else {
-		release := privacy.Release{
+	if p.Noise == 0 {
+		return p.settleInTheClear(roster)
+	}
+	n, q := roster.Len(), p.withDefaults()
+	survivors := p.minSurvivors(n)
+	terms := Terms{
+		Release: privacy.Release{
 			Contributors: privacy.Contributors{
 				Parties:      n,
-				MinSurvivors: s.survivors,
+				MinSurvivors: survivors,
 				Colluders:    p.Colluders,
 			},
-			Noise:     privacy.Noise{Family: p.Noise, Clip: p.Clip, Bits: s.plan.Bits},
+			Noise:     privacy.Noise{Family: p.Noise, Clip: p.Clip, Bits: q.Bits},
 			Dimension: p.Length,
-		}
-		budget := privacy.Budget{Epsilon: p.Epsilon, Delta: s.plan.Delta}
-		if release.Noise.Multiplier, err = release.Calibrate(budget, p.Rounds); err != nil {
-			return nil, fromPrivacy(err)
-		}
-		if s.mechanism, err = release.Mechanism(); err != nil {
-			return nil, fromPrivacy(err)
-		}
-		s.encoder, multiplier = s.mechanism.Encoder, release.Noise.Multiplier
+		},
+		Budget: privacy.Budget{Epsilon: p.Epsilon, Delta: q.Delta},
+	}
+	var err error
+	multiplier := &terms.Release.Noise.Multiplier
+	if *multiplier, err = terms.Release.Calibrate(terms.Budget, p.Rounds); err != nil {
+		return nil, fromPrivacy(err)
+	}
+	s, err := terms.Settle()
+	if err != nil {
+		return nil, fromPrivacy(err)
+	}
+	return p.finish(s, roster, *multiplier)
+}
+
+// settleInTheClear works a plan without noise out.
+func (p *Plan) settleInTheClear(roster *keyexchange.Roster) (*Settled, error) {
+	n := roster.Len()
+	s := &Settled{survivors: p.minSurvivors(n)}
+	var err error
+	s.encoder, err = aggregation.Encoder{
+		Parties:   n,
+		Dimension: p.Length,
+		Clip:      p.Clip,
+		Bits:      p.withDefaults().Bits,
+		Rotate:    new([32]byte),
+	}.ChooseScale(0, s.survivors)
+	if err != nil {
+		return nil, &ConfigError{Field: "Bits", Reason: err.Error(), Advice: "use more bits", Err: err}
 	}
 	if s.layout, err = s.encoder.Layout(); err != nil {
 		return nil, &ConfigError{Field: "Length", Reason: err.Error(), Err: err}
 	}
+	return p.finish(s, roster, 0)
+}
+
+// finish makes the sessions those of the plan.
+func (p *Plan) finish(
+	s *Settled, roster *keyexchange.Roster, multiplier float64,
+) (*Settled, error) {
+	n := roster.Len()
+	s.plan = p.withDefaults()
 	s.digest = s.plan.digest(roster, multiplier, s.encoder.Scale)
-	if err := s.Config(0).Validate(); err != nil {
+	threshold := p.Colluders + 1
+	if p.Adversary != protocol.CuriousServer {
+		// The least that keeps the promise for the whole roster, and so for fewer.
+		threshold = (n-1+p.Colluders)/2 + 1
+	}
+	s.session = protocol.Config{
+		Label:      label(p.Name, s.digest),
+		Roster:     roster,
+		MinMembers: s.survivors,
+		Layout:     s.layout,
+		Colluders:  p.Colluders,
+		Recovery: &protocol.Recovery{
+			Adversary:    p.Adversary,
+			Threshold:    threshold,
+			MinSurvivors: s.survivors,
+		},
+		Classical: p.Classical,
+	}
+	if err := s.session.Validate(); err != nil {
 		return nil, &ConfigError{
 			Field:  "DropOut",
 			Reason: fmt.Sprintf("%v lets %d of %d parties make a sum: %v", p.DropOut, s.survivors, n, err),
@@ -109,40 +147,12 @@ func fromPrivacy(err error) error {
 	return &ConfigError{Field: field, Reason: c.Reason, Advice: c.Advice, Err: err}
 }
 
-// Plan returns the plan, with its defaults filled in.
+// Plan returns the plan, with its defaults filled in; of [Terms] it is zero.
 func (s *Settled) Plan() Plan { return s.plan }
-
-// Roster returns the parties.
-func (s *Settled) Roster() *keyexchange.Roster { return s.roster }
 
 // Digest is over all that the sides must agree on. It is in the label of every
 // session, so that sides that differ refuse each other's keys.
 func (s *Settled) Digest() [32]byte { return s.digest }
-
-// Config returns the configuration of the session of the given number. All sessions of
-// a plan have one label; see protocol.Config for what a number is good for.
-func (s *Settled) Config(number uint64) *protocol.Config {
-	n := s.roster.Len()
-	threshold := s.plan.Colluders + 1
-	if s.plan.Adversary != protocol.CuriousServer {
-		// The least that keeps the promise for the whole roster, and so for fewer.
-		threshold = (n-1+s.plan.Colluders)/2 + 1
-	}
-	return &protocol.Config{
-		Label:      label(s.plan.Name, s.digest),
-		Number:     number,
-		Roster:     s.roster,
-		MinMembers: s.survivors,
-		Layout:     s.layout,
-		Colluders:  s.plan.Colluders,
-		Recovery: &protocol.Recovery{
-			Adversary:    s.plan.Adversary,
-			Threshold:    threshold,
-			MinSurvivors: s.survivors,
-		},
-		Classical: s.plan.Classical,
-	}
-}
 
 // MinSurvivors returns the fewest parties in a sum, those whose noise is counted and
 // the colluders among them.
@@ -154,15 +164,6 @@ func (s *Settled) Round() accounting.Round {
 		return accounting.Round{}
 	}
 	return s.mechanism.Round()
-}
-
-// Ledger returns an empty ledger that holds every party to the plan's budget, or nil
-// without noise.
-func (s *Settled) Ledger() (*accounting.Ledger, error) {
-	if s.mechanism == nil {
-		return nil, nil
-	}
-	return privacy.Budget{Epsilon: s.plan.Epsilon, Delta: s.plan.Delta}.Ledger()
 }
 
 // rotation is the seed of a round's rotation, which follows from its broadcast.

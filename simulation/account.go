@@ -3,8 +3,8 @@ package simulation
 import (
 	"math"
 
+	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/privacy"
 )
 
 // account is what a run with noise has spent of every party's privacy; nil: there is no
@@ -18,16 +18,13 @@ type account struct {
 }
 
 // newAccount opens the account of so many parties.
-func newAccount(b privacy.Budget, parties int, round accounting.Round) (*account, error) {
-	a := &account{round: round, delta: b.WithDefaults().Delta}
-	if b.Epsilon == 0 {
-		return a, nil
-	}
+func newAccount(settled *hushsum.Settled, delta float64, parties int) (*account, error) {
+	a := &account{round: settled.Round(), delta: delta}
 	for i := range parties {
 		a.names = append(a.names, partyName(i))
 	}
 	var err error
-	a.ledger, err = b.Ledger()
+	a.ledger, err = settled.Ledger()
 	return a, err
 }
 

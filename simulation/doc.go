@@ -28,6 +28,9 @@
 // With Options.Noise the sum is one of clipped updates to which every party adds its
 // share of noise, enough for differential privacy even if colluders take theirs out
 // again: see package privacy, and [Options.Release] for what a run asks of it. The
+// numbers are settled as those of any job are, by Terms of package hushsum: encoding,
+// sessions, ledger. Without noise sums are of fixed-point numbers, exactly, and so are no
+// plan's, which clips and rotates. The
 // training in the clear is then over clipped updates too, so that the difference is
 // what rounding and noise cost.
 //

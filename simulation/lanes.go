@@ -3,9 +3,11 @@ package simulation
 import (
 	"crypto/rand"
 
+	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // message is what a party sends, before it is encoded.
@@ -36,15 +38,16 @@ type lanes struct {
 	control *aggregation.Mean
 }
 
-// newLanes settles the encoding.
-func (o *Options) newLanes() (*lanes, error) {
+// newLanes settles the encoding, of sums in the given sessions; without a roster there
+// are none.
+func (o *Options) newLanes(session protocol.Config) (*lanes, error) {
 	d := o.Model.NumParams()
 	if o.Noise != nil {
 		release, err := o.release()
 		if err != nil {
 			return nil, err
 		}
-		noisy, err := o.newNoisyLanes(release)
+		noisy, err := o.newNoisyLanes(release, session)
 		if err != nil {
 			return nil, err
 		}
@@ -188,20 +191,25 @@ func (l *lanes) decode(round int, sum [][]uint64, parties int) (t total, err err
 	return t, err
 }
 
-// noisyLanes are the lanes of a run with noise.
+// noisyLanes are the lanes of a run with noise, settled as for any other user of the
+// library.
 type noisyLanes struct {
 	*privacy.Mechanism
+	settled *hushsum.Settled
 	options *Options
 	// public stands for randomness that server and parties agree on before the run.
 	public [32]byte
 }
 
-func (o *Options) newNoisyLanes(release *privacy.Release) (*noisyLanes, error) {
-	l := &noisyLanes{options: o}
-	var err error
-	if l.Mechanism, err = release.Mechanism(); err != nil {
+func (o *Options) newNoisyLanes(
+	release *privacy.Release, session protocol.Config,
+) (*noisyLanes, error) {
+	terms := hushsum.Terms{Release: *release, Budget: o.Budget, Session: session}
+	settled, err := terms.Settle()
+	if err != nil {
 		return nil, ofPrivacy(err)
 	}
+	l := &noisyLanes{Mechanism: settled.Mechanism(), settled: settled, options: o}
 	if _, err := rand.Read(l.public[:]); err != nil {
 		return nil, err
 	}

@@ -377,7 +377,7 @@ func (o Options) Layout() (masking.Layout, error) {
 	if settled.Sum == Clear {
 		return nil, nil
 	}
-	l, err := settled.newLanes()
+	l, err := settled.newLanes(protocol.Config{})
 	if err != nil {
 		return nil, err
 	}

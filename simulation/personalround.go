@@ -35,18 +35,24 @@ func (x *personal) share(ctx context.Context) error {
 		return err
 	}
 	n := len(x.Parties)
-	config := protocol.Config{Layout: layout, Recovery: x.Recovery, Colluders: x.Colluders}
+	who, err := newPeople(n)
+	if err != nil {
+		return err
+	}
+	config := protocol.Config{
+		Label:     sessionLabel,
+		Roster:    who.roster,
+		Layout:    layout,
+		Recovery:  x.Recovery,
+		Colluders: x.Colluders,
+	}
 	if x.PerRound < n {
 		config.PerRound = x.PerRound
 		seed := binary.BigEndian.AppendUint64([]byte("hushsum simulation: personal schedule"), x.Seed)
 		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64(seed, uint64(x.out.Sessions)))
 	}
 	drops := newDropOuts(x.Seed+uint64(x.out.Sessions), x.sums.DropOuts())
-	session, err := newSession(n, config, drops, x.Now, nil)
-	if err != nil {
-		return err
-	}
-	x.sums.private = session
+	x.sums.private = newSession(who, &config, drops, x.Now, nil)
 	cost, err := x.sums.setUp(ctx)
 	if err != nil {
 		return failure(0, -1, err)
@@ -64,11 +70,11 @@ func (x *personal) shareNoise() error {
 		return err
 	}
 	release.Dimension = len(x.shared)
-	if x.noisy, err = x.sums.newNoisyLanes(release); err != nil {
+	if x.noisy, err = x.sums.newNoisyLanes(release, protocol.Config{}); err != nil {
 		return err
 	}
 	if x.account == nil {
-		x.account, err = newAccount(x.Budget, len(x.Parties), x.noisy.Round())
+		x.account, err = newAccount(x.noisy.settled, x.sums.Budget.Delta, len(x.Parties))
 		return err
 	}
 	x.account.round = x.noisy.Round()

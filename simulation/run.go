@@ -100,48 +100,89 @@ func newRun(o *Options) (*run, *Result, error) {
 	if o.Sum == Clear {
 		return x, out, nil
 	}
-	var err error
-	if x.lanes, err = o.newLanes(); err != nil {
+	who, err := o.newPeople()
+	if err != nil {
+		return nil, nil, err
+	}
+	config := o.session(who)
+	if x.lanes, err = o.newLanes(config); err != nil {
 		return nil, nil, err
 	}
 	if noisy := x.lanes.noisy; noisy != nil {
 		x.updates.blank = func() ([][]uint64, error) { return noisy.Blank(nil) }
-		if x.account, err = newAccount(o.Budget, len(o.Parties), noisy.Round()); err != nil {
+		if x.account, err = newAccount(noisy.settled, o.Budget.Delta,
+			len(o.Parties)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if out.Layout, err = x.lanes.layout(); err != nil || o.Sum != Private {
 		return x, out, err
 	}
-	if x.updates.private, err = o.newPrivate(out.Layout, x.lanes.noisy, o.shown); err != nil ||
-		x.gradients == nil {
+	if o.Oneshot == nil {
+		if noisy := x.lanes.noisy; noisy != nil {
+			config = *noisy.settled.Config(0)
+		}
+		config.Layout = out.Layout
+		x.updates.private = o.newSession(who, &config, o.shown)
+	} else if x.updates.private, err = o.newOneshot(out.Layout, x.lanes.noisy, o.shown); err != nil {
 		return x, out, err
 	}
-	layout, err := x.aligned.Layout()
-	if err == nil {
-		x.gradients.private, err = o.newPrivate(layout, nil, nil)
+	if x.gradients == nil {
+		return x, out, nil
 	}
-	return x, out, err
+	// Sums of gradients have no noise.
+	layout, err := x.aligned.Layout()
+	if err != nil {
+		return x, out, err
+	}
+	if o.Oneshot != nil {
+		x.gradients.private, err = o.newOneshot(layout, nil, nil)
+		return x, out, err
+	}
+	if who, err = o.newPeople(); err != nil {
+		return x, out, err
+	}
+	plain := o.session(who)
+	plain.Layout = layout
+	x.gradients.private = o.newSession(who, &plain, nil)
+	return x, out, nil
 }
 
-// newPrivate makes private sums of submissions of the layout.
-func (o *Options) newPrivate(
-	layout masking.Layout, noisy *noisyLanes, progress func(round, done int),
-) (privateSums, error) {
-	if o.Oneshot != nil {
-		sums, err := newOneshotSums(o, layout, noisy, progress)
-		if err != nil {
-			return nil, err
-		}
-		return sums, nil
+// newPeople makes the parties of Private sums among themselves, and nobody for others.
+func (o *Options) newPeople() (people, error) {
+	if o.Sum != Private || o.Oneshot != nil {
+		return people{}, nil
 	}
-	config := protocol.Config{Layout: layout, Recovery: o.Recovery, Colluders: o.Colluders}
+	return newPeople(len(o.Parties))
+}
+
+// session returns the configuration of sessions among people, but for the layout.
+func (o *Options) session(who people) protocol.Config {
+	config := protocol.Config{
+		Label:     sessionLabel,
+		Roster:    who.roster,
+		Recovery:  o.Recovery,
+		Colluders: o.Colluders,
+	}
 	if o.PerRound < len(o.Parties) {
 		config.PerRound = o.PerRound
 		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("hushsum simulation: schedule"),
 			o.Seed))
 	}
-	sums, err := newSession(len(o.Parties), config, newDropOuts(o.Seed, o.DropOuts()), o.Now, progress)
+	return config
+}
+
+func (o *Options) newSession(
+	who people, config *protocol.Config, progress func(round, done int),
+) *session {
+	return newSession(who, config, newDropOuts(o.Seed, o.DropOuts()), o.Now, progress)
+}
+
+// newOneshot makes sums by a committee, of submissions of the layout.
+func (o *Options) newOneshot(
+	layout masking.Layout, noisy *noisyLanes, progress func(round, done int),
+) (privateSums, error) {
+	sums, err := newOneshotSums(o, layout, noisy, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"crypto"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"time"
@@ -59,37 +58,43 @@ func (m *member) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 
 func partyName(i int) string { return fmt.Sprintf("party-%d", i+1) }
 
-// newSession makes identities and roster of n parties. Identities are long-term
-// keys that exist before any session, so that making them is no part of the cost.
-// config has all but label and roster.
-func newSession(
-	n int, config protocol.Config, drops *dropOuts, now func() time.Time,
-	progress func(round, done int),
-) (*session, error) {
-	s := &session{identities: make([]crypto.Signer, n), drops: drops, now: now, progress: progress,
-		shown: [2]int{-1}}
-	members := make([]keyexchange.Member, n)
-	for i := range members {
-		identity, err := keyexchange.GenerateIdentity(nil)
-		if err != nil {
-			return nil, err
-		}
-		s.identities[i] = identity
-		members[i] = keyexchange.Member{Name: partyName(i), Key: identity.Public().(ed25519.PublicKey)}
+// people are the parties of a session: long-term keys that exist before it, so that
+// making them is no part of its cost.
+type people struct {
+	identities []crypto.Signer
+	roster     *keyexchange.Roster
+}
+
+func newPeople(n int) (people, error) {
+	who := people{identities: make([]crypto.Signer, n)}
+	roster, keys, err := newRoster(n, partyName)
+	for i, key := range keys {
+		who.identities[i] = key
 	}
-	config.Label = sessionLabel
-	var err error
-	if config.Roster, err = keyexchange.NewRoster(members); err != nil {
-		return nil, err
+	who.roster = roster
+	return who, err
+}
+
+// newSession makes a session of the configuration, whose roster is of these people.
+func newSession(
+	who people, config *protocol.Config, drops *dropOuts, now func() time.Time,
+	progress func(round, done int),
+) *session {
+	s := &session{
+		identities: who.identities,
+		drops:      drops,
+		now:        now,
+		progress:   progress,
+		shown:      [2]int{-1},
 	}
 	s.carrier = protocol.Carrier[*protocol.Server, *member]{
-		Config:  &config,
+		Config:  config,
 		Carry:   s.carry,
 		Refused: s.refused,
 		Work:    s.work,
 		Each:    s.each,
 	}
-	return s, nil
+	return s
 }
 
 func (s *session) erase() {

@@ -1,0 +1,110 @@
+package hushsum
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// Terms are what a [Plan] comes to with a roster: the numbers of the noise, the budget
+// and the sessions, each in the type of the package that it is for. They are for those
+// who have such numbers and no plan: noise by its multiplier rather than by what a budget
+// takes, a lane of signs, sampling in secret, a schedule, thresholds of their own.
+type Terms struct {
+	// Release is the sums and their noise. Its Contributors must be those of Session:
+	// see privacy.ContributorsOf.
+	Release privacy.Release
+	Budget  privacy.Budget // of Ledger; without Epsilon there is no limit
+	// Session is the configuration of the sessions, but for Number and Layout. Without
+	// a Roster there are none, and the sums are taken in some other way.
+	Session protocol.Config
+}
+
+// Settle works the terms out. It fails with the errors of package privacy, and with a
+// [ConfigError] if there can be no such session. What it returns is for those who keep
+// their own loop: a [Coordinator] and a [Participant] take a plan.
+func (t *Terms) Settle() (*Settled, error) {
+	mechanism, err := t.Release.Mechanism()
+	if err != nil {
+		return nil, err
+	}
+	s := &Settled{
+		mechanism: mechanism,
+		encoder:   mechanism.Encoder,
+		budget:    t.Budget.WithDefaults(),
+		session:   t.Session,
+		survivors: t.Release.Contributors.MinSurvivors,
+	}
+	if s.survivors == 0 {
+		s.survivors = t.Release.Contributors.Parties
+	}
+	if s.layout, err = mechanism.Layout(); err != nil {
+		return nil, err
+	}
+	s.session.Layout = s.layout
+	text, err := json.Marshal(struct {
+		Label   string
+		Release privacy.Release
+		Budget  privacy.Budget
+	}{t.Session.Label, t.Release, t.Budget})
+	if err != nil {
+		return nil, &ConfigError{Field: "Release", Reason: err.Error(), Err: err}
+	}
+	s.digest = sha256.Sum256(append([]byte("hushsum/2 terms\n"), text...))
+	s.session.Label = label(t.Session.Label, s.digest)
+	if t.Session.Roster == nil {
+		return s, nil
+	}
+	if err := s.session.Validate(); err != nil {
+		return nil, &ConfigError{Field: "Session", Reason: err.Error(), Err: err}
+	}
+	return s, nil
+}
+
+// Layout returns the segments of a submission.
+func (s *Settled) Layout() masking.Layout { return append(masking.Layout(nil), s.layout...) }
+
+// Mechanism returns the noise and its encoding, nil without noise: it has what Encode
+// and Decode leave out, signs beside vectors and submissions of who is not drawn.
+func (s *Settled) Mechanism() *privacy.Mechanism { return s.mechanism }
+
+// Roster returns the parties, nil if there are no sessions.
+func (s *Settled) Roster() *keyexchange.Roster { return s.session.Roster }
+
+// Config returns the configuration of the session of the given number. All sessions of
+// a plan have one label; see protocol.Config for what a number is good for.
+func (s *Settled) Config(number uint64) *protocol.Config {
+	config := s.session
+	config.Number = number
+	if recovery := s.session.Recovery; recovery != nil {
+		own := *recovery
+		config.Recovery = &own
+	}
+	return &config
+}
+
+// Ledger returns an empty ledger that holds every party to the budget, or nil if there is
+// none to hold them to.
+func (s *Settled) Ledger() (*accounting.Ledger, error) {
+	if s.mechanism == nil || s.budget.Epsilon == 0 {
+		return nil, nil
+	}
+	return s.budget.Ledger()
+}
+
+// drivable returns an error unless s is of a plan.
+func (s *Settled) drivable() error {
+	if s == nil || s.plan.Rounds == 0 {
+		return &ConfigError{
+			Field:  "Plan",
+			Reason: "there is none",
+			Advice: "use what Plan.Settle returns",
+		}
+	}
+	return nil
+}
