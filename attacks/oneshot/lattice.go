@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/bits"
+	"math/rand/v2"
 
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/internal/ring"
@@ -18,28 +20,40 @@ type toy struct {
 
 // runLattice finds how large the modulus of a toy ring must be for LLL to find a key:
 // knowing the masked values alone, and knowing the sum of the key with another and that of
-// their errors, as the server does. The sum makes the key look narrower by √2.
+// their errors, as the server does. The sum makes the key look narrower by √2. Keys and
+// errors of half the deviation are found where those of the whole are not.
 func runLattice(r *runner) error {
-	t, trials := toy{32, 40}, 5
+	t, trials := toy{32, 40}, 9
 	if r.o.Long {
-		t, trials = toy{64, 80}, 9
+		t, trials = toy{64, 80}, 15
 	}
 	const sigma = 6.4
-	for _, c := range []struct {
-		name  string
-		hint  bool
-		sigma float64
-	}{{"masked values alone", false, sigma}, {"with the sum of two keys", true, sigma / math.Sqrt2}} {
-		least, err := t.least(trials, c.hint, r.o.Seed)
-		if err != nil {
+	var rates [3]rates
+	for i, c := range []struct {
+		name         string
+		hint         bool
+		sigma, seems float64
+	}{
+		{"masked values alone", false, sigma, sigma},
+		{"with the sum of two keys", true, sigma, sigma / math.Sqrt2},
+		{"with the sum, σ halved", true, sigma / 2, sigma / 2 / math.Sqrt2},
+	} {
+		predicted := t.predict(c.seems)
+		var err error
+		if rates[i], err = t.rates(int(predicted)-3, trials, c.sigma, c.hint, r.o.Seed); err != nil {
 			return err
 		}
-		predicted := t.predict(c.sigma)
+		least := rates[i].least()
 		r.rows = append(r.rows, attacks.Row{
 			Case: fmt.Sprintf("N = %d, %s", t.n, c.name), Metric: "bits of the modulus that LLL needs",
 			Undefended: attacks.Exactly(least, trials, least).Within(predicted-2, predicted+2),
-			Note:       fmt.Sprintf("predicted for a deviation of %.2f: %.1f bits", c.sigma, predicted)})
+			Note:       fmt.Sprintf("predicted for a deviation of %.2f: %.1f bits", c.seems, predicted)})
 	}
+	modulus := int(math.Ceil(rates[2].least()))
+	r.rows = append(r.rows, attacks.Row{
+		Case: fmt.Sprintf("N = %d, σ halved, %d bits", t.n, modulus), Metric: "keys found",
+		Undefended: attacks.Exactly(rates[2].at(modulus), trials, 1).Within(.5, 1),
+		Defended:   attacks.Exactly(rates[1].at(modulus), trials, 0).Within(0, .5)})
 	f, err := oneshot.Parameters(10_000, 40,
 		oneshot.Terms{Length: 100_000, Bits: 16, MinSurvivors: 9000, Faults: 10})
 	if err != nil {
@@ -62,29 +76,54 @@ func (t toy) predict(sigma float64) float64 {
 	return d / float64(t.samples) * (gap + math.Log2(sigma*math.Sqrt(2*math.Pi*math.E)))
 }
 
-// least returns the smallest number of bits with which most trials find the key.
-func (t toy) least(trials int, hint bool, seed uint64) (float64, error) {
-	low, high := 7, 40
-	for low < high {
-		middle := (low + high) / 2
-		q := prime(middle, t.n)
+// rates are how often keys are found, for moduli of first bits and more.
+type rates struct {
+	first int
+	found []float64
+}
+
+func (r rates) at(bits int) float64 {
+	switch i := bits - r.first; {
+	case i < 0:
+		return 0
+	case i >= len(r.found):
+		return 1
+	default:
+		return r.found[i]
+	}
+}
+
+// least returns about how many bits are enough for half of the keys: as many as the
+// moduli with which none is found, and a part of one for each that finds some.
+func (r rates) least() float64 {
+	bits := float64(r.first)
+	for _, rate := range r.found {
+		bits += 1 - rate
+	}
+	return bits
+}
+
+// rates tries moduli up to two in a row with which all keys are found.
+func (t toy) rates(first, trials int, sigma float64, hint bool, seed uint64) (rates, error) {
+	out := rates{first: max(first, bits.Len(uint(2*t.n))+1)} // else there is no prime
+	for sure := 0; sure < 2 && len(out.found) < 12; {
+		q := prime(out.first+len(out.found), t.n)
 		found := 0
 		for trial := range trials {
-			ok, err := t.try(q, hint, seed*1000+uint64(trial))
+			ok, err := t.try(q, sigma, hint, seed*1000+uint64(trial))
 			if err != nil {
-				return 0, err
+				return out, err
 			}
 			if ok {
 				found++
 			}
 		}
-		if 2*found > trials {
-			high = middle
-		} else {
-			low = middle + 1
+		out.found = append(out.found, float64(found)/float64(trials))
+		if sure++; found < trials {
+			sure = 0
 		}
 	}
-	return float64(low), nil
+	return out, nil
 }
 
 // prime returns the largest prime of so many bits that is 1 modulo 2n.
@@ -97,8 +136,10 @@ func prime(bits, n int) uint64 {
 }
 
 // try makes an instance and reports whether LLL finds its key.
-func (t toy) try(q uint64, hint bool, seed uint64) (bool, error) {
-	sampler, err := law()
+func (t toy) try(q uint64, sigma float64, hint bool, seed uint64) (bool, error) {
+	variance := new(big.Rat).SetFloat64(sigma * sigma)
+	random := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)})
+	sampler, err := law(variance, random)
 	if err != nil {
 		return false, err
 	}

@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"errors"
+	"io"
 	"math/big"
 	"slices"
 
@@ -11,9 +12,12 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// law is that of keys and errors in exact sums.
-func law() (*noise.Sampler, error) {
-	l, err := noise.DiscreteGaussian(big.NewRat(1024, 25))
+// exact is the variance of keys, and of errors in exact sums: 6.4².
+var exact = big.NewRat(1024, 25)
+
+// law samples a discrete Gaussian law. nil randomness means crypto/rand.
+func law(variance *big.Rat, random io.Reader) (*noise.Sampler, error) {
+	l, err := noise.DiscreteGaussian(variance)
 	if err != nil {
 		return nil, err
 	}
@@ -21,12 +25,12 @@ func law() (*noise.Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return table.NewSampler(nil), nil
+	return table.NewSampler(random), nil
 }
 
 // masked returns a·key + T·e + input, not packed, for a in transformed form.
 func (w *world) masked(a []uint64, key, input []int64) ([]uint64, error) {
-	sampler, err := law()
+	sampler, err := law(exact, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +105,7 @@ func (w *world) solve(r *runner) error {
 	const n = 64
 	q := w.figures.Modulus
 	rq := ring.New(n, q)
-	sampler, err := law()
+	sampler, err := law(exact, nil)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdh"
 	"crypto/ed25519"
 	"crypto/hpke"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -24,6 +25,7 @@ const (
 	quorum                         // asks for as many signatures as make a set the only one
 	named                          // leaf and box name their party
 	erasing                        // erases its key with the answer
+	secretive                      // disputes a box without a proof
 
 	everything = 1<<iota - 1
 )
@@ -37,6 +39,7 @@ type textbook struct {
 	signer ed25519.PrivateKey
 	lacks  defence
 
+	dh       *ecdh.PrivateKey
 	private  hpke.PrivateKey
 	seen     map[int]bool
 	pending  []*dealt
@@ -72,6 +75,7 @@ func (m *textbook) Receive(message []byte) ([]byte, error) {
 		m.reset()
 	case typeBatch:
 		m.batch(body)
+		return m.disputes(body)
 	case typeSettled:
 		return nil, m.settled()
 	case typeClosing:
@@ -90,7 +94,10 @@ func (m *textbook) header(kind wire.Type, session *[32]byte) []byte {
 
 func (m *textbook) invite() ([]byte, error) {
 	var err error
-	if m.private, err = hpke.DHKEM(ecdh.X25519()).GenerateKey(); err != nil {
+	if m.dh, err = ecdh.X25519().GenerateKey(rand.Reader); err != nil {
+		return nil, err
+	}
+	if m.private, err = hpke.NewDHKEMPrivateKey(m.dh); err != nil {
 		return nil, err
 	}
 	key := m.private.PublicKey().Bytes()
@@ -114,6 +121,31 @@ func (m *textbook) batch(body []byte) {
 	for body = body[4:]; len(body) >= size; body = body[size:] {
 		m.pending = append(m.pending, m.open(body[:size]))
 	}
+}
+
+// disputes answers a batch of up to eight boxes; without secretive, with the
+// Diffie-Hellman secret of the last that does not open.
+func (m *textbook) disputes(body []byte) ([]byte, error) {
+	var bad byte
+	var proof []byte
+	boxes := body[4:]
+	for i, d := range m.pending {
+		size := len(boxes) / len(m.pending)
+		if d != nil {
+			continue
+		}
+		bad |= 1 << i
+		if !m.has(secretive) {
+			enc, err := ecdh.X25519().NewPublicKey(boxes[i*size+196:][:32])
+			if err != nil {
+				return nil, err
+			}
+			if proof, err = m.dh.ECDH(enc); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return slices.Concat(m.header(typeDisputes, &m.world.context), body[:4], []byte{bad}, proof), nil
 }
 
 func (m *textbook) open(entry []byte) *dealt {
