@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 )
 
 // Lengths of what ML-KEM-768 makes (FIPS 203 §8).
@@ -118,7 +119,9 @@ func (m *Keys) AppendEntries(b []byte) []byte {
 
 // Append appends the body to b.
 func (m *Keys) Append(b []byte) []byte {
-	b = m.AppendShared(b)
+	size := len(m.Announced.bits) + len(m.Entries)*KeyEntrySize(m.Hybrid) +
+		len(m.Encapsulation)*EncapsulationKeySize
+	b = m.AppendShared(slices.Grow(b, size))
 	for _, key := range m.Encapsulation {
 		b = append(b, key...)
 	}
@@ -228,7 +231,12 @@ type SignedCiphertext struct {
 
 // Append appends the body to b.
 func (m *Members) Append(b []byte) []byte {
-	b = append(b, m.Members.bits...)
+	size := len(m.Members.bits)
+	for i := range m.Lower {
+		e := &m.Lower[i]
+		size += len(e.Ciphertext) + len(e.Path)*NodeSize + len(e.Signature)
+	}
+	b = append(slices.Grow(b, size), m.Members.bits...)
 	for i := range m.Lower {
 		e := &m.Lower[i]
 		b = append(b, e.Ciphertext...)
