@@ -1,10 +1,8 @@
 package protocol
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ed25519"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -255,7 +253,7 @@ func (s *ClientSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return sealSeries(s.random, key, s.label, identityOf(s.identity), &out)
+	return sealGob(s.random, key, seriesData(s.label, identityOf(s.identity)), &out)
 }
 
 // LoadClientSeries makes the series again that [ClientSeries.Save] saved under key.
@@ -264,7 +262,7 @@ func LoadClientSeries(
 	label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 ) (*ClientSeries, error) {
 	var in seriesState
-	if err := openSeries(key, label, identityOf(identity), state, &in); err != nil {
+	if err := openGob(key, seriesData(label, identityOf(identity)), state, &in); err != nil {
 		return nil, err
 	}
 	s := NewClientSeries(label, in.Least, identity, random)
@@ -304,14 +302,14 @@ func (s *ServerSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return sealSeries(nil, key, s.label, nil, &out)
+	return sealGob(nil, key, seriesData(s.label, nil), &out)
 }
 
 // LoadServerSeries makes the series again that [ServerSeries.Save] saved under key. It
 // fails with [ErrState].
 func LoadServerSeries(label string, key *keyexchange.SealKey, state []byte) (*ServerSeries, error) {
 	var in seriesState
-	if err := openSeries(key, label, nil, state, &in); err != nil {
+	if err := openGob(key, seriesData(label, nil), state, &in); err != nil {
 		return nil, err
 	}
 	s := NewServerSeries(label, in.Least)
@@ -361,32 +359,4 @@ func identityOf(identity crypto.Signer) []byte {
 func seriesData(label string, owner []byte) []byte {
 	d := hash(labelSeries, []byte{byte(len(label))}, []byte(label), owner)
 	return d[:]
-}
-
-func sealSeries(
-	random io.Reader, key *keyexchange.SealKey, label string, owner []byte, state *seriesState,
-) ([]byte, error) {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(state); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrState, err)
-	}
-	nonce, err := keyexchange.GenerateNonce(random)
-	if err != nil {
-		return nil, err
-	}
-	return keyexchange.Seal(&nonce, key, b.Bytes(), seriesData(label, owner))
-}
-
-func openSeries(
-	key *keyexchange.SealKey, label string, owner, sealed []byte, state *seriesState,
-) error {
-	b, err := keyexchange.Open(key, sealed, seriesData(label, owner))
-	if err != nil {
-		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or of "+
-			"another series", ErrState)
-	}
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
-	}
-	return nil
 }

@@ -137,7 +137,7 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 			s.Open.Near = append(s.Open.Near, near)
 		}
 	}
-	return sealState(c.random, key, c.config, uint32(c.self), &s)
+	return sealGob(c.random, key, stateData(c.config, uint32(c.self)), &s)
 }
 
 // LoadClient makes the client again that [Client.Save] saved under key, with the
@@ -152,7 +152,7 @@ func LoadClient(
 		return nil, err
 	}
 	var s clientState
-	if err := openSealed(key, c.config, uint32(c.self), state, &s); err != nil {
+	if err := openGob(key, stateData(c.config, uint32(c.self)), state, &s); err != nil {
 		return nil, err
 	}
 	if err := c.load(&s); err != nil {
@@ -261,9 +261,8 @@ func stateData(config *settled, party uint32) []byte {
 	return d[:]
 }
 
-func sealState(
-	random io.Reader, key *keyexchange.SealKey, config *settled, party uint32, state any,
-) ([]byte, error) {
+// sealGob seals a state under key; data says whose it is.
+func sealGob(random io.Reader, key *keyexchange.SealKey, data []byte, state any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(state); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -273,16 +272,15 @@ func sealState(
 	if err != nil {
 		return nil, err
 	}
-	return keyexchange.Seal(&nonce, key, b.Bytes(), stateData(config, party))
+	return keyexchange.Seal(&nonce, key, b.Bytes(), data)
 }
 
-func openSealed(
-	key *keyexchange.SealKey, config *settled, party uint32, sealed []byte, state any,
-) error {
-	b, err := keyexchange.Open(key, sealed, stateData(config, party))
+// openGob reads what sealGob made.
+func openGob(key *keyexchange.SealKey, data, sealed []byte, state any) error {
+	b, err := keyexchange.Open(key, sealed, data)
 	if err != nil {
-		return fmt.Errorf("%w: it was changed, or saved under another key, by another party or for "+
-			"another configuration", ErrState)
+		return fmt.Errorf("%w: it was changed, or saved under another key, by another party, or for "+
+			"another configuration or series", ErrState)
 	}
 	defer clear(b)
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {

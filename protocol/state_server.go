@@ -102,7 +102,7 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 			})
 		}
 	}
-	return sealState(nil, key, s.config, wire.ServerIndex, &out)
+	return sealGob(nil, key, stateData(s.config, wire.ServerIndex), &out)
 }
 
 // LoadServer makes the server again that [Server.Save] saved under key, with the
@@ -113,7 +113,7 @@ func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server
 		return nil, err
 	}
 	var in serverState
-	if err := openSealed(key, s.config, wire.ServerIndex, state, &in); err != nil {
+	if err := openGob(key, stateData(s.config, wire.ServerIndex), state, &in); err != nil {
 		return nil, err
 	}
 	if err := s.load(&in); err != nil {

@@ -175,14 +175,14 @@ func TestStateErrors(t *testing.T) {
 	for name, shape := range map[string]any{"empty": &struct{ Stage uint8 }{2},
 		"other types": &struct{ Session int }{1},
 		"no parties":  &struct{ Announcements [][]byte }{[][]byte{{7}, nil, nil}}} {
-		sealed, err := sealState(nil, &key, l.Clients[0].config, wire.ServerIndex, shape)
+		sealed, err := sealGob(nil, &key, stateData(l.Clients[0].config, wire.ServerIndex), shape)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := LoadServer(config, &key, sealed); !errors.Is(err, ErrState) {
 			t.Errorf("server state of another shape (%s): got %v, want ErrState", name, err)
 		}
-		if sealed, err = sealState(nil, &key, l.Clients[0].config, 0, shape); err != nil {
+		if sealed, err = sealGob(nil, &key, stateData(l.Clients[0].config, 0), shape); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := LoadClient(config, identity, nil, &key, sealed); !errors.Is(err, ErrState) {

@@ -17,10 +17,14 @@ import (
 // Two saves of one state are sealed with different nonces.
 func TestStatesHaveNonces(t *testing.T) {
 	l, _ := local(t, 3)
+	signers, _ := parties(t, 2)
+	client, server := NewClientSeries("series", 0, signers[0], nil), NewServerSeries("series", 0)
 	var key keyexchange.SealKey
 	saves := map[string]func() ([]byte, error){
-		"client": func() ([]byte, error) { return l.Clients[0].Save(&key) },
-		"server": func() ([]byte, error) { return l.Server.Save(&key) },
+		"series of a client": func() ([]byte, error) { return client.Save(&key) },
+		"series of a server": func() ([]byte, error) { return server.Save(&key) },
+		"client":             func() ([]byte, error) { return l.Clients[0].Save(&key) },
+		"server":             func() ([]byte, error) { return l.Server.Save(&key) },
 	}
 	for name, save := range saves {
 		one, err := save()
@@ -407,5 +411,31 @@ func TestDistrustedHolders(t *testing.T) {
 	if _, err := r.secret(3, shares[1:],
 		func(shamir.Secret) bool { return true }); err != errFewShares {
 		t.Errorf("with a holder that is at fault: %v", err)
+	}
+}
+
+// A holder that turns out to be at fault is not used for the secrets that come after,
+// where its shares would take what could correct another's.
+func TestDistrustedAtOnce(t *testing.T) {
+	r := newRebuilder(&terms{threshold: 2}, []int{0, 1, 2, 3, 4}, doubts{})
+	const liar = 1 // its share index, among the first, which are tried before any correction
+	for _, owner := range []int{3, 4} {
+		secret, err := shamir.GenerateSecret(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shares, err := shamir.Split(nil, secret, 2, []uint32{liar, 2, 3, 4, 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shares = slices.Delete(shares, owner, owner+1) // nobody holds a share of its own
+		shares[0].Value[0] ^= 1
+		got, err := r.secret(owner, shares, func(s shamir.Secret) bool { return s == secret })
+		if err != nil || got != secret {
+			t.Fatalf("the secret of %d: %v", owner, err)
+		}
+	}
+	if slices.Contains(r.holders, liar) || len(r.holders) != 4 {
+		t.Errorf("holders %v, and %d was wrong twice", r.holders, liar)
 	}
 }
