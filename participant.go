@@ -72,14 +72,6 @@ type partyClient struct {
 	number uint64
 }
 
-// last returns the last message that the party has made in the session.
-func (c *partyClient) last() []byte {
-	if output := c.Output(); output != nil {
-		return output
-	}
-	return c.Announce()
-}
-
 // participant is a running Participant.
 type participant struct {
 	Participant
@@ -175,7 +167,7 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 	p.report(Event{Kind: Connected})
 	// What was made last may never have arrived. Who has it refuses the copy.
 	for _, c := range p.clients {
-		if err := p.link.Send(ctx, frame(frameMessage, c.last())); err != nil {
+		if err := p.link.Send(ctx, frame(frameMessage, c.Output())); err != nil {
 			return nil, false, err
 		}
 	}
@@ -231,7 +223,7 @@ func (p *participant) join(ctx context.Context, body []byte) error {
 	number := binary.BigEndian.Uint64(body)
 	for _, c := range p.clients {
 		if c.number == number {
-			return p.link.Send(ctx, frame(frameMessage, c.last()))
+			return p.link.Send(ctx, frame(frameMessage, c.Output()))
 		}
 	}
 	if number < p.least {
@@ -277,7 +269,7 @@ func (p *participant) message(ctx context.Context, message []byte) error {
 		case errors.Is(err, protocol.ErrReplay), errors.Is(err, protocol.ErrPhase):
 			// The coordinator asks again: it has not had the answer.
 			if _, due := c.Due(); !due {
-				return p.link.Send(ctx, frame(frameMessage, c.last()))
+				return p.link.Send(ctx, frame(frameMessage, c.Output()))
 			}
 			return p.submit(ctx)
 		case err != nil:

@@ -202,10 +202,8 @@ func loadNetwork(tb testing.TB, w *world) *network {
 		}
 		n.clients = append(n.clients, c)
 		n.hasKeys[i] = true
-		if sent := c.Output(); sent != nil {
-			n.sent(i, sent)
-			n.archive = append(n.archive, post{from: i, to: -1, message: sent})
-		}
+		n.sent(i, c.Output())
+		n.archive = append(n.archive, post{from: i, to: -1, message: c.Output()})
 	}
 	return n
 }
@@ -313,9 +311,7 @@ func (n *network) crash(party int) {
 	}
 	n.clients[party] = c
 	n.send(party, c.Announce())
-	if again := c.Output(); again != nil {
-		n.send(party, again)
-	}
+	n.send(party, c.Output())
 }
 
 // submit has a party submit its input for the round that it is in.

@@ -285,9 +285,7 @@ func (n *network) exchangeKeys() {
 		if n.server.Enrolled() == nil {
 			for _, i := range n.server.Missing() {
 				n.send(i, n.clients[i].Announce())
-				if again := n.clients[i].Output(); again != nil {
-					n.send(i, again)
-				}
+				n.send(i, n.clients[i].Output())
 			}
 			n.flush()
 		}

@@ -155,11 +155,16 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	return answer, err
 }
 
-// Output returns the last message that [Client.Receive] or [Client.Submit]
-// returned, nil before the first. It is part of what [Client.Save] saves: a
-// process that comes back after a crash sends it again and never makes another
-// in its place.
-func (c *Client) Output() []byte { return c.output }
+// Output returns the last message that the client has made, at first [Client.Announce]:
+// never nil. It is part of what [Client.Save] saves: a process that comes back after a
+// crash, or whose connection broke, sends it again and never makes another in its place.
+// Who has had it refuses it, or takes it for the same.
+func (c *Client) Output() []byte {
+	if c.output == nil {
+		return c.Announce()
+	}
+	return c.output
+}
 
 // receiveBegin notes that a round has begun. A round that was begun earlier and
 // is not over is given up.

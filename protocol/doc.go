@@ -73,9 +73,16 @@
 //
 // # Crashes
 //
-// [Client.Save] and [Server.Save] work after every step. Save, then send; after a
-// crash load, and send [Client.Output] again. Keep the newest state only: an older
-// one would use keys twice.
+// [Client.Save] and [Server.Save] work after every step. A party saves, then sends, and
+// sends [Client.Output] again whenever it has connected again. Keep the newest state
+// only: an older one would use keys twice.
+//
+// Of a server its decisions suffice: save when a call returns messages or a sum, and
+// before you send any of it; what it receives need not be saved. After a crash load, and
+// give each party that connects, when it has sent its Output, what [Server.Pending]
+// says. No round is lost by that and nothing is decided twice (SPEC.md §11.3, and
+// TestDecisionsSuffice, which kills a server at every moment of a session).
+// [Server.Step] says which call is next.
 //
 // # Constant time
 //

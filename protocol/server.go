@@ -57,6 +57,7 @@ const (
 type serverRound struct {
 	step         step
 	participants wire.Set
+	broadcast    [32]byte // its digest
 	context      [32]byte
 	sum          *masking.Vector
 	received     wire.Set // whose submissions are in
@@ -184,6 +185,7 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 	s.topology.forget(round)
 	s.open = &serverRound{
 		participants: participants,
+		broadcast:    begin.Broadcast,
 		context:      roundContext(s.session, round, &begin, s.holders),
 		sum:          sum,
 		received:     wire.NewSet(n),
@@ -200,21 +202,36 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 		s.open.findNeighbours(s.topology, s.holders, round)
 	}
 	s.included = nil
-	h := wire.Header{Type: wire.TypeBegin, Session: s.session, Round: round, Sender: wire.ServerIndex}
-	message := begin.Append(h.Append(nil))
 	var envelopes []Envelope
+	var message []byte
 	for i := range participants.All() {
-		if s.config.recovery {
-			begin.Shares = make([]wire.SealedShare, len(s.open.near[i]))
-			for k, owner := range s.open.near[i] {
-				at, _ := slices.BinarySearch(s.open.neighbours[owner], i)
-				begin.Shares[k] = s.open.material[owner].Shares[at]
-			}
-			message = begin.Append(h.Append(nil))
+		if message == nil || s.config.recovery {
+			message = s.beginFor(i)
 		}
 		envelopes = append(envelopes, Envelope{To: i, Message: message})
 	}
 	return envelopes, nil
+}
+
+// roundHeader begins a message of the last round.
+func (s *Server) roundHeader(kind wire.Type) []byte {
+	h := wire.Header{Type: kind, Session: s.session, Round: s.round, Sender: wire.ServerIndex}
+	return h.Append(nil)
+}
+
+// beginFor is the message that tells a participant of the open round; without recovery it
+// is the same for all.
+func (s *Server) beginFor(party int) []byte {
+	r := s.open
+	m := wire.Begin{Broadcast: r.broadcast, Participants: r.participants}
+	if s.config.recovery {
+		m.Shares = make([]wire.SealedShare, len(r.near[party]))
+		for k, owner := range r.near[party] {
+			at, _ := slices.BinarySearch(r.neighbours[owner], party)
+			m.Shares[k] = r.material[owner].Shares[at]
+		}
+	}
+	return m.Append(s.roundHeader(wire.TypeBegin))
 }
 
 // findNeighbours looks up who shares secrets with whom in the round.

@@ -31,11 +31,18 @@ func (s *Server) withMaterial(round uint64, scheduled []int) wire.Set {
 func (s *Server) withoutMaterial(from uint64) []int {
 	var missing []int
 	for i := range s.holders.All() {
-		if u := s.uploads[i]; (u == nil || u.Round < from) && !s.excluded.Has(i) {
+		if s.lacksMaterial(i, from) {
 			missing = append(missing, i)
 		}
 	}
 	return missing
+}
+
+// lacksMaterial reports whether a party is a holder whose material for its next round,
+// from the given one on, is not in.
+func (s *Server) lacksMaterial(party int, from uint64) bool {
+	u := s.uploads[party]
+	return s.holders.Has(party) && (u == nil || u.Round < from) && !s.excluded.Has(party)
 }
 
 // Invite returns messages that ask the parties without recovery material for
@@ -50,18 +57,17 @@ func (s *Server) Invite() ([]Envelope, error) {
 	if !s.config.recovery {
 		return nil, nil
 	}
-	h := wire.Header{
-		Type:    wire.TypeInvite,
-		Session: s.session,
-		Round:   s.round,
-		Sender:  wire.ServerIndex,
-	}
-	message := append(h.Append(nil), s.holders.Bytes()...)
+	message := s.invitation()
 	var envelopes []Envelope
 	for _, i := range s.withoutMaterial(s.round + 1) {
 		envelopes = append(envelopes, Envelope{To: i, Message: message})
 	}
 	return envelopes, nil
+}
+
+// invitation is the message that asks for material.
+func (s *Server) invitation() []byte {
+	return append(s.roundHeader(wire.TypeInvite), s.holders.Bytes()...)
 }
 
 // Gather begins anew with those who are present: it uses up a round number, and
@@ -176,22 +182,21 @@ func (s *Server) Survivors() ([]Envelope, error) {
 	s.open.step = stepSigned
 	s.open.survivors = s.open.received
 	s.included = slices.Collect(s.open.survivors.All())
-	h := wire.Header{
-		Type:    wire.TypeSurvivors,
-		Session: s.session,
-		Round:   s.round,
-		Sender:  wire.ServerIndex,
-	}
 	var envelopes []Envelope
 	for i := range s.open.survivors.All() {
-		m := wire.Survivors{Survivors: s.open.survivors}
-		for _, owner := range s.open.survivors.Of(s.open.near[i]) {
-			at, _ := slices.BinarySearch(s.open.near[owner], i)
-			m.Shares = append(m.Shares, s.open.shares[owner][at])
-		}
-		envelopes = append(envelopes, Envelope{To: i, Message: m.Append(h.Append(nil))})
+		envelopes = append(envelopes, Envelope{To: i, Message: s.survivorsFor(i)})
 	}
 	return envelopes, nil
+}
+
+// survivorsFor is the message that tells a survivor who they are.
+func (s *Server) survivorsFor(party int) []byte {
+	m := wire.Survivors{Survivors: s.open.survivors}
+	for _, owner := range s.open.survivors.Of(s.open.near[party]) {
+		at, _ := slices.BinarySearch(s.open.near[owner], party)
+		m.Shares = append(m.Shares, s.open.shares[owner][at])
+	}
+	return m.Append(s.roundHeader(wire.TypeSurvivors))
 }
 
 // signature returns where a party's signature is or belongs, and whether it is in.
@@ -236,30 +241,33 @@ func (s *Server) Certificate() ([]Envelope, error) {
 		return nil, tooFewError(s.config.Roster, s.round, "signed in", n, quorum, missing)
 	}
 	s.open.step = stepReveal
-	h := wire.Header{
-		Type:    wire.TypeCertificate,
-		Session: s.session,
-		Round:   s.round,
-		Sender:  wire.ServerIndex,
-	}
 	var envelopes []Envelope
-	shared := s.open.signatures[:quorum].Append(h.Append(nil))
+	var message []byte
 	for i := range s.open.survivors.All() {
-		message := shared
-		if s.config.sparse {
-			// Of its neighbours only; a party with too few of them goes without.
-			var signatures wire.Certificate
-			for _, peer := range s.open.near[i] {
-				at, found := s.signature(peer)
-				if found && len(signatures) < quorum {
-					signatures = append(signatures, s.open.signatures[at])
-				}
-			}
-			message = signatures.Append(h.Append(nil))
+		if message == nil || s.config.sparse {
+			message = s.certificateFor(i)
 		}
 		envelopes = append(envelopes, Envelope{To: i, Message: message})
 	}
 	return envelopes, nil
+}
+
+// certificateFor is the message that carries the signatures to a survivor: on a complete
+// graph the same for all.
+func (s *Server) certificateFor(party int) []byte {
+	quorum := s.terms.quorum
+	if !s.config.sparse {
+		return s.open.signatures[:quorum].Append(s.roundHeader(wire.TypeCertificate))
+	}
+	// Of its neighbours only; a party with too few of them goes without.
+	var signatures wire.Certificate
+	for _, peer := range s.open.near[party] {
+		at, found := s.signature(peer)
+		if found && len(signatures) < quorum {
+			signatures = append(signatures, s.open.signatures[at])
+		}
+	}
+	return signatures.Append(s.roundHeader(wire.TypeCertificate))
 }
 
 func (s *Server) receiveReveal(h wire.Header, body []byte, party int) error {

@@ -95,18 +95,28 @@ func (s *Server) Keys() ([]Envelope, error) {
 	if s.stage == stageReady {
 		return s.unheard(), nil
 	}
-	head := s.sharedKeys().AppendShared(s.setUpHeader(wire.TypeKeys))
+	head := s.keysHead()
 	var envelopes []Envelope
 	for _, i := range s.notEncapsulated() {
-		higher := s.topology.higher(i)
-		message := make([]byte, 0, len(head)+len(higher)*wire.EncapsulationKeySize)
-		message = append(message, head...)
-		for _, peer := range higher {
-			message = append(message, s.announcements[peer].Encapsulation...)
-		}
-		envelopes = append(envelopes, Envelope{To: i, Message: message})
+		envelopes = append(envelopes, Envelope{To: i, Message: s.keysFor(i, head)})
 	}
 	return envelopes, nil
+}
+
+// keysHead begins the message of keys with what is the same for all.
+func (s *Server) keysHead() []byte {
+	return s.sharedKeys().AppendShared(s.setUpHeader(wire.TypeKeys))
+}
+
+// keysFor is the message of hybrid keys for a party.
+func (s *Server) keysFor(party int, head []byte) []byte {
+	higher := s.topology.higher(party)
+	message := make([]byte, 0, len(head)+len(higher)*wire.EncapsulationKeySize)
+	message = append(message, head...)
+	for _, peer := range higher {
+		message = append(message, s.announcements[peer].Encapsulation...)
+	}
+	return message
 }
 
 // sharedKeys is the part of Keys that is the same for all.

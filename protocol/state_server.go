@@ -35,6 +35,7 @@ type pendingState struct {
 type openState struct {
 	Step         step
 	Context      [32]byte
+	Broadcast    [32]byte
 	Participants []byte
 	Received     []byte
 	Sum          []byte
@@ -86,6 +87,7 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 		out.Open = &openState{
 			Step:         r.step,
 			Context:      r.context,
+			Broadcast:    r.broadcast,
 			Participants: r.participants.Bytes(),
 			Received:     r.received.Bytes(),
 			Sum:          r.sum.AppendPacked(nil),
@@ -200,7 +202,7 @@ func (s *Server) loadSetUp(in *serverState) (err error) {
 
 func (s *Server) loadOpen(in *openState) (*serverRound, error) {
 	n := s.config.parties
-	r := &serverRound{step: in.Step, context: in.Context}
+	r := &serverRound{step: in.Step, context: in.Context, broadcast: in.Broadcast}
 	var err error
 	for _, set := range []struct {
 		to   *wire.Set

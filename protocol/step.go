@@ -1,0 +1,95 @@
+package protocol
+
+import "fmt"
+
+// This file is for those who keep a loop of their own around a server: where it stands,
+// and what a party that comes now has to be sent.
+
+// Step is what a [Server] waits for, by the message that parties send.
+type Step int
+
+// The steps of a session, and the call that ends each. Without recovery there are none
+// but StepAnnounce, StepEncapsulate, StepBetween and StepMasked, with classical keys there
+// is no StepEncapsulate.
+const (
+	StepAnnounce    Step = iota + 1 // keys; Server.Keys
+	StepEncapsulate                 // ciphertexts; Server.Members
+	StepBetween                     // material for the next round; Server.Begin
+	StepMasked                      // submissions; Server.Survivors, without recovery Server.Sum
+	StepSigned                      // signatures; Server.Certificate
+	StepReveal                      // shares; Server.Sum
+)
+
+var stepNames = []string{"announce", "encapsulate", "between", "masked", "signed", "reveal"}
+
+// String returns the step's name.
+func (s Step) String() string {
+	if s < StepAnnounce || s > StepReveal {
+		return fmt.Sprintf("Step(%d)", int(s))
+	}
+	return stepNames[s-StepAnnounce]
+}
+
+// Step returns what the server waits for. [Server.Missing] says of whom.
+func (s *Server) Step() Step {
+	switch {
+	case s.stage == stageAnnounce:
+		return StepAnnounce
+	case s.stage == stageEncapsulate:
+		return StepEncapsulate
+	case s.open == nil:
+		return StepBetween
+	}
+	return StepMasked + Step(s.open.step)
+}
+
+// Pending returns the messages that a party needs to answer what is due, in the order in
+// which it takes them, nothing if it has answered: those of the steps that it has not been
+// heard of in. They are the same bytes as the envelopes were, also after [LoadServer].
+// Send them to a party that has connected, after what it has sent by itself, which is its
+// last message ([Client.Output]): nothing then depends on what was lost. A party may be
+// sent what it has had already, and refuses it.
+//
+// Whom nothing is pending for and who has no keys for the session announces them, or
+// waits for the next session.
+func (s *Server) Pending(party int) [][]byte {
+	if party < 0 || party >= s.config.parties {
+		return nil
+	}
+	if s.stage == stageEncapsulate && s.announced.Has(party) && !s.encapsulated.Has(party) {
+		return [][]byte{s.keysFor(party, s.keysHead())}
+	}
+	if s.stage != stageReady || !s.topology.members.Has(party) {
+		return nil
+	}
+	var out [][]byte
+	message, unheard := s.pending[party]
+	if unheard {
+		out = append(out, message)
+	}
+	r := s.open
+	if r == nil {
+		// In round 0 the answer to what ends set-up is material for the first round.
+		invited := s.config.recovery && s.lacksMaterial(party, s.round+1)
+		if invited && (!unheard || s.round > 0) {
+			out = append(out, s.invitation())
+		}
+		return out
+	}
+	switch {
+	case r.step == stepMasked:
+		if r.participants.Has(party) && !r.received.Has(party) {
+			out = append(out, s.beginFor(party))
+		}
+	case !r.survivors.Has(party) || r.step == stepReveal && r.revealed.Has(party):
+	default:
+		_, signed := s.signature(party)
+		if !signed {
+			out = append(out, s.survivorsFor(party))
+		}
+		if r.step == stepReveal {
+			out = append(out, s.certificateFor(party))
+		}
+	}
+	return out
+}
