@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/gob"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +27,9 @@ import (
 type Coordinator struct {
 	Plan     *Settled
 	Listener Listener
+	// Committee is where members are heard, for a plan with Oneshot only. Its indices are
+	// those of the committee.
+	Committee Listener
 
 	// Model is what the first round begins with, Length coordinates; nil: zeros.
 	Model []float64
@@ -100,10 +102,10 @@ type coordinator struct {
 	present *session
 	forming *session
 	number  uint64 // the largest of any session
-	parties map[int]*connection
-	events  chan arrival
-	ended   bool
-	first   time.Time
+	hub
+	ended     bool
+	committee []byte // what an oneshotCoordinator saves
+	first     time.Time
 
 	// Parties that were there while a session formed and did not join it, how often in
 	// turn, and from which round on they are worth another.
@@ -113,23 +115,6 @@ type coordinator struct {
 type shunned struct {
 	times int
 	until uint64 // round
-}
-
-// connection is a party that is there.
-type connection struct {
-	link     Link
-	queue    chan []byte
-	sessions []uint64
-	greeted  bool
-	cancel   context.CancelFunc
-}
-
-// arrival is what comes from a party: a frame, or the end of its connection.
-type arrival struct {
-	party int
-	from  *connection
-	frame []byte
-	err   error
 }
 
 // Times of the coordinator that are not for users to choose.
@@ -150,8 +135,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	defer cancel()
 	r := &coordinator{
 		Coordinator: *c,
-		parties:     make(map[int]*connection),
-		events:      make(chan arrival, 64),
+		hub:         newHub(),
 		first:       time.Now(),
 		shunned:     make(map[int]shunned),
 	}
@@ -161,6 +145,9 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if err := c.Plan.drivable(); err != nil {
 		return nil, err
 	}
+	if c.Plan.oneshot != nil {
+		return r.runOneshot(ctx)
+	}
 	for i := range c.Plan.Roster().Len() {
 		r.names = append(r.names, c.Plan.Roster().Name(i))
 	}
@@ -168,7 +155,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	failed := make(chan error, 1)
-	go r.accept(ctx, failed)
+	go r.accept(ctx, r.Listener, failed)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -196,71 +183,13 @@ func (c *coordinator) report(e Event) {
 	}
 }
 
-// accept takes connections and reads from them.
-func (c *coordinator) accept(ctx context.Context, failed chan<- error) {
-	for {
-		party, link, err := c.Listener.Accept(ctx)
-		if err != nil {
-			failed <- err
-			return
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		from := &connection{link: link, queue: make(chan []byte, queueSize), cancel: cancel}
-		go func() { // writes
-			defer link.Close()
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case out := <-from.queue:
-					if link.Send(ctx, out) != nil {
-						cancel()
-						return
-					}
-				}
-			}
-		}()
-		go func() { // reads
-			for {
-				in, err := link.Receive(ctx)
-				select {
-				case c.events <- arrival{party, from, in, err}:
-				case <-ctx.Done():
-					return
-				}
-				if err != nil {
-					cancel()
-					return
-				}
-			}
-		}()
-	}
-}
-
-// send queues a frame for a party, if it is there. One that does not take its frames is
-// hung up on: it dials again and is told what it needs.
-func (c *coordinator) send(party int, out []byte) {
-	to := c.parties[party]
-	if to == nil || !to.greeted {
-		return
-	}
-	select {
-	case to.queue <- out:
-	default:
-		to.cancel()
-		delete(c.parties, party)
-	}
-}
-
 // arrived handles what came from a party. Nothing of it ends the job.
 func (c *coordinator) arrived(a arrival) {
 	switch {
 	case a.err != nil || len(a.frame) == 0:
-		if c.parties[a.party] == a.from {
-			delete(c.parties, a.party)
+		if c.gone(a) {
 			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
 		}
-		a.from.cancel()
 		return
 	case a.frame[0] == frameHello && !a.from.greeted:
 		c.greet(a)
@@ -292,34 +221,13 @@ func (c *coordinator) arrived(a arrival) {
 
 // greet checks that a party has the same plan, and tells it what it needs.
 func (c *coordinator) greet(a arrival) {
-	var h hello
-	refuse := func(r refusal) {
-		a.from.greeted = true
-		a.from.queue <- jsonFrame(frameRefusal, r)
-	}
-	if err := parseJSON(a.frame[1:], &h); err != nil {
-		refuse(refusal{Ours: err.Error()})
+	h, refusal := c.Plan.check(a.frame[1:])
+	if refusal != nil {
+		a.from.refuse(refusal)
 		return
 	}
-	var differs *DifferenceError
-	if errors.As(c.Plan.plan.compare(&h.Plan), &differs) {
-		refuse(refusal{differs.Field, differs.Ours, differs.Theirs})
-		return
-	}
-	roster := c.Plan.Roster().Digest()
-	if ours := hex.EncodeToString(roster[:]); h.Roster != ours {
-		refuse(refusal{"roster", ours, fmt.Sprintf("%.64s", h.Roster)})
-		return
-	}
-	if ours := hex.EncodeToString(c.Plan.digest[:]); h.Digest != ours {
-		refuse(refusal{"digest", ours, fmt.Sprintf("%.64s", h.Digest)})
-		return
-	}
-	if old := c.parties[a.party]; old != nil {
-		old.cancel()
-	}
-	a.from.greeted, a.from.sessions = true, h.Sessions
-	c.parties[a.party] = a.from
+	c.admit(a)
+	a.from.sessions = h.Sessions
 	if h.Least > 0 {
 		c.number = max(c.number, h.Least-1)
 	}
@@ -649,24 +557,32 @@ func (c *coordinator) sum() error {
 	if r.Mean, err = c.Plan.Decode(c.begin, sum, len(r.Parties)); err != nil {
 		return err
 	}
-	if c.Apply != nil {
-		if c.model, err = c.Apply(r, slices.Clone(c.model)); err != nil {
-			return err
-		}
-		if len(c.model) != c.Plan.plan.Length {
-			return &ConfigError{Field: "Apply",
-				Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(c.model),
-					c.Plan.plan.Length)}
-		}
-	} else {
-		for i, x := range r.Mean {
-			c.model[i] += x
-		}
+	if err := c.advance(r); err != nil {
+		return err
 	}
 	if err := c.enter(s, stageReady, nil); err != nil {
 		return err
 	}
 	c.report(Event{Kind: Summed, Session: s.number, Round: c.round, Parties: r.Parties})
+	return nil
+}
+
+// advance makes the next model.
+func (c *coordinator) advance(r Round) (err error) {
+	if c.Apply == nil {
+		for i, x := range r.Mean {
+			c.model[i] += x
+		}
+		return nil
+	}
+	if c.model, err = c.Apply(r, slices.Clone(c.model)); err != nil {
+		return err
+	}
+	if len(c.model) != c.Plan.plan.Length {
+		return &ConfigError{Field: "Apply",
+			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(c.model),
+				c.Plan.plan.Length)}
+	}
 	return nil
 }
 
@@ -721,6 +637,8 @@ type coordinatorState struct {
 	Ledger   []byte
 	Ended    bool
 	Sessions []sessionState // present, forming; Number 0: none
+	// Committee is an oneshotState, of a plan with a committee.
+	Committee []byte
 }
 
 type sessionState struct {
@@ -741,6 +659,8 @@ func (c *coordinator) save() error {
 		Begin:  c.begin,
 		Number: c.number,
 		Ended:  c.ended,
+
+		Committee: c.committee,
 	}
 	if c.ledger != nil {
 		var err error
@@ -778,19 +698,9 @@ func (c *coordinator) load() (err error) {
 		return &ConfigError{Field: "Model",
 			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", len(c.model), c.Plan.plan.Length)}
 	}
-	if c.Store == nil {
-		return nil
-	}
-	if c.Key == nil {
-		return &ConfigError{Field: "Key", Reason: "a store takes a key to seal with"}
-	}
-	c.vault = &vault{
-		store:   c.Store,
-		key:     c.Key,
-		counter: c.Counter,
-		owner:   fmt.Sprintf("coordinator %x", c.Plan.digest),
-	}
-	b, err := c.vault.load()
+	var b []byte
+	c.vault, b, err = openVault(c.Store, c.Key, c.Counter,
+		fmt.Sprintf("coordinator %x", c.Plan.digest))
 	if err != nil || b == nil {
 		return err
 	}
@@ -799,7 +709,7 @@ func (c *coordinator) load() (err error) {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	c.model, c.round, c.lost, c.begin = state.Model, state.Round, state.Lost, state.Begin
-	c.number, c.ended = state.Number, state.Ended
+	c.number, c.ended, c.committee = state.Number, state.Ended, state.Committee
 	if c.ledger != nil {
 		if err := c.ledger.UnmarshalJSON(state.Ledger); err != nil {
 			return fmt.Errorf("%w: %w", ErrStore, err)

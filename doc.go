@@ -11,9 +11,13 @@
 // function: model in, vector out. The coordinator's is one too: mean in, model out.
 // The example in examples/averaging is a whole job between processes.
 //
+// Where parties can send but one message, or are very many, a plan's Protocol is
+// [Oneshot]: a committee, each of whom runs a [Member], helps the coordinator to take the
+// sums, and [Plan.SettleOneshot] settles the plan.
+//
 // # What is promised
 //
-// That of package protocol, under the plan's Adversary and Colluders, for the sums; and
+// That of package protocol, or oneshot, under the plan's Adversary and Colluders, for the sums; and
 // that of package privacy for what they say: ε counts the noise of MinSurvivors −
 // Colluders honest parties in every sum. The plan is a part of every session: two sides
 // whose clipping or noise differ refuse each other and say in which field.

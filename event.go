@@ -53,7 +53,10 @@ func (e Event) String() string {
 	case Joining, Formed, TookOver:
 		text = fmt.Sprintf("session %d: %s", e.Session, text)
 	default:
-		text = fmt.Sprintf("session %d, round %d: %s", e.Session, e.Round, text)
+		text = fmt.Sprintf("round %d: %s", e.Round, text)
+		if e.Session != 0 { // a plan with Oneshot has no sessions
+			text = fmt.Sprintf("session %d, %s", e.Session, text)
+		}
 	}
 	if e.Parties != nil {
 		text += fmt.Sprintf(" (%d parties)", len(e.Parties))

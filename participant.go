@@ -6,7 +6,6 @@ import (
 	"crypto"
 	"encoding/binary"
 	"encoding/gob"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -35,15 +34,16 @@ type Participant struct {
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing does,
-	// and a party that is started again takes part from the next session on. Key
-	// seals it, and must be set with Store.
+	// and a party that is started again takes part from the next session on, or with
+	// Oneshot from LeastNumber on. Key seals it, and must be set with Store.
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil
 
 	// LeastNumber is the least number of a session that the party may take part in. It
 	// is for a party that lost its state: ask the coordinator for a number that it has
-	// not used with this party. A stored state knows better.
+	// not used with this party. A stored state knows better. With Oneshot it is the least
+	// number of a round.
 	LeastNumber uint64
 
 	Random   io.Reader   // nil: crypto/rand
@@ -92,6 +92,9 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 	if err := p.Plan.drivable(); err != nil {
 		return nil, err
 	}
+	if p.Plan.oneshot != nil {
+		return p.runOneshot(ctx)
+	}
 	r := &participant{Participant: *p, least: p.LeastNumber}
 	if err := r.load(); err != nil {
 		return nil, err
@@ -101,9 +104,17 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 			c.Erase()
 		}
 	}()
+	return redial(ctx, r.report, r.connection)
+}
+
+// redial connects until a connection is done or has failed for good.
+func redial(
+	ctx context.Context, report func(Event),
+	connection func(ctx context.Context) (model []float64, done bool, err error),
+) ([]float64, error) {
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		began := time.Now()
-		model, done, err := r.connection(ctx)
+		model, done, err := connection(ctx)
 		switch {
 		case done:
 			return model, nil
@@ -112,7 +123,7 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 		case fatal(err):
 			return nil, err
 		}
-		r.report(Event{Kind: Disconnected, Err: err})
+		report(Event{Kind: Disconnected, Err: err})
 		if time.Since(began) > longestWait {
 			wait = firstWait
 		}
@@ -154,10 +165,8 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 		return nil, false, err
 	}
 	defer p.link.Close()
-	greeting := hello{Plan: p.Plan.plan, Least: p.least}
-	roster := p.Plan.Roster().Digest()
-	greeting.Roster, greeting.Digest = hex.EncodeToString(roster[:]),
-		hex.EncodeToString(p.Plan.digest[:])
+	greeting := p.Plan.greeting()
+	greeting.Least = p.least
 	for _, c := range p.clients {
 		greeting.Sessions = append(greeting.Sessions, c.number)
 	}
@@ -181,7 +190,7 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 		}
 		switch kind, body := in[0], in[1:]; kind {
 		case frameRefusal:
-			return nil, false, p.refused(body)
+			return nil, false, refused(body)
 		case frameJoin:
 			err = p.join(ctx, body)
 		case frameMessage:
@@ -204,7 +213,7 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 	}
 }
 
-func (p *participant) refused(body []byte) error {
+func refused(body []byte) error {
 	var r refusal
 	if err := parseJSON(body, &r); err != nil {
 		return err
@@ -362,19 +371,10 @@ func (p *participant) save() error {
 }
 
 func (p *participant) load() error {
-	if p.Store == nil {
-		return nil
-	}
-	if p.Key == nil {
-		return &ConfigError{Field: "Key", Reason: "a store takes a key to seal with"}
-	}
-	p.vault = &vault{
-		store:   p.Store,
-		key:     p.Key,
-		counter: p.Counter,
-		owner:   fmt.Sprintf("party %x", p.Identity.Public()),
-	}
-	b, err := p.vault.load()
+	var b []byte
+	var err error
+	p.vault, b, err = openVault(p.Store, p.Key, p.Counter,
+		fmt.Sprintf("party %x", p.Identity.Public()))
 	if err != nil || b == nil {
 		return err
 	}

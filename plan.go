@@ -106,6 +106,15 @@ type Plan struct {
 	Adversary protocol.Adversary `json:"adversary"`
 	// Classical leaves ML-KEM out of key exchange, see protocol.Config.
 	Classical bool `json:"classical"`
+
+	// Protocol takes the sums; the zero value is Pairwise. A plan with Oneshot is settled
+	// by SettleOneshot, with the committee; its Noise, if there is some, is discrete
+	// Gaussian, and its Adversary the zero value.
+	Protocol Protocol `json:"protocol,omitzero"`
+	// Faults and Covered are for Oneshot: see oneshot.Terms. 0: a fourth of the members
+	// beside one, at least 1.
+	Faults  int  `json:"faults,omitzero"`
+	Covered bool `json:"covered,omitzero"`
 }
 
 // Largest Length, and most bytes of Name.
@@ -139,6 +148,9 @@ func (p Plan) withDefaults() Plan {
 	}
 	if p.Noise != 0 && p.Delta == 0 {
 		p.Delta = privacy.DefaultDelta
+	}
+	if p.Protocol == Pairwise {
+		p.Protocol = ""
 	}
 	return p
 }
@@ -175,7 +187,7 @@ func (p *Plan) Validate() error {
 	case q.Colluders < 0:
 		return bad("Colluders", "use 0 or more", "%d is no number of parties", q.Colluders)
 	}
-	return nil
+	return q.validateOneshot(bad)
 }
 
 // minSurvivors is the fewest of n parties in a sum.

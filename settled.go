@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -26,6 +27,7 @@ type Settled struct {
 	layout    masking.Layout
 	survivors int // fewest in a sum
 	digest    [32]byte
+	oneshot   *oneshot.Config // nil where sums are pairwise
 }
 
 // Settle works the plan out. It fails with a [ConfigError] if the plan cannot be kept
@@ -36,6 +38,28 @@ func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if p.Protocol == Oneshot {
+		return nil, &ConfigError{Field: "Protocol", Reason: "sums of one message take a committee",
+			Advice: "call SettleOneshot"}
+	}
+	s, err := p.settle(roster)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.session.Validate(); err != nil {
+		return nil, &ConfigError{
+			Field: "DropOut",
+			Reason: fmt.Sprintf("%v lets %d of %d parties make a sum: %v", p.DropOut, s.survivors,
+				roster.Len(), err),
+			Advice: "allow fewer to be missing, fewer Colluders, or a weaker Adversary",
+			Err:    err,
+		}
+	}
+	return s, nil
+}
+
+// settle works a valid plan out, whatever takes the sums.
+func (p *Plan) settle(roster *keyexchange.Roster) (*Settled, error) {
 	if roster == nil {
 		return nil, &ConfigError{Field: "roster", Reason: "there is none"}
 	}
@@ -65,7 +89,7 @@ func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
 	if err != nil {
 		return nil, fromPrivacy(err)
 	}
-	return p.finish(s, roster, *multiplier)
+	return p.finish(s, roster, *multiplier), nil
 }
 
 // settleInTheClear works a plan without noise out.
@@ -86,13 +110,13 @@ func (p *Plan) settleInTheClear(roster *keyexchange.Roster) (*Settled, error) {
 	if s.layout, err = s.encoder.Layout(); err != nil {
 		return nil, &ConfigError{Field: "Length", Reason: err.Error(), Err: err}
 	}
-	return p.finish(s, roster, 0)
+	return p.finish(s, roster, 0), nil
 }
 
 // finish makes the sessions those of the plan.
 func (p *Plan) finish(
 	s *Settled, roster *keyexchange.Roster, multiplier float64,
-) (*Settled, error) {
+) *Settled {
 	n := roster.Len()
 	s.plan = p.withDefaults()
 	s.digest = s.plan.digest(roster, multiplier, s.encoder.Scale)
@@ -114,15 +138,7 @@ func (p *Plan) finish(
 		},
 		Classical: p.Classical,
 	}
-	if err := s.session.Validate(); err != nil {
-		return nil, &ConfigError{
-			Field:  "DropOut",
-			Reason: fmt.Sprintf("%v lets %d of %d parties make a sum: %v", p.DropOut, s.survivors, n, err),
-			Advice: "allow fewer to be missing, fewer Colluders, or a weaker Adversary",
-			Err:    err,
-		}
-	}
-	return s, nil
+	return s
 }
 
 // fromPrivacy names the plan's field for that of package privacy.
@@ -172,18 +188,21 @@ func rotation(broadcast []byte) [32]byte {
 }
 
 // Encode returns a party's submission: its vector of Length coordinates clipped,
-// rounded to integers and with the party's share of the noise. broadcast is what the
-// round began with. random serves noise and rounding (nil: crypto/rand). A submission
-// that is sent again must be the same, not a new one. It fails as aggregation.Encoder's
-// Encode does, without telling a value.
+// rounded to integers and with the party's share of the noise, which for Oneshot is left
+// to its masks. broadcast is what the round began with. random serves noise and rounding
+// (nil: crypto/rand). A submission that is sent again must be the same, not a new one. It
+// fails as aggregation.Encoder's Encode does, without telling a value.
 func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) ([][]uint64, error) {
 	seed := rotation(broadcast)
-	if s.mechanism != nil {
-		return s.mechanism.Encode(seed, vector, nil, random)
-	}
-	e := s.encoder
+	e, share := s.encoder, []int64(nil)
 	e.Rotate = &seed
-	return e.Encode(vector, nil, random)
+	if s.mechanism != nil {
+		if s.oneshot == nil {
+			return s.mechanism.Encode(seed, vector, nil, random)
+		}
+		share = make([]int64, s.mechanism.Vector.Sensitivity.Dimension)
+	}
+	return e.Encode(vector, share, random)
 }
 
 // Decode returns the mean of the vectors in a sum of so many parties' submissions.

@@ -139,6 +139,22 @@ func (v *vault) load() ([]byte, error) {
 	return state, nil
 }
 
+// openVault opens the vault of an owner and returns the state in it, nil if there is none;
+// without a store there is no vault either.
+func openVault(
+	store Store, key *keyexchange.SealKey, counter Counter, owner string,
+) (*vault, []byte, error) {
+	if store == nil {
+		return nil, nil, nil
+	}
+	if key == nil {
+		return nil, nil, &ConfigError{Field: "Key", Reason: "a store takes a key to seal with"}
+	}
+	v := &vault{store: store, key: key, counter: counter, owner: owner}
+	b, err := v.load()
+	return v, b, err
+}
+
 // FileStore is a [Store] in the file of this name. Beside it a temporary file is
 // written, and renamed. One process may use it at a time.
 type FileStore string

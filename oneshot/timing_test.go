@@ -92,8 +92,9 @@ func TestTiming(t *testing.T) {
 			return packLanes(signed(10*lanes, 40)(class))
 		}
 		timed(t, "shares", false, secrets, func(secrets []shamir.Secret) {
-			if _, err := shamir.SplitPacked(bytes.NewReader(coefficients),
-				shamir.Packing{PerPolynomial: 5, Privacy: 2}, secrets, []uint32{1, 2, 3, 4, 5, 6, 7, 8}); err != nil {
+			_, err := shamir.SplitPacked(bytes.NewReader(coefficients),
+				shamir.Packing{PerPolynomial: 5, Privacy: 2}, secrets, []uint32{1, 2, 3, 4, 5, 6, 7, 8})
+			if err != nil {
 				t.Error(err)
 			}
 		})

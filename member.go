@@ -1,0 +1,285 @@
+package hushsum
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// Member is one member of the committee of a plan with [Oneshot]. Set the fields, then
+// call Run.
+type Member struct {
+	Plan     *Settled
+	Identity crypto.Signer // Ed25519, of the committee
+	Dialer   Dialer
+
+	// Store keeps what the member must not lose when its process ends: without one, a
+	// member that is started again may answer in a round a second time. Key seals it.
+	Store   Store
+	Key     *keyexchange.SealKey
+	Counter Counter // finds older states; may be nil
+
+	Random   io.Reader   // nil: crypto/rand
+	Progress func(Event) // may be nil
+}
+
+// member is a running Member.
+type member struct {
+	Member
+	vault *vault
+	state *oneshot.Member
+}
+
+// Run helps until the job is done. It dials again whenever the connection breaks. It
+// fails as [Participant.Run] does.
+func (m *Member) Run(ctx context.Context) error {
+	if m.Plan == nil || m.Plan.oneshot == nil {
+		return &ConfigError{Field: "Plan", Reason: "it has no committee", Advice: "call SettleOneshot"}
+	}
+	r := &member{Member: *m}
+	if err := r.load(); err != nil {
+		return err
+	}
+	_, err := redial(ctx, r.report, r.connection)
+	return err
+}
+
+func (m *member) report(e Event) {
+	if m.Progress != nil {
+		m.Progress(e)
+	}
+}
+
+func (m *member) load() error {
+	config := m.Plan.oneshot
+	var b []byte
+	var err error
+	m.vault, b, err = openVault(m.Store, m.Key, m.Counter,
+		fmt.Sprintf("member %x", m.Identity.Public()))
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		m.state, err = oneshot.NewMember(config, m.Identity, m.Random)
+		return err
+	}
+	m.state, err = oneshot.LoadMember(config, m.Identity, m.Random, m.Key, b)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	return nil
+}
+
+// save stores the state; the member's answer may be sent then, and not before.
+func (m *member) save() error {
+	if m.vault == nil {
+		return nil
+	}
+	b, err := m.state.Save(m.Key)
+	if err == nil {
+		err = m.vault.save(b)
+	}
+	if err != nil {
+		return storeError{err}
+	}
+	return nil
+}
+
+// connection dials, and answers what comes.
+func (m *member) connection(ctx context.Context) (_ []float64, done bool, err error) {
+	link, err := m.Dialer.Dial(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer link.Close()
+	if err := link.Send(ctx, jsonFrame(frameHello, m.Plan.greeting())); err != nil {
+		return nil, false, err
+	}
+	m.report(Event{Kind: Connected})
+	// What was made last may never have arrived. Who has it refuses the copy.
+	if last := m.state.Output(); last != nil {
+		if err := link.Send(ctx, frame(frameMessage, last)); err != nil {
+			return nil, false, err
+		}
+	}
+	for {
+		in, err := link.Receive(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		if len(in) == 0 {
+			return nil, false, ErrFrame
+		}
+		switch kind, body := in[0], in[1:]; kind {
+		case frameRefusal:
+			return nil, false, refused(body)
+		case frameEnd:
+			m.state.Abandon()
+			return nil, true, m.save()
+		case frameMessage:
+			answer, err := m.state.Receive(body)
+			if err != nil {
+				// What it has seen comes again after a break.
+				if !seen(err) {
+					m.report(Event{Kind: Refused, Round: m.state.Round(), Err: err})
+				}
+				continue
+			}
+			if err := m.save(); err != nil {
+				return nil, false, err
+			}
+			if answer == nil {
+				continue
+			}
+			if err := link.Send(ctx, frame(frameMessage, answer)); err != nil {
+				return nil, false, err
+			}
+		default:
+			return nil, false, fmt.Errorf("%w: kind %d", ErrFrame, kind)
+		}
+	}
+}
+
+// seen reports whether a message was refused because it, or a later one, was seen before.
+func seen(err error) bool {
+	return errors.Is(err, oneshot.ErrDuplicate) || errors.Is(err, oneshot.ErrReplay) ||
+		errors.Is(err, oneshot.ErrPhase) || errors.Is(err, oneshot.ErrLost)
+}
+
+// runOneshot takes part in a job whose plan has a committee.
+func (p *Participant) runOneshot(ctx context.Context) ([]float64, error) {
+	r := &oneshotParty{participant: participant{Participant: *p}}
+	var b []byte
+	var err error
+	r.vault, b, err = openVault(p.Store, p.Key, p.Counter,
+		fmt.Sprintf("party %x", p.Identity.Public()))
+	switch {
+	case err != nil:
+		return nil, err
+	case b == nil:
+		r.state, err = oneshot.NewParty(p.Plan.oneshot, p.Identity, p.Random)
+	default:
+		r.state, err = oneshot.LoadParty(p.Plan.oneshot, p.Identity, p.Random, p.Key, b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return redial(ctx, r.report, r.connection)
+}
+
+// oneshotParty is a running Participant of a plan with a committee.
+type oneshotParty struct {
+	participant
+	state *oneshot.Party
+}
+
+// connection dials, and submits to the rounds that open.
+func (p *oneshotParty) connection(ctx context.Context) (model []float64, done bool, err error) {
+	if p.link, err = p.Dialer.Dial(ctx); err != nil {
+		return nil, false, err
+	}
+	defer p.link.Close()
+	if err := p.link.Send(ctx, jsonFrame(frameHello, p.Plan.greeting())); err != nil {
+		return nil, false, err
+	}
+	p.report(Event{Kind: Connected})
+	if err := p.again(ctx); err != nil {
+		return nil, false, err
+	}
+	for {
+		in, err := p.link.Receive(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		if len(in) == 0 {
+			return nil, false, ErrFrame
+		}
+		switch kind, body := in[0], in[1:]; kind {
+		case frameRefusal:
+			return nil, false, refused(body)
+		case frameBroadcast:
+			p.broadcast = body
+		case frameMessage:
+			err = p.opening(ctx, body)
+		case frameEnd:
+			last, err := parseBroadcast(body, p.Plan.plan.Length)
+			if err != nil {
+				return nil, false, err
+			}
+			return last.model, true, nil
+		default:
+			err = fmt.Errorf("%w: kind %d", ErrFrame, kind)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// again sends the last message once more: it may never have arrived.
+func (p *oneshotParty) again(ctx context.Context) error {
+	if p.state.Output() == nil {
+		return nil
+	}
+	return p.link.Send(ctx, frame(frameMessage, p.state.Output()))
+}
+
+// opening answers the opening of a round, once.
+func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
+	h, _, err := wire.ParseHeader(message)
+	if err != nil {
+		return err
+	}
+	switch {
+	case h.Round == p.state.Round():
+		return p.again(ctx)
+	case h.Round < max(p.state.Round(), p.LeastNumber) || p.broadcast == nil:
+		return nil
+	}
+	b, err := parseBroadcast(p.broadcast, p.Plan.plan.Length)
+	if err != nil {
+		return err
+	}
+	absent := func(err error) error {
+		p.report(Event{Kind: Absent, Round: h.Round, Err: err})
+		return ctx.Err()
+	}
+	vector, err := p.Work(ctx, b.round, b.model)
+	if err != nil {
+		return absent(err)
+	}
+	values, err := p.Plan.Encode(p.broadcast, vector, p.Random)
+	if err != nil {
+		return absent(err)
+	}
+	if p.Submitted != nil {
+		p.Submitted(b.round, values)
+	}
+	signed := p.Plan.signed(values)
+	out, err := p.state.Submit(message, p.broadcast, signed)
+	clear(signed)
+	for _, v := range values {
+		clear(v)
+	}
+	if err != nil {
+		p.report(Event{Kind: Refused, Round: h.Round, Err: err})
+		return nil
+	}
+	if p.vault != nil {
+		state, err := p.state.Save(p.Key)
+		if err == nil {
+			err = p.vault.save(state)
+		}
+		if err != nil {
+			return storeError{err}
+		}
+	}
+	p.report(Event{Kind: Submitted, Round: b.round})
+	return p.link.Send(ctx, frame(frameMessage, out))
+}

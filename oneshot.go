@@ -1,0 +1,153 @@
+package hushsum
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// Protocol is what takes the sums of a [Plan].
+type Protocol string
+
+// The protocols. The zero value is Pairwise.
+const (
+	// Pairwise is package protocol: sessions, in which parties stay for four messages a
+	// round.
+	Pairwise Protocol = "pairwise"
+	// Oneshot is package oneshot: a party sends one message a round, and a committee of
+	// members helps.
+	Oneshot Protocol = "oneshot"
+)
+
+// UnmarshalText refuses names of no protocol.
+func (p *Protocol) UnmarshalText(text []byte) error {
+	switch q := Protocol(text); q {
+	case "", Pairwise, Oneshot:
+		*p = q
+		return nil
+	default:
+		return fmt.Errorf("%w: %.40q is no protocol, want pairwise or oneshot", ErrConfig, text)
+	}
+}
+
+// validateOneshot checks what is only for Oneshot, or not for it.
+func (p *Plan) validateOneshot(bad func(field, advice, format string, a ...any) error) error {
+	one := p.Protocol == Oneshot
+	switch {
+	case p.Protocol != "" && !one:
+		return bad("Protocol", "use pairwise or oneshot", "there is no %.40q", string(p.Protocol))
+	case !one && p.Faults != 0:
+		return bad("Faults", "leave it out, or use Oneshot", "pairwise sums have no committee")
+	case !one && p.Covered:
+		return bad("Covered", "leave it out, or use Oneshot", "pairwise sums have no committee")
+	case p.Faults < 0:
+		return bad("Faults", "use 0 or more", "%d is no number of members", p.Faults)
+	case one && p.Noise != 0 && p.Noise != accounting.FamilyDiscreteGaussian:
+		return bad("Noise", "use discrete-gaussian", "%v noise does not hide the keys of Oneshot",
+			p.Noise)
+	case one && p.Adversary != 0:
+		return bad("Adversary", "leave it out, and see Covered", "Oneshot is for a server that cheats")
+	}
+	return nil
+}
+
+// SettleOneshot works out a plan whose Protocol is [Oneshot], with its committee. It fails
+// as [Plan.Settle] does, and with the errors of oneshot.Config in a [ConfigError].
+func (p *Plan) SettleOneshot(roster, committee *keyexchange.Roster) (*Settled, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Protocol != Oneshot:
+		return nil, &ConfigError{Field: "Protocol", Reason: "pairwise sums have no committee",
+			Advice: "call Settle"}
+	case committee == nil:
+		return nil, &ConfigError{Field: "committee", Reason: "there is none"}
+	}
+	s, err := p.settle(roster)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := s.encoder.Sensitivity()
+	if err != nil {
+		return nil, &ConfigError{Field: "Clip", Reason: err.Error(), Err: err}
+	}
+	terms := oneshot.Terms{
+		// No coordinate is longer than the vector.
+		Bits:         bits.Len64(uint64(math.Ceil(bound.L2))) + 1,
+		MinSurvivors: s.survivors,
+		Colluders:    p.Colluders,
+		Faults:       p.Faults,
+		Covered:      p.Covered,
+	}
+	for _, segment := range s.layout {
+		terms.Length += segment.Length
+	}
+	if terms.Faults == 0 {
+		terms.Faults = max(1, (committee.Len()-1)/4)
+	}
+	if s.mechanism != nil {
+		terms.Noise = s.mechanism.Vector.Shares.Law
+	}
+	if p.Classical {
+		terms.KEM = oneshot.KEMX25519
+	}
+	members := committee.Digest()
+	s.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/2 plan with a committee\n%x\n%x", s.digest,
+		members))
+	s.oneshot = &oneshot.Config{
+		Label:     label(p.Name, s.digest),
+		Roster:    roster,
+		Committee: committee,
+		Terms:     terms,
+	}
+	if _, err := s.oneshot.Parameters(); err != nil {
+		return nil, &ConfigError{Field: "Protocol", Reason: err.Error(), Err: err}
+	}
+	return s, nil
+}
+
+// Oneshot returns the configuration of package oneshot, whose Parameters are the figures of
+// a round; nil unless the plan has a committee. Values of a submission are those of Encode,
+// with their signs.
+func (s *Settled) Oneshot() *oneshot.Config {
+	if s.oneshot == nil {
+		return nil
+	}
+	out := *s.oneshot
+	return &out
+}
+
+// signed returns the values of a submission with their signs, one segment after the other.
+func (s *Settled) signed(values [][]uint64) []int64 {
+	out := make([]int64, 0, s.oneshot.Length)
+	for i, segment := range values {
+		shift := 64 - s.layout[i].Bits
+		for _, x := range segment {
+			out = append(out, int64(x<<shift)>>shift)
+		}
+	}
+	return out
+}
+
+// inRing undoes signed, for sums.
+func (s *Settled) inRing(sum []int64) [][]uint64 {
+	var out [][]uint64
+	for _, segment := range s.layout {
+		values := make([]uint64, segment.Length)
+		for i := range values {
+			values[i] = uint64(sum[i]) & (^uint64(0) >> (64 - segment.Bits))
+		}
+		out, sum = append(out, values), sum[segment.Length:]
+	}
+	return out
+}
+
+// errLostMember marks a member that was too far behind to go on in a round.
+var errLostMember = errors.New("hushsum: the member was away for too long and sits the round out")

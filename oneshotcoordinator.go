@@ -1,0 +1,538 @@
+package hushsum
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// phase is what a round of a committee waits for.
+type phase int
+
+const (
+	phaseIdle        phase = iota // between rounds
+	phaseKeys                     // the members' keys
+	phaseSubmissions              // parties
+	phaseBatch                    // the members' word on a batch of them
+	phaseSigned                   // the members' signatures on who is in
+	phaseParts                    // the members' parts
+)
+
+// lull is how long parties may be silent before a batch that is not full goes out.
+const lull = 100 * time.Millisecond
+
+// maxPending is how many messages a member may be behind.
+const maxPending = 64
+
+// pending is a message that a member may not have had.
+type pending struct {
+	Message  []byte
+	Answered bool // whether there will be an answer to it
+}
+
+// oneshotCoordinator runs a job whose plan has a committee.
+type oneshotCoordinator struct {
+	*coordinator     // of which the pairwise sessions are not used
+	members      hub // the connections of the committee
+	server       *oneshot.Server
+	phase        phase
+	since        time.Time // the phase began, or the last submission came
+	opened       time.Time // the round was opened
+	submitted    map[int]bool
+	pending      [][]pending // by member
+	kept         map[int][]byte
+	tried        int // parts that the last attempt at a sum had
+}
+
+func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
+	if c.Committee == nil {
+		return nil, &ConfigError{Field: "Committee", Reason: "there is no listener for members"}
+	}
+	r := &oneshotCoordinator{coordinator: c, members: newHub()}
+	for i := range c.Plan.Roster().Len() {
+		c.names = append(c.names, c.Plan.Roster().Name(i))
+	}
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	failed := make(chan error, 2)
+	go c.accept(ctx, c.Listener, failed)
+	go r.members.accept(ctx, c.Committee, failed)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case err := <-failed:
+			return nil, err
+		case a := <-c.events:
+			r.fromParty(a)
+		case a := <-r.members.events:
+			r.fromMember(a)
+		case <-ticker.C:
+		}
+		if err := r.proceed(); err != nil {
+			return nil, err
+		}
+		if c.ended && r.farewell() && (len(r.members.parties) == 0 || time.Since(c.first) > c.StepTime) {
+			return c.result()
+		}
+	}
+}
+
+// greet answers the first frame of a connection, and reports whether it was of the plan.
+func (r *oneshotCoordinator) greet(h *hub, a arrival) bool {
+	if _, refusal := r.Plan.check(a.frame[1:]); refusal != nil {
+		a.from.refuse(refusal)
+		return false
+	}
+	h.admit(a)
+	if r.ended {
+		h.send(a.party, frame(frameEnd, r.begin))
+	}
+	return !r.ended
+}
+
+// sentBy reports whether a frame is a message of the right sender.
+func sentBy(h *hub, a arrival, sender uint32) bool {
+	if a.frame[0] != frameMessage || h.parties[a.party] != a.from {
+		return false
+	}
+	header, _, err := wire.ParseHeader(a.frame[1:])
+	return err == nil && header.Sender == sender
+}
+
+// fromParty handles what came from a party. Nothing of it ends the job.
+func (r *oneshotCoordinator) fromParty(a arrival) {
+	switch {
+	case a.err != nil || len(a.frame) == 0:
+		if r.gone(a) {
+			r.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
+		}
+		return
+	case a.frame[0] == frameHello && !a.from.greeted:
+		if r.greet(&r.hub, a) {
+			r.report(Event{Kind: Connected, Party: a.party})
+			r.invite(a.party)
+		}
+		return
+	case !sentBy(&r.hub, a, uint32(a.party)):
+		return
+	}
+	message := a.frame[1:]
+	switch err := r.server.Receive(message); {
+	case err == nil:
+		r.submitted[a.party] = true
+		if r.Plan.oneshot.Covered {
+			r.kept[a.party] = message
+		}
+		if r.phase == phaseSubmissions {
+			r.since = time.Now()
+		}
+	case errors.Is(err, oneshot.ErrDuplicate):
+		r.submitted[a.party] = true
+	case errors.Is(err, oneshot.ErrFull):
+		r.hangUp(a.party) // it dials again, and sends again
+	case errors.Is(err, oneshot.ErrPhase):
+		// of a round that is over
+	default:
+		r.report(Event{Kind: Refused, Round: r.round, Party: a.party, Err: err})
+	}
+}
+
+// invite sends a party what the open round begins with, if it can still be in it.
+func (r *oneshotCoordinator) invite(party int) {
+	if r.phase != phaseSubmissions && r.phase != phaseBatch || r.submitted[party] {
+		return
+	}
+	opening, err := r.server.Open(nil) // the same again
+	if err != nil {
+		return
+	}
+	r.send(party, frame(frameBroadcast, r.begin))
+	r.send(party, frame(frameMessage, opening))
+}
+
+// memberSender is added to a member's index in a header (SPEC-ONESHOT.md §6).
+const memberSender = 1 << 31
+
+// fromMember handles what came from a member. Nothing of it ends the job.
+func (r *oneshotCoordinator) fromMember(a arrival) {
+	switch {
+	case a.err != nil || len(a.frame) == 0:
+		r.members.gone(a)
+		return
+	case a.frame[0] == frameHello && !a.from.greeted:
+		if r.greet(&r.members, a) {
+			for _, p := range r.pending[a.party] {
+				r.members.send(a.party, frame(frameMessage, p.Message))
+			}
+		}
+		return
+	case !sentBy(&r.members, a, memberSender+uint32(a.party)):
+		return
+	}
+	err := r.server.Receive(a.frame[1:])
+	switch {
+	case err == nil:
+		// It has had what this answers, and what was before.
+		waiting := r.pending[a.party]
+		if i := slices.IndexFunc(waiting, func(p pending) bool { return p.Answered }); i >= 0 {
+			r.pending[a.party] = waiting[i+1:]
+		}
+	case errors.Is(err, oneshot.ErrDuplicate), errors.Is(err, oneshot.ErrPhase):
+	default:
+		if errors.Is(err, oneshot.ErrExcluded) {
+			r.pending[a.party] = nil
+		}
+		r.report(Event{Kind: Refused, Round: r.round, Err: err})
+	}
+}
+
+// tell puts messages on the way to members, once they cannot be forgotten.
+func (r *oneshotCoordinator) tell(next phase, answered bool, envelopes ...oneshot.Envelope) error {
+	r.phase, r.since = next, time.Now()
+	for _, e := range envelopes {
+		switch waiting := r.pending[e.To]; {
+		case next == phaseKeys:
+			r.pending[e.To] = []pending{{e.Message, true}}
+		case waiting == nil:
+		case len(waiting) == maxPending:
+			r.pending[e.To] = nil
+			r.report(Event{Kind: Refused, Round: r.round,
+				Err: fmt.Errorf("%w (member %d)", errLostMember, e.To)})
+		default:
+			r.pending[e.To] = append(waiting, pending{e.Message, answered})
+		}
+	}
+	if err := r.save(); err != nil {
+		return err
+	}
+	for _, e := range envelopes {
+		if r.pending[e.To] != nil {
+			r.members.send(e.To, frame(frameMessage, e.Message))
+		}
+	}
+	return nil
+}
+
+// toAll is one message to all members.
+func (r *oneshotCoordinator) toAll(message []byte) []oneshot.Envelope {
+	var out []oneshot.Envelope
+	for k := range r.pending {
+		out = append(out, oneshot.Envelope{To: k, Message: message})
+	}
+	return out
+}
+
+// over reports whether the members need not be waited for any longer: all have answered,
+// or only those are missing who are not there. Who is there and has had its time is out
+// of the round.
+func (r *oneshotCoordinator) over() bool {
+	waited, missing := time.Since(r.since), false
+	for k, waiting := range r.pending {
+		if !slices.ContainsFunc(waiting, func(p pending) bool { return p.Answered }) {
+			continue
+		}
+		switch {
+		case r.members.parties[k] == nil:
+			missing = true
+		case r.phase == phaseKeys || waited <= r.StepTime:
+			return false
+		default:
+			r.pending[k] = nil
+		}
+	}
+	return !missing || waited > graceTime
+}
+
+// proceed does what is due.
+func (r *oneshotCoordinator) proceed() error {
+	if r.ended {
+		return nil
+	}
+	switch r.phase {
+	case phaseIdle:
+		return r.begins()
+	case phaseKeys:
+		if r.over() {
+			return r.opens()
+		}
+	case phaseSubmissions:
+		return r.collect()
+	case phaseBatch:
+		if r.over() {
+			settled, err := r.server.Settle()
+			if err != nil {
+				return err
+			}
+			return r.tell(phaseSubmissions, false, r.toAll(settled)...)
+		}
+	case phaseSigned:
+		if r.over() {
+			return r.step(phaseParts, r.server.Certificate)
+		}
+	case phaseParts:
+		return r.sums()
+	}
+	return nil
+}
+
+// begins asks the members for keys, or ends the job.
+func (r *oneshotCoordinator) begins() error {
+	if r.round == uint64(r.Plan.plan.Rounds) {
+		return r.finish()
+	}
+	invite := r.server.Invite()
+	r.round = r.server.Round()
+	r.submitted, r.kept, r.tried = make(map[int]bool), make(map[int][]byte), 0
+	return r.tell(phaseKeys, true, r.toAll(invite)...)
+}
+
+// opens opens the round, once enough members have keys and parties are there.
+func (r *oneshotCoordinator) opens() error {
+	figures, err := r.Plan.oneshot.Parameters()
+	if err != nil {
+		return err
+	}
+	if r.server.Keys() < figures.Answers || len(r.parties) == 0 {
+		return nil // more may come
+	}
+	everybody := make([]int, len(r.names))
+	for i := range everybody {
+		everybody[i] = i
+	}
+	// Who will submit is not known yet: all are charged.
+	ledger, err := r.spend(everybody)
+	if errors.Is(err, accounting.ErrBudget) {
+		return r.finish()
+	} else if err != nil {
+		return err
+	}
+	b := broadcast{round: r.round, model: r.model}
+	if _, err := rand.Read(b.fresh[:]); err != nil {
+		return err
+	}
+	if r.begin, err = b.bytes(); err != nil {
+		return err
+	}
+	opening, err := r.server.Open(r.begin)
+	if err != nil {
+		return err
+	}
+	r.ledger, r.opened = ledger, time.Now()
+	for k, waiting := range r.pending {
+		if len(waiting) > 0 {
+			r.pending[k] = nil // it has no key: the round goes on without it
+		} else {
+			r.pending[k] = []pending{}
+		}
+	}
+	if err := r.tell(phaseSubmissions, false, r.toAll(opening)...); err != nil {
+		return err
+	}
+	r.report(Event{Kind: Begun, Round: r.round})
+	for party := range r.parties {
+		r.invite(party)
+	}
+	return nil
+}
+
+// collect sends what has come to the members, or closes the round.
+func (r *oneshotCoordinator) collect() error {
+	waiting, quiet := r.server.Waiting(), time.Since(r.since) > lull
+	if waiting >= oneshot.DefaultBatch || waiting > 0 && quiet {
+		envelopes, err := r.server.Batch()
+		if err != nil {
+			return err
+		}
+		return r.tell(phaseBatch, true, envelopes...)
+	}
+	all := len(r.submitted) == len(r.names)
+	if waiting > 0 || !all && time.Since(r.opened) < graceTime {
+		return nil
+	}
+	for party := range r.parties {
+		if !r.submitted[party] && time.Since(r.opened) < r.StepTime {
+			return nil
+		}
+	}
+	closing, err := r.server.Close()
+	if errors.Is(err, oneshot.ErrTooFew) {
+		if all { // nobody else can come
+			return r.lose(err)
+		}
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return r.tell(phaseSigned, true, r.toAll(closing)...)
+}
+
+// step asks the members for the next answer, or loses the round.
+func (r *oneshotCoordinator) step(next phase, call func() ([]byte, error)) error {
+	message, err := call()
+	if errors.Is(err, oneshot.ErrTooFew) {
+		if time.Since(r.since) > r.StepTime {
+			return r.lose(err)
+		}
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return r.tell(next, true, r.toAll(message)...)
+}
+
+func (r *oneshotCoordinator) lose(err error) error {
+	r.lost++
+	if err := r.tell(phaseIdle, false); err != nil {
+		return err
+	}
+	r.report(Event{Kind: Lost, Round: r.round, Err: err})
+	return nil
+}
+
+// sums ends the round, if the parts that have come are enough.
+func (r *oneshotCoordinator) sums() error {
+	parts := 0
+	for _, waiting := range r.pending {
+		if waiting != nil && len(waiting) == 0 {
+			parts++
+		}
+	}
+	late := time.Since(r.since) > r.StepTime
+	if parts == r.tried && !late || !r.over() {
+		return nil
+	}
+	r.tried = parts
+	sum, err := r.sum()
+	switch {
+	case err == nil:
+		return r.apply(sum)
+	case late, errors.Is(err, oneshot.ErrNoise), errors.Is(err, oneshot.ErrCover):
+		return r.lose(err)
+	case errors.Is(err, oneshot.ErrTooFew), errors.Is(err, oneshot.ErrParts):
+		return nil // more parts may come
+	default:
+		return err
+	}
+}
+
+func (r *oneshotCoordinator) sum() ([]int64, error) {
+	if r.Plan.oneshot.Covered {
+		for _, party := range r.server.Included() {
+			err := r.server.Uncover(r.kept[party])
+			if err != nil && !errors.Is(err, oneshot.ErrDuplicate) {
+				return nil, err
+			}
+		}
+	}
+	return r.server.Sum()
+}
+
+// apply makes the next model from a sum.
+func (r *oneshotCoordinator) apply(sum []int64) error {
+	out := Round{Number: r.round, Parties: r.server.Included(), Sum: r.Plan.inRing(sum)}
+	var err error
+	if out.Mean, err = r.Plan.Decode(r.begin, out.Sum, len(out.Parties)); err != nil {
+		return err
+	}
+	if err := r.advance(out); err != nil {
+		return err
+	}
+	if err := r.tell(phaseIdle, false); err != nil {
+		return err
+	}
+	r.report(Event{Kind: Summed, Round: r.round, Parties: out.Parties})
+	return nil
+}
+
+// finish sends the last model to all who are there.
+func (r *oneshotCoordinator) finish() error {
+	last := broadcast{round: r.round, model: r.model}
+	var err error
+	if r.begin, err = last.bytes(); err != nil {
+		return err
+	}
+	r.ended, r.first = true, time.Now()
+	if err := r.save(); err != nil {
+		return err
+	}
+	for _, h := range []*hub{&r.hub, &r.members} {
+		for i := range h.parties {
+			h.send(i, frame(frameEnd, r.begin))
+		}
+	}
+	return nil
+}
+
+// oneshotState is what a coordinator with a committee saves beside coordinatorState.
+type oneshotState struct {
+	Phase   phase
+	Server  []byte // of oneshot.Server.Save
+	Pending [][]pending
+	Away    []bool         // members that are out of the round: gob has no nil slices
+	Kept    map[int][]byte // submissions, if covered
+}
+
+func (r *oneshotCoordinator) save() error {
+	if r.vault == nil {
+		return nil
+	}
+	server, err := r.server.Save(r.Key)
+	if err != nil {
+		return err
+	}
+	state := oneshotState{Phase: r.phase, Server: server, Pending: r.pending, Kept: r.kept}
+	for _, waiting := range r.pending {
+		state.Away = append(state.Away, waiting == nil)
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(state); err != nil {
+		return err
+	}
+	r.committee = b.Bytes()
+	return r.coordinator.save()
+}
+
+func (r *oneshotCoordinator) load() error {
+	if err := r.coordinator.load(); err != nil {
+		return err
+	}
+	r.pending = make([][]pending, r.Plan.oneshot.Committee.Len())
+	r.submitted, r.kept = make(map[int]bool), make(map[int][]byte)
+	r.since, r.opened = time.Now(), time.Now()
+	if r.committee == nil {
+		var err error
+		r.server, err = oneshot.NewServer(r.Plan.oneshot, 0)
+		return err
+	}
+	var state oneshotState
+	if err := gob.NewDecoder(bytes.NewReader(r.committee)).Decode(&state); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	var err error
+	if r.server, err = oneshot.LoadServer(r.Plan.oneshot, 0, r.Key, state.Server); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	r.phase = state.Phase
+	for k := range r.pending {
+		if k < len(state.Away) && !state.Away[k] {
+			r.pending[k] = append([]pending{}, state.Pending[k]...)
+		}
+	}
+	for party, message := range state.Kept {
+		r.kept[party] = message
+	}
+	return nil
+}
