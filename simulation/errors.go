@@ -76,6 +76,7 @@ type RoundError struct {
 	Round int // from 1; 0 for set-up
 	Party int // roster index, −1 for the server or no party in particular
 	Err   error
+	Done  *Result // by a Run until then, also what it has spent; nil for other trainings
 }
 
 func (e *RoundError) Error() string {

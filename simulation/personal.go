@@ -2,10 +2,12 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
@@ -278,10 +280,12 @@ func MeanMin(accuracies []float64) (mean, least float64) {
 
 // PersonalResult is the outcome of a [Personal], as far as it went.
 type PersonalResult struct {
-	Rounds []PersonalRound
-	Model  []float64 // the server's
-	Kept   [][]bool  // by party, nil: all
-	Own    [][]float64
+	// Stopped is nil, or why the run ended before all rounds, as in Result.
+	Stopped *accounting.OverBudget
+	Rounds  []PersonalRound
+	Model   []float64 // the server's
+	Kept    [][]bool  // by party, nil: all
+	Own     [][]float64
 	// Setup is the cost of the sessions of Private sums, in the mean over parties; the
 	// lanes' length is part of a session, so that a mask that shrinks begins a new one.
 	Setup    Cost
@@ -309,7 +313,7 @@ type personal struct {
 }
 
 // Train runs the training and calls report, if that is not nil, after every round. It
-// returns what was done when it fails, as [Run] does.
+// fails with a [ConfigError] or a [RoundError].
 func (p Personal) Train(ctx context.Context, report func(PersonalRound)) (*PersonalResult, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -320,17 +324,20 @@ func (p Personal) Train(ctx context.Context, report func(PersonalRound)) (*Perso
 	}
 	defer x.endSession()
 	if err := x.jumpStart(ctx); err != nil {
-		return x.out, err
+		return nil, err
 	}
 	if err := x.share(ctx); err != nil {
-		return x.out, err
+		return nil, err
 	}
 	for round := 1; round <= x.Rounds; round++ {
 		r, err := x.playRound(ctx, round)
-		x.out.Model = x.model
-		if err != nil {
-			return x.out, err
+		if errors.As(err, &x.out.Stopped) {
+			break
 		}
+		if err != nil {
+			return nil, err
+		}
+		x.out.Model = x.model
 		x.out.Rounds = append(x.out.Rounds, r)
 		if report != nil {
 			report(r)

@@ -34,10 +34,10 @@ type run struct {
 // either, even if that is the first: see Result.Stopped. Run fails, before it begins,
 // with a [ConfigError].
 //
-// A run that fails later, or that ctx ends, returns what was done until then
-// beside the error: a [RoundError], which unwraps to the reason, such as
-// context.Canceled, learning.ErrDiverged or aggregation.ErrSaturated. It ends
-// within a few steps of training; the round that was under way is lost.
+// A run that fails later, or that ctx ends, fails with a [RoundError], which has what was
+// done until then and unwraps to the reason, such as context.Canceled,
+// learning.ErrDiverged or aggregation.ErrSaturated. It ends within a few steps of
+// training; the round that was under way is lost.
 func Run(ctx context.Context, options Options, report func(Round)) (*Result, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -47,14 +47,26 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Result, err
 		return nil, err
 	}
 	defer x.erase()
+	if err := x.train(ctx, out, report); err != nil {
+		var failed *RoundError
+		if errors.As(err, &failed) {
+			failed.Done = out
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+// train runs all rounds, and puts into out what it has done, however it ends.
+func (x *run) train(ctx context.Context, out *Result, report func(Round)) (err error) {
 	if out.Server, out.Public, err = x.account.spent(); err != nil {
-		return out, failure(0, -1, err)
+		return failure(0, -1, err)
 	}
 	if err := x.checkData(); err != nil {
-		return out, err
+		return err
 	}
 	if out.Setup, err = x.setUp(ctx); err != nil {
-		return out, failure(0, -1, err)
+		return failure(0, -1, err)
 	}
 	for round := 1; round <= x.Rounds; round++ {
 		server, public, err := x.account.spend()
@@ -62,14 +74,14 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Result, err
 			break
 		}
 		if err != nil {
-			return out, failure(round, -1, err)
+			return failure(round, -1, err)
 		}
 		out.Server, out.Public = server, public
 		r := Round{Round: round, Server: server, Public: public}
 		err = x.play(ctx, &r)
 		x.models(out)
 		if err != nil {
-			return out, failure(round, -1, err)
+			return failure(round, -1, err)
 		}
 		out.Rounds = append(out.Rounds, r)
 		if report != nil {
@@ -79,10 +91,10 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Result, err
 	}
 	if n := len(out.Rounds); n > 0 && out.Rounds[n-1].Test == nil {
 		if err := x.judge(&out.Rounds[n-1]); err != nil {
-			return out, failure(n, -1, err)
+			return failure(n, -1, err)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // newRun makes the first models, the encoding and the sessions, of settled options.

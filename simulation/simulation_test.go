@@ -256,7 +256,8 @@ func TestRunFails(t *testing.T) {
 	o := small(t)
 	o.Range = 1.5
 	o.Rounds = 50
-	s, err := Run(t.Context(), o, nil)
+	_, err := Run(t.Context(), o, nil)
+	s := done(t, err)
 	var failed *RoundError
 	if !errors.Is(err, aggregation.ErrSaturated) || !errors.As(err, &failed) {
 		t.Fatalf("weights beyond the range: %v, want ErrSaturated", err)
@@ -280,12 +281,13 @@ func TestRunIsCancelled(t *testing.T) {
 
 	// Between rounds.
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := Run(ctx, o, func(r Round) {
+	_, err := Run(ctx, o, func(r Round) {
 		if r.Round == 2 {
 			cancel()
 		}
 	})
-	if !errors.Is(err, context.Canceled) || s == nil || len(s.Rounds) != 2 {
+	s := done(t, err)
+	if !errors.Is(err, context.Canceled) || len(s.Rounds) != 2 {
 		t.Fatalf("cancelled after round 2: %v", err)
 	}
 	if slices.Equal(s.Model, make([]float64, len(s.Model))) {
@@ -301,8 +303,8 @@ func TestRunIsCancelled(t *testing.T) {
 				cancel()
 			}
 		}
-		s, err := Run(ctx, o, nil)
-		if !errors.Is(err, context.Canceled) || s == nil || len(s.Rounds) != max(round-1, 0) {
+		_, err := Run(ctx, o, nil)
+		if s := done(t, err); !errors.Is(err, context.Canceled) || len(s.Rounds) != max(round-1, 0) {
 			t.Errorf("cancelled in round %d: %v", round, err)
 		}
 	}

@@ -105,8 +105,12 @@ func simulate(ctx context.Context, args []string, std streams) int {
 		alive.beat("%s, %s of %s", where, grouped(done), plural(of, "party"))
 	}
 	result, err := simulation.Run(ctx, options, show.round)
-	if result == nil {
-		return failed(err, std)
+	if err != nil {
+		var stopped *simulation.RoundError
+		if !errors.As(err, &stopped) {
+			return failed(err, std)
+		}
+		result = stopped.Done
 	}
 	show.end(result, time.Since(start))
 	return v.ended(ctx, err, result, std)

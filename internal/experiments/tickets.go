@@ -214,6 +214,9 @@ func trainPersonal(ctx context.Context, p simulation.Personal, step func()) (out
 	if err != nil {
 		return outcome{}, err
 	}
+	if out.Stopped != nil {
+		return outcome{}, out.Stopped
+	}
 	var sparse, masked float64
 	for _, r := range out.Rounds {
 		sparse += float64(r.SparseBytes) / 1e6
