@@ -166,6 +166,38 @@ func (o *Optimizer) step(d, m, v, beta2, tau float64) (step, nextM, nextV float6
 	return m / (math.Sqrt(v) + tau), m, v
 }
 
+// Moments returns what the rule remembers of the rounds before, for a program that is
+// to go on in another process: nil before the first Apply, else m and v, which the caller
+// must not change.
+func (o *Optimizer) Moments() [][]float64 {
+	if o.m == nil {
+		return nil
+	}
+	return [][]float64{o.m, o.v}
+}
+
+// Resume sets what [Optimizer.Moments] returned, in an Optimizer of the same fields. It
+// fails with [ErrLength] and [ErrNotFinite], and with [ErrConfig] if v has a negative coordinate.
+func (o *Optimizer) Resume(moments [][]float64) error {
+	if len(moments) == 0 {
+		o.m, o.v = nil, nil
+		return nil
+	}
+	if len(moments) != 2 {
+		return fmt.Errorf("%w: %d moments, want 2", ErrLength, len(moments))
+	}
+	if err := checkVectors(moments...); err != nil {
+		return err
+	}
+	for i, v := range moments[1] {
+		if v < 0 {
+			return fmt.Errorf("%w: coordinate %d of v is negative", ErrConfig, i)
+		}
+	}
+	o.m, o.v = moments[0], moments[1]
+	return nil
+}
+
 func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // checkVectors fails with ErrLength unless all vectors have the length of the

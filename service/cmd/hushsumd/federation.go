@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+func federationCommand(ctx context.Context, args []string, std streams) error {
+	f := flags("federation", "federation ORDER [FILE|NAME]", `
+The orders are check, create, list, show, pause, resume and end.
+
+"check FILE" reads a federation's file and the roster beside it, and says in words what it means
+for a party and what the server takes. The others ask a server, by its page's address: "create
+FILE" declares a federation, "list" lists them, "show NAME" shows one, and "pause", "resume" and
+"end" do that; an ended federation does not begin again. They take an operator's token from
+--token-file or HUSHSUM_TOKEN.`, std)
+	o := new(operator)
+	var tokenFile string
+	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080", "address of the server's page")
+	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
+	asJSON := f.Bool("json", false, "print JSON")
+	// Flags may stand behind the order too.
+	if len(args) > 1 && !strings.HasPrefix(args[0], "-") {
+		args = append(slices.Clone(args[1:]), args[0])
+	}
+	if err := parse(f, args, 2); err != nil {
+		return err
+	}
+	if f.NArg() == 0 {
+		return misuse("say what: check, create, list, show, pause, resume or end")
+	}
+	what := f.Arg(f.NArg() - 1)
+	argument := ""
+	if f.NArg() == 2 {
+		argument = f.Arg(0)
+	}
+	if what != "list" && argument == "" {
+		return misuse("%s takes a name or file", what)
+	}
+	o.token = strings.TrimSpace(os.Getenv("HUSHSUM_TOKEN"))
+	if tokenFile != "" {
+		text, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return err
+		}
+		o.token = strings.TrimSpace(string(text))
+	}
+	switch what {
+	case "check":
+		return check(argument, std)
+	case "create":
+		return o.create(ctx, argument, std)
+	case "list":
+		return o.list(ctx, *asJSON, std)
+	case "show":
+		s, err := o.find(ctx, argument)
+		if err != nil {
+			return err
+		}
+		return show(s, *asJSON, std)
+	case "pause", "resume", "end":
+		s, err := o.find(ctx, argument)
+		if err != nil {
+			return err
+		}
+		after := new(runner.Status)
+		if err := o.ask(ctx, http.MethodPost, "/v1/federations/"+s.ID+"/"+what, nil,
+			fmt.Sprintf("\"%d\"", s.Decisions), after); err != nil {
+			return err
+		}
+		return show(after, *asJSON, std)
+	}
+	return misuse("%q is none of check, create, list, show, pause, resume and end", what)
+}
+
+// check says what a file means.
+func check(file string, std streams) error {
+	f, err := federation.Read(file)
+	if err != nil {
+		return err
+	}
+	digest := f.Settled.Roster().Digest()
+	fmt.Fprintf(std.out, "%s\nidentifier          %s\nroster fingerprint  %x\n\n", f.File.Name, f.ID,
+		digest)
+	for _, line := range slices.Concat(f.Meaning(), []string{""}, f.Needs()) {
+		fmt.Fprintln(std.out, line)
+	}
+	return nil
+}
+
+// operator is the way to a server's operators' interface.
+type operator struct{ admin, token string }
+
+// ask sends a request and reads its answer.
+func (o *operator) ask(ctx context.Context, method, path string, body any, match string, into any,
+) error {
+	var reader io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		reader = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.admin, "/")+path, reader)
+	if err != nil {
+		return err
+	}
+	if o.token != "" {
+		r.Header.Set("Authorization", "Bearer "+o.token)
+	}
+	if match != "" {
+		r.Header.Set("If-Match", match)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, 64<<20))
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode >= 300 {
+		var p door.Problem
+		_ = json.Unmarshal(b, &p)
+		return fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
+	}
+	return json.Unmarshal(b, into)
+}
+
+func (o *operator) create(ctx context.Context, file string, std streams) error {
+	text, roster, model, err := readDeclared(file)
+	if err != nil {
+		return err
+	}
+	var made struct{ ID string }
+	if err := o.ask(ctx, http.MethodPost, "/v1/federations",
+		page.Declared{Text: text, Roster: roster, Model: model}, "", &made); err != nil {
+		return err
+	}
+	fmt.Fprintln(std.out, made.ID)
+	return nil
+}
+
+func (o *operator) all(ctx context.Context) (list []*runner.Status, err error) {
+	return list, o.ask(ctx, http.MethodGet, "/v1/federations", nil, "", &list)
+}
+
+// find finds a federation by its name or identifier.
+func (o *operator) find(ctx context.Context, name string) (*runner.Status, error) {
+	list, err := o.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []*runner.Status
+	for _, s := range list {
+		if s.Name == name || s.ID == name {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("there is no federation %q; see 'hushsumd federation list'", name)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%d federations are called %q; use the identifier", len(found), name)
+}
+
+func (o *operator) list(ctx context.Context, asJSON bool, std streams) error {
+	list, err := o.all(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(std.out).Encode(list)
+	}
+	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tSTATE\tROUND\tLOST\tEPSILON\tPARTIES\tID")
+	for _, s := range list {
+		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%.3g\t%d\t%s\n", s.Name, s.State, s.Round, s.Rounds, s.Lost,
+			s.Epsilon, len(s.Parties), s.ID)
+	}
+	return w.Flush()
+}
+
+func show(s *runner.Status, asJSON bool, std streams) error {
+	if asJSON {
+		return json.NewEncoder(std.out).Encode(s)
+	}
+	fmt.Fprintf(std.out, "%s  %s\n%s", s.Name, s.ID, s.State)
+	for _, more := range []string{s.Stage, s.Why} {
+		if more != "" {
+			fmt.Fprintf(std.out, ", %s", more)
+		}
+	}
+	fmt.Fprintf(std.out, "\nround %d of %d, %d lost, led by %s\n", s.Round, s.Rounds, s.Lost, s.Leader)
+	if s.Budget > 0 {
+		fmt.Fprintf(std.out, "epsilon %.4g of %g at delta %g\n", s.Epsilon, s.Budget, s.Delta)
+	}
+	for _, p := range s.Parties {
+		fmt.Fprintf(std.out, "  %-30s %s\n", p.Name, p.State)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+func identity(_ context.Context, args []string, std streams) error {
+	f := flags("identity", "identity new|show FILE", `
+An identity is an Ed25519 key in a PEM file (PKCS #8), which stays with the party. "new" makes
+one, and prints the public key that goes into the roster; "show" prints it again.`, std)
+	if err := parse(f, args, 2); err != nil {
+		return err
+	}
+	if f.NArg() != 2 {
+		return misuse("name new or show, and a file")
+	}
+	file := f.Arg(1)
+	switch f.Arg(0) {
+	case "new":
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is there already; a lost identity means another roster", file)
+		}
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			return err
+		}
+		if err := writeIdentity(file, key); err != nil {
+			return err
+		}
+		fmt.Fprintf(std.out, "%x\n", []byte(key.Public().(ed25519.PublicKey)))
+		return nil
+	case "show":
+		key, err := readIdentity(file)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(std.out, "%x\n", []byte(key.Public().(ed25519.PublicKey)))
+		return nil
+	}
+	return misuse("%q is neither new nor show", f.Arg(0))
+}
+
+func writeIdentity(file string, key ed25519.PrivateKey) error {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	return hushsum.FileStore(file).Save(text)
+}
+
+func readIdentity(file string) (ed25519.PrivateKey, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	block, rest := pem.Decode(text)
+	if block == nil || block.Type != "PRIVATE KEY" || len(rest) > 0 {
+		return nil, fmt.Errorf("%s is no identity; make one with 'hushsumd identity new FILE'", file)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no identity in PKCS #8", file)
+	}
+	private, ok := key.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("%s has a key of another kind than Ed25519", file)
+	}
+	return private, nil
+}
+
+func rosterCommand(_ context.Context, args []string, std streams) error {
+	f := flags("roster", "roster line NAME IDENTITY | roster show FILE", `
+A roster is a text file with a line for each party: its name, a space, its public key. "line"
+prints the line of an identity, under a name. "show" checks a roster and prints its parties and
+its fingerprint: compare it between all by telephone or paper, since a server that can write
+the roster can invent parties.`, std)
+	if err := parse(f, args, 3); err != nil {
+		return err
+	}
+	switch {
+	case f.Arg(0) == "line" && f.NArg() == 3:
+		key, err := readIdentity(f.Arg(2))
+		if err != nil {
+			return err
+		}
+		public := key.Public().(ed25519.PublicKey)
+		fmt.Fprintf(std.out, "%s %x\n", f.Arg(1), []byte(public))
+		return nil
+	case f.Arg(0) == "show" && f.NArg() == 2:
+		text, err := os.ReadFile(f.Arg(1))
+		if err != nil {
+			return err
+		}
+		roster, err := keyexchange.ParseRoster(text)
+		if err != nil {
+			return err
+		}
+		for i := range roster.Len() {
+			fmt.Fprintf(std.out, "%4d  %-30s %x\n", i, roster.Name(i), []byte(roster.Key(i)))
+		}
+		digest := roster.Digest()
+		fmt.Fprintf(std.out, "%d parties, fingerprint %s\n", roster.Len(), hex.EncodeToString(digest[:]))
+		return nil
+	}
+	return misuse("use 'roster line NAME IDENTITY' or 'roster show FILE'")
+}

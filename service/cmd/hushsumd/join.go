@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
+)
+
+func join(ctx context.Context, args []string, std streams) error {
+	f := flags("join", "join --server URL --identity FILE --train COMMAND [flags]", `
+It takes part in a federation. At first it shows in words what that means and asks; what was
+accepted is pinned in the folder, and any change asks again. All connections are made from
+here; a proxy is taken from HTTPS_PROXY.
+
+The roster must come by a way that the server's operator does not control: give it with
+--roster, or its fingerprint, as told by telephone or on paper, with --roster-fingerprint.
+
+In each round the training command finds model.safetensors and round.json in the folder that
+HUSHSUM_WORK names, and leaves update.safetensors (the change) or trained.safetensors (the
+weights) there, and metrics.json with "loss" and "accuracy" if the federation sums them. It
+exits with 0; any other code is an absence in that round.`, std)
+	var j joining
+	var policy, identityFile, keyFile, log string
+	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port")
+	f.StringVar(&j.fingerprint, "fingerprint", "", "of its certificate, if no authority knows it")
+	f.StringVar(&identityFile, "identity", "", "`file` of this party's identity")
+	f.StringVar(&j.name, "federation", "", "`name` or identifier; default: the only one")
+	f.StringVar(&j.rosterFile, "roster", "", "`file` of the roster")
+	f.StringVar(&j.rosterPrint, "roster-fingerprint", "", "of the roster, in place of the file")
+	f.StringVar(&j.folder, "folder", "hushsum-party", "`folder` of this party's state")
+	f.StringVar(&keyFile, "key", "", "`file` with the key that seals it; default: one in the folder")
+	f.StringVar(&policy, "policy", "", "TOML `file` of what this party insists on")
+	f.StringVar(&j.train, "train", "", "`command` that trains, by the shell")
+	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
+	f.StringVar(&j.out, "out", "", "`file` for the last model")
+	accept := f.Bool("accept", false, "accept without asking")
+	f.StringVar(&log, "log", "info", "least `level` that is logged")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	switch {
+	case j.address == "" || identityFile == "" || j.train == "":
+		return misuse("--server, --identity and --train are required")
+	case (j.rosterFile == "") == (j.rosterPrint == ""):
+		return misuse("give --roster or --roster-fingerprint")
+	}
+	identity, err := readIdentity(identityFile)
+	if err != nil {
+		return err
+	}
+	p := &party.Party{Identity: identity, Folder: j.folder}
+	if p.Log, err = logger(std.err, log); err != nil {
+		return err
+	}
+	if policy != "" {
+		if p.Policy, err = party.ReadPolicy(policy); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(j.folder, 0o700); err != nil {
+		return err
+	}
+	create := keyFile == ""
+	if create {
+		keyFile = filepath.Join(j.folder, "seal.key")
+	}
+	if p.Key, err = node.ReadKey(keyFile, create); err != nil {
+		return err
+	}
+	if p.Server, err = party.NewServer(j.address, j.fingerprint, identity); err != nil {
+		return err
+	}
+	if p.Federation, err = j.find(ctx, p.Server); err != nil {
+		return err
+	}
+	if p.Policy != nil {
+		if err := p.Policy.Check(p.Federation); err != nil {
+			return err
+		}
+	}
+	if err := j.agree(p.Federation, *accept, std); err != nil {
+		return err
+	}
+	p.Trainer = &party.Command{
+		Line:   j.train,
+		Folder: filepath.Join(j.folder, "work"),
+		Limit:  j.limit,
+		Out:    std.err,
+	}
+	model, err := p.Run(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(std.out, "the federation has ended")
+	if j.out != "" {
+		return os.WriteFile(j.out, model, 0o600)
+	}
+	return nil
+}
+
+// joining is what join was told.
+type joining struct {
+	address, fingerprint, name string
+	rosterFile, rosterPrint    string
+	folder, train, out         string
+	limit                      time.Duration
+}
+
+// find works the federation out from what the server says and the roster that this party
+// trusts, and refuses one that comes to another identifier.
+func (j *joining) find(ctx context.Context, server *party.Server) (*federation.Federation, error) {
+	listed, err := server.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []door.Listed
+	for _, l := range listed {
+		if j.name == "" || l.Name == j.name || l.ID == j.name {
+			found = append(found, l)
+		}
+	}
+	if len(found) != 1 {
+		var names []string
+		for _, l := range listed {
+			names = append(names, l.Name)
+		}
+		return nil, fmt.Errorf("%d federations fit; name one with --federation: %s", len(found),
+			strings.Join(names, ", "))
+	}
+	id := found[0].ID
+	said, err := server.Describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var roster []byte
+	if j.rosterFile != "" {
+		roster, err = os.ReadFile(j.rosterFile)
+	} else {
+		roster, err = server.Roster(ctx, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := keyexchange.ParseRoster(roster)
+	if err != nil {
+		return nil, err
+	}
+	digest := parsed.Digest()
+	if j.rosterPrint != "" && !strings.EqualFold(j.rosterPrint, hex.EncodeToString(digest[:])) {
+		return nil, errors.New("the server's roster has another fingerprint than the one given")
+	}
+	var model []byte
+	if said.Initial {
+		if model, err = server.Initial(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	f, err := federation.New([]byte(said.Text), roster, model)
+	if err != nil {
+		return nil, err
+	}
+	if f.ID != id {
+		return nil, fmt.Errorf("the server's federation is %.16s…, and with this roster it is %.16s…: "+
+			"the rosters differ", id, f.ID)
+	}
+	return f, nil
+}
+
+// accepted is what the folder pins.
+type accepted struct {
+	ID     string    `json:"id"`
+	Name   string    `json:"name"`
+	Server string    `json:"server"`
+	Text   string    `json:"text"`
+	Digest string    `json:"text_digest"`
+	Time   time.Time `json:"time"`
+}
+
+// agree shows what taking part means, unless exactly that was accepted before.
+func (j *joining) agree(f *federation.Federation, accept bool, std streams) error {
+	name := filepath.Join(j.folder, "accepted.json")
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var before accepted
+	if err == nil {
+		if err := json.Unmarshal(text, &before); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if before.ID == f.ID {
+			return nil
+		}
+		fmt.Fprintf(std.out, "This is not what was accepted on %s (%s).\n",
+			before.Time.Format(time.DateOnly), before.Name)
+	}
+	fmt.Fprintf(std.out, "%s at %s\n\n", f.File.Name, j.address)
+	for _, line := range f.Meaning() {
+		fmt.Fprintln(std.out, line)
+	}
+	digest := f.Settled.Roster().Digest()
+	fmt.Fprintf(std.out, "\nroster fingerprint %x\n", digest)
+	if !accept {
+		fmt.Fprint(std.out, "Take part? [y/N] ")
+		line, _ := bufio.NewReader(std.in).ReadString('\n')
+		if line = strings.ToLower(strings.TrimSpace(line)); line != "y" && line != "yes" {
+			return errors.New("not accepted")
+		}
+	}
+	sum := sha256.Sum256(f.Text)
+	b, err := json.MarshalIndent(accepted{f.ID, f.File.Name, j.address, string(f.Text),
+		hex.EncodeToString(sum[:]), time.Now().UTC()}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return hushsum.FileStore(name).Save(b)
+}

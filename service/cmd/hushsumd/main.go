@@ -1,0 +1,181 @@
+// Hushsumd runs private sums between machines: the operator's server, the parties'
+// side, and all of it on one machine to try.
+//
+//	hushsumd dev                 a server and ten parties on this machine, and the page
+//	hushsumd serve               the server
+//	hushsumd join                take part
+//	hushsumd identity, roster    keys of parties, and lists of them
+//	hushsumd federation          check, create, list, show, pause, resume, end
+//	hushsumd version
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// streams are where a command reads and writes.
+type streams struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+// command is one subcommand.
+type command struct {
+	name, about string
+	run         func(ctx context.Context, args []string, std streams) error
+}
+
+func commands() []command {
+	return []command{
+		{"dev", "a server and parties on this machine, training, with the page", dev},
+		{"serve", "run the server: one node, of three, or on a NATS of yours", serve},
+		{"join", "take part in a federation, with a training command of yours", join},
+		{"identity", "make or show a party's identity", identity},
+		{"roster", "write a roster's line, or show a roster and its fingerprint", rosterCommand},
+		{"federation", "check, create, list, show, pause, resume or end a federation", federationCommand},
+		{"version", "print the version", printVersion},
+	}
+}
+
+// usageError is a command that was called wrongly.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func misuse(format string, a ...any) error { return &usageError{fmt.Sprintf(format, a...)} }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(dispatch(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+func dispatch(ctx context.Context, args []string, std streams) int {
+	if len(args) == 0 {
+		usage(std.err)
+		return exitUsage
+	}
+	name, rest := args[0], args[1:]
+	switch name {
+	case "help", "-h", "-help", "--help":
+		if len(rest) == 0 {
+			usage(std.out)
+			return exitOK
+		}
+		name, rest = rest[0], []string{"-h"}
+	case "-version", "--version":
+		name = "version"
+	case devPartyName:
+		return exit(devParty(ctx, rest, std), name, std)
+	}
+	for _, c := range commands() {
+		if c.name == name {
+			return exit(c.run(ctx, rest, std), name, std)
+		}
+	}
+	fmt.Fprintf(std.err, "hushsumd: there is no command %q. Run 'hushsumd help'.\n", name)
+	return exitUsage
+}
+
+// exit says what went wrong, and with which code to end.
+func exit(err error, name string, std streams) int {
+	var wrong *usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.As(err, &wrong):
+		fmt.Fprintf(std.err, "hushsumd %s: %v\nRun 'hushsumd help %s'.\n", name, err, name)
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	fmt.Fprintf(std.err, "hushsumd %s: %v\n", name, err)
+	return exitFailure
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "hushsumd runs private sums between machines.\n\n"+
+		"Usage: hushsumd COMMAND [flags]\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-11s %s\n", c.name, c.about)
+	}
+	fmt.Fprint(w, "\nRun 'hushsumd help COMMAND' for what a command takes.\n"+
+		"Start with 'hushsumd dev'.\n\nExit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted.\n")
+}
+
+// flags makes a command's flag set, whose help begins with what the command does.
+func flags(name, synopsis, about string, std streams) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(std.err)
+	f.Usage = func() {
+		f.SetOutput(std.out)
+		fmt.Fprintf(std.out, "Usage: hushsumd %s\n\n%s\n", synopsis, strings.TrimSpace(about))
+		has := false
+		f.VisitAll(func(*flag.Flag) { has = true })
+		if has {
+			fmt.Fprint(std.out, "\nFlags:\n")
+			f.PrintDefaults()
+		}
+	}
+	return f
+}
+
+// parse parses flags that no other arguments may follow, but for so many.
+func parse(f *flag.FlagSet, args []string, most int) error {
+	var quiet strings.Builder
+	f.SetOutput(&quiet)
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return misuse("%v", err)
+	}
+	if f.NArg() > most {
+		return misuse("%q is one argument too many", f.Arg(most))
+	}
+	return nil
+}
+
+// logger logs JSON.
+func logger(w io.Writer, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, misuse("--log %s: use debug, info, warn or error", level)
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+}
+
+func printVersion(_ context.Context, args []string, std streams) error {
+	if err := parse(flags("version", "version", "It prints the version.", std), args, 0); err != nil {
+		return err
+	}
+	text := "hushsumd (unknown version)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		text = "hushsumd " + info.Main.Version + " " + info.GoVersion
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				text += " " + s.Value
+			}
+		}
+	}
+	fmt.Fprintln(std.out, text)
+	return nil
+}

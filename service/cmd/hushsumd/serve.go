@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/record"
+)
+
+func serve(ctx context.Context, args []string, std streams) error {
+	f := flags("serve", "serve [flags]", `
+It runs a node of the server: the parties' door, the operators' page, and the record on NATS
+JetStream. Alone, JetStream runs in this process and its folder; with --cluster and --peers
+three nodes are one; with --nats it is yours. It may be stopped, upgraded or killed at any
+moment: what was decided is recorded before it is sent.
+
+At the first start it prints two operators' tokens, which are stored as hashes, and at each
+start the fingerprint of the door's certificate, which parties pin.`, std)
+	var c node.Config
+	var certificate, key, sealKey, log, peers, clusterCA, clusterCert, clusterKey string
+	var declared files
+	f.StringVar(&c.Folder, "folder", "hushsum", "`folder` of this node's keys and record")
+	f.StringVar(&c.Name, "name", "", "this node's `name`; made at the first start")
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:8443", "`host:port` of the parties' door")
+	f.StringVar(&c.Advertise, "advertise", "", "`https://host:port` by which other nodes reach the door")
+	f.StringVar(&c.Admin, "admin", "127.0.0.1:8080", "`host:port` of the page; keep it on loopback")
+	f.StringVar(&certificate, "cert", "", "PEM `file` of the door's certificate; default: its own")
+	f.StringVar(&key, "cert-key", "", "PEM `file` of its key")
+	f.StringVar(&sealKey, "key", "", "`file` with the key that seals records, the same on all nodes")
+	f.StringVar(&c.NATS, "nats", "", "`URL` of an external NATS with JetStream")
+	f.IntVar(&c.Replicas, "replicas", 1, "copies that an external JetStream keeps, 1 or 3")
+	f.StringVar(&c.Cluster, "cluster", "", "`host:port` for the other nodes of a cluster")
+	f.StringVar(&peers, "peers", "", "`host:port,…` of all its nodes, this one included")
+	f.StringVar(&clusterCA, "cluster-ca", "", "PEM `file` of the authority of the nodes' certificates")
+	f.StringVar(&clusterCert, "cluster-cert", "", "PEM `file` of this node's certificate")
+	f.StringVar(&clusterKey, "cluster-key", "", "PEM `file` of its key")
+	f.DurationVar(&c.Silence, "silence", 10*time.Second, "after which another node takes over")
+	f.Float64Var(&c.PerSecond, "rate", 50, "requests a second from one address")
+	f.Var(&declared, "federation", "federation's `file` to create if it is not there; repeatable")
+	f.StringVar(&log, "log", "info", "least `level` that is logged")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	var err error
+	if c.Log, err = logger(std.err, log); err != nil {
+		return err
+	}
+	switch {
+	case (certificate == "") != (key == ""):
+		return misuse("--cert and --cert-key go together")
+	case (c.Cluster == "") != (peers == ""):
+		return misuse("--cluster and --peers go together")
+	case c.Cluster != "" && c.NATS != "":
+		return misuse("--cluster and --nats exclude each other")
+	case (c.Cluster != "" || c.NATS != "") && sealKey == "":
+		return misuse("several nodes take one --key; make it with: openssl rand -hex 32 > seal.key")
+	case c.Replicas != 1 && c.Replicas != 3:
+		return misuse("--replicas is 1 or 3")
+	}
+	if certificate != "" {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		if err != nil {
+			return err
+		}
+		c.Certificate = &pair
+	}
+	if sealKey != "" {
+		if c.Key, err = node.ReadKey(sealKey, false); err != nil {
+			return err
+		}
+	}
+	if c.Cluster != "" {
+		c.Peers = strings.Split(peers, ",")
+		if c.ClusterTLS, err = clusterTLS(clusterCA, clusterCert, clusterKey); err != nil {
+			return err
+		}
+	}
+	n, err := node.Start(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	fmt.Fprintf(std.out, "door         %s\nfingerprint  %s\npage         %s\n", n.Address,
+		n.Fingerprint, n.Page)
+	for _, token := range n.NewTokens {
+		fmt.Fprintf(std.out, "token        %s  (told this once)\n", token)
+	}
+	for _, file := range declared {
+		text, roster, model, err := readDeclared(file)
+		if err != nil {
+			return err
+		}
+		made, err := n.Create(ctx, text, roster, model)
+		if err != nil && !errors.Is(err, record.ErrExists) {
+			return err
+		}
+		if made != nil {
+			fmt.Fprintf(std.out, "federation   %s  %s\n", made.File.Name, made.ID)
+		}
+	}
+	<-ctx.Done()
+	fmt.Fprintln(std.out, "stopping: what is held is recorded")
+	return nil
+}
+
+// files is a flag that may come more than once.
+type files []string
+
+func (l *files) String() string { return strings.Join(*l, " ") }
+
+func (l *files) Set(s string) error {
+	*l = append(*l, s)
+	return nil
+}
+
+// readDeclared reads a federation's file and what it names.
+func readDeclared(file string) (text, roster, model []byte, err error) {
+	if text, err = os.ReadFile(file); err != nil {
+		return nil, nil, nil, err
+	}
+	f, err := federation.Parse(text)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if _, err := federation.Read(file); err != nil {
+		return nil, nil, nil, err
+	}
+	beside := func(name string) string {
+		if filepath.IsAbs(name) {
+			return name
+		}
+		return filepath.Join(filepath.Dir(file), name)
+	}
+	if roster, err = os.ReadFile(beside(f.Roster)); err != nil {
+		return nil, nil, nil, err
+	}
+	if f.Model.File != "" {
+		model, err = os.ReadFile(beside(f.Model.File))
+	}
+	return text, roster, model, err
+}
+
+// clusterTLS has nodes show each other certificates of one authority.
+func clusterTLS(ca, certificate, key string) (*tls.Config, error) {
+	if ca == "" || certificate == "" || key == "" {
+		return nil, misuse("a cluster takes --cluster-ca, --cluster-cert and --cluster-key")
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate", ca)
+	}
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{pair},
+		RootCAs:      pool,
+		ClientCAs:    pool,
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+	}, nil
+}

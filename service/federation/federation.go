@@ -1,0 +1,513 @@
+// Package federation reads the file that declares a federation: who takes part, which
+// model is trained by which rule, what is asked of privacy, and when. It works the file
+// out into the plan that every key is signed with, and says in words what taking part
+// means.
+//
+// All that the file declares is in the digest of the plan, so that a party that has
+// accepted a federation takes part in no other under its name.
+package federation
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+// ErrConfig: a federation's file cannot be used. See [FileError].
+var ErrConfig = errors.New("federation: unusable file")
+
+// FileError says where a file is wrong and what to do. It is [ErrConfig].
+type FileError struct {
+	Line   int    // from 1; 0 if it is not known
+	Field  string // such as privacy.epsilon, or empty
+	Reason string
+	Advice string
+}
+
+func (e *FileError) Error() string {
+	text := ErrConfig.Error()
+	if e.Line > 0 {
+		text += fmt.Sprintf(": line %d", e.Line)
+	}
+	if e.Field != "" {
+		text += ": " + e.Field
+	}
+	text += ": " + e.Reason
+	if e.Advice != "" {
+		text += "; " + e.Advice
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrConfig) true.
+func (e *FileError) Is(target error) bool { return target == ErrConfig }
+
+// MaxFile is the most bytes of a file.
+const MaxFile = 256 << 10
+
+// File is what is written in a federation's file.
+type File struct {
+	Name   string `toml:"name"`
+	Roster string `toml:"roster"` // file, beside this one
+
+	Rounds   int      `toml:"rounds"`
+	Start    string   `toml:"start"`     // RFC 3339; empty: at once
+	Pace     Duration `toml:"pace"`      // least time between the beginnings of two rounds
+	StepTime Duration `toml:"step_time"` // how long a step waits for parties that are there
+
+	Model    Model    `toml:"model"`
+	Server   Server   `toml:"server"`
+	Recovery Recovery `toml:"recovery"`
+	Privacy  Privacy  `toml:"privacy"`
+	Metrics  Metrics  `toml:"metrics"`
+}
+
+// Model is what is trained.
+type Model struct {
+	// Tensors are its parts, or File a safetensors file that has them; Personal are
+	// patterns of the names of those that stay with each party.
+	Tensors  []Tensor `toml:"tensor"`
+	File     string   `toml:"file"`
+	Personal []string `toml:"personal"`
+	// DType is how it is sent: float32, the default, or float64.
+	DType string `toml:"dtype"`
+}
+
+// Tensor is a part of a model.
+type Tensor struct {
+	Name  string `toml:"name"`
+	Shape []int  `toml:"shape"`
+}
+
+// Server is the rule by which the mean of updates makes the next model.
+type Server struct {
+	Rule      string  `toml:"rule"` // fedavg (default), momentum, fedadagrad, fedadam, fedyogi
+	Rate      float64 `toml:"rate"`
+	Beta1     float64 `toml:"beta1"`
+	Beta2     float64 `toml:"beta2"`
+	Tau       float64 `toml:"tau"`
+	TauInside bool    `toml:"tau_inside"`
+}
+
+// Recovery is what a round withstands.
+type Recovery struct {
+	Adversary string  `toml:"adversary"` // cheating (default), semi-malicious, curious
+	Colluders int     `toml:"colluders"`
+	DropOut   float64 `toml:"drop_out"`
+	Classical bool    `toml:"classical"`
+}
+
+// Privacy is what every party may spend over all rounds.
+type Privacy struct {
+	Noise   string  `toml:"noise"` // a family, or none (default)
+	Epsilon float64 `toml:"epsilon"`
+	Delta   float64 `toml:"delta"`
+	Clip    float64 `toml:"clip"`
+	Bits    int     `toml:"bits"`
+}
+
+// Metrics has parties' loss and accuracy summed with their updates.
+type Metrics struct {
+	Share float64 `toml:"share"` // part of the clip that they take; 0: no metrics
+}
+
+// Duration is a time span in the form of Go, such as 30s.
+type Duration time.Duration
+
+// UnmarshalText reads a span.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil || v < 0 {
+		return errors.New("not a span of time such as 30s or 5m")
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Federation is a file worked out. It is safe for concurrent use.
+type Federation struct {
+	File    File
+	Text    []byte // of the file
+	Settled *hushsum.Settled
+	Spec    tensor.Spec // the tensors that are shared, in order
+	Kept    []string    // names of those that stay with parties
+	Initial []float64   // the first shared model, nil: zeros
+	Start   time.Time   // zero: at once
+	ID      string      // 64 hexadecimal digits over all of it
+}
+
+// Read reads a federation's file, the roster beside it, and the model if it names one.
+func Read(name string) (*Federation, error) {
+	text, err := readBounded(name, MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	f, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	beside := func(other string) string {
+		if filepath.IsAbs(other) {
+			return other
+		}
+		return filepath.Join(filepath.Dir(name), other)
+	}
+	if f.Roster == "" {
+		return nil, wrong(text, "roster", "it names no file of parties",
+			`write roster = "roster.txt"; see hushsumd roster`)
+	}
+	roster, err := readBounded(beside(f.Roster), maxRoster)
+	if err != nil {
+		return nil, wrong(text, "roster", err.Error(), "")
+	}
+	var model []byte
+	if f.Model.File != "" {
+		if model, err = os.ReadFile(beside(f.Model.File)); err != nil {
+			return nil, wrong(text, "model.file", err.Error(), "")
+		}
+	}
+	return New(text, roster, model)
+}
+
+const maxRoster = 256 << 20
+
+func readBounded(name string, most int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrConfig, name, info.Size(),
+			most)
+	}
+	return os.ReadFile(name)
+}
+
+// Parse reads the text of a file. It fails with a [FileError].
+func Parse(text []byte) (*File, error) {
+	if len(text) > MaxFile {
+		return nil, &FileError{Reason: fmt.Sprintf("%d bytes, at most %d are read", len(text), MaxFile)}
+	}
+	f := new(File)
+	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	err := decoder.Decode(f)
+	var strict *toml.StrictMissingError
+	var decode *toml.DecodeError
+	switch {
+	case errors.As(err, &strict) && len(strict.Errors) > 0:
+		first := strict.Errors[0]
+		row, _ := first.Position()
+		return nil, &FileError{
+			Line:   row,
+			Field:  strings.Join(first.Key(), "."),
+			Reason: "there is no such field",
+			Advice: "take it out, or see docs/service.md for those that there are",
+		}
+	case errors.As(err, &decode):
+		row, _ := decode.Position()
+		return nil, &FileError{
+			Line:   row,
+			Field:  strings.Join(decode.Key(), "."),
+			Reason: strings.TrimPrefix(decode.Error(), "toml: "),
+		}
+	case err != nil:
+		return nil, &FileError{Reason: err.Error()}
+	}
+	return f, nil
+}
+
+// wrong makes a FileError that finds the field's line.
+func wrong(text []byte, field, reason, advice string) error {
+	e := &FileError{Field: field, Reason: reason, Advice: advice}
+	table, key := "", field
+	if i := strings.LastIndex(field, "."); i >= 0 {
+		table, key = field[:i], field[i+1:]
+	}
+	pattern := regexp.MustCompile(`^\s*` + regexp.QuoteMeta(key) + `\s*=`)
+	within := ""
+	for i, line := range strings.Split(string(text), "\n") {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "[") {
+			within = strings.Trim(strings.SplitN(trimmed, "#", 2)[0], "[] \t")
+			if within == field && e.Line == 0 {
+				e.Line = i + 1
+			}
+		}
+		if within == table && pattern.MatchString(line) {
+			e.Line = i + 1
+		}
+	}
+	return e
+}
+
+var rules = map[string]aggregation.Rule{
+	"":           aggregation.RuleFedAvg,
+	"fedavg":     aggregation.RuleFedAvg,
+	"momentum":   aggregation.RuleMomentum,
+	"fedadagrad": aggregation.RuleFedAdagrad,
+	"fedadam":    aggregation.RuleFedAdam,
+	"fedyogi":    aggregation.RuleFedYogi,
+}
+
+var adversaries = map[string]protocol.Adversary{
+	"":               protocol.CheatingServer,
+	"cheating":       protocol.CheatingServer,
+	"semi-malicious": protocol.SemiMaliciousServer,
+	"curious":        protocol.CuriousServer,
+}
+
+// planFields are the file's names for those of a plan.
+var planFields = map[string]string{
+	"Name": "name", "Rounds": "rounds", "Length": "model", "Clip": "privacy.clip",
+	"Bits": "privacy.bits", "Noise": "privacy.noise", "Epsilon": "privacy.epsilon",
+	"Delta": "privacy.delta", "DropOut": "recovery.drop_out", "Colluders": "recovery.colluders",
+	"Adversary": "recovery.adversary", "roster": "roster",
+}
+
+// DefaultStepTime is the step_time of a file that names none.
+const DefaultStepTime = 30 * time.Second
+
+// New works out a file with the text of its roster, and the bytes of the first model if
+// it names a file of one. It fails with a [FileError].
+func New(text, rosterText, model []byte) (*Federation, error) {
+	f, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	roster, err := keyexchange.ParseRoster(rosterText)
+	if err != nil {
+		return nil, wrong(text, "roster", err.Error(), "")
+	}
+	out := &Federation{File: *f, Text: text}
+	if out.File.StepTime == 0 {
+		out.File.StepTime = Duration(DefaultStepTime)
+	}
+	if f.Start != "" {
+		if out.Start, err = time.Parse(time.RFC3339, f.Start); err != nil {
+			return nil, wrong(text, "start", "not a time", `write it as "2026-11-30T08:00:00Z"`)
+		}
+	}
+	if err := out.settleModel(model); err != nil {
+		return nil, err
+	}
+	rule, found := rules[f.Server.Rule]
+	if !found {
+		return nil, wrong(text, "server.rule", fmt.Sprintf("there is no rule %q", f.Server.Rule),
+			"use fedavg, momentum, fedadagrad, fedadam or fedyogi")
+	}
+	if err := out.Optimizer().Validate(); err != nil {
+		return nil, wrong(text, "server.rule", fmt.Sprintf("%v: %v", rule, err), "")
+	}
+	adversary, found := adversaries[f.Recovery.Adversary]
+	if !found {
+		return nil, wrong(text, "recovery.adversary",
+			fmt.Sprintf("there is no adversary %q", f.Recovery.Adversary),
+			"use cheating, semi-malicious or curious")
+	}
+	var family accounting.Family
+	if n := f.Privacy.Noise; n != "" && n != "none" {
+		if err := family.UnmarshalText([]byte(n)); err != nil {
+			return nil, wrong(text, "privacy.noise", err.Error(), "")
+		}
+	}
+	if s := f.Metrics.Share; !(s >= 0 && s < 1) {
+		return nil, wrong(text, "metrics.share", fmt.Sprintf("%v is outside 0 to below 1", s), "")
+	}
+	terms := sha256.Sum256(slices.Concat([]byte("hushsum/2 federation\n"), canonical(text), model))
+	plan := hushsum.Plan{
+		Name:      f.Name + " " + hex.EncodeToString(terms[:16]),
+		Rounds:    f.Rounds,
+		Length:    out.Spec.Len() + out.metrics(),
+		Clip:      f.Privacy.Clip,
+		Bits:      f.Privacy.Bits,
+		Noise:     family,
+		Epsilon:   f.Privacy.Epsilon,
+		Delta:     f.Privacy.Delta,
+		DropOut:   f.Recovery.DropOut,
+		Colluders: f.Recovery.Colluders,
+		Adversary: adversary,
+		Classical: f.Recovery.Classical,
+	}
+	if !namePattern.MatchString(f.Name) {
+		return nil, wrong(text, "name", fmt.Sprintf("%.80q is no name", f.Name),
+			"use 1 to 60 letters, digits, dots, dashes and underscores")
+	}
+	out.Settled, err = plan.Settle(roster)
+	var config *hushsum.ConfigError
+	switch {
+	case errors.As(err, &config):
+		field, found := planFields[config.Field]
+		if !found {
+			field = config.Field
+		}
+		return nil, wrong(text, field, config.Reason, config.Advice)
+	case err != nil:
+		return nil, wrong(text, "privacy", err.Error(), "")
+	}
+	digest := out.Settled.Digest()
+	out.ID = hex.EncodeToString(digest[:])
+	return out, nil
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
+
+// canonical leaves out what different editors write differently: the ends of lines.
+func canonical(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
+
+// settleModel finds the tensors, and which of them are shared.
+func (f *Federation) settleModel(model []byte) error {
+	m := f.File.Model
+	switch m.DType {
+	case "", "float32":
+		f.Spec.DType = tensor.Float32
+	case "float64":
+		f.Spec.DType = tensor.Float64
+	default:
+		return wrong(f.Text, "model.dtype", fmt.Sprintf("there is no type %q", m.DType),
+			"use float32 or float64")
+	}
+	var all tensor.Spec
+	var values []float64
+	switch {
+	case (m.File == "") == (len(m.Tensors) == 0):
+		return wrong(f.Text, "model", "it takes either tensors or a file",
+			"write [[model.tensor]] with name and shape, or file under [model]")
+	case m.File != "":
+		var err error
+		if all, values, _, err = tensor.Parse(model); err != nil {
+			return wrong(f.Text, "model.file", err.Error(), "use a safetensors file of F32 or F64")
+		}
+	default:
+		for _, t := range m.Tensors {
+			all.Tensors = append(all.Tensors, tensor.Tensor{Name: t.Name, Shape: t.Shape})
+		}
+		if err := all.Validate(); err != nil {
+			return wrong(f.Text, "model.tensor", err.Error(), "")
+		}
+	}
+	at := 0
+	for _, t := range all.Tensors {
+		size := t.Len()
+		personal, err := matches(m.Personal, t.Name)
+		if err != nil {
+			return wrong(f.Text, "model.personal", err.Error(), "")
+		}
+		if personal {
+			f.Kept = append(f.Kept, t.Name)
+		} else {
+			f.Spec.Tensors = append(f.Spec.Tensors, t)
+			if values != nil {
+				f.Initial = append(f.Initial, values[at:at+size]...)
+			}
+		}
+		at += size
+	}
+	if len(f.Spec.Tensors) == 0 {
+		return wrong(f.Text, "model.personal", "every tensor stays with the parties",
+			"share at least one")
+	}
+	return nil
+}
+
+func matches(patterns []string, name string) (bool, error) {
+	for _, p := range patterns {
+		ok, err := path.Match(p, name)
+		if err != nil {
+			return false, fmt.Errorf("%q is no pattern", p)
+		}
+		if ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Optimizer returns the server's rule, at its beginning.
+func (f *Federation) Optimizer() *aggregation.Optimizer {
+	s := f.File.Server
+	return &aggregation.Optimizer{
+		Rule:      rules[s.Rule],
+		Rate:      s.Rate,
+		Beta1:     s.Beta1,
+		Beta2:     s.Beta2,
+		Tau:       s.Tau,
+		TauInside: s.TauInside,
+	}
+}
+
+// metrics is how many coordinates they take.
+func (f *Federation) metrics() int {
+	if f.File.Metrics.Share == 0 {
+		return 0
+	}
+	return 2
+}
+
+// maxLoss is the loss that metrics count at most.
+const maxLoss = 10
+
+// Join lays a party's metrics behind its update: of an update clipped to its part of the
+// clip, and each metric scaled to its part, the norm is at most the clip, and the noise
+// covers both. loss counts from 0 to 10; accuracy is from 0 to 1.
+func (f *Federation) Join(update []float64, loss, accuracy float64) ([]float64, error) {
+	share := f.File.Metrics.Share
+	if share == 0 {
+		return update, nil
+	}
+	clip := f.File.Privacy.Clip
+	clipped, _, err := aggregation.Clip(update, clip*math.Sqrt(1-share*share))
+	if err != nil {
+		return nil, err
+	}
+	unit := clip * share / math.Sqrt2
+	bound := func(x float64) float64 {
+		if !(x >= 0) {
+			return 0
+		}
+		return min(x, 1)
+	}
+	return append(slices.Clone(clipped), unit*bound(loss/maxLoss), unit*bound(accuracy)), nil
+}
+
+// Metric is the mean of what parties measured, each with the standard deviation of the
+// noise in it.
+type Metric struct {
+	Loss, LossDev         float64
+	Accuracy, AccuracyDev float64
+}
+
+// Part is Join's inverse on the mean of so many parties; without metrics the second is
+// nil.
+func (f *Federation) Part(mean []float64, parties int) (update []float64, m *Metric) {
+	share := f.File.Metrics.Share
+	if share == 0 {
+		return mean, nil
+	}
+	d := f.Spec.Len()
+	unit := f.File.Privacy.Clip * share / math.Sqrt2
+	dev := f.Settled.StdDev(parties) / unit
+	return mean[:d], &Metric{
+		Loss:        mean[d] / unit * maxLoss,
+		LossDev:     dev * maxLoss,
+		Accuracy:    mean[d+1] / unit,
+		AccuracyDev: dev,
+	}
+}

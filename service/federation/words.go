@@ -1,0 +1,109 @@
+package federation
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+// Meaning says in words what taking part means for a party: who learns what, under which
+// assumption, and what is spent.
+func (f *Federation) Meaning() []string {
+	plan := f.Settled.Plan()
+	n, least := f.Settled.Roster().Len(), f.Settled.MinSurvivors()
+	out := []string{
+		fmt.Sprintf("In each of %s, the server and all parties learn the mean of the updates of at "+
+			"least %d of the %d parties of the roster, and the model that follows from it.",
+			count(plan.Rounds, "round"), least, n),
+	}
+	who := "the server, even one that sends anything to anyone,"
+	switch plan.Adversary {
+	case protocol.SemiMaliciousServer:
+		who = "the server, if it is honest while a session is set up,"
+	case protocol.CuriousServer:
+		who = "the server, if it follows the protocol,"
+	}
+	if plan.Colluders > 0 {
+		who += fmt.Sprintf(" together with up to %s,", count(plan.Colluders, "party"))
+	}
+	out = append(out, fmt.Sprintf("About a single party's update %s learns nothing else. That rests "+
+		"on the roster being the true one: compare its fingerprint by a way that the operator does not "+
+		"control. A server that invents parties in the roster is not stopped by anything else.", who))
+	switch {
+	case plan.Noise == 0:
+		out = append(out, "No noise is added: the means themselves say what they say about a party's "+
+			"data, and nothing bounds it.")
+	default:
+		out = append(out, fmt.Sprintf("Every party adds %v noise to its update, clipped to an L2 norm "+
+			"of %g, so that over all rounds a party spends at most epsilon %g at delta %g, against a "+
+			"server that sees every message and %s, with the noise of the %d honest parties that a sum has at "+
+			"least.", plan.Noise, plan.Clip, plan.Epsilon, plan.Delta, colluding(plan.Colluders),
+			least-plan.Colluders))
+	}
+	if f.File.Metrics.Share > 0 {
+		out = append(out, "Loss and accuracy on each party's own rows are summed with the updates, "+
+			"under the same masks and noise; nobody sees one party's.")
+	}
+	out = append(out, fmt.Sprintf("The model has %d shared numbers in %s.", f.Spec.Len(),
+		count(len(f.Spec.Tensors), "tensor")))
+	if len(f.Kept) > 0 {
+		out = append(out, "These parts stay with each party and never leave it: "+
+			strings.Join(f.Kept, ", ")+".")
+	}
+	out = append(out, fmt.Sprintf("A round takes %s up and %s down of each party, and goes on "+
+		"without those who are gone; up to %d may be missing.", size(f.up()), size(f.down()), n-least))
+	return out
+}
+
+// Needs says what the server takes.
+func (f *Federation) Needs() []string {
+	d, n := f.Spec.Len(), f.Settled.Roster().Len()
+	tables := 700 * n * n // shares, keys and signatures of all pairs, with their copies
+	return []string{
+		fmt.Sprintf("Memory of the node that leads: about %s.", size(40<<20+6*8*d+tables)),
+		fmt.Sprintf("Disk, on each node: about %s, and a line of the audit log for each event.",
+			size(2*(8*d+tables)+(1<<20))),
+	}
+}
+
+func (f *Federation) up() int {
+	layout := f.Settled.Config(1).Layout
+	return layout.PackedSize() + 400*f.Settled.Roster().Len()
+}
+
+func (f *Federation) down() int {
+	width := 4
+	if f.Spec.DType == tensor.Float64 {
+		width = 8
+	}
+	return f.Spec.Len()*width + 400*f.Settled.Roster().Len()
+}
+
+func colluding(c int) string {
+	if c == 0 {
+		return "no colluding parties"
+	}
+	return fmt.Sprintf("up to %d colluding parties", c)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "y") {
+		noun = strings.TrimSuffix(noun, "y") + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func size(bytes int) string {
+	switch {
+	case bytes < 10_000:
+		return fmt.Sprintf("%d bytes", bytes)
+	case bytes < 10_000_000:
+		return fmt.Sprintf("%d kB", bytes/1000)
+	}
+	return fmt.Sprintf("%d MB", bytes/1_000_000)
+}

@@ -1,0 +1,138 @@
+package node
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/page"
+)
+
+// Files of a node's folder.
+const (
+	fileName        = "name"
+	fileKey         = "seal.key"
+	fileCertificate = "certificate.pem"
+	fileTokens      = "tokens.json"
+)
+
+// keys reads what the node keeps in its folder, or makes it.
+func (n *Node) keys() (err error) {
+	if err := os.MkdirAll(n.Folder, 0o700); err != nil {
+		return err
+	}
+	if n.Name == "" {
+		name, err := keep(filepath.Join(n.Folder, fileName), func() ([]byte, error) {
+			made, err := newName()
+			return []byte(made), err
+		})
+		if err != nil {
+			return err
+		}
+		n.Name = strings.TrimSpace(string(name))
+	}
+	if n.Key == nil {
+		if n.Key, err = ReadKey(filepath.Join(n.Folder, fileKey), true); err != nil {
+			return err
+		}
+	}
+	if n.Certificate == nil && !n.Plain {
+		text, err := keep(filepath.Join(n.Folder, fileCertificate), n.selfSigned)
+		if err != nil {
+			return err
+		}
+		pair, err := tls.X509KeyPair(text, text)
+		if err != nil {
+			return err
+		}
+		n.Certificate = &pair
+	}
+	n.tokens, n.NewTokens, err = page.OpenTokens(filepath.Join(n.Folder, fileTokens))
+	return err
+}
+
+// keep reads a file, or writes what fresh returns.
+func keep(name string, fresh func() ([]byte, error)) ([]byte, error) {
+	b, err := os.ReadFile(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return b, err
+	}
+	if b, err = fresh(); err != nil {
+		return nil, err
+	}
+	return b, hushsum.FileStore(name).Save(b) // mode 0600
+}
+
+// ReadKey reads a key from a file of 64 hexadecimal digits; where there is none it makes
+// one, if it may.
+func ReadKey(name string, create bool) (*keyexchange.SealKey, error) {
+	var text []byte
+	var err error
+	if create {
+		text, err = keep(name, func() ([]byte, error) {
+			key, err := keyexchange.GenerateSealKey(nil)
+			if err != nil {
+				return nil, err
+			}
+			return fmt.Appendf(nil, "%x\n", key[:]), nil
+		})
+	} else {
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(b) != len(keyexchange.SealKey{}) {
+		return nil, fmt.Errorf("node: %s has no key of 64 hexadecimal digits", name)
+	}
+	return (*keyexchange.SealKey)(b), nil
+}
+
+// selfSigned makes a certificate for ten years, whose fingerprint parties pin.
+func (n *Node) selfSigned() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "hushsumd"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().AddDate(10, 0, 0),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...), nil
+}

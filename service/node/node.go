@@ -1,0 +1,605 @@
+// Package node is one process of the service: JetStream, embedded or the operator's, a
+// leader for each federation that this node claims, the parties' door and the operators'
+// page.
+//
+// Who leads a federation is a hint, which is heard each second on a subject of its own;
+// who hears nothing for some time claims the record. That two nodes believe to lead does
+// no harm: only one of them can record a decision.
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// Config makes a node.
+type Config struct {
+	Folder string // its keys, and the embedded JetStream's files
+	Name   string // of this node; empty: that in the folder, or a new one
+	Listen string // host:port of the parties' door
+	// Advertise is the address by which other nodes reach the door, empty for Listen's.
+	Advertise string
+	Admin     string // host:port of the operators' page, on loopback
+	Open      bool   // the page can be read without a token
+
+	Certificate *tls.Certificate // of the door; nil: one of its own, kept in the folder
+	Plain       bool             // the door speaks HTTP, on loopback only: for tests
+
+	// NATS is the URL of an external JetStream; or Cluster the host:port on which this
+	// node's own listens for those of Peers, with ClusterTLS. Neither: it is alone.
+	NATS       string
+	Replicas   int // of an external JetStream; 0 for 1
+	Cluster    string
+	Peers      []string
+	ClusterTLS *tls.Config
+
+	Key *keyexchange.SealKey // seals records; nil: one of its own, kept in the folder
+	Log *slog.Logger
+
+	Grace time.Duration // see runner.Options
+	// Silence is how long nothing may be heard of a leader before another node claims; 0
+	// for 10 s.
+	Silence time.Duration
+	// PerSecond and InFlight are the door's.
+	PerSecond float64
+	InFlight  int64
+
+	// Judge and Summed are runner.Options', and Fault record.Hold's, for every federation.
+	Judge  func(model []float64) float64
+	Summed func(round int, parties []int, sum [][]uint64)
+	Fault  func(step string)
+}
+
+// Times.
+const (
+	defaultSilence = 10 * time.Second
+	beat           = time.Second
+	lookAgain      = time.Second
+	closing        = 10 * time.Second
+)
+
+// Subjects.
+const (
+	subjectLead = "hushsum.lead."
+	subjectAsk  = "hushsum.ask."
+)
+
+// Node is a running node.
+type Node struct {
+	Config
+	embedded *record.Embedded // nil with an external JetStream
+	conn     *nats.Conn
+	records  *record.Records
+	alone    bool
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+
+	mutex   sync.Mutex
+	entries map[string]*entry
+
+	Door        *door.Door
+	Address     string // of the door, with its scheme
+	Fingerprint string // of its certificate, empty for HTTP
+	Page        string // address of the page
+	servers     []*http.Server
+	tokens      *page.Tokens
+	NewTokens   []string // made at this start, to be told once
+}
+
+// entry is a federation in this node.
+type entry struct {
+	federation *federation.Federation
+	roster     []byte
+	initial    []byte
+	runner     *runner.Runner // while this node leads
+	leader     lead           // what was heard last
+	heard      time.Time
+	proxy      *httputil.ReverseProxy // to the leader
+}
+
+// lead is what a leader says each second.
+type lead struct {
+	Node        string `json:"node"`
+	Address     string `json:"address"`
+	Fingerprint string `json:"fingerprint"`
+	Leaving     bool   `json:"leaving,omitempty"`
+}
+
+// Start starts a node. Close it.
+func Start(ctx context.Context, c Config) (n *Node, err error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Silence == 0 {
+		c.Silence = defaultSilence
+	}
+	n = &Node{Config: c, entries: make(map[string]*entry)}
+	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			n.Close()
+		}
+	}()
+	if err := n.keys(); err != nil {
+		return n, err
+	}
+	if err := n.connect(ctx); err != nil {
+		return n, err
+	}
+	if err := n.serve(); err != nil {
+		return n, err
+	}
+	n.group.Add(1)
+	go n.look()
+	return n, nil
+}
+
+// connect starts or finds JetStream.
+func (n *Node) connect(ctx context.Context) (err error) {
+	var js jetstream.JetStream
+	replicas := max(n.Replicas, 1)
+	if n.NATS != "" {
+		n.conn, err = nats.Connect(n.NATS, nats.MaxReconnects(-1), nats.Name("hushsumd "+n.Name))
+		if err != nil {
+			return fmt.Errorf("%w: %w", record.ErrUnavailable, err)
+		}
+		if js, err = jetstream.New(n.conn); err != nil {
+			return err
+		}
+	} else {
+		n.embedded, err = record.StartEmbedded(ctx, record.EmbeddedOptions{
+			Folder: n.Folder,
+			Name:   n.Name,
+			Listen: n.Cluster,
+			Peers:  n.Peers,
+			TLS:    n.ClusterTLS,
+		})
+		if err != nil {
+			return err
+		}
+		n.conn, js = n.embedded.Conn, n.embedded.JS
+		n.alone = len(n.Peers) == 0
+		if !n.alone {
+			replicas = min(len(n.Peers), 3)
+		}
+	}
+	// A cluster takes its time until it can store anything.
+	for began := time.Now(); ; {
+		n.records, err = record.Open(ctx, js, replicas, n.Key)
+		if err == nil || ctx.Err() != nil || time.Since(began) > time.Minute {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = n.conn.Subscribe(subjectLead+"*", n.hear)
+	return err
+}
+
+// serve opens the door and the page.
+func (n *Node) serve() error {
+	n.Door = door.New(door.Options{
+		Federations: (*federations)(n),
+		Log:         n.Log,
+		PerSecond:   n.PerSecond,
+		InFlight:    n.InFlight,
+		Ready:       n.ready,
+	})
+	listener, err := net.Listen("tcp", n.Listen)
+	if err != nil {
+		return err
+	}
+	address := listener.Addr().String()
+	if n.Plain {
+		if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+			_ = listener.Close()
+			return errors.New("node: HTTP without TLS is for loopback only")
+		}
+		n.Address = "http://" + address
+	} else {
+		n.Address = "https://" + address
+		digest := sha256.Sum256(n.Certificate.Certificate[0])
+		n.Fingerprint = hex.EncodeToString(digest[:])
+		listener = tls.NewListener(listener, &tls.Config{
+			MinVersion:   tls.VersionTLS13,
+			Certificates: []tls.Certificate{*n.Certificate},
+			NextProtos:   []string{"http/1.1"},
+		})
+	}
+	if n.Advertise == "" {
+		n.Advertise = n.Address
+	}
+	n.run(&http.Server{
+		Handler:           n.Door,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}, listener)
+	if n.Admin == "" {
+		return nil
+	}
+	admin, err := net.Listen("tcp", n.Admin)
+	if err != nil {
+		return err
+	}
+	n.Page = "http://" + admin.Addr().String()
+	n.run(&http.Server{
+		Handler: page.New(page.Options{
+			Federations: n,
+			Tokens:      n.tokens,
+			Open:        n.Open,
+			Log:         n.Log,
+			Counts:      &n.Door.Counts,
+		}),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}, admin)
+	return nil
+}
+
+func (n *Node) run(s *http.Server, l net.Listener) {
+	s.ErrorLog = slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug)
+	s.BaseContext = func(net.Listener) context.Context { return n.ctx }
+	n.servers = append(n.servers, s)
+	n.group.Add(1)
+	go func() {
+		defer n.group.Done()
+		_ = s.Serve(l)
+	}()
+}
+
+// ready reports whether JetStream answers and every federation has a leader.
+func (n *Node) ready() error {
+	if !n.conn.IsConnected() {
+		return record.ErrUnavailable
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, e := range n.entries {
+		if e.runner == nil && time.Since(e.heard) > n.Silence {
+			return fmt.Errorf("node: nobody leads %s", e.federation.File.Name)
+		}
+	}
+	return nil
+}
+
+// Close saves what is held, hands the federations over and stops.
+func (n *Node) Close() {
+	n.cancel()
+	for _, s := range n.servers {
+		ctx, cancel := context.WithTimeout(context.Background(), closing)
+		if s.Shutdown(ctx) != nil {
+			_ = s.Close()
+		}
+		cancel()
+	}
+	n.group.Wait()
+	switch {
+	case n.embedded != nil:
+		n.embedded.Close()
+	case n.conn != nil:
+		n.conn.Close()
+	}
+}
+
+// look finds federations, and leads those that it may.
+func (n *Node) look() {
+	defer n.group.Done()
+	for {
+		ids, err := n.records.List(n.ctx)
+		if err != nil && n.ctx.Err() == nil {
+			n.Log.Warn("the record does not answer", "error", err.Error())
+		}
+		for _, id := range ids {
+			n.mutex.Lock()
+			known := n.entries[id] != nil
+			n.mutex.Unlock()
+			if known {
+				continue
+			}
+			if err := n.adopt(id); err != nil && n.ctx.Err() == nil {
+				n.Log.Error("a federation cannot be used", "id", id, "error", err.Error())
+			}
+		}
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// adopt makes a recorded federation known to this node.
+func (n *Node) adopt(id string) error {
+	d, err := n.records.Definition(n.ctx, id)
+	if err != nil {
+		return err
+	}
+	model, err := n.records.Initial(n.ctx, d)
+	if err != nil {
+		return err
+	}
+	f, err := federation.New(d.Text, d.Roster, model)
+	if err != nil {
+		return err
+	}
+	if f.ID != id {
+		return fmt.Errorf("%w: what is recorded as %s is %s", record.ErrRecord, id, f.ID)
+	}
+	n.know(f, d.Roster, model)
+	return nil
+}
+
+func (n *Node) know(f *federation.Federation, roster, initial []byte) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.entries[f.ID] != nil || n.ctx.Err() != nil {
+		return
+	}
+	e := &entry{federation: f, roster: roster, initial: initial, heard: time.Now()}
+	n.entries[f.ID] = e
+	n.group.Add(1)
+	go n.lead(e)
+}
+
+// Create declares a federation.
+func (n *Node) Create(
+	ctx context.Context, text, roster, model []byte,
+) (*federation.Federation, error) {
+	f, err := federation.New(text, roster, model)
+	if err != nil {
+		return nil, err
+	}
+	d := record.Definition{ID: f.ID, Text: text, Roster: roster, Created: time.Now().UTC()}
+	if err := n.records.Create(ctx, d, model); err != nil {
+		return nil, err
+	}
+	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID}
+	if err := n.records.Audit(ctx, f.ID, line); err != nil {
+		n.Log.Warn("a line of the audit log was not written", "error", err.Error())
+	}
+	n.know(f, roster, model)
+	return f, nil
+}
+
+// lead leads a federation whenever nobody else does.
+func (n *Node) lead(e *entry) {
+	defer n.group.Done()
+	for n.ctx.Err() == nil {
+		if n.mayClaim(e) {
+			err := n.led(e)
+			if n.ctx.Err() == nil {
+				n.Log.Warn("this node does not lead any more", "federation", e.federation.File.Name,
+					"error", err.Error())
+			}
+		}
+		// Not all nodes at once.
+		pause := 100*time.Millisecond + mathrand.N(200*time.Millisecond)
+		select {
+		case <-n.ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// mayClaim reports whether the federation needs a leader, as far as this node hears.
+func (n *Node) mayClaim(e *entry) bool {
+	if n.alone {
+		return true
+	}
+	n.mutex.Lock()
+	leaving, heard := e.leader.Leaving, e.heard
+	n.mutex.Unlock()
+	if leaving || time.Since(heard) > n.Silence {
+		return true
+	}
+	if time.Since(heard) < 2*beat {
+		return false
+	}
+	// Nobody has ever led it, or this node did before it was started again.
+	leader, err := n.records.Leader(n.ctx, e.federation.ID)
+	return err == nil && (leader == "" || leader == n.Name)
+}
+
+// led claims and leads, until that ends.
+func (n *Node) led(e *entry) error {
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	id := e.federation.ID
+	hold, err := n.records.Claim(ctx, id, n.Name)
+	if err != nil {
+		return err
+	}
+	hold.Fault = n.Fault
+	r, err := runner.Start(ctx, runner.Options{
+		Federation: e.federation,
+		Records:    n.records,
+		Hold:       hold,
+		Node:       n.Name,
+		Key:        n.Key,
+		Log:        n.Log,
+		Grace:      n.Grace,
+		Judge:      n.Judge,
+		Summed:     n.Summed,
+	})
+	if err != nil {
+		return err
+	}
+	subscription, err := n.conn.Subscribe(subjectAsk+id, func(m *nats.Msg) { n.reply(r, m) })
+	if err != nil {
+		return err
+	}
+	n.mutex.Lock()
+	e.runner, e.leader = r, lead{}
+	n.mutex.Unlock()
+	n.Log.Info("this node leads", "federation", e.federation.File.Name)
+	var beats sync.WaitGroup
+	beats.Add(1)
+	go func() {
+		defer beats.Done()
+		for ctx.Err() == nil {
+			n.say(id, false)
+			select {
+			case <-ctx.Done():
+			case <-time.After(beat):
+			}
+		}
+	}()
+	err = r.Run(ctx)
+	cancel()
+	beats.Wait()
+	_ = subscription.Unsubscribe()
+	n.mutex.Lock()
+	e.runner = nil
+	if !errors.Is(err, record.ErrLost) {
+		e.heard = time.Time{}
+	} else {
+		e.heard = time.Now()
+	}
+	n.mutex.Unlock()
+	if n.ctx.Err() != nil {
+		n.say(id, true)
+	}
+	return err
+}
+
+func (n *Node) say(id string, leaving bool) {
+	b, err := json.Marshal(lead{n.Name, n.Advertise, n.Fingerprint, leaving})
+	if err == nil {
+		_ = n.conn.Publish(subjectLead+id, b)
+		if leaving {
+			_ = n.conn.FlushTimeout(time.Second)
+		}
+	}
+}
+
+// hear notes who leads.
+func (n *Node) hear(m *nats.Msg) {
+	var l lead
+	if json.Unmarshal(m.Data, &l) != nil || l.Node == n.Name {
+		return
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	e := n.entries[strings.TrimPrefix(m.Subject, subjectLead)]
+	if e == nil {
+		return
+	}
+	if e.proxy == nil || e.leader.Address != l.Address || e.leader.Fingerprint != l.Fingerprint {
+		e.proxy = n.proxy(l)
+	}
+	e.leader, e.heard = l, time.Now()
+}
+
+// proxy passes requests on to the node that leads, as they are.
+func (n *Node) proxy(l lead) *httputil.ReverseProxy {
+	target, err := url.Parse(l.Address)
+	if err != nil {
+		return nil
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: time.Minute}
+	if l.Fingerprint != "" {
+		digest, err := hex.DecodeString(l.Fingerprint)
+		if err != nil || len(digest) != sha256.Size {
+			return nil
+		}
+		transport.TLSClientConfig = party.Pinned([32]byte(digest))
+	}
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
+			r.Out.Host = r.In.Host
+		},
+		Transport: transport,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_ = json.NewEncoder(w).Encode(door.Problem{
+				Type:   door.ProblemPrefix + "leader",
+				Title:  "The node that leads does not answer",
+				Status: http.StatusServiceUnavailable,
+			})
+		},
+		ErrorLog: slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// federations is the node as its door sees it.
+type federations Node
+
+// Find finds one by its identifier.
+func (f *federations) Find(id string) (door.Entry, bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	e := f.entries[id]
+	if e == nil {
+		return door.Entry{}, false
+	}
+	return f.entry(e), true
+}
+
+func (f *federations) entry(e *entry) door.Entry {
+	out := door.Entry{
+		Federation: e.federation,
+		Roster:     e.roster,
+		Initial:    e.initial,
+		Runner:     e.runner,
+	}
+	if e.proxy != nil && time.Since(e.heard) < f.Silence {
+		out.Forward = e.proxy
+	}
+	return out
+}
+
+// Entries returns all, by name.
+func (f *federations) Entries() []door.Entry {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	var out []door.Entry
+	for _, e := range f.entries {
+		out = append(out, f.entry(e))
+	}
+	slices.SortFunc(out, func(x, y door.Entry) int {
+		return strings.Compare(x.Federation.File.Name, y.Federation.File.Name)
+	})
+	return out
+}
+
+// newName makes a name for a node.
+func newName() (string, error) {
+	var b [6]byte
+	_, err := rand.Read(b[:])
+	return "node-" + hex.EncodeToString(b[:]), err
+}

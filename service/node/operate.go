@@ -1,0 +1,191 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// This file has how operators reach the leader of a federation from any node.
+
+// order is a question or order to a leader.
+type order struct {
+	What string `json:"what"` // status, pause, resume, end or model
+	Who  string `json:"who"`
+	// If, above 0, is the number of decisions that the operator has seen.
+	If uint64 `json:"if"`
+}
+
+// reply is its answer.
+type reply struct {
+	Status *runner.Status `json:"status,omitempty"`
+	Model  []byte         `json:"model,omitempty"`
+	Error  string         `json:"error,omitempty"`
+	Stale  bool           `json:"stale,omitempty"`
+}
+
+const askTime = 5 * time.Second
+
+// mostReply is what fits in a message of NATS; a larger model is asked of its leader.
+const mostReply = 700 << 10
+
+// reply answers a question.
+func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
+	ctx, cancel := context.WithTimeout(n.ctx, askTime)
+	defer cancel()
+	var o order
+	var out reply
+	err := json.Unmarshal(m.Data, &o)
+	if err == nil {
+		out, err = obey(ctx, r, o)
+	}
+	if err != nil {
+		out = reply{Error: err.Error(), Stale: errors.Is(err, page.ErrStale)}
+	}
+	b, err := json.Marshal(out)
+	if err == nil && len(b) > mostReply {
+		b, err = json.Marshal(reply{Error: "it is too large to be passed on; ask the node that leads"})
+	}
+	if err == nil {
+		_ = m.Respond(b)
+	}
+}
+
+// obey does what an order says.
+func obey(ctx context.Context, r *runner.Runner, o order) (out reply, err error) {
+	if out.Status, err = r.Status(ctx); err != nil {
+		return out, err
+	}
+	if o.If > 0 && o.If != out.Status.Decisions {
+		return out, fmt.Errorf("%w: %d decisions were made, not %d", page.ErrStale,
+			out.Status.Decisions, o.If)
+	}
+	switch o.What {
+	case "status":
+		return out, nil
+	case "pause":
+		err = r.Pause(ctx, o.Who)
+	case "resume":
+		err = r.Resume(ctx, o.Who)
+	case "end":
+		err = r.EndNow(ctx, o.Who)
+	case "model":
+		out.Model, err = r.Broadcast(ctx, 0)
+		return out, err
+	default:
+		return out, fmt.Errorf("node: there is no order %.20q", o.What)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Status, err = r.Status(ctx)
+	return out, err
+}
+
+// order asks the leader of a federation, in this node or another.
+func (n *Node) order(ctx context.Context, id string, o order) (reply, error) {
+	n.mutex.Lock()
+	e := n.entries[id]
+	var r *runner.Runner
+	if e != nil {
+		r = e.runner
+	}
+	n.mutex.Unlock()
+	if e == nil {
+		return reply{}, record.ErrNone
+	}
+	if r != nil {
+		return obey(ctx, r, o)
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		return reply{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	m, err := n.conn.RequestWithContext(ctx, subjectAsk+id, b)
+	if err != nil {
+		return reply{}, runner.ErrStopped
+	}
+	var out reply
+	if err := json.Unmarshal(m.Data, &out); err != nil {
+		return reply{}, err
+	}
+	switch {
+	case out.Stale:
+		return out, page.ErrStale
+	case out.Error != "":
+		return out, errors.New(strings.ToValidUTF8(out.Error, ""))
+	}
+	return out, nil
+}
+
+// Listing returns all federations, by name; where no leader answers only what is declared.
+func (n *Node) Listing(ctx context.Context) []*runner.Status {
+	var out []*runner.Status
+	for _, e := range (*federations)(n).Entries() {
+		s, err := n.Status(ctx, e.Federation.ID)
+		if err != nil {
+			s = &runner.Status{
+				Name:   e.Federation.File.Name,
+				ID:     e.Federation.ID,
+				State:  "without a leader",
+				Rounds: e.Federation.File.Rounds,
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Status returns one federation's.
+func (n *Node) Status(ctx context.Context, id string) (*runner.Status, error) {
+	out, err := n.order(ctx, id, order{What: "status"})
+	return out.Status, err
+}
+
+// Do pauses, resumes or ends a federation. A number of decisions above 0 must be the
+// present one, or it fails with page.ErrStale.
+func (n *Node) Do(ctx context.Context, id, what, who string, decisions uint64,
+) (*runner.Status, error) {
+	out, err := n.order(ctx, id, order{What: what, Who: who, If: decisions})
+	return out.Status, err
+}
+
+// Model returns the last model of a federation, as a safetensors file.
+func (n *Node) Model(ctx context.Context, id string) ([]byte, error) {
+	out, err := n.order(ctx, id, order{What: "model"})
+	return out.Model, err
+}
+
+// Meaning says in words what a federation means for a party.
+func (n *Node) Meaning(id string) []string {
+	e, found := (*federations)(n).Find(id)
+	if !found {
+		return nil
+	}
+	return e.Federation.Meaning()
+}
+
+// AuditLog returns the last lines of a federation's audit log.
+func (n *Node) AuditLog(ctx context.Context, id string) ([]record.Line, error) {
+	return n.records.AuditLog(ctx, id, 200)
+}
+
+// Declare declares a federation and returns its identifier.
+func (n *Node) Declare(ctx context.Context, text, roster, model []byte) (string, error) {
+	f, err := n.Create(ctx, text, roster, model)
+	if err != nil {
+		return "", err
+	}
+	return f.ID, nil
+}

@@ -1,0 +1,262 @@
+package party
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/service/signature"
+)
+
+// ErrServer: the server's address or certificate cannot be used, or it is another's.
+var ErrServer = errors.New("party: not the server that was named")
+
+// RefusalError is a refusal of the server.
+type RefusalError struct {
+	Status int
+	Kind   string // such as due, see package door
+	Detail string
+}
+
+func (e *RefusalError) Error() string {
+	return fmt.Sprintf("party: the server refuses (%d, %s): %.300s", e.Status, e.Kind, e.Detail)
+}
+
+// Server is the way to a server. It is safe for concurrent use.
+type Server struct {
+	base     string
+	identity crypto.Signer
+	client   *http.Client
+	now      func() time.Time
+}
+
+// Times of requests.
+const (
+	dialTime   = 10 * time.Second
+	answerTime = 60 * time.Second
+	mostJSON   = 1 << 20
+	mostRoster = 256 << 20
+)
+
+// NewServer makes the way to the server at an address, https:// or, on loopback, http://.
+// fingerprint is SHA-256 over its certificate in hexadecimal digits; empty for a
+// certificate that this machine trusts. Proxies are taken from the environment. It fails
+// with [ErrServer].
+func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return nil, fmt.Errorf("%w: %q is no address such as https://host:port", ErrServer, address)
+	}
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: dialTime}).DialContext,
+		TLSHandshakeTimeout:   dialTime,
+		ResponseHeaderTimeout: answerTime,
+		IdleConnTimeout:       90 * time.Second,
+		MaxIdleConnsPerHost:   4,
+		ForceAttemptHTTP2:     true,
+	}
+	switch u.Scheme {
+	case "https":
+		if fingerprint != "" {
+			want, err := hex.DecodeString(strings.ReplaceAll(strings.ToLower(fingerprint), ":", ""))
+			if err != nil || len(want) != sha256.Size {
+				return nil, fmt.Errorf("%w: a fingerprint has 64 hexadecimal digits", ErrServer)
+			}
+			transport.TLSClientConfig = Pinned([32]byte(want))
+		}
+	case "http":
+		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.IsLoopback() {
+			return nil, fmt.Errorf("%w: http:// is for 127.0.0.1 only, use https://", ErrServer)
+		}
+	default:
+		return nil, fmt.Errorf("%w: %q is no address such as https://host:port", ErrServer, address)
+	}
+	return &Server{
+		base:     u.Scheme + "://" + u.Host,
+		identity: identity,
+		client:   &http.Client{Transport: transport},
+		now:      time.Now,
+	}, nil
+}
+
+// Pinned trusts one certificate, whoever it names.
+func Pinned(fingerprint [32]byte) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // VerifyPeerCertificate compares the certificate itself
+		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
+			if len(raw) == 0 || sha256.Sum256(raw[0]) != fingerprint {
+				return fmt.Errorf("%w: its certificate has another fingerprint", ErrServer)
+			}
+			return nil
+		},
+	}
+}
+
+// do sends a signed request. The caller closes the answer's body.
+func (s *Server) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	var reader io.Reader
+	if body != nil {
+		reader = bytes.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.base+path, reader)
+	if err != nil {
+		return nil, err
+	}
+	if err := signature.Sign(r, body, s.identity, s.now()); err != nil {
+		return nil, err
+	}
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode >= 300 {
+		defer answer.Body.Close()
+		refusal := &RefusalError{Status: answer.StatusCode}
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+		var p door.Problem
+		if json.Unmarshal(text, &p) == nil {
+			refusal.Kind, refusal.Detail = strings.TrimPrefix(p.Type, door.ProblemPrefix), p.Detail
+		}
+		return nil, refusal
+	}
+	return answer, nil
+}
+
+// read sends a request and reads an answer of at most so many bytes.
+func (s *Server) read(ctx context.Context, path string, most int64) ([]byte, http.Header, error) {
+	answer, err := s.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case int64(len(b)) > most:
+		return nil, nil, fmt.Errorf("%w: it answers more than %d bytes", ErrServer, most)
+	}
+	return b, answer.Header, nil
+}
+
+func strictJSON(b []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("%w: %w", ErrServer, err)
+	}
+	return nil
+}
+
+// List returns the server's federations.
+func (s *Server) List(ctx context.Context) ([]door.Listed, error) {
+	b, _, err := s.read(ctx, "/v1/federations", mostJSON)
+	if err != nil {
+		return nil, err
+	}
+	var out []door.Listed
+	return out, strictJSON(b, &out)
+}
+
+// Describe returns what the server says of a federation.
+func (s *Server) Describe(ctx context.Context, id string) (*door.Description, error) {
+	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id), mostJSON)
+	if err != nil {
+		return nil, err
+	}
+	out := new(door.Description)
+	return out, strictJSON(b, out)
+}
+
+// Roster returns the text of a federation's roster, as the server has it.
+func (s *Server) Roster(ctx context.Context, id string) ([]byte, error) {
+	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id)+"/roster", mostRoster)
+	return b, err
+}
+
+// Model returns the broadcast of a round, or with 0 the last model.
+func (s *Server) Model(ctx context.Context, id string, round int, most int64) ([]byte, error) {
+	path := "/v1/federations/" + id + "/model"
+	if round > 0 {
+		path = "/v1/federations/" + id + "/rounds/" + strconv.Itoa(round) + "/model"
+	}
+	b, _, err := s.read(ctx, path, most)
+	return b, err
+}
+
+// Next asks what is next.
+func (s *Server) Next(
+	ctx context.Context, id string, ask runner.Ask, most int64,
+) (runner.Next, error) {
+	q := make(url.Values)
+	var sessions []string
+	for _, n := range ask.Sessions {
+		sessions = append(sessions, strconv.FormatUint(n, 10))
+	}
+	if sessions != nil {
+		q.Set("sessions", strings.Join(sessions, ","))
+	}
+	if ask.Seen != nil {
+		q.Set("seen", strings.Join(ask.Seen, ","))
+	}
+	if ask.Working {
+		q.Set("working", "true")
+	}
+	q.Set("least", strconv.FormatUint(ask.Least, 10))
+	q.Set("round", strconv.FormatUint(ask.Round, 10))
+	b, h, err := s.read(ctx, "/v1/federations/"+id+"/next?"+q.Encode(), most)
+	if err != nil {
+		return runner.Next{}, err
+	}
+	next := runner.Next{Kind: runner.Kind(h.Get(door.HeaderNext)), Item: h.Get(door.HeaderItem)}
+	if next.Kind == runner.Nothing {
+		return next, nil
+	}
+	var e1, e2 error
+	next.Session, e1 = strconv.ParseUint(h.Get(door.HeaderSession), 10, 63)
+	next.Round, e2 = strconv.Atoi(h.Get(door.HeaderRound))
+	if e1 != nil || e2 != nil || next.Round < 0 || len(next.Item) > 64 ||
+		strings.ContainsAny(next.Item, ",") {
+		return runner.Next{}, fmt.Errorf("%w: the headers of its answer", ErrServer)
+	}
+	next.Message = b
+	return next, nil
+}
+
+// Send sends a message.
+func (s *Server) Send(ctx context.Context, id string, message []byte) error {
+	answer, err := s.do(ctx, http.MethodPost, "/v1/federations/"+id+"/messages", message)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4<<10))
+	return answer.Body.Close()
+}
+
+// mostInitial is the most bytes of a federation's first model.
+const mostInitial = 8<<27 + 2<<20
+
+// Initial returns the file of a federation's first model.
+func (s *Server) Initial(ctx context.Context, id string) ([]byte, error) {
+	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id)+"/initial", mostInitial)
+	return b, err
+}

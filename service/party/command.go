@@ -1,0 +1,139 @@
+package party
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+// ErrTraining: the training command failed or left nothing of use.
+var ErrTraining = errors.New("party: the training command failed")
+
+// Command is a Trainer that runs a program in any language. It finds round.json and
+// model.safetensors in the folder that HUSHSUM_WORK names, and leaves there
+// update.safetensors, the change of the model, or trained.safetensors, the trained
+// weights, and metrics.json if it has any. The folder is emptied before each round.
+type Command struct {
+	Line   string        // for the shell
+	Folder string        // for the files, of this command alone
+	Limit  time.Duration // of a round, 0: none
+	Out    io.Writer     // gets what the command prints; nil: nobody
+}
+
+const mostMetrics = 64 << 10
+
+// Train runs the command.
+func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
+	folder, err := filepath.Abs(c.Folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	at := func(name string) string { return filepath.Join(folder, name) }
+	for _, name := range []string{"update.safetensors", "trained.safetensors", "metrics.json"} {
+		if err := os.Remove(at(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	about, err := json.Marshal(map[string]int{"round": w.Round})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.WriteFile(at("model.safetensors"), w.File, 0o600),
+		os.WriteFile(at("round.json"), about, 0o600)); err != nil {
+		return nil, err
+	}
+	if c.Limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Limit)
+		defer cancel()
+	}
+	shell, flag := "/bin/sh", "-c"
+	if runtime.GOOS == "windows" {
+		shell, flag = "cmd", "/C"
+	}
+	run := exec.CommandContext(ctx, shell, flag, c.Line)
+	run.Env = append(os.Environ(), "HUSHSUM_WORK="+folder)
+	run.Stdout, run.Stderr = c.Out, c.Out
+	run.WaitDelay = 5 * time.Second
+	endWithChildren(run)
+	if err := run.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
+	}
+	return readUpdate(at, w)
+}
+
+// readUpdate reads what a command has left.
+func readUpdate(at func(string) string, w *Work) (*Update, error) {
+	u := new(Update)
+	b, err := os.ReadFile(at("update.safetensors"))
+	trained := errors.Is(err, fs.ErrNotExist)
+	if trained {
+		b, err = os.ReadFile(at("trained.safetensors"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: it left no update", ErrTraining)
+	}
+	spec, values, _, err := tensor.Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
+	}
+	if u.Vector, err = arrange(w.Spec, &spec, values); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
+	}
+	if trained {
+		for i := range u.Vector {
+			u.Vector[i] -= w.Model[i]
+		}
+	}
+	if b, err = os.ReadFile(at("metrics.json")); errors.Is(err, fs.ErrNotExist) {
+		return u, nil
+	}
+	var m struct{ Loss, Accuracy float64 }
+	if err != nil || len(b) > mostMetrics || json.Unmarshal(b, &m) != nil {
+		return nil, fmt.Errorf("%w: metrics.json cannot be read", ErrTraining)
+	}
+	u.Loss, u.Accuracy = m.Loss, m.Accuracy
+	return u, nil
+}
+
+// arrange puts a file's tensors in the order of the model. The file may have more, which
+// stay here: those of the party's own.
+func arrange(want, have *tensor.Spec, values []float64) ([]float64, error) {
+	at := make(map[string]int)
+	n := 0
+	for _, t := range have.Tensors {
+		at[t.Name] = n
+		n += t.Len()
+	}
+	out := make([]float64, 0, want.Len())
+	for _, t := range want.Tensors {
+		from, found := at[t.Name]
+		if !found {
+			return nil, fmt.Errorf("%w: there is no %q", tensor.ErrFormat, t.Name)
+		}
+		for _, h := range have.Tensors {
+			if h.Name == t.Name && h.Len() != t.Len() {
+				return nil, fmt.Errorf("%w: %q has %d numbers, want %d", tensor.ErrFormat, t.Name, h.Len(),
+					t.Len())
+			}
+		}
+		out = append(out, values[from:from+t.Len()]...)
+	}
+	return out, nil
+}

@@ -1,0 +1,151 @@
+package party
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/federation"
+)
+
+// ErrPolicy: the federation asks for more than this party's policy allows.
+var ErrPolicy = errors.New("party: the federation is not within this party's policy")
+
+// Policy is the least that a party insists on. Zero values insist on nothing.
+type Policy struct {
+	// LeastHonest is the fewest honest parties in a sum, Colluders how many parties the
+	// federation must withstand, and Adversary the weakest server that it may be made
+	// for: cheating, semi-malicious or curious.
+	LeastHonest int    `toml:"least_honest"`
+	Colluders   int    `toml:"colluders"`
+	Adversary   string `toml:"adversary"`
+	// MaxEpsilon bounds what all rounds spend, MaxEpsilonRound what one round does, and
+	// MaxDelta goes with both. Any of them requires noise.
+	MaxEpsilon      float64 `toml:"max_epsilon"`
+	MaxEpsilonRound float64 `toml:"max_epsilon_round"`
+	MaxDelta        float64 `toml:"max_delta"`
+	// Keep has patterns of the names of tensors that must stay with the party, where the
+	// model has them.
+	Keep []string `toml:"keep"`
+	// From and Until are the hours of the day, in local time, in which the party asks
+	// the server for anything; equal ones are the whole day.
+	From  int `toml:"from_hour"`
+	Until int `toml:"until_hour"`
+	// MaxBytesRound is the most that a round may send.
+	MaxBytesRound int `toml:"max_bytes_round"`
+}
+
+// ReadPolicy reads a policy from a TOML file.
+func ReadPolicy(name string) (*Policy, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	p := new(Policy)
+	decoder := toml.NewDecoder(bytes.NewReader(b)).DisallowUnknownFields()
+	if err := decoder.Decode(p); err != nil {
+		var strict *toml.StrictMissingError
+		if errors.As(err, &strict) {
+			return nil, fmt.Errorf("%w: %s:\n%s", ErrPolicy, name, strict.String())
+		}
+		return nil, fmt.Errorf("%w: %s: %w", ErrPolicy, name, err)
+	}
+	if _, found := strength[p.Adversary]; !found {
+		return nil, fmt.Errorf("%w: %s: there is no adversary %q", ErrPolicy, name, p.Adversary)
+	}
+	if p.From < 0 || p.From > 23 || p.Until < 0 || p.Until > 23 {
+		return nil, fmt.Errorf("%w: %s: hours are 0 to 23", ErrPolicy, name)
+	}
+	return p, nil
+}
+
+// strength orders the adversaries that a federation can be made for.
+var strength = map[string]int{"": 0, "curious": 1, "semi-malicious": 2, "cheating": 3}
+
+var strengthOf = map[protocol.Adversary]int{
+	protocol.CuriousServer:       1,
+	protocol.SemiMaliciousServer: 2,
+	protocol.CheatingServer:      3,
+}
+
+// Check fails with [ErrPolicy], saying what is too little, if a federation is not within
+// the policy.
+func (p *Policy) Check(f *federation.Federation) error {
+	plan := f.Settled.Plan()
+	honest := f.Settled.MinSurvivors() - plan.Colluders
+	fail := func(format string, a ...any) error {
+		return fmt.Errorf("%w: %s", ErrPolicy, fmt.Sprintf(format, a...))
+	}
+	bounds := p.MaxEpsilon > 0 || p.MaxEpsilonRound > 0 || p.MaxDelta > 0
+	switch {
+	case honest < p.LeastHonest:
+		return fail("%d honest parties in a sum, least_honest is %d", honest, p.LeastHonest)
+	case plan.Colluders < p.Colluders:
+		return fail("it withstands %d colluders, the policy has %d", plan.Colluders, p.Colluders)
+	case strengthOf[plan.Adversary] < strength[p.Adversary]:
+		return fail("it is made for a %v, the policy says %s", plan.Adversary, p.Adversary)
+	case bounds && plan.Noise == 0:
+		return fail("it has no noise, and the policy bounds epsilon")
+	case p.MaxEpsilon > 0 && plan.Epsilon > p.MaxEpsilon:
+		return fail("it spends epsilon %g, max_epsilon is %g", plan.Epsilon, p.MaxEpsilon)
+	case p.MaxDelta > 0 && plan.Delta > p.MaxDelta:
+		return fail("its delta is %g, max_delta is %g", plan.Delta, p.MaxDelta)
+	}
+	if p.MaxEpsilonRound > 0 {
+		ledger, err := f.Settled.Ledger()
+		if err != nil {
+			return err
+		}
+		if err := ledger.SpendRound(f.Settled.Round(), "self"); err != nil {
+			return err
+		}
+		spent, err := ledger.Spent("self")
+		if err != nil {
+			return err
+		}
+		if spent.Upper > p.MaxEpsilonRound {
+			return fail("a round spends epsilon %.3g, max_epsilon_round is %g", spent.Upper,
+				p.MaxEpsilonRound)
+		}
+	}
+	for _, t := range f.Spec.Tensors {
+		for _, pattern := range p.Keep {
+			if ok, err := path.Match(pattern, t.Name); err != nil || ok {
+				return fail("it shares %q, which matches keep = %q", t.Name, pattern)
+			}
+		}
+	}
+	layout := f.Settled.Config(1).Layout
+	if up := layout.PackedSize(); p.MaxBytesRound > 0 && up > p.MaxBytesRound {
+		return fail("a round sends %d bytes, max_bytes_round is %d", up, p.MaxBytesRound)
+	}
+	return nil
+}
+
+// wait waits for the hours in which the party takes part. Nil has no such hours.
+func (p *Policy) wait(ctx context.Context, now func() time.Time) error {
+	for p != nil && !p.within(now()) {
+		if err := sleep(ctx, time.Minute); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Policy) within(t time.Time) bool {
+	hour := t.Hour()
+	switch {
+	case p.From == p.Until:
+		return true
+	case p.From < p.Until:
+		return hour >= p.From && hour < p.Until
+	}
+	return hour >= p.From || hour < p.Until
+}

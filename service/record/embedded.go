@@ -1,0 +1,120 @@
+package record
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Embedded is a JetStream in this process.
+type Embedded struct {
+	server *server.Server
+	Conn   *nats.Conn
+	JS     jetstream.JetStream
+}
+
+// EmbeddedOptions say how.
+type EmbeddedOptions struct {
+	Folder string // where it stores
+	Name   string // of this node, one of its own in a cluster
+	// Listen is the host and port for other nodes, and Peers those of all nodes; empty
+	// for a node alone. TLS secures routes between nodes and is required with them.
+	Listen string
+	Peers  []string
+	TLS    *tls.Config
+}
+
+const clusterName = "hushsum"
+
+// StartEmbedded starts a JetStream in this process that takes no connections but this
+// process's and, in a cluster, the other nodes'. Every write is synced to the disk
+// before it is acknowledged.
+func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
+	options := &server.Options{
+		ServerName: o.Name,
+		DontListen: true,
+		JetStream:  true,
+		StoreDir:   o.Folder,
+		SyncAlways: true,
+		NoSigs:     true,
+		NoLog:      true,
+	}
+	if len(o.Peers) > 0 {
+		if o.TLS == nil {
+			return nil, errors.New("record: nodes of a cluster take certificates")
+		}
+		host, port, err := hostPort(o.Listen)
+		if err != nil {
+			return nil, err
+		}
+		// Without a client port a server opens no routes; this one is on loopback and
+		// takes a password that nobody is told.
+		options.DontListen = false
+		options.Host, options.Port = "127.0.0.1", server.RANDOM_PORT
+		options.Authorization = nats.NewInbox() + nats.NewInbox()
+		options.Cluster = server.ClusterOpts{
+			Name:       clusterName,
+			Host:       host,
+			Port:       port,
+			TLSConfig:  o.TLS,
+			TLSTimeout: 5,
+			PoolSize:   -1,
+		}
+		for _, peer := range o.Peers {
+			if peer == o.Listen {
+				continue
+			}
+			options.Routes = append(options.Routes, &url.URL{Scheme: "nats-route", Host: peer})
+		}
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	go s.Start()
+	e := &Embedded{server: s}
+	if !s.ReadyForConnections(20 * time.Second) {
+		e.Close()
+		return nil, fmt.Errorf("%w: it did not start", ErrUnavailable)
+	}
+	connect := []nats.Option{nats.InProcessServer(s), nats.MaxReconnects(-1), nats.Name(o.Name)}
+	if options.Authorization != "" {
+		connect = append(connect, nats.Token(options.Authorization))
+	}
+	if e.Conn, err = nats.Connect("", connect...); err != nil {
+		e.Close()
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if e.JS, err = jetstream.New(e.Conn); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func hostPort(s string) (host string, port int, err error) {
+	u, err := url.Parse("nats-route://" + s)
+	if err == nil {
+		_, err = fmt.Sscan(u.Port(), &port)
+	}
+	if err != nil || u.Hostname() == "" {
+		return "", 0, fmt.Errorf("record: %q is not host:port", s)
+	}
+	return u.Hostname(), port, nil
+}
+
+// Close stops the server, gracefully.
+func (e *Embedded) Close() {
+	if e.Conn != nil {
+		e.Conn.Close()
+	}
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}

@@ -1,0 +1,239 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/record"
+)
+
+// This file has how sessions form and follow each other.
+
+// wanted reports whether a session should be set up: there is none, or somebody is there
+// who is not in it.
+func (r *Runner) wanted() bool {
+	here := 0
+	outside := false
+	var enrolled []int
+	if r.present != nil {
+		enrolled = r.series.Present().Enrolled()
+	}
+	for i := range r.parties {
+		if !r.here(i) {
+			continue
+		}
+		here++
+		if r.present == nil {
+			continue
+		}
+		_, in := slices.BinarySearch(enrolled, i)
+		if !(in && slices.Contains(r.parties[i].sessions, r.present.number)) &&
+			r.round >= r.shunned[i].until {
+			outside = true
+		}
+	}
+	if here < r.Federation.Settled.MinSurvivors() {
+		return false
+	}
+	return r.present == nil || outside
+}
+
+// form takes the set-up of the next session a step on.
+func (r *Runner) form(ctx context.Context) error {
+	s := r.forming
+	if s == nil {
+		if r.paused || !r.due() || !r.wanted() {
+			return nil
+		}
+		number := max(r.series.Least(), 1)
+		if err := r.series.Succeed(r.Federation.Settled.Config(number)); err != nil {
+			return err
+		}
+		r.forming = &session{number: number}
+		if err := r.enter(ctx, r.forming, Announcing, nil); err != nil {
+			return err
+		}
+		r.audit(record.Line{Event: "a session forms", Round: r.round})
+		return nil
+	}
+	server := r.series.Successor()
+	switch s.stage {
+	case Announcing:
+		if !r.announced(s) {
+			return nil
+		}
+		envelopes, err := server.Keys()
+		if errors.Is(err, protocol.ErrTooFew) {
+			return nil // some may still come
+		} else if err != nil {
+			return err
+		}
+		if server.Enrolled() == nil {
+			return r.enter(ctx, s, Encapsulating, envelopes)
+		}
+		return r.setUp(ctx, envelopes)
+	case Encapsulating:
+		if !r.over(s) {
+			return nil
+		}
+		envelopes, err := server.Members()
+		if errors.Is(err, protocol.ErrTooFew) {
+			// The next has another number.
+			r.forming = nil
+			return r.record(ctx)
+		} else if err != nil {
+			return err
+		}
+		return r.setUp(ctx, envelopes)
+	case Preparing:
+		if !r.over(s) {
+			return nil
+		}
+		s.stage, s.since = Ready, time.Now()
+		s.pending = make(map[int][]byte)
+		return r.record(ctx)
+	}
+	return nil
+}
+
+// setUp goes on to recovery material; what ended set-up stays with those who have not
+// been heard of, through the rounds that follow.
+func (r *Runner) setUp(ctx context.Context, envelopes []protocol.Envelope) error {
+	s := r.forming
+	s.setUp = make(map[int][]byte, len(envelopes))
+	for _, e := range envelopes {
+		s.setUp[e.To] = e.Message
+	}
+	return r.enter(ctx, s, Preparing, envelopes)
+}
+
+// announced reports whether a session need not wait for more announcements.
+func (r *Runner) announced(s *session) bool {
+	missing := r.series.Successor().Missing()
+	waited := time.Since(s.since)
+	for _, i := range missing {
+		if r.here(i) {
+			return waited > time.Duration(r.Federation.File.StepTime)
+		}
+	}
+	return len(missing) == 0 || waited > r.Grace
+}
+
+// takeOver makes the session that has formed the present one.
+func (r *Runner) takeOver(ctx context.Context) error {
+	if err := r.series.TakeOver(); err != nil {
+		return err
+	}
+	r.present, r.forming = r.forming, nil
+	enrolled := r.series.Present().Enrolled()
+	for i := range r.parties {
+		if _, in := slices.BinarySearch(enrolled, i); in {
+			delete(r.shunned, i)
+		} else if r.here(i) {
+			times := r.shunned[i].times + 1
+			r.shunned[i] = shunned{times, r.round + 1<<min(times, 10)}
+		}
+	}
+	if err := r.record(ctx); err != nil {
+		return err
+	}
+	r.announce()
+	r.audit(record.Line{Event: "a session took over", Round: r.round, Parties: len(enrolled)})
+	return nil
+}
+
+// due reports whether the next round may begin by the clock.
+func (r *Runner) due() bool {
+	if !r.Federation.Start.IsZero() && time.Now().Before(r.Federation.Start) {
+		return false
+	}
+	return time.Since(r.roundTime) >= time.Duration(r.Federation.File.Pace)
+}
+
+// prepare gathers those who are there for the next round, or ends the federation.
+func (r *Runner) prepare(ctx context.Context) error {
+	if r.round >= r.Federation.File.Rounds {
+		return r.end(ctx, "all rounds were held")
+	}
+	if r.paused || !r.due() {
+		return nil
+	}
+	s, server := r.present, r.series.Present()
+	excluded := server.Excluded()
+	var there []int
+	for _, i := range server.Enrolled() {
+		if r.holds(i, s) && !slices.Contains(excluded, i) {
+			there = append(there, i)
+		}
+	}
+	if len(there) < r.Federation.Settled.MinSurvivors() {
+		return nil
+	}
+	// A moment for those of the last round who have not asked again yet.
+	if time.Since(s.since) < r.Grace/4 && len(there) < len(server.Holders()) {
+		return nil
+	}
+	missing, holders := server.Missing(), server.Holders()
+	ready := !slices.ContainsFunc(there, func(i int) bool {
+		_, lacks := slices.BinarySearch(missing, i)
+		_, holder := slices.BinarySearch(holders, i)
+		return lacks || !holder
+	})
+	if ready {
+		return r.beginRound(ctx)
+	}
+	envelopes, err := server.Gather(there)
+	if err != nil {
+		return err
+	}
+	return r.enter(ctx, s, Preparing, envelopes)
+}
+
+// catchUp looks whether this record was set back: more parties than may lie know of a
+// later round. The rounds in between count as held and spent, and since keys of the
+// session that is recorded were used in them, another session follows.
+func (r *Runner) catchUp(ctx context.Context) error {
+	colluders := r.Federation.Settled.Plan().Colluders
+	var later []uint64
+	for i := range r.parties {
+		if told := r.parties[i].told; told > uint64(r.round) {
+			later = append(later, told)
+		}
+	}
+	if len(later) <= colluders {
+		return nil
+	}
+	slices.Sort(later)
+	known := later[len(later)-1-colluders]
+	skipped := min(known, uint64(r.Federation.File.Rounds)) - uint64(r.round)
+	everybody := make([]int, len(r.parties))
+	for i := range everybody {
+		everybody[i] = i
+	}
+	ledger, err := r.charge(everybody, int(skipped))
+	if errors.Is(err, accounting.ErrBudget) {
+		return r.end(ctx, "the record was set back, and the privacy budget is spent")
+	} else if err != nil {
+		return err
+	}
+	r.Log.Warn("the record was set back: parties know of later rounds", "round", r.round,
+		"known", known)
+	r.ledger = ledger
+	r.round += int(skipped)
+	r.lost += int(skipped)
+	least := r.series.Least()
+	r.series = protocol.NewServerSeries(r.Federation.Settled.Config(1).Label, least)
+	r.present, r.forming = nil, nil
+	for i := range r.parties {
+		r.parties[i].told = 0
+	}
+	if err := r.record(ctx); err != nil {
+		return err
+	}
+	r.announce()
+	return nil
+}

@@ -1,0 +1,229 @@
+// Package signature signs and verifies HTTP requests by the Ed25519 identities of
+// parties, in one profile of HTTP Message Signatures (RFC 9421): the components are
+// @method, @path, @query and, with a body, content-digest (RFC 9530, sha-256); the
+// parameters are created, keyid (the public key in hexadecimal digits) and alg.
+//
+// The authority is left out, since proxies that end TLS change it; the path has the
+// federation's digest. There is no nonce: a request is good for five minutes, and what
+// it can do twice it does once.
+package signature
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// Errors of Verify.
+var (
+	// ErrUnsigned: there is no signature, or none of this profile.
+	ErrUnsigned = errors.New("signature: the request is not signed as it must be")
+	// ErrSignature: the signature is not that of the key it names, or of another request.
+	ErrSignature = errors.New("signature: the signature does not verify")
+	// ErrClock: the signature was made at another time.
+	ErrClock = errors.New("signature: the request was signed at another time")
+)
+
+// Window is how far the time of a signature may be from the verifier's.
+const Window = 5 * time.Minute
+
+const (
+	label     = "sig1"
+	algorithm = "ed25519"
+)
+
+// components are those that are signed, in this order.
+func components(body bool) []string {
+	list := []string{"@method", "@path", "@query"}
+	if body {
+		list = append(list, "content-digest")
+	}
+	return list
+}
+
+// parameters returns the signature's parameters as they stand in both header and base.
+func parameters(body bool, created int64, key ed25519.PublicKey) string {
+	quoted := components(body)
+	for i, c := range quoted {
+		quoted[i] = `"` + c + `"`
+	}
+	return fmt.Sprintf(`(%s);created=%d;keyid="%x";alg="%s"`, strings.Join(quoted, " "), created,
+		[]byte(key), algorithm)
+}
+
+// base is the signature base (RFC 9421 §2.5).
+func base(r *http.Request, body bool, parameters string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\"@method\": %s\n", r.Method)
+	fmt.Fprintf(&b, "\"@path\": %s\n", r.URL.EscapedPath())
+	fmt.Fprintf(&b, "\"@query\": ?%s\n", r.URL.RawQuery)
+	if body {
+		fmt.Fprintf(&b, "\"content-digest\": %s\n", r.Header.Get("Content-Digest"))
+	}
+	fmt.Fprintf(&b, "\"@signature-params\": %s", parameters)
+	return []byte(b.String())
+}
+
+// Digest is the value of Content-Digest for a body.
+func Digest(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+}
+
+// Sign signs a request; body is what it will carry, nil for none.
+func Sign(r *http.Request, body []byte, identity crypto.Signer, now time.Time) error {
+	public, ok := identity.Public().(ed25519.PublicKey)
+	if !ok {
+		return fmt.Errorf("%w: the identity is not an Ed25519 key", ErrUnsigned)
+	}
+	if body != nil {
+		r.Header.Set("Content-Digest", Digest(body))
+	}
+	p := parameters(body != nil, now.Unix(), public)
+	made, err := identity.Sign(nil, base(r, body != nil, p), crypto.Hash(0))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Signature-Input", label+"="+p)
+	r.Header.Set("Signature", label+"=:"+base64.StdEncoding.EncodeToString(made)+":")
+	return nil
+}
+
+// Signed is what Verify finds out.
+type Signed struct {
+	Key    ed25519.PublicKey
+	Digest [32]byte // of the body, zero for none; the body must still be compared with it
+}
+
+// Verify verifies a request's signature without reading its body. A request that has a
+// body must have its digest signed. It fails with [ErrUnsigned], [ErrSignature] or
+// [ErrClock], and changes nothing.
+func Verify(r *http.Request, now time.Time) (*Signed, error) {
+	unsigned := func(format string, a ...any) error {
+		return fmt.Errorf("%w: %s", ErrUnsigned, fmt.Sprintf(format, a...))
+	}
+	input, err := one(r.Header, "Signature-Input")
+	if err != nil {
+		return nil, err
+	}
+	list, ok := input.(httpsfv.InnerList)
+	if !ok {
+		return nil, unsigned("Signature-Input is no list")
+	}
+	body := r.ContentLength != 0
+	var names []string
+	for _, item := range list.Items {
+		name, ok := item.Value.(string)
+		if !ok || item.Params != nil && len(item.Params.Names()) > 0 {
+			return nil, unsigned("a component has parameters")
+		}
+		names = append(names, name)
+	}
+	if want := components(body); !slices.Equal(names, want) {
+		return nil, unsigned("the components must be %s", strings.Join(want, " "))
+	}
+	created, ok1 := parameter[int64](list.Params, "created")
+	keyid, ok2 := parameter[string](list.Params, "keyid")
+	alg, ok3 := parameter[string](list.Params, "alg")
+	if !ok1 || !ok2 || !ok3 || alg != algorithm || len(list.Params.Names()) != 3 {
+		return nil, unsigned("the parameters must be created, keyid and alg=%q", algorithm)
+	}
+	key, err := hex.DecodeString(keyid)
+	if err != nil || len(key) != ed25519.PublicKeySize || hex.EncodeToString(key) != keyid {
+		return nil, unsigned("keyid must be an Ed25519 key in 64 lower-case hexadecimal digits")
+	}
+	out := &Signed{Key: key}
+	if body {
+		if out.Digest, err = contentDigest(r.Header); err != nil {
+			return nil, err
+		}
+	}
+	value, err := one(r.Header, "Signature")
+	if err != nil {
+		return nil, err
+	}
+	item, ok := value.(httpsfv.Item)
+	if !ok {
+		return nil, unsigned("Signature is no byte sequence")
+	}
+	made, ok := item.Value.([]byte)
+	if !ok {
+		return nil, unsigned("Signature is no byte sequence")
+	}
+	p, err := marshal(list)
+	if err != nil {
+		return nil, unsigned("Signature-Input")
+	}
+	if !ed25519.Verify(key, base(r, body, p), made) {
+		return nil, ErrSignature
+	}
+	if at := time.Unix(created, 0); now.Sub(at).Abs() > Window {
+		return nil, fmt.Errorf("%w: at %s, and it is %s here; at most %v may lie between", ErrClock,
+			at.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), Window)
+	}
+	return out, nil
+}
+
+// marshal writes the parameters as they are signed.
+func marshal(list httpsfv.InnerList) (string, error) { return httpsfv.Marshal(httpsfv.List{list}) }
+
+// one returns the only member of a header that is a dictionary.
+func one(h http.Header, name string) (httpsfv.Member, error) {
+	lines := h.Values(name)
+	if len(lines) != 1 {
+		return nil, fmt.Errorf("%w: %d headers %s, want 1", ErrUnsigned, len(lines), name)
+	}
+	d, err := httpsfv.UnmarshalDictionary(lines)
+	if err != nil || len(d.Names()) != 1 {
+		return nil, fmt.Errorf("%w: %s must have one signature", ErrUnsigned, name)
+	}
+	if d.Names()[0] != label {
+		return nil, fmt.Errorf("%w: the signature must be called %s", ErrUnsigned, label)
+	}
+	member, _ := d.Get(label)
+	return member, nil
+}
+
+func parameter[T any](p *httpsfv.Params, name string) (value T, ok bool) {
+	if p == nil {
+		return value, false
+	}
+	found, there := p.Get(name)
+	if !there {
+		return value, false
+	}
+	value, ok = found.(T)
+	return value, ok
+}
+
+func contentDigest(h http.Header) (digest [32]byte, err error) {
+	lines := h.Values("Content-Digest")
+	wrong := fmt.Errorf("%w: Content-Digest must be one sha-256 of the body", ErrUnsigned)
+	if len(lines) != 1 {
+		return digest, wrong
+	}
+	d, err := httpsfv.UnmarshalDictionary(lines)
+	if err != nil || len(d.Names()) != 1 {
+		return digest, wrong
+	}
+	member, found := d.Get("sha-256")
+	item, ok := member.(httpsfv.Item)
+	if !found || !ok {
+		return digest, wrong
+	}
+	value, ok := item.Value.([]byte)
+	if !ok || len(value) != len(digest) {
+		return digest, wrong
+	}
+	return [32]byte(value), nil
+}
