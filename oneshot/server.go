@@ -28,7 +28,7 @@ type Server struct {
 	batch    int
 	round    uint64
 	open     *serverRound
-	included []int
+	included wire.Set // who was in the sum of the round when it was closed
 }
 
 // step is what the server waits for in a round.
@@ -58,7 +58,9 @@ type serverRound struct {
 	excluded wire.Set     // members that disputed too much
 	sum      []uint64     // of the y of those in
 	chain    [32]byte
-	in       []inSum // in the chain's order
+	included wire.Set
+	parties  int     // how many are
+	covers   []cover // in the chain's order; only if covered
 
 	signatures wire.Certificate // by ascending member
 	parts      [][]byte         // by member
@@ -75,11 +77,12 @@ type submitted struct {
 	levels    [][][32]byte
 }
 
-// inSum is what the server keeps of a party that is in the sum.
-type inSum struct {
-	party      int
-	masked     [32]byte // digest of y, and
-	commitment [32]byte // to its cover: only if covered
+// cover is what the server keeps of a party in the sum until it is given its submission
+// again.
+type cover struct {
+	party      uint32
+	masked     [32]byte // digest of y
+	commitment [32]byte
 }
 
 // NewServer makes a server that sends batches of the given number of parties to the
@@ -106,7 +109,7 @@ func (s *Server) Round() uint64 { return s.round }
 // their keys. A round that is still open is given up.
 func (s *Server) Invite() []byte {
 	s.round++
-	s.included = nil
+	s.included = wire.Set{}
 	c := s.config.c
 	s.open = &serverRound{keys: make([][]byte, c), members: wire.NewSet(c)}
 	return s.config.header(typeInvite, &s.config.digest, s.round, wire.ServerIndex)
@@ -247,7 +250,7 @@ func (s *Server) Open(broadcast []byte) ([]byte, error) {
 	r.context = s.config.context(s.round, o)
 	r.opening = o.append(s.config.header(typeOpening, &s.config.digest, s.round, wire.ServerIndex))
 	r.chain = r.context
-	r.received = wire.NewSet(s.config.n)
+	r.received, r.included = wire.NewSet(s.config.n), wire.NewSet(s.config.n)
 	r.excluded = wire.NewSet(s.config.c)
 	r.disputes = make([]wire.Set, s.config.c)
 	r.charges = make([]*big.Rat, s.config.c)
@@ -440,14 +443,14 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 	if err != nil {
 		panic("oneshot: " + err.Error()) // it was parsed before
 	}
-	one := inSum{party: sub.party}
 	if c.Covered {
-		one.masked, one.commitment = sub.masked, [32]byte(m.commitment)
+		r.covers = append(r.covers, cover{uint32(sub.party), sub.masked, [32]byte(m.commitment)})
 	} else {
 		c.ring.AddPacked(r.sum, m.masked)
 	}
 	r.chain = extend(&r.chain, sub.statement)
-	r.in = append(r.in, one)
+	r.included.Add(sub.party)
+	r.parties++
 }
 
 // Excluded returns the members that are out of the round for having disputed too

@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,23 +25,19 @@ func (s *Server) Close() ([]byte, error) {
 	switch {
 	case r.flight != nil:
 		return nil, fmt.Errorf("%w: a batch is not settled", ErrPhase)
-	case len(r.in) < s.config.MinSurvivors:
-		return nil, fmt.Errorf("%w: %d parties are in, want %d", ErrTooFew, len(r.in),
+	case r.parties < s.config.MinSurvivors:
+		return nil, fmt.Errorf("%w: %d parties are in, want %d", ErrTooFew, r.parties,
 			s.config.MinSurvivors)
 	}
 	r.step, r.waiting = stepSigned, nil
-	s.included = nil
-	for i := range r.in {
-		s.included = append(s.included, r.in[i].party)
-	}
-	slices.Sort(s.included)
-	m := closing{batches: r.number, parties: len(r.in), chain: r.chain}
+	s.included = r.included
+	m := closing{batches: r.number, parties: r.parties, chain: r.chain}
 	return m.append(s.config.header(typeClosing, &r.context, s.round, wire.ServerIndex)), nil
 }
 
 // Included returns the parties in the sum, in ascending order, from [Server.Close]
 // until the next round begins.
-func (s *Server) Included() []int { return slices.Clone(s.included) }
+func (s *Server) Included() []int { return slices.Collect(s.included.All()) }
 
 func (s *Server) receiveSigned(body []byte, member int) error {
 	r := s.open
@@ -52,7 +49,7 @@ func (s *Server) receiveSigned(body []byte, member int) error {
 		return ErrDuplicate
 	}
 	one := wire.PartySignature{Party: member, Signature: [keyexchange.SignatureSize]byte(body)}
-	signed := closingStatement(&r.context, &r.chain, len(r.in))
+	signed := closingStatement(&r.context, &r.chain, r.parties)
 	if err := keyexchange.Verify(s.config.Committee.Key(member), labelClosing, signed,
 		&one.Signature); err != nil {
 		return err
@@ -98,7 +95,7 @@ func (s *Server) Certificate() ([]byte, error) {
 
 func (s *Server) receivePart(body []byte, member int) error {
 	c, r := s.config, s.open
-	if err := wire.Exactly(body, c.partSize(len(r.in))); err != nil {
+	if err := wire.Exactly(body, c.partSize(r.parties)); err != nil {
 		return err
 	}
 	switch {
@@ -135,7 +132,7 @@ type unlocked struct {
 	factor ring.Factor
 	wrong  []int // members whose parts are wrong
 	covers *shamir.Combiner
-	place  map[int]int // of a party in the chain
+	places []int32 // in the chain, by ascending party
 }
 
 // unlock puts the members' parts together.
@@ -183,10 +180,12 @@ func (s *Server) unlock() error {
 		if u.covers, err = shamir.NewCombiner(c.Faults+1, indices); err != nil {
 			return fmt.Errorf("%w: %w", ErrParts, err)
 		}
-		u.place = make(map[int]int, len(r.in))
-		for i := range r.in {
-			u.place[r.in[i].party] = i
+		for i := range r.covers {
+			u.places = append(u.places, int32(i))
 		}
+		slices.SortFunc(u.places, func(a, b int32) int {
+			return cmp.Compare(r.covers[a].party, r.covers[b].party)
+		})
 	}
 	r.key = u
 	return nil
@@ -213,7 +212,9 @@ func (s *Server) Uncover(message []byte) error {
 		return err
 	}
 	c, r := s.config, s.open
-	place, ok := r.key.place[int(h.Sender)]
+	at, ok := slices.BinarySearchFunc(r.key.places, h.Sender, func(place int32, party uint32) int {
+		return cmp.Compare(r.covers[place].party, party)
+	})
 	switch {
 	case !ok:
 		return fmt.Errorf("%w: %d is not in the sum", ErrSender, h.Sender)
@@ -222,29 +223,29 @@ func (s *Server) Uncover(message []byte) error {
 	case h.Round != s.round || h.Session != r.context:
 		return c.partyError(int(h.Sender), ErrContext)
 	}
-	one := &r.in[place]
-	if r.uncovered.Has(one.party) {
-		return c.partyError(one.party, ErrDuplicate)
+	place, party := int(r.key.places[at]), int(h.Sender)
+	if r.uncovered.Has(party) {
+		return c.partyError(party, ErrDuplicate)
 	}
 	m, err := c.parseSubmission(body, r.members.Len())
 	if err != nil {
-		return c.partyError(one.party, err)
+		return c.partyError(party, err)
 	}
-	if hash(labelMasked, m.masked) != one.masked {
-		return c.partyError(one.party, ErrContext)
+	if hash(labelMasked, m.masked) != r.covers[place].masked {
+		return c.partyError(party, ErrContext)
 	}
 	masked := bytes.Clone(m.masked)
 	if err := r.uncover(c, place, masked); err != nil {
-		return c.partyError(one.party, fmt.Errorf("%w: %w", ErrCover, err))
+		return c.partyError(party, fmt.Errorf("%w: %w", ErrCover, err))
 	}
 	c.ring.AddPacked(r.sum, masked)
-	r.uncovered.Add(one.party)
+	r.uncovered.Add(party)
 	return nil
 }
 
 // uncover rebuilds the key of a cover from the members' shares and takes it off.
 func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
-	one := &r.in[place]
+	one := &r.covers[place]
 	var shares []shamir.Share
 	for _, index := range r.key.covers.Indices() {
 		part := r.parts[index-1]
@@ -252,7 +253,7 @@ func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 		shares = append(shares, shamir.Share{Index: index, Value: [32]byte(value)})
 	}
 	key, _, err := r.key.covers.CorrectVarTime(shares, func(key shamir.Secret) bool {
-		return coverCommitment(&r.context, one.party, &key) == one.commitment
+		return coverCommitment(&r.context, int(one.party), &key) == one.commitment
 	})
 	if err != nil {
 		return err
@@ -275,9 +276,9 @@ func (s *Server) Sum() ([]int64, error) {
 		return nil, err
 	}
 	c, r := s.config, s.open
-	if c.Covered && r.uncovered.Len() < len(r.in) {
+	if c.Covered && r.uncovered.Len() < r.parties {
 		return nil, fmt.Errorf("%w: %d of %d submissions are uncovered", ErrPhase, r.uncovered.Len(),
-			len(r.in))
+			r.parties)
 	}
 	sum := slices.Clone(r.sum)
 	ringKey := hash(labelRing, r.context[:])

@@ -177,7 +177,7 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 
 type serverState struct {
 	Round    uint64
-	Included []int
+	Included []byte // a set
 	Open     *serverRoundState
 }
 
@@ -196,7 +196,9 @@ type serverRoundState struct {
 	Disputes        [][]byte
 	Charges         []*big.Rat
 	Sum             []uint64
-	In              []inSumState
+	Included        []byte
+	Parties         int
+	Covers          []coverState
 	Signatures      []byte
 	Parts           [][]byte
 }
@@ -206,8 +208,8 @@ type submittedState struct {
 	Body  []byte
 }
 
-type inSumState struct {
-	Party              int
+type coverState struct {
+	Party              uint32
 	Masked, Commitment [32]byte
 }
 
@@ -215,7 +217,7 @@ type inSumState struct {
 // changed. While parts come in it holds what takes the key off the sum. It fails only
 // if the source of randomness does.
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
-	out := serverState{Round: s.round, Included: s.included}
+	out := serverState{Round: s.round, Included: s.included.Bytes()}
 	if r := s.open; r != nil {
 		out.Open = &serverRoundState{
 			Step:       r.step,
@@ -227,6 +229,8 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 			Received:   r.received.Bytes(),
 			Excluded:   r.excluded.Bytes(),
 			Uncovered:  r.uncovered.Bytes(),
+			Included:   r.included.Bytes(),
+			Parties:    r.parties,
 			OnTheWay:   r.flight != nil,
 			Number:     r.number,
 			Charges:    r.charges,
@@ -243,8 +247,8 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 		for _, d := range r.disputes {
 			out.Open.Disputes = append(out.Open.Disputes, d.Bytes())
 		}
-		for i := range r.in {
-			out.Open.In = append(out.Open.In, inSumState{r.in[i].party, r.in[i].masked, r.in[i].commitment})
+		for _, one := range r.covers {
+			out.Open.Covers = append(out.Open.Covers, coverState{one.party, one.masked, one.commitment})
 		}
 	}
 	return sealState(nil, key, s.config, ownerServer, 0, &out)
@@ -264,7 +268,10 @@ func LoadServer(
 	if err := openState(key, s.config, ownerServer, 0, state, &in); err != nil {
 		return nil, err
 	}
-	s.round, s.included = in.Round, in.Included
+	s.round = in.Round
+	if s.included, err = loadSet(in.Included, s.config.n); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
 	if in.Open != nil {
 		if s.open, err = s.loadRound(in.Open); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -282,6 +289,7 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		context:  in.Context,
 		chain:    in.Chain,
 		number:   in.Number,
+		parties:  in.Parties,
 		charges:  in.Charges,
 		sum:      in.Sum,
 		disputes: make([]wire.Set, len(in.Disputes)),
@@ -301,6 +309,7 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		{&r.received, in.Received, c.n},
 		{&r.excluded, in.Excluded, c.c},
 		{&r.uncovered, in.Uncovered, c.n},
+		{&r.included, in.Included, c.n},
 	} {
 		if *set.to, err = loadSet(set.from, set.n); err != nil {
 			return nil, err
@@ -319,8 +328,8 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 			return nil, err
 		}
 	}
-	for _, one := range in.In {
-		r.in = append(r.in, inSum{one.Party, one.Masked, one.Commitment})
+	for _, one := range in.Covers {
+		r.covers = append(r.covers, cover{one.Party, one.Masked, one.Commitment})
 	}
 	if r.signatures, err = wire.ParseCertificate(in.Signatures, c.c); err != nil {
 		return nil, err
