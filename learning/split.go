@@ -16,6 +16,7 @@ const (
 	streamInit
 	streamSGD
 	streamParties
+	streamKDD
 )
 
 // Split shuffles the rows by seed and cuts them into a training and a test set.

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/hushsum/hushsum v0.0.0
+	github.com/pelletier/go-toml/v2 v2.4.3
 	golang.org/x/term v0.47.0
 	gonum.org/v1/plot v0.17.0
 	pgregory.net/rapid v1.3.0

@@ -50,6 +50,9 @@ type presenter interface {
 }
 
 func simulate(ctx context.Context, args []string, std streams) int {
+	if namesScenario(args) {
+		return simulateScenario(ctx, args, std)
+	}
 	flags, v := newSimulateFlags()
 	if code, ok := parseFlags(flags, simulateManual(), args, std); !ok {
 		return code

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/realdata"
+)
+
+const latencyFile = "../../simulation/scenarios/latency.toml"
+
+// Table 5.3 of the thesis from the command: place, round and seconds of all lines.
+func TestScenarioJSON(t *testing.T) {
+	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"simulate", "--scenario", latencyFile, "--json"}, &out,
+		&errs); code != exitOK {
+		t.Fatalf("exit %d: %s", code, &errs)
+	}
+	want := []struct {
+		round   int
+		place   string
+		seconds float64
+	}{
+		{1, "Boston", 4.310}, {1, "Singapore", 6.010}, {1, "New York", 4.110},
+		{2, "Boston", 4.306}, {2, "Singapore", 6.006}, {2, "New York", 4.106},
+		{3, "Boston", .909}, {3, "New York", .709},
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for k, text := range lines {
+		var l partyLine
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Round != want[k].round || l.Place != want[k].place || l.Seconds == nil ||
+			*l.Seconds != want[k].seconds {
+			t.Errorf("line %d: %s", k+1, text)
+		}
+	}
+}
+
+// What is wrong with a scenario is said on one line, with file, line and remedy.
+func TestBadScenarios(t *testing.T) {
+	text, err := os.ReadFile(latencyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(text)
+	line := func(s string) int { return strings.Count(good[:strings.Index(good, s)], "\n") + 1 }
+	for _, test := range []struct {
+		name, from, to string
+		line           int
+		want           string
+	}{
+		{"unknown key", "rounds = 3", "rouds = 3", line("rounds = 3"), "did you mean rounds?"},
+		{"unknown key of a party", "rows = 60", "rowz = 60", line("rows = 60"), "did you mean rows?"},
+		{"negative latency", `"2s"`, `"-2s"`, line(`"2s"`), "use 0s or more"},
+		{"latency without a unit", `"2s"`, `2`, line(`"2s"`), "write it as in"},
+		{"no time", `"2s"`, `"soon"`, line(`"2s"`), "write it as in"},
+		{"a region without latency", `["Boston", "server"]`, `["Bosten", "server"]`,
+			line(`name = "Boston"`) - 1, "add a [[link]]"},
+		{"too few parties", "[leaving]\n", "[recovery]\ndrop_out = 0.5\n\n[privacy]\n" +
+			"noise = \"skellam\"\nepsilon = 1.0\ncolluders = 1\n\n[leaving]\n", line("[leaving]"),
+			"bring more parties"},
+		{"leaves before it joins", "rows = 60", "joins = 3\nleaves = 2", line("rows = 60") + 1,
+			"use 3 or later"},
+		{"no such data", `"digits"`, `"digit"`, line(`"digits"`), "use synthetic"},
+		{"two of one name", `name = "New York"`, `name = "Boston"`, line(`name = "New York"`),
+			"use another"},
+		{"no TOML", "[training]", "[training", line("[training]"), "write it as"},
+		{"twice", "seed = 1", "seed = 1\nseed = 2", line("seed = 1") + 1, "write it as"},
+		{"budget without noise", "[leaving]\n", "[privacy]\nepsilon = 1.0\n\n[leaving]\n",
+			line("[leaving]") + 1, "name the noise"},
+		{"too many rows", "rows = 30", "rows = 3000", line("rows = 30"), "fewer parties"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.name == "too many rows" {
+				t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
+			}
+			path := filepath.Join(t.TempDir(), "bad.toml")
+			if err := os.WriteFile(path, []byte(strings.Replace(good, test.from, test.to, 1)),
+				0o666); err != nil {
+				t.Fatal(err)
+			}
+			expectBad(t, path, test.line, test.want)
+		})
+	}
+	t.Run("missing data", func(t *testing.T) {
+		t.Setenv("HUSHSUM_DATA", t.TempDir())
+		path := filepath.Join(t.TempDir(), "bad.toml")
+		if err := os.WriteFile(path, text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		expectBad(t, path, line(`set = "digits"`), "HUSHSUM_DATA")
+	})
+}
+
+func expectBad(t *testing.T, path string, line int, want string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"simulate", "--json", "--scenario", path}, &out,
+		&errs); code != exitFailure {
+		t.Errorf("exit %d", code)
+	}
+	said := regexp.MustCompile(`bad\.toml:(\d+): .+; `).FindStringSubmatch(errs.String())
+	if said == nil || strings.Count(errs.String(), "\n") != 1 || out.Len() > 0 ||
+		!strings.Contains(errs.String(), want) || said[1] != strconv.Itoa(line) {
+		t.Errorf("want line %d and %q, got %q", line, want, errs.String())
+	}
+}
+
+// Whatever the text, it is a scenario that can be simulated or one error on one line.
+func FuzzScenario(f *testing.F) {
+	paths, err := filepath.Glob("../../simulation/scenarios/*.toml")
+	if err != nil || len(paths) == 0 {
+		f.Fatal(err, "no scenarios")
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := parseScenario("fuzz.toml", text)
+		if err == nil {
+			if file.Size() < 2 || file.Rounds < 1 {
+				t.Fatalf("%d parties, %d rounds", file.Size(), file.Rounds)
+			}
+			return
+		}
+		if said := err.Error(); !regexp.MustCompile(`^fuzz\.toml:\d+: `).MatchString(said) {
+			t.Fatalf("%q", said)
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/simulation/scenario"
+)
+
+// scenarioLines print one line of JSON for each party and round.
+type scenarioLines struct{ std streams }
+
+// partyLine is such a line.
+type partyLine struct {
+	Round    int      `json:"round"`
+	Party    string   `json:"party"`
+	Place    string   `json:"place"`
+	Seconds  *float64 `json:"seconds"` // until it had the new model; null: it has not
+	Included bool     `json:"included"`
+	Left     bool     `json:"left"`
+	Lost     string   `json:"lost,omitempty"`
+	Accuracy float64  `json:"accuracy"` // of the model that it holds
+	MCC      float64  `json:"mcc"`
+	Alone    float64  `json:"alone,omitempty"` // accuracy of a model of its own rows only
+	Work     float64  `json:"work_seconds"`
+	Sent     int      `json:"bytes_sent"`
+	Got      int      `json:"bytes_received"`
+}
+
+func partyLines(r *scenario.Round) []partyLine {
+	lines := make([]partyLine, len(r.Parties))
+	for k, p := range r.Parties {
+		l := partyLine{
+			Round:    r.Number,
+			Party:    p.Party,
+			Place:    p.Place,
+			Included: p.Included,
+			Left:     p.Left,
+			Lost:     r.Lost,
+			Accuracy: p.Accuracy,
+			MCC:      p.MCC,
+			Alone:    p.Alone,
+			Work:     p.Work.Seconds(),
+			Sent:     p.Sent,
+			Got:      p.Got,
+		}
+		if l.Accuracy == 0 && l.MCC == 0 {
+			l.Accuracy, l.MCC = r.Accuracy, r.MCC
+		}
+		if p.Received {
+			seconds := p.Seconds.Seconds()
+			l.Seconds = &seconds
+		}
+		lines[k] = l
+	}
+	return lines
+}
+
+func (s *scenarioLines) begin(scenario.Scenario, scenario.Rows) {}
+
+func (s *scenarioLines) round(r scenario.Round) {
+	encoder := json.NewEncoder(s.std.out)
+	for _, l := range partyLines(&r) {
+		if err := encoder.Encode(l); err != nil {
+			return // the stream keeps its error
+		}
+	}
+}
+
+func (s *scenarioLines) end(*scenario.Result) {}
+
+// scenarioTable prints tables for people.
+type scenarioTable struct {
+	std streams
+	of  scenario.Scenario
+}
+
+// mostShown is how many parties have a line each.
+const mostShown = 12
+
+func (t *scenarioTable) begin(s scenario.Scenario, rows scenario.Rows) {
+	t.of = s.WithDefaults()
+	fmt.Fprintln(t.std.out, s.Name)
+	if s.About != "" {
+		fmt.Fprintln(t.std.out, strings.Join(wrap(s.About, width), "\n"))
+	}
+	fmt.Fprintf(t.std.out, "%s, %s; %s: %s, tested on %s\n", plural(s.Size(), "party"),
+		plural(s.Rounds, "round"), t.of.Data.Set, plural(rows.Train.Len(), "row"),
+		plural(rows.Test.Len(), "other"))
+	for _, line := range scenarioWarnings(&t.of) {
+		fmt.Fprintln(t.std.out, strings.Join(wrap(line, width), "\n"))
+	}
+	fmt.Fprintln(t.std.out)
+	fmt.Fprintf(t.std.out, "%5s %12s %8s %9s %8s  %s\n", "round", "seconds", "in sum", "accuracy",
+		"MCC", "left")
+}
+
+// scenarioWarnings say what must not be believed of a scenario.
+func scenarioWarnings(s *scenario.Scenario) (lines []string) {
+	if s.Privacy.Reference() {
+		lines = append(lines, "NEVER FOR RELEASE: "+s.Privacy.Noise+" noise in floating point is a "+
+			"reference of the papers; see the certified epsilon below.")
+	}
+	return lines
+}
+
+func virtual(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+func (t *scenarioTable) round(r scenario.Round) {
+	if r.Lost != "" {
+		fmt.Fprintf(t.std.out, "%5d %12s lost: %s\n", r.Number, virtual(r.Seconds), r.Lost)
+		return
+	}
+	fmt.Fprintf(t.std.out, "%5d %12s %8s %9.4f %8.4f  %s\n", r.Number, virtual(r.Seconds),
+		grouped(r.Included), r.Accuracy, r.MCC, strings.Join(r.Left, ", "))
+	if len(r.Parties) > mostShown {
+		return
+	}
+	for _, p := range r.Parties {
+		when := "-"
+		if p.Received {
+			when = virtual(p.Seconds)
+		}
+		name := p.Party
+		if p.Place != p.Party {
+			name += ", " + p.Place
+		}
+		in := "yes"
+		if !p.Included {
+			in = "no"
+		}
+		fmt.Fprintf(t.std.out, "%5s %12s %8s %9.4f %8.4f  %s (alone %.4f)\n", "", when, in, p.Accuracy,
+			p.MCC, name, p.Alone)
+	}
+}
+
+func (t *scenarioTable) end(r *scenario.Result) {
+	out := t.std.out
+	fmt.Fprintln(out)
+	for _, s := range r.SetUps {
+		fmt.Fprintf(out, "keys of %s before round %d: %s s, %s bytes, beside the rounds\n",
+			plural(s.Parties, "party"), s.Round, virtual(s.Seconds), grouped(s.Bytes))
+	}
+	for _, line := range privacyLines(r) {
+		fmt.Fprintln(out, line)
+	}
+	for _, line := range pairLines(r) {
+		fmt.Fprintln(out, strings.Join(wrap(line, width), "\n"))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(out, strings.Join(wrap("note: "+note, width), "\n"))
+	}
+	fmt.Fprintf(out, "simulated in %v\n", r.Took.Round(time.Millisecond))
+}
+
+// epsilonText writes a budget or what is spent of it.
+func epsilonText(e float64) string {
+	if math.IsInf(e, 0) || math.IsNaN(e) {
+		return "none"
+	}
+	return fmt.Sprintf("%.4g", e)
+}
+
+// privacyLines say what protects the parties.
+func privacyLines(r *scenario.Result) (lines []string) {
+	if len(r.Privacy) == 0 {
+		return nil
+	}
+	asked := "asked"
+	if r.Scenario.Privacy.Reference() {
+		asked = "claimed, a round"
+	}
+	lines = append(lines, fmt.Sprintf("%-24s %16s %16s  %s", "epsilon", asked, "certified",
+		"shares of noise, those that protect"))
+	for _, p := range r.Privacy {
+		lines = append(lines, fmt.Sprintf("%-24s %16s %16s  %d, %d", p.Party, epsilonText(p.Asked),
+			epsilonText(p.Certified), p.Shares, p.Honest))
+	}
+	return append(lines, fmt.Sprintf("certified at delta %s for all %s, against the server and %s",
+		short4(r.Privacy[0].Delta), plural(r.Scenario.Rounds, "round"),
+		plural(r.Scenario.Privacy.Colluders, "colluder")))
+}
+
+// pairLines say what a crowd has done once.
+func pairLines(r *scenario.Result) []string {
+	c := r.Pairs
+	if c == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s pairs: both ends of each are in this process, so that X25519 "+
+		"(%s in place of %s), ML-KEM (%s, %s), chains (%s, %s), masks (%s, %s) and checks of signatures "+
+		"(%s, %s) were done once. The seconds are those of parties that do all of it.", grouped(c.Pairs),
+		grouped(c.Agreements), grouped(c.AgreementsApart), grouped(c.Encapsulations),
+		grouped(c.EncapsulationsApart), grouped(c.Chains), grouped(c.ChainsApart), grouped(c.Masks),
+		grouped(c.MasksApart), grouped(c.Checks), grouped(c.ChecksApart))}
+}

@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hushsum/hushsum/simulation/cost"
+	"github.com/hushsum/hushsum/simulation/crowd"
+)
+
+// playCrowd plays a round of a crowd: real keys, chains and masks, each made once, and
+// the times that real parties would need, from what package cost says.
+func (r *run) playCrowd(active []*party) (Round, error) {
+	n := len(active)
+	out := Round{Number: r.round}
+	if r.crowd == nil {
+		if err := r.gatherCrowd(active); err != nil {
+			return out, err
+		}
+	}
+	c := r.codecs[0]
+	absent := r.absent(n)
+	sum, err := r.crowd.Round(r.ctx, r.broadcast, absent, func(i int, dst []uint64) error {
+		p := active[i]
+		vector, _, err := r.vectorOf(p)
+		if err != nil {
+			return fmt.Errorf("round %d, %s: %w", r.round, p.name, err)
+		}
+		p.local = nil // thousands of them are not kept
+		values, err := c.encode(i, vector, r.source("noise", p.index))
+		if err == nil {
+			copy(dst, values[0])
+		}
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	for _, gone := range absent {
+		if !gone {
+			out.Included++
+		}
+	}
+	if absent == nil {
+		out.Included = n
+	}
+	mean, err := c.decode([][]uint64{sum}, out.Included)
+	if err != nil {
+		return out, err
+	}
+	r.weights, r.summed = r.apply(mean), out.Included
+	counts := r.crowd.Counts()
+	r.result.Pairs = &counts
+	return r.timeCrowd(out, active, absent), nil
+}
+
+// gatherCrowd sets the crowd up.
+func (r *run) gatherCrowd(active []*party) error {
+	c, err := r.newCodec(active)
+	if err != nil {
+		return err
+	}
+	n := len(active)
+	r.crowd, err = crowd.New(r.ctx, crowd.Options{
+		Parties:   n,
+		Degree:    r.Sum.Degree,
+		Length:    c.layout[0].Length,
+		Bits:      c.layout[0].Bits,
+		Classical: r.Recovery != nil && r.Recovery.Classical,
+		SelfMasks: r.Recovery != nil,
+		Seed:      sha256.Sum256(fmt.Appendf(nil, "hushsum scenario graph %d", r.Seed)),
+		Progress:  r.hooks.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	costs := r.crowdCosts(n)
+	setUp, server, bytes := costs.Party(r.units).SetUp(), costs.Server(r.units).SetUp, costs.Wire()
+	slowest := time.Duration(0)
+	for _, p := range active {
+		// Two exchanges with the server.
+		slowest = max(slowest, 2*(r.transit(p.place, r.Sum.Servers[0], int(bytes.SetUpSent)/2)+
+			r.transit(r.Sum.Servers[0], p.place, int(bytes.SetUpReceived)/2)))
+	}
+	r.result.SetUps = append(r.result.SetUps, SetUp{
+		Round:   1,
+		Parties: n,
+		Seconds: setUp + server + slowest,
+		Bytes:   n * int(bytes.SetUpSent+bytes.SetUpReceived),
+	})
+	return nil
+}
+
+func (r *run) crowdCosts(n int) cost.Session {
+	s := r.costs(n)
+	s.Bits = r.codecs[0].layout[0].Bits
+	s.Dropped = int(r.Sum.Drop * float64(n))
+	return s
+}
+
+// absent draws who drops out; nil: nobody can.
+func (r *run) absent(n int) []bool {
+	if r.Recovery == nil || r.Sum.Drop == 0 {
+		return nil
+	}
+	absent := make([]bool, n)
+	for _, i := range rand.New(r.source("drop", 0)).Perm(n)[:int(r.Sum.Drop*float64(n))] {
+		absent[i] = true
+	}
+	return absent
+}
+
+// timeCrowd works out when everybody is done.
+func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
+	n := len(active)
+	costs := r.crowdCosts(n)
+	load, server, bytes := costs.Party(r.units), costs.Server(r.units), costs.Wire()
+	place, last := r.Sum.Servers[0], time.Duration(0)
+	trips := 1
+	if r.Recovery != nil {
+		trips = 3 // submissions, signatures, shares
+	}
+	arrivals := make([]time.Duration, n)
+	for i, p := range active {
+		if absent != nil && absent[i] {
+			continue
+		}
+		work, ok := r.given(p)
+		if !ok {
+			work = load.Round() + cost.Training(r.units, p.spec.Rows, len(r.weights), r.Training.Steps)
+		}
+		p.worked = time.Duration(float64(work) * r.slowness(p))
+		p.sent, p.got = int(bytes.RoundSent), int(bytes.RoundReceived)+8*len(r.weights)
+		for range trips {
+			arrivals[i] += r.transit(place, p.place, p.got/trips) + r.transit(p.place, place, p.sent/trips)
+		}
+		arrivals[i] += p.worked
+		last = max(last, arrivals[i])
+	}
+	if limit := r.StepTime.Duration; limit > 0 && last > limit*time.Duration(trips) {
+		r.note(fmt.Sprintf("the slowest of the crowd takes %v, longer than step_time allows", last))
+	}
+	last += server.Round()
+	out.Began = r.clock.Now()
+	for i, p := range active {
+		seen := r.seen(p)
+		if absent == nil || !absent[i] {
+			seen.Received, seen.Included = true, true
+			seen.Seconds = last + r.transit(place, p.place, 8*len(r.weights))
+			out.Seconds = max(out.Seconds, seen.Seconds)
+			out.Server += p.sent
+		}
+		out.Parties = append(out.Parties, seen)
+	}
+	r.clock.After(out.Seconds, func() {})
+	r.clock.Run()
+	return out
+}

@@ -1,0 +1,34 @@
+// Package scenario simulates a whole federation as it is declared: what accuracy, privacy
+// and time a collaboration would give, before anybody commits to one. It has what the
+// thesis's simulator PrivacyFL has (its chapter 5), in forms that are sound.
+//
+// A [Scenario] says who has which rows where, and [Run] has them train and sum, round by
+// round. Messages take virtual time (package clock); those of a private sum are made,
+// carried and parsed by the machines of package protocol, and thousands of parties are a
+// crowd (package crowd). The time that parties and servers work is given in the scenario,
+// or what package cost says that they would need in places of their own.
+//
+// From the same scenario and data the same comes out, times and models, to the bit. For
+// that the noise is drawn from the scenario's seed too, which anybody can guess: a
+// simulated model protects nobody, and must not be released. Keys are real ones.
+//
+// # In sound forms
+//
+//   - A party that subtracts its own noise does so in the copy that it keeps. That copy is
+//     post-processing by that party alone, and no other party's protection changes.
+//   - Whoever leaves by convergence shows by it that its model is near the federated one.
+//     All are told, and every party is charged for all rounds of the scenario, whether it
+//     stays or not.
+//   - Without a server each party takes the server's part for itself, of the same masked
+//     submissions, on one certified list of who is in the sum. All see the sum.
+//   - Of several servers each takes the private sum of its own parties and shows it to the
+//     others. The noise of its own parties alone is counted.
+//   - Parties with an ε of their own add different numbers of equal shares of noise. What
+//     protects a party is all the noise in the sum but that of colluders, so that the
+//     certified ε is another than the one it asked for: both are told.
+//   - The staircase and continuous laws are for comparison only. The ε that their formula
+//     claims stands beside the one that is certified for discrete Laplace noise of the
+//     same width, for the whole vector and all rounds.
+//
+// "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
+package scenario

@@ -1,0 +1,87 @@
+package scenario
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/learning"
+)
+
+// digits are the rows of the thesis's simulator, three quarters of them to train on.
+func digits(t testing.TB) Rows {
+	t.Helper()
+	all, err := learning.ReadDigits(realdata.Dir(t, "digits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, test, err := all.Split(.25, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Rows{train, test}
+}
+
+func ms(times ...int) (list []Duration) {
+	for _, m := range times {
+		list = append(list, Duration{Duration: time.Duration(m) * time.Millisecond})
+	}
+	return list
+}
+
+// latencies is the thesis's experiment with latencies (§5.3.4).
+func latencies() Scenario {
+	s := Scenario{
+		Name:     "latency",
+		Rounds:   3,
+		Seed:     1,
+		Data:     Data{Set: "digits", Rows: 30, Draw: DrawGrowing},
+		Training: Training{Steps: 50, Rate: 1, Lambda: 1e-3},
+		Leaving:  Leaving{Tolerance: .4},
+	}
+	for _, p := range []struct {
+		place         string
+		latency, rows int
+	}{{"Boston", 300, 30}, {"Singapore", 2000, 60}, {"New York", 100, 30}} {
+		s.Links = append(s.Links, Link{
+			Between: []string{p.place, "server"},
+			Latency: ms(p.latency)[0],
+		})
+		s.Parties = append(s.Parties, Party{Name: p.place, Rows: p.rows, Compute: ms(10, 6, 9)})
+	}
+	return s
+}
+
+// Table 5.3 of the thesis to the millisecond: messages of real sessions of package
+// protocol, and Singapore leaves because its model has converged.
+func TestTable53(t *testing.T) {
+	result, err := Run(t.Context(), latencies(), digits(t), Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]int{
+		{"Boston": 4310, "Singapore": 6010, "New York": 4110},
+		{"Boston": 4306, "Singapore": 6006, "New York": 4106},
+		{"Boston": 909, "New York": 709},
+	}
+	if len(result.Rounds) != len(want) {
+		t.Fatalf("%d rounds", len(result.Rounds))
+	}
+	for k, r := range result.Rounds {
+		if len(r.Parties) != len(want[k]) || r.Included != len(want[k]) || r.Lost != "" {
+			t.Errorf("round %d: %d parties, %d in the sum, %q", k+1, len(r.Parties), r.Included, r.Lost)
+		}
+		for _, p := range r.Parties {
+			if got := p.Seconds; got != time.Duration(want[k][p.Place])*time.Millisecond {
+				t.Errorf("round %d, %s: %v, want %d ms", k+1, p.Place, got, want[k][p.Place])
+			}
+			if left := k == 1 && p.Place == "Singapore"; k < 2 && p.Left != left {
+				t.Errorf("round %d, %s left: %v", k+1, p.Place, p.Left)
+			}
+		}
+	}
+	// The others exchange keys anew, without Singapore and so in a fraction of the time.
+	if s := result.SetUps; len(s) != 2 || s[1].Parties != 2 || s[1].Seconds >= s[0].Seconds {
+		t.Errorf("set-ups %+v", s)
+	}
+}

@@ -1,0 +1,210 @@
+package scenario
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation/cost"
+)
+
+// submission is what a party makes of a round.
+type submission struct {
+	values [][]uint64
+	vector []float64 // before clipping and noise
+	rows   int       // that it trained on
+}
+
+// source is a stream of randomness for one purpose, party and round.
+func (r *run) source(purpose string, party int) *rand.ChaCha8 {
+	h := fnv.New128a()
+	fmt.Fprintf(h, "%d\x00%s\x00%d\x00%d", r.Seed, purpose, r.round, party)
+	var seed [32]byte
+	h.Sum(seed[:0])
+	binary.BigEndian.PutUint64(seed[16:], r.Seed)
+	binary.BigEndian.PutUint64(seed[24:], uint64(r.round)<<32|uint64(uint32(party)))
+	return rand.NewChaCha8(seed)
+}
+
+// deal gives every party its rows.
+func (r *run) deal() error {
+	if r.Data.Draw == DrawAnew {
+		for k := range r.Parties {
+			if have := r.train.Len(); r.Parties[k].Rows > have {
+				return bad(fmt.Sprintf("party.%d.rows", k), fmt.Sprintf("use up to %d", have),
+					"%d rows are more than there are to train on", r.Parties[k].Rows)
+			}
+		}
+		return nil
+	}
+	rounds := 1
+	if r.Data.Draw != DrawFixed {
+		rounds = r.Rounds
+	}
+	need := 0
+	for _, p := range r.parties {
+		need += p.spec.Rows * rounds
+	}
+	if have := r.train.Len(); need > have {
+		advice := fmt.Sprintf("use up to %d a round, fewer parties or rounds, or draw = \"anew\"",
+			have*r.Data.Rows/max(1, need))
+		return bad("data.rows", advice, "all parties together take %d rows, and there are %d to train on",
+			need, have)
+	}
+	order := rand.New(rand.NewPCG(r.Seed, 1)).Perm(r.train.Len())
+	for _, p := range r.parties {
+		p.rows = order[:p.spec.Rows*rounds]
+		order = order[p.spec.Rows*rounds:]
+	}
+	return nil
+}
+
+// rowsOf are the rows that a party trains on in this round.
+func (r *run) rowsOf(p *party) (*learning.Dataset, error) {
+	k := p.spec.Rows
+	switch r.Data.Draw {
+	case DrawAnew:
+		rng := rand.New(r.source("rows", p.index))
+		rows := make([]int, k)
+		for i := range rows {
+			rows[i] = rng.IntN(r.train.Len())
+		}
+		return r.train.Subset(rows)
+	case DrawNew:
+		return r.train.Subset(p.rows[k*(r.round-1) : k*r.round])
+	case DrawGrowing:
+		return r.train.Subset(p.rows[:k*r.round])
+	}
+	if p.fixed == nil {
+		var err error
+		if p.fixed, err = r.train.Subset(p.rows); err != nil {
+			return nil, err
+		}
+	}
+	return p.fixed, nil
+}
+
+// descend trains from the given weights on some rows.
+func (r *run) descend(from []float64, d *learning.Dataset) ([]float64, error) {
+	w := slices.Clone(from)
+	if r.Training.Algorithm == Fresh {
+		copy(w, r.first)
+	}
+	sgd := learning.SGD{Rate: r.Training.Rate, Steps: r.Training.Steps}
+	_, err := sgd.Train(r.model, w, d, r.Seed)
+	return w, err
+}
+
+// vectorOf trains a party and returns what it has to say, beside its own weights.
+func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
+	d, err := r.rowsOf(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	if p.local, err = r.descend(r.weights, d); err != nil {
+		return nil, 0, err
+	}
+	if r.Sum.Kind != Crowd {
+		if p.alone, err = r.descend(p.alone, d); err != nil {
+			return nil, 0, err
+		}
+	}
+	if r.Training.Algorithm == Fresh {
+		return p.local, d.Len(), nil
+	}
+	return difference(p.local, r.weights), d.Len(), nil
+}
+
+// submission is what a party of a session submits in this round.
+func (r *run) submission(s *session, i int) (*submission, error) {
+	p := s.parties[i]
+	vector, rows, err := r.vectorOf(p)
+	if err != nil {
+		return nil, fmt.Errorf("round %d, %s: %w", r.round, p.name, err)
+	}
+	made := &submission{vector: vector, rows: rows}
+	made.values, err = s.codec.encode(i, vector, r.source("noise", p.index))
+	return made, err
+}
+
+func difference(a, b []float64) []float64 {
+	d := make([]float64, len(a))
+	for k := range a {
+		d[k] = a[k] - b[k]
+	}
+	return d
+}
+
+// apply makes the next model of a mean.
+func (r *run) apply(mean []float64) []float64 {
+	if r.Training.Algorithm == Fresh {
+		return mean
+	}
+	next := make([]float64, len(mean))
+	for k := range next {
+		next[k] = r.weights[k] + mean[k]
+	}
+	return next
+}
+
+// near reports whether no weight is further away than the tolerance.
+func near(a, b []float64, tolerance float64) bool {
+	for k := range a {
+		if !(math.Abs(a[k]-b[k]) <= tolerance) {
+			return false
+		}
+	}
+	return true
+}
+
+// slowness is what the time of a party's work is multiplied with in this round.
+func (r *run) slowness(p *party) float64 {
+	if p.spec.Straggle > 0 && rand.New(r.source("straggle", p.index)).Float64() >= p.spec.Straggle {
+		return 1
+	}
+	return p.spec.Slow
+}
+
+// given is the time that the scenario says a party works in this round.
+func (r *run) given(p *party) (time.Duration, bool) {
+	if len(p.spec.Compute) == 0 {
+		return 0, false
+	}
+	return p.spec.Compute[min(r.round, len(p.spec.Compute))-1].Duration, true
+}
+
+// workRound is how long a party trains, encodes and masks.
+func (r *run) workRound(p *party, made *submission, n int) time.Duration {
+	took, ok := r.given(p)
+	if !ok {
+		took = r.load(n).Submit + cost.Training(r.units, made.rows, r.model.NumParams(), r.Training.Steps)
+	}
+	took = time.Duration(float64(took) * r.slowness(p))
+	p.worked += took
+	return took
+}
+
+// work is how long a party needs for another step.
+func (r *run) work(p *party, step string, n int) time.Duration {
+	if len(p.spec.Compute) > 0 {
+		return 0
+	}
+	l := r.load(n)
+	took := map[string]time.Duration{
+		"announce":    l.Announce,
+		stepKeys:      l.Keys,
+		stepMembers:   l.Members,
+		stepInvite:    l.Upload,
+		stepBegin:     l.Begin,
+		stepSurvivors: l.Sign,
+		stepReveal:    l.Reveal,
+	}[step]
+	took = time.Duration(float64(took) * r.slowness(p))
+	p.worked += took
+	return took
+}

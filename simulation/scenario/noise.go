@@ -1,0 +1,305 @@
+package scenario
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/continuous"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/privacy"
+)
+
+// mostShares is how many shares of noise the parties of a sum may add together.
+const mostShares = 20_000
+
+// codec is how the vectors of some parties become submissions and a sum their mean.
+type codec struct {
+	run       *run
+	layout    masking.Layout
+	mechanism *privacy.Mechanism // nil without noise, and with a reference law
+	release   privacy.Release
+	mean      aggregation.Mean // in place of the mechanism
+	reference []sampler        // of a reference law, by party
+	shares    []int            // of noise that each party adds
+	parties   []*party
+}
+
+// sampler draws from a continuous law.
+type sampler interface {
+	Sample(src rand.Source) (float64, error)
+}
+
+// newCodec settles how the vectors of a session are encoded, and how much noise is in
+// them.
+func (r *run) newCodec(parties []*party) (*codec, error) {
+	c := &codec{run: r, parties: parties, shares: make([]int, len(parties))}
+	r.codecs = append(r.codecs, c)
+	for i := range c.shares {
+		c.shares[i] = 1
+	}
+	d, n := r.model.NumParams(), len(parties)
+	if !r.Privacy.Noisy() || r.Privacy.Reference() {
+		c.mean = aggregation.Mean{
+			Parties:      n,
+			Dimension:    d,
+			Range:        r.Sum.Range,
+			FractionBits: r.Sum.FractionBits,
+		}
+		if r.Privacy.Reference() {
+			c.reference = make([]sampler, n)
+			for i, p := range parties {
+				c.reference[i] = r.referenceLaw(p, n)
+			}
+		}
+		var err error
+		c.layout, err = c.mean.Layout()
+		return c, err
+	}
+	var family accounting.Family
+	if err := family.UnmarshalText([]byte(r.Privacy.Noise)); err != nil {
+		return nil, err
+	}
+	greatest := 0.
+	for _, p := range parties {
+		greatest = max(greatest, p.spec.Epsilon)
+	}
+	all := 0
+	for i, p := range parties {
+		// Whoever wants a smaller ε adds as much noise as all would if all wanted it.
+		c.shares[i] = int(math.Ceil(greatest / p.spec.Epsilon * greatest / p.spec.Epsilon * (1 - 1e-9)))
+		if all += c.shares[i]; all > mostShares || c.shares[i] < 1 {
+			return nil, bad("party", "bring them nearer to each other",
+				"budgets from %v to %v are too far apart", p.spec.Epsilon, greatest)
+		}
+	}
+	// A share is what it takes if all have the greatest budget.
+	alike := privacy.Release{
+		Contributors: privacy.Contributors{
+			Parties:      n,
+			MinSurvivors: r.fewest(n),
+			Colluders:    r.Privacy.Colluders,
+		},
+		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.Privacy.Bits},
+		Dimension: d,
+	}
+	budget := privacy.Budget{Epsilon: greatest, Delta: r.Privacy.Delta}
+	z, err := alike.Calibrate(budget, r.Rounds)
+	if err != nil {
+		return nil, fromPrivacy(err)
+	}
+	honest, err := alike.Contributors.MinHonest()
+	if err != nil {
+		return nil, fromPrivacy(err)
+	}
+	c.release = alike
+	if all == n {
+		c.release.Noise.Multiplier = z
+	} else {
+		total := c.honestShares(-1)
+		c.release.Contributors = privacy.Contributors{Parties: all, MinSurvivors: total}
+		c.release.Noise.Multiplier = z * math.Sqrt(float64(total)/float64(honest))
+	}
+	if c.mechanism, err = c.release.Mechanism(); err != nil {
+		return nil, fromPrivacy(err)
+	}
+	c.layout, err = c.mechanism.Layout()
+	return c, err
+}
+
+// fromPrivacy names the scenario's field for that of package privacy.
+func fromPrivacy(err error) error {
+	var e *privacy.ConfigError
+	if !errors.As(err, &e) {
+		return err
+	}
+	path := map[string]string{
+		"Noise.Bits":                "privacy.bits",
+		"Noise.Clip":                "privacy.clip",
+		"Noise.Multiplier":          "privacy.epsilon",
+		"Budget.Epsilon":            "privacy.epsilon",
+		"Contributors.Colluders":    "privacy.colluders",
+		"Contributors.MinSurvivors": "recovery.drop_out",
+	}[e.Field]
+	if path == "" {
+		path = "privacy"
+	}
+	return &FieldError{Path: path, Reason: e.Reason, Advice: e.Advice, Err: err}
+}
+
+// honestShares is how many shares of noise protect a party (−1: whoever has the fewest)
+// however few are in the sum, and whichever of the others collude.
+func (c *codec) honestShares(party int) int {
+	rest := make([]int, 0, len(c.shares))
+	own := 0
+	for i, k := range c.shares {
+		if i == party {
+			own = k
+			continue
+		}
+		rest = append(rest, k)
+	}
+	slices.Sort(rest)
+	// Those that drop out, and those that collude, are the ones with the most.
+	gone := len(c.shares) - c.run.fewest(len(c.shares)) + c.run.Privacy.Colluders
+	for _, k := range rest[:max(0, len(rest)-gone)] {
+		own += k
+	}
+	return max(1, own)
+}
+
+// certified returns the ε against the server that all rounds give a party.
+func (c *codec) certified(party int) (float64, error) {
+	honest := c.honestShares(party)
+	own := c.release
+	if own.Contributors.Parties != len(c.shares) || c.run.Privacy.Colluders == 0 {
+		was, err := own.Contributors.MinHonest()
+		if err != nil {
+			return 0, err
+		}
+		own.Contributors = privacy.Contributors{Parties: own.Contributors.Parties, MinSurvivors: honest}
+		own.Noise.Multiplier *= math.Sqrt(float64(honest) / float64(was))
+	}
+	round, err := own.Round()
+	if err != nil {
+		return 0, fromPrivacy(err)
+	}
+	server, _, err := round.Views(c.run.Rounds, c.run.Privacy.Delta)
+	return server.Upper, err
+}
+
+// rotation is one that no party knows before it has its rows.
+func (c *codec) rotation() [32]byte {
+	public := sha256.Sum256(fmt.Appendf(nil, "hushsum scenario rotation %d", c.run.Seed))
+	return privacy.Rotation(public, uint64(c.run.round))
+}
+
+// encode makes a party's submission.
+func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, error) {
+	if c.mechanism == nil {
+		if c.reference != nil {
+			vector = slices.Clone(vector)
+			src := c.run.source("noise", c.parties[i].index)
+			for k := range vector {
+				x, err := c.reference[i].Sample(src)
+				if err != nil {
+					return nil, err
+				}
+				vector[k] += x
+			}
+		}
+		return c.mean.Encode(vector)
+	}
+	values, err := c.mechanism.Encode(c.rotation(), vector, nil, random)
+	for range c.shares[i] - 1 {
+		if err != nil {
+			return nil, err
+		}
+		var more [][]uint64
+		if more, err = c.mechanism.Blank(random); err == nil {
+			for s := range values {
+				for k := range values[s] {
+					values[s][k] += more[s][k]
+				}
+			}
+		}
+	}
+	c.cut(values)
+	return values, err
+}
+
+// cut takes values modulo their rings.
+func (c *codec) cut(values [][]uint64) {
+	for s := range values {
+		for k := range values[s] {
+			values[s][k] &= ^uint64(0) >> (64 - c.layout[s].Bits)
+		}
+	}
+}
+
+// decode returns the mean of so many vectors.
+func (c *codec) decode(sum [][]uint64, parties int) ([]float64, error) {
+	if c.mechanism == nil {
+		return c.mean.Decode(sum, parties)
+	}
+	mean, _, err := c.mechanism.Decode(c.rotation(), sum, parties)
+	return mean, err
+}
+
+// ownNoise is what a party has added to its vector: noise, and the little that rounding
+// did.
+func (c *codec) ownNoise(vector []float64, values [][]uint64) ([]float64, error) {
+	copied := make([][]uint64, len(values))
+	for s := range values {
+		copied[s] = slices.Clone(values[s])
+	}
+	said, err := c.decode(copied, 1)
+	if err != nil {
+		return nil, err
+	}
+	if c.mechanism != nil {
+		if vector, _, err = aggregation.Clip(vector, c.run.Privacy.Clip); err != nil {
+			return nil, err
+		}
+	}
+	for k := range said {
+		said[k] -= vector[k]
+	}
+	return said, nil
+}
+
+// sensitivity is what the papers state for a party's weights in the mean of n.
+func (r *run) sensitivity(p *party, n int) float64 {
+	return 2 / (float64(n) * float64(p.spec.Rows) * r.Privacy.Alpha)
+}
+
+// referenceLaw is a party's noise by a law of the papers, in its own vector: the mean of n
+// has an n-th of it.
+func (r *run) referenceLaw(p *party, n int) sampler {
+	sensitivity := r.sensitivity(p, n) * float64(n)
+	switch r.Privacy.Noise {
+	case ContinuousLaplace: // in the sum n of these make one Laplace variable
+		return continuous.GammaDifference{Shape: 1 / float64(n), Scale: sensitivity / p.spec.Epsilon}
+	case ContinuousGaussian:
+		sigma := sensitivity * math.Sqrt(2*math.Log(1.25/r.Privacy.Delta)) / p.spec.Epsilon
+		return continuous.Gaussian{Sigma: sigma / math.Sqrt(float64(n))}
+	}
+	return continuous.Staircase{
+		Epsilon:     p.spec.Epsilon,
+		Sensitivity: sensitivity,
+		Gamma:       1 / (1 + math.Exp(p.spec.Epsilon/2)),
+	}
+}
+
+// counterpart returns the ε that is certified for discrete Laplace noise as wide as a
+// reference law's, over all rounds and the whole vector, if the vectors are clipped to
+// the sensitivity that the papers state.
+func (r *run) counterpart(p *party, n int) (float64, error) {
+	sensitivity := r.sensitivity(p, n) * float64(n)
+	width := math.Sqrt2 / p.spec.Epsilon // standard deviation over sensitivity
+	if r.Privacy.Noise == ContinuousGaussian {
+		width = math.Sqrt(2*math.Log(1.25/r.Privacy.Delta)) / p.spec.Epsilon
+	}
+	release := privacy.Release{
+		Contributors: privacy.Contributors{Parties: n},
+		Noise: privacy.Noise{
+			Family:     accounting.FamilyDiscreteLaplace,
+			Clip:       sensitivity,
+			Bits:       min(60, r.Privacy.Bits+16),
+			Multiplier: width,
+		},
+		Dimension: r.model.NumParams(),
+	}
+	round, err := release.Round()
+	if err != nil {
+		return 0, fromPrivacy(err)
+	}
+	server, _, err := round.Views(r.Rounds, r.Privacy.Delta)
+	return server.Upper, err
+}

@@ -1,0 +1,137 @@
+package scenario
+
+import (
+	"math"
+	"time"
+
+	"github.com/hushsum/hushsum/simulation/crowd"
+)
+
+// Result is what came of a scenario.
+type Result struct {
+	Scenario Scenario `json:"-"` // with its defaults
+	Weights  int      // of the model
+	Parties  int
+	SetUps   []SetUp
+	Rounds   []Round
+	Privacy  []Promise // of each party, empty without noise
+	Notes    []string
+	Pairs    *crowd.Counts // of a crowd: what was done once
+	Took     time.Duration // by the simulation itself, if it has a clock
+}
+
+// SetUp is an exchange of keys.
+type SetUp struct {
+	Round   int // before which it was
+	Parties int
+	Seconds time.Duration // virtual, beside the rounds
+	Bytes   int           // that parties sent and received
+}
+
+// Round is one round.
+type Round struct {
+	Number   int
+	Began    time.Duration // virtual
+	Seconds  time.Duration // until the last party that was there had the new model
+	Included int           // in the sum
+	Lost     string        // why there is no sum, else empty
+	Accuracy float64       // of the federated model
+	MCC      float64
+	Left     []string // who left for good after it
+	Parties  []PartyRound
+	Server   int // bytes that servers received
+}
+
+// PartyRound is what one party saw of a round.
+type PartyRound struct {
+	Party, Place string
+	Seconds      time.Duration // from the round's beginning until it had the new model
+	Received     bool          // it has it
+	Included     bool          // in the sum
+	Left         bool          // for good, after this round
+	Accuracy     float64       // of the model that it holds
+	MCC          float64
+	Local        float64 // accuracy of what it trained in this round
+	Alone        float64 // of a model that it trained on its own rows only, in all rounds
+	Work         time.Duration
+	Sent, Got    int // bytes
+}
+
+// Promise is what protects one party against the server and colluders.
+type Promise struct {
+	Party string
+	// Asked is the ε that the party asked for; of a reference law it is what its formula
+	// claims, of one release.
+	Asked float64
+	// Certified is the ε of all rounds and the whole vector; +Inf if nothing is.
+	Certified float64
+	Delta     float64
+	Shares    int // of noise that it adds
+	Honest    int // that protect it
+}
+
+// conclude works out what was spent: for each party the most that any of the sessions that
+// it was in would give for all rounds.
+func (r *run) conclude() error {
+	if !r.Privacy.Noisy() {
+		return nil
+	}
+	told := map[*Party]int{}
+	for _, c := range r.codecs {
+		seen := map[*Party]bool{}
+		for i, p := range c.parties {
+			if seen[p.spec] { // those that are alike have the same
+				continue
+			}
+			seen[p.spec] = true
+			out, err := r.promise(c, i)
+			if err != nil {
+				return err
+			}
+			at, ok := told[p.spec]
+			if !ok {
+				told[p.spec] = len(r.result.Privacy)
+				r.result.Privacy = append(r.result.Privacy, out)
+			} else if out.Certified > r.result.Privacy[at].Certified {
+				r.result.Privacy[at] = out
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) promise(c *codec, i int) (Promise, error) {
+	p := c.parties[i]
+	out := Promise{
+		Party:  p.spec.Name,
+		Asked:  p.spec.Epsilon,
+		Delta:  r.Privacy.Delta,
+		Shares: c.shares[i],
+		Honest: c.honestShares(i),
+	}
+	var err error
+	if c.mechanism == nil {
+		out.Certified, err = r.counterpart(p, len(c.parties))
+	} else {
+		out.Certified, err = c.certified(i)
+	}
+	return out, err
+}
+
+// Lost returns how many rounds have no sum.
+func (r *Result) Lost() (lost int) {
+	for i := range r.Rounds {
+		if r.Rounds[i].Lost != "" {
+			lost++
+		}
+	}
+	return lost
+}
+
+// Final returns the last round; the zero value if there is none.
+func (r *Result) Final() Round {
+	if len(r.Rounds) == 0 {
+		return Round{Accuracy: math.NaN(), MCC: math.NaN()}
+	}
+	return r.Rounds[len(r.Rounds)-1]
+}

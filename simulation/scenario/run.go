@@ -1,0 +1,399 @@
+package scenario
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation/clock"
+	"github.com/hushsum/hushsum/simulation/cost"
+	"github.com/hushsum/hushsum/simulation/crowd"
+)
+
+// Rows are the rows of a data set, of one shape.
+type Rows struct {
+	Train, Test *learning.Dataset
+}
+
+// Hooks are what a caller may see or decide of a run. The zero value does nothing.
+type Hooks struct {
+	// Round is told of every round as it ends.
+	Round func(Round)
+	// Progress is told how far a long round is, for crowds; from several goroutines.
+	Progress func(round, done, of int)
+	// Units are those of the times that are not given; the zero value: cost.Reference.
+	Units cost.Units
+	// Now is a clock for what the simulation itself takes; nil: that is not measured.
+	Now func() time.Time
+}
+
+// party is one party while it runs.
+type party struct {
+	spec     *Party
+	index    int
+	name     string
+	place    string
+	identity ed25519.PrivateKey
+	rows     []int // of the training rows, in the order in which they come
+	fixed    *learning.Dataset
+	gone     bool // for good
+
+	alone []float64 // a model trained on its own rows only
+	local []float64 // what it trained in this round
+	model []float64 // what it holds: the federated model, without its noise if it subtracts that
+
+	// Of this round.
+	busy      time.Duration // until when it works
+	worked    time.Duration
+	arrived   time.Duration
+	has       bool // the result
+	sent, got int
+}
+
+// run is a scenario under way.
+type run struct {
+	Scenario
+	hooks   Hooks
+	units   cost.Units
+	ctx     context.Context
+	clock   clock.Clock
+	net     *clock.Network
+	train   *learning.Dataset
+	test    *learning.Dataset
+	model   learning.Model
+	parties []*party
+	loads   map[int]cost.Load
+
+	first     []float64 // the first model
+	weights   []float64 // the federated model
+	broadcast []byte
+
+	round    int
+	sessions []*session
+	inside   []*party // who is in the sessions
+	number   uint64
+	over     bool
+	setting  bool // up
+	pending  int  // results that are on their way
+	received int  // bytes, by the servers
+	failure  error
+	lost     string // why the round has no sum
+	summed   int    // how many are in the last sum
+	notes    []string
+	noted    map[string]bool
+	codecs   []*codec // that were used
+	crowd    *crowd.Crowd
+	result   *Result
+}
+
+// Run simulates a scenario on some rows. It fails with [ErrScenario], of the first field
+// that is wrong, with what training fails with, and with the error of ctx when that ends;
+// the result is then of the rounds so far.
+func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (*Result, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	r := &run{Scenario: s.WithDefaults(), hooks: hooks, ctx: ctx, train: rows.Train, test: rows.Test,
+		loads: map[int]cost.Load{}, noted: map[string]bool{}, units: hooks.Units}
+	if r.units == (cost.Units{}) {
+		r.units = cost.Reference()
+	}
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	begin := r.stopwatch()
+	defer func() { r.result.Took = begin() }()
+	for r.round = 1; r.round <= r.Rounds; r.round++ {
+		if err := ctx.Err(); err != nil {
+			return r.result, err
+		}
+		more, err := r.play()
+		if err != nil {
+			return r.result, err
+		}
+		if !more {
+			break
+		}
+	}
+	for _, session := range r.sessions {
+		session.erase()
+	}
+	return r.result, r.conclude()
+}
+
+// stopwatch measures what the simulation takes.
+func (r *run) stopwatch() func() time.Duration {
+	if r.hooks.Now == nil {
+		return func() time.Duration { return 0 }
+	}
+	begin := r.hooks.Now()
+	return func() time.Duration { return r.hooks.Now().Sub(begin) }
+}
+
+// network puts the links into place.
+func (s *Scenario) network() (*clock.Network, error) {
+	n := &clock.Network{Seed: s.Seed}
+	for _, l := range s.Links {
+		if err := n.Connect(l.Between[0], l.Between[1], clock.Link{
+			Latency:   l.Latency.Duration,
+			Jitter:    l.Jitter.Duration,
+			Loss:      l.Loss,
+			Bandwidth: l.Bandwidth,
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// prepare makes the parties, the model and the network.
+func (r *run) prepare() error {
+	var err error
+	if r.net, err = r.network(); err != nil {
+		return err
+	}
+	if r.train == nil || r.test == nil {
+		return bad("data.set", "load the data", "there are no rows")
+	}
+	if err := r.chooseModel(); err != nil {
+		return err
+	}
+	for k := range r.Parties {
+		spec := &r.Parties[k]
+		for j := range spec.Count {
+			p := &party{spec: spec, index: len(r.parties), name: spec.Name, place: spec.Place}
+			if spec.Count > 1 {
+				p.name += "-" + strconv.Itoa(j+1)
+			}
+			if r.Sum.Kind == Private {
+				if p.identity, err = keyexchange.GenerateIdentity(nil); err != nil {
+					return err
+				}
+			}
+			r.parties = append(r.parties, p)
+		}
+	}
+	if err := r.deal(); err != nil {
+		return err
+	}
+	r.first = r.model.Init(r.Seed)
+	r.weights = slices.Clone(r.first)
+	for _, p := range r.parties {
+		p.model = r.weights
+		if r.Sum.Kind != Crowd {
+			p.alone = slices.Clone(r.first)
+		}
+	}
+	r.result = &Result{Scenario: r.Scenario, Weights: r.model.NumParams(), Parties: len(r.parties)}
+	return nil
+}
+
+// chooseModel takes the model that the data have, unless one is named.
+func (r *run) chooseModel() error {
+	classes := 0
+	for _, y := range r.train.Labels {
+		classes = max(classes, y+1)
+	}
+	kind := r.Training.Model
+	if kind == "" {
+		kind = "softmax"
+		if classes == 2 {
+			kind = "logistic"
+		}
+	}
+	switch {
+	case kind == "logistic" && classes > 2:
+		return bad("training.model", "use softmax", "the data have %d classes", classes)
+	case kind == "logistic":
+		r.model = learning.Logistic{Features: r.train.Features, Lambda: r.Training.Lambda}
+	default:
+		r.model = learning.Softmax{
+			Features: r.train.Features,
+			Outputs:  max(2, classes),
+			Lambda:   r.Training.Lambda,
+		}
+	}
+	return nil
+}
+
+// active are the parties of this round that have joined and not left.
+func (r *run) active() []*party {
+	var list []*party
+	for _, p := range r.parties {
+		if p.spec.Joins <= r.round && !p.gone {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// downAt reports whether a party is away when it would get a message of a step.
+func (p *party) downAt(round int, step string) bool {
+	moments := []string{AtBegin, AtSubmit, AtSign, AtReveal}
+	order := func(s string) int { return slices.Index(moments, s) }
+	for _, c := range p.spec.Crashes {
+		switch {
+		case round > c.Round && round < c.Back:
+			return true
+		case round == c.Round && order(step) >= order(c.At):
+			return true
+		}
+	}
+	return false
+}
+
+// play plays one round. There are no more if too few are left.
+func (r *run) play() (more bool, err error) {
+	active := r.active()
+	if len(active) < 2 {
+		r.note(fmt.Sprintf("round %d: fewer than two parties are left", r.round))
+		return false, nil
+	}
+	for _, p := range active {
+		p.has, p.sent, p.got, p.worked, p.local = false, 0, 0, 0, nil
+	}
+	r.received = 0
+	if r.broadcast, err = aggregation.AppendModel(nil, r.weights); err != nil {
+		return false, err
+	}
+	var out Round
+	switch r.Sum.Kind {
+	case Private:
+		out, err = r.playSessions(active)
+	case Crowd:
+		out, err = r.playCrowd(active)
+	default:
+		out, err = r.playClear(active)
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := r.judge(&out, active); err != nil {
+		return false, err
+	}
+	r.result.Rounds = append(r.result.Rounds, out)
+	r.result.Notes = r.notes
+	if r.hooks.Round != nil {
+		r.hooks.Round(out)
+	}
+	return true, nil
+}
+
+// judge says how good the models are, and who leaves.
+func (r *run) judge(out *Round, active []*party) error {
+	score := func(w []float64) (float64, float64, error) {
+		m, err := learning.Evaluate(r.model, w, r.test)
+		return m.Accuracy(), m.MCC(), err
+	}
+	var err error
+	if out.Accuracy, out.MCC, err = score(r.weights); err != nil {
+		return err
+	}
+	if r.Sum.Kind == Crowd {
+		return nil
+	}
+	for k, p := range active {
+		seen := &out.Parties[k]
+		seen.Accuracy, seen.MCC = out.Accuracy, out.MCC
+		if &p.model[0] != &r.weights[0] {
+			if seen.Accuracy, seen.MCC, err = score(p.model); err != nil {
+				return err
+			}
+		}
+		if p.local != nil {
+			if seen.Local, _, err = score(p.local); err != nil {
+				return err
+			}
+		}
+		if seen.Alone, _, err = score(p.alone); err != nil {
+			return err
+		}
+		converged := r.Leaving.Tolerance > 0 && p.has && p.local != nil && out.Lost == "" &&
+			near(p.model, p.local, r.Leaving.Tolerance)
+		if converged || p.spec.Leaves == r.round {
+			p.gone, seen.Left = true, true
+			out.Left = append(out.Left, p.name)
+		}
+	}
+	return nil
+}
+
+// note keeps a remark, once.
+func (r *run) note(text string) {
+	if !r.noted[text] {
+		r.noted[text] = true
+		r.notes = append(r.notes, text)
+	}
+}
+
+// fail ends the run.
+func (r *run) fail(err error) {
+	if r.failure == nil {
+		r.failure = err
+	}
+	r.over = true
+}
+
+// at has something happen at a time that is not over.
+func (r *run) at(at time.Duration, do func()) { r.clock.After(at-r.clock.Now(), do) }
+
+// transit is how long a message takes.
+func (r *run) transit(from, to string, bytes int) time.Duration {
+	if len(r.Links) == 0 {
+		return 0
+	}
+	r.number++
+	took, err := r.net.Transit(strconv.FormatUint(r.number, 10), from, to, bytes)
+	if err != nil {
+		r.fail(err)
+	}
+	return took
+}
+
+// load is the work of a party in a session of n.
+func (r *run) load(n int) cost.Load {
+	l, ok := r.loads[n]
+	if !ok {
+		l = r.costs(n).Party(r.units)
+		r.loads[n] = l
+	}
+	return l
+}
+
+// costs is a session of n parties as package cost has it.
+func (r *run) costs(n int) cost.Session {
+	s := cost.Session{Parties: n, Length: r.model.NumParams(), Bits: r.Privacy.Bits}
+	if r.Sum.Degree > 0 && r.Sum.Degree < n {
+		s.Neighbours = r.Sum.Degree
+	}
+	if c := r.Recovery; c != nil {
+		s.Recovery, s.Classical = true, c.Classical
+		if own := r.config(n).Recovery; own.Threshold > 0 {
+			s.Threshold = own.Threshold
+		}
+	}
+	return s
+}
+
+// serverWork is how long a server needs for a step.
+func (r *run) serverWork(step string, h *hub) time.Duration {
+	if slices.ContainsFunc(h.session.parties, func(p *party) bool { return len(p.spec.Compute) > 0 }) {
+		return 0 // all times are given
+	}
+	l := r.costs(len(h.session.parties)).Server(r.units)
+	return map[string]time.Duration{
+		stepMembers:   l.SetUp,
+		stepSurvivors: l.Submissions,
+		stepReveal:    l.Certify,
+		"sum":         l.Sum,
+	}[step]
+}
+
+var errStuck = errors.New("scenario: somebody who is not there is waited for; set step_time")
