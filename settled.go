@@ -182,9 +182,17 @@ func (s *Settled) Round() accounting.Round {
 	return s.mechanism.Round()
 }
 
-// rotation is the seed of a round's rotation, which follows from its broadcast.
-func rotation(broadcast []byte) [32]byte {
-	return sha256.Sum256(append([]byte("hushsum/2 rotation of a broadcast"), broadcast...))
+// rotation is the seed of a round's rotation, which follows from the digest of its
+// broadcast.
+func rotation(broadcast [32]byte) [32]byte {
+	return sha256.Sum256(append([]byte("hushsum/2 rotation of a broadcast"), broadcast[:]...))
+}
+
+// BroadcastDigest names a broadcast: the sum of protocol.NewBroadcastHash.
+func BroadcastDigest(broadcast []byte) [32]byte {
+	h := protocol.NewBroadcastHash()
+	h.Write(broadcast)
+	return [32]byte(h.Sum(nil))
 }
 
 // Encode returns a party's submission: its vector of Length coordinates clipped,
@@ -193,7 +201,7 @@ func rotation(broadcast []byte) [32]byte {
 // (nil: crypto/rand). A submission that is sent again must be the same, not a new one. It
 // fails as aggregation.Encoder's Encode does, without telling a value.
 func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) ([][]uint64, error) {
-	seed := rotation(broadcast)
+	seed := rotation(BroadcastDigest(broadcast))
 	e, share := s.encoder, []int64(nil)
 	e.Rotate = &seed
 	if s.mechanism != nil {
@@ -207,7 +215,7 @@ func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) (
 
 // Decode returns the mean of the vectors in a sum of so many parties' submissions.
 func (s *Settled) Decode(broadcast []byte, sum [][]uint64, parties int) ([]float64, error) {
-	seed := rotation(broadcast)
+	seed := rotation(BroadcastDigest(broadcast))
 	if s.mechanism != nil {
 		mean, _, err := s.mechanism.Decode(seed, sum, parties)
 		return mean, err
@@ -215,6 +223,40 @@ func (s *Settled) Decode(broadcast []byte, sum [][]uint64, parties int) ([]float
 	e := s.encoder
 	e.Rotate = &seed
 	return e.Decode(sum, parties)
+}
+
+// EncodeTo is [Settled.Encode] for vectors of which there is no room for a second copy: it
+// writes the submission to v, of the plan's layout, and draws the noise as it goes.
+// broadcast is the digest: see [BroadcastDigest]. v is zero after an error.
+func EncodeTo[F aggregation.Float](
+	v *masking.Vector, s *Settled, broadcast [32]byte, vector []F, random io.Reader,
+) error {
+	if s.oneshot != nil {
+		v.Erase()
+		return &ConfigError{Field: "Oneshot", Reason: "one message is not encoded in place",
+			Advice: "use Encode"}
+	}
+	seed := rotation(broadcast)
+	if s.mechanism != nil {
+		return privacy.EncodeTo(v, s.mechanism, seed, vector, random)
+	}
+	e := s.encoder
+	e.Rotate = &seed
+	return aggregation.EncodeTo(v, 0, e, vector, nil, random)
+}
+
+// DecodeTo is [Settled.Decode] without a second copy: it writes the mean, of Length
+// coordinates, to mean, which is zero after an error.
+func DecodeTo[F aggregation.Float](
+	mean []F, s *Settled, broadcast [32]byte, sum *masking.Vector, parties int,
+) error {
+	seed := rotation(broadcast)
+	if s.mechanism != nil {
+		return privacy.DecodeTo(mean, s.mechanism, seed, sum, parties)
+	}
+	e := s.encoder
+	e.Rotate = &seed
+	return aggregation.DecodeTo(mean, e, sum, 0, parties)
 }
 
 // StdDev returns the standard deviation of the noise in each coordinate of a mean of so

@@ -1,6 +1,7 @@
 package masking
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -146,7 +147,27 @@ func (t *Intake) AddTo(sum *Vector) error {
 	return nil
 }
 
+// Vector gives away the vector that was written, and t is done for. It fails as
+// [Intake.AddTo] does.
+func (t *Intake) Vector() (*Vector, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	if size := t.room.layout.PackedSize(); t.taken < size {
+		return nil, fmt.Errorf("%w: %d bytes of %d", ErrPackedSize, t.taken, size)
+	}
+	v := t.room
+	t.room, t.err = nil, errGiven
+	return v, nil
+}
+
+// errGiven: the intake has given its room away.
+var errGiven = errors.New("masking: the intake has given its vector away")
+
 // Reset drops what was written, and makes t ready for another vector.
 func (t *Intake) Reset() {
+	if t.room == nil {
+		return
+	}
 	t.segment, t.base, t.done, t.n, t.taken, t.err = 0, 0, 0, 0, 0, nil
 }

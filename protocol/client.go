@@ -35,6 +35,7 @@ type Client struct {
 	holders  wire.Set                   // whom it is for
 	open     *clientRound               // round last, while it lasts
 	output   []byte                     // the last message that was made
+	kept     bool                       // but for a submission after it, which the caller keeps
 
 	vector *masking.Vector // room for submissions; zero or masked between calls
 }
@@ -150,7 +151,7 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	}
 	answer, err = receive(h, body)
 	if answer != nil {
-		c.output = answer
+		c.output, c.kept = answer, false
 	}
 	return answer, err
 }
@@ -158,7 +159,7 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 // Output returns the last message that the client has made, at first [Client.Announce]:
 // never nil. It is part of what [Client.Save] saves: a process that comes back after a
 // crash, or whose connection broke, sends it again and never makes another in its place.
-// Who has had it refuses it, or takes it for the same.
+// Who has had it refuses it. Where [Client.Kept] says so, send the submission instead.
 func (c *Client) Output() []byte {
 	if c.output == nil {
 		return c.Announce()
@@ -214,7 +215,7 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 		c.openRecoveryShares(open, h.Round, begin.Shares)
 	}
 	c.closeRound()
-	c.last, c.open = h.Round, open
+	c.last, c.open, c.kept = h.Round, open, false
 	c.topology.forget(h.Round)
 	return nil, nil
 }
@@ -280,10 +281,23 @@ func (c *Client) Due() (round uint64, due bool) {
 // It fails with [ErrPhase] if no round waits, [ErrBroadcast], [ErrLength],
 // [ErrRange] or [ErrRandom]; the round then still waits.
 func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
+	submission, err := c.submit(broadcastDigest(broadcast),
+		func(v *masking.Vector) error { return v.Set(values...) })
+	if err != nil {
+		return nil, err
+	}
+	c.output, c.kept = submission.bytes(), false
+	return c.output, nil
+}
+
+// submit is Submit and SubmitVector, but for what becomes of the message.
+func (c *Client) submit(
+	broadcast [32]byte, fill func(v *masking.Vector) error,
+) (*Submission, error) {
 	if _, due := c.Due(); !due {
 		return nil, fmt.Errorf("%w: no round waits for an input", ErrPhase)
 	}
-	if broadcastDigest(broadcast) != c.open.broadcast {
+	if broadcast != c.open.broadcast {
 		return nil, ErrBroadcast
 	}
 	if c.vector == nil {
@@ -294,7 +308,8 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 		c.vector = room
 	}
 	v := c.vector
-	if err := v.Set(values...); err != nil {
+	if err := fill(v); err != nil {
+		v.Erase()
 		return nil, err
 	}
 	var masked wire.Masked
@@ -319,22 +334,15 @@ func (c *Client) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 		}
 		clear(secret[:])
 	}
-	h := wire.Header{Type: wire.TypeMasked, Session: c.session, Round: c.last, Sender: uint32(c.self)}
-	size := wire.HeaderSize + c.config.Layout.PackedSize()
+	out := &Submission{head: c.header(wire.TypeMasked, c.session, c.last), vector: v}
 	if c.config.recovery {
-		size = wire.HeaderSize +
-			wire.MaskedSize(c.config.Layout.PackedSize(), len(c.open.neighbours), len(masked.Next.Shares))
-	}
-	message := v.AppendPacked(h.Append(make([]byte, 0, size)))
-	if c.config.recovery {
-		message = masked.AppendRest(message)
+		out.tail = masked.AppendRest(nil)
 		c.open.phase = phaseSubmitted
 		c.upload = masked.Next
 	} else {
 		c.open = nil
 	}
-	c.output = message
-	return message, nil
+	return out, nil
 }
 
 // Erase forgets all keys, best effort. The client must not be used again.

@@ -4,6 +4,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
+	gohash "hash"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -44,6 +45,15 @@ func keysDigest(config [32]byte, keys *wire.Keys) [32]byte {
 // all keys, and who is in the session.
 func sessionID(keys [32]byte, members wire.Set) [32]byte {
 	return hash(labelSession, keys[:], members.Bytes())
+}
+
+// NewBroadcastHash returns the hash that names a broadcast, for one that is made or
+// arrives in pieces: write the broadcast to it. Its sum is for [Server.BeginDigest] and
+// [Client.SubmitVector].
+func NewBroadcastHash() gohash.Hash {
+	h := sha256.New()
+	h.Write([]byte(labelBroadcast))
+	return h
 }
 
 // broadcastDigest is what Begin says of the broadcast.

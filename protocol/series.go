@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ed25519"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 )
 
 // A series is a chain of sessions with one label and rising numbers. Beside the
@@ -128,6 +130,17 @@ func (s *ClientSeries) Submit(broadcast []byte, values ...[]uint64) ([]byte, err
 	return s.present.Submit(broadcast, values...)
 }
 
+// SubmitVector masks the input for the round of the present session that has begun, as
+// [Client.SubmitVector] does.
+func (s *ClientSeries) SubmitVector(
+	broadcast [32]byte, fill func(v *masking.Vector) error,
+) (*Submission, error) {
+	if s.present == nil {
+		return nil, fmt.Errorf("%w: no session has begun", ErrPhase)
+	}
+	return s.present.SubmitVector(broadcast, fill)
+}
+
 // Present returns the session whose rounds go on, nil before the first.
 func (s *ClientSeries) Present() *Client { return s.present }
 
@@ -176,14 +189,40 @@ func (s *ServerSeries) Succeed(config *Config) error {
 	return nil
 }
 
+// ReceiveFrom takes one message of a party as [ServerSeries.Receive] does, read in pieces
+// as [Server.ReceiveFrom] reads it.
+func (s *ServerSeries) ReceiveFrom(from ed25519.PublicKey, r io.Reader) error {
+	head := make([]byte, wire.HeaderSize)
+	n, err := io.ReadFull(r, head)
+	server, party, refused := s.receiver(from, head[:n])
+	switch {
+	case err != nil && refused != nil:
+		return brokenOff(refused, err)
+	case refused != nil:
+		return refused
+	}
+	return server.ReceiveFrom(party, io.MultiReader(bytes.NewReader(head), r))
+}
+
 // Receive takes one message of the party that the transport knows by its identity,
 // for the session that the message names, as [Server.Receive] does. It fails with
 // [ErrSession] if the message is of no session, and with [ErrIdentity] if the session
 // that it names does not have the party.
 func (s *ServerSeries) Receive(from ed25519.PublicKey, message []byte) error {
-	h, _, err := wire.ParseHeader(message)
+	server, party, err := s.receiver(from, message)
 	if err != nil {
 		return err
+	}
+	return server.Receive(party, message)
+}
+
+// receiver returns whom a message is for, and which party it is from.
+func (s *ServerSeries) receiver(
+	from ed25519.PublicKey, message []byte,
+) (server *Server, party int, err error) {
+	h, _, err := wire.ParseHeader(message)
+	if err != nil {
+		return nil, 0, err
 	}
 	for _, server := range []*Server{s.present, s.successor} {
 		if server == nil || !server.config.names(server.session, h.Session) {
@@ -191,11 +230,11 @@ func (s *ServerSeries) Receive(from ed25519.PublicKey, message []byte) error {
 		}
 		party, ok := server.config.Roster.Index(from)
 		if !ok {
-			return ErrIdentity
+			return nil, 0, ErrIdentity
 		}
-		return server.Receive(party, message)
+		return server, party, nil
 	}
-	return ErrSession
+	return nil, 0, ErrSession
 }
 
 // TakeOver makes the successor the present session; the one before is gone. It fails
@@ -286,6 +325,27 @@ func LoadClientSeries(
 
 // Save returns the state of the series sealed under key, as [Server.Save] does.
 func (s *ServerSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
+	return s.save(key, (*Server).Save)
+}
+
+// SaveParts returns the state of the series sealed under key, and beside it the sum of the
+// round that is open, as [Server.SaveParts] does: only the present session has rounds.
+func (s *ServerSeries) SaveParts(
+	key *keyexchange.SealKey,
+) (state []byte, sum io.WriterTo, err error) {
+	state, err = s.save(key, func(server *Server, key *keyexchange.SealKey) ([]byte, error) {
+		one, beside, err := server.SaveParts(key)
+		if beside != nil {
+			sum = beside
+		}
+		return one, err
+	})
+	return state, sum, err
+}
+
+func (s *ServerSeries) save(
+	key *keyexchange.SealKey, save func(*Server, *keyexchange.SealKey) ([]byte, error),
+) ([]byte, error) {
 	out := seriesState{Least: s.least}
 	for _, c := range []struct {
 		of *Server
@@ -294,7 +354,7 @@ func (s *ServerSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 		if c.of == nil {
 			continue
 		}
-		state, err := c.of.Save(key)
+		state, err := save(c.of, key)
 		if err != nil {
 			return nil, err
 		}
@@ -308,15 +368,24 @@ func (s *ServerSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 // LoadServerSeries makes the series again that [ServerSeries.Save] saved under key. It
 // fails with [ErrState].
 func LoadServerSeries(label string, key *keyexchange.SealKey, state []byte) (*ServerSeries, error) {
+	return LoadServerSeriesParts(label, key, state, nil)
+}
+
+// LoadServerSeriesParts makes the series again that [ServerSeries.SaveParts] saved, as
+// [LoadServerParts] does. It fails with [ErrState].
+func LoadServerSeriesParts(
+	label string, key *keyexchange.SealKey, state []byte, sum io.Reader,
+) (*ServerSeries, error) {
 	var in seriesState
 	if err := openGob(key, seriesData(label, nil), state, &in); err != nil {
 		return nil, err
 	}
 	s := NewServerSeries(label, in.Least)
 	for _, c := range []struct {
-		of *sessionState
-		to **Server
-	}{{in.Present, &s.present}, {in.Successor, &s.successor}} {
+		of  *sessionState
+		to  **Server
+		sum io.Reader
+	}{{in.Present, &s.present, sum}, {in.Successor, &s.successor, nil}} {
 		if c.of == nil {
 			continue
 		}
@@ -324,7 +393,7 @@ func LoadServerSeries(label string, key *keyexchange.SealKey, state []byte) (*Se
 		if err != nil {
 			return nil, err
 		}
-		if *c.to, err = LoadServer(config, key, c.of.State); err != nil {
+		if *c.to, err = LoadServerParts(config, key, c.of.State, c.sum); err != nil {
 			return nil, err
 		}
 	}

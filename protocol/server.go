@@ -42,6 +42,10 @@ type Server struct {
 
 	open     *serverRound // the round, while it lasts
 	included []int        // whose inputs are in the round's sum, once that is fixed
+
+	// intake has room for a submission that comes in pieces; nil if none has come in the
+	// round.
+	intake *masking.Intake
 }
 
 // step is what the server waits for in a round.
@@ -157,6 +161,12 @@ func (s *Server) receive(h wire.Header, body []byte, party int) error {
 // call [Server.Invite] and wait, or [Server.Skip]. It fails with [ErrPhase]
 // before [Server.Keys].
 func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
+	return s.BeginDigest(broadcastDigest(broadcast))
+}
+
+// BeginDigest is [Server.Begin] for a broadcast that is not in one piece: its digest is
+// the sum of [NewBroadcastHash].
+func (s *Server) BeginDigest(broadcast [32]byte) ([]Envelope, error) {
 	if s.stage != stageReady {
 		return nil, fmt.Errorf("%w: set-up is not over", ErrPhase)
 	}
@@ -175,12 +185,13 @@ func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 			return nil, tooFewError(s.config.Roster, round, "are ready for", n, s.terms.minSurvivors, absent)
 		}
 	}
+	s.open, s.intake = nil, nil // before there is room for another
 	sum, err := masking.NewVector(s.config.Layout)
 	if err != nil {
 		return nil, err
 	}
 	n := s.config.parties
-	begin := wire.Begin{Broadcast: broadcastDigest(broadcast), Participants: participants}
+	begin := wire.Begin{Broadcast: broadcast, Participants: participants}
 	s.round = round
 	s.topology.forget(round)
 	s.open = &serverRound{
@@ -247,41 +258,72 @@ func (r *serverRound) findNeighbours(topology *topology, holders wire.Set, round
 // receiveMasked takes a submission. It is added to the sum at once, so that the
 // server does not keep what single parties sent.
 func (s *Server) receiveMasked(h wire.Header, body []byte, party int) error {
+	if err := s.checkMasked(h, party); err != nil {
+		return err
+	}
+	size := s.config.Layout.PackedSize()
+	if len(body) < size {
+		return ErrTruncated
+	}
+	rest, err := s.parseRest(body[size:], party)
+	if err != nil {
+		return err
+	}
+	if err := s.open.sum.AddPacked(body[:size]); err != nil {
+		return fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	s.take(party, rest)
+	return nil
+}
+
+// checkMasked refuses a submission that is not due.
+func (s *Server) checkMasked(h wire.Header, party int) error {
 	if err := s.checkRound(h, stepMasked, party); err != nil {
 		return err
 	}
 	if s.open.received.Has(party) {
 		return ErrDuplicate
 	}
-	size := s.config.Layout.PackedSize()
-	masked := &wire.Masked{Packed: body}
-	if s.config.recovery {
-		var err error
-		if masked, err = wire.ParseMasked(body, size, len(s.open.near[party]),
-			s.topology.degree(party, s.holders)); err != nil {
-			return err
-		}
-		next, err := s.topology.next(party, s.round) // after the length: it may be a long search
-		if err != nil {
-			return err
-		}
-		if masked.Next.Round != next {
-			return fmt.Errorf("%w: recovery material for round %d, want %d", ErrEncoding, masked.Next.Round,
-				next)
-		}
-	} else if err := wire.Exactly(body, size); err != nil {
-		return err
-	}
-	if err := s.open.sum.AddPacked(masked.Packed); err != nil {
-		return fmt.Errorf("%w: %w", ErrEncoding, err)
-	}
-	s.open.received.Add(party)
-	if s.config.recovery {
-		s.open.commitments[party] = masked.Commitment
-		s.open.shares[party] = masked.Shares
-		s.uploads[party] = masked.Next
-	}
 	return nil
+}
+
+// restSize is the length of what follows the packed vector in a party's submission.
+func (s *Server) restSize(party int) int {
+	if !s.config.recovery {
+		return 0
+	}
+	return wire.MaskedSize(0, len(s.open.near[party]), s.topology.degree(party, s.holders))
+}
+
+// parseRest reads what follows the packed vector: nil without recovery.
+func (s *Server) parseRest(rest []byte, party int) (*wire.Masked, error) {
+	if !s.config.recovery {
+		return nil, wire.Exactly(rest, 0)
+	}
+	masked, err := wire.ParseMasked(rest, 0, len(s.open.near[party]),
+		s.topology.degree(party, s.holders))
+	if err != nil {
+		return nil, err
+	}
+	next, err := s.topology.next(party, s.round) // after the length: it may be a long search
+	if err != nil {
+		return nil, err
+	}
+	if masked.Next.Round != next {
+		return nil, fmt.Errorf("%w: recovery material for round %d, want %d", ErrEncoding,
+			masked.Next.Round, next)
+	}
+	return masked, nil
+}
+
+// take notes that a party's submission is in the sum, and what came with it.
+func (s *Server) take(party int, rest *wire.Masked) {
+	s.open.received.Add(party)
+	if rest != nil {
+		s.open.commitments[party] = rest.Commitment
+		s.open.shares[party] = rest.Shares
+		s.uploads[party] = rest.Next
+	}
 }
 
 // checkRound refuses a message that is not for the open round, or not due in it.
@@ -349,6 +391,15 @@ func (s *Server) Missing() []int {
 // secrets do not rebuild. What the others sent stays masked and is discarded. It fails with
 // [ErrPhase] if no sum is due.
 func (s *Server) Sum() ([][]uint64, error) {
+	sum, err := s.SumVector()
+	if err != nil {
+		return nil, err
+	}
+	return sum.Values(), nil
+}
+
+// SumVector is [Server.Sum] without a copy: it gives the sum as it is in the ring.
+func (s *Server) SumVector() (*masking.Vector, error) {
 	if s.open == nil {
 		return nil, fmt.Errorf("%w: no round is open", ErrPhase)
 	}
@@ -361,15 +412,15 @@ func (s *Server) Sum() ([][]uint64, error) {
 		if err := s.unmask(open); err != nil {
 			return nil, err
 		}
-		return open.sum.Values(), nil
+		return open.sum, nil
 	}
 	missing := s.Missing()
-	s.open = nil
+	s.open, s.intake = nil, nil
 	if err := missingError(s.config.Roster, s.round, missing); err != nil {
 		return nil, err
 	}
 	s.included = slices.Collect(open.participants.All())
-	return open.sum.Values(), nil
+	return open.sum, nil
 }
 
 // Included returns the parties whose inputs are in the sum of the last round, in

@@ -179,6 +179,7 @@ func (s *Server) Survivors() ([]Envelope, error) {
 		return nil, tooFewError(s.config.Roster, s.round, "submitted in", n, s.terms.minSurvivors,
 			missing)
 	}
+	s.intake = nil
 	s.open.step = stepSigned
 	s.open.survivors = s.open.received
 	s.included = slices.Collect(s.open.survivors.All())

@@ -35,6 +35,7 @@ type clientState struct {
 	Holders       []byte // the same
 	Open          *roundState
 	Output        []byte
+	Kept          bool
 }
 
 type agreedState struct {
@@ -82,6 +83,7 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 		Last:     c.last,
 		Holders:  c.holders.Bytes(),
 		Output:   c.output,
+		Kept:     c.kept,
 	}
 	if c.stage == stageAnnounce {
 		if _, err := c.key.AppendBinary(s.Key[:0]); err != nil {
@@ -167,6 +169,7 @@ func (c *Client) load(s *clientState) error {
 		return err
 	}
 	c.stage, c.announce, c.session, c.last, c.output = s.Stage, *announce, s.Session, s.Last, s.Output
+	c.kept = s.Kept
 	c.key = new(keyexchange.PrivateKey)
 	if c.stage == stageAnnounce {
 		if c.key, err = keyexchange.ParseKey(s.Key[:]); err != nil {

@@ -1,7 +1,11 @@
 package protocol
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -38,7 +42,8 @@ type openState struct {
 	Broadcast    [32]byte
 	Participants []byte
 	Received     []byte
-	Sum          []byte
+	Sum          []byte // nil: it is kept elsewhere, or zero
+	SumDigest    []byte // SHA-256 of the one that is kept elsewhere
 	Survivors    []byte // empty before they are fixed
 	Revealed     []byte // empty without recovery
 	Signed       []byte
@@ -56,7 +61,48 @@ type partyState struct {
 // changed: there is no long-term secret in it. It fails only
 // with [ErrRandom].
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
-	out := serverState{
+	state := s.state()
+	if s.open != nil {
+		state.Open.Sum = s.open.sum.AppendPacked(nil)
+	}
+	return sealGob(nil, key, stateData(s.config, wire.ServerIndex), state)
+}
+
+// SaveParts is [Server.Save] without the sum, which is as long as a submission: it is
+// returned beside the state, to be written to where it is durable before the state is, or
+// nil if none has to be kept. The state has its digest. Nothing in it is secret that the
+// server does not learn anyway.
+//
+// While submissions come in, the state is that of the round's beginning, without those
+// that are in: their parties send them again, see the package's documentation. Until the
+// round's end they must be able to.
+func (s *Server) SaveParts(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
+	out := s.state()
+	switch {
+	case s.open == nil:
+	case s.open.step == stepMasked:
+		out.Open.Received = wire.NewSet(s.config.parties).Bytes()
+		for i := range s.open.received.All() {
+			if s.config.recovery {
+				out.Uploads[i] = nil
+				out.Open.Parties[i].Commitment, out.Open.Parties[i].Shares = [32]byte{}, nil
+			}
+		}
+	default:
+		digest := sha256.New()
+		if _, err := s.open.sum.WriteTo(digest); err != nil {
+			return nil, nil, err
+		}
+		out.Open.SumDigest = digest.Sum(nil)
+		sum = s.open.sum
+	}
+	state, err = sealGob(nil, key, stateData(s.config, wire.ServerIndex), out)
+	return state, sum, err
+}
+
+// state is what is saved, but for the sum.
+func (s *Server) state() *serverState {
+	out := &serverState{
 		Stage:        s.stage,
 		Encapsulated: s.encapsulated.Bytes(),
 		Round:        s.round,
@@ -90,7 +136,6 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 			Broadcast:    r.broadcast,
 			Participants: r.participants.Bytes(),
 			Received:     r.received.Bytes(),
-			Sum:          r.sum.AppendPacked(nil),
 			Survivors:    r.survivors.Bytes(),
 			Revealed:     r.revealed.Bytes(),
 			Signed:       r.signatures.Append(nil),
@@ -104,12 +149,21 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 			})
 		}
 	}
-	return sealGob(nil, key, stateData(s.config, wire.ServerIndex), &out)
+	return out
 }
 
 // LoadServer makes the server again that [Server.Save] saved under key, with the
 // same configuration. It fails with [ErrState] or [ErrConfig].
 func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server, error) {
+	return LoadServerParts(config, key, state, nil)
+}
+
+// LoadServerParts makes the server again that [Server.SaveParts] saved: sum is read to its
+// end, in pieces, if one was returned beside the state, and may be nil otherwise. It fails
+// as [LoadServer] does, also if sum is not what was written.
+func LoadServerParts(
+	config *Config, key *keyexchange.SealKey, state []byte, sum io.Reader,
+) (*Server, error) {
 	s, err := NewServer(config)
 	if err != nil {
 		return nil, err
@@ -121,7 +175,34 @@ func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server
 	if err := s.load(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
+	if in.Open != nil && in.Open.Sum == nil {
+		if s.open.sum, err = loadSum(s.config.Layout, in.Open.SumDigest, sum); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
 	return s, nil
+}
+
+// loadSum reads a sum that is not in the state; without a digest it is zero.
+func loadSum(layout masking.Layout, digest []byte, from io.Reader) (*masking.Vector, error) {
+	if digest == nil {
+		return masking.NewVector(layout)
+	}
+	if from == nil {
+		return nil, errors.New("its sum was saved beside it, and is missing")
+	}
+	intake, err := masking.NewIntake(layout)
+	if err != nil {
+		return nil, err
+	}
+	found := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(intake, found), from); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(found.Sum(nil), digest) {
+		return nil, errors.New("its sum is not the one that was saved beside it")
+	}
+	return intake.Vector()
 }
 
 func (s *Server) load(in *serverState) (err error) {
@@ -217,8 +298,10 @@ func (s *Server) loadOpen(in *openState) (*serverRound, error) {
 			return nil, err
 		}
 	}
-	if r.sum, err = masking.ParsePacked(s.config.Layout, in.Sum); err != nil {
-		return nil, err
+	if in.Sum != nil {
+		if r.sum, err = masking.ParsePacked(s.config.Layout, in.Sum); err != nil {
+			return nil, err
+		}
 	}
 	if !s.config.recovery {
 		return r, nil

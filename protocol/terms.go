@@ -27,6 +27,7 @@ type settled struct {
 	sparse     bool // parties share secrets with some of the others only
 	digest     [32]byte
 	most       int // MaxMessage
+	mostBeside int // of the messages that carry no vector
 }
 
 // terms are the numbers of a session or a round among so many parties.
@@ -108,7 +109,7 @@ func (c *Config) settle() (*settled, error) {
 			c.MaxSkip, chains, mostDerivations, mostDerivations/chains)
 	}
 	s.digest = s.computeDigest()
-	s.most = s.maxMessage()
+	s.most, s.mostBeside = s.maxMessage(s.Layout.PackedSize()), s.maxMessage(0)
 	return s, nil
 }
 
@@ -240,10 +241,11 @@ func (c *settled) termsOf(size int) (terms, error) {
 	return t, nil
 }
 
-// maxMessage is the length of the longest message (SPEC.md §12).
-func (c *settled) maxMessage() int {
+// maxMessage is the length of the longest message (SPEC.md §12), for a packed vector of
+// the given size.
+func (c *settled) maxMessage(packed int) int {
 	t := c.terms(c.parties)
-	set, h, p, packed := (c.parties+7)/8, t.degree, c.peers(), c.Layout.PackedSize()
+	set, h, p := (c.parties+7)/8, t.degree, c.peers()
 	keys := set + c.parties*wire.KeyEntrySize(c.hybrid)
 	body := max(32+set+h*wire.SealedShareSize, t.scheduled*(4+keyexchange.SignatureSize), packed)
 	if c.hybrid {
