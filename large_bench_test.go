@@ -136,7 +136,7 @@ func (l *large) server() (*protocol.Server, error) {
 		defer file.Close()
 		sum = file
 	}
-	return protocol.LoadServerParts(l.settled.Config(1), &l.key, state, sum)
+	return protocol.ReadServer(l.settled.Config(1), &l.key, state, sum)
 }
 
 // largeBroadcast names a broadcast of the benchmark, which is not sent.
@@ -219,7 +219,7 @@ func playLarge(role, dir string) error {
 			if err := binary.Read(in, binary.BigEndian, &head); err != nil {
 				return err
 			}
-			if err := server.ReceiveFrom(int(head.Party), io.LimitReader(in, head.Size)); err != nil {
+			if err := server.ReadMessage(int(head.Party), io.LimitReader(in, head.Size)); err != nil {
 				return err
 			}
 		}

@@ -74,10 +74,10 @@ func TestRoundInPieces(t *testing.T) {
 		if snapshot(l.Server) != before {
 			t.Error("a message that ends early changed the server")
 		}
-		if err := l.Server.ReceiveFrom(i, iotest.HalfReader(&first)); err != nil {
+		if err := l.Server.ReadMessage(i, iotest.HalfReader(&first)); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Server.ReceiveFrom(i, &again); !errors.Is(err, ErrDuplicate) {
+		if err := l.Server.ReadMessage(i, &again); !errors.Is(err, ErrDuplicate) {
 			t.Errorf("twice: %v", err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestSubmitVectorErrors(t *testing.T) {
 
 // Streams that break off, are cut or changed anywhere, or go on too long are refused with
 // the errors of messages, and change nothing.
-func TestReceiveFromErrors(t *testing.T) {
+func TestReadMessageErrors(t *testing.T) {
 	l, config, in := begun(t, 4)
 	message, err := l.Clients[1].Submit([]byte("model"), in[1]...)
 	if err != nil {
@@ -149,7 +149,7 @@ func TestReceiveFromErrors(t *testing.T) {
 	before := snapshot(server)
 	refused := func(name string, from int, r io.Reader, want error) {
 		t.Helper()
-		if err := server.ReceiveFrom(from, r); !errors.Is(err, want) {
+		if err := server.ReadMessage(from, r); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 		if server.intake = nil; snapshot(server) != before {
@@ -184,7 +184,7 @@ func TestReceiveFromErrors(t *testing.T) {
 		iotest.OneByteReader(zeroReader{}))
 	refused("endless signature", 1, endless, ErrOversized)
 	// After all that the message itself is taken, and by the other way others are.
-	if err := server.ReceiveFrom(1, bytes.NewReader(message)); err != nil {
+	if err := server.ReadMessage(1, bytes.NewReader(message)); err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range []int{0, 2, 3} {
@@ -239,12 +239,12 @@ func TestSaveParts(t *testing.T) {
 				"changed": bytes.NewReader(changed(kept.Bytes(), 3, kept.Bytes()[3]^1)),
 				"broken":  iotest.ErrReader(io.ErrClosedPipe),
 			} {
-				if s, err := LoadServerParts(config, &key, state, bad); s != nil || !errors.Is(err, ErrState) {
+				if s, err := ReadServer(config, &key, state, bad); s != nil || !errors.Is(err, ErrState) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
 		}
-		loaded, err := LoadServerParts(config, &key, state, &kept)
+		loaded, err := ReadServer(config, &key, state, &kept)
 		if err != nil {
 			t.Fatal(err)
 		}

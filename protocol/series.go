@@ -189,9 +189,9 @@ func (s *ServerSeries) Succeed(config *Config) error {
 	return nil
 }
 
-// ReceiveFrom takes one message of a party as [ServerSeries.Receive] does, read in pieces
-// as [Server.ReceiveFrom] reads it.
-func (s *ServerSeries) ReceiveFrom(from ed25519.PublicKey, r io.Reader) error {
+// ReadMessage takes one message of a party as [ServerSeries.Receive] does, read in pieces
+// as [Server.ReadMessage] reads it.
+func (s *ServerSeries) ReadMessage(from ed25519.PublicKey, r io.Reader) error {
 	head := make([]byte, wire.HeaderSize)
 	n, err := io.ReadFull(r, head)
 	server, party, refused := s.receiver(from, head[:n])
@@ -201,7 +201,7 @@ func (s *ServerSeries) ReceiveFrom(from ed25519.PublicKey, r io.Reader) error {
 	case refused != nil:
 		return refused
 	}
-	return server.ReceiveFrom(party, io.MultiReader(bytes.NewReader(head), r))
+	return server.ReadMessage(party, io.MultiReader(bytes.NewReader(head), r))
 }
 
 // Receive takes one message of the party that the transport knows by its identity,
@@ -368,12 +368,12 @@ func (s *ServerSeries) save(
 // LoadServerSeries makes the series again that [ServerSeries.Save] saved under key. It
 // fails with [ErrState].
 func LoadServerSeries(label string, key *keyexchange.SealKey, state []byte) (*ServerSeries, error) {
-	return LoadServerSeriesParts(label, key, state, nil)
+	return ReadServerSeries(label, key, state, nil)
 }
 
-// LoadServerSeriesParts makes the series again that [ServerSeries.SaveParts] saved, as
-// [LoadServerParts] does. It fails with [ErrState].
-func LoadServerSeriesParts(
+// ReadServerSeries makes the series again that [ServerSeries.SaveParts] saved, as
+// [ReadServer] does. It fails with [ErrState].
+func ReadServerSeries(
 	label string, key *keyexchange.SealKey, state []byte, sum io.Reader,
 ) (*ServerSeries, error) {
 	var in seriesState
@@ -382,10 +382,9 @@ func LoadServerSeriesParts(
 	}
 	s := NewServerSeries(label, in.Least)
 	for _, c := range []struct {
-		of  *sessionState
-		to  **Server
-		sum io.Reader
-	}{{in.Present, &s.present, sum}, {in.Successor, &s.successor, nil}} {
+		of *sessionState
+		to **Server
+	}{{in.Present, &s.present}, {in.Successor, &s.successor}} {
 		if c.of == nil {
 			continue
 		}
@@ -393,9 +392,10 @@ func LoadServerSeriesParts(
 		if err != nil {
 			return nil, err
 		}
-		if *c.to, err = LoadServerParts(config, key, c.of.State, c.sum); err != nil {
+		if *c.to, err = ReadServer(config, key, c.of.State, sum); err != nil {
 			return nil, err
 		}
+		sum = nil // it is of the present session
 	}
 	return s, nil
 }

@@ -155,13 +155,13 @@ func (s *Server) state() *serverState {
 // LoadServer makes the server again that [Server.Save] saved under key, with the
 // same configuration. It fails with [ErrState] or [ErrConfig].
 func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server, error) {
-	return LoadServerParts(config, key, state, nil)
+	return ReadServer(config, key, state, nil)
 }
 
-// LoadServerParts makes the server again that [Server.SaveParts] saved: sum is read to its
+// ReadServer makes the server again that [Server.SaveParts] saved: sum is read to its
 // end, in pieces, if one was returned beside the state, and may be nil otherwise. It fails
 // as [LoadServer] does, also if sum is not what was written.
-func LoadServerParts(
+func ReadServer(
 	config *Config, key *keyexchange.SealKey, state []byte, sum io.Reader,
 ) (*Server, error) {
 	s, err := NewServer(config)
@@ -176,15 +176,15 @@ func LoadServerParts(
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	if in.Open != nil && in.Open.Sum == nil {
-		if s.open.sum, err = loadSum(s.config.Layout, in.Open.SumDigest, sum); err != nil {
+		if s.open.sum, err = readSum(s.config.Layout, in.Open.SumDigest, sum); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
 	return s, nil
 }
 
-// loadSum reads a sum that is not in the state; without a digest it is zero.
-func loadSum(layout masking.Layout, digest []byte, from io.Reader) (*masking.Vector, error) {
+// readSum reads a sum that is not in the state; without a digest it is zero.
+func readSum(layout masking.Layout, digest []byte, from io.Reader) (*masking.Vector, error) {
 	if digest == nil {
 		return masking.NewVector(layout)
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// ReceiveFrom is [Server.Receive] of a message that is read in pieces, to its end: of a
+// ReadMessage is [Server.Receive] of a message that is read in pieces, to its end: of a
 // submission no more than 32 KiB and what follows the vector are held as bytes. It takes
 // room for one vector beside the sum, from the first of a round until [Server.Survivors]
 // or the sum.
 //
-// A message that is refused or breaks off changes nothing. If r fails, ReceiveFrom fails
+// A message that is refused or breaks off changes nothing. If r fails, ReadMessage fails
 // with [ErrTruncated] and the error of r. It returns when r ends or the message has; the
 // server does nothing else until then, so let parties that are slow write to files first.
-func (s *Server) ReceiveFrom(from int, r io.Reader) error {
+func (s *Server) ReadMessage(from int, r io.Reader) error {
 	if from < 0 || from >= s.config.parties {
 		return fmt.Errorf("%w: there is no party %d", ErrSender, from)
 	}
