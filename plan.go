@@ -141,8 +141,8 @@ func ParsePlan(b []byte) (*Plan, error) {
 	return p, nil
 }
 
-// withDefaults returns the plan with its defaults filled in.
-func (p Plan) withDefaults() Plan {
+// WithDefaults returns the plan with its defaults filled in, as [Settled.Plan] does.
+func (p Plan) WithDefaults() Plan {
 	if p.Bits == 0 {
 		p.Bits = 32
 	}
@@ -158,7 +158,7 @@ func (p Plan) withDefaults() Plan {
 // Validate returns a [ConfigError] for the first field that is outside its range. That
 // the plan can be kept with a given roster only [Plan.Settle] finds.
 func (p *Plan) Validate() error {
-	q := p.withDefaults()
+	q := p.WithDefaults()
 	bad := func(field, advice, format string, a ...any) error {
 		return &ConfigError{Field: field, Reason: fmt.Sprintf(format, a...), Advice: advice}
 	}
@@ -199,7 +199,7 @@ func (p *Plan) minSurvivors(n int) int {
 // that all sides must have settled alike, to six digits: in the last places of
 // floating point machines may differ, which harms nobody.
 func (p *Plan) digest(roster *keyexchange.Roster, multiplier, scale float64) [32]byte {
-	q := p.withDefaults()
+	q := p.WithDefaults()
 	text, err := json.Marshal(q)
 	if err != nil {
 		panic("hushsum: " + err.Error()) // a valid plan has no NaN
@@ -216,7 +216,7 @@ func label(name string, digest [32]byte) string {
 
 // compare returns a [DifferenceError] for the first field in which other differs.
 func (p *Plan) compare(other *Plan) error {
-	a, b := reflect.ValueOf(p.withDefaults()), reflect.ValueOf(other.withDefaults())
+	a, b := reflect.ValueOf(p.WithDefaults()), reflect.ValueOf(other.WithDefaults())
 	for i := range a.NumField() {
 		if a.Field(i).Interface() != b.Field(i).Interface() {
 			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")

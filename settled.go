@@ -66,7 +66,7 @@ func (p *Plan) settle(roster *keyexchange.Roster) (*Settled, error) {
 	if p.Noise == 0 {
 		return p.settleInTheClear(roster)
 	}
-	n, q := roster.Len(), p.withDefaults()
+	n, q := roster.Len(), p.WithDefaults()
 	survivors := p.minSurvivors(n)
 	terms := Terms{
 		Release: privacy.Release{
@@ -101,7 +101,7 @@ func (p *Plan) settleInTheClear(roster *keyexchange.Roster) (*Settled, error) {
 		Parties:   n,
 		Dimension: p.Length,
 		Clip:      p.Clip,
-		Bits:      p.withDefaults().Bits,
+		Bits:      p.WithDefaults().Bits,
 		Rotate:    new([32]byte),
 	}.ChooseScale(0, s.survivors)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Plan) finish(
 	s *Settled, roster *keyexchange.Roster, multiplier float64,
 ) *Settled {
 	n := roster.Len()
-	s.plan = p.withDefaults()
+	s.plan = p.WithDefaults()
 	s.digest = s.plan.digest(roster, multiplier, s.encoder.Scale)
 	threshold := p.Colluders + 1
 	if p.Adversary != protocol.CuriousServer {

@@ -37,6 +37,7 @@ func commands() []command {
 		{"experiment", "rerun a table of the papers, with seeds, as text, CSV and figures",
 			experiment},
 		{"attack", "attack private sums, with and without each defence", attack},
+		{"sidecar", "serve a program in another language, such as Python", runSidecar},
 	}
 }
 

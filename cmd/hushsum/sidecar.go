@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+
+	"github.com/hushsum/hushsum/sidecar"
+)
+
+const sidecarAbout = `Usage: hushsum sidecar [flags]
+
+Serves a program in another language: it answers the calls that come as frames on
+standard input, on standard output, or with --socket those of the connections to a
+Unix socket. docs/sidecar.md has the frames and the calls; the Python
+package speaks them.
+
+It ends when its standard input does or, with --parent, within a second after the
+program that started it, however that ends.
+`
+
+func sidecarManual() *manual {
+	return &manual{
+		about: sidecarAbout,
+		examples: []string{
+			"hushsum sidecar --parent $$",
+			"hushsum sidecar --socket ./hushsum.sock",
+		},
+	}
+}
+
+// parentCheck is how often the parent is looked for.
+const parentCheck = 200 * time.Millisecond
+
+func runSidecar(ctx context.Context, args []string, std streams) int {
+	flags := flag.NewFlagSet("sidecar", flag.ContinueOnError)
+	socket, shared, parent := "", -1, 0
+	flags.StringVar(&socket, "socket", "", "`PATH` of a Unix socket to make and listen at")
+	flags.Var((*intValue)(&shared), "shared",
+		"`FD` descriptor of a memfd, sealed against shrinking, to pass arrays in")
+	flags.Var((*intValue)(&parent), "parent", "`PID` process that started this one, to end with it")
+	if code, ok := parseFlags(flags, sidecarManual(), args, std); !ok {
+		return code
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if parent != 0 {
+		if os.Getppid() != parent {
+			complain(std.err, "hushsum sidecar", &problem{
+				cause: fmt.Sprintf("process %d has not started this one, or is gone", parent),
+			})
+			return exitFailure
+		}
+		go endWithParent(parent)
+	}
+	var memory sidecar.Memory
+	var err error
+	if shared >= 0 {
+		if memory, err = sidecar.NewMemory(shared); err != nil {
+			complain(std.err, "hushsum sidecar", err)
+			return exitFailure
+		}
+	}
+	if socket == "" {
+		err = sidecar.Serve(ctx, os.Stdin, std.out, memory)
+	} else {
+		err = serveSocket(ctx, socket, memory)
+	}
+	if err != nil && ctx.Err() == nil {
+		complain(std.err, "hushsum sidecar", err)
+		return exitFailure
+	}
+	return exitOK
+}
+
+// endWithParent ends the process once its parent is gone. Nothing is to be saved: keys
+// are in its memory only. The kernel's signal at a parent's death is of no use, since it
+// comes when the parent's thread ends that started the child.
+func endWithParent(parent int) {
+	for os.Getppid() == parent {
+		time.Sleep(parentCheck)
+	}
+	os.Exit(exitOK)
+}
+
+// serveSocket listens at a Unix socket that only this user can open.
+func serveSocket(ctx context.Context, path string, memory sidecar.Memory) error {
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if err := os.Chmod(path, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	for {
+		conn, err := listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		go func() {
+			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+			defer stop()
+			defer conn.Close()
+			_ = sidecar.Serve(ctx, conn, conn, memory) // what was wrong the program was told
+		}()
+	}
+}

@@ -1,0 +1,287 @@
+// Package spending has the runs that people ask about by name: a mechanism, how much
+// noise it adds, how often it is used and on what part of the clients. It turns them
+// into what package accounting composes.
+package spending
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/fault"
+)
+
+// ErrField: a field of a Run is outside its range, or does not go with the others.
+var ErrField = errors.New("not a run that can be accounted for")
+
+// FieldError names the field.
+type FieldError struct {
+	Field  string // as in Go: NoiseMultiplier, Rate and so on
+	Reason string
+	Advice string // or empty
+}
+
+func (e *FieldError) Error() string {
+	text := fmt.Sprintf("%s: %s", e.Field, e.Reason)
+	if e.Advice != "" {
+		text += "; " + e.Advice
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrField) true.
+func (e *FieldError) Is(target error) bool { return target == ErrField }
+
+// Mechanisms are the names of the laws of noise.
+var Mechanisms = []string{"gaussian", "laplace", "discrete-gaussian", "discrete-laplace", "skellam"}
+
+// Run is a mechanism with its repetitions.
+type Run struct {
+	Mechanism string // one of Mechanisms
+	// How much noise: one of these is above 0. Scale is the standard deviation of a
+	// Gaussian and of Skellam, the parameter σ of a discrete Gaussian and b or t of
+	// Laplace's, in the units of Sensitivity; Variance its square.
+	NoiseMultiplier float64 // Scale over Sensitivity
+	Scale           float64
+	Variance        float64
+
+	Rate   float64 // probability with which a client is in a round, above 0 to 1
+	Rounds int
+	// Sensitivity is by how much a client changes the sum: the L1 norm for Laplace's, L2
+	// otherwise.
+	Sensitivity float64
+	Dimension   int // coordinates; matters for discrete Gaussian and Skellam
+	Shares      int // independent discrete Gaussians that the noise is the sum of
+	ReplaceOne  bool
+	View        accounting.View
+}
+
+// mostRounds is what the accountant takes.
+const mostRounds = 1 << 40
+
+// Check returns a FieldError for the first field that no accountant can be asked with.
+// searched is a field that is to be found, "" if none is: it is not looked at.
+func (r *Run) Check(searched string) error {
+	discrete := r.Mechanism != "gaussian" && r.Mechanism != "laplace"
+	vector := r.Mechanism == "discrete-gaussian" || r.Mechanism == "skellam"
+	bad := func(field, advice, format string, a ...any) error {
+		return &FieldError{field, fmt.Sprintf(format, a...), advice}
+	}
+	if !slices.Contains(Mechanisms, r.Mechanism) {
+		return bad("Mechanism", fmt.Sprintf("use one of %q", Mechanisms), "%.40q is none", r.Mechanism)
+	}
+	if searched != "NoiseMultiplier" {
+		if err := r.checkNoise(bad); err != nil {
+			return err
+		}
+	}
+	scale := r.scale()
+	switch {
+	case searched != "Rate" && !(r.Rate > 0 && r.Rate <= 1):
+		return bad("Rate", "use a number above 0, at most 1", "%v is no probability of taking part", r.Rate)
+	case searched != "Rounds" && r.Rounds < 1:
+		return bad("Rounds", "use 1 or more", "%d is too few", r.Rounds)
+	case searched != "Rounds" && r.Rounds > mostRounds:
+		return bad("Rounds", "use up to 2^40", "%d is too many", r.Rounds)
+	case !(r.Sensitivity > 0) || math.IsInf(r.Sensitivity, 1):
+		return bad("Sensitivity", "use a number above 0", "%v bounds nothing", r.Sensitivity)
+	case r.Dimension < 1:
+		return bad("Dimension", "use 1 or more", "%d is too few", r.Dimension)
+	case r.Shares < 1:
+		return bad("Shares", "use 1 or more", "%d is too few", r.Shares)
+	case r.Dimension > 1 && !vector:
+		return bad("Dimension", "leave it out", "under %s noise all vectors are as one coordinate",
+			r.Mechanism)
+	case r.Shares > 1 && r.Mechanism != "discrete-gaussian":
+		return bad("Shares", "leave it out", "shares of %s noise add up exactly", r.Mechanism)
+	case discrete && !r.Lanes() && r.Sensitivity != math.Trunc(r.Sensitivity):
+		return bad("Sensitivity", "count in units of the integers",
+			"%v is not whole, and the noise is on the integers", r.Sensitivity)
+	case discrete && r.Sensitivity > 1<<30:
+		return bad("Sensitivity", "", "%v is more than 2^30", r.Sensitivity)
+	case discrete && searched != "NoiseMultiplier" && !(scale >= 0x1p-300 && scale <= 0x1p300):
+		return bad("NoiseMultiplier", "use a number nearer to 1",
+			"noise of scale %v is beyond what can be squared", scale)
+	case r.ReplaceOne && r.Lanes():
+		return bad("ReplaceOne", "leave it out", "there is no bound for vectors")
+	case r.ReplaceOne && r.Mechanism == "laplace" && r.rate() < 1:
+		return bad("ReplaceOne", "leave out one of the two, or use gaussian or discrete-laplace",
+			"there is no bound for laplace noise with a rate below 1")
+	}
+	return nil
+}
+
+// checkNoise checks that the noise is stated once.
+func (r *Run) checkNoise(bad func(field, advice, format string, a ...any) error) error {
+	stated := 0
+	for _, x := range []struct {
+		field string
+		value float64
+	}{{"NoiseMultiplier", r.NoiseMultiplier}, {"Scale", r.Scale}, {"Variance", r.Variance}} {
+		switch {
+		case x.value == 0:
+			continue
+		case !(x.value > 0) || math.IsInf(x.value, 1):
+			return bad(x.field, "use a number above 0, such as 1", "%v is no noise", x.value)
+		}
+		if stated++; stated > 1 {
+			return bad(x.field, "state the noise once", "the noise is stated twice")
+		}
+	}
+	if stated == 0 {
+		return bad("NoiseMultiplier", "use a number above 0, such as 1", "there is no noise")
+	}
+	return nil
+}
+
+// scale is the noise in the units of Sensitivity.
+func (r *Run) scale() float64 {
+	switch {
+	case r.Scale > 0:
+		return r.Scale
+	case r.Variance > 0:
+		return math.Sqrt(r.Variance)
+	}
+	return r.NoiseMultiplier * r.Sensitivity
+}
+
+// multiplier is the noise over the sensitivity.
+func (r *Run) multiplier() float64 {
+	if r.NoiseMultiplier > 0 {
+		return r.NoiseMultiplier
+	}
+	return r.scale() / r.Sensitivity
+}
+
+// variance is the square of the scale.
+func (r *Run) variance() float64 {
+	if r.Variance > 0 {
+		return r.Variance
+	}
+	s := r.scale()
+	return s * s
+}
+
+// Lanes reports whether the run is of vectors without a one-dimensional worst case.
+func (r *Run) Lanes() bool { return r.Dimension > 1 || r.Shares > 1 }
+
+// rate is the sampling rate that counts.
+func (r *Run) rate() float64 {
+	if r.View == accounting.ServerView {
+		return 1
+	}
+	return r.Rate
+}
+
+// Steps returns a one-dimensional run.
+func (r *Run) Steps() []accounting.Step {
+	whole := int(r.Sensitivity)
+	var m accounting.Mechanism
+	switch r.Mechanism {
+	case "gaussian":
+		m = accounting.Gaussian{NoiseMultiplier: r.multiplier()}
+	case "laplace":
+		m = accounting.Laplace{Scale: r.multiplier()}
+	case "discrete-gaussian":
+		m = accounting.DiscreteGaussian{Sigma: r.scale(), Sensitivity: whole}
+	case "discrete-laplace":
+		m = accounting.DiscreteLaplace{Scale: r.scale(), Sensitivity: whole}
+	default:
+		m = accounting.Skellam{Variance: r.variance(), Sensitivity: whole}
+	}
+	q := r.rate()
+	switch {
+	case r.ReplaceOne:
+		m = accounting.ReplaceOne{Mechanism: m, Rate: q}
+	case q < 1:
+		m = accounting.Sampled{Mechanism: m, Rate: q}
+	}
+	return []accounting.Step{{Mechanism: m, Count: r.Rounds}}
+}
+
+// Round returns one round of a release of vectors.
+func (r *Run) Round() accounting.Round {
+	out := accounting.Round{
+		Family: accounting.FamilySkellam, Shares: r.Shares, MinSurvivors: r.Shares,
+		Rate: r.Rate, HiddenSchedule: true,
+		Update: accounting.Lane{
+			ShareVariance: r.variance(),
+			Sensitivity: accounting.Sensitivity{
+				L1:        accounting.RoundedL1(r.Sensitivity, r.Dimension),
+				L2:        r.Sensitivity,
+				Dimension: r.Dimension,
+			},
+		},
+	}
+	if r.Mechanism == "discrete-gaussian" {
+		out.Family = accounting.FamilyDiscreteGaussian
+		out.Update.ShareVariance = 0
+		out.Update.ShareSigma = r.scale() / math.Sqrt(float64(r.Shares))
+	}
+	return out
+}
+
+// Epsilon accounts for the run at delta, which is 0 to below 1.
+func (r *Run) Epsilon(delta float64) (accounting.Spent, error) {
+	if r.Lanes() {
+		return r.Round().Spent(r.View, r.Rounds, delta)
+	}
+	c, err := accounting.Compose(r.Steps()...)
+	if err != nil {
+		return accounting.Spent{}, err
+	}
+	b, err := c.Epsilon(delta)
+	return accounting.Spent{Bound: b, View: r.View, Accountant: "PLD"}, err
+}
+
+// Delta returns the δ of the run at an ε. It fails with accounting.ErrUnsupported for
+// vectors without a one-dimensional worst case.
+func (r *Run) Delta(epsilon float64) (accounting.Bound, error) {
+	if r.Lanes() {
+		return accounting.Bound{}, fault.New(accounting.ErrUnsupported,
+			"ask for the epsilon of a delta", "the delta of an epsilon, for vectors under %s noise",
+			r.Mechanism)
+	}
+	c, err := accounting.Compose(r.Steps()...)
+	if err != nil {
+		return accounting.Bound{}, err
+	}
+	return c.Delta(epsilon)
+}
+
+// Calibrate sets the field NoiseMultiplier, Rounds or Rate to the least or most with
+// which the run meets the target.
+func (r *Run) Calibrate(field string, t accounting.Target) (err error) {
+	try := *r
+	switch {
+	case field == "NoiseMultiplier":
+		try.Scale, try.Variance = 0, 0
+		if r.Lanes() {
+			r.NoiseMultiplier, err = accounting.CalibrateRound(t, r.View, r.Rounds,
+				func(x float64) accounting.Round {
+					try.NoiseMultiplier = x
+					return try.Round()
+				})
+			break
+		}
+		r.NoiseMultiplier, err = accounting.CalibrateNoise(t, func(x float64) []accounting.Step {
+			try.NoiseMultiplier = x
+			return try.Steps()
+		})
+	case field == "Rounds" && r.Lanes():
+		r.Rounds, err = accounting.CalibrateRoundCount(t, r.View, r.Round())
+	case field == "Rounds":
+		try.Rounds = 1
+		r.Rounds, err = accounting.CalibrateRounds(t, try.Steps()...)
+	case r.Lanes():
+		r.Rate, err = accounting.CalibrateRoundRate(t, r.Rounds, r.Round())
+	default:
+		r.Rate, err = accounting.CalibrateRate(t, func(x float64) []accounting.Step {
+			try.Rate = x
+			return try.Steps()
+		})
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+"""Models as vectors: arrays, or dictionaries and lists of arrays, flattened and back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Mapping, Sequence, Union
+
+import numpy as np
+
+from ._sidecar import Blob
+from .errors import ConfigError
+
+Arrays = Union[np.ndarray, float, Mapping[str, Any], Sequence[Any]]
+"""An array, a number, or a dictionary or list of these: a ``state_dict`` of PyTorch, the
+``get_weights()`` of Keras, ``{"coef": m.coef_, "intercept": m.intercept_}`` of scikit-learn.
+Tensors of PyTorch are taken as they are."""
+
+
+def as_array(x: Any) -> np.ndarray:
+    """Return an array, or the numbers of a PyTorch tensor, without a copy if possible."""
+    if hasattr(x, "detach"):  # a tensor
+        x = x.detach().cpu().numpy()
+    a = np.asarray(x)
+    if a.dtype.kind not in "fiub":
+        raise ConfigError(
+            f"an array of {a.dtype} is not of numbers", kind="config",
+            advice="give arrays of floats or integers",
+        )
+    return a
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    shape: tuple[int, ...]
+    dtype: str
+    scalar: bool
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+class Structure:
+    """The shapes of a model, by which vectors and models become each other.
+
+    Dictionaries are flattened in the order of their sorted keys, so that it does not matter
+    in which order two sides have made theirs.
+    """
+
+    def __init__(self, like: Arrays) -> None:
+        self._tree = self._of(like)
+        self.size = sum(leaf.size for _, leaf in self._leaves(self._tree, ""))
+
+    def _of(self, x: Any) -> Any:
+        if isinstance(x, Mapping):
+            return {str(k): self._of(x[k]) for k in sorted(x)}
+        if isinstance(x, (list, tuple)):
+            return [self._of(v) for v in x]
+        a = as_array(x)
+        return _Leaf(a.shape, a.dtype.str, not isinstance(x, np.ndarray) and a.shape == ())
+
+    def _leaves(self, tree: Any, path: str) -> Any:
+        if isinstance(tree, _Leaf):
+            yield path, tree
+        else:
+            items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+            for k, v in items:
+                yield from self._leaves(v, f"{path}[{k!r}]")
+
+    def write(self, model: Arrays, into: np.ndarray) -> None:
+        """Write a model of this structure to a vector of ``size`` numbers, in one pass."""
+        end = self._write(self._tree, model, into, 0, "")
+        assert end == self.size
+
+    def _write(self, tree: Any, x: Any, into: np.ndarray, at: int, path: str) -> int:
+        if isinstance(tree, _Leaf):
+            a = as_array(x)
+            if a.shape != tree.shape:
+                raise _differs(path, f"has shape {a.shape}, not {tree.shape}")
+            np.copyto(into[at : at + tree.size].reshape(tree.shape), a, casting="unsafe")
+            return at + tree.size
+        if isinstance(tree, dict):
+            if not isinstance(x, Mapping):
+                raise _differs(path, "is no dictionary")
+            if {str(k) for k in x} != tree.keys():
+                odd = sorted({str(k) for k in x} ^ tree.keys())
+                raise _differs(path, f"has other keys than it should: {', '.join(odd[:8])}")
+            parts = [(tree[str(k)], x[k], f"{path}[{k!r}]") for k in sorted(x)]
+        else:
+            if not isinstance(x, (list, tuple)) or len(x) != len(tree):
+                raise _differs(path, f"is no list of {len(tree)} arrays")
+            parts = [(t, v, f"{path}[{i}]") for i, (t, v) in enumerate(zip(tree, x))]
+        for t, v, p in parts:
+            at = self._write(t, v, into, at, p)
+        return at
+
+    def read(self, vector: np.ndarray) -> Any:
+        """Make a model of a vector of ``size`` numbers. Its arrays are new ones."""
+        model, end = self._read(self._tree, vector, 0)
+        assert end == vector.size
+        return model
+
+    def _read(self, tree: Any, vector: np.ndarray, at: int) -> tuple[Any, int]:
+        if isinstance(tree, _Leaf):
+            part = vector[at : at + tree.size].reshape(tree.shape)
+            if tree.scalar:
+                return float(part), at + tree.size
+            dtype = np.dtype(tree.dtype)
+            if dtype.kind != "f":
+                dtype = np.dtype(np.float64)  # a mean of integers is none
+            return part.astype(dtype), at + tree.size
+        if isinstance(tree, dict):
+            out: dict[str, Any] = {}
+            for k, t in tree.items():
+                out[k], at = self._read(t, vector, at)
+            return out, at
+        values = []
+        for t in tree:
+            value, at = self._read(t, vector, at)
+            values.append(value)
+        return values, at
+
+    def blob(self, model: Arrays) -> Blob:
+        """Return the numbers of a model for a call, as little-endian float64."""
+        return Blob(8 * self.size, lambda into: self.write(model, into.view("<f8")))
+
+
+def _differs(path: str, what: str) -> ConfigError:
+    return ConfigError(
+        f"the model{path} {what}", kind="length", field=path or None,
+        advice="give arrays of the shapes that the model was declared with",
+    )
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """Weighted means in a private sum: a party of weight w adds (w·x, s·w).
+
+    Attributes:
+        max_weight: weights above it count as it, such as the most examples of a party.
+        share: the part of a party's norm that its weight may take, above 0 to 1; a larger
+            one makes the divisor of the mean less noisy, and the mean more.
+    """
+
+    max_weight: float
+    share: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not (0 < self.max_weight < math.inf):
+            raise ConfigError(
+                f"{self.max_weight} is no weight", kind="config", field="max_weight",
+                advice="give the largest weight of a party, above 0",
+            )
+        if not (0 < self.share <= 1):
+            raise ConfigError(
+                f"{self.share} is outside 0 to 1", kind="config", field="share",
+                advice="use 0.25",
+            )
+
+    def norm(self, clip: float) -> float:
+        """The norm of (w·x, s·w) for an x of norm at most clip, rounded up a little."""
+        return clip * (1 + self.share * self.share / 2)
+
+    def write(self, x: np.ndarray, weight: float, clip: float, into: np.ndarray) -> None:
+        """Write (w·x, s·w) to ``into``, x being clipped to ``clip`` in L2 norm."""
+        if not (weight >= 0 and math.isfinite(weight)):
+            raise ConfigError(
+                f"{weight} is no weight", kind="config", field="weight",
+                advice="give a number of 0 or more, such as the number of examples",
+            )
+        w = min(weight, self.max_weight) / self.max_weight
+        norm = float(np.linalg.norm(x))
+        np.multiply(x, w * min(1.0, clip / norm) if norm > 0 else w, out=into[:-1])
+        into[-1] = self.share * clip * w
+
+    def mean(self, joint: np.ndarray, parties: int, clip: float) -> tuple[np.ndarray, float]:
+        """Return the weighted mean, and the sum of weights, of a mean of such vectors.
+
+        A sum of weights that noise has taken below one party's largest counts as that.
+        """
+        total = max(float(joint[-1]) * parties / (self.share * clip), 1.0)
+        return joint[:-1] * (parties / total), total * self.max_weight

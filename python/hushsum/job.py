@@ -1,0 +1,249 @@
+"""Taking part in a job over the network, and coordinating one."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Iterator
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from . import _sidecar
+from .arrays import Arrays
+from .errors import ConfigError, Error
+from .plan import Identity, Settled
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A step of a job, for logs and progress bars. It has no secrets.
+
+    Attributes:
+        text: in words.
+        round: of the job, from 1; 0 if it is about none.
+        session: number of the session; 0 if it is about none.
+        parties: roster indices of those who take part, or are in the sum.
+    """
+
+    text: str
+    round: int
+    session: int
+    parties: list[int]
+
+
+Train = Callable[[Any], Any]
+"""Gets the model; returns an update of the same structure, or a tuple of an update, its
+weight and metrics. If it must be given two parameters, the second is the round."""
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "tcp" or not parts.hostname or parts.port is None or parts.path:
+        raise ConfigError(
+            f"{url!r} is no address of a coordinator", kind="config", field="url",
+            advice="give tcp://host:port",
+        )
+    return parts.netloc
+
+
+def _progress(event: dict[str, Any]) -> Progress:
+    return Progress(event.get("text", ""), event.get("round", 0), event.get("session", 0),
+                    list(event.get("parties") or ()))
+
+
+class _Job(_sidecar.Remote):
+    """A job that runs in the sidecar and asks for what it needs."""
+
+    def events(self) -> Iterator[tuple[dict[str, Any], list[bytes]]]:
+        while True:
+            event, blobs = self._sidecar.call("job.next", {"job": self._identifier})
+            yield event, blobs
+            if event["event"] == "end":
+                return
+
+    def answer(self, vector: _sidecar.Blob) -> None:
+        self._sidecar.call("job.answer", {"job": self._identifier}, [vector])
+
+    def absent(self, reason: str) -> None:
+        self._sidecar.call("job.answer", {"job": self._identifier, "absent": reason})
+
+
+def _state(key: bytes | None, state: str | Path | None) -> tuple[dict[str, Any], list[bytes]]:
+    if state is None:
+        return {}, []
+    if key is None:
+        raise ConfigError("a state takes a key", kind="config", field="key",
+                          advice="give 32 random bytes that you keep, such as os.urandom(32)")
+    path = Path(state).absolute()
+    return {"state": str(path), "counter": str(path) + ".counter"}, [key]
+
+
+def join(
+    url: str,
+    *,
+    settled: Settled,
+    identity: Identity,
+    coordinator: str,
+    train: Train,
+    state: str | Path | None = None,
+    key: bytes | None = None,
+    least_number: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> Any:
+    """Take part in a job until it is done.
+
+    The connection goes out from here, and is dialled again whenever it breaks.
+
+    Args:
+        url: of the coordinator, ``tcp://host:port``.
+        settled: the plan; the coordinator must have the same.
+        identity: this party's, of the roster.
+        coordinator: its public key, 64 hexadecimal digits, got by a way of your own.
+        train: called for each round with the model; its update goes into the private sum.
+            If it raises, this party is absent in the round, and the error goes to
+            ``progress``; KeyboardInterrupt ends taking part.
+        state: file that keeps what the party must not lose when its process ends.
+        key: 32 bytes that seal it.
+        least_number: for a party that lost its state: a session number that it has not used.
+        progress: is told of each step.
+
+    Returns:
+        The last model.
+
+    Raises:
+        PlanError: the coordinator has another plan; ``field`` says where.
+    """
+    takes_round = _parameters(train) >= 2
+    where, keys = _state(key, state)
+    call = {"settled": settled.identifier, "address": _address(url), "coordinator": coordinator,
+            "least_number": int(least_number), **where}
+    result, _ = settled._sidecar.call("job.join", call, [identity._seed, *keys])
+    job = _Job(settled._sidecar, result["job"])
+    tell = progress or (lambda p: None)
+    try:
+        for event, blobs in job.events():
+            if event["event"] == "progress":
+                tell(_progress(event))
+            elif event["event"] == "end":
+                return settled.structure.read(_model_part(settled, blobs[0]))
+            else:
+                model = settled.structure.read(_model_part(settled, blobs[0]))
+                try:
+                    update = train(model, event["round"]) if takes_round else train(model)
+                    vector = settled.vector(*_parts(update))
+                    vector = _checked(vector)
+                except Exception as err:
+                    tell(Progress(f"round {event['round']}: absent: {err}", event["round"], 0, []))
+                    job.absent(f"{type(err).__name__}")
+                    continue
+                job.answer(vector)
+    finally:
+        job.close()
+    raise Error("the job ended without a model")
+
+
+def _checked(vector: _sidecar.Blob) -> _sidecar.Blob:
+    """Write a vector now, so that what is wrong with it is the training function's fault."""
+    room = np.empty(vector.nbytes // 8)
+    vector.write(room.view(np.uint8))
+    return _sidecar.shared(memoryview(room.view(np.uint8)))
+
+
+def _model_part(settled: Settled, blob: bytes) -> np.ndarray:
+    x = np.frombuffer(blob, "<f8")
+    return x[: settled.structure.size]
+
+
+def _parts(update: Any) -> tuple[Any, float | None]:
+    """Return an update and its weight. Metrics are the training function's own affair."""
+    if isinstance(update, tuple):
+        if len(update) != 3:
+            raise ConfigError(
+                f"the training function returned {len(update)} values", kind="config",
+                field="train", advice="return an update, or an update, its weight and metrics",
+            )
+        return update[0], update[1]
+    return update, None
+
+
+def _parameters(f: Callable[..., Any]) -> int:
+    """Count the parameters that a function must be given."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+               for p in parameters)
+
+
+class Coordinator(_Job):
+    """A coordinator of a job, in this process. It has no secret of any party."""
+
+    def __init__(
+        self,
+        settled: Settled,
+        *,
+        identity: Identity,
+        url: str = "tcp://127.0.0.1:0",
+        model: Arrays | None = None,
+        step_time: float = 30.0,
+        state: str | Path | None = None,
+        key: bytes | None = None,
+    ) -> None:
+        """Begin to listen.
+
+        Args:
+            settled: the plan.
+            identity: the coordinator's own, whose public key parties are told.
+            url: where to listen, ``tcp://host:port``; port 0: any that is free.
+            model: what the first round begins with; ``None``: zeros.
+            step_time: seconds that a step waits for parties that are connected.
+            state, key: as for :func:`join`.
+        """
+        start = np.zeros(settled.plan.length)
+        if model is not None:
+            settled.structure.write(model, start[: settled.structure.size])
+        where, keys = _state(key, state)
+        result, _ = settled._sidecar.call(
+            "job.coordinate",
+            {"settled": settled.identifier, "address": _address(url),
+             "step_time": float(step_time), "apply": True, **where},
+            [identity._seed, start.astype("<f8").tobytes(), *keys],
+        )
+        super().__init__(settled._sidecar, result["job"])
+        self.settled = settled
+        self.url: str = "tcp://" + result["address"]  #: where it listens
+
+    def run(
+        self,
+        apply: Callable[[Any, Any], Arrays] | None = None,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Any:
+        """Hold the rounds, and return the last model.
+
+        Args:
+            apply: returns the next model from the model and the mean of the updates;
+                ``None``: their sum.
+            progress: is told of each step.
+        """
+        s, tell = self.settled, progress or (lambda p: None)
+        for event, blobs in self.events():
+            if event["event"] == "progress":
+                tell(_progress(event))
+            elif event["event"] == "end":
+                self.close()
+                return s.structure.read(_model_part(s, blobs[0]))
+            else:
+                mean, _ = s.model(blobs[0], len(event["parties"]))
+                model = s.structure.read(_model_part(s, blobs[1]))
+                following = np.zeros(s.plan.length)
+                if apply is None:
+                    s.structure.write(mean, following[: s.structure.size])
+                    following[: s.structure.size] += _model_part(s, blobs[1])
+                else:
+                    s.structure.write(apply(model, mean), following[: s.structure.size])
+                self.answer(_sidecar.shared(memoryview(following.astype("<f8").view(np.uint8))))
+        raise Error("the job ended without a model")

@@ -1,0 +1,322 @@
+"""One party and the server of a session: messages in, messages out."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+import numpy as np
+
+from . import _sidecar
+from .arrays import Arrays
+from .errors import ConfigError, StateError
+from .plan import Identity, Settled
+
+Messages = list[tuple[int, bytes]]
+"""Messages of a server, each with the roster index of the party that it is for."""
+
+
+class Party(_sidecar.Remote):
+    """One party in one session. It answers messages; who carries them does not matter.
+
+    Each :meth:`save` must be stored before what was made before it is sent: a party that
+    is loaded from an older state could use keys twice.
+    """
+
+    def __init__(self, settled: Settled, identity: Identity, *, number: int = 1) -> None:
+        """Make a party.
+
+        Args:
+            settled: the plan.
+            identity: one of the roster.
+            number: of the session, 0 or more. Each is used once in a plan's life.
+        """
+        self._open(settled, number, "party.new", [identity._seed])
+
+    def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
+        self.settled = settled
+        result, (self.announce,) = settled._sidecar.call(
+            call, {"settled": settled.identifier, "number": number}, blobs
+        )
+        super().__init__(settled._sidecar, result["party"])
+        self.index: int = result["index"]  #: of the party in the roster
+        self._take(result)
+
+    announce: bytes  #: the first message to send; of a loaded party the last that it made
+
+    def _take(self, result: dict[str, Any]) -> None:
+        self._due = result["round"] if result["due"] else None
+        self._enrolled = result["enrolled"] or []
+
+    def _call(self, name: str, *blobs: bytes | _sidecar.Blob) -> list[bytes]:
+        result, out = self._sidecar.call(name, {"party": self._identifier}, blobs)
+        self._take(result)
+        return out
+
+    @property
+    def due(self) -> int | None:
+        """The round that waits for this party's :meth:`submit`, or ``None``."""
+        return self._due
+
+    @property
+    def enrolled(self) -> list[int]:
+        """Roster indices of the parties of the session; empty while it is set up."""
+        return list(self._enrolled)
+
+    def receive(self, message: bytes) -> bytes | None:
+        """Take a message of the server and return the answer, or ``None``.
+
+        Raises:
+            MessageError: it is not one to take now; the party is as it was.
+        """
+        out = self._call("party.receive", message)
+        return out[0] if out else None
+
+    def output(self) -> bytes:
+        """Return the last message that was made, to be sent again."""
+        return self._call("party.output")[0]
+
+    def model(self, broadcast: bytes) -> Any:
+        """Return the model of a broadcast of :meth:`Server.begin`."""
+        return read_broadcast(self.settled, broadcast)
+
+    def submit(self, broadcast: bytes, update: Arrays, weight: float | None = None) -> bytes:
+        """Clip, round, noise and mask an update for the round that is due.
+
+        Args:
+            broadcast: what the round began with.
+            update: of the plan's structure, in its own units.
+            weight: of the update in a weighted mean, such as the number of examples.
+
+        Returns:
+            The message to the server.
+        """
+        return self._call(
+            "party.submit", _sidecar.shared(broadcast), self.settled.vector(update, weight)
+        )[0]
+
+    def save(self, key: bytes) -> bytes:
+        """Return the state, sealed under a key of 32 bytes."""
+        return self._call("party.save", key)[0]
+
+    @classmethod
+    def load(
+        cls, settled: Settled, identity: Identity, key: bytes, state: bytes, *, number: int = 1
+    ) -> "Party":
+        """Make the party again that was saved. Send its :attr:`announce` again.
+
+        Raises:
+            StateError: it is of another party, plan or number, or was changed.
+        """
+        party = cls.__new__(cls)
+        party._open(settled, number, "party.load", [identity._seed, key, state])
+        return party
+
+
+@dataclass(frozen=True)
+class Mean:
+    """What a round gave.
+
+    Attributes:
+        model: the mean of the parties' updates, of the plan's structure, with noise.
+        parties: roster indices of whose updates are in it.
+        std_dev: of the noise in each number of the mean (unweighted), in their units.
+        weight: the sum of weights, with noise; ``None`` without weighting.
+    """
+
+    model: Any
+    parties: list[int]
+    std_dev: float
+    weight: float | None
+
+
+class Server(_sidecar.Remote):
+    """The server of a session. It learns each round's mean and nothing else.
+
+    A round goes: :meth:`begin`, :meth:`survivors`, :meth:`certificate`, :meth:`sum`; before
+    the first come :meth:`keys` and :meth:`members`. Between two steps give what parties
+    answered to :meth:`receive`, until :attr:`missing` is empty or you have waited long
+    enough: a step goes on without who is missing.
+    """
+
+    def __init__(self, settled: Settled, *, number: int = 1) -> None:
+        self._open(settled, number, "server.new", [])
+
+    def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
+        self.settled = settled
+        self._broadcast: bytes | None = None
+        result, _ = settled._sidecar.call(
+            call, {"settled": settled.identifier, "number": number}, blobs
+        )
+        super().__init__(settled._sidecar, result["server"])
+        self._result = result
+
+    def _call(
+        self, name: str, *blobs: bytes | _sidecar.Blob, **parameters: Any
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        self._result, out = self._sidecar.call(
+            name, {"server": self._identifier, **parameters}, blobs
+        )
+        return self._result, out
+
+    def _messages(self, name: str, *blobs: bytes | _sidecar.Blob, **parameters: Any) -> Messages:
+        result, out = self._call(name, *blobs, **parameters)
+        return list(zip(result.get("to") or (), out))
+
+    def receive(self, party: int, message: bytes) -> None:
+        """Take a message of a party, whom the transport knows to have sent it.
+
+        Raises:
+            MessageError: it is not one to take now; the server is as it was.
+        """
+        self._call("server.receive", message, party=party)
+
+    @property
+    def missing(self) -> list[int]:
+        """Roster indices of the parties that the present step waits for."""
+        return list(self._result["missing"] or ())
+
+    @property
+    def enrolled(self) -> list[int]:
+        """Roster indices of the parties of the session; empty while it is set up."""
+        return list(self._result["enrolled"] or ())
+
+    @property
+    def included(self) -> list[int]:
+        """Roster indices of the parties in the sum of the last round."""
+        return list(self._result["included"] or ())
+
+    @property
+    def excluded(self) -> list[int]:
+        """Roster indices of the parties that spoilt rounds, or that :meth:`exclude` named."""
+        return list(self._result["excluded"] or ())
+
+    @property
+    def holders(self) -> list[int]:
+        """Roster indices of the parties of the next round."""
+        return list(self._result["holders"] or ())
+
+    @property
+    def round(self) -> int:
+        """The last round that was begun; 0 before the first."""
+        return int(self._result["round"])
+
+    def keys(self) -> Messages:
+        """End the announcements, and tell those who announced of each other."""
+        return self._messages("server.keys")
+
+    def members(self) -> Messages:
+        """End the set-up. With a classical plan there is nothing to send."""
+        return self._messages("server.members")
+
+    def invite(self) -> Messages:
+        """Ask parties that were not there for what they need to be in the next round."""
+        return self._messages("server.invite")
+
+    def gather(self, parties: Sequence[int]) -> Messages:
+        """Hold the next rounds among these parties, at least the plan's ``min_survivors``."""
+        return self._messages("server.gather", parties=[int(i) for i in parties])
+
+    def begin(self, model: Arrays | bytes | None = None) -> tuple[bytes, Messages]:
+        """Begin a round.
+
+        Args:
+            model: what parties train from, of the plan's structure; ``None``: nothing. Or
+                the bytes of a broadcast of your own, different in every round.
+
+        Returns:
+            The broadcast, which all parties of the round need, and the messages.
+        """
+        if isinstance(model, (bytes, bytearray)):
+            broadcast = bytes(model)
+        else:
+            broadcast = write_broadcast(self.settled, self.round + 1, model)
+        messages = self._messages("server.begin", _sidecar.shared(broadcast))
+        self._broadcast = broadcast
+        return broadcast, messages
+
+    def survivors(self) -> Messages:
+        """End the submissions, and tell whose are in."""
+        return self._messages("server.survivors")
+
+    def certificate(self) -> Messages:
+        """End the signatures, and pass them on."""
+        return self._messages("server.certificate")
+
+    def sum(self, broadcast: bytes | None = None) -> Mean:
+        """End the round and return the mean.
+
+        Args:
+            broadcast: what the round began with; needed after :meth:`load` only.
+
+        Raises:
+            TooFewError: the round is lost; the next may begin.
+        """
+        broadcast = self._broadcast if broadcast is None else broadcast
+        if broadcast is None:
+            raise StateError(
+                "the server was loaded and does not have the round's broadcast", kind="phase",
+                advice="give it: sum(broadcast)",
+            )
+        result, (mean,) = self._call("server.sum", _sidecar.shared(broadcast))
+        parties = self.included
+        model, weight = self.settled.model(mean, len(parties))
+        return Mean(model, parties, result["std_dev"], weight)
+
+    def skip(self) -> None:
+        """Give up the next round number, for a round whose parties do not come."""
+        self._call("server.skip")
+
+    def exclude(self, party: int) -> None:
+        """Leave a party out of the rounds that follow."""
+        self._call("server.exclude", party=party)
+
+    def readmit(self, party: int) -> None:
+        """Let a party back in."""
+        self._call("server.readmit", party=party)
+
+    def save(self, key: bytes) -> bytes:
+        """Return the state, sealed under a key of 32 bytes. Keep the broadcast with it."""
+        return self._call("server.save", key)[1][0]
+
+    @classmethod
+    def load(cls, settled: Settled, key: bytes, state: bytes, *, number: int = 1) -> "Server":
+        """Make the server again that was saved."""
+        server = cls.__new__(cls)
+        server._open(settled, number, "server.load", [key, state])
+        return server
+
+
+_HEADER = 40  # bytes before the model: the round, and 32 that are random
+
+
+def write_broadcast(settled: Settled, round: int, model: Arrays | None) -> bytes:
+    """Return a broadcast: u64 round, 32 random bytes (the rotation of the round follows
+    from them), and the model's numbers as big-endian float64."""
+    header = struct.pack(">Q", round) + os.urandom(32)
+    if model is None:
+        return header
+    x = np.empty(settled.structure.size)
+    settled.structure.write(model, x)
+    if not np.isfinite(x).all():
+        raise ConfigError(
+            "the model has NaN or infinity", kind="not-finite", field="model",
+            advice="look for what made it in training",
+        )
+    return header + x.astype(">f8").tobytes()
+
+
+def read_broadcast(settled: Settled, broadcast: bytes) -> Any:
+    """Return the model of a broadcast, ``None`` if it has none."""
+    n = len(broadcast) - _HEADER
+    if n == 0:
+        return None
+    if n != 8 * settled.structure.size:
+        raise ConfigError(
+            f"a broadcast of {len(broadcast)} bytes is not of a model of "
+            f"{settled.structure.size} numbers", kind="length", field="broadcast",
+            advice="give what Server.begin returned",
+        )
+    return settled.structure.read(np.frombuffer(broadcast, ">f8", offset=_HEADER))

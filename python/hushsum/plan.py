@@ -1,0 +1,264 @@
+"""Plans: what a job is, declared once for all sides."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterable, Mapping
+
+import numpy as np
+
+from . import _sidecar
+from .accounting import Interval
+from .arrays import Arrays, Structure, Weighting
+from .errors import ConfigError
+
+
+class Identity:
+    """The Ed25519 key that a party is known by. Keep it as you keep a password."""
+
+    def __init__(self, seed: bytes) -> None:
+        """Take 32 bytes that :meth:`save` saved, or a secret store kept."""
+        result, _ = _sidecar.current().call("identity", {}, [bytes(seed)])
+        self._seed = bytes(seed)
+        self.public: str = result["public"]  #: 64 hexadecimal digits, for the roster
+
+    @classmethod
+    def generate(cls) -> "Identity":
+        """Make a new identity."""
+        _, (seed,) = _sidecar.current().call("identity")
+        return cls(seed)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Identity":
+        """Read the identity that :meth:`save` wrote."""
+        return cls(bytes.fromhex(Path(path).read_text().strip()))
+
+    def save(self, path: str | Path) -> None:
+        """Write the identity to a new file that this user alone may read."""
+        import os
+
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "w") as f:
+            f.write(self._seed.hex() + "\n")
+
+    def __repr__(self) -> str:
+        return f"Identity(public={self.public!r})"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A job: rounds, in each of which the mean of the parties' vectors becomes known.
+
+    All sides must have the same plan. Defaults are those of the library.
+
+    Attributes:
+        name: 1 to 100 printable ASCII characters; use each once for one roster.
+        rounds: how many, at least 1.
+        length: numbers of a vector, 1 to 2**27.
+        clip: L2 norm that vectors are shortened to, in their own units.
+        bits: of a coordinate on the wire, 8 to 64; 0: 32.
+        noise: "discrete-gaussian", "discrete-laplace", "skellam", or None.
+        epsilon: what a party may spend over all rounds, against the server; with noise.
+        delta: the probability that epsilon fails; 0: 1e-5.
+        drop_out: the largest part of the roster that may be missing from a sum.
+        colluders: how many parties may pool all they know with the server.
+        adversary: "cheating", "semi-malicious" or "curious": the server to withstand.
+        classical: leaves ML-KEM out of key exchange.
+    """
+
+    name: str
+    rounds: int
+    length: int
+    clip: float
+    bits: int = 0
+    noise: str | None = None
+    epsilon: float = 0.0
+    delta: float = 0.0
+    drop_out: float = 0.0
+    colluders: int = 0
+    adversary: str = "cheating"
+    classical: bool = False
+
+    def __post_init__(self) -> None:
+        self._parsed()
+
+    def _fields(self) -> dict[str, Any]:
+        fields = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
+        if self.adversary not in _ADVERSARIES:
+            raise ConfigError(
+                f"there is no adversary {self.adversary!r}", kind="config", field="adversary",
+                advice=f"use one of {', '.join(_ADVERSARIES)}",
+            )
+        fields["adversary"] = _ADVERSARIES[self.adversary]
+        if self.noise is not None:
+            fields["noise"] = str(self.noise).replace("_", "-")
+        return fields
+
+    def _parsed(self) -> dict[str, Any]:
+        result, _ = _sidecar.current().call("plan.parse", {"plan": self._fields()})
+        return result
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> "Plan":
+        """Read a plan from its JSON form, which Go programs read too."""
+        try:
+            fields = json.loads(text)
+        except ValueError as err:
+            raise ConfigError(f"the plan is not JSON: {err}", kind="config") from err
+        if not isinstance(fields, dict):
+            raise ConfigError("the plan is no JSON object", kind="config")
+        result, _ = _sidecar.current().call("plan.parse", {"plan": fields})
+        names = {v: k for k, v in _ADVERSARIES.items()}
+        result["adversary"] = names[result.get("adversary", 0)]
+        return cls(**result)
+
+    def json(self) -> str:
+        """Return the JSON form."""
+        return json.dumps(self._fields(), indent=2)
+
+    def differences(self, other: "Plan") -> dict[str, tuple[Any, Any]]:
+        """Return the fields in which two plans differ, with this one's value and the other's.
+
+        What is left out counts as its default.
+        """
+        ours, theirs = self._parsed(), other._parsed()
+        return {
+            k: (ours.get(k), theirs.get(k))
+            for k in sorted({*ours, *theirs})
+            if ours.get(k) != theirs.get(k)
+        }
+
+    def settle(
+        self,
+        roster: Mapping[str, str | Identity] | Iterable[tuple[str, str]],
+        *,
+        like: Arrays | None = None,
+        weighting: Weighting | None = None,
+    ) -> "Settled":
+        """Work the plan out for a roster.
+
+        Args:
+            roster: names and public keys (64 hexadecimal digits) of all parties, in an
+                order that all sides share. It must reach every party by a way that the
+                server does not control.
+            like: a model; vectors and means then have its structure. ``None``: they are
+                arrays of shape ``(length,)``.
+            weighting: makes means weighted ones. The length is then one more than the
+                numbers of a model, for the weight.
+        """
+        return Settled(self, roster, like=like, weighting=weighting)
+
+
+_ADVERSARIES = {"cheating": 0, "semi-malicious": 1, "curious": 2}
+
+
+class Settled:
+    """A plan worked out for a roster. Make it by :meth:`Plan.settle`.
+
+    Attributes:
+        plan: the plan.
+        roster: names and public keys, in order.
+        digest: 64 hexadecimal digits over all that the sides must agree on.
+        min_survivors: the fewest parties in a sum.
+        std_dev: of the noise in each number of a mean of so few, in the vectors' units.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        roster: Mapping[str, str | Identity] | Iterable[tuple[str, str]],
+        *,
+        like: Arrays | None = None,
+        weighting: Weighting | None = None,
+    ) -> None:
+        items = roster.items() if isinstance(roster, Mapping) else roster
+        self.plan = plan
+        self.roster: list[tuple[str, str]] = [
+            (str(name), key.public if isinstance(key, Identity) else str(key))
+            for name, key in items
+        ]
+        self.weighting = weighting
+        self.structure = Structure(np.zeros(plan.length - (weighting is not None))
+                                   if like is None else like)
+        expected = plan.length - (weighting is not None)
+        if self.structure.size != expected:
+            raise ConfigError(
+                f"the model has {self.structure.size} numbers and the plan {plan.length}"
+                + (" with one for the weight" if weighting else ""),
+                kind="length", field="length",
+                advice=f"use length={self.structure.size + (weighting is not None)}",
+            )
+        fields = plan._fields()
+        if weighting is not None:
+            # Sides that weight otherwise must not meet: the name is part of every key.
+            fields["name"] += f" weighted {weighting.max_weight:.9g} {weighting.share:.9g}"
+            fields["clip"] = weighting.norm(plan.clip)
+        self._sidecar = _sidecar.current()
+        result, _ = self._sidecar.call(
+            "plan.settle",
+            {"plan": fields, "roster": [{"name": n, "key": k} for n, k in self.roster]},
+        )
+        self._remote = _sidecar.Remote(self._sidecar, result["settled"])
+        self.digest: str = result["digest"]
+        self.min_survivors: int = result["min_survivors"]
+        self.std_dev: float = result["std_dev"]
+
+    def __reduce__(self) -> Any:
+        return _settle, (self.plan, self.roster, self.structure, self.weighting)
+
+    def __repr__(self) -> str:
+        return f"<plan {self.plan.name!r} for {len(self.roster)} parties, {self.digest[:16]}>"
+
+    @property
+    def identifier(self) -> int:
+        """What the sidecar knows the plan by."""
+        self._sidecar.check()
+        return self._remote._identifier
+
+    def explain(self) -> str:
+        """Say in words what the plan means for a party."""
+        result, _ = self._sidecar.call("plan.explain", {"settled": self.identifier})
+        return result["text"]
+
+    def spent(self, rounds: int | None = None) -> Interval:
+        """Return the epsilon that so many rounds spend of every party (default: all)."""
+        n = self.plan.rounds if rounds is None else rounds
+        result, _ = self._sidecar.call("plan.spent", {"settled": self.identifier, "rounds": n})
+        return Interval.from_result(result, self.plan.delta or 1e-5)
+
+    def vector(self, update: Arrays, weight: float | None = None) -> _sidecar.Blob:
+        """Return what a party submits for an update, for a call."""
+        if self.weighting is None:
+            if weight is not None:
+                raise ConfigError(
+                    "the plan has no weights", kind="config", field="weight",
+                    advice="settle it with weighting=hushsum.Weighting(max_weight)",
+                )
+            return self.structure.blob(update)
+        weighting, clip = self.weighting, self.plan.clip
+
+        def write(into: np.ndarray) -> None:
+            x = into.view("<f8")
+            self.structure.write(update, x[:-1])
+            weighting.write(x[:-1], 1.0 if weight is None else weight, clip, x)
+
+        return _sidecar.Blob(8 * self.plan.length, write)
+
+    def model(self, mean: bytes, parties: int) -> tuple[Any, float | None]:
+        """Return the mean that a call has answered with, and the sum of the weights."""
+        x = np.frombuffer(mean, "<f8")
+        if self.weighting is None:
+            return self.structure.read(x), None
+        x, total = self.weighting.mean(x, parties, self.plan.clip)
+        return self.structure.read(x), total
+
+
+def _settle(
+    plan: Plan, roster: list[tuple[str, str]], structure: Structure, weighting: Weighting | None
+) -> Settled:
+    s = Settled(plan, roster, weighting=weighting)
+    s.structure = structure
+    return s

@@ -1,0 +1,106 @@
+"""Epsilon, calibration, ledgers, noise and audits."""
+
+import json
+import math
+import os
+
+import numpy as np
+import pytest
+
+import hushsum
+
+
+def test_the_same_values_as_go() -> None:
+    path = os.environ.get("HUSHSUM_GOLDEN_VALUES")
+    if not path:
+        pytest.skip("HUSHSUM_GOLDEN_VALUES names no file of values: see python/check")
+    with open(path) as f:
+        cases = json.load(f)
+    assert len(cases) >= 90
+    for case in cases:
+        if case["upper"] == "error":
+            with pytest.raises(hushsum.Error) as caught:
+                hushsum.epsilon(**case["with"])
+            assert caught.value.kind == case["lower"]
+            continue
+        got = hushsum.epsilon(**case["with"])
+        for bound, text in ((got.upper, case["upper"]), (got.lower, case["lower"])):
+            want = math.inf if text == "+Inf" else float.fromhex(text)
+            assert bound == want, case
+
+
+def test_names_of_other_libraries() -> None:
+    ours = hushsum.epsilon("gaussian", noise_multiplier=1.1, rate=0.01, rounds=100, delta=1e-6)
+    opacus = hushsum.epsilon("gaussian", noise_multiplier=1.1, sample_rate=0.01, steps=100,
+                             target_delta=1e-6)
+    dp = hushsum.epsilon("gaussian", noise_multiplier=1.1, sampling_probability=0.01,
+                         num_steps=100, delta=1e-6)
+    assert ours == opacus == dp
+    assert float(ours) == ours.upper >= ours.lower > 0
+    with pytest.raises(hushsum.ConfigError, match="twice"):
+        hushsum.epsilon("gaussian", noise_multiplier=1, rate=1, sample_rate=1)
+
+
+def test_adversaries_and_mechanisms() -> None:
+    public = hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.1, rounds=10)
+    server = hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.1, rounds=10,
+                             adversary="server")
+    assert server.upper > public.upper
+    assert hushsum.epsilon("discrete_laplace", scale=4, delta=0).upper == pytest.approx(0.25)
+    vector = hushsum.epsilon("discrete-gaussian", noise_multiplier=1, sensitivity=50,
+                             dimension=1000)
+    assert vector.accountant == "RDP"
+    assert hushsum.epsilon("gaussian", noise_multiplier=1, delta=0).upper == math.inf
+    d = hushsum.delta("gaussian", noise_multiplier=1, epsilon=2.0)
+    assert 0 < d.lower <= d.upper < 0.1
+
+
+def test_calibrate() -> None:
+    found = hushsum.calibrate("gaussian", epsilon=1, rate=0.01, rounds=1000)
+    assert found.epsilon.upper <= 1 and found.epsilon.lower > 0.99
+    assert hushsum.epsilon("gaussian", noise_multiplier=found.noise_multiplier, rate=0.01,
+                           rounds=1000) == found.epsilon
+    most = hushsum.calibrate("gaussian", target_epsilon=1, target_delta=1e-5, find="rounds",
+                             noise_multiplier=20)
+    assert most.rounds > 10 and most.epsilon.upper <= 1
+    assert hushsum.calibrate("gaussian", epsilon=1, rounds=100, noise_multiplier=1,
+                             find="rate").rate < 0.1
+    with pytest.raises(hushsum.ConfigError) as caught:
+        hushsum.calibrate("gaussian", epsilon=1e-9, noise_multiplier=0.1, find="rounds")
+    assert caught.value.kind == "unreachable" and caught.value.advice
+
+
+def test_ledger() -> None:
+    ledger = hushsum.Ledger(epsilon=1.0, delta=1e-5)
+    ledger.spend("gaussian", ["a", "b"], noise_multiplier=10, rounds=4)
+    assert ledger.clients == ["a", "b"]
+    assert ledger.spent("a") == ledger.spent("b") and 0 < ledger.spent("a").upper < 1
+    ledger.set_budget("b", epsilon=3.0)
+    with pytest.raises(hushsum.BudgetError) as caught:
+        ledger.spend("gaussian", ["a", "b"], noise_multiplier=1)
+    assert caught.value.name == "a"
+    before = ledger.save()
+    assert hushsum.Ledger.load(before).save() == before
+    ledger.spend("gaussian", ["b"], noise_multiplier=2)
+    assert ledger.spent("b").upper > ledger.spent("a").upper
+    with pytest.raises(hushsum.StateError):
+        hushsum.Ledger.load(before[:-2])
+
+
+def test_noise() -> None:
+    n = 200_000  # deviations are within 1 % but for one in 10^9
+    for family, scale, variance in (("discrete-gaussian", 100.0, 100.0), ("skellam", 50.0, 50.0)):
+        x = hushsum.sample_noise(family, scale, n)
+        assert x.dtype == np.int64 and x.shape == (n,)
+        assert np.var(x) == pytest.approx(variance, rel=0.02)
+    share = hushsum.sample_noise("skellam", 100.0, n, parties=10)
+    assert np.var(share) == pytest.approx(10, rel=0.03)
+    assert len(hushsum.sample_noise("discrete-laplace", 2.0, 7, exact=True)) == 7
+
+
+def test_audits() -> None:
+    r = np.random.default_rng(1)
+    lower = hushsum.audit_scores(r.normal(size=4000), r.normal(size=4000) + 4, delta=1e-5)
+    assert 2 < lower < hushsum.epsilon("gaussian", noise_multiplier=0.25).upper
+    assert hushsum.audit_one_run(1000, 200, 200, delta=1e-5) > 1
+    assert hushsum.audit_one_run(1000, 200, 100, delta=1e-5) == 0

@@ -1,0 +1,147 @@
+"""Mistakes of all kinds: each is told in words that say what to do."""
+
+import os
+
+import numpy as np
+import pytest
+
+import hushsum
+from hushsum import _sidecar
+from rounds import Session, identities, plan
+
+
+class Workshop:
+    """What mistakes are made with."""
+
+    def __init__(self) -> None:
+        self.keys = identities(4)
+        self.settled = plan(drop_out=0.25).settle(self.keys)
+        self.session = Session(self.settled, self.keys.values())
+        self.server, self.party = self.session.server, self.session.parties[0]
+        self.broadcast, messages = self.server.begin(None)
+        self.session.carry(messages)
+        self.stranger = hushsum.Identity.generate()
+        self.other = Session(self.settled, self.keys.values(), number=2)
+        self.key = os.urandom(32)
+
+    def call(self, name, parameters=None, blobs=()):
+        return _sidecar.current().call(name, parameters, blobs)
+
+
+@pytest.fixture(scope="module")
+def w() -> Workshop:
+    return Workshop()
+
+
+def shared_key(w: Workshop) -> object:
+    blob = _sidecar.Blob(1 << 16, lambda into: into.fill(0))
+    return w.call("identity", {}, [blob])
+
+
+EPSILON = {"mechanism": "gaussian", "noise_multiplier": 1.0}
+
+MISTAKES = [
+    # what, class, kind, what the words have in them
+    (lambda w: plan(clip=-1), hushsum.ConfigError, "config", "clip"),
+    (lambda w: plan(name=""), hushsum.ConfigError, "config", "name"),
+    (lambda w: plan(rounds=0), hushsum.ConfigError, "config", "at least 1"),
+    (lambda w: plan(length=2**40), hushsum.ConfigError, "config", "length"),
+    (lambda w: plan(noise="gaussian", epsilon=1), hushsum.ConfigError, "config", "gaussian"),
+    (lambda w: plan(epsilon=1), hushsum.ConfigError, "config", "name a family"),
+    (lambda w: plan(adversary="evil"), hushsum.ConfigError, "config", "curious"),
+    (lambda w: plan(clip=float("nan")), hushsum.ConfigError, "request", "finite"),
+    (lambda w: plan(rounds="three"), hushsum.ConfigError, "config", "rounds"),
+    (lambda w: hushsum.Plan.parse("{"), hushsum.ConfigError, "config", "JSON"),
+    (lambda w: plan(drop_out=0.9, adversary="cheating").settle(w.keys), hushsum.ConfigError,
+     "config", "fewer"),
+    (lambda w: plan(noise="skellam", epsilon=0.01, bits=8, length=1000).settle(w.keys),
+     hushsum.ConfigError, "bits", "use more bits"),
+    (lambda w: plan().settle({"a": "zz"}), hushsum.RequestError, "request", "hexadecimal"),
+    (lambda w: plan().settle({"a": w.stranger}), hushsum.ConfigError, "config", "between 2"),
+    (lambda w: plan().settle({"a": w.stranger, "b": w.stranger}), hushsum.ConfigError, "config",
+     "identity of its own"),
+    (lambda w: plan().settle(w.keys, like=np.zeros(6)), hushsum.ConfigError, "length", "length=6"),
+    (lambda w: hushsum.Party(w.settled, w.stranger), hushsum.ConfigError, "identity", "roster"),
+    (lambda w: hushsum.Identity(b"short"), hushsum.RequestError, "request", "32"),
+    (shared_key, hushsum.RequestError, "request", "shared memory"),
+    (lambda w: w.party.receive(b""), hushsum.MessageError, "truncated", "whole"),
+    (lambda w: w.party.receive(b"hello" * 30), hushsum.MessageError, "version", "one version"),
+    (lambda w: w.server.receive(0, w.party.announce[:-1]), hushsum.MessageError, None, ""),
+    (lambda w: w.server.receive(0, w.other.parties[0].announce), hushsum.MessageError, "session",
+     "compare plan, roster"),
+    (lambda w: w.server.receive(9, b""), hushsum.RequestError, "request", "0 to 3"),
+    (lambda w: w.server.certificate(), hushsum.Error, "phase", "order"),
+    (lambda w: w.other.parties[0].submit(b"", np.ones(5)), hushsum.Error, "phase", "order"),
+    (lambda w: w.party.submit(b"another", np.ones(5)), hushsum.MessageError, "broadcast",
+     "began with"),
+    (lambda w: w.party.submit(w.broadcast, np.ones(4)), hushsum.ConfigError, "length", "shape"),
+    (lambda w: w.party.submit(w.broadcast, np.full(5, np.nan)), hushsum.ConfigError, "not-finite",
+     "NaN"),
+    (lambda w: w.party.submit(w.broadcast, np.ones(5), 3.0), hushsum.ConfigError, "config",
+     "weighting"),
+    (lambda w: hushsum.Party.load(w.settled, w.keys["party0"], w.key, b"junk"),
+     hushsum.StateError, "state", "save"),
+    (lambda w: hushsum.Weighting(0), hushsum.ConfigError, "config", "weight"),
+    (lambda w: hushsum.epsilon("gauss", noise_multiplier=1), hushsum.ConfigError, "request",
+     "gaussian"),
+    (lambda w: hushsum.epsilon("gaussian"), hushsum.ConfigError, "request", "no noise"),
+    (lambda w: hushsum.epsilon("gaussian", noise=1), hushsum.ConfigError, "config",
+     "noise_multiplier"),
+    (lambda w: hushsum.epsilon("gaussian", noise_multiplier="loud"), hushsum.ConfigError, "config",
+     "no number"),
+    (lambda w: hushsum.epsilon("gaussian", noise_multiplier=1, rounds=1.5), hushsum.ConfigError,
+     "config", "whole"),
+    (lambda w: hushsum.epsilon("gaussian", noise_multiplier=1, rate=2), hushsum.ConfigError,
+     "request", "at most 1"),
+    (lambda w: hushsum.epsilon("laplace", noise_multiplier=1, rate=0.5, replace_one=True),
+     hushsum.ConfigError, "request", "gaussian or discrete-laplace"),
+    (lambda w: hushsum.calibrate("gaussian", epsilon=-1), hushsum.ConfigError, "request", "budget"),
+    (lambda w: hushsum.calibrate("gaussian"), hushsum.ConfigError, "config", "budget"),
+    (lambda w: hushsum.Ledger(epsilon=0), hushsum.ConfigError, "config", ""),
+    (lambda w: hushsum.Ledger.load(b"[]"), hushsum.StateError, "ledger", "Ledger.save"),
+    (lambda w: hushsum.sample_noise("gaussian", 1, 1), hushsum.ConfigError, None, "gaussian"),
+    (lambda w: hushsum.audit_one_run(1, 2, 3, delta=0), hushsum.ConfigError, "counts", ""),
+    (lambda w: hushsum.join("http://x", settled=w.settled, identity=w.stranger, coordinator="",
+                            train=lambda m: m), hushsum.ConfigError, "config", "tcp://"),
+    (lambda w: hushsum.join("tcp://127.0.0.1:1", settled=w.settled, identity=w.stranger,
+                            coordinator=w.stranger.public, train=lambda m: m), hushsum.Error,
+     "peer", "roster"),
+    (lambda w: hushsum.join("tcp://127.0.0.1:1", settled=w.settled, identity=w.keys["party0"],
+                            coordinator="zz", train=lambda m: m), hushsum.RequestError, "request",
+     "coordinator"),
+    (lambda w: w.call("plan.make"), hushsum.RequestError, "request", "plan.parse"),
+    (lambda w: w.call("account.epsilon", {**EPSILON, "noise": 1}), hushsum.RequestError,
+     "request", "no field"),
+    (lambda w: w.call("account.epsilon", {**EPSILON, "rounds": "x"}), hushsum.RequestError,
+     "request", "whole number"),
+    (lambda w: w.call("party.submit", {"party": 10**9}), hushsum.RequestError, "object", "load"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MISTAKES)))
+def test_mistakes(w: Workshop, number: int) -> None:
+    make, of, kind, says = MISTAKES[number]
+    with pytest.raises(hushsum.Error) as caught:
+        make(w)
+    e = caught.value
+    print(repr(e), "|", e)
+    assert isinstance(e, of)
+    assert kind is None or e.kind == kind
+    assert says in str(e) + e.advice
+    assert e.advice or e.reason
+    for word in ("json:", "Go ", "struct", "nil", "panic", "strconv", "errors."):
+        assert word not in str(e)
+
+
+def test_the_party_at_fault_is_named(w: Workshop) -> None:
+    with pytest.raises(hushsum.MessageError) as caught:
+        w.server.receive(2, b"\2" * 200)
+    assert caught.value.party == 2 and caught.value.name == "party2"
+    again = __import__("pickle").loads(__import__("pickle").dumps(caught.value))
+    assert again.party == 2 and str(again) == str(caught.value)
+
+
+def test_a_program_that_is_not_there(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("HUSHSUM_BINARY", str(tmp_path / "none"))
+    with pytest.raises(hushsum.SidecarError, match="HUSHSUM_BINARY"):
+        _sidecar.Sidecar()

@@ -1,0 +1,178 @@
+"""Plans, parties and servers over arrays."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import hushsum
+from rounds import Session, close_to, identities, plan
+
+
+def test_mean_of_arrays() -> None:
+    keys = identities(10)
+    session = Session(plan().settle(keys), keys.values())
+    mean = session.round(lambda i: np.arange(5.0) * i, model=np.ones(5))
+    assert mean.parties == list(range(10))
+    assert close_to(mean.model, np.arange(5) * 4.5)
+    assert mean.std_dev == 0 and mean.weight is None
+
+
+def test_structures() -> None:
+    model = {
+        "layer.weight": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "layer.bias": [np.float64(1.5), np.zeros(2)],
+        "steps": np.array(7),
+        "scalar": 3,
+    }
+    keys = identities(4)
+    settled = plan(length=11, drop_out=0).settle(keys, like=model)
+    session = Session(settled, keys.values())
+    mean = session.round(lambda i: dict(reversed(list(model.items()))))  # any order of keys
+    assert close_to(mean.model["layer.weight"], model["layer.weight"])
+    assert mean.model["layer.bias"][1].shape == (2,)
+    broadcast, _ = session.server.begin(model)
+    got = session.parties[0].model(broadcast)
+    assert got["layer.weight"].dtype == np.float32
+    assert np.array_equal(got["layer.weight"], model["layer.weight"])
+    assert got["layer.bias"][0] == 1.5 and got["scalar"] == 3.0 and got["steps"] == 7
+
+
+@pytest.mark.parametrize("wrong, says", [
+    ({"a": np.zeros(3)}, "other keys"),
+    ({"a": np.zeros(2), "b": np.zeros((2, 1))}, "shape"),
+    ([np.zeros(2)], "no dictionary"),
+    ({"a": np.array(["x", "y"]), "b": np.zeros(3)}, "not of numbers"),
+])
+def test_wrong_structures(wrong: object, says: str) -> None:
+    keys = identities(3)
+    settled = plan(drop_out=0).settle(keys, like={"a": np.zeros(2), "b": np.zeros(3)})
+    session = Session(settled, keys.values())
+    broadcast, messages = session.server.begin(None)
+    session.carry(messages)
+    with pytest.raises(hushsum.ConfigError, match=says):
+        session.parties[0].submit(broadcast, wrong)
+    assert session.parties[0].due == 1  # nothing has changed
+
+
+def test_every_stage_may_lose_parties() -> None:
+    keys = identities(10)
+    session = Session(plan().settle(keys), keys.values())
+    stays = range(2, 10)
+    for where in ("submitting", "signing", "revealing"):
+        mean = session.round(lambda i: np.full(5, float(i)), **{where: stays})
+        gone = where == "submitting"
+        assert mean.parties == list(stays if gone else range(10))
+        assert close_to(mean.model, np.mean(mean.parties))
+    assert session.round(lambda i: np.zeros(5)).parties == list(range(10))
+
+
+def test_too_few_lose_the_round_not_the_session() -> None:
+    keys = identities(10)
+    session = Session(plan().settle(keys), keys.values())
+    with pytest.raises(hushsum.TooFewError) as caught:
+        session.round(lambda i: np.ones(5), submitting=range(7))
+    assert caught.value.kind == "too-few" and set(caught.value.parties) == {7, 8, 9}
+    assert "party7" in str(caught.value) and caught.value.advice
+    assert len(session.round(lambda i: np.ones(5)).parties) == 10
+
+
+def test_weights() -> None:
+    keys = identities(6)
+    settled = plan(length=6, clip=50.0).settle(keys, weighting=hushsum.Weighting(max_weight=100))
+    session = Session(settled, keys.values())
+    weights = [10, 20, 30, 40, 50, 1000]  # the last counts as 100
+    mean = session.round(lambda i: np.full(5, float(i)), weight=lambda i: weights[i])
+    counted = np.minimum(weights, 100)
+    assert close_to(mean.model, np.average(range(6), weights=counted), 1e-3)
+    assert mean.weight == pytest.approx(counted.sum(), rel=1e-4)
+    other = plan(length=6, clip=50.0).settle(keys, weighting=hushsum.Weighting(max_weight=99))
+    assert other.digest != settled.digest  # sides that weight otherwise do not meet
+
+
+def test_noise_and_epsilon() -> None:
+    keys = identities(10)
+    settled = plan(noise="discrete-gaussian", epsilon=8.0, length=2000, clip=1.0).settle(keys)
+    session = Session(settled, keys.values())
+    mean = session.round(lambda i: np.zeros(2000))
+    # 2,000 samples: the empirical deviation is within 10 % but for one in 10^9.
+    assert np.std(mean.model) == pytest.approx(mean.std_dev, rel=0.1)
+    spent = settled.spent()
+    assert 7 < spent.upper <= 8 and spent.adversary == "server"
+    assert settled.spent(1).upper < spent.upper
+    assert "8" in settled.explain() and "noise" in settled.explain().lower()
+
+
+def test_save_and_load() -> None:
+    keys = identities(5)
+    settled = plan(drop_out=0.2).settle(keys)
+    session = Session(settled, keys.values())
+    key = os.urandom(32)
+    broadcast, messages = session.server.begin(None)
+    session.carry(messages)
+    first, identity = session.parties[0], list(keys.values())[0]
+    message = first.submit(broadcast, np.ones(5))
+    state = first.save(key)
+    again = hushsum.Party.load(settled, identity, key, state)
+    assert again.announce == message == again.output() and again.index == 0
+    session.server.receive(0, again.announce)
+    session.parties[0] = again
+    for p in session.parties[1:]:
+        session.server.receive(p.index, p.submit(broadcast, np.zeros(5)))
+    session.server = hushsum.Server.load(settled, key, session.server.save(key))
+    session.carry(session.server.survivors())
+    session.carry(session.server.certificate())
+    with pytest.raises(hushsum.StateError, match="broadcast"):
+        session.server.sum()
+    assert close_to(session.server.sum(broadcast).model, 0.2)
+    for wrong in (state[:-1], state[:-1] + b"x", b""):
+        with pytest.raises(hushsum.StateError):
+            hushsum.Party.load(settled, identity, key, wrong)
+    with pytest.raises(hushsum.StateError):
+        hushsum.Party.load(settled, identity, os.urandom(32), state)
+    with pytest.raises(hushsum.StateError):
+        hushsum.Party.load(settled, identity, key, state, number=2)
+
+
+def test_plans() -> None:
+    a = plan()
+    assert hushsum.Plan.parse(a.json()) == hushsum.Plan.parse(hushsum.Plan.parse(a.json()).json())
+    assert a.differences(plan(bits=32)) == {}  # which is the default
+    assert a.differences(plan(clip=2.0, rounds=9)) == {"clip": (100, 2), "rounds": (4, 9)}
+    keys = identities(3)
+    settled = plan(drop_out=0).settle(keys)
+    copy = pickle.loads(pickle.dumps(settled))
+    assert copy.digest == settled.digest
+    assert plan(drop_out=0, clip=2.0).settle(keys).digest != settled.digest
+
+
+def test_identities_are_kept(tmp_path) -> None:
+    identity = hushsum.Identity.generate()
+    identity.save(tmp_path / "key")
+    assert (tmp_path / "key").stat().st_mode & 0o077 == 0
+    assert hushsum.Identity.load(tmp_path / "key").public == identity.public
+    assert identity._seed.hex() not in repr(identity)
+    with pytest.raises(FileExistsError):
+        identity.save(tmp_path / "key")
+
+
+def test_objects_are_closed() -> None:
+    keys = identities(3)
+    settled = plan(drop_out=0).settle(keys)
+    with hushsum.Party(settled, keys["party0"]) as p:
+        pass
+    with pytest.raises(hushsum.RequestError, match="closed"):
+        p.receive(b"x")
+
+
+def test_gather_and_exclude() -> None:
+    keys = identities(10)
+    session = Session(plan().settle(keys), keys.values())
+    session.carry(session.server.gather(range(8)))
+    assert session.server.holders == list(range(8))
+    assert session.round(lambda i: np.ones(5)).parties == list(range(8))
+    session.server.exclude(3)
+    assert session.server.excluded == [3]
+    session.server.readmit(3)
+    assert session.server.excluded == []

@@ -1,0 +1,200 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/attacks/audit"
+	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// ErrRequest: a call is not one that there is, or not of its form.
+var ErrRequest = errors.New("sidecar: not a call that there is")
+
+// ErrObject: a call is about something that the sidecar does not have.
+var ErrObject = errors.New("sidecar: there is no such object")
+
+var (
+	errInternal = errors.New("sidecar: a fault of the library")
+	errStopped  = errors.New("sidecar: the job was stopped")
+)
+
+// Fault is an error as callers get it.
+type Fault struct {
+	Kind    string `json:"kind"` // for programs, such as "too-few"; see kinds
+	Text    string `json:"text"` // all of it in one sentence
+	Reason  string `json:"reason"`
+	Advice  string `json:"advice"`            // what to do; empty: unknown
+	Field   string `json:"field,omitempty"`   // of a plan or of a call
+	Party   *int   `json:"party,omitempty"`   // roster index
+	Name    string `json:"name,omitempty"`    // of that party in the roster
+	Parties []int  `json:"parties,omitempty"` // who is missing, by roster index
+}
+
+// kinds names the errors that callers tell apart, the more particular ones first, with
+// what to do where an error does not say so itself.
+var kinds = []struct {
+	kind   string
+	err    error
+	advice string
+}{
+	{"request", ErrRequest, ""},
+	{"object", ErrObject, ""},
+	{"frame", ErrFrame, "start a new sidecar"},
+	{"stopped", errStopped, ""},
+	{"internal", errInternal, "report it; go on with a new sidecar and saved states"},
+	{"plan", hushsum.ErrPlan, "agree on one plan"},
+	{"refused", hushsum.ErrRefused, "ask who runs the coordinator"},
+	{"peer", hushsum.ErrPeer, "compare the coordinator's key and the roster by a way of your own"},
+	{"old-state", hushsum.ErrOldState, "delete it: the party comes back with the next session"},
+	{"store", hushsum.ErrStore, "give the key that it was saved with, or delete it"},
+	{"number", hushsum.ErrNumber, "use a number that no session has had"},
+	{"budget", accounting.ErrBudget, "stop here, or leave out the client whose budget is spent"},
+	{"unreachable", accounting.ErrUnreachable,
+		"allow a larger epsilon or delta, or more noise, fewer rounds or a smaller rate"},
+	{"unsupported", accounting.ErrUnsupported, "leave out replace_one"},
+	{"too-large", accounting.ErrTooLarge, "count in larger units, or use dimension=2"},
+	{"ledger", accounting.ErrLedger, "load what Ledger.save returned"},
+	{"counts", audit.ErrCounts, ""},
+	{"bits", aggregation.ErrBits, "use more bits"},
+	{"not-finite", aggregation.ErrNotFinite, "look for what made NaN or infinity in training"},
+	{"length", aggregation.ErrLength, "give as many numbers as the plan's length"},
+	{"length", masking.ErrLength, "give as many numbers as the plan's length"},
+	{"range", masking.ErrRange, ""},
+	{"too-few", protocol.ErrTooFew, "wait for more parties; the round is lost if one was open"},
+	{"missing", protocol.ErrMissing, "wait for the parties that are missing"},
+	{"material", protocol.ErrMaterial, "begin the next round: the party is left out of it"},
+	{"truncated", protocol.ErrTruncated, "check how messages are carried: pass them on whole"},
+	{"trailing", protocol.ErrTrailing, "check how messages are carried: pass them on one by one"},
+	{"oversized", protocol.ErrOversized, "check how messages are carried: pass them on one by one"},
+	{"version", protocol.ErrVersion, "use one version of hushsum on all sides"},
+	{"type", protocol.ErrType, "give servers' messages to parties, and parties' to the server"},
+	{"session", protocol.ErrSession, "compare plan, roster and number of all sides"},
+	{"sender", protocol.ErrSender, "give the index of the party that the message came from"},
+	{"duplicate", protocol.ErrDuplicate, "go on: it is there already"},
+	{"own-key", protocol.ErrOwnKey, "do not take part: the server shows others another key"},
+	{"encapsulation-key", protocol.ErrEncapsulationKey, ""},
+	{"public-key", protocol.ErrPublicKey, ""},
+	{"signature", protocol.ErrSignature, "compare the rosters of all sides"},
+	{"members", protocol.ErrMembers, "wait for the next session"},
+	{"replay", protocol.ErrReplay, "go on: a round is used once"},
+	{"stale", protocol.ErrStale, "go on: the step is over"},
+	{"skip", protocol.ErrSkip, "take part in a new session"},
+	{"participants", protocol.ErrParticipants, ""},
+	{"survivors", protocol.ErrSurvivors, ""},
+	{"certificate", protocol.ErrCertificate, ""},
+	{"broadcast", protocol.ErrBroadcast, "give the broadcast that this round began with"},
+	{"phase", protocol.ErrPhase, "do the steps in their order: see the examples"},
+	{"identity", protocol.ErrIdentity, "use an identity whose public key is in the roster"},
+	{"state", protocol.ErrState, "load it with the plan, number, identity and key of save"},
+	{"encoding", protocol.ErrEncoding, "check how messages are carried"},
+	{"random", protocol.ErrRandom, "see that the system has randomness"},
+	{"identity", keyexchange.ErrSigner, "use 32 bytes of a generated identity"},
+	{"config", hushsum.ErrConfig, ""},
+	{"config", privacy.ErrConfig, ""},
+	{"config", accounting.ErrConfig, ""},
+	{"config", noise.ErrConfig, ""},
+	{"config", noise.ErrTooLarge, "use less noise, or another family"},
+	{"config", aggregation.ErrConfig, ""},
+	{"config", protocol.ErrConfig, ""},
+	{"config", keyexchange.ErrRosterSize, ""},
+	{"config", keyexchange.ErrDuplicateIdentity, "give every party an identity of its own"},
+	{"config", keyexchange.ErrIdentityKey, "give the 32 bytes that the party generated"},
+	{"config", keyexchange.ErrName, "use 1 to 64 printable characters without spaces"},
+	{"stopped", context.Canceled, ""},
+}
+
+// newFault finds the fields of an error.
+func newFault(err error) *Fault {
+	f := &Fault{Kind: "failed", Text: err.Error(), Reason: fault.Reason(err)}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			f.Kind, f.Advice = k.kind, k.advice
+			break
+		}
+	}
+	var said *fault.Error
+	if errors.As(err, &said) && said.Advice != "" {
+		f.Advice = said.Advice
+	}
+	var plan *hushsum.ConfigError
+	var release *privacy.ConfigError
+	var differs *hushsum.DifferenceError
+	switch {
+	case errors.As(err, &plan):
+		// In the words of the plan's JSON form.
+		f.Field, f.Reason = snakeCase(plan.Field), plan.Reason
+		if plan.Field == "JSON" && plan.Err != nil {
+			f.Field, f.Reason = "plan", plainly(plan.Err).Error()
+		}
+		f.Text = fmt.Sprintf("%v: %s: %s", hushsum.ErrConfig, f.Field, f.Reason)
+		if plan.Advice != "" {
+			f.Advice = plan.Advice
+		}
+	case errors.As(err, &release):
+		f.Field, f.Reason, f.Advice = snakeCase(release.Field), release.Reason, release.Advice
+	case errors.As(err, &differs):
+		f.Field = differs.Field
+		f.Reason = fmt.Sprintf("%s is %s here and %s there", differs.Field, differs.Ours, differs.Theirs)
+	}
+	var party *protocol.PartyError
+	if errors.As(err, &party) {
+		f.Party, f.Name = &party.Party, party.Name
+	}
+	var missing *protocol.MissingError
+	if errors.As(err, &missing) {
+		f.Parties = missing.Parties
+	}
+	var spent *accounting.OverBudget
+	if errors.As(err, &spent) {
+		f.Name = spent.Client
+	}
+	return f
+}
+
+// notLedger says that bytes are not what Ledger.save returned.
+func notLedger() error {
+	return fault.New(accounting.ErrLedger, "load what Ledger.save returned",
+		"the bytes are not of a saved ledger, or were changed")
+}
+
+// snakeCase turns the name of a field in Go into its name in calls.
+func snakeCase(name string) string {
+	var out strings.Builder
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			if i > 0 && (name[i-1] < 'A' || name[i-1] > 'Z') {
+				out.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		out.WriteRune(c)
+	}
+	return out.String()
+}
+
+// requestError says what is wrong with a call.
+func requestError(advice, reason string, a ...any) error {
+	return fault.New(ErrRequest, advice, reason, a...)
+}
+
+// objectError says that something is not there.
+func objectError(noun string, id uint64) error {
+	return fault.New(ErrObject, "make it again, or load its saved state",
+		"there is no %s %d: it was closed, or is another process's", noun, id)
+}
+
+// fieldError says what is wrong with a field of a call.
+func fieldError(field, advice, reason string, a ...any) error {
+	return requestError(advice, "%s: %s", field, fmt.Sprintf(reason, a...))
+}

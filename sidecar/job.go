@@ -1,0 +1,364 @@
+package sidecar
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+var jobCalls = map[string]handler{
+	"job.join":       joinJob,
+	"job.coordinate": coordinateJob,
+	"job.next":       nextOfJob,
+	"job.answer":     answerJob,
+	"job.stop":       stopJob,
+}
+
+// job is a Participant or a Coordinator that runs beside the calls. The program asks
+// for what is next (job.next waits for it), works, and answers.
+type job struct {
+	cancel context.CancelFunc
+	events chan jobEvent
+	answer chan jobAnswer
+
+	mutex sync.Mutex
+	asked bool // for an answer that has not come
+}
+
+// jobEvent is what happens in a job.
+type jobEvent struct {
+	jobEventJSON
+	blobs [][]byte
+	err   error
+}
+
+// jobEventJSON says what happened: "work" and "apply" wait for an answer, "end" is the
+// last.
+type jobEventJSON struct {
+	Event   string `json:"event"`
+	Round   uint64 `json:"round,omitempty"`
+	Parties []int  `json:"parties,omitempty"`
+	Session uint64 `json:"session,omitempty"`
+	Party   *int   `json:"party,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Rounds  int    `json:"rounds,omitempty"`
+	Lost    int    `json:"lost,omitempty"`
+}
+
+// jobAnswer is a vector, or why there is none.
+type jobAnswer struct {
+	vector []float64
+	absent string
+}
+
+// errAbsent is a party's or a coordinator's own reason.
+type errAbsent string
+
+func (e errAbsent) Error() string { return string(e) }
+
+func (j *job) close() { j.cancel() }
+
+// ask hands an event to the program and waits for its answer.
+func (j *job) ask(ctx context.Context, e jobEvent) ([]float64, error) {
+	j.mutex.Lock()
+	j.asked = true
+	j.mutex.Unlock()
+	select {
+	case j.events <- e:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case a := <-j.answer:
+		if a.absent != "" {
+			return nil, errAbsent(a.absent)
+		}
+		return a.vector, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// progress tells the program of a step, if it is listening or soon will be.
+func (j *job) progress(ctx context.Context, e hushsum.Event) {
+	out := jobEvent{jobEventJSON: jobEventJSON{
+		Event: "progress", Round: e.Round, Parties: e.Parties, Session: e.Session, Text: e.String(),
+	}}
+	select {
+	case j.events <- out:
+	case <-ctx.Done():
+	}
+}
+
+// start runs a job, whose last event is its end.
+func (s *sidecar) start(
+	run func(ctx context.Context, j *job) (jobEvent, error),
+) (*job, uint64, error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	j := &job{
+		cancel: cancel,
+		events: make(chan jobEvent, 256),
+		answer: make(chan jobAnswer),
+	}
+	id, err := s.add(j)
+	if err != nil {
+		cancel()
+		return nil, 0, err
+	}
+	go func() {
+		defer cancel()
+		last, err := run(ctx, j)
+		if ctx.Err() != nil {
+			err = errStopped
+		}
+		last.Event, last.err = "end", err
+		select {
+		case j.events <- last:
+		case <-s.ctx.Done():
+		}
+		close(j.events)
+	}()
+	return j, id, nil
+}
+
+// storeParameters say where a job keeps its state.
+type storeParameters struct {
+	State   string `json:"state"`   // a file; empty: nowhere
+	Counter string `json:"counter"` // a file; empty: none
+}
+
+func (p storeParameters) store(r *request, i int) (
+	hushsum.Store, hushsum.Counter, *keyexchange.SealKey, error,
+) {
+	if p.State == "" {
+		if p.Counter != "" {
+			return nil, nil, nil, fieldError("counter", "give state too", "there is nothing to count")
+		}
+		return nil, nil, nil, nil
+	}
+	key, err := r.sealKey(i)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var counter hushsum.Counter
+	if p.Counter != "" {
+		counter = hushsum.FileCounter(p.Counter)
+	}
+	return hushsum.FileStore(p.State), counter, key, nil
+}
+
+// joinJob takes the identity, and with a state the key that seals it.
+func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Settled     uint64 `json:"settled"`
+		Address     string `json:"address"`     // host:port
+		Coordinator string `json:"coordinator"` // 64 hexadecimal digits
+		Least       uint64 `json:"least_number"`
+		storeParameters
+	}
+	if err := r.takeWith(&with); err != nil {
+		return nil, nil, err
+	}
+	if err := r.need(1 + min(1, len(with.State))); err != nil {
+		return nil, nil, err
+	}
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	if err != nil {
+		return nil, nil, err
+	}
+	coordinator, err := hex.DecodeString(with.Coordinator)
+	if err != nil || len(coordinator) != ed25519.PublicKeySize {
+		return nil, nil, fieldError("coordinator", "give the coordinator's public key, which it prints",
+			"it is not 64 hexadecimal digits")
+	}
+	seed, err := r.secret(0, "the identity")
+	if err != nil {
+		return nil, nil, err
+	}
+	identity := ed25519.NewKeyFromSeed(seed)
+	p := &hushsum.Participant{Plan: settled, Identity: identity, LeastNumber: with.Least}
+	if _, known := settled.Roster().Index(identity.Public().(ed25519.PublicKey)); !known {
+		return nil, nil, fault.New(hushsum.ErrPeer, "use an identity of the roster",
+			"the identity is not in the roster")
+	}
+	if p.Store, p.Counter, p.Key, err = with.store(r, 1); err != nil {
+		return nil, nil, err
+	}
+	p.Dialer = &hushsum.TCPDialer{Address: with.Address, Identity: identity, Coordinator: coordinator}
+	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
+		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+			return j.ask(ctx, jobEvent{
+				jobEventJSON: jobEventJSON{Event: "work", Round: round},
+				blobs:        [][]byte{floatBlob(model)},
+			})
+		}
+		p.Progress = func(e hushsum.Event) { j.progress(ctx, e) }
+		model, err := p.Run(ctx)
+		clear(identity)
+		return jobEvent{blobs: [][]byte{floatBlob(model)}}, err
+	})
+	return jobJSON{Job: id}, nil, err
+}
+
+type jobJSON struct {
+	Job     uint64 `json:"job"`
+	Address string `json:"address,omitempty"` // where a coordinator listens
+}
+
+// coordinateJob takes the coordinator's identity, the model to begin with (empty:
+// zeros), and with a state the key that seals it.
+func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Settled  uint64  `json:"settled"`
+		Address  string  `json:"address"` // host:port; port 0: any
+		StepTime float64 `json:"step_time"`
+		Apply    bool    `json:"apply"` // the program makes models from means
+		storeParameters
+	}
+	if err := r.takeWith(&with); err != nil {
+		return nil, nil, err
+	}
+	if err := r.need(2 + min(1, len(with.State))); err != nil {
+		return nil, nil, err
+	}
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	if err != nil {
+		return nil, nil, err
+	}
+	seed, err := r.secret(0, "the identity")
+	if err != nil {
+		return nil, nil, err
+	}
+	if !(with.StepTime >= 0 && with.StepTime <= 1e6) {
+		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is no time", with.StepTime)
+	}
+	model, err := floats(bytes.Clone(r.blobs[1].bytes))
+	if err != nil {
+		return nil, nil, requestError("", "the model: %v", err)
+	}
+	if n := settled.Plan().Length; len(model) != 0 && len(model) != n {
+		return nil, nil, requestError("", "the model has %d numbers, the plan %d", len(model), n)
+	}
+	c := &hushsum.Coordinator{
+		Plan:     settled,
+		StepTime: time.Duration(with.StepTime * float64(time.Second)),
+	}
+	if len(model) > 0 {
+		c.Model = model
+	}
+	if c.Store, c.Counter, c.Key, err = with.store(r, 2); err != nil {
+		return nil, nil, err
+	}
+	listener, err := hushsum.ListenTCP(with.Address, ed25519.NewKeyFromSeed(seed), settled.Roster())
+	if err != nil {
+		return nil, nil, fault.New(ErrRequest, "give host:port of this machine, with port 0 for any",
+			"cannot listen at %.80q: %v", with.Address, err)
+	}
+	c.Listener = listener
+	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
+		defer listener.Close()
+		if with.Apply {
+			c.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
+				return j.ask(ctx, jobEvent{
+					jobEventJSON: jobEventJSON{Event: "apply", Round: r.Number, Parties: r.Parties},
+					blobs:        [][]byte{floatBlob(r.Mean), floatBlob(model)},
+				})
+			}
+		}
+		c.Progress = func(e hushsum.Event) { j.progress(ctx, e) }
+		result, err := c.Run(ctx)
+		if err != nil {
+			return jobEvent{}, err
+		}
+		return jobEvent{
+			jobEventJSON: jobEventJSON{Rounds: result.Rounds, Lost: result.Lost},
+			blobs:        [][]byte{floatBlob(result.Model)},
+		}, nil
+	})
+	if err != nil {
+		_ = listener.Close()
+	}
+	return jobJSON{Job: id, Address: listener.Address()}, nil, err
+}
+
+// jobCall is what calls on a job have.
+type jobCall struct {
+	Job    uint64 `json:"job"`
+	Absent string `json:"absent"` // why there is no vector; empty: there is one
+}
+
+func (s *sidecar) job(r *request) (*job, *jobCall, error) {
+	with := new(jobCall)
+	if err := r.takeWith(with); err != nil {
+		return nil, nil, err
+	}
+	j, err := lookup[*job](s, with.Job, "job")
+	return j, with, err
+}
+
+// nextOfJob waits for the next event.
+func nextOfJob(s *sidecar, r *request) (any, [][]byte, error) {
+	j, _, err := s.job(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	select {
+	case e, more := <-j.events:
+		if !more {
+			return nil, nil, requestError("", "the job has ended")
+		}
+		if e.err != nil {
+			return nil, nil, e.err
+		}
+		return e.jobEventJSON, e.blobs, nil
+	case <-s.ctx.Done():
+		return nil, nil, errStopped
+	}
+}
+
+// answerJob takes a vector.
+func answerJob(s *sidecar, r *request) (any, [][]byte, error) {
+	j, with, err := s.job(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer := jobAnswer{absent: with.Absent}
+	if with.Absent == "" {
+		if err := r.need(1); err != nil {
+			return nil, nil, err
+		}
+		if answer.vector, err = floats(bytes.Clone(r.blobs[0].bytes)); err != nil {
+			return nil, nil, requestError("", "the vector: %v", err)
+		}
+	}
+	j.mutex.Lock()
+	asked := j.asked
+	j.asked = false
+	j.mutex.Unlock()
+	if !asked {
+		return nil, nil, requestError("answer each work or apply once", "nothing waits for an answer")
+	}
+	select {
+	case j.answer <- answer:
+	case <-time.After(time.Second):
+		// What asked is gone, such as a connection that broke meanwhile: it asks again.
+	case <-s.ctx.Done():
+	}
+	return nil, nil, nil
+}
+
+func stopJob(s *sidecar, r *request) (any, [][]byte, error) {
+	j, _, err := s.job(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	j.cancel()
+	return nil, nil, nil
+}

@@ -1,0 +1,251 @@
+package sidecar
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"sync"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+var partyCalls = map[string]handler{
+	"party.new":     newParty,
+	"party.load":    loadParty,
+	"party.state":   party(partyState),
+	"party.output":  party(partyOutput),
+	"party.receive": party(partyReceive),
+	"party.submit":  party(partySubmit),
+	"party.save":    party(partySave),
+}
+
+// partyObject is one party in one session.
+type partyObject struct {
+	mutex    sync.Mutex
+	client   *protocol.Client
+	settled  *hushsum.Settled
+	identity ed25519.PrivateKey
+}
+
+func (p *partyObject) close() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.client.Erase()
+	clear(p.identity)
+}
+
+// identityCall returns the public key of an identity, of a new one if none is given.
+func identityCall(_ *sidecar, r *request) (any, [][]byte, error) {
+	if err := r.takeWith(&struct{}{}); err != nil {
+		return nil, nil, err
+	}
+	var seed []byte
+	var err error
+	switch len(r.blobs) {
+	case 0:
+		seed = make([]byte, ed25519.SeedSize)
+		_, err = rand.Read(seed)
+	case 1:
+		seed, err = r.secret(0, "the identity")
+	default:
+		err = requestError("", "identity comes with %d blobs and takes at most 1", len(r.blobs))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	key, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+	return struct {
+		Public string `json:"public"`
+	}{hex.EncodeToString(key)}, [][]byte{seed}, nil
+}
+
+// partyJSON is how far a party is.
+type partyJSON struct {
+	Party    uint64 `json:"party"` // the object
+	Index    int    `json:"index"` // in the roster
+	Enrolled []int  `json:"enrolled"`
+	Round    uint64 `json:"round"`
+	Due      bool   `json:"due"` // Round waits for this party's vector
+}
+
+func (p *partyObject) state(id uint64) partyJSON {
+	round, due := p.client.Due()
+	return partyJSON{id, p.client.Party(), p.client.Enrolled(), round, due}
+}
+
+type partyParameters struct {
+	Settled uint64 `json:"settled"`
+	Number  uint64 `json:"number"` // of the session
+}
+
+func newParty(s *sidecar, r *request) (any, [][]byte, error) {
+	var with partyParameters
+	if err := r.take(&with, 1); err != nil {
+		return nil, nil, err
+	}
+	return s.addParty(r, with, func(c *protocol.Config, identity ed25519.PrivateKey) (
+		*protocol.Client, error,
+	) {
+		return protocol.NewClient(c, identity, nil)
+	})
+}
+
+// loadParty takes the identity, the key and the saved state.
+func loadParty(s *sidecar, r *request) (any, [][]byte, error) {
+	var with partyParameters
+	if err := r.take(&with, 3); err != nil {
+		return nil, nil, err
+	}
+	key, err := r.sealKey(1)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.addParty(r, with, func(c *protocol.Config, identity ed25519.PrivateKey) (
+		*protocol.Client, error,
+	) {
+		return protocol.LoadClient(c, identity, nil, key, r.blobs[2].bytes)
+	})
+}
+
+// sealKey returns a blob that is a key to seal states with.
+func (r *request) sealKey(i int) (*keyexchange.SealKey, error) {
+	b, err := r.secret(i, "the key")
+	if err != nil {
+		return nil, err
+	}
+	key := keyexchange.SealKey(b)
+	return &key, nil
+}
+
+// addParty makes the party of the identity that is the first blob.
+func (s *sidecar) addParty(
+	r *request, with partyParameters,
+	makeClient func(c *protocol.Config, identity ed25519.PrivateKey) (*protocol.Client, error),
+) (any, [][]byte, error) {
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	if err != nil {
+		return nil, nil, err
+	}
+	seed, err := r.secret(0, "the identity")
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &partyObject{settled: settled, identity: ed25519.NewKeyFromSeed(seed)}
+	clear(seed)
+	if p.client, err = makeClient(settled.Config(with.Number), p.identity); err != nil {
+		return nil, nil, err
+	}
+	id, err := s.add(p)
+	if err != nil {
+		p.close()
+		return nil, nil, err
+	}
+	return p.state(id), [][]byte{p.last()}, nil
+}
+
+// last returns the last message that the party has made.
+func (p *partyObject) last() []byte {
+	if output := p.client.Output(); output != nil {
+		return output
+	}
+	return p.client.Announce()
+}
+
+// party finds the party of a call, and has it work on no other meanwhile.
+func party(work func(p *partyObject, r *request) ([][]byte, error)) handler {
+	return func(s *sidecar, r *request) (any, [][]byte, error) {
+		var with struct {
+			Party uint64 `json:"party"`
+		}
+		if err := r.takeWith(&with); err != nil {
+			return nil, nil, err
+		}
+		p, err := lookup[*partyObject](s, with.Party, "party")
+		if err != nil {
+			return nil, nil, err
+		}
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		blobs, err := work(p, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		return p.state(with.Party), blobs, nil
+	}
+}
+
+// need checks the number of blobs.
+func (r *request) need(n int) error {
+	if len(r.blobs) != n {
+		return requestError("", "%s comes with %d blobs and takes %d", r.call, len(r.blobs), n)
+	}
+	return nil
+}
+
+func partyState(_ *partyObject, r *request) ([][]byte, error) { return nil, r.need(0) }
+
+func partyOutput(p *partyObject, r *request) ([][]byte, error) {
+	return [][]byte{p.last()}, r.need(0)
+}
+
+// partyReceive answers with one blob, or none if there is nothing to answer.
+func partyReceive(p *partyObject, r *request) ([][]byte, error) {
+	if err := r.need(1); err != nil {
+		return nil, err
+	}
+	answer, err := p.client.Receive(r.blobs[0].private())
+	if err != nil || answer == nil {
+		return nil, err
+	}
+	return [][]byte{answer}, nil
+}
+
+// private returns bytes that the caller cannot change while they are worked on.
+func (b blob) private() []byte {
+	if !b.shared {
+		return b.bytes
+	}
+	return append([]byte(nil), b.bytes...)
+}
+
+// partySubmit takes the broadcast and the vector.
+func partySubmit(p *partyObject, r *request) ([][]byte, error) {
+	if err := r.need(2); err != nil {
+		return nil, err
+	}
+	vector, err := floats(r.blobs[1].bytes)
+	if err != nil {
+		return nil, requestError("", "the vector: %v", err)
+	}
+	if _, due := p.client.Due(); !due {
+		return nil, protocol.ErrPhase // before the work of encoding
+	}
+	// Who changes the two while they are read here garbles a sum by its own vector.
+	broadcast := r.blobs[0].bytes
+	values, err := p.settled.Encode(broadcast, vector, nil)
+	if err != nil {
+		return nil, err
+	}
+	message, err := p.client.Submit(broadcast, values...)
+	for _, v := range values {
+		clear(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return [][]byte{message}, nil
+}
+
+func partySave(p *partyObject, r *request) ([][]byte, error) {
+	if err := r.need(1); err != nil {
+		return nil, err
+	}
+	key, err := r.sealKey(0)
+	if err != nil {
+		return nil, err
+	}
+	state, err := p.client.Save(key)
+	return [][]byte{state}, err
+}

@@ -1,0 +1,232 @@
+package sidecar
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"sync"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+var planCalls = map[string]handler{
+	"plan.parse":   parsePlan,
+	"plan.settle":  settlePlan,
+	"plan.explain": explainPlan,
+	"plan.spent":   planSpent,
+	"trial.new":    newTrial,
+	"trial.add":    addToTrial,
+	"trial.mean":   meanOfTrial,
+}
+
+// memberJSON is a party of a roster.
+type memberJSON struct {
+	Name string `json:"name"`
+	Key  string `json:"key"` // 64 hexadecimal digits
+}
+
+func parseRoster(members []memberJSON) (*keyexchange.Roster, error) {
+	var list []keyexchange.Member
+	for i, m := range members {
+		key, err := hex.DecodeString(m.Key)
+		if err != nil || len(key) != ed25519.PublicKeySize {
+			return nil, fieldError("roster", "give the public key that the party generated",
+				"party %d: its key is not 64 hexadecimal digits", i)
+		}
+		list = append(list, keyexchange.Member{Name: m.Name, Key: key})
+	}
+	return keyexchange.NewRoster(list)
+}
+
+// parsePlan returns a plan with its defaults filled in.
+func parsePlan(_ *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Plan json.RawMessage `json:"plan"`
+	}
+	if err := r.take(&with, 0); err != nil {
+		return nil, nil, err
+	}
+	p, err := hushsum.ParsePlan(with.Plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	return filledIn(p), nil, nil
+}
+
+// filledIn returns the plan with the defaults that its digest has.
+func filledIn(p *hushsum.Plan) map[string]any {
+	text, err := json.Marshal(p.WithDefaults())
+	if err != nil {
+		panic("sidecar: " + err.Error()) // a valid plan has no NaN
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var out map[string]any
+	if err := decoder.Decode(&out); err != nil {
+		panic("sidecar: " + err.Error())
+	}
+	return out
+}
+
+// settledJSON is what a plan comes to.
+type settledJSON struct {
+	Settled      uint64  `json:"settled"`
+	Digest       string  `json:"digest"` // 64 hexadecimal digits
+	MinSurvivors int     `json:"min_survivors"`
+	StdDev       float64 `json:"std_dev"` // of the noise in a mean of the fewest parties
+}
+
+func settlePlan(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Plan   json.RawMessage `json:"plan"`
+		Roster []memberJSON    `json:"roster"`
+	}
+	if err := r.take(&with, 0); err != nil {
+		return nil, nil, err
+	}
+	p, err := hushsum.ParsePlan(with.Plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	roster, err := parseRoster(with.Roster)
+	if err != nil {
+		return nil, nil, err
+	}
+	settled, err := p.Settle(roster)
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err := s.add(settled)
+	if err != nil {
+		return nil, nil, err
+	}
+	digest := settled.Digest()
+	return settledJSON{
+		Settled:      id,
+		Digest:       hex.EncodeToString(digest[:]),
+		MinSurvivors: settled.MinSurvivors(),
+		StdDev:       settled.StdDev(settled.MinSurvivors()),
+	}, nil, nil
+}
+
+// planSpent says what rounds of a plan spend of every party.
+func planSpent(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Settled uint64 `json:"settled"`
+		Rounds  int    `json:"rounds"`
+	}
+	if err := r.take(&with, 0); err != nil {
+		return nil, nil, err
+	}
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	if err != nil {
+		return nil, nil, err
+	}
+	plan := settled.Plan()
+	if with.Rounds < 0 || with.Rounds > plan.Rounds {
+		return nil, nil, fieldError("rounds", "", "%d is outside 0 to the plan's %d", with.Rounds,
+			plan.Rounds)
+	}
+	if plan.Noise == 0 {
+		return spentJSON(accounting.Spent{
+			Bound: accounting.Bound{Upper: infinity, Lower: infinity, Reason: "the plan has no noise"},
+			View:  accounting.ServerView,
+		}), nil, nil
+	}
+	if with.Rounds == 0 {
+		return spentJSON(accounting.Spent{View: accounting.ServerView}), nil, nil
+	}
+	spent, err := settled.Round().Spent(accounting.ServerView, with.Rounds, plan.Delta)
+	return spentJSON(spent), nil, err
+}
+
+// trial is a round without a protocol: vectors are clipped, rounded, given their
+// parties' shares of the noise and added in the ring as in a private sum, only that
+// nothing hides them on their way. For trying out what a plan does to a model.
+type trial struct {
+	mutex     sync.Mutex
+	settled   *hushsum.Settled
+	broadcast []byte
+	sum       [][]uint64
+	parties   int
+}
+
+func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Settled uint64 `json:"settled"`
+	}
+	if err := r.take(&with, 1); err != nil {
+		return nil, nil, err
+	}
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &trial{settled: settled, broadcast: bytes.Clone(r.blobs[0].bytes)}
+	for _, segment := range settled.Config(0).Layout {
+		t.sum = append(t.sum, make([]uint64, segment.Length))
+	}
+	id, err := s.add(t)
+	return struct {
+		Trial uint64 `json:"trial"`
+	}{id}, nil, err
+}
+
+func addToTrial(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Trial uint64 `json:"trial"`
+	}
+	if err := r.take(&with, 1); err != nil {
+		return nil, nil, err
+	}
+	t, err := lookup[*trial](s, with.Trial, "trial")
+	if err != nil {
+		return nil, nil, err
+	}
+	vector, err := floats(r.blobs[0].bytes)
+	if err != nil {
+		return nil, nil, requestError("", "the vector: %v", err)
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	values, err := t.settled.Encode(t.broadcast, vector, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, segment := range t.settled.Config(0).Layout {
+		for k, v := range values[i] {
+			t.sum[i][k] = (t.sum[i][k] + v) & (^uint64(0) >> (64 - segment.Bits))
+		}
+	}
+	t.parties++
+	return struct {
+		Parties int `json:"parties"`
+	}{t.parties}, nil, nil
+}
+
+func meanOfTrial(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Trial uint64 `json:"trial"`
+	}
+	if err := r.take(&with, 0); err != nil {
+		return nil, nil, err
+	}
+	t, err := lookup[*trial](s, with.Trial, "trial")
+	if err != nil {
+		return nil, nil, err
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if least := t.settled.MinSurvivors(); t.parties < least {
+		return nil, nil, requestError("add more vectors", "%d parties, and the plan takes at least %d",
+			t.parties, least)
+	}
+	mean, err := t.settled.Decode(t.broadcast, t.sum, t.parties)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, [][]byte{floatBlob(mean)}, nil
+}

@@ -1,0 +1,276 @@
+package sidecar
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxCalls is how many calls are worked on at a time; further ones wait to be read.
+const maxCalls = 1024
+
+// endTime is how long work may take to end when the program has.
+const endTime = 300 * time.Millisecond
+
+// maxObjects is how many plans, parties, servers and so on there may be at a time.
+const maxObjects = 1 << 16
+
+// Serve answers the calls that come from in, until it ends. Calls are worked on side
+// by side; those about one object one after another. memory may be the zero Memory. It
+// returns nil when in ends between two frames, and [ErrFrame] if what came was no frame,
+// after it has answered so. Work that is under way then has a moment to end, and goes on
+// behind it after that.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, memory Memory) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &sidecar{
+		ctx:     ctx,
+		out:     bufio.NewWriterSize(out, 64<<10),
+		objects: make(map[uint64]any),
+	}
+	var working sync.WaitGroup
+	defer func() {
+		cancel() // jobs end, and what waits for them
+		done := make(chan struct{})
+		go func() { working.Wait(); close(done) }()
+		select {
+		case <-done:
+			s.eraseAll()
+		case <-time.After(endTime):
+		}
+	}()
+	reader := bufio.NewReaderSize(in, 64<<10)
+	room := make(chan struct{}, maxCalls)
+	for greeted := false; ; {
+		r, err := readRequest(reader, memory)
+		switch {
+		case r == nil && err == io.EOF:
+			return nil
+		case r == nil:
+			if errors.Is(err, ErrFrame) {
+				_ = s.answer(0, nil, nil, err)
+			}
+			return err
+		case err == nil && !greeted && r.call != "hello":
+			err = requestError("send hello with the version first", "the first call is %.40q", r.call)
+		}
+		if err != nil {
+			if err := s.answer(r.id, nil, nil, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if r.call == "hello" {
+			result, err := hello(r)
+			greeted = greeted || err == nil
+			if err := s.answer(r.id, result, nil, err); err != nil {
+				return err
+			}
+			continue
+		}
+		room <- struct{}{}
+		working.Go(func() {
+			defer func() { <-room }()
+			result, blobs, err := s.call(r)
+			_ = s.answer(r.id, result, blobs, err) // if nobody reads, in ends too
+		})
+	}
+}
+
+// sidecar is a connection to one program, and what it has made.
+type sidecar struct {
+	ctx context.Context
+
+	writing sync.Mutex
+	out     *bufio.Writer
+
+	mutex   sync.Mutex
+	objects map[uint64]any
+	last    uint64 // identifier that was given out
+}
+
+// handler works on one call.
+type handler func(s *sidecar, r *request) (result any, blobs [][]byte, err error)
+
+// handlers returns all calls. Each family has a file.
+func handlers() map[string]handler {
+	all := make(map[string]handler)
+	for _, family := range []map[string]handler{
+		planCalls, partyCalls, serverCalls, accountingCalls, noiseCalls, auditCalls, jobCalls,
+		{"close": closeObject, "identity": identityCall},
+	} {
+		for name, h := range family {
+			all[name] = h
+		}
+	}
+	return all
+}
+
+var byName = sync.OnceValue(handlers)
+
+// call works on one call. A fault of the library is an answer too: the program has
+// other objects here.
+func (s *sidecar) call(r *request) (result any, blobs [][]byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			// What p says may have numbers of the caller's: it is not passed on.
+			result, blobs, err = nil, nil, fmt.Errorf("%w in %s", errInternal, r.call)
+		}
+	}()
+	h, found := byName()[r.call]
+	if !found {
+		return nil, nil, requestError(suggestion(r.call), "there is no call %.40q", r.call)
+	}
+	return h(s, r)
+}
+
+// suggestion names the calls of the same family.
+func suggestion(call string) string {
+	family, _, _ := strings.Cut(call, ".")
+	var names []string
+	for name := range byName() {
+		if strings.HasPrefix(name, family+".") {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "see docs/sidecar.md for the calls"
+	}
+	slices.Sort(names)
+	return "use one of " + strings.Join(names, ", ")
+}
+
+// answer writes a result, or an error.
+func (s *sidecar) answer(id uint64, result any, blobs [][]byte, err error) error {
+	h := replyHeader{ID: id, Result: result}
+	if err != nil {
+		h.Result, h.Error, blobs = nil, newFault(err), nil
+	} else if result == nil {
+		h.Result = struct{}{}
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return writeReply(s.out, h, blobs)
+}
+
+// Hello is what the sidecar says of itself.
+type Hello struct {
+	Version int `json:"version"`
+	Process int `json:"process"`
+}
+
+// hello agrees on the version.
+func hello(r *request) (any, error) {
+	var with struct {
+		Version *int `json:"version"`
+	}
+	if err := r.take(&with, 0); err != nil {
+		return nil, err
+	}
+	if with.Version == nil || *with.Version != Version {
+		return nil, requestError("install one version of both", "this sidecar has version %d of the calls",
+			Version)
+	}
+	return Hello{Version, os.Getpid()}, nil
+}
+
+// take decodes the parameters of a call that comes with so many blobs.
+func (r *request) take(into any, blobs int) error {
+	if err := r.takeWith(into); err != nil {
+		return err
+	}
+	if len(r.blobs) != blobs {
+		return requestError("", "%s comes with %d blobs and takes %d", r.call, len(r.blobs), blobs)
+	}
+	return nil
+}
+
+// takeWith decodes the parameters of a call.
+func (r *request) takeWith(into any) error {
+	with := r.with
+	if with == nil {
+		with = []byte("{}")
+	}
+	if err := decodeStrictly(with, into, ""); err != nil {
+		return requestError("", "%s: %v", r.call, err)
+	}
+	return nil
+}
+
+// secret returns a blob that is a key of 32 bytes. It must not have been where others
+// can read it, or change it while it is used.
+func (r *request) secret(i int, noun string) ([]byte, error) {
+	b := r.blobs[i]
+	switch {
+	case b.shared:
+		return nil, requestError("send it in the frame", "%s came through shared memory", noun)
+	case len(b.bytes) != 32:
+		return nil, requestError("", "%s has %d bytes, not 32", noun, len(b.bytes))
+	}
+	return b.bytes, nil
+}
+
+// add keeps an object.
+func (s *sidecar) add(object any) (uint64, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.objects) >= maxObjects {
+		return 0, requestError("close what is not needed any more", "there are %d objects", maxObjects)
+	}
+	s.last++
+	s.objects[s.last] = object
+	return s.last, nil
+}
+
+// lookup finds an object.
+func lookup[T any](s *sidecar, id uint64, noun string) (T, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	object, ok := s.objects[id].(T)
+	if !ok {
+		return object, objectError(noun, id)
+	}
+	return object, nil
+}
+
+// closer is an object that has something to erase or to end.
+type closer interface{ close() }
+
+// closeObject forgets an object, and the keys that it has.
+func closeObject(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Object uint64 `json:"object"`
+	}
+	if err := r.take(&with, 0); err != nil {
+		return nil, nil, err
+	}
+	s.mutex.Lock()
+	object, found := s.objects[with.Object]
+	delete(s.objects, with.Object)
+	s.mutex.Unlock()
+	if !found {
+		return nil, nil, objectError("object", with.Object)
+	}
+	if c, ok := object.(closer); ok {
+		c.close()
+	}
+	return nil, nil, nil
+}
+
+// eraseAll forgets all objects.
+func (s *sidecar) eraseAll() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, object := range s.objects {
+		if c, ok := object.(closer); ok {
+			c.close()
+		}
+	}
+	clear(s.objects)
+}

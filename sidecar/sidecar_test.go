@@ -1,0 +1,364 @@
+package sidecar
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// client is a program that calls a sidecar of this process.
+type client struct {
+	*testing.T
+	in   io.WriteCloser
+	out  *bufio.Reader
+	last uint64
+	end  chan error
+}
+
+// frameOf returns a frame to the sidecar.
+func frameOf(header string, blobs ...[]byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(header)))
+	out = append(out, header...)
+	for _, b := range blobs {
+		out = append(out, b...)
+	}
+	return out
+}
+
+func start(t *testing.T) *client {
+	t.Helper()
+	in, send := io.Pipe()
+	receive, out := io.Pipe()
+	c := &client{T: t, in: send, out: bufio.NewReader(receive), end: make(chan error, 1)}
+	go func() { c.end <- Serve(t.Context(), in, out, Memory{}) }()
+	c.call("hello", map[string]any{"version": Version})
+	return c
+}
+
+// answer is what comes back.
+type answer struct {
+	ID     uint64          `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *Fault          `json:"error"`
+	Blobs  []blobHeader    `json:"blobs"`
+
+	bytes [][]byte
+}
+
+func (c *client) read() *answer {
+	c.Helper()
+	var size [4]byte
+	if _, err := io.ReadFull(c.out, size[:]); err != nil {
+		c.Fatal(err)
+	}
+	text := make([]byte, binary.BigEndian.Uint32(size[:]))
+	if _, err := io.ReadFull(c.out, text); err != nil {
+		c.Fatal(err)
+	}
+	a := new(answer)
+	if err := json.Unmarshal(text, a); err != nil {
+		c.Fatal(err)
+	}
+	for _, b := range a.Blobs {
+		blob := make([]byte, b.Length)
+		if _, err := io.ReadFull(c.out, blob); err != nil {
+			c.Fatal(err)
+		}
+		a.bytes = append(a.bytes, blob)
+	}
+	return a
+}
+
+// try makes a call.
+func (c *client) try(call string, with any, blobs ...[]byte) *answer {
+	c.Helper()
+	c.last++
+	header := map[string]any{"id": c.last, "call": call, "with": with}
+	var announced []blobHeader
+	for _, b := range blobs {
+		announced = append(announced, blobHeader{Length: int64(len(b))})
+	}
+	header["blobs"] = announced
+	text, err := json.Marshal(header)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if _, err := c.in.Write(frameOf(string(text), blobs...)); err != nil {
+		c.Fatal(err)
+	}
+	a := c.read()
+	if a.ID != c.last {
+		c.Fatalf("answer %d to call %d", a.ID, c.last)
+	}
+	return a
+}
+
+// call makes a call that must not fail, and returns its result.
+func (c *client) call(call string, with any, blobs ...[]byte) (map[string]any, [][]byte) {
+	c.Helper()
+	a := c.try(call, with, blobs...)
+	if a.Error != nil {
+		c.Fatalf("%s: %+v", call, *a.Error)
+	}
+	var result map[string]any
+	if err := json.Unmarshal(a.Result, &result); err != nil {
+		c.Fatal(err)
+	}
+	return result, a.bytes
+}
+
+// parties makes a plan, n identities and its settled form.
+func (c *client) parties(n int, plan map[string]any) (settled float64, seeds [][]byte) {
+	c.Helper()
+	var roster []memberJSON
+	for i := range n {
+		identity, seed := c.call("identity", map[string]any{})
+		roster = append(roster, memberJSON{fmt.Sprint("party", i), identity["public"].(string)})
+		seeds = append(seeds, seed[0])
+	}
+	result, _ := c.call("plan.settle", map[string]any{"plan": plan, "roster": roster})
+	return result["settled"].(float64), seeds
+}
+
+func smallPlan() map[string]any {
+	return map[string]any{
+		"name": "test", "rounds": 2, "length": 3, "clip": 10, "drop_out": .2, "adversary": 2,
+	}
+}
+
+// Two rounds through the calls alone, one with a party that drops out: the mean is right.
+func TestRounds(t *testing.T) {
+	c := start(t)
+	settled, seeds := c.parties(5, smallPlan())
+	server, _ := c.call("server.new", map[string]any{"settled": settled, "number": 1})
+	at := func(more ...any) map[string]any {
+		with := map[string]any{"server": server["server"]}
+		for i := 0; i < len(more); i += 2 {
+			with[more[i].(string)] = more[i+1]
+		}
+		return with
+	}
+	var parties []float64
+	for i, seed := range seeds {
+		p, announce := c.call("party.new", map[string]any{"settled": settled, "number": 1}, seed)
+		parties = append(parties, p["party"].(float64))
+		if int(p["index"].(float64)) != i {
+			t.Fatalf("party %d has index %v", i, p["index"])
+		}
+		c.call("server.receive", at("party", i), announce[0])
+	}
+	step := func(call string, blobs ...[]byte) {
+		t.Helper()
+		result, messages := c.call(call, at(), blobs...)
+		to, _ := result["to"].([]any)
+		for k, m := range messages {
+			i := int(to[k].(float64))
+			_, answers := c.call("party.receive", map[string]any{"party": parties[i]}, m)
+			for _, a := range answers {
+				c.call("server.receive", at("party", i), a)
+			}
+		}
+	}
+	step("server.keys")
+	step("server.members")
+	for round, present := range [][]int{{0, 1, 2, 3, 4}, {0, 1, 3, 4}} {
+		broadcast := []byte(fmt.Sprint("broadcast", round))
+		step("server.begin", broadcast)
+		want := 0.
+		for _, i := range present {
+			vector := floatBlob([]float64{float64(i), 1, -2})
+			want += float64(i) / float64(len(present))
+			_, masked := c.call("party.submit", map[string]any{"party": parties[i]}, broadcast, vector)
+			c.call("server.receive", at("party", i), masked[0])
+		}
+		step("server.survivors")
+		step("server.certificate")
+		result, sum := c.call("server.sum", at(), broadcast)
+		mean, err := floats(sum[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, w := range []float64{want, 1, -2} {
+			if math.Abs(mean[k]-w) > 1e-6 {
+				t.Errorf("round %d: mean %v, coordinate %d should be %v", round, mean, k, w)
+			}
+		}
+		if n := len(result["included"].([]any)); n != len(present) {
+			t.Errorf("%d parties in the sum of %d", n, len(present))
+		}
+	}
+	// A saved party is loaded, and has made the same message last.
+	key := bytes.Repeat([]byte{7}, 32)
+	_, state := c.call("party.save", map[string]any{"party": parties[0]}, key)
+	_, before := c.call("party.output", map[string]any{"party": parties[0]})
+	_, after := c.call("party.load", map[string]any{"settled": settled, "number": 1}, seeds[0], key,
+		state[0])
+	if !bytes.Equal(before[0], after[0]) {
+		t.Error("the loaded party has another last message")
+	}
+	c.call("close", map[string]any{"object": parties[0]})
+	if a := c.try("party.state", map[string]any{"party": parties[0]}); a.Error == nil ||
+		a.Error.Kind != "object" {
+		t.Errorf("a closed party: %+v", a.Error)
+	}
+}
+
+// Calls that are not right are refused with a kind and words, and change nothing; the
+// frames go on.
+func TestRefusals(t *testing.T) {
+	c := start(t)
+	settled, seeds := c.parties(3, smallPlan())
+	with := func(m map[string]any) string {
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	member := with(map[string]any{"settled": settled, "number": 1})
+	for _, k := range []struct {
+		call, with string
+		blobs      [][]byte
+		kind, says string
+	}{
+		{"plan.make", `{}`, nil, "request", "there is no call"},
+		{"plan.parse", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1,"clipp":1}}`, nil, "config",
+			"clipp"},
+		{"plan.parse", `{"plan":{"name":"a","rounds":1,"length":0,"clip":1}}`, nil, "config", "length"},
+		{"plan.parse", `{"plan":{},"plan":{}}`, nil, "request", "comes twice"},
+		{"plan.parse", `{"Plan":{}}`, nil, "request", "no name of a field"},
+		{"plan.parse", `{"plans":{}}`, nil, "request", "plans"},
+		{"plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1},"roster":"x"}`, nil, "request",
+			"takes an array"},
+		{"plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1},"roster":[]}`, nil, "config",
+			"roster"},
+		{"plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1},"roster":[{"name":"a","key":"zz"}]}`,
+			nil, "request", "hexadecimal"},
+		{"party.new", member, nil, "request", "takes 1"},
+		{"party.new", member, [][]byte{seeds[0][:31]}, "request", "31 bytes"},
+		{"party.new", member, [][]byte{make([]byte, 32)}, "identity", "roster"},
+		{"party.new", `{"settled":999,"number":1}`, [][]byte{seeds[0]}, "object", "no plan 999"},
+		{"server.receive", `{"server":999,"party":0}`, [][]byte{{1}}, "object", "no server 999"},
+		{"account.epsilon", `{"mechanism":"gauss","noise_multiplier":1}`, nil, "request", "gauss"},
+		{"account.epsilon", `{"mechanism":"gaussian"}`, nil, "request", "there is no noise"},
+		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"scale":1}`, nil, "request",
+			"twice"},
+		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"rate":2}`, nil, "request", "rate"},
+		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":"1"}`, nil, "request",
+			"takes a number"},
+		{"account.calibrate", `{"mechanism":"gaussian","epsilon":1,"find":"x"}`, nil, "request", "find"},
+		{"ledger.new", `{"epsilon":-1,"delta":0}`, nil, "config", ""},
+		{"ledger.load", `{}`, [][]byte{[]byte("{}")}, "ledger", ""},
+		{"noise.sample", `{"family":"gaussian","scale":1,"count":1}`, nil, "request", "family"},
+		{"noise.sample", `{"family":"skellam","scale":-1,"count":1}`, nil, "config", ""},
+		{"noise.sample", `{"family":"skellam","scale":1,"count":-1}`, nil, "request", "count"},
+		{"audit.one_run", `{"canaries":1,"guesses":2,"right":3,"delta":0}`, nil, "counts", ""},
+		{"job.join", with(map[string]any{"settled": settled, "address": "x", "coordinator": "x"}),
+			[][]byte{seeds[0]}, "request", "hexadecimal"},
+		{"job.next", `{"job":3}`, nil, "object", "no job"},
+	} {
+		a := c.try(k.call, json.RawMessage(k.with), k.blobs...)
+		if a.Error == nil || a.Error.Kind != k.kind || !strings.Contains(a.Error.Text, k.says) {
+			t.Errorf("%s %s: %+v, want kind %s that says %q", k.call, k.with, a.Error, k.kind, k.says)
+		}
+	}
+}
+
+// What is no frame ends the sidecar, with an answer that says why.
+func TestBadFrames(t *testing.T) {
+	for name, k := range map[string]struct {
+		bytes []byte
+		says  string
+	}{
+		"empty header":   {[]byte{0, 0, 0, 0}, "a header of 0 bytes"},
+		"long header":    {[]byte{255, 0, 0, 0}, "a header of"},
+		"cut length":     {[]byte{0, 0}, "ends within its length"},
+		"cut header":     {[]byte{0, 0, 0, 9, '{'}, "ends early"},
+		"no JSON":        {frameOf("hello"), "not JSON"},
+		"no object":      {frameOf("[1]"), "not an object"},
+		"two values":     {frameOf("{} {}"), "behind its end"},
+		"no call":        {frameOf(`{"id":1}`), "needs id and call"},
+		"no UTF-8":       {frameOf("{\"id\":1,\"call\":\"\xff\"}"), "UTF-8"},
+		"negative":       {frameOf(`{"id":-1,"call":"x"}`), "whole number of 0 or more"},
+		"deep":           {frameOf(`{"with":` + strings.Repeat("[", 40) + `}`), "nested"},
+		"negative blob":  {frameOf(`{"id":1,"call":"x","blobs":[{"length":-1}]}`), "a blob of -1"},
+		"huge blob":      {frameOf(`{"id":1,"call":"x","blobs":[{"length":9000000000000}]}`), "a blob of"},
+		"blobs together": {frameOf(`{"id":1,"call":"x","blobs":[{"length":2147483648},{"length":1}]}`), "more than"},
+		"cut blob":       {frameOf(`{"id":1,"call":"x","blobs":[{"length":5}]}`, []byte("abc")), "ends early"},
+		"unknown field":  {frameOf(`{"id":1,"call":"x","width":{}}`), "width"},
+		"number too big": {frameOf(`{"id":1e30,"call":"x"}`), "whole number"},
+	} {
+		var out bytes.Buffer
+		err := Serve(t.Context(), bytes.NewReader(k.bytes), &out, Memory{})
+		if !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), k.says) {
+			t.Errorf("%s: %v, want %q", name, err, k.says)
+			continue
+		}
+		c := &client{T: t, out: bufio.NewReader(&out)}
+		if a := c.read(); a.Error == nil || a.Error.Kind != "frame" {
+			t.Errorf("%s: answered %+v", name, a)
+		}
+	}
+	// A blob that was announced and did not come has taken little room.
+	text := frameOf(`{"id":1,"call":"x","blobs":[{"length":2000000000}]}`)
+	if n := testing.AllocsPerRun(1, func() {
+		if _, err := readRequest(bufio.NewReader(bytes.NewReader(text)), Memory{}); err == nil {
+			t.Error("a blob that did not come")
+		}
+	}); n > 100 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// The first call is hello, of this version.
+func TestHello(t *testing.T) {
+	var out bytes.Buffer
+	frames := slices.Concat(
+		frameOf(`{"id":1,"call":"identity"}`),
+		frameOf(`{"id":2,"call":"hello","with":{"version":2}}`),
+		frameOf(`{"id":3,"call":"identity"}`),
+		frameOf(`{"id":4,"call":"hello","with":{"version":1}}`),
+	)
+	if err := Serve(t.Context(), bytes.NewReader(frames), &out, Memory{}); err != nil {
+		t.Fatal(err)
+	}
+	c := &client{T: t, out: bufio.NewReader(&out)}
+	for id := uint64(1); id <= 4; id++ {
+		if a := c.read(); a.ID != id || (a.Error == nil) != (id == 4) {
+			t.Errorf("call %d: %+v", id, a.Error)
+		}
+	}
+}
+
+// The sidecar ends with its input, whatever is under way.
+func TestEnd(t *testing.T) {
+	c := start(t)
+	settled, _ := c.parties(3, smallPlan())
+	_, seed := c.call("identity", map[string]any{})
+	job, _ := c.call("job.coordinate", map[string]any{
+		"settled": settled, "address": "127.0.0.1:0", "step_time": 1, "apply": false,
+	}, seed[0], nil)
+	text := fmt.Sprintf(`{"id":99,"call":"job.next","with":{"job":%v}}`, job["job"])
+	if _, err := c.in.Write(frameOf(text)); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.in.Close()
+	go func() { _, _ = io.Copy(io.Discard, c.out) }()
+	select {
+	case err := <-c.end:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(2 * time.Second):
+		t.Error("it goes on without its input")
+	}
+}
