@@ -113,6 +113,12 @@ class Plan:
         result, _ = _sidecar.current().call("plan.parse", {"plan": fields})
         names = {v: k for k, v in _ADVERSARIES.items()}
         result["adversary"] = names[result.get("adversary", 0)]
+        unknown = sorted(result.keys() - {f.name for f in dataclasses.fields(cls)})
+        if unknown:
+            raise ConfigError(
+                f"the plan has {', '.join(unknown)}: sums that this package has no part in",
+                kind="config", field=unknown[0], advice="use a plan of pairwise sessions",
+            )
         return cls(**result)
 
     def json(self) -> str:
