@@ -111,7 +111,7 @@ func readManifest(dir, list string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(m.Files, func(file string) bool {
-		return filepath.Base(file) != file || !slices.Contains([]string{".csv", ".md", ".svg"},
+		return filepath.Base(file) != file || !slices.Contains([]string{".csv", ".html", ".md", ".svg"},
 			filepath.Ext(file))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +28,8 @@ simulated model protects nobody's rows and must not be released.
 
 // scenarioFlags are the flags of simulate with a scenario.
 type scenarioFlags struct {
-	file string
-	json bool
+	file, out, sweep, keep string
+	json                   bool
 }
 
 func newScenarioFlags() (*flag.FlagSet, *scenarioFlags) {
@@ -36,13 +37,19 @@ func newScenarioFlags() (*flag.FlagSet, *scenarioFlags) {
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	f.StringVar(&v.file, "scenario", "", "`FILE` that declares the federation (required)")
 	f.BoolVar(&v.json, "json", false, "print one line of JSON for each party and round")
+	f.StringVar(&v.out, "out", "", "`DIR` for tables, figures and a page about the outcome")
+	f.StringVar(&v.sweep, "sweep", "", "`\"KEY=A,B …\"`: run all combinations of values of "+
+		strings.Join(sweepKeys(), ", "))
+	f.StringVar(&v.keep, "keep", "", "`FILE` to keep the outcomes of a sweep in, so that it can go on\t"+
+		", with --out DIR/sweep.kept")
 	return f, v
 }
 
 func scenarioManual() *manual {
 	return &manual{about: scenarioAbout, examples: []string{
 		"hushsum simulate --scenario simulation/scenarios/latency.toml",
-		"hushsum simulate --scenario simulation/scenarios/latency.toml --json",
+		"hushsum simulate --scenario simulation/scenarios/hospitals.toml --out hospitals",
+		`hushsum simulate --scenario simulation/scenarios/digits.toml --sweep "epsilon=0.1,1,8"`,
 	}}
 }
 
@@ -60,13 +67,24 @@ func simulateScenario(ctx context.Context, args []string, std streams) int {
 	if code, ok := parseFlags(flags, scenarioManual(), args, std); !ok {
 		return code
 	}
+	if v.keep != "" && v.sweep == "" {
+		return wrongUsage(flags, &problem{cause: "--keep is for --sweep"}, std)
+	}
 	file, err := readScenario(v.file)
 	if err != nil {
 		return scenarioFailed(err, std)
 	}
+	if v.out != "" {
+		if err := makeOut(v.out); err != nil {
+			return failed(err, std)
+		}
+	}
 	rows, err := file.load()
 	if err != nil {
 		return scenarioFailed(err, std)
+	}
+	if v.sweep != "" {
+		return v.runSweep(ctx, flags, file, rows, std)
 	}
 	return v.runOne(ctx, file, rows, std)
 }
@@ -108,6 +126,11 @@ func (v *scenarioFlags) runOne(
 	if result != nil {
 		result.Took = time.Since(begin)
 		show.end(result)
+	}
+	if v.out != "" && result != nil && len(result.Rounds) > 0 {
+		if outErr := v.report(file, result, err == nil, std); outErr != nil {
+			return failed(outErr, std)
+		}
 	}
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -188,4 +211,12 @@ func atMost(d *learning.Dataset, most int, seed uint64) *learning.Dataset {
 		return d
 	}
 	return part
+}
+
+// keptFile is where the outcomes of a sweep are kept.
+func (v *scenarioFlags) keptFile() string {
+	if v.keep == "" && v.out != "" {
+		return filepath.Join(v.out, "sweep.kept")
+	}
+	return v.keep
 }

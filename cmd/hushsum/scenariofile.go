@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -198,4 +199,9 @@ func linesOf(text []byte) map[string]int {
 		}
 	}
 	return lines
+}
+
+// base is the name of a scenario's file without folder and extension.
+func (f *scenarioFile) base() string {
+	return strings.TrimSuffix(filepath.Base(f.name), filepath.Ext(f.name))
 }
