@@ -211,9 +211,11 @@ func newPage(r *scenario.Result, accuracy, seconds string) (*page, error) {
 	if w := scenarioWarnings(&r.Scenario); len(w) > 0 {
 		p.Never = strings.Join(w, " ")
 	}
-	p.Headline = []headline{{percentText(last.Accuracy), "of rows that nobody has are told right, together"}}
+	p.Headline = []headline{{percentText(last.Accuracy), "of rows that nobody has are told " +
+		"right, together"}}
 	if !math.IsNaN(alone) {
-		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that stays alone, mean"})
+		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that stays " +
+			"alone, mean"})
 	}
 	p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total), "for all rounds"})
 	if e := worst(r); e > 0 {
@@ -248,10 +250,12 @@ func costSection(
 	r *scenario.Result, total, bytes, work float64, drawn template.HTML,
 ) section {
 	s := section{Title: "What it costs", Figure: drawn}
-	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all; a party worked %.3g seconds a round and "+
+	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all; a party worked %.3g "+
+		"seconds a round and "+
 		"sent and received %s.", plural(len(r.Rounds), "round"), total, work, bytesText(bytes)))
 	for _, up := range r.SetUps {
-		s.Text = append(s.Text, fmt.Sprintf("Before round %d, %s exchanged keys: %.3g seconds, %s in all.",
+		s.Text = append(s.Text, fmt.Sprintf("Before round %d, %s exchanged keys: %.3g seconds, "+
+			"%s in all.",
 			up.Round, plural(up.Parties, "party"), up.Seconds.Seconds(), bytesText(float64(up.Bytes))))
 	}
 	s.Text = append(s.Text, pairLines(r)...)
@@ -261,7 +265,8 @@ func costSection(
 func gainSection(last *scenario.Round, alone float64, drawn template.HTML) section {
 	s := section{Title: "What it gains", Figure: drawn}
 	if math.IsNaN(alone) {
-		s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows that nobody has; "+
+		s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows "+
+			"that nobody has; "+
 			"its Matthews correlation is %.3f.", percentText(last.Accuracy), last.MCC)}
 		return s
 	}
@@ -269,14 +274,19 @@ func gainSection(last *scenario.Round, alone float64, drawn template.HTML) secti
 	if last.Accuracy < alone {
 		word = "fewer"
 	}
-	s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows that nobody has. A "+
-		"party that trains alone, on its own rows for as many rounds, is right about %s: %.1f points %s.",
+	s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows that "+
+		"nobody has. A "+
+		"party that trains alone, on its own rows for as many rounds, is right about %s: %.1f "+
+		"points %s.",
 		percentText(last.Accuracy), percentText(alone), 100*math.Abs(last.Accuracy-alone), word)}
 	return s
 }
 
 func whoSection(last *scenario.Round) section {
-	s := section{Title: "Who gains", Header: []string{"party", "place", "alone", "together", "gain, points"}}
+	s := section{
+		Title:  "Who gains",
+		Header: []string{"party", "place", "alone", "together", "gain, points"},
+	}
 	if len(last.Parties) > 0 && last.Parties[0].Alone == 0 {
 		return section{Title: s.Title, Text: []string{"All of a crowd have the same model."}}
 	}
@@ -298,16 +308,19 @@ func whoSection(last *scenario.Round) section {
 func spentSection(r *scenario.Result) section {
 	s := section{Title: "What is spent of privacy"}
 	if len(r.Privacy) == 0 {
-		s.Text = []string{"Nothing protects what the sums themselves say: there is no noise in them. Masks hide " +
-			"each party's own vector; whoever knows all others can subtract them."}
+		s.Text = []string{"Nothing protects what the sums themselves say: there is no noise in " +
+			"them. Masks hide each party's own vector; whoever knows all others can subtract " +
+			"them."}
 		return s
 	}
 	asked := "asked for"
 	if r.Scenario.Privacy.Reference() {
 		asked = "claimed, of one round"
 	}
-	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together tell of one party, at delta %s; "+
-		"smaller is better, and above 10 it is little protection. Certified is what the noise in the sums "+
+	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together tell of one party, "+
+		"at delta %s; "+
+		"smaller is better, and above 10 it is little protection. Certified is what the noise "+
+		"in the sums "+
 		"gives against the server and %s.", short4(r.Privacy[0].Delta),
 		plural(r.Scenario.Privacy.Colluders, "colluder"))}
 	s.Header = []string{"party", "epsilon " + asked, "certified", "its shares of the noise",
@@ -327,21 +340,24 @@ func riskSection(r *scenario.Result) section {
 			len(r.Rounds))
 	}
 	if r.Scenario.Recovery == nil && r.Scenario.Sum.Kind == scenario.Private {
-		tell("Without recovery one party that does not answer costs every round that it is missing from.")
+		tell("Without recovery one party that does not answer costs every round that it is " +
+			"missing from.")
 	}
 	if r.Scenario.Leaving.Tolerance > 0 {
-		tell("Whoever leaves by convergence shows that its model is near to the common one; all are charged " +
-			"for all rounds.")
+		tell("Whoever leaves by convergence shows that its model is near to the common one; all " +
+			"are charged for all rounds.")
 	}
 	if r.Scenario.Privacy.SubtractOwn {
-		tell("Parties subtract their own noise: whoever gets such a copy from one must be trusted by it.")
+		tell("Parties subtract their own noise: whoever gets such a copy from one must be " +
+			"trusted by it.")
 	}
 	for _, note := range r.Notes {
 		tell("%s.", strings.ToUpper(note[:1])+note[1:])
 	}
-	tell("Latencies, rows and who drops out are what the scenario says, and this is one run of it: change " +
-		"its seed to see how far chance goes.")
-	tell("This is a simulation. Its noise follows from its seed; nothing that it made may be released.")
+	tell("Latencies, rows and who drops out are what the scenario says, and this is one run of " +
+		"it: change its seed to see how far chance goes.")
+	tell("This is a simulation. Its noise follows from its seed; nothing that it made may be " +
+		"released.")
 	return s
 }
 
