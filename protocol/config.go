@@ -167,7 +167,7 @@ type Params struct {
 	// Recovery.Threshold.
 	Threshold int
 	// CorruptNeighbours is the most colluders among any party's neighbours, except
-	// with probability 2^-(sigma+1). It is Recovery.Colluders.
+	// with probability 2^-(sigma+1). It is Config.Colluders.
 	CorruptNeighbours int
 	// LiveNeighbours is the fewest neighbours that stay online around any party,
 	// except with probability 2^-eta; never less than Threshold.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/hushsum/hushsum/internal/erase"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -75,7 +76,12 @@ type nearState struct {
 // Keep the newest state only. A client that is loaded from an older one and submits
 // again puts two inputs under the same keys: without recovery the server learns
 // their difference. Loading does not notice.
-func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
+func (c *Client) Save(key *keyexchange.SealKey) (sealed []byte, err error) {
+	erase.Do(func() { sealed, err = c.save(key) })
+	return sealed, err
+}
+
+func (c *Client) save(key *keyexchange.SealKey) ([]byte, error) {
 	s := clientState{
 		Stage:    c.stage,
 		Announce: c.announce.Append(nil),
@@ -147,6 +153,13 @@ func (c *Client) Save(key *keyexchange.SealKey) ([]byte, error) {
 // for what an old state does. It fails with [ErrState], [ErrConfig] or
 // [ErrIdentity].
 func LoadClient(
+	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
+) (client *Client, err error) {
+	erase.Do(func() { client, err = loadClient(config, identity, random, key, state) })
+	return client, err
+}
+
+func loadClient(
 	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 ) (*Client, error) {
 	c, err := newClient(config, identity, random)
