@@ -109,7 +109,7 @@ func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
 	if p.local, err = r.descend(r.weights, d); err != nil {
 		return nil, 0, err
 	}
-	if r.Sum.Kind != Crowd {
+	if r.compares() {
 		if p.alone, err = r.descend(p.alone, d); err != nil {
 			return nil, 0, err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// mostShares is how many shares of noise the parties of a sum may add together.
+// mostShares is how many shares of noise the parties of a sum may add beyond one each.
 const mostShares = 20_000
 
 // codec is how the vectors of some parties become submissions and a sum their mean.
@@ -26,7 +26,6 @@ type codec struct {
 	mechanism *privacy.Mechanism // nil without noise, and with a reference law
 	release   privacy.Release
 	mean      aggregation.Mean // in place of the mechanism
-	reference []sampler        // of a reference law, by party
 	shares    []int            // of noise that each party adds
 	parties   []*party
 }
@@ -52,12 +51,6 @@ func (r *run) newCodec(parties []*party) (*codec, error) {
 			Range:        r.Sum.Range,
 			FractionBits: r.Sum.FractionBits,
 		}
-		if r.Privacy.Reference() {
-			c.reference = make([]sampler, n)
-			for i, p := range parties {
-				c.reference[i] = r.referenceLaw(p, n)
-			}
-		}
 		var err error
 		c.layout, err = c.mean.Layout()
 		return c, err
@@ -74,7 +67,7 @@ func (r *run) newCodec(parties []*party) (*codec, error) {
 	for i, p := range parties {
 		// Whoever wants a smaller ε adds as much noise as all would if all wanted it.
 		c.shares[i] = int(math.Ceil(greatest / p.spec.Epsilon * greatest / p.spec.Epsilon * (1 - 1e-9)))
-		if all += c.shares[i]; all > mostShares || c.shares[i] < 1 {
+		if all += c.shares[i]; all-n > mostShares || c.shares[i] < 1 {
 			return nil, bad("party", "bring them nearer to each other",
 				"budgets from %v to %v are too far apart", p.spec.Epsilon, greatest)
 		}
@@ -183,11 +176,12 @@ func (c *codec) rotation() [32]byte {
 // encode makes a party's submission.
 func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, error) {
 	if c.mechanism == nil {
-		if c.reference != nil {
+		if c.run.Privacy.Reference() {
 			vector = slices.Clone(vector)
 			src := c.run.source("noise", c.parties[i].index)
+			law := c.run.referenceLaw(c.parties[i], len(c.parties))
 			for k := range vector {
-				x, err := c.reference[i].Sample(src)
+				x, err := law.Sample(src)
 				if err != nil {
 					return nil, err
 				}
@@ -254,15 +248,19 @@ func (c *codec) ownNoise(vector []float64, values [][]uint64) ([]float64, error)
 	return said, nil
 }
 
-// sensitivity is what the papers state for a party's weights in the mean of n.
-func (r *run) sensitivity(p *party, n int) float64 {
-	return 2 / (float64(n) * float64(p.spec.Rows) * r.Privacy.Alpha)
+// sensitivity is what the papers state for a party's own weights, 2/(rows·α) for as many
+// rows as it has so far; in the mean of n parties it is an n-th of that.
+func (r *run) sensitivity(p *party) float64 {
+	rows := p.spec.Rows
+	if r.Data.Draw == DrawGrowing {
+		rows *= max(1, r.round)
+	}
+	return 2 / (float64(rows) * r.Privacy.Alpha)
 }
 
-// referenceLaw is a party's noise by a law of the papers, in its own vector: the mean of n
-// has an n-th of it.
+// referenceLaw is a party's noise by a law of the papers, in its own vector.
 func (r *run) referenceLaw(p *party, n int) sampler {
-	sensitivity := r.sensitivity(p, n) * float64(n)
+	sensitivity := r.sensitivity(p)
 	switch r.Privacy.Noise {
 	case ContinuousLaplace: // in the sum n of these make one Laplace variable
 		return continuous.GammaDifference{Shape: 1 / float64(n), Scale: sensitivity / p.spec.Epsilon}
@@ -281,7 +279,6 @@ func (r *run) referenceLaw(p *party, n int) sampler {
 // reference law's, over all rounds and the whole vector, if the vectors are clipped to
 // the sensitivity that the papers state.
 func (r *run) counterpart(p *party, n int) (float64, error) {
-	sensitivity := r.sensitivity(p, n) * float64(n)
 	width := math.Sqrt2 / p.spec.Epsilon // standard deviation over sensitivity
 	if r.Privacy.Noise == ContinuousGaussian {
 		width = math.Sqrt(2*math.Log(1.25/r.Privacy.Delta)) / p.spec.Epsilon
@@ -290,7 +287,7 @@ func (r *run) counterpart(p *party, n int) (float64, error) {
 		Contributors: privacy.Contributors{Parties: n},
 		Noise: privacy.Noise{
 			Family:     accounting.FamilyDiscreteLaplace,
-			Clip:       sensitivity,
+			Clip:       r.sensitivity(p),
 			Bits:       min(60, r.Privacy.Bits+16),
 			Multiplier: width,
 		},
@@ -301,5 +298,13 @@ func (r *run) counterpart(p *party, n int) (float64, error) {
 		return 0, fromPrivacy(err)
 	}
 	server, _, err := round.Views(r.Rounds, r.Privacy.Delta)
-	return server.Upper, err
+	// Where noise is so narrow that the accountant has no bound, the sum of what the
+	// rounds spend at δ = 0 is one.
+	bounds := round.Update.Sensitivity
+	l1 := accounting.RoundedL1(bounds.L2, bounds.Dimension)
+	if bounds.L1 > 0 {
+		l1 = min(l1, bounds.L1)
+	}
+	pure := float64(r.Rounds) * l1 / round.Update.SumScale
+	return min(server.Upper, pure), err
 }

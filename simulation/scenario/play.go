@@ -33,7 +33,11 @@ func (r *run) ensure(active []*party) error {
 	for _, s := range r.sessions {
 		s.setUp()
 	}
+	// The last message of set-up must arrive before a round may begin.
 	standing := func() bool {
+		if r.travelling > 0 {
+			return false
+		}
 		for _, s := range r.sessions {
 			for _, h := range s.hubs {
 				if !h.over {

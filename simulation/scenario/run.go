@@ -82,15 +82,17 @@ type run struct {
 	over     bool
 	setting  bool // up
 	pending  int  // results that are on their way
-	received int  // bytes, by the servers
-	failure  error
-	lost     string // why the round has no sum
-	summed   int    // how many are in the last sum
-	notes    []string
-	noted    map[string]bool
-	codecs   []*codec // that were used
-	crowd    *crowd.Crowd
-	result   *Result
+	// travelling are messages of servers that are on their way.
+	travelling int
+	received   int // bytes, by the servers
+	failure    error
+	lost       string // why the round has no sum
+	summed     int    // how many are in the last sum
+	notes      []string
+	noted      map[string]bool
+	codecs     []*codec // that were used
+	crowd      *crowd.Crowd
+	result     *Result
 }
 
 // Run simulates a scenario on some rows. It fails with [ErrScenario], of the first field
@@ -187,7 +189,7 @@ func (r *run) prepare() error {
 	r.weights = slices.Clone(r.first)
 	for _, p := range r.parties {
 		p.model = r.weights
-		if r.Sum.Kind != Crowd {
+		if r.compares() {
 			p.alone = slices.Clone(r.first)
 		}
 	}
@@ -296,10 +298,11 @@ func (r *run) judge(out *Round, active []*party) error {
 	if out.Accuracy, out.MCC, err = score(r.weights); err != nil {
 		return err
 	}
-	if r.Sum.Kind == Crowd {
-		return nil
-	}
 	for k, p := range active {
+		if !r.compares() {
+			r.leave(p, out, k, false)
+			continue
+		}
 		seen := &out.Parties[k]
 		seen.Accuracy, seen.MCC = out.Accuracy, out.MCC
 		if &p.model[0] != &r.weights[0] {
@@ -317,12 +320,26 @@ func (r *run) judge(out *Round, active []*party) error {
 		}
 		converged := r.Leaving.Tolerance > 0 && p.has && p.local != nil && out.Lost == "" &&
 			near(p.model, p.local, r.Leaving.Tolerance)
-		if converged || p.spec.Leaves == r.round {
-			p.gone, seen.Left = true, true
-			out.Left = append(out.Left, p.name)
-		}
+		r.leave(p, out, k, converged)
 	}
 	return nil
+}
+
+// leave notes that a party has left for good, if it has.
+func (r *run) leave(p *party, out *Round, k int, converged bool) {
+	if converged || p.spec.Leaves == r.round {
+		p.gone, out.Parties[k].Left = true, true
+		out.Left = append(out.Left, p.name)
+	}
+}
+
+// mostCompared is up to how many parties each has a model of its own rows beside.
+const mostCompared = 100
+
+// compares reports whether parties are looked at one by one.
+func (r *run) compares() bool {
+	return r.Sum.Kind != Crowd && len(r.parties) <= mostCompared ||
+		r.Leaving.Tolerance > 0 || r.Privacy.SubtractOwn
 }
 
 // note keeps a remark, once.

@@ -180,7 +180,8 @@ func (h *hub) receive(l letter) {
 // wait has something happen when nothing is missing any more, or when time is up.
 func (h *hub) wait(step string, then func()) {
 	h.step, h.then = step, then
-	if limit := h.session.run.StepTime.Duration; limit > 0 {
+	// Set-up is beside the rounds: it can wait for those who are busy.
+	if limit := h.session.run.StepTime.Duration; limit > 0 && !h.session.run.setting {
 		h.deadline = h.session.run.clock.After(limit, h.fire)
 	}
 	early := h.early
@@ -220,7 +221,11 @@ func (h *hub) deliver(step string, envelopes []protocol.Envelope) {
 			p.got += len(e.Message)
 			took = s.run.transit(h.place, p.place, len(e.Message))
 		}
-		s.run.clock.After(took, func() { s.take(e.To, step, e.Message) })
+		s.run.travelling++
+		s.run.clock.After(took, func() {
+			s.run.travelling--
+			s.take(e.To, step, e.Message)
+		})
 	}
 }
 

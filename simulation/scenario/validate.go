@@ -254,16 +254,41 @@ func (s *Scenario) checkParties() error {
 			first += s.Parties[k].Count
 		}
 	}
-	if need := s.fewest(s.Size()); first < 2 || s.Recovery == nil && first < 2 {
-		return bad("party", "have at least two join in round 1", "%d at the beginning, a sum takes %d",
-			first, max(2, need))
+	if first < 2 {
+		return bad("party", "have at least two join in round 1", "a sum takes 2, and there are %d at "+
+			"the beginning", first)
 	}
-	if s.Recovery != nil && s.Sum.Kind == Private {
-		if err := s.checkThreshold(first); err != nil {
+	if s.Recovery == nil || s.Sum.Kind != Private {
+		return nil
+	}
+	for _, n := range s.sizes() {
+		if err := s.checkThreshold(n); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sizes are how many parties there are at one time or another, but for those that
+// converge.
+func (s *Scenario) sizes() (list []int) {
+	rounds := map[int]bool{1: true}
+	for _, p := range s.Parties {
+		rounds[p.Joins], rounds[p.Leaves+1] = true, true
+	}
+	for round := range rounds {
+		n := 0
+		for _, p := range s.Parties {
+			if p.Joins <= round && (p.Leaves == 0 || p.Leaves >= round) {
+				n += p.Count
+			}
+		}
+		if n >= 2 && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 func (s *Scenario) checkParty(path string, p *Party, names map[string]bool) error {

@@ -1,0 +1,383 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/learning"
+)
+
+// census are made-up rows of two classes.
+func census(t testing.TB) Rows {
+	t.Helper()
+	all, _, err := learning.Census(6000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, test, err := all.Split(.25, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Rows{train, test}
+}
+
+// small is five parties near a server.
+func small() Scenario {
+	return Scenario{
+		Name:     "small",
+		Rounds:   4,
+		Seed:     3,
+		StepTime: ms(20_000)[0],
+		Data:     Data{Set: "synthetic", Rows: 100},
+		Training: Training{Steps: 20, Rate: 2, Lambda: 1e-4},
+		Links:    []Link{{Between: []string{"here", "server"}, Latency: ms(50)[0], Jitter: ms(10)[0]}},
+		Parties:  []Party{{Name: "p", Place: "here", Count: 5}},
+	}
+}
+
+func simulate(t *testing.T, s Scenario, rows Rows) *Result {
+	t.Helper()
+	result, err := Run(t.Context(), s, rows, Hooks{})
+	if err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	return result
+}
+
+// From the same scenario the same comes out, times, models and noise; from another seed
+// something else.
+func TestDeterministic(t *testing.T) {
+	rows := census(t)
+	for _, kind := range []string{Private, Crowd, Clear} {
+		s := small()
+		s.Sum.Kind = kind
+		s.Privacy = Privacy{Noise: "skellam", Epsilon: 20}
+		first, second := simulate(t, s, rows), simulate(t, s, rows)
+		if !reflect.DeepEqual(first.Rounds, second.Rounds) {
+			t.Errorf("%s: two runs differ", kind)
+		}
+		s.Seed++
+		if reflect.DeepEqual(first.Rounds, simulate(t, s, rows).Rounds) {
+			t.Errorf("%s: the seed changes nothing", kind)
+		}
+	}
+}
+
+// However a sum is taken, the models are the same.
+func TestSumsAgree(t *testing.T) {
+	rows := census(t)
+	s := small()
+	s.Sum.Kind = Clear
+	want := simulate(t, s, rows)
+	for _, change := range []func(s *Scenario){
+		func(s *Scenario) { s.Sum.Kind = Private },
+		func(s *Scenario) { s.Sum.Kind = Private; s.Recovery = &Recovery{} },
+		func(s *Scenario) { s.Sum.Kind = Crowd },
+		func(s *Scenario) {
+			s.Sum.Kind, s.Sum.Degree, s.Recovery = Crowd, 2, &Recovery{Adversary: "curious"}
+		},
+		func(s *Scenario) {
+			s.Sum.Kind, s.Sum.Topology = Private, Serverless
+			s.Links = append(s.Links, Link{Between: []string{"here", "here"}, Latency: ms(5)[0]})
+		},
+		func(s *Scenario) {
+			s.Sum.Kind, s.Sum.Topology, s.Recovery = Private, Serverless, &Recovery{}
+		},
+	} {
+		s := small()
+		change(&s)
+		got := simulate(t, s, rows)
+		for k := range want.Rounds {
+			if g := got.Rounds[k]; g.Accuracy != want.Rounds[k].Accuracy || g.MCC != want.Rounds[k].MCC ||
+				g.Lost != "" || g.Included != 5 {
+				t.Errorf("%+v: round %d: accuracy %v, want %v; %q", s.Sum, k+1, g.Accuracy,
+					want.Rounds[k].Accuracy, g.Lost)
+			}
+		}
+	}
+}
+
+// Parties crash at each moment of a round, are missed in it, and come back.
+func TestCrashes(t *testing.T) {
+	rows := census(t)
+	for _, at := range []string{AtBegin, AtSubmit, AtSign, AtReveal} {
+		s := small()
+		s.Parties = append(s.Parties, Party{Name: "weak", Place: "here", Crashes: []Crash{{Round: 2,
+			At: at}}})
+		s.Recovery = &Recovery{DropOut: .3, Adversary: "curious"}
+		result := simulate(t, s, rows)
+		for k, r := range result.Rounds {
+			in := 6
+			if k == 1 && (at == AtBegin || at == AtSubmit) {
+				in = 5
+			}
+			if r.Lost != "" || r.Included != in {
+				t.Errorf("%s: round %d has %d, want %d; %q", at, k+1, r.Included, in, r.Lost)
+			}
+			weak := r.Parties[5]
+			if missing := k == 1; weak.Received == missing {
+				t.Errorf("%s: round %d: received %v", at, k+1, weak.Received)
+			}
+		}
+		// In the round of the crash the server waits until the time of the step is up; for
+		// one that does not sign again for its shares.
+		least := 20 * time.Second
+		if at == AtSign {
+			least *= 2
+		}
+		if took := result.Rounds[1].Seconds; took < least && at != AtBegin || took > least+5*time.Second {
+			t.Errorf("%s: round 2 took %v", at, took)
+		}
+		if len(result.SetUps) != 1 {
+			t.Errorf("%s: %d set-ups", at, len(result.SetUps))
+		}
+	}
+	// With too many gone a round is lost, and the next is not.
+	s := small()
+	s.Parties[0].Crashes = []Crash{{Round: 2}}
+	s.Recovery = &Recovery{DropOut: .3, Adversary: "curious"}
+	result := simulate(t, s, rows)
+	if result.Rounds[1].Lost == "" || result.Rounds[2].Lost != "" || result.Lost() != 1 {
+		t.Errorf("all gone: %q, then %q", result.Rounds[1].Lost, result.Rounds[2].Lost)
+	}
+	if result.Rounds[1].Accuracy != result.Rounds[0].Accuracy {
+		t.Error("a lost round changed the model")
+	}
+}
+
+// A straggler is left out when the step's time is up, and those who join and leave have
+// sessions of their own.
+func TestStragglersJoinsLeaves(t *testing.T) {
+	rows := census(t)
+	s := small()
+	s.StepTime = ms(2000)[0]
+	s.Recovery = &Recovery{DropOut: .3, Adversary: "curious"}
+	s.Parties = append(s.Parties,
+		Party{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: .5},
+		Party{Name: "late", Place: "here", Joins: 3},
+		Party{Name: "brief", Place: "here", Leaves: 1})
+	s.Rounds = 8
+	result := simulate(t, s, rows)
+	slow, in := 0, 0
+	for k, r := range result.Rounds {
+		names := map[string]PartyRound{}
+		for _, p := range r.Parties {
+			names[p.Party] = p
+		}
+		if _, there := names["late"]; there != (k >= 2) {
+			t.Errorf("round %d: late is there: %v", k+1, there)
+		}
+		if _, there := names["brief"]; there != (k < 1) {
+			t.Errorf("round %d: brief is there: %v", k+1, there)
+		}
+		if names["slow"].Included {
+			in++
+		} else {
+			slow++
+		}
+		if r.Lost != "" {
+			t.Errorf("round %d: %s", k+1, r.Lost)
+		}
+	}
+	if slow == 0 || in == 0 {
+		t.Errorf("slow was in %d rounds, and late in %d", in, slow)
+	}
+	if len(result.SetUps) != 3 {
+		t.Errorf("%d set-ups, want 3", len(result.SetUps))
+	}
+}
+
+// Several servers: sums of their own parties, the model is the mean over all, and it
+// takes the latency between servers longer.
+func TestServers(t *testing.T) {
+	rows := census(t)
+	s := small()
+	want := simulate(t, s, rows)
+	s.Sum.Servers = []string{"server", "other"}
+	s.Links = append(s.Links, Link{Between: []string{"there", "other"}, Latency: ms(50)[0]},
+		Link{Between: []string{"server", "other"}, Latency: ms(700)[0]})
+	s.Parties = []Party{{Name: "p", Place: "here", Count: 3}, {Name: "q", Place: "there", Count: 2}}
+	got := simulate(t, s, rows)
+	for k := range got.Rounds {
+		if math.Abs(got.Rounds[k].Accuracy-want.Rounds[k].Accuracy) > .002 || got.Rounds[k].Included != 5 {
+			t.Errorf("round %d: %v, want %v", k+1, got.Rounds[k].Accuracy, want.Rounds[k].Accuracy)
+		}
+		if more := got.Rounds[k].Seconds - want.Rounds[k].Seconds; more < 650*time.Millisecond {
+			t.Errorf("round %d: %v longer", k+1, more)
+		}
+	}
+	s.Parties[1].Count = 1
+	if _, err := Run(t.Context(), s, rows, Hooks{}); !errors.Is(err, ErrScenario) {
+		t.Errorf("a server with one party: %v", err)
+	}
+}
+
+// Budgets of their own: who wants less spent adds more shares, all of which protect
+// everybody, unless their owner colludes.
+func TestBudgets(t *testing.T) {
+	rows := census(t)
+	s := small()
+	s.Privacy = Privacy{Noise: "discrete-gaussian", Epsilon: 4}
+	s.Parties = []Party{{Name: "a", Place: "here", Count: 4}, {Name: "b", Place: "here", Epsilon: 1}}
+	of := func(s Scenario) map[string]Promise {
+		all := map[string]Promise{}
+		for _, p := range simulate(t, s, rows).Privacy {
+			all[p.Party] = p
+		}
+		return all
+	}
+	got := of(s)
+	if got["a"].Shares != 1 || got["b"].Shares != 16 || got["a"].Honest != 20 || got["b"].Honest != 20 {
+		t.Errorf("shares %+v", got)
+	}
+	// Twenty shares in place of the five that give ε = 4.
+	if e := got["a"].Certified; e != got["b"].Certified || e > 2.5 || e < 1.5 {
+		t.Errorf("certified %v, %v", e, got["b"].Certified)
+	}
+	s.Privacy.Colluders = 1
+	got = of(s)
+	if got["a"].Honest != 4 || got["b"].Honest != 19 {
+		t.Errorf("with a colluder: %+v", got)
+	}
+	// The four that are left when b colludes are what ε = 4 was calibrated to.
+	if e := got["a"].Certified; e > 4 || e < 3.9 {
+		t.Errorf("a with a colluder: %v", e)
+	}
+	if e := got["b"].Certified; e >= got["a"].Certified {
+		t.Errorf("b with a colluder: %v", e)
+	}
+	// All alike: what was asked for.
+	s.Parties = []Party{{Name: "a", Place: "here", Count: 5}}
+	got = of(s)
+	if e := got["a"].Certified; e > 4 || e < 3.9 {
+		t.Errorf("alike: %v", e)
+	}
+}
+
+// A party that subtracts its own noise has a model nearer to the one without noise, and
+// the federated model is the same.
+func TestSubtractOwn(t *testing.T) {
+	rows := census(t)
+	s := small()
+	s.Rounds = 1
+	s.Parties = []Party{{Name: "p", Place: "here", Count: 2}}
+	s.Privacy = Privacy{Noise: "discrete-gaussian", Epsilon: 10}
+	s.Training.Steps, s.Training.Rate = 200, 4
+	plain := simulate(t, s, rows)
+	s.Privacy.SubtractOwn = true
+	own := simulate(t, s, rows)
+	if plain.Rounds[0].Accuracy != own.Rounds[0].Accuracy {
+		t.Error("subtracting changed the federated model")
+	}
+	if own.Rounds[0].Parties[0].MCC == plain.Rounds[0].Parties[0].MCC ||
+		own.Rounds[0].Parties[0].MCC == own.Rounds[0].Parties[1].MCC {
+		t.Error("the parties' models are all the same")
+	}
+	if own.Privacy[0].Certified != plain.Privacy[0].Certified {
+		t.Error("subtracting changed what is certified")
+	}
+}
+
+// Reference laws are simulated, and what is certified of discrete noise as wide is worse
+// than what their formula claims of one coordinate and round.
+func TestReferenceLaws(t *testing.T) {
+	rows := census(t)
+	for _, law := range []string{Staircase, ContinuousLaplace, ContinuousGaussian} {
+		s := small()
+		s.Training.Lambda = .01
+		s.Privacy = Privacy{Noise: law, Epsilon: 1}
+		result := simulate(t, s, rows)
+		p := result.Privacy[0]
+		if p.Asked != 1 || !(p.Certified > 4) {
+			t.Errorf("%s: claimed %v, certified %v", law, p.Asked, p.Certified)
+		}
+		if result.Rounds[3].Accuracy < .4 {
+			t.Errorf("%s: accuracy %v", law, result.Rounds[3].Accuracy)
+		}
+	}
+}
+
+// Rows are drawn as the scenario says.
+func TestDraws(t *testing.T) {
+	rows := census(t)
+	for _, test := range []struct {
+		draw string
+		want []int
+	}{
+		{DrawFixed, []int{10, 10, 10}}, {DrawNew, []int{10, 10, 10}}, {DrawGrowing, []int{10, 20, 30}},
+		{DrawAnew, []int{10, 10, 10}},
+	} {
+		s := small()
+		s.Data.Draw, s.Data.Rows = test.draw, 10
+		r := &run{Scenario: s.WithDefaults(), train: rows.Train, test: rows.Test}
+		if err := r.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[int]int{}
+		var last []float64
+		for r.round = 1; r.round <= 3; r.round++ {
+			for _, p := range r.parties {
+				d, err := r.rowsOf(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Len() != test.want[r.round-1] {
+					t.Errorf("%s, round %d: %d rows", test.draw, r.round, d.Len())
+				}
+				if p.index == 0 {
+					if same := slices.Equal(last, d.Row(0)); same != (test.draw == DrawFixed ||
+						test.draw == DrawGrowing) && r.round > 1 {
+						t.Errorf("%s, round %d: the first row is the same: %v", test.draw, r.round, same)
+					}
+					last = slices.Clone(d.Row(0))
+				}
+			}
+		}
+		for _, p := range r.parties {
+			for _, i := range p.rows {
+				if seen[i]++; seen[i] > 1 {
+					t.Fatalf("%s: two parties have row %d", test.draw, i)
+				}
+			}
+		}
+	}
+}
+
+// Algorithm 3 of the thesis: a round's models do not depend on the federated one.
+func TestFresh(t *testing.T) {
+	rows := census(t)
+	s := small()
+	s.Training = Training{Algorithm: Fresh, Steps: 200, Rate: 4, Lambda: 1e-4}
+	result := simulate(t, s, rows)
+	if first, last := result.Rounds[0], result.Rounds[3]; first.Accuracy != last.Accuracy {
+		t.Errorf("on the same rows: %v, then %v", first.Accuracy, last.Accuracy)
+	}
+	s.Data.Draw, s.Data.Rows = DrawGrowing, 30
+	result = simulate(t, s, rows)
+	if first, last := result.Rounds[0], result.Rounds[3]; first.Accuracy == last.Accuracy {
+		t.Error("on more rows the model is the same")
+	}
+}
+
+func TestEnds(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ended, small(), census(t), Hooks{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("an ended context: %v", err)
+	}
+	s := small()
+	s.Rounds = 0
+	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, ErrScenario) {
+		t.Errorf("no rounds: %v", err)
+	}
+	s = small()
+	s.Data.Rows = 5000
+	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, ErrScenario) {
+		t.Errorf("too many rows: %v", err)
+	}
+}
