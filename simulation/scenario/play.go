@@ -9,14 +9,18 @@ import (
 // ensure sees that the sessions are among those who are there, and sets new ones up if
 // they are not. Set-up is beside the rounds, as the thesis has it: its time is told apart.
 func (r *run) ensure(active []*party) error {
-	if r.sessions != nil && slices.Equal(r.inside, active) {
+	there := slices.DeleteFunc(slices.Clone(active), func(p *party) bool { return p.away(r.round) })
+	if r.sessions != nil && within(there, r.inside) && within(r.inside, active) {
 		return nil
+	}
+	if len(there) < 2 {
+		return errStuck
 	}
 	for _, s := range r.sessions {
 		s.erase()
 	}
-	r.sessions, r.inside = nil, active
-	groups, places := r.groups(active)
+	r.sessions, r.inside = nil, there
+	groups, places := r.groups(there)
 	for k, group := range groups {
 		if len(group) < 2 {
 			return bad("sum.servers", "use fewer servers, or more parties near each",
@@ -65,7 +69,7 @@ func (r *run) ensure(active []*party) error {
 	}
 	r.result.SetUps = append(r.result.SetUps, SetUp{
 		Round:   r.round,
-		Parties: len(active),
+		Parties: len(there),
 		Seconds: r.clock.Now() - begin,
 		Bytes:   r.carried(active) - before,
 	})
@@ -74,6 +78,15 @@ func (r *run) ensure(active []*party) error {
 	}
 	r.received = 0
 	return nil
+}
+
+func within(some, all []*party) bool {
+	for _, p := range some {
+		if !slices.Contains(all, p) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *run) carried(active []*party) (bytes int) {

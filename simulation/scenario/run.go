@@ -236,6 +236,13 @@ func (r *run) active() []*party {
 	return list
 }
 
+// away reports whether a party is not there in the whole of a round.
+func (p *party) away(round int) bool {
+	return slices.ContainsFunc(p.spec.Crashes, func(c Crash) bool {
+		return c.Round < round && round < c.Back
+	})
+}
+
 // downAt reports whether a party is away when it would get a message of a step.
 func (p *party) downAt(round int, step string) bool {
 	moments := []string{AtBegin, AtSubmit, AtSign, AtReveal}

@@ -330,6 +330,8 @@ func (s *Scenario) checkParty(path string, p *Party, names map[string]bool) erro
 	for k, c := range p.Crashes {
 		where := fmt.Sprintf("%s.crash.%d", path, k)
 		switch {
+		case s.Sum.Kind != Private:
+			return bad(where, "use a private sum", "a sum that is %s has no steps", s.Sum.Kind)
 		case s.Recovery == nil || s.StepTime.Duration == 0:
 			return bad(where, "add [recovery] and step_time",
 				"without recovery and a time limit nobody may drop out")
