@@ -306,6 +306,10 @@ type handler func(w http.ResponseWriter, r *http.Request, c *caller)
 func (d *Door) signed(next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		entry, found := d.Federations.Find(r.PathValue("id"))
+		if !found && d.Ready != nil && d.Ready() != nil {
+			d.refuse(w, "leader", "this node is starting")
+			return
+		}
 		if !found {
 			d.refuse(w, "unknown", "its identifier is 64 hexadecimal digits, see /v1/federations")
 			return

@@ -38,8 +38,8 @@ func (f *Federation) Meaning() []string {
 	default:
 		out = append(out, fmt.Sprintf("Every party adds %v noise to its update, clipped to an L2 norm "+
 			"of %g, so that over all rounds a party spends at most epsilon %g at delta %g, against a "+
-			"server that sees every message and %s, with the noise of the %d honest parties that a sum has at "+
-			"least.", plan.Noise, plan.Clip, plan.Epsilon, plan.Delta, colluding(plan.Colluders),
+			"server that sees every message and %s, with the noise of the %d honest parties that a sum "+
+			"has at least.", plan.Noise, plan.Clip, plan.Epsilon, plan.Delta, colluding(plan.Colluders),
 			least-plan.Colluders))
 	}
 	if f.File.Metrics.Share > 0 {

@@ -105,6 +105,7 @@ type Node struct {
 
 	mutex   sync.Mutex
 	entries map[string]*entry
+	looked  bool // all that is recorded is in entries
 
 	Door        *door.Door
 	Address     string // of the door, with its scheme
@@ -286,6 +287,9 @@ func (n *Node) ready() error {
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
+	if !n.looked {
+		return errors.New("node: it is starting")
+	}
 	for _, e := range n.entries {
 		if e.runner == nil && time.Since(e.heard) > n.Silence {
 			return fmt.Errorf("node: nobody leads %s", e.federation.File.Name)
@@ -331,6 +335,11 @@ func (n *Node) look() {
 			if err := n.adopt(id); err != nil && n.ctx.Err() == nil {
 				n.Log.Error("a federation cannot be used", "id", id, "error", err.Error())
 			}
+		}
+		if err == nil {
+			n.mutex.Lock()
+			n.looked = true
+			n.mutex.Unlock()
 		}
 		select {
 		case <-n.ctx.Done():

@@ -16,8 +16,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hushsum/hushsum/service/door"
@@ -41,7 +43,8 @@ func (e *RefusalError) Error() string {
 
 // Server is the way to a server. It is safe for concurrent use.
 type Server struct {
-	base     string
+	bases    []string
+	at       atomic.Int64 // which of them; the next after one that does not answer
 	identity crypto.Signer
 	client   *http.Client
 	now      func() time.Time
@@ -55,14 +58,19 @@ const (
 	mostRoster = 256 << 20
 )
 
-// NewServer makes the way to the server at an address, https:// or, on loopback, http://.
-// fingerprint is SHA-256 over its certificate in hexadecimal digits; empty for a
-// certificate that this machine trusts. Proxies are taken from the environment. It fails
-// with [ErrServer].
+// NewServer makes the way to the server at an address, https:// or, on loopback, http://;
+// or at several with commas between, the nodes of one server, of which those that do not
+// answer are passed over. fingerprint is SHA-256 over its certificate in hexadecimal
+// digits, or several with commas between; empty for a certificate that this machine
+// trusts. Proxies are taken from the environment. It fails with [ErrServer].
 func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
-		return nil, fmt.Errorf("%w: %q is no address such as https://host:port", ErrServer, address)
+	s := &Server{identity: identity, now: time.Now}
+	for _, one := range strings.Split(address, ",") {
+		base, err := checkAddress(one)
+		if err != nil {
+			return nil, err
+		}
+		s.bases = append(s.bases, base)
 	}
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -73,37 +81,47 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 		MaxIdleConnsPerHost:   4,
 		ForceAttemptHTTP2:     true,
 	}
-	switch u.Scheme {
-	case "https":
-		if fingerprint != "" {
-			want, err := hex.DecodeString(strings.ReplaceAll(strings.ToLower(fingerprint), ":", ""))
-			if err != nil || len(want) != sha256.Size {
+	if fingerprint != "" {
+		var pins [][32]byte
+		for _, one := range strings.Split(fingerprint, ",") {
+			pin, err := hex.DecodeString(strings.ReplaceAll(strings.ToLower(one), ":", ""))
+			if err != nil || len(pin) != sha256.Size {
 				return nil, fmt.Errorf("%w: a fingerprint has 64 hexadecimal digits", ErrServer)
 			}
-			transport.TLSClientConfig = Pinned([32]byte(want))
+			pins = append(pins, [32]byte(pin))
 		}
-	case "http":
-		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.IsLoopback() {
-			return nil, fmt.Errorf("%w: http:// is for 127.0.0.1 only, use https://", ErrServer)
-		}
-	default:
-		return nil, fmt.Errorf("%w: %q is no address such as https://host:port", ErrServer, address)
+		transport.TLSClientConfig = Pinned(pins...)
 	}
-	return &Server{
-		base:     u.Scheme + "://" + u.Host,
-		identity: identity,
-		client:   &http.Client{Transport: transport},
-		now:      time.Now,
-	}, nil
+	s.client = &http.Client{Transport: transport}
+	return s, nil
 }
 
-// Pinned trusts one certificate, whoever it names.
-func Pinned(fingerprint [32]byte) *tls.Config {
+// checkAddress returns an address without a path.
+func checkAddress(address string) (string, error) {
+	u, err := url.Parse(address)
+	wrong := fmt.Errorf("%w: %q is no address such as https://host:port", ErrServer, address)
+	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return "", wrong
+	}
+	switch u.Scheme {
+	case "https":
+	case "http":
+		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.IsLoopback() {
+			return "", fmt.Errorf("%w: http:// is for 127.0.0.1 only, use https://", ErrServer)
+		}
+	default:
+		return "", wrong
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// Pinned trusts certificates of these fingerprints, whoever they name.
+func Pinned(fingerprints ...[32]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		InsecureSkipVerify: true, // VerifyPeerCertificate compares the certificate itself
 		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
-			if len(raw) == 0 || sha256.Sum256(raw[0]) != fingerprint {
+			if len(raw) == 0 || !slices.Contains(fingerprints, sha256.Sum256(raw[0])) {
 				return fmt.Errorf("%w: its certificate has another fingerprint", ErrServer)
 			}
 			return nil
@@ -117,7 +135,9 @@ func (s *Server) do(ctx context.Context, method, path string, body []byte) (*htt
 	if body != nil {
 		reader = bytes.NewReader(body)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, s.base+path, reader)
+	at := s.at.Load()
+	base := s.bases[int(at)%len(s.bases)]
+	r, err := http.NewRequestWithContext(ctx, method, base+path, reader)
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +146,9 @@ func (s *Server) do(ctx context.Context, method, path string, body []byte) (*htt
 	}
 	answer, err := s.client.Do(r)
 	if err != nil {
+		if ctx.Err() == nil {
+			s.at.CompareAndSwap(at, at+1)
+		}
 		return nil, err
 	}
 	if answer.StatusCode >= 300 {

@@ -161,7 +161,7 @@ func fatal(err error) bool {
 	var refusal *RefusalError
 	if errors.As(err, &refusal) {
 		switch refusal.Kind {
-		case "stranger", "unknown", "clock", "unsigned", "signature":
+		case "stranger", "clock", "unsigned", "signature":
 			return true
 		}
 	}

@@ -54,7 +54,7 @@ func (r *Runner) form(ctx context.Context) error {
 			return err
 		}
 		r.forming = &session{number: number}
-		if err := r.enter(ctx, r.forming, Announcing, nil); err != nil {
+		if err := r.enter(ctx, r.forming, Announcing); err != nil {
 			return err
 		}
 		r.audit(record.Line{Event: "a session forms", Round: r.round})
@@ -66,21 +66,21 @@ func (r *Runner) form(ctx context.Context) error {
 		if !r.announced(s) {
 			return nil
 		}
-		envelopes, err := server.Keys()
+		_, err := server.Keys()
 		if errors.Is(err, protocol.ErrTooFew) {
 			return nil // some may still come
 		} else if err != nil {
 			return err
 		}
 		if server.Enrolled() == nil {
-			return r.enter(ctx, s, Encapsulating, envelopes)
+			return r.enter(ctx, s, Encapsulating)
 		}
-		return r.setUp(ctx, envelopes)
+		return r.enter(ctx, s, Preparing)
 	case Encapsulating:
 		if !r.over(s) {
 			return nil
 		}
-		envelopes, err := server.Members()
+		_, err := server.Members()
 		if errors.Is(err, protocol.ErrTooFew) {
 			// The next has another number.
 			r.forming = nil
@@ -88,27 +88,15 @@ func (r *Runner) form(ctx context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		return r.setUp(ctx, envelopes)
+		return r.enter(ctx, s, Preparing)
 	case Preparing:
 		if !r.over(s) {
 			return nil
 		}
 		s.stage, s.since = Ready, time.Now()
-		s.pending = make(map[int][]byte)
 		return r.record(ctx)
 	}
 	return nil
-}
-
-// setUp goes on to recovery material; what ended set-up stays with those who have not
-// been heard of, through the rounds that follow.
-func (r *Runner) setUp(ctx context.Context, envelopes []protocol.Envelope) error {
-	s := r.forming
-	s.setUp = make(map[int][]byte, len(envelopes))
-	for _, e := range envelopes {
-		s.setUp[e.To] = e.Message
-	}
-	return r.enter(ctx, s, Preparing, envelopes)
 }
 
 // announced reports whether a session need not wait for more announcements.
@@ -120,7 +108,7 @@ func (r *Runner) announced(s *session) bool {
 			return waited > time.Duration(r.Federation.File.StepTime)
 		}
 	}
-	return len(missing) == 0 || waited > r.Grace
+	return len(missing) == 0 || waited > r.Grace && r.settled()
 }
 
 // takeOver makes the session that has formed the present one.
@@ -174,7 +162,7 @@ func (r *Runner) prepare(ctx context.Context) error {
 		return nil
 	}
 	// A moment for those of the last round who have not asked again yet.
-	if time.Since(s.since) < r.Grace/4 && len(there) < len(server.Holders()) {
+	if len(there) < len(server.Holders()) && (time.Since(s.since) < r.Grace/4 || !r.settled()) {
 		return nil
 	}
 	missing, holders := server.Missing(), server.Holders()
@@ -186,11 +174,10 @@ func (r *Runner) prepare(ctx context.Context) error {
 	if ready {
 		return r.beginRound(ctx)
 	}
-	envelopes, err := server.Gather(there)
-	if err != nil {
+	if _, err := server.Gather(there); err != nil {
 		return err
 	}
-	return r.enter(ctx, s, Preparing, envelopes)
+	return r.enter(ctx, s, Preparing)
 }
 
 // catchUp looks whether this record was set back: more parties than may lie know of a

@@ -82,12 +82,9 @@ type Options struct {
 
 // session is one of the series, present or forming.
 type session struct {
-	number  uint64
-	stage   Stage
-	since   time.Time
-	serial  uint64         // of the decision that pending is of
-	pending map[int][]byte // by party, until it answers
-	setUp   map[int][]byte // by member not heard of since: what ended set-up
+	number uint64
+	stage  Stage
+	since  time.Time
 }
 
 // party is what the runner knows of one, in memory only.
@@ -131,6 +128,7 @@ type Runner struct {
 	shunned  map[int]shunned
 	dirty    bool // something is held that is not kept
 	recorded time.Time
+	loaded   time.Time // when a recorded state was, zero for a runner that began
 	bytesIn  int64
 	most     int // bytes of a message
 	refused  int64
@@ -161,6 +159,7 @@ const (
 	tick         = 50 * time.Millisecond
 	resendAfter  = 3 * time.Second // a party is not asked for the same more often
 	keepEvery    = time.Minute
+	comeBack     = 6 * time.Second
 )
 
 // Start loads what is recorded, or begins, and leads until ctx ends or the record is
@@ -368,33 +367,14 @@ func (r *Runner) next(i int, ask Ask) (n Next, again time.Duration) {
 	if r.ended != "" {
 		return Next{Kind: End, Item: "end", Round: r.round}, 0
 	}
+	p := &r.parties[i]
 	for _, s := range r.sessions() {
-		var found Next
-		item := fmt.Sprintf("%d.%d", s.number, s.serial)
-		begun := fmt.Sprintf("%d.up", s.number)
-		message, wanted := s.pending[i]
-		switch {
-		case s.stage == Announcing && ask.Least <= s.number &&
-			!slices.Contains(ask.Sessions, s.number):
-			found = Next{Kind: Join, Item: item, Session: s.number}
-		case s.stage == Announcing && r.missing(s, i):
-			// It has keys, and they did not arrive: the same question again.
-			found = Next{Kind: Join, Item: item, Session: s.number}
-		case !slices.Contains(ask.Sessions, s.number):
-			continue // of a session that it has no keys for
-		case s.setUp[i] != nil && !slices.Contains(ask.Seen, begun):
-			return Next{Kind: Message, Item: begun, Session: s.number, Message: s.setUp[i]}, 0
-		case wanted:
-			found = Next{Kind: Message, Item: item, Session: s.number, Message: message}
-			if s.stage == Submitting {
-				found.Round = r.round
-			}
-		default:
+		found, seen := r.question(s, i, &ask)
+		if found.Kind == Nothing {
 			continue
 		}
-		p := &r.parties[i]
-		if !slices.Contains(ask.Seen, item) {
-			p.asked, p.askedWhen = item, time.Now()
+		if !seen {
+			p.asked, p.askedWhen = found.Item, time.Now()
 			return found, 0
 		}
 		if ask.Working {
@@ -403,8 +383,8 @@ func (r *Runner) next(i int, ask Ask) (n Next, again time.Duration) {
 		// It has the question and is not at work on it: the answer was lost, with a
 		// runner that died or on the way.
 		wait := resendAfter - time.Since(p.askedWhen)
-		if p.asked != item || wait <= 0 {
-			p.asked, p.askedWhen = item, time.Now()
+		if p.asked != found.Item || wait <= 0 {
+			p.asked, p.askedWhen = found.Item, time.Now()
 			return found, 0
 		}
 		if again == 0 || wait < again {
@@ -412,6 +392,39 @@ func (r *Runner) next(i int, ask Ask) (n Next, again time.Duration) {
 		}
 	}
 	return Next{}, again
+}
+
+// question returns the first question of a session that a party has not seen, or the last
+// of those that it has seen and not answered.
+func (r *Runner) question(s *session, i int, ask *Ask) (found Next, seen bool) {
+	server := r.server(s)
+	has := slices.Contains(ask.Sessions, s.number)
+	if s.stage == Announcing {
+		item := fmt.Sprintf("%d.join", s.number)
+		if ask.Least <= s.number && !has || has && r.missing(s, i) {
+			found = Next{Kind: Join, Item: item, Session: s.number}
+		}
+		return found, slices.Contains(ask.Seen, item)
+	}
+	if !has {
+		return Next{}, false
+	}
+	for _, message := range server.Pending(i) {
+		digest := sha256.Sum256(message)
+		found = Next{
+			Kind:    Message,
+			Item:    fmt.Sprintf("%d.%x", s.number, digest[:8]),
+			Session: s.number,
+			Message: message,
+		}
+		if server.Step() == protocol.StepMasked {
+			found.Round = r.round
+		}
+		if !slices.Contains(ask.Seen, found.Item) {
+			return found, false
+		}
+	}
+	return found, true
 }
 
 // missing reports whether a session waits for a party.
@@ -440,12 +453,6 @@ func (r *Runner) Receive(ctx context.Context, i int, message []byte) error {
 	}
 	r.bytesIn += int64(len(message))
 	r.dirty = true
-	for _, s := range r.sessions() {
-		if !r.missing(s, i) {
-			delete(s.pending, i)
-		}
-		delete(s.setUp, i)
-	}
 	r.poke()
 	return nil
 }
@@ -487,14 +494,8 @@ func (r *Runner) begin() ([]byte, error) {
 }
 
 // enter records what was decided and lets parties have what follows from it.
-func (r *Runner) enter(
-	ctx context.Context, s *session, stage Stage, envelopes []protocol.Envelope,
-) error {
-	s.stage, s.since, s.serial = stage, time.Now(), r.Hold.Number()+1
-	s.pending = make(map[int][]byte, len(envelopes))
-	for _, e := range envelopes {
-		s.pending[e.To] = e.Message
-	}
+func (r *Runner) enter(ctx context.Context, s *session, stage Stage) error {
+	s.stage, s.since = stage, time.Now()
 	if err := r.record(ctx); err != nil {
 		return err
 	}
@@ -524,8 +525,12 @@ func (r *Runner) over(s *session) bool {
 	if slices.ContainsFunc(missing, func(i int) bool { return r.holds(i, s) }) {
 		return waited > time.Duration(r.Federation.File.StepTime)
 	}
-	return waited > r.Grace
+	return waited > r.Grace && r.settled()
 }
+
+// settled reports whether parties have had the time to come back to a runner that was
+// just loaded: they wait longer and longer between two tries.
+func (r *Runner) settled() bool { return time.Since(r.loaded) > comeBack }
 
 // proceed decides what is due.
 func (r *Runner) proceed(ctx context.Context) error {
@@ -571,13 +576,13 @@ func (r *Runner) proceed(ctx context.Context) error {
 func (r *Runner) step(
 	ctx context.Context, next Stage, call func() ([]protocol.Envelope, error),
 ) error {
-	envelopes, err := call()
+	_, err := call() // parties are told when they ask, see question
 	if errors.Is(err, protocol.ErrTooFew) {
 		return r.lose(ctx, err)
 	} else if err != nil {
 		return err
 	}
-	return r.enter(ctx, r.present, next, envelopes)
+	return r.enter(ctx, r.present, next)
 }
 
 // beginRound begins a round among those whose material is in, if they are enough and the
@@ -608,7 +613,7 @@ func (r *Runner) beginRound(ctx context.Context) error {
 		return err
 	}
 	r.ledger, r.roundTime = ledger, time.Now()
-	if err := r.enter(ctx, s, Submitting, envelopes); err != nil {
+	if err := r.enter(ctx, s, Submitting); err != nil {
 		return err
 	}
 	r.audit(record.Line{Event: "begun", Round: r.round, Parties: len(envelopes),
@@ -650,7 +655,7 @@ func (r *Runner) charge(parties []int, rounds int) (*accounting.Ledger, error) {
 func (r *Runner) lose(ctx context.Context, why error) error {
 	r.lost++
 	r.past(Past{Lost: why.Error()})
-	if err := r.enter(ctx, r.present, Ready, nil); err != nil {
+	if err := r.enter(ctx, r.present, Ready); err != nil {
 		return err
 	}
 	r.audit(record.Line{Event: "lost", Round: r.round, Note: why.Error()})
@@ -715,7 +720,7 @@ func (r *Runner) sum(ctx context.Context) error {
 		p.Accuracy = r.Judge(model)
 	}
 	r.past(p)
-	if err := r.enter(ctx, r.present, Ready, nil); err != nil {
+	if err := r.enter(ctx, r.present, Ready); err != nil {
 		return err
 	}
 	r.audit(record.Line{Event: "summed", Round: r.round, Parties: len(parties),
@@ -761,9 +766,7 @@ func (r *Runner) Due(ctx context.Context, i int) (due bool, most int, err error)
 		return false, 0, ErrEnded
 	}
 	for _, s := range r.sessions() {
-		if _, pending := s.pending[i]; pending || s.setUp[i] != nil || s.stage == Announcing {
-			due = true
-		}
+		due = due || r.missing(s, i)
 	}
 	return due, r.most, nil
 }

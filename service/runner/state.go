@@ -33,11 +33,8 @@ type state struct {
 }
 
 type sessionState struct {
-	Number  uint64
-	Stage   Stage
-	Serial  uint64
-	Pending map[int][]byte
-	SetUp   map[int][]byte
+	Number uint64
+	Stage  Stage
 }
 
 // modelState is a model as it is stored, with what the server's rule remembers.
@@ -91,7 +88,7 @@ func (r *Runner) record(ctx context.Context) error {
 	}
 	for k, s := range []*session{r.present, r.forming} {
 		if s != nil {
-			out.Sessions[k] = sessionState{s.number, s.stage, s.serial, s.pending, s.setUp}
+			out.Sessions[k] = sessionState{s.number, s.stage}
 		}
 	}
 	b, err := encode(out)
@@ -127,6 +124,7 @@ func (r *Runner) load(ctx context.Context) error {
 	if err != nil || b == nil {
 		return err
 	}
+	r.loaded = time.Now()
 	var in state
 	if err := decode(b, &in); err != nil {
 		return err
@@ -165,24 +163,10 @@ func (r *Runner) load(ctx context.Context) error {
 		if s.Number == 0 {
 			continue
 		}
-		*to = &session{
-			number:  s.Number,
-			stage:   s.Stage,
-			serial:  s.Serial,
-			since:   time.Now(),
-			pending: orEmpty(s.Pending),
-			setUp:   orEmpty(s.SetUp),
-		}
+		*to = &session{number: s.Number, stage: s.Stage, since: time.Now()}
 	}
 	if err := r.Hold.Tidy(ctx, r.modelRef); err != nil {
 		r.Log.Warn("old objects were not deleted", "error", err.Error())
 	}
 	return nil
-}
-
-func orEmpty(m map[int][]byte) map[int][]byte {
-	if m == nil {
-		return make(map[int][]byte)
-	}
-	return m
 }

@@ -37,7 +37,7 @@ weights) there, and metrics.json with "loss" and "accuracy" if the federation su
 exits with 0; any other code is an absence in that round.`, std)
 	var j joining
 	var policy, identityFile, keyFile, log string
-	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port")
+	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; with commas, of its nodes")
 	f.StringVar(&j.fingerprint, "fingerprint", "", "of its certificate, if no authority knows it")
 	f.StringVar(&identityFile, "identity", "", "`file` of this party's identity")
 	f.StringVar(&j.name, "federation", "", "`name` or identifier; default: the only one")

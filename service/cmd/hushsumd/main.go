@@ -118,7 +118,8 @@ func usage(w io.Writer) {
 		fmt.Fprintf(w, "  %-11s %s\n", c.name, c.about)
 	}
 	fmt.Fprint(w, "\nRun 'hushsumd help COMMAND' for what a command takes.\n"+
-		"Start with 'hushsumd dev'.\n\nExit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted.\n")
+		"Start with 'hushsumd dev'.\n\n"+
+		"Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted.\n")
 }
 
 // flags makes a command's flag set, whose help begins with what the command does.

@@ -1,0 +1,525 @@
+package door_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/service/signature"
+)
+
+// site is a door with one federation, which this process leads.
+type site struct {
+	*door.Door
+	server     *httptest.Server
+	fed        *federation.Federation
+	roster     []byte
+	run        *runner.Runner
+	identities []ed25519.PrivateKey
+	stranger   ed25519.PrivateKey
+}
+
+func (s *site) Find(id string) (door.Entry, bool) {
+	if id != s.fed.ID {
+		return door.Entry{}, false
+	}
+	return s.Entries()[0], true
+}
+
+func (s *site) Entries() []door.Entry {
+	return []door.Entry{{Federation: s.fed, Roster: s.roster, Runner: s.run}}
+}
+
+const declared = `name = "doors"
+roster = "r"
+rounds = 3
+[[model.tensor]]
+name = "w"
+shape = [16]
+[recovery]
+drop_out = 0.2
+[privacy]
+clip = 1
+`
+
+func newSite(t testing.TB, o door.Options) *site {
+	t.Helper()
+	s := &site{}
+	var members []keyexchange.Member
+	for i := range 6 {
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 5 {
+			s.stranger = key
+			break
+		}
+		s.identities = append(s.identities, key)
+		members = append(members, keyexchange.Member{
+			Name: fmt.Sprint("p", i),
+			Key:  key.Public().(ed25519.PublicKey),
+		})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.roster, err = roster.MarshalText(); err != nil {
+		t.Fatal(err)
+	}
+	if s.fed, err = federation.New([]byte(declared), s.roster, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	embedded, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := record.Open(ctx, embedded.JS, 1, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold, err := records.Claim(ctx, s.fed.ID, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run, err = runner.Start(ctx, runner.Options{
+		Federation: s.fed,
+		Records:    records,
+		Hold:       hold,
+		Node:       "n",
+		Key:        key,
+		Log:        slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	group.Add(1)
+	go func() {
+		defer group.Done()
+		_ = s.run.Run(ctx)
+	}()
+	o.Federations = s
+	s.Door = door.New(o)
+	s.server = httptest.NewServer(s.Door)
+	t.Cleanup(func() {
+		s.server.Close()
+		cancel()
+		group.Wait()
+		embedded.Close()
+	})
+	return s
+}
+
+// request is one that is signed by a party, unless it is changed.
+func (s *site) request(t testing.TB, method, path string, body []byte, who ed25519.PrivateKey,
+) *http.Request {
+	t.Helper()
+	var reader io.Reader
+	if body != nil {
+		reader = bytes.NewReader(body)
+	}
+	r, err := http.NewRequest(method, s.server.URL+path, reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who != nil {
+		if err := signature.Sign(r, body, who, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// send returns the status and the kind of problem.
+func send(t testing.TB, r *http.Request) (status int, kind, body string) {
+	t.Helper()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p door.Problem
+	if answer.StatusCode >= 400 {
+		if got := answer.Header.Get("Content-Type"); got != "application/problem+json" {
+			t.Errorf("%s %s: a refusal of type %q", r.Method, r.URL.Path, got)
+		}
+		if err := json.Unmarshal(b, &p); err != nil || p.Status != answer.StatusCode || p.Title == "" {
+			t.Errorf("%s %s: no problem details: %s", r.Method, r.URL.Path, b)
+		}
+	}
+	return answer.StatusCode, strings.TrimPrefix(p.Type, door.ProblemPrefix), string(b)
+}
+
+// Every refusal has its status and kind, and changes nothing.
+func TestRefusals(t *testing.T) {
+	s := newSite(t, door.Options{})
+	f := "/v1/federations/" + s.fed.ID
+	me := s.identities[0]
+	long := bytes.Repeat([]byte{1}, 1<<20)
+	signedAt := func(at time.Time) *http.Request {
+		r := s.request(t, "GET", f, nil, nil)
+		if err := signature.Sign(r, nil, me, at); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	change := func(r *http.Request, change func(r *http.Request)) *http.Request {
+		change(r)
+		return r
+	}
+	get := func(path string) *http.Request { return s.request(t, "GET", path, nil, me) }
+	post := func(body []byte) *http.Request { return s.request(t, "POST", f+"/messages", body, me) }
+	// Until somebody asks, nothing is due.
+	if status, kind, _ := send(t, post([]byte("x"))); status != 409 || kind != "due" {
+		t.Errorf("before anything is due: %d %s", status, kind)
+	}
+	for i, who := range s.identities {
+		r := s.request(t, "GET", f+"/next?wait=5", nil, who)
+		go func() {
+			answer, err := http.DefaultClient.Do(r)
+			if err == nil {
+				_ = answer.Body.Close()
+			}
+		}()
+		_ = i
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		status, err := s.run.Status(context.Background())
+		if err == nil && status.Stage != "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no session forms")
+		}
+	}
+	cases := []struct {
+		name   string
+		r      *http.Request
+		status int
+		kind   string
+	}{
+		{"no such resource", get("/v1/nothing"), 404, "route"},
+		{"another method", s.request(t, "DELETE", f, nil, me), 405, "method"},
+		{"no such federation", get("/v1/federations/" + strings.Repeat("0", 64)), 404, "unknown"},
+		{"path tricks", get("/v1/federations/..%2f..%2fetc/next"), 404, "unknown"},
+		{"unsigned", s.request(t, "GET", f, nil, nil), 401, "unsigned"},
+		{"a stranger", s.request(t, "GET", f, nil, s.stranger), 403, "stranger"},
+		{"old", signedAt(time.Now().Add(-time.Hour)), 401, "clock"},
+		{"an hour early", signedAt(time.Now().Add(time.Hour)), 401, "clock"},
+		{"signed for another path", change(get(f), func(r *http.Request) {
+			r.URL.Path += "/roster"
+		}), 401, "signature"},
+		{"signed for another query", change(get(f+"/next?round=1"), func(r *http.Request) {
+			r.URL.RawQuery = "round=2"
+		}), 401, "signature"},
+		{"signed for another method", change(get(f), func(r *http.Request) {
+			r.Method = "POST"
+			r.URL.Path += "/messages"
+		}), 401, "signature"},
+		{"another's key", change(get(f), func(r *http.Request) {
+			other := fmt.Sprintf("%x", []byte(s.identities[1].Public().(ed25519.PublicKey)))
+			mine := fmt.Sprintf("%x", []byte(me.Public().(ed25519.PublicKey)))
+			h := r.Header.Get("Signature-Input")
+			r.Header.Set("Signature-Input", strings.Replace(h, mine, other, 1))
+		}), 401, "signature"},
+		{"another algorithm", change(get(f), func(r *http.Request) {
+			h := r.Header.Get("Signature-Input")
+			r.Header.Set("Signature-Input", strings.Replace(h, "ed25519", "rsa-v1_5-sha256", 1))
+		}), 401, "unsigned"},
+		{"two signatures", change(get(f), func(r *http.Request) {
+			r.Header.Add("Signature", r.Header.Get("Signature"))
+		}), 401, "unsigned"},
+		{"garbage for a signature", change(get(f), func(r *http.Request) {
+			r.Header.Set("Signature-Input", "sig1=?%%%")
+		}), 401, "unsigned"},
+		{"an unknown parameter", get(f + "/next?what=1"), 400, "query"},
+		{"a number that is none", get(f + "/next?round=-1"), 400, "query"},
+		{"a parameter twice", get(f + "/next?round=1&round=1"), 400, "query"},
+		{"a long query", get(f + "/next?seen=" + strings.Repeat("a", 2000)), 400, "query"},
+		{"a round that is none", get(f + "/rounds/01/model"), 400, "query"},
+		{"a round that is not now", get(f + "/rounds/7/model"), 409, "due"},
+		{"a first model that is not there", get(f + "/initial"), 404, "route"},
+		{"no length", change(post([]byte("abc")), func(r *http.Request) { r.ContentLength = -1 }), 411,
+			"length"},
+		{"a body that is too long", post(long), 413, "oversized"},
+		{"another body than was signed", change(post([]byte("abc")), func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader("abd"))
+		}), 400, "digest"},
+		{"a body without a digest", change(post([]byte("abc")), func(r *http.Request) {
+			r.Header.Del("Content-Digest")
+		}), 401, "unsigned"},
+		{"a body that is no message", post([]byte("abc")), 422, "message"},
+	}
+	for _, c := range cases {
+		if status, kind, body := send(t, c.r); status != c.status || kind != c.kind {
+			t.Errorf("%s: %d %s, want %d %s: %s", c.name, status, kind, c.status, c.kind, body)
+		}
+	}
+	after, err := s.run.Status(context.Background())
+	if err != nil || after.BytesIn != 0 || after.Round != 0 {
+		t.Errorf("refusals changed something: %+v %v", after, err)
+	}
+}
+
+// One address has its rate, and a refusal says when to come again.
+func TestRate(t *testing.T) {
+	now := time.Now()
+	s := newSite(t, door.Options{PerSecond: 2, Now: func() time.Time { return now }})
+	refused := 0
+	for range 30 {
+		answer, err := http.Get(s.server.URL + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode == http.StatusTooManyRequests {
+			refused++
+			if answer.Header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+		}
+	}
+	if refused != 10 { // a burst of 20 is allowed
+		t.Errorf("%d of 30 refused, want 10", refused)
+	}
+}
+
+// A body that stops coming is given up, a second body of the same party beside it is
+// refused, and so is one for which there is no room.
+func TestSlowBody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a deadline of 10 s")
+	}
+	s := newSite(t, door.Options{InFlight: 1000})
+	f := "/v1/federations/" + s.fed.ID
+	for _, who := range s.identities {
+		r := s.request(t, "GET", f+"/next?wait=1", nil, who)
+		go func() {
+			answer, err := http.DefaultClient.Do(r)
+			if err == nil {
+				_ = answer.Body.Close()
+			}
+		}()
+	}
+	for {
+		status, err := s.run.Status(context.Background())
+		if err == nil && status.Stage != "" {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	body := bytes.Repeat([]byte{7}, 800)
+	r := s.request(t, "POST", f+"/messages", body, s.identities[0])
+	connection, err := net.Dial("tcp", strings.TrimPrefix(s.server.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n", r.URL.Path,
+		len(body))
+	for _, name := range []string{"Signature", "Signature-Input", "Content-Digest"} {
+		fmt.Fprintf(connection, "%s: %s\r\n", name, r.Header.Get(name))
+	}
+	fmt.Fprintf(connection, "\r\nab")
+	time.Sleep(300 * time.Millisecond)
+	r = s.request(t, "POST", f+"/messages", []byte("x"), s.identities[0])
+	if status, kind, _ := send(t, r); kind != "busy" {
+		t.Errorf("a second body: %d %s", status, kind)
+	}
+	r = s.request(t, "POST", f+"/messages", body, s.identities[1])
+	if status, kind, _ := send(t, r); kind != "full" {
+		t.Errorf("a body without room: %d %s", status, kind)
+	}
+	began := time.Now()
+	answer := make([]byte, 64)
+	_ = connection.SetReadDeadline(time.Now().Add(20 * time.Second))
+	n, err := connection.Read(answer)
+	if err != nil || !strings.Contains(string(answer[:n]), " 408 ") {
+		t.Errorf("a slow body: %q %v after %v", answer[:n], err, time.Since(began))
+	}
+}
+
+// The document describes the routes that there are, and no others, and every problem's
+// status that a route can have.
+func TestOpenAPI(t *testing.T) {
+	var doc struct {
+		OpenAPI string `json:"openapi"`
+		Paths   map[string]map[string]struct {
+			OperationID string                     `json:"operationId"`
+			Responses   map[string]json.RawMessage `json:"responses"`
+			Parameters  []struct{ Name, In string }
+		}
+	}
+	if err := json.Unmarshal(door.OpenAPI(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.OpenAPI, "3.1.") {
+		t.Errorf("version %q", doc.OpenAPI)
+	}
+	var described []string
+	for path, methods := range doc.Paths {
+		for method, o := range methods {
+			described = append(described, strings.ToUpper(method)+" "+path)
+			for _, parameter := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(path, -1) {
+				has := slices.ContainsFunc(o.Parameters, func(p struct{ Name, In string }) bool {
+					return p.Name == parameter[1] && p.In == "path"
+				})
+				if !has {
+					t.Errorf("%s does not describe %s", path, parameter[0])
+				}
+			}
+			if o.OperationID == "" || o.Responses["429"] == nil {
+				t.Errorf("%s: no name, or no 429", path)
+			}
+		}
+	}
+	routes := slices.Clone(door.Routes)
+	slices.Sort(routes)
+	slices.Sort(described)
+	if !slices.Equal(routes, described) {
+		t.Errorf("handlers %v\ndescribed %v", routes, described)
+	}
+	s := newSite(t, door.Options{})
+	status, _, body := send(t, s.request(t, "GET", "/v1/openapi.json", nil, nil))
+	if status != 200 || body != string(door.OpenAPI()) {
+		t.Errorf("it serves another document: %d", status)
+	}
+}
+
+// What a party reads is what it is signed for; models have ranges and ETags.
+func TestResources(t *testing.T) {
+	s := newSite(t, door.Options{})
+	f := "/v1/federations/" + s.fed.ID
+	me := s.identities[2]
+	if _, _, body := send(t, s.request(t, "GET", f+"/roster", nil, me)); body != string(s.roster) {
+		t.Errorf("roster %q", body)
+	}
+	_, _, body := send(t, s.request(t, "GET", f, nil, me))
+	var d door.Description
+	if err := json.Unmarshal([]byte(body), &d); err != nil || d.ID != s.fed.ID || d.Text != declared {
+		t.Errorf("description %v %+v", err, d)
+	}
+	r := s.request(t, "GET", f+"/model", nil, me)
+	r.Header.Set("Range", "bytes=0-7")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusPartialContent || answer.ContentLength != 8 {
+		t.Errorf("a range: %d, %d bytes", answer.StatusCode, answer.ContentLength)
+	}
+	r = s.request(t, "GET", f+"/model", nil, me)
+	r.Header.Set("If-None-Match", answer.Header.Get("ETag"))
+	if status, _, _ := send(t, r); status != http.StatusNotModified {
+		t.Errorf("the same model: %d", status)
+	}
+}
+
+// The recipe of the documentation: curl, with openssl for the signature.
+func TestCurlRecipe(t *testing.T) {
+	for _, tool := range []string{"curl", "openssl", "sh"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("needs " + tool)
+		}
+	}
+	s := newSite(t, door.Options{})
+	folder := t.TempDir()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "service-join.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, found := strings.Cut(string(text), "```sh\n# recipe")
+	script, _, closed := strings.Cut(script, "```")
+	if !found || !closed {
+		t.Fatal("docs/service-join.md has no recipe")
+	}
+	key := filepath.Join(folder, "identity.pem")
+	if err := os.WriteFile(key, pemOf(t, s.identities[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("sh", "-eu", "-c", "#"+script)
+	c.Dir = folder
+	c.Env = append(os.Environ(), "SERVER="+s.server.URL, "ID="+s.fed.ID, "KEY="+key,
+		fmt.Sprintf("PUBLIC=%x", []byte(s.identities[0].Public().(ed25519.PublicKey))))
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `"name":"doors"`) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// FuzzDoor has the handlers take whatever comes: they answer, and never with a 5xx but
+// for a federation without a leader.
+func FuzzDoor(f *testing.F) {
+	s := newSite(f, door.Options{})
+	id := s.fed.ID
+	f.Add("GET", "/v1/federations/"+id+"/next", "round=1&wait=0", "sig1=(\"@method\");created=1",
+		"sig1=:AAAA:", "sha-256=:AAAA:", []byte("x"))
+	f.Add("POST", "/v1/federations/"+id+"/messages", "", "sig1=()", "sig1=::", "", []byte{})
+	f.Add("GET", "/v1/federations/"+id+"/rounds/1/model", "", "", "", "", []byte(nil))
+	f.Fuzz(func(t *testing.T, method, path, query, input, made, digest string, body []byte) {
+		r, err := http.NewRequest(method, "http://door/", bytes.NewReader(body))
+		if err != nil {
+			return
+		}
+		r.URL.Path, r.URL.RawQuery = path, query
+		r.RemoteAddr = "127.0.0.1:1"
+		for name, value := range map[string]string{
+			"Signature-Input": input, "Signature": made, "Content-Digest": digest,
+		} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		for _, sign := range []bool{false, true} {
+			if sign {
+				if signature.Sign(r, body, s.identities[0], time.Now()) != nil {
+					return
+				}
+				if len(body) == 0 {
+					r.ContentLength = 0
+				}
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r.WithContext(ctx))
+			cancel()
+			if w.Code >= 500 && w.Code != http.StatusServiceUnavailable {
+				t.Errorf("%s %s?%s: %d %s", method, path, query, w.Code, w.Body)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+	})
+}

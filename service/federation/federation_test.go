@@ -1,0 +1,237 @@
+package federation_test
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+func rosterOf(t testing.TB, n int) []byte {
+	t.Helper()
+	var members []keyexchange.Member
+	for i := range n {
+		seed := make([]byte, 32)
+		seed[0], seed[1] = byte(i), byte(i>>8)
+		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+		members = append(members, keyexchange.Member{Name: fmt.Sprint("p", i), Key: key})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := roster.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+const good = `name = "study-7"
+roster = "roster.txt"
+rounds = 4
+step_time = "5s"
+
+[model]
+dtype = "float32"
+personal = ["bn*"]
+[[model.tensor]]
+name = "layer"
+shape = [3, 4]
+[[model.tensor]]
+name = "bn1"
+shape = [4]
+
+[server]
+rule = "fedadam"
+rate = 0.1
+
+[recovery]
+adversary = "cheating"
+colluders = 1
+drop_out = 0.2
+
+[privacy]
+noise = "discrete-gaussian"
+epsilon = 8.0
+delta = 1e-5
+clip = 1.0
+
+[metrics]
+share = 0.2
+`
+
+func TestGood(t *testing.T) {
+	f, err := federation.New([]byte(good), rosterOf(t, 10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Spec.Len() != 12 || strings.Join(f.Kept, " ") != "bn1" || f.Settled.Plan().Length != 14 {
+		t.Errorf("%d shared, kept %v, %d in all", f.Spec.Len(), f.Kept, f.Settled.Plan().Length)
+	}
+	words := strings.Join(f.Meaning(), "\n")
+	for _, want := range []string{"at least 8 of the 10", "even one that sends anything", "1 party",
+		"epsilon 8 at delta 1e-05", "7 honest", "bn1", "Loss and accuracy", "12 shared"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the words lack %q:\n%s", want, words)
+		}
+	}
+	// Whatever is changed, the identifier is another; line ends of editors are not.
+	same, err := federation.New([]byte(strings.ReplaceAll(good, "\n", "\r\n")), rosterOf(t, 10), nil)
+	if err != nil || same.ID != f.ID {
+		t.Errorf("line ends changed the identifier: %v", err)
+	}
+	seen := map[string]string{f.ID: "itself"}
+	for _, change := range [][2]string{{"rounds = 4", "rounds = 5"}, {"share = 0.2", "share = 0.3"},
+		{"rate = 0.1", "rate = 0.2"}, {`["bn*"]`, `["nothing"]`}, {"clip = 1.0", "clip = 2.0"},
+		{`"5s"`, `"6s"`}, {`"layer"`, `"other"`}} {
+		other, err := federation.New([]byte(strings.Replace(good, change[0], change[1], 1)),
+			rosterOf(t, 10), nil)
+		if err != nil {
+			t.Fatal(change, err)
+		}
+		if had := seen[other.ID]; had != "" {
+			t.Errorf("%v: the identifier is that of %s", change, had)
+		}
+		seen[other.ID] = change[1]
+	}
+	other, err := federation.New([]byte(good), rosterOf(t, 11), nil)
+	if err != nil || seen[other.ID] != "" {
+		t.Errorf("another roster, one identifier: %v", err)
+	}
+}
+
+// Every mistake is found with its line and what to do.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		line     int
+		want     string
+	}{
+		{"rounds = 4", "rounds = 0", 3, "rounds"},
+		{"rounds = 4", "rouds = 4", 3, "no such field"},
+		{"rounds = 4", "rounds = \"4\"", 3, ""},
+		{"rounds = 4", "rounds = ", 3, ""},
+		{`name = "study-7"`, `name = "a b"`, 1, "name"},
+		{`step_time = "5s"`, `step_time = "5"`, 4, "span of time"},
+		{`dtype = "float32"`, `dtype = "int8"`, 7, "float32 or float64"},
+		{"shape = [3, 4]", "shape = [3, 0]", 0, "shape"},
+		{`name = "bn1"`, `name = "layer"`, 0, "two tensors"},
+		{`personal = ["bn*"]`, `personal = ["*"]`, 8, "share at least one"},
+		{`personal = ["bn*"]`, `personal = ["["]`, 8, "no pattern"},
+		{`rule = "fedadam"`, `rule = "adam"`, 17, "fedavg"},
+		{"rate = 0.1", "rate = -1.0", 17, "Rate"},
+		{`adversary = "cheating"`, `adversary = "evil"`, 21, "semi-malicious"},
+		{"drop_out = 0.2", "drop_out = 0.6", 23, "drop_out"},
+		{"colluders = 1", "colluders = 9", 22, "olluders"},
+		{`noise = "discrete-gaussian"`, `noise = "gauss"`, 26, ""},
+		{"epsilon = 8.0", "epsilon = 0.0", 27, "epsilon"},
+		{"delta = 1e-5", "delta = 2.0", 28, "delta"},
+		{"clip = 1.0", "clip = 0.0", 29, "clip"},
+		{"share = 0.2", "share = 1.0", 32, "share"},
+		{"rounds = 4", "rounds = 4\nstart = \"tomorrow\"", 4, "2026-11-30"},
+	} {
+		text := strings.Replace(good, c.from, c.to, 1)
+		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+		var wrong *federation.FileError
+		if !errors.As(err, &wrong) || !errors.Is(err, federation.ErrConfig) {
+			t.Errorf("%s: %v", c.to, err)
+			continue
+		}
+		if c.line > 0 && wrong.Line != c.line || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: line %d, want %d: %v", c.to, wrong.Line, c.line, err)
+		}
+	}
+}
+
+// A model from a file is the first one.
+func TestModelFile(t *testing.T) {
+	spec := tensor.Spec{DType: tensor.Float64, Tensors: []tensor.Tensor{
+		{Name: "layer", Shape: []int{2}}, {Name: "bn1", Shape: []int{1}},
+	}}
+	file, err := spec.Append(nil, []float64{1, 2, 3}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `name = "m"
+roster = "r"
+rounds = 1
+[model]
+file = "m.safetensors"
+personal = ["bn*"]
+[recovery]
+drop_out = 0.2
+[privacy]
+clip = 1.0
+`
+	f, err := federation.New([]byte(text), rosterOf(t, 5), file)
+	if err != nil || fmt.Sprint(f.Initial) != "[1 2]" {
+		t.Fatal(err)
+	}
+	file[len(file)-9] ^= 1 // of another weight
+	other, err := federation.New([]byte(text), rosterOf(t, 5), file)
+	if err != nil || other.ID == f.ID {
+		t.Errorf("another first model, one identifier: %v", err)
+	}
+}
+
+// Update and metrics together have at most the clip's norm, and come apart again.
+func TestMetricsWithinClip(t *testing.T) {
+	f, err := federation.New([]byte(good), rosterOf(t, 10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.Float64Range(-100, 100)
+		update := rapid.SliceOfN(number, 12, 12).Draw(t, "update")
+		loss := rapid.Float64().Draw(t, "loss")
+		accuracy := rapid.Float64Range(0, 1).Draw(t, "accuracy")
+		joined, err := f.Join(update, loss, accuracy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		norm := 0.
+		for _, x := range joined {
+			norm += x * x
+		}
+		if norm = math.Sqrt(norm); !(norm <= 1+1e-12) {
+			t.Fatalf("norm %v", norm)
+		}
+		_, m := f.Part(joined, 10)
+		if math.Abs(m.Accuracy-accuracy) > 1e-9 || !(m.Loss >= 0 && m.Loss <= 10+1e-9) {
+			t.Fatalf("accuracy %v became %v, loss %v became %v", accuracy, m.Accuracy, loss, m.Loss)
+		}
+	})
+}
+
+// FuzzParse: whatever the text, parsing ends in a file or a FileError.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte("name = "))
+	f.Add([]byte("[[model.tensor]]\nshape=[1e9]"))
+	roster := rosterOf(f, 4)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		parsed, err := federation.Parse(text)
+		if err != nil {
+			if !errors.Is(err, federation.ErrConfig) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if parsed.Rounds > 1000 || len(parsed.Model.Tensors) > 3 {
+			return // it would settle for long
+		}
+		_, err = federation.New(text, roster, nil)
+		if err != nil && !errors.Is(err, federation.ErrConfig) {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,515 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// Kill tests run servers and parties in processes of their own, which are this test's
+// binary again, and kill them with SIGKILL. Every sum is compared bit for bit with the
+// submissions that should be in it, which parties leave in files before they mask them.
+
+var (
+	killRounds = flag.Int("kill.rounds", 2, "rounds of each kill test")
+	killSeed   = flag.Uint64("kill.seed", 0, "of the moments of kills; 0: the clock")
+)
+
+const roleVariable = "HUSHSUM_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch role := os.Getenv(roleVariable); role {
+	case "":
+		flag.Parse()
+		code := m.Run()
+		if n := killed.Load(); n > 0 && code == 0 {
+			tell(fmt.Sprintf("%d kills survived", n))
+		}
+		os.Exit(code)
+	case "server":
+		childServer()
+	default:
+		childParty(role)
+	}
+}
+
+// killed counts the processes that tests have killed, and that came back.
+var killed atomic.Int64
+
+// tell prints a line. Without -v, go test shows of passing tests only that they pass;
+// scripts look for this line, so it is then written to go test's own output.
+func tell(line string) {
+	if !testing.Verbose() {
+		parent := fmt.Sprintf("/proc/%d/fd/1", os.Getppid())
+		if out, err := os.OpenFile(parent, os.O_WRONLY|os.O_APPEND, 0); err == nil {
+			defer out.Close()
+			fmt.Fprintln(out, line)
+			return
+		}
+	}
+	fmt.Println(line)
+}
+
+// job is what the processes of a test are told, in a file.
+type job struct {
+	Address string // of the door that parties use
+	Parties int
+	Length  int
+	Peers   []string // of a cluster's nodes
+	Doors   []string
+	Silence time.Duration
+}
+
+const jobParties = 8
+
+// child says what went wrong in a child, and ends it.
+func child(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "child:", os.Getenv(roleVariable), err)
+		os.Exit(3)
+	}
+}
+
+func readJob(folder string) (j job, fed *federation.Federation) {
+	b, err := os.ReadFile(filepath.Join(folder, "job.json"))
+	child(err)
+	child(json.Unmarshal(b, &j))
+	fed, err = federation.Read(filepath.Join(folder, "federation.toml"))
+	child(err)
+	return j, fed
+}
+
+// childServer is a server that kills itself at one step of one of its decisions, as the
+// variable HUSHSUM_TEST_KILL says: the number of the decision in this process, a colon
+// and the step.
+func childServer() {
+	folder := os.Getenv("HUSHSUM_TEST_FOLDER")
+	j, _ := readJob(folder)
+	at, step, _ := strings.Cut(os.Getenv("HUSHSUM_TEST_KILL"), ":")
+	due, _ := strconv.Atoi(at)
+	decisions := 0
+	c := node.Config{
+		Folder:  filepath.Join(folder, "node"),
+		Listen:  strings.TrimPrefix(j.Address, "http://"),
+		Plain:   true,
+		Grace:   700 * time.Millisecond,
+		Silence: j.Silence,
+		Log:     slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Summed: func(round int, parties []int, sum [][]uint64) {
+			leave(folder, fmt.Sprintf("sums/%d-%d", round, time.Now().UnixNano()), summed{parties, sum})
+		},
+		Fault: func(now string) {
+			if now == "object" {
+				decisions++
+			}
+			if decisions == due && now == step {
+				child(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+				select {}
+			}
+		},
+	}
+	if i := os.Getenv("HUSHSUM_TEST_NODE"); i != "" {
+		which, err := strconv.Atoi(i)
+		child(err)
+		c = clusterConfig(folder, j, which, c)
+	}
+	n, err := node.Start(context.Background(), c)
+	child(err)
+	text, err := os.ReadFile(filepath.Join(folder, "federation.toml"))
+	child(err)
+	roster, err := os.ReadFile(filepath.Join(folder, "roster.txt"))
+	child(err)
+	fed, err := n.Create(context.Background(), text, roster, nil)
+	if err != nil && !errors.Is(err, record.ErrExists) {
+		child(err)
+	}
+	if fed == nil {
+		fed, err = federation.Read(filepath.Join(folder, "federation.toml"))
+		child(err)
+	}
+	for {
+		s, err := n.Status(context.Background(), fed.ID)
+		if err == nil {
+			leave(folder, "status", s)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// summed is a sum as the server leaves it.
+type summed struct {
+	Parties []int
+	Sum     [][]uint64
+}
+
+// childParty is a party, which submits numbers that follow from its own and the round's.
+func childParty(role string) {
+	folder := os.Getenv("HUSHSUM_TEST_FOLDER")
+	i, err := strconv.Atoi(role)
+	child(err)
+	j, fed := readJob(folder)
+	b, err := os.ReadFile(filepath.Join(folder, fmt.Sprint("secret-", i)))
+	child(err)
+	identity := ed25519.NewKeyFromSeed(b[:32])
+	key := keyexchange.SealKey(b[32:])
+	address := j.Address
+	if n := len(j.Doors); n > 0 {
+		k := i % n
+		address = strings.Join(append(slices.Clone(j.Doors[k:]), j.Doors[:k]...), ",")
+	}
+	server, err := party.NewServer(address, "", identity)
+	child(err)
+	p := party.Party{
+		Federation: fed,
+		Identity:   identity,
+		Server:     server,
+		Folder:     filepath.Join(folder, fmt.Sprint("party-", i)),
+		Key:        &key,
+		Trainer: party.TrainerFunc(func(_ context.Context, w *party.Work) (*party.Update, error) {
+			v := make([]float64, j.Length)
+			for k := range v {
+				v[k] = float64((w.Round*31+i*7+k)%11-5) / 50
+			}
+			return &party.Update{Vector: v}, nil
+		}),
+		Submitted: func(round int, values [][]uint64) {
+			leave(folder, fmt.Sprintf("submissions/%d-%d", round, i), values)
+		},
+	}
+	_, err = p.Run(context.Background())
+	child(err)
+	leave(folder, fmt.Sprint("done-", i), true)
+}
+
+// leave writes a file whole or not at all.
+func leave(folder, name string, v any) {
+	var b bytes.Buffer
+	child(gob.NewEncoder(&b).Encode(v))
+	child(hushsum.FileStore(filepath.Join(folder, name)).Save(b.Bytes()))
+}
+
+func find(folder, name string, into any) error {
+	b, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		return err
+	}
+	return gob.NewDecoder(bytes.NewReader(b)).Decode(into)
+}
+
+// prepareJob writes the files of a job.
+func prepareJob(t *testing.T, folder string, rounds int, j job) {
+	t.Helper()
+	for _, name := range []string{"sums", "submissions"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var members []keyexchange.Member
+	for i := range j.Parties {
+		identity, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := keyexchange.GenerateSealKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret := slices.Concat(identity.Seed(), key[:])
+		name := filepath.Join(folder, fmt.Sprint("secret-", i))
+		if err := os.WriteFile(name, secret, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, keyexchange.Member{
+			Name: fmt.Sprint("party-", i),
+			Key:  identity.Public().(ed25519.PublicKey),
+		})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := roster.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fed := fmt.Appendf(nil, `name = "kill"
+roster = "roster.txt"
+rounds = %d
+step_time = "10s"
+[[model.tensor]]
+name = "w"
+shape = [%d]
+[recovery]
+drop_out = 0.3
+[privacy]
+noise = "discrete-gaussian"
+epsilon = 1000
+clip = 1
+`, rounds, j.Length)
+	for name, b := range map[string][]byte{
+		"roster.txt": text, "federation.toml": fed, "job.json": b,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// freePort finds a port of loopback that nobody has at the moment.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// process is a child that is started again whenever it was killed.
+type process struct {
+	role, folder string
+	environment  []string
+	mutex        sync.Mutex
+	command      *exec.Cmd
+	died         chan error // of the present one
+}
+
+func (p *process) start(t *testing.T, environment ...string) {
+	t.Helper()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), roleVariable+"="+p.role, "HUSHSUM_TEST_FOLDER="+p.folder,
+		"GOMAXPROCS=1")
+	c.Env = append(append(c.Env, p.environment...), environment...)
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	died := make(chan error, 1)
+	go func() { died <- c.Wait() }()
+	p.command, p.died = c, died
+}
+
+// kill kills the process, and reports whether it was alive.
+func (p *process) kill() bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.command == nil {
+		return false
+	}
+	err := p.command.Process.Kill()
+	<-p.died
+	p.command = nil
+	return err == nil
+}
+
+// killed waits until the process has killed itself; done ends the wait.
+func (p *process) killed(t *testing.T, limit time.Duration) {
+	t.Helper()
+	select {
+	case err := <-p.died:
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			t.Fatalf("%s ended by itself: %v", p.role, err)
+		}
+		p.mutex.Lock()
+		p.command = nil
+		p.mutex.Unlock()
+	case <-time.After(limit):
+		t.Fatalf("%s took no decision for %v", p.role, limit)
+	}
+}
+
+func startJobParties(t *testing.T, folder string, parties int) []*process {
+	t.Helper()
+	var all []*process
+	for i := range parties {
+		p := &process{role: strconv.Itoa(i), folder: folder}
+		p.start(t)
+		t.Cleanup(func() { p.kill() })
+		all = append(all, p)
+	}
+	return all
+}
+
+// awaitEnd waits until the federation has ended and all parties have the last model.
+func awaitEnd(t *testing.T, folder string, parties []*process, limit time.Duration) *runner.Status {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		var s runner.Status
+		err := find(folder, "status", &s)
+		if err == nil && s.State == "ended" {
+			done := 0
+			for i := range parties {
+				var yes bool
+				if find(folder, fmt.Sprint("done-", i), &yes) == nil {
+					done++
+				}
+			}
+			if done == len(parties) {
+				return &s
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v: %v, %s %s, round %d, parties %v", limit, err, s.State, s.Stage, s.Round,
+				s.Parties)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// compareSums compares every sum with the submissions of its parties, modulo 2^32 each,
+// and sums of one round with each other. It returns how many rounds have one.
+func compareSums(t *testing.T, folder string) (rounds int) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Join(folder, "sums"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]summed)
+	for _, f := range files {
+		if strings.Contains(f.Name(), ".new") {
+			continue // of a server that was killed while it wrote
+		}
+		round, _, _ := strings.Cut(f.Name(), "-")
+		var s summed
+		if err := find(folder, "sums/"+f.Name(), &s); err != nil {
+			t.Fatal(err)
+		}
+		if had, found := seen[round]; found {
+			if !slices.Equal(had.Parties, s.Parties) || !slices.Equal(had.Sum[0], s.Sum[0]) {
+				t.Errorf("round %s has two sums", round)
+			}
+			continue
+		}
+		seen[round] = s
+		want := make([]uint64, len(s.Sum[0]))
+		for _, i := range s.Parties {
+			var values [][]uint64
+			if err := find(folder, fmt.Sprintf("submissions/%s-%d", round, i), &values); err != nil {
+				t.Fatal(err)
+			}
+			for k, x := range values[0] {
+				want[k] = (want[k] + x) & (1<<32 - 1)
+			}
+		}
+		if !slices.Equal(want, s.Sum[0]) {
+			t.Errorf("the sum of round %s is not that of parties %v", round, s.Parties)
+		}
+	}
+	return len(seen)
+}
+
+// The server is killed before, between and after the two writes of every decision of the
+// set-up and the rounds: no decision is made twice, and everything comes to its end.
+func TestKillServerAtEveryStep(t *testing.T) {
+	folder := t.TempDir()
+	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
+	prepareJob(t, folder, *killRounds, j)
+	parties := startJobParties(t, folder, j.Parties)
+	server := &process{role: "server", folder: folder}
+	t.Cleanup(func() { server.kill() })
+	kills := 0
+	// One session takes five decisions, each round four; then it ends.
+	for decision := range 5 + 4**killRounds {
+		for _, step := range []string{"object", "pointer", "sending"} {
+			if testing.Short() && (decision+kills)%2 == 1 && step != "sending" {
+				continue
+			}
+			server.start(t, "HUSHSUM_TEST_KILL=1:"+step)
+			server.killed(t, 30*time.Second)
+			kills++
+		}
+	}
+	server.start(t)
+	status := awaitEnd(t, folder, parties, 60*time.Second)
+	sums := compareSums(t, folder)
+	if status.Round != *killRounds || status.Lost != 0 || sums != *killRounds {
+		t.Errorf("%d rounds, %d lost, %d sums: want %d, 0, %d", status.Round, status.Lost, sums,
+			*killRounds, *killRounds)
+	}
+	for _, p := range status.History {
+		if p.Parties != j.Parties {
+			t.Errorf("round %d has %d parties, %d stayed", p.Round, p.Parties, j.Parties)
+		}
+	}
+	killed.Add(int64(kills))
+}
+
+// Parties and the server are killed at random moments.
+func TestKillAtRandom(t *testing.T) {
+	folder := t.TempDir()
+	rounds := 3 * *killRounds
+	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
+	prepareJob(t, folder, rounds, j)
+	parties := startJobParties(t, folder, j.Parties)
+	server := &process{role: "server", folder: folder}
+	server.start(t)
+	t.Cleanup(func() { server.kill() })
+	seed := *killSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-kill.seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	kills := 0
+	for kills < 4*rounds {
+		time.Sleep(time.Duration(50+random.IntN(500)) * time.Millisecond)
+		var s runner.Status
+		if find(folder, "status", &s) == nil && s.State == "ended" {
+			break
+		}
+		p := server
+		if random.IntN(4) > 0 {
+			p = parties[random.IntN(len(parties))]
+		}
+		if p.kill() {
+			kills++
+			p.start(t)
+		}
+	}
+	status := awaitEnd(t, folder, parties, 120*time.Second)
+	sums := compareSums(t, folder)
+	if status.Round != rounds || sums != rounds-status.Lost {
+		t.Errorf("%d rounds, %d lost, %d sums", status.Round, status.Lost, sums)
+	}
+	if last := status.History[len(status.History)-1]; last.Parties == 0 {
+		t.Errorf("the last round was lost: %s", last.Lost)
+	}
+	killed.Add(int64(kills))
+	t.Logf("%d kills, %d of %d rounds lost", kills, status.Lost, rounds)
+}

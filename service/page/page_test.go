@@ -1,0 +1,343 @@
+package page_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// shown is a federation as the page gets it.
+type shown struct {
+	mutex  sync.Mutex
+	status runner.Status
+	done   []string
+}
+
+func newShown() *shown {
+	s := &shown{status: runner.Status{
+		Name: "study", ID: strings.Repeat("ab", 32), State: "running", Stage: "submitting", Session: 1,
+		Round: 7, Rounds: 20, Lost: 1, Epsilon: 3.2, Budget: 8, Delta: 1e-5, Least: 7, Leader: "node-1",
+		Decisions: 41, BytesIn: 123456,
+		Parties: []runner.PartyStatus{
+			{Name: "north", State: "here"}, {Name: "south", State: "late"}, {Name: "east", State: "gone"},
+			{Name: "<script>alert(1)</script>", State: "never"},
+		},
+	}}
+	for i := range 7 {
+		p := runner.Past{Round: i + 1, Session: 1, Parties: 9, Seconds: 1.5, Epsilon: .4 * float64(i+1),
+			Accuracy: .6 + .03*float64(i), Began: time.Now()}
+		if i == 3 {
+			p = runner.Past{Round: 4, Lost: "too few parties"}
+		}
+		s.status.History = append(s.status.History, p)
+	}
+	return s
+}
+
+func (s *shown) Listing(context.Context) []*runner.Status {
+	out, _ := s.Status(context.Background(), s.status.ID)
+	return []*runner.Status{out}
+}
+
+func (s *shown) Status(_ context.Context, id string) (*runner.Status, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if id != s.status.ID {
+		return nil, record.ErrNone
+	}
+	out := s.status
+	return &out, nil
+}
+
+func (s *shown) Do(
+	ctx context.Context, id, what, _ string, decisions uint64,
+) (*runner.Status, error) {
+	if decisions > 0 && decisions != s.status.Decisions {
+		return nil, page.ErrStale
+	}
+	s.mutex.Lock()
+	s.done = append(s.done, what)
+	s.status.State = map[string]string{"pause": "paused", "resume": "running", "end": "ended"}[what]
+	s.mutex.Unlock()
+	return s.Status(ctx, id)
+}
+
+func (s *shown) Model(context.Context, string) ([]byte, error) { return []byte("model"), nil }
+
+func (s *shown) Meaning(string) []string { return []string{"It means what it says."} }
+
+func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
+	return []record.Line{{Time: time.Unix(0, 0), Event: "begun", Round: 7, Parties: 9}}, nil
+}
+
+func (s *shown) Declare(_ context.Context, text, _, _ []byte) (string, error) {
+	if string(text) == "bad" {
+		return "", &federation.FileError{Line: 3, Field: "rounds", Reason: "0 is too few"}
+	}
+	return s.status.ID, nil
+}
+
+// newPage serves a page; the tokens are read's and operate's.
+func newPage(t *testing.T, open bool) (s *shown, server *httptest.Server, tokens []string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "tokens.json")
+	store, tokens, err := page.OpenTokens(file)
+	if err != nil || len(tokens) != 2 {
+		t.Fatal(tokens, err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(b), tokens[0][8:]) {
+		t.Errorf("the file of tokens has a token: %v", err)
+	}
+	if _, again, err := page.OpenTokens(file); err != nil || again != nil {
+		t.Errorf("the second start made tokens %v, %v", again, err)
+	}
+	s = newShown()
+	server = httptest.NewServer(page.New(page.Options{
+		Federations: s,
+		Tokens:      store,
+		Open:        open,
+		Log:         slog.New(slog.DiscardHandler),
+	}))
+	t.Cleanup(server.Close)
+	return s, server, tokens
+}
+
+func call(t *testing.T, method, address, token, match, body string) (int, string, http.Header) {
+	t.Helper()
+	r, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	if match != "" {
+		r.Header.Set("If-Match", match)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(b), answer.Header
+}
+
+// Who may do what.
+func TestRoles(t *testing.T) {
+	s, server, tokens := newPage(t, false)
+	read, operate := tokens[0], tokens[1]
+	f := "/v1/federations/" + s.status.ID
+	for _, c := range []struct {
+		method, path, token, match, body string
+		status                           int
+	}{
+		{"GET", "/", "", "", "", 303},
+		{"GET", "/federations/" + s.status.ID, "", "", "", 303},
+		{"GET", "/", read, "", "", 200},
+		{"GET", "/", read + "0", "", "", 303},
+		{"GET", "/v1/federations", "", "", "", 401},
+		{"GET", "/v1/federations", read, "", "", 200},
+		{"GET", "/metrics", "", "", "", 401},
+		{"GET", "/metrics", read, "", "", 200},
+		{"GET", f, read, "", "", 200},
+		{"GET", f + "/audit", read, "", "", 200},
+		{"GET", "/v1/federations/none", read, "", "", 404},
+		{"POST", f + "/pause", read, "*", "", 401},
+		{"POST", f + "/pause", operate, "", "", 428},
+		{"POST", f + "/pause", operate, `"40"`, "", 412},
+		{"POST", f + "/pause", operate, `"41"`, "", 200},
+		{"POST", f + "/resume", operate, "*", "", 200},
+		{"POST", f + "/erase", operate, "*", "", 404},
+		{"POST", "/v1/federations", read, "", "{}", 401},
+		{"POST", "/v1/federations", operate, "", "{", 400},
+		{"POST", "/v1/federations", operate, "", `{"more":1}`, 400},
+		{"POST", "/v1/federations", operate, "", `{"text":"YmFk"}`, 422},
+		{"POST", "/v1/federations", operate, "", `{"text":"Z29vZA=="}`, 201},
+		{"GET", "/debug/pprof/", read, "", "", 303},
+		{"GET", "/debug/pprof/", operate, "", "", 200},
+		{"GET", "/page.css", "", "", "", 200},
+		{"GET", "/federations/" + s.status.ID + "/model.safetensors", read, "", "", 200},
+	} {
+		status, body, h := call(t, c.method, server.URL+c.path, c.token, c.match, c.body)
+		if status != c.status {
+			t.Errorf("%s %s: %d, want %d: %.200s", c.method, c.path, status, c.status, body)
+		}
+		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") {
+			t.Errorf("%s: policy %q", c.path, csp)
+		}
+	}
+	if got := strings.Join(s.done, " "); got != "pause resume" {
+		t.Errorf("orders %q", got)
+	}
+}
+
+// A page of another site cannot send an operator's browser to do anything.
+func TestCrossOrigin(t *testing.T) {
+	s, server, tokens := newPage(t, false)
+	r, err := http.NewRequest("POST", server.URL+"/federations/"+s.status.ID+"/end", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AddCookie(&http.Cookie{Name: "hushsum-token", Value: tokens[1]})
+	r.Header.Set("Origin", "https://elsewhere.example")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusForbidden || len(s.done) > 0 {
+		t.Errorf("%d, orders %v", answer.StatusCode, s.done)
+	}
+}
+
+// Without JavaScript: log in, look, pause by a button.
+func TestPlainPage(t *testing.T) {
+	s, server, tokens := newPage(t, false)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	post := func(path string, form url.Values) (int, string) {
+		answer, err := client.PostForm(server.URL+path, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		b, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(b)
+	}
+	if status, _ := post("/login", url.Values{"token": {"no"}}); status != http.StatusUnauthorized {
+		t.Errorf("a wrong token: %d", status)
+	}
+	if status, body := post("/login", url.Values{"token": {tokens[1]}}); status != 200 ||
+		!strings.Contains(body, "study") {
+		t.Fatalf("%d %s", status, body)
+	}
+	_, body := post("/federations/"+s.status.ID+"/pause", nil)
+	for _, want := range []string{"paused", "7</b> of 20", "3.2", "1 here, 1 late, 1 gone, 1 never",
+		"&lt;script&gt;alert", "no sum", "It means what it says.", "Resume", "<svg"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(body, "<script>alert") {
+		t.Error("a party's name is not escaped")
+	}
+	outside := regexp.MustCompile(`(src|href|action)="([^"]*)"`)
+	for _, m := range outside.FindAllStringSubmatch(body, -1) {
+		if !strings.HasPrefix(m[2], "/") || strings.HasPrefix(m[2], "//") {
+			t.Errorf("an asset from elsewhere: %s", m[0])
+		}
+	}
+}
+
+// What people see in a browser, with live updates; the screenshot is left where
+// HUSHSUM_SCREENSHOT says. It skips without Chromium.
+func TestScreenshot(t *testing.T) {
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			browser = found
+		}
+	}
+	if browser == "" {
+		t.Skip("needs chromium")
+	}
+	s, server, _ := newPage(t, true)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser),
+		chromedp.NoSandbox, chromedp.WindowSize(1100, 1500))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	defer cancel()
+	ctx, cancel = chromedp.NewContext(ctx)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	address := server.URL + "/federations/" + s.status.ID
+	if err := chromedp.Do(ctx, chromedp.Navigate(address),
+		chromedp.WaitVisible(`#live[data-updates]`)); err != nil {
+		t.Fatal(err)
+	}
+	s.mutex.Lock()
+	s.status.Round, s.status.Stage = 8, "revealing"
+	s.mutex.Unlock()
+	if err := chromedp.Do(ctx, chromedp.WaitVisible(`#live[data-updates="2"]`)); err != nil {
+		t.Fatal(err)
+	}
+	text, err1 := chromedp.Run(ctx, chromedp.Text("#live"))
+	title, err2 := chromedp.Run(ctx, chromedp.Title())
+	shot, err3 := chromedp.Run(ctx, chromedp.FullScreenshot(90))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text, "revealing") || !strings.Contains(title, "study") {
+		t.Errorf("title %q, text %q", title, text)
+	}
+	if name := os.Getenv("HUSHSUM_SCREENSHOT"); name != "" {
+		if err := os.WriteFile(name, shot, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(shot) < 10_000 {
+		t.Errorf("a screenshot of %d bytes", len(shot))
+	}
+}
+
+// Metrics can be read by Prometheus: a name, labels and a number on each line.
+func TestMetrics(t *testing.T) {
+	_, server, tokens := newPage(t, false)
+	_, body, _ := call(t, "GET", server.URL+"/metrics", tokens[0], "", "")
+	line := regexp.MustCompile(`^hushsum_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+$`)
+	lines := strings.Split(strings.TrimSpace(body), "\n")
+	for _, l := range lines {
+		if !line.MatchString(l) {
+			t.Errorf("no metric: %q", l)
+		}
+	}
+	if len(lines) < 9 || strings.Contains(body, "north") {
+		t.Errorf("%d metrics, or a party's name: %s", len(lines), body)
+	}
+}
+
+// Statuses are JSON with an ETag that orders take.
+func TestStatusJSON(t *testing.T) {
+	s, server, tokens := newPage(t, false)
+	_, body, h := call(t, "GET", server.URL+"/v1/federations/"+s.status.ID, tokens[0], "", "")
+	var status runner.Status
+	if err := json.Unmarshal([]byte(body), &status); err != nil || status.Round != 7 {
+		t.Errorf("%v %s", err, body)
+	}
+	if h.Get("ETag") != `"41"` {
+		t.Errorf("ETag %s", h.Get("ETag"))
+	}
+}
