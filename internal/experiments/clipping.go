@@ -15,11 +15,19 @@ import (
 // clipping is the MLP's row of the table in "Understanding Clipping for Federated
 // Learning" that says what clipping costs, and noise on top of it.
 func clipping(ctx context.Context, o Options) (*Table, error) {
+	return clippingOf(ctx, o, pick(o, 480, 480, 48))
+}
+
+// manyClipped is the same with the paper's number of parties.
+func manyClipped(ctx context.Context, o Options) (*Table, error) {
+	return clippingOf(ctx, o, pick(o, 1920, 1920, 72))
+}
+
+func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 	const epsilon, delta = 1.5, 1e-5
 	rounds := pick(o, 40, 200, 3)
 	hidden := pick(o, 32, 200, 4)
 	splits := pick(o, []string{"label-skew"}, []string{"iid", "label-skew"}, []string{"iid"})
-	sizes := pick(o, []int{480}, []int{480, 1920}, []int{48})
 	shown := min(16, rounds)
 	d, err := newDealer(o, "mnist", 60000, pick(o, 2000, 10000, 200))
 	if err != nil {
@@ -55,8 +63,9 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 				"of the ten before; clipped, update norm, left and spread are means over all " +
 				"rounds: of norms before clipping, of α = c/max(c, norm), and of the mean " +
 				"distance of α from its mean; z is the noise multiplier.",
-			"c is half the mean update norm over all parties and rounds of the row without " +
-				"clipping and the same seed: the paper's constant, which nothing protects.",
+			"fixed: c is .5, chosen before anything is known of the data. two-pass: c is half the " +
+				"mean update norm over all parties and rounds of the row without clipping and the same seed: " +
+				"the paper's constant, which nothing protects.",
 			"With noise a party is in a round with probability, all submit, those not drawn " +
 				"zeros and their share of the noise, and means are over the number expected: " +
 				"else the noise, or the divisor, would tell how many were drawn. The row of " +
@@ -66,8 +75,8 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 		},
 	}
 	t.Settings = []string{
-		fmt.Sprintf("%v parties, a 24th of them in each of %d rounds, a fixed number; all "+
-			"60,000 rows of %s; %d weights; %d test rows", sizes, rounds, imagesAre(d.train),
+		fmt.Sprintf("%d parties, a 24th of them in each of %d rounds, a fixed number; all "+
+			"60,000 rows of %s; %d weights; %d test rows", clients, rounds, imagesAre(d.train),
 			model.NumParams(), d.test.Len()),
 		"of the paper: 32 local steps of batches of 64, c by an unclipped run, delta 1e-5; " +
 			"local rate 0.1, server rate 1, chosen here; two main classes with 92 % of a " +
@@ -87,30 +96,28 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 	}
 	var arms []arm
 	for _, split := range splits {
-		for _, clients := range sizes {
-			for _, kind := range []string{"none", "model", "two-pass", "two-pass, sampling",
-				"two-pass, noise"} {
-				a := arm{labels: []string{split, fmt.Sprint(clients), kind}, steps: rounds}
-				if split == "label-skew" {
-					switch kind {
-					case "none":
-						a.published = percent(94.0)
-					case "two-pass":
-						a.published = percent(94.0 - 1.84)
-					case "two-pass, noise":
-						a.published = percent(94.0 - 1.84 - .29)
-					}
+		for _, kind := range []string{"none", "model", "fixed", "two-pass", "two-pass, sampling",
+			"two-pass, noise"} {
+			a := arm{labels: []string{split, fmt.Sprint(clients), kind}, steps: rounds}
+			if split == "label-skew" {
+				switch kind {
+				case "none":
+					a.published = percent(94.0)
+				case "two-pass":
+					a.published = percent(94.0 - 1.84)
+				case "two-pass, noise":
+					a.published = percent(94.0 - 1.84 - .29)
 				}
-				a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-					return runs.run(ctx, split, clients, kind, seed, step)
-				}
-				if kind == "none" {
-					a.done = func(seed uint64, out outcome) {
-						runs.constants[fmt.Sprint(split, clients, seed)] = out.values[3]
-					}
-				}
-				arms = append(arms, a)
 			}
+			a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+				return runs.run(ctx, split, clients, kind, seed, step)
+			}
+			if kind == "none" {
+				a.done = func(seed uint64, out outcome) {
+					runs.constants[fmt.Sprint(split, clients, seed)] = out.values[3]
+				}
+			}
+			arms = append(arms, a)
 		}
 	}
 	err = t.fill(ctx, o, arms)
@@ -119,22 +126,23 @@ func clipping(ctx context.Context, o Options) (*Table, error) {
 			"round, the same noise spends epsilon %.3g for a party in all rounds.", runs.server))
 	}
 	for _, split := range splits {
-		for _, clients := range sizes {
-			row := func(name string) []string { return []string{split, fmt.Sprint(clients), name} }
-			for _, c := range []struct {
-				a, b     string
-				expected int
-			}{
-				{"two-pass", "none", -1}, {"two-pass, noise", "two-pass", -1},
-				{"two-pass, noise", "two-pass, sampling", -1}, {"model", "two-pass", -1},
-			} {
-				t.compare(fmt.Sprintf("%s, %d: (%s) less (%s)", split, clients, c.a, c.b), row(c.a), row(c.b),
-					0, c.expected)
-			}
+		row := func(name string) []string { return []string{split, fmt.Sprint(clients), name} }
+		for _, c := range []struct {
+			a, b     string
+			expected int
+		}{
+			{"two-pass", "none", -1}, {"fixed", "none", -1}, {"two-pass, noise", "two-pass", -1},
+			{"two-pass, noise", "two-pass, sampling", -1}, {"model", "two-pass", -1},
+		} {
+			t.compare(fmt.Sprintf("%s, %d: (%s) less (%s)", split, clients, c.a, c.b), row(c.a),
+				row(c.b), 0, c.expected)
 		}
 	}
 	return t, err
 }
+
+// fixedClip is a constant that owes nothing to the data.
+const fixedClip = .5
 
 // clipRuns is what the runs of all arms share.
 type clipRuns struct {
@@ -160,7 +168,11 @@ func (c *clipRuns) run(
 	x.Parties, x.Seed, x.PerRound = with.parties, seed, max(2, clients/24)
 	z := math.NaN()
 	constant := 0.0
-	if kind != "none" && kind != "model" {
+	switch kind {
+	case "none", "model":
+	case "fixed":
+		constant = fixedClip
+	default:
 		if constant, err = aggregation.MeanNormClip(.5,
 			[]float64{c.constants[fmt.Sprint(split, clients, seed)]}); err != nil {
 			return outcome{}, err
@@ -169,9 +181,9 @@ func (c *clipRuns) run(
 	switch kind {
 	case "model":
 		x.Clip = simulation.Clipping{Kind: simulation.ModelClip, Norm: c.weights}
-	case "two-pass", "two-pass, sampling":
+	case "fixed", "two-pass", "two-pass, sampling":
 		x.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: constant}
-		x.Poisson = kind != "two-pass"
+		x.Poisson = kind == "two-pass, sampling"
 	case "two-pass, noise":
 		n := c.private
 		n.Clip = constant

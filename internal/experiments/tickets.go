@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
@@ -22,10 +23,27 @@ type ticketArm struct {
 // tickets is the table of chapter 4 of the thesis: FedLTN and what it is compared with,
 // and what of it survives private sums and noise.
 func tickets(ctx context.Context, o Options) (*Table, error) {
+	few := ticketSize{clients: 10, perRound: 5, rounds: 50, jump: 25}
+	return ticketsOf(ctx, o, pick(o, few, few, ticketSize{clients: 4, perRound: 2, rounds: 3, jump: 1}))
+}
+
+// manyTickets is the same with a hundred parties, without some of the variants.
+func manyTickets(ctx context.Context, o Options) (*Table, error) {
+	return ticketsOf(ctx, o, pick(o,
+		ticketSize{clients: 100, perRound: 5, rounds: 100, jump: 50, core: true},
+		ticketSize{clients: 100, perRound: 5, rounds: 2000, jump: 1000, core: true},
+		ticketSize{clients: 6, perRound: 2, rounds: 3, jump: 1, core: true}))
+}
+
+// ticketSize is the size of a table of tickets.
+type ticketSize struct {
+	clients, perRound, rounds int
+	jump                      int  // rounds of Jump-Start
+	core                      bool // only the rows that the thesis has, and one of each other kind
+}
+
+func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 	const epsilon, delta = 8, 1e-5
-	type size struct{ clients, perRound, rounds, jump int }
-	sizes := pick(o, []size{{10, 5, 50, 25}}, []size{{10, 5, 50, 25}, {100, 5, 2000, 0}},
-		[]size{{4, 2, 3, 1}})
 	train, test, err := o.load("fashion-mnist")
 	if err != nil {
 		return nil, err
@@ -73,9 +91,9 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 	}
 	sgd := learning.SGD{Rate: .02, Batch: 8, Epochs: 3}
 	t.Settings = []string{
-		fmt.Sprintf("parties, in a round, rounds, rounds of Jump-Start: %v; images of %d "+
-			"pixels; 50 training, 50 validation and 200 test rows of two classes a party", sizes,
-			train.Features),
+		fmt.Sprintf("%d parties, %d of them in each of %d rounds, with Jump-Start %d less; images "+
+			"of %d pixels; 50 training, 50 validation and 200 test rows of two classes a party",
+			s.clients, s.perRound, s.rounds, s.jump, train.Features),
 		fmt.Sprintf("of the thesis: 3 local epochs of batches of 8, tau 0.5, accuracy threshold "+
 			"0.6 (0.5 for LotteryFL), pruning by 0.1 of the weights that remain; local rate %v "+
 			"without momentum, lambda 0.85 and the weight 0.001 of the norm in the loss are "+
@@ -109,7 +127,7 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 		}
 	}
 	plain := func(*simulation.Personal) {}
-	kinds := func(s size) []ticketArm {
+	kinds := func() []ticketArm {
 		all := []ticketArm{
 			{name: "alone", change: plain, alone: true},
 			{name: "FedAvg", change: plain},
@@ -134,76 +152,75 @@ func tickets(ctx context.Context, o Options) (*Table, error) {
 			{name: "FedLTN .9, noise", change: ltn(.9, nil), noise: true},
 			{name: "FedLTN .9, public, noise", change: ltn(.9, mean(simulation.PublicMask)), noise: true},
 		}
-		if s.jump > 0 {
-			all = append(all, ticketArm{name: "FedLTN .9, Jump-Start",
-				change: ltn(.9, func(p *simulation.Personal) {
-					p.JumpStart, p.Rounds = s.jump, s.rounds-s.jump
-				})})
+		if s.core {
+			all = slices.DeleteFunc(all, func(a ticketArm) bool {
+				return slices.Contains([]string{"FedLTN .9, clear", "FedLTN .9, owners",
+					"FedLTN .9, public, coarse", "FedBN, noise", "FedLTN .9, public, noise"}, a.name)
+			})
 		}
-		return all
+		return append(all, ticketArm{name: "FedLTN .9, Jump-Start",
+			change: ltn(.9, func(p *simulation.Personal) {
+				p.JumpStart, p.Rounds = s.jump, s.rounds-s.jump
+			})})
 	}
 	multipliers := map[string]float64{}
 	var arms []arm
-	for _, s := range sizes {
-		for _, kind := range kinds(s) {
-			arms = append(arms, arm{labels: []string{fmt.Sprint(s.clients), kind.name}, steps: s.rounds,
-				run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-					parties, err := learning.PartitionPersonal(train, test, learning.PersonalOptions{
-						Clients: s.clients, Test: pick(o, 200, 200, 20), Seed: seed,
-					})
-					if err != nil {
-						return outcome{}, err
-					}
-					p := simulation.Personal{
-						Model: base, Parties: parties, Rounds: s.rounds, PerRound: s.perRound, Local: sgd,
-						Sum: simulation.Ring, Seed: seed,
-					}
-					kind.change(&p)
-					if kind.alone {
-						return trainAlone(p, s.rounds*s.perRound*sgd.Epochs/s.clients)
-					}
-					if kind.noise {
-						n := simulation.DefaultNoise()
-						n.Clip, n.Bits = .5, 22
-						p.Noise, p.Budget = &n, privacy.Budget{Epsilon: epsilon, Delta: delta}
-						key := fmt.Sprint(s, len(p.Own))
-						if multipliers[key] == 0 {
-							if multipliers[key], err = p.Calibrate(); err != nil {
-								return outcome{}, err
-							}
+	for _, kind := range kinds() {
+		arms = append(arms, arm{labels: []string{fmt.Sprint(s.clients), kind.name}, steps: s.rounds,
+			run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+				parties, err := learning.PartitionPersonal(train, test, learning.PersonalOptions{
+					Clients: s.clients, Test: pick(o, 200, 200, 20), Seed: seed,
+				})
+				if err != nil {
+					return outcome{}, err
+				}
+				p := simulation.Personal{
+					Model: base, Parties: parties, Rounds: s.rounds, PerRound: s.perRound, Local: sgd,
+					Sum: simulation.Ring, Seed: seed,
+				}
+				kind.change(&p)
+				if kind.alone {
+					return trainAlone(p, s.rounds*s.perRound*sgd.Epochs/s.clients)
+				}
+				if kind.noise {
+					n := simulation.DefaultNoise()
+					n.Clip, n.Bits = .5, 22
+					p.Noise, p.Budget = &n, privacy.Budget{Epsilon: epsilon, Delta: delta}
+					key := fmt.Sprint(s, len(p.Own))
+					if multipliers[key] == 0 {
+						if multipliers[key], err = p.Calibrate(); err != nil {
+							return outcome{}, err
 						}
-						n.Multiplier = multipliers[key]
 					}
-					return trainPersonal(ctx, p, step)
-				}})
-		}
+					n.Multiplier = multipliers[key]
+				}
+				return trainPersonal(ctx, p, step)
+			}})
 	}
 	err = t.fill(ctx, o, arms)
-	for _, s := range sizes {
-		row := func(name string) []string { return []string{fmt.Sprint(s.clients), name} }
-		for _, c := range []struct {
-			a, b     string
-			measure  int
-			expected int
-		}{
-			{"FedBN", "FedAvg", 0, 1}, {"FedLTN .9", "FedAvg", 0, 1}, {"FedLTN .9", "FedBN", 0, 1},
-			{"FedLTN .5", "LotteryFL .5", 0, 1}, {"FedLTN .5", "LotteryFL .5", 1, 1},
-			{"FedLTN .1", "LotteryFL .1", 0, 1},
-			{"FedLTN .9", "FedLTN .1", 0, 1}, {"FedLTN .9", "FedLTN .9, rewind", 0, 1},
-			{"FedLTN .9, Jump-Start", "FedLTN .9", 1, 1},
-			{"FedLTN .9", "LotteryFL .5", 5, -1}, {"FedLTN .9", "FedAvg", 5, -1},
-			{"FedLTN .9", "FedAvg", 6, 0}, {"FedLTN .9", "alone", 0, 0}, {"FedAvg", "alone", 0, 0},
-			{"FedLTN .9, owners", "FedLTN .9", 0, 0}, {"FedLTN .9, voted", "FedLTN .9", 0, 0},
-			{"FedLTN .9, public", "FedLTN .9", 0, 0},
-			{"FedLTN .9, public, coarse", "FedLTN .9, public", 0, 0}, {"FedLTN .9, voted", "FedAvg", 6, 0},
-			{"FedLTN .9, public", "FedAvg", 6, 0},
-			{"FedLTN .9, public, coarse", "FedAvg", 6, 0}, {"FedLTN .9, clear", "FedLTN .9", 0, 0},
-			{"FedLTN .9, public, noise", "FedLTN .9, noise", 0, 0},
-			{"FedLTN .9, public, noise", "alone", 0, 0},
-		} {
-			t.compare(fmt.Sprintf("%d parties: (%s) less (%s)", s.clients, c.a, c.b), row(c.a), row(c.b),
-				c.measure, c.expected)
-		}
+	row := func(name string) []string { return []string{fmt.Sprint(s.clients), name} }
+	for _, c := range []struct {
+		a, b     string
+		measure  int
+		expected int
+	}{
+		{"FedBN", "FedAvg", 0, 1}, {"FedLTN .9", "FedAvg", 0, 1}, {"FedLTN .9", "FedBN", 0, 1},
+		{"FedLTN .5", "LotteryFL .5", 0, 1}, {"FedLTN .5", "LotteryFL .5", 1, 1},
+		{"FedLTN .1", "LotteryFL .1", 0, 1},
+		{"FedLTN .9", "FedLTN .1", 0, 1}, {"FedLTN .9", "FedLTN .9, rewind", 0, 1},
+		{"FedLTN .9, Jump-Start", "FedLTN .9", 1, 1},
+		{"FedLTN .9", "LotteryFL .5", 5, -1}, {"FedLTN .9", "FedAvg", 5, -1},
+		{"FedLTN .9", "FedAvg", 6, 0}, {"FedLTN .9", "alone", 0, 0}, {"FedAvg", "alone", 0, 0},
+		{"FedLTN .9, owners", "FedLTN .9", 0, 0}, {"FedLTN .9, voted", "FedLTN .9", 0, 0},
+		{"FedLTN .9, public", "FedLTN .9", 0, 0},
+		{"FedLTN .9, public, coarse", "FedLTN .9, public", 0, 0}, {"FedLTN .9, voted", "FedAvg", 6, 0},
+		{"FedLTN .9, public", "FedAvg", 6, 0},
+		{"FedLTN .9, public, coarse", "FedAvg", 6, 0}, {"FedLTN .9, clear", "FedLTN .9", 0, 0},
+		{"FedLTN .9, public, noise", "FedLTN .9, noise", 0, 0},
+		{"FedLTN .9, public, noise", "alone", 0, 0},
+	} {
+		t.compare(fmt.Sprintf("%d parties: (%s) less (%s)", s.clients, c.a, c.b), row(c.a), row(c.b),
+			c.measure, c.expected)
 	}
 	return t, err
 }
