@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -23,20 +24,24 @@ var benchSizes = []struct{ n, bits int }{{30, 28}, {100, 26}, {1000, 23}, {10_00
 // party ("member-ms", "member-kB").
 //
 // A hundred of the n parties submit, as nothing of this depends on how many do; with
-// -long all do. For pairwise sums the whole session is run: on a complete graph for 30
-// and 100 parties, on a sparse one, which does not hold off a cheating server, for
-// 1,000; with -long also for 10,000. There 5 % drop out, "party-ms" is a round
-// without set-up, of which "setup-ms" is for itself, and "server-ms" is all that the
-// server does after the submissions.
+// -long all do. For pairwise sums "party-ms" is a round after set-up, of which "setup-ms"
+// is for itself, and "server-ms" is what the server does after the submissions, with 5 %
+// who drop out before they submit: see pairwiseCost for what of it is measured.
 func BenchmarkParty(b *testing.B) {
 	for _, size := range benchSizes {
 		for _, kem := range []KEM{KEMHybrid, KEMX25519} {
-			b.Run(fmt.Sprintf("n=%d/%v", size.n, kem),
+			name := map[KEM]string{KEMHybrid: "hybrid", KEMX25519: "x25519"}[kem]
+			b.Run(fmt.Sprintf("n=%d/%s", size.n, name),
 				func(b *testing.B) { benchmarkParty(b, size.n, size.bits, kem, false) })
 		}
 		b.Run(fmt.Sprintf("n=%d/covered", size.n),
 			func(b *testing.B) { benchmarkParty(b, size.n, size.bits, KEMHybrid, true) })
-		b.Run(fmt.Sprintf("n=%d/pairwise", size.n), func(b *testing.B) { benchmarkPairwise(b, size.n) })
+		b.Run(fmt.Sprintf("n=%d/pairwise", size.n),
+			func(b *testing.B) { benchmarkPairwise(b, size.n, false) })
+		if size.n >= 1000 { // below there is no sparse graph for these fractions
+			b.Run(fmt.Sprintf("n=%d/sparse", size.n),
+				func(b *testing.B) { benchmarkPairwise(b, size.n, true) })
+		}
 	}
 }
 
@@ -128,98 +133,190 @@ func benchmarkParty(b *testing.B, n, bits int, kem KEM, covered bool) {
 	b.ReportMetric(0, "ns/op")
 }
 
-func benchmarkPairwise(b *testing.B, n int) {
-	if n > 1000 && !*long {
-		b.Skip("10,000 clients in one process: run with -long")
+// A pairwise is what a session costs: one party's set-up and round, and the server's work
+// after the submissions, in milliseconds; and what the party sends in the round, in
+// kilobytes.
+type pairwise struct{ setUp, party, server, up float64 }
+
+// pairwiseCosts are the sessions that were run, by parties and whether they are sparse.
+var pairwiseCosts = make(map[[2]int]pairwise)
+
+// pairwiseCost is that of n parties on a complete graph, for a cheating server, or on a
+// sparse one, for one that cheats after set-up only. Complete graphs of 30, 100 and 300
+// parties are run whole, and so is a sparse one of 1,000. What is beyond them is scaled: a
+// party's cost is a line in the number of its neighbours, through those two complete
+// graphs that are largest or through the sparse one's, and the server's is proportional to
+// the masks that it takes off. scaled reports whether that was done.
+func pairwiseCost(b *testing.B, n int, sparse bool) (cost pairwise, scaled bool) {
+	run := func(n int) pairwise {
+		at := [2]int{n, 0}
+		if sparse {
+			at[1] = 1
+		}
+		if _, found := pairwiseCosts[at]; !found {
+			pairwiseCosts[at] = runPairwise(b, n, sparse)
+		}
+		return pairwiseCosts[at]
 	}
+	switch {
+	case !sparse && n <= 300, sparse && n <= 1000, *long && sparse:
+		return run(n), false
+	case sparse:
+		whole := run(1000)
+		few, many := degreeOf(b, 1000, true), degreeOf(b, n, true)
+		by := float64(many) / float64(few)
+		return pairwise{
+			setUp:  whole.setUp * by,
+			party:  whole.party * by,
+			server: whole.server * masksOf(n, many) / masksOf(1000, few),
+			up:     whole.up,
+		}, true
+	}
+	small, large := run(100), run(300)
+	line := func(at func(pairwise) float64) float64 {
+		slope := (at(large) - at(small)) / 200
+		return at(large) + slope*float64(n-300)
+	}
+	return pairwise{
+		setUp:  line(func(c pairwise) float64 { return c.setUp }),
+		party:  line(func(c pairwise) float64 { return c.party }),
+		up:     line(func(c pairwise) float64 { return c.up }),
+		server: large.server * masksOf(n, n-1) / masksOf(300, 299),
+	}, true
+}
+
+// masksOf is how many masks the server takes off: one of each survivor's own, and one for
+// each of its neighbours that is gone.
+func masksOf(n, neighbours int) float64 {
+	survivors := float64(n - n/20)
+	return survivors * (1 + float64(neighbours)/20)
+}
+
+// degreeOf is the number of a party's neighbours.
+func degreeOf(b *testing.B, n int, sparse bool) int {
+	if !sparse {
+		return n - 1
+	}
+	return sparseParams(b, n).Neighbours
+}
+
+func sparseParams(b *testing.B, n int) protocol.Params {
+	p, err := protocol.Parameters(n, 0.05, 0.05, 40+60, 30, protocol.SemiMaliciousServer)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+func benchmarkPairwise(b *testing.B, n int, sparse bool) {
+	var cost pairwise
+	var scaled bool
+	for b.Loop() {
+		cost, scaled = pairwiseCost(b, n, sparse)
+	}
+	b.ReportMetric(cost.party, "party-ms")
+	b.ReportMetric(cost.setUp, "setup-ms")
+	b.ReportMetric(cost.up, "up-kB")
+	b.ReportMetric(cost.server, "server-ms")
+	if scaled {
+		b.ReportMetric(1, "scaled")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// runPairwise runs a session of one round with all parties, 5 % of whom drop out before
+// they submit.
+func runPairwise(b *testing.B, n int, sparse bool) pairwise {
 	roster, signers := people("party", n)
 	config := &protocol.Config{Label: "benchmark", Roster: roster,
 		Layout:   masking.Layout{{Length: benchLength, Bits: 33}},
 		Recovery: &protocol.Recovery{}, Colluders: 2}
-	if n >= 1000 {
-		p, err := protocol.Parameters(n, 0.05, 0.05, 40+60, 30, protocol.SemiMaliciousServer)
-		if err != nil {
-			b.Fatal(err)
-		}
+	if sparse {
+		p := sparseParams(b, n)
 		config.Recovery = &protocol.Recovery{Adversary: protocol.SemiMaliciousServer,
 			Degree:    p.Neighbours,
 			Threshold: p.Threshold}
 		config.Colluders = p.CorruptNeighbours
 	}
+	table := must(noise.NewTable(gaussian(10, 1)))
+	share := make([]int64, benchLength)
 	in := [][]uint64{make([]uint64, benchLength)}
-	var setUp, client, server, unmask time.Duration
-	up, rounds := 0, 0
-	for b.Loop() {
-		rounds++
-		s := must(protocol.NewServer(config))
-		var clients []*protocol.Client
-		start := time.Now()
-		for _, signer := range signers {
-			c := must(protocol.NewClient(config, signer, nil))
-			clients = append(clients, c)
-			message := c.Announce()
-			if err := s.Receive(c.Party(), message); err != nil {
-				b.Fatal(err)
-			}
+	var setUp, client, server time.Duration
+	up := 0
+	s := must(protocol.NewServer(config))
+	var clients []*protocol.Client
+	start := time.Now()
+	for _, signer := range signers {
+		c := must(protocol.NewClient(config, signer, nil))
+		clients = append(clients, c)
+		if err := s.Receive(c.Party(), c.Announce()); err != nil {
+			b.Fatal(err)
 		}
-		exchange := func(envelopes []protocol.Envelope, except func(i int) bool) {
-			for _, e := range envelopes {
-				if except(e.To) {
-					continue
-				}
-				start := time.Now()
-				answer := must(clients[e.To].Receive(e.Message))
-				client += time.Since(start)
-				if answer == nil {
-					continue
-				}
-				if e.To == 0 {
-					up += len(answer)
-				}
-				start = time.Now()
-				if err := s.Receive(e.To, answer); err != nil {
-					b.Fatal(err)
-				}
-				server += time.Since(start)
-			}
-		}
-		nobody := func(int) bool { return false }
-		exchange(must(s.Keys()), nobody)
-		exchange(must(s.Members()), nobody)
-		setUp += time.Since(start)
-		client, up = 0, 0
-		gone := func(i int) bool { return i%20 == 19 }
-		for _, e := range must(s.Begin(nil)) {
-			start := time.Now()
-			must(clients[e.To].Receive(e.Message))
-			if gone(e.To) {
+	}
+	setUp = time.Since(start)
+	exchange := func(envelopes []protocol.Envelope, except func(i int) bool) {
+		for _, e := range envelopes {
+			if except(e.To) {
 				continue
 			}
-			message := must(clients[e.To].Submit(nil, in...))
+			start := time.Now()
+			answer := must(clients[e.To].Receive(e.Message))
 			client += time.Since(start)
-			if e.To == 0 {
-				up += len(message)
+			if answer == nil {
+				continue
 			}
-			if err := s.Receive(e.To, message); err != nil {
+			if e.To == 0 {
+				up += len(answer)
+			}
+			start = time.Now()
+			if err := s.Receive(e.To, answer); err != nil {
 				b.Fatal(err)
 			}
+			server += time.Since(start)
 		}
-		server = 0
-		timed := func(next func() ([]protocol.Envelope, error)) []protocol.Envelope {
-			start := time.Now()
-			defer func() { server += time.Since(start) }()
-			return must(next())
-		}
-		exchange(timed(s.Survivors), gone)
-		exchange(timed(s.Certificate), gone)
-		start = time.Now()
-		must(s.Sum())
-		unmask += server + time.Since(start)
 	}
-	each := float64(rounds * n)
-	b.ReportMetric(client.Seconds()*1e3/float64(n-n/20), "party-ms")
-	b.ReportMetric(setUp.Seconds()*1e3/each, "setup-ms")
-	b.ReportMetric(float64(up)/1e3, "up-kB")
-	b.ReportMetric(unmask.Seconds()*1e3/float64(rounds), "server-ms")
-	b.ReportMetric(0, "ns/op")
+	nobody := func(int) bool { return false }
+	exchange(must(s.Keys()), nobody)
+	exchange(must(s.Members()), nobody)
+	setUp += client
+	client, up = 0, 0
+	gone := func(i int) bool { return i%20 == 19 }
+	for _, e := range must(s.Begin(nil)) {
+		start := time.Now()
+		must(clients[e.To].Receive(e.Message))
+		if gone(e.To) {
+			continue
+		}
+		if err := table.NewSampler(nil).Fill(share); err != nil {
+			b.Fatal(err)
+		}
+		for i, x := range share {
+			in[0][i] = uint64(x) & (1<<33 - 1)
+		}
+		message := must(clients[e.To].Submit(nil, in...))
+		client += time.Since(start)
+		if e.To == 0 {
+			up += len(message)
+		}
+		if err := s.Receive(e.To, message); err != nil {
+			b.Fatal(err)
+		}
+	}
+	server = 0
+	timed := func(next func() ([]protocol.Envelope, error)) []protocol.Envelope {
+		start := time.Now()
+		defer func() { server += time.Since(start) }()
+		return must(next())
+	}
+	exchange(timed(s.Survivors), gone)
+	exchange(timed(s.Certificate), gone)
+	start = time.Now()
+	must(s.Sum())
+	server += time.Since(start)
+	return pairwise{
+		setUp:  setUp.Seconds() * 1e3 / float64(n),
+		party:  client.Seconds() * 1e3 / float64(n-n/20),
+		server: server.Seconds() * 1e3,
+		up:     float64(up) / 1e3,
+	}
 }
