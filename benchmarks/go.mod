@@ -7,15 +7,23 @@ require (
 	github.com/google/differential-privacy/go/v3 v3.0.0
 	github.com/hashicorp/vault v1.21.4
 	github.com/hushsum/hushsum v0.0.0
+	github.com/tuneinsight/lattigo/v6 v6.2.0
 	gonum.org/v1/gonum v0.17.0
 )
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
+	github.com/ALTree/bigfloat v0.2.0 // indirect
 	github.com/bwesterb/go-ristretto v1.2.4 // indirect
+	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/golang/glog v1.2.0 // indirect
+	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
+	github.com/stretchr/testify v1.11.1 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/exp v0.0.0-20251023183803-a4bb9ffd2546 // indirect
 	golang.org/x/sys v0.49.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 replace github.com/hushsum/hushsum => ..

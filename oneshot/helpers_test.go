@@ -21,7 +21,9 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func chacha(seed byte) io.Reader { return mathrand.NewChaCha8([32]byte{seed}) }
+func chacha(seed int) io.Reader {
+	return mathrand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)})
+}
 
 // people makes a list of n identities.
 func people(kind string, n int) (*keyexchange.Roster, []ed25519.PrivateKey) {
@@ -59,13 +61,13 @@ func newWorld(n, c int, t Terms) *world {
 		keys: keys}
 	w.server = must(NewServer(w.config, 0))
 	for k := range c {
-		w.members = append(w.members, must(NewMember(w.config, memberKeys[k], chacha(byte(k)))))
+		w.members = append(w.members, must(NewMember(w.config, memberKeys[k], chacha(k))))
 	}
 	return w
 }
 
 func (w *world) party(i int) *Party {
-	return must(NewParty(w.config, w.keys[i], chacha(byte(100+i))))
+	return must(NewParty(w.config, w.keys[i], chacha(100+i)))
 }
 
 // begin opens a round with the keys of the members for which has is true, nil being all.
