@@ -232,7 +232,7 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 // dealing tells a party's secrets, drawn again from its stream.
 func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vectorDealing {
 	context := [32]byte(r.out.Context)
-	random := noise.Expand(chacha(100+i))
+	random := noise.Expand(chacha(100 + i))
 	key, e := make([]int64, degree), make([]int64, s.length)
 	for _, err := range []error{s.keys.NewSampler(random).Fill(key),
 		s.noise.NewSampler(random).Fill(e)} {
@@ -268,7 +268,7 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 
 // seeded is a party's stream from where its noise begins.
 func seeded(i int) *seekReader {
-	random := noise.Expand(chacha(100+i))
+	random := noise.Expand(chacha(100 + i))
 	_ = must(noise.NewTable(keyLaw())).NewSampler(random).Fill(make([]int64, degree))
 	return &seekReader{random.Read}
 }
