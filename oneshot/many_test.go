@@ -17,9 +17,11 @@ import (
 // for the two bits that each party has from the first; covered, 68 bytes for each in the
 // sum, and 32 for each of them and each member's part. With -long they are 100,000.
 func TestMany(t *testing.T) {
-	n := 2000
+	n := 600
 	if *long {
 		n = 100_000
+	} else if testing.Short() {
+		t.Skip("seconds of sealing")
 	}
 	for _, covered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("covered=%v", covered), func(t *testing.T) { many(t, n, covered) })
