@@ -18,17 +18,22 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// identities returns n identities and their roster.
+// identities returns n identities of parties and their roster.
 func identities(t testing.TB, n int) ([]crypto.Signer, *keyexchange.Roster) {
+	t.Helper()
+	return named(t, "party", n)
+}
+
+func named(t testing.TB, kind string, n int) ([]crypto.Signer, *keyexchange.Roster) {
 	t.Helper()
 	var signers []crypto.Signer
 	var members []keyexchange.Member
 	for i := range n {
-		seed := sha256.Sum256(fmt.Appendf(nil, "party %d", i))
+		seed := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, key)
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
+			keyexchange.Member{Name: fmt.Sprintf("%s-%d", kind, i), Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

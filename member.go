@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot"
@@ -109,16 +110,11 @@ func (m *member) connection(ctx context.Context) (_ []float64, done bool, err er
 		}
 	}
 	for {
-		in, err := link.Receive(ctx)
+		kind, body, err := receive(ctx, link)
 		if err != nil {
 			return nil, false, err
 		}
-		if len(in) == 0 {
-			return nil, false, ErrFrame
-		}
-		switch kind, body := in[0], in[1:]; kind {
-		case frameRefusal:
-			return nil, false, refused(body)
+		switch kind {
 		case frameEnd:
 			m.state.Abandon()
 			return nil, true, m.save()
@@ -193,16 +189,11 @@ func (p *oneshotParty) connection(ctx context.Context) (model []float64, done bo
 		return nil, false, err
 	}
 	for {
-		in, err := p.link.Receive(ctx)
+		kind, body, err := receive(ctx, p.link)
 		if err != nil {
 			return nil, false, err
 		}
-		if len(in) == 0 {
-			return nil, false, ErrFrame
-		}
-		switch kind, body := in[0], in[1:]; kind {
-		case frameRefusal:
-			return nil, false, refused(body)
+		switch kind {
 		case frameBroadcast:
 			p.broadcast = body
 		case frameMessage:
@@ -261,9 +252,9 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	if p.Submitted != nil {
 		p.Submitted(b.round, values)
 	}
-	signed := p.Plan.signed(values)
-	out, err := p.state.Submit(message, p.broadcast, signed)
-	clear(signed)
+	integers := signed.Values(p.Plan.layout, values)
+	out, err := p.state.Submit(message, p.broadcast, integers)
+	clear(integers)
 	for _, v := range values {
 		clear(v)
 	}

@@ -124,30 +124,5 @@ func (s *Settled) Oneshot() *oneshot.Config {
 	return &out
 }
 
-// signed returns the values of a submission with their signs, one segment after the other.
-func (s *Settled) signed(values [][]uint64) []int64 {
-	out := make([]int64, 0, s.oneshot.Length)
-	for i, segment := range values {
-		shift := 64 - s.layout[i].Bits
-		for _, x := range segment {
-			out = append(out, int64(x<<shift)>>shift)
-		}
-	}
-	return out
-}
-
-// inRing undoes signed, for sums.
-func (s *Settled) inRing(sum []int64) [][]uint64 {
-	var out [][]uint64
-	for _, segment := range s.layout {
-		values := make([]uint64, segment.Length)
-		for i := range values {
-			values[i] = uint64(sum[i]) & (^uint64(0) >> (64 - segment.Bits))
-		}
-		out, sum = append(out, values), sum[segment.Length:]
-	}
-	return out
-}
-
 // errLostMember marks a member that was too far behind to go on in a round.
 var errLostMember = errors.New("hushsum: the member was away for too long and sits the round out")

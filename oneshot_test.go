@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/ed25519"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -18,25 +16,6 @@ import (
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
-
-// committee returns n identities of members and their list.
-func committee(t testing.TB, n int) ([]crypto.Signer, *keyexchange.Roster) {
-	t.Helper()
-	var signers []crypto.Signer
-	var list []keyexchange.Member
-	for k := range n {
-		seed := sha256.Sum256(fmt.Appendf(nil, "member %d", k))
-		key := ed25519.NewKeyFromSeed(seed[:])
-		signers = append(signers, key)
-		list = append(list,
-			keyexchange.Member{Name: fmt.Sprintf("member-%d", k), Key: key.Public().(ed25519.PublicKey)})
-	}
-	roster, err := keyexchange.NewRoster(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signers, roster
-}
 
 func oneshotPlan() *Plan {
 	return &Plan{Name: "test", Rounds: 3, Length: 5, Clip: 100, DropOut: .3, Protocol: Oneshot,
@@ -53,7 +32,7 @@ type committeeJob struct {
 func newCommitteeJob(t *testing.T, plan *Plan, n, members int) *committeeJob {
 	t.Helper()
 	signers, roster := identities(t, n)
-	helpers, list := committee(t, members)
+	helpers, list := named(t, "member", members)
 	settled, err := plan.SettleOneshot(roster, list)
 	if err != nil {
 		t.Fatal(err)
@@ -288,7 +267,7 @@ func TestOneshotAbsent(t *testing.T) {
 // What is wrong with a plan is said, by its field.
 func TestOneshotPlan(t *testing.T) {
 	_, roster := identities(t, 7)
-	_, list := committee(t, 5)
+	_, list := named(t, "member", 5)
 	for _, c := range []struct {
 		field  string
 		change func(p *Plan)
@@ -323,7 +302,7 @@ func TestOneshotPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, other := committee(t, 6)
+	_, other := named(t, "member", 6)
 	two, err := plan.SettleOneshot(roster, other)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/oneshot"
 )
@@ -30,8 +31,9 @@ const (
 // lull is how long parties may be silent before a batch that is not full goes out.
 const lull = 100 * time.Millisecond
 
-// maxPending is how many messages a member may be behind.
-const maxPending = 64
+// maxPending is how many messages a member may be behind: they go out at once when it
+// connects.
+const maxPending = queueSize - 4
 
 // pending is a message that a member may not have had.
 type pending struct {
@@ -442,7 +444,7 @@ func (r *oneshotCoordinator) sum() ([]int64, error) {
 
 // apply makes the next model from a sum.
 func (r *oneshotCoordinator) apply(sum []int64) error {
-	out := Round{Number: r.round, Parties: r.server.Included(), Sum: r.Plan.inRing(sum)}
+	out := Round{Number: r.round, Parties: r.server.Included(), Sum: signed.Ring(r.Plan.layout, sum)}
 	var err error
 	if out.Mean, err = r.Plan.Decode(r.begin, out.Sum, len(out.Parties)); err != nil {
 		return err

@@ -181,16 +181,11 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 		}
 	}
 	for {
-		in, err := p.link.Receive(ctx)
+		kind, body, err := receive(ctx, p.link)
 		if err != nil {
 			return nil, false, err
 		}
-		if len(in) == 0 {
-			return nil, false, ErrFrame
-		}
-		switch kind, body := in[0], in[1:]; kind {
-		case frameRefusal:
-			return nil, false, refused(body)
+		switch kind {
 		case frameJoin:
 			err = p.join(ctx, body)
 		case frameMessage:
@@ -211,6 +206,20 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 			return nil, false, err
 		}
 	}
+}
+
+// receive takes a frame of the coordinator. It fails if that is a refusal.
+func receive(ctx context.Context, link Link) (kind byte, body []byte, err error) {
+	in, err := link.Receive(ctx)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case len(in) == 0:
+		return 0, nil, ErrFrame
+	case in[0] == frameRefusal:
+		return 0, nil, refused(in[1:])
+	}
+	return in[0], in[1:], nil
 }
 
 func refused(body []byte) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -88,7 +89,7 @@ var (
 	// not dealt. The error is a [PartyError]. The round is lost.
 	ErrCover = errors.New("oneshot: a covered submission does not open; the round is lost")
 	// ErrRandom: the source of randomness failed.
-	ErrRandom = errors.New("oneshot: the source of randomness failed")
+	ErrRandom = entropy.Err
 	// ErrState: a saved state does not open, or is of another configuration or owner.
 	ErrState = errors.New("oneshot: the saved state does not fit")
 )

@@ -3,11 +3,11 @@ package oneshot
 import (
 	"crypto"
 	"crypto/hpke"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -77,9 +77,6 @@ func NewMember(config *Config, identity crypto.Signer, random io.Reader) (*Membe
 	self, err := index(s.Committee, identity.Public())
 	if err != nil {
 		return nil, err
-	}
-	if random == nil {
-		random = rand.Reader
 	}
 	return &Member{config: s, signer: identity, random: random, self: self}, nil
 }
@@ -178,8 +175,8 @@ func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	}
 	var seed [32]byte
 	defer clear(seed[:])
-	if _, err := io.ReadFull(m.random, seed[:]); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+	if err := entropy.Read("oneshot", m.random, seed[:]); err != nil {
+		return nil, err
 	}
 	private, err := s.KEM.hpke().DeriveKeyPair(seed[:])
 	if err != nil {

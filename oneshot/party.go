@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
@@ -122,7 +123,7 @@ func (p *Party) submission(context *[32]byte, o *opening, values []int64) (*subm
 	key := make([]int64, degree)
 	defer clear(key)
 	if err := s.keys.NewSampler(random).Fill(key); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+		return nil, err
 	}
 	m := &submission{boxes: make([]byte, 0, len(o.keys)*s.boxSize())}
 	var err error
@@ -137,7 +138,7 @@ func (p *Party) submission(context *[32]byte, o *opening, values []int64) (*subm
 	defer clear(secrets)
 	parts, err := shamir.SplitPacked(random, s.packing, secrets, indices)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+		return nil, err
 	}
 	var covers []shamir.Share
 	if s.Covered {
@@ -160,8 +161,8 @@ func (p *Party) submission(context *[32]byte, o *opening, values []int64) (*subm
 			covers[i] = shamir.Share{}
 		}
 		plain = plain[:s.plainSize()]
-		if _, err := io.ReadFull(random, plain[len(plain)-blindSize:]); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+		if err := entropy.Read("oneshot", random, plain[len(plain)-blindSize:]); err != nil {
+			return nil, err
 		}
 		leaves[member] = leaf(context, p.self, member, plain)
 		m.leaves = append(m.leaves, leaves[member][:]...)
@@ -199,7 +200,7 @@ func (s *settled) mask(random io.Reader, context *[32]byte, key, values []int64)
 		s.ring.MulInto(y, y, factor)
 		size := min(degree, s.length-done)
 		if err := sampler.Fill(plain[:size]); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+			return nil, err
 		}
 		if s.Scale != 1 {
 			for i := range plain[:size] {
@@ -225,12 +226,12 @@ func (p *Party) cover(
 ) ([]shamir.Share, error) {
 	key, err := shamir.GenerateSecret(random)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+		return nil, err
 	}
 	defer clear(key[:])
 	shares, err := shamir.Split(random, key, p.config.Faults+1, indices)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
+		return nil, err
 	}
 	c := coverCommitment(context, p.self, &key)
 	m.commitment = c[:]

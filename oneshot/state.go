@@ -1,13 +1,13 @@
 package oneshot
 
 import (
-	"bytes"
 	"crypto"
-	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
 
+	"github.com/hushsum/hushsum/internal/sealed"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -374,28 +374,17 @@ func stateData(config *settled, owner byte, at int) []byte {
 func sealState(
 	random io.Reader, key *keyexchange.SealKey, config *settled, owner byte, at int, state any,
 ) ([]byte, error) {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(state); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	b, err := sealed.Seal(random, key, stateData(config, owner, at), state)
+	if err != nil && !errors.Is(err, ErrRandom) {
+		err = fmt.Errorf("%w: %w", ErrState, err)
 	}
-	defer clear(b.Bytes())
-	nonce, err := keyexchange.GenerateNonce(random)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
-	}
-	return keyexchange.Seal(&nonce, key, b.Bytes(), stateData(config, owner, at))
+	return b, err
 }
 
 func openState(
-	key *keyexchange.SealKey, config *settled, owner byte, at int, sealed []byte, state any,
+	key *keyexchange.SealKey, config *settled, owner byte, at int, box []byte, state any,
 ) error {
-	b, err := keyexchange.Open(key, sealed, stateData(config, owner, at))
-	if err != nil {
-		return fmt.Errorf("%w: it was changed, or saved under another key, by another owner or for "+
-			"another configuration", ErrState)
-	}
-	defer clear(b)
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {
+	if err := sealed.Open(key, stateData(config, owner, at), box, state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return nil

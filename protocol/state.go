@@ -1,13 +1,13 @@
 package protocol
 
 import (
-	"bytes"
 	"crypto"
-	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/hushsum/hushsum/internal/erase"
+	"github.com/hushsum/hushsum/internal/sealed"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -278,28 +278,19 @@ func stateData(config *settled, party uint32) []byte {
 }
 
 // sealGob seals a state under key; data says whose it is.
-func sealGob(random io.Reader, key *keyexchange.SealKey, data []byte, state any) ([]byte, error) {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(state); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrState, err)
+func sealGob(
+	random io.Reader, key *keyexchange.SealKey, data []byte, state any,
+) ([]byte, error) {
+	b, err := sealed.Seal(random, key, data, state)
+	if err != nil && !errors.Is(err, ErrRandom) {
+		err = fmt.Errorf("%w: %w", ErrState, err)
 	}
-	defer clear(b.Bytes())
-	nonce, err := keyexchange.GenerateNonce(random)
-	if err != nil {
-		return nil, err
-	}
-	return keyexchange.Seal(&nonce, key, b.Bytes(), data)
+	return b, err
 }
 
 // openGob reads what sealGob made.
-func openGob(key *keyexchange.SealKey, data, sealed []byte, state any) error {
-	b, err := keyexchange.Open(key, sealed, data)
-	if err != nil {
-		return fmt.Errorf("%w: it was changed, or saved under another key, by another party, or for "+
-			"another configuration or series", ErrState)
-	}
-	defer clear(b)
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(state); err != nil {
+func openGob(key *keyexchange.SealKey, data, box []byte, state any) error {
+	if err := sealed.Open(key, data, box, state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -262,7 +263,7 @@ func (r *oneshotRound) collect(
 		if err != nil {
 			return failure(round, first+i, err)
 		}
-		if messages[i], err = party.Submit(opening, broadcast, r.signed(made.values)); err != nil {
+		if messages[i], err = party.Submit(opening, broadcast, signed.Values(r.layout, made.values)); err != nil {
 			return failure(round, first+i, err)
 		}
 		costs[i] = Cost{BytesUp: int64(len(messages[i])), Train: made.train, Client: r.now().Sub(start)}
@@ -335,32 +336,7 @@ func (r *oneshotRound) finish(out *outcome) error {
 		if err != nil {
 			return err
 		}
-		out.sum = r.ring(sum)
+		out.sum = signed.Ring(r.layout, sum)
 		return nil
 	})
-}
-
-// signed returns a submission's values with their signs, one segment after the other.
-func (s *oneshotSums) signed(values [][]uint64) []int64 {
-	out := make([]int64, 0, s.config.Length)
-	for i, segment := range values {
-		shift := 64 - s.layout[i].Bits
-		for _, x := range segment {
-			out = append(out, int64(x<<shift)>>shift)
-		}
-	}
-	return out
-}
-
-// ring undoes signed, for sums.
-func (s *oneshotSums) ring(sum []int64) [][]uint64 {
-	var out [][]uint64
-	for _, segment := range s.layout {
-		values := make([]uint64, segment.Length)
-		for i := range values {
-			values[i] = uint64(sum[i]) & (^uint64(0) >> (64 - segment.Bits))
-		}
-		out, sum = append(out, values), sum[segment.Length:]
-	}
-	return out
 }

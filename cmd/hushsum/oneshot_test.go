@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -28,9 +29,12 @@ func TestOneshotEpsilon(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
 	}
-	want := decode(t, out)[0]
-	printed, accounted := last["epsilon"].(float64), want["epsilon"].(float64)
-	if math.Abs(printed-accounted) > 1e-6*accounted || want["adjacency"] != "zero-out" {
-		t.Errorf("simulate prints %v, account %v (%v)", printed, accounted, want)
+	var want jsonPrivacy
+	if err := json.Unmarshal([]byte(out), &want); err != nil {
+		t.Fatal(err)
+	}
+	printed := last["epsilon"].(float64)
+	if math.Abs(printed-*want.Epsilon) > 1e-9**want.Epsilon || want.Adjacency != "zero-out" {
+		t.Errorf("simulate prints %v, account %v", printed, *want.Epsilon)
 	}
 }
