@@ -362,18 +362,20 @@ func riskSection(r *scenario.Result) section {
 }
 
 // writeSweepPage writes the page about a trade-off.
-func writeSweepPage(path, figurePath string, file *scenarioFile, records [][]string) error {
-	drawn, err := inline(figurePath)
-	if err != nil {
-		return err
-	}
+func writeSweepPage(path string, figures []string, file *scenarioFile, records [][]string) error {
 	p := &page{Title: file.Name + ": what if", About: file.About}
 	if w := scenarioWarnings(&file.Scenario); len(w) > 0 {
 		p.Never = strings.Join(w, " ")
 	}
-	p.Sections = []section{
-		{Title: "The trade-off", Figure: drawn},
-		{Title: "All combinations", Header: records[0], Rows: records[1:]},
+	for k, figure := range figures {
+		drawn, err := inline(figure)
+		if err != nil {
+			return err
+		}
+		title := [...]string{"The trade-off", "What the simulation took"}[k]
+		p.Sections = append(p.Sections, section{Title: title, Figure: drawn})
 	}
+	all := section{Title: "All combinations", Header: records[0], Rows: records[1:]}
+	p.Sections = append(p.Sections, all)
 	return writePage(path, p)
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/plot/plotter"
 
 	"github.com/hushsum/hushsum/internal/realdata"
 )
@@ -116,7 +119,7 @@ func TestSweep(t *testing.T) {
 	if again != whole {
 		t.Errorf("gone on:\n%s\nat once:\n%s", again, whole)
 	}
-	for _, name := range []string{"latency-sweep.svg", "latency-sweep.csv", "latency-sweep.html"} {
+	for _, name := range []string{"latency-sweep-cost.svg", "latency-sweep.svg", "latency-sweep.csv", "latency-sweep.html"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
@@ -125,6 +128,16 @@ func TestSweep(t *testing.T) {
 	cancel()
 	if _, _, code := simulated(t, ended, "--sweep", "seed=3,4"); code != exitInterrupted {
 		t.Errorf("an interrupted sweep: exit %d", code)
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	if got := growth(plotter.XYs{{X: 10, Y: 3}, {X: 100, Y: 300}, {X: 1000, Y: 30000}}); got < 1.999 ||
+		got > 2.001 {
+		t.Errorf("a square grows with exponent %v", got)
+	}
+	if got := growth(plotter.XYs{{X: 10, Y: 3}, {X: 0, Y: 3}}); !math.IsNaN(got) {
+		t.Errorf("one point: %v", got)
 	}
 }
 

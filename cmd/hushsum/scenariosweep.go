@@ -133,6 +133,7 @@ type sweepOutcome struct {
 	Alone     float64 `json:"alone"`     // mean over parties
 	Seconds   float64 `json:"seconds"`   // of all rounds, virtual
 	Certified float64 `json:"certified"` // the largest; 0: nothing protects
+	Took      float64 `json:"took"`      // seconds, by the simulation itself
 	Error     string  `json:"error,omitempty"`
 }
 
@@ -260,7 +261,11 @@ func sweepAll(
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	next, finished, begin, last := 0, 0, time.Now(), time.Now()
-	for range min(len(todo), runtime.GOMAXPROCS(0)) {
+	workers := min(len(todo), runtime.GOMAXPROCS(0))
+	if len(todo) > 0 && todo[0].scenario.WithDefaults().Sum.Kind == scenario.Crowd {
+		workers = 1 // a crowd works on all cores
+	}
+	for range workers {
 		wg.Go(func() {
 			for {
 				mu.Lock()
@@ -306,7 +311,7 @@ func sweepAll(
 func sweepOne(
 	ctx context.Context, s scenario.Scenario, rows scenario.Rows,
 ) (*sweepOutcome, error) {
-	result, err := scenario.Run(ctx, s, rows, scenario.Hooks{})
+	result, err := scenario.Run(ctx, s, rows, scenario.Hooks{Now: time.Now})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
@@ -314,7 +319,7 @@ func sweepOne(
 		return &sweepOutcome{Error: plain(err)}, nil
 	}
 	last := result.Final()
-	out := &sweepOutcome{Accuracy: last.Accuracy, MCC: last.MCC}
+	out := &sweepOutcome{Accuracy: last.Accuracy, MCC: last.MCC, Took: result.Took.Seconds()}
 	for _, r := range result.Rounds {
 		out.Seconds += r.Seconds.Seconds()
 	}
@@ -419,11 +424,11 @@ func (v *scenarioFlags) reportSweep(
 	for _, a := range axes {
 		records[0] = append(records[0], a.name)
 	}
-	records[0] = append(records[0], "accuracy", "mcc", "alone", "seconds", "certified", "error")
+	records[0] = append(records[0], "accuracy", "mcc", "alone", "seconds", "certified", "took", "error")
 	for _, r := range runs {
 		var row []string
 		for _, x := range append(slices.Clone(r.values), r.outcome.Accuracy, r.outcome.MCC,
-			r.outcome.Alone, r.outcome.Seconds, r.outcome.Certified) {
+			r.outcome.Alone, r.outcome.Seconds, r.outcome.Certified, r.outcome.Took) {
 			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
 		}
 		records = append(records, append(row, r.outcome.Error))
@@ -437,7 +442,14 @@ func (v *scenarioFlags) reportSweep(
 		if err := drawTradeOff(figure, file.Name, axes, runs); err != nil {
 			return err
 		}
-		return writeSweepPage(filepath.Join(stage, name+".html"), figure, file, records)
+		figures := []string{figure}
+		cost := filepath.Join(stage, name+"-cost.svg")
+		if drawn, err := drawGrowth(cost, file.Name, axes, runs); err != nil {
+			return err
+		} else if drawn {
+			figures = append(figures, cost)
+		}
+		return writeSweepPage(filepath.Join(stage, name+".html"), figures, file, records)
 	})
 	if err == nil && len(paths) > 0 && !v.json {
 		fmt.Fprintf(std.out, "%d files in %s\n", len(paths), v.out)

@@ -126,8 +126,10 @@ func (s Session) Server(u Units) ServerLoad {
 	if !s.Classical {
 		setUp += n * (u.Verify + u.Hash*(kemKey+h*kemText)) // of the ciphertexts, and their trees
 	}
+	bytes := s.Wire()
+	setUp += n * u.Copy * float64(bytes.SetUpSent+bytes.SetUpReceived)
 	l.SetUp = seconds(setUp)
-	submissions := n * d * u.Add
+	submissions := n * (d*u.Add + u.Copy*float64(bytes.RoundSent+bytes.RoundReceived))
 	if s.Recovery {
 		present, gone := n-float64(s.Dropped), float64(s.Dropped)
 		l.Certify = seconds(n * u.Verify)

@@ -30,6 +30,7 @@ type Units struct {
 	Pack        float64 `json:"pack"`     // a coordinate
 	Add         float64 `json:"add"`      // a packed coordinate to a sum
 	Hash        float64 `json:"hash"`     // a byte
+	Copy        float64 `json:"copy"`     // a byte of a message that is put together or taken apart
 	Training    float64 `json:"training"` // one weight, one row, one step
 }
 
@@ -56,6 +57,7 @@ func Reference() Units {
 		Pack:        1e-9,
 		Add:         1e-9,
 		Hash:        1e-9,
+		Copy:        1e-9,
 		Training:    .6e-9,
 	}
 }
@@ -252,6 +254,14 @@ func (m *meter) vectors(u *Units) error {
 	u.Add = m.per(long, func() error { return v.AddPacked(packed) })
 	block := make([]byte, 1<<14)
 	u.Hash = m.per(len(block), func() error { keyexchange.EncapsulationDigest(block); return nil })
+	u.Copy = m.per(100*len(block), func() error {
+		var message []byte
+		for range 100 {
+			message = append(message, block...)
+		}
+		packed = message[:0]
+		return nil
+	})
 	rows, _, err := learning.Census(200, 1)
 	if err != nil {
 		return err

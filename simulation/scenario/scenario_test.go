@@ -130,7 +130,8 @@ func TestCrashes(t *testing.T) {
 		if at == AtSign {
 			least *= 2
 		}
-		if took := result.Rounds[1].Seconds; took < least && at != AtBegin || took > least+5*time.Second {
+		took := result.Rounds[1].Seconds
+		if took < least && at != AtBegin || took > least+5*time.Second {
 			t.Errorf("%s: round 2 took %v", at, took)
 		}
 		if len(result.SetUps) != 1 {
@@ -204,7 +205,8 @@ func TestServers(t *testing.T) {
 	s.Parties = []Party{{Name: "p", Place: "here", Count: 3}, {Name: "q", Place: "there", Count: 2}}
 	got := simulate(t, s, rows)
 	for k := range got.Rounds {
-		if math.Abs(got.Rounds[k].Accuracy-want.Rounds[k].Accuracy) > .002 || got.Rounds[k].Included != 5 {
+		if math.Abs(got.Rounds[k].Accuracy-want.Rounds[k].Accuracy) > .002 ||
+			got.Rounds[k].Included != 5 {
 			t.Errorf("round %d: %v, want %v", k+1, got.Rounds[k].Accuracy, want.Rounds[k].Accuracy)
 		}
 		if more := got.Rounds[k].Seconds - want.Rounds[k].Seconds; more < 650*time.Millisecond {
@@ -232,7 +234,8 @@ func TestBudgets(t *testing.T) {
 		return all
 	}
 	got := of(s)
-	if got["a"].Shares != 1 || got["b"].Shares != 16 || got["a"].Honest != 20 || got["b"].Honest != 20 {
+	if got["a"].Shares != 1 || got["b"].Shares != 16 || got["a"].Honest != 20 ||
+		got["b"].Honest != 20 {
 		t.Errorf("shares %+v", got)
 	}
 	// Twenty shares in place of the five that give ε = 4.

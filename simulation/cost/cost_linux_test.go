@@ -1,0 +1,240 @@
+package cost_test
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/simulation/cost"
+)
+
+var long = flag.Bool("long", false, "predict 1,000 and 10,000 parties too, which takes minutes")
+
+// measured is what the machines of a session took.
+type measured struct {
+	setUp, round             time.Duration // of a party, mean
+	serverSetUp, serverRound time.Duration
+	bytes                    cost.Bytes // of a party, mean
+	party, server            float64    // bytes of memory, inside a round
+}
+
+// parallel calls work for 0 to n − 1 on all cores.
+func parallel(n int, work func(i int) error) error {
+	var wg sync.WaitGroup
+	failures := make([]error, runtime.GOMAXPROCS(0))
+	for w := range failures {
+		wg.Go(func() {
+			runtime.LockOSThread() // whose time is measured
+			defer runtime.UnlockOSThread()
+			for i := w; i < n && failures[w] == nil; i += len(failures) {
+				failures[w] = work(i)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(failures...)
+}
+
+// worked is how long this thread has worked, which does not depend on what else the
+// machine does.
+func worked() time.Time {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
+		panic(err)
+	}
+	return time.Unix(now.Unix())
+}
+
+func heap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// sessionOf is what is measured: a session of package protocol.
+func sessionOf(t testing.TB, n int) (*protocol.Config, []crypto.Signer, cost.Session) {
+	t.Helper()
+	members, signers := make([]keyexchange.Member, n), make([]crypto.Signer, n)
+	for i := range members {
+		identity, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signers[i] = identity
+		members[i] = keyexchange.Member{
+			Name: fmt.Sprint("party-", i),
+			Key:  identity.Public().(ed25519.PublicKey),
+		}
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &protocol.Config{
+		Label:    "cost",
+		Roster:   roster,
+		Layout:   masking.Layout{{Length: 1000, Bits: 24}},
+		Recovery: &protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: n * 9 / 10},
+	}
+	if n > 500 {
+		p, err := protocol.Parameters(n, .05, .05, 40, 30, protocol.CuriousServer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Colluders = p.CorruptNeighbours
+		config.Recovery.Degree, config.Recovery.Threshold = p.Neighbours, p.Threshold
+	} else {
+		config.Recovery.Threshold = n/2 + 1
+	}
+	return config, signers, cost.Session{
+		Parties:    n,
+		Neighbours: config.Recovery.Degree,
+		Threshold:  config.Recovery.Threshold,
+		Length:     1000,
+		Bits:       24,
+		Recovery:   true,
+	}
+}
+
+// measure runs set-up and one round.
+func measure(t testing.TB, config *protocol.Config, signers []crypto.Signer) (m measured) {
+	t.Helper()
+	n := len(signers)
+	before := heap()
+	server, err := protocol.NewServer(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, sent, got := make([]time.Duration, n+1), make([]int64, n), make([]int64, n)
+	var mu sync.Mutex
+	c := &protocol.Carrier[*protocol.Server, *protocol.Client]{
+		Config:  config,
+		Server:  server,
+		Clients: make([]*protocol.Client, n),
+		Each:    parallel,
+		Work: func(party int) func() {
+			begin := worked()
+			return func() {
+				took := worked().Sub(begin)
+				mu.Lock()
+				defer mu.Unlock()
+				times[party+1] += took
+			}
+		},
+		Carry: func(from, to int, message []byte) []byte {
+			mu.Lock()
+			defer mu.Unlock()
+			if from >= 0 {
+				sent[from] += int64(len(message))
+			} else {
+				got[to] += int64(len(message))
+			}
+			return message
+		},
+		Refused: func(_, _ int, err error) error { return err },
+	}
+	fail := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mean := func() (party, server time.Duration, up, down int64) {
+		for i := range n {
+			party, up, down = party+times[i+1], up+sent[i], down+got[i]
+		}
+		server = times[0]
+		clear(times)
+		clear(sent)
+		clear(got)
+		return party / time.Duration(n), server, up / int64(n), down / int64(n)
+	}
+	fail(parallel(n, func(i int) (err error) {
+		begin := worked()
+		c.Clients[i], err = protocol.NewClient(config, signers[i], nil)
+		times[i+1] += worked().Sub(begin)
+		return err
+	}))
+	fail(c.SetUp())
+	m.setUp, m.serverSetUp, m.bytes.SetUpSent, m.bytes.SetUpReceived = mean()
+	input := [][]uint64{make([]uint64, config.Layout[0].Length)}
+	fail(c.Begin(nil))
+	fail(c.Submit(nil, func(int) ([][]uint64, error) { return input, nil }))
+	whole := heap()
+	fail(c.Certify())
+	began := worked()
+	if _, err := server.Sum(); err != nil {
+		t.Fatal(err)
+	}
+	times[0] += worked().Sub(began)
+	m.round, m.serverRound, m.bytes.RoundSent, m.bytes.RoundReceived = mean()
+	// Who holds what in a round: parties are forgotten, and a server is left as it was
+	// in the middle of the next one.
+	fail(c.Begin(nil))
+	fail(c.Submit(nil, func(int) ([][]uint64, error) { return input, nil }))
+	c.Clients = nil
+	left := heap()
+	m.party, m.server = (whole-left)/float64(n), left-before
+	runtime.KeepAlive(server)
+	return m
+}
+
+// Predictions are within a quarter of what is measured in the same run: bytes, time of one
+// core and memory of a party and of the server.
+func TestPredictions(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	units, err := cost.Measure(worked, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int{100}
+	if *long {
+		sizes = []int{100, 1000, 10_000}
+	}
+	for _, n := range sizes {
+		config, signers, session := sessionOf(t, n)
+		m := measure(t, config, signers)
+		party, server, bytes := session.Party(units), session.Server(units), session.Wire()
+		for _, c := range []struct {
+			name      string
+			predicted float64
+			measured  float64
+			within    float64
+		}{
+			{"party, set-up, ms", ms(party.SetUp()), ms(m.setUp), .25},
+			{"party, round, ms", ms(party.Round()), ms(m.round), .25},
+			{"server, set-up, ms", ms(server.SetUp), ms(m.serverSetUp), .25},
+			{"server, round, ms", ms(server.Round()), ms(m.serverRound), .25},
+			{"set-up, bytes sent", float64(bytes.SetUpSent), float64(m.bytes.SetUpSent), .02},
+			{"set-up, bytes received", float64(bytes.SetUpReceived), float64(m.bytes.SetUpReceived), .02},
+			{"round, bytes sent", float64(bytes.RoundSent), float64(m.bytes.RoundSent), .02},
+			{"round, bytes received", float64(bytes.RoundReceived), float64(m.bytes.RoundReceived), .02},
+			{"party, memory, kB", float64(session.PartyMemory()) / 1e3, m.party / 1e3, .25},
+			{"server, memory, kB", float64(session.ServerMemory()) / 1e3, m.server / 1e3, .25},
+		} {
+			off := c.predicted/c.measured - 1
+			t.Logf("n = %6d  %-24s predicted %12.2f  measured %12.2f  %+5.1f %%", n, c.name, c.predicted,
+				c.measured, 100*off)
+			if math.Abs(off) > c.within {
+				t.Errorf("n = %d, %s: off by %.1f %%", n, c.name, 100*off)
+			}
+		}
+	}
+}
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
