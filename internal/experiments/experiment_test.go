@@ -65,7 +65,8 @@ func byName(t *testing.T, name string) Experiment {
 func TestTinyForms(t *testing.T) {
 	arms := map[string]int{
 		"convex": 12, "fashion": 12, "writers": 6, "features": 12, "rates": 4, "ablations": 25,
-		"clipping": 5, "privacy": 10, "noise": 2, "alignment": 7, "tickets": 18,
+		"clipping": 6, "clipping-many": 6, "privacy": 10, "noise": 2, "alignment": 7,
+		"tickets": 18, "tickets-many": 13,
 	}
 	for _, e := range All() {
 		o := tiny()
@@ -83,7 +84,8 @@ func TestTinyForms(t *testing.T) {
 		}
 		if x.Name != e.Name || !x.Complete || last != of || of == 0 || len(x.Rows) != arms[e.Name] ||
 			x.Title == "" || len(x.Settings) == 0 {
-			t.Errorf("%s: %d rows, progress %d of %d, %+v", e.Name, len(x.Rows), last, of, x)
+			t.Errorf("%s: %d rows, want %d, progress %d of %d", e.Name, len(x.Rows), arms[e.Name], last,
+				of)
 		}
 		for _, r := range x.Rows {
 			want := o.Seeds
