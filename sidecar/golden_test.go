@@ -44,7 +44,8 @@ type goldenCase struct {
 // goldenCase translates a record; ok is false for what has no epsilon of a run.
 func (r *goldenRecord) goldenCase() (c goldenCase, ok bool) {
 	var delta float64
-	if r.Quantity != "epsilon" || json.Unmarshal(r.Delta, &delta) != nil || !(delta >= 0 && delta < 1) {
+	known := r.Quantity == "epsilon" && json.Unmarshal(r.Delta, &delta) == nil
+	if !known || !(delta >= 0 && delta < 1) {
 		return c, false
 	}
 	rounds, rate := int(r.number("T", 1)), r.number("sampling_prob", 1)

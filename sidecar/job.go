@@ -237,7 +237,8 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	if !(with.StepTime >= 0 && with.StepTime <= 1e6) {
-		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is no time", with.StepTime)
+		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is no time",
+			with.StepTime)
 	}
 	model, err := floats(bytes.Clone(r.blobs[1].bytes))
 	if err != nil {

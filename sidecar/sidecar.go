@@ -22,16 +22,16 @@ const endTime = 300 * time.Millisecond
 // maxObjects is how many plans, parties, servers and so on there may be at a time.
 const maxObjects = 1 << 16
 
-// Serve answers the calls that come from in, until it ends. Calls are worked on side
+// Serve answers the calls that come on a stream, until it ends. Calls are worked on side
 // by side; those about one object one after another. memory may be the zero Memory. It
-// returns nil when in ends between two frames, and [ErrFrame] if what came was no frame,
+// returns nil when the stream ends between two frames, and [ErrFrame] if what came was no frame,
 // after it has answered so. Work that is under way then has a moment to end, and goes on
 // behind it after that.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, memory Memory) error {
+func Serve(ctx context.Context, stream io.ReadWriter, memory Memory) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &sidecar{
 		ctx:     ctx,
-		out:     bufio.NewWriterSize(out, 64<<10),
+		out:     bufio.NewWriterSize(stream, 64<<10),
 		objects: make(map[uint64]any),
 	}
 	var working sync.WaitGroup
@@ -45,7 +45,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, memory Memory) erro
 		case <-time.After(endTime):
 		}
 	}()
-	reader := bufio.NewReaderSize(in, 64<<10)
+	reader := bufio.NewReaderSize(stream, 64<<10)
 	room := make(chan struct{}, maxCalls)
 	for greeted := false; ; {
 		r, err := readRequest(reader, memory)
@@ -78,7 +78,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, memory Memory) erro
 		working.Go(func() {
 			defer func() { <-room }()
 			result, blobs, err := s.call(r)
-			_ = s.answer(r.id, result, blobs, err) // if nobody reads, in ends too
+			_ = s.answer(r.id, result, blobs, err) // if nobody reads, the stream ends too
 		})
 	}
 }
@@ -174,8 +174,8 @@ func hello(r *request) (any, error) {
 		return nil, err
 	}
 	if with.Version == nil || *with.Version != Version {
-		return nil, requestError("install one version of both", "this sidecar has version %d of the calls",
-			Version)
+		return nil, requestError("install one version of both",
+			"this sidecar has version %d of the calls", Version)
 	}
 	return Hello{Version, os.Getpid()}, nil
 }

@@ -24,6 +24,12 @@ type client struct {
 	end  chan error
 }
 
+// stream is what a sidecar reads from and writes to.
+type stream struct {
+	io.Reader
+	io.Writer
+}
+
 // frameOf returns a frame to the sidecar.
 func frameOf(header string, blobs ...[]byte) []byte {
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(header)))
@@ -39,7 +45,7 @@ func start(t *testing.T) *client {
 	in, send := io.Pipe()
 	receive, out := io.Pipe()
 	c := &client{T: t, in: send, out: bufio.NewReader(receive), end: make(chan error, 1)}
-	go func() { c.end <- Serve(t.Context(), in, out, Memory{}) }()
+	go func() { c.end <- Serve(t.Context(), stream{in, out}, Memory{}) }()
 	c.call("hello", map[string]any{"version": Version})
 	return c
 }
@@ -249,7 +255,7 @@ func TestRefusals(t *testing.T) {
 		{"party.new", `{"settled":999,"number":1}`, [][]byte{seeds[0]}, "object", "no plan 999"},
 		{"server.receive", `{"server":999,"party":0}`, [][]byte{{1}}, "object", "no server 999"},
 		{"account.epsilon", `{"mechanism":"gauss","noise_multiplier":1}`, nil, "request", "gauss"},
-		{"account.epsilon", `{"mechanism":"gaussian"}`, nil, "request", "there is no noise"},
+		{"account.epsilon", `{"mechanism":"gaussian"}`, nil, "request", "no noise"},
 		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"scale":1}`, nil, "request",
 			"twice"},
 		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"rate":2}`, nil, "request", "rate"},
@@ -298,7 +304,7 @@ func TestBadFrames(t *testing.T) {
 		"number too big": {frameOf(`{"id":1e30,"call":"x"}`), "whole number"},
 	} {
 		var out bytes.Buffer
-		err := Serve(t.Context(), bytes.NewReader(k.bytes), &out, Memory{})
+		err := Serve(t.Context(), stream{bytes.NewReader(k.bytes), &out}, Memory{})
 		if !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), k.says) {
 			t.Errorf("%s: %v, want %q", name, err, k.says)
 			continue
@@ -328,7 +334,7 @@ func TestHello(t *testing.T) {
 		frameOf(`{"id":3,"call":"identity"}`),
 		frameOf(`{"id":4,"call":"hello","with":{"version":1}}`),
 	)
-	if err := Serve(t.Context(), bytes.NewReader(frames), &out, Memory{}); err != nil {
+	if err := Serve(t.Context(), stream{bytes.NewReader(frames), &out}, Memory{}); err != nil {
 		t.Fatal(err)
 	}
 	c := &client{T: t, out: bufio.NewReader(&out)}

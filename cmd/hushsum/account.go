@@ -89,12 +89,12 @@ func account(ctx context.Context, args []string, std streams) int {
 	if code, ok := parseFlags(flags, accountManual(), args, std); !ok {
 		return code
 	}
-	if err := r.check(); err != nil {
+	if err := r.check(""); err != nil {
 		return wrongUsage(flags, err, std)
 	}
 	var spent accounting.Spent
 	err := interruptible(ctx, func() (err error) {
-		spent, err = r.spent(r.view)
+		spent, err = r.spent(r.View)
 		return err
 	})
 	if ctx.Err() != nil {
@@ -119,7 +119,7 @@ func (r *release) printOther(ctx context.Context, std streams) {
 	if spent, ok := r.other(ctx); ok {
 		r.printSpent(spent, std)
 	}
-	if each := r.noise * r.sensitivity / math.Sqrt(float64(r.shares)); r.shares > 1 && each < 1 {
+	if each := r.NoiseMultiplier * r.Sensitivity / math.Sqrt(float64(r.Shares)); r.Shares > 1 && each < 1 {
 		text := fmt.Sprintf(
 			"The parameter of one share is %.2g units: so small that discrete Gaussian shares do "+
 				"not add up to another, which is charged. Count in smaller units: raise "+
@@ -131,11 +131,11 @@ func (r *release) printOther(ctx context.Context, std streams) {
 
 // other accounts for the view that was not asked for, if it differs and has a figure.
 func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
-	if r.rate >= 1 {
+	if r.Rate >= 1 {
 		return spent, false
 	}
 	view := accounting.PublicView
-	if r.view == view {
+	if r.View == view {
 		view = accounting.ServerView
 	}
 	err := interruptible(ctx, func() (err error) {
@@ -149,9 +149,9 @@ func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
 // would show in the variance, so that the client takes part in any case.
 func (r *release) adjacency(view accounting.View) string {
 	switch {
-	case r.replaceOne:
+	case r.ReplaceOne:
 		return "replace-one"
-	case view == accounting.ServerView || r.shares > 1:
+	case view == accounting.ServerView || r.Shares > 1:
 		return "zero-out"
 	}
 	return "add-remove"
@@ -159,8 +159,8 @@ func (r *release) adjacency(view accounting.View) string {
 
 func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonPrivacy {
 	j := jsonPrivacy{
-		Mechanism: r.law, NoiseMultiplier: r.noise, Rounds: r.rounds, Rate: r.rate,
-		Sensitivity: r.sensitivity, Dimension: r.dimension, Shares: r.shares,
+		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.Rounds, Rate: r.Rate,
+		Sensitivity: r.Sensitivity, Dimension: r.Dimension, Shares: r.Shares,
 		Delta: r.delta, jsonView: r.jsonView(spent),
 	}
 	if spent, ok := r.other(ctx); ok {
@@ -183,20 +183,20 @@ func printJSON(std streams, v any) int {
 
 // describe prints the header of the human form.
 func (r *release) describe(std streams) {
-	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.law, shortest(r.noise),
-		r.sensitivity)
-	if r.dimension > 1 {
-		what += fmt.Sprintf(", %s", plural(r.dimension, "coordinate"))
+	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.Mechanism, shortest(r.NoiseMultiplier),
+		r.Sensitivity)
+	if r.Dimension > 1 {
+		what += fmt.Sprintf(", %s", plural(r.Dimension, "coordinate"))
 	}
-	if r.shares > 1 {
-		what += fmt.Sprintf(", the sum of %s", plural(r.shares, "share"))
+	if r.Shares > 1 {
+		what += fmt.Sprintf(", the sum of %s", plural(r.Shares, "share"))
 	}
 	fmt.Fprintln(std.out, strings.Join(wrap(what, width), "\n"))
-	if r.rate < 1 {
+	if r.Rate < 1 {
 		fmt.Fprintf(std.out, "%s, each client in each with probability %s\n",
-			plural(r.rounds, "round"), shortest(r.rate))
+			plural(r.Rounds, "round"), shortest(r.Rate))
 	} else {
-		fmt.Fprintf(std.out, "%s, with every client\n", plural(r.rounds, "round"))
+		fmt.Fprintf(std.out, "%s, with every client\n", plural(r.Rounds, "round"))
 	}
 	fmt.Fprintf(std.out, "\n%-10s %-12s %12s %12s %10s %10s\n", "against", "adjacency", "epsilon",
 		"at least", "delta", "proved by")
@@ -225,14 +225,14 @@ func (r *release) problem(err error) error {
 			advice: "Count in larger units, so that --sensitivity is smaller.",
 			err:    err,
 		}
-		if r.law == "discrete-gaussian" || r.law == "skellam" {
+		if r.Mechanism == "discrete-gaussian" || r.Mechanism == "skellam" {
 			p.advice = "Use --dimension 2, which is accounted for by Renyi divergence, or count " +
 				"in larger units."
 		}
 		return p
 	case errors.Is(err, accounting.ErrUnsupported):
 		return &problem{
-			cause:  fmt.Sprintf("there is no bound for %s noise with these flags", r.law),
+			cause:  fmt.Sprintf("there is no bound for %s noise with these flags", r.Mechanism),
 			advice: "Leave out --replace-one.",
 			err:    err,
 		}

@@ -180,7 +180,7 @@ func TestAccountUsage(t *testing.T) {
 		{"account gaussian laplace", 2,
 			"unexpected argument \"laplace\"\nThe mechanism comes first, then flags"},
 		{"account skellam --noise-multiplier 1e-300", 2,
-			"--noise-multiplier: 1e-300 times --sensitivity"},
+			"--noise-multiplier: 1e-300 times the sensitivity"},
 		{"account skellam --noise-multiplier 1e300 --dimension 3", 2,
 			"--noise-multiplier: 1e+300 times"},
 		{"account discrete-gaussian --noise-multiplier 1e80", 1,

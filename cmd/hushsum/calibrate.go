@@ -66,7 +66,7 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 	err := interruptible(ctx, func() error {
 		err := r.solve(find, accounting.Target{Epsilon: target, Delta: r.delta})
 		if err == nil {
-			spent, err = r.spent(r.view)
+			spent, err = r.spent(r.View)
 		}
 		return err
 	})
@@ -84,12 +84,12 @@ func calibrate(ctx context.Context, args []string, std streams) int {
 			Found         string  `json:"found"`
 		}{r.jsonPrivacy(ctx, spent), target, find})
 	}
-	value := shortest(r.noise)
+	value := shortest(r.NoiseMultiplier)
 	switch find {
 	case findRounds:
-		value = grouped(r.rounds)
+		value = grouped(r.Rounds)
 	case findRate:
-		value = shortest(r.rate)
+		value = shortest(r.Rate)
 	}
 	fmt.Fprintf(std.out, "%s %s keeps epsilon within %v at delta %v.\n\n", find, value, target,
 		r.delta)
@@ -117,50 +117,25 @@ func (r *release) checkCalibration(find string, target float64, given map[string
 			cause:  fmt.Sprintf("--%s: it is what is to be found", find),
 			advice: "Leave it out, or find another with --find.",
 		}
-	case find == findRate && r.view == accounting.ServerView:
+	case find == findRate && r.View == accounting.ServerView:
 		return &problem{
 			cause:  "--find rate: sampling does not count against the server",
 			advice: "Use --adversary public.",
 		}
 	}
-	return r.check()
+	return r.check(find)
 }
 
 // solve sets what is to be found.
 func (r *release) solve(find string, t accounting.Target) (err error) {
-	view := r.view
+	err = r.Calibrate(fields[find], t)
 	try := *r
-	switch {
-	case find == findNoise && r.lanes():
-		with := func(x float64) accounting.Round {
-			try.noise = x
-			return try.round()
-		}
-		r.noise, err = accounting.CalibrateRound(t, view, r.rounds, with)
-	case find == findNoise:
-		r.noise, err = accounting.CalibrateNoise(t, func(x float64) []accounting.Step {
-			try.noise = x
-			return try.steps(view)
-		})
-	case find == findRounds && r.lanes():
-		r.rounds, err = accounting.CalibrateRoundCount(t, view, r.round())
-	case find == findRounds:
-		try.rounds = 1
-		r.rounds, err = accounting.CalibrateRounds(t, try.steps(view)...)
-	case r.lanes():
-		r.rate, err = accounting.CalibrateRoundRate(t, r.rounds, r.round())
-	default:
-		r.rate, err = accounting.CalibrateRate(t, func(x float64) []accounting.Step {
-			try.rate = x
-			return try.steps(view)
-		})
-	}
-	found := err == nil && r.rounds > 0
+	found := err == nil && r.Rounds > 0
 	if find != findRounds || found || err != nil && !errors.Is(err, accounting.ErrUnreachable) {
 		return err
 	}
-	try.rounds = 1
-	one, err := try.spent(view)
+	try.Rounds = 1
+	one, err := try.spent(r.View)
 	if err != nil {
 		return err
 	}

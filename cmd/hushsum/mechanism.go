@@ -1,27 +1,20 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/spending"
 )
 
-// release is a mechanism with its repetitions, as flags say it.
+// release is a run of noisy sums, as flags say it.
 type release struct {
-	law         string
-	noise       float64 // scale over sensitivity
-	rate        float64
-	rounds      int
-	delta       float64
-	sensitivity float64
-	dimension   int
-	shares      int
-	view        accounting.View
-	replaceOne  bool
-	json        bool
+	spending.Run
+	delta float64
+	json  bool
 }
 
 // releaseLaws are the mechanisms of account and calibrate, in the order of help.
@@ -82,13 +75,13 @@ func (r *release) takeMechanism(
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		for _, name := range names {
 			if args[0] == name {
-				r.law = name
+				r.Mechanism = name
 				return args[1:], exitOK, true
 			}
 		}
 	}
 	if len(args) > 0 && asksHelp(args[0]) {
-		r.law = names[0]
+		r.Mechanism = names[0]
 		return args, exitOK, true
 	}
 	err := &problem{
@@ -109,156 +102,81 @@ func (r *release) takeMechanism(
 
 // flags defines what account and calibrate both take.
 func (r *release) flags(name string) *flag.FlagSet {
-	*r = release{
-		law:         r.law,
-		noise:       1,
-		rate:        1,
-		rounds:      1,
-		delta:       1e-5,
-		sensitivity: 1,
-		dimension:   1,
-		shares:      1,
-		view:        accounting.PublicView,
-	}
+	*r = release{delta: 1e-5, Run: spending.Run{
+		Mechanism:       r.Mechanism,
+		NoiseMultiplier: 1,
+		Rate:            1,
+		Rounds:          1,
+		Sensitivity:     1,
+		Dimension:       1,
+		Shares:          1,
+		View:            accounting.PublicView,
+	}}
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
-	f.Var((*floatValue)(&r.noise), "noise-multiplier", "`Z` noise over sensitivity, see above")
-	f.Var((*floatValue)(&r.rate), "rate",
+	f.Var((*floatValue)(&r.NoiseMultiplier), "noise-multiplier", "`Z` noise over sensitivity, see above")
+	f.Var((*floatValue)(&r.Rate), "rate",
 		"`Q` probability with which a client is in a round, above 0 to 1")
-	f.Var((*intValue)(&r.rounds), "rounds", "`T` rounds with fresh noise each")
+	f.Var((*intValue)(&r.Rounds), "rounds", "`T` rounds with fresh noise each")
 	f.Var((*floatValue)(&r.delta), "delta",
 		"`D` probability with which epsilon may fail to hold, 0 to 1; 0 asks for pure privacy")
-	f.Var((*floatValue)(&r.sensitivity), "sensitivity",
+	f.Var((*floatValue)(&r.Sensitivity), "sensitivity",
 		"`S` of the sum to one client: of discrete laws in integer units, and with --dimension 1 "+
 			"or discrete-laplace a whole number")
-	f.Var((*intValue)(&r.dimension), "dimension",
+	f.Var((*intValue)(&r.Dimension), "dimension",
 		"`D` coordinates of a vector under discrete Gaussian or Skellam noise, whose L2 norm is "+
 			"at most --sensitivity")
-	f.Var((*intValue)(&r.shares), "shares",
+	f.Var((*intValue)(&r.Shares), "shares",
 		"`M` independent shares that the discrete Gaussian noise is the sum of; "+
 			"--noise-multiplier is of all together")
-	f.Var(oneOf(&r.view, views, "public or server"), "adversary",
+	f.Var(oneOf(&r.View, views, "public or server"), "adversary",
 		"`public|server` who is to learn nothing")
-	f.BoolVar(&r.replaceOne, "replace-one", false,
+	f.BoolVar(&r.ReplaceOne, "replace-one", false,
 		"exchange a client for another, in place of adding or removing it")
 	f.BoolVar(&r.json, "json", false, "print one JSON object")
 	return f
 }
 
-// check finds what no accountant can be asked.
-func (r *release) check() error {
-	discrete := strings.HasPrefix(r.law, "discrete-") || r.law == "skellam"
-	vector := r.law == "discrete-gaussian" || r.law == "skellam"
-	scale := r.noise * r.sensitivity
-	bad := func(flag, advice, format string, a ...any) error {
-		return &problem{cause: "--" + flag + ": " + fmt.Sprintf(format, a...), advice: advice}
+// check finds what no accountant can be asked. found is the flag whose value is to be
+// found, or empty.
+func (r *release) check(found string) error {
+	if !(r.delta >= 0 && r.delta < 1) {
+		return &problem{
+			cause:  fmt.Sprintf("--delta: %v is no probability below 1", r.delta),
+			advice: "Use a small number, such as 1e-5.",
+		}
 	}
-	switch {
-	case !(r.noise > 0) || math.IsInf(r.noise, 1):
-		return bad("noise-multiplier", "Use a number above 0, such as 1.", "%v is no noise", r.noise)
-	case !(r.rate > 0 && r.rate <= 1):
-		return bad("rate", "Use a number above 0, at most 1.",
-			"%v is no probability of taking part", r.rate)
-	case r.rounds < 1:
-		return bad("rounds", "Use 1 or more.", "%d is too few", r.rounds)
-	case r.rounds > mostRounds:
-		return bad("rounds", "Use up to 2^40.", "%d is too many", r.rounds)
-	case !(r.delta >= 0 && r.delta < 1):
-		return bad("delta", "Use a small number, such as 1e-5.", "%v is no probability below 1", r.delta)
-	case !(r.sensitivity > 0) || math.IsInf(r.sensitivity, 1):
-		return bad("sensitivity", "Use a number above 0.", "%v bounds nothing", r.sensitivity)
-	case r.dimension < 1:
-		return bad("dimension", "Use 1 or more.", "%d is too few", r.dimension)
-	case r.shares < 1:
-		return bad("shares", "Use 1 or more.", "%d is too few", r.shares)
-	case r.dimension > 1 && !vector:
-		return bad("dimension", "Leave it out.", "under %s noise all vectors are as one coordinate",
-			r.law)
-	case r.shares > 1 && r.law != "discrete-gaussian":
-		return bad("shares", "Leave it out.", "shares of %s noise add up exactly", r.law)
-	case discrete && !r.lanes() && r.sensitivity != math.Trunc(r.sensitivity):
-		return bad("sensitivity", "Count in units of the integers.",
-			"%v is not whole, and the noise is on the integers", r.sensitivity)
-	case discrete && r.sensitivity > 1<<30:
-		return bad("sensitivity", "", "%v is more than 2^30", r.sensitivity)
-	case discrete && !(scale >= 0x1p-300 && scale <= 0x1p300):
-		return bad("noise-multiplier", "Use a number nearer to 1.",
-			"%v times --sensitivity is beyond what can be squared", r.noise)
-	case r.replaceOne && r.lanes():
-		return bad("replace-one", "Leave it out.", "there is no bound for vectors")
-	case r.replaceOne && r.law == "laplace" && r.rateFor(r.view) < 1:
-		return bad("replace-one", "Leave out one of the two, or use gaussian or discrete-laplace.",
-			"there is no bound for laplace noise with --rate below 1")
+	err := r.Check(fields[found])
+	var e *spending.FieldError
+	if !errors.As(err, &e) {
+		return err
 	}
-	return nil
+	flag := e.Field
+	for name, field := range fields {
+		if field == e.Field {
+			flag = name
+		}
+	}
+	p := &problem{cause: "--" + flag + ": " + e.Reason}
+	if e.Advice != "" {
+		p.advice = strings.ToUpper(e.Advice[:1]) + e.Advice[1:] + "."
+	}
+	return p
 }
 
-// mostRounds is what the accountant takes.
-const mostRounds = 1 << 40
+// fields are those of a run, by flag.
+var fields = map[string]string{
+	"noise-multiplier": "NoiseMultiplier",
+	"rate":             "Rate",
+	"rounds":           "Rounds",
+	"sensitivity":      "Sensitivity",
+	"dimension":        "Dimension",
+	"shares":           "Shares",
+	"replace-one":      "ReplaceOne",
+}
 
-// lanes reports whether the release is a vector without a one-dimensional worst
-// case.
-func (r *release) lanes() bool { return r.dimension > 1 || r.shares > 1 }
-
-// spent accounts for the release.
+// spent accounts for the release in a view.
 func (r *release) spent(view accounting.View) (accounting.Spent, error) {
-	if r.lanes() {
-		return r.round().Spent(view, r.rounds, r.delta)
-	}
-	c, err := accounting.Compose(r.steps(view)...)
-	if err != nil {
-		return accounting.Spent{}, err
-	}
-	b, err := c.Epsilon(r.delta)
-	return accounting.Spent{Bound: b, View: view, Accountant: "PLD"}, err
-}
-
-// rateFor is the sampling rate that counts in a view.
-func (r *release) rateFor(view accounting.View) float64 {
-	if view == accounting.ServerView {
-		return 1
-	}
-	return r.rate
-}
-
-// steps returns a one-dimensional release.
-func (r *release) steps(view accounting.View) []accounting.Step {
-	scale := r.noise * r.sensitivity
-	whole := int(r.sensitivity)
-	m := map[string]accounting.Mechanism{
-		"gaussian":          accounting.Gaussian{NoiseMultiplier: r.noise},
-		"laplace":           accounting.Laplace{Scale: r.noise},
-		"discrete-gaussian": accounting.DiscreteGaussian{Sigma: scale, Sensitivity: whole},
-		"discrete-laplace":  accounting.DiscreteLaplace{Scale: scale, Sensitivity: whole},
-		"skellam":           accounting.Skellam{Variance: scale * scale, Sensitivity: whole},
-	}[r.law]
-	q := r.rateFor(view)
-	switch {
-	case r.replaceOne:
-		m = accounting.ReplaceOne{Mechanism: m, Rate: q}
-	case q < 1:
-		m = accounting.Sampled{Mechanism: m, Rate: q}
-	}
-	return []accounting.Step{{Mechanism: m, Count: r.rounds}}
-}
-
-// round returns a release of vectors.
-func (r *release) round() accounting.Round {
-	sigma := r.noise * r.sensitivity
-	out := accounting.Round{
-		Family: accounting.FamilySkellam, Shares: r.shares, MinSurvivors: r.shares,
-		Rate: r.rate, HiddenSchedule: true,
-		Update: accounting.Lane{
-			ShareVariance: sigma * sigma,
-			Sensitivity: accounting.Sensitivity{
-				L1:        accounting.RoundedL1(r.sensitivity, r.dimension),
-				L2:        r.sensitivity,
-				Dimension: r.dimension,
-			},
-		},
-	}
-	if r.law == "discrete-gaussian" {
-		out.Family = accounting.FamilyDiscreteGaussian
-		out.Update.ShareVariance, out.Update.ShareSigma = 0, sigma/math.Sqrt(float64(r.shares))
-	}
-	return out
+	in := r.Run
+	in.View = view
+	return in.Epsilon(r.delta)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -67,7 +68,10 @@ func runSidecar(ctx context.Context, args []string, std streams) int {
 		}
 	}
 	if socket == "" {
-		err = sidecar.Serve(ctx, os.Stdin, std.out, memory)
+		err = sidecar.Serve(ctx, struct {
+			io.Reader
+			io.Writer
+		}{os.Stdin, std.out}, memory)
 	} else {
 		err = serveSocket(ctx, socket, memory)
 	}
@@ -111,7 +115,7 @@ func serveSocket(ctx context.Context, path string, memory sidecar.Memory) error 
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			defer stop()
 			defer conn.Close()
-			_ = sidecar.Serve(ctx, conn, conn, memory) // what was wrong the program was told
+			_ = sidecar.Serve(ctx, conn, memory) // what was wrong the program was told
 		}()
 	}
 }

@@ -103,7 +103,7 @@ func (r *Run) Check(searched string) error {
 		return bad("Sensitivity", "", "%v is more than 2^30", r.Sensitivity)
 	case discrete && searched != "NoiseMultiplier" && !(scale >= 0x1p-300 && scale <= 0x1p300):
 		return bad("NoiseMultiplier", "use a number nearer to 1",
-			"noise of scale %v is beyond what can be squared", scale)
+			"%v times the sensitivity is beyond what can be squared", r.multiplier())
 	case r.ReplaceOne && r.Lanes():
 		return bad("ReplaceOne", "leave it out", "there is no bound for vectors")
 	case r.ReplaceOne && r.Mechanism == "laplace" && r.rate() < 1:
@@ -131,7 +131,7 @@ func (r *Run) checkNoise(bad func(field, advice, format string, a ...any) error)
 		}
 	}
 	if stated == 0 {
-		return bad("NoiseMultiplier", "use a number above 0, such as 1", "there is no noise")
+		return bad("NoiseMultiplier", "use a number above 0, such as 1", "0 is no noise")
 	}
 	return nil
 }

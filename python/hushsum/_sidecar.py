@@ -211,7 +211,7 @@ class Sidecar:
                     if self._memory is None or b.nbytes < _SHARE_FROM:
                         room = np.empty(b.nbytes, np.uint8)
                         b.write(room)
-                        inline.append(memoryview(room))
+                        inline.append(room.data)
                         announced.append({"length": b.nbytes})
                         continue
                     offset, length, room = self._memory.take(b.nbytes)

@@ -174,10 +174,15 @@ class Weighting:
         np.multiply(x, w * min(1.0, clip / norm) if norm > 0 else w, out=into[:-1])
         into[-1] = self.share * clip * w
 
-    def mean(self, joint: np.ndarray, parties: int, clip: float) -> tuple[np.ndarray, float]:
+    def mean(
+        self, joint: np.ndarray, parties: int, clip: float, least: float
+    ) -> tuple[np.ndarray, float]:
         """Return the weighted mean, and the sum of weights, of a mean of such vectors.
 
-        A sum of weights that noise has taken below one party's largest counts as that.
+        A sum of weights below ``least`` of a party's largest counts as that: with noise it
+        may be near 0, or below. Without any weight the mean is 0.
         """
-        total = max(float(joint[-1]) * parties / (self.share * clip), 1.0)
+        total = max(float(joint[-1]) * parties / (self.share * clip), least)
+        if total <= 0:
+            return np.zeros(joint.size - 1), 0.0
         return joint[:-1] * (parties / total), total * self.max_weight

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from . import _sidecar
+from . import federation as _federation
 from .arrays import Arrays
 from .errors import ConfigError, Error
 from .plan import Identity, Settled
@@ -43,7 +44,7 @@ def _address(url: str) -> str:
     if parts.scheme != "tcp" or not parts.hostname or parts.port is None or parts.path:
         raise ConfigError(
             f"{url!r} is no address of a coordinator", kind="config", field="url",
-            advice="give tcp://host:port",
+            advice="give tcp://host:port of a coordinator, or https://host:port of a server",
         )
     return parts.netloc
 
@@ -83,45 +84,82 @@ def _state(key: bytes | None, state: str | Path | None) -> tuple[dict[str, Any],
 def join(
     url: str,
     *,
-    settled: Settled,
     identity: Identity,
-    coordinator: str,
     train: Train,
+    settled: Settled | None = None,
+    coordinator: str | None = None,
     state: str | Path | None = None,
     key: bytes | None = None,
     least_number: int = 0,
+    roster: str | Path | None = None,
+    fingerprint: str | None = None,
+    federation: str | None = None,
+    folder: str | Path = "hushsum-party",
+    policy: str | Path | None = None,
+    accept: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Any:
-    """Take part in a job until it is done.
+    """Take part in a federation of the service, or in a job of a coordinator, to its end.
 
-    The connection goes out from here, and is dialled again whenever it breaks.
+    The connection goes out from here, and is made again whenever it breaks.
 
     Args:
-        url: of the coordinator, ``tcp://host:port``.
-        settled: the plan; the coordinator must have the same.
+        url: ``https://host:port`` of a server of the service, or ``tcp://host:port`` of a
+            :class:`Coordinator`.
         identity: this party's, of the roster.
-        coordinator: its public key, 64 hexadecimal digits, got by a way of your own.
         train: called for each round with the model; its update goes into the private sum.
             If it raises, this party is absent in the round, and the error goes to
             ``progress``; KeyboardInterrupt ends taking part.
-        state: file that keeps what the party must not lose when its process ends.
-        key: 32 bytes that seal it.
-        least_number: for a party that lost its state: a session number that it has not used.
         progress: is told of each step.
+        settled: tcp: the plan; the coordinator must have the same.
+        coordinator: tcp: its public key, 64 hexadecimal digits, got by a way of your own.
+        state: tcp: file that keeps what the party must not lose when its process ends.
+        key: tcp: 32 bytes that seal it.
+        least_number: tcp: for a party that lost its state: a session number that it has not
+            used.
+        roster: https: file of the roster, got by a way that the server's operator does not
+            control.
+        fingerprint: https: of the server's certificate, if no authority knows it.
+        federation: https: its name, if the server has several.
+        folder: https: of this party's state, one for each federation.
+        policy: https: TOML file of what this party insists on.
+        accept: https: takes part without asking on the terminal; what was accepted is
+            pinned in ``folder``, and any change asks again.
 
     Returns:
-        The last model.
+        The last model; of a federation a dictionary of arrays.
 
     Raises:
         PlanError: the coordinator has another plan; ``field`` says where.
     """
     takes_round = _parameters(train) >= 2
+    tell = progress or (lambda p: None)
+
+    def work(model: Any, round: int) -> Any:
+        return train(model, round) if takes_round else train(model)  # type: ignore[call-arg]
+
+    if urlsplit(url).scheme == "https":
+        if roster is None:
+            raise ConfigError(
+                "there is no roster", kind="config", field="roster",
+                advice="give the file of the roster that the parties have agreed on",
+            )
+        return _federation.join(
+            url, identity=identity, train=work, roster=roster, fingerprint=fingerprint,
+            federation=federation, folder=folder, policy=policy, accept=accept,
+            absent=lambda r, why: tell(Progress(f"round {r}: absent: {why}", r, 0, [])),
+        )
+    if settled is None or coordinator is None:
+        raise ConfigError(
+            "a coordinator is joined with settled and coordinator", kind="config",
+            field="settled" if settled is None else "coordinator",
+            advice="give the plan and the coordinator's public key, or an https:// address",
+        )
     where, keys = _state(key, state)
     call = {"settled": settled.identifier, "address": _address(url), "coordinator": coordinator,
             "least_number": int(least_number), **where}
     result, _ = settled._sidecar.call("job.join", call, [identity._seed, *keys])
     job = _Job(settled._sidecar, result["job"])
-    tell = progress or (lambda p: None)
     try:
         for event, blobs in job.events():
             if event["event"] == "progress":
@@ -131,9 +169,7 @@ def join(
             else:
                 model = settled.structure.read(_model_part(settled, blobs[0]))
                 try:
-                    update = train(model, event["round"]) if takes_round else train(model)
-                    vector = settled.vector(*_parts(update))
-                    vector = _checked(vector)
+                    vector = _checked(settled.vector(*_parts(work(model, event["round"]))))
                 except Exception as err:
                     tell(Progress(f"round {event['round']}: absent: {err}", event["round"], 0, []))
                     job.absent(f"{type(err).__name__}")
@@ -148,7 +184,7 @@ def _checked(vector: _sidecar.Blob) -> _sidecar.Blob:
     """Write a vector now, so that what is wrong with it is the training function's fault."""
     room = np.empty(vector.nbytes // 8)
     vector.write(room.view(np.uint8))
-    return _sidecar.shared(memoryview(room.view(np.uint8)))
+    return _sidecar.shared(room.data)
 
 
 def _model_part(settled: Settled, blob: bytes) -> np.ndarray:
@@ -245,5 +281,5 @@ class Coordinator(_Job):
                     following[: s.structure.size] += _model_part(s, blobs[1])
                 else:
                     s.structure.write(apply(model, mean), following[: s.structure.size])
-                self.answer(_sidecar.shared(memoryview(following.astype("<f8").view(np.uint8))))
+                self.answer(_sidecar.shared(following.astype("<f8").data))
         raise Error("the job ended without a model")

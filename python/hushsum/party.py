@@ -47,7 +47,7 @@ class Party(_sidecar.Remote):
     announce: bytes  #: the first message to send; of a loaded party the last that it made
 
     def _take(self, result: dict[str, Any]) -> None:
-        self._due = result["round"] if result["due"] else None
+        self._due: int | None = int(result["round"]) if result["due"] else None
         self._enrolled = result["enrolled"] or []
 
     def _call(self, name: str, *blobs: bytes | _sidecar.Blob) -> list[bytes]:

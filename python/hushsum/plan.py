@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterable, Mapping
@@ -14,6 +16,10 @@ from . import _sidecar
 from .accounting import Interval
 from .arrays import Arrays, Structure, Weighting
 from .errors import ConfigError
+
+
+_PEM = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----")
+_PKCS8 = bytes.fromhex("302e020100300506032b657004220420")  # RFC 8410, before the 32 bytes
 
 
 class Identity:
@@ -33,16 +39,27 @@ class Identity:
 
     @classmethod
     def load(cls, path: str | Path) -> "Identity":
-        """Read the identity that :meth:`save` wrote."""
-        return cls(bytes.fromhex(Path(path).read_text().strip()))
+        """Read the identity that :meth:`save` or ``hushsumd identity new`` wrote."""
+        lines = Path(path).read_text().strip().splitlines()
+        try:
+            if (lines[0], lines[-1]) != (_PEM[0], _PEM[1]):
+                raise ValueError
+            der = base64.b64decode("".join(lines[1:-1]), validate=True)
+            if not der.startswith(_PKCS8) or len(der) != len(_PKCS8) + 32:
+                raise ValueError
+        except (ValueError, IndexError):
+            raise ConfigError(
+                f"{path} has no Ed25519 key in PKCS #8", kind="identity",
+                advice="make one with Identity.generate().save(path)",
+            ) from None
+        return cls(der[len(_PKCS8) :])
 
     def save(self, path: str | Path) -> None:
-        """Write the identity to a new file that this user alone may read."""
-        import os
-
+        """Write the identity to a new file that this user alone may read: PEM of PKCS #8."""
+        text = base64.b64encode(_PKCS8 + self._seed).decode()
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(fd, "w") as f:
-            f.write(self._seed.hex() + "\n")
+            f.write(f"{_PEM[0]}\n{text}\n{_PEM[1]}\n")
 
     def __repr__(self) -> str:
         return f"Identity(public={self.public!r})"
@@ -99,7 +116,7 @@ class Plan:
 
     def _parsed(self) -> dict[str, Any]:
         result, _ = _sidecar.current().call("plan.parse", {"plan": self._fields()})
-        return result
+        return dict(result)
 
     @classmethod
     def parse(cls, text: str | bytes) -> "Plan":
@@ -227,7 +244,7 @@ class Settled:
     def explain(self) -> str:
         """Say in words what the plan means for a party."""
         result, _ = self._sidecar.call("plan.explain", {"settled": self.identifier})
-        return result["text"]
+        return str(result["text"])
 
     def spent(self, rounds: int | None = None) -> Interval:
         """Return the epsilon that so many rounds spend of every party (default: all)."""
@@ -258,7 +275,8 @@ class Settled:
         x = np.frombuffer(mean, "<f8")
         if self.weighting is None:
             return self.structure.read(x), None
-        x, total = self.weighting.mean(x, parties, self.plan.clip)
+        least = 0.0 if self.plan.noise is None else 1.0
+        x, total = self.weighting.mean(x, parties, self.plan.clip, least)
         return self.structure.read(x), total
 
 

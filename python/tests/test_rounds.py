@@ -87,6 +87,10 @@ def test_weights() -> None:
     counted = np.minimum(weights, 100)
     assert close_to(mean.model, np.average(range(6), weights=counted), 1e-3)
     assert mean.weight == pytest.approx(counted.sum(), rel=1e-4)
+    few = session.round(lambda i: np.full(5, float(i)), weight=lambda i: float(i == 3))
+    assert close_to(few.model, 3, 1e-2) and few.weight == pytest.approx(1, rel=1e-2)
+    none = session.round(lambda i: np.ones(5), weight=lambda i: 0.0)
+    assert close_to(none.model, 0) and none.weight == pytest.approx(0, abs=1e-3)
     other = plan(length=6, clip=50.0).settle(keys, weighting=hushsum.Weighting(max_weight=99))
     assert other.digest != settled.digest  # sides that weight otherwise do not meet
 

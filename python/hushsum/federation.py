@@ -1,0 +1,142 @@
+"""Taking part in a federation of the service: hushsumd's party, with a training function."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _sidecar, tensors
+from .arrays import as_array
+from .errors import ConfigError, Error, SidecarError
+from .plan import Identity
+
+
+def _program() -> str:
+    """Return the path of hushsumd: HUSHSUMD_BINARY, the wheel's, or PATH's."""
+    given = os.environ.get("HUSHSUMD_BINARY")
+    beside = Path(_sidecar.binary()).with_name("hushsumd")
+    found = given or (str(beside) if os.access(beside, os.X_OK) else shutil.which("hushsumd"))
+    if found and os.access(found, os.X_OK):
+        return found
+    raise SidecarError(
+        "there is no hushsumd program",
+        advice="install the wheel, which has it, or set HUSHSUMD_BINARY",
+    )
+
+
+def join(
+    url: str,
+    *,
+    identity: Identity,
+    train: Callable[[dict[str, np.ndarray], int], Any],
+    roster: str | Path,
+    fingerprint: str | None,
+    federation: str | None,
+    folder: str | Path,
+    policy: str | Path | None,
+    accept: bool,
+    absent: Callable[[int, str], None],
+) -> dict[str, np.ndarray]:
+    """Run hushsumd's party, and train in this process when it asks. See hushsum.join."""
+    folder = Path(folder).absolute()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        private = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hushsum-")))
+        identity.save(private / "identity.pem")
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(private / "train"))
+        listener.listen(1)
+        listener.settimeout(0.2)
+        relay = [sys.executable, "-S", "-E", str(Path(__file__).with_name("_relay.py")),
+                 str(private / "train")]
+        command = [_program(), "join", "--server", url, "--identity",
+                   str(private / "identity.pem"), "--roster", str(Path(roster).absolute()),
+                   "--folder", str(folder), "--train", shlex.join(relay), "--log", "error",
+                   "--out", str(private / "model.safetensors")]
+        for flag, value in (("--fingerprint", fingerprint), ("--federation", federation),
+                            ("--policy", policy and str(Path(policy).absolute()))):
+            if value:
+                command += [flag, value]
+        if accept:
+            command.append("--accept")
+        if setpriv := shutil.which("setpriv"):  # so that it ends with this process
+            command = [setpriv, "--pdeathsig", "TERM", *command]
+        process = subprocess.Popen(command, stdout=None if not accept else subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, process_group=0 if accept else None)
+        stack.callback(_end, process)
+        while process.poll() is None:
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            with connection:
+                _serve(connection, train, absent)
+        assert process.stderr is not None
+        said = process.stderr.read().decode(errors="replace").strip()
+        if process.returncode != 0:
+            reason = said.splitlines()[-1] if said else f"it ended with {process.returncode}"
+            raise Error(reason.removeprefix("hushsumd: "), kind="federation")
+        last = tensors.read((private / "model.safetensors").read_bytes())
+    return last
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stderr is not None:
+        process.stderr.close()
+
+
+def _serve(
+    connection: socket.socket, train: Callable[[dict[str, np.ndarray], int], Any],
+    absent: Callable[[int, str], None],
+) -> None:
+    """Train once, from the files of a round to the files of an update."""
+    work = Path(connection.makefile("rb").readline().decode().rstrip("\n"))
+    round = json.loads((work / "round.json").read_text())["round"]
+    try:
+        model = tensors.read((work / "model.safetensors").read_bytes())
+        update, metrics = _parts(train(model, round))
+        arrays = {name: as_array(update[name]) for name in model}
+        (work / "update.safetensors").write_bytes(tensors.write(arrays))
+        if metrics:
+            (work / "metrics.json").write_text(json.dumps(metrics))
+    except Exception as err:  # of the training function: an absence in this round
+        absent(round, f"{type(err).__name__}: {err}")
+        connection.sendall(b"failed\n")
+        return
+    with contextlib.suppress(OSError):  # the round may be over
+        connection.sendall(b"ok\n")
+
+
+def _parts(result: Any) -> tuple[Any, dict[str, float]]:
+    if not isinstance(result, tuple):
+        return result, {}
+    if len(result) != 3:
+        raise ConfigError(
+            f"the training function returned {len(result)} values", kind="config", field="train",
+            advice="return an update, or an update, its weight and metrics",
+        )
+    update, weight, metrics = result
+    if weight not in (None, 1):
+        raise ConfigError(
+            "the means of federations are not weighted", kind="config", field="weight",
+            advice="return 1 or None as the weight",
+        )
+    return update, {k: float(metrics[k]) for k in ("loss", "accuracy") if k in metrics}

@@ -1,0 +1,424 @@
+"""Private sums in Flower, in place of SecAgg+'s mod and workflow.
+
+Three lines of a Flower app change::
+
+    from hushsum.flower import PrivateSumWorkflow, private_sum_mod
+    client = ClientApp(client_fn=..., mods=[private_sum_mod(settled, identity)])
+    workflow = DefaultWorkflow(fit_workflow=PrivateSumWorkflow(settled))
+
+``settled`` is a plan of all clients that may ever be sampled, whose length is that of the
+model's parameters, and one more with :class:`hushsum.Weighting`: the mean is then weighted
+by ``num_examples``. The plan's ``clip`` bounds the change that training makes to the
+parameters, in L2 norm.
+
+Clients exchange keys once. A round goes on among the sampled clients that are there; who is
+not in the session yet comes in with the next, which forms at the beginning of a round. A
+client that drops out, at whichever stage, costs the round its update at most, as long as the
+plan's ``min_survivors`` stay.
+
+Unlike SecAgg+'s, the server cannot add clients or show them different models, and it does
+not see ``num_examples`` and metrics of single clients unless ``share_metrics`` is set.
+Written for and tested with Flower 1.9.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from logging import ERROR, INFO, WARNING
+from typing import Any, Callable, Mapping, Sequence, Union, cast
+
+import numpy as np
+from flwr.common import (
+    ConfigsRecord,
+    Context,
+    Message,
+    Parameters,
+    RecordSet,
+    ndarrays_to_parameters,
+    parameters_to_ndarrays,
+)
+from flwr.common import recordset_compat as compat
+from flwr.common.constant import MessageType
+from flwr.common.logger import log
+from flwr.server.compat.legacy_context import LegacyContext
+from flwr.server.driver import Driver
+from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECORD
+from flwr.server.workflow.constant import Key as WorkflowKey
+
+from .arrays import Arrays
+from .errors import ConfigError, Error, MessageError, TooFewError
+from .party import Messages, Party, Server
+from .plan import Identity, Settled
+
+RECORD = "hushsum"  #: name of the records that carry messages and states
+
+_JOIN, _MESSAGE, _TRAIN = "join", "message", "train"
+
+Mod = Callable[[Message, Context, Callable[[Message, Context], Message]], Message]
+
+
+def _broadcast(header: bytes, parameters: Parameters) -> bytes:
+    """Return what a round begins with: a header and the digest of the parameters.
+
+    All sides work it out from the parameters that they have, and masks follow from it: a
+    server that shows clients different parameters gets nothing.
+    """
+    digest = hashlib.sha256()
+    for tensor in parameters.tensors:
+        digest.update(len(tensor).to_bytes(8, "big"))
+        digest.update(tensor)
+    return header + digest.digest()
+
+
+def _change(trained: Parameters, start: Parameters) -> list[np.ndarray]:
+    """Return by how much training has changed the parameters."""
+    after, before = parameters_to_ndarrays(trained), parameters_to_ndarrays(start)
+    if len(after) != len(before) or any(a.shape != b.shape for a, b in zip(after, before)):
+        raise ConfigError(
+            "training returned parameters of other shapes than it was given", kind="length",
+            field="parameters", advice="return the model's parameters, all of them and in order",
+        )
+    return [a.astype(np.float64) - b for a, b in zip(after, before)]
+
+
+def _flat(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.asarray(a, np.float64).ravel() for a in arrays])
+
+
+class _Client:
+    """One client: its parties, by session, kept in the context of its node."""
+
+    live: dict[tuple[str, int], tuple[bytes, Party]] = {}  # what this process has loaded
+
+    def __init__(self, settled: Settled, identity: Identity, context: Context) -> None:
+        self.settled, self.identity, self.context = settled, identity, context
+        # What is kept is sealed under a key that follows from the identity, which the
+        # application keeps, so that a new process can open it.
+        self.key = hashlib.sha256(b"hushsum/2 flower state" + identity._seed).digest()
+        record = context.state.configs_records.get(RECORD, None)
+        self.kept: dict[str, Any] = dict(record) if record is not None else {}
+
+    def party(self, number: int) -> Party:
+        """Return the party in a session, from this process or loaded."""
+        state = self.kept.get(f"state {number}")
+        if state is None:
+            raise MessageError(
+                f"this client is not in session {number}", kind="session",
+                advice="wait for the next session",
+            )
+        name = (self.identity.public, number)
+        saved, party = self.live.get(name, (b"", None))
+        if party is None or saved != state or not party._sidecar.alive:
+            party = Party.load(self.settled, self.identity, self.key, state, number=number)
+        return party
+
+    def join(self, number: int) -> bytes:
+        """Make keys for a new session. A number is used once, whoever asks."""
+        if number < int(self.kept.get("least", 1)):
+            if f"state {number}" in self.kept:
+                return self.party(number).output()
+            raise MessageError(
+                f"session {number} has been used", kind="number",
+                advice="begin the workflow with a first_number that no session has had",
+            )
+        party = Party(self.settled, self.identity, number=number)
+        self.kept["least"] = number + 1
+        # Of earlier sessions only the last stays, until the new one begins a round.
+        numbers = sorted(int(k[6:]) for k in self.kept if k.startswith("state "))
+        for old in numbers[:-1]:
+            self.forget(old)
+        self.keep(party, number)
+        return party.announce
+
+    def forget(self, number: int) -> None:
+        self.kept.pop(f"state {number}", None)
+        _, party = self.live.pop((self.identity.public, number), (b"", None))
+        if party is not None:
+            party.close()
+
+    def keep(self, party: Party, number: int) -> None:
+        """Save: what the party has made may be sent after that and not before."""
+        state = party.save(self.key)
+        self.kept[f"state {number}"] = state
+        self.live[(self.identity.public, number)] = (state, party)
+        self.context.state.configs_records[RECORD] = ConfigsRecord(self.kept)
+
+
+def private_sum_mod(
+    settled: Settled, identity: Union[Identity, Callable[[Context], Identity]], *,
+    share_metrics: bool = False,
+) -> Mod:
+    """Return the mod for a ClientApp.
+
+    Args:
+        settled: the plan; the workflow has the same.
+        identity: of this client, or a function that finds it from the node's context, for
+            simulations in which one app serves many nodes.
+        share_metrics: leaves ``num_examples`` and metrics of training in the answer, where
+            the server sees each client's.
+    """
+
+    def mod(
+        message: Message, context: Context, call_next: Callable[[Message, Context], Message]
+    ) -> Message:
+        if message.metadata.message_type != MessageType.TRAIN:
+            return call_next(message, context)
+        record = message.content.configs_records.get(RECORD, None)
+        if record is None:
+            raise MessageError(
+                "the server asks for training without a private sum", kind="refused",
+                advice="use PrivateSumWorkflow as the server's fit_workflow",
+            )
+        own = identity if isinstance(identity, Identity) else identity(context)
+        client = _Client(settled, own, context)
+        number, stage = cast(int, record["number"]), record["stage"]
+        out: dict[str, Any] = {}
+        content = RecordSet()
+        if stage == _JOIN:
+            out = {"message": client.join(number), "public": own.public}
+        else:
+            party = client.party(number)
+            answer = party.receive(cast(bytes, record["message"]))
+            if stage == _TRAIN:
+                content, answer = _trained(client, party, message, context, call_next, answer)
+                if not share_metrics:
+                    content = _without_metrics(content)
+            client.keep(party, number)
+            if answer is not None:
+                out = {"message": answer}
+            if stage == _TRAIN:
+                for old in [int(k[6:]) for k in client.kept if k.startswith("state ")]:
+                    if old < number:
+                        client.forget(old)
+                context.state.configs_records[RECORD] = ConfigsRecord(client.kept)
+        content.configs_records[RECORD] = ConfigsRecord(out)
+        return message.create_reply(content)
+
+    return mod
+
+
+def _trained(
+    client: _Client, party: Party, message: Message, context: Context,
+    call_next: Callable[[Message, Context], Message], answer: bytes | None,
+) -> tuple[RecordSet, bytes]:
+    """Train, and return the answer's content and the masked update."""
+    if party.due is None:
+        if answer is not None:
+            return RecordSet(), answer
+        raise MessageError("no round has begun", kind="phase", advice="wait for the next round")
+    record = message.content.configs_records.pop(RECORD)
+    fitins = compat.recordset_to_fitins(message.content, keep_input=True)
+    broadcast = _broadcast(cast(bytes, record["header"]), fitins.parameters)
+    content = call_next(message, context).content
+    result = compat.recordset_to_fitres(content, keep_input=True)
+    update: Arrays = _flat(_change(result.parameters, fitins.parameters))
+    weight = None if client.settled.weighting is None else float(result.num_examples)
+    masked = party.submit(broadcast, update, weight)
+    for parameters in content.parameters_records.values():
+        parameters.clear()
+    return content, masked
+
+
+def _without_metrics(content: RecordSet) -> RecordSet:
+    """Leave what the server needs of a result, and nothing that tells of one client."""
+    if not content.parameters_records and not content.configs_records:
+        return content
+    result = compat.recordset_to_fitres(content, keep_input=True)
+    result.num_examples, result.metrics = 1, {}
+    result.parameters = Parameters(tensors=[], tensor_type=result.parameters.tensor_type)
+    return compat.fitres_to_recordset(result, keep_input=True)
+
+
+class PrivateSumWorkflow:
+    """The fit workflow of a server. Give it to DefaultWorkflow, and keep it for all rounds."""
+
+    def __init__(
+        self, settled: Settled, *, timeout: float | None = None, first_number: int = 1
+    ) -> None:
+        """Make the workflow.
+
+        Args:
+            settled: the plan, as clients have it.
+            timeout: seconds that each stage waits for answers; ``None``: for all of them.
+            first_number: of the first session; above all that these clients have used.
+        """
+        self.settled = settled
+        self.timeout = timeout
+        self._number = first_number - 1
+        self._server: Server | None = None
+        self._nodes: dict[int, int] = {}  # roster index by node
+        self._failures: list[BaseException] = []
+        self._indices = {key: i for i, (_, key) in enumerate(settled.roster)}
+
+    def __call__(self, driver: Driver, context: Context) -> None:
+        """Hold one round."""
+        if not isinstance(context, LegacyContext):
+            raise TypeError(f"Expect a LegacyContext, but get {type(context).__name__}.")
+        configs = context.state.configs_records[MAIN_CONFIGS_RECORD]
+        current = cast(int, configs[WorkflowKey.CURRENT_ROUND])
+        parameters = compat.parametersrecord_to_parameters(
+            context.state.parameters_records[MAIN_PARAMS_RECORD], keep_input=True
+        )
+        instructions = context.strategy.configure_fit(current, parameters, context.client_manager)
+        if not instructions:
+            log(INFO, "configure_fit: no clients selected, cancel")
+            return
+        proxies = {proxy.node_id: proxy for proxy, _ in instructions}
+        self._failures = []
+        results: list[tuple[Any, Any]] = []
+        try:
+            mean, contents = self._round(driver, str(current), dict(
+                (proxy.node_id, fitins) for proxy, fitins in instructions), parameters)
+            summed = _applied(parameters, mean)
+            for node, content in contents.items():
+                result = compat.recordset_to_fitres(content, keep_input=True)
+                result.parameters = summed
+                results.append((proxies[node], result))
+        except TooFewError as err:
+            log(ERROR, "round %s gives no sum: %s", current, err)
+            self._failures.append(err)
+        except Error as err:
+            log(ERROR, "round %s gives no sum: %s (%s)", current, err, err.kind)
+            self._failures.append(err)
+            self._server = None  # another session with the next round
+        log(INFO, "aggregate_fit: received %s results and %s failures", len(results),
+            len(self._failures))
+        following, metrics = context.strategy.aggregate_fit(
+            current, results, cast(Any, self._failures))
+        if following:
+            context.state.parameters_records[MAIN_PARAMS_RECORD] = (
+                compat.parameters_to_parametersrecord(following, True))
+            context.history.add_metrics_distributed_fit(server_round=current, metrics=metrics)
+
+    # One round, and what it takes before it.
+
+    def _round(
+        self, driver: Driver, group: str, fitins: Mapping[int, Any], parameters: Parameters
+    ) -> tuple[np.ndarray, dict[int, RecordSet]]:
+        server = self._among(driver, group, list(fitins))
+        nodes = {i: node for node, i in self._nodes.items()}
+        header = os.urandom(40)
+        broadcast = _broadcast(header, parameters)
+        _, messages = server.begin(broadcast)
+
+        def training(index: int) -> RecordSet:
+            content = compat.fitins_to_recordset(fitins[nodes[index]], True)
+            if fitins[nodes[index]].parameters.tensors != parameters.tensors:
+                raise ConfigError(
+                    "the strategy gives clients different parameters", kind="config",
+                    field="strategy", advice="use a strategy that gives all the same model",
+                )
+            return content
+
+        contents = self._deliver(driver, group, messages, _TRAIN, training, header)
+        self._deliver(driver, group, server.survivors())
+        self._deliver(driver, group, server.certificate())
+        mean = server.sum(broadcast)
+        included = {nodes[i] for i in mean.parties}
+        return np.asarray(mean.model), {n: c for n, c in contents.items() if n in included}
+
+    def _among(self, driver: Driver, group: str, nodes: list[int]) -> Server:
+        """Return the server of a session that all of the nodes are in, those that are there."""
+        server = self._server
+        if server is not None:
+            wanted = sorted(self._nodes[n] for n in nodes if n in self._nodes)
+            known = len(wanted) == len(nodes) and set(wanted) <= set(server.enrolled)
+            if known and len(wanted) >= self.settled.min_survivors:
+                if server.missing:  # among them who lost what ended set-up
+                    self._deliver(driver, group, server.members())
+                if server.holders != wanted:
+                    self._deliver(driver, group, server.gather(wanted))
+                elif server.missing:
+                    self._deliver(driver, group, server.invite())
+                return server
+        return self._new_session(driver, group, nodes)
+
+    def _new_session(self, driver: Driver, group: str, nodes: list[int]) -> Server:
+        self._number += 1
+        if self._server is not None:
+            self._server.close()
+        server = self._server = Server(self.settled, number=self._number)
+        replies = self._send(driver, group, {n: (RecordSet(), {"stage": _JOIN}) for n in nodes})
+        for node, content in replies.items():
+            record = content.configs_records[RECORD]
+            index = self._indices.get(cast(str, record["public"]))
+            if index is None:
+                self._fail(node, "its identity is not in the roster")
+                continue
+            try:
+                server.receive(index, cast(bytes, record["message"]))
+            except MessageError as err:
+                self._fail(node, str(err))
+            else:
+                self._nodes[node] = index
+        self._deliver(driver, group, server.keys())
+        self._deliver(driver, group, server.members())
+        return server
+
+    # Carrying messages.
+
+    def _deliver(
+        self, driver: Driver, group: str, messages: Messages, stage: str = _MESSAGE,
+        content: Callable[[int], RecordSet] | None = None, header: bytes = b"",
+    ) -> dict[int, RecordSet]:
+        """Carry messages to clients and their answers back; return the answers' contents."""
+        nodes = {i: node for node, i in self._nodes.items()}
+        out = {}
+        for index, message in messages:
+            configs: dict[str, Any] = {"stage": stage, "message": message}
+            if stage == _TRAIN:
+                configs["header"] = header
+            body = RecordSet() if content is None else content(index)
+            out[nodes[index]] = (body, configs)
+        replies = self._send(driver, group, out)
+        assert self._server is not None
+        good = {}
+        for node, reply in replies.items():
+            answer = reply.configs_records[RECORD].get("message", None)
+            try:
+                if answer is not None:
+                    self._server.receive(self._nodes[node], cast(bytes, answer))
+            except MessageError as err:
+                self._fail(node, str(err))
+                continue
+            good[node] = reply
+        return good
+
+    def _send(
+        self, driver: Driver, group: str, out: Mapping[int, tuple[RecordSet, dict[str, Any]]]
+    ) -> dict[int, RecordSet]:
+        messages = []
+        for node, (content, configs) in out.items():
+            content.configs_records[RECORD] = ConfigsRecord({**configs, "number": self._number})
+            messages.append(driver.create_message(
+                content=content, message_type=MessageType.TRAIN, dst_node_id=node, group_id=group))
+        if not messages:
+            return {}
+        answers = list(driver.send_and_receive(messages, timeout=self.timeout))
+        good = {}
+        for answer in answers:
+            node = answer.metadata.src_node_id
+            if answer.has_error():
+                self._fail(node, answer.error.reason or f"error {answer.error.code}")
+            elif RECORD not in answer.content.configs_records:
+                self._fail(node, "it does not use private_sum_mod")
+            else:
+                good[node] = answer.content
+        for node in out.keys() - {a.metadata.src_node_id for a in answers}:
+            self._fail(node, "no answer")
+        return good
+
+    def _fail(self, node: int, reason: str) -> None:
+        log(WARNING, "client %s: %s", node, reason)
+        self._failures.append(RuntimeError(f"client {node}: {reason}"))
+
+
+def _applied(parameters: Parameters, mean: np.ndarray) -> Parameters:
+    """Return the parameters with the mean of the changes added."""
+    out, at = [], 0
+    for a in parameters_to_ndarrays(parameters):
+        change = mean[at : at + a.size].reshape(a.shape)
+        out.append((a + change).astype(a.dtype))
+        at += a.size
+    return ndarrays_to_parameters(out)

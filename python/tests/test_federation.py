@@ -1,0 +1,131 @@
+"""Federations of the service, joined with a training function."""
+
+import signal
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+
+import hushsum
+from hushsum import federation, tensors
+from rounds import close_to, identities
+
+try:
+    PROGRAM = federation._program()
+except hushsum.SidecarError as err:
+    pytest.skip(str(err), allow_module_level=True)
+
+TOML = """
+name = "python"
+roster = "roster.txt"
+rounds = 3
+step_time = "10s"
+
+[[model.tensor]]
+name = "b"
+shape = [2]
+
+[[model.tensor]]
+name = "w"
+shape = [2, 3]
+
+[recovery]
+adversary = "curious"
+drop_out = 0.25
+
+[privacy]
+clip = 10
+"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A server with a federation of four parties."""
+    keys = identities(4)
+    (tmp_path / "roster.txt").write_text(
+        "".join(f"{name} {k.public}\n" for name, k in keys.items()))
+    (tmp_path / "federation.toml").write_text(TOML)
+    process = subprocess.Popen(
+        [PROGRAM, "serve", "--folder", str(tmp_path / "node"), "--listen", "127.0.0.1:0",
+         "--admin", "127.0.0.1:0", "--federation", str(tmp_path / "federation.toml"),
+         "--log", "error"], stdout=subprocess.PIPE, text=True)
+    said = {}
+    assert process.stdout is not None
+    for line in process.stdout:
+        fields = line.split()
+        said[fields[0]] = fields[1]
+        if fields[0] == "federation":
+            break
+    yield tmp_path, keys, said
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(10)
+    finally:
+        process.kill()
+
+
+def test_join(site) -> None:
+    folder, keys, said = site
+    out: dict[str, object] = {}
+    seen: set[int] = set()
+
+    def party(i: int, name: str, key: hushsum.Identity) -> None:
+        def train(model, round):
+            seen.add(round)
+            assert model["w"].shape == (2, 3) and model["b"].dtype == np.float32
+            return {"w": np.full((2, 3), float(i)), "b": np.ones(2)}, None, {"loss": 1.0}
+
+        out[name] = hushsum.join(
+            said["door"], identity=key, train=train, roster=folder / "roster.txt",
+            fingerprint=said["fingerprint"], folder=folder / name, accept=True)
+
+    threads = [threading.Thread(target=party, args=(i, n, k)) for i, (n, k) in
+               enumerate(keys.items())]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert seen == {1, 2, 3} and len(out) == 4
+    for model in out.values():
+        assert close_to(model["w"], 4.5, 1e-3) and close_to(model["b"], 3, 1e-3)
+
+
+def test_what_is_refused(site) -> None:
+    folder, keys, said = site
+    more = dict(identity=keys["party0"], train=lambda m: m, folder=folder / "p", accept=True)
+    with pytest.raises(hushsum.ConfigError, match="roster"):
+        hushsum.join(said["door"], **more)
+    with pytest.raises(hushsum.Error, match="certificate|fingerprint"):
+        hushsum.join(said["door"], roster=folder / "roster.txt", fingerprint="00" * 32, **more)
+    other = folder / "other.txt"
+    other.write_text("".join(f"{n} {k.public}\n" for n, k in identities(4).items()))
+    with pytest.raises(hushsum.Error, match="roster"):
+        hushsum.join(said["door"], roster=other, fingerprint=said["fingerprint"], **more)
+
+
+def test_identities_are_those_of_the_service(tmp_path) -> None:
+    made = subprocess.run([PROGRAM, "identity", "new", str(tmp_path / "a")], check=True,
+                          capture_output=True, text=True).stdout.strip()
+    assert hushsum.Identity.load(tmp_path / "a").public == made
+    ours = hushsum.Identity.generate()
+    ours.save(tmp_path / "b")
+    shown = subprocess.run([PROGRAM, "identity", "show", str(tmp_path / "b")], check=True,
+                           capture_output=True, text=True).stdout.strip()
+    assert shown == ours.public
+    (tmp_path / "c").write_text("nonsense")
+    with pytest.raises(hushsum.ConfigError, match="PKCS"):
+        hushsum.Identity.load(tmp_path / "c")
+
+
+def test_tensors() -> None:
+    arrays = {"b": np.arange(3, dtype=np.float32), "a": np.ones((2, 2)), "n": np.array(5)}
+    again = tensors.read(tensors.write(arrays))
+    assert list(again) == ["a", "b", "n"]
+    for name, a in arrays.items():
+        assert np.array_equal(again[name], a) and again[name].dtype == a.dtype
+    data = tensors.write(arrays)
+    for bad in (b"", data[:7], data[:40], b"\xff" * 8 + data[8:], data.replace(b"F32", b"F99"),
+                data.replace(b"[0,32]", b"[0,99999]")):
+        with pytest.raises(hushsum.ConfigError, match="safetensors"):
+            tensors.read(bad)

@@ -1,0 +1,154 @@
+"""The adapter in Flower's own records, mods, workflow and strategy."""
+
+import numpy as np
+import pytest
+
+import flower_here
+
+if (why := flower_here.find()) is not None:
+    pytest.skip(why, allow_module_level=True)
+
+import hushsum
+from flower_net import App, Net
+from hushsum import flower
+from rounds import close_to, identities
+
+BROKEN: set[int] = set()  # nodes whose training fails
+MODEL = [np.ones((3, 2), np.float32), np.zeros(4, np.float32)]
+
+
+def train(node: int, arrays: list) -> tuple[list, int]:
+    """Add the node's number to all parameters, from ten times as many examples."""
+    if node in BROKEN:
+        raise RuntimeError("out of memory")
+    return [a + np.float32(node) for a in arrays], 10 * node
+
+
+def make(n: int = 10, weighted: bool = True, **fields: object):
+    keys = identities(n)
+    plan = hushsum.Plan(**{**dict(name="flower", rounds=100, length=10 + weighted, clip=100.0,
+                                  drop_out=0.3, adversary="curious"), **fields})
+    weighting = hushsum.Weighting(max_weight=10 * n) if weighted else None
+    settled = plan.settle(keys, weighting=weighting)
+    mods = {node: flower.private_sum_mod(settled, key)
+            for node, key in enumerate(keys.values(), start=1)}
+    net = Net(mods, train)
+    return App(net, flower.PrivateSumWorkflow(settled), MODEL, list(mods)), settled, keys
+
+
+def weighted_mean(nodes) -> float:
+    return float(np.average(list(nodes), weights=list(nodes)))
+
+
+def test_rounds() -> None:
+    app, _, _ = make()
+    for r in (1, 2, 3):
+        model = app.round()
+        want = r * weighted_mean(range(1, 11))
+        assert close_to(model[0], 1 + want, 1e-2) and close_to(model[1], want, 1e-2)
+        assert model[0].dtype == np.float32
+    assert not app.net.raised
+    assert app.workflow._number == 1  # one exchange of keys for all of them
+    for results, failures in app.strategy.seen:
+        assert len(results) == 10 and not failures
+        # No client's own examples, metrics or parameters are in what the strategy sees.
+        assert {r.num_examples for _, r in results} == {1}
+        assert all(not r.metrics for _, r in results)
+        assert len({r.parameters.tensors[0] for _, r in results}) == 1
+
+
+def test_unweighted() -> None:
+    app, _, _ = make(weighted=False)
+    assert close_to(app.round()[1], 5.5, 1e-3)
+
+
+@pytest.mark.parametrize("exchange, counted", [(0, False), (1, False), (2, False), (3, False),
+                                               (4, True), (5, True)])
+def test_a_drop_out_in_each_stage(exchange: int, counted: bool) -> None:
+    """join, keys, members, train, survivors, certificate: the round gives a sum, and the
+    next one has everybody."""
+    app, _, _ = make()
+    gone = {2, 9}
+    app.net.lose = lambda at, node: at >= exchange and node in gone
+    model = app.round()
+    stays = [n for n in range(1, 11) if counted or n not in gone]
+    want = weighted_mean(stays)
+    assert close_to(model[1], want, 1e-2)
+    results, failures = app.strategy.seen[-1]
+    assert len(results) == len(stays) and failures
+    app.net.lose = lambda at, node: False
+    assert close_to(app.round()[1], want + weighted_mean(range(1, 11)), 2e-2)
+    assert len(app.strategy.seen[-1][0]) == 10
+
+
+def test_too_many_drop_out() -> None:
+    app, _, _ = make()
+    app.round()
+    before = app.model()
+    app.net.lose = lambda at, node: node <= 4
+    model = app.round()  # the round gives nothing, and the model stays
+    assert all(np.array_equal(a, b) for a, b in zip(model, before))
+    results, failures = app.strategy.seen[-1]
+    assert not results and any(isinstance(f, hushsum.TooFewError) for f in failures)
+    app.net.lose = lambda at, node: False
+    app.round()
+    assert len(app.strategy.seen[-1][0]) == 10
+
+
+def test_samples_and_newcomers() -> None:
+    app, _, _ = make()
+    app.strategy.nodes = list(range(1, 9))
+    app.round()
+    app.strategy.nodes = list(range(2, 9))  # some of the session: no new keys
+    app.round()
+    assert app.workflow._number == 1 and len(app.strategy.seen[-1][0]) == 7
+    app.strategy.nodes = list(range(3, 11))  # two are new: the next session
+    app.round()
+    assert app.workflow._number == 2 and len(app.strategy.seen[-1][0]) == 8
+    assert not app.net.raised
+
+
+def test_a_new_process_goes_on() -> None:
+    app, _, _ = make()
+    app.round()
+    flower._Client.live.clear()  # as if every client's process had been replaced
+    assert close_to(app.round()[1], 2 * weighted_mean(range(1, 11)), 2e-2)
+    assert not app.net.raised
+
+
+def test_a_client_that_fails_in_training() -> None:
+    app, _, _ = make()
+    BROKEN.add(5)
+    try:
+        model = app.round()
+    finally:
+        BROKEN.clear()
+    assert close_to(model[1], weighted_mean([n for n in range(1, 11) if n != 5]), 1e-2)
+    assert any("out of memory" in str(f) for f in app.strategy.seen[-1][1])
+
+
+def test_training_in_the_clear_is_refused() -> None:
+    from flwr.common import RecordSet
+
+    app, _, _ = make()
+    message = app.net.create_message(RecordSet(), "train", 1, "1")
+    (reply,) = app.net.send_and_receive([message])
+    assert reply.has_error() and "without a private sum" in reply.error.reason
+
+
+def test_another_model_for_one_client() -> None:
+    """A server that shows a client another model than the rest learns nothing of it."""
+    app, _, _ = make()
+    inner = app.net.apps[3]
+
+    def shown(message, context):
+        record = message.content.parameters_records.get("fitins.parameters", None)
+        if record is not None:
+            first = next(iter(record))
+            record[first].data = record[first].data[:-1] + b"\x01"
+        return inner(message, context)
+
+    app.net.apps[3] = shown
+    app.round()
+    assert len(app.strategy.seen[-1][0]) == 9
+    assert any("broadcast" in str(e) for e in app.net.raised)
