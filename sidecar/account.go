@@ -180,8 +180,8 @@ func accountCalibrate(_ *sidecar, r *request) (any, [][]byte, error) {
 	}
 	field, known := found[with.Find]
 	if !known {
-		return nil, nil, fieldError("find", "use noise_multiplier, rounds or rate", "%.40q cannot be found",
-			with.Find)
+		return nil, nil, fieldError("find", "use noise_multiplier, rounds or rate",
+			"%.40q cannot be found", with.Find)
 	}
 	run, err := with.run(field)
 	if err != nil {
@@ -199,7 +199,8 @@ func accountCalibrate(_ *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("find", `use adversary="public"`,
 			"sampling does not count against the server")
 	}
-	if err := run.Calibrate(field, accounting.Target{Epsilon: with.Epsilon, Delta: delta}); err != nil {
+	target := accounting.Target{Epsilon: with.Epsilon, Delta: delta}
+	if err := run.Calibrate(field, target); err != nil {
 		return nil, nil, err
 	}
 	if run.Rounds == 0 {

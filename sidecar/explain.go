@@ -30,17 +30,18 @@ func explainPlan(s *sidecar, r *request) (any, [][]byte, error) {
 func explain(s *hushsum.Settled) (string, error) {
 	p, n, fewest := s.Plan(), s.Roster().Len(), s.MinSurvivors()
 	servers := map[protocol.Adversary]string{
-		protocol.CheatingServer:      "a server that cheats in any way it likes",
-		protocol.SemiMaliciousServer: "a server that is honest while keys are exchanged and may cheat later",
-		protocol.CuriousServer:       "a server that follows the protocol and keeps all it sees",
+		protocol.CheatingServer: "a server that cheats in any way it likes",
+		protocol.SemiMaliciousServer: "a server that is honest while keys are exchanged and may " +
+			"cheat later",
+		protocol.CuriousServer: "a server that follows the protocol and keeps all it sees",
 	}
 	lines := []string{
-		fmt.Sprintf("%s: in each of %d rounds every party brings a vector of %d numbers, shortened to L2 "+
-			"norm %v.", p.Name, p.Rounds, p.Length, p.Clip),
-		fmt.Sprintf("Of each round all learn the mean over %d to %d of the %d parties, and nothing else: "+
-			"with fewer a round gives nothing.", fewest, n, n),
-		fmt.Sprintf("That holds against %s, together with up to %d of the parties.", servers[p.Adversary],
-			p.Colluders),
+		fmt.Sprintf("%s: in each of %d rounds every party brings a vector of %d numbers, shortened "+
+			"to L2 norm %v.", p.Name, p.Rounds, p.Length, p.Clip),
+		fmt.Sprintf("Of each round all learn the mean over %d to %d of the %d parties, and nothing "+
+			"else: with fewer a round gives nothing.", fewest, n, n),
+		fmt.Sprintf("That holds against %s, together with up to %d of the parties.",
+			servers[p.Adversary], p.Colluders),
 	}
 	if p.Classical {
 		lines = append(lines, "Who records the messages and has a quantum computer later reads "+
@@ -56,10 +57,11 @@ func explain(s *hushsum.Settled) (string, error) {
 		return "", err
 	}
 	lines = append(lines,
-		fmt.Sprintf("Noise (%v) makes what all rounds together tell about whether a party's vectors are "+
-			"its own or zeros (epsilon %.4g, delta %v)-private: of %v allowed.", p.Noise, spent.Upper,
-			p.Delta, p.Epsilon),
-		fmt.Sprintf("It counts the shares of noise of %d honest parties. In a mean of %d parties each "+
-			"number has noise of standard deviation %.3g.", fewest-p.Colluders, fewest, s.StdDev(fewest)))
+		fmt.Sprintf("Noise (%v) makes what all rounds together tell about whether a party's vectors "+
+			"are its own or zeros (epsilon %.4g, delta %v)-private: of %v allowed.", p.Noise,
+			spent.Upper, p.Delta, p.Epsilon),
+		fmt.Sprintf("It counts the shares of noise of %d honest parties. In a mean of %d parties "+
+			"each number has noise of standard deviation %.3g.", fewest-p.Colluders, fewest,
+			s.StdDev(fewest)))
 	return strings.Join(lines, "\n"), nil
 }

@@ -80,7 +80,8 @@ func (r *Run) Check(searched string) error {
 	scale := r.scale()
 	switch {
 	case searched != "Rate" && !(r.Rate > 0 && r.Rate <= 1):
-		return bad("Rate", "use a number above 0, at most 1", "%v is no probability of taking part", r.Rate)
+		return bad("Rate", "use a number above 0, at most 1", "%v is no probability of taking part",
+			r.Rate)
 	case searched != "Rounds" && r.Rounds < 1:
 		return bad("Rounds", "use 1 or more", "%d is too few", r.Rounds)
 	case searched != "Rounds" && r.Rounds > mostRounds:
