@@ -138,50 +138,43 @@ func benchmarkParty(b *testing.B, n, bits int, kem KEM, covered bool) {
 // kilobytes.
 type pairwise struct{ setUp, party, server, up float64 }
 
-// pairwiseCosts are the sessions that were run, by parties and whether they are sparse.
-var pairwiseCosts = make(map[[2]int]pairwise)
+// pairwiseCosts are the sessions that were run, by their parties.
+var pairwiseCosts = make(map[int]pairwise)
 
 // pairwiseCost is that of n parties on a complete graph, for a cheating server, or on a
-// sparse one, for one that cheats after set-up only. Complete graphs of 30, 100 and 300
-// parties are run whole, and so is a sparse one of 1,000. What is beyond them is scaled: a
-// party's cost is a line in the number of its neighbours, through those two complete
-// graphs that are largest or through the sparse one's, and the server's is proportional to
-// the masks that it takes off. scaled reports whether that was done.
+// sparse one, for one that cheats after set-up only. Complete graphs of 30, 100 and 200
+// parties are run whole, the first and the last wherever the rest is scaled, which scaled
+// reports: a party's cost is a line in the number of its neighbours, through those two, and
+// the server's is proportional to the masks that it takes off.
 func pairwiseCost(b *testing.B, n int, sparse bool) (cost pairwise, scaled bool) {
 	run := func(n int) pairwise {
-		at := [2]int{n, 0}
-		if sparse {
-			at[1] = 1
+		if _, found := pairwiseCosts[n]; !found {
+			pairwiseCosts[n] = runPairwise(b, n)
 		}
-		if _, found := pairwiseCosts[at]; !found {
-			pairwiseCosts[at] = runPairwise(b, n, sparse)
-		}
-		return pairwiseCosts[at]
+		return pairwiseCosts[n]
 	}
-	switch {
-	case !sparse && n <= 300, sparse && n <= 1000, *long && sparse:
+	const few, many = 30, 200
+	if !sparse && n <= many {
 		return run(n), false
-	case sparse:
-		whole := run(1000)
-		few, many := degreeOf(b, 1000, true), degreeOf(b, n, true)
-		by := float64(many) / float64(few)
-		return pairwise{
-			setUp:  whole.setUp * by,
-			party:  whole.party * by,
-			server: whole.server * masksOf(n, many) / masksOf(1000, few),
-			up:     whole.up,
-		}, true
 	}
-	small, large := run(100), run(300)
+	neighbours := n - 1
+	if sparse {
+		p, err := protocol.Parameters(n, 0.05, 0.05, 40+60, 30, protocol.SemiMaliciousServer)
+		if err != nil {
+			b.Fatal(err)
+		}
+		neighbours = p.Neighbours
+	}
+	small, large := run(few), run(many)
 	line := func(at func(pairwise) float64) float64 {
-		slope := (at(large) - at(small)) / 200
-		return at(large) + slope*float64(n-300)
+		slope := (at(large) - at(small)) / (many - few)
+		return at(small) + slope*float64(neighbours-(few-1))
 	}
 	return pairwise{
 		setUp:  line(func(c pairwise) float64 { return c.setUp }),
 		party:  line(func(c pairwise) float64 { return c.party }),
 		up:     line(func(c pairwise) float64 { return c.up }),
-		server: large.server * masksOf(n, n-1) / masksOf(300, 299),
+		server: large.server * masksOf(n, neighbours) / masksOf(many, many-1),
 	}, true
 }
 
@@ -190,22 +183,6 @@ func pairwiseCost(b *testing.B, n int, sparse bool) (cost pairwise, scaled bool)
 func masksOf(n, neighbours int) float64 {
 	survivors := float64(n - n/20)
 	return survivors * (1 + float64(neighbours)/20)
-}
-
-// degreeOf is the number of a party's neighbours.
-func degreeOf(b *testing.B, n int, sparse bool) int {
-	if !sparse {
-		return n - 1
-	}
-	return sparseParams(b, n).Neighbours
-}
-
-func sparseParams(b *testing.B, n int) protocol.Params {
-	p, err := protocol.Parameters(n, 0.05, 0.05, 40+60, 30, protocol.SemiMaliciousServer)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return p
 }
 
 func benchmarkPairwise(b *testing.B, n int, sparse bool) {
@@ -224,20 +201,13 @@ func benchmarkPairwise(b *testing.B, n int, sparse bool) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// runPairwise runs a session of one round with all parties, 5 % of whom drop out before
-// they submit.
-func runPairwise(b *testing.B, n int, sparse bool) pairwise {
+// runPairwise runs a session of one round with all parties on a complete graph, 5 % of whom
+// drop out before they submit.
+func runPairwise(b *testing.B, n int) pairwise {
 	roster, signers := people("party", n)
 	config := &protocol.Config{Label: "benchmark", Roster: roster,
 		Layout:   masking.Layout{{Length: benchLength, Bits: 33}},
 		Recovery: &protocol.Recovery{}, Colluders: 2}
-	if sparse {
-		p := sparseParams(b, n)
-		config.Recovery = &protocol.Recovery{Adversary: protocol.SemiMaliciousServer,
-			Degree:    p.Neighbours,
-			Threshold: p.Threshold}
-		config.Colluders = p.CorruptNeighbours
-	}
 	table := must(noise.NewTable(gaussian(10, 1)))
 	share := make([]int64, benchLength)
 	in := [][]uint64{make([]uint64, benchLength)}

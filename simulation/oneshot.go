@@ -29,6 +29,14 @@ type Oneshot struct {
 	KEM     oneshot.KEM // of the members' keys
 }
 
+// OneshotBits returns how many bits of the ring let the noise of one among so many parties
+// hide its key, with a multiplier of 1/8 and more: an update then has Clip·Scale =
+// 2^(bits−1)/n, and a share of the noise deviates by the multiplier times that over √n, which
+// must be 6.4 at least.
+func OneshotBits(parties int) int {
+	return 1 + int(math.Ceil(1.5*math.Log2(float64(parties))+math.Log2(6.4*8)))
+}
+
 // withDefaults fills in what is 0.
 func (o Oneshot) withDefaults() Oneshot {
 	if o.Members == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // TestOneshot: with a committee and exact sums a run is the pairwise run weight for
@@ -63,5 +64,33 @@ func TestOneshotNoise(t *testing.T) {
 	noise.Family, noise.Bits = accounting.FamilyDiscreteGaussian, 8
 	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("noise too narrow to hide keys: %v", err)
+	}
+}
+
+// TestOneshotBits: with so many bits the noise of a party hides its key, for as little
+// noise as is promised, and three bits less would not do.
+func TestOneshotBits(t *testing.T) {
+	share := func(n, bits int) error {
+		release := privacy.Release{
+			Contributors: privacy.Contributors{Parties: n},
+			Noise: privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: 1. / 8, Clip: 1,
+				Bits: bits},
+			Dimension: 100,
+		}
+		mechanism, err := release.Mechanism()
+		if err != nil {
+			return err
+		}
+		_, err = oneshot.Parameters(n, 13, oneshot.Terms{Length: 128, Bits: 20, MinSurvivors: n,
+			Faults: 3, Noise: mechanism.Vector.Shares.Law})
+		return err
+	}
+	for _, n := range []int{2, 30, 1000, 20_000, 1_000_000} {
+		if err := share(n, OneshotBits(n)); err != nil {
+			t.Errorf("%d parties with %d bits: %v", n, OneshotBits(n), err)
+		}
+		if share(n, OneshotBits(n)-3) == nil {
+			t.Errorf("%d parties would do with 3 bits less", n)
+		}
 	}
 }

@@ -162,7 +162,8 @@ func newSimulateFlags() (*flag.FlagSet, *simulateFlags) {
 		"`Z` standard deviation of the noise over the L2 sensitivity")
 	number(&v.noise.Clip, "clip", v.noise.Clip, "`C` L2 norm that updates are clipped to, with noise")
 	whole(&v.noise.Bits, "bits", v.noise.Bits,
-		"`B` bits of each coordinate of a sum with noise")
+		"`B` bits of each coordinate of a sum with noise; by default more where --protocol "+
+			"oneshot and many parties take them")
 	number(&v.budget.Epsilon, "epsilon", 0,
 		"`E` privacy budget of each party: calibrates the noise unless --noise-multiplier is given, "+
 			"and stops the run; 0 for none. Sets --noise discrete-gaussian if there is none")

@@ -47,6 +47,9 @@ func (v *simulateFlags) options(train, test *learning.Dataset) (o simulation.Opt
 	if o.Parties, o.Test, err = v.deal(train, test); err != nil {
 		return o, err
 	}
+	if v.oneshot && v.noisy() && !v.set["bits"] {
+		v.noise.Bits = max(v.noise.Bits, simulation.OneshotBits(len(o.Parties)))
+	}
 	if o.Model, err = v.modelFor(o.Parties, o.Test); err != nil {
 		return o, err
 	}
