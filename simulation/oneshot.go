@@ -271,7 +271,8 @@ func (r *oneshotRound) collect(
 		if err != nil {
 			return failure(round, first+i, err)
 		}
-		if messages[i], err = party.Submit(opening, broadcast, signed.Values(r.layout, made.values)); err != nil {
+		values := signed.Values(r.layout, made.values)
+		if messages[i], err = party.Submit(opening, broadcast, values); err != nil {
 			return failure(round, first+i, err)
 		}
 		costs[i] = Cost{BytesUp: int64(len(messages[i])), Train: made.train, Client: r.now().Sub(start)}
