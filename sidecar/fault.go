@@ -29,8 +29,8 @@ var (
 	errStopped  = errors.New("sidecar: the job was stopped")
 )
 
-// Fault is an error as callers get it.
-type Fault struct {
+// faultJSON is an error as callers get it.
+type faultJSON struct {
 	Kind    string `json:"kind"` // for programs, such as "too-few"; see kinds
 	Text    string `json:"text"` // all of it in one sentence
 	Reason  string `json:"reason"`
@@ -115,8 +115,8 @@ var kinds = []struct {
 }
 
 // newFault finds the fields of an error.
-func newFault(err error) *Fault {
-	f := &Fault{Kind: "failed", Text: err.Error(), Reason: fault.Reason(err)}
+func newFault(err error) *faultJSON {
+	f := &faultJSON{Kind: "failed", Text: err.Error(), Reason: fault.Reason(err)}
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
 			f.Kind, f.Advice = k.kind, k.advice

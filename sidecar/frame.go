@@ -59,7 +59,7 @@ type blobHeader struct {
 type replyHeader struct {
 	ID     uint64       `json:"id"`
 	Result any          `json:"result,omitempty"`
-	Error  *Fault       `json:"error,omitempty"`
+	Error  *faultJSON   `json:"error,omitempty"`
 	Blobs  []blobHeader `json:"blobs,omitempty"`
 }
 

@@ -159,8 +159,8 @@ func (s *sidecar) answer(id uint64, result any, blobs [][]byte, err error) error
 	return writeReply(s.out, h, blobs)
 }
 
-// Hello is what the sidecar says of itself.
-type Hello struct {
+// helloJSON is what the sidecar says of itself.
+type helloJSON struct {
 	Version int `json:"version"`
 	Process int `json:"process"`
 }
@@ -177,7 +177,7 @@ func hello(r *request) (any, error) {
 		return nil, requestError("install one version of both",
 			"this sidecar has version %d of the calls", Version)
 	}
-	return Hello{Version, os.Getpid()}, nil
+	return helloJSON{Version, os.Getpid()}, nil
 }
 
 // take decodes the parameters of a call that comes with so many blobs.

@@ -54,7 +54,7 @@ func start(t *testing.T) *client {
 type answer struct {
 	ID     uint64          `json:"id"`
 	Result json.RawMessage `json:"result"`
-	Error  *Fault          `json:"error"`
+	Error  *faultJSON      `json:"error"`
 	Blobs  []blobHeader    `json:"blobs"`
 
 	bytes [][]byte

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/hushsum/hushsum/sidecar"
@@ -48,8 +50,6 @@ func runSidecar(ctx context.Context, args []string, std streams) int {
 	if code, ok := parseFlags(flags, sidecarManual(), args, std); !ok {
 		return code
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	if parent != 0 {
 		if os.Getppid() != parent {
 			complain(std.err, "hushsum sidecar", &problem{
@@ -68,6 +68,9 @@ func runSidecar(ctx context.Context, args []string, std streams) int {
 		}
 	}
 	if socket == "" {
+		// Nothing is to be saved, and reading does not end by itself.
+		stop := context.AfterFunc(ctx, func() { os.Exit(exitInterrupted) })
+		defer stop()
 		err = sidecar.Serve(ctx, struct {
 			io.Reader
 			io.Writer
@@ -94,6 +97,8 @@ func endWithParent(parent int) {
 
 // serveSocket listens at a Unix socket that only this user can open.
 func serveSocket(ctx context.Context, path string, memory sidecar.Memory) error {
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer cancel()
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		return err

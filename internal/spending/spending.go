@@ -84,7 +84,7 @@ func (r *Run) Check(searched string) error {
 			r.Rate)
 	case searched != "Rounds" && r.Rounds < 1:
 		return bad("Rounds", "use 1 or more", "%d is too few", r.Rounds)
-	case searched != "Rounds" && r.Rounds > mostRounds:
+	case searched != "Rounds" && int64(r.Rounds) > mostRounds:
 		return bad("Rounds", "use up to 2^40", "%d is too many", r.Rounds)
 	case !(r.Sensitivity > 0) || math.IsInf(r.Sensitivity, 1):
 		return bad("Sensitivity", "use a number above 0", "%v bounds nothing", r.Sensitivity)

@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
+import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -255,3 +257,45 @@ def test_numbers_of_fork_in_threads() -> None:
         for t in threads:
             t.join()
     assert hushsum.epsilon("gaussian", noise_multiplier=1).upper > 0
+
+
+def test_a_socket(tmp_path) -> None:
+    """Other languages: frames over a Unix socket, without shared memory."""
+    path = tmp_path / "socket"
+    process = subprocess.Popen([_sidecar.binary(), "sidecar", "--socket", str(path)])
+
+    def call(s: socket.socket, number: int, name: str, **parameters: object) -> dict:
+        header = json.dumps({"id": number, "call": name, "with": parameters}).encode()
+        s.sendall(len(header).to_bytes(4, "big") + header)
+        f = s.makefile("rb")
+        answer = json.loads(f.read(int.from_bytes(f.read(4), "big")))
+        for b in answer.get("blobs", ()):
+            f.read(b["length"])
+        assert answer["id"] == number
+        return answer
+
+    try:
+        for _ in range(100):
+            if path.exists():
+                break
+            time.sleep(0.05)
+        connections = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+        for s in connections:
+            s.connect(str(path))
+        assert path.stat().st_mode & 0o077 == 0
+        for s in connections:  # side by side
+            assert "result" in call(s, 1, "hello", version=1)
+            assert len(call(s, 2, "identity")["result"]["public"]) == 64
+        answer = call(connections[0], 3, "account.epsilon", mechanism="gaussian",
+                      noise_multiplier=1)
+        want = hushsum.epsilon("gaussian", noise_multiplier=1)
+        assert answer["result"]["upper"] == want.upper
+        # What is no frame ends the one connection, and says why.
+        connections[1].sendall(b"GET / HTTP/1.1\r\n")
+        f = connections[1].makefile("rb")
+        refused = json.loads(f.read(int.from_bytes(f.read(4), "big")))
+        assert refused["error"]["kind"] == "frame" and f.read() == b""
+        assert "result" in call(connections[0], 4, "identity")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(3) in (0, 130)
