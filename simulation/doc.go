@@ -11,6 +11,9 @@
 // [Personal] trains models that differ from party to party: each keeps parameters of
 // its own and a mask of the weights that it does not prune.
 //
+// Whole federations, with latencies and parties that come and go, as a file declares
+// them, are package scenario, in this folder.
+//
 // # What is simulated
 //
 // One server and n parties, each with rows of its own. In every round the server

@@ -19,6 +19,9 @@ Parties may drop out of rounds (--drop), sums may take one message a party
 other data, models and rules may take the place of the census and its averages.
 Ctrl-C ends the run early and prints what was done. A run without any sum ends
 with code 1, and standard error says why.
+
+With --scenario FILE it simulates a whole federation as the file declares it,
+with latencies, drop-outs and budgets: 'hushsum simulate --scenario FILE -h'.
 `
 
 const simulateDropOuts = `With --drop, parties drop out of each round: before they submit, before they
