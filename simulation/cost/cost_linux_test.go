@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +22,7 @@ import (
 	"github.com/hushsum/hushsum/simulation/cost"
 )
 
-var long = flag.Bool("long", false, "predict 1,000 and 10,000 parties too, which takes minutes")
+var sizes = flag.String("sizes", "100", "numbers of parties; 10000 takes minutes")
 
 // measured is what the machines of a session took.
 type measured struct {
@@ -202,11 +204,12 @@ func TestPredictions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sizes := []int{100}
-	if *long {
-		sizes = []int{100, 1000, 10_000}
-	}
-	for _, n := range sizes {
+	t.Logf("%+v", units)
+	for _, word := range strings.Split(*sizes, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
 		config, signers, session := sessionOf(t, n)
 		m := measure(t, config, signers)
 		party, server, bytes := session.Party(units), session.Server(units), session.Wire()

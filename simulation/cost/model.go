@@ -19,6 +19,13 @@ const (
 	perSession = 4 << 10
 )
 
+// How often the server copies what it takes apart and puts together, fitted to what it
+// took: shares are small, and are copied one by one.
+const (
+	setUpCopies = 1.4
+	roundCopies = 3
+)
+
 // Session says what is to be predicted.
 type Session struct {
 	Parties    int
@@ -78,7 +85,7 @@ func (s Session) Party(u Units) Load {
 	h, half := float64(s.Neighbours), float64(s.Neighbours)/2
 	var l Load
 	l.Announce = seconds(u.KeyPair + u.Sign)
-	keys := h*(u.Verify+u.Agree) + u.Hash*float64(s.keysBytes())
+	keys := h*(u.Verify+u.Agree) + u.Hash*float64(s.keysBytes()) + u.Entry*float64(s.Parties)
 	members := h * u.Chain
 	if s.Classical {
 		keys += members
@@ -127,14 +134,19 @@ func (s Session) Server(u Units) ServerLoad {
 		setUp += n * (u.Verify + u.Hash*(kemKey+h*kemText)) // of the ciphertexts, and their trees
 	}
 	bytes := s.Wire()
-	setUp += n * u.Copy * float64(bytes.SetUpSent+bytes.SetUpReceived)
+	setUp += setUpCopies * n * u.Copy * float64(bytes.SetUpSent+bytes.SetUpReceived)
 	l.SetUp = seconds(setUp)
-	submissions := n * (d*u.Add + u.Copy*float64(bytes.RoundSent+bytes.RoundReceived))
+	shares := float64(bytes.RoundSent + bytes.RoundReceived - int64(s.Packed())) // vectors are added
+	submissions := n * (d*u.Add + roundCopies*u.Copy*shares)
 	if s.Recovery {
 		present, gone := n-float64(s.Dropped), float64(s.Dropped)
 		l.Certify = seconds(n * u.Verify)
-		sum := present*(float64(s.Threshold)*u.Rebuild+u.Seed+d*u.Mask) +
-			gone*(float64(s.Threshold)*u.Rebuild+u.Open+h*(u.Step/2+u.Seed+d*u.Mask))
+		secret := float64(s.Threshold) * u.Rebuild
+		if s.Neighbours < s.Parties-1 {
+			secret += u.Combine // on a sparse graph everybody's holders are others
+		}
+		sum := present*(secret+u.Seed+d*u.Mask) +
+			gone*(secret+u.Open+h*(u.Step/2+u.Seed+d*u.Mask))
 		l.Sum = seconds(sum)
 	}
 	l.Submissions = seconds(submissions)
@@ -197,10 +209,10 @@ func (s Session) Wire() Bytes {
 func (s Session) ServerMemory() int64 {
 	s = s.settled()
 	n, h := int64(s.Parties), int64(s.Neighbours)
-	memory := int64(perSession) + 16*int64(s.Length) + n*(32+signature+96)
+	memory := int64(perSession) + 16*int64(s.Length) + n*(32+signature+1500)
 	if s.Recovery {
 		// The uploads of a round and the next, sealed shares of self masks, revealed shares.
-		memory += n * h * (2*(32+sealed) + sealed + 32)
+		memory += n * h * (2*(32+sealed) + sealed + 32 + 30)
 	}
 	return memory
 }
@@ -209,7 +221,9 @@ func (s Session) ServerMemory() int64 {
 func (s Session) PartyMemory() int64 {
 	s = s.settled()
 	h := int64(s.Neighbours)
-	memory := int64(perSession) + h*perChain + 8*int64(s.Length)
+	// Who is in the session is a list of numbers, and several sets.
+	n := int64(s.Parties)
+	memory := int64(perSession) + h*perChain + 8*int64(s.Length) + 8*n + 5*int64(set(s.Parties))
 	if s.Recovery {
 		memory += h * (128 + 32 + 2*sealed)
 	}

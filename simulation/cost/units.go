@@ -2,6 +2,7 @@ package cost
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
@@ -24,12 +25,14 @@ type Units struct {
 	Seal        float64 `json:"seal"`     // a share
 	Open        float64 `json:"open"`     // a share
 	Split       float64 `json:"split"`    // a secret, for each holder and coefficient
+	Combine     float64 `json:"combine"`  // what shares of holders that are new take beside
 	Rebuild     float64 `json:"rebuild"`  // a secret, for each share
 	Seed        float64 `json:"seed"`     // of a mask, before its first coordinate
 	Mask        float64 `json:"mask"`     // a coordinate
 	Pack        float64 `json:"pack"`     // a coordinate
 	Add         float64 `json:"add"`      // a packed coordinate to a sum
 	Hash        float64 `json:"hash"`     // a byte
+	Entry       float64 `json:"entry"`    // a party's signed keys in the list of all
 	Copy        float64 `json:"copy"`     // a byte of a message that is put together or taken apart
 	Training    float64 `json:"training"` // one weight, one row, one step
 }
@@ -39,28 +42,32 @@ type Units struct {
 // with them is the same everywhere.
 func Reference() Units {
 	return Units{
-		KeyPair:     70e-6,
-		Agree:       45e-6,
-		Encapsulate: 60e-6,
-		Decapsulate: 65e-6,
-		Chain:       4e-6,
-		Step:        4e-6,
-		Channels:    4e-6,
-		Sign:        25e-6,
-		Verify:      60e-6,
-		Seal:        1e-6,
-		Open:        1e-6,
-		Split:       70e-9,
-		Rebuild:     5e-6,
-		Seed:        .5e-6,
-		Mask:        .8e-9,
+		KeyPair:     90e-6,
+		Agree:       36e-6,
+		Encapsulate: 53e-6,
+		Decapsulate: 52e-6,
+		Chain:       1.7e-6,
+		Step:        1.9e-6,
+		Channels:    1.6e-6,
+		Sign:        18e-6,
+		Verify:      41e-6,
+		Seal:        .6e-6,
+		Open:        .6e-6,
+		Split:       5.8e-9,
+		Combine:     8e-6,
+		Rebuild:     .3e-6,
+		Seed:        .6e-6,
+		Mask:        .52e-9,
 		Pack:        1e-9,
-		Add:         1e-9,
-		Hash:        1e-9,
-		Copy:        1e-9,
-		Training:    .6e-9,
+		Add:         1.7e-9,
+		Hash:        .6e-9,
+		Entry:       90e-9,
+		Copy:        .62e-9,
+		Training:    .5e-9,
 	}
 }
+
+var errShape = errors.New("cost: the units cannot be measured")
 
 // meter times operations.
 type meter struct {
@@ -224,14 +231,18 @@ func (m *meter) secrets(u *Units) error {
 	if m.err != nil {
 		return m.err
 	}
-	u.Rebuild = m.per(threshold, func() error {
-		combiner, err := shamir.NewCombiner(threshold, indices[:threshold])
-		if err != nil {
+	rebuild := func(of int) float64 {
+		return m.per(1, func() error {
+			combiner, err := shamir.NewCombiner(of, indices[:of])
+			if err != nil {
+				return err
+			}
+			_, err = combiner.Combine(shares[:of])
 			return err
-		}
-		_, err = combiner.Combine(shares[:threshold])
-		return err
-	})
+		})
+	}
+	u.Combine = rebuild(2)
+	u.Rebuild = max(0, rebuild(threshold)-u.Combine) / threshold
 	return m.err
 }
 
@@ -254,12 +265,25 @@ func (m *meter) vectors(u *Units) error {
 	u.Add = m.per(long, func() error { return v.AddPacked(packed) })
 	block := make([]byte, 1<<14)
 	u.Hash = m.per(len(block), func() error { keyexchange.EncapsulationDigest(block); return nil })
-	u.Copy = m.per(100*len(block), func() error {
-		var message []byte
-		for range 100 {
-			message = append(message, block...)
+	entry := make([]byte, 128)
+	u.Entry = m.per(1000, func() error {
+		parsed, found := make([]*[128]byte, 0, 1000), map[int]*[128]byte{}
+		for k := range 1000 {
+			parsed = append(parsed, (*[128]byte)(append([]byte(nil), entry...)))
+			found[k] = parsed[k]
 		}
-		packed = message[:0]
+		if len(found) != len(parsed) {
+			return errShape
+		}
+		return nil
+	})
+	// Messages are many, and none is in a cache when it is put together.
+	const messages, size = 128, 1 << 18
+	store, held := make([]byte, messages*size), make([][]byte, messages)
+	u.Copy = m.per(len(store), func() error {
+		for k := range held {
+			held[k] = append(make([]byte, 0, size), store[k*size:(k+1)*size]...)
+		}
 		return nil
 	})
 	rows, _, err := learning.Census(200, 1)

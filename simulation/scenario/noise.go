@@ -288,12 +288,18 @@ func (r *run) counterpart(p *party, n int) (float64, error) {
 		Noise: privacy.Noise{
 			Family:     accounting.FamilyDiscreteLaplace,
 			Clip:       r.sensitivity(p),
-			Bits:       min(60, r.Privacy.Bits+16),
 			Multiplier: width,
 		},
 		Dimension: r.model.NumParams(),
 	}
-	round, err := release.Round()
+	var round accounting.Round
+	var err error
+	for bits := 44; bits >= 16; bits -= 4 { // the finest that can be sampled
+		release.Noise.Bits = bits
+		if round, err = release.Round(); err == nil {
+			break
+		}
+	}
 	if err != nil {
 		return 0, fromPrivacy(err)
 	}
