@@ -1,11 +1,9 @@
 package hushsum
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -34,7 +33,8 @@ type Coordinator struct {
 	// Model is what the first round begins with, Length coordinates; nil: zeros.
 	Model []float64
 	// Apply returns the next model from the mean of the parties' vectors in a round;
-	// nil: the sum of both.
+	// nil: the sum of both. The coordinator keeps what it returns, which must not change
+	// any more; model is Apply's to change and to return.
 	Apply func(r Round, model []float64) ([]float64, error)
 
 	// Store keeps what must not be lost when the process ends; nil: nothing does. Key
@@ -42,6 +42,10 @@ type Coordinator struct {
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil
+
+	// Folder is where submissions of more than a megabyte are while they come in, without
+	// names; empty: os.TempDir.
+	Folder string
 
 	// StepTime is how long a step waits for parties that are connected, their work
 	// included; 0: 30 s.
@@ -52,10 +56,10 @@ type Coordinator struct {
 
 // Round is a round that gave a sum.
 type Round struct {
-	Number  uint64     // in the job, from 1
-	Parties []int      // whose vectors are in the sum, by roster index
-	Mean    []float64  // of their vectors, with noise
-	Sum     [][]uint64 // of their submissions, in the ring
+	Number  uint64          // in the job, from 1
+	Parties []int           // whose vectors are in the sum, by roster index
+	Mean    []float64       // of their vectors, with noise
+	Sum     *masking.Vector // of their submissions, in the ring
 }
 
 // Result is what a job has come to.
@@ -82,11 +86,10 @@ const (
 
 // session is a session of the series, present or forming.
 type session struct {
-	number  uint64
-	server  *protocol.Server
-	stage   stage
-	since   time.Time      // the stage began
-	pending map[int][]byte // by party: the last message to it, while it may not have arrived
+	number uint64
+	server *protocol.Server
+	stage  stage
+	since  time.Time // the stage began
 }
 
 // coordinator is a running Coordinator.
@@ -98,7 +101,9 @@ type coordinator struct {
 	model   []float64
 	round   uint64 // the last that was begun
 	lost    int
-	begin   []byte // its broadcast
+	cast    *broadcast // that it began with, or that ends the job
+	begin   []byte     // the same as bytes, of an oneshotCoordinator
+	kept    stored
 	present *session
 	forming *session
 	number  uint64 // the largest of any session
@@ -135,7 +140,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	defer cancel()
 	r := &coordinator{
 		Coordinator: *c,
-		hub:         newHub(),
+		hub:         newHub(c.Folder),
 		first:       time.Now(),
 		shunned:     make(map[int]shunned),
 	}
@@ -154,6 +159,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if err := r.load(); err != nil {
 		return nil, err
 	}
+	r.limit = int64(c.Plan.Config(0).MaxMessage())
 	failed := make(chan error, 1)
 	go r.accept(ctx, r.Listener, failed)
 	ticker := time.NewTicker(tick)
@@ -185,6 +191,7 @@ func (c *coordinator) report(e Event) {
 
 // arrived handles what came from a party. Nothing of it ends the job.
 func (c *coordinator) arrived(a arrival) {
+	defer a.long.drop()
 	switch {
 	case a.err != nil || len(a.frame) == 0:
 		if c.gone(a) {
@@ -201,7 +208,12 @@ func (c *coordinator) arrived(a arrival) {
 		if s == nil {
 			continue
 		}
-		err := s.server.Receive(a.party, a.frame[1:])
+		var err error
+		if a.long != nil {
+			err = s.server.ReadMessage(a.party, a.long.message())
+		} else {
+			err = s.server.Receive(a.party, a.frame[1:])
+		}
 		if errors.Is(err, protocol.ErrSession) {
 			continue
 		}
@@ -211,9 +223,6 @@ func (c *coordinator) arrived(a arrival) {
 		}
 		if err == nil && s.stage == stageAnnounce {
 			a.from.sessions = append(a.from.sessions, s.number)
-		}
-		if err == nil {
-			delete(s.pending, a.party)
 		}
 		return
 	}
@@ -233,22 +242,32 @@ func (c *coordinator) greet(a arrival) {
 	}
 	c.report(Event{Kind: Connected, Party: a.party})
 	if c.ended {
-		c.send(a.party, frame(frameEnd, c.begin))
+		c.cast.sendTo(&c.hub, a.party, frameEnd)
 		return
 	}
 	for _, s := range []*session{c.present, c.forming} {
-		if s == nil {
-			continue
-		}
-		switch message := s.pending[a.party]; {
+		switch {
+		case s == nil:
 		case s.stage == stageAnnounce:
 			c.send(a.party, joinFrame(s.number))
-		case message != nil:
-			if s.stage == stageMasked {
-				c.send(a.party, frame(frameBroadcast, c.begin))
-			}
-			c.send(a.party, frame(frameMessage, message))
+		default:
+			c.deliver(s, a.party, s.server.Pending(a.party)...)
 		}
+	}
+}
+
+// sendTo queues a broadcast for a party.
+func (b *broadcast) sendTo(h *hub, party int, kind byte) {
+	h.queue(party, func(send func([]byte) error) error { return sendBody(kind, b, send) })
+}
+
+// deliver sends a party messages of a session, with the broadcast if a round begins.
+func (c *coordinator) deliver(s *session, party int, messages ...[]byte) {
+	if len(messages) > 0 && s.server.Step() == protocol.StepMasked {
+		c.cast.sendTo(&c.hub, party, frameBroadcast)
+	}
+	for _, m := range messages {
+		c.send(party, frame(frameMessage, m))
 	}
 }
 
@@ -256,23 +275,16 @@ func joinFrame(number uint64) []byte {
 	return frame(frameJoin, binary.BigEndian.AppendUint64(nil, number))
 }
 
-// enter begins a stage of a session and sends its messages, which it keeps until they
-// are answered. The state is saved first: a decision is sent only when it cannot be
-// forgotten.
+// enter begins a stage of a session and sends its messages. The state is saved first: a
+// decision is sent only when it cannot be forgotten. Who was not there or did not get them
+// is sent what the server has pending when it connects again.
 func (c *coordinator) enter(s *session, next stage, envelopes []protocol.Envelope) error {
 	s.stage, s.since = next, time.Now()
-	s.pending = make(map[int][]byte, len(envelopes))
-	for _, e := range envelopes {
-		s.pending[e.To] = e.Message
-	}
 	if err := c.save(); err != nil {
 		return err
 	}
 	for _, e := range envelopes {
-		if next == stageMasked {
-			c.send(e.To, frame(frameBroadcast, c.begin))
-		}
-		c.send(e.To, frame(frameMessage, e.Message))
+		c.deliver(s, e.To, e.Message)
 	}
 	return nil
 }
@@ -383,7 +395,6 @@ func (c *coordinator) form() error {
 			return nil
 		}
 		c.report(Event{Kind: Formed, Session: s.number, Parties: s.server.Enrolled()})
-		// Messages stay pending: who has not had them needs them still.
 		s.stage, s.since = stageReady, time.Now()
 		return c.save()
 	}
@@ -475,22 +486,21 @@ func (c *coordinator) beginRound() error {
 	} else if err != nil {
 		return err
 	}
-	b := broadcast{round: c.round + 1, model: c.model}
+	b := &broadcast{round: c.round + 1, model: c.model}
 	if _, err := rand.Read(b.fresh[:]); err != nil {
 		return err
 	}
-	begin, err := b.bytes()
-	if err != nil {
+	if err := b.settle(); err != nil {
 		return err
 	}
-	envelopes, err := s.server.Begin(begin)
+	envelopes, err := s.server.BeginDigest(b.digest)
 	if errors.Is(err, protocol.ErrTooFew) {
 		s.stage, s.since = stageReady, time.Now()
 		return nil
 	} else if err != nil {
 		return err
 	}
-	c.round, c.begin, c.ledger = c.round+1, begin, ledger
+	c.round, c.cast, c.ledger = c.round+1, b, ledger
 	e := Event{Kind: Begun, Session: c.present.number, Round: c.round}
 	for _, to := range envelopes {
 		e.Parties = append(e.Parties, to.To)
@@ -547,14 +557,15 @@ func (c *coordinator) lose(err error) error {
 // sum ends the round.
 func (c *coordinator) sum() error {
 	s := c.present
-	sum, err := s.server.Sum()
+	sum, err := s.server.SumVector()
 	if errors.Is(err, protocol.ErrTooFew) || errors.Is(err, protocol.ErrMaterial) {
 		return c.lose(err)
 	} else if err != nil {
 		return err
 	}
 	r := Round{Number: c.round, Parties: s.server.Included(), Sum: sum}
-	if r.Mean, err = c.Plan.Decode(c.begin, sum, len(r.Parties)); err != nil {
+	r.Mean = make([]float64, c.Plan.plan.Length)
+	if err := DecodeTo(r.Mean, c.Plan, c.cast.digest, sum, len(r.Parties)); err != nil {
 		return err
 	}
 	if err := c.advance(r); err != nil {
@@ -567,30 +578,34 @@ func (c *coordinator) sum() error {
 	return nil
 }
 
-// advance makes the next model.
-func (c *coordinator) advance(r Round) (err error) {
+// advance makes the next model. The present one does not change: it may still be on its
+// way to parties.
+func (c *coordinator) advance(r Round) error {
+	next := r.Mean
 	if c.Apply == nil {
-		for i, x := range r.Mean {
-			c.model[i] += x
+		for i, x := range c.model {
+			next[i] += x
 		}
-		return nil
+	} else {
+		var err error
+		if next, err = c.Apply(r, slices.Clone(c.model)); err != nil {
+			return err
+		}
 	}
-	if c.model, err = c.Apply(r, slices.Clone(c.model)); err != nil {
-		return err
-	}
-	if len(c.model) != c.Plan.plan.Length {
+	if len(next) != c.Plan.plan.Length {
 		return &ConfigError{Field: "Apply",
-			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(c.model),
+			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(next),
 				c.Plan.plan.Length)}
 	}
+	c.model = next
+	c.kept.version++
 	return nil
 }
 
 // end sends the last model to all who are there.
 func (c *coordinator) end() error {
-	last := broadcast{round: c.round, model: c.model}
-	var err error
-	if c.begin, err = last.bytes(); err != nil {
+	c.cast = &broadcast{round: c.round, model: c.model}
+	if err := c.cast.settle(); err != nil {
 		return err
 	}
 	c.ended, c.present, c.forming, c.first = true, nil, nil, time.Now()
@@ -598,7 +613,7 @@ func (c *coordinator) end() error {
 		return err
 	}
 	for i := range c.parties {
-		c.send(i, frame(frameEnd, c.begin))
+		c.cast.sendTo(&c.hub, i, frameEnd)
 	}
 	return nil
 }
@@ -625,115 +640,4 @@ func (c *coordinator) result() (*Result, error) {
 		}
 	}
 	return r, nil
-}
-
-// coordinatorState is what a coordinator saves.
-type coordinatorState struct {
-	Model    []float64
-	Round    uint64
-	Lost     int
-	Begin    []byte
-	Number   uint64
-	Ledger   []byte
-	Ended    bool
-	Sessions []sessionState // present, forming; Number 0: none
-	// Committee is an oneshotState, of a plan with a committee.
-	Committee []byte
-}
-
-type sessionState struct {
-	Number  uint64
-	Stage   stage
-	Pending map[int][]byte
-	Server  []byte // of protocol.Server.Save
-}
-
-func (c *coordinator) save() error {
-	if c.vault == nil {
-		return nil
-	}
-	state := coordinatorState{
-		Model:  c.model,
-		Round:  c.round,
-		Lost:   c.lost,
-		Begin:  c.begin,
-		Number: c.number,
-		Ended:  c.ended,
-
-		Committee: c.committee,
-	}
-	if c.ledger != nil {
-		var err error
-		if state.Ledger, err = c.ledger.MarshalJSON(); err != nil {
-			return err
-		}
-	}
-	for _, s := range []*session{c.present, c.forming} {
-		var one sessionState
-		if s != nil {
-			b, err := s.server.Save(c.Key)
-			if err != nil {
-				return err
-			}
-			one = sessionState{s.number, s.stage, s.pending, b}
-		}
-		state.Sessions = append(state.Sessions, one)
-	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(state); err != nil {
-		return err
-	}
-	return c.vault.save(b.Bytes())
-}
-
-func (c *coordinator) load() (err error) {
-	if c.ledger, err = c.Plan.Ledger(); err != nil {
-		return err
-	}
-	c.model = slices.Clone(c.Model)
-	if c.model == nil {
-		c.model = make([]float64, c.Plan.plan.Length)
-	}
-	if len(c.model) != c.Plan.plan.Length {
-		return &ConfigError{Field: "Model",
-			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", len(c.model), c.Plan.plan.Length)}
-	}
-	var b []byte
-	c.vault, b, err = openVault(c.Store, c.Key, c.Counter,
-		fmt.Sprintf("coordinator %x", c.Plan.digest))
-	if err != nil || b == nil {
-		return err
-	}
-	var state coordinatorState
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	c.model, c.round, c.lost, c.begin = state.Model, state.Round, state.Lost, state.Begin
-	c.number, c.ended, c.committee = state.Number, state.Ended, state.Committee
-	if c.ledger != nil {
-		if err := c.ledger.UnmarshalJSON(state.Ledger); err != nil {
-			return fmt.Errorf("%w: %w", ErrStore, err)
-		}
-	}
-	for i, to := range []**session{&c.present, &c.forming} {
-		if i >= len(state.Sessions) || state.Sessions[i].Number == 0 {
-			continue
-		}
-		s := state.Sessions[i]
-		server, err := protocol.LoadServer(c.Plan.Config(s.Number), c.Key, s.Server)
-		if err != nil {
-			return fmt.Errorf("%w: session %d: %w", ErrStore, s.Number, err)
-		}
-		if s.Pending == nil {
-			s.Pending = make(map[int][]byte)
-		}
-		*to = &session{
-			number:  s.Number,
-			server:  server,
-			stage:   s.Stage,
-			since:   time.Now(),
-			pending: s.Pending,
-		}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // A frame is one byte that says what follows.
@@ -18,6 +19,7 @@ const (
 	frameMessage   = 4 // both ways: a message of package protocol
 	frameBroadcast = 5 // coordinator → party: what the next round begins with
 	frameEnd       = 6 // coordinator → party: the last broadcast; the job is done
+	framePart      = 7 // both ways: a kind and a part of what the frame of that kind ends
 )
 
 // maxText bounds the frames that are JSON.
@@ -68,11 +70,36 @@ func parseJSON(body []byte, into any) error {
 }
 
 // broadcast is what a round begins with: its number in the job, random bytes that the
-// rotation follows from, and the model.
+// rotation follows from, and the model, which does not change any more.
 type broadcast struct {
-	round uint64
-	fresh [32]byte
-	model []float64
+	round  uint64
+	fresh  [32]byte
+	model  []float64
+	digest [32]byte // of its bytes
+}
+
+// broadcastHead is the length of what precedes the model.
+const broadcastHead = 8 + 32
+
+// settle fills in the digest. It fails with aggregation.ErrNotFinite.
+func (b *broadcast) settle() error {
+	h := protocol.NewBroadcastHash()
+	if _, err := b.WriteTo(h); err != nil {
+		return err
+	}
+	b.digest = [32]byte(h.Sum(nil))
+	return nil
+}
+
+// WriteTo writes its bytes, in pieces.
+func (b *broadcast) WriteTo(w io.Writer) (written int64, err error) {
+	head := append(binary.BigEndian.AppendUint64(nil, b.round), b.fresh[:]...)
+	n, err := w.Write(head)
+	if err != nil {
+		return int64(n), err
+	}
+	written, err = weights(b.model).WriteTo(w)
+	return written + int64(n), err
 }
 
 func (b *broadcast) bytes() ([]byte, error) {
@@ -81,12 +108,12 @@ func (b *broadcast) bytes() ([]byte, error) {
 }
 
 func parseBroadcast(in []byte, length int) (*broadcast, error) {
-	if len(in) < 40 {
+	if len(in) < broadcastHead {
 		return nil, fmt.Errorf("%w: a broadcast of %d bytes", ErrFrame, len(in))
 	}
 	b := &broadcast{round: binary.BigEndian.Uint64(in), fresh: [32]byte(in[8:])}
 	var err error
-	if b.model, err = aggregation.ParseModel(in[40:], length); err != nil {
+	if b.model, err = aggregation.ParseModel(in[broadcastHead:], length); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFrame, err)
 	}
 	return b, nil

@@ -12,19 +12,33 @@ import (
 type hub struct {
 	parties map[int]*connection
 	events  chan arrival
+	spools  string // folder for long messages
+	limit   int64  // of their length; 0: there are none
 }
 
-func newHub() hub {
-	return hub{parties: make(map[int]*connection), events: make(chan arrival, 64)}
+func newHub(spools string) hub {
+	return hub{
+		parties: make(map[int]*connection),
+		events:  make(chan arrival, 64),
+		spools:  spools,
+	}
 }
 
 // connection is a party that is there.
 type connection struct {
 	link     Link
-	queue    chan []byte
+	queue    chan outgoing
 	sessions []uint64
 	greeted  bool
+	admitted chan struct{} // closed with it, unless it was refused
 	cancel   context.CancelFunc
+}
+
+// outgoing sends what waits in a queue.
+type outgoing func(send func(frame []byte) error) error
+
+func single(frame []byte) outgoing {
+	return func(send func([]byte) error) error { return send(frame) }
 }
 
 // arrival is what comes from a party: a frame, or the end of its connection.
@@ -32,6 +46,7 @@ type arrival struct {
 	party int
 	from  *connection
 	frame []byte
+	long  *spool // in place of the frame of a message that came in parts
 	err   error
 }
 
@@ -44,15 +59,21 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 			return
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		from := &connection{link: link, queue: make(chan []byte, queueSize), cancel: cancel}
+		from := &connection{
+			link:     link,
+			queue:    make(chan outgoing, queueSize),
+			admitted: make(chan struct{}),
+			cancel:   cancel,
+		}
 		go func() { // writes
 			defer link.Close()
+			send := func(frame []byte) error { return link.Send(ctx, frame) }
 			for {
 				select {
 				case <-ctx.Done():
 					return
 				case out := <-from.queue:
-					if link.Send(ctx, out) != nil {
+					if out(send) != nil {
 						cancel()
 						return
 					}
@@ -61,18 +82,58 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 		}()
 		go func() { // reads
 			for {
-				in, err := link.Receive(ctx)
+				a := arrival{party: party, from: from}
+				a.frame, a.long, a.err = h.receive(ctx, from)
 				select {
-				case h.events <- arrival{party, from, in, err}:
+				case h.events <- a:
 				case <-ctx.Done():
+					a.long.drop()
 					return
 				}
-				if err != nil {
+				if a.err != nil {
 					cancel()
 					return
 				}
 			}
 		}()
+	}
+}
+
+// receive returns the next frame, or the next message that comes in parts.
+func (h *hub) receive(ctx context.Context, from *connection) (in []byte, long *spool, err error) {
+	defer func() {
+		if err != nil {
+			long.drop()
+			long = nil
+		}
+	}()
+	for {
+		if in, err = from.link.Receive(ctx); err != nil {
+			return nil, long, err
+		}
+		switch {
+		case len(in) > 1 && in[0] == framePart && in[1] == frameMessage && h.limit > 0:
+			if long == nil {
+				select { // nobody else is to fill files
+				case <-from.admitted:
+				case <-ctx.Done():
+					return nil, nil, ctx.Err()
+				}
+				if long, err = newSpool(h.spools, h.limit); err != nil {
+					return nil, nil, err
+				}
+			}
+			if _, err = long.Write(in[2:]); err != nil {
+				return nil, long, err
+			}
+		case long != nil && len(in) > 0 && in[0] == frameMessage:
+			_, err = long.Write(in[1:])
+			return in[:1], long, err
+		case long != nil || len(in) > 0 && in[0] == framePart:
+			return nil, long, fmt.Errorf("%w: parts of no message", ErrFrame)
+		default:
+			return in, nil, nil
+		}
 	}
 }
 
@@ -82,6 +143,7 @@ func (h *hub) admit(a arrival) {
 		old.cancel()
 	}
 	a.from.greeted = true
+	close(a.from.admitted)
 	h.parties[a.party] = a.from
 }
 
@@ -97,7 +159,9 @@ func (h *hub) gone(a arrival) bool {
 
 // send queues a frame for a party, if it is there. One that does not take its frames is
 // hung up on: it dials again and is told what it needs.
-func (h *hub) send(party int, out []byte) {
+func (h *hub) send(party int, out []byte) { h.queue(party, single(out)) }
+
+func (h *hub) queue(party int, out outgoing) {
 	to := h.parties[party]
 	if to == nil || !to.greeted {
 		return
@@ -119,7 +183,7 @@ func (h *hub) hangUp(party int) {
 // refuse tells a connection why the coordinator does not go on with it.
 func (c *connection) refuse(r *refusal) {
 	c.greeted = true
-	c.queue <- jsonFrame(frameRefusal, r)
+	c.queue <- single(jsonFrame(frameRefusal, r))
 }
 
 // greeting is how somebody with the plan begins.

@@ -173,6 +173,7 @@ func (p *Participant) runOneshot(ctx context.Context) ([]float64, error) {
 type oneshotParty struct {
 	participant
 	state *oneshot.Party
+	began []byte // the last broadcast
 }
 
 // connection dials, and submits to the rounds that open.
@@ -195,7 +196,7 @@ func (p *oneshotParty) connection(ctx context.Context) (model []float64, done bo
 		}
 		switch kind {
 		case frameBroadcast:
-			p.broadcast = body
+			p.began = body
 		case frameMessage:
 			err = p.opening(ctx, body)
 		case frameEnd:
@@ -230,10 +231,10 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	switch {
 	case h.Round == p.state.Round():
 		return p.again(ctx)
-	case h.Round < max(p.state.Round(), p.LeastNumber) || p.broadcast == nil:
+	case h.Round < max(p.state.Round(), p.LeastNumber) || p.began == nil:
 		return nil
 	}
-	b, err := parseBroadcast(p.broadcast, p.Plan.plan.Length)
+	b, err := parseBroadcast(p.began, p.Plan.plan.Length)
 	if err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	if err != nil {
 		return absent(err)
 	}
-	values, err := p.Plan.Encode(p.broadcast, vector, p.Random)
+	values, err := p.Plan.Encode(p.began, vector, p.Random)
 	if err != nil {
 		return absent(err)
 	}
@@ -253,7 +254,7 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 		p.Submitted(b.round, values)
 	}
 	integers := signed.Values(p.Plan.layout, values)
-	out, err := p.state.Submit(message, p.broadcast, integers)
+	out, err := p.state.Submit(message, p.began, integers)
 	clear(integers)
 	for _, v := range values {
 		clear(v)

@@ -13,6 +13,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
@@ -59,7 +60,7 @@ func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
 	if c.Committee == nil {
 		return nil, &ConfigError{Field: "Committee", Reason: "there is no listener for members"}
 	}
-	r := &oneshotCoordinator{coordinator: c, members: newHub()}
+	r := &oneshotCoordinator{coordinator: c, members: newHub("")}
 	for i := range c.Plan.Roster().Len() {
 		c.names = append(c.names, c.Plan.Roster().Name(i))
 	}
@@ -444,9 +445,13 @@ func (r *oneshotCoordinator) sum() ([]int64, error) {
 
 // apply makes the next model from a sum.
 func (r *oneshotCoordinator) apply(sum []int64) error {
-	out := Round{Number: r.round, Parties: r.server.Included(), Sum: signed.Ring(r.Plan.layout, sum)}
+	out := Round{Number: r.round, Parties: r.server.Included()}
+	values := signed.Ring(r.Plan.layout, sum)
 	var err error
-	if out.Mean, err = r.Plan.Decode(r.begin, out.Sum, len(out.Parties)); err != nil {
+	if out.Sum, err = masking.FromValues(r.Plan.layout, values...); err != nil {
+		return err
+	}
+	if out.Mean, err = r.Plan.Decode(r.begin, values, len(out.Parties)); err != nil {
 		return err
 	}
 	if err := r.advance(out); err != nil {

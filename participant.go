@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -29,7 +30,7 @@ type Participant struct {
 
 	// Work returns this party's vector for a round, made from the model that the
 	// coordinator has sent: the change that training on the party's own data makes to
-	// it, say. Both have Length coordinates. It is called once or more for a round; an
+	// it, say. Both have Length coordinates; model is good until Work returns. It is called once or more for a round; an
 	// error of it is an absence in that round, and is reported to Progress.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 
@@ -59,7 +60,11 @@ type Participant struct {
 type participantState struct {
 	Least   uint64
 	Clients []clientState
+	Kept    []byte // digest of the submission that is kept beside the state
 }
+
+// submissionName is that of what is kept.
+const submissionName = "submission"
 
 type clientState struct {
 	Number uint64
@@ -80,8 +85,19 @@ type participant struct {
 	// The sessions that the party has keys for: the present one, if there is one, and
 	// after it what is to follow. Whichever begins a round ends those before it.
 	clients   []*partyClient
-	broadcast []byte // the last that came
-	link      Link
+	coming    coming     // a body of which parts have come
+	broadcast *broadcast // the last that came
+	// The last submission, until the next one, and the digest of the copy in the store.
+	submission *protocol.Submission
+	kept       []byte
+	link       Link
+}
+
+// coming is a body that comes in parts.
+type coming struct {
+	kind      byte // 0: none
+	broadcast *broadcastReader
+	message   []byte
 }
 
 // Run takes part until the job is done and returns the last model. It dials again
@@ -174,9 +190,10 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 		return nil, false, err
 	}
 	p.report(Event{Kind: Connected})
+	p.coming = coming{}
 	// What was made last may never have arrived. Who has it refuses the copy.
 	for _, c := range p.clients {
-		if err := p.link.Send(ctx, frame(frameMessage, c.Output())); err != nil {
+		if err := p.again(ctx, c); err != nil {
 			return nil, false, err
 		}
 	}
@@ -188,13 +205,18 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 		switch kind {
 		case frameJoin:
 			err = p.join(ctx, body)
+		case framePart:
+			err = p.part(body)
 		case frameMessage:
-			err = p.message(ctx, body)
+			if body, err = p.rest(body); err == nil {
+				err = p.message(ctx, body)
+			}
 		case frameBroadcast:
-			p.broadcast = body
-			err = p.submit(ctx)
+			if p.broadcast, err = p.restOfBroadcast(kind, body); err == nil {
+				err = p.submit(ctx)
+			}
 		case frameEnd:
-			last, err := parseBroadcast(body, p.Plan.plan.Length)
+			last, err := p.restOfBroadcast(kind, body)
 			if err != nil {
 				return nil, false, err
 			}
@@ -222,6 +244,78 @@ func receive(ctx context.Context, link Link) (kind byte, body []byte, err error)
 	return in[0], in[1:], nil
 }
 
+// part takes a part of a body.
+func (p *participant) part(in []byte) error {
+	if len(in) == 0 || p.coming.kind != 0 && p.coming.kind != in[0] {
+		return fmt.Errorf("%w: parts of several bodies", ErrFrame)
+	}
+	kind, body := in[0], in[1:]
+	p.coming.kind = kind
+	switch kind {
+	case frameMessage:
+		return p.append(body)
+	case frameBroadcast, frameEnd:
+		if p.coming.broadcast == nil {
+			p.broadcast = nil // there is room for one
+			p.coming.broadcast = newBroadcastReader(p.Plan.plan.Length)
+		}
+		_, err := p.coming.broadcast.Write(body)
+		return err
+	}
+	return fmt.Errorf("%w: parts of kind %d", ErrFrame, kind)
+}
+
+func (p *participant) append(body []byte) error {
+	if len(p.coming.message)+len(body) > p.Plan.Config(0).MaxMessage() {
+		return fmt.Errorf("%w: a message that is too long", ErrFrame)
+	}
+	p.coming.message = append(p.coming.message, body...)
+	return nil
+}
+
+// rest returns a message, of which the last bytes have come.
+func (p *participant) rest(body []byte) ([]byte, error) {
+	if p.coming.kind == 0 {
+		return body, nil
+	}
+	err := p.part(append([]byte{frameMessage}, body...))
+	message := p.coming.message
+	p.coming = coming{}
+	return message, err
+}
+
+// restOfBroadcast returns a broadcast, of which the last bytes have come.
+func (p *participant) restOfBroadcast(kind byte, body []byte) (*broadcast, error) {
+	if err := p.part(append([]byte{kind}, body...)); err != nil {
+		return nil, err
+	}
+	r := p.coming.broadcast
+	p.coming = coming{}
+	return r.end()
+}
+
+// again sends the last message of a session once more.
+func (p *participant) again(ctx context.Context, c *partyClient) error {
+	if _, kept := c.Kept(); !kept {
+		return p.link.Send(ctx, frame(frameMessage, c.Output()))
+	}
+	send := func(frame []byte) error { return p.link.Send(ctx, frame) }
+	if p.submission != nil {
+		return sendBody(frameMessage, p.submission, send)
+	}
+	file, err := p.vault.get(submissionName, p.kept)
+	if err != nil { // the round goes on without this party
+		p.report(Event{Kind: Absent, Session: c.number, Err: err})
+		return nil
+	}
+	defer file.Close()
+	w := newPieceWriter(frameMessage, send)
+	if _, err := io.Copy(w, file); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
 func refused(body []byte) error {
 	var r refusal
 	if err := parseJSON(body, &r); err != nil {
@@ -241,7 +335,7 @@ func (p *participant) join(ctx context.Context, body []byte) error {
 	number := binary.BigEndian.Uint64(body)
 	for _, c := range p.clients {
 		if c.number == number {
-			return p.link.Send(ctx, frame(frameMessage, c.Output()))
+			return p.again(ctx, c)
 		}
 	}
 	if number < p.least {
@@ -287,7 +381,7 @@ func (p *participant) message(ctx context.Context, message []byte) error {
 		case errors.Is(err, protocol.ErrReplay), errors.Is(err, protocol.ErrPhase):
 			// The coordinator asks again: it has not had the answer.
 			if _, due := c.Due(); !due {
-				return p.link.Send(ctx, frame(frameMessage, c.Output()))
+				return p.again(ctx, c)
 			}
 			return p.submit(ctx)
 		case err != nil:
@@ -321,38 +415,42 @@ func (p *participant) submit(ctx context.Context) error {
 	if _, due := c.Due(); !due {
 		return nil
 	}
-	b, err := parseBroadcast(p.broadcast, p.Plan.plan.Length)
-	if err != nil {
-		return err
-	}
-	vector, err := p.Work(ctx, b.round, b.model)
-	if err != nil {
+	b := p.broadcast
+	absent := func(err error) error {
 		p.report(Event{Kind: Absent, Session: c.number, Round: b.round, Err: err})
 		return ctx.Err()
 	}
-	values, err := p.Plan.Encode(p.broadcast, vector, p.Random)
+	vector, err := p.Work(ctx, b.round, b.model)
 	if err != nil {
-		p.report(Event{Kind: Absent, Session: c.number, Round: b.round, Err: err})
-		return nil
+		return absent(err)
 	}
-	if p.Submitted != nil {
-		p.Submitted(b.round, values)
-	}
-	message, err := c.Submit(p.broadcast, values...)
-	for _, v := range values {
-		clear(v)
-	}
-	if errors.Is(err, protocol.ErrBroadcast) {
+	p.submission = nil // its room is used again
+	var unfit error
+	submission, err := c.SubmitVector(b.digest, func(v *masking.Vector) error {
+		if unfit = EncodeTo(v, p.Plan, b.digest, vector, p.Random); unfit == nil && p.Submitted != nil {
+			p.Submitted(b.round, v.Values())
+		}
+		return unfit
+	})
+	switch {
+	case unfit != nil:
+		return absent(unfit)
+	case errors.Is(err, protocol.ErrBroadcast):
 		return nil // another is on its way
-	}
-	if err != nil {
+	case err != nil:
 		return storeError{err}
+	}
+	p.submission = submission
+	if p.vault != nil {
+		if p.kept, err = p.vault.put(submissionName, submission); err != nil {
+			return storeError{err}
+		}
 	}
 	if err := p.save(); err != nil {
 		return err
 	}
 	p.report(Event{Kind: Submitted, Session: c.number, Round: b.round})
-	return p.link.Send(ctx, frame(frameMessage, message))
+	return p.again(ctx, c)
 }
 
 // save stores the state; what follows from it may be sent then, and not before.
@@ -360,7 +458,7 @@ func (p *participant) save() error {
 	if p.vault == nil {
 		return nil
 	}
-	state := participantState{Least: p.least}
+	state := participantState{Least: p.least, Kept: p.kept}
 	for _, c := range p.clients {
 		b, err := c.Save(p.Key)
 		if err != nil {
@@ -391,7 +489,7 @@ func (p *participant) load() error {
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	p.least = max(p.least, state.Least)
+	p.least, p.kept = max(p.least, state.Least), state.Kept
 	for _, s := range state.Clients {
 		client, err := protocol.LoadClient(p.Plan.Config(s.Number), p.Identity, p.Random, p.Key, s.State)
 		if err != nil {

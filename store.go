@@ -1,9 +1,13 @@
 package hushsum
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,12 +35,22 @@ type Store interface {
 	Save(state []byte) error
 	// Load returns the state that was saved last, nil if there is none.
 	Load() ([]byte, error)
+
+	// Put keeps something long beside the state, by a name of lower-case letters and
+	// digits, in place of what had the name before: of a failure the old one is left. When
+	// it returns it is durable. It is a model that all are sent, a sum under masks, or a
+	// message for the coordinator, and is not sealed: the state has its digest.
+	Put(name string, long io.WriterTo) error
+	// Get opens what was put last. It fails with an error that is fs.ErrNotExist if there
+	// is nothing.
+	Get(name string) (io.ReadCloser, error)
 }
 
 // MemoryStore is a [Store] that lasts as long as its process. The zero value is empty.
 type MemoryStore struct {
 	mutex sync.Mutex
 	state []byte
+	long  map[string][]byte
 }
 
 // Save replaces the state.
@@ -52,6 +66,32 @@ func (m *MemoryStore) Load() ([]byte, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return slices.Clone(m.state), nil
+}
+
+// Put keeps something long.
+func (m *MemoryStore) Put(name string, long io.WriterTo) error {
+	var b bytes.Buffer
+	if _, err := long.WriteTo(&b); err != nil {
+		return err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.long == nil {
+		m.long = make(map[string][]byte)
+	}
+	m.long[name] = b.Bytes()
+	return nil
+}
+
+// Get opens what was put last.
+func (m *MemoryStore) Get(name string) (io.ReadCloser, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	b, found := m.long[name]
+	if !found {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
 // Counter is a number that only grows, kept where a thief of the state, or who restores
@@ -139,6 +179,43 @@ func (v *vault) load() ([]byte, error) {
 	return state, nil
 }
 
+// put keeps something long and returns its digest, which belongs into the state that is
+// saved next.
+func (v *vault) put(name string, long io.WriterTo) ([]byte, error) {
+	digest := sha256.New()
+	if err := v.store.Put(name, &teed{long, digest}); err != nil {
+		return nil, err
+	}
+	return digest.Sum(nil), nil
+}
+
+// teed writes what it writes to another writer too.
+type teed struct {
+	from io.WriterTo
+	also io.Writer
+}
+
+func (t *teed) WriteTo(w io.Writer) (int64, error) {
+	return t.from.WriteTo(io.MultiWriter(t.also, w))
+}
+
+// get opens what was kept, once it is found to have the digest. It fails with [ErrStore].
+func (v *vault) get(name string, digest []byte) (io.ReadCloser, error) {
+	from, err := v.store.Get(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrStore, name, err)
+	}
+	found := sha256.New()
+	_, err = io.Copy(found, from)
+	if err := errors.Join(err, from.Close()); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrStore, name, err)
+	}
+	if !bytes.Equal(found.Sum(nil), digest) {
+		return nil, fmt.Errorf("%w: %s is not what was kept with the state", ErrStore, name)
+	}
+	return v.store.Get(name)
+}
+
 // openVault opens the vault of an owner and returns the state in it, nil if there is none;
 // without a store there is no vault either.
 func openVault(
@@ -155,12 +232,25 @@ func openVault(
 	return v, b, err
 }
 
-// FileStore is a [Store] in the file of this name. Beside it a temporary file is
-// written, and renamed. One process may use it at a time.
+// FileStore is a [Store] in the file of this name, and in files beside it that have the
+// name of something long after a dot. A temporary file is written, and renamed. One
+// process may use it at a time.
 type FileStore string
 
 // Save replaces the file, durably.
-func (f FileStore) Save(state []byte) error { return writeDurably(string(f), state) }
+func (f FileStore) Save(state []byte) error {
+	return writeDurably(string(f), bytes.NewReader(state))
+}
+
+// Put replaces the file of something long, durably.
+func (f FileStore) Put(name string, long io.WriterTo) error {
+	return writeDurably(string(f)+"."+name, long)
+}
+
+// Get opens the file of something long.
+func (f FileStore) Get(name string) (io.ReadCloser, error) {
+	return os.Open(string(f) + "." + name)
+}
 
 // Load reads the file, nil if there is none.
 func (f FileStore) Load() ([]byte, error) {
@@ -192,11 +282,11 @@ func (c FileCounter) Value() (uint64, error) {
 
 // Advance writes the number durably.
 func (c FileCounter) Advance(to uint64) error {
-	return writeDurably(string(c), binary.BigEndian.AppendUint64(nil, to))
+	return writeDurably(string(c), bytes.NewReader(binary.BigEndian.AppendUint64(nil, to)))
 }
 
 // writeDurably replaces a file such that a crash leaves the old content or the new.
-func writeDurably(path string, b []byte) (err error) {
+func writeDurably(path string, content io.WriterTo) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
 		return err
@@ -207,7 +297,7 @@ func writeDurably(path string, b []byte) (err error) {
 			_ = os.Remove(file.Name())
 		}
 	}()
-	if _, err = file.Write(b); err != nil {
+	if _, err = content.WriteTo(file); err != nil {
 		return err
 	}
 	if err = file.Sync(); err != nil {

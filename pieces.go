@@ -1,0 +1,209 @@
+package hushsum
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// What is long goes over a link in pieces, and is nowhere held as one slice: models are
+// read into numbers, submissions into files.
+
+// pieceSize is the longest body of a frame that a driver sends.
+const pieceSize = 1 << 20
+
+// pieceWriter sends what is written to it as one body of a kind: as a frame of that kind
+// if it is short, else in pieces before it.
+type pieceWriter struct {
+	send  func(frame []byte) error
+	frame []byte // framePart, the kind, and what has not been sent
+}
+
+func newPieceWriter(kind byte, send func(frame []byte) error) *pieceWriter {
+	return &pieceWriter{send: send, frame: []byte{framePart, kind}}
+}
+
+// Write sends what fills a piece.
+func (w *pieceWriter) Write(b []byte) (written int, err error) {
+	for len(b) > 0 {
+		if len(w.frame) == 2+pieceSize {
+			if err := w.send(w.frame); err != nil {
+				return written, err
+			}
+			w.frame = w.frame[:2]
+		}
+		n := min(len(b), 2+pieceSize-len(w.frame))
+		w.frame = append(w.frame, b[:n]...)
+		b, written = b[n:], written+n
+	}
+	return written, nil
+}
+
+// Close sends the last frame.
+func (w *pieceWriter) Close() error { return w.send(w.frame[1:]) }
+
+// sendBody sends a body of any length.
+func sendBody(kind byte, body io.WriterTo, send func(frame []byte) error) error {
+	w := newPieceWriter(kind, send)
+	if _, err := body.WriteTo(w); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// weights are a model's, of which the bytes are those of aggregation.AppendModel.
+type weights []float64
+
+// WriteTo writes them, in pieces.
+func (v weights) WriteTo(w io.Writer) (written int64, err error) {
+	piece := make([]byte, 0, 64<<10)
+	for len(v) > 0 {
+		n := min(len(v), cap(piece)/8)
+		piece, err = aggregation.AppendModel(piece[:0], v[:n])
+		if err != nil {
+			return written, err
+		}
+		sent, err := w.Write(piece)
+		if written += int64(sent); err != nil {
+			return written, err
+		}
+		v = v[n:]
+	}
+	return written, nil
+}
+
+// weightsReader takes the bytes of as many weights as there is room for.
+type weightsReader struct {
+	weights []float64
+	done    int
+	rest    []byte // of the next weight
+}
+
+func newWeightsReader(length int) *weightsReader {
+	return &weightsReader{weights: make([]float64, length), rest: make([]byte, 0, 8)}
+}
+
+// Write takes the next bytes. It fails with [ErrFrame] if they are too many or no weights.
+func (r *weightsReader) Write(b []byte) (int, error) {
+	taken := len(b)
+	for len(b) > 0 {
+		if r.done == len(r.weights) {
+			return 0, fmt.Errorf("%w: a model of more than %d weights", ErrFrame, len(r.weights))
+		}
+		var word uint64
+		if len(r.rest) == 0 && len(b) >= 8 {
+			word, b = binary.BigEndian.Uint64(b), b[8:]
+		} else {
+			n := min(8-len(r.rest), len(b))
+			r.rest, b = append(r.rest, b[:n]...), b[n:]
+			if len(r.rest) < 8 {
+				break
+			}
+			word, r.rest = binary.BigEndian.Uint64(r.rest), r.rest[:0]
+		}
+		x := math.Float64frombits(word)
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return 0, fmt.Errorf("%w: weight %d is no number", ErrFrame, r.done)
+		}
+		r.weights[r.done] = x
+		r.done++
+	}
+	return taken, nil
+}
+
+// end returns the weights, if all have come.
+func (r *weightsReader) end() ([]float64, error) {
+	if r.done < len(r.weights) || len(r.rest) > 0 {
+		return nil, fmt.Errorf("%w: %d weights of %d", ErrFrame, r.done, len(r.weights))
+	}
+	return r.weights, nil
+}
+
+// broadcastReader takes the bytes of a broadcast.
+type broadcastReader struct {
+	head    []byte
+	weights *weightsReader
+	hash    io.Writer
+	digest  func() [32]byte
+}
+
+func newBroadcastReader(length int) *broadcastReader {
+	h := protocol.NewBroadcastHash()
+	return &broadcastReader{
+		weights: newWeightsReader(length),
+		hash:    h,
+		digest:  func() [32]byte { return [32]byte(h.Sum(nil)) },
+	}
+}
+
+// Write takes the next bytes. It fails with [ErrFrame].
+func (r *broadcastReader) Write(b []byte) (int, error) {
+	if _, err := r.hash.Write(b); err != nil {
+		return 0, err
+	}
+	n := min(broadcastHead-len(r.head), len(b))
+	r.head = append(r.head, b[:n]...)
+	if _, err := r.weights.Write(b[n:]); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// end returns the broadcast, if all of it has come.
+func (r *broadcastReader) end() (*broadcast, error) {
+	if len(r.head) < broadcastHead {
+		return nil, fmt.Errorf("%w: a broadcast of %d bytes", ErrFrame, len(r.head))
+	}
+	model, err := r.weights.end()
+	if err != nil {
+		return nil, err
+	}
+	return &broadcast{
+		round:  binary.BigEndian.Uint64(r.head),
+		fresh:  [32]byte(r.head[8:]),
+		model:  model,
+		digest: r.digest(),
+	}, nil
+}
+
+// spool holds a long message of a party in a file until all of it has come.
+type spool struct {
+	file  *os.File
+	size  int64
+	limit int64
+}
+
+// newSpool makes a file in a folder, of which the name is gone at once where the system
+// can do that.
+func newSpool(folder string, limit int64) (*spool, error) {
+	file, err := os.CreateTemp(folder, "hushsum-*")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name())
+	return &spool{file: file, limit: limit}, nil
+}
+
+// Write fails with [ErrFrame] beyond the limit.
+func (s *spool) Write(b []byte) (int, error) {
+	if s.size += int64(len(b)); s.size > s.limit {
+		return 0, fmt.Errorf("%w: a message of more than %d bytes", ErrFrame, s.limit)
+	}
+	return s.file.Write(b)
+}
+
+// message returns what was written, from its beginning.
+func (s *spool) message() io.Reader { return io.NewSectionReader(s.file, 0, s.size) }
+
+// drop gives the file up.
+func (s *spool) drop() {
+	if s != nil {
+		_ = s.file.Close()
+		_ = os.Remove(s.file.Name())
+	}
+}
