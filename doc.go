@@ -36,6 +36,14 @@
 // again, and no decision is made twice. One thing is asked of a [Store]: an older
 // state than the newest undoes the erasure of keys; a [Counter] finds it.
 //
+// # Long models
+//
+// Models go to parties in pieces, and submissions from them: no process holds either as
+// bytes. A submission is masked in the one vector that it is in, and read by the
+// coordinator from a file that has no name, into the sum. What is long is kept beside the
+// state: see [Store]. Those who keep their own loop have [EncodeTo] and [DecodeTo], for
+// float32 too, and SubmitVector, ReadMessage, SumVector and SaveParts of package protocol.
+//
 // Times are real ones here, unlike in the packages below, and nothing else is: sums,
 // noise and keys do not depend on them.
 package hushsum

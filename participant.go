@@ -85,6 +85,7 @@ type participant struct {
 	// The sessions that the party has keys for: the present one, if there is one, and
 	// after it what is to follow. Whichever begins a round ends those before it.
 	clients   []*partyClient
+	longest   int        // message of a session
 	coming    coming     // a body of which parts have come
 	broadcast *broadcast // the last that came
 	// The last submission, until the next one, and the digest of the copy in the store.
@@ -112,6 +113,7 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 		return p.runOneshot(ctx)
 	}
 	r := &participant{Participant: *p, least: p.LeastNumber}
+	r.longest = p.Plan.Config(0).MaxMessage()
 	if err := r.load(); err != nil {
 		return nil, err
 	}
@@ -253,7 +255,7 @@ func (p *participant) part(in []byte) error {
 	p.coming.kind = kind
 	switch kind {
 	case frameMessage:
-		return p.append(body)
+		return p.extend(body)
 	case frameBroadcast, frameEnd:
 		if p.coming.broadcast == nil {
 			p.broadcast = nil // there is room for one
@@ -265,8 +267,9 @@ func (p *participant) part(in []byte) error {
 	return fmt.Errorf("%w: parts of kind %d", ErrFrame, kind)
 }
 
-func (p *participant) append(body []byte) error {
-	if len(p.coming.message)+len(body) > p.Plan.Config(0).MaxMessage() {
+// extend takes a part of a message.
+func (p *participant) extend(body []byte) error {
+	if len(p.coming.message)+len(body) > p.longest {
 		return fmt.Errorf("%w: a message that is too long", ErrFrame)
 	}
 	p.coming.message = append(p.coming.message, body...)

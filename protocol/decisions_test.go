@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -23,6 +24,7 @@ type decisions struct {
 	config  *Config
 	key     keyexchange.SealKey
 	rounds  int
+	parts   bool                        // the sum is saved beside the state
 	away    func(party, round int) bool // a party that misses a round
 	kill    func() bool                 // at every save and every message
 	inputs  [][][]uint64
@@ -32,6 +34,7 @@ type decisions struct {
 	sums   [][][]uint64
 	// What is on disk: the server's state and the sums that were taken.
 	state []byte
+	sum   []byte
 	kept  int
 }
 
@@ -44,15 +47,36 @@ func (d *decisions) event() error {
 }
 
 func (d *decisions) save() error {
+	var sum bytes.Buffer
 	state, err := d.server.Save(&d.key)
+	if d.parts {
+		var beside io.WriterTo
+		if state, beside, err = d.server.SaveParts(&d.key); err == nil && beside != nil {
+			_, err = beside.WriteTo(&sum)
+		}
+	}
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	if err := d.event(); err != nil { // before it is on disk
 		return err
 	}
+	if sum.Len() > 0 {
+		d.sum = sum.Bytes() // first, in place of one that no state is with any more
+	}
+	if err := d.event(); err != nil {
+		return err
+	}
 	d.state, d.kept = state, len(d.sums)
 	return d.event()
+}
+
+func (d *decisions) load() *Server {
+	server, err := ReadServer(d.config, &d.key, d.state, bytes.NewReader(d.sum))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return server
 }
 
 // run takes all sums, however often the server is killed.
@@ -68,11 +92,7 @@ func (d *decisions) run() {
 			d.t.Fatal(err)
 		}
 		d.sums = d.sums[:d.kept]
-		server, err := LoadServer(d.config, &d.key, d.state)
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		d.server = server
+		d.server = d.load()
 	}
 }
 
@@ -164,10 +184,7 @@ func (d *decisions) decide() ([]Envelope, error) {
 // from what is on disk.
 func (d *decisions) checkPending(envelopes []Envelope) {
 	d.t.Helper()
-	loaded, err := LoadServer(d.config, &d.key, d.state)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	loaded := d.load()
 	if loaded.Step() != d.server.Step() {
 		d.t.Errorf("%v comes back as %v", d.server.Step(), loaded.Step())
 	}
@@ -267,17 +284,20 @@ func TestDecisionsSuffice(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config
 		away   func(party, round int) bool
+		parts  bool
 	}{
-		"without recovery": {Config{}, nil},
-		"classical":        {Config{Classical: true, Recovery: new(Recovery)}, nil},
-		"with recovery":    {Config{Recovery: &Recovery{Threshold: 2}}, missed},
+		"without recovery":           {config: Config{}},
+		"classical":                  {config: Config{Classical: true, Recovery: new(Recovery)}},
+		"with recovery":              {config: Config{Recovery: &Recovery{Threshold: 2}}, away: missed},
+		"in parts":                   {config: Config{Recovery: &Recovery{Threshold: 2}}, away: missed, parts: true},
+		"in parts, without recovery": {parts: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.config.Roster, c.config.Layout = roster, layout
 			session := func(kill func() bool) {
 				d := &decisions{
 					t: t, config: &c.config, key: keyexchange.SealKey{1}, rounds: rounds, away: c.away,
-					kill: kill, inputs: in,
+					kill: kill, inputs: in, parts: c.parts,
 				}
 				for i := range signers {
 					client, err := NewClient(&c.config, signers[i], nil)

@@ -84,6 +84,14 @@
 // TestDecisionsSuffice, which kills a server at every moment of a session).
 // [Server.Step] says which call is next.
 //
+// # Long vectors
+//
+// Vectors of which there is no room for a second copy are encoded, masked and summed in
+// place: [Client.SubmitVector] gives a message that is written in pieces,
+// [Server.ReadMessage] reads it so and changes nothing if it breaks off,
+// [Server.SumVector] gives the sum as it is, and [Server.SaveParts] saves without it. A
+// broadcast is known by its digest ([NewBroadcastHash], [Server.BeginDigest]).
+//
 // # Constant time
 //
 // What clients do with secrets takes time that depends on the configuration and on

@@ -285,3 +285,64 @@ func TestSaveParts(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// FuzzReadMessage: whatever comes in whatever pieces, it does what Receive does with the
+// same bytes at once.
+func FuzzReadMessage(f *testing.F) {
+	l, config, in := begun(f, 4)
+	key := keyexchange.SealKey{3}
+	state, err := l.Server.Save(&key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	message, err := l.Clients[1].Submit([]byte("model"), in[1]...)
+	if err != nil {
+		f.Fatal(err)
+	}
+	packed := wire.HeaderSize + config.Layout.PackedSize()
+	f.Add(message, uint16(100))
+	f.Add(message[:packed], uint16(1))
+	f.Add(message[:wire.HeaderSize], uint16(7))
+	f.Add(append(bytes.Clone(message), 0), uint16(4096))
+	f.Add(changed(message, packed-1, 0xff), uint16(4096))
+	f.Add(changed(message, packed+90, 1), uint16(50))
+	f.Add(l.Clients[0].Announce(), uint16(3))
+	f.Fuzz(func(t *testing.T, message []byte, size uint16) {
+		var servers [2]*Server
+		for i := range servers {
+			var err error
+			if servers[i], err = LoadServer(config, &key, state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		whole := servers[0].Receive(1, message)
+		before := snapshot(servers[1])
+		pieces := servers[1].ReadMessage(1, &pieceReader{message, int(size%5000) + 1})
+		servers[1].intake = nil
+		if (whole == nil) != (pieces == nil) {
+			t.Fatalf("whole: %v, in pieces: %v", whole, pieces)
+		}
+		after := snapshot(servers[1])
+		if pieces != nil && after != before {
+			t.Fatalf("refused (%v), and changed the server", pieces)
+		}
+		if after != snapshot(servers[0]) {
+			t.Fatal("in pieces it does something else")
+		}
+	})
+}
+
+// pieceReader reads so many bytes at a time.
+type pieceReader struct {
+	rest []byte
+	size int
+}
+
+func (r *pieceReader) Read(b []byte) (int, error) {
+	if len(r.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), r.size)], r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
