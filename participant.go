@@ -30,8 +30,9 @@ type Participant struct {
 
 	// Work returns this party's vector for a round, made from the model that the
 	// coordinator has sent: the change that training on the party's own data makes to
-	// it, say. Both have Length coordinates; model is good until Work returns. It is called once or more for a round; an
-	// error of it is an absence in that round, and is reported to Progress.
+	// it, say. Both have Length coordinates; model is good until Work returns. It is called
+	// once or more for a round; an error of it is an absence in that round, and is reported
+	// to Progress.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing does,
