@@ -212,6 +212,12 @@ func TestPredictions(t *testing.T) {
 		}
 		config, signers, session := sessionOf(t, n)
 		m := measure(t, config, signers)
+		for range 2 * min(1, 1000/n) { // the best of three, as units are
+			again := measure(t, config, signers)
+			m.setUp, m.round = min(m.setUp, again.setUp), min(m.round, again.round)
+			m.serverSetUp = min(m.serverSetUp, again.serverSetUp)
+			m.serverRound = min(m.serverRound, again.serverRound)
+		}
 		party, server, bytes := session.Party(units), session.Server(units), session.Wire()
 		for _, c := range []struct {
 			name      string
