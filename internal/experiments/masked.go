@@ -299,6 +299,15 @@ var fashionPublished = map[string][2]float64{
 
 // fashion is the journal's Table 2 on Fashion-MNIST: 10 parties a round.
 func fashion(ctx context.Context, o Options) (*Table, error) {
+	return fashionOf(ctx, o, "label-skew", "two main classes with 90 % of a party's rows")
+}
+
+// fashionIID is the same with rows dealt at random.
+func fashionIID(ctx context.Context, o Options) (*Table, error) {
+	return fashionOf(ctx, o, "iid", "dealt at random")
+}
+
+func fashionOf(ctx context.Context, o Options, split, dealt string) (*Table, error) {
 	rows := pick(o, 3000, 55000, 600)
 	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
 	if err == nil {
@@ -315,12 +324,11 @@ func fashion(ctx context.Context, o Options) (*Table, error) {
 	rate := pick(o, .05, .01, .05)
 	sizes := pick(o, map[int]int{10: 40, 100: 120}, map[int]int{10: 120, 100: 500, 500: 2000},
 		map[int]int{10: 2, 20: 2})
-	splits := pick(o, []string{"label-skew"}, []string{"label-skew", "iid"}, []string{"label-skew"})
 	t := maskedTable("LeNet on Fashion-MNIST, 10 parties a round", "split", "parties", "rule")
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows of %s, %d test rows; two main classes with 90 %% of a "+
-			"party's rows", rows, imagesAre(d.train), d.test.Len()),
+		fmt.Sprintf("%d training rows of %s, %d test rows; %s", rows, imagesAre(d.train), d.test.Len(),
+			dealt),
 		fmt.Sprintf("rounds by parties: %v; 10 parties in each", sizes),
 		fmt.Sprintf("of the papers: server rate 1, momentum 0.9, 1 local epoch, batches of 32, "+
 			"weight decay 1e-5, soft mask with threshold 0.4, means weighted by rows; local "+
@@ -333,34 +341,32 @@ func fashion(ctx context.Context, o Options) (*Table, error) {
 			"inside, local rate 0.001, own server rates from "+gridText(adaptiveRates))
 	}
 	var all []*study
-	for _, split := range splits {
-		for _, clients := range []int{10, 20, 100, 500} {
-			if sizes[clients] == 0 {
-				continue
+	for _, clients := range []int{10, 20, 100, 500} {
+		if sizes[clients] == 0 {
+			continue
+		}
+		for _, rule := range maskRules(o.Long) {
+			local := learning.SGD{Rate: rate * rule.local, Momentum: momentum, WeightDecay: weightDecay,
+				Batch: localBatch, Epochs: 1}
+			own := grid
+			if rule.adaptive {
+				own = adaptiveRates
 			}
-			for _, rule := range maskRules(o.Long) {
-				local := learning.SGD{Rate: rate * rule.local, Momentum: momentum, WeightDecay: weightDecay,
-					Batch: localBatch, Epochs: 1}
-				own := grid
-				if rule.adaptive {
-					own = adaptiveRates
-				}
-				all = append(all, &study{
-					labels: []string{split, fmt.Sprintf("10 of %d", clients), rule.name}, rounds: sizes[clients],
-					rate: rule.rate, grid: own,
-					published: fashionPublished[fmt.Sprintf("%s %d %s", split, clients, rule.name)],
-					training: func(seed uint64, tune bool) (simulation.Options, error) {
-						with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
-						if err != nil {
-							return simulation.Options{}, err
-						}
-						return simulation.Options{
-							Model: lenet(with), Parties: with.parties, Test: with.test, Local: local,
-							PerRound: 10, Client: rule.client, Server: rule.server, MaxSamples: rows,
-						}, nil
-					},
-				})
-			}
+			all = append(all, &study{
+				labels: []string{split, fmt.Sprintf("10 of %d", clients), rule.name}, rounds: sizes[clients],
+				rate: rule.rate, grid: own,
+				published: fashionPublished[fmt.Sprintf("%s %d %s", split, clients, rule.name)],
+				training: func(seed uint64, tune bool) (simulation.Options, error) {
+					with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
+					if err != nil {
+						return simulation.Options{}, err
+					}
+					return simulation.Options{
+						Model: lenet(with), Parties: with.parties, Test: with.test, Local: local,
+						PerRound: 10, Client: rule.client, Server: rule.server, MaxSamples: rows,
+					}, nil
+				},
+			})
 		}
 	}
 	return t, t.studies(ctx, o, all)

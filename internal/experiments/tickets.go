@@ -24,7 +24,8 @@ type ticketArm struct {
 // and what of it survives private sums and noise.
 func tickets(ctx context.Context, o Options) (*Table, error) {
 	few := ticketSize{clients: 10, perRound: 5, rounds: 50, jump: 25}
-	return ticketsOf(ctx, o, pick(o, few, few, ticketSize{clients: 4, perRound: 2, rounds: 3, jump: 1}))
+	least := ticketSize{clients: 4, perRound: 2, rounds: 3, jump: 1}
+	return ticketsOf(ctx, o, pick(o, few, few, least))
 }
 
 // manyTickets is the same with a hundred parties, without some of the variants.
