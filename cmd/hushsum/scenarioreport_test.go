@@ -119,7 +119,8 @@ func TestSweep(t *testing.T) {
 	if again != whole {
 		t.Errorf("gone on:\n%s\nat once:\n%s", again, whole)
 	}
-	for _, name := range []string{"latency-sweep-cost.svg", "latency-sweep.svg", "latency-sweep.csv", "latency-sweep.html"} {
+	for _, name := range []string{"latency-sweep-cost.svg", "latency-sweep.svg", "latency-sweep.csv",
+		"latency-sweep.html"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}

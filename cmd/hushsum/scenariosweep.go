@@ -424,7 +424,8 @@ func (v *scenarioFlags) reportSweep(
 	for _, a := range axes {
 		records[0] = append(records[0], a.name)
 	}
-	records[0] = append(records[0], "accuracy", "mcc", "alone", "seconds", "certified", "took", "error")
+	records[0] = append(records[0], "accuracy", "mcc", "alone", "seconds", "certified", "took",
+		"error")
 	for _, r := range runs {
 		var row []string
 		for _, x := range append(slices.Clone(r.values), r.outcome.Accuracy, r.outcome.MCC,
