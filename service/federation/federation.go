@@ -114,6 +114,9 @@ type Recovery struct {
 	Colluders int     `toml:"colluders"`
 	DropOut   float64 `toml:"drop_out"`
 	Classical bool    `toml:"classical"`
+	// Sparse has each party share secrets with some others only, for many parties and a
+	// server that is curious.
+	Sparse bool `toml:"sparse"`
 }
 
 // Privacy is what every party may spend over all rounds.
@@ -152,7 +155,8 @@ type Federation struct {
 	Kept    []string    // names of those that stay with parties
 	Initial []float64   // the first shared model, nil: zeros
 	Start   time.Time   // zero: at once
-	ID      string      // 64 hexadecimal digits over all of it
+	sparse  protocol.Params
+	ID      string // 64 hexadecimal digits over all of it
 }
 
 // Read reads a federation's file, the roster beside it, and the model if it names one.
@@ -362,9 +366,53 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 	case err != nil:
 		return nil, wrong(text, "privacy", err.Error(), "")
 	}
+	if f.Recovery.Sparse {
+		if err := out.thin(); err != nil {
+			return nil, err
+		}
+	}
 	digest := out.Settled.Digest()
 	out.ID = hex.EncodeToString(digest[:])
 	return out, nil
+}
+
+// Failure probabilities of a sparse graph, as powers of a half: that a party's secrets
+// are not safe, and that they cannot be rebuilt.
+const (
+	sparsePrivacy  = 40
+	sparseRecovery = 30
+)
+
+// thin finds the numbers of a sparse graph for the smallest session.
+func (f *Federation) thin() error {
+	plan := f.Settled.Plan()
+	fail := func(reason, advice string) error {
+		return wrong(f.Text, "recovery.sparse", reason, advice)
+	}
+	if plan.Adversary != protocol.CuriousServer {
+		return fail("a sparse graph is for a curious server", `set adversary = "curious"`)
+	}
+	n := f.Settled.MinSurvivors()
+	var err error
+	f.sparse, err = protocol.Parameters(n, float64(plan.Colluders)/float64(n), plan.DropOut,
+		sparsePrivacy, sparseRecovery, plan.Adversary)
+	if err != nil {
+		return fail(err.Error(), "leave it out")
+	}
+	if err := f.Config(1).Validate(); err != nil {
+		return fail(err.Error(), "leave it out: there are too few parties")
+	}
+	return nil
+}
+
+// Config returns the configuration of the session of a number.
+func (f *Federation) Config(number uint64) *protocol.Config {
+	c := f.Settled.Config(number)
+	if f.File.Recovery.Sparse {
+		c.Colluders = f.sparse.CorruptNeighbours
+		c.Recovery.Degree, c.Recovery.Threshold = f.sparse.Neighbours, f.sparse.Threshold
+	}
+	return c
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)

@@ -69,7 +69,7 @@ func (f *Federation) Needs() []string {
 }
 
 func (f *Federation) up() int {
-	layout := f.Settled.Config(1).Layout
+	layout := f.Config(1).Layout
 	return layout.PackedSize() + 400*f.Settled.Roster().Len()
 }
 

@@ -123,6 +123,9 @@ func childServer() {
 		Silence: j.Silence,
 		Log:     slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Summed: func(round int, parties []int, sum [][]uint64) {
+			if os.Getenv("HUSHSUM_TEST_LOAD") != "" {
+				return
+			}
 			leave(folder, fmt.Sprintf("sums/%d-%d", round, time.Now().UnixNano()), summed{parties, sum})
 		},
 		Fault: func(now string) {
@@ -134,6 +137,9 @@ func childServer() {
 				select {}
 			}
 		},
+	}
+	if os.Getenv("HUSHSUM_TEST_LOAD") != "" {
+		c.Grace = 0
 	}
 	if i := os.Getenv("HUSHSUM_TEST_NODE"); i != "" {
 		which, err := strconv.Atoi(i)
@@ -468,6 +474,50 @@ func TestKillServerAtEveryStep(t *testing.T) {
 		}
 	}
 	killed.Add(int64(kills))
+}
+
+// A backup of the record is restored, from some rounds ago: the rounds that parties know of
+// count as held, no number of a round or session is used twice, and the rest is held.
+func TestKillAndRestoreBackup(t *testing.T) {
+	folder := t.TempDir()
+	rounds := 12
+	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
+	prepareJob(t, folder, rounds, j)
+	parties := startJobParties(t, folder, j.Parties)
+	server := &process{role: "server", folder: folder}
+	server.start(t)
+	t.Cleanup(func() { server.kill() })
+	await := func(round int) {
+		t.Helper()
+		for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			var s runner.Status
+			if find(folder, "status", &s) == nil && s.Round >= round {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("round %d does not come: %+v", round, s)
+			}
+		}
+	}
+	await(2)
+	server.kill()
+	backup, used := filepath.Join(folder, "backup"), filepath.Join(folder, "node")
+	if err := os.CopyFS(backup, os.DirFS(used)); err != nil {
+		t.Fatal(err)
+	}
+	server.start(t)
+	await(6)
+	server.kill()
+	if err := errors.Join(os.RemoveAll(used), os.Rename(backup, used)); err != nil {
+		t.Fatal(err)
+	}
+	server.start(t)
+	status := awaitEnd(t, folder, parties, 60*time.Second)
+	sums := compareSums(t, folder)
+	if status.Round != rounds || status.Lost < 3 || sums < rounds-2 {
+		t.Errorf("%d rounds, %d lost, %d sums", status.Round, status.Lost, sums)
+	}
+	killed.Add(2)
 }
 
 // Parties and the server are killed at random moments.

@@ -231,11 +231,6 @@ func (s *site) view(r *http.Request) (*view, error) {
 		Meaning: s.Federations.Meaning(id),
 		Operate: s.role(r) == Operate,
 	}
-	if lines, err := s.Federations.AuditLog(r.Context(), id); err == nil {
-		for i := len(lines) - 1; i >= 0 && len(v.Audit) < 30; i-- {
-			v.Audit = append(v.Audit, lines[i])
-		}
-	}
 	return v, nil
 }
 
@@ -244,6 +239,11 @@ func (s *site) federation(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		fail(w, err)
 		return
+	}
+	if lines, err := s.Federations.AuditLog(r.Context(), v.ID); err == nil {
+		for i := len(lines) - 1; i >= 0 && len(v.Audit) < 30; i-- {
+			v.Audit = append(v.Audit, lines[i])
+		}
 	}
 	s.render(w, "federation.html", v)
 }

@@ -296,7 +296,7 @@ func TestScreenshot(t *testing.T) {
 	}
 	text, err1 := chromedp.Run(ctx, chromedp.Text("#live"))
 	title, err2 := chromedp.Run(ctx, chromedp.Title())
-	shot, err3 := chromedp.Run(ctx, chromedp.FullScreenshot(90))
+	shot, err3 := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ func (e *RefusalError) Error() string {
 type Server struct {
 	bases    []string
 	at       atomic.Int64 // which of them; the next after one that does not answer
+	sent     atomic.Int64
 	identity crypto.Signer
 	client   *http.Client
 	now      func() time.Time
@@ -144,6 +145,7 @@ func (s *Server) do(ctx context.Context, method, path string, body []byte) (*htt
 	if err := signature.Sign(r, body, s.identity, s.now()); err != nil {
 		return nil, err
 	}
+	s.sent.Add(int64(len(body)))
 	answer, err := s.client.Do(r)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -277,6 +279,9 @@ func (s *Server) Send(ctx context.Context, id string, message []byte) error {
 
 // mostInitial is the most bytes of a federation's first model.
 const mostInitial = 8<<27 + 2<<20
+
+// Sent returns how many bytes of messages were sent, repetitions included.
+func (s *Server) Sent() int64 { return s.sent.Load() }
 
 // Initial returns the file of a federation's first model.
 func (s *Server) Initial(ctx context.Context, id string) ([]byte, error) {

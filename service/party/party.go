@@ -83,12 +83,15 @@ type running struct {
 	submitted int    // rounds that it submitted in
 	seen      []string
 	most      int64
+	working   context.Context // of what the party is at, see watch
 }
 
 // Waits after a request that failed.
 const (
 	firstWait   = 100 * time.Millisecond
 	longestWait = 5 * time.Second
+	watchAfter  = 250 * time.Millisecond
+	mostSeen    = 4
 )
 
 // Run takes part until the federation ends, and returns the last model's file. It fails
@@ -105,7 +108,7 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 			return nil, err
 		}
 	}
-	config := p.Federation.Settled.Config(1)
+	config := p.Federation.Config(1)
 	r.most = int64(config.MaxMessage())
 	if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
 		return nil, err
@@ -188,12 +191,17 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 	switch next.Kind {
 	case runner.Nothing:
 		return false, nil
+	case runner.End:
+		return true, nil
+	}
+	var stop func()
+	r.working, stop = r.watch(ctx)
+	defer stop()
+	switch next.Kind {
 	case runner.Join:
 		return false, r.join(ctx, next.Session)
 	case runner.Message:
 		return false, r.message(ctx, next)
-	case runner.End:
-		return true, nil
 	}
 	return false, fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
 }
@@ -204,8 +212,8 @@ func (r *running) see(item string) {
 		return
 	}
 	r.seen = append(r.seen, item)
-	if len(r.seen) > 4 {
-		r.seen = slices.Clone(r.seen[len(r.seen)-4:])
+	if len(r.seen) > mostSeen {
+		r.seen = slices.Clone(r.seen[len(r.seen)-mostSeen:])
 	}
 }
 
@@ -217,7 +225,7 @@ func (r *running) join(ctx context.Context, number uint64) error {
 	if number == r.present {
 		return nil
 	}
-	announce, err := r.series.Succeed(r.Federation.Settled.Config(number))
+	announce, err := r.series.Succeed(r.Federation.Config(number))
 	if errors.Is(err, protocol.ErrNumber) {
 		// Its keys are gone, and others under its number could be confused with them.
 		r.Log.Warn("a session that this party cannot join", "session", number,
@@ -326,7 +334,10 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 		r.Log.Warn("the model was refused", "round", next.Round, "error", err.Error())
 		return nil
 	}
-	update, err := r.train(ctx, w)
+	update, err := r.Trainer.Train(r.working, w)
+	if cause := context.Cause(r.working); err != nil && cause != nil {
+		err = cause
+	}
 	if err != nil {
 		r.Log.Warn("no update for this round", "round", next.Round, "error", err.Error())
 		return ctx.Err()
@@ -385,42 +396,42 @@ func (r *running) open(file []byte, round int) (*Work, error) {
 	return &Work{Round: round, Spec: &r.Federation.Spec, Model: values, File: file}, nil
 }
 
-// train trains while another request tells the server that this party is there, and hears
-// whether the round goes on without it.
-func (r *running) train(ctx context.Context, w *Work) (*Update, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+// watch tells the server that this party is there while it is at work for more than a
+// moment, by a request that stays open. working ends when the round goes on without the
+// party.
+func (r *running) watch(ctx context.Context) (working context.Context, stop func()) {
+	working, cancel := context.WithCancelCause(ctx)
 	ask := r.ask()
-	ask.Working = true
-	watching := make(chan struct{})
+	ask.Working, ask.Seen = true, slices.Clone(ask.Seen)
+	present := r.present
+	done := make(chan struct{})
 	go func() {
-		defer close(watching)
-		for ctx.Err() == nil {
-			next, err := r.Server.Next(ctx, r.Federation.ID, ask, r.most)
+		defer close(done)
+		for wait := watchAfter; sleep(working, wait) == nil; wait = 0 {
+			next, err := r.Server.Next(working, r.Federation.ID, ask, r.most)
 			switch {
 			case err != nil:
-				if sleep(ctx, time.Second) != nil {
+				if sleep(working, time.Second) != nil {
 					return
 				}
-			case next.Kind == runner.Join || next.Session != r.present && next.Kind != runner.End:
+			case next.Kind == runner.Join || next.Session != present && next.Kind != runner.End:
 				ask.Seen = append(ask.Seen, next.Item) // it can wait
-				if len(ask.Seen) > 4 {
-					ask.Seen = ask.Seen[len(ask.Seen)-4:]
+				if len(ask.Seen) > mostSeen {
+					ask.Seen = ask.Seen[len(ask.Seen)-mostSeen:]
 				}
 			case next.Kind != runner.Nothing:
-				cancel(errors.New("the round went on without this party"))
+				cancel(errWentOn)
 				return
 			}
 		}
 	}()
-	update, err := r.Trainer.Train(ctx, w)
-	if err != nil && context.Cause(ctx) != nil {
-		err = context.Cause(ctx)
+	return working, func() {
+		cancel(nil)
+		<-done
 	}
-	cancel(nil)
-	<-watching
-	return update, err
 }
+
+var errWentOn = errors.New("party: the round went on without this party")
 
 // last takes the last model.
 func (r *running) last(ctx context.Context) ([]byte, error) {

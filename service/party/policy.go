@@ -122,7 +122,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 			}
 		}
 	}
-	layout := f.Settled.Config(1).Layout
+	layout := f.Config(1).Layout
 	if up := layout.PackedSize(); p.MaxBytesRound > 0 && up > p.MaxBytesRound {
 		return fail("a round sends %d bytes, max_bytes_round is %d", up, p.MaxBytesRound)
 	}

@@ -42,6 +42,26 @@ func (r *Runner) wanted() bool {
 	return r.present == nil || outside
 }
 
+// number is the next session's: above all that were used, also where more parties than may
+// lie tell that their numbers are higher.
+func (r *Runner) number() uint64 {
+	return max(r.series.Least(), r.beyond(func(p *party) uint64 { return p.least }), 1)
+}
+
+// beyond returns what more parties than may collude tell at least, 0 if there are too few.
+func (r *Runner) beyond(tell func(p *party) uint64) uint64 {
+	var told []uint64
+	for i := range r.parties {
+		told = append(told, tell(&r.parties[i]))
+	}
+	slices.Sort(told)
+	colluders := r.Federation.Settled.Plan().Colluders
+	if colluders >= len(told) {
+		return 0
+	}
+	return told[len(told)-1-colluders]
+}
+
 // form takes the set-up of the next session a step on.
 func (r *Runner) form(ctx context.Context) error {
 	s := r.forming
@@ -49,8 +69,8 @@ func (r *Runner) form(ctx context.Context) error {
 		if r.paused || !r.due() || !r.wanted() {
 			return nil
 		}
-		number := max(r.series.Least(), 1)
-		if err := r.series.Succeed(r.Federation.Settled.Config(number)); err != nil {
+		number := r.number()
+		if err := r.series.Succeed(r.Federation.Config(number)); err != nil {
 			return err
 		}
 		r.forming = &session{number: number}
@@ -63,6 +83,10 @@ func (r *Runner) form(ctx context.Context) error {
 	server := r.series.Successor()
 	switch s.stage {
 	case Announcing:
+		if r.number() > s.number+1 {
+			r.forming = nil // parties have used the number: the record was set back
+			return nil
+		}
 		if !r.announced(s) {
 			return nil
 		}
@@ -174,6 +198,10 @@ func (r *Runner) prepare(ctx context.Context) error {
 	if ready {
 		return r.beginRound(ctx)
 	}
+	if r.Federation.File.Recovery.Sparse {
+		// Who is asked by Pending and answers in time takes part.
+		return r.enter(ctx, s, Preparing)
+	}
 	if _, err := server.Gather(there); err != nil {
 		return err
 	}
@@ -184,18 +212,10 @@ func (r *Runner) prepare(ctx context.Context) error {
 // later round. The rounds in between count as held and spent, and since keys of the
 // session that is recorded were used in them, another session follows.
 func (r *Runner) catchUp(ctx context.Context) error {
-	colluders := r.Federation.Settled.Plan().Colluders
-	var later []uint64
-	for i := range r.parties {
-		if told := r.parties[i].told; told > uint64(r.round) {
-			later = append(later, told)
-		}
-	}
-	if len(later) <= colluders {
+	known := r.beyond(func(p *party) uint64 { return p.told })
+	if known <= uint64(r.round) {
 		return nil
 	}
-	slices.Sort(later)
-	known := later[len(later)-1-colluders]
 	skipped := min(known, uint64(r.Federation.File.Rounds)) - uint64(r.round)
 	everybody := make([]int, len(r.parties))
 	for i := range everybody {
@@ -213,7 +233,7 @@ func (r *Runner) catchUp(ctx context.Context) error {
 	r.round += int(skipped)
 	r.lost += int(skipped)
 	least := r.series.Least()
-	r.series = protocol.NewServerSeries(r.Federation.Settled.Config(1).Label, least)
+	r.series = protocol.NewServerSeries(r.Federation.Config(1).Label, least)
 	r.present, r.forming = nil, nil
 	for i := range r.parties {
 		r.parties[i].told = 0

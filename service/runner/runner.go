@@ -72,7 +72,8 @@ type Options struct {
 	Node       string
 	Key        *keyexchange.SealKey // seals the sessions' states
 	Log        *slog.Logger
-	// Grace is how long a step waits for parties that are not there: 0 for a second.
+	// Grace is how long a step waits for parties that are not there: 0 for a second, and
+	// a second more for every hundred parties.
 	Grace time.Duration
 	// Judge tells the accuracy of a model on rows that no party has; nil: nobody does.
 	Judge func(model []float64) float64
@@ -93,6 +94,7 @@ type party struct {
 	seen      time.Time
 	sessions  []uint64 // that it has keys for
 	told      uint64   // the last round that it knows of
+	least     uint64   // the least number of a session that it may join
 	asked     string   // item that it was last asked for
 	askedWhen time.Time
 }
@@ -156,6 +158,7 @@ type Past struct {
 
 const (
 	defaultGrace = time.Second
+	graceForEach = 10 * time.Millisecond // since all come at once
 	tick         = 50 * time.Millisecond
 	resendAfter  = 3 * time.Second // a party is not asked for the same more often
 	keepEvery    = time.Minute
@@ -165,11 +168,11 @@ const (
 // Start loads what is recorded, or begins, and leads until ctx ends or the record is
 // lost. Call Run next.
 func Start(ctx context.Context, o Options) (*Runner, error) {
-	if o.Grace == 0 {
-		o.Grace = defaultGrace
-	}
 	settled := o.Federation.Settled
 	n := settled.Roster().Len()
+	if o.Grace == 0 {
+		o.Grace = defaultGrace + time.Duration(n)*graceForEach
+	}
 	r := &Runner{
 		Options:   o,
 		lock:      make(chan struct{}, 1),
@@ -178,9 +181,9 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		optimizer: o.Federation.Optimizer(),
 		parties:   make([]party, n),
 		shunned:   make(map[int]shunned),
-		series:    protocol.NewServerSeries(settled.Config(1).Label, 1),
+		series:    protocol.NewServerSeries(o.Federation.Config(1).Label, 1),
 		recorded:  time.Now(),
-		most:      settled.Config(1).MaxMessage(),
+		most:      o.Federation.Config(1).MaxMessage(),
 	}
 	for i := range n {
 		r.names = append(r.names, settled.Roster().Name(i))
@@ -312,10 +315,7 @@ func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
 	}
 	p := &r.parties[i]
 	p.polls++
-	p.seen, p.sessions, p.told = time.Now(), ask.Sessions, ask.Round
-	if ask.Least > r.series.Least() {
-		r.raise(ask.Least)
-	}
+	p.seen, p.sessions, p.told, p.least = time.Now(), ask.Sessions, ask.Round, ask.Least
 	r.poke()
 	defer func() {
 		<-r.lock
@@ -352,14 +352,6 @@ func orNothing(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// raise makes all numbers below least unusable, as a party has used them: a record that
-// was set back does not know.
-func (r *Runner) raise(least uint64) {
-	if present, forming := r.present, r.forming; present == nil && forming == nil {
-		r.series = protocol.NewServerSeries(r.Federation.Settled.Config(1).Label, least)
-	}
 }
 
 // next finds what a party has to do, and after what time to look again.
@@ -731,7 +723,7 @@ func (r *Runner) sum(ctx context.Context) error {
 // end ends the federation.
 func (r *Runner) end(ctx context.Context, reason string) error {
 	r.ended, r.present, r.forming = reason, nil, nil
-	r.series = protocol.NewServerSeries(r.Federation.Settled.Config(1).Label, r.series.Least())
+	r.series = protocol.NewServerSeries(r.Federation.Config(1).Label, r.series.Least())
 	if err := r.record(ctx); err != nil {
 		return err
 	}

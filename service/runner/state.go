@@ -154,7 +154,7 @@ func (r *Runner) load(ctx context.Context) error {
 	if err := r.optimizer.Resume(m.Moments); err != nil {
 		return fmt.Errorf("%w: %w", record.ErrRecord, err)
 	}
-	label := r.Federation.Settled.Config(1).Label
+	label := r.Federation.Config(1).Label
 	if r.series, err = protocol.LoadServerSeries(label, r.Key, in.Series); err != nil {
 		return fmt.Errorf("%w: %w", record.ErrRecord, err)
 	}

@@ -1,0 +1,197 @@
+package node_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+var (
+	soakRounds  = flag.Int("soak.rounds", 6, "rounds under network faults")
+	soakParties = flag.Int("soak.parties", 8, "parties under network faults")
+)
+
+// faulty is a TCP proxy whose network is bad at random moments: it delays, with jitter,
+// narrows the bandwidth, goes silent without closing, and cuts all connections.
+type faulty struct {
+	listener net.Listener
+	target   string
+	delay    atomic.Int64 // nanoseconds, of each piece
+	silent   atomic.Bool
+	slow     atomic.Bool // 64 kB a second
+	cuts     atomic.Int64
+
+	mutex       sync.Mutex
+	connections map[net.Conn]bool
+}
+
+func newFaulty(t *testing.T, target string) *faulty {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &faulty{listener: l, target: target, connections: make(map[net.Conn]bool)}
+	t.Cleanup(func() {
+		_ = l.Close()
+		f.cut()
+	})
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", target)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			f.mutex.Lock()
+			f.connections[near], f.connections[far] = true, true
+			f.mutex.Unlock()
+			go f.carry(near, far)
+			go f.carry(far, near)
+		}
+	}()
+	return f
+}
+
+func (f *faulty) carry(from, to net.Conn) {
+	defer func() {
+		_, _ = from.Close(), to.Close()
+		f.mutex.Lock()
+		delete(f.connections, from)
+		f.mutex.Unlock()
+	}()
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := from.Read(buffer)
+		for f.silent.Load() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if d := f.delay.Load(); d > 0 {
+			time.Sleep(time.Duration(rand.Int64N(2*d + 1)))
+		}
+		if f.slow.Load() {
+			time.Sleep(time.Duration(n) * time.Second / (64 << 10))
+		}
+		if _, failed := to.Write(buffer[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+func (f *faulty) cut() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for c := range f.connections {
+		_ = c.Close()
+	}
+	f.cuts.Add(1)
+}
+
+// trouble changes the network at random moments until ctx ends.
+func (f *faulty) trouble(ctx context.Context) {
+	for ctx.Err() == nil {
+		f.delay.Store(0)
+		f.slow.Store(false)
+		f.silent.Store(false)
+		switch rand.IntN(6) {
+		case 0:
+			f.cut()
+		case 1:
+			f.delay.Store(int64(30 * time.Millisecond))
+		case 2:
+			f.slow.Store(true)
+		case 3:
+			f.silent.Store(true)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(100+rand.IntN(900)) * time.Millisecond):
+		}
+	}
+	f.silent.Store(false)
+}
+
+// Rounds under network faults, each party behind a bad network of its own: every round
+// ends, every sum is that of its parties, and whoever was cut off comes back.
+func TestNetworkFaults(t *testing.T) {
+	folder := t.TempDir()
+	address := freePort(t)
+	j := job{Address: "http://" + address, Parties: *soakParties, Length: 50}
+	prepareJob(t, folder, *soakRounds, j)
+	fed, err := federation.Read(filepath.Join(folder, "federation.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &process{role: "server", folder: folder}
+	server.start(t)
+	t.Cleanup(func() { server.kill() })
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	began := time.Now()
+	var group sync.WaitGroup
+	var proxies []*faulty
+	for i := range j.Parties {
+		f := newFaulty(t, address)
+		proxies = append(proxies, f)
+		go f.trouble(ctx)
+		p, err := loadParty(folder, i, fed, "http://"+f.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
+			return &party.Update{Vector: loadVector(i, j.Length)}, nil
+		})
+		p.Submitted = func(round int, values [][]uint64) {
+			leave(folder, fmt.Sprintf("submissions/%d-%d", round, i), values)
+		}
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			if _, err := p.Run(ctx); err != nil {
+				t.Errorf("party %d: %v", i, err)
+			}
+		}()
+	}
+	group.Wait()
+	var s runner.Status
+	for find(folder, "status", &s) != nil || s.State != "ended" {
+		time.Sleep(50 * time.Millisecond)
+	}
+	sums := compareSums(t, folder)
+	if s.Round != *soakRounds || sums != s.Round-s.Lost {
+		t.Errorf("%d rounds of %d, %d lost, %d sums", s.Round, *soakRounds, s.Lost, sums)
+	}
+	cuts, missed := int64(0), 0
+	for _, f := range proxies {
+		cuts += f.cuts.Load()
+	}
+	reasons := make(map[string]int)
+	for _, p := range s.History {
+		if p.Parties > 0 {
+			missed += j.Parties - p.Parties
+		} else {
+			reason, _, _ := strings.Cut(p.Lost, ";")
+			reasons[reason]++
+		}
+	}
+	t.Logf("%d rounds of %d parties in %.0f s: %d lost, %d of %d submissions missed, %d times all "+
+		"connections of a party cut; peak memory of the server %d MB; %v", s.Round, j.Parties,
+		time.Since(began).Seconds(), s.Lost, missed, (s.Round-s.Lost)*j.Parties, cuts,
+		peak(server.command.Process.Pid)>>20, reasons)
+}

@@ -1,0 +1,228 @@
+package party
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+func declare(t *testing.T, privacy, recovery string) *federation.Federation {
+	t.Helper()
+	var roster strings.Builder
+	for i := range 10 {
+		seed := make([]byte, 32)
+		seed[0] = byte(i)
+		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(key))
+	}
+	f, err := federation.New([]byte(`name = "p"
+roster = "r"
+rounds = 4
+[[model.tensor]]
+name = "w"
+shape = [3]
+[[model.tensor]]
+name = "head.w"
+shape = [2]
+[recovery]
+`+recovery+"\n[privacy]\nclip = 1.0\n"+privacy), []byte(roster.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+const (
+	noise  = "noise = \"discrete-gaussian\"\nepsilon = 8.0\ndelta = 1e-5"
+	curses = "drop_out = 0.2\ncolluders = 1"
+)
+
+// What is weaker than the policy is refused, with the reason.
+func TestPolicy(t *testing.T) {
+	strong, weak := declare(t, noise, curses), declare(t, "", "adversary = \"curious\"")
+	for _, c := range []struct {
+		policy Policy
+		f      *federation.Federation
+		want   string // empty: it is within
+	}{
+		{Policy{}, weak, ""},
+		{Policy{LeastHonest: 7, Colluders: 1, Adversary: "cheating", MaxEpsilon: 8, MaxDelta: 1e-5,
+			MaxBytesRound: 1000}, strong, ""},
+		{Policy{LeastHonest: 8}, strong, "least_honest"},
+		{Policy{Colluders: 2}, strong, "colluders"},
+		{Policy{Adversary: "cheating"}, weak, "made for a curious server"},
+		{Policy{Adversary: "semi-malicious"}, weak, "made for a curious server"},
+		{Policy{MaxEpsilon: 100}, weak, "no noise"},
+		{Policy{MaxEpsilon: 7.9}, strong, "max_epsilon"},
+		{Policy{MaxEpsilonRound: 1}, strong, "a round spends"},
+		{Policy{MaxDelta: 1e-6}, strong, "max_delta"},
+		{Policy{Keep: []string{"head.*"}}, strong, "head.w"},
+		{Policy{Keep: []string{"["}}, strong, "keep"},
+		{Policy{MaxBytesRound: 10}, strong, "max_bytes_round"},
+	} {
+		err := c.policy.Check(c.f)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%+v: %v", c.policy, err)
+		case c.want != "" && (!errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%+v: %v, want %q", c.policy, err, c.want)
+		}
+	}
+}
+
+func TestReadPolicy(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "policy.toml")
+	for text, want := range map[string]string{
+		"least_honest = 3\nkeep = [\"a*\"]": "",
+		"least_honst = 3":                   "least_honst",
+		"adversary = \"none\"":              "adversary",
+		"from_hour = 24":                    "hours",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadPolicy(name)
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestHours(t *testing.T) {
+	at := func(hour int) time.Time { return time.Date(2026, 1, 1, hour, 30, 0, 0, time.Local) }
+	night := Policy{From: 20, Until: 6}
+	day := Policy{From: 8, Until: 18}
+	for hour := range 24 {
+		if got, want := night.within(at(hour)), hour >= 20 || hour < 6; got != want {
+			t.Errorf("at night, %d h: %v", hour, got)
+		}
+		if got, want := day.within(at(hour)), hour >= 8 && hour < 18; got != want {
+			t.Errorf("by day, %d h: %v", hour, got)
+		}
+		if all := new(Policy); !all.within(at(hour)) {
+			t.Errorf("always, %d h", hour)
+		}
+	}
+}
+
+// A stored state opens for its key, party and federation only, and an older copy is found.
+func TestStore(t *testing.T) {
+	folder := t.TempDir()
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity := ed25519.NewKeyFromSeed(make([]byte, 32))
+	open := func(key *keyexchange.SealKey, id string) *store {
+		t.Helper()
+		s, err := openStore(folder, key, id, identity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open(key, "f")
+	if _, err := openStore(folder, key, "f", identity); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second process: %v", err)
+	}
+	if err := s.save(&saved{Round: 1}); err != nil {
+		t.Fatal(err)
+	}
+	older, err := os.ReadFile(filepath.Join(folder, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.save(&saved{Round: 2}); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = open(key, "f")
+	if v, err := s.load(); err != nil || v.Round != 2 {
+		t.Errorf("%+v %v", v, err)
+	}
+	s.Close()
+	s = open(key, "another")
+	if _, err := s.load(); !errors.Is(err, ErrStored) {
+		t.Errorf("for another federation: %v", err)
+	}
+	s.Close()
+	s = open(new(keyexchange.SealKey), "f")
+	if _, err := s.load(); !errors.Is(err, ErrStored) {
+		t.Errorf("under another key: %v", err)
+	}
+	s.Close()
+	if err := os.WriteFile(filepath.Join(folder, "state"), older, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(key, "f")
+	defer s.Close()
+	if _, err := s.load(); !errors.Is(err, ErrStored) {
+		t.Errorf("an older copy: %v", err)
+	}
+}
+
+// A training command in the shell: what it leaves is the update, and what goes wrong is an
+// absence with a reason.
+func TestCommand(t *testing.T) {
+	spec := &tensor.Spec{DType: tensor.Float32, Tensors: []tensor.Tensor{{Name: "w", Shape: []int{2}}}}
+	file, err := spec.Append(nil, []float64{1, 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Work{Round: 3, Spec: spec, Model: []float64{1, 2}, File: file}
+	folder := t.TempDir()
+	run := func(line string) (*Update, error) {
+		c := &Command{Line: line, Folder: folder, Limit: 2 * time.Second}
+		return c.Train(context.Background(), w)
+	}
+	u, err := run(`cd "$HUSHSUM_WORK" && grep -q 3 round.json && cp model.safetensors update.safetensors &&
+		echo '{"loss": 0.5, "accuracy": 0.75}' > metrics.json`)
+	if err != nil || u.Vector[1] != 2 || u.Loss != .5 || u.Accuracy != .75 {
+		t.Errorf("an update: %+v %v", u, err)
+	}
+	u, err = run(`cp "$HUSHSUM_WORK"/model.safetensors "$HUSHSUM_WORK"/trained.safetensors`)
+	if err != nil || u.Vector[0] != 0 || u.Vector[1] != 0 || u.Loss != 0 {
+		t.Errorf("trained weights: %+v %v", u, err)
+	}
+	for line, want := range map[string]error{
+		"exit 3": ErrTraining,
+		"true":   ErrTraining, // the update of the round before is gone
+		`echo x > "$HUSHSUM_WORK"/update.safetensors`: ErrTraining,
+		"sleep 60": context.DeadlineExceeded,
+	} {
+		if _, err := run(line); !errors.Is(err, want) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// Addresses and fingerprints that cannot be used.
+func TestNewServer(t *testing.T) {
+	identity := ed25519.NewKeyFromSeed(make([]byte, 32))
+	for address, ok := range map[string]bool{
+		"https://a.example:8443":              true,
+		"https://a.example,https://b.example": true,
+		"http://127.0.0.1:1":                  true,
+		"http://a.example":                    false,
+		"a.example":                           false,
+		"ftp://a.example":                     false,
+		"https://a.example/path":              false,
+	} {
+		if _, err := NewServer(address, "", identity); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if _, err := NewServer("https://a.example", "12", identity); !errors.Is(err, ErrServer) {
+		t.Errorf("a short fingerprint: %v", err)
+	}
+}

@@ -1,0 +1,209 @@
+package record_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/record"
+)
+
+var id = strings.Repeat("5e", 32)
+
+// open starts a JetStream in a folder.
+func open(t *testing.T, folder string, key *keyexchange.SealKey) (*record.Records, func()) {
+	t.Helper()
+	e, err := record.StartEmbedded(context.Background(),
+		record.EmbeddedOptions{Folder: folder, Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(context.Background(), e.JS, 1, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, e.Close
+}
+
+func newKey(t *testing.T) *keyexchange.SealKey {
+	t.Helper()
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// What was decided is there after a restart, and only what was decided.
+func TestDecisions(t *testing.T) {
+	ctx, folder, key := context.Background(), t.TempDir(), newKey(t)
+	r, stop := open(t, folder, key)
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := h.State(ctx); err != nil || b != nil {
+		t.Fatalf("a state before the first: %q %v", b, err)
+	}
+	for i := range 5 {
+		if err := h.Decide(ctx, fmt.Append(nil, "decision ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := h.Put(ctx, "state-6", []byte("never decided")); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	r, stop = open(t, folder, key)
+	defer stop()
+	if h, err = r.Claim(ctx, id, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := h.State(ctx); err != nil || string(b) != "decision 4" || h.Number() != 5 {
+		t.Errorf("%q, number %d, %v", b, h.Number(), err)
+	}
+	if err := h.Tidy(ctx); err != nil {
+		t.Error(err)
+	}
+	if b, err := h.State(ctx); err != nil || string(b) != "decision 4" {
+		t.Errorf("after tidying: %q %v", b, err)
+	}
+}
+
+// Of two who believe to lead only the one that claimed last can decide, however they
+// take turns.
+func TestOneLeader(t *testing.T) {
+	ctx := context.Background()
+	r, stop := open(t, t.TempDir(), newKey(t))
+	defer stop()
+	refused := 0
+	for i := range 20 {
+		first, err := r.Claim(ctx, id, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := r.Claim(ctx, id, "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Decide(ctx, []byte("stale")); errors.Is(err, record.ErrLost) {
+			refused++
+		} else {
+			t.Errorf("a stale decision: %v", err)
+		}
+		if err := second.Decide(ctx, fmt.Append(nil, "good ", i)); err != nil {
+			t.Error(err)
+		}
+		if b, err := second.State(ctx); err != nil || string(b) != fmt.Sprint("good ", i) {
+			t.Errorf("%q %v", b, err)
+		}
+	}
+	if refused != 20 {
+		t.Errorf("%d of 20 stale decisions refused", refused)
+	}
+	// At once: of eight claims one decides.
+	var group sync.WaitGroup
+	var mutex sync.Mutex
+	decided := 0
+	for i := range 8 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			h, err := r.Claim(ctx, id, fmt.Sprint("node ", i))
+			if err != nil {
+				return // another was faster
+			}
+			time.Sleep(200 * time.Millisecond)
+			if h.Decide(ctx, []byte("mine")) == nil {
+				mutex.Lock()
+				decided++
+				mutex.Unlock()
+			}
+		}()
+	}
+	group.Wait()
+	if decided != 1 {
+		t.Errorf("%d decided", decided)
+	}
+}
+
+// Under another key nothing opens, and in no file is there what was sealed.
+func TestSealed(t *testing.T) {
+	ctx, folder := context.Background(), t.TempDir()
+	r, stop := open(t, folder, newKey(t))
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := bytes.Repeat([]byte("a marked submission "), 1000)
+	if err := h.Decide(ctx, marked); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte("a marked submission")) {
+			t.Errorf("%s has it in the clear", path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r, stop = open(t, folder, newKey(t))
+	defer stop()
+	if h, err = r.Claim(ctx, id, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.State(ctx); !errors.Is(err, record.ErrRecord) {
+		t.Errorf("under another key: %v", err)
+	}
+}
+
+// Definitions are made once, and listed; the audit log has its lines in order.
+func TestDefinitions(t *testing.T) {
+	ctx := context.Background()
+	r, stop := open(t, t.TempDir(), newKey(t))
+	defer stop()
+	if ids, err := r.List(ctx); err != nil || len(ids) != 0 {
+		t.Fatalf("%v %v", ids, err)
+	}
+	d := record.Definition{ID: id, Text: []byte("t"), Roster: []byte("r"), Created: time.Now().UTC()}
+	if err := r.Create(ctx, d, []byte("model")); err != nil {
+		t.Fatal(err)
+	}
+	d.Created = d.Created.Add(time.Second)
+	if err := r.Create(ctx, d, nil); !errors.Is(err, record.ErrExists) {
+		t.Errorf("a second time: %v", err)
+	}
+	got, err := r.Definition(ctx, id)
+	if err != nil || string(got.Text) != "t" {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if b, err := r.Initial(ctx, got); err != nil || string(b) != "model" {
+		t.Errorf("%q %v", b, err)
+	}
+	if _, err := r.Definition(ctx, strings.Repeat("00", 32)); !errors.Is(err, record.ErrNone) {
+		t.Errorf("one that is not there: %v", err)
+	}
+	for i := range 7 {
+		if err := r.Audit(ctx, id, record.Line{Event: "e", Round: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines, err := r.AuditLog(ctx, id, 5)
+	if err != nil || len(lines) != 5 || lines[0].Round != 2 || lines[4].Round != 6 {
+		t.Errorf("%+v %v", lines, err)
+	}
+}
