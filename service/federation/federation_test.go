@@ -212,8 +212,8 @@ func TestMetricsWithinClip(t *testing.T) {
 	})
 }
 
-// FuzzParse: whatever the text, parsing ends in a file or a FileError.
-func FuzzParse(f *testing.F) {
+// FuzzFederation: whatever the text, parsing ends in a file or a FileError.
+func FuzzFederation(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte("name = "))
 	f.Add([]byte("[[model.tensor]]\nshape=[1e9]"))

@@ -199,7 +199,9 @@ func runLoad(t *testing.T, n, d, rounds int) {
 	}
 }
 
-func loadParty(folder string, i int, fed *federation.Federation, address string) (*party.Party, error) {
+func loadParty(
+	folder string, i int, fed *federation.Federation, address string,
+) (*party.Party, error) {
 	b, err := os.ReadFile(filepath.Join(folder, fmt.Sprint("secret-", i)))
 	if err != nil {
 		return nil, err

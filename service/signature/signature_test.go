@@ -74,10 +74,12 @@ func TestRoundTrip(t *testing.T) {
 // No changed byte of a signed request verifies.
 func TestChanges(t *testing.T) {
 	for name, change := range map[string]func(r *http.Request){
-		"method":     func(r *http.Request) { r.Method = http.MethodPut },
-		"path":       func(r *http.Request) { r.URL.Path = "/q" },
-		"query":      func(r *http.Request) { r.URL.RawQuery = "a" },
-		"digest":     func(r *http.Request) { r.Header.Set("Content-Digest", signature.Digest([]byte("x"))) },
+		"method": func(r *http.Request) { r.Method = http.MethodPut },
+		"path":   func(r *http.Request) { r.URL.Path = "/q" },
+		"query":  func(r *http.Request) { r.URL.RawQuery = "a" },
+		"digest": func(r *http.Request) {
+			r.Header.Set("Content-Digest", signature.Digest([]byte("x")))
+		},
 		"no digest":  func(r *http.Request) { r.Header.Del("Content-Digest") },
 		"no input":   func(r *http.Request) { r.Header.Del("Signature-Input") },
 		"no made":    func(r *http.Request) { r.Header.Del("Signature") },

@@ -79,8 +79,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read is written again, and read as the same.
-func FuzzParse(f *testing.F) {
+// FuzzTensor: what is read is written again, and read as the same.
+func FuzzTensor(f *testing.F) {
 	spec := tensor.Spec{DType: tensor.Float32, Tensors: []tensor.Tensor{{Name: "w", Shape: []int{2}}}}
 	b, err := spec.Append(nil, []float64{1, -2}, map[string]string{"a": "b"})
 	if err != nil {
