@@ -36,7 +36,7 @@ var kddLevels = map[int][]string{1: kddProtocols, 2: kddServices, 3: kddFlags}
 
 const kddFeatures = 3 + 66 + 11 + kddColumns - 3 + 1
 
-// ReadKDDCup99 reads kddcup.data_10_percent.gz, the tenth of the KDD Cup 1999 intrusion
+// ReadKDDCup99 reads kddcup.data_10_percent.gz, the tenth of the KDD Cup 99 intrusion
 // records that is usually taken (DOI 10.24432/C51C7N), from dir: 119 features, label 1 for
 // an attack of any kind and 0 for normal. It keeps so many of the 494,021 rows, drawn by
 // seed, in the order of the file; 0: all, which take 470 MB.
@@ -62,7 +62,7 @@ func ReadKDDCup99(dir string, rows int, seed uint64) (*Dataset, error) {
 		kept[i] = true
 	}
 	var d *Dataset
-	err := readGzip(dir, kddFile, "KDD Cup 1999", func(r io.Reader) (err error) {
+	err := readGzip(dir, kddFile, "KDD Cup 99", func(r io.Reader) (err error) {
 		d, err = parseKDD(r, kept)
 		return err
 	})

@@ -119,7 +119,8 @@ func (r *release) printOther(ctx context.Context, std streams) {
 	if spent, ok := r.other(ctx); ok {
 		r.printSpent(spent, std)
 	}
-	if each := r.NoiseMultiplier * r.Sensitivity / math.Sqrt(float64(r.Shares)); r.Shares > 1 && each < 1 {
+	each := r.NoiseMultiplier * r.Sensitivity / math.Sqrt(float64(r.Shares))
+	if r.Shares > 1 && each < 1 {
 		text := fmt.Sprintf(
 			"The parameter of one share is %.2g units: so small that discrete Gaussian shares do "+
 				"not add up to another, which is charged. Count in smaller units: raise "+
@@ -183,8 +184,8 @@ func printJSON(std streams, v any) int {
 
 // describe prints the header of the human form.
 func (r *release) describe(std streams) {
-	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.Mechanism, shortest(r.NoiseMultiplier),
-		r.Sensitivity)
+	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.Mechanism,
+		shortest(r.NoiseMultiplier), r.Sensitivity)
 	if r.Dimension > 1 {
 		what += fmt.Sprintf(", %s", plural(r.Dimension, "coordinate"))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,16 +130,15 @@ func parseCrossing(t *testing.T, text string) map[string]map[string]plotter.XYs 
 // points that both have; 0 if it is not seen to.
 func meeting(line, other plotter.XYs) float64 {
 	at := 0.
-	for i := 1; i < len(line); i++ {
-		find := func(x float64) float64 {
-			k := slices.IndexFunc(other, func(p plotter.XY) bool { return p.X == x })
-			if k < 0 {
-				return 0
-			}
-			return other[k].Y
+	above := func(p plotter.XY) float64 { // NaN where only one of them was measured
+		k := slices.IndexFunc(other, func(q plotter.XY) bool { return q.X == p.X })
+		if k < 0 {
+			return math.NaN()
 		}
-		a, b := find(line[i-1].X)-line[i-1].Y, find(line[i].X)-line[i].Y
-		if a < 0 && b > 0 {
+		return other[k].Y - p.Y
+	}
+	for i := 1; i < len(line); i++ {
+		if a, b := above(line[i-1]), above(line[i]); a < 0 && b > 0 {
 			at = line[i-1].X + (line[i].X-line[i-1].X)*a/(a-b)
 		}
 	}

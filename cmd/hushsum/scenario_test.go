@@ -15,7 +15,8 @@ import (
 
 const latencyFile = "../../simulation/scenarios/latency.toml"
 
-// Table 5.3 of the thesis from the command: place, round and seconds of all lines.
+// Table 5.3 of "A Practical Approach to Federated Learning" (the thesis) from the command:
+// place, round and seconds of all lines.
 func TestScenarioJSON(t *testing.T) {
 	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
 	var out, errs bytes.Buffer

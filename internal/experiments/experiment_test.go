@@ -64,9 +64,9 @@ func byName(t *testing.T, name string) Experiment {
 // seed, figures have lines, progress gets to its end.
 func TestTinyForms(t *testing.T) {
 	arms := map[string]int{
-		"convex": 12, "fashion": 12, "fashion-iid": 12, "writers": 6, "features": 12, "rates": 4, "ablations": 25,
-		"clipping": 6, "clipping-many": 6, "privacy": 10, "noise": 2, "alignment": 7,
-		"tickets": 18, "tickets-many": 13,
+		"convex": 12, "fashion": 12, "fashion-iid": 12, "writers": 6, "features": 12,
+		"rates": 4, "ablations": 25, "clipping": 6, "clipping-many": 6, "privacy": 10,
+		"noise": 2, "alignment": 7, "tickets": 18, "tickets-many": 13,
 	}
 	for _, e := range All() {
 		o := tiny()

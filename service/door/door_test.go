@@ -457,7 +457,7 @@ func TestCurlRecipe(t *testing.T) {
 	}
 	s := newSite(t, door.Options{})
 	folder := t.TempDir()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "service-join.md"))
+	text, err := os.ReadFile(filepath.FromSlash("../../docs/service-join.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// The size of TestThousands: the thesis's is 5,000 parties and 20 rounds, and took it 12
-// hours of one core.
+// The size of TestThousands: "A Practical Approach to Federated Learning" (the thesis) has
+// 5,000 parties and 20 rounds, which took it 12 hours of one core.
 var (
 	parties = flag.Int("parties", 60, "parties of TestThousands")
 	degree  = flag.Int("degree", 0, "neighbours of each; 0: the complete graph")
