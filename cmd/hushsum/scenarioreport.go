@@ -141,7 +141,7 @@ func drawSeconds(path string, r *scenario.Result) error {
 				places = append(places, p.Place)
 			}
 			at := slowest[p.Place]
-			at[round.Number] = max(at[round.Number], p.Seconds.Seconds())
+			at[round.Number] = max(at[round.Number], p.Took.Seconds())
 		}
 	}
 	places = places[:min(len(places), 8)]
@@ -201,7 +201,7 @@ func newPage(r *scenario.Result, accuracy, seconds string) (*page, error) {
 	last, total := r.Final(), 0.
 	sent, work, count := 0., 0., 0.
 	for _, round := range r.Rounds {
-		total += round.Seconds.Seconds()
+		total += round.Took.Seconds()
 		for _, p := range round.Parties {
 			sent, work, count = sent+float64(p.Sent+p.Got), work+p.Work.Seconds(), count+1
 		}
@@ -256,7 +256,7 @@ func costSection(
 	for _, up := range r.SetUps {
 		s.Text = append(s.Text, fmt.Sprintf("Before round %d, %s exchanged keys: %.3g seconds, "+
 			"%s in all.",
-			up.Round, plural(up.Parties, "party"), up.Seconds.Seconds(), bytesText(float64(up.Bytes))))
+			up.Round, plural(up.Parties, "party"), up.Took.Seconds(), bytesText(float64(up.Bytes))))
 	}
 	s.Text = append(s.Text, pairLines(r)...)
 	return s

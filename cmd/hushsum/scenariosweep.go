@@ -321,7 +321,7 @@ func sweepOne(
 	last := result.Final()
 	out := &sweepOutcome{Accuracy: last.Accuracy, MCC: last.MCC, Took: result.Took.Seconds()}
 	for _, r := range result.Rounds {
-		out.Seconds += r.Seconds.Seconds()
+		out.Seconds += r.Took.Seconds()
 	}
 	for _, p := range last.Parties {
 		out.Alone += p.Alone / float64(len(last.Parties))

@@ -51,7 +51,7 @@ func partyLines(r *scenario.Round) []partyLine {
 			l.Accuracy, l.MCC = r.Accuracy, r.MCC
 		}
 		if p.Received {
-			seconds := p.Seconds.Seconds()
+			seconds := p.Took.Seconds()
 			l.Seconds = &seconds
 		}
 		lines[k] = l
@@ -111,10 +111,10 @@ func virtual(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 func (t *scenarioTable) round(r scenario.Round) {
 	if r.Lost != "" {
-		fmt.Fprintf(t.std.out, "%5d %12s lost: %s\n", r.Number, virtual(r.Seconds), r.Lost)
+		fmt.Fprintf(t.std.out, "%5d %12s lost: %s\n", r.Number, virtual(r.Took), r.Lost)
 		return
 	}
-	fmt.Fprintf(t.std.out, "%5d %12s %8s %9.4f %8.4f  %s\n", r.Number, virtual(r.Seconds),
+	fmt.Fprintf(t.std.out, "%5d %12s %8s %9.4f %8.4f  %s\n", r.Number, virtual(r.Took),
 		grouped(r.Included), r.Accuracy, r.MCC, strings.Join(r.Left, ", "))
 	if len(r.Parties) > mostShown {
 		return
@@ -122,7 +122,7 @@ func (t *scenarioTable) round(r scenario.Round) {
 	for _, p := range r.Parties {
 		when := "-"
 		if p.Received {
-			when = virtual(p.Seconds)
+			when = virtual(p.Took)
 		}
 		name := p.Party
 		if p.Place != p.Party {
@@ -142,7 +142,7 @@ func (t *scenarioTable) end(r *scenario.Result) {
 	fmt.Fprintln(out)
 	for _, s := range r.SetUps {
 		fmt.Fprintf(out, "keys of %s before round %d: %s s, %s bytes, beside the rounds\n",
-			plural(s.Parties, "party"), s.Round, virtual(s.Seconds), grouped(s.Bytes))
+			plural(s.Parties, "party"), s.Round, virtual(s.Took), grouped(s.Bytes))
 	}
 	for _, line := range privacyLines(r) {
 		fmt.Fprintln(out, line)

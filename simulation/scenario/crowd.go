@@ -87,7 +87,7 @@ func (r *run) gatherCrowd(active []*party) error {
 	r.result.SetUps = append(r.result.SetUps, SetUp{
 		Round:   1,
 		Parties: n,
-		Seconds: setUp + server + slowest,
+		Took:    setUp + server + slowest,
 		Bytes:   n * int(bytes.SetUpSent+bytes.SetUpReceived),
 	})
 	return nil
@@ -148,13 +148,13 @@ func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
 		seen := r.seen(p)
 		if absent == nil || !absent[i] {
 			seen.Received, seen.Included = true, true
-			seen.Seconds = last + r.transit(place, p.place, 8*len(r.weights))
-			out.Seconds = max(out.Seconds, seen.Seconds)
+			seen.Took = last + r.transit(place, p.place, 8*len(r.weights))
+			out.Took = max(out.Took, seen.Took)
 			out.Server += p.sent
 		}
 		out.Parties = append(out.Parties, seen)
 	}
-	r.clock.After(out.Seconds, func() {})
+	r.clock.After(out.Took, func() {})
 	r.clock.Run()
 	return out
 }

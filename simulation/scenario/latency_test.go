@@ -72,7 +72,7 @@ func TestTable53(t *testing.T) {
 			t.Errorf("round %d: %d parties, %d in the sum, %q", k+1, len(r.Parties), r.Included, r.Lost)
 		}
 		for _, p := range r.Parties {
-			if got := p.Seconds; got != time.Duration(want[k][p.Place])*time.Millisecond {
+			if got := p.Took; got != time.Duration(want[k][p.Place])*time.Millisecond {
 				t.Errorf("round %d, %s: %v, want %d ms", k+1, p.Place, got, want[k][p.Place])
 			}
 			if left := k == 1 && p.Place == "Singapore"; k < 2 && p.Left != left {
@@ -81,7 +81,7 @@ func TestTable53(t *testing.T) {
 		}
 	}
 	// The others exchange keys anew, without Singapore and so in a fraction of the time.
-	if s := result.SetUps; len(s) != 2 || s[1].Parties != 2 || s[1].Seconds >= s[0].Seconds {
+	if s := result.SetUps; len(s) != 2 || s[1].Parties != 2 || s[1].Took >= s[0].Took {
 		t.Errorf("set-ups %+v", s)
 	}
 }

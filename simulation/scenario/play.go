@@ -70,7 +70,7 @@ func (r *run) ensure(active []*party) error {
 	r.result.SetUps = append(r.result.SetUps, SetUp{
 		Round:   r.round,
 		Parties: len(there),
-		Seconds: r.clock.Now() - begin,
+		Took:    r.clock.Now() - begin,
 		Bytes:   r.carried(active) - before,
 	})
 	for _, p := range active {
@@ -150,7 +150,7 @@ func (r *run) playSessions(active []*party) (Round, error) {
 	if r.failure != nil {
 		return Round{}, r.failure
 	}
-	out := Round{Number: r.round, Began: begin, Seconds: r.clock.Now() - begin, Server: r.received}
+	out := Round{Number: r.round, Began: begin, Took: r.clock.Now() - begin, Server: r.received}
 	switch {
 	case !r.over:
 		out.Lost = errStuck.Error()
@@ -171,7 +171,7 @@ func (r *run) playSessions(active []*party) (Round, error) {
 		seen := r.seen(p)
 		seen.Included = included[p]
 		if p.has {
-			seen.Received, seen.Seconds = true, p.arrived-begin
+			seen.Received, seen.Took = true, p.arrived-begin
 		}
 		out.Parties = append(out.Parties, seen)
 	}

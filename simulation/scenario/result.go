@@ -24,7 +24,7 @@ type Result struct {
 type SetUp struct {
 	Round   int // before which it was
 	Parties int
-	Seconds time.Duration // virtual, beside the rounds
+	Took    time.Duration // virtual, beside the rounds
 	Bytes   int           // that parties sent and received
 }
 
@@ -32,7 +32,7 @@ type SetUp struct {
 type Round struct {
 	Number   int
 	Began    time.Duration // virtual
-	Seconds  time.Duration // until the last party that was there had the new model
+	Took     time.Duration // until the last party that was there had the new model
 	Included int           // in the sum
 	Lost     string        // why there is no sum, else empty
 	Accuracy float64       // of the federated model
@@ -45,7 +45,7 @@ type Round struct {
 // PartyRound is what one party saw of a round.
 type PartyRound struct {
 	Party, Place string
-	Seconds      time.Duration // from the round's beginning until it had the new model
+	Took         time.Duration // from the round's beginning until it had the new model
 	Received     bool          // it has it
 	Included     bool          // in the sum
 	Left         bool          // for good, after this round

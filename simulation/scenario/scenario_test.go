@@ -130,7 +130,7 @@ func TestCrashes(t *testing.T) {
 		if at == AtSign {
 			least *= 2
 		}
-		took := result.Rounds[1].Seconds
+		took := result.Rounds[1].Took
 		if took < least && at != AtBegin || took > least+5*time.Second {
 			t.Errorf("%s: round 2 took %v", at, took)
 		}
@@ -209,7 +209,7 @@ func TestServers(t *testing.T) {
 			got.Rounds[k].Included != 5 {
 			t.Errorf("round %d: %v, want %v", k+1, got.Rounds[k].Accuracy, want.Rounds[k].Accuracy)
 		}
-		if more := got.Rounds[k].Seconds - want.Rounds[k].Seconds; more < 650*time.Millisecond {
+		if more := got.Rounds[k].Took - want.Rounds[k].Took; more < 650*time.Millisecond {
 			t.Errorf("round %d: %v longer", k+1, more)
 		}
 	}
