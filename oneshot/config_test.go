@@ -212,3 +212,17 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+// A modulus that leaves an attack too cheap is refused, whatever else fits.
+func TestMargin(t *testing.T) {
+	for _, c := range []struct {
+		bits int
+		bad  bool
+	}{{33, false}, {50, false}, {60, true}, {62, true}} {
+		d := derived{Figures: Figures{Modulus: 1<<c.bits - 1}}
+		err := d.margin(1000, 100_000, 6.4)
+		if bad := errors.Is(err, ErrConfig); bad != c.bad || !bad && d.Classical < 128 {
+			t.Errorf("%d bits: an attack costs 2^%.0f, %v", c.bits, d.Classical, err)
+		}
+	}
+}

@@ -197,6 +197,21 @@ func TestStates(t *testing.T) {
 		}
 		if covered {
 			for _, i := range w.server.Included() {
+				// Another masked vector than the one that was signed is refused, and the round
+				// goes on.
+				another := slices.Clone(sent[i])
+				h, body, err := w.server.config.parse(sent[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := w.server.config.parseSubmission(body, len(w.members))
+				if err != nil {
+					t.Fatal(err)
+				}
+				another[bytes.Index(another, m.masked)] ^= 1
+				if err := w.server.Uncover(another); !errors.Is(err, ErrContext) {
+					t.Fatalf("another vector of %d: %v", h.Sender, err)
+				}
 				if err := w.server.Uncover(sent[i]); err != nil {
 					t.Fatal(err)
 				}
