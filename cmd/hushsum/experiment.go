@@ -140,7 +140,7 @@ func experimentNames(all []experiments.Experiment) []string {
 }
 
 func listExperiments(all []experiments.Experiment, std streams) {
-	fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", "experiment", "quick", "long", "seeds",
+	fmt.Fprintf(std.out, "%-13s %6s %6s %5s  %s\n", "experiment", "quick", "long", "seeds",
 		"what it shows; whose table")
 	for _, e := range all {
 		seeds := "-"
@@ -151,12 +151,12 @@ func listExperiments(all []experiments.Experiment, std streams) {
 		if e.Paper != "" {
 			about += fmt.Sprintf(" (%s: %s)", e.Paper, e.Table)
 		}
-		for i, line := range wrap(about, width-32) {
+		for i, line := range wrap(about, width-35) {
 			if i == 0 {
-				fmt.Fprintf(std.out, "%-10s %6s %6s %5s  %s\n", e.Name, roughly(e.Quick),
+				fmt.Fprintf(std.out, "%-13s %6s %6s %5s  %s\n", e.Name, roughly(e.Quick),
 					roughly(e.Long), seeds, line)
 			} else {
-				fmt.Fprintf(std.out, "%-32s%s\n", "", line)
+				fmt.Fprintf(std.out, "%-35s%s\n", "", line)
 			}
 		}
 	}

@@ -66,7 +66,7 @@ var public = map[string]string{
 	"oblivious":   "Candidates Claim Coins Config Noise PeerError Sampling",
 	"oneshot":     "Config Envelope Figures KEM MemberError PartyError Terms",
 	"protocol": "Adversary Carrier Config Envelope Local MissingError Params Party PartyError " +
-		"Recovery Summer",
+		"Recovery Step Submission Summer",
 	"shamir": "Combiner Feldman IndexError Packing Pedersen WrongSharesError",
 }
 
