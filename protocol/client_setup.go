@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -284,11 +285,7 @@ func (c *Client) receiveMembers(h wire.Header, body []byte) ([]byte, error) {
 // encapsulates to, and how many they are.
 func (t *topology) place(party, peer int) (at, of int) {
 	higher := t.higher(party)
-	for k, i := range higher {
-		if i == peer {
-			at = k
-		}
-	}
+	at, _ = slices.BinarySearch(higher, peer)
 	return at, len(higher)
 }
 

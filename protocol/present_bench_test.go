@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/wire"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -180,7 +178,10 @@ func BenchmarkSetUp(b *testing.B) {
 				}
 				for b.Loop() {
 					if n == 1000 {
-						setUpOfOne(b, config, signers, &m)
+						one, _ := setUpOfOne(b, config, signers)
+						m.party += one.party
+						m.up += one.up
+						m.down += one.down
 					} else if _, err := watchedSession(config, signers, &m); err != nil {
 						b.Fatal(err)
 					}
@@ -196,78 +197,4 @@ func BenchmarkSetUp(b *testing.B) {
 			})
 		}
 	}
-}
-
-// setUpOfOne runs the set-up of the middle party. The others announce real keys, and
-// encapsulate to that party alone: of their other ciphertexts there are random leaves.
-func setUpOfOne(b *testing.B, config *Config, signers []crypto.Signer, m *toll) {
-	b.Helper()
-	must := func(err error) {
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	self := len(signers) / 2
-	var client *Client
-	timed := func(f func() error) {
-		start := time.Now()
-		must(f())
-		m.party += time.Since(start)
-	}
-	keys := &wire.Keys{Hybrid: !config.Classical, Announced: wire.FullSet(len(signers))}
-	for i, signer := range signers {
-		make1 := func() error {
-			c, err := NewClient(config, signer, nil)
-			if err != nil {
-				return err
-			}
-			keys.Entries = append(keys.Entries, keyEntry(&c.announce))
-			if i == self {
-				client = c
-			} else if i > self && keys.Hybrid {
-				keys.Encapsulation = append(keys.Encapsulation, c.announce.Encapsulation)
-			}
-			return nil
-		}
-		if i == self {
-			timed(make1)
-		} else {
-			must(make1())
-		}
-	}
-	header := func(kind wire.Type) []byte {
-		h := wire.Header{Type: kind, Session: client.config.digest, Sender: wire.ServerIndex}
-		return h.Append(nil)
-	}
-	m.up += len(client.Announce())
-	take := func(message []byte) {
-		m.down += len(message)
-		timed(func() error {
-			answer, err := client.Receive(message)
-			m.up += len(answer)
-			return err
-		})
-	}
-	take(keys.Append(header(wire.TypeKeys)))
-	if config.Classical {
-		return
-	}
-	ek, err := keyexchange.ParseEncapsulationKey(client.announce.Encapsulation)
-	must(err)
-	members := &wire.Members{Members: keys.Announced}
-	for i := range self {
-		var agreed keyexchange.Agreement
-		ct, err := agreed.Encapsulate(ek, nil)
-		must(err)
-		leaves := make([][32]byte, len(signers)-1-i)
-		at, _ := client.topology.place(i, self)
-		leaves[at] = leafHash(self, ct)
-		root, paths := treePaths(leaves)
-		signature, err := keyexchange.Sign(signers[i], labelCiphertexts,
-			ciphertextsStatement(client.topology.keys, i, root))
-		must(err)
-		members.Lower = append(members.Lower,
-			wire.SignedCiphertext{Ciphertext: ct, Path: paths[at], Signature: signature})
-	}
-	take(members.Append(header(wire.TypeMembers)))
 }

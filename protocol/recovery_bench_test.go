@@ -146,9 +146,6 @@ func round1000(b *testing.B) map[string]*Config {
 	}
 }
 
-// absent reports whether a party of round1000 drops out: every twentieth.
-func absent(party int) bool { return party%20 == 19 }
-
 // BenchmarkClient1000 is one client's round after set-up in the setting of
 // round1000. It reports the milliseconds of the whole ("client-ms") and, measured
 // beside it in the same run, of its parts: "mask-ms" for making and adding the
@@ -165,20 +162,9 @@ func BenchmarkClient1000(b *testing.B) {
 func benchmarkClient(b *testing.B, config *Config) {
 	n := config.Roster.Len()
 	signers, _ := parties(b, n)
-	client, server := oneOfMany(b, config)
+	client, _ := oneOfMany(b, config)
 	in, _ := inputs(1, config.Layout, 1)
-	all := wire.FullSet(n)
-	var survivors []int
-	for i := range n {
-		if !absent(i) {
-			survivors = append(survivors, i)
-		}
-	}
 	near := client.topology.neighbours(1, 0)
-	signing := survivors
-	if client.config.sparse {
-		signing = wire.SetOf(n, survivors).Of(near)
-	}
 	var whole, parts [5]time.Duration
 	timed := func(to *time.Duration, f func()) {
 		start := time.Now()
@@ -197,51 +183,10 @@ func benchmarkClient(b *testing.B, config *Config) {
 	v, err := masking.NewVector(config.Layout)
 	must(err)
 	for round := uint64(1); b.Loop(); round++ {
-		// What the others send, made with this client's own keys: a pair's are the
-		// same on both sides.
-		begin := wire.Begin{Broadcast: broadcastDigest(nil), Participants: all}
-		list := wire.Survivors{Survivors: wire.SetOf(n, survivors)}
-		context := roundContext(server.session, round, &begin, all)
-		for _, peer := range near {
-			channels, _, err := client.chains[peer].Ahead(round)
-			must(err)
-			seal := func(purpose keyexchange.Purpose, binding [32]byte) wire.SealedShare {
-				box, err := keyexchange.Seal(new(keyexchange.Nonce), channels.Key(purpose, peer, 0),
-					make([]byte, 32),
-					shareData(purpose, server.session, round, peer, 0, binding))
-				must(err)
-				return wire.SealedShare(box)
-			}
-			begin.Shares = append(begin.Shares, seal(keyexchange.RecoveryShare, holdersDigest(all)))
-			if !absent(peer) {
-				list.Shares = append(list.Shares, seal(keyexchange.SelfMaskShare, context))
-			}
-		}
-		var certificate wire.Certificate
-		for _, i := range signing[:client.topology.terms.quorum] {
-			signature, err := keyexchange.Sign(signers[i], labelSurvivors,
-				survivorsStatement(context, list.Survivors))
-			must(err)
-			certificate = append(certificate, wire.PartySignature{Party: i, Signature: signature})
-		}
-		message := func(kind wire.Type, body []byte) []byte {
-			h := wire.Header{Type: kind, Session: server.session, Round: round, Sender: wire.ServerIndex}
-			return append(h.Append(nil), body...)
-		}
-		messages := [][]byte{message(wire.TypeBegin, begin.Append(nil)),
-			message(wire.TypeSurvivors, list.Append(nil)),
-			message(wire.TypeCertificate, certificate.Append(nil))}
-
+		messages, survivors, certificate := roundOfOthers(b, client, signers, round)
 		timed(&whole[0], func() {
-			_, err := client.Receive(messages[0])
-			must(err)
-			_, err = client.Submit(nil, in[0]...)
-			must(err)
-			_, err = client.Receive(messages[1])
-			must(err)
-			reveal, err := client.Receive(messages[2])
-			must(err)
-			if len(reveal) != wire.HeaderSize+36*len(near) {
+			_, reveal := roundOfOne(b, client, messages, in[0])
+			if reveal != wire.HeaderSize+36*len(near) {
 				b.Fatal("not all shares were opened")
 			}
 		})
@@ -276,9 +221,9 @@ func benchmarkClient(b *testing.B, config *Config) {
 					ahead, _, err := client.chains[peer].Ahead(round + 1)
 					must(err)
 					box, err := keyexchange.Seal(new(keyexchange.Nonce), ahead.Key(0, 0, peer), make([]byte, 32),
-						blobData(server.session, round, 0))
+						blobData(client.session, round, 0))
 					must(err)
-					_, err = keyexchange.Open(ahead.Key(0, 0, peer), box, blobData(server.session, round, 0))
+					_, err = keyexchange.Open(ahead.Key(0, 0, peer), box, blobData(client.session, round, 0))
 					must(err)
 				}
 			}
@@ -286,9 +231,8 @@ func benchmarkClient(b *testing.B, config *Config) {
 		timed(&parts[4], func() {
 			_, err := keyexchange.Sign(signers[0], labelSurvivors, messages[0][:64])
 			must(err)
-			statement := survivorsStatement(context, list.Survivors)
 			for i := range certificate {
-				must(keyexchange.Verify(config.Roster.Key(certificate[i].Party), labelSurvivors, statement,
+				must(keyexchange.Verify(config.Roster.Key(certificate[i].Party), labelSurvivors, survivors,
 					&certificate[i].Signature))
 			}
 		})
@@ -315,14 +259,7 @@ func BenchmarkServer1000(b *testing.B) {
 func benchmarkServer(b *testing.B, config *Config) {
 	server := serverAtReveal(b, config)
 	open := server.open
-	masks := 0
-	for owner := range open.participants.All() {
-		if open.survivors.Has(owner) {
-			masks++
-		} else {
-			masks += len(open.survivors.Of(open.near[owner]))
-		}
-	}
+	masks := open.masks()
 	key, err := aes.NewCipher(make([]byte, 16))
 	if err != nil {
 		b.Fatal(err)

@@ -16,7 +16,8 @@ type topology struct {
 	config    *settled
 	keys      [32]byte // digest
 	announced wire.Set
-	self      int // whose topology it is, -1 for the server's
+	everybody []int // the same, ascending
+	self      int   // whose topology it is, -1 for the server's
 
 	// Once the members are known.
 	members wire.Set
@@ -40,11 +41,12 @@ func newTopology(config *settled, keys [32]byte, announced wire.Set, self int) *
 		config:    config,
 		keys:      keys,
 		announced: announced,
+		everybody: slices.Collect(announced.All()),
 		self:      self,
 		schedule:  make(map[uint64][]int),
 	}
 	if config.sparse && !config.byRound {
-		t.whole = t.newGraph(slices.Collect(announced.All()), t.seedOr(keys), 0)
+		t.whole = t.newGraph(t.everybody, t.seedOr(keys), 0)
 	}
 	return t
 }
@@ -68,7 +70,10 @@ func (t *topology) newGraph(parties []int, seed [32]byte, number uint64) *graph.
 
 // join notes who the members are.
 func (t *topology) join(session [32]byte, members wire.Set) {
-	t.members, t.list = members, slices.Collect(members.All())
+	t.members, t.list = members, t.everybody
+	if members.Len() < len(t.everybody) {
+		t.list = slices.Collect(members.All())
+	}
 	t.seed = t.seedOr(session)
 	t.terms = t.config.terms(len(t.list))
 	if t.whole != nil && t.self >= 0 {
@@ -83,21 +88,35 @@ func (t *topology) peers(party int) []int {
 	if t.whole != nil {
 		return t.whole.Neighbours(party)
 	}
-	return without(slices.Collect(t.announced.All()), party)
+	return without(t.everybody, party)
 }
 
-// higher returns those of a party's peers that it encapsulates to.
+// higher returns those of a party's peers that it encapsulates to, which the caller must
+// not change.
 func (t *topology) higher(party int) []int {
-	peers := t.peers(party)
-	at, _ := slices.BinarySearch(peers, party)
-	return peers[at:]
+	_, higher := t.split(party)
+	return higher
 }
 
-// lower returns those of a party's peers that encapsulate to it.
+// lower returns those of a party's peers that encapsulate to it, which the caller must not
+// change.
 func (t *topology) lower(party int) []int {
-	peers := t.peers(party)
-	at, _ := slices.BinarySearch(peers, party)
-	return peers[:at]
+	lower, _ := t.split(party)
+	return lower
+}
+
+// split divides a party's peers at its own place, without a list of their own where all are
+// peers: a set-up asks for those of each peer.
+func (t *topology) split(party int) (lower, higher []int) {
+	peers := t.everybody
+	if t.whole != nil {
+		peers = t.whole.Neighbours(party)
+	}
+	at, found := slices.BinarySearch(peers, party)
+	if found {
+		return peers[:at], peers[at+1:]
+	}
+	return peers[:at], peers[at:]
 }
 
 // connected returns those of some parties, in ascending order, that have enough

@@ -16,7 +16,7 @@ import (
 
 var (
 	crossing = flag.String("crossing", "",
-		"output of go test ./oneshot -run NONE -bench Party, to be drawn")
+		"output of go test ./oneshot ./protocol -p 1 -run NONE -bench Party, to be drawn")
 	crossingOut = flag.String("crossing-out", "", "folder of the figures that -crossing makes")
 )
 
@@ -25,7 +25,7 @@ const crossingSample = `
 BenchmarkParty/n=30/hybrid    	50	 1.972 member-kB	 14.2 party-ms	 2.2 server-ms	 481.2 up-kB
 BenchmarkParty/n=30/pairwise  	 1	 10.1 party-ms	 40.9 server-ms	 9.0 setup-ms	 423.0 up-kB
 BenchmarkParty/n=1000/hybrid  	50	 14.3 party-ms	 2.1 server-ms	 481.2 up-kB
-BenchmarkParty/n=1000/pairwise	 1	 140 party-ms	 1.000 scaled	 9000 server-ms	 160 setup-ms
+BenchmarkParty/n=1000/pairwise	 1	 140 party-ms	 9000 server-ms	 160 setup-ms
 `
 
 // TestCrossing draws the figures of BENCHMARKS.md on sums of one message a party beside
