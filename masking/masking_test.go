@@ -370,6 +370,12 @@ func TestLayoutErrors(t *testing.T) {
 			t.Errorf("%.3v: ParsePacked: %v", layout, err)
 		}
 	}
+	for _, layout := range []Layout{{{MaxLength, 64}}, {{MaxLength - 1, 1}, {1, 64}},
+		slices.Repeat(Layout{{1, 1}}, MaxSegments)} {
+		if err := layout.Validate(); err != nil {
+			t.Errorf("%.3v, the most there may be: %v", layout, err)
+		}
+	}
 }
 
 func TestFromValuesErrors(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/big"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,6 +25,21 @@ func corrupt(shares []Share, places []int) ([]Share, []uint32) {
 
 // TestCorrectEveryCount corrects every number of wrong shares up to the limit,
 // at random places, and refuses one and two above the limit.
+// TestWrongSharesText: the error names the wrong shares, or says that they are too many.
+func TestWrongSharesText(t *testing.T) {
+	for _, c := range []struct {
+		err  *WrongSharesError
+		says string
+	}{
+		{&WrongSharesError{Wrong: []uint32{3, 8}, Limit: 2}, "[3 8]"},
+		{&WrongSharesError{Limit: 2}, "limit 2"},
+	} {
+		if text := c.err.Error(); !strings.Contains(text, c.says) {
+			t.Errorf("%q does not say %q", text, c.says)
+		}
+	}
+}
+
 func TestCorrectEveryCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		xs := holders(16).Draw(t, "holders")
