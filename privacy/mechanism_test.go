@@ -12,6 +12,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/masking"
 )
 
 func mechanism(t testing.TB, r Release) *Mechanism {
@@ -134,11 +135,18 @@ func TestDecodeIsMean(t *testing.T) {
 					votes[j]--
 				}
 			}
-			signs := v
-			if r.Signs == nil {
-				signs = nil
+			switch {
+			case r.Signs != nil:
+				add(m.Encode(rotation, v, v, nil))
+			case d%2 == 0:
+				add(m.Encode(rotation, v, nil, nil))
+			default:
+				submission, err := masking.NewVector(layout)
+				if err == nil {
+					err = EncodeTo(submission, m, rotation, v, nil)
+				}
+				add(submission.Values(), err)
 			}
-			add(m.Encode(rotation, v, signs, nil))
 		}
 		add(m.Blank(nil))
 		mean, signs, err := m.Decode(rotation, sum, n)
@@ -166,6 +174,33 @@ func TestDecodeIsMean(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEncodeToHasNoSigns: what EncodeTo refuses leaves nothing in the vector.
+func TestEncodeToHasNoSigns(t *testing.T) {
+	r := release()
+	r.Noise.Family, r.Signs = accounting.FamilySkellam, &Signs{Dimension: 40, Part: .5}
+	m := mechanism(t, r)
+	layout, err := m.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := masking.NewVector(layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.AddMask(new(masking.Seed))
+	if err := EncodeTo(v, m, [32]byte{}, make([]float64, 40), nil); !errors.Is(err,
+		aggregation.ErrLength) {
+		t.Errorf("signs: %v", err)
+	}
+	for _, lane := range v.Values() {
+		for _, x := range lane {
+			if x != 0 {
+				t.Fatal("something is left in the vector")
+			}
+		}
+	}
 }
 
 func TestEncodeErrors(t *testing.T) {

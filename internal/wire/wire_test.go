@@ -364,7 +364,8 @@ func TestLists(t *testing.T) {
 func TestCallersRefusal(t *testing.T) {
 	refusal := errors.New("refused")
 	b := make([]byte, 1)
-	if _, err := ParseKeys(b, 3, true, func(*Keys) (int, error) { return 0, refusal }); err != refusal {
+	refuse := func(*Keys) (int, error) { return 0, refusal }
+	if _, err := ParseKeys(b, 3, true, refuse); err != refusal {
 		t.Error(err)
 	}
 	if _, err := ParseMembers(b, 3, func(Set) ([]int, error) { return nil, refusal }); err != refusal {
