@@ -74,8 +74,8 @@ func ablationSettings(o Options) []ablation {
 // ablations varies one thing at a time. The AND mask is beside the others in the
 // setting that all share.
 func ablations(ctx context.Context, o Options) (*Table, error) {
-	rows := pick(o, 1500, 55000, 600)
-	rounds := pick(o, 20, 120, 2)
+	rows := pick(o, 1000, 55000, 600)
+	rounds := pick(o, 30, 120, 2)
 	rate := pick(o, .05, .01, .05)
 	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
 	if err != nil {

@@ -308,7 +308,7 @@ func fashionIID(ctx context.Context, o Options) (*Table, error) {
 }
 
 func fashionOf(ctx context.Context, o Options, split, dealt string) (*Table, error) {
-	rows := pick(o, 3000, 55000, 600)
+	rows := pick(o, 2000, 55000, 600)
 	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
 	if err == nil {
 		if !o.Long {
@@ -319,10 +319,10 @@ func fashionOf(ctx context.Context, o Options, split, dealt string) (*Table, err
 	if err != nil {
 		return nil, err
 	}
-	// A twentieth of the rows makes a twentieth of the local steps; the larger rate, which
+	// A thirtieth of the rows makes a thirtieth of the local steps; the larger rate, which
 	// is of the papers' grid too, makes up for some of that.
 	rate := pick(o, .05, .01, .05)
-	sizes := pick(o, map[int]int{10: 40, 100: 120}, map[int]int{10: 120, 100: 500, 500: 2000},
+	sizes := pick(o, map[int]int{10: 90, 100: 180}, map[int]int{10: 120, 100: 500, 500: 2000},
 		map[int]int{10: 2, 20: 2})
 	t := maskedTable("LeNet on Fashion-MNIST, 10 parties a round", "split", "parties", "rule")
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
@@ -429,7 +429,7 @@ func writersOf(d *learning.Dataset) int {
 // features is FedCMNIST and FedRotMNIST: colour or angle tell the label in training and
 // not in the test.
 func features(ctx context.Context, o Options) (*Table, error) {
-	rows := pick(o, 2000, 55000, 600)
+	rows := pick(o, 1500, 55000, 600)
 	d, err := newDealer(o, "mnist", rows, pick(o, 1000, 10000, 200))
 	if err == nil {
 		if !o.Long {
@@ -441,7 +441,7 @@ func features(ctx context.Context, o Options) (*Table, error) {
 		return nil, err
 	}
 	rate := pick(o, .05, .01, .05)
-	sizes := pick(o, map[int]int{10: 30}, map[int]int{10: 120, 100: 500, 500: 2000},
+	sizes := pick(o, map[int]int{10: 55}, map[int]int{10: 120, 100: 500, 500: 2000},
 		map[int]int{10: 2})
 	t := maskedTable("LeNet on MNIST with features that go with the label", "split", "parties")
 	grid := pick(o, serverRates, serverRates, []float64{.5, 1})

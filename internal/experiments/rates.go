@@ -34,7 +34,7 @@ var ratesPublished = map[[2]float64][2]float64{
 // averaging is best, and whether masked averaging is better there.
 func rates(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 1000, 55000, 600)
-	rounds := pick(o, 30, 120, 2)
+	rounds := pick(o, 50, 120, 2)
 	locals := pick(o, []float64{.01, .05}, []float64{.001, .01, .05, .1}, []float64{.01})
 	grid := pick(o, []float64{.1, .25, .4, .55, .7, .8, 1, 1.5, 2},
 		[]float64{.01, .1, .25, .4, .55, .7, .8, 1, 1.5, 2}, []float64{.5, 1})
