@@ -1,0 +1,63 @@
+package sidecar
+
+import (
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// What the numbers of a vector are, in the words of calls.
+const (
+	float32s = "float32"
+	float64s = "float64" // where nothing is said
+)
+
+// encoding returns what turns a vector into a submission for a round. The vector stays
+// where it is; who changes it meanwhile garbles a sum by its own input.
+func encoding(
+	s *hushsum.Settled, broadcast [32]byte, numbers string, vector []byte,
+) (func(*masking.Vector) error, error) {
+	if err := checkNumbers(numbers); err != nil {
+		return nil, err
+	}
+	if numbers == float32s {
+		return encodingOf[float32](s, broadcast, vector)
+	}
+	return encodingOf[float64](s, broadcast, vector)
+}
+
+func encodingOf[F aggregation.Float](
+	s *hushsum.Settled, broadcast [32]byte, vector []byte,
+) (func(*masking.Vector) error, error) {
+	x, err := floats[F](vector)
+	if err != nil {
+		return nil, requestError("", "the vector: %v", err)
+	}
+	return func(v *masking.Vector) error { return hushsum.EncodeTo(v, s, broadcast, x, nil) }, nil
+}
+
+// meanOf returns the mean of a sum, as a blob.
+func meanOf(
+	s *hushsum.Settled, broadcast [32]byte, numbers string, sum *masking.Vector, parties int,
+) ([]byte, error) {
+	if err := checkNumbers(numbers); err != nil {
+		return nil, err
+	}
+	if numbers == float32s {
+		mean := make([]float32, s.Plan().Length)
+		err := hushsum.DecodeTo(mean, s, broadcast, sum, parties)
+		return floatBlob(mean), err
+	}
+	mean := make([]float64, s.Plan().Length)
+	err := hushsum.DecodeTo(mean, s, broadcast, sum, parties)
+	return floatBlob(mean), err
+}
+
+// checkNumbers fails if there are no such numbers.
+func checkNumbers(numbers string) error {
+	switch numbers {
+	case "", float32s, float64s:
+		return nil
+	}
+	return fieldError("numbers", "use float32 or float64", "there are no %.40q", numbers)
+}
