@@ -9,10 +9,12 @@ import (
 	"io"
 	"math"
 	"unsafe"
+
+	"github.com/hushsum/hushsum/aggregation"
 )
 
 // Version is that of the frames and calls.
-const Version = 1
+const Version = 2
 
 // Bounds of a frame.
 const (
@@ -144,10 +146,26 @@ func readBlob(r *bufio.Reader, n int64) ([]byte, error) {
 	return out, nil
 }
 
+// body is a blob of an answer that is written in pieces.
+type body interface {
+	io.WriterTo
+	Size() int64
+}
+
+// inMemory is a body that is there as bytes.
+type inMemory []byte
+
+func (b inMemory) Size() int64 { return int64(len(b)) }
+
+func (b inMemory) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(b)
+	return int64(n), err
+}
+
 // writeReply writes one frame.
-func writeReply(w *bufio.Writer, h replyHeader, blobs [][]byte) error {
+func writeReply(w *bufio.Writer, h replyHeader, blobs []body) error {
 	for _, b := range blobs {
-		h.Blobs = append(h.Blobs, blobHeader{Length: int64(len(b))})
+		h.Blobs = append(h.Blobs, blobHeader{Length: b.Size()})
 	}
 	text, err := json.Marshal(h)
 	if err == nil && len(text) > maxHeader {
@@ -163,45 +181,54 @@ func writeReply(w *bufio.Writer, h replyHeader, blobs [][]byte) error {
 		return err
 	}
 	for _, b := range blobs {
-		if _, err := w.Write(b); err != nil {
+		if _, err := b.WriteTo(w); err != nil {
 			return err
 		}
 	}
 	return w.Flush()
 }
 
-// floats returns the numbers of a blob, little-endian float64, in place where that is
-// possible.
-func floats(b []byte) ([]float64, error) {
-	if len(b)%8 != 0 {
-		return nil, fmt.Errorf("%d bytes are no float64 numbers of 8 bytes each", len(b))
+// floats returns the numbers of a blob, little-endian, in place where that is possible.
+func floats[F aggregation.Float](b []byte) ([]F, error) {
+	size := int(unsafe.Sizeof(F(0)))
+	if len(b)%size != 0 {
+		return nil, fmt.Errorf("%d bytes are no float%d numbers of %d bytes each", len(b), 8*size, size)
 	}
-	n := len(b) / 8
+	n := len(b) / size
 	if n == 0 {
-		return []float64{}, nil
+		return []F{}, nil
 	}
 	first := unsafe.Pointer(unsafe.SliceData(b))
-	if littleEndian && uintptr(first)%8 == 0 {
-		return unsafe.Slice((*float64)(first), n), nil
+	if littleEndian && uintptr(first)%uintptr(size) == 0 {
+		return unsafe.Slice((*F)(first), n), nil
 	}
-	out := make([]float64, n)
+	out := make([]F, n)
 	for i := range out {
-		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		if size == 4 {
+			out[i] = F(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+		} else {
+			out[i] = F(math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:])))
+		}
 	}
 	return out, nil
 }
 
 // floatBlob is the inverse of floats; the bytes may be those of x.
-func floatBlob(x []float64) []byte {
+func floatBlob[F aggregation.Float](x []F) []byte {
+	size := int(unsafe.Sizeof(F(0)))
 	if len(x) == 0 {
 		return nil
 	}
 	if littleEndian {
-		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), size*len(x))
 	}
-	out := make([]byte, 0, 8*len(x))
+	out := make([]byte, 0, size*len(x))
 	for _, v := range x {
-		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v))
+		if size == 4 {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(v)))
+		} else {
+			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(float64(v)))
+		}
 	}
 	return out
 }

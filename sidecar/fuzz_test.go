@@ -14,7 +14,7 @@ import (
 // Whatever comes is a call, or an error that says why not; what is announced and does not
 // come takes no room.
 func FuzzRequest(f *testing.F) {
-	f.Add(frameOf(`{"id":1,"call":"hello","with":{"version":1}}`))
+	f.Add(frameOf(`{"id":1,"call":"hello","with":{"version":2}}`))
 	f.Add(frameOf(`{"id":2,"call":"party.new","with":{"settled":1},"blobs":[{"length":2}]}`, []byte("ab")))
 	f.Add(frameOf(`{"id":3,"call":"x","blobs":[{"length":8,"offset":0}]}`))
 	f.Add(frameOf(`{"id":1,"id":1,"call":"x"}`))
@@ -76,6 +76,8 @@ func FuzzCall(f *testing.F) {
 	f.Add("party.load", []byte(`{"settled":1,"number":1}`), make([]byte, 32))
 	f.Add("server.receive", []byte(`{"server":3,"party":0}`), []byte{2, 1})
 	f.Add("server.load", []byte(`{"settled":1,"number":1}`), make([]byte, 32))
+	f.Add("party.submit", []byte(`{"party":2,"broadcast":"00"}`), make([]byte, 8))
+	f.Add("party.output", []byte(`{"party":2}`), []byte{})
 	f.Add("ledger.load", []byte(`{}`), []byte(`{"version":1}`))
 	f.Add("ledger.spend", []byte(`{"ledger":4,"clients":["a"],"run":{"mechanism":"gaussian"}}`),
 		[]byte{})
@@ -97,7 +99,13 @@ func FuzzCall(f *testing.F) {
 		if call == "party.load" || call == "server.load" {
 			r.blobs = []blob{{bytes: make([]byte, 32)}, {bytes: make([]byte, 32)}, {bytes: b}}
 		}
-		_, _, err := s.call(r)
+		result, _, err := s.call(r)
+		if answer, ok := result.(streamed); ok {
+			if n, err := answer.blob.WriteTo(io.Discard); err != nil || n != answer.blob.Size() {
+				t.Errorf("a blob of %d bytes has %d: %v", answer.blob.Size(), n, err)
+			}
+			answer.done()
+		}
 		if errors.Is(err, errInternal) {
 			t.Error(err)
 		}
@@ -115,8 +123,12 @@ func fill(t *testing.T, s *sidecar) {
 		for _, b := range blobs {
 			r.blobs = append(r.blobs, blob{bytes: b})
 		}
-		if _, _, err := s.call(r); err != nil {
+		result, _, err := s.call(r)
+		if err != nil {
 			t.Fatal(call, err)
+		}
+		if answer, ok := result.(streamed); ok {
+			answer.done()
 		}
 	}
 	// The keys of the seeds 0…0 and 1 0…0 (RFC 8032).

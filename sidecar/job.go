@@ -240,7 +240,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is no time",
 			with.StepTime)
 	}
-	model, err := floats(bytes.Clone(r.blobs[1].bytes))
+	model, err := floats[float64](bytes.Clone(r.blobs[1].bytes))
 	if err != nil {
 		return nil, nil, requestError("", "the model: %v", err)
 	}
@@ -335,7 +335,7 @@ func answerJob(s *sidecar, r *request) (any, [][]byte, error) {
 		if err := r.need(1); err != nil {
 			return nil, nil, err
 		}
-		if answer.vector, err = floats(bytes.Clone(r.blobs[0].bytes)); err != nil {
+		if answer.vector, err = floats[float64](bytes.Clone(r.blobs[0].bytes)); err != nil {
 			return nil, nil, requestError("", "the vector: %v", err)
 		}
 	}

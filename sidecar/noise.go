@@ -96,7 +96,7 @@ func auditScores(_ *sidecar, r *request) (any, [][]byte, error) {
 	var scores [2][]float64
 	for i, b := range r.blobs {
 		var err error
-		if scores[i], err = floats(b.private()); err != nil {
+		if scores[i], err = floats[float64](b.private()); err != nil {
 			return nil, nil, requestError("", "the scores: %v", err)
 		}
 	}

@@ -15,9 +15,9 @@ var partyCalls = map[string]handler{
 	"party.new":     newParty,
 	"party.load":    loadParty,
 	"party.state":   party(partyState),
-	"party.output":  party(partyOutput),
+	"party.output":  partyOutput,
 	"party.receive": party(partyReceive),
-	"party.submit":  party(partySubmit),
+	"party.submit":  partySubmit,
 	"party.save":    party(partySave),
 }
 
@@ -27,6 +27,7 @@ type partyObject struct {
 	client   *protocol.Client
 	settled  *hushsum.Settled
 	identity ed25519.PrivateKey
+	kept     body // the last message, if it is a submission
 }
 
 func (p *partyObject) close() {
@@ -85,7 +86,7 @@ func newParty(s *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.take(&with, 1); err != nil {
 		return nil, nil, err
 	}
-	return s.addParty(r, with, func(c *protocol.Config, identity ed25519.PrivateKey) (
+	return s.addParty(r, with, nil, func(c *protocol.Config, identity ed25519.PrivateKey) (
 		*protocol.Client, error,
 	) {
 		return protocol.NewClient(c, identity, nil)
@@ -102,10 +103,14 @@ func loadParty(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.addParty(r, with, func(c *protocol.Config, identity ed25519.PrivateKey) (
+	state, kept, err := openState(key, r.blobs[2].bytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.addParty(r, with, kept, func(c *protocol.Config, identity ed25519.PrivateKey) (
 		*protocol.Client, error,
 	) {
-		return protocol.LoadClient(c, identity, nil, key, r.blobs[2].bytes)
+		return protocol.LoadClient(c, identity, nil, key, state)
 	})
 }
 
@@ -121,7 +126,7 @@ func (r *request) sealKey(i int) (*keyexchange.SealKey, error) {
 
 // addParty makes the party of the identity that is the first blob.
 func (s *sidecar) addParty(
-	r *request, with partyParameters,
+	r *request, with partyParameters, kept []byte,
 	makeClient func(c *protocol.Config, identity ed25519.PrivateKey) (*protocol.Client, error),
 ) (any, [][]byte, error) {
 	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
@@ -132,7 +137,11 @@ func (s *sidecar) addParty(
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &partyObject{settled: settled, identity: ed25519.NewKeyFromSeed(seed)}
+	p := &partyObject{
+		settled:  settled,
+		identity: ed25519.NewKeyFromSeed(seed),
+		kept:     inMemory(kept),
+	}
 	clear(seed)
 	if p.client, err = makeClient(settled.Config(with.Number), p.identity); err != nil {
 		return nil, nil, err
@@ -142,15 +151,19 @@ func (s *sidecar) addParty(
 		p.close()
 		return nil, nil, err
 	}
-	return p.state(id), [][]byte{p.last()}, nil
+	p.mutex.Lock()
+	return streamed{p.state(id), p.last(), p.mutex.Unlock}, nil, nil
 }
 
 // last returns the last message that the party has made.
-func (p *partyObject) last() []byte {
-	if output := p.client.Output(); output != nil {
-		return output
+func (p *partyObject) last() body {
+	if _, kept := p.client.Kept(); kept {
+		return p.kept
 	}
-	return p.client.Announce()
+	if output := p.client.Output(); output != nil {
+		return inMemory(output)
+	}
+	return inMemory(p.client.Announce())
 }
 
 // party finds the party of a call, and has it work on no other meanwhile.
@@ -186,8 +199,38 @@ func (r *request) need(n int) error {
 
 func partyState(_ *partyObject, r *request) ([][]byte, error) { return nil, r.need(0) }
 
-func partyOutput(p *partyObject, r *request) ([][]byte, error) {
-	return [][]byte{p.last()}, r.need(0)
+// withMessage finds the party of a call that answers with its last message. The party works
+// on nothing else until that is written.
+func (s *sidecar) withMessage(
+	id uint64, work func(p *partyObject) error,
+) (any, [][]byte, error) {
+	p, err := lookup[*partyObject](s, id, "party")
+	if err != nil {
+		return nil, nil, err
+	}
+	p.mutex.Lock()
+	written := p.mutex.Unlock
+	defer func() {
+		if written != nil {
+			written() // there will be no answer
+		}
+	}()
+	if err := work(p); err != nil {
+		return nil, nil, err
+	}
+	answer := streamed{p.state(id), p.last(), written}
+	written = nil
+	return answer, nil, nil
+}
+
+func partyOutput(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Party uint64 `json:"party"`
+	}
+	if err := r.take(&with, 0); err != nil {
+		return nil, nil, err
+	}
+	return s.withMessage(with.Party, func(*partyObject) error { return nil })
 }
 
 // partyReceive answers with one blob, or none if there is nothing to answer.
@@ -196,8 +239,18 @@ func partyReceive(p *partyObject, r *request) ([][]byte, error) {
 		return nil, err
 	}
 	answer, err := p.client.Receive(r.blobs[0].private())
-	if err != nil || answer == nil {
+	if err != nil {
 		return nil, err
+	}
+	if _, kept := p.client.Kept(); p.kept != nil && !kept {
+		size := int(p.kept.Size())
+		if p.kept = nil; size >= large {
+			p.client.Release()
+		}
+		freed(size)
+	}
+	if answer == nil {
+		return nil, nil
 	}
 	return [][]byte{answer}, nil
 }
@@ -210,32 +263,32 @@ func (b blob) private() []byte {
 	return append([]byte(nil), b.bytes...)
 }
 
-// partySubmit takes the broadcast and the vector.
-func partySubmit(p *partyObject, r *request) ([][]byte, error) {
-	if err := r.need(2); err != nil {
-		return nil, err
+// partySubmit takes the vector. The message is written from where it was masked.
+func partySubmit(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Party     uint64 `json:"party"`
+		Broadcast string `json:"broadcast"`
+		Numbers   string `json:"numbers"`
 	}
-	vector, err := floats(r.blobs[1].bytes)
+	if err := r.take(&with, 1); err != nil {
+		return nil, nil, err
+	}
+	broadcast, err := parseDigest(with.Broadcast)
 	if err != nil {
-		return nil, requestError("", "the vector: %v", err)
+		return nil, nil, err
 	}
-	if _, due := p.client.Due(); !due {
-		return nil, protocol.ErrPhase // before the work of encoding
-	}
-	// Who changes the two while they are read here garbles a sum by its own vector.
-	broadcast := r.blobs[0].bytes
-	values, err := p.settled.Encode(broadcast, vector, nil)
-	if err != nil {
-		return nil, err
-	}
-	message, err := p.client.Submit(broadcast, values...)
-	for _, v := range values {
-		clear(v)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return [][]byte{message}, nil
+	return s.withMessage(with.Party, func(p *partyObject) error {
+		encode, err := encoding(p.settled, broadcast, with.Numbers, r.blobs[0].bytes)
+		if err != nil {
+			return err
+		}
+		submission, err := p.client.SubmitVector(broadcast, encode)
+		if err != nil {
+			return err
+		}
+		p.kept = submission
+		return nil
+	})
 }
 
 func partySave(p *partyObject, r *request) ([][]byte, error) {
@@ -247,5 +300,13 @@ func partySave(p *partyObject, r *request) ([][]byte, error) {
 		return nil, err
 	}
 	state, err := p.client.Save(key)
-	return [][]byte{state}, err
+	if err != nil {
+		return nil, err
+	}
+	var kept body = inMemory(nil)
+	if p.kept != nil {
+		kept = p.kept
+	}
+	sealed, err := sealState(key, state, kept)
+	return [][]byte{sealed}, err
 }

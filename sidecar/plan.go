@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
-	"sync"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
@@ -17,9 +16,6 @@ var planCalls = map[string]handler{
 	"plan.settle":  settlePlan,
 	"plan.explain": explainPlan,
 	"plan.spent":   planSpent,
-	"trial.new":    newTrial,
-	"trial.add":    addToTrial,
-	"trial.mean":   meanOfTrial,
 }
 
 // memberJSON is a party of a roster.
@@ -141,92 +137,4 @@ func planSpent(s *sidecar, r *request) (any, [][]byte, error) {
 	}
 	spent, err := settled.Round().Spent(accounting.ServerView, with.Rounds, plan.Delta)
 	return spentJSON(spent), nil, err
-}
-
-// trial is a round without a protocol: vectors are clipped, rounded, given their
-// parties' shares of the noise and added in the ring as in a private sum, only that
-// nothing hides them on their way. For trying out what a plan does to a model.
-type trial struct {
-	mutex     sync.Mutex
-	settled   *hushsum.Settled
-	broadcast []byte
-	sum       [][]uint64
-	parties   int
-}
-
-func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
-	var with struct {
-		Settled uint64 `json:"settled"`
-	}
-	if err := r.take(&with, 1); err != nil {
-		return nil, nil, err
-	}
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
-	if err != nil {
-		return nil, nil, err
-	}
-	t := &trial{settled: settled, broadcast: bytes.Clone(r.blobs[0].bytes)}
-	for _, segment := range settled.Config(0).Layout {
-		t.sum = append(t.sum, make([]uint64, segment.Length))
-	}
-	id, err := s.add(t)
-	return struct {
-		Trial uint64 `json:"trial"`
-	}{id}, nil, err
-}
-
-func addToTrial(s *sidecar, r *request) (any, [][]byte, error) {
-	var with struct {
-		Trial uint64 `json:"trial"`
-	}
-	if err := r.take(&with, 1); err != nil {
-		return nil, nil, err
-	}
-	t, err := lookup[*trial](s, with.Trial, "trial")
-	if err != nil {
-		return nil, nil, err
-	}
-	vector, err := floats(r.blobs[0].bytes)
-	if err != nil {
-		return nil, nil, requestError("", "the vector: %v", err)
-	}
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	values, err := t.settled.Encode(t.broadcast, vector, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, segment := range t.settled.Config(0).Layout {
-		for k, v := range values[i] {
-			t.sum[i][k] = (t.sum[i][k] + v) & (^uint64(0) >> (64 - segment.Bits))
-		}
-	}
-	t.parties++
-	return struct {
-		Parties int `json:"parties"`
-	}{t.parties}, nil, nil
-}
-
-func meanOfTrial(s *sidecar, r *request) (any, [][]byte, error) {
-	var with struct {
-		Trial uint64 `json:"trial"`
-	}
-	if err := r.take(&with, 0); err != nil {
-		return nil, nil, err
-	}
-	t, err := lookup[*trial](s, with.Trial, "trial")
-	if err != nil {
-		return nil, nil, err
-	}
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if least := t.settled.MinSurvivors(); t.parties < least {
-		return nil, nil, requestError("add more vectors", "%d parties, and the plan takes at least %d",
-			t.parties, least)
-	}
-	mean, err := t.settled.Decode(t.broadcast, t.sum, t.parties)
-	if err != nil {
-		return nil, nil, err
-	}
-	return nil, [][]byte{floatBlob(mean)}, nil
 }

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/hushsum/hushsum"
@@ -16,11 +17,11 @@ var serverCalls = map[string]handler{
 	"server.members": server(0, envelopes((*protocol.Server).Members)),
 	"server.invite":  server(0, envelopes((*protocol.Server).Invite)),
 	"server.gather":  server(0, serverGather),
-	"server.begin":   server(1, serverBegin),
+	"server.begin":   server(0, serverBegin),
 	"server.survivors": server(0,
 		envelopes((*protocol.Server).Survivors)),
 	"server.certificate": server(0, envelopes((*protocol.Server).Certificate)),
-	"server.sum":         server(1, serverSum),
+	"server.sum":         server(0, serverSum),
 	"server.skip":        server(0, serverSkip),
 	"server.exclude":     server(0, serverExclude),
 	"server.readmit":     server(0, serverReadmit),
@@ -32,6 +33,7 @@ type serverObject struct {
 	mutex   sync.Mutex
 	server  *protocol.Server
 	settled *hushsum.Settled
+	begun   [32]byte // the broadcast of the round; of a server that was loaded unknown, and 0
 }
 
 // serverJSON is how far a server is.
@@ -108,6 +110,9 @@ type serverCall struct {
 	Server  uint64 `json:"server"`
 	Party   *int   `json:"party"`   // roster index
 	Parties []int  `json:"parties"` // roster indices
+	// Broadcast is the digest of what a round begins with.
+	Broadcast string `json:"broadcast"`
+	Numbers   string `json:"numbers"` // of a mean
 }
 
 // step is what a call on a server comes to.
@@ -159,7 +164,11 @@ func serverReceive(o *serverObject, with serverCall, r *request) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	return step{}, o.server.Receive(from, r.blobs[0].private())
+	if b := r.blobs[0]; b.shared {
+		// In pieces, of which each is read once.
+		return step{}, o.server.ReadMessage(from, bytes.NewReader(b.bytes))
+	}
+	return step{}, o.server.Receive(from, r.blobs[0].bytes)
 }
 
 // addressed makes a step of envelopes.
@@ -184,23 +193,42 @@ func serverGather(o *serverObject, with serverCall, _ *request) (step, error) {
 	return addressed(o.server.Gather(with.Parties))
 }
 
-func serverBegin(o *serverObject, _ serverCall, r *request) (step, error) {
-	return addressed(o.server.Begin(r.blobs[0].private()))
-}
-
-// serverSum takes the broadcast that the round began with.
-func serverSum(o *serverObject, _ serverCall, r *request) (step, error) {
-	sum, err := o.server.Sum()
+func serverBegin(o *serverObject, with serverCall, _ *request) (step, error) {
+	broadcast, err := parseDigest(with.Broadcast)
 	if err != nil {
 		return step{}, err
 	}
+	done, err := addressed(o.server.BeginDigest(broadcast))
+	if err == nil {
+		o.begun = broadcast
+	}
+	return done, err
+}
+
+// serverSum ends the round.
+func serverSum(o *serverObject, with serverCall, _ *request) (step, error) {
+	broadcast, err := parseDigest(with.Broadcast)
+	if err == nil {
+		err = checkNumbers(with.Numbers)
+	}
+	if err == nil && o.begun != [32]byte{} && o.begun != broadcast {
+		err = protocol.ErrBroadcast
+	}
+	if err != nil {
+		return step{}, err
+	}
+	sum, err := o.server.SumVector()
+	if err != nil {
+		return step{}, err
+	}
+	freed(sum.Layout().PackedSize()) // what submissions were read into
 	parties := len(o.server.Included())
-	mean, err := o.settled.Decode(r.blobs[0].bytes, sum, parties)
+	mean, err := meanOf(o.settled, broadcast, with.Numbers, sum, parties)
 	if err != nil {
 		return step{}, err
 	}
 	stdDev := o.settled.StdDev(parties)
-	return step{blobs: [][]byte{floatBlob(mean)}, stdDev: &stdDev}, nil
+	return step{blobs: [][]byte{mean}, stdDev: &stdDev}, nil
 }
 
 func serverSkip(o *serverObject, _ serverCall, _ *request) (step, error) {

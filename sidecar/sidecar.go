@@ -3,10 +3,12 @@ package sidecar
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -102,7 +104,7 @@ type handler func(s *sidecar, r *request) (result any, blobs [][]byte, err error
 func handlers() map[string]handler {
 	all := make(map[string]handler)
 	for _, family := range []map[string]handler{
-		planCalls, partyCalls, serverCalls, accountingCalls, noiseCalls, auditCalls, jobCalls,
+		planCalls, trialCalls, partyCalls, serverCalls, accountingCalls, noiseCalls, auditCalls, jobCalls,
 		{"close": closeObject, "identity": identityCall},
 	} {
 		for name, h := range family {
@@ -146,17 +148,44 @@ func suggestion(call string) string {
 	return "use one of " + strings.Join(names, ", ")
 }
 
+// streamed is a result whose blob is written in pieces, from what must stay as it is
+// until then.
+type streamed struct {
+	result any
+	blob   body
+	done   func() // is called once it is written, or cannot be
+}
+
 // answer writes a result, or an error.
 func (s *sidecar) answer(id uint64, result any, blobs [][]byte, err error) error {
+	var bodies []body
+	for _, b := range blobs {
+		bodies = append(bodies, inMemory(b))
+	}
+	if r, ok := result.(streamed); ok {
+		defer r.done()
+		result, bodies = r.result, []body{r.blob}
+	}
 	h := replyHeader{ID: id, Result: result}
 	if err != nil {
-		h.Result, h.Error, blobs = nil, newFault(err), nil
+		h.Result, h.Error, bodies = nil, newFault(err), nil
 	} else if result == nil {
 		h.Result = struct{}{}
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	return writeReply(s.out, h, blobs)
+	return writeReply(s.out, h, bodies)
+}
+
+// large is how many bytes are given back to the system as soon as they are free.
+const large = 64 << 20
+
+// freed gives memory back if it is much. The collector would keep it for what comes next,
+// and that may be a training step of the program's.
+func freed(bytes int) {
+	if bytes >= large {
+		debug.FreeOSMemory()
+	}
 }
 
 // helloJSON is what the sidecar says of itself.
@@ -214,6 +243,16 @@ func (r *request) secret(i int, noun string) ([]byte, error) {
 		return nil, requestError("", "%s has %d bytes, not 32", noun, len(b.bytes))
 	}
 	return b.bytes, nil
+}
+
+// parseDigest reads the digest of a broadcast.
+func parseDigest(text string) (digest [32]byte, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(digest) {
+		return digest, fieldError("broadcast", "give SHA-256 over the label and the broadcast",
+			"it is not 64 hexadecimal digits")
+	}
+	return [32]byte(b), nil
 }
 
 // add keeps an object.

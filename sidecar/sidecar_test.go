@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum"
 )
 
 // client is a program that calls a sidecar of this process.
@@ -162,9 +165,9 @@ func TestRounds(t *testing.T) {
 		}
 		c.call("server.receive", at("party", i), announce[0])
 	}
-	step := func(call string, blobs ...[]byte) {
+	step := func(call string, more ...any) {
 		t.Helper()
-		result, messages := c.call(call, at(), blobs...)
+		result, messages := c.call(call, at(more...))
 		to, _ := result["to"].([]any)
 		for k, m := range messages {
 			i := int(to[k].(float64))
@@ -177,19 +180,21 @@ func TestRounds(t *testing.T) {
 	step("server.keys")
 	step("server.members")
 	for round, present := range [][]int{{0, 1, 2, 3, 4}, {0, 1, 3, 4}} {
-		broadcast := []byte(fmt.Sprint("broadcast", round))
-		step("server.begin", broadcast)
+		digest := hushsum.BroadcastDigest(fmt.Append(nil, "broadcast", round))
+		broadcast := hex.EncodeToString(digest[:])
+		step("server.begin", "broadcast", broadcast)
 		want := 0.
 		for _, i := range present {
 			vector := floatBlob([]float64{float64(i), 1, -2})
 			want += float64(i) / float64(len(present))
-			_, masked := c.call("party.submit", map[string]any{"party": parties[i]}, broadcast, vector)
+			_, masked := c.call("party.submit", map[string]any{"party": parties[i],
+				"broadcast": broadcast}, vector)
 			c.call("server.receive", at("party", i), masked[0])
 		}
 		step("server.survivors")
 		step("server.certificate")
-		result, sum := c.call("server.sum", at(), broadcast)
-		mean, err := floats(sum[0])
+		result, sum := c.call("server.sum", at("broadcast", broadcast))
+		mean, err := floats[float64](sum[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,9 +335,9 @@ func TestHello(t *testing.T) {
 	var out bytes.Buffer
 	frames := slices.Concat(
 		frameOf(`{"id":1,"call":"identity"}`),
-		frameOf(`{"id":2,"call":"hello","with":{"version":2}}`),
+		frameOf(`{"id":2,"call":"hello","with":{"version":1}}`),
 		frameOf(`{"id":3,"call":"identity"}`),
-		frameOf(`{"id":4,"call":"hello","with":{"version":1}}`),
+		frameOf(`{"id":4,"call":"hello","with":{"version":2}}`),
 	)
 	if err := Serve(t.Context(), stream{bytes.NewReader(frames), &out}, Memory{}); err != nil {
 		t.Fatal(err)

@@ -8,12 +8,14 @@ them within a declared budget::
     print(hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.01, rounds=10000, delta=1e-6))
 
 The work is done by the library's own program, which runs beside this process as long as
-that does; see ``docs/sidecar.md`` of the project.
+that does; see ``docs/sidecar.md`` of the project. Accounting needs nothing else; what works
+on arrays needs numpy, and is imported when it is first used.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .accounting import Calibration, Interval, Ledger, calibrate, delta, epsilon
-from .arrays import Arrays, Structure, Weighting
-from .audit import audit_one_run, audit_scores
 from .errors import (
     BudgetError,
     ConfigError,
@@ -26,13 +28,27 @@ from .errors import (
     StateError,
     TooFewError,
 )
-from .job import Coordinator, Progress, join
-from .noise import sample_noise
-from .party import Mean, Party, Server
-from .plan import Identity, Plan, Settled
-from .simulation import Simulation, simulate
+
+if TYPE_CHECKING:
+    from .arrays import Arrays, Structure, Weighting
+    from .audit import audit_one_run, audit_scores
+    from .job import Coordinator, Progress, join
+    from .noise import sample_noise
+    from .party import Mean, Party, Server
+    from .plan import Identity, Plan, Settled
+    from .simulation import Simulation, simulate
 
 __version__ = "0.1.0"
+
+_LATER = {
+    **dict.fromkeys(("Arrays", "Structure", "Weighting"), "arrays"),
+    **dict.fromkeys(("audit_one_run", "audit_scores"), "audit"),
+    **dict.fromkeys(("Coordinator", "Progress", "join"), "job"),
+    "sample_noise": "noise",
+    **dict.fromkeys(("Mean", "Party", "Server"), "party"),
+    **dict.fromkeys(("Identity", "Plan", "Settled"), "plan"),
+    **dict.fromkeys(("Simulation", "simulate"), "simulation"),
+}
 
 __all__ = [
     "Arrays", "BudgetError", "Calibration", "ConfigError", "Coordinator", "Error", "Identity",
@@ -41,3 +57,24 @@ __all__ = [
     "Structure", "TooFewError", "Weighting", "audit_one_run", "audit_scores", "calibrate", "delta",
     "epsilon", "join", "sample_noise", "simulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'hushsum' has no attribute {name!r}")
+    try:
+        found = getattr(importlib.import_module("." + module, __name__), name)
+    except ModuleNotFoundError as err:
+        if err.name != "numpy":
+            raise
+        raise ModuleNotFoundError(
+            f"hushsum.{name} works on arrays and needs numpy: install it, of Debian's packages "
+            "python3-numpy", name="numpy",
+        ) from None
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,6 +10,8 @@ from __future__ import annotations
 import atexit
 import collections
 import concurrent.futures
+import contextlib
+import importlib.metadata
 import io
 import json
 import mmap
@@ -21,11 +23,9 @@ import weakref
 from pathlib import Path
 from typing import Any, Callable, Iterable, Sequence
 
-import numpy as np
-
 from .errors import ProcessError, RequestError, SidecarError, from_fault
 
-VERSION = 1  # of frames and calls
+VERSION = 2  # of frames and calls
 
 _SHARE_FROM = 1 << 16  # bytes from which on arrays go through shared memory
 _PAGE = mmap.PAGESIZE
@@ -48,6 +48,12 @@ def binary() -> str:
     found = shutil.which("hushsum")
     if found:
         return found
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        # Of a wheel that is installed, while the modules are a checkout's.
+        files = importlib.metadata.distribution("hushsum")
+        installed = str(files.locate_file("hushsum/_bin/hushsum"))
+        if os.access(installed, os.X_OK):
+            return installed
     raise SidecarError(
         "there is no hushsum program",
         advice="install the wheel, which has it, or set HUSHSUM_BINARY",
@@ -57,16 +63,16 @@ def binary() -> str:
 class Blob:
     """Bytes for a call, written where they are to be without a copy on the way."""
 
-    def __init__(self, nbytes: int, write: Callable[[np.ndarray], None]) -> None:
+    def __init__(self, nbytes: int, write: Callable[[memoryview], None]) -> None:
         self.nbytes = nbytes
-        self.write = write  # fills an array of nbytes uint8, at a multiple of 8
+        self.write = write  # fills nbytes, at a multiple of 8
 
 
 def shared(data: bytes | bytearray | memoryview) -> Blob:
     """Return a blob of bytes that go through shared memory if they are many."""
-    view = np.frombuffer(data, dtype=np.uint8)
+    view = memoryview(data).cast("B")
 
-    def write(into: np.ndarray) -> None:
+    def write(into: memoryview) -> None:
         into[:] = view
 
     return Blob(view.nbytes, write)
@@ -85,8 +91,8 @@ class _Memory:
         self._map: mmap.mmap | None = None
         self._free: list[tuple[int, int]] = []  # offset and length, by offset
 
-    def take(self, nbytes: int) -> tuple[int, int, np.ndarray]:
-        """Return offset, length and an array of nbytes uint8."""
+    def take(self, nbytes: int) -> tuple[int, int, memoryview]:
+        """Return offset, length and a view of nbytes."""
         length = -(-max(nbytes, 1) // _PAGE) * _PAGE
         with self._lock:
             for i, (offset, room) in enumerate(self._free):
@@ -99,7 +105,7 @@ class _Memory:
                 os.ftruncate(self.fd, self._size)
                 self._map = mmap.mmap(self.fd, self._size)  # views keep the one before
             assert self._map is not None
-            return offset, length, np.frombuffer(self._map, np.uint8, nbytes, offset)
+            return offset, length, memoryview(self._map)[offset : offset + nbytes]
 
     def give(self, offset: int, length: int) -> None:
         with self._lock:
@@ -115,9 +121,10 @@ class _Memory:
 
 
 class _Waiting:
-    __slots__ = ("future", "regions")
+    __slots__ = ("future", "regions", "writable")
 
-    def __init__(self, regions: list[tuple[int, int]]) -> None:
+    def __init__(self, regions: list[tuple[int, int]], writable: bool) -> None:
+        self.writable = writable
         self.future: concurrent.futures.Future[tuple[Any, list[bytes]]] = (
             concurrent.futures.Future()
         )
@@ -170,12 +177,13 @@ class Sidecar:
 
     def call(
         self, name: str, parameters: dict[str, Any] | None = None,
-        blobs: Sequence[bytes | Blob] = (),
-    ) -> tuple[Any, list[bytes]]:
-        """Make a call and return its result and blobs. Raises what it answers with."""
+        blobs: Sequence[bytes | Blob] = (), *, writable: bool = False,
+    ) -> tuple[Any, list[Any]]:
+        """Make a call and return its result and blobs, which are bytes, or if they are to be
+        ``writable`` bytearrays. Raises what it answers with."""
         self.check()
         self._close_unneeded()
-        return self._send(name, parameters or {}, blobs).result()
+        return self._send(name, parameters or {}, blobs, writable).result()
 
     def check(self) -> None:
         """Raise unless this is the process that started the sidecar."""
@@ -200,7 +208,8 @@ class Sidecar:
             self._send("close", {"object": identifier}, ())
 
     def _send(
-        self, name: str, parameters: dict[str, Any], blobs: Iterable[bytes | Blob]
+        self, name: str, parameters: dict[str, Any], blobs: Iterable[bytes | Blob],
+        writable: bool = False,
     ) -> concurrent.futures.Future[tuple[Any, list[bytes]]]:
         regions: list[tuple[int, int]] = []
         inline: list[memoryview] = []
@@ -209,9 +218,9 @@ class Sidecar:
             for b in blobs:
                 if isinstance(b, Blob):
                     if self._memory is None or b.nbytes < _SHARE_FROM:
-                        room = np.empty(b.nbytes, np.uint8)
+                        room = memoryview(bytearray(b.nbytes))
                         b.write(room)
-                        inline.append(room.data)
+                        inline.append(room)
                         announced.append({"length": b.nbytes})
                         continue
                     offset, length, room = self._memory.take(b.nbytes)
@@ -221,7 +230,7 @@ class Sidecar:
                 else:
                     inline.append(memoryview(b))
                     announced.append({"length": len(b)})
-            waiting = _Waiting(regions)
+            waiting = _Waiting(regions, writable)
             with self._state:
                 if self._ended is not None:
                     raise self._ended
@@ -264,14 +273,19 @@ class Sidecar:
                     break
                 size += self._exactly(4 - len(size))
                 header = json.loads(self._exactly(int.from_bytes(size, "big")))
-                blobs = [self._exactly(b["length"]) for b in header.get("blobs") or ()]
+                with self._state:
+                    waiting = self._waiting.get(header["id"])
+                if waiting is not None:
+                    self._give(waiting.regions)  # it is answered: what it was given is free
+                    waiting.regions = []
+                take = self._into if waiting is not None and waiting.writable else self._exactly
+                blobs = [take(b["length"]) for b in header.get("blobs") or ()]
                 with self._state:
                     waiting = self._waiting.pop(header["id"], None)
                 if waiting is None:
                     if "error" in header:
                         reason = header["error"]["text"]
                     continue
-                self._give(waiting.regions)
                 if "error" in header:
                     waiting.future.set_exception(from_fault(header["error"]))
                 else:
@@ -289,13 +303,21 @@ class Sidecar:
         room.seek(n - 1)
         room.write(b"\0")
         with room.getbuffer() as view:
-            have = 0
-            while have < n:
-                more = os.readv(self._out, [view[have:]])
-                if more == 0:
-                    raise ValueError("it ends early")
-                have += more
+            self._fill(view)
         return room.getvalue()
+
+    def _into(self, n: int) -> bytearray:
+        """Read n bytes that are the caller's to change."""
+        out = bytearray(n)
+        self._fill(memoryview(out))
+        return out
+
+    def _fill(self, view: memoryview) -> None:
+        while view:
+            n = os.readv(self._out, [view])
+            if n == 0:
+                raise ValueError("it ends early")
+            view = view[n:]
 
     def _fail(self, reason: str) -> None:
         with self._state:
@@ -345,7 +367,7 @@ def _encode(header: dict[str, Any]) -> bytes:
 
 def _plain(value: Any) -> Any:
     """Return numpy's scalars as Python's own."""
-    if isinstance(value, np.generic):
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()
     raise RequestError(
         f"{type(value).__name__} is no number, string or list", kind="request",

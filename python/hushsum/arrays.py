@@ -95,13 +95,14 @@ class Structure:
             at = self._write(t, v, into, at, p)
         return at
 
-    def read(self, vector: np.ndarray) -> Any:
-        """Make a model of a vector of ``size`` numbers. Its arrays are new ones."""
-        model, end = self._read(self._tree, vector, 0)
+    def read(self, vector: np.ndarray, *, copy: bool = True) -> Any:
+        """Make a model of a vector of ``size`` numbers. Its arrays are new ones, or without
+        ``copy`` parts of the vector where they are of the same type."""
+        model, end = self._read(self._tree, vector, 0, copy)
         assert end == vector.size
         return model
 
-    def _read(self, tree: Any, vector: np.ndarray, at: int) -> tuple[Any, int]:
+    def _read(self, tree: Any, vector: np.ndarray, at: int, copy: bool) -> tuple[Any, int]:
         if isinstance(tree, _Leaf):
             part = vector[at : at + tree.size].reshape(tree.shape)
             if tree.scalar:
@@ -109,21 +110,38 @@ class Structure:
             dtype = np.dtype(tree.dtype)
             if dtype.kind != "f":
                 dtype = np.dtype(np.float64)  # a mean of integers is none
-            return part.astype(dtype), at + tree.size
+            return part.astype(dtype, copy=copy), at + tree.size
         if isinstance(tree, dict):
             out: dict[str, Any] = {}
             for k, t in tree.items():
-                out[k], at = self._read(t, vector, at)
+                out[k], at = self._read(t, vector, at, copy)
             return out, at
         values = []
         for t in tree:
-            value, at = self._read(t, vector, at)
+            value, at = self._read(t, vector, at, copy)
             values.append(value)
         return values, at
 
-    def blob(self, model: Arrays) -> Blob:
-        """Return the numbers of a model for a call, as little-endian float64."""
-        return Blob(8 * self.size, lambda into: self.write(model, into.view("<f8")))
+    @property
+    def numbers(self) -> str:
+        """The type that holds every number of such a model, "float32" or "float64"."""
+        leaves = (leaf for _, leaf in self._leaves(self._tree, ""))
+        return "float32" if all(leaf.dtype[1:] in ("f2", "f4") for leaf in leaves) else "float64"
+
+    def blob(self, model: Arrays, numbers: str = "float64") -> Blob:
+        """Return the numbers of a model for a call, little-endian."""
+        dtype = np.dtype(numbers).newbyteorder("<")
+        return Blob(dtype.itemsize * self.size,
+                    lambda into: self.write(model, np.frombuffer(into, dtype)))
+
+
+def narrow(x: Any) -> bool:
+    """Report whether float32 holds every number of a model, whatever its structure."""
+    if isinstance(x, Mapping):
+        return all(narrow(v) for v in x.values())
+    if isinstance(x, (list, tuple)):
+        return all(narrow(v) for v in x)
+    return bool(np.can_cast(as_array(x).dtype, np.float32))
 
 
 def _differs(path: str, what: str) -> ConfigError:
@@ -180,9 +198,10 @@ class Weighting:
         """Return the weighted mean, and the sum of weights, of a mean of such vectors.
 
         A sum of weights below ``least`` of a party's largest counts as that: with noise it
-        may be near 0, or below. Without any weight the mean is 0.
+        may be near 0, or below. Without any weight the mean is 0. It is in the place of
+        ``joint``.
         """
         total = max(float(joint[-1]) * parties / (self.share * clip), least)
-        if total <= 0:
-            return np.zeros(joint.size - 1), 0.0
-        return joint[:-1] * (parties / total), total * self.max_weight
+        mean = joint[:-1]
+        mean *= parties / total if total > 0 else 0.0
+        return mean, max(total, 0.0) * self.max_weight

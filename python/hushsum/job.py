@@ -183,7 +183,7 @@ def join(
 def _checked(vector: _sidecar.Blob) -> _sidecar.Blob:
     """Write a vector now, so that what is wrong with it is the training function's fault."""
     room = np.empty(vector.nbytes // 8)
-    vector.write(room.view(np.uint8))
+    vector.write(room.data.cast("B"))
     return _sidecar.shared(room.data)
 
 
@@ -273,7 +273,8 @@ class Coordinator(_Job):
                 self.close()
                 return s.structure.read(_model_part(s, blobs[0]))
             else:
-                mean, _ = s.model(blobs[0], len(event["parties"]))
+                joint = np.frombuffer(blobs[0], "<f8").astype(s.mean_numbers)
+                mean, _ = s.model(bytearray(joint.data.cast("B")), len(event["parties"]))
                 model = s.structure.read(_model_part(s, blobs[1]))
                 following = np.zeros(s.plan.length)
                 if apply is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import struct
 from dataclasses import dataclass
@@ -50,8 +52,11 @@ class Party(_sidecar.Remote):
         self._due: int | None = int(result["round"]) if result["due"] else None
         self._enrolled = result["enrolled"] or []
 
-    def _call(self, name: str, *blobs: bytes | _sidecar.Blob) -> list[bytes]:
-        result, out = self._sidecar.call(name, {"party": self._identifier}, blobs)
+    def _call(
+        self, name: str, *blobs: bytes | _sidecar.Blob, **parameters: Any
+    ) -> list[bytes]:
+        result, out = self._sidecar.call(
+            name, {"party": self._identifier, **parameters}, blobs)
         self._take(result)
         return out
 
@@ -93,8 +98,10 @@ class Party(_sidecar.Remote):
         Returns:
             The message to the server.
         """
+        numbers = self.settled.numbers(update)
         return self._call(
-            "party.submit", _sidecar.shared(broadcast), self.settled.vector(update, weight)
+            "party.submit", self.settled.vector(update, weight, numbers),
+            broadcast=digest_of(broadcast), numbers=numbers,
         )[0]
 
     def save(self, key: bytes) -> bytes:
@@ -146,7 +153,7 @@ class Server(_sidecar.Remote):
 
     def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
         self.settled = settled
-        self._broadcast: bytes | None = None
+        self._broadcast: str | None = None  # its digest
         result, _ = settled._sidecar.call(
             call, {"settled": settled.identifier, "number": number}, blobs
         )
@@ -154,10 +161,10 @@ class Server(_sidecar.Remote):
         self._result = result
 
     def _call(
-        self, name: str, *blobs: bytes | _sidecar.Blob, **parameters: Any
-    ) -> tuple[dict[str, Any], list[bytes]]:
+        self, name: str, *blobs: bytes | _sidecar.Blob, writable: bool = False, **parameters: Any
+    ) -> tuple[dict[str, Any], list[Any]]:
         self._result, out = self._sidecar.call(
-            name, {"server": self._identifier, **parameters}, blobs
+            name, {"server": self._identifier, **parameters}, blobs, writable=writable
         )
         return self._result, out
 
@@ -171,7 +178,7 @@ class Server(_sidecar.Remote):
         Raises:
             MessageError: it is not one to take now; the server is as it was.
         """
-        self._call("server.receive", message, party=party)
+        self._call("server.receive", _sidecar.shared(message), party=party)
 
     @property
     def missing(self) -> list[int]:
@@ -233,8 +240,9 @@ class Server(_sidecar.Remote):
             broadcast = bytes(model)
         else:
             broadcast = write_broadcast(self.settled, self.round + 1, model)
-        messages = self._messages("server.begin", _sidecar.shared(broadcast))
-        self._broadcast = broadcast
+        digest = digest_of(broadcast)
+        messages = self._messages("server.begin", broadcast=digest)
+        self._broadcast = digest
         return broadcast, messages
 
     def survivors(self) -> Messages:
@@ -254,13 +262,14 @@ class Server(_sidecar.Remote):
         Raises:
             TooFewError: the round is lost; the next may begin.
         """
-        broadcast = self._broadcast if broadcast is None else broadcast
-        if broadcast is None:
+        digest = self._broadcast if broadcast is None else digest_of(broadcast)
+        if digest is None:
             raise StateError(
                 "the server was loaded and does not have the round's broadcast", kind="phase",
                 advice="give it: sum(broadcast)",
             )
-        result, (mean,) = self._call("server.sum", _sidecar.shared(broadcast))
+        result, (mean,) = self._call("server.sum", broadcast=digest, writable=True,
+                                     numbers=self.settled.mean_numbers)
         parties = self.included
         model, weight = self.settled.model(mean, len(parties))
         return Mean(model, parties, result["std_dev"], weight)
@@ -279,7 +288,8 @@ class Server(_sidecar.Remote):
 
     def save(self, key: bytes) -> bytes:
         """Return the state, sealed under a key of 32 bytes. Keep the broadcast with it."""
-        return self._call("server.save", key)[1][0]
+        sealed: bytes = self._call("server.save", key)[1][0]
+        return sealed
 
     @classmethod
     def load(cls, settled: Settled, key: bytes, state: bytes, *, number: int = 1) -> "Server":
@@ -290,6 +300,14 @@ class Server(_sidecar.Remote):
 
 
 _HEADER = 40  # bytes before the model: the round, and 32 that are random
+_PIECE = 1 << 20  # numbers that are looked at at a time
+
+
+def digest_of(broadcast: bytes) -> str:
+    """Return what names a broadcast in calls."""
+    digest = hashlib.sha256(b"hushsum/2 broadcast")
+    digest.update(broadcast)
+    return digest.hexdigest()
 
 
 def write_broadcast(settled: Settled, round: int, model: Arrays | None) -> bytes:
@@ -298,14 +316,20 @@ def write_broadcast(settled: Settled, round: int, model: Arrays | None) -> bytes
     header = struct.pack(">Q", round) + os.urandom(32)
     if model is None:
         return header
-    x = np.empty(settled.structure.size)
-    settled.structure.write(model, x)
-    if not np.isfinite(x).all():
+    out = io.BytesIO(header)  # which gives its bytes away without a copy
+    out.seek(_HEADER + 8 * settled.structure.size - 1)
+    out.write(b"\0")
+    with out.getbuffer() as view:
+        x = np.frombuffer(view, ">f8", offset=_HEADER)
+        settled.structure.write(model, x)
+        finite = all(np.isfinite(x[i : i + _PIECE]).all() for i in range(0, x.size, _PIECE))
+        del x  # it holds the view
+    if not finite:
         raise ConfigError(
             "the model has NaN or infinity", kind="not-finite", field="model",
             advice="look for what made it in training",
         )
-    return header + x.astype(">f8").tobytes()
+    return out.getvalue()
 
 
 def read_broadcast(settled: Settled, broadcast: bytes) -> Any:

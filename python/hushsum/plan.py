@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _sidecar
 from .accounting import Interval
-from .arrays import Arrays, Structure, Weighting
+from .arrays import Arrays, Structure, Weighting, narrow
 from .errors import ConfigError
 
 
@@ -252,7 +252,9 @@ class Settled:
         result, _ = self._sidecar.call("plan.spent", {"settled": self.identifier, "rounds": n})
         return Interval.from_result(result, self.plan.delta or 1e-5)
 
-    def vector(self, update: Arrays, weight: float | None = None) -> _sidecar.Blob:
+    def vector(
+        self, update: Arrays, weight: float | None = None, numbers: str = "float64"
+    ) -> _sidecar.Blob:
         """Return what a party submits for an update, for a call."""
         if self.weighting is None:
             if weight is not None:
@@ -260,24 +262,35 @@ class Settled:
                     "the plan has no weights", kind="config", field="weight",
                     advice="settle it with weighting=hushsum.Weighting(max_weight)",
                 )
-            return self.structure.blob(update)
+            return self.structure.blob(update, numbers)
         weighting, clip = self.weighting, self.plan.clip
 
-        def write(into: np.ndarray) -> None:
-            x = into.view("<f8")
+        def write(into: memoryview) -> None:
+            x = np.frombuffer(into, "<f8")
             self.structure.write(update, x[:-1])
             weighting.write(x[:-1], 1.0 if weight is None else weight, clip, x)
 
         return _sidecar.Blob(8 * self.plan.length, write)
 
-    def model(self, mean: bytes, parties: int) -> tuple[Any, float | None]:
-        """Return the mean that a call has answered with, and the sum of the weights."""
-        x = np.frombuffer(mean, "<f8")
+    def numbers(self, update: Arrays) -> str:
+        """Return the type that a vector of an update goes in. Weights are worked out in
+        float64."""
+        return "float32" if self.weighting is None and narrow(update) else "float64"
+
+    @property
+    def mean_numbers(self) -> str:
+        """The type that a mean comes in."""
+        return "float64" if self.weighting is not None else self.structure.numbers
+
+    def model(self, mean: bytearray, parties: int) -> tuple[Any, float | None]:
+        """Return the mean of ``mean_numbers`` that a call has answered with, in its place,
+        and the sum of the weights."""
+        x = np.frombuffer(mean, np.dtype(self.mean_numbers).newbyteorder("<"))
         if self.weighting is None:
-            return self.structure.read(x), None
+            return self.structure.read(x, copy=False), None
         least = 0.0 if self.plan.noise is None else 1.0
         x, total = self.weighting.mean(x, parties, self.plan.clip, least)
-        return self.structure.read(x), total
+        return self.structure.read(x, copy=False), total
 
 
 def _settle(

@@ -13,7 +13,7 @@ from .accounting import Interval
 from .arrays import Arrays, Structure, Weighting
 from .errors import ConfigError
 from .plan import Identity, Plan, Settled
-from .party import write_broadcast
+from .party import digest_of, write_broadcast
 
 
 @dataclass
@@ -151,13 +151,15 @@ def simulate(
     def private(current: Any, r: int) -> Any:
         s = settled._sidecar
         broadcast = write_broadcast(settled, r, current)
-        trial, _ = s.call("trial.new", {"settled": settled.identifier}, [broadcast])
+        trial, _ = s.call("trial.new", {"settled": settled.identifier,
+                                        "broadcast": digest_of(broadcast)})
         with _sidecar.Remote(s, trial["trial"]):
             for data in parties:
                 update, weight = _update(train(current, data), weighting)
                 s.call("trial.add", trial, [settled.vector(update, weight if weighting else None)])
                 bar.step()
-            _, (mean,) = s.call("trial.mean", trial)
+            _, (mean,) = s.call("trial.mean", {**trial, "numbers": settled.mean_numbers},
+                                writable=True)
         return settled.model(mean, len(parties))[0]
 
     out = Simulation(

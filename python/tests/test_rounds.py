@@ -39,6 +39,44 @@ def test_structures() -> None:
     assert got["layer.bias"][0] == 1.5 and got["scalar"] == 3.0 and got["steps"] == 7
 
 
+def test_arrays_of_all_kinds() -> None:
+    """What numpy can convert is taken, wherever and however it lies in memory; what has no
+    more than float32 has goes as that, and the mean is of the declared type."""
+    base = np.arange(1.0, 7.0).reshape(2, 3)
+    kinds = [
+        base, base.astype(np.float32), base.astype(np.float16), base.astype(np.int64),
+        base.astype(np.uint8), base.astype(">f8"), base.astype(">i2"), np.asfortranarray(base),
+        np.repeat(base, 2, axis=1)[:, ::2], base[::-1][::-1], base.astype(np.longdouble),
+    ]
+    frozen = base.copy()
+    frozen.flags.writeable = False
+    kinds.append(frozen)
+    keys = identities(len(kinds))
+    for like, dtype in ((base, np.float64), (base.astype(np.float32), np.float32)):
+        settled = plan(length=6, drop_out=0, rounds=1).settle(keys, like=like)
+        session = Session(settled, keys.values())
+        mean = session.round(lambda i: kinds[i]).model
+        assert mean.dtype == dtype and mean.shape == (2, 3) and mean.flags.writeable
+        assert close_to(mean, base, 1e-5)
+    empty = plan(length=3, drop_out=0).settle(keys, like={"a": np.zeros((0, 4)), "b": np.ones(3)})
+    mean = Session(empty, keys.values()).round(lambda i: {"a": np.zeros((0, 4)), "b": np.ones(3)})
+    assert mean.model["a"].shape == (0, 4) and close_to(mean.model["b"], 1)
+
+
+def test_another_broadcast_is_refused() -> None:
+    keys = identities(3)
+    session = Session(plan(drop_out=0).settle(keys), keys.values())
+    broadcast, messages = session.server.begin(None)
+    session.carry(messages)
+    for p in session.parties:
+        session.server.receive(p.index, p.submit(broadcast, np.ones(5)))
+    session.carry(session.server.survivors())
+    session.carry(session.server.certificate())
+    with pytest.raises(hushsum.MessageError, match="began with"):
+        session.server.sum(b"another")
+    assert close_to(session.server.sum(broadcast).model, 1)
+
+
 @pytest.mark.parametrize("wrong, says", [
     ({"a": np.zeros(3)}, "other keys"),
     ({"a": np.zeros(2), "b": np.zeros((2, 1))}, "shape"),
