@@ -71,26 +71,8 @@ func (s *Server) receiveAnnounce(_ wire.Header, body []byte, party int) error {
 // the message: it returns the same for the parties that have not answered.
 // It fails with [ErrPhase] once [Server.Members] has ended set-up.
 func (s *Server) Keys() ([]Envelope, error) {
-	switch s.stage {
-	case stageAnnounce:
-		if n := s.announced.Len(); n < s.config.minMembers {
-			return nil, tooFewError(s.config.Roster, 0, "announced keys", n, s.config.minMembers,
-				s.announced.Missing())
-		}
-		shared := s.sharedKeys()
-		s.topology = newTopology(s.config, keysDigest(s.config.digest, shared), s.announced, -1)
-		s.stage = stageEncapsulate
-		if !s.config.hybrid {
-			s.join(s.announced)
-			message := shared.Append(s.setUpHeader(wire.TypeKeys))
-			for i := range s.announced.All() {
-				s.pending[i] = message
-			}
-		}
-	case stageReady:
-		if s.config.hybrid {
-			return nil, fmt.Errorf("%w: set-up is over", ErrPhase)
-		}
+	if err := s.EndAnnouncements(); err != nil {
+		return nil, err
 	}
 	if s.stage == stageReady {
 		return s.unheard(), nil
@@ -103,9 +85,40 @@ func (s *Server) Keys() ([]Envelope, error) {
 	return envelopes, nil
 }
 
-// keysHead begins the message of keys with what is the same for all.
+// EndAnnouncements is [Server.Keys] without its messages, which [Server.Pending] makes
+// one by one. Hybrid keys of n parties are a message of its own for each, of 128n bytes
+// and more: 13 GB for ten thousand, which no server need hold at once.
+func (s *Server) EndAnnouncements() error {
+	switch {
+	case s.stage == stageReady && s.config.hybrid:
+		return fmt.Errorf("%w: set-up is over", ErrPhase)
+	case s.stage != stageAnnounce:
+		return nil
+	}
+	if n := s.announced.Len(); n < s.config.minMembers {
+		return tooFewError(s.config.Roster, 0, "announced keys", n, s.config.minMembers,
+			s.announced.Missing())
+	}
+	shared := s.sharedKeys()
+	s.topology = newTopology(s.config, keysDigest(s.config.digest, shared), s.announced, -1)
+	s.stage = stageEncapsulate
+	if !s.config.hybrid {
+		s.join(s.announced)
+		message := shared.Append(s.setUpHeader(wire.TypeKeys))
+		for i := range s.announced.All() {
+			s.pending[i] = message
+		}
+	}
+	return nil
+}
+
+// keysHead begins the message of keys with what is the same for all. It is kept until
+// the members are fixed, as each party's message is made of it.
 func (s *Server) keysHead() []byte {
-	return s.sharedKeys().AppendShared(s.setUpHeader(wire.TypeKeys))
+	if s.head == nil {
+		s.head = s.sharedKeys().AppendShared(s.setUpHeader(wire.TypeKeys))
+	}
+	return s.head
 }
 
 // keysFor is the message of hybrid keys for a party.
@@ -239,6 +252,7 @@ func (s *Server) Members() ([]Envelope, error) {
 	}
 	s.join(members)
 	clear(s.encapsulations)
+	s.head = nil
 	return s.unheard(), nil
 }
 

@@ -1,0 +1,76 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/hushsum/hushsum/masking"
+)
+
+// Keys made one by one are those that Keys makes all at once.
+func TestEndAnnouncements(t *testing.T) {
+	for _, classical := range []bool{false, true} {
+		signers, roster := parties(t, 5)
+		config := &Config{Roster: roster, Layout: masking.Layout{{Length: 2, Bits: 16}},
+			MinMembers: 4, Classical: classical}
+		clients := make([]*Client, len(signers))
+		server, err := NewServer(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, signer := range signers {
+			if clients[i], err = NewClient(config, signer, nil); err != nil {
+				t.Fatal(err)
+			}
+			if i == 3 {
+				if err := server.EndAnnouncements(); !errors.Is(err, ErrTooFew) {
+					t.Fatalf("with three of four: got %v, want ErrTooFew", err)
+				}
+			}
+			if i == 4 {
+				continue // it stays out
+			}
+			if err := server.Receive(i, clients[i].Announce()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := server.EndAnnouncements(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		envelopes, err := server.Keys()
+		if err != nil || len(envelopes) != 4 {
+			t.Fatalf("classical %v: %d envelopes, %v", classical, len(envelopes), err)
+		}
+		for _, e := range envelopes {
+			pending := server.Pending(e.To)
+			if len(pending) != 1 || !bytes.Equal(pending[0], e.Message) {
+				t.Errorf("classical %v: party %d is sent something else", classical, e.To)
+			}
+			answer, err := clients[e.To].Receive(e.Message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer == nil {
+				continue
+			}
+			if err := server.Receive(e.To, answer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := server.Pending(4); got != nil {
+			t.Errorf("classical %v: who did not announce is sent %d messages", classical, len(got))
+		}
+		if classical {
+			continue
+		}
+		if _, err := server.Members(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.EndAnnouncements(); !errors.Is(err, ErrPhase) {
+			t.Errorf("after Members: got %v, want ErrPhase", err)
+		}
+	}
+}
