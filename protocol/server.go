@@ -25,7 +25,7 @@ type Server struct {
 	session        [32]byte // the configuration's digest during set-up
 	announced      wire.Set
 	announcements  []*wire.Announce    // by party
-	head           []byte              // see keysHead
+	head           []byte              // of messages of keys; see listKeys
 	encapsulated   wire.Set            // who has sent ciphertexts
 	encapsulations []*wire.Encapsulate // by party, until the members are fixed
 	// what ends set-up for members that have not been heard of since

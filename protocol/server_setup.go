@@ -77,10 +77,9 @@ func (s *Server) Keys() ([]Envelope, error) {
 	if s.stage == stageReady {
 		return s.unheard(), nil
 	}
-	head := s.keysHead()
 	var envelopes []Envelope
 	for _, i := range s.notEncapsulated() {
-		envelopes = append(envelopes, Envelope{To: i, Message: s.keysFor(i, head)})
+		envelopes = append(envelopes, Envelope{To: i, Message: s.keysFor(i)})
 	}
 	return envelopes, nil
 }
@@ -99,8 +98,7 @@ func (s *Server) EndAnnouncements() error {
 		return tooFewError(s.config.Roster, 0, "announced keys", n, s.config.minMembers,
 			s.announced.Missing())
 	}
-	shared := s.sharedKeys()
-	s.topology = newTopology(s.config, keysDigest(s.config.digest, shared), s.announced, -1)
+	shared := s.listKeys()
 	s.stage = stageEncapsulate
 	if !s.config.hybrid {
 		s.join(s.announced)
@@ -112,20 +110,22 @@ func (s *Server) EndAnnouncements() error {
 	return nil
 }
 
-// keysHead begins the message of keys with what is the same for all. It is kept until
-// the members are fixed, as each party's message is made of it.
-func (s *Server) keysHead() []byte {
-	if s.head == nil {
-		s.head = s.sharedKeys().AppendShared(s.setUpHeader(wire.TypeKeys))
+// listKeys fixes who has announced, and returns what all are told of them; with hybrid
+// keys it is kept, until the members are fixed, for the messages that begin with it.
+func (s *Server) listKeys() *wire.Keys {
+	shared := s.sharedKeys()
+	s.topology = newTopology(s.config, keysDigest(s.config.digest, shared), s.announced, -1)
+	if s.config.hybrid {
+		s.head = shared.AppendShared(s.setUpHeader(wire.TypeKeys))
 	}
-	return s.head
+	return shared
 }
 
 // keysFor is the message of hybrid keys for a party.
-func (s *Server) keysFor(party int, head []byte) []byte {
+func (s *Server) keysFor(party int) []byte {
 	higher := s.topology.higher(party)
-	message := make([]byte, 0, len(head)+len(higher)*wire.EncapsulationKeySize)
-	message = append(message, head...)
+	message := make([]byte, 0, len(s.head)+len(higher)*wire.EncapsulationKeySize)
+	message = append(message, s.head...)
 	for _, peer := range higher {
 		message = append(message, s.announcements[peer].Encapsulation...)
 	}
@@ -252,7 +252,6 @@ func (s *Server) Members() ([]Envelope, error) {
 	}
 	s.join(members)
 	clear(s.encapsulations)
-	s.head = nil
 	return s.unheard(), nil
 }
 
@@ -274,7 +273,7 @@ func (s *Server) connectedMembers() wire.Set {
 func (s *Server) join(members wire.Set) {
 	s.session = sessionID(s.topology.keys, members)
 	s.topology.join(s.session, members)
-	s.stage = stageReady
+	s.head, s.stage = nil, stageReady
 	s.hold(members)
 }
 

@@ -249,7 +249,7 @@ func (s *Server) loadSetUp(in *serverState) (err error) {
 	if s.stage == stageAnnounce {
 		return nil
 	}
-	s.topology = newTopology(s.config, keysDigest(s.config.digest, s.sharedKeys()), s.announced, -1)
+	s.listKeys()
 	if s.encapsulated, err = loadSet(in.Encapsulated, n); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (s *Server) Pending(party int) [][]byte {
 		return nil
 	}
 	if s.stage == stageEncapsulate && s.announced.Has(party) && !s.encapsulated.Has(party) {
-		return [][]byte{s.keysFor(party, s.keysHead())}
+		return [][]byte{s.keysFor(party)}
 	}
 	if s.stage != stageReady || !s.topology.members.Has(party) {
 		return nil

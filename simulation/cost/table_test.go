@@ -23,11 +23,11 @@ func TestTable(t *testing.T) {
 			}
 			u := Reference()
 			party, server, bytes := s.Party(u), s.Server(u), s.Wire()
-			t.Logf("| %d | %d | %d | %s | %s | %s | %s | %s | %s | %s | %s |", d, n,
+			t.Logf("| %d | %d | %d | %s | %s | %s | %s | %s | %s | %s | %s | %s |", d, n,
 				s.settled().Neighbours, short(bytes.SetUpSent+bytes.SetUpReceived),
 				short(bytes.RoundSent+bytes.RoundReceived), shortTime(party.SetUp()),
 				shortTime(party.Round()), short(s.PartyMemory()), shortTime(server.SetUp),
-				shortTime(server.Round()), short(s.ServerMemory()))
+				shortTime(server.Round()), short(s.SetUpMemory()), short(s.ServerMemory()))
 			if n > 100 && bytes.SetUpReceived <= before.SetUpReceived {
 				t.Errorf("%d parties: %+v after %+v", n, bytes, before)
 			}

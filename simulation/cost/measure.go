@@ -1,0 +1,265 @@
+package cost
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// errMeasure is for an operation that came to something else than it must, by a fault of
+// this module.
+var errMeasure = errors.New("cost: the units cannot be measured")
+
+// meter times operations.
+type meter struct {
+	now  func() time.Time
+	each time.Duration // how long each is repeated
+	err  error
+}
+
+// per returns the seconds that one of count operations of a call takes: the best of
+// three passes, so that what else the machine does counts little.
+func (m *meter) per(count int, operation func() error) float64 {
+	best := 0.
+	for range 3 {
+		calls, begin := 0, m.now()
+		for m.err == nil && (calls == 0 || m.now().Sub(begin) < m.each/3) {
+			m.err = operation()
+			calls++
+		}
+		took := m.now().Sub(begin).Seconds() / float64(calls*count)
+		if best == 0 || took < best {
+			best = took
+		}
+	}
+	return best
+}
+
+// Measure measures the units on this machine, each for a while (0: 20 ms), with the
+// given clock, such as time.Now. It fails with the errors of what it measures.
+func Measure(now func() time.Time, each time.Duration) (Units, error) {
+	if each <= 0 {
+		each = 20 * time.Millisecond
+	}
+	var u Units
+	m := &meter{now: now, each: each}
+	for _, part := range []func(*Units) error{m.keys, m.secrets, m.vectors, m.lists, m.shares,
+		m.training} {
+		if err := part(&u); err != nil {
+			return u, err
+		}
+		if m.err != nil {
+			return u, m.err
+		}
+	}
+	return u, nil
+}
+
+// keys measures what set-up and signatures take.
+func (m *meter) keys(u *Units) error {
+	identity, err := keyexchange.GenerateIdentity(nil)
+	if err != nil {
+		return err
+	}
+	other, err := keyexchange.GenerateIdentity(nil)
+	if err != nil {
+		return err
+	}
+	key := identity.Public().(ed25519.PublicKey)
+	roster, err := keyexchange.NewRoster([]keyexchange.Member{
+		{Name: "a", Key: key},
+		{Name: "b", Key: other.Public().(ed25519.PublicKey)},
+	})
+	if err != nil {
+		return err
+	}
+	own, err := keyexchange.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	public, err := own.Public()
+	if err != nil {
+		return err
+	}
+	kem, err := keyexchange.GenerateDecapsulationKey(nil)
+	if err != nil {
+		return err
+	}
+	text, err := kem.Public()
+	if err != nil {
+		return err
+	}
+	u.KeyPair = m.per(1, func() error {
+		k, err := keyexchange.GenerateKey(nil)
+		if err != nil {
+			return err
+		}
+		if _, err := k.Public(); err != nil {
+			return err
+		}
+		_, err = keyexchange.GenerateDecapsulationKey(nil)
+		return err
+	})
+	var agreed *keyexchange.Agreement
+	u.Agree = m.per(1, func() (err error) {
+		agreed, err = own.Agree(public)
+		return err
+	})
+	var parsed *keyexchange.EncapsulationKey
+	u.ParseKey = m.per(1, func() (err error) {
+		parsed, err = keyexchange.ParseEncapsulationKey(text)
+		return err
+	})
+	if m.err != nil {
+		return m.err
+	}
+	var ciphertext []byte
+	u.Encapsulate = m.per(1, func() (err error) {
+		ciphertext, err = agreed.Encapsulate(parsed, nil)
+		return err
+	})
+	u.Decapsulate = m.per(1, func() error { return agreed.Decapsulate(kem, ciphertext) })
+	var chain *keyexchange.Chain
+	u.Chain = m.per(1, func() error {
+		chain = agreed.Chain([32]byte{}, roster, 0, 1)
+		return nil
+	})
+	var secret keyexchange.PairSecret
+	u.Step = m.per(1, func() error { secret = chain.Next(); return nil })
+	u.Derive = m.per(1, func() error { secret.MaskSeed([32]byte{}); return nil })
+	u.Channels = m.per(1, func() error { chain.Channels(); return nil })
+	statement := make([]byte, 64)
+	var signature [64]byte
+	u.Sign = m.per(1, func() (err error) {
+		signature, err = keyexchange.Sign(identity, "cost", statement)
+		return err
+	})
+	verify := func() float64 {
+		return m.per(1, func() error { return keyexchange.Verify(key, "cost", statement, &signature) })
+	}
+	u.Verify = verify()
+	if m.err != nil {
+		return m.err
+	}
+	statement = make([]byte, 1<<15)
+	if signature, err = keyexchange.Sign(identity, "cost", statement); err != nil {
+		return err
+	}
+	u.Statement = max(0, verify()-u.Verify) / float64(len(statement))
+	return nil
+}
+
+// shareData is the length of what is sealed with a share, but not sent.
+const shareData = 119
+
+// secrets measures sharing and sealing.
+func (m *meter) secrets(u *Units) error {
+	var nonce keyexchange.Nonce
+	var key keyexchange.SealKey
+	secret, err := shamir.GenerateSecret(nil)
+	if err != nil {
+		return err
+	}
+	var sealed []byte
+	u.Seal = m.per(1, func() (err error) {
+		sealed, err = keyexchange.Seal(&nonce, &key, secret[:], make([]byte, shareData))
+		return err
+	})
+	u.Open = m.per(1, func() error {
+		share, err := keyexchange.Open(&key, sealed, make([]byte, shareData))
+		if err == nil {
+			_, err = shamir.ParseSecret(share)
+		}
+		return err
+	})
+	const holders, threshold = 100, 51
+	indices := make([]uint32, holders)
+	for i := range indices {
+		indices[i] = uint32(i + 1)
+	}
+	var shares []shamir.Share
+	u.Split = m.per(holders*threshold, func() (err error) {
+		shares, err = shamir.Split(nil, secret, threshold, indices)
+		return err
+	})
+	var combiner *shamir.Combiner
+	prepare := func(of int) float64 {
+		return m.per(1, func() (err error) {
+			combiner, err = shamir.NewCombiner(of, indices)
+			return err
+		})
+	}
+	u.Combine = prepare(2)
+	u.Difference = max(0, prepare(threshold)-u.Combine) / (threshold * threshold)
+	if m.err != nil {
+		return m.err
+	}
+	u.Rebuild = m.per(threshold, func() error {
+		_, err := combiner.Combine(shares)
+		return err
+	})
+	u.Leave = m.per(threshold, func() error {
+		_, err := combiner.Without(1)
+		return err
+	})
+	return nil
+}
+
+// vectors measures masks and sums.
+func (m *meter) vectors(u *Units) error {
+	const long = 1 << 14
+	seed := &masking.Seed{}
+	small, err := masking.NewVector(masking.Layout{{Length: 1, Bits: 24}})
+	if err != nil {
+		return err
+	}
+	u.Seed = m.per(1, func() error { small.AddMask(seed); return nil })
+	v, err := masking.NewVector(masking.Layout{{Length: long, Bits: 24}})
+	if err != nil {
+		return err
+	}
+	u.Mask = m.per(long, func() error { v.AddMask(seed); return nil })
+	packed := v.AppendPacked(nil)
+	u.Pack = m.per(long, func() error { packed = v.AppendPacked(packed[:0]); return nil })
+	u.Add = m.per(long, func() error { return v.AddPacked(packed) })
+	block := make([]byte, 1<<14)
+	u.Hash = m.per(len(block), func() error { keyexchange.EncapsulationDigest(block); return nil })
+	m.tree(u)
+	// Messages are many, and none is in a cache when it is put together, but for what all
+	// of them have.
+	const messages, size = 32, 1 << 20
+	store, held := make([]byte, messages*size), make([][]byte, messages)
+	u.Copy = m.per(len(store), func() error {
+		for k := range held {
+			held[k] = append(make([]byte, 0, size), store[k*size:(k+1)*size]...)
+		}
+		return nil
+	})
+	u.Repeat = m.per(len(store), func() error {
+		for k := range held {
+			held[k] = append(make([]byte, 0, size), store[:size]...)
+		}
+		return nil
+	})
+	return nil
+}
+
+// training measures gradient descent.
+func (m *meter) training(u *Units) error {
+	rows, _, err := learning.Census(200, 1)
+	if err != nil {
+		return err
+	}
+	model := learning.Logistic{Features: rows.Features}
+	sgd := learning.SGD{Rate: 1, Steps: 10}
+	u.Training = m.per(10*rows.Len()*rows.Features, func() error {
+		_, err := sgd.Train(model, model.Init(0), rows, 0)
+		return err
+	})
+	return nil
+}
