@@ -18,7 +18,12 @@ plan's ``min_survivors`` stay.
 
 Unlike SecAgg+'s, the server cannot add clients or show them different models, and it does
 not see ``num_examples`` and metrics of single clients unless ``share_metrics`` is set.
-Written for and tested with Flower 1.9.
+
+It takes the place of SecAgg+ where Flower has that: in workflows, with strategies of
+``flwr.server.strategy`` and clients of ``Client`` and ``NumPyClient``. Flower's newer
+strategies, of ``flwr.serverapp``, have no workflows. The names of Flower's records are those
+of 1.18 and later, or of before; run with the sources of April 2024, before 1.9, and of
+March 2026, 1.28.
 """
 
 from __future__ import annotations
@@ -29,23 +34,14 @@ from logging import ERROR, INFO, WARNING
 from typing import Any, Callable, Mapping, Sequence, Union, cast
 
 import numpy as np
-from flwr.common import (
-    ConfigsRecord,
-    Context,
-    Message,
-    Parameters,
-    RecordSet,
-    ndarrays_to_parameters,
-    parameters_to_ndarrays,
-)
-from flwr.common import recordset_compat as compat
-from flwr.common.constant import MessageType
+from flwr.common import Context, Message, Parameters, ndarrays_to_parameters, parameters_to_ndarrays
 from flwr.common.logger import log
 from flwr.server.compat.legacy_context import LegacyContext
-from flwr.server.driver import Driver
 from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECORD
 from flwr.server.workflow.constant import Key as WorkflowKey
 
+from . import _flower
+from ._flower import ConfigRecord, Grid, MessageType, RecordDict, arrays, configs
 from .arrays import Arrays
 from .errors import ConfigError, Error, MessageError, TooFewError
 from .party import Messages, Party, Server
@@ -96,7 +92,7 @@ class _Client:
         # What is kept is sealed under a key that follows from the identity, which the
         # application keeps, so that a new process can open it.
         self.key = hashlib.sha256(b"hushsum/2 flower state" + identity._seed).digest()
-        record = context.state.configs_records.get(RECORD, None)
+        record = configs(context.state).get(RECORD, None)
         self.kept: dict[str, Any] = dict(record) if record is not None else {}
 
     def party(self, number: int) -> Party:
@@ -142,7 +138,7 @@ class _Client:
         state = party.save(self.key)
         self.kept[f"state {number}"] = state
         self.live[(self.identity.public, number)] = (state, party)
-        self.context.state.configs_records[RECORD] = ConfigsRecord(self.kept)
+        configs(self.context.state)[RECORD] = ConfigRecord(self.kept)
 
 
 def private_sum_mod(
@@ -164,7 +160,7 @@ def private_sum_mod(
     ) -> Message:
         if message.metadata.message_type != MessageType.TRAIN:
             return call_next(message, context)
-        record = message.content.configs_records.get(RECORD, None)
+        record = configs(message.content).get(RECORD, None)
         if record is None:
             raise MessageError(
                 "the server asks for training without a private sum", kind="refused",
@@ -174,7 +170,7 @@ def private_sum_mod(
         client = _Client(settled, own, context)
         number, stage = cast(int, record["number"]), record["stage"]
         out: dict[str, Any] = {}
-        content = RecordSet()
+        content = RecordDict()
         if stage == _JOIN:
             out = {"message": client.join(number), "public": own.public}
         else:
@@ -191,9 +187,9 @@ def private_sum_mod(
                 for old in [int(k[6:]) for k in client.kept if k.startswith("state ")]:
                     if old < number:
                         client.forget(old)
-                context.state.configs_records[RECORD] = ConfigsRecord(client.kept)
-        content.configs_records[RECORD] = ConfigsRecord(out)
-        return message.create_reply(content)
+                configs(context.state)[RECORD] = ConfigRecord(client.kept)
+        configs(content)[RECORD] = ConfigRecord(out)
+        return _flower.reply(message, content)
 
     return mod
 
@@ -201,33 +197,33 @@ def private_sum_mod(
 def _trained(
     client: _Client, party: Party, message: Message, context: Context,
     call_next: Callable[[Message, Context], Message], answer: bytes | None,
-) -> tuple[RecordSet, bytes]:
+) -> tuple[RecordDict, bytes]:
     """Train, and return the answer's content and the masked update."""
     if party.due is None:
         if answer is not None:
-            return RecordSet(), answer
+            return RecordDict(), answer
         raise MessageError("no round has begun", kind="phase", advice="wait for the next round")
-    record = message.content.configs_records.pop(RECORD)
-    fitins = compat.recordset_to_fitins(message.content, keep_input=True)
+    record = configs(message.content).pop(RECORD)
+    fitins = _flower.content_to_fitins(message.content, keep_input=True)
     broadcast = _broadcast(cast(bytes, record["header"]), fitins.parameters)
     content = call_next(message, context).content
-    result = compat.recordset_to_fitres(content, keep_input=True)
+    result = _flower.content_to_fitres(content, keep_input=True)
     update: Arrays = _flat(_change(result.parameters, fitins.parameters))
     weight = None if client.settled.weighting is None else float(result.num_examples)
     masked = party.submit(broadcast, update, weight)
-    for parameters in content.parameters_records.values():
+    for parameters in arrays(content).values():
         parameters.clear()
     return content, masked
 
 
-def _without_metrics(content: RecordSet) -> RecordSet:
+def _without_metrics(content: RecordDict) -> RecordDict:
     """Leave what the server needs of a result, and nothing that tells of one client."""
-    if not content.parameters_records and not content.configs_records:
+    if not arrays(content) and not configs(content):
         return content
-    result = compat.recordset_to_fitres(content, keep_input=True)
+    result = _flower.content_to_fitres(content, keep_input=True)
     result.num_examples, result.metrics = 1, {}
     result.parameters = Parameters(tensors=[], tensor_type=result.parameters.tensor_type)
-    return compat.fitres_to_recordset(result, keep_input=True)
+    return _flower.fitres_to_content(result, keep_input=True)
 
 
 class PrivateSumWorkflow:
@@ -251,14 +247,14 @@ class PrivateSumWorkflow:
         self._failures: list[BaseException] = []
         self._indices = {key: i for i, (_, key) in enumerate(settled.roster)}
 
-    def __call__(self, driver: Driver, context: Context) -> None:
+    def __call__(self, grid: Grid, context: Context) -> None:
         """Hold one round."""
         if not isinstance(context, LegacyContext):
             raise TypeError(f"Expect a LegacyContext, but get {type(context).__name__}.")
-        configs = context.state.configs_records[MAIN_CONFIGS_RECORD]
-        current = cast(int, configs[WorkflowKey.CURRENT_ROUND])
-        parameters = compat.parametersrecord_to_parameters(
-            context.state.parameters_records[MAIN_PARAMS_RECORD], keep_input=True
+        main = configs(context.state)[MAIN_CONFIGS_RECORD]
+        current = cast(int, main[WorkflowKey.CURRENT_ROUND])
+        parameters = _flower.record_to_parameters(
+            arrays(context.state)[MAIN_PARAMS_RECORD], keep_input=True
         )
         instructions = context.strategy.configure_fit(current, parameters, context.client_manager)
         if not instructions:
@@ -268,11 +264,11 @@ class PrivateSumWorkflow:
         self._failures = []
         results: list[tuple[Any, Any]] = []
         try:
-            mean, contents = self._round(driver, str(current), dict(
+            mean, contents = self._round(grid, str(current), dict(
                 (proxy.node_id, fitins) for proxy, fitins in instructions), parameters)
             summed = _applied(parameters, mean)
             for node, content in contents.items():
-                result = compat.recordset_to_fitres(content, keep_input=True)
+                result = _flower.content_to_fitres(content, keep_input=True)
                 result.parameters = summed
                 results.append((proxies[node], result))
         except TooFewError as err:
@@ -287,23 +283,23 @@ class PrivateSumWorkflow:
         following, metrics = context.strategy.aggregate_fit(
             current, results, cast(Any, self._failures))
         if following:
-            context.state.parameters_records[MAIN_PARAMS_RECORD] = (
-                compat.parameters_to_parametersrecord(following, True))
+            arrays(context.state)[MAIN_PARAMS_RECORD] = (
+                _flower.parameters_to_record(following, True))
             context.history.add_metrics_distributed_fit(server_round=current, metrics=metrics)
 
     # One round, and what it takes before it.
 
     def _round(
-        self, driver: Driver, group: str, fitins: Mapping[int, Any], parameters: Parameters
-    ) -> tuple[np.ndarray, dict[int, RecordSet]]:
-        server = self._among(driver, group, list(fitins))
+        self, grid: Grid, group: str, fitins: Mapping[int, Any], parameters: Parameters
+    ) -> tuple[np.ndarray, dict[int, RecordDict]]:
+        server = self._among(grid, group, list(fitins))
         nodes = {i: node for node, i in self._nodes.items()}
         header = os.urandom(40)
         broadcast = _broadcast(header, parameters)
         _, messages = server.begin(broadcast)
 
-        def training(index: int) -> RecordSet:
-            content = compat.fitins_to_recordset(fitins[nodes[index]], True)
+        def training(index: int) -> RecordDict:
+            content = _flower.fitins_to_content(fitins[nodes[index]], True)
             if fitins[nodes[index]].parameters.tensors != parameters.tensors:
                 raise ConfigError(
                     "the strategy gives clients different parameters", kind="config",
@@ -311,14 +307,14 @@ class PrivateSumWorkflow:
                 )
             return content
 
-        contents = self._deliver(driver, group, messages, _TRAIN, training, header)
-        self._deliver(driver, group, server.survivors())
-        self._deliver(driver, group, server.certificate())
+        contents = self._deliver(grid, group, messages, _TRAIN, training, header)
+        self._deliver(grid, group, server.survivors())
+        self._deliver(grid, group, server.certificate())
         mean = server.sum(broadcast)
         included = {nodes[i] for i in mean.parties}
         return np.asarray(mean.model), {n: c for n, c in contents.items() if n in included}
 
-    def _among(self, driver: Driver, group: str, nodes: list[int]) -> Server:
+    def _among(self, grid: Grid, group: str, nodes: list[int]) -> Server:
         """Return the server of a session that all of the nodes are in, those that are there."""
         server = self._server
         if server is not None:
@@ -326,22 +322,22 @@ class PrivateSumWorkflow:
             known = len(wanted) == len(nodes) and set(wanted) <= set(server.enrolled)
             if known and len(wanted) >= self.settled.min_survivors:
                 if server.missing:  # among them who lost what ended set-up
-                    self._deliver(driver, group, server.members())
+                    self._deliver(grid, group, server.members())
                 if server.holders != wanted:
-                    self._deliver(driver, group, server.gather(wanted))
+                    self._deliver(grid, group, server.gather(wanted))
                 elif server.missing:
-                    self._deliver(driver, group, server.invite())
+                    self._deliver(grid, group, server.invite())
                 return server
-        return self._new_session(driver, group, nodes)
+        return self._new_session(grid, group, nodes)
 
-    def _new_session(self, driver: Driver, group: str, nodes: list[int]) -> Server:
+    def _new_session(self, grid: Grid, group: str, nodes: list[int]) -> Server:
         self._number += 1
         if self._server is not None:
             self._server.close()
         server = self._server = Server(self.settled, number=self._number)
-        replies = self._send(driver, group, {n: (RecordSet(), {"stage": _JOIN}) for n in nodes})
+        replies = self._send(grid, group, {n: (RecordDict(), {"stage": _JOIN}) for n in nodes})
         for node, content in replies.items():
-            record = content.configs_records[RECORD]
+            record = configs(content)[RECORD]
             index = self._indices.get(cast(str, record["public"]))
             if index is None:
                 self._fail(node, "its identity is not in the roster")
@@ -352,30 +348,30 @@ class PrivateSumWorkflow:
                 self._fail(node, str(err))
             else:
                 self._nodes[node] = index
-        self._deliver(driver, group, server.keys())
-        self._deliver(driver, group, server.members())
+        self._deliver(grid, group, server.keys())
+        self._deliver(grid, group, server.members())
         return server
 
     # Carrying messages.
 
     def _deliver(
-        self, driver: Driver, group: str, messages: Messages, stage: str = _MESSAGE,
-        content: Callable[[int], RecordSet] | None = None, header: bytes = b"",
-    ) -> dict[int, RecordSet]:
+        self, grid: Grid, group: str, messages: Messages, stage: str = _MESSAGE,
+        content: Callable[[int], RecordDict] | None = None, header: bytes = b"",
+    ) -> dict[int, RecordDict]:
         """Carry messages to clients and their answers back; return the answers' contents."""
         nodes = {i: node for node, i in self._nodes.items()}
         out = {}
         for index, message in messages:
-            configs: dict[str, Any] = {"stage": stage, "message": message}
+            settings: dict[str, Any] = {"stage": stage, "message": message}
             if stage == _TRAIN:
-                configs["header"] = header
-            body = RecordSet() if content is None else content(index)
-            out[nodes[index]] = (body, configs)
-        replies = self._send(driver, group, out)
+                settings["header"] = header
+            body = RecordDict() if content is None else content(index)
+            out[nodes[index]] = (body, settings)
+        replies = self._send(grid, group, out)
         assert self._server is not None
         good = {}
         for node, reply in replies.items():
-            answer = reply.configs_records[RECORD].get("message", None)
+            answer = configs(reply)[RECORD].get("message", None)
             try:
                 if answer is not None:
                     self._server.receive(self._nodes[node], cast(bytes, answer))
@@ -386,22 +382,21 @@ class PrivateSumWorkflow:
         return good
 
     def _send(
-        self, driver: Driver, group: str, out: Mapping[int, tuple[RecordSet, dict[str, Any]]]
-    ) -> dict[int, RecordSet]:
+        self, grid: Grid, group: str, out: Mapping[int, tuple[RecordDict, dict[str, Any]]]
+    ) -> dict[int, RecordDict]:
         messages = []
-        for node, (content, configs) in out.items():
-            content.configs_records[RECORD] = ConfigsRecord({**configs, "number": self._number})
-            messages.append(driver.create_message(
-                content=content, message_type=MessageType.TRAIN, dst_node_id=node, group_id=group))
+        for node, (content, settings) in out.items():
+            configs(content)[RECORD] = ConfigRecord({**settings, "number": self._number})
+            messages.append(_flower.instruction(grid, content, node, group))
         if not messages:
             return {}
-        answers = list(driver.send_and_receive(messages, timeout=self.timeout))
+        answers = list(grid.send_and_receive(messages, timeout=self.timeout))
         good = {}
         for answer in answers:
             node = answer.metadata.src_node_id
             if answer.has_error():
                 self._fail(node, answer.error.reason or f"error {answer.error.code}")
-            elif RECORD not in answer.content.configs_records:
+            elif RECORD not in configs(answer.content):
                 self._fail(node, "it does not use private_sum_mod")
             else:
                 good[node] = answer.content

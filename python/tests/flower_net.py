@@ -14,21 +14,35 @@ from flwr.common import (
     FitRes,
     Message,
     Metadata,
-    RecordSet,
     Status,
     ndarrays_to_parameters,
     parameters_to_ndarrays,
+    serde,
 )
-from flwr.common import recordset_compat as compat
-from flwr.common import ConfigsRecord, serde
-from flwr.proto.recordset_pb2 import RecordSet as RecordSetProto
 from flwr.server.client_manager import SimpleClientManager
 from flwr.server.client_proxy import ClientProxy
 from flwr.server.compat.legacy_context import LegacyContext
-from flwr.server.driver import Driver
 from flwr.server.strategy import FedAvg
 from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECORD
 from flwr.server.workflow.constant import Key
+from hushsum import _flower
+from hushsum._flower import ConfigRecord, Grid, RecordDict, arrays, configs
+
+if _flower.TODAY:
+    from flwr.proto.recorddict_pb2 import RecordDict as Proto
+
+    to_proto, from_proto = serde.recorddict_to_proto, serde.recorddict_from_proto
+else:
+    from flwr.proto.recordset_pb2 import RecordSet as Proto
+
+    to_proto, from_proto = serde.recordset_to_proto, serde.recordset_from_proto
+
+
+def context() -> Context:
+    """Return the context of a node, without anything in it."""
+    if _flower.TODAY:
+        return Context(1, 0, {}, RecordDict(), {})
+    return Context(RecordDict())
 
 
 class Proxy(ClientProxy):
@@ -45,13 +59,13 @@ class Proxy(ClientProxy):
     def reconnect(self, *a: Any, **k: Any) -> Any: ...
 
 
-def carried(content: RecordSet) -> tuple[RecordSet, int]:
+def carried(content: RecordDict) -> tuple[RecordDict, int]:
     """Return a message's content as it arrives, and its bytes on the way."""
-    sent = serde.recordset_to_proto(content).SerializeToString()
-    return serde.recordset_from_proto(RecordSetProto.FromString(sent)), len(sent)
+    sent = to_proto(content).SerializeToString()
+    return from_proto(Proto.FromString(sent)), len(sent)
 
 
-class Net(Driver):
+class Net(Grid):
     """The network: nodes with a training function and a mod each.
 
     Attributes:
@@ -63,15 +77,15 @@ class Net(Driver):
     """
 
     def __init__(self, mods: dict[int, Any], train: Callable[[int, list], tuple[list, int]]) -> None:
-        self.contexts = {n: Context(RecordSet()) for n in mods}
+        self.contexts = {n: context() for n in mods}
         self.apps = {}
         for node, mod in mods.items():
             def app(message: Message, context: Context, node: int = node) -> Message:
-                fitins = compat.recordset_to_fitins(message.content, keep_input=True)
+                fitins = _flower.content_to_fitins(message.content, keep_input=True)
                 arrays, examples = train(node, parameters_to_ndarrays(fitins.parameters))
                 result = FitRes(Status(Code.OK, ""), ndarrays_to_parameters(arrays), examples,
                                 {"loss": 1.0})
-                return message.create_reply(compat.fitres_to_recordset(result, False))
+                return _flower.reply(message, _flower.fitres_to_content(result, False))
 
             self.apps[node] = make_ffn(app, [mod])
         self.lose: Callable[[int, int], bool] = lambda exchange, node: False
@@ -81,8 +95,17 @@ class Net(Driver):
         self.raised: list[Exception] = []
 
     def create_message(self, content, message_type, dst_node_id, group_id, ttl=None):  # type: ignore
+        if _flower.TODAY:
+            return Message(content, dst_node_id, message_type, group_id=group_id)
         return Message(Metadata(0, "", 0, dst_node_id, "", group_id, ttl or 3600.0, message_type),
                        content)
+
+    def set_run(self, run):  # type: ignore
+        raise NotImplementedError
+
+    @property
+    def run(self):  # type: ignore
+        raise NotImplementedError
 
     def get_node_ids(self) -> list[int]:
         return list(self.apps)
@@ -116,8 +139,7 @@ class Net(Driver):
         self.exchange += 1
         return out
 
-
-    def carry(self, content: RecordSet, up: bool) -> RecordSet:
+    def carry(self, content: RecordDict, up: bool) -> RecordDict:
         began = time.perf_counter()
         out, n = carried(content)
         self.network_seconds += time.perf_counter() - began
@@ -153,17 +175,17 @@ class App:
         self.net, self.workflow = net, workflow
         self.strategy = Strategy(nodes, fraction_fit=1.0, min_fit_clients=1,
                                  min_available_clients=1)
-        self.context = LegacyContext(RecordSet(), strategy=self.strategy,
-                                     client_manager=SimpleClientManager())
-        self.context.state.parameters_records[MAIN_PARAMS_RECORD] = (
-            compat.parameters_to_parametersrecord(ndarrays_to_parameters(model), False))
+        self.context = LegacyContext(context() if _flower.TODAY else RecordDict(),
+                                     strategy=self.strategy, client_manager=SimpleClientManager())
+        arrays(self.context.state)[MAIN_PARAMS_RECORD] = (
+            _flower.parameters_to_record(ndarrays_to_parameters(model), False))
         self.rounds = 0
         self.server_seconds = 0.0
 
     def round(self) -> list[np.ndarray]:
         """Hold a round and return the model after it."""
         self.rounds += 1
-        self.context.state.configs_records[MAIN_CONFIGS_RECORD] = ConfigsRecord(
+        configs(self.context.state)[MAIN_CONFIGS_RECORD] = ConfigRecord(
             {Key.CURRENT_ROUND: self.rounds, Key.START_TIME: 0.0})
         self.net.exchange = 0
         net = self.net
@@ -175,5 +197,5 @@ class App:
         return self.model()
 
     def model(self) -> list[np.ndarray]:
-        return parameters_to_ndarrays(compat.parametersrecord_to_parameters(
-            self.context.state.parameters_records[MAIN_PARAMS_RECORD], keep_input=True))
+        return parameters_to_ndarrays(_flower.record_to_parameters(
+            arrays(self.context.state)[MAIN_PARAMS_RECORD], keep_input=True))

@@ -10,7 +10,7 @@ if (why := flower_here.find()) is not None:
 
 import hushsum
 from flower_net import App, Net
-from hushsum import flower
+from hushsum import _flower, flower
 from rounds import close_to, identities
 
 BROKEN: set[int] = set()  # nodes whose training fails
@@ -128,10 +128,8 @@ def test_a_client_that_fails_in_training() -> None:
 
 
 def test_training_in_the_clear_is_refused() -> None:
-    from flwr.common import RecordSet
-
     app, _, _ = make()
-    message = app.net.create_message(RecordSet(), "train", 1, "1")
+    message = app.net.create_message(_flower.RecordDict(), "train", 1, "1")
     (reply,) = app.net.send_and_receive([message])
     assert reply.has_error() and "without a private sum" in reply.error.reason
 
@@ -142,7 +140,7 @@ def test_another_model_for_one_client() -> None:
     inner = app.net.apps[3]
 
     def shown(message, context):
-        record = message.content.parameters_records.get("fitins.parameters", None)
+        record = _flower.arrays(message.content).get("fitins.parameters", None)
         if record is not None:
             first = next(iter(record))
             record[first].data = record[first].data[:-1] + b"\x01"
