@@ -90,7 +90,7 @@ func (r *Runner) form(ctx context.Context) error {
 		if !r.announced(s) {
 			return nil
 		}
-		_, err := server.Keys()
+		err := server.EndAnnouncements() // keys are made as parties ask, see question
 		if errors.Is(err, protocol.ErrTooFew) {
 			return nil // some may still come
 		} else if err != nil {
