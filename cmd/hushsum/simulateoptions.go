@@ -6,12 +6,11 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -62,27 +61,6 @@ func (v *simulateFlags) options(train, test *learning.Dataset) (o simulation.Opt
 	return o, nil
 }
 
-// The names of --rule and --mask.
-var (
-	clientRules = map[string]simulation.ClientKind{
-		"fedavg":   simulation.FedAvg,
-		"fedprox":  simulation.FedProx,
-		"scaffold": simulation.SCAFFOLD,
-		"fedga":    simulation.FedGA,
-	}
-	serverRules = map[string]aggregation.Rule{
-		"momentum":   aggregation.RuleMomentum,
-		"fedadagrad": aggregation.RuleFedAdagrad,
-		"fedadam":    aggregation.RuleFedAdam,
-		"fedyogi":    aggregation.RuleFedYogi,
-	}
-	maskKinds = map[string]aggregation.MaskKind{
-		"none": aggregation.NoMask,
-		"soft": aggregation.SoftMask,
-		"hard": aggregation.HardMask,
-	}
-)
-
 // unknown says that a flag names nothing that there is.
 func unknown(flag, name string, known []string) error {
 	return &problem{
@@ -99,14 +77,15 @@ const adaptiveRate = 0.01
 func (v *simulateFlags) rules(o *simulation.Options) error {
 	parties, servers := 0, 0
 	for _, name := range strings.Split(v.rule, "+") {
-		if kind, ok := clientRules[name]; ok {
+		if kind, ok := named.ClientRules[name]; ok {
 			o.Client.Kind = kind
 			parties++
-		} else if rule, ok := serverRules[name]; ok {
+		} else if rule, ok := named.ServerRules[name]; ok {
 			o.Server.Rule = rule
 			servers++
 		} else {
-			known := append(slices.Sorted(maps.Keys(clientRules)), slices.Sorted(maps.Keys(serverRules))...)
+			known := append(slices.Sorted(maps.Keys(named.ClientRules)),
+				slices.Sorted(maps.Keys(named.ServerRules))...)
 			return unknown("rule", name, known)
 		}
 	}
@@ -138,9 +117,9 @@ func (v *simulateFlags) rules(o *simulation.Options) error {
 	if o.Client.Kind == simulation.FedGA || v.set["beta"] {
 		o.Client.Beta = v.beta
 	}
-	kind, ok := maskKinds[v.mask]
+	kind, ok := named.Masks[v.mask]
 	if !ok {
-		return unknown("mask", v.mask, slices.Sorted(maps.Keys(maskKinds)))
+		return unknown("mask", v.mask, slices.Sorted(maps.Keys(named.Masks)))
 	}
 	o.Mask = aggregation.GradientMask{Kind: kind, Threshold: v.maskThreshold}
 	return nil
@@ -203,57 +182,16 @@ func (v *simulateFlags) splitFits(train *learning.Dataset) error {
 func (v *simulateFlags) modelFor(
 	parties []*learning.Dataset, test *learning.Dataset,
 ) (learning.Model, error) {
-	if !(v.lambda >= 0) || math.IsInf(v.lambda, 1) {
-		return nil, &problem{cause: fmt.Sprintf("--lambda: %v is no regularisation", v.lambda),
-			advice: "Use 0 or a small number above it, such as 1e-4."}
+	classes := named.Classes(append([]*learning.Dataset{test}, parties...)...)
+	m, err := named.Model(v.model, test.Features, classes, v.lambda)
+	var wrong *named.ModelError
+	switch {
+	case errors.As(err, &wrong) && wrong.Unknown:
+		return nil, unknown("model", v.model, named.Models)
+	case errors.As(err, &wrong) && wrong.Lambda:
+		return nil, &problem{cause: "--lambda: " + wrong.Reason, advice: wrong.Advice}
+	case errors.As(err, &wrong):
+		return nil, &problem{cause: "--model: " + wrong.Reason, advice: wrong.Advice}
 	}
-	features, classes := test.Features, 2
-	for _, d := range append([]*learning.Dataset{test}, parties...) {
-		for _, y := range d.Labels {
-			classes = max(classes, y+1)
-		}
-	}
-	if widths, ok := strings.CutPrefix(v.model, "mlp:"); ok {
-		return v.perceptron(widths, features, classes)
-	}
-	switch v.model {
-	case "lenet", "lenet-norm":
-		m, ok := learning.LeNetFor(features, classes)
-		if !ok {
-			return nil, &problem{cause: fmt.Sprintf("--model: %s takes square images of 16 pixels a side "+
-				"or more, and rows here have %d features", v.model, features),
-				advice: "Use --data mnist or fashion-mnist, or another model."}
-		}
-		m.BatchNorm, m.Lambda = v.model == "lenet-norm", v.lambda
-		return m, nil
-	case "softmax":
-		return learning.Softmax{Features: features, Outputs: classes, Lambda: v.lambda}, nil
-	case "logistic":
-		if classes > 2 {
-			return nil, &problem{cause: fmt.Sprintf("--model: the data has %d classes, and logistic "+
-				"regression two", classes), advice: "Use softmax."}
-		}
-		return learning.Logistic{Features: features, Lambda: v.lambda}, nil
-	}
-	known := []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"}
-	return nil, unknown("model", v.model, known)
-}
-
-// perceptron is the model mlp:widths.
-func (v *simulateFlags) perceptron(widths string, features, classes int) (learning.Model, error) {
-	var hidden []int
-	for _, text := range strings.Split(widths, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 1<<14 {
-			return nil, &problem{cause: fmt.Sprintf("--model: %q is no number of hidden units", text),
-				advice: "Use 1 to 16384, as in mlp:200 or mlp:100,50."}
-		}
-		hidden = append(hidden, n)
-	}
-	m := learning.MLP{Features: features, Hidden: hidden, Outputs: classes, Lambda: v.lambda}
-	if n := m.NumParams(); n < 1 || n > masking.MaxLength { // 0 stands for too many to count
-		return nil, &problem{cause: fmt.Sprintf("--model: %s is too large: sums take up to %s weights",
-			v.model, grouped(masking.MaxLength)), advice: "Use fewer or smaller layers."}
-	}
-	return m, nil
+	return m, err
 }

@@ -404,7 +404,7 @@ func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
 		ID:      f.ID,
 		Text:    string(f.Text),
 		Roster:  hex.EncodeToString(digest[:]),
-		Initial: f.Initial != nil,
+		Initial: f.File.Model.File != "",
 		Meaning: f.Meaning(),
 	})
 }
@@ -419,8 +419,7 @@ func (d *Door) initial(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "route", "the federation names no first model")
 		return
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", time.Time{}, newCounted(c.Initial, &d.Counts.BytesOut))
+	serveModel(w, r, newCounted(c.Initial, &d.Counts.BytesOut), sha256.Sum256(c.Initial))
 }
 
 // Headers of the answer to next.
@@ -632,9 +631,13 @@ func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "leader", "%v", err)
 		return
 	}
-	digest := sha256.Sum256(b)
+	serveModel(w, r, newCounted(b, &d.Counts.BytesOut), sha256.Sum256(b))
+}
+
+// serveModel serves a file, with ranges and its digest for an ETag.
+func serveModel(w http.ResponseWriter, r *http.Request, file io.ReadSeeker, digest [32]byte) {
 	w.Header().Set("ETag", `"`+hex.EncodeToString(digest[:])+`"`)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "private, no-cache")
-	http.ServeContent(w, r, "", time.Time{}, newCounted(b, &d.Counts.BytesOut))
+	http.ServeContent(w, r, "", time.Time{}, file)
 }

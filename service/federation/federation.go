@@ -28,8 +28,10 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/tensor"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // ErrConfig: a federation's file cannot be used. See [FileError].
@@ -73,22 +75,31 @@ type File struct {
 	Start    string   `toml:"start"`     // RFC 3339; empty: at once
 	Pace     Duration `toml:"pace"`      // least time between the beginnings of two rounds
 	StepTime Duration `toml:"step_time"` // how long a step waits for parties that are there
+	// Sampling is the part of the roster that takes part in a round, drawn anew for each;
+	// 0: all who are there.
+	Sampling float64 `toml:"sampling"`
+	// Seed is of the first model, and of the batches of a training that is declared.
+	Seed uint64 `toml:"seed"`
 
-	Model    Model    `toml:"model"`
-	Server   Server   `toml:"server"`
-	Recovery Recovery `toml:"recovery"`
-	Privacy  Privacy  `toml:"privacy"`
-	Metrics  Metrics  `toml:"metrics"`
+	Model    Model     `toml:"model"`
+	Training *Training `toml:"training"` // nil: parties train by commands of their own
+	Server   Server    `toml:"server"`
+	Recovery Recovery  `toml:"recovery"`
+	Privacy  Privacy   `toml:"privacy"`
+	Metrics  Metrics   `toml:"metrics"`
 }
 
 // Model is what is trained.
 type Model struct {
-	// Tensors are its parts, or File a safetensors file that has them; Personal are
+	// Tensors are its parts, or File a safetensors or .npz file that has them; Personal are
 	// patterns of the names of those that stay with each party.
 	Tensors  []Tensor `toml:"tensor"`
 	File     string   `toml:"file"`
 	Personal []string `toml:"personal"`
-	// DType is how it is sent: float32, the default, or float64.
+	// Init is how Tensors begin: zeros, the default, or uniform, see [Uniform].
+	Init string `toml:"init"`
+	// DType is how it is sent: float32, the default, or float64, the default with
+	// [training].
 	DType string `toml:"dtype"`
 }
 
@@ -157,6 +168,11 @@ type Federation struct {
 	Start   time.Time   // zero: at once
 	sparse  protocol.Params
 	ID      string // 64 hexadecimal digits over all of it
+
+	// Of a training that is declared, else nil and zero.
+	training   *simulation.Apart
+	layout     masking.Layout
+	multiplier float64 // of the noise
 }
 
 // Read reads a federation's file, the roster beside it, and the model if it names one.
@@ -212,31 +228,48 @@ func Parse(text []byte) (*File, error) {
 		return nil, &FileError{Reason: fmt.Sprintf("%d bytes, at most %d are read", len(text), MaxFile)}
 	}
 	f := new(File)
+	if err := Decode(text, f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Decode reads the text of a file that may have more than a federation's, such as what
+// dev --spec takes. It fails with a [FileError].
+func Decode(text []byte, into any) error {
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
-	err := decoder.Decode(f)
+	err := decoder.Decode(into)
 	var strict *toml.StrictMissingError
 	var decode *toml.DecodeError
 	switch {
 	case errors.As(err, &strict) && len(strict.Errors) > 0:
 		first := strict.Errors[0]
 		row, _ := first.Position()
-		return nil, &FileError{
+		return &FileError{
 			Line:   row,
 			Field:  strings.Join(first.Key(), "."),
-			Reason: "there is no such field",
+			Reason: NoField,
 			Advice: "take it out, or see docs/service.md for those that there are",
 		}
 	case errors.As(err, &decode):
 		row, _ := decode.Position()
-		return nil, &FileError{
+		return &FileError{
 			Line:   row,
 			Field:  strings.Join(decode.Key(), "."),
 			Reason: strings.TrimPrefix(decode.Error(), "toml: "),
 		}
 	case err != nil:
-		return nil, &FileError{Reason: err.Error()}
+		return &FileError{Reason: err.Error()}
 	}
-	return f, nil
+	return nil
+}
+
+// NoField is the Reason of a field that there is not.
+const NoField = "there is no such field"
+
+// ErrorAt returns a FileError that finds the field's line in a file's text.
+func ErrorAt(text []byte, field, reason, advice string) error {
+	return wrong(text, field, reason, advice)
 }
 
 // wrong makes a FileError that finds the field's line.
@@ -247,17 +280,23 @@ func wrong(text []byte, field, reason, advice string) error {
 		table, key = field[:i], field[i+1:]
 	}
 	pattern := regexp.MustCompile(`^\s*` + regexp.QuoteMeta(key) + `\s*=`)
-	within := ""
+	within, section := "", 0 // where the field's table begins, if the field is not there
 	for i, line := range strings.Split(string(text), "\n") {
 		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "[") {
 			within = strings.Trim(strings.SplitN(trimmed, "#", 2)[0], "[] \t")
 			if within == field && e.Line == 0 {
 				e.Line = i + 1
 			}
+			if within == table && section == 0 {
+				section = i + 1
+			}
 		}
 		if within == table && pattern.MatchString(line) {
 			e.Line = i + 1
 		}
+	}
+	if e.Line == 0 {
+		e.Line = section
 	}
 	return e
 }
@@ -309,7 +348,12 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 			return nil, wrong(text, "start", "not a time", `write it as "2026-11-30T08:00:00Z"`)
 		}
 	}
-	if err := out.settleModel(model); err != nil {
+	if f.Training != nil {
+		err = out.trainedModel(roster.Len())
+	} else {
+		err = out.settleModel(model)
+	}
+	if err != nil {
 		return nil, err
 	}
 	rule, found := rules[f.Server.Rule]
@@ -326,11 +370,9 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 			fmt.Sprintf("there is no adversary %q", f.Recovery.Adversary),
 			"use cheating, semi-malicious or curious")
 	}
-	var family accounting.Family
-	if n := f.Privacy.Noise; n != "" && n != "none" {
-		if err := family.UnmarshalText([]byte(n)); err != nil {
-			return nil, wrong(text, "privacy.noise", err.Error(), "")
-		}
+	family, err := out.noise()
+	if err != nil {
+		return nil, err
 	}
 	if s := f.Metrics.Share; !(s >= 0 && s < 1) {
 		return nil, wrong(text, "metrics.share", fmt.Sprintf("%v is outside 0 to below 1", s), "")
@@ -350,6 +392,9 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 		Adversary: adversary,
 		Classical: f.Recovery.Classical,
 	}
+	if f.Training != nil { // which settles its own sums and their noise
+		plan.Clip, plan.Bits, plan.Noise, plan.Epsilon, plan.Delta = 1, 0, 0, 0, 0
+	}
 	if !namePattern.MatchString(f.Name) {
 		return nil, wrong(text, "name", fmt.Sprintf("%.80q is no name", f.Name),
 			"use 1 to 60 letters, digits, dots, dashes and underscores")
@@ -366,10 +411,18 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 	case err != nil:
 		return nil, wrong(text, "privacy", err.Error(), "")
 	}
+	if f.Training != nil {
+		if err := out.settleTraining(out.Settled.Config(1)); err != nil {
+			return nil, err
+		}
+	}
 	if f.Recovery.Sparse {
 		if err := out.thin(); err != nil {
 			return nil, err
 		}
+	}
+	if err := out.checkSampling(); err != nil {
+		return nil, err
 	}
 	digest := out.Settled.Digest()
 	out.ID = hex.EncodeToString(digest[:])
@@ -412,7 +465,61 @@ func (f *Federation) Config(number uint64) *protocol.Config {
 		c.Colluders = f.sparse.CorruptNeighbours
 		c.Recovery.Degree, c.Recovery.Threshold = f.sparse.Neighbours, f.sparse.Threshold
 	}
+	if f.layout != nil {
+		c.Layout = slices.Clone(f.layout)
+	}
 	return c
+}
+
+// Plan returns what was declared, with defaults filled in.
+func (f *Federation) Plan() hushsum.Plan {
+	p := f.Settled.Plan()
+	if f.training == nil {
+		return p
+	}
+	own := f.File.Privacy
+	p.Noise, _ = f.noise()
+	p.Clip, p.Bits, p.Epsilon, p.Delta = own.Clip, own.Bits, own.Epsilon, own.Delta
+	return p.WithDefaults()
+}
+
+// accounts is what knows what is spent.
+func (f *Federation) accounts() *hushsum.Settled {
+	if f.training != nil && f.training.Settled() != nil {
+		return f.training.Settled()
+	}
+	return f.Settled
+}
+
+// Ledger returns an empty ledger that holds every party to the budget, nil without noise.
+func (f *Federation) Ledger() (*accounting.Ledger, error) { return f.accounts().Ledger() }
+
+// Round returns what a round spends.
+func (f *Federation) Round() accounting.Round { return f.accounts().Round() }
+
+// Sample is how many parties take part in a round, 0 for all who are there.
+func (f *Federation) Sample() int {
+	return int(math.Round(f.File.Sampling * float64(f.Settled.Roster().Len())))
+}
+
+// checkSampling sees that those of a round are enough for a sum.
+func (f *Federation) checkSampling() error {
+	s, n, least := f.File.Sampling, f.Settled.Roster().Len(), f.Settled.MinSurvivors()
+	switch {
+	case !(s >= 0 && s <= 1):
+		return wrong(f.Text, "sampling", fmt.Sprintf("%v is no part of the roster", s),
+			"use 0 for all, or a number such as 0.7")
+	case s == 0:
+		return nil
+	case f.File.Recovery.Sparse:
+		return wrong(f.Text, "sampling", "a sparse graph is over all parties", "leave it out")
+	case f.Sample() < least:
+		return wrong(f.Text, "sampling", fmt.Sprintf("%d of %d parties take part, and recovery.drop_out "+
+			"= %v lets no fewer than %d make a sum", f.Sample(), n, f.File.Recovery.DropOut, least),
+			fmt.Sprintf("use at least %.2g here, or a larger drop_out, which is then of the whole roster",
+				float64(least)/float64(n)))
+	}
+	return nil
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
@@ -440,8 +547,9 @@ func (f *Federation) settleModel(model []byte) error {
 			"write [[model.tensor]] with name and shape, or file under [model]")
 	case m.File != "":
 		var err error
-		if all, values, _, err = tensor.Parse(model); err != nil {
-			return wrong(f.Text, "model.file", err.Error(), "use a safetensors file of F32 or F64")
+		if all, values, _, err = tensor.ParseAny(model); err != nil {
+			return wrong(f.Text, "model.file", err.Error(),
+				"use a safetensors file of F32 or F64, or an .npz file of f4 or f8")
 		}
 	default:
 		for _, t := range m.Tensors {
@@ -450,6 +558,12 @@ func (f *Federation) settleModel(model []byte) error {
 		if err := all.Validate(); err != nil {
 			return wrong(f.Text, "model.tensor", err.Error(), "")
 		}
+		if m.Init == initUniform {
+			values = Uniform(&all, f.File.Seed)
+		}
+	}
+	if err := f.checkInit(); err != nil {
+		return err
 	}
 	at := 0
 	for _, t := range all.Tensors {
@@ -468,6 +582,7 @@ func (f *Federation) settleModel(model []byte) error {
 		}
 		at += size
 	}
+	f.Spec.Round(f.Initial)
 	if len(f.Spec.Tensors) == 0 {
 		return wrong(f.Text, "model.personal", "every tensor stays with the parties",
 			"share at least one")
@@ -486,76 +601,4 @@ func matches(patterns []string, name string) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// Optimizer returns the server's rule, at its beginning.
-func (f *Federation) Optimizer() *aggregation.Optimizer {
-	s := f.File.Server
-	return &aggregation.Optimizer{
-		Rule:      rules[s.Rule],
-		Rate:      s.Rate,
-		Beta1:     s.Beta1,
-		Beta2:     s.Beta2,
-		Tau:       s.Tau,
-		TauInside: s.TauInside,
-	}
-}
-
-// metrics is how many coordinates they take.
-func (f *Federation) metrics() int {
-	if f.File.Metrics.Share == 0 {
-		return 0
-	}
-	return 2
-}
-
-// maxLoss is the loss that metrics count at most.
-const maxLoss = 10
-
-// Join lays a party's metrics behind its update: of an update clipped to its part of the
-// clip, and each metric scaled to its part, the norm is at most the clip, and the noise
-// covers both. loss counts from 0 to 10; accuracy is from 0 to 1.
-func (f *Federation) Join(update []float64, loss, accuracy float64) ([]float64, error) {
-	share := f.File.Metrics.Share
-	if share == 0 {
-		return update, nil
-	}
-	clip := f.File.Privacy.Clip
-	clipped, _, err := aggregation.Clip(update, clip*math.Sqrt(1-share*share))
-	if err != nil {
-		return nil, err
-	}
-	unit := clip * share / math.Sqrt2
-	bound := func(x float64) float64 {
-		if !(x >= 0) {
-			return 0
-		}
-		return min(x, 1)
-	}
-	return append(slices.Clone(clipped), unit*bound(loss/maxLoss), unit*bound(accuracy)), nil
-}
-
-// Metric is the mean of what parties measured, each with the standard deviation of the
-// noise in it.
-type Metric struct {
-	Loss, LossDev         float64
-	Accuracy, AccuracyDev float64
-}
-
-// Part is Join's inverse on the mean of so many parties; without metrics the second is
-// nil.
-func (f *Federation) Part(mean []float64, parties int) (update []float64, m *Metric) {
-	share := f.File.Metrics.Share
-	if share == 0 {
-		return mean, nil
-	}
-	d := f.Spec.Len()
-	unit := f.File.Privacy.Clip * share / math.Sqrt2
-	dev := f.Settled.StdDev(parties) / unit
-	return mean[:d], &Metric{
-		Loss:        mean[d] / unit * maxLoss,
-		LossDev:     dev * maxLoss,
-		Accuracy:    mean[d+1] / unit,
-		AccuracyDev: dev,
-	}
 }

@@ -138,6 +138,10 @@ func TestMistakes(t *testing.T) {
 		{"clip = 1.0", "clip = 0.0", 29, "clip"},
 		{"share = 0.2", "share = 1.0", 32, "share"},
 		{"rounds = 4", "rounds = 4\nstart = \"tomorrow\"", 4, "2026-11-30"},
+		{"rounds = 4", "rounds = 4\nseed = 1", 4, "uniform"},
+		{"rounds = 4", "rounds = 4\nsampling = 1.5", 4, "no part"},
+		{"rounds = 4", "rounds = 4\nsampling = 0.5", 4, "use at least 0.8 here"},
+		{`dtype = "float32"`, `init = "normal"`, 7, "zeros or uniform"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
 		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)

@@ -11,12 +11,20 @@ import (
 // Meaning says in words what taking part means for a party: who learns what, under which
 // assumption, and what is spent.
 func (f *Federation) Meaning() []string {
-	plan := f.Settled.Plan()
+	plan := f.Plan()
 	n, least := f.Settled.Roster().Len(), f.Settled.MinSurvivors()
 	out := []string{
 		fmt.Sprintf("In each of %s, the server and all parties learn the mean of the updates of at "+
 			"least %d of the %d parties of the roster, and the model that follows from it.",
 			count(plan.Rounds, "round"), least, n),
+	}
+	if f.training != nil {
+		out = append(out, f.trainingWords()...)
+	}
+	if k := f.Sample(); k > 0 {
+		out = append(out, fmt.Sprintf("In each round %d parties take part, drawn anew by a rule that "+
+			"all can compute. That saves work and hides nothing: epsilon is as if a party took part in "+
+			"all.", k))
 	}
 	who := "the server, even one that sends anything to anyone,"
 	switch plan.Adversary {
@@ -57,6 +65,33 @@ func (f *Federation) Meaning() []string {
 	return out
 }
 
+// trainingWords say what parties do, and what is summed beside updates.
+func (f *Federation) trainingWords() []string {
+	t := f.File.Training
+	work := fmt.Sprintf("%s of gradient descent on its own rows", count(t.Steps, "step"))
+	if t.Steps == 0 {
+		work = fmt.Sprintf("%s over its own rows", count(max(1, t.Epochs), "pass"))
+	}
+	out := []string{fmt.Sprintf("Each party trains the model %s by %s, at rate %g, and the rule %s.",
+		t.Model, work, t.Rate, orDefault(t.Rule, "fedavg"))}
+	also := func(text string) { out = append(out, "Also summed, and known to all: "+text+".") }
+	if t.Mask != "" && t.Mask != "none" {
+		also("how many parties' updates are above and below zero, of each weight")
+	}
+	if f.training.Stored() {
+		also("the mean change of the parties' control variates, which are means of their gradients")
+	}
+	if f.training.Exchanges() > 1 {
+		also("the mean of the parties' gradients at the round's model, in a sum of its own before each " +
+			"of updates, so that two rounds make a step of the model")
+	}
+	if t.ByRows {
+		also(fmt.Sprintf("how many rows the parties of a sum have together, who has more than %d "+
+			"counting with those", t.Rows.Most))
+	}
+	return out
+}
+
 // Needs says what the server takes.
 func (f *Federation) Needs() []string {
 	d, n := f.Spec.Len(), f.Settled.Roster().Len()
@@ -91,6 +126,9 @@ func colluding(c int) string {
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "s") {
+		noun += "e"
 	}
 	if strings.HasSuffix(noun, "y") {
 		noun = strings.TrimSuffix(noun, "y") + "ie"

@@ -41,6 +41,9 @@ type Work struct {
 type Update struct {
 	Vector         []float64
 	Loss, Accuracy float64
+	// Values is the whole submission, in place of Vector, of a training that the
+	// federation declares: see [Declared].
+	Values [][]uint64
 }
 
 // Trainer trains on a party's own rows. An error is an absence in that round; ctx ends
@@ -342,16 +345,11 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 		r.Log.Warn("no update for this round", "round", next.Round, "error", err.Error())
 		return ctx.Err()
 	}
-	if len(update.Vector) != len(w.Model) {
-		return localError{fmt.Errorf("party: the update has %d numbers, the model %d",
-			len(update.Vector), len(w.Model))}
+	values, err := r.encode(update, w)
+	var local localError
+	if errors.As(err, &local) {
+		return err
 	}
-	vector, err := r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
-	if err != nil {
-		r.Log.Warn("no update for this round", "round", next.Round, "error", err.Error())
-		return nil
-	}
-	values, err := r.Federation.Settled.Encode(file, vector, r.random)
 	if err != nil {
 		r.Log.Warn("no update for this round", "round", next.Round, "error", err.Error())
 		return nil
@@ -377,6 +375,24 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 	}
 	r.Log.Info("submitted", "round", next.Round)
 	return r.send(ctx, message)
+}
+
+// encode makes the submission of an update.
+func (r *running) encode(update *Update, w *Work) ([][]uint64, error) {
+	switch {
+	case update.Values != nil:
+		return update.Values, nil
+	case r.Federation.File.Training != nil:
+		return nil, localError{errors.New("party: the federation declares the training; use Declared")}
+	case len(update.Vector) != len(w.Model):
+		return nil, localError{fmt.Errorf("party: the update has %d numbers, the model %d",
+			len(update.Vector), len(w.Model))}
+	}
+	vector, err := r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
+	if err != nil {
+		return nil, err
+	}
+	return r.Federation.Settled.Encode(w.File, vector, r.random)
 }
 
 // open checks a broadcast.

@@ -78,7 +78,7 @@ var strengthOf = map[protocol.Adversary]int{
 // Check fails with [ErrPolicy], saying what is too little, if a federation is not within
 // the policy.
 func (p *Policy) Check(f *federation.Federation) error {
-	plan := f.Settled.Plan()
+	plan := f.Plan()
 	honest := f.Settled.MinSurvivors() - plan.Colluders
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", ErrPolicy, fmt.Sprintf(format, a...))
@@ -99,11 +99,11 @@ func (p *Policy) Check(f *federation.Federation) error {
 		return fail("its delta is %g, max_delta is %g", plan.Delta, p.MaxDelta)
 	}
 	if p.MaxEpsilonRound > 0 {
-		ledger, err := f.Settled.Ledger()
+		ledger, err := f.Ledger()
 		if err != nil {
 			return err
 		}
-		if err := ledger.SpendRound(f.Settled.Round(), "self"); err != nil {
+		if err := ledger.SpendRound(f.Round(), "self"); err != nil {
 			return err
 		}
 		spent, err := ledger.Spent("self")

@@ -2,8 +2,11 @@ package runner
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -55,7 +58,7 @@ func (r *Runner) beyond(tell func(p *party) uint64) uint64 {
 		told = append(told, tell(&r.parties[i]))
 	}
 	slices.Sort(told)
-	colluders := r.Federation.Settled.Plan().Colluders
+	colluders := r.Federation.Plan().Colluders
 	if colluders >= len(told) {
 		return 0
 	}
@@ -186,8 +189,19 @@ func (r *Runner) prepare(ctx context.Context) error {
 		return nil
 	}
 	// A moment for those of the last round who have not asked again yet.
-	if len(there) < len(server.Holders()) && (time.Since(s.since) < r.Grace/4 || !r.settled()) {
+	sample := r.Federation.Sample()
+	if sample == 0 && len(there) < len(server.Holders()) && r.early(s) {
 		return nil
+	}
+	if 0 < sample && sample < len(server.Enrolled()) {
+		if len(there) < len(server.Enrolled()) && r.early(s) {
+			return nil
+		}
+		there = r.draw(there, sample)
+		if _, err := server.Gather(there); err != nil {
+			return err
+		}
+		return r.enter(ctx, s, Preparing)
 	}
 	missing, holders := server.Missing(), server.Holders()
 	ready := !slices.ContainsFunc(there, func(i int) bool {
@@ -206,6 +220,26 @@ func (r *Runner) prepare(ctx context.Context) error {
 		return err
 	}
 	return r.enter(ctx, s, Preparing)
+}
+
+// early reports whether parties may still ask again after the last round.
+func (r *Runner) early(s *session) bool {
+	return time.Since(s.since) < r.Grace/4 || !r.settled()
+}
+
+// draw returns so many of some parties for the next round, in ascending order: those
+// whose digests of federation, round and party are least. All can compute it, and it hides
+// nothing.
+func (r *Runner) draw(there []int, sample int) []int {
+	digest := func(i int) string {
+		d := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", r.Federation.ID, r.round+1, i))
+		return string(d[:])
+	}
+	drawn := slices.Clone(there)
+	slices.SortFunc(drawn, func(i, j int) int { return strings.Compare(digest(i), digest(j)) })
+	drawn = drawn[:min(sample, len(drawn))]
+	slices.Sort(drawn)
+	return drawn
 }
 
 // catchUp looks whether this record was set back: more parties than may lie know of a

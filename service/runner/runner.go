@@ -636,7 +636,7 @@ func (r *Runner) charge(parties []int, rounds int) (*accounting.Ledger, error) {
 		names = append(names, r.names[i])
 	}
 	for range rounds {
-		if err := after.SpendRound(r.Federation.Settled.Round(), names...); err != nil {
+		if err := after.SpendRound(r.Federation.Round(), names...); err != nil {
 			return nil, err
 		}
 	}
@@ -692,16 +692,10 @@ func (r *Runner) sum(ctx context.Context) error {
 	if r.Summed != nil {
 		r.Summed(r.round, parties, sum)
 	}
-	mean, err := r.Federation.Settled.Decode(broadcast, sum, len(parties))
+	model, metric, err := r.Federation.Next(r.optimizer, r.model, broadcast, sum, parties)
 	if err != nil {
 		return r.lose(ctx, err)
 	}
-	update, metric := r.Federation.Part(mean, len(parties))
-	model, err := r.optimizer.Apply(r.model, update, nil)
-	if err != nil {
-		return r.lose(ctx, err)
-	}
-	r.Federation.Spec.Round(model)
 	r.model = model
 	r.spent = append(r.spent, r.modelRef)
 	if r.modelRef, err = r.putModel(ctx); err != nil {

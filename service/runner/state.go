@@ -113,7 +113,7 @@ func (r *Runner) putModel(ctx context.Context) (*record.Ref, error) {
 // load reads the newest state, or begins.
 func (r *Runner) load(ctx context.Context) error {
 	var err error
-	if r.ledger, err = r.Federation.Settled.Ledger(); err != nil {
+	if r.ledger, err = r.Federation.Ledger(); err != nil {
 		return err
 	}
 	r.model = r.Federation.Initial

@@ -46,7 +46,7 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	defer r.release()
-	plan := r.Federation.Settled.Plan()
+	plan := r.Federation.Plan()
 	out := &Status{
 		Name:      r.Federation.File.Name,
 		ID:        r.Federation.ID,

@@ -1,6 +1,7 @@
 // Package tensor reads and writes models as safetensors: named tensors of float32 or
 // float64, little-endian, behind a JSON header. Its writer gives one canonical form, so
-// that the bytes of a model can be compared by digest.
+// that the bytes of a model can be compared by digest. It also reads and writes NumPy's
+// .npz files.
 package tensor
 
 import (
@@ -154,14 +155,19 @@ func (s *Spec) Append(b []byte, values []float64, notes map[string]string) ([]by
 	b = slices.Grow(b, 8+head.Len()+at)
 	b = binary.LittleEndian.AppendUint64(b, uint64(head.Len()))
 	b = append(b, head.Bytes()...)
+	return s.DType.append(b, values), nil
+}
+
+// append appends numbers.
+func (t DType) append(b []byte, values []float64) []byte {
 	for _, x := range values {
-		if size == 4 {
+		if t == Float32 {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
 		} else {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
 		}
 	}
-	return b, nil
+	return b
 }
 
 // Round rounds numbers to what the type can store.
@@ -241,16 +247,9 @@ func Parse(b []byte) (s Spec, values []float64, notes map[string]string, err err
 	if at != len(data) {
 		return fail("%d bytes of data, its header has %d", len(data), at)
 	}
-	values = make([]float64, s.Len())
-	for i := range values {
-		if s.DType == Float32 {
-			values[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
-		} else {
-			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
-		}
-		if math.IsNaN(values[i]) || math.IsInf(values[i], 0) {
-			return fail("number %d is NaN or infinite", i)
-		}
+	values, bad := numbersOf(s.DType, data)
+	if bad >= 0 {
+		return fail("number %d is NaN or infinite", bad)
 	}
 	return s, values, notes, nil
 }

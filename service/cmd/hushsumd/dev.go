@@ -5,13 +5,16 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +32,7 @@ type devOptions struct {
 	epsilon         float64
 	data            string
 	admin           string
+	spec            *spec // nil: logistic regression on a census
 	json, exit      bool
 	seed            uint64
 }
@@ -42,6 +46,9 @@ type outcome struct {
 	Epsilon       float64 `json:"epsilon"`        // spent, at delta 1e-5
 	Seconds       float64 `json:"seconds"`
 	URL           string  `json:"url"` // of the page
+	// Difference is the largest of a weight from that of the same training simulated, with
+	// --spec and without noise; 0: they are equal to the last bit.
+	Difference *float64 `json:"difference,omitempty"`
 }
 
 func dev(ctx context.Context, args []string, std streams) error {
@@ -49,9 +56,13 @@ func dev(ctx context.Context, args []string, std streams) error {
 It starts the server, and parties in processes of their own, on this machine; they train
 logistic regression on the Adult census table, or synthetic rows where it is not at hand, with
 noise, over HTTPS. The page stays up until Ctrl-C, or ends with the last round by --exit.
-Nothing is left behind.`, std)
+Nothing is left behind.
+
+With --spec it trains what a file declares, by any of the models, rules, masks and splits of
+'hushsum simulate', and says whether the result is that of the simulation.`, std)
 	var o devOptions
-	var log string
+	var log, specFile string
+	f.StringVar(&specFile, "spec", "", "`file` that declares rows and training, see docs/service.md")
 	f.IntVar(&o.rounds, "rounds", 10, "rounds of training")
 	f.IntVar(&o.parties, "parties", 10, "parties, 4 to 100")
 	f.Float64Var(&o.epsilon, "epsilon", 8, "what a party may spend over all rounds; 0: no noise")
@@ -69,8 +80,25 @@ Nothing is left behind.`, std)
 		return misuse("--rounds is 1 to 10000")
 	case o.parties < 4 || o.parties > 100:
 		return misuse("--parties is 4 to 100")
-	case !(o.epsilon >= 0):
+	case !(o.epsilon >= 0) || math.IsInf(o.epsilon, 1):
 		return misuse("--epsilon is 0 or more")
+	}
+	if specFile != "" {
+		var twice string
+		f.Visit(func(given *flag.Flag) {
+			switch given.Name {
+			case "rounds", "parties", "epsilon", "data", "seed":
+				twice = given.Name
+			}
+		})
+		if twice != "" {
+			return misuse("--%s is for dev without --spec; write it in %s", twice, specFile)
+		}
+		var err error
+		if o.spec, err = readSpec(specFile); err != nil {
+			return err
+		}
+		o.rounds, o.parties, o.epsilon = o.spec.Rounds, o.spec.size(), o.spec.Privacy.Epsilon
 	}
 	l, err := logger(std.err, log)
 	if err != nil {
@@ -99,17 +127,20 @@ func runDev(
 	if err != nil {
 		return err
 	}
-	text, roster, err := prepareDev(o, folder, own)
+	text, roster, err := prepareDev(o, folder, own, test)
 	if err != nil {
 		return err
 	}
-	model, _, _ := devTraining(test.Features)
-	judge := func(w []float64) float64 {
-		judged, err := model.Evaluate(w, test)
-		if err != nil {
-			return 0
-		}
-		return judged.Accuracy()
+	declared, err := federation.New(text, roster, nil)
+	if err != nil {
+		return err
+	}
+	seen := &devSeen{federation: declared, test: test}
+	if seen.model, err = declared.Learner(); err != nil {
+		return err
+	}
+	if seen.model == nil {
+		seen.model, _, _ = devTraining(test.Features)
 	}
 	n, err := node.Start(ctx, node.Config{
 		Folder: filepath.Join(folder, "node"),
@@ -118,7 +149,8 @@ func runDev(
 		Admin:  o.admin,
 		Open:   true,
 		Log:    log,
-		Judge:  judge,
+		Judge:  seen.judge,
+		Summed: seen.summed,
 	})
 	if err != nil {
 		return err
@@ -153,17 +185,19 @@ func runDev(
 		return err
 	}
 	out := outcome{
-		Rounds:        status.Round,
-		Lost:          status.Lost,
-		ClearAccuracy: judge(trainClear(own, o.rounds, test.Features)),
-		Epsilon:       status.Epsilon,
-		Seconds:       time.Since(began).Seconds(),
-		URL:           url,
+		Rounds:  status.Round,
+		Lost:    status.Lost,
+		Epsilon: status.Epsilon,
+		Seconds: time.Since(began).Seconds(),
+		URL:     url,
 	}
 	for _, p := range status.History {
 		if p.Parties > 0 {
 			out.Accuracy = p.Accuracy
 		}
+	}
+	if err := seen.compare(ctx, o, own, &out); err != nil {
+		return err
 	}
 	if o.json {
 		err = json.NewEncoder(std.out).Encode(out)
@@ -171,12 +205,71 @@ func runDev(
 		_, err = fmt.Fprintf(std.out, "%d rounds, %d lost; accuracy %.4f, in the clear %.4f; "+
 			"epsilon %.3f of %g; %.1f s\n", out.Rounds, out.Lost, out.Accuracy, out.ClearAccuracy,
 			out.Epsilon, o.epsilon, out.Seconds)
+		if err == nil && out.Difference != nil {
+			_, err = fmt.Fprintf(std.out, "largest difference of a weight from the simulation's: %g\n",
+				*out.Difference)
+		}
 	}
 	if err != nil || o.exit {
 		return err
 	}
 	fmt.Fprintln(notes, "Ctrl-C ends it.")
 	<-ctx.Done()
+	return nil
+}
+
+// devSeen is what dev sees of the rounds.
+type devSeen struct {
+	federation *federation.Federation
+	model      learning.Model
+	test       *learning.Dataset
+
+	mutex    sync.Mutex
+	included [][]int   // in each sum
+	last     []float64 // model
+}
+
+// judge tells the accuracy of a model.
+func (s *devSeen) judge(model []float64) float64 {
+	w := s.federation.Weights(model)
+	s.mutex.Lock()
+	s.last = w
+	s.mutex.Unlock()
+	judged, err := learning.Evaluate(s.model, w, s.test)
+	if err != nil {
+		return 0
+	}
+	return judged.Accuracy()
+}
+
+func (s *devSeen) summed(_ int, parties []int, _ [][]uint64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.included = append(s.included, slices.Clone(parties))
+}
+
+// compare trains the same beside the private sum.
+func (s *devSeen) compare(
+	ctx context.Context, o *devOptions, own []*learning.Dataset, out *outcome,
+) error {
+	s.mutex.Lock()
+	last, included := s.last, s.included
+	s.mutex.Unlock()
+	if o.spec == nil {
+		out.ClearAccuracy = s.judge(trainClear(own, o.rounds, s.test.Features))
+		return nil
+	}
+	model, equal, err := o.spec.beside(ctx, s.federation, own, s.test, included)
+	if err != nil {
+		return err
+	}
+	out.ClearAccuracy = s.judge(model)
+	if equal {
+		out.Difference = new(float64)
+		for k, w := range model {
+			*out.Difference = max(*out.Difference, math.Abs(w-last[k]))
+		}
+	}
 	return nil
 }
 
@@ -216,6 +309,9 @@ type devSite struct{ Address, Fingerprint string }
 func devRows(o *devOptions) (
 	own []*learning.Dataset, test *learning.Dataset, about string, err error,
 ) {
+	if o.spec != nil {
+		return o.spec.rows()
+	}
 	dir := o.data
 	if dir == "" {
 		root := os.Getenv("HUSHSUM_DATA")
@@ -246,8 +342,12 @@ func devRows(o *devOptions) (
 
 // prepareDev writes what the parties' processes are given.
 func prepareDev(
-	o *devOptions, folder string, own []*learning.Dataset,
+	o *devOptions, folder string, own []*learning.Dataset, test *learning.Dataset,
 ) (text, roster []byte, err error) {
+	var names []string
+	if o.spec != nil {
+		names = o.spec.names()
+	}
 	var members []keyexchange.Member
 	for i, rows := range own {
 		dir := partyFolder(folder, i)
@@ -262,10 +362,14 @@ func prepareDev(
 			writeRows(filepath.Join(dir, "rows"), rows)); err != nil {
 			return nil, nil, err
 		}
-		members = append(members, keyexchange.Member{
+		member := keyexchange.Member{
 			Name: fmt.Sprintf("party-%d", i+1),
 			Key:  key.Public().(ed25519.PublicKey),
-		})
+		}
+		if names != nil {
+			member.Name = names[i]
+		}
+		members = append(members, member)
 	}
 	list, err := keyexchange.NewRoster(members)
 	if err != nil {
@@ -273,6 +377,10 @@ func prepareDev(
 	}
 	if roster, err = list.MarshalText(); err != nil {
 		return nil, nil, err
+	}
+	if o.spec != nil {
+		text = o.spec.declared(own, test)
+		return text, roster, writeDeclared(folder, text, roster)
 	}
 	privacy := fmt.Sprintf("clip = %d\n", devClip)
 	if o.epsilon > 0 {
@@ -297,7 +405,12 @@ drop_out = 0.3
 
 [privacy]
 %s`, o.rounds, own[0].Features, privacy)
-	return text, roster, errors.Join(
+	return text, roster, writeDeclared(folder, text, roster)
+}
+
+// writeDeclared writes what the parties' processes work out for themselves.
+func writeDeclared(folder string, text, roster []byte) error {
+	return errors.Join(
 		os.WriteFile(filepath.Join(folder, "federation.toml"), text, 0o600),
 		os.WriteFile(filepath.Join(folder, "roster.txt"), roster, 0o600))
 }
@@ -377,5 +490,13 @@ func trainClear(own []*learning.Dataset, rounds, features int) []float64 {
 
 // readFederation works out what dev declared.
 func readFederation(folder string) (*federation.Federation, error) {
-	return federation.Read(filepath.Join(folder, "federation.toml"))
+	text, err := os.ReadFile(filepath.Join(folder, "federation.toml"))
+	if err != nil {
+		return nil, err
+	}
+	roster, err := os.ReadFile(filepath.Join(folder, "roster.txt"))
+	if err != nil {
+		return nil, err
+	}
+	return federation.New(text, roster, nil)
 }

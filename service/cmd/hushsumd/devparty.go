@@ -13,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 )
@@ -84,7 +85,10 @@ func runDevParty(ctx context.Context, folder string, i int, std streams) error {
 	if err != nil {
 		return err
 	}
-	model, rate, steps := devTraining(rows.Features)
+	trainer, err := devTrainer(fed, i, rows, dir)
+	if err != nil {
+		return err
+	}
 	log, err := logger(std.err, "error")
 	if err != nil {
 		return err
@@ -96,17 +100,28 @@ func runDevParty(ctx context.Context, folder string, i int, std streams) error {
 		Folder:     dir,
 		Key:        key,
 		Log:        log,
-		Trainer: party.TrainerFunc(func(_ context.Context, w *party.Work) (*party.Update, error) {
-			trained := append([]float64(nil), w.Model...)
-			if err := model.Train(trained, rows, rate, steps); err != nil {
-				return nil, err
-			}
-			for i, x := range w.Model {
-				trained[i] -= x
-			}
-			return &party.Update{Vector: trained}, nil
-		}),
+		Trainer:    trainer,
 	}
 	_, err = p.Run(ctx)
 	return err
+}
+
+// devTrainer trains what the federation declares, else logistic regression.
+func devTrainer(
+	fed *federation.Federation, i int, rows *learning.Dataset, dir string,
+) (party.Trainer, error) {
+	if fed.File.Training != nil {
+		return party.NewDeclared(fed, i, rows, dir)
+	}
+	model, rate, steps := devTraining(rows.Features)
+	return party.TrainerFunc(func(_ context.Context, w *party.Work) (*party.Update, error) {
+		trained := append([]float64(nil), w.Model...)
+		if err := model.Train(trained, rows, rate, steps); err != nil {
+			return nil, err
+		}
+		for i, x := range w.Model {
+			trained[i] -= x
+		}
+		return &party.Update{Vector: trained}, nil
+	}), nil
 }

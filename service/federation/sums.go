@@ -1,0 +1,112 @@
+package federation
+
+import (
+	"math"
+	"slices"
+
+	"github.com/hushsum/hushsum/aggregation"
+)
+
+// This file has what is summed, and what follows from a sum.
+
+// Optimizer returns the server's rule, at its beginning.
+func (f *Federation) Optimizer() *aggregation.Optimizer {
+	s := f.File.Server
+	return &aggregation.Optimizer{
+		Rule:      rules[s.Rule],
+		Rate:      s.Rate,
+		Beta1:     s.Beta1,
+		Beta2:     s.Beta2,
+		Tau:       s.Tau,
+		TauInside: s.TauInside,
+	}
+}
+
+// Next returns the model that follows from a model, the broadcast that its round began
+// with, and the sum of the submissions of some parties; and what they measured, nil if
+// nobody did. optimizer, of Optimizer, remembers. It fails with errors of aggregation.
+func (f *Federation) Next(
+	optimizer *aggregation.Optimizer, model []float64, broadcast []byte, sum [][]uint64, parties []int,
+) (next []float64, m *Metric, err error) {
+	if f.training != nil {
+		s, err := f.Standing(model, broadcast)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s, err = f.training.Advance(s, optimizer, sum, parties); err != nil {
+			return nil, nil, err
+		}
+		next = f.flat(s)
+		f.Spec.Round(next)
+		return next, nil, nil
+	}
+	mean, err := f.Settled.Decode(broadcast, sum, len(parties))
+	if err != nil {
+		return nil, nil, err
+	}
+	update, m := f.Part(mean, len(parties))
+	if next, err = optimizer.Apply(model, update, nil); err != nil {
+		return nil, nil, err
+	}
+	f.Spec.Round(next)
+	return next, m, nil
+}
+
+// metrics is how many coordinates they take.
+func (f *Federation) metrics() int {
+	if f.File.Metrics.Share == 0 {
+		return 0
+	}
+	return 2
+}
+
+// maxLoss is the loss that metrics count at most.
+const maxLoss = 10
+
+// Join lays a party's metrics behind its update: of an update clipped to its part of the
+// clip, and each metric scaled to its part, the norm is at most the clip, and the noise
+// covers both. loss counts from 0 to 10; accuracy is from 0 to 1.
+func (f *Federation) Join(update []float64, loss, accuracy float64) ([]float64, error) {
+	share := f.File.Metrics.Share
+	if share == 0 {
+		return update, nil
+	}
+	clip := f.File.Privacy.Clip
+	clipped, _, err := aggregation.Clip(update, clip*math.Sqrt(1-share*share))
+	if err != nil {
+		return nil, err
+	}
+	unit := clip * share / math.Sqrt2
+	bound := func(x float64) float64 {
+		if !(x >= 0) {
+			return 0
+		}
+		return min(x, 1)
+	}
+	return append(slices.Clone(clipped), unit*bound(loss/maxLoss), unit*bound(accuracy)), nil
+}
+
+// Metric is the mean of what parties measured, each with the standard deviation of the
+// noise in it.
+type Metric struct {
+	Loss, LossDev         float64
+	Accuracy, AccuracyDev float64
+}
+
+// Part is Join's inverse on the mean of so many parties; without metrics the second is
+// nil.
+func (f *Federation) Part(mean []float64, parties int) (update []float64, m *Metric) {
+	share := f.File.Metrics.Share
+	if share == 0 {
+		return mean, nil
+	}
+	d := f.Spec.Len()
+	unit := f.File.Privacy.Clip * share / math.Sqrt2
+	dev := f.Settled.StdDev(parties) / unit
+	return mean[:d], &Metric{
+		Loss:        mean[d] / unit * maxLoss,
+		LossDev:     dev * maxLoss,
+		Accuracy:    mean[d+1] / unit,
+		AccuracyDev: dev,
+	}
+}

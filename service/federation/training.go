@@ -1,0 +1,432 @@
+package federation
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/named"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/tensor"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// Training declares what parties do with a model in a round: one of package learning's,
+// trained as package simulation does. Without it a party's own command trains. The names
+// are those of hushsum simulate's flags.
+type Training struct {
+	Model  string  `toml:"model"`  // softmax, mlp:N,…, lenet, lenet-norm or logistic
+	Lambda float64 `toml:"lambda"` // of L2 regularisation
+
+	Epochs      int     `toml:"epochs"`
+	Steps       int     `toml:"steps"`
+	Batch       int     `toml:"batch"` // 0: all rows
+	Rate        float64 `toml:"rate"`
+	Momentum    float64 `toml:"momentum"`
+	WeightDecay float64 `toml:"weight_decay"`
+
+	Rule string  `toml:"rule"` // fedavg (default), fedprox, scaffold or fedga
+	Mu   float64 `toml:"mu"`   // of fedprox
+	Beta float64 `toml:"beta"` // of fedga
+	// Variates are scaffold's: "" by steps (option II), "gradient" (option I) or "fresh".
+	Variates string `toml:"variates"`
+	// Mask is the gradient mask: none (default), soft or hard; MaskThreshold the agreement
+	// from which on a coordinate counts in full.
+	Mask          string  `toml:"mask"`
+	MaskThreshold float64 `toml:"mask_threshold"`
+	ByRows        bool    `toml:"by_rows"` // weigh parties by their rows
+	Weights       bool    `toml:"weights"` // parties submit weights, not their change
+
+	Range        float64 `toml:"range"` // largest coordinate without noise; 0: 64
+	FractionBits int     `toml:"fraction_bits"`
+
+	Rows Rows `toml:"rows"`
+}
+
+// Rows is the form of all parties' rows.
+type Rows struct {
+	Features int `toml:"features"`
+	Classes  int `toml:"classes"`
+	Most     int `toml:"most"` // with by_rows: who has more counts with so many
+}
+
+// The tensors of a model that is trained as declared. Those after the first are what the
+// rule keeps between rounds, which all parties are told.
+const (
+	tensorWeights  = "weights"
+	tensorVariate  = "rule.variate"  // SCAFFOLD's c
+	tensorCounted  = "rule.counted"  // by party, the last round of the training that counted it
+	tensorGradient = "rule.gradient" // mean of the parties'
+	tensorNext     = "rule.next"     // round of the training, and which of its sums
+)
+
+// trainingFields are the file's names for those of simulation.Options.
+var trainingFields = map[string]string{
+	"Rounds":                "rounds",
+	"Model":                 "training.model",
+	"Local.Epochs":          "training.epochs",
+	"Local.Steps":           "training.steps",
+	"Local.Batch":           "training.batch",
+	"Local.Rate":            "training.rate",
+	"Local.Momentum":        "training.momentum",
+	"Local.WeightDecay":     "training.weight_decay",
+	"Client.Kind":           "training.rule",
+	"Client.Mu":             "training.mu",
+	"Client.Beta":           "training.beta",
+	"Client.Fresh":          "training.variates",
+	"Mask":                  "training.mask",
+	"Models":                "training.weights",
+	"MaxSamples":            "training.rows.most",
+	"Range":                 "training.range",
+	"FractionBits":          "training.fraction_bits",
+	"Server":                "server.rule",
+	"PerRound":              "sampling",
+	"Clip.Norm":             "privacy.clip",
+	"Noise":                 "privacy.noise",
+	"Noise.Family":          "privacy.noise",
+	"Noise.Multiplier":      "privacy.epsilon",
+	"Noise.Clip":            "privacy.clip",
+	"Noise.Bits":            "privacy.bits",
+	"Budget.Epsilon":        "privacy.epsilon",
+	"Budget.Delta":          "privacy.delta",
+	"Colluders":             "recovery.colluders",
+	"Recovery":              "recovery",
+	"Recovery.MinSurvivors": "recovery.drop_out",
+	"Parties":               "roster",
+}
+
+// wrongTraining says where the file has what package simulation refuses.
+func (f *Federation) wrongTraining(err error) error {
+	var config *simulation.ConfigError
+	if !errors.As(err, &config) {
+		return wrong(f.Text, "training", err.Error(), "")
+	}
+	field, found := trainingFields[config.Field]
+	if !found {
+		field = "training"
+	}
+	return wrong(f.Text, field, config.Reason, config.Advice)
+}
+
+// Options returns the declared training as a run of package simulation, for parties of
+// which only the number is known: nil of those whose rows are to be set. Without noise
+// Sum may be Ring in place of Private. It fails with a [FileError].
+func (f *Federation) Options(parties int) (*simulation.Options, error) {
+	t := f.File.Training
+	fail := func(field, reason, advice string) (*simulation.Options, error) {
+		return nil, wrong(f.Text, "training."+field, reason, advice)
+	}
+	if t.Rows.Features < 1 || t.Rows.Classes < 2 {
+		return fail("rows", "it does not say what rows are like",
+			"write features and classes under [training.rows]")
+	}
+	m, err := named.Model(t.Model, t.Rows.Features, t.Rows.Classes, t.Lambda)
+	var refused *named.ModelError
+	switch {
+	case errors.As(err, &refused) && refused.Lambda:
+		return fail("lambda", refused.Reason, refused.Advice)
+	case errors.As(err, &refused):
+		return fail("model", refused.Reason, refused.Advice)
+	}
+	o := &simulation.Options{
+		Model:  m,
+		Rounds: f.File.Rounds,
+		Local: learning.SGD{
+			Rate:        t.Rate,
+			Momentum:    t.Momentum,
+			WeightDecay: t.WeightDecay,
+			Batch:       t.Batch,
+			Epochs:      t.Epochs,
+			Steps:       t.Steps,
+		},
+		Client:       simulation.ClientRule{Mu: t.Mu, Beta: t.Beta},
+		Server:       *f.Optimizer(),
+		Mask:         aggregation.GradientMask{Threshold: t.MaskThreshold},
+		Models:       t.Weights,
+		Sum:          simulation.Private,
+		Range:        t.Range,
+		FractionBits: t.FractionBits,
+		Seed:         f.File.Seed,
+	}
+	var known bool
+	if o.Client.Kind, known = named.ClientRules[orDefault(t.Rule, "fedavg")]; !known {
+		return fail("rule", fmt.Sprintf("there is no rule %q", t.Rule), "use "+names(named.ClientRules)+
+			"; a rule of the server stands under [server]")
+	}
+	if o.Mask.Kind, known = named.Masks[orDefault(t.Mask, "none")]; !known {
+		return fail("mask", fmt.Sprintf("there is no mask %q", t.Mask), "use "+names(named.Masks))
+	}
+	switch {
+	case o.Mask.Kind == aggregation.NoMask && t.MaskThreshold != 0:
+		return fail("mask_threshold", "there is no mask", `set mask = "soft" or "hard"`)
+	case o.Mask.Kind != aggregation.NoMask && t.MaskThreshold == 0:
+		o.Mask.Threshold = aggregation.DefaultThreshold
+	}
+	switch t.Variates {
+	case "":
+	case "gradient":
+		o.Client.OptionI = true
+	case "fresh":
+		o.Client.Fresh = true
+	default:
+		return fail("variates", fmt.Sprintf("there are no variates %q", t.Variates),
+			"use gradient or fresh, or leave it out")
+	}
+	switch {
+	case t.ByRows && t.Rows.Most < 1:
+		return fail("rows.most", "by_rows needs to know how many rows a party counts with at most",
+			"write most under [training.rows]")
+	case t.ByRows:
+		o.MaxSamples = t.Rows.Most
+	case t.Rows.Most != 0:
+		return fail("rows.most", "parties have equal weight", "leave it out, or set by_rows = true")
+	}
+	some := &learning.Dataset{Features: t.Rows.Features, X: make([]float64, t.Rows.Features),
+		Labels: []int{0}}
+	o.Test = some
+	for range parties {
+		o.Parties = append(o.Parties, some)
+	}
+	privacyOf := f.File.Privacy
+	noisy, err := f.noise()
+	switch {
+	case err != nil:
+		return nil, err
+	case noisy != 0:
+		if t.Range != 0 || t.FractionBits != 0 {
+			return fail("range", "it is of no use with noise", "leave out range and fraction_bits")
+		}
+		o.Noise = &privacy.Noise{Family: noisy, Clip: privacyOf.Clip, Bits: privacyOf.Bits}
+		if o.Noise.Bits == 0 {
+			o.Noise.Bits = 32
+		}
+		o.Budget = privacy.Budget{Epsilon: privacyOf.Epsilon, Delta: privacyOf.Delta}
+	case privacyOf.Epsilon != 0 || privacyOf.Delta != 0 || privacyOf.Bits != 0:
+		return nil, wrong(f.Text, "privacy.noise", "there is a budget, or a ring, and no noise",
+			"name the noise, or leave out epsilon, delta and bits")
+	case privacyOf.Clip != 0:
+		o.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: privacyOf.Clip}
+	}
+	return o, nil
+}
+
+func orDefault(text, preset string) string {
+	if text == "" {
+		return preset
+	}
+	return text
+}
+
+func names[V any](of map[string]V) string {
+	return strings.Join(slices.Sorted(maps.Keys(of)), ", ")
+}
+
+// noise is the family that the file names, 0 for none.
+func (f *Federation) noise() (family accounting.Family, err error) {
+	name := f.File.Privacy.Noise
+	if name == "" || name == "none" {
+		return 0, nil
+	}
+	if err := family.UnmarshalText([]byte(name)); err != nil {
+		return 0, wrong(f.Text, "privacy.noise", err.Error(), "")
+	}
+	return family, nil
+}
+
+// settleTraining finds what is summed, once the sessions are settled but for that.
+func (f *Federation) settleTraining(session *protocol.Config) error {
+	o, err := f.Options(session.Roster.Len())
+	if err != nil {
+		return err
+	}
+	recovery := *session.Recovery
+	o.Recovery, o.Colluders = &recovery, session.Colluders
+	if rounds := f.File.Rounds; exchanges(o.Client) > 1 {
+		if rounds%2 != 0 {
+			return wrong(f.Text, "rounds", fmt.Sprintf("the rule takes two sums for a step of the model, "+
+				"one of gradients before it, and %d is odd", rounds), "use twice the number of steps")
+		}
+	}
+	if o.Noise != nil {
+		if o.Noise.Multiplier, err = o.Calibrate(); err != nil {
+			return f.wrongTraining(err)
+		}
+		f.multiplier = o.Noise.Multiplier
+	}
+	if f.training, err = o.Apart(*session); err != nil {
+		return f.wrongTraining(err)
+	}
+	f.layout, f.Initial = f.training.Layout(), f.flat(f.training.First())
+	f.Spec.Round(f.Initial)
+	return nil
+}
+
+// exchanges is how many sums a step of the model takes.
+func exchanges(rule simulation.ClientRule) int {
+	if rule.Kind == simulation.FedGA || rule.Fresh {
+		return 2
+	}
+	return 1
+}
+
+// trainedModel makes the tensors of a model that is trained as declared, before its
+// sessions are settled.
+func (f *Federation) trainedModel(parties int) error {
+	m := f.File.Model
+	switch {
+	case m.File != "" || len(m.Tensors) != 0 || m.Init != "":
+		return wrong(f.Text, "model", "[training] makes the model",
+			"leave out tensors, file and init; dtype may stay")
+	case len(m.Personal) != 0:
+		return wrong(f.Text, "model.personal", "no part of a model of [training] stays with a party",
+			"leave it out")
+	case f.File.Metrics.Share != 0:
+		return wrong(f.Text, "metrics.share", "the training that is declared sums no metrics",
+			"leave it out")
+	}
+	if m.DType == "" {
+		f.Spec.DType = tensor.Float64
+	}
+	o, err := f.Options(parties)
+	if err != nil {
+		return err
+	}
+	d := o.Model.NumParams()
+	add := func(name string, length int) {
+		f.Spec.Tensors = append(f.Spec.Tensors, tensor.Tensor{Name: name, Shape: []int{length}})
+	}
+	if d < 1 || d > masking.MaxLength/4 {
+		return wrong(f.Text, "training.model", fmt.Sprintf("it has %d weights", d), "use a smaller one")
+	}
+	add(tensorWeights, d)
+	if o.Client.Kind == simulation.SCAFFOLD && !o.Client.Fresh {
+		add(tensorVariate, d)
+		add(tensorCounted, parties)
+	}
+	if exchanges(o.Client) > 1 {
+		add(tensorGradient, d)
+	}
+	add(tensorNext, 2)
+	return nil
+}
+
+// Standing reads what a model says of a training that is declared, which began with a
+// broadcast; nil: none is at hand. It fails with tensor.ErrFormat.
+func (f *Federation) Standing(model []float64, broadcast []byte) (*simulation.Standing, error) {
+	if len(model) != f.Spec.Len() {
+		return nil, fmt.Errorf("%w: %d numbers for %d", tensor.ErrFormat, len(model), f.Spec.Len())
+	}
+	s := &simulation.Standing{}
+	for _, t := range f.Spec.Tensors {
+		part := model[:t.Len()]
+		model = model[t.Len():]
+		switch t.Name {
+		case tensorWeights:
+			s.Model = part
+		case tensorVariate:
+			s.Variate = part
+		case tensorGradient:
+			s.Gradient = part
+		case tensorCounted:
+			for _, x := range part {
+				s.Counted = append(s.Counted, int(x))
+			}
+		case tensorNext:
+			s.Round, s.Exchange = int(part[0]), int(part[1])
+		}
+	}
+	if s.Round < 1 || s.Exchange < 1 || s.Exchange > f.training.Exchanges() {
+		return nil, fmt.Errorf("%w: round %d, sum %d", tensor.ErrFormat, s.Round, s.Exchange)
+	}
+	if broadcast != nil {
+		s.Public = hushsum.BroadcastDigest(broadcast)
+	}
+	return s, nil
+}
+
+// flat is Standing's inverse.
+func (f *Federation) flat(s *simulation.Standing) []float64 {
+	var out []float64
+	for _, t := range f.Spec.Tensors {
+		switch t.Name {
+		case tensorWeights:
+			out = append(out, s.Model...)
+		case tensorVariate:
+			out = append(out, s.Variate...)
+		case tensorGradient:
+			out = append(out, s.Gradient...)
+		case tensorCounted:
+			for _, round := range s.Counted {
+				out = append(out, float64(round))
+			}
+		case tensorNext:
+			out = append(out, float64(s.Round), float64(s.Exchange))
+		}
+	}
+	return out
+}
+
+// Exchanges returns how many sums a step of the model takes.
+func (f *Federation) Exchanges() int {
+	if f.training == nil {
+		return 1
+	}
+	return f.training.Exchanges()
+}
+
+// Exact reports whether models travel as they are computed.
+func (f *Federation) Exact() bool { return f.Spec.DType == tensor.Float64 }
+
+// Learner returns the model whose training is declared, nil if none is.
+func (f *Federation) Learner() (learning.Model, error) {
+	if f.training == nil {
+		return nil, nil
+	}
+	o, err := f.Options(f.Settled.Roster().Len())
+	if err != nil {
+		return nil, err
+	}
+	return o.Model, nil
+}
+
+// Weights returns the part of a model that is one of package learning, if the training is
+// declared, else all of it.
+func (f *Federation) Weights(model []float64) []float64 {
+	if f.training == nil {
+		return model
+	}
+	return model[:f.Spec.Tensors[0].Len()]
+}
+
+// Trained returns the training that is declared for a party with its own rows, nil if
+// none is. It fails with a [FileError], and with what the rows cannot be used for.
+func (f *Federation) Trained(party int, rows *learning.Dataset) (*simulation.Apart, error) {
+	if f.training == nil {
+		return nil, nil
+	}
+	session := f.Config(1)
+	o, err := f.Options(session.Roster.Len())
+	if err != nil {
+		return nil, err
+	}
+	t := f.File.Training.Rows
+	if rows.Features != t.Features || named.Classes(rows) > t.Classes {
+		return nil, wrong(f.Text, "training.rows", fmt.Sprintf("it says %d features and %d classes, the "+
+			"party's rows have %d and %d", t.Features, t.Classes, rows.Features, named.Classes(rows)), "")
+	}
+	recovery := *session.Recovery
+	o.Recovery, o.Colluders = &recovery, session.Colluders
+	o.Parties[party] = rows
+	if o.Noise != nil {
+		o.Noise.Multiplier = f.multiplier
+	}
+	return o.Apart(*session)
+}

@@ -1,0 +1,301 @@
+package node_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/tensor"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+var trainingLong = flag.Bool("training.long", false,
+	"all rules with all masks and models, between machines and simulated")
+
+// roundsTrained is how many rounds of a training the service and a simulation are
+// compared over.
+const roundsTrained = 3
+
+// trained is a training to compare: what stands under [training], [server], [privacy] and
+// [model], and at the top.
+type trained struct {
+	name                             string
+	training, server, privacy, model string
+	top                              string
+	exchanges                        int // sums of a round; 0: 1
+}
+
+// The service's models are the simulation's, number by number to the last bit, for every
+// rule, mask and model, over real HTTP: parties hold their own rows, and what rules keep
+// travels beside the model.
+func TestTrainingEqualsSimulation(t *testing.T) {
+	list := []trained{
+		{name: "scaffold, hard mask, mlp", training: `model = "mlp:6"
+rule = "scaffold"
+mask = "hard"
+epochs = 1
+batch = 8
+rate = 0.1`},
+		{name: "fedga, soft mask, by rows, adam", training: `model = "softmax"
+rule = "fedga"
+beta = 0.1
+mask = "soft"
+by_rows = true
+steps = 4
+rate = 0.3`, server: `rule = "fedadam"
+rate = 0.01
+beta1 = 0.9`, exchanges: 2},
+		{name: "fedprox, clipped, momentum, sampled", training: `model = "logistic"
+lambda = 1e-4
+rule = "fedprox"
+mu = 0.1
+steps = 5
+rate = 1.0`, server: `rule = "momentum"
+rate = 0.1
+beta1 = 0.9`, privacy: "clip = 0.5", top: "sampling = 0.8"},
+	}
+	if *trainingLong {
+		list = append(list, allTrainings()...)
+	}
+	for _, c := range list {
+		t.Run(c.name, func(t *testing.T) { compareTraining(t, c) })
+	}
+}
+
+// allTrainings are the rules of parties and servers with every mask and model.
+func allTrainings() (list []trained) {
+	models := []string{"logistic", "softmax", "mlp:6", "lenet", "lenet-norm"}
+	clients := map[string]string{
+		"fedavg":            `rule = "fedavg"`,
+		"fedavg of weights": "weights = true\nby_rows = true",
+		"fedprox":           "rule = \"fedprox\"\nmu = 0.1",
+		"scaffold":          `rule = "scaffold"`,
+		"scaffold I":        "rule = \"scaffold\"\nvariates = \"gradient\"",
+		"scaffold fresh":    "rule = \"scaffold\"\nvariates = \"fresh\"",
+		"fedga":             "rule = \"fedga\"\nbeta = 0.1",
+	}
+	servers := []string{"fedavg", "momentum", "fedadagrad", "fedadam", "fedyogi"}
+	masks := []string{"none", "soft", "hard"}
+	k := 0
+	for _, rule := range slices.Sorted(maps.Keys(clients)) {
+		for _, mask := range masks {
+			// Models and servers go round, so that each meets each mask and rule's kind.
+			model, server := models[k%len(models)], servers[(k/2)%len(servers)]
+			k++
+			c := trained{name: fmt.Sprintf("%s, %s, %s, %s", rule, mask, model, server)}
+			c.training = clients[rule] +
+				fmt.Sprintf("\nmodel = %q\nsteps = 3\nbatch = 8\nrate = 0.05", model)
+			if rule == "fedavg of weights" {
+				if mask != "none" {
+					continue
+				}
+			} else {
+				c.training += fmt.Sprintf("\nmask = %q", mask)
+				if server != "fedavg" {
+					c.server = fmt.Sprintf("rule = %q\nrate = 0.01\nbeta1 = 0.9", server)
+				}
+			}
+			if rule == "fedga" || rule == "scaffold fresh" {
+				c.exchanges = 2
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// rowsFor makes rows of two classes for a model, dealt unevenly.
+func rowsFor(t *testing.T, lenet bool) (own []*learning.Dataset, test *learning.Dataset) {
+	t.Helper()
+	all, _, err := learning.Census(400, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lenet { // the same numbers as images of 16 × 16
+		images := &learning.Dataset{Features: 256, Labels: all.Labels[:120]}
+		for i := range images.Labels {
+			row := make([]float64, 256)
+			copy(row, all.X[i*all.Features:(i+1)*all.Features])
+			images.X = append(images.X, row...)
+		}
+		all = images
+	}
+	train, test, err := all.Split(.25, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, test, err = learning.Partition("dirichlet-quantity", train, test,
+		learning.PartitionOptions{Clients: 5, Seed: 5, Concentration: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own, test
+}
+
+func compareTraining(t *testing.T, c trained) {
+	own, test := rowsFor(t, containsLeNet(c.training))
+	most := 0
+	for _, rows := range own {
+		most = max(most, rows.Len())
+	}
+	form := fmt.Sprintf("features = %d\nclasses = 2\n", test.Features)
+	if containsByRows(c.training) {
+		form += fmt.Sprintf("most = %d\n", most)
+	}
+	exchanges := max(1, c.exchanges)
+	text := fmt.Sprintf(`name = "training"
+roster = "roster.txt"
+rounds = %d
+seed = 7
+step_time = "30s"
+%s
+[model]
+%s
+[training]
+%s
+[training.rows]
+%s
+[server]
+%s
+[recovery]
+drop_out = 0.3
+[privacy]
+%s
+`, exchanges*roundsTrained, c.top, c.model, c.training, form, c.server, c.privacy)
+	fed, got, included := trainBetweenMachines(t, text, own)
+	o, err := fed.Options(len(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Rounds, o.Sum, o.Test, o.Parties = roundsTrained, simulation.Ring, test, own
+	if exchanges == 1 {
+		o.Replay = included
+	} else {
+		for round, who := range included {
+			if len(who) != len(own) {
+				t.Skipf("a party was late in sum %d, and both sums of a round must be of the same", round+1)
+			}
+		}
+	}
+	want, err := simulation.Run(context.Background(), *o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := fed.Weights(got)
+	if len(model) != len(want.Model) {
+		t.Fatalf("%d weights, want %d", len(model), len(want.Model))
+	}
+	for k := range model {
+		if math.Float64bits(model[k]) != math.Float64bits(want.Model[k]) {
+			t.Fatalf("weight %d of %d is %v, simulated %v", k, len(model), model[k], want.Model[k])
+		}
+	}
+	first := o.Model.Init(o.Seed)
+	if slices.Equal(first, model) {
+		t.Error("nothing was learnt")
+	}
+}
+
+func containsLeNet(training string) bool  { return strings.Contains(training, `model = "lenet`) }
+func containsByRows(training string) bool { return strings.Contains(training, "by_rows") }
+
+// trainBetweenMachines has a federation's parties train over HTTP, and returns the last
+// model and who was in each sum.
+func trainBetweenMachines(
+	t *testing.T, text string, own []*learning.Dataset,
+) (fed *federation.Federation, model []float64, included [][]int) {
+	t.Helper()
+	var members []keyexchange.Member
+	var identities []ed25519.PrivateKey
+	for i := range own {
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		identities = append(identities, key)
+		members = append(members, keyexchange.Member{Name: fmt.Sprint("p", i),
+			Key: key.Public().(ed25519.PublicKey)})
+	}
+	list, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roster, err := list.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var mutex sync.Mutex
+	n, err := node.Start(ctx, node.Config{
+		Folder: filepath.Join(folder, "node"),
+		Name:   "test",
+		Listen: "127.0.0.1:0",
+		Admin:  "127.0.0.1:0",
+		Plain:  true,
+		Summed: func(_ int, parties []int, _ [][]uint64) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			included = append(included, slices.Clone(parties))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if fed, err = n.Create(ctx, []byte(text), roster, nil); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	files := make([][]byte, len(own))
+	for i := range own {
+		dir := filepath.Join(folder, fmt.Sprint(i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		key, err := node.ReadKey(filepath.Join(dir, "seal.key"), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := party.NewServer(n.Address, "", identities[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		trainer, err := party.NewDeclared(fed, i, own[i], dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := party.Party{Federation: fed, Identity: identities[i], Server: server, Folder: dir, Key: key,
+			Trainer: trainer}
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			var err error
+			if files[i], err = p.Run(ctx); err != nil {
+				t.Errorf("party %d: %v", i, err)
+			}
+		}()
+	}
+	group.Wait()
+	_, model, _, err = tensor.Parse(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fed, model, included
+}

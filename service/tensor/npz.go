@@ -1,0 +1,236 @@
+package tensor
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// ErrNPZ: not an .npz file of arrays that this package reads. It says which of an
+// archive's rules, or an array's, is broken.
+var ErrNPZ = errors.New("tensor: not a model in .npz form")
+
+// Beginnings of the two forms of files.
+const (
+	zipMagic = "PK\x03\x04"
+	npyMagic = "\x93NUMPY"
+)
+
+// mostNPYHeader bounds the text before an array's numbers.
+const mostNPYHeader = 4096
+
+// npyHeader is the text that NumPy writes, its keys in this order.
+var npyHeader = regexp.MustCompile(
+	`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
+
+// ParseAny reads a model in either form, which its first bytes tell: a zip archive is
+// .npz, and has no notes. It fails with [ErrNPZ] or [ErrFormat].
+func ParseAny(b []byte) (s Spec, values []float64, notes map[string]string, err error) {
+	if bytes.HasPrefix(b, []byte(zipMagic)) {
+		s, values, err = ParseNPZ(b)
+		return s, values, nil, err
+	}
+	return Parse(b)
+}
+
+// ParseNPZ reads the arrays of an .npz file in the archive's order, as numpy.savez and
+// savez_compressed write them: one .npy file for each, stored or deflated, of type <f4 or
+// <f8, the same for all, in C order, finite. It fails with [ErrNPZ].
+func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
+	fail := func(format string, a ...any) (Spec, []float64, error) {
+		return Spec{}, nil, fmt.Errorf("%w: %s", ErrNPZ, fmt.Sprintf(format, a...))
+	}
+	archive, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return fail("the archive: %v", err)
+	}
+	if n := len(archive.File); n < 1 || n > maxTensors {
+		return fail("%d arrays, want 1 to %d", n, maxTensors)
+	}
+	for _, f := range archive.File {
+		name, isArray := strings.CutSuffix(f.Name, ".npy")
+		switch {
+		case !isArray:
+			return fail("%.80q is no .npy file", f.Name)
+		case f.Method != zip.Store && f.Method != zip.Deflate:
+			return fail("%.80q is compressed by method %d; stored and deflated are read", f.Name, f.Method)
+		case f.Flags&1 != 0:
+			return fail("%.80q is encrypted", f.Name)
+		}
+		spec := Spec{DType: s.DType}
+		var numbers []float64
+		if spec, numbers, err = readArray(f, name, spec.DType, maxNumbers-len(values)); err != nil {
+			return Spec{}, nil, err
+		}
+		s.DType = spec.DType
+		s.Tensors = append(s.Tensors, spec.Tensors...)
+		values = append(values, numbers...)
+	}
+	if err := s.Validate(); err != nil {
+		return fail("%v", err)
+	}
+	return s, values, nil
+}
+
+// readArray reads one array of at most so many numbers; dtype is that of those before, or
+// empty.
+func readArray(f *zip.File, name string, dtype DType, most int) (Spec, []float64, error) {
+	fail := func(format string, a ...any) (Spec, []float64, error) {
+		return Spec{}, nil, fmt.Errorf("%w: %.80q: %s", ErrNPZ, name, fmt.Sprintf(format, a...))
+	}
+	r, err := f.Open()
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer r.Close()
+	head := make([]byte, 10)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return fail("%v", err)
+	}
+	if !bytes.HasPrefix(head, []byte(npyMagic)) {
+		return fail("it does not begin as an array")
+	}
+	length := int(binary.LittleEndian.Uint16(head[8:]))
+	switch version := [2]byte{head[6], head[7]}; version {
+	case [2]byte{1, 0}:
+	case [2]byte{2, 0}:
+		more := make([]byte, 2)
+		if _, err := io.ReadFull(r, more); err != nil {
+			return fail("%v", err)
+		}
+		length |= int(binary.LittleEndian.Uint16(more)) << 16
+	default:
+		return fail("version %d.%d; 1.0 and 2.0 are read", version[0], version[1])
+	}
+	if length > mostNPYHeader {
+		return fail("a header of %d bytes, at most %d are read", length, mostNPYHeader)
+	}
+	text := make([]byte, length)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return fail("%v", err)
+	}
+	parts := npyHeader.FindSubmatch(text)
+	if parts == nil {
+		return fail("its header is not as NumPy writes it")
+	}
+	types := map[string]DType{"<f4": Float32, "<f8": Float64}
+	own, known := types[string(parts[1])]
+	switch {
+	case !known:
+		return fail("type %.20q; <f4 and <f8 are read", parts[1])
+	case dtype != "" && own != dtype:
+		return fail("type %s, and %s before; one type in a file", own, dtype)
+	case string(parts[2]) == "True":
+		return fail("it is in Fortran order; save numpy.ascontiguousarray of it")
+	}
+	t := Tensor{Name: name}
+	if t.Shape, err = npyShape(string(parts[3])); err != nil {
+		return fail("%v", err)
+	}
+	n := t.Len()
+	if n == 0 || n > most {
+		return fail("shape %v; arrays have 1 number or more, all together %d at most", t.Shape,
+			maxNumbers)
+	}
+	// What is there decides what is allocated, not what the header says.
+	size := own.Size()
+	data, err := io.ReadAll(io.LimitReader(r, int64(n)*int64(size)+1))
+	if err != nil {
+		return fail("%v", err)
+	}
+	if len(data) != n*size {
+		return fail("%d bytes or more of numbers, its shape has %d", len(data), n*size)
+	}
+	values, bad := numbersOf(own, data)
+	if bad >= 0 {
+		return fail("number %d is NaN or infinite", bad)
+	}
+	return Spec{DType: own, Tensors: []Tensor{t}}, values, nil
+}
+
+// npyShape reads what is between the brackets: "", "3," or "3, 4".
+func npyShape(text string) ([]int, error) {
+	var shape []int
+	if text == "" {
+		return shape, nil
+	}
+	parts := strings.Split(text, ", ")
+	if len(parts) == 1 {
+		one, comma := strings.CutSuffix(parts[0], ",")
+		if !comma {
+			return nil, fmt.Errorf("the shape (%.40s)", text)
+		}
+		parts[0] = one
+	}
+	for _, p := range parts {
+		k, err := strconv.Atoi(p)
+		if err != nil || strconv.Itoa(k) != p {
+			return nil, fmt.Errorf("the shape (%.40s)", text)
+		}
+		shape = append(shape, k)
+	}
+	return shape, nil
+}
+
+// numbersOf reads numbers, and says which is not finite, −1 if all are.
+func numbersOf(dtype DType, data []byte) (values []float64, bad int) {
+	values = make([]float64, len(data)/dtype.Size())
+	for i := range values {
+		if dtype == Float32 {
+			values[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
+		} else {
+			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
+		}
+		if math.IsNaN(values[i]) || math.IsInf(values[i], 0) {
+			return nil, i
+		}
+	}
+	return values, -1
+}
+
+// AppendNPZ appends a model as an .npz file, stored, as numpy.savez does.
+func (s *Spec) AppendNPZ(b []byte, values []float64) ([]byte, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	if len(values) != s.Len() {
+		return nil, fmt.Errorf("%w: %d numbers for %d", ErrFormat, len(values), s.Len())
+	}
+	descr := map[DType]string{Float32: "<f4", Float64: "<f8"}[s.DType]
+	if descr == "" {
+		return nil, fmt.Errorf("%w: there is no type %q", ErrFormat, s.DType)
+	}
+	out := bytes.NewBuffer(b)
+	archive := zip.NewWriter(out)
+	for _, t := range s.Tensors {
+		w, err := archive.CreateHeader(&zip.FileHeader{Name: t.Name + ".npy", Method: zip.Store})
+		if err != nil {
+			return nil, err
+		}
+		shape := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(t.Shape)), ", "), "[]")
+		if len(t.Shape) == 1 {
+			shape += ","
+		}
+		head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape)
+		head += strings.Repeat(" ", (64-(len(npyMagic)+4+len(head)+1)%64)%64) + "\n"
+		own := append([]byte(npyMagic), 1, 0)
+		own = binary.LittleEndian.AppendUint16(own, uint16(len(head)))
+		own = append(own, head...)
+		own = s.DType.append(own, values[:t.Len()])
+		values = values[t.Len():]
+		if _, err := w.Write(own); err != nil {
+			return nil, err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
