@@ -240,8 +240,9 @@ func (s *spec) declared(own []*learning.Dataset, test *learning.Dataset) []byte 
 	for _, rows := range own {
 		most = max(most, rows.Len())
 	}
-	text := fmt.Sprintf("%s\n[training.rows]\nfeatures = %d\nclasses = %d\n", strings.Join(lines, "\n"),
-		test.Features, named.Classes(append(slices.Clone(own), test)...))
+	text := strings.Join(lines, "\n") +
+		fmt.Sprintf("\n[training.rows]\nfeatures = %d\nclasses = %d\n", test.Features,
+			named.Classes(append(slices.Clone(own), test)...))
 	if s.Training.ByRows {
 		text += fmt.Sprintf("most = %d\n", most)
 	}
