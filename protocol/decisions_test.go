@@ -122,6 +122,15 @@ func (d *decisions) live() error {
 				return fmt.Errorf("%v waits for party %d, which is there", d.server.Step(), i)
 			}
 		}
+		state, err := d.server.Save(&d.key)
+		if err != nil {
+			return err
+		}
+		step := d.server.Step()
+		twin, err := LoadServer(d.config, &d.key, state)
+		if err != nil {
+			return err
+		}
 		envelopes, err := d.decide()
 		if err != nil {
 			return err
@@ -129,7 +138,19 @@ func (d *decisions) live() error {
 		if err := d.save(); err != nil {
 			return err
 		}
-		d.checkPending(envelopes)
+		d.checkPending(d.load(), envelopes)
+		begins := step == StepBetween
+		sums := step == StepReveal || step == StepMasked && d.config.Recovery == nil
+		switch err := twin.EndStep(); {
+		case begins || sums:
+			if !errors.Is(err, ErrPhase) {
+				d.t.Errorf("EndStep ends %v: %v", step, err)
+			}
+		case err != nil:
+			d.t.Errorf("EndStep does not end %v: %v", step, err)
+		default:
+			d.checkPending(twin, envelopes)
+		}
 		for _, e := range envelopes {
 			if d.present(e.To) {
 				if err := d.toClient(e.To, e.Message); err != nil {
@@ -180,11 +201,10 @@ func (d *decisions) decide() ([]Envelope, error) {
 	return nil, nil
 }
 
-// checkPending compares the messages that were made with those that a server makes again
-// from what is on disk.
-func (d *decisions) checkPending(envelopes []Envelope) {
+// checkPending compares the messages that were made with those that another server makes:
+// one from what is on disk, or one that made none as it ended the step.
+func (d *decisions) checkPending(loaded *Server, envelopes []Envelope) {
 	d.t.Helper()
-	loaded := d.load()
 	if loaded.Step() != d.server.Step() {
 		d.t.Errorf("%v comes back as %v", d.server.Step(), loaded.Step())
 	}

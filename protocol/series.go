@@ -269,13 +269,29 @@ type seriesState struct {
 }
 
 type sessionState struct {
-	Config []byte // in JSON
+	Config []byte // in JSON; empty: the caller has it
+	Number uint64 // of a session without Config
 	State  []byte
 }
 
 // Save returns the state of the series sealed under key, as [Client.Save] does. Save,
 // then send.
 func (s *ClientSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
+	return s.save(key, newSessionState)
+}
+
+// SaveWithoutConfigs is [ClientSeries.Save] without the sessions' configurations, for a
+// caller who can make them again by their numbers: among thousands of parties nearly all
+// of a state would be the roster. [LoadClientSeriesWith] loads it.
+func (s *ClientSeries) SaveWithoutConfigs(key *keyexchange.SealKey) ([]byte, error) {
+	return s.save(key, func(config *Config, state []byte) (*sessionState, error) {
+		return &sessionState{Number: config.Number, State: state}, nil
+	})
+}
+
+func (s *ClientSeries) save(
+	key *keyexchange.SealKey, wrap func(*Config, []byte) (*sessionState, error),
+) ([]byte, error) {
 	out := seriesState{Least: s.least}
 	for _, c := range []struct {
 		of *Client
@@ -288,7 +304,7 @@ func (s *ClientSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if *c.to, err = newSessionState(&c.of.config.Config, state); err != nil {
+		if *c.to, err = wrap(&c.of.config.Config, state); err != nil {
 			return nil, err
 		}
 	}
@@ -299,6 +315,17 @@ func (s *ClientSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 // What the sessions have to send is their [Client.Output]. It fails with [ErrState].
 func LoadClientSeries(
 	label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
+) (*ClientSeries, error) {
+	return LoadClientSeriesWith(label, identity, random, key, state, nil)
+}
+
+// LoadClientSeriesWith is [LoadClientSeries], also for what
+// [ClientSeries.SaveWithoutConfigs] saved: configs returns a session's configuration by
+// its number, nil if it does not know it. Another than the session was saved with is
+// refused with [ErrState] or [ErrConfig].
+func LoadClientSeriesWith(
+	label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
+	configs func(number uint64) *Config,
 ) (*ClientSeries, error) {
 	var in seriesState
 	if err := openGob(key, seriesData(label, identityOf(identity)), state, &in); err != nil {
@@ -312,7 +339,7 @@ func LoadClientSeries(
 		if c.of == nil {
 			continue
 		}
-		config, err := c.of.config()
+		config, err := c.of.config(configs)
 		if err != nil {
 			return nil, err
 		}
@@ -388,7 +415,7 @@ func ReadServerSeries(
 		if c.of == nil {
 			continue
 		}
-		config, err := c.of.config()
+		config, err := c.of.config(nil)
 		if err != nil {
 			return nil, err
 		}
@@ -408,7 +435,15 @@ func newSessionState(config *Config, state []byte) (*sessionState, error) {
 	return &sessionState{Config: b, State: state}, nil
 }
 
-func (s *sessionState) config() (*Config, error) {
+func (s *sessionState) config(configs func(number uint64) *Config) (*Config, error) {
+	if len(s.Config) == 0 {
+		if configs != nil {
+			if config := configs(s.Number); config != nil {
+				return config, nil
+			}
+		}
+		return nil, fmt.Errorf("%w: the configuration of session %d is not in it", ErrState, s.Number)
+	}
 	config := new(Config)
 	if err := json.Unmarshal(s.Config, config); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)

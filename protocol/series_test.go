@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
@@ -304,5 +305,50 @@ func TestSeriesRefusals(t *testing.T) {
 	}
 	if _, err := client.Submit(nil); !errors.Is(err, ErrPhase) {
 		t.Errorf("Submit before there is a session: %v", err)
+	}
+}
+
+// A state without configurations is loaded with the one that it was saved with, and with
+// no other.
+func TestSaveWithoutConfigs(t *testing.T) {
+	signers, roster := parties(t, 3)
+	config := testConfig(roster)
+	config.Label, config.Number = "series", 4
+	client := NewClientSeries("series", 3, signers[0], nil)
+	announce, err := client.Succeed(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := keyexchange.SealKey{7}
+	state, err := client.SaveWithoutConfigs(&key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(configs func(number uint64) *Config) (*ClientSeries, error) {
+		return LoadClientSeriesWith("series", signers[0], nil, &key, state, configs)
+	}
+	other := *config
+	other.Number = 5
+	for name, configs := range map[string]func(number uint64) *Config{
+		"nothing":      nil,
+		"none":         func(uint64) *Config { return nil },
+		"another's":    func(uint64) *Config { return &other },
+		"an empty one": func(uint64) *Config { return new(Config) },
+	} {
+		if _, err := load(configs); !errors.Is(err, ErrState) && !errors.Is(err, ErrConfig) {
+			t.Errorf("with %s: %v", name, err)
+		}
+	}
+	loaded, err := load(func(number uint64) *Config {
+		if number != 4 {
+			t.Errorf("the configuration of session %d is asked for", number)
+		}
+		return config
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(loaded.Successor().Announce(), announce) || loaded.Least() != 5 {
+		t.Error("another party comes back")
 	}
 }

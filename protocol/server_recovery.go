@@ -170,24 +170,31 @@ func (s *Server) receiveUpload(h wire.Header, body []byte, party int) error {
 // round is over: it fails with [ErrTooFew], and names who did not submit. It
 // fails with [ErrPhase] if no submissions are due, or without recovery.
 func (s *Server) Survivors() ([]Envelope, error) {
-	if !s.config.recovery || s.open == nil || s.open.step != stepMasked {
-		return nil, fmt.Errorf("%w: no submissions are due", ErrPhase)
+	if err := s.endMasked(); err != nil {
+		return nil, err
 	}
-	if n := s.open.received.Len(); n < s.terms.minSurvivors {
-		missing := s.Missing()
-		s.open = nil
-		return nil, tooFewError(s.config.Roster, s.round, "submitted in", n, s.terms.minSurvivors,
-			missing)
-	}
-	s.intake = nil
-	s.open.step = stepSigned
-	s.open.survivors = s.open.received
-	s.included = slices.Collect(s.open.survivors.All())
 	var envelopes []Envelope
 	for i := range s.open.survivors.All() {
 		envelopes = append(envelopes, Envelope{To: i, Message: s.survivorsFor(i)})
 	}
 	return envelopes, nil
+}
+
+// endMasked ends the submissions.
+func (s *Server) endMasked() error {
+	if !s.config.recovery || s.open == nil || s.open.step != stepMasked {
+		return fmt.Errorf("%w: no submissions are due", ErrPhase)
+	}
+	if n := s.open.received.Len(); n < s.terms.minSurvivors {
+		missing := s.Missing()
+		s.open = nil
+		return tooFewError(s.config.Roster, s.round, "submitted in", n, s.terms.minSurvivors, missing)
+	}
+	s.intake = nil
+	s.open.step = stepSigned
+	s.open.survivors = s.open.received
+	s.included = slices.Collect(s.open.survivors.All())
+	return nil
 }
 
 // survivorsFor is the message that tells a survivor who they are.
@@ -232,16 +239,9 @@ func (s *Server) receiveSigned(h wire.Header, body []byte, party int) error {
 // over: it fails with [ErrTooFew], and names who did not sign. It fails with
 // [ErrPhase] if no signatures are due.
 func (s *Server) Certificate() ([]Envelope, error) {
-	if s.open == nil || s.open.step != stepSigned {
-		return nil, fmt.Errorf("%w: no signatures are due", ErrPhase)
+	if err := s.endSigned(); err != nil {
+		return nil, err
 	}
-	quorum := s.terms.quorum
-	if n := len(s.open.signatures); n < quorum {
-		missing := s.Missing()
-		s.open = nil
-		return nil, tooFewError(s.config.Roster, s.round, "signed in", n, quorum, missing)
-	}
-	s.open.step = stepReveal
 	var envelopes []Envelope
 	var message []byte
 	for i := range s.open.survivors.All() {
@@ -251,6 +251,21 @@ func (s *Server) Certificate() ([]Envelope, error) {
 		envelopes = append(envelopes, Envelope{To: i, Message: message})
 	}
 	return envelopes, nil
+}
+
+// endSigned ends the signatures.
+func (s *Server) endSigned() error {
+	if s.open == nil || s.open.step != stepSigned {
+		return fmt.Errorf("%w: no signatures are due", ErrPhase)
+	}
+	quorum := s.terms.quorum
+	if n := len(s.open.signatures); n < quorum {
+		missing := s.Missing()
+		s.open = nil
+		return tooFewError(s.config.Roster, s.round, "signed in", n, quorum, missing)
+	}
+	s.open.step = stepReveal
+	return nil
 }
 
 // certificateFor is the message that carries the signatures to a survivor: on a complete

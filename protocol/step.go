@@ -43,6 +43,27 @@ func (s *Server) Step() Step {
 	return StepMasked + Step(s.open.step)
 }
 
+// EndStep ends the step that the server is at as [Server.Keys], [Server.Members],
+// [Server.Survivors] or [Server.Certificate] does, with that call's errors, and makes no
+// messages: [Server.Pending] makes a party's when it is there to take it. In set-up and on
+// large graphs the messages to all parties together take far more memory than the server
+// does. It fails with [ErrPhase] at other steps, which [Server.Begin] and [Server.Sum] end.
+func (s *Server) EndStep() error {
+	switch step := s.Step(); step {
+	case StepAnnounce:
+		return s.EndAnnouncements()
+	case StepEncapsulate:
+		_, err := s.Members() // which keeps its messages anyway
+		return err
+	case StepMasked:
+		return s.endMasked()
+	case StepSigned:
+		return s.endSigned()
+	default:
+		return fmt.Errorf("%w: step %v is ended by another call", ErrPhase, step)
+	}
+}
+
 // Pending returns the messages that a party needs to answer what is due, in the order in
 // which it takes them, nothing if it has answered: those of the steps that it has not been
 // heard of in. They are the same bytes as the envelopes were, also after [LoadServer].

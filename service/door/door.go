@@ -60,8 +60,12 @@ type Options struct {
 	PerSecond float64
 	// InFlight is how many bytes of bodies are read at once, 0 for 1 GiB.
 	InFlight int64
-	Now      func() time.Time // nil: time.Now
-	Ready    func() error     // nil: always
+	// Memory is how many bytes of these are held in memory, 0 for 64 MiB. Others wait in
+	// files without a name in Folder, the system's for such files if it is empty.
+	Memory int64
+	Folder string
+	Now    func() time.Time // nil: time.Now
+	Ready  func() error     // nil: always
 }
 
 // Door is the handler. It is safe for concurrent use.
@@ -69,11 +73,13 @@ type Door struct {
 	Options
 	mux      *http.ServeMux
 	inFlight atomic.Int64
+	inMemory atomic.Int64
 
 	mutex    sync.Mutex
 	limiters map[netip.Addr]*limiter
 	bodies   map[string]bool     // federation and party whose body is being read
 	last     map[string][32]byte // digest of the last message taken
+	warned   time.Time           // that clocks differ
 	Counts   Counts
 }
 
@@ -126,8 +132,14 @@ func New(o Options) *Door {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	if o.PerSecond == 0 {
 		o.PerSecond = defaultRate
+	}
+	if o.Memory == 0 {
+		o.Memory = defaultMemory
 	}
 	if o.InFlight == 0 {
 		o.InFlight = defaultInFlight
@@ -317,6 +329,7 @@ func (d *Door) signed(next handler) http.HandlerFunc {
 		s, err := signature.Verify(r, d.Now())
 		switch {
 		case errors.Is(err, signature.ErrClock):
+			d.warnOfClock(err)
 			d.refuse(w, "clock", "%v", err)
 			return
 		case errors.Is(err, signature.ErrSignature):
@@ -332,6 +345,18 @@ func (d *Door) signed(next handler) http.HandlerFunc {
 			return
 		}
 		next(w, r, &caller{entry, party, s})
+	}
+}
+
+// warnOfClock says in the log, at most once a minute, that clocks differ: if it is this
+// machine's that is off, nobody is let in.
+func (d *Door) warnOfClock(err error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if now := time.Now(); now.Sub(d.warned) > time.Minute {
+		d.warned = now
+		d.Log.Warn("requests are refused since clocks differ: if all are, put this machine's right",
+			"error", err.Error())
 	}
 }
 
@@ -455,6 +480,8 @@ func parseAsk(r *http.Request) (ask runner.Ask, wait time.Duration, err error) {
 			ask.Least, err = strconv.ParseUint(value, 10, 62)
 		case "round":
 			ask.Round, err = strconv.ParseUint(value, 10, 31)
+		case "absent":
+			ask.Absent, err = strconv.ParseUint(value, 10, 31)
 		case "seen":
 			ask.Seen = strings.SplitN(value, ",", 5)
 			if len(ask.Seen) > 4 {
@@ -492,6 +519,7 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "leader", "%v", err)
 		return
 	}
+	defer n.Sent()
 	if n.Kind == runner.Nothing {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -503,8 +531,17 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	h.Set(HeaderRound, strconv.Itoa(n.Round))
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Length", strconv.Itoa(len(n.Message)))
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(transferTime(len(n.Message))))
 	written, _ := w.Write(n.Message)
+	_ = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{})
 	d.Counts.BytesOut.Add(int64(written))
+}
+
+// transferTime is how long bytes may take that come or go at a bearable speed.
+func transferTime(n int) time.Duration {
+	return bodyGrace + time.Duration(float64(n)/slowestBytes*float64(time.Second))
 }
 
 // message takes a body, after all that can be checked without it.
@@ -552,19 +589,23 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 		delete(d.bodies, c.key())
 		d.mutex.Unlock()
 	}()
-	body, ok := d.read(w, r)
+	b, ok := d.read(w, r)
 	if !ok {
 		return
 	}
 	defer d.inFlight.Add(-r.ContentLength)
-	if sha256.Sum256(body) != c.signed.Digest {
+	defer b.Close()
+	if [32]byte(b.digest.Sum(nil)) != c.signed.Digest {
 		d.refuse(w, "digest", "Content-Digest does not fit")
 		return
 	}
-	err = c.Runner.Receive(r.Context(), c.party, body)
+	message, err := b.reader()
+	if err == nil {
+		err = c.Runner.ReadMessage(r.Context(), c.party, message, b.size)
+	}
 	switch {
 	case err == nil:
-		d.Counts.BytesIn.Add(int64(len(body)))
+		d.Counts.BytesIn.Add(b.size)
 		d.mutex.Lock()
 		d.last[c.key()] = c.signed.Digest
 		d.mutex.Unlock()
@@ -586,32 +627,6 @@ func held(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, `{"status":"held"}`+"\n")
 }
 
-// read reads a body of the length that was told, at a bearable speed, while the bytes of
-// all bodies have room. What it adds to the bytes in flight the caller takes off.
-func (d *Door) read(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	n := r.ContentLength
-	if d.inFlight.Add(n) > d.InFlight {
-		d.inFlight.Add(-n)
-		d.refuse(w, "full", "ask again")
-		return nil, false
-	}
-	limit := bodyGrace + time.Duration(float64(n)/slowestBytes*float64(time.Second))
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit))
-	body = make([]byte, 0, min(n, 1<<20))
-	buffer := make([]byte, 64<<10)
-	for int64(len(body)) < n {
-		k, err := r.Body.Read(buffer[:min(int64(len(buffer)), n-int64(len(body)))])
-		body = append(body, buffer[:k]...)
-		if err != nil && int64(len(body)) < n {
-			d.inFlight.Add(-n)
-			d.refuse(w, "slow", "%d of %d bytes came within %v", len(body), n, limit)
-			return nil, false
-		}
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return body, true
-}
-
 // model serves the broadcast of a round, or the last model, with ranges.
 func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
 	round := 0
@@ -622,7 +637,7 @@ func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
 			return
 		}
 	}
-	b, err := c.Runner.Broadcast(r.Context(), round)
+	b, err := c.Runner.Broadcast(r.Context(), c.party, round)
 	switch {
 	case errors.Is(err, runner.ErrNotDue):
 		d.refuse(w, "due", "the round takes no submissions")

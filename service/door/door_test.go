@@ -65,14 +65,20 @@ clip = 1
 
 func newSite(t testing.TB, o door.Options) *site {
 	t.Helper()
+	return newSiteOf(t, o, declared, 5)
+}
+
+// newSiteOf is a site of so many parties.
+func newSiteOf(t testing.TB, o door.Options, declared string, parties int) *site {
+	t.Helper()
 	s := &site{}
 	var members []keyexchange.Member
-	for i := range 6 {
+	for i := range parties + 1 {
 		key, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i == 5 {
+		if i == parties {
 			s.stranger = key
 			break
 		}
@@ -316,16 +322,11 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A body that stops coming is given up, a second body of the same party beside it is
-// refused, and so is one for which there is no room.
-func TestSlowBody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for a deadline of 10 s")
-	}
-	s := newSite(t, door.Options{InFlight: 1000})
-	f := "/v1/federations/" + s.fed.ID
+// gather has all parties there, so that a session forms.
+func (s *site) gather(t testing.TB) {
+	t.Helper()
 	for _, who := range s.identities {
-		r := s.request(t, "GET", f+"/next?wait=1", nil, who)
+		r := s.request(t, "GET", "/v1/federations/"+s.fed.ID+"/next?wait=1", nil, who)
 		go func() {
 			answer, err := http.DefaultClient.Do(r)
 			if err == nil {
@@ -336,25 +337,43 @@ func TestSlowBody(t *testing.T) {
 	for {
 		status, err := s.run.Status(context.Background())
 		if err == nil && status.Stage != "" {
-			break
+			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	body := bytes.Repeat([]byte{7}, 800)
-	r := s.request(t, "POST", f+"/messages", body, s.identities[0])
+}
+
+// begin sends the first bytes of a body, over a connection of its own.
+func (s *site) begin(t testing.TB, body []byte, first int, who ed25519.PrivateKey) net.Conn {
+	t.Helper()
+	r := s.request(t, "POST", "/v1/federations/"+s.fed.ID+"/messages", body, who)
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.server.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer connection.Close()
 	fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n", r.URL.Path,
 		len(body))
 	for _, name := range []string{"Signature", "Signature-Input", "Content-Digest"} {
 		fmt.Fprintf(connection, "%s: %s\r\n", name, r.Header.Get(name))
 	}
-	fmt.Fprintf(connection, "\r\nab")
+	fmt.Fprintf(connection, "\r\n%s", body[:first])
+	return connection
+}
+
+// A body that stops coming is given up, a second body of the same party beside it is
+// refused, and so is one for which there is no room.
+func TestSlowBody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a deadline of 10 s")
+	}
+	s := newSite(t, door.Options{InFlight: 1000})
+	f := "/v1/federations/" + s.fed.ID
+	s.gather(t)
+	body := bytes.Repeat([]byte{7}, 800)
+	connection := s.begin(t, body, 2, s.identities[0])
+	defer connection.Close()
 	time.Sleep(300 * time.Millisecond)
-	r = s.request(t, "POST", f+"/messages", []byte("x"), s.identities[0])
+	r := s.request(t, "POST", f+"/messages", []byte("x"), s.identities[0])
 	if status, kind, _ := send(t, r); kind != "busy" {
 		t.Errorf("a second body: %d %s", status, kind)
 	}

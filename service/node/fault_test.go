@@ -2,8 +2,10 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"path/filepath"
@@ -168,7 +170,18 @@ func TestNetworkFaults(t *testing.T) {
 			}
 		}()
 	}
+	// What a tenth of the rounds take may be the tables' and the heap's; later growth is a
+	// leak.
+	var early atomic.Int64
+	go func() {
+		var s runner.Status
+		for ctx.Err() == nil && (find(folder, "status", &s) != nil || s.Round < *soakRounds/10+1) {
+			_ = sleepFor(ctx, 100*time.Millisecond)
+		}
+		early.Store(memory(server.command.Process.Pid, "VmRSS"))
+	}()
 	group.Wait()
+	late := memory(server.command.Process.Pid, "VmRSS")
 	var s runner.Status
 	for find(folder, "status", &s) != nil || s.State != "ended" {
 		time.Sleep(50 * time.Millisecond)
@@ -190,8 +203,43 @@ func TestNetworkFaults(t *testing.T) {
 			reasons[reason]++
 		}
 	}
+	if grown := late - early.Load(); grown > 100<<20 {
+		t.Errorf("the server's memory grew by %d MB after a tenth of the rounds", grown>>20)
+	}
 	t.Logf("%d rounds of %d parties in %.0f s: %d lost, %d of %d submissions missed, %d times all "+
-		"connections of a party cut; peak memory of the server %d MB; %v", s.Round, j.Parties,
+		"connections of a party cut; memory of the server %d MB after a tenth of the rounds, %d MB "+
+		"at the end, at most %d MB; its folder has %d MB; %v", s.Round, j.Parties,
 		time.Since(began).Seconds(), s.Lost, missed, (s.Round-s.Lost)*j.Parties, cuts,
-		peak(server.command.Process.Pid)>>20, reasons)
+		early.Load()>>20, late>>20, peak(server.command.Process.Pid)>>20,
+		sizeOf(t, filepath.Join(folder, "node"))>>20, reasons)
+}
+
+func sleepFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	return ctx.Err()
+}
+
+// sizeOf is how many bytes the files of a folder have.
+func sizeOf(t *testing.T, folder string) (size int64) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // deleted meanwhile
+		}
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return size
 }

@@ -141,6 +141,11 @@ func childServer() {
 	if os.Getenv("HUSHSUM_TEST_LOAD") != "" {
 		c.Grace = 0
 	}
+	if name := os.Getenv("HUSHSUM_TEST_LOG"); name != "" {
+		log, err := os.Create(name)
+		child(err)
+		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	if i := os.Getenv("HUSHSUM_TEST_NODE"); i != "" {
 		which, err := strconv.Atoi(i)
 		child(err)
@@ -320,7 +325,7 @@ func (p *process) start(t *testing.T, environment ...string) {
 	c.Env = append(os.Environ(), roleVariable+"="+p.role, "HUSHSUM_TEST_FOLDER="+p.folder,
 		"GOMAXPROCS=1")
 	c.Env = append(append(c.Env, p.environment...), environment...)
-	c.Stderr = os.Stderr
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

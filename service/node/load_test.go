@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ import (
 var (
 	load = flag.String("load", "20x1000",
 		"load tests, with commas between: parties x numbers, and x2 for two rounds, such as 1000x100000")
-	loadAlone = flag.Bool("load.alone", true, "measure the protocol alone too")
+	loadAlone = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
 )
 
 // loadFederation writes a federation of many parties: a sparse graph from 200 on.
@@ -58,20 +59,24 @@ clip = 1
 	}
 }
 
-// peak is the most memory that a process had, in bytes; 0 where it is not told.
-func peak(pid int) int64 {
+// memory is how much memory a process has, in bytes, as a field of its status says: VmHWM
+// is the most that it had, VmRSS what it has; 0 where that is not told.
+func memory(pid int, field string) int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for _, line := range strings.Split(string(b), "\n") {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == field+":" {
 			kilobytes, _ := strconv.ParseInt(fields[1], 10, 64)
 			return kilobytes << 10
 		}
 	}
 	return 0
 }
+
+// peak is the most memory that a process had, in bytes.
+func peak(pid int) int64 { return memory(pid, "VmHWM") }
 
 // loadVector is what a party submits.
 func loadVector(i, d int) []float64 {
@@ -107,6 +112,12 @@ func runLoad(t *testing.T, n, d, rounds int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if *loadAlone == "only" {
+		setUp, round := protocolAlone(t, folder, n, d, fed)
+		t.Logf("the protocol alone: set-up %.1f s, a round %.1f s; peak memory %d MB", setUp, round,
+			peak(os.Getpid())>>20)
+		return
+	}
 	server := &process{role: "server", folder: folder, environment: []string{"HUSHSUM_TEST_LOAD=1",
 		"GOMAXPROCS=2"}}
 	server.start(t)
@@ -115,6 +126,7 @@ func runLoad(t *testing.T, n, d, rounds int) {
 	var group sync.WaitGroup
 	var up, stayed atomic.Int64
 	models := make(chan []byte, 1)
+	turns := make(chan struct{}, 16) // each party would have a machine of its own
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	for i := range n {
@@ -128,6 +140,7 @@ func runLoad(t *testing.T, n, d, rounds int) {
 				t.Error(err)
 				return
 			}
+			p.Turns = turns
 			p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
 				if n >= 20 && i%20 == 19 {
 					leave() // it is gone
@@ -135,6 +148,10 @@ func runLoad(t *testing.T, n, d, rounds int) {
 				}
 				return &party.Update{Vector: loadVector(i, d)}, nil
 			})
+			if name := os.Getenv("HUSHSUM_TEST_LOG"); name != "" {
+				f, _ := os.OpenFile(name+".parties", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+				p.Log = slog.New(slog.NewTextHandler(f, nil)).With("party", i)
+			}
 			model, err := p.Run(ctx)
 			if err != nil {
 				if !errors.Is(err, context.Canceled) {
@@ -192,7 +209,7 @@ func runLoad(t *testing.T, n, d, rounds int) {
 		"peak memory: server %d MB, all parties %d MB", n, d, total.Seconds(), seconds,
 		float64(up.Load())/float64(stayed.Load())/1000, peak(server.command.Process.Pid)>>20,
 		peak(os.Getpid())>>20)
-	if *loadAlone {
+	if *loadAlone == "yes" {
 		setUp, round := protocolAlone(t, folder, n, d, fed)
 		t.Logf("the protocol alone: set-up %.1f s, a round %.1f s; ratio of all: %.2f", setUp, round,
 			total.Seconds()/(setUp+float64(rounds)*round))

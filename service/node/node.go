@@ -71,6 +71,9 @@ type Config struct {
 	PerSecond float64
 	InFlight  int64
 
+	// Now tells the time that the door compares signatures with; nil: time.Now.
+	Now func() time.Time
+
 	// Judge and Summed are runner.Options', and Fault record.Hold's, for every federation.
 	Judge  func(model []float64) float64
 	Summed func(round int, parties []int, sum [][]uint64)
@@ -214,6 +217,8 @@ func (n *Node) serve() error {
 		Log:         n.Log,
 		PerSecond:   n.PerSecond,
 		InFlight:    n.InFlight,
+		Folder:      n.Folder,
+		Now:         n.Now,
 		Ready:       n.ready,
 	})
 	listener, err := net.Listen("tcp", n.Listen)

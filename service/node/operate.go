@@ -79,7 +79,7 @@ func obey(ctx context.Context, r *runner.Runner, o order) (out reply, err error)
 	case "end":
 		err = r.EndNow(ctx, o.Who)
 	case "model":
-		out.Model, err = r.Broadcast(ctx, 0)
+		out.Model, err = r.Broadcast(ctx, -1, 0)
 		return out, err
 	default:
 		return out, fmt.Errorf("node: there is no order %.20q", o.What)

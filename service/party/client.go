@@ -43,12 +43,13 @@ func (e *RefusalError) Error() string {
 
 // Server is the way to a server. It is safe for concurrent use.
 type Server struct {
+	Now func() time.Time // the time that requests are signed with; nil: time.Now
+
 	bases    []string
 	at       atomic.Int64 // which of them; the next after one that does not answer
 	sent     atomic.Int64
 	identity crypto.Signer
 	client   *http.Client
-	now      func() time.Time
 }
 
 // Times of requests.
@@ -65,7 +66,7 @@ const (
 // digits, or several with commas between; empty for a certificate that this machine
 // trusts. Proxies are taken from the environment. It fails with [ErrServer].
 func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, error) {
-	s := &Server{identity: identity, now: time.Now}
+	s := &Server{identity: identity}
 	for _, one := range strings.Split(address, ",") {
 		base, err := checkAddress(one)
 		if err != nil {
@@ -142,7 +143,11 @@ func (s *Server) do(ctx context.Context, method, path string, body []byte) (*htt
 	if err != nil {
 		return nil, err
 	}
-	if err := signature.Sign(r, body, s.identity, s.now()); err != nil {
+	now := time.Now
+	if s.Now != nil {
+		now = s.Now
+	}
+	if err := signature.Sign(r, body, s.identity, now()); err != nil {
 		return nil, err
 	}
 	s.sent.Add(int64(len(body)))
@@ -245,6 +250,9 @@ func (s *Server) Next(
 	}
 	if ask.Working {
 		q.Set("working", "true")
+	}
+	if ask.Absent > 0 {
+		q.Set("absent", strconv.FormatUint(ask.Absent, 10))
 	}
 	q.Set("least", strconv.FormatUint(ask.Least, 10))
 	q.Set("round", strconv.FormatUint(ask.Round, 10))

@@ -69,6 +69,10 @@ type Party struct {
 	Policy     *Policy              // nil: everything is accepted
 	Log        *slog.Logger         // nil: nothing is logged
 
+	// Turns is taken a place of while the party computes, so that many parties of one
+	// process share its machine; nil: it waits for nobody.
+	Turns chan struct{}
+
 	// Submitted, for tests, is shown each submission, noise and all, before it is masked.
 	Submitted func(round int, values [][]uint64)
 
@@ -83,10 +87,12 @@ type running struct {
 	present   uint64 // numbers of the sessions, 0 for none
 	successor uint64
 	round     uint64 // the last of the federation that it knows of
+	absent    uint64 // the round that it is absent from, since it could not train
 	submitted int    // rounds that it submitted in
 	seen      []string
 	most      int64
 	working   context.Context // of what the party is at, see watch
+	turns     bool            // it has a place of Turns
 }
 
 // Waits after a request that failed.
@@ -167,7 +173,8 @@ func fatal(err error) bool {
 	var refusal *RefusalError
 	if errors.As(err, &refusal) {
 		switch refusal.Kind {
-		case "stranger", "clock", "unsigned", "signature":
+		// Not "clock": clocks are put right, the server's as well as this party's.
+		case "stranger", "unsigned", "signature":
 			return true
 		}
 	}
@@ -175,7 +182,7 @@ func fatal(err error) bool {
 }
 
 func (r *running) ask() runner.Ask {
-	ask := runner.Ask{Least: r.series.Least(), Round: r.round, Seen: r.seen}
+	ask := runner.Ask{Least: r.series.Least(), Round: r.round, Absent: r.absent, Seen: r.seen}
 	for _, n := range []uint64{r.present, r.successor} {
 		if n != 0 {
 			ask.Sessions = append(ask.Sessions, n)
@@ -200,6 +207,15 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 	var stop func()
 	r.working, stop = r.watch(ctx)
 	defer stop()
+	if r.Turns != nil {
+		select {
+		case r.Turns <- struct{}{}:
+			r.turns = true
+			defer r.rest()
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
 	switch next.Kind {
 	case runner.Join:
 		return false, r.join(ctx, next.Session)
@@ -207,6 +223,14 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 		return false, r.message(ctx, next)
 	}
 	return false, fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
+}
+
+// rest gives the party's place in Turns free.
+func (r *running) rest() {
+	if r.turns {
+		<-r.Turns
+		r.turns = false
+	}
 }
 
 // see notes an item as had. The last few will do.
@@ -302,6 +326,7 @@ func (r *running) message(ctx context.Context, next runner.Next) error {
 // send sends a message. What the server does not wait for is no error: the next question
 // tells what it does wait for.
 func (r *running) send(ctx context.Context, message []byte) error {
+	r.rest()
 	err := r.Server.Send(ctx, r.Federation.ID, message)
 	var refusal *RefusalError
 	if errors.As(err, &refusal) {
@@ -319,6 +344,9 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 	if next.Round < 1 || next.Round > r.Federation.File.Rounds {
 		return fmt.Errorf("%w: it begins round %d of %d", ErrServer, next.Round,
 			r.Federation.File.Rounds)
+	}
+	if r.absent == uint64(next.Round) {
+		return nil // asked again before it could say so
 	}
 	if r.submitted >= r.Federation.File.Rounds {
 		return fmt.Errorf("%w: %d", ErrSpent, r.submitted)
@@ -343,6 +371,7 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 	}
 	if err != nil {
 		r.Log.Warn("no update for this round", "round", next.Round, "error", err.Error())
+		r.absent = uint64(next.Round)
 		return ctx.Err()
 	}
 	values, err := r.encode(update, w)
@@ -352,6 +381,7 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 	}
 	if err != nil {
 		r.Log.Warn("no update for this round", "round", next.Round, "error", err.Error())
+		r.absent = uint64(next.Round)
 		return nil
 	}
 	if r.Submitted != nil {

@@ -128,7 +128,7 @@ func (s *store) load() (*saved, error) {
 }
 
 func (r *running) save() error {
-	series, err := r.series.Save(r.Key)
+	series, err := r.series.SaveWithoutConfigs(r.Key)
 	if err == nil {
 		err = r.store.save(&saved{
 			Series:    series,
@@ -153,7 +153,8 @@ func (r *running) load(label string) error {
 		r.series = protocol.NewClientSeries(label, 1, r.Identity, r.random)
 		return nil
 	}
-	r.series, err = protocol.LoadClientSeries(label, r.Identity, r.random, r.Key, v.Series)
+	r.series, err = protocol.LoadClientSeriesWith(label, r.Identity, r.random, r.Key, v.Series,
+		r.Federation.Config)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStored, err)
 	}

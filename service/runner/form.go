@@ -93,7 +93,7 @@ func (r *Runner) form(ctx context.Context) error {
 		if !r.announced(s) {
 			return nil
 		}
-		err := server.EndAnnouncements() // keys are made as parties ask, see question
+		err := server.EndStep() // keys are made as parties ask, see question
 		if errors.Is(err, protocol.ErrTooFew) {
 			return nil // some may still come
 		} else if err != nil {
@@ -107,7 +107,7 @@ func (r *Runner) form(ctx context.Context) error {
 		if !r.over(s) {
 			return nil
 		}
-		_, err := server.Members()
+		err := server.EndStep()
 		if errors.Is(err, protocol.ErrTooFew) {
 			// The next has another number.
 			r.forming = nil

@@ -16,10 +16,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
@@ -95,6 +99,7 @@ type party struct {
 	sessions  []uint64 // that it has keys for
 	told      uint64   // the last round that it knows of
 	least     uint64   // the least number of a session that it may join
+	absent    uint64   // the round that it says it is absent from
 	asked     string   // item that it was last asked for
 	askedWhen time.Time
 }
@@ -106,6 +111,8 @@ type Runner struct {
 	changed chan struct{} // closed, and replaced, when there is something new for parties
 	wake    chan struct{}
 	stopped error
+	out     *semaphore.Weighted
+	largest atomic.Int64 // bytes of the messages that were sent
 
 	series    *protocol.ServerSeries
 	present   *session
@@ -118,11 +125,13 @@ type Runner struct {
 	round     int           // the last that was begun
 	fresh     [32]byte      // of its broadcast
 	broadcast []byte        // made of model, round and fresh when asked for
-	of        int           // the round that broadcast is of
+	of        int           // the round that broadcast is of; negative: the model after it
 	history   []Past
 	roundTime time.Time // the last round began
 	lost      int
+	resumed   int // the last round when a pause was ended
 	paused    bool
+	why       string // why it is paused, or why the last round was lost or could not begin
 	ended     string // reason, empty while it goes on
 
 	parties  []party
@@ -131,6 +140,7 @@ type Runner struct {
 	dirty    bool // something is held that is not kept
 	recorded time.Time
 	loaded   time.Time // when a recorded state was, zero for a runner that began
+	heard    time.Time // the last message was taken
 	bytesIn  int64
 	most     int // bytes of a message
 	refused  int64
@@ -162,6 +172,7 @@ const (
 	tick         = 50 * time.Millisecond
 	resendAfter  = 3 * time.Second // a party is not asked for the same more often
 	keepEvery    = time.Minute
+	mostLost     = 5 // rounds in a row, after which it pauses
 	comeBack     = 6 * time.Second
 )
 
@@ -178,6 +189,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		lock:      make(chan struct{}, 1),
 		changed:   make(chan struct{}),
 		wake:      make(chan struct{}, 1),
+		out:       semaphore.NewWeighted(outRoom),
 		optimizer: o.Federation.Optimizer(),
 		parties:   make([]party, n),
 		shunned:   make(map[int]shunned),
@@ -225,6 +237,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		case <-r.wake:
 		}
 		<-r.lock
+		began, decisions := time.Now(), r.Hold.Number()
 		if err == nil {
 			err = r.proceed(ctx)
 		} else if r.dirty {
@@ -239,9 +252,15 @@ func (r *Runner) Run(ctx context.Context) error {
 			r.stopped = err
 			r.announce()
 		}
+		decided := r.Hold.Number() > decisions
 		r.release()
 		if err != nil {
 			return err
+		}
+		// Every message has the state of all parties looked at. So that this grows with the
+		// parties and not with their square, it takes a fifth of the time at most.
+		if !decided {
+			time.Sleep(min(4*time.Since(began), tick))
 		}
 	}
 }
@@ -283,6 +302,7 @@ type Ask struct {
 	Sessions []uint64 // that it has keys for
 	Least    uint64   // the least number of a session that it may join
 	Round    uint64   // the last round that it knows of
+	Absent   uint64   // a round that it does not submit in
 	Seen     []string // items that it has
 	Working  bool     // it is busy with what it has, and wants to hear only what is newer
 }
@@ -305,10 +325,23 @@ type Next struct {
 	Session uint64
 	Round   int // of the federation, where the message begins one
 	Message []byte
+	sent    func()
 }
 
+// Sent gives the message's room free. Call it once the message is written, or cannot be:
+// until then the party counts as there.
+func (n *Next) Sent() {
+	if n.sent != nil {
+		n.sent()
+	}
+}
+
+// outRoom is how many bytes of messages are being written at once. All parties are told
+// of a decision in the same moment, and what each is sent is made for it.
+const outRoom = 64 << 20
+
 // Next waits until there is something for a party to do, or ctx ends, when it returns
-// Nothing. It fails with [ErrStopped].
+// Nothing. Call the result's Sent. It fails with [ErrStopped].
 func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
 	if err := r.acquire(ctx); err != nil {
 		return Next{}, orNothing(ctx, err)
@@ -316,33 +349,60 @@ func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
 	p := &r.parties[i]
 	p.polls++
 	p.seen, p.sessions, p.told, p.least = time.Now(), ask.Sessions, ask.Round, ask.Least
+	p.absent = ask.Absent
 	r.poke()
-	defer func() {
+	r.release()
+	room := int64(0)
+	left := func() {
+		r.out.Release(room)
 		<-r.lock
 		p.polls--
 		p.seen = time.Now()
 		r.release()
 		r.poke()
-	}()
+	}
 	for {
+		room = min(r.largest.Load(), outRoom)
+		if r.out.Acquire(ctx, room) != nil {
+			room = 0
+			left()
+			return Next{}, nil
+		}
+		if err := r.acquire(ctx); err != nil {
+			left()
+			return Next{}, orNothing(ctx, err)
+		}
 		next, again := r.next(i, ask)
 		changed := r.changed
-		r.release()
-		if next.Kind != Nothing {
-			return next, nil
+		size := min(int64(len(next.Message)), outRoom)
+		if size > r.largest.Load() {
+			r.largest.Store(size)
 		}
+		r.release()
+		switch {
+		case next.Kind == Nothing:
+		case size <= room:
+			next.sent = left
+			return next, nil
+		case r.out.TryAcquire(size - room):
+			room, next.sent = size, left
+			return next, nil
+		default: // the first of their size: made again when there is room
+			r.out.Release(room)
+			continue
+		}
+		r.out.Release(room)
+		room = 0
 		var timer <-chan time.Time
 		if again > 0 {
 			timer = time.After(again)
 		}
 		select {
 		case <-ctx.Done():
+			left()
 			return Next{}, nil
 		case <-changed:
 		case <-timer:
-		}
-		if err := r.acquire(ctx); err != nil {
-			return Next{}, orNothing(ctx, err)
 		}
 	}
 }
@@ -361,6 +421,9 @@ func (r *Runner) next(i int, ask Ask) (n Next, again time.Duration) {
 	}
 	p := &r.parties[i]
 	for _, s := range r.sessions() {
+		if s == r.present && r.absent(i) {
+			continue
+		}
 		found, seen := r.question(s, i, &ask)
 		if found.Kind == Nothing {
 			continue
@@ -424,9 +487,10 @@ func (r *Runner) missing(s *session, i int) bool {
 	return slices.Contains(r.server(s).Missing(), i)
 }
 
-// Receive takes a message of a party. A copy of one that it has is taken like the first.
-// It fails with [ErrStopped], [ErrEnded], or an error of package protocol.
-func (r *Runner) Receive(ctx context.Context, i int, message []byte) error {
+// ReadMessage takes a message of a party, of so many bytes, which are all there to be read. A
+// copy of one that it has is taken like the first. It fails with [ErrStopped], [ErrEnded],
+// or an error of package protocol.
+func (r *Runner) ReadMessage(ctx context.Context, i int, message io.Reader, size int64) error {
 	if err := r.acquire(ctx); err != nil {
 		return err
 	}
@@ -435,7 +499,7 @@ func (r *Runner) Receive(ctx context.Context, i int, message []byte) error {
 	if r.ended != "" {
 		return ErrEnded
 	}
-	err := r.series.Receive(r.Federation.Settled.Roster().Key(i), message)
+	err := r.series.ReadMessage(r.Federation.Settled.Roster().Key(i), message)
 	switch {
 	case errors.Is(err, protocol.ErrDuplicate):
 		return nil
@@ -443,24 +507,25 @@ func (r *Runner) Receive(ctx context.Context, i int, message []byte) error {
 		r.refused++
 		return err
 	}
-	r.bytesIn += int64(len(message))
-	r.dirty = true
+	r.bytesIn += size
+	r.dirty, r.heard = true, time.Now()
 	r.poke()
 	return nil
 }
 
-// Broadcast returns what a round began with: the model as a safetensors file. It fails
-// with [ErrNotDue] if that round is not the present one, 0 standing for the last model.
-func (r *Runner) Broadcast(ctx context.Context, round int) ([]byte, error) {
+// Broadcast returns to a party, or to nobody of the roster with i negative, what a round
+// began with: the model as a safetensors file. It fails with [ErrNotDue] if that round is
+// not the present one, 0 standing for the last model.
+func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	if err := r.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer r.release()
+	if i >= 0 {
+		r.parties[i].seen = time.Now()
+	}
 	if round == 0 {
-		return r.Federation.Spec.Append(nil, r.model, map[string]string{
-			"federation": r.Federation.ID,
-			"after":      strconv.Itoa(r.round),
-		})
+		return r.last()
 	}
 	if round != r.round || r.present == nil || r.present.stage != Submitting {
 		return nil, ErrNotDue
@@ -468,10 +533,25 @@ func (r *Runner) Broadcast(ctx context.Context, round int) ([]byte, error) {
 	return r.begin()
 }
 
+// last returns the last model. All who ask share the bytes.
+func (r *Runner) last() ([]byte, error) {
+	if r.broadcast != nil && r.of == -r.round {
+		return r.broadcast, nil
+	}
+	b, err := r.Federation.Spec.Append(nil, r.model, map[string]string{
+		"federation": r.Federation.ID,
+		"after":      strconv.Itoa(r.round),
+	})
+	if err == nil && (r.present == nil || r.present.stage < Submitting) {
+		r.broadcast, r.of = b, -r.round
+	}
+	return b, err
+}
+
 // begin returns the broadcast of the present round. What varies between rounds with the
 // same model is fresh, which the rotation follows from.
 func (r *Runner) begin() ([]byte, error) {
-	if r.of == r.round && r.broadcast != nil {
+	if r.broadcast != nil && r.of == r.round {
 		return r.broadcast, nil
 	}
 	b, err := r.Federation.Spec.Append(nil, r.model, map[string]string{
@@ -487,6 +567,8 @@ func (r *Runner) begin() ([]byte, error) {
 
 // enter records what was decided and lets parties have what follows from it.
 func (r *Runner) enter(ctx context.Context, s *session, stage Stage) error {
+	r.Log.Debug("a stage begins", "stage", stage.String(), "session", s.number, "round", r.round,
+		"after", time.Since(s.since).String())
 	s.stage, s.since = stage, time.Now()
 	if err := r.record(ctx); err != nil {
 		return err
@@ -506,6 +588,12 @@ func (r *Runner) holds(i int, s *session) bool {
 	return r.here(i) && slices.Contains(r.parties[i].sessions, s.number)
 }
 
+// absent reports whether a party has said that it does not submit in the present round.
+func (r *Runner) absent(i int) bool {
+	s := r.present
+	return s != nil && s.stage == Submitting && r.parties[i].absent == uint64(r.round)
+}
+
 // over reports whether a stage need not wait any longer: all have answered, or only those
 // have not who are gone or have had their time.
 func (r *Runner) over(s *session) bool {
@@ -514,10 +602,12 @@ func (r *Runner) over(s *session) bool {
 		return true
 	}
 	waited := time.Since(s.since)
-	if slices.ContainsFunc(missing, func(i int) bool { return r.holds(i, s) }) {
+	here := func(i int) bool { return r.holds(i, s) && !(s == r.present && r.absent(i)) }
+	if slices.ContainsFunc(missing, here) {
 		return waited > time.Duration(r.Federation.File.StepTime)
 	}
-	return waited > r.Grace && r.settled()
+	// Who is silent may only be slow while others are still heard.
+	return waited > r.Grace && time.Since(r.heard) > r.Grace/4 && r.settled()
 }
 
 // settled reports whether parties have had the time to come back to a runner that was
@@ -555,9 +645,9 @@ func (r *Runner) proceed(ctx context.Context) error {
 	case Preparing:
 		return r.beginRound(ctx)
 	case Submitting:
-		return r.step(ctx, Signing, r.series.Present().Survivors)
+		return r.step(ctx, Signing)
 	case Signing:
-		return r.step(ctx, Revealing, r.series.Present().Certificate)
+		return r.step(ctx, Revealing)
 	case Revealing:
 		return r.sum(ctx)
 	}
@@ -565,10 +655,8 @@ func (r *Runner) proceed(ctx context.Context) error {
 }
 
 // step ends one step of a round and begins the next.
-func (r *Runner) step(
-	ctx context.Context, next Stage, call func() ([]protocol.Envelope, error),
-) error {
-	_, err := call() // parties are told when they ask, see question
+func (r *Runner) step(ctx context.Context, next Stage) error {
+	err := r.series.Present().EndStep() // parties are told when they ask, see question
 	if errors.Is(err, protocol.ErrTooFew) {
 		return r.lose(ctx, err)
 	} else if err != nil {
@@ -588,7 +676,7 @@ func (r *Runner) beginRound(ctx context.Context) error {
 		return err
 	}
 	r.round++
-	r.of = 0
+	r.broadcast = nil
 	if _, err := rand.Read(r.fresh[:]); err != nil {
 		return err
 	}
@@ -599,12 +687,13 @@ func (r *Runner) beginRound(ctx context.Context) error {
 	envelopes, err := server.Begin(broadcast)
 	if errors.Is(err, protocol.ErrTooFew) {
 		r.round--
+		r.why = fmt.Sprintf("round %d could not begin: %v", r.round+1, err)
 		s.stage, s.since = Ready, time.Now()
 		return nil
 	} else if err != nil {
 		return err
 	}
-	r.ledger, r.roundTime = ledger, time.Now()
+	r.ledger, r.roundTime, r.why = ledger, time.Now(), ""
 	if err := r.enter(ctx, s, Submitting); err != nil {
 		return err
 	}
@@ -647,6 +736,20 @@ func (r *Runner) charge(parties []int, rounds int) (*accounting.Ledger, error) {
 func (r *Runner) lose(ctx context.Context, why error) error {
 	r.lost++
 	r.past(Past{Lost: why.Error()})
+	r.why = fmt.Sprintf("round %d was lost: %v", r.round, why)
+	tries := 0
+	for _, p := range slices.Backward(r.history) {
+		if p.Lost == "" || p.Round <= r.resumed {
+			break
+		}
+		tries++
+	}
+	if tries >= mostLost {
+		r.paused = true
+		r.why = fmt.Sprintf("%d rounds in a row were lost, each at the cost of a round's privacy; "+
+			"resume when the cause is mended. The last: %v", tries, why)
+		defer r.audit(record.Line{Event: "paused", Round: r.round, Note: r.why})
+	}
 	if err := r.enter(ctx, r.present, Ready); err != nil {
 		return err
 	}
@@ -748,6 +851,7 @@ func (r *Runner) Due(ctx context.Context, i int) (due bool, most int, err error)
 		return false, 0, err
 	}
 	defer r.release()
+	r.parties[i].seen = time.Now()
 	if r.ended != "" {
 		return false, 0, ErrEnded
 	}

@@ -22,6 +22,8 @@ type state struct {
 	Fresh     [32]byte
 	Lost      int
 	Paused    bool
+	Why       string
+	Resumed   int
 	Ended     string
 	RoundTime time.Time
 	History   []Past
@@ -71,6 +73,8 @@ func (r *Runner) record(ctx context.Context) error {
 		Fresh:     r.fresh,
 		Lost:      r.lost,
 		Paused:    r.paused,
+		Why:       r.why,
+		Resumed:   r.resumed,
 		Ended:     r.ended,
 		RoundTime: r.roundTime,
 		History:   r.history,
@@ -135,6 +139,10 @@ func (r *Runner) load(ctx context.Context) error {
 	}
 	r.round, r.fresh, r.lost, r.paused, r.ended = in.Round, in.Fresh, in.Lost, in.Paused, in.Ended
 	r.roundTime, r.history, r.modelRef = in.RoundTime, in.History, in.Model
+	r.why, r.resumed = in.Why, in.Resumed
+	if now := time.Now(); r.roundTime.After(now) {
+		r.roundTime = now // by the clock of another node
+	}
 	if r.ledger != nil {
 		if err := r.ledger.UnmarshalJSON(in.Ledger); err != nil {
 			return fmt.Errorf("%w: %w", record.ErrRecord, err)

@@ -69,9 +69,9 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	case r.ended != "":
 		out.State, out.Why = "ended", r.ended
 	case r.paused:
-		out.State = "paused"
+		out.State, out.Why = "paused", r.why
 	case s != nil:
-		out.State, out.Stage, out.Session = "running", s.stage.String(), s.number
+		out.State, out.Stage, out.Session, out.Why = "running", s.stage.String(), s.number, r.why
 		if s.stage != Ready {
 			late = r.series.Present().Missing()
 		}
@@ -108,12 +108,16 @@ var ErrState = errors.New("runner: the federation has ended")
 
 // Pause has no further round begin; the one that is open goes on to its sum.
 func (r *Runner) Pause(ctx context.Context, who string) error {
-	return r.set(ctx, who, "paused", func() { r.paused = true })
+	return r.set(ctx, who, "paused", func() {
+		r.paused, r.why = true, "by "+who
+	})
 }
 
 // Resume ends a pause.
 func (r *Runner) Resume(ctx context.Context, who string) error {
-	return r.set(ctx, who, "resumed", func() { r.paused = false })
+	return r.set(ctx, who, "resumed", func() {
+		r.paused, r.why, r.resumed = false, "", r.round
+	})
 }
 
 // EndNow ends the federation; an open round has no sum.

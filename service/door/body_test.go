@@ -1,0 +1,103 @@
+package door_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/door"
+)
+
+// heap is how many bytes are held.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Bodies of many parties come at once and slowly. However many they are, those beyond the
+// bound are not in memory, nor in a file that has a name; without the bound all of them
+// are in memory. What has waited in a file is taken like the rest.
+func TestManyBodies(t *testing.T) {
+	const parties, size = 24, 1 << 20
+	text := strings.Replace(declared, "shape = [16]", "shape = [300000]", 1)
+	body := bytes.Repeat([]byte{7}, size)
+	for _, c := range []struct {
+		memory      int64
+		least, most int64 // bytes held
+	}{
+		{2 * size, size, 6 * size},
+		{parties * size, parties * size, (parties + 6) * size},
+	} {
+		folder := t.TempDir()
+		s := newSiteOf(t, door.Options{Memory: c.memory, Folder: folder}, text, parties)
+		s.gather(t)
+		before := heap()
+		var connections []net.Conn
+		for _, who := range s.identities {
+			connections = append(connections, s.begin(t, body, size-1, who))
+		}
+		for deadline := time.Now().Add(8 * time.Second); door.Waiting(s.Door) < parties*size &&
+			time.Now().Before(deadline); {
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(300 * time.Millisecond) // the last bytes are on their way
+		if held := heap() - before; held < c.least || held > c.most {
+			t.Errorf("with room for %d kB, %d kB are held, want %d to %d", c.memory>>10, held>>10,
+				c.least>>10, c.most>>10)
+		}
+		files, err := os.ReadDir(folder)
+		if err != nil || len(files) > 0 && runtime.GOOS != "windows" {
+			t.Errorf("files %v, %v", files, err)
+		}
+		for _, connection := range connections {
+			_, _ = connection.Write(body[size-1:])
+			_ = connection.SetReadDeadline(time.Now().Add(10 * time.Second))
+			answer := make([]byte, 64)
+			if n, err := connection.Read(answer); err != nil || !strings.Contains(string(answer[:n]), " 4") {
+				t.Errorf("nonsense is answered %q, %v", answer[:n], err)
+			}
+			_ = connection.Close()
+		}
+		if n := door.Waiting(s.Door); n != 0 {
+			t.Errorf("%d bytes wait after all", n)
+		}
+	}
+}
+
+// A message that waited in a file is taken.
+func TestBodyInFile(t *testing.T) {
+	s := newSite(t, door.Options{Memory: 1, Folder: t.TempDir()})
+	s.gather(t)
+	config := s.fed.Config(1)
+	series := protocol.NewClientSeries(config.Label, 1, s.identities[0], nil)
+	announce, err := series.Succeed(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.request(t, "POST", "/v1/federations/"+s.fed.ID+"/messages", announce, s.identities[0])
+	if status, kind, body := send(t, r); status != 202 {
+		t.Errorf("%d %s %s", status, kind, body)
+	}
+}
+
+// What is in the file is not what came, and what is read of it is.
+func TestBodyIsSealed(t *testing.T) {
+	d := door.New(door.Options{Memory: 1, Folder: t.TempDir()})
+	sent := bytes.Repeat([]byte("marked submission "), 5000)
+	stored, reader := door.Store(t, d, sent)
+	if bytes.Contains(stored, []byte("marked")) || len(stored) != len(sent) {
+		t.Error("the file has the body as it came")
+	}
+	if read, err := io.ReadAll(reader); err != nil || !bytes.Equal(read, sent) {
+		t.Errorf("another body comes back, %v", err)
+	}
+}

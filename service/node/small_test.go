@@ -1,0 +1,243 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// small is a node and four parties in this process.
+type small struct {
+	t      *testing.T
+	folder string
+	fed    *federation.Federation
+	node   *node.Node
+	log    *lines
+	group  sync.WaitGroup
+}
+
+// lines is a log that is kept.
+type lines struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) has(s string) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return strings.Contains(l.text.String(), s)
+}
+
+const smallParties = 4
+
+// startSmall declares a federation of so many rounds of a short vector.
+func startSmall(t *testing.T, rounds int, now func() time.Time) *small {
+	t.Helper()
+	s := &small{t: t, folder: t.TempDir(), log: new(lines)}
+	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5}
+	prepareJob(t, s.folder, rounds, j)
+	var err error
+	if s.fed, err = federation.Read(filepath.Join(s.folder, "federation.toml")); err != nil {
+		t.Fatal(err)
+	}
+	s.node, err = node.Start(context.Background(), node.Config{
+		Folder: filepath.Join(s.folder, "node"),
+		Listen: "127.0.0.1:0",
+		Plain:  true,
+		Grace:  500 * time.Millisecond,
+		Now:    now,
+		Log:    slog.New(slog.NewTextHandler(s.log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roster, err := os.ReadFile(filepath.Join(s.folder, "roster.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.node.Create(context.Background(), s.fed.Text, roster, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run has a party take part until ctx ends or the federation does.
+func (s *small) run(ctx context.Context, i int, now func() time.Time, log *lines,
+	train func() error,
+) {
+	s.t.Helper()
+	p, err := loadParty(s.folder, i, s.fed, s.node.Address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p.Server.Now = now
+	p.Log = slog.New(slog.NewTextHandler(log, nil))
+	p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
+		if err := train(); err != nil {
+			return nil, err
+		}
+		return &party.Update{Vector: loadVector(i, 5)}, nil
+	})
+	s.group.Add(1)
+	go func() {
+		defer s.group.Done()
+		if _, err := p.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			s.t.Errorf("party %d: %v", i, err)
+		}
+	}()
+}
+
+// await waits until the federation's status is as it should be.
+func (s *small) await(what string, is func(*runner.Status) bool) *runner.Status {
+	s.t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		status, err := s.node.Status(context.Background(), s.fed.ID)
+		if err == nil && is(status) {
+			return status
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s does not come: %+v, %v", what, status, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func trains() error { return nil }
+
+// The node's clock is an hour off: nobody is let in, everybody hears both times and asks
+// again, and once the clock is right all rounds are held.
+func TestClockOfServer(t *testing.T) {
+	var off atomic.Int64
+	off.Store(int64(time.Hour))
+	s := startSmall(t, 2, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+	defer s.node.Close()
+	parties := new(lines)
+	for i := range smallParties {
+		s.run(context.Background(), i, nil, parties, trains)
+	}
+	here, there := time.Now().UTC(), time.Now().Add(time.Hour).UTC()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if parties.has("(401, clock)") && s.log.has("clocks differ") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody says that clocks differ")
+		}
+	}
+	for _, at := range []time.Time{here, there} {
+		day := at.Format("2006-01-02T15:")
+		next := at.Add(time.Minute).Format("2006-01-02T15:")
+		if !parties.has(day) && !parties.has(next) {
+			t.Errorf("the refusal does not tell %s", day)
+		}
+	}
+	status := s.await("a status", func(*runner.Status) bool { return true })
+	if status.Round != 0 || status.Session != 0 {
+		t.Errorf("with a clock an hour off: %+v", status)
+	}
+	off.Store(0)
+	status = s.await("the end", func(s *runner.Status) bool { return s.State == "ended" })
+	s.group.Wait()
+	if status.Round != 2 || status.Lost != 0 {
+		t.Errorf("%d rounds, %d lost", status.Round, status.Lost)
+	}
+}
+
+// One party's clock is an hour off: rounds go on without it, and it joins once its clock
+// is right.
+func TestClockOfParty(t *testing.T) {
+	const rounds = 400
+	s := startSmall(t, rounds, nil)
+	defer s.node.Close()
+	var off atomic.Int64
+	off.Store(int64(-time.Hour))
+	late := new(lines)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for i := range smallParties {
+		now, log := time.Now, new(lines)
+		if i == 1 {
+			now, log = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }, late
+		}
+		s.run(ctx, i, now, log, trains)
+	}
+	status := s.await("a round", func(s *runner.Status) bool { return len(s.History) > 1 })
+	if n := status.History[0].Parties; n != smallParties-1 || status.Lost > 0 {
+		t.Errorf("the first round is of %d parties, %d are lost", n, status.Lost)
+	}
+	if !late.has("(401, clock)") {
+		t.Error("the party does not say why it is out")
+	}
+	off.Store(0)
+	s.await("the party whose clock was off", func(s *runner.Status) bool {
+		return len(s.History) > 0 && s.History[len(s.History)-1].Parties == smallParties
+	})
+	cancel()
+	s.group.Wait()
+}
+
+// All parties fail in training: they say so and are not waited for, rounds are lost, and
+// after five the federation pauses, says why, and spends no more; resumed, it goes on.
+func TestAllFailInTraining(t *testing.T) {
+	s := startSmall(t, 8, nil)
+	defer s.node.Close()
+	var broken atomic.Bool
+	broken.Store(true)
+	var trained atomic.Int64
+	for i := range smallParties {
+		s.run(context.Background(), i, nil, new(lines), func() error {
+			trained.Add(1)
+			if broken.Load() {
+				return errors.New("no disk space left")
+			}
+			return nil
+		})
+	}
+	began := time.Now()
+	status := s.await("the pause", func(s *runner.Status) bool { return s.State == "paused" })
+	if status.Lost != 5 || status.Round != 5 || !strings.Contains(status.Why, "5 rounds in a row") ||
+		!strings.Contains(status.Why, "0 parties submitted") {
+		t.Errorf("paused after %d rounds, %d lost: %q", status.Round, status.Lost, status.Why)
+	}
+	if n := trained.Load(); n > 5*smallParties {
+		t.Errorf("%d trainings in 5 rounds of %d parties", n, smallParties)
+	}
+	// A step may take 10 s; who has said that it is absent is not waited for so long.
+	if d := time.Since(began); d > 40*time.Second {
+		t.Errorf("5 rounds took %v", d)
+	}
+	spent := status.Epsilon
+	time.Sleep(time.Second)
+	if now := s.await("a status", func(*runner.Status) bool { return true }); now.Round != 5 ||
+		now.Epsilon != spent || spent <= 0 {
+		t.Errorf("paused, round %d, ε %v after %v", now.Round, now.Epsilon, spent)
+	}
+	broken.Store(false)
+	if _, err := s.node.Do(context.Background(), s.fed.ID, "resume", "a test", 0); err != nil {
+		t.Fatal(err)
+	}
+	status = s.await("the end", func(s *runner.Status) bool { return s.State == "ended" })
+	s.group.Wait()
+	if status.Round != 8 || status.Lost != 5 {
+		t.Errorf("%d rounds, %d lost", status.Round, status.Lost)
+	}
+}
