@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -100,8 +101,12 @@ func checkNames(text []byte, later string) error {
 func plainly(err error) error {
 	switch e := err.(type) {
 	case *json.UnmarshalTypeError:
-		return fmt.Errorf("the field %q cannot be a %s: it takes %s", e.Field, e.Value,
-			typeName(e.Type.String()))
+		// Of structs within structs that are no objects of the call the name has theirs too.
+		names := slices.DeleteFunc(strings.Split(e.Field, "."), func(name string) bool {
+			return name != strings.ToLower(name)
+		})
+		return fmt.Errorf("the field %q cannot be a %.40s: it takes %s", strings.Join(names, "."),
+			e.Value, typeName(e.Type.String()))
 	case *json.SyntaxError:
 		return fmt.Errorf("it is not JSON at byte %d", e.Offset)
 	}

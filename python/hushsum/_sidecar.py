@@ -23,7 +23,7 @@ import weakref
 from pathlib import Path
 from typing import Any, Callable, Iterable, Sequence
 
-from .errors import ProcessError, RequestError, SidecarError, from_fault
+from .errors import Error, ProcessError, RequestError, SidecarError, from_fault
 
 VERSION = 2  # of frames and calls
 
@@ -36,7 +36,7 @@ def binary() -> str:
     """Return the path of the program: HUSHSUM_BINARY, the wheel's, or PATH's."""
     given = os.environ.get("HUSHSUM_BINARY")
     if given:
-        if not os.access(given, os.X_OK):
+        if not (os.path.isfile(given) and os.access(given, os.X_OK)):
             raise SidecarError(
                 f"HUSHSUM_BINARY is {given}, which is no program",
                 advice="build it with: go build -o hushsum ./cmd/hushsum",
@@ -101,9 +101,9 @@ class _Memory:
                     break
             else:
                 offset = self._size
-                self._size += length
-                os.ftruncate(self.fd, self._size)
-                self._map = mmap.mmap(self.fd, self._size)  # views keep the one before
+                os.ftruncate(self.fd, offset + length)
+                self._map = mmap.mmap(self.fd, offset + length)  # views keep the one before
+                self._size = offset + length
             assert self._map is not None
             return offset, length, memoryview(self._map)[offset : offset + nbytes]
 
@@ -136,7 +136,9 @@ class Sidecar:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._memory = _Memory() if hasattr(os, "memfd_create") else None
+        self._memory: _Memory | None = None  # arrays go through the frames
+        with contextlib.suppress(OSError, AttributeError):  # where there is no memfd
+            self._memory = _Memory()
         command = [binary(), "sidecar", "--parent", str(self.pid)]
         passed: list[int] = []
         if self._memory is not None:
@@ -164,7 +166,15 @@ class Sidecar:
         self._unneeded: collections.deque[int] = collections.deque()
         self._ended: SidecarError | None = None
         threading.Thread(target=self._read, name="hushsum", daemon=True).start()
-        self.call("hello", {"version": VERSION})
+        try:
+            self.call("hello", {"version": VERSION})
+        except Error as err:
+            self._process.kill()
+            self._process.wait()
+            raise SidecarError(
+                f"{command[0]} is no hushsum that goes with this package: {err.reason}",
+                advice="install one version of both: HUSHSUM_BINARY, if set, names the program",
+            ) from err
 
     @property
     def process(self) -> int:
@@ -217,16 +227,16 @@ class Sidecar:
         try:
             for b in blobs:
                 if isinstance(b, Blob):
-                    if self._memory is None or b.nbytes < _SHARE_FROM:
+                    region = self._region(b.nbytes)
+                    if region is None:
                         room = memoryview(bytearray(b.nbytes))
-                        b.write(room)
                         inline.append(room)
                         announced.append({"length": b.nbytes})
-                        continue
-                    offset, length, room = self._memory.take(b.nbytes)
-                    regions.append((offset, length))
+                    else:
+                        offset, length, room = region
+                        regions.append((offset, length))
+                        announced.append({"length": b.nbytes, "offset": offset})
                     b.write(room)
-                    announced.append({"length": b.nbytes, "offset": offset})
                 else:
                     inline.append(memoryview(b))
                     announced.append({"length": len(b)})
@@ -252,6 +262,15 @@ class Sidecar:
         except OSError as err:
             self._fail(f"it does not take calls any more: {err}")
         return waiting.future
+
+    def _region(self, nbytes: int) -> tuple[int, int, memoryview] | None:
+        """Return shared memory for a blob, ``None`` for one that goes in the frame."""
+        if self._memory is None or nbytes < _SHARE_FROM:
+            return None
+        try:
+            return self._memory.take(nbytes)
+        except OSError:  # files may not be so long
+            return None
 
     def _write(self, view: memoryview) -> None:
         while view:

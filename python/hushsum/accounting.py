@@ -111,6 +111,8 @@ def _number(name: str, value: Any) -> float:
 
 def _whole(name: str, value: Any) -> int:
     x = _number(name, value)
+    if abs(x) > 2**53:
+        raise ConfigError(f"{name}: {x:g} is too many", kind="config", field=name)
     if x != int(x):
         raise ConfigError(
             f"{name}: {value!r} is not whole", kind="config", field=name,
@@ -231,6 +233,11 @@ class Ledger(_sidecar.Remote):
         Raises:
             BudgetError: ``name`` would overspend, and nothing was recorded.
         """
+        if isinstance(clients, (str, bytes)):
+            raise ConfigError(
+                f"clients: {clients!r} is one, not a list of them", kind="config", field="clients",
+                advice=f"give [{clients!r}]",
+            )
         self._call("ledger.spend", clients=[str(c) for c in clients],
                    run=_run(mechanism, parameters, frozenset()))
 

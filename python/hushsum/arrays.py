@@ -21,7 +21,15 @@ def as_array(x: Any) -> np.ndarray:
     """Return an array, or the numbers of a PyTorch tensor, without a copy if possible."""
     if hasattr(x, "detach"):  # a tensor
         x = x.detach().cpu().numpy()
-    a = np.asarray(x)
+    if isinstance(x, np.ma.MaskedArray):
+        raise ConfigError("an array has masked numbers, which would count", kind="config",
+                          advice="give x.filled(0), or what is to stand for them")
+    try:
+        a = np.asarray(x)
+    except ValueError as err:
+        raise ConfigError(
+            f"a list is no array: {err}", kind="config", advice="give lists of equal lengths",
+        ) from err
     if a.dtype.kind not in "fiub":
         raise ConfigError(
             f"an array of {a.dtype} is not of numbers", kind="config",
@@ -68,6 +76,17 @@ class Structure:
             for k, v in items:
                 yield from self._leaves(v, f"{path}[{k!r}]")
 
+    def not_finite(self, model: Arrays) -> str | None:
+        """Return where a model has NaN or infinity first, such as ``['w']``; ``None``: nowhere."""
+        x = np.empty(self.size)
+        at = 0
+        self.write(model, x)
+        for path, leaf in self._leaves(self._tree, ""):
+            if not np.isfinite(x[at : at + leaf.size]).all():
+                return str(path)
+            at += leaf.size
+        return None
+
     def write(self, model: Arrays, into: np.ndarray) -> None:
         """Write a model of this structure to a vector of ``size`` numbers, in one pass."""
         end = self._write(self._tree, model, into, 0, "")
@@ -78,7 +97,8 @@ class Structure:
             a = as_array(x)
             if a.shape != tree.shape:
                 raise _differs(path, f"has shape {a.shape}, not {tree.shape}")
-            np.copyto(into[at : at + tree.size].reshape(tree.shape), a, casting="unsafe")
+            with np.errstate(over="ignore"):  # infinity is refused with the name of its array
+                np.copyto(into[at : at + tree.size].reshape(tree.shape), a, casting="unsafe")
             return at + tree.size
         if isinstance(tree, dict):
             if not isinstance(x, Mapping):

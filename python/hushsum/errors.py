@@ -114,7 +114,8 @@ _CLASSES: dict[str, type[Error]] = {
 def from_fault(fault: Mapping[str, Any]) -> Error:
     """Make the exception of an error that the sidecar has answered with."""
     kind = fault["kind"]
-    text = fault["text"]
+    # That a call is not of its form is no news to who called a function: what of it, is.
+    text = fault["reason"] if kind == "request" else fault["text"]
     for package in ("hushsum", "protocol", "privacy", "accounting", "aggregation", "noise",
                     "keyexchange", "masking", "sidecar", "audit"):
         text = text.removeprefix(package + ": ")

@@ -14,7 +14,7 @@ from . import _sidecar
 from . import federation as _federation
 from .arrays import Arrays
 from .errors import ConfigError, Error
-from .plan import Identity, Settled
+from .plan import Identity, Settled, seed_of
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,12 @@ weight and metrics. If it must be given two parameters, the second is the round.
 
 
 def _address(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme != "tcp" or not parts.hostname or parts.port is None or parts.path:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme == "tcp" and parts.hostname and parts.port is not None
+    except ValueError:  # of a port that is none
+        good = False
+    if not good or parts.path:
         raise ConfigError(
             f"{url!r} is no address of a coordinator", kind="config", field="url",
             advice="give tcp://host:port of a coordinator, or https://host:port of a server",
@@ -132,6 +136,11 @@ def join(
     Raises:
         PlanError: the coordinator has another plan; ``field`` says where.
     """
+    if not callable(train):
+        raise ConfigError(
+            f"a {type(train).__name__} does not train", kind="config", field="train",
+            advice="give a function that gets the model and returns an update",
+        )
     takes_round = _parameters(train) >= 2
     tell = progress or (lambda p: None)
 
@@ -149,6 +158,7 @@ def join(
             federation=federation, folder=folder, policy=policy, accept=accept,
             absent=lambda r, why: tell(Progress(f"round {r}: absent: {why}", r, 0, [])),
         )
+    address = _address(url)
     if settled is None or coordinator is None:
         raise ConfigError(
             "a coordinator is joined with settled and coordinator", kind="config",
@@ -156,9 +166,9 @@ def join(
             advice="give the plan and the coordinator's public key, or an https:// address",
         )
     where, keys = _state(key, state)
-    call = {"settled": settled.identifier, "address": _address(url), "coordinator": coordinator,
+    call = {"settled": settled.identifier, "address": address, "coordinator": coordinator,
             "least_number": int(least_number), **where}
-    result, _ = settled._sidecar.call("job.join", call, [identity._seed, *keys])
+    result, _ = settled._sidecar.call("job.join", call, [seed_of(identity), *keys])
     job = _Job(settled._sidecar, result["job"])
     try:
         for event, blobs in job.events():
@@ -246,7 +256,7 @@ class Coordinator(_Job):
             "job.coordinate",
             {"settled": settled.identifier, "address": _address(url),
              "step_time": float(step_time), "apply": True, **where},
-            [identity._seed, start.astype("<f8").tobytes(), *keys],
+            [seed_of(identity), start.astype("<f8").tobytes(), *keys],
         )
         super().__init__(settled._sidecar, result["job"])
         self.settled = settled

@@ -14,10 +14,19 @@ import numpy as np
 from . import _sidecar
 from .arrays import Arrays
 from .errors import ConfigError, StateError
-from .plan import Identity, Settled
+from .plan import Identity, Settled, seed_of
 
 Messages = list[tuple[int, bytes]]
 """Messages of a server, each with the roster index of the party that it is for."""
+
+
+def _settled(x: Any) -> Settled:
+    if not isinstance(x, Settled):
+        raise ConfigError(
+            f"a {type(x).__name__} is no settled plan", kind="config", field="settled",
+            advice="give what Plan.settle returned",
+        )
+    return x
 
 
 class Party(_sidecar.Remote):
@@ -35,10 +44,10 @@ class Party(_sidecar.Remote):
             identity: one of the roster.
             number: of the session, 0 or more. Each is used once in a plan's life.
         """
-        self._open(settled, number, "party.new", [identity._seed])
+        self._open(settled, number, "party.new", [seed_of(identity)])
 
     def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
-        self.settled = settled
+        self.settled = _settled(settled)
         result, (self.announce,) = settled._sidecar.call(
             call, {"settled": settled.identifier, "number": number}, blobs
         )
@@ -99,10 +108,19 @@ class Party(_sidecar.Remote):
             The message to the server.
         """
         numbers = self.settled.numbers(update)
-        return self._call(
-            "party.submit", self.settled.vector(update, weight, numbers),
-            broadcast=digest_of(broadcast), numbers=numbers,
-        )[0]
+        try:
+            return self._call(
+                "party.submit", self.settled.vector(update, weight, numbers),
+                broadcast=digest_of(broadcast), numbers=numbers,
+            )[0]
+        except ConfigError as err:
+            if err.kind != "not-finite":
+                raise
+            path = self.settled.structure.not_finite(update) or ""
+            raise ConfigError(
+                f"the update{path} has NaN or infinity", kind=err.kind, advice=err.advice,
+                field=path or None,
+            ) from err
 
     def save(self, key: bytes) -> bytes:
         """Return the state, sealed under a key of 32 bytes."""
@@ -118,7 +136,7 @@ class Party(_sidecar.Remote):
             StateError: it is of another party, plan or number, or was changed.
         """
         party = cls.__new__(cls)
-        party._open(settled, number, "party.load", [identity._seed, key, state])
+        party._open(settled, number, "party.load", [seed_of(identity), key, state])
         return party
 
 
@@ -152,7 +170,7 @@ class Server(_sidecar.Remote):
         self._open(settled, number, "server.new", [])
 
     def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
-        self.settled = settled
+        self.settled = _settled(settled)
         self._broadcast: str | None = None  # its digest
         result, _ = settled._sidecar.call(
             call, {"settled": settled.identifier, "number": number}, blobs

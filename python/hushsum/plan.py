@@ -65,6 +65,16 @@ class Identity:
         return f"Identity(public={self.public!r})"
 
 
+def seed_of(identity: Identity) -> bytes:
+    """Return the secret of an identity, for a call."""
+    if not isinstance(identity, Identity):
+        raise ConfigError(
+            f"a {type(identity).__name__} is no identity", kind="identity", field="identity",
+            advice="give Identity.load(path), or Identity.generate() and keep it",
+        )
+    return identity._seed
+
+
 @dataclass(frozen=True)
 class Plan:
     """A job: rounds, in each of which the mean of the parties' vectors becomes known.
@@ -111,7 +121,7 @@ class Plan:
             )
         fields["adversary"] = _ADVERSARIES[self.adversary]
         if self.noise is not None:
-            fields["noise"] = str(self.noise).replace("_", "-")
+            fields["noise"] = noise_family(self.noise)
         return fields
 
     def _parsed(self) -> dict[str, Any]:
@@ -175,6 +185,20 @@ class Plan:
         return Settled(self, roster, like=like, weighting=weighting)
 
 
+_NOISES = ("discrete-gaussian", "discrete-laplace", "skellam")
+
+
+def noise_family(name: Any) -> str:
+    """Return a family of noise that private sums can have, as calls name it."""
+    family = str(name).replace("_", "-")
+    if family not in _NOISES:
+        raise ConfigError(
+            f"there is no noise {name!r} for integers", kind="config", field="noise",
+            advice=f"use one of {', '.join(_NOISES)}",
+        )
+    return family
+
+
 _ADVERSARIES = {"cheating": 0, "semi-malicious": 1, "curious": 2}
 
 
@@ -197,12 +221,18 @@ class Settled:
         like: Arrays | None = None,
         weighting: Weighting | None = None,
     ) -> None:
-        items = roster.items() if isinstance(roster, Mapping) else roster
         self.plan = plan
-        self.roster: list[tuple[str, str]] = [
-            (str(name), key.public if isinstance(key, Identity) else str(key))
-            for name, key in items
-        ]
+        try:
+            items = list(roster.items() if isinstance(roster, Mapping) else roster)
+            self.roster: list[tuple[str, str]] = [
+                (str(name), key.public if isinstance(key, Identity) else str(key))
+                for name, key in items
+            ]
+        except (TypeError, ValueError):
+            raise ConfigError(
+                "the roster is no dictionary of names and public keys", kind="config",
+                field="roster", advice='give {"name": "64 hexadecimal digits", …}, or such pairs',
+            ) from None
         self.weighting = weighting
         self.structure = Structure(np.zeros(plan.length - (weighting is not None))
                                    if like is None else like)

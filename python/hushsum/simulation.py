@@ -182,7 +182,8 @@ def _update(result: Any, weighting: Weighting | None) -> tuple[Any, float]:
         )
     if weighting is None:
         return result[0], 1.0
-    return result[0], min(float(result[1]), weighting.max_weight)
+    weight = 1.0 if result[1] is None else float(result[1])
+    return result[0], min(weight, weighting.max_weight)
 
 
 def _sum(structure: Structure, a: Any, b: Any) -> Any:

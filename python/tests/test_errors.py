@@ -1,6 +1,8 @@
 """Mistakes of all kinds: each is told in words that say what to do."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -115,6 +117,30 @@ MISTAKES = [
     (lambda w: w.call("account.epsilon", {**EPSILON, "rounds": "x"}), hushsum.RequestError,
      "request", "whole number"),
     (lambda w: w.call("party.output", {"party": 10**9}), hushsum.RequestError, "object", "load"),
+    (lambda w: w.call("account.epsilon", {**EPSILON, "mechanism": 5}), hushsum.RequestError,
+     "request", 'the field "mechanism" cannot'),
+    (lambda w: w.party.submit(w.broadcast, np.ma.masked_less(np.arange(5.0), 2)),
+     hushsum.ConfigError, "config", "filled"),
+    (lambda w: w.party.submit(w.broadcast, np.full(5, 10, object)), hushsum.ConfigError, "config",
+     "not of numbers"),
+    (lambda w: w.party.submit(w.broadcast, np.full(5, 1j)), hushsum.ConfigError, "config",
+     "not of numbers"),
+    (lambda w: w.party.submit(w.broadcast, [[1, 2], [3]]), hushsum.ConfigError, "config",
+     "equal lengths"),
+    (lambda w: w.party.submit(w.broadcast, np.full(5, np.longdouble("1e4000"))),
+     hushsum.ConfigError, "not-finite", "NaN or infinity"),
+    (lambda w: w.settled.plan.settle(["a", "b"]), hushsum.ConfigError, "config", "roster"),
+    (lambda w: hushsum.Party(w.settled, "party0"), hushsum.ConfigError, "identity", "Identity"),
+    (lambda w: hushsum.Server(w.settled.plan), hushsum.ConfigError, "config", "settle"),
+    (lambda w: hushsum.Ledger(epsilon=1).spend("gaussian", "ab", noise_multiplier=1),
+     hushsum.ConfigError, "config", "['ab']"),
+    (lambda w: hushsum.epsilon("gaussian", noise_multiplier=1, rounds=1e300), hushsum.ConfigError,
+     "config", "too many"),
+    (lambda w: hushsum.sample_noise("gaussian", 1, 1), hushsum.ConfigError, "config", "skellam"),
+    (lambda w: hushsum.join("tcp://h:1", identity=w.stranger, train=None), hushsum.ConfigError,
+     "config", "function"),
+    (lambda w: hushsum.join("tcp://h:99999", identity=w.stranger, train=len), hushsum.ConfigError,
+     "config", "tcp://host:port"),
 ]
 
 
@@ -139,6 +165,59 @@ def test_the_party_at_fault_is_named(w: Workshop) -> None:
     assert caught.value.party == 2 and caught.value.name == "party2"
     again = __import__("pickle").loads(__import__("pickle").dumps(caught.value))
     assert again.party == 2 and str(again) == str(caught.value)
+
+
+def test_the_array_at_fault_is_named() -> None:
+    keys = identities(3)
+    settled = plan(length=3, drop_out=0).settle(keys, like={"a": np.ones(2), "b": [1.0]})
+    session = Session(settled, keys.values())
+    broadcast, messages = session.server.begin(None)
+    session.carry(messages)
+    with pytest.raises(hushsum.ConfigError, match=r"\['b'\]\[0\] has NaN") as caught:
+        session.parties[0].submit(broadcast, {"a": np.ones(2), "b": [np.nan]})
+    assert caught.value.kind == "not-finite" and caught.value.field == "['b'][0]"
+    assert session.parties[0].due == 1
+
+
+@pytest.mark.parametrize("program", ["/", "/etc/passwd", "/bin/true", "/bin/cat"])
+def test_a_program_that_is_another(monkeypatch, program) -> None:
+    monkeypatch.setenv("HUSHSUM_BINARY", program)
+    with pytest.raises(hushsum.SidecarError, match="HUSHSUM_BINARY"):
+        _sidecar.Sidecar()
+
+
+def test_a_program_of_another_version(monkeypatch) -> None:
+    monkeypatch.setattr(_sidecar, "VERSION", 1)
+    with pytest.raises(hushsum.SidecarError, match="has version .* one version of both"):
+        _sidecar.Sidecar()
+
+
+def no_memory(*a: object) -> None:
+    raise OSError("no room")
+
+
+@pytest.mark.parametrize("where, name", [(os, "memfd_create"), (_sidecar._Memory, "take")])
+def test_without_shared_memory(monkeypatch, where, name) -> None:
+    """Arrays go through the frames then."""
+    monkeypatch.setattr(where, name, no_memory)
+    s = _sidecar.Sidecar()
+    monkeypatch.setattr(_sidecar, "_current", s)
+    keys = identities(3)
+    session = Session(plan(length=20000, drop_out=0).settle(keys), keys.values())
+    assert np.allclose(session.round(lambda i: np.full(20000, i / 100)).model, 0.01, atol=1e-4)
+    s.end()
+
+
+def test_accounting_without_numpy() -> None:
+    code = (
+        "import sys; sys.modules['numpy'] = None\nimport hushsum\n"
+        "assert hushsum.epsilon('gaussian', noise_multiplier=1).upper > 0\n"
+        "assert hushsum.calibrate('gaussian', epsilon=1).noise_multiplier > 0\n"
+        "hushsum.Ledger(epsilon=9).spend('gaussian', ['a'], noise_multiplier=9)\n"
+        "try:\n    hushsum.Plan\nexcept ImportError as err:\n    print(err)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "needs numpy" in said.stdout
 
 
 def test_a_program_that_is_not_there(monkeypatch, tmp_path) -> None:
