@@ -48,6 +48,7 @@ type Config struct {
 	Advertise string
 	Admin     string // host:port of the operators' page, on loopback
 	Open      bool   // the page can be read without a token
+	Operators page.Operators
 
 	Certificate *tls.Certificate // of the door; nil: one of its own, kept in the folder
 	Plain       bool             // the door speaks HTTP, on loopback only: for tests
@@ -85,6 +86,7 @@ const (
 	defaultSilence = 10 * time.Second
 	beat           = time.Second
 	lookAgain      = time.Second
+	unreadable     = 30 * time.Second
 	closing        = 10 * time.Second
 )
 
@@ -173,8 +175,8 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	replicas := max(n.Replicas, 1)
 	if n.NATS != "" {
 		n.conn, err = nats.Connect(n.NATS, nats.MaxReconnects(-1), nats.Name("hushsumd "+n.Name))
-		if err != nil {
-			return fmt.Errorf("%w: %w", record.ErrUnavailable, err)
+		if err != nil { // which does not tell the URL, and so no password
+			return fmt.Errorf("%w at the URL of --nats: %w", record.ErrUnavailable, err)
 		}
 		if js, err = jetstream.New(n.conn); err != nil {
 			return err
@@ -263,6 +265,7 @@ func (n *Node) serve() error {
 		Handler: page.New(page.Options{
 			Federations: n,
 			Tokens:      n.tokens,
+			Operators:   n.Operators,
 			Open:        n.Open,
 			Log:         n.Log,
 			Counts:      &n.Door.Counts,
@@ -413,6 +416,16 @@ func (n *Node) lead(e *entry) {
 	for n.ctx.Err() == nil {
 		if n.mayClaim(e) {
 			err := n.led(e)
+			if errors.Is(err, record.ErrRecord) && n.ctx.Err() == nil {
+				// Asking again at once does not mend it; another program may.
+				n.Log.Error("a record cannot be led", "federation", e.federation.File.Name, "error",
+					err.Error())
+				select {
+				case <-n.ctx.Done():
+				case <-time.After(unreadable):
+				}
+				continue
+			}
 			if n.ctx.Err() == nil {
 				n.Log.Warn("this node does not lead any more", "federation", e.federation.File.Name,
 					"error", err.Error())

@@ -43,7 +43,9 @@ type Federations interface {
 type Options struct {
 	Federations Federations
 	Tokens      *Tokens
-	Open        bool // anybody who reaches it may read
+	Operators   Operators        // by their keys, beside tokens
+	Open        bool             // anybody who reaches it may read
+	Now         func() time.Time // nil: time.Now
 	Log         *slog.Logger
 	Counts      *door.Counts
 }
@@ -126,6 +128,34 @@ func New(o Options) http.Handler {
 	}))
 }
 
+// caller is who sends a request.
+type caller struct{}
+
+// who returns who sends a request, as far as its token or signature tells.
+func who(r *http.Request) Operator {
+	o, _ := r.Context().Value(caller{}).(Operator)
+	return o
+}
+
+// known has the next handler find in the request who sends it, if its role is enough.
+func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		o := Operator{Name: "an operator", Role: s.role(r)}
+		if r.Header.Get("Signature") != "" || r.Header.Get("Signature-Input") != "" {
+			var err error
+			if o, err = s.signed(r); err != nil {
+				problem(w, http.StatusUnauthorized, "signature", err.Error())
+				return
+			}
+		}
+		if !enough(o.Role) {
+			s.unauthorized(w, r)
+			return
+		}
+		next(w, r.WithContext(context.WithValue(r.Context(), caller{}, o)))
+	}
+}
+
 // role returns what a request's token allows.
 func (s *site) role(r *http.Request) Role {
 	if token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
@@ -143,29 +173,18 @@ func (s *site) role(r *http.Request) Role {
 }
 
 func (s *site) read(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if s.role(r) == Nobody {
-			s.unauthorized(w, r)
-			return
-		}
-		next(w, r)
-	}
+	return s.known(func(role Role) bool { return role != Nobody }, next)
 }
 
 func (s *site) operate(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if s.role(r) != Operate {
-			s.unauthorized(w, r)
-			return
-		}
-		next(w, r)
-	}
+	return s.known(func(role Role) bool { return role == Operate }, next)
 }
 
 func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/metrics" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		problem(w, http.StatusUnauthorized, "token", "send an operator's token of the right role")
+		problem(w, http.StatusUnauthorized, "token",
+			"send an operator's token of the right role, or sign by an operator's key")
 		return
 	}
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
@@ -229,7 +248,7 @@ func (s *site) view(r *http.Request) (*view, error) {
 	v := &view{
 		Status:  status,
 		Meaning: s.Federations.Meaning(id),
-		Operate: s.role(r) == Operate,
+		Operate: who(r).Role == Operate,
 	}
 	return v, nil
 }
@@ -297,7 +316,7 @@ func (s *site) form(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if _, err := s.Federations.Do(r.Context(), id, what, "an operator", 0); err != nil {
+	if _, err := s.Federations.Do(r.Context(), id, what, who(r).Name, 0); err != nil {
 		fail(w, err)
 		return
 	}
@@ -401,6 +420,10 @@ func (s *site) doJSON(w http.ResponseWriter, r *http.Request) {
 			"send If-Match: the ETag of the status, or *")
 		return
 	case "*":
+		if r.Header.Get("Signature") != "" { // a copy of it could be sent again
+			problem(w, http.StatusPreconditionFailed, "match", "a signed order takes the ETag of the status")
+			return
+		}
 	default:
 		var err error
 		if seen, err = strconv.ParseUint(strings.Trim(match, `"`), 10, 64); err != nil || seen == 0 {
@@ -408,7 +431,7 @@ func (s *site) doJSON(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	status, err := s.Federations.Do(r.Context(), r.PathValue("id"), what, "an operator", seen)
+	status, err := s.Federations.Do(r.Context(), r.PathValue("id"), what, who(r).Name, seen)
 	if err != nil {
 		fail(w, err)
 		return

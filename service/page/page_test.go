@@ -2,6 +2,8 @@ package page_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -21,10 +23,12 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/service/signature"
 )
 
 // shown is a federation as the page gets it.
@@ -32,6 +36,7 @@ type shown struct {
 	mutex  sync.Mutex
 	status runner.Status
 	done   []string
+	who    string // gave the last order
 }
 
 func newShown() *shown {
@@ -71,13 +76,13 @@ func (s *shown) Status(_ context.Context, id string) (*runner.Status, error) {
 }
 
 func (s *shown) Do(
-	ctx context.Context, id, what, _ string, decisions uint64,
+	ctx context.Context, id, what, who string, decisions uint64,
 ) (*runner.Status, error) {
 	if decisions > 0 && decisions != s.status.Decisions {
 		return nil, page.ErrStale
 	}
 	s.mutex.Lock()
-	s.done = append(s.done, what)
+	s.done, s.who = append(s.done, what), who
 	s.status.State = map[string]string{"pause": "paused", "resume": "running", "end": "ended"}[what]
 	s.mutex.Unlock()
 	return s.Status(ctx, id)
@@ -198,6 +203,131 @@ func TestRoles(t *testing.T) {
 	if got := strings.Join(s.done, " "); got != "pause resume" {
 		t.Errorf("orders %q", got)
 	}
+}
+
+// Operators by their keys: signed requests have the role of the key, and a copy of an order
+// does nothing more.
+func TestOperatorsByKey(t *testing.T) {
+	reads, operates, stranger := newIdentity(t), newIdentity(t), newIdentity(t)
+	file := filepath.Join(t.TempDir(), "operators.txt")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	public := func(key ed25519.PrivateKey) string {
+		return hex.EncodeToString(key.Public().(ed25519.PublicKey))
+	}
+	write("# who\n\nread ann " + public(reads) + "\noperate bob " + public(operates) + "\n")
+	list, err := page.ReadOperators(file)
+	if err != nil || len(list) != 2 {
+		t.Fatal(list, err)
+	}
+	s := newShown()
+	clock := time.Now()
+	tokens, _, err := page.OpenTokens(filepath.Join(t.TempDir(), "tokens.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(page.New(page.Options{Federations: s, Tokens: tokens, Operators: list,
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return clock }}))
+	defer server.Close()
+	f := "/v1/federations/" + s.status.ID
+	send := func(
+		key ed25519.PrivateKey, method, path, match, body string, change func(*http.Request),
+	) int {
+		r, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if match != "" {
+			r.Header.Set("If-Match", match)
+		}
+		var signed []byte
+		if body != "" {
+			signed = []byte(body)
+		}
+		if err := signature.Sign(r, signed, key, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(r)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode
+	}
+	const good = `{"text":"Z29vZA=="}`
+	for _, c := range []struct {
+		name                string
+		key                 ed25519.PrivateKey
+		method, path, match string
+		body                string
+		change              func(*http.Request)
+		status              int
+	}{
+		{"reads", reads, "GET", f, "", "", nil, 200},
+		{"operates reads", operates, "GET", f, "", "", nil, 200},
+		{"a stranger", stranger, "GET", f, "", "", nil, 401},
+		{"a reader's order", reads, "POST", f + "/pause", `"41"`, "", nil, 401},
+		{"a stranger's order", stranger, "POST", f + "/pause", `"41"`, "", nil, 401},
+		{"a star", operates, "POST", f + "/pause", "*", "", nil, 412},
+		{"no match", operates, "POST", f + "/pause", "", "", nil, 428},
+		{"another match", operates, "POST", f + "/pause", `"41"`, "", func(r *http.Request) {
+			r.Header.Set("If-Match", "*")
+		}, 401},
+		{"a match put in", operates, "POST", f + "/pause", "", "", func(r *http.Request) {
+			r.Header.Set("If-Match", "*")
+		}, 401},
+		{"another path", operates, "POST", f + "/pause", `"41"`, "", func(r *http.Request) {
+			r.URL.Path = f + "/end"
+		}, 401},
+		{"another body", operates, "POST", "/v1/federations", "", good, func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader(`{"text":"YmFkIQ=="}`))
+		}, 401},
+		{"a body", operates, "POST", "/v1/federations", "", good, nil, 201},
+		{"a signature with a token", stranger, "GET", f, "", "", func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer x")
+		}, 401},
+		{"an order", operates, "POST", f + "/pause", `"41"`, "", nil, 200},
+	} {
+		if got := send(c.key, c.method, c.path, c.match, c.body, c.change); got != c.status {
+			t.Errorf("%s: %d, want %d", c.name, got, c.status)
+		}
+	}
+	if got := strings.Join(s.done, " "); got != "pause" || s.who != "bob" {
+		t.Errorf("orders %q, the last by %q", got, s.who)
+	}
+	clock = clock.Add(time.Hour)
+	if got := send(operates, "GET", f, "", "", nil); got != 401 {
+		t.Errorf("an hour later: %d", got)
+	}
+	for text, want := range map[string]string{
+		"operate bob":                                           "line 1: 2 words",
+		"\nadmin bob " + public(operates):                       "line 2: there is no role",
+		"operate bob zz":                                        "64 hexadecimal",
+		"operate  " + public(operates):                          "no name",
+		"operate bob " + public(operates)[2:]:                   "64 hexadecimal",
+		"read a " + public(reads) + "\nread b " + public(reads): "line 2: the key is there twice",
+	} {
+		write(text)
+		if _, err := page.ReadOperators(file); !errors.Is(err, page.ErrOperators) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func newIdentity(t *testing.T) ed25519.PrivateKey {
+	t.Helper()
+	key, err := keyexchange.GenerateIdentity(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 // A page of another site cannot send an operator's browser to do anything.

@@ -43,8 +43,24 @@ var (
 	ErrExists = errors.New("record: the federation is there already")
 )
 
-// Format is the version of what this program writes; it reads it and the one before.
+// Format is the version of what this program writes: of definitions, and of pointers with
+// all that they lead to. It reads it and the one before, and leads nothing of another.
 const Format = 1
+
+// oldest is the oldest version that is read.
+const oldest = max(1, Format-1)
+
+// sealing is the version of how objects are sealed.
+const sealing = 1
+
+// readable fails with [ErrRecord] unless a version is read.
+func readable(what, id string, format int) error {
+	if format >= oldest && format <= Format {
+		return nil
+	}
+	return fmt.Errorf("%w: the %s of %.16s… is of format %d, this program reads %d to %d; use the "+
+		"program that wrote it, or a newer one", ErrRecord, what, id, format, oldest, Format)
+}
 
 // Names in JetStream.
 const (
@@ -225,8 +241,11 @@ func (r *Records) Definition(ctx context.Context, id string) (*Definition, error
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	d := new(Definition)
-	if err := json.Unmarshal(b, d); err != nil || d.Format != Format || d.ID != id {
+	if err := json.Unmarshal(b, d); err != nil || d.ID != id {
 		return nil, fmt.Errorf("%w: the definition of %s", ErrRecord, id)
+	}
+	if err := readable("definition", id, d.Format); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -269,7 +288,7 @@ func (r *Records) objects(ctx context.Context, id string) (o jetstream.ObjectSto
 }
 
 func associated(id, name string) []byte {
-	return fmt.Appendf(nil, "hushsum/2 record %d\n%s\n%s", Format, id, name)
+	return fmt.Appendf(nil, "hushsum/2 record %d\n%s\n%s", sealing, id, name)
 }
 
 // put stores an object under a name of its own.
@@ -370,8 +389,11 @@ func (r *Records) pointer(ctx context.Context, id string) (*Pointer, uint64, err
 		return nil, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	p := new(Pointer)
-	if err := json.Unmarshal(b, p); err != nil || p.Format < 1 || p.Format > Format {
-		return nil, 0, fmt.Errorf("%w: the pointer of %s has a format that is not known", ErrRecord, id)
+	if err := json.Unmarshal(b, p); err != nil {
+		return nil, 0, fmt.Errorf("%w: the pointer of %s", ErrRecord, id)
+	}
+	if err := readable("record", id, p.Format); err != nil {
+		return nil, 0, err
 	}
 	return p, revision, nil
 }
@@ -383,14 +405,16 @@ type Hold struct {
 	objects  jetstream.ObjectStore
 	pointer  Pointer
 	revision uint64
-	older    *Ref // the state before the present one, which a slow reader may want
+	older    *Ref   // the state before the present one, which a slow reader may want
+	claimed  []byte // the state that the claim found
 
 	// Fault, for tests, is called before each step of a decision, with its name: object,
 	// pointer, sending.
 	Fault func(step string)
 }
 
-// Claim makes a node the leader of a federation, whoever led it before.
+// Claim makes a node the leader of a federation, whoever led it before. A record that does
+// not open it leaves as it is, and fails with [ErrRecord].
 func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 	p, revision, err := r.pointer(ctx, id)
 	if err != nil {
@@ -402,6 +426,11 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 	}
 	if p != nil {
 		h.pointer = *p
+		if p.State != nil {
+			if h.claimed, err = h.Get(ctx, p.State); err != nil {
+				return nil, err
+			}
+		}
 	}
 	h.pointer.Leader, h.pointer.Format = node, Format
 	return h, h.write(ctx)
@@ -454,6 +483,9 @@ func (h *Hold) State(ctx context.Context) ([]byte, error) {
 	if h.pointer.State == nil {
 		return nil, nil
 	}
+	if b := h.claimed; b != nil {
+		return b, nil
+	}
 	return h.Get(ctx, h.pointer.State)
 }
 
@@ -482,7 +514,7 @@ func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	if h.older != nil {
 		spent = append(spent, h.older)
 	}
-	h.older = h.pointer.State
+	h.older, h.claimed = h.pointer.State, nil
 	h.pointer.Number++
 	h.pointer.State = ref
 	h.fault("pointer")

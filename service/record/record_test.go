@@ -163,11 +163,11 @@ func TestSealed(t *testing.T) {
 	}
 	r, stop = open(t, folder, newKey(t))
 	defer stop()
-	if h, err = r.Claim(ctx, id, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.State(ctx); !errors.Is(err, record.ErrRecord) {
+	if _, err = r.Claim(ctx, id, "b"); !errors.Is(err, record.ErrRecord) {
 		t.Errorf("under another key: %v", err)
+	}
+	if leader, err := r.Leader(ctx, id); err != nil || leader != "a" {
+		t.Errorf("a record that does not open is claimed by %q, %v", leader, err)
 	}
 }
 

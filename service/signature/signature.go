@@ -1,7 +1,7 @@
 // Package signature signs and verifies HTTP requests by the Ed25519 identities of
 // parties, in one profile of HTTP Message Signatures (RFC 9421): the components are
-// @method, @path, @query and, with a body, content-digest (RFC 9530, sha-256); the
-// parameters are created, keyid (the public key in hexadecimal digits) and alg.
+// @method, @path, @query, with a body content-digest (RFC 9530, sha-256), and with such a
+// header if-match; the parameters are created, keyid (the public key in hexadecimal digits) and alg.
 //
 // The authority is left out, since proxies that end TLS change it; the path has the
 // federation's digest. There is no nonce: a request is good for five minutes, and what
@@ -43,17 +43,20 @@ const (
 )
 
 // components are those that are signed, in this order.
-func components(body bool) []string {
+func components(r *http.Request, body bool) []string {
 	list := []string{"@method", "@path", "@query"}
 	if body {
 		list = append(list, "content-digest")
+	}
+	if r.Header.Get("If-Match") != "" {
+		list = append(list, "if-match")
 	}
 	return list
 }
 
 // parameters returns the signature's parameters as they stand in both header and base.
-func parameters(body bool, created int64, key ed25519.PublicKey) string {
-	quoted := components(body)
+func parameters(r *http.Request, body bool, created int64, key ed25519.PublicKey) string {
+	quoted := components(r, body)
 	for i, c := range quoted {
 		quoted[i] = `"` + c + `"`
 	}
@@ -69,6 +72,9 @@ func base(r *http.Request, body bool, parameters string) []byte {
 	fmt.Fprintf(&b, "\"@query\": ?%s\n", r.URL.RawQuery)
 	if body {
 		fmt.Fprintf(&b, "\"content-digest\": %s\n", r.Header.Get("Content-Digest"))
+	}
+	if match := r.Header.Get("If-Match"); match != "" {
+		fmt.Fprintf(&b, "\"if-match\": %s\n", match)
 	}
 	fmt.Fprintf(&b, "\"@signature-params\": %s", parameters)
 	return []byte(b.String())
@@ -89,7 +95,7 @@ func Sign(r *http.Request, body []byte, identity crypto.Signer, now time.Time) e
 	if body != nil {
 		r.Header.Set("Content-Digest", Digest(body))
 	}
-	p := parameters(body != nil, now.Unix(), public)
+	p := parameters(r, body != nil, now.Unix(), public)
 	made, err := identity.Sign(nil, base(r, body != nil, p), crypto.Hash(0))
 	if err != nil {
 		return err
@@ -129,7 +135,10 @@ func Verify(r *http.Request, now time.Time) (*Signed, error) {
 		}
 		names = append(names, name)
 	}
-	if want := components(body); !slices.Equal(names, want) {
+	if len(r.Header.Values("If-Match")) > 1 {
+		return nil, unsigned("more than one If-Match")
+	}
+	if want := components(r, body); !slices.Equal(names, want) {
 		return nil, unsigned("the components must be %s", strings.Join(want, " "))
 	}
 	created, ok1 := parameter[int64](list.Params, "created")

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,11 +12,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/service/signature"
 )
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
@@ -26,11 +29,13 @@ The orders are check, create, list, show, pause, resume and end.
 for a party and what the server takes. The others ask a server, by its page's address: "create
 FILE" declares a federation, "list" lists them, "show NAME" shows one, and "pause", "resume" and
 "end" do that; an ended federation does not begin again. They take an operator's token from
---token-file or HUSHSUM_TOKEN.`, std)
+--token-file or HUSHSUM_TOKEN, or --identity FILE of a key that the server's --operators has,
+by which requests are signed.`, std)
 	o := new(operator)
-	var tokenFile string
+	var tokenFile, identityFile string
 	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080", "address of the server's page")
 	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
+	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, in place of a token")
 	asJSON := f.Bool("json", false, "print JSON")
 	// Flags may stand behind the order too.
 	if len(args) > 1 && !strings.HasPrefix(args[0], "-") {
@@ -57,6 +62,15 @@ FILE" declares a federation, "list" lists them, "show NAME" shows one, and "paus
 			return err
 		}
 		o.token = strings.TrimSpace(string(text))
+	}
+	if identityFile != "" {
+		if tokenFile != "" {
+			return misuse("--identity and --token-file exclude each other")
+		}
+		var err error
+		if o.identity, err = readIdentity(identityFile); err != nil {
+			return err
+		}
 	}
 	switch what {
 	case "check":
@@ -102,28 +116,37 @@ func check(file string, std streams) error {
 }
 
 // operator is the way to a server's operators' interface.
-type operator struct{ admin, token string }
+type operator struct {
+	admin, token string
+	identity     ed25519.PrivateKey // nil: the token
+}
 
 // ask sends a request and reads its answer.
 func (o *operator) ask(ctx context.Context, method, path string, body any, match string, into any,
 ) error {
 	var reader io.Reader
+	var sent []byte
 	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if sent, err = json.Marshal(body); err != nil {
 			return err
 		}
-		reader = bytes.NewReader(b)
+		reader = bytes.NewReader(sent)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.admin, "/")+path, reader)
 	if err != nil {
 		return err
 	}
-	if o.token != "" {
-		r.Header.Set("Authorization", "Bearer "+o.token)
-	}
 	if match != "" {
 		r.Header.Set("If-Match", match)
+	}
+	switch {
+	case o.identity != nil:
+		if err := signature.Sign(r, sent, o.identity, time.Now()); err != nil {
+			return err
+		}
+	case o.token != "":
+		r.Header.Set("Authorization", "Bearer "+o.token)
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {

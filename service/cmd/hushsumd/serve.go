@@ -13,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -26,13 +27,14 @@ moment: what was decided is recorded before it is sent.
 At the first start it prints two operators' tokens, which are stored as hashes, and at each
 start the fingerprint of the door's certificate, which parties pin.`, std)
 	var c node.Config
-	var certificate, key, sealKey, log, peers, clusterCA, clusterCert, clusterKey string
+	var operators, certificate, key, sealKey, log, peers, clusterCA, clusterCert, clusterKey string
 	var declared files
 	f.StringVar(&c.Folder, "folder", "hushsum", "`folder` of this node's keys and record")
 	f.StringVar(&c.Name, "name", "", "this node's `name`; made at the first start")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8443", "`host:port` of the parties' door")
 	f.StringVar(&c.Advertise, "advertise", "", "`https://host:port` by which other nodes reach the door")
 	f.StringVar(&c.Admin, "admin", "127.0.0.1:8080", "`host:port` of the page; keep it on loopback")
+	f.StringVar(&operators, "operators", "", "`file` of operators' keys: lines of operate|read NAME KEY")
 	f.StringVar(&certificate, "cert", "", "PEM `file` of the door's certificate; default: its own")
 	f.StringVar(&key, "cert-key", "", "PEM `file` of its key")
 	f.StringVar(&sealKey, "key", "", "`file` with the key that seals records, the same on all nodes")
@@ -65,6 +67,11 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 		return misuse("several nodes take one --key; make it with: openssl rand -hex 32 > seal.key")
 	case c.Replicas != 1 && c.Replicas != 3:
 		return misuse("--replicas is 1 or 3")
+	}
+	if operators != "" {
+		if c.Operators, err = page.ReadOperators(operators); err != nil {
+			return err
+		}
 	}
 	if certificate != "" {
 		pair, err := tls.LoadX509KeyPair(certificate, key)
