@@ -340,7 +340,11 @@ func TestExternalNATS(t *testing.T) {
 		t.Fatal("it did not start")
 	}
 	address := func(password string) string {
-		u := url.URL{Scheme: "nats", User: url.UserPassword("hushsum", password), Host: s.Addr().String()}
+		u := url.URL{
+			Scheme: "nats",
+			User:   url.UserPassword("hushsum", password),
+			Host:   s.Addr().String(),
+		}
 		return u.String()
 	}
 	key, err := keyexchange.GenerateSealKey(nil)
@@ -353,7 +357,8 @@ func TestExternalNATS(t *testing.T) {
 		return node.Start(ctx, config)
 	}
 	_, err = start("z", address("another"))
-	if err == nil || strings.Contains(err.Error(), "another") || !strings.Contains(err.Error(), "--nats") {
+	if err == nil || strings.Contains(err.Error(), "another") ||
+		!strings.Contains(err.Error(), "--nats") {
 		t.Errorf("a wrong password: %v", err)
 	}
 	if _, err := start("y", "nats://127.0.0.1:1"); err == nil {

@@ -43,8 +43,8 @@ func ReadOperators(name string) (Operators, error) {
 		return nil, fmt.Errorf("%w: %w", ErrOperators, err)
 	}
 	if info.Size() > mostOperators {
-		return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrOperators, name, info.Size(),
-			mostOperators)
+		return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrOperators, name,
+			info.Size(), mostOperators)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package signature signs and verifies HTTP requests by the Ed25519 identities of
-// parties, in one profile of HTTP Message Signatures (RFC 9421): the components are
-// @method, @path, @query, with a body content-digest (RFC 9530, sha-256), and with such a
-// header if-match; the parameters are created, keyid (the public key in hexadecimal digits) and alg.
+// parties and operators, in one profile of HTTP Message Signatures (RFC 9421): the
+// components are @method, @path, @query, with a body content-digest (RFC 9530, sha-256),
+// and with such a header if-match; the parameters are created, keyid (the public key in
+// hexadecimal digits) and alg.
 //
 // The authority is left out, since proxies that end TLS change it; the path has the
 // federation's digest. There is no nonce: a request is good for five minutes, and what
