@@ -101,6 +101,10 @@ func (f *scenarioFile) syntax(err error) error {
 		line, _ := e.Position()
 		reason := strings.TrimPrefix(e.Error(), "toml: ")
 		remedy := "write it as the example scenarios do"
+		if key := e.Key(); strings.HasPrefix(reason, "cannot decode") && len(key) > 0 {
+			reason = strings.Join(key, ".") + ": it is of another kind"
+			remedy = wanted(typeAt(key))
+		}
 		return &fileError{file: f.name, line: max(1, line), reason: reason, remedy: remedy, err: err}
 	}
 	return &fileError{file: f.name, line: 1, reason: strings.TrimPrefix(err.Error(), "toml: "),
@@ -125,37 +129,64 @@ func (f *scenarioFile) locate(err error) error {
 		err: err}
 }
 
-// keysAt are the keys that a table has.
-func keysAt(table []string) []string {
+// typeAt is the type of what a path of keys leads to, of one element if it is a list; nil
+// if it leads nowhere.
+func typeAt(path []string) reflect.Type {
 	t := reflect.TypeFor[scenario.Scenario]()
-	for _, name := range table {
-		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct {
-			return nil
-		}
-		found := false
-		for i := range t.NumField() {
-			if t.Field(i).Tag.Get("toml") == name {
-				t, found = t.Field(i).Type, true
-				break
-			}
+	for _, name := range path {
+		field, found := reflect.StructField{}, false
+		if t.Kind() == reflect.Struct {
+			field, found = fieldOf(t, name)
 		}
 		if !found {
 			return nil
 		}
-	}
-	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	var keys []string
-	if t.Kind() == reflect.Struct {
-		for i := range t.NumField() {
-			keys = append(keys, t.Field(i).Tag.Get("toml"))
+		t = field.Type
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+			t = t.Elem()
 		}
 	}
+	return t
+}
+
+// fieldOf finds the field of a table that has a name in files.
+func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("toml") == name {
+			return t.Field(i), true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// keysAt are the keys that a table has.
+func keysAt(table []string) (keys []string) {
+	t := typeAt(table)
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		keys = append(keys, t.Field(i).Tag.Get("toml"))
+	}
 	return keys
+}
+
+// wanted says what to write for a value of a type.
+func wanted(t reflect.Type) string {
+	switch {
+	case t == nil:
+	case t == reflect.TypeFor[scenario.Duration]():
+		return `write a time, as in "300ms"`
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Uint64:
+		return "write a whole number, as in 20"
+	case t.Kind() == reflect.Float64:
+		return "write a number, as in 0.5"
+	case t.Kind() == reflect.String:
+		return `write text between quotes, and a list of texts as in ["Oslo", "server"]`
+	case t.Kind() == reflect.Bool:
+		return "write true or false"
+	}
+	return "write it as the example scenarios do"
 }
 
 // linesOf says on which line each table and key of a text is: party.0.place is that of

@@ -183,10 +183,16 @@ func (m *meter) secrets(u *Units) error {
 		indices[i] = uint32(i + 1)
 	}
 	var shares []shamir.Share
-	u.Split = m.per(holders*threshold, func() (err error) {
-		shares, err = shamir.Split(nil, secret, threshold, indices)
-		return err
-	})
+	split := func(among int) float64 {
+		return m.per(1, func() (err error) {
+			shares, err = shamir.Split(nil, secret, threshold, indices[:among])
+			return err
+		})
+	}
+	u.Coefficient = split(threshold) // less what Split is
+	all := split(holders)
+	u.Split = (all - u.Coefficient) / ((holders - threshold) * threshold)
+	u.Coefficient = max(0, all/threshold-holders*u.Split)
 	var combiner *shamir.Combiner
 	prepare := func(of int) float64 {
 		return m.per(1, func() (err error) {

@@ -39,7 +39,7 @@ func (s Session) Party(u Units) Load {
 		keys += half*(u.Hash*kemKey+u.ParseKey+u.Encapsulate+u.Leaf+u.Node) + u.Sign
 		members += half * (u.Verify + u.Decapsulate + u.Leaf + s.path()*u.Node)
 	}
-	share := h*float64(s.Threshold)*u.Split + h*u.Seal
+	share := float64(s.Threshold)*(u.Coefficient+h*u.Split) + h*u.Seal
 	upload := 0.
 	if s.Recovery {
 		upload = share + h*(u.Step+u.Channels) + u.Seal

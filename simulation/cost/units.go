@@ -13,33 +13,34 @@ type Units struct {
 	Channels    float64 `json:"channels"` // the keys that seal for one peer and round
 	Sign        float64 `json:"sign"`
 	Verify      float64 `json:"verify"`
-	Statement   float64 `json:"statement"`  // a byte of what is signed, beside
-	Seal        float64 `json:"seal"`       // a share
-	Open        float64 `json:"open"`       // a share, and checked
-	Split       float64 `json:"split"`      // a secret, for each holder and coefficient
-	Combine     float64 `json:"combine"`    // for holders that are new
-	Difference  float64 `json:"difference"` // for each two of them, beside
-	Leave       float64 `json:"leave"`      // for holders that are known but one, for each share
-	Rebuild     float64 `json:"rebuild"`    // a secret, for each share
-	Seed        float64 `json:"seed"`       // of a mask, before its first coordinate
-	Mask        float64 `json:"mask"`       // a coordinate
-	Pack        float64 `json:"pack"`       // a coordinate
-	Add         float64 `json:"add"`        // a packed coordinate to a sum
-	Hash        float64 `json:"hash"`       // a byte
-	Leaf        float64 `json:"leaf"`       // of a hash tree, of a ciphertext
-	Node        float64 `json:"node"`       // of a hash tree
-	Climb       float64 `json:"climb"`      // a node added to a path
-	Entry       float64 `json:"entry"`      // a party's signed keys in the list of all
-	Listed      float64 `json:"listed"`     // a party looked up in a set and listed
-	Place       float64 `json:"place"`      // a party placed in a sparse graph
-	Near        float64 `json:"near"`       // a neighbour found in one
-	Take        float64 `json:"take"`       // a share out of a message
-	Give        float64 `json:"give"`       // a share into a message, from another's
-	Reveal      float64 `json:"reveal"`     // a share in the open out of a message
-	Attach      float64 `json:"attach"`     // a signature to a certificate
-	Copy        float64 `json:"copy"`       // a byte of a message
-	Repeat      float64 `json:"repeat"`     // a byte of what is the same in many messages
-	Training    float64 `json:"training"`   // one weight, one row, one step
+	Statement   float64 `json:"statement"`   // a byte of what is signed, beside
+	Seal        float64 `json:"seal"`        // a share
+	Open        float64 `json:"open"`        // a share, and checked
+	Coefficient float64 `json:"coefficient"` // drawn, for a secret that is split
+	Split       float64 `json:"split"`       // a secret, for each holder and coefficient
+	Combine     float64 `json:"combine"`     // for holders that are new
+	Difference  float64 `json:"difference"`  // for each two of them, beside
+	Leave       float64 `json:"leave"`       // for holders that are known but one, for each share
+	Rebuild     float64 `json:"rebuild"`     // a secret, for each share
+	Seed        float64 `json:"seed"`        // of a mask, before its first coordinate
+	Mask        float64 `json:"mask"`        // a coordinate
+	Pack        float64 `json:"pack"`        // a coordinate
+	Add         float64 `json:"add"`         // a packed coordinate to a sum
+	Hash        float64 `json:"hash"`        // a byte
+	Leaf        float64 `json:"leaf"`        // of a hash tree, of a ciphertext
+	Node        float64 `json:"node"`        // of a hash tree
+	Climb       float64 `json:"climb"`       // a node added to a path
+	Entry       float64 `json:"entry"`       // a party's signed keys in the list of all
+	Listed      float64 `json:"listed"`      // a party looked up in a set and listed
+	Place       float64 `json:"place"`       // a party placed in a sparse graph
+	Near        float64 `json:"near"`        // a neighbour found in one
+	Take        float64 `json:"take"`        // a share out of a message
+	Give        float64 `json:"give"`        // a share into a message, from another's
+	Reveal      float64 `json:"reveal"`      // a share in the open out of a message
+	Attach      float64 `json:"attach"`      // a signature to a certificate
+	Copy        float64 `json:"copy"`        // a byte of a message
+	Repeat      float64 `json:"repeat"`      // a byte of what is the same in many messages
+	Training    float64 `json:"training"`    // one weight, one row, one step
 }
 
 // Reference returns the units of one core of the machine that the project's figures are
@@ -61,7 +62,8 @@ func Reference() Units {
 		Statement:   1.9e-9,
 		Seal:        .65e-6,
 		Open:        .65e-6,
-		Split:       5.9e-9,
+		Coefficient: .1e-6,
+		Split:       5e-9,
 		Combine:     8.5e-6,
 		Difference:  5e-9,
 		Leave:       34e-9,

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation/cost"
 	"github.com/hushsum/hushsum/simulation/crowd"
 )
@@ -76,6 +77,7 @@ func (r *run) gatherCrowd(active []*party) error {
 	if err != nil {
 		return err
 	}
+	r.noteDegree(n)
 	costs := r.crowdCosts(n)
 	setUp, server, bytes := costs.Party(r.units).SetUp(), costs.Server(r.units).SetUp, costs.Wire()
 	slowest := time.Duration(0)
@@ -91,6 +93,28 @@ func (r *run) gatherCrowd(active []*party) error {
 		Bytes:   n * int(bytes.SetUpSent+bytes.SetUpReceived),
 	})
 	return nil
+}
+
+// noteDegree says if parties in places of their own would need more neighbours.
+func (r *run) noteDegree(n int) {
+	if r.Recovery == nil || r.Sum.Degree == 0 || r.Sum.Degree >= n-1 {
+		return
+	}
+	private, sums := 40, 30 // exponents of 2: how seldom each fails
+	adversary := r.config(n).Recovery.Adversary
+	if adversary != protocol.CuriousServer {
+		private += 60 // it may try many graphs
+	}
+	corrupt := float64(r.Privacy.Colluders) / float64(n)
+	p, err := protocol.Parameters(n, corrupt, r.Recovery.DropOut, private, sums, adversary)
+	switch {
+	case err != nil:
+		r.note(fmt.Sprintf("no sparse graph of %d parties hides %d colluders: %v", n,
+			r.Privacy.Colluders, err))
+	case p.Neighbours > r.Sum.Degree:
+		r.note(fmt.Sprintf("%d neighbours are too few for %d parties with %d colluders: it takes %d",
+			r.Sum.Degree, n, r.Privacy.Colluders, p.Neighbours))
+	}
 }
 
 func (r *run) crowdCosts(n int) cost.Session {

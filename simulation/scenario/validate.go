@@ -50,6 +50,12 @@ func (s Scenario) Validate() error {
 			return err
 		}
 	}
+	for k, p := range s.Parties { // before anybody asks how many there are
+		if p.Count < 0 || p.Count > MaxParties {
+			return bad(fmt.Sprintf("party.%d.count", k), fmt.Sprintf("use 1 to %d", MaxParties),
+				"%d is no number of parties", p.Count)
+		}
+	}
 	own := s.WithDefaults()
 	for _, check := range []func() error{own.checkRun, own.checkData, own.checkTraining, own.checkSum,
 		own.checkPrivacy, own.checkParties, own.checkPlaces} {
@@ -178,6 +184,12 @@ func (s *Scenario) checkSum() error {
 		return bad("sum.drop", "use a share such as 0.05", "%v is outside 0 to 1", u.Drop)
 	case u.Drop > 0 && u.Kind != Crowd:
 		return bad("sum.drop", "use [[party.crash]] there", "it is for crowds")
+	case u.Drop > 0 && s.Recovery == nil:
+		return bad("sum.drop", "add [recovery]", "without recovery nobody may drop out")
+	case u.Drop > 0 && int(u.Drop*float64(n)) > n-s.fewest(n):
+		return bad("sum.drop", "use at most that, or raise recovery.drop_out",
+			"of %d parties %d would drop out of each round, and %d may", n, int(u.Drop*float64(n)),
+			n-s.fewest(n))
 	case u.Kind == Crowd && n > MaxParties:
 		return bad("party", fmt.Sprintf("use up to %d", MaxParties), "%d parties are too many", n)
 	case u.Kind == Private && n > MaxPrivate:
@@ -297,8 +309,6 @@ func (s *Scenario) checkParty(path string, p *Party, names map[string]bool) erro
 		return bad(path+".name", "use 1 to 80 characters", "a party has a name")
 	case names[p.Name]:
 		return bad(path+".name", "use another", "%q is taken", p.Name)
-	case p.Count < 1 || p.Count > MaxParties:
-		return bad(path+".count", "use 1 or more", "%d is no number of parties", p.Count)
 	case p.Rows < 1:
 		return bad(path+".rows", "use 1 or more, or set data.rows", "%d is no number of rows", p.Rows)
 	case !(p.Slow > 0) || math.IsInf(p.Slow, 0):
