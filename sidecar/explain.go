@@ -43,6 +43,11 @@ func explain(s *hushsum.Settled) (string, error) {
 		fmt.Sprintf("That holds against %s, together with up to %d of the parties.",
 			servers[p.Adversary], p.Colluders),
 	}
+	if o := s.Oneshot(); o != nil {
+		lines = append(lines, fmt.Sprintf("A party sends one message a round. A committee of %d members "+
+			"takes the masks off; up to %d of them may be in league with the server.", o.Committee.Len(),
+			o.Terms.Faults))
+	}
 	if p.Classical {
 		lines = append(lines, "Who records the messages and has a quantum computer later reads "+
 			"everything: key exchange is classical.")

@@ -14,6 +14,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -99,6 +100,28 @@ var kinds = []struct {
 	{"state", protocol.ErrState, "load it with the plan, number, identity and key of save"},
 	{"encoding", protocol.ErrEncoding, "check how messages are carried"},
 	{"random", protocol.ErrRandom, "see that the system has randomness"},
+	{"too-few", oneshot.ErrTooFew, "wait for more; the round is lost if there will be none"},
+	{"context", oneshot.ErrContext, "compare plan, roster, committee and broadcast of all sides"},
+	{"sender", oneshot.ErrSender, "compare roster and committee of all sides"},
+	{"duplicate", oneshot.ErrDuplicate, "go on: it is there already"},
+	{"key", oneshot.ErrKey, "leave the member out"},
+	{"own-key", oneshot.ErrOwnKey, "do not take part: the server shows others another key"},
+	{"replay", oneshot.ErrReplay, "go on: a round is used once"},
+	{"members", oneshot.ErrStatement, "do not sign: the server closes over other parties"},
+	{"certificate", oneshot.ErrCertificate, ""},
+	{"lost", oneshot.ErrLost, "take part in the next round"},
+	{"excluded", oneshot.ErrExcluded, "go on without the member"},
+	{"full", oneshot.ErrFull, "hold a batch, and take it again after that"},
+	{"broadcast", oneshot.ErrBroadcast, "give the broadcast that this round was opened with"},
+	{"phase", oneshot.ErrPhase, "do the steps in their order"},
+	{"identity", oneshot.ErrIdentity, "use an identity whose public key is in the list"},
+	{"state", oneshot.ErrState, "load it with the plan, committee, identity and key of save"},
+	{"length", oneshot.ErrLength, "give as many numbers as the plan's length"},
+	{"range", oneshot.ErrRange, ""},
+	{"spoilt", oneshot.ErrParts, "wait for more members' parts, or hold the next round"},
+	{"spoilt", oneshot.ErrNoise, "hold the next round"},
+	{"spoilt", oneshot.ErrCover, "hold the next round without the party"},
+	{"config", oneshot.ErrConfig, ""},
 	{"identity", keyexchange.ErrSigner, "use 32 bytes of a generated identity"},
 	{"config", hushsum.ErrConfig, ""},
 	{"config", privacy.ErrConfig, ""},
@@ -150,6 +173,10 @@ func newFault(err error) *faultJSON {
 	var party *protocol.PartyError
 	if errors.As(err, &party) {
 		f.Party, f.Name = &party.Party, party.Name
+	}
+	var sender *oneshot.PartyError
+	if errors.As(err, &sender) {
+		f.Party, f.Name = &sender.Party, sender.Name
 	}
 	var missing *protocol.MissingError
 	if errors.As(err, &missing) {

@@ -133,6 +133,9 @@ func (s *sidecar) addParty(
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := pairwise(settled); err != nil {
+		return nil, nil, err
+	}
 	seed, err := r.secret(0, "the identity")
 	if err != nil {
 		return nil, nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -77,8 +78,9 @@ type settledJSON struct {
 
 func settlePlan(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
-		Plan   json.RawMessage `json:"plan"`
-		Roster []memberJSON    `json:"roster"`
+		Plan      json.RawMessage `json:"plan"`
+		Roster    []memberJSON    `json:"roster"`
+		Committee []memberJSON    `json:"committee"` // of a plan whose sums are of one message
 	}
 	if err := r.take(&with, 0); err != nil {
 		return nil, nil, err
@@ -91,7 +93,7 @@ func settlePlan(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	settled, err := p.Settle(roster)
+	settled, err := settle(p, roster, with.Committee)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,6 +108,28 @@ func settlePlan(s *sidecar, r *request) (any, [][]byte, error) {
 		MinSurvivors: settled.MinSurvivors(),
 		StdDev:       settled.StdDev(settled.MinSurvivors()),
 	}, nil, nil
+}
+
+func settle(
+	p *hushsum.Plan, roster *keyexchange.Roster, members []memberJSON,
+) (*hushsum.Settled, error) {
+	if members == nil {
+		return p.Settle(roster)
+	}
+	committee, err := parseRoster(members)
+	if err != nil {
+		return nil, err
+	}
+	return p.SettleOneshot(roster, committee)
+}
+
+// pairwise fails for a plan whose sums are of one message.
+func pairwise(s *hushsum.Settled) error {
+	if s.Oneshot() == nil {
+		return nil
+	}
+	return fault.New(hushsum.ErrConfig, "use the parties, members and servers of oneshot",
+		"the plan's sums are of one message")
 }
 
 // planSpent says what rounds of a plan spend of every party.

@@ -94,6 +94,9 @@ func (s *sidecar) addServer(
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := pairwise(settled); err != nil {
+		return nil, nil, err
+	}
 	o := &serverObject{settled: settled}
 	if o.server, err = makeServer(settled.Config(with.Number)); err != nil {
 		return nil, nil, err

@@ -104,7 +104,8 @@ type handler func(s *sidecar, r *request) (result any, blobs [][]byte, err error
 func handlers() map[string]handler {
 	all := make(map[string]handler)
 	for _, family := range []map[string]handler{
-		planCalls, trialCalls, partyCalls, serverCalls, accountingCalls, noiseCalls, auditCalls, jobCalls,
+		planCalls, trialCalls, partyCalls, serverCalls, oneshotCalls, accountingCalls, noiseCalls,
+		auditCalls, jobCalls,
 		{"close": closeObject, "identity": identityCall},
 	} {
 		for name, h := range family {

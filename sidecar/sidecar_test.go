@@ -276,6 +276,14 @@ func TestRefusals(t *testing.T) {
 		{"job.join", with(map[string]any{"settled": settled, "address": "x", "coordinator": "x"}),
 			[][]byte{seeds[0]}, "request", "hexadecimal"},
 		{"job.next", `{"job":3}`, nil, "object", "no job"},
+		{"party.submit", `{"party":1,"broadcast":"00"}`, [][]byte{{}}, "request", "64 hexadecimal"},
+		{"trial.new", with(map[string]any{"settled": settled, "broadcast": "zz"}), nil, "request",
+			"64 hexadecimal"},
+		{"server.begin", `{"server":1,"numbers":"float16"}`, nil, "object", "no server"},
+		{"oneshot.party", with(map[string]any{"settled": settled}), [][]byte{seeds[0]}, "config",
+			"pairwise"},
+		{"oneshot.server", with(map[string]any{"settled": settled}), nil, "config", "pairwise"},
+		{"oneshot.sum", `{"object":1}`, [][]byte{{}}, "object", "no such object"},
 	} {
 		a := c.try(k.call, json.RawMessage(k.with), k.blobs...)
 		if a.Error == nil || a.Error.Kind != k.kind || !strings.Contains(a.Error.Text, k.says) {

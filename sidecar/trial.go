@@ -36,6 +36,9 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := pairwise(settled); err != nil {
+		return nil, nil, err
+	}
 	t := &trial{settled: settled}
 	if t.broadcast, err = parseDigest(with.Broadcast); err != nil {
 		return nil, nil, err

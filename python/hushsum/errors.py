@@ -101,7 +101,8 @@ _CLASSES: dict[str, type[Error]] = {
     **dict.fromkeys(
         ("truncated", "trailing", "oversized", "version", "type", "session", "sender", "duplicate",
          "own-key", "encapsulation-key", "public-key", "signature", "members", "replay", "stale",
-         "skip", "participants", "survivors", "certificate", "broadcast", "encoding"),
+         "skip", "participants", "survivors", "certificate", "broadcast", "encoding", "context",
+         "key", "lost", "excluded", "full"),
         MessageError,
     ),
     **dict.fromkeys(("too-few", "missing"), TooFewError),
@@ -117,7 +118,7 @@ def from_fault(fault: Mapping[str, Any]) -> Error:
     # That a call is not of its form is no news to who called a function: what of it, is.
     text = fault["reason"] if kind == "request" else fault["text"]
     for package in ("hushsum", "protocol", "privacy", "accounting", "aggregation", "noise",
-                    "keyexchange", "masking", "sidecar", "audit"):
+                    "keyexchange", "masking", "sidecar", "audit", "oneshot"):
         text = text.removeprefix(package + ": ")
     return _CLASSES.get(kind, Error)(
         text,

@@ -14,6 +14,7 @@ from . import _sidecar
 from . import federation as _federation
 from .arrays import Arrays
 from .errors import ConfigError, Error
+from .party import pairwise
 from .plan import Identity, Settled, seed_of
 
 
@@ -248,6 +249,7 @@ class Coordinator(_Job):
             step_time: seconds that a step waits for parties that are connected.
             state, key: as for :func:`join`.
         """
+        pairwise(settled)  # a committee takes a coordinator of Go's
         start = np.zeros(settled.plan.length)
         if model is not None:
             settled.structure.write(model, start[: settled.structure.size])
@@ -283,8 +285,7 @@ class Coordinator(_Job):
                 self.close()
                 return s.structure.read(_model_part(s, blobs[0]))
             else:
-                joint = np.frombuffer(blobs[0], "<f8").astype(s.mean_numbers)
-                mean, _ = s.model(bytearray(joint.data.cast("B")), len(event["parties"]))
+                mean, _ = s.model(bytearray(blobs[0]), len(event["parties"]), "float64")
                 model = s.structure.read(_model_part(s, blobs[1]))
                 following = np.zeros(s.plan.length)
                 if apply is None:

@@ -20,11 +20,17 @@ Messages = list[tuple[int, bytes]]
 """Messages of a server, each with the roster index of the party that it is for."""
 
 
-def _settled(x: Any) -> Settled:
+def pairwise(x: Any) -> Settled:
+    """Return a settled plan, if sessions take its sums."""
     if not isinstance(x, Settled):
         raise ConfigError(
             f"a {type(x).__name__} is no settled plan", kind="config", field="settled",
             advice="give what Plan.settle returned",
+        )
+    if x.committee is not None:
+        raise ConfigError(
+            "the plan's sums are of one message", kind="config", field="settled",
+            advice="use the parties, members and servers of hushsum.oneshot",
         )
     return x
 
@@ -47,7 +53,7 @@ class Party(_sidecar.Remote):
         self._open(settled, number, "party.new", [seed_of(identity)])
 
     def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
-        self.settled = _settled(settled)
+        self.settled = pairwise(settled)
         result, (self.announce,) = settled._sidecar.call(
             call, {"settled": settled.identifier, "number": number}, blobs
         )
@@ -170,7 +176,7 @@ class Server(_sidecar.Remote):
         self._open(settled, number, "server.new", [])
 
     def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
-        self.settled = _settled(settled)
+        self.settled = pairwise(settled)
         self._broadcast: str | None = None  # its digest
         result, _ = settled._sidecar.call(
             call, {"settled": settled.identifier, "number": number}, blobs

@@ -94,6 +94,10 @@ class Plan:
         colluders: how many parties may pool all they know with the server.
         adversary: "cheating", "semi-malicious" or "curious": the server to withstand.
         classical: leaves ML-KEM out of key exchange.
+        protocol: "pairwise", sessions of :class:`Party` and :class:`Server`; or "oneshot", one
+            message a party with the help of a committee, see :mod:`hushsum.oneshot`.
+        faults: oneshot: how many members of the committee may lie or be away; 0: a fourth.
+        covered: oneshot: against a server that picks who is in by looking at submissions.
     """
 
     name: str
@@ -108,6 +112,9 @@ class Plan:
     colluders: int = 0
     adversary: str = "cheating"
     classical: bool = False
+    protocol: str = "pairwise"
+    faults: int = 0
+    covered: bool = False
 
     def __post_init__(self) -> None:
         self._parsed()
@@ -120,6 +127,16 @@ class Plan:
                 advice=f"use one of {', '.join(_ADVERSARIES)}",
             )
         fields["adversary"] = _ADVERSARIES[self.adversary]
+        if self.protocol not in ("pairwise", "oneshot"):
+            raise ConfigError(
+                f"there is no protocol {self.protocol!r}", kind="config", field="protocol",
+                advice="use pairwise or oneshot",
+            )
+        if self.protocol == "pairwise":
+            del fields["protocol"]
+        for name in ("faults", "covered"):
+            if not fields[name]:
+                del fields[name]
         if self.noise is not None:
             fields["noise"] = noise_family(self.noise)
         return fields
@@ -140,12 +157,6 @@ class Plan:
         result, _ = _sidecar.current().call("plan.parse", {"plan": fields})
         names = {v: k for k, v in _ADVERSARIES.items()}
         result["adversary"] = names[result.get("adversary", 0)]
-        unknown = sorted(result.keys() - {f.name for f in dataclasses.fields(cls)})
-        if unknown:
-            raise ConfigError(
-                f"the plan has {', '.join(unknown)}: sums that this package has no part in",
-                kind="config", field=unknown[0], advice="use a plan of pairwise sessions",
-            )
         return cls(**result)
 
     def json(self) -> str:
@@ -168,6 +179,7 @@ class Plan:
         self,
         roster: Mapping[str, str | Identity] | Iterable[tuple[str, str]],
         *,
+        committee: Mapping[str, str | Identity] | Iterable[tuple[str, str]] | None = None,
         like: Arrays | None = None,
         weighting: Weighting | None = None,
     ) -> "Settled":
@@ -177,12 +189,13 @@ class Plan:
             roster: names and public keys (64 hexadecimal digits) of all parties, in an
                 order that all sides share. It must reach every party by a way that the
                 server does not control.
+            committee: names and public keys of the members, of a plan of ``"oneshot"``.
             like: a model; vectors and means then have its structure. ``None``: they are
                 arrays of shape ``(length,)``.
             weighting: makes means weighted ones. The length is then one more than the
                 numbers of a model, for the weight.
         """
-        return Settled(self, roster, like=like, weighting=weighting)
+        return Settled(self, roster, committee=committee, like=like, weighting=weighting)
 
 
 _NOISES = ("discrete-gaussian", "discrete-laplace", "skellam")
@@ -202,12 +215,28 @@ def noise_family(name: Any) -> str:
 _ADVERSARIES = {"cheating": 0, "semi-malicious": 1, "curious": 2}
 
 
+def _people(
+    which: str, given: Mapping[str, str | Identity] | Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return names and public keys of a roster or a committee."""
+    try:
+        items = list(given.items() if isinstance(given, Mapping) else given)
+        return [(str(name), key.public if isinstance(key, Identity) else str(key))
+                for name, key in items]
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"the {which} is no dictionary of names and public keys", kind="config", field=which,
+            advice='give {"name": "64 hexadecimal digits", …}, or such pairs',
+        ) from None
+
+
 class Settled:
     """A plan worked out for a roster. Make it by :meth:`Plan.settle`.
 
     Attributes:
         plan: the plan.
         roster: names and public keys, in order.
+        committee: the same of the members; ``None`` of a plan without.
         digest: 64 hexadecimal digits over all that the sides must agree on.
         min_survivors: the fewest parties in a sum.
         std_dev: of the noise in each number of a mean of so few, in the vectors' units.
@@ -218,21 +247,18 @@ class Settled:
         plan: Plan,
         roster: Mapping[str, str | Identity] | Iterable[tuple[str, str]],
         *,
+        committee: Mapping[str, str | Identity] | Iterable[tuple[str, str]] | None = None,
         like: Arrays | None = None,
         weighting: Weighting | None = None,
     ) -> None:
         self.plan = plan
-        try:
-            items = list(roster.items() if isinstance(roster, Mapping) else roster)
-            self.roster: list[tuple[str, str]] = [
-                (str(name), key.public if isinstance(key, Identity) else str(key))
-                for name, key in items
-            ]
-        except (TypeError, ValueError):
+        self.roster = _people("roster", roster)
+        self.committee = None if committee is None else _people("committee", committee)
+        if self.committee is None and plan.protocol == "oneshot":
             raise ConfigError(
-                "the roster is no dictionary of names and public keys", kind="config",
-                field="roster", advice='give {"name": "64 hexadecimal digits", …}, or such pairs',
-            ) from None
+                "sums of one message take a committee", kind="config", field="committee",
+                advice="settle the plan with committee={name: public key, …}",
+            )
         self.weighting = weighting
         self.structure = Structure(np.zeros(plan.length - (weighting is not None))
                                    if like is None else like)
@@ -250,17 +276,18 @@ class Settled:
             fields["name"] += f" weighted {weighting.max_weight:.9g} {weighting.share:.9g}"
             fields["clip"] = weighting.norm(plan.clip)
         self._sidecar = _sidecar.current()
-        result, _ = self._sidecar.call(
-            "plan.settle",
-            {"plan": fields, "roster": [{"name": n, "key": k} for n, k in self.roster]},
-        )
+        lists: dict[str, Any] = {"roster": self.roster}
+        if self.committee is not None:
+            lists["committee"] = self.committee
+        result, _ = self._sidecar.call("plan.settle", {"plan": fields, **{
+            which: [{"name": n, "key": k} for n, k in people] for which, people in lists.items()}})
         self._remote = _sidecar.Remote(self._sidecar, result["settled"])
         self.digest: str = result["digest"]
         self.min_survivors: int = result["min_survivors"]
         self.std_dev: float = result["std_dev"]
 
     def __reduce__(self) -> Any:
-        return _settle, (self.plan, self.roster, self.structure, self.weighting)
+        return _settle, (self.plan, self.roster, self.structure, self.weighting, self.committee)
 
     def __repr__(self) -> str:
         return f"<plan {self.plan.name!r} for {len(self.roster)} parties, {self.digest[:16]}>"
@@ -312,10 +339,12 @@ class Settled:
         """The type that a mean comes in."""
         return "float64" if self.weighting is not None else self.structure.numbers
 
-    def model(self, mean: bytearray, parties: int) -> tuple[Any, float | None]:
-        """Return the mean of ``mean_numbers`` that a call has answered with, in its place,
-        and the sum of the weights."""
-        x = np.frombuffer(mean, np.dtype(self.mean_numbers).newbyteorder("<"))
+    def model(
+        self, mean: bytearray, parties: int, numbers: str | None = None
+    ) -> tuple[Any, float | None]:
+        """Return the mean that a call has answered with, in its place, and the sum of the
+        weights. Its numbers are of ``mean_numbers`` or the type that is given."""
+        x = np.frombuffer(mean, np.dtype(numbers or self.mean_numbers).newbyteorder("<"))
         if self.weighting is None:
             return self.structure.read(x, copy=False), None
         least = 0.0 if self.plan.noise is None else 1.0
@@ -324,8 +353,9 @@ class Settled:
 
 
 def _settle(
-    plan: Plan, roster: list[tuple[str, str]], structure: Structure, weighting: Weighting | None
+    plan: Plan, roster: list[tuple[str, str]], structure: Structure, weighting: Weighting | None,
+    committee: list[tuple[str, str]] | None,
 ) -> Settled:
-    s = Settled(plan, roster, weighting=weighting)
+    s = Settled(plan, roster, committee=committee, weighting=weighting)
     s.structure = structure
     return s

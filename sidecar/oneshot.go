@@ -1,0 +1,344 @@
+package sidecar
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"io"
+	"sync"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+var oneshotCalls = map[string]handler{
+	"oneshot.party":         newMachine(oneshot.NewParty, partyProgress),
+	"oneshot.party.load":    loadMachine(oneshot.LoadParty, partyProgress),
+	"oneshot.submit":        onMachine(3, partyProgress, oneshotSubmit),
+	"oneshot.party.output":  onMachine(0, partyProgress, lastOutput[*oneshot.Party]),
+	"oneshot.party.save":    onMachine(1, partyProgress, saveMachine[*oneshot.Party]),
+	"oneshot.member":        newMachine(oneshot.NewMember, memberProgress),
+	"oneshot.member.load":   loadMachine(oneshot.LoadMember, memberProgress),
+	"oneshot.member.output": onMachine(0, memberProgress, lastOutput[*oneshot.Member]),
+	"oneshot.member.save":   onMachine(1, memberProgress, saveMachine[*oneshot.Member]),
+	"oneshot.answer":        onMachine(1, memberProgress, memberAnswer),
+	"oneshot.server":        newOneshotServer,
+	"oneshot.server.load":   loadOneshotServer,
+	"oneshot.server.save":   onMachine(1, serverProgress, saveMachine[*oneshot.Server]),
+	"oneshot.server.state":  onMachine(0, serverProgress, nothing[*oneshot.Server]),
+	"oneshot.receive":       onMachine(1, serverProgress, oneshotReceive),
+	"oneshot.invite":        onMachine(0, serverProgress, oneshotInvite),
+	"oneshot.open":          onMachine(1, serverProgress, oneshotOpen),
+	"oneshot.batch":         onMachine(0, serverProgress, oneshotBatch),
+	"oneshot.settle":        onMachine(0, serverProgress, toAll((*oneshot.Server).Settle)),
+	"oneshot.close":         onMachine(0, serverProgress, toAll((*oneshot.Server).Close)),
+	"oneshot.certificate":   onMachine(0, serverProgress, toAll((*oneshot.Server).Certificate)),
+	"oneshot.uncover":       onMachine(1, serverProgress, oneshotUncover),
+	"oneshot.sum":           onMachine(1, serverProgress, oneshotSum),
+}
+
+// machine is a party, a member or the server of rounds of one message. It works on one
+// call at a time.
+type machine[T any] struct {
+	mutex    sync.Mutex
+	of       T
+	settled  *hushsum.Settled
+	identity ed25519.PrivateKey // nil of a server
+}
+
+func (m *machine[T]) close() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	clear(m.identity)
+}
+
+// oneshotConfig returns the configuration of a plan whose sums are of one message.
+func oneshotConfig(s *hushsum.Settled) (*oneshot.Config, error) {
+	config := s.Oneshot()
+	if config == nil {
+		return nil, fault.New(hushsum.ErrConfig, "use parties and servers of sessions",
+			"the plan's sums are pairwise")
+	}
+	return config, nil
+}
+
+// settledFor finds the plan of a call that makes an object.
+func (s *sidecar) settledFor(r *request, blobs int) (*hushsum.Settled, *oneshot.Config, error) {
+	var with struct {
+		Settled uint64 `json:"settled"`
+	}
+	if err := r.take(&with, blobs); err != nil {
+		return nil, nil, err
+	}
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := oneshotConfig(settled)
+	return settled, config, err
+}
+
+// keep makes an object of a machine, which answers with how far it is.
+func keep[T any](
+	s *sidecar, m *machine[T], progress func(*machine[T], uint64) any, err error,
+) (any, [][]byte, error) {
+	if err != nil {
+		clear(m.identity)
+		return nil, nil, err
+	}
+	id, err := s.add(m)
+	if err != nil {
+		m.close()
+		return nil, nil, err
+	}
+	return progress(m, id), nil, nil
+}
+
+// newMachine takes the identity.
+func newMachine[T any](
+	create func(*oneshot.Config, crypto.Signer, io.Reader) (T, error),
+	progress func(*machine[T], uint64) any,
+) handler {
+	return func(s *sidecar, r *request) (any, [][]byte, error) {
+		settled, config, err := s.settledFor(r, 1)
+		if err != nil {
+			return nil, nil, err
+		}
+		seed, err := r.secret(0, "the identity")
+		if err != nil {
+			return nil, nil, err
+		}
+		m := &machine[T]{settled: settled, identity: ed25519.NewKeyFromSeed(seed)}
+		m.of, err = create(config, m.identity, nil)
+		return keep(s, m, progress, err)
+	}
+}
+
+// loadMachine takes the identity, the key and the saved state.
+func loadMachine[T any](
+	load func(*oneshot.Config, crypto.Signer, io.Reader, *keyexchange.SealKey, []byte) (T, error),
+	progress func(*machine[T], uint64) any,
+) handler {
+	return func(s *sidecar, r *request) (any, [][]byte, error) {
+		settled, config, err := s.settledFor(r, 3)
+		if err != nil {
+			return nil, nil, err
+		}
+		seed, err := r.secret(0, "the identity")
+		if err != nil {
+			return nil, nil, err
+		}
+		key, err := r.sealKey(1)
+		if err != nil {
+			return nil, nil, err
+		}
+		m := &machine[T]{settled: settled, identity: ed25519.NewKeyFromSeed(seed)}
+		m.of, err = load(config, m.identity, nil, key, r.blobs[2].private())
+		return keep(s, m, progress, err)
+	}
+}
+
+func newOneshotServer(s *sidecar, r *request) (any, [][]byte, error) {
+	settled, config, err := s.settledFor(r, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &machine[*oneshot.Server]{settled: settled}
+	m.of, err = oneshot.NewServer(config, 0)
+	return keep(s, m, serverProgress, err)
+}
+
+// loadOneshotServer takes the key and the saved state.
+func loadOneshotServer(s *sidecar, r *request) (any, [][]byte, error) {
+	settled, config, err := s.settledFor(r, 2)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := r.sealKey(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &machine[*oneshot.Server]{settled: settled}
+	m.of, err = oneshot.LoadServer(config, 0, key, r.blobs[1].private())
+	return keep(s, m, serverProgress, err)
+}
+
+// onMachine finds the machine of a call that takes so many blobs.
+func onMachine[T any](
+	blobs int, progress func(*machine[T], uint64) any,
+	work func(m *machine[T], r *request) (step, error),
+) handler {
+	return func(s *sidecar, r *request) (any, [][]byte, error) {
+		var with struct {
+			Object uint64 `json:"object"`
+		}
+		if err := r.take(&with, blobs); err != nil {
+			return nil, nil, err
+		}
+		m, err := lookup[*machine[T]](s, with.Object, "such object")
+		if err != nil {
+			return nil, nil, err
+		}
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		done, err := work(m, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p, ok := progress(m, with.Object).(oneshotServerJSON); ok {
+			p.To, p.StdDev = done.to, done.stdDev
+			return p, done.blobs, nil
+		}
+		return progress(m, with.Object), done.blobs, nil
+	}
+}
+
+// oneshotJSON is how far a party or a member is.
+type oneshotJSON struct {
+	Object uint64 `json:"object"`
+	Index  int    `json:"index"` // in the roster, or in the committee
+	Round  uint64 `json:"round"`
+	Lost   bool   `json:"lost,omitempty"` // of a member: see oneshot.Member
+}
+
+func partyProgress(m *machine[*oneshot.Party], id uint64) any {
+	return oneshotJSON{Object: id, Index: m.of.Index(), Round: m.of.Round()}
+}
+
+func memberProgress(m *machine[*oneshot.Member], id uint64) any {
+	return oneshotJSON{Object: id, Index: m.of.Index(), Round: m.of.Round(), Lost: m.of.Lost()}
+}
+
+// oneshotServerJSON is how far a server is: of the members how many have answered what.
+type oneshotServerJSON struct {
+	Object   uint64   `json:"object"`
+	Round    uint64   `json:"round"`
+	Keys     int      `json:"keys"`
+	Waiting  int      `json:"waiting"` // submissions, for a batch
+	Answered int      `json:"answered"`
+	Signed   int      `json:"signed"`
+	Parts    int      `json:"parts"`
+	Included []int    `json:"included"` // parties
+	Excluded []int    `json:"excluded"` // members
+	To       []int    `json:"to,omitempty"`
+	StdDev   *float64 `json:"std_dev,omitempty"`
+}
+
+func serverProgress(m *machine[*oneshot.Server], id uint64) any {
+	s := m.of
+	return oneshotServerJSON{
+		Object:   id,
+		Round:    s.Round(),
+		Keys:     s.Keys(),
+		Waiting:  s.Waiting(),
+		Answered: s.Answered(),
+		Signed:   s.Signed(),
+		Parts:    s.Parts(),
+		Included: s.Included(),
+		Excluded: s.Excluded(),
+	}
+}
+
+func nothing[T any](*machine[T], *request) (step, error) { return step{}, nil }
+
+// lastOutput answers with no blob if nothing was made yet.
+func lastOutput[T interface{ Output() []byte }](m *machine[T], _ *request) (step, error) {
+	if output := m.of.Output(); output != nil {
+		return step{blobs: [][]byte{output}}, nil
+	}
+	return step{}, nil
+}
+
+func saveMachine[T interface {
+	Save(key *keyexchange.SealKey) ([]byte, error)
+}](m *machine[T], r *request) (step, error) {
+	key, err := r.sealKey(0)
+	if err != nil {
+		return step{}, err
+	}
+	state, err := m.of.Save(key)
+	return step{blobs: [][]byte{state}}, err
+}
+
+// oneshotSubmit takes the opening, the broadcast and the vector.
+func oneshotSubmit(m *machine[*oneshot.Party], r *request) (step, error) {
+	vector, err := floats[float64](r.blobs[2].bytes)
+	if err != nil {
+		return step{}, requestError("", "the vector: %v", err)
+	}
+	broadcast := r.blobs[1].private()
+	values, err := m.settled.Encode(broadcast, vector, nil)
+	if err != nil {
+		return step{}, err
+	}
+	integers := signed.Values(m.settled.Config(0).Layout, values)
+	message, err := m.of.Submit(r.blobs[0].private(), broadcast, integers)
+	for _, v := range values {
+		clear(v)
+	}
+	clear(integers)
+	return step{blobs: [][]byte{message}}, err
+}
+
+// memberAnswer answers with one blob, or none if there is nothing to answer.
+func memberAnswer(m *machine[*oneshot.Member], r *request) (step, error) {
+	answer, err := m.of.Receive(r.blobs[0].private())
+	if err != nil || answer == nil {
+		return step{}, err
+	}
+	return step{blobs: [][]byte{answer}}, nil
+}
+
+func oneshotReceive(m *machine[*oneshot.Server], r *request) (step, error) {
+	return step{}, m.of.Receive(r.blobs[0].private())
+}
+
+func oneshotInvite(m *machine[*oneshot.Server], _ *request) (step, error) {
+	return step{blobs: [][]byte{m.of.Invite()}}, nil
+}
+
+// oneshotOpen takes the broadcast.
+func oneshotOpen(m *machine[*oneshot.Server], r *request) (step, error) {
+	opening, err := m.of.Open(r.blobs[0].private())
+	return step{blobs: [][]byte{opening}}, err
+}
+
+func oneshotBatch(m *machine[*oneshot.Server], _ *request) (step, error) {
+	envelopes, err := m.of.Batch()
+	out := step{to: make([]int, 0, len(envelopes))}
+	for _, e := range envelopes {
+		out.to, out.blobs = append(out.to, e.To), append(out.blobs, e.Message)
+	}
+	return out, err
+}
+
+func toAll(
+	next func(*oneshot.Server) ([]byte, error),
+) func(m *machine[*oneshot.Server], r *request) (step, error) {
+	return func(m *machine[*oneshot.Server], _ *request) (step, error) {
+		message, err := next(m.of)
+		return step{blobs: [][]byte{message}}, err
+	}
+}
+
+func oneshotUncover(m *machine[*oneshot.Server], r *request) (step, error) {
+	return step{}, m.of.Uncover(r.blobs[0].private())
+}
+
+// oneshotSum takes the broadcast that the round was opened with.
+func oneshotSum(m *machine[*oneshot.Server], r *request) (step, error) {
+	sum, err := m.of.Sum()
+	if err != nil {
+		return step{}, err
+	}
+	parties := len(m.of.Included())
+	values := signed.Ring(m.settled.Config(0).Layout, sum)
+	mean, err := m.settled.Decode(r.blobs[0].private(), values, parties)
+	if err != nil {
+		return step{}, err
+	}
+	stdDev := m.settled.StdDev(parties)
+	return step{blobs: [][]byte{floatBlob(mean)}, stdDev: &stdDev}, nil
+}
