@@ -2,6 +2,7 @@ package door_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/runner"
 )
 
 // heap is how many bytes are held.
@@ -38,7 +40,7 @@ func TestManyBodies(t *testing.T) {
 		{parties * size, parties * size, (parties + 6) * size},
 	} {
 		folder := t.TempDir()
-		s := newSiteOf(t, door.Options{Memory: c.memory, Folder: folder}, text, parties)
+		s := newSiteOf(t, door.Options{Memory: c.memory, Folder: folder}, text, parties, 0)
 		s.gather(t)
 		before := heap()
 		var connections []net.Conn
@@ -70,6 +72,66 @@ func TestManyBodies(t *testing.T) {
 		if n := door.Waiting(s.Door); n != 0 {
 			t.Errorf("%d bytes wait after all", n)
 		}
+	}
+}
+
+// All parties are told of a decision at once. However slowly they take their messages,
+// those that are being written have no more room than they may, and all get theirs.
+func TestManyMessages(t *testing.T) {
+	const parties, room = 24, 100 << 10
+	s := newSiteOf(t, door.Options{}, declared, parties, room)
+	s.gather(t)
+	config := s.fed.Config(1)
+	for i, identity := range s.identities {
+		announce, err := protocol.NewClientSeries(config.Label, 1, identity, nil).Succeed(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.run.ReadMessage(context.Background(), i, bytes.NewReader(announce), int64(len(announce)))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	type answer struct {
+		runner.Next
+		error
+	}
+	answers := make(chan answer)
+	for i := range parties {
+		go func() {
+			next, err := s.run.Next(ctx, i, runner.Ask{Sessions: []uint64{1}, Least: 2})
+			answers <- answer{next, err}
+		}()
+	}
+	var written []*answer
+	held, most, got := 0, 0, 0
+	for got < parties {
+		var a answer
+		select {
+		case a = <-answers:
+			if a.error != nil || a.Kind != runner.Message {
+				t.Fatalf("%q, %v", a.Kind, a.error)
+			}
+			got++
+			held += len(a.Message)
+			most = max(most, held)
+			written = append(written, &a)
+		case <-time.After(200 * time.Millisecond): // nobody else gets room: one has its message
+			if len(written) == 0 {
+				t.Fatal("nobody is sent anything, and nothing is being written")
+			}
+			held -= len(written[0].Message)
+			written[0].Sent()
+			written = written[1:]
+		}
+	}
+	for _, a := range written {
+		a.Sent()
+	}
+	if most > room || most < room/3 {
+		t.Errorf("%d bytes were being written at once, there is room for %d", most, room)
 	}
 }
 

@@ -65,11 +65,11 @@ clip = 1
 
 func newSite(t testing.TB, o door.Options) *site {
 	t.Helper()
-	return newSiteOf(t, o, declared, 5)
+	return newSiteOf(t, o, declared, 5, 0)
 }
 
-// newSiteOf is a site of so many parties.
-func newSiteOf(t testing.TB, o door.Options, declared string, parties int) *site {
+// newSiteOf is a site of so many parties, whose runner has so much room for messages.
+func newSiteOf(t testing.TB, o door.Options, declared string, parties int, outRoom int64) *site {
 	t.Helper()
 	s := &site{}
 	var members []keyexchange.Member
@@ -121,6 +121,7 @@ func newSiteOf(t testing.TB, o door.Options, declared string, parties int) *site
 		Hold:       hold,
 		Node:       "n",
 		Key:        key,
+		OutRoom:    outRoom,
 		Log:        slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -56,6 +56,10 @@ func TestMain(m *testing.M) {
 	case "server":
 		childServer()
 	default:
+		if strings.HasPrefix(role, "load ") {
+			childLoad(role)
+			return
+		}
 		childParty(role)
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +27,9 @@ import (
 var (
 	load = flag.String("load", "20x1000",
 		"load tests, with commas between: parties x numbers, and x2 for two rounds, such as 1000x100000")
-	loadAlone = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
+	loadClassical = flag.Bool("load.classical", false, "keys without ML-KEM")
+	loadTurns     = flag.Int("load.turns", 16, "parties of a load test that compute at once")
+	loadAlone     = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
 )
 
 // loadFederation writes a federation of many parties: a sparse graph from 200 on.
@@ -41,6 +42,9 @@ func loadFederation(t *testing.T, folder string, n, d, rounds int, address strin
 		recovery = "drop_out = 0.1\nadversary = \"curious\"\nsparse = true"
 	case n <= 4:
 		recovery = "drop_out = 0\nadversary = \"curious\""
+	}
+	if *loadClassical {
+		recovery += "\nclassical = true"
 	}
 	text := fmt.Appendf(nil, `name = "load"
 roster = "roster.txt"
@@ -104,7 +108,9 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func runLoad(t *testing.T, n, d, rounds int) {
+// runLoad returns the most memory that the server had, in bytes.
+func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
+	t.Helper()
 	folder := t.TempDir()
 	address := "http://" + freePort(t)
 	loadFederation(t, folder, n, d, rounds, address)
@@ -116,61 +122,17 @@ func runLoad(t *testing.T, n, d, rounds int) {
 		setUp, round := protocolAlone(t, folder, n, d, fed)
 		t.Logf("the protocol alone: set-up %.1f s, a round %.1f s; peak memory %d MB", setUp, round,
 			peak(os.Getpid())>>20)
-		return
+		return 0
 	}
 	server := &process{role: "server", folder: folder, environment: []string{"HUSHSUM_TEST_LOAD=1",
 		"GOMAXPROCS=2"}}
 	server.start(t)
 	t.Cleanup(func() { server.kill() })
 	began := time.Now()
-	var group sync.WaitGroup
-	var up, stayed atomic.Int64
-	models := make(chan []byte, 1)
-	turns := make(chan struct{}, 16) // each party would have a machine of its own
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	for i := range n {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			ctx, leave := context.WithCancel(ctx)
-			defer leave()
-			p, err := loadParty(folder, i, fed, address)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			p.Turns = turns
-			p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
-				if n >= 20 && i%20 == 19 {
-					leave() // it is gone
-					return nil, context.Canceled
-				}
-				return &party.Update{Vector: loadVector(i, d)}, nil
-			})
-			if name := os.Getenv("HUSHSUM_TEST_LOG"); name != "" {
-				f, _ := os.OpenFile(name+".parties", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-				p.Log = slog.New(slog.NewTextHandler(f, nil)).With("party", i)
-			}
-			model, err := p.Run(ctx)
-			if err != nil {
-				if !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
-				return
-			}
-			up.Add(p.Server.Sent())
-			stayed.Add(1)
-			select {
-			case models <- model:
-			default:
-			}
-		}()
-	}
-	group.Wait()
+	all := loadParties(t, folder, fed, address, n)
 	total := time.Since(began)
-	if t.Failed() {
-		return
+	if len(all.Errors) > 0 {
+		t.Fatalf("%d parties failed: %s", len(all.Errors), all.Errors[0])
 	}
 	var s runner.Status
 	for find(folder, "status", &s) != nil || s.State != "ended" {
@@ -181,13 +143,13 @@ func runLoad(t *testing.T, n, d, rounds int) {
 			t.Fatalf("round %d was lost after %.1f s: %s", p.Round, p.Seconds, p.Lost)
 		}
 	}
-	_, values, _, err := tensor.Parse(<-models)
+	_, values, _, err := tensor.Parse(all.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, parties := 0., 0
 	for i := range n {
-		if n < 20 || i%20 != 19 {
+		if stays(i, n) {
 			want += loadVector(i, 1)[0] / math.Sqrt(float64(d))
 			parties++
 		}
@@ -205,15 +167,146 @@ func runLoad(t *testing.T, n, d, rounds int) {
 			t.Errorf("round %d has %d parties, want %d", p.Round, p.Parties, parties)
 		}
 	}
+	serverPeak = peak(server.command.Process.Pid)
 	t.Logf("%d parties, d = %d: all %.1f s, of these rounds %.1f s; a party sends %.0f kB; "+
-		"peak memory: server %d MB, all parties %d MB", n, d, total.Seconds(), seconds,
-		float64(up.Load())/float64(stayed.Load())/1000, peak(server.command.Process.Pid)>>20,
-		peak(os.Getpid())>>20)
+		"peak memory: server %d MB, processes of parties %d MB", n, d, total.Seconds(), seconds,
+		float64(all.Sent)/float64(all.Stayed)/1000, serverPeak>>20, all.Peaks)
 	if *loadAlone == "yes" {
+		server.kill() // the machine and its memory are the protocol's
 		setUp, round := protocolAlone(t, folder, n, d, fed)
-		t.Logf("the protocol alone: set-up %.1f s, a round %.1f s; ratio of all: %.2f", setUp, round,
-			total.Seconds()/(setUp+float64(rounds)*round))
+		t.Logf("the protocol alone: set-up %.1f s, a round %.1f s; peak memory %d MB; ratio of all: %.2f",
+			setUp, round, peak(os.Getpid())>>20, total.Seconds()/(setUp+float64(rounds)*round))
 	}
+	return serverPeak
+}
+
+// The server's memory has tables of parties in it, and not their submissions: three times
+// as many parties take less than half a submission more for each that is added.
+func TestMemoryOfServer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it reads /proc")
+	}
+	const few, many, d = 20, 60, 250_000
+	alone := *loadAlone
+	*loadAlone = "no"
+	defer func() { *loadAlone = alone }()
+	small, large := runLoad(t, few, d, 1), runLoad(t, many, d, 1)
+	if grown := large - small; grown > (many-few)*4*d/2 {
+		t.Errorf("%d MB more for %d more parties, whose submissions have %d MB", grown>>20, many-few,
+			(many-few)*4*d>>20)
+	}
+}
+
+// stays tells who does not drop out.
+func stays(i, n int) bool { return n < 20 || i%20 != 19 }
+
+// loaded is how parties of one process fared.
+type loaded struct {
+	Sent   int64 // bytes, of those who stayed
+	Stayed int
+	Model  []byte
+	Errors []string
+	Peaks  []int64 // MB of each process
+}
+
+// inProcess is how many parties one process has: each takes two files at times.
+const inProcess = 2500
+
+// loadParties has all parties take part, in this process if they are few.
+func loadParties(t *testing.T, folder string, fed *federation.Federation, address string, n int,
+) loaded {
+	t.Helper()
+	if n <= inProcess {
+		out := takePart(folder, fed, address, 0, n, n)
+		out.Peaks = []int64{peak(os.Getpid()) >> 20}
+		return out
+	}
+	var all loaded
+	var children []*process
+	for from := 0; from < n; from += inProcess {
+		c := &process{role: fmt.Sprintf("load %d %d %d", from, min(from+inProcess, n), *loadTurns),
+			folder: folder}
+		c.start(t, "GOMAXPROCS=2")
+		t.Cleanup(func() { c.kill() })
+		children = append(children, c)
+	}
+	for k, c := range children {
+		if err := <-c.died; err != nil {
+			t.Fatalf("process %d of parties: %v", k, err)
+		}
+		c.died <- nil // for kill
+		var one loaded
+		if err := find(folder, fmt.Sprint("loaded-", k*inProcess), &one); err != nil {
+			t.Fatal(err)
+		}
+		all.Sent += one.Sent
+		all.Stayed += one.Stayed
+		all.Model = one.Model
+		all.Errors = append(all.Errors, one.Errors...)
+		all.Peaks = append(all.Peaks, one.Peaks...)
+	}
+	return all
+}
+
+// childLoad is a process with some of the parties.
+func childLoad(role string) {
+	folder := os.Getenv("HUSHSUM_TEST_FOLDER")
+	j, fed := readJob(folder)
+	var from, to int
+	_, err := fmt.Sscanf(role, "load %d %d %d", &from, &to, loadTurns)
+	child(err)
+	out := takePart(folder, fed, j.Address, from, to, j.Parties)
+	out.Peaks = []int64{peak(os.Getpid()) >> 20}
+	leave(folder, fmt.Sprint("loaded-", from), out)
+}
+
+// takePart has parties from one to another take part until the federation ends. They
+// compute in turns, since each would have a machine of its own; the server sees the same.
+func takePart(folder string, fed *federation.Federation, address string, from, to, n int,
+) (out loaded) {
+	var group sync.WaitGroup
+	var mutex sync.Mutex
+	turns := make(chan struct{}, *loadTurns)
+	for i := from; i < to; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			model, sent, err := takePartAs(folder, fed, address, i, n, turns)
+			mutex.Lock()
+			defer mutex.Unlock()
+			switch {
+			case err == nil:
+				out.Sent += sent
+				out.Stayed++
+				out.Model = model
+			case !errors.Is(err, context.Canceled):
+				out.Errors = append(out.Errors, fmt.Sprintf("party %d: %v", i, err))
+			}
+		}()
+	}
+	group.Wait()
+	return out
+}
+
+func takePartAs(folder string, fed *federation.Federation, address string, i, n int,
+	turns chan struct{},
+) (model []byte, sent int64, err error) {
+	ctx, drop := context.WithCancel(context.Background())
+	defer drop()
+	p, err := loadParty(folder, i, fed, address)
+	if err != nil {
+		return nil, 0, err
+	}
+	p.Turns = turns
+	p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
+		if !stays(i, n) {
+			drop()
+			return nil, context.Canceled
+		}
+		return &party.Update{Vector: loadVector(i, fed.Spec.Len())}, nil
+	})
+	model, err = p.Run(ctx)
+	return model, p.Server.Sent(), err
 }
 
 func loadParty(
@@ -277,18 +370,23 @@ func protocolAlone(t *testing.T, folder string, n, d int, fed *federation.Federa
 		close(work)
 		group.Wait()
 	}
-	deliver := func(envelopes []protocol.Envelope, err error) {
+	// Messages are made one by one: together they are n times as long as the longest.
+	deliver := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		messages := make(map[int][]byte)
-		var to []int
-		for _, e := range envelopes {
-			messages[e.To] = e.Message
-			to = append(to, e.To)
-		}
-		each(to, func(i int) ([]byte, error) { return clients[i].Receive(messages[i]) })
+		each(server.Missing(), func(i int) (answer []byte, err error) {
+			mutex.Lock()
+			messages := server.Pending(i)
+			mutex.Unlock()
+			for _, m := range messages {
+				if answer, err = clients[i].Receive(m); err != nil {
+					return nil, err
+				}
+			}
+			return answer, nil
+		})
 	}
 	everybody := make([]int, n)
 	for i := range everybody {
@@ -306,15 +404,18 @@ func protocolAlone(t *testing.T, folder string, n, d int, fed *federation.Federa
 		clients[i] = c
 		return c.Announce(), nil
 	})
-	deliver(server.Keys())
-	deliver(server.Members())
+	deliver(server.EndStep())
+	if !config.Classical {
+		deliver(server.EndStep())
+	}
 	setUp = time.Since(began).Seconds()
 	began = time.Now()
 	broadcast := make([]byte, 4*d)
-	deliver(server.Begin(broadcast))
+	_, err = server.Begin(broadcast)
+	deliver(err)
 	var stay []int
 	for i := range n {
-		if n < 20 || i%20 != 19 {
+		if stays(i, n) {
 			stay = append(stay, i)
 		}
 	}
@@ -325,8 +426,8 @@ func protocolAlone(t *testing.T, folder string, n, d int, fed *federation.Federa
 		}
 		return clients[i].Submit(broadcast, values...)
 	})
-	deliver(server.Survivors())
-	deliver(server.Certificate())
+	deliver(server.EndStep())
+	deliver(server.EndStep())
 	sum, err := server.Sum()
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -69,7 +70,10 @@ const (
 	bucketObjects     = "hushsum-objects-" // and the first digits of the identifier
 	streamAudit       = "HUSHSUM-AUDIT"
 	subjectAudit      = "hushsum.audit."
+	kindInitial       = "initial" // objects that stay: of the definition
 	pieceSize         = 256 << 10 // larger ones take much more memory in a cluster
+	longRoster        = 256 << 10 // bytes above which it is an object
+	partSize          = 32 << 20  // of an object
 )
 
 // Waits on JetStream.
@@ -77,6 +81,7 @@ const (
 	attemptTime = 3 * time.Second
 	patience    = 10 * time.Second // of a write or read, over its attempts
 	pause       = 100 * time.Millisecond
+	slowestDisk = 4 << 20 // bytes a second of objects, beside
 )
 
 // Records is all federations' records in one JetStream.
@@ -125,12 +130,18 @@ func Open(ctx context.Context, js jetstream.JetStream, replicas int, key *keyexc
 
 // retry calls until it succeeds, fails for good, or has taken too long.
 func (r *Records) retry(ctx context.Context, call func(context.Context) error) error {
+	return r.retryOf(ctx, 0, call)
+}
+
+// retryOf is retry of a call that carries so many bytes.
+func (r *Records) retryOf(ctx context.Context, size int, call func(context.Context) error) error {
 	began := time.Now()
+	carry := time.Duration(float64(size) / slowestDisk * float64(time.Second))
 	for {
-		attempt, cancel := context.WithTimeout(ctx, attemptTime)
+		attempt, cancel := context.WithTimeout(ctx, attemptTime+carry)
 		err := call(attempt)
 		cancel()
-		if err == nil || ctx.Err() != nil || permanent(err) || time.Since(began) > patience {
+		if err == nil || ctx.Err() != nil || permanent(err) || time.Since(began) > patience+carry {
 			return err
 		}
 		select {
@@ -164,12 +175,14 @@ func wrongSequence(err error) bool {
 
 // Definition is a federation as it was declared.
 type Definition struct {
-	Format  int       `json:"format"`
-	ID      string    `json:"id"`
-	Text    []byte    `json:"text"`   // of its file
-	Roster  []byte    `json:"roster"` // of the roster, or nil where Object has it
-	Model   *Ref      `json:"model,omitempty"`
-	Created time.Time `json:"created"`
+	Format int    `json:"format"`
+	ID     string `json:"id"`
+	Text   []byte `json:"text"`   // of its file
+	Roster []byte `json:"roster"` // of the roster
+	// RosterAt is where a long roster is stored; Definition reads it.
+	RosterAt *Ref      `json:"roster_at,omitempty"`
+	Model    *Ref      `json:"model,omitempty"`
+	Created  time.Time `json:"created"`
 }
 
 // Ref names an object, with its digest.
@@ -177,6 +190,18 @@ type Ref struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"` // SHA-256 of what is sealed, in hexadecimal digits
 	Size   int    `json:"size"`
+	// Parts is how many objects it is, 0 for one: JetStream refuses writes of which more
+	// than 128 MB wait for the disk.
+	Parts int `json:"parts,omitempty"`
+}
+
+// names lists the objects that a Ref's is in.
+func (ref *Ref) names() []string {
+	names := []string{ref.Name}
+	for k := 1; k < ref.Parts; k++ {
+		names = append(names, fmt.Sprintf("%s.%d", ref.Name, k))
+	}
+	return names
 }
 
 // Pointer is where the newest state of a federation is, and who leads it.
@@ -191,16 +216,22 @@ type Pointer struct {
 // It fails with [ErrExists].
 func (r *Records) Create(ctx context.Context, d Definition, model []byte) error {
 	d.Format = Format
-	if model != nil {
+	if model != nil || len(d.Roster) > longRoster {
 		o, err := r.objects(ctx, d.ID)
 		if err != nil {
 			return err
 		}
-		ref, err := r.put(ctx, o, d.ID, "initial", model)
-		if err != nil {
-			return err
+		if model != nil {
+			if d.Model, err = r.put(ctx, o, d.ID, kindInitial, model); err != nil {
+				return err
+			}
 		}
-		d.Model = ref
+		if len(d.Roster) > longRoster {
+			if d.RosterAt, err = r.put(ctx, o, d.ID, kindInitial+"-roster", d.Roster); err != nil {
+				return err
+			}
+			d.Roster = nil
+		}
 	}
 	b, err := json.Marshal(d)
 	if err != nil {
@@ -246,6 +277,15 @@ func (r *Records) Definition(ctx context.Context, id string) (*Definition, error
 	}
 	if err := readable("definition", id, d.Format); err != nil {
 		return nil, err
+	}
+	if d.RosterAt != nil {
+		o, err := r.objects(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if d.Roster, err = r.get(ctx, o, id, d.RosterAt); err != nil {
+			return nil, err
+		}
 	}
 	return d, nil
 }
@@ -309,47 +349,37 @@ func (r *Records) put(ctx context.Context, o jetstream.ObjectStore, id, kind str
 	if err != nil {
 		return nil, err
 	}
-	err = r.retry(ctx, func(ctx context.Context) error {
-		_, err := o.Put(ctx, jetstream.ObjectMeta{
-			Name: ref.Name,
-			Opts: &jetstream.ObjectMetaOptions{ChunkSize: pieceSize},
-		}, bytes.NewReader(box))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if parts := (len(box) + partSize - 1) / partSize; parts > 1 {
+		ref.Parts = parts
+	}
+	for _, name := range ref.names() {
+		part := box[:min(partSize, len(box))]
+		box = box[len(part):]
+		err = r.retryOf(ctx, len(part), func(ctx context.Context) error {
+			_, err := o.Put(ctx, jetstream.ObjectMeta{
+				Name: name,
+				Opts: &jetstream.ObjectMetaOptions{ChunkSize: pieceSize},
+			}, bytes.NewReader(part))
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
 	}
 	return ref, nil
 }
 
-// get reads an object. One that was just put may not be on every node yet, so it is
-// asked for again.
+// get reads an object.
 func (r *Records) get(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
 ) ([]byte, error) {
 	var box []byte
-	began := time.Now()
-	for {
-		err := r.retry(ctx, func(ctx context.Context) error {
-			object, err := o.Get(ctx, ref.Name)
-			if err != nil {
-				return err
-			}
-			defer object.Close()
-			limit := int64(ref.Size) + keyexchange.SealOverhead
-			box, err = io.ReadAll(io.LimitReader(object, limit+1))
-			return err
-		})
-		if err == nil {
-			break
+	limit := ref.Size + keyexchange.SealOverhead
+	for _, name := range ref.names() {
+		part, err := r.getPart(ctx, o, name, min(partSize, limit-len(box)))
+		if err != nil {
+			return nil, err
 		}
-		missing := errors.Is(err, jetstream.ErrObjectNotFound)
-		if !missing || time.Since(began) > attemptTime {
-			if missing {
-				return nil, fmt.Errorf("%w: object %s is not there", ErrRecord, ref.Name)
-			}
-			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		time.Sleep(pause)
+		box = append(box, part...)
 	}
 	b, err := keyexchange.Open(&r.key, box, associated(id, ref.Name))
 	if err != nil {
@@ -360,6 +390,35 @@ func (r *Records) get(ctx context.Context, o jetstream.ObjectStore, id string, r
 		return nil, fmt.Errorf("%w: object %s is another", ErrRecord, ref.Name)
 	}
 	return b, nil
+}
+
+// getPart reads one part of an object, of at most so many bytes. One that was just put may
+// not be on every node yet, so it is asked for again.
+func (r *Records) getPart(ctx context.Context, o jetstream.ObjectStore, name string, most int,
+) (part []byte, err error) {
+	began := time.Now()
+	for {
+		err := r.retryOf(ctx, most, func(ctx context.Context) error {
+			object, err := o.Get(ctx, name)
+			if err != nil {
+				return err
+			}
+			defer object.Close()
+			part, err = io.ReadAll(io.LimitReader(object, int64(most)+1))
+			return err
+		})
+		if err == nil {
+			return part, nil
+		}
+		missing := errors.Is(err, jetstream.ErrObjectNotFound)
+		if !missing || time.Since(began) > attemptTime {
+			if missing {
+				return nil, fmt.Errorf("%w: object %s is not there", ErrRecord, name)
+			}
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		time.Sleep(pause)
+	}
 }
 
 // Leader reads who leads a federation, empty if nobody does.
@@ -522,9 +581,12 @@ func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 		return err
 	}
 	for _, old := range spent {
-		if old != nil {
+		if old == nil {
+			continue
+		}
+		for _, name := range old.names() {
 			short, cancel := context.WithTimeout(ctx, attemptTime)
-			_ = h.objects.Delete(short, old.Name) // what is left is found by Tidy
+			_ = h.objects.Delete(short, name) // what is left is found by Tidy
 			cancel()
 		}
 	}
@@ -542,14 +604,17 @@ func (h *Hold) Tidy(ctx context.Context, keep ...*Ref) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	wanted := map[string]bool{"initial": true}
+	wanted := make(map[string]bool)
 	for _, ref := range append(keep, h.pointer.State) {
-		if ref != nil {
-			wanted[ref.Name] = true
+		if ref == nil {
+			continue
+		}
+		for _, name := range ref.names() {
+			wanted[name] = true
 		}
 	}
 	for _, info := range all {
-		if wanted[info.Name] || len(info.Name) > 7 && info.Name[:7] == "initial" {
+		if wanted[info.Name] || strings.HasPrefix(info.Name, kindInitial) {
 			continue
 		}
 		if err := h.objects.Delete(ctx, info.Name); err != nil {

@@ -207,3 +207,54 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("%+v %v", lines, err)
 	}
 }
+
+// Objects longer than JetStream takes at once, and rosters longer than a definition may
+// be, come back as they were after a restart, and are deleted whole.
+func TestLongObjects(t *testing.T) {
+	ctx, folder, key := context.Background(), t.TempDir(), newKey(t)
+	r, stop := open(t, folder, key)
+	definition := record.Definition{ID: id, Text: []byte("text"), Created: time.Now().UTC(),
+		Roster: bytes.Repeat([]byte("party 0123456789abcdef\n"), 100_000)}
+	if err := r.Create(ctx, definition, nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := bytes.Repeat([]byte{1, 2, 3, 4, 5, 6, 7}, 10<<20)
+	first, err := h.Put(ctx, "model", long)
+	if err != nil || first.Parts != 3 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	long[69<<20]++
+	second, err := h.Put(ctx, "model", long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Decide(ctx, []byte("state"), first); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	r, stop = open(t, folder, key)
+	defer stop()
+	had, err := r.Definition(ctx, id)
+	if err != nil || !bytes.Equal(had.Roster, definition.Roster) {
+		t.Errorf("a roster of %d bytes, %v", len(had.Roster), err)
+	}
+	if h, err = r.Claim(ctx, id, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Tidy(ctx, second); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := h.Get(ctx, second); err != nil || !bytes.Equal(b, long) {
+		t.Errorf("%d bytes of %d, %v", len(b), len(long), err)
+	}
+	if _, err := h.Get(ctx, first); !errors.Is(err, record.ErrRecord) {
+		t.Errorf("what was spent: %v", err)
+	}
+	if had, err = r.Definition(ctx, id); err != nil || !bytes.Equal(had.Roster, definition.Roster) {
+		t.Errorf("after tidying, a roster of %d bytes, %v", len(had.Roster), err)
+	}
+}

@@ -79,6 +79,10 @@ type Options struct {
 	// Grace is how long a step waits for parties that are not there: 0 for a second, and
 	// a second more for every hundred parties.
 	Grace time.Duration
+	// OutRoom is how many bytes of messages are being written at once, 0 for 64 MiB: all
+	// parties are told of a decision in the same moment, and what each is sent is made for
+	// it. One message may be longer.
+	OutRoom int64
 	// Judge tells the accuracy of a model on rows that no party has; nil: nobody does.
 	Judge func(model []float64) float64
 	// Summed, for tests, is shown each sum before it is decoded; may be nil.
@@ -167,13 +171,15 @@ type Past struct {
 }
 
 const (
+	defaultOutRoom = 64 << 20
+
 	defaultGrace = time.Second
 	graceForEach = 10 * time.Millisecond // since all come at once
 	tick         = 50 * time.Millisecond
 	resendAfter  = 3 * time.Second // a party is not asked for the same more often
 	keepEvery    = time.Minute
 	mostLost     = 5 // rounds in a row, after which it pauses
-	comeBack     = 6 * time.Second
+	comeBack     = 8 * time.Second // parties wait 7.5 s between two tries at most
 )
 
 // Start loads what is recorded, or begins, and leads until ctx ends or the record is
@@ -184,12 +190,15 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	if o.Grace == 0 {
 		o.Grace = defaultGrace + time.Duration(n)*graceForEach
 	}
+	if o.OutRoom == 0 {
+		o.OutRoom = defaultOutRoom
+	}
 	r := &Runner{
 		Options:   o,
 		lock:      make(chan struct{}, 1),
 		changed:   make(chan struct{}),
 		wake:      make(chan struct{}, 1),
-		out:       semaphore.NewWeighted(outRoom),
+		out:       semaphore.NewWeighted(o.OutRoom),
 		optimizer: o.Federation.Optimizer(),
 		parties:   make([]party, n),
 		shunned:   make(map[int]shunned),
@@ -336,10 +345,6 @@ func (n *Next) Sent() {
 	}
 }
 
-// outRoom is how many bytes of messages are being written at once. All parties are told
-// of a decision in the same moment, and what each is sent is made for it.
-const outRoom = 64 << 20
-
 // Next waits until there is something for a party to do, or ctx ends, when it returns
 // Nothing. Call the result's Sent. It fails with [ErrStopped].
 func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
@@ -362,7 +367,7 @@ func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
 		r.poke()
 	}
 	for {
-		room = min(r.largest.Load(), outRoom)
+		room = min(r.largest.Load(), r.OutRoom)
 		if r.out.Acquire(ctx, room) != nil {
 			room = 0
 			left()
@@ -374,7 +379,7 @@ func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
 		}
 		next, again := r.next(i, ask)
 		changed := r.changed
-		size := min(int64(len(next.Message)), outRoom)
+		size := min(int64(len(next.Message)), r.OutRoom)
 		if size > r.largest.Load() {
 			r.largest.Store(size)
 		}
@@ -573,6 +578,7 @@ func (r *Runner) enter(ctx context.Context, s *session, stage Stage) error {
 	if err := r.record(ctx); err != nil {
 		return err
 	}
+	s.since = time.Now() // parties are told now, and nobody was heard while it was recorded
 	r.announce()
 	return nil
 }
