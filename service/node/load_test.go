@@ -217,7 +217,7 @@ func loadParties(t *testing.T, folder string, fed *federation.Federation, addres
 ) loaded {
 	t.Helper()
 	if n <= inProcess {
-		out := takePart(folder, fed, address, 0, n, n)
+		out := loadSome(folder, fed, address, 0, n, n)
 		out.Peaks = []int64{peak(os.Getpid()) >> 20}
 		return out
 	}
@@ -255,14 +255,14 @@ func childLoad(role string) {
 	var from, to int
 	_, err := fmt.Sscanf(role, "load %d %d %d", &from, &to, loadTurns)
 	child(err)
-	out := takePart(folder, fed, j.Address, from, to, j.Parties)
+	out := loadSome(folder, fed, j.Address, from, to, j.Parties)
 	out.Peaks = []int64{peak(os.Getpid()) >> 20}
 	leave(folder, fmt.Sprint("loaded-", from), out)
 }
 
-// takePart has parties from one to another take part until the federation ends. They
+// loadSome has parties from one to another take part until the federation ends. They
 // compute in turns, since each would have a machine of its own; the server sees the same.
-func takePart(folder string, fed *federation.Federation, address string, from, to, n int,
+func loadSome(folder string, fed *federation.Federation, address string, from, to, n int,
 ) (out loaded) {
 	var group sync.WaitGroup
 	var mutex sync.Mutex
@@ -271,7 +271,7 @@ func takePart(folder string, fed *federation.Federation, address string, from, t
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			model, sent, err := takePartAs(folder, fed, address, i, n, turns)
+			model, sent, err := loadOne(folder, fed, address, i, n, turns)
 			mutex.Lock()
 			defer mutex.Unlock()
 			switch {
@@ -288,7 +288,7 @@ func takePart(folder string, fed *federation.Federation, address string, from, t
 	return out
 }
 
-func takePartAs(folder string, fed *federation.Federation, address string, i, n int,
+func loadOne(folder string, fed *federation.Federation, address string, i, n int,
 	turns chan struct{},
 ) (model []byte, sent int64, err error) {
 	ctx, drop := context.WithCancel(context.Background())

@@ -99,7 +99,6 @@ type running struct {
 const (
 	firstWait   = 100 * time.Millisecond
 	longestWait = 5 * time.Second
-	watchAfter  = 250 * time.Millisecond
 	mostSeen    = 4
 )
 
@@ -453,7 +452,8 @@ func (r *running) watch(ctx context.Context) (working context.Context, stop func
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for wait := watchAfter; sleep(working, wait) == nil; wait = 0 {
+		wait := runner.DefaultGrace(r.Federation.Settled.Roster().Len()) / 4
+		for ; sleep(working, wait) == nil; wait = 0 {
 			next, err := r.Server.Next(working, r.Federation.ID, ask, r.most)
 			switch {
 			case err != nil:

@@ -1,0 +1,69 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Line is one of the audit log: who, when, what, digests and sizes. It has no secret.
+type Line struct {
+	Time    time.Time `json:"time"`
+	Node    string    `json:"node"`
+	Event   string    `json:"event"`
+	Round   int       `json:"round,omitempty"`
+	Parties int       `json:"parties,omitempty"`
+	Epsilon float64   `json:"epsilon,omitempty"`
+	Digest  string    `json:"digest,omitempty"`
+	Size    int       `json:"size,omitempty"`
+	Note    string    `json:"note,omitempty"`
+}
+
+// Audit appends a line to the log of a federation. It is best effort: decisions are in
+// the record, whose states have the history too.
+func (r *Records) Audit(ctx context.Context, id string, line Line) error {
+	b, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	_, err = r.js.Publish(ctx, subjectAudit+id, b)
+	return err
+}
+
+// AuditLog reads the last lines of the log, at most so many.
+func (r *Records) AuditLog(ctx context.Context, id string, most int) ([]Line, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	consumer, err := r.js.OrderedConsumer(ctx, streamAudit, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subjectAudit + id},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	var lines []Line
+	for {
+		batch, err := consumer.FetchNoWait(500)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		got := 0
+		for message := range batch.Messages() {
+			got++
+			var line Line
+			if json.Unmarshal(message.Data(), &line) == nil {
+				lines = append(lines, line)
+			}
+		}
+		if len(lines) > most {
+			lines = lines[len(lines)-most:]
+		}
+		if got == 0 {
+			return lines, nil
+		}
+	}
+}
