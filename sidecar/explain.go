@@ -35,13 +35,16 @@ func explain(s *hushsum.Settled) (string, error) {
 			"cheat later",
 		protocol.CuriousServer: "a server that follows the protocol and keeps all it sees",
 	}
+	together := ", as long as no party tells it what it knows"
+	if p.Colluders > 0 {
+		together = fmt.Sprintf(", together with up to %d of the parties", p.Colluders)
+	}
 	lines := []string{
 		fmt.Sprintf("%s: in each of %d rounds every party brings a vector of %d numbers, shortened "+
 			"to L2 norm %v.", p.Name, p.Rounds, p.Length, p.Clip),
 		fmt.Sprintf("Of each round all learn the mean over %d to %d of the %d parties, and nothing "+
 			"else: with fewer a round gives nothing.", fewest, n, n),
-		fmt.Sprintf("That holds against %s, together with up to %d of the parties.",
-			servers[p.Adversary], p.Colluders),
+		fmt.Sprintf("That holds against %s%s.", servers[p.Adversary], together),
 	}
 	if o := s.Oneshot(); o != nil {
 		lines = append(lines, fmt.Sprintf("A party sends one message a round. A committee of %d members "+

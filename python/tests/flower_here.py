@@ -1,9 +1,9 @@
 """Flower's published source with what Debian has of its dependencies.
 
-HUSHSUM_FLOWER names a folder with Flower's package ``flwr``: of 1.9, or of today. Debian calls
-pycryptodome's package Cryptodome, and has older releases of cryptography, protobuf and gRPC.
-What is missing is only used by Flower's commands and network, of which no test takes part: it
-is there by name and does nothing.
+HUSHSUM_FLOWER names a folder with Flower's package ``flwr``, of 1.9 or of today, or one of
+:mod:`flower_double`. Debian calls pycryptodome's package Cryptodome, and has older releases of
+cryptography, protobuf and gRPC. What is missing is only used by Flower's commands and network,
+of which no test takes part: it is there by name and does nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import os
 import sys
 import types
 from typing import Any
+
+import flower_double
 
 _UNUSED = ("alembic", "click", "grpc_health", "iterators", "pathspec", "requests", "rich",
            "sqlalchemy", "tomli", "tomli_w", "typer", "yaml")
@@ -72,6 +74,9 @@ class _Unused(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def find() -> str | None:
     """Make Flower importable, and return why it is not."""
     source = os.environ.get("HUSHSUM_FLOWER")
+    if source in flower_double.SOURCES:
+        flower_double.install(flower_double.SOURCES[source])
+        return None
     if source:
         sys.path.insert(0, source)
     try:
