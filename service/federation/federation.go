@@ -17,6 +17,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -197,12 +198,13 @@ func Read(name string) (*Federation, error) {
 	}
 	roster, err := readBounded(beside(f.Roster), maxRoster)
 	if err != nil {
-		return nil, wrong(text, "roster", err.Error(), "")
+		return nil, wrong(text, "roster", err.Error(), "name a file, as seen from the folder of this one")
 	}
 	var model []byte
 	if f.Model.File != "" {
 		if model, err = os.ReadFile(beside(f.Model.File)); err != nil {
-			return nil, wrong(text, "model.file", err.Error(), "")
+			return nil, wrong(text, "model.file", err.Error(),
+				"name a file, as seen from the folder of this one")
 		}
 	}
 	return New(text, roster, model)
@@ -249,7 +251,7 @@ func Decode(text []byte, into any) error {
 			Line:   row,
 			Field:  strings.Join(first.Key(), "."),
 			Reason: NoField,
-			Advice: "take it out, or see docs/service.md for those that there are",
+			Advice: fieldsAdvice(into, first.Key()),
 		}
 	case errors.As(err, &decode):
 		row, _ := decode.Position()
@@ -262,6 +264,38 @@ func Decode(text []byte, into any) error {
 		return &FileError{Reason: err.Error()}
 	}
 	return nil
+}
+
+// fieldsAdvice names the fields that there are where a key was not found.
+func fieldsAdvice(into any, key []string) string {
+	t := reflect.TypeOf(into).Elem()
+	var list []string
+	for k, part := range key {
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		list = nil
+		found := false
+		if t.Kind() == reflect.Struct {
+			for _, f := range reflect.VisibleFields(t) {
+				name := f.Tag.Get("toml")
+				if name == "" {
+					continue
+				}
+				list = append(list, name)
+				if name == part && k < len(key)-1 {
+					t, found = f.Type, true
+				}
+			}
+		}
+		if !found {
+			break
+		}
+	}
+	if len(list) == 0 {
+		return "take it out"
+	}
+	return "there are " + strings.Join(list, ", ")
 }
 
 // NoField is the Reason of a field that there is not.
@@ -337,7 +371,8 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 	}
 	roster, err := keyexchange.ParseRoster(rosterText)
 	if err != nil {
-		return nil, wrong(text, "roster", err.Error(), "")
+		return nil, wrong(text, "roster", "of the file that it names: "+err.Error(),
+			"have parties send the line of 'hushsumd roster line NAME IDENTITY'")
 	}
 	out := &Federation{File: *f, Text: text}
 	if out.File.StepTime == 0 {

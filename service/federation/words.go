@@ -120,7 +120,7 @@ func colluding(c int) string {
 	if c == 0 {
 		return "no colluding parties"
 	}
-	return fmt.Sprintf("up to %d colluding parties", c)
+	return "up to " + count(c, "colluding party")
 }
 
 func count(n int, noun string) string {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/internal/lock"
 	"github.com/hushsum/hushsum/service/page"
 )
 
@@ -36,6 +37,10 @@ const (
 func (n *Node) keys() (err error) {
 	if err := os.MkdirAll(n.Folder, 0o700); err != nil {
 		return err
+	}
+	// Two processes in one folder would write over each other's record.
+	if n.lock, err = lock.Folder(n.Folder); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrLocked, n.Folder, err)
 	}
 	if n.Name == "" {
 		name, err := keep(filepath.Join(n.Folder, fileName), func() ([]byte, error) {
@@ -79,6 +84,10 @@ func keep(name string, fresh func() ([]byte, error)) ([]byte, error) {
 	return b, hushsum.FileStore(name).Save(b) // mode 0600
 }
 
+// ErrLocked: another process uses the node's folder.
+var ErrLocked = errors.New("node: another node runs with this folder; stop it, or name another " +
+	"--folder")
+
 // ReadKey reads a key from a file of 64 hexadecimal digits; where there is none it makes
 // one, if it may.
 func ReadKey(name string, create bool) (*keyexchange.SealKey, error) {
@@ -96,7 +105,8 @@ func ReadKey(name string, create bool) (*keyexchange.SealKey, error) {
 		text, err = os.ReadFile(name)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("node: the key that seals: %w; make one with: openssl rand -hex 32 > %s",
+			err, name)
 	}
 	b, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(b) != len(keyexchange.SealKey{}) {

@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -118,6 +119,7 @@ type Node struct {
 	Page        string // address of the page
 	servers     []*http.Server
 	tokens      *page.Tokens
+	lock        *os.File // of the folder
 	NewTokens   []string // made at this start, to be told once
 }
 
@@ -322,6 +324,9 @@ func (n *Node) Close() {
 		n.embedded.Close()
 	case n.conn != nil:
 		n.conn.Close()
+	}
+	if n.lock != nil {
+		_ = n.lock.Close()
 	}
 }
 

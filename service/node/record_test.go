@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -315,6 +316,23 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
+// Two processes, or nodes, do not use one folder.
+func TestFolderIsLocked(t *testing.T) {
+	folder := t.TempDir()
+	n, err := node.Start(context.Background(), plainNode(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.Start(context.Background(), plainNode(folder)); !errors.Is(err, node.ErrLocked) {
+		t.Errorf("a second node: %v", err)
+	}
+	n.Close()
+	if n, err = node.Start(context.Background(), plainNode(folder)); err != nil {
+		t.Fatal(err)
+	}
+	n.Close()
+}
+
 // Two nodes on a NATS of the operator's, reached by its URL with a password: one leads,
 // and when it stops the other goes on. A wrong password is told at once.
 func TestExternalNATS(t *testing.T) {
@@ -389,7 +407,9 @@ func TestExternalNATS(t *testing.T) {
 		leads.Close()
 	}()
 	takePart(ctx, t, fed, a.Address+","+b.Address, identities, make([]float64, 40))
-	last := awaitStatus(ctx, t, other, fed.ID, func(s *runner.Status) bool { return s.State == "ended" })
+	last := awaitStatus(ctx, t, other, fed.ID, func(s *runner.Status) bool {
+		return s.State == "ended"
+	})
 	if last.Round != recordRounds || last.Leader != other.Name {
 		t.Errorf("%d rounds, led by %s", last.Round, last.Leader)
 	}

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/service/tensor"
@@ -19,10 +21,11 @@ import (
 // ErrTraining: the training command failed or left nothing of use.
 var ErrTraining = errors.New("party: the training command failed")
 
-// Command is a Trainer that runs a program in any language. It finds round.json and
-// model.safetensors in the folder that HUSHSUM_WORK names, and leaves there
-// update.safetensors, the change of the model, or trained.safetensors, the trained
-// weights, and metrics.json if it has any. The folder is emptied before each round.
+// Command is a Trainer that runs a program in any language. It finds round.json and the
+// model, as model.safetensors and model.npz, in the folder that HUSHSUM_WORK names, and
+// leaves there update.safetensors or update.npz, the change of the model, or
+// trained.safetensors or trained.npz, the trained weights, and metrics.json if it has any.
+// What an earlier round left is deleted before.
 type Command struct {
 	Line   string        // for the shell
 	Folder string        // for the files, of this command alone
@@ -31,6 +34,9 @@ type Command struct {
 }
 
 const mostMetrics = 64 << 10
+
+// updateFiles are what a command may leave; the first that is there counts.
+var updateFiles = []string{"update.safetensors", "update.npz", "trained.safetensors", "trained.npz"}
 
 // Train runs the command.
 func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
@@ -42,7 +48,7 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 		return nil, err
 	}
 	at := func(name string) string { return filepath.Join(folder, name) }
-	for _, name := range []string{"update.safetensors", "trained.safetensors", "metrics.json"} {
+	for _, name := range append(slices.Clone(updateFiles), "metrics.json") {
 		if err := os.Remove(at(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -51,7 +57,12 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 	if err != nil {
 		return nil, err
 	}
+	arrays, err := w.Spec.AppendNPZ(nil, w.Model)
+	if err != nil {
+		return nil, err
+	}
 	if err := errors.Join(os.WriteFile(at("model.safetensors"), w.File, 0o600),
+		os.WriteFile(at("model.npz"), arrays, 0o600),
 		os.WriteFile(at("round.json"), about, 0o600)); err != nil {
 		return nil, err
 	}
@@ -81,15 +92,20 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 // readUpdate reads what a command has left.
 func readUpdate(at func(string) string, w *Work) (*Update, error) {
 	u := new(Update)
-	b, err := os.ReadFile(at("update.safetensors"))
-	trained := errors.Is(err, fs.ErrNotExist)
-	if trained {
-		b, err = os.ReadFile(at("trained.safetensors"))
+	var b []byte
+	err, left := fs.ErrNotExist, ""
+	for _, name := range updateFiles {
+		if b, err = os.ReadFile(at(name)); !errors.Is(err, fs.ErrNotExist) {
+			left = name
+			break
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: it left no update", ErrTraining)
+		return nil, fmt.Errorf("%w: it left none of %s in the folder that HUSHSUM_WORK names",
+			ErrTraining, strings.Join(updateFiles, ", "))
 	}
-	spec, values, _, err := tensor.Parse(b)
+	trained := strings.HasPrefix(left, "trained")
+	spec, values, _, err := tensor.ParseAny(b)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
 	}

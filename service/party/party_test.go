@@ -194,11 +194,17 @@ func TestCommand(t *testing.T) {
 	if err != nil || u.Vector[0] != 0 || u.Vector[1] != 0 || u.Loss != 0 {
 		t.Errorf("trained weights: %+v %v", u, err)
 	}
+	u, err = run(`cp "$HUSHSUM_WORK"/model.npz "$HUSHSUM_WORK"/update.npz`)
+	if err != nil || u.Vector[0] != 1 || u.Vector[1] != 2 {
+		t.Errorf("an update as .npz: %+v %v", u, err)
+	}
 	for line, want := range map[string]error{
 		"exit 3": ErrTraining,
 		"true":   ErrTraining, // the update of the round before is gone
 		`echo x > "$HUSHSUM_WORK"/update.safetensors`: ErrTraining,
-		"sleep 60": context.DeadlineExceeded,
+		`echo PKx > "$HUSHSUM_WORK"/update.npz`:       ErrTraining,
+		`touch "$HUSHSUM_WORK"/trained.npz`:           ErrTraining,
+		"sleep 60":                                    context.DeadlineExceeded,
 	} {
 		if _, err := run(line); !errors.Is(err, want) {
 			t.Errorf("%s: %v", line, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/internal/lock"
 )
 
 // Errors of a party's folder.
@@ -56,13 +57,9 @@ func openStore(folder string, key *keyexchange.SealKey, id string, identity cryp
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	held, err := lock.Folder(folder)
 	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(lock); err != nil {
-		_ = lock.Close()
-		return nil, fmt.Errorf("%w: %s", ErrLocked, folder)
+		return nil, fmt.Errorf("%w: %s: %w", ErrLocked, folder, err)
 	}
 	public, _ := identity.Public().(ed25519.PublicKey)
 	return &store{
@@ -70,7 +67,7 @@ func openStore(folder string, key *keyexchange.SealKey, id string, identity cryp
 		owner:   fmt.Appendf(nil, "hushsum/2 party %d\n%s\n%x", savedFormat, id, []byte(public)),
 		state:   hushsum.FileStore(filepath.Join(folder, "state")),
 		counter: hushsum.FileCounter(filepath.Join(folder, "counter")),
-		lock:    lock,
+		lock:    held,
 	}, nil
 }
 

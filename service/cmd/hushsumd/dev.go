@@ -96,7 +96,7 @@ With --spec it trains what a file declares, by any of the models, rules, masks a
 		}
 		var err error
 		if o.spec, err = readSpec(specFile); err != nil {
-			return err
+			return inFile(specFile, err)
 		}
 		o.rounds, o.parties, o.epsilon = o.spec.Rounds, o.spec.size(), o.spec.Privacy.Epsilon
 	}

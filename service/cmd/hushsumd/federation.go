@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,20 +38,22 @@ by which requests are signed.`, std)
 	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
 	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, in place of a token")
 	asJSON := f.Bool("json", false, "print JSON")
-	// Flags may stand behind the order too.
-	if len(args) > 1 && !strings.HasPrefix(args[0], "-") {
-		args = append(slices.Clone(args[1:]), args[0])
-	}
-	if err := parse(f, args, 2); err != nil {
+	words, err := parseAmong(f, args, 2)
+	if err != nil {
 		return err
 	}
-	if f.NArg() == 0 {
+	if len(words) == 0 {
 		return misuse("say what: check, create, list, show, pause, resume or end")
 	}
-	what := f.Arg(f.NArg() - 1)
-	argument := ""
-	if f.NArg() == 2 {
-		argument = f.Arg(0)
+	what, argument := words[0], ""
+	if len(words) == 2 {
+		argument = words[1]
+	}
+	if !slices.Contains(orders, what) {
+		return misuse("%q is none of %s", what, strings.Join(orders, ", "))
+	}
+	if !strings.Contains(o.admin, "://") {
+		o.admin = "http://" + o.admin
 	}
 	if what != "list" && argument == "" {
 		return misuse("%s takes a name or file", what)
@@ -67,7 +70,6 @@ by which requests are signed.`, std)
 		if tokenFile != "" {
 			return misuse("--identity and --token-file exclude each other")
 		}
-		var err error
 		if o.identity, err = readIdentity(identityFile); err != nil {
 			return err
 		}
@@ -97,14 +99,16 @@ by which requests are signed.`, std)
 		}
 		return show(after, *asJSON, std)
 	}
-	return misuse("%q is none of check, create, list, show, pause, resume and end", what)
+	return nil
 }
+
+var orders = []string{"check", "create", "list", "show", "pause", "resume", "end"}
 
 // check says what a file means.
 func check(file string, std streams) error {
 	f, err := federation.Read(file)
 	if err != nil {
-		return err
+		return inFile(file, err)
 	}
 	digest := f.Settled.Roster().Digest()
 	fmt.Fprintf(std.out, "%s\nidentifier          %s\nroster fingerprint  %x\n\n", f.File.Name, f.ID,
@@ -150,7 +154,8 @@ func (o *operator) ask(ctx context.Context, method, path string, body any, match
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; is 'hushsumd serve' running, and is %s the address of its page, as it "+
+			"printed it? Name it with --admin", err, o.admin)
 	}
 	defer answer.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(answer.Body, 64<<20))
@@ -160,6 +165,10 @@ func (o *operator) ask(ctx context.Context, method, path string, body any, match
 	if answer.StatusCode >= 300 {
 		var p door.Problem
 		_ = json.Unmarshal(b, &p)
+		if answer.StatusCode == http.StatusUnauthorized && o.identity == nil && o.token == "" {
+			return errors.New("the server asks who this is: set HUSHSUM_TOKEN, or give --token-file or " +
+				"--identity")
+		}
 		return fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
 	}
 	return json.Unmarshal(b, into)
@@ -168,7 +177,7 @@ func (o *operator) ask(ctx context.Context, method, path string, body any, match
 func (o *operator) create(ctx context.Context, file string, std streams) error {
 	text, roster, model, err := readDeclared(file)
 	if err != nil {
-		return err
+		return inFile(file, err)
 	}
 	var made struct{ ID string }
 	if err := o.ask(ctx, http.MethodPost, "/v1/federations",

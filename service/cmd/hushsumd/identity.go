@@ -96,7 +96,18 @@ the roster can invent parties.`, std)
 			return err
 		}
 		public := key.Public().(ed25519.PublicKey)
-		fmt.Fprintf(std.out, "%s %x\n", f.Arg(1), []byte(public))
+		line := fmt.Sprintf("%s %x\n", f.Arg(1), []byte(public))
+		// A roster has two parties or more.
+		other, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			return err
+		}
+		two := fmt.Sprintf("%sother-than-%d %x\n", line, len(f.Arg(1)), []byte(other[32:]))
+		if _, err := keyexchange.ParseRoster([]byte(two)); err != nil {
+			return misuse("%.80q is no name for a roster: use letters, digits, dots and dashes, without "+
+				"spaces", f.Arg(1))
+		}
+		fmt.Fprint(std.out, line)
 		return nil
 	case f.Arg(0) == "show" && f.NArg() == 2:
 		text, err := os.ReadFile(f.Arg(1))

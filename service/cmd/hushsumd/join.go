@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -23,7 +25,7 @@ import (
 )
 
 func join(ctx context.Context, args []string, std streams) error {
-	f := flags("join", "join --server URL --identity FILE --train COMMAND [flags]", `
+	f := flags("join", "join --server URL --identity FILE --train COMMAND|--rows FILE [flags]", `
 It takes part in a federation. At first it shows in words what that means and asks; what was
 accepted is pinned in the folder, and any change asks again. All connections are made from
 here; a proxy is taken from HTTPS_PROXY.
@@ -31,10 +33,12 @@ here; a proxy is taken from HTTPS_PROXY.
 The roster must come by a way that the server's operator does not control: give it with
 --roster, or its fingerprint, as told by telephone or on paper, with --roster-fingerprint.
 
-In each round the training command finds model.safetensors and round.json in the folder that
-HUSHSUM_WORK names, and leaves update.safetensors (the change) or trained.safetensors (the
-weights) there, and metrics.json with "loss" and "accuracy" if the federation sums them. It
-exits with 0; any other code is an absence in that round.`, std)
+In each round the training command finds round.json and the model, as model.safetensors and
+model.npz, in the folder that HUSHSUM_WORK names. It leaves update.safetensors or update.npz
+(the change), or trained.safetensors or trained.npz (the weights) there, and metrics.json with
+"loss" and "accuracy" if the federation sums them, and exits with 0; any other code is an
+absence in that round. Where the federation declares the training, give --rows in place of a
+command: a CSV file of numbers without a header, the last of each line the class, from 0.`, std)
 	var j joining
 	var policy, identityFile, keyFile, log string
 	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; with commas, of its nodes")
@@ -47,6 +51,7 @@ exits with 0; any other code is an absence in that round.`, std)
 	f.StringVar(&keyFile, "key", "", "`file` with the key that seals it; default: one in the folder")
 	f.StringVar(&policy, "policy", "", "TOML `file` of what this party insists on")
 	f.StringVar(&j.train, "train", "", "`command` that trains, by the shell")
+	f.StringVar(&j.rows, "rows", "", "CSV `file` of this party's rows, where the training is declared")
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
 	accept := f.Bool("accept", false, "accept without asking")
@@ -55,8 +60,8 @@ exits with 0; any other code is an absence in that round.`, std)
 		return err
 	}
 	switch {
-	case j.address == "" || identityFile == "" || j.train == "":
-		return misuse("--server, --identity and --train are required")
+	case j.address == "" || identityFile == "" || (j.train == "") == (j.rows == ""):
+		return misuse("--server, --identity, and either --train or --rows are required")
 	case (j.rosterFile == "") == (j.rosterPrint == ""):
 		return misuse("give --roster or --roster-fingerprint")
 	}
@@ -87,7 +92,7 @@ exits with 0; any other code is an absence in that round.`, std)
 		return err
 	}
 	if p.Federation, err = j.find(ctx, p.Server); err != nil {
-		return err
+		return advise(err)
 	}
 	if p.Policy != nil {
 		if err := p.Policy.Check(p.Federation); err != nil {
@@ -97,15 +102,12 @@ exits with 0; any other code is an absence in that round.`, std)
 	if err := j.agree(p.Federation, *accept, std); err != nil {
 		return err
 	}
-	p.Trainer = &party.Command{
-		Line:   j.train,
-		Folder: filepath.Join(j.folder, "work"),
-		Limit:  j.limit,
-		Out:    std.err,
+	if p.Trainer, err = j.trainer(p.Federation, identity, std); err != nil {
+		return err
 	}
 	model, err := p.Run(ctx)
 	if err != nil {
-		return err
+		return advise(err)
 	}
 	fmt.Fprintln(std.out, "the federation has ended")
 	if j.out != "" {
@@ -118,8 +120,38 @@ exits with 0; any other code is an absence in that round.`, std)
 type joining struct {
 	address, fingerprint, name string
 	rosterFile, rosterPrint    string
-	folder, train, out         string
+	folder, train, rows, out   string
 	limit                      time.Duration
+}
+
+// trainer is the training command, or what the federation declares on this party's rows.
+func (j *joining) trainer(
+	f *federation.Federation, identity ed25519.PrivateKey, std streams,
+) (party.Trainer, error) {
+	switch declared := f.File.Training != nil; {
+	case declared && j.rows == "":
+		return nil, errors.New("the federation declares how parties train; give --rows in place of " +
+			"--train")
+	case declared:
+		rows, err := readRows(j.rows, f.File.Training.Rows)
+		if err != nil {
+			return nil, err
+		}
+		i, found := f.Settled.Roster().Index(identity.Public().(ed25519.PublicKey))
+		if !found {
+			return nil, errors.New("this identity's key is not in the roster")
+		}
+		return party.NewDeclared(f, i, rows, j.folder)
+	case j.rows != "":
+		return nil, errors.New("the federation leaves training to the parties; give --train in place " +
+			"of --rows")
+	}
+	return &party.Command{
+		Line:   j.train,
+		Folder: filepath.Join(j.folder, "work"),
+		Limit:  j.limit,
+		Out:    std.err,
+	}, nil
 }
 
 // find works the federation out from what the server says and the roster that this party
@@ -140,8 +172,12 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 		for _, l := range listed {
 			names = append(names, l.Name)
 		}
-		return nil, fmt.Errorf("%d federations fit; name one with --federation: %s", len(found),
-			strings.Join(names, ", "))
+		if len(listed) == 0 {
+			return nil, errors.New("the server has no federation yet; come again when its operator has " +
+				"declared one")
+		}
+		return nil, fmt.Errorf("%d federations fit; name one with --federation: there are %s",
+			len(found), strings.Join(names, ", "))
 	}
 	id := found[0].ID
 	said, err := server.Describe(ctx, id)
@@ -180,6 +216,26 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 			"the rosters differ", id, f.ID)
 	}
 	return f, nil
+}
+
+// advise says what to do about an error that a server's address, certificate or roster
+// causes.
+func advise(err error) error {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var refusal *party.RefusalError
+	switch {
+	case errors.As(err, &unknown), errors.As(err, &name):
+		return fmt.Errorf("%w; give --fingerprint, which the server prints when it starts, as its "+
+			"operator tells it", err)
+	case errors.Is(err, party.ErrServer):
+		return fmt.Errorf("%w; compare --server and --fingerprint with what the operator tells, and do "+
+			"not go on with another certificate", err)
+	case errors.As(err, &refusal) && refusal.Kind == "stranger":
+		return fmt.Errorf("%w; this identity's key is in no roster there: send the operator the line of "+
+			"'hushsumd roster line NAME IDENTITY'", err)
+	}
+	return err
 }
 
 // accepted is what the folder pins.

@@ -21,6 +21,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+
+	"github.com/hushsum/hushsum/service/federation"
 )
 
 // Exit codes.
@@ -153,6 +155,32 @@ func parse(f *flag.FlagSet, args []string, most int) error {
 		return misuse("%q is one argument too many", f.Arg(most))
 	}
 	return nil
+}
+
+// parseAmong parses flags that may stand before, between and behind so many other words,
+// which it returns.
+func parseAmong(f *flag.FlagSet, args []string, most int) (words []string, err error) {
+	for {
+		if err := parse(f, args, len(args)); err != nil {
+			return nil, err
+		}
+		if f.NArg() == 0 {
+			return words, nil
+		}
+		if words = append(words, f.Arg(0)); len(words) > most {
+			return nil, misuse("%q is one argument too many", f.Arg(0))
+		}
+		args = f.Args()[1:]
+	}
+}
+
+// inFile says in which file an error is, if it says no name itself.
+func inFile(file string, err error) error {
+	var wrong *federation.FileError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return err
 }
 
 // logger logs JSON.

@@ -104,7 +104,7 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 	for _, file := range declared {
 		text, roster, model, err := readDeclared(file)
 		if err != nil {
-			return err
+			return inFile(file, err)
 		}
 		made, err := n.Create(ctx, text, roster, model)
 		if err != nil && !errors.Is(err, record.ErrExists) {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package party
+package lock
 
 import (
 	"os"

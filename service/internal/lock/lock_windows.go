@@ -1,4 +1,4 @@
-package party
+package lock
 
 import (
 	"os"

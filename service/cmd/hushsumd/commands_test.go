@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/service/federation"
+)
+
+// says runs a command and returns its code and all that it prints.
+func says(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	var b bytes.Buffer
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	code := dispatch(context.Background(), args, streams{null, &b, &b})
+	return code, b.String()
+}
+
+// What goes wrong is said with the place and the remedy.
+func TestMessages(t *testing.T) {
+	t.Setenv("HUSHSUM_TOKEN", "")
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) string {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return at(name)
+	}
+	roster := ""
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if code, text := says(t, "identity", "new", at(name+".pem")); code != 0 {
+			t.Fatal(text)
+		}
+		code, line := says(t, "roster", "line", name, at(name+".pem"))
+		if code != 0 {
+			t.Fatal(line)
+		}
+		roster += line
+	}
+	write("roster.txt", roster)
+	good := `name = "s"
+roster = "roster.txt"
+rounds = 3
+[[model.tensor]]
+name = "w"
+shape = [3]
+[recovery]
+drop_out = 0.25
+[privacy]
+clip = 1.0
+`
+	file := write("s.toml", good)
+	if code, text := says(t, "federation", "check", file); code != 0 ||
+		!strings.Contains(text, "roster fingerprint") {
+		t.Errorf("%d %s", code, text)
+	}
+	bad := func(from, to string) string {
+		return write("bad.toml", strings.Replace(good, from, to, 1))
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"federation", "check", bad("clip", "clp")}, 1,
+			[]string{"bad.toml", "line 10", "privacy.clp", "there are noise, epsilon, delta, clip, bits"}},
+		{[]string{"roster", "line", "a b", at("a.pem")}, 2, []string{"no name for a roster"}},
+		{[]string{"identity", "new", at("a.pem")}, 1, []string{"is there already"}},
+		{[]string{"identity", "show", file}, 1, []string{"hushsumd identity new"}},
+		{[]string{"federation", "frob", "x"}, 2, []string{`"frob" is none of check`}},
+		{[]string{"federation", "show"}, 2, []string{"takes a name or file"}},
+		{[]string{"federation", "--admin", "127.0.0.1:1", "list"}, 1,
+			[]string{"hushsumd serve", "--admin", "http://127.0.0.1:1"}},
+		{[]string{"federation", "list", "--admin", "127.0.0.1:1"}, 1, []string{"hushsumd serve"}},
+		{[]string{"federation", "pause", "s", "--admin", "127.0.0.1:1", "more"}, 2, []string{"too many"}},
+		{[]string{"serve", "--nats", "nats://127.0.0.1:1", "--key", at("none")}, 1,
+			[]string{"openssl rand"}},
+		{[]string{"serve", "--folder", at("node"), "--operators", file}, 1, []string{"line 1",
+			"operate NAME KEY"}},
+		{[]string{"join"}, 2, []string{"--train or --rows"}},
+		{[]string{"join", "--server", "http://10.0.0.1", "--identity", at("a.pem"), "--train", "x",
+			"--roster", at("roster.txt"), "--folder", at("p")}, 1, []string{"https://"}},
+		{[]string{"join", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--train", "x",
+			"--roster", at("roster.txt"), "--folder", at("p")}, 1, []string{"refused"}},
+		{[]string{"dev", "--spec", file}, 1, []string{"s.toml", "declares no training"}},
+		{[]string{"dev", "--spec", file, "--rounds", "3"}, 2, []string{"--rounds is for dev without"}},
+		{[]string{"dev", "--parties", "3"}, 2, []string{"4 to 100"}},
+		{[]string{"frob"}, 2, []string{"hushsumd help"}},
+	} {
+		code, text := says(t, c.args...)
+		if code != c.code {
+			t.Errorf("%v: code %d, want %d: %s", c.args, code, c.code, text)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: it lacks %q: %s", c.args, want, text)
+			}
+		}
+	}
+	write("broken.txt", "a b\n")
+	code, text := says(t, "federation", "check", bad("roster.txt", "broken.txt"))
+	if code != 1 || !strings.Contains(text, "line 2") || !strings.Contains(text, "roster line") {
+		t.Errorf("%d %s", code, text)
+	}
+}
+
+// Rows are read strictly, and faults have their line.
+func TestRows(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "rows.csv")
+	form := federation.Rows{Features: 2, Classes: 3}
+	for text, want := range map[string]string{
+		"1,2,0\n3,4.5,2\n": "",
+		"":                 "no rows",
+		"1,2,0\n1,2\n":     "line 2: 2 numbers",
+		"a,b,c\n":          "line 1: column 1",
+		"1,NaN,0\n":        "column 2",
+		"1,2,3\n":          "0 to 2",
+		"1,2,0.5\n":        "0 to 2",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := readRows(name, form)
+		switch {
+		case want == "" && (err != nil || d.Len() != 2 || d.X[3] != 4.5 || d.Labels[1] != 2):
+			t.Errorf("%+v %v", d, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

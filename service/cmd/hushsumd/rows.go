@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/service/federation"
+)
+
+// mostRows bounds the bytes of a party's file of rows.
+const mostRows = 8 << 30
+
+// readRows reads a party's rows for a training that is declared: a CSV file without a
+// header, of numbers, the last of each line the class, from 0.
+func readRows(name string, want federation.Rows) (*learning.Dataset, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("--rows: %w", err)
+	}
+	defer file.Close()
+	r := csv.NewReader(io.LimitReader(file, mostRows))
+	r.ReuseRecord, r.FieldsPerRecord = true, want.Features+1
+	d := &learning.Dataset{Features: want.Features}
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		line, _ := r.FieldPos(0)
+		fail := func(format string, a ...any) (*learning.Dataset, error) {
+			return nil, fmt.Errorf("--rows %s: line %d: %s", name, line, fmt.Sprintf(format, a...))
+		}
+		var parse *csv.ParseError
+		switch {
+		case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
+			return nil, fmt.Errorf("--rows %s: line %d: %d numbers, the federation's rows have %d features "+
+				"and the class behind them", name, parse.Line, len(record), want.Features)
+		case err != nil:
+			return nil, fmt.Errorf("--rows %s: %w", name, err)
+		}
+		for k, text := range record[:want.Features] {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+				return fail("column %d is no finite number", k+1)
+			}
+			d.X = append(d.X, x)
+		}
+		label, err := strconv.Atoi(record[want.Features])
+		if err != nil || label < 0 || label >= want.Classes {
+			return fail("the class is not 0 to %d", want.Classes-1)
+		}
+		d.Labels = append(d.Labels, label)
+	}
+	if d.Len() == 0 {
+		return nil, fmt.Errorf("--rows %s: there are no rows", name)
+	}
+	return d, nil
+}
