@@ -32,7 +32,7 @@ type serverState struct {
 // pendingState is what ends set-up for a member that has not been heard of since.
 type pendingState struct {
 	Party   int
-	Message []byte
+	Message []byte // empty: that of the one before, as with classical keys, where all have one
 }
 
 // openState is what the server keeps of the round that is open.
@@ -126,8 +126,15 @@ func (s *Server) state() *serverState {
 	if s.stage == stageReady {
 		out.Members = s.topology.members.Bytes()
 	}
+	var last []byte
 	for _, i := range sortedKeys(s.pending) {
-		out.Pending = append(out.Pending, pendingState{i, s.pending[i]})
+		message := s.pending[i]
+		if bytes.Equal(message, last) {
+			message = nil
+		} else {
+			last = message
+		}
+		out.Pending = append(out.Pending, pendingState{i, message})
 	}
 	if r := s.open; r != nil {
 		out.Open = &openState{
@@ -270,8 +277,12 @@ func (s *Server) loadSetUp(in *serverState) (err error) {
 		return err
 	}
 	s.join(members)
+	var last []byte
 	for _, p := range in.Pending {
-		s.pending[p.Party] = p.Message
+		if len(p.Message) > 0 {
+			last = p.Message
+		}
+		s.pending[p.Party] = last
 	}
 	holders, err := loadSet(in.Holders, n)
 	if err != nil {

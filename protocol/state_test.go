@@ -200,3 +200,44 @@ func TestStateErrors(t *testing.T) {
 		}
 	}
 }
+
+// The keys that end a classical set-up are one message for all, and one in the state.
+func TestStateHasKeysOnce(t *testing.T) {
+	signers, roster := parties(t, 60)
+	config := testConfig(roster)
+	config.Classical = true
+	server, err := NewServer(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, signer := range signers {
+		client, err := NewClient(config, signer, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Receive(i, client.Announce()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.EndStep(); err != nil {
+		t.Fatal(err)
+	}
+	key := keyexchange.SealKey{7}
+	state, err := server.Save(&key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := server.Pending(7)[0]
+	if most := 5 * len(message); len(state) > most {
+		t.Errorf("a state of %d bytes, want at most %d", len(state), most)
+	}
+	loaded, err := LoadServer(config, &key, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range signers {
+		if p := loaded.Pending(i); len(p) != 1 || !bytes.Equal(p[0], message) {
+			t.Errorf("party %d would not be sent the keys", i)
+		}
+	}
+}
