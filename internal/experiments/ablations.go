@@ -77,12 +77,9 @@ func ablations(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 1000, 55000, 600)
 	rounds := pick(o, 30, 120, 2)
 	rate := pick(o, .05, .01, .05)
-	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
+	d, err := newImages(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200), 0)
 	if err != nil {
 		return nil, err
-	}
-	if !o.Long {
-		d.smaller(o, 16)
 	}
 	t := &Table{
 		Title:  "LeNet on Fashion-MNIST, one thing at a time",

@@ -94,6 +94,22 @@ func (d *dealer) smaller(o Options, side int) *dealer {
 	return d
 }
 
+// newImages is a dealer of images, halved to 16 × 16 in the quick form, with held rows for
+// validation.
+func newImages(o Options, set string, rows, testRows, held int) (*dealer, error) {
+	d, err := newDealer(o, set, rows, testRows)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Long {
+		d.smaller(o, 16)
+	}
+	if held > 0 {
+		err = d.holdOut(held)
+	}
+	return d, err
+}
+
 // holdOut takes rows out of the training set for validation. Of a data set with
 // writers whole writers are taken out, so that validation is on unseen ones too.
 func (d *dealer) holdOut(rows int) (err error) {

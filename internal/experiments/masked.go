@@ -309,13 +309,7 @@ func fashionIID(ctx context.Context, o Options) (*Table, error) {
 
 func fashionOf(ctx context.Context, o Options, split, dealt string) (*Table, error) {
 	rows := pick(o, 2000, 55000, 600)
-	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
-	if err == nil {
-		if !o.Long {
-			d.smaller(o, 16)
-		}
-		err = d.holdOut(pick(o, 1000, 5000, 200))
-	}
+	d, err := newImages(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200), pick(o, 1000, 5000, 200))
 	if err != nil {
 		return nil, err
 	}
@@ -377,13 +371,7 @@ func fashionOf(ctx context.Context, o Options, split, dealt string) (*Table, err
 func writers(ctx context.Context, o Options) (*Table, error) {
 	rounds := pick(o, 40, 500, 2)
 	perRound := pick(o, 10, 30, 4)
-	d, err := newDealer(o, "writers", 1<<30, pick(o, 2000, 10000, 200))
-	if err == nil {
-		if !o.Long {
-			d.smaller(o, 16)
-		}
-		err = d.holdOut(pick(o, 3000, 5000, 200))
-	}
+	d, err := newImages(o, "writers", 1<<30, pick(o, 2000, 10000, 200), pick(o, 3000, 5000, 200))
 	if err != nil {
 		return nil, err
 	}
@@ -430,13 +418,7 @@ func writersOf(d *learning.Dataset) int {
 // not in the test.
 func features(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 1500, 55000, 600)
-	d, err := newDealer(o, "mnist", rows, pick(o, 1000, 10000, 200))
-	if err == nil {
-		if !o.Long {
-			d.smaller(o, 16)
-		}
-		err = d.holdOut(pick(o, 1000, 5000, 200))
-	}
+	d, err := newImages(o, "mnist", rows, pick(o, 1000, 10000, 200), pick(o, 1000, 5000, 200))
 	if err != nil {
 		return nil, err
 	}

@@ -38,12 +38,9 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 	locals := pick(o, []float64{.01, .05}, []float64{.001, .01, .05, .1}, []float64{.01})
 	grid := pick(o, []float64{.1, .25, .4, .55, .7, .8, 1, 1.5, 2},
 		[]float64{.01, .1, .25, .4, .55, .7, .8, 1, 1.5, 2}, []float64{.5, 1})
-	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
+	d, err := newImages(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200), 0)
 	if err != nil {
 		return nil, err
-	}
-	if !o.Long {
-		d.smaller(o, 16)
 	}
 	t := &Table{
 		Title:    "LeNet on Fashion-MNIST by rates, label skew, 10 parties",
