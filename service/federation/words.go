@@ -56,6 +56,14 @@ func (f *Federation) Meaning() []string {
 	}
 	out = append(out, fmt.Sprintf("The model has %d shared numbers in %s.", f.Spec.Len(),
 		count(len(f.Spec.Tensors), "tensor")))
+	switch {
+	case f.training != nil:
+		out = append(out, fmt.Sprintf("The first model is made from the seed %d.", f.File.Seed))
+	case f.File.Model.File != "":
+		out = append(out, "The first model is that of the file "+f.File.Model.File+".")
+	case f.Initial != nil:
+		out = append(out, fmt.Sprintf("The first model is drawn from the seed %d.", f.File.Seed))
+	}
 	if len(f.Kept) > 0 {
 		out = append(out, "These parts stay with each party and never leave it: "+
 			strings.Join(f.Kept, ", ")+".")

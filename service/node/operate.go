@@ -21,8 +21,8 @@ import (
 type order struct {
 	What string `json:"what"` // status, pause, resume, end or model
 	Who  string `json:"who"`
-	// If, above 0, is the number of decisions that the operator has seen.
-	If uint64 `json:"if"`
+	// If, unless nil, is the number of decisions that the operator has seen.
+	If *uint64 `json:"seen,omitempty"`
 }
 
 // reply is its answer.
@@ -65,9 +65,9 @@ func obey(ctx context.Context, r *runner.Runner, o order) (out reply, err error)
 	if out.Status, err = r.Status(ctx); err != nil {
 		return out, err
 	}
-	if o.If > 0 && o.If != out.Status.Decisions {
+	if o.If != nil && *o.If != out.Status.Decisions {
 		return out, fmt.Errorf("%w: %d decisions were made, not %d", page.ErrStale,
-			out.Status.Decisions, o.If)
+			out.Status.Decisions, *o.If)
 	}
 	switch o.What {
 	case "status":
@@ -153,9 +153,9 @@ func (n *Node) Status(ctx context.Context, id string) (*runner.Status, error) {
 	return out.Status, err
 }
 
-// Do pauses, resumes or ends a federation. A number of decisions above 0 must be the
-// present one, or it fails with page.ErrStale.
-func (n *Node) Do(ctx context.Context, id, what, who string, decisions uint64,
+// Do pauses, resumes or ends a federation. decisions, unless nil, must be their present
+// number, or it fails with page.ErrStale.
+func (n *Node) Do(ctx context.Context, id, what, who string, decisions *uint64,
 ) (*runner.Status, error) {
 	out, err := n.order(ctx, id, order{What: what, Who: who, If: decisions})
 	return out.Status, err

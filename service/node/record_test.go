@@ -29,6 +29,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
@@ -401,6 +402,21 @@ func TestExternalNATS(t *testing.T) {
 	leads, other := a, b
 	if first.Leader == "b" {
 		leads, other = b, a
+	}
+	// Before the first decision too an operator can name what it has seen; from any node.
+	if first.Decisions != 0 {
+		t.Errorf("%d decisions without a party", first.Decisions)
+	}
+	wrong := uint64(7)
+	if _, err := other.Do(ctx, fed.ID, "pause", "ann", &wrong); !errors.Is(err, page.ErrStale) {
+		t.Errorf("a number that was not seen: %v", err)
+	}
+	if s, err := other.Do(ctx, fed.ID, "pause", "ann", &first.Decisions); err != nil ||
+		s.State != "paused" {
+		t.Errorf("%+v %v", s, err)
+	}
+	if _, err := other.Do(ctx, fed.ID, "resume", "ann", nil); err != nil {
+		t.Error(err)
 	}
 	go func() {
 		awaitStatus(ctx, t, other, fed.ID, func(s *runner.Status) bool { return s.Round >= 2 })

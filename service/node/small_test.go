@@ -232,7 +232,7 @@ func TestAllFailInTraining(t *testing.T) {
 		t.Errorf("paused, round %d, ε %v after %v", now.Round, now.Epsilon, spent)
 	}
 	broken.Store(false)
-	if _, err := s.node.Do(context.Background(), s.fed.ID, "resume", "a test", 0); err != nil {
+	if _, err := s.node.Do(context.Background(), s.fed.ID, "resume", "a test", nil); err != nil {
 		t.Fatal(err)
 	}
 	status = s.await("the end", func(s *runner.Status) bool { return s.State == "ended" })

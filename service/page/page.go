@@ -32,7 +32,8 @@ var ErrStale = errors.New("page: the federation has moved on; look again")
 type Federations interface {
 	Listing(ctx context.Context) []*runner.Status
 	Status(ctx context.Context, id string) (*runner.Status, error)
-	Do(ctx context.Context, id, what, who string, decisions uint64) (*runner.Status, error)
+	// Do pauses, resumes or ends; decisions, if not nil, is how many the operator has seen.
+	Do(ctx context.Context, id, what, who string, decisions *uint64) (*runner.Status, error)
 	Model(ctx context.Context, id string) ([]byte, error)
 	Meaning(id string) []string
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
@@ -316,7 +317,7 @@ func (s *site) form(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if _, err := s.Federations.Do(r.Context(), id, what, who(r).Name, 0); err != nil {
+	if _, err := s.Federations.Do(r.Context(), id, what, who(r).Name, nil); err != nil {
 		fail(w, err)
 		return
 	}
@@ -413,7 +414,7 @@ func (s *site) doJSON(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "route", "pause, resume or end")
 		return
 	}
-	seen := uint64(0)
+	var seen *uint64
 	switch match := r.Header.Get("If-Match"); match {
 	case "":
 		problem(w, http.StatusPreconditionRequired, "match",
@@ -425,8 +426,8 @@ func (s *site) doJSON(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	default:
-		var err error
-		if seen, err = strconv.ParseUint(strings.Trim(match, `"`), 10, 64); err != nil || seen == 0 {
+		n, err := strconv.ParseUint(strings.Trim(match, `"`), 10, 64)
+		if seen = &n; err != nil {
 			problem(w, http.StatusPreconditionFailed, "stale", "the ETag is not one of this resource")
 			return
 		}

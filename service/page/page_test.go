@@ -76,9 +76,9 @@ func (s *shown) Status(_ context.Context, id string) (*runner.Status, error) {
 }
 
 func (s *shown) Do(
-	ctx context.Context, id, what, who string, decisions uint64,
+	ctx context.Context, id, what, who string, decisions *uint64,
 ) (*runner.Status, error) {
-	if decisions > 0 && decisions != s.status.Decisions {
+	if decisions != nil && *decisions != s.status.Decisions {
 		return nil, page.ErrStale
 	}
 	s.mutex.Lock()
@@ -179,6 +179,8 @@ func TestRoles(t *testing.T) {
 		{"POST", f + "/pause", read, "*", "", 401},
 		{"POST", f + "/pause", operate, "", "", 428},
 		{"POST", f + "/pause", operate, `"40"`, "", 412},
+		{"POST", f + "/pause", operate, `"0"`, "", 412},
+		{"POST", f + "/pause", operate, `"x"`, "", 412},
 		{"POST", f + "/pause", operate, `"41"`, "", 200},
 		{"POST", f + "/resume", operate, "*", "", 200},
 		{"POST", f + "/erase", operate, "*", "", 404},

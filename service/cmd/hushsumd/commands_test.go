@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,48 @@ import (
 
 	"github.com/hushsum/hushsum/service/federation"
 )
+
+// TestMain lets dev start this program as its parties.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == devPartyName {
+		os.Exit(dispatch(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	}
+	os.Exit(m.Run())
+}
+
+// A spec is trained by parties in processes of their own, and the model is the simulated
+// one to the last bit; with noise what is spent is within the budget.
+func TestDevSpec(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "spec.toml")
+	for _, c := range []struct {
+		from, to string
+		equal    bool
+	}{
+		{"", "", true},
+		{"[recovery]", "[privacy]\nnoise = \"discrete-gaussian\"\nepsilon = 8.0\nclip = 1.0\n[recovery]",
+			false},
+	} {
+		text := strings.Replace(goodSpec, c.from, c.to, 1)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out := says(t, "dev", "--spec", name, "--json", "--exit")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		var last outcome
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); code != 0 || err != nil {
+			t.Fatalf("%d %v\n%s", code, err, out)
+		}
+		switch {
+		case last.Rounds != 4 || last.Lost != 0 || last.Accuracy < .5 || last.URL == "":
+			t.Errorf("%+v", last)
+		case c.equal && (last.Difference == nil || *last.Difference != 0 ||
+			last.Accuracy != last.ClearAccuracy || last.Epsilon != 0):
+			t.Errorf("not the simulation's: %s", lines[len(lines)-1])
+		case !c.equal && (last.Difference != nil || !(last.Epsilon > 0 && last.Epsilon <= 8)):
+			t.Errorf("with noise: %s", lines[len(lines)-1])
+		}
+	}
+}
 
 // says runs a command and returns its code and all that it prints.
 func says(t *testing.T, args ...string) (int, string) {
