@@ -130,6 +130,11 @@ class _Waiting:
         )
         self.regions = regions
 
+    def take_regions(self) -> list[tuple[int, int]]:
+        """Return the shared memory of the call, once."""
+        regions, self.regions = self.regions, []
+        return regions
+
 
 class Sidecar:
     """A running sidecar."""
@@ -294,9 +299,8 @@ class Sidecar:
                 header = json.loads(self._exactly(int.from_bytes(size, "big")))
                 with self._state:
                     waiting = self._waiting.get(header["id"])
-                if waiting is not None:
-                    self._give(waiting.regions)  # it is answered: what it was given is free
-                    waiting.regions = []
+                    regions = [] if waiting is None else waiting.take_regions()
+                self._give(regions)  # it is answered: what it was given is free
                 take = self._into if waiting is not None and waiting.writable else self._exactly
                 blobs = [take(b["length"]) for b in header.get("blobs") or ()]
                 with self._state:
@@ -347,8 +351,9 @@ class Sidecar:
                     advice="make new objects, and load parties and servers from saved states",
                 )
             waiting, self._waiting = list(self._waiting.values()), {}
+            regions = [region for w in waiting for region in w.take_regions()]
+        self._give(regions)
         for w in waiting:
-            self._give(w.regions)
             w.future.set_exception(self._ended)
 
     def end(self) -> None:

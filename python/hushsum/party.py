@@ -338,7 +338,7 @@ def write_broadcast(settled: Settled, round: int, model: Arrays | None) -> bytes
     """Return a broadcast: u64 round, 32 random bytes (the rotation of the round follows
     from them), and the model's numbers as big-endian float64."""
     header = struct.pack(">Q", round) + os.urandom(32)
-    if model is None:
+    if model is None or settled.structure.size == 0:
         return header
     out = io.BytesIO(header)  # which gives its bytes away without a copy
     out.seek(_HEADER + 8 * settled.structure.size - 1)

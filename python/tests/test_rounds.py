@@ -127,6 +127,10 @@ def test_weights() -> None:
     assert mean.weight == pytest.approx(counted.sum(), rel=1e-4)
     few = session.round(lambda i: np.full(5, float(i)), weight=lambda i: float(i == 3))
     assert close_to(few.model, 3, 1e-2) and few.weight == pytest.approx(1, rel=1e-2)
+    counts = plan(length=1).settle(keys, weighting=hushsum.Weighting(max_weight=9))
+    counted = Session(counts, keys.values()).round(
+        lambda i: np.zeros(0), model=np.zeros(0), weight=lambda i: i)
+    assert counted.weight == pytest.approx(15, rel=1e-4) and counted.model.shape == (0,)
     none = session.round(lambda i: np.ones(5), weight=lambda i: 0.0)
     assert close_to(none.model, 0) and none.weight == pytest.approx(0, abs=1e-3)
     other = plan(length=6, clip=50.0).settle(keys, weighting=hushsum.Weighting(max_weight=99))
