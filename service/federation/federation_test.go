@@ -219,6 +219,7 @@ func TestMetricsWithinClip(t *testing.T) {
 // FuzzFederation: whatever the text, parsing ends in a file or a FileError.
 func FuzzFederation(f *testing.F) {
 	f.Add([]byte(good))
+	f.Add([]byte(declared))
 	f.Add([]byte("name = "))
 	f.Add([]byte("[[model.tensor]]\nshape=[1e9]"))
 	roster := rosterOf(f, 4)
@@ -230,7 +231,9 @@ func FuzzFederation(f *testing.F) {
 			}
 			return
 		}
-		if parsed.Rounds > 1000 || len(parsed.Model.Tensors) > 3 {
+		if parsed.Rounds > 1000 || len(parsed.Model.Tensors) > 3 || parsed.Model.Init != "" ||
+			parsed.Training != nil && (parsed.Training.Rows.Features > 99 ||
+				len(parsed.Training.Model) > 8) {
 			return // it would settle for long
 		}
 		_, err = federation.New(text, roster, nil)

@@ -58,6 +58,12 @@ type Rows struct {
 	Most     int `toml:"most"` // with by_rows: who has more counts with so many
 }
 
+// Bounds of Rows, so that no model's size overflows.
+const (
+	mostFeatures = 1 << 22
+	mostClasses  = 1 << 16
+)
+
 // The tensors of a model that is trained as declared. Those after the first are what the
 // rule keeps between rounds, which all parties are told.
 const (
@@ -124,9 +130,13 @@ func (f *Federation) Options(parties int) (*simulation.Options, error) {
 	fail := func(field, reason, advice string) (*simulation.Options, error) {
 		return nil, wrong(f.Text, "training."+field, reason, advice)
 	}
-	if t.Rows.Features < 1 || t.Rows.Classes < 2 {
+	switch {
+	case t.Rows.Features < 1 || t.Rows.Classes < 2:
 		return fail("rows", "it does not say what rows are like",
-			"write features and classes under [training.rows]")
+			"write features, and classes from 2 on, under [training.rows]")
+	case t.Rows.Features > mostFeatures || t.Rows.Classes > mostClasses:
+		return fail("rows", fmt.Sprintf("%d features and %d classes are too many", t.Rows.Features,
+			t.Rows.Classes), fmt.Sprintf("use up to %d and %d", mostFeatures, mostClasses))
 	}
 	m, err := named.Model(t.Model, t.Rows.Features, t.Rows.Classes, t.Lambda)
 	var refused *named.ModelError

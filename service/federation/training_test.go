@@ -79,6 +79,8 @@ func TestTrainingMistakes(t *testing.T) {
 		{"most = 40", "", 12, "most"},
 		{"by_rows = true", "", 15, "by_rows"},
 		{"features = 5", "", 12, "features"},
+		{"features = 5", "features = 9223372036854775807", 12, "too many"},
+		{`model = "mlp:4"`, `model = "mlp:16384,16384"`, 5, "smaller"},
 		{"rounds = 6", "rounds = 5", 2, "twice the number"},
 		{"[training]", "[model]\nfile = \"m\"\n[training]", 4, "leave out"},
 		{"[training]", "[metrics]\nshare = 0.1\n[training]", 5, "no metrics"},

@@ -29,7 +29,7 @@ var trainingLong = flag.Bool("training.long", false,
 
 // roundsTrained is how many rounds of a training the service and a simulation are
 // compared over.
-const roundsTrained = 3
+const roundsTrained = 4
 
 // trained is a training to compare: what stands under [training], [server], [privacy] and
 // [model], and at the top.
@@ -68,6 +68,11 @@ steps = 5
 rate = 1.0`, server: `rule = "momentum"
 rate = 0.1
 beta1 = 0.9`, privacy: "clip = 0.5", top: "sampling = 0.8"},
+		// Who was not drawn keeps its variates as they were.
+		{name: "scaffold, sampled", training: `model = "logistic"
+rule = "scaffold"
+steps = 5
+rate = 0.5`, top: "sampling = 0.8"},
 	}
 	if *trainingLong {
 		list = append(list, allTrainings()...)

@@ -1,0 +1,134 @@
+package federation
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path"
+
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+// Values of Model.Init.
+const (
+	initZeros   = "zeros"
+	initUniform = "uniform"
+)
+
+// labelFirst begins what the first model is drawn from.
+const labelFirst = "hushsum/2 first model"
+
+// Uniform returns a first model. A tensor of two or more dimensions is drawn uniformly
+// from ±1/√k, with k the product of its dimensions but for the first, as layers of
+// (outputs, inputs, …) have inputs; one of fewer is zero. Number j of a tensor is
+// (2u−1)/√k, where u is the j-th number of ChaCha8 of math/rand/v2, its top 53 bits over
+// 2^53, seeded with SHA-256 of "hushsum/2 first model", a line feed, the seed in decimal
+// digits, a line feed, and the tensor's name. Nothing rests on its being unknown.
+func Uniform(spec *tensor.Spec, seed uint64) []float64 {
+	var out []float64
+	for _, t := range spec.Tensors {
+		if len(t.Shape) < 2 {
+			out = append(out, make([]float64, t.Len())...)
+			continue
+		}
+		source := rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", labelFirst, seed, t.Name)))
+		bound := 1 / math.Sqrt(float64(t.Len()/t.Shape[0]))
+		for range t.Len() {
+			u := float64(source.Uint64()>>11) / (1 << 53)
+			out = append(out, (2*u-1)*bound)
+		}
+	}
+	return out
+}
+
+// checkInit refuses what says nothing.
+func (f *Federation) checkInit() error {
+	m := f.File.Model
+	switch {
+	case m.Init != "" && m.Init != initZeros && m.Init != initUniform:
+		return wrong(f.Text, "model.init", fmt.Sprintf("there is no beginning %q", m.Init),
+			"use zeros or uniform")
+	case m.Init != "" && m.File != "":
+		return wrong(f.Text, "model.init", "the file has the first model", "leave one of the two out")
+	case f.File.Seed != 0 && m.Init != initUniform:
+		return wrong(f.Text, "seed", "nothing is drawn from it", `set init = "uniform" under [model]`)
+	}
+	return nil
+}
+
+// settleModel finds the tensors, and which of them are shared.
+func (f *Federation) settleModel(model []byte) error {
+	m := f.File.Model
+	switch m.DType {
+	case "", "float32":
+		f.Spec.DType = tensor.Float32
+	case "float64":
+		f.Spec.DType = tensor.Float64
+	default:
+		return wrong(f.Text, "model.dtype", fmt.Sprintf("there is no type %q", m.DType),
+			"use float32 or float64")
+	}
+	var all tensor.Spec
+	var values []float64
+	switch {
+	case (m.File == "") == (len(m.Tensors) == 0):
+		return wrong(f.Text, "model", "it takes either tensors or a file",
+			"write [[model.tensor]] with name and shape, or file under [model]")
+	case m.File != "":
+		var err error
+		if all, values, _, err = tensor.ParseAny(model); err != nil {
+			return wrong(f.Text, "model.file", err.Error(),
+				"use a safetensors file of F32 or F64, or an .npz file of f4 or f8")
+		}
+	default:
+		for _, t := range m.Tensors {
+			all.Tensors = append(all.Tensors, tensor.Tensor{Name: t.Name, Shape: t.Shape})
+		}
+		if err := all.Validate(); err != nil {
+			return wrong(f.Text, "model.tensor", err.Error(), "")
+		}
+		if m.Init == initUniform {
+			values = Uniform(&all, f.File.Seed)
+		}
+	}
+	if err := f.checkInit(); err != nil {
+		return err
+	}
+	at := 0
+	for _, t := range all.Tensors {
+		size := t.Len()
+		personal, err := matches(m.Personal, t.Name)
+		if err != nil {
+			return wrong(f.Text, "model.personal", err.Error(), "")
+		}
+		if personal {
+			f.Kept = append(f.Kept, t.Name)
+		} else {
+			f.Spec.Tensors = append(f.Spec.Tensors, t)
+			if values != nil {
+				f.Initial = append(f.Initial, values[at:at+size]...)
+			}
+		}
+		at += size
+	}
+	f.Spec.Round(f.Initial)
+	if len(f.Spec.Tensors) == 0 {
+		return wrong(f.Text, "model.personal", "every tensor stays with the parties",
+			"share at least one")
+	}
+	return nil
+}
+
+func matches(patterns []string, name string) (bool, error) {
+	for _, p := range patterns {
+		ok, err := path.Match(p, name)
+		if err != nil {
+			return false, fmt.Errorf("%q is no pattern", p)
+		}
+		if ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
