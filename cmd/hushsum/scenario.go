@@ -128,7 +128,7 @@ func (v *scenarioFlags) runOne(
 		show.end(result)
 	}
 	if v.out != "" && result != nil && len(result.Rounds) > 0 {
-		if outErr := v.report(file, result, err == nil, std); outErr != nil {
+		if outErr := v.report(file, rows, result, err == nil, std); outErr != nil {
 			return failed(outErr, std)
 		}
 	}

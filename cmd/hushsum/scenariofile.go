@@ -56,7 +56,8 @@ func readScenario(path string) (*scenarioFile, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxScenario+1))
 	if err != nil {
-		return nil, &problem{cause: fmt.Sprintf("--scenario: %v", err), err: err}
+		return nil, &problem{cause: fmt.Sprintf("--scenario: %v", err),
+			advice: "Give the file of a scenario, such as one of simulation/scenarios.", err: err}
 	}
 	return parseScenario(path, text)
 }

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
@@ -44,7 +45,7 @@ type section struct {
 
 // report writes tables, figures and the page of a run.
 func (v *scenarioFlags) report(
-	file *scenarioFile, r *scenario.Result, complete bool, std streams,
+	file *scenarioFile, rows scenario.Rows, r *scenario.Result, complete bool, std streams,
 ) error {
 	name := file.base()
 	m := manifest{Command: "simulate --scenario", Complete: complete}
@@ -60,7 +61,7 @@ func (v *scenarioFlags) report(
 		if err := drawSeconds(seconds, r); err != nil {
 			return err
 		}
-		p, err := newPage(r, accuracy, seconds)
+		p, err := newPage(r, commonest(rows.Test), accuracy, seconds)
 		if err != nil {
 			return err
 		}
@@ -182,6 +183,16 @@ func writePage(path string, p *page) error {
 	return os.WriteFile(path, text.Bytes(), 0o666)
 }
 
+// commonest is the share of rows of the commonest label: what is right without a model.
+func commonest(rows *learning.Dataset) float64 {
+	counts, most := map[int]int{}, 0
+	for _, label := range rows.Labels {
+		counts[label]++
+		most = max(most, counts[label])
+	}
+	return float64(most) / float64(max(1, len(rows.Labels)))
+}
+
 func percentText(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
 
 // bytesText writes a number of bytes.
@@ -197,7 +208,7 @@ func bytesText(b float64) string {
 
 // newPage says what a manager asks: what it costs, what it gains, who gains, what is
 // spent, and what could go wrong.
-func newPage(r *scenario.Result, accuracy, seconds string) (*page, error) {
+func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page, error) {
 	last, total := r.Final(), 0.
 	sent, work, count := 0., 0., 0.
 	for _, round := range r.Rounds {
@@ -231,7 +242,7 @@ func newPage(r *scenario.Result, accuracy, seconds string) (*page, error) {
 	}
 	p.Sections = []section{
 		costSection(r, total, sent/count, work/count, secondsFigure),
-		gainSection(&last, alone, accuracyFigure),
+		gainSection(&last, alone, plain, accuracyFigure),
 		whoSection(&last),
 		spentSection(r),
 		riskSection(r),
@@ -262,12 +273,14 @@ func costSection(
 	return s
 }
 
-func gainSection(last *scenario.Round, alone float64, drawn template.HTML) section {
+func gainSection(last *scenario.Round, alone, plain float64, drawn template.HTML) section {
 	s := section{Title: "What it gains", Figure: drawn}
+	least := fmt.Sprintf("Whoever always gives the commonest answer is right about %s.",
+		percentText(plain))
 	if math.IsNaN(alone) {
 		s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows "+
 			"that nobody has; "+
-			"its Matthews correlation is %.3f.", percentText(last.Accuracy), last.MCC)}
+			"its Matthews correlation is %.3f.", percentText(last.Accuracy), last.MCC), least}
 		return s
 	}
 	word := "more"
@@ -278,7 +291,7 @@ func gainSection(last *scenario.Round, alone float64, drawn template.HTML) secti
 		"nobody has. A "+
 		"party that trains alone, on its own rows for as many rounds, is right about %s: %.1f "+
 		"points %s.",
-		percentText(last.Accuracy), percentText(alone), 100*math.Abs(last.Accuracy-alone), word)}
+		percentText(last.Accuracy), percentText(alone), 100*math.Abs(last.Accuracy-alone), word), least}
 	return s
 }
 
@@ -295,15 +308,22 @@ func whoSection(last *scenario.Round) section {
 		if p.Accuracy < p.Alone {
 			worse++
 		}
-		if k < 40 {
+		if k < mostRows {
 			s.Rows = append(s.Rows, []string{p.Party, p.Place, percentText(p.Alone), percentText(p.Accuracy),
 				fmt.Sprintf("%+.1f", 100*(p.Accuracy-p.Alone))})
 		}
 	}
 	s.Text = []string{fmt.Sprintf("In the last round %d of %s would do better alone.", worse,
 		plural(len(last.Parties), "party"))}
+	if len(last.Parties) > mostRows {
+		s.Text = append(s.Text, fmt.Sprintf("Here are the first %d; the table beside this page has all.",
+			mostRows))
+	}
 	return s
 }
+
+// mostRows is how many parties have a row each on the page.
+const mostRows = 40
 
 func spentSection(r *scenario.Result) section {
 	s := section{Title: "What is spent of privacy"}
@@ -332,12 +352,32 @@ func spentSection(r *scenario.Result) section {
 	return s
 }
 
+// missing counts the submissions that are in no sum, of rounds that were not lost.
+func missing(r *scenario.Result) (missed, of int) {
+	for _, round := range r.Rounds {
+		if round.Lost != "" {
+			continue
+		}
+		for _, p := range round.Parties {
+			of++
+			if !p.Included {
+				missed++
+			}
+		}
+	}
+	return missed, of
+}
+
 func riskSection(r *scenario.Result) section {
 	s := section{Title: "What could go wrong"}
 	tell := func(format string, a ...any) { s.Text = append(s.Text, fmt.Sprintf(format, a...)) }
 	if lost := r.Lost(); lost > 0 {
 		tell("%s of %d were lost here, and training went on with the old model.", plural(lost, "round"),
 			len(r.Rounds))
+	}
+	if missed, of := missing(r); missed > 0 {
+		tell("%s of %s did not reach a sum, because a party dropped out or was late.",
+			grouped(missed), plural(of, "submission"))
 	}
 	if r.Scenario.Recovery == nil && r.Scenario.Sum.Kind == scenario.Private {
 		tell("Without recovery one party that does not answer costs every round that it is " +

@@ -43,7 +43,8 @@ func TestScenarioPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"What it costs", "What it gains", "Who gains",
-		"What is spent of privacy", "What could go wrong", "<svg", "Singapore"} {
+		"What is spent of privacy", "What could go wrong", "<svg", "Singapore",
+		"the commonest answer is right about 11."} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page does not say %q", want)
 		}
