@@ -128,7 +128,7 @@ func TestPredictionsTableA1(t *testing.T) {
 		roster, signers := people(t, n)
 		config, session := tableSession(n, roster)
 		check(t, n, func() []row {
-			units := measureUnits(t)
+			units := measureUnits(t, 1)
 			m := measureTable(t, config, signers)
 			for range 2 {
 				m.best(measureTable(t, config, signers))

@@ -294,11 +294,11 @@ func (m *measured) best(again measured) {
 	m.serverRound = min(m.serverRound, again.serverRound)
 }
 
-// measureUnits measures the units on all cores at once, as parties work.
-func measureUnits(t *testing.T) cost.Units {
+// measureUnits measures the units on so many cores at once, as parties work.
+func measureUnits(t *testing.T, cores int) cost.Units {
 	t.Helper()
-	all := make([]cost.Units, runtime.GOMAXPROCS(0))
-	err := parallel(len(all), func(i int) (err error) {
+	all := make([]cost.Units, cores)
+	err := parallel(cores, func(i int) (err error) {
 		all[i], err = cost.Measure(worked, 0)
 		return err
 	})
@@ -339,7 +339,7 @@ func TestPredictions(t *testing.T) {
 		}
 		config, signers, session := sessionOf(t, n, n > 500)
 		check(t, n, func() []row {
-			units := measureUnits(t)
+			units := measureUnits(t, runtime.GOMAXPROCS(0))
 			m := measure(t, config, signers)
 			for range 2 * min(1, 1000/n) { // the best of three, as units are
 				m.best(measure(t, config, signers))
@@ -355,7 +355,7 @@ func TestPredictionsComplete(t *testing.T) {
 	eachSize(t, func(n int) {
 		config, signers, session := sessionOf(t, n, false)
 		check(t, n, func() []row {
-			units := measureUnits(t)
+			units := measureUnits(t, 1)
 			m := measureAlone(t, config, signers)
 			for range 2 {
 				m.best(measureAlone(t, config, signers))
