@@ -48,7 +48,11 @@ func drawGrowth(path, title string, axes []sweepAxis, runs []*sweepRun) (drawn b
 	if len(names) == 0 {
 		return false, nil
 	}
-	c := newChart(title, "parties", "seconds that the simulation took", len(names))
+	unit := "seconds that the simulation took"
+	if isCrowd(runs[0].scenario) {
+		unit = "seconds of one core that the simulation took"
+	}
+	c := newChart(title, "parties", unit, len(names))
 	c.Add(plotter.NewGrid())
 	logarithmic(&c.X)
 	logarithmic(&c.Y)
