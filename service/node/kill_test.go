@@ -121,8 +121,8 @@ func childServer() {
 	decisions := 0
 	c := node.Config{
 		Folder:  filepath.Join(folder, "node"),
-		Listen:  strings.TrimPrefix(j.Address, "http://"),
-		Plain:   true,
+		Listen:  j.Address[strings.Index(j.Address, "://")+3:],
+		Plain:   !strings.HasPrefix(j.Address, "https:"),
 		Grace:   700 * time.Millisecond,
 		Silence: j.Silence,
 		Log:     slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
@@ -157,6 +157,7 @@ func childServer() {
 	}
 	n, err := node.Start(context.Background(), c)
 	child(err)
+	leave(folder, "fingerprint", n.Fingerprint)
 	text, err := os.ReadFile(filepath.Join(folder, "federation.toml"))
 	child(err)
 	roster, err := os.ReadFile(filepath.Join(folder, "roster.txt"))

@@ -28,6 +28,7 @@ var (
 	load = flag.String("load", "20x1000",
 		"load tests, with commas between: parties x numbers, and x2 for two rounds, such as 1000x100000")
 	loadClassical = flag.Bool("load.classical", false, "keys without ML-KEM")
+	loadTLS       = flag.Bool("load.tls", false, "HTTPS in place of HTTP")
 	loadTurns     = flag.Int("load.turns", 16, "parties of a load test that compute at once")
 	loadAlone     = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
 )
@@ -113,6 +114,9 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 	t.Helper()
 	folder := t.TempDir()
 	address := "http://" + freePort(t)
+	if *loadTLS {
+		address = strings.Replace(address, "http:", "https:", 1)
+	}
 	loadFederation(t, folder, n, d, rounds, address)
 	fed, err := federation.Read(filepath.Join(folder, "federation.toml"))
 	if err != nil {
@@ -128,6 +132,10 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 		"GOMAXPROCS=2"}}
 	server.start(t)
 	t.Cleanup(func() { server.kill() })
+	var pin string
+	for *loadTLS && find(folder, "fingerprint", &pin) != nil {
+		time.Sleep(50 * time.Millisecond)
+	}
 	began := time.Now()
 	all := loadParties(t, folder, fed, address, n)
 	total := time.Since(began)
@@ -318,7 +326,13 @@ func loadParty(
 	}
 	identity := ed25519.NewKeyFromSeed(b[:32])
 	key := keyexchange.SealKey(b[32:])
-	server, err := party.NewServer(address, "", identity)
+	pin := "" // of a server with TLS, which leaves it
+	if strings.HasPrefix(address, "https:") {
+		if err := find(folder, "fingerprint", &pin); err != nil {
+			return nil, err
+		}
+	}
+	server, err := party.NewServer(address, pin, identity)
 	if err != nil {
 		return nil, err
 	}
