@@ -71,7 +71,7 @@ func (s *Server) receiveAnnounce(_ wire.Header, body []byte, party int) error {
 // the message: it returns the same for the parties that have not answered.
 // It fails with [ErrPhase] once [Server.Members] has ended set-up.
 func (s *Server) Keys() ([]Envelope, error) {
-	if err := s.EndAnnouncements(); err != nil {
+	if err := s.endAnnouncements(); err != nil {
 		return nil, err
 	}
 	if s.stage == stageReady {
@@ -84,10 +84,10 @@ func (s *Server) Keys() ([]Envelope, error) {
 	return envelopes, nil
 }
 
-// EndAnnouncements is [Server.Keys] without its messages, which [Server.Pending] makes
+// endAnnouncements is Keys without its messages, which Pending makes
 // one by one. Hybrid keys of n parties are a message of its own for each, of 128n bytes
 // and more: 13 GB for ten thousand, which no server need hold at once.
-func (s *Server) EndAnnouncements() error {
+func (s *Server) endAnnouncements() error {
 	switch {
 	case s.stage == stageReady && s.config.hybrid:
 		return fmt.Errorf("%w: set-up is over", ErrPhase)

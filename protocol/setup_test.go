@@ -24,7 +24,7 @@ func TestEndAnnouncements(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 3 {
-				if err := server.EndAnnouncements(); !errors.Is(err, ErrTooFew) {
+				if err := server.endAnnouncements(); !errors.Is(err, ErrTooFew) {
 					t.Fatalf("with three of four: got %v, want ErrTooFew", err)
 				}
 			}
@@ -36,7 +36,7 @@ func TestEndAnnouncements(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if err := server.EndAnnouncements(); err != nil {
+			if err := server.endAnnouncements(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -69,7 +69,7 @@ func TestEndAnnouncements(t *testing.T) {
 		if _, err := server.Members(); err != nil {
 			t.Fatal(err)
 		}
-		if err := server.EndAnnouncements(); !errors.Is(err, ErrPhase) {
+		if err := server.endAnnouncements(); !errors.Is(err, ErrPhase) {
 			t.Errorf("after Members: got %v, want ErrPhase", err)
 		}
 	}

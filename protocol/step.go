@@ -51,7 +51,7 @@ func (s *Server) Step() Step {
 func (s *Server) EndStep() error {
 	switch step := s.Step(); step {
 	case StepAnnounce:
-		return s.EndAnnouncements()
+		return s.endAnnouncements()
 	case StepEncapsulate:
 		_, err := s.Members() // which keeps its messages anyway
 		return err

@@ -186,7 +186,7 @@ func measure(t testing.TB, config *protocol.Config, signers []ed25519.PrivateKey
 		fail(c.ToServer(i, client.Announce()))
 	}
 	began := worked()
-	fail(server.EndAnnouncements())
+	fail(server.EndStep())
 	times[0] += worked().Sub(began)
 	// The messages of keys one after another: all of them are 13 GB for 10,000 parties.
 	const atOnce = 16
