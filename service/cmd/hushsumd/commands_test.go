@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hushsum/hushsum/service/federation"
@@ -57,14 +58,28 @@ func TestDevSpec(t *testing.T) {
 // says runs a command and returns its code and all that it prints.
 func says(t *testing.T, args ...string) (int, string) {
 	t.Helper()
-	var b bytes.Buffer
+	b := new(printed)
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	code := dispatch(context.Background(), args, streams{null, &b, &b})
-	return code, b.String()
+	code := dispatch(context.Background(), args, streams{null, b, b})
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return code, b.text.String()
+}
+
+// printed is what a command and the processes that it starts print.
+type printed struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.text.Write(b)
 }
 
 // What goes wrong is said with the place and the remedy.
