@@ -147,11 +147,14 @@ func (d recordedDialer) Dial(ctx context.Context) (Link, error) {
 
 func (l recordedLink) Send(ctx context.Context, out []byte) error {
 	if out[0] == frameMessage {
-		h, _, err := wire.ParseHeader(out[1:])
+		h, body, err := wire.ParseHeader(out[1:])
 		if err != nil {
 			return err
 		}
 		place := fmt.Sprintf("sender %x, round %d, type %d", h.Sender, h.Round, h.Type)
+		if h.Type == 69 { // Disputes: one for each batch (SPEC-ONESHOT §6)
+			place += fmt.Sprintf(", batch %x", body[:4])
+		}
 		l.record.mutex.Lock()
 		l.record.sent[place] = append(l.record.sent[place], bytes.Clone(out))
 		l.record.mutex.Unlock()
