@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -123,13 +124,11 @@ func (s *Server) listKeys() *wire.Keys {
 
 // keysFor is the message of hybrid keys for a party.
 func (s *Server) keysFor(party int) []byte {
-	higher := s.topology.higher(party)
-	message := make([]byte, 0, len(s.head)+len(higher)*wire.EncapsulationKeySize)
-	message = append(message, s.head...)
-	for _, peer := range higher {
-		message = append(message, s.announcements[peer].Encapsulation...)
+	parts := [][]byte{s.head}
+	for _, peer := range s.topology.higher(party) {
+		parts = append(parts, s.announcements[peer].Encapsulation)
 	}
-	return message
+	return bytes.Join(parts, nil) // which does not clear what it then fills
 }
 
 // sharedKeys is the part of Keys that is the same for all.
