@@ -33,7 +33,7 @@ func fillSet(rng *rand.Rand, n int) (Set, []byte) {
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-func number32(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+func number32[T int | uint32](n T) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
 // A sample is a body: what it is, its bytes as the type's comment lays them out, and a
 // reader that is told what a session knows beforehand.
@@ -339,12 +339,12 @@ func TestSets(t *testing.T) {
 func TestLists(t *testing.T) {
 	const n = 5
 	for _, c := range []struct {
-		parties []int
+		parties []uint32
 		want    error
 	}{
-		{nil, nil}, {[]int{0}, nil}, {[]int{0, 1, 2, 3, 4}, nil}, {[]int{1, 4}, nil},
-		{[]int{1, 1}, ErrEncoding}, {[]int{2, 1}, ErrEncoding}, {[]int{5}, ErrEncoding},
-		{[]int{math.MaxUint32}, ErrEncoding}, {[]int{0, 1, 2, 3, 4, 5}, ErrOversized},
+		{nil, nil}, {[]uint32{0}, nil}, {[]uint32{0, 1, 2, 3, 4}, nil}, {[]uint32{1, 4}, nil},
+		{[]uint32{1, 1}, ErrEncoding}, {[]uint32{2, 1}, ErrEncoding}, {[]uint32{5}, ErrEncoding},
+		{[]uint32{math.MaxUint32}, ErrEncoding}, {[]uint32{0, 1, 2, 3, 4, 5}, ErrOversized},
 	} {
 		var certificate, reveal []byte
 		for _, p := range c.parties {
