@@ -118,10 +118,11 @@ func childServer() {
 	j, _ := readJob(folder)
 	at, step, _ := strings.Cut(os.Getenv("HUSHSUM_TEST_KILL"), ":")
 	due, _ := strconv.Atoi(at)
+	_, listen, _ := strings.Cut(j.Address, "://") // nodes of a cluster have their own, below
 	decisions := 0
 	c := node.Config{
 		Folder:  filepath.Join(folder, "node"),
-		Listen:  j.Address[strings.Index(j.Address, "://")+3:],
+		Listen:  listen,
 		Plain:   !strings.HasPrefix(j.Address, "https:"),
 		Grace:   700 * time.Millisecond,
 		Silence: j.Silence,

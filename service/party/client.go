@@ -178,14 +178,26 @@ func (s *Server) read(ctx context.Context, path string, most int64) ([]byte, htt
 		return nil, nil, err
 	}
 	defer answer.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case int64(len(b)) > most:
-		return nil, nil, fmt.Errorf("%w: it answers more than %d bytes", ErrServer, most)
+	b, err := bodyOf(answer, most)
+	return b, answer.Header, err
+}
+
+// bodyOf reads an answer of at most so many bytes, into a buffer of its length if it says
+// that.
+func bodyOf(answer *http.Response, most int64) ([]byte, error) {
+	if answer.ContentLength > most {
+		return nil, fmt.Errorf("%w: it answers more than %d bytes", ErrServer, most)
 	}
-	return b, answer.Header, nil
+	if answer.ContentLength >= 0 {
+		b := make([]byte, answer.ContentLength)
+		_, err := io.ReadFull(answer.Body, b)
+		return b, err
+	}
+	b, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("%w: it answers more than %d bytes", ErrServer, most)
+	}
+	return b, err
 }
 
 func strictJSON(b []byte, into any) error {
@@ -237,6 +249,14 @@ func (s *Server) Model(ctx context.Context, id string, round int, most int64) ([
 func (s *Server) Next(
 	ctx context.Context, id string, ask runner.Ask, most int64,
 ) (runner.Next, error) {
+	return s.next(ctx, id, ask, most, nil)
+}
+
+// next calls due with the item that comes before its message is read, which is given up if
+// due fails.
+func (s *Server) next(
+	ctx context.Context, id string, ask runner.Ask, most int64, due func(item string) error,
+) (runner.Next, error) {
 	q := make(url.Values)
 	var sessions []string
 	for _, n := range ask.Sessions {
@@ -256,10 +276,26 @@ func (s *Server) Next(
 	}
 	q.Set("least", strconv.FormatUint(ask.Least, 10))
 	q.Set("round", strconv.FormatUint(ask.Round, 10))
-	b, h, err := s.read(ctx, "/v1/federations/"+id+"/next?"+q.Encode(), most)
+	answer, err := s.do(ctx, http.MethodGet, "/v1/federations/"+id+"/next?"+q.Encode(), nil)
 	if err != nil {
 		return runner.Next{}, err
 	}
+	defer answer.Body.Close()
+	next, err := nextOf(answer.Header)
+	if err != nil || next.Kind == runner.Nothing {
+		return next, err
+	}
+	if due != nil {
+		if err := due(next.Item); err != nil {
+			return runner.Next{}, err
+		}
+	}
+	next.Message, err = bodyOf(answer, most)
+	return next, err
+}
+
+// nextOf reads what the headers of an answer say is next.
+func nextOf(h http.Header) (runner.Next, error) {
 	next := runner.Next{Kind: runner.Kind(h.Get(door.HeaderNext)), Item: h.Get(door.HeaderItem)}
 	if next.Kind == runner.Nothing {
 		return next, nil
@@ -271,7 +307,6 @@ func (s *Server) Next(
 		strings.ContainsAny(next.Item, ",") {
 		return runner.Next{}, fmt.Errorf("%w: the headers of its answer", ErrServer)
 	}
-	next.Message = b
 	return next, nil
 }
 

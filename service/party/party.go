@@ -192,36 +192,43 @@ func (r *running) ask() runner.Ask {
 
 // turn asks what is next and does it.
 func (r *running) turn(ctx context.Context) (done bool, err error) {
-	next, err := r.Server.Next(ctx, r.Federation.ID, r.ask(), r.most)
+	stop := func() {}
+	defer func() { stop() }()
+	defer r.rest()
+	// A place is taken before the message is read: those that wait would hold theirs.
+	next, err := r.Server.next(ctx, r.Federation.ID, r.ask(), r.most, func(item string) error {
+		r.see(item)
+		r.working, stop = r.watch(ctx)
+		return r.takeTurn(ctx)
+	})
 	if err != nil {
 		return false, err
 	}
-	r.see(next.Item)
 	switch next.Kind {
 	case runner.Nothing:
 		return false, nil
 	case runner.End:
 		return true, nil
-	}
-	var stop func()
-	r.working, stop = r.watch(ctx)
-	defer stop()
-	if r.Turns != nil {
-		select {
-		case r.Turns <- struct{}{}:
-			r.turns = true
-			defer r.rest()
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
-	}
-	switch next.Kind {
 	case runner.Join:
 		return false, r.join(ctx, next.Session)
 	case runner.Message:
 		return false, r.message(ctx, next)
 	}
 	return false, fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
+}
+
+// takeTurn takes a place in Turns.
+func (r *running) takeTurn(ctx context.Context) error {
+	if r.Turns == nil {
+		return nil
+	}
+	select {
+	case r.Turns <- struct{}{}:
+		r.turns = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // rest gives the party's place in Turns free.
