@@ -11,6 +11,8 @@ package dudect
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -36,6 +38,9 @@ func Measure[T any](measurements int, prepare func(class int) T, run func(T)) fl
 			classes[i] = rand.IntN(2)
 			inputs[i] = prepare(classes[i])
 		}
+		// Garbage is looked for in between, where it falls on no class.
+		runtime.GC()
+		before := debug.SetGCPercent(-1)
 		for i, input := range inputs {
 			began := time.Now()
 			run(input)
@@ -44,6 +49,7 @@ func Measure[T any](measurements int, prepare func(class int) T, run func(T)) fl
 				times[classes[i]] = append(times[classes[i]], took)
 			}
 		}
+		debug.SetGCPercent(before)
 	}
 	all := slices.Concat(times...)
 	slices.Sort(all)
