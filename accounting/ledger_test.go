@@ -130,9 +130,12 @@ func TestLedgerFileErrors(t *testing.T) {
 		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"extra":1}`,
 		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{"a":{"Epsilon":0,"Delta":0}}}`,
 		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1}]}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":0,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":0}}}]}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{}}]}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},` +
+			`"accounts":{"a":[{"count":0,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},` +
+			`"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":0}}}]}}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},` +
+			`"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{}}]}}`,
 	} {
 		before := l.Budget("x")
 		if err := json.Unmarshal([]byte(s), &l); !errors.Is(err, ErrLedger) {

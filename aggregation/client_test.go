@@ -130,18 +130,36 @@ func TestScaffoldByHand(t *testing.T) {
 		call func() ([]float64, error)
 		want error
 	}{
-		"adjust, lengths": {func() ([]float64, error) { _, err := s.withOwn(one).Adjust(); return nil, err }, ErrLength},
-		"adjust, empty":   {func() ([]float64, error) { _, err := Scaffold{}.Adjust(); return nil, err }, ErrLength},
+		"adjust, lengths": {func() ([]float64, error) {
+			_, err := s.withOwn(one).Adjust()
+			return nil, err
+		}, ErrLength},
+		"adjust, empty": {func() ([]float64, error) { _, err := Scaffold{}.Adjust(); return nil, err }, ErrLength},
 		"adjust, overflow": {func() ([]float64, error) {
 			_, err := Scaffold{Server: huge, Own: minus}.Adjust()
 			return nil, err
 		}, ErrNotFinite},
 		"gradient, lengths": {func() ([]float64, error) { x, _, err := s.FromGradient(one); return x, err }, ErrLength},
-		"gradient, NaN":     {func() ([]float64, error) { x, _, err := Scaffold{one, one}.FromGradient(nan); return x, err }, ErrNotFinite},
-		"steps, none":       {func() ([]float64, error) { x, _, err := Scaffold{one, one}.FromSteps(one, one, 0, 1); return x, err }, ErrConfig},
-		"steps, rate":       {func() ([]float64, error) { x, _, err := Scaffold{one, one}.FromSteps(one, one, 1, 0); return x, err }, ErrConfig},
-		"steps, overflow":   {func() ([]float64, error) { x, _, err := Scaffold{one, one}.FromSteps(huge, minus, 1, 1); return x, err }, ErrNotFinite},
-		"steps, lengths":    {func() ([]float64, error) { x, _, err := s.FromSteps(one, one, 1, 1); return x, err }, ErrLength},
+		"gradient, NaN": {func() ([]float64, error) {
+			x, _, err := Scaffold{one, one}.FromGradient(nan)
+			return x, err
+		}, ErrNotFinite},
+		"steps, none": {func() ([]float64, error) {
+			x, _, err := Scaffold{one, one}.FromSteps(one, one, 0, 1)
+			return x, err
+		}, ErrConfig},
+		"steps, rate": {func() ([]float64, error) {
+			x, _, err := Scaffold{one, one}.FromSteps(one, one, 1, 0)
+			return x, err
+		}, ErrConfig},
+		"steps, overflow": {func() ([]float64, error) {
+			x, _, err := Scaffold{one, one}.FromSteps(huge, minus, 1, 1)
+			return x, err
+		}, ErrNotFinite},
+		"steps, lengths": {func() ([]float64, error) {
+			x, _, err := s.FromSteps(one, one, 1, 1)
+			return x, err
+		}, ErrLength},
 		"advance, none":     {func() ([]float64, error) { return AdvanceVariate(one, one, 0, 1) }, ErrConfig},
 		"advance, too many": {func() ([]float64, error) { return AdvanceVariate(one, one, 2, 1) }, ErrConfig},
 		"advance, lengths":  {func() ([]float64, error) { return AdvanceVariate(one, s.Own, 1, 1) }, ErrLength},

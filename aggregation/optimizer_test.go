@@ -27,18 +27,24 @@ func TestOptimizerByHand(t *testing.T) {
 		// β₁ = 0: v = 25, then 169: 12/(13 + 3).
 		{"FedAdagrad twice", Optimizer{Rule: RuleFedAdagrad, Tau: 3}, []float64{4, 12}, []float64{0.5, 0.75}},
 		// m = 1, v = 0.75·4 + 0.25·4, 1/(2 + 2); then m = 0.5 + 1, v = 4 again.
-		{"FedAdam", Optimizer{Rule: RuleFedAdam, Beta1: 0.5, Beta2: 0.75, Tau: 2}, []float64{2, 2}, []float64{0.25, 0.375}},
+		{"FedAdam", Optimizer{Rule: RuleFedAdam, Beta1: 0.5, Beta2: 0.75, Tau: 2}, []float64{2, 2},
+			[]float64{0.25, 0.375}},
 		// v = 0.75 + 0.25·4.
-		{"FedAdam, root", Optimizer{Rule: RuleFedAdam, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{-2}, []float64{-1 / (math.Sqrt(1.75) + 1)}},
+		{"FedAdam, root", Optimizer{Rule: RuleFedAdam, Beta1: 0.5, Beta2: 0.75, Tau: 1},
+			[]float64{-2}, []float64{-1 / (math.Sqrt(1.75) + 1)}},
 		// v = 1 + 0.25·4, 1/(√2 + 1).
-		{"FedYogi up", Optimizer{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{2}, []float64{math.Sqrt2 - 1}},
+		{"FedYogi up", Optimizer{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{2},
+			[]float64{math.Sqrt2 - 1}},
 		// v = 1 − 0.25/4.
-		{"FedYogi down", Optimizer{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 1}, []float64{0.5}, []float64{0.25 / (math.Sqrt(0.9375) + 1)}},
+		{"FedYogi down", Optimizer{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 1},
+			[]float64{0.5}, []float64{0.25 / (math.Sqrt(0.9375) + 1)}},
 		// v = Δ²: it stays.
 		{"FedYogi still", Optimizer{Rule: RuleFedYogi, Beta1: 0.5, Beta2: 0.75, Tau: 2}, []float64{2}, []float64{0.25}},
 		// The presets: v = 0.99e-6 + 0.01·0.25, and 1e-6 + 0.01·0.25.
-		{"FedAdam presets", Optimizer{Rule: RuleFedAdam, Beta1: 0.9}, []float64{0.5}, []float64{0.05 / (math.Sqrt(0.00250099) + 0.001)}},
-		{"FedYogi presets", Optimizer{Rule: RuleFedYogi, Beta1: 0.9}, []float64{0.5}, []float64{0.05 / (math.Sqrt(0.002501) + 0.001)}},
+		{"FedAdam presets", Optimizer{Rule: RuleFedAdam, Beta1: 0.9}, []float64{0.5},
+			[]float64{0.05 / (math.Sqrt(0.00250099) + 0.001)}},
+		{"FedYogi presets", Optimizer{Rule: RuleFedYogi, Beta1: 0.9}, []float64{0.5},
+			[]float64{0.05 / (math.Sqrt(0.002501) + 0.001)}},
 	} {
 		w := []float64{10}
 		for k, d := range c.updates {

@@ -335,11 +335,14 @@ var errorNames = []struct {
 	name string
 	err  error
 }{
-	{"ErrTruncated", ErrTruncated}, {"ErrTrailing", ErrTrailing}, {"ErrOversized", ErrOversized}, {"ErrVersion", ErrVersion},
+	{"ErrTruncated", ErrTruncated}, {"ErrTrailing", ErrTrailing}, {"ErrOversized", ErrOversized},
+	{"ErrVersion", ErrVersion},
 	{"ErrType", ErrType}, {"ErrEncoding", ErrEncoding}, {"ErrContext", ErrContext}, {"ErrSender", ErrSender},
-	{"ErrDuplicate", ErrDuplicate}, {"ErrSignature", ErrSignature}, {"ErrCertificate", ErrCertificate}, {"ErrKey", ErrKey}, {"ErrOwnKey", ErrOwnKey},
+	{"ErrDuplicate", ErrDuplicate}, {"ErrSignature", ErrSignature},
+	{"ErrCertificate", ErrCertificate}, {"ErrKey", ErrKey}, {"ErrOwnKey", ErrOwnKey},
 	{"ErrReplay", ErrReplay}, {"ErrTooFew", ErrTooFew}, {"ErrStatement", ErrStatement},
-	{"ErrLost", ErrLost}, {"ErrExcluded", ErrExcluded}, {"ErrFull", ErrFull}, {"ErrPhase", ErrPhase}, {"ErrBroadcast", ErrBroadcast},
+	{"ErrLost", ErrLost}, {"ErrExcluded", ErrExcluded}, {"ErrFull", ErrFull},
+	{"ErrPhase", ErrPhase}, {"ErrBroadcast", ErrBroadcast},
 }
 
 func nameOf(err error) string {
@@ -494,7 +497,8 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 		at int
 	}{{"server", first(65, "")}, {"server", first(67, "")}, {"server", first(69, "")},
 		{"server", first(72, "")}, {"server", first(74, "")},
-		{"member 0", first(64, "")}, {"member 0", first(66, "")}, {"member 0", first(68, "")}, {"member 0", first(70, "")},
+		{"member 0", first(64, "")}, {"member 0", first(66, "")}, {"member 0", first(68, "")},
+		{"member 0", first(70, "")},
 		{"member 0", first(71, "")}, {"member 0", first(73, "")}, {"party 0", first(66, "")}} {
 		name := func(what string) string {
 			return fmt.Sprintf("%s, type %d: %s", c.to, r.out.Messages[c.at].Type, what)

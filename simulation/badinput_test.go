@@ -197,7 +197,8 @@ func TestBadInput(t *testing.T) {
 			_, err = protocol.NewClient(w.config, stranger, nil)
 			return err
 		}},
-		{"message of an unknown party", protocol.ErrSender, toServer(func(w *world) []byte { return changed(w.submitted, 45, 3) })},
+		{"message of an unknown party", protocol.ErrSender,
+			toServer(func(w *world) []byte { return changed(w.submitted, 45, 3) })},
 		{"duplicate identity", keyexchange.ErrDuplicateIdentity,
 			roster(func(w *world) []keyexchange.Member {
 				return []keyexchange.Member{member(w, 0, "ana"), member(w, 0, "ben")}
@@ -212,11 +213,13 @@ func TestBadInput(t *testing.T) {
 				changed(w.announced, len(w.announced)-1, w.announced[len(w.announced)-1]^1))
 		}},
 		{"truncated message", protocol.ErrTruncated, toServer(func(w *world) []byte { return w.submitted[:20] })},
-		{"oversized message", protocol.ErrOversized, toServer(func(w *world) []byte { return make([]byte, w.config.MaxMessage()+1) })},
+		{"oversized message", protocol.ErrOversized,
+			toServer(func(w *world) []byte { return make([]byte, w.config.MaxMessage()+1) })},
 		{"message with a trailing byte", protocol.ErrTrailing, toClient(func(w *world) []byte {
 			return append(changed(w.begins[1], 41, 3), 0) // of a round to come
 		})},
-		{"message of another session", protocol.ErrSession, toClient(func(w *world) []byte { return newWorld(w.t).begins[1] })},
+		{"message of another session", protocol.ErrSession,
+			toClient(func(w *world) []byte { return newWorld(w.t).begins[1] })},
 		{"round replayed", protocol.ErrReplay, toClient(func(w *world) []byte { return w.begins[1] })},
 		{"round number going back", protocol.ErrStale, toClient(func(w *world) []byte { return w.begins[0] })},
 		{"submitted twice", protocol.ErrDuplicate, toServer(func(w *world) []byte { return w.submitted })},

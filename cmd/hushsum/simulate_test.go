@@ -206,16 +206,22 @@ func TestFailures(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{"absent folder", []string{"--data", filepath.Join(empty, "nowhere")}, []string{"nowhere", "no such file", "the folder with"}},
+		{"absent folder", []string{"--data", filepath.Join(empty, "nowhere")},
+			[]string{"nowhere", "no such file", "the folder with"}},
 		{"empty folder", []string{"--data", empty}, []string{"adult.data", "Without --data"}},
-		{"a file for a folder", []string{"--data", filepath.Join(half, "adult.data")}, []string{"adult.data is a file", "Give the folder that"}},
+		{"a file for a folder", []string{"--data", filepath.Join(half, "adult.data")},
+			[]string{"adult.data is a file", "Give the folder that"}},
 		{"half a file", []string{"--data", half}, []string{"incomplete data file", "adult.data", "Fetch adult.data"}},
-		{"too many made-up rows", []string{"--rows-per-client", "100000000"}, []string{"Lower --clients or --rows-per-client"}},
-		{"more rows than numbers", []string{"--rows-per-client", "2305843009213693951", "--fraction-bits", "1", "--range", "1e-18"},
+		{"too many made-up rows", []string{"--rows-per-client", "100000000"},
 			[]string{"Lower --clients or --rows-per-client"}},
-		{"regularisation", []string{"--lambda", "1e10", "--local-steps", "100"}, []string{"diverged", "Lower --rate or --lambda"}},
+		{"more rows than numbers",
+			[]string{"--rows-per-client", "2305843009213693951", "--fraction-bits", "1", "--range", "1e-18"},
+			[]string{"Lower --clients or --rows-per-client"}},
+		{"regularisation", []string{"--lambda", "1e10", "--local-steps", "100"},
+			[]string{"diverged", "Lower --rate or --lambda"}},
 		{"saturation", []string{"--range", "0.01"}, []string{"round 1", "party-1", "Raise --range"}},
-		{"divergence", []string{"--rate", "1e300", "--lambda", "1e300"}, []string{"round 1, party-1: training diverged", "Lower --rate or --lambda"}},
+		{"divergence", []string{"--rate", "1e300", "--lambda", "1e300"},
+			[]string{"round 1, party-1: training diverged", "Lower --rate or --lambda"}},
 	} {
 		code, out, errs := call(t.Context(), append(strings.Fields(quick), c.args...)...)
 		if code != 1 {
