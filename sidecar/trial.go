@@ -53,21 +53,30 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 	}{id}, nil, err
 }
 
-func addToTrial(s *sidecar, r *request) (any, [][]byte, error) {
+// trialOf returns the trial that a request with some blobs names, locked, and the kind of its
+// numbers.
+func trialOf(s *sidecar, r *request, blobs int) (t *trial, numbers string, err error) {
 	var with struct {
 		Trial   uint64 `json:"trial"`
 		Numbers string `json:"numbers"`
 	}
-	if err := r.take(&with, 1); err != nil {
-		return nil, nil, err
+	if err := r.take(&with, blobs); err != nil {
+		return nil, "", err
 	}
-	t, err := lookup[*trial](s, with.Trial, "trial")
+	if t, err = lookup[*trial](s, with.Trial, "trial"); err != nil {
+		return nil, "", err
+	}
+	t.mutex.Lock()
+	return t, with.Numbers, nil
+}
+
+func addToTrial(s *sidecar, r *request) (any, [][]byte, error) {
+	t, numbers, err := trialOf(s, r, 1)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	encode, err := encoding(t.settled, t.broadcast, with.Numbers, r.blobs[0].bytes)
+	encode, err := encoding(t.settled, t.broadcast, numbers, r.blobs[0].bytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,23 +93,15 @@ func addToTrial(s *sidecar, r *request) (any, [][]byte, error) {
 }
 
 func meanOfTrial(s *sidecar, r *request) (any, [][]byte, error) {
-	var with struct {
-		Trial   uint64 `json:"trial"`
-		Numbers string `json:"numbers"`
-	}
-	if err := r.take(&with, 0); err != nil {
-		return nil, nil, err
-	}
-	t, err := lookup[*trial](s, with.Trial, "trial")
+	t, numbers, err := trialOf(s, r, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if least := t.settled.MinSurvivors(); t.parties < least {
 		return nil, nil, requestError("add more vectors", "%d parties, and the plan takes at least %d",
 			t.parties, least)
 	}
-	mean, err := meanOf(t.settled, t.broadcast, with.Numbers, t.sum, t.parties)
+	mean, err := meanOf(t.settled, t.broadcast, numbers, t.sum, t.parties)
 	return nil, [][]byte{mean}, err
 }

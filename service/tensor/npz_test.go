@@ -19,17 +19,7 @@ import (
 // What is written as .npz is read again, and as safetensors is the same model.
 func TestNPZRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec := tensor.Spec{DType: rapid.SampledFrom([]tensor.DType{tensor.Float32, tensor.Float64}).
-			Draw(t, "type")}
-		for i := range rapid.IntRange(1, 5).Draw(t, "tensors") {
-			spec.Tensors = append(spec.Tensors, tensor.Tensor{
-				Name:  string(rune('a' + i)),
-				Shape: rapid.SliceOfN(rapid.IntRange(1, 4), 0, 3).Draw(t, "shape"),
-			})
-		}
-		n := spec.Len()
-		values := rapid.SliceOfN(rapid.Float64Range(-1e30, 1e30), n, n).Draw(t, "values")
-		spec.Round(values)
+		spec, values := drawModel(t)
 		b, err := spec.AppendNPZ(nil, values)
 		if err != nil {
 			t.Fatal(err)

@@ -12,20 +12,26 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
+// drawModel draws a model of one to five tensors, and its numbers as its type holds them.
+func drawModel(t *rapid.T) (tensor.Spec, []float64) {
+	spec := tensor.Spec{DType: rapid.SampledFrom([]tensor.DType{tensor.Float32, tensor.Float64}).
+		Draw(t, "type")}
+	for i := range rapid.IntRange(1, 5).Draw(t, "tensors") {
+		spec.Tensors = append(spec.Tensors, tensor.Tensor{
+			Name:  string(rune('a' + i)),
+			Shape: rapid.SliceOfN(rapid.IntRange(1, 4), 0, 3).Draw(t, "shape"),
+		})
+	}
+	n := spec.Len()
+	values := rapid.SliceOfN(rapid.Float64Range(-1e30, 1e30), n, n).Draw(t, "values")
+	spec.Round(values)
+	return spec, values
+}
+
 // What is written is read again, number by number.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec := tensor.Spec{DType: rapid.SampledFrom([]tensor.DType{tensor.Float32, tensor.Float64}).
-			Draw(t, "type")}
-		for i := range rapid.IntRange(1, 5).Draw(t, "tensors") {
-			spec.Tensors = append(spec.Tensors, tensor.Tensor{
-				Name:  string(rune('a' + i)),
-				Shape: rapid.SliceOfN(rapid.IntRange(1, 4), 0, 3).Draw(t, "shape"),
-			})
-		}
-		n := spec.Len()
-		values := rapid.SliceOfN(rapid.Float64Range(-1e30, 1e30), n, n).Draw(t, "values")
-		spec.Round(values)
+		spec, values := drawModel(t)
 		notes := map[string]string{"round": "7"}
 		b, err := spec.Append(nil, values, notes)
 		if err != nil {
