@@ -254,18 +254,22 @@ func TestDisputes(t *testing.T) {
 		{"one box without allowance", 0, map[int]dealer{3: badBoxes(1)}, []int{0, 1, 2, 4, 5, 6, 7}, []int{1}},
 		{"as many boxes as faults", 2, map[int]dealer{3: badBoxes(1, 2)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
 		{"more boxes than faults", 0, map[int]dealer{3: badBoxes(1, 2, 3)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
-		{"one member twice", 2, map[int]dealer{3: badBoxes(1), 5: badBoxes(1)}, []int{0, 1, 2, 4, 6, 7}, []int{1}},
+		{"one member twice", 2, map[int]dealer{3: badBoxes(1), 5: badBoxes(1)},
+			[]int{0, 1, 2, 4, 6, 7}, []int{1}},
 		{"three shared", 2, map[int]dealer{0: badBoxes(1, 2), 1: badBoxes(1, 2), 2: badBoxes(1, 2)},
 			[]int{3, 4, 5, 6, 7}, []int{1, 2}},
 		{"a third from who is out", 2,
-			map[int]dealer{3: badBoxes(1), 5: badBoxes(1), 6: badBoxes(1)}, []int{0, 1, 2, 4, 6, 7}, []int{1}},
+			map[int]dealer{3: badBoxes(1), 5: badBoxes(1), 6: badBoxes(1)},
+			[]int{0, 1, 2, 4, 6, 7}, []int{1}},
 		{"a leaf of something else", 2,
-			map[int]dealer{3: {leaf: func(k int, l *[32]byte) { l[0] ^= byte(k) }}}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+			map[int]dealer{3: {leaf: func(k int, l *[32]byte) { l[0] ^= byte(k) }}},
+			[]int{0, 1, 2, 4, 5, 6, 7}, nil},
 		{"values that are not reduced", 2, map[int]dealer{3: {parts: func(parts []shamir.PackedShare) {
 			for i := range 32 {
 				parts[2].Values[1][i] = 255
 			}
-		}}}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+		}}},
+			[]int{0, 1, 2, 4, 5, 6, 7}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			terms := small(Terms{Colluders: c.colluders})
