@@ -44,7 +44,9 @@ func TestDevSpec(t *testing.T) {
 			t.Fatalf("%d %v\n%s", code, err, out)
 		}
 		switch {
-		case last.Rounds != 4 || last.Lost != 0 || last.Accuracy < .5 || last.URL == "":
+		case last.Rounds != 4 || last.Lost != 0 || last.URL == "":
+			t.Errorf("%+v", last)
+		case c.equal && last.Accuracy < .5: // with noise it is what chance leaves of it
 			t.Errorf("%+v", last)
 		case c.equal && (last.Difference == nil || *last.Difference != 0 ||
 			last.Accuracy != last.ClearAccuracy || last.Epsilon != 0):
