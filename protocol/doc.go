@@ -90,7 +90,8 @@
 // place: [Client.SubmitVector] gives a message that is written in pieces,
 // [Server.ReadMessage] reads it so and changes nothing if it breaks off,
 // [Server.SumVector] gives the sum as it is, and [Server.SaveParts] saves without it. A
-// broadcast is known by its digest ([NewBroadcastHash], [Server.BeginDigest]).
+// broadcast is known by its digest ([NewBroadcastHash], [Server.BeginDigest]). What the keys
+// of many parties have in common is in memory once with [Server.PendingParts].
 //
 // # Constant time
 //

@@ -350,33 +350,32 @@ func (s *Server) Round() uint64 { return s.round }
 // shares, whatever is due; between rounds, with recovery, their material for the
 // next one.
 func (s *Server) Missing() []int {
-	switch s.stage {
-	case stageAnnounce:
-		return s.announced.Missing()
-	case stageEncapsulate:
-		return s.notEncapsulated()
-	}
-	if s.open == nil {
-		if !s.config.recovery {
-			return nil
-		}
-		return s.withoutMaterial(s.round + 1)
-	}
-	waiting := s.open.survivors
-	have := s.open.revealed.Has
-	switch s.open.step {
-	case stepMasked:
-		waiting, have = s.open.participants, s.open.received.Has
-	case stepSigned:
-		have = func(i int) bool { _, found := s.signature(i); return found }
-	}
 	var missing []int
-	for i := range waiting.All() {
-		if !have(i) {
+	for i := range s.config.parties {
+		if s.Awaits(i) {
 			missing = append(missing, i)
 		}
 	}
 	return missing
+}
+
+// Awaits reports whether a party is one of [Server.Missing], without looking at others.
+func (s *Server) Awaits(party int) bool {
+	switch s.Step() {
+	case StepAnnounce:
+		return party >= 0 && party < s.config.parties && !s.announced.Has(party)
+	case StepEncapsulate:
+		return s.announced.Has(party) && !s.encapsulated.Has(party)
+	case StepBetween:
+		return s.config.recovery && s.lacksMaterial(party)
+	case StepMasked:
+		return s.open.participants.Has(party) && !s.open.received.Has(party)
+	case StepSigned:
+		_, found := s.signature(party)
+		return s.open.survivors.Has(party) && !found
+	default:
+		return s.open.survivors.Has(party) && !s.open.revealed.Has(party)
+	}
 }
 
 // Sum ends the round and returns the sum of the inputs, one slice per segment,

@@ -26,23 +26,14 @@ func (s *Server) withMaterial(round uint64, scheduled []int) wire.Set {
 	return s.topology.connected(able, near, s.terms.threshold)
 }
 
-// withoutMaterial returns the holders whose recovery material for their next
-// round, from the given one on, is not in.
-func (s *Server) withoutMaterial(from uint64) []int {
-	var missing []int
-	for i := range s.holders.All() {
-		if s.lacksMaterial(i, from) {
-			missing = append(missing, i)
-		}
+// lacksMaterial reports whether a party is a holder whose material for its next round is
+// not in.
+func (s *Server) lacksMaterial(party int) bool {
+	if !s.holders.Has(party) || s.excluded.Has(party) {
+		return false
 	}
-	return missing
-}
-
-// lacksMaterial reports whether a party is a holder whose material for its next round,
-// from the given one on, is not in.
-func (s *Server) lacksMaterial(party int, from uint64) bool {
 	u := s.uploads[party]
-	return s.holders.Has(party) && (u == nil || u.Round < from) && !s.excluded.Has(party)
+	return u == nil || u.Round <= s.round
 }
 
 // Invite returns messages that ask the parties without recovery material for
@@ -59,7 +50,7 @@ func (s *Server) Invite() ([]Envelope, error) {
 	}
 	message := s.invitation()
 	var envelopes []Envelope
-	for _, i := range s.withoutMaterial(s.round + 1) {
+	for _, i := range s.Missing() {
 		envelopes = append(envelopes, Envelope{To: i, Message: message})
 	}
 	return envelopes, nil

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -79,8 +78,10 @@ func (s *Server) Keys() ([]Envelope, error) {
 		return s.unheard(), nil
 	}
 	var envelopes []Envelope
-	for _, i := range s.notEncapsulated() {
-		envelopes = append(envelopes, Envelope{To: i, Message: s.keysFor(i)})
+	for _, i := range s.Missing() {
+		for _, message := range s.Pending(i) {
+			envelopes = append(envelopes, Envelope{To: i, Message: message})
+		}
 	}
 	return envelopes, nil
 }
@@ -122,13 +123,14 @@ func (s *Server) listKeys() *wire.Keys {
 	return shared
 }
 
-// keysFor is the message of hybrid keys for a party.
-func (s *Server) keysFor(party int) []byte {
-	parts := [][]byte{s.head}
-	for _, peer := range s.topology.higher(party) {
-		parts = append(parts, s.announcements[peer].Encapsulation)
+// encapsulationKeysFor is what the message of hybrid keys for a party ends with.
+func (s *Server) encapsulationKeysFor(party int) []byte {
+	higher := s.topology.higher(party)
+	keys := make([]byte, 0, len(higher)*keyexchange.EncapsulationKeySize)
+	for _, peer := range higher {
+		keys = append(keys, s.announcements[peer].Encapsulation...)
 	}
-	return bytes.Join(parts, nil) // which does not clear what it then fills
+	return keys
 }
 
 // sharedKeys is the part of Keys that is the same for all.
@@ -191,17 +193,6 @@ func leavesOf(to []int, ciphertexts [][]byte) [][32]byte {
 	return leaves
 }
 
-// notEncapsulated returns who has announced and not sent ciphertexts.
-func (s *Server) notEncapsulated() []int {
-	var missing []int
-	for i := range s.announced.All() {
-		if !s.encapsulated.Has(i) {
-			missing = append(missing, i)
-		}
-	}
-	return missing
-}
-
 // Members ends set-up with hybrid keys: it returns the messages that tell those
 // who have sent ciphertexts that the session is among them, with what others have
 // encapsulated for them. With recovery they answer with their material for the first
@@ -225,7 +216,7 @@ func (s *Server) Members() ([]Envelope, error) {
 	members := s.connectedMembers()
 	if n := members.Len(); n < s.config.minMembers {
 		return nil, tooFewError(s.config.Roster, 0, "sent ciphertexts", n, s.config.minMembers,
-			s.notEncapsulated())
+			s.Missing())
 	}
 	lower := make([][]wire.SignedCiphertext, s.config.parties) // by recipient
 	for i := range members.All() {

@@ -3,8 +3,10 @@ package protocol
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -71,6 +73,58 @@ func TestEndAnnouncements(t *testing.T) {
 		}
 		if err := server.endAnnouncements(); !errors.Is(err, ErrPhase) {
 			t.Errorf("after Members: got %v, want ErrPhase", err)
+		}
+	}
+}
+
+// What hybrid keys begin with is in memory once, and is followed by what makes the message
+// that Pending returns.
+func TestPendingParts(t *testing.T) {
+	signers, roster := parties(t, 6)
+	config := testConfig(roster)
+	server, err := NewServer(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, signer := range signers {
+		for range server.PendingParts(i) {
+			t.Error("keys before they are out")
+		}
+		client, err := NewClient(config, signer, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Receive(i, client.Announce()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.EndStep(); err != nil {
+		t.Fatal(err)
+	}
+	var first []byte
+	for i := range signers {
+		for shared, own := range server.PendingParts(i) {
+			if i == 0 {
+				first = shared
+			}
+			if len(shared) < 6*128 || &shared[0] != &first[0] {
+				t.Errorf("party %d is sent %d bytes of its own memory", i, len(shared))
+			}
+			if len(own) != (5-i)*keyexchange.EncapsulationKeySize {
+				t.Errorf("party %d has %d bytes of its own", i, len(own))
+			}
+			whole := server.Pending(i)
+			if len(whole) != 1 || !bytes.Equal(whole[0], slices.Concat(shared, own)) {
+				t.Errorf("party %d: the parts are not the message", i)
+			}
+		}
+	}
+	if first == nil {
+		t.Error("nothing is pending")
+	}
+	for _, i := range []int{-1, 6} {
+		if server.Awaits(i) || len(server.Pending(i)) > 0 {
+			t.Errorf("there is no party %d, and it is waited for", i)
 		}
 	}
 }

@@ -115,14 +115,14 @@ func TestManyMessages(t *testing.T) {
 				t.Fatalf("%q, %v", a.Kind, a.error)
 			}
 			got++
-			held += len(a.Message)
+			held += a.Len()
 			most = max(most, held)
 			written = append(written, &a)
 		case <-time.After(200 * time.Millisecond): // nobody else gets room: one has its message
 			if len(written) == 0 {
 				t.Fatal("nobody is sent anything, and nothing is being written")
 			}
-			held -= len(written[0].Message)
+			held -= written[0].Len()
 			written[0].Sent()
 			written = written[1:]
 		}

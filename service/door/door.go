@@ -530,10 +530,14 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	h.Set(HeaderSession, strconv.FormatUint(n.Session, 10))
 	h.Set(HeaderRound, strconv.Itoa(n.Round))
 	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Length", strconv.Itoa(len(n.Message)))
+	h.Set("Content-Length", strconv.Itoa(n.Len()))
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Now().Add(transferTime(len(n.Message))))
-	written, _ := w.Write(n.Message)
+	_ = control.SetWriteDeadline(time.Now().Add(transferTime(n.Len())))
+	written, err := w.Write(n.Shared)
+	if err == nil {
+		rest, _ := w.Write(n.Message)
+		written += rest
+	}
 	_ = control.Flush()
 	_ = control.SetWriteDeadline(time.Time{})
 	d.Counts.BytesOut.Add(int64(written))

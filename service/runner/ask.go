@@ -42,10 +42,14 @@ type Next struct {
 	Kind    Kind
 	Item    string // name it as seen
 	Session uint64
-	Round   int // of the federation, where the message begins one
-	Message []byte
+	Round   int    // of the federation, where the message begins one
+	Shared  []byte // what the message begins with: one memory for all parties
+	Message []byte // the rest of it
 	sent    func()
 }
+
+// Len is how many bytes the message has.
+func (n *Next) Len() int { return len(n.Shared) + len(n.Message) }
 
 // Sent gives the message's room free. Call it once the message is written, or cannot be:
 // until then the party counts as there.
@@ -89,7 +93,7 @@ func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
 		}
 		next, again := r.next(i, ask)
 		changed := r.changed
-		size := min(int64(len(next.Message)), r.OutRoom)
+		size := min(int64(next.Len()), r.OutRoom)
 		if size > r.largest.Load() {
 			r.largest.Store(size)
 		}
@@ -171,7 +175,7 @@ func (r *Runner) question(s *session, i int, ask *Ask) (found Next, seen bool) {
 	has := slices.Contains(ask.Sessions, s.number)
 	if s.stage == Announcing {
 		item := fmt.Sprintf("%d.join", s.number)
-		if ask.Least <= s.number && !has || has && r.missing(s, i) {
+		if ask.Least <= s.number && !has || has && server.Awaits(i) {
 			found = Next{Kind: Join, Item: item, Session: s.number}
 		}
 		return found, slices.Contains(ask.Seen, item)
@@ -179,12 +183,13 @@ func (r *Runner) question(s *session, i int, ask *Ask) (found Next, seen bool) {
 	if !has {
 		return Next{}, false
 	}
-	for _, message := range server.Pending(i) {
-		digest := sha256.Sum256(message)
+	for shared, message := range server.PendingParts(i) {
+		digest := sha256.Sum256(message) // what is shared is the session's
 		found = Next{
 			Kind:    Message,
 			Item:    fmt.Sprintf("%d.%x", s.number, digest[:8]),
 			Session: s.number,
+			Shared:  shared,
 			Message: message,
 		}
 		if server.Step() == protocol.StepMasked {
@@ -195,11 +200,6 @@ func (r *Runner) question(s *session, i int, ask *Ask) (found Next, seen bool) {
 		}
 	}
 	return found, true
-}
-
-// missing reports whether a session waits for a party.
-func (r *Runner) missing(s *session, i int) bool {
-	return slices.Contains(r.server(s).Missing(), i)
 }
 
 // ReadMessage takes a message of a party, of so many bytes, which are all there to be read. A
@@ -292,7 +292,7 @@ func (r *Runner) Due(ctx context.Context, i int) (due bool, most int, err error)
 		return false, 0, ErrEnded
 	}
 	for _, s := range r.sessions() {
-		due = due || r.missing(s, i)
+		due = due || r.server(s).Awaits(i)
 	}
 	return due, r.most, nil
 }

@@ -236,20 +236,12 @@ func (m *meter) vectors(u *Units) error {
 	block := make([]byte, 1<<14)
 	u.Hash = m.per(len(block), func() error { keyexchange.EncapsulationDigest(block); return nil })
 	m.tree(u)
-	// Messages are many, and none is in a cache when it is put together, but for what all
-	// of them have. Here buffers may be in a large one; that they are cleared, which the
-	// server's are not, costs about what that saves.
-	const messages, size = 32, 1 << 20
+	// Messages are many, and none is in a cache when it is put together.
+	const messages, size = 512, 1 << 16
 	store, held := make([]byte, messages*size), make([][]byte, messages)
 	u.Copy = m.per(len(store), func() error {
 		for k := range held {
 			held[k] = append(make([]byte, 0, size), store[k*size:(k+1)*size]...)
-		}
-		return nil
-	})
-	u.Repeat = m.per(len(store), func() error {
-		for k := range held {
-			held[k] = append(make([]byte, 0, size), store[:size]...)
 		}
 		return nil
 	})

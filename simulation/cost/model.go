@@ -80,9 +80,9 @@ func (s Session) Server(u Units) ServerLoad {
 	if !s.sparse() {
 		find = among
 	}
-	same := int64(s.keysBytes())
-	setUp := n * (u.Verify + u.Repeat*float64(same) +
-		u.Copy*float64(bytes.SetUpSent+bytes.SetUpReceived-same))
+	// What the keys of all begin with is put together once.
+	own := bytes.SetUpSent + bytes.SetUpReceived - int64(s.keysBytes())
+	setUp := n * (u.Verify + u.Copy*float64(own))
 	if !s.Classical {
 		// The digests of keys: as they arrive, for the digest of all, and in the list of
 		// all. The trees over ciphertexts: as they arrive, and for their paths.

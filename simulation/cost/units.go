@@ -39,7 +39,6 @@ type Units struct {
 	Reveal      float64 `json:"reveal"`      // a share in the open out of a message
 	Attach      float64 `json:"attach"`      // a signature to a certificate
 	Copy        float64 `json:"copy"`        // a byte of a message
-	Repeat      float64 `json:"repeat"`      // a byte of what is the same in many messages
 	Training    float64 `json:"training"`    // one weight, one row, one step
 }
 
@@ -85,7 +84,6 @@ func Reference() Units {
 		Reveal:      .19e-6,
 		Attach:      .27e-6,
 		Copy:        .5e-9,
-		Repeat:      .25e-9,
 		Training:    .5e-9,
 	}
 }
