@@ -142,3 +142,8 @@ func (d *Door) read(w http.ResponseWriter, r *http.Request) (b *body, ok bool) {
 	d.refuse(w, "full", "ask again")
 	return nil, false
 }
+
+// transferTime is how long bytes may take that come or go at a bearable speed.
+func transferTime(n int) time.Duration {
+	return bodyGrace + time.Duration(float64(n)/slowestBytes*float64(time.Second))
+}

@@ -323,6 +323,35 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// An address beyond those that are remembered is refused, and has the others looked through
+// once a second at most; after a minute of silence they are forgotten.
+func TestManyAddresses(t *testing.T) {
+	now := time.Now()
+	d := door.New(door.Options{PerSecond: 1, Now: func() time.Time { return now }})
+	ask := func(k int) int {
+		r := httptest.NewRequest("GET", "/healthz", nil)
+		r.RemoteAddr = fmt.Sprintf("10.%d.%d.%d:1", k>>16, k>>8&255, k&255)
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, r)
+		return w.Code
+	}
+	for k := range door.Addresses {
+		if got := ask(k); got != 200 {
+			t.Fatalf("address %d: %d", k, got)
+		}
+	}
+	first := now
+	for k := range 3 {
+		if got := ask(door.Addresses + k); got != 429 || !door.Swept(d).Equal(first) {
+			t.Errorf("one more: %d, looked through at %v", got, door.Swept(d))
+		}
+		now = now.Add(300 * time.Millisecond)
+	}
+	if now = first.Add(2 * time.Minute); ask(door.Addresses) != 200 {
+		t.Error("after a minute the others are not forgotten")
+	}
+}
+
 // gather has all parties there, so that a session forms.
 func (s *site) gather(t testing.TB) {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"testing"
+	"time"
 )
 
 // Waiting is how many bytes the bodies have that are being read or taken.
@@ -29,3 +30,9 @@ func Store(t *testing.T, d *Door, sent []byte) (stored []byte, reader io.Reader)
 	}
 	return stored, reader
 }
+
+// Addresses is how many addresses a door may remember.
+const Addresses = maxLimiters
+
+// Swept returns when a door last looked for addresses to forget.
+func Swept(d *Door) time.Time { return d.swept }

@@ -1,0 +1,109 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// Headers of the answer to next.
+const (
+	HeaderNext    = "Hushsum-Next"
+	HeaderItem    = "Hushsum-Item"
+	HeaderSession = "Hushsum-Session"
+	HeaderRound   = "Hushsum-Round"
+)
+
+// parseAsk reads the query of next.
+func parseAsk(r *http.Request) (ask runner.Ask, wait time.Duration, err error) {
+	wait = longestPoll
+	query := r.URL.Query()
+	for name, values := range query {
+		if len(values) != 1 {
+			return ask, 0, fmt.Errorf("%.20q comes %d times", name, len(values))
+		}
+		value := values[0]
+		switch name {
+		case "sessions":
+			for _, part := range strings.Split(value, ",") {
+				if value == "" || len(ask.Sessions) == 4 {
+					break
+				}
+				n, err := strconv.ParseUint(part, 10, 63)
+				if err != nil {
+					return ask, 0, errors.New("sessions are up to 4 numbers with commas between")
+				}
+				ask.Sessions = append(ask.Sessions, n)
+			}
+		case "least":
+			ask.Least, err = strconv.ParseUint(value, 10, 62)
+		case "round":
+			ask.Round, err = strconv.ParseUint(value, 10, 31)
+		case "absent":
+			ask.Absent, err = strconv.ParseUint(value, 10, 31)
+		case "seen":
+			ask.Seen = strings.SplitN(value, ",", 5)
+			if len(ask.Seen) > 4 {
+				return ask, 0, errors.New("seen is up to 4 items with commas between")
+			}
+		case "working":
+			ask.Working, err = strconv.ParseBool(value)
+		case "wait":
+			var seconds float64
+			seconds, err = strconv.ParseFloat(value, 64)
+			if err == nil && !(seconds >= 0 && seconds <= longestPoll.Seconds()) {
+				err = fmt.Errorf("0 to %v seconds", longestPoll.Seconds())
+			}
+			wait = time.Duration(seconds * float64(time.Second))
+		default:
+			return ask, 0, fmt.Errorf("there is no parameter %.20q", name)
+		}
+		if err != nil {
+			return ask, 0, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return ask, wait, nil
+}
+
+func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
+	ask, wait, err := parseAsk(r)
+	if err != nil {
+		d.refuse(w, "query", "%v", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	defer cancel()
+	n, err := c.Runner.Next(ctx, c.party, ask)
+	if err != nil {
+		d.refuse(w, "leader", "%v", err)
+		return
+	}
+	defer n.Sent()
+	if n.Kind == runner.Nothing {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	h := w.Header()
+	h.Set(HeaderNext, string(n.Kind))
+	h.Set(HeaderItem, n.Item)
+	h.Set(HeaderSession, strconv.FormatUint(n.Session, 10))
+	h.Set(HeaderRound, strconv.Itoa(n.Round))
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Length", strconv.Itoa(n.Len()))
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(transferTime(n.Len())))
+	written, err := w.Write(n.Shared)
+	if err == nil {
+		rest, _ := w.Write(n.Message)
+		written += rest
+	}
+	_ = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{})
+	d.Counts.BytesOut.Add(int64(written))
+}

@@ -1,0 +1,61 @@
+package door
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// Problem is an error as the door tells it (RFC 9457).
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// The kinds of problems, each with its status and title.
+var problems = map[string]struct {
+	status int
+	title  string
+}{
+	"rate":      {http.StatusTooManyRequests, "Too many requests from this address"},
+	"route":     {http.StatusNotFound, "There is no such resource"},
+	"method":    {http.StatusMethodNotAllowed, "The resource does not have this method"},
+	"query":     {http.StatusBadRequest, "The query cannot be read"},
+	"unsigned":  {http.StatusUnauthorized, "The request is not signed as it must be"},
+	"signature": {http.StatusUnauthorized, "The signature does not verify"},
+	"clock":     {http.StatusUnauthorized, "The request was signed at another time"},
+	"stranger":  {http.StatusForbidden, "The key is not in the federation's roster"},
+	"unknown":   {http.StatusNotFound, "There is no such federation"},
+	"length":    {http.StatusLengthRequired, "The body's length must be told"},
+	"oversized": {http.StatusRequestEntityTooLarge, "The body is longer than any message that is due"},
+	"due":       {http.StatusConflict, "No such message is due of this party"},
+	"busy":      {http.StatusConflict, "Another body of this party is being read"},
+	"full":      {http.StatusServiceUnavailable, "Too many bytes are being read"},
+	"slow":      {http.StatusRequestTimeout, "The body came too slowly, or broke off"},
+	"digest":    {http.StatusBadRequest, "The body is not the one that was signed"},
+	"message":   {http.StatusUnprocessableEntity, "The protocol refuses the message"},
+	"ended":     {http.StatusGone, "The federation has ended"},
+	"leader":    {http.StatusServiceUnavailable, "No node leads the federation at the moment"},
+}
+
+// ProblemPrefix begins the type of every problem.
+const ProblemPrefix = "urn:hushsum:problem:"
+
+// refuse answers with a problem.
+func (d *Door) refuse(w http.ResponseWriter, kind, format string, a ...any) {
+	d.Counts.Refused.Add(1)
+	p := problems[kind]
+	if p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.status)
+	_ = json.NewEncoder(w).Encode(Problem{
+		Type:   ProblemPrefix + kind,
+		Title:  p.title,
+		Status: p.status,
+		Detail: fmt.Sprintf(format, a...),
+	})
+}

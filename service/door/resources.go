@@ -1,0 +1,116 @@
+package door
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+func (d *Door) healthy(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
+
+func (d *Door) ready(w http.ResponseWriter, _ *http.Request) {
+	if d.Ready != nil {
+		if err := d.Ready(); err != nil {
+			d.refuse(w, "leader", "%v", err)
+			return
+		}
+	}
+	_, _ = io.WriteString(w, "ready\n")
+}
+
+func (d *Door) openAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(openAPI)
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// Listed is a federation in the list.
+type Listed struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`
+}
+
+func (d *Door) list(w http.ResponseWriter, _ *http.Request) {
+	out := []Listed{}
+	for _, e := range d.Federations.Entries() {
+		out = append(out, Listed{e.Federation.File.Name, e.Federation.ID})
+	}
+	answer(w, out)
+}
+
+// Description is what a party must know to work a federation out for itself.
+type Description struct {
+	Name    string   `json:"name"`
+	ID      string   `json:"id"`
+	Text    string   `json:"text"`    // of the federation's file
+	Roster  string   `json:"roster"`  // fingerprint: its digest in hexadecimal digits
+	Initial bool     `json:"initial"` // whether the file names a first model
+	Meaning []string `json:"meaning"`
+}
+
+func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
+	f := c.Federation
+	digest := f.Settled.Roster().Digest()
+	answer(w, Description{
+		Name:    f.File.Name,
+		ID:      f.ID,
+		Text:    string(f.Text),
+		Roster:  hex.EncodeToString(digest[:]),
+		Initial: f.File.Model.File != "",
+		Meaning: f.Meaning(),
+	})
+}
+
+func (d *Door) roster(w http.ResponseWriter, _ *http.Request, c *caller) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(c.Roster)
+}
+
+func (d *Door) initial(w http.ResponseWriter, r *http.Request, c *caller) {
+	if c.Initial == nil {
+		d.refuse(w, "route", "the federation names no first model")
+		return
+	}
+	serveModel(w, r, newCounted(c.Initial, &d.Counts.BytesOut), sha256.Sum256(c.Initial))
+}
+
+// model serves the broadcast of a round, or the last model, with ranges.
+func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
+	round := 0
+	if text := r.PathValue("round"); text != "" {
+		var err error
+		if round, err = strconv.Atoi(text); err != nil || round < 1 || strconv.Itoa(round) != text {
+			d.refuse(w, "query", "a round is a number from 1")
+			return
+		}
+	}
+	b, err := c.Runner.Broadcast(r.Context(), c.party, round)
+	switch {
+	case errors.Is(err, runner.ErrNotDue):
+		d.refuse(w, "due", "the round takes no submissions")
+		return
+	case err != nil:
+		d.refuse(w, "leader", "%v", err)
+		return
+	}
+	serveModel(w, r, newCounted(b, &d.Counts.BytesOut), sha256.Sum256(b))
+}
+
+// serveModel serves a file, with ranges and its digest for an ETag.
+func serveModel(w http.ResponseWriter, r *http.Request, file io.ReadSeeker, digest [32]byte) {
+	w.Header().Set("ETag", `"`+hex.EncodeToString(digest[:])+`"`)
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Cache-Control", "private, no-cache")
+	http.ServeContent(w, r, "", time.Time{}, file)
+}
