@@ -14,11 +14,14 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// The kinds of problems, each with its status and title.
-var problems = map[string]struct {
-	status int
-	title  string
-}{
+// Refusal is what all problems of a kind have in common.
+type Refusal struct {
+	Status int
+	Title  string
+}
+
+// refusals are the kinds of problems, each with its status and title.
+var refusals = map[string]Refusal{
 	"rate":      {http.StatusTooManyRequests, "Too many requests from this address"},
 	"route":     {http.StatusNotFound, "There is no such resource"},
 	"method":    {http.StatusMethodNotAllowed, "The resource does not have this method"},
@@ -35,10 +38,15 @@ var problems = map[string]struct {
 	"full":      {http.StatusServiceUnavailable, "Too many bytes are being read"},
 	"slow":      {http.StatusRequestTimeout, "The body came too slowly, or broke off"},
 	"digest":    {http.StatusBadRequest, "The body is not the one that was signed"},
+	"match":     {http.StatusPreconditionFailed, "The file is not the one that If-Match names"},
+	"range":     {http.StatusRequestedRangeNotSatisfiable, "The file has no such range"},
 	"message":   {http.StatusUnprocessableEntity, "The protocol refuses the message"},
 	"ended":     {http.StatusGone, "The federation has ended"},
 	"leader":    {http.StatusServiceUnavailable, "No node leads the federation at the moment"},
 }
+
+// Refusals returns the kinds of problems that the door answers with.
+func Refusals() map[string]Refusal { return refusals }
 
 // ProblemPrefix begins the type of every problem.
 const ProblemPrefix = "urn:hushsum:problem:"
@@ -46,16 +54,16 @@ const ProblemPrefix = "urn:hushsum:problem:"
 // refuse answers with a problem.
 func (d *Door) refuse(w http.ResponseWriter, kind, format string, a ...any) {
 	d.Counts.Refused.Add(1)
-	p := problems[kind]
-	if p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests {
+	p := refusals[kind]
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(p.status)
+	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(Problem{
 		Type:   ProblemPrefix + kind,
-		Title:  p.title,
-		Status: p.status,
+		Title:  p.Title,
+		Status: p.Status,
 		Detail: fmt.Sprintf(format, a...),
 	})
 }

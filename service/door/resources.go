@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/service/runner"
@@ -82,7 +83,7 @@ func (d *Door) initial(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "route", "the federation names no first model")
 		return
 	}
-	serveModel(w, r, newCounted(c.Initial, &d.Counts.BytesOut), sha256.Sum256(c.Initial))
+	d.serveModel(w, r, c.Initial)
 }
 
 // model serves the broadcast of a round, or the last model, with ranges.
@@ -104,13 +105,45 @@ func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "leader", "%v", err)
 		return
 	}
-	serveModel(w, r, newCounted(b, &d.Counts.BytesOut), sha256.Sum256(b))
+	d.serveModel(w, r, b)
 }
 
 // serveModel serves a file, with ranges and its digest for an ETag.
-func serveModel(w http.ResponseWriter, r *http.Request, file io.ReadSeeker, digest [32]byte) {
+func (d *Door) serveModel(w http.ResponseWriter, r *http.Request, b []byte) {
+	digest := sha256.Sum256(b)
 	w.Header().Set("ETag", `"`+hex.EncodeToString(digest[:])+`"`)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "private, no-cache")
-	http.ServeContent(w, r, "", time.Time{}, file)
+	file := newCounted(b, &d.Counts.BytesOut)
+	http.ServeContent(&served{ResponseWriter: w, door: d}, r, "", time.Time{}, file)
+}
+
+// served makes problems of what package http refuses in its own words.
+type served struct {
+	http.ResponseWriter
+	door    *Door
+	refused bool
+}
+
+// WriteHeader begins the answer.
+func (w *served) WriteHeader(status int) {
+	switch status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		w.refused = true
+		w.door.refuse(w.ResponseWriter, "range", "it has %s",
+			strings.TrimPrefix(w.Header().Get("Content-Range"), "bytes */")+" bytes")
+	case http.StatusPreconditionFailed:
+		w.refused = true
+		w.door.refuse(w.ResponseWriter, "match", "take it without If-Match, and compare its ETag")
+	default:
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write goes on with it.
+func (w *served) Write(b []byte) (int, error) {
+	if w.refused {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
 }

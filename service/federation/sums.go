@@ -89,8 +89,10 @@ func (f *Federation) Join(update []float64, loss, accuracy float64) ([]float64, 
 // Metric is the mean of what parties measured, each with the standard deviation of the
 // noise in it.
 type Metric struct {
-	Loss, LossDev         float64
-	Accuracy, AccuracyDev float64
+	Loss        float64 `json:"loss"`
+	LossDev     float64 `json:"loss_dev"`
+	Accuracy    float64 `json:"accuracy"`
+	AccuracyDev float64 `json:"accuracy_dev"`
 }
 
 // Part is Join's inverse on the mean of so many parties; without metrics the second is

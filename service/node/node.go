@@ -47,9 +47,9 @@ type Config struct {
 	Listen string // host:port of the parties' door
 	// Advertise is the address by which other nodes reach the door, empty for Listen's.
 	Advertise string
-	Admin     string // host:port of the operators' page, on loopback
-	Open      bool   // the page can be read without a token
-	Operators page.Operators
+	Admin     string          // host:port of the operators' page, on loopback
+	Open      bool            // the page can be read without a token
+	Operators *page.Operators // by their keys, beside tokens
 
 	Certificate *tls.Certificate // of the door; nil: one of its own, kept in the folder
 	Plain       bool             // the door speaks HTTP, on loopback only: for tests

@@ -178,6 +178,9 @@ func (n *Node) Meaning(id string) []string {
 
 // AuditLog returns the last lines of a federation's audit log.
 func (n *Node) AuditLog(ctx context.Context, id string) ([]record.Line, error) {
+	if _, found := (*federations)(n).Find(id); !found {
+		return nil, record.ErrNone
+	}
 	return n.records.AuditLog(ctx, id, 200)
 }
 

@@ -8,9 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hushsum/hushsum/service/signature"
@@ -25,51 +29,129 @@ type Operator struct {
 	Role Role
 }
 
-// Operators are operators by their Ed25519 keys; nil: there are none.
-type Operators map[[ed25519.PublicKeySize]byte]Operator
+// operatorKeys are operators by their Ed25519 keys.
+type operatorKeys map[[ed25519.PublicKeySize]byte]Operator
 
 const (
 	mostOperators    = 1 << 20 // bytes of the file
 	mostOperatorName = 60
+	// A file that was changed so shortly before it was read may be changed once more
+	// without another time or length: it is read again.
+	settling = 2 * time.Second
 )
 
-// ReadOperators reads a file with a line for each operator: the role, read or operate, a
+// Operators are the operators that a file has, as it is: it is looked at whenever somebody
+// signs. Nil has nobody. It is safe for concurrent use.
+type Operators struct {
+	name string
+	log  *slog.Logger
+
+	mutex sync.Mutex
+	keys  operatorKeys
+	read  fs.FileInfo // of the file that was read last, nil if there was none
+	when  time.Time   // it was read
+	wrong string      // why that file is of no use
+}
+
+// OpenOperators reads a file with a line for each operator: the role, read or operate, a
 // name, and the public key as hushsumd identity prints it, with single spaces between.
 // Empty lines, and those that begin with #, are left out. It fails with [ErrOperators],
-// naming the line.
-func ReadOperators(name string) (Operators, error) {
-	info, err := os.Stat(name)
+// naming the line. A file that becomes wrong later is told to the log once, and whoever it
+// had before stays.
+func OpenOperators(name string, log *slog.Logger) (*Operators, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	o := &Operators{name: name, log: log}
+	return o, o.load()
+}
+
+// find returns whose a key is.
+func (o *Operators) find(key ed25519.PublicKey) (operator Operator, known bool) {
+	if o == nil {
+		return Operator{}, false
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	info, err := os.Stat(o.name)
+	if err != nil || o.read == nil || !os.SameFile(info, o.read) || info.Size() != o.read.Size() ||
+		!info.ModTime().Equal(o.read.ModTime()) || o.when.Sub(info.ModTime()).Abs() < settling {
+		o.look()
+	}
+	operator, known = o.keys[[ed25519.PublicKeySize]byte(key)]
+	return operator, known
+}
+
+// look reads the file again, and says in the log what has become of it.
+func (o *Operators) look() {
+	before, wrong := o.keys, o.wrong
+	err := o.load()
+	switch {
+	case err != nil && o.wrong != wrong:
+		o.log.Error("the file of operators is of no use: who it had before stays", "error", err.Error())
+	case err == nil && (wrong != "" || !maps.Equal(before, o.keys)):
+		o.log.Info("the file of operators was read again", "operators", len(o.keys))
+	}
+}
+
+// load reads the file. What it had before stays if it is wrong.
+func (o *Operators) load() error {
+	keys, info, err := readOperators(o.name)
+	o.read, o.when, o.wrong = info, time.Now(), ""
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOperators, err)
+		o.wrong = err.Error()
+		return err
 	}
-	if info.Size() > mostOperators {
-		return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrOperators, name,
-			info.Size(), mostOperators)
-	}
-	text, err := os.ReadFile(name)
+	o.keys = keys
+	return nil
+}
+
+func readOperators(name string) (operatorKeys, fs.FileInfo, error) {
+	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOperators, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrOperators, err)
 	}
-	out := make(Operators)
-	for i, line := range strings.Split(string(text), "\n") {
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrOperators, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, mostOperators+1))
+	if err != nil {
+		return nil, info, fmt.Errorf("%w: %w", ErrOperators, err)
+	}
+	if len(text) > mostOperators {
+		return nil, info, fmt.Errorf("%w: %s has more than the %d bytes that are read", ErrOperators,
+			name, mostOperators)
+	}
+	keys, err := parseOperators(string(text))
+	if err != nil {
+		return nil, info, fmt.Errorf("%w: %s: %w", ErrOperators, name, err)
+	}
+	return keys, info, nil
+}
+
+func parseOperators(text string) (operatorKeys, error) {
+	out := make(operatorKeys)
+	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		fail := func(reason string) (Operators, error) {
-			return nil, fmt.Errorf("%w: %s: line %d: %s; write it as: operate NAME KEY, or read NAME KEY",
-				ErrOperators, name, i+1, reason)
+		fail := func(format string, a ...any) (operatorKeys, error) {
+			return nil, fmt.Errorf("line %d: %s; write it as: operate NAME KEY, or read NAME KEY", i+1,
+				fmt.Sprintf(format, a...))
 		}
 		parts := strings.Split(line, " ")
 		if len(parts) != 3 {
-			return fail(fmt.Sprintf("%d words, want 3", len(parts)))
+			return fail("%d words, want 3", len(parts))
 		}
 		role := Role(parts[0])
 		if role != Read && role != Operate {
-			return fail(fmt.Sprintf("there is no role %.20q", parts[0]))
+			return fail("there is no role %.20q", parts[0])
 		}
 		if n := parts[1]; n == "" || len(n) > mostOperatorName || strings.ContainsFunc(n, unprintable) {
-			return fail(fmt.Sprintf("%.80q is no name", n))
+			return fail("%.80q is no name", n)
 		}
 		b, err := hex.DecodeString(parts[2])
 		if err != nil || len(b) != ed25519.PublicKeySize {
@@ -86,32 +168,41 @@ func ReadOperators(name string) (Operators, error) {
 
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
-// signed returns who signed a request, and has the body that follows compared with the
-// digest that was signed. It fails with errors of package signature.
-func (s *site) signed(r *http.Request) (Operator, error) {
+// signed returns who signed a request, whose body is not read yet. It fails with errors of
+// package signature.
+func (s *site) signed(r *http.Request) (operator Operator, digest [sha256.Size]byte, err error) {
 	found, err := signature.Verify(r, s.now())
 	if err != nil {
-		return Operator{}, err
+		return Operator{}, digest, err
 	}
-	operator, known := s.Operators[[ed25519.PublicKeySize]byte(found.Key)]
+	operator, known := s.Operators.find(found.Key)
 	if !known {
-		return Operator{}, errStranger
+		return Operator{}, digest, errStranger
 	}
-	if r.ContentLength == 0 {
-		return operator, nil
-	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxDeclared+1))
-	if err != nil {
-		return Operator{}, err
-	}
-	if len(body) > maxDeclared || sha256.Sum256(body) != found.Digest {
-		return Operator{}, signature.ErrSignature
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return operator, nil
+	return operator, found.Digest, nil
 }
 
-var errStranger = errors.New("page: the key is no operator's; see serve --operators")
+// compare reads a signed request's body, if it has one, and compares it with the digest
+// that was signed.
+func compare(r *http.Request, digest [sha256.Size]byte) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxDeclared+1))
+	switch {
+	case err != nil:
+		return errBroken
+	case len(body) > maxDeclared:
+		return errOversized
+	case sha256.Sum256(body) != digest:
+		return signature.ErrSignature
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+var errStranger = errors.New("page: the key is not in the server's file of operators; see serve " +
+	"--operators")
 
 func (s *site) now() time.Time {
 	if s.Now != nil {

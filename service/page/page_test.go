@@ -2,8 +2,6 @@ package page_test
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -23,12 +21,12 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/internal/openapi"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
-	"github.com/hushsum/hushsum/service/signature"
 )
 
 // shown is a federation as the page gets it.
@@ -156,11 +154,63 @@ func call(t *testing.T, method, address, token, match, body string) (int, string
 	return answer.StatusCode, string(b), answer.Header
 }
 
+// kindOf is the kind of a problem, empty for what is none.
+func kindOf(t *testing.T, status int, h http.Header, body string) string {
+	t.Helper()
+	if h.Get("Content-Type") != "application/problem+json" {
+		return ""
+	}
+	var p door.Problem
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != status || p.Title == "" {
+		t.Errorf("no problem details: %v %s", err, body)
+	}
+	return strings.TrimPrefix(p.Type, door.ProblemPrefix)
+}
+
+// The document describes the handlers that there are and no others, and of refusals those
+// of the table, which the documentation has too.
+func TestOpenAPI(t *testing.T) {
+	openapi.Read(t, page.OpenAPI()).Check(t, page.Routes, page.Refusals(), "login 401",
+		"profiles 404")
+	text, err := os.ReadFile(filepath.FromSlash("../../docs/service.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	openapi.Compare(t, openapi.Table(t, string(text), "### Refusals"), page.Refusals())
+	_, server, _ := newPage(t, false)
+	status, body, _ := call(t, "GET", server.URL+"/v1/openapi.json", "", "", "")
+	if status != 200 || body != string(page.OpenAPI()) {
+		t.Errorf("it serves another document: %d", status)
+	}
+}
+
+// A page that anybody may read takes no order of anybody, and no wrong token.
+func TestOpenPage(t *testing.T) {
+	s, server, tokens := newPage(t, true)
+	f := "/v1/federations/" + s.status.ID
+	for _, c := range []struct {
+		method, token string
+		status        int
+	}{
+		{"GET", "", 200}, {"GET", tokens[0], 200}, {"GET", "x", 401},
+		{"POST", "", 401}, {"POST", tokens[0], 403}, {"POST", tokens[1], 200},
+	} {
+		path := f
+		if c.method == "POST" {
+			path += "/pause"
+		}
+		if status, body, _ := call(t, c.method, server.URL+path, c.token, "*", ""); status != c.status {
+			t.Errorf("%s %.5s: %d, want %d: %s", c.method, c.token, status, c.status, body)
+		}
+	}
+}
+
 // Who may do what.
 func TestRoles(t *testing.T) {
 	s, server, tokens := newPage(t, false)
 	read, operate := tokens[0], tokens[1]
 	f := "/v1/federations/" + s.status.ID
+	document := openapi.Read(t, page.OpenAPI())
 	for _, c := range []struct {
 		method, path, token, match, body string
 		status                           int
@@ -176,7 +226,8 @@ func TestRoles(t *testing.T) {
 		{"GET", f, read, "", "", 200},
 		{"GET", f + "/audit", read, "", "", 200},
 		{"GET", "/v1/federations/none", read, "", "", 404},
-		{"POST", f + "/pause", read, "*", "", 401},
+		{"POST", f + "/pause", "", "*", "", 401},
+		{"POST", f + "/pause", read, "*", "", 403},
 		{"POST", f + "/pause", operate, "", "", 428},
 		{"POST", f + "/pause", operate, `"40"`, "", 412},
 		{"POST", f + "/pause", operate, `"0"`, "", 412},
@@ -184,12 +235,24 @@ func TestRoles(t *testing.T) {
 		{"POST", f + "/pause", operate, `"41"`, "", 200},
 		{"POST", f + "/resume", operate, "*", "", 200},
 		{"POST", f + "/erase", operate, "*", "", 404},
-		{"POST", "/v1/federations", read, "", "{}", 401},
+		{"POST", "/v1/federations", "", "", "{}", 401},
+		{"POST", "/v1/federations", read, "", "{}", 403},
 		{"POST", "/v1/federations", operate, "", "{", 400},
 		{"POST", "/v1/federations", operate, "", `{"more":1}`, 400},
+		{"POST", "/v1/federations", operate, "", `{} {}`, 400},
 		{"POST", "/v1/federations", operate, "", `{"text":"YmFk"}`, 422},
+		{"POST", "/federations/" + s.status.ID + "/end", "", "", "", 303},
+		{"POST", "/federations/" + s.status.ID + "/end", read, "", "", 403},
+		{"POST", "/federations/" + s.status.ID + "/erase", operate, "", "", 404},
+		{"GET", "/v1/nothing", read, "", "", 404},
+		{"DELETE", f, operate, "", "", 405},
+		{"GET", "/v1/openapi.json", "", "", "", 200},
+		{"GET", "/login", "", "", "", 200},
+		{"GET", "/healthz", "", "", "", 200},
+		{"GET", "/debug/pprof/", "", "", "", 303},
 		{"POST", "/v1/federations", operate, "", `{"text":"Z29vZA=="}`, 201},
-		{"GET", "/debug/pprof/", read, "", "", 303},
+		{"GET", "/debug/pprof/", read, "", "", 403},
+		{"GET", "/debug/pprof/goroutine", operate, "", "", 200},
 		{"GET", "/debug/pprof/", operate, "", "", 200},
 		{"GET", "/page.css", "", "", "", 200},
 		{"GET", "/federations/" + s.status.ID + "/model.safetensors", read, "", "", 200},
@@ -198,6 +261,8 @@ func TestRoles(t *testing.T) {
 		if status != c.status {
 			t.Errorf("%s %s: %d, want %d: %.200s", c.method, c.path, status, c.status, body)
 		}
+		r := httptest.NewRequest(c.method, c.path, nil)
+		document.Allows(t, r, status, kindOf(t, status, h, body))
 		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") {
 			t.Errorf("%s: policy %q", c.path, csp)
 		}
@@ -205,131 +270,6 @@ func TestRoles(t *testing.T) {
 	if got := strings.Join(s.done, " "); got != "pause resume" {
 		t.Errorf("orders %q", got)
 	}
-}
-
-// Operators by their keys: signed requests have the role of the key, and a copy of an order
-// does nothing more.
-func TestOperatorsByKey(t *testing.T) {
-	reads, operates, stranger := newIdentity(t), newIdentity(t), newIdentity(t)
-	file := filepath.Join(t.TempDir(), "operators.txt")
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	public := func(key ed25519.PrivateKey) string {
-		return hex.EncodeToString(key.Public().(ed25519.PublicKey))
-	}
-	write("# who\n\nread ann " + public(reads) + "\noperate bob " + public(operates) + "\n")
-	list, err := page.ReadOperators(file)
-	if err != nil || len(list) != 2 {
-		t.Fatal(list, err)
-	}
-	s := newShown()
-	clock := time.Now()
-	tokens, _, err := page.OpenTokens(filepath.Join(t.TempDir(), "tokens.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(page.New(page.Options{Federations: s, Tokens: tokens, Operators: list,
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return clock }}))
-	defer server.Close()
-	f := "/v1/federations/" + s.status.ID
-	send := func(
-		key ed25519.PrivateKey, method, path, match, body string, change func(*http.Request),
-	) int {
-		r, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if match != "" {
-			r.Header.Set("If-Match", match)
-		}
-		var signed []byte
-		if body != "" {
-			signed = []byte(body)
-		}
-		if err := signature.Sign(r, signed, key, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		if change != nil {
-			change(r)
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		return answer.StatusCode
-	}
-	const good = `{"text":"Z29vZA=="}`
-	for _, c := range []struct {
-		name                string
-		key                 ed25519.PrivateKey
-		method, path, match string
-		body                string
-		change              func(*http.Request)
-		status              int
-	}{
-		{"reads", reads, "GET", f, "", "", nil, 200},
-		{"operates reads", operates, "GET", f, "", "", nil, 200},
-		{"a stranger", stranger, "GET", f, "", "", nil, 401},
-		{"a reader's order", reads, "POST", f + "/pause", `"41"`, "", nil, 401},
-		{"a stranger's order", stranger, "POST", f + "/pause", `"41"`, "", nil, 401},
-		{"a star", operates, "POST", f + "/pause", "*", "", nil, 412},
-		{"no match", operates, "POST", f + "/pause", "", "", nil, 428},
-		{"another match", operates, "POST", f + "/pause", `"41"`, "", func(r *http.Request) {
-			r.Header.Set("If-Match", "*")
-		}, 401},
-		{"a match put in", operates, "POST", f + "/pause", "", "", func(r *http.Request) {
-			r.Header.Set("If-Match", "*")
-		}, 401},
-		{"another path", operates, "POST", f + "/pause", `"41"`, "", func(r *http.Request) {
-			r.URL.Path = f + "/end"
-		}, 401},
-		{"another body", operates, "POST", "/v1/federations", "", good, func(r *http.Request) {
-			r.Body = io.NopCloser(strings.NewReader(`{"text":"YmFkIQ=="}`))
-		}, 401},
-		{"a body", operates, "POST", "/v1/federations", "", good, nil, 201},
-		{"a signature with a token", stranger, "GET", f, "", "", func(r *http.Request) {
-			r.Header.Set("Authorization", "Bearer x")
-		}, 401},
-		{"an order", operates, "POST", f + "/pause", `"41"`, "", nil, 200},
-	} {
-		if got := send(c.key, c.method, c.path, c.match, c.body, c.change); got != c.status {
-			t.Errorf("%s: %d, want %d", c.name, got, c.status)
-		}
-	}
-	if got := strings.Join(s.done, " "); got != "pause" || s.who != "bob" {
-		t.Errorf("orders %q, the last by %q", got, s.who)
-	}
-	clock = clock.Add(time.Hour)
-	if got := send(operates, "GET", f, "", "", nil); got != 401 {
-		t.Errorf("an hour later: %d", got)
-	}
-	for text, want := range map[string]string{
-		"operate bob":                                           "line 1: 2 words",
-		"\nadmin bob " + public(operates):                       "line 2: there is no role",
-		"operate bob zz":                                        "64 hexadecimal",
-		"operate  " + public(operates):                          "no name",
-		"operate bob " + public(operates)[2:]:                   "64 hexadecimal",
-		"read a " + public(reads) + "\nread b " + public(reads): "line 2: the key is there twice",
-	} {
-		write(text)
-		if _, err := page.ReadOperators(file); !errors.Is(err, page.ErrOperators) ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
-func newIdentity(t *testing.T) ed25519.PrivateKey {
-	t.Helper()
-	key, err := keyexchange.GenerateIdentity(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
 }
 
 // A page of another site cannot send an operator's browser to do anything.

@@ -69,7 +69,7 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 		return misuse("--replicas is 1 or 3")
 	}
 	if operators != "" {
-		if c.Operators, err = page.ReadOperators(operators); err != nil {
+		if c.Operators, err = page.OpenOperators(operators, c.Log); err != nil {
 			return err
 		}
 	}

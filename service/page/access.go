@@ -1,0 +1,89 @@
+package page
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+)
+
+// This file has who may do what.
+
+// caller is the key under which a request knows who sends it.
+type caller struct{}
+
+// who returns who sends a request, as far as its token or signature tells.
+func who(r *http.Request) Operator {
+	o, _ := r.Context().Value(caller{}).(Operator)
+	return o
+}
+
+// isSigned reports whether a request comes with a signature, which counts before any token.
+func isSigned(r *http.Request) bool {
+	return r.Header.Get("Signature") != "" || r.Header.Get("Signature-Input") != ""
+}
+
+// known has the next handler find in the request who sends it, if its role is enough.
+func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		o := Operator{Name: "an operator", Role: s.role(r)}
+		var digest [sha256.Size]byte
+		if isSigned(r) {
+			var err error
+			if o, digest, err = s.signed(r); err != nil {
+				fail(w, err)
+				return
+			}
+		}
+		open := s.Open && o.Role == Nobody && r.Header.Get("Authorization") == ""
+		switch {
+		case enough(o.Role), open && enough(Read):
+		case o.Role == Nobody:
+			s.unauthorized(w, r)
+			return
+		default:
+			problem(w, "role", "it takes a token, or a key, that operates")
+			return
+		}
+		if isSigned(r) {
+			if err := compare(r, digest); err != nil {
+				fail(w, err)
+				return
+			}
+		}
+		next(w, r.WithContext(context.WithValue(r.Context(), caller{}, o)))
+	}
+}
+
+// role returns what a request's token allows.
+func (s *site) role(r *http.Request) Role {
+	if token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
+		return s.Tokens.Role(token)
+	}
+	if c, err := r.Cookie(cookie); err == nil {
+		return s.Tokens.Role(c.Value)
+	}
+	return Nobody
+}
+
+func (s *site) read(next http.HandlerFunc) http.HandlerFunc {
+	return s.known(func(role Role) bool { return role != Nobody }, next)
+}
+
+func (s *site) operate(next http.HandlerFunc) http.HandlerFunc {
+	return s.known(func(role Role) bool { return role == Operate }, next)
+}
+
+// unauthorized asks programs for a token, and sends people to where they give theirs.
+func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
+	if forPrograms(r) {
+		problem(w, "token", "send an operator's token as Authorization: Bearer, or sign by a key of one")
+		return
+	}
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// forPrograms reports whether a request is for what programs use.
+func forPrograms(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/metrics"
+}

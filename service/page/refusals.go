@@ -1,0 +1,92 @@
+package page
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/service/signature"
+)
+
+// refusals are the kinds of problems, each with its status and title.
+var refusals = map[string]door.Refusal{
+	"query":      {Status: http.StatusBadRequest, Title: "The body cannot be read"},
+	"token":      {Status: http.StatusUnauthorized, Title: "The request does not say who sends it"},
+	"unsigned":   {Status: http.StatusUnauthorized, Title: "The request is not signed as it must be"},
+	"signature":  {Status: http.StatusUnauthorized, Title: "The signature does not verify"},
+	"clock":      {Status: http.StatusUnauthorized, Title: "The request was signed at another time"},
+	"stranger":   {Status: http.StatusForbidden, Title: "The key is no operator's"},
+	"role":       {Status: http.StatusForbidden, Title: "The operator may read, and not do this"},
+	"origin":     {Status: http.StatusForbidden, Title: "A page of another site sends the request"},
+	"unknown":    {Status: http.StatusNotFound, Title: "There is no such federation"},
+	"route":      {Status: http.StatusNotFound, Title: "There is no such resource"},
+	"method":     {Status: http.StatusMethodNotAllowed, Title: "The resource lacks this method"},
+	"exists":     {Status: http.StatusConflict, Title: "The federation is declared already"},
+	"state":      {Status: http.StatusConflict, Title: "The federation is not in a state for it"},
+	"stale":      {Status: http.StatusPreconditionFailed, Title: "The federation has moved on"},
+	"oversized":  {Status: http.StatusRequestEntityTooLarge, Title: "The body is too long"},
+	"federation": {Status: http.StatusUnprocessableEntity, Title: "The federation cannot be declared"},
+	"match":      {Status: http.StatusPreconditionRequired, Title: "The order must say what was seen"},
+	"leader": {Status: http.StatusServiceUnavailable,
+		Title: "No node leads the federation at the moment"},
+}
+
+// Refusals returns the kinds of problems that the page answers with.
+func Refusals() map[string]door.Refusal { return refusals }
+
+// problem answers with a problem of a kind.
+func problem(w http.ResponseWriter, kind, detail string) {
+	p := refusals[kind]
+	switch p.Status {
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "1")
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(door.Problem{
+		Type:   door.ProblemPrefix + kind,
+		Title:  p.Title,
+		Status: p.Status,
+		Detail: detail,
+	})
+}
+
+// fail answers with the problem that an error is.
+func fail(w http.ResponseWriter, err error) {
+	kind := "state"
+	for _, k := range []struct {
+		is   error
+		kind string
+	}{
+		{signature.ErrClock, "clock"},
+		{signature.ErrSignature, "signature"},
+		{signature.ErrUnsigned, "unsigned"},
+		{errStranger, "stranger"},
+		{errOversized, "oversized"},
+		{errBroken, "query"},
+		{record.ErrNone, "unknown"},
+		{ErrStale, "stale"},
+		{record.ErrExists, "exists"},
+		{federation.ErrConfig, "federation"},
+		{runner.ErrStopped, "leader"},
+		{record.ErrUnavailable, "leader"},
+	} {
+		if errors.Is(err, k.is) {
+			kind = k.kind
+			break
+		}
+	}
+	problem(w, kind, err.Error())
+}
+
+var (
+	errOversized = errors.New("page: at most " + strconv.Itoa(maxDeclared) + " bytes are read")
+	errBroken    = errors.New("page: the body broke off")
+)
