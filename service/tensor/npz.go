@@ -19,8 +19,9 @@ var ErrNPZ = errors.New("tensor: not a model in .npz form")
 
 // Beginnings of the two forms of files.
 const (
-	zipMagic = "PK\x03\x04"
-	npyMagic = "\x93NUMPY"
+	zipMagic  = "PK\x03\x04"
+	zipsEmpty = "PK\x05\x06"
+	npyMagic  = "\x93NUMPY"
 )
 
 // mostNPYHeader bounds the text before an array's numbers.
@@ -33,9 +34,13 @@ var npyHeader = regexp.MustCompile(
 // ParseAny reads a model in either form, which its first bytes tell: a zip archive is
 // .npz, and has no notes. It fails with [ErrNPZ] or [ErrFormat].
 func ParseAny(b []byte) (s Spec, values []float64, notes map[string]string, err error) {
-	if bytes.HasPrefix(b, []byte(zipMagic)) {
+	switch {
+	case bytes.HasPrefix(b, []byte(zipMagic)), bytes.HasPrefix(b, []byte(zipsEmpty)):
 		s, values, err = ParseNPZ(b)
 		return s, values, nil, err
+	case bytes.HasPrefix(b, []byte(npyMagic)):
+		return Spec{}, nil, nil, fmt.Errorf("%w: it is one array without a name, as numpy.save writes "+
+			"it; use numpy.savez(file, name=array)", ErrNPZ)
 	}
 	return Parse(b)
 }
@@ -52,13 +57,13 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 		return fail("the archive: %v", err)
 	}
 	if n := len(archive.File); n < 1 || n > maxTensors {
-		return fail("%d arrays, want 1 to %d", n, maxTensors)
+		return fail("%d arrays, want 1 to %d; name them in numpy.savez(file, name=array)", n, maxTensors)
 	}
 	for _, f := range archive.File {
 		name, isArray := strings.CutSuffix(f.Name, ".npy")
 		switch {
 		case !isArray:
-			return fail("%.80q is no .npy file", f.Name)
+			return fail("%.80q is no .npy file; numpy.savez writes such, and torch.save does not", f.Name)
 		case f.Method != zip.Store && f.Method != zip.Deflate:
 			return fail("%.80q is compressed by method %d; stored and deflated are read", f.Name, f.Method)
 		case f.Flags&1 != 0:
@@ -73,8 +78,8 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 		s.Tensors = append(s.Tensors, spec.Tensors...)
 		values = append(values, numbers...)
 	}
-	if err := s.Validate(); err != nil {
-		return fail("%v", err)
+	if reason := s.unusable(); reason != "" {
+		return fail("%s", reason)
 	}
 	return s, values, nil
 }
@@ -117,16 +122,18 @@ func readArray(f *zip.File, name string, dtype DType, most int) (Spec, []float64
 		return fail("%v", err)
 	}
 	parts := npyHeader.FindSubmatch(text)
-	if parts == nil {
+	switch {
+	case parts == nil && bytes.HasPrefix(text, []byte("{'descr': [")):
+		return fail("its type has fields; save each field as an array of its own")
+	case parts == nil:
 		return fail("its header is not as NumPy writes it")
 	}
-	types := map[string]DType{"<f4": Float32, "<f8": Float64}
-	own, known := types[string(parts[1])]
+	own, known := npyTypes[string(parts[1])]
 	switch {
 	case !known:
-		return fail("type %.20q; <f4 and <f8 are read", parts[1])
+		return fail("%s", otherType(string(parts[1])))
 	case dtype != "" && own != dtype:
-		return fail("type %s, and %s before; one type in a file", own, dtype)
+		return fail("type %s, and %s before; save all arrays by .astype of one type", own, dtype)
 	case string(parts[2]) == "True":
 		return fail("it is in Fortran order; save numpy.ascontiguousarray of it")
 	}
@@ -150,9 +157,45 @@ func readArray(f *zip.File, name string, dtype DType, most int) (Spec, []float64
 	}
 	values, bad := numbersOf(own, data)
 	if bad >= 0 {
-		return fail("number %d is NaN or infinite", bad)
+		return fail("number %d is NaN or infinite; a model that has diverged cannot be summed", bad)
 	}
 	return Spec{DType: own, Tensors: []Tensor{t}}, values, nil
+}
+
+// npyTypes are the types that are read, by NumPy's names.
+var npyTypes = map[string]DType{"<f4": Float32, "<f8": Float64}
+
+// otherType says of a type that is not read what it is and what to save in its place.
+func otherType(descr string) string {
+	const cast = "save .astype('float32') of it"
+	what := ""
+	switch kind := strings.TrimLeft(descr, "<>|="); {
+	case kind == "O":
+		return "it holds Python objects, and to read those is to run what they say; save an array of " +
+			"numbers for each"
+	case (kind == "f4" || kind == "f8") && strings.HasPrefix(descr, ">"):
+		return fmt.Sprintf("it is big-endian (%s); save .astype('<%s') of it", descr, kind)
+	case kind == "f2":
+		what = "it is of half precision"
+	case strings.HasPrefix(kind, "f"):
+		what = "it is of another precision"
+	case strings.HasPrefix(kind, "i"), strings.HasPrefix(kind, "u"):
+		return fmt.Sprintf("it has whole numbers (%.8q); %s, or leave a count out", descr, cast)
+	case kind == "b1":
+		return "it has truth values; " + cast + ", or leave it out"
+	case strings.HasPrefix(kind, "c"):
+		return fmt.Sprintf("it has complex numbers (%.8q); save .real and .imag of it", descr)
+	case strings.HasPrefix(kind, "U"), strings.HasPrefix(kind, "S"):
+		return fmt.Sprintf("it has text (%.8q); leave it out", descr)
+	case strings.HasPrefix(kind, "M"), strings.HasPrefix(kind, "m"):
+		return fmt.Sprintf("it has times (%.16q); leave it out", descr)
+	case strings.HasPrefix(kind, "V"):
+		return fmt.Sprintf("it is of a type that NumPy does not know (%.8q), such as bfloat16; %s", descr,
+			cast)
+	default:
+		what = "it is of an unknown type"
+	}
+	return fmt.Sprintf("%s (%.20q); %s", what, descr, cast)
 }
 
 // npyShape reads what is between the brackets: "", "3," or "3, 4".

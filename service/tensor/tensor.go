@@ -83,28 +83,37 @@ func (s *Spec) Len() int {
 
 // Validate fails with [ErrFormat] if names or shapes cannot be used.
 func (s *Spec) Validate() error {
+	if reason := s.unusable(); reason != "" {
+		return fmt.Errorf("%w: %s", ErrFormat, reason)
+	}
+	return nil
+}
+
+// unusable says which name or shape cannot be used, and why; empty if all can.
+func (s *Spec) unusable() string {
 	if len(s.Tensors) < 1 || len(s.Tensors) > maxTensors {
-		return fmt.Errorf("%w: %d tensors, want 1 to %d", ErrFormat, len(s.Tensors), maxTensors)
+		return fmt.Sprintf("%d tensors, want 1 to %d", len(s.Tensors), maxTensors)
 	}
 	seen := make(map[string]bool)
 	n := 0
 	for _, t := range s.Tensors {
-		printable := func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
+		outside := func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 		switch {
 		case t.Name == "" || t.Name == metadata || len(t.Name) > maxName ||
-			strings.ContainsFunc(t.Name, printable):
-			return fmt.Errorf("%w: %.80q is no name of a tensor", ErrFormat, t.Name)
+			strings.ContainsFunc(t.Name, outside):
+			return fmt.Sprintf("%.80q is no name of a tensor; use up to %d printable ASCII characters "+
+				"but quotes and backslashes", t.Name, maxName)
 		case seen[t.Name]:
-			return fmt.Errorf("%w: two tensors are called %q", ErrFormat, t.Name)
+			return fmt.Sprintf("two tensors are called %q", t.Name)
 		case t.Len() == 0:
-			return fmt.Errorf("%w: the shape %v of %q", ErrFormat, t.Shape, t.Name)
+			return fmt.Sprintf("the shape %v of %q", t.Shape, t.Name)
 		}
 		seen[t.Name] = true
 		if n += t.Len(); n > maxNumbers {
-			return fmt.Errorf("%w: more than %d numbers", ErrFormat, maxNumbers)
+			return fmt.Sprintf("more than %d numbers", maxNumbers)
 		}
 	}
-	return nil
+	return ""
 }
 
 // header is one tensor's in a file.
