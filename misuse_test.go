@@ -109,7 +109,7 @@ func TestMisuseOtherPlan(t *testing.T) {
 			if settled.Config(1).Label == j.settled.Config(1).Label {
 				t.Error("their sessions have one label")
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			go func() { _, _ = j.coordinator(nil).Run(ctx) }()
 			p := j.participant(0, nil)
@@ -202,7 +202,7 @@ func TestMisuseOldState(t *testing.T) {
 // A number that a party has made keys for is used no second time, whoever asks.
 func TestMisuseReusedNumber(t *testing.T) {
 	j := newJob(t, testPlan(), 7)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	events := make(chan Event, 16)
 	p := j.participant(0, nil)
@@ -248,7 +248,7 @@ func TestTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dial := func(identity int, expected ed25519.PublicKey) (Link, error) {
 		d := &TCPDialer{Address: listener.Address(), Identity: strangers[identity], Coordinator: expected,

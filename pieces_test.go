@@ -185,7 +185,7 @@ func linkOf(t *testing.T, ctx context.Context, h *hub) (near Link, from *connect
 // Parts make a message, and nothing else; nobody fills files who was not admitted, or
 // beyond the longest message.
 func TestHubParts(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	h := newHub(t.TempDir())
 	h.limit = 10

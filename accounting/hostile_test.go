@@ -73,20 +73,26 @@ func TestManySteps(t *testing.T) {
 	for i := 0; i < many; i += many / 60 {
 		some = append(some, sampled[i])
 	}
-	start := time.Now()
 	b := mustEpsilon(t, 1e-6, some...)
-	composed := time.Since(start)
 	most := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{1}, 0.01}, len(some)})
 	least := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{2}, 0.01}, len(some)})
 	if b.Upper > most.Upper || b.Lower < least.Lower || b.Width() > 5e-3*b.Upper {
 		t.Errorf("%v, want between %v and %v", b, least, most)
 	}
-	start = time.Now()
-	if _, err := Compose(sampled...); !errors.Is(err, ErrTooLarge) {
-		t.Error(err)
+	// Refusing takes four times as long, where composing would take 1,600 times as long; the
+	// least of a few times, since the machine may have more to do at one moment.
+	composed, refused := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for try := 0; try == 0 || refused > 40*composed && try < 5; try++ {
+		start := time.Now()
+		mustEpsilon(t, 1e-6, some...)
+		composed = min(composed, time.Since(start))
+		start = time.Now()
+		if _, err := Compose(sampled...); !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+		refused = min(refused, time.Since(start))
 	}
-	// Four times as long, where composing them would take 1,600 times as long.
-	if refused := time.Since(start); refused > 40*composed {
+	if refused > 40*composed {
 		t.Errorf("%d laws are composed in %v, and %d refused in %v", len(some), composed, many, refused)
 	}
 	if _, err := Compose(Step{Gaussian{1}, maxCount}, Step{Gaussian{1}, 1}); !errors.Is(err,

@@ -23,15 +23,12 @@ func TestClipTiming(t *testing.T) {
 		return out
 	}
 	dst := make([]float64, length)
-	result := dudect.Measure(1<<13, update, func(u []float64) {
+	dudect.Check(t, "clip", false, 1<<13, update, func(u []float64) {
 		if _, err := clipInto(dst, u, bound); err != nil {
 			t.Error(err)
 		}
 	})
-	if result > dudect.Limit {
-		t.Errorf("|t| = %.1f, above %v", result, dudect.Limit)
-	}
-	leaky := dudect.Measure(1<<12, update, func(u []float64) {
+	dudect.Check(t, "a clip of only what is too long", true, 1<<12, update, func(u []float64) {
 		k, err := newClipping(u, bound)
 		if err != nil {
 			t.Error(err)
@@ -40,9 +37,4 @@ func TestClipTiming(t *testing.T) {
 			clipTo(dst, u, k)
 		}
 	})
-	if leaky < dudect.Limit {
-		t.Errorf("clipping only what is too long gives |t| = %.1f, below %v: no power",
-			leaky, dudect.Limit)
-	}
-	t.Logf("|t| = %.1f, leaky %.1f", result, leaky)
 }

@@ -37,9 +37,7 @@ func TestOpenTiming(t *testing.T) {
 			sealed[len(sealed)-16+15*class] ^= 1
 		},
 	} {
-		if result := dudect.Measure(1<<14, box(change), open); result > dudect.Limit {
-			t.Errorf("%s: |t| = %.1f, above %v", name, result, dudect.Limit)
-		}
+		dudect.Check(t, name, false, 1<<14, box(change), open)
 	}
 	leakyOpen := func(sealed []byte) {
 		plaintext, err := Open(&key, sealed, nil)
@@ -47,9 +45,6 @@ func TestOpenTiming(t *testing.T) {
 			_, _ = Open(&key, sealed, nil) // something more to do with some secrets
 		}
 	}
-	leaky := dudect.Measure(1<<13, box(func(int, []byte) {}), leakyOpen)
-	if leaky < dudect.Limit {
-		t.Errorf("work that depends on the plaintext gives |t| = %.1f, below %v: the test has no power",
-			leaky, dudect.Limit)
-	}
+	dudect.Check(t, "work that depends on the plaintext", true, 1<<13,
+		box(func(int, []byte) {}), leakyOpen)
 }

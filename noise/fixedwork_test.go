@@ -3,6 +3,7 @@ package noise
 import (
 	"math"
 	"math/big"
+	"slices"
 	"sort"
 	"testing"
 	"time"
@@ -43,10 +44,27 @@ func timeEach(t *testing.T, f filler, n int) (ns, abs []float64) {
 	return ns, abs
 }
 
+// correlates measures how the times of n samples of a sampler, made anew by a seed,
+// correlate with their absolute values, until it is as good finds it, three times at most.
+func correlates(
+	t *testing.T, what string, n int, sampler func(seed byte) filler, good func(r float64) bool,
+) {
+	t.Helper()
+	var r float64
+	for seed := byte(1); seed <= 3; seed++ {
+		r = correlation(timeEach(t, sampler(seed), n))
+		t.Logf("%s: correlation %+.4f, limit %.4f", what, r, 5/math.Sqrt(float64(n)))
+		if good(r) {
+			return
+		}
+	}
+	t.Errorf("%s: time and |value| have a correlation of %+.4f, three times", what, r)
+}
+
 // TestTimingCorrelation: over 10^5 samples the time of the table path is not
-// correlated with the absolute value (limit 5/√N: false alarm 6e-7 for each law,
-// the noise of the machine being independent of the value), while that of the
-// exact path is.
+// correlated with the absolute value (limit 5/√N: 6e-7 by chance, and 3e-19 three times
+// in a row with other seeds, the noise of the machine being independent of the value),
+// while that of the exact path is: a dependence shows three times.
 func TestTimingCorrelation(t *testing.T) {
 	const n = 100000
 	gaussian, err := DiscreteGaussian(big.NewRat(100, 1))
@@ -62,28 +80,28 @@ func TestTimingCorrelation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := correlation(timeEach(t, tb.NewSampler(Expand(seeded(1))), n))
-		t.Logf("table path, %v: correlation %+.4f, limit %.4f", l, r, 5/math.Sqrt(n))
-		if math.Abs(r) > 5/math.Sqrt(n) {
-			t.Errorf("table path, %v: time and |value| correlate: %+.4f", l, r)
-		}
+		correlates(t, "table path, "+l.String(), n,
+			func(seed byte) filler { return tb.NewSampler(Expand(seeded(seed))) },
+			func(r float64) bool { return math.Abs(r) <= 5/math.Sqrt(n) })
 	}
-	e, err := NewExact(laplace, Expand(seeded(1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := correlation(timeEach(t, e, n))
-	t.Logf("exact path, %v: correlation %+.4f", laplace, r)
-	if r < 10/math.Sqrt(n) {
-		t.Errorf("exact path: correlation %+.4f, expected a clear one", r)
-	}
+	correlates(t, "exact path, "+laplace.String(), n,
+		func(seed byte) filler {
+			e, err := NewExact(laplace, Expand(seeded(seed)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		},
+		func(r float64) bool { return r >= 10/math.Sqrt(n) })
 }
 
 // TestTimingExtremes times blocks of which every sample is forced to the likeliest
 // value, to one in the middle of the table, or to the rarer tables and the largest
 // value, for each way of composing a law. By construction nothing but arithmetic on
 // registers differs: scan reads all thresholds in order, and all else indexes by
-// position only. The best of many runs is what the machine's noise disturbs least.
+// position only. The best of many runs is what the machine's noise disturbs least; where
+// it still differs there are as many more, up to ten times, which only bring it nearer to
+// what the work takes.
 func TestTimingExtremes(t *testing.T) {
 	r := big.NewRat
 	for name, lawOf := range map[string]func() (Law, error){
@@ -114,19 +132,24 @@ func compareExtremes(t *testing.T, law string, tb *Table) {
 	paths := []filler{constant(0), constant(0x7f), constant(0xff)}
 	best := []float64{math.Inf(1), math.Inf(1), math.Inf(1)}
 	dst := make([]int64, 4*block)
-	for range 2000 {
-		for i, f := range paths {
-			start := time.Now()
-			if err := f.Fill(dst); err != nil {
-				t.Fatal(err)
+	differs := func() bool {
+		return slices.Max(best) > 1.1*slices.Min(best)
+	}
+	for try := 0; try == 0 || differs() && try < 10; try++ {
+		for range 2000 {
+			for i, f := range paths {
+				start := time.Now()
+				if err := f.Fill(dst); err != nil {
+					t.Fatal(err)
+				}
+				best[i] = min(best[i], float64(time.Since(start)))
 			}
-			best[i] = min(best[i], float64(time.Since(start)))
 		}
 	}
 	for i := range best {
 		t.Logf("%s, %s: %.2f ns per sample", law, names[i], best[i]/float64(len(dst)))
-		if q := best[i] / best[0]; q > 1.1 || q < 1/1.1 {
-			t.Errorf("%s, %s takes %.3f times as long as zero", law, names[i], q)
-		}
+	}
+	if differs() {
+		t.Errorf("%s: times for %d samples of %v ns, by %v", law, len(dst), best, names)
 	}
 }

@@ -10,20 +10,10 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// timed measures an operation and says whether times show its class, as they must for a
-// leaky twin and must not otherwise. One more measurement decides where the first shows
-// something that it should not: a false alarm has then less than 10^-13.
+// timed checks an operation.
 func timed[T any](t *testing.T, name string, leaks bool, prepare func(class int) T, run func(T)) {
 	t.Helper()
-	const measurements = 1 << 12
-	result := dudect.Measure(measurements, prepare, run)
-	if (result > dudect.Limit) != leaks {
-		result = dudect.Measure(4*measurements, prepare, run)
-	}
-	t.Logf("%s: |t| = %.1f", name, result)
-	if (result > dudect.Limit) != leaks {
-		t.Errorf("%s: |t| = %.1f, the limit is %v, and leaks is %v", name, result, dudect.Limit, leaks)
-	}
+	dudect.Check(t, name, leaks, 1<<12, prepare, run)
 }
 
 // TestTiming: what a party does with its key, its noise and its values takes a time that

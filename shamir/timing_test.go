@@ -24,14 +24,11 @@ func TestSharingTiming(t *testing.T) {
 		}
 		return s
 	}
-	split := dudect.Measure(1<<13, secret, func(s Secret) {
+	dudect.Check(t, "Split", false, 1<<13, secret, func(s Secret) {
 		if _, err := Split(bytes.NewReader(coefficients), s, 4, indices); err != nil {
 			t.Error(err)
 		}
 	})
-	if split > dudect.Limit {
-		t.Errorf("Split: |t| = %.1f, above %v", split, dudect.Limit)
-	}
 	combiner, err := NewCombiner(4, indices)
 	if err != nil {
 		t.Fatal(err)
@@ -43,14 +40,11 @@ func TestSharingTiming(t *testing.T) {
 		}
 		return out
 	}
-	combine := dudect.Measure(1<<13, shares, func(s []Share) {
+	dudect.Check(t, "Combine", false, 1<<13, shares, func(s []Share) {
 		for range 4 {
 			if _, err := combiner.Combine(s); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	if combine > dudect.Limit {
-		t.Errorf("Combine: |t| = %.1f, above %v", combine, dudect.Limit)
-	}
 }

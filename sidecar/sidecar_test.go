@@ -329,12 +329,16 @@ func TestBadFrames(t *testing.T) {
 	}
 	// A blob that was announced and did not come has taken little room.
 	text := frameOf(`{"id":1,"call":"x","blobs":[{"length":2000000000}]}`)
-	if n := testing.AllocsPerRun(1, func() {
-		if _, err := readRequest(bufio.NewReader(bytes.NewReader(text)), Memory{}); err == nil {
-			t.Error("a blob that did not come")
-		}
-	}); n > 100 {
-		t.Errorf("%v allocations", n)
+	least := math.Inf(1) // sidecars of other tests may still be ending
+	for range 10 {
+		least = min(least, testing.AllocsPerRun(1, func() {
+			if _, err := readRequest(bufio.NewReader(bytes.NewReader(text)), Memory{}); err == nil {
+				t.Error("a blob that did not come")
+			}
+		}))
+	}
+	if least > 100 {
+		t.Errorf("%v allocations", least)
 	}
 }
 
@@ -377,7 +381,7 @@ func TestEnd(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(2 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it goes on without its input")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"testing"
 	"time"
 )
 
@@ -25,6 +26,26 @@ const Limit = 6.5
 // cuts are the quantiles of all times above which times are left out, one test each: the
 // long tails are interrupts, which hide a small difference. 1 leaves nothing out.
 var cuts = []float64{.5, .7, .8, .9, .95, .99, 1}
+
+// Check measures an operation and says whether times show its class, as they must for a
+// leaky twin and must not otherwise. Where the first measurement says something else, one
+// of four times as many inputs decides: a dependence shows in it all the more, and what
+// only the machine did, or chance, does not come twice. A false alarm has less than 1e-13,
+// a fault of the machine that falls on one class aside.
+func Check[T any](t testing.TB, name string, leaks bool, measurements int,
+	prepare func(class int) T, run func(T),
+) {
+	t.Helper()
+	result := Measure(measurements, prepare, run)
+	if (result > Limit) != leaks {
+		t.Logf("%s: |t| = %.1f at first", name, result)
+		result = Measure(4*measurements, prepare, run)
+	}
+	t.Logf("%s: |t| = %.1f", name, result)
+	if (result > Limit) != leaks {
+		t.Errorf("%s: |t| = %.1f, the limit is %v, and leaks is %v", name, result, Limit, leaks)
+	}
+}
 
 // Measure times run on so many inputs, at random of class 0 or 1, which prepare makes
 // outside of the measurement, and returns the largest |t| of all cuts. What run costs

@@ -20,7 +20,7 @@ TOML = """
 name = "python"
 roster = "roster.txt"
 rounds = 3
-step_time = "10s"
+step_time = "60s"
 
 [[model.tensor]]
 name = "b"
@@ -32,7 +32,7 @@ shape = [2, 3]
 
 [recovery]
 adversary = "curious"
-drop_out = 0.25
+drop_out = 0
 
 [privacy]
 clip = 10
@@ -60,7 +60,7 @@ def site(tmp_path):
     yield tmp_path, keys, said
     process.send_signal(signal.SIGTERM)
     try:
-        process.wait(10)
+        process.wait(60)
     finally:
         process.kill()
 
@@ -85,7 +85,7 @@ def test_join(site) -> None:
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60)
+        t.join(300)
     assert seen == {1, 2, 3} and len(out) == 4
     for model in out.values():
         assert close_to(model["w"], 4.5, 1e-3) and close_to(model["b"], 3, 1e-3)

@@ -9,9 +9,9 @@ import hushsum
 from rounds import close_to, identities, plan
 
 
-def run_job(settled, keys, coordinator, trains, **more):
+def run_job(settled, keys, coordinator, trains, step_time=60.0, **more):
     """Run a coordinator and parties; return the last model and what parties returned."""
-    job = hushsum.Coordinator(settled, identity=coordinator, step_time=2.0)
+    job = hushsum.Coordinator(settled, identity=coordinator, step_time=step_time)
     out: dict[str, object] = {}
 
     def party(name: str, key: hushsum.Identity, train) -> None:
@@ -27,7 +27,7 @@ def run_job(settled, keys, coordinator, trains, **more):
         t.start()
     model = job.run(**more)
     for t in threads:
-        t.join(20)
+        t.join(120)
     return model, out
 
 
@@ -53,7 +53,7 @@ def test_join() -> None:
 
 def test_weights_and_a_rule_of_ones_own() -> None:
     keys = identities(4)
-    settled = plan(rounds=2, length=3, drop_out=0.25).settle(
+    settled = plan(rounds=2, length=3, drop_out=0).settle(
         keys, weighting=hushsum.Weighting(max_weight=30))
     trains = [lambda m, i=i: (np.full(2, float(i)), 10 * i, {"loss": 1.0}) for i in range(4)]
     model, _ = run_job(settled, keys, hushsum.Identity.generate(), trains,
@@ -63,13 +63,13 @@ def test_weights_and_a_rule_of_ones_own() -> None:
 
 def test_a_party_that_fails_is_absent() -> None:
     keys = identities(5)
-    settled = plan(rounds=2, length=1, drop_out=0.2).settle(keys)
+    settled = plan(rounds=2, length=1, drop_out=0.4).settle(keys)
 
     def broken(model):
         raise RuntimeError("no data today")
 
     model, out = run_job(settled, keys, hushsum.Identity.generate(),
-                         [broken] + [lambda m: np.ones(1)] * 4)
+                         [broken] + [lambda m: np.ones(1)] * 4, step_time=5.0)
     assert close_to(model, 2)
 
 
@@ -102,7 +102,7 @@ def test_states_outlive_processes(tmp_path) -> None:
         t.start()
     assert close_to(job.run(), 2)
     for t in threads:
-        t.join(20)
+        t.join(120)
     assert (tmp_path / "party0").stat().st_mode & 0o077 == 0
     for name, key in keys.items():
         assert key._seed not in (tmp_path / name).read_bytes()

@@ -20,8 +20,8 @@ from hushsum import _sidecar
 from rounds import Session, close_to, identities, plan
 
 
-def gone(pid: int, within: float) -> bool:
-    """Report whether a process ends within so many seconds."""
+def gone(pid: int, within: float = 60) -> bool:
+    """Report whether a process ends, which may take a while on a busy machine."""
     until = time.monotonic() + within
     while time.monotonic() < until:
         try:
@@ -68,7 +68,7 @@ def test_fork() -> None:
     theirs = int(os.read(read, 100))
     os.close(read)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert gone(theirs, 1)
+    assert gone(theirs)
     # The parent goes on as if nothing had been.
     assert _sidecar.current().process == ours
     assert close_to(session.round(lambda i: np.ones(5)).model, 1)
@@ -78,13 +78,16 @@ def test_a_child_does_not_keep_the_sidecar_alive() -> None:
     code = (
         "import os, time, hushsum\nfrom hushsum import _sidecar\n"
         "print(_sidecar.current().process, flush=True)\n"
-        "if os.fork() == 0:\n    time.sleep(5)\n"
+        "child = os.fork()\nif child == 0:\n    time.sleep(600)\nprint(child, flush=True)\n"
     )
     p = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert p.stdout is not None
-    sidecar = int(p.stdout.readline())
-    assert p.wait(3) == 0
-    assert gone(sidecar, 1)
+    sidecar, child = int(p.stdout.readline()), int(p.stdout.readline())
+    try:
+        assert p.wait(60) == 0
+        assert gone(sidecar) and not gone(child, 0.1)
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -95,7 +98,7 @@ def test_multiprocessing(method: str) -> None:
     assert [round(r[2]) for r in results] == [1, 2, 3, 4]
     sidecars = {r[1] for r in results}
     assert _sidecar.current().process not in sidecars
-    assert all(gone(s, 1) for s in sidecars)
+    assert all(gone(s) for s in sidecars)
 
 
 def test_threads() -> None:
@@ -177,8 +180,8 @@ def test_it_ends_with_its_parent(how: signal.Signals) -> None:
     sidecar = int(p.stdout.readline())
     time.sleep(0.1)  # in the midst of a call
     p.send_signal(how)
-    p.wait(3)
-    assert gone(sidecar, 1)
+    p.wait(60)
+    assert gone(sidecar)
     assert {n for n in os.listdir("/dev/shm") if "hushsum" in n} <= before
 
 
@@ -204,7 +207,7 @@ def test_a_sidecar_that_dies() -> None:
     s = _sidecar.Sidecar()
     os.kill(s.process, signal.SIGKILL)
     with pytest.raises(hushsum.SidecarError) as caught:
-        for _ in range(100):
+        for _ in range(3000):
             s.call("identity")
             time.sleep(0.02)
     assert "saved states" in caught.value.advice and not s.alive
@@ -212,10 +215,11 @@ def test_a_sidecar_that_dies() -> None:
     s = _sidecar.Sidecar()
     threading.Timer(0.2, os.kill, (s.process, signal.SIGKILL)).start()
     with pytest.raises(hushsum.SidecarError):
-        s.call("account.calibrate", {
-            "mechanism": "gaussian", "epsilon": 1.0, "rate": 0.0001, "rounds": 10**7,
-            "find": "noise_multiplier",
-        })
+        for _ in range(1000):  # on a fast machine one may be answered before
+            s.call("account.calibrate", {
+                "mechanism": "gaussian", "epsilon": 1.0, "rate": 0.0001, "rounds": 10**7,
+                "find": "noise_multiplier",
+            })
 
 
 def test_memory_is_used_again() -> None:
@@ -277,13 +281,18 @@ def test_a_socket(tmp_path) -> None:
         return answer
 
     try:
-        for _ in range(100):
-            if path.exists():
-                break
-            time.sleep(0.05)
-        connections = [socket.socket(socket.AF_UNIX) for _ in range(2)]
-        for s in connections:
-            s.connect(str(path))
+        connections = []
+        until = time.monotonic() + 60
+        while len(connections) < 2:
+            s = socket.socket(socket.AF_UNIX)
+            try:
+                s.connect(str(path))
+            except OSError:  # it does not listen yet
+                assert time.monotonic() < until
+                s.close()
+                time.sleep(0.05)
+                continue
+            connections.append(s)
         assert path.stat().st_mode & 0o077 == 0
         for s in connections:  # side by side
             assert "result" in call(s, 1, "hello", version=2)
@@ -300,4 +309,4 @@ def test_a_socket(tmp_path) -> None:
         assert "result" in call(connections[0], 4, "identity")
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(3) in (0, 130)
+        assert process.wait(60) in (0, 130)

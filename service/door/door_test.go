@@ -53,6 +53,7 @@ func (s *site) Entries() []door.Entry {
 const declared = `name = "doors"
 roster = "r"
 rounds = 3
+step_time = "10m"
 [[model.tensor]]
 name = "w"
 shape = [16]
@@ -218,25 +219,7 @@ func TestRefusals(t *testing.T) {
 	if status, kind, _ := send(t, post([]byte("x"))); status != 409 || kind != "due" {
 		t.Errorf("before anything is due: %d %s", status, kind)
 	}
-	for i, who := range s.identities {
-		r := s.request(t, "GET", f+"/next?wait=5", nil, who)
-		go func() {
-			answer, err := http.DefaultClient.Do(r)
-			if err == nil {
-				_ = answer.Body.Close()
-			}
-		}()
-		_ = i
-	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		status, err := s.run.Status(context.Background())
-		if err == nil && status.Stage != "" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("no session forms")
-		}
-	}
+	s.gather(t)
 	cases := []struct {
 		name   string
 		r      *http.Request
@@ -369,7 +352,7 @@ func TestManyAddresses(t *testing.T) {
 func (s *site) gather(t testing.TB) {
 	t.Helper()
 	for _, who := range s.identities {
-		r := s.request(t, "GET", "/v1/federations/"+s.fed.ID+"/next?wait=1", nil, who)
+		r := s.request(t, "GET", "/v1/federations/"+s.fed.ID+"/next?wait=20", nil, who)
 		go func() {
 			answer, err := http.DefaultClient.Do(r)
 			if err == nil {
@@ -377,12 +360,19 @@ func (s *site) gather(t testing.TB) {
 			}
 		}()
 	}
-	for {
+	eventually(t, "a session", func() bool {
 		status, err := s.run.Status(context.Background())
-		if err == nil && status.Stage != "" {
-			return
+		return err == nil && status.Stage != ""
+	})
+}
+
+// eventually waits until something is so.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not after a minute", what)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -415,7 +405,7 @@ func TestSlowBody(t *testing.T) {
 	body := bytes.Repeat([]byte{7}, 800)
 	connection := s.begin(t, body, 2, s.identities[0])
 	defer connection.Close()
-	time.Sleep(300 * time.Millisecond)
+	eventually(t, "the body", func() bool { return door.Waiting(s.Door) > 0 })
 	r := s.request(t, "POST", f+"/messages", []byte("x"), s.identities[0])
 	if status, kind, _ := send(t, r); kind != "busy" {
 		t.Errorf("a second body: %d %s", status, kind)
@@ -426,7 +416,7 @@ func TestSlowBody(t *testing.T) {
 	}
 	began := time.Now()
 	answer := make([]byte, 64)
-	_ = connection.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = connection.SetReadDeadline(time.Now().Add(time.Minute))
 	n, err := connection.Read(answer)
 	if err != nil || !strings.Contains(string(answer[:n]), " 408 ") {
 		t.Errorf("a slow body: %q %v after %v", answer[:n], err, time.Since(began))

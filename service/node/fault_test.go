@@ -105,13 +105,17 @@ func (f *faulty) cut() {
 	f.cuts.Add(1)
 }
 
-// trouble changes the network at random moments until ctx ends.
-func (f *faulty) trouble(ctx context.Context) {
+// trouble changes the network at random moments until ctx ends, and is quiet while calm is.
+func (f *faulty) trouble(ctx context.Context, calm *atomic.Bool) {
 	for ctx.Err() == nil {
 		f.delay.Store(0)
 		f.slow.Store(false)
 		f.silent.Store(false)
-		switch rand.IntN(6) {
+		kind := rand.IntN(6)
+		if calm.Load() {
+			kind = -1
+		}
+		switch kind {
 		case 0:
 			f.cut()
 		case 1:
@@ -130,7 +134,8 @@ func (f *faulty) trouble(ctx context.Context) {
 }
 
 // Rounds under network faults, each party behind a bad network of its own: every round
-// ends, every sum is that of its parties, and whoever was cut off comes back.
+// ends, every sum is that of its parties, and whoever was cut off comes back. A federation
+// pauses when five rounds in a row are lost, so the network has a rest after the third.
 func TestNetworkFaults(t *testing.T) {
 	folder := t.TempDir()
 	address := freePort(t)
@@ -148,10 +153,11 @@ func TestNetworkFaults(t *testing.T) {
 	began := time.Now()
 	var group sync.WaitGroup
 	var proxies []*faulty
+	var calm atomic.Bool
 	for i := range j.Parties {
 		f := newFaulty(t, address)
 		proxies = append(proxies, f)
-		go f.trouble(ctx)
+		go f.trouble(ctx, &calm)
 		p, err := loadParty(folder, i, fed, "http://"+f.listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -179,6 +185,19 @@ func TestNetworkFaults(t *testing.T) {
 			_ = sleepFor(ctx, 100*time.Millisecond)
 		}
 		early.Store(memory(server.command.Process.Pid, "VmRSS"))
+	}()
+	go func() {
+		for ctx.Err() == nil {
+			var s runner.Status
+			if find(folder, "status", &s) == nil {
+				lost := 0
+				for k := len(s.History) - 1; k >= 0 && s.History[k].Parties == 0; k-- {
+					lost++
+				}
+				calm.Store(lost >= 3)
+			}
+			_ = sleepFor(ctx, 100*time.Millisecond)
+		}
 	}()
 	group.Wait()
 	late := memory(server.command.Process.Pid, "VmRSS")

@@ -140,7 +140,7 @@ func awaitStatus(
 // This program reads a record of the first release and goes on with it: the same history
 // and epsilon, and the rounds that were left.
 func TestRecordOfFirstRelease(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	text, roster, identities := fourParties(t)
 	fed, err := federation.New(text, roster, nil)
@@ -224,7 +224,7 @@ func TestRecordOfLaterRelease(t *testing.T) {
 		{"hushsum-pointers", "record"},
 		{"hushsum-federations", "definition"},
 	} {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		folder := t.TempDir()
 		unzip(t, recordFixture, folder)
@@ -337,7 +337,7 @@ func TestFolderIsLocked(t *testing.T) {
 // Two nodes on a NATS of the operator's, reached by its URL with a password: one leads,
 // and when it stops the other goes on. A wrong password is told at once.
 func TestExternalNATS(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	s, err := server.NewServer(&server.Options{
 		Host:       "127.0.0.1",
@@ -355,7 +355,7 @@ func TestExternalNATS(t *testing.T) {
 	}
 	go s.Start()
 	defer s.Shutdown()
-	if !s.ReadyForConnections(20 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("it did not start")
 	}
 	address := func(password string) string {
@@ -440,7 +440,7 @@ func TestExternalNATS(t *testing.T) {
 // of its messages, nor its update in any form. What is declared is, so that the search is
 // known to find things.
 func TestNoSubmissionInFiles(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	folder := t.TempDir()
 	var mutex sync.Mutex

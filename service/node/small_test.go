@@ -131,10 +131,10 @@ func TestClockOfServer(t *testing.T) {
 	s := startSmall(t, 2, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
 	defer s.node.Close()
 	parties := new(lines)
+	here, there := time.Now().UTC(), time.Now().Add(time.Hour).UTC()
 	for i := range smallParties {
 		s.run(context.Background(), i, nil, parties, trains)
 	}
-	here, there := time.Now().UTC(), time.Now().Add(time.Hour).UTC()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if parties.has("(401, clock)") && s.log.has("clocks differ") {
 			break

@@ -245,7 +245,7 @@ func trainBetweenMachines(
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var mutex sync.Mutex
 	n, err := node.Start(ctx, node.Config{

@@ -182,7 +182,10 @@ func TestCommand(t *testing.T) {
 	w := &Work{Round: 3, Spec: spec, Model: []float64{1, 2}, File: file}
 	folder := t.TempDir()
 	run := func(line string) (*Update, error) {
-		c := &Command{Line: line, Folder: folder, Limit: 2 * time.Second}
+		c := &Command{Line: line, Folder: folder, Limit: time.Minute}
+		if strings.HasPrefix(line, "sleep") {
+			c.Limit = time.Second
+		}
 		return c.Train(context.Background(), w)
 	}
 	u, err := run(`cd "$HUSHSUM_WORK" && grep -q 3 round.json && cp model.safetensors update.safetensors &&
@@ -204,7 +207,7 @@ func TestCommand(t *testing.T) {
 		`echo x > "$HUSHSUM_WORK"/update.safetensors`: ErrTraining,
 		`echo PKx > "$HUSHSUM_WORK"/update.npz`:       ErrTraining,
 		`touch "$HUSHSUM_WORK"/trained.npz`:           ErrTraining,
-		"sleep 60":                                    context.DeadlineExceeded,
+		"sleep 600":                                   context.DeadlineExceeded,
 	} {
 		if _, err := run(line); !errors.Is(err, want) {
 			t.Errorf("%s: %v", line, err)

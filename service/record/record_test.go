@@ -110,19 +110,21 @@ func TestOneLeader(t *testing.T) {
 	if refused != 20 {
 		t.Errorf("%d of 20 stale decisions refused", refused)
 	}
-	// At once: of eight claims one decides.
-	var group sync.WaitGroup
+	// At once: of eight who have all claimed, one decides.
+	var claims, group sync.WaitGroup
 	var mutex sync.Mutex
 	decided := 0
 	for i := range 8 {
 		group.Add(1)
+		claims.Add(1)
 		go func() {
 			defer group.Done()
 			h, err := r.Claim(ctx, id, fmt.Sprint("node ", i))
+			claims.Done()
 			if err != nil {
 				return // another was faster
 			}
-			time.Sleep(200 * time.Millisecond)
+			claims.Wait()
 			if h.Decide(ctx, []byte("mine")) == nil {
 				mutex.Lock()
 				decided++

@@ -1,0 +1,127 @@
+package named
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// A name gives the model that it says, with the sizes of the rows.
+func TestModel(t *testing.T) {
+	lenet, _ := learning.LeNetFor(256, 3)
+	lenet.Lambda = .5
+	norm := lenet
+	norm.BatchNorm = true
+	for _, c := range []struct {
+		name              string
+		features, classes int
+		want              learning.Model
+	}{
+		{"softmax", 7, 3, learning.Softmax{Features: 7, Outputs: 3, Lambda: .5}},
+		{"logistic", 7, 2, learning.Logistic{Features: 7, Lambda: .5}},
+		{"mlp:1", 7, 3, learning.MLP{Features: 7, Hidden: []int{1}, Outputs: 3, Lambda: .5}},
+		{"mlp:16384", 7, 3, learning.MLP{Features: 7, Hidden: []int{1 << 14}, Outputs: 3, Lambda: .5}},
+		{"mlp:5,4", 7, 3, learning.MLP{Features: 7, Hidden: []int{5, 4}, Outputs: 3, Lambda: .5}},
+		{"lenet", 256, 3, lenet},
+		{"lenet-norm", 256, 3, norm},
+	} {
+		got, err := Model(c.name, c.features, c.classes, .5)
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, %v, want %+v", c.name, got, err, c.want)
+		}
+	}
+	for _, name := range Models {
+		if m, err := Model(name, 256, 2, 0); err != nil || m.NumParams() < 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What gives no model says why, and of which kind the fault is.
+func TestModelErrors(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		classes           int
+		lambda            float64
+		says              string
+		unknown, ofLambda bool
+	}{
+		{"softmax", 3, -1, "-1 is no regularisation", false, true},
+		{"softmax", 3, math.NaN(), "NaN is no regularisation", false, true},
+		{"softmax", 3, math.Inf(1), "+Inf is no regularisation", false, true},
+		{"none", 3, math.Inf(1), "+Inf is no regularisation", false, true},
+		{"", 3, 0, `there is no ""`, true, false},
+		{"mlp", 3, 0, `there is no "mlp"`, true, false},
+		{"Softmax", 3, 0, `there is no "Softmax"`, true, false},
+		{"logistic", 3, 0, "the data has 3 classes", false, false},
+		{"lenet", 3, 0, "rows here have 255 features", false, false},
+		{"mlp:", 3, 0, `"" is no number of hidden units`, false, false},
+		{"mlp:0", 3, 0, `"0" is no number`, false, false},
+		{"mlp:16385", 3, 0, `"16385" is no number`, false, false},
+		{"mlp:5,-4", 3, 0, `"-4" is no number`, false, false},
+		{"mlp:16384,16384", 3, 0, "mlp:16384,16384 is too large: sums take up to 268,435,456", false,
+			false},
+	} {
+		m, err := Model(c.name, 255, c.classes, c.lambda)
+		var fault *ModelError
+		if m != nil || !errors.As(err, &fault) || !strings.Contains(fault.Reason, c.says) ||
+			fault.Unknown != c.unknown || fault.Lambda != c.ofLambda || fault.Advice == "" ||
+			err.Error() != "named: "+fault.Reason+"; "+fault.Advice {
+			t.Errorf("%s: %v, %+v", c.name, m, err)
+		}
+	}
+}
+
+// Every kind has one name, and none is missing.
+func TestRules(t *testing.T) {
+	clients := make(map[simulation.ClientKind]bool)
+	for name, kind := range ClientRules {
+		if clients[kind] || !strings.EqualFold(kind.String(), name) {
+			t.Errorf("%s is %v", name, kind)
+		}
+		clients[kind] = true
+	}
+	for kind := simulation.FedAvg; kind <= simulation.FedGA; kind++ {
+		if !clients[kind] {
+			t.Errorf("%v has no name", kind)
+		}
+	}
+	servers := make(map[aggregation.Rule]bool)
+	for name, rule := range ServerRules {
+		if servers[rule] {
+			t.Errorf("%s is %v", name, rule)
+		}
+		servers[rule] = true
+	}
+	masks := make(map[aggregation.MaskKind]bool)
+	for _, kind := range Masks {
+		masks[kind] = true
+	}
+	if len(servers) != 4 || len(masks) != 3 || Masks["none"] != aggregation.NoMask {
+		t.Errorf("%v, %v", servers, masks)
+	}
+}
+
+func TestClasses(t *testing.T) {
+	of := func(labels ...int) *learning.Dataset { return &learning.Dataset{Labels: labels} }
+	for _, c := range []struct {
+		sets []*learning.Dataset
+		want int
+	}{
+		{nil, 2},
+		{[]*learning.Dataset{of(), of(0)}, 2},
+		{[]*learning.Dataset{of(0, 1)}, 2},
+		{[]*learning.Dataset{of(0, 2, 1), of(1)}, 3},
+		{[]*learning.Dataset{of(0), of(0, 9)}, 10},
+	} {
+		if got := Classes(c.sets...); got != c.want {
+			t.Errorf("%d, want %d", got, c.want)
+		}
+	}
+}
