@@ -103,7 +103,6 @@ func scenarioFailed(err error, std streams) int {
 func (v *scenarioFlags) runOne(
 	ctx context.Context, file *scenarioFile, rows scenario.Rows, std streams,
 ) int {
-	begin := time.Now()
 	alive := newHeartbeat(std, true, "hushsum simulate")
 	var show scenarioShow = &scenarioTable{std: std}
 	if v.json {
@@ -124,7 +123,6 @@ func (v *scenarioFlags) runOne(
 		},
 	})
 	if result != nil {
-		result.Took = time.Since(begin)
 		show.end(result)
 	}
 	if v.out != "" && result != nil && len(result.Rounds) > 0 {
@@ -179,12 +177,28 @@ func (f *scenarioFile) load() (rows scenario.Rows, err error) {
 	default:
 		var train, test *learning.Dataset
 		if train, test, err = learning.ReadMNIST(dir); err == nil {
-			rows.Train, rows.Test, err = atMost(train, s.Data.Most, s.Seed), test, nil
-			return rows, nil
+			rows.Test = test
+			rows.Train, err = atMost(train, s.Data.Most, s.Seed)
+			return rows, err
 		}
 	}
 	if err == nil {
-		rows.Train, rows.Test, err = atMost(all, s.Data.Most, s.Seed).Split(s.Data.Test, s.Seed)
+		all, err = atMost(all, s.Data.Most, s.Seed)
+	}
+	if err == nil {
+		if rows.Train, rows.Test, err = all.Split(s.Data.Test, s.Seed); err != nil {
+			path := "data.test"
+			if s.Data.Most > 0 {
+				path = "data.most"
+			}
+			return rows, f.locate(&scenario.FieldError{
+				Path: path,
+				Reason: fmt.Sprintf("%s cannot be parted into some to train and some to judge models on",
+					plural(all.Len(), "row")),
+				Advice: "use a larger data.most, or a data.test nearer to 0.25",
+				Err:    err,
+			})
+		}
 	}
 	if err != nil {
 		reason := strings.TrimPrefix(plain(err), "learning: ")
@@ -202,15 +216,12 @@ func (f *scenarioFile) load() (rows scenario.Rows, err error) {
 }
 
 // atMost draws that many rows; 0: all.
-func atMost(d *learning.Dataset, most int, seed uint64) *learning.Dataset {
+func atMost(d *learning.Dataset, most int, seed uint64) (*learning.Dataset, error) {
 	if most == 0 || most >= d.Len() {
-		return d
+		return d, nil
 	}
 	_, part, err := d.Split(float64(most)/float64(d.Len()), seed)
-	if err != nil {
-		return d
-	}
-	return part
+	return part, err
 }
 
 // keptFile is where the outcomes of a sweep are kept.

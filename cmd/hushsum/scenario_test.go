@@ -6,11 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
 const latencyFile = "../../simulation/scenarios/latency.toml"
@@ -88,9 +91,11 @@ func TestBadScenarios(t *testing.T) {
 		{"budget without noise", "[leaving]\n", "[privacy]\nepsilon = 1.0\n\n[leaving]\n",
 			line("[leaving]") + 1, "name the noise"},
 		{"too many rows", "rows = 30", "rows = 3000", line("rows = 30"), "fewer parties"},
+		{"one row of all", "rows = 30", "rows = 1\nmost = 1", line("rows = 30") + 1,
+			"use a larger data.most"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if test.name == "too many rows" {
+			if strings.Contains(test.name, "rows") || strings.Contains(test.name, "one row") {
 				t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
 			}
 			path := filepath.Join(t.TempDir(), "bad.toml")
@@ -150,4 +155,88 @@ func FuzzScenario(f *testing.F) {
 			t.Fatalf("%q", said)
 		}
 	})
+}
+
+// A number of parties is spread as those that are declared are.
+func TestSetParties(t *testing.T) {
+	for _, test := range []struct{ counts, n, want []int }{
+		{[]int{24, 20, 14, 1, 1}, []int{60}, []int{24, 20, 14, 1, 1}},
+		{[]int{24, 20, 14, 1, 1}, []int{120}, []int{48, 40, 28, 2, 2}},
+		{[]int{24, 20, 14, 1, 1}, []int{6}, []int{3, 2, 1}}, // 2.4, 2, 1.4, .1 and .1
+		{[]int{0, 0, 0}, []int{4}, []int{2, 1, 1}},
+		{[]int{0, 0, 0}, []int{2}, []int{1, 1}},
+		{[]int{5}, []int{50}, []int{50}},
+	} {
+		s := scenario.Scenario{}
+		for _, c := range test.counts {
+			s.Parties = append(s.Parties, scenario.Party{Count: c})
+		}
+		setParties(&s, test.n[0])
+		var got []int
+		for _, p := range s.Parties {
+			got = append(got, p.Count)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%d over %v: %v, want %v", test.n[0], test.counts, got, test.want)
+		}
+	}
+}
+
+// However many parties, rounds that are lost and names that are long, the tables fit a
+// terminal.
+func TestScenarioWidth(t *testing.T) {
+	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
+	text := `name = "wide"
+rounds = 3
+step_time = "10s"
+[data]
+set = "synthetic"
+rows = 20
+[recovery]
+[privacy]
+noise = "skellam"
+epsilon = 1000.0
+bits = 20
+[leaving]
+tolerance = 1e-9
+[[party]]
+name = "The municipal hospital of a town whose name takes more than one line, it is long"
+count = 4
+[[party]]
+name = "another hospital"
+place = "a place whose name takes a line of its own, too"
+count = 4
+[[party.crash]]
+round = 2
+`
+	for name, change := range map[string][2]string{
+		"private": {"[recovery]", "[recovery]"},
+		"crowd":   {"[[party.crash]]\nround = 2\n", ""},
+	} {
+		text := strings.Replace(text, change[0], change[1], 1)
+		if name == "crowd" {
+			text = strings.NewReplacer("[privacy]", "[sum]\nkind = \"crowd\"\n[privacy]",
+				"tolerance = 1e-9", "").Replace(text)
+		}
+		path := filepath.Join(t.TempDir(), "wide.toml")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), []string{"simulate", "--scenario", path}, &out,
+			&errs); code != exitOK {
+			t.Fatalf("%s: exit %d: %s", name, code, &errs)
+		}
+		for _, line := range strings.Split(out.String(), "\n") {
+			if utf8.RuneCountInString(line) > width {
+				t.Errorf("%s: %q", name, line)
+			}
+		}
+		if strings.Contains(out.String(), "lost: ") != (name == "private") {
+			t.Errorf("%s:\n%s", name, &out)
+		}
+		if strings.Contains(out.String(), "   0.0000   0.0000") {
+			t.Errorf("%s: a party holds no model:\n%s", name, &out)
+		}
+	}
 }

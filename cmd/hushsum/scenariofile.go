@@ -70,6 +70,7 @@ func parseScenario(name string, text []byte) (*scenarioFile, error) {
 		return nil, &fileError{file: name, line: 1, reason: "the file is longer than a megabyte",
 			remedy: "use count for parties that are alike"}
 	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin files
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	if err := decoder.Decode(&f.Scenario); err != nil {
 		return nil, f.syntax(err)

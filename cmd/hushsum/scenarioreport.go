@@ -228,7 +228,9 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that stays " +
 			"alone, mean"})
 	}
-	p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total), "for all rounds"})
+	if r.Scenario.Sum.Kind != scenario.Clear {
+		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total), "for all rounds"})
+	}
 	if e := worst(r); e > 0 {
 		p.Headline = append(p.Headline, headline{epsilonText(e), "certified epsilon, the largest"})
 	}
@@ -261,6 +263,10 @@ func costSection(
 	r *scenario.Result, total, bytes, work float64, drawn template.HTML,
 ) section {
 	s := section{Title: "What it costs", Figure: drawn}
+	if r.Scenario.Sum.Kind == scenario.Clear {
+		return section{Title: s.Title, Text: []string{"What messages and work would cost was left out: " +
+			"sums in the clear take no time. Private sums and crowds have it."}}
+	}
 	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all; a party worked %.3g "+
 		"seconds a round and "+
 		"sent and received %s.", plural(len(r.Rounds), "round"), total, work, bytesText(bytes)))
@@ -301,7 +307,9 @@ func whoSection(last *scenario.Round) section {
 		Header: []string{"party", "place", "alone", "together", "gain, points"},
 	}
 	if len(last.Parties) > 0 && last.Parties[0].Alone == 0 {
-		return section{Title: s.Title, Text: []string{"All of a crowd have the same model."}}
+		return section{Title: s.Title, Text: []string{fmt.Sprintf("All have the same model. What "+
+			"each would have alone is worked out for up to %d parties that are no crowd.",
+			scenario.MostCompared)}}
 	}
 	worse := 0
 	for k, p := range last.Parties {
@@ -402,7 +410,9 @@ func riskSection(r *scenario.Result) section {
 }
 
 // writeSweepPage writes the page about a trade-off.
-func writeSweepPage(path string, figures []string, file *scenarioFile, records [][]string) error {
+func writeSweepPage(
+	path string, figures []string, file *scenarioFile, axes []sweepAxis, runs []*sweepRun,
+) error {
 	p := &page{Title: file.Name + ": what if", About: file.About}
 	if w := scenarioWarnings(&file.Scenario); len(w) > 0 {
 		p.Never = strings.Join(w, " ")
@@ -415,7 +425,34 @@ func writeSweepPage(path string, figures []string, file *scenarioFile, records [
 		title := [...]string{"The trade-off", "What the simulation took"}[k]
 		p.Sections = append(p.Sections, section{Title: title, Figure: drawn})
 	}
-	all := section{Title: "All combinations", Header: records[0], Rows: records[1:]}
-	p.Sections = append(p.Sections, all)
+	p.Sections = append(p.Sections, combinations(axes, runs))
 	return writePage(path, p)
+}
+
+// combinations is the table of a sweep, as people read it.
+func combinations(axes []sweepAxis, runs []*sweepRun) section {
+	s := section{Title: "All combinations"}
+	for _, a := range axes {
+		s.Header = append(s.Header, a.name)
+	}
+	s.Header = append(s.Header, "together", "alone, mean", "correlation", "all rounds",
+		"certified epsilon")
+	for _, r := range runs {
+		var row []string
+		for _, x := range r.values {
+			row = append(row, fmt.Sprint(x))
+		}
+		o := r.outcome
+		if o.Error != "" {
+			s.Rows = append(s.Rows, append(row, o.Error))
+			continue
+		}
+		alone := "-"
+		if o.Alone > 0 {
+			alone = percentText(o.Alone)
+		}
+		s.Rows = append(s.Rows, append(row, percentText(o.Accuracy), alone, fmt.Sprintf("%.3f", o.MCC),
+			fmt.Sprintf("%.3g s", o.Seconds), epsilonText(o.Certified)))
+	}
+	return s
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -68,13 +69,20 @@ func setRows(s *scenario.Scenario, v float64) {
 	}
 }
 
-// setParties spreads so many over the parties that are declared, evenly.
+// setParties spreads so many over the parties that are declared, in proportion to how many
+// there are of each: what is left over goes to those that are furthest from their part.
 func setParties(s *scenario.Scenario, n int) {
+	all, left := int64(s.Size()), n
+	rest := make([]int64, len(s.Parties))
+	order := make([]int, len(s.Parties))
 	for k := range s.Parties {
-		s.Parties[k].Count = n / len(s.Parties)
-		if k < n%len(s.Parties) {
-			s.Parties[k].Count++
-		}
+		part := int64(n) * int64(max(1, s.Parties[k].Count))
+		s.Parties[k].Count, rest[k], order[k] = int(part/all), part%all, k
+		left -= s.Parties[k].Count
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest[b], rest[a]) })
+	for _, k := range order[:left] {
+		s.Parties[k].Count++
 	}
 	s.Parties = slices.DeleteFunc(s.Parties, func(p scenario.Party) bool { return p.Count == 0 })
 }
@@ -130,9 +138,9 @@ func parseSweep(text string) (axes []sweepAxis, err error) {
 type sweepOutcome struct {
 	Accuracy  float64 `json:"accuracy"`
 	MCC       float64 `json:"mcc"`
-	Alone     float64 `json:"alone"`     // mean over parties
+	Alone     float64 `json:"alone"`     // mean over parties; 0: of nobody
 	Seconds   float64 `json:"seconds"`   // of all rounds, virtual
-	Certified float64 `json:"certified"` // the largest; 0: nothing protects
+	Certified float64 `json:"certified"` // the largest; 0: nothing is, and nothing protects
 	Took      float64 `json:"took"`      // seconds that the simulation took, a crowd's of a core
 	Error     string  `json:"error,omitempty"`
 }
@@ -146,7 +154,7 @@ type sweepRun struct {
 }
 
 // sweepVersion changes when the same scenario comes to something else.
-const sweepVersion = "2"
+const sweepVersion = "3"
 
 // digest names a scenario on some rows.
 func digest(s scenario.Scenario, rows scenario.Rows) (string, error) {
@@ -201,7 +209,7 @@ func (v *scenarioFlags) runSweep(
 	}
 	for _, r := range runs {
 		if err := r.scenario.Validate(); err != nil {
-			fmt.Fprintf(std.err, "hushsum simulate: --sweep %s: %v\n", combination(axes, r), err)
+			fmt.Fprintf(std.err, "hushsum simulate: --sweep %s: %s\n", combination(axes, r), why(err))
 			return exitUsage
 		}
 	}
@@ -214,17 +222,37 @@ func (v *scenarioFlags) runSweep(
 	}
 	if err := sweepAll(ctx, runs, rows, store, std); err != nil {
 		if ctx.Err() != nil {
-			return interrupted("simulate", std)
+			advice := "Give --keep FILE or --out DIR to go on from what was done."
+			if store != nil {
+				advice = "The same command goes on from what was done: it is in " + v.keptFile() + "."
+			}
+			complain(std.err, "hushsum simulate", &problem{cause: "interrupted", advice: advice})
+			return exitInterrupted
 		}
 		return failed(err, std)
 	}
 	v.showSweep(axes, runs, std)
+	if failures(runs) == len(runs) {
+		return failed(&problem{cause: "--sweep: no combination came to an outcome"}, std)
+	}
 	if v.out != "" {
 		if err := v.reportSweep(file, axes, runs, std); err != nil {
 			return failed(outProblem(err), std)
 		}
 	}
 	return exitOK
+}
+
+// why says what is wrong with a combination, and what to do.
+func why(err error) string {
+	var e *scenario.FieldError
+	if !errors.As(err, &e) {
+		return plain(err)
+	}
+	if e.Advice == "" {
+		return e.Path + ": " + e.Reason
+	}
+	return e.Path + ": " + e.Reason + "; " + e.Advice
 }
 
 // combination writes the values of a combination.
@@ -322,18 +350,18 @@ func sweepOne(
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return &sweepOutcome{Error: plain(err)}, nil
+		return &sweepOutcome{Error: why(err)}, nil
 	}
 	last := result.Final()
 	out := &sweepOutcome{Accuracy: last.Accuracy, MCC: last.MCC, Took: result.Took.Seconds()}
 	for _, r := range result.Rounds {
 		out.Seconds += r.Took.Seconds()
 	}
-	for _, p := range last.Parties {
-		out.Alone += p.Alone / float64(len(last.Parties))
+	if a := aloneMean(&last); !math.IsNaN(a) {
+		out.Alone = a
 	}
-	for _, p := range result.Privacy {
-		out.Certified = max(out.Certified, p.Certified)
+	if e := worst(result); !math.IsInf(e, 0) { // which JSON cannot say
+		out.Certified = e
 	}
 	if len(result.Rounds) == 0 {
 		out = &sweepOutcome{Error: "no round was held"}
@@ -341,13 +369,31 @@ func sweepOne(
 	return out, nil
 }
 
+// orNone is a number, nil for 0, which says that there is none.
+func orNone(x float64) any {
+	if x == 0 {
+		return nil
+	}
+	return x
+}
+
+// failures counts the combinations that came to nothing.
+func failures(runs []*sweepRun) (n int) {
+	for _, r := range runs {
+		if r.outcome.Error != "" {
+			n++
+		}
+	}
+	return n
+}
+
 func (v *scenarioFlags) showSweep(axes []sweepAxis, runs []*sweepRun, std streams) {
 	if v.json {
 		encoder := json.NewEncoder(std.out)
 		for _, r := range runs {
 			line := map[string]any{"accuracy": r.outcome.Accuracy, "mcc": r.outcome.MCC,
-				"alone": r.outcome.Alone, "seconds": r.outcome.Seconds, "certified": r.outcome.Certified,
-				"digest": r.key}
+				"alone": orNone(r.outcome.Alone), "seconds": r.outcome.Seconds,
+				"certified": orNone(r.outcome.Certified), "digest": r.key}
 			if r.outcome.Error != "" {
 				line = map[string]any{"error": r.outcome.Error, "digest": r.key}
 			}
@@ -368,12 +414,19 @@ func (v *scenarioFlags) showSweep(axes []sweepAxis, runs []*sweepRun, std stream
 		for k := range axes {
 			fmt.Fprintf(std.out, "%10v ", r.values[k])
 		}
-		if o := r.outcome; o.Error != "" {
-			fmt.Fprintln(std.out, o.Error)
-		} else {
-			fmt.Fprintf(std.out, "%9.4f %8.4f %8.4f %12.3f %10s\n", o.Accuracy, o.MCC, o.Alone, o.Seconds,
-				epsilonText(o.Certified))
+		o := r.outcome
+		if o.Error != "" {
+			lead := strings.Repeat(" ", 11*len(axes))
+			lines := wrap(o.Error, max(20, width-len(lead)))
+			fmt.Fprintln(std.out, strings.Join(lines, "\n"+lead))
+			continue
 		}
+		alone := "-"
+		if o.Alone > 0 {
+			alone = fmt.Sprintf("%.4f", o.Alone)
+		}
+		fmt.Fprintf(std.out, "%9.4f %8.4f %8s %12.3f %10s\n", o.Accuracy, o.MCC, alone, o.Seconds,
+			epsilonText(o.Certified))
 	}
 }
 
@@ -391,9 +444,6 @@ func drawTradeOff(path, title string, axes []sweepAxis, runs []*sweepRun) error 
 			names = append(names, name)
 		}
 		lines[name] = append(lines[name], plotter.XY{X: r.values[0], Y: 100 * r.outcome.Accuracy})
-	}
-	if len(names) == 0 {
-		return errors.New("no combination came to an outcome")
 	}
 	c := newChart(title, axes[0].name, "accuracy, %", len(names))
 	c.Add(plotter.NewGrid())
@@ -456,7 +506,7 @@ func (v *scenarioFlags) reportSweep(
 		} else if drawn {
 			figures = append(figures, cost)
 		}
-		return writeSweepPage(filepath.Join(stage, name+".html"), figures, file, records)
+		return writeSweepPage(filepath.Join(stage, name+".html"), figures, file, axes, runs)
 	})
 	if err == nil && len(paths) > 0 && !v.json {
 		fmt.Fprintf(std.out, "%d files in %s\n", len(paths), v.out)

@@ -47,9 +47,6 @@ func partyLines(r *scenario.Round) []partyLine {
 			Sent:     p.Sent,
 			Got:      p.Got,
 		}
-		if l.Accuracy == 0 && l.MCC == 0 {
-			l.Accuracy, l.MCC = r.Accuracy, r.MCC
-		}
 		if p.Received {
 			seconds := p.Took.Seconds()
 			l.Seconds = &seconds
@@ -94,8 +91,7 @@ func (t *scenarioTable) begin(s scenario.Scenario, rows scenario.Rows) {
 		fmt.Fprintln(t.std.out, strings.Join(wrap(line, width), "\n"))
 	}
 	fmt.Fprintln(t.std.out)
-	fmt.Fprintf(t.std.out, "%5s %12s %8s %9s %8s  %s\n", "round", "seconds", "in sum", "accuracy",
-		"MCC", "left")
+	t.row("round", "seconds", "in sum", "accuracy", "MCC", "alone", "left for good, or party")
 }
 
 // scenarioWarnings say what must not be believed of a scenario.
@@ -111,11 +107,16 @@ func virtual(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 func (t *scenarioTable) round(r scenario.Round) {
 	if r.Lost != "" {
-		fmt.Fprintf(t.std.out, "%5d %12s lost: %s\n", r.Number, virtual(r.Took), r.Lost)
+		lead := fmt.Sprintf("%5d %11s ", r.Number, virtual(r.Took))
+		for _, line := range wrap("lost: "+r.Lost, width-len(lead)) {
+			fmt.Fprintln(t.std.out, lead+line)
+			lead = strings.Repeat(" ", len(lead))
+		}
 		return
 	}
-	fmt.Fprintf(t.std.out, "%5d %12s %8s %9.4f %8.4f  %s\n", r.Number, virtual(r.Took),
-		grouped(r.Included), r.Accuracy, r.MCC, strings.Join(r.Left, ", "))
+	score := func(x float64) string { return fmt.Sprintf("%.4f", x) }
+	t.row(fmt.Sprint(r.Number), virtual(r.Took), grouped(r.Included), score(r.Accuracy), score(r.MCC),
+		"", strings.Join(r.Left, ", "))
 	if len(r.Parties) > mostShown {
 		return
 	}
@@ -125,15 +126,27 @@ func (t *scenarioTable) round(r scenario.Round) {
 			when = virtual(p.Took)
 		}
 		name := p.Party
-		if p.Place != p.Party {
+		if p.Place != p.Party && !strings.HasPrefix(p.Party, p.Place+"-") {
 			name += ", " + p.Place
 		}
 		in := "yes"
 		if !p.Included {
 			in = "no"
 		}
-		fmt.Fprintf(t.std.out, "%5s %12s %8s %9.4f %8.4f  %s (alone %.4f)\n", "", when, in, p.Accuracy,
-			p.MCC, name, p.Alone)
+		alone := ""
+		if p.Alone > 0 {
+			alone = score(p.Alone)
+		}
+		t.row("", when, in, score(p.Accuracy), score(p.MCC), alone, name)
+	}
+}
+
+// row prints what there is of a round or a party; a long text goes on below itself.
+func (t *scenarioTable) row(round, seconds, in, accuracy, mcc, alone, text string) {
+	lead := fmt.Sprintf("%5s %11s %8s %8s %7s %7s  ", round, seconds, in, accuracy, mcc, alone)
+	for _, line := range wrap(text, width-len(lead)) {
+		fmt.Fprintln(t.std.out, strings.TrimRight(lead+line, " "))
+		lead = strings.Repeat(" ", len(lead))
 	}
 }
 
@@ -156,9 +169,9 @@ func (t *scenarioTable) end(r *scenario.Result) {
 	fmt.Fprintf(out, "simulated in %v\n", r.Took.Round(time.Millisecond))
 }
 
-// epsilonText writes a budget or what is spent of it.
+// epsilonText writes a budget or what is spent of it, which without noise is no number.
 func epsilonText(e float64) string {
-	if math.IsInf(e, 0) || math.IsNaN(e) {
+	if e == 0 || math.IsInf(e, 0) || math.IsNaN(e) {
 		return "none"
 	}
 	return fmt.Sprintf("%.4g", e)
@@ -167,17 +180,19 @@ func epsilonText(e float64) string {
 // privacyLines say what protects the parties.
 func privacyLines(r *scenario.Result) (lines []string) {
 	if len(r.Privacy) == 0 {
-		return nil
+		return []string{"no epsilon: nothing protects what the sums say, as there is no noise in them"}
 	}
-	asked := "asked"
+	asked := "asked for"
 	if r.Scenario.Privacy.Reference() {
 		asked = "claimed, a round"
 	}
-	lines = append(lines, fmt.Sprintf("%-24s %16s %16s  %s", "epsilon", asked, "certified",
-		"shares of noise, those that protect"))
+	lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s", "epsilon", asked, "certified",
+		"shares of noise: own, honest"))
 	for _, p := range r.Privacy {
-		lines = append(lines, fmt.Sprintf("%-24s %16s %16s  %d, %d", p.Party, epsilonText(p.Asked),
-			epsilonText(p.Certified), p.Shares, p.Honest))
+		name := wrap(p.Party, 20)
+		lines = append(lines, name[:len(name)-1]...)
+		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s, %s", name[len(name)-1],
+			epsilonText(p.Asked), epsilonText(p.Certified), grouped(p.Shares), grouped(p.Honest)))
 	}
 	return append(lines, fmt.Sprintf("certified at delta %s for all %s, against the server and %s",
 		short4(r.Privacy[0].Delta), plural(r.Scenario.Rounds, "round"),

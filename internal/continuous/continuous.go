@@ -48,6 +48,9 @@ func (g Gaussian) Sample(src rand.Source) (float64, error) {
 	return distuv.Normal{Sigma: g.Sigma, Src: src}.Rand(), nil
 }
 
+// Variance returns Sigma².
+func (g Gaussian) Variance() float64 { return g.Sigma * g.Sigma }
+
 // GammaDifference is the law of X−Y for independent X, Y ~ Gamma(Shape,
 // scale Scale): with Shape = 1/n one party's share of a Laplace variable, the
 // sum of n being Laplace(Scale) (Ács, Castelluccia 2011). Variance 2·Shape·Scale².
@@ -62,6 +65,9 @@ func (g GammaDifference) Sample(src rand.Source) (float64, error) {
 	d := distuv.Gamma{Alpha: g.Shape, Beta: 1 / g.Scale, Src: src}
 	return d.Rand() - d.Rand(), nil
 }
+
+// Variance returns that of the law.
+func (g GammaDifference) Variance() float64 { return 2 * g.Shape * g.Scale * g.Scale }
 
 // Staircase is the staircase law of (Geng, Viswanath 2014) for privacy
 // Epsilon > 0, sensitivity Sensitivity > 0 and step shape 0 < Gamma < 1: a density
@@ -88,6 +94,16 @@ func (s Staircase) Sample(src rand.Source) (float64, error) {
 		x = -x
 	}
 	return x * s.Sensitivity, nil
+}
+
+// Variance returns that of the law, with its steps as Sample draws them: a geometric number
+// of whole ones, then a place in the wide or the narrow part of one.
+func (s Staircase) Variance() float64 {
+	b, g := math.Exp(-s.Epsilon), s.Gamma
+	first := g / (g + (1-g)*b)
+	mean, square := b/(1-b), b*(1+b)/((1-b)*(1-b)) // of the whole steps
+	near, far := mean*g+g*g/3, mean*(1+g)+(1+g+g*g)/3
+	return s.Sensitivity * s.Sensitivity * (square + first*near + (1-first)*far)
 }
 
 func check(src rand.Source, positive ...float64) error {

@@ -44,7 +44,15 @@ func TestMoments(t *testing.T) {
 		{"gamma difference 1/10", GammaDifference{0.1, 3}, 2 * 0.1 * 9, math.NaN()},
 		// The optimal staircase has E|X| = Δ·e^{ε/2}/(e^ε − 1).
 		{"staircase", Staircase{1, 2, gamma}, math.NaN(), 2 * math.Sqrt(b) / (1 - b)},
+		{"narrow staircase", Staircase{4, 2, .1}, math.NaN(), math.NaN()},
 	} {
+		if law, ok := c.r.(interface{ Variance() float64 }); ok {
+			if math.IsNaN(c.variance) {
+				c.variance = law.Variance()
+			} else if got := law.Variance(); math.Abs(got/c.variance-1) > 1e-12 {
+				t.Errorf("%s: Variance %g, want %g", c.name, got, c.variance)
+			}
+		}
 		x := samples(t, c.r, n, byte(i+1))
 		var m, a, v, m4 float64
 		for _, y := range x {

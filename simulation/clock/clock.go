@@ -7,6 +7,7 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -44,9 +45,12 @@ func (c *Clock) At(at time.Duration, happens func()) (*Event, error) {
 	return e, nil
 }
 
-// After has something happen after a while; a while below 0 is none.
+// End is the last moment that a clock has, 292 years after the first.
+const End = time.Duration(math.MaxInt64)
+
+// After has something happen after a while, at End at the latest; a while below 0 is none.
 func (c *Clock) After(while time.Duration, happens func()) *Event {
-	e, err := c.At(c.now+max(0, while), happens)
+	e, err := c.At(c.now+min(max(0, while), End-c.now), happens)
 	if err != nil {
 		panic("clock: " + err.Error()) // the present is not past
 	}

@@ -43,6 +43,31 @@ func TestOrder(t *testing.T) {
 	})
 }
 
+// Nothing is later than the end of time.
+func TestEnd(t *testing.T) {
+	var c Clock
+	var seen []time.Duration
+	for _, while := range []time.Duration{End - 1, End} {
+		c.After(time.Second, func() {
+			c.After(while, func() { seen = append(seen, c.Now()) })
+		})
+	}
+	c.Run()
+	if !slices.Equal(seen, []time.Duration{End, End}) {
+		t.Errorf("seen at %v", seen)
+	}
+	net := Network{}
+	if err := net.Connect("a", "b", Link{Latency: End / 8, Loss: .99}); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(100) {
+		net.Seed = seed
+		if took, err := net.Transit("message", "a", "b", 1); err != nil || took < End/8 {
+			t.Fatalf("it took %v: %v", took, err)
+		}
+	}
+}
+
 func TestPast(t *testing.T) {
 	var c Clock
 	var seen []time.Duration

@@ -96,8 +96,8 @@ func (n *Network) Transit(name, from, to string, bytes int) (time.Duration, erro
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d\x00%s\x00%s\x00%s", n.Seed, name, from, to)
 	rng := rand.New(rand.NewPCG(n.Seed, h.Sum64()))
-	for rng.Float64() < l.Loss {
-		took += l.retry()
+	for rng.Float64() < l.Loss && took < End/4 {
+		took += min(l.retry(), End/4)
 	}
 	if l.Jitter > 0 {
 		took += time.Duration(rng.Int64N(int64(l.Jitter) + 1))

@@ -39,13 +39,11 @@ func (r *run) playCrowd(active []*party) (Round, error) {
 	if err != nil {
 		return out, err
 	}
+	out.Included = n
 	for _, gone := range absent {
-		if !gone {
-			out.Included++
+		if gone {
+			out.Included--
 		}
-	}
-	if absent == nil {
-		out.Included = n
 	}
 	mean, err := c.decode([][]uint64{sum}, out.Included)
 	if err != nil {
@@ -119,7 +117,6 @@ func (r *run) noteDegree(n int) {
 
 func (r *run) crowdCosts(n int) cost.Session {
 	s := r.costs(n)
-	s.Bits = r.codecs[0].layout[0].Bits
 	s.Dropped = int(r.Sum.Drop * float64(n))
 	return s
 }
@@ -146,7 +143,6 @@ func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
 	if r.Recovery != nil {
 		trips = 3 // submissions, signatures, shares
 	}
-	arrivals := make([]time.Duration, n)
 	for i, p := range active {
 		if absent != nil && absent[i] {
 			continue
@@ -157,11 +153,12 @@ func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
 		}
 		p.worked = time.Duration(float64(work) * r.slowness(p))
 		p.sent, p.got = int(bytes.RoundSent), int(bytes.RoundReceived)+8*len(r.weights)
-		for range trips {
-			arrivals[i] += r.transit(place, p.place, p.got/trips) + r.transit(p.place, place, p.sent/trips)
+		arrival := p.worked
+		for range trips { // the model comes last, see below
+			arrival += r.transit(place, p.place, int(bytes.RoundReceived)/trips) +
+				r.transit(p.place, place, p.sent/trips)
 		}
-		arrivals[i] += p.worked
-		last = max(last, arrivals[i])
+		last = max(last, arrival)
 	}
 	if limit := r.StepTime.Duration; limit > 0 && last > limit*time.Duration(trips) {
 		r.note(fmt.Sprintf("the slowest of the crowd takes %v, longer than step_time allows", last))

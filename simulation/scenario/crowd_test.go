@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A crowd drops out as far as its recovery allows, and no further: the noise in its sums
@@ -36,6 +37,22 @@ func TestCrowdDropsOut(t *testing.T) {
 	}
 }
 
+// In a crowd, as in sessions, the model travels once a round: over a slow link it costs its
+// bytes once.
+func TestCrowdModelTravelsOnce(t *testing.T) {
+	rows := census(t)
+	took := func(kind string, bandwidth float64) time.Duration {
+		s := small()
+		s.Rounds, s.Sum.Kind = 1, kind
+		s.Links[0] = Link{Between: []string{"here", "server"}, Latency: ms(50)[0], Bandwidth: bandwidth}
+		return simulate(t, s, rows).Rounds[0].Took
+	}
+	crowd, sessions := took(Crowd, 1e4)-took(Crowd, 0), took(Private, 1e4)-took(Private, 0)
+	if ratio := float64(crowd) / float64(sessions); ratio < .9 || ratio > 1.1 {
+		t.Errorf("at 10 kB/s a crowd takes %v longer, sessions %v", crowd, sessions)
+	}
+}
+
 // A crowd on a graph that would not hide so many colluders says so.
 func TestCrowdDegree(t *testing.T) {
 	s := small()
@@ -50,6 +67,29 @@ func TestCrowdDegree(t *testing.T) {
 		notes := strings.Join(simulate(t, s, census(t)).Notes, "\n")
 		if strings.Contains(notes, "too few") != want {
 			t.Errorf("%d neighbours: %q", degree, notes)
+		}
+	}
+}
+
+// A crowd on the complete graph takes the thresholds of the protocol's own sessions.
+func TestCrowdThresholds(t *testing.T) {
+	for _, adversary := range []string{"curious", "semi-malicious", "cheating"} {
+		for n := 3; n <= 9; n++ {
+			for colluders := range n - 1 {
+				for gone := 0; gone < n; gone++ {
+					s := small()
+					s.Parties = []Party{{Name: "p", Place: "here", Count: n}}
+					s.Privacy.Colluders = colluders
+					s.Recovery = &Recovery{Adversary: adversary, DropOut: max(1e-9, float64(gone)/float64(n))}
+					s.Sum.Kind = Private
+					want := s.Validate()
+					s.Sum.Kind = Crowd
+					if got := s.Validate(); (got == nil) != (want == nil) {
+						t.Errorf("%s, %d of %d collude, %d gone: a crowd %v, sessions %v", adversary,
+							colluders, n, gone, got, want)
+					}
+				}
+			}
 		}
 	}
 }

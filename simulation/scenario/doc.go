@@ -28,7 +28,8 @@
 //     certified ε is another than the one it asked for: both are told.
 //   - The staircase and continuous laws are for comparison only. The ε that their formula
 //     claims stands beside the one that is certified for discrete Laplace noise of the
-//     same width, for the whole vector and all rounds.
+//     same width, for the whole vector and all rounds. Its width is that of all honest
+//     noise in the sum, of which a party with an ε or rows of its own adds but a part.
 //
 // "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package scenario

@@ -46,15 +46,17 @@ func (r *run) deal() error {
 	if r.Data.Draw != DrawFixed {
 		rounds = r.Rounds
 	}
-	need := 0
+	need := int64(0)
 	for _, p := range r.parties {
-		need += p.spec.Rows * rounds
+		need += int64(p.spec.Rows) * int64(rounds)
 	}
-	if have := r.train.Len(); need > have {
-		advice := fmt.Sprintf("use up to %d a round, fewer parties or rounds, or draw = \"anew\"",
-			have*r.Data.Rows/max(1, need))
-		return bad("data.rows", advice, "all parties together take %d rows, and there are %d to train on",
-			need, have)
+	if have := r.train.Len(); need > int64(have) {
+		advice := `use fewer rows, parties or rounds, or draw = "anew"`
+		if most := int(float64(have) * float64(r.Data.Rows) / float64(need)); most > 0 {
+			advice = fmt.Sprintf(`use up to %d, fewer parties or rounds, or draw = "anew"`, most)
+		}
+		return bad("data.rows", advice, "all parties and rounds together take %d rows, and there are %d "+
+			"to train on", need, have)
 	}
 	order := rand.New(rand.NewPCG(r.Seed, 1)).Perm(r.train.Len())
 	for _, p := range r.parties {

@@ -30,9 +30,10 @@ type codec struct {
 	parties   []*party
 }
 
-// sampler draws from a continuous law.
-type sampler interface {
+// law is a continuous law of noise.
+type law interface {
 	Sample(src rand.Source) (float64, error)
+	Variance() float64
 }
 
 // newCodec settles how the vectors of a session are encoded, and how much noise is in
@@ -66,11 +67,14 @@ func (r *run) newCodec(parties []*party) (*codec, error) {
 	all := 0
 	for i, p := range parties {
 		// Whoever wants a smaller ε adds as much noise as all would if all wanted it.
-		c.shares[i] = int(math.Ceil(greatest / p.spec.Epsilon * greatest / p.spec.Epsilon * (1 - 1e-9)))
-		if all += c.shares[i]; all-n > mostShares || c.shares[i] < 1 {
-			return nil, bad("party", "bring them nearer to each other",
+		ratio := greatest / p.spec.Epsilon
+		own := math.Ceil(ratio * ratio * (1 - 1e-9))
+		if own > mostShares || all-n+int(own) > mostShares {
+			return nil, bad(r.pathOf(p.spec)+".epsilon", "bring them nearer to each other",
 				"budgets from %v to %v are too far apart", p.spec.Epsilon, greatest)
 		}
+		c.shares[i] = int(own)
+		all += c.shares[i]
 	}
 	// A share is what it takes if all have the greatest budget.
 	alike := privacy.Release{
@@ -126,32 +130,41 @@ func fromPrivacy(err error) error {
 	return &FieldError{Path: path, Reason: e.Reason, Advice: e.Advice, Err: err}
 }
 
+// pathOf is where in the declarative form a party is.
+func (r *run) pathOf(spec *Party) string {
+	for k := range r.Parties {
+		if &r.Parties[k] == spec {
+			return fmt.Sprintf("party.%d", k)
+		}
+	}
+	return "party"
+}
+
 // honestShares is how many shares of noise protect a party (−1: whoever has the fewest)
 // however few are in the sum, and whichever of the others collude.
-func (c *codec) honestShares(party int) int {
-	rest := make([]int, 0, len(c.shares))
-	own := 0
-	for i, k := range c.shares {
-		if i == party {
-			own = k
-			continue
-		}
-		rest = append(rest, k)
+func (c *codec) honestShares(party int) int { return max(1, honest(c, c.shares, party)) }
+
+// honest adds up what all add to the noise in a sum, party (−1: nobody) for certain and of
+// the others those that add the least: whoever drops out or colludes adds the most.
+func honest[T int | float64](c *codec, noise []T, party int) (sum T) {
+	rest := slices.Clone(noise)
+	if party >= 0 {
+		sum = noise[party]
+		rest = slices.Delete(rest, party, party+1)
 	}
 	slices.Sort(rest)
-	// Those that drop out, and those that collude, are the ones with the most.
-	gone := len(c.shares) - c.run.fewest(len(c.shares)) + c.run.Privacy.Colluders
+	gone := len(noise) - c.run.fewest(len(noise)) + c.run.Privacy.Colluders
 	for _, k := range rest[:max(0, len(rest)-gone)] {
-		own += k
+		sum += k
 	}
-	return max(1, own)
+	return sum
 }
 
 // certified returns the ε against the server that all rounds give a party.
 func (c *codec) certified(party int) (float64, error) {
 	honest := c.honestShares(party)
 	own := c.release
-	if own.Contributors.Parties != len(c.shares) || c.run.Privacy.Colluders == 0 {
+	if own.Contributors.Parties != len(c.shares) {
 		was, err := own.Contributors.MinHonest()
 		if err != nil {
 			return 0, err
@@ -179,9 +192,9 @@ func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, e
 		if c.run.Privacy.Reference() {
 			vector = slices.Clone(vector)
 			src := c.run.source("noise", c.parties[i].index)
-			law := c.run.referenceLaw(c.parties[i], len(c.parties))
+			noise := c.run.referenceLaw(c.parties[i], len(c.parties))
 			for k := range vector {
-				x, err := law.Sample(src)
+				x, err := noise.Sample(src)
 				if err != nil {
 					return nil, err
 				}
@@ -259,7 +272,7 @@ func (r *run) sensitivity(p *party) float64 {
 }
 
 // referenceLaw is a party's noise by a law of the papers, in its own vector.
-func (r *run) referenceLaw(p *party, n int) sampler {
+func (r *run) referenceLaw(p *party, n int) law {
 	sensitivity := r.sensitivity(p)
 	switch r.Privacy.Noise {
 	case ContinuousLaplace: // in the sum n of these make one Laplace variable
@@ -275,20 +288,22 @@ func (r *run) referenceLaw(p *party, n int) sampler {
 	}
 }
 
-// counterpart returns the ε that is certified for discrete Laplace noise as wide as a
-// reference law's, over all rounds and the whole vector, if the vectors are clipped to
-// the sensitivity that the papers state.
-func (r *run) counterpart(p *party, n int) (float64, error) {
-	width := math.Sqrt2 / p.spec.Epsilon // standard deviation over sensitivity
-	if r.Privacy.Noise == ContinuousGaussian {
-		width = math.Sqrt(2*math.Log(1.25/r.Privacy.Delta)) / p.spec.Epsilon
+// counterpart returns the ε that is certified for discrete Laplace noise as wide as what
+// protects a party by a reference law, over all rounds and the whole vector, if the
+// vectors are clipped to the sensitivity that the papers state. What protects it is its
+// own noise and that of the others, each of which has its own budget and rows.
+func (c *codec) counterpart(i int) (float64, error) {
+	r, n, sensitivity := c.run, len(c.parties), c.run.sensitivity(c.parties[i])
+	variances := make([]float64, n)
+	for k, p := range c.parties {
+		variances[k] = r.referenceLaw(p, n).Variance()
 	}
 	release := privacy.Release{
 		Contributors: privacy.Contributors{Parties: n},
 		Noise: privacy.Noise{
 			Family:     accounting.FamilyDiscreteLaplace,
-			Clip:       r.sensitivity(p),
-			Multiplier: width,
+			Clip:       sensitivity,
+			Multiplier: math.Sqrt(honest(c, variances, i)) / sensitivity,
 		},
 		Dimension: r.model.NumParams(),
 	}

@@ -19,6 +19,10 @@ func (r *run) ensure(active []*party) error {
 	for _, s := range r.sessions {
 		s.erase()
 	}
+	if n := len(there); r.Recovery != nil && r.fewest(n) == n {
+		r.note(fmt.Sprintf("recovery.drop_out %v of %d parties is less than one: nobody may be missing",
+			r.Recovery.DropOut, n))
+	}
 	r.sessions, r.inside = nil, there
 	groups, places := r.groups(there)
 	for k, group := range groups {
@@ -297,16 +301,14 @@ func (r *run) give(s *session, i int) {
 // playClear sums in the clear, without messages: nothing takes time.
 func (r *run) playClear(active []*party) (Round, error) {
 	out := Round{Number: r.round, Included: len(active)}
-	c := &codec{}
-	if r.inside == nil || !slices.Equal(r.inside, active) {
-		var err error
-		if c, err = r.newCodec(active); err != nil {
+	if !slices.Equal(r.inside, active) {
+		if _, err := r.newCodec(active); err != nil {
 			return out, err
 		}
 		r.inside = active
-	} else {
-		c = r.codecs[len(r.codecs)-1]
 	}
+	r.note(`sums in the clear take no time and send nothing: kind = "private" or "crowd" does`)
+	c := r.codecs[len(r.codecs)-1]
 	var sum [][]uint64
 	s := &session{run: r, parties: active, codec: c, held: make([]*submission, len(active)),
 		hubs: []*hub{{included: everybody(len(active))}}}

@@ -49,12 +49,14 @@ type PartyRound struct {
 	Received     bool          // it has it
 	Included     bool          // in the sum
 	Left         bool          // for good, after this round
-	Accuracy     float64       // of the model that it holds
+	Accuracy     float64       // of the model that it holds; of a crowd, of the federated one
 	MCC          float64
 	Local        float64 // accuracy of what it trained in this round
-	Alone        float64 // of a model that it trained on its own rows only, in all rounds
-	Work         time.Duration
-	Sent, Got    int // bytes
+	// Alone is of a model that it trained on its own rows only, in all rounds; 0 in crowds and
+	// among more than MostCompared parties, which are not looked at one by one.
+	Alone     float64
+	Work      time.Duration
+	Sent, Got int // bytes
 }
 
 // Promise is what protects one party against the server and colluders.
@@ -66,7 +68,7 @@ type Promise struct {
 	// Certified is the ε of all rounds and the whole vector; +Inf if nothing is.
 	Certified float64
 	Delta     float64
-	Shares    int // of noise that it adds
+	Shares    int // of noise that it adds; by a reference law one, of its own width
 	Honest    int // that protect it
 }
 
@@ -111,7 +113,7 @@ func (r *run) promise(c *codec, i int) (Promise, error) {
 	}
 	var err error
 	if c.mechanism == nil {
-		out.Certified, err = r.counterpart(p, len(c.parties))
+		out.Certified, err = c.counterpart(i)
 	} else {
 		out.Certified, err = c.certified(i)
 	}

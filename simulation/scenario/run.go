@@ -110,8 +110,13 @@ func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (*Result, erro
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
-	begin := r.stopwatch()
-	defer func() { r.result.Took = begin() }()
+	took := r.stopwatch()
+	defer func() {
+		r.result.Took = took()
+		for _, session := range r.sessions {
+			session.erase()
+		}
+	}()
 	for r.round = 1; r.round <= r.Rounds; r.round++ {
 		if err := ctx.Err(); err != nil {
 			return r.result, err
@@ -123,9 +128,10 @@ func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (*Result, erro
 		if !more {
 			break
 		}
-	}
-	for _, session := range r.sessions {
-		session.erase()
+		if r.clock.Now() > clock.End/2 {
+			return r.result, bad("rounds", "use shorter times, or fewer rounds",
+				"virtual time ends in round %d, after more than a century", r.round)
+		}
 	}
 	return r.result, r.conclude()
 }
@@ -193,8 +199,29 @@ func (r *run) prepare() error {
 			p.alone = slices.Clone(r.first)
 		}
 	}
+	r.noteLinks()
 	r.result = &Result{Scenario: r.Scenario, Weights: r.model.NumParams(), Parties: len(r.parties)}
 	return nil
+}
+
+// noteLinks says which links nobody can use.
+func (r *run) noteLinks() {
+	places := map[string]bool{}
+	for _, p := range r.parties {
+		places[p.place] = true
+	}
+	if r.Sum.Topology != Serverless {
+		for _, place := range r.Sum.Servers {
+			places[place] = true
+		}
+	}
+	for _, l := range r.Links {
+		for _, place := range l.Between {
+			if !places[place] {
+				r.note(fmt.Sprintf("nobody is in %q: its links are for nothing", place))
+			}
+		}
+	}
 }
 
 // chooseModel takes the model that the data have, unless one is named.
@@ -306,12 +333,12 @@ func (r *run) judge(out *Round, active []*party) error {
 		return err
 	}
 	for k, p := range active {
+		seen := &out.Parties[k]
+		seen.Accuracy, seen.MCC = out.Accuracy, out.MCC
 		if !r.compares() {
 			r.leave(p, out, k, false)
 			continue
 		}
-		seen := &out.Parties[k]
-		seen.Accuracy, seen.MCC = out.Accuracy, out.MCC
 		if &p.model[0] != &r.weights[0] {
 			if seen.Accuracy, seen.MCC, err = score(p.model); err != nil {
 				return err
@@ -340,12 +367,12 @@ func (r *run) leave(p *party, out *Round, k int, converged bool) {
 	}
 }
 
-// mostCompared is up to how many parties each has a model of its own rows beside.
-const mostCompared = 100
+// MostCompared is up to how many parties each has a model of its own rows beside.
+const MostCompared = 100
 
 // compares reports whether parties are looked at one by one.
 func (r *run) compares() bool {
-	return r.Sum.Kind != Crowd && len(r.parties) <= mostCompared ||
+	return r.Sum.Kind != Crowd && len(r.parties) <= MostCompared ||
 		r.Leaving.Tolerance > 0 || r.Privacy.SubtractOwn
 }
 
@@ -393,7 +420,8 @@ func (r *run) load(n int) cost.Load {
 
 // costs is a session of n parties as package cost has it.
 func (r *run) costs(n int) cost.Session {
-	s := cost.Session{Parties: n, Length: r.model.NumParams(), Bits: r.Privacy.Bits}
+	layout := r.codecs[len(r.codecs)-1].layout
+	s := cost.Session{Parties: n, Length: layout[0].Length, Bits: layout[0].Bits}
 	if r.Sum.Degree > 0 && r.Sum.Degree < n {
 		s.Neighbours = r.Sum.Degree
 	}

@@ -32,14 +32,18 @@ const (
 	MaxRounds  = 100_000
 	MaxParties = 1_000_000 // of a crowd
 	MaxPrivate = 1_000     // whose protocol machines run
+	MaxRows    = 10_000_000
+	MaxTime    = 1000 * time.Hour // of a link, a step and a round's work
 )
 
 // Data says which rows there are, and who has them when.
 type Data struct {
-	Set  string  `toml:"set"`  // as a loader knows it
-	Rows int     `toml:"rows"` // of a party, or new ones of each round
-	Draw string  `toml:"draw"` // see below
-	Test float64 `toml:"test"` // share of rows that models are judged on; 0: 1/4
+	Set  string `toml:"set"`  // as a loader knows it
+	Rows int    `toml:"rows"` // of a party, or new ones of each round; up to MaxRows
+	Draw string `toml:"draw"` // see below
+	// Test is the share of rows that models are judged on, of sets that do not have such
+	// rows apart; 0: 1/4.
+	Test float64 `toml:"test"`
 	// Most is how many rows of the set are used, drawn by Seed; 0: all.
 	Most int `toml:"most"`
 }
@@ -168,7 +172,7 @@ type Party struct {
 	// empty: as package cost has it.
 	Compute []Duration `toml:"compute"`
 	// Slow multiplies the time of its work, 0: 1; with Straggle, in that share of the
-	// rounds only.
+	// rounds only, drawn by Seed.
 	Slow     float64 `toml:"slow"`
 	Straggle float64 `toml:"straggle"`
 	Rows     int     `toml:"rows"`    // in place of Data.Rows
@@ -267,7 +271,9 @@ func (s Scenario) WithDefaults() Scenario {
 			p.Rows = s.Data.Rows
 		}
 		number(&p.Epsilon, s.Privacy.Epsilon)
-		p.Joins = max(1, p.Joins)
+		if p.Joins == 0 {
+			p.Joins = 1
+		}
 		for j := range p.Crashes {
 			c := &p.Crashes[j]
 			fill(&c.At, AtSubmit)

@@ -305,6 +305,43 @@ func TestReferenceLaws(t *testing.T) {
 	}
 }
 
+// What is certified of a reference law is for all the noise in the sum: one party that
+// claims little among many adds little of it, and colluders add none.
+func TestReferenceShares(t *testing.T) {
+	rows := census(t)
+	certified := func(law string, colluders int, parties ...Party) map[string]float64 {
+		s := small()
+		s.Rounds = 1
+		s.Training.Lambda = .01
+		s.Sum.Kind, s.Sum.Range = Clear, 1e6
+		s.Privacy = Privacy{Noise: law, Epsilon: 1, Colluders: colluders}
+		s.Parties = parties
+		all := map[string]float64{}
+		for _, p := range simulate(t, s, rows).Privacy {
+			all[p.Party] = p.Certified
+		}
+		return all
+	}
+	for _, law := range []string{ContinuousLaplace, ContinuousGaussian} {
+		alike := certified(law, 0, Party{Name: "p", Place: "here", Count: 4})["p"]
+		careful := Party{Name: "q", Place: "here", Epsilon: .1}
+		alone := certified(law, 0, Party{Name: "p", Place: "here", Count: 4, Epsilon: .1})["p"]
+		mixed := certified(law, 0, Party{Name: "p", Place: "here", Count: 3}, careful)
+		if mixed["p"] >= alike || mixed["q"] <= 1.5*alone || mixed["q"] > 3*alone {
+			t.Errorf("%s: mixed %v, all at 1 %v, all at 0.1 %v", law, mixed, alike, alone)
+		}
+		less := certified(law, 1, Party{Name: "p", Place: "here", Count: 3}, careful)
+		if less["p"] <= alike || less["q"] < mixed["q"] {
+			t.Errorf("%s: with a colluder %v, without %v", law, less, mixed)
+		}
+	}
+	// Each of n adds a whole variable of the staircase law, not an n-th of one.
+	one := certified(Staircase, 0, Party{Name: "p", Place: "here", Count: 2})["p"]
+	if many := certified(Staircase, 0, Party{Name: "p", Place: "here", Count: 18})["p"]; many > one/2 {
+		t.Errorf("staircase: 2 parties %v, 18 parties %v", one, many)
+	}
+}
+
 // Rows are drawn as the scenario says.
 func TestDraws(t *testing.T) {
 	rows := census(t)

@@ -36,7 +36,6 @@ type hub struct {
 	early    []letter // that are not due yet
 	then     func()   // when nothing is missing; nil: it does not wait
 	deadline *clock.Event
-	step     string
 
 	sum      [][]uint64
 	included []int
@@ -151,13 +150,13 @@ func (s *session) toHubs(from int, message []byte, at time.Duration) {
 		return
 	}
 	p := s.parties[from]
-	for k, h := range s.hubs {
+	for _, h := range s.hubs {
 		took := time.Duration(0)
 		if h.owner != from {
 			p.sent += len(message)
 			took = s.run.transit(p.place, h.place, len(message))
 		}
-		s.run.at(at+took, func() { s.hubs[k].receive(letter{from, message}) })
+		s.run.at(at+took, func() { h.receive(letter{from, message}) })
 	}
 }
 
@@ -178,8 +177,8 @@ func (h *hub) receive(l letter) {
 }
 
 // wait has something happen when nothing is missing any more, or when time is up.
-func (h *hub) wait(step string, then func()) {
-	h.step, h.then = step, then
+func (h *hub) wait(then func()) {
+	h.then = then
 	// Set-up is beside the rounds: it can wait for those who are busy.
 	if limit := h.session.run.StepTime.Duration; limit > 0 && !h.session.run.setting {
 		h.deadline = h.session.run.clock.After(limit, h.fire)
@@ -277,7 +276,7 @@ const (
 // setUp has the parties announce, and goes on until the session stands.
 func (s *session) setUp() {
 	for _, h := range s.hubs {
-		h.wait("announcements", func() {
+		h.wait(func() {
 			h.make(stepKeys, h.server.Keys, func() {
 				h.make(stepMembers, h.server.Members, func() { h.over = true })
 			})
@@ -300,7 +299,7 @@ func (h *hub) make(step string, next func() ([]protocol.Envelope, error), then f
 			return
 		}
 		h.deliver(step, envelopes)
-		h.wait(step, then)
+		h.wait(then)
 	})
 }
 

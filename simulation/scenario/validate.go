@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -45,10 +46,18 @@ func bad(path, advice, format string, a ...any) error {
 // Validate returns a [FieldError] for the first field that is out of range or does not
 // go with the others. Whether the data suffice only Run finds.
 func (s Scenario) Validate() error {
+	linked := map[[2]string]bool{}
 	for k, l := range s.Links { // before anybody asks what lies between two places
-		if err := l.validate(fmt.Sprintf("link.%d", k)); err != nil {
+		path := fmt.Sprintf("link.%d", k)
+		if err := l.validate(path); err != nil {
 			return err
 		}
+		a, b := l.Between[0], l.Between[1]
+		if linked[[2]string{a, b}] {
+			return bad(path+".between", "leave one of the two out", "there are two links between %q and %q",
+				a, b)
+		}
+		linked[[2]string{a, b}], linked[[2]string{b, a}] = true, true
 	}
 	for k, p := range s.Parties { // before anybody asks how many there are
 		if p.Count < 0 || p.Count > MaxParties {
@@ -73,6 +82,9 @@ func (d *Duration) check(path string) error {
 		return bad(path, `write it as in "300ms" or "1.5s"`, "%.40q is no time", d.unread)
 	case d.Duration < 0:
 		return bad(path, "use 0s or more", "nothing takes %v", d.Duration)
+	case d.Duration > MaxTime:
+		return bad(path, fmt.Sprintf("use up to %v", MaxTime), "%v is longer than can be simulated",
+			d.Duration)
 	}
 	return nil
 }
@@ -127,8 +139,8 @@ func (s *Scenario) checkData() error {
 	switch {
 	case d.Set == "":
 		return bad("data.set", "name one, such as digits", "there are no data")
-	case d.Rows < 0:
-		return bad("data.rows", "use 1 or more", "%d is no number of rows", d.Rows)
+	case d.Rows < 0 || d.Rows > MaxRows:
+		return bad("data.rows", fmt.Sprintf("use 1 to %d", MaxRows), "%d is no number of rows", d.Rows)
 	case !(d.Test > 0 && d.Test < 1):
 		return bad("data.test", "use a share such as 0.25", "%v is outside 0 to 1", d.Test)
 	case d.Most < 0:
@@ -190,7 +202,7 @@ func (s *Scenario) checkSum() error {
 		return bad("sum.drop", "use at most that, or raise recovery.drop_out",
 			"of %d parties %d would drop out of each round, and %d may", n, int(u.Drop*float64(n)),
 			n-s.fewest(n))
-	case u.Kind == Crowd && n > MaxParties:
+	case n > MaxParties:
 		return bad("party", fmt.Sprintf("use up to %d", MaxParties), "%d parties are too many", n)
 	case u.Kind == Private && n > MaxPrivate:
 		return bad("sum.kind", `use "crowd"`, "the machines of %d parties are too many", n)
@@ -229,7 +241,8 @@ func (s *Scenario) checkPrivacy() error {
 		return bad("privacy.epsilon", "name the noise", "a budget takes noise to keep")
 	case p.SubtractOwn && !p.Noisy():
 		return bad("privacy.subtract_own", "name the noise", "there is none to subtract")
-	case p.Noisy() && !(p.Epsilon > 0) || math.IsInf(p.Epsilon, 0):
+	case p.Noisy() && !(p.Epsilon > 0) && !s.ownBudgets() || p.Epsilon < 0 ||
+		math.IsNaN(p.Epsilon) || math.IsInf(p.Epsilon, 0):
 		return bad("privacy.epsilon", "use a number above 0, such as 1", "%v is no budget", p.Epsilon)
 	case !(p.Delta > 0 && p.Delta < 1):
 		return bad("privacy.delta", "use a small number such as 1e-5", "%v is no probability", p.Delta)
@@ -243,7 +256,7 @@ func (s *Scenario) checkPrivacy() error {
 	case p.Reference() && !(p.Alpha > 0):
 		return bad("privacy.alpha", "set it, or training.lambda",
 			"the sensitivity of the reference laws takes a regularisation above 0")
-	case !(s.Leaving.Tolerance >= 0):
+	case !(s.Leaving.Tolerance >= 0) || math.IsInf(s.Leaving.Tolerance, 0):
 		return bad("leaving.tolerance", "use 0 or more", "%v is no distance", s.Leaving.Tolerance)
 	case s.Sum.Kind == Crowd && (s.Leaving.Tolerance > 0 || p.SubtractOwn || p.Reference()):
 		return bad("sum.kind", "use private or clear",
@@ -252,14 +265,24 @@ func (s *Scenario) checkPrivacy() error {
 	return nil
 }
 
+// ownBudgets reports whether each party has an ε of its own.
+func (s *Scenario) ownBudgets() bool {
+	return !slices.ContainsFunc(s.Parties, func(p Party) bool { return p.Epsilon == 0 })
+}
+
 func (s *Scenario) checkParties() error {
 	if len(s.Parties) == 0 {
 		return bad("party", "add [[party]]", "there are none")
 	}
-	names := map[string]bool{}
+	counts := map[string]int{}
 	first := 0 // how many there are from the first round on
 	for k := range s.Parties {
-		if err := s.checkParty(fmt.Sprintf("party.%d", k), &s.Parties[k], names); err != nil {
+		p, path := &s.Parties[k], fmt.Sprintf("party.%d", k)
+		if counts[p.Name] > 0 {
+			return bad(path+".name", "use another", "%q is taken", p.Name)
+		}
+		counts[p.Name] = p.Count
+		if err := s.checkParty(path, p); err != nil {
 			return err
 		}
 		if s.Parties[k].Joins == 1 {
@@ -270,7 +293,16 @@ func (s *Scenario) checkParties() error {
 		return bad("party", "have at least two join in round 1", "a sum takes 2, and there are %d at "+
 			"the beginning", first)
 	}
-	if s.Recovery == nil || s.Sum.Kind != Private {
+	for k, p := range s.Parties { // the parties of a count are called name-1, name-2, …
+		at := strings.LastIndexByte(p.Name, '-')
+		number, err := strconv.Atoi(p.Name[at+1:])
+		if many := counts[p.Name[:max(0, at)]]; at > 0 && err == nil && many > 1 && p.Count == 1 &&
+			number >= 1 && number <= many {
+			return bad(fmt.Sprintf("party.%d.name", k), "use another", "%q is one of the %d called %q",
+				p.Name, many, p.Name[:at])
+		}
+	}
+	if s.Recovery == nil || s.Sum.Kind == Clear {
 		return nil
 	}
 	for _, n := range s.sizes() {
@@ -303,25 +335,26 @@ func (s *Scenario) sizes() (list []int) {
 	return list
 }
 
-func (s *Scenario) checkParty(path string, p *Party, names map[string]bool) error {
+func (s *Scenario) checkParty(path string, p *Party) error {
 	switch {
 	case p.Name == "" || len(p.Name) > 80:
 		return bad(path+".name", "use 1 to 80 characters", "a party has a name")
-	case names[p.Name]:
-		return bad(path+".name", "use another", "%q is taken", p.Name)
-	case p.Rows < 1:
-		return bad(path+".rows", "use 1 or more, or set data.rows", "%d is no number of rows", p.Rows)
-	case !(p.Slow > 0) || math.IsInf(p.Slow, 0):
-		return bad(path+".slow", "use a factor such as 10", "%v is no factor", p.Slow)
+	case p.Rows < 1 || p.Rows > MaxRows:
+		return bad(path+".rows", fmt.Sprintf("use 1 to %d, or set data.rows", MaxRows),
+			"%d is no number of rows", p.Rows)
+	case !(p.Slow > 0 && p.Slow <= 1e6):
+		return bad(path+".slow", "use a factor such as 10, up to 1e6", "%v is no factor", p.Slow)
 	case !(p.Straggle >= 0 && p.Straggle <= 1):
 		return bad(path+".straggle", "use a share of rounds such as 0.1", "%v is outside 0 to 1",
 			p.Straggle)
+	case p.Straggle > 0 && p.Slow == 1:
+		return bad(path+".straggle", "set slow, such as 10", "nothing says how much it is slowed down")
 	case s.Privacy.Noisy() && (!(p.Epsilon > 0) || math.IsInf(p.Epsilon, 0)):
 		return bad(path+".epsilon", "use a number above 0", "%v is no budget", p.Epsilon)
 	case !s.Privacy.Noisy() && p.Epsilon != 0:
 		return bad(path+".epsilon", "name privacy.noise", "a budget takes noise to keep")
-	case p.Joins > s.Rounds:
-		return bad(path+".joins", "use a round up to rounds", "round %d is never held", p.Joins)
+	case p.Joins < 1 || p.Joins > s.Rounds:
+		return bad(path+".joins", fmt.Sprintf("use 1 to %d", s.Rounds), "round %d is never held", p.Joins)
 	case p.Leaves < 0:
 		return bad(path+".leaves", "use a round, or 0 to stay", "%d is no round", p.Leaves)
 	case p.Leaves > 0 && p.Leaves < p.Joins:
@@ -331,10 +364,13 @@ func (s *Scenario) checkParty(path string, p *Party, names map[string]bool) erro
 		return bad(path+".joins", "use a private sum, or sum.drop",
 			"all of a crowd are there all the time")
 	}
-	names[p.Name] = true
 	for k := range p.Compute {
 		if err := p.Compute[k].check(fmt.Sprintf("%s.compute.%d", path, k)); err != nil {
 			return err
+		}
+		if float64(p.Compute[k].Duration)*p.Slow > float64(MaxTime) {
+			return bad(path+".slow", fmt.Sprintf("have it work up to %v", MaxTime),
+				"%v times %v is longer than can be simulated", p.Slow, p.Compute[k].Duration)
 		}
 	}
 	for k, c := range p.Crashes {
@@ -345,7 +381,7 @@ func (s *Scenario) checkParty(path string, p *Party, names map[string]bool) erro
 		case s.Recovery == nil || s.StepTime.Duration == 0:
 			return bad(where, "add [recovery] and step_time",
 				"without recovery and a time limit nobody may drop out")
-		case c.Round < p.Joins || c.Round > s.Rounds:
+		case c.Round < p.Joins || c.Round > s.Rounds || p.Leaves > 0 && c.Round > p.Leaves:
 			return bad(where+".round", "use a round that it is in", "it is not in round %d", c.Round)
 		case c.Back <= c.Round:
 			return bad(where+".back", "use a later round", "it is back before round %d, and drops out of %d",
@@ -366,10 +402,17 @@ func (s *Scenario) fewest(n int) int {
 	return max(1, n-int(math.Floor(s.Recovery.DropOut*float64(n)+1e-9)))
 }
 
+// errThreshold: too few parties may be left to rebuild secrets that colluders cannot.
+var errThreshold = errors.New("scenario: fewer may be in a sum than it takes to unmask one")
+
 // checkThreshold sees that the thresholds can be kept with those there at first.
 func (s *Scenario) checkThreshold(n int) error {
-	config, err := s.trial(n)
-	if err == nil {
+	config, err := s.config(n), error(nil)
+	if s.Sum.Kind == Crowd { // too many for a roster; Threshold is the least that is safe
+		if s.fewest(n) < max(config.Recovery.Threshold, config.Colluders)+1 {
+			err = errThreshold
+		}
+	} else if config, err = s.trial(n); err == nil {
 		err = config.Validate()
 	}
 	if err != nil {
@@ -386,6 +429,16 @@ func (s *Scenario) checkThreshold(n int) error {
 
 // checkPlaces sees that whoever exchanges messages has a link.
 func (s *Scenario) checkPlaces() error {
+	for k, p := range s.Parties {
+		path := fmt.Sprintf("party.%d.server", k)
+		switch {
+		case p.Server == "":
+		case s.Sum.Topology == Serverless:
+			return bad(path, "leave it out", "there are no servers")
+		case !slices.Contains(s.Sum.Servers, p.Server):
+			return bad(path, "use one of sum.servers", "there is no server in %q", p.Server)
+		}
+	}
 	if len(s.Links) == 0 {
 		return nil // no latency anywhere
 	}
@@ -407,9 +460,6 @@ func (s *Scenario) checkPlaces() error {
 				}
 			}
 			continue
-		}
-		if p.Server != "" && !slices.Contains(s.Sum.Servers, p.Server) {
-			return bad(path+".server", "use one of sum.servers", "there is no server in %q", p.Server)
 		}
 		if !slices.ContainsFunc(s.Sum.Servers, func(at string) bool { return linked(p.Place, at) }) {
 			return bad(path+".place", fmt.Sprintf("add a [[link]] between %q and %q", p.Place,

@@ -1,0 +1,120 @@
+package scenario
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// What would do nothing, or something else than it says, is refused by name.
+func TestRefused(t *testing.T) {
+	party := func(change func(p *Party)) func(s *Scenario) {
+		return func(s *Scenario) { change(&s.Parties[0]) }
+	}
+	for name, test := range map[string]struct {
+		change func(s *Scenario)
+		path   string
+	}{
+		"rows that overflow when they are added up": {func(s *Scenario) {
+			s.Data.Draw, s.Data.Rows = DrawNew, math.MaxInt
+		}, "data.rows"},
+		"a party's rows that do": {party(func(p *Party) { p.Rows = math.MaxInt }), "party.0.rows"},
+		"a time that no clock has": {party(func(p *Party) {
+			p.Compute = []Duration{{Duration: math.MaxInt64}}
+		}), "party.0.compute.0"},
+		"slowed down beyond it": {party(func(p *Party) { p.Compute, p.Slow = ms(1e6), 1e6 }), "party.0.slow"},
+		"slowed down for ever":  {party(func(p *Party) { p.Slow = math.Inf(1) }), "party.0.slow"},
+		"two links between two places": {func(s *Scenario) {
+			s.Links = append(s.Links, Link{Between: []string{"server", "here"}})
+		}, "link.1.between"},
+		"joins before the first":    {party(func(p *Party) { p.Joins = -1 }), "party.0.joins"},
+		"straggles at its own pace": {party(func(p *Party) { p.Straggle = .5 }), "party.0.straggle"},
+		"crashes when it has left": {func(s *Scenario) {
+			s.Recovery = &Recovery{Adversary: "curious"}
+			s.Parties[0].Leaves, s.Parties[0].Crashes = 2, []Crash{{Round: 3}}
+		}, "party.0.crash.0.round"},
+		"a server that is none, without links": {func(s *Scenario) {
+			s.Links, s.Sum.Servers = nil, []string{"a", "b"}
+			s.Parties[0].Server = "c"
+		}, "party.0.server"},
+		"a server where there are none": {func(s *Scenario) {
+			s.Sum.Topology, s.Parties[0].Server = Serverless, "server"
+		}, "party.0.server"},
+		"a name that another's parties have": {func(s *Scenario) {
+			s.Parties = append(s.Parties, Party{Name: "p-5", Place: "here"})
+		}, "party.1.name"},
+		"a million and one in the clear": {func(s *Scenario) {
+			s.Sum.Kind, s.Parties[0].Count = Clear, MaxParties
+			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
+		}, "party"},
+		"no budget for one of two": {func(s *Scenario) {
+			s.Privacy.Noise, s.Parties[0].Epsilon = "skellam", 1
+			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
+		}, "privacy.epsilon"},
+	} {
+		s := small()
+		test.change(&s)
+		var e *FieldError
+		if err := s.Validate(); !errors.As(err, &e) || e.Path != test.path {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(s *Scenario){
+		"a name one beyond the count": func(s *Scenario) {
+			s.Parties = append(s.Parties, Party{Name: "p-6", Place: "here"})
+		},
+		"budgets of all their own": func(s *Scenario) {
+			s.Privacy.Noise, s.Parties[0].Epsilon = "skellam", 1
+		},
+		"a crash in the last round before it leaves": func(s *Scenario) {
+			s.Recovery = &Recovery{Adversary: "curious"}
+			s.Parties[0].Leaves, s.Parties[0].Crashes = 2, []Crash{{Round: 2}}
+		},
+	} {
+		s := small()
+		change(&s)
+		if err := s.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Virtual time ends before it overflows, and links that nobody uses are told.
+func TestTimeEnds(t *testing.T) {
+	s := small()
+	s.Rounds, s.Data.Draw, s.Data.Rows = MaxRounds, DrawAnew, 1
+	s.Training.Steps = 1
+	s.Links[0] = Link{Between: []string{"here", "server"}, Latency: Duration{Duration: MaxTime},
+		Jitter: Duration{Duration: MaxTime}, Loss: .99}
+	s.Links = append(s.Links, Link{Between: []string{"there", "server"}})
+	s.StepTime = Duration{}
+	var e *FieldError
+	result, err := Run(t.Context(), s, census(t), Hooks{})
+	if !errors.As(err, &e) || e.Path != "rounds" {
+		t.Fatal(err)
+	}
+	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], `nobody is in "there"`) {
+		t.Errorf("notes %q", result.Notes)
+	}
+	for _, r := range result.Rounds {
+		if r.Took < 0 || r.Began < 0 {
+			t.Errorf("round %d began at %v and took %v", r.Number, r.Began, r.Took)
+		}
+	}
+}
+
+// Budgets too far apart are refused at the party whose is the smallest, however small.
+func TestBudgetsApart(t *testing.T) {
+	rows := census(t)
+	for _, epsilon := range []float64{.01, 1e-9, 5e-324} {
+		s := small()
+		s.Privacy = Privacy{Noise: "discrete-gaussian", Epsilon: 4}
+		s.Parties = append(s.Parties, Party{Name: "q", Place: "here", Epsilon: epsilon})
+		var e *FieldError
+		_, err := Run(t.Context(), s, rows, Hooks{})
+		if !errors.As(err, &e) || e.Path != "party.1.epsilon" {
+			t.Errorf("%v: %v", epsilon, err)
+		}
+	}
+}
