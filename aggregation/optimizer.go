@@ -54,7 +54,8 @@ type Optimizer struct {
 
 	TauInside bool // τ is under the root. Adaptive rules
 
-	m, v []float64
+	weights int // 0 before the first Apply
+	m, v    []float64
 }
 
 func (o *Optimizer) settings() (rate, beta2, tau float64, err error) {
@@ -107,17 +108,23 @@ func (o *Optimizer) Apply(w, update, mask []float64) ([]float64, error) {
 	case mask != nil && len(mask) != len(w):
 		return nil, fmt.Errorf("%w: a mask of %d coordinates for %d weights", ErrLength, len(mask),
 			len(w))
-	case o.m != nil && len(o.m) != len(w):
-		return nil, fmt.Errorf("%w: %d weights, and %d before", ErrLength, len(w), len(o.m))
+	case o.weights > 0 && o.weights != len(w):
+		return nil, fmt.Errorf("%w: %d weights, and %d before", ErrLength, len(w), o.weights)
 	}
-	next, m, v := make([]float64, len(w)), make([]float64, len(w)), make([]float64, len(w))
+	var m, v []float64
+	next := make([]float64, len(w))
+	if o.Rule != RuleFedAvg { // which remembers nothing
+		m, v = make([]float64, len(w)), make([]float64, len(w))
+	}
 	for i, d := range update {
 		oldM, oldV := 0.0, tau*tau
 		if o.m != nil {
 			oldM, oldV = o.m[i], o.v[i]
 		}
-		var step float64
-		step, m[i], v[i] = o.step(d, oldM, oldV, beta2, tau)
+		step, newM, newV := o.step(d, oldM, oldV, beta2, tau)
+		if m != nil {
+			m[i], v[i] = newM, newV
+		}
 		if mask != nil {
 			if !(mask[i] >= 0 && finite(mask[i])) {
 				return nil, fmt.Errorf("%w: factor %d of the mask is not a finite number of 0 or more",
@@ -128,11 +135,11 @@ func (o *Optimizer) Apply(w, update, mask []float64) ([]float64, error) {
 		next[i] = w[i] + float64(rate*step)
 		// An infinite v would hide behind a step of 0. An infinite m cannot: a mask
 		// of 0 makes it NaN.
-		if !finite(next[i]) || !finite(v[i]) {
+		if !finite(next[i]) || !finite(newV) {
 			return nil, fmt.Errorf("%w: coordinate %d of the model, the update or the step", ErrNotFinite, i)
 		}
 	}
-	o.m, o.v = m, v
+	o.weights, o.m, o.v = len(w), m, v
 	return next, nil
 }
 
@@ -167,8 +174,8 @@ func (o *Optimizer) step(d, m, v, beta2, tau float64) (step, nextM, nextV float6
 }
 
 // Moments returns what the rule remembers of the rounds before, for a program that is
-// to go on in another process: nil before the first Apply, else m and v, which the caller
-// must not change.
+// to go on in another process: nil before the first Apply and with RuleFedAvg, else m and v,
+// which the caller must not change.
 func (o *Optimizer) Moments() [][]float64 {
 	if o.m == nil {
 		return nil
@@ -180,7 +187,7 @@ func (o *Optimizer) Moments() [][]float64 {
 // fails with [ErrLength] and [ErrNotFinite], and with [ErrConfig] if v has a negative coordinate.
 func (o *Optimizer) Resume(moments [][]float64) error {
 	if len(moments) == 0 {
-		o.m, o.v = nil, nil
+		o.weights, o.m, o.v = 0, nil, nil
 		return nil
 	}
 	if len(moments) != 2 {
@@ -194,7 +201,10 @@ func (o *Optimizer) Resume(moments [][]float64) error {
 			return fmt.Errorf("%w: coordinate %d of v is negative", ErrConfig, i)
 		}
 	}
-	o.m, o.v = moments[0], moments[1]
+	o.weights = len(moments[0])
+	if o.Rule != RuleFedAvg {
+		o.m, o.v = moments[0], moments[1]
+	}
 	return nil
 }
 

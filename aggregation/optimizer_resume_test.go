@@ -41,7 +41,7 @@ func TestOptimizerResume(t *testing.T) {
 }
 
 func TestOptimizerResumeErrors(t *testing.T) {
-	o := new(Optimizer)
+	o := &Optimizer{Rule: RuleFedAdam}
 	for _, c := range []struct {
 		moments [][]float64
 		want    error
@@ -57,5 +57,24 @@ func TestOptimizerResumeErrors(t *testing.T) {
 	}
 	if o.Moments() != nil {
 		t.Error("a refused resume changed the optimizer")
+	}
+}
+
+// Plain averaging remembers nothing but how many weights there are.
+func TestOptimizerRemembersNothing(t *testing.T) {
+	o := new(Optimizer)
+	for _, moments := range [][][]float64{nil, {{1, 2}, {3, 4}}} {
+		if err := o.Resume(moments); err != nil {
+			t.Fatal(err)
+		}
+		if next, err := o.Apply([]float64{1, 2}, []float64{1, 1}, nil); err != nil || next[1] != 3 {
+			t.Errorf("%v, %v", next, err)
+		}
+		if o.Moments() != nil {
+			t.Errorf("it remembers %v", o.Moments())
+		}
+		if _, err := o.Apply([]float64{1}, []float64{1}, nil); !errors.Is(err, ErrLength) {
+			t.Errorf("another number of weights: %v, want ErrLength", err)
+		}
 	}
 }

@@ -471,10 +471,11 @@ func compareSums(t *testing.T, folder string) (rounds int) {
 }
 
 // The server is killed before, between and after the two writes of every decision of the
-// set-up and the rounds: no decision is made twice, and everything comes to its end.
+// set-up and the rounds: no decision is made twice, and everything comes to its end. Sums are
+// so long that each is stored beside the states that follow it.
 func TestKillServerAtEveryStep(t *testing.T) {
 	folder := t.TempDir()
-	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
+	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20_000}
 	prepareJob(t, folder, *killRounds, j)
 	parties := startJobParties(t, folder, j.Parties)
 	server := &process{role: "server", folder: folder}

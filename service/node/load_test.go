@@ -196,7 +196,7 @@ func TestMemoryOfServer(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("it reads /proc")
 	}
-	const few, many, d = 20, 60, 250_000
+	const few, many, d = 20, 60, 500_000
 	alone := *loadAlone
 	*loadAlone = "no"
 	defer func() { *loadAlone = alone }()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -107,7 +108,13 @@ func (h *Hold) Number() uint64 { return h.pointer.Number }
 
 // Put stores an object that a state will name.
 func (h *Hold) Put(ctx context.Context, kind string, b []byte) (*Ref, error) {
-	return h.records.put(ctx, h.objects, h.id, kind, b)
+	return h.records.putBytes(ctx, h.objects, h.id, kind, b)
+}
+
+// PutFrom is Put for what is written in pieces, so many bytes in all.
+func (h *Hold) PutFrom(ctx context.Context, kind string, size int, content io.WriterTo,
+) (*Ref, error) {
+	return h.records.put(ctx, h.objects, h.id, kind, size, content)
 }
 
 // Get reads an object.

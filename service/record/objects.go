@@ -23,7 +23,8 @@ type Ref struct {
 	Size   int    `json:"size"`
 	// Parts is how many objects it is, 0 for one: JetStream refuses writes of which more
 	// than 128 MB wait for the disk.
-	Parts int `json:"parts,omitempty"`
+	Parts   int `json:"parts,omitempty"`
+	Sealing int `json:"sealing,omitempty"` // 0: version 1
 }
 
 // names lists the objects that a Ref's is in.
@@ -49,54 +50,160 @@ func (r *Records) objects(ctx context.Context, id string) (o jetstream.ObjectSto
 	return o, nil
 }
 
-func associated(id, name string) []byte {
-	return fmt.Appendf(nil, "hushsum/2 record %d\n%s\n%s", sealing, id, name)
+// associated is what a part of an object is sealed with, so that it opens in its own place
+// only.
+func associated(id string, ref *Ref, part int) []byte {
+	if ref.Sealing == 0 { // one box, whatever the parts
+		return fmt.Appendf(nil, "hushsum/2 record 1\n%s\n%s", id, ref.Name)
+	}
+	return fmt.Appendf(nil, "hushsum/2 record %d\n%s\n%s\n%d of %d", ref.Sealing, id, ref.Name, part,
+		max(ref.Parts, 1))
 }
 
-// put stores an object under a name of its own.
-func (r *Records) put(ctx context.Context, o jetstream.ObjectStore, id, kind string, b []byte,
+func (r *Records) putBytes(ctx context.Context, o jetstream.ObjectStore, id, kind string, b []byte,
+) (*Ref, error) {
+	return r.put(ctx, o, id, kind, len(b), bytes.NewReader(b))
+}
+
+// put stores an object of so many bytes under a name of its own.
+func (r *Records) put(ctx context.Context, o jetstream.ObjectStore, id, kind string, size int,
+	content io.WriterTo,
 ) (*Ref, error) {
 	var unique [8]byte
 	if _, err := rand.Read(unique[:]); err != nil {
 		return nil, err
 	}
-	ref := &Ref{Name: kind + "-" + hex.EncodeToString(unique[:]), Size: len(b)}
-	digest := sha256.Sum256(b)
-	ref.Digest = hex.EncodeToString(digest[:])
-	nonce, err := keyexchange.GenerateNonce(nil)
-	if err != nil {
-		return nil, err
-	}
-	box, err := keyexchange.Seal(&nonce, &r.key, b, associated(id, ref.Name))
-	if err != nil {
-		return nil, err
-	}
-	if parts := (len(box) + partSize - 1) / partSize; parts > 1 {
+	ref := &Ref{Name: kind + "-" + hex.EncodeToString(unique[:]), Size: size, Sealing: sealing}
+	if parts := (size + partSize - 1) / partSize; parts > 1 {
 		ref.Parts = parts
 	}
-	for _, name := range ref.names() {
-		part := box[:min(partSize, len(box))]
-		box = box[len(part):]
-		piece := uint32(pieceSize)
-		if len(part) > partSize/4 {
-			piece = largePiece
-		}
-		err = r.retryOf(ctx, len(part), func(ctx context.Context) error {
-			_, err := o.Put(ctx, jetstream.ObjectMeta{
-				Name: name,
-				Opts: &jetstream.ObjectMetaOptions{ChunkSize: piece},
-			}, bytes.NewReader(part))
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
+	names := ref.names()
+	w := &partWriter{
+		part: make([]byte, 0, min(partSize, size)),
+		put: func(k int, part []byte) error {
+			if k >= len(names) {
+				return errSize
+			}
+			return r.putPart(ctx, o, names[k], part, associated(id, ref, k))
+		},
 	}
+	digest := sha256.New()
+	written, err := content.WriteTo(io.MultiWriter(digest, w))
+	if err == nil && written != int64(size) {
+		err = errSize
+	}
+	if err == nil && w.next < len(names) { // the last, or an empty one
+		err = w.flush()
+	}
+	if err != nil {
+		return nil, err
+	}
+	ref.Digest = hex.EncodeToString(digest.Sum(nil))
 	return ref, nil
+}
+
+// errSize is for a caller that wrote something else than it said.
+var errSize = errors.New("record: an object is of another size than was said")
+
+// partWriter cuts what is written into parts.
+type partWriter struct {
+	part []byte
+	next int // the number of the part
+	put  func(k int, part []byte) error
+}
+
+func (w *partWriter) Write(b []byte) (written int, err error) {
+	for len(b) > 0 {
+		if len(w.part) == partSize {
+			if err := w.flush(); err != nil {
+				return written, err
+			}
+		}
+		n := min(len(b), partSize-len(w.part))
+		w.part, b = append(w.part, b[:n]...), b[n:]
+		written += n
+	}
+	return written, nil
+}
+
+func (w *partWriter) flush() error {
+	err := w.put(w.next, w.part)
+	w.part = w.part[:0]
+	w.next++
+	return err
+}
+
+// putPart seals and stores one part.
+func (r *Records) putPart(
+	ctx context.Context, o jetstream.ObjectStore, name string, part, associated []byte,
+) error {
+	nonce, err := keyexchange.GenerateNonce(nil)
+	if err != nil {
+		return err
+	}
+	box, err := keyexchange.Seal(&nonce, &r.key, part, associated)
+	if err != nil {
+		return err
+	}
+	piece := uint32(pieceSize)
+	if len(box) > partSize/4 {
+		piece = largePiece
+	}
+	err = r.retryOf(ctx, len(box), func(ctx context.Context) error {
+		_, err := o.Put(ctx, jetstream.ObjectMeta{
+			Name: name,
+			Opts: &jetstream.ObjectMetaOptions{ChunkSize: piece},
+		}, bytes.NewReader(box))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
 }
 
 // get reads an object.
 func (r *Records) get(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
+) (b []byte, err error) {
+	switch {
+	case ref.Size < 0 || ref.Parts < 0 || ref.Parts > maxParts: // a pointer is not sealed
+		return nil, notOpened(ref)
+	case ref.Sealing == 0:
+		b, err = r.getWhole(ctx, o, id, ref)
+	default:
+		b, err = r.getParts(ctx, o, id, ref)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if digest := sha256.Sum256(b); len(b) != ref.Size || hex.EncodeToString(digest[:]) != ref.Digest {
+		return nil, fmt.Errorf("%w: object %s is another", ErrRecord, ref.Name)
+	}
+	return b, nil
+}
+
+// getParts reads an object of which each part is sealed.
+func (r *Records) getParts(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
+) (b []byte, err error) {
+	for k, name := range ref.names() {
+		box, err := r.getPart(ctx, o, name, partSize+keyexchange.SealOverhead)
+		if err != nil {
+			return nil, err
+		}
+		part, err := keyexchange.Open(&r.key, box, associated(id, ref, k))
+		if err != nil {
+			return nil, notOpened(ref)
+		}
+		if k == 0 && ref.Parts > 1 { // the size is believed once something has opened
+			b = make([]byte, 0, min(ref.Size, ref.Parts*partSize))
+		}
+		b = append(b, part...)
+	}
+	return b, nil
+}
+
+// getWhole reads an object of sealing 1.
+func (r *Records) getWhole(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
 ) ([]byte, error) {
 	var box []byte
 	limit := ref.Size + keyexchange.SealOverhead
@@ -107,15 +214,15 @@ func (r *Records) get(ctx context.Context, o jetstream.ObjectStore, id string, r
 		}
 		box = append(box, part...)
 	}
-	b, err := keyexchange.Open(&r.key, box, associated(id, ref.Name))
+	b, err := keyexchange.Open(&r.key, box, associated(id, ref, 0))
 	if err != nil {
-		return nil, fmt.Errorf("%w: object %s was changed, or sealed under another key", ErrRecord,
-			ref.Name)
-	}
-	if digest := sha256.Sum256(b); hex.EncodeToString(digest[:]) != ref.Digest {
-		return nil, fmt.Errorf("%w: object %s is another", ErrRecord, ref.Name)
+		return nil, notOpened(ref)
 	}
 	return b, nil
+}
+
+func notOpened(ref *Ref) error {
+	return fmt.Errorf("%w: object %s was changed, or sealed under another key", ErrRecord, ref.Name)
 }
 
 // getPart reads one part of an object, of at most so many bytes. One that was just put may

@@ -40,13 +40,14 @@ var (
 
 // Format is the version of what this program writes: of definitions, and of pointers with
 // all that they lead to. It reads it and the one before, and leads nothing of another.
-const Format = 1
+const Format = 2
 
 // oldest is the oldest version that is read.
 const oldest = max(1, Format-1)
 
-// sealing is the version of how objects are sealed.
-const sealing = 1
+// sealing is the version of how objects are sealed: 1, which is still read, was one box cut
+// into parts; 2 is a box a part, so that no object is in memory twice.
+const sealing = 2
 
 // readable fails with [ErrRecord] unless a version is read.
 func readable(what, id string, format int) error {
@@ -69,6 +70,7 @@ const (
 	largePiece        = 768 << 10 // of long objects, since each piece is synced to the disk
 	longRoster        = 256 << 10 // bytes above which it is an object
 	partSize          = 32 << 20  // of an object
+	maxParts          = 1 << 12
 )
 
 // Waits on JetStream.
@@ -198,12 +200,13 @@ func (r *Records) Create(ctx context.Context, d Definition, model []byte) error 
 			return err
 		}
 		if model != nil {
-			if d.Model, err = r.put(ctx, o, d.ID, kindInitial, model); err != nil {
+			if d.Model, err = r.putBytes(ctx, o, d.ID, kindInitial, model); err != nil {
 				return err
 			}
 		}
 		if len(d.Roster) > longRoster {
-			if d.RosterAt, err = r.put(ctx, o, d.ID, kindInitial+"-roster", d.Roster); err != nil {
+			d.RosterAt, err = r.putBytes(ctx, o, d.ID, kindInitial+"-roster", d.Roster)
+			if err != nil {
 				return err
 			}
 			d.Roster = nil

@@ -229,6 +229,25 @@ func TestLongObjects(t *testing.T) {
 	if err != nil || first.Parts != 3 {
 		t.Fatalf("%+v, %v", first, err)
 	}
+	// A part opens in its own place of its own object only, and a size is what was said.
+	for what, ref := range map[string]record.Ref{
+		"fewer parts":   {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: 2, Sealing: 2},
+		"a later part":  {Name: first.Name + ".1", Digest: first.Digest, Size: first.Size, Sealing: 2},
+		"no such parts": {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: -1, Sealing: 2},
+		"many parts":    {Name: first.Name, Size: first.Size, Parts: 1 << 40, Sealing: 2},
+		"below nothing": {Name: first.Name, Digest: first.Digest, Size: -1, Parts: 3, Sealing: 2},
+		"another size":  {Name: first.Name, Digest: first.Digest, Size: 1 << 40, Parts: 3, Sealing: 2},
+		"an old one":    {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: 3},
+	} {
+		if _, err := h.Get(ctx, &ref); !errors.Is(err, record.ErrRecord) {
+			t.Errorf("%s: %v, want ErrRecord", what, err)
+		}
+	}
+	for _, size := range []int{len(long) - 1, len(long) + 1, 1, 4 * len(long)} {
+		if _, err := h.PutFrom(ctx, "model", size, bytes.NewReader(long)); err == nil {
+			t.Errorf("%d bytes are put as %d", len(long), size)
+		}
+	}
 	long[69<<20]++
 	second, err := h.Put(ctx, "model", long)
 	if err != nil {

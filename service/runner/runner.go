@@ -120,6 +120,7 @@ type Runner struct {
 	ledger    *accounting.Ledger
 	model     []float64
 	modelRef  *record.Ref
+	sumRef    *record.Ref   // a long sum of the open round, when no more can come to it
 	spent     []*record.Ref // objects that the next decision makes superfluous
 	round     int           // the last that was begun
 	fresh     [32]byte      // of its broadcast

@@ -3,16 +3,21 @@ package runner
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/gob"
 	"fmt"
+	"io"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// stateFormat is the version of state.
-const stateFormat = 1
+// stateFormat is the version of state: 1, which is still read, had models as gobs and every
+// sum in Series.
+const stateFormat = 2
 
 // state is what a decision records. Sessions are sealed on their own by protocol, and
 // the whole by package record.
@@ -29,6 +34,7 @@ type state struct {
 	History   []Past
 	Ledger    []byte
 	Model     *record.Ref
+	Sum       *record.Ref // of the open round, where it is not in Series
 	Series    []byte
 	Least     uint64
 	Sessions  [2]sessionState // present, forming; Number 0: none
@@ -39,10 +45,59 @@ type sessionState struct {
 	Stage  Stage
 }
 
-// modelState is a model as it is stored, with what the server's rule remembers.
+// modelState is a model with what the server's rule remembers: as it is stored, each number
+// in eight bytes, little-endian; in version 1 as a gob.
 type modelState struct {
 	Model   []float64
 	Moments [][]float64
+}
+
+// vectors lists what is stored, one after another.
+func (m *modelState) vectors() [][]float64 { return append([][]float64{m.Model}, m.Moments...) }
+
+func (m *modelState) size() (bytes int) {
+	for _, v := range m.vectors() {
+		bytes += 8 * len(v)
+	}
+	return bytes
+}
+
+// WriteTo writes in pieces, so that a long model is not in memory twice.
+func (m *modelState) WriteTo(w io.Writer) (written int64, err error) {
+	var piece [1 << 15]byte
+	for _, v := range m.vectors() {
+		for part := range slices.Chunk(v, len(piece)/8) {
+			for i, x := range part {
+				binary.LittleEndian.PutUint64(piece[8*i:], math.Float64bits(x))
+			}
+			n, err := w.Write(piece[:8*len(part)])
+			written += int64(n)
+			if err != nil {
+				return written, err
+			}
+		}
+	}
+	return written, nil
+}
+
+// parseModel reads what WriteTo wrote of a model of so many numbers.
+func parseModel(b []byte, length int) (m modelState, err error) {
+	if len(b) != 8*length && len(b) != 3*8*length {
+		return m, fmt.Errorf("%w: a model of %d bytes", record.ErrRecord, len(b))
+	}
+	take := func() []float64 {
+		v := make([]float64, length)
+		for i := range v {
+			v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+		b = b[8*length:]
+		return v
+	}
+	m.Model = take()
+	for len(b) > 0 {
+		m.Moments = append(m.Moments, take())
+	}
+	return m, nil
 }
 
 func encode(v any) ([]byte, error) {
@@ -87,9 +142,10 @@ func (r *Runner) record(ctx context.Context) error {
 			return err
 		}
 	}
-	if out.Series, err = r.series.Save(r.Key); err != nil {
+	if out.Series, err = r.saveSeries(ctx); err != nil {
 		return err
 	}
+	out.Sum = r.sumRef
 	for k, s := range []*session{r.present, r.forming} {
 		if s != nil {
 			out.Sessions[k] = sessionState{s.number, s.stage}
@@ -107,11 +163,31 @@ func (r *Runner) record(ctx context.Context) error {
 }
 
 func (r *Runner) putModel(ctx context.Context) (*record.Ref, error) {
-	b, err := encode(modelState{Model: r.model, Moments: r.optimizer.Moments()})
-	if err != nil {
-		return nil, err
+	m := &modelState{Model: r.model, Moments: r.optimizer.Moments()}
+	return r.Hold.PutFrom(ctx, fmt.Sprintf("model-%d", r.round), m.size(), m)
+}
+
+// longSum is how many bytes a sum has at least that is stored on its own, once, when all
+// submissions are in it. A shorter one is a part of every state: whoever takes over in
+// mid-step then need not ask for submissions again.
+const longSum = 64 << 10
+
+// saveSeries returns the state of the sessions, and stores a long sum that has become final.
+func (r *Runner) saveSeries(ctx context.Context) (state []byte, err error) {
+	size := r.Federation.Config(1).Layout.PackedSize()
+	if size < longSum {
+		return r.series.Save(r.Key)
 	}
-	return r.Hold.Put(ctx, fmt.Sprintf("model-%d", r.round), b)
+	state, sum, err := r.series.SaveParts(r.Key)
+	switch {
+	case err != nil:
+		return nil, err
+	case sum == nil && r.sumRef != nil:
+		r.spent, r.sumRef = append(r.spent, r.sumRef), nil
+	case sum != nil && r.sumRef == nil:
+		r.sumRef, err = r.Hold.PutFrom(ctx, fmt.Sprintf("sum-%d", r.round), size, sum)
+	}
+	return state, err
 }
 
 // load reads the newest state, or begins.
@@ -133,12 +209,12 @@ func (r *Runner) load(ctx context.Context) error {
 	if err := decode(b, &in); err != nil {
 		return err
 	}
-	if in.Format != stateFormat {
-		return fmt.Errorf("%w: it is of format %d, this program reads %d", record.ErrRecord, in.Format,
-			stateFormat)
+	if in.Format < 1 || in.Format > stateFormat {
+		return fmt.Errorf("%w: it is of format %d, this program reads 1 to %d", record.ErrRecord,
+			in.Format, stateFormat)
 	}
 	r.round, r.fresh, r.lost, r.paused, r.ended = in.Round, in.Fresh, in.Lost, in.Paused, in.Ended
-	r.roundTime, r.history, r.modelRef = in.RoundTime, in.History, in.Model
+	r.roundTime, r.history, r.modelRef, r.sumRef = in.RoundTime, in.History, in.Model, in.Sum
 	r.why, r.resumed = in.Why, in.Resumed
 	if now := time.Now(); r.roundTime.After(now) {
 		r.roundTime = now // by the clock of another node
@@ -148,22 +224,18 @@ func (r *Runner) load(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", record.ErrRecord, err)
 		}
 	}
-	if b, err = r.Hold.Get(ctx, in.Model); err != nil {
+	if err := r.loadModel(ctx, in.Format); err != nil {
 		return err
 	}
-	var m modelState
-	if err := decode(b, &m); err != nil {
-		return err
-	}
-	if len(m.Model) != r.Federation.Spec.Len() {
-		return fmt.Errorf("%w: a model of %d numbers", record.ErrRecord, len(m.Model))
-	}
-	r.model = m.Model
-	if err := r.optimizer.Resume(m.Moments); err != nil {
-		return fmt.Errorf("%w: %w", record.ErrRecord, err)
+	var sum io.Reader
+	if in.Sum != nil {
+		if b, err = r.Hold.Get(ctx, in.Sum); err != nil {
+			return err
+		}
+		sum = bytes.NewReader(b)
 	}
 	label := r.Federation.Config(1).Label
-	if r.series, err = protocol.LoadServerSeries(label, r.Key, in.Series); err != nil {
+	if r.series, err = protocol.ReadServerSeries(label, r.Key, in.Series, sum); err != nil {
 		return fmt.Errorf("%w: %w", record.ErrRecord, err)
 	}
 	for k, to := range []**session{&r.present, &r.forming} {
@@ -173,8 +245,33 @@ func (r *Runner) load(ctx context.Context) error {
 		}
 		*to = &session{number: s.Number, stage: s.Stage, since: time.Now()}
 	}
-	if err := r.Hold.Tidy(ctx, r.modelRef); err != nil {
+	if err := r.Hold.Tidy(ctx, r.modelRef, r.sumRef); err != nil {
 		r.Log.Warn("old objects were not deleted", "error", err.Error())
+	}
+	return nil
+}
+
+// loadModel reads the model that a state of the given version names.
+func (r *Runner) loadModel(ctx context.Context, format int) error {
+	b, err := r.Hold.Get(ctx, r.modelRef)
+	if err != nil {
+		return err
+	}
+	var m modelState
+	length := r.Federation.Spec.Len()
+	if format == 1 {
+		if err = decode(b, &m); err == nil && len(m.Model) != length {
+			err = fmt.Errorf("%w: a model of %d numbers", record.ErrRecord, len(m.Model))
+		}
+	} else {
+		m, err = parseModel(b, length)
+	}
+	if err != nil {
+		return err
+	}
+	r.model = m.Model
+	if err := r.optimizer.Resume(m.Moments); err != nil {
+		return fmt.Errorf("%w: %w", record.ErrRecord, err)
 	}
 	return nil
 }
