@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // client is a program that calls a sidecar of this process.
@@ -259,6 +262,9 @@ func TestRefusals(t *testing.T) {
 		{"party.new", member, [][]byte{make([]byte, 32)}, "identity", "roster"},
 		{"party.new", `{"settled":999,"number":1}`, [][]byte{seeds[0]}, "object", "no plan 999"},
 		{"server.receive", `{"server":999,"party":0}`, [][]byte{{1}}, "object", "no server 999"},
+		{"plan.spent", with(map[string]any{"settled": settled, "rounds": -1}), nil, "request", "-1"},
+		{"plan.spent", with(map[string]any{"settled": settled, "rounds": 3}), nil, "request",
+			"0 to the plan's 2"},
 		{"account.epsilon", `{"mechanism":"gauss","noise_multiplier":1}`, nil, "request", "gauss"},
 		{"account.epsilon", `{"mechanism":"gaussian"}`, nil, "request", "no noise"},
 		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"scale":1}`, nil, "request",
@@ -313,7 +319,7 @@ func TestBadFrames(t *testing.T) {
 		"huge blob":      {frameOf(`{"id":1,"call":"x","blobs":[{"length":9000000000000}]}`), "a blob of"},
 		"blobs together": {frameOf(`{"id":1,"call":"x","blobs":[{"length":2147483648},{"length":1}]}`), "more than"},
 		"cut blob":       {frameOf(`{"id":1,"call":"x","blobs":[{"length":5}]}`, []byte("abc")), "ends early"},
-		"unknown field":  {frameOf(`{"id":1,"call":"x","width":{}}`), "width"},
+		"unknown field":  {frameOf(`{"id":1,"call":"x","width":{}}`), `there is no field "width"`},
 		"number too big": {frameOf(`{"id":1e30,"call":"x"}`), "whole number"},
 	} {
 		var out bytes.Buffer
@@ -383,5 +389,30 @@ func TestEnd(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it goes on without its input")
+	}
+}
+
+// Whom an error is of is told beside its kind.
+func TestFaultNames(t *testing.T) {
+	party := func(f *faultJSON) int {
+		if f.Party == nil {
+			return -1
+		}
+		return *f.Party
+	}
+	for _, err := range []error{
+		&protocol.PartyError{Party: 3, Name: "ana", Err: protocol.ErrReplay},
+		fmt.Errorf("more: %w", &oneshot.PartyError{Party: 3, Name: "ana", Err: oneshot.ErrReplay}),
+	} {
+		if f := newFault(err); f.Kind != "replay" || party(f) != 3 || f.Name != "ana" {
+			t.Errorf("%v: %+v", err, f)
+		}
+	}
+	missing := &protocol.MissingError{Need: 3, Parties: []int{1, 4}}
+	if f := newFault(missing); !slices.Equal(f.Parties, []int{1, 4}) || party(f) != -1 {
+		t.Errorf("%+v", f)
+	}
+	if f := newFault(&accounting.OverBudget{Client: "ana"}); f.Name != "ana" {
+		t.Errorf("%+v", f)
 	}
 }

@@ -3,6 +3,7 @@ package record_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -196,6 +197,10 @@ func TestDefinitions(t *testing.T) {
 	if b, err := r.Initial(ctx, got); err != nil || string(b) != "model" {
 		t.Errorf("%q %v", b, err)
 	}
+	if b, err := r.Initial(ctx, &record.Definition{ID: strings.Repeat("00", 32)}); err != nil ||
+		b != nil {
+		t.Errorf("of one without a first model: %q %v", b, err)
+	}
 	if _, err := r.Definition(ctx, strings.Repeat("00", 32)); !errors.Is(err, record.ErrNone) {
 		t.Errorf("one that is not there: %v", err)
 	}
@@ -277,5 +282,100 @@ func TestLongObjects(t *testing.T) {
 	}
 	if had, err = r.Definition(ctx, id); err != nil || !bytes.Equal(had.Roster, definition.Roster) {
 		t.Errorf("after tidying, a roster of %d bytes, %v", len(had.Roster), err)
+	}
+}
+
+// Of states only the newest and the one before it stay on the disk, of models those that
+// are not spent.
+func TestSpentObjects(t *testing.T) {
+	ctx := context.Background()
+	e, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r, err := record.Open(ctx, e.JS, 1, newKey(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var model *record.Ref
+	for i := range 6 {
+		before := model
+		if model, err = h.Put(ctx, fmt.Sprint("model-", i), []byte("m")); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Decide(ctx, []byte("state"), before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	states, models := 0, 0
+	for names := e.JS.ObjectStoreNames(ctx); ; {
+		name, more := <-names.Name()
+		if !more {
+			break
+		}
+		store, err := e.JS.ObjectStore(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := store.List(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			if strings.HasPrefix(o.Name, "state") {
+				states++
+			} else {
+				models++
+			}
+		}
+	}
+	if states != 2 || models != 1 {
+		t.Errorf("%d states and %d models are kept, want 2 and 1", states, models)
+	}
+}
+
+// A log that is longer than what is fetched at once is read to its end.
+func TestLongLog(t *testing.T) {
+	ctx := context.Background()
+	r, stop := open(t, t.TempDir(), newKey(t))
+	defer stop()
+	const lines = 520
+	for i := range lines {
+		if err := r.Audit(ctx, id, record.Line{Event: "e", Round: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := r.AuditLog(ctx, id, 3)
+	if err != nil || len(got) != 3 || got[2].Round != lines-1 {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// A node of a cluster has an address with a host and a port, and certificates.
+func TestClusterAddress(t *testing.T) {
+	for _, c := range []struct {
+		listen string
+		tls    *tls.Config
+		says   string
+	}{
+		{"127.0.0.1:1", nil, "certificates"},
+		{"127.0.0.1", new(tls.Config), "host:port"},
+		{":1", new(tls.Config), "host:port"},
+		{"host:port", new(tls.Config), "host:port"},
+		{"", new(tls.Config), "host:port"},
+	} {
+		e, err := record.StartEmbedded(context.Background(), record.EmbeddedOptions{
+			Folder: t.TempDir(), Name: "n", Listen: c.listen, Peers: []string{"127.0.0.1:2"}, TLS: c.tls})
+		if err == nil {
+			e.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: %v, want %s", c.listen, err, c.says)
+		}
 	}
 }

@@ -143,6 +143,37 @@ func TestTransit(t *testing.T) {
 	}
 }
 
+// Jitter comes to the latency up to its last nanosecond, also where nothing is lost, and
+// without a time of its own a loss is seen after twice both.
+func TestJitterAndRetry(t *testing.T) {
+	for _, loss := range []float64{0, .5} {
+		n := Network{Seed: 3}
+		if err := n.Connect("a", "b", Link{Latency: 1000, Jitter: 2, Loss: loss}); err != nil {
+			t.Fatal(err)
+		}
+		// Of 500 messages each jitter falls on one, and one is lost, but for 1e-80.
+		jitters, again := make(map[time.Duration]bool), 0
+		for k := range 500 {
+			took, err := n.Transit(string(rune('a'+k)), "a", "b", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const retry = 2004
+			jitter := (took - 1000) % retry
+			if took < 1000 || jitter > 2 || loss == 0 && took > 1002 {
+				t.Fatalf("loss %v: a message took %v", loss, took)
+			}
+			jitters[jitter] = true
+			if took >= 1000+retry {
+				again++
+			}
+		}
+		if len(jitters) != 3 || (again > 0) != (loss > 0) {
+			t.Errorf("loss %v: jitters %v, %d lost", loss, jitters, again)
+		}
+	}
+}
+
 func TestLinks(t *testing.T) {
 	var n Network
 	for _, l := range []Link{

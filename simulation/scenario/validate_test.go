@@ -48,6 +48,13 @@ func TestRefused(t *testing.T) {
 			s.Sum.Kind, s.Parties[0].Count = Clear, MaxParties
 			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
 		}, "party"},
+		"one alone in the first round": {func(s *Scenario) {
+			s.Parties[0].Joins = 2
+			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
+		}, "party"},
+		"all but one collude": {func(s *Scenario) {
+			s.Privacy.Noise, s.Privacy.Epsilon, s.Privacy.Colluders = "skellam", 1, s.Size()-1
+		}, "privacy.colluders"},
 		"no budget for one of two": {func(s *Scenario) {
 			s.Privacy.Noise, s.Parties[0].Epsilon = "skellam", 1
 			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
@@ -115,6 +122,28 @@ func TestBudgetsApart(t *testing.T) {
 		_, err := Run(t.Context(), s, rows, Hooks{})
 		if !errors.As(err, &e) || e.Path != "party.1.epsilon" {
 			t.Errorf("%v: %v", epsilon, err)
+		}
+	}
+}
+
+// Thresholds are the least with which holders who collude with the server rebuild nothing
+// alone (curious), or nothing of a party twice (cheating: 2t > h + c).
+func TestThresholds(t *testing.T) {
+	for _, c := range []struct {
+		adversary            string
+		n, colluders, degree int
+		want                 int
+	}{
+		{"curious", 9, 0, 0, 1}, {"curious", 9, 3, 0, 4},
+		{"cheating", 9, 0, 0, 5}, {"cheating", 9, 2, 0, 6}, {"cheating", 10, 2, 0, 6},
+		{"semi-malicious", 9, 2, 0, 6},
+		{"curious", 9, 3, 4, 0}, // the protocol's, of a sparse graph
+	} {
+		s := small()
+		s.Recovery = &Recovery{Adversary: c.adversary}
+		s.Privacy.Colluders, s.Sum.Degree = c.colluders, c.degree
+		if got := s.config(c.n).Recovery.Threshold; got != c.want {
+			t.Errorf("%+v: %d", c, got)
 		}
 	}
 }
