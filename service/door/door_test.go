@@ -528,3 +528,33 @@ func FuzzDoor(f *testing.F) {
 		}
 	})
 }
+
+// Who is waited for is late when half of a step's time is over, and not before.
+func TestLateParties(t *testing.T) {
+	for step, late := range map[string]bool{"1h": false, "1s": true} {
+		s := newSiteOf(t, door.Options{}, strings.Replace(declared, "10m", step, 1), 6, 0)
+		s.gather(t)
+		began := time.Now()
+		eventually(t, "a party that is late", func() bool {
+			status, err := s.run.Status(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range status.Parties {
+				if p.State == "late" {
+					return true
+				}
+			}
+			return !late && time.Since(began) > time.Second
+		})
+		status, err := s.run.Status(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range status.Parties {
+			if p.State == "late" && !late {
+				t.Errorf("with %s for a step %s is %s at once", step, p.Name, p.State)
+			}
+		}
+	}
+}

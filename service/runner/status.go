@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -36,8 +37,10 @@ type Status struct {
 
 // PartyStatus is whether a party is there.
 type PartyStatus struct {
-	Name  string `json:"name"`
-	State string `json:"state"` // here, late, gone or never
+	Name string `json:"name"`
+	// State is here, gone, never for who was not seen yet, or late for who is here and is
+	// waited for, since more than half of the time that a step has.
+	State string `json:"state"`
 }
 
 // Status returns it.
@@ -64,7 +67,7 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		BytesIn:   r.bytesIn,
 		Refused:   r.refused,
 	}
-	var late []int
+	var open *session
 	switch s := r.present; {
 	case r.ended != "":
 		out.State, out.Why = "ended", r.ended
@@ -73,12 +76,13 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	case s != nil:
 		out.State, out.Stage, out.Session, out.Why = "running", s.stage.String(), s.number, r.why
 		if s.stage != Ready {
-			late = r.series.Present().Missing()
+			open = s
 		}
 	case r.forming != nil:
 		out.Stage, out.Session = r.forming.stage.String(), r.forming.number
-		late = r.series.Successor().Missing()
+		open = r.forming
 	}
+	overdue := open != nil && time.Since(open.since) > time.Duration(r.Federation.File.StepTime)/2
 	for i := range r.parties {
 		p := PartyStatus{Name: r.names[i], State: "here"}
 		switch {
@@ -86,7 +90,7 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 			p.State = "never"
 		case !r.here(i):
 			p.State = "gone"
-		case slices.Contains(late, i):
+		case overdue && r.server(open).Awaits(i):
 			p.State = "late"
 		}
 		out.Parties = append(out.Parties, p)
