@@ -16,7 +16,8 @@ var (
 	citation = regexp.MustCompile(`(\p{Lu}[\p{L}'’-]*\p{Ll})(?:'s)?(?: et al\.)?,? \(?((?:18|19|20)\d\d)\b`)
 	standard = regexp.MustCompile(`\b(RFC \d+|SP 800-\w+|FIPS \d+|draft-[a-z]+-[\w-]+)`)
 	// What stands before a year and is no name.
-	noName = regexp.MustCompile(`^(January|February|March|April|May|June|July|August|September|October|November|December|Reader)$`)
+	noName = regexp.MustCompile(`^(January|February|March|April|May|June|July|August|September|October|` +
+		`November|December|Reader)$`)
 	// The ends of lines within comments.
 	breaks = regexp.MustCompile(`\s*\n\s*(//)?\s*`)
 )

@@ -73,7 +73,9 @@ func TestLedgerCounts(t *testing.T) {
 		t.Error(err)
 	}
 	// Neither do lines that are added up.
-	full := `{"version":2,"view":"server","standard":{"Epsilon":9,"Delta":1e-5},"accounts":{"ann":[{"count":1099511627776,"step_count":1,"mechanism":{"discrete_gaussian":{"Sigma":17179869184,"Sensitivity":1}}}]}}`
+	full := `{"version":2,"view":"server","standard":{"Epsilon":9,"Delta":1e-5},"accounts":{"ann":[
+		{"count":1099511627776,"step_count":1,
+		"mechanism":{"discrete_gaussian":{"Sigma":17179869184,"Sensitivity":1}}}]}}`
 	if err := json.Unmarshal([]byte(full), &loaded); err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +83,12 @@ func TestLedgerCounts(t *testing.T) {
 		t.Error(err)
 	}
 	for _, wrong := range []string{
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":4294967296,"step_count":4294967296,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
+		`"a":[{"count":4294967296,"step_count":4294967296,
+			"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]`,
+		`"":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]`,
 	} {
+		wrong = `{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{` +
+			wrong + `}}`
 		if err := json.Unmarshal([]byte(wrong), &loaded); !errors.Is(err, ErrLedger) {
 			t.Error(err)
 		}

@@ -34,7 +34,9 @@ func TestEncoderErrors(t *testing.T) {
 		{"no parties", with(func(e *Encoder) { e.Parties = 0 }), ErrConfig, "Parties"},
 		{"negative parties", with(func(e *Encoder) { e.Parties = math.MinInt }), ErrConfig, "Parties"},
 		{"no coordinates", with(func(e *Encoder) { e.Dimension = 0 }), ErrConfig, "Dimension"},
-		{"too many coordinates", with(func(e *Encoder) { e.Dimension = masking.MaxLength + 1 }), ErrConfig, "Dimension"},
+		{"too many coordinates", with(func(e *Encoder) {
+			e.Dimension = masking.MaxLength + 1
+		}), ErrConfig, "Dimension"},
 		{"clip zero", with(func(e *Encoder) { e.Clip = 0 }), ErrConfig, "clipping norm"},
 		{"clip negative", with(func(e *Encoder) { e.Clip = -1 }), ErrConfig, "clipping norm"},
 		{"clip NaN", with(func(e *Encoder) { e.Clip = math.NaN() }), ErrConfig, "clipping norm"},
@@ -45,7 +47,9 @@ func TestEncoderErrors(t *testing.T) {
 		{"scale infinite", with(func(e *Encoder) { e.Scale = math.Inf(1) }), ErrConfig, "Clip·Scale"},
 		{"scale huge", with(func(e *Encoder) { e.Scale = math.Nextafter(1<<30, 1<<31) }), ErrConfig, "Clip·Scale"},
 		{"scale tiny", with(func(e *Encoder) { e.Scale = math.Nextafter(1, 0) }), ErrConfig, "Clip·Scale"},
-		{"product overflows", with(func(e *Encoder) { e.Clip, e.Scale = 1e150, math.MaxFloat64 }), ErrConfig, "Clip·Scale"},
+		{"product overflows", with(func(e *Encoder) {
+			e.Clip, e.Scale = 1e150, math.MaxFloat64
+		}), ErrConfig, "Clip·Scale"},
 		{"bits negative", with(func(e *Encoder) { e.Bits = -1 }), ErrConfig, "Bits"},
 		{"bits above 64", with(func(e *Encoder) { e.Bits = 65 }), ErrConfig, "Bits"},
 		{"beta negative", with(func(e *Encoder) { e.Beta = -0.1 }), ErrConfig, "Beta"},

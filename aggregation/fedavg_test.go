@@ -128,13 +128,17 @@ func TestFedAvgErrors(t *testing.T) {
 	}{
 		{"no parties", with(func(a *FedAvg) { a.Parties = 0 }).Validate, ErrConfig, "Parties"},
 		{"no dimension", with(func(a *FedAvg) { a.Dimension = 0 }).Validate, ErrConfig, "Dimension"},
-		{"too many dimensions", with(func(a *FedAvg) { a.Dimension = masking.MaxLength }).Validate, ErrConfig, "Dimension"},
+		{"too many dimensions", with(func(a *FedAvg) {
+			a.Dimension = masking.MaxLength
+		}).Validate, ErrConfig, "Dimension"},
 		{"no samples", with(func(a *FedAvg) { a.MaxSamples = -1 }).Validate, ErrConfig, "MaxSamples"},
 		{"range", with(func(a *FedAvg) { a.Range = math.NaN() }).Validate, ErrConfig, "Range"},
 		{"fraction", with(func(a *FedAvg) { a.FractionBits = -1 }).Validate, ErrConfig, "FractionBits"},
 		{"wrap of the weights", with(func(a *FedAvg) { a.FractionBits = 60 }).Validate, ErrWrap, "lower"},
 		{"wrap of all", with(func(a *FedAvg) { a.FractionBits, a.Parties = 50, 1<<20 }).Validate, ErrWrap, "parties"},
-		{"wrap of the count", with(func(a *FedAvg) { a.Parties, a.MaxSamples, a.Range = math.MaxInt>>22, math.MaxInt>>22, 1e-15 }).Validate, ErrWrap, "samples"},
+		{"wrap of the count", with(func(a *FedAvg) {
+			a.Parties, a.MaxSamples, a.Range = math.MaxInt>>22, math.MaxInt>>22, 1e-15
+		}).Validate, ErrWrap, "samples"},
 		{"encode unusable", encode(FedAvg{}, 1, 1), ErrConfig, "Parties"},
 		{"encode short", encode(good, 1, 1), ErrLength, "1 weights"},
 		{"encode long", encode(good, 1, 1, 1, 1), ErrLength, "3 weights"},

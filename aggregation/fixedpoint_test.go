@@ -75,9 +75,15 @@ func TestFixedPointErrors(t *testing.T) {
 		{"sum too large", func() error { _, err := FixedPoint{1, 60}.Bits(8); return err }, ErrWrap, "8 parties"},
 		{"no parties", func() error { _, err := good.Bits(0); return err }, ErrConfig, "0 parties"},
 		{"bits of nothing", func() error { _, err := FixedPoint{}.Bits(2); return err }, ErrConfig, "Range"},
-		{"decode outside the ring", func() error { _, err := good.Decode([]uint64{0, 1024}, 10); return err }, ErrRing, "element 1"},
+		{"decode outside the ring", func() error {
+			_, err := good.Decode([]uint64{0, 1024}, 10)
+			return err
+		}, ErrRing, "element 1"},
 		{"decode without bits", func() error { _, err := good.Decode([]uint64{0}, 0); return err }, ErrRing, "0 bits"},
-		{"decode without range", func() error { _, err := FixedPoint{}.Decode([]uint64{0}, 4); return err }, ErrConfig, "Range"},
+		{"decode without range", func() error {
+			_, err := FixedPoint{}.Decode([]uint64{0}, 4)
+			return err
+		}, ErrConfig, "Range"},
 	} {
 		err := c.call()
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {

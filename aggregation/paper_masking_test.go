@@ -116,8 +116,8 @@ func TestPaperMaskShrinks(t *testing.T) {
 		var server aggregation.Optimizer
 		step := must(server.Apply(make([]float64, 30), all, m))
 		if length(step) > length(all) || dot(all, step) < dot(step, step) {
-			t.Errorf("‖m⊙Δ‖ %v, ‖Δ‖ %v; ⟨Δ, m⊙Δ⟩ %v, ‖m⊙Δ‖² %v", length(step), length(all), dot(all, step),
-				dot(step, step))
+			t.Errorf("‖m⊙Δ‖ %v, ‖Δ‖ %v; ⟨Δ, m⊙Δ⟩ %v, ‖m⊙Δ‖² %v", length(step), length(all),
+				dot(all, step), dot(step, step))
 		}
 	}
 }
@@ -332,8 +332,8 @@ func TestPaperMaskProposition48(t *testing.T) {
 						bound := math.Sqrt(smooth*variance*gap/(k*T))/alpha + smooth*gap/(alpha*alpha*T)
 						worst = max(worst, squares/bound)
 						if squares > constant*bound {
-							t.Errorf("%s: T %d, α %v, K %d, σ %v: %v, bound %v·C", name, rounds, alpha, steps, spread,
-								squares, bound)
+							t.Errorf("%s: T %d, α %v, K %d, σ %v: %v, bound %v·C", name, rounds, alpha, steps,
+								spread, squares, bound)
 						}
 					}
 				}

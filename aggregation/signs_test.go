@@ -307,10 +307,12 @@ func TestLanes(t *testing.T) {
 		call func() ([][]uint64, error)
 		want error
 	}{
-		"none":           {func() ([][]uint64, error) { return Lanes{}.Join() }, ErrConfig},
-		"nil":            {func() ([][]uint64, error) { return Lanes{nil}.Join() }, ErrConfig},
-		"bad lane":       {func() ([][]uint64, error) { return Lanes{Signs{}}.Join() }, ErrConfig},
-		"too many":       {func() ([][]uint64, error) { return make(Lanes, 0, 1025).many(1025).Join() }, masking.ErrLayout},
+		"none":     {func() ([][]uint64, error) { return Lanes{}.Join() }, ErrConfig},
+		"nil":      {func() ([][]uint64, error) { return Lanes{nil}.Join() }, ErrConfig},
+		"bad lane": {func() ([][]uint64, error) { return Lanes{Signs{}}.Join() }, ErrConfig},
+		"too many": {func() ([][]uint64, error) {
+			return make(Lanes, 0, 1025).many(1025).Join()
+		}, masking.ErrLayout},
 		"a part missing": {func() ([][]uint64, error) { return lanes.Join(part0, part1) }, ErrLength},
 		"order":          {func() ([][]uint64, error) { return lanes.Join(part1, part0, part2) }, ErrLength},
 		"split elsewhere": {func() ([][]uint64, error) {
@@ -319,9 +321,11 @@ func TestLanes(t *testing.T) {
 		"one part for all": {func() ([][]uint64, error) { return lanes.Join(all) }, ErrLength},
 		"vector, short":    {func() ([][]uint64, error) { return vector.Encode([]float64{1}) }, ErrLength},
 		"vector, range":    {func() ([][]uint64, error) { return vector.Encode([]float64{1, 2}) }, ErrSaturated},
-		"vector, NaN":      {func() ([][]uint64, error) { return vector.Encode([]float64{1, math.NaN()}) }, ErrNotFinite},
-		"vector, none":     {func() ([][]uint64, error) { return Mean{Parties: 1, Range: 1}.Encode(nil) }, ErrConfig},
-		"vector, parties":  {func() ([][]uint64, error) { return Mean{Dimension: 1, Range: 1}.Encode(nil) }, ErrConfig},
+		"vector, NaN": {func() ([][]uint64, error) {
+			return vector.Encode([]float64{1, math.NaN()})
+		}, ErrNotFinite},
+		"vector, none":    {func() ([][]uint64, error) { return Mean{Parties: 1, Range: 1}.Encode(nil) }, ErrConfig},
+		"vector, parties": {func() ([][]uint64, error) { return Mean{Dimension: 1, Range: 1}.Encode(nil) }, ErrConfig},
 	} {
 		if out, err := c.call(); !errors.Is(err, c.want) || out != nil {
 			t.Errorf("%s: %v, %v; want %v", name, out, err, c.want)

@@ -159,7 +159,8 @@ func naive(m LeNet, w, x []float64) []float64 {
 							for dy := range kernel {
 								for dx := range kernel {
 									row, col := 2*y+corner/2+dy, 2*z+corner%2+dx
-									sum += c.weights(w)[((k*c.planes+p)*kernel+dy)*kernel+dx] * x[(p*c.side+row)*c.side+col]
+									weight := c.weights(w)[((k*c.planes+p)*kernel+dy)*kernel+dx]
+									sum += weight * x[(p*c.side+row)*c.side+col]
 								}
 							}
 						}

@@ -17,7 +17,8 @@ func BenchmarkMask(b *testing.B) {
 		name string
 		add  func([]uint64, []byte, uint64, uint64)
 	}{
-		{16, "", addStream}, {20, "", addStream}, {32, "", addStream}, {32, "/portable", addStreamGeneric}, {64, "", addStream},
+		{16, "", addStream}, {20, "", addStream}, {32, "", addStream},
+		{32, "/portable", addStreamGeneric}, {64, "", addStream},
 	} {
 		bits := c.bits
 		b.Run(fmt.Sprintf("bits=%d%s", bits, c.name), func(b *testing.B) {

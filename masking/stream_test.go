@@ -91,10 +91,12 @@ func TestIntakeRefuses(t *testing.T) {
 		copied error // what copying says
 		added  error
 	}{
-		"breaks off":     {io.MultiReader(bytes.NewReader(packed[:70000]), iotest.ErrReader(broken)), broken, ErrPackedSize},
-		"ends early":     {bytes.NewReader(packed[:len(packed)-1]), nil, ErrPackedSize},
-		"nothing":        {bytes.NewReader(nil), nil, ErrPackedSize},
-		"too long":       {io.MultiReader(bytes.NewReader(packed), bytes.NewReader([]byte{0})), ErrPackedSize, ErrPackedSize},
+		"breaks off": {io.MultiReader(bytes.NewReader(packed[:70000]), iotest.ErrReader(broken)), broken,
+			ErrPackedSize},
+		"ends early": {bytes.NewReader(packed[:len(packed)-1]), nil, ErrPackedSize},
+		"nothing":    {bytes.NewReader(nil), nil, ErrPackedSize},
+		"too long": {io.MultiReader(bytes.NewReader(packed), bytes.NewReader([]byte{0})), ErrPackedSize,
+			ErrPackedSize},
 		"padding is set": {bytes.NewReader(dirty), ErrPadding, ErrPadding},
 	} {
 		if _, err := io.Copy(struct{ io.Writer }{intake}, c.stream); !errors.Is(err, c.copied) {

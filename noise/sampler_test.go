@@ -335,12 +335,16 @@ func TestBadRandomness(t *testing.T) {
 		make  func() io.Reader
 		exact bool // an error is due from the exact path only
 	}{
-		"empty":    {make: func() io.Reader { return bytes.NewReader(nil) }},
-		"short":    {make: func() io.Reader { return io.LimitReader(seeded(1), 3000) }},
-		"failing":  {make: func() io.Reader { return io.MultiReader(io.LimitReader(seeded(1), 5000), iotest.ErrReader(boom)) }},
+		"empty": {make: func() io.Reader { return bytes.NewReader(nil) }},
+		"short": {make: func() io.Reader { return io.LimitReader(seeded(1), 3000) }},
+		"failing": {make: func() io.Reader {
+			return io.MultiReader(io.LimitReader(seeded(1), 5000), iotest.ErrReader(boom))
+		}},
 		"idle":     {make: func() io.Reader { return readerFunc(func([]byte) (int, error) { return 0, nil }) }},
 		"negative": {make: func() io.Reader { return readerFunc(func([]byte) (int, error) { return -1, nil }) }},
-		"long":     {make: func() io.Reader { return readerFunc(func(p []byte) (int, error) { return len(p) + 1, nil }) }},
+		"long": {make: func() io.Reader {
+			return readerFunc(func(p []byte) (int, error) { return len(p) + 1, nil })
+		}},
 		"expanded": {make: func() io.Reader { return Expand(io.LimitReader(seeded(1), 40)) }},
 		"zeros":    {make: func() io.Reader { return repeat(0) }, exact: true},
 		"ones":     {make: func() io.Reader { return repeat(0xff) }, exact: true},

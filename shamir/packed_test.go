@@ -235,7 +235,9 @@ func TestPackedErrors(t *testing.T) {
 		{"zero", p, 1, change(func(s []PackedShare) { s[2].Index = 0 }), ErrIndexZero},
 		{"twice", p, 1, change(func(s []PackedShare) { s[2].Index = 1 }), ErrDuplicateIndex},
 		{"no values", p, 1, change(func(s []PackedShare) { s[0].Values = nil }), ErrLength},
-		{"more values", p, 1, change(func(s []PackedShare) { s[3].Values = append(s[3].Values, secrets[0]) }), ErrLength},
+		{"more values", p, 1, change(func(s []PackedShare) {
+			s[3].Values = append(s[3].Values, secrets[0])
+		}), ErrLength},
 		{"ℓ", p, 1, change(func(s []PackedShare) { s[3].Values[0] = high }), ErrNonCanonical},
 	} {
 		if got, wrong, err := CombinePackedVarTime(c.p, c.faults, c.shares); !errors.Is(err, c.want) ||

@@ -54,7 +54,9 @@ var rules = map[string]ClientRule{
 }
 
 var masks = map[string]aggregation.GradientMask{
-	"plain": {}, "soft": {Kind: aggregation.SoftMask, Threshold: .6}, "hard": {Kind: aggregation.HardMask, Threshold: .6},
+	"plain": {},
+	"soft":  {Kind: aggregation.SoftMask, Threshold: .6},
+	"hard":  {Kind: aggregation.HardMask, Threshold: .6},
 }
 
 func train(t *testing.T, x Options) *Result {

@@ -29,7 +29,8 @@ func TestDropOutsTable(t *testing.T) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
 	}
-	rows := regexp.MustCompile(`(?m)^ +[123] +(8|9|10)/10 +[\d,]+ +[\d,]+ +[\d.]+ +[\d.]+ +[\d.]+    0\.\d{4} +-?[01]\.\d{4}$`)
+	rows := regexp.MustCompile(`(?m)^ +[123] +(8|9|10)/10 +[\d,]+ +[\d,]+ +[\d.]+ +[\d.]+ +[\d.]+` +
+		`    0\.\d{4} +-?[01]\.\d{4}$`)
 	if n := len(rows.FindAllString(out, -1)); n != 3 {
 		t.Errorf("%d rows of rounds, want 3:\n%s", n, out)
 	}

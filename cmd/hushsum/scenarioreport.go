@@ -294,10 +294,9 @@ func gainSection(last *scenario.Round, alone, plain float64, drawn template.HTML
 		word = "fewer"
 	}
 	s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows that "+
-		"nobody has. A "+
-		"party that trains alone, on its own rows for as many rounds, is right about %s: %.1f "+
-		"points %s.",
-		percentText(last.Accuracy), percentText(alone), 100*math.Abs(last.Accuracy-alone), word), least}
+		"nobody has. That is %.1f points %s than what a party has that trains alone, on its own rows "+
+		"for as many rounds: %s, as a mean.", percentText(last.Accuracy),
+		100*math.Abs(last.Accuracy-alone), word, percentText(alone)), least}
 	return s
 }
 
@@ -335,10 +334,14 @@ const mostRows = 40
 
 func spentSection(r *scenario.Result) section {
 	s := section{Title: "What is spent of privacy"}
-	if len(r.Privacy) == 0 {
+	if !r.Scenario.Privacy.Noisy() {
 		s.Text = []string{"Nothing protects what the sums themselves say: there is no noise in " +
 			"them. Masks hide each party's own vector; whoever knows all others can subtract " +
 			"them."}
+		return s
+	}
+	if len(r.Privacy) == 0 {
+		s.Text = []string{"The run ended before this was worked out."}
 		return s
 	}
 	asked := "asked for"

@@ -179,8 +179,11 @@ func epsilonText(e float64) string {
 
 // privacyLines say what protects the parties.
 func privacyLines(r *scenario.Result) (lines []string) {
-	if len(r.Privacy) == 0 {
+	switch {
+	case !r.Scenario.Privacy.Noisy():
 		return []string{"no epsilon: nothing protects what the sums say, as there is no noise in them"}
+	case len(r.Privacy) == 0:
+		return nil
 	}
 	asked := "asked for"
 	if r.Scenario.Privacy.Reference() {
@@ -194,7 +197,7 @@ func privacyLines(r *scenario.Result) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s, %s", name[len(name)-1],
 			epsilonText(p.Asked), epsilonText(p.Certified), grouped(p.Shares), grouped(p.Honest)))
 	}
-	return append(lines, fmt.Sprintf("certified at delta %s for all %s, against the server and %s",
+	return append(lines, fmt.Sprintf("certified at delta %s over %s, against the server and %s",
 		short4(r.Privacy[0].Delta), plural(r.Scenario.Rounds, "round"),
 		plural(r.Scenario.Privacy.Colluders, "colluder")))
 }

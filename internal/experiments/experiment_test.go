@@ -241,7 +241,8 @@ func TestFindings(t *testing.T) {
 		verdict     Verdict
 		says        string
 	}{
-		{[]float64{.014, .016, .015}, 1, Seen, "x: +1.50 points, 95 % interval +1.25 to +1.75 over 3 seeds; published +1.50. The published effect is seen."},
+		{[]float64{.014, .016, .015}, 1, Seen, "x: +1.50 points, 95 % interval +1.25 to +1.75 over " +
+			"3 seeds; published +1.50. The published effect is seen."},
 		{[]float64{.004, .006, .005}, 1, Seen, "seen, but its size is outside the interval."},
 		{[]float64{.014, -.016, .015}, 1, NotSeen, "contains 0."},
 		{[]float64{-.014, -.016, -.015}, 1, Opposite, "the other sign."},

@@ -40,11 +40,18 @@ type law interface {
 // them.
 func (r *run) newCodec(parties []*party) (*codec, error) {
 	c := &codec{run: r, parties: parties, shares: make([]int, len(parties))}
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
 	r.codecs = append(r.codecs, c)
+	return c, nil
+}
+
+func (c *codec) settle() error {
+	r, d, n := c.run, c.run.model.NumParams(), len(c.parties)
 	for i := range c.shares {
 		c.shares[i] = 1
 	}
-	d, n := r.model.NumParams(), len(parties)
 	if !r.Privacy.Noisy() || r.Privacy.Reference() {
 		c.mean = aggregation.Mean{
 			Parties:      n,
@@ -54,23 +61,23 @@ func (r *run) newCodec(parties []*party) (*codec, error) {
 		}
 		var err error
 		c.layout, err = c.mean.Layout()
-		return c, err
+		return err
 	}
 	var family accounting.Family
 	if err := family.UnmarshalText([]byte(r.Privacy.Noise)); err != nil {
-		return nil, err
+		return err
 	}
 	greatest := 0.
-	for _, p := range parties {
+	for _, p := range c.parties {
 		greatest = max(greatest, p.spec.Epsilon)
 	}
 	all := 0
-	for i, p := range parties {
+	for i, p := range c.parties {
 		// Whoever wants a smaller ε adds as much noise as all would if all wanted it.
 		ratio := greatest / p.spec.Epsilon
 		own := math.Ceil(ratio * ratio * (1 - 1e-9))
 		if own > mostShares || all-n+int(own) > mostShares {
-			return nil, bad(r.pathOf(p.spec)+".epsilon", "bring them nearer to each other",
+			return bad(r.pathOf(p.spec)+".epsilon", "bring them nearer to each other",
 				"budgets from %v to %v are too far apart", p.spec.Epsilon, greatest)
 		}
 		c.shares[i] = int(own)
@@ -89,11 +96,11 @@ func (r *run) newCodec(parties []*party) (*codec, error) {
 	budget := privacy.Budget{Epsilon: greatest, Delta: r.Privacy.Delta}
 	z, err := alike.Calibrate(budget, r.Rounds)
 	if err != nil {
-		return nil, fromPrivacy(err)
+		return fromPrivacy(err)
 	}
 	honest, err := alike.Contributors.MinHonest()
 	if err != nil {
-		return nil, fromPrivacy(err)
+		return fromPrivacy(err)
 	}
 	c.release = alike
 	if all == n {
@@ -104,10 +111,10 @@ func (r *run) newCodec(parties []*party) (*codec, error) {
 		c.release.Noise.Multiplier = z * math.Sqrt(float64(total)/float64(honest))
 	}
 	if c.mechanism, err = c.release.Mechanism(); err != nil {
-		return nil, fromPrivacy(err)
+		return fromPrivacy(err)
 	}
 	c.layout, err = c.mechanism.Layout()
-	return c, err
+	return err
 }
 
 // fromPrivacy names the scenario's field for that of package privacy.

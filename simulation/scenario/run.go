@@ -98,7 +98,7 @@ type run struct {
 // Run simulates a scenario on some rows. It fails with [ErrScenario], of the first field
 // that is wrong, with what training fails with, and with the error of ctx when that ends;
 // the result is then of the rounds so far.
-func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (*Result, error) {
+func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (result *Result, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -112,6 +112,9 @@ func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (*Result, erro
 	}
 	took := r.stopwatch()
 	defer func() {
+		if ended := r.conclude(); err == nil {
+			err = ended
+		}
 		r.result.Took = took()
 		for _, session := range r.sessions {
 			session.erase()
@@ -133,7 +136,7 @@ func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (*Result, erro
 				"virtual time ends in round %d, after more than a century", r.round)
 		}
 	}
-	return r.result, r.conclude()
+	return r.result, nil
 }
 
 // stopwatch measures what the simulation takes.

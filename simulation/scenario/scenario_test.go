@@ -411,6 +411,18 @@ func TestEnds(t *testing.T) {
 		t.Errorf("an ended context: %v", err)
 	}
 	s := small()
+	s.Privacy = Privacy{Noise: "skellam", Epsilon: 8}
+	ended, cancel = context.WithCancel(t.Context())
+	result, err := Run(ended, s, census(t), Hooks{Round: func(r Round) {
+		if r.Number == 2 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(result.Rounds) != 2 || len(result.Privacy) != 1 ||
+		!(result.Privacy[0].Certified > 7) {
+		t.Errorf("ended after two rounds: %+v, %v", result, err)
+	}
+	s = small()
 	s.Rounds = 0
 	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, ErrScenario) {
 		t.Errorf("no rounds: %v", err)

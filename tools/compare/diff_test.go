@@ -7,7 +7,8 @@ import (
 
 // What is left out does not count, and whatever else differs does.
 func TestDifference(t *testing.T) {
-	const before = `{"a": 1.50, "x_ms": 3, "drawn": 1, "rows": [{"labels": ["epsilon 8"], "v": 1}, {"labels": ["clear"], "v": 2}]}`
+	const before = `{"a": 1.50, "x_ms": 3, "drawn": 1, "rows": [{"labels": ["epsilon 8"], "v": 1},
+		{"labels": ["clear"], "v": 2}]}`
 	c := testCase{omit: []string{"drawn"}, drops: noisy}
 	for after, want := range map[string][]string{
 		before: nil,
