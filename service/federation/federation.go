@@ -120,6 +120,9 @@ var planFields = map[string]string{
 	"Adversary": "recovery.adversary", "roster": "roster",
 }
 
+// mostRounds bounds those of a federation.
+const mostRounds = 1_000_000
+
 // DefaultStepTime is the step_time of a file that names none.
 const DefaultStepTime = 30 * time.Second
 
@@ -172,6 +175,10 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 	}
 	if s := f.Metrics.Share; !(s >= 0 && s < 1) {
 		return nil, wrong(text, "metrics.share", fmt.Sprintf("%v is outside 0 to below 1", s), "")
+	}
+	if f.Rounds > mostRounds {
+		return nil, wrong(text, "rounds", fmt.Sprintf("%d are too many", f.Rounds),
+			fmt.Sprintf("use at most %d, and another federation after them", mostRounds))
 	}
 	terms := sha256.Sum256(slices.Concat([]byte("hushsum/2 federation\n"), canonical(text), model))
 	plan := hushsum.Plan{

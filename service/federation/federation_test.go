@@ -132,7 +132,7 @@ func TestMistakes(t *testing.T) {
 		{`adversary = "cheating"`, `adversary = "evil"`, 21, "semi-malicious"},
 		{"drop_out = 0.2", "drop_out = 0.6", 23, "drop_out"},
 		{"colluders = 1", "colluders = 9", 22, "olluders"},
-		{`noise = "discrete-gaussian"`, `noise = "gauss"`, 26, ""},
+		{`noise = "discrete-gaussian"`, `noise = "gauss"`, 26, "use none, discrete"},
 		{"epsilon = 8.0", "epsilon = 0.0", 27, "epsilon"},
 		{"delta = 1e-5", "delta = 2.0", 28, "delta"},
 		{"clip = 1.0", "clip = 0.0", 29, "clip"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -246,7 +247,11 @@ func (f *Federation) noise() (family accounting.Family, err error) {
 		return 0, nil
 	}
 	if err := family.UnmarshalText([]byte(name)); err != nil {
-		return 0, wrong(f.Text, "privacy.noise", err.Error(), "")
+		advice := "use none"
+		for _, known := range accounting.Families() {
+			advice += ", " + known.String()
+		}
+		return 0, wrong(f.Text, "privacy.noise", fmt.Sprintf("there is no noise %.40q", name), advice)
 	}
 	return family, nil
 }
@@ -335,6 +340,13 @@ func (f *Federation) Standing(model []float64, broadcast []byte) (*simulation.St
 		return nil, fmt.Errorf("%w: %d numbers for %d", tensor.ErrFormat, len(model), f.Spec.Len())
 	}
 	s := &simulation.Standing{}
+	number := func(x float64, least, most int) (int, error) {
+		if !(x >= float64(least) && x <= float64(most) && x == math.Trunc(x)) {
+			return 0, fmt.Errorf("%w: %g where a number from %d to %d stands", tensor.ErrFormat, x, least,
+				most)
+		}
+		return int(x), nil
+	}
 	for _, t := range f.Spec.Tensors {
 		part := model[:t.Len()]
 		model = model[t.Len():]
@@ -347,14 +359,20 @@ func (f *Federation) Standing(model []float64, broadcast []byte) (*simulation.St
 			s.Gradient = part
 		case tensorCounted:
 			for _, x := range part {
-				s.Counted = append(s.Counted, int(x))
+				round, err := number(x, 0, f.File.Rounds)
+				if err != nil {
+					return nil, err
+				}
+				s.Counted = append(s.Counted, round)
 			}
 		case tensorNext:
-			s.Round, s.Exchange = int(part[0]), int(part[1])
+			var e1, e2 error
+			s.Round, e1 = number(part[0], 1, f.File.Rounds+1) // the last model has the one after
+			s.Exchange, e2 = number(part[1], 1, f.training.Exchanges())
+			if err := errors.Join(e1, e2); err != nil {
+				return nil, err
+			}
 		}
-	}
-	if s.Round < 1 || s.Exchange < 1 || s.Exchange > f.training.Exchanges() {
-		return nil, fmt.Errorf("%w: round %d, sum %d", tensor.ErrFormat, s.Round, s.Exchange)
 	}
 	if broadcast != nil {
 		s.Public = hushsum.BroadcastDigest(broadcast)
@@ -428,6 +446,10 @@ func (f *Federation) Trained(party int, rows *learning.Dataset) (*simulation.Apa
 		return nil, err
 	}
 	t := f.File.Training.Rows
+	if party < 0 || party >= len(o.Parties) {
+		return nil, fmt.Errorf("%w: there is no party %d in a roster of %d", ErrConfig, party,
+			len(o.Parties))
+	}
 	if rows.Features != t.Features || named.Classes(rows) > t.Classes {
 		return nil, wrong(f.Text, "training.rows", fmt.Sprintf("it says %d features and %d classes, the "+
 			"party's rows have %d and %d", t.Features, t.Classes, rows.Features, named.Classes(rows)), "")

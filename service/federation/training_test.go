@@ -3,6 +3,7 @@ package federation_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,45 @@ func TestTraining(t *testing.T) {
 	}
 	if _, err := f.Standing(make([]float64, f.Spec.Len()), nil); !errors.Is(err, tensor.ErrFormat) {
 		t.Errorf("a model of zeros stands nowhere: %v", err)
+	}
+}
+
+// What a model says of the training must be numbers that the training can have.
+func TestStandingRefused(t *testing.T) {
+	scaffold := strings.Replace(declared, "\"fedga\"\nbeta = 0.1", `"scaffold"`, 1)
+	f, err := federation.New([]byte(scaffold), rosterOf(t, 10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := make(map[string]int)
+	n := 0
+	for _, one := range f.Spec.Tensors {
+		at[one.Name] = n
+		n += one.Len()
+	}
+	for _, c := range []struct {
+		tensor string
+		offset int
+		value  float64
+		good   bool
+	}{
+		{"rule.next", 0, 7, true}, // after the last round
+		{"rule.next", 0, 8, false},
+		{"rule.next", 0, 0, false},
+		{"rule.next", 0, 1.5, false},
+		{"rule.next", 0, 1e300, false},
+		{"rule.next", 1, 2, false},
+		{"rule.counted", 9, 6, true},
+		{"rule.counted", 9, 7, false},
+		{"rule.counted", 9, -1, false},
+		{"rule.counted", 9, 0.5, false},
+	} {
+		model := slices.Clone(f.Initial)
+		model[at[c.tensor]+c.offset] = c.value
+		if _, err := f.Standing(model, nil); (err == nil) != c.good ||
+			err != nil && !errors.Is(err, tensor.ErrFormat) {
+			t.Errorf("%s %d is %g: %v", c.tensor, c.offset, c.value, err)
+		}
 	}
 }
 

@@ -68,8 +68,13 @@ func (f *Federation) Meaning() []string {
 		out = append(out, "These parts stay with each party and never leave it: "+
 			strings.Join(f.Kept, ", ")+".")
 	}
-	out = append(out, fmt.Sprintf("A round takes %s up and %s down of each party, and goes on "+
-		"without those who are gone; up to %d may be missing.", size(f.up()), size(f.down()), n-least))
+	missing := fmt.Sprintf("goes on without those who are gone; up to %d of the roster may be missing",
+		n-least)
+	if n == least {
+		missing = "has a sum only if no party of the roster is missing"
+	}
+	out = append(out, fmt.Sprintf("A round takes %s up and %s down of each party, and %s.",
+		size(f.up()), size(f.down()), missing))
 	return out
 }
 

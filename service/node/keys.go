@@ -72,6 +72,15 @@ func (n *Node) keys() (err error) {
 	return err
 }
 
+// forgetTokens deletes tokens that nobody is told, since the first start has failed: the next
+// makes others.
+func (n *Node) forgetTokens() {
+	if len(n.NewTokens) > 0 {
+		_ = os.Remove(filepath.Join(n.Folder, fileTokens))
+		n.NewTokens = nil
+	}
+}
+
 // keep reads a file, or writes what fresh returns.
 func keep(name string, fresh func() ([]byte, error)) ([]byte, error) {
 	b, err := os.ReadFile(name)

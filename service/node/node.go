@@ -89,6 +89,7 @@ const (
 	lookAgain      = time.Second
 	unreadable     = 30 * time.Second
 	closing        = 10 * time.Second
+	formTime       = time.Minute // in which a cluster forms
 )
 
 // Subjects.
@@ -131,6 +132,7 @@ type entry struct {
 	runner     *runner.Runner // while this node leads
 	leader     lead           // what was heard last
 	heard      time.Time
+	doubt      chan struct{}          // another node says that it leads, while this one does
 	proxy      *httputil.ReverseProxy // to the leader
 }
 
@@ -155,6 +157,7 @@ func Start(ctx context.Context, c Config) (n *Node, err error) {
 	defer func() {
 		if err != nil {
 			n.Close()
+			n.forgetTokens()
 		}
 	}()
 	if err := n.keys(); err != nil {
@@ -201,13 +204,22 @@ func (n *Node) connect(ctx context.Context) (err error) {
 		}
 	}
 	// A cluster takes its time until it can store anything.
-	for began := time.Now(); ; {
+	for began, told := time.Now(), false; ; {
 		n.records, err = record.Open(ctx, js, replicas, n.Key)
-		if err == nil || ctx.Err() != nil || time.Since(began) > time.Minute {
+		if err == nil || ctx.Err() != nil || time.Since(began) > formTime {
 			break
 		}
+		if !told {
+			told = true
+			n.Log.Warn("the record cannot be used yet; most of a cluster's nodes must be there",
+				"error", err.Error())
+		}
 	}
-	if err != nil {
+	switch {
+	case err != nil && !n.alone && n.embedded != nil:
+		return fmt.Errorf("%w; start most of the nodes of --peers within %v of each other, and see that "+
+			"they reach each other's --cluster", err, formTime)
+	case err != nil:
 		return err
 	}
 	_, err = n.conn.Subscribe(subjectLead+"*", n.hear)
@@ -389,7 +401,8 @@ func (n *Node) know(f *federation.Federation, roster, initial []byte) {
 	if n.entries[f.ID] != nil || n.ctx.Err() != nil {
 		return
 	}
-	e := &entry{federation: f, roster: roster, initial: initial, heard: time.Now()}
+	e := &entry{federation: f, roster: roster, initial: initial, heard: time.Now(),
+		doubt: make(chan struct{}, 1)}
 	n.entries[f.ID] = e
 	n.group.Add(1)
 	go n.lead(e)
@@ -508,6 +521,11 @@ func (n *Node) led(e *entry) error {
 			}
 		}
 	}()
+	beats.Add(1)
+	go func() {
+		defer beats.Done()
+		n.confirm(ctx, e, r)
+	}()
 	err = r.Run(ctx)
 	cancel()
 	beats.Wait()
@@ -524,6 +542,25 @@ func (n *Node) led(e *entry) error {
 		n.say(id, true)
 	}
 	return err
+}
+
+// confirm has a runner ask the record whether it still leads, whenever another node is heard
+// to say that it does: one that has nothing to decide would go on for ever, and keep the
+// parties that come to it.
+func (n *Node) confirm(ctx context.Context, e *entry, r *runner.Runner) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-e.doubt:
+			short, cancel := context.WithTimeout(ctx, askTime)
+			r.Confirm(short)
+			cancel()
+			select {
+			case <-ctx.Done():
+			case <-time.After(beat):
+			}
+		}
+	}
 }
 
 func (n *Node) say(id string, leaving bool) {
@@ -552,6 +589,12 @@ func (n *Node) hear(m *nats.Msg) {
 		e.proxy = n.proxy(l)
 	}
 	e.leader, e.heard = l, time.Now()
+	if e.runner != nil && !l.Leaving {
+		select {
+		case e.doubt <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // proxy passes requests on to the node that leads, as they are.
@@ -580,8 +623,9 @@ func (n *Node) proxy(l lead) *httputil.ReverseProxy {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_ = json.NewEncoder(w).Encode(door.Problem{
 				Type:   door.ProblemPrefix + "leader",
-				Title:  "The node that leads does not answer",
+				Title:  door.Refusals()["leader"].Title,
 				Status: http.StatusServiceUnavailable,
+				Detail: "the node that leads does not answer; ask again",
 			})
 		},
 		ErrorLog: slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),

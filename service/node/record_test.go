@@ -334,11 +334,9 @@ func TestFolderIsLocked(t *testing.T) {
 	n.Close()
 }
 
-// Two nodes on a NATS of the operator's, reached by its URL with a password: one leads,
-// and when it stops the other goes on. A wrong password is told at once.
-func TestExternalNATS(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
+// startNATS starts a NATS of the operator's, and returns how it is reached with a password.
+func startNATS(t *testing.T) (address func(password string) string) {
+	t.Helper()
 	s, err := server.NewServer(&server.Options{
 		Host:       "127.0.0.1",
 		Port:       server.RANDOM_PORT,
@@ -354,11 +352,11 @@ func TestExternalNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	go s.Start()
-	defer s.Shutdown()
+	t.Cleanup(s.Shutdown)
 	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("it did not start")
 	}
-	address := func(password string) string {
+	return func(password string) string {
 		u := url.URL{
 			Scheme: "nats",
 			User:   url.UserPassword("hushsum", password),
@@ -366,6 +364,14 @@ func TestExternalNATS(t *testing.T) {
 		}
 		return u.String()
 	}
+}
+
+// Two nodes on a NATS of the operator's, reached by its URL with a password: one leads,
+// and when it stops the other goes on. A wrong password is told at once.
+func TestExternalNATS(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	address := startNATS(t)
 	key, err := keyexchange.GenerateSealKey(nil)
 	if err != nil {
 		t.Fatal(err)

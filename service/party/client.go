@@ -38,7 +38,15 @@ type RefusalError struct {
 }
 
 func (e *RefusalError) Error() string {
-	return fmt.Sprintf("party: the server refuses (%d, %s): %.300s", e.Status, e.Kind, e.Detail)
+	text := fmt.Sprintf("party: the server refuses (%d", e.Status)
+	if e.Kind != "" {
+		text += ", " + e.Kind
+	}
+	text += ")"
+	if e.Detail != "" {
+		text += fmt.Sprintf(": %.300s", e.Detail)
+	}
+	return text
 }
 
 // Server is the way to a server. It is safe for concurrent use.
@@ -94,7 +102,11 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 		}
 		transport.TLSClientConfig = Pinned(pins...)
 	}
-	s.client = &http.Client{Transport: transport}
+	s.client = &http.Client{
+		Transport: transport,
+		// Nobody but the server that was named is sent anything.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	return s, nil
 }
 
@@ -252,10 +264,10 @@ func (s *Server) Next(
 	return s.next(ctx, id, ask, most, nil)
 }
 
-// next calls due with the item that comes before its message is read, which is given up if
-// due fails.
+// next calls due with what is next before its message is read, which is given up if due
+// fails.
 func (s *Server) next(
-	ctx context.Context, id string, ask runner.Ask, most int64, due func(item string) error,
+	ctx context.Context, id string, ask runner.Ask, most int64, due func(next *runner.Next) error,
 ) (runner.Next, error) {
 	q := make(url.Values)
 	var sessions []string
@@ -281,12 +293,12 @@ func (s *Server) next(
 		return runner.Next{}, err
 	}
 	defer answer.Body.Close()
-	next, err := nextOf(answer.Header)
+	next, err := nextOf(answer)
 	if err != nil || next.Kind == runner.Nothing {
 		return next, err
 	}
 	if due != nil {
-		if err := due(next.Item); err != nil {
+		if err := due(&next); err != nil {
 			return runner.Next{}, err
 		}
 	}
@@ -294,9 +306,17 @@ func (s *Server) next(
 	return next, err
 }
 
-// nextOf reads what the headers of an answer say is next.
-func nextOf(h http.Header) (runner.Next, error) {
+// errOther: an answer that no server of this kind gives, such as a proxy's own page.
+var errOther = errors.New("party: something else answers in the server's place")
+
+// nextOf reads what an answer says is next.
+func nextOf(answer *http.Response) (runner.Next, error) {
+	h := answer.Header
 	next := runner.Next{Kind: runner.Kind(h.Get(door.HeaderNext)), Item: h.Get(door.HeaderItem)}
+	if nothing := answer.StatusCode == http.StatusNoContent; nothing != (next.Kind == runner.Nothing) {
+		return runner.Next{}, fmt.Errorf("%w: status %d and %s %.20q", errOther, answer.StatusCode,
+			door.HeaderNext, next.Kind)
+	}
 	if next.Kind == runner.Nothing {
 		return next, nil
 	}

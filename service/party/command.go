@@ -66,6 +66,7 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 		os.WriteFile(at("round.json"), about, 0o600)); err != nil {
 		return nil, err
 	}
+	outer := ctx
 	if c.Limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Limit)
@@ -81,8 +82,11 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 	run.WaitDelay = 5 * time.Second
 	endWithChildren(run)
 	if err := run.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		switch {
+		case outer.Err() != nil:
+			return nil, outer.Err()
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("%w: it took longer than %v", ErrTraining, c.Limit)
 		}
 		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
 	}
@@ -100,9 +104,12 @@ func readUpdate(at func(string) string, w *Work) (*Update, error) {
 			break
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: it left none of %s in the folder that HUSHSUM_WORK names",
 			ErrTraining, strings.Join(updateFiles, ", "))
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
 	}
 	trained := strings.HasPrefix(left, "trained")
 	spec, values, _, err := tensor.ParseAny(b)
@@ -117,14 +124,27 @@ func readUpdate(at func(string) string, w *Work) (*Update, error) {
 			u.Vector[i] -= w.Model[i]
 		}
 	}
-	if b, err = os.ReadFile(at("metrics.json")); errors.Is(err, fs.ErrNotExist) {
+	if !w.Metrics {
 		return u, nil
 	}
-	var m struct{ Loss, Accuracy float64 }
-	if err != nil || len(b) > mostMetrics || json.Unmarshal(b, &m) != nil {
-		return nil, fmt.Errorf("%w: metrics.json cannot be read", ErrTraining)
+	if b, err = os.ReadFile(at("metrics.json")); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: the federation sums loss and accuracy, and it left no metrics.json, "+
+			`such as {"loss": 0.4, "accuracy": 0.9}`, ErrTraining)
 	}
-	u.Loss, u.Accuracy = m.Loss, m.Accuracy
+	var m struct{ Loss, Accuracy *float64 }
+	if err == nil && len(b) > mostMetrics {
+		err = fmt.Errorf("%d bytes, at most %d are read", len(b), mostMetrics)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err == nil && (m.Loss == nil || m.Accuracy == nil) {
+		err = errors.New(`it takes both "loss" and "accuracy"`)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: metrics.json: %w", ErrTraining, err)
+	}
+	u.Loss, u.Accuracy = *m.Loss, *m.Accuracy
 	return u, nil
 }
 

@@ -34,6 +34,8 @@ type Work struct {
 	Spec  *tensor.Spec
 	Model []float64
 	File  []byte // the model, as the safetensors file that came
+	// Metrics says that the federation sums loss and accuracy.
+	Metrics bool
 }
 
 // Update is what a party makes of it: the change to the model, and, if the federation
@@ -143,7 +145,7 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 		case fatal(err):
 			return nil, err
 		}
-		r.Log.Warn("the server did not answer", "error", err.Error(), "again_in", wait.String())
+		r.Log.Warn("asking again", "error", err.Error(), "in", wait.String())
 		r.seen = nil
 		// Spread out, so that not all parties come back at once.
 		if err := sleep(ctx, wait/2+time.Duration(rand.Int64N(int64(wait)))); err != nil {
@@ -154,6 +156,9 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -196,17 +201,20 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 	defer func() { stop() }()
 	defer r.rest()
 	// A place is taken before the message is read: those that wait would hold theirs.
-	next, err := r.Server.next(ctx, r.Federation.ID, r.ask(), r.most, func(item string) error {
-		r.see(item)
-		r.working, stop = r.watch(ctx)
+	asked := time.Now()
+	due := func(next *runner.Next) error {
+		r.see(next.Item)
+		r.working, stop = r.watch(ctx, next.Session)
 		return r.takeTurn(ctx)
-	})
+	}
+	next, err := r.Server.next(ctx, r.Federation.ID, r.ask(), r.most, due)
 	if err != nil {
 		return false, err
 	}
 	switch next.Kind {
 	case runner.Nothing:
-		return false, nil
+		// A server that does not wait before it says so is asked ten times a second at most.
+		return false, sleep(ctx, firstWait-time.Since(asked))
 	case runner.End:
 		return true, nil
 	case runner.Join:
@@ -337,7 +345,10 @@ func (r *running) send(ctx context.Context, message []byte) error {
 	var refusal *RefusalError
 	if errors.As(err, &refusal) {
 		switch refusal.Kind {
-		case "due", "ended", "message":
+		case "due", "ended":
+			r.Log.Info("an answer came too late", "kind", refusal.Kind, "detail", refusal.Detail)
+			return nil
+		case "message":
 			r.Log.Warn("an answer was refused", "kind", refusal.Kind, "detail", refusal.Detail)
 			return nil
 		}
@@ -372,6 +383,9 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 		return nil
 	}
 	update, err := r.Trainer.Train(r.working, w)
+	if err == nil && update == nil {
+		err = fmt.Errorf("%w: it returned no update", ErrTraining)
+	}
 	if cause := context.Cause(r.working); err != nil && cause != nil {
 		err = cause
 	}
@@ -415,11 +429,14 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 
 // encode makes the submission of an update.
 func (r *running) encode(update *Update, w *Work) ([][]uint64, error) {
-	switch {
-	case update.Values != nil:
-		return update.Values, nil
-	case r.Federation.File.Training != nil:
+	switch declared := r.Federation.File.Training != nil; {
+	case declared && update.Values == nil:
 		return nil, localError{errors.New("party: the federation declares the training; use Declared")}
+	case declared:
+		return update.Values, nil
+	case update.Values != nil: // which nothing would clip, nor add noise to
+		return nil, localError{errors.New("party: the federation declares no training; leave Vector, " +
+			"not Values")}
 	case len(update.Vector) != len(w.Model):
 		return nil, localError{fmt.Errorf("party: the update has %d numbers, the model %d",
 			len(update.Vector), len(w.Model))}
@@ -445,17 +462,24 @@ func (r *running) open(file []byte, round int) (*Work, error) {
 		notes["round"] != strconv.Itoa(round) {
 		return nil, fmt.Errorf("%w: the notes of the model", ErrServer)
 	}
-	return &Work{Round: round, Spec: &r.Federation.Spec, Model: values, File: file}, nil
+	return &Work{
+		Round:   round,
+		Spec:    &r.Federation.Spec,
+		Model:   values,
+		File:    file,
+		Metrics: r.Federation.File.Metrics.Share > 0,
+	}, nil
 }
 
-// watch tells the server that this party is there while it is at work for more than a
-// moment, by a request that stays open. working ends when the round goes on without the
-// party.
-func (r *running) watch(ctx context.Context) (working context.Context, stop func()) {
+// watch tells the server that this party is there while it is at work, for a session, for more
+// than a moment, by a request that stays open. working ends when the round goes on without
+// the party.
+func (r *running) watch(
+	ctx context.Context, session uint64,
+) (working context.Context, stop func()) {
 	working, cancel := context.WithCancelCause(ctx)
 	ask := r.ask()
 	ask.Working, ask.Seen = true, slices.Clone(ask.Seen)
-	present := r.present
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -467,7 +491,7 @@ func (r *running) watch(ctx context.Context) (working context.Context, stop func
 				if sleep(working, time.Second) != nil {
 					return
 				}
-			case next.Kind == runner.Join || next.Session != present && next.Kind != runner.End:
+			case next.Kind == runner.Join || next.Session != session && next.Kind != runner.End:
 				ask.Seen = append(ask.Seen, next.Item) // it can wait
 				if len(ask.Seen) > mostSeen {
 					ask.Seen = ask.Seen[len(ask.Seen)-mostSeen:]

@@ -87,6 +87,13 @@ func TestReadPolicy(t *testing.T) {
 		"least_honst = 3":                   "least_honst",
 		"adversary = \"none\"":              "adversary",
 		"from_hour = 24":                    "hours",
+		"max_epsilon = nan":                 "max_epsilon = NaN",
+		"max_epsilon_round = -0.5":          "max_epsilon_round = -0.5",
+		"max_delta = -1.0":                  "max_delta",
+		"least_honest = -1":                 "least_honest = -1",
+		"colluders = -1":                    "colluders = -1",
+		"max_bytes_round = -1":              "max_bytes_round = -1",
+		"keep = [\"[\"]":                    "no pattern",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -94,6 +101,22 @@ func TestReadPolicy(t *testing.T) {
 		_, err := ReadPolicy(name)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// A star of the policy stands for slashes too.
+func TestKept(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		kept          bool
+	}{
+		{"head*", "head.w", true}, {"head*", "head/w", true}, {"head/*", "head/a/b", true},
+		{"*/bias", "layer/0/bias", true}, {"head", "head/w", false}, {"bn?", "bn/", true},
+		{"head*", "ahead", false}, {"[", "any", true},
+	} {
+		if got := kept(c.pattern, c.name); got != c.kept {
+			t.Errorf("%q of %q: %v", c.pattern, c.name, got)
 		}
 	}
 }
@@ -179,7 +202,7 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Work{Round: 3, Spec: spec, Model: []float64{1, 2}, File: file}
+	w := &Work{Round: 3, Spec: spec, Model: []float64{1, 2}, File: file, Metrics: true}
 	folder := t.TempDir()
 	run := func(line string) (*Update, error) {
 		c := &Command{Line: line, Folder: folder, Limit: time.Minute}
@@ -193,6 +216,27 @@ func TestCommand(t *testing.T) {
 	if err != nil || u.Vector[1] != 2 || u.Loss != .5 || u.Accuracy != .75 {
 		t.Errorf("an update: %+v %v", u, err)
 	}
+	const leave = `cp "$HUSHSUM_WORK"/model.npz "$HUSHSUM_WORK"/update.npz; cd "$HUSHSUM_WORK"; `
+	for line, want := range map[string]string{
+		"exit 3": "exit status 3",
+		"true":   "left none of", // the update of the round before is gone
+		`echo x > "$HUSHSUM_WORK"/update.safetensors`:    "safetensors form",
+		`echo PKx > "$HUSHSUM_WORK"/update.npz`:          "safetensors form",
+		`touch "$HUSHSUM_WORK"/trained.npz`:              "safetensors form",
+		`mkdir "$HUSHSUM_WORK"/update.npz`:               "is a directory",
+		"sleep 600":                                      "longer than 1s",
+		leave:                                            "it left no metrics.json",
+		leave + `echo '{"loss": "x"}' > metrics.json`:    "metrics.json: json",
+		leave + `echo '{"loss": 0.1}' > metrics.json`:    `both "loss" and "accuracy"`,
+		leave + `head -c 70000 /dev/zero > metrics.json`: "70000 bytes",
+		leave + `mkdir metrics.json`:                     "is a directory",
+	} {
+		_, err := run(line)
+		if !errors.Is(err, ErrTraining) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+	w.Metrics = false
 	u, err = run(`cp "$HUSHSUM_WORK"/model.safetensors "$HUSHSUM_WORK"/trained.safetensors`)
 	if err != nil || u.Vector[0] != 0 || u.Vector[1] != 0 || u.Loss != 0 {
 		t.Errorf("trained weights: %+v %v", u, err)
@@ -201,17 +245,11 @@ func TestCommand(t *testing.T) {
 	if err != nil || u.Vector[0] != 1 || u.Vector[1] != 2 {
 		t.Errorf("an update as .npz: %+v %v", u, err)
 	}
-	for line, want := range map[string]error{
-		"exit 3": ErrTraining,
-		"true":   ErrTraining, // the update of the round before is gone
-		`echo x > "$HUSHSUM_WORK"/update.safetensors`: ErrTraining,
-		`echo PKx > "$HUSHSUM_WORK"/update.npz`:       ErrTraining,
-		`touch "$HUSHSUM_WORK"/trained.npz`:           ErrTraining,
-		"sleep 600":                                   context.DeadlineExceeded,
-	} {
-		if _, err := run(line); !errors.Is(err, want) {
-			t.Errorf("%s: %v", line, err)
-		}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(nil)
+	c := &Command{Line: "sleep 600", Folder: folder, Limit: time.Minute}
+	if _, err := c.Train(ctx, w); !errors.Is(err, context.Canceled) {
+		t.Errorf("the round went on: %v", err)
 	}
 }
 

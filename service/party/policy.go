@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -32,7 +33,7 @@ type Policy struct {
 	MaxEpsilonRound float64 `toml:"max_epsilon_round"`
 	MaxDelta        float64 `toml:"max_delta"`
 	// Keep has patterns of the names of tensors that must stay with the party, where the
-	// model has them.
+	// model has them; a star stands for any characters, slashes too.
 	Keep []string `toml:"keep"`
 	// From and Until are the hours of the day, in local time, in which the party asks
 	// the server for anything; equal ones are the whole day.
@@ -59,6 +60,28 @@ func ReadPolicy(name string) (*Policy, error) {
 	}
 	if _, found := strength[p.Adversary]; !found {
 		return nil, fmt.Errorf("%w: %s: there is no adversary %q", ErrPolicy, name, p.Adversary)
+	}
+	for _, bound := range []struct {
+		name  string
+		value float64
+	}{
+		{"least_honest", float64(p.LeastHonest)},
+		{"colluders", float64(p.Colluders)},
+		{"max_epsilon", p.MaxEpsilon},
+		{"max_epsilon_round", p.MaxEpsilonRound},
+		{"max_delta", p.MaxDelta},
+		{"max_bytes_round", float64(p.MaxBytesRound)},
+	} {
+		// A bound that is no number would insist on nothing.
+		if !(bound.value >= 0) {
+			return nil, fmt.Errorf("%w: %s: %s = %v; use a number above 0, or leave it out", ErrPolicy, name,
+				bound.name, bound.value)
+		}
+	}
+	for _, pattern := range p.Keep {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("%w: %s: keep: %q is no pattern", ErrPolicy, name, pattern)
+		}
 	}
 	if p.From < 0 || p.From > 23 || p.Until < 0 || p.Until > 23 {
 		return nil, fmt.Errorf("%w: %s: hours are 0 to 23", ErrPolicy, name)
@@ -117,7 +140,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 	}
 	for _, t := range f.Spec.Tensors {
 		for _, pattern := range p.Keep {
-			if ok, err := path.Match(pattern, t.Name); err != nil || ok {
+			if kept(pattern, t.Name) {
 				return fail("it shares %q, which matches keep = %q", t.Name, pattern)
 			}
 		}
@@ -127,6 +150,16 @@ func (p *Policy) Check(f *federation.Federation) error {
 		return fail("a round sends %d bytes, max_bytes_round is %d", up, p.MaxBytesRound)
 	}
 	return nil
+}
+
+// kept reports whether a pattern has a tensor stay with the party. Unlike a file's, a star
+// also stands for slashes: that a name has some must not make the pattern keep less. One that
+// is no pattern keeps everything.
+func kept(pattern, name string) bool {
+	const other = "\x00" // which no name has
+	whole := func(s string) string { return strings.ReplaceAll(s, "/", other) }
+	ok, err := path.Match(whole(pattern), whole(name))
+	return err != nil || ok
 }
 
 // wait waits for the hours in which the party takes part. Nil has no such hours.

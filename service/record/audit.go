@@ -39,8 +39,34 @@ func (r *Records) Audit(ctx context.Context, id string, line Line) error {
 func (r *Records) AuditLog(ctx context.Context, id string, most int) ([]Line, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
+	stream, err := r.js.Stream(ctx, streamAudit)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	// The log is of all federations and grows for as long as they go on: it is read from
+	// further and further back until that is far enough.
+	state := stream.CachedInfo().State
+	for back := uint64(auditBack); ; back *= auditBack {
+		from := state.FirstSeq
+		if state.LastSeq > back {
+			from = max(from, state.LastSeq-back)
+		}
+		lines, err := r.auditFrom(ctx, id, from, most)
+		if err != nil || len(lines) == most || from == state.FirstSeq {
+			return lines, err
+		}
+	}
+}
+
+// auditBack is how many lines are looked at first; then so many times as many.
+const auditBack = 256
+
+// auditFrom reads the last lines of a federation, at most so many, from a line of the log on.
+func (r *Records) auditFrom(ctx context.Context, id string, from uint64, most int) ([]Line, error) {
 	consumer, err := r.js.OrderedConsumer(ctx, streamAudit, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{subjectAudit + id},
+		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:    max(from, 1),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

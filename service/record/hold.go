@@ -86,6 +86,16 @@ func (h *Hold) write(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
+// Held asks the record whether the claim still holds. It fails with [ErrLost] if another node
+// has claimed since; that the record does not answer says nothing.
+func (h *Hold) Held(ctx context.Context) error {
+	_, revision, err := h.records.pointer(ctx, h.id)
+	if err == nil && revision > h.revision {
+		return ErrLost
+	}
+	return err
+}
+
 func (h *Hold) fault(step string) {
 	if h.Fault != nil {
 		h.Fault(step)

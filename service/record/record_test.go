@@ -209,9 +209,58 @@ func TestDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lines, err := r.AuditLog(ctx, id, 5)
-	if err != nil || len(lines) != 5 || lines[0].Round != 2 || lines[4].Round != 6 {
-		t.Errorf("%+v %v", lines, err)
+	look := func(when string) {
+		t.Helper()
+		lines, err := r.AuditLog(ctx, id, 5)
+		if err != nil || len(lines) != 5 || lines[0].Round != 2 || lines[4].Round != 6 {
+			t.Errorf("%s: %+v %v", when, lines, err)
+		}
+	}
+	look("at first")
+	// Lines of others lie between.
+	var group sync.WaitGroup
+	for range 20 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for range 15 {
+				if err := r.Audit(ctx, strings.Repeat("00", 32), record.Line{Event: "e"}); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	group.Wait()
+	look("behind 300 lines of another")
+	if lines, err := r.AuditLog(ctx, strings.Repeat("00", 32), 2000); err != nil || len(lines) != 300 {
+		t.Errorf("%d lines, %v", len(lines), err)
+	}
+}
+
+// A claim holds until another node claims.
+func TestHeld(t *testing.T) {
+	ctx := context.Background()
+	r, stop := open(t, t.TempDir(), newKey(t))
+	defer stop()
+	first, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Decide(ctx, []byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Held(ctx); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	second, err := r.Claim(ctx, id, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Held(ctx); !errors.Is(err, record.ErrLost) {
+		t.Errorf("after another's claim: %v", err)
+	}
+	if err := second.Held(ctx); err != nil {
+		t.Errorf("the other's: %v", err)
 	}
 }
 

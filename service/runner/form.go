@@ -246,11 +246,12 @@ func (r *Runner) draw(there []int, sample int) []int {
 // later round. The rounds in between count as held and spent, and since keys of the
 // session that is recorded were used in them, another session follows.
 func (r *Runner) catchUp(ctx context.Context) error {
-	known := r.beyond(func(p *party) uint64 { return p.told })
+	known := min(r.beyond(func(p *party) uint64 { return p.told }),
+		uint64(r.Federation.File.Rounds))
 	if known <= uint64(r.round) {
 		return nil
 	}
-	skipped := min(known, uint64(r.Federation.File.Rounds)) - uint64(r.round)
+	skipped := known - uint64(r.round)
 	everybody := make([]int, len(r.parties))
 	for i := range everybody {
 		everybody[i] = i
@@ -276,5 +277,7 @@ func (r *Runner) catchUp(ctx context.Context) error {
 		return err
 	}
 	r.announce()
+	r.audit(record.Line{Event: "set back", Round: r.round, Epsilon: r.epsilon(),
+		Note: fmt.Sprintf("parties know of %d rounds that the record does not have", skipped)})
 	return nil
 }

@@ -165,6 +165,9 @@ func (r *Runner) past(p Past) {
 	p.Began, p.Seconds = r.roundTime, time.Since(r.roundTime).Seconds()
 	p.Epsilon = r.epsilon()
 	r.history = append(r.history, p)
+	if more := len(r.history) - mostHistory; more > 0 {
+		r.history = slices.Delete(r.history, 0, more)
+	}
 }
 
 // epsilon is what any party has spent at most.

@@ -175,6 +175,7 @@ const (
 	resendAfter  = 3 * time.Second // a party is not asked for the same more often
 	keepEvery    = time.Minute
 	mostLost     = 5               // rounds in a row, after which it pauses
+	mostHistory  = 1000            // rounds that are remembered; the audit log has all
 	comeBack     = 8 * time.Second // parties wait 7.5 s between two tries at most
 )
 
@@ -248,6 +249,11 @@ func (r *Runner) Run(ctx context.Context) error {
 		case <-r.wake:
 		}
 		<-r.lock
+		if r.stopped != nil { // by an order that was not recorded, or by Confirm
+			err := r.stopped
+			r.release()
+			return err
+		}
 		began, decisions := time.Now(), r.Hold.Number()
 		if err == nil {
 			err = r.proceed(ctx)
@@ -273,6 +279,18 @@ func (r *Runner) Run(ctx context.Context) error {
 		if !decided {
 			time.Sleep(min(4*time.Since(began), tick))
 		}
+	}
+}
+
+// Confirm asks the record whether this runner still leads, and stops it if it does not: one
+// that has nothing to decide would not find out. Call it when another node is heard to lead.
+func (r *Runner) Confirm(ctx context.Context) {
+	if r.acquire(ctx) != nil {
+		return
+	}
+	defer r.release()
+	if err := r.Hold.Held(ctx); errors.Is(err, record.ErrLost) {
+		_ = r.fatal(err)
 	}
 }
 

@@ -27,7 +27,7 @@ type Status struct {
 	Least   int     `json:"least"` // parties in a sum
 
 	Parties []PartyStatus `json:"parties"`
-	History []Past        `json:"history"`
+	History []Past        `json:"history"` // of the last thousand rounds
 	Leader  string        `json:"leader"`
 
 	Decisions uint64 `json:"decisions"`
@@ -133,7 +133,7 @@ func (r *Runner) EndNow(ctx context.Context, who string) error {
 	if r.ended != "" {
 		return nil
 	}
-	return r.fatal(r.end(ctx, "ended by "+who))
+	return r.fatal(r.end(context.WithoutCancel(ctx), "ended by "+who))
 }
 
 func (r *Runner) set(ctx context.Context, who, event string, change func()) error {
@@ -158,6 +158,7 @@ func (r *Runner) fatal(err error) error {
 	if err != nil {
 		r.stopped = err
 		r.announce()
+		r.poke()
 	}
 	return err
 }

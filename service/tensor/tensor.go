@@ -106,7 +106,8 @@ func (s *Spec) unusable() string {
 		case seen[t.Name]:
 			return fmt.Sprintf("two tensors are called %q", t.Name)
 		case t.Len() == 0:
-			return fmt.Sprintf("the shape %v of %q", t.Shape, t.Name)
+			return fmt.Sprintf("the shape %v of %q; dimensions are 1 or more, their product at most %d",
+				t.Shape, t.Name, maxNumbers)
 		}
 		seen[t.Name] = true
 		if n += t.Len(); n > maxNumbers {

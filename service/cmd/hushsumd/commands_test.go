@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/runner"
 )
 
 // TestMain lets dev start this program as its parties.
@@ -150,7 +151,17 @@ clip = 1.0
 		{[]string{"join", "--server", "http://10.0.0.1", "--identity", at("a.pem"), "--train", "x",
 			"--roster", at("roster.txt"), "--folder", at("p")}, 1, []string{"https://"}},
 		{[]string{"join", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--train", "x",
-			"--roster", at("roster.txt"), "--folder", at("p")}, 1, []string{"refused"}},
+			"--roster", at("roster.txt"), "--folder", at("p")}, 1,
+			[]string{"refused", "is the server running"}},
+		{[]string{"join", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--train", "x",
+			"--roster", at("roster.txt"), "--train-time", "-1s"}, 2, []string{"--train-time"}},
+		{[]string{"serve", "--rate", "-1"}, 2, []string{"--rate is a number above 0"}},
+		{[]string{"serve", "--silence", "1s"}, 2, []string{"--silence is 3s or more"}},
+		{[]string{"serve", "--cluster", "127.0.0.1:1", "--peers", "127.0.0.1:1,127.0.0.1:2", "--key", "x"},
+			2, []string{"three or more"}},
+		{[]string{"federation", "check",
+			write("many.toml", strings.Replace(good, "rounds = 3", "rounds = 2000000", 1))}, 1,
+			[]string{"line 3", "too many"}},
 		{[]string{"dev", "--spec", file}, 1, []string{"s.toml", "declares no training"}},
 		{[]string{"dev", "--spec", file, "--rounds", "3"}, 2, []string{"--rounds is for dev without"}},
 		{[]string{"dev", "--parties", "3"}, 2, []string{"4 to 100"}},
@@ -173,6 +184,17 @@ clip = 1.0
 	}
 }
 
+// A federation that no node leads is not told as one at its beginning.
+func TestShowWithoutLeader(t *testing.T) {
+	var b bytes.Buffer
+	s := &runner.Status{Name: "study", State: "without a leader", Rounds: 20}
+	err := show(s, false, streams{out: &b})
+	if text := b.String(); err != nil || strings.Contains(text, "round 0") ||
+		!strings.Contains(text, "no node answers for it") {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
 // Rows are read strictly, and faults have their line.
 func TestRows(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "rows.csv")
@@ -185,6 +207,8 @@ func TestRows(t *testing.T) {
 		"1,NaN,0\n":        "column 2",
 		"1,2,3\n":          "0 to 2",
 		"1,2,0.5\n":        "0 to 2",
+		"1\"2,2,0\n":       "line 1",
+		"1,2,0\n\"1,2,0\n": "line",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

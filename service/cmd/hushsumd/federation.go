@@ -240,6 +240,11 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 			fmt.Fprintf(std.out, ", %s", more)
 		}
 	}
+	if s.Leader == "" {
+		fmt.Fprintln(std.out, "\nno node answers for it at the moment: another takes over soon, if "+
+			"more than half of the nodes are there")
+		return nil
+	}
 	fmt.Fprintf(std.out, "\nround %d of %d, %d lost, led by %s\n", s.Round, s.Rounds, s.Lost, s.Leader)
 	if s.Budget > 0 {
 		fmt.Fprintf(std.out, "epsilon %.4g of %g at delta %g\n", s.Epsilon, s.Budget, s.Delta)

@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,6 +66,8 @@ command: a CSV file of numbers without a header, the last of each line the class
 		return misuse("--server, --identity, and either --train or --rows are required")
 	case (j.rosterFile == "") == (j.rosterPrint == ""):
 		return misuse("give --roster or --roster-fingerprint")
+	case j.limit <= 0:
+		return misuse("--train-time is a span of time above 0, such as 10m")
 	}
 	identity, err := readIdentity(identityFile)
 	if err != nil {
@@ -99,10 +103,10 @@ command: a CSV file of numbers without a header, the last of each line the class
 			return err
 		}
 	}
-	if err := j.agree(p.Federation, *accept, std); err != nil {
+	if p.Trainer, err = j.trainer(p.Federation, identity, std); err != nil {
 		return err
 	}
-	if p.Trainer, err = j.trainer(p.Federation, identity, std); err != nil {
+	if err := j.agree(p.Federation, *accept, std); err != nil {
 		return err
 	}
 	model, err := p.Run(ctx)
@@ -170,14 +174,18 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 	if len(found) != 1 {
 		var names []string
 		for _, l := range listed {
-			names = append(names, l.Name)
+			names = append(names, strconv.Quote(l.Name))
 		}
 		if len(listed) == 0 {
 			return nil, errors.New("the server has no federation yet; come again when its operator has " +
 				"declared one")
 		}
-		return nil, fmt.Errorf("%d federations fit; name one with --federation: there are %s",
-			len(found), strings.Join(names, ", "))
+		if len(found) == 0 {
+			return nil, fmt.Errorf("the server has no federation %q; --federation names one of %s", j.name,
+				strings.Join(names, ", "))
+		}
+		return nil, fmt.Errorf("the server has several; name one with --federation, by its identifier "+
+			"if names are the same: %s", strings.Join(names, ", "))
 	}
 	id := found[0].ID
 	said, err := server.Describe(ctx, id)
@@ -224,7 +232,11 @@ func advise(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var refusal *party.RefusalError
+	var dialed *net.OpError
 	switch {
+	case errors.As(err, &dialed) && dialed.Op == "dial":
+		return fmt.Errorf("%w; is the server running, and --server its door's address? A proxy is taken "+
+			"from HTTPS_PROXY", err)
 	case errors.As(err, &unknown), errors.As(err, &name):
 		return fmt.Errorf("%w; give --fingerprint, which the server prints when it starts, as its "+
 			"operator tells it", err)
@@ -276,7 +288,7 @@ func (j *joining) agree(f *federation.Federation, accept bool, std streams) erro
 		fmt.Fprint(std.out, "Take part? [y/N] ")
 		line, _ := bufio.NewReader(std.in).ReadString('\n')
 		if line = strings.ToLower(strings.TrimSpace(line)); line != "y" && line != "yes" {
-			return errors.New("not accepted")
+			return errors.New("not accepted; answer y to take part, or give --accept where nobody can")
 		}
 	}
 	sum := sha256.Sum256(f.Text)

@@ -24,6 +24,10 @@ func readRows(name string, want federation.Rows) (*learning.Dataset, error) {
 		return nil, fmt.Errorf("--rows: %w", err)
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > mostRows {
+		return nil, fmt.Errorf("--rows %s: it has %d bytes, at most %d are read", name, info.Size(),
+			int64(mostRows))
+	}
 	r := csv.NewReader(io.LimitReader(file, mostRows))
 	r.ReuseRecord, r.FieldsPerRecord = true, want.Features+1
 	d := &learning.Dataset{Features: want.Features}
@@ -32,17 +36,17 @@ func readRows(name string, want federation.Rows) (*learning.Dataset, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		line, _ := r.FieldPos(0)
-		fail := func(format string, a ...any) (*learning.Dataset, error) {
-			return nil, fmt.Errorf("--rows %s: line %d: %s", name, line, fmt.Sprintf(format, a...))
-		}
 		var parse *csv.ParseError
 		switch {
 		case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
 			return nil, fmt.Errorf("--rows %s: line %d: %d numbers, the federation's rows have %d features "+
 				"and the class behind them", name, parse.Line, len(record), want.Features)
 		case err != nil:
-			return nil, fmt.Errorf("--rows %s: %w", name, err)
+			return nil, fmt.Errorf("--rows %s: %w", name, err) // which names the line
+		}
+		line, _ := r.FieldPos(0)
+		fail := func(format string, a ...any) (*learning.Dataset, error) {
+			return nil, fmt.Errorf("--rows %s: line %d: %s", name, line, fmt.Sprintf(format, a...))
 		}
 		for k, text := range record[:want.Features] {
 			x, err := strconv.ParseFloat(text, 64)

@@ -65,6 +65,13 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 		return misuse("--cluster and --nats exclude each other")
 	case (c.Cluster != "" || c.NATS != "") && sealKey == "":
 		return misuse("several nodes take one --key; make it with: openssl rand -hex 32 > seal.key")
+	case c.Cluster != "" && strings.Count(peers, ",") < 2:
+		return misuse("--peers names all nodes of the cluster, three or more; two cannot go on without " +
+			"each other")
+	case !(c.PerSecond > 0):
+		return misuse("--rate is a number above 0")
+	case c.Silence < 3*time.Second:
+		return misuse("--silence is 3s or more: who leads says so each second")
 	case c.Replicas != 1 && c.Replicas != 3:
 		return misuse("--replicas is 1 or 3")
 	}

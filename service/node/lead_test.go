@@ -1,0 +1,103 @@
+package node_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// Two nodes claim a federation at once, as when a third that led it stops. The one that
+// lost finds out though it has nothing to decide, and follows the other.
+func TestTwoClaim(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	address := startNATS(t)("a pass-word")
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []*node.Node
+	for _, name := range []string{"a", "b"} {
+		config := plainNode(t.TempDir())
+		config.Name, config.NATS, config.Key, config.Silence = name, address, key, 5*time.Second
+		n, err := node.Start(ctx, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Close()
+		nodes = append(nodes, n)
+	}
+	text, roster, _ := fourParties(t)
+	fed, err := nodes[0].Create(ctx, text, roster, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := func(n *node.Node) string {
+		s := awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return s.Leader != "" })
+		return s.Leader
+	}
+	agree := func(but string) string {
+		t.Helper()
+		same := 0
+		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+			x, y := leader(nodes[0]), leader(nodes[1])
+			if same++; x != y || x == but {
+				same = 0
+			}
+			if same == 20 {
+				return x
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("a says that %s leads, b that %s does", leader(nodes[0]), leader(nodes[1]))
+		return ""
+	}
+	first := agree("")
+	c, err := nats.Connect(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	// Whoever does not lead hears that the leader stops, and claims; the leader goes on.
+	if err := c.Publish("hushsum.lead."+fed.ID, []byte(`{"node":"third","leaving":true}`)); err != nil {
+		t.Fatal(err)
+	}
+	if second := agree(first); second == first {
+		t.Errorf("%s leads still", second)
+	}
+}
+
+// A first start that fails leaves no tokens that nobody was told.
+func TestTokensOfFailedStart(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := plainNode(t.TempDir())
+	config.Listen = taken.Addr().String()
+	if _, err := node.Start(context.Background(), config); err == nil {
+		t.Fatal("it listens where another does")
+	}
+	if _, err := os.Stat(filepath.Join(config.Folder, "tokens.json")); err == nil {
+		t.Error("tokens are stored, and nobody was told them")
+	}
+	_ = taken.Close()
+	n, err := node.Start(context.Background(), config)
+	if err != nil || len(n.NewTokens) != 2 {
+		t.Fatalf("the next start: %v, tokens %d", err, len(n.NewTokens))
+	}
+	n.Close()
+	if n, err = node.Start(context.Background(), config); err != nil || len(n.NewTokens) != 0 {
+		t.Fatalf("the start after it: %v, tokens %d", err, len(n.NewTokens))
+	}
+	n.Close()
+}

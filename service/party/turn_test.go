@@ -1,0 +1,205 @@
+package party
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// newRunning is a party of a server that answers as it is told.
+func newRunning(t *testing.T, handler http.HandlerFunc) *running {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	identity := ed25519.NewKeyFromSeed(make([]byte, 32))
+	way, err := NewServer(server.URL, "", identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := declare(t, "", `adversary = "curious"`)
+	return &running{
+		Party: Party{
+			Federation: f,
+			Identity:   identity,
+			Server:     way,
+			Log:        slog.New(slog.DiscardHandler),
+		},
+		series: protocol.NewClientSeries(f.Config(1).Label, 1, identity, nil),
+		most:   1 << 20,
+	}
+}
+
+// A redirection is not followed: nothing goes to another than the server that was named.
+func TestRedirection(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		elsewhere.Add(1)
+	}))
+	defer other.Close()
+	r := newRunning(t, func(w http.ResponseWriter, q *http.Request) {
+		http.Redirect(w, q, other.URL+q.URL.Path, http.StatusTemporaryRedirect)
+	})
+	err := r.Server.Send(context.Background(), r.Federation.ID, []byte("message"))
+	var refusal *RefusalError
+	if !errors.As(err, &refusal) || refusal.Status != http.StatusTemporaryRedirect || fatal(err) {
+		t.Errorf("%v", err)
+	}
+	if elsewhere.Load() != 0 {
+		t.Error("the message went elsewhere")
+	}
+}
+
+// A page that a proxy puts in the server's place is an error, after which the party asks
+// again, and not the server's word that there is nothing to do.
+func TestOtherAnswer(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"a page": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("log in")) },
+		"a kind without a message": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(door.HeaderNext, "message")
+			w.WriteHeader(http.StatusNoContent)
+		},
+	} {
+		r := newRunning(t, handler)
+		if _, err := r.turn(context.Background()); !errors.Is(err, errOther) || fatal(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A server that says at once that there is nothing is not asked without a pause.
+func TestNothingAtOnce(t *testing.T) {
+	var asked atomic.Int64
+	r := newRunning(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		if _, err := r.turn(ctx); err != nil && ctx.Err() == nil {
+			t.Fatal(err)
+		}
+	}
+	if n := asked.Load(); n < 2 || n > 11 {
+		t.Errorf("asked %d times in a second", n)
+	}
+}
+
+// Work ends when the round goes on without the party, in the first round of a session too,
+// when the one before is still the party's present one; a message of another session can
+// wait.
+func TestWorkEnds(t *testing.T) {
+	var session atomic.Int64
+	session.Store(2)
+	r := newRunning(t, func(w http.ResponseWriter, q *http.Request) {
+		if strings.Contains(q.URL.Query().Get("seen"), "next") {
+			<-q.Context().Done()
+			return
+		}
+		w.Header().Set(door.HeaderNext, string(runner.Message))
+		w.Header().Set(door.HeaderItem, "next")
+		w.Header().Set(door.HeaderSession, strconv.FormatInt(session.Load(), 10))
+		w.Header().Set(door.HeaderRound, "0")
+	})
+	r.present, r.successor = 1, 2
+	working, stop := r.watch(context.Background(), 2)
+	select {
+	case <-working.Done():
+		if !errors.Is(context.Cause(working), errWentOn) {
+			t.Error(context.Cause(working))
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it works on though the round has gone on")
+	}
+	stop()
+	session.Store(1)
+	working, stop = r.watch(context.Background(), 2)
+	select {
+	case <-working.Done():
+		t.Error("it does not go on for a message of another session")
+	case <-time.After(runner.DefaultGrace(10)):
+	}
+	stop()
+}
+
+// What a trainer may return.
+func TestEncode(t *testing.T) {
+	r := newRunning(t, func(http.ResponseWriter, *http.Request) {})
+	w := &Work{Model: make([]float64, r.Federation.Spec.Len())}
+	var local localError
+	_, err := r.encode(&Update{Values: [][]uint64{make([]uint64, 5)}}, w)
+	if !errors.As(err, &local) {
+		t.Errorf("a submission that nothing clips: %v", err)
+	}
+	if _, err := r.encode(&Update{Vector: make([]float64, 3)}, w); !errors.As(err, &local) {
+		t.Errorf("a vector of another length: %v", err)
+	}
+}
+
+// A trainer that returns neither an update nor an error is an absence.
+func TestNoUpdate(t *testing.T) {
+	var file []byte
+	r := newRunning(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(file) })
+	spec := &r.Federation.Spec
+	var err error
+	file, err = spec.Append(nil, make([]float64, spec.Len()), map[string]string{
+		"federation": r.Federation.ID, "round": "1", "fresh": strings.Repeat("0", 64),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	r.Log = slog.New(slog.NewTextHandler(&log, nil))
+	r.working = context.Background()
+	r.Trainer = TrainerFunc(func(context.Context, *Work) (*Update, error) { return nil, nil })
+	err = r.work(context.Background(), runner.Next{Kind: runner.Message, Round: 1})
+	if err != nil || r.absent != 1 || !strings.Contains(log.String(), "returned no update") {
+		t.Errorf("%v, absent from %d: %s", err, r.absent, log.String())
+	}
+}
+
+// A party's number in the roster must be one.
+func TestDeclaredParty(t *testing.T) {
+	var roster strings.Builder
+	for _, p := range "ab" {
+		seed := make([]byte, 32)
+		seed[0] = byte(p)
+		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+		roster.WriteString(string(p) + " " + hex.EncodeToString(key) + "\n")
+	}
+	f, err := federation.New([]byte(`name = "t"
+roster = "r"
+rounds = 2
+[training]
+model = "logistic"
+rate = 0.1
+[training.rows]
+features = 1
+classes = 2
+[recovery]
+adversary = "curious"
+`), []byte(roster.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{-1, 2} {
+		if _, err := NewDeclared(f, i, nil, t.TempDir()); !errors.Is(err, federation.ErrConfig) {
+			t.Errorf("party %d: %v", i, err)
+		}
+	}
+}

@@ -1,0 +1,425 @@
+package runner
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/record"
+)
+
+const parties = 5
+
+// led is a federation in a record of its own, and its runner.
+type led struct {
+	*Runner
+	t       *testing.T
+	records *record.Records
+	key     *keyexchange.SealKey
+	fed     *federation.Federation
+}
+
+// newLed starts a runner, which does not run yet, of a federation with more in its file.
+func newLed(t *testing.T, more string) *led {
+	t.Helper()
+	var roster strings.Builder
+	for i := range parties {
+		seed := make([]byte, ed25519.SeedSize)
+		seed[0] = byte(i)
+		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(key))
+	}
+	l := &led{t: t}
+	var err error
+	l.fed, err = federation.New([]byte(`name = "led"
+roster = "r"
+rounds = 2000
+`+more+`
+[[model.tensor]]
+name = "w"
+shape = [4]
+[recovery]
+drop_out = 0.4
+adversary = "curious"
+colluders = 1
+[privacy]
+clip = 1
+`), []byte(roster.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded, err := record.StartEmbedded(context.Background(),
+		record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(embedded.Close)
+	if l.key, err = keyexchange.GenerateSealKey(nil); err != nil {
+		t.Fatal(err)
+	}
+	if l.records, err = record.Open(context.Background(), embedded.JS, 1, l.key); err != nil {
+		t.Fatal(err)
+	}
+	l.Runner = l.start("n")
+	return l
+}
+
+// start claims the record for a node and starts its runner.
+func (l *led) start(node string) *Runner {
+	l.t.Helper()
+	hold, err := l.records.Claim(context.Background(), l.fed.ID, node)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r, err := Start(context.Background(), Options{
+		Federation: l.fed,
+		Records:    l.records,
+		Hold:       hold,
+		Node:       node,
+		Key:        l.key,
+		Log:        slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return r
+}
+
+// run runs a runner; what it returns with comes from the channel.
+func run(t *testing.T, r *Runner) <-chan error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(cancel)
+	return ended
+}
+
+func await(t *testing.T, ended <-chan error, want error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, want) {
+			t.Errorf("it ends with %v, want %v", err, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
+// A runner that has nothing to decide, and has lost its record, finds out when it is asked
+// to, and only then.
+func TestConfirm(t *testing.T) {
+	l := newLed(t, "")
+	ended := run(t, l.Runner)
+	l.Confirm(context.Background())
+	if _, err := l.Status(context.Background()); err != nil {
+		t.Fatalf("nobody else has claimed: %v", err)
+	}
+	other := l.start("other")
+	select {
+	case err := <-ended:
+		t.Fatalf("it ends before it is asked: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	l.Confirm(context.Background())
+	await(t, ended, record.ErrLost)
+	if _, err := l.Status(context.Background()); !errors.Is(err, ErrStopped) {
+		t.Errorf("it still answers: %v", err)
+	}
+	if _, err := l.Next(context.Background(), 0, Ask{}); !errors.Is(err, ErrStopped) {
+		t.Errorf("a party is kept waiting: %v", err)
+	}
+	l.Confirm(context.Background()) // says nothing more
+	if _, err := other.Status(context.Background()); err != nil {
+		t.Errorf("the one that leads: %v", err)
+	}
+}
+
+// An order that cannot be recorded ends the runner, also where nothing else is to be
+// decided that would find out.
+func TestOrderNotRecorded(t *testing.T) {
+	for name, order := range map[string]func(*Runner) error{
+		"pause":  func(r *Runner) error { return r.Pause(context.Background(), "ann") },
+		"resume": func(r *Runner) error { return r.Resume(context.Background(), "ann") },
+		"end":    func(r *Runner) error { return r.EndNow(context.Background(), "ann") },
+	} {
+		l := newLed(t, "")
+		ended := run(t, l.Runner)
+		l.start("other")
+		if err := order(l.Runner); !errors.Is(err, record.ErrLost) {
+			t.Errorf("%s: %v", name, err)
+		}
+		await(t, ended, record.ErrLost)
+	}
+}
+
+// An order is recorded whether or not the operator waits for it.
+func TestOrderOutlivesItsRequest(t *testing.T) {
+	for name, order := range map[string]func(context.Context, *Runner) error{
+		"pause": func(ctx context.Context, r *Runner) error { return r.Pause(ctx, "ann") },
+		"end":   func(ctx context.Context, r *Runner) error { return r.EndNow(ctx, "ann") },
+	} {
+		l := newLed(t, "")
+		ctx, cancel := context.WithCancel(context.Background())
+		l.Hold.Fault = func(string) { cancel() } // the operator goes away in the middle
+		if err := order(ctx, l.Runner); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		s, err := l.Status(context.Background())
+		if err != nil || s.State != map[string]string{"pause": "paused", "end": "ended"}[name] {
+			t.Errorf("%s: %+v %v", name, s, err)
+		}
+	}
+}
+
+// Orders, in what states they are taken, and what the next runner knows of them.
+func TestOrders(t *testing.T) {
+	l := newLed(t, "")
+	ctx := context.Background()
+	state := func(r *Runner) string {
+		t.Helper()
+		s, err := r.Status(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(s.State + " " + s.Why)
+	}
+	for _, step := range []struct {
+		order func(context.Context, string) error
+		err   error
+		state string
+	}{
+		{l.Pause, nil, "paused by ann"},
+		{l.Pause, nil, "paused by ann"},
+		{l.Resume, nil, "waiting"},
+		{l.EndNow, nil, "ended ended by ann"},
+		{l.EndNow, nil, "ended ended by ann"},
+		{l.Pause, ErrState, "ended ended by ann"},
+		{l.Resume, ErrState, "ended ended by ann"},
+	} {
+		if err := step.order(ctx, "ann"); !errors.Is(err, step.err) {
+			t.Errorf("%v, want %v", err, step.err)
+		}
+		if got := state(l.Runner); got != step.state {
+			t.Errorf("%q, want %q", got, step.state)
+		}
+	}
+	if next := l.start("next"); state(next) != "ended ended by ann" {
+		t.Errorf("the next runner has %q", state(next))
+	}
+	for _, i := range []int{0, parties - 1} {
+		if _, _, err := l.Due(ctx, i); !errors.Is(err, ErrEnded) {
+			t.Errorf("due of party %d: %v", i, err)
+		}
+		n, err := l.Next(ctx, i, Ask{})
+		if err != nil || n.Kind != End {
+			t.Errorf("next of party %d: %q %v", i, n.Kind, err)
+		}
+		n.Sent()
+	}
+	if b, err := l.Broadcast(ctx, 0, 0); err != nil || len(b) == 0 {
+		t.Errorf("the last model: %d bytes, %v", len(b), err)
+	}
+	if _, err := l.Broadcast(ctx, 0, 1); !errors.Is(err, ErrNotDue) {
+		t.Errorf("the model of a round that is not: %v", err)
+	}
+}
+
+// What is remembered of rounds does not grow without end, and five that are lost in a row
+// pause the federation.
+func TestHistory(t *testing.T) {
+	l := newLed(t, "")
+	l.present = &session{number: 1}
+	for l.round = 1; l.round <= mostHistory+50; l.round++ {
+		l.past(Past{Parties: 4})
+	}
+	if n := len(l.history); n != mostHistory || l.history[0].Round != 51 ||
+		l.history[n-1].Round != mostHistory+50 {
+		t.Errorf("%d rounds, from %d", n, l.history[0].Round)
+	}
+	for k := range mostLost {
+		if l.paused {
+			t.Errorf("paused after %d lost rounds", k)
+		}
+		if err := l.lose(context.Background(), errors.New("too few")); err != nil {
+			t.Fatal(err)
+		}
+		l.round++
+	}
+	if !l.paused || !strings.Contains(l.why, "5 rounds in a row") {
+		t.Errorf("paused %v: %s", l.paused, l.why)
+	}
+	// A pause that was ended counts from anew.
+	if err := l.Resume(context.Background(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	l.round++
+	if err := l.lose(context.Background(), errors.New("too few")); err != nil || l.paused {
+		t.Errorf("paused by the first after it: %v, %v", l.paused, err)
+	}
+}
+
+// What a party says of itself counts only where more say it than may collude.
+func TestBeyond(t *testing.T) {
+	l := newLed(t, "") // one may collude
+	tell := func(numbers ...uint64) uint64 {
+		for i, n := range numbers {
+			l.parties[i].told = n
+		}
+		return l.beyond(func(p *party) uint64 { return p.told })
+	}
+	for _, c := range []struct {
+		told []uint64
+		want uint64
+	}{
+		{[]uint64{0, 0, 0, 0, 0}, 0},
+		{[]uint64{9, 0, 0, 0, 0}, 0},
+		{[]uint64{0, 9, 0, 7, 0}, 7},
+		{[]uint64{3, 3, 3, 3, 3}, 3},
+		{[]uint64{1 << 60, 5, 4, 4, 4}, 5},
+	} {
+		if got := tell(c.told...); got != c.want {
+			t.Errorf("%v: %d, want %d", c.told, got, c.want)
+		}
+	}
+}
+
+// A record that was set back is made good once more parties know of later rounds than may
+// collude: those count as lost, in the audit log too.
+func TestSetBack(t *testing.T) {
+	l := newLed(t, "")
+	ctx := context.Background()
+	l.parties[0].told = 1 << 40
+	if err := l.catchUp(ctx); err != nil || l.round != 0 {
+		t.Errorf("one party's word counts: round %d, %v", l.round, err)
+	}
+	l.parties[1].told = 7
+	if err := l.catchUp(ctx); err != nil || l.round != 7 || l.lost != 7 || l.present != nil {
+		t.Errorf("round %d, %d lost, %v", l.round, l.lost, err)
+	}
+	if err := l.catchUp(ctx); err != nil || l.round != 7 {
+		t.Errorf("it counts twice: round %d, %v", l.round, err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		lines, err := l.records.AuditLog(ctx, l.fed.ID, 10)
+		has := func(line record.Line) bool { return line.Event == "set back" && line.Round == 7 }
+		if err == nil && slices.ContainsFunc(lines, has) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the audit log does not have it: %v %v", lines, err)
+		}
+	}
+	// Nobody can have it count past the last round, or again and again there.
+	l.parties[0].told, l.parties[1].told = 1<<40, 1<<40
+	if err := l.catchUp(ctx); err != nil || l.round != 2000 {
+		t.Errorf("round %d of 2000, %v", l.round, err)
+	}
+	decisions := l.Hold.Number()
+	l.parties[0].told, l.parties[1].told = 1<<40, 1<<40
+	if err := l.catchUp(ctx); err != nil || l.Hold.Number() != decisions {
+		t.Errorf("%d more decisions, %v", l.Hold.Number()-decisions, err)
+	}
+}
+
+// Who is drawn for a round follows from federation and round alone, and changes with them.
+func TestDraw(t *testing.T) {
+	l := newLed(t, "sampling = 0.8")
+	there := []int{0, 1, 2, 3, 4}
+	counts := make(map[int]int)
+	var first []int
+	for l.round = range 200 {
+		drawn := l.draw(there, 4)
+		if again := l.draw(there, 4); !slices.Equal(drawn, again) || len(drawn) != 4 ||
+			!slices.IsSorted(drawn) {
+			t.Fatalf("%v, then %v", drawn, again)
+		}
+		if l.round == 0 {
+			first = drawn
+		}
+		for _, i := range drawn {
+			counts[i]++
+		}
+	}
+	// Each is left out of 40 rounds of 200 in the mean; 12 to 68 is five deviations.
+	for _, i := range there {
+		if left := 200 - counts[i]; left < 12 || left > 68 {
+			t.Errorf("party %d is left out %d times", i, left)
+		}
+	}
+	if l.round = 0; !slices.Equal(first, l.draw(there, 4)) || len(l.draw(there[:3], 4)) != 3 {
+		t.Error("the first round is drawn otherwise, or of fewer not all")
+	}
+}
+
+// The first session forms once as many parties are there as a sum takes.
+func TestWanted(t *testing.T) {
+	l := newLed(t, "")
+	least := l.fed.Settled.MinSurvivors()
+	for here := range parties + 1 {
+		if here > 0 {
+			l.parties[here-1].seen = time.Now()
+		}
+		if got := l.wanted(); got != (here >= least) {
+			t.Errorf("%d parties are there, a sum takes %d: %v", here, least, got)
+		}
+	}
+	for i := range l.parties {
+		l.parties[i].seen = time.Now().Add(-2 * l.Grace)
+	}
+	if l.wanted() {
+		t.Error("a session is wanted though all are gone")
+	}
+}
+
+// A state that another program wrote is refused by name, and stays.
+func TestOtherFormat(t *testing.T) {
+	l := newLed(t, "")
+	if err := l.Pause(context.Background(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := encode(state{Format: stateFormat + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Hold.Decide(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	hold, err := l.records.Claim(context.Background(), l.fed.ID, "next")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Start(context.Background(), Options{Federation: l.fed, Records: l.records, Hold: hold,
+		Node: "next", Key: l.key, Log: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, record.ErrRecord) || !strings.Contains(err.Error(), "format 2") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The model of now is one memory for all who ask, until it changes.
+func TestLastModel(t *testing.T) {
+	l := newLed(t, "")
+	ctx := context.Background()
+	first, err := l.Broadcast(ctx, -1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := l.Broadcast(ctx, 2, 0)
+	if err != nil || &first[0] != &again[0] {
+		t.Errorf("a second copy: %v", err)
+	}
+	l.model[0], l.round = 1, 1
+	after, err := l.Broadcast(ctx, 2, 0)
+	if err != nil || slices.Equal(first, after) {
+		t.Errorf("the model before the change: %v", err)
+	}
+}
