@@ -400,7 +400,8 @@ func TestOtherFormat(t *testing.T) {
 	}
 	_, err = Start(context.Background(), Options{Federation: l.fed, Records: l.records, Hold: hold,
 		Node: "next", Key: l.key, Log: slog.New(slog.DiscardHandler)})
-	if !errors.Is(err, record.ErrRecord) || !strings.Contains(err.Error(), "format 2") {
+	want := fmt.Sprint("format ", stateFormat+1)
+	if !errors.Is(err, record.ErrRecord) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 }
