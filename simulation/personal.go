@@ -182,7 +182,7 @@ func (p Personal) options() Options {
 	return o
 }
 
-// Validate returns an [ConfigError] for the first field that is outside its range or
+// Validate returns a [ConfigError] for the first field that is outside its range or
 // does not go with the others.
 func (p Personal) Validate() error {
 	p = p.settle()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -305,6 +306,25 @@ func TestPaperTicketsNoise(t *testing.T) {
 
 // What a party's rows do to its training does not show in a noisy sum: where it diverges
 // the party submits no change, and goes on with what it receives.
+// A mask that shrinks makes later rounds no dearer, and earlier ones no cheaper: what is
+// said to be spent never falls.
+func TestPersonalSpends(t *testing.T) {
+	p := somePersonal(t)
+	p.Sum, p.Mean, p.Rounds = Ring, PublicMask, 4
+	p.Prune = Pruning{Step: .5, Target: .9}
+	n := DefaultNoise()
+	n.Family, n.Multiplier, n.Bits = accounting.FamilyDiscreteLaplace, 60, 24
+	p.Noise = &n
+	before := 0.
+	for _, r := range runPersonal(t, p).Rounds {
+		t.Logf("round %d: %.0f %% of the weights, ε %v", r.Round, 100*r.Common, r.Epsilon)
+		if !(r.Epsilon > before) {
+			t.Errorf("round %d: %v in all, %v before it", r.Round, r.Epsilon, before)
+		}
+		before = r.Epsilon
+	}
+}
+
 func TestPersonalDiverged(t *testing.T) {
 	p := somePersonal(t)
 	p.Prune, p.Own, p.Sum, p.Rounds, p.Local.Rate = Pruning{}, nil, Ring, 2, 1e200

@@ -62,8 +62,8 @@ func (x *personal) share(ctx context.Context) error {
 	return nil
 }
 
-// shareNoise settles the noise for the coordinates in the sums. What was spent before
-// stays spent.
+// shareNoise settles the noise for the coordinates in the sums. Rounds are all charged
+// as the first, which has the most coordinates: fewer, with the same noise, tell no more.
 func (x *personal) shareNoise() error {
 	release, err := x.sums.release()
 	if err != nil {
@@ -75,10 +75,8 @@ func (x *personal) shareNoise() error {
 	}
 	if x.account == nil {
 		x.account, err = newAccount(x.noisy.settled, x.sums.Budget.Delta, len(x.Parties))
-		return err
 	}
-	x.account.round = x.noisy.Round()
-	return nil
+	return err
 }
 
 // Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep

@@ -252,8 +252,7 @@ func (s *session) exchange(broadcast []byte, submit submitter) ([][]uint64, erro
 			return nil, err
 		}
 	}
-	if err := c.Step(func() ([]protocol.Envelope,
-		error) {
+	if err := c.Step(func() ([]protocol.Envelope, error) {
 		return server.Begin(broadcast)
 	}); err != nil {
 		return nil, err

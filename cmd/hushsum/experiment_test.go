@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -367,6 +368,9 @@ func TestExperimentWritesNothing(t *testing.T) {
 func TestExperimentNoise(t *testing.T) {
 	dir := t.TempDir()
 	code, out, errs := call(t.Context(), "experiment", "noise", "--out", dir)
+	// On a busy machine it takes long enough to say how far it is.
+	far := regexp.MustCompile(`(?m)^hushsum experiment: noise +\d+ % \(\d of 8\)\n`)
+	errs = far.ReplaceAllString(errs, "")
 	if code != 0 || errs != "" || !strings.Contains(out, "theorem") {
 		t.Fatalf("code %d, %q, %q", code, errs, out)
 	}
