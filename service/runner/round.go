@@ -170,18 +170,19 @@ func (r *Runner) past(p Past) {
 	}
 }
 
-// epsilon is what any party has spent at most.
+// epsilon is what any party has spent at most. It is worked out once for a ledger, which is
+// another after every round: people and programs ask again and again.
 func (r *Runner) epsilon() float64 {
-	most := 0.
-	if r.ledger == nil {
-		return most
+	if r.ledger == nil || r.mostOf == r.ledger {
+		return r.mostSpent
 	}
+	r.mostSpent, r.mostOf = 0, r.ledger
 	for _, client := range r.ledger.Clients() {
 		if spent, err := r.ledger.Spent(client); err == nil {
-			most = max(most, spent.Upper)
+			r.mostSpent = max(r.mostSpent, spent.Upper)
 		}
 	}
-	return most
+	return r.mostSpent
 }
 
 // sum ends a round with its sum, and makes the next model.

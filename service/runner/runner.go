@@ -118,6 +118,8 @@ type Runner struct {
 	forming   *session
 	optimizer *aggregation.Optimizer
 	ledger    *accounting.Ledger
+	mostOf    *accounting.Ledger // that mostSpent is of
+	mostSpent float64
 	model     []float64
 	modelRef  *record.Ref
 	sumRef    *record.Ref   // a long sum of the open round, when no more can come to it
