@@ -145,14 +145,20 @@ func TestMistakes(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
 		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
-		var wrong *federation.FileError
-		if !errors.As(err, &wrong) || !errors.Is(err, federation.ErrConfig) {
-			t.Errorf("%s: %v", c.to, err)
-			continue
-		}
-		if c.line > 0 && wrong.Line != c.line || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: line %d, want %d: %v", c.to, wrong.Line, c.line, err)
-		}
+		expectMistake(t, c.to, err, c.line, c.want)
+	}
+}
+
+// expectMistake looks for the line of a mistake, 0: any, and what its text says.
+func expectMistake(t *testing.T, change string, err error, line int, want string) {
+	t.Helper()
+	var wrong *federation.FileError
+	if !errors.As(err, &wrong) || !errors.Is(err, federation.ErrConfig) {
+		t.Errorf("%s: %v", change, err)
+		return
+	}
+	if line > 0 && wrong.Line != line || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: line %d, want %d: %v", change, wrong.Line, line, err)
 	}
 }
 

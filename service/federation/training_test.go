@@ -130,14 +130,7 @@ func TestTrainingMistakes(t *testing.T) {
 	} {
 		text := strings.Replace(declared, c.from, c.to, 1)
 		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
-		var wrong *federation.FileError
-		if !errors.As(err, &wrong) {
-			t.Errorf("%s: %v", c.to, err)
-			continue
-		}
-		if c.line > 0 && wrong.Line != c.line || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: line %d, want %d: %v", c.to, wrong.Line, c.line, err)
-		}
+		expectMistake(t, c.to, err, c.line, c.want)
 	}
 }
 

@@ -280,26 +280,35 @@ func prepareJob(t *testing.T, folder string, rounds int, j job) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fed := fmt.Appendf(nil, `name = "kill"
+	for name, b := range map[string][]byte{"roster.txt": text, "job.json": b} {
+		if err := os.WriteFile(filepath.Join(folder, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	declare(t, folder, rounds, j.Length, "10s", "drop_out = 0.3",
+		"noise = \"discrete-gaussian\"\nepsilon = 1000")
+}
+
+// declare writes the federation of a vector, with lines of recovery and privacy.
+func declare(
+	t *testing.T, folder string, rounds, length int, stepTime, recovery, privacy string,
+) {
+	t.Helper()
+	text := fmt.Appendf(nil, `name = "vector"
 roster = "roster.txt"
 rounds = %d
-step_time = "10s"
+step_time = %q
 [[model.tensor]]
 name = "w"
 shape = [%d]
 [recovery]
-drop_out = 0.3
+%s
 [privacy]
-noise = "discrete-gaussian"
-epsilon = 1000
 clip = 1
-`, rounds, j.Length)
-	for name, b := range map[string][]byte{
-		"roster.txt": text, "federation.toml": fed, "job.json": b,
-	} {
-		if err := os.WriteFile(filepath.Join(folder, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+%s
+`, rounds, stepTime, length, recovery, privacy)
+	if err := os.WriteFile(filepath.Join(folder, "federation.toml"), text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -47,21 +47,7 @@ func loadFederation(t *testing.T, folder string, n, d, rounds int, address strin
 	if *loadClassical {
 		recovery += "\nclassical = true"
 	}
-	text := fmt.Appendf(nil, `name = "load"
-roster = "roster.txt"
-rounds = %d
-step_time = "10m"
-[[model.tensor]]
-name = "w"
-shape = [%d]
-[recovery]
-%s
-[privacy]
-clip = 1
-`, rounds, d, recovery)
-	if err := os.WriteFile(filepath.Join(folder, "federation.toml"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	declare(t, folder, rounds, d, "10m", recovery, "")
 }
 
 // memory is how much memory a process has, in bytes, as a field of its status says: VmHWM

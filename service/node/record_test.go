@@ -317,6 +317,8 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
+func (s *safeBuffer) has(text string) bool { return strings.Contains(s.String(), text) }
+
 // Two processes, or nodes, do not use one folder.
 func TestFolderIsLocked(t *testing.T) {
 	folder := t.TempDir()

@@ -24,26 +24,8 @@ type small struct {
 	folder string
 	fed    *federation.Federation
 	node   *node.Node
-	log    *lines
+	log    *safeBuffer
 	group  sync.WaitGroup
-}
-
-// lines is a log that is kept.
-type lines struct {
-	mutex sync.Mutex
-	text  strings.Builder
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) has(s string) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return strings.Contains(l.text.String(), s)
 }
 
 const smallParties = 4
@@ -51,7 +33,7 @@ const smallParties = 4
 // startSmall declares a federation of so many rounds of a short vector.
 func startSmall(t *testing.T, rounds int, now func() time.Time) *small {
 	t.Helper()
-	s := &small{t: t, folder: t.TempDir(), log: new(lines)}
+	s := &small{t: t, folder: t.TempDir(), log: new(safeBuffer)}
 	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5}
 	prepareJob(t, s.folder, rounds, j)
 	var err error
@@ -80,7 +62,7 @@ func startSmall(t *testing.T, rounds int, now func() time.Time) *small {
 }
 
 // run has a party take part until ctx ends or the federation does.
-func (s *small) run(ctx context.Context, i int, now func() time.Time, log *lines,
+func (s *small) run(ctx context.Context, i int, now func() time.Time, log *safeBuffer,
 	train func() error,
 ) {
 	s.t.Helper()
@@ -130,7 +112,7 @@ func TestClockOfServer(t *testing.T) {
 	off.Store(int64(time.Hour))
 	s := startSmall(t, 2, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
 	defer s.node.Close()
-	parties := new(lines)
+	parties := new(safeBuffer)
 	here, there := time.Now().UTC(), time.Now().Add(time.Hour).UTC()
 	for i := range smallParties {
 		s.run(context.Background(), i, nil, parties, trains)
@@ -170,11 +152,11 @@ func TestClockOfParty(t *testing.T) {
 	defer s.node.Close()
 	var off atomic.Int64
 	off.Store(int64(-time.Hour))
-	late := new(lines)
+	late := new(safeBuffer)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for i := range smallParties {
-		now, log := time.Now, new(lines)
+		now, log := time.Now, new(safeBuffer)
 		if i == 1 {
 			now, log = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }, late
 		}
@@ -204,7 +186,7 @@ func TestAllFailInTraining(t *testing.T) {
 	broken.Store(true)
 	var trained atomic.Int64
 	for i := range smallParties {
-		s.run(context.Background(), i, nil, new(lines), func() error {
+		s.run(context.Background(), i, nil, new(safeBuffer), func() error {
 			trained.Add(1)
 			if broken.Load() {
 				return errors.New("no disk space left")
