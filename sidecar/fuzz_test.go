@@ -3,11 +3,15 @@ package sidecar
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -81,6 +85,28 @@ func FuzzCall(f *testing.F) {
 	f.Add("ledger.load", []byte(`{}`), []byte(`{"version":1}`))
 	f.Add("ledger.spend", []byte(`{"ledger":4,"clients":["a"],"run":{"mechanism":"gaussian"}}`),
 		[]byte{})
+	// A round of one message, at its steps: see fillOneshot.
+	for _, call := range []string{"oneshot.submit", "oneshot.party.save", "oneshot.party.output"} {
+		f.Add(call, []byte(`{"object":2}`), make([]byte, 8))
+		f.Add(call, []byte(`{"object":2}`), []byte{0xf0})
+	}
+	for _, call := range []string{"oneshot.answer", "oneshot.member.save", "oneshot.member.output"} {
+		f.Add(call, []byte(`{"object":4}`), []byte{0xf0})
+		f.Add(call, []byte(`{"object":6}`), []byte{0xf0, 0, 60, 1})
+	}
+	for _, call := range []string{"oneshot.receive", "oneshot.invite", "oneshot.open", "oneshot.batch",
+		"oneshot.settle", "oneshot.close", "oneshot.certificate", "oneshot.uncover", "oneshot.sum",
+		"oneshot.server.save", "oneshot.server.state"} {
+		for _, server := range []string{`{"object":7}`, `{"object":8}`, `{"object":9}`} {
+			for _, b := range [][]byte{[]byte("model"), {0xf1}, {0xf1, 0, 50, 1}} {
+				f.Add(call, []byte(server), b)
+			}
+		}
+	}
+	for _, call := range []string{"oneshot.party", "oneshot.member", "oneshot.server",
+		"oneshot.party.load", "oneshot.member.load", "oneshot.server.load"} {
+		f.Add(call, []byte(`{"settled":1}`), make([]byte, 32))
+	}
 	f.Fuzz(func(t *testing.T, call string, with, b []byte) {
 		for _, family := range left {
 			if strings.HasPrefix(call, family) {
@@ -91,13 +117,18 @@ func FuzzCall(f *testing.F) {
 			return // it would be accounted for
 		}
 		s := &sidecar{ctx: t.Context(), objects: make(map[uint64]any)}
-		fill(t, s)
 		r := &request{id: 1, call: call, with: with}
 		if len(b) > 0 {
 			r.blobs = []blob{{bytes: b}}
 		}
 		if call == "party.load" || call == "server.load" {
 			r.blobs = []blob{{bytes: make([]byte, 32)}, {bytes: make([]byte, 32)}, {bytes: b}}
+		}
+		if strings.HasPrefix(call, "oneshot.") {
+			fillOneshot(t, s)
+			oneshotBlobs(r, b)
+		} else {
+			fill(t, s)
 		}
 		result, _, err := s.call(r)
 		if answer, ok := result.(streamed); ok {
@@ -118,24 +149,153 @@ func FuzzCall(f *testing.F) {
 // fill gives a sidecar a plan (1), a party (2), a server (3) and a ledger (4).
 func fill(t *testing.T, s *sidecar) {
 	t.Helper()
-	must := func(call, with string, blobs ...[]byte) {
-		r := &request{call: call, with: []byte(with)}
-		for _, b := range blobs {
-			r.blobs = append(r.blobs, blob{bytes: b})
-		}
-		result, _, err := s.call(r)
-		if err != nil {
-			t.Fatal(call, err)
-		}
-		if answer, ok := result.(streamed); ok {
-			answer.done()
-		}
-	}
 	// The keys of the seeds 0…0 and 1 0…0 (RFC 8032).
-	must("plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1,"adversary":2},"roster":[`+
+	must(t, s, "plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1,"adversary":2},`+
+		`"roster":[`+
 		`{"name":"a","key":"3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"},`+
 		`{"name":"b","key":"cecc1507dc1ddd7295951c290888f095adb9044d1b73d696e6df065d683bd4fc"}]}`)
-	must("party.new", `{"settled":1,"number":1}`, make([]byte, 32))
-	must("server.new", `{"settled":1,"number":1}`)
-	must("ledger.new", `{"epsilon":1,"delta":0}`)
+	must(t, s, "party.new", `{"settled":1,"number":1}`, make([]byte, 32))
+	must(t, s, "server.new", `{"settled":1,"number":1}`)
+	must(t, s, "ledger.new", `{"epsilon":1,"delta":0}`)
+}
+
+// must calls, and returns the blobs of the answer.
+func must(t *testing.T, s *sidecar, call, with string, blobs ...[]byte) [][]byte {
+	t.Helper()
+	r := &request{call: call, with: []byte(with)}
+	for _, b := range blobs {
+		r.blobs = append(r.blobs, blob{bytes: bytes.Clone(b)})
+	}
+	result, out, err := s.call(r)
+	if err != nil {
+		t.Fatal(call, err)
+	}
+	if answer, ok := result.(streamed); ok {
+		answer.done()
+	}
+	return out
+}
+
+// oneshotFixture is the plan of two parties and four members, their seeds, and their and
+// the server's states, saved once for all inputs: making keys takes milliseconds.
+var oneshotFixture struct {
+	once    sync.Once
+	plan    string
+	seeds   [][]byte // of the parties, then of the members
+	opening []byte
+	first   []byte // a submission
+	servers [][]byte
+	member  []byte
+}
+
+func makeOneshotFixture(t *testing.T) {
+	t.Helper()
+	f := &oneshotFixture
+	s := &sidecar{ctx: context.Background(), objects: make(map[uint64]any)}
+	var names []string
+	for i := range 6 {
+		seed := bytes.Repeat([]byte{byte(i + 1)}, 32)
+		f.seeds = append(f.seeds, seed)
+		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+		names = append(names, fmt.Sprintf(`{"name":"n%d","key":"%x"}`, i, []byte(key)))
+	}
+	f.plan = `{"plan":{"name":"a","rounds":1,"length":1,"clip":1,"protocol":"oneshot"},"roster":[` +
+		strings.Join(names[:2], ",") + `],"committee":[` + strings.Join(names[2:], ",") + `]}`
+	must(t, s, "plan.settle", f.plan)
+	for i, seed := range f.seeds {
+		call := "oneshot.party"
+		if i >= 2 {
+			call = "oneshot.member"
+		}
+		must(t, s, call, `{"settled":1}`, seed)
+	}
+	must(t, s, "oneshot.server", `{"settled":1}`)
+	const server = `{"object":8}`
+	object := func(i int) string { return fmt.Sprintf(`{"object":%d}`, i+2) }
+	toAll := func(message []byte) {
+		for i := 2; i < 6; i++ {
+			for _, answer := range must(t, s, "oneshot.answer", object(i), message) {
+				must(t, s, "oneshot.receive", server, answer)
+			}
+		}
+	}
+	toAll(must(t, s, "oneshot.invite", server)[0])
+	f.opening = must(t, s, "oneshot.open", server, []byte("model"))[0]
+	toAll(f.opening)
+	key := make([]byte, 32)
+	save := func() {
+		f.servers = append(f.servers, must(t, s, "oneshot.server.save", server, key)[0])
+	}
+	save()
+	for i := range 2 {
+		m := must(t, s, "oneshot.submit", object(i), f.opening, []byte("model"), make([]byte, 8))[0]
+		must(t, s, "oneshot.receive", server, m)
+		f.first = m
+	}
+	batch := must(t, s, "oneshot.batch", server)
+	for i, m := range batch {
+		for _, answer := range must(t, s, "oneshot.answer", object(i+2), m) {
+			must(t, s, "oneshot.receive", server, answer)
+		}
+	}
+	toAll(must(t, s, "oneshot.settle", server)[0])
+	toAll(must(t, s, "oneshot.close", server)[0])
+	save()
+	f.member = must(t, s, "oneshot.member.save", object(4), key)[0]
+	toAll(must(t, s, "oneshot.certificate", server)[0])
+	save()
+}
+
+// fillOneshot gives a sidecar a plan (1), two parties that have not submitted (2, 3), two
+// members that have done nothing (4, 5), one that has signed (6), and the server of an open
+// round (7), of one with all signatures (8) and of one with all parts of the sum (9).
+func fillOneshot(t *testing.T, s *sidecar) {
+	t.Helper()
+	f, key := &oneshotFixture, make([]byte, 32)
+	f.once.Do(func() { makeOneshotFixture(t) })
+	const with = `{"settled":1}`
+	must(t, s, "plan.settle", f.plan)
+	for i := range 4 {
+		must(t, s, []string{"oneshot.party", "oneshot.member"}[i/2], with, f.seeds[i])
+	}
+	must(t, s, "oneshot.member.load", with, f.seeds[4], key, f.member)
+	for _, state := range f.servers {
+		must(t, s, "oneshot.server.load", with, key, state)
+	}
+}
+
+// oneshotBlobs gives a call as many blobs as it takes, of which b is the one that matters:
+// by its first byte it is what a party or the server has really sent, changed by the rest.
+func oneshotBlobs(r *request, b []byte) {
+	f, key := &oneshotFixture, make([]byte, 32)
+	kind := byte(0)
+	if len(b) > 0 {
+		kind = b[0]
+	}
+	if kind >= 0xf0 {
+		base := bytes.Clone([][]byte{f.opening, f.first}[kind&1])
+		for k := 1; k+2 < len(b); k += 3 { // a place and what is there
+			base[(int(b[k])<<8|int(b[k+1]))%len(base)] ^= b[k+2]
+		}
+		b = base
+	}
+	switch r.call {
+	case "oneshot.submit":
+		r.blobs = []blob{{bytes: bytes.Clone(f.opening)}, {bytes: []byte("model")}, {bytes: b}}
+		if kind >= 0xf0 {
+			r.blobs[0].bytes, r.blobs[2].bytes = b, make([]byte, 8)
+		}
+	case "oneshot.party", "oneshot.member":
+		r.blobs = []blob{{bytes: bytes.Clone(f.seeds[kind%6])}}
+	case "oneshot.party.load", "oneshot.member.load":
+		r.blobs = []blob{{bytes: bytes.Clone(f.seeds[kind%6])}, {bytes: key}, {bytes: b}}
+	case "oneshot.server.load":
+		r.blobs = []blob{{bytes: key}, {bytes: b}}
+	case "oneshot.receive", "oneshot.open", "oneshot.answer", "oneshot.uncover", "oneshot.sum":
+		r.blobs = []blob{{bytes: b}}
+	case "oneshot.party.save", "oneshot.member.save", "oneshot.server.save":
+		r.blobs = []blob{{bytes: key}}
+	default:
+		r.blobs = nil
+	}
 }
