@@ -159,17 +159,40 @@ func (n *network) sent(party int, message []byte) {
 	switch h.Type {
 	case wire.TypeMasked:
 		if n.world.config.Recovery != nil {
-			n.uploaded(party, body[len(body)-wire.UploadSize(n.world.degree):])
+			n.uploaded(party, n.upload(party, body))
 		}
 	case wire.TypeReveal:
 		n.reveals(party, h.Round, body)
 	}
 }
 
+// upload is what a submission ends with, for as many neighbours as were gathered last;
+// before it are shares for those of them who take part. No two such have one length.
+func (n *network) upload(party int, masked []byte) []byte {
+	n.tb.Helper()
+	size := n.world.config.Layout.PackedSize()
+	for next := n.world.degree; next > 0; next-- {
+		for shares := range n.world.degree + 1 {
+			if wire.MaskedSize(size, shares, next) == len(masked) {
+				return masked[len(masked)-wire.UploadSize(next):]
+			}
+		}
+	}
+	n.tb.Fatalf("party %d submits %d bytes", party, len(masked))
+	return nil
+}
+
 // uploaded checks that a party makes one upload for a round.
 func (n *network) uploaded(party int, body []byte) {
 	n.tb.Helper()
-	m, err := wire.ParseUpload(body, n.world.degree)
+	degree := 1 // that of a round of as many parties as were gathered
+	for degree < n.world.degree && wire.UploadSize(degree) < len(body) {
+		degree++
+	}
+	if degree != n.world.degree && degree < n.world.fewest-1 {
+		n.tb.Fatalf("party %d makes an upload for %d neighbours", party, degree)
+	}
+	m, err := wire.ParseUpload(body, degree)
 	if err != nil {
 		n.tb.Fatalf("party %d makes an upload that does not parse: %v", party, err)
 	}
@@ -339,9 +362,9 @@ func (n *network) least() int {
 	r := n.world.config.Recovery
 	switch {
 	case r == nil:
-		return n.world.scheduled
+		return n.world.fewest
 	case r.Adversary == protocol.CheatingServer: // a quorum, without colluders
-		return max(r.Threshold+1, r.MinSurvivors, n.world.scheduled/2+1)
+		return max(r.Threshold+1, r.MinSurvivors, n.world.fewest/2+1)
 	}
 	return max(r.Threshold+1, r.MinSurvivors)
 }
@@ -381,7 +404,7 @@ func (n *network) summed(sum [][]uint64) {
 
 // recover is the end of every session in which nothing forged was accepted:
 // however messages were lost, reordered and refused, and whoever crashed, the
-// next round has everybody in it.
+// next round has everybody in it whom the session is among.
 func (n *network) recover() {
 	if e := n.server.Excluded(); n.tampered || len(e) != 0 {
 		if !n.tampered {
@@ -394,10 +417,18 @@ func (n *network) recover() {
 	n.exchangeKeys()
 	n.endRound()
 	n.pending = nil
+	want := n.world.scheduled
+	if n.world.fewest < want {
+		want = len(n.server.Enrolled()) // who came late is not in the session
+		if n.world.config.Recovery != nil {
+			n.gather(n.server.Enrolled())
+			n.flush()
+		}
+	}
 	if !n.round(0, 0, lastStage) {
 		n.tb.Fatal("the session does not recover")
 	}
-	if got := len(n.server.Included()); got != n.world.scheduled {
-		n.tb.Fatalf("after the session recovers a sum is of %d parties, want %d", got, n.world.scheduled)
+	if got := len(n.server.Included()); got != want {
+		n.tb.Fatalf("after the session recovers a sum is of %d parties, want %d", got, want)
 	}
 }

@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -51,7 +52,8 @@ type world struct {
 	signers   []crypto.Signer
 	n         int
 	scheduled int // parties a round
-	degree    int // neighbours of each
+	fewest    int // that a session or a round may be among
+	degree    int // neighbours of each, where all take part
 	name      string
 
 	setUp   sync.Once
@@ -62,7 +64,8 @@ type world struct {
 
 // worlds lists the configurations of four and five parties that Validate
 // accepts: without recovery, and with every adversary, threshold, complete and
-// sparse, all parties in every round and all but one.
+// sparse, all parties in every round and all but one; and such for sessions and
+// rounds of any three of five.
 var worlds = sync.OnceValue(func() []*world {
 	var all []*world
 	for _, n := range []int{4, 5} {
@@ -70,21 +73,30 @@ var worlds = sync.OnceValue(func() []*world {
 		if n == 4 {
 			roster, signers = identities("ana", "ben", "eva", "ida")
 		}
-		for _, scheduled := range []int{n, n - 1} {
+		for _, k := range []struct{ scheduled, fewest int }{{n, 0}, {n - 1, 0}, {n, 3}} {
+			if k.fewest > 0 && n == 4 {
+				continue
+			}
+			scheduled := k.scheduled
 			add := func(r *protocol.Recovery) {
 				w := &world{
 					n:         n,
 					scheduled: scheduled,
+					fewest:    cmp.Or(k.fewest, scheduled),
 					degree:    scheduled - 1,
 					signers:   signers,
 					config: &protocol.Config{
-						Label:     "fuzz",
-						Roster:    roster,
-						Layout:    masking.Layout{{Length: 3, Bits: 20}, {Length: 1, Bits: 64}},
-						Recovery:  r,
-						PerRound:  scheduled,
-						Classical: len(all)%2 == 1,
+						Label:      "fuzz",
+						Roster:     roster,
+						Layout:     masking.Layout{{Length: 3, Bits: 20}, {Length: 1, Bits: 64}},
+						Recovery:   r,
+						PerRound:   scheduled,
+						MinMembers: k.fewest,
+						Classical:  len(all)%2 == 1,
 					},
+				}
+				if k.fewest > 0 {
+					w.config.PerRound = 0
 				}
 				w.name = fmt.Sprintf("n = %d, PerRound = %d, no recovery", n, scheduled)
 				if r != nil {
@@ -93,6 +105,7 @@ var worlds = sync.OnceValue(func() []*world {
 					}
 					w.name = fmt.Sprintf("n = %d, PerRound = %d, %+v", n, scheduled, *r)
 				}
+				w.name += fmt.Sprintf(", %d at least", w.fewest)
 				if w.config.Validate() == nil {
 					all = append(all, w)
 				}

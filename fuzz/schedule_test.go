@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
@@ -38,6 +39,7 @@ const (
 	opForge   // i, party, share: well-formed, with other participants or survivors
 	opCertify // party: all signatures on what it has signed
 	opRound   // absent, stages: a whole round
+	opGather  // present: the next round is among these
 	operations
 )
 
@@ -152,6 +154,42 @@ func (n *network) serverStep(op int, s *schedule) {
 		n.step("Skip", func() ([]protocol.Envelope, error) { return nil, n.server.Skip() })
 	case opReadmit:
 		n.server.Readmit(s.next() % n.world.n)
+	case opGather:
+		bits := s.next()
+		var present []int
+		for i := range n.world.n {
+			if bits>>i&1 == 1 {
+				present = append(present, i)
+			}
+		}
+		n.gather(present)
+	}
+}
+
+// gather has the server begin anew with some parties.
+func (n *network) gather(present []int) {
+	before := fingerprint(n.server)
+	round := n.server.Round()
+	envelopes, err := n.server.Gather(present)
+	n.logf("server: Gather %v after round %d: %v", present, round, err)
+	switch {
+	case errors.Is(err, protocol.ErrConfig) || errors.Is(err, protocol.ErrMembers):
+		if before != fingerprint(n.server) {
+			n.tb.Fatalf("Gather fails with %v, and the state has changed", err)
+		}
+	case err != nil:
+		n.stepFailed(err, before, fingerprint(n.server), false)
+	default:
+		holders := n.server.Holders()
+		for _, i := range holders {
+			if !slices.Contains(present, i) || slices.Contains(n.server.Excluded(), i) {
+				n.tb.Fatalf("party %d was gathered, and %v were present", i, present)
+			}
+		}
+		if len(holders) < n.world.fewest {
+			n.tb.Fatalf("%d parties were gathered, at least %d", len(holders), n.world.fewest)
+		}
+		n.serve(envelopes)
 	}
 }
 

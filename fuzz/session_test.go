@@ -142,6 +142,20 @@ var schedules = []schedule{
 		opDeliver, 0, opDeliver, 0, opDeliver, 0, opCorrupt, 0, 0, 0, 51, 0, opFlush, opSum,
 		opRound, 0, wholeRound,
 	},
+	// Any three of five: a session among four, rounds among three of them, one of whom
+	// drops out, then among all.
+	{
+		opDrop, 4, opFlush, opKeys, opFlush, opKeys, opFlush, opRound, 0, wholeRound, opGather, 7,
+		opFlush, opRound, 0, wholeRound, opRound, 1, wholeRound | stageMasked, opGather, 11, opFlush,
+		opRound, 0, wholeRound, opGather, 31, opGather, 15, opFlush, opRound, 0, wholeRound,
+	},
+	// Gathered with too few, in a round, twice, with what was asked lost or late, and crashes.
+	{
+		opFlush, opKeys, opFlush, opGather, 3, opGather, 31, opDelay, 0, opDrop, 0, opCrash, 1, opFlush,
+		opRound, 0, wholeRound, opGather, 13, opCrash, 5, opFlush, opBegin, 1, opGather, 31, opFlush,
+		opSubmitAll, opFlush, opSurvivors, opGather, 28, opFlush, opCertificate, opFlush, opSum,
+		opGather, 28, opReplay, 9, opReplay, 22, opFlush, opRound, 0, wholeRound,
+	},
 	// Another session's signatures and a party's message to another.
 	{
 		opFlush, opKeys, opFlush, opRound, 1, stageSurvivors<<4 | stageMasked, opCertify, 1,
