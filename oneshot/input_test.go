@@ -290,3 +290,29 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Numbers have four bytes, and fit an int everywhere.
+func TestParseNumber(t *testing.T) {
+	for length := range 4 {
+		if _, _, err := parseNumber(make([]byte, length)); !errors.Is(err, ErrTruncated) {
+			t.Errorf("%d bytes: %v", length, err)
+		}
+	}
+	for _, c := range []struct {
+		body []byte
+		want int
+		rest int
+		err  error
+	}{
+		{[]byte{0, 0, 0, 0}, 0, 0, nil},
+		{[]byte{1, 2, 3, 4, 5}, 0x01020304, 1, nil},
+		{[]byte{0x7f, 0xff, 0xff, 0xff}, 1<<31 - 1, 0, nil},
+		{[]byte{0x80, 0, 0, 0}, 0, 0, ErrEncoding},
+		{[]byte{0xff, 0xff, 0xff, 0xff}, 0, 0, ErrEncoding},
+	} {
+		got, rest, err := parseNumber(c.body)
+		if got != c.want || len(rest) != c.rest || !errors.Is(err, c.err) {
+			t.Errorf("%x: %d, %d bytes left, %v", c.body, got, len(rest), err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"runtime"
 	"strings"
@@ -144,7 +145,8 @@ func TestManyMessages(t *testing.T) {
 	}
 }
 
-// A message that waited in a file is taken.
+// A message that waited in a file is taken, and copies of it are held already; another
+// is not due.
 func TestBodyInFile(t *testing.T) {
 	s := newSite(t, door.Options{Memory: 1, Folder: t.TempDir()})
 	s.gather(t)
@@ -154,9 +156,16 @@ func TestBodyInFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := s.request(t, "POST", "/v1/federations/"+s.fed.ID+"/messages", announce, s.identities[0])
-	if status, kind, body := send(t, r); status != 202 {
-		t.Errorf("%d %s %s", status, kind, body)
+	post := func(b []byte) *http.Request {
+		return s.request(t, "POST", "/v1/federations/"+s.fed.ID+"/messages", b, s.identities[0])
+	}
+	for copies := range 3 {
+		if status, kind, body := send(t, post(announce)); status != 202 {
+			t.Fatalf("copy %d: %d %s %s", copies, status, kind, body)
+		}
+	}
+	if status, kind, body := send(t, post(announce[1:])); status != 409 || kind != "due" {
+		t.Errorf("another: %d %s %s", status, kind, body)
 	}
 }
 
