@@ -12,7 +12,11 @@ import (
 // The document describes the handlers that there are and no others, and of refusals those
 // of the table, which the documentation has too.
 func TestOpenAPI(t *testing.T) {
-	openapi.Read(t, door.OpenAPI()).Check(t, door.Routes, door.Refusals())
+	document := openapi.Read(t, door.OpenAPI())
+	document.Check(t, door.Routes, door.Refusals())
+	document.Fields(t, "Problem", door.Problem{})
+	document.Fields(t, "Listed", door.Listed{})
+	document.Fields(t, "Description", door.Description{})
 	text, err := os.ReadFile(filepath.FromSlash("../../docs/service-join.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -170,8 +170,19 @@ func kindOf(t *testing.T, status int, h http.Header, body string) string {
 // The document describes the handlers that there are and no others, and of refusals those
 // of the table, which the documentation has too.
 func TestOpenAPI(t *testing.T) {
-	openapi.Read(t, page.OpenAPI()).Check(t, page.Routes, page.Refusals(), "login 401",
-		"profiles 404")
+	document := openapi.Read(t, page.OpenAPI())
+	document.Check(t, page.Routes, page.Refusals(), "login 401", "profiles 404")
+	for name, sent := range map[string]any{
+		"Problem":  door.Problem{},
+		"Declared": page.Declared{},
+		"Status":   runner.Status{},
+		"Party":    runner.PartyStatus{},
+		"Past":     runner.Past{},
+		"Metric":   federation.Metric{},
+		"Line":     record.Line{},
+	} {
+		document.Fields(t, name, sent)
+	}
 	text, err := os.ReadFile(filepath.FromSlash("../../docs/service.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ type Document struct {
 	OpenAPI    string                           `json:"openapi"`
 	Paths      map[string]map[string]*operation `json:"paths"`
 	Components struct {
+		Schemas    map[string]schema    `json:"schemas"`
 		Parameters map[string]parameter `json:"parameters"`
 		Responses  map[string]response  `json:"responses"`
 	} `json:"components"`
@@ -34,6 +36,11 @@ type operation struct {
 	Security   *[]map[string]any   `json:"security"`
 	Parameters []parameter         `json:"parameters"`
 	Responses  map[string]response `json:"responses"`
+}
+
+type schema struct {
+	Required   []string                   `json:"required"`
+	Properties map[string]json.RawMessage `json:"properties"`
 }
 
 type parameter struct {
@@ -253,6 +260,36 @@ func (d *Document) Allows(t testing.TB, r *http.Request, status int, kind string
 	answer, documented := found.Responses[strconv.Itoa(status)]
 	if !documented || kind != "" && !slices.Contains(answer.Kinds, kind) {
 		t.Errorf("%s: it answers %d %s, which the document does not have", found.ID, status, kind)
+	}
+}
+
+// Fields compares a schema with the struct that is sent or read as it: each has the fields of
+// the other, and those are required that are never left out.
+func (d *Document) Fields(t testing.TB, name string, sent any) {
+	t.Helper()
+	s, found := d.Components.Schemas[name]
+	if !found {
+		t.Errorf("there is no schema %s", name)
+	}
+	has := make(map[string]bool)
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(sent)) {
+		field, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
+		if field == "-" || f.Anonymous {
+			continue
+		}
+		has[field] = true
+		if s.Properties[field] == nil {
+			t.Errorf("%s lacks %q", name, field)
+		}
+		if always := !tagged || !strings.Contains(options, "omit"); always !=
+			slices.Contains(s.Required, field) {
+			t.Errorf("%s: whether %q is always there", name, field)
+		}
+	}
+	for field := range s.Properties {
+		if !has[field] {
+			t.Errorf("%s has %q, which is never sent", name, field)
+		}
 	}
 }
 
