@@ -35,6 +35,7 @@ type shown struct {
 	status runner.Status
 	done   []string
 	who    string // gave the last order
+	fails  error  // what orders fail with
 }
 
 func newShown() *shown {
@@ -76,6 +77,9 @@ func (s *shown) Status(_ context.Context, id string) (*runner.Status, error) {
 func (s *shown) Do(
 	ctx context.Context, id, what, who string, decisions *uint64,
 ) (*runner.Status, error) {
+	if s.fails != nil {
+		return nil, s.fails
+	}
 	if decisions != nil && *decisions != s.status.Decisions {
 		return nil, page.ErrStale
 	}
@@ -192,6 +196,35 @@ func TestOpenAPI(t *testing.T) {
 	status, body, _ := call(t, "GET", server.URL+"/v1/openapi.json", "", "", "")
 	if status != 200 || body != string(page.OpenAPI()) {
 		t.Errorf("it serves another document: %d", status)
+	}
+}
+
+// What an order fails with at the federation's leader is told as what it is.
+func TestOrderFails(t *testing.T) {
+	s, server, tokens := newPage(t, false)
+	document := openapi.Read(t, page.OpenAPI())
+	for _, c := range []struct {
+		err    error
+		status int
+		kind   string
+	}{
+		{record.ErrLost, 503, "leader"},
+		{record.ErrUnavailable, 503, "leader"},
+		{runner.ErrStopped, 503, "leader"},
+		{runner.ErrState, 409, "state"},
+		{record.ErrNone, 404, "unknown"},
+		{page.ErrStale, 412, "stale"},
+	} {
+		s.fails = c.err
+		path := "/v1/federations/" + s.status.ID + "/pause"
+		status, body, h := call(t, "POST", server.URL+path, tokens[1], "*", "")
+		if kind := kindOf(t, status, h, body); status != c.status || kind != c.kind {
+			t.Errorf("%v: %d %s", c.err, status, kind)
+		}
+		document.Allows(t, httptest.NewRequest("POST", path, nil), status, c.kind)
+		if retry := h.Get("Retry-After"); (status == 503) != (retry != "") {
+			t.Errorf("%v: Retry-After %q", c.err, retry)
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func fail(w http.ResponseWriter, err error) {
 		{federation.ErrConfig, "federation"},
 		{runner.ErrStopped, "leader"},
 		{record.ErrUnavailable, "leader"},
+		{record.ErrLost, "leader"},
 	} {
 		if errors.Is(err, k.is) {
 			kind = k.kind
