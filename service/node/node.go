@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -134,14 +133,6 @@ type entry struct {
 	heard      time.Time
 	doubt      chan struct{}          // another node says that it leads, while this one does
 	proxy      *httputil.ReverseProxy // to the leader
-}
-
-// lead is what a leader says each second.
-type lead struct {
-	Node        string `json:"node"`
-	Address     string `json:"address"`
-	Fingerprint string `json:"fingerprint"`
-	Leaving     bool   `json:"leaving,omitempty"`
 }
 
 // Start starts a node. Close it.
@@ -342,72 +333,6 @@ func (n *Node) Close() {
 	}
 }
 
-// look finds federations, and leads those that it may.
-func (n *Node) look() {
-	defer n.group.Done()
-	for {
-		ids, err := n.records.List(n.ctx)
-		if err != nil && n.ctx.Err() == nil {
-			n.Log.Warn("the record does not answer", "error", err.Error())
-		}
-		for _, id := range ids {
-			n.mutex.Lock()
-			known := n.entries[id] != nil
-			n.mutex.Unlock()
-			if known {
-				continue
-			}
-			if err := n.adopt(id); err != nil && n.ctx.Err() == nil {
-				n.Log.Error("a federation cannot be used", "id", id, "error", err.Error())
-			}
-		}
-		if err == nil {
-			n.mutex.Lock()
-			n.looked = true
-			n.mutex.Unlock()
-		}
-		select {
-		case <-n.ctx.Done():
-			return
-		case <-time.After(lookAgain):
-		}
-	}
-}
-
-// adopt makes a recorded federation known to this node.
-func (n *Node) adopt(id string) error {
-	d, err := n.records.Definition(n.ctx, id)
-	if err != nil {
-		return err
-	}
-	model, err := n.records.Initial(n.ctx, d)
-	if err != nil {
-		return err
-	}
-	f, err := federation.New(d.Text, d.Roster, model)
-	if err != nil {
-		return err
-	}
-	if f.ID != id {
-		return fmt.Errorf("%w: what is recorded as %s is %s", record.ErrRecord, id, f.ID)
-	}
-	n.know(f, d.Roster, model)
-	return nil
-}
-
-func (n *Node) know(f *federation.Federation, roster, initial []byte) {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	if n.entries[f.ID] != nil || n.ctx.Err() != nil {
-		return
-	}
-	e := &entry{federation: f, roster: roster, initial: initial, heard: time.Now(),
-		doubt: make(chan struct{}, 1)}
-	n.entries[f.ID] = e
-	n.group.Add(1)
-	go n.lead(e)
-}
-
 // Create declares a federation.
 func (n *Node) Create(
 	ctx context.Context, text, roster, model []byte,
@@ -426,175 +351,6 @@ func (n *Node) Create(
 	}
 	n.know(f, roster, model)
 	return f, nil
-}
-
-// lead leads a federation whenever nobody else does.
-func (n *Node) lead(e *entry) {
-	defer n.group.Done()
-	for n.ctx.Err() == nil {
-		if n.mayClaim(e) {
-			err := n.led(e)
-			if errors.Is(err, record.ErrRecord) && n.ctx.Err() == nil {
-				// Asking again at once does not mend it; another program may.
-				n.Log.Error("a record cannot be led", "federation", e.federation.File.Name, "error",
-					err.Error())
-				select {
-				case <-n.ctx.Done():
-				case <-time.After(unreadable):
-				}
-				continue
-			}
-			if n.ctx.Err() == nil {
-				n.Log.Warn("this node does not lead any more", "federation", e.federation.File.Name,
-					"error", err.Error())
-			}
-		}
-		// Not all nodes at once.
-		pause := 100*time.Millisecond + mathrand.N(200*time.Millisecond)
-		select {
-		case <-n.ctx.Done():
-		case <-time.After(pause):
-		}
-	}
-}
-
-// mayClaim reports whether the federation needs a leader, as far as this node hears.
-func (n *Node) mayClaim(e *entry) bool {
-	if n.alone {
-		return true
-	}
-	n.mutex.Lock()
-	leaving, heard := e.leader.Leaving, e.heard
-	n.mutex.Unlock()
-	if leaving || time.Since(heard) > n.Silence {
-		return true
-	}
-	if time.Since(heard) < 2*beat {
-		return false
-	}
-	// Nobody has ever led it, or this node did before it was started again.
-	leader, err := n.records.Leader(n.ctx, e.federation.ID)
-	return err == nil && (leader == "" || leader == n.Name)
-}
-
-// led claims and leads, until that ends.
-func (n *Node) led(e *entry) error {
-	ctx, cancel := context.WithCancel(n.ctx)
-	defer cancel()
-	id := e.federation.ID
-	hold, err := n.records.Claim(ctx, id, n.Name)
-	if err != nil {
-		return err
-	}
-	hold.Fault = n.Fault
-	r, err := runner.Start(ctx, runner.Options{
-		Federation: e.federation,
-		Records:    n.records,
-		Hold:       hold,
-		Node:       n.Name,
-		Key:        n.Key,
-		Log:        n.Log,
-		Grace:      n.Grace,
-		Judge:      n.Judge,
-		Summed:     n.Summed,
-	})
-	if err != nil {
-		return err
-	}
-	subscription, err := n.conn.Subscribe(subjectAsk+id, func(m *nats.Msg) { n.reply(r, m) })
-	if err != nil {
-		return err
-	}
-	n.mutex.Lock()
-	e.runner, e.leader = r, lead{}
-	n.mutex.Unlock()
-	n.Log.Info("this node leads", "federation", e.federation.File.Name)
-	var beats sync.WaitGroup
-	beats.Add(1)
-	go func() {
-		defer beats.Done()
-		for ctx.Err() == nil {
-			n.say(id, false)
-			select {
-			case <-ctx.Done():
-			case <-time.After(beat):
-			}
-		}
-	}()
-	beats.Add(1)
-	go func() {
-		defer beats.Done()
-		n.confirm(ctx, e, r)
-	}()
-	err = r.Run(ctx)
-	cancel()
-	beats.Wait()
-	_ = subscription.Unsubscribe()
-	n.mutex.Lock()
-	e.runner = nil
-	if !errors.Is(err, record.ErrLost) {
-		e.heard = time.Time{}
-	} else {
-		e.heard = time.Now()
-	}
-	n.mutex.Unlock()
-	if n.ctx.Err() != nil {
-		n.say(id, true)
-	}
-	return err
-}
-
-// confirm has a runner ask the record whether it still leads, whenever another node is heard
-// to say that it does: one that has nothing to decide would go on for ever, and keep the
-// parties that come to it.
-func (n *Node) confirm(ctx context.Context, e *entry, r *runner.Runner) {
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-e.doubt:
-			short, cancel := context.WithTimeout(ctx, askTime)
-			r.Confirm(short)
-			cancel()
-			select {
-			case <-ctx.Done():
-			case <-time.After(beat):
-			}
-		}
-	}
-}
-
-func (n *Node) say(id string, leaving bool) {
-	b, err := json.Marshal(lead{n.Name, n.Advertise, n.Fingerprint, leaving})
-	if err == nil {
-		_ = n.conn.Publish(subjectLead+id, b)
-		if leaving {
-			_ = n.conn.FlushTimeout(time.Second)
-		}
-	}
-}
-
-// hear notes who leads.
-func (n *Node) hear(m *nats.Msg) {
-	var l lead
-	if json.Unmarshal(m.Data, &l) != nil || l.Node == n.Name {
-		return
-	}
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	e := n.entries[strings.TrimPrefix(m.Subject, subjectLead)]
-	if e == nil {
-		return
-	}
-	if e.proxy == nil || e.leader.Address != l.Address || e.leader.Fingerprint != l.Fingerprint {
-		e.proxy = n.proxy(l)
-	}
-	e.leader, e.heard = l, time.Now()
-	if e.runner != nil && !l.Leaving {
-		select {
-		case e.doubt <- struct{}{}:
-		default:
-		}
-	}
 }
 
 // proxy passes requests on to the node that leads, as they are.
