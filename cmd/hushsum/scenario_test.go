@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -179,6 +180,22 @@ func TestSetParties(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%d over %v: %v, want %v", test.n[0], test.counts, got, test.want)
 		}
+	}
+}
+
+// A mark of UTF-8 at the beginning, and the ends of lines of other systems, change nothing.
+func TestScenarioFromElsewhere(t *testing.T) {
+	text, err := os.ReadFile(latencyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := parseScenario("x.toml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows := append([]byte("\ufeff"), bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))...)
+	if got, err := parseScenario("x.toml", windows); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -447,7 +447,8 @@ func combinations(axes []sweepAxis, runs []*sweepRun) section {
 		}
 		o := r.outcome
 		if o.Error != "" {
-			s.Rows = append(s.Rows, append(row, o.Error))
+			s.Text = append(s.Text, combination(axes, r)+" came to nothing: "+o.Error)
+			s.Rows = append(s.Rows, append(row, "-", "-", "-", "-", "-"))
 			continue
 		}
 		alone := "-"

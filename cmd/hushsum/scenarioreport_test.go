@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,33 @@ func TestSweep(t *testing.T) {
 	cancel()
 	if _, _, code := simulated(t, ended, "--sweep", "seed=3,4"); code != exitInterrupted {
 		t.Errorf("an interrupted sweep: exit %d", code)
+	}
+}
+
+// The page of a sweep has numbers as people read them, and beside the table what is wrong
+// with combinations that came to nothing; if all did there is none.
+func TestSweepPage(t *testing.T) {
+	dir := t.TempDir()
+	if out, errs, code := simulated(t, t.Context(), "--sweep", "rows=20,100000", "--out",
+		dir); code != exitOK || !strings.Contains(out, "data.rows: all parties and rounds") {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "latency-sweep.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"rows=100000 came to nothing: data.rows", "certified epsilon",
+		"<td>none</td>", " %</td>"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if long := regexp.MustCompile(`<td>[^<]{12,}`).Find(text); long != nil {
+		t.Errorf("a cell says %s", long)
+	}
+	if _, errs, code := simulated(t, t.Context(), "--sweep", "rows=100000,200000", "--out",
+		t.TempDir()); code != exitFailure || !strings.Contains(errs, "no combination came to") {
+		t.Errorf("nothing but failures: exit %d: %s", code, errs)
 	}
 }
 

@@ -27,14 +27,15 @@ func (r *run) playCrowd(active []*party) (Round, error) {
 		p := active[i]
 		vector, _, err := r.vectorOf(p)
 		if err != nil {
-			return fmt.Errorf("round %d, %s: %w", r.round, p.name, err)
+			return r.failed(p, err)
 		}
 		p.local = nil // thousands of them are not kept
 		values, err := c.encode(i, vector, r.source("noise", p.index))
-		if err == nil {
-			copy(dst, values[0])
+		if err != nil {
+			return r.failed(p, err)
 		}
-		return err
+		copy(dst, values[0])
+		return nil
 	})
 	if err != nil {
 		return out, err

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/cost"
 )
@@ -127,11 +129,35 @@ func (r *run) submission(s *session, i int) (*submission, error) {
 	p := s.parties[i]
 	vector, rows, err := r.vectorOf(p)
 	if err != nil {
-		return nil, fmt.Errorf("round %d, %s: %w", r.round, p.name, err)
+		return nil, r.failed(p, err)
 	}
 	made := &submission{vector: vector, rows: rows}
-	made.values, err = s.codec.encode(i, vector, r.source("noise", p.index))
-	return made, err
+	if made.values, err = s.codec.encode(i, vector, r.source("noise", p.index)); err != nil {
+		return nil, r.failed(p, err)
+	}
+	return made, nil
+}
+
+// failed says with whom a round failed, and which field of the scenario helps.
+func (r *run) failed(p *party, err error) error {
+	switch {
+	case errors.Is(err, learning.ErrDiverged):
+		return &FieldError{
+			Path:   "training.rate",
+			Reason: fmt.Sprintf("the training of %s diverged in round %d", p.name, r.round),
+			Advice: "lower it, or training.lambda",
+			Err:    err,
+		}
+	case errors.Is(err, aggregation.ErrSaturated):
+		return &FieldError{
+			Path: "sum.range",
+			Reason: fmt.Sprintf("a coordinate of %s, with what noise there is, was above %v in round %d",
+				p.name, r.Sum.Range, r.round),
+			Advice: "raise it, or lower training.rate",
+			Err:    err,
+		}
+	}
+	return fmt.Errorf("round %d, %s: %w", r.round, p.name, err)
 }
 
 func difference(a, b []float64) []float64 {

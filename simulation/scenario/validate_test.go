@@ -111,6 +111,26 @@ func TestTimeEnds(t *testing.T) {
 	}
 }
 
+// What fails on the way names the field that helps, however sums are taken.
+func TestFailuresNameFields(t *testing.T) {
+	rows := census(t)
+	for _, kind := range []string{Private, Crowd, Clear} {
+		for path, change := range map[string]func(s *Scenario){
+			"training.rate": func(s *Scenario) { s.Training.Rate, s.Training.Lambda = 1e200, 1 },
+			"sum.range":     func(s *Scenario) { s.Sum.Range = 1e-3 },
+		} {
+			s := small()
+			s.Sum.Kind = kind
+			change(&s)
+			var e *FieldError
+			if _, err := Run(t.Context(), s, rows, Hooks{}); !errors.As(err, &e) || e.Path != path ||
+				e.Err == nil || e.Advice == "" {
+				t.Errorf("%s, %s: %v", kind, path, err)
+			}
+		}
+	}
+}
+
 // Budgets too far apart are refused at the party whose is the smallest, however small.
 func TestBudgetsApart(t *testing.T) {
 	rows := census(t)
