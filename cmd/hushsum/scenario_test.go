@@ -183,6 +183,23 @@ func TestSetParties(t *testing.T) {
 	}
 }
 
+// The scenario of the documentation is one.
+func TestDocumentedScenario(t *testing.T) {
+	page, err := os.ReadFile("../../docs/scenarios.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(found) == 0 {
+		t.Fatal("the page has no scenario")
+	}
+	for _, block := range found {
+		if _, err := parseScenario("scenarios.md", block[1]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A mark of UTF-8 at the beginning, and the ends of lines of other systems, change nothing.
 func TestScenarioFromElsewhere(t *testing.T) {
 	text, err := os.ReadFile(latencyFile)
