@@ -39,8 +39,8 @@ func readRows(name string, want federation.Rows) (*learning.Dataset, error) {
 		var parse *csv.ParseError
 		switch {
 		case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
-			return nil, fmt.Errorf("--rows %s: line %d: %d numbers, the federation's rows have %d features "+
-				"and the class behind them", name, parse.Line, len(record), want.Features)
+			return nil, fmt.Errorf("--rows %s: line %d: %d numbers with commas between, the federation's "+
+				"rows have %d features and the class behind them", name, parse.Line, len(record), want.Features)
 		case err != nil:
 			return nil, fmt.Errorf("--rows %s: %w", name, err) // which names the line
 		}
@@ -51,7 +51,11 @@ func readRows(name string, want federation.Rows) (*learning.Dataset, error) {
 		for k, text := range record[:want.Features] {
 			x, err := strconv.ParseFloat(text, 64)
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				return fail("column %d is no finite number", k+1)
+				hint := ""
+				if line == 1 {
+					hint = "; a header is to be left out"
+				}
+				return fail("column %d is no finite number%s", k+1, hint)
 			}
 			d.X = append(d.X, x)
 		}
