@@ -194,7 +194,7 @@ func TestDocumentedScenario(t *testing.T) {
 		t.Fatal("the page has no scenario")
 	}
 	for _, block := range found {
-		if _, err := parseScenario("scenarios.md", block[1]); err != nil {
+		if _, err := parseScenario("documented.toml", block[1]); err != nil {
 			t.Error(err)
 		}
 	}
