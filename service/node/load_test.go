@@ -95,6 +95,9 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// loadEnvironment is added to the server's.
+var loadEnvironment []string
+
 // runLoad returns the most memory that the server had, in bytes.
 func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 	t.Helper()
@@ -114,8 +117,8 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 			peak(os.Getpid())>>20)
 		return 0
 	}
-	server := &process{role: "server", folder: folder, environment: []string{"HUSHSUM_TEST_LOAD=1",
-		"GOMAXPROCS=2"}}
+	server := &process{role: "server", folder: folder, environment: append([]string{
+		"HUSHSUM_TEST_LOAD=1", "GOMAXPROCS=2"}, loadEnvironment...)}
 	server.start(t)
 	t.Cleanup(func() { server.kill() })
 	var pin string
@@ -183,9 +186,11 @@ func TestMemoryOfServer(t *testing.T) {
 		t.Skip("it reads /proc")
 	}
 	const few, many, d = 20, 60, 500_000
-	alone := *loadAlone
-	*loadAlone = "no"
-	defer func() { *loadAlone = alone }()
+	alone, turns := *loadAlone, *loadTurns
+	defer func() { *loadAlone, *loadTurns, loadEnvironment = alone, turns, nil }()
+	// No more bodies are on their way at once among many than among few, and garbage is not
+	// let grow as large as what is held.
+	*loadAlone, *loadTurns, loadEnvironment = "no", 2, []string{"GOGC=20"}
 	for try := 1; ; try++ {
 		grown := runLoad(t, many, d, 1) - runLoad(t, few, d, 1)
 		t.Logf("%d MB more for %d more parties, whose submissions have %d MB", grown>>20, many-few,
