@@ -33,6 +33,8 @@
 //	             parties are delivered, lost, duplicated, reordered, corrupted,
 //	             forged and swapped with another session's while parties and
 //	             server crash; invariants_test.go has what must hold throughout
+//	FuzzSeries   likewise sessions that follow each other, of changing parties:
+//	             numbers only go up, and another session can always take over
 //
 // With -v, FuzzSession logs every operation of its inputs, so that a failure can
 // be read; schedule_test.go has the operations and their arguments:

@@ -35,6 +35,8 @@ func appendValue(b []byte, v reflect.Value) []byte {
 			b = appendValue(append(b, '.'), v.Field(i))
 		}
 		return b
+	case reflect.String: // labels
+		return append(append(b, '"'), v.String()...)
 	case reflect.Slice, reflect.Array:
 		b = binary.BigEndian.AppendUint32(append(b, '['), uint32(v.Len()))
 		if v.Type().Elem().Kind() == reflect.Uint8 && (v.Kind() == reflect.Slice || v.CanAddr()) {
