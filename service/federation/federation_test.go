@@ -193,6 +193,72 @@ clip = 1.0
 	}
 }
 
+// A model that its type cannot hold any more is not the next one.
+func TestDiverged(t *testing.T) {
+	for dtype, fails := range map[tensor.DType]bool{tensor.Float32: true, tensor.Float64: false} {
+		spec := tensor.Spec{DType: dtype, Tensors: []tensor.Tensor{{Name: "w", Shape: []int{1}}}}
+		file, err := spec.Append(nil, []float64{3e38}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := federation.New([]byte(`name = "m"
+roster = "r"
+rounds = 1
+[model]
+file = "m.safetensors"
+dtype = "`+map[tensor.DType]string{tensor.Float32: "float32", tensor.Float64: "float64"}[dtype]+`"
+[server]
+rate = 3e38
+[recovery]
+adversary = "curious"
+[privacy]
+clip = 1.0
+`), rosterOf(t, 3), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := f.Settled.Encode(file, []float64{1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := [][]uint64{{3 * one[0][0] & (1<<f.Config(1).Layout[0].Bits - 1)}}
+		next, _, err := f.Next(f.Optimizer(), f.Initial, file, sum, []int{0, 1, 2})
+		if errors.Is(err, federation.ErrDiverged) != fails || (err == nil) == fails {
+			t.Errorf("%s: %v, %v", dtype, next, err)
+		}
+	}
+}
+
+// A first model that its type cannot hold is refused.
+func TestInitialTooLarge(t *testing.T) {
+	spec := tensor.Spec{DType: tensor.Float64,
+		Tensors: []tensor.Tensor{{Name: "w", Shape: []int{1}}}}
+	file, err := spec.Append(nil, []float64{1e39}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = `name = "m"
+roster = "r"
+rounds = 1
+[model]
+file = "m.safetensors"
+dtype = "float32"
+[recovery]
+adversary = "curious"
+[privacy]
+clip = 1.0
+`
+	var wrong *federation.FileError
+	_, err = federation.New([]byte(text), rosterOf(t, 3), file)
+	if !errors.As(err, &wrong) || wrong.Line != 5 || !strings.Contains(wrong.Advice, "float64") {
+		t.Errorf("%v", err)
+	}
+	larger := strings.Replace(text, "float32", "float64", 1)
+	if _, err := federation.New([]byte(larger), rosterOf(t, 3), file); err != nil {
+		t.Error(err)
+	}
+}
+
 // Update and metrics together have at most the clip's norm, and come apart again.
 func TestMetricsWithinClip(t *testing.T) {
 	f, err := federation.New([]byte(good), rosterOf(t, 10), nil)

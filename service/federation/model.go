@@ -112,7 +112,11 @@ func (f *Federation) settleModel(model []byte) error {
 		}
 		at += size
 	}
-	f.Spec.Round(f.Initial)
+	var err error
+	if f.Initial, err = f.stored(f.Initial); err != nil {
+		return wrong(f.Text, "model.file", "it has numbers that float32 cannot hold",
+			`set dtype = "float64" under [model]`)
+	}
 	if len(f.Spec.Tensors) == 0 {
 		return wrong(f.Text, "model.personal", "every tensor stays with the parties",
 			"share at least one")

@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -36,9 +37,8 @@ func (f *Federation) Next(
 		if s, err = f.training.Advance(s, optimizer, sum, parties); err != nil {
 			return nil, nil, err
 		}
-		next = f.flat(s)
-		f.Spec.Round(next)
-		return next, nil, nil
+		next, err = f.stored(f.flat(s))
+		return next, nil, err
 	}
 	mean, err := f.Settled.Decode(broadcast, sum, len(parties))
 	if err != nil {
@@ -48,8 +48,26 @@ func (f *Federation) Next(
 	if next, err = optimizer.Apply(model, update, nil); err != nil {
 		return nil, nil, err
 	}
-	f.Spec.Round(next)
+	if next, err = f.stored(next); err != nil {
+		return nil, nil, err
+	}
 	return next, m, nil
+}
+
+// ErrDiverged: the model that follows from a sum has numbers that its type cannot hold.
+var ErrDiverged = errors.New("federation: the model has diverged, and the one before it stays; " +
+	"lower the rates")
+
+// stored returns a model as it is stored and sent. One with infinite numbers would be refused
+// by all parties, for ever.
+func (f *Federation) stored(model []float64) ([]float64, error) {
+	f.Spec.Round(model)
+	for _, x := range model {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, ErrDiverged
+		}
+	}
+	return model, nil
 }
 
 // metrics is how many coordinates they take.
