@@ -128,3 +128,33 @@ func TestPendingParts(t *testing.T) {
 		}
 	}
 }
+
+// A round number is given up between rounds only: not during set-up, nor with a round open.
+func TestSkipIsBetweenRounds(t *testing.T) {
+	signers, roster := parties(t, 4)
+	config := testConfig(roster)
+	config.Recovery = &Recovery{}
+	server, err := NewServer(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Skip(); !errors.Is(err, ErrPhase) || server.Round() != 0 {
+		t.Errorf("during set-up: %v, round %d", err, server.Round())
+	}
+	l, err := NewLocal(config, signers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Server.Skip(); err != nil || l.Server.Round() != 1 {
+		t.Fatalf("between rounds: %v, round %d", err, l.Server.Round())
+	}
+	if err := l.Step(l.Server.Invite); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Begin(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Server.Skip(); !errors.Is(err, ErrPhase) || l.Server.Round() != 2 {
+		t.Errorf("in a round: %v, round %d", err, l.Server.Round())
+	}
+}

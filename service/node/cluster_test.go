@@ -87,7 +87,7 @@ func prepareCluster(t *testing.T, folder string) {
 // or past a round.
 func leaderOf(t *testing.T, folder, other string, round int) (which int, s runner.Status) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); {
 		if find(folder, "status", &s) == nil && s.Leader != other && s.Round >= round {
 			if _, err := fmt.Sscanf(s.Leader, "node-%d", &which); err == nil {
 				return which, s

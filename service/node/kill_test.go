@@ -582,7 +582,7 @@ func lastSum(t *testing.T, folder string) (last int) {
 // Parties and the server are killed at random moments.
 func TestKillAtRandom(t *testing.T) {
 	folder := t.TempDir()
-	rounds := 3 * *killRounds
+	rounds := 8 * *killRounds // which take a quarter of a second or less where nobody is killed
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
 	prepareJob(t, folder, rounds, j)
 	parties := startJobParties(t, folder, j.Parties)
@@ -596,7 +596,7 @@ func TestKillAtRandom(t *testing.T) {
 	t.Logf("-kill.seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	kills := 0
-	for kills < 4*rounds {
+	for kills < 12**killRounds {
 		time.Sleep(time.Duration(50+random.IntN(500)) * time.Millisecond)
 		var s runner.Status
 		if find(folder, "status", &s) == nil && (s.State == "ended" || s.Round >= rounds-1) {
