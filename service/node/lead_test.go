@@ -1,7 +1,10 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -108,4 +111,94 @@ func TestTokensOfFailedStart(t *testing.T) {
 		t.Fatalf("the start after it: %v, tokens %d", err, len(n.NewTokens))
 	}
 	n.Close()
+}
+
+// An operator gets the status of thousands of parties, and a model longer than a message of
+// NATS, of any node, and the model where nobody leads too.
+func TestLargeReplies(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	address := startNATS(t)("a pass-word")
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []*node.Node
+	for _, name := range []string{"a", "b"} {
+		config := plainNode(t.TempDir())
+		config.Name, config.NATS, config.Key, config.Silence = name, address, key, time.Minute
+		n, err := node.Start(ctx, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Close()
+		nodes = append(nodes, n)
+	}
+	const parties, weights = 10_000, 300_000
+	members := make([]keyexchange.Member, parties)
+	for i := range members {
+		identity, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members[i] = keyexchange.Member{
+			Name: fmt.Sprintf("a-party-with-a-name-of-some-length-number-%d", i),
+			Key:  identity.Public().(ed25519.PublicKey),
+		}
+	}
+	list, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roster, err := list.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Appendf(nil, `name = "many"
+roster = "roster.txt"
+rounds = 3
+[[model.tensor]]
+name = "w"
+shape = [%d]
+[recovery]
+drop_out = 0.1
+adversary = "curious"
+sparse = true
+[privacy]
+clip = 1
+`, weights)
+	fed, err := nodes[0].Create(ctx, text, roster, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var models [][]byte
+	var follower *node.Node
+	leads := 0
+	for _, n := range nodes {
+		s := awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return s.Leader != "" })
+		if len(s.Parties) != parties || s.Parties[parties-1].State != "never" {
+			t.Errorf("%s tells of %d parties", n.Name, len(s.Parties))
+		}
+		if s.Leader == n.Name {
+			leads++
+		} else {
+			follower = n
+		}
+		b, err := n.Model(ctx, fed.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, b)
+	}
+	if leads != 1 || len(models[0]) < 4*weights || !bytes.Equal(models[0], models[1]) {
+		t.Fatalf("%d lead, models of %d and %d bytes", leads, len(models[0]), len(models[1]))
+	}
+	for _, n := range nodes {
+		if n != follower {
+			n.Close()
+		}
+	}
+	if b, err := follower.Model(ctx, fed.ID); err != nil || !bytes.Equal(b, models[0]) {
+		t.Errorf("without the leader: a model of %d bytes, %v", len(b), err)
+	}
 }

@@ -1,10 +1,13 @@
 package node
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -19,7 +22,7 @@ import (
 
 // order is a question or order to a leader.
 type order struct {
-	What string `json:"what"` // status, pause, resume, end or model
+	What string `json:"what"` // status, pause, resume or end
 	Who  string `json:"who"`
 	// If, unless nil, is the number of decisions that the operator has seen.
 	If *uint64 `json:"seen,omitempty"`
@@ -27,16 +30,20 @@ type order struct {
 
 // reply is its answer.
 type reply struct {
-	Status *runner.Status `json:"status,omitempty"`
-	Model  []byte         `json:"model,omitempty"`
-	Error  string         `json:"error,omitempty"`
-	Stale  bool           `json:"stale,omitempty"`
+	Status  *runner.Status `json:"status,omitempty"`
+	Error   string         `json:"error,omitempty"`
+	Stale   bool           `json:"stale,omitempty"`
+	Stopped bool           `json:"stopped,omitempty"`
 }
 
 const askTime = 5 * time.Second
 
-// mostReply is what fits in a message of NATS; a larger model is asked of its leader.
-const mostReply = 700 << 10
+// A message of NATS has 1 MB at most. A status of some ten thousand parties is longer, and is
+// sent compressed.
+const (
+	mostReply  = 700 << 10
+	mostStatus = 256 << 20 // when it is whole again
+)
 
 // reply answers a question.
 func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
@@ -49,15 +56,46 @@ func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
 		out, err = obey(ctx, r, o)
 	}
 	if err != nil {
-		out = reply{Error: err.Error(), Stale: errors.Is(err, page.ErrStale)}
+		out = reply{
+			Error:   err.Error(),
+			Stale:   errors.Is(err, page.ErrStale),
+			Stopped: errors.Is(err, runner.ErrStopped),
+		}
 	}
-	b, err := json.Marshal(out)
-	if err == nil && len(b) > mostReply {
-		b, err = json.Marshal(reply{Error: "it is too large to be passed on; ask the node that leads"})
-	}
-	if err == nil {
+	if b, err := packReply(out); err == nil {
 		_ = m.Respond(b)
 	}
+}
+
+// packReply writes a reply as a message.
+func packReply(out reply) ([]byte, error) {
+	b, err := json.Marshal(out)
+	if err != nil || len(b) <= mostReply {
+		return b, err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err = w.Write(b); err == nil {
+		err = w.Close()
+	}
+	if err != nil || packed.Len() <= mostReply {
+		return packed.Bytes(), err
+	}
+	return json.Marshal(reply{Error: "it is too large to be passed on; ask the node that leads"})
+}
+
+// parseReply reads it.
+func parseReply(b []byte) (out reply, err error) {
+	if !bytes.HasPrefix(b, []byte{'{'}) {
+		r, err := gzip.NewReader(bytes.NewReader(b))
+		if err != nil {
+			return out, err
+		}
+		if b, err = io.ReadAll(io.LimitReader(r, mostStatus)); err != nil {
+			return out, err
+		}
+	}
+	return out, json.Unmarshal(b, &out)
 }
 
 // obey does what an order says.
@@ -78,9 +116,6 @@ func obey(ctx context.Context, r *runner.Runner, o order) (out reply, err error)
 		err = r.Resume(ctx, o.Who)
 	case "end":
 		err = r.EndNow(ctx, o.Who)
-	case "model":
-		out.Model, err = r.Broadcast(ctx, -1, 0)
-		return out, err
 	default:
 		return out, fmt.Errorf("node: there is no order %.20q", o.What)
 	}
@@ -116,13 +151,14 @@ func (n *Node) order(ctx context.Context, id string, o order) (reply, error) {
 	if err != nil {
 		return reply{}, runner.ErrStopped
 	}
-	var out reply
-	if err := json.Unmarshal(m.Data, &out); err != nil {
-		return reply{}, err
-	}
+	out, err := parseReply(m.Data)
 	switch {
+	case err != nil:
+		return out, err
 	case out.Stale:
 		return out, page.ErrStale
+	case out.Stopped:
+		return out, runner.ErrStopped
 	case out.Error != "":
 		return out, errors.New(strings.ToValidUTF8(out.Error, ""))
 	}
@@ -161,10 +197,23 @@ func (n *Node) Do(ctx context.Context, id, what, who string, decisions *uint64,
 	return out.Status, err
 }
 
-// Model returns the last model of a federation, as a safetensors file.
+// Model returns the last model of a federation, as a safetensors file: the leader's own, or,
+// at other nodes and where nobody leads, the one that is recorded.
 func (n *Node) Model(ctx context.Context, id string) ([]byte, error) {
-	out, err := n.order(ctx, id, order{What: "model"})
-	return out.Model, err
+	n.mutex.Lock()
+	e := n.entries[id]
+	var r *runner.Runner
+	if e != nil {
+		r = e.runner
+	}
+	n.mutex.Unlock()
+	switch {
+	case e == nil:
+		return nil, record.ErrNone
+	case r != nil:
+		return r.Broadcast(ctx, -1, 0)
+	}
+	return runner.RecordedModel(ctx, e.federation, n.records)
 }
 
 // Meaning says in words what a federation means for a party.

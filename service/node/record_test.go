@@ -162,6 +162,26 @@ func TestRecordOfFirstRelease(t *testing.T) {
 		!(before.Epsilon > 0) || before.History[before.Round-1].Parties < 3 {
 		t.Fatalf("%+v", before)
 	}
+	// Decisions of this release lead to the model of the first until there is another.
+	model, err := n.Model(ctx, fed.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range []string{"pause", "resume"} {
+		if _, err := n.Do(ctx, fed.ID, order, "ann", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.Close()
+	if n, err = node.Start(ctx, plainNode(folder)); err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	again := awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return s.Leader != "" })
+	if b, err := n.Model(ctx, fed.ID); err != nil || !bytes.Equal(b, model) ||
+		again.Round != before.Round || again.Epsilon != before.Epsilon {
+		t.Fatalf("after two decisions: %+v, a model of %d bytes, %v", again, len(b), err)
+	}
 	takePart(ctx, t, fed, n.Address, identities, make([]float64, 40))
 	after := awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return s.State == "ended" })
 	if after.Round != recordRounds || !(after.Epsilon > before.Epsilon && after.Epsilon <= 8) ||

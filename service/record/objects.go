@@ -162,6 +162,25 @@ func (r *Records) putPart(
 	return nil
 }
 
+// Get reads an object of a federation, by whoever leads it.
+func (r *Records) Get(ctx context.Context, id string, ref *Ref) ([]byte, error) {
+	o, err := r.objects(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return r.get(ctx, o, id, ref)
+}
+
+// State reads the newest state of a federation, without claiming it; nil before the first
+// decision. It and what it names are there until some decisions later.
+func (r *Records) State(ctx context.Context, id string) ([]byte, error) {
+	p, _, err := r.pointer(ctx, id)
+	if err != nil || p == nil || p.State == nil {
+		return nil, err
+	}
+	return r.Get(ctx, id, p.State)
+}
+
 // get reads an object.
 func (r *Records) get(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
 ) (b []byte, err error) {

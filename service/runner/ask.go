@@ -248,16 +248,16 @@ func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	return r.begin()
 }
 
-// last returns the last model. All who ask share the bytes.
+// last returns the last model. All who ask between two rounds share the bytes.
 func (r *Runner) last() ([]byte, error) {
+	if r.present != nil && r.present.stage >= Submitting {
+		return modelFile(r.Federation, r.model, r.round-1)
+	}
 	if r.broadcast != nil && r.of == -r.round {
 		return r.broadcast, nil
 	}
-	b, err := r.Federation.Spec.Append(nil, r.model, map[string]string{
-		"federation": r.Federation.ID,
-		"after":      strconv.Itoa(r.round),
-	})
-	if err == nil && (r.present == nil || r.present.stage < Submitting) {
+	b, err := modelFile(r.Federation, r.model, r.round)
+	if err == nil {
 		r.broadcast, r.of = b, -r.round
 	}
 	return b, err

@@ -9,14 +9,15 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// stateFormat is the version of state: 1, which is still read, had models as gobs and every
-// sum in Series.
+// stateFormat is the version of state: 1, which is still read, had every sum in Series.
 const stateFormat = 2
 
 // state is what a decision records. Sessions are sealed on their own by protocol, and
@@ -80,8 +81,18 @@ func (m *modelState) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// parseModel reads what WriteTo wrote of a model of so many numbers.
-func parseModel(b []byte, length int) (m modelState, err error) {
+// parseModel reads a model of so many numbers from an object: records of format 1 had gobs,
+// and are led on with the model that they have.
+func parseModel(b []byte, ref *record.Ref, length int) (m modelState, err error) {
+	if ref.Sealing == 0 {
+		if err := decode(b, &m); err != nil {
+			return m, err
+		}
+		if len(m.Model) != length {
+			return m, fmt.Errorf("%w: a model of %d numbers", record.ErrRecord, len(m.Model))
+		}
+		return m, nil
+	}
 	if len(b) != 8*length && len(b) != 3*8*length {
 		return m, fmt.Errorf("%w: a model of %d bytes", record.ErrRecord, len(b))
 	}
@@ -196,22 +207,15 @@ func (r *Runner) load(ctx context.Context) error {
 	if r.ledger, err = r.Federation.Ledger(); err != nil {
 		return err
 	}
-	r.model = r.Federation.Initial
-	if r.model == nil {
-		r.model = make([]float64, r.Federation.Spec.Len())
-	}
+	r.model = first(r.Federation)
 	b, err := r.Hold.State(ctx)
 	if err != nil || b == nil {
 		return err
 	}
 	r.loaded = time.Now()
-	var in state
-	if err := decode(b, &in); err != nil {
+	in, err := parseState(b)
+	if err != nil {
 		return err
-	}
-	if in.Format < 1 || in.Format > stateFormat {
-		return fmt.Errorf("%w: it is of format %d, this program reads 1 to %d", record.ErrRecord,
-			in.Format, stateFormat)
 	}
 	r.round, r.fresh, r.lost, r.paused, r.ended = in.Round, in.Fresh, in.Lost, in.Paused, in.Ended
 	r.roundTime, r.history, r.modelRef, r.sumRef = in.RoundTime, in.History, in.Model, in.Sum
@@ -224,7 +228,7 @@ func (r *Runner) load(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", record.ErrRecord, err)
 		}
 	}
-	if err := r.loadModel(ctx, in.Format); err != nil {
+	if err := r.loadModel(ctx); err != nil {
 		return err
 	}
 	var sum io.Reader
@@ -251,21 +255,25 @@ func (r *Runner) load(ctx context.Context) error {
 	return nil
 }
 
-// loadModel reads the model that a state of the given version names.
-func (r *Runner) loadModel(ctx context.Context, format int) error {
+// parseState reads what record stored.
+func parseState(b []byte) (in state, err error) {
+	if err := decode(b, &in); err != nil {
+		return in, err
+	}
+	if in.Format < 1 || in.Format > stateFormat {
+		return in, fmt.Errorf("%w: it is of format %d, this program reads 1 to %d", record.ErrRecord,
+			in.Format, stateFormat)
+	}
+	return in, nil
+}
+
+// loadModel reads the model that the state names.
+func (r *Runner) loadModel(ctx context.Context) error {
 	b, err := r.Hold.Get(ctx, r.modelRef)
 	if err != nil {
 		return err
 	}
-	var m modelState
-	length := r.Federation.Spec.Len()
-	if format == 1 {
-		if err = decode(b, &m); err == nil && len(m.Model) != length {
-			err = fmt.Errorf("%w: a model of %d numbers", record.ErrRecord, len(m.Model))
-		}
-	} else {
-		m, err = parseModel(b, length)
-	}
+	m, err := parseModel(b, r.modelRef, r.Federation.Spec.Len())
 	if err != nil {
 		return err
 	}
@@ -274,4 +282,60 @@ func (r *Runner) loadModel(ctx context.Context, format int) error {
 		return fmt.Errorf("%w: %w", record.ErrRecord, err)
 	}
 	return nil
+}
+
+// RecordedModel returns the last model that is recorded of a federation, as the file that
+// [Runner.Broadcast] returns, whoever leads it. It fails with the errors of package record.
+func RecordedModel(ctx context.Context, f *federation.Federation, records *record.Records,
+) (file []byte, err error) {
+	// What a state names may be spent before all of it is read: then there is a newer one.
+	for range 3 {
+		if file, err = recordedModel(ctx, f, records); err == nil {
+			return file, nil
+		}
+	}
+	return nil, err
+}
+
+func recordedModel(ctx context.Context, f *federation.Federation, records *record.Records,
+) ([]byte, error) {
+	b, err := records.State(ctx, f.ID)
+	switch {
+	case err != nil:
+		return nil, err
+	case b == nil:
+		return modelFile(f, first(f), 0)
+	}
+	in, err := parseState(b)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = records.Get(ctx, f.ID, in.Model); err != nil {
+		return nil, err
+	}
+	m, err := parseModel(b, in.Model, f.Spec.Len())
+	if err != nil {
+		return nil, err
+	}
+	after := in.Round
+	if in.Sessions[0].Stage >= Submitting {
+		after--
+	}
+	return modelFile(f, m.Model, after)
+}
+
+// first is the model that a federation begins with.
+func first(f *federation.Federation) []float64 {
+	if f.Initial != nil {
+		return f.Initial
+	}
+	return make([]float64, f.Spec.Len())
+}
+
+// modelFile writes a model as it is after so many rounds.
+func modelFile(f *federation.Federation, model []float64, after int) ([]byte, error) {
+	return f.Spec.Append(nil, model, map[string]string{
+		"federation": f.ID,
+		"after":      strconv.Itoa(after),
+	})
 }
