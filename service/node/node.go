@@ -239,7 +239,9 @@ func (n *Node) serve() error {
 			return errors.New("node: HTTP without TLS is for loopback only")
 		}
 		n.Address = "http://" + address
-	} else {
+	}
+	listener = boundedListener{listener}
+	if !n.Plain {
 		n.Address = "https://" + address
 		digest := sha256.Sum256(n.Certificate.Certificate[0])
 		n.Fingerprint = hex.EncodeToString(digest[:])
