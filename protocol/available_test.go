@@ -264,8 +264,11 @@ func TestGather(t *testing.T) {
 		present []int
 		want    error
 	}{
-		"too few": {[]int{0, 1, 2}, ErrTooFew}, "one twice": {[]int{0, 1, 2, 2}, ErrTooFew}, "not in the session": {[]int{0, 1, 2, 7}, ErrMembers},
-		"not on the roster": {[]int{0, 1, 2, 8}, ErrMembers}, "negative": {[]int{0, 1, 2, -1}, ErrMembers},
+		"too few":            {[]int{0, 1, 2}, ErrTooFew},
+		"one twice":          {[]int{0, 1, 2, 2}, ErrTooFew},
+		"not in the session": {[]int{0, 1, 2, 7}, ErrMembers},
+		"not on the roster":  {[]int{0, 1, 2, 8}, ErrMembers},
+		"negative":           {[]int{0, 1, 2, -1}, ErrMembers},
 	} {
 		before := snapshot(c.Server)
 		if _, err := c.Server.Gather(bad.present); !errors.Is(err, bad.want) ||

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"crypto"
 	"errors"
 	"slices"
 	"testing"
@@ -77,18 +78,16 @@ func TestEndAnnouncements(t *testing.T) {
 	}
 }
 
-// What hybrid keys begin with is in memory once, and is followed by what makes the message
-// that Pending returns.
-func TestPendingParts(t *testing.T) {
-	signers, roster := parties(t, 6)
-	config := testConfig(roster)
+// keysOut is a server that all parties have announced their keys to, and that has ended that.
+func keysOut(t *testing.T, config *Config, signers []crypto.Signer) *Server {
+	t.Helper()
 	server, err := NewServer(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, signer := range signers {
-		for range server.PendingParts(i) {
-			t.Error("keys before they are out")
+		if pending := server.Pending(i); pending != nil {
+			t.Errorf("party %d is sent %d messages before keys are out", i, len(pending))
 		}
 		client, err := NewClient(config, signer, nil)
 		if err != nil {
@@ -101,6 +100,15 @@ func TestPendingParts(t *testing.T) {
 	if err := server.EndStep(); err != nil {
 		t.Fatal(err)
 	}
+	return server
+}
+
+// What hybrid keys begin with is in memory once, and is followed by what makes the message
+// that Pending returns.
+func TestPendingParts(t *testing.T) {
+	signers, roster := parties(t, 6)
+	config := testConfig(roster)
+	server := keysOut(t, config, signers)
 	var first []byte
 	for i := range signers {
 		for shared, own := range server.PendingParts(i) {

@@ -206,22 +206,7 @@ func TestStateHasKeysOnce(t *testing.T) {
 	signers, roster := parties(t, 60)
 	config := testConfig(roster)
 	config.Classical = true
-	server, err := NewServer(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, signer := range signers {
-		client, err := NewClient(config, signer, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Receive(i, client.Announce()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := server.EndStep(); err != nil {
-		t.Fatal(err)
-	}
+	server := keysOut(t, config, signers)
 	key := keyexchange.SealKey{7}
 	state, err := server.Save(&key)
 	if err != nil {

@@ -18,27 +18,35 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
+// startTwo starts two nodes on a NATS of the operator's.
+func startTwo(
+	ctx context.Context, t *testing.T, address string, silence time.Duration,
+) (nodes []*node.Node) {
+	t.Helper()
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		config := plainNode(t.TempDir())
+		config.Name, config.NATS, config.Key, config.Silence = name, address, key, silence
+		n, err := node.Start(ctx, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { n.Close() })
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
 // Two nodes claim a federation at once, as when a third that led it stops. The one that
 // lost finds out though it has nothing to decide, and follows the other.
 func TestTwoClaim(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	address := startNATS(t)("a pass-word")
-	key, err := keyexchange.GenerateSealKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes []*node.Node
-	for _, name := range []string{"a", "b"} {
-		config := plainNode(t.TempDir())
-		config.Name, config.NATS, config.Key, config.Silence = name, address, key, 5*time.Second
-		n, err := node.Start(ctx, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer n.Close()
-		nodes = append(nodes, n)
-	}
+	nodes := startTwo(ctx, t, address, 5*time.Second)
 	text, roster, _ := fourParties(t)
 	fed, err := nodes[0].Create(ctx, text, roster, nil)
 	if err != nil {
@@ -119,21 +127,7 @@ func TestLargeReplies(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	address := startNATS(t)("a pass-word")
-	key, err := keyexchange.GenerateSealKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes []*node.Node
-	for _, name := range []string{"a", "b"} {
-		config := plainNode(t.TempDir())
-		config.Name, config.NATS, config.Key, config.Silence = name, address, key, time.Minute
-		n, err := node.Start(ctx, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer n.Close()
-		nodes = append(nodes, n)
-	}
+	nodes := startTwo(ctx, t, address, time.Minute)
 	const parties, weights = 10_000, 300_000
 	members := make([]keyexchange.Member, parties)
 	for i := range members {

@@ -1,7 +1,10 @@
 """Writes .npz files as NumPy does, into the folder that is named: python3 numpy.py FOLDER.
+A second argument names a file that all of them go into as text, such as numpy.json.
 
 With --read FILE it prints what NumPy finds in a file: name, type, shape and numbers."""
 
+import base64
+import json
 import os
 import sys
 
@@ -55,3 +58,12 @@ write("infinite", w=np.array([np.inf], np.float64))
 write("name", **{"größe": six})
 with open(os.path.join(folder, "array.npz"), "wb") as f:
     np.save(f, six)
+
+if len(sys.argv) > 2:
+    packed = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as f:
+            packed[name.removesuffix(".npz")] = base64.b64encode(f.read()).decode()
+    with open(sys.argv[2], "w") as f:
+        json.dump(packed, f, indent=1, sort_keys=True)
+        f.write("\n")
