@@ -156,7 +156,7 @@ func (c *coalition) round() bool {
 			present = append(present, i)
 		}
 	}
-	stay := max(c.terms.threshold+2*c.terms.spoilers()+1, c.terms.quorum, c.terms.minSurvivors)
+	stay := max(c.terms.threshold+2*c.server.config.spoilers()+1, c.terms.quorum, c.terms.minSurvivors)
 	fickle := append(present[stay:], c.spoilers...)
 	var absent []int
 	leave := func() []int {

@@ -24,8 +24,8 @@ type rebuilder struct {
 	atFault   []int            // owners whose secrets do not rebuild
 }
 
-func newRebuilder(t *terms, parties []int, doubts doubts) *rebuilder {
-	r := &rebuilder{threshold: t.threshold, most: t.spoilers(), doubts: doubts}
+func newRebuilder(threshold, most int, parties []int, doubts doubts) *rebuilder {
+	r := &rebuilder{threshold: threshold, most: most, doubts: doubts}
 	for _, i := range parties {
 		r.holders = append(r.holders, shareIndex(i))
 	}

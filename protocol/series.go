@@ -21,10 +21,20 @@ import (
 // left out comes in with the next session, whose roster may be another, as far as each
 // party's caller accepts its configuration.
 
-// ErrNumber: the number of a session is not above all that were used in the series.
-// Take the next one. A party that has lost its state must be told the least number
-// that it may use: no lower than one above the last that it took part in.
-var ErrNumber = errors.New("protocol: the number has been used in this series")
+// Bounds of the numbers in a series, so that one number that somebody lied about does not
+// use the series up: none is above MaxNumber, and a party joins no session of a number more
+// than MaxNumberJump above the least that it may use.
+const (
+	MaxNumber     uint64 = 1<<62 - 1
+	MaxNumberJump uint64 = 1 << 40
+)
+
+// ErrNumber: the number of a session cannot be used in the series, and the error says
+// why. It is not above all that were used: take the next one. A party that has lost its
+// state must be told the least number that it may use: no lower than one above the last
+// that it took part in. It is above [MaxNumber], or for a party too far above the least:
+// do not believe whoever proposed it.
+var ErrNumber = errors.New("protocol: the number cannot be used in this series")
 
 // ClientSeries is one party in a series of sessions. It is not safe for concurrent
 // use.
@@ -60,6 +70,10 @@ func (s *ClientSeries) Succeed(config *Config) (announce []byte, err error) {
 	if err := checkSuccessor(config, s.label, s.least); err != nil {
 		return nil, err
 	}
+	if config.Number-s.least > MaxNumberJump {
+		return nil, fmt.Errorf("%w: %d is too far above %d, the least that may be used: at most %d above",
+			ErrNumber, config.Number, s.least, MaxNumberJump)
+	}
 	next, err := NewClient(config, s.identity, s.random)
 	if err != nil {
 		return nil, err
@@ -75,10 +89,17 @@ func checkSuccessor(config *Config, label string, least uint64) error {
 	switch {
 	case config == nil || config.Label != label:
 		return fmt.Errorf("%w: another label than the series'", ErrConfig)
-	case config.Number < least || config.Number+1 == 0:
-		return fmt.Errorf("%w: %d, the least that may be used is %d", ErrNumber, config.Number, least)
+	case config.Number > MaxNumber:
+		return errMaxNumber(config.Number)
+	case config.Number < least:
+		return fmt.Errorf("%w: %d has been used, the least that may be is %d", ErrNumber, config.Number,
+			least)
 	}
 	return nil
+}
+
+func errMaxNumber(number uint64) error {
+	return fmt.Errorf("%w: %d, a number is at most %d", ErrNumber, number, MaxNumber)
 }
 
 // Receive takes one message of the server and returns what there is to answer, as

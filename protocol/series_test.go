@@ -25,6 +25,7 @@ type succession struct {
 	name   map[string]int  // of keys
 	away   map[int]bool    // who is not there in the present round
 	crash  bool            // load everybody after every message
+	single bool            // the last time session by session
 }
 
 // Sessions follow each other without a round lost between them: while rounds go on in
@@ -183,8 +184,14 @@ func (s *succession) send(i int, message []byte) {
 	}
 }
 
-// reload saves a person and the server, and loads them again.
+// reload saves a person and the server, and loads them again: the series, or its sessions
+// one by one.
 func (s *succession) reload(i int) {
+	if s.single = !s.single; s.single {
+		s.series[i] = resumeOneByOne(s.T, s.series[i])
+		s.server = resumeServerOneByOne(s.T, s.server)
+		return
+	}
 	key := keyexchange.SealKey{7}
 	state, err := s.series[i].Save(&key)
 	s.must(err)

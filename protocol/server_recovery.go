@@ -310,7 +310,8 @@ func (s *Server) unmask(open *serverRound) (failed error) {
 	shares := s.sharesByOwner(open)
 	s.doubtUnopened(open)
 
-	rebuild := newRebuilder(&s.terms, slices.Collect(open.revealed.All()), s.doubts)
+	rebuild := newRebuilder(s.terms.threshold, s.config.spoilers(),
+		slices.Collect(open.revealed.All()), s.doubts)
 	for owner := range open.participants.All() {
 		near := open.survivors.Of(open.near[owner])
 		survived := open.survivors.Has(owner)
@@ -432,6 +433,36 @@ func (s *Server) Readmit(party int) {
 		s.excluded.Remove(party)
 		s.doubts.forget(party)
 	}
+}
+
+// Doubts returns the pairs of parties of which the server knows that at least one is at
+// fault, each once with the lower party first, in ascending order: what [Server.Excluded]
+// follows from, to be carried to another session with the same roster by [Server.Doubt].
+func (s *Server) Doubts() [][2]int { return s.doubts.pairs() }
+
+// Doubt adds pairs of parties of which at least one is at fault, from another session with
+// the same roster, and excludes whoever they name together with those of this session. So
+// a liar gains nothing by a new session. It fails with [ErrMembers], and adds none, if the
+// roster does not have a party or a pair is of one party.
+func (s *Server) Doubt(pairs [][2]int) error {
+	for _, pair := range pairs {
+		for _, party := range pair {
+			if party < 0 || party >= s.config.parties {
+				return fmt.Errorf("%w: there is no party %d", ErrMembers, party)
+			}
+		}
+		if pair[0] == pair[1] {
+			return fmt.Errorf("%w: a pair of party %d and itself", ErrMembers, pair[0])
+		}
+	}
+	for _, pair := range pairs {
+		s.doubts.add(pair[0], pair[1])
+	}
+	named, _ := s.doubts.named(s.config.spoilers())
+	for _, party := range named {
+		s.Exclude(party)
+	}
+	return nil
 }
 
 // sharesByOwner turns what holders revealed into what is known of each owner,

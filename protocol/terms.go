@@ -34,14 +34,13 @@ type settled struct {
 type terms struct {
 	scheduled    int // N, the parties of a round
 	degree       int // h, the neighbours of each
-	colluders    int // c
 	threshold    int // t
 	quorum       int // q
 	minSurvivors int // m
 }
 
 // spoilers is e, the most parties that may be at fault for blame to be sound.
-func (t *terms) spoilers() int { return max(t.colluders, 1) }
+func (c *settled) spoilers() int { return max(c.Colluders, 1) }
 
 // settle checks a configuration and makes it immutable.
 func (c *Config) settle() (*settled, error) {
@@ -188,9 +187,9 @@ func (c *settled) termsOf(size int) (terms, error) {
 		return terms{}, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)
 	}
 	n := c.scheduledOf(size)
-	t := terms{scheduled: n, degree: n - 1, colluders: c.Colluders, minSurvivors: n}
-	if t.colluders < 0 || t.colluders > n-2 {
-		return fail("Colluders is %d, want 0 to %d with %d parties a round", t.colluders, n-2, n)
+	t := terms{scheduled: n, degree: n - 1, minSurvivors: n}
+	if c.Colluders < 0 || c.Colluders > n-2 {
+		return fail("Colluders is %d, want 0 to %d with %d parties a round", c.Colluders, n-2, n)
 	}
 	if !c.recovery {
 		return t, nil
@@ -206,29 +205,29 @@ func (c *settled) termsOf(size int) (terms, error) {
 	t.threshold = r.Threshold
 	if t.threshold == 0 {
 		var err error
-		if t.threshold, err = graph.DefaultThreshold(adversary, t.degree, t.colluders); err != nil {
-			return fail("the default Threshold does not withstand %d colluders of %d: %w", t.colluders,
+		if t.threshold, err = graph.DefaultThreshold(adversary, t.degree, c.Colluders); err != nil {
+			return fail("the default Threshold does not withstand %d colluders of %d: %w", c.Colluders,
 				t.degree, err)
 		}
 	}
-	if err := graph.CheckThreshold(adversary, t.threshold, t.degree, t.colluders); err != nil {
-		least := t.colluders + 1
+	if err := graph.CheckThreshold(adversary, t.threshold, t.degree, c.Colluders); err != nil {
+		least := c.Colluders + 1
 		if r.Adversary != CuriousServer {
-			least = (t.degree+t.colluders)/2 + 1
+			least = (t.degree+c.Colluders)/2 + 1
 		}
 		return fail("Threshold is %d; against a %v with %d colluders and %d holders of each secret it "+
 			"takes %d to %d: %w",
-			t.threshold, r.Adversary, t.colluders, t.degree, least, t.degree, err)
+			t.threshold, r.Adversary, c.Colluders, t.degree, least, t.degree, err)
 	}
 	t.quorum = t.threshold
 	if r.Adversary != CuriousServer && !c.sparse {
-		t.quorum = (n+t.colluders)/2 + 1
+		t.quorum = (n+c.Colluders)/2 + 1
 	}
 	// The holders of a survivor's shares are other survivors; since t > c, at
 	// least two of them are honest.
 	least := max(t.threshold+1, t.quorum)
 	if least > n {
-		return fail("%d parties a round cannot withstand %d colluders", n, t.colluders)
+		return fail("%d parties a round cannot withstand %d colluders", n, c.Colluders)
 	}
 	t.minSurvivors = r.MinSurvivors
 	if t.minSurvivors == 0 {

@@ -387,7 +387,7 @@ func TestUploadWhileExcluded(t *testing.T) {
 // The shares of a holder that is at fault are not used any more, even where they could
 // be corrected: for a secret with no share to spare they cost it.
 func TestDistrustedHolders(t *testing.T) {
-	r := newRebuilder(&terms{threshold: 2}, []int{0, 1, 2, 3, 4}, doubts{})
+	r := newRebuilder(2, 1, []int{0, 1, 2, 3, 4}, doubts{})
 	r.doubts.add(4, 0)
 	r.doubts.add(4, 1) // with more than one: it is at fault
 	r.distrust()
@@ -417,7 +417,7 @@ func TestDistrustedHolders(t *testing.T) {
 // A holder that turns out to be at fault is not used for the secrets that come after,
 // where its shares would take what could correct another's.
 func TestDistrustedAtOnce(t *testing.T) {
-	r := newRebuilder(&terms{threshold: 2}, []int{0, 1, 2, 3, 4}, doubts{})
+	r := newRebuilder(2, 1, []int{0, 1, 2, 3, 4}, doubts{})
 	const liar = 1 // its share index, among the first, which are tried before any correction
 	for _, owner := range []int{3, 4} {
 		secret, err := shamir.GenerateSecret(nil)
