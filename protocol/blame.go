@@ -62,21 +62,29 @@ func (d doubts) named(most int) (names []int, atMost int) {
 	}
 }
 
-// refutes reports whether owner must be at fault, if no more than most parties are,
-// given that so many wrong shares of it could have been corrected and were not
-// enough: were it honest, all its counterparties would be at fault, beside those who
-// are named.
-func (d doubts) refutes(owner, corrected, most int) bool {
+// spoilers returns how many of the holders of some shares of owner can be at fault if the
+// owner is not and no more than most parties are; used reports whose shares these are. All
+// counterparties of the owner are then at fault, beside those who are named, and of these
+// whoever is not among the holders has no part in what is wrong. It reports false if the
+// owner must be at fault.
+func (d doubts) spoilers(
+	owner, most int, used func(party int) bool,
+) (count int, possible bool) {
 	names, most := d.named(most)
+	if slices.Contains(names, owner) {
+		return 0, false
+	}
 	for _, party := range names {
-		if party == owner {
-			return true
-		}
-		if !d[owner][party] {
+		if !used(party) && !d[owner][party] {
 			most--
 		}
 	}
-	return corrected >= most-len(d[owner])
+	for party := range d[owner] {
+		if !used(party) {
+			most--
+		}
+	}
+	return most, most >= 0
 }
 
 // inEveryCover returns parties that are in every vertex cover of at most size

@@ -78,32 +78,39 @@ func TestDoubtsForget(t *testing.T) {
 	}
 }
 
-// An owner whose secret does not rebuild is at fault if its holders cannot all be:
-// those who claim that their shares did not open, and those who are named already,
-// count among the few that can.
-func TestDoubtsRefuteAnOwner(t *testing.T) {
+// Of the holders of an owner's shares so many can be at fault as the bound leaves, if the
+// owner is not: those who claim that their shares did not open, and those who are named
+// already, count among the few that can, and have no part in it where their shares are not
+// used.
+func TestDoubtsCountSpoilers(t *testing.T) {
 	for _, c := range []struct {
-		name      string
-		pairs     [][2]int
-		corrected int
-		want      bool
+		name  string
+		pairs [][2]int
+		used  []int // of those in pairs
+		want  int   // -1: the owner is at fault
 	}{
-		{"nothing could be corrected", nil, 0, false},
-		{"one could be", nil, 1, false},
-		{"two could be", nil, 2, true},
-		{"one could be, and one did not open", [][2]int{{0, 1}}, 1, true},
-		{"one did not open", [][2]int{{0, 1}}, 0, false},
-		{"two did not open", [][2]int{{0, 1}, {0, 2}}, 0, true},
-		{"one could be, and another is named", [][2]int{{3, 4}, {3, 5}, {3, 6}}, 1, true},
-		{"another is named", [][2]int{{3, 4}, {3, 5}, {3, 6}}, 0, false},
-		{"the one that did not open is of who is named", [][2]int{{0, 3}, {3, 4}, {3, 5}}, 0, false},
-		{"it is named itself", [][2]int{{0, 4}, {0, 5}, {0, 6}}, 0, true},
+		{"nothing is known", nil, nil, 2},
+		{"one did not open", [][2]int{{0, 1}}, nil, 1},
+		{"one was wrong before and is used", [][2]int{{0, 1}}, []int{1}, 2},
+		{"two did not open", [][2]int{{0, 1}, {0, 2}}, nil, 0},
+		{"two were wrong before, and one is used", [][2]int{{0, 1}, {0, 2}}, []int{2}, 1},
+		{"another is named", [][2]int{{3, 4}, {3, 5}, {3, 6}}, nil, 1},
+		{"another is named and used", [][2]int{{3, 4}, {3, 5}, {3, 6}}, []int{3}, 2},
+		{"the one that did not open is of who is named", [][2]int{{0, 3}, {3, 4}, {3, 5}}, nil, 1},
+		{"it is named itself", [][2]int{{0, 4}, {0, 5}, {0, 6}}, []int{4, 5, 6}, -1},
+		{"two did not open, and another is named", [][2]int{{0, 1}, {0, 2}, {3, 4}, {3, 5}, {3, 6}},
+			nil, -1},
 	} {
 		d := make(doubts)
 		for _, pair := range c.pairs {
 			d.add(pair[0], pair[1])
 		}
-		if got := d.refutes(0, c.corrected, 2); got != c.want {
+		got, possible := d.spoilers(0, 2,
+			func(party int) bool { return slices.Contains(c.used, party) })
+		if !possible {
+			got = -1
+		}
+		if got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

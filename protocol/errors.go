@@ -70,8 +70,9 @@ var (
 	// ErrCertificate: the signatures on the survivors are too few, or not by those
 	// who may sign.
 	ErrCertificate = errors.New("protocol: the survivors are not certified")
-	// ErrMaterial: a party's recovery material or self mask does not rebuild. The
-	// round is lost, and the named party is left out of the following ones.
+	// ErrMaterial: a party's recovery material or self mask does not rebuild from the
+	// shares that were revealed. The round is lost. Whether that party or holders of its
+	// shares are at fault, as far as it is known, [Server.Excluded] tells.
 	ErrMaterial = errors.New("protocol: the secrets of a party do not rebuild")
 	// ErrPhase: the call or message is not due in the present state.
 	ErrPhase = errors.New("protocol: not due in this state of the session")

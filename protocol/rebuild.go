@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,7 +19,7 @@ var errFewShares = fmt.Errorf("%w: of shares", ErrTooFew)
 type rebuilder struct {
 	threshold int
 	most      int              // how many parties may be at fault
-	holders   []uint32         // ascending share indices
+	holders   []uint32         // ascending share indices of those that need not be at fault
 	combiner  *shamir.Combiner // for all holders, nil if they are too few
 	doubts    doubts           // the session's
 	atFault   []int            // owners whose secrets do not rebuild
@@ -33,7 +34,8 @@ func newRebuilder(threshold, most int, parties []int, doubts doubts) *rebuilder 
 	return r
 }
 
-// distrust leaves holders out that must be at fault: they are not asked again.
+// distrust leaves holders out that must be at fault: their shares are used no more, but
+// where others do not suffice.
 func (r *rebuilder) distrust() {
 	named, _ := r.doubts.named(r.most)
 	r.holders = slices.DeleteFunc(r.holders, func(x uint32) bool {
@@ -51,36 +53,80 @@ func (r *rebuilder) prepare() {
 }
 
 // secret rebuilds the secret of owner from shares, which are in ascending order,
-// and checks it with accept. Wrong shares are corrected if they are few enough. It
-// fails with errFewShares or [ErrMaterial].
+// and checks it with accept. Wrong shares are corrected if they are few enough: of those
+// whose holders need not be at fault; if that fails, of those whose holders would not
+// even be if the owner were honest; and at last of all. What accept takes is right,
+// whosever shares it came from. It fails with errFewShares or [ErrMaterial].
 func (r *rebuilder) secret(
 	owner int, shares []shamir.Share, accept func(shamir.Secret) bool,
 ) (shamir.Secret, error) {
-	shares = slices.DeleteFunc(slices.Clone(shares), func(s shamir.Share) bool {
-		_, trusted := slices.BinarySearch(r.holders, s.Index)
-		return !trusted
-	})
 	if len(shares) < r.threshold {
 		return shamir.Secret{}, errFewShares
 	}
-	combiner, err := r.combinerFor(owner, shares)
-	if err != nil {
-		return shamir.Secret{}, fmt.Errorf("%w: %w", ErrMaterial, err)
-	}
-	secret, indices, err := combiner.CorrectVarTime(shares, accept)
-	if err != nil {
-		if r.doubts.refutes(owner, (len(shares)-r.threshold)/2, r.most) {
-			r.atFault = append(r.atFault, owner)
+	var failed error
+	refuted := false
+	for _, used := range r.attempts(owner, shares) {
+		combiner, err := r.combinerFor(owner, used)
+		if err != nil {
+			return shamir.Secret{}, fmt.Errorf("%w: %w", ErrMaterial, err)
 		}
-		return shamir.Secret{}, fmt.Errorf("%w: %w", ErrMaterial, err)
+		secret, wrong, err := combiner.CorrectVarTime(used, accept)
+		if err == nil && len(wrong) == 0 {
+			return secret, nil
+		}
+		// How many of those whose shares are used can be at fault if the owner is not.
+		spoilers, possible := r.doubts.spoilers(owner, r.most,
+			func(party int) bool { return hasShare(used, party) })
+		if err != nil {
+			failed = err
+			refuted = refuted || !possible || (len(used)-r.threshold)/2 >= spoilers
+			continue
+		}
+		// The secret is right, but a commitment binds no polynomial: spoilers can move their
+		// shares to another with the same secret, which the dealt one meets in threshold − 2
+		// shares at the most. Only if more agree than these and the spoilers' are the others
+		// wrong for sure.
+		if agree := len(used) - len(wrong); !possible || agree > spoilers+r.threshold-2 {
+			for _, x := range wrong {
+				r.doubts.add(owner, int(x)-1)
+			}
+			r.distrust()
+		}
+		return secret, nil
 	}
-	for _, x := range indices {
-		r.doubts.add(owner, int(x)-1)
+	if refuted {
+		r.atFault = append(r.atFault, owner)
 	}
-	if len(indices) > 0 {
-		r.distrust()
+	return shamir.Secret{}, fmt.Errorf("%w: %w", ErrMaterial, failed)
+}
+
+// attempts returns the shares to rebuild a secret of owner from, one set after the other:
+// those of holders that need not be at fault, of these those of holders that would not be
+// if the owner were honest, and all; no set twice, and none that is too small.
+func (r *rebuilder) attempts(owner int, shares []shamir.Share) [][]shamir.Share {
+	trusted := slices.DeleteFunc(slices.Clone(shares), func(s shamir.Share) bool {
+		_, found := slices.BinarySearch(r.holders, s.Index)
+		return !found
+	})
+	undoubted := slices.DeleteFunc(slices.Clone(trusted), func(s shamir.Share) bool {
+		return r.doubts[owner][int(s.Index)-1]
+	})
+	sets := [][]shamir.Share{trusted, undoubted, shares}
+	if len(undoubted) == len(trusted) {
+		sets = slices.Delete(sets, 1, 2)
 	}
-	return secret, nil
+	if len(trusted) == len(shares) {
+		sets = sets[:len(sets)-1]
+	}
+	return slices.DeleteFunc(sets, func(set []shamir.Share) bool { return len(set) < r.threshold })
+}
+
+// hasShare reports whether a party is the holder of one of some shares, which are in
+// ascending order.
+func hasShare(shares []shamir.Share, party int) bool {
+	_, found := slices.BinarySearchFunc(shares, shareIndex(party),
+		func(s shamir.Share, x uint32) int { return cmp.Compare(s.Index, x) })
+	return found
 }
 
 // culprits returns who must be at fault, in ascending order.

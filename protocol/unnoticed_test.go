@@ -384,8 +384,8 @@ func TestUploadWhileExcluded(t *testing.T) {
 	}
 }
 
-// The shares of a holder that is at fault are not used any more, even where they could
-// be corrected: for a secret with no share to spare they cost it.
+// The shares of a holder that is at fault are not used as long as others suffice, and
+// then as all others: what they give must be the secret.
 func TestDistrustedHolders(t *testing.T) {
 	r := newRebuilder(2, 1, []int{0, 1, 2, 3, 4}, doubts{})
 	r.doubts.add(4, 0)
@@ -400,17 +400,31 @@ func TestDistrustedHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked []shamir.Secret
-	got, err := r.secret(3, shares, func(s shamir.Secret) bool {
+	accept := func(s shamir.Secret) bool {
 		asked = append(asked, s)
 		return s == secret
-	})
+	}
+	got, err := r.secret(3, shares, accept)
 	if err != nil || got != secret {
 		t.Fatal(err)
 	}
-	// One honest share is one too few, whatever the other holds.
-	if _, err := r.secret(3, shares[1:],
-		func(shamir.Secret) bool { return true }); err != errFewShares {
-		t.Errorf("with a holder that is at fault: %v", err)
+	if len(asked) != 1 {
+		t.Errorf("%d secrets were tried where two trusted holders agree", len(asked))
+	}
+	// One trusted share is one too few, and the other is right.
+	if got, err := r.secret(3, shares[1:], accept); err != nil || got != secret {
+		t.Errorf("with a right share of a holder that is at fault: %v", err)
+	}
+	shares[2].Value[0] ^= 1
+	if _, err := r.secret(3, shares[1:], accept); !errors.Is(err, ErrMaterial) {
+		t.Errorf("with a wrong share of a holder that is at fault: %v", err)
+	}
+	// One wrong share of three cannot be corrected, but two others agree.
+	if got, err := r.secret(3, shares, accept); err != nil || got != secret {
+		t.Errorf("with a wrong share of a holder that is at fault among others: %v", err)
+	}
+	if _, err := r.secret(3, shares[:1], accept); err != errFewShares {
+		t.Errorf("with one share: %v", err)
 	}
 }
 
