@@ -1,8 +1,10 @@
 package accounting
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 )
 
 // The times of the reference implementations, dp_accounting and prv_accountant, are those
@@ -43,4 +45,29 @@ func BenchmarkGoldenGrid(b *testing.B) {
 		}
 		b.ReportMetric(ref/(b.Elapsed().Seconds()/float64(b.N)), "×reference")
 	})
+}
+
+// Refusing a hundred thousand different laws, beside composing sixty of them, which is
+// some 1,600 times less than composing all would take.
+func BenchmarkRefuse(b *testing.B) {
+	const many = 100000
+	steps := make([]Step, many)
+	for i := range steps {
+		steps[i] = Step{Sampled{Gaussian{1 + float64(i)/many}, 0.01}, 1}
+	}
+	var some []Step
+	for i := 0; i < many; i += many / 60 {
+		some = append(some, steps[i])
+	}
+	var composed, refused time.Duration
+	for b.Loop() {
+		start := time.Now()
+		mustEpsilon(b, 1e-6, some...)
+		middle := time.Now()
+		if _, err := Compose(steps...); !errors.Is(err, ErrTooLarge) {
+			b.Fatal(err)
+		}
+		composed, refused = composed+middle.Sub(start), refused+time.Since(middle)
+	}
+	b.ReportMetric(refused.Seconds()/composed.Seconds(), "refused/composed")
 }

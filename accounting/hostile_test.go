@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand"
 	"testing"
-	"time"
 )
 
 // Extreme parameters give an ordered interval, infinite with a reason, or a
@@ -29,7 +28,6 @@ func TestHostileCompositions(t *testing.T) {
 				continue // the whole list takes half a minute
 			}
 			for _, delta := range []float64{1e-6} {
-				start := time.Now()
 				c, err := Compose(Step{m, n})
 				if errors.Is(err, ErrTooLarge) {
 					continue
@@ -43,9 +41,6 @@ func TestHostileCompositions(t *testing.T) {
 				}
 				if !(b.Lower >= 0 && b.Lower <= b.Upper) || math.IsInf(b.Upper, 1) != (b.Reason != "") {
 					t.Errorf("%s ×%d δ=%v: %+v", m.key(), n, delta, b)
-				}
-				if d := time.Since(start); d > 20*time.Second {
-					t.Errorf("%s ×%d δ=%v took %v", m.key(), n, delta, d)
 				}
 			}
 		}
@@ -79,21 +74,9 @@ func TestManySteps(t *testing.T) {
 	if b.Upper > most.Upper || b.Lower < least.Lower || b.Width() > 5e-3*b.Upper {
 		t.Errorf("%v, want between %v and %v", b, least, most)
 	}
-	// Refusing takes four times as long, where composing would take 1,600 times as long; the
-	// least of a few times, since the machine may have more to do at one moment.
-	composed, refused := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
-	for try := 0; try == 0 || refused > 40*composed && try < 5; try++ {
-		start := time.Now()
-		mustEpsilon(t, 1e-6, some...)
-		composed = min(composed, time.Since(start))
-		start = time.Now()
-		if _, err := Compose(sampled...); !errors.Is(err, ErrTooLarge) {
-			t.Error(err)
-		}
-		refused = min(refused, time.Since(start))
-	}
-	if refused > 40*composed {
-		t.Errorf("%d laws are composed in %v, and %d refused in %v", len(some), composed, many, refused)
+	// Composing 100,000 would take hours.
+	if _, err := Compose(sampled...); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
 	}
 	if _, err := Compose(Step{Gaussian{1}, maxCount}, Step{Gaussian{1}, 1}); !errors.Is(err,
 		ErrConfig) {

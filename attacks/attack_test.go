@@ -2,14 +2,17 @@ package attacks_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/catalogue"
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // attackSeed is HUSHSUM_ATTACK_SEED, or 1.
@@ -38,18 +41,33 @@ func dataFolder() string {
 	return dir
 }
 
+// lengthy are the attacks that train many models, or draw as often, for five seconds or more.
+var lengthy = []string{"Membership", "CollusionAdult", "Collusion", "AuditRound", "OneshotLattice",
+	"CollusionLaw", "CollusionOblivious"}
+
+// asked reports whether go test was told which tests to run.
+func asked() bool { return flag.Lookup("test.run").Value.String() != "" }
+
 // TestAttack runs every attack of the catalogue, logs its rows, and fails on each
-// that is not in order. -run Attack/SplitView runs one of them.
+// that is not in order. -run Attack/SplitView runs one of them. Where nobody asks for
+// attacks by -run, the lengthy ones are left to -long; rows of times are left to -timing.
 func TestAttack(t *testing.T) {
-	options := attacks.Options{Seed: attackSeed(t), Data: dataFolder(), Now: time.Now}
+	options := attacks.Options{Seed: attackSeed(t), Data: dataFolder()}
+	if suite.Timing() {
+		options.Now = time.Now
+	}
 	for _, attack := range catalogue.All() {
 		t.Run(attack.Name, func(t *testing.T) {
+			if slices.Contains(lengthy, attack.Name) && !asked() {
+				suite.OnlyLong(t)
+			}
 			start := time.Now()
 			report, err := attack.Run(context.Background(), options)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(report.Rows) == 0 {
+				suite.OnlyTiming(t) // its rows are of times
 				t.Fatal("the attack has no rows")
 			}
 			for _, row := range report.Rows {

@@ -9,9 +9,6 @@ import (
 // Opening takes a time that does not depend on what is inside, nor on where a box that
 // does not open was changed. leakyOpen is what the test would find.
 func TestOpenTiming(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a statistical test of times")
-	}
 	var key SealKey
 	var nonce Nonce
 	box := func(change func(class int, sealed []byte)) func(class int) []byte {

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 
 	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // startOf is Init with biases, shifts and scales that are not 0 or 1.
@@ -329,11 +330,9 @@ func fashion(t testing.TB) (train, test *Dataset) {
 }
 
 // TestLeNetCentral is ten epochs on all of Fashion-MNIST, some eight minutes of one
-// core: run it with -long.
+// core: run it with -longest.
 func TestLeNetCentral(t *testing.T) {
-	if !*long {
-		t.Skip("ten epochs of 60,000 images: give -long")
-	}
+	suite.OnlyLongest(t)
 	train, test := fashion(t)
 	m := LeNet{Side: 28, Outputs: 10}
 	w := m.Init(1)

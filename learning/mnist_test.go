@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,10 +13,8 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/internal/suite"
 )
-
-var long = flag.Bool("long", false,
-	"train on the whole of MNIST (ten seconds) and of Fashion-MNIST (some minutes)")
 
 var readMNISTOnce = sync.OnceValues(func() ([2]*Dataset, error) {
 	train, test, err := ReadMNISTWriters(mnistDir, writersDir)
@@ -112,7 +109,7 @@ func TestSoftmaxMNIST(t *testing.T) {
 	train, test := mnist(t)
 	s := SGD{Rate: 0.1, Batch: 32, Epochs: 10}
 	want := 0.89
-	if *long {
+	if suite.Long() {
 		s = SGD{Rate: 0.03, Batch: 32, Epochs: 20}
 		want = 0.92
 	} else {

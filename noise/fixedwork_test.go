@@ -7,6 +7,8 @@ import (
 	"sort"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // correlation is Pearson's, over the samples whose time is not among the slowest
@@ -66,6 +68,7 @@ func correlates(
 // in a row with other seeds, the noise of the machine being independent of the value),
 // while that of the exact path is: a dependence shows three times.
 func TestTimingCorrelation(t *testing.T) {
+	suite.OnlyTiming(t)
 	const n = 100000
 	gaussian, err := DiscreteGaussian(big.NewRat(100, 1))
 	gaussian = must(t, gaussian, err)
@@ -103,6 +106,7 @@ func TestTimingCorrelation(t *testing.T) {
 // it still differs there are as many more, up to ten times, which only bring it nearer to
 // what the work takes.
 func TestTimingExtremes(t *testing.T) {
+	suite.OnlyTiming(t)
 	r := big.NewRat
 	for name, lawOf := range map[string]func() (Law, error){
 		"one table": func() (Law, error) { return DiscreteGaussian(r(100, 1)) },

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // The setting of BenchmarkParty: 100,000 values, as many bits each as leave the
@@ -47,7 +49,7 @@ func benchmarkParty(b *testing.B, n, bits int, kem KEM, covered bool) {
 		b.Fatal(err)
 	}
 	count := min(n, 100)
-	if *long {
+	if suite.Longest() {
 		count = n
 	}
 	values := w.values(0)

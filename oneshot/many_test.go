@@ -9,16 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // TestMany is a round of very many parties with 1,000 values each, open and covered, and
 // what the server holds meanwhile: open, no more at the end than near the beginning, but
 // for the two bits that each party has from the first; covered, 68 bytes for each in the
-// sum, and 32 for each of them and each member's part. With -long they are 100,000.
+// sum, and 32 for each of them and each member's part. With -longest they are 100,000.
 func TestMany(t *testing.T) {
 	n := 600
-	if *long {
+	if suite.Longest() {
 		n = 100_000
 	} else if testing.Short() {
 		t.Skip("seconds of sealing")

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -20,7 +21,7 @@ func TestNoiseLaw(t *testing.T) {
 		Noise: gaussian(sigma, n)}
 	w := newWorld(n, 4, terms)
 	rounds := 1
-	if *long {
+	if suite.Longest() {
 		rounds = 20
 	}
 	var noises []float64

@@ -2,17 +2,14 @@ package oneshot
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"pgregory.net/rapid"
 )
-
-// long asks for the long forms of the tests: go test ./oneshot -long
-var long = flag.Bool("long", false, "run the long forms of tests")
 
 // conduct is what a member does in a round.
 type conduct int
@@ -190,14 +187,14 @@ func (s *saved) check(t rapid.TB, what []conduct) {
 }
 
 // TestPatterns: every pattern of what members do, for small committees, in both forms.
-// The outcome is the documented one. The longest run takes minutes: -long.
+// The outcome is the documented one. The longest runs take minutes: -longest.
 func TestPatterns(t *testing.T) {
 	for _, c := range []struct {
 		members, colluders int
 		covered            bool
 		long               bool
 	}{{4, 0, false, false}, {4, 1, false, true}, {4, 0, true, true}, {5, 0, false, true}} {
-		if c.long && !*long {
+		if c.long && !suite.Longest() {
 			continue
 		}
 		name := fmt.Sprintf("%d,colluders=%d,covered=%v", c.members, c.colluders, c.covered)
@@ -263,7 +260,7 @@ func TestPatternsRandom(t *testing.T) {
 			}
 			checks := 0
 			rapid.Check(t, func(t *rapid.T) {
-				if checks++; checks > 12 && !*long {
+				if checks++; checks > 12 && !suite.Longest() {
 					return
 				}
 				what := make([]conduct, c.members)

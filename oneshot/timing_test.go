@@ -20,9 +20,6 @@ func timed[T any](t *testing.T, name string, leaks bool, prepare func(class int)
 // does not depend on them: zeros, or random. Each part has a twin that differs in one
 // branch, and is found out with as many measurements.
 func TestTiming(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a statistical test of times")
-	}
 	random := mathrand.New(mathrand.NewPCG(1, 2))
 	signed := func(n int, limit int64) func(class int) []int64 {
 		return func(class int) []int64 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -35,16 +36,10 @@ func leaves(rng *rand.Rand, n int, there []int, most int) []drop {
 // Of 100 on the roster a random 30 are there in each round, some of whom drop out of
 // it, against a cheating server with 3 colluders: every round gives the exact sum of
 // those who stayed, by sessions of one round, and by rounds among those who are there in
-// one session of all. With -long both are held 200 times.
+// one session of all. With -longest both are held 200 times.
 func TestAvailable(t *testing.T) {
 	const n = 100
-	rounds := 12
-	switch {
-	case *long:
-		rounds = 200
-	case testing.Short():
-		rounds = 4
-	}
+	rounds := suite.Size(4, 4, 12, 200)
 	signers, roster := parties(t, n)
 	t.Run("one-round sessions", func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 0))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -19,13 +20,7 @@ import (
 // everybody and the quorum reveal. Nobody honest is ever left out, a round that ends
 // gives the sum over its survivors, and at most e rounds do not.
 func TestCoalition(t *testing.T) {
-	sessions := uint64(120)
-	if *long {
-		sessions = 10_000
-	}
-	if testing.Short() {
-		sessions = 40
-	}
+	sessions := uint64(suite.Size(40, 40, 120, 10_000))
 	var spoilt, stopped int
 	for seed := range sessions {
 		a, b := coalitionSession(t, seed)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -331,10 +332,8 @@ func TestDecisionsSuffice(t *testing.T) {
 			events := 0
 			session(func() bool { events++; return false })
 			t.Logf("%d moments", events)
-			step := 1
-			if testing.Short() {
-				step = 5
-			}
+			// Every moment in the long form; else as many, spread out.
+			step := suite.Size(5, 5, 1, 1)
 			for at := 0; at < events; at += step {
 				now := -1
 				session(func() bool { now++; return now == at })

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -48,7 +49,7 @@ func BenchmarkPresent(b *testing.B) {
 	for _, n := range []int{30, 100, 1000} {
 		for _, kind := range []string{"standing", "gather", "classical", "hybrid"} {
 			b.Run(fmt.Sprintf("n=%d/%s", n, kind), func(b *testing.B) {
-				if n == 1000 && !*long {
+				if n == 1000 && !suite.Longest() {
 					b.Skip("a thousand parties in one process take minutes: run with -long")
 				}
 				benchmarkPresent(b, n, kind)

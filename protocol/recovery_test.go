@@ -3,18 +3,16 @@ package protocol
 import (
 	"crypto"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
-
-var long = flag.Bool("long", false, "run the long forms: 1,000 random sessions in place of 20")
 
 // drop says when a party leaves a round.
 type drop int
@@ -192,13 +190,7 @@ func pow(b, e int) int {
 // rounds with rejoining.
 func TestRandomDropouts(t *testing.T) {
 	const n = 100
-	sessions := 20
-	if *long {
-		sessions = 1000
-	}
-	if testing.Short() {
-		sessions = 2
-	}
+	sessions := suite.Size(2, 4, 20, 1000)
 	signers, roster := parties(t, n)
 	for seed := range uint64(sessions) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

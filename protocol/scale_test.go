@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -30,11 +31,11 @@ func parallel(n int, work func(i int) error) error {
 
 // Ten thousand parties on a sparse graph, 1,000 coordinates, in one process: two
 // rounds, one party in twenty dropping out of the first and coming back. It takes
-// some minutes: go test ./protocol -run TenThousand -long -v. Without -long it runs
+// some minutes: go test ./protocol -run TenThousand -longest -v. Otherwise it runs
 // with 300 parties.
 func TestTenThousand(t *testing.T) {
 	n := 300
-	if *long {
+	if suite.Longest() {
 		n = 10_000
 	}
 	p, err := Parameters(n, 0.05, 0.05, 40+60, 30, SemiMaliciousServer)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -32,13 +33,7 @@ type succession struct {
 // one, the next is set up, with newcomers, without some who leave, and with parties
 // that have lost all their state; parties drop out of every round. Every sum is exact.
 func TestSuccession(t *testing.T) {
-	successions := 150
-	switch {
-	case *long:
-		successions = 1000
-	case testing.Short():
-		successions = 40
-	}
+	successions := suite.Size(40, 60, 150, 1000)
 	s := &succession{T: t, rng: rand.New(rand.NewPCG(3, 0)), server: NewServerSeries("series", 0),
 		name: map[string]int{}}
 	for i := range 9 {

@@ -9,9 +9,6 @@ import (
 
 // Sharing takes a time that does not depend on the secret, nor combining on the shares.
 func TestSharingTiming(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a statistical test of times")
-	}
 	indices := []uint32{1, 2, 3, 4, 5, 6, 7}
 	coefficients := bytes.Repeat([]byte{0x5a}, 64*3)
 	secret := func(class int) Secret {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // goldenRecord is a record of the reference values that stand beside the checkout.
@@ -99,7 +100,7 @@ type goldenValue struct {
 
 // The epsilon of every case of the reference files comes through a call bit for bit as
 // package accounting has it. With HUSHSUM_GOLDEN_VALUES the values are written to that
-// file, for the same test of the Python package; with -short it is every tenth.
+// file, for the same test of the Python package; without -long it is every tenth.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "shared", "golden", "*.json"))
 	if err != nil || len(files) == 0 {
@@ -124,7 +125,7 @@ func TestGolden(t *testing.T) {
 				continue
 			}
 			seen[id] = true
-			if testing.Short() && len(seen)%10 != 0 {
+			if !suite.Long() && len(seen)%10 != 0 {
 				continue
 			}
 			values = append(values, k.check(c))

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // Limit is the |t| above which a dependence counts as shown. For two equal
@@ -28,7 +30,8 @@ const Limit = 6.5
 var cuts = []float64{.5, .7, .8, .9, .95, .99, 1}
 
 // Check measures an operation and says whether times show its class, as they must for a
-// leaky twin and must not otherwise. Where the first measurement says something else, one
+// leaky twin and must not otherwise. Without the flag -timing it skips the test, see package
+// suite. Where the first measurement says something else, one
 // of four times as many inputs decides: a dependence shows in it all the more, and what
 // only the machine did, or chance, does not come twice. A false alarm has less than 1e-13,
 // a fault of the machine that falls on one class aside.
@@ -36,6 +39,7 @@ func Check[T any](t testing.TB, name string, leaks bool, measurements int,
 	prepare func(class int) T, run func(T),
 ) {
 	t.Helper()
+	suite.OnlyTiming(t)
 	result := Measure(measurements, prepare, run)
 	if (result > Limit) != leaks {
 		t.Logf("%s: |t| = %.1f at first", name, result)

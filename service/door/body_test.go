@@ -38,7 +38,7 @@ func TestManyBodies(t *testing.T) {
 		least, most int64 // bytes held
 	}{
 		{2 * size, size, 6 * size},
-		{parties * size, parties * size, (parties + 6) * size},
+		{parties * size, parties * size * 3 / 4, (parties + 6) * size},
 	} {
 		folder := t.TempDir()
 		s := newSiteOf(t, door.Options{Memory: c.memory, Folder: folder}, text, parties, 0)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -102,9 +103,7 @@ func leaderOf(t *testing.T, folder, other string, round int) (which int, s runne
 // Three nodes: the leader is killed, is frozen until another leads, and is stopped
 // gracefully; two of three are killed, so that nothing is decided until one is back.
 func TestKillNodes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a cluster takes half a minute")
-	}
+	suite.OnlyLong(t) // a cluster takes a minute
 	folder := t.TempDir()
 	j := job{Parties: jobParties, Length: 20, Silence: 3 * time.Second}
 	for range 3 {

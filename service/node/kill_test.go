@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/gob"
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
@@ -88,6 +90,7 @@ type job struct {
 	Peers   []string // of a cluster's nodes
 	Doors   []string
 	Silence time.Duration
+	Step    string // how long a step waits; empty: 10 s
 }
 
 const jobParties = 8
@@ -284,7 +287,7 @@ func prepareJob(t *testing.T, folder string, rounds int, j job) {
 			t.Fatal(err)
 		}
 	}
-	declare(t, folder, rounds, j.Length, "10s", "drop_out = 0.3",
+	declare(t, folder, rounds, j.Length, cmp.Or(j.Step, "10s"), "drop_out = 0.3",
 		"noise = \"discrete-gaussian\"\nepsilon = 1000")
 }
 
@@ -479,8 +482,9 @@ func compareSums(t *testing.T, folder string) (rounds int) {
 }
 
 // The server is killed before, between and after the two writes of every decision of the
-// set-up and the rounds: no decision is made twice, and everything comes to its end. Sums are
-// so long that each is stored beside the states that follow it.
+// set-up and the rounds, by default in half of these places: no decision is made twice, and
+// everything comes to its end. Sums are so long that each is stored beside the states that
+// follow it.
 func TestKillServerAtEveryStep(t *testing.T) {
 	folder := t.TempDir()
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20_000}
@@ -492,7 +496,7 @@ func TestKillServerAtEveryStep(t *testing.T) {
 	// One session takes five decisions, each round four; then it ends.
 	for decision := range 5 + 4**killRounds {
 		for _, step := range []string{"object", "pointer", "sending"} {
-			if testing.Short() && (decision+kills)%2 == 1 && step != "sending" {
+			if !suite.Long() && (decision+kills)%2 == 1 && step != "sending" {
 				continue
 			}
 			server.start(t, "HUSHSUM_TEST_KILL=1:"+step)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
@@ -182,6 +183,7 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 // process took at most depends on when it looked for garbage, so it is measured up to four
 // times; a server that held submissions would take all of them each time.
 func TestMemoryOfServer(t *testing.T) {
+	suite.OnlyLong(t) // the memory of processes is another each time
 	if runtime.GOOS != "linux" {
 		t.Skip("it reads /proc")
 	}

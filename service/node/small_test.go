@@ -30,11 +30,12 @@ type small struct {
 
 const smallParties = 4
 
-// startSmall declares a federation of so many rounds of a short vector.
-func startSmall(t *testing.T, rounds int, now func() time.Time) *small {
+// startSmall declares a federation of so many rounds of a short vector, each step of which
+// waits for so long, or 10 s.
+func startSmall(t *testing.T, rounds int, step string, now func() time.Time) *small {
 	t.Helper()
 	s := &small{t: t, folder: t.TempDir(), log: new(safeBuffer)}
-	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5}
+	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5, Step: step}
 	prepareJob(t, s.folder, rounds, j)
 	var err error
 	if s.fed, err = federation.Read(filepath.Join(s.folder, "federation.toml")); err != nil {
@@ -110,7 +111,7 @@ func trains() error { return nil }
 func TestClockOfServer(t *testing.T) {
 	var off atomic.Int64
 	off.Store(int64(time.Hour))
-	s := startSmall(t, 2, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+	s := startSmall(t, 2, "", func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
 	defer s.node.Close()
 	parties := new(safeBuffer)
 	here, there := time.Now().UTC(), time.Now().Add(time.Hour).UTC()
@@ -148,7 +149,7 @@ func TestClockOfServer(t *testing.T) {
 // is right.
 func TestClockOfParty(t *testing.T) {
 	const rounds = 400
-	s := startSmall(t, rounds, nil)
+	s := startSmall(t, rounds, "", nil)
 	defer s.node.Close()
 	var off atomic.Int64
 	off.Store(int64(-time.Hour))
@@ -180,7 +181,7 @@ func TestClockOfParty(t *testing.T) {
 // All parties fail in training: they say so and are not waited for, rounds are lost, and
 // after five the federation pauses, says why, and spends no more; resumed, it goes on.
 func TestAllFailInTraining(t *testing.T) {
-	s := startSmall(t, 8, nil)
+	s := startSmall(t, 8, "1h", nil)
 	defer s.node.Close()
 	var broken atomic.Bool
 	broken.Store(true)
@@ -194,7 +195,7 @@ func TestAllFailInTraining(t *testing.T) {
 			return nil
 		})
 	}
-	began := time.Now()
+	// Who has said that it is absent is not waited for: the pause would come after hours.
 	status := s.await("the pause", func(s *runner.Status) bool { return s.State == "paused" })
 	if status.Lost != 5 || status.Round != 5 || !strings.Contains(status.Why, "5 rounds in a row") ||
 		!strings.Contains(status.Why, "0 parties submitted") {
@@ -202,10 +203,6 @@ func TestAllFailInTraining(t *testing.T) {
 	}
 	if n := trained.Load(); n > 5*smallParties {
 		t.Errorf("%d trainings in 5 rounds of %d parties", n, smallParties)
-	}
-	// A step may take 10 s; who has said that it is absent is not waited for so long.
-	if d := time.Since(began); d > 40*time.Second {
-		t.Errorf("5 rounds took %v", d)
 	}
 	spent := status.Epsilon
 	time.Sleep(time.Second)

@@ -3,7 +3,6 @@ package node_test
 import (
 	"context"
 	"crypto/ed25519"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/federation"
@@ -23,9 +23,6 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 	"github.com/hushsum/hushsum/simulation"
 )
-
-var trainingLong = flag.Bool("training.long", false,
-	"all rules with all masks and models, between machines and simulated")
 
 // roundsTrained is how many rounds of a training the service and a simulation are
 // compared over.
@@ -74,7 +71,7 @@ rule = "scaffold"
 steps = 5
 rate = 0.5`, top: "sampling = 0.8"},
 	}
-	if *trainingLong {
+	if suite.Longest() {
 		list = append(list, allTrainings()...)
 	}
 	for _, c := range list {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
@@ -85,6 +86,7 @@ func measureTable(t testing.TB, config *protocol.Config, signers []ed25519.Priva
 		h := wire.Header{Type: wire.TypeMasked, Session: a.session, Round: 1, Sender: uint32(i)}
 		masked[i] = append(h.Append(nil), packed...)
 	}
+	defer uncollected()()
 	lap()
 	envelopes, err = server.Begin(nil)
 	serverTook := lap()
@@ -115,39 +117,28 @@ func measureTable(t testing.TB, config *protocol.Config, signers []ed25519.Priva
 // the server's round, and 50 steps of training on 200 rows. 200 users take too little time
 // to be compared, less than it takes until memory is collected once.
 func TestPredictionsTableA1(t *testing.T) {
+	suite.OnlyTiming(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	rows := &learning.Dataset{X: make([]float64, 200*104), Features: 104, Labels: make([]int, 200)}
 	model := learning.Logistic{Features: rows.Features}
 	for _, n := range []int{200, 1000, 3000, 5000} {
-		if n > 1000 && testing.Short() {
-			continue
-		}
 		roster, signers := people(t, n)
 		config, session := tableSession(n, roster)
 		var o observed
 		check(t, n, func() []row {
-			units := measureUnits(t, 1)
-			m := measureTable(t, config, signers)
-			for range 2 {
-				m.best(measureTable(t, config, signers))
-			}
+			o.timed(t, 1, 3, func() measured { return measureTable(t, config, signers) })
 			began := worked()
 			_, err := (&learning.SGD{Rate: 2, Steps: 50}).Train(model, model.Init(0), rows, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("n = %6d  measured, ms: server %.2f, keys %.2f, training %.2f, masking %.2f", n,
-				ms(m.serverRound), ms(m.setUp), ms(worked().Sub(began)), ms(m.round))
-			o.again(units, m)
-			party := session.Party(o.units)
+				ms(o.serverRound), ms(o.setUp), ms(worked().Sub(began)), ms(o.round))
 			if n < 1000 {
 				return nil
 			}
-			return []row{
-				{"party, set-up, ms", ms(party.SetUp()), ms(o.setUp), .25},
-				{"party, round, ms", ms(party.Round()), ms(o.round), .25},
-			}
+			return timesOfParty(session, o.units, &o.measured)
 		})
 	}
 }

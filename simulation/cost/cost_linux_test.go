@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -69,6 +70,22 @@ func heap() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
+}
+
+// uncollected has nothing collected until the function that it returns is called. A server's
+// or a party's own heap is small: no time is to be spent on looking for garbage among what all
+// parties of a session have. Nor is it to be spent on memory that is new to the process: what
+// is needed meanwhile has been used before, as in a party that has been there for a while.
+func uncollected() func() {
+	used := make([][]byte, 1<<16)
+	for i := range used {
+		used[i] = make([]byte, 1<<10)
+		used[i][0] = 1
+	}
+	used = nil
+	runtime.GC()
+	before := debug.SetGCPercent(-1)
+	return func() { debug.SetGCPercent(before) }
 }
 
 // people makes a roster, and those in it.
@@ -209,10 +226,7 @@ func measure(t testing.TB, config *protocol.Config, signers []ed25519.PrivateKey
 	}
 	fail(c.Step(server.Members))
 	m.setUp, m.serverSetUp, m.bytes.SetUpSent, m.bytes.SetUpReceived = mean()
-	// A server's or a party's own heap is small: no time is to be spent on looking for
-	// garbage among what all parties of a session have.
-	runtime.GC()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer uncollected()()
 	input := [][]uint64{make([]uint64, config.Layout[0].Length)}
 	fail(c.Begin(nil))
 	fail(c.Submit(nil, func(int) ([][]uint64, error) { return input, nil }))
@@ -243,12 +257,10 @@ type row struct {
 	within    float64
 }
 
-// ofParty are the rows of a party.
-func ofParty(session cost.Session, units cost.Units, m *measured) []row {
-	party, bytes := session.Party(units), session.Wire()
+// ofParty are the rows of a party, its times apart.
+func ofParty(session cost.Session, m *measured) []row {
+	bytes := session.Wire()
 	return []row{
-		{"party, set-up, ms", ms(party.SetUp()), ms(m.setUp), .25},
-		{"party, round, ms", ms(party.Round()), ms(m.round), .25},
 		{"set-up, bytes sent", float64(bytes.SetUpSent), float64(m.bytes.SetUpSent), .02},
 		{"set-up, bytes received", float64(bytes.SetUpReceived), float64(m.bytes.SetUpReceived), .02},
 		{"round, bytes sent", float64(bytes.RoundSent), float64(m.bytes.RoundSent), .02},
@@ -257,13 +269,28 @@ func ofParty(session cost.Session, units cost.Units, m *measured) []row {
 	}
 }
 
-// ofServer are the rows of the server.
-func ofServer(session cost.Session, units cost.Units, m *measured) []row {
+// timesOfParty are the rows of the time that a party works.
+func timesOfParty(session cost.Session, units cost.Units, m *measured) []row {
+	party := session.Party(units)
+	return []row{
+		{"party, set-up, ms", ms(party.SetUp()), ms(m.setUp), .25},
+		{"party, round, ms", ms(party.Round()), ms(m.round), .25},
+	}
+}
+
+// ofServer are the rows of the server, its times apart.
+func ofServer(session cost.Session, m *measured) []row {
+	return []row{
+		{"server, memory, kB", float64(session.ServerMemory()) / 1e3, m.server / 1e3, .25},
+	}
+}
+
+// timesOfServer are the rows of the time that the server works.
+func timesOfServer(session cost.Session, units cost.Units, m *measured) []row {
 	server := session.Server(units)
 	return []row{
 		{"server, set-up, ms", ms(server.SetUp), ms(m.serverSetUp), .25},
 		{"server, round, ms", ms(server.Round()), ms(m.serverRound), .25},
-		{"server, memory, kB", float64(session.ServerMemory()) / 1e3, m.server / 1e3, .25},
 	}
 }
 
@@ -356,27 +383,39 @@ func eachSize(t *testing.T, run func(n int)) {
 	}
 }
 
-// Predictions are within a quarter of what is measured in the same run: time of one core
-// and memory of a party and of the server; bytes are exact but for who is above whom in
-// the roster. Nothing of the sessions is in the predictions: units are measured one by
-// one. Up to 500 parties are on the complete graph, more on a sparse one, and all of them
-// do all their work.
+// timed measures units, on so many cores at once, and a session three times, as units are,
+// and adds both to what was observed.
+func (o *observed) timed(t *testing.T, cores, sessions int, session func() measured) {
+	t.Helper()
+	units, m := measureUnits(t, cores), session()
+	for range sessions - 1 {
+		m.best(session())
+	}
+	o.again(units, m)
+}
+
+// Predictions are within a quarter of what is measured in the same run: memory of a party and
+// of the server, and with -timing the time of one core of each; bytes are exact but for who is
+// above whom in the roster. Nothing of the sessions is in the predictions: units are measured
+// one by one. Up to 500 parties are on the complete graph, more on a sparse one, and all of
+// them do all their work.
 func TestPredictions(t *testing.T) {
 	eachSize(t, func(n int) {
 		if n > 5000 {
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(5 << 30))
 		}
 		config, signers, session := sessionOf(t, n, n > 500)
+		again := func() measured { return measure(t, config, signers) }
 		var o observed
 		check(t, n, func() []row {
-			units := measureUnits(t, runtime.GOMAXPROCS(0))
-			m := measure(t, config, signers)
-			for range 2 * min(1, 1000/n) { // the best of three, as units are
-				m.best(measure(t, config, signers))
+			if !suite.Timing() {
+				m := again()
+				return append(ofParty(session, &m), ofServer(session, &m)...)
 			}
-			o.again(units, m)
-			return append(ofParty(session, o.units, &o.measured),
-				ofServer(session, o.units, &o.measured)...)
+			o.timed(t, runtime.GOMAXPROCS(0), 1+2*min(1, 1000/n), again)
+			return slices.Concat(timesOfParty(session, o.units, &o.measured),
+				ofParty(session, &o.measured), timesOfServer(session, o.units, &o.measured),
+				ofServer(session, &o.measured))
 		})
 	})
 }
@@ -386,15 +425,15 @@ func TestPredictions(t *testing.T) {
 func TestPredictionsComplete(t *testing.T) {
 	eachSize(t, func(n int) {
 		config, signers, session := sessionOf(t, n, false)
+		again := func() measured { return measureAlone(t, config, signers) }
 		var o observed
 		check(t, n, func() []row {
-			units := measureUnits(t, 1)
-			m := measureAlone(t, config, signers)
-			for range 2 {
-				m.best(measureAlone(t, config, signers))
+			if !suite.Timing() {
+				m := again()
+				return ofParty(session, &m)
 			}
-			o.again(units, m)
-			return ofParty(session, o.units, &o.measured)
+			o.timed(t, 1, 3, again)
+			return append(timesOfParty(session, o.units, &o.measured), ofParty(session, &o.measured)...)
 		})
 	})
 }

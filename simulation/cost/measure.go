@@ -3,6 +3,7 @@ package cost
 import (
 	"crypto/ed25519"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
@@ -22,20 +23,22 @@ type meter struct {
 	err  error
 }
 
+// passes is how many times an operation's time is taken, if that is short.
+const passes = 20
+
 // per returns the seconds that one of count operations of a call takes: the best of
-// three passes, so that what else the machine does counts little.
+// [passes] passes, and of three at least. A pass is about as long as a party's round, so that
+// garbage is collected in some passes and not in the best one: how long a collection takes is
+// a matter of everything else on the heap, and not of the operation.
 func (m *meter) per(count int, operation func() error) float64 {
-	best := 0.
-	for range 3 {
+	best := math.Inf(1)
+	for pass, start := 0, m.now(); pass < 3 || pass < passes && m.now().Sub(start) < m.each; pass++ {
 		calls, begin := 0, m.now()
-		for m.err == nil && (calls == 0 || m.now().Sub(begin) < m.each/3) {
+		for m.err == nil && (calls == 0 || m.now().Sub(begin) < m.each/passes) {
 			m.err = operation()
 			calls++
 		}
-		took := m.now().Sub(begin).Seconds() / float64(calls*count)
-		if best == 0 || took < best {
-			best = took
-		}
+		best = min(best, m.now().Sub(begin).Seconds()/float64(calls*count))
 	}
 	return best
 }
@@ -48,8 +51,8 @@ func Measure(now func() time.Time, each time.Duration) (Units, error) {
 	}
 	var u Units
 	m := &meter{now: now, each: each}
-	for _, part := range []func(*Units) error{m.keys, m.secrets, m.vectors, m.lists, m.shares,
-		m.training} {
+	for _, part := range []func(*Units) error{m.keys, m.pairs, m.secrets, m.vectors, m.lists,
+		m.shares, m.training} {
 		if err := part(&u); err != nil {
 			return u, err
 		}
@@ -60,21 +63,27 @@ func Measure(now func() time.Time, each time.Duration) (Units, error) {
 	return u, nil
 }
 
+// pair makes a roster of two.
+func pair() (*keyexchange.Roster, error) {
+	members := []keyexchange.Member{{Name: "a"}, {Name: "b"}}
+	for i := range members {
+		identity, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			return nil, err
+		}
+		members[i].Key = identity.Public().(ed25519.PublicKey)
+	}
+	return keyexchange.NewRoster(members)
+}
+
 // keys measures what set-up and signatures take.
 func (m *meter) keys(u *Units) error {
 	identity, err := keyexchange.GenerateIdentity(nil)
 	if err != nil {
 		return err
 	}
-	other, err := keyexchange.GenerateIdentity(nil)
-	if err != nil {
-		return err
-	}
 	key := identity.Public().(ed25519.PublicKey)
-	roster, err := keyexchange.NewRoster([]keyexchange.Member{
-		{Name: "a", Key: key},
-		{Name: "b", Key: other.Public().(ed25519.PublicKey)},
-	})
+	roster, err := pair()
 	if err != nil {
 		return err
 	}
@@ -129,9 +138,6 @@ func (m *meter) keys(u *Units) error {
 		chain = agreed.Chain([32]byte{}, roster, 0, 1)
 		return nil
 	})
-	var secret keyexchange.PairSecret
-	u.Step = m.per(1, func() error { secret = chain.Next(); return nil })
-	u.Derive = m.per(1, func() error { secret.MaskSeed([32]byte{}); return nil })
 	u.Channels = m.per(1, func() error { chain.Channels(); return nil })
 	statement := make([]byte, 64)
 	var signature [64]byte
@@ -151,6 +157,57 @@ func (m *meter) keys(u *Units) error {
 		return err
 	}
 	u.Statement = max(0, verify()-u.Verify) / float64(len(statement))
+	return nil
+}
+
+// pairs measures what the mask of a pair takes before its first coordinate. Each operation is
+// measured where a submission does it: after the others of the same pair, and with another
+// pair's chain each time. Repeated alone, one may take nearly twice as long on one processor
+// and not on another.
+func (m *meter) pairs(u *Units) error {
+	own, err := keyexchange.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	public, err := own.Public()
+	if err != nil {
+		return err
+	}
+	agreed, err := own.Agree(public)
+	if err != nil {
+		return err
+	}
+	roster, err := pair()
+	if err != nil {
+		return err
+	}
+	v, err := masking.NewVector(masking.Layout{{Length: 1, Bits: 24}})
+	if err != nil {
+		return err
+	}
+	chains := make([]*keyexchange.Chain, 256)
+	for i := range chains {
+		chains[i] = agreed.Clone().Chain([32]byte{byte(i)}, roster, 0, 1)
+	}
+	submit := func(derive, mask bool) float64 {
+		return m.per(len(chains), func() error {
+			for _, chain := range chains {
+				secret := chain.Next()
+				if !derive {
+					continue
+				}
+				seed := masking.Seed(secret.MaskSeed([32]byte{}))
+				if mask {
+					v.AddMask(&seed)
+				}
+			}
+			return nil
+		})
+	}
+	u.Step = submit(false, false)
+	derived := submit(true, false)
+	u.Derive = max(0, derived-u.Step)
+	u.Seed = max(0, submit(true, true)-u.Step-u.Derive)
 	return nil
 }
 
@@ -220,11 +277,6 @@ func (m *meter) secrets(u *Units) error {
 func (m *meter) vectors(u *Units) error {
 	const long = 1 << 14
 	seed := &masking.Seed{}
-	small, err := masking.NewVector(masking.Layout{{Length: 1, Bits: 24}})
-	if err != nil {
-		return err
-	}
-	u.Seed = m.per(1, func() error { small.AddMask(seed); return nil })
 	v, err := masking.NewVector(masking.Layout{{Length: long, Bits: 24}})
 	if err != nil {
 		return err

@@ -10,9 +10,6 @@ import (
 // Field arithmetic takes a time that does not depend on its operands: zeros, ones and
 // numbers next to the order against random ones. leakyMul is what the test would find.
 func TestArithmeticTiming(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a statistical test of times")
-	}
 	special := func(class int) [2]Element {
 		var x, y Element
 		if class == 0 {
