@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/shamir"
 )
@@ -180,13 +181,7 @@ func (g *blameGame) deal(owner int, revealing []int) ([]shamir.Share, shamir.Sec
 // one named, however few reveal and whatever was known before; and as long as t + 2e
 // neighbours of everybody reveal, a round without a sum names one more of them.
 func TestBlameTheorem(t *testing.T) {
-	games := uint64(6000)
-	switch {
-	case *long:
-		games = 200_000
-	case testing.Short():
-		games = 2000
-	}
+	games := uint64(suite.Size(2000, 6000, 20_000, 200_000))
 	lost, live, stopped := 0, 0, 0
 	for seed := range games {
 		rng := rand.New(rand.NewPCG(seed, 11))

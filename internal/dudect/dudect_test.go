@@ -41,7 +41,7 @@ func TestPower(t *testing.T) {
 // Welch's statistic has known values, and tells a shift of a tenth of a standard deviation
 // from none.
 func TestWelch(t *testing.T) {
-	// (Welch 1947): means 2 and 5, variances 1 and 4 of three values each.
+	// Means 2 and 5, variances 1 and 4 of three values each.
 	got, want := welch([]float64{1, 2, 3}, []float64{3, 5, 7}), -3/math.Sqrt(1./3+4./3)
 	if math.Abs(got-want) > 1e-12 {
 		t.Errorf("t = %v, want %v", got, want)
