@@ -3,6 +3,7 @@ package accounting
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -71,6 +72,17 @@ func (l *Ledger) SetBudget(client string, t Target) error {
 
 var errNameless = configError("a client needs a name")
 
+// Clone returns a ledger that has recorded the same and goes on by itself, as for a round that
+// may still come to nothing.
+func (l *Ledger) Clone() *Ledger {
+	return &Ledger{
+		view:     l.view,
+		standard: l.standard,
+		budgets:  maps.Clone(l.budgets),
+		accounts: maps.Clone(l.accounts), // whose lines are replaced, and never changed
+	}
+}
+
 // View returns whom the ledger is against.
 func (l *Ledger) View() View { return l.view }
 
@@ -104,11 +116,20 @@ func (l *Ledger) Clients() []string {
 // *OverBudget for the first such client in order. A name that comes twice counts
 // once.
 func (l *Ledger) SpendRound(r Round, clients ...string) error {
+	return l.SpendRounds(r, 1, clients...)
+}
+
+// SpendRounds records so many equal rounds, 1 to 2^40, as [Ledger.SpendRound] records one: all
+// of them or none.
+func (l *Ledger) SpendRounds(r Round, count int, clients ...string) error {
+	if count < 1 || count > maxCount {
+		return configError("%d rounds, want 1 to 2^40", count)
+	}
 	if r.Signs != nil {
 		signs := *r.Signs
 		r.Signs = &signs
 	}
-	return l.spend(charge{Round: &r, Count: 1}, clients)
+	return l.spend(charge{Round: &r, Count: count}, clients)
 }
 
 // Spend records mechanisms instead of a round, under the same rule. In the view

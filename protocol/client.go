@@ -103,6 +103,9 @@ func newClient(config *Config, identity crypto.Signer, random io.Reader) (*Clien
 		nil
 }
 
+// Number returns the number of the session in its series, that of its [Config].
+func (c *Client) Number() uint64 { return c.config.Number }
+
 // Party returns the client's own roster index.
 func (c *Client) Party() int { return c.self }
 

@@ -44,6 +44,7 @@ type ClientSeries struct {
 	random    io.Reader
 	least     uint64  // no session below this number may be joined any more
 	present   *Client // nil before the first has begun
+	formed    *Client // set up, of which a round may begin, though a successor follows it
 	successor *Client // while it is set up
 }
 
@@ -60,7 +61,8 @@ func NewClientSeries(
 }
 
 // Succeed begins the next session, as [NewClient] does, and returns the first
-// message of its set-up. A successor that was begun and has not taken over is given up.
+// message of its set-up. A successor that was begun is given up, unless it is set up: the
+// server may have let it take over, and this party has not been told.
 // It fails with [ErrConfig] if the label is not the series', with [ErrNumber], and as
 // NewClient does.
 //
@@ -78,7 +80,12 @@ func (s *ClientSeries) Succeed(config *Config) (announce []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.successor != nil {
+	switch {
+	case s.successor == nil:
+	case s.successor.stage == stageReady:
+		s.forget(&s.formed)
+		s.formed = s.successor
+	default:
 		s.successor.Erase()
 	}
 	s.successor, s.least = next, config.Number+1
@@ -103,28 +110,74 @@ func errMaxNumber(number uint64) error {
 }
 
 // Receive takes one message of the server and returns what there is to answer, as
-// [Client.Receive] does; it is for the session that the message names. With the first
-// Begin or Invite of the successor that takes over, and the session before it is
-// erased. It fails with [ErrSession] if the message is of neither.
+// [Client.Receive] does; it is for the session that the message names, see
+// [ClientSeries.Named]. With the first Begin or Invite of a session after the present one
+// that takes over, and those before it are erased. It fails with [ErrSession] if the message
+// is of no session that the party has.
 func (s *ClientSeries) Receive(message []byte) (answer []byte, err error) {
 	h, _, err := wire.ParseHeader(message)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range []*Client{s.present, s.successor} {
-		if c == nil || !c.config.names(c.session, h.Session) {
-			continue
-		}
-		answer, err := c.Receive(message)
-		if err == nil && c == s.successor && (h.Type == wire.TypeBegin || h.Type == wire.TypeInvite) {
-			if s.present != nil {
-				s.present.Erase()
-			}
-			s.present, s.successor = c, nil
-		}
-		return answer, err
+	c := s.Named(message)
+	if c == nil {
+		return nil, ErrSession
 	}
-	return nil, ErrSession
+	answer, err = c.Receive(message)
+	if err == nil && (h.Type == wire.TypeBegin || h.Type == wire.TypeInvite) {
+		s.takeOver(c)
+	}
+	return answer, err
+}
+
+// Named returns the session that a message names: the present one, one that is to take over,
+// or nil.
+func (s *ClientSeries) Named(message []byte) *Client {
+	h, _, err := wire.ParseHeader(message)
+	if err != nil {
+		return nil
+	}
+	for _, c := range s.Sessions() {
+		if c.config.names(c.session, h.Session) {
+			return c
+		}
+	}
+	return nil
+}
+
+// takeOver makes a session the present one, and erases those before it.
+func (s *ClientSeries) takeOver(c *Client) {
+	if c == s.present {
+		return
+	}
+	s.forget(&s.present)
+	if c == s.successor {
+		s.forget(&s.formed)
+		s.successor = nil
+	} else {
+		s.formed = nil
+	}
+	s.present = c
+}
+
+// forget erases a session, if there is one.
+func (s *ClientSeries) forget(c **Client) {
+	if *c != nil {
+		(*c).Erase()
+		*c = nil
+	}
+}
+
+// Sessions returns the sessions that the party has keys for, by rising numbers: the present
+// one, if there is one, and after it those that may take over.
+func (s *ClientSeries) Sessions() []*Client {
+	var out []*Client
+	for _, c := range []*Client{s.present, s.formed, s.successor} {
+		if c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // names reports whether a header is of a session: by its identifier, or in set-up by
@@ -173,10 +226,8 @@ func (s *ClientSeries) Least() uint64 { return s.least }
 
 // Erase forgets all keys, best effort. The series must not be used again.
 func (s *ClientSeries) Erase() {
-	for _, c := range []*Client{s.present, s.successor} {
-		if c != nil {
-			c.Erase()
-		}
+	for _, c := range s.Sessions() {
+		c.Erase()
 	}
 }
 
@@ -285,8 +336,8 @@ func (s *ServerSeries) Least() uint64 { return s.least }
 // seriesState is what Save saves of a series. Sessions are sealed on their own, with
 // their configurations beside them.
 type seriesState struct {
-	Least              uint64
-	Present, Successor *sessionState
+	Least                      uint64
+	Present, Formed, Successor *sessionState // a server has no Formed
 }
 
 type sessionState struct {
@@ -317,7 +368,7 @@ func (s *ClientSeries) save(
 	for _, c := range []struct {
 		of *Client
 		to **sessionState
-	}{{s.present, &out.Present}, {s.successor, &out.Successor}} {
+	}{{s.present, &out.Present}, {s.formed, &out.Formed}, {s.successor, &out.Successor}} {
 		if c.of == nil {
 			continue
 		}
@@ -356,7 +407,7 @@ func LoadClientSeriesWith(
 	for _, c := range []struct {
 		of *sessionState
 		to **Client
-	}{{in.Present, &s.present}, {in.Successor, &s.successor}} {
+	}{{in.Present, &s.present}, {in.Formed, &s.formed}, {in.Successor, &s.successor}} {
 		if c.of == nil {
 			continue
 		}

@@ -1,0 +1,54 @@
+package accounting
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// A clone and its original go on apart, and rounds charged at once are those charged one by
+// one, or none.
+func TestClone(t *testing.T) {
+	l, err := NewLedger(ServerView, Target{Epsilon: 3, Delta: 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	round := Round{Family: FamilyDiscreteGaussian, Shares: 4, MinSurvivors: 4,
+		Update: Lane{ShareSigma: 9, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 1}
+	text := func(l *Ledger) []byte {
+		b, err := l.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for range 3 {
+		if err := l.SpendRound(round, "a", "b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, c := text(l), l.Clone()
+	if err := c.SpendRounds(round, 4, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(text(l), before) {
+		t.Error("the original changes with its clone")
+	}
+	for range 4 {
+		if err := l.SpendRound(round, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(text(l), text(c)) {
+		t.Error("4 rounds at once are not 4 rounds")
+	}
+	if err := c.SpendRounds(round, 1<<30, "a"); !errors.Is(err, ErrBudget) ||
+		!bytes.Equal(text(l), text(c)) {
+		t.Errorf("rounds over the budget: %v", err)
+	}
+	for _, count := range []int{0, -1, maxCount + 1} {
+		if err := c.SpendRounds(round, count, "a"); !errors.Is(err, ErrConfig) {
+			t.Errorf("%d rounds: %v", count, err)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package drive
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hushsum/hushsum/accounting"
+)
+
+// Reasons for which a guard refuses a round. A party that meets one has nothing to mend: the
+// coordinator has forgotten, been set back, or cheats.
+var (
+	// ErrRepeated: the party has submitted in this round of the job, or in a later one. Two
+	// sums of one round show what changed between them.
+	ErrRepeated = errors.New("drive: the round, or a later one, has had this party's submission")
+	// ErrSpent: the party has submitted in as many rounds as its plan has, or the round would
+	// take it over its budget; then it is accounting.ErrBudget too.
+	ErrSpent = errors.New("drive: this party's budget is spent")
+	// ErrRound: no round of the job has this number.
+	ErrRound = errors.New("drive: there is no such round in the job")
+	// ErrState: a saved state is not one that this package saved for this party and job.
+	ErrState = errors.New("drive: the saved state does not open")
+)
+
+// Limits are what a party agreed to when it accepted a plan.
+type Limits struct {
+	// Rounds is the number of the job's last round, and the most submissions that leave; at
+	// least 1.
+	Rounds uint64
+	// Cost is what one submission spends, and Ledger an empty ledger that holds the party to
+	// its budget; nil without noise.
+	Cost   accounting.Round
+	Ledger *accounting.Ledger
+}
+
+// account is the name of the party in its own ledger.
+const account = "party"
+
+// Guard counts what a party releases. Rounds of a job have rising numbers, and each is answered
+// once, so that the last number and a count are all that there is to remember.
+type Guard struct {
+	limits Limits
+	ledger *accounting.Ledger // nil without noise
+	last   uint64             // round of the last submission
+	count  uint64             // submissions
+}
+
+// NewGuard makes the guard of a party that may have submitted in every round up to spent, 0 for
+// a party that is new. All of these count as spent, and none is answered again. It fails with
+// [ErrRound] if the job does not have so many rounds, or none.
+func NewGuard(limits Limits, spent uint64) (*Guard, error) {
+	if limits.Rounds == 0 || spent > limits.Rounds {
+		return nil, fmt.Errorf("%w: %d rounds are spent of %d", ErrRound, spent, limits.Rounds)
+	}
+	g := &Guard{limits: limits}
+	if limits.Ledger != nil {
+		g.ledger = limits.Ledger.Clone()
+	}
+	return g, g.spend(spent)
+}
+
+// spend counts rounds up to last as answered, without asking whether there is a budget for them:
+// they are over.
+func (g *Guard) spend(last uint64) error {
+	if last <= g.last {
+		return nil
+	}
+	if g.ledger != nil {
+		err := g.ledger.SpendRounds(g.limits.Cost, int(last-g.last), account)
+		if errors.Is(err, accounting.ErrBudget) {
+			// No round more fits: what is left is less than one, so that the count ends it.
+			g.last, g.count = last, g.limits.Rounds
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	g.count, g.last = g.count+last-g.last, last
+	return nil
+}
+
+// Last returns the number of the last round that had a submission, 0 before the first.
+func (g *Guard) Last() uint64 { return g.last }
+
+// Count returns how many submissions have left, or are counted as if they had.
+func (g *Guard) Count() uint64 { return g.count }
+
+// Spent returns what the submissions have spent; nil without noise. It fails with errors of the
+// accountant.
+func (g *Guard) Spent() (*accounting.Spent, error) {
+	if g.ledger == nil {
+		return nil, nil
+	}
+	spent, err := g.ledger.Spent(account)
+	return &spent, err
+}
+
+// Check returns why a round of the job may not have a submission: [ErrRound], [ErrRepeated] or
+// [ErrSpent]; nil if it may.
+func (g *Guard) Check(round uint64) error {
+	_, err := g.charged(round)
+	return err
+}
+
+// charged returns the guard as it is once a round has had a submission. It leaves g as it is.
+func (g *Guard) charged(round uint64) (*Guard, error) {
+	switch {
+	case round == 0 || round > g.limits.Rounds:
+		return nil, fmt.Errorf("%w: %d of %d", ErrRound, round, g.limits.Rounds)
+	case round <= g.last:
+		return nil, fmt.Errorf("%w: round %d, and the last was %d", ErrRepeated, round, g.last)
+	case g.count >= g.limits.Rounds:
+		return nil, fmt.Errorf("%w: %d submissions of %d", ErrSpent, g.count, g.limits.Rounds)
+	}
+	out := &Guard{limits: g.limits, last: round, count: g.count + 1}
+	if g.ledger != nil {
+		out.ledger = g.ledger.Clone()
+		if err := out.ledger.SpendRound(g.limits.Cost, account); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSpent, err)
+		}
+	}
+	return out, nil
+}
+
+// Charge counts a submission in a round of the job, before it leaves: what is counted and not
+// sent is spent all the same. It fails as [Guard.Check] does, and then changes nothing.
+func (g *Guard) Charge(round uint64) error {
+	next, err := g.charged(round)
+	if err == nil {
+		*g = *next
+	}
+	return err
+}
+
+// guardState is what is saved of a guard. The ledger follows from the count.
+type guardState struct {
+	Last, Count uint64
+}
+
+func (g *Guard) state() guardState { return guardState{g.last, g.count} }
+
+// restore makes the guard of a saved state.
+func (s guardState) restore(limits Limits) (*Guard, error) {
+	if s.Count > limits.Rounds || s.Last > limits.Rounds || s.Last > 0 && s.Count == 0 {
+		return nil, fmt.Errorf("%w: %d submissions up to round %d of %d", ErrState, s.Count, s.Last,
+			limits.Rounds)
+	}
+	g, err := NewGuard(limits, s.Count)
+	if err != nil {
+		return nil, err
+	}
+	g.last, g.count = s.Last, s.Count
+	return g, nil
+}

@@ -1,0 +1,405 @@
+package drive
+
+import (
+	"bytes"
+	"crypto"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// PartyConfig is what a party knows before it takes part.
+type PartyConfig struct {
+	Limits Limits
+	// Session returns the configuration of the session of a number. All have Label.
+	Session  func(number uint64) *protocol.Config
+	Label    string
+	Identity crypto.Signer // Ed25519, of the roster
+	Random   io.Reader     // nil: crypto/rand
+
+	// Least is the least number of a session that the party may join, and Spent the last round
+	// that it may have submitted in: for a party that has lost its state. A saved state knows
+	// better where it is above.
+	Least, Spent uint64
+}
+
+// Party is one party of a job whose sums are pairwise. Each method takes one event and decides.
+// What follows is given out in two steps: [Party.Ready] says that there is something, with what
+// has to be durable first, and [Party.Advance], called once it is, hands out what leaves.
+//
+// A peer's mistake is a [Report], and changes nothing. An error is the caller's, or this
+// machine's, and ends the party.
+type Party struct {
+	config     PartyConfig
+	series     *protocol.ClientSeries
+	guard      *Guard
+	submission *protocol.Submission // the last, until the next one
+	fresh      bool                 // it is not saved
+	unsaved    bool
+	reports    []Report
+	out        Out
+	asked      *Ask // that has not been answered
+}
+
+// Ready is what has to be done before anything leaves.
+type Ready struct {
+	// Save says that [Party.State] is new, and has to be durable before Advance is called.
+	Save bool
+	// Submission is the submission that is part of what is saved: it goes to the store before
+	// the state does. Nil unless it is new.
+	Submission *protocol.Submission
+	Reports    []Report
+}
+
+// Out is what may leave.
+type Out struct {
+	Send []Message
+	Ask  *Ask    // a question to the program; nil: none
+	Away []Round // rounds that this party is absent from: tell the coordinator
+}
+
+// Message is one message to the coordinator.
+type Message struct {
+	Session uint64
+	Bytes   []byte // nil: the submission of this session that was saved last, see Ready
+}
+
+// Round is a round of the job in which a party does not submit.
+type Round struct {
+	Number uint64
+	// Cause tells the coordinator no more than it may know.
+	Cause Cause
+}
+
+// Cause is why a party does not submit.
+type Cause string
+
+// The causes.
+const (
+	NoVector Cause = "no vector" // the program had none, or one that cannot be encoded
+	Guarded  Cause = "guarded"   // the guard refused the round
+)
+
+// Ask asks the program for this party's vector.
+type Ask struct {
+	ID    AskID
+	Round uint64 // of the job; 0 if the carrier did not know it
+}
+
+// AskID names a question. It is the same after a restart.
+type AskID struct {
+	Session uint64
+	Round   uint64 // of the session
+}
+
+// Answer is the program's answer to a question. One that comes too late is dropped.
+type Answer struct {
+	ID        AskID
+	Round     uint64   // of the job, as the broadcast has it
+	Broadcast [32]byte // the digest of what the vector was made from
+	// Fill writes the submission into v. Its error is an absence in the round.
+	Fill func(v *masking.Vector) error
+}
+
+// ReportKind says what a report is about.
+type ReportKind uint8
+
+// The kinds of reports.
+const (
+	Joined    ReportKind = iota + 1 // Session: keys for it were made
+	Refused                         // Session, Err: a message or a proposal was refused
+	TookOver                        // Session: its rounds go on from now on
+	Declined                        // Session, Round, Err: the guard refused the round
+	Missed                          // Session, Round, Err: there is no vector for the round
+	Late                            // Session, Round: the round went on without the answer
+	Submitted                       // Session, Round
+)
+
+// Report is what people who watch the party may want to know. It has no secrets.
+type Report struct {
+	Kind    ReportKind
+	Session uint64
+	Round   uint64 // of the job
+	Err     error
+}
+
+// NewParty makes a party in no session yet. It fails with [ErrRound].
+func NewParty(c PartyConfig) (*Party, error) {
+	return ResumeParty(c, protocol.NewClientSeries(c.Label, c.Least, c.Identity, c.Random))
+}
+
+// ResumeParty makes a party that goes on with the sessions of a series which was saved by a
+// program that kept no guard. It fails with [ErrRound].
+func ResumeParty(c PartyConfig, series *protocol.ClientSeries) (*Party, error) {
+	guard, err := NewGuard(c.Limits, c.Spent)
+	if err != nil {
+		return nil, err
+	}
+	return &Party{config: c, series: series, guard: guard}, nil
+}
+
+// Guard returns a copy of the party's guard.
+func (p *Party) Guard() Guard { return *p.guard }
+
+// Least returns the least number of a session that the party may join.
+func (p *Party) Least() uint64 { return max(p.config.Least, p.series.Least()) }
+
+// Sessions returns the numbers of the sessions that the party has keys for, rising.
+func (p *Party) Sessions() []uint64 {
+	var out []uint64
+	for _, c := range p.series.Sessions() {
+		out = append(out, c.Number())
+	}
+	return out
+}
+
+// session returns the session of a number, nil if the party has no keys for it.
+func (p *Party) session(number uint64) *protocol.Client {
+	for _, c := range p.series.Sessions() {
+		if c.Number() == number {
+			return c
+		}
+	}
+	return nil
+}
+
+func (p *Party) report(kind ReportKind, session, round uint64, err error) {
+	p.reports = append(p.reports, Report{kind, session, round, err})
+}
+
+// last sends the last message of a session once more: who has had it refuses the copy.
+func (p *Party) last(c *protocol.Client) {
+	m := Message{Session: c.Number()}
+	if _, kept := c.Kept(); !kept {
+		m.Bytes = c.Output()
+	}
+	p.out.Send = append(p.out.Send, m)
+}
+
+// Connected has the last message of every session sent again: it may never have arrived.
+func (p *Party) Connected() {
+	for _, c := range p.series.Sessions() {
+		p.last(c)
+	}
+}
+
+// Join takes the coordinator's proposal of a session, and makes keys for it.
+func (p *Party) Join(number uint64) error {
+	if c := p.session(number); c != nil {
+		p.last(c)
+		return nil
+	}
+	var announce []byte
+	err := fmt.Errorf("%w: %d has been used, the least that may be is %d", protocol.ErrNumber, number,
+		p.Least())
+	if number >= p.Least() {
+		announce, err = p.series.Succeed(p.config.Session(number))
+	}
+	switch {
+	case errors.Is(err, protocol.ErrNumber):
+		p.report(Refused, number, 0, err)
+		return nil
+	case err != nil:
+		return err
+	}
+	p.unsaved = true
+	p.report(Joined, number, 0, nil)
+	p.out.Send = append(p.out.Send, Message{number, announce})
+	return nil
+}
+
+// Receive takes a message of the coordinator. round is the round of the job that the carrier says
+// it belongs to, 0 where it does not say: it is believed only so far that a round which the guard
+// refuses is not worked on, and the answer names it again.
+func (p *Party) Receive(message []byte, round uint64) error {
+	c := p.series.Named(message)
+	if c == nil {
+		return nil // of a session that is over, or that this party never had
+	}
+	present := p.series.Present()
+	answer, err := p.series.Receive(message)
+	if now := p.series.Present(); now != present {
+		p.report(TookOver, now.Number(), 0, nil)
+	}
+	_, due := c.Due()
+	switch {
+	case errors.Is(err, protocol.ErrReplay), errors.Is(err, protocol.ErrPhase):
+		// The coordinator asks again: it has not had the answer.
+		if due {
+			p.ask(c, round)
+		} else {
+			p.last(c)
+		}
+		return nil
+	case err != nil:
+		p.report(Refused, c.Number(), round, err)
+		return nil
+	}
+	// A Begin need not be saved: it comes again.
+	if h, _, _ := wire.ParseHeader(message); h.Type != wire.TypeBegin {
+		p.unsaved = true
+	}
+	switch {
+	case answer != nil:
+		p.out.Send = append(p.out.Send, Message{c.Number(), answer})
+	case due:
+		p.ask(c, round)
+	}
+	return nil
+}
+
+// ask asks the program for a vector, unless the guard refuses the round.
+func (p *Party) ask(c *protocol.Client, round uint64) {
+	own, _ := c.Due()
+	if round != 0 {
+		if err := p.guard.Check(round); err != nil {
+			p.decline(c.Number(), round, err)
+			return
+		}
+	}
+	p.asked = &Ask{AskID{c.Number(), own}, round}
+	p.out.Ask = p.asked
+}
+
+func (p *Party) decline(session, round uint64, err error) {
+	p.report(Declined, session, round, err)
+	p.out.Away = append(p.out.Away, Round{round, Guarded})
+}
+
+// Absent takes the program's answer that there is no vector, and why. The reason stays here.
+func (p *Party) Absent(id AskID, round uint64, why error) {
+	if !p.waiting(id) {
+		return
+	}
+	p.asked = nil
+	p.report(Missed, id.Session, round, why)
+	p.out.Away = append(p.out.Away, Round{round, NoVector})
+}
+
+// waiting reports whether a round still waits for the answer to a question.
+func (p *Party) waiting(id AskID) bool {
+	c := p.series.Present()
+	if c == nil || c.Number() != id.Session {
+		return false
+	}
+	round, due := c.Due()
+	return due && round == id.Round
+}
+
+// Answer takes the program's vector: it is counted, masked, and may leave once both are durable.
+// It fails with errors of the machine, such as protocol.ErrRandom.
+func (p *Party) Answer(a Answer) error {
+	if !p.waiting(a.ID) {
+		p.report(Late, a.ID.Session, a.Round, nil)
+		return nil
+	}
+	if p.asked != nil && p.asked.Round != 0 && p.asked.Round != a.Round {
+		p.decline(a.ID.Session, a.Round, fmt.Errorf("%w: %d was announced, and the broadcast has %d",
+			ErrRound, p.asked.Round, a.Round))
+		return nil
+	}
+	guard, err := p.guard.charged(a.Round)
+	if err != nil {
+		p.decline(a.ID.Session, a.Round, err)
+		return nil
+	}
+	var unfit error
+	p.submission = nil // its room is used again
+	submission, err := p.series.SubmitVector(a.Broadcast, func(v *masking.Vector) error {
+		unfit = a.Fill(v)
+		return unfit
+	})
+	switch {
+	case unfit != nil:
+		p.Absent(a.ID, a.Round, unfit)
+		return nil
+	case errors.Is(err, protocol.ErrBroadcast):
+		p.report(Refused, a.ID.Session, a.Round, err)
+		return nil
+	case err != nil:
+		return err
+	}
+	p.guard, p.submission, p.asked = guard, submission, nil
+	p.fresh, p.unsaved = true, true
+	p.report(Submitted, a.ID.Session, a.Round, nil)
+	p.out.Send = append(p.out.Send, Message{Session: a.ID.Session})
+	return nil
+}
+
+// Ready returns what has to be done before anything leaves, and whether there is anything at all.
+func (p *Party) Ready() (Ready, bool) {
+	r := Ready{Save: p.unsaved, Reports: slices.Clone(p.reports)}
+	if p.fresh {
+		r.Submission = p.submission
+	}
+	return r, p.unsaved || len(r.Reports) > 0 || len(p.out.Send) > 0 || p.out.Ask != nil ||
+		len(p.out.Away) > 0
+}
+
+// Advance is called when the state is durable, if Ready said that it is new. It returns what may
+// leave now.
+func (p *Party) Advance() Out {
+	out := p.out
+	p.out, p.reports, p.unsaved, p.fresh = Out{}, nil, false, false
+	return out
+}
+
+// Submission returns the last submission, nil before the first, after a restart, and once its
+// room is used again.
+func (p *Party) Submission() *protocol.Submission { return p.submission }
+
+// partyState is what is saved of a party.
+type partyState struct {
+	Format int
+	Guard  guardState
+	Series []byte // of protocol.ClientSeries.SaveWithoutConfigs
+}
+
+const partyFormat = 1
+
+// State returns what [LoadParty] makes the party again from. The keys in it are sealed under key;
+// the whole has to be sealed by whoever stores it, so that nobody else changes what was counted.
+func (p *Party) State(key *keyexchange.SealKey) ([]byte, error) {
+	series, err := p.series.SaveWithoutConfigs(key)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = gob.NewEncoder(&b).Encode(partyState{partyFormat, p.guard.state(), series})
+	return b.Bytes(), err
+}
+
+// LoadParty makes the party again that State saved under key. It fails with [ErrState], and with
+// the errors of protocol.LoadClientSeriesWith.
+func LoadParty(c PartyConfig, key *keyexchange.SealKey, state []byte) (*Party, error) {
+	var in partyState
+	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if in.Format != partyFormat {
+		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, partyFormat)
+	}
+	guard, err := in.Guard.restore(c.Limits)
+	if err != nil {
+		return nil, err
+	}
+	if err := guard.spend(c.Spent); err != nil {
+		return nil, err
+	}
+	series, err := protocol.LoadClientSeriesWith(c.Label, c.Identity, c.Random, key, in.Series,
+		c.Session)
+	if err != nil {
+		return nil, err
+	}
+	return &Party{config: c, series: series, guard: guard}, nil
+}
+
+// Erase forgets all keys, as far as Go allows. The party must not be used again.
+func (p *Party) Erase() { p.series.Erase() }
