@@ -132,10 +132,14 @@ const (
 	queueSize = 32
 )
 
-// Run runs the job to its end. It fails with the context's error, with [ErrOldState] or
-// [ErrStore] if what is stored is of no use, and with errors of Store, Listener and
-// Apply. A job that was stopped goes on from its Store.
+// Run runs the job to its end. It fails with the context's error; with [ErrConfig] if a field
+// is of no use; with [ErrOldState] or [ErrStore] if what is stored is of none; with
+// [ErrLocked] if somebody else uses the Store; and with errors of Store, Listener and Apply. A
+// job that was stopped goes on from its Store.
 func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &coordinator{
@@ -147,9 +151,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if r.StepTime == 0 {
 		r.StepTime = defaultStepTime
 	}
-	if err := c.Plan.drivable(); err != nil {
-		return nil, err
-	}
+	defer func() { r.vault.close() }()
 	if c.Plan.oneshot != nil {
 		return r.runOneshot(ctx)
 	}

@@ -116,7 +116,7 @@ func (c *coordinator) load() (err error) {
 	}
 	var b []byte
 	c.vault, b, err = openVault(c.Store, c.Key, c.Counter,
-		fmt.Sprintf("coordinator %x", c.Plan.digest))
+		fmt.Sprintf("coordinator %x", c.Plan.digest), false)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,9 @@
 // party's last message is one that answers it, or an earlier one, and then the
 // party is sent the decision again, which is kept with it. So whatever is lost is sent
 // again, and no decision is made twice. One thing is asked of a [Store]: an older
-// state than the newest undoes the erasure of keys; a [Counter] finds it.
+// state than the newest undoes the erasure of keys, and none forgets what was spent; a
+// [Counter] finds both. A store is one owner's at a time. A state that is lost for good is
+// told of, with LeastNumber and Spent of [Participant]: nothing is to be deleted.
 //
 // # Long models
 //

@@ -40,10 +40,11 @@ type member struct {
 // Run helps until the job is done. It dials again whenever the connection breaks. It
 // fails as [Participant.Run] does.
 func (m *Member) Run(ctx context.Context) error {
-	if m.Plan == nil || m.Plan.oneshot == nil {
-		return &ConfigError{Field: "Plan", Reason: "it has no committee", Advice: "call SettleOneshot"}
+	if err := m.check(); err != nil {
+		return err
 	}
 	r := &member{Member: *m}
+	defer func() { r.vault.close() }()
 	if err := r.load(); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (m *member) load() error {
 	var b []byte
 	var err error
 	m.vault, b, err = openVault(m.Store, m.Key, m.Counter,
-		fmt.Sprintf("member %x", m.Identity.Public()))
+		fmt.Sprintf("member %x", m.Identity.Public()), false)
 	if err != nil {
 		return err
 	}
@@ -151,10 +152,11 @@ func seen(err error) bool {
 // runOneshot takes part in a job whose plan has a committee.
 func (p *Participant) runOneshot(ctx context.Context) ([]float64, error) {
 	r := &oneshotParty{participant: participant{Participant: *p}}
+	defer func() { r.vault.close() }()
 	var b []byte
 	var err error
 	r.vault, b, err = openVault(p.Store, p.Key, p.Counter,
-		fmt.Sprintf("party %x", p.Identity.Public()))
+		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
 	switch {
 	case err != nil:
 		return nil, err

@@ -3,17 +3,13 @@ package hushsum
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/binary"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -121,81 +117,6 @@ func TestMisuseOtherPlan(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
-	}
-}
-
-// An older state is refused if a counter says so, one that was changed or is another's
-// always, and one that is gone is a party's first.
-func TestMisuseOldState(t *testing.T) {
-	dir := t.TempDir()
-	key, err := keyexchange.GenerateSealKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := FileStore(filepath.Join(dir, "state"))
-	v := &vault{store: file, key: key, counter: FileCounter(filepath.Join(dir, "counter")), owner: "a"}
-	read := func() ([]byte, error) {
-		again := *v
-		again.number = 0
-		return again.load()
-	}
-	if b, err := read(); b != nil || err != nil {
-		t.Fatalf("nothing stored: %q, %v", b, err)
-	}
-	var states [][]byte
-	for _, text := range []string{"one", "two", "three"} {
-		if err := v.save([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		b, err := file.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		states = append(states, b)
-	}
-	if b, err := read(); string(b) != "three" || err != nil {
-		t.Errorf("the newest: %q, %v", b, err)
-	}
-	put := func(b []byte) {
-		t.Helper()
-		if err := os.WriteFile(string(file), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(states[1])
-	if _, err := read(); !errors.Is(err, ErrOldState) {
-		t.Errorf("an older one: %v", err)
-	}
-	renumbered := slices.Clone(states[1])
-	binary.BigEndian.PutUint64(renumbered[1:], 3)
-	version := slices.Clone(states[2])
-	version[0]++
-	for name, b := range map[string][]byte{"renumbered": renumbered, "cut": states[2][:20],
-		"empty": {}, "version": version} {
-		put(b)
-		if _, err := read(); !errors.Is(err, ErrStore) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	put(states[2])
-	v.owner = "b"
-	if _, err := read(); !errors.Is(err, ErrStore) {
-		t.Errorf("another's: %v", err)
-	}
-	// A state that was deleted leaves the counter, which goes on.
-	v.owner = "a"
-	if err := os.Remove(string(file)); err != nil {
-		t.Fatal(err)
-	}
-	fresh := &vault{store: file, key: key, counter: v.counter, owner: "a"}
-	if b, err := fresh.load(); b != nil || err != nil {
-		t.Fatalf("%q, %v", b, err)
-	}
-	if err := fresh.save([]byte("four")); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := read(); string(b) != "four" || err != nil {
-		t.Errorf("after it was deleted: %q, %v", b, err)
 	}
 }
 

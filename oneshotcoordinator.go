@@ -57,9 +57,6 @@ type oneshotCoordinator struct {
 }
 
 func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
-	if c.Committee == nil {
-		return nil, &ConfigError{Field: "Committee", Reason: "there is no listener for members"}
-	}
 	r := &oneshotCoordinator{coordinator: c, members: newHub("")}
 	for i := range c.Plan.Roster().Len() {
 		c.names = append(c.names, c.Plan.Roster().Name(i))

@@ -47,6 +47,13 @@ type Participant struct {
 	// not used with this party. A stored state knows better. With Oneshot it is the least
 	// number of a round.
 	LeastNumber uint64
+	// Spent, from 1 to the plan's Rounds, is the party's word that its state is lost, and
+	// how many of the rounds count as spent by it: all that it may have submitted to, 1 if
+	// that is none. It takes a LeastNumber. The party then starts without a state where the
+	// Counter knows of one that Store does not have, or has an older one of; with 0 that is
+	// [ErrOldState]. A stored state that is the newest knows better. Set it to 0 again once
+	// the party has run.
+	Spent int
 
 	Random   io.Reader   // nil: crypto/rand
 	Progress func(Event) // may be nil
@@ -96,11 +103,13 @@ type participant struct {
 }
 
 // Run takes part until the job is done and returns the last model. It dials again
-// whenever the connection breaks. It fails with the context's error; with [ErrPlan] if
-// the coordinator has another plan; with [ErrOldState] or [ErrStore], if what is stored
-// is of no use; and with errors of the Store.
+// whenever the connection breaks. It fails with the context's error; with [ErrConfig] if
+// a field is of no use; with [ErrPlan] if the coordinator has another plan, and [ErrPeer] if
+// it is another, or does not know this party; with [ErrOldState] or [ErrStore], if what is
+// stored is of no use; with [ErrLocked], if somebody else uses the Store; and with errors of
+// it.
 func (p *Participant) Run(ctx context.Context) ([]float64, error) {
-	if err := p.Plan.drivable(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if p.Plan.oneshot != nil {
@@ -108,6 +117,7 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 	}
 	r := &participant{Participant: *p, least: p.LeastNumber}
 	r.longest = p.Plan.Config(0).MaxMessage()
+	defer func() { r.vault.close() }()
 	if err := r.load(); err != nil {
 		return nil, err
 	}
@@ -160,8 +170,9 @@ func (e storeError) Unwrap() error { return e.error }
 
 func fatal(err error) bool {
 	var s storeError
-	return errors.Is(err, ErrPlan) || errors.Is(err, ErrRefused) || errors.Is(err, ErrPeer) ||
-		errors.As(err, &s)
+	return errors.Is(err, ErrConfig) || errors.Is(err, keyexchange.ErrSigner) ||
+		errors.Is(err, ErrPlan) || errors.Is(err, ErrRefused) ||
+		errors.Is(err, ErrPeer) || errors.As(err, &s)
 }
 
 func (p *participant) report(e Event) {
@@ -427,7 +438,7 @@ func (p *participant) load() error {
 	var b []byte
 	var err error
 	p.vault, b, err = openVault(p.Store, p.Key, p.Counter,
-		fmt.Sprintf("party %x", p.Identity.Public()))
+		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
 	if err != nil || b == nil {
 		return err
 	}

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -18,10 +16,16 @@ import (
 
 // Errors of stores.
 var (
-	// ErrOldState: the state that is stored is older than the newest that was saved. To
-	// go on from it could use keys twice. Delete it: the party takes part again with the
-	// next session.
-	ErrOldState = errors.New("hushsum: the stored state is older than the newest that was saved")
+	// ErrOldState: the Counter knows of a newer state than the one that is stored, or of one
+	// where none is. To go on could use keys twice, and spend a budget twice. Bring the newest
+	// state back. If it is lost for good, a participant says so with LeastNumber and Spent, a
+	// member helps in jobs to come only, and a coordinator begins another job, under another
+	// Name.
+	ErrOldState = errors.New("hushsum: the newest state that was saved is not there")
+	// ErrLocked: somebody else uses the store, in this process or in another: every
+	// participant, member and coordinator takes one of its own.
+	ErrLocked = errors.New("hushsum: somebody else uses the store; stop them, or give each a store " +
+		"of its own")
 	// ErrStore: what is stored was changed, or sealed under another key or for another
 	// name.
 	ErrStore = errors.New("hushsum: the stored state does not open")
@@ -29,6 +33,14 @@ var (
 
 // Store keeps the newest state of one participant or coordinator, as bytes that are
 // sealed, versioned and numbered already.
+//
+// It may have the method
+//
+//	Lock() (io.Closer, error)
+//
+// too, which is called before all others and makes the store the caller's until what it
+// returns is closed. It fails with [ErrLocked] if the store is somebody else's. A store
+// without it is for who sees to it that two never use it at once.
 type Store interface {
 	// Save replaces the state. When it returns the state is durable: what follows from
 	// it is sent to others next.
@@ -51,6 +63,30 @@ type MemoryStore struct {
 	mutex sync.Mutex
 	state []byte
 	long  map[string][]byte
+	owner *memoryOwner // nil: it is nobody's
+}
+
+// memoryOwner is whose a MemoryStore is.
+type memoryOwner struct{ store *MemoryStore }
+
+// Lock makes the store the caller's. It fails with [ErrLocked].
+func (m *MemoryStore) Lock() (io.Closer, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.owner != nil {
+		return nil, ErrLocked
+	}
+	m.owner = &memoryOwner{m}
+	return m.owner, nil
+}
+
+func (o *memoryOwner) Close() error {
+	o.store.mutex.Lock()
+	defer o.store.mutex.Unlock()
+	if o.store.owner == o { // not, if it was closed before
+		o.store.owner = nil
+	}
+	return nil
 }
 
 // Save replaces the state.
@@ -112,6 +148,8 @@ type vault struct {
 	counter Counter // may be nil
 	owner   string  // whose state it is
 	number  uint64  // of the newest state
+	held    io.Closer
+	failed  error // the first of a write
 }
 
 // A stored state is version ‖ u64(number) ‖ box; both former are authenticated with the
@@ -125,8 +163,16 @@ func (v *vault) associated(head []byte) []byte {
 	return fmt.Appendf(nil, "hushsum/2 store\n%s\n%s", v.owner, head)
 }
 
-// save seals the state and stores it.
+// save seals the state and stores it, then sets the counter. Once it has failed it fails
+// always: what is stored is not known any more, and nothing may follow from it.
 func (v *vault) save(state []byte) error {
+	if v.failed == nil {
+		v.failed = v.write(state)
+	}
+	return v.failed
+}
+
+func (v *vault) write(state []byte) error {
 	nonce, err := keyexchange.GenerateNonce(nil)
 	if err != nil {
 		return err
@@ -147,8 +193,9 @@ func (v *vault) save(state []byte) error {
 }
 
 // load opens the newest state, nil if there is none. It fails with [ErrOldState] or
-// [ErrStore].
-func (v *vault) load() ([]byte, error) {
+// [ErrStore]. lost consents to a start without the newest state: one that the counter misses,
+// or that is older, is none.
+func (v *vault) load(lost bool) ([]byte, error) {
 	var newest uint64
 	if v.counter != nil {
 		var err error
@@ -160,23 +207,42 @@ func (v *vault) load() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b == nil {
-		v.number = newest
-		return nil, nil
+	var state []byte
+	if b != nil {
+		if state, v.number, err = v.open(b); err != nil {
+			return nil, err
+		}
 	}
-	if len(b) < storeHead || b[0] != storeVersion {
-		return nil, fmt.Errorf("%w: it has no head of version %d", ErrStore, storeVersion)
-	}
-	state, err := keyexchange.Open(v.key, b[storeHead:], v.associated(b[:storeHead]))
-	if err != nil {
-		return nil, fmt.Errorf("%w: it was changed, or sealed under another key or for another owner",
-			ErrStore)
-	}
-	// A crash between the two can leave the state one ahead of the counter.
-	if v.number = binary.BigEndian.Uint64(b[1:]); v.number < newest {
-		return nil, fmt.Errorf("%w: it is number %d of %d", ErrOldState, v.number, newest)
+	switch {
+	case v.number < newest && lost:
+		state, v.number = nil, newest
+	case v.number < newest && b == nil:
+		return nil, fmt.Errorf("%w: there is none, of %d; a participant whose state is lost says so "+
+			"with LeastNumber and Spent", ErrOldState, newest)
+	case v.number < newest:
+		return nil, fmt.Errorf("%w: there is number %d, of %d; bring back the newest, or say with "+
+			"LeastNumber and Spent that it is lost", ErrOldState, v.number, newest)
+	case v.number > newest && v.counter != nil:
+		// A kill between the two leaves the state one ahead. What is sent from here on follows
+		// from it, so from here on the one before must not open.
+		if err := v.counter.Advance(v.number); err != nil {
+			return nil, err
+		}
 	}
 	return state, nil
+}
+
+// open opens what was stored.
+func (v *vault) open(b []byte) (state []byte, number uint64, err error) {
+	if len(b) < storeHead || b[0] != storeVersion {
+		return nil, 0, fmt.Errorf("%w: it has no head of version %d", ErrStore, storeVersion)
+	}
+	state, err = keyexchange.Open(v.key, b[storeHead:], v.associated(b[:storeHead]))
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: it was changed, or sealed under another key or for another owner",
+			ErrStore)
+	}
+	return state, binary.BigEndian.Uint64(b[1:]), nil
 }
 
 // put keeps something long and returns its digest, which belongs into the state that is
@@ -216,103 +282,39 @@ func (v *vault) get(name string, digest []byte) (io.ReadCloser, error) {
 	return v.store.Get(name)
 }
 
-// openVault opens the vault of an owner and returns the state in it, nil if there is none;
-// without a store there is no vault either.
+// openVault makes a store an owner's alone and returns the state in it, nil if there is none;
+// without a store there is no vault either. The counter has the number of that state when it
+// returns. lost is the owner's word that the newest state is lost: see load. Who gets a vault
+// closes it.
 func openVault(
-	store Store, key *keyexchange.SealKey, counter Counter, owner string,
+	store Store, key *keyexchange.SealKey, counter Counter, owner string, lost bool,
 ) (*vault, []byte, error) {
-	if store == nil {
+	switch {
+	case store == nil && counter != nil:
+		return nil, nil, &ConfigError{Field: "Counter", Reason: "there is no Store that it counts for"}
+	case store == nil:
 		return nil, nil, nil
-	}
-	if key == nil {
+	case key == nil:
 		return nil, nil, &ConfigError{Field: "Key", Reason: "a store takes a key to seal with"}
 	}
 	v := &vault{store: store, key: key, counter: counter, owner: owner}
-	b, err := v.load()
-	return v, b, err
-}
-
-// FileStore is a [Store] in the file of this name, and in files beside it that have the
-// name of something long after a dot. A temporary file is written, and renamed. One
-// process may use it at a time.
-type FileStore string
-
-// Save replaces the file, durably.
-func (f FileStore) Save(state []byte) error {
-	return writeDurably(string(f), bytes.NewReader(state))
-}
-
-// Put replaces the file of something long, durably.
-func (f FileStore) Put(name string, long io.WriterTo) error {
-	return writeDurably(string(f)+"."+name, long)
-}
-
-// Get opens the file of something long.
-func (f FileStore) Get(name string) (io.ReadCloser, error) {
-	return os.Open(string(f) + "." + name)
-}
-
-// Load reads the file, nil if there is none.
-func (f FileStore) Load() ([]byte, error) {
-	b, err := os.ReadFile(string(f))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return b, err
-}
-
-// FileCounter is a [Counter] in the file of this name. It is as safe as the place of
-// the file.
-type FileCounter string
-
-// Value reads the number.
-func (c FileCounter) Value() (uint64, error) {
-	b, err := os.ReadFile(string(c))
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	if len(b) != 8 {
-		return 0, fmt.Errorf("%w: the counter has %d bytes, want 8", ErrStore, len(b))
-	}
-	return binary.BigEndian.Uint64(b), nil
-}
-
-// Advance writes the number durably.
-func (c FileCounter) Advance(to uint64) error {
-	return writeDurably(string(c), bytes.NewReader(binary.BigEndian.AppendUint64(nil, to)))
-}
-
-// writeDurably replaces a file such that a crash leaves the old content or the new.
-func writeDurably(path string, content io.WriterTo) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = file.Close()
-			_ = os.Remove(file.Name())
+	if s, ok := store.(interface{ Lock() (io.Closer, error) }); ok {
+		var err error
+		if v.held, err = s.Lock(); err != nil {
+			return nil, nil, err
 		}
-	}()
-	if _, err = content.WriteTo(file); err != nil {
-		return err
 	}
-	if err = file.Sync(); err != nil {
-		return err
-	}
-	if err = file.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(path))
+	b, err := v.load(lost)
 	if err != nil {
-		return err
+		v.close()
+		return nil, nil, err
 	}
-	err = folder.Sync()
-	return errors.Join(err, folder.Close())
+	return v, b, nil
+}
+
+// close gives the store free. A nil vault has none.
+func (v *vault) close() {
+	if v != nil && v.held != nil {
+		_ = v.held.Close()
+	}
 }

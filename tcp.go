@@ -25,8 +25,8 @@ var ErrPeer = errors.New("hushsum: the other side of the connection is not who i
 // certificate returns a TLS certificate of an Ed25519 identity, which the other side
 // looks at for its key and for nothing else.
 func certificate(identity crypto.Signer) (tls.Certificate, error) {
-	if _, ok := identity.Public().(ed25519.PublicKey); !ok {
-		return tls.Certificate{}, keyexchange.ErrSigner
+	if err := checkIdentity(identity, nil); err != nil {
+		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
@@ -123,6 +123,9 @@ const maxHandshakes = 128
 func ListenTCP(
 	address string, identity crypto.Signer, roster *keyexchange.Roster,
 ) (*TCPListener, error) {
+	if err := required("Roster", roster, "give that of the parties, or of the committee"); err != nil {
+		return nil, err
+	}
 	config, err := tlsConfig(identity, func(key ed25519.PublicKey) error {
 		if _, found := roster.Index(key); !found {
 			return ErrPeer

@@ -161,6 +161,7 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		Address     string `json:"address"`     // host:port
 		Coordinator string `json:"coordinator"` // 64 hexadecimal digits
 		Least       uint64 `json:"least_number"`
+		Spent       int    `json:"spent"` // rounds; above 0: the state is lost
 		storeParameters
 	}
 	if err := r.takeWith(&with); err != nil {
@@ -183,7 +184,12 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	identity := ed25519.NewKeyFromSeed(seed)
-	p := &hushsum.Participant{Plan: settled, Identity: identity, LeastNumber: with.Least}
+	p := &hushsum.Participant{
+		Plan:        settled,
+		Identity:    identity,
+		LeastNumber: with.Least,
+		Spent:       with.Spent,
+	}
 	if _, known := settled.Roster().Index(identity.Public().(ed25519.PublicKey)); !known {
 		return nil, nil, fault.New(hushsum.ErrPeer, "use an identity of the roster",
 			"the identity is not in the roster")

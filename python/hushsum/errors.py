@@ -107,7 +107,7 @@ _CLASSES: dict[str, type[Error]] = {
     ),
     **dict.fromkeys(("too-few", "missing"), TooFewError),
     "budget": BudgetError,
-    **dict.fromkeys(("state", "store", "old-state", "ledger"), StateError),
+    **dict.fromkeys(("state", "store", "old-state", "locked", "ledger"), StateError),
     **dict.fromkeys(("frame", "internal"), SidecarError),
 }
 

@@ -46,6 +46,8 @@ def join(
     folder: str | Path,
     policy: str | Path | None,
     accept: bool,
+    least_number: int,
+    spent: int,
     absent: Callable[[int, str], None],
 ) -> dict[str, np.ndarray]:
     """Run hushsumd's party, and train in this process when it asks. See hushsum.join."""
@@ -65,9 +67,10 @@ def join(
                    "--folder", str(folder), "--train", shlex.join(relay), "--log", "error",
                    "--out", str(private / "model.safetensors")]
         for flag, value in (("--fingerprint", fingerprint), ("--federation", federation),
-                            ("--policy", policy and str(Path(policy).absolute()))):
+                            ("--policy", policy and str(Path(policy).absolute())),
+                            ("--least-number", least_number), ("--spent", spent)):
             if value:
-                command += [flag, value]
+                command += [flag, str(value)]
         if accept:
             command.append("--accept")
         if setpriv := shutil.which("setpriv"):  # so that it ends with this process

@@ -96,6 +96,7 @@ def join(
     state: str | Path | None = None,
     key: bytes | None = None,
     least_number: int = 0,
+    spent: int = 0,
     roster: str | Path | None = None,
     fingerprint: str | None = None,
     federation: str | None = None,
@@ -120,8 +121,10 @@ def join(
         coordinator: tcp: its public key, 64 hexadecimal digits, got by a way of your own.
         state: tcp: file that keeps what the party must not lose when its process ends.
         key: tcp: 32 bytes that seal it.
-        least_number: tcp: for a party that lost its state: a session number that it has not
-            used.
+        least_number: for a party that lost its state: a session number that it has not used.
+        spent: for a party that lost its state for good: how many rounds count as spent, all
+            that it may have submitted in, at least 1. It takes a ``least_number``. Without it
+            a party whose state is not there does not start.
         roster: https: file of the roster, got by a way that the server's operator does not
             control.
         fingerprint: https: of the server's certificate, if no authority knows it.
@@ -157,6 +160,7 @@ def join(
         return _federation.join(
             url, identity=identity, train=work, roster=roster, fingerprint=fingerprint,
             federation=federation, folder=folder, policy=policy, accept=accept,
+            least_number=int(least_number), spent=int(spent),
             absent=lambda r, why: tell(Progress(f"round {r}: absent: {why}", r, 0, [])),
         )
     address = _address(url)
@@ -168,7 +172,7 @@ def join(
         )
     where, keys = _state(key, state)
     call = {"settled": settled.identifier, "address": address, "coordinator": coordinator,
-            "least_number": int(least_number), **where}
+            "least_number": int(least_number), "spent": int(spent), **where}
     result, _ = settled._sidecar.call("job.join", call, [seed_of(identity), *keys])
     job = _Job(settled._sidecar, result["job"])
     try:

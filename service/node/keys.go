@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/lock"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/service/internal/lock"
 	"github.com/hushsum/hushsum/service/page"
 )
 
@@ -39,8 +39,12 @@ func (n *Node) keys() (err error) {
 		return err
 	}
 	// Two processes in one folder would write over each other's record.
-	if n.lock, err = lock.Folder(n.Folder); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrLocked, n.Folder, err)
+	n.lock, err = lock.Folder(n.Folder)
+	if errors.Is(err, lock.ErrHeld) {
+		return fmt.Errorf("%w: %s", ErrLocked, n.Folder)
+	}
+	if err != nil {
+		return err
 	}
 	if n.Name == "" {
 		name, err := keep(filepath.Join(n.Folder, fileName), func() ([]byte, error) {

@@ -16,12 +16,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -119,8 +119,8 @@ type Node struct {
 	Page        string // address of the page
 	servers     []*http.Server
 	tokens      *page.Tokens
-	lock        *os.File // of the folder
-	NewTokens   []string // made at this start, to be told once
+	lock        io.Closer // of the folder
+	NewTokens   []string  // made at this start, to be told once
 }
 
 // entry is a federation in this node.

@@ -42,7 +42,7 @@ func NewDeclared(
 	if training == nil {
 		return nil, fmt.Errorf("%w: it declares no training; write [training]", federation.ErrConfig)
 	}
-	return &Declared{f, training, party, hushsum.FileStore(filepath.Join(folder, "variates"))}, nil
+	return &Declared{f, training, party, hushsum.FileStore(filepath.Join(folder, fileVariates))}, nil
 }
 
 // Train does what the federation declares.

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
@@ -71,6 +72,15 @@ type Party struct {
 	Policy     *Policy              // nil: everything is accepted
 	Log        *slog.Logger         // nil: nothing is logged
 
+	// LeastNumber and Spent are for a party whose state is lost: the least number of a
+	// session that it may take part in, which must be above all that it has used, and how
+	// many rounds count as submitted in, at least as many as it may have. Spent above 0 is
+	// the party's word that the state is lost: with 0, a counter that knows of a newer one
+	// than the folder has is hushsum.ErrOldState. A state that is the newest knows better.
+	// Whoever lost the counter too says both in the same way.
+	LeastNumber uint64
+	Spent       int
+
 	// Turns is taken a place of while the party computes, so that many parties of one
 	// process share its machine; nil: it waits for nobody.
 	Turns chan struct{}
@@ -118,6 +128,9 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 			return nil, err
 		}
 	}
+	if err := p.checkLost(); err != nil {
+		return nil, err
+	}
 	config := p.Federation.Config(1)
 	r.most = int64(config.MaxMessage())
 	if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
@@ -153,6 +166,24 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 		}
 		wait = min(2*wait, longestWait)
 	}
+}
+
+// checkLost returns an error unless a lost state is told of in whole.
+func (p *Party) checkLost() error {
+	switch rounds := p.Federation.File.Rounds; {
+	case p.Spent < 0 || p.Spent > rounds:
+		return &hushsum.ConfigError{
+			Field:  "Spent",
+			Reason: fmt.Sprintf("%d is outside 0 to the federation's %d rounds", p.Spent, rounds),
+		}
+	case p.Spent > 0 && p.LeastNumber == 0:
+		return &hushsum.ConfigError{
+			Field:  "LeastNumber",
+			Reason: "a party that lost its state does not know which numbers it has used",
+			Advice: "ask the server's operator for one above those of all sessions",
+		}
+	}
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -5,12 +5,14 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -170,17 +172,17 @@ func TestStore(t *testing.T) {
 	}
 	s.Close()
 	s = open(key, "f")
-	if v, err := s.load(); err != nil || v.Round != 2 {
+	if v, err := s.load(false); err != nil || v.Round != 2 {
 		t.Errorf("%+v %v", v, err)
 	}
 	s.Close()
 	s = open(key, "another")
-	if _, err := s.load(); !errors.Is(err, ErrStored) {
+	if _, err := s.load(false); !errors.Is(err, ErrStored) {
 		t.Errorf("for another federation: %v", err)
 	}
 	s.Close()
 	s = open(new(keyexchange.SealKey), "f")
-	if _, err := s.load(); !errors.Is(err, ErrStored) {
+	if _, err := s.load(false); !errors.Is(err, ErrStored) {
 		t.Errorf("under another key: %v", err)
 	}
 	s.Close()
@@ -189,8 +191,127 @@ func TestStore(t *testing.T) {
 	}
 	s = open(key, "f")
 	defer s.Close()
-	if _, err := s.load(); !errors.Is(err, ErrStored) {
+	if _, err := s.load(false); !errors.Is(err, ErrStored) || !errors.Is(err, hushsum.ErrOldState) {
 		t.Errorf("an older copy: %v", err)
+	}
+}
+
+// A kill between any two writes of the state and its counter leaves the newest state, and once
+// that has opened none before it opens. Temporary files of the killed are gone.
+func TestStoreKilled(t *testing.T) {
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity := ed25519.NewKeyFromSeed(make([]byte, 32))
+	folder := t.TempDir()
+	open := func() (*store, *saved, error) {
+		t.Helper()
+		s, err := openStore(folder, key, "f", identity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		v, err := s.load(false)
+		return s, v, err
+	}
+	file := func(name string) string { return filepath.Join(folder, name) }
+	s, v, err := open()
+	if v != nil || err != nil {
+		t.Fatal(err)
+	}
+	for round := range uint64(3) {
+		if err := s.save(&saved{Round: round}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest, err := os.ReadFile(file(fileState))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The counter of the last one was not written, and of each file a half is left.
+	if err := s.counter.Advance(2); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{fileState, fileCounter, fileVariates, "work"} {
+		if err := os.WriteFile(file(name+".5.new"), newest, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	s, v, err = open()
+	if err != nil || v.Round != 2 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if n, err := s.counter.Value(); n != 3 || err != nil {
+		t.Errorf("what is sent from here on follows from number 3, the counter has %d, %v", n, err)
+	}
+	left, err := filepath.Glob(file("*.new"))
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "work.5.new" {
+		t.Errorf("left %q, %v", left, err)
+	}
+}
+
+// A counter that knows of a state which is not there, or of a newer one, ends Run before
+// anything is sent; the party's word that the state is lost begins anew, with the rounds and
+// the number that it says.
+func TestLostState(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := newRunning(t, func(_ http.ResponseWriter, q *http.Request) {
+		t.Errorf("asked for %s", q.URL.Path)
+		cancel()
+	})
+	p := r.Party
+	p.Folder = t.TempDir()
+	var err error
+	if p.Key, err = keyexchange.GenerateSealKey(nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openStore(p.Folder, p.Key, p.Federation.ID, p.Identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.counter.Advance(7); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	_, err = p.Run(ctx)
+	if !errors.Is(err, hushsum.ErrOldState) || !errors.Is(err, ErrStored) ||
+		!strings.Contains(err.Error(), "--spent") {
+		t.Errorf("without a state: %v", err)
+	}
+	for _, c := range []struct {
+		spent int
+		least uint64
+		field string
+	}{{-1, 1, "Spent"}, {5, 1, "Spent"}, {1, 0, "LeastNumber"}} {
+		p.Spent, p.LeastNumber = c.spent, c.least
+		var field *hushsum.ConfigError
+		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Field != c.field {
+			t.Errorf("spent %d, from %d on: %v", c.spent, c.least, err)
+		}
+	}
+	r.Spent, r.LeastNumber, r.Key = 3, 9, p.Key
+	label := p.Federation.Config(1).Label
+	for range 2 { // in the second life the state knows it, and the word counts no more
+		if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.load(label); err != nil {
+			t.Fatal(err)
+		}
+		if r.submitted != 3 || r.series.Least() != 9 {
+			t.Errorf("%d rounds are spent, %d is the least number", r.submitted, r.series.Least())
+		}
+		if err := r.save(); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := r.store.counter.Value(); n < 8 || err != nil {
+			t.Errorf("the counter went back to %d, %v", n, err)
+		}
+		r.store.Close()
+		r.Spent, r.LeastNumber = 1, 1
 	}
 }
 

@@ -7,13 +7,15 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/durable"
+	"github.com/hushsum/hushsum/internal/lock"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/service/internal/lock"
 )
 
 // Errors of a party's folder.
@@ -21,8 +23,9 @@ var (
 	// ErrLocked: another process uses the folder.
 	ErrLocked = errors.New("party: another process takes part with this folder")
 	// ErrStored: the state in the folder was changed, is sealed under another key or for
-	// another federation or party, or is older than the newest. Delete it: the party then
-	// takes part again with the next session.
+	// another federation or party; or the newest is not there, which is hushsum.ErrOldState
+	// too. Bring the newest back, or, if it is lost for good, say so with Spent and
+	// LeastNumber.
 	ErrStored = errors.New("party: the stored state is of no use")
 )
 
@@ -38,13 +41,20 @@ type saved struct {
 
 const savedFormat = 1
 
+// Files of a party's folder.
+const (
+	fileState    = "state"
+	fileCounter  = "counter"
+	fileVariates = "variates"
+)
+
 // store is a party's folder: its state, a counter beside it, and a lock.
 type store struct {
 	key     *keyexchange.SealKey
 	owner   []byte
 	state   hushsum.FileStore
 	counter hushsum.FileCounter
-	lock    *os.File
+	lock    io.Closer
 	number  uint64
 }
 
@@ -58,15 +68,25 @@ func openStore(folder string, key *keyexchange.SealKey, id string, identity cryp
 		return nil, err
 	}
 	held, err := lock.Folder(folder)
+	if errors.Is(err, lock.ErrHeld) {
+		return nil, fmt.Errorf("%w: %s", ErrLocked, folder)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrLocked, folder, err)
+		return nil, err
+	}
+	// What a process that was killed had half written is an older state.
+	err = durable.Sweep(folder, func(name string) bool {
+		return name == fileState || name == fileCounter || name == fileVariates
+	})
+	if err != nil {
+		return nil, errors.Join(err, held.Close())
 	}
 	public, _ := identity.Public().(ed25519.PublicKey)
 	return &store{
 		key:     key,
 		owner:   fmt.Appendf(nil, "hushsum/2 party %d\n%s\n%x", savedFormat, id, []byte(public)),
-		state:   hushsum.FileStore(filepath.Join(folder, "state")),
-		counter: hushsum.FileCounter(filepath.Join(folder, "counter")),
+		state:   hushsum.FileStore(filepath.Join(folder, fileState)),
+		counter: hushsum.FileCounter(filepath.Join(folder, fileCounter)),
 		lock:    held,
 	}, nil
 }
@@ -96,17 +116,46 @@ func (s *store) save(v *saved) error {
 	return s.counter.Advance(s.number)
 }
 
-// load reads the state, nil if there is none.
-func (s *store) load() (*saved, error) {
+// load reads the state, nil if there is none. lost is the party's word that the newest is
+// lost: one that the counter misses, or that is older, is then none. When it returns the
+// counter has the number of the state.
+func (s *store) load(lost bool) (*saved, error) {
 	newest, err := s.counter.Value()
 	if err != nil {
 		return nil, err
 	}
 	box, err := s.state.Load()
-	if err != nil || box == nil {
-		s.number = newest
+	if err != nil {
 		return nil, err
 	}
+	var v *saved
+	if box != nil {
+		if v, err = s.open(box); err != nil {
+			return nil, err
+		}
+		s.number = v.Number
+	}
+	switch {
+	case s.number < newest && lost:
+		s.number = newest
+		return nil, nil
+	case s.number < newest:
+		const advice = "bring the newest back, or say with Spent and LeastNumber (--spent, " +
+			"--least-number) that it is lost"
+		return nil, fmt.Errorf("%w: %w: there is number %d, of %d; %s", ErrStored, hushsum.ErrOldState,
+			s.number, newest, advice)
+	case s.number > newest:
+		// A kill between the two leaves the state one ahead. What is sent from here on follows
+		// from it, so from here on the one before must not open.
+		if err := s.counter.Advance(s.number); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// open opens what was stored.
+func (s *store) open(box []byte) (*saved, error) {
 	b, err := keyexchange.Open(s.key, box, s.owner)
 	if err != nil {
 		return nil, fmt.Errorf("%w: it was changed, or sealed under another key, for another party or "+
@@ -116,11 +165,6 @@ func (s *store) load() (*saved, error) {
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(v); err != nil || v.Format != savedFormat {
 		return nil, fmt.Errorf("%w: it is of a format that this program does not know", ErrStored)
 	}
-	// A crash between the two can leave the state one ahead of the counter.
-	if v.Number < newest {
-		return nil, fmt.Errorf("%w: it is copy %d, the newest was %d", ErrStored, v.Number, newest)
-	}
-	s.number = v.Number
 	return v, nil
 }
 
@@ -142,12 +186,13 @@ func (r *running) save() error {
 }
 
 func (r *running) load(label string) error {
-	v, err := r.store.load()
+	v, err := r.store.load(r.Spent > 0)
 	if err != nil {
 		return err
 	}
 	if v == nil {
-		r.series = protocol.NewClientSeries(label, 1, r.Identity, r.random)
+		r.series = protocol.NewClientSeries(label, max(1, r.LeastNumber), r.Identity, r.random)
+		r.submitted = r.Spent
 		return nil
 	}
 	r.series, err = protocol.LoadClientSeriesWith(label, r.Identity, r.random, r.Key, v.Series,

@@ -56,6 +56,8 @@ command: a CSV file of numbers without a header, the last of each line the class
 	f.StringVar(&j.rows, "rows", "", "CSV `file` of this party's rows, where the training is declared")
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
+	f.IntVar(&j.spent, "spent", 0, "`rounds` that count as spent: the state is lost for good")
+	f.Uint64Var(&j.least, "least-number", 0, "with --spent: `number` above those of all sessions so far")
 	accept := f.Bool("accept", false, "accept without asking")
 	f.StringVar(&log, "log", "info", "least `level` that is logged")
 	if err := parse(f, args, 0); err != nil {
@@ -73,7 +75,7 @@ command: a CSV file of numbers without a header, the last of each line the class
 	if err != nil {
 		return err
 	}
-	p := &party.Party{Identity: identity, Folder: j.folder}
+	p := &party.Party{Identity: identity, Folder: j.folder, Spent: j.spent, LeastNumber: j.least}
 	if p.Log, err = logger(std.err, log); err != nil {
 		return err
 	}
@@ -126,6 +128,8 @@ type joining struct {
 	rosterFile, rosterPrint    string
 	folder, train, rows, out   string
 	limit                      time.Duration
+	spent                      int
+	least                      uint64
 }
 
 // trainer is the training command, or what the federation declares on this party's rows.

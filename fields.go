@@ -1,0 +1,120 @@
+package hushsum
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"fmt"
+	"reflect"
+
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// missing reports whether a field was left out, or holds a pointer or function that is nil.
+func missing(value any) bool {
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice:
+		return v.IsNil()
+	}
+	return false
+}
+
+// required returns a [ConfigError] if a field is missing.
+func required(field string, value any, advice string) error {
+	if missing(value) {
+		return &ConfigError{Field: field, Reason: "there is none", Advice: advice}
+	}
+	return nil
+}
+
+// checkIdentity returns an error unless a signer has an Ed25519 key of a roster, if there
+// is a roster. It fails with [ErrConfig], [ErrPeer] or keyexchange.ErrSigner.
+func checkIdentity(identity crypto.Signer, roster *keyexchange.Roster) error {
+	err := required("Identity", identity, "give the Ed25519 key whose public half is in the roster")
+	if err != nil {
+		return err
+	}
+	if key, ok := identity.(ed25519.PrivateKey); ok && len(key) != ed25519.PrivateKeySize {
+		return &ConfigError{
+			Field:  "Identity",
+			Reason: fmt.Sprintf("it has %d bytes, an Ed25519 key has %d", len(key), ed25519.PrivateKeySize),
+		}
+	}
+	key, ok := identity.Public().(ed25519.PublicKey)
+	if !ok {
+		return keyexchange.ErrSigner
+	}
+	if roster == nil {
+		return nil
+	}
+	if _, found := roster.Index(key); !found {
+		return fmt.Errorf("%w: Identity is of nobody in the plan's roster", ErrPeer)
+	}
+	return nil
+}
+
+// check returns an error for the first field that Run cannot go on with.
+func (p *Participant) check() error {
+	if err := p.Plan.drivable(); err != nil {
+		return err
+	}
+	if err := checkIdentity(p.Identity, p.Plan.Roster()); err != nil {
+		return err
+	}
+	if err := required("Dialer", p.Dialer, "use a TCPDialer, or Memory.Dialer"); err != nil {
+		return err
+	}
+	if err := required("Work", p.Work, "give a function that returns a vector"); err != nil {
+		return err
+	}
+	switch rounds := p.Plan.plan.Rounds; {
+	case p.Spent < 0 || p.Spent > rounds:
+		return &ConfigError{
+			Field:  "Spent",
+			Reason: fmt.Sprintf("%d is outside 0 to the plan's %d rounds", p.Spent, rounds),
+		}
+	case p.Spent > 0 && p.LeastNumber == 0:
+		return &ConfigError{
+			Field:  "LeastNumber",
+			Reason: "a party that lost its state does not know which numbers it has used",
+			Advice: "ask the coordinator for one that it has not used with this party",
+		}
+	}
+	return nil
+}
+
+// check returns an error for the first field that Run cannot go on with.
+func (m *Member) check() error {
+	if m.Plan == nil || m.Plan.oneshot == nil {
+		return &ConfigError{Field: "Plan", Reason: "it has no committee", Advice: "call SettleOneshot"}
+	}
+	if err := checkIdentity(m.Identity, m.Plan.oneshot.Committee); err != nil {
+		return err
+	}
+	return required("Dialer", m.Dialer, "use a TCPDialer, or Memory.Dialer")
+}
+
+// check returns an error for the first field that Run cannot go on with.
+func (c *Coordinator) check() error {
+	if err := c.Plan.drivable(); err != nil {
+		return err
+	}
+	if err := required("Listener", c.Listener, "use ListenTCP, or a Memory"); err != nil {
+		return err
+	}
+	if c.Plan.oneshot != nil {
+		err := required("Committee", c.Committee, "use ListenTCP, or a Memory")
+		if err != nil {
+			return err
+		}
+	}
+	if c.StepTime < 0 {
+		return &ConfigError{
+			Field:  "StepTime",
+			Reason: fmt.Sprintf("%v is no time that a step can wait", c.StepTime),
+			Advice: "use 0 for 30 s, or a time above it",
+		}
+	}
+	return nil
+}

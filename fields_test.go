@@ -1,0 +1,123 @@
+package hushsum
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// Fields that were left out, or are of no use, are told of at once by their names: nothing
+// panics, stands still or dials.
+func TestMisuseFields(t *testing.T) {
+	j := newJob(t, testPlan(), 7)
+	committee := oneshotJob(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	is := func(name, field string, err error) {
+		t.Helper()
+		var c *ConfigError
+		if !errors.As(err, &c) || c.Field != field {
+			t.Errorf("%s: %v, want a ConfigError of %s", name, err, field)
+		}
+	}
+	for name, c := range map[string]struct {
+		field  string
+		change func(p *Participant)
+	}{
+		"no plan":             {"Plan", func(p *Participant) { p.Plan = nil }},
+		"no identity":         {"Identity", func(p *Participant) { p.Identity = nil }},
+		"a nil identity":      {"Identity", func(p *Participant) { p.Identity = ed25519.PrivateKey(nil) }},
+		"a short identity":    {"Identity", func(p *Participant) { p.Identity = make(ed25519.PrivateKey, 31) }},
+		"no dialer":           {"Dialer", func(p *Participant) { p.Dialer = nil }},
+		"a nil dialer":        {"Dialer", func(p *Participant) { p.Dialer = (*TCPDialer)(nil) }},
+		"no work":             {"Work", func(p *Participant) { p.Work = nil }},
+		"a dialer of nobody":  {"Identity", func(p *Participant) { p.Dialer = &TCPDialer{} }},
+		"a store without key": {"Key", func(p *Participant) { p.Store = new(MemoryStore) }},
+	} {
+		p := j.participant(0, nil)
+		c.change(p)
+		_, err := p.Run(ctx)
+		is(name, c.field, err)
+	}
+	for name, c := range map[string]struct {
+		field  string
+		change func(c *Coordinator)
+	}{
+		"no plan":        {"Plan", func(c *Coordinator) { c.Plan = nil }},
+		"no listener":    {"Listener", func(c *Coordinator) { c.Listener = nil }},
+		"a nil listener": {"Listener", func(c *Coordinator) { c.Listener = (*TCPListener)(nil) }},
+		"a time below 0": {"StepTime", func(c *Coordinator) { c.StepTime = -1 }},
+		"no committee":   {"Committee", func(c *Coordinator) { c.Plan = committee }},
+	} {
+		coordinator := j.coordinator(nil)
+		c.change(coordinator)
+		_, err := coordinator.Run(ctx)
+		is(name, c.field, err)
+	}
+	members, _ := named(t, "member", 4)
+	for name, c := range map[string]struct {
+		field  string
+		change func(m *Member)
+	}{
+		"no plan":      {"Plan", func(m *Member) { m.Plan = nil }},
+		"no committee": {"Plan", func(m *Member) { m.Plan = j.settled }},
+		"no identity":  {"Identity", func(m *Member) { m.Identity = nil }},
+		"no dialer":    {"Dialer", func(m *Member) { m.Dialer = nil }},
+	} {
+		m := &Member{Plan: committee, Identity: members[0], Dialer: j.memory.Dialer(0)}
+		c.change(m)
+		is("member: "+name, c.field, m.Run(ctx))
+	}
+
+	// Keys that are of another kind, or of nobody.
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := j.participant(0, nil)
+	p.Identity = other
+	if _, err := p.Run(ctx); !errors.Is(err, keyexchange.ErrSigner) {
+		t.Errorf("another kind of key: %v", err)
+	}
+	p.Identity = members[0]
+	if _, err := p.Run(ctx); !errors.Is(err, ErrPeer) {
+		t.Errorf("a key of nobody in the roster: %v", err)
+	}
+	m := &Member{Plan: committee, Identity: j.signers[0], Dialer: j.memory.Dialer(0)}
+	if err := m.Run(ctx); !errors.Is(err, ErrPeer) {
+		t.Errorf("a key of nobody in the committee: %v", err)
+	}
+	for name, listen := range map[string]func() (*TCPListener, error){
+		"Identity": func() (*TCPListener, error) {
+			return ListenTCP("127.0.0.1:0", nil, j.settled.Roster())
+		},
+		"Roster": func() (*TCPListener, error) { return ListenTCP("127.0.0.1:0", members[0], nil) },
+	} {
+		l, err := listen()
+		is("listen", name, err)
+		if l != nil {
+			t.Errorf("%s: a listener next to an error", name)
+		}
+	}
+}
+
+// oneshotJob settles a plan with a committee of four.
+func oneshotJob(t *testing.T) *Settled {
+	t.Helper()
+	plan := testPlan()
+	plan.Protocol, plan.DropOut = Oneshot, 0
+	_, roster := identities(t, 7)
+	_, committee := named(t, "member", 4)
+	settled, err := plan.SettleOneshot(roster, committee)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settled
+}
