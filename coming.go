@@ -21,7 +21,7 @@ func (p *participant) part(in []byte) error {
 		return p.extend(body)
 	case frameBroadcast, frameEnd:
 		if p.coming.broadcast == nil {
-			p.broadcast = nil // there is room for one
+			p.broadcast, p.arrived = nil, nil // there is room for one
 			p.coming.broadcast = newBroadcastReader(p.Plan.plan.Length)
 		}
 		_, err := p.coming.broadcast.Write(body)

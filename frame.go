@@ -20,6 +20,7 @@ const (
 	frameBroadcast = 5 // coordinator → party: what the next round begins with
 	frameEnd       = 6 // coordinator → party: the last broadcast; the job is done
 	framePart      = 7 // both ways: a kind and a part of what the frame of that kind ends
+	frameAbsent    = 8 // party → coordinator: absence, as JSON; older coordinators ignore it
 )
 
 // maxText bounds the frames that are JSON.
@@ -34,6 +35,13 @@ type hello struct {
 	// number that it has not used.
 	Sessions []uint64 `json:"sessions"`
 	Least    uint64   `json:"least"`
+}
+
+// absence says that a party does not submit in a round of the job.
+type absence struct {
+	Told   uint64 `json:"told"` // the last round that it has submitted in
+	Absent uint64 `json:"absent"`
+	Why    string `json:"why"` // a drive.Cause
 }
 
 // refusal says why the coordinator does not go on with a party.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -120,6 +121,11 @@ func (m *member) connection(ctx context.Context) (_ []float64, done bool, err er
 			m.state.Abandon()
 			return nil, true, m.save()
 		case frameMessage:
+			if h, _, err := wire.ParseHeader(body); err == nil && h.Round > uint64(m.Plan.plan.Rounds) {
+				m.report(Event{Kind: Refused, Round: h.Round, Err: fmt.Errorf("%w: %d of %d", drive.ErrRound,
+					h.Round, m.Plan.plan.Rounds)})
+				continue
+			}
 			answer, err := m.state.Receive(body)
 			if err != nil {
 				// What it has seen comes again after a break.
@@ -168,14 +174,36 @@ func (p *Participant) runOneshot(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redial(ctx, r.report, r.connection)
+	limits, err := p.Plan.limits()
+	if err != nil {
+		return nil, err
+	}
+	// Rounds that it sat out count too: they have numbers that it cannot use any more.
+	spent := max(r.state.Round(), uint64(p.Spent))
+	if r.guard, err = drive.NewGuard(limits, spent); err != nil {
+		return nil, err
+	}
+	model, err := redial(ctx, r.report, r.connection)
+	if err == nil {
+		err = r.absent()
+	}
+	return model, err
 }
 
 // oneshotParty is a running Participant of a plan with a committee.
 type oneshotParty struct {
 	participant
 	state *oneshot.Party
+	guard *drive.Guard
 	began []byte // the last broadcast
+}
+
+// absent is ErrAbsent if the party was asked, and had nothing to submit in any round.
+func (p *oneshotParty) absent() error {
+	if p.missed == nil || p.guard.Count() > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrAbsent, p.missed)
 }
 
 // connection dials, and submits to the rounds that open.
@@ -241,8 +269,16 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 		return err
 	}
 	absent := func(err error) error {
+		p.missed = err
 		p.report(Event{Kind: Absent, Round: h.Round, Err: err})
 		return ctx.Err()
+	}
+	if err = p.guard.Check(h.Round); err == nil && b.round != h.Round {
+		err = fmt.Errorf("%w: the opening is of round %d, the broadcast of %d", drive.ErrRound, h.Round,
+			b.round)
+	}
+	if err != nil {
+		return absent(err)
 	}
 	vector, err := p.Work(ctx, b.round, b.model)
 	if err != nil {
@@ -264,6 +300,9 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	if err != nil {
 		p.report(Event{Kind: Refused, Round: h.Round, Err: err})
 		return nil
+	}
+	if err := p.guard.Charge(h.Round); err != nil {
+		return storeError{err} // it was checked before
 	}
 	if p.vault != nil {
 		state, err := p.state.Save(p.Key)

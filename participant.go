@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -19,8 +20,13 @@ import (
 // ErrRefused: the coordinator does not go on with this party, for the reason given.
 var ErrRefused = errors.New("hushsum: the coordinator refuses this party")
 
-// ErrNumber: a session's number was used before. A party makes keys for a number once.
-var ErrNumber = errors.New("hushsum: the number of the session has been used")
+// ErrNumber: the number of a session was used before, or is far above all that were. A party
+// makes keys for a number once.
+var ErrNumber = protocol.ErrNumber
+
+// ErrAbsent: the job is done, and this party was in none of its rounds, since Work had nothing
+// that could be submitted. The last model is returned with it.
+var ErrAbsent = errors.New("hushsum: this party had nothing to submit in any round")
 
 // Participant is one party of a job. Set the fields, then call Run.
 type Participant struct {
@@ -64,11 +70,13 @@ type Participant struct {
 	Submitted func(round uint64, values [][]uint64)
 }
 
-// participantState is what a participant saves.
+// participantState is what a participant saves. Least and Clients are of the releases that
+// counted nothing.
 type participantState struct {
 	Least   uint64
 	Clients []clientState
 	Kept    []byte // digest of the submission that is kept beside the state
+	Party   []byte // of drive.Party.State
 }
 
 // submissionName is that of what is kept.
@@ -79,27 +87,18 @@ type clientState struct {
 	State  []byte // of protocol.Client.Save
 }
 
-// partyClient is the party in one session.
-type partyClient struct {
-	*protocol.Client
-	number uint64
-}
-
 // participant is a running Participant.
 type participant struct {
 	Participant
-	vault *vault // nil without a store
-	least uint64
-	// The sessions that the party has keys for: the present one, if there is one, and
-	// after it what is to follow. Whichever begins a round ends those before it.
-	clients   []*partyClient
+	vault     *vault // nil without a store
+	party     *drive.Party
 	longest   int        // message of a session
 	coming    coming     // a body of which parts have come
-	broadcast *broadcast // the last that came
-	// The last submission, until the next one, and the digest of the copy in the store.
-	submission *protocol.Submission
-	kept       []byte
-	link       Link
+	arrived   *broadcast // that came before the message which it belongs to
+	broadcast *broadcast // of the round that waits for an answer
+	kept      []byte     // digest of the submission in the store
+	missed    error      // why there was no vector, the last time that there was none
+	link      Link
 }
 
 // Run takes part until the job is done and returns the last model. It dials again
@@ -115,18 +114,18 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 	if p.Plan.oneshot != nil {
 		return p.runOneshot(ctx)
 	}
-	r := &participant{Participant: *p, least: p.LeastNumber}
+	r := &participant{Participant: *p}
 	r.longest = p.Plan.Config(0).MaxMessage()
 	defer func() { r.vault.close() }()
 	if err := r.load(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, c := range r.clients {
-			c.Erase()
-		}
-	}()
-	return redial(ctx, r.report, r.connection)
+	defer r.party.Erase()
+	model, err := redial(ctx, r.report, r.connection)
+	if guard := r.party.Guard(); err == nil && guard.Count() == 0 && r.missed != nil {
+		err = fmt.Errorf("%w: %w", ErrAbsent, r.missed)
+	}
+	return model, err
 }
 
 // redial connects until a connection is done or has failed for good.
@@ -189,20 +188,15 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 	}
 	defer p.link.Close()
 	greeting := p.Plan.greeting()
-	greeting.Least = p.least
-	for _, c := range p.clients {
-		greeting.Sessions = append(greeting.Sessions, c.number)
-	}
+	greeting.Least, greeting.Sessions = p.party.Least(), p.party.Sessions()
 	if err := p.link.Send(ctx, jsonFrame(frameHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	p.report(Event{Kind: Connected})
-	p.coming = coming{}
-	// What was made last may never have arrived. Who has it refuses the copy.
-	for _, c := range p.clients {
-		if err := p.again(ctx, c); err != nil {
-			return nil, false, err
-		}
+	p.coming, p.arrived = coming{}, nil
+	p.party.Connected()
+	if err := p.proceed(ctx); err != nil {
+		return nil, false, err
 	}
 	for {
 		kind, body, err := receive(ctx, p.link)
@@ -211,17 +205,18 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 		}
 		switch kind {
 		case frameJoin:
-			err = p.join(ctx, body)
+			if len(body) != 8 {
+				return nil, false, ErrFrame
+			}
+			err = p.party.Join(binary.BigEndian.Uint64(body))
 		case framePart:
 			err = p.part(body)
 		case frameMessage:
 			if body, err = p.rest(body); err == nil {
-				err = p.message(ctx, body)
+				err = p.message(body)
 			}
 		case frameBroadcast:
-			if p.broadcast, err = p.restOfBroadcast(kind, body); err == nil {
-				err = p.submit(ctx)
-			}
+			p.arrived, err = p.restOfBroadcast(kind, body)
 		case frameEnd:
 			last, err := p.restOfBroadcast(kind, body)
 			if err != nil {
@@ -230,6 +225,9 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 			return last.model, true, nil
 		default:
 			err = fmt.Errorf("%w: kind %d", ErrFrame, kind)
+		}
+		if err == nil {
+			err = p.proceed(ctx)
 		}
 		if err != nil {
 			return nil, false, err
@@ -251,18 +249,91 @@ func receive(ctx context.Context, link Link) (kind byte, body []byte, err error)
 	return in[0], in[1:], nil
 }
 
-// again sends the last message of a session once more.
-func (p *participant) again(ctx context.Context, c *partyClient) error {
-	if _, kept := c.Kept(); !kept {
-		return p.link.Send(ctx, frame(frameMessage, c.Output()))
+// message hands a message to the party. What came before it belongs to it, if a round begins
+// with it.
+func (p *participant) message(message []byte) error {
+	round := uint64(0)
+	if p.arrived != nil {
+		p.broadcast, round = p.arrived, p.arrived.round
+		p.arrived = nil
+	}
+	if err := p.party.Receive(message, round); err != nil {
+		return storeError{err}
+	}
+	return nil
+}
+
+// proceed does what the party has decided: saves, then sends, then works.
+func (p *participant) proceed(ctx context.Context) error {
+	for {
+		r, any := p.party.Ready()
+		if !any {
+			return nil
+		}
+		if err := p.save(r); err != nil {
+			return err
+		}
+		for _, one := range r.Reports {
+			p.tell(one)
+		}
+		out := p.party.Advance()
+		for _, away := range out.Away {
+			if err := p.away(ctx, away); err != nil {
+				return err
+			}
+		}
+		for _, m := range out.Send {
+			if err := p.send(ctx, m); err != nil {
+				return err
+			}
+		}
+		if out.Ask != nil {
+			if err := p.work(ctx, *out.Ask); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// tell reports what the party has decided.
+func (p *participant) tell(r drive.Report) {
+	e := Event{Session: r.Session, Round: r.Round, Err: r.Err}
+	switch r.Kind {
+	case drive.Joined:
+		e.Kind = Joining
+	case drive.TookOver:
+		e.Kind = TookOver
+	case drive.Submitted:
+		e.Kind = Submitted
+	case drive.Declined, drive.Missed, drive.Late:
+		e.Kind = Absent
+		if r.Err != nil {
+			p.missed = r.Err
+		}
+	default:
+		e.Kind = Refused
+	}
+	p.report(e)
+}
+
+// away tells the coordinator that it need not wait for this party in a round.
+func (p *participant) away(ctx context.Context, r drive.Round) error {
+	guard := p.party.Guard()
+	return p.link.Send(ctx, jsonFrame(frameAbsent, absence{guard.Last(), r.Number, string(r.Cause)}))
+}
+
+// send sends a message, which may be the submission that was made last.
+func (p *participant) send(ctx context.Context, m drive.Message) error {
+	if m.Bytes != nil {
+		return p.link.Send(ctx, frame(frameMessage, m.Bytes))
 	}
 	send := func(frame []byte) error { return p.link.Send(ctx, frame) }
-	if p.submission != nil {
-		return sendBody(frameMessage, p.submission, send)
+	if s := p.party.Submission(); s != nil {
+		return sendBody(frameMessage, s, send)
 	}
 	file, err := p.vault.get(submissionName, p.kept)
 	if err != nil { // the round goes on without this party
-		p.report(Event{Kind: Absent, Session: c.number, Err: err})
+		p.report(Event{Kind: Absent, Session: m.Session, Err: err})
 		return nil
 	}
 	defer file.Close()
@@ -271,6 +342,36 @@ func (p *participant) again(ctx context.Context, c *partyClient) error {
 		return err
 	}
 	return w.Close()
+}
+
+// work has Work make this party's vector, and the party answer with it.
+func (p *participant) work(ctx context.Context, ask drive.Ask) error {
+	b := p.broadcast
+	if b == nil {
+		return nil // it comes with the next message that says so
+	}
+	vector, err := p.Work(ctx, b.round, b.model)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		p.party.Absent(ask.ID, b.round, err)
+		return nil
+	}
+	answer := drive.Answer{ID: ask.ID, Round: b.round, Broadcast: b.digest}
+	answer.Fill = func(v *masking.Vector) error {
+		if err := EncodeTo(v, p.Plan, b.digest, vector, p.Random); err != nil {
+			return err
+		}
+		if p.Submitted != nil {
+			p.Submitted(b.round, v.Values())
+		}
+		return nil
+	}
+	if err := p.party.Answer(answer); err != nil {
+		return storeError{err}
+	}
+	return nil
 }
 
 func refused(body []byte) error {
@@ -284,147 +385,23 @@ func refused(body []byte) error {
 	return &DifferenceError{Field: r.Field, Ours: r.Theirs, Theirs: r.Ours}
 }
 
-// join makes keys for a session that forms.
-func (p *participant) join(ctx context.Context, body []byte) error {
-	if len(body) != 8 {
-		return ErrFrame
-	}
-	number := binary.BigEndian.Uint64(body)
-	for _, c := range p.clients {
-		if c.number == number {
-			return p.again(ctx, c)
-		}
-	}
-	if number < p.least {
-		// Its keys are gone, and others under its number could be confused with them.
-		// An honest coordinator knows better from hello.
-		p.report(Event{
-			Kind:    Refused,
-			Session: number,
-			Err:     fmt.Errorf("%w: %d, where %d is the least", ErrNumber, number, p.least),
-		})
+// save stores what the party has decided.
+func (p *participant) save(r drive.Ready) error {
+	if p.vault == nil || !r.Save {
 		return nil
 	}
-	client, err := protocol.NewClient(p.Plan.Config(number), p.Identity, p.Random)
-	if err != nil {
-		return storeError{err}
+	err := error(nil)
+	if r.Submission != nil {
+		p.kept, err = p.vault.put(submissionName, r.Submission)
 	}
-	// Of what was to follow the present session only the newest can.
-	keep := p.clients[:0]
-	for _, c := range p.clients {
-		if c.Enrolled() != nil {
-			keep = append(keep, c)
-		} else {
-			c.Erase()
-		}
-	}
-	p.clients = append(keep, &partyClient{client, number})
-	p.least = number + 1
-	if err := p.save(); err != nil {
-		return err
-	}
-	p.report(Event{Kind: Joining, Session: number})
-	return p.link.Send(ctx, frame(frameMessage, client.Announce()))
-}
-
-// message hands a message to the session that it is of.
-func (p *participant) message(ctx context.Context, message []byte) error {
-	for i := len(p.clients) - 1; i >= 0; i-- {
-		c := p.clients[i]
-		answer, err := c.Receive(message)
-		switch {
-		case errors.Is(err, protocol.ErrSession):
-			continue
-		case errors.Is(err, protocol.ErrReplay), errors.Is(err, protocol.ErrPhase):
-			// The coordinator asks again: it has not had the answer.
-			if _, due := c.Due(); !due {
-				return p.again(ctx, c)
-			}
-			return p.submit(ctx)
-		case err != nil:
-			p.report(Event{Kind: Refused, Session: c.number, Err: err})
-			return nil
-		}
-		if _, due := c.Due(); due {
-			// This session has taken over.
-			for _, old := range p.clients[:i] {
-				old.Erase()
-			}
-			p.clients = p.clients[i:]
-		}
-		if err := p.save(); err != nil {
-			return err
-		}
-		if answer != nil {
-			return p.link.Send(ctx, frame(frameMessage, answer))
-		}
-		return p.submit(ctx)
-	}
-	return nil
-}
-
-// submit works on the round that waits, if its broadcast is there.
-func (p *participant) submit(ctx context.Context) error {
-	if len(p.clients) == 0 || p.broadcast == nil {
-		return nil
-	}
-	c := p.clients[0]
-	if _, due := c.Due(); !due {
-		return nil
-	}
-	b := p.broadcast
-	absent := func(err error) error {
-		p.report(Event{Kind: Absent, Session: c.number, Round: b.round, Err: err})
-		return ctx.Err()
-	}
-	vector, err := p.Work(ctx, b.round, b.model)
-	if err != nil {
-		return absent(err)
-	}
-	p.submission = nil // its room is used again
-	var unfit error
-	submission, err := c.SubmitVector(b.digest, func(v *masking.Vector) error {
-		if unfit = EncodeTo(v, p.Plan, b.digest, vector, p.Random); unfit == nil && p.Submitted != nil {
-			p.Submitted(b.round, v.Values())
-		}
-		return unfit
-	})
-	switch {
-	case unfit != nil:
-		return absent(unfit)
-	case errors.Is(err, protocol.ErrBroadcast):
-		return nil // another is on its way
-	case err != nil:
-		return storeError{err}
-	}
-	p.submission = submission
-	if p.vault != nil {
-		if p.kept, err = p.vault.put(submissionName, submission); err != nil {
-			return storeError{err}
-		}
-	}
-	if err := p.save(); err != nil {
-		return err
-	}
-	p.report(Event{Kind: Submitted, Session: c.number, Round: b.round})
-	return p.again(ctx, c)
-}
-
-// save stores the state; what follows from it may be sent then, and not before.
-func (p *participant) save() error {
-	if p.vault == nil {
-		return nil
-	}
-	state := participantState{Least: p.least, Kept: p.kept}
-	for _, c := range p.clients {
-		b, err := c.Save(p.Key)
-		if err != nil {
-			return storeError{err}
-		}
-		state.Clients = append(state.Clients, clientState{c.number, b})
+	state := participantState{Kept: p.kept}
+	if err == nil {
+		state.Party, err = p.party.State(p.Key)
 	}
 	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(state)
+	if err == nil {
+		err = gob.NewEncoder(&b).Encode(state)
+	}
 	if err == nil {
 		err = p.vault.save(b.Bytes())
 	}
@@ -434,25 +411,81 @@ func (p *participant) save() error {
 	return nil
 }
 
+// limits are what a party of the plan agrees to.
+func (s *Settled) limits() (drive.Limits, error) {
+	ledger, err := s.Ledger()
+	return drive.Limits{Rounds: uint64(s.plan.Rounds), Cost: s.Round(), Ledger: ledger}, err
+}
+
 func (p *participant) load() error {
+	limits, err := p.Plan.limits()
+	if err != nil {
+		return err
+	}
+	config := drive.PartyConfig{
+		Limits:   limits,
+		Session:  p.Plan.Config,
+		Label:    p.Plan.session.Label,
+		Identity: p.Identity,
+		Random:   p.Random,
+		Least:    p.LeastNumber,
+		Spent:    uint64(p.Spent),
+	}
 	var b []byte
-	var err error
 	p.vault, b, err = openVault(p.Store, p.Key, p.Counter,
 		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
-	if err != nil || b == nil {
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		p.party, err = drive.NewParty(config)
 		return err
 	}
 	var state participantState
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	p.least, p.kept = max(p.least, state.Least), state.Kept
-	for _, s := range state.Clients {
-		client, err := protocol.LoadClient(p.Plan.Config(s.Number), p.Identity, p.Random, p.Key, s.State)
-		if err != nil {
-			return fmt.Errorf("%w: session %d: %w", ErrStore, s.Number, err)
-		}
-		p.clients = append(p.clients, &partyClient{client, s.Number})
+	p.kept = state.Kept
+	if state.Party != nil {
+		p.party, err = drive.LoadParty(config, p.Key, state.Party)
+	} else {
+		p.party, err = p.loadSessions(config, &state)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	return nil
+}
+
+// loadSessions makes the party of a state of a release that counted nothing. What the present
+// session has had of rounds counts as spent.
+func (p *participant) loadSessions(
+	config drive.PartyConfig, state *participantState,
+) (*drive.Party, error) {
+	var clients []*protocol.Client
+	for _, s := range state.Clients {
+		c, err := protocol.LoadClient(config.Session(s.Number), p.Identity, p.Random, p.Key, s.State)
+		if err != nil {
+			return nil, fmt.Errorf("session %d: %w", s.Number, err)
+		}
+		clients = append(clients, c)
+	}
+	// A session that is set up may be the present one; of those between, none has begun.
+	var present, successor *protocol.Client
+	if n := len(clients); n > 0 && clients[0].Enrolled() != nil {
+		present, clients = clients[0], clients[1:]
+	}
+	if n := len(clients); n > 0 {
+		successor = clients[n-1]
+	}
+	if present != nil {
+		round, _ := present.Due()
+		config.Spent = min(max(config.Spent, round), config.Limits.Rounds)
+	}
+	series, err := protocol.ResumeClientSeries(config.Label, max(state.Least, config.Least), p.Identity,
+		p.Random, present, successor)
+	if err != nil {
+		return nil, err
+	}
+	return drive.ResumeParty(config, series)
 }

@@ -24,9 +24,9 @@ type PartyConfig struct {
 	Identity crypto.Signer // Ed25519, of the roster
 	Random   io.Reader     // nil: crypto/rand
 
-	// Least is the least number of a session that the party may join, and Spent the last round
-	// that it may have submitted in: for a party that has lost its state. A saved state knows
-	// better where it is above.
+	// Least is the least number of a session that the party may join, also with a saved state
+	// that has a lower one. Spent is the last round that a party which has lost its state may
+	// have submitted in; a saved state knows better.
 	Least, Spent uint64
 }
 
@@ -388,9 +388,6 @@ func LoadParty(c PartyConfig, key *keyexchange.SealKey, state []byte) (*Party, e
 	}
 	guard, err := in.Guard.restore(c.Limits)
 	if err != nil {
-		return nil, err
-	}
-	if err := guard.spend(c.Spent); err != nil {
 		return nil, err
 	}
 	series, err := protocol.LoadClientSeriesWith(c.Label, c.Identity, c.Random, key, in.Series,
