@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -20,8 +21,9 @@ import (
 //
 // A round is held among those who are connected, at least the plan's MinSurvivors, and
 // waits for who is connected for StepTime in each of its steps, and for who is not for
-// a moment only. A round without a sum has spent its ε all the same, and counts
-// among the plan's Rounds. Whoever connects and is not in the session, being new or
+// a moment only, nor for a party that says that it is absent. A round without a sum, whatever the
+// reason, is lost: it has spent its ε all the same, and counts among the plan's Rounds. After
+// five such rounds in a row the job ends, with [ErrStalled]. Whoever connects and is not in the session, being new or
 // having lost its state, comes in with the next one, which forms while rounds go on.
 type Coordinator struct {
 	Plan     *Settled
@@ -34,7 +36,8 @@ type Coordinator struct {
 	Model []float64
 	// Apply returns the next model from the mean of the parties' vectors in a round;
 	// nil: the sum of both. The coordinator keeps what it returns, which must not change
-	// any more; model is Apply's to change and to return.
+	// any more; model is Apply's to change and to return. With an error, or a model that is
+	// not finite, the round is lost.
 	Apply func(r Round, model []float64) ([]float64, error)
 
 	// Store keeps what must not be lost when the process ends; nil: nothing does. Key
@@ -104,6 +107,9 @@ type coordinator struct {
 	cast    *broadcast // that it began with, or that ends the job
 	begin   []byte     // the same as bytes, of an oneshotCoordinator
 	kept    stored
+	inRow   int          // rounds lost since the last sum
+	stalled bool         // the job ended without what it is for
+	absent  map[int]bool // parties that do not submit in the round
 	present *session
 	forming *session
 	number  uint64 // the largest of any session
@@ -132,9 +138,16 @@ const (
 	queueSize = 32
 )
 
-// Run runs the job to its end. It fails with the context's error; with [ErrConfig] if a field
+// ErrStalled: the job ended early, since round after round gave no sum, or ended without any. The
+// result is returned with it: what was spent is spent. The events say why each round was lost.
+var ErrStalled = errors.New("hushsum: the job ended without sums; see the events of its lost rounds")
+
+// mostLost is how many rounds in a row may be lost before the job ends.
+const mostLost = 5
+
+// Run runs the job to its end. It fails with the context's error; with [ErrStalled]; with [ErrConfig] if a field
 // is of no use; with [ErrOldState] or [ErrStore] if what is stored is of none; with
-// [ErrLocked] if somebody else uses the Store; and with errors of Store, Listener and Apply. A
+// [ErrLocked] if somebody else uses the Store; and with errors of Store and Listener. A
 // job that was stopped goes on from its Store.
 func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if err := c.check(); err != nil {
@@ -203,6 +216,9 @@ func (c *coordinator) arrived(a arrival) {
 	case a.frame[0] == frameHello && !a.from.greeted:
 		c.greet(a)
 		return
+	case a.frame[0] == frameAbsent && c.parties[a.party] == a.from:
+		c.away(a)
+		return
 	case a.frame[0] != frameMessage || c.parties[a.party] != a.from:
 		return
 	}
@@ -230,6 +246,22 @@ func (c *coordinator) arrived(a arrival) {
 	}
 }
 
+// away takes a party's word that it does not submit in the round.
+func (c *coordinator) away(a arrival) {
+	var said absence
+	if err := parseJSON(a.frame[1:], &said); err != nil {
+		c.report(Event{Kind: Refused, Party: a.party, Err: err})
+		return
+	}
+	if said.Absent != c.round || c.present == nil || c.present.stage != stageMasked ||
+		c.absent[a.party] {
+		return
+	}
+	c.absent[a.party] = true
+	c.report(Event{Kind: Absent, Session: c.present.number, Round: c.round, Party: a.party,
+		Err: fmt.Errorf("%w: %.40q", ErrAbsent, said.Why)})
+}
+
 // greet checks that a party has the same plan, and tells it what it needs.
 func (c *coordinator) greet(a arrival) {
 	h, refusal := c.Plan.check(a.frame[1:])
@@ -238,13 +270,10 @@ func (c *coordinator) greet(a arrival) {
 		return
 	}
 	c.admit(a)
-	a.from.sessions = h.Sessions
-	if h.Least > 0 {
-		c.number = max(c.number, h.Least-1)
-	}
+	a.from.sessions, a.from.least = h.Sessions, h.Least
 	c.report(Event{Kind: Connected, Party: a.party})
 	if c.ended {
-		c.cast.sendTo(&c.hub, a.party, frameEnd)
+		c.dismiss(a.party)
 		return
 	}
 	for _, s := range []*session{c.present, c.forming} {
@@ -295,6 +324,9 @@ func (c *coordinator) enter(s *session, next stage, envelopes []protocol.Envelop
 // those are missing who are not there or have had their time.
 func (c *coordinator) over(s *session) bool {
 	missing := s.server.Missing()
+	if s.stage == stageMasked {
+		missing = slices.DeleteFunc(missing, func(i int) bool { return c.absent[i] })
+	}
 	if len(missing) == 0 {
 		return true
 	}
@@ -365,7 +397,7 @@ func (c *coordinator) beginRound() error {
 	} else if err != nil {
 		return err
 	}
-	c.round, c.cast, c.ledger = c.round+1, b, ledger
+	c.round, c.cast, c.ledger, c.absent = c.round+1, b, ledger, make(map[int]bool)
 	e := Event{Kind: Begun, Session: c.present.number, Round: c.round}
 	for _, to := range envelopes {
 		e.Parties = append(e.Parties, to.To)
@@ -412,10 +444,15 @@ func (c *coordinator) step(next stage, call func() ([]protocol.Envelope, error))
 // lose ends a round without a sum.
 func (c *coordinator) lose(err error) error {
 	c.lost++
+	c.inRow++
+	number := c.present.number
 	if failed := c.enter(c.present, stageReady, nil); failed != nil {
 		return failed
 	}
-	c.report(Event{Kind: Lost, Session: c.present.number, Round: c.round, Err: err})
+	c.report(Event{Kind: Lost, Session: number, Round: c.round, Err: err})
+	if c.inRow == mostLost {
+		return c.end()
+	}
 	return nil
 }
 
@@ -423,18 +460,17 @@ func (c *coordinator) lose(err error) error {
 func (c *coordinator) sum() error {
 	s := c.present
 	sum, err := s.server.SumVector()
-	if errors.Is(err, protocol.ErrTooFew) || errors.Is(err, protocol.ErrMaterial) {
+	if err != nil {
 		return c.lose(err)
-	} else if err != nil {
-		return err
 	}
 	r := Round{Number: c.round, Parties: s.server.Included(), Sum: sum}
 	r.Mean = make([]float64, c.Plan.plan.Length)
-	if err := DecodeTo(r.Mean, c.Plan, c.cast.digest, sum, len(r.Parties)); err != nil {
-		return err
+	err = DecodeTo(r.Mean, c.Plan, c.cast.digest, sum, len(r.Parties))
+	if err == nil {
+		err = c.advance(r)
 	}
-	if err := c.advance(r); err != nil {
-		return err
+	if err != nil {
+		return c.lose(err)
 	}
 	if err := c.enter(s, stageReady, nil); err != nil {
 		return err
@@ -462,13 +498,19 @@ func (c *coordinator) advance(r Round) error {
 			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(next),
 				c.Plan.plan.Length)}
 	}
-	c.model = next
+	for i, x := range next {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return &ConfigError{Field: "Apply", Reason: fmt.Sprintf("coordinate %d is not finite", i)}
+		}
+	}
+	c.model, c.inRow = next, 0
 	c.kept.version++
 	return nil
 }
 
 // end sends the last model to all who are there.
 func (c *coordinator) end() error {
+	c.stalled = c.inRow == mostLost || c.round > 0 && uint64(c.lost) == c.round
 	c.cast = &broadcast{round: c.round, model: c.model}
 	if err := c.cast.settle(); err != nil {
 		return err
@@ -478,9 +520,24 @@ func (c *coordinator) end() error {
 		return err
 	}
 	for i := range c.parties {
-		c.cast.sendTo(&c.hub, i, frameEnd)
+		c.dismiss(i)
 	}
 	return nil
+}
+
+// dismiss tells a party that the job is done: with the last model, or where there was no sum at
+// all why there is none.
+func (c *coordinator) dismiss(party int) {
+	if c.stalled && uint64(c.lost) == c.round {
+		c.send(party, withoutSum())
+		return
+	}
+	c.cast.sendTo(&c.hub, party, frameEnd)
+}
+
+// withoutSum tells somebody that the job is done and came to nothing.
+func withoutSum() []byte {
+	return jsonFrame(frameRefusal, refusal{Ours: "the job ended, and no round gave a sum"})
 }
 
 // farewell reports whether parties have had the time to take the last model: those that
@@ -492,8 +549,12 @@ func (c *coordinator) farewell() bool {
 
 func (c *coordinator) result() (*Result, error) {
 	r := &Result{Model: c.model, Rounds: int(c.round), Lost: c.lost}
+	var stalled error
+	if c.stalled {
+		stalled = fmt.Errorf("%w (%d of %d)", ErrStalled, c.lost, c.round)
+	}
 	if c.ledger == nil {
-		return r, nil
+		return r, stalled
 	}
 	for _, client := range c.ledger.Clients() {
 		spent, err := c.ledger.Spent(client)
@@ -504,5 +565,5 @@ func (c *coordinator) result() (*Result, error) {
 			r.Spent = &spent
 		}
 	}
-	return r, nil
+	return r, stalled
 }

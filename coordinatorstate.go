@@ -23,6 +23,8 @@ type coordinatorState struct {
 	Number   uint64
 	Ledger   []byte
 	Ended    bool
+	InRow    int
+	Stalled  bool
 	Sessions []sessionState // present, forming; Number 0: none
 	// Committee is an oneshotState, of a plan with a committee.
 	Committee []byte
@@ -66,6 +68,8 @@ func (c *coordinator) save() error {
 		Begin:     c.begin,
 		Number:    c.number,
 		Ended:     c.ended,
+		InRow:     c.inRow,
+		Stalled:   c.stalled,
 		Committee: c.committee,
 	}
 	if c.cast != nil {
@@ -131,6 +135,7 @@ func (c *coordinator) load() (err error) {
 	}
 	c.round, c.lost, c.begin = state.Round, state.Lost, state.Begin
 	c.number, c.ended, c.committee = state.Number, state.Ended, state.Committee
+	c.inRow, c.stalled, c.absent = state.InRow, state.Stalled, make(map[int]bool)
 	c.cast = &broadcast{round: c.round, fresh: state.Fresh, model: c.model}
 	if err := c.cast.settle(); err != nil {
 		return err

@@ -17,7 +17,7 @@ func (c *coordinator) form() error {
 		if !c.wanted() {
 			return nil
 		}
-		c.number++
+		c.number = c.next()
 		server, err := protocol.NewServer(c.Plan.Config(c.number))
 		if err != nil {
 			return err
@@ -69,6 +69,24 @@ func (c *coordinator) form() error {
 		return c.save()
 	}
 	return nil
+}
+
+// numberJump is how far above the last number the coordinator goes at once on the parties' word.
+const numberJump = 1 << 20
+
+// next returns the number of the next session: above its own last one, and where it has forgotten
+// that as high as more parties say than may lie.
+func (c *coordinator) next() uint64 {
+	var least []uint64
+	for _, from := range c.parties {
+		least = append(least, from.least)
+	}
+	slices.Sort(least)
+	believed := uint64(0)
+	if n := len(least) - 1 - c.Plan.plan.Colluders; n >= 0 {
+		believed = least[n]
+	}
+	return min(max(c.number+1, min(believed, c.number+numberJump)), protocol.MaxNumber)
 }
 
 // wanted reports whether a session should be set up: there is none, or somebody is there

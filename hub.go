@@ -29,6 +29,7 @@ type connection struct {
 	link     Link
 	queue    chan outgoing
 	sessions []uint64
+	least    uint64 // number of a session, by the party's word
 	greeted  bool
 	admitted chan struct{} // closed with it, unless it was refused
 	cancel   context.CancelFunc

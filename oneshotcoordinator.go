@@ -98,7 +98,7 @@ func (r *oneshotCoordinator) greet(h *hub, a arrival) bool {
 	}
 	h.admit(a)
 	if r.ended {
-		h.send(a.party, frame(frameEnd, r.begin))
+		h.send(a.party, r.last())
 	}
 	return !r.ended
 }
@@ -395,10 +395,14 @@ func (r *oneshotCoordinator) step(next phase, call func() ([]byte, error)) error
 
 func (r *oneshotCoordinator) lose(err error) error {
 	r.lost++
+	r.inRow++
 	if err := r.tell(phaseIdle, false); err != nil {
 		return err
 	}
 	r.report(Event{Kind: Lost, Round: r.round, Err: err})
+	if r.inRow == mostLost {
+		return r.finish()
+	}
 	return nil
 }
 
@@ -424,7 +428,7 @@ func (r *oneshotCoordinator) sums() error {
 	case errors.Is(err, oneshot.ErrTooFew), errors.Is(err, oneshot.ErrParts):
 		return nil // more parts may come
 	default:
-		return err
+		return r.lose(err)
 	}
 }
 
@@ -448,11 +452,11 @@ func (r *oneshotCoordinator) apply(sum []int64) error {
 	if out.Sum, err = masking.FromValues(r.Plan.layout, values...); err != nil {
 		return err
 	}
-	if out.Mean, err = r.Plan.Decode(r.begin, values, len(out.Parties)); err != nil {
-		return err
+	if out.Mean, err = r.Plan.Decode(r.begin, values, len(out.Parties)); err == nil {
+		err = r.advance(out)
 	}
-	if err := r.advance(out); err != nil {
-		return err
+	if err != nil {
+		return r.lose(err)
 	}
 	if err := r.tell(phaseIdle, false); err != nil {
 		return err
@@ -463,6 +467,7 @@ func (r *oneshotCoordinator) apply(sum []int64) error {
 
 // finish sends the last model to all who are there.
 func (r *oneshotCoordinator) finish() error {
+	r.stalled = r.inRow == mostLost || r.lost > 0 && uint64(r.lost) == r.round
 	last := broadcast{round: r.round, model: r.model}
 	var err error
 	if r.begin, err = last.bytes(); err != nil {
@@ -474,10 +479,18 @@ func (r *oneshotCoordinator) finish() error {
 	}
 	for _, h := range []*hub{&r.hub, &r.members} {
 		for i := range h.parties {
-			h.send(i, frame(frameEnd, r.begin))
+			h.send(i, r.last())
 		}
 	}
 	return nil
+}
+
+// last is the last frame of a connection.
+func (r *oneshotCoordinator) last() []byte {
+	if r.stalled && uint64(r.lost) == r.round {
+		return withoutSum()
+	}
+	return frame(frameEnd, r.begin)
 }
 
 // oneshotState is what a coordinator with a committee saves beside coordinatorState.
