@@ -23,8 +23,15 @@ type changes struct {
 	stop   []context.CancelFunc
 	gone   []chan struct{} // closed when a party's Run has returned
 	failed []error
-	away   int // the party that has left, -1: none
+	away   int  // the party that has left, -1: none
+	left   bool // somebody has left since the last round began
+	began  time.Time
 	log    []string
+}
+
+func (c *changes) note(format string, a ...any) {
+	line := fmt.Sprintf("%6.2f s  ", time.Since(c.began).Seconds()) + fmt.Sprintf(format, a...)
+	c.log = append(c.log, line)
 }
 
 // start has a party take part, with the state that it has.
@@ -47,28 +54,29 @@ func (c *changes) change() {
 	newcomer := len(c.signers) - 1
 	switch {
 	case c.stop[newcomer] == nil && c.random.IntN(2) == 0:
-		c.log = append(c.log, "the newcomer joins")
+		c.note("the newcomer joins")
 		c.start(newcomer)
 	case c.away >= 0:
 		i := c.away
 		c.away = -1
 		<-c.gone[i]
 		if c.random.IntN(2) == 0 {
-			c.log = append(c.log, fmt.Sprintf("party %d comes back without its state", i))
+			c.note("party %d comes back without its state", i)
 			c.stores[i] = new(MemoryStore)
 		} else {
-			c.log = append(c.log, fmt.Sprintf("party %d comes back", i))
+			c.note("party %d comes back", i)
 		}
 		c.start(i)
-	default:
+	case !c.left:
+		c.left = true
 		c.away = c.random.IntN(newcomer)
-		c.log = append(c.log, fmt.Sprintf("party %d leaves", c.away))
+		c.note("party %d leaves", c.away)
 		c.stop[c.away]()
 	}
 }
 
 // Joining, leaving, losing the state and coming back, at any step of a session or a round, cost no
-// round: nobody is at fault. Every sum is exact.
+// round, as long as enough stay: nobody is at fault. Every sum is exact.
 func TestChanges(t *testing.T) {
 	seeds := suite.Size(4, 16, 200, 1000)
 	room := make(chan struct{}, 16)
@@ -85,7 +93,12 @@ func TestChanges(t *testing.T) {
 func changesOf(t *testing.T, seed uint64) {
 	plan := testPlan()
 	plan.Rounds, plan.DropOut = 5, .4
-	c := &changes{job: newJob(t, plan, 6), random: rand.New(rand.NewPCG(seed, 9)), away: -1}
+	c := &changes{
+		job:    newJob(t, plan, 9),
+		random: rand.New(rand.NewPCG(seed, 9)),
+		began:  time.Now(),
+		away:   -1,
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
 	c.ctx = ctx
@@ -105,9 +118,12 @@ func changesOf(t *testing.T, seed uint64) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.log = append(c.log, e.String())
+		c.note("%v", e)
 		switch e.Kind {
 		case Connected, Disconnected:
+		case Begun:
+			c.left = false
+			fallthrough
 		default:
 			if c.random.IntN(3) == 0 {
 				c.change()
@@ -117,7 +133,8 @@ func changesOf(t *testing.T, seed uint64) {
 	result, err := coordinator.Run(ctx)
 	cancel()
 	c.wait.Wait()
-	if err != nil || result.Lost != 0 || result.Rounds != plan.Rounds || len(c.failed) > 0 {
+	slow := time.Since(c.began) > coordinator.StepTime
+	if err != nil || slow || result.Lost != 0 || result.Rounds != plan.Rounds || len(c.failed) > 0 {
 		t.Errorf("%+v, %v, %v", result, err, c.failed)
 		for _, line := range c.log {
 			t.Log(line)
