@@ -30,7 +30,8 @@ const (
 	labelSeries      = "hushsum/2 series"
 )
 
-// DefaultMaxSkip is the most that a zero [Config.MaxSkip] stands for.
+// DefaultMaxSkip is what a zero [Config.MaxSkip] stands for, unless PerRound takes more
+// or the work allows less.
 const DefaultMaxSkip = 1000
 
 // mostDerivations bounds the work that one message can ask of a party: MaxSkip
@@ -77,8 +78,11 @@ type Config struct {
 	Seed [32]byte
 	// MaxSkip is how many rounds a party may have missed when it joins the next,
 	// which bounds the work that a round number can ask of it: MaxSkip times the
-	// parties that a party may share secrets with is at most 2^27. Zero means
-	// DefaultMaxSkip, or less if that is too much.
+	// parties that a party may share secrets with is at most 2^27. Who misses more is
+	// out of the session for good, also if the schedule did not draw it: with PerRound,
+	// MaxSkip times PerRound is at least 14 times the parties of the roster, so that less
+	// than one draw in a million does that. Zero means DefaultMaxSkip, more if PerRound
+	// takes more, and less if that is too much work.
 	MaxSkip uint64
 	// Classical leaves ML-KEM out of the exchange of keys: who records a session
 	// and breaks X25519 later then reads every input.

@@ -1,12 +1,17 @@
 package protocol
 
 import (
+	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/big"
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -80,6 +85,108 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// With a schedule, MaxSkip is so much that less than one draw in a million leaves a party
+// out for good; a default that is not becomes so, as far as the work allows.
+func TestMaxSkipWithSchedule(t *testing.T) {
+	type numbers struct {
+		n, perRound int
+		skip        uint64
+	}
+	for c, want := range map[numbers]struct {
+		least uint64 // 0: accepted
+		skip  uint64 // then
+	}{
+		{6, 2, 1}:      {least: 42},
+		{6, 2, 41}:     {least: 42},
+		{6, 2, 42}:     {skip: 42},
+		{6, 2, 0}:      {skip: 1000},
+		{6, 6, 1}:      {skip: 1},
+		{6, 0, 1}:      {skip: 1},
+		{8, 7, 15}:     {least: 16},
+		{8, 7, 16}:     {skip: 16},
+		{200, 2, 0}:    {skip: 1400},
+		{200, 2, 1399}: {least: 1400},
+		{143, 2, 0}:    {skip: 1001},
+		{142, 2, 0}:    {skip: 1000},
+	} {
+		_, roster := parties(t, c.n)
+		config := testConfig(roster)
+		config.PerRound, config.MaxSkip = c.perRound, c.skip
+		own, err := config.settle()
+		switch {
+		case want.least == 0 && (err != nil || own.maxSkip != want.skip):
+			t.Errorf("%v: %v, want MaxSkip %d", c, err, want.skip)
+		case want.least > 0 && (!errors.Is(err, ErrConfig) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("at least %d,", want.least))):
+			t.Errorf("%v: %v, want at least %d", c, err, want.least)
+		}
+	}
+	// By chance alone, exactly.
+	for n := 3; n < 60; n++ {
+		for perRound := 2; perRound < n; perRound++ {
+			missed := big.NewRat(int64(n-perRound), int64(n))
+			chance := big.NewRat(1, 1)
+			for range leastSkip(n, perRound) {
+				chance.Mul(chance, missed)
+			}
+			if chance.Cmp(big.NewRat(1, 1_000_000)) > 0 {
+				t.Fatalf("n = %d, PerRound %d: MaxSkip %d leaves out one of %v", n, perRound,
+					leastSkip(n, perRound), chance.Inv(chance).FloatString(0))
+			}
+		}
+	}
+}
+
+// Where the work that MaxSkip bounds is too much for a schedule, more parties a round are
+// needed, and the error tells how many.
+func TestScheduleBeyondMaxSkip(t *testing.T) {
+	members := make([]keyexchange.Member, 1<<14)
+	for i := range members {
+		seed := sha256.Sum256(fmt.Appendf(nil, "identity %d", i))
+		members[i] = keyexchange.Member{Name: fmt.Sprint("party-", i),
+			Key: ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)}
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := testConfig(roster) // MaxSkip is at most 8,192
+	config.PerRound = 27
+	if err := config.Validate(); !errors.Is(err, ErrConfig) ||
+		!strings.Contains(err.Error(), "PerRound to at least 28") {
+		t.Errorf("27 a round: %v", err)
+	}
+	config.PerRound = 28
+	if err := config.Validate(); err != nil {
+		t.Errorf("28 a round: %v", err)
+	}
+}
+
+// Without recovery one party that is out for good costs all rounds that it is drawn for.
+// With the least MaxSkip for the schedule, none is lost.
+func TestScheduleLosesNoRounds(t *testing.T) {
+	signers, roster := parties(t, 6)
+	config := &Config{Label: "schedule", Roster: roster, Layout: masking.Layout{{Length: 1, Bits: 8}},
+		PerRound: 2, MaxSkip: 1, Classical: true, Seed: [32]byte{1}}
+	if config.Validate() == nil {
+		t.Error("MaxSkip 1 with 2 of 6 parties a round is accepted")
+	}
+	config.MaxSkip = leastSkip(6, 2)
+	l, err := NewLocal(config, signers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := make([][][]uint64, 6)
+	for i := range in {
+		in[i] = [][]uint64{{1}}
+	}
+	for range 300 {
+		if sum, err := l.Round(nil, in); err != nil || sum[0][0] != 2 {
+			t.Fatalf("round %d: %v, %v", l.Server.Round(), sum, err)
+		}
+	}
+}
+
 // A configuration comes back from its JSON form with the same digest, and each of its
 // values is in the digest.
 func TestConfigJSON(t *testing.T) {
@@ -87,7 +194,7 @@ func TestConfigJSON(t *testing.T) {
 	base := Config{Label: "Zählung", Number: 1 << 60, Roster: roster, MinMembers: 7,
 		Layout:    masking.Layout{{Length: 5, Bits: 7}, {Length: 1, Bits: 64}},
 		Colluders: 1, Recovery: &Recovery{Adversary: CuriousServer, Threshold: 4,
-			MinSurvivors: 6}, PerRound: 7, Seed: [32]byte{1}, MaxSkip: 9}
+			MinSurvivors: 6}, PerRound: 7, Seed: [32]byte{1}, MaxSkip: 29}
 	digest, err := base.Digest()
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +219,7 @@ func TestConfigJSON(t *testing.T) {
 		"Layout":     func(c *Config) { c.Layout = c.Layout[:1] },
 		"Colluders":  func(c *Config) { c.Colluders = 0 }, "PerRound": func(c *Config) { c.PerRound = 8 },
 		"Seed":        func(c *Config) { c.Seed[9] = 1 },
-		"MaxSkip":     func(c *Config) { c.MaxSkip = 10 },
+		"MaxSkip":     func(c *Config) { c.MaxSkip = 30 },
 		"Classical":   func(c *Config) { c.Classical = true },
 		"no recovery": func(c *Config) { c.Recovery = nil },
 		"Adversary": func(c *Config) {
@@ -138,7 +245,45 @@ func TestConfigJSON(t *testing.T) {
 		}
 		seen[got] = name
 	}
+	// Any field that has a default can be left out, and is then that (SPEC.md §3.3).
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"label":       func(c *Config) { c.Label = "" },
+		"number":      func(c *Config) { c.Number = 0 },
+		"min_members": func(c *Config) { c.MinMembers = 0 },
+		"colluders":   func(c *Config) { c.Colluders = 0 },
+		"recovery":    func(c *Config) { c.Recovery = nil },
+		"per_round":   func(c *Config) { c.PerRound = 0 },
+		"seed":        func(c *Config) { c.Seed = [32]byte{} },
+		"max_skip":    func(c *Config) { c.MaxSkip = 0 },
+		"classical":   func(c *Config) { c.Classical = false },
+	} {
+		want := base
+		change(&want)
+		wanted, err := want.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := maps.Clone(fields)
+		delete(short, name)
+		written, err := json.Marshal(short)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Config{Label: "what was there before", Seed: [32]byte{7}}
+		if err := json.Unmarshal(written, &got); err != nil {
+			t.Errorf("without %s: %v", name, err)
+		} else if digest, err := got.Digest(); err != nil || digest != wanted {
+			t.Errorf("without %s: not its default, %v", name, err)
+		}
+	}
 	for name, bad := range map[string]string{
+		"an empty seed":    strings.Replace(string(b), fmt.Sprintf("%x", base.Seed), "", 1),
+		"no roster":        `{"layout":[{"length":1,"bits":8}]}`,
+		"no layout":        strings.Replace(string(b), `"layout":[`, `"layout":[],"x":[`, 1),
 		"an unknown field": strings.Replace(string(b), `"number"`, `"nummer"`, 1),
 		"something after":  string(b) + "{}",
 		"a bad seed":       strings.Replace(string(b), `"seed":"01`, `"seed":"1`, 1),

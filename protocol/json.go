@@ -13,7 +13,7 @@ import (
 
 // configJSON is the JSON form of a Config, which is also that of the test
 // vectors (SPEC.md §3.3). Byte strings are in lower-case hexadecimal digits, and
-// zeros stand for the defaults.
+// zeros and fields that are left out stand for the defaults.
 type configJSON struct {
 	Label      string        `json:"label"`
 	Number     uint64        `json:"number"`
@@ -23,7 +23,7 @@ type configJSON struct {
 	Colluders  int           `json:"colluders"`
 	Recovery   *recoveryJSON `json:"recovery"` // null without
 	PerRound   int           `json:"per_round"`
-	Seed       string        `json:"seed"`
+	Seed       *string       `json:"seed"` // null: zero
 	MaxSkip    uint64        `json:"max_skip"`
 	Classical  bool          `json:"classical"`
 }
@@ -51,13 +51,14 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	seed := hex.EncodeToString(c.Seed[:])
 	j := configJSON{
 		Label:      c.Label,
 		Number:     c.Number,
 		MinMembers: c.MinMembers,
 		Colluders:  c.Colluders,
 		PerRound:   c.PerRound,
-		Seed:       hex.EncodeToString(c.Seed[:]),
+		Seed:       &seed,
 		MaxSkip:    c.MaxSkip,
 		Classical:  c.Classical,
 	}
@@ -97,11 +98,14 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 		MaxSkip:    j.MaxSkip,
 		Classical:  j.Classical,
 	}
-	seed, err := hex.DecodeString(j.Seed)
-	if err != nil || len(seed) != len(out.Seed) {
-		return fmt.Errorf("%w: the seed is not 64 hexadecimal digits", ErrConfig)
+	if j.Seed != nil {
+		seed, err := hex.DecodeString(*j.Seed)
+		if err != nil || len(seed) != len(out.Seed) {
+			return fmt.Errorf("%w: the seed is not 64 hexadecimal digits; leave it out for zero", ErrConfig)
+		}
+		copy(out.Seed[:], seed)
 	}
-	copy(out.Seed[:], seed)
+	var err error
 	var members []keyexchange.Member
 	for _, m := range j.Roster {
 		key, err := hex.DecodeString(m.Key)

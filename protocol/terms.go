@@ -98,18 +98,46 @@ func (c *Config) settle() (*settled, error) {
 			}
 		}
 	}
-	chains := uint64(s.peers())
-	if s.maxSkip == 0 {
-		s.maxSkip = min(DefaultMaxSkip, mostDerivations/chains)
-	}
-	if s.maxSkip > mostDerivations/chains {
-		return fail("MaxSkip is %d; with %d chains of keys a party could be asked for more than %d "+
-			"steps, so at most %d",
-			c.MaxSkip, chains, mostDerivations, mostDerivations/chains)
+	if err := s.settleSkip(); err != nil {
+		return nil, err
 	}
 	s.digest = s.computeDigest()
 	s.most, s.mostBeside = s.maxMessage(s.Layout.PackedSize()), s.maxMessage(0)
 	return s, nil
+}
+
+// leastSkip returns the least MaxSkip with a schedule, ⌈14·n/N⌉: a party is not drawn for
+// so many rounds with a chance of (1 − N/n)^MaxSkip ≤ e^-14, less than one in a million.
+func leastSkip(parties, perRound int) uint64 {
+	return uint64((14*parties + perRound - 1) / perRound)
+}
+
+// settleSkip fills in and checks MaxSkip. Whoever is not drawn for longer than that is out
+// of the session for good: to wait for it would be to lift the bound on the work that one
+// message can ask of a party.
+func (c *settled) settleSkip() error {
+	most := mostDerivations / uint64(c.peers())
+	least := uint64(1)
+	if c.byRound {
+		least = leastSkip(c.parties, c.PerRound)
+	}
+	if c.maxSkip == 0 {
+		c.maxSkip = min(max(DefaultMaxSkip, least), most)
+	}
+	switch {
+	case c.maxSkip > most:
+		return fmt.Errorf("%w: MaxSkip is %d; with %d chains of keys a party could be asked for more "+
+			"than %d steps, so at most %d", ErrConfig, c.MaxSkip, c.peers(), mostDerivations, most)
+	case least > most:
+		return fmt.Errorf("%w: with %d of %d parties a round, some are not drawn for more rounds than "+
+			"MaxSkip may be, %d, and are out for good; set PerRound to at least %d", ErrConfig,
+			c.PerRound, c.parties, most, (14*uint64(c.parties)+most-1)/most)
+	case c.maxSkip < least:
+		return fmt.Errorf("%w: MaxSkip is %d; with %d of %d parties a round, some are not drawn for "+
+			"longer and are out for good; set it to at least %d, or to 0 for the default", ErrConfig,
+			c.maxSkip, c.PerRound, c.parties, least)
+	}
+	return nil
 }
 
 // settleRecovery checks what does not depend on who comes.

@@ -81,10 +81,14 @@ func (v *vector) settle() (*setting, error) {
 	if s.sparse && !s.byRound {
 		peers = uint64(c.Recovery.Degree)
 	}
-	if s.maxSkip == 0 {
-		s.maxSkip = min(1000, 1<<27/peers)
+	least := uint64(1)
+	if s.byRound {
+		least = uint64((14*s.n + c.PerRound - 1) / c.PerRound)
 	}
-	if s.maxSkip > 1<<27/peers {
+	if s.maxSkip == 0 {
+		s.maxSkip = min(max(1000, least), 1<<27/peers)
+	}
+	if s.maxSkip > 1<<27/peers || s.maxSkip < least {
 		return nil, fail("MaxSkip is out of range")
 	}
 	hybrid := byte(0)
