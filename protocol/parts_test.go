@@ -3,10 +3,7 @@ package protocol
 import (
 	"bytes"
 	"crypto/ed25519"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/hushsum/hushsum/internal/graph"
@@ -180,22 +177,5 @@ func partKeys(bytesOf func(label string, n int) []byte) []partKey {
 
 // What testdata/parts.json says is what the code makes today.
 func TestParts(t *testing.T) {
-	got, err := json.MarshalIndent(makeParts(t), "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got = append(got, '\n')
-	path := filepath.Join("testdata", "parts.json")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs from what the code makes", path)
-	}
+	checkGolden(t, "parts", makeParts(t))
 }

@@ -134,7 +134,7 @@ func scalar(t *testing.T, wide []byte) hexBytes {
 type vectorPlan struct {
 	broadcast  string
 	absent     []int // Begin does not reach them
-	lost       []int // their Masked does not arrive
+	lost       []int // their Masked does not arrive; -1 is the lowest participant
 	unsigned   []int // they submit and are gone
 	unrevealed []int
 	gather     []int // who is there, if the round is among some
@@ -312,6 +312,9 @@ func (r *recorder) round(plan vectorPlan) {
 	for _, e := range envelopes {
 		round.Participants = append(round.Participants, e.To)
 	}
+	if slices.Contains(plan.lost, -1) {
+		plan.lost = round.Participants[:1]
+	}
 	round.Pairs = r.pairs(number, round.Participants, plan.absent)
 	in, _ := inputs(number, r.config.Layout, len(r.clients))
 	for _, i := range round.Participants {
@@ -459,28 +462,64 @@ func TestVectors(t *testing.T) {
 			[]vectorPlan{{broadcast: "model 1", wrong: []int{1}},
 				{broadcast: "model 3", gather: []int{0, 2, 4, 6, 9}, lost: []int{9}}},
 		},
+		{
+			"classical", "classical keys with recovery, curious server; party 1 drops out of round 1 " +
+				"and is invited, party 2 submits in round 2 and does not sign, party 4 signs in round 3 " +
+				"and does not reveal", 5,
+			&Config{Label: "vectors/classical", Layout: layout[:1], Classical: true,
+				Recovery: &Recovery{Adversary: CuriousServer, Threshold: 2}}, nil, nil,
+			[]vectorPlan{{broadcast: "model 1", lost: []int{1}}, {broadcast: "model 2", unsigned: []int{2}},
+				{unrevealed: []int{4}}},
+		},
+		{
+			"scheduled", "classical keys, cheating server, a schedule on complete graphs; one party of " +
+				"round 2 drops out", 8,
+			&Config{Label: "vectors/scheduled", Layout: layout[:1], Classical: true, PerRound: 5,
+				Seed: [32]byte{4, 5, 6}, Recovery: new(Recovery)}, nil, nil,
+			[]vectorPlan{{}, {broadcast: "model 2", lost: []int{-1}}, {}, {}},
+		},
+		{
+			"whole", "hybrid keys without recovery, two rounds among four of five: party 2 does not " +
+				"announce", 5,
+			&Config{Label: "vectors/whole", Layout: layout, MinMembers: 4}, []int{2}, nil,
+			[]vectorPlan{{broadcast: "model 1"}, {}},
+		},
+		{
+			"colluders", "classical keys, cheating server, three colluders; party 0 reveals a wrong " +
+				"share, which is corrected, and party 9 drops out of round 2", 12,
+			&Config{Label: "vectors/colluders", Layout: layout[:1], Classical: true, Colluders: 3,
+				MinMembers: 11, Recovery: &Recovery{Threshold: 8}}, []int{11}, nil,
+			[]vectorPlan{{wrong: []int{0}}, {broadcast: "model 2", lost: []int{9}}},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			session := recordSession(t, test.name, test.description, test.parties, test.config, test.late,
 				test.silent, test.rounds)
-			got, err := json.MarshalIndent(session, "", "\t")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, '\n')
-			path := filepath.Join("testdata", test.name+".json")
-			if *update {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("%s differs from what the code makes; was a change of the protocol intended?", path)
-			}
+			checkGolden(t, test.name, session)
 		})
+	}
+}
+
+// checkGolden compares what the code makes with the file of that name in testdata, or
+// writes it.
+func checkGolden(t *testing.T, name string, made any) {
+	t.Helper()
+	got, err := json.MarshalIndent(made, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	path := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from what the code makes; was a change of the protocol intended?", path)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+	"unicode/utf8"
 )
 
 func u32(x int) []byte    { return binary.BigEndian.AppendUint32(nil, uint32(x)) }
@@ -27,13 +28,28 @@ type setting struct {
 	maxSkip       uint64
 	layout        []segment
 	digest        []byte
+	rosterDigest  []byte
 }
 
 // numbers are those of §3.2.
 type numbers struct{ scheduled, degree, threshold, quorum, minimum int }
 
-// settle checks the configuration and computes the digests (§2, §3).
+// settle checks the configuration and its digests (§2, §3).
 func (v *vector) settle() (*setting, error) {
+	s, err := v.derive()
+	switch {
+	case err != nil:
+		return nil, err
+	case !bytes.Equal(s.rosterDigest, v.RosterDigest):
+		return nil, fail("roster digest")
+	case !bytes.Equal(s.digest, v.ConfigDigest):
+		return nil, fail("configuration digest")
+	}
+	return s, nil
+}
+
+// derive checks the configuration and computes the digests.
+func (v *vector) derive() (*setting, error) {
 	c := &v.Config
 	s := &setting{
 		vector:     v,
@@ -47,40 +63,44 @@ func (v *vector) settle() (*setting, error) {
 	if s.minMembers == 0 {
 		s.minMembers = s.n
 	}
+	if c.Seed == nil {
+		c.Seed = make([]byte, 32)
+	}
 	if s.n < 2 || len(v.Parties) != s.n || s.minMembers < 2 || s.minMembers > s.n || c.PerRound < 0 ||
 		c.PerRound == 1 ||
-		c.PerRound > s.n || len(c.Label) > 255 || len(c.Seed) != 32 || len(s.layout) == 0 {
+		c.PerRound > s.n || len(c.Label) > 255 || !utf8.ValidString(c.Label) || len(c.Seed) != 32 ||
+		len(s.layout) == 0 || len(s.layout) > 1024 {
 		return nil, fail("the configuration is out of range")
 	}
 	s.byRound = c.PerRound != 0 && c.PerRound < s.n
+	coordinates := 0
 	for _, l := range s.layout {
-		if l.Bits < 1 || l.Bits > 64 || l.Length < 1 || l.Length > 1<<28 {
+		if l.Bits < 1 || l.Bits > 64 || l.Length < 1 || l.Length > 1<<28-coordinates {
 			return nil, fail("the layout is out of range")
 		}
+		coordinates += l.Length
 	}
 	roster := [][]byte{u32(s.n)}
 	for _, p := range c.Roster {
 		roster = append(roster, []byte{byte(len(p.Name))}, []byte(p.Name), p.Key)
 	}
 	rosterDigest := hash("hushsum/2 roster", roster...)
-	if !bytes.Equal(rosterDigest, v.RosterDigest) {
-		return nil, fail("roster digest")
-	}
+	s.rosterDigest = rosterDigest
 	if r := c.Recovery; r != nil {
 		if r.Degree < 0 || r.Threshold < 0 || r.MinSurvivors < 0 || r.Adversary < 0 || r.Adversary > 2 {
 			return nil, fail("the recovery is out of range")
 		}
 		s.sparse = r.Degree != 0 && r.Degree < s.scheduledOf(s.n)-1
+		if r.Degree > s.scheduledOf(s.n)-1 || s.sparse && (r.Degree < 2 || r.Adversary == 0) {
+			return nil, fail("the degree is out of range")
+		}
 	}
 	for size := s.minMembers; size <= s.n; size++ {
 		if _, err := s.numbers(size); err != nil {
 			return nil, err
 		}
 	}
-	peers := uint64(s.n - 1)
-	if s.sparse && !s.byRound {
-		peers = uint64(c.Recovery.Degree)
-	}
+	peers := uint64(s.peersOf())
 	least := uint64(1)
 	if s.byRound {
 		least = uint64((14*s.n + c.PerRound - 1) / c.PerRound)
@@ -109,10 +129,36 @@ func (v *vector) settle() (*setting, error) {
 			u32(r.MinSurvivors))
 	}
 	s.digest = hash("hushsum/2 config", parts...)
-	if !bytes.Equal(s.digest, v.ConfigDigest) {
-		return nil, fail("configuration digest")
-	}
 	return s, nil
+}
+
+// peersOf is p, the most peers that a party has (§3.1).
+func (s *setting) peersOf() int {
+	if s.sparse && !s.byRound {
+		return s.Config.Recovery.Degree
+	}
+	return s.n - 1
+}
+
+// longest is MaxMessage (§12).
+func (s *setting) longest() int {
+	size, _ := s.numbers(s.n)
+	set, n, h, p, packed := (s.n+7)/8, s.n, size.degree, s.peersOf(), 0
+	for _, l := range s.layout {
+		packed += (l.Length*l.Bits + 7) / 8
+	}
+	out := max(set+96*n, 32+set+72*h, 68*size.scheduled, packed)
+	if s.recovery {
+		out = max(out, packed+136+128*h)
+	}
+	if s.hybrid {
+		log := 0
+		for 1<<log < p {
+			log++
+		}
+		out = max(out, 1280, set+128*n+1184*p, set+(1152+32*log)*p)
+	}
+	return 46 + out
 }
 
 func (s *setting) scheduledOf(size int) int {

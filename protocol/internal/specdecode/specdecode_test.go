@@ -26,7 +26,8 @@ func read(t *testing.T, name string) []byte {
 // The committed vectors follow SPEC.md as this package reads it.
 func TestVerify(t *testing.T) {
 	for _, name := range []string{"plain.json", "recovery.json", "sparse.json", "odd.json",
-		"missing.json", "some.json"} {
+		"missing.json", "some.json", "classical.json", "scheduled.json", "whole.json",
+		"colluders.json"} {
 		if err := Verify(read(t, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -136,6 +137,81 @@ func TestVerifyParts(t *testing.T) {
 		changed[at] = "01"[changed[at]&1^1]
 		if err := VerifyParts(changed); err == nil {
 			t.Errorf("a changed %s was accepted", field)
+		}
+	}
+}
+
+// The vectors of configurations follow SPEC.md, and changed ones do not.
+func TestVerifyConfigurations(t *testing.T) {
+	data := read(t, "configurations.json")
+	if err := VerifyConfigurations(data); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{
+		{`"accepted": true`, `"accepted": false`},
+		{`"accepted": false`, `"accepted": true`},
+		{`"q": 5`, `"q": 6`},
+		{`"m": 7`, `"m": 8`},
+		{`"h": 4`, `"h": 5`},
+		{`"max_skip": 1000,`, `"max_skip": 999,`},
+		{`"colluders": 2`, `"colluders": 1`},
+	} {
+		changed := bytes.Replace(data, []byte(change[0]), []byte(change[1]), 1)
+		if bytes.Equal(changed, data) {
+			t.Fatalf("the vectors have no %s", change[0])
+		}
+		if VerifyConfigurations(changed) == nil {
+			t.Errorf("%s was accepted", change[1])
+		}
+	}
+}
+
+// The vectors of edges follow SPEC.md, and changed ones do not.
+func TestVerifyEdges(t *testing.T) {
+	data := read(t, "edges.json")
+	if err := VerifyEdges(data); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{
+		{`"accepted": "no"`, `"accepted": "yes"`},
+		{`"accepted": "yes"`, `"accepted": "no"`},
+		{`"accepted": "either"`, `"accepted": ""`},
+		{`"mlkem_seed": "`, `"mlkem_seed": "0`},
+		{`"secret": "`, `"secret": "00`},
+	} {
+		if VerifyEdges(bytes.Replace(data, []byte(change[0]), []byte(change[1]), 1)) == nil {
+			t.Errorf("%s was accepted", change[1])
+		}
+	}
+}
+
+// The vectors of calls follow SPEC.md, and changed ones do not.
+func TestVerifyCalls(t *testing.T) {
+	data := read(t, "calls.json")
+	if err := VerifyCalls(data); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{
+		{`"error": "ErrNumber"`, `"error": ""`},
+		{`"error": "ErrConfig",
+				"least"`, `"error": "ErrNumber",
+				"least"`},
+		{`"least": 1099511627781`, `"least": 1099511627780`},
+		{`"number": 3`, `"number": 4`},
+		{`"answer": "02`, `"answer": "03`},
+		{`"from": 0,
+				"message": "0201`, `"from": 0,
+				"message": "0202`},
+		{`"12",
+						"6"`, `"12",
+						"7"`},
+	} {
+		changed := bytes.Replace(data, []byte(change[0]), []byte(change[1]), 1)
+		if bytes.Equal(changed, data) {
+			t.Fatalf("the vectors have no %s", change[0])
+		}
+		if VerifyCalls(changed) == nil {
+			t.Errorf("%s was accepted", change[1])
 		}
 	}
 }

@@ -56,12 +56,7 @@ type vector struct {
 		MaxSkip   uint64 `json:"max_skip"`
 		Classical bool
 	}
-	Parties []struct {
-		Identity octets `json:"identity_seed"`
-		Private  octets `json:"x25519_private"`
-		MLKEM    octets `json:"mlkem_seed"`
-		Random   octets `json:"random_seed"`
-	}
+	Parties      []vectorParty
 	RosterDigest octets `json:"roster_digest"`
 	ConfigDigest octets `json:"config_digest"`
 	KeysDigest   octets `json:"keys_digest"`
@@ -74,6 +69,14 @@ type vector struct {
 		Message  octets
 	}
 	Rounds []*round
+}
+
+// vectorParty is a party's keys.
+type vectorParty struct {
+	Identity octets `json:"identity_seed"`
+	Private  octets `json:"x25519_private"`
+	MLKEM    octets `json:"mlkem_seed"`
+	Random   octets `json:"random_seed"`
 }
 
 // round is what the vector says of one round.
