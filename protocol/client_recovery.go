@@ -163,6 +163,9 @@ func (c *Client) openRecoveryShares(open *clientRound, round uint64, sealed []wi
 // prepareRecovery draws the secret of this party's self mask for the round,
 // seals its shares, and makes the upload for the next round.
 func (c *Client) prepareRecovery(masked *wire.Masked, self *shamir.Secret) error {
+	if _, err := c.topology.next(c.self, c.last); err != nil {
+		return err // before anything is drawn
+	}
 	secret, err := shamir.GenerateSecret(c.random)
 	if err != nil {
 		return err
