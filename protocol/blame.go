@@ -63,16 +63,14 @@ func (d doubts) named(most int) (names []int, atMost int) {
 }
 
 // spoilers returns how many of the holders of some shares of owner can be at fault if the
-// owner is not and no more than most parties are; used reports whose shares these are. All
-// counterparties of the owner are then at fault, beside those who are named, and of these
-// whoever is not among the holders has no part in what is wrong. It reports false if the
-// owner must be at fault.
-func (d doubts) spoilers(
-	owner, most int, used func(party int) bool,
-) (count int, possible bool) {
+// owner is not and no more than most parties are, 0 or less if the owner must be; used
+// reports whose shares these are. All counterparties of the owner are then at fault,
+// beside those who are named, and of these whoever is not among the holders has no part in
+// what is wrong.
+func (d doubts) spoilers(owner, most int, used func(party int) bool) int {
 	names, most := d.named(most)
 	if slices.Contains(names, owner) {
-		return 0, false
+		return 0
 	}
 	for _, party := range names {
 		if !used(party) && !d[owner][party] {
@@ -84,7 +82,7 @@ func (d doubts) spoilers(
 			most--
 		}
 	}
-	return most, most >= 0
+	return most
 }
 
 // inEveryCover returns parties that are in every vertex cover of at most size

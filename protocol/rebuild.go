@@ -75,18 +75,18 @@ func (r *rebuilder) secret(
 			return secret, nil
 		}
 		// How many of those whose shares are used can be at fault if the owner is not.
-		spoilers, possible := r.doubts.spoilers(owner, r.most,
+		spoilers := r.doubts.spoilers(owner, r.most,
 			func(party int) bool { return hasShare(used, party) })
 		if err != nil {
 			failed = err
-			refuted = refuted || !possible || (len(used)-r.threshold)/2 >= spoilers
+			refuted = refuted || (len(used)-r.threshold)/2 >= spoilers
 			continue
 		}
 		// The secret is right, but a commitment binds no polynomial: spoilers can move their
 		// shares to another with the same secret, which the dealt one meets in threshold − 2
 		// shares at the most. Only if more agree than these and the spoilers' are the others
 		// wrong for sure.
-		if agree := len(used) - len(wrong); !possible || agree > spoilers+r.threshold-2 {
+		if agree := len(used) - len(wrong); agree > spoilers+r.threshold-2 {
 			for _, x := range wrong {
 				r.doubts.add(owner, int(x)-1)
 			}

@@ -45,6 +45,57 @@ func TestRightSharesOfASuspect(t *testing.T) {
 	}
 }
 
+// dealt returns a secret and its shares, of which some are wrong.
+func dealt(t *testing.T, threshold int, holders, wrong []uint32) (shamir.Secret, []shamir.Share) {
+	t.Helper()
+	secret, err := shamir.GenerateSecret(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares, err := shamir.Split(nil, secret, threshold, holders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range shares {
+		if slices.Contains(wrong, shares[i].Index) {
+			shares[i].Value[1] ^= byte(1 + i)
+		}
+	}
+	return secret, shares
+}
+
+// A holder that was wrong before and is again counts as missing rather than as wrong where
+// that saves the secret: of five shares with two needed one can be corrected, of four as
+// well.
+func TestRepeatedlyWrongHolder(t *testing.T) {
+	secret, shares := dealt(t, 2, []uint32{1, 2, 3, 4, 5}, []uint32{1, 4})
+	d := make(doubts)
+	d.add(7, 0)
+	r := newRebuilder(2, 2, []int{0, 1, 2, 3, 4, 7}, d)
+	got, err := r.secret(7, shares, func(s shamir.Secret) bool { return s == secret })
+	if err != nil || got != secret {
+		t.Error(err)
+	}
+}
+
+// An owner that is refuted without the shares of a holder that is named is so, though with
+// them it could not be told.
+func TestRefutedByTrustedShares(t *testing.T) {
+	d := make(doubts)
+	for _, other := range []int{6, 7, 8} {
+		d.add(0, other)
+	}
+	r := newRebuilder(2, 2, []int{0, 1, 2, 3, 4, 9}, d)
+	secret, shares := dealt(t, 2, []uint32{1, 2, 3, 4, 5}, []uint32{2, 3})
+	if _, err := r.secret(9, shares,
+		func(s shamir.Secret) bool { return s == secret }); !errors.Is(err, ErrMaterial) {
+		t.Fatal(err)
+	}
+	if got := r.culprits(); !slices.Equal(got, []int{0, 9}) {
+		t.Errorf("at fault: %v, want parties 0 and 9", got)
+	}
+}
+
 // addPolynomial adds the multiple of z·Π(z − x) over some x to shares, a polynomial that is
 // zero at 0 and at these.
 func addPolynomial(shares []shamir.Share, zeros []uint32) {

@@ -104,6 +104,14 @@ func TestResumedLeast(t *testing.T) {
 		s.Least() != 3 || s.Present() != nil || s.Successor() != nil {
 		t.Errorf("a client without sessions: %v", err)
 	}
+	draws := new(stream)
+	s, err := ResumeClientSeries("series", 3, signers[0], draws, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Succeed(numbered(t, 3, 3)); err != nil || len(draws.reads) == 0 {
+		t.Errorf("a client with a source of its own: %d draws, %v", len(draws.reads), err)
+	}
 	if s, err := ResumeServerSeries("series", 3, nil, nil); err != nil || s.Least() != 3 ||
 		s.Present() != nil || s.Successor() != nil {
 		t.Errorf("a server without sessions: %v", err)
