@@ -93,6 +93,7 @@ type session struct {
 	server *protocol.Server
 	stage  stage
 	since  time.Time // the stage began
+	told   time.Time // the same, if it was reported who is waited for
 }
 
 // coordinator is a running Coordinator.
@@ -134,8 +135,10 @@ const (
 	// graceTime is how long a step waits for parties whose connection is gone, and a
 	// first session for parties that have not come.
 	graceTime = 750 * time.Millisecond
-	tick      = 20 * time.Millisecond
-	queueSize = 32
+	// longestUntold is how long a step waits for somebody before that is reported.
+	longestUntold = 2 * time.Second
+	tick          = 20 * time.Millisecond
+	queueSize     = 32
 )
 
 // ErrStalled: the job ended early, since round after round gave no sum, or ended without any. The
@@ -157,7 +160,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	defer cancel()
 	r := &coordinator{
 		Coordinator: *c,
-		hub:         newHub(c.Folder),
+		hub:         newHub(c.Folder, c.Plan.maxFrame()),
 		first:       time.Now(),
 		shunned:     make(map[int]shunned),
 	}
@@ -187,6 +190,8 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 			return nil, err
 		case a := <-r.events:
 			r.arrived(a)
+		case e := <-r.notices:
+			r.report(e)
 		case <-ticker.C:
 		}
 		if err := r.proceed(); err != nil {
@@ -266,7 +271,7 @@ func (c *coordinator) away(a arrival) {
 func (c *coordinator) greet(a arrival) {
 	h, refusal := c.Plan.check(a.frame[1:])
 	if refusal != nil {
-		a.from.refuse(refusal)
+		c.refuse(a, refusal)
 		return
 	}
 	c.admit(a)
@@ -331,10 +336,15 @@ func (c *coordinator) over(s *session) bool {
 		return true
 	}
 	waited := time.Since(s.since)
-	if slices.ContainsFunc(missing, func(i int) bool { return c.holds(i, s) }) {
-		return waited > c.StepTime
+	missing = slices.DeleteFunc(missing, func(i int) bool { return !c.holds(i, s) })
+	if len(missing) == 0 {
+		return waited > graceTime
 	}
-	return waited > graceTime
+	if s.told != s.since && waited > min(c.StepTime/4, longestUntold) {
+		s.told = s.since
+		c.report(Event{Kind: Waiting, Session: s.number, Round: c.round, Parties: missing})
+	}
+	return waited > c.StepTime
 }
 
 // holds reports whether a party is there and has keys for a session.

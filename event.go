@@ -5,7 +5,7 @@ import "fmt"
 // EventKind says what has happened.
 type EventKind int
 
-// The kinds of events, and which fields of an [Event] they have beside Kind.
+// The kinds of events, and which fields of an [Event] they have next to Kind.
 const (
 	Connected    EventKind = iota + 1 // Party at the coordinator
 	Disconnected                      // Party at the coordinator, Err
@@ -18,13 +18,21 @@ const (
 	Lost                              // Session, Round, Err: the round gave no sum
 	Absent                            // Round, Err: this party has nothing to submit
 	Refused                           // Session, Err: a message was refused
+	Waiting                           // Session, Round, Parties at the coordinator that are waited for
+	Rejected                          // Party at the coordinator, Err: its plan or roster is another
+	// Those that follow a coordinator reports once a second at most, with the Count of
+	// connections since the last, and Err of the last of them.
+	Unknown    // closed: keys that are not in the roster
+	Unfinished // closed: they did not say in time whose they are, were too many, or broke
+	Strained   // could not be accepted: there are no descriptors, say; tried again
 )
 
 var eventNames = map[EventKind]string{
 	Connected: "connected", Disconnected: "disconnected", Joining: "joining", Formed: "formed",
 	TookOver: "took over",
 	Begun:    "begun", Submitted: "submitted", Summed: "summed", Lost: "lost", Absent: "absent",
-	Refused: "refused",
+	Refused: "refused", Waiting: "waiting", Rejected: "rejected", Unknown: "of nobody in the roster",
+	Unfinished: "closed before hello", Strained: "not accepted",
 }
 
 // String returns the kind's name.
@@ -42,14 +50,17 @@ type Event struct {
 	Session uint64 // number
 	Round   uint64 // of the job, from 1
 	Parties []int
+	Count   int // of connections
 	Err     error
 }
 
 func (e Event) String() string {
 	text := e.Kind.String()
 	switch e.Kind {
-	case Connected, Disconnected:
+	case Connected, Disconnected, Rejected:
 		text = fmt.Sprintf("party %d %s", e.Party, text)
+	case Unknown, Unfinished, Strained:
+		text = fmt.Sprintf("%d connections %s", e.Count, text)
 	case Joining, Formed, TookOver:
 		text = fmt.Sprintf("session %d: %s", e.Session, text)
 	default:

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // hub is who is connected to a coordinator through one listener, and what comes from
@@ -12,16 +13,36 @@ import (
 type hub struct {
 	parties map[int]*connection
 	events  chan arrival
-	spools  string // folder for long messages
-	limit   int64  // of their length; 0: there are none
+	notices chan Event // to report, such as that somebody was refused
+	spools  string     // folder for long messages
+	limit   int64      // of their length; 0: there are none
+	frame   int        // longest frame of a party whose hello was good
+	told    map[int]time.Time
 }
 
-func newHub(spools string) hub {
+// maxNotices is how many wait to be reported, beyond which they are left out.
+const maxNotices = 16
+
+func newHub(spools string, frame int) hub {
 	return hub{
 		parties: make(map[int]*connection),
 		events:  make(chan arrival, 64),
+		notices: make(chan Event, maxNotices),
 		spools:  spools,
+		frame:   frame,
+		told:    make(map[int]time.Time),
 	}
+}
+
+// maxFrame is the longest frame that a party or member has a reason to send.
+func (s *Settled) maxFrame() int {
+	longest := 0
+	if s.oneshot != nil {
+		longest = s.oneshot.MaxMessage()
+	} else {
+		longest = s.Config(0).MaxMessage()
+	}
+	return max(longest, maxText) + 2
 }
 
 // connection is a party that is there.
@@ -31,7 +52,8 @@ type connection struct {
 	sessions []uint64
 	least    uint64 // number of a session, by the party's word
 	greeted  bool
-	admitted chan struct{} // closed with it, unless it was refused
+	judged   chan struct{} // closed once its hello was read
+	refused  bool          // set before judged is closed
 	cancel   context.CancelFunc
 }
 
@@ -53,6 +75,11 @@ type arrival struct {
 
 // accept takes connections and reads from them.
 func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error) {
+	if l, ok := listener.(interface {
+		tell(context.Context, chan<- Event)
+	}); ok {
+		go l.tell(ctx, h.notices)
+	}
 	for {
 		party, link, err := listener.Accept(ctx)
 		if err != nil {
@@ -61,10 +88,10 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		from := &connection{
-			link:     link,
-			queue:    make(chan outgoing, queueSize),
-			admitted: make(chan struct{}),
-			cancel:   cancel,
+			link:   link,
+			queue:  make(chan outgoing, queueSize),
+			judged: make(chan struct{}),
+			cancel: cancel,
 		}
 		go func() { // writes
 			defer link.Close()
@@ -81,22 +108,70 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 				}
 			}
 		}()
-		go func() { // reads
-			for {
-				a := arrival{party: party, from: from}
-				a.frame, a.long, a.err = h.receive(ctx, from)
-				select {
-				case h.events <- a:
-				case <-ctx.Done():
-					a.long.drop()
-					return
-				}
-				if a.err != nil {
-					cancel()
-					return
-				}
-			}
+		go func() {
+			defer cancel()
+			h.read(ctx, party, from)
 		}()
+	}
+}
+
+// read reads from a connection until it ends.
+func (h *hub) read(ctx context.Context, party int, from *connection) {
+	for first := true; ; first = false {
+		a := arrival{party: party, from: from}
+		if first {
+			a.frame, a.err = from.hello(ctx)
+		} else {
+			a.frame, a.long, a.err = h.receive(ctx, from)
+		}
+		select {
+		case h.events <- a:
+		case <-ctx.Done():
+			a.long.drop()
+			return
+		}
+		if a.err != nil || first && !h.wanted(ctx, from) {
+			return
+		}
+	}
+}
+
+// hello returns the first frame, which nothing may precede.
+func (c *connection) hello(ctx context.Context) ([]byte, error) {
+	in, err := c.link.Receive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) == 0 || in[0] != frameHello {
+		return nil, fmt.Errorf("%w: a connection begins with hello", ErrFrame)
+	}
+	return in, nil
+}
+
+// wanted waits until the hello of a connection was read, and reports whether what comes next
+// is. Who was refused has a moment to read why.
+func (h *hub) wanted(ctx context.Context, from *connection) bool {
+	select {
+	case <-from.judged:
+	case <-ctx.Done():
+		return false
+	}
+	l, limited := from.link.(interface{ limit(maxFrame int) })
+	if !from.refused {
+		if limited {
+			l.limit(h.frame)
+		}
+		return true
+	}
+	if limited {
+		l.limit(maxText)
+	}
+	ctx, cancel := context.WithTimeout(ctx, refusedTime)
+	defer cancel()
+	for {
+		if _, err := from.link.Receive(ctx); err != nil {
+			return false
+		}
 	}
 }
 
@@ -115,11 +190,6 @@ func (h *hub) receive(ctx context.Context, from *connection) (in []byte, long *s
 		switch {
 		case len(in) > 1 && in[0] == framePart && in[1] == frameMessage && h.limit > 0:
 			if long == nil {
-				select { // nobody else is to fill files
-				case <-from.admitted:
-				case <-ctx.Done():
-					return nil, nil, ctx.Err()
-				}
 				if long, err = newSpool(h.spools, h.limit); err != nil {
 					return nil, nil, err
 				}
@@ -144,7 +214,7 @@ func (h *hub) admit(a arrival) {
 		old.cancel()
 	}
 	a.from.greeted = true
-	close(a.from.admitted)
+	close(a.from.judged)
 	h.parties[a.party] = a.from
 }
 
@@ -181,10 +251,24 @@ func (h *hub) hangUp(party int) {
 	}
 }
 
-// refuse tells a connection why the coordinator does not go on with it.
-func (c *connection) refuse(r *refusal) {
-	c.greeted = true
-	c.queue <- single(jsonFrame(frameRefusal, r))
+// refuse tells a connection why the coordinator does not go on with it, and has that
+// reported, of one party not more than once a second.
+func (h *hub) refuse(a arrival, r *refusal) {
+	a.from.greeted, a.from.refused = true, true
+	a.from.queue <- single(jsonFrame(frameRefusal, r))
+	close(a.from.judged)
+	if last, found := h.told[a.party]; found && time.Since(last) < tellTime {
+		return
+	}
+	h.told[a.party] = time.Now()
+	var why error = &DifferenceError{Field: r.Field, Ours: r.Ours, Theirs: r.Theirs}
+	if r.Field == "" {
+		why = fmt.Errorf("%w: %.200q", ErrFrame, r.Ours)
+	}
+	select {
+	case h.notices <- Event{Kind: Rejected, Party: a.party, Err: why}:
+	default:
+	}
 }
 
 // greeting is how somebody with the plan begins.

@@ -181,22 +181,32 @@ func TestTCP(t *testing.T) {
 		t.Errorf("another coordinator: %v", err)
 	}
 	// In TLS 1.3 a client learns that it is not welcome from its first read.
-	if link, err := dial(3, right); err == nil {
-		if _, err := link.Receive(ctx); err == nil {
-			t.Error("a stranger got through")
-		}
-		_ = link.Close()
-	}
-	link, err := dial(1, right)
+	link, err := dial(3, right)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := link.Send(ctx, []byte("hello")); err != nil {
+		t.Error(err)
+	}
+	if _, err := link.Receive(ctx); !errors.Is(err, ErrPeer) {
+		t.Errorf("a stranger: %v", err)
+	}
+	_ = link.Close()
+	if link, err = dial(1, right); err != nil {
+		t.Fatal(err)
+	}
 	defer link.Close()
+	if err := link.Send(ctx, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
 	party, far, err := listener.Accept(ctx)
 	if err != nil || party != 1 {
 		t.Fatalf("party %d: %v", party, err)
 	}
 	defer far.Close()
+	if first, err := far.Receive(ctx); string(first) != "hello" || err != nil {
+		t.Errorf("the first frame is %q, %v", first, err)
+	}
 	large := make([]byte, 1<<20)
 	large[len(large)-1] = 7
 	for _, b := range [][]byte{{}, {1}, large} {

@@ -57,7 +57,7 @@ type oneshotCoordinator struct {
 }
 
 func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
-	r := &oneshotCoordinator{coordinator: c, members: newHub("")}
+	r := &oneshotCoordinator{coordinator: c, members: newHub("", c.Plan.maxFrame())}
 	for i := range c.Plan.Roster().Len() {
 		c.names = append(c.names, c.Plan.Roster().Name(i))
 	}
@@ -79,6 +79,10 @@ func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
 			r.fromParty(a)
 		case a := <-r.members.events:
 			r.fromMember(a)
+		case e := <-c.notices:
+			r.report(e)
+		case e := <-r.members.notices:
+			r.report(e)
 		case <-ticker.C:
 		}
 		if err := r.proceed(); err != nil {
@@ -93,7 +97,7 @@ func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
 // greet answers the first frame of a connection, and reports whether it was of the plan.
 func (r *oneshotCoordinator) greet(h *hub, a arrival) bool {
 	if _, refusal := r.Plan.check(a.frame[1:]); refusal != nil {
-		a.from.refuse(refusal)
+		h.refuse(a, refusal)
 		return false
 	}
 	h.admit(a)

@@ -14,8 +14,6 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // ErrPeer: who answers is not the coordinator that the party knows, or who dials is not
@@ -77,7 +75,8 @@ type TCPDialer struct {
 	MaxFrame int
 }
 
-// Dial connects. It fails with [ErrPeer] if somebody else answers.
+// Dial connects. It fails with [ErrPeer] if somebody else answers. That the coordinator does
+// not know the party only its answer tells: then Receive of the link does.
 func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
 	config, err := tlsConfig(d.Identity, func(key ed25519.PublicKey) error {
 		if !key.Equal(d.Coordinator) {
@@ -93,119 +92,9 @@ func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConnLink(conn, d.MaxFrame), nil
-}
-
-// TCPListener is a [Listener] over TCP with TLS 1.3, for the parties of a roster.
-type TCPListener struct {
-	roster   *keyexchange.Roster
-	listener net.Listener
-	config   *tls.Config
-	accepted chan memberLink
-	failed   chan error
-	closed   chan struct{}
-	once     sync.Once
-}
-
-type memberLink struct {
-	party int
-	link  Link
-}
-
-// handshakeTime is how long a connection may take to say who it is.
-const handshakeTime = 10 * time.Second
-
-// maxHandshakes is how many connections may be about to say who they are.
-const maxHandshakes = 128
-
-// ListenTCP listens at an address, as net.Listen has them, with the coordinator's
-// identity.
-func ListenTCP(
-	address string, identity crypto.Signer, roster *keyexchange.Roster,
-) (*TCPListener, error) {
-	if err := required("Roster", roster, "give that of the parties, or of the committee"); err != nil {
-		return nil, err
-	}
-	config, err := tlsConfig(identity, func(key ed25519.PublicKey) error {
-		if _, found := roster.Index(key); !found {
-			return ErrPeer
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	l := &TCPListener{
-		roster:   roster,
-		listener: listener,
-		config:   config,
-		accepted: make(chan memberLink),
-		failed:   make(chan error, 1),
-		closed:   make(chan struct{}),
-	}
-	go l.serve()
-	return l, nil
-}
-
-// Address returns where it listens.
-func (l *TCPListener) Address() string { return l.listener.Addr().String() }
-
-func (l *TCPListener) serve() {
-	room := make(chan struct{}, maxHandshakes)
-	for {
-		conn, err := l.listener.Accept()
-		if err != nil {
-			l.failed <- err
-			return
-		}
-		room <- struct{}{}
-		go func() {
-			defer func() { <-room }()
-			l.greet(conn)
-		}()
-	}
-}
-
-// greet finds out who dials.
-func (l *TCPListener) greet(conn net.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
-	defer cancel()
-	secure := tls.Server(conn, l.config)
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
-		return
-	}
-	key := secure.ConnectionState().PeerCertificates[0].PublicKey.(ed25519.PublicKey)
-	party, _ := l.roster.Index(key)
-	link := newConnLink(secure, 0)
-	select {
-	case l.accepted <- memberLink{party, link}:
-	case <-l.closed:
-		_ = link.Close()
-	}
-}
-
-// Accept waits for the next party that dials.
-func (l *TCPListener) Accept(ctx context.Context) (int, Link, error) {
-	select {
-	case m := <-l.accepted:
-		return m.party, m.link, nil
-	case err := <-l.failed:
-		l.failed <- err
-		return 0, nil, err
-	case <-ctx.Done():
-		return 0, nil, ctx.Err()
-	}
-}
-
-// Close stops listening. Links stay open.
-func (l *TCPListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.listener.Close()
+	link := newConnLink(conn, d.MaxFrame)
+	link.dialed = true
+	return link, nil
 }
 
 // connLink frames a connection: a length of four bytes before each frame.
@@ -213,6 +102,9 @@ type connLink struct {
 	conn     net.Conn
 	maxFrame int
 	sending  sync.Mutex
+	dialed   bool   // by this side, which has received nothing yet
+	first    []byte // was received before the link was handed out; nil: nothing was
+	left     func() // is called when the link is closed; may be nil
 }
 
 const defaultMaxFrame = 1 << 30
@@ -251,13 +143,24 @@ func (l *connLink) Send(ctx context.Context, frame []byte) error {
 const firstRead = 64 << 10
 
 func (l *connLink) Receive(ctx context.Context) ([]byte, error) {
+	if first := l.first; first != nil {
+		l.first = nil
+		return first, nil
+	}
 	stop := interrupt(ctx, l.conn.SetReadDeadline)
 	frame, err := l.receive()
 	if ended := stop(); ended != nil && err != nil {
 		return nil, ended
 	}
+	if l.dialed && err == nil {
+		l.dialed = false
+		err = unknownThere(frame)
+	}
 	return frame, err
 }
+
+// limit sets the length of the longest frame that is received.
+func (l *connLink) limit(maxFrame int) { l.maxFrame = maxFrame }
 
 func (l *connLink) receive() ([]byte, error) {
 	var head [4]byte
@@ -282,4 +185,10 @@ func (l *connLink) receive() ([]byte, error) {
 	return frame, nil
 }
 
-func (l *connLink) Close() error { return l.conn.Close() }
+func (l *connLink) Close() error {
+	err := l.conn.Close()
+	if l.left != nil {
+		l.left()
+	}
+	return err
+}

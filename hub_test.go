@@ -1,0 +1,199 @@
+package hushsum
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+)
+
+// reading starts to read a connection for a hub, and returns the test's end of it.
+func reading(t *testing.T, ctx context.Context, h *hub) (near Link, from *connection) {
+	t.Helper()
+	near, from = linkOf(t, ctx, h)
+	ctx, cancel := context.WithCancel(ctx)
+	t.Cleanup(cancel)
+	from.queue, from.cancel = make(chan outgoing, queueSize), cancel
+	go func() {
+		h.read(ctx, 0, from)
+		_ = near.Close()
+	}()
+	return near, from
+}
+
+// A connection begins with hello: anything else ends it.
+func TestHelloFirst(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for name, first := range map[string][]byte{
+		"nothing":   {},
+		"a message": frame(frameMessage, []byte("abc")),
+		"a part":    {framePart, frameMessage, 1},
+	} {
+		h := newHub(t.TempDir(), 1<<20)
+		h.limit = 10
+		near, _ := reading(t, ctx, &h)
+		if err := near.Send(ctx, first); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-h.events; !errors.Is(a.err, ErrFrame) {
+			t.Errorf("%s: %x, %v", name, a.frame, a.err)
+		}
+		if _, err := near.Receive(ctx); err == nil || ctx.Err() != nil {
+			t.Errorf("%s: it goes on, %v", name, err)
+		}
+	}
+}
+
+// Nothing is read behind a hello until that is found good, and of who is refused nothing is
+// taken at all.
+func TestHelloJudged(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	part := []byte{framePart, frameMessage, 1}
+	for _, good := range []bool{true, false} {
+		h := newHub(t.TempDir(), 1<<20)
+		h.limit = 10
+		near, _ := reading(t, ctx, &h)
+		if err := near.Send(ctx, frame(frameHello, nil)); err != nil {
+			t.Fatal(err)
+		}
+		a := <-h.events
+		if a.err != nil || a.frame[0] != frameHello {
+			t.Fatalf("%x, %v", a.frame, a.err)
+		}
+		soon, end := context.WithTimeout(ctx, 50*time.Millisecond)
+		if err := near.Send(soon, part); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before it was judged: %v", err)
+		}
+		end()
+		if good {
+			h.admit(a)
+		} else {
+			h.refuse(a, &refusal{Field: "clip", Ours: "1", Theirs: "2"})
+		}
+		if err := near.Send(ctx, part); err != nil {
+			t.Fatal(err)
+		}
+		if good {
+			if err := near.Send(ctx, frame(frameMessage, []byte{2})); err != nil {
+				t.Fatal(err)
+			}
+			a := <-h.events
+			if a.err != nil || a.long == nil {
+				t.Errorf("a message in parts: %v", a.err)
+			}
+			a.long.drop()
+			continue
+		}
+		if _, err := near.Receive(ctx); err == nil || ctx.Err() != nil {
+			t.Errorf("who was refused stays: %v", err)
+		}
+		if len(h.events) > 0 {
+			t.Errorf("who was refused is heard: %v", (<-h.events).frame)
+		}
+	}
+}
+
+// Refusals of one party are reported, not each of them, and a reader who is slow holds
+// nothing up.
+func TestRefusalsReported(t *testing.T) {
+	h := newHub("", 1<<20)
+	h.told[maxNotices] = time.Now().Add(time.Hour) // it was reported not long ago
+	for party := 2*maxNotices - 1; party >= 0; party-- {
+		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
+		h.refuse(arrival{party: party, from: from}, &refusal{Field: "clip", Ours: "1", Theirs: "2"})
+	}
+	if len(h.notices) != maxNotices {
+		t.Fatalf("%d are reported, want %d", len(h.notices), maxNotices)
+	}
+	want := 2*maxNotices - 1
+	for range maxNotices {
+		e := <-h.notices
+		var differs *DifferenceError
+		if e.Kind != Rejected || e.Party != want || !errors.As(e.Err, &differs) ||
+			differs.Field != "clip" {
+			t.Errorf("%v", e)
+		}
+		if want--; want == maxNotices {
+			want--
+		}
+	}
+}
+
+// A frame may be as long as the plan's longest message once a party is known, and no longer.
+func TestFrameAfterHello(t *testing.T) {
+	w := newWorld(t, 7, nil)
+	plan := testPlan()
+	plan.Length = 50_000 // messages beyond what a hello may have
+	j := newJob(t, plan, 7)
+	longest := j.settled.Config(0).MaxMessage()
+	if longest <= maxHello {
+		t.Fatalf("messages have %d bytes", longest)
+	}
+	gone := make(chan error, 1)
+	c := j.coordinator(nil)
+	c.Listener = w.listener
+	c.Progress = func(e Event) {
+		if e.Kind == Disconnected {
+			gone <- e.Err
+		}
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() { _, _ = c.Run(ctx) })
+	defer wait.Wait()
+	defer cancel()
+	for size, taken := range map[int]bool{longest + 1: true, longest + 3: false} {
+		link := w.dial(w.signers[1])
+		if err := link.Send(w.ctx, jsonFrame(frameHello, j.settled.greeting())); err != nil {
+			t.Fatal(err)
+		}
+		body := make([]byte, size-1)
+		err := link.Send(w.ctx, frame(frameMessage, body))
+		if taken {
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = link.Close()
+		}
+		if err := <-gone; errors.Is(err, ErrFrame) == taken {
+			t.Errorf("%d bytes where messages have %d: %v", size, longest, err)
+		}
+	}
+}
+
+// A coordinator tells who it waits for.
+func TestWaitingTold(t *testing.T) {
+	j := newJob(t, testPlan(), 7)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	told := make(chan struct{})
+	var once sync.Once
+	for i := range j.signers {
+		p := j.participant(i, nil)
+		if work := p.Work; i == 3 {
+			p.Work = func(ctx context.Context, r uint64, m []float64) ([]float64, error) {
+				if r == 2 {
+					select {
+					case <-told:
+					case <-ctx.Done():
+					}
+				}
+				return work(ctx, r, m)
+			}
+		}
+		go func() { _, _ = p.Run(ctx) }()
+	}
+	c := j.coordinator(nil)
+	c.StepTime = time.Hour // the round goes on once it was told
+	c.Progress = func(e Event) {
+		if e.Kind == Waiting && e.Round == 2 && len(e.Parties) == 1 && e.Parties[0] == 3 {
+			once.Do(func() { close(told) })
+		}
+	}
+	if result, err := c.Run(ctx); err != nil || result.Lost != 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
