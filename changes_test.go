@@ -76,7 +76,8 @@ func (c *changes) change() {
 }
 
 // Joining, leaving, losing the state and coming back, at any step of a session or a round, cost no
-// round, as long as enough stay: nobody is at fault. Every sum is exact.
+// round, as long as enough stay, and nobody waits for StepTime: nobody is at fault. Every sum is
+// exact.
 func TestChanges(t *testing.T) {
 	seeds := suite.Size(4, 16, 200, 1000)
 	room := make(chan struct{}, 16)
@@ -112,7 +113,7 @@ func changesOf(t *testing.T, seed uint64) {
 	}
 	coordinator := c.coordinator(nil)
 	report := coordinator.Progress
-	coordinator.StepTime = 20 * time.Second
+	coordinator.StepTime = time.Hour // longer than the job may take
 	coordinator.Progress = func(e Event) {
 		report(e)
 		if ctx.Err() != nil {
@@ -133,8 +134,7 @@ func changesOf(t *testing.T, seed uint64) {
 	result, err := coordinator.Run(ctx)
 	cancel()
 	c.wait.Wait()
-	slow := time.Since(c.began) > coordinator.StepTime
-	if err != nil || slow || result.Lost != 0 || result.Rounds != plan.Rounds || len(c.failed) > 0 {
+	if err != nil || result.Lost != 0 || result.Rounds != plan.Rounds || len(c.failed) > 0 {
 		t.Errorf("%+v, %v, %v", result, err, c.failed)
 		for _, line := range c.log {
 			t.Log(line)

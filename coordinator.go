@@ -20,11 +20,12 @@ import (
 // rounds, and has no secret of any party. Set the fields, then call Run.
 //
 // A round is held among those who are connected, at least the plan's MinSurvivors, and
-// waits for who is connected for StepTime in each of its steps, and for who is not for
-// a moment only, nor for a party that says that it is absent. A round without a sum, whatever the
-// reason, is lost: it has spent its ε all the same, and counts among the plan's Rounds. After
-// five such rounds in a row the job ends, with [ErrStalled]. Whoever connects and is not in the session, being new or
-// having lost its state, comes in with the next one, which forms while rounds go on.
+// waits for who is connected for StepTime in each of its steps, for who is not for a moment
+// only, and not at all for a party that says that it is absent. A round without a sum,
+// whatever the reason, is lost: it has spent its ε all the same, and counts among the plan's
+// Rounds. After five such rounds in a row the job ends, with [ErrStalled]. Whoever connects
+// and is not in the session, being new or having lost its state, comes in with the next one,
+// which forms while rounds go on.
 type Coordinator struct {
 	Plan     *Settled
 	Listener Listener
@@ -141,17 +142,19 @@ const (
 	queueSize     = 32
 )
 
-// ErrStalled: the job ended early, since round after round gave no sum, or ended without any. The
-// result is returned with it: what was spent is spent. The events say why each round was lost.
-var ErrStalled = errors.New("hushsum: the job ended without sums; see the events of its lost rounds")
+// ErrStalled: the job ended early, since round after round gave no sum, or ended without any.
+// The result is returned with it: what was spent is spent. The events say why each round was
+// lost.
+var ErrStalled = errors.New(
+	"hushsum: the job ended without sums; see the events of its lost rounds")
 
 // mostLost is how many rounds in a row may be lost before the job ends.
 const mostLost = 5
 
-// Run runs the job to its end. It fails with the context's error; with [ErrStalled]; with [ErrConfig] if a field
-// is of no use; with [ErrOldState] or [ErrStore] if what is stored is of none; with
-// [ErrLocked] if somebody else uses the Store; and with errors of Store and Listener. A
-// job that was stopped goes on from its Store.
+// Run runs the job to its end. It fails with the context's error; with [ErrStalled]; with
+// [ErrConfig] if a field is of no use; with [ErrOldState] or [ErrStore] if what is stored is of
+// none; with [ErrLocked] if somebody else uses the Store; and with errors of Store and
+// Listener. A job that was stopped goes on from its Store.
 func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -86,6 +86,7 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 			failed <- err
 			return
 		}
+		running := ctx
 		ctx, cancel := context.WithCancel(ctx)
 		from := &connection{
 			link:   link,
@@ -110,13 +111,14 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 		}()
 		go func() {
 			defer cancel()
-			h.read(ctx, party, from)
+			h.read(ctx, running, party, from)
 		}()
 	}
 }
 
-// read reads from a connection until it ends.
-func (h *hub) read(ctx context.Context, party int, from *connection) {
+// read reads from a connection until it ends, and hands on that it has ended, whoever ended it,
+// for as long as the hub is running: a party that is thought to be there is waited for.
+func (h *hub) read(ctx, running context.Context, party int, from *connection) {
 	for first := true; ; first = false {
 		a := arrival{party: party, from: from}
 		if first {
@@ -126,7 +128,7 @@ func (h *hub) read(ctx context.Context, party int, from *connection) {
 		}
 		select {
 		case h.events <- a:
-		case <-ctx.Done():
+		case <-running.Done():
 			a.long.drop()
 			return
 		}

@@ -12,11 +12,12 @@ import (
 func reading(t *testing.T, ctx context.Context, h *hub) (near Link, from *connection) {
 	t.Helper()
 	near, from = linkOf(t, ctx, h)
+	running := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	t.Cleanup(cancel)
 	from.queue, from.cancel = make(chan outgoing, queueSize), cancel
 	go func() {
-		h.read(ctx, 0, from)
+		h.read(ctx, running, 0, from)
 		_ = near.Close()
 	}()
 	return near, from

@@ -266,8 +266,8 @@ func (p *participant) message(message []byte) error {
 // proceed does what the party has decided: saves, then sends, then works.
 func (p *participant) proceed(ctx context.Context) error {
 	for {
-		r, any := p.party.Ready()
-		if !any {
+		r, decided := p.party.Ready()
+		if !decided {
 			return nil
 		}
 		if err := p.save(r); err != nil {
@@ -482,8 +482,8 @@ func (p *participant) loadSessions(
 		round, _ := present.Due()
 		config.Spent = min(max(config.Spent, round), config.Limits.Rounds)
 	}
-	series, err := protocol.ResumeClientSeries(config.Label, max(state.Least, config.Least), p.Identity,
-		p.Random, present, successor)
+	series, err := protocol.ResumeClientSeries(config.Label, max(state.Least, config.Least),
+		p.Identity, p.Random, present, successor)
 	if err != nil {
 		return nil, err
 	}
