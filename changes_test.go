@@ -23,8 +23,8 @@ type changes struct {
 	stop   []context.CancelFunc
 	gone   []chan struct{} // closed when a party's Run has returned
 	failed []error
-	away   int  // the party that has left, -1: none
-	left   bool // somebody has left since the last round began
+	away   int // the party that has left, -1: none
+	spare  int // how many may leave the session
 	began  time.Time
 	log    []string
 }
@@ -61,14 +61,16 @@ func (c *changes) change() {
 		c.away = -1
 		<-c.gone[i]
 		if c.random.IntN(2) == 0 {
+			// It is in the next session again.
 			c.note("party %d comes back without its state", i)
 			c.stores[i] = new(MemoryStore)
 		} else {
 			c.note("party %d comes back", i)
+			c.spare++
 		}
 		c.start(i)
-	case !c.left:
-		c.left = true
+	case c.spare > 0:
+		c.spare--
 		c.away = c.random.IntN(newcomer)
 		c.note("party %d leaves", c.away)
 		c.stop[c.away]()
@@ -94,8 +96,10 @@ func TestChanges(t *testing.T) {
 func changesOf(t *testing.T, seed uint64) {
 	plan := testPlan()
 	plan.Rounds, plan.DropOut = 5, .4
+	plan.Classical = true
+	j := newJob(t, plan, 13)
 	c := &changes{
-		job:    newJob(t, plan, 9),
+		job:    j,
 		random: rand.New(rand.NewPCG(seed, 9)),
 		began:  time.Now(),
 		away:   -1,
@@ -113,6 +117,7 @@ func changesOf(t *testing.T, seed uint64) {
 	}
 	coordinator := c.coordinator(nil)
 	report := coordinator.Progress
+	coordinator.grace = 100 * time.Millisecond
 	coordinator.StepTime = time.Hour // longer than the job may take
 	coordinator.Progress = func(e Event) {
 		report(e)
@@ -122,8 +127,9 @@ func changesOf(t *testing.T, seed uint64) {
 		c.note("%v", e)
 		switch e.Kind {
 		case Connected, Disconnected:
-		case Begun:
-			c.left = false
+		case TookOver:
+			// One may be away, and another has lost its state since the session began to form.
+			c.spare = len(e.Parties) - j.settled.MinSurvivors() - 2
 			fallthrough
 		default:
 			if c.random.IntN(3) == 0 {

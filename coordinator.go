@@ -56,6 +56,8 @@ type Coordinator struct {
 	StepTime time.Duration
 
 	Progress func(Event) // may be nil
+
+	grace time.Duration // of tests; 0: graceTime
 }
 
 // Round is a round that gave a sum.
@@ -169,6 +171,9 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	}
 	if r.StepTime == 0 {
 		r.StepTime = defaultStepTime
+	}
+	if r.grace == 0 {
+		r.grace = graceTime
 	}
 	defer func() { r.vault.close() }()
 	if c.Plan.oneshot != nil {
@@ -341,7 +346,7 @@ func (c *coordinator) over(s *session) bool {
 	waited := time.Since(s.since)
 	missing = slices.DeleteFunc(missing, func(i int) bool { return !c.holds(i, s) })
 	if len(missing) == 0 {
-		return waited > graceTime
+		return waited > c.grace
 	}
 	if s.told != s.since && waited > min(c.StepTime/4, longestUntold) {
 		s.told = s.since
@@ -472,7 +477,13 @@ func (c *coordinator) lose(err error) error {
 // sum ends the round.
 func (c *coordinator) sum() error {
 	s := c.present
+	before := s.server.Excluded()
 	sum, err := s.server.SumVector()
+	for _, party := range s.server.Excluded() {
+		if !slices.Contains(before, party) {
+			c.report(Event{Kind: LeftOut, Session: s.number, Round: c.round, Party: party})
+		}
+	}
 	if err != nil {
 		return c.lose(err)
 	}
@@ -557,7 +568,7 @@ func withoutSum() []byte {
 // have it hang up.
 func (c *coordinator) farewell() bool {
 	waited := time.Since(c.first)
-	return len(c.parties) == 0 && waited > 2*graceTime || waited > c.StepTime
+	return len(c.parties) == 0 && waited > 2*c.grace || waited > c.StepTime
 }
 
 func (c *coordinator) result() (*Result, error) {

@@ -20,6 +20,7 @@ const (
 	Refused                           // Session, Err: a message was refused
 	Waiting                           // Session, Round, Parties at the coordinator that are waited for
 	Rejected                          // Party at the coordinator, Err: its plan or roster is another
+	LeftOut                           // Party at the coordinator, Session, Round: it spoilt the round
 	// Those that follow a coordinator reports once a second at most, with the Count of
 	// connections since the last, and Err of the last of them.
 	Unknown    // closed: keys that are not in the roster
@@ -31,7 +32,8 @@ var eventNames = map[EventKind]string{
 	Connected: "connected", Disconnected: "disconnected", Joining: "joining", Formed: "formed",
 	TookOver: "took over",
 	Begun:    "begun", Submitted: "submitted", Summed: "summed", Lost: "lost", Absent: "absent",
-	Refused: "refused", Waiting: "waiting", Rejected: "rejected", Unknown: "of nobody in the roster",
+	Refused: "refused", Waiting: "waiting", Rejected: "rejected", LeftOut: "left out",
+	Unknown:    "of nobody in the roster",
 	Unfinished: "closed before hello", Strained: "not accepted",
 }
 
@@ -57,6 +59,8 @@ type Event struct {
 func (e Event) String() string {
 	text := e.Kind.String()
 	switch e.Kind {
+	case LeftOut:
+		text = fmt.Sprintf("session %d, round %d: party %d %s", e.Session, e.Round, e.Party, text)
 	case Connected, Disconnected, Rejected:
 		text = fmt.Sprintf("party %d %s", e.Party, text)
 	case Unknown, Unfinished, Strained:

@@ -116,7 +116,7 @@ func (c *coordinator) announced(s *session) bool {
 			return time.Since(s.since) > c.StepTime
 		}
 	}
-	return len(missing) == 0 || time.Since(s.since) > graceTime
+	return len(missing) == 0 || time.Since(s.since) > c.grace
 }
 
 // prepare gathers those who are there for the next round, or ends the job.

@@ -257,7 +257,7 @@ func (r *oneshotCoordinator) over() bool {
 			r.pending[k] = nil
 		}
 	}
-	return !missing || waited > graceTime
+	return !missing || waited > r.grace
 }
 
 // proceed does what is due.
@@ -363,7 +363,7 @@ func (r *oneshotCoordinator) collect() error {
 		return r.tell(phaseBatch, true, envelopes...)
 	}
 	all := len(r.submitted) == len(r.names)
-	if waiting > 0 || !all && time.Since(r.opened) < graceTime {
+	if waiting > 0 || !all && time.Since(r.opened) < r.grace {
 		return nil
 	}
 	for party := range r.parties {

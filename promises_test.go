@@ -1,0 +1,341 @@
+package hushsum
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// A coordinator that has forgotten everything, after every round, gets no more submissions than the
+// plan has rounds, and none for a round twice: parties count, whatever they are told.
+func TestForgetfulCoordinator(t *testing.T) {
+	for name, noise := range map[string]accounting.Family{
+		"with noise":    accounting.FamilyDiscreteGaussian,
+		"without noise": 0,
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := testPlan()
+			plan.Rounds, plan.Noise = 2, noise
+			if noise != 0 {
+				plan.Epsilon = 1
+			}
+			j := newJob(t, plan, 5)
+			forget(t, j, func(ctx context.Context, report func(Event)) error {
+				c := j.coordinator(nil)
+				c.Progress = report
+				_, err := c.Run(ctx)
+				return err
+			})
+		})
+	}
+}
+
+// A coordinator that goes on after the last round of a plan with a committee gets nothing more, nor
+// does one whose broadcast has another round than the opening.
+func TestOneshotGoesOn(t *testing.T) {
+	plan := oneshotPlan()
+	plan.Rounds = 2
+	j := newCommitteeJob(t, plan, 5, 5)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	config := j.settled.oneshot
+	server, err := oneshot.NewServer(config, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members []*oneshot.Member
+	for _, signer := range j.members {
+		m, err := oneshot.NewMember(config, signer, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, m)
+	}
+	p := j.participant(0, nil)
+	events := make(chan Event, 16)
+	p.Progress = func(e Event) { events <- e }
+	go func() { _, _ = p.Run(ctx) }()
+	_, link, err := j.memory.Accept(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := link.Receive(ctx); err != nil { // hello
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		said uint64 // by the broadcast
+		want EventKind
+		err  error
+	}{{2, Absent, drive.ErrRound}, {2, Submitted, nil}, {3, Absent, drive.ErrRound}} {
+		invite := server.Invite()
+		for _, m := range members {
+			key, err := m.Receive(invite)
+			if err == nil {
+				err = server.Receive(key)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := broadcast{round: c.said, model: make([]float64, plan.Length)}
+		began, err := b.bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		opening, err := server.Open(began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, out := range [][]byte{frame(frameBroadcast, began), frame(frameMessage, opening)} {
+			if err := link.Send(ctx, out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := <-events
+		for e.Kind == Connected {
+			e = <-events
+		}
+		if e.Kind != c.want || !errors.Is(e.Err, c.err) {
+			t.Errorf("round %d, whose broadcast has %d: %v, want %v, %v", server.Round(), c.said, e, c.want,
+				c.err)
+		}
+		if e.Kind == Submitted {
+			if _, err := link.Receive(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// forget has one coordinator after another hold a round, and counts what parties submit.
+func forget(t *testing.T, j *job, coordinate func(context.Context, func(Event)) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	var mutex sync.Mutex
+	rounds := make([][]uint64, len(j.signers))
+	for i := range j.signers {
+		p := j.participant(i, nil)
+		p.Progress = func(e Event) {
+			if e.Kind == Submitted {
+				mutex.Lock()
+				defer mutex.Unlock()
+				rounds[i] = append(rounds[i], e.Round)
+			}
+		}
+		go func() { _, _ = p.Run(ctx) }()
+	}
+	for range 5 {
+		one, forgets := context.WithCancel(ctx)
+		err := coordinate(one, func(e Event) {
+			if e.Kind == Summed || e.Kind == Lost {
+				forgets()
+			}
+		})
+		forgets()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the coordinator ends with %v", err)
+		}
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	sum := 0
+	for i, of := range rounds {
+		sum += len(of)
+		if !slices.IsSorted(of) || len(slices.Compact(slices.Clone(of))) != len(of) ||
+			len(of) > j.settled.plan.Rounds {
+			t.Errorf("party %d submitted in rounds %d of %d", i, of, j.settled.plan.Rounds)
+		}
+	}
+	if sum == 0 {
+		t.Error("nobody submitted")
+	}
+}
+
+// A round that gives no sum, or no model, is lost, and the job goes on.
+func TestLostRounds(t *testing.T) {
+	broken := errors.New("the disk is full")
+	for name, c := range map[string]struct {
+		undecodable bool // no sum can be decoded
+		apply       func(r Round, model []float64) ([]float64, error)
+		want        error
+	}{
+		"sums that do not decode": {undecodable: true},
+		"an error": {apply: func(r Round, model []float64) ([]float64, error) {
+			return model, map[bool]error{true: broken}[r.Number == 2]
+		}, want: broken},
+		"NaN": {apply: func(r Round, model []float64) ([]float64, error) {
+			if r.Number == 2 {
+				model[0] = math.NaN()
+			}
+			return model, nil
+		}, want: ErrConfig},
+		"another length": {apply: func(r Round, model []float64) ([]float64, error) {
+			return model[:len(model)-int(r.Number%2)], nil
+		}, want: ErrConfig},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := testPlan()
+			plan.Rounds = 3
+			j := newJob(t, plan, 5)
+			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+			defer cancel()
+			ended := make(chan error, len(j.signers))
+			for i := range j.signers {
+				p := j.participant(i, nil)
+				go func() {
+					_, err := p.Run(ctx)
+					ended <- err
+				}()
+			}
+			coordinator := j.coordinator(nil)
+			coordinator.Apply = c.apply
+			if c.undecodable { // as after a flipped bit in a submission
+				own := *j.settled
+				own.encoder.Parties = 1
+				coordinator.Plan = &own
+			}
+			result, err := coordinator.Run(ctx)
+			if c.undecodable {
+				// Every round is lost: what came of the job is told to all.
+				if !errors.Is(err, ErrStalled) || result == nil || result.Lost != plan.Rounds {
+					t.Errorf("%+v, %v", result, err)
+				}
+				for range j.signers {
+					if err := <-ended; !errors.Is(err, ErrRefused) {
+						t.Errorf("a party ends with %v", err)
+					}
+				}
+				return
+			}
+			if err != nil || result.Rounds != plan.Rounds || result.Lost == 0 || result.Lost == plan.Rounds {
+				t.Errorf("%+v, %v", result, err)
+			}
+			for range j.signers {
+				if err := <-ended; err != nil {
+					t.Errorf("a party ends with %v", err)
+				}
+			}
+			j.mutex.Lock()
+			defer j.mutex.Unlock()
+			for _, e := range j.events {
+				if e.Kind == Lost && !errors.Is(e.Err, c.want) {
+					t.Errorf("%v, want %v", e, c.want)
+				}
+			}
+		})
+	}
+}
+
+// After five lost rounds in a row the job ends, and spends no more.
+func TestStalled(t *testing.T) {
+	plan := testPlan()
+	plan.Rounds = 20
+	j := newJob(t, plan, 5)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	for i := range j.signers {
+		go func() { _, _ = j.participant(i, nil).Run(ctx) }()
+	}
+	coordinator := j.coordinator(nil)
+	coordinator.Apply = func(r Round, model []float64) ([]float64, error) {
+		if r.Number > 2 {
+			return nil, errors.New("no room")
+		}
+		return model, nil
+	}
+	result, err := coordinator.Run(ctx)
+	if !errors.Is(err, ErrStalled) || result == nil || result.Rounds != 7 || result.Lost != 5 {
+		t.Errorf("%+v, %v: want 7 rounds, 5 lost", result, err)
+	}
+}
+
+// A party that has nothing to submit says so, and is not waited for. One that never had anything
+// learns that it took part in nothing.
+func TestAbsenceTold(t *testing.T) {
+	plan := testPlan()
+	plan.Rounds = 3
+	j := newJob(t, plan, 5)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	ended := make(chan error, 2)
+	for i := range j.signers {
+		p := j.participant(i, nil)
+		if i == 2 {
+			p.Work = func(context.Context, uint64, []float64) ([]float64, error) {
+				return []float64{1, 2, math.NaN(), 4, 5}, nil
+			}
+		}
+		go func() {
+			_, err := p.Run(ctx)
+			if i == 2 || i == 3 {
+				ended <- err
+			}
+		}()
+	}
+	coordinator := j.coordinator(nil)
+	coordinator.StepTime = time.Hour // longer than the job may take
+	result, err := coordinator.Run(ctx)
+	if err != nil || result.Lost > 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	one, other := <-ended, <-ended
+	if one == nil {
+		one, other = other, one
+	}
+	if !errors.Is(one, ErrAbsent) || other != nil {
+		t.Errorf("parties end with %v and %v, want one that was absent", one, other)
+	}
+	absent := 0
+	for _, e := range j.events {
+		if e.Kind == Absent && e.Party == 2 {
+			absent++
+		}
+	}
+	if absent != plan.Rounds {
+		t.Errorf("the coordinator reports %d absences, want %d", absent, plan.Rounds)
+	}
+}
+
+// Numbers of sessions follow the word of more parties than may lie, and go on by a bounded step.
+func TestNumbersBelieved(t *testing.T) {
+	const far = 1 << 61
+	for _, c := range []struct {
+		colluders int
+		own       uint64
+		least     []uint64
+		want      uint64
+	}{
+		{0, 0, nil, 1},
+		{0, 4, []uint64{0, 0, 3}, 5},
+		{0, 4, []uint64{9, 7, 3}, 9},
+		{1, 4, []uint64{9, 7, 3}, 7},
+		{2, 4, []uint64{9, 7, 3}, 5},
+		{3, 4, []uint64{9, 7, 3}, 5},
+		{0, 4, []uint64{1, math.MaxUint64, 3}, 4 + numberJump},
+		{1, 4, []uint64{1, math.MaxUint64, 3}, 5},
+		{1, 4, []uint64{far, math.MaxUint64, 3}, 4 + numberJump},
+		{0, 1<<62 - 2, []uint64{math.MaxUint64}, 1<<62 - 1},
+	} {
+		r := &coordinator{
+			Coordinator: Coordinator{Plan: &Settled{plan: Plan{Colluders: c.colluders}}},
+			hub:         newHub("", 1<<20),
+			number:      c.own,
+		}
+		for i, least := range c.least {
+			r.parties[i] = &connection{least: least}
+		}
+		if got := r.next(); got != c.want {
+			t.Errorf("%d colluders, number %d, told %d: next is %d, want %d", c.colluders, c.own, c.least,
+				got, c.want)
+		}
+	}
+}
