@@ -1,13 +1,13 @@
 package hushsum
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -66,13 +66,8 @@ func parseJSON(body []byte, into any) error {
 	if len(body) > maxText {
 		return fmt.Errorf("%w: %d bytes of JSON", ErrFrame, len(body))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	if err := strict.JSON(body, into); err != nil {
 		return fmt.Errorf("%w: %w", ErrFrame, err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return fmt.Errorf("%w: there is something behind the JSON", ErrFrame)
 	}
 	return nil
 }

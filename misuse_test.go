@@ -61,6 +61,22 @@ func TestPlanJSON(t *testing.T) {
 	if p.Noise != accounting.FamilyDiscreteGaussian || p.DropOut != .2 {
 		t.Errorf("%+v", p)
 	}
+	for _, key := range []string{"EPSILON", "Epsilon", "epsilon", "drop_Out", "faults"} {
+		twice := strings.TrimSuffix(text, "}") + `,"` + key + `":100}`
+		if key == "faults" {
+			twice = strings.Replace(twice, key, key+`":1,"`+key, 1)
+		}
+		var c *ConfigError
+		if _, err := ParsePlan([]byte(twice)); !errors.As(err, &c) || !strings.Contains(c.Reason, key) {
+			t.Errorf("%s: %v", twice, err)
+		}
+		// A hello is read in the same way.
+		var h hello
+		body := []byte(`{"plan":` + twice + `,"least":1}`)
+		if err := parseJSON(body, &h); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
 	for _, bad := range []string{"", "{", text + "x", strings.Replace(text, "clip", "clipp", 1),
 		strings.Replace(text, `"clip":1`, `"clip":-1`, 1),
 		strings.Replace(text, "discrete-gaussian", "gaussian", 1)} {

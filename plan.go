@@ -1,18 +1,17 @@
 package hushsum
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
@@ -123,17 +122,13 @@ const (
 	maxName   = 100
 )
 
-// ParsePlan reads the JSON form. It fails with [ErrConfig], also on a field that it
-// does not know and on anything behind the end.
+// ParsePlan reads the JSON form. It fails with [ErrConfig], also on a field that it does not
+// know, one that comes twice or is written in another case, and on anything behind the end;
+// the Reason names the field.
 func ParsePlan(b []byte) (*Plan, error) {
-	decoder := json.NewDecoder(bytes.NewReader(b))
-	decoder.DisallowUnknownFields()
 	p := new(Plan)
-	if err := decoder.Decode(p); err != nil {
+	if err := strict.JSON(b, p); err != nil {
 		return nil, &ConfigError{Field: "JSON", Reason: err.Error(), Err: err}
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, &ConfigError{Field: "JSON", Reason: "there is something behind its end"}
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -1,12 +1,11 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -80,14 +79,9 @@ func (c Config) MarshalJSON() ([]byte, error) {
 // that is not valid, and leaves c as it was.
 func (c *Config) UnmarshalJSON(b []byte) error {
 	fail := func(err error) error { return fmt.Errorf("%w: %w", ErrConfig, err) }
-	decoder := json.NewDecoder(bytes.NewReader(b))
-	decoder.DisallowUnknownFields()
 	var j configJSON
-	if err := decoder.Decode(&j); err != nil {
+	if err := strict.JSON(b, &j); err != nil {
 		return fail(err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return fmt.Errorf("%w: there is something after its end", ErrConfig)
 	}
 	out := Config{
 		Label:      j.Label,

@@ -159,7 +159,7 @@ func newFault(err error) *faultJSON {
 		// In the words of the plan's JSON form.
 		f.Field, f.Reason = snakeCase(plan.Field), plan.Reason
 		if plan.Field == "JSON" && plan.Err != nil {
-			f.Field, f.Reason = "plan", plainly(plan.Err).Error()
+			f.Field = "plan"
 		}
 		f.Text = fmt.Sprintf("%v: %s: %s", hushsum.ErrConfig, f.Field, f.Reason)
 		if plan.Advice != "" {

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // Version is that of the frames and calls.
@@ -85,7 +86,7 @@ func readRequest(r *bufio.Reader, memory Memory) (*request, error) {
 		return nil, err
 	}
 	var h requestHeader
-	if err := decodeStrictly(text, &h, "with"); err != nil {
+	if err := strict.JSON(text, &h); err != nil {
 		return nil, fmt.Errorf("%w: the header: %v", ErrFrame, err)
 	}
 	if h.ID == nil || h.Call == "" {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // Whatever comes is a call, or an error that says why not; what is announced and does not
@@ -51,7 +53,7 @@ func FuzzStrict(f *testing.F) {
 	f.Add([]byte(`{"with":{"a":1,"a":2}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var h requestHeader
-		if decodeStrictly(text, &h, "") != nil {
+		if strict.JSON(text, &h) != nil {
 			return
 		}
 		var first, second map[string]any

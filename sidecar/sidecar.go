@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // maxCalls is how many calls are worked on at a time; further ones wait to be read.
@@ -227,7 +229,7 @@ func (r *request) takeWith(into any) error {
 	if with == nil {
 		with = []byte("{}")
 	}
-	if err := decodeStrictly(with, into, ""); err != nil {
+	if err := strict.JSON(with, into); err != nil {
 		return requestError("", "%s: %v", r.call, err)
 	}
 	return nil

@@ -68,6 +68,10 @@ func TestBadScenarios(t *testing.T) {
 	}{
 		{"unknown key", "rounds = 3", "rouds = 3", line("rounds = 3"), "did you mean rounds?"},
 		{"unknown key of a party", "rows = 60", "rowz = 60", line("rows = 60"), "did you mean rows?"},
+		{"a key in another case", "rounds = 3", "rounds = 3\nROUNDS = 30", line("rounds = 3") + 1,
+			"did you mean rounds?"},
+		{"a party's key in another case", "rows = 60", "rows = 60\nRows = 6", line("rows = 60") + 1,
+			"did you mean rows?"},
 		{"negative latency", `"2s"`, `"-2s"`, line(`"2s"`), "use 0s or more"},
 		{"latency without a unit", `"2s"`, `2`, line(`"2s"`), "write it as in"},
 		{"no time", `"2s"`, `"soon"`, line(`"2s"`), "write it as in"},

@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
@@ -76,10 +77,28 @@ func parseScenario(name string, text []byte) (*scenarioFile, error) {
 		return nil, f.syntax(err)
 	}
 	f.lines = linesOf(text)
+	if err := f.exactNames(text); err != nil {
+		return nil, err
+	}
 	if err := f.Validate(); err != nil {
 		return nil, f.locate(err)
 	}
 	return f, nil
+}
+
+// exactNames refuses keys that the decoder takes for others, since they differ in case only:
+// with one of each a file would say two things.
+func (f *scenarioFile) exactNames(text []byte) error {
+	var tree map[string]any
+	if err := toml.Unmarshal(text, &tree); err != nil {
+		return f.syntax(err)
+	}
+	var name *strict.Error
+	if err := strict.Names(tree, &f.Scenario, "toml"); errors.As(err, &name) {
+		return &fileError{file: f.name, line: max(1, f.lines[name.Key]), err: err,
+			reason: "there is no key " + name.Key, remedy: "did you mean " + name.Meant + "?"}
+	}
+	return nil
 }
 
 // syntax says where the text is no scenario.

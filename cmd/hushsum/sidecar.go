@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -99,14 +96,11 @@ func endWithParent(parent int) {
 func serveSocket(ctx context.Context, path string, memory sidecar.Memory) error {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer cancel()
-	listener, err := net.Listen("unix", path)
+	listener, err := listenPrivately(path)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	if err := os.Chmod(path, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	for {

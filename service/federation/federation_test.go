@@ -118,6 +118,10 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"rounds = 4", "rounds = 0", 3, "rounds"},
 		{"rounds = 4", "rouds = 4", 3, "no such field"},
+		{"epsilon = 8.0", "epsilon = 1.0\nEPSILON = 100.0", 28, "privacy.EPSILON: there is no such field"},
+		{"epsilon = 8.0", "Epsilon = 8.0", 27, "write epsilon"},
+		{"shape = [3, 4]", "SHAPE = [3, 4]", 0, "write shape"},
+		{"[privacy]", "[Privacy]", 25, "write privacy"},
 		{"rounds = 4", "rounds = \"4\"", 3, ""},
 		{"rounds = 4", "rounds = ", 3, ""},
 		{`name = "study-7"`, `name = "a b"`, 1, "name"},

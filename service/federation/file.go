@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // ErrConfig: a federation's file cannot be used. See [FileError].
@@ -173,6 +176,25 @@ func Decode(text []byte, into any) error {
 		}
 	case err != nil:
 		return &FileError{Reason: err.Error()}
+	}
+	return exactNames(text, into)
+}
+
+// exactNames refuses keys that the decoder takes for fields although they are written in
+// another case: with epsilon and EPSILON a file would say two things. It fails with a
+// [FileError].
+func exactNames(text []byte, into any) error {
+	var tree map[string]any
+	if err := toml.Unmarshal(text, &tree); err != nil {
+		return &FileError{Reason: err.Error()}
+	}
+	var name *strict.Error
+	if err := strict.Names(tree, into, "toml"); errors.As(err, &name) {
+		// Tables of a list go by the list's name here.
+		path := slices.DeleteFunc(strings.Split(name.Key, "."), func(part string) bool {
+			return strings.Trim(part, "0123456789") == ""
+		})
+		return wrong(text, strings.Join(path, "."), NoField, "write "+name.Meant)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/signature"
@@ -213,9 +214,7 @@ func bodyOf(answer *http.Response, most int64) ([]byte, error) {
 }
 
 func strictJSON(b []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := strict.JSON(b, into); err != nil {
 		return fmt.Errorf("%w: %w", ErrServer, err)
 	}
 	return nil

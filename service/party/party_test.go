@@ -85,17 +85,19 @@ func TestPolicy(t *testing.T) {
 func TestReadPolicy(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "policy.toml")
 	for text, want := range map[string]string{
-		"least_honest = 3\nkeep = [\"a*\"]": "",
-		"least_honst = 3":                   "least_honst",
-		"adversary = \"none\"":              "adversary",
-		"from_hour = 24":                    "hours",
-		"max_epsilon = nan":                 "max_epsilon = NaN",
-		"max_epsilon_round = -0.5":          "max_epsilon_round = -0.5",
-		"max_delta = -1.0":                  "max_delta",
-		"least_honest = -1":                 "least_honest = -1",
-		"colluders = -1":                    "colluders = -1",
-		"max_bytes_round = -1":              "max_bytes_round = -1",
-		"keep = [\"[\"]":                    "no pattern",
+		"least_honest = 3\nkeep = [\"a*\"]":    "",
+		"least_honst = 3":                      "least_honst",
+		"adversary = \"none\"":                 "adversary",
+		"max_epsilon = 1.0\nMAX_EPSILON = 9.0": "MAX_EPSILON",
+		"Least_Honest = 3":                     "write least_honest",
+		"from_hour = 24":                       "hours",
+		"max_epsilon = nan":                    "max_epsilon = NaN",
+		"max_epsilon_round = -0.5":             "max_epsilon_round = -0.5",
+		"max_delta = -1.0":                     "max_delta",
+		"least_honest = -1":                    "least_honest = -1",
+		"colluders = -1":                       "colluders = -1",
+		"max_bytes_round = -1":                 "max_bytes_round = -1",
+		"keep = [\"[\"]":                       "no pattern",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

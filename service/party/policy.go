@@ -1,7 +1,6 @@
 package party
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +8,6 @@ import (
 	"path"
 	"strings"
 	"time"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
@@ -50,12 +47,7 @@ func ReadPolicy(name string) (*Policy, error) {
 		return nil, err
 	}
 	p := new(Policy)
-	decoder := toml.NewDecoder(bytes.NewReader(b)).DisallowUnknownFields()
-	if err := decoder.Decode(p); err != nil {
-		var strict *toml.StrictMissingError
-		if errors.As(err, &strict) {
-			return nil, fmt.Errorf("%w: %s:\n%s", ErrPolicy, name, strict.String())
-		}
+	if err := federation.Decode(b, p); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrPolicy, name, err)
 	}
 	if _, found := strength[p.Adversary]; !found {

@@ -10,10 +10,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // ErrFormat: not a safetensors file of this package's types.
@@ -206,7 +207,7 @@ func Parse(b []byte) (s Spec, values []float64, notes map[string]string, err err
 	}
 	head, data := b[8:8+n], b[8+n:]
 	parts := make(map[string]json.RawMessage)
-	if err := strict(head, &parts); err != nil {
+	if err := strict.JSON(head, &parts); err != nil {
 		return fail("its header: %v", err)
 	}
 	if len(parts) > maxTensors+1 {
@@ -219,13 +220,13 @@ func Parse(b []byte) (s Spec, values []float64, notes map[string]string, err err
 	var all []placed
 	for name, text := range parts {
 		if name == metadata {
-			if err := strict(text, &notes); err != nil {
+			if err := strict.JSON(text, &notes); err != nil {
 				return fail("its notes: %v", err)
 			}
 			continue
 		}
 		var h header
-		if err := strict(text, &h); err != nil {
+		if err := strict.JSON(text, &h); err != nil {
 			return fail("%.80q: %v", name, err)
 		}
 		all = append(all, placed{h, name})
@@ -262,18 +263,6 @@ func Parse(b []byte) (s Spec, values []float64, notes map[string]string, err err
 		return fail("number %d is NaN or infinite", bad)
 	}
 	return s, values, notes, nil
-}
-
-func strict(b []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something is behind its end")
-	}
-	return nil
 }
 
 // Same fails with [ErrFormat] unless a model consists of the same tensors.

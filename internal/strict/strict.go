@@ -1,0 +1,306 @@
+// Package strict reads what comes from outside as it is written, or not at all: package json,
+// and decoders of TOML, take a key in another case for a field, and package json takes the last
+// of two keys that are alike, so that two readers of one text could have two opinions of it.
+package strict
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// maxDepth is how deep JSON may be nested.
+const maxDepth = 16
+
+// Error says what is wrong with a text.
+type Error struct {
+	Key    string // path of the key that is at fault, such as list.0.rate; empty: it is none
+	Meant  string // the field whose name in another case the key is, or empty
+	Reason string // a sentence that names the key
+	Err    error  // nil, or what a type that reads itself has found
+}
+
+func (e *Error) Error() string { return e.Reason }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+func wrong(key, format string, a ...any) error {
+	return &Error{Key: key, Reason: fmt.Sprintf(format, a...)}
+}
+
+// JSON reads one JSON value: UTF-8, no key twice in an object, names exactly as declared where
+// a struct is read, none unknown, no nesting beyond 16, nothing behind the end. Into a
+// json.RawMessage goes what is to be read later. It fails with an [Error], and into may then
+// have changed.
+func JSON(text []byte, into any) error {
+	if !utf8.Valid(text) {
+		return wrong("", "it is not UTF-8")
+	}
+	r := &reader{json.NewDecoder(bytes.NewReader(text))}
+	r.UseNumber()
+	if err := r.value(reflect.TypeOf(into), nil); err != nil {
+		return plainly(err)
+	}
+	if _, err := r.Token(); err != io.EOF {
+		return wrong("", "there is something behind its end")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return plainly(err)
+	}
+	return nil
+}
+
+// reader checks keys before they are decoded.
+type reader struct{ *json.Decoder }
+
+var (
+	rawMessage      = reflect.TypeFor[json.RawMessage]()
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// opaque reports whether a type reads its values by itself.
+func opaque(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
+}
+
+// inner is what a type's values are in the end, without pointers; nil if that is open.
+func inner(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t != nil && (t.Kind() == reflect.Interface || t != rawMessage && opaque(t)) {
+		return nil
+	}
+	return t
+}
+
+// value reads a value that goes into a type, nil if that is open, at a path.
+func (r *reader) value(t reflect.Type, path []string) error {
+	token, err := r.Token()
+	if err != nil {
+		return err
+	}
+	delim, nested := token.(json.Delim)
+	if !nested {
+		return nil
+	}
+	if len(path) == maxDepth {
+		return wrong(strings.Join(path, "."), "it is nested more than %d deep", maxDepth)
+	}
+	t = inner(t)
+	if delim == '{' {
+		if err := r.object(t, path); err != nil {
+			return err
+		}
+	} else {
+		var element reflect.Type
+		switch {
+		case t == rawMessage:
+			element = t
+		case t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
+			element = t.Elem()
+		}
+		for i := 0; r.More(); i++ {
+			if err := r.value(element, append(slices.Clip(path), strconv.Itoa(i))); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = r.Token() // its end
+	return err
+}
+
+// object reads the members of an object.
+func (r *reader) object(t reflect.Type, path []string) error {
+	var known map[string]reflect.Type
+	if t != nil && t.Kind() == reflect.Struct {
+		known = fields(t, "json")
+	}
+	seen := make(map[string]bool)
+	for r.More() {
+		token, err := r.Token()
+		if err != nil {
+			return err
+		}
+		name, ok := token.(string)
+		if !ok {
+			return wrong("", "it is not JSON: a name of a field is no string")
+		}
+		at := append(slices.Clip(path), name)
+		var field reflect.Type
+		switch {
+		case t == rawMessage: // what comes twice is found when it is read
+			field = t
+		case known != nil:
+			if field, err = lookup(known, at); err != nil {
+				return err
+			}
+		case t != nil && t.Kind() == reflect.Map:
+			field = t.Elem()
+		}
+		if seen[name] && t != rawMessage {
+			return wrong(strings.Join(at, "."), "the field %.40q comes twice", name)
+		}
+		seen[name] = true
+		if err := r.value(field, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookup finds the field that the last name of a path is exactly that of.
+func lookup(known map[string]reflect.Type, path []string) (reflect.Type, error) {
+	name, key := path[len(path)-1], strings.Join(path, ".")
+	if field, found := known[name]; found {
+		return field, nil
+	}
+	for other := range known {
+		if strings.EqualFold(other, name) {
+			reason := fmt.Sprintf("%.40q is no name of a field; write %q", name, other)
+			return nil, &Error{Key: key, Meant: other, Reason: reason}
+		}
+	}
+	return nil, wrong(key, "there is no field %.40q", name)
+}
+
+// fields returns the names of a struct's fields by a kind of tag, with their types.
+func fields(t reflect.Type, tag string) map[string]reflect.Type {
+	key := tagged{t, tag}
+	if known, found := worked.Load(key); found {
+		return known.(map[string]reflect.Type)
+	}
+	known := make(map[string]reflect.Type)
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get(tag), ",")
+		switch {
+		case name == "-", name == "" && f.Anonymous, !f.IsExported():
+			continue
+		case name == "":
+			name = f.Name
+		}
+		known[name] = f.Type
+	}
+	worked.Store(key, known)
+	return known
+}
+
+// worked has what fields returned, by tagged: it is the same each time.
+var worked sync.Map
+
+type tagged struct {
+	reflect.Type
+	tag string
+}
+
+// Names checks the keys of a decoded text, which goes into a struct by a kind of tag: each is
+// exactly the name of a field. It fails with an [Error]. That keys come twice the decoder of
+// the text must have refused.
+func Names(tree map[string]any, into any, tag string) error {
+	return names(tree, reflect.TypeOf(into), tag, nil)
+}
+
+func names(tree any, t reflect.Type, tag string, path []string) error {
+	if t = inner(t); t == nil {
+		return nil
+	}
+	switch tree := tree.(type) {
+	case map[string]any:
+		var known map[string]reflect.Type
+		if t.Kind() == reflect.Struct {
+			known = fields(t, tag)
+		}
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			at := append(slices.Clip(path), name)
+			field := t
+			switch {
+			case known != nil:
+				var err error
+				if field, err = lookup(known, at); err != nil {
+					return err
+				}
+			case t.Kind() == reflect.Map:
+				field = t.Elem()
+			default:
+				continue // the decoder says that it is of another kind
+			}
+			if err := names(tree[name], field, tag, at); err != nil {
+				return err
+			}
+		}
+	case []any:
+		if t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
+			return nil
+		}
+		for i, element := range tree {
+			at := append(slices.Clip(path), strconv.Itoa(i))
+			if err := names(element, t.Elem(), tag, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// plainly says what package json found wrong in words that do not speak of Go.
+func plainly(err error) error {
+	var known *Error
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &kind):
+		// Of structs within structs that are no objects of the text the name has theirs too.
+		path := slices.DeleteFunc(strings.Split(kind.Field, "."), func(name string) bool {
+			return name != strings.ToLower(name)
+		})
+		key := strings.Join(path, ".")
+		if key == "" {
+			return wrong("", "it is not %s", typeName(kind.Type.String()))
+		}
+		return wrong(key, "the field %q cannot be a %.40s: it takes %s", key, kind.Value,
+			typeName(kind.Type.String()))
+	case errors.As(err, &syntax):
+		return wrong("", "it is not JSON at byte %d", syntax.Offset)
+	case err == io.EOF, err == io.ErrUnexpectedEOF:
+		return wrong("", "it ends early")
+	}
+	return &Error{Reason: strings.TrimPrefix(err.Error(), "json: "), Err: err}
+}
+
+// typeName says what a field takes.
+func typeName(name string) string {
+	name = strings.TrimPrefix(name, "*")
+	switch {
+	case strings.HasPrefix(name, "uint"):
+		return "a whole number of 0 or more"
+	case strings.HasPrefix(name, "int"):
+		return "a whole number"
+	case strings.HasPrefix(name, "float"):
+		return "a number"
+	case name == "bool":
+		return "true or false"
+	case strings.HasPrefix(name, "[]"):
+		return "an array"
+	case name == "string" || strings.HasSuffix(name, "Family") || strings.HasSuffix(name, "View"),
+		strings.HasSuffix(name, "Adversary"):
+		return "a string"
+	}
+	return "an object"
+}
