@@ -174,7 +174,7 @@ func (p *Participant) runOneshot(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := p.Plan.limits()
+	limits, err := p.Plan.Limits()
 	if err != nil {
 		return nil, err
 	}

@@ -411,14 +411,15 @@ func (p *participant) save(r drive.Ready) error {
 	return nil
 }
 
-// limits are what a party of the plan agrees to.
-func (s *Settled) limits() (drive.Limits, error) {
+// Limits are what a party of the plan agrees to, for its guard. It fails with errors of the
+// accountant.
+func (s *Settled) Limits() (drive.Limits, error) {
 	ledger, err := s.Ledger()
 	return drive.Limits{Rounds: uint64(s.plan.Rounds), Cost: s.Round(), Ledger: ledger}, err
 }
 
 func (p *participant) load() error {
-	limits, err := p.Plan.limits()
+	limits, err := p.Plan.Limits()
 	if err != nil {
 		return err
 	}

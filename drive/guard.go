@@ -142,14 +142,20 @@ func (g *Guard) state() guardState { return guardState{g.last, g.count} }
 
 // restore makes the guard of a saved state.
 func (s guardState) restore(limits Limits) (*Guard, error) {
-	if s.Count > limits.Rounds || s.Last > limits.Rounds || s.Last > 0 && s.Count == 0 {
-		return nil, fmt.Errorf("%w: %d submissions up to round %d of %d", ErrState, s.Count, s.Last,
+	return ResumeGuard(limits, s.Last, s.Count)
+}
+
+// ResumeGuard makes the guard again whose [Guard.Last] and [Guard.Count] were saved. It fails
+// with [ErrState] if no guard of these limits has had them.
+func ResumeGuard(limits Limits, last, count uint64) (*Guard, error) {
+	if count > limits.Rounds || last > limits.Rounds || last > 0 && count == 0 {
+		return nil, fmt.Errorf("%w: %d submissions up to round %d of %d", ErrState, count, last,
 			limits.Rounds)
 	}
-	g, err := NewGuard(limits, s.Count)
+	g, err := NewGuard(limits, count)
 	if err != nil {
 		return nil, err
 	}
-	g.last, g.count = s.Last, s.Count
+	g.last, g.count = last, count
 	return g, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks/audit"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -54,6 +55,8 @@ var kinds = []struct {
 	{"frame", ErrFrame, "start a new sidecar"},
 	{"stopped", errStopped, ""},
 	{"internal", errInternal, "report it; go on with a new sidecar and saved states"},
+	{"absent", hushsum.ErrAbsent, "see what its rounds reported, and mend what training returns"},
+	{"stalled", hushsum.ErrStalled, "see what its lost rounds reported"},
 	{"plan", hushsum.ErrPlan, "agree on one plan"},
 	{"refused", hushsum.ErrRefused, "ask who runs the coordinator"},
 	{"peer", hushsum.ErrPeer, "compare the coordinator's key and the roster by a way of your own"},
@@ -61,6 +64,10 @@ var kinds = []struct {
 	{"locked", hushsum.ErrLocked, "stop the other one, or give each a state of its own"},
 	{"store", hushsum.ErrStore, "give the key that it was saved with"},
 	{"number", hushsum.ErrNumber, "use a number that no session has had"},
+	{"spent", drive.ErrSpent, "stop here: agree on another plan for what follows"},
+	{"repeated", drive.ErrRepeated,
+		"go on, if the round was answered; do not answer a server that has forgotten it"},
+	{"round", drive.ErrRound, "number the rounds of the job from 1 to the plan's rounds"},
 	{"budget", accounting.ErrBudget, "stop here, or leave out the client whose budget is spent"},
 	{"unreachable", accounting.ErrUnreachable,
 		"allow a larger epsilon or delta, or more noise, fewer rounds or a smaller rate"},
@@ -99,6 +106,7 @@ var kinds = []struct {
 	{"phase", protocol.ErrPhase, "do the steps in their order: see the examples"},
 	{"identity", protocol.ErrIdentity, "use an identity whose public key is in the roster"},
 	{"state", protocol.ErrState, "load it with the plan, number, identity and key of save"},
+	{"state", drive.ErrState, "load it with the plan, number, identity and key of save"},
 	{"encoding", protocol.ErrEncoding, "check how messages are carried"},
 	{"random", protocol.ErrRandom, "see that the system has randomness"},
 	{"too-few", oneshot.ErrTooFew, "wait for more; the round is lost if there will be none"},

@@ -15,7 +15,7 @@ import (
 )
 
 // Version is that of the frames and calls.
-const Version = 2
+const Version = 3
 
 // Bounds of a frame.
 const (

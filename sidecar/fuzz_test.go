@@ -20,7 +20,7 @@ import (
 // Whatever comes is a call, or an error that says why not; what is announced and does not
 // come takes no room.
 func FuzzRequest(f *testing.F) {
-	f.Add(frameOf(`{"id":1,"call":"hello","with":{"version":2}}`))
+	f.Add(frameOf(`{"id":1,"call":"hello","with":{"version":3}}`))
 	f.Add(frameOf(`{"id":2,"call":"party.new","with":{"settled":1},"blobs":[{"length":2}]}`, []byte("ab")))
 	f.Add(frameOf(`{"id":3,"call":"x","blobs":[{"length":8,"offset":0}]}`))
 	f.Add(frameOf(`{"id":1,"id":1,"call":"x"}`))
@@ -82,7 +82,10 @@ func FuzzCall(f *testing.F) {
 	f.Add("party.load", []byte(`{"settled":1,"number":1}`), make([]byte, 32))
 	f.Add("server.receive", []byte(`{"server":3,"party":0}`), []byte{2, 1})
 	f.Add("server.load", []byte(`{"settled":1,"number":1}`), make([]byte, 32))
-	f.Add("party.submit", []byte(`{"party":2,"broadcast":"00"}`), make([]byte, 8))
+	f.Add("party.submit", []byte(`{"party":2,"round":1,"broadcast":"00"}`), make([]byte, 8))
+	f.Add("party.submit", []byte(`{"party":2,"round":1,"broadcast":"`+strings.Repeat("00", 32)+`"}`),
+		make([]byte, 8))
+	f.Add("party.new", []byte(`{"settled":1,"number":2,"spent":1}`), make([]byte, 32))
 	f.Add("party.output", []byte(`{"party":2}`), []byte{})
 	f.Add("ledger.load", []byte(`{}`), []byte(`{"version":1}`))
 	f.Add("ledger.spend", []byte(`{"ledger":4,"clients":["a"],"run":{"mechanism":"gaussian"}}`),
@@ -108,6 +111,7 @@ func FuzzCall(f *testing.F) {
 	for _, call := range []string{"oneshot.party", "oneshot.member", "oneshot.server",
 		"oneshot.party.load", "oneshot.member.load", "oneshot.server.load"} {
 		f.Add(call, []byte(`{"settled":1}`), make([]byte, 32))
+		f.Add(call, []byte(`{"settled":1,"spent":1}`), make([]byte, 32))
 	}
 	f.Fuzz(func(t *testing.T, call string, with, b []byte) {
 		for _, family := range left {

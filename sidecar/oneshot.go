@@ -3,24 +3,27 @@ package sidecar
 import (
 	"crypto"
 	"crypto/ed25519"
+	"fmt"
 	"io"
 	"sync"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
 var oneshotCalls = map[string]handler{
-	"oneshot.party":         newMachine(oneshot.NewParty, partyProgress),
-	"oneshot.party.load":    loadMachine(oneshot.LoadParty, partyProgress),
+	"oneshot.party":         newMachine(oneshot.NewParty, partyProgress, (*oneshot.Party).Round),
+	"oneshot.party.load":    loadMachine(oneshot.LoadParty, partyProgress, (*oneshot.Party).Round),
 	"oneshot.submit":        onMachine(3, partyProgress, oneshotSubmit),
 	"oneshot.party.output":  onMachine(0, partyProgress, lastOutput[*oneshot.Party]),
 	"oneshot.party.save":    onMachine(1, partyProgress, saveMachine[*oneshot.Party]),
-	"oneshot.member":        newMachine(oneshot.NewMember, memberProgress),
-	"oneshot.member.load":   loadMachine(oneshot.LoadMember, memberProgress),
+	"oneshot.member":        newMachine(oneshot.NewMember, memberProgress, nil),
+	"oneshot.member.load":   loadMachine(oneshot.LoadMember, memberProgress, nil),
 	"oneshot.member.output": onMachine(0, memberProgress, lastOutput[*oneshot.Member]),
 	"oneshot.member.save":   onMachine(1, memberProgress, saveMachine[*oneshot.Member]),
 	"oneshot.answer":        onMachine(1, memberProgress, memberAnswer),
@@ -46,6 +49,7 @@ type machine[T any] struct {
 	of       T
 	settled  *hushsum.Settled
 	identity ed25519.PrivateKey // nil of a server
+	guard    *guard             // of a party
 }
 
 func (m *machine[T]) close() {
@@ -64,7 +68,7 @@ func oneshotConfig(s *hushsum.Settled) (*oneshot.Config, error) {
 	return config, nil
 }
 
-// settledFor finds the plan of a call that makes an object.
+// settledFor finds the plan of a call that makes an object and has no other parameter.
 func (s *sidecar) settledFor(r *request, blobs int) (*hushsum.Settled, *oneshot.Config, error) {
 	var with struct {
 		Settled uint64 `json:"settled"`
@@ -72,7 +76,11 @@ func (s *sidecar) settledFor(r *request, blobs int) (*hushsum.Settled, *oneshot.
 	if err := r.take(&with, blobs); err != nil {
 		return nil, nil, err
 	}
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	return s.oneshotPlan(with.Settled)
+}
+
+func (s *sidecar) oneshotPlan(id uint64) (*hushsum.Settled, *oneshot.Config, error) {
+	settled, err := lookup[*hushsum.Settled](s, id, "plan")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,47 +104,73 @@ func keep[T any](
 	return progress(m, id), nil, nil
 }
 
+// openMachine makes the machine of the identity that is the first blob. answered returns the
+// last round that a party has submitted in; it is nil for members, which are not counted.
+func openMachine[T any](
+	s *sidecar, r *request, blobs int, progress func(*machine[T], uint64) any,
+	answered func(T) uint64,
+	open func(config *oneshot.Config, identity crypto.Signer) (T, error),
+) (any, [][]byte, error) {
+	var with struct {
+		Settled uint64  `json:"settled"`
+		Spent   *uint64 `json:"spent"` // by a party, as of partyParameters
+	}
+	if err := r.take(&with, blobs); err != nil {
+		return nil, nil, err
+	}
+	if answered == nil && with.Spent != nil {
+		return nil, nil, fieldError("spent", "leave it out", "a member spends nothing")
+	}
+	settled, config, err := s.oneshotPlan(with.Settled)
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := checkSpent(settled, or(with.Spent, 0))
+	if err != nil {
+		return nil, nil, err
+	}
+	seed, err := r.secret(0, "the identity")
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &machine[T]{settled: settled, identity: ed25519.NewKeyFromSeed(seed)}
+	clear(seed)
+	m.of, err = open(config, m.identity)
+	if err == nil && answered != nil {
+		// It has counted by the number of its last round: each up to that.
+		known = known.and(uncounted(settled, answered(m.of)))
+		m.guard, err = s.guard(settled, m.identity, known)
+	}
+	return keep(s, m, progress, err)
+}
+
 // newMachine takes the identity.
 func newMachine[T any](
 	create func(*oneshot.Config, crypto.Signer, io.Reader) (T, error),
-	progress func(*machine[T], uint64) any,
+	progress func(*machine[T], uint64) any, answered func(T) uint64,
 ) handler {
 	return func(s *sidecar, r *request) (any, [][]byte, error) {
-		settled, config, err := s.settledFor(r, 1)
-		if err != nil {
-			return nil, nil, err
-		}
-		seed, err := r.secret(0, "the identity")
-		if err != nil {
-			return nil, nil, err
-		}
-		m := &machine[T]{settled: settled, identity: ed25519.NewKeyFromSeed(seed)}
-		m.of, err = create(config, m.identity, nil)
-		return keep(s, m, progress, err)
+		return openMachine(s, r, 1, progress, answered,
+			func(config *oneshot.Config, identity crypto.Signer) (T, error) {
+				return create(config, identity, nil)
+			})
 	}
 }
 
 // loadMachine takes the identity, the key and the saved state.
 func loadMachine[T any](
 	load func(*oneshot.Config, crypto.Signer, io.Reader, *keyexchange.SealKey, []byte) (T, error),
-	progress func(*machine[T], uint64) any,
+	progress func(*machine[T], uint64) any, answered func(T) uint64,
 ) handler {
 	return func(s *sidecar, r *request) (any, [][]byte, error) {
-		settled, config, err := s.settledFor(r, 3)
-		if err != nil {
-			return nil, nil, err
-		}
-		seed, err := r.secret(0, "the identity")
-		if err != nil {
-			return nil, nil, err
-		}
-		key, err := r.sealKey(1)
-		if err != nil {
-			return nil, nil, err
-		}
-		m := &machine[T]{settled: settled, identity: ed25519.NewKeyFromSeed(seed)}
-		m.of, err = load(config, m.identity, nil, key, r.blobs[2].private())
-		return keep(s, m, progress, err)
+		return openMachine(s, r, 3, progress, answered,
+			func(config *oneshot.Config, identity crypto.Signer) (out T, err error) {
+				key, err := r.sealKey(1)
+				if err != nil {
+					return out, err
+				}
+				return load(config, identity, nil, key, r.blobs[2].private())
+			})
 	}
 }
 
@@ -262,29 +296,44 @@ func saveMachine[T interface {
 	return step{blobs: [][]byte{state}}, err
 }
 
-// oneshotSubmit takes the opening, the broadcast and the vector.
+// oneshotSubmit takes the opening, the broadcast and the vector. A round is one of the job.
 func oneshotSubmit(m *machine[*oneshot.Party], r *request) (step, error) {
 	vector, err := floats[float64](r.blobs[2].bytes)
 	if err != nil {
 		return step{}, requestError("", "the vector: %v", err)
 	}
-	broadcast := r.blobs[1].private()
-	values, err := m.settled.Encode(broadcast, vector, nil)
-	if err != nil {
-		return step{}, err
-	}
-	integers := signed.Values(m.settled.Config(0).Layout, values)
-	message, err := m.of.Submit(r.blobs[0].private(), broadcast, integers)
-	for _, v := range values {
-		clear(v)
-	}
-	clear(integers)
+	opening, broadcast := r.blobs[0].private(), r.blobs[1].private()
+	var message []byte
+	err = m.guard.submit(func(next *drive.Guard) error {
+		// An opening that is none, or that it has answered, the party refuses itself.
+		if h, _, err := wire.ParseHeader(opening); err == nil && h.Round > m.of.Round() {
+			if err := next.Charge(h.Round); err != nil {
+				return err
+			}
+		}
+		values, err := m.settled.Encode(broadcast, vector, nil)
+		if err != nil {
+			return err
+		}
+		integers := signed.Values(m.settled.Config(0).Layout, values)
+		message, err = m.of.Submit(opening, broadcast, integers)
+		for _, v := range values {
+			clear(v)
+		}
+		clear(integers)
+		return err
+	})
 	return step{blobs: [][]byte{message}}, err
 }
 
-// memberAnswer answers with one blob, or none if there is nothing to answer.
+// memberAnswer answers with one blob, or none if there is nothing to answer. A member helps in
+// no round that the job does not have.
 func memberAnswer(m *machine[*oneshot.Member], r *request) (step, error) {
-	answer, err := m.of.Receive(r.blobs[0].private())
+	message, rounds := r.blobs[0].private(), uint64(m.settled.Plan().Rounds)
+	if h, _, err := wire.ParseHeader(message); err == nil && h.Round > rounds {
+		return step{}, fmt.Errorf("%w: %d of %d", drive.ErrRound, h.Round, rounds)
+	}
+	answer, err := m.of.Receive(message)
 	if err != nil || answer == nil {
 		return step{}, err
 	}

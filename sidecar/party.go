@@ -7,7 +7,9 @@ import (
 	"sync"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -27,6 +29,7 @@ type partyObject struct {
 	client   *protocol.Client
 	settled  *hushsum.Settled
 	identity ed25519.PrivateKey
+	guard    *guard
 	kept     body // the last message, if it is a submission
 }
 
@@ -76,9 +79,17 @@ func (p *partyObject) state(id uint64) partyJSON {
 	return partyJSON{id, p.client.Party(), p.client.Enrolled(), round, due}
 }
 
-type partyParameters struct {
+// sessionParameters are those of a party and of a server.
+type sessionParameters struct {
 	Settled uint64 `json:"settled"`
 	Number  uint64 `json:"number"` // of the session
+}
+
+type partyParameters struct {
+	sessionParameters
+	// Spent is the last round of the job that the party may have submitted in, as far as the
+	// caller knows: all up to it count.
+	Spent uint64 `json:"spent"`
 }
 
 func newParty(s *sidecar, r *request) (any, [][]byte, error) {
@@ -86,7 +97,7 @@ func newParty(s *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.take(&with, 1); err != nil {
 		return nil, nil, err
 	}
-	return s.addParty(r, with, nil, func(c *protocol.Config, identity ed25519.PrivateKey) (
+	return s.addParty(r, with, savedParty{}, func(c *protocol.Config, identity ed25519.PrivateKey) (
 		*protocol.Client, error,
 	) {
 		return protocol.NewClient(c, identity, nil)
@@ -103,14 +114,14 @@ func loadParty(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	state, kept, err := openState(key, r.blobs[2].bytes)
+	saved, err := openState(key, r.blobs[2].private())
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.addParty(r, with, kept, func(c *protocol.Config, identity ed25519.PrivateKey) (
+	return s.addParty(r, with, saved, func(c *protocol.Config, identity ed25519.PrivateKey) (
 		*protocol.Client, error,
 	) {
-		return protocol.LoadClient(c, identity, nil, key, state)
+		return protocol.LoadClient(c, identity, nil, key, saved.state)
 	})
 }
 
@@ -126,7 +137,7 @@ func (r *request) sealKey(i int) (*keyexchange.SealKey, error) {
 
 // addParty makes the party of the identity that is the first blob.
 func (s *sidecar) addParty(
-	r *request, with partyParameters, kept []byte,
+	r *request, with partyParameters, saved savedParty,
 	makeClient func(c *protocol.Config, identity ed25519.PrivateKey) (*protocol.Client, error),
 ) (any, [][]byte, error) {
 	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
@@ -136,6 +147,10 @@ func (s *sidecar) addParty(
 	if err := pairwise(settled); err != nil {
 		return nil, nil, err
 	}
+	declared, err := checkSpent(settled, with.Spent)
+	if err != nil {
+		return nil, nil, err
+	}
 	seed, err := r.secret(0, "the identity")
 	if err != nil {
 		return nil, nil, err
@@ -143,13 +158,26 @@ func (s *sidecar) addParty(
 	p := &partyObject{
 		settled:  settled,
 		identity: ed25519.NewKeyFromSeed(seed),
-		kept:     inMemory(kept),
+		kept:     inMemory(saved.kept),
 	}
 	clear(seed)
 	if p.client, err = makeClient(settled.Config(with.Number), p.identity); err != nil {
+		clear(p.identity)
 		return nil, nil, err
 	}
-	id, err := s.add(p)
+	known := saved.counted.and(declared)
+	if saved.uncounted {
+		round, due := p.client.Due()
+		if due {
+			round-- // there is no submission in it yet
+		}
+		known = known.and(uncounted(settled, round))
+	}
+	p.guard, err = s.guard(settled, p.identity, known)
+	id := uint64(0)
+	if err == nil {
+		id, err = s.add(p)
+	}
 	if err != nil {
 		p.close()
 		return nil, nil, err
@@ -266,10 +294,12 @@ func (b blob) private() []byte {
 	return append([]byte(nil), b.bytes...)
 }
 
-// partySubmit takes the vector. The message is written from where it was masked.
+// partySubmit takes the vector. It is counted, then masked; the message is written from where
+// it was masked.
 func partySubmit(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Party     uint64 `json:"party"`
+		Round     uint64 `json:"round"` // of the job
 		Broadcast string `json:"broadcast"`
 		Numbers   string `json:"numbers"`
 	}
@@ -285,12 +315,18 @@ func partySubmit(s *sidecar, r *request) (any, [][]byte, error) {
 		if err != nil {
 			return err
 		}
-		submission, err := p.client.SubmitVector(broadcast, encode)
-		if err != nil {
+		return p.guard.submit(func(next *drive.Guard) error {
+			submission, err := p.client.SubmitVector(broadcast, func(v *masking.Vector) error {
+				if err := next.Charge(with.Round); err != nil {
+					return err
+				}
+				return encode(v)
+			})
+			if err == nil {
+				p.kept = submission
+			}
 			return err
-		}
-		p.kept = submission
-		return nil
+		})
 	})
 }
 
@@ -310,6 +346,6 @@ func partySave(p *partyObject, r *request) ([][]byte, error) {
 	if p.kept != nil {
 		kept = p.kept
 	}
-	sealed, err := sealState(key, state, kept)
+	sealed, err := sealState(key, p.guard.counted(), state, kept)
 	return [][]byte{sealed}, err
 }

@@ -65,7 +65,7 @@ func (o *serverObject) state(id uint64) serverJSON {
 }
 
 func newServer(s *sidecar, r *request) (any, [][]byte, error) {
-	var with partyParameters
+	var with sessionParameters
 	if err := r.take(&with, 0); err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +74,7 @@ func newServer(s *sidecar, r *request) (any, [][]byte, error) {
 
 // loadServer takes the key and the saved state.
 func loadServer(s *sidecar, r *request) (any, [][]byte, error) {
-	var with partyParameters
+	var with sessionParameters
 	if err := r.take(&with, 2); err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +88,7 @@ func loadServer(s *sidecar, r *request) (any, [][]byte, error) {
 }
 
 func (s *sidecar) addServer(
-	with partyParameters, makeServer func(c *protocol.Config) (*protocol.Server, error),
+	with sessionParameters, makeServer func(c *protocol.Config) (*protocol.Server, error),
 ) (any, [][]byte, error) {
 	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
 	if err != nil {

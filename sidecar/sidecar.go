@@ -97,6 +97,7 @@ type sidecar struct {
 	mutex   sync.Mutex
 	objects map[uint64]any
 	last    uint64 // identifier that was given out
+	guards  map[account]*guard
 }
 
 // handler works on one call.

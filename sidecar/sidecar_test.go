@@ -191,7 +191,7 @@ func TestRounds(t *testing.T) {
 			vector := floatBlob([]float64{float64(i), 1, -2})
 			want += float64(i) / float64(len(present))
 			_, masked := c.call("party.submit", map[string]any{"party": parties[i],
-				"broadcast": broadcast}, vector)
+				"round": round + 1, "broadcast": broadcast}, vector)
 			c.call("server.receive", at("party", i), masked[0])
 		}
 		step("server.survivors")
@@ -353,9 +353,9 @@ func TestHello(t *testing.T) {
 	var out bytes.Buffer
 	frames := slices.Concat(
 		frameOf(`{"id":1,"call":"identity"}`),
-		frameOf(`{"id":2,"call":"hello","with":{"version":1}}`),
+		frameOf(`{"id":2,"call":"hello","with":{"version":2}}`),
 		frameOf(`{"id":3,"call":"identity"}`),
-		frameOf(`{"id":4,"call":"hello","with":{"version":2}}`),
+		frameOf(`{"id":4,"call":"hello","with":{"version":3}}`),
 	)
 	if err := Serve(t.Context(), stream{bytes.NewReader(frames), &out}, Memory{}); err != nil {
 		t.Fatal(err)

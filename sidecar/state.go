@@ -14,16 +14,29 @@ import (
 )
 
 // The state of a party that has submitted goes with the submission, which is no part of
-// what package protocol saves. It is masked, and needs no sealing; the tag is so that both
-// are of one party and one step.
+// what package protocol saves, and neither is what its guard has counted. Both are nothing to
+// be sealed; the tag is so that all are of one party and one step.
 //
-//	u32 length, the sealed state, the submission, HMAC-SHA256 over all that
+//	u64 last, u64 count, u32 length, the sealed state, the submission, HMAC-SHA256 over all that
+//
+// Releases that counted nothing saved the same without the first two, under another label.
 
-const labelState = "hushsum/2 sidecar saved party"
+const (
+	labelState     = "hushsum/2 sidecar saved party that counts"
+	labelUncounted = "hushsum/2 sidecar saved party"
+)
+
+// savedParty is what a saved state has.
+type savedParty struct {
+	counted   counted
+	uncounted bool   // it is of a release that counted nothing
+	state     []byte // of protocol.Client.Save
+	kept      []byte // the last submission; empty: none
+}
 
 // stateTag begins a tag under a key that follows from the one states are sealed with.
-func stateTag(key *keyexchange.SealKey) (hash.Hash, error) {
-	derived, err := hkdf.Key(sha256.New, key[:], nil, labelState, sha256.Size)
+func stateTag(key *keyexchange.SealKey, label string) (hash.Hash, error) {
+	derived, err := hkdf.Key(sha256.New, key[:], nil, label, sha256.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -31,15 +44,22 @@ func stateTag(key *keyexchange.SealKey) (hash.Hash, error) {
 	return hmac.New(sha256.New, derived), nil
 }
 
-// sealState puts a sealed state and the last submission together.
-func sealState(key *keyexchange.SealKey, state []byte, kept body) ([]byte, error) {
-	tag, err := stateTag(key)
+// countedSize is how many bytes say what was counted.
+const countedSize = 16
+
+// sealState puts what was counted, a sealed state and the last submission together.
+func sealState(
+	key *keyexchange.SealKey, counted counted, state []byte, kept body,
+) ([]byte, error) {
+	tag, err := stateTag(key, labelState)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	out.Grow(4 + len(state) + int(kept.Size()) + sha256.Size)
-	out.Write(binary.BigEndian.AppendUint32(nil, uint32(len(state))))
+	out.Grow(countedSize + 4 + len(state) + int(kept.Size()) + sha256.Size)
+	head := binary.BigEndian.AppendUint64(nil, counted.last)
+	head = binary.BigEndian.AppendUint64(head, counted.count)
+	out.Write(binary.BigEndian.AppendUint32(head, uint32(len(state))))
 	out.Write(state)
 	if _, err := kept.WriteTo(&out); err != nil {
 		return nil, err
@@ -49,21 +69,37 @@ func sealState(key *keyexchange.SealKey, state []byte, kept body) ([]byte, error
 }
 
 // openState is the inverse of sealState; what it returns is part of the bytes.
-func openState(key *keyexchange.SealKey, saved []byte) (state, kept []byte, err error) {
-	tag, err := stateTag(key)
-	if err != nil {
-		return nil, nil, err
-	}
+func openState(key *keyexchange.SealKey, saved []byte) (savedParty, error) {
+	var out savedParty
 	end := len(saved) - sha256.Size
-	if end < 4 {
-		return nil, nil, notState()
+	if end < 0 {
+		return out, notState()
 	}
-	tag.Write(saved[:end])
-	n := int64(binary.BigEndian.Uint32(saved))
-	if !hmac.Equal(tag.Sum(nil), saved[end:]) || 4+n > int64(end) {
-		return nil, nil, notState()
+	tagged := func(label string) bool {
+		tag, err := stateTag(key, label)
+		if err != nil {
+			return false
+		}
+		tag.Write(saved[:end])
+		return hmac.Equal(tag.Sum(nil), saved[end:])
 	}
-	return saved[4 : 4+n], saved[4+n : end], nil
+	rest := saved[:end]
+	switch {
+	case tagged(labelState) && len(rest) >= countedSize:
+		out.counted.last = binary.BigEndian.Uint64(rest)
+		out.counted.count = binary.BigEndian.Uint64(rest[8:])
+		rest = rest[countedSize:]
+	case tagged(labelUncounted):
+		out.uncounted = true
+	default:
+		return savedParty{}, notState()
+	}
+	if len(rest) < 4 || int64(len(rest)-4) < int64(binary.BigEndian.Uint32(rest)) {
+		return savedParty{}, notState()
+	}
+	n := binary.BigEndian.Uint32(rest)
+	out.state, out.kept = rest[4:4+n], rest[4+n:]
+	return out, nil
 }
 
 // notState says that bytes are not what party.save returned under the key.

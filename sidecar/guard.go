@@ -1,0 +1,124 @@
+package sidecar
+
+import (
+	"crypto/ed25519"
+	"sync"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/drive"
+)
+
+// A party of a plan has one guard in a sidecar, whatever sessions it is in, and whether its
+// objects are closed or not: a coordinator that begins anew, with another session, finds what
+// was counted. It ends with the sidecar; what outlives that is in the saved states.
+
+// maxGuards is how many parties' submissions are counted at a time, for the bound on memory.
+const maxGuards = 1 << 18
+
+// account names a party of a plan.
+type account struct {
+	plan  [32]byte // digest
+	party [ed25519.PublicKeySize]byte
+}
+
+// counted is what a guard has counted, see drive.Guard.
+type counted struct {
+	last, count uint64
+}
+
+// spent is that of a party which may have submitted in every round up to one.
+func spent(round uint64) counted { return counted{round, round} }
+
+// and is what was counted by one of two that know a party.
+func (c counted) and(other counted) counted {
+	return counted{max(c.last, other.last), max(c.count, other.count)}
+}
+
+// guard counts what a party releases. It is shared by the party's objects.
+type guard struct {
+	mutex sync.Mutex
+	of    drive.Guard
+}
+
+// counted returns what is saved of the guard.
+func (g *guard) counted() counted {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return counted{g.of.Last(), g.of.Count()}
+}
+
+// submit has work make a submission, and count it in next: that is what the guard has counted
+// from then on, unless work fails. Nothing can leave then, and nothing is counted.
+func (g *guard) submit(work func(next *drive.Guard) error) error {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	next := g.of
+	if err := work(&next); err != nil {
+		return err
+	}
+	g.of = next
+	return nil
+}
+
+// learn counts what else is known of the party.
+func (g *guard) learn(limits drive.Limits, known counted) error {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	has := counted{g.of.Last(), g.of.Count()}
+	all := has.and(known)
+	if all == has {
+		return nil
+	}
+	of, err := drive.ResumeGuard(limits, all.last, all.count)
+	if err == nil {
+		g.of = *of
+	}
+	return err
+}
+
+// guard returns the guard of a party of a plan, which has counted at least what is known. It
+// fails with drive.ErrState if the plan has no such rounds.
+func (s *sidecar) guard(
+	settled *hushsum.Settled, identity ed25519.PrivateKey, known counted,
+) (*guard, error) {
+	limits, err := settled.Limits()
+	if err != nil {
+		return nil, err
+	}
+	of, err := drive.ResumeGuard(limits, known.last, known.count)
+	if err != nil {
+		return nil, err
+	}
+	name := account{plan: settled.Digest()}
+	copy(name.party[:], identity[ed25519.SeedSize:])
+	s.mutex.Lock()
+	g, found := s.guards[name]
+	full := !found && len(s.guards) >= maxGuards
+	if !found && !full {
+		if s.guards == nil {
+			s.guards = make(map[account]*guard)
+		}
+		g = &guard{of: *of}
+		s.guards[name] = g
+	}
+	s.mutex.Unlock()
+	if full {
+		return nil, requestError("start a new sidecar, and load saved states there",
+			"the submissions of %d parties are counted", maxGuards)
+	}
+	return g, g.learn(limits, known)
+}
+
+// checkSpent returns what a caller says that a party may have submitted in.
+func checkSpent(settled *hushsum.Settled, round uint64) (counted, error) {
+	if most := settled.Plan().Rounds; round > uint64(most) {
+		return counted{}, fieldError("spent", "", "%d is outside 0 to the plan's %d rounds", round, most)
+	}
+	return spent(round), nil
+}
+
+// uncounted is what is known of a state that counted nothing: each round up to one that its
+// party was in counts as spent.
+func uncounted(settled *hushsum.Settled, round uint64) counted {
+	return spent(min(round, uint64(settled.Plan().Rounds)))
+}
