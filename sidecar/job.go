@@ -46,7 +46,7 @@ type jobEventJSON struct {
 	Round   uint64 `json:"round,omitempty"`
 	Parties []int  `json:"parties,omitempty"`
 	Session uint64 `json:"session,omitempty"`
-	Party   *int   `json:"party,omitempty"`
+	Party   *int   `json:"party,omitempty"` // roster index, of a coordinator's progress
 	Text    string `json:"text,omitempty"`
 	Rounds  int    `json:"rounds,omitempty"`
 	Lost    int    `json:"lost,omitempty"`
@@ -86,15 +86,30 @@ func (j *job) ask(ctx context.Context, e jobEvent) ([]float64, error) {
 	}
 }
 
-// progress tells the program of a step, if it is listening or soon will be.
-func (j *job) progress(ctx context.Context, e hushsum.Event) {
+// progress tells the program of a step, if it is listening or soon will be. party is whom the
+// step is about, at a coordinator; nil: nobody.
+func (j *job) progress(ctx context.Context, e hushsum.Event, party *int) {
 	out := jobEvent{jobEventJSON: jobEventJSON{
-		Event: "progress", Round: e.Round, Parties: e.Parties, Session: e.Session, Text: e.String(),
+		Event:   "progress",
+		Round:   e.Round,
+		Parties: e.Parties,
+		Session: e.Session,
+		Party:   party,
+		Text:    e.String(),
 	}}
 	select {
 	case j.events <- out:
 	case <-ctx.Done():
 	}
+}
+
+// partyOf returns the party that a coordinator's event is about, nil if it is about none.
+func partyOf(e hushsum.Event) *int {
+	switch e.Kind {
+	case hushsum.Connected, hushsum.Disconnected, hushsum.Absent, hushsum.Refused:
+		return &e.Party
+	}
+	return nil
 }
 
 // start runs a job, whose last event is its end.
@@ -205,7 +220,7 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 				blobs:        [][]byte{floatBlob(model)},
 			})
 		}
-		p.Progress = func(e hushsum.Event) { j.progress(ctx, e) }
+		p.Progress = func(e hushsum.Event) { j.progress(ctx, e, nil) }
 		model, err := p.Run(ctx)
 		clear(identity)
 		return jobEvent{blobs: [][]byte{floatBlob(model)}}, err
@@ -279,7 +294,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 				})
 			}
 		}
-		c.Progress = func(e hushsum.Event) { j.progress(ctx, e) }
+		c.Progress = func(e hushsum.Event) { j.progress(ctx, e, partyOf(e)) }
 		result, err := c.Run(ctx)
 		if err != nil {
 			return jobEvent{}, err
