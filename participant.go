@@ -480,7 +480,10 @@ func (p *participant) loadSessions(
 		successor = clients[n-1]
 	}
 	if present != nil {
-		round, _ := present.Due()
+		round, due := present.Due()
+		if due { // it has not submitted in this one
+			round--
+		}
 		config.Spent = min(max(config.Spent, round), config.Limits.Rounds)
 	}
 	series, err := protocol.ResumeClientSeries(config.Label, max(state.Least, config.Least),

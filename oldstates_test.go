@@ -1,0 +1,75 @@
+package hushsum
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// States that the last release saved are loaded and led to the end: of a job of four rounds among
+// five parties, ended in its third round, in which four had submitted and one was at work.
+// What the present session has had of rounds counts as spent.
+func TestOldStates(t *testing.T) {
+	text, err := os.ReadFile("testdata/states.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved map[string]struct {
+		State []byte            `json:"state"`
+		Long  map[string][]byte `json:"long"`
+	}
+	if err := json.Unmarshal(text, &saved); err != nil {
+		t.Fatal(err)
+	}
+	store := func(name string) *MemoryStore {
+		if saved[name].State == nil {
+			t.Fatalf("there is no state of %s", name)
+		}
+		return &MemoryStore{state: saved[name].State, long: saved[name].Long}
+	}
+	plan := testPlan()
+	plan.Rounds, plan.Classical = 4, true
+	j := newJob(t, plan, 5)
+	j.key = &keyexchange.SealKey{7}
+	for i := range j.signers {
+		p := &participant{Participant: *j.participant(i, store(string(rune('0'+i))))}
+		if err := p.load(); err != nil {
+			t.Fatal(err)
+		}
+		guard := p.party.Guard()
+		want := uint64(3)
+		if i == 4 {
+			want = 2 // it was at work
+		}
+		if guard.Count() != want || guard.Last() != want {
+			t.Errorf("party %d: %d rounds are counted, the last is %d, want %d", i, guard.Count(),
+				guard.Last(), want)
+		}
+		p.vault.close()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	for i := range j.signers {
+		p := j.participant(i, store(string(rune('0'+i))))
+		go func() {
+			if _, err := p.Run(ctx); err != nil && ctx.Err() == nil {
+				t.Errorf("party %d: %v", i, err)
+			}
+		}()
+	}
+	c := j.coordinator(store("coordinator"))
+	c.Apply = nil
+	result, err := c.Run(ctx)
+	if err != nil || result.Rounds != 4 || result.Lost != 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for k, x := range result.Model {
+		if want := 4 * 3.; math.Abs(x-want) > 1e-6 {
+			t.Errorf("coordinate %d is %v, want %v", k, x, want)
+		}
+	}
+}
