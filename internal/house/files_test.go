@@ -1,6 +1,7 @@
 package house
 
 import (
+	"go/ast"
 	"path"
 	"regexp"
 	"slices"
@@ -71,6 +72,7 @@ func TestImports(t *testing.T) {
 		"noise":       nil,
 		"accounting":  nil,
 		"protocol":    {"keyexchange", "masking", "shamir"},
+		"drive":       {"accounting", "keyexchange", "masking", "oneshot", "protocol"},
 	}
 	for _, s := range sources(t) {
 		allowed, checked := may[s.dir()]
@@ -89,6 +91,39 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s", s.path, own)
 			}
 		}
+	}
+}
+
+// Package drive decides, and does nothing else: no clock, file, socket, process, nor chance of its
+// own, and no goroutine.
+func TestDriveIsPure(t *testing.T) {
+	not := []string{"context", "crypto/rand", "io/fs", "log", "math/rand", "net", "os", "sync", "time"}
+	seen := 0
+	for _, s := range sources(t) {
+		if s.dir() != "drive" || s.test() {
+			continue
+		}
+		seen++
+		for _, spec := range s.syntax.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, base := range not {
+				if imported == base || strings.HasPrefix(imported, base+"/") {
+					t.Errorf("%s imports %s", s.path, imported)
+				}
+			}
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s: a goroutine", s.at(g))
+			}
+			return true
+		})
+	}
+	if seen == 0 {
+		t.Error("the test does not see package drive")
 	}
 }
 
