@@ -3,6 +3,7 @@ package drive
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/hushsum/hushsum/accounting"
 )
@@ -13,8 +14,7 @@ var (
 	// ErrRepeated: the party has submitted in this round of the job, or in a later one. Two
 	// sums of one round show what changed between them.
 	ErrRepeated = errors.New("drive: the round, or a later one, has had this party's submission")
-	// ErrSpent: the party has submitted in as many rounds as its plan has, or the round would
-	// take it over its budget; then it is accounting.ErrBudget too.
+	// ErrSpent: the round would take the party over its budget. It is accounting.ErrBudget too.
 	ErrSpent = errors.New("drive: this party's budget is spent")
 	// ErrRound: no round of the job has this number.
 	ErrRound = errors.New("drive: there is no such round in the job")
@@ -62,21 +62,20 @@ func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 // spend counts rounds up to last as answered, without asking whether there is a budget for them:
 // they are over.
 func (g *Guard) spend(last uint64) error {
-	if last <= g.last {
-		return nil
-	}
-	if g.ledger != nil {
-		err := g.ledger.SpendRounds(g.limits.Cost, int(last-g.last), account)
-		if errors.Is(err, accounting.ErrBudget) {
-			// No round more fits: what is left is less than one, so that the count ends it.
-			g.last, g.count = last, g.limits.Rounds
-			return nil
+	if g.ledger != nil && last > 0 {
+		budget := g.ledger.Budget(account)
+		boundless := accounting.Target{Epsilon: math.MaxFloat64, Delta: budget.Delta}
+		if err := g.ledger.SetBudget(account, boundless); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := g.ledger.SpendRounds(g.limits.Cost, int(last), account); err != nil {
+			return err
+		}
+		if err := g.ledger.SetBudget(account, budget); err != nil {
 			return err
 		}
 	}
-	g.count, g.last = g.count+last-g.last, last
+	g.count, g.last = last, last
 	return nil
 }
 
@@ -110,8 +109,6 @@ func (g *Guard) charged(round uint64) (*Guard, error) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrRound, round, g.limits.Rounds)
 	case round <= g.last:
 		return nil, fmt.Errorf("%w: round %d, and the last was %d", ErrRepeated, round, g.last)
-	case g.count >= g.limits.Rounds:
-		return nil, fmt.Errorf("%w: %d submissions of %d", ErrSpent, g.count, g.limits.Rounds)
 	}
 	out := &Guard{limits: g.limits, last: round, count: g.count + 1}
 	if g.ledger != nil {
@@ -148,7 +145,7 @@ func (s guardState) restore(limits Limits) (*Guard, error) {
 // ResumeGuard makes the guard again whose [Guard.Last] and [Guard.Count] were saved. It fails
 // with [ErrState] if no guard of these limits has had them.
 func ResumeGuard(limits Limits, last, count uint64) (*Guard, error) {
-	if count > limits.Rounds || last > limits.Rounds || last > 0 && count == 0 {
+	if count > last || last > limits.Rounds || last > 0 && count == 0 {
 		return nil, fmt.Errorf("%w: %d submissions up to round %d of %d", ErrState, count, last,
 			limits.Rounds)
 	}
@@ -156,6 +153,6 @@ func ResumeGuard(limits Limits, last, count uint64) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.last, g.count = last, count
+	g.last = last
 	return g, nil
 }

@@ -365,7 +365,17 @@ func (p *party) answer(q question) {
 	if p.drive == nil || q.cast == nil {
 		return
 	}
-	p.give(drive.Answer{ID: q.ID, Round: q.cast.round, Broadcast: q.cast.digest, Fill: p.vector(q.cast)})
+	p.give(p.right(q))
+}
+
+// right is the answer that a program should give to a question.
+func (p *party) right(q question) drive.Answer {
+	return drive.Answer{
+		ID:        q.ID,
+		Round:     q.cast.round,
+		Broadcast: q.cast.digest,
+		Fill:      p.vector(q.cast),
+	}
 }
 
 func (p *party) give(a drive.Answer) {
@@ -385,7 +395,7 @@ func (p *party) misanswer() {
 	if q.cast == nil {
 		return
 	}
-	a := drive.Answer{ID: q.ID, Round: q.cast.round, Broadcast: q.cast.digest, Fill: p.vector(q.cast)}
+	a := p.right(q)
 	switch w.choices.IntN(6) {
 	case 0: // late, or again
 		p.give(a)

@@ -1,0 +1,173 @@
+package drive
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/privacy"
+)
+
+// limitsOf are the limits of a job of so many rounds, of which a budget of ε 1 lets so many fit;
+// 0: it has no noise.
+func limitsOf(t *testing.T, rounds uint64, fit int) Limits {
+	t.Helper()
+	limits := Limits{Rounds: rounds}
+	if fit == 0 {
+		return limits
+	}
+	release := privacy.Release{
+		Contributors: privacy.Contributors{Parties: 3, MinSurvivors: 3},
+		Noise:        privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 1, Bits: 30},
+		Dimension:    1,
+	}
+	budget := privacy.Budget{Epsilon: 1}
+	var err error
+	if release.Noise.Multiplier, err = release.Calibrate(budget, fit); err != nil {
+		t.Fatal(err)
+	}
+	if limits.Cost, err = release.Round(); err != nil {
+		t.Fatal(err)
+	}
+	if limits.Ledger, err = budget.Ledger(); err != nil {
+		t.Fatal(err)
+	}
+	return limits
+}
+
+func newGuard(t *testing.T, limits Limits, spent uint64) *Guard {
+	t.Helper()
+	g, err := NewGuard(limits, spent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// upper is the ε that a guard says is spent.
+func upper(t *testing.T, g *Guard) float64 {
+	t.Helper()
+	spent, err := g.Spent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spent.Upper
+}
+
+// charge is one round and what a guard has to say of it.
+type charge struct {
+	round uint64
+	want  error
+}
+
+// Known answers: each round is answered once, rounds rise, and the last ends it.
+func TestGuardRounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		rounds, spent uint64
+		fit           int
+		charges       []charge
+	}{
+		"in turn":       {2, 0, 0, []charge{{1, nil}, {2, nil}, {2, ErrRepeated}, {3, ErrRound}}},
+		"no round 0":    {2, 0, 0, []charge{{0, ErrRound}, {1, nil}, {0, ErrRound}}},
+		"one left out":  {3, 0, 0, []charge{{2, nil}, {1, ErrRepeated}, {3, nil}, {3, ErrRepeated}}},
+		"the last":      {3, 0, 0, []charge{{3, nil}, {1, ErrRepeated}, {2, ErrRepeated}, {4, ErrRound}}},
+		"far":           {3, 0, 0, []charge{{1 << 63, ErrRound}, {^uint64(0), ErrRound}, {1, nil}}},
+		"spent":         {3, 2, 0, []charge{{1, ErrRepeated}, {2, ErrRepeated}, {3, nil}}},
+		"all spent":     {3, 3, 0, []charge{{3, ErrRepeated}, {4, ErrRound}}},
+		"with noise":    {2, 0, 2, []charge{{1, nil}, {2, nil}, {2, ErrRepeated}}},
+		"budget first":  {4, 0, 2, []charge{{1, nil}, {3, nil}, {4, ErrSpent}, {4, ErrSpent}}},
+		"spent, noise":  {4, 1, 2, []charge{{1, ErrRepeated}, {2, nil}, {3, ErrSpent}}},
+		"over budget":   {4, 3, 2, []charge{{3, ErrRepeated}, {4, ErrSpent}}},
+		"without money": {4, 0, 2, []charge{{4, nil}, {5, ErrRound}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := limitsOf(t, c.rounds, c.fit)
+			g := newGuard(t, limits, c.spent)
+			for _, one := range c.charges {
+				before := *g
+				if err := g.Check(one.round); !errors.Is(err, one.want) || *g != before {
+					t.Errorf("Check(%d): %v, want %v", one.round, err, one.want)
+				}
+				err := g.Charge(one.round)
+				if !errors.Is(err, one.want) || err != nil && *g != before {
+					t.Errorf("Charge(%d): %v, want %v; %+v", one.round, err, one.want, g)
+				}
+				if errors.Is(err, ErrSpent) && c.fit > 0 && !errors.Is(err, accounting.ErrBudget) {
+					t.Errorf("round %d: %v is not of the accountant", one.round, err)
+				}
+				if err == nil && (g.Last() != one.round || g.Count() != before.Count()+1) {
+					t.Errorf("round %d: %+v", one.round, g)
+				}
+				// What is saved of it says the same.
+				again, err := g.state().restore(limits)
+				if err != nil || again.Last() != g.Last() || again.Count() != g.Count() {
+					t.Fatalf("%+v comes back as %+v, %v", g, again, err)
+				}
+				if c.fit > 0 && upper(t, again) != upper(t, g) {
+					t.Errorf("%g is spent, and then %g", upper(t, g), upper(t, again))
+				}
+				g = again
+			}
+			// The caller's ledger is its own.
+			if limits.Ledger != nil && len(limits.Ledger.Clients()) != 0 {
+				t.Error("the limits' ledger has changed")
+			}
+		})
+	}
+}
+
+// Spent is what the accountant certifies for the rounds that count, also beyond the budget.
+func TestGuardSpent(t *testing.T) {
+	limits := limitsOf(t, 6, 2)
+	for _, spent := range []uint64{0, 1, 2, 5} {
+		want, err := limits.Cost.Spent(accounting.ServerView, int(spent), privacy.DefaultDelta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := newGuard(t, limits, spent)
+		if got := upper(t, g); got != want.Upper || g.Count() != spent || g.Last() != spent {
+			t.Errorf("%d rounds: %g is spent, want %g; %+v", spent, got, want.Upper, g)
+		}
+	}
+	if spent, err := newGuard(t, limitsOf(t, 6, 0), 3).Spent(); spent != nil || err != nil {
+		t.Errorf("without noise: %v, %v", spent, err)
+	}
+}
+
+// A job has rounds, and nobody has submitted in more.
+func TestGuardLimits(t *testing.T) {
+	for _, c := range []struct{ rounds, spent uint64 }{{0, 0}, {0, 1}, {3, 4}, {3, ^uint64(0)}} {
+		if _, err := NewGuard(Limits{Rounds: c.rounds}, c.spent); !errors.Is(err, ErrRound) {
+			t.Errorf("%d spent of %d: %v", c.spent, c.rounds, err)
+		}
+	}
+	limits := limitsOf(t, 3, 3)
+	limits.Cost.Shares = 0
+	if _, err := NewGuard(limits, 1); !errors.Is(err, accounting.ErrConfig) {
+		t.Errorf("a cost of no round: %v", err)
+	}
+}
+
+// Counts that no guard comes to are no state: they were saved for another job, or changed.
+func TestGuardStates(t *testing.T) {
+	limits := limitsOf(t, 3, 0)
+	for _, s := range []guardState{{0, 0}, {1, 1}, {2, 1}, {3, 1}, {3, 2}, {3, 3}} {
+		if g, err := s.restore(limits); err != nil || g.state() != s {
+			t.Errorf("%+v: %+v, %v", s, g, err)
+		}
+	}
+	for _, s := range []guardState{{0, 1}, {1, 0}, {1, 2}, {2, 3}, {3, 4}, {4, 1}, {4, 4},
+		{^uint64(0), 1}, {1, ^uint64(0)}} {
+		if g, err := s.restore(limits); !errors.Is(err, ErrState) {
+			t.Errorf("%+v: %+v, %v", s, g, err)
+		}
+	}
+	// With a budget for less than was spent, nothing more leaves.
+	g, err := guardState{Last: 2, Count: 2}.restore(limitsOf(t, 3, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Charge(3); !errors.Is(err, ErrSpent) || g.Count() != 2 {
+		t.Errorf("%v, %+v", err, g)
+	}
+}
