@@ -21,7 +21,8 @@ type Member struct {
 	signer crypto.Signer
 	random io.Reader
 	self   int
-	round  uint64 // the last round that a key was made for
+	round  uint64 // the one that the last key was made for
+	used   uint64 // the largest that was opened: none up to it is answered again
 	open   *memberRound
 	output []byte
 }
@@ -84,7 +85,8 @@ func NewMember(config *Config, identity crypto.Signer, random io.Reader) (*Membe
 // Index returns the member's place in the committee.
 func (m *Member) Index() int { return m.self }
 
-// Round returns the number of the last round that the member made a key for.
+// Round returns the number of the round that the member made its last key for. It may go down
+// until the round is opened.
 func (m *Member) Round() uint64 { return m.round }
 
 // Output returns the member's last message, nil if there is none: what to send again
@@ -160,18 +162,22 @@ func (m *Member) Receive(message []byte) ([]byte, error) {
 	return receive(body)
 }
 
-// receiveInvite makes the key of a new round, and erases what was left of an
-// earlier one.
+// receiveInvite makes the key of a round, and erases what was left of another. Whoever sends it
+// uses no number up: anybody can write one, and a key that nothing was opened with can be erased
+// and another be made for its number (SPEC-ONESHOT.md §10.3).
 func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	s := m.config
 	switch {
 	case h.Session != s.digest:
 		return nil, ErrContext
-	case h.Round <= m.round:
-		return nil, fmt.Errorf("%w: round %d, and the last was %d", ErrReplay, h.Round, m.round)
+	case h.Round <= m.used:
+		return nil, fmt.Errorf("%w: round %d, and the last was %d", ErrReplay, h.Round, m.used)
 	}
 	if err := wire.Exactly(body, 0); err != nil {
 		return nil, err
+	}
+	if m.open != nil && h.Round == m.round { // the answer was lost
+		return m.output, nil
 	}
 	var seed [32]byte
 	defer clear(seed[:])
@@ -212,6 +218,7 @@ func (m *Member) receiveOpening(h wire.Header, body []byte) error {
 		!slices.Equal(s.key(o.keys[place(o.members, m.self)]), m.open.public) {
 		return ErrOwnKey
 	}
+	m.used = h.Round
 	r := m.open
 	r.phase, r.context, r.members = phaseOpen, s.context(h.Round, o), o.members
 	r.seen = wire.NewSet(s.n)

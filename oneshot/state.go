@@ -14,16 +14,17 @@ import (
 )
 
 // A saved state is sealed under the caller's key, for its owner, the configuration and
-// the version of labelState, which changes with the structures below: whatever opens
-// was made by this Save. Save, then send what the step returned; after a crash load,
-// and send Output again. An older state than the last one saved must not be
-// loaded: it would answer a round twice.
+// the version of labelState, which changes with the structures below, or the owner's kind does:
+// whatever opens was made by this Save, or by one whose states have a reader of their own.
+// Save, then send what the step returned; after a crash load, and send Output again. An older
+// state than the last one saved must not be loaded: it would answer a round twice.
 
 // Owners of states.
 const (
-	ownerParty byte = iota
-	ownerMember
+	ownerParty  byte = iota
+	ownerMember      // before states said which number was used
 	ownerServer
+	ownerMemberUsed
 )
 
 type partyState struct {
@@ -56,6 +57,7 @@ func LoadParty(
 
 type memberState struct {
 	Round  uint64
+	Used   uint64
 	Output []byte
 	Open   *memberRoundState
 }
@@ -83,7 +85,7 @@ type pendingState struct {
 // Save returns the member's state sealed under key: the key of the round and the
 // parts are in it. It fails only if the source of randomness does.
 func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
-	out := memberState{Round: m.round, Output: m.output}
+	out := memberState{Round: m.round, Used: m.used, Output: m.output}
 	if r := m.open; r != nil {
 		out.Open = &memberRoundState{
 			Phase:   r.phase,
@@ -112,7 +114,7 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 				pendingState{p.good, p.part.Values, p.cover, p.statement})
 		}
 	}
-	return sealState(m.random, key, m.config, ownerMember, m.self, &out)
+	return sealState(m.random, key, m.config, ownerMemberUsed, m.self, &out)
 }
 
 // LoadMember makes the member again that [Member.Save] saved under key, with the
@@ -125,17 +127,37 @@ func LoadMember(
 	if err != nil {
 		return nil, err
 	}
-	var in memberState
-	if err := openState(key, m.config, ownerMember, m.self, state, &in); err != nil {
+	in, err := m.openState(key, state)
+	if err != nil {
 		return nil, err
 	}
-	m.round, m.output = in.Round, in.Output
+	m.round, m.used, m.output = in.Round, in.Used, in.Output
 	if in.Open != nil {
 		if m.open, err = m.loadRound(in.Open); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
 	return m, nil
+}
+
+// openState opens a state, or one of the layout before, of a member to whom an Invite used its
+// number up: that number is used unless there is a key that nothing was opened with, and those
+// below it are in any case, since they may have been opened.
+func (m *Member) openState(key *keyexchange.SealKey, state []byte) (*memberState, error) {
+	in := new(memberState)
+	err := openState(key, m.config, ownerMemberUsed, m.self, state, in)
+	if err == nil {
+		return in, nil
+	}
+	*in = memberState{}
+	if openState(key, m.config, ownerMember, m.self, state, in) != nil {
+		return nil, err
+	}
+	in.Used = in.Round
+	if in.Open != nil && in.Open.Phase == phaseKeyed {
+		in.Used--
+	}
+	return in, nil
 }
 
 func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {

@@ -457,7 +457,7 @@ func opened(
 	case to == "server":
 		owner = ownerServer
 	case to[0] == 'm':
-		owner, at = ownerMember, k
+		owner, at = ownerMemberUsed, k
 	}
 	return must(keyexchange.Open(key, state, stateData(must(w.config.settle()), owner, at)))
 }
@@ -534,7 +534,9 @@ func (r *recorded) refusals(t *testing.T) []vectorRefusal {
 	}
 	// Invite and keys.
 	key := first(65, "")
-	add("invite again", key, "member 0", r.out.Messages[0].Message, "ErrReplay")
+	invited := r.out.Messages[0].Message
+	add("invite to an open round", first(66, "")+1, "member 0", invited, "ErrReplay")
+	add("invite to no round", key, "member 0", change(0, put(41, 0)), "ErrReplay")
 	add("key of another member", key, "server", change(key, put(45, 1)), "ErrSignature")
 	add("key changed", key, "server", change(key, flip(bodyAt)), "ErrSignature")
 	add("key twice", key+1, "server", r.out.Messages[key].Message, "ErrDuplicate")

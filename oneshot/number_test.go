@@ -1,0 +1,196 @@
+package oneshot
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// inviteTo is an Invite for a round number, which anybody could have written.
+func inviteTo(w *world, round uint64) []byte {
+	s := must(w.config.settle())
+	return s.header(typeInvite, &s.digest, round, wire.ServerIndex)
+}
+
+// An Invite uses no number up, whoever sends it and whatever it says: the member goes on to
+// answer those of the server.
+func TestInviteUsesNothing(t *testing.T) {
+	w := newWorld(5, 4, small(Terms{}))
+	key := must(keyexchange.GenerateSealKey(nil))
+	_, memberKeys := people("member", 4)
+	for _, round := range []uint64{math.MaxUint64, 1, math.MaxUint64 - 1, 7, 2} {
+		for k, m := range w.members {
+			must(m.Receive(inviteTo(w, round)))
+			w.members[k] = must(LoadMember(w.config, memberKeys[k], nil, key, must(m.Save(key))))
+		}
+	}
+	if err := w.begin(nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if err := w.server.Receive(must(w.submit(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.deliver(nil); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := w.finish(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.near(t, sum, w.total(0, 1, 2, 3, 4))
+}
+
+// An Invite for the number that there is a key for is answered with that key; one for another
+// number erases it, and no boxes that are sealed to it open any more.
+func TestInviteAgain(t *testing.T) {
+	w := newWorld(5, 4, small(Terms{}))
+	m := w.members[0]
+	first := must(m.Receive(inviteTo(w, 5)))
+	private := m.open.private
+	again := must(m.Receive(inviteTo(w, 5)))
+	if !bytes.Equal(again, first) || m.open.private != private {
+		t.Error("the same number has another key")
+	}
+	must(m.Receive(inviteTo(w, 6)))
+	if m.Round() != 6 || m.open.private == private {
+		t.Error("the key of another number is kept")
+	}
+	second := must(m.Receive(inviteTo(w, 5)))
+	if bytes.Equal(first, second) || m.open.private == private {
+		t.Error("a key that was erased is back")
+	}
+	if !bytes.Equal(m.Output(), second) {
+		t.Error("the output is another")
+	}
+	// After a round was abandoned before it was open its number is free.
+	m.Abandon()
+	if third := must(m.Receive(inviteTo(w, 5))); bytes.Equal(third, second) {
+		t.Error("an abandoned round's key is back")
+	}
+}
+
+// An Opening uses its number up, and all below it, whatever becomes of the round: no second
+// one is answered, with the same keys or with others.
+func TestOpeningUsesNumber(t *testing.T) {
+	for name, leave := range map[string]func(w *world, m *Member){
+		"open":      func(*world, *Member) {},
+		"abandoned": func(_ *world, m *Member) { m.Abandon() },
+		"keyed anew": func(w *world, m *Member) {
+			must(m.Receive(inviteTo(w, 9)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(5, 4, small(Terms{}))
+			for range 2 {
+				w.server.Invite()
+			}
+			if err := w.begin(nil); err != nil { // number 3
+				t.Fatal(err)
+			}
+			m := w.members[0]
+			leave(w, m)
+			key := must(keyexchange.GenerateSealKey(nil))
+			_, memberKeys := people("member", 4)
+			for _, m := range []*Member{m,
+				must(LoadMember(w.config, memberKeys[0], nil, key, must(m.Save(key))))} {
+				before := m.Round()
+				for _, round := range []uint64{0, 1, 3} {
+					if _, err := m.Receive(inviteTo(w, round)); !errors.Is(err, ErrReplay) {
+						t.Errorf("an invite to number %d: %v", round, err)
+					}
+				}
+				if _, err := m.Receive(w.opening); err == nil {
+					t.Error("the opening again is taken")
+				}
+				if m.Round() != before {
+					t.Error("a refusal left a trace")
+				}
+			}
+		})
+	}
+}
+
+// A number that was opened with one key cannot be opened with another that was made for it
+// before: that was erased, and a context has one key of each member.
+func TestTwoKeysOneNumber(t *testing.T) {
+	w := newWorld(5, 4, small(Terms{}))
+	w.server.Invite()
+	var first [][]byte
+	for _, m := range w.members {
+		first = append(first, must(m.Receive(inviteTo(w, 1))))
+	}
+	for _, m := range w.members {
+		must(m.Receive(inviteTo(w, 2)))
+		must(m.Receive(inviteTo(w, 1)))
+	}
+	for _, b := range first {
+		if err := w.server.Receive(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opening := must(w.server.Open([]byte("model")))
+	for _, m := range w.members {
+		if _, err := m.Receive(opening); !errors.Is(err, ErrOwnKey) {
+			t.Errorf("an opening with keys that were erased: %v", err)
+		}
+	}
+}
+
+// States of the release before, whose numbers Invites used up, load, and are led to the end
+// of the round that they are in.
+func TestMemberStatesBefore(t *testing.T) {
+	text, err := os.ReadFile("testdata/members-1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []struct {
+		Name  string
+		After int // messages of round.json; below 0: it is of another round
+		State []byte
+	}
+	if err := json.Unmarshal(text, &states); err != nil {
+		t.Fatal(err)
+	}
+	r := record(t, "form (a), noise, X25519", vectorTerms(false))
+	key := new(keyexchange.SealKey)
+	w := r.replay(0)
+	used := map[string]uint64{ // the largest number that may not be answered any more
+		"keyed for round 3": 2, "round 3 abandoned": 3, "round 1 abandoned when it was open": 1,
+	}
+	for _, s := range states {
+		t.Run(s.Name, func(t *testing.T) {
+			m := must(LoadMember(r.config, memberKey(0), chacha(0), key, s.State))
+			last := used[s.Name]
+			if s.After >= 0 {
+				last = 1
+				same := r.replay(s.After).members[0]
+				for _, one := range r.out.Messages[s.After:] {
+					switch one.To {
+					case "members", "member 0", "all":
+						want := must(same.Receive(one.Message))
+						if got := must(m.Receive(one.Message)); !bytes.Equal(got, want) {
+							t.Fatalf("type %d: another answer", one.Type)
+						}
+					}
+				}
+			}
+			again := must(LoadMember(r.config, memberKey(0), nil, key, must(m.Save(key))))
+			for _, m := range []*Member{m, again} {
+				if _, err := m.Receive(inviteTo(w, last)); !errors.Is(err, ErrReplay) {
+					t.Errorf("number %d: %v", last, err)
+				}
+				if _, err := m.Receive(inviteTo(w, last+1)); err != nil {
+					t.Errorf("number %d: %v", last+1, err)
+				}
+			}
+		})
+	}
+}
