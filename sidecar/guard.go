@@ -85,7 +85,7 @@ func (s *sidecar) guard(
 	if err != nil {
 		return nil, err
 	}
-	of, err := drive.ResumeGuard(limits, known.last, known.count)
+	of, err := drive.NewGuard(limits, 0)
 	if err != nil {
 		return nil, err
 	}

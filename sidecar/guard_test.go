@@ -25,6 +25,18 @@ func countedPlan() map[string]any {
 	return plan
 }
 
+// settle settles a plan of the parties with the given seeds.
+func (c *client) settle(plan map[string]any, seeds [][]byte) float64 {
+	c.Helper()
+	var roster []memberJSON
+	for i, seed := range seeds {
+		identity, _ := c.call("identity", map[string]any{}, seed)
+		roster = append(roster, memberJSON{fmt.Sprint("party", i), identity["public"].(string)})
+	}
+	result, _ := c.call("plan.settle", map[string]any{"plan": plan, "roster": roster})
+	return result["settled"].(float64)
+}
+
 // sitting is a session of a job whose messages calls carry.
 type sitting struct {
 	*client
@@ -154,11 +166,10 @@ func TestGuardOfCalls(t *testing.T) {
 	second.refuses(0, 3, "more", "repeated")
 	second.refuses(0, 4, "more", "round")
 
-	// Another plan, or another party, counts for itself.
-	other := countedPlan()
-	other["name"] = "other"
-	settled, seeds = c.parties(3, other)
-	c.sit(settled, 1, seeds).hold(1, "round 1")
+	// Another plan counts for itself.
+	plan := countedPlan()
+	plan["name"] = "other"
+	c.sit(c.settle(plan, seeds), 1, seeds).hold(1, "round 1")
 }
 
 // A submission that fails is not counted; one that was made is, whether it is sent or not.
@@ -197,17 +208,12 @@ func TestGuardIsSaved(t *testing.T) {
 
 	// In another process.
 	c = start(t)
-	var roster []memberJSON
-	for i, seed := range seeds {
-		identity, _ := c.call("identity", map[string]any{}, seed)
-		roster = append(roster, memberJSON{fmt.Sprint("party", i), identity["public"].(string)})
-	}
-	result, _ := c.call("plan.settle", map[string]any{"plan": plan, "roster": roster})
-	with := map[string]any{"settled": result["settled"], "number": 1}
+	settled = c.settle(plan, seeds)
+	with := map[string]any{"settled": settled, "number": 1}
 	c.call("party.load", with, seeds[0], key, fresh)
 	c.call("party.load", with, seeds[0], key, used)
 	c.call("party.load", with, seeds[0], key, fresh)
-	next := c.sit(result["settled"].(float64), 2, seeds)
+	next := c.sit(settled, 2, seeds)
 	next.begin("round 1")
 	next.refuses(0, 1, "round 1", "repeated")
 	if a := next.submit(1, 1, "round 1"); a.Error != nil { // of which nothing was loaded
@@ -291,7 +297,7 @@ func TestUncountedStates(t *testing.T) {
 			_, _, err := s.call(&request{call: "party.submit", with: fmt.Appendf(nil, text, round-1),
 				blobs: []blob{{bytes: floatBlob([]float64{1, 2, 3})}}})
 			if err == nil {
-				t.Errorf("%s: it answers round %d", name, round-1)
+				t.Fatalf("%s: it answers round %d", name, round-1)
 			}
 			must(t, s, "party.submit", fmt.Sprintf(text, round), floatBlob([]float64{1, 2, 3}))
 		}

@@ -75,7 +75,7 @@ class TooFewError(Error):
 
 
 class BudgetError(Error):
-    """A round would take a client over its budget; it was not recorded."""
+    """A round would take a client, or this party, over its budget; it was not recorded."""
 
 
 class StateError(Error):
@@ -102,11 +102,11 @@ _CLASSES: dict[str, type[Error]] = {
         ("truncated", "trailing", "oversized", "version", "type", "session", "sender", "duplicate",
          "own-key", "encapsulation-key", "public-key", "signature", "members", "replay", "stale",
          "skip", "participants", "survivors", "certificate", "broadcast", "encoding", "context",
-         "key", "lost", "excluded", "full"),
+         "key", "lost", "excluded", "full", "number", "repeated", "round"),
         MessageError,
     ),
     **dict.fromkeys(("too-few", "missing"), TooFewError),
-    "budget": BudgetError,
+    **dict.fromkeys(("budget", "spent"), BudgetError),
     **dict.fromkeys(("state", "store", "old-state", "locked", "ledger"), StateError),
     **dict.fromkeys(("frame", "internal"), SidecarError),
 }
@@ -117,7 +117,7 @@ def from_fault(fault: Mapping[str, Any]) -> Error:
     kind = fault["kind"]
     # That a call is not of its form is no news to who called a function: what of it, is.
     text = fault["reason"] if kind == "request" else fault["text"]
-    for package in ("hushsum", "protocol", "privacy", "accounting", "aggregation", "noise",
+    for package in ("hushsum", "drive", "protocol", "privacy", "accounting", "aggregation", "noise",
                     "keyexchange", "masking", "sidecar", "audit", "oneshot"):
         text = text.removeprefix(package + ": ")
     return _CLASSES.get(kind, Error)(

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 from logging import ERROR, INFO, WARNING
 from typing import Any, Callable, Mapping, Sequence, Union, cast
 
@@ -118,10 +119,12 @@ class _Client:
                 f"session {number} has been used", kind="number",
                 advice="begin the workflow with a first_number that no session has had",
             )
+        numbers = sorted(int(k[6:]) for k in self.kept if k.startswith("state "))
+        for old in numbers:
+            self.party(old)  # a new process learns what was counted
         party = Party(self.settled, self.identity, number=number)
         self.kept["least"] = number + 1
         # Of earlier sessions only the last stays, until the new one begins a round.
-        numbers = sorted(int(k[6:]) for k in self.kept if k.startswith("state "))
         for old in numbers[:-1]:
             self.forget(old)
         self.keep(party, number)
@@ -230,7 +233,8 @@ class PrivateSumWorkflow:
     """The fit workflow of a server. Give it to DefaultWorkflow, and keep it for all rounds."""
 
     def __init__(
-        self, settled: Settled, *, timeout: float | None = None, first_number: int = 1
+        self, settled: Settled, *, timeout: float | None = None, first_number: int = 1,
+        first_round: int = 1,
     ) -> None:
         """Make the workflow.
 
@@ -238,10 +242,13 @@ class PrivateSumWorkflow:
             settled: the plan, as clients have it.
             timeout: seconds that each stage waits for answers; ``None``: for all of them.
             first_number: of the first session; above all that these clients have used.
+            first_round: of the plan's rounds; above all that these clients have answered.
+                Clients answer no round twice, and each one that is begun counts.
         """
         self.settled = settled
         self.timeout = timeout
         self._number = first_number - 1
+        self._held = first_round - 1  # the last round of the job that was begun
         self._server: Server | None = None
         self._nodes: dict[int, int] = {}  # roster index by node
         self._failures: list[BaseException] = []
@@ -294,9 +301,10 @@ class PrivateSumWorkflow:
     ) -> tuple[np.ndarray, dict[int, RecordDict]]:
         server = self._among(grid, group, list(fitins))
         nodes = {i: node for node, i in self._nodes.items()}
-        header = os.urandom(40)
+        header = struct.pack(">Q", self._held + 1) + os.urandom(32)
         broadcast = _broadcast(header, parameters)
         _, messages = server.begin(broadcast)
+        self._held += 1
 
         def training(index: int) -> RecordDict:
             content = _flower.fitins_to_content(fitins[nodes[index]], True)

@@ -27,12 +27,14 @@ class Progress:
         round: of the job, from 1; 0 if it is about none.
         session: number of the session; 0 if it is about none.
         parties: roster indices of those who take part, or are in the sum.
+        party: roster index of the party that it is about, at a coordinator; ``None``: none.
     """
 
     text: str
     round: int
     session: int
     parties: list[int]
+    party: int | None = None
 
 
 Train = Callable[[Any], Any]
@@ -56,7 +58,7 @@ def _address(url: str) -> str:
 
 def _progress(event: dict[str, Any]) -> Progress:
     return Progress(event.get("text", ""), event.get("round", 0), event.get("session", 0),
-                    list(event.get("parties") or ()))
+                    list(event.get("parties") or ()), event.get("party"))
 
 
 class _Job(_sidecar.Remote):
@@ -139,6 +141,7 @@ def join(
 
     Raises:
         PlanError: the coordinator has another plan; ``field`` says where.
+        Error: of kind ``"absent"``: the job is done, and this party was in none of its rounds.
     """
     if not callable(train):
         raise ConfigError(
@@ -280,6 +283,9 @@ class Coordinator(_Job):
             apply: returns the next model from the model and the mean of the updates;
                 ``None``: their sum.
             progress: is told of each step.
+
+        Raises:
+            Error: of kind ``"stalled"``: round after round gave no sum.
         """
         s, tell = self.settled, progress or (lambda p: None)
         for event, blobs in self.events():

@@ -34,14 +34,17 @@ class _Machine(_sidecar.Remote):
     settled: Settled
     _result: dict[str, Any]
 
-    def _open(self, settled: Settled, call: str, blobs: Sequence[bytes]) -> None:
+    def _open(
+        self, settled: Settled, call: str, blobs: Sequence[bytes], **parameters: int
+    ) -> None:
         if not isinstance(settled, Settled) or settled.committee is None:
             raise ConfigError(
                 "the plan has no committee", kind="config", field="settled",
                 advice='settle a plan of protocol="oneshot" with its committee',
             )
         self.settled = settled
-        self._result, _ = settled._sidecar.call(call, {"settled": settled.identifier}, blobs)
+        self._result, _ = settled._sidecar.call(
+            call, {"settled": settled.identifier, **parameters}, blobs)
         super().__init__(settled._sidecar, self._result["object"])
 
     def _call(
@@ -62,11 +65,21 @@ class Party(_Machine):
     """One party. It sends one message a round.
 
     Each :meth:`save` must be stored before what was made before it is sent.
+
+    A party guards itself as :class:`hushsum.Party` does: it answers no round twice, and none
+    that the plan does not have.
     """
 
-    def __init__(self, settled: Settled, identity: Identity) -> None:
-        """Make the party of the roster that the identity belongs to."""
-        self._open(settled, "oneshot.party", [seed_of(identity)])
+    def __init__(self, settled: Settled, identity: Identity, *, spent: int = 0) -> None:
+        """Make the party of the roster that the identity belongs to.
+
+        Args:
+            settled: the plan.
+            identity: one of the roster.
+            spent: for a party that lost its state: the last round that it may have submitted
+                in. All up to it count.
+        """
+        self._open(settled, "oneshot.party", [seed_of(identity)], spent=spent)
 
     @property
     def index(self) -> int:
@@ -90,6 +103,11 @@ class Party(_Machine):
 
         Returns:
             The message to the server. A round is answered once.
+
+        Raises:
+            MessageError: of kind ``"replay"`` or ``"repeated"``: this party has answered the
+                round, or a later one; of kind ``"round"``: the plan does not have it.
+            BudgetError: the round would take this party over its epsilon.
         """
         message: bytes = self._call(
             "submit", opening, _sidecar.shared(broadcast), self.settled.vector(update, weight))[0]
@@ -106,10 +124,13 @@ class Party(_Machine):
         return state
 
     @classmethod
-    def load(cls, settled: Settled, identity: Identity, key: bytes, state: bytes) -> "Party":
-        """Make the party again that was saved."""
+    def load(
+        cls, settled: Settled, identity: Identity, key: bytes, state: bytes, *, spent: int = 0
+    ) -> "Party":
+        """Make the party again that was saved. All rounds up to its last one count as spent."""
         party = cls.__new__(cls)
-        party._open(settled, "oneshot.party.load", [seed_of(identity), key, state])
+        party._open(
+            settled, "oneshot.party.load", [seed_of(identity), key, state], spent=spent)
         return party
 
 

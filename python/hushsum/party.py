@@ -40,22 +40,34 @@ class Party(_sidecar.Remote):
 
     Each :meth:`save` must be stored before what was made before it is sent: a party that
     is loaded from an older state could use keys twice.
+
+    A party guards itself: it counts every :meth:`submit`, answers no round of the job twice,
+    and none that the plan does not have or that would take it over its epsilon, whatever the
+    server asks for. All parties of one identity and plan in a process count together, so that
+    a new session goes on where the last one was, also after :meth:`close`. In another process
+    load the last session's party before you make the next one's.
     """
 
-    def __init__(self, settled: Settled, identity: Identity, *, number: int = 1) -> None:
+    def __init__(
+        self, settled: Settled, identity: Identity, *, number: int = 1, spent: int = 0
+    ) -> None:
         """Make a party.
 
         Args:
             settled: the plan.
             identity: one of the roster.
             number: of the session, 0 or more. Each is used once in a plan's life.
+            spent: for a party that lost its state: the last round of the job that it may have
+                submitted in. All up to it count.
         """
-        self._open(settled, number, "party.new", [seed_of(identity)])
+        self._open(settled, number, spent, "party.new", [seed_of(identity)])
 
-    def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
+    def _open(
+        self, settled: Settled, number: int, spent: int, call: str, blobs: Sequence[bytes]
+    ) -> None:
         self.settled = pairwise(settled)
         result, (self.announce,) = settled._sidecar.call(
-            call, {"settled": settled.identifier, "number": number}, blobs
+            call, {"settled": settled.identifier, "number": number, "spent": spent}, blobs
         )
         super().__init__(settled._sidecar, result["party"])
         self.index: int = result["index"]  #: of the party in the roster
@@ -77,7 +89,7 @@ class Party(_sidecar.Remote):
 
     @property
     def due(self) -> int | None:
-        """The round that waits for this party's :meth:`submit`, or ``None``."""
+        """The round of the session that waits for this party's :meth:`submit`, or ``None``."""
         return self._due
 
     @property
@@ -103,21 +115,26 @@ class Party(_sidecar.Remote):
         return read_broadcast(self.settled, broadcast)
 
     def submit(self, broadcast: bytes, update: Arrays, weight: float | None = None) -> bytes:
-        """Clip, round, noise and mask an update for the round that is due.
+        """Clip, round, noise and mask an update for the round that is due, and count it.
 
         Args:
-            broadcast: what the round began with.
+            broadcast: what the round began with. Its first 8 bytes are the round of the job.
             update: of the plan's structure, in its own units.
             weight: of the update in a weighted mean, such as the number of examples.
 
         Returns:
             The message to the server.
+
+        Raises:
+            MessageError: of kind ``"repeated"``: this party has answered the round, or a later
+                one; of kind ``"round"``: the plan does not have it.
+            BudgetError: the round would take this party over its epsilon.
         """
         numbers = self.settled.numbers(update)
         try:
             return self._call(
                 "party.submit", self.settled.vector(update, weight, numbers),
-                broadcast=digest_of(broadcast), numbers=numbers,
+                round=round_of(broadcast), broadcast=digest_of(broadcast), numbers=numbers,
             )[0]
         except ConfigError as err:
             if err.kind != "not-finite":
@@ -129,20 +146,24 @@ class Party(_sidecar.Remote):
             ) from err
 
     def save(self, key: bytes) -> bytes:
-        """Return the state, sealed under a key of 32 bytes."""
+        """Return the state, sealed under a key of 32 bytes, with what was counted."""
         return self._call("party.save", key)[0]
 
     @classmethod
     def load(
-        cls, settled: Settled, identity: Identity, key: bytes, state: bytes, *, number: int = 1
+        cls, settled: Settled, identity: Identity, key: bytes, state: bytes, *, number: int = 1,
+        spent: int = 0,
     ) -> "Party":
         """Make the party again that was saved. Send its :attr:`announce` again.
+
+        Of a state of the releases that counted nothing each round of its session counts as
+        spent; of sessions before it knows nothing: say so with ``spent``.
 
         Raises:
             StateError: it is of another party, plan or number, or was changed.
         """
         party = cls.__new__(cls)
-        party._open(settled, number, "party.load", [seed_of(identity), key, state])
+        party._open(settled, number, spent, "party.load", [seed_of(identity), key, state])
         return party
 
 
@@ -178,6 +199,7 @@ class Server(_sidecar.Remote):
     def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
         self.settled = pairwise(settled)
         self._broadcast: str | None = None  # its digest
+        self._last = 0  # round of the job that was begun
         result, _ = settled._sidecar.call(
             call, {"settled": settled.identifier, "number": number}, blobs
         )
@@ -231,7 +253,8 @@ class Server(_sidecar.Remote):
 
     @property
     def round(self) -> int:
-        """The last round that was begun; 0 before the first."""
+        """The last round of the session that was begun; 0 before the first. :meth:`gather` and
+        :meth:`skip` use up a number too."""
         return int(self._result["round"])
 
     def keys(self) -> Messages:
@@ -250,23 +273,44 @@ class Server(_sidecar.Remote):
         """Hold the next rounds among these parties, at least the plan's ``min_survivors``."""
         return self._messages("server.gather", parties=[int(i) for i in parties])
 
-    def begin(self, model: Arrays | bytes | None = None) -> tuple[bytes, Messages]:
+    def begin(
+        self, model: Arrays | bytes | None = None, *, round: int | None = None
+    ) -> tuple[bytes, Messages]:
         """Begin a round.
 
         Args:
             model: what parties train from, of the plan's structure; ``None``: nothing. Or
-                the bytes of a broadcast of your own, different in every round.
+                the bytes of a broadcast of your own, different in every round, whose first 8
+                bytes are the round of the job, big-endian.
+            round: of the job, from 1 to the plan's rounds: one that none of its sessions has
+                begun, since no party answers a round twice. ``None``: the one after the last
+                that this server has begun. Give it in the sessions after the first.
 
         Returns:
             The broadcast, which all parties of the round need, and the messages.
         """
         if isinstance(model, (bytes, bytearray)):
-            broadcast = bytes(model)
+            broadcast, own = bytes(model), round_of(model)
+            if round not in (None, own):
+                raise ConfigError(
+                    f"the broadcast begins with round {own}, not {round}", kind="round",
+                    field="round", advice="leave it out, or begin the broadcast with it",
+                )
+            round = own
         else:
-            broadcast = write_broadcast(self.settled, self.round + 1, model)
+            round = self._last + 1 if round is None else int(round)
+            broadcast = b""
+        rounds = self.settled.plan.rounds
+        if not 1 <= round <= rounds:
+            raise ConfigError(
+                f"there is no round {round} in a plan of {rounds}", kind="round", field="round",
+                advice="begin broadcasts of your own with the round, 8 bytes, big-endian"
+                if broadcast else "agree on another plan for further rounds",
+            )
+        broadcast = broadcast or write_broadcast(self.settled, round, model)
         digest = digest_of(broadcast)
         messages = self._messages("server.begin", broadcast=digest)
-        self._broadcast = digest
+        self._broadcast, self._last = digest, round
         return broadcast, messages
 
     def survivors(self) -> Messages:
@@ -294,6 +338,8 @@ class Server(_sidecar.Remote):
             )
         result, (mean,) = self._call("server.sum", broadcast=digest, writable=True,
                                      numbers=self.settled.mean_numbers)
+        if broadcast is not None:
+            self._last = round_of(broadcast)
         parties = self.included
         model, weight = self.settled.model(mean, len(parties))
         return Mean(model, parties, result["std_dev"], weight)
@@ -317,9 +363,15 @@ class Server(_sidecar.Remote):
 
     @classmethod
     def load(cls, settled: Settled, key: bytes, state: bytes, *, number: int = 1) -> "Server":
-        """Make the server again that was saved."""
+        """Make the server again that was saved.
+
+        It does not know the round of the job: give it to :meth:`begin`, or the broadcast to
+        :meth:`sum`. It takes that of the session else, which is right in a job's first one
+        unless :meth:`gather` or :meth:`skip` have used up numbers.
+        """
         server = cls.__new__(cls)
         server._open(settled, number, "server.load", [key, state])
+        server._last = server.round
         return server
 
 
@@ -332,6 +384,11 @@ def digest_of(broadcast: bytes) -> str:
     digest = hashlib.sha256(b"hushsum/2 broadcast")
     digest.update(broadcast)
     return digest.hexdigest()
+
+
+def round_of(broadcast: bytes | bytearray) -> int:
+    """Return the round of the job that a broadcast is of, 0 if it is too short to say."""
+    return int.from_bytes(broadcast[:8], "big") if len(broadcast) >= 8 else 0
 
 
 def write_broadcast(settled: Settled, round: int, model: Arrays | None) -> bytes:

@@ -49,10 +49,11 @@ class Session:
         signing: Iterable[int] | None = None,
         revealing: Iterable[int] | None = None,
         weight: Callable[[int], float] | None = None,
+        round: int | None = None,
     ) -> hushsum.Mean:
         everybody = range(len(self.parties))
         self.carry(self.server.invite())
-        broadcast, messages = self.server.begin(model)
+        broadcast, messages = self.server.begin(model, round=round)
         self.carry(messages)
         for i in everybody if submitting is None else submitting:
             if self.parties[i].due is not None:

@@ -150,3 +150,22 @@ def test_another_model_for_one_client() -> None:
     app.round()
     assert len(app.strategy.seen[-1][0]) == 9
     assert any("broadcast" in str(e) for e in app.net.raised)
+
+
+def test_a_server_that_begins_anew() -> None:
+    """Clients answer no round twice, whatever session it is in and whoever remembers it."""
+    app, settled, _ = make(rounds=3)
+    app.round()
+    app.round()
+    before = app.model()
+    flower._Client.live.clear()
+    app.workflow = flower.PrivateSumWorkflow(settled, first_number=2)
+    app.round()
+    assert all(np.array_equal(a, b) for a, b in zip(app.model(), before))
+    assert not app.strategy.seen[-1][0]
+    assert all("or a later one" in str(e) for e in app.net.raised)
+    app.workflow = flower.PrivateSumWorkflow(settled, first_number=3, first_round=3)
+    app.round()
+    assert len(app.strategy.seen[-1][0]) == 10
+    app.round()  # the plan has no fourth
+    assert not app.strategy.seen[-1][0]

@@ -68,9 +68,29 @@ def test_a_party_that_fails_is_absent() -> None:
     def broken(model):
         raise RuntimeError("no data today")
 
+    steps: list[hushsum.Progress] = []
     model, out = run_job(settled, keys, hushsum.Identity.generate(),
-                         [broken] + [lambda m: np.ones(1)] * 4, step_time=5.0)
+                         [broken] + [lambda m: np.ones(1)] * 4, step_time=5.0,
+                         progress=steps.append)
     assert close_to(model, 2)
+    told = [s for s in steps if "absent" in s.text]
+    assert {s.party for s in told} == {0} and {s.round for s in told} == {1, 2}
+    assert all(s.party is None for s in steps if "summed" in s.text)
+    absent = out.pop("party0")
+    assert isinstance(absent, hushsum.Error) and absent.kind == "absent" and absent.advice
+    assert all(close_to(m, 2) for m in out.values())
+
+
+def test_a_job_without_a_sum_fails() -> None:
+    keys = identities(3)
+    settled = plan(rounds=1, length=1, drop_out=0).settle(keys)
+
+    def broken(model):
+        raise RuntimeError("no data today")
+
+    with pytest.raises(hushsum.Error) as caught:
+        run_job(settled, keys, hushsum.Identity.generate(), [broken] * 3, step_time=1.0)
+    assert caught.value.kind == "stalled" and caught.value.advice
 
 
 def test_another_plan_is_told() -> None:

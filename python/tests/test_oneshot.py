@@ -158,3 +158,24 @@ def test_plans_of_go() -> None:
     assert (again.protocol, again.faults, again.covered) == ("oneshot", 2, True)
     assert hushsum.Plan.parse(hushsum.Plan("a", rounds=1, length=4, clip=1.0).json()).protocol == (
         "pairwise")
+
+
+def test_no_round_is_answered_twice() -> None:
+    r = Round(rounds=1)
+    broadcast, opening = r.open()
+    key = r.keys["party0"]
+    r.parties[0].submit(opening, broadcast, np.ones(4))
+    for party in (r.parties[0], oneshot.Party(r.settled, key),
+                  oneshot.Party(r.settled, r.keys["party1"], spent=1)):
+        with pytest.raises(hushsum.MessageError) as caught:
+            party.submit(opening, broadcast, np.ones(4))
+        assert caught.value.kind == ("replay" if party is r.parties[0] else "repeated")
+    # Of the second round of a plan of one, members and parties want nothing.
+    with pytest.raises(hushsum.MessageError) as caught:
+        r.to_all(r.server.invite())
+    assert caught.value.kind == "round" and r.members[0].round == 1
+    later = opening[:41] + b"\2" + opening[42:]
+    with pytest.raises(hushsum.MessageError) as caught:
+        r.parties[2].submit(later, broadcast, np.ones(4))
+    assert caught.value.kind == "round" and r.parties[2].round == 0
+    r.parties[2].submit(opening, broadcast, np.ones(4))

@@ -295,7 +295,7 @@ def test_a_socket(tmp_path) -> None:
             connections.append(s)
         assert path.stat().st_mode & 0o077 == 0
         for s in connections:  # side by side
-            assert "result" in call(s, 1, "hello", version=2)
+            assert "result" in call(s, 1, "hello", version=3)
             assert len(call(s, 2, "identity")["result"]["public"]) == 64
         answer = call(connections[0], 3, "account.epsilon", mechanism="gaussian",
                       noise_multiplier=1)

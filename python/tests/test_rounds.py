@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import hushsum
+from hushsum import _sidecar
+from hushsum.party import digest_of
 from rounds import Session, close_to, identities, plan
 
 
@@ -51,8 +53,8 @@ def test_arrays_of_all_kinds() -> None:
     frozen = base.copy()
     frozen.flags.writeable = False
     kinds.append(frozen)
-    keys = identities(len(kinds))
     for like, dtype in ((base, np.float64), (base.astype(np.float32), np.float32)):
+        keys = identities(len(kinds))
         settled = plan(length=6, drop_out=0, rounds=1).settle(keys, like=like)
         session = Session(settled, keys.values())
         mean = session.round(lambda i: kinds[i]).model
@@ -222,3 +224,83 @@ def test_gather_and_exclude() -> None:
     assert session.server.excluded == [3]
     session.server.readmit(3)
     assert session.server.excluded == []
+
+
+def ones(i: int) -> np.ndarray:
+    return np.ones(5)
+
+
+def test_no_round_is_answered_twice() -> None:
+    """A server that forgets, and begins anew in another session, gets nothing; one that goes on
+    gets what is left of the plan."""
+    keys = identities(3)
+    settled = plan(rounds=3, drop_out=0, noise="discrete-gaussian", epsilon=8.0).settle(keys)
+    Session(settled, keys.values()).round(ones)  # whose parties are closed with it
+    again = Session(settled, keys.values(), number=2)
+    broadcast, messages = again.server.begin(None)
+    again.carry(messages)
+    before = again.parties[0].output()
+    with pytest.raises(hushsum.MessageError) as caught:
+        again.parties[0].submit(broadcast, np.ones(5))
+    assert caught.value.kind == "repeated" and caught.value.advice
+    assert again.parties[0].due == 1 and again.parties[0].output() == before
+    third = Session(settled, keys.values(), number=3)
+    for r in (2, 3):
+        third.round(ones, round=r)
+    with pytest.raises(hushsum.ConfigError, match="a plan of 3"):
+        third.server.begin(None)
+    # A server of somebody else's makes one all the same.
+    third.carry(third.server.invite())
+    forged = (4).to_bytes(8, "big") + bytes(32)
+    third.carry(third.server._messages("server.begin", broadcast=digest_of(forged)))
+    with pytest.raises(hushsum.MessageError) as caught:
+        third.parties[0].submit(forged, np.ones(5))
+    assert caught.value.kind == "round"
+
+
+def test_counts_are_saved(monkeypatch) -> None:
+    keys = identities(3)
+    identity, key = keys["party0"], os.urandom(32)
+    made = plan(drop_out=0)
+    settled = made.settle(keys)
+    session = Session(settled, keys.values())
+    session.round(ones)
+    state = session.parties[0].save(key)
+    ours = _sidecar.current()
+    fresh = _sidecar.Sidecar()  # as another process would have
+    monkeypatch.setattr(_sidecar, "_current", fresh)
+    try:
+        settled = made.settle(keys)
+        hushsum.Party.load(settled, identity, key, state)
+        hushsum.Party(settled, keys["party1"], number=8, spent=2)
+        session = Session(settled, keys.values(), number=2)
+        broadcast, messages = session.server.begin(None)
+        session.carry(messages)
+        for i, refused in enumerate((True, True, False)):
+            if not refused:
+                session.parties[i].submit(broadcast, np.ones(5))
+                continue
+            with pytest.raises(hushsum.MessageError) as caught:
+                session.parties[i].submit(broadcast, np.ones(5))
+            assert caught.value.kind == "repeated"
+    finally:
+        monkeypatch.setattr(_sidecar, "_current", ours)
+        fresh.end()
+
+
+def test_a_loaded_server_goes_on_with_rounds() -> None:
+    keys = identities(5)
+    settled = plan().settle(keys)
+    session, key = Session(settled, keys.values()), os.urandom(32)
+    session.round(ones)
+    session.carry(session.server.gather(range(4)))  # which uses up a number of the session
+    broadcast, messages = session.server.begin(None)
+    session.carry(messages)
+    assert session.server.round == 3 and broadcast[:8] == bytes(7) + b"\2"
+    for p in session.parties[:4]:
+        session.server.receive(p.index, p.submit(broadcast, np.ones(5)))
+    session.carry(session.server.survivors())
+    session.server = hushsum.Server.load(settled, key, session.server.save(key))
+    session.carry(session.server.certificate())
+    assert close_to(session.server.sum(broadcast).model, 1)
+    assert session.server.begin(None)[0][:8] == bytes(7) + b"\3"
