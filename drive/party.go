@@ -32,7 +32,8 @@ type PartyConfig struct {
 
 // Party is one party of a job whose sums are pairwise. Each method takes one event and decides.
 // What follows is given out in two steps: [Party.Ready] says that there is something, with what
-// has to be durable first, and [Party.Advance], called once it is, hands out what leaves.
+// has to be durable first, and [Party.Advance], called once it is, hands out what leaves. An event
+// in between puts it off: then Advance hands out nothing, and Ready says more.
 //
 // A peer's mistake is a [Report], and changes nothing. An error is the caller's, or this
 // machine's, and ends the party.
@@ -43,6 +44,7 @@ type Party struct {
 	submission *protocol.Submission // the last, until the next one
 	fresh      bool                 // it is not saved
 	unsaved    bool
+	shown      bool // Ready has said all that Advance may hand out
 	reports    []Report
 	out        Out
 	asked      *Ask // that has not been answered
@@ -185,6 +187,7 @@ func (p *Party) last(c *protocol.Client) {
 
 // Connected has the last message of every session sent again: it may never have arrived.
 func (p *Party) Connected() {
+	p.shown = false
 	for _, c := range p.series.Sessions() {
 		p.last(c)
 	}
@@ -192,6 +195,7 @@ func (p *Party) Connected() {
 
 // Join takes the coordinator's proposal of a session, and makes keys for it.
 func (p *Party) Join(number uint64) error {
+	p.shown = false
 	if c := p.session(number); c != nil {
 		p.last(c)
 		return nil
@@ -219,6 +223,7 @@ func (p *Party) Join(number uint64) error {
 // it belongs to, 0 where it does not say: it is believed only so far that a round which the guard
 // refuses is not worked on, and the answer names it again.
 func (p *Party) Receive(message []byte, round uint64) error {
+	p.shown = false
 	c := p.series.Named(message)
 	if c == nil {
 		return nil // of a session that is over, or that this party never had
@@ -275,6 +280,7 @@ func (p *Party) decline(session, round uint64, err error) {
 
 // Absent takes the program's answer that there is no vector, and why. The reason stays here.
 func (p *Party) Absent(id AskID, round uint64, why error) {
+	p.shown = false
 	if !p.waiting(id) {
 		return
 	}
@@ -296,6 +302,7 @@ func (p *Party) waiting(id AskID) bool {
 // Answer takes the program's vector: it is counted, masked, and may leave once both are durable.
 // It fails with errors of the machine, such as protocol.ErrRandom.
 func (p *Party) Answer(a Answer) error {
+	p.shown = false
 	if !p.waiting(a.ID) {
 		p.report(Late, a.ID.Session, a.Round, nil)
 		return nil
@@ -311,7 +318,10 @@ func (p *Party) Answer(a Answer) error {
 		return nil
 	}
 	var unfit error
-	p.submission = nil // its room is used again
+	if p.submission != nil { // its room is used again: if it has not left, it does not
+		p.submission, p.fresh = nil, false
+		p.out.Send = slices.DeleteFunc(p.out.Send, func(m Message) bool { return m.Bytes == nil })
+	}
 	submission, err := p.series.SubmitVector(a.Broadcast, func(v *masking.Vector) error {
 		unfit = a.Fill(v)
 		return unfit
@@ -335,6 +345,7 @@ func (p *Party) Answer(a Answer) error {
 
 // Ready returns what has to be done before anything leaves, and whether there is anything at all.
 func (p *Party) Ready() (Ready, bool) {
+	p.shown = true
 	r := Ready{Save: p.unsaved, Reports: slices.Clone(p.reports)}
 	if p.fresh {
 		r.Submission = p.submission
@@ -344,10 +355,13 @@ func (p *Party) Ready() (Ready, bool) {
 }
 
 // Advance is called when the state is durable, if Ready said that it is new. It returns what may
-// leave now.
+// leave now: nothing, if there was an event since.
 func (p *Party) Advance() Out {
+	if !p.shown {
+		return Out{}
+	}
 	out := p.out
-	p.out, p.reports, p.unsaved, p.fresh = Out{}, nil, false, false
+	p.out, p.reports, p.unsaved, p.fresh, p.shown = Out{}, nil, false, false, false
 	return out
 }
 

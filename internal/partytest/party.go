@@ -240,6 +240,7 @@ func (p *party) durable(out drive.Out) {
 		if known == nil {
 			again := p.load()
 			again.Connected()
+			again.Ready()
 			known = again.Advance().Send
 			again.Erase()
 		}
