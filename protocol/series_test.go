@@ -354,3 +354,215 @@ func TestSaveWithoutConfigs(t *testing.T) {
 		t.Error("another party comes back")
 	}
 }
+
+// formedSeries is three parties of whom each session has a server of its own, so that any of
+// them may go on.
+type formedSeries struct {
+	*testing.T
+	config  *Config
+	series  []*ClientSeries
+	servers map[uint64]*Server
+}
+
+func newFormedSeries(t *testing.T) *formedSeries {
+	signers, roster := parties(t, 3)
+	f := &formedSeries{T: t, config: testConfig(roster), servers: map[uint64]*Server{}}
+	f.config.Label = "series"
+	f.config.Recovery = &Recovery{Adversary: CuriousServer, Threshold: 2}
+	for _, signer := range signers {
+		f.series = append(f.series, NewClientSeries("series", 0, signer, nil))
+	}
+	return f
+}
+
+func (f *formedSeries) numbered(number uint64) *Config {
+	config := *f.config
+	config.Number = number
+	return &config
+}
+
+// join has all parties make keys for a session.
+func (f *formedSeries) join(number uint64) {
+	f.Helper()
+	s, err := NewServer(f.numbered(number))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.servers[number] = s
+	for i, c := range f.series {
+		announce, err := c.Succeed(f.numbered(number))
+		if err == nil {
+			err = s.Receive(i, announce)
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+// end ends a step of a session.
+func (f *formedSeries) end(number uint64) {
+	f.Helper()
+	if err := f.servers[number].EndStep(); err != nil {
+		f.Fatal(err)
+	}
+	f.push(number)
+}
+
+// push delivers what is pending in a session, and the answers to it.
+func (f *formedSeries) push(number uint64) {
+	f.Helper()
+	s := f.servers[number]
+	for i, c := range f.series {
+		for _, m := range s.Pending(i) {
+			answer, err := c.Receive(m)
+			if err == nil && answer != nil {
+				err = s.Receive(i, answer)
+			}
+			if err != nil {
+				f.Fatalf("session %d, party %d: %v", number, i, err)
+			}
+		}
+	}
+}
+
+// setUp sets a session up.
+func (f *formedSeries) setUp(number uint64) {
+	f.Helper()
+	f.join(number)
+	f.end(number)
+	f.end(number)
+}
+
+// round runs a round of a session among all.
+func (f *formedSeries) round(number uint64) {
+	f.Helper()
+	s := f.servers[number]
+	if _, err := s.Begin(nil); err != nil {
+		f.Fatal(err)
+	}
+	f.push(number)
+	in, want := inputs(number, f.config.Layout, 3)
+	for i, c := range f.series {
+		message, err := c.Submit(nil, in[i]...)
+		if err == nil {
+			err = s.Receive(i, message)
+		}
+		if err != nil {
+			f.Fatalf("session %d, party %d: %v", number, i, err)
+		}
+	}
+	f.end(number)
+	f.end(number)
+	sum, err := s.Sum()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for j := range want {
+		if !slices.Equal(sum[j], want[j]) {
+			f.Errorf("session %d: a wrong sum", number)
+		}
+	}
+}
+
+// have checks which sessions the parties have.
+func (f *formedSeries) have(numbers ...uint64) {
+	f.Helper()
+	for i, c := range f.series {
+		var got []uint64
+		for _, session := range c.Sessions() {
+			got = append(got, session.Number())
+		}
+		if !slices.Equal(got, numbers) {
+			f.Errorf("party %d has sessions %v, want %v", i, got, numbers)
+		}
+	}
+}
+
+// over checks that a session is of nobody any more.
+func (f *formedSeries) over(number uint64) {
+	f.Helper()
+	s := f.servers[number]
+	if s.Step() == StepBetween {
+		if _, err := s.Begin(nil); err != nil {
+			f.Fatal(err)
+		}
+	}
+	messages := s.Pending(0)
+	if len(messages) == 0 {
+		f.Errorf("session %d has nothing to say", number)
+	}
+	for _, m := range messages {
+		if _, err := f.series[0].Receive(m); !errors.Is(err, ErrSession) {
+			f.Errorf("session %d goes on: %v", number, err)
+		}
+	}
+}
+
+// A session that is set up may take over although parties have keys for another after it; the
+// one before it is over then, the one after it is not. Saved and loaded it is the same.
+func TestSeriesFormed(t *testing.T) {
+	key := keyexchange.SealKey{7}
+	for name, save := range map[string]func(s *ClientSeries, key *keyexchange.SealKey) ([]byte, error){
+		"as it is":        nil,
+		"saved":           (*ClientSeries).Save,
+		"without configs": (*ClientSeries).SaveWithoutConfigs,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFormedSeries(t)
+			again := func() {
+				t.Helper()
+				for i, c := range f.series {
+					if save == nil {
+						continue
+					}
+					state, err := save(c, &key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					f.series[i], err = LoadClientSeriesWith("series", c.identity, nil, &key, state, f.numbered)
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			f.setUp(1)
+			f.round(1)
+			f.setUp(2)
+			f.join(3)
+			again()
+			f.have(1, 2, 3)
+			f.round(1) // the present one goes on
+			again()
+			f.round(2) // the one that is set up takes over
+			f.have(2, 3)
+			f.over(1)
+			again()
+			f.end(3)
+			f.end(3)
+			f.join(4)
+			f.have(2, 3, 4)
+			f.join(5) // in the place of one that was not set up
+			again()
+			f.have(2, 3, 5)
+			f.round(2)
+			f.end(5)
+			f.end(5)
+			f.join(6) // what is set up last is kept
+			again()
+			f.have(2, 5, 6)
+			f.over(3)
+			f.end(6)
+			f.end(6)
+			again()
+			f.round(6)
+			f.have(6)
+			f.over(2)
+			f.over(5)
+			f.round(6)
+			if least := f.series[0].Least(); least != 7 {
+				t.Errorf("the least is %d", least)
+			}
+		})
+	}
+}
