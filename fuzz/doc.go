@@ -6,7 +6,7 @@
 //	go test ./fuzz -run NONE -fuzz '^FuzzSession$' -fuzztime 10m -fuzzminimizetime 10x
 //
 // Each target is run by its name. -fuzztime says for how long; a short
-// -fuzzminimizetime keeps the two state machines, which are slow, from spending
+// -fuzzminimizetime keeps the state machines, which are slow, from spending
 // the time on shortening what they found. Inputs worth keeping are in
 // testdata/fuzz and run with the seeds: so far schedules that meet refusals which
 // the seeds in the code do not; none has failed.
@@ -35,6 +35,9 @@
 //	             server crash; invariants_test.go has what must hold throughout
 //	FuzzSeries   likewise sessions that follow each other, of changing parties:
 //	             numbers only go up, and another session can always take over
+//	FuzzParty    a job whose coordinator goes on past its end, forgets, is set
+//	             back and lies, against a party that is killed: what leaves was
+//	             counted before, and is no more than plan and budget allow
 //
 // With -v, FuzzSession logs every operation of its inputs, so that a failure can
 // be read; schedule_test.go has the operations and their arguments:
