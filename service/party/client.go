@@ -319,13 +319,13 @@ func nextOf(answer *http.Response) (runner.Next, error) {
 	if next.Kind == runner.Nothing {
 		return next, nil
 	}
-	var e1, e2 error
-	next.Session, e1 = strconv.ParseUint(h.Get(door.HeaderSession), 10, 63)
-	next.Round, e2 = strconv.Atoi(h.Get(door.HeaderRound))
-	if e1 != nil || e2 != nil || next.Round < 0 || len(next.Item) > 64 ||
-		strings.ContainsAny(next.Item, ",") {
+	var e1 error
+	next.Session, e1 = strconv.ParseUint(h.Get(door.HeaderSession), 10, 64)
+	round, e2 := strconv.ParseUint(h.Get(door.HeaderRound), 10, 31)
+	if e1 != nil || e2 != nil || len(next.Item) > 64 || strings.ContainsAny(next.Item, ",") {
 		return runner.Next{}, fmt.Errorf("%w: the headers of its answer", ErrServer)
 	}
+	next.Round = int(round)
 	return next, nil
 }
 

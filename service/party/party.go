@@ -6,6 +6,7 @@
 package party
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"encoding/hex"
@@ -19,15 +20,14 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/tensor"
 )
-
-// ErrSpent: this party has submitted in as many rounds as it agreed to.
-var ErrSpent = errors.New("party: all rounds that this party agreed to are spent")
 
 // Work is a round's, for a party to train.
 type Work struct {
@@ -73,11 +73,12 @@ type Party struct {
 	Log        *slog.Logger         // nil: nothing is logged
 
 	// LeastNumber and Spent are for a party whose state is lost: the least number of a
-	// session that it may take part in, which must be above all that it has used, and how
-	// many rounds count as submitted in, at least as many as it may have. Spent above 0 is
-	// the party's word that the state is lost: with 0, a counter that knows of a newer one
-	// than the folder has is hushsum.ErrOldState. A state that is the newest knows better.
-	// Whoever lost the counter too says both in the same way.
+	// session that it may take part in, which must be above all that it has used, and the
+	// last round that it may have submitted in. All rounds up to that one count as spent, and
+	// none is answered again. Spent above 0 is the party's word that the state is lost: with 0,
+	// a counter that knows of a newer one than the folder has is hushsum.ErrOldState. A state
+	// that is the newest knows better what is spent. Whoever lost the counter too says both in
+	// the same way.
 	LeastNumber uint64
 	Spent       int
 
@@ -89,22 +90,20 @@ type Party struct {
 	Submitted func(round int, values [][]uint64)
 
 	random io.Reader
+	fault  func(file string) error // see store; nil: there is none
 }
 
 // running is a Party that runs.
 type running struct {
 	Party
-	store     *store
-	series    *protocol.ClientSeries
-	present   uint64 // numbers of the sessions, 0 for none
-	successor uint64
-	round     uint64 // the last of the federation that it knows of
-	absent    uint64 // the round that it is absent from, since it could not train
-	submitted int    // rounds that it submitted in
-	seen      []string
-	most      int64
-	working   context.Context // of what the party is at, see watch
-	turns     bool            // it has a place of Turns
+	store   *store
+	party   *drive.Party
+	round   uint64 // the last that it submitted in: Spent is only what it may have
+	absent  uint64 // the round that it is absent from
+	seen    []string
+	most    int64
+	working context.Context // of what the party is at, see watch
+	turns   bool            // it has a place of Turns
 }
 
 // Waits after a request that failed.
@@ -116,8 +115,9 @@ const (
 
 // Run takes part until the federation ends, and returns the last model's file. It fails
 // with the context's error; with [ErrPolicy], [ErrStored] or [ErrLocked] before anything
-// is sent; with [ErrServer] if the server is another; with [ErrSpent]; and with errors of
-// the folder.
+// is sent; with [ErrServer] if the server is another; and with errors of the folder. A round
+// that the party has submitted in, or that would take it over what it agreed to, is no error:
+// the party declines it, says so in the log, and tells the server that it is absent.
 func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	r := &running{Party: *p}
 	if r.Log == nil {
@@ -131,16 +131,18 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	if err := p.checkLost(); err != nil {
 		return nil, err
 	}
-	config := p.Federation.Config(1)
-	r.most = int64(config.MaxMessage())
+	r.most = int64(p.Federation.Config(1).MaxMessage())
 	if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
 		return nil, err
 	}
 	defer r.store.Close()
-	if err := r.load(config.Label); err != nil {
+	if p.fault != nil {
+		r.store.fault = p.fault
+	}
+	if err := r.load(); err != nil {
 		return nil, err
 	}
-	defer r.series.Erase()
+	defer r.party.Erase()
 	wait := firstWait
 	for {
 		if err := r.Policy.wait(ctx, time.Now); err != nil {
@@ -182,6 +184,11 @@ func (p *Party) checkLost() error {
 			Reason: "a party that lost its state does not know which numbers it has used",
 			Advice: "ask the server's operator for one above those of all sessions",
 		}
+	case p.LeastNumber > protocol.MaxNumber:
+		return &hushsum.ConfigError{
+			Field:  "LeastNumber",
+			Reason: fmt.Sprintf("%d is above %d, the last that there is", p.LeastNumber, protocol.MaxNumber),
+		}
 	}
 	return nil
 }
@@ -213,17 +220,17 @@ func fatal(err error) bool {
 			return true
 		}
 	}
-	return errors.As(err, &local) || errors.Is(err, ErrServer) || errors.Is(err, ErrSpent)
+	return errors.As(err, &local) || errors.Is(err, ErrServer)
 }
 
 func (r *running) ask() runner.Ask {
-	ask := runner.Ask{Least: r.series.Least(), Round: r.round, Absent: r.absent, Seen: r.seen}
-	for _, n := range []uint64{r.present, r.successor} {
-		if n != 0 {
-			ask.Sessions = append(ask.Sessions, n)
-		}
+	return runner.Ask{
+		Sessions: r.party.Sessions(),
+		Least:    r.party.Least(),
+		Round:    r.round,
+		Absent:   r.absent,
+		Seen:     r.seen,
 	}
-	return ask
 }
 
 // turn asks what is next and does it.
@@ -249,11 +256,80 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 	case runner.End:
 		return true, nil
 	case runner.Join:
-		return false, r.join(ctx, next.Session)
+		err = r.party.Join(next.Session)
 	case runner.Message:
-		return false, r.message(ctx, next)
+		err = r.party.Receive(next.Message, uint64(next.Round))
+	default:
+		return false, fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
 	}
-	return false, fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
+	if err != nil {
+		return false, localError{err}
+	}
+	return false, r.proceed(ctx)
+}
+
+// proceed does what the party has decided: saves, then sends, then trains.
+func (r *running) proceed(ctx context.Context) error {
+	for {
+		ready, some := r.party.Ready()
+		if !some {
+			return nil
+		}
+		for _, one := range ready.Reports {
+			if one.Kind == drive.Submitted {
+				r.round = max(r.round, one.Round)
+			}
+		}
+		if ready.Save {
+			if err := r.save(ready.Submission); err != nil {
+				return err
+			}
+		}
+		for _, one := range ready.Reports {
+			r.tell(one)
+		}
+		out := r.party.Advance()
+		for _, away := range out.Away {
+			r.absent = away.Number // which the next question tells
+		}
+		for _, message := range out.Send {
+			if err := r.send(ctx, message); err != nil {
+				return err
+			}
+		}
+		if out.Ask != nil {
+			if err := r.work(ctx, *out.Ask); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// tell logs what the party has decided.
+func (r *running) tell(one drive.Report) {
+	log := r.Log.With("session", one.Session)
+	if one.Round != 0 {
+		log = log.With("round", one.Round)
+	}
+	if one.Err != nil {
+		log = log.With("error", one.Err.Error())
+	}
+	switch one.Kind {
+	case drive.Joined:
+		log.Info("joining")
+	case drive.TookOver:
+		log.Info("session took over")
+	case drive.Submitted:
+		log.Info("submitted")
+	case drive.Declined:
+		log.Warn("this party declines the round: the server has forgotten, was set back, or cheats")
+	case drive.Missed:
+		log.Warn("no update for this round")
+	case drive.Late:
+		log.Info("the round went on without this party's update")
+	default:
+		log.Warn("what the server sent was refused")
+	}
 }
 
 // takeTurn takes a place in Turns.
@@ -289,89 +365,26 @@ func (r *running) see(item string) {
 	}
 }
 
-// join makes keys for a session.
-func (r *running) join(ctx context.Context, number uint64) error {
-	if number == r.successor && r.series.Successor() != nil {
-		return r.send(ctx, output(r.series.Successor()))
-	}
-	if number == r.present {
-		return nil
-	}
-	announce, err := r.series.Succeed(r.Federation.Config(number))
-	if errors.Is(err, protocol.ErrNumber) {
-		// Its keys are gone, and others under its number could be confused with them.
-		r.Log.Warn("a session that this party cannot join", "session", number,
-			"least", r.series.Least())
-		return nil
-	}
-	if err != nil {
-		return localError{err}
-	}
-	r.successor = number
-	if err := r.save(); err != nil {
-		return err
-	}
-	r.Log.Info("joining", "session", number)
-	return r.send(ctx, announce)
-}
-
-// output is the last message that a client made.
-func output(c *protocol.Client) []byte {
-	if out := c.Output(); out != nil {
-		return out
-	}
-	return c.Announce()
-}
-
-// client returns the client of a session, nil if there is none.
-func (r *running) client(number uint64) *protocol.Client {
-	switch number {
-	case r.present:
-		return r.series.Present()
-	case r.successor:
-		return r.series.Successor()
-	}
-	return nil
-}
-
-// message takes a message of the server and answers it.
-func (r *running) message(ctx context.Context, next runner.Next) error {
-	c := r.client(next.Session)
-	if c == nil {
-		return nil
-	}
-	answer, err := r.series.Receive(next.Message)
-	if r.successor != 0 && r.series.Successor() == nil {
-		r.present, r.successor = r.successor, 0
-		r.Log.Info("session took over", "session", r.present)
-	}
-	switch {
-	case errors.Is(err, protocol.ErrReplay), errors.Is(err, protocol.ErrPhase):
-		// The server asks again: it has not had the answer.
-		if _, due := c.Due(); due {
-			return r.work(ctx, next)
-		}
-		return r.send(ctx, output(c))
-	case err != nil:
-		r.Log.Warn("a message was refused", "session", next.Session, "error", err.Error())
-		return nil
-	}
-	if err := r.save(); err != nil {
-		return err
-	}
-	if answer != nil {
-		return r.send(ctx, answer)
-	}
-	if _, due := c.Due(); due {
-		return r.work(ctx, next)
-	}
-	return nil
-}
-
-// send sends a message. What the server does not wait for is no error: the next question
-// tells what it does wait for.
-func (r *running) send(ctx context.Context, message []byte) error {
+// send sends a message, which may be the submission that was made last. What the server does
+// not wait for is no error: the next question tells what it does wait for.
+func (r *running) send(ctx context.Context, m drive.Message) error {
 	r.rest()
+	message := m.Bytes
+	if s := r.party.Submission(); message == nil && s != nil {
+		b := bytes.NewBuffer(make([]byte, 0, s.Size()))
+		if _, err := s.WriteTo(b); err != nil {
+			return err
+		}
+		message = b.Bytes()
+	} else if message == nil {
+		var err error
+		if message, err = r.store.submitted(r.most); err != nil {
+			guard := r.party.Guard()
+			r.absent = guard.Last()
+			r.Log.Warn("the round goes on without this party", "round", r.absent, "error", err.Error())
+			return nil
+		}
+	}
 	err := r.Server.Send(ctx, r.Federation.ID, message)
 	var refusal *RefusalError
 	if errors.As(err, &refusal) {
@@ -387,20 +400,21 @@ func (r *running) send(ctx context.Context, message []byte) error {
 	return err
 }
 
-// work trains for a round and submits.
-func (r *running) work(ctx context.Context, next runner.Next) error {
-	if next.Round < 1 || next.Round > r.Federation.File.Rounds {
-		return fmt.Errorf("%w: it begins round %d of %d", ErrServer, next.Round,
-			r.Federation.File.Rounds)
-	}
-	if r.absent == uint64(next.Round) {
+// errRound: a round without a number, which is none of the federation's.
+var errRound = fmt.Errorf("%w: it names no round", ErrServer)
+
+// work trains for a round, and has the party answer with what comes of it.
+func (r *running) work(ctx context.Context, ask drive.Ask) error {
+	switch ask.Round {
+	case 0:
+		r.party.Absent(ask.ID, ask.Round, errRound)
+		return nil
+	case r.absent:
 		return nil // asked again before it could say so
 	}
-	if r.submitted >= r.Federation.File.Rounds {
-		return fmt.Errorf("%w: %d", ErrSpent, r.submitted)
-	}
+	round := int(ask.Round)
 	most := int64(r.Federation.Spec.Len())*8 + 2<<20
-	file, err := r.Server.Model(ctx, r.Federation.ID, next.Round, most)
+	file, err := r.Server.Model(ctx, r.Federation.ID, round, most)
 	if err != nil {
 		var refusal *RefusalError
 		if errors.As(err, &refusal) && refusal.Kind == "due" {
@@ -408,9 +422,9 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 		}
 		return err
 	}
-	w, err := r.open(file, next.Round)
+	w, err := r.open(file, round)
 	if err != nil {
-		r.Log.Warn("the model was refused", "round", next.Round, "error", err.Error())
+		r.party.Absent(ask.ID, ask.Round, fmt.Errorf("the model is refused: %w", err))
 		return nil
 	}
 	update, err := r.Trainer.Train(r.working, w)
@@ -420,63 +434,65 @@ func (r *running) work(ctx context.Context, next runner.Next) error {
 	if cause := context.Cause(r.working); err != nil && cause != nil {
 		err = cause
 	}
-	if err != nil {
-		r.Log.Warn("no update for this round", "round", next.Round, "error", err.Error())
-		r.absent = uint64(next.Round)
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	values, err := r.encode(update, w)
-	var local localError
-	if errors.As(err, &local) {
-		return err
-	}
 	if err != nil {
-		r.Log.Warn("no update for this round", "round", next.Round, "error", err.Error())
-		r.absent = uint64(next.Round)
+		r.party.Absent(ask.ID, ask.Round, err)
 		return nil
 	}
-	if r.Submitted != nil {
-		r.Submitted(next.Round, values)
-	}
-	message, err := r.series.Submit(file, values...)
-	for _, v := range values {
-		clear(v)
-	}
-	if errors.Is(err, protocol.ErrBroadcast) {
-		r.Log.Warn("the model is not the one that the round began with", "round", next.Round)
-		return nil
-	}
-	if err != nil {
+	if err := r.check(update, w); err != nil {
 		return localError{err}
 	}
-	r.round = max(r.round, uint64(next.Round))
-	r.submitted++
-	if err := r.save(); err != nil {
-		return err
+	answer := drive.Answer{
+		ID:        ask.ID,
+		Round:     ask.Round,
+		Broadcast: hushsum.BroadcastDigest(file),
+		Fill:      func(v *masking.Vector) error { return r.encode(v, update, w) },
 	}
-	r.Log.Info("submitted", "round", next.Round)
-	return r.send(ctx, message)
+	if err := r.party.Answer(answer); err != nil {
+		return localError{err}
+	}
+	return nil
 }
 
-// encode makes the submission of an update.
-func (r *running) encode(update *Update, w *Work) ([][]uint64, error) {
+// check returns why an update is not of the federation's form: the trainer is another's, and
+// another round would not mend it.
+func (r *running) check(update *Update, w *Work) error {
 	switch declared := r.Federation.File.Training != nil; {
 	case declared && update.Values == nil:
-		return nil, localError{errors.New("party: the federation declares the training; use Declared")}
+		return errors.New("party: the federation declares the training; use Declared")
 	case declared:
-		return update.Values, nil
+		return nil
 	case update.Values != nil: // which nothing would clip, nor add noise to
-		return nil, localError{errors.New("party: the federation declares no training; leave Vector, " +
-			"not Values")}
+		return errors.New("party: the federation declares no training; leave Vector, not Values")
 	case len(update.Vector) != len(w.Model):
-		return nil, localError{fmt.Errorf("party: the update has %d numbers, the model %d",
-			len(update.Vector), len(w.Model))}
+		return fmt.Errorf("party: the update has %d numbers, the model %d", len(update.Vector),
+			len(w.Model))
 	}
-	vector, err := r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
-	if err != nil {
-		return nil, err
+	return nil
+}
+
+// encode writes the submission of an update to v.
+func (r *running) encode(v *masking.Vector, update *Update, w *Work) error {
+	var err error
+	if update.Values != nil {
+		err = v.Set(update.Values...)
+		for _, values := range update.Values {
+			clear(values)
+		}
+	} else {
+		var vector []float64
+		vector, err = r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
+		if err == nil {
+			err = hushsum.EncodeTo(v, r.Federation.Settled, hushsum.BroadcastDigest(w.File), vector,
+				r.random)
+		}
 	}
-	return r.Federation.Settled.Encode(w.File, vector, r.random)
+	if err == nil && r.Submitted != nil {
+		r.Submitted(w.Round, v.Values())
+	}
+	return err
 }
 
 // open checks a broadcast.

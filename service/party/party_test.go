@@ -287,7 +287,7 @@ func TestLostState(t *testing.T) {
 		spent int
 		least uint64
 		field string
-	}{{-1, 1, "Spent"}, {5, 1, "Spent"}, {1, 0, "LeastNumber"}} {
+	}{{-1, 1, "Spent"}, {5, 1, "Spent"}, {1, 0, "LeastNumber"}, {1, 1 << 62, "LeastNumber"}} {
 		p.Spent, p.LeastNumber = c.spent, c.least
 		var field *hushsum.ConfigError
 		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Field != c.field {
@@ -295,18 +295,21 @@ func TestLostState(t *testing.T) {
 		}
 	}
 	r.Spent, r.LeastNumber, r.Key = 3, 9, p.Key
-	label := p.Federation.Config(1).Label
 	for range 2 { // in the second life the state knows it, and the word counts no more
 		if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.load(label); err != nil {
+		if err := r.load(); err != nil {
 			t.Fatal(err)
 		}
-		if r.submitted != 3 || r.series.Least() != 9 {
-			t.Errorf("%d rounds are spent, %d is the least number", r.submitted, r.series.Least())
+		guard := r.party.Guard()
+		if guard.Count() != 3 || guard.Last() != 3 || r.party.Least() != 9 {
+			t.Errorf("%d rounds are spent, %d is the least number", guard.Count(), r.party.Least())
 		}
-		if err := r.save(); err != nil {
+		if r.ask().Round != 0 {
+			t.Errorf("it tells of round %d, which it only may have submitted in", r.ask().Round)
+		}
+		if err := r.save(nil); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := r.store.counter.Value(); n < 8 || err != nil {

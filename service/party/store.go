@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/durable"
 	"github.com/hushsum/hushsum/internal/lock"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -31,31 +34,44 @@ var (
 
 // saved is what a party saves.
 type saved struct {
-	Format             int
-	Number             uint64 // of savings, to tell an older copy
-	Series             []byte // sealed by protocol
-	Present, Successor uint64
-	Round              uint64
-	Submitted          int
+	Format int
+	Number uint64 // of savings, to tell an older copy
+	Round  uint64 // the last that the party has submitted in itself
+	Party  []byte // of drive.Party.State
+	Kept   []byte // digest of the submission that is kept next to the state
+
+	// Of format 1, which had no Party and counted rounds only.
+	Series    []byte // sealed by protocol
+	Submitted int
 }
 
-const savedFormat = 1
+const savedFormat = 2
 
 // Files of a party's folder.
 const (
-	fileState    = "state"
-	fileCounter  = "counter"
-	fileVariates = "variates"
+	fileState      = "state"
+	fileCounter    = "counter"
+	fileVariates   = "variates"
+	fileSubmission = "submission"
 )
 
-// store is a party's folder: its state, a counter beside it, and a lock.
+// sealing is the version of what binds a state to its owner, whatever its format.
+const sealing = 1
+
+// store is a party's folder: its state, a counter and the last submission next to it, and a
+// lock.
 type store struct {
-	key     *keyexchange.SealKey
-	owner   []byte
-	state   hushsum.FileStore
-	counter hushsum.FileCounter
-	lock    io.Closer
-	number  uint64
+	key        *keyexchange.SealKey
+	owner      []byte
+	state      hushsum.FileStore
+	counter    hushsum.FileCounter
+	submission string
+	lock       io.Closer
+	number     uint64
+	kept       []byte // digest of the submission in the folder
+	// fault, for tests, is called after each file is written: its error is as if the process
+	// had been killed there.
+	fault func(file string) error
 }
 
 // openStore locks a folder.
@@ -76,18 +92,20 @@ func openStore(folder string, key *keyexchange.SealKey, id string, identity cryp
 	}
 	// What a process that was killed had half written is an older state.
 	err = durable.Sweep(folder, func(name string) bool {
-		return name == fileState || name == fileCounter || name == fileVariates
+		return slices.Contains([]string{fileState, fileCounter, fileVariates, fileSubmission}, name)
 	})
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
 	public, _ := identity.Public().(ed25519.PublicKey)
 	return &store{
-		key:     key,
-		owner:   fmt.Appendf(nil, "hushsum/2 party %d\n%s\n%x", savedFormat, id, []byte(public)),
-		state:   hushsum.FileStore(filepath.Join(folder, fileState)),
-		counter: hushsum.FileCounter(filepath.Join(folder, fileCounter)),
-		lock:    held,
+		key:        key,
+		owner:      fmt.Appendf(nil, "hushsum/2 party %d\n%s\n%x", sealing, id, []byte(public)),
+		state:      hushsum.FileStore(filepath.Join(folder, fileState)),
+		counter:    hushsum.FileCounter(filepath.Join(folder, fileCounter)),
+		submission: filepath.Join(folder, fileSubmission),
+		lock:       held,
+		fault:      func(string) error { return nil },
 	}, nil
 }
 
@@ -96,7 +114,7 @@ func (s *store) Close() { _ = s.lock.Close() }
 
 // save writes the state, then the counter.
 func (s *store) save(v *saved) error {
-	v.Format, v.Number = savedFormat, s.number+1
+	v.Format, v.Number, v.Kept = savedFormat, s.number+1, s.kept
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(v); err != nil {
 		return err
@@ -113,7 +131,52 @@ func (s *store) save(v *saved) error {
 		return err
 	}
 	s.number++
-	return s.counter.Advance(s.number)
+	if err := s.fault(fileState); err != nil {
+		return err
+	}
+	if err := s.counter.Advance(s.number); err != nil {
+		return err
+	}
+	return s.fault(fileCounter)
+}
+
+// keep writes a submission, whose digest belongs into the state that is saved next. It needs
+// no seal: it is what the server is sent.
+func (s *store) keep(submission io.WriterTo) error {
+	digest := sha256.New()
+	if err := durable.Write(s.submission, &teed{submission, digest}); err != nil {
+		return err
+	}
+	s.kept = digest.Sum(nil)
+	return s.fault(fileSubmission)
+}
+
+// teed writes what it writes to another writer too.
+type teed struct {
+	from io.WriterTo
+	also io.Writer
+}
+
+func (t *teed) WriteTo(w io.Writer) (int64, error) {
+	return t.from.WriteTo(io.MultiWriter(t.also, w))
+}
+
+// submitted reads the submission that the state names, of at most so many bytes. It fails
+// with [ErrStored].
+func (s *store) submitted(most int64) ([]byte, error) {
+	file, err := os.Open(s.submission)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the submission: %w", ErrStored, err)
+	}
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the submission: %w", ErrStored, err)
+	}
+	if digest := sha256.Sum256(b); !bytes.Equal(digest[:], s.kept) {
+		return nil, fmt.Errorf("%w: the submission in the folder is not the one of the state", ErrStored)
+	}
+	return b, nil
 }
 
 // load reads the state, nil if there is none. lost is the party's word that the newest is
@@ -162,22 +225,22 @@ func (s *store) open(box []byte) (*saved, error) {
 			"another federation", ErrStored)
 	}
 	v := new(saved)
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(v); err != nil || v.Format != savedFormat {
+	err = gob.NewDecoder(bytes.NewReader(b)).Decode(v)
+	if err != nil || v.Format < 1 || v.Format > savedFormat {
 		return nil, fmt.Errorf("%w: it is of a format that this program does not know", ErrStored)
 	}
 	return v, nil
 }
 
-func (r *running) save() error {
-	series, err := r.series.SaveWithoutConfigs(r.Key)
+func (r *running) save(submission *protocol.Submission) error {
+	if submission != nil {
+		if err := r.store.keep(submission); err != nil {
+			return localError{err}
+		}
+	}
+	state, err := r.party.State(r.Key)
 	if err == nil {
-		err = r.store.save(&saved{
-			Series:    series,
-			Present:   r.present,
-			Successor: r.successor,
-			Round:     r.round,
-			Submitted: r.submitted,
-		})
+		err = r.store.save(&saved{Round: r.round, Party: state})
 	}
 	if err != nil {
 		return localError{err}
@@ -185,21 +248,48 @@ func (r *running) save() error {
 	return nil
 }
 
-func (r *running) load(label string) error {
+func (r *running) load() error {
 	v, err := r.store.load(r.Spent > 0)
 	if err != nil {
 		return err
 	}
-	if v == nil {
-		r.series = protocol.NewClientSeries(label, max(1, r.LeastNumber), r.Identity, r.random)
-		r.submitted = r.Spent
-		return nil
+	config := drive.PartyConfig{
+		Limits:   drive.Limits{Rounds: uint64(r.Federation.File.Rounds), Cost: r.Federation.Round()},
+		Session:  r.Federation.Config,
+		Label:    r.Federation.Config(1).Label,
+		Identity: r.Identity,
+		Random:   r.random,
+		Least:    max(1, r.LeastNumber),
+		Spent:    uint64(r.Spent),
 	}
-	r.series, err = protocol.LoadClientSeriesWith(label, r.Identity, r.random, r.Key, v.Series,
-		r.Federation.Config)
+	if config.Limits.Ledger, err = r.Federation.Ledger(); err != nil {
+		return err
+	}
+	if v == nil {
+		r.party, err = drive.NewParty(config)
+		return err
+	}
+	r.round, r.store.kept = v.Round, v.Kept
+	if v.Format > 1 {
+		r.party, err = drive.LoadParty(config, r.Key, v.Party)
+	} else {
+		r.party, err = r.loadSeries(config, v)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStored, err)
 	}
-	r.present, r.successor, r.round, r.submitted = v.Present, v.Successor, v.Round, v.Submitted
 	return nil
+}
+
+// loadSeries makes the party of a state of format 1. All rounds up to the last that it knows of
+// count as spent, and no fewer than it has counted.
+func (r *running) loadSeries(config drive.PartyConfig, v *saved) (*drive.Party, error) {
+	series, err := protocol.LoadClientSeriesWith(config.Label, r.Identity, r.random, r.Key, v.Series,
+		config.Session)
+	if err != nil {
+		return nil, err
+	}
+	spent := max(v.Round, uint64(max(v.Submitted, 0)))
+	config.Spent = min(spent, config.Limits.Rounds)
+	return drive.ResumeParty(config, series)
 }

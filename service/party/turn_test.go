@@ -7,15 +7,17 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/runner"
@@ -32,6 +34,15 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 		t.Fatal(err)
 	}
 	f := declare(t, "", `adversary = "curious"`)
+	party, err := drive.NewParty(drive.PartyConfig{
+		Limits:   drive.Limits{Rounds: uint64(f.File.Rounds)},
+		Session:  f.Config,
+		Label:    f.Config(1).Label,
+		Identity: identity,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &running{
 		Party: Party{
 			Federation: f,
@@ -39,8 +50,8 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 			Server:     way,
 			Log:        slog.New(slog.DiscardHandler),
 		},
-		series: protocol.NewClientSeries(f.Config(1).Label, 1, identity, nil),
-		most:   1 << 20,
+		party: party,
+		most:  1 << 20,
 	}
 }
 
@@ -116,7 +127,6 @@ func TestWorkEnds(t *testing.T) {
 		w.Header().Set(door.HeaderSession, strconv.FormatInt(session.Load(), 10))
 		w.Header().Set(door.HeaderRound, "0")
 	})
-	r.present, r.successor = 1, 2
 	working, stop := r.watch(context.Background(), 2)
 	select {
 	case <-working.Done():
@@ -138,38 +148,53 @@ func TestWorkEnds(t *testing.T) {
 }
 
 // What a trainer may return.
-func TestEncode(t *testing.T) {
+func TestCheck(t *testing.T) {
 	r := newRunning(t, func(http.ResponseWriter, *http.Request) {})
 	w := &Work{Model: make([]float64, r.Federation.Spec.Len())}
-	var local localError
-	_, err := r.encode(&Update{Values: [][]uint64{make([]uint64, 5)}}, w)
-	if !errors.As(err, &local) {
-		t.Errorf("a submission that nothing clips: %v", err)
+	if err := r.check(&Update{Values: [][]uint64{make([]uint64, 5)}}, w); err == nil {
+		t.Error("a submission that nothing clips is taken")
 	}
-	if _, err := r.encode(&Update{Vector: make([]float64, 3)}, w); !errors.As(err, &local) {
-		t.Errorf("a vector of another length: %v", err)
+	if err := r.check(&Update{Vector: make([]float64, 3)}, w); err == nil {
+		t.Error("a vector of another length is taken")
+	}
+	if err := r.check(&Update{Vector: make([]float64, len(w.Model))}, w); err != nil {
+		t.Error(err)
 	}
 }
 
-// A trainer that returns neither an update nor an error is an absence.
-func TestNoUpdate(t *testing.T) {
-	var file []byte
-	r := newRunning(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(file) })
-	spec := &r.Federation.Spec
-	var err error
-	file, err = spec.Append(nil, make([]float64, spec.Len()), map[string]string{
-		"federation": r.Federation.ID, "round": "1", "fresh": strings.Repeat("0", 64),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	r.Log = slog.New(slog.NewTextHandler(&log, nil))
-	r.working = context.Background()
-	r.Trainer = TrainerFunc(func(context.Context, *Work) (*Update, error) { return nil, nil })
-	err = r.work(context.Background(), runner.Next{Kind: runner.Message, Round: 1})
-	if err != nil || r.absent != 1 || !strings.Contains(log.String(), "returned no update") {
-		t.Errorf("%v, absent from %d: %s", err, r.absent, log.String())
+// A trainer that returns neither an update nor an error, a vector that is no number, and a
+// server that names no round are absences, of which the log says why.
+func TestAbsent(t *testing.T) {
+	for name, one := range map[string]struct {
+		train  func(w *Work) *Update
+		script []act
+		reason string
+	}{
+		"no update": {func(*Work) *Update { return nil }, []act{join(1), round(1)},
+			"returned no update"},
+		"not a number": {func(w *Work) *Update {
+			v := make([]float64, len(w.Model))
+			v[1] = math.NaN()
+			return &Update{Vector: v}
+		}, []act{join(1), round(1)}, "no update for this round"},
+		"a round above all": {func(w *Work) *Update { return nil }, []act{join(1), round(4)},
+			"no such round"},
+	} {
+		c := newCheat(few(t), one.script...)
+		var log bytes.Buffer
+		c.play(t, func(p *Party) {
+			p.Log = slog.New(slog.NewTextHandler(&log, nil))
+			p.Trainer = TrainerFunc(func(_ context.Context, w *Work) (*Update, error) {
+				return one.train(w), nil
+			})
+		}, nil)
+		round := one.script[1].number
+		if !slices.Equal(c.declined, []uint64{round}) || len(c.released) != 0 || len(c.sums[round]) != 1 {
+			t.Errorf("%s: declined %v, %d submissions, sums %v", name, c.declined, len(c.released), c.sums)
+		}
+		if !strings.Contains(log.String(), one.reason) {
+			t.Errorf("%s: %s", name, log.String())
+		}
 	}
 }
 

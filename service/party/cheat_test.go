@@ -1,0 +1,668 @@
+package party
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// act is one step of a server's script.
+type act struct {
+	kind   string
+	number uint64
+}
+
+// join proposes a session, whether its number may be used or not.
+func join(number uint64) act { return act{"join", number} }
+
+// round begins one in the present session and gives it this number of the federation.
+func round(number uint64) act { return act{"round", number} }
+
+// save keeps the state of the server and of all parties that are with it, setBack takes it, and
+// forget loses it.
+var (
+	save    = act{kind: "save"}
+	setBack = act{kind: "set back"}
+	forget  = act{kind: "forget"}
+)
+
+// cheat is a server that follows its script in place of the protocol, with all parties but the
+// first on its side.
+type cheat struct {
+	f       *federation.Federation
+	mutex   sync.Mutex
+	server  *protocol.ServerSeries
+	number  uint64                   // of the present session
+	others  []*protocol.ClientSeries // of the parties from 1 on
+	saved   [][]byte
+	before  uint64 // number when it was saved
+	script  []act
+	at      int
+	begun   bool // the act at
+	carried map[[32]byte]bool
+	file    []byte // of the round
+
+	released map[[32]byte]uint64     // rounds of the first party's submissions, by digest
+	keys     map[[32]byte][32]byte   // digests of its announcements, by session
+	sums     map[uint64][][][]uint64 // by round
+	told     uint64                  // the largest round that it told of
+	declined []uint64                // rounds that it said it is absent from
+	requests int
+	folder   string // of the first party
+	kill     func(request int, done bool) bool
+}
+
+func seedOf(i int) ed25519.PrivateKey {
+	seed := make([]byte, 32)
+	seed[0] = byte(i)
+	return ed25519.NewKeyFromSeed(seed)
+}
+
+// newCheat makes a server of the script for the federation.
+func newCheat(f *federation.Federation, script ...act) *cheat {
+	c := &cheat{
+		f:        f,
+		script:   script,
+		carried:  make(map[[32]byte]bool),
+		released: make(map[[32]byte]uint64),
+		keys:     make(map[[32]byte][32]byte),
+		sums:     make(map[uint64][][][]uint64),
+	}
+	c.forget(1)
+	return c
+}
+
+func (c *cheat) forget(least uint64) {
+	label := c.f.Config(1).Label
+	c.server, c.others = protocol.NewServerSeries(label, least), nil
+	for i := 1; i < c.f.Settled.Roster().Len(); i++ {
+		c.others = append(c.others, protocol.NewClientSeries(label, least, seedOf(i), nil))
+	}
+}
+
+// cheatKey seals what the server saves.
+var cheatKey = &keyexchange.SealKey{1}
+
+func (c *cheat) save() (states [][]byte, err error) {
+	b, err := c.server.Save(cheatKey)
+	states = [][]byte{b}
+	for _, other := range c.others {
+		if err == nil {
+			b, err = other.Save(cheatKey)
+		}
+		states = append(states, b)
+	}
+	return states, err
+}
+
+func (c *cheat) load(states [][]byte) (err error) {
+	label := c.f.Config(1).Label
+	if c.server, err = protocol.LoadServerSeries(label, cheatKey, states[0]); err != nil {
+		return err
+	}
+	c.others = nil
+	for i, b := range states[1:] {
+		other, err := protocol.LoadClientSeries(label, seedOf(i+1), nil, cheatKey, b)
+		if err != nil {
+			return err
+		}
+		c.others = append(c.others, other)
+	}
+	c.carried = make(map[[32]byte]bool)
+	return nil
+}
+
+// present is the session that the act is about.
+func (c *cheat) present() *protocol.Server {
+	if c.at < len(c.script) && c.script[c.at].kind == "join" {
+		return c.server.Successor()
+	}
+	return c.server.Present()
+}
+
+// key returns whom the server knows a party by.
+func (c *cheat) key(i int) ed25519.PublicKey { return c.f.Settled.Roster().Key(i) }
+
+// pump carries what there is between the server and those on its side, and ends the steps for
+// which nobody is missing, or with force also for those of whom only the first party is.
+func (c *cheat) pump(force bool) error {
+	for {
+		s := c.present()
+		if s == nil {
+			return nil
+		}
+		moved := false
+		for k, other := range c.others {
+			for _, message := range s.Pending(k + 1) {
+				digest := sha256.Sum256(append([]byte{byte(k)}, message...))
+				if c.carried[digest] {
+					continue
+				}
+				c.carried[digest], moved = true, true
+				answer, err := other.Receive(message)
+				if err != nil {
+					continue
+				}
+				if _, due := other.Due(); due && answer == nil {
+					zero, err := zeros(c.f)
+					if err == nil {
+						answer, err = other.Submit(c.file, zero...)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				if answer != nil {
+					if err := c.server.Receive(c.key(k+1), answer); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		missing := s.Missing()
+		over := len(missing) == 0 || force && len(missing) == 1 && missing[0] == 0
+		switch {
+		case moved:
+		case !over || s.Step() == protocol.StepBetween:
+			return nil
+		case s.Step() == protocol.StepReveal:
+			sum, err := s.Sum()
+			if err != nil {
+				return err
+			}
+			c.sums[c.script[c.at].number] = append(c.sums[c.script[c.at].number], sum)
+			return nil
+		default:
+			if err := s.EndStep(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func zeros(f *federation.Federation) (out [][]uint64, err error) {
+	for _, s := range f.Config(1).Layout {
+		out = append(out, make([]uint64, s.Length))
+	}
+	return out, nil
+}
+
+// next says what is next for the first party.
+func (c *cheat) next(ask *runner.Ask) (runner.Next, error) {
+	for ; c.at < len(c.script); c.at, c.begun = c.at+1, false {
+		a := c.script[c.at]
+		item := fmt.Sprintf("%d.%s", c.at, a.kind[:1])
+		switch a.kind {
+		case "save":
+			var err error
+			if c.saved, err = c.save(); err != nil {
+				return runner.Next{}, err
+			}
+			c.before = c.number
+		case "set back":
+			if err := c.load(c.saved); err != nil {
+				return runner.Next{}, err
+			}
+			c.number = c.before
+		case "forget":
+			c.forget(1)
+		case "join":
+			next, over, err := c.joinNext(ask, a.number, item)
+			if err != nil || !over {
+				return next, err
+			}
+		case "round":
+			next, over, err := c.roundNext(ask, a.number, item)
+			if err != nil || !over {
+				return next, err
+			}
+		}
+	}
+	return runner.Next{Kind: runner.End, Item: "end"}, nil
+}
+
+func (c *cheat) joinNext(
+	ask *runner.Ask, number uint64, item string,
+) (next runner.Next, over bool, err error) {
+	has := slices.Contains(ask.Sessions, number)
+	if !c.begun && number <= protocol.MaxNumber {
+		if number < c.server.Least() {
+			c.forget(number)
+		}
+		if err := c.server.Succeed(c.f.Config(number)); err != nil {
+			return next, false, err
+		}
+		for k, other := range c.others {
+			announce, err := other.Succeed(c.f.Config(number))
+			if err == nil {
+				err = c.server.Receive(c.key(k+1), announce)
+			}
+			if err != nil && !errors.Is(err, protocol.ErrNumber) {
+				return next, false, err
+			}
+		}
+	}
+	c.begun = true
+	s := c.server.Successor()
+	switch {
+	case slices.Contains(ask.Seen, item) && (!has || s.Awaits(0) && s.Step() == protocol.StepAnnounce):
+		return next, true, nil // it refuses
+	case !has, s.Awaits(0) && s.Step() == protocol.StepAnnounce:
+		return runner.Next{Kind: runner.Join, Item: item, Session: number}, false, nil
+	}
+	if err := c.pump(false); err != nil {
+		return next, false, err
+	}
+	if message := s.Pending(0); len(message) > 0 {
+		return runner.Next{Kind: runner.Message, Item: itemOf(message[0]), Session: number,
+			Message: message[0]}, false, nil
+	}
+	c.number = number
+	return next, true, c.server.TakeOver()
+}
+
+func itemOf(message []byte) string {
+	digest := sha256.Sum256(message)
+	return hex.EncodeToString(digest[:8])
+}
+
+func (c *cheat) roundNext(
+	ask *runner.Ask, number uint64, item string,
+) (next runner.Next, over bool, err error) {
+	s := c.server.Present()
+	if s == nil {
+		return next, true, nil
+	}
+	if !c.begun && s.Step() == protocol.StepBetween {
+		if slices.Contains(s.Missing(), 0) {
+			if _, err := s.Invite(); err != nil {
+				return next, false, err
+			}
+		}
+		if err := c.pump(false); err != nil {
+			return next, false, err
+		}
+		if message := s.Pending(0); len(message) > 0 && !slices.Contains(ask.Seen, item) {
+			return runner.Next{Kind: runner.Message, Item: item, Session: c.number, Message: message[0]},
+				false, nil
+		}
+	}
+	if !c.begun {
+		c.begun = true
+		fresh := sha256.Sum256([]byte(item))
+		spec := &c.f.Spec
+		c.file, err = spec.Append(nil, make([]float64, spec.Len()), map[string]string{
+			"federation": c.f.ID,
+			"round":      strconv.FormatUint(number, 10),
+			"fresh":      hex.EncodeToString(fresh[:]),
+		})
+		if err != nil {
+			return next, false, err
+		}
+		if _, err := s.Begin(c.file); err != nil {
+			return next, errors.Is(err, protocol.ErrTooFew), c.unless(err, protocol.ErrTooFew)
+		}
+	}
+	gone := ask.Absent == number
+	if gone && !slices.Contains(c.declined, number) {
+		c.declined = append(c.declined, number)
+	}
+	if err := c.pump(gone); err != nil {
+		return next, true, c.unless(err, protocol.ErrTooFew)
+	}
+	message := s.Pending(0)
+	if gone || len(message) == 0 || s.Step() == protocol.StepBetween {
+		return next, true, nil
+	}
+	one := message[len(message)-1]
+	if item = itemOf(one); slices.Contains(ask.Seen, item) {
+		return next, true, c.unless(c.pump(true), protocol.ErrTooFew)
+	}
+	next = runner.Next{Kind: runner.Message, Item: item, Session: c.number, Message: one}
+	if s.Step() == protocol.StepMasked {
+		next.Round = int(number)
+	}
+	return next, false, nil
+}
+
+func (c *cheat) unless(err, but error) error {
+	if errors.Is(err, but) {
+		return nil
+	}
+	return err
+}
+
+// ServeHTTP answers the party.
+func (c *cheat) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	if q.URL.Query().Get("working") != "" {
+		<-q.Context().Done()
+		return
+	}
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		return
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.requests++
+	request := c.requests
+	if c.kill != nil && c.kill(request, false) {
+		panic(http.ErrAbortHandler)
+	}
+	if q.Method == http.MethodPost {
+		c.take(body)
+	}
+	if c.kill != nil && c.kill(request, true) {
+		panic(http.ErrAbortHandler)
+	}
+	switch {
+	case q.Method == http.MethodPost:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case strings.HasSuffix(q.URL.Path, "/model"):
+		_, _ = w.Write(c.file)
+		return
+	}
+	ask := new(runner.Ask)
+	query := q.URL.Query()
+	for _, one := range strings.Split(query.Get("sessions"), ",") {
+		if n, err := strconv.ParseUint(one, 10, 64); err == nil {
+			ask.Sessions = append(ask.Sessions, n)
+		}
+	}
+	ask.Seen = strings.Split(query.Get("seen"), ",")
+	ask.Absent, _ = strconv.ParseUint(query.Get("absent"), 10, 64)
+	ask.Round, _ = strconv.ParseUint(query.Get("round"), 10, 64)
+	c.told = max(c.told, ask.Round)
+	err = errors.New("it goes round in circles")
+	var next runner.Next
+	if request <= mostRequests {
+		next, err = c.next(ask)
+	}
+	if err != nil {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = fmt.Fprintf(w, `{"type":%q,"detail":%q}`, door.ProblemPrefix+"stranger", err.Error())
+		return
+	}
+	h := w.Header()
+	h.Set(door.HeaderNext, string(next.Kind))
+	h.Set(door.HeaderItem, next.Item)
+	h.Set(door.HeaderSession, strconv.FormatUint(next.Session, 10))
+	h.Set(door.HeaderRound, strconv.Itoa(next.Round))
+	_, _ = w.Write(next.Message)
+}
+
+// take notes what the first party sends.
+func (c *cheat) take(body []byte) {
+	h, _, err := wire.ParseHeader(body)
+	if err != nil {
+		return
+	}
+	digest := sha256.Sum256(body)
+	switch h.Type {
+	case wire.TypeMasked:
+		if _, found := c.released[digest]; !found {
+			c.released[digest] = c.script[c.at].number
+		}
+	case wire.TypeAnnounce:
+		if before, found := c.keys[h.Session]; found && before != digest {
+			c.keys[[32]byte{}] = digest // the mark of two
+		}
+		c.keys[h.Session] = digest
+	}
+	_ = c.server.Receive(c.key(0), body)
+}
+
+// check fails the test if the party has released more than it agreed to.
+func (c *cheat) check(t *testing.T) {
+	t.Helper()
+	rounds := make(map[uint64]int)
+	for _, round := range c.released {
+		rounds[round]++
+	}
+	for round, n := range rounds {
+		if n > 1 || round < 1 || round > uint64(c.f.File.Rounds) {
+			t.Errorf("%d submissions in round %d of %d", n, round, c.f.File.Rounds)
+		}
+	}
+	if n := len(c.released); n > c.f.File.Rounds {
+		t.Errorf("%d submissions, the plan has %d rounds", n, c.f.File.Rounds)
+	}
+	ledger, err := c.f.Ledger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ledger != nil && len(c.released) > 0 {
+		if err := ledger.SpendRounds(c.f.Round(), len(c.released), "party"); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, two := c.keys[[32]byte{}]; two {
+		t.Error("two keys for the session of one number")
+	}
+}
+
+// few declares a federation of four parties, of which one may be away, with 3 rounds.
+func few(t *testing.T) *federation.Federation {
+	t.Helper()
+	var roster strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(seedOf(i).Public().(ed25519.PublicKey)))
+	}
+	f, err := federation.New([]byte(`name = "few"
+roster = "r"
+rounds = 3
+[[model.tensor]]
+name = "w"
+shape = [3]
+[recovery]
+drop_out = 0.25
+adversary = "curious"
+[privacy]
+clip = 1.0
+`+noise), []byte(roster.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+var debug = slog.New(slog.DiscardHandler)
+
+// member is the first party of a federation, with a server and a folder.
+func member(t *testing.T, f *federation.Federation, address, folder string) *Party {
+	t.Helper()
+	way, err := NewServer(address, "", seedOf(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Party{
+		Federation: f,
+		Identity:   seedOf(0),
+		Server:     way,
+		Folder:     folder,
+		Key:        &keyexchange.SealKey{2},
+		Log:        debug,
+		Trainer: TrainerFunc(func(_ context.Context, w *Work) (*Update, error) {
+			return &Update{Vector: make([]float64, len(w.Model))}, nil
+		}),
+	}
+}
+
+// mostRequests is how many a script has at most.
+const mostRequests = 2000
+
+// play runs the party until the script is over. With kills it ends before and after each of
+// the requests that kills says, and is started again from its folder.
+func (c *cheat) play(
+	t *testing.T, change func(p *Party), kills func(request int, done bool) bool,
+) (lives int) {
+	t.Helper()
+	server := httptest.NewServer(c)
+	defer server.Close()
+	if c.folder == "" {
+		c.folder = t.TempDir()
+	}
+	for lives = 1; ; lives++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		c.mutex.Lock()
+		c.kill = nil
+		if kills != nil {
+			c.kill = func(request int, done bool) bool {
+				dies := kills(request, done)
+				if dies {
+					cancel()
+				}
+				return dies
+			}
+		}
+		c.mutex.Unlock()
+		p := member(t, c.f, server.URL, c.folder)
+		if change != nil {
+			change(p)
+		}
+		_, err := p.Run(ctx)
+		killed := ctx.Err() != nil
+		cancel()
+		switch {
+		case (killed || errors.Is(err, errKilled)) && lives < 500:
+		case err == nil:
+			return lives
+		default:
+			c.check(t)
+			t.Fatalf("life %d, at act %d of %v: %v", lives, c.at, c.script, err)
+		}
+	}
+}
+
+// An honest server has each round's submission, in the sum that its bytes make.
+func TestHonest(t *testing.T) {
+	c := newCheat(few(t), join(1), round(1), round(2), join(2), round(3))
+	submitted := make(map[uint64][][]uint64)
+	c.play(t, func(p *Party) {
+		p.Submitted = func(round int, values [][]uint64) {
+			submitted[uint64(round)] = [][]uint64{slices.Clone(values[0])}
+		}
+	}, nil)
+	c.check(t)
+	for r := uint64(1); r <= 3; r++ {
+		if len(c.sums[r]) != 1 || len(submitted[r]) != 1 ||
+			!slices.Equal(c.sums[r][0][0], submitted[r][0]) {
+			t.Errorf("round %d: %v, want %v", r, c.sums[r], submitted[r])
+		}
+	}
+	if len(c.released) != 3 || c.told != 3 || len(c.declined) != 0 {
+		t.Errorf("%d submissions, told of round %d, declined %v", len(c.released), c.told, c.declined)
+	}
+}
+
+// cheats are scripts of servers that do not keep to what was agreed, with how many submissions
+// an honest party owes them.
+var cheats = map[string]struct {
+	script []act
+	owed   int
+}{
+	"goes on":         {[]act{join(1), round(1), round(2), round(3), round(4), round(5), round(3)}, 3},
+	"repeats a round": {[]act{join(1), round(1), round(1), round(2), round(1), round(2)}, 2},
+	"repeats a round in another session": {[]act{join(1), round(1), round(2), join(2), round(1),
+		round(2), round(3)}, 3},
+	"forgets": {[]act{join(1), round(1), round(2), forget, join(2), round(1), round(2), round(3),
+		forget, join(3), round(1), round(2), round(3)}, 3},
+	"is set back": {[]act{join(1), round(1), save, round(2), setBack, round(2), setBack, join(2),
+		round(2), round(3)}, 3},
+	"lies about numbers": {[]act{join(7), join(1<<64 - 1), join(7), join(0), join(1 << 62),
+		join(1<<61 + 9), join(8), round(1)}, 1},
+	"counts from none": {[]act{join(1), round(0), round(1), round(1 << 30), round(2)}, 2},
+	"counts down":      {[]act{join(1), round(3), round(2), round(1)}, 1},
+}
+
+// A server that cheats gets a submission for each round at most, whatever it does.
+func TestCheats(t *testing.T) {
+	for name, one := range cheats {
+		t.Run(name, func(t *testing.T) {
+			c := newCheat(few(t), one.script...)
+			c.play(t, nil, nil)
+			c.check(t)
+			if len(c.released) != one.owed {
+				t.Errorf("%d submissions, want %d", len(c.released), one.owed)
+			}
+		})
+	}
+}
+
+// errKilled stands for a kill.
+var errKilled = errors.New("killed")
+
+// A party that is killed once, after any of the files that it writes, or before or after the
+// server has any of its requests, is no better a victim: it goes on from its folder, releases
+// each round once, and sends what it saved.
+func TestCheatsKilled(t *testing.T) {
+	for name, one := range cheats {
+		t.Run(name, func(t *testing.T) {
+			killed := 0
+			for at := 1; ; at++ {
+				c := newCheat(few(t), one.script...)
+				written, died := 0, false
+				lives := c.play(t, func(p *Party) {
+					p.fault = func(string) error {
+						if written++; written == at {
+							died = true
+							return errKilled
+						}
+						return nil
+					}
+				}, nil)
+				c.check(t)
+				if len(c.released) != one.owed {
+					t.Errorf("killed at write %d: %d submissions, want %d", at, len(c.released), one.owed)
+				}
+				if !died {
+					break
+				}
+				if killed++; lives != 2 {
+					t.Errorf("killed at write %d: %d lives", at, lives)
+				}
+			}
+			for at := 1; ; at++ {
+				c := newCheat(few(t), one.script...)
+				died := false
+				c.play(t, nil, func(request int, done bool) bool {
+					dies := !died && request == (at+1)/2 && done == (at%2 == 0)
+					died = died || dies
+					return dies
+				})
+				c.check(t)
+				if len(c.released) != one.owed {
+					t.Errorf("killed at request %d: %d submissions, want %d", at, len(c.released), one.owed)
+				}
+				if !died {
+					break
+				}
+				killed++
+			}
+			if killed < 20 {
+				t.Errorf("%d kills", killed)
+			}
+		})
+	}
+}
