@@ -9,14 +9,20 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
@@ -617,10 +623,13 @@ var errKilled = errors.New("killed")
 // server has any of its requests, is no better a victim: it goes on from its folder, releases
 // each round once, and sends what it saved.
 func TestCheatsKilled(t *testing.T) {
-	for name, one := range cheats {
+	step := suite.Size(16, 8, 1, 1) // of the moments, of which another script has others
+	first := 0
+	for _, name := range slices.Sorted(maps.Keys(cheats)) {
+		first++
 		t.Run(name, func(t *testing.T) {
-			killed := 0
-			for at := 1; ; at++ {
+			one, killed := cheats[name], 0
+			for at := 1 + first%step; ; at += step {
 				c := newCheat(few(t), one.script...)
 				written, died := 0, false
 				lives := c.play(t, func(p *Party) {
@@ -643,7 +652,7 @@ func TestCheatsKilled(t *testing.T) {
 					t.Errorf("killed at write %d: %d lives", at, lives)
 				}
 			}
-			for at := 1; ; at++ {
+			for at := 1 + first%step; ; at += step {
 				c := newCheat(few(t), one.script...)
 				died := false
 				c.play(t, nil, func(request int, done bool) bool {
@@ -660,9 +669,128 @@ func TestCheatsKilled(t *testing.T) {
 				}
 				killed++
 			}
-			if killed < 20 {
+			if killed < 30/step {
 				t.Errorf("%d kills", killed)
 			}
 		})
+	}
+}
+
+// Servers of any script, with kills at any writes and requests.
+func TestCheatsRandom(t *testing.T) {
+	for seed := range uint64(suite.Size(2, 10, 300, 3000)) {
+		draw := rand.New(rand.NewPCG(seed, 24))
+		script := []act{join(1), save}
+		for range 12 {
+			var next act
+			switch draw.IntN(8) {
+			case 0, 1:
+				next = join(1 + draw.Uint64N(9))
+			case 2:
+				next = []act{forget, save, setBack, join(1 << 61), join(1<<64 - 1)}[draw.IntN(5)]
+			default:
+				next = round(draw.Uint64N(6))
+			}
+			script = append(script, next)
+		}
+		c := newCheat(few(t), script...)
+		dies := func() bool { return draw.IntN(30) == 0 }
+		c.play(t, func(p *Party) {
+			p.fault = func(string) error {
+				if dies() {
+					return errKilled
+				}
+				return nil
+			}
+		}, func(int, bool) bool { return dies() })
+		c.check(t)
+		if t.Failed() {
+			t.Fatalf("seed %d: %v", seed, script)
+		}
+	}
+}
+
+// Who has lost the state, and says so, answers none of the rounds again that it may have
+// submitted in.
+func TestLostRounds(t *testing.T) {
+	c := newCheat(few(t), join(1), round(1), round(2))
+	c.play(t, nil, nil)
+	if len(c.released) != 2 {
+		t.Fatalf("%d submissions", len(c.released))
+	}
+	c.folder = t.TempDir()
+	c.script = append(c.script, join(2), round(1), round(2), round(3), round(3))
+	c.play(t, func(p *Party) { p.Spent, p.LeastNumber = 2, 2 }, nil)
+	c.check(t)
+	if len(c.released) != 3 {
+		t.Errorf("%d submissions, want 3", len(c.released))
+	}
+}
+
+// A submission that was saved, not sent, and is gone from the folder is an absence: the party
+// makes no other, and nobody waits for it.
+func TestLostSubmission(t *testing.T) {
+	for name, spoil := range map[string]func(name string) error{
+		"gone":    os.Remove,
+		"another": func(name string) error { return os.WriteFile(name, []byte("another"), 0o600) },
+	} {
+		c := newCheat(few(t), join(1), round(1), round(2))
+		life := 0
+		c.play(t, func(p *Party) {
+			life++
+			submitting := false
+			p.fault = func(file string) error {
+				submitting = submitting || file == fileSubmission
+				if life == 1 && submitting && file == fileCounter {
+					return errKilled
+				}
+				return nil
+			}
+			if life == 2 {
+				if err := spoil(filepath.Join(p.Folder, fileSubmission)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, nil)
+		c.check(t)
+		if life != 2 || len(c.released) != 1 || !slices.Equal(c.declined, []uint64{1}) {
+			t.Errorf("%s: %d lives, %d submissions, declined %v", name, life, len(c.released), c.declined)
+		}
+	}
+}
+
+// The party's ledger is the federation's: what all rounds spend is within epsilon, and there is
+// none without noise.
+func TestGuardLedger(t *testing.T) {
+	guardOf := func(f *federation.Federation, spent int) drive.Guard {
+		p := member(t, f, "http://127.0.0.1:1", t.TempDir())
+		p.Spent, p.LeastNumber = spent, 1
+		r := &running{Party: *p}
+		var err error
+		if r.store, err = openStore(p.Folder, p.Key, f.ID, p.Identity); err != nil {
+			t.Fatal(err)
+		}
+		defer r.store.Close()
+		if err := r.load(); err != nil {
+			t.Fatal(err)
+		}
+		return r.party.Guard()
+	}
+	f := few(t)
+	before := 0.0
+	for spent := 1; spent <= f.File.Rounds; spent++ {
+		guard := guardOf(f, spent)
+		of, err := guard.Spent()
+		if err != nil || of == nil || of.Upper <= before || of.Upper > f.File.Privacy.Epsilon {
+			t.Fatalf("%d rounds: %+v, %v", spent, of, err)
+		}
+		before = of.Upper
+	}
+	if before < 0.99*f.File.Privacy.Epsilon {
+		t.Errorf("all rounds spend %v of %v", before, f.File.Privacy.Epsilon)
+	}
+	guard := guardOf(declare(t, "", `adversary = "curious"`), 2)
+	if of, err := guard.Spent(); of != nil || err != nil || guard.Count() != 2 {
+		t.Errorf("without noise: %+v, %v", of, err)
 	}
 }

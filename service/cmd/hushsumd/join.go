@@ -56,7 +56,7 @@ command: a CSV file of numbers without a header, the last of each line the class
 	f.StringVar(&j.rows, "rows", "", "CSV `file` of this party's rows, where the training is declared")
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
-	f.IntVar(&j.spent, "spent", 0, "`rounds` that count as spent: the state is lost for good")
+	f.IntVar(&j.spent, "spent", 0, "last `round` that may have your submission: the state is lost for good")
 	f.Uint64Var(&j.least, "least-number", 0, "with --spent: `number` above those of all sessions so far")
 	accept := f.Bool("accept", false, "accept without asking")
 	f.StringVar(&log, "log", "info", "least `level` that is logged")
