@@ -3,6 +3,7 @@ package hushsum
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/tls"
 	"errors"
 	"slices"
 	"strings"
@@ -239,5 +240,40 @@ func TestTCP(t *testing.T) {
 	defer end()
 	if _, err := far.Receive(soon); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a wait that ends: %v", err)
+	}
+}
+
+// Neither side speaks TLS before 1.3, whose handshake would show who dials.
+func TestTLSVersion(t *testing.T) {
+	w := newWorld(t, 3, nil)
+	config, err := tlsConfig(w.signers[1], func(ed25519.PublicKey) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := config.Clone()
+	older.MinVersion, older.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	if conn, err := tls.Dial("tcp", w.listener.Address(), older); err == nil {
+		_ = conn.Close()
+		t.Error("a listener takes TLS 1.2")
+	}
+	server, err := tls.Listen("tcp", "127.0.0.1:0", older)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	go func() {
+		if conn, err := server.Accept(); err == nil {
+			_ = conn.(*tls.Conn).Handshake()
+			_ = conn.Close()
+		}
+	}()
+	d := &TCPDialer{
+		Address:     server.Addr().String(),
+		Identity:    w.signers[0],
+		Coordinator: w.signers[1].Public().(ed25519.PublicKey),
+	}
+	if link, err := d.Dial(w.ctx); err == nil {
+		_ = link.Close()
+		t.Error("a dialer takes TLS 1.2")
 	}
 }
