@@ -1,10 +1,13 @@
 package drive
 
 import (
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/privacy"
 )
 
@@ -169,5 +172,20 @@ func TestGuardStates(t *testing.T) {
 	}
 	if err := g.Charge(3); !errors.Is(err, ErrSpent) || g.Count() != 2 {
 		t.Errorf("%v, %+v", err, g)
+	}
+}
+
+// A state of another format is none.
+func TestGuardFormat(t *testing.T) {
+	for _, format := range []int{0, partyFormat + 1} {
+		var b bytes.Buffer
+		in := partyState{Format: format, Guard: guardState{1, 1}}
+		if err := gob.NewEncoder(&b).Encode(in); err != nil {
+			t.Fatal(err)
+		}
+		c := PartyConfig{Limits: limitsOf(t, 3, 0)}
+		if _, err := LoadParty(c, new(keyexchange.SealKey), b.Bytes()); !errors.Is(err, ErrState) {
+			t.Errorf("format %d: %v", format, err)
+		}
 	}
 }
