@@ -235,7 +235,7 @@ func TestStoreKilled(t *testing.T) {
 	if err := s.counter.Advance(2); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{fileState, fileCounter, fileVariates, "work"} {
+	for _, name := range []string{fileState, fileCounter, fileVariates, fileSubmission, "work"} {
 		if err := os.WriteFile(file(name+".5.new"), newest, 0o600); err != nil {
 			t.Fatal(err)
 		}

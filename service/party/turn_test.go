@@ -162,8 +162,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A trainer that returns neither an update nor an error, a vector that is no number, and a
-// server that names no round are absences, of which the log says why.
+// A trainer that returns neither an update nor an error, a vector that is no number, a model of
+// another round and a round that there is not are absences: the log says why, the server is
+// told, and one that does not listen has no more training for it.
 func TestAbsent(t *testing.T) {
 	for name, one := range map[string]struct {
 		train  func(w *Work) *Update
@@ -177,17 +178,24 @@ func TestAbsent(t *testing.T) {
 			v[1] = math.NaN()
 			return &Update{Vector: v}
 		}, []act{join(1), round(1)}, "no update for this round"},
+		"another round's model": {nil, []act{join(1), round(1)}, "the model is refused"},
 		"a round above all": {func(w *Work) *Update { return nil }, []act{join(1), round(4)},
 			"no such round"},
 	} {
 		c := newCheat(few(t), one.script...)
+		c.deaf, c.misnamed = 2, name == "another round's model"
 		var log bytes.Buffer
+		trained := 0
 		c.play(t, func(p *Party) {
 			p.Log = slog.New(slog.NewTextHandler(&log, nil))
 			p.Trainer = TrainerFunc(func(_ context.Context, w *Work) (*Update, error) {
+				trained++
 				return one.train(w), nil
 			})
 		}, nil)
+		if trained > 1 || c.deaf != 0 {
+			t.Errorf("%s: it trained %d times, and was to be asked %d times more", name, trained, c.deaf)
+		}
 		round := one.script[1].number
 		if !slices.Equal(c.declined, []uint64{round}) || len(c.released) != 0 || len(c.sums[round]) != 1 {
 			t.Errorf("%s: declined %v, %d submissions, sums %v", name, c.declined, len(c.released), c.sums)
