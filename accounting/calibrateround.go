@@ -3,7 +3,11 @@ package accounting
 // meetsRounds reports whether the certified upper bound of n rounds is within
 // the target in one view, by whichever accountant [Round.Spent] uses.
 func (t Target) meetsRounds(r Round, v View, n int) (bool, error) {
-	s, err := r.Spent(v, n, t.Delta)
+	charges, err := r.charges(v, n)
+	if err != nil {
+		return false, err
+	}
+	s, err := spendAtMost(charges, v, t.Delta)
 	return err == nil && s.Upper <= t.Epsilon, err
 }
 

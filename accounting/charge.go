@@ -3,6 +3,7 @@ package accounting
 import (
 	"errors"
 	"math"
+	"slices"
 )
 
 // A charge is one line of an account: a mechanism or a round, Count times.
@@ -28,10 +29,31 @@ func (c charge) seen(v View) Mechanism {
 	return c.Step.Mechanism
 }
 
-// spend totals charges at delta: by PLD if every charge has a one-dimensional
-// worst case and the tables fit, else by RDP. The distance of table samplers is
-// solved for: ε must hold at δ − (1+e^ε)·N·distance.
+// spend totals charges at delta, from above and below.
 func spend(charges []charge, v View, delta float64) (Spent, error) {
+	out, err := spendAtMost(charges, v, delta)
+	if err != nil {
+		return Spent{}, err
+	}
+	if err := out.findLower(charges, v, delta); err != nil {
+		return Spent{}, err
+	}
+	return out.Spent, nil
+}
+
+// spentAtMost is an upper bound, with what the one by steps was, if there is one: those of
+// a one-dimensional worst case are attained, and their lower bound is known as well.
+type spentAtMost struct {
+	Spent
+	steps []Step
+	low   float64
+}
+
+// spendAtMost is spend without the lower bound: the least of what PLD proves, if every
+// charge has a one-dimensional pair that dominates it and the tables fit, and for vectors
+// what RDP and the Gaussian pair do. The distance of table samplers is solved for: ε must
+// hold at δ − (1+e^ε)·N·distance.
+func spendAtMost(charges []charge, v View, delta float64) (spentAtMost, error) {
 	var recorded []Step
 	for _, c := range charges {
 		if c.Step != nil {
@@ -39,10 +61,10 @@ func spend(charges []charge, v View, delta float64) (Spent, error) {
 		}
 	}
 	if err := oneAdjacency(recorded, len(recorded) < len(charges)); err != nil {
-		return Spent{}, err
+		return spentAtMost{}, err
 	}
 	out, err := spendAs(charges, v, delta)
-	if err != nil || v == ServerView || out.Accountant == "PLD" {
+	if err != nil || v == ServerView || out.steps != nil && !spreads(charges) {
 		return out, err
 	}
 	// Rényi bounds of sampling can be above those without.
@@ -52,80 +74,201 @@ func spend(charges []charge, v View, delta float64) (Spent, error) {
 	return out, nil
 }
 
-func spendAs(charges []charge, v View, delta float64) (Spent, error) {
-	if !(delta >= 0 && delta < 1) {
-		return Spent{}, configError("delta is %v, want 0 ≤ delta < 1", delta)
+// spreads reports whether a charge is of vectors that more than one norm bounds.
+func spreads(charges []charge) bool {
+	for _, c := range charges {
+		if c.Round != nil && c.Round.spreads() {
+			return true
+		}
 	}
-	var steps []Step
-	pld := true
-	distance := 0.0
+	return false
+}
+
+// asSteps returns all charges as steps, those of rounds by of, or ok = false.
+func asSteps(charges []charge, v View, of func(Round) ([]Step, bool)) (out []Step, ok bool,
+	err error) {
 	for _, c := range charges {
 		if c.Step != nil {
 			n, err := c.steps()
 			if err != nil {
-				return Spent{}, err
+				return nil, false, err
 			}
-			steps = append(steps, Step{c.seen(v), n})
+			out = append(out, Step{c.seen(v), n})
 			continue
-		}
-		if err := c.Round.check(); err != nil {
-			return Spent{}, err
 		}
 		if c.Count == 0 {
 			continue
 		}
-		distance += c.Round.TableDistance * c.Round.Samples * float64(c.Count)
-		s, ok := c.Round.steps(v)
+		steps, ok := of(*c.Round)
 		if !ok {
-			pld = false
+			return nil, false, nil
+		}
+		for _, x := range steps {
+			out = append(out, Step{x.Mechanism, x.Count * c.Count})
+		}
+	}
+	return out, true, nil
+}
+
+// distanceOf is the distance of all samples from their laws. It checks every round.
+func distanceOf(charges []charge) (distance float64, err error) {
+	for _, c := range charges {
+		if c.Round == nil {
 			continue
 		}
-		for _, x := range s {
-			steps = append(steps, Step{x.Mechanism, x.Count * c.Count})
+		if err := c.Round.check(); err != nil {
+			return 0, err
+		}
+		distance += c.Round.TableDistance * c.Round.Samples * float64(c.Count)
+	}
+	return distance, nil
+}
+
+func spendAs(charges []charge, v View, delta float64) (spentAtMost, error) {
+	if !(delta >= 0 && delta < 1) {
+		return spentAtMost{}, configError("delta is %v, want 0 ≤ delta < 1", delta)
+	}
+	distance, err := distanceOf(charges)
+	if err != nil {
+		return spentAtMost{}, err
+	}
+	out := spentAtMost{Spent: Spent{View: v, Accountant: "RDP"}}
+	out.Upper = math.Inf(1)
+	found := false
+	take := func(b Bound, accountant string) {
+		if !found || b.Upper < out.Upper {
+			out.Upper, out.Reason, out.Accountant, found = b.Upper, b.Reason, accountant, true
 		}
 	}
-	out := Spent{View: v, Accountant: "PLD"}
-	var eval func(float64) (Bound, error)
+	wide := spreads(charges)
+	steps, pld, err := asSteps(charges, v, func(r Round) ([]Step, bool) { return r.steps(v) })
+	if err != nil {
+		return spentAtMost{}, err
+	}
 	if pld {
-		comp, err := Compose(steps...)
-		if pld = !errors.Is(err, ErrTooLarge); pld {
-			if err != nil {
-				return Spent{}, err
+		b, fits, err := byPLD(steps, delta, distance)
+		if err != nil {
+			return spentAtMost{}, err
+		}
+		if pld = fits; fits {
+			take(b, "PLD")
+			out.low = b.Lower
+			if out.steps = steps; steps == nil {
+				out.steps = []Step{}
 			}
-			eval = comp.Epsilon
 		}
 	}
-	if !pld {
-		out.Accountant = "RDP"
-		pure := pureOf(charges)
-		curve, err := totalRDP(charges, v)
-		if err != nil {
-			return Spent{}, err
-		}
-		eval = func(d float64) (Bound, error) {
-			b := Bound{Upper: pure}
-			if d == 0 {
-				if math.IsInf(pure, 1) {
-					b.Reason = reasonPure
-				}
-				return b, nil
-			}
-			e, _, err := curve.Epsilon(d)
-			if err != nil {
-				return Bound{}, err
-			}
-			if b.Upper = math.Min(e, pure); math.IsInf(b.Upper, 1) {
-				b.Reason = reasonOverflow
+	if pld && !wide {
+		return out, nil
+	}
+	b, err := byRDP(charges, v, delta, distance)
+	switch {
+	case err == nil:
+		take(b, "RDP")
+	case !pld:
+		return spentAtMost{}, err
+	}
+	if !wide {
+		return out, nil
+	}
+	normal, ok, err := asSteps(charges, v, func(r Round) ([]Step, bool) { return r.normalSteps(v) })
+	if err != nil || !ok {
+		return out, err
+	}
+	b, ok, err = byPLD(normal, delta, distance)
+	if err == nil && ok {
+		take(b, "PLD")
+	}
+	return out, err
+}
+
+// byPLD is what steps spend, or ok = false if their tables would not fit.
+func byPLD(steps []Step, delta, distance float64) (b Bound, ok bool, err error) {
+	c, err := Compose(steps...)
+	if errors.Is(err, ErrTooLarge) {
+		return Bound{}, false, nil
+	}
+	if err != nil {
+		return Bound{}, false, err
+	}
+	b, err = withDistance(c.Epsilon, delta, distance)
+	return b, err == nil, err
+}
+
+// byRDP is what charges spend by their Rényi curves, which show nothing from below.
+func byRDP(charges []charge, v View, delta, distance float64) (Bound, error) {
+	pure := pureOf(charges)
+	curve, err := totalRDP(charges, v)
+	if err != nil {
+		return Bound{}, err
+	}
+	return withDistance(func(d float64) (Bound, error) {
+		b := Bound{Upper: pure}
+		if d == 0 {
+			if math.IsInf(pure, 1) {
+				b.Reason = reasonPure
 			}
 			return b, nil
 		}
-	}
-	b, err := withDistance(eval, delta, distance)
+		e, _, err := curve.Epsilon(d)
+		if err != nil {
+			return Bound{}, err
+		}
+		if b.Upper = math.Min(e, pure); math.IsInf(b.Upper, 1) {
+			b.Reason = reasonOverflow
+		}
+		return b, nil
+	}, delta, distance)
+}
+
+// findLower sets the lower bound to the largest that a neighbour attains: vectors spread
+// over as many coordinates as can differ, then over half of them, and so on while they
+// spend more, and over one.
+func (s *spentAtMost) findLower(charges []charge, v View, delta float64) error {
+	distance, err := distanceOf(charges)
 	if err != nil {
-		return Spent{}, err
+		return err
 	}
-	out.Bound = b
-	return out, nil
+	try := func(n int) (low float64, err error) {
+		steps, name := attainedBy(charges, v, n)
+		if steps == nil {
+			return 0, nil
+		}
+		if s.steps != nil && sameSteps(steps, s.steps) {
+			low = s.low
+		} else {
+			b, ok, err := byPLD(steps, delta, distance)
+			if err != nil || !ok {
+				return 0, err
+			}
+			low = b.Lower
+		}
+		if low > s.Lower {
+			s.Lower, s.Neighbour = math.Min(low, s.Upper), name
+		}
+		return low, nil
+	}
+	last := math.Inf(-1)
+	n := widest(charges)
+	for ; n > 1; n /= 2 {
+		low, err := try(n)
+		if err != nil {
+			return err
+		}
+		if low < last || math.IsInf(low, 1) {
+			break
+		}
+		last = low
+	}
+	_, err = try(1)
+	return err
+}
+
+// sameSteps reports whether two compositions have the same laws in the same order.
+func sameSteps(a, b []Step) bool {
+	return slices.EqualFunc(a, b, func(x, y Step) bool {
+		return x.Count == y.Count && x.Mechanism.key() == y.Mechanism.key()
+	})
 }
 
 // withDistance solves ε = eval(δ − (1+e^ε)·distance) from below; the value
@@ -180,7 +323,7 @@ func pureOf(charges []charge) float64 {
 			if err != nil {
 				return math.Inf(1)
 			}
-			total += float64(c.Count) * s.L1 / l.SumScale
+			total += float64(c.Count) * float64(integerNorm(s.L1)) / l.SumScale
 		}
 	}
 	return total * (1 + 1e-9) // for rounding

@@ -199,7 +199,7 @@ func (l *Ledger) spend(c charge, clients []string) error {
 		k := fmt.Sprintf("%x %x %s", t.Epsilon, t.Delta, fingerprint(next[i]))
 		eps, ok := seen[k]
 		if !ok {
-			s, err := spend(next[i], l.view, t.Delta)
+			s, err := spendAtMost(next[i], l.view, t.Delta)
 			if err != nil {
 				return err
 			}

@@ -106,8 +106,11 @@ func (r RDP) Epsilon(delta float64) (epsilon, order float64, err error) {
 	return math.Max(epsilon, 0), order, nil
 }
 
+// rdpToEpsilon rounds up: every term is good to a few units in the last place.
 func rdpToEpsilon(alpha, rho, delta float64) float64 {
-	return rho + math.Log1p(-1/alpha) - (math.Log(delta)+math.Log(alpha))/(alpha-1)
+	less, tail := math.Log1p(-1/alpha), (math.Log(delta)+math.Log(alpha))/(alpha-1)
+	slack := 16 * unit * (rho - less + (math.Abs(math.Log(delta))+math.Log(alpha))/(alpha-1))
+	return rho + less - tail + slack
 }
 
 // Delta converts the curve to an upper bound of δ(ε), epsilon ≥ 0, by the same
