@@ -43,10 +43,15 @@ func (s Sensitivity) spread(n int) neighbour {
 	return neighbour{by: int(x) + 1, coordinates: int(more), others: n - int(more)}
 }
 
-// widest is the number of coordinates in which a vector within the norms can differ.
+// widest is over how many coordinates to spread a vector at most: no more than can
+// differ, nor than hold the whole L1 norm, of which fewer coordinates spend more.
 func (s Sensitivity) widest() int {
-	n := math.Min(math.Floor(s.L1), floorSquare(s.L2))
-	return int(math.Min(math.Min(n, float64(s.Dimension)), 1<<40))
+	l1, square := math.Floor(s.L1), floorSquare(s.L2)
+	if l1 < 1 || square < 1 {
+		return 0
+	}
+	n := math.Min(math.Min(l1, square), math.Ceil(l1*l1/square))
+	return int(math.Min(math.Min(n, float64(s.Dimension)), maxCount))
 }
 
 // floorSquare is ⌊x²⌋, of the exact square.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // laplaceRound is a round of discrete Laplace noise of scale t over vectors with the L2
@@ -52,5 +54,292 @@ func TestLaplaceLowerBoundIsBelowSoundUpperBounds(t *testing.T) {
 	})
 	if err != nil || z > 4.03 {
 		t.Errorf("multiplier %v (%v), want 4.03 at most", z, err)
+	}
+}
+
+// outcomes are the probabilities of each outcome with a client's vector and without it.
+type outcomes [][2]float64
+
+// cross is two independent releases.
+func (a outcomes) cross(b outcomes) outcomes {
+	out := make(outcomes, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			out = append(out, [2]float64{x[0] * y[0], x[1] * y[1]})
+		}
+	}
+	return out
+}
+
+// sampled is the release of a client that takes part with probability q.
+func (a outcomes) sampled(q float64) outcomes {
+	out := make(outcomes, len(a))
+	for i, x := range a {
+		out[i] = [2]float64{(1-q)*x[1] + q*x[0], x[1]}
+	}
+	return out
+}
+
+// delta is δ(ε) of the direction that spends more.
+func (a outcomes) delta(eps float64) float64 {
+	with, without := 0.0, 0.0
+	for _, x := range a {
+		with += math.Max(0, x[0]-math.Exp(eps)*x[1])
+		without += math.Max(0, x[1]-math.Exp(eps)*x[0])
+	}
+	return math.Max(with, without)
+}
+
+var nothing = outcomes{{1, 1}}
+
+// laplaceOutcomes is a vector under discrete Laplace noise. Outcomes at or beyond 0 and the
+// shift have one ratio and are one.
+func laplaceOutcomes(t float64, vector ...int) outcomes {
+	rho := math.Exp(-1 / t)
+	out := nothing
+	for _, k := range vector {
+		at := func(j int) float64 {
+			switch j {
+			case 0:
+				return 1 / (1 + rho)
+			case k:
+				return math.Pow(rho, float64(k)) / (1 + rho)
+			}
+			return math.Pow(rho, float64(j)) * (1 - rho) / (1 + rho)
+		}
+		if k == 0 {
+			continue
+		}
+		var one outcomes
+		for j := range k + 1 {
+			one = append(one, [2]float64{at(k - j), at(j)})
+		}
+		out = out.cross(one)
+	}
+	return out
+}
+
+// skellamOutcomes is one coordinate that differs by k, by the series of a Bessel function.
+func skellamOutcomes(variance float64, k int) outcomes {
+	mass := func(n int) float64 {
+		n = max(n, -n)
+		term := math.Exp(-variance + float64(n)*math.Log(variance/2))
+		for i := 2; i <= n; i++ {
+			term /= float64(i)
+		}
+		sum := 0.0
+		for j := 1; term > 1e-40 || j < 40; j++ {
+			sum += term
+			term *= variance * variance / 4 / float64(j) / float64(j+n)
+		}
+		return sum
+	}
+	var out outcomes
+	for n := -60; n <= 60+k; n++ {
+		out = append(out, [2]float64{mass(n - k), mass(n)})
+	}
+	return out
+}
+
+// Every lower bound that is printed has a neighbour: here is what each adds, by name, and
+// that it attains the bound. Where none is known the bound is 0.
+func TestLowerBoundsAreAttained(t *testing.T) {
+	lap := func(s Sensitivity) Round {
+		return Round{Family: FamilyDiscreteLaplace, Shares: 3, MinSurvivors: 3, Rate: 1,
+			Update: Lane{SumScale: 2, Sensitivity: s}}
+	}
+	skel := func(s Sensitivity) Round {
+		return Round{Family: FamilySkellam, Shares: 3, MinSurvivors: 3, Rate: 1,
+			Update: Lane{ShareVariance: 2, Sensitivity: s}}
+	}
+	with := func(r Round, change func(*Round)) Round {
+		change(&r)
+		return r
+	}
+	sampled := func(r *Round) { r.Rate, r.HiddenSchedule = .3, true }
+	twoSigns := func(r *Round) {
+		r.Signs = &Lane{SumScale: 4, Sensitivity: Sensitivity{L1: 2, L2: 1.5, Dimension: 2}}
+	}
+	const delta = 1e-2
+	for _, c := range []struct {
+		name      string
+		round     Round
+		rounds    int
+		neighbour string // "": no lower bound
+		one       outcomes
+	}{
+		{"Laplace, a number", lap(Sensitivity{L2: 4, Dimension: 1}), 3, "1 coordinate by 4",
+			laplaceOutcomes(2, 4)},
+		{"Laplace, L1 below L2", lap(Sensitivity{L1: 3, L2: 9, Dimension: 4}), 2, "1 coordinate by 3",
+			laplaceOutcomes(2, 3)},
+		{"Laplace, L2", lap(Sensitivity{L2: 2, Dimension: 4}), 2, "4 coordinates by 1",
+			laplaceOutcomes(2, 1, 1, 1, 1)},
+		{"Laplace, L2 no square", lap(Sensitivity{L2: 4.7, Dimension: 3}), 2,
+			"2 coordinates by 3 and 1 by 2", laplaceOutcomes(2, 3, 3, 2)},
+		{"Laplace, both norms", lap(Sensitivity{L1: 3.9, L2: 2.9, Dimension: 9}), 2,
+			"1 coordinate by 2 and 1 by 1", laplaceOutcomes(2, 2, 1)},
+		{"Laplace, no whole vector", lap(Sensitivity{L2: .9, Dimension: 3}), 2, "", nil},
+		{"Laplace, more shares than the law is known for", with(lap(Sensitivity{L2: 2, Dimension: 1}),
+			func(r *Round) { r.MinSurvivors = 4 }), 1, "", nil},
+		{"Laplace, sampled", with(lap(Sensitivity{L2: 2, Dimension: 4}), sampled), 2,
+			"1 coordinate by 2", laplaceOutcomes(2, 2).sampled(.3)},
+		{"Laplace, signs", with(lap(Sensitivity{L2: 2, Dimension: 2}), twoSigns), 2,
+			"1 coordinate by 2, of the signs 2 coordinates by 1",
+			laplaceOutcomes(2, 2).cross(laplaceOutcomes(4, 1, 1))},
+		{"Laplace, signs, sampled", with(with(lap(Sensitivity{L2: 2, Dimension: 2}), twoSigns), sampled),
+			2, "1 coordinate by 2", laplaceOutcomes(2, 2).sampled(.3)},
+		{"Laplace, from tables", with(lap(Sensitivity{L2: 2, Dimension: 4}), func(r *Round) {
+			r.TableDistance, r.Samples = 1e-5, 10
+		}), 2, "4 coordinates by 1", laplaceOutcomes(2, 1, 1, 1, 1)},
+		{"Skellam, a number", skel(Sensitivity{L2: 2, Dimension: 1}), 2, "1 coordinate by 2",
+			skellamOutcomes(6, 2)},
+		{"Skellam, L1 below L2", skel(Sensitivity{L1: 1, L2: 3, Dimension: 1}), 2, "1 coordinate by 1",
+			skellamOutcomes(6, 1)},
+		{"Skellam, no whole number", skel(Sensitivity{L2: .9, Dimension: 1}), 2, "", nil},
+		{"Skellam, more shares than calibrated to", with(skel(Sensitivity{L2: 2, Dimension: 1}),
+			func(r *Round) { r.MinSurvivors = 5 }), 2, "1 coordinate by 2", skellamOutcomes(10, 2)},
+		{"Skellam, sampled", with(skel(Sensitivity{L2: 2, Dimension: 1}), sampled), 2,
+			"1 coordinate by 2", skellamOutcomes(6, 2).sampled(.3)},
+		{"Skellam, a vector", skel(Sensitivity{L2: 2, Dimension: 2}), 2, "", nil},
+		{"Gaussian, a number", Round{Family: FamilyDiscreteGaussian, Shares: 3, MinSurvivors: 3, Rate: 1,
+			Update: Lane{ShareSigma: 2, Sensitivity: Sensitivity{L2: 2, Dimension: 1}}}, 2, "", nil},
+	} {
+		v := ServerView
+		if c.round.HiddenSchedule {
+			v = PublicView
+		}
+		s, err := c.round.Spent(v, c.rounds, delta)
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		if s.Neighbour != c.neighbour || (s.Lower > 0) != (c.neighbour != "") || s.Lower > s.Upper {
+			t.Errorf("%s: %v to %v, attained by %q, want %q", c.name, s.Lower, s.Upper, s.Neighbour,
+				c.neighbour)
+			continue
+		}
+		if c.one == nil {
+			continue
+		}
+		all := nothing
+		for range c.rounds {
+			all = all.cross(c.one)
+		}
+		// What tables are off by works against the lower bound as well.
+		want := delta + (1+math.Exp(s.Lower))*float64(c.rounds)*c.round.Samples*c.round.TableDistance
+		if d := all.delta(s.Lower); d < want*(1-1e-9) {
+			t.Errorf("%s: at least %v, but %v has δ = %v there, below %v", c.name, s.Lower, c.neighbour, d,
+				want)
+		}
+		if d := all.delta(s.Lower * 1.002); d > want && c.round.Samples == 0 {
+			t.Errorf("%s: %v has δ = %v a little above the bound %v", c.name, c.neighbour, d, s.Lower)
+		}
+	}
+}
+
+// No vector within the norms spends more than the upper bound, whatever it is in each
+// round, and what a bound is named after is within the norms.
+func TestVectorsSpendNoMoreThanTheUpperBound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dim := rapid.IntRange(1, 4).Draw(t, "dimension")
+		scale := rapid.Float64Range(.5, 8).Draw(t, "t")
+		s := Sensitivity{L2: rapid.Float64Range(1, 4).Draw(t, "L2"), Dimension: dim}
+		if rapid.Bool().Draw(t, "L1 stated") {
+			s.L1 = rapid.Float64Range(1, 8).Draw(t, "L1")
+		}
+		r := laplaceRound(scale, 1, 1)
+		r.Update.Sensitivity = s
+		s, err := s.check()
+		if err != nil {
+			t.Fatal(err)
+		}
+		within := func(v []int) bool {
+			l1, square := 0, 0
+			for _, k := range v {
+				l1, square = l1+k, square+k*k
+			}
+			return float64(l1) <= s.L1 && float64(square) <= s.L2*s.L2
+		}
+		for n := range dim {
+			v := s.spread(n + 1)
+			var vector []int
+			for range v.coordinates {
+				vector = append(vector, v.by)
+			}
+			for range v.others {
+				vector = append(vector, v.by-1)
+			}
+			if len(vector) > dim || !within(vector) {
+				t.Fatalf("%v is not within %v", v, s)
+			}
+		}
+		delta := math.Pow(10, rapid.Float64Range(-6, -.5).Draw(t, "log δ"))
+		const rounds = 2
+		spent, err := r.Spent(ServerView, rounds, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := nothing
+		for range rounds {
+			v := rapid.SliceOfN(rapid.IntRange(0, 4), dim, dim).Draw(t, "vector")
+			for i := 0; !within(v); i = (i + 1) % dim {
+				v[i] = max(0, v[i]-1)
+			}
+			all = all.cross(laplaceOutcomes(scale, v...))
+		}
+		if d := all.delta(spent.Upper); d > delta*(1+1e-9) {
+			t.Fatalf("δ = %v at ε = %v, above %v", d, spent.Upper, delta)
+		}
+		if spent.Lower > spent.Upper {
+			t.Fatal(spent)
+		}
+	})
+}
+
+// Both other bounds are above the one divergence and the one curve that they are of: a
+// coordinate and vectors, by direct sums.
+func TestLaplaceVectorCurves(t *testing.T) {
+	for _, scale := range []float64{.3, 1, 4, 40} {
+		for _, v := range [][]int{{1}, {3}, {1, 1}, {2, 1}, {3, 3}, {2, 2, 2}, {1, 1, 1, 1}} {
+			l1, square := 0, 0
+			for _, k := range v {
+				l1, square = l1+k, square+k*k
+			}
+			s, err := Sensitivity{float64(l1), math.Sqrt(float64(square)), len(v)}.check()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := laplaceOutcomes(scale, v...)
+			curve, err := laplaceVectorRDP(scale, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, a := range curve.orders {
+				if a > 64 {
+					break
+				}
+				ln := math.Inf(-1)
+				for _, x := range all {
+					ln = logAdd(ln, a*math.Log(x[0])+(1-a)*math.Log(x[1]))
+				}
+				exact, got := ln/(a-1), curve.values[i]
+				if got < exact*(1-1e-12)-1e-14 {
+					t.Errorf("t=%v %v: order %v has %v, the bound is %v", scale, v, a, exact, got)
+				}
+				if equal := len(v)*v[0] == l1; equal && got > exact*(1+1e-9)+1e-12 {
+					t.Errorf("t=%v %v: order %v has %v, equal entries attain the bound %v", scale, v, a, exact,
+						got)
+				}
+			}
+			mu := laplaceVectorMu(scale, s)
+			for _, eps := range []float64{0, .1, 1, 3, 10} {
+				g, err := GaussianDelta(1/mu, eps)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := all.delta(eps); d > g.Upper*(1+1e-9)+1e-15 {
+					t.Errorf("t=%v %v: δ(%v) = %v, above the Gaussian's %v", scale, v, eps, d, g)
+				}
+			}
+		}
 	}
 }

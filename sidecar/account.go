@@ -95,6 +95,7 @@ type intervalJSON struct {
 	Lower      *float64 `json:"lower"`
 	Adversary  string   `json:"adversary,omitempty"`
 	Accountant string   `json:"accountant,omitempty"`
+	Neighbour  string   `json:"neighbour,omitempty"`
 	Reason     string   `json:"reason,omitempty"`
 }
 
@@ -112,6 +113,7 @@ func spentJSON(s accounting.Spent) intervalJSON {
 		Lower:      finite(s.Lower),
 		Adversary:  s.View.String(),
 		Accountant: s.Accountant,
+		Neighbour:  s.Neighbour,
 		Reason:     s.Reason,
 	}
 }

@@ -25,6 +25,8 @@ const accountJSON = `With --json there is one object:
   adversary         "public" or "server", whom epsilon is against
   epsilon           upper bound, to be claimed; null if there is no finite one
   epsilon_lower     lower bound of the same epsilon; 0 if none is proved
+  neighbour         only with --dimension or --shares and a lower bound: by what
+                    vector of one client, in units, it is attained
   accountant        what proves them: "PLD" or "RDP"
   adjacency         "add-remove", "zero-out" (against the server, or with
                     --shares), "replace-one"
@@ -69,13 +71,15 @@ type jsonView struct {
 	Accountant   string   `json:"accountant"`
 	Epsilon      *float64 `json:"epsilon"`
 	EpsilonLower *float64 `json:"epsilon_lower"`
+	Neighbour    string   `json:"neighbour,omitempty"`
 	Reason       string   `json:"reason,omitempty"`
 }
 
 func (r *release) jsonView(s accounting.Spent) jsonView {
 	return jsonView{
 		Adversary: s.View.String(), Adjacency: r.adjacency(s.View), Accountant: s.Accountant,
-		Epsilon: finite(s.Upper), EpsilonLower: finite(s.Lower), Reason: s.Reason,
+		Epsilon: finite(s.Upper), EpsilonLower: finite(s.Lower), Neighbour: s.Neighbour,
+		Reason: s.Reason,
 	}
 }
 
@@ -206,6 +210,10 @@ func (r *release) describe(std streams) {
 func (r *release) printSpent(s accounting.Spent, std streams) {
 	fmt.Fprintf(std.out, "%-10s %-12s %12s %12s %10v %10s\n", s.View, r.adjacency(s.View),
 		epsilon(s.Upper), lowerBound(s), r.delta, s.Accountant)
+	if who := attainedBy(s); who != "" {
+		fmt.Fprintln(std.out, strings.Join(wrap(fmt.Sprintf("Against the %v %s", s.View, who), width),
+			"\n"))
+	}
 	if s.Reason != "" {
 		for _, line := range wrap(
 			fmt.Sprintf("%s against the %v: %s.", unbounded(s), s.View, s.Reason), width) {

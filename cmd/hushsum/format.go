@@ -40,6 +40,20 @@ func lowerBound(s accounting.Spent) string {
 	return rounded(s.Lower, -1)
 }
 
+// attainedBy names the neighbour that attains the lower bound and says how far below the
+// upper one that is, or is empty.
+func attainedBy(s accounting.Spent) string {
+	if s.Neighbour == "" {
+		return ""
+	}
+	apart := ""
+	if d := s.Width() / s.Upper; d > .001 && d < 1 {
+		apart = fmt.Sprintf(", %.1f %% below what is proved", math.Ceil(1000*d)/10)
+	}
+	return fmt.Sprintf("epsilon %s is attained%s: by one party's vector that differs in %s, in each "+
+		"sum.", lowerBound(s), apart, s.Neighbour)
+}
+
 // unbounded says of an infinite upper bound whether no finite one is true, or none is
 // proved.
 func unbounded(s accounting.Spent) string {

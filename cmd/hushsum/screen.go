@@ -139,6 +139,13 @@ func (s *screen) privacy(delta float64, views ...accounting.Spent) {
 		s.printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), epsilon(spent.Upper),
 			lowerBound(spent), spent.Accountant)
 	}
+	said := ""
+	for _, spent := range views {
+		if who := attainedBy(spent); who != said {
+			s.sentence("Against the %s %s", spent.View, who)
+			said = who
+		}
+	}
 	if why := views[0].Reason; why != "" {
 		s.sentence("%s: %s.", unbounded(views[0]), why)
 	}

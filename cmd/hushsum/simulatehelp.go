@@ -121,6 +121,8 @@ const simulateJSON = `With --json there is one object per line, first one for ea
                              upper bounds; null without noise or finite bound
   epsilon_lower              a lower bound of epsilon for the same mechanism
   accountant                 what proves them: "PLD" or "RDP"
+  neighbour                  by what vector of one party, in units of the sum, the
+                             lower bound is attained; left out if it is 0
 then one with "summary": true. It has the same keys, of the last round; but
 bytes, times and dropped are totals over all rounds, largest_weight is the
 largest of all, and mask the one that the flag says. What is of a model is null

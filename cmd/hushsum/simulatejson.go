@@ -40,6 +40,7 @@ type jsonSpent struct {
 	EpsilonLower  *float64 `json:"epsilon_lower"`
 	EpsilonPublic *float64 `json:"epsilon_public"`
 	Accountant    string   `json:"accountant,omitempty"`
+	Neighbour     string   `json:"neighbour,omitempty"`
 }
 
 // newJSONSpent leaves all empty without noise, which has no accountant.
@@ -48,7 +49,7 @@ func newJSONSpent(server, public accounting.Spent) jsonSpent {
 		return jsonSpent{}
 	}
 	return jsonSpent{finite(server.Upper), finite(server.Lower), finite(public.Upper),
-		server.Accountant}
+		server.Accountant, server.Neighbour}
 }
 
 // jsonSummary is the last object. Its costs and drop-outs are totals over all

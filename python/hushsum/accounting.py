@@ -25,6 +25,8 @@ class Interval:
         adversary: "public", who sees what is released, or "server", who sees who took part.
         accountant: what proves it, "PLD" or "RDP".
         reason: why ``upper`` is infinite, or "".
+        neighbour: the vector of one client that attains ``lower``, as in
+            "40 coordinates by 125", or "" if none is named.
     """
 
     upper: float
@@ -33,6 +35,7 @@ class Interval:
     adversary: str = "public"
     accountant: str = "PLD"
     reason: str = ""
+    neighbour: str = ""
 
     @classmethod
     def from_result(cls, r: Mapping[str, Any], delta: float | None) -> "Interval":
@@ -44,6 +47,7 @@ class Interval:
             adversary=r.get("adversary", ""),
             accountant=r.get("accountant", ""),
             reason=r.get("reason", ""),
+            neighbour=r.get("neighbour", ""),
         )
 
     def __float__(self) -> float:
