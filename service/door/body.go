@@ -112,8 +112,7 @@ func (b *body) Close() {
 	_ = os.Remove(b.file.Name())
 }
 
-// read reads a body of the length that was told, at a bearable speed, while the bytes of
-// all bodies have room. The caller closes it, and takes its length off the bytes in flight.
+// read reads a body of the length that was told, while the bytes of all bodies have room. The caller closes it, and takes its length off the bytes in flight.
 func (d *Door) read(w http.ResponseWriter, r *http.Request) (b *body, ok bool) {
 	n := r.ContentLength
 	if d.inFlight.Add(n) > d.InFlight {
@@ -121,19 +120,16 @@ func (d *Door) read(w http.ResponseWriter, r *http.Request) (b *body, ok bool) {
 		d.refuse(w, "full", "ask again")
 		return nil, false
 	}
-	limit := transferTime(int(n))
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit))
 	b, err := d.newBody(n)
 	if err == nil {
 		var came int64
 		if came, err = b.readFrom(r.Body); err == nil {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 			return b, true
 		}
 		b.Close()
 		if failed := new(os.PathError); !errors.As(err, &failed) {
 			d.inFlight.Add(-n)
-			d.refuse(w, "slow", "%d of %d bytes came within %v", came, n, limit)
+			d.refuse(w, "slow", "%d of %d bytes came, and then nothing, or too little", came, n)
 			return nil, false
 		}
 	}
@@ -145,5 +141,5 @@ func (d *Door) read(w http.ResponseWriter, r *http.Request) (b *body, ok bool) {
 
 // transferTime is how long bytes may take that come or go at a bearable speed.
 func transferTime(n int) time.Duration {
-	return bodyGrace + time.Duration(float64(n)/slowestBytes*float64(time.Second))
+	return DefaultPatience + bytesTime(int64(n))
 }

@@ -11,8 +11,11 @@ package door
 import (
 	_ "embed"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,8 +43,9 @@ type Federations interface {
 type Options struct {
 	Federations Federations
 	Log         *slog.Logger
-	// PerSecond is how many requests one address may make, 0 for 50, in bursts of ten
-	// times as many. Proxies that serve many parties are one address.
+	// PerSecond is how many requests a party may make, 0 for 50, in bursts of ten times as
+	// many; and as many all strangers of one address together. Parties that come through one
+	// proxy, and strangers with them, take nothing of each other's.
 	PerSecond float64
 	// InFlight is how many bytes of bodies are read at once, 0 for 1 GiB.
 	InFlight int64
@@ -49,24 +53,30 @@ type Options struct {
 	// files without a name in Folder, the system's for such files if it is empty.
 	Memory int64
 	Folder string
-	Now    func() time.Time // nil: time.Now
-	Ready  func() error     // nil: always
+	// Patience is how long nothing may come of a body, 0 for DefaultPatience; see Patient.
+	Patience time.Duration
+	// Known, if not nil, is told of every request that a party has signed, and by which key.
+	Known func(r *http.Request, key string)
+	Now   func() time.Time // nil: time.Now
+	Ready func() error     // nil: always
 }
 
 // Door is the handler. It is safe for concurrent use.
 type Door struct {
 	Options
 	mux      *http.ServeMux
+	patient  http.Handler
 	inFlight atomic.Int64
 	inMemory atomic.Int64
 
-	mutex    sync.Mutex
-	limiters map[netip.Addr]*limiter
-	swept    time.Time           // when limiters were last looked through for old ones
-	bodies   map[string]bool     // federation and party whose body is being read
-	last     map[string][32]byte // digest of the last message taken
-	warned   time.Time           // that clocks differ
-	Counts   Counts
+	strangers limits[netip.Addr]
+	parties   limits[string] // by federation and party
+
+	mutex  sync.Mutex
+	bodies map[string]bool     // federation and party whose body is being read
+	last   map[string][32]byte // digest of the last message taken
+	warned time.Time           // that clocks differ
+	Counts Counts
 }
 
 // Counts are for metrics.
@@ -80,8 +90,6 @@ const (
 	defaultInFlight = 1 << 30
 	longestPoll     = 25 * time.Second
 	headersForwards = "Hushsum-Forwarded"
-	slowestBytes    = 16 << 10 // a second, beside
-	bodyGrace       = 10 * time.Second
 	maxQuery        = 1 << 10
 	retryAfter      = "1"
 )
@@ -125,12 +133,14 @@ func New(o Options) *Door {
 		o.InFlight = defaultInFlight
 	}
 	d := &Door{
-		Options:  o,
-		mux:      http.NewServeMux(),
-		limiters: make(map[netip.Addr]*limiter),
-		bodies:   make(map[string]bool),
-		last:     make(map[string][32]byte),
+		Options:   o,
+		mux:       http.NewServeMux(),
+		strangers: newLimits[netip.Addr](maxLimiters),
+		parties:   newLimits[string](math.MaxInt), // as many as rosters have
+		bodies:    make(map[string]bool),
+		last:      make(map[string][32]byte),
 	}
+	d.patient = Patient(http.HandlerFunc(d.serve), o.Patience)
 	handlers := map[string]http.HandlerFunc{
 		"GET /healthz":                                  d.healthy,
 		"GET /readyz":                                   d.ready,
@@ -150,22 +160,21 @@ func New(o Options) *Door {
 	return d
 }
 
-// ServeHTTP makes the checks that are the same for all requests.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a request, and reads its body by deadlines.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.patient.ServeHTTP(w, r) }
+
+// serve makes the checks that are the same for all requests. What is for parties is counted
+// once it is known who asks.
+func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	d.Counts.Requests.Add(1)
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'")
-	if !d.allowed(r.RemoteAddr) {
-		d.refuse(w, "rate", "%g requests a second are allowed", d.PerSecond)
-		return
-	}
-	if len(r.URL.RawQuery) > maxQuery {
-		d.refuse(w, "query", "%d bytes, at most %d are read", len(r.URL.RawQuery), maxQuery)
-		return
-	}
 	_, pattern := d.mux.Handler(r)
+	if !forParties(pattern) && (d.tooMany(w, r) || d.doubtful(w, r)) {
+		return
+	}
 	switch {
 	case pattern == "" && d.otherMethod(r):
 		d.refuse(w, "method", "%.10s", r.Method)
@@ -174,6 +183,24 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		d.mux.ServeHTTP(w, r)
 	}
+}
+
+// forParties reports whether a pattern is of a resource that takes a party's signature.
+func forParties(pattern string) bool { return strings.Contains(pattern, "{id}") }
+
+// doubtful refuses queries that are long, and those that programs read in different ways.
+func (d *Door) doubtful(w http.ResponseWriter, r *http.Request) bool {
+	query := r.URL.RawQuery
+	if len(query) > maxQuery {
+		d.refuse(w, "query", "%d bytes, at most %d are read", len(query), maxQuery)
+		return true
+	}
+	if _, err := url.ParseQuery(query); err != nil {
+		d.refuse(w, "query", "write it as name=value with & between, and other characters as %%XX: %v",
+			err)
+		return true
+	}
+	return false
 }
 
 // otherMethod reports whether the path is there with another method.

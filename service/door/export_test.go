@@ -3,6 +3,7 @@ package door
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"testing"
 	"time"
 )
@@ -35,4 +36,9 @@ func Store(t *testing.T, d *Door, sent []byte) (stored []byte, reader io.Reader)
 const Addresses = maxLimiters
 
 // Swept returns when a door last looked for addresses to forget.
-func Swept(d *Door) time.Time { return d.swept }
+func Swept(d *Door) time.Time { return d.strangers.swept }
+
+// PatientAt is Patient by another clock.
+func PatientAt(next http.Handler, now func() time.Time) http.Handler {
+	return newPatient(next, 0, now)
+}

@@ -2,7 +2,9 @@ package door
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -11,57 +13,99 @@ import (
 // maxLimiters is how many addresses are remembered at once.
 const maxLimiters = 100_000
 
-// limiter is one address's.
+// limiter is that of an address, or of a party.
 type limiter struct {
 	*rate.Limiter
 	used time.Time
 }
 
-// allowed keeps every address to its rate. Loopback is where proxies of this machine and
-// its own parties are, and has none.
-func (d *Door) allowed(remote string) bool {
+// limits are limiters by whom they are of. They are safe for concurrent use.
+type limits[K comparable] struct {
+	mutex sync.Mutex
+	most  int
+	of    map[K]*limiter
+	swept time.Time // when they were last looked through for old ones
+}
+
+func newLimits[K comparable](most int) limits[K] {
+	return limits[K]{most: most, of: make(map[K]*limiter)}
+}
+
+// allow counts a request of somebody who may make so many a second.
+func (l *limits[K]) allow(who K, perSecond float64, now time.Time) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	own := l.of[who]
+	if own == nil {
+		if len(l.of) >= l.most && !l.forget(now) {
+			return false
+		}
+		own = &limiter{Limiter: rate.NewLimiter(rate.Limit(perSecond), int(10*perSecond))}
+		l.of[who] = own
+	}
+	own.used = now
+	return own.AllowN(now, 1)
+}
+
+// forget forgets who has been silent for a minute, and reports whether there is room for
+// another. Looking through all of them takes its time, under the lock: once a second,
+// however many strangers come. The lock is held.
+func (l *limits[K]) forget(now time.Time) bool {
+	if since := now.Sub(l.swept); since >= 0 && since < time.Second {
+		return false
+	}
+	l.swept = now
+	for who, own := range l.of {
+		if now.Sub(own.used) > time.Minute {
+			delete(l.of, who)
+		}
+	}
+	return len(l.of) < l.most
+}
+
+// Address returns whose a remote address is, as far as somebody who has one can have no
+// others: it has no port, and of IPv6 the network's part only.
+func Address(remote string) (a netip.Addr, ok bool) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		host = remote
 	}
-	address, err := netip.ParseAddr(host)
-	if err != nil || address.IsLoopback() && d.PerSecond == defaultRate {
-		return true
+	if a, err = netip.ParseAddr(host); err != nil {
+		return netip.Addr{}, false
 	}
-	if address = address.Unmap(); address.Is6() {
-		prefix, err := address.Prefix(64)
+	if a = a.Unmap(); a.Is6() && !a.IsLoopback() {
+		prefix, err := a.WithZone("").Prefix(64)
 		if err != nil {
-			return false
+			return netip.Addr{}, false
 		}
-		address = prefix.Addr()
+		a = prefix.Addr()
 	}
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	now := d.Now()
-	l := d.limiters[address]
-	if l == nil {
-		if len(d.limiters) >= maxLimiters && !d.forget(now) {
-			return false
-		}
-		l = &limiter{Limiter: rate.NewLimiter(rate.Limit(d.PerSecond), int(10*d.PerSecond))}
-		d.limiters[address] = l
-	}
-	l.used = now
-	return l.AllowN(now, 1)
+	return a, true
 }
 
-// forget forgets addresses that have been silent for a minute, and reports whether there is
-// room for another. Looking through all of them takes its time, under the lock: once a
-// second, however many strangers come. The door's lock is held.
-func (d *Door) forget(now time.Time) bool {
-	if since := now.Sub(d.swept); since >= 0 && since < time.Second {
+// free reports whether requests from an address are not counted. Loopback is where proxies of
+// this machine and its own parties are.
+func (d *Door) free(remote string) (a netip.Addr, free bool) {
+	a, known := Address(remote)
+	return a, !known || a.IsLoopback() && d.PerSecond == defaultRate
+}
+
+// tooMany counts a stranger's request, and refuses it if there are too many of its address.
+// What fails with a party's name, but not by its key, is a stranger's.
+func (d *Door) tooMany(w http.ResponseWriter, r *http.Request) bool {
+	a, free := d.free(r.RemoteAddr)
+	if free || d.strangers.allow(a, d.PerSecond, d.Now()) {
 		return false
 	}
-	d.swept = now
-	for a, l := range d.limiters {
-		if now.Sub(l.used) > time.Minute {
-			delete(d.limiters, a)
-		}
+	d.refuse(w, "rate", "%g requests a second are allowed", d.PerSecond)
+	return true
+}
+
+// tooManyOf counts a party's request, and refuses it if there are too many of this party.
+func (d *Door) tooManyOf(w http.ResponseWriter, r *http.Request, c *caller) bool {
+	if _, free := d.free(r.RemoteAddr); free || d.parties.allow(c.key(), d.PerSecond, d.Now()) {
+		return false
 	}
-	return len(d.limiters) < maxLimiters
+	d.refuse(w, "rate", "%g requests a second are allowed of one party", d.PerSecond)
+	return true
 }

@@ -26,6 +26,15 @@ type handler func(w http.ResponseWriter, r *http.Request, c *caller)
 func (d *Door) signed(next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		entry, found := d.Federations.Find(r.PathValue("id"))
+		// A signature is verified before its request is counted, or else strangers would use up
+		// what parties may ask. Who names no party's key is counted first.
+		member := false
+		if found {
+			_, member = entry.Federation.Settled.Roster().Index(signature.Claimed(r))
+		}
+		if !member && d.tooMany(w, r) {
+			return
+		}
 		if !found && d.Ready != nil && d.Ready() != nil {
 			d.refuse(w, "leader", "this node is starting")
 			return
@@ -35,6 +44,9 @@ func (d *Door) signed(next handler) http.HandlerFunc {
 			return
 		}
 		s, err := signature.Verify(r, d.Now())
+		if err != nil && member && d.tooMany(w, r) {
+			return
+		}
 		switch {
 		case errors.Is(err, signature.ErrClock):
 			d.warnOfClock(err)
@@ -52,7 +64,14 @@ func (d *Door) signed(next handler) http.HandlerFunc {
 			d.refuse(w, "stranger", "compare the roster's fingerprint with the operator's")
 			return
 		}
-		next(w, r, &caller{entry, party, s})
+		c := &caller{entry, party, s}
+		if d.Known != nil {
+			d.Known(r, string(s.Key))
+		}
+		if d.tooManyOf(w, r, c) || d.doubtful(w, r) {
+			return
+		}
+		next(w, r, c)
 	}
 }
 

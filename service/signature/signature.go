@@ -148,8 +148,8 @@ func Verify(r *http.Request, now time.Time) (*Signed, error) {
 	if !ok1 || !ok2 || !ok3 || alg != algorithm || len(list.Params.Names()) != 3 {
 		return nil, unsigned("the parameters must be created, keyid and alg=%q", algorithm)
 	}
-	key, err := hex.DecodeString(keyid)
-	if err != nil || len(key) != ed25519.PublicKeySize || hex.EncodeToString(key) != keyid {
+	key := keyOf(keyid)
+	if key == nil {
 		return nil, unsigned("keyid must be an Ed25519 key in 64 lower-case hexadecimal digits")
 	}
 	out := &Signed{Key: key}
@@ -182,6 +182,30 @@ func Verify(r *http.Request, now time.Time) (*Signed, error) {
 			at.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), Window)
 	}
 	return out, nil
+}
+
+// Claimed returns the key that a request says it is signed by, nil if it names none. Nothing
+// is verified.
+func Claimed(r *http.Request) ed25519.PublicKey {
+	input, err := one(r.Header, "Signature-Input")
+	if err != nil {
+		return nil
+	}
+	list, ok := input.(httpsfv.InnerList)
+	if !ok {
+		return nil
+	}
+	keyid, _ := parameter[string](list.Params, "keyid")
+	return keyOf(keyid)
+}
+
+// keyOf reads a key as keyid has it, nil if it is none.
+func keyOf(keyid string) ed25519.PublicKey {
+	key, err := hex.DecodeString(keyid)
+	if err != nil || len(key) != ed25519.PublicKeySize || hex.EncodeToString(key) != keyid {
+		return nil
+	}
+	return key
 }
 
 // marshal writes the parameters as they are signed.

@@ -1,0 +1,115 @@
+package door
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// slowestBytes is how many bytes of a body must come in a second, and go of an answer, with
+// what a connection's owner is given besides.
+const slowestBytes = 16 << 10
+
+// DefaultPatience is how long a server waits for the first bytes of headers and bodies.
+const DefaultPatience = 10 * time.Second
+
+// pauses is how many times as long a body may pause that has begun to come: TCP waits for
+// some seconds before it sends again what was lost.
+const pauses = 3
+
+// patient ends bodies that do not come.
+type patient struct {
+	next     http.Handler
+	patience time.Duration
+	now      func() time.Time
+}
+
+// Patient returns a handler that reads bodies by deadlines, which grow with what has come: a
+// long body may take its time, and one of which nothing comes ends its connection after
+// patience, 0 for [DefaultPatience]. That is so as well if the next handler does not read
+// it, when package http looks for its end in order to use the connection again.
+func Patient(next http.Handler, patience time.Duration) http.Handler {
+	return newPatient(next, patience, time.Now)
+}
+
+func newPatient(next http.Handler, patience time.Duration, now func() time.Time) patient {
+	if patience == 0 {
+		patience = DefaultPatience
+	}
+	return patient{next, patience, now}
+}
+
+// ServeHTTP has the next handler read the body by deadlines.
+func (p patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+		p.next.ServeHTTP(w, r)
+		return
+	}
+	b := &patientBody{ReadCloser: r.Body, patient: p, control: http.NewResponseController(w)}
+	_ = b.control.SetReadDeadline(p.now().Add(p.patience))
+	defer b.end()
+	r.Body = b
+	p.next.ServeHTTP(w, r)
+}
+
+// patientBody sets its connection's deadline before each read. Others than the handler may
+// read it too, such as a proxy's transport, and after the handler's end its connection's
+// deadlines are another request's.
+type patientBody struct {
+	io.ReadCloser
+	patient
+	control *http.ResponseController
+
+	mutex sync.Mutex
+	began time.Time // zero until somebody reads
+	came  int64
+	ended bool
+}
+
+// Read reads what has come by the deadline that follows from what came before.
+func (b *patientBody) Read(p []byte) (n int, err error) {
+	if !b.wait() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n, err = b.ReadCloser.Read(p)
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.came += int64(n)
+	if err == io.EOF && !b.ended {
+		// From here on package http reads to hear that the client is gone, however long the
+		// answer takes.
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// wait sets the deadline, unless the handler has ended.
+func (b *patientBody) wait() bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.ended {
+		return false
+	}
+	now := b.now()
+	if b.began.IsZero() {
+		b.began = now
+	}
+	limit := b.began.Add(b.patience + bytesTime(b.came))
+	if pause := now.Add(pauses * b.patience); pause.Before(limit) {
+		limit = pause
+	}
+	_ = b.control.SetReadDeadline(limit)
+	return true
+}
+
+func (b *patientBody) end() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.ended = true
+}
+
+// bytesTime is how long bytes may take at the least speed that is borne.
+func bytesTime(n int64) time.Duration {
+	return time.Duration(float64(n) / slowestBytes * float64(time.Second))
+}
