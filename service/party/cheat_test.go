@@ -332,7 +332,7 @@ func (c *cheat) roundNext(
 			return next, errors.Is(err, protocol.ErrTooFew), c.unless(err, protocol.ErrTooFew)
 		}
 	}
-	gone := ask.Absent == number
+	gone := number > 0 && ask.Absent == number
 	if gone && !slices.Contains(c.declined, number) {
 		c.declined = append(c.declined, number)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/runner"
@@ -162,6 +163,26 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// What a declared training submits is not kept once it is in the vector, or does not fit.
+func TestValuesErased(t *testing.T) {
+	r := newRunning(t, func(http.ResponseWriter, *http.Request) {})
+	layout := r.Federation.Config(1).Layout
+	for _, length := range []int{layout[0].Length, layout[0].Length + 1} {
+		v, err := masking.NewVector(layout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := slices.Repeat([]uint64{7}, length)
+		err = r.encode(v, &Update{Values: [][]uint64{values}}, new(Work))
+		if fits := length == layout[0].Length; (err == nil) != fits || fits != (v.Values()[0][0] == 7) {
+			t.Errorf("%d values: %v", length, err)
+		}
+		if slices.Contains(values, 7) {
+			t.Errorf("%d values are left", length)
+		}
+	}
+}
+
 // A trainer that returns neither an update nor an error, a vector that is no number, a model of
 // another round and a round that there is not are absences: the log says why, the server is
 // told, and one that does not listen has no more training for it.
@@ -179,11 +200,15 @@ func TestAbsent(t *testing.T) {
 			return &Update{Vector: v}
 		}, []act{join(1), round(1)}, "no update for this round"},
 		"another round's model": {nil, []act{join(1), round(1)}, "the model is refused"},
+		"a round of no number":  {nil, []act{join(1), round(0)}, "it names no round"},
 		"a round above all": {func(w *Work) *Update { return nil }, []act{join(1), round(4)},
 			"no such round"},
 	} {
 		c := newCheat(few(t), one.script...)
-		c.deaf, c.misnamed = 2, name == "another round's model"
+		round, told := one.script[1].number, []uint64(nil)
+		if c.misnamed = name == "another round's model"; round > 0 {
+			c.deaf, told = 2, []uint64{round}
+		}
 		var log bytes.Buffer
 		trained := 0
 		c.play(t, func(p *Party) {
@@ -196,8 +221,7 @@ func TestAbsent(t *testing.T) {
 		if trained > 1 || c.deaf != 0 {
 			t.Errorf("%s: it trained %d times, and was to be asked %d times more", name, trained, c.deaf)
 		}
-		round := one.script[1].number
-		if !slices.Equal(c.declined, []uint64{round}) || len(c.released) != 0 || len(c.sums[round]) != 1 {
+		if !slices.Equal(c.declined, told) || len(c.released) != 0 || len(c.sums[round]) != 1 {
 			t.Errorf("%s: declined %v, %d submissions, sums %v", name, c.declined, len(c.released), c.sums)
 		}
 		if !strings.Contains(log.String(), one.reason) {
