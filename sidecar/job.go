@@ -106,7 +106,8 @@ func (j *job) progress(ctx context.Context, e hushsum.Event, party *int) {
 // partyOf returns the party that a coordinator's event is about, nil if it is about none.
 func partyOf(e hushsum.Event) *int {
 	switch e.Kind {
-	case hushsum.Connected, hushsum.Disconnected, hushsum.Absent, hushsum.Refused:
+	case hushsum.Connected, hushsum.Disconnected, hushsum.Absent, hushsum.Refused, hushsum.Rejected,
+		hushsum.LeftOut:
 		return &e.Party
 	}
 	return nil
