@@ -331,9 +331,24 @@ func pureOf(charges []charge) float64 {
 
 const reasonTable = "the samplers' distance from their law uses up delta"
 
-// totalRDP adds the Rényi curves of all charges.
+// farOrders are the default orders and those above them, which bounds far below 1 need.
+var farOrders = func() []float64 {
+	out := DefaultOrders()
+	for i := 8*10 + 1; i <= 8*30; i++ {
+		out = append(out, math.Round(math.Exp2(float64(i)/8)))
+	}
+	return out
+}()
+
+// totalRDP adds the Rényi curves of all charges: at far orders too if all are closed forms.
 func totalRDP(charges []charge, v View) (RDP, error) {
-	total, err := NewRDP(nil, func(float64) float64 { return 0 })
+	orders := farOrders
+	for _, c := range charges {
+		if c.Step != nil || c.Round.rate(v) < 1 {
+			orders = nil
+		}
+	}
+	total, err := NewRDP(orders, func(float64) float64 { return 0 })
 	if err != nil {
 		return RDP{}, err
 	}
@@ -345,7 +360,7 @@ func totalRDP(charges []charge, v View) (RDP, error) {
 				one, err = MechanismRDP(c.seen(v), nil)
 			}
 		} else {
-			one, err = c.Round.rdp(v)
+			one, err = c.Round.rdp(v, orders)
 		}
 		if err == nil {
 			total, err = total.Plus(one.Times(n))

@@ -89,13 +89,13 @@ func integerNorm(bound float64) int {
 
 // laplaceVectorRDP is the Rényi curve by both norms, rounded up by more than sums and
 // multiples of it are rounded later. s has been checked.
-func laplaceVectorRDP(scale float64, s Sensitivity) (RDP, error) {
+func laplaceVectorRDP(scale float64, s Sensitivity, orders []float64) (RDP, error) {
 	const up = 1 + 1e-12
 	l1 := math.Max(1, math.Floor(s.L1*(1+1e-9)))
 	square := math.Max(1, math.Floor(s.L2*s.L2*(1+1e-9)))
 	each := math.Min(math.Max(square/l1, 1), l1)
 	low := math.Floor(each)
-	return NewRDP(nil, func(a float64) float64 {
+	return NewRDP(orders, func(a float64) float64 {
 		v := laplaceShiftRDP(scale, low, a) / low
 		if each > low {
 			v += (each - low) * (laplaceShiftRDP(scale, low+1, a)/(low+1) - v)

@@ -47,6 +47,11 @@ func TestLaplaceLowerBoundIsBelowSoundUpperBounds(t *testing.T) {
 		}
 		t.Log(fmt.Sprint(rounds), " rounds: ", s.Lower, " to ", s.Upper, ", zCDP ", sound)
 	}
+	// So with very much noise, whose best orders are far above 1,000.
+	s, err := laplaceRound(2e8, 1e5, 105).Spent(ServerView, 20, 1e-5)
+	if sound := zcdpLaplace(t, 2e8, 1e5, 20, 1e-5); err != nil || s.Lower > sound || s.Upper > sound {
+		t.Errorf("%v to %v (%v), zCDP proves %v", s.Lower, s.Upper, err, sound)
+	}
 	// The multiplier for 20 rounds at ε = 8 over 40 coordinates; the L1 norm alone asks for
 	// one of 20.1.
 	z, err := CalibrateRound(Target{8, 1e-5}, ServerView, 20, func(z float64) Round {
@@ -309,7 +314,7 @@ func TestLaplaceVectorCurves(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := laplaceOutcomes(scale, v...)
-			curve, err := laplaceVectorRDP(scale, s)
+			curve, err := laplaceVectorRDP(scale, s, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

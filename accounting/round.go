@@ -271,9 +271,9 @@ func (r Round) spreads() bool {
 	return false
 }
 
-// rdp returns the Rényi curve of one round in a view.
-func (r Round) rdp(v View) (RDP, error) {
-	total, err := NewRDP(nil, func(float64) float64 { return 0 })
+// rdp returns the Rényi curve of one round in a view, at orders (nil: the default).
+func (r Round) rdp(v View, orders []float64) (RDP, error) {
+	total, err := NewRDP(orders, func(float64) float64 { return 0 })
 	if err != nil {
 		return RDP{}, err
 	}
@@ -281,13 +281,13 @@ func (r Round) rdp(v View) (RDP, error) {
 		var c RDP
 		switch r.Family {
 		case FamilyDiscreteGaussian:
-			c, err = DistributedGaussianRDP(r.Shares, l.ShareSigma*l.ShareSigma, l.Sensitivity, nil)
+			c, err = DistributedGaussianRDP(r.Shares, l.ShareSigma*l.ShareSigma, l.Sensitivity, orders)
 		case FamilySkellam:
-			c, err = SkellamRDP(float64(r.Shares)*l.ShareVariance, l.Sensitivity, nil)
+			c, err = SkellamRDP(float64(r.Shares)*l.ShareVariance, l.Sensitivity, orders)
 		default:
 			var s Sensitivity
 			if s, err = l.Sensitivity.check(); err == nil {
-				c, err = laplaceVectorRDP(l.SumScale, s)
+				c, err = laplaceVectorRDP(l.SumScale, s, orders)
 			}
 		}
 		if err != nil {

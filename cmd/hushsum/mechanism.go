@@ -60,8 +60,9 @@ ignored, since a server sees who takes part. A client is added or removed
 another, which doubles the distance.
 
 Every epsilon is an upper bound that is proved, with a lower bound beside it
-where the accountant has one. PLD composes privacy-loss distributions; RDP, by
-Renyi divergence, is used for vectors under discrete Gaussian or Skellam noise.
+where the accountant has one, which a vector of one client attains. PLD composes
+privacy-loss distributions; RDP, by Renyi divergence, is used for vectors under
+discrete Gaussian or Skellam noise.
 `
 
 // takeMechanism takes the name of the law off the arguments.

@@ -296,7 +296,7 @@ func TestReferenceLaws(t *testing.T) {
 		s.Privacy = Privacy{Noise: law, Epsilon: 1}
 		result := simulate(t, s, rows)
 		p := result.Privacy[0]
-		if p.Asked != 1 || !(p.Certified > 4) {
+		if p.Asked != 1 || !(p.Certified > 2) {
 			t.Errorf("%s: claimed %v, certified %v", law, p.Asked, p.Certified)
 		}
 		if result.Rounds[3].Accuracy < .4 {
