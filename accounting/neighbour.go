@@ -20,12 +20,18 @@ type neighbour struct {
 // Unlike an upper bound it takes no norm for larger than it is.
 func (s Sensitivity) spread(n int) neighbour {
 	l1, square := math.Floor(s.L1), floorSquare(s.L2)
+	if square >= 1<<53 { // sums below are rounded from here on
+		l1, square = math.Floor(l1*(1-8*unit)), square*(1-8*unit)
+	}
 	n = int(math.Min(float64(n), math.Min(math.Min(l1, square), float64(s.Dimension))))
 	if n < 1 {
 		return neighbour{}
 	}
 	k := float64(n)
 	x := math.Floor(math.Min(math.Sqrt(square/k), l1/k))
+	if x < 1 || x > 1<<20 {
+		return neighbour{}
+	}
 	for k*x*x > square || k*x > l1 {
 		x--
 	}
@@ -34,7 +40,7 @@ func (s Sensitivity) spread(n int) neighbour {
 	for more > 0 && k*x*x+more*(2*x+1) > square {
 		more--
 	}
-	if x < 1 || x > 1<<20 {
+	if x < 1 {
 		return neighbour{}
 	}
 	if more < 1 {

@@ -78,7 +78,7 @@ func (v View) String() string {
 type Spent struct {
 	// Bound is attained at its lower end by Neighbour, if that is above 0. Over vectors
 	// under discrete Laplace noise the two ends are up to a tenth apart, further with
-	// sampling; where PLD has the worst case they agree to a thousandth.
+	// sampling or an ε near δ; where PLD has the worst case they agree to a thousandth.
 	Bound
 	View View
 	// Accountant is what proves the upper bound: "PLD", or "RDP" where that is less,

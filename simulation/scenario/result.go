@@ -117,6 +117,8 @@ func (r *run) promise(c *codec, i int) (Promise, error) {
 	} else {
 		out.Certified, err = c.certified(i)
 	}
+	// Below δ an ε adds nothing to it, and 0 would read as if there were none.
+	out.Certified = max(out.Certified, out.Delta)
 	return out, err
 }
 

@@ -303,6 +303,14 @@ func TestReferenceLaws(t *testing.T) {
 			t.Errorf("%s: accuracy %v", law, result.Rounds[3].Accuracy)
 		}
 	}
+	// So little that δ alone covers it is certified as that, and not as 0, which says none.
+	s := small()
+	s.Training.Lambda = .01
+	s.Sum.Kind, s.Sum.Range = Clear, 1e12
+	s.Privacy = Privacy{Noise: ContinuousLaplace, Epsilon: 1e-7}
+	if p := simulate(t, s, rows).Privacy[0]; p.Certified != p.Delta || p.Delta == 0 {
+		t.Errorf("claimed %v, certified %v", p.Asked, p.Certified)
+	}
 }
 
 // What is certified of a reference law is for all the noise in the sum: one party that
