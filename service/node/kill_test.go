@@ -114,10 +114,13 @@ func readJob(folder string) (j job, fed *federation.Federation) {
 
 // childServer is a server that kills itself at one step of one of its decisions, as the
 // variable HUSHSUM_TEST_KILL says: the number of the decision in this process, a colon
-// and the step.
+// and the step. It may open as many files as HUSHSUM_TEST_FILES says.
 func childServer() {
 	folder := os.Getenv("HUSHSUM_TEST_FOLDER")
 	j, _ := readJob(folder)
+	if files, err := strconv.ParseUint(os.Getenv("HUSHSUM_TEST_FILES"), 10, 32); err == nil {
+		child(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: files, Max: files}))
+	}
 	at, step, _ := strings.Cut(os.Getenv("HUSHSUM_TEST_KILL"), ":")
 	due, _ := strconv.Atoi(at)
 	_, listen, _ := strings.Cut(j.Address, "://") // nodes of a cluster have their own, below

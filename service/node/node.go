@@ -71,6 +71,14 @@ type Config struct {
 	// PerSecond and InFlight are the door's.
 	PerSecond float64
 	InFlight  int64
+	// Connections bounds those of the door, 0 for what the files allow that the process may
+	// open; PerAddress those of strangers at one address, 0 for an eighth of them, and without
+	// a bound on loopback.
+	Connections int
+	PerAddress  int
+	// Patience is how long nothing may come of a request's headers or body, 0 for
+	// door.DefaultPatience.
+	Patience time.Duration
 
 	// Now tells the time that the door compares signatures with; nil: time.Now.
 	Now func() time.Time
@@ -88,7 +96,8 @@ const (
 	lookAgain      = time.Second
 	unreadable     = 30 * time.Second
 	closing        = 10 * time.Second
-	formTime       = time.Minute // in which a cluster forms
+	idle           = 2 * time.Minute // of a connection, between requests
+	formTime       = time.Minute     // in which a cluster forms
 )
 
 // Subjects.
@@ -142,6 +151,9 @@ func Start(ctx context.Context, c Config) (n *Node, err error) {
 	}
 	if c.Silence == 0 {
 		c.Silence = defaultSilence
+	}
+	if c.Patience == 0 {
+		c.Patience = door.DefaultPatience
 	}
 	n = &Node{Config: c, entries: make(map[string]*entry)}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -225,9 +237,18 @@ func (n *Node) serve() error {
 		PerSecond:   n.PerSecond,
 		InFlight:    n.InFlight,
 		Folder:      n.Folder,
+		Patience:    n.Patience,
+		Known:       known,
 		Now:         n.Now,
 		Ready:       n.ready,
 	})
+	files := openFiles()
+	connections, pageConnections, reserve := shares(files)
+	if n.Connections > 0 {
+		connections = n.Connections
+	}
+	n.Log.Info("connections are bounded", "door", connections, "page", pageConnections,
+		"files", files, "files kept for the record", reserve)
 	listener, err := net.Listen("tcp", n.Listen)
 	if err != nil {
 		return err
@@ -240,7 +261,7 @@ func (n *Node) serve() error {
 		}
 		n.Address = "http://" + address
 	}
-	listener = boundedListener{listener}
+	listener = bound(listener, connections, n.PerAddress, n.Log)
 	if !n.Plain {
 		n.Address = "https://" + address
 		digest := sha256.Sum256(n.Certificate.Certificate[0])
@@ -254,12 +275,7 @@ func (n *Node) serve() error {
 	if n.Advertise == "" {
 		n.Advertise = n.Address
 	}
-	n.run(&http.Server{
-		Handler:           n.Door,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-	}, listener)
+	n.run(n.Door, listener)
 	if n.Admin == "" {
 		return nil
 	}
@@ -268,25 +284,30 @@ func (n *Node) serve() error {
 		return err
 	}
 	n.Page = "http://" + admin.Addr().String()
-	n.run(&http.Server{
-		Handler: page.New(page.Options{
-			Federations: n,
-			Tokens:      n.tokens,
-			Operators:   n.Operators,
-			Open:        n.Open,
-			Log:         n.Log,
-			Counts:      &n.Door.Counts,
-		}),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-	}, admin)
+	n.run(page.New(page.Options{
+		Federations: n,
+		Tokens:      n.tokens,
+		Operators:   n.Operators,
+		Open:        n.Open,
+		Patience:    n.Patience,
+		Known:       known,
+		Log:         n.Log,
+		Counts:      &n.Door.Counts,
+	}), bound(admin, pageConnections, 0, n.Log))
 	return nil
 }
 
-func (n *Node) run(s *http.Server, l net.Listener) {
-	s.ErrorLog = slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug)
-	s.BaseContext = func(net.Listener) context.Context { return n.ctx }
+// run serves by a listener. Handlers set the deadlines of bodies.
+func (n *Node) run(h http.Handler, l net.Listener) {
+	s := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: n.Patience,
+		IdleTimeout:       idle,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return n.ctx },
+		ConnContext:       withConnection,
+	}
 	n.servers = append(n.servers, s)
 	n.group.Add(1)
 	go func() {

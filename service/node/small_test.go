@@ -34,6 +34,12 @@ const smallParties = 4
 // waits for so long, or 10 s.
 func startSmall(t *testing.T, rounds int, step string, now func() time.Time) *small {
 	t.Helper()
+	return startSmallOf(t, rounds, step, node.Config{Now: now})
+}
+
+// startSmallOf is startSmall with a node of other bounds.
+func startSmallOf(t *testing.T, rounds int, step string, c node.Config) *small {
+	t.Helper()
 	s := &small{t: t, folder: t.TempDir(), log: new(safeBuffer)}
 	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5, Step: step}
 	prepareJob(t, s.folder, rounds, j)
@@ -41,15 +47,12 @@ func startSmall(t *testing.T, rounds int, step string, now func() time.Time) *sm
 	if s.fed, err = federation.Read(filepath.Join(s.folder, "federation.toml")); err != nil {
 		t.Fatal(err)
 	}
-	s.node, err = node.Start(context.Background(), node.Config{
-		Folder: filepath.Join(s.folder, "node"),
-		Listen: "127.0.0.1:0",
-		Plain:  true,
-		Grace:  500 * time.Millisecond,
-		Now:    now,
-		Log:    slog.New(slog.NewTextHandler(s.log, nil)),
-	})
-	if err != nil {
+	c.Folder = filepath.Join(s.folder, "node")
+	c.Listen = "127.0.0.1:0"
+	c.Plain = true
+	c.Grace = 500 * time.Millisecond
+	c.Log = slog.New(slog.NewTextHandler(s.log, nil))
+	if s.node, err = node.Start(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}
 	roster, err := os.ReadFile(filepath.Join(s.folder, "roster.txt"))

@@ -51,6 +51,9 @@ func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.Handler
 				return
 			}
 		}
+		if s.Known != nil && o.Role != Nobody {
+			s.Known(r, o.Name)
+		}
 		next(w, r.WithContext(context.WithValue(r.Context(), caller{}, o)))
 	}
 }

@@ -46,8 +46,12 @@ type Options struct {
 	Operators   *Operators       // by their keys, beside tokens
 	Open        bool             // anybody who reaches it may read
 	Now         func() time.Time // nil: time.Now
-	Log         *slog.Logger
-	Counts      *door.Counts
+	Patience    time.Duration    // as that of door.Options
+	// Known, if not nil, is told of every request whose token or signature allows it, and by
+	// whom it is.
+	Known  func(r *http.Request, who string)
+	Log    *slog.Logger
+	Counts *door.Counts
 }
 
 //go:embed assets
@@ -145,7 +149,7 @@ func New(o Options) http.Handler {
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		problem(w, "origin", "send it from the server's own page, or without a browser")
 	}))
-	return guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
 			"connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "+
@@ -160,7 +164,8 @@ func New(o Options) http.Handler {
 		} else {
 			problem(w, "route", "see /v1/openapi.json")
 		}
-	}))
+	})
+	return door.Patient(guard.Handler(handler), o.Patience)
 }
 
 // otherMethod reports whether the path is there with another method.

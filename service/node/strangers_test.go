@@ -1,0 +1,158 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+const begunBody = "POST /v1/federations HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
+
+// strangers opens connections that send so much, and then nothing.
+func strangers(t *testing.T, address string, n int, sent string) []net.Conn {
+	t.Helper()
+	var all []net.Conn
+	for range n {
+		c, err := net.DialTimeout("tcp", address, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = io.WriteString(c, sent) // which fails if there was no room for it
+		all = append(all, c)
+	}
+	return all
+}
+
+// isClosed reports whether the other side closes a connection, within a minute.
+func isClosed(c net.Conn) bool {
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+	_, err := io.Copy(io.Discard, c)
+	return !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// Headers and bodies that never come are given up, at the door and at the operators' page.
+func TestNothingComes(t *testing.T) {
+	s := startSmallOf(t, 1, "", node.Config{Patience: 100 * time.Millisecond, Admin: "127.0.0.1:0"})
+	defer s.node.Close()
+	var all []net.Conn
+	var what []string
+	for _, address := range []string{s.node.Address, s.node.Page} {
+		address = strings.TrimPrefix(address, "http://")
+		for _, sent := range []string{
+			"", "GET /healthz HTTP/1.1\r\nHo", begunBody,
+			"POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nto",
+			"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n",
+		} {
+			all = append(all, strangers(t, address, 1, sent)...)
+			what = append(what, fmt.Sprintf("%s: %q", address, sent))
+		}
+	}
+	for k, c := range all {
+		if !isClosed(c) {
+			t.Errorf("%s stays open", what[k])
+		}
+	}
+}
+
+// Strangers have all connections of the door, and may keep them for an hour: the parties
+// get in all the same, and no round is lost.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	const rounds, room = 5, 4*smallParties + 4
+	s := startSmallOf(t, rounds, "", node.Config{Connections: room, Patience: time.Hour})
+	defer s.node.Close()
+	address := strings.TrimPrefix(s.node.Address, "http://")
+	all := strangers(t, address, 3*room, begunBody)
+	for k, c := range all[:2*room] {
+		if !isClosed(c) {
+			t.Fatalf("stranger %d of %d stays, with room for %d", k, len(all), room)
+		}
+	}
+	for i := range smallParties {
+		s.run(context.Background(), i, nil, new(safeBuffer), trains)
+	}
+	status := s.await("the end", func(s *runner.Status) bool { return s.State == "ended" })
+	s.group.Wait()
+	if status.Round != rounds || status.Lost != 0 {
+		t.Errorf("%d rounds, %d lost", status.Round, status.Lost)
+	}
+	if !s.log.has("connections are bounded") || !s.log.has("too many connections") {
+		t.Error("the log does not say what the bound is, or that it was met")
+	}
+}
+
+// A process may open 256 files, and 400 strangers begin a body each. What the record needs is
+// there: rounds go on, and none is lost.
+func TestFilesOfTheRecord(t *testing.T) {
+	const rounds, length = 5, 5
+	folder := t.TempDir()
+	address := freePort(t)
+	prepareJob(t, folder, rounds, job{
+		Address: "http://" + address, Parties: smallParties, Length: length,
+	})
+	fed, err := federation.Read(filepath.Join(folder, "federation.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &process{role: "server", folder: folder,
+		environment: []string{"HUSHSUM_TEST_FILES=256"}}
+	server.start(t)
+	defer server.kill()
+	status := func() (s runner.Status, err error) {
+		err = find(folder, "status", &s)
+		return s, err
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := status(); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the server does not start")
+		}
+	}
+	strangers(t, address, 400, begunBody)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var group sync.WaitGroup
+	for i := range smallParties {
+		p, err := loadParty(folder, i, fed, "http://"+address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Log = slog.New(slog.DiscardHandler)
+		p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
+			return &party.Update{Vector: loadVector(i, length)}, nil
+		})
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			if _, err := p.Run(ctx); err != nil {
+				t.Errorf("party %d: %v", i, err)
+			}
+		}()
+	}
+	group.Wait()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		s, err := status()
+		if err == nil && s.State == "ended" && s.Round == rounds && s.Lost == 0 {
+			break
+		}
+		if t.Failed() || time.Now().After(deadline) {
+			t.Fatalf("%d rounds, %d lost, %s, %v", s.Round, s.Lost, s.State, err)
+		}
+	}
+}
