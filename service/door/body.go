@@ -112,7 +112,8 @@ func (b *body) Close() {
 	_ = os.Remove(b.file.Name())
 }
 
-// read reads a body of the length that was told, while the bytes of all bodies have room. The caller closes it, and takes its length off the bytes in flight.
+// read reads a body of the length that was told, while the bytes of all bodies have room.
+// The caller closes it, and takes its length off the bytes in flight.
 func (d *Door) read(w http.ResponseWriter, r *http.Request) (b *body, ok bool) {
 	n := r.ContentLength
 	if d.inFlight.Add(n) > d.InFlight {

@@ -22,7 +22,7 @@ type Refusal struct {
 
 // refusals are the kinds of problems, each with its status and title.
 var refusals = map[string]Refusal{
-	"rate":      {http.StatusTooManyRequests, "Too many requests from this address"},
+	"rate":      {http.StatusTooManyRequests, "Too many requests of this party, or address"},
 	"route":     {http.StatusNotFound, "There is no such resource"},
 	"method":    {http.StatusMethodNotAllowed, "The resource does not have this method"},
 	"query":     {http.StatusBadRequest, "The query cannot be read"},

@@ -1,12 +1,14 @@
 package node_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +94,42 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	}
 	if !s.log.has("connections are bounded") || !s.log.has("too many connections") {
 		t.Error("the log does not say what the bound is, or that it was met")
+	}
+}
+
+// Strangers have all connections of the page: an operator's stays.
+func TestOperatorsConnectionStays(t *testing.T) {
+	s := startSmallOf(t, 1, "", node.Config{Patience: time.Hour, Admin: "127.0.0.1:0"})
+	defer s.node.Close()
+	address := strings.TrimPrefix(s.node.Page, "http://")
+	operator := strangers(t, address, 1, "")[0]
+	answers := bufio.NewReader(operator)
+	ask := func() error {
+		_, err := fmt.Fprintf(operator, "GET /v1/federations HTTP/1.1\r\nHost: x\r\n"+
+			"Authorization: Bearer %s\r\n\r\n", s.node.NewTokens[0])
+		if err != nil {
+			return err
+		}
+		answer, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return errors.New(answer.Status)
+		}
+		_, err = io.Copy(io.Discard, answer.Body)
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	all := strangers(t, address, 200, begunBody)
+	if !isClosed(all[0]) {
+		t.Error("the first of 200 strangers stays")
+	}
+	if err := ask(); err != nil {
+		t.Errorf("the operator's connection: %v", err)
 	}
 }
 

@@ -46,7 +46,7 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 	f.StringVar(&clusterCert, "cluster-cert", "", "PEM `file` of this node's certificate")
 	f.StringVar(&clusterKey, "cluster-key", "", "PEM `file` of its key")
 	f.DurationVar(&c.Silence, "silence", 10*time.Second, "after which another node takes over")
-	f.Float64Var(&c.PerSecond, "rate", 50, "requests a second from one address")
+	f.Float64Var(&c.PerSecond, "rate", 50, "requests a second of a party, or of an address")
 	f.Var(&declared, "federation", "federation's `file` to create if it is not there; repeatable")
 	f.StringVar(&log, "log", "info", "least `level` that is logged")
 	if err := parse(f, args, 0); err != nil {
