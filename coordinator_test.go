@@ -6,6 +6,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/wire"
 )
 
 // With fewer than the plan takes there, the job waits, and goes on once they are back.
@@ -70,4 +73,207 @@ func TestCoordinatorWaits(t *testing.T) {
 	cancel()
 	wait.Wait()
 	j.check()
+}
+
+// What a coordinator has saved it comes back with: rounds, numbers, what was lost, and what every
+// party of a round has spent.
+func TestCoordinatorState(t *testing.T) {
+	plan := testPlan()
+	plan.Noise, plan.Epsilon, plan.Rounds = accounting.FamilyDiscreteGaussian, 8, 2
+	j := newJob(t, plan, 4)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	store := new(MemoryStore)
+	var parties []*Participant
+	for i := range j.signers {
+		parties = append(parties, j.participant(i, nil))
+	}
+	var wait sync.WaitGroup
+	for _, p := range parties {
+		wait.Go(func() { _, _ = p.Run(ctx) })
+	}
+	result, err := j.coordinator(store).Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Wait()
+	load := func() *coordinator {
+		t.Helper()
+		c := &coordinator{Coordinator: *j.coordinator(store)}
+		if err := c.load(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.vault.close)
+		return c
+	}
+	c := load()
+	if !c.ended || c.round != 2 || c.number != 1 {
+		t.Errorf("ended %v in round %d, session %d", c.ended, c.round, c.number)
+	}
+	if clients := c.ledger.Clients(); len(clients) != len(j.signers) {
+		t.Errorf("%v have spent something", clients)
+	}
+	for _, client := range c.ledger.Clients() {
+		if spent, err := c.ledger.Spent(client); err != nil || spent.Upper != result.Spent.Upper {
+			t.Errorf("%s has spent %v, %v, want %v", client, spent.Upper, err, result.Spent.Upper)
+		}
+	}
+	c.lost, c.inRow, c.stalled, c.number, c.ended = 3, 2, true, 9, false
+	if err := c.save(); err != nil {
+		t.Fatal(err)
+	}
+	c.vault.close()
+	c = load()
+	if c.lost != 3 || c.inRow != 2 || !c.stalled || c.number != 9 || c.ended {
+		t.Errorf("%d lost, %d in a row, stalled %v, session %d, ended %v", c.lost, c.inRow, c.stalled,
+			c.number, c.ended)
+	}
+}
+
+// slowDisk is a store whose writes fail from one on, after a while.
+type slowDisk struct {
+	MemoryStore
+	saves, fails int
+}
+
+func (d *slowDisk) Save(state []byte) error {
+	if d.saves++; d.fails > 0 && d.saves >= d.fails {
+		time.Sleep(5 * tick) // in which what should not leave may
+		return errDisk
+	}
+	return d.MemoryStore.Save(state)
+}
+
+// begunDialer notes the rounds that a party is told of.
+type begunDialer struct {
+	Dialer
+	mutex *sync.Mutex
+	begun *uint64
+}
+
+type begunLink struct {
+	Link
+	begunDialer
+}
+
+func (d begunDialer) Dial(ctx context.Context) (Link, error) {
+	link, err := d.Dialer.Dial(ctx)
+	return begunLink{link, d}, err
+}
+
+func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
+	in, err := l.Link.Receive(ctx)
+	if err == nil && in[0] == frameMessage {
+		if h, _, err := wire.ParseHeader(in[1:]); err == nil && h.Type == wire.TypeBegin {
+			l.mutex.Lock()
+			defer l.mutex.Unlock()
+			*l.begun = max(*l.begun, h.Round)
+		}
+	}
+	return in, err
+}
+
+// A round begins once that is stored. A store that fails ends the job with its error.
+func TestCoordinatorSavesFirst(t *testing.T) {
+	saves := 1
+	for fails := 0; fails <= saves; fails++ {
+		plan := testPlan()
+		plan.Rounds, plan.Classical = 2, true
+		j := newJob(t, plan, 4)
+		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+		var mutex sync.Mutex
+		var begun uint64
+		var wait sync.WaitGroup
+		for i := range j.signers {
+			p := j.participant(i, nil)
+			p.Dialer = begunDialer{p.Dialer, &mutex, &begun}
+			wait.Go(func() { _, _ = p.Run(ctx) })
+		}
+		disk := &slowDisk{fails: fails}
+		_, err := j.coordinator(disk).Run(ctx)
+		if fails == 0 {
+			saves = disk.saves
+		}
+		if (fails > 0 || err != nil) && !errors.Is(err, errDisk) || fails > 0 && disk.saves != fails {
+			t.Errorf("write %d of %d fails: %v", fails, disk.saves, err)
+		}
+		cancel()
+		wait.Wait()
+		if state, err := disk.Load(); err != nil || state == nil && begun > 0 {
+			t.Errorf("write %d fails, nothing is stored, and round %d has begun: %v", fails, begun, err)
+		} else if state != nil {
+			c := &coordinator{Coordinator: *j.coordinator(disk)}
+			if err := c.load(); err != nil {
+				t.Fatal(err)
+			}
+			c.vault.close()
+			if begun > c.round {
+				t.Errorf("write %d fails, round %d is stored, and round %d has begun", fails, c.round, begun)
+			}
+		}
+	}
+	if saves < 8 {
+		t.Errorf("%d writes", saves)
+	}
+}
+
+// A party's word that it is absent is for the round that goes on, and for that alone.
+func TestCoordinatorAbsent(t *testing.T) {
+	plan := testPlan()
+	plan.Rounds, plan.Classical, plan.DropOut = 2, true, .25
+	j := newJob(t, plan, 4)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	submitted := make(chan int, 8)
+	for i := range j.signers {
+		p := j.participant(i, nil)
+		work := p.Work
+		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+			switch {
+			case i == 1 && round == 1:
+				return nil, errors.New("no data")
+			case i == 1:
+				for range 3 {
+					<-submitted
+				}
+				time.Sleep(5 * tick) // so that it has to be waited for
+			}
+			return work(ctx, round, model)
+		}
+		tell := p.Progress
+		p.Progress = func(e Event) {
+			if tell != nil {
+				tell(e)
+			}
+			if e.Kind == Submitted && e.Round == 2 && i != 1 {
+				submitted <- i
+			}
+		}
+		go func() { _, _ = p.Run(ctx) }()
+	}
+	result, err := j.coordinator(nil).Run(ctx)
+	if err != nil || len(j.rounds) != 2 || len(j.rounds[0].Parties) != 3 ||
+		len(j.rounds[1].Parties) != 4 {
+		t.Errorf("%+v, %v\n%v", result, err, j.events)
+	}
+	j.check()
+
+	// A word of another round, or out of a round, is none.
+	from := new(connection)
+	c := &coordinator{Coordinator: *j.coordinator(nil), round: 2, absent: make(map[int]bool),
+		present: &session{stage: stageMasked}}
+	said := func(round uint64) {
+		c.away(arrival{party: 1, from: from, frame: jsonFrame(frameAbsent, absence{Absent: round})})
+	}
+	said(1)
+	said(3)
+	c.present.stage = stageSigned
+	said(2)
+	if len(c.absent) > 0 {
+		t.Errorf("%v are absent", c.absent)
+	}
+	c.present.stage = stageMasked
+	if said(2); !c.absent[1] {
+		t.Error("nobody is absent")
+	}
 }
