@@ -9,6 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // With fewer than the plan takes there, the job waits, and goes on once they are back.
@@ -275,5 +276,116 @@ func TestCoordinatorAbsent(t *testing.T) {
 	c.present.stage = stageMasked
 	if said(2); !c.absent[1] {
 		t.Error("nobody is absent")
+	}
+}
+
+// seated is a coordinator of four parties, with a present session of these.
+func seated(t *testing.T, number uint64, enrolled ...int) *coordinator {
+	t.Helper()
+	plan := testPlan()
+	plan.Classical, plan.DropOut = true, .25
+	j := newJob(t, plan, 4)
+	config := j.settled.Config(number)
+	server, err := protocol.NewServer(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := make(map[int]*protocol.Client)
+	for _, i := range enrolled {
+		c, err := protocol.NewClient(config, j.signers[i], nil)
+		if err == nil {
+			clients[i], err = c, server.Receive(i, c.Announce())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.EndStep(); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range clients {
+		for _, m := range server.Pending(i) {
+			answer, err := c.Receive(m)
+			if err == nil {
+				err = server.Receive(i, answer)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return &coordinator{
+		Coordinator: *j.coordinator(nil),
+		hub:         newHub("", 1<<20),
+		model:       make([]float64, 5),
+		present:     &session{number: number, server: server, stage: stageReady},
+		number:      number,
+		shunned:     make(map[int]shunned),
+	}
+}
+
+// connect has parties be there with keys for sessions.
+func (c *coordinator) connect(sessions []uint64, parties ...int) {
+	for _, i := range parties {
+		c.parties[i] = &connection{sessions: sessions, greeted: true,
+			queue: make(chan outgoing, queueSize), cancel: func() {}}
+	}
+}
+
+// Who is excluded is not one of those whom a round waits for.
+func TestCoordinatorExcluded(t *testing.T) {
+	c := seated(t, 1, 0, 1, 2, 3)
+	c.present.server.Exclude(3)
+	c.connect([]uint64{1}, 0, 1, 3)
+	for range 3 {
+		if err := c.proceed(); err != nil || c.round != 0 || c.present.stage != stageReady {
+			t.Fatalf("round %d, stage %d: %v", c.round, c.present.stage, err)
+		}
+	}
+	c.connect([]uint64{1}, 2)
+	if err := c.proceed(); err != nil || c.round != 1 || c.present.stage != stageMasked {
+		t.Errorf("round %d, stage %d: %v", c.round, c.present.stage, err)
+	}
+}
+
+// A party that is there and joins no session causes fewer and fewer of them; one that has joined
+// is as any other.
+func TestCoordinatorShuns(t *testing.T) {
+	c := seated(t, 1, 0, 1, 2)
+	c.connect([]uint64{1}, 0, 1, 2)
+	c.connect(nil, 3)
+	if !c.wanted() {
+		t.Error("a party is there for which no session forms")
+	}
+	for times, round := 1, uint64(0); times < 4; times++ {
+		c.present, c.forming = nil, c.present
+		c.takeOver()
+		if c.round = round + 1<<times - 1; c.wanted() {
+			t.Errorf("another session in round %d", c.round)
+		}
+		if c.round++; !c.wanted() {
+			t.Errorf("no other session in round %d", c.round)
+		}
+		round = c.round
+	}
+	all := seated(t, 2, 0, 1, 2, 3)
+	c.connect([]uint64{1, 2}, 0, 1, 2, 3)
+	c.present, c.forming = nil, all.present
+	c.takeOver()
+	if len(c.shunned) != 0 || c.wanted() {
+		t.Errorf("%v are shunned, another session is wanted: %v", c.shunned, c.wanted())
+	}
+}
+
+// A sum ends what was lost in a row.
+func TestCoordinatorInRow(t *testing.T) {
+	c := seated(t, 1, 0, 1, 2, 3)
+	c.inRow = mostLost - 1
+	if err := c.advance(Round{Mean: make([]float64, 5)}); err != nil || c.inRow != 0 {
+		t.Errorf("%d lost in a row after a sum: %v", c.inRow, err)
+	}
+	c.inRow, c.Apply = mostLost-1, func(Round, []float64) ([]float64, error) { return nil, errDisk }
+	if err := c.advance(Round{Mean: make([]float64, 5)}); err == nil || c.inRow != mostLost-1 {
+		t.Errorf("%d lost in a row after none: %v", c.inRow, err)
 	}
 }

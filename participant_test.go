@@ -463,3 +463,30 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a seventh round: %v", err)
 	}
 }
+
+// A party that has lost its state, and says how many rounds are spent, submits in none of them.
+func TestParticipantSpent(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := newScript(t, ctx)
+	p := s.participant(0, nil)
+	p.LeastNumber, p.Spent = 2, 2
+	s.run(p)
+	s.accept()
+	s.others()
+	for session := uint64(2); session <= 3; session++ {
+		if !s.form(session) {
+			t.Fatal("no session")
+		}
+		s.begin(session, true) // the round of that number too
+		if session == 3 {
+			s.of(frameMessage)
+			break
+		}
+		var said absence
+		if err := json.Unmarshal(s.of(frameAbsent), &said); err != nil || said.Absent != 2 ||
+			said.Told != 2 || said.Why != string(drive.Guarded) {
+			t.Errorf("%+v, %v", said, err)
+		}
+	}
+}
