@@ -3,6 +3,7 @@ package hushsum
 import (
 	"bytes"
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -488,5 +489,31 @@ func TestParticipantSpent(t *testing.T) {
 			said.Told != 2 || said.Why != string(drive.Guarded) {
 			t.Errorf("%+v, %v", said, err)
 		}
+	}
+}
+
+// The least number of a state of a release that counted nothing is restored, also without a
+// session.
+func TestParticipantOldLeast(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := newScript(t, ctx)
+	p := s.participant(0, new(MemoryStore))
+	v, _, err := openVault(p.Store, p.Key, nil, fmt.Sprintf("party %x", p.Identity.Public()), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(participantState{Least: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.save(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	v.close()
+	s.run(p)
+	s.accept()
+	if least := s.hellos[0].Least; least != 7 {
+		t.Errorf("the least is %d", least)
 	}
 }
