@@ -47,7 +47,7 @@ func BenchmarkGoldenGrid(b *testing.B) {
 	})
 }
 
-// Refusing a hundred thousand different laws, beside composing sixty of them, which is
+// Refusing a hundred thousand different laws, next to composing sixty of them, which is
 // some 1,600 times less than composing all would take.
 func BenchmarkRefuse(b *testing.B) {
 	const many = 100000

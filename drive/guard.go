@@ -22,12 +22,12 @@ var (
 	ErrState = errors.New("drive: the saved state does not open")
 )
 
-// Limits are what a party agreed to when it accepted a plan.
+// Limits bound what a party releases: it agreed to them when it accepted a plan.
 type Limits struct {
 	// Rounds is the number of the job's last round, and the most submissions that leave; at
 	// least 1.
 	Rounds uint64
-	// Cost is what one submission spends, and Ledger an empty ledger that holds the party to
+	// Cost says what one submission spends, and Ledger is an empty ledger that holds the party to
 	// its budget; nil without noise.
 	Cost   accounting.Round
 	Ledger *accounting.Ledger
@@ -130,7 +130,7 @@ func (g *Guard) Charge(round uint64) error {
 	return err
 }
 
-// guardState is what is saved of a guard. The ledger follows from the count.
+// guardState is the saved form of a guard. The ledger follows from the count.
 type guardState struct {
 	Last, Count uint64
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// PartyConfig is what a party knows before it takes part.
+// PartyConfig holds what a party knows before it takes part.
 type PartyConfig struct {
 	Limits Limits
 	// Session returns the configuration of the session of a number. All have Label.
@@ -50,7 +50,7 @@ type Party struct {
 	asked      *Ask // that has not been answered
 }
 
-// Ready is what has to be done before anything leaves.
+// Ready says what has to be done before anything leaves.
 type Ready struct {
 	// Save says that [Party.State] is new, and has to be durable before Advance is called.
 	Save bool
@@ -60,7 +60,7 @@ type Ready struct {
 	Reports    []Report
 }
 
-// Out is what may leave.
+// Out holds what may leave.
 type Out struct {
 	Send []Message
 	Ask  *Ask    // a question to the program; nil: none
@@ -124,7 +124,7 @@ const (
 	Submitted                       // Session, Round
 )
 
-// Report is what people who watch the party may want to know. It has no secrets.
+// Report tells people who watch the party what happened. It has no secrets.
 type Report struct {
 	Kind    ReportKind
 	Session uint64
@@ -369,7 +369,7 @@ func (p *Party) Advance() Out {
 // room is used again.
 func (p *Party) Submission() *protocol.Submission { return p.submission }
 
-// partyState is what is saved of a party.
+// partyState is the saved form of a party.
 type partyState struct {
 	Format int
 	Guard  guardState
