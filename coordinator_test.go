@@ -389,3 +389,12 @@ func TestCoordinatorInRow(t *testing.T) {
 		t.Errorf("%d lost in a row after none: %v", c.inRow, err)
 	}
 }
+
+// A sum that fails, for whatever reason, is a lost round, and not the end of the job.
+func TestCoordinatorLoses(t *testing.T) {
+	c := seated(t, 1, 0, 1, 2, 3)
+	c.round, c.present.stage = 1, stageReveal
+	if err := c.sum(); err != nil || c.lost != 1 || c.inRow != 1 || c.present.stage != stageReady {
+		t.Errorf("%d lost, stage %d: %v", c.lost, c.present.stage, err)
+	}
+}
