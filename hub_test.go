@@ -198,3 +198,26 @@ func TestWaitingTold(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
+
+// A party's new connection takes the place of the old one, whose end is not the new one's.
+func TestHubReplaced(t *testing.T) {
+	h := newHub("", 1<<20)
+	ended := make(map[*connection]bool)
+	admit := func() *connection {
+		c := &connection{judged: make(chan struct{})}
+		c.cancel = func() { ended[c] = true }
+		h.admit(arrival{party: 3, from: c})
+		return c
+	}
+	old := admit()
+	now := admit()
+	if !ended[old] || ended[now] || h.parties[3] != now {
+		t.Errorf("the old one has ended: %v, the new one: %v", ended[old], ended[now])
+	}
+	if h.gone(arrival{party: 3, from: old}) || h.parties[3] != now || ended[now] {
+		t.Error("the end of the old connection is taken for that of the new one")
+	}
+	if !h.gone(arrival{party: 3, from: now}) || h.parties[3] != nil {
+		t.Error("the end of the connection is not noticed")
+	}
+}
