@@ -221,3 +221,17 @@ func TestHubReplaced(t *testing.T) {
 		t.Error("the end of the connection is not noticed")
 	}
 }
+
+// What two sides settled of one plan and roster is compared too: they may calibrate otherwise.
+func TestGreetingDigest(t *testing.T) {
+	j := newJob(t, testPlan(), 4)
+	greeting := j.settled.greeting()
+	if _, refused := j.settled.check(jsonFrame(frameHello, greeting)[1:]); refused != nil {
+		t.Errorf("the same plan: %+v", refused)
+	}
+	greeting.Digest = greeting.Roster
+	_, refused := j.settled.check(jsonFrame(frameHello, greeting)[1:])
+	if refused == nil || refused.Field != "digest" || refused.Theirs != greeting.Digest {
+		t.Errorf("another digest: %+v", refused)
+	}
+}
