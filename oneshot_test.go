@@ -73,6 +73,7 @@ func TestOneshotJob(t *testing.T) {
 		"with noise":    func(p *Plan) { p.Noise, p.Epsilon = accounting.FamilyDiscreteGaussian, 8 },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			plan := oneshotPlan()
 			change(plan)
 			j := newCommitteeJob(t, plan, 7, 5)

@@ -22,6 +22,7 @@ func TestForgetfulCoordinator(t *testing.T) {
 		"without noise": 0,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			plan := testPlan()
 			plan.Rounds, plan.Noise = 2, noise
 			if noise != 0 {
@@ -183,6 +184,7 @@ func TestLostRounds(t *testing.T) {
 		}, want: ErrConfig},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			plan := testPlan()
 			plan.Rounds = 3
 			j := newJob(t, plan, 5)
