@@ -206,6 +206,7 @@ func TestJob(t *testing.T) {
 // A coordinator and parties that are ended and started again from what they stored, at
 // random moments: every sum is exact, and everybody takes part in the end.
 func TestJobRestarts(t *testing.T) {
+	t.Parallel()
 	plan := testPlan()
 	plan.Rounds = 30
 	restarts(t, plan)
@@ -213,6 +214,7 @@ func TestJobRestarts(t *testing.T) {
 
 // The same with models and submissions that are sent in parts, and kept beside the state.
 func TestLongJobRestarts(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("writes much")
 	}

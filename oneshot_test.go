@@ -167,6 +167,7 @@ func (l recordedLink) Send(ctx context.Context, out []byte) error {
 // stored, at random moments: every sum is exact, no party sends two submissions for a
 // round number, and no member two keys, signatures or parts.
 func TestOneshotRestarts(t *testing.T) {
+	t.Parallel()
 	plan := oneshotPlan()
 	plan.Rounds = 8
 	j := newCommitteeJob(t, plan, 7, 7)
@@ -237,6 +238,7 @@ func TestOneshotRestarts(t *testing.T) {
 
 // Members that are not there, up to as many as Faults, and a party that never comes.
 func TestOneshotAbsent(t *testing.T) {
+	t.Parallel()
 	plan := oneshotPlan()
 	plan.Rounds, plan.Faults = 1, 2
 	j := newCommitteeJob(t, plan, 7, 7)

@@ -239,6 +239,7 @@ func TestLostRounds(t *testing.T) {
 
 // After five lost rounds in a row the job ends, and spends no more.
 func TestStalled(t *testing.T) {
+	t.Parallel()
 	plan := testPlan()
 	plan.Rounds = 20
 	j := newJob(t, plan, 5)
@@ -263,6 +264,7 @@ func TestStalled(t *testing.T) {
 // A party that has nothing to submit says so, and is not waited for. One that never had anything
 // learns that it took part in nothing.
 func TestAbsenceTold(t *testing.T) {
+	t.Parallel()
 	plan := testPlan()
 	plan.Rounds = 3
 	j := newJob(t, plan, 5)
