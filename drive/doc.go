@@ -1,6 +1,13 @@
-// Package drive decides what happens next in a job: when a party answers, what it answers, and
-// what it counts. It is the part that programs, services and simulations of hushsum share: they
-// carry messages, keep states and run training, and drive says when.
+// Package drive decides what happens next in a job: who is in a session and in a round, when a
+// step need not wait any longer, when a party answers, what it answers, and what it counts. It is
+// the part that programs, services and simulations of hushsum share: they carry messages, keep
+// states and run training, and drive says when.
+//
+// A [Server] leads a job. It forms sessions among the parties that are here, holds the rounds,
+// remembers who has spoilt one or let one wait, and learns from what parties do how long a step
+// waits. Decisions are given out in two steps: [Server.Ready] says what has to be durable, and
+// only once [Server.Advance] is called does [Server.Pending] hand out what follows from it, so
+// that nothing leaves which a crash could take back.
 //
 // A [Party] guards itself. It believes nobody about its budget: not the coordinator, not another
 // party, not an earlier state of its own. Its [Guard] counts every submission before the
@@ -10,5 +17,6 @@
 // [Party.Advance] alone hands out what may be sent, and it is called once the state is saved.
 //
 // The package has no goroutine, clock, socket or file, and no randomness but what it is given: the
-// same events give the same decisions. A Party is not safe for concurrent use.
+// same events at the same times give the same decisions. Neither Server nor Party is safe for
+// concurrent use.
 package drive

@@ -1,0 +1,101 @@
+package drive
+
+import (
+	"fmt"
+	"slices"
+)
+
+// faults is what the parties of a job have done wrong, by roster index. It belongs to
+// identities and lives as long as the job: a party that comes with new keys is the same party.
+type faults struct {
+	of     []fault
+	doubts [][2]int // of protocol.Server.Doubts, over all sessions
+}
+
+// fault is what one party has done wrong.
+type fault struct {
+	Excluded bool // it has spoilt a round
+	// Stalls is how many rounds it let a step of pass, and Lapse is the round that it has
+	// patience from again.
+	Stalls int
+	Lapse  uint64
+	// Caused is how many sessions formed for it, and Until the round from which on another does.
+	Caused int
+	Until  uint64
+}
+
+// mostDoubling bounds for how many rounds something is held against a party: 2^10.
+const mostDoubling = 10
+
+func newFaults(n int) faults { return faults{of: make([]fault, n)} }
+
+func (f *faults) excluded(party int) bool { return f.of[party].Excluded }
+
+// stalling reports whether a party has let a step pass not long ago.
+func (f *faults) stalling(party int, round uint64) bool { return round < f.of[party].Lapse }
+
+// benched reports whether a round is better held without a party: it has let steps of several
+// rounds pass.
+func (f *faults) benched(party int, round uint64) bool {
+	return f.of[party].Stalls > 1 && f.stalling(party, round)
+}
+
+// stall notes that a party let a step pass. It is forgotten after twice as many rounds as the
+// time before.
+func (f *faults) stall(party int, round uint64) {
+	p := &f.of[party]
+	p.Stalls++
+	p.Lapse = round + 1<<min(p.Stalls, mostDoubling)
+}
+
+// cause notes that a session forms for a party. One that behaves for long starts anew.
+func (f *faults) cause(party int, round uint64) {
+	p := &f.of[party]
+	if round > p.Until+1<<min(p.Caused, mostDoubling) {
+		p.Caused = 0
+	}
+	p.Caused++
+	p.Until = round + 1<<min(p.Caused-1, mostDoubling) - 1
+}
+
+// shun notes that a session which formed for a party has not got it.
+func (f *faults) shun(party int, round uint64) {
+	p := &f.of[party]
+	p.Until = round + 1<<min(max(p.Caused, 1), mostDoubling)
+}
+
+// carry gives a session that has formed what is known from those before.
+func (s *Server) carry() error {
+	server := s.series.Successor()
+	for i := range s.peers {
+		if s.faults.excluded(i) {
+			server.Exclude(i)
+		}
+	}
+	return server.Doubt(s.faults.doubts)
+}
+
+// learnFaults takes over what a round has shown.
+func (s *Server) learnFaults(x *session) {
+	server := s.series.Present()
+	for _, i := range server.Excluded() {
+		if !s.faults.of[i].Excluded {
+			s.faults.of[i].Excluded = true
+			s.notices = append(s.notices,
+				Notice{Kind: Spoiler, Session: x.number, Round: s.round, Party: i})
+		}
+	}
+	s.faults.doubts = server.Doubts()
+}
+
+// check returns an error unless saved faults are of so many parties.
+func (f *faults) check(n int) error {
+	if len(f.of) != n {
+		return fmt.Errorf("%w: faults of %d parties", ErrState, len(f.of))
+	}
+	outside := func(i int) bool { return i < 0 || i >= n }
+	if slices.ContainsFunc(f.doubts, func(d [2]int) bool { return outside(d[0]) || outside(d[1]) }) {
+		return fmt.Errorf("%w: a doubt of nobody", ErrState)
+	}
+	return nil
+}

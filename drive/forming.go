@@ -1,0 +1,244 @@
+package drive
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// This file has how sessions form and follow each other, and who is gathered for a round.
+
+// number is the next session's: above all that were used, also where more parties than may lie
+// tell that their numbers are higher.
+func (s *Server) number() uint64 {
+	own := max(s.series.Least(), 1)
+	told := s.beyond(s.config.Colluders, func(p *peer) uint64 { return p.least })
+	return min(max(own, min(told, own+numberJump)), protocol.MaxNumber)
+}
+
+// beyond returns what more than so many of the parties tell at least, 0 if they are too few.
+func (s *Server) beyond(liars int, tell func(p *peer) uint64) uint64 {
+	if liars >= len(s.peers) {
+		return 0
+	}
+	told := make([]uint64, len(s.peers))
+	for i := range s.peers {
+		told[i] = tell(&s.peers[i])
+	}
+	slices.Sort(told)
+	return told[len(told)-1-liars]
+}
+
+// due returns when the next round may begin by the clock.
+func (s *Server) due() Time {
+	if s.begun == 0 {
+		return s.config.Start
+	}
+	return max(s.config.Start, s.begun+s.config.Pace)
+}
+
+// later has what depends on who is here looked at again at a time.
+func (s *Server) later(t Time) { s.lookAt = min(s.lookAt, t) }
+
+// outside lists the parties that another session would bring in, and reports whether there are
+// enough parties for one.
+func (s *Server) outside() (out []int, enough bool) {
+	here, inside := 0, 0
+	for i := range s.peers {
+		if !s.peers[i].here || s.faults.excluded(i) {
+			continue
+		}
+		here++
+		if s.present != nil && s.holds(i, s.present) && s.enrolled(i) {
+			inside++
+		} else {
+			out = append(out, i)
+		}
+	}
+	if s.present != nil && inside >= s.config.Survivors {
+		// Rounds can go on: who has cost sessions before waits for its turn.
+		out = slices.DeleteFunc(out, func(i int) bool { return s.round < s.faults.of[i].Until })
+	}
+	return out, here >= s.config.Survivors
+}
+
+// enrolled reports whether a party is in the present session.
+func (s *Server) enrolled(party int) bool {
+	_, in := slices.BinarySearch(s.series.Present().Enrolled(), party)
+	return in
+}
+
+// form takes the set-up of the next session a step on.
+func (s *Server) form(look bool) (again bool, err error) {
+	x := s.forming
+	if x == nil {
+		return s.propose(look)
+	}
+	if x.stage == Announcing && look && s.number() > x.number+1 {
+		// Parties have used the number: what is saved was set back.
+		return true, s.drop(protocol.ErrNumber)
+	}
+	if x.stage == Resting || !s.over(x) {
+		return false, nil
+	}
+	server := s.series.Successor()
+	if x.stage == Preparing {
+		if err := s.carry(); err != nil {
+			return false, err
+		}
+		s.decided(Notice{Kind: Formed, Session: x.number, Parties: server.Enrolled()})
+		s.enter(x, Resting)
+		return true, nil
+	}
+	err = server.EndStep()
+	switch {
+	case errors.Is(err, protocol.ErrTooFew) && x.stage == Announcing:
+		x.stuck = true // some may still come
+		return false, nil
+	case errors.Is(err, protocol.ErrTooFew):
+		return true, s.drop(err)
+	case err != nil:
+		return false, err
+	case server.Enrolled() == nil:
+		s.enter(x, Encapsulating)
+	default:
+		s.enter(x, Preparing)
+	}
+	return true, nil
+}
+
+// propose begins the set-up of a session, if there is a reason for one.
+func (s *Server) propose(look bool) (again bool, err error) {
+	if !look || s.paused || s.present != nil && s.round == s.config.Rounds {
+		return false, nil
+	}
+	if due := s.due(); s.now < due {
+		s.later(due)
+		return false, nil
+	}
+	outside, enough := s.outside()
+	if !enough || len(outside) == 0 {
+		return false, nil
+	}
+	number := s.number()
+	if err := s.series.Succeed(s.config.Session(number)); err != nil {
+		return false, err
+	}
+	if s.present != nil {
+		for _, i := range outside {
+			s.faults.cause(i, s.round)
+		}
+	}
+	s.forming = &session{number: number}
+	s.decided(Notice{Kind: Forms, Session: number, Round: s.round})
+	s.enter(s.forming, Announcing)
+	return true, nil
+}
+
+// drop gives up the session that forms. The next has another number.
+func (s *Server) drop(why error) error {
+	s.decided(Notice{Kind: Dropped, Session: s.forming.number, Round: s.round, Err: why})
+	s.forming = nil
+	return nil
+}
+
+// takeOver makes the session that has formed the present one.
+func (s *Server) takeOver() error {
+	if err := s.series.TakeOver(); err != nil {
+		return err
+	}
+	s.present, s.forming, s.failed = s.forming, nil, nil
+	for i := range s.peers {
+		if s.peers[i].here && !s.enrolled(i) {
+			s.faults.shun(i, s.round)
+		}
+	}
+	s.decided(Notice{Kind: Following, Session: s.present.number, Round: s.round,
+		Parties: s.series.Present().Enrolled()})
+	s.tell = true
+	return nil
+}
+
+// prepare gathers those who are here for the next round, or ends the job.
+func (s *Server) prepare(look bool) (again bool, err error) {
+	if s.round >= s.config.Rounds {
+		s.end(AllHeld)
+		return false, nil
+	}
+	if !look || s.paused {
+		return false, nil
+	}
+	if due := s.due(); s.now < due {
+		s.later(due)
+		return false, nil
+	}
+	x, server := s.present, s.series.Present()
+	there, soon := s.there()
+	if s.now < soon {
+		s.later(soon)
+		return false, nil
+	}
+	if len(there) < s.config.Survivors || s.failed != nil && slices.Equal(there, s.failed) {
+		return false, nil
+	}
+	sampled := 0 < s.config.Sample && s.config.Sample < len(server.Enrolled())
+	switch {
+	case sampled:
+		there = s.config.Draw(s.round+1, there, s.config.Sample)
+	case s.complete(there):
+		return true, s.begin()
+	case !s.gathers:
+		// Who is asked by Pending and answers in time takes part.
+		s.enter(x, Preparing)
+		return true, nil
+	}
+	if _, err := server.Gather(there); err != nil {
+		return false, err
+	}
+	s.failed = nil
+	s.enter(x, Preparing)
+	return true, nil
+}
+
+// there lists the parties that a round can be held among, and the time until which one of the
+// last round may come back.
+func (s *Server) there() (there []int, soon Time) {
+	server := s.series.Present()
+	excluded := wire.NewSet(len(s.peers))
+	for _, i := range server.Excluded() {
+		excluded.Add(i)
+	}
+	holders := wire.NewSet(len(s.peers))
+	for _, i := range server.Holders() {
+		holders.Add(i)
+	}
+	benched := 0
+	for _, i := range server.Enrolled() {
+		switch {
+		case excluded.Has(i):
+		case s.holds(i, s.present):
+			there = append(there, i)
+			if s.faults.benched(i, s.round) {
+				benched++
+			}
+		case !s.peers[i].here && holders.Has(i):
+			soon = max(soon, s.peers[i].expected)
+		}
+	}
+	if benched > 0 && len(there)-benched >= s.config.Survivors {
+		there = slices.DeleteFunc(there, func(i int) bool { return s.faults.benched(i, s.round) })
+	}
+	return there, soon
+}
+
+// complete reports whether the material of just these parties is in.
+func (s *Server) complete(there []int) bool {
+	server := s.series.Present()
+	holders := server.Holders()
+	return !slices.ContainsFunc(there, func(i int) bool {
+		_, holder := slices.BinarySearch(holders, i)
+		return !holder || server.Awaits(i)
+	})
+}

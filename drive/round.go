@@ -1,0 +1,223 @@
+package drive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// This file has the decisions of a round.
+
+// Reasons for which a job ends by itself.
+const (
+	AllHeld     = "all rounds were held"
+	BudgetSpent = "the privacy budget is spent"
+	AllLost     = "round after round was lost"
+)
+
+// catchUp looks whether what is saved was set back: parties know of a later round. One party's
+// word is not enough, nor that of as many as may collude. The rounds in between count as held and
+// spent, and since keys of the session that is saved were used in them, another session follows.
+func (s *Server) catchUp() (again bool, err error) {
+	if !s.counted || s.present != nil && s.present.stage == Applying {
+		return false, nil
+	}
+	s.counted = false
+	known := s.beyond(max(s.config.Colluders, 1), func(p *peer) uint64 { return p.told })
+	if known = min(known, s.config.Rounds); known <= s.round {
+		return false, nil
+	}
+	skipped := known - s.round
+	ledger, err := s.charge(s.names, skipped)
+	if errors.Is(err, accounting.ErrBudget) {
+		s.end(BudgetSpent)
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	s.ledger, s.round, s.lost = ledger, known, s.lost+skipped
+	s.series = protocol.NewServerSeries(s.config.Label, s.series.Least())
+	s.present, s.forming = nil, nil
+	s.decided(Notice{Kind: SetBack, Round: s.round, Skipped: skipped})
+	s.tell = true
+	return true, nil
+}
+
+// charge returns the ledger as it is after so many more rounds with some parties.
+func (s *Server) charge(names []string, rounds uint64) (*accounting.Ledger, error) {
+	if s.ledger == nil {
+		return nil, nil
+	}
+	after := s.ledger.Clone()
+	return after, after.SpendRounds(s.config.Cost, int(rounds), names...)
+}
+
+// begin begins a round among those whose material is in, if they are enough and the budget
+// lasts.
+func (s *Server) begin() error {
+	x, server := s.present, s.series.Present()
+	holders := server.Holders()
+	names := make([]string, len(holders))
+	for k, i := range holders {
+		names[k] = s.names[i]
+	}
+	ledger, err := s.charge(names, 1)
+	if errors.Is(err, accounting.ErrBudget) {
+		s.end(BudgetSpent)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var fresh [32]byte
+	if _, err := io.ReadFull(s.random, fresh[:]); err != nil {
+		return fmt.Errorf("%w: %w", protocol.ErrRandom, err)
+	}
+	digest, err := s.config.Broadcast(s.round+1, fresh)
+	if err != nil {
+		return err
+	}
+	envelopes, err := server.BeginDigest(digest)
+	if errors.Is(err, protocol.ErrTooFew) {
+		there, _ := s.there()
+		s.decided(Notice{Kind: Unbegun, Session: x.number, Round: s.round + 1, Err: err})
+		s.enter(x, Resting)
+		s.failed = there
+		return nil
+	} else if err != nil {
+		return err
+	}
+	s.round, s.fresh, s.ledger, s.begun = s.round+1, fresh, ledger, s.now
+	n := Notice{Kind: Begun, Session: x.number, Round: s.round}
+	for _, e := range envelopes {
+		n.Parties = append(n.Parties, e.To)
+	}
+	s.decided(n)
+	s.enter(x, Submitting)
+	return nil
+}
+
+// step ends one step of a round and begins the next. Parties get its messages by Pending.
+func (s *Server) step(next Stage) error {
+	err := s.series.Present().EndStep()
+	if errors.Is(err, protocol.ErrTooFew) {
+		s.lose(err)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	s.enter(s.present, next)
+	return nil
+}
+
+// total adds a round up, and asks for the next model.
+func (s *Server) total() {
+	server := s.series.Present()
+	sum, err := server.SumVector()
+	s.learnFaults(s.present)
+	if err != nil {
+		s.lose(err)
+		return
+	}
+	s.sum, s.of, s.ask = sum, server.Included(), true
+	s.enter(s.present, Applying)
+}
+
+// Applied takes the program's answer to [Apply]: that it has the next model, which from now on
+// rounds begin with, or why not, by which the round is lost. An answer for another round comes
+// too late, and is dropped.
+func (s *Server) Applied(now Time, round uint64, err error) {
+	s.clock(now)
+	x := s.present
+	if x == nil || x.stage != Applying || round != s.round {
+		return
+	}
+	if err != nil {
+		s.lose(err)
+		return
+	}
+	s.inRow = 0
+	s.decided(Notice{Kind: Summed, Session: x.number, Round: s.round, Parties: s.of})
+	s.sum, s.of, s.ask = nil, nil, false
+	s.enter(x, Resting)
+}
+
+// lose ends a round without a sum.
+func (s *Server) lose(why error) {
+	s.lost++
+	s.inRow++
+	s.sum, s.of, s.ask = nil, nil, false
+	s.decided(Notice{Kind: Lost, Session: s.present.number, Round: s.round, Err: why})
+	s.enter(s.present, Resting)
+	if s.inRow < mostLost {
+		return
+	}
+	if !s.config.Pause {
+		s.end(AllLost)
+		return
+	}
+	s.paused = true
+	s.decided(Notice{Kind: Paused, Round: s.round, Err: fmt.Errorf(
+		"%d rounds in a row were lost, each at the cost of a round's privacy; "+
+			"resume when the cause is mended. The last: %w", s.inRow, why)})
+}
+
+// end ends the job.
+func (s *Server) end(why string) {
+	s.stalled = s.inRow >= mostLost || s.round > 0 && s.lost == s.round
+	s.ended, s.present, s.forming = why, nil, nil
+	s.sum, s.of, s.ask = nil, nil, false
+	s.series = protocol.NewServerSeries(s.config.Label, s.series.Least())
+	s.decided(Notice{Kind: Ended, Round: s.round, Err: errors.New(why)})
+	s.tell = true
+}
+
+// nameOf names a message of a session: of one type and one round there is one.
+func nameOf(session uint64, shared, own []byte) string {
+	if len(shared) == 0 {
+		shared = own
+	}
+	h, _, err := wire.ParseHeader(shared)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d.%d", session, h.Type, h.Round)
+}
+
+// Status is where a job stands.
+type Status struct {
+	Round, Lost uint64
+	Session     uint64 // of the present session, or else of the one that forms; 0: none
+	Stage       Stage  // the same session's
+	Since       Time   // that stage began
+	Paused      bool
+	Ended       string // why, empty while the job goes on
+	Stalled     bool   // it ended without what it is for
+	Begun       Time   // the last round
+	Fresh       [32]byte
+}
+
+// Status returns where the job stands.
+func (s *Server) Status() Status {
+	out := Status{Round: s.round, Lost: s.lost, Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
+		Begun: s.begun, Fresh: s.fresh}
+	x := s.present
+	if x == nil {
+		x = s.forming
+	}
+	if x != nil {
+		out.Session, out.Stage, out.Since = x.number, x.stage, x.since
+	}
+	return out
+}
+
+// Here reports whether a party is here, and whether it has ever been.
+func (s *Server) Here(party int) (here, ever bool) {
+	return s.peers[party].here, s.peers[party].known
+}
+
+// Ledger returns what the parties have spent, nil without noise. It is not to be changed.
+func (s *Server) Ledger() *accounting.Ledger { return s.ledger }

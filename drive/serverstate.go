@@ -1,0 +1,210 @@
+package drive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/gob"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// serverState is the saved form of a server.
+type serverState struct {
+	Format      int
+	Round, Lost uint64
+	InRow       int
+	Fresh       [32]byte
+	Begun       Time
+	Paused      bool
+	Ended       string
+	Stalled     bool
+	Ledger      []byte
+	Sessions    [2]SessionStage // present, forming
+	Series      []byte
+	Of          []int
+	Sum         []byte // of the round that is applied, if it is short
+	Digest      []byte // of that sum, if it is saved apart
+	Faults      []fault
+	Doubts      [][2]int
+}
+
+const serverFormat = 1
+
+// SessionStage is a session and where it stands. Number 0: there is none.
+type SessionStage struct {
+	Number uint64
+	Stage  Stage
+}
+
+// Recorded is what earlier programs saved of a job, for [ResumeServer].
+type Recorded struct {
+	Round, Lost uint64
+	InRow       int
+	Fresh       [32]byte
+	Begun       Time
+	Paused      bool
+	Ended       string
+	Stalled     bool
+	Ledger      []byte          // in JSON; of a job with noise
+	Sessions    [2]SessionStage // present, forming
+	Series      *protocol.ServerSeries
+}
+
+// State returns what [ReadServer] makes the server again from, and a long sum of the round that
+// is open, nil if there is none. The sum goes to the store first. It stays the same until the
+// round is over, so that it is stored once for a round and [Stage], see [Server.SumName].
+func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
+	out := serverState{
+		Format: serverFormat, Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh,
+		Begun: s.begun, Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
+		Of: s.of, Faults: s.faults.of, Doubts: s.faults.doubts,
+	}
+	if s.ledger != nil {
+		if out.Ledger, err = s.ledger.MarshalJSON(); err != nil {
+			return nil, nil, err
+		}
+	}
+	for k, x := range s.sessions() {
+		if x != nil {
+			out.Sessions[k] = SessionStage{x.number, x.stage}
+		}
+	}
+	if s.apart {
+		out.Series, sum, err = s.series.SaveParts(key)
+	} else {
+		out.Series, err = s.series.Save(key)
+	}
+	if err == nil && s.sum != nil {
+		sum, err = out.keep(s.sum, s.apart)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var b bytes.Buffer
+	err = gob.NewEncoder(&b).Encode(out)
+	return b.Bytes(), sum, err
+}
+
+// keep makes the sum that is applied a part of the state, or has it saved apart.
+func (out *serverState) keep(sum *masking.Vector, apart bool) (io.WriterTo, error) {
+	if !apart {
+		var b bytes.Buffer
+		_, err := sum.WriteTo(&b)
+		out.Sum = b.Bytes()
+		return nil, err
+	}
+	digest := sha256.New()
+	_, err := sum.WriteTo(digest)
+	out.Digest = digest.Sum(nil)
+	return sum, err
+}
+
+// SumName names the long sum that [Server.State] returns: another name is another sum.
+func (s *Server) SumName() string {
+	if s.sum != nil {
+		return fmt.Sprintf("applied-%d", s.round)
+	}
+	return fmt.Sprintf("sum-%d", s.round)
+}
+
+// ReadServer makes the server again that State saved under key; sum is the long sum that was
+// returned with it, nil if none was. Time counts from now on. It fails with [ErrState], and with
+// errors of package protocol.
+func ReadServer(
+	c ServerConfig, key *keyexchange.SealKey, now Time, state []byte, sum io.Reader,
+) (*Server, error) {
+	var in serverState
+	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if in.Format != serverFormat {
+		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, serverFormat)
+	}
+	var masked io.Reader
+	if in.Digest == nil {
+		masked = sum
+	}
+	series, err := protocol.ReadServerSeries(c.Label, key, in.Series, masked)
+	if err != nil {
+		return nil, err
+	}
+	s, err := ResumeServer(c, now, Recorded{
+		Round: in.Round, Lost: in.Lost, InRow: in.InRow, Fresh: in.Fresh, Begun: in.Begun,
+		Paused: in.Paused, Ended: in.Ended, Stalled: in.Stalled, Ledger: in.Ledger,
+		Sessions: in.Sessions, Series: series,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.faults = faults{in.Faults, in.Doubts}
+	if err := s.faults.check(len(s.peers)); err != nil {
+		return nil, err
+	}
+	if x := s.present; x != nil && x.stage == Applying {
+		return s, s.readSum(&in, sum)
+	}
+	return s, nil
+}
+
+// readSum reads the sum of the round that is applied, and asks for the next model again.
+func (s *Server) readSum(in *serverState, apart io.Reader) error {
+	if in.Digest == nil {
+		apart = bytes.NewReader(in.Sum)
+	}
+	if apart == nil {
+		return fmt.Errorf("%w: its sum was saved apart, and is missing", ErrState)
+	}
+	intake, err := masking.NewIntake(s.config.Session(1).Layout)
+	if err != nil {
+		return err
+	}
+	found := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(intake, found), apart); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if in.Digest != nil && !bytes.Equal(found.Sum(nil), in.Digest) {
+		return fmt.Errorf("%w: its sum is not the one that was saved apart", ErrState)
+	}
+	if s.sum, err = intake.Vector(); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	s.of, s.ask = in.Of, true
+	return nil
+}
+
+// ResumeServer makes a server that goes on with what an earlier program saved. It fails with
+// [ErrState].
+func ResumeServer(c ServerConfig, now Time, r Recorded) (*Server, error) {
+	s, err := newServer(c, now)
+	if err != nil {
+		return nil, err
+	}
+	s.series, s.round, s.lost, s.inRow = r.Series, r.Round, r.Lost, r.InRow
+	s.fresh, s.begun, s.paused = r.Fresh, min(r.Begun, s.now), r.Paused
+	s.ended, s.stalled = r.Ended, r.Stalled
+	if s.ledger != nil {
+		if err := s.ledger.UnmarshalJSON(r.Ledger); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	for i := range s.peers {
+		s.peers[i].expected = s.now + s.config.ComeBack
+	}
+	for k, at := range []**session{&s.present, &s.forming} {
+		server := []*protocol.Server{s.series.Present(), s.series.Successor()}[k]
+		in := r.Sessions[k]
+		if in.Number == 0 {
+			continue
+		}
+		if server == nil || in.Stage < Announcing || in.Stage > Applying {
+			return nil, fmt.Errorf("%w: session %d is %v", ErrState, in.Number, in.Stage)
+		}
+		*at = &session{number: in.Number, stage: in.Stage, waiting: waiting{since: s.now}}
+		s.mark(*at)
+	}
+	return s, nil
+}
