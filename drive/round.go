@@ -191,6 +191,7 @@ func nameOf(session uint64, shared, own []byte) string {
 type Status struct {
 	Round, Lost uint64
 	Session     uint64 // of the present session, or else of the one that forms; 0: none
+	Forming     bool   // there is none but the one that forms
 	Stage       Stage  // the same session's
 	Since       Time   // that stage began
 	Paused      bool
@@ -207,6 +208,7 @@ func (s *Server) Status() Status {
 	x := s.present
 	if x == nil {
 		x = s.forming
+		out.Forming = x != nil
 	}
 	if x != nil {
 		out.Session, out.Stage, out.Since = x.number, x.stage, x.since

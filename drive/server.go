@@ -197,7 +197,7 @@ const (
 	Lost                            // Session, Round, Err: there is no sum
 	SetBack                         // Round, Skipped: parties know of that many rounds more
 	Paused                          // Round, Err
-	Resumed                         // Round
+	Resumed                         // Round, Err
 	Ended                           // Round, Err
 )
 
@@ -424,13 +424,13 @@ func (s *Server) Pause(now Time, why string) {
 }
 
 // Resume ends a pause.
-func (s *Server) Resume(now Time) {
+func (s *Server) Resume(now Time, why string) {
 	s.clock(now)
 	if s.ended != "" {
 		return
 	}
 	s.paused, s.inRow = false, 0
-	s.decided(Notice{Kind: Resumed, Round: s.round})
+	s.decided(Notice{Kind: Resumed, Round: s.round, Err: errors.New(why)})
 }
 
 // End ends the job. A round that is open has no sum.
@@ -480,7 +480,7 @@ func (s *Server) Wake() Time {
 		return Never
 	}
 	wake := min(s.sweep, s.lookAt)
-	if s.look || s.counted {
+	if s.look || s.counted && (s.present == nil || s.present.stage != Applying) {
 		return s.now
 	}
 	if s.held && !s.apart {

@@ -38,9 +38,12 @@ import (
 var writeRecord = flag.Bool("record.write", false,
 	"record the fixture of this release's format anew")
 
-// recordFixture is the folder of a node of the first release, which was stopped between
-// rounds: its record, its seal key, tokens and name.
-const recordFixture = "testdata/record-1.zip"
+// recordFixture is the folder of a node of the last release, which was stopped between
+// rounds: its record, its seal key, tokens and name. The first release's has states of format 1.
+const (
+	recordFixture = "testdata/record-2.zip"
+	recordFirst   = "testdata/record-1.zip"
+)
 
 const (
 	recordParties = 4
@@ -137,9 +140,18 @@ func awaitStatus(
 	}
 }
 
-// This program reads a record of the first release and goes on with it: the same history
+// This program reads the records of earlier releases and goes on with them: the same history
 // and epsilon, and the rounds that were left.
-func TestRecordOfFirstRelease(t *testing.T) {
+func TestRecordsOfReleases(t *testing.T) {
+	if *writeRecord {
+		writeRecordFixture(t)
+	}
+	for _, name := range []string{recordFirst, recordFixture} {
+		t.Run(filepath.Base(name), func(t *testing.T) { goesOnWith(t, name) })
+	}
+}
+
+func goesOnWith(t *testing.T, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	text, roster, identities := fourParties(t)
@@ -147,11 +159,8 @@ func TestRecordOfFirstRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *writeRecord {
-		writeRecordFixture(ctx, t, text, roster, identities)
-	}
 	folder := t.TempDir()
-	unzip(t, recordFixture, folder)
+	unzip(t, name, folder)
 	n, err := node.Start(ctx, plainNode(folder))
 	if err != nil {
 		t.Fatal(err)
@@ -191,9 +200,10 @@ func TestRecordOfFirstRelease(t *testing.T) {
 }
 
 // writeRecordFixture records what the test above reads.
-func writeRecordFixture(
-	ctx context.Context, t *testing.T, text, roster []byte, identities []ed25519.PrivateKey,
-) {
+func writeRecordFixture(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	text, roster, identities := fourParties(t)
 	folder := t.TempDir()
 	n, err := node.Start(ctx, plainNode(folder))
 	if err != nil {

@@ -2,15 +2,14 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -65,18 +64,19 @@ func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
 	if err := r.acquire(ctx); err != nil {
 		return Next{}, orNothing(ctx, err)
 	}
-	p := &r.parties[i]
-	p.polls++
-	p.seen, p.sessions, p.told, p.least = time.Now(), ask.Sessions, ask.Round, ask.Least
-	p.absent = ask.Absent
+	now := r.now()
+	r.parties[i].polls++
+	r.drive.Connected(now, i, drive.Hello{Sessions: ask.Sessions, Least: ask.Least, Told: ask.Round})
+	r.drive.Absent(now, i, ask.Absent)
 	r.poke()
 	r.release()
 	room := int64(0)
 	left := func() {
 		r.out.Release(room)
 		<-r.lock
-		p.polls--
-		p.seen = time.Now()
+		if r.parties[i].polls--; r.parties[i].polls == 0 {
+			r.drive.Gone(r.now(), i)
+		}
 		r.release()
 		r.poke()
 	}
@@ -133,73 +133,63 @@ func orNothing(ctx context.Context, err error) error {
 	return err
 }
 
-// next finds what a party has to do, and after what time to look again.
+// next finds what a party has to do, and after what time to look again: the first item of a
+// session that it has not seen, or the last that it has seen, not answered and is not at work on.
 func (r *Runner) next(i int, ask Ask) (n Next, again time.Duration) {
-	if r.ended != "" {
-		return Next{Kind: End, Item: "end", Round: r.round}, 0
+	var last []Next // of each session, what it has seen
+	for item := range r.drive.Pending(i) {
+		found := Next{
+			Kind:    kinds[item.Kind],
+			Item:    item.Name,
+			Session: item.Session,
+			Round:   int(item.Round),
+			Shared:  item.Shared,
+			Message: item.Own,
+		}
+		k := len(last) - 1
+		another := k < 0 || last[k].Session != found.Session
+		if another && k >= 0 && r.again(i, &last[k], &ask, &again) {
+			return last[k], 0
+		}
+		if found.Kind == End || !slices.Contains(ask.Seen, found.Item) {
+			r.asked(i, &found)
+			return found, 0
+		}
+		if another {
+			last = append(last, found)
+		} else {
+			last[k] = found
+		}
 	}
-	p := &r.parties[i]
-	for _, s := range r.sessions() {
-		if s == r.present && r.absent(i) {
-			continue
-		}
-		found, seen := r.question(s, i, &ask)
-		if found.Kind == Nothing {
-			continue
-		}
-		if !seen {
-			p.asked, p.askedWhen = found.Item, time.Now()
-			return found, 0
-		}
-		if ask.Working {
-			continue
-		}
-		// It has the question and is not at work on it: the answer was lost, with a
-		// runner that died or on the way.
-		wait := resendAfter - time.Since(p.askedWhen)
-		if p.asked != found.Item || wait <= 0 {
-			p.asked, p.askedWhen = found.Item, time.Now()
-			return found, 0
-		}
-		if again == 0 || wait < again {
-			again = wait
-		}
+	if k := len(last) - 1; k >= 0 && r.again(i, &last[k], &ask, &again) {
+		return last[k], 0
 	}
 	return Next{}, again
 }
 
-// question returns the first question of a session that a party has not seen, or the last
-// of those that it has seen and not answered.
-func (r *Runner) question(s *session, i int, ask *Ask) (found Next, seen bool) {
-	server := r.server(s)
-	has := slices.Contains(ask.Sessions, s.number)
-	if s.stage == Announcing {
-		item := fmt.Sprintf("%d.join", s.number)
-		if ask.Least <= s.number && !has || has && server.Awaits(i) {
-			found = Next{Kind: Join, Item: item, Session: s.number}
-		}
-		return found, slices.Contains(ask.Seen, item)
+// kinds are those of what drive has a party do.
+var kinds = map[drive.ItemKind]Kind{drive.Join: Join, drive.Carry: Message, drive.Last: End}
+
+func (r *Runner) asked(i int, n *Next) {
+	r.parties[i].asked, r.parties[i].askedWhen = n.Item, time.Now()
+}
+
+// again reports whether a party is to have again what it has seen: it is not at work on it, so
+// that its answer was lost, with a runner that died or on the way. Otherwise it says when.
+func (r *Runner) again(i int, n *Next, ask *Ask, when *time.Duration) bool {
+	if ask.Working {
+		return false
 	}
-	if !has {
-		return Next{}, false
+	p := &r.parties[i]
+	wait := resendAfter - time.Since(p.askedWhen)
+	if p.asked != n.Item || wait <= 0 {
+		r.asked(i, n)
+		return true
 	}
-	for shared, message := range server.PendingParts(i) {
-		digest := sha256.Sum256(message) // what is shared is the session's
-		found = Next{
-			Kind:    Message,
-			Item:    fmt.Sprintf("%d.%x", s.number, digest[:8]),
-			Session: s.number,
-			Shared:  shared,
-			Message: message,
-		}
-		if server.Step() == protocol.StepMasked {
-			found.Round = r.round
-		}
-		if !slices.Contains(ask.Seen, found.Item) {
-			return found, false
-		}
+	if *when == 0 || wait < *when {
+		*when = wait
 	}
-	return found, true
+	return false
 }
 
 // ReadMessage takes a message of a party, of so many bytes, which are all there to be read. A
@@ -210,20 +200,19 @@ func (r *Runner) ReadMessage(ctx context.Context, i int, message io.Reader, size
 		return err
 	}
 	defer r.release()
-	r.parties[i].seen = time.Now()
-	if r.ended != "" {
-		return ErrEnded
-	}
-	err := r.series.ReadMessage(r.Federation.Settled.Roster().Key(i), message)
+	now := r.now()
+	r.drive.Heard(now, i)
+	err := r.drive.ReadMessage(now, i, message)
 	switch {
 	case errors.Is(err, protocol.ErrDuplicate):
 		return nil
+	case errors.Is(err, drive.ErrEnded):
+		return ErrEnded
 	case err != nil:
 		r.refused++
 		return err
 	}
 	r.bytesIn += size
-	r.dirty, r.heard = true, time.Now()
 	r.poke()
 	return nil
 }
@@ -237,45 +226,61 @@ func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	}
 	defer r.release()
 	if i >= 0 {
-		r.parties[i].seen = time.Now()
+		r.drive.Heard(r.now(), i)
 	}
 	if round == 0 {
 		return r.last()
 	}
-	if round != r.round || r.present == nil || r.present.stage != Submitting {
+	if at := r.drive.Status(); round != int(at.Round) || at.Stage != drive.Submitting {
 		return nil, ErrNotDue
 	}
 	return r.begin()
 }
 
+// after is how many rounds the model has behind it.
+func (r *Runner) after() int {
+	at := r.drive.Status()
+	if at.Stage >= drive.Submitting {
+		return int(at.Round) - 1
+	}
+	return int(at.Round)
+}
+
 // last returns the last model. All who ask between two rounds share the bytes.
 func (r *Runner) last() ([]byte, error) {
-	if r.present != nil && r.present.stage >= Submitting {
-		return modelFile(r.Federation, r.model, r.round-1)
+	after := r.after()
+	if after < int(r.drive.Status().Round) {
+		return modelFile(r.Federation, r.model, after)
 	}
-	if r.broadcast != nil && r.of == -r.round {
+	if r.broadcast != nil && r.of == -after {
 		return r.broadcast, nil
 	}
-	b, err := modelFile(r.Federation, r.model, r.round)
+	b, err := modelFile(r.Federation, r.model, after)
 	if err == nil {
-		r.broadcast, r.of = b, -r.round
+		r.broadcast, r.of = b, -after
 	}
 	return b, err
 }
 
-// begin returns the broadcast of the present round. What varies between rounds with the
-// same model is fresh, which the rotation follows from.
+// begin returns the broadcast of the present round.
 func (r *Runner) begin() ([]byte, error) {
-	if r.broadcast != nil && r.of == r.round {
+	at := r.drive.Status()
+	if r.broadcast != nil && r.of == int(at.Round) {
 		return r.broadcast, nil
 	}
+	return r.cast(at.Round, at.Fresh)
+}
+
+// cast makes the broadcast of a round. What varies between rounds with the same model is fresh,
+// which the rotation follows from.
+func (r *Runner) cast(round uint64, fresh [32]byte) ([]byte, error) {
 	b, err := r.Federation.Spec.Append(nil, r.model, map[string]string{
 		"federation": r.Federation.ID,
-		"round":      strconv.Itoa(r.round),
-		"fresh":      hex.EncodeToString(r.fresh[:]),
+		"round":      strconv.FormatUint(round, 10),
+		"fresh":      hex.EncodeToString(fresh[:]),
 	})
 	if err == nil {
-		r.broadcast, r.of = b, r.round
+		r.broadcast, r.of = b, int(round)
 	}
 	return b, err
 }
@@ -287,12 +292,9 @@ func (r *Runner) Due(ctx context.Context, i int) (due bool, most int, err error)
 		return false, 0, err
 	}
 	defer r.release()
-	r.parties[i].seen = time.Now()
-	if r.ended != "" {
+	r.drive.Heard(r.now(), i)
+	if r.drive.Status().Ended != "" {
 		return false, 0, ErrEnded
 	}
-	for _, s := range r.sessions() {
-		due = due || r.server(s).Awaits(i)
-	}
-	return due, r.most, nil
+	return r.drive.Due(i), r.most, nil
 }

@@ -2,107 +2,178 @@ package runner
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has the decisions of a round.
+// This file has what the runner does for a decision, and what it tells people.
 
-// proceed decides what is due.
-func (r *Runner) proceed(ctx context.Context) error {
-	if r.dirty && time.Since(r.recorded) > keepEvery {
-		if err := r.record(ctx); err != nil {
-			return err
-		}
+// config is what drive is told of the federation.
+func (r *Runner) config() (drive.ServerConfig, error) {
+	f := r.Federation
+	ledger, err := f.Ledger()
+	if err != nil {
+		return drive.ServerConfig{}, err
 	}
-	if r.ended != "" {
-		return nil
+	c := drive.ServerConfig{
+		Session:   f.Config,
+		Label:     f.Config(1).Label,
+		Rounds:    uint64(f.File.Rounds),
+		Survivors: f.Settled.MinSurvivors(),
+		Colluders: f.Plan().Colluders,
+		Ledger:    ledger,
+		Broadcast: r.digest,
+		StepTime:  drive.Time(f.File.StepTime),
+		ComeBack:  drive.Time(comeBack),
+		Away:      drive.Time(r.Grace),
+		Pace:      drive.Time(f.File.Pace),
+		Sample:    f.Sample(),
+		Draw:      r.draw,
+		Pause:     true,
 	}
-	if err := r.catchUp(ctx); err != nil {
-		return err
+	if ledger != nil {
+		c.Cost = f.Round()
 	}
-	if err := r.form(ctx); err != nil {
-		return err
+	if !f.Start.IsZero() {
+		c.Start = drive.Time(f.Start.UnixNano())
 	}
-	if f := r.forming; f != nil && f.stage == Ready && (r.present == nil || r.present.stage == Ready) {
-		if err := r.takeOver(ctx); err != nil {
-			return err
-		}
-	}
-	s := r.present
-	if s == nil || s.stage != Ready && !r.over(s) {
-		return nil
-	}
-	switch s.stage {
-	case Ready:
-		return r.prepare(ctx)
-	case Preparing:
-		return r.beginRound(ctx)
-	case Submitting:
-		return r.step(ctx, Signing)
-	case Signing:
-		return r.step(ctx, Revealing)
-	case Revealing:
-		return r.sum(ctx)
-	}
-	return nil
+	return c, nil
 }
 
-// step ends one step of a round and begins the next.
-func (r *Runner) step(ctx context.Context, next Stage) error {
-	err := r.series.Present().EndStep() // parties are told when they ask, see question
-	if errors.Is(err, protocol.ErrTooFew) {
-		return r.lose(ctx, err)
-	} else if err != nil {
-		return err
+// digest makes the broadcast of a round, and returns its digest.
+func (r *Runner) digest(round uint64, fresh [32]byte) (digest [32]byte, err error) {
+	b, err := r.cast(round, fresh)
+	if err != nil {
+		return digest, err
 	}
-	return r.enter(ctx, r.present, next)
+	h := protocol.NewBroadcastHash()
+	_, err = h.Write(b)
+	return [32]byte(h.Sum(nil)), err
 }
 
-// beginRound begins a round among those whose material is in, if they are enough and the
-// budget lasts.
-func (r *Runner) beginRound(ctx context.Context) error {
-	s, server := r.present, r.series.Present()
-	ledger, err := r.charge(server.Holders(), 1)
-	if errors.Is(err, accounting.ErrBudget) {
-		return r.end(ctx, "the privacy budget is spent")
-	} else if err != nil {
-		return err
+// draw returns so many of some parties for a round, in ascending order: those whose digests of
+// federation, round and party are least. All can compute it, and it hides nothing.
+func (r *Runner) draw(round uint64, there []int, sample int) []int {
+	digest := func(i int) string {
+		d := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", r.Federation.ID, round, i))
+		return string(d[:])
 	}
-	r.round++
-	r.broadcast = nil
-	if _, err := rand.Read(r.fresh[:]); err != nil {
-		return err
-	}
+	drawn := slices.Clone(there)
+	slices.SortFunc(drawn, func(i, j int) int { return strings.Compare(digest(i), digest(j)) })
+	drawn = drawn[:min(sample, len(drawn))]
+	slices.Sort(drawn)
+	return drawn
+}
+
+// applied is the next model that a sum gave, or why there is none.
+type applied struct {
+	round    uint64
+	err      error
+	model    []float64
+	metric   *federation.Metric
+	accuracy float64
+}
+
+// apply makes the next model of a sum, while the runner goes on.
+func (r *Runner) apply(a *drive.Apply) error {
 	broadcast, err := r.begin()
 	if err != nil {
 		return err
 	}
-	envelopes, err := server.Begin(broadcast)
-	if errors.Is(err, protocol.ErrTooFew) {
-		r.round--
-		r.why = fmt.Sprintf("round %d could not begin: %v", r.round+1, err)
-		s.stage, s.since = Ready, time.Now()
-		return nil
-	} else if err != nil {
-		return err
-	}
-	r.ledger, r.roundTime, r.why = ledger, time.Now(), ""
-	if err := r.enter(ctx, s, Submitting); err != nil {
-		return err
-	}
-	r.audit(record.Line{Event: "begun", Round: r.round, Parties: len(envelopes),
-		Digest: digestOf(broadcast), Size: len(broadcast)})
+	model := r.model
+	go func() {
+		out := applied{round: a.Round}
+		sum := a.Sum.Values()
+		if r.Summed != nil {
+			r.Summed(int(a.Round), a.Parties, sum)
+		}
+		out.model, out.metric, out.err = r.Federation.Next(r.optimizer, model, broadcast, sum, a.Parties)
+		if out.err == nil && r.Judge != nil {
+			out.accuracy = r.Judge(out.model)
+		}
+		r.applied <- out
+	}()
 	return nil
+}
+
+// take takes the next model, if there is one.
+func (r *Runner) take(ctx context.Context, a *applied) error {
+	if a == nil {
+		return nil
+	}
+	if at := r.drive.Status(); at.Stage != drive.Applying || at.Round != a.round {
+		return nil // the federation was ended meanwhile
+	}
+	if a.err == nil {
+		r.model, r.made = a.model, *a
+		r.spent = append(r.spent, r.modelRef)
+		var err error
+		if r.modelRef, err = r.putModel(ctx); err != nil {
+			return err
+		}
+	}
+	r.drive.Applied(r.now(), a.round, a.err)
+	return nil
+}
+
+// note keeps in mind what is decided, for people, and returns what the audit log gets once that is
+// recorded.
+func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
+	for _, n := range notices {
+		line := record.Line{Round: int(n.Round), Parties: len(n.Parties)}
+		if n.Err != nil {
+			line.Note = n.Err.Error()
+		}
+		switch n.Kind {
+		case drive.Forms:
+			line.Event = "a session forms"
+		case drive.Following:
+			line.Event = "a session took over"
+		case drive.Begun:
+			line.Event, r.why = "begun", ""
+			line.Digest, line.Size = digestOf(r.broadcast), len(r.broadcast)
+		case drive.Unbegun:
+			r.why = fmt.Sprintf("round %d could not begin: %v", n.Round, n.Err)
+			continue
+		case drive.Summed:
+			line.Event, line.Epsilon = "summed", r.epsilon()
+			line.Digest, line.Size = r.modelRef.Digest, r.modelRef.Size
+			r.past(n, Past{Parties: len(n.Parties), Metric: r.made.metric, Accuracy: r.made.accuracy,
+				Digest: line.Digest})
+		case drive.Lost:
+			r.past(n, Past{Lost: n.Err.Error()})
+			r.why = fmt.Sprintf("round %d was lost: %v", n.Round, n.Err)
+			line.Event = "lost"
+		case drive.Spoiler:
+			line.Event, line.Parties = "left out", 1
+			line.Note = r.names[n.Party] + " spoilt a round, or tried to"
+		case drive.SetBack:
+			line.Event, line.Epsilon = "set back", r.epsilon()
+			line.Note = fmt.Sprintf("parties know of %d rounds that the record does not have", n.Skipped)
+			r.Log.Warn("the record was set back: parties know of later rounds", "known", n.Round)
+		case drive.Paused:
+			line.Event, r.why = "paused", line.Note
+		case drive.Resumed:
+			line.Event, r.why = "resumed", ""
+		case drive.Ended:
+			line.Event, line.Epsilon = "ended", r.epsilon()
+		case drive.Awaited, drive.Stall, drive.Dropped, drive.Formed:
+			r.Log.Info(n.Kind.String(), "session", n.Session, "round", n.Round, "parties", len(n.Parties),
+				"party", n.Party, "note", line.Note)
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func digestOf(b []byte) string {
@@ -110,59 +181,11 @@ func digestOf(b []byte) string {
 	return hex.EncodeToString(d[:])
 }
 
-// charge returns the ledger as it is after so many more rounds with some parties.
-func (r *Runner) charge(parties []int, rounds int) (*accounting.Ledger, error) {
-	if r.ledger == nil {
-		return nil, nil
-	}
-	b, err := r.ledger.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	after := new(accounting.Ledger)
-	if err := after.UnmarshalJSON(b); err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, i := range parties {
-		names = append(names, r.names[i])
-	}
-	for range rounds {
-		if err := after.SpendRound(r.Federation.Round(), names...); err != nil {
-			return nil, err
-		}
-	}
-	return after, nil
-}
-
-// lose ends a round without a sum.
-func (r *Runner) lose(ctx context.Context, why error) error {
-	r.lost++
-	r.past(Past{Lost: why.Error()})
-	r.why = fmt.Sprintf("round %d was lost: %v", r.round, why)
-	tries := 0
-	for _, p := range slices.Backward(r.history) {
-		if p.Lost == "" || p.Round <= r.resumed {
-			break
-		}
-		tries++
-	}
-	if tries >= mostLost {
-		r.paused = true
-		r.why = fmt.Sprintf("%d rounds in a row were lost, each at the cost of a round's privacy; "+
-			"resume when the cause is mended. The last: %v", tries, why)
-		defer r.audit(record.Line{Event: "paused", Round: r.round, Note: r.why})
-	}
-	if err := r.enter(ctx, r.present, Ready); err != nil {
-		return err
-	}
-	r.audit(record.Line{Event: "lost", Round: r.round, Note: why.Error()})
-	return nil
-}
-
-func (r *Runner) past(p Past) {
-	p.Round, p.Session = r.round, r.present.number
-	p.Began, p.Seconds = r.roundTime, time.Since(r.roundTime).Seconds()
+// past keeps a round that is over in mind.
+func (r *Runner) past(n drive.Notice, p Past) {
+	began := r.drive.Status().Begun
+	p.Round, p.Session = int(n.Round), n.Session
+	p.Began, p.Seconds = time.Unix(0, int64(began)), time.Duration(r.now()-began).Seconds()
 	p.Epsilon = r.epsilon()
 	r.history = append(r.history, p)
 	if more := len(r.history) - mostHistory; more > 0 {
@@ -173,65 +196,15 @@ func (r *Runner) past(p Past) {
 // epsilon is what any party has spent at most. It is worked out once for a ledger, which is
 // another after every round: people and programs ask again and again.
 func (r *Runner) epsilon() float64 {
-	if r.ledger == nil || r.mostOf == r.ledger {
+	ledger := r.drive.Ledger()
+	if ledger == nil || r.mostOf == ledger {
 		return r.mostSpent
 	}
-	r.mostSpent, r.mostOf = 0, r.ledger
-	for _, client := range r.ledger.Clients() {
-		if spent, err := r.ledger.Spent(client); err == nil {
+	r.mostSpent, r.mostOf = 0, ledger
+	for _, client := range ledger.Clients() {
+		if spent, err := ledger.Spent(client); err == nil {
 			r.mostSpent = max(r.mostSpent, spent.Upper)
 		}
 	}
 	return r.mostSpent
-}
-
-// sum ends a round with its sum, and makes the next model.
-func (r *Runner) sum(ctx context.Context) error {
-	server := r.series.Present()
-	broadcast, err := r.begin()
-	if err != nil {
-		return err
-	}
-	sum, err := server.Sum()
-	if errors.Is(err, protocol.ErrTooFew) || errors.Is(err, protocol.ErrMaterial) {
-		return r.lose(ctx, err)
-	} else if err != nil {
-		return err
-	}
-	parties := server.Included()
-	if r.Summed != nil {
-		r.Summed(r.round, parties, sum)
-	}
-	model, metric, err := r.Federation.Next(r.optimizer, r.model, broadcast, sum, parties)
-	if err != nil {
-		return r.lose(ctx, err)
-	}
-	r.model = model
-	r.spent = append(r.spent, r.modelRef)
-	if r.modelRef, err = r.putModel(ctx); err != nil {
-		return err
-	}
-	p := Past{Parties: len(parties), Metric: metric, Digest: r.modelRef.Digest}
-	if r.Judge != nil {
-		p.Accuracy = r.Judge(model)
-	}
-	r.past(p)
-	if err := r.enter(ctx, r.present, Ready); err != nil {
-		return err
-	}
-	r.audit(record.Line{Event: "summed", Round: r.round, Parties: len(parties),
-		Epsilon: r.history[len(r.history)-1].Epsilon, Digest: r.modelRef.Digest, Size: r.modelRef.Size})
-	return nil
-}
-
-// end ends the federation.
-func (r *Runner) end(ctx context.Context, reason string) error {
-	r.ended, r.present, r.forming = reason, nil, nil
-	r.series = protocol.NewServerSeries(r.Federation.Config(1).Label, r.series.Least())
-	if err := r.record(ctx); err != nil {
-		return err
-	}
-	r.audit(record.Line{Event: "ended", Round: r.round, Epsilon: r.epsilon(), Note: reason})
-	r.announce()
-	return nil
 }

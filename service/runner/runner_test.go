@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
@@ -234,62 +235,15 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// What is remembered of rounds does not grow without end, and five that are lost in a row
-// pause the federation.
+// What is remembered of rounds does not grow without end.
 func TestHistory(t *testing.T) {
 	l := newLed(t, "")
-	l.present = &session{number: 1}
-	for l.round = 1; l.round <= mostHistory+50; l.round++ {
-		l.past(Past{Parties: 4})
+	for round := uint64(1); round <= mostHistory+50; round++ {
+		l.past(drive.Notice{Round: round, Session: 1}, Past{Parties: 4})
 	}
 	if n := len(l.history); n != mostHistory || l.history[0].Round != 51 ||
 		l.history[n-1].Round != mostHistory+50 {
 		t.Errorf("%d rounds, from %d", n, l.history[0].Round)
-	}
-	for k := range mostLost {
-		if l.paused {
-			t.Errorf("paused after %d lost rounds", k)
-		}
-		if err := l.lose(context.Background(), errors.New("too few")); err != nil {
-			t.Fatal(err)
-		}
-		l.round++
-	}
-	if !l.paused || !strings.Contains(l.why, "5 rounds in a row") {
-		t.Errorf("paused %v: %s", l.paused, l.why)
-	}
-	// A pause that was ended counts from anew.
-	if err := l.Resume(context.Background(), "ann"); err != nil {
-		t.Fatal(err)
-	}
-	l.round++
-	if err := l.lose(context.Background(), errors.New("too few")); err != nil || l.paused {
-		t.Errorf("paused by the first after it: %v, %v", l.paused, err)
-	}
-}
-
-// What a party says of itself counts only where more say it than may collude.
-func TestBeyond(t *testing.T) {
-	l := newLed(t, "") // one may collude
-	tell := func(numbers ...uint64) uint64 {
-		for i, n := range numbers {
-			l.parties[i].told = n
-		}
-		return l.beyond(func(p *party) uint64 { return p.told })
-	}
-	for _, c := range []struct {
-		told []uint64
-		want uint64
-	}{
-		{[]uint64{0, 0, 0, 0, 0}, 0},
-		{[]uint64{9, 0, 0, 0, 0}, 0},
-		{[]uint64{0, 9, 0, 7, 0}, 7},
-		{[]uint64{3, 3, 3, 3, 3}, 3},
-		{[]uint64{1 << 60, 5, 4, 4, 4}, 5},
-	} {
-		if got := tell(c.told...); got != c.want {
-			t.Errorf("%v: %d, want %d", c.told, got, c.want)
-		}
 	}
 }
 
@@ -298,17 +252,19 @@ func TestBeyond(t *testing.T) {
 func TestSetBack(t *testing.T) {
 	l := newLed(t, "")
 	ctx := context.Background()
-	l.parties[0].told = 1 << 40
-	if err := l.catchUp(ctx); err != nil || l.round != 0 {
-		t.Errorf("one party's word counts: round %d, %v", l.round, err)
+	tell := func(party int, round uint64, want, lost int) {
+		t.Helper()
+		l.drive.Told(l.now(), party, round)
+		if err := l.proceed(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if at := l.drive.Status(); int(at.Round) != want || int(at.Lost) != lost {
+			t.Errorf("round %d, %d lost, want %d and %d", at.Round, at.Lost, want, lost)
+		}
 	}
-	l.parties[1].told = 7
-	if err := l.catchUp(ctx); err != nil || l.round != 7 || l.lost != 7 || l.present != nil {
-		t.Errorf("round %d, %d lost, %v", l.round, l.lost, err)
-	}
-	if err := l.catchUp(ctx); err != nil || l.round != 7 {
-		t.Errorf("it counts twice: round %d, %v", l.round, err)
-	}
+	tell(0, 1<<40, 0, 0) // one party's word
+	tell(1, 7, 7, 7)
+	tell(1, 7, 7, 7) // once
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		lines, err := l.records.AuditLog(ctx, l.fed.ID, 10)
 		has := func(line record.Line) bool { return line.Event == "set back" && line.Round == 7 }
@@ -320,14 +276,12 @@ func TestSetBack(t *testing.T) {
 		}
 	}
 	// Nobody can have it count past the last round, or again and again there.
-	l.parties[0].told, l.parties[1].told = 1<<40, 1<<40
-	if err := l.catchUp(ctx); err != nil || l.round != 2000 {
-		t.Errorf("round %d of 2000, %v", l.round, err)
-	}
+	tell(1, 1<<40, 2000, 2000)
 	decisions := l.Hold.Number()
-	l.parties[0].told, l.parties[1].told = 1<<40, 1<<40
-	if err := l.catchUp(ctx); err != nil || l.Hold.Number() != decisions {
-		t.Errorf("%d more decisions, %v", l.Hold.Number()-decisions, err)
+	tell(0, 1<<40, 2000, 2000)
+	tell(1, 1<<40, 2000, 2000)
+	if l.Hold.Number() != decisions {
+		t.Errorf("%d more decisions", l.Hold.Number()-decisions)
 	}
 }
 
@@ -337,13 +291,13 @@ func TestDraw(t *testing.T) {
 	there := []int{0, 1, 2, 3, 4}
 	counts := make(map[int]int)
 	var first []int
-	for l.round = range 200 {
-		drawn := l.draw(there, 4)
-		if again := l.draw(there, 4); !slices.Equal(drawn, again) || len(drawn) != 4 ||
+	for round := range uint64(200) {
+		drawn := l.draw(round, there, 4)
+		if again := l.draw(round, there, 4); !slices.Equal(drawn, again) || len(drawn) != 4 ||
 			!slices.IsSorted(drawn) {
 			t.Fatalf("%v, then %v", drawn, again)
 		}
-		if l.round == 0 {
+		if round == 0 {
 			first = drawn
 		}
 		for _, i := range drawn {
@@ -356,28 +310,8 @@ func TestDraw(t *testing.T) {
 			t.Errorf("party %d is left out %d times", i, left)
 		}
 	}
-	if l.round = 0; !slices.Equal(first, l.draw(there, 4)) || len(l.draw(there[:3], 4)) != 3 {
+	if !slices.Equal(first, l.draw(0, there, 4)) || len(l.draw(0, there[:3], 4)) != 3 {
 		t.Error("the first round is drawn otherwise, or of fewer not all")
-	}
-}
-
-// The first session forms once as many parties are there as a sum takes.
-func TestWanted(t *testing.T) {
-	l := newLed(t, "")
-	least := l.fed.Settled.MinSurvivors()
-	for here := range parties + 1 {
-		if here > 0 {
-			l.parties[here-1].seen = time.Now()
-		}
-		if got := l.wanted(); got != (here >= least) {
-			t.Errorf("%d parties are there, a sum takes %d: %v", here, least, got)
-		}
-	}
-	for i := range l.parties {
-		l.parties[i].seen = time.Now().Add(-2 * l.Grace)
-	}
-	if l.wanted() {
-		t.Error("a session is wanted though all are gone")
 	}
 }
 
@@ -418,7 +352,12 @@ func TestLastModel(t *testing.T) {
 	if err != nil || &first[0] != &again[0] {
 		t.Errorf("a second copy: %v", err)
 	}
-	l.model[0], l.round = 1, 1
+	l.model[0] = 1
+	l.drive.Told(l.now(), 0, 1)
+	l.drive.Told(l.now(), 1, 1)
+	if err := l.proceed(ctx); err != nil {
+		t.Fatal(err)
+	}
 	after, err := l.Broadcast(ctx, 2, 0)
 	if err != nil || slices.Equal(first, after) {
 		t.Errorf("the model before the change: %v", err)

@@ -12,38 +12,81 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// stateFormat is the version of state: 1, which is still read, had every sum in Series.
-const stateFormat = 2
+// stateFormat is the version of state. Of those that are still read, 1 had every sum in Series,
+// and 1 and 2 had in fields of their own what Drive has now.
+const stateFormat = 3
 
 // state is what a decision records. Sessions are sealed on their own by protocol, and
 // the whole by package record.
 type state struct {
-	Format    int
+	Format  int
+	History []Past
+	Why     string
+	Model   *record.Ref
+	Sum     *record.Ref // of the open round, where it is long
+	SumName string
+	After   int    // rounds that the model has behind it
+	Drive   []byte // of drive.Server.State
+
+	// Of earlier formats.
 	Round     int
 	Fresh     [32]byte
 	Lost      int
 	Paused    bool
-	Why       string
 	Resumed   int
 	Ended     string
 	RoundTime time.Time
-	History   []Past
 	Ledger    []byte
-	Model     *record.Ref
-	Sum       *record.Ref // of the open round, where it is not in Series
 	Series    []byte
 	Least     uint64
-	Sessions  [2]sessionState // present, forming; Number 0: none
+	Sessions  [2]drive.SessionStage // present, forming; Number 0: none
 }
 
-type sessionState struct {
-	Number uint64
-	Stage  Stage
+// after is how many rounds the model has behind it.
+func (s *state) after() int {
+	switch {
+	case s.Format >= 3:
+		return s.After
+	case s.Sessions[0].Stage >= drive.Submitting:
+		return s.Round - 1
+	}
+	return s.Round
+}
+
+// tries is how many rounds in a row were lost in the end, since somebody resumed.
+func (s *state) tries() (lost int) {
+	for _, p := range slices.Backward(s.History) {
+		if p.Lost == "" || p.Round <= s.Resumed {
+			break
+		}
+		lost++
+	}
+	return lost
+}
+
+// recorded is what a state of an earlier format says.
+func (s *state) recorded(series *protocol.ServerSeries) drive.Recorded {
+	out := drive.Recorded{
+		Round:    uint64(s.Round),
+		Lost:     uint64(s.Lost),
+		InRow:    s.tries(),
+		Fresh:    s.Fresh,
+		Paused:   s.Paused,
+		Ended:    s.Ended,
+		Ledger:   s.Ledger,
+		Sessions: s.Sessions,
+		Series:   series,
+	}
+	if !s.RoundTime.IsZero() {
+		out.Begun = drive.Time(s.RoundTime.UnixNano())
+	}
+	return out
 }
 
 // modelState is a model with what the server's rule remembers: as it is stored, each number
@@ -134,34 +177,21 @@ func (r *Runner) record(ctx context.Context) error {
 		r.modelRef = ref
 	}
 	out := state{
-		Format:    stateFormat,
-		Round:     r.round,
-		Fresh:     r.fresh,
-		Lost:      r.lost,
-		Paused:    r.paused,
-		Why:       r.why,
-		Resumed:   r.resumed,
-		Ended:     r.ended,
-		RoundTime: r.roundTime,
-		History:   r.history,
-		Model:     r.modelRef,
-		Least:     r.series.Least(),
+		Format:  stateFormat,
+		History: r.history,
+		Why:     r.why,
+		Model:   r.modelRef,
+		After:   r.after(),
 	}
+	var sum io.WriterTo
 	var err error
-	if r.ledger != nil {
-		if out.Ledger, err = r.ledger.MarshalJSON(); err != nil {
-			return err
-		}
-	}
-	if out.Series, err = r.saveSeries(ctx); err != nil {
+	if out.Drive, sum, err = r.drive.State(r.Key); err != nil {
 		return err
 	}
-	out.Sum = r.sumRef
-	for k, s := range []*session{r.present, r.forming} {
-		if s != nil {
-			out.Sessions[k] = sessionState{s.number, s.stage}
-		}
+	if err := r.keepSum(ctx, sum); err != nil {
+		return err
 	}
+	out.Sum, out.SumName = r.sumRef, r.sumName
 	b, err := encode(out)
 	if err != nil {
 		return err
@@ -169,88 +199,92 @@ func (r *Runner) record(ctx context.Context) error {
 	if err := r.Hold.Decide(ctx, b, r.spent...); err != nil {
 		return err
 	}
-	r.spent, r.dirty, r.recorded = nil, false, time.Now()
+	r.spent = nil
 	return nil
 }
 
 func (r *Runner) putModel(ctx context.Context) (*record.Ref, error) {
 	m := &modelState{Model: r.model, Moments: r.optimizer.Moments()}
-	return r.Hold.PutFrom(ctx, fmt.Sprintf("model-%d", r.round), m.size(), m)
+	return r.Hold.PutFrom(ctx, fmt.Sprintf("model-%d", r.drive.Status().Round), m.size(), m)
 }
 
-// longSum is how many bytes a sum has at least that is stored on its own, once, when all
-// submissions are in it. A shorter one is a part of every state: whoever takes over in
-// mid-step then need not ask for submissions again.
-const longSum = 64 << 10
-
-// saveSeries returns the state of the sessions, and stores a long sum that has become final.
-func (r *Runner) saveSeries(ctx context.Context) (state []byte, err error) {
-	size := r.Federation.Config(1).Layout.PackedSize()
-	if size < longSum {
-		return r.series.Save(r.Key)
+// keepSum stores a long sum, once.
+func (r *Runner) keepSum(ctx context.Context, sum io.WriterTo) (err error) {
+	name := ""
+	if sum != nil {
+		name = r.drive.SumName()
 	}
-	state, sum, err := r.series.SaveParts(r.Key)
-	switch {
-	case err != nil:
-		return nil, err
-	case sum == nil && r.sumRef != nil:
-		r.spent, r.sumRef = append(r.spent, r.sumRef), nil
-	case sum != nil && r.sumRef == nil:
-		r.sumRef, err = r.Hold.PutFrom(ctx, fmt.Sprintf("sum-%d", r.round), size, sum)
+	if name == r.sumName {
+		return nil
 	}
-	return state, err
+	if r.sumRef != nil {
+		r.spent = append(r.spent, r.sumRef)
+	}
+	r.sumRef, r.sumName = nil, name
+	if sum != nil {
+		size := r.Federation.Config(1).Layout.PackedSize()
+		r.sumRef, err = r.Hold.PutFrom(ctx, name, size, sum)
+	}
+	return err
 }
 
 // load reads the newest state, or begins.
 func (r *Runner) load(ctx context.Context) error {
-	var err error
-	if r.ledger, err = r.Federation.Ledger(); err != nil {
+	config, err := r.config()
+	if err != nil {
 		return err
 	}
 	r.model = first(r.Federation)
 	b, err := r.Hold.State(ctx)
-	if err != nil || b == nil {
+	switch {
+	case err != nil:
+		return err
+	case b == nil:
+		r.drive, err = drive.NewServer(config, r.now())
 		return err
 	}
-	r.loaded = time.Now()
 	in, err := parseState(b)
 	if err != nil {
 		return err
 	}
-	r.round, r.fresh, r.lost, r.paused, r.ended = in.Round, in.Fresh, in.Lost, in.Paused, in.Ended
-	r.roundTime, r.history, r.modelRef, r.sumRef = in.RoundTime, in.History, in.Model, in.Sum
-	r.why, r.resumed = in.Why, in.Resumed
-	if now := time.Now(); r.roundTime.After(now) {
-		r.roundTime = now // by the clock of another node
-	}
-	if r.ledger != nil {
-		if err := r.ledger.UnmarshalJSON(in.Ledger); err != nil {
-			return fmt.Errorf("%w: %w", record.ErrRecord, err)
-		}
-	}
+	r.history, r.why, r.modelRef = in.History, in.Why, in.Model
+	r.sumRef, r.sumName = in.Sum, in.SumName
 	if err := r.loadModel(ctx); err != nil {
 		return err
 	}
+	if err := r.loadDrive(ctx, &in, config); err != nil {
+		return err
+	}
+	if err := r.Hold.Tidy(ctx, r.modelRef, r.sumRef); err != nil {
+		r.Log.Warn("old objects were not deleted", "error", err.Error())
+	}
+	return nil
+}
+
+// loadDrive makes the server again of a state of any format.
+func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerConfig) error {
 	var sum io.Reader
 	if in.Sum != nil {
-		if b, err = r.Hold.Get(ctx, in.Sum); err != nil {
+		b, err := r.Hold.Get(ctx, in.Sum)
+		if err != nil {
 			return err
 		}
 		sum = bytes.NewReader(b)
 	}
-	label := r.Federation.Config(1).Label
-	if r.series, err = protocol.ReadServerSeries(label, r.Key, in.Series, sum); err != nil {
-		return fmt.Errorf("%w: %w", record.ErrRecord, err)
-	}
-	for k, to := range []**session{&r.present, &r.forming} {
-		s := in.Sessions[k]
-		if s.Number == 0 {
-			continue
+	var err error
+	if in.Format >= 3 {
+		r.drive, err = drive.ReadServer(config, r.Key, r.now(), in.Drive, sum)
+	} else {
+		var series *protocol.ServerSeries
+		if series, err = protocol.ReadServerSeries(config.Label, r.Key, in.Series, sum); err == nil {
+			r.drive, err = drive.ResumeServer(config, r.now(), in.recorded(series))
 		}
-		*to = &session{number: s.Number, stage: s.Stage, since: time.Now()}
+		if in.Sum != nil {
+			r.sumName = fmt.Sprintf("sum-%d", in.Round)
+		}
 	}
-	if err := r.Hold.Tidy(ctx, r.modelRef, r.sumRef); err != nil {
-		r.Log.Warn("old objects were not deleted", "error", err.Error())
+	if err != nil {
+		return fmt.Errorf("%w: %w", record.ErrRecord, err)
 	}
 	return nil
 }
@@ -317,11 +351,7 @@ func recordedModel(ctx context.Context, f *federation.Federation, records *recor
 	if err != nil {
 		return nil, err
 	}
-	after := in.Round
-	if in.Sessions[0].Stage >= Submitting {
-		after--
-	}
-	return modelFile(f, m.Model, after)
+	return modelFile(f, m.Model, in.after())
 }
 
 // first is the model that a federation begins with.

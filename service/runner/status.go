@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
-	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/drive"
 )
 
 // Status is what people see of a federation. It says of a single party only whether it
@@ -49,14 +48,14 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	defer r.release()
-	plan := r.Federation.Plan()
+	plan, at := r.Federation.Plan(), r.drive.Status()
 	out := &Status{
 		Name:      r.Federation.File.Name,
 		ID:        r.Federation.ID,
 		State:     "waiting",
-		Round:     r.round,
+		Round:     int(at.Round),
 		Rounds:    r.Federation.File.Rounds,
-		Lost:      r.lost,
+		Lost:      int(at.Lost),
 		Epsilon:   r.epsilon(),
 		Budget:    plan.Epsilon,
 		Delta:     plan.Delta,
@@ -67,30 +66,28 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		BytesIn:   r.bytesIn,
 		Refused:   r.refused,
 	}
-	var open *session
-	switch s := r.present; {
-	case r.ended != "":
-		out.State, out.Why = "ended", r.ended
-	case r.paused:
+	switch {
+	case at.Ended != "":
+		out.State, out.Why = "ended", at.Ended
+	case at.Paused:
 		out.State, out.Why = "paused", r.why
-	case s != nil:
-		out.State, out.Stage, out.Session, out.Why = "running", s.stage.String(), s.number, r.why
-		if s.stage != Ready {
-			open = s
+	case at.Session == 0:
+	default:
+		out.Stage, out.Session = at.Stage.String(), at.Session
+		if !at.Forming {
+			out.State, out.Why = "running", r.why
 		}
-	case r.forming != nil:
-		out.Stage, out.Session = r.forming.stage.String(), r.forming.number
-		open = r.forming
 	}
-	overdue := open != nil && time.Since(open.since) > time.Duration(r.Federation.File.StepTime)/2
+	step := drive.Time(r.Federation.File.StepTime)
+	overdue := at.Session != 0 && at.Stage != drive.Resting && r.now()-at.Since > step/2
 	for i := range r.parties {
 		p := PartyStatus{Name: r.names[i], State: "here"}
-		switch {
-		case !r.here(i) && r.parties[i].seen.IsZero():
+		switch here, ever := r.drive.Here(i); {
+		case !ever:
 			p.State = "never"
-		case !r.here(i):
+		case !here:
 			p.State = "gone"
-		case overdue && r.server(open).Awaits(i):
+		case overdue && r.drive.Due(i):
 			p.State = "late"
 		}
 		out.Parties = append(out.Parties, p)
@@ -112,45 +109,35 @@ var ErrState = errors.New("runner: the federation has ended")
 
 // Pause has no further round begin; the one that is open goes on to its sum.
 func (r *Runner) Pause(ctx context.Context, who string) error {
-	return r.set(ctx, who, "paused", func() {
-		r.paused, r.why = true, "by "+who
-	})
+	return r.order(ctx, func() { r.drive.Pause(r.now(), "by "+who) })
 }
 
 // Resume ends a pause.
 func (r *Runner) Resume(ctx context.Context, who string) error {
-	return r.set(ctx, who, "resumed", func() {
-		r.paused, r.why, r.resumed = false, "", r.round
-	})
+	return r.order(ctx, func() { r.drive.Resume(r.now(), "by "+who) })
 }
 
 // EndNow ends the federation; an open round has no sum.
 func (r *Runner) EndNow(ctx context.Context, who string) error {
-	if err := r.acquire(ctx); err != nil {
-		return err
-	}
-	defer r.release()
-	if r.ended != "" {
+	err := r.order(ctx, func() { r.drive.End(r.now(), "ended by "+who) })
+	if errors.Is(err, ErrState) {
 		return nil
 	}
-	return r.fatal(r.end(context.WithoutCancel(ctx), "ended by "+who))
+	return err
 }
 
-func (r *Runner) set(ctx context.Context, who, event string, change func()) error {
+// order has the federation do what an operator wants, and returns once that is recorded.
+func (r *Runner) order(ctx context.Context, order func()) error {
 	if err := r.acquire(ctx); err != nil {
 		return err
 	}
 	defer r.release()
-	if r.ended != "" {
+	if r.drive.Status().Ended != "" {
 		return ErrState
 	}
-	change()
-	if err := r.record(context.WithoutCancel(ctx)); err != nil {
-		return r.fatal(err)
-	}
-	r.audit(record.Line{Event: event, Round: r.round, Note: "by " + who})
-	r.announce()
-	return nil
+	order()
+	r.poke() // what is due next is another time
+	return r.fatal(r.proceed(context.WithoutCancel(ctx)))
 }
 
 // fatal stops the runner if a decision was not recorded.
