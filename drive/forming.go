@@ -94,10 +94,10 @@ func (s *Server) form(look bool) (again bool, err error) {
 	}
 	err = server.EndStep()
 	switch {
-	case errors.Is(err, protocol.ErrTooFew) && x.stage == Announcing:
+	case tooFew(err) && x.stage == Announcing:
 		x.stuck = true // some may still come
 		return false, nil
-	case errors.Is(err, protocol.ErrTooFew):
+	case tooFew(err):
 		return true, s.drop(err)
 	case err != nil:
 		return false, err
@@ -107,6 +107,11 @@ func (s *Server) form(look bool) (again bool, err error) {
 		s.enter(x, Preparing)
 	}
 	return true, nil
+}
+
+// tooFew reports whether a step has not ended since somebody is missing.
+func tooFew(err error) bool {
+	return errors.Is(err, protocol.ErrTooFew) || errors.Is(err, protocol.ErrMissing)
 }
 
 // propose begins the set-up of a session, if there is a reason for one.
@@ -183,6 +188,12 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 	if len(there) < s.config.Survivors || s.failed != nil && slices.Equal(there, s.failed) {
 		return false, nil
 	}
+	if !s.recovers {
+		if len(there) < len(server.Enrolled()) {
+			return false, nil
+		}
+		return true, s.begin()
+	}
 	sampled := 0 < s.config.Sample && s.config.Sample < len(server.Enrolled())
 	switch {
 	case sampled:
@@ -211,7 +222,7 @@ func (s *Server) there() (there []int, soon Time) {
 		excluded.Add(i)
 	}
 	holders := wire.NewSet(len(s.peers))
-	for _, i := range server.Holders() {
+	for _, i := range s.takers() {
 		holders.Add(i)
 	}
 	benched := 0
@@ -231,6 +242,14 @@ func (s *Server) there() (there []int, soon Time) {
 		there = slices.DeleteFunc(there, func(i int) bool { return s.faults.benched(i, s.round) })
 	}
 	return there, soon
+}
+
+// takers lists the parties that the next round is for.
+func (s *Server) takers() []int {
+	if !s.recovers {
+		return s.series.Present().Enrolled()
+	}
+	return s.series.Present().Holders()
 }
 
 // complete reports whether the material of just these parties is in.

@@ -60,10 +60,9 @@ func (s *Server) charge(names []string, rounds uint64) (*accounting.Ledger, erro
 // lasts.
 func (s *Server) begin() error {
 	x, server := s.present, s.series.Present()
-	holders := server.Holders()
-	names := make([]string, len(holders))
-	for k, i := range holders {
-		names[k] = s.names[i]
+	var names []string
+	for _, i := range s.takers() {
+		names = append(names, s.names[i])
 	}
 	ledger, err := s.charge(names, 1)
 	if errors.Is(err, accounting.ErrBudget) {
@@ -81,7 +80,7 @@ func (s *Server) begin() error {
 		return err
 	}
 	envelopes, err := server.BeginDigest(digest)
-	if errors.Is(err, protocol.ErrTooFew) {
+	if tooFew(err) {
 		there, _ := s.there()
 		s.decided(Notice{Kind: Unbegun, Session: x.number, Round: s.round + 1, Err: err})
 		s.enter(x, Resting)
@@ -103,7 +102,7 @@ func (s *Server) begin() error {
 // step ends one step of a round and begins the next. Parties get its messages by Pending.
 func (s *Server) step(next Stage) error {
 	err := s.series.Present().EndStep()
-	if errors.Is(err, protocol.ErrTooFew) {
+	if tooFew(err) {
 		s.lose(err)
 		return nil
 	} else if err != nil {

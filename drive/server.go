@@ -45,8 +45,8 @@ const (
 
 // ServerConfig holds what a server knows before anybody comes.
 type ServerConfig struct {
-	// Session returns the configuration of the session of a number, with recovery. All have
-	// Label and one roster.
+	// Session returns the configuration of the session of a number. All have Label and one
+	// roster. Without recovery a round takes everybody, and is lost with whoever drops out.
 	Session func(number uint64) *protocol.Config
 	Label   string
 	Rounds  uint64 // of the job
@@ -139,12 +139,13 @@ type peer struct {
 // A peer's mistake is an error of [Server.ReadMessage] or a [Notice], and changes nothing. Other
 // errors are the caller's, or this machine's, and end the job.
 type Server struct {
-	config  ServerConfig
-	random  io.Reader
-	names   []string
-	roster  *keyexchange.Roster
-	gathers bool // rounds may be held among some
-	apart   bool // sums are long, and saved apart
+	config ServerConfig
+	random io.Reader
+	names  []string
+	roster *keyexchange.Roster
+	// recovers says that rounds survive parties that drop out, gathers that they may be held
+	// among some, and apart that sums are long, and saved apart.
+	recovers, gathers, apart bool
 
 	series  *protocol.ServerSeries
 	present *session
@@ -239,9 +240,6 @@ func newServer(c ServerConfig, now Time) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if recovery == nil {
-		return nil, fmt.Errorf("%w: a server needs sessions with recovery", protocol.ErrConfig)
-	}
 	if c.StepTime == 0 {
 		c.StepTime = defaultStep
 	}
@@ -250,17 +248,18 @@ func newServer(c ServerConfig, now Time) (*Server, error) {
 	}
 	n := first.Roster.Len()
 	s := &Server{
-		config:  c,
-		random:  entropy.Source(c.Random),
-		roster:  first.Roster,
-		gathers: first.Recovery.Degree == 0 && first.PerRound == 0,
-		apart:   first.Layout.PackedSize() >= longSum,
-		now:     now,
-		saved:   now,
-		sweep:   Never,
-		look:    true,
-		peers:   make([]peer, n),
-		faults:  newFaults(n),
+		config:   c,
+		random:   entropy.Source(c.Random),
+		roster:   first.Roster,
+		recovers: recovery != nil,
+		gathers:  recovery != nil && first.Recovery.Degree == 0 && first.PerRound == 0,
+		apart:    first.Layout.PackedSize() >= longSum,
+		now:      now,
+		saved:    now,
+		sweep:    Never,
+		look:     true,
+		peers:    make([]peer, n),
+		faults:   newFaults(n),
 	}
 	for i := range n {
 		s.names = append(s.names, first.Roster.Name(i))
@@ -547,6 +546,10 @@ func (s *Server) proceed() (again bool, err error) {
 	case Preparing:
 		return true, s.begin()
 	case Submitting:
+		if !s.recovers {
+			s.total()
+			return true, nil
+		}
 		return true, s.step(Signing)
 	case Signing:
 		return true, s.step(Revealing)

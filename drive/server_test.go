@@ -13,6 +13,7 @@ func TestServerPlain(t *testing.T) {
 		{Parties: 3, Survivors: 2, Rounds: 3},
 		{Parties: 4, Survivors: 3, Rounds: 3, Hybrid: true},
 		{Parties: 5, Survivors: 4, Colluders: 1, Rounds: 4, Long: true},
+		{Parties: 3, Survivors: 3, Rounds: 3, Whole: true},
 	} {
 		w := jobtest.New(t, 1, o)
 		for _, p := range w.Parties {
@@ -40,6 +41,7 @@ func TestServerDies(t *testing.T) {
 	for _, o := range []jobtest.Options{
 		{Parties: 3, Survivors: 2, Rounds: 2, ComeBack: 2 * drive.Second},
 		{Parties: 4, Survivors: 3, Rounds: 2, ComeBack: 2 * drive.Second, Long: true},
+		{Parties: 3, Survivors: 3, Rounds: 2, ComeBack: 2 * drive.Second, Whole: true},
 	} {
 		deaths := 0
 		for at := 0; ; at++ {
@@ -67,5 +69,18 @@ func TestServerDies(t *testing.T) {
 			deaths++
 		}
 		t.Logf("%d deaths", deaths)
+	}
+}
+
+// Without recovery a round is lost with whoever drops out of it, and no later one is.
+func TestServerWhole(t *testing.T) {
+	w := jobtest.New(t, 3, jobtest.Options{Parties: 3, Survivors: 3, Rounds: 3, Whole: true})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Parties[1].NoVector = func(round uint64) bool { return round == 2 }
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 || w.Lost() != 1 || w.Sums[1].Round != 3 {
+		w.Fatal("%v, %d lost", w.Sums, w.Lost())
 	}
 }

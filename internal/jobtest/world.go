@@ -27,6 +27,7 @@ type Options struct {
 	Hybrid                        bool
 	Long                          bool // sums are saved apart
 	Pause                         bool // five lost rounds pause the job
+	Whole                         bool // without recovery: a round takes everybody
 
 	StepTime drive.Time // 0: 10 s
 	ComeBack drive.Time
@@ -129,6 +130,9 @@ func New(tb testing.TB, seed uint64, o Options) *World {
 		Colluders:  o.Colluders,
 		Recovery:   recovery,
 		Classical:  !o.Hybrid,
+	}
+	if o.Whole {
+		w.config.Recovery, w.config.MinMembers = nil, 0
 	}
 	if err := w.config.Validate(); err != nil {
 		tb.Fatal(err)
