@@ -26,17 +26,19 @@ var jobCalls = map[string]handler{
 type job struct {
 	cancel context.CancelFunc
 	events chan jobEvent
-	answer chan jobAnswer
 
 	mutex sync.Mutex
-	asked bool // for an answer that has not come
+	// handed takes the answer to the question that the program was handed last; nil: it has
+	// answered. What it answers belongs to that one, whatever was asked since.
+	handed chan<- jobAnswer
 }
 
 // jobEvent is what happens in a job.
 type jobEvent struct {
 	jobEventJSON
-	blobs [][]byte
-	err   error
+	blobs  [][]byte
+	answer chan<- jobAnswer // of a question
+	err    error
 }
 
 // jobEventJSON says what happened: "work" and "apply" wait for an answer, "end" is the
@@ -67,16 +69,15 @@ func (j *job) close() { j.cancel() }
 
 // ask hands an event to the program and waits for its answer.
 func (j *job) ask(ctx context.Context, e jobEvent) ([]float64, error) {
-	j.mutex.Lock()
-	j.asked = true
-	j.mutex.Unlock()
+	answer := make(chan jobAnswer, 1) // an answer that comes too late waits for nobody
+	e.answer = answer
 	select {
 	case j.events <- e:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	select {
-	case a := <-j.answer:
+	case a := <-answer:
 		if a.absent != "" {
 			return nil, errAbsent(a.absent)
 		}
@@ -121,7 +122,6 @@ func (s *sidecar) start(
 	j := &job{
 		cancel: cancel,
 		events: make(chan jobEvent, 256),
-		answer: make(chan jobAnswer),
 	}
 	id, err := s.add(j)
 	if err != nil {
@@ -340,6 +340,11 @@ func nextOfJob(s *sidecar, r *request) (any, [][]byte, error) {
 		if e.err != nil {
 			return nil, nil, e.err
 		}
+		if e.answer != nil {
+			j.mutex.Lock()
+			j.handed = e.answer
+			j.mutex.Unlock()
+		}
 		return e.jobEventJSON, e.blobs, nil
 	case <-s.ctx.Done():
 		return nil, nil, errStopped
@@ -362,18 +367,13 @@ func answerJob(s *sidecar, r *request) (any, [][]byte, error) {
 		}
 	}
 	j.mutex.Lock()
-	asked := j.asked
-	j.asked = false
+	handed := j.handed
+	j.handed = nil
 	j.mutex.Unlock()
-	if !asked {
+	if handed == nil {
 		return nil, nil, requestError("answer each work or apply once", "nothing waits for an answer")
 	}
-	select {
-	case j.answer <- answer:
-	case <-time.After(time.Second):
-		// What asked is gone, such as a connection that broke meanwhile: it asks again.
-	case <-s.ctx.Done():
-	}
+	handed <- answer
 	return nil, nil, nil
 }
 
