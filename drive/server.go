@@ -303,10 +303,11 @@ func (s *Server) Told(now Time, party int, round uint64) {
 }
 
 func (s *Server) told(party int, round uint64) {
-	s.peers[party].told = round
-	if round > s.round {
+	p := &s.peers[party]
+	if round != p.told && round > s.round {
 		s.counted = true
 	}
+	p.told = round
 }
 
 // Gone takes the end of a party's connection.

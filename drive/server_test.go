@@ -5,6 +5,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/wire"
 )
 
 // A job in which nothing goes wrong has all its rounds, with everybody in each.
@@ -82,5 +83,31 @@ func TestServerWhole(t *testing.T) {
 	w.Run(w.Ended)
 	if len(w.Sums) != 2 || w.Lost() != 1 || w.Sums[1].Round != 3 {
 		w.Fatal("%v, %d lost", w.Sums, w.Lost())
+	}
+}
+
+// A party that is here and silent has let a step pass once, however often it asks meanwhile.
+func TestStallCountsOnce(t *testing.T) {
+	w := jobtest.New(t, 4, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 1})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	for _, p := range w.Parties[2:] { // too many for a session
+		p.Silent = func(wire.Type) bool { return true }
+	}
+	for second := range drive.Time(60) {
+		w.After(second*drive.Second, func() {
+			w.Server.Drive().Connected(w.Now(), 3, drive.Hello{Least: 1})
+		})
+	}
+	w.RunFor(drive.Minute)
+	stalls := 0
+	for _, n := range w.Notices {
+		if n.Kind == drive.Stall {
+			stalls++
+		}
+	}
+	if stalls != 2 {
+		w.Fatal("%d stalls of two parties", stalls)
 	}
 }

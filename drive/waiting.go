@@ -26,6 +26,7 @@ type mark uint8
 const (
 	markAwaited mark = 1 << iota
 	markBlocking
+	markPassed // it has let the step pass
 )
 
 // mark finds out anew whom a session waits for, and who has let the step pass.
@@ -35,7 +36,7 @@ func (s *Server) mark(x *session) {
 		x.marks = make([]mark, len(s.peers))
 	}
 	for i := range s.peers {
-		x.marks[i] = 0
+		x.marks[i] &= markPassed
 		s.markOne(x, i)
 	}
 }
@@ -70,6 +71,8 @@ func (s *Server) markOf(x *session, party int) mark {
 		return 0
 	case x == s.present && s.away(party):
 		return 0
+	case x.marks[party]&markPassed != 0:
+		return markAwaited | markPassed
 	case !p.here, x.stage != Announcing && !s.holds(party, x),
 		x == s.present && x.stage >= Submitting && p.passed == s.round:
 		return markAwaited
@@ -79,7 +82,7 @@ func (s *Server) markOf(x *session, party int) mark {
 		return markAwaited | markBlocking
 	}
 	s.stall(x, party)
-	return markAwaited
+	return markAwaited | markPassed
 }
 
 // mayJoin reports whether a party may announce keys for a session, and is willing to, as far as
