@@ -349,7 +349,7 @@ func (s *Server) leave(party int) {
 		return
 	}
 	p.here, s.look, s.failed = false, true, nil
-	p.expected = max(p.expected, s.now+s.learned.back(&s.config))
+	p.expected = max(p.expected, p.seen+s.learned.back(&s.config))
 	s.touch(party)
 }
 

@@ -151,18 +151,25 @@ func (x *waiting) waitedFor() (out []int) {
 }
 
 // quiet is the time until which a step waits for parties that are not here: they may be coming
-// back, and while others take long to answer they may do so too.
+// back, and while others take long to answer they may do so too. A round that has enough without
+// them waits for half as long again as it took at most; it is not lost for want of them.
 func (s *Server) quiet(x *session) Time {
 	last := max(x.since, x.heard)
 	share := Time(8)
-	if x.stage == Announcing {
-		share = 4 // nobody knows how many will come
+	switch {
+	case x.stage == Announcing && s.present == nil:
+		share = 1 // nobody knows how many will come, and who comes later takes another session
+	case x.stage == Announcing:
+		share = 4
 	}
 	until := last + max(s.config.Floor, (last-x.since)/share)
 	for i, m := range x.marks {
 		if m&markAwaited != 0 && !s.peers[i].here {
 			until = max(until, s.peers[i].expected)
 		}
+	}
+	if x.stage >= Submitting && len(x.delays) >= s.config.Survivors {
+		until = min(until, last+max(s.config.Floor, (last-x.since)/2))
 	}
 	return until
 }

@@ -162,7 +162,8 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 	for _, p := range s.History {
 		seconds += p.Seconds
 		if p.Parties != parties {
-			t.Errorf("round %d has %d parties, want %d", p.Round, p.Parties, parties)
+			t.Errorf("round %d, of session %d, has %d parties, want %d", p.Round, p.Session, p.Parties,
+				parties)
 		}
 	}
 	serverPeak = peak(server.command.Process.Pid)
