@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,48 +122,53 @@ func TestBroadcastsThatDiffer(t *testing.T) {
 }
 
 // snapshot is a deep copy of everything that a message or an input could change.
-func snapshot(v any) string { return describe(reflect.ValueOf(v), 0) }
+func snapshot(v any) string { return string(describe(nil, reflect.ValueOf(v), 0)) }
 
-func describe(v reflect.Value, depth int) string {
+func describe(b []byte, v reflect.Value, depth int) []byte {
 	if depth > 12 {
-		return "…"
+		return append(b, "…"...)
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
-			return "nil"
+			return append(b, "nil"...)
 		}
 		switch v.Type() {
 		case reflect.TypeFor[*settled](), reflect.TypeFor[*topology](),
 			reflect.TypeFor[*keyexchange.Roster]():
-			return v.Type().String() // do not change, or only remember what they computed
+			// They do not change, or only remember what they computed.
+			return append(b, v.Type().String()...)
 		}
-		return "&" + describe(v.Elem(), depth+1)
+		return describe(append(b, '&'), v.Elem(), depth+1)
 	case reflect.Struct:
-		var b strings.Builder
+		b = append(b, '{')
 		for i := range v.NumField() {
-			if v.Type().Field(i).Name == "vector" {
+			name := v.Type().Field(i).Name
+			if name == "vector" {
 				continue // room for submissions, which are never left in it unmasked
 			}
-			fmt.Fprintf(&b, "%s:%s ", v.Type().Field(i).Name, describe(v.Field(i), depth+1))
+			b = append(append(b, name...), ':')
+			b = append(describe(b, v.Field(i), depth+1), ' ')
 		}
-		return "{" + b.String() + "}"
+		return append(b, '}')
 	case reflect.Slice, reflect.Array:
-		var b strings.Builder
+		b = append(b, '[')
 		for i := range v.Len() {
-			b.WriteString(describe(v.Index(i), depth+1) + " ")
+			b = append(describe(b, v.Index(i), depth+1), ' ')
 		}
-		return "[" + b.String() + "]"
+		return append(b, ']')
 	case reflect.Map: // of integers to pointers
-		var b strings.Builder
 		for i := range 8 {
 			if e := v.MapIndex(reflect.ValueOf(i)); e.IsValid() {
-				fmt.Fprintf(&b, "%d:%s ", i, describe(e, depth+1))
+				b = append(strconv.AppendInt(b, int64(i), 10), ':')
+				b = append(describe(b, e, depth+1), ' ')
 			}
 		}
-		return b.String()
+		return b
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
+		return strconv.AppendUint(b, v.Uint(), 10) // most of a state
 	default:
-		return fmt.Sprintf("%v", v)
+		return fmt.Append(b, v)
 	}
 }
 

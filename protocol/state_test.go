@@ -11,7 +11,8 @@ import (
 )
 
 // crashing runs rounds with a crash after every step: each client and the server
-// is saved, thrown away and loaded whenever it has done anything.
+// is saved, thrown away and loaded whenever it has done anything, and all of them after
+// every round.
 type crashing struct {
 	t      *testing.T
 	config *Config
@@ -19,26 +20,42 @@ type crashing struct {
 	key    keyexchange.SealKey
 }
 
-func (c *crashing) crash() {
+// crashAll has everybody crash.
+func (c *crashing) crashAll() {
 	c.t.Helper()
-	for i, client := range c.l.Clients {
-		state, err := client.Save(&c.key)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		loaded, err := LoadClient(c.config, client.identity, nil, &c.key, state)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		if before, after := snapshot(client), snapshot(loaded); before != after {
-			c.t.Fatalf("client %d comes back otherwise:\n%s\n%s", i, before, after)
-		}
-		if !bytes.Equal(loaded.Output(), client.Output()) {
-			c.t.Fatalf("client %d does not send the same again", i)
-		}
-		client.Erase()
-		*client = *loaded
+	for party := -1; party < len(c.l.Clients); party++ {
+		c.crash(party)
 	}
+}
+
+// crash has one party crash, the server if it is -1.
+func (c *crashing) crash(party int) {
+	c.t.Helper()
+	if party == -1 {
+		c.crashServer()
+		return
+	}
+	client := c.l.Clients[party]
+	state, err := client.Save(&c.key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	loaded, err := LoadClient(c.config, client.identity, nil, &c.key, state)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if before, after := snapshot(client), snapshot(loaded); before != after {
+		c.t.Fatalf("client %d comes back otherwise:\n%s\n%s", party, before, after)
+	}
+	if !bytes.Equal(loaded.Output(), client.Output()) {
+		c.t.Fatalf("client %d does not send the same again", party)
+	}
+	client.Erase()
+	*client = *loaded
+}
+
+func (c *crashing) crashServer() {
+	c.t.Helper()
 	state, err := c.l.Server.Save(&c.key)
 	if err != nil {
 		c.t.Fatal(err)
@@ -80,7 +97,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 				}
 				c.l.Clients = append(c.l.Clients, client)
 			}
-			c.crash()
+			c.crashAll()
 			for _, client := range c.l.Clients {
 				if err := deliver(server, client.Announce()); err != nil {
 					t.Fatal(err)
@@ -95,7 +112,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 				return message
 			}
 			// Local calls Work around every step of every party.
-			c.l.Work = func(int) func() { return c.crash }
+			c.l.Work = func(party int) func() { return func() { c.crash(party) } }
 			for _, next := range []func() ([]Envelope, error){server.Keys, server.Members} {
 				if err := c.l.Step(next); err != nil {
 					t.Fatal(err)
@@ -113,6 +130,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 				if !equal(sum, sumOf(config.Layout, in, server.Included())) {
 					t.Fatalf("round %d: wrong sum of %v", round, server.Included())
 				}
+				c.crashAll()
 			}
 		})
 	}
