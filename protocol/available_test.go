@@ -14,8 +14,8 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// online is the setting of 100 parties on the roster, 30 of whom are there in each
-// round, against a cheating server with 3 colluding parties.
+// online is how many of the roster are there in each round, colluding how many of them
+// collude with a cheating server.
 const online, colluding = 30, 3
 
 func onlineConfig(roster *keyexchange.Roster) *Config {
@@ -33,12 +33,12 @@ func leaves(rng *rand.Rand, n int, there []int, most int) []drop {
 	return pattern
 }
 
-// Of 100 on the roster a random 30 are there in each round, some of whom drop out of
-// it, against a cheating server with 3 colluders: every round gives the exact sum of
-// those who stayed, by sessions of one round, and by rounds among those who are there in
-// one session of all. With -longest both are held 200 times.
+// Of 50 on the roster (with -long of 100) a random 30 are there in each round, some of
+// whom drop out of it, against a cheating server with 3 colluders: every round gives the
+// exact sum of those who stayed, by sessions of one round, and by rounds among those who
+// are there in one session of all. With -longest both are held 200 times.
 func TestAvailable(t *testing.T) {
-	const n = 100
+	n := suite.Size(50, 50, 100, 100)
 	rounds := suite.Size(4, 4, 12, 200)
 	signers, roster := parties(t, n)
 	t.Run("one-round sessions", func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 // everybody and the quorum reveal. Nobody honest is ever left out, a round that ends
 // gives the sum over its survivors, and at most e rounds do not.
 func TestCoalition(t *testing.T) {
-	sessions := uint64(suite.Size(40, 40, 120, 10_000))
+	sessions := uint64(suite.Size(16, 16, 120, 10_000))
 	var spoilt, stopped int
 	for seed := range sessions {
 		a, b := coalitionSession(t, seed)

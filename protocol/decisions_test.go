@@ -332,14 +332,14 @@ func TestDecisionsSuffice(t *testing.T) {
 			events := 0
 			session(func() bool { events++; return false })
 			t.Logf("%d moments", events)
-			// Every moment in the long form; else as many, spread out.
-			step := suite.Size(5, 5, 1, 1)
+			// Every moment in the long form; else some, spread out.
+			step := suite.Size(10, 10, 1, 1)
 			for at := 0; at < events; at += step {
 				now := -1
 				session(func() bool { now++; return now == at })
 			}
 			rng := rand.New(rand.NewPCG(7, 0))
-			for range 20 {
+			for range suite.Size(8, 8, 20, 20) {
 				session(func() bool { return rng.IntN(20) == 0 })
 			}
 		})

@@ -111,13 +111,13 @@ func recoveries(n int, yield func(*Recovery, int)) {
 	}
 }
 
-// Every pattern of drop-outs at every step, for every n up to 5, threshold and
-// adversary: the sum of the survivors, exactly, or the documented refusal. All
-// patterns of one configuration run in one session, so that every party that
+// Every pattern of drop-outs at every step, for every n up to 4 (with -long up to 5),
+// threshold and adversary: the sum of the survivors, exactly, or the documented refusal.
+// All patterns of one configuration run in one session, so that every party that
 // dropped out of a round must come back for the next.
 func TestEveryDropoutPattern(t *testing.T) {
 	rounds, refusals := 0, 0
-	for n := 2; n <= 5; n++ {
+	for n := 2; n <= suite.Size(4, 4, 5, 5); n++ {
 		signers, roster := parties(t, n)
 		seen := map[string]bool{}
 		recoveries(n, func(r *Recovery, colluders int) {
@@ -186,10 +186,10 @@ func pow(b, e int) int {
 	return r
 }
 
-// Random patterns for 100 parties, up to the limits and beyond, in sessions of 5
-// rounds with rejoining.
+// Random patterns for 50 parties (with -long for 100), up to the limits and beyond, in
+// sessions of 5 rounds with rejoining.
 func TestRandomDropouts(t *testing.T) {
-	const n = 100
+	n := suite.Size(50, 50, 100, 100)
 	sessions := suite.Size(2, 4, 20, 1000)
 	signers, roster := parties(t, n)
 	for seed := range uint64(sessions) {
@@ -207,13 +207,15 @@ func randomSession(t *testing.T, seed uint64, signers []crypto.Signer, roster *k
 	config := &Config{Roster: roster,
 		Layout: masking.Layout{{Length: 20, Bits: 24}, {Length: 3, Bits: 33}}, Recovery: &Recovery{
 			Adversary: []Adversary{CheatingServer, CuriousServer}[seed%2],
-		}, Colluders: rng.IntN(20)}
+		}, Colluders: rng.IntN(n / 5)}
 	if seed%4 == 3 { // a sparse graph
-		config.Recovery = &Recovery{Adversary: SemiMaliciousServer, Degree: 40, Threshold: 25}
-		config.Colluders = 9
+		config.Recovery = &Recovery{
+			Adversary: SemiMaliciousServer, Degree: n * 2 / 5, Threshold: (n + 2) / 4,
+		}
+		config.Colluders = n * 9 / 100
 	}
 	if seed%5 == 4 {
-		config.PerRound = 80
+		config.PerRound = n * 4 / 5
 	}
 	own, err := config.settle()
 	if err != nil {

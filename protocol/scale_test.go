@@ -32,9 +32,9 @@ func parallel(n int, work func(i int) error) error {
 // Ten thousand parties on a sparse graph, 1,000 coordinates, in one process: two
 // rounds, one party in twenty dropping out of the first and coming back. It takes
 // some minutes: go test ./protocol -run TenThousand -longest -v. Otherwise it runs
-// with 300 parties.
+// with 200 parties.
 func TestTenThousand(t *testing.T) {
-	n := 300
+	n := 200
 	if suite.Longest() {
 		n = 10_000
 	}
