@@ -8,11 +8,20 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-var trials = flag.Int("trials", 300, "coalitions to try; the long form is 10000")
+var trials = flag.Int("trials", 0, "coalitions to try, 0 for 100 and 300 with -long")
+
+// trialsToRun returns how many coalitions are tried.
+func trialsToRun() int {
+	if *trials > 0 {
+		return *trials
+	}
+	return suite.Size(100, 100, 300, 10_000)
+}
 
 // A coalition is a server, two members and two parties of a small world that pool all
 // they have. It shows honest members what it likes.
@@ -48,13 +57,13 @@ func TestCoalitions(t *testing.T) {
 		}
 	}
 	answered, fooled := 0, 0
-	for trial := range *trials {
+	for trial := range trialsToRun() {
 		c := &coalition{saved: s, random: mathrand.New(mathrand.NewPCG(uint64(trial), 7)), w: s.load()}
 		n, split := c.attack(t, dealings)
 		answered += min(n, 1)
 		fooled += split
 	}
-	t.Logf("%d trials, %d with answers, %d with members on two lists", *trials, answered, fooled)
+	t.Logf("%d trials, %d with answers, %d with members on two lists", trialsToRun(), answered, fooled)
 	if answered == 0 || fooled == 0 {
 		t.Error("the coalitions never get anywhere: they test nothing")
 	}
@@ -296,7 +305,7 @@ func TestDealers(t *testing.T) {
 		}
 	}
 	right, spoiled := 0, 0
-	for trial := range *trials {
+	for trial := range trialsToRun() {
 		random := mathrand.New(mathrand.NewPCG(uint64(trial), 9))
 		w := s.load()
 		messages := slices.Clone(s.submissions)
@@ -374,5 +383,5 @@ func TestDealers(t *testing.T) {
 		}
 		w.near(t, sum, w.total(in...))
 	}
-	t.Logf("%d trials: %d right sums, %d spoiled", *trials, right, spoiled)
+	t.Logf("%d trials: %d right sums, %d spoiled", trialsToRun(), right, spoiled)
 }

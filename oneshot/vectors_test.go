@@ -356,12 +356,11 @@ func nameOf(err error) string {
 
 // replay brings a fresh world to where so many messages have come.
 func (r *recorded) replay(after int) *world {
-	w := newWorld(5, 7, r.config.Terms)
-	w.config = r.config
-	for k := range w.members { // with the keys of the file
-		w.members[k] = must(NewMember(r.config, memberKey(k), chacha(k)))
+	_, keys := people("party", 5)
+	w := &world{config: r.config, keys: keys, server: must(NewServer(r.config, 0))}
+	for k := range 7 { // with the keys of the file
+		w.members = append(w.members, must(NewMember(r.config, memberKey(k), chacha(k))))
 	}
-	w.server = must(NewServer(r.config, 0))
 	for _, m := range r.out.Messages[:after] {
 		r.deliverOne(w, m)
 	}
