@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // tester is what *testing.T, *testing.B and *rapid.T share.
@@ -40,11 +42,12 @@ func TestIntervalWidth(t *testing.T) {
 		{"delta 1e-30", Sampled{Gaussian{1}, 0.01}, 1000, 1e-30, 1e-3},
 		{"z 0.1", Sampled{Gaussian{0.1}, 0.01}, 100, 1e-6, 1e-3},
 		{"z 100", Sampled{Gaussian{100}, 0.01}, 10000, 1e-6, 1e-3},
+		{"q 1", Sampled{Gaussian{1}, 1}, 1e6, 1e-15, 1e-12},
+		// One of those that take seconds is enough by default.
+		{"z 100, T 1e6, delta 1e-15", Sampled{Gaussian{100}, 0.1}, 1e6, 1e-15, 1e-3},
 		{"T 1e6", Sampled{Gaussian{1}, 0.001}, 1e6, 1e-6, 1e-3},
 		{"q 1e-6", Sampled{Gaussian{1}, 1e-6}, 1e5, 1e-6, 1e-3},
-		{"q 1", Sampled{Gaussian{1}, 1}, 1e6, 1e-15, 1e-12},
-		{"z 100, T 1e6, delta 1e-15", Sampled{Gaussian{100}, 0.1}, 1e6, 1e-15, 1e-3},
-	} {
+	}[:suite.Size(7, 7, 9, 9)] {
 		start := time.Now()
 		b := mustEpsilon(t, c.delta, Step{c.m, c.n})
 		w := b.Width() / b.Upper

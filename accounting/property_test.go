@@ -4,6 +4,7 @@ import (
 	"math/rand"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"pgregory.net/rapid"
 )
 
@@ -32,6 +33,7 @@ func drawMechanism(t *rapid.T) Mechanism {
 // upper bound; for the same law with another δ or count it also holds of uppers
 // up to the width.
 func TestProperties(t *testing.T) {
+	suite.Checks(t, suite.Size(30, 40, 100, 1000))
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMechanism(t)
 		n := rapid.IntRange(1, 300).Draw(t, "n")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // chacha is a deterministic source of random bytes.
@@ -222,10 +224,7 @@ func adversarial() map[string][]float64 {
 // share of β is refused; a sound rounding fails that by 7 standard deviations
 // with a probability below 1e-11 each.
 func TestNormNeverExceeded(t *testing.T) {
-	trials := 100_000
-	if testing.Short() {
-		trials = 5_000
-	}
+	trials := suite.Size(5_000, 20_000, 100_000, 100_000)
 	for name, y := range adversarial() {
 		for _, beta := range []float64{DefaultBeta, 0.1, 0.99} {
 			trials := trials

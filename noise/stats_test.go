@@ -7,11 +7,21 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-var samplesFlag = flag.Int("noise.samples", 1000000,
-	"samples per law in the histogram tests of the table path (10000000 for the long run)")
+var samplesFlag = flag.Int("noise.samples", 0,
+	"samples per law in the histogram tests of the table path, 0 for what the form takes")
+
+// tableSamples returns how many samples of each law the tests of tables take. Their limits
+// follow the number, so that false alarms stay as rare.
+func tableSamples() int {
+	if *samplesFlag > 0 {
+		return *samplesFlag
+	}
+	return suite.Size(100_000, 200_000, 1_000_000, 10_000_000)
+}
 
 // falseAlarm is the probability with which each of the statistical tests below
 // would reject a right sampler on a fresh seed; the seeds are fixed.
@@ -133,11 +143,7 @@ func TestTableHistograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := *samplesFlag
-		if testing.Short() {
-			n = 100000
-		}
-		checkHistogram(t, l, tb.NewSampler(seeded(byte(i))), n)
+		checkHistogram(t, l, tb.NewSampler(seeded(byte(i))), tableSamples())
 	}
 }
 
@@ -147,10 +153,7 @@ func TestTableHistograms(t *testing.T) {
 // for 10^-6 a histogram with bins of equal probability. Each at falseAlarm.
 func TestWideMoments(t *testing.T) {
 	r := big.NewRat
-	n := *samplesFlag
-	if testing.Short() {
-		n = 200000
-	}
+	n := tableSamples()
 	z := distuv.UnitNormal.Quantile(1 - falseAlarm/2)
 	x := make([]int64, n)
 	for i, c := range []struct {

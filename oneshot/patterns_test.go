@@ -3,7 +3,6 @@ package oneshot
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
@@ -249,6 +248,7 @@ func TestPatterns(t *testing.T) {
 
 // TestPatternsRandom: random patterns of larger committees, in both forms.
 func TestPatternsRandom(t *testing.T) {
+	suite.Checks(t, suite.Size(4, 4, 12, 100))
 	for _, covered := range []bool{false, true} {
 		for _, c := range []struct{ members, faults, per int }{{13, 3, 4}, {10, 2, 1}, {40, 10, 0}} {
 			if c.members == 40 && testing.Short() {
@@ -266,11 +266,7 @@ func TestPatternsRandom(t *testing.T) {
 			if covered {
 				kinds = int(conducts)
 			}
-			checks := 0
 			rapid.Check(t, func(t *rapid.T) {
-				if checks++; checks > suite.Size(4, 4, 12, math.MaxInt) {
-					return
-				}
 				what := make([]conduct, c.members)
 				for k := range missing {
 					what[k] = keyless

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -75,6 +76,7 @@ func TestRound(t *testing.T) {
 // With next to no noise and ample bits the mean comes out to rounding, and so do the
 // signs; a party that is not drawn changes nothing but the noise.
 func TestDecodeIsMean(t *testing.T) {
+	suite.Checks(t, suite.Size(30, 30, 100, 1000))
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 70).Draw(t, "dimension")
 		n := rapid.IntRange(1, 12).Draw(t, "parties")

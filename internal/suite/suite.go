@@ -10,6 +10,7 @@ package suite
 
 import (
 	"flag"
+	"strconv"
 	"testing"
 )
 
@@ -52,6 +53,27 @@ func OnlyTiming(t testing.TB) {
 	if !*timing {
 		t.Skip("it measures times: give -timing, on a quiet machine")
 	}
+}
+
+// Checks has rapid.Check try so many cases in the rest of a test, which must not run next to
+// others, unless -rapid.checks says how many.
+func Checks(t testing.TB, cases int) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	if checks == nil {
+		t.Fatal("suite.Checks in a test without rapid")
+	}
+	before := checks.Value.String()
+	if before != checks.DefValue {
+		return
+	}
+	set := func(value string) {
+		if err := checks.Value.Set(value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(strconv.Itoa(cases))
+	t.Cleanup(func() { set(before) })
 }
 
 // Size returns how many cases a test has in its short form (go test -short), by default, in its
