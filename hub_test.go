@@ -50,6 +50,7 @@ func TestHelloFirst(t *testing.T) {
 // Nothing is read behind a hello until that is found good, and of who is refused nothing is
 // taken at all.
 func TestHelloJudged(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	part := []byte{framePart, frameMessage, 1}
@@ -167,6 +168,7 @@ func TestFrameAfterHello(t *testing.T) {
 
 // A coordinator tells who it waits for.
 func TestWaitingTold(t *testing.T) {
+	t.Parallel()
 	j := newJob(t, testPlan(), 7)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()

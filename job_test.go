@@ -169,11 +169,13 @@ func (j *job) run(ctx context.Context, parties []*Participant) *Result {
 
 // Parties that stay: every round has a sum, of all.
 func TestJob(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		family accounting.Family
 		budget float64
 	}{"without noise": {0, 0}, "with noise": {accounting.FamilyDiscreteGaussian, 8}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			plan := testPlan()
 			plan.Noise, plan.Epsilon = c.family, c.budget
 			j := newJob(t, plan, 7)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -43,6 +44,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	suite.AtOnce(16) // jobs, which wait for each other's steps
 	os.Exit(m.Run())
 }
 

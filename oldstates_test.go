@@ -14,6 +14,7 @@ import (
 // five parties, ended in its third round, in which four had submitted and one was at work.
 // What the present session has had of rounds counts as spent.
 func TestOldStates(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/states.json")
 	if err != nil {
 		t.Fatal(err)

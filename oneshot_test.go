@@ -192,7 +192,7 @@ func TestOneshotRestarts(t *testing.T) {
 	}
 	for i := range j.signers {
 		wait.Go(func() {
-			again(time.Duration(700+100*i)*time.Millisecond, func(ctx context.Context) error {
+			again(time.Duration(1300+100*i)*time.Millisecond, func(ctx context.Context) error {
 				p := j.participant(i, FileStore(filepath.Join(dir, fmt.Sprint("party", i))))
 				p.Counter = FileCounter(filepath.Join(dir, fmt.Sprint("counter", i)))
 				p.Dialer = recordedDialer{p.Dialer, sent}
@@ -203,7 +203,7 @@ func TestOneshotRestarts(t *testing.T) {
 	}
 	for k := range j.members {
 		wait.Go(func() {
-			again(time.Duration(1100+150*k)*time.Millisecond, func(ctx context.Context) error {
+			again(time.Duration(1700+150*k)*time.Millisecond, func(ctx context.Context) error {
 				m := j.member(k, FileStore(filepath.Join(dir, fmt.Sprint("member", k))))
 				m.Dialer = recordedDialer{m.Dialer, sent}
 				return m.Run(ctx)
@@ -211,7 +211,7 @@ func TestOneshotRestarts(t *testing.T) {
 		})
 	}
 	var result *Result
-	again(900*time.Millisecond, func(ctx context.Context) (err error) {
+	again(1600*time.Millisecond, func(ctx context.Context) (err error) {
 		result, err = j.coordinator(FileStore(filepath.Join(dir, "coordinator"))).Run(ctx)
 		return err
 	})

@@ -276,6 +276,7 @@ func TestVaultParts(t *testing.T) {
 // A long job between processes' sides over TCP: models and submissions go in parts, of
 // which no frame is longer than the links allow.
 func TestLongJobTCP(t *testing.T) {
+	t.Parallel()
 	plan := testPlan()
 	plan.Rounds, plan.Length = 2, 280_000
 	j := newJob(t, plan, 4)

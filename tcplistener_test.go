@@ -160,6 +160,7 @@ func (w *world) through(party int) (near, far Link) {
 // Strangers who hold connections, whether they are silent or have begun to speak, are
 // replaced, the oldest first, and no party has to wait for them to leave.
 func TestStrangersReplaced(t *testing.T) {
+	t.Parallel()
 	for name, speak := range map[string][]byte{"silent": nil, "halting": {22, 3, 1}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 3, func(l *TCPListener, _ *counted) { l.most = time.Hour })
@@ -209,6 +210,7 @@ func TestCrowdIsPatient(t *testing.T) {
 
 // Who does not say hello in time is gone, silent or not, of the roster or not.
 func TestNoHello(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, func(l *TCPListener, _ *counted) { l.most = 500 * time.Millisecond })
 	raw := w.raw()
 	party, err := w.dialer(w.signers[1]).Dial(w.ctx)
@@ -352,6 +354,7 @@ func TestNoDescriptors(t *testing.T) {
 
 // What is reported comes by numbers, and not more than the reader takes.
 func TestTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3, nil)
 	for range 1000 {
 		w.listener.note(Unknown, ErrPeer)

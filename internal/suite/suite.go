@@ -55,6 +55,17 @@ func OnlyTiming(t testing.TB) {
 	}
 }
 
+// AtOnce lets so many parallel tests run at a time, unless -parallel says how many: a TestMain
+// calls it where such tests mostly wait, which takes no processor.
+func AtOnce(tests int) {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		if err := parallel.Value.Set(strconv.Itoa(tests)); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // Checks has rapid.Check try so many cases in the rest of a test, which must not run next to
 // others, unless -rapid.checks says how many.
 func Checks(t testing.TB, cases int) {
