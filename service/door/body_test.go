@@ -116,7 +116,7 @@ func TestManyMessages(t *testing.T) {
 		// or later; beyond that nobody is, whose messages are as long.
 		limit := time.Minute
 		if len(written) >= atOnce {
-			limit = 200 * time.Millisecond
+			limit = 50 * time.Millisecond
 		}
 		select {
 		case a := <-answers:

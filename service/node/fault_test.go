@@ -137,6 +137,7 @@ func (f *faulty) trouble(ctx context.Context, calm *atomic.Bool) {
 // ends, every sum is that of its parties, and whoever was cut off comes back. A federation
 // pauses when five rounds in a row are lost, so the network has a rest after the third.
 func TestNetworkFaults(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	address := freePort(t)
 	j := job{Address: "http://" + address, Parties: *soakParties, Length: 50}

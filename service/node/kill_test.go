@@ -49,7 +49,7 @@ const roleVariable = "HUSHSUM_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVariable); role {
 	case "":
-		flag.Parse()
+		suite.AtOnce(4) // of other processes that wait for each other
 		code := m.Run()
 		if n := killed.Load(); n > 0 && code == 0 {
 			tell(fmt.Sprintf("%d kills survived", n))
@@ -489,6 +489,7 @@ func compareSums(t *testing.T, folder string) (rounds int) {
 // everything comes to its end. Sums are so long that each is stored beside the states that
 // follow it.
 func TestKillServerAtEveryStep(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20_000}
 	prepareJob(t, folder, *killRounds, j)
@@ -525,6 +526,7 @@ func TestKillServerAtEveryStep(t *testing.T) {
 // A backup of the record is restored, from some rounds ago: the rounds that parties know of
 // count as held, no number of a round or session is used twice, and the rest is held.
 func TestKillAndRestoreBackup(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	rounds := 12
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
@@ -587,6 +589,7 @@ func lastSum(t *testing.T, folder string) (last int) {
 
 // Parties and the server are killed at random moments.
 func TestKillAtRandom(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	rounds := 8 * *killRounds // which take a quarter of a second or less where nobody is killed
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}

@@ -13,6 +13,7 @@ import (
 // What a party does not read stays with the server, but for a bounded part; without the
 // bound the kernel takes megabytes.
 func TestBoundedListener(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("how much a kernel takes differs")
 	}

@@ -184,6 +184,7 @@ func TestClockOfParty(t *testing.T) {
 // All parties fail in training: they say so and are not waited for, rounds are lost, and
 // after five the federation pauses, says why, and spends no more; resumed, it goes on.
 func TestAllFailInTraining(t *testing.T) {
+	t.Parallel()
 	s := startSmall(t, 8, "1h", nil)
 	defer s.node.Close()
 	var broken atomic.Bool

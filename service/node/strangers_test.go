@@ -40,6 +40,13 @@ func strangers(t *testing.T, address string, n int, sent string) []net.Conn {
 	return all
 }
 
+// leaveAll closes connections, for the end of which a node that is closed would wait.
+func leaveAll(all []net.Conn) {
+	for _, c := range all {
+		_ = c.Close()
+	}
+}
+
 // isClosed reports whether the other side closes a connection, within a minute.
 func isClosed(c net.Conn) bool {
 	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
@@ -74,11 +81,13 @@ func TestNothingComes(t *testing.T) {
 // Strangers have all connections of the door, and may keep them for an hour: the parties
 // get in all the same, and no round is lost.
 func TestStrangersKeepNobodyOut(t *testing.T) {
+	t.Parallel()
 	const rounds, room = 5, 4*smallParties + 4
 	s := startSmallOf(t, rounds, "", node.Config{Connections: room, Patience: time.Hour})
 	defer s.node.Close()
 	address := strings.TrimPrefix(s.node.Address, "http://")
 	all := strangers(t, address, 3*room, begunBody)
+	defer leaveAll(all)
 	for k, c := range all[:2*room] {
 		if !isClosed(c) {
 			t.Fatalf("stranger %d of %d stays, with room for %d", k, len(all), room)
@@ -99,10 +108,12 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 
 // Strangers have all connections of the page: an operator's stays.
 func TestOperatorsConnectionStays(t *testing.T) {
+	t.Parallel()
 	s := startSmallOf(t, 1, "", node.Config{Patience: time.Hour, Admin: "127.0.0.1:0"})
 	defer s.node.Close()
 	address := strings.TrimPrefix(s.node.Page, "http://")
 	operator := strangers(t, address, 1, "")[0]
+	defer operator.Close()
 	answers := bufio.NewReader(operator)
 	ask := func() error {
 		_, err := fmt.Fprintf(operator, "GET /v1/federations HTTP/1.1\r\nHost: x\r\n"+
@@ -125,6 +136,7 @@ func TestOperatorsConnectionStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := strangers(t, address, 200, begunBody)
+	defer leaveAll(all)
 	if !isClosed(all[0]) {
 		t.Error("the first of 200 strangers stays")
 	}
