@@ -632,13 +632,13 @@ var errKilled = errors.New("killed")
 // server has any of its requests, is no better a victim: it goes on from its folder, releases
 // each round once, and sends what it saved.
 func TestCheatsKilled(t *testing.T) {
-	step := suite.Size(16, 8, 1, 1) // of the moments, of which another script has others
-	first := 0
-	for _, name := range slices.Sorted(maps.Keys(cheats)) {
-		first++
+	step := suite.Size(16, 16, 8, 1) // of the moments, of which another script has others
+	for k, name := range slices.Sorted(maps.Keys(cheats)) {
+		first := 1 + (k+1)%step
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			one, killed := cheats[name], 0
-			for at := 1 + first%step; ; at += step {
+			for at := first; ; at += step {
 				c := newCheat(few(t), one.script...)
 				written, died := 0, false
 				lives := c.play(t, func(p *Party) {
@@ -661,7 +661,7 @@ func TestCheatsKilled(t *testing.T) {
 					t.Errorf("killed at write %d: %d lives", at, lives)
 				}
 			}
-			for at := 1 + first%step; ; at += step {
+			for at := first; ; at += step {
 				c := newCheat(few(t), one.script...)
 				died := false
 				c.play(t, nil, func(request int, done bool) bool {
