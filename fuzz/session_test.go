@@ -1,6 +1,10 @@
 package fuzz
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/suite"
+)
 
 // FuzzSession runs a session whose first two bytes choose the configuration and
 // whose third says, by its lowest bit, whether it begins before the exchange of
@@ -11,7 +15,7 @@ func FuzzSession(f *testing.F) {
 		for k, s := range schedules {
 			// Every schedule in some configurations, and every configuration with
 			// some schedules: all pairs would take a while.
-			if (i+k)%5 == 0 {
+			if (i+k)%suite.Size(10, 10, 5, 5) == 0 {
 				f.Add(append([]byte{byte(i >> 8), byte(i), byte(k % 2)}, s...))
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
@@ -43,7 +44,7 @@ func mechanism(t testing.TB, o Options) *privacy.Mechanism {
 // the shares of all parties have: below 1e-8 if it is normal, below 1e-6 in all
 // with room for its skewness.
 func TestNoisyRound(t *testing.T) {
-	const runs = 10
+	runs := suite.Size(4, 4, 10, 10) // of five parties, the limits follow from the number
 	for _, family := range accounting.Families() {
 		o := noisy(t, privacy.Noise{Family: family, Multiplier: 0.5, Clip: 0.25, Bits: 12})
 		o.Rounds, o.Local.Steps = 1, 5

@@ -38,6 +38,9 @@ func runLattice(r *runner) error {
 		{"with the sum of two keys", true, sigma, sigma / math.Sqrt2},
 		{"with the sum, σ halved", true, sigma / 2, sigma / 2 / math.Sqrt2},
 	} {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
 		predicted := t.predict(c.seems)
 		var err error
 		if rates[i], err = t.rates(int(predicted)-3, trials, c.sigma, c.hint, r.o.Seed); err != nil {

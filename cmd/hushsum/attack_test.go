@@ -50,7 +50,7 @@ func TestAttackTable(t *testing.T) {
 
 func TestAttackJSONAndReport(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "report")
-	const run = "Differencing|AuditPower|CollusionLaw"
+	const run = "^(Differencing|AuditPower|WrapAround)$"
 	code, out, errs := call(t.Context(), "attack", "--run", run, "--json", "--out", dir)
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)

@@ -76,6 +76,7 @@ func TestTinyForms(t *testing.T) {
 			continue
 		}
 		o := tiny()
+		o.Seeds = suite.Size(1, 1, 2, 2)
 		last, of := -1, 0
 		o.Progress = func(done, all int) {
 			if done < last || of != 0 && all != of {

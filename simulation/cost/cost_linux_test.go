@@ -26,7 +26,8 @@ import (
 )
 
 // The short form takes some seconds, the long one some minutes and 5 GB.
-var sizes = flag.String("sizes", "100,1000", "numbers of parties; with 10000 it takes minutes")
+var sizes = flag.String("sizes", "",
+	"numbers of parties; with 10000 it takes minutes; empty: 100,600, with -long 100,1000")
 
 // measured is what the machines of a session took.
 type measured struct {
@@ -371,7 +372,11 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 func eachSize(t *testing.T, run func(n int)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for _, word := range strings.Split(*sizes, ",") {
+	list := *sizes
+	if list == "" {
+		list = fmt.Sprint("100,", suite.Size(600, 600, 1000, 1000))
+	}
+	for _, word := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil {
 			t.Fatal(err)
