@@ -2,6 +2,7 @@ package jobtest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 
 	"github.com/hushsum/hushsum/drive"
@@ -11,66 +12,72 @@ import (
 
 // Party is one party's program: its process, store and connection.
 type Party struct {
-	world *World
-	index int
-	drive *drive.Party // nil: the process has ended
-	life  int
-	link  int // number of the connection; 0: there is none
-	links int
-	had   map[string]bool // items that were sent on this connection
-	last  map[bool]drive.Time
-	ask   *drive.Ask
-	cast  cast
+	world  *World
+	index  int
+	drive  *drive.Party // nil: the process has ended
+	life   int
+	link   int // number of the connection as it knows; 0: there is none
+	remote int // likewise, as the server knows
+	links  int
+	hello  drive.Hello
+	had    map[string]bool // items that were sent on this connection
+	last   map[bool]drive.Time
+	cast   cast
 
+	// The store.
 	state      []byte
 	submission []byte
-	spent      uint64
+	kept       [32]byte // digest of the submission that the state names
+	spent      uint64   // what the operator knows, for a party that has lost its state
+	least      uint64
 
 	vectors map[uint64][]uint64 // by round of the job
-	Kept    bool                // of the last submission
+	seen    seenOfParty
+
 	// Silent has the party take messages and answer none, of the kinds that it reports true for.
 	Silent func(kind wire.Type) bool
 	// NoVector has the program say that it has nothing for a round.
 	NoVector func(round uint64) bool
-	// Least, if not 0, is what the party says when it connects.
-	Least uint64
-	// Told, if not 0, likewise.
-	Told uint64
+	// Least and Told, if set, are what the party says when it connects, of what it should say.
+	Least, Told func(honest uint64) uint64
 	// Rewrite changes what it sends; nil: nothing.
 	Rewrite func(h wire.Header, message []byte) []byte
-}
-
-// cast is what a round begins with.
-type cast struct {
-	round uint64
-	fresh [32]byte
+	// Die, if set, is asked at each place where the process may die.
+	Die func(place string) bool
 }
 
 // Start starts the process, which connects.
 func (p *Party) Start() {
 	w := p.world
-	config := drive.PartyConfig{
-		Limits:   drive.Limits{Rounds: w.options.Rounds},
+	if p.drive != nil {
+		return
+	}
+	var err error
+	if p.state == nil {
+		p.drive, err = drive.NewParty(p.config())
+	} else {
+		p.drive, err = drive.LoadParty(p.config(), &w.key, p.state)
+	}
+	if err != nil {
+		w.Fatal("party %d does not load: %v", p.index, err)
+	}
+	p.life++
+	if !p.dies("at load") {
+		p.Connect()
+	}
+}
+
+func (p *Party) config() drive.PartyConfig {
+	w := p.world
+	return drive.PartyConfig{
+		Limits:   w.limits,
 		Session:  w.session,
 		Label:    w.config.Label,
 		Identity: identities()[p.index],
 		Random:   w.random,
 		Spent:    p.spent,
+		Least:    p.least,
 	}
-	var err error
-	if p.state == nil {
-		p.drive, err = drive.NewParty(config)
-	} else {
-		p.drive, err = drive.LoadParty(config, &w.key, p.state)
-	}
-	if err != nil {
-		w.Fatal("party %d does not load: %v", p.index, err)
-	}
-	if p.vectors == nil {
-		p.vectors = make(map[uint64][]uint64)
-	}
-	p.life++
-	p.Connect()
 }
 
 // Kill ends the process.
@@ -78,19 +85,34 @@ func (p *Party) Kill() {
 	if p.drive == nil {
 		return
 	}
-	p.world.Note("party %d is killed", p.index)
-	p.Cut()
+	p.world.Note("%s party %d is killed", p.world.clock(), p.index)
 	p.drive.Erase()
-	p.drive, p.ask, p.life = nil, nil, p.life+1
+	p.drive, p.life = nil, p.life+1
+	p.Cut()
+}
+
+// dies kills the process if it is to die here.
+func (p *Party) dies(place string) bool {
+	if p.Die == nil || !p.Die(place) {
+		return false
+	}
+	p.world.Note("party %d dies %s", p.index, place)
+	p.Kill()
+	return true
 }
 
 // Lose ends the process and loses its state; the operator knows how far it was.
 func (p *Party) Lose() {
-	if p.drive != nil {
-		guard := p.drive.Guard()
-		p.spent = guard.Last()
-	}
 	p.Kill()
+	if p.state != nil {
+		found, err := drive.LoadParty(p.config(), &p.world.key, p.state)
+		if err != nil {
+			p.world.Fatal("party %d does not load: %v", p.index, err)
+		}
+		guard := found.Guard()
+		p.spent, p.least = guard.Last(), found.Least()
+		found.Erase()
+	}
 	p.world.Note("party %d loses its state", p.index)
 	p.state, p.submission = nil, nil
 }
@@ -103,48 +125,89 @@ func (p *Party) Connect() {
 	}
 	s := w.Server
 	if s.drive == nil { // try again
-		p.after(drive.Second, p.Connect)
+		p.after(w.redial(), p.Connect)
 		return
 	}
 	p.links++
-	p.link, p.had, p.last = p.links, make(map[string]bool), make(map[bool]drive.Time)
+	p.link, p.remote = p.links, p.links
+	p.had, p.last = make(map[string]bool), make(map[bool]drive.Time)
 	guard := p.drive.Guard()
-	hello := drive.Hello{Sessions: p.drive.Sessions(), Least: p.drive.Least(), Told: guard.Last()}
-	if p.Least > 0 {
-		hello.Least = p.Least
+	p.hello = drive.Hello{Sessions: p.drive.Sessions(), Least: p.drive.Least(), Told: guard.Last()}
+	if p.Least != nil {
+		p.hello.Least = p.Least(p.hello.Least)
 	}
-	if p.Told > 0 {
-		hello.Told = p.Told
+	if p.Told != nil {
+		p.hello.Told = p.Told(p.hello.Told)
 	}
-	w.Note("%8.3f party %d connects", float64(w.now)/float64(drive.Second), p.index)
-	s.drive.Connected(w.now, p.index, hello)
+	w.Note("%s party %d connects", w.clock(), p.index)
+	link := p.link
+	s.drive.Connected(s.now(), p.index, p.hello)
 	s.proceed()
 	p.pump()
-	if p.drive != nil && p.link != 0 {
+	if p.drive != nil && p.link == link {
 		p.drive.Connected()
 		p.proceed()
 	}
 }
 
-// Cut ends the connection, and has the server hear of it.
+// redial is how long a party waits between two tries.
+func (w *World) redial() drive.Time {
+	if w.options.Redial == 0 {
+		return drive.Second / 2
+	}
+	return w.options.Redial
+}
+
+// Cut ends the connection, and has both ends know of it.
 func (p *Party) Cut() {
-	if p.link == 0 {
+	p.link = 0
+	p.leave()
+}
+
+// leave has the server see the connection end.
+func (p *Party) leave() {
+	if p.remote == 0 {
 		return
 	}
-	p.link = 0
+	p.remote = 0
 	if s := p.world.Server; s.drive != nil {
-		s.drive.Gone(p.world.now, p.index)
+		s.drive.Gone(s.now(), p.index)
 		s.proceed()
 	}
 }
 
+// CutHere ends the connection, and the server learns it after a while only.
+func (p *Party) CutHere(late drive.Time) {
+	link := p.remote
+	p.link = 0
+	p.world.After(late, func() {
+		if p.remote == link {
+			p.leave()
+		}
+	})
+}
+
+// CutThere has the server see the connection end, and the party learn it after a while only, when
+// it dials again.
+func (p *Party) CutThere(late drive.Time) {
+	link := p.link
+	p.leave()
+	p.after(late, func() {
+		if p.link == link {
+			p.link = 0
+			p.Connect()
+		}
+	})
+}
+
 // cut ends the connection as the server's death does: the party dials again.
 func (p *Party) cut() {
+	p.remote = 0
 	if p.link == 0 {
 		return
 	}
 	p.link = 0
-	p.after(drive.Second/2, p.Connect)
+	p.after(p.world.redial(), p.Connect)
 }
 
 // after does something later in the life of this process.
@@ -160,23 +223,42 @@ func (p *Party) after(wait drive.Time, do func()) {
 // carry has something done at the other end of the connection, in the order of sending.
 func (p *Party) carry(up bool, do func()) {
 	w, link := p.world, p.link
+	if !up {
+		link = p.remote
+	}
 	wait := drive.Time(0)
 	if w.options.Delay != nil {
 		wait = w.options.Delay(p.index)
 	}
-	at := max(w.now+wait, p.last[up])
-	p.last[up] = at
-	w.After(at-w.now, func() {
-		if p.link == link && link != 0 && w.Server.drive != nil {
-			do()
+	at := w.now + wait
+	if !w.options.Disorder {
+		at = max(at, p.last[up])
+		p.last[up] = at
+	}
+	w.seen.flying++
+	arrive := func() {
+		w.seen.flying--
+		switch {
+		case w.Server.drive == nil, !up && (p.drive == nil || p.link != link):
+			return
+		case up && p.remote != link && (w.options.Late == nil || !w.options.Late()):
+			return
+		case up && w.options.Away > 0:
+			w.Server.drive.Heard(w.Server.now(), p.index)
 		}
-	})
+		do()
+	}
+	w.After(at-w.now, arrive)
+	if w.options.Double != nil && w.options.Double() {
+		w.seen.flying++
+		w.After(at-w.now, arrive)
+	}
 }
 
 // pump sends the party what is new for it.
 func (p *Party) pump() {
 	s := p.world.Server
-	if p.link == 0 || s.drive == nil {
+	if p.remote == 0 || s.drive == nil {
 		return
 	}
 	for item := range s.drive.Pending(p.index) {
@@ -185,34 +267,33 @@ func (p *Party) pump() {
 		}
 		p.had[item.Name] = true
 		item.Shared = append(bytes.Clone(item.Shared), item.Own...)
-		c := cast{item.Round, s.drive.Status().Fresh}
+		p.checkItem(item)
+		c := cast{item.Round, s.drive.Status().Fresh, s.model}
 		p.carry(false, func() { p.take(item, c) })
 	}
 }
 
-// take takes an item of the server's.
+// take takes an item of the server's. What a round begins with is believed once the message that
+// begins it is.
 func (p *Party) take(item drive.Item, c cast) {
-	if p.drive == nil {
-		return
-	}
 	var err error
+	p.seen.taken++
 	switch item.Kind {
 	case drive.Join:
 		err = p.drive.Join(item.Session)
 	case drive.Carry:
-		if item.Round > 0 {
-			p.cast = c
-		}
 		err = p.drive.Receive(item.Shared, item.Round)
 	}
 	if err != nil {
 		p.world.Fatal("party %d: %v", p.index, err)
 	}
-	p.proceed()
+	p.proceedWith(c)
 }
 
 // proceed does what the party has decided, as a carrier does.
-func (p *Party) proceed() {
+func (p *Party) proceed() { p.proceedWith(cast{}) }
+
+func (p *Party) proceedWith(c cast) {
 	w := p.world
 	for p.drive != nil {
 		r, decided := p.drive.Ready()
@@ -224,34 +305,64 @@ func (p *Party) proceed() {
 				w.Note("party %d: %v", p.index, report.Err)
 			}
 		}
-		if r.Submission != nil {
-			var b bytes.Buffer
-			if _, err := r.Submission.WriteTo(&b); err != nil {
-				w.Fatal("%v", err)
-			}
-			p.submission = b.Bytes()
-		}
 		if r.Save {
-			state, err := p.drive.State(&w.key)
-			if err != nil {
-				w.Fatal("%v", err)
+			if p.dies("before it saves") {
+				return
 			}
-			p.state = state
+			if !p.keep(r) || p.dies("after it saves") {
+				return
+			}
 		}
 		out := p.drive.Advance()
+		life := p.life
 		for _, m := range out.Send {
 			p.send(m)
 		}
 		for _, away := range out.Away {
+			if p.link == 0 {
+				break
+			}
 			p.carry(true, func() {
-				w.Server.drive.Absent(w.now, p.index, away.Number)
+				w.Server.drive.Absent(w.Server.now(), p.index, away.Number)
 				w.Server.proceed()
 			})
 		}
 		if out.Ask != nil {
+			if out.Ask.Round != 0 && out.Ask.Round == c.round {
+				p.cast = c
+			}
 			p.work(*out.Ask)
 		}
+		if p.life == life && p.dies("after it sends") {
+			return
+		}
 	}
+}
+
+// keep saves the state, after the submission that it names, and reports whether the process is
+// still alive.
+func (p *Party) keep(r drive.Ready) bool {
+	w := p.world
+	kept := p.kept
+	if r.Submission != nil {
+		var b bytes.Buffer
+		if _, err := r.Submission.WriteTo(&b); err != nil {
+			w.Fatal("%v", err)
+		}
+		p.submission = b.Bytes()
+		kept = sha256.Sum256(p.submission)
+		h, _, _ := wire.ParseHeader(p.submission)
+		p.seen.rounds[message{h.Session, h.Round, h.Type}] = p.seen.made
+		if p.dies("between submission and state") {
+			return false
+		}
+	}
+	state, err := p.drive.State(&w.key)
+	if err != nil {
+		w.Fatal("%v", err)
+	}
+	p.state, p.kept = state, kept
+	return true
 }
 
 // send carries a message to the server.
@@ -260,6 +371,9 @@ func (p *Party) send(m drive.Message) {
 	message := m.Bytes
 	if message == nil {
 		message = p.submission
+		if sha256.Sum256(message) != p.kept {
+			return // the process died between saving it and saving the state that names it
+		}
 	}
 	h, _, err := wire.ParseHeader(message)
 	if err != nil {
@@ -268,34 +382,47 @@ func (p *Party) send(m drive.Message) {
 	if p.link == 0 || p.Silent != nil && p.Silent(h.Type) {
 		return
 	}
+	p.checkSent(h, message)
 	if p.Rewrite != nil {
 		message = p.Rewrite(h, bytes.Clone(message))
 	}
 	p.carry(true, func() {
-		if err := w.Server.drive.ReadMessage(w.now, p.index, bytes.NewReader(message)); err != nil {
+		s := w.Server
+		if err := s.drive.ReadMessage(s.now(), p.index, bytes.NewReader(message)); err != nil {
 			w.Note("party %d is refused: %v", p.index, err)
 		}
-		w.Server.proceed()
+		w.trace(message)
+		s.proceed()
 	})
 }
 
 // work has the program answer a question.
 func (p *Party) work(ask drive.Ask) {
 	w, c := p.world, p.cast
-	p.ask = &ask
+	p.seen.asked++
 	wait := drive.Time(0)
 	if w.options.Work != nil {
 		wait = w.options.Work(p.index)
 	}
+	w.seen.flying++
+	w.After(wait, func() { w.seen.flying-- })
 	p.after(wait, func() {
+		var none error
 		if p.NoVector != nil && p.NoVector(c.round) {
-			p.drive.Absent(ask.ID, c.round, errors.New("no data"))
+			none = errors.New("no data")
+		}
+		if none != nil && p.index%2 == 0 {
+			p.drive.Absent(ask.ID, c.round, none)
 			p.proceed()
 			return
 		}
-		digest, _ := w.cast(c.round, c.fresh)
-		err := p.drive.Answer(drive.Answer{ID: ask.ID, Round: c.round, Broadcast: digest,
-			Fill: func(v *masking.Vector) error { return p.fill(v, c.round) }})
+		err := p.drive.Answer(drive.Answer{ID: ask.ID, Round: c.round, Broadcast: c.digest(),
+			Fill: func(v *masking.Vector) error {
+				if none != nil {
+					return none
+				}
+				return p.fill(v, c.round)
+			}})
 		if err != nil {
 			w.Fatal("party %d: %v", p.index, err)
 		}
@@ -303,12 +430,12 @@ func (p *Party) work(ask drive.Ask) {
 	})
 }
 
-// fill writes the party's vector of a round.
+// fill writes the party's vector of a round. Training does not give the same twice.
 func (p *Party) fill(v *masking.Vector, round uint64) error {
 	values := make([]uint64, v.Layout()[0].Length)
 	for k := range values {
-		values[k] = uint64(k*31+p.index*1009+int(round)*77) & 0xffff
+		values[k] = uint64(k*31+p.index*1009+int(round)*77+p.life*411) & 0xffff
 	}
-	p.vectors[round] = values
+	p.vectors[round], p.seen.made = values, round
 	return v.Set(values)
 }
