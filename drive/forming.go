@@ -14,8 +14,20 @@ import (
 // tell that their numbers are higher.
 func (s *Server) number() uint64 {
 	own := max(s.series.Least(), 1)
-	told := s.beyond(s.config.Colluders, func(p *peer) uint64 { return p.least })
-	return min(max(own, min(told, own+numberJump)), protocol.MaxNumber)
+	return min(max(own, min(s.leastTold(), own+numberJump)), protocol.MaxNumber)
+}
+
+// leastTold is the least number of a session that more parties than may lie tell they may join.
+func (s *Server) leastTold() uint64 {
+	return s.beyond(s.config.Colluders, func(p *peer) uint64 { return p.least })
+}
+
+// overtaken reports whether parties have used the number of the session that forms, by their
+// word, and may join the next. A number that the next does not reach is no reason to give one up:
+// the next would be given up too, and so on up to the last number that there is.
+func (s *Server) overtaken(x *session) bool {
+	next := s.number()
+	return next > x.number+1 && next == s.leastTold()
 }
 
 // beyond returns what more than so many of the parties tell at least, 0 if they are too few.
@@ -76,7 +88,7 @@ func (s *Server) form(look bool) (again bool, err error) {
 	if x == nil {
 		return s.propose(look)
 	}
-	if x.stage == Announcing && look && s.number() > x.number+1 {
+	if x.stage == Announcing && look && s.overtaken(x) {
 		// Parties have used the number: what is saved was set back.
 		return true, s.drop(protocol.ErrNumber)
 	}

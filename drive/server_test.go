@@ -111,3 +111,28 @@ func TestStallCountsOnce(t *testing.T) {
 		w.Fatal("%d stalls of two parties", stalls)
 	}
 }
+
+// One that lies about the numbers it may use keeps the others from nothing, and uses none up: a
+// number that the next session does not reach is no reason for another.
+func TestServerNumbersTold(t *testing.T) {
+	for _, told := range []uint64{2, 1 << 20, 1 << 21, 1 << 61, 1<<64 - 1} {
+		w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 2})
+		w.Parties[0].Least = func(uint64) uint64 { return told }
+		for _, p := range w.Parties {
+			p.Start()
+		}
+		w.Run(w.Ended)
+		if len(w.Sums) != 2 {
+			w.Fatal("%d sums", len(w.Sums))
+		}
+		forms := 0
+		for _, n := range w.Notices {
+			if n.Kind == drive.Forms {
+				forms++
+			}
+		}
+		if forms > 3 {
+			w.Fatal("%d sessions form", forms)
+		}
+	}
+}
