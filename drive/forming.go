@@ -43,6 +43,23 @@ func (s *Server) beyond(liars int, tell func(p *peer) uint64) uint64 {
 	return told[len(told)-1-liars]
 }
 
+// barred reports whether enough parties for a session are here, of which some may join only the
+// one after x: such as have lost their state since they joined it.
+func (s *Server) barred(x *session) bool {
+	some, enough := false, 0
+	next := s.number()
+	for i := range s.peers {
+		if !s.peers[i].here || s.faults.excluded(i) {
+			continue
+		}
+		if may := s.mayJoin(i, x); may || s.peers[i].least <= next {
+			some = some || !may
+			enough++
+		}
+	}
+	return some && enough >= s.config.Survivors
+}
+
 // due returns when the next round may begin by the clock.
 func (s *Server) due() Time {
 	if s.begun == 0 {
@@ -106,6 +123,8 @@ func (s *Server) form(look bool) (again bool, err error) {
 	}
 	err = server.EndStep()
 	switch {
+	case tooFew(err) && x.stage == Announcing && s.barred(x):
+		return true, s.drop(err)
 	case tooFew(err) && x.stage == Announcing:
 		x.stuck = true // some may still come
 		return false, nil

@@ -136,3 +136,29 @@ func TestServerNumbersTold(t *testing.T) {
 		}
 	}
 }
+
+// A party that has lost its state may not join the session that forms again. If that cannot form
+// without it, the next one does.
+func TestServerStateLost(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 4, Survivors: 4, Rounds: 1})
+	lost := false
+	p := w.Parties[1]
+	p.Die = func(place string) bool {
+		if lost || place != "after it saves" {
+			return false
+		}
+		lost = true
+		w.After(drive.Second, func() {
+			p.Lose()
+			p.Start()
+		})
+		return true
+	}
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(w.Ended)
+	if len(w.Sums) != 1 || !lost {
+		w.Fatal("%d sums", len(w.Sums))
+	}
+}
