@@ -122,6 +122,7 @@ type peer struct {
 	here      bool     // connected, or heard of within Away
 	seen      Time     // last, if not connected
 	known     bool     // it has been here since the server was made
+	came      Time     // for the first time since then
 	expected  Time     // until when a party that has gone may come back
 	sessions  []uint64 // that it has keys for
 	least     uint64   // number of a session that it may join, by its word
@@ -335,6 +336,8 @@ func (s *Server) arrive(party int) {
 	if !p.here {
 		if p.known {
 			s.learned.cameBack(s.now - p.seen)
+		} else {
+			p.came = s.now
 		}
 		p.here, p.known, s.look = true, true, true
 		s.failed = nil

@@ -162,3 +162,26 @@ func TestServerStateLost(t *testing.T) {
 		w.Fatal("%d sums", len(w.Sums))
 	}
 }
+
+// Parties may take longer to come back to a server that has died than a step takes: they have let
+// nothing pass.
+func TestServerLateBack(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 2,
+		StepTime: drive.Second, Redial: 3 * drive.Second, ComeBack: 6 * drive.Second})
+	deaths := 0
+	w.Server.Die = func(place string) bool {
+		if place != "after it saves" || w.Server.Status().Stage < drive.Submitting || deaths == 4 {
+			return false
+		}
+		deaths++
+		w.After(drive.Second/10, w.Server.Start)
+		return true
+	}
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 || w.Lost() != 0 || deaths != 4 {
+		w.Fatal("%d sums, %d lost, %d deaths", len(w.Sums), w.Lost(), deaths)
+	}
+}

@@ -77,7 +77,8 @@ func (s *Server) markOf(x *session, party int) mark {
 		x == s.present && x.stage >= Submitting && p.passed == s.round:
 		return markAwaited
 	}
-	if ends := x.since + s.patience(x, party); x.fresh || s.now < ends {
+	// Who was not here yet since the server was loaded has not let anything pass until it came.
+	if ends := max(x.since, p.came) + s.patience(x, party); x.fresh || s.now < ends {
 		x.recheck = min(x.recheck, ends)
 		return markAwaited | markBlocking
 	}
