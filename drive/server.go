@@ -595,7 +595,7 @@ type Apply struct {
 // follows: stages that have begun wait from now on, and Pending hands out their messages.
 func (s *Server) Advance(now Time) Orders {
 	s.clock(now)
-	out := Orders{Tell: s.tell}
+	out := Orders{Tell: s.tell || s.save} // whoever came during the save was handed nothing
 	if s.ask {
 		out.Apply = &Apply{s.round, s.fresh, slices.Clone(s.of), s.sum}
 	}

@@ -185,3 +185,30 @@ func TestServerLateBack(t *testing.T) {
 		w.Fatal("%d sums, %d lost, %d deaths", len(w.Sums), w.Lost(), deaths)
 	}
 }
+
+// Who comes while a decision is saved is handed nothing, and told once it is durable, whatever
+// the decision was.
+func TestServerTells(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 1})
+	w.Parties[0].Start()
+	w.Parties[1].Start()
+	s := w.Server.Drive()
+	s.Pause(0, "lunch")
+	s.Connected(0, 2, drive.Hello{})
+	for item := range s.Pending(2) {
+		t.Errorf("%s before it is durable", item.Name)
+	}
+	if _, decided := s.Ready(); !decided {
+		t.Error("nothing to save")
+	}
+	if !s.Advance(0).Tell {
+		t.Error("nobody is told")
+	}
+	items := 0
+	for range s.Pending(2) {
+		items++
+	}
+	if items != 1 {
+		t.Errorf("%d items", items)
+	}
+}
