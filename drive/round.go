@@ -23,7 +23,7 @@ const (
 // word is not enough, nor that of as many as may collude. The rounds in between count as held and
 // spent, and since keys of the session that is saved were used in them, another session follows.
 func (s *Server) catchUp() (again bool, err error) {
-	if !s.counted || s.present != nil && s.present.stage == Applying {
+	if !s.counted || s.applying() {
 		return false, nil
 	}
 	s.counted = false
@@ -46,6 +46,9 @@ func (s *Server) catchUp() (again bool, err error) {
 	s.tell = true
 	return true, nil
 }
+
+// applying reports whether the program has been asked for the next model.
+func (s *Server) applying() bool { return s.present != nil && s.present.stage == Applying }
 
 // charge returns the ledger as it is after so many more rounds with some parties.
 func (s *Server) charge(names []string, rounds uint64) (*accounting.Ledger, error) {

@@ -483,7 +483,7 @@ func (s *Server) Wake() Time {
 		return Never
 	}
 	wake := min(s.sweep, s.lookAt)
-	if s.look || s.counted && (s.present == nil || s.present.stage != Applying) {
+	if s.look || s.counted && !s.applying() {
 		return s.now
 	}
 	if s.held && !s.apart {

@@ -212,3 +212,26 @@ func TestServerTells(t *testing.T) {
 		t.Errorf("%d items", items)
 	}
 }
+
+// While the program applies a sum, a party's word that later rounds have begun is not looked at,
+// and does not keep the server busy.
+func TestServerToldOfLater(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 2,
+		Apply: func() drive.Time { return drive.Second }})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(func() bool { return w.Server.Status().Stage == drive.Applying })
+	s := w.Server.Drive()
+	s.Told(w.Now(), 0, 2)
+	if err := s.Tick(w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if wake := s.Wake(); wake <= w.Now() {
+		t.Errorf("it wakes at %d, and now is %d", wake, w.Now())
+	}
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 {
+		w.Fatal("%d sums", len(w.Sums))
+	}
+}
