@@ -86,7 +86,7 @@ func (s *Server) outside() (out []int, enough bool) {
 			out = append(out, i)
 		}
 	}
-	if s.present != nil && inside >= s.config.Survivors {
+	if s.present != nil && s.failed == nil && inside >= s.config.Survivors {
 		// Rounds can go on: who has cost sessions before waits for its turn.
 		out = slices.DeleteFunc(out, func(i int) bool { return s.round < s.faults.of[i].Until })
 	}

@@ -235,3 +235,20 @@ func TestServerToldOfLater(t *testing.T) {
 		w.Fatal("%d sums", len(w.Sums))
 	}
 }
+
+// A party that came too late for the session waits for its turn only while rounds go on without
+// it: not if one of those in the session answers nothing, and is needed.
+func TestServerNeedsLate(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 2,
+		Delay: func(int) drive.Time { return drive.Second / 10 }})
+	w.Parties[3].Silent = func(kind wire.Type) bool { return kind == wire.TypeUpload }
+	for _, p := range w.Parties[1:] {
+		p.Start()
+	}
+	w.RunFor(drive.Second / 4) // the keys are in, and the material is not
+	w.Parties[0].Start()
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 {
+		w.Fatal("%d sums", len(w.Sums))
+	}
+}
