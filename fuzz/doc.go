@@ -38,6 +38,8 @@
 //	FuzzParty    a job whose coordinator goes on past its end, forgets, is set
 //	             back and lies, against a party that is killed: what leaves was
 //	             counted before, and is no more than plan and budget allow
+//	FuzzJob      whole jobs of a server and parties in virtual time, with faults
+//	             and lies: sums are exact, and jobs end
 //
 // With -v, FuzzSession logs every operation of its inputs, so that a failure can
 // be read; schedule_test.go has the operations and their arguments:
