@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
-	"github.com/hushsum/hushsum/protocol"
 )
 
 // With fewer than the plan takes there, the job waits, and goes on once they are back.
@@ -98,37 +98,35 @@ func TestCoordinatorState(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Wait()
-	load := func() *coordinator {
-		t.Helper()
-		c := &coordinator{Coordinator: *j.coordinator(store)}
-		if err := c.load(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.vault.close)
-		return c
+	c := loaded(t, j.coordinator(store))
+	status, ledger := c.drive.Status(), c.drive.Ledger()
+	if status.Ended != drive.AllHeld || status.Round != 2 {
+		t.Errorf("%+v", status)
 	}
-	c := load()
-	if !c.ended || c.round != 2 || c.number != 1 {
-		t.Errorf("ended %v in round %d, session %d", c.ended, c.round, c.number)
-	}
-	if clients := c.ledger.Clients(); len(clients) != len(j.signers) {
+	if clients := ledger.Clients(); len(clients) != len(j.signers) {
 		t.Errorf("%v have spent something", clients)
 	}
-	for _, client := range c.ledger.Clients() {
-		if spent, err := c.ledger.Spent(client); err != nil || spent.Upper != result.Spent.Upper {
+	for _, client := range ledger.Clients() {
+		if spent, err := ledger.Spent(client); err != nil || spent.Upper != result.Spent.Upper {
 			t.Errorf("%s has spent %v, %v, want %v", client, spent.Upper, err, result.Spent.Upper)
 		}
 	}
-	c.lost, c.inRow, c.stalled, c.number, c.ended = 3, 2, true, 9, false
-	if err := c.save(); err != nil {
+	// Whoever comes now is told the end, also by a coordinator that was started again.
+	again, err := j.coordinator(store).Run(ctx)
+	if err != nil || again.Rounds != 2 || again.Spent.Upper != result.Spent.Upper {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// loaded is a coordinator that has loaded its state. Its store is free again.
+func loaded(t *testing.T, of *Coordinator) *coordinator {
+	t.Helper()
+	c := newCoordinator(newLeader(of))
+	if err := c.load(); err != nil {
 		t.Fatal(err)
 	}
 	c.vault.close()
-	c = load()
-	if c.lost != 3 || c.inRow != 2 || !c.stalled || c.number != 9 || c.ended {
-		t.Errorf("%d lost, %d in a row, stalled %v, session %d, ended %v", c.lost, c.inRow, c.stalled,
-			c.number, c.ended)
-	}
+	return c
 }
 
 // slowDisk is a store whose writes fail from one on, after a while.
@@ -203,13 +201,9 @@ func TestCoordinatorSavesFirst(t *testing.T) {
 		if state, err := disk.Load(); err != nil || state == nil && begun > 0 {
 			t.Errorf("write %d fails, nothing is stored, and round %d has begun: %v", fails, begun, err)
 		} else if state != nil {
-			c := &coordinator{Coordinator: *j.coordinator(disk)}
-			if err := c.load(); err != nil {
-				t.Fatal(err)
-			}
-			c.vault.close()
-			if begun > c.round {
-				t.Errorf("write %d fails, round %d is stored, and round %d has begun", fails, c.round, begun)
+			stored := loaded(t, j.coordinator(disk)).drive.Status().Round
+			if begun > stored {
+				t.Errorf("write %d fails, round %d is stored, and round %d has begun", fails, stored, begun)
 			}
 		}
 	}
@@ -258,143 +252,4 @@ func TestCoordinatorAbsent(t *testing.T) {
 		t.Errorf("%+v, %v\n%v", result, err, j.events)
 	}
 	j.check()
-
-	// A word of another round, or out of a round, is none.
-	from := new(connection)
-	c := &coordinator{Coordinator: *j.coordinator(nil), round: 2, absent: make(map[int]bool),
-		present: &session{stage: stageMasked}}
-	said := func(round uint64) {
-		c.away(arrival{party: 1, from: from, frame: jsonFrame(frameAbsent, absence{Absent: round})})
-	}
-	said(1)
-	said(3)
-	c.present.stage = stageSigned
-	said(2)
-	if len(c.absent) > 0 {
-		t.Errorf("%v are absent", c.absent)
-	}
-	c.present.stage = stageMasked
-	if said(2); !c.absent[1] {
-		t.Error("nobody is absent")
-	}
-}
-
-// seated is a coordinator of four parties, with a present session of these.
-func seated(t *testing.T, number uint64, enrolled ...int) *coordinator {
-	t.Helper()
-	plan := testPlan()
-	plan.Classical, plan.DropOut = true, .25
-	j := newJob(t, plan, 4)
-	config := j.settled.Config(number)
-	server, err := protocol.NewServer(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clients := make(map[int]*protocol.Client)
-	for _, i := range enrolled {
-		c, err := protocol.NewClient(config, j.signers[i], nil)
-		if err == nil {
-			clients[i], err = c, server.Receive(i, c.Announce())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := server.EndStep(); err != nil {
-		t.Fatal(err)
-	}
-	for i, c := range clients {
-		for _, m := range server.Pending(i) {
-			answer, err := c.Receive(m)
-			if err == nil {
-				err = server.Receive(i, answer)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return &coordinator{
-		Coordinator: *j.coordinator(nil),
-		hub:         newHub("", 1<<20),
-		model:       make([]float64, 5),
-		present:     &session{number: number, server: server, stage: stageReady},
-		number:      number,
-		shunned:     make(map[int]shunned),
-	}
-}
-
-// connect has parties be there with keys for sessions.
-func (c *coordinator) connect(sessions []uint64, parties ...int) {
-	for _, i := range parties {
-		c.parties[i] = &connection{sessions: sessions, greeted: true,
-			queue: make(chan outgoing, queueSize), cancel: func() {}}
-	}
-}
-
-// Who is excluded is not one of those whom a round waits for.
-func TestCoordinatorExcluded(t *testing.T) {
-	c := seated(t, 1, 0, 1, 2, 3)
-	c.present.server.Exclude(3)
-	c.connect([]uint64{1}, 0, 1, 3)
-	for range 3 {
-		if err := c.proceed(); err != nil || c.round != 0 || c.present.stage != stageReady {
-			t.Fatalf("round %d, stage %d: %v", c.round, c.present.stage, err)
-		}
-	}
-	c.connect([]uint64{1}, 2)
-	if err := c.proceed(); err != nil || c.round != 1 || c.present.stage != stageMasked {
-		t.Errorf("round %d, stage %d: %v", c.round, c.present.stage, err)
-	}
-}
-
-// A party that is there and joins no session causes fewer and fewer of them; one that has joined
-// is as any other.
-func TestCoordinatorShuns(t *testing.T) {
-	c := seated(t, 1, 0, 1, 2)
-	c.connect([]uint64{1}, 0, 1, 2)
-	c.connect(nil, 3)
-	if !c.wanted() {
-		t.Error("a party is there for which no session forms")
-	}
-	for times, round := 1, uint64(0); times < 4; times++ {
-		c.present, c.forming = nil, c.present
-		c.takeOver()
-		if c.round = round + 1<<times - 1; c.wanted() {
-			t.Errorf("another session in round %d", c.round)
-		}
-		if c.round++; !c.wanted() {
-			t.Errorf("no other session in round %d", c.round)
-		}
-		round = c.round
-	}
-	all := seated(t, 2, 0, 1, 2, 3)
-	c.connect([]uint64{1, 2}, 0, 1, 2, 3)
-	c.present, c.forming = nil, all.present
-	c.takeOver()
-	if len(c.shunned) != 0 || c.wanted() {
-		t.Errorf("%v are shunned, another session is wanted: %v", c.shunned, c.wanted())
-	}
-}
-
-// A sum ends what was lost in a row.
-func TestCoordinatorInRow(t *testing.T) {
-	c := seated(t, 1, 0, 1, 2, 3)
-	c.inRow = mostLost - 1
-	if err := c.advance(Round{Mean: make([]float64, 5)}); err != nil || c.inRow != 0 {
-		t.Errorf("%d lost in a row after a sum: %v", c.inRow, err)
-	}
-	c.inRow, c.Apply = mostLost-1, func(Round, []float64) ([]float64, error) { return nil, errDisk }
-	if err := c.advance(Round{Mean: make([]float64, 5)}); err == nil || c.inRow != mostLost-1 {
-		t.Errorf("%d lost in a row after none: %v", c.inRow, err)
-	}
-}
-
-// A sum that fails, for whatever reason, is a lost round, and not the end of the job.
-func TestCoordinatorLoses(t *testing.T) {
-	c := seated(t, 1, 0, 1, 2, 3)
-	c.round, c.present.stage = 1, stageReveal
-	if err := c.sum(); err != nil || c.lost != 1 || c.inRow != 1 || c.present.stage != stageReady {
-		t.Errorf("%d lost, stage %d: %v", c.lost, c.present.stage, err)
-	}
 }

@@ -3,24 +3,47 @@ package hushsum
 import (
 	"bytes"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"time"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// coordinatorState is what a coordinator saves. The model, and the sum of a round from its
-// survivors on, are kept beside it.
+// coordinatorState is what a coordinator saves. The model, and a long sum of the round that is
+// open, are kept beside it.
 type coordinatorState struct {
+	Format int
+	Kept   stored
+	Sum    keptSum
+	// Sessions is of drive.Server.State. Earlier releases have something else of this name, and
+	// so refuse the state.
+	Sessions []byte
+}
+
+const coordinatorFormat = 2
+
+// keptSum says which sum is kept, and where.
+type keptSum struct {
+	Name string // of drive.Server.SumName; empty: none
+	Slot int
+}
+
+// Names of sums. A new one never replaces the one that the state on disk is with. The earlier
+// name is that of earlierState.
+var sumNames = [2]string{"sum0", "sum1"}
+
+const earlierSumName = "sum"
+
+// earlierState is what releases saved whose coordinator did not have package drive, and what a
+// coordinator with a committee saves: without Sessions.
+type earlierState struct {
 	Kept     stored
 	Round    uint64
 	Lost     int
 	Fresh    [32]byte
 	Begin    []byte
-	Number   uint64
+	Number   uint64 // the largest of any session
 	Ledger   []byte
 	Ended    bool
 	InRow    int
@@ -30,175 +53,190 @@ type coordinatorState struct {
 	Committee []byte
 }
 
-// stored says what is kept beside the state.
-type stored struct {
-	version uint64 // of the model: how often it has changed
-	summed  uint64 // round of which the sum is kept; not saved
-
-	Model   []byte // its digest; nil: it is the Coordinator's own
-	Version uint64 // that was put last
-}
-
 type sessionState struct {
 	Number uint64
-	Stage  stage
+	Stage  int    // as drive.Stage
 	Server []byte // of protocol.Server.SaveParts
 }
-
-// Names of what is kept. A new model never replaces the one that the state on disk is with.
-var modelNames = [2]string{"model0", "model1"}
-
-const sumName = "sum"
 
 func (c *coordinator) save() error {
 	if c.vault == nil {
 		return nil
 	}
-	if k := &c.kept; k.version != k.Version {
-		digest, err := c.vault.put(modelNames[k.version%2], weights(c.model))
-		if err != nil {
-			return err
-		}
-		k.Model, k.Version = digest, k.version
+	if err := c.keepModel(); err != nil {
+		return err
 	}
-	state := coordinatorState{
-		Kept:      c.kept,
-		Round:     c.round,
-		Lost:      c.lost,
-		Begin:     c.begin,
-		Number:    c.number,
-		Ended:     c.ended,
-		InRow:     c.inRow,
-		Stalled:   c.stalled,
-		Committee: c.committee,
+	sessions, sum, err := c.drive.State(c.Key)
+	if err != nil {
+		return err
 	}
-	if c.cast != nil {
-		state.Fresh = c.cast.fresh
-	}
-	if c.ledger != nil {
-		var err error
-		if state.Ledger, err = c.ledger.MarshalJSON(); err != nil {
-			return err
-		}
-	}
-	for _, s := range []*session{c.present, c.forming} {
-		var one sessionState
-		if s != nil {
-			b, sum, err := s.server.SaveParts(c.Key)
-			if err == nil {
-				err = c.keepSum(sum)
-			}
-			if err != nil {
-				return err
-			}
-			one = sessionState{s.number, s.stage, b}
-		}
-		state.Sessions = append(state.Sessions, one)
+	if err := c.keepSum(sum); err != nil {
+		return err
 	}
 	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(state); err != nil {
+	err = gob.NewEncoder(&b).Encode(coordinatorState{
+		Format: coordinatorFormat, Kept: c.kept, Sum: c.summed, Sessions: sessions,
+	})
+	if err != nil {
 		return err
 	}
 	return c.vault.save(b.Bytes())
 }
 
-// keepSum puts the sum of the round where it is durable, once.
+// keepSum puts a long sum where it is durable, once.
 func (c *coordinator) keepSum(sum io.WriterTo) error {
-	if sum == nil || c.kept.summed == c.round {
+	if sum == nil {
+		c.summed.Name = ""
 		return nil
 	}
-	if err := c.vault.store.Put(sumName, sum); err != nil {
+	name := c.drive.SumName()
+	if name == c.summed.Name {
+		return nil
+	}
+	slot := 1 - c.summed.Slot
+	if err := c.vault.store.Put(sumNames[slot], sum); err != nil {
 		return err
 	}
-	c.kept.summed = c.round
+	c.summed = keptSum{name, slot}
 	return nil
 }
 
-func (c *coordinator) load() (err error) {
-	if c.ledger, err = c.Plan.Ledger(); err != nil {
-		return err
-	}
-	var b []byte
-	c.vault, b, err = openVault(c.Store, c.Key, c.Counter,
-		fmt.Sprintf("coordinator %x", c.Plan.digest), false)
+func (c *coordinator) load() error {
+	config, err := c.config()
 	if err != nil {
 		return err
 	}
-	var state coordinatorState
-	if b != nil {
-		if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
-			return fmt.Errorf("%w: %w", ErrStore, err)
-		}
-	}
-	if err := c.loadModel(state.Kept); err != nil || b == nil {
+	b, err := c.open()
+	if err != nil {
 		return err
 	}
-	c.round, c.lost, c.begin = state.Round, state.Lost, state.Begin
-	c.number, c.ended, c.committee = state.Number, state.Ended, state.Committee
-	c.inRow, c.stalled, c.absent = state.InRow, state.Stalled, make(map[int]bool)
-	c.cast = &broadcast{round: c.round, fresh: state.Fresh, model: c.model}
-	if err := c.cast.settle(); err != nil {
+	if b == nil {
+		if err := c.loadModel(stored{}); err != nil {
+			return err
+		}
+		c.drive, err = drive.NewServer(config, c.now())
 		return err
 	}
-	if c.ledger != nil {
-		if err := c.ledger.UnmarshalJSON(state.Ledger); err != nil {
-			return fmt.Errorf("%w: %w", ErrStore, err)
-		}
+	// The states of all formats have Kept.
+	var head struct {
+		Format int
+		Kept   stored
 	}
-	for i, to := range []**session{&c.present, &c.forming} {
-		if i >= len(state.Sessions) || state.Sessions[i].Number == 0 {
-			continue
-		}
-		if *to, err = c.loadSession(state.Sessions[i]); err != nil {
-			return fmt.Errorf("%w: session %d: %w", ErrStore, state.Sessions[i].Number, err)
-		}
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&head); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	return nil
+	if err := c.loadModel(head.Kept); err != nil {
+		return err
+	}
+	switch head.Format {
+	case 0:
+		err = c.resume(config, b)
+	case coordinatorFormat:
+		err = c.read(config, b)
+	default:
+		err = fmt.Errorf("it is of format %d, want %d", head.Format, coordinatorFormat)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	status := c.drive.Status()
+	c.cast = &broadcast{round: status.Round, fresh: status.Fresh, model: c.model}
+	return c.cast.settle()
 }
 
-// loadModel takes the model that is kept, or the one that the job begins with.
-func (c *coordinator) loadModel(kept stored) error {
-	length := c.Plan.plan.Length
-	if kept.Model != nil {
-		file, err := c.vault.get(modelNames[kept.Version%2], kept.Model)
+// read goes on with a state of this format.
+func (c *coordinator) read(config drive.ServerConfig, b []byte) error {
+	var state coordinatorState
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
+		return err
+	}
+	if state.Sum.Slot&^1 != 0 {
+		return fmt.Errorf("its sum is in place %d", state.Sum.Slot)
+	}
+	c.summed = state.Sum
+	var sum io.Reader
+	if state.Sum.Name != "" {
+		file, err := c.vault.store.Get(sumNames[state.Sum.Slot])
 		if err != nil {
 			return err
 		}
-		r := newWeightsReader(length)
-		_, err = io.Copy(r, file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return fmt.Errorf("%w: %w", ErrStore, err)
-		}
-		c.kept = kept
-		c.kept.version = kept.Version
-		c.model, err = r.end()
-		return err
+		defer file.Close()
+		sum = file
 	}
-	c.model = slices.Clone(c.Model)
-	if c.model == nil {
-		c.model = make([]float64, length)
-	}
-	if len(c.model) != length {
-		return &ConfigError{Field: "Model",
-			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", len(c.model), length)}
-	}
-	c.kept.version = 1 // the first state is saved with it
-	return nil
+	var err error
+	c.drive, err = drive.ReadServer(config, c.Key, c.now(), state.Sessions, sum)
+	return err
 }
 
-func (c *coordinator) loadSession(s sessionState) (*session, error) {
+// resume goes on with a state of an earlier release.
+func (c *coordinator) resume(config drive.ServerConfig, b []byte) error {
+	var state earlierState
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
+		return err
+	}
+	recorded := drive.Recorded{
+		Round:   state.Round,
+		Lost:    uint64(state.Lost),
+		InRow:   state.InRow,
+		Fresh:   state.Fresh,
+		Stalled: state.Stalled,
+		Ledger:  state.Ledger,
+	}
+	if state.Ended {
+		recorded.Ended = drive.AllHeld
+		if state.Stalled {
+			recorded.Ended = drive.AllLost
+		} else if state.Round < config.Rounds {
+			recorded.Ended = drive.BudgetSpent
+		}
+	}
+	var servers [2]*protocol.Server
+	for k, s := range state.Sessions {
+		if k >= len(servers) || s.Number == 0 {
+			continue
+		}
+		var err error
+		if servers[k], err = c.resumeSession(s); err != nil {
+			return fmt.Errorf("session %d: %w", s.Number, err)
+		}
+		recorded.Sessions[k] = drive.SessionStage{Number: s.Number, Stage: drive.Stage(s.Stage)}
+	}
+	var err error
+	recorded.Series, err = protocol.ResumeServerSeries(config.Label, state.Number+1, servers[0],
+		servers[1])
+	if err != nil {
+		return err
+	}
+	c.drive, err = drive.ResumeServer(config, c.now(), recorded)
+	return err
+}
+
+func (c *coordinator) resumeSession(s sessionState) (*protocol.Server, error) {
 	var sum io.Reader
-	if s.Stage == stageSigned || s.Stage == stageReveal {
-		kept, err := c.vault.store.Get(sumName)
+	if stage := drive.Stage(s.Stage); stage == drive.Signing || stage == drive.Revealing {
+		file, err := c.vault.store.Get(earlierSumName)
 		if err != nil {
 			return nil, err
 		}
-		defer kept.Close()
-		sum = kept
+		defer file.Close()
+		sum = file
 	}
-	server, err := protocol.ReadServer(c.Plan.Config(s.Number), c.Key, s.Server, sum)
-	if err != nil {
-		return nil, err
-	}
-	return &session{number: s.Number, server: server, stage: s.Stage, since: time.Now()}, nil
+	return protocol.ReadServer(c.Plan.Config(s.Number), c.Key, s.Server, sum)
+}
+
+// config is what the plan has drive decide by.
+func (c *coordinator) config() (drive.ServerConfig, error) {
+	ledger, err := c.Plan.Ledger()
+	return drive.ServerConfig{
+		Session:   c.Plan.Config,
+		Label:     c.Plan.session.Label,
+		Rounds:    uint64(c.Plan.plan.Rounds),
+		Survivors: c.Plan.survivors,
+		Colluders: c.Plan.plan.Colluders,
+		Cost:      c.Plan.Round(),
+		Ledger:    ledger,
+		Broadcast: c.begins,
+		StepTime:  drive.Time(c.StepTime),
+		ComeBack:  drive.Time(c.wait(longestWait)),
+	}, err
 }

@@ -1,6 +1,10 @@
 package hushsum
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hushsum/hushsum/drive"
+)
 
 // EventKind says what has happened.
 type EventKind int
@@ -26,6 +30,9 @@ const (
 	Unknown    // closed: keys that are not in the roster
 	Unfinished // closed: they did not say in time whose they are, were too many, or broke
 	Strained   // could not be accepted: there are no descriptors, say; tried again
+	// Those that follow are of a coordinator.
+	Stalled // Party, Session, Round: it let a step pass, and is waited for less from now on
+	SetBack // Round, Count: parties know of so many rounds more; they count as held and spent
 )
 
 var eventNames = map[EventKind]string{
@@ -35,6 +42,28 @@ var eventNames = map[EventKind]string{
 	Refused: "refused", Waiting: "waiting", Rejected: "rejected", LeftOut: "left out",
 	Unknown:    "of nobody in the roster",
 	Unfinished: "closed before hello", Strained: "not accepted",
+	Stalled: "let a step pass", SetBack: "parties have held more rounds than are stored",
+}
+
+// ofDrive has the kinds of events that a drive.Server's notices are.
+var ofDrive = map[drive.NoticeKind]EventKind{
+	drive.Forms:     Joining,
+	drive.Formed:    Formed,
+	drive.Following: TookOver,
+	drive.Begun:     Begun,
+	drive.Awaited:   Waiting,
+	drive.Stall:     Stalled,
+	drive.Spoiler:   LeftOut,
+	drive.Summed:    Summed,
+	drive.Lost:      Lost,
+	drive.SetBack:   SetBack,
+}
+
+// eventOf returns a notice as an event, and whether it is one.
+func eventOf(n drive.Notice) (Event, bool) {
+	kind, known := ofDrive[n.Kind]
+	return Event{Kind: kind, Party: n.Party, Session: n.Session, Round: n.Round, Parties: n.Parties,
+		Count: int(n.Skipped), Err: n.Err}, known
 }
 
 // String returns the kind's name.
@@ -52,19 +81,21 @@ type Event struct {
 	Session uint64 // number
 	Round   uint64 // of the job, from 1
 	Parties []int
-	Count   int // of connections
+	Count   int // of connections, or rounds
 	Err     error
 }
 
 func (e Event) String() string {
 	text := e.Kind.String()
 	switch e.Kind {
-	case LeftOut:
+	case LeftOut, Stalled:
 		text = fmt.Sprintf("session %d, round %d: party %d %s", e.Session, e.Round, e.Party, text)
 	case Connected, Disconnected, Rejected:
 		text = fmt.Sprintf("party %d %s", e.Party, text)
 	case Unknown, Unfinished, Strained:
 		text = fmt.Sprintf("%d connections %s", e.Count, text)
+	case SetBack:
+		text = fmt.Sprintf("round %d: %s (%d rounds)", e.Round, text, e.Count)
 	case Joining, Formed, TookOver:
 		text = fmt.Sprintf("session %d: %s", e.Session, text)
 	default:

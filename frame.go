@@ -37,11 +37,11 @@ type hello struct {
 	Least    uint64   `json:"least"`
 }
 
-// absence says that a party does not submit in a round of the job.
+// absence says that a party does not submit in a round of the job, or no more than how far it is.
 type absence struct {
-	Told   uint64 `json:"told"` // the last round that it has submitted in
-	Absent uint64 `json:"absent"`
-	Why    string `json:"why"` // a drive.Cause
+	Told   uint64 `json:"told"`   // the last round that it has submitted in
+	Absent uint64 `json:"absent"` // 0: none, said after hello
+	Why    string `json:"why"`    // a drive.Cause
 }
 
 // refusal says why the coordinator does not go on with a party.

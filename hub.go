@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -18,19 +19,30 @@ type hub struct {
 	limit   int64      // of their length; 0: there are none
 	frame   int        // longest frame of a party whose hello was good
 	told    map[int]time.Time
+	running sync.WaitGroup // of all that the hub has started
+
+	drained chan struct{} // has something when a connection has sent what was queued
+	mutex   sync.Mutex    // over what follows, and the same of connections
+	unsent  int           // bytes that are queued for one party each, of all
+	short   bool          // somebody had to wait for others' bytes
 }
+
+// mostUnsent is how many bytes may be queued that are made for one party each: the messages of a
+// large roster are not made at once.
+const mostUnsent = 64 << 20
 
 // maxNotices is how many wait to be reported, beyond which they are left out.
 const maxNotices = 16
 
-func newHub(spools string, frame int) hub {
-	return hub{
+func newHub(spools string, frame int) *hub {
+	return &hub{
 		parties: make(map[int]*connection),
 		events:  make(chan arrival, 64),
 		notices: make(chan Event, maxNotices),
 		spools:  spools,
 		frame:   frame,
 		told:    make(map[int]time.Time),
+		drained: make(chan struct{}, 1),
 	}
 }
 
@@ -47,21 +59,26 @@ func (s *Settled) maxFrame() int {
 
 // connection is a party that is there.
 type connection struct {
-	link     Link
-	queue    chan outgoing
-	sessions []uint64
-	least    uint64 // number of a session, by the party's word
-	greeted  bool
-	judged   chan struct{} // closed once its hello was read
-	refused  bool          // set before judged is closed
-	cancel   context.CancelFunc
+	link    Link
+	queue   chan outgoing
+	had     map[string]bool // items that were queued and are pending still, by name
+	greeted bool
+	judged  chan struct{} // closed once its hello was read
+	refused bool          // set before judged is closed
+	cancel  context.CancelFunc
+
+	sending time.Time // since when it sends the same; zero: nothing
+	over    bool      // nothing is sent any more
 }
 
-// outgoing sends what waits in a queue.
-type outgoing func(send func(frame []byte) error) error
+// outgoing is what waits in a queue.
+type outgoing struct {
+	write func(send func(frame []byte) error) error
+	own   int // bytes that were made for this party
+}
 
 func single(frame []byte) outgoing {
-	return func(send func([]byte) error) error { return send(frame) }
+	return outgoing{write: func(send func([]byte) error) error { return send(frame) }}
 }
 
 // arrival is what comes from a party: a frame, or the end of its connection.
@@ -78,7 +95,7 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 	if l, ok := listener.(interface {
 		tell(context.Context, chan<- Event)
 	}); ok {
-		go l.tell(ctx, h.notices)
+		h.running.Go(func() { l.tell(ctx, h.notices) })
 	}
 	for {
 		party, link, err := listener.Accept(ctx)
@@ -94,25 +111,94 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 			judged: make(chan struct{}),
 			cancel: cancel,
 		}
-		go func() { // writes
-			defer link.Close()
-			send := func(frame []byte) error { return link.Send(ctx, frame) }
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case out := <-from.queue:
-					if out(send) != nil {
-						cancel()
-						return
-					}
-				}
-			}
-		}()
-		go func() {
+		h.running.Go(func() {
+			defer cancel()
+			h.write(ctx, from)
+		})
+		h.running.Go(func() {
 			defer cancel()
 			h.read(ctx, running, party, from)
-		}()
+		})
+	}
+}
+
+// write sends what is queued for a connection until that ends.
+func (h *hub) write(ctx context.Context, from *connection) {
+	defer from.link.Close()
+	defer h.abandon(from)
+	send := func(frame []byte) error { return from.link.Send(ctx, frame) }
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case out := <-from.queue:
+			h.sends(from, 0, time.Now())
+			err := out.write(send)
+			h.sends(from, out.own, time.Time{})
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+// sends notes since when a connection sends the same, and that so many bytes are not queued any
+// more.
+func (h *hub) sends(from *connection, own int, since time.Time) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	from.sending = since
+	h.unsent -= own
+	select {
+	case h.drained <- struct{}{}:
+	default:
+	}
+}
+
+// abandon gives up what is queued for a connection.
+func (h *hub) abandon(from *connection) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	from.over = true
+	for len(from.queue) > 0 {
+		h.unsent -= (<-from.queue).own
+	}
+}
+
+// offer queues something for a connection, and reports whether there was room for it. Where there
+// is none, somebody's sending makes some, and is told of by drained.
+func (h *hub) offer(to *connection, out outgoing) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if to.over { // which its reader tells of
+		return true
+	}
+	if h.unsent > 0 && h.unsent+out.own > mostUnsent {
+		h.short = true
+		return false
+	}
+	select {
+	case to.queue <- out:
+		h.unsent += out.own
+		return true
+	default:
+		return false
+	}
+}
+
+// unclog hangs up on those who have not taken in such a time what they are sent, if they keep
+// others from what is theirs.
+func (h *hub) unclog(after time.Duration) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if !h.short {
+		return
+	}
+	h.short = false
+	for _, c := range h.parties {
+		if !c.sending.IsZero() && time.Since(c.sending) > after {
+			c.cancel()
+		}
 	}
 }
 
@@ -215,7 +301,7 @@ func (h *hub) admit(a arrival) {
 	if old := h.parties[a.party]; old != nil {
 		old.cancel()
 	}
-	a.from.greeted = true
+	a.from.greeted, a.from.had = true, make(map[string]bool)
 	close(a.from.judged)
 	h.parties[a.party] = a.from
 }
@@ -232,16 +318,8 @@ func (h *hub) gone(a arrival) bool {
 
 // send queues a frame for a party, if it is there. One that does not take its frames is
 // hung up on: it dials again and is told what it needs.
-func (h *hub) send(party int, out []byte) { h.queue(party, single(out)) }
-
-func (h *hub) queue(party int, out outgoing) {
-	to := h.parties[party]
-	if to == nil || !to.greeted {
-		return
-	}
-	select {
-	case to.queue <- out:
-	default:
+func (h *hub) send(party int, out []byte) {
+	if to := h.parties[party]; to != nil && !h.offer(to, single(out)) {
 		h.hangUp(party)
 	}
 }

@@ -34,7 +34,7 @@ func TestHelloFirst(t *testing.T) {
 	} {
 		h := newHub(t.TempDir(), 1<<20)
 		h.limit = 10
-		near, _ := reading(t, ctx, &h)
+		near, _ := reading(t, ctx, h)
 		if err := near.Send(ctx, first); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestHelloJudged(t *testing.T) {
 	for _, good := range []bool{true, false} {
 		h := newHub(t.TempDir(), 1<<20)
 		h.limit = 10
-		near, _ := reading(t, ctx, &h)
+		near, _ := reading(t, ctx, h)
 		if err := near.Send(ctx, frame(frameHello, nil)); err != nil {
 			t.Fatal(err)
 		}

@@ -44,29 +44,47 @@ type pending struct {
 
 // oneshotCoordinator runs a job whose plan has a committee.
 type oneshotCoordinator struct {
-	*coordinator     // of which the pairwise sessions are not used
-	members      hub // the connections of the committee
-	server       *oneshot.Server
-	phase        phase
-	since        time.Time // the phase began, or the last submission came
-	opened       time.Time // the round was opened
-	submitted    map[int]bool
-	pending      [][]pending // by member
-	kept         map[int][]byte
-	tried        int // parts that the last attempt at a sum had
+	*leader
+	members   *hub // the connections of the committee
+	server    *oneshot.Server
+	phase     phase
+	since     time.Time // the phase began, or the last submission came
+	opened    time.Time // the round was opened
+	submitted map[int]bool
+	pending   [][]pending // by member
+	covered   map[int][]byte
+	tried     int // parts that the last attempt at a sum had
+
+	ledger  *accounting.Ledger
+	names   []string // of the roster
+	round   uint64   // the last that was begun
+	lost    int
+	inRow   int    // rounds lost since the last sum
+	stalled bool   // the job ended without what it is for
+	begin   []byte // the broadcast of the round, or that ends the job
+	ended   bool
 }
 
-func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
-	r := &oneshotCoordinator{coordinator: c, members: newHub("", c.Plan.maxFrame())}
-	for i := range c.Plan.Roster().Len() {
-		c.names = append(c.names, c.Plan.Roster().Name(i))
+// tick is how often it looks what is due.
+const tick = 20 * time.Millisecond
+
+// mostLost is how many rounds in a row may be lost before the job ends.
+const mostLost = 5
+
+func (l *leader) runOneshot(ctx context.Context) (*Result, error) {
+	r := &oneshotCoordinator{leader: l, members: newHub("", l.Plan.maxFrame())}
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.members.running.Wait()
+	defer cancel()
+	for i := range l.Plan.Roster().Len() {
+		r.names = append(r.names, l.Plan.Roster().Name(i))
 	}
 	if err := r.load(); err != nil {
 		return nil, err
 	}
 	failed := make(chan error, 2)
-	go c.accept(ctx, c.Listener, failed)
-	go r.members.accept(ctx, c.Committee, failed)
+	r.running.Go(func() { r.accept(ctx, r.Listener, failed) })
+	r.members.running.Go(func() { r.members.accept(ctx, r.Committee, failed) })
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -75,11 +93,11 @@ func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
 			return nil, ctx.Err()
 		case err := <-failed:
 			return nil, err
-		case a := <-c.events:
+		case a := <-r.events:
 			r.fromParty(a)
 		case a := <-r.members.events:
 			r.fromMember(a)
-		case e := <-c.notices:
+		case e := <-r.notices:
 			r.report(e)
 		case e := <-r.members.notices:
 			r.report(e)
@@ -88,8 +106,9 @@ func (c *coordinator) runOneshot(ctx context.Context) (*Result, error) {
 		if err := r.proceed(); err != nil {
 			return nil, err
 		}
-		if c.ended && r.farewell() && (len(r.members.parties) == 0 || time.Since(c.first) > c.StepTime) {
-			return c.result()
+		membersDone := len(r.members.parties) == 0 || time.Since(r.first) > r.StepTime
+		if r.ended && r.farewell() <= 0 && membersDone {
+			return r.result(r.round, uint64(r.lost), r.stalled, r.ledger)
 		}
 	}
 }
@@ -125,12 +144,12 @@ func (r *oneshotCoordinator) fromParty(a arrival) {
 		}
 		return
 	case a.frame[0] == frameHello && !a.from.greeted:
-		if r.greet(&r.hub, a) {
+		if r.greet(r.hub, a) {
 			r.report(Event{Kind: Connected, Party: a.party})
 			r.invite(a.party)
 		}
 		return
-	case !sentBy(&r.hub, a, uint32(a.party)):
+	case !sentBy(r.hub, a, uint32(a.party)):
 		return
 	}
 	message := a.frame[1:]
@@ -138,7 +157,7 @@ func (r *oneshotCoordinator) fromParty(a arrival) {
 	case err == nil:
 		r.submitted[a.party] = true
 		if r.Plan.oneshot.Covered {
-			r.kept[a.party] = message
+			r.covered[a.party] = message
 		}
 		if r.phase == phaseSubmissions {
 			r.since = time.Now()
@@ -177,13 +196,13 @@ func (r *oneshotCoordinator) fromMember(a arrival) {
 		r.members.gone(a)
 		return
 	case a.frame[0] == frameHello && !a.from.greeted:
-		if r.greet(&r.members, a) {
+		if r.greet(r.members, a) {
 			for _, p := range r.pending[a.party] {
 				r.members.send(a.party, frame(frameMessage, p.Message))
 			}
 		}
 		return
-	case !sentBy(&r.members, a, memberSender+uint32(a.party)):
+	case !sentBy(r.members, a, memberSender+uint32(a.party)):
 		return
 	}
 	err := r.server.Receive(a.frame[1:])
@@ -257,7 +276,7 @@ func (r *oneshotCoordinator) over() bool {
 			r.pending[k] = nil
 		}
 	}
-	return !missing || waited > r.grace
+	return !missing || waited > r.wait(graceTime)
 }
 
 // proceed does what is due.
@@ -299,7 +318,7 @@ func (r *oneshotCoordinator) begins() error {
 	}
 	invite := r.server.Invite()
 	r.round = r.server.Round()
-	r.submitted, r.kept, r.tried = make(map[int]bool), make(map[int][]byte), 0
+	r.submitted, r.covered, r.tried = make(map[int]bool), make(map[int][]byte), 0
 	return r.tell(phaseKeys, true, r.toAll(invite)...)
 }
 
@@ -312,12 +331,7 @@ func (r *oneshotCoordinator) opens() error {
 	if r.server.Keys() < figures.Answers || len(r.parties) == 0 {
 		return nil // more may come
 	}
-	everybody := make([]int, len(r.names))
-	for i := range everybody {
-		everybody[i] = i
-	}
-	// Who will submit is not known yet: all are charged.
-	ledger, err := r.spend(everybody)
+	ledger, err := r.spend()
 	if errors.Is(err, accounting.ErrBudget) {
 		return r.finish()
 	} else if err != nil {
@@ -363,7 +377,7 @@ func (r *oneshotCoordinator) collect() error {
 		return r.tell(phaseBatch, true, envelopes...)
 	}
 	all := len(r.submitted) == len(r.names)
-	if waiting > 0 || !all && time.Since(r.opened) < r.grace {
+	if waiting > 0 || !all && time.Since(r.opened) < r.wait(graceTime) {
 		return nil
 	}
 	for party := range r.parties {
@@ -439,7 +453,7 @@ func (r *oneshotCoordinator) sums() error {
 func (r *oneshotCoordinator) sum() ([]int64, error) {
 	if r.Plan.oneshot.Covered {
 		for _, party := range r.server.Included() {
-			err := r.server.Uncover(r.kept[party])
+			err := r.server.Uncover(r.covered[party])
 			if err != nil && !errors.Is(err, oneshot.ErrDuplicate) {
 				return nil, err
 			}
@@ -456,12 +470,15 @@ func (r *oneshotCoordinator) apply(sum []int64) error {
 	if out.Sum, err = masking.FromValues(r.Plan.layout, values...); err != nil {
 		return err
 	}
+	var next []float64
 	if out.Mean, err = r.Plan.Decode(r.begin, values, len(out.Parties)); err == nil {
-		err = r.advance(out)
+		next, err = r.nextModel(out, r.model)
 	}
 	if err != nil {
 		return r.lose(err)
 	}
+	r.adopt(next)
+	r.inRow = 0
 	if err := r.tell(phaseIdle, false); err != nil {
 		return err
 	}
@@ -481,7 +498,7 @@ func (r *oneshotCoordinator) finish() error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	for _, h := range []*hub{&r.hub, &r.members} {
+	for _, h := range []*hub{r.hub, r.members} {
 		for i := range h.parties {
 			h.send(i, r.last())
 		}
@@ -497,7 +514,7 @@ func (r *oneshotCoordinator) last() []byte {
 	return frame(frameEnd, r.begin)
 }
 
-// oneshotState is what a coordinator with a committee saves beside coordinatorState.
+// oneshotState is what a coordinator with a committee saves beside what earlierState has.
 type oneshotState struct {
 	Phase   phase
 	Server  []byte // of oneshot.Server.Save
@@ -514,7 +531,7 @@ func (r *oneshotCoordinator) save() error {
 	if err != nil {
 		return err
 	}
-	state := oneshotState{Phase: r.phase, Server: server, Pending: r.pending, Kept: r.kept}
+	state := oneshotState{Phase: r.phase, Server: server, Pending: r.pending, Kept: r.covered}
 	for _, waiting := range r.pending {
 		state.Away = append(state.Away, waiting == nil)
 	}
@@ -522,27 +539,47 @@ func (r *oneshotCoordinator) save() error {
 	if err := gob.NewEncoder(&b).Encode(state); err != nil {
 		return err
 	}
-	r.committee = b.Bytes()
-	return r.coordinator.save()
+	if err := r.keepModel(); err != nil {
+		return err
+	}
+	out := earlierState{
+		Kept:      r.leader.kept,
+		Round:     r.round,
+		Lost:      r.lost,
+		Begin:     r.begin,
+		Ended:     r.ended,
+		InRow:     r.inRow,
+		Stalled:   r.stalled,
+		Committee: b.Bytes(),
+	}
+	if r.ledger != nil {
+		if out.Ledger, err = r.ledger.MarshalJSON(); err != nil {
+			return err
+		}
+	}
+	b = bytes.Buffer{}
+	if err := gob.NewEncoder(&b).Encode(out); err != nil {
+		return err
+	}
+	return r.vault.save(b.Bytes())
 }
 
 func (r *oneshotCoordinator) load() error {
-	if err := r.coordinator.load(); err != nil {
+	saved, err := r.loadCommon()
+	if err != nil {
 		return err
 	}
 	r.pending = make([][]pending, r.Plan.oneshot.Committee.Len())
-	r.submitted, r.kept = make(map[int]bool), make(map[int][]byte)
+	r.submitted, r.covered = make(map[int]bool), make(map[int][]byte)
 	r.since, r.opened = time.Now(), time.Now()
-	if r.committee == nil {
-		var err error
+	if saved == nil {
 		r.server, err = oneshot.NewServer(r.Plan.oneshot, 0)
 		return err
 	}
 	var state oneshotState
-	if err := gob.NewDecoder(bytes.NewReader(r.committee)).Decode(&state); err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(saved)).Decode(&state); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	var err error
 	if r.server, err = oneshot.LoadServer(r.Plan.oneshot, 0, r.Key, state.Server); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
@@ -553,7 +590,47 @@ func (r *oneshotCoordinator) load() error {
 		}
 	}
 	for party, message := range state.Kept {
-		r.kept[party] = message
+		r.covered[party] = message
 	}
 	return nil
+}
+
+// loadCommon loads what has nothing to do with the committee, and returns what has: an
+// oneshotState, nil if nothing was saved.
+func (r *oneshotCoordinator) loadCommon() (committee []byte, err error) {
+	if r.ledger, err = r.Plan.Ledger(); err != nil {
+		return nil, err
+	}
+	b, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	var state earlierState
+	if b != nil {
+		if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+		}
+	}
+	if err := r.loadModel(state.Kept); err != nil || b == nil {
+		return nil, err
+	}
+	r.round, r.lost, r.begin = state.Round, state.Lost, state.Begin
+	r.ended, r.inRow, r.stalled = state.Ended, state.InRow, state.Stalled
+	if r.ledger != nil {
+		if err := r.ledger.UnmarshalJSON(state.Ledger); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+		}
+	}
+	return state.Committee, nil
+}
+
+// spend returns the ledger as it is after one more round with all, nil without noise: who will
+// submit is not known yet. It fails with accounting.ErrBudget if the round would take one over
+// its budget.
+func (r *oneshotCoordinator) spend() (*accounting.Ledger, error) {
+	if r.ledger == nil {
+		return nil, nil
+	}
+	after := r.ledger.Clone()
+	return after, after.SpendRound(r.Plan.Round(), r.names...)
 }

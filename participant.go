@@ -192,6 +192,14 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 	if err := p.link.Send(ctx, jsonFrame(frameHello, greeting)); err != nil {
 		return nil, false, err
 	}
+	// A coordinator whose state was set back believes its parties how far the job is. Older ones
+	// take this for an absence from a round that there is not, and ignore it.
+	if guard := p.party.Guard(); guard.Last() > 0 {
+		told := jsonFrame(frameAbsent, absence{Told: guard.Last()})
+		if err := p.link.Send(ctx, told); err != nil {
+			return nil, false, err
+		}
+	}
 	p.report(Event{Kind: Connected})
 	p.coming, p.arrived = coming{}, nil
 	p.party.Connected()

@@ -86,6 +86,9 @@ func (s *script) accept() bool {
 	go func() {
 		for {
 			in, err := link.Receive(s.ctx)
+			if err == nil && in[0] == frameAbsent && bytes.Contains(in, []byte(`"absent":0`)) {
+				continue // it says how far the job is
+			}
 			select {
 			case s.inbox <- scripted{party, in}:
 			case <-s.ctx.Done():

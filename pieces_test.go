@@ -209,7 +209,7 @@ func TestHubParts(t *testing.T) {
 		"headless": {[][]byte{{framePart}}, "", ErrFrame},
 	} {
 		t.Run(name, func(t *testing.T) {
-			near, from := linkOf(t, ctx, &h)
+			near, from := linkOf(t, ctx, h)
 			go func() {
 				for _, f := range c.frames {
 					if near.Send(ctx, f) != nil {

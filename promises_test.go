@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // A coordinator that has forgotten everything, after every round, gets no more submissions than the
@@ -134,7 +135,8 @@ func forget(t *testing.T, j *job, coordinate func(context.Context, func(Event)) 
 		}
 		go func() { _, _ = p.Run(ctx) }()
 	}
-	for range 5 {
+	told := false
+	for times := 0; !told && times < 5; times++ {
 		one, forgets := context.WithCancel(ctx)
 		err := coordinate(one, func(e Event) {
 			if e.Kind == Summed || e.Kind == Lost {
@@ -142,9 +144,14 @@ func forget(t *testing.T, j *job, coordinate func(context.Context, func(Event)) 
 			}
 		})
 		forgets()
-		if !errors.Is(err, context.Canceled) {
+		// Once all rounds were held it learns that from the parties.
+		told = errors.Is(err, ErrStalled)
+		if !told && !errors.Is(err, context.Canceled) {
 			t.Errorf("the coordinator ends with %v", err)
 		}
+	}
+	if !told {
+		t.Error("coordinators go on")
 	}
 	mutex.Lock()
 	defer mutex.Unlock()
@@ -312,34 +319,61 @@ func TestAbsenceTold(t *testing.T) {
 // Numbers of sessions follow the word of more parties than may lie, and go on by a bounded step.
 func TestNumbersBelieved(t *testing.T) {
 	const far = 1 << 61
-	for _, c := range []struct {
-		colluders int
-		own       uint64
-		least     []uint64
-		want      uint64
-	}{
-		{0, 0, nil, 1},
+	const numberJump = 1 << 20
+	plan := testPlan()
+	plan.Classical = true
+	j := newJob(t, plan, 4)
+	for _, c := range []believed{
+		{0, 0, []uint64{0}, 1},
 		{0, 4, []uint64{0, 0, 3}, 5},
 		{0, 4, []uint64{9, 7, 3}, 9},
 		{1, 4, []uint64{9, 7, 3}, 7},
 		{2, 4, []uint64{9, 7, 3}, 5},
 		{3, 4, []uint64{9, 7, 3}, 5},
-		{0, 4, []uint64{1, math.MaxUint64, 3}, 4 + numberJump},
+		{0, 4, []uint64{1, math.MaxUint64, 3}, 5 + numberJump},
 		{1, 4, []uint64{1, math.MaxUint64, 3}, 5},
-		{1, 4, []uint64{far, math.MaxUint64, 3}, 4 + numberJump},
+		{1, 4, []uint64{far, math.MaxUint64, 3}, 5 + numberJump},
 		{0, 1<<62 - 2, []uint64{math.MaxUint64}, 1<<62 - 1},
 	} {
-		r := &coordinator{
-			Coordinator: Coordinator{Plan: &Settled{plan: Plan{Colluders: c.colluders}}},
-			hub:         newHub("", 1<<20),
-			number:      c.own,
-		}
-		for i, least := range c.least {
-			r.parties[i] = &connection{least: least}
-		}
-		if got := r.next(); got != c.want {
-			t.Errorf("%d colluders, number %d, told %d: next is %d, want %d", c.colluders, c.own, c.least,
-				got, c.want)
-		}
+		c.check(t, j)
+	}
+}
+
+// believed is what parties say of their numbers, and which is the next.
+type believed struct {
+	colluders int
+	own       uint64
+	least     []uint64
+	want      uint64
+}
+
+func (b *believed) check(t *testing.T, j *job) {
+	t.Helper()
+	c := newCoordinator(newLeader(j.coordinator(nil)))
+	config, err := c.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Survivors, config.Colluders = 1, b.colluders
+	c.drive, err = drive.ResumeServer(config, c.now(), drive.Recorded{
+		Series: protocol.NewServerSeries(config.Label, b.own+1),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, least := range b.least {
+		c.drive.Connected(c.now(), i, drive.Hello{Least: least})
+	}
+	if err := c.drive.Tick(c.now()); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := c.drive.Ready()
+	if n := r.Notices[0]; n.Kind != drive.Forms || n.Session != b.want {
+		t.Errorf("%d colluders, number %d, told %d: %v %d, want %d", b.colluders, b.own, b.least,
+			n.Kind, n.Session, b.want)
+	}
+	if len(r.Notices) > 1 {
+		t.Errorf("%d colluders, number %d, told %d: %d notices", b.colluders, b.own, b.least,
+			len(r.Notices))
 	}
 }

@@ -351,7 +351,7 @@ func TestKindsOfGuards(t *testing.T) {
 // A coordinator's events name the party that they are about.
 func TestEventsNameParties(t *testing.T) {
 	about := []hushsum.EventKind{hushsum.Connected, hushsum.Disconnected, hushsum.Absent,
-		hushsum.Refused, hushsum.Rejected, hushsum.LeftOut}
+		hushsum.Refused, hushsum.Rejected, hushsum.LeftOut, hushsum.Stalled}
 	for kind := hushsum.Connected; !strings.HasPrefix(kind.String(), "EventKind"); kind++ {
 		j := &job{events: make(chan jobEvent, 1)}
 		e := hushsum.Event{Kind: kind, Party: 3, Session: 2, Round: 1}

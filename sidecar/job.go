@@ -108,7 +108,7 @@ func (j *job) progress(ctx context.Context, e hushsum.Event, party *int) {
 func partyOf(e hushsum.Event) *int {
 	switch e.Kind {
 	case hushsum.Connected, hushsum.Disconnected, hushsum.Absent, hushsum.Refused, hushsum.Rejected,
-		hushsum.LeftOut:
+		hushsum.LeftOut, hushsum.Stalled:
 		return &e.Party
 	}
 	return nil

@@ -1,0 +1,182 @@
+package hushsum
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+)
+
+// leader is what every running Coordinator has, whatever takes the sums.
+type leader struct {
+	Coordinator
+	*hub
+	vault *vault
+	model []float64
+	kept  stored
+	first time.Time // the coordinator runs, or the job has ended
+}
+
+func newLeader(c *Coordinator) *leader {
+	l := &leader{
+		Coordinator: *c,
+		hub:         newHub(c.Folder, c.Plan.maxFrame()),
+		first:       time.Now(),
+	}
+	if l.StepTime == 0 {
+		l.StepTime = defaultStepTime
+	}
+	return l
+}
+
+// wait is how long somebody may take to come back who was seen a moment ago.
+func (l *leader) wait(otherwise time.Duration) time.Duration {
+	if l.grace > 0 {
+		return l.grace
+	}
+	return otherwise
+}
+
+func (l *leader) report(e Event) {
+	if l.Progress != nil {
+		l.Progress(e)
+	}
+}
+
+// open opens the store, and returns the state in it, nil if there is none.
+func (l *leader) open() (state []byte, err error) {
+	l.vault, state, err = openVault(l.Store, l.Key, l.Counter,
+		fmt.Sprintf("coordinator %x", l.Plan.digest), false)
+	return state, err
+}
+
+// stored says what is kept beside the state.
+type stored struct {
+	version uint64 // of the model: how often it has changed
+
+	Model   []byte // its digest; nil: it is the Coordinator's own
+	Version uint64 // that was put last
+}
+
+// Names of models. A new one never replaces the one that the state on disk is with.
+var modelNames = [2]string{"model0", "model1"}
+
+// keepModel puts the model where it is durable, once. The state that is saved next is with it.
+func (l *leader) keepModel() error {
+	k := &l.kept
+	if k.version == k.Version {
+		return nil
+	}
+	digest, err := l.vault.put(modelNames[k.version%2], weights(l.model))
+	if err != nil {
+		return err
+	}
+	k.Model, k.Version = digest, k.version
+	return nil
+}
+
+// loadModel takes the model that is kept, or the one that the job begins with.
+func (l *leader) loadModel(kept stored) error {
+	length := l.Plan.plan.Length
+	if kept.Model != nil {
+		file, err := l.vault.get(modelNames[kept.Version%2], kept.Model)
+		if err != nil {
+			return err
+		}
+		r := newWeightsReader(length)
+		_, err = io.Copy(r, file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("%w: %w", ErrStore, err)
+		}
+		l.kept = kept
+		l.kept.version = kept.Version
+		l.model, err = r.end()
+		return err
+	}
+	l.model = slices.Clone(l.Model)
+	if l.model == nil {
+		l.model = make([]float64, length)
+	}
+	if len(l.model) != length {
+		return &ConfigError{Field: "Model",
+			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", len(l.model), length)}
+	}
+	l.kept.version = 1 // the first state is saved with it
+	return nil
+}
+
+// nextModel makes the next model from the present one, which does not change: it may still be on
+// its way to parties.
+func (l *leader) nextModel(r Round, model []float64) ([]float64, error) {
+	next := r.Mean
+	if l.Apply == nil {
+		for i, x := range model {
+			next[i] += x
+		}
+	} else {
+		var err error
+		if next, err = l.Apply(r, slices.Clone(model)); err != nil {
+			return nil, err
+		}
+	}
+	if len(next) != l.Plan.plan.Length {
+		return nil, &ConfigError{Field: "Apply",
+			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(next),
+				l.Plan.plan.Length)}
+	}
+	for i, x := range next {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, &ConfigError{Field: "Apply",
+				Reason: fmt.Sprintf("coordinate %d is not finite", i)}
+		}
+	}
+	return next, nil
+}
+
+// adopt makes a model the one that the next round begins with.
+func (l *leader) adopt(next []float64) {
+	l.model = next
+	l.kept.version++
+}
+
+// withoutSum tells somebody that the job is done and came to nothing.
+func withoutSum() []byte {
+	return jsonFrame(frameRefusal, refusal{Ours: "the job ended, and no round gave a sum"})
+}
+
+// farewell is how long parties still have to take the last model: those that have it hang up.
+func (l *leader) farewell() time.Duration {
+	limit := l.StepTime
+	if len(l.parties) == 0 {
+		limit = min(limit, 2*l.wait(graceTime))
+	}
+	return limit - time.Since(l.first)
+}
+
+// result is what the job has come to. stalled: it ended without what it is for.
+func (l *leader) result(
+	rounds, lost uint64, stalled bool, ledger *accounting.Ledger,
+) (*Result, error) {
+	r := &Result{Model: l.model, Rounds: int(rounds), Lost: int(lost)}
+	var failed error
+	if stalled {
+		failed = fmt.Errorf("%w (%d of %d)", ErrStalled, lost, rounds)
+	}
+	if ledger == nil {
+		return r, failed
+	}
+	for _, client := range ledger.Clients() {
+		spent, err := ledger.Spent(client)
+		if err != nil {
+			return nil, err
+		}
+		if r.Spent == nil || spent.Upper > r.Spent.Upper {
+			r.Spent = &spent
+		}
+	}
+	return r, failed
+}
