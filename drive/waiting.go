@@ -164,13 +164,19 @@ func (s *Server) quiet(x *session) Time {
 		share = 4
 	}
 	until := last + max(s.config.Floor, (last-x.since)/share)
-	for i, m := range x.marks {
-		if m&markAwaited != 0 && !s.peers[i].here {
-			until = max(until, s.peers[i].expected)
-		}
-	}
+	enough := Never
 	if x.stage >= Submitting && len(x.delays) >= s.config.Survivors {
-		until = min(until, last+max(s.config.Floor, (last-x.since)/2))
+		enough = last + max(s.config.Floor, (last-x.since)/2)
+	}
+	for i, m := range x.marks {
+		p := &s.peers[i]
+		switch {
+		case m&markAwaited == 0 || p.here:
+		case p.known:
+			until = max(until, min(p.expected, enough))
+		default: // it is on its way to a server that was just started
+			until = max(until, p.expected)
+		}
 	}
 	return until
 }
