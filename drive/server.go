@@ -27,6 +27,14 @@ const (
 	Never Time = 1<<63 - 1
 )
 
+// after returns the instant that is so much later, at most [Never].
+func (t Time) after(span Time) Time {
+	if span > Never-t {
+		return Never
+	}
+	return t + span
+}
+
 // Bounds of what a server waits for, and what it believes.
 const (
 	defaultStep  = 30 * Second
@@ -64,9 +72,10 @@ type ServerConfig struct {
 	// [Server.Applied] only.
 	Broadcast func(round uint64, fresh [32]byte) ([32]byte, error)
 
-	// StepTime bounds how long a step waits for parties that are here; 0: 30 s. Floor is the
-	// least that a step waits for parties that are not; 0: 50 ms. ComeBack is how long a party
-	// that wants to come back needs at most, by the carrier's longest wait between two tries.
+	// StepTime bounds how long a step waits for parties that are here; 0: 30 s; [Never]: it does
+	// not. Floor is the least that a step waits for parties that are not; 0: 50 ms. ComeBack is how
+	// long a party that wants to come back needs at most, by the carrier's longest wait between
+	// two tries.
 	// Away is how long a party counts as here after [Server.Gone], for carriers whose parties
 	// connect for every question anew.
 	StepTime, Floor, ComeBack, Away Time

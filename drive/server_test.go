@@ -252,3 +252,24 @@ func TestServerNeedsLate(t *testing.T) {
 		w.Fatal("%d sums", len(w.Sums))
 	}
 }
+
+// A server without a time for steps waits for a party that is silent until that goes.
+func TestServerPatient(t *testing.T) {
+	w := jobtest.New(t, 4, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 2, StepTime: drive.Never})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	silent := w.Parties[2]
+	silent.Silent = func(kind wire.Type) bool { return kind == wire.TypeMasked }
+	w.RunFor(10_000_000 * drive.Second)
+	if s := w.Server.Status(); s.Round != 1 || s.Stage != drive.Submitting {
+		w.Fatal("%+v", s)
+	}
+	silent.Silent = nil
+	silent.Cut()
+	silent.Connect()
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 || w.Lost() != 0 || len(w.Sums[0].Parties) != 2 {
+		w.Fatal("%v, %d lost", w.Sums, w.Lost())
+	}
+}

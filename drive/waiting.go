@@ -78,7 +78,7 @@ func (s *Server) markOf(x *session, party int) mark {
 		return markAwaited
 	}
 	// Who was not here yet since the server was loaded has not let anything pass until it came.
-	if ends := max(x.since, p.came) + s.patience(x, party); x.fresh || s.now < ends {
+	if ends := max(x.since, p.came).after(s.patience(x, party)); x.fresh || s.now < ends {
 		x.recheck = min(x.recheck, ends)
 		return markAwaited | markBlocking
 	}
