@@ -31,13 +31,17 @@ func (s *Server) catchUp() (again bool, err error) {
 	if known = min(known, s.config.Rounds); known <= s.round {
 		return false, nil
 	}
-	skipped := known - s.round
+	skipped := known - s.round // a round that is open is lost besides
 	ledger, err := s.charge(s.names, skipped)
 	if errors.Is(err, accounting.ErrBudget) {
 		s.end(BudgetSpent)
 		return false, nil
 	} else if err != nil {
 		return false, err
+	}
+	if x := s.present; x != nil && x.stage >= Submitting {
+		s.lost++
+		s.decided(Notice{Kind: Lost, Session: x.number, Round: s.round, Err: ErrSetBack})
 	}
 	s.ledger, s.round, s.lost = ledger, known, s.lost+skipped
 	s.series = protocol.NewServerSeries(s.config.Label, s.series.Least())

@@ -227,6 +227,8 @@ type Notice struct {
 var (
 	// ErrExcluded: the party has spoilt a round, and the job goes on without it.
 	ErrExcluded = errors.New("drive: the party is left out of the job")
+	// ErrSetBack: the round was held before, by what parties know, and what is saved is older.
+	ErrSetBack = errors.New("drive: parties know of later rounds")
 	// ErrEnded: the job is over.
 	ErrEnded = errors.New("drive: the job is over")
 )
