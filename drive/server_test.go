@@ -273,3 +273,23 @@ func TestServerPatient(t *testing.T) {
 		w.Fatal("%v, %d lost", w.Sums, w.Lost())
 	}
 }
+
+// A server that was set back and has begun a round again, before it learns so, has lost that round
+// too: there is a sum for each round that is begun and not lost.
+func TestServerSetBackInRound(t *testing.T) {
+	o := jobtest.Options{Parties: 4, Survivors: 3, Rounds: 6, StepTime: drive.Second}
+	w := jobtest.New(t, 5, o)
+	four := func(uint64) uint64 { return 4 }
+	w.Parties[0].Told, w.Parties[1].Told = four, four
+	for _, p := range w.Parties[2:] {
+		p.Start()
+	}
+	w.Parties[0].Start()
+	w.Run(func() bool { return w.Server.Status().Stage == drive.Submitting })
+	w.Parties[1].Start()
+	w.Run(w.Ended)
+	s := w.Server.Status()
+	if s.Lost != 4 || w.Lost() != 1 || s.Round != 6 || len(w.Sums) != 2 {
+		w.Fatal("%+v, %d sums", s, len(w.Sums))
+	}
+}

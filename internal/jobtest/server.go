@@ -40,8 +40,13 @@ type image struct {
 	model [32]byte
 }
 
-// Status is that of the server.
-func (s *Server) Status() drive.Status { return s.drive.Status() }
+// Status is that of the server; zero while the process is dead.
+func (s *Server) Status() drive.Status {
+	if s.drive == nil {
+		return drive.Status{}
+	}
+	return s.drive.Status()
+}
 
 // Drive is the machine, nil while the process is dead.
 func (s *Server) Drive() *drive.Server { return s.drive }

@@ -136,7 +136,7 @@ func (s *Swarm) choose() Options {
 
 		StepTime: []drive.Time{10, 2, 30}[s.choices.IntN(3)] * drive.Second,
 		Floor:    []drive.Time{0, 1, 500}[s.choices.IntN(3)] * drive.Millisecond,
-		Redial:   []drive.Time{10, 500, 3000}[s.choices.IntN(3)] * drive.Millisecond,
+		Redial:   []drive.Time{100, 500, 3000}[s.choices.IntN(3)] * drive.Millisecond,
 		Away:     []drive.Time{0, 0, 3}[s.choices.IntN(3)] * drive.Second,
 		Pace:     []drive.Time{0, 0, 0, 5}[s.choices.IntN(4)] * drive.Second,
 		SaveTime: []drive.Time{0, 0, 5, 300}[s.choices.IntN(4)] * drive.Millisecond,

@@ -7,6 +7,7 @@ import (
 	"container/heap"
 	"crypto/ed25519"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -265,3 +266,19 @@ func (w *World) Ended() bool { return w.Server.drive != nil && w.Server.Status()
 
 // Lost is how many rounds were lost.
 func (w *World) Lost() uint64 { return w.lost }
+
+// Configs are those of a job's server, and of its parties: for tests that have a carrier of their
+// own.
+func Configs(tb testing.TB, o Options, random io.Reader) (
+	server drive.ServerConfig, party func(i int) drive.PartyConfig,
+) {
+	tb.Helper()
+	w := New(tb, 0, o)
+	server = w.Server.config()
+	server.Random = random
+	return server, func(i int) drive.PartyConfig {
+		c := w.Parties[i].config()
+		c.Random = random
+		return c
+	}
+}

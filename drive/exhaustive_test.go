@@ -1,0 +1,625 @@
+package drive_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/cryptotest"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// node is a job at one time: whatever may happen next leads to another. Nodes share what has not
+// changed between them.
+type node struct {
+	now    drive.Time
+	server *drive.Server // nil: its process has ended
+	saved  []byte
+	image  saying // the shape of what is saved
+	apply  *drive.Apply
+	peers  []peer
+
+	faults int  // that may still happen
+	timed  bool // one was that time went by
+	lost   int
+	sums   int
+}
+
+// saying is a shape: in common, and for each party.
+type saying struct {
+	common string
+	each   []string
+}
+
+// peer is a party's process, store and connection.
+type peer struct {
+	drive      *drive.Party // nil: its process has ended
+	new        bool         // it may come at any time, and has not yet
+	life       int
+	state      []byte
+	image      string // the shape of the state
+	submission []byte
+	kept       [32]byte
+	link       bool
+	had        []string // items that were sent on this connection
+	up         []letter
+	down       []letter
+	ask        *drive.Ask
+	cast       casting
+	vector     uint64 // of the last submission
+}
+
+// letter is something on its way.
+type letter struct {
+	bytes []byte
+	item  drive.Item // for a party
+	cast  casting
+	away  uint64 // the round that a party is absent from; 0: the letter is a message
+	set   byte   // the parties that it names
+}
+
+type casting struct {
+	round uint64
+	fresh [32]byte
+}
+
+// explorer visits every job that can come of one.
+type explorer struct {
+	*testing.T
+	key    keyexchange.SealKey
+	config drive.ServerConfig
+	party  func(i int) drive.PartyConfig
+	late   bool
+	seen   map[shape]*visited
+	path   []string
+	edges  int
+	hits   int
+	again  int
+}
+
+// shape is a digest of what all that follows from a job follows from.
+type shape [16]byte
+
+// visited is a shape that was seen.
+type visited struct {
+	open bool  // what follows is being visited
+	next shape // a digest of the shapes that follow at once
+}
+
+// Whatever happens in whatever order, with as many faults as are said: no sum is wrong, no round
+// is lost unless time goes by while messages are under way, and every job ends.
+func TestExhaustive(t *testing.T) {
+	always := func() bool { return true }
+	for _, c := range []struct {
+		rounds        uint64
+		faults, comes int
+		late          bool // a fault may be that time goes by
+		form          func() bool
+	}{
+		{1, 0, 1, false, always},
+		{1, 1, 0, false, always},
+		{1, 1, 0, true, suite.Long},
+		{1, 1, 1, true, suite.Long},
+		{2, 1, 0, true, suite.Longest},
+		{1, 2, 0, false, suite.Longest},
+		{1, 2, 1, true, suite.Longest},
+	} {
+		if !c.form() {
+			continue
+		}
+		name := fmt.Sprintf("rounds=%d/faults=%d/newcomers=%d/late=%v", c.rounds, c.faults, c.comes,
+			c.late)
+		t.Run(name, func(t *testing.T) {
+			cryptotest.SetGlobalRandom(t, 1)
+			e := newExplorer(t, c.rounds)
+			e.late = c.late
+			e.visit(e.root(c.faults, c.comes))
+			t.Logf("complete: %d states, %d edges; %d states looked at again", len(e.seen), e.edges,
+				e.again)
+		})
+	}
+}
+
+func newExplorer(t *testing.T, rounds uint64) *explorer {
+	server, party := jobtest.Configs(t, jobtest.Options{Parties: 3, Survivors: 2, Rounds: rounds,
+		ComeBack: drive.Second}, rand.NewChaCha8([32]byte{1}))
+	server.Broadcast = func(round uint64, fresh [32]byte) ([32]byte, error) {
+		return casting{round, fresh}.digest(), nil
+	}
+	return &explorer{T: t, config: server, party: party, seen: make(map[shape]*visited)}
+}
+
+func (c casting) digest() [32]byte { return sha256.Sum256(fmt.Append(nil, c.round, c.fresh)) }
+
+// root is the job as it begins, with all parties connected but those that come later.
+func (e *explorer) root(faults, later int) *node {
+	n := &node{faults: faults, peers: make([]peer, e.config.Session(1).Roster.Len())}
+	e.startServer(n)
+	for i := range n.peers {
+		if i < later {
+			n.peers[i].new = true
+			continue
+		}
+		e.startParty(n, i)
+	}
+	return n
+}
+
+// fail ends the test with how it came.
+func (e *explorer) fail(format string, values ...any) {
+	e.Helper()
+	e.Fatalf("%s, after %d steps:\n%s", fmt.Sprintf(format, values...), len(e.path),
+		strings.Join(e.path, "\n"))
+}
+
+// choice is something that may happen next.
+type choice struct {
+	name string
+	do   func(n *node)
+}
+
+// visit visits a node and all that follow.
+func (e *explorer) visit(n *node) shape {
+	key := n.key()
+	if was := e.seen[key]; was != nil {
+		if was.open {
+			e.fail("it goes round in circles")
+		}
+		// Now and then, what follows is compared: a shape that leaves out what matters shows.
+		if e.hits++; e.hits%100 == 0 {
+			e.again++
+			if e.follow(n, (*node).key) != was.next {
+				e.fail("what follows is not what followed from the same shape")
+			}
+		}
+		return key
+	}
+	if len(e.path) > 2000 {
+		e.fail("it does not end")
+	}
+	now := &visited{open: true}
+	e.seen[key] = now
+	now.next = e.follow(n, e.visit)
+	now.open = false
+	return key
+}
+
+// follow does something with all nodes that follow at once, and returns a digest of their shapes.
+func (e *explorer) follow(n *node, do func(next *node) shape) shape {
+	choices := e.choices(n)
+	if len(choices) == 0 {
+		e.finish(n)
+	}
+	var shapes []string
+	for _, c := range choices {
+		next := *n
+		next.peers = slices.Clone(n.peers)
+		e.path = append(e.path, c.name)
+		e.edges++
+		c.do(&next)
+		if next.lost > 0 && !next.timed {
+			e.fail("a round is lost")
+		}
+		key := do(&next)
+		shapes = append(shapes, string(key[:]))
+		e.path = e.path[:len(e.path)-1]
+	}
+	slices.Sort(shapes)
+	sum := sha256.Sum256([]byte(strings.Join(shapes, "")))
+	return shape(sum[:])
+}
+
+// finish checks a job in which nothing happens any more.
+func (e *explorer) finish(n *node) {
+	if n.server == nil || n.server.Status().Ended == "" {
+		e.fail("it stands still: %+v", n.server.Status())
+	}
+	if n.sums+n.lost != int(e.config.Rounds) {
+		e.fail("%d sums, %d lost", n.sums, n.lost)
+	}
+}
+
+// choices lists what may happen next. Faults come last, so that a failure without one is found
+// first.
+func (e *explorer) choices(n *node) (out []choice) {
+	may := func(name string, do func(n *node)) { out = append(out, choice{name, do}) }
+	fault := func(name string, do func(n *node)) {
+		if n.faults > 0 {
+			may(name, func(n *node) {
+				n.faults--
+				do(n)
+			})
+		}
+	}
+	if n.server != nil && n.server.Status().Ended != "" {
+		return nil // the rest is a farewell
+	}
+	if n.server == nil {
+		may("the server starts", e.startServer)
+	}
+	if n.apply != nil {
+		may("the sum is applied", e.applied)
+	}
+	waits := true // nothing is under way but those that come when they like
+	for i := range n.peers {
+		p := &n.peers[i]
+		switch {
+		case p.new:
+			may(fmt.Sprintf("party %d comes for the first time", i), func(n *node) { e.startParty(n, i) })
+			continue
+		case p.drive == nil:
+			may(fmt.Sprintf("party %d starts", i), func(n *node) { e.startParty(n, i) })
+			waits = false
+			continue
+		case !p.link && n.server != nil:
+			may(fmt.Sprintf("party %d connects", i), func(n *node) { e.connect(n, i) })
+			waits = false
+		}
+		if len(p.up) > 0 {
+			may(fmt.Sprintf("%v from party %d arrives", p.up[0], i), func(n *node) { e.deliverUp(n, i) })
+		}
+		if len(p.down) > 0 {
+			may(fmt.Sprintf("%v for party %d arrives", p.down[0], i),
+				func(n *node) { e.deliverDown(n, i) })
+		}
+		if p.ask != nil {
+			may(fmt.Sprintf("party %d has trained", i), func(n *node) { e.answer(n, i) })
+		}
+		waits = waits && len(p.up) == 0 && len(p.down) == 0 && p.ask == nil
+	}
+	wake := drive.Never
+	if n.server != nil {
+		wake = n.server.Wake()
+	}
+	idle := waits && n.server != nil && n.apply == nil
+	if idle && wake < drive.Never {
+		may("time goes by", func(n *node) { e.tick(n, wake) })
+	} else if e.late && wake < drive.Never && wake > n.now {
+		fault("FAULT time goes by", func(n *node) {
+			n.timed = true
+			e.tick(n, wake)
+		})
+	}
+	if n.server != nil {
+		fault("FAULT the server dies", e.killServer)
+	}
+	for i := range n.peers {
+		if p := &n.peers[i]; p.drive != nil {
+			fault(fmt.Sprintf("FAULT party %d dies", i), func(n *node) { e.killParty(n, i) })
+			if p.link {
+				fault(fmt.Sprintf("FAULT party %d is cut off", i), func(n *node) { e.cut(n, i) })
+			}
+		}
+	}
+	return out
+}
+
+// String says what a letter is.
+func (l letter) String() string {
+	if l.away > 0 {
+		return fmt.Sprintf("absence in round %d", l.away)
+	}
+	if l.item.Kind == drive.Join {
+		return "join " + l.item.Name
+	}
+	h, _, _ := wire.ParseHeader(l.bytes)
+	return fmt.Sprintf("message %d of round %d", h.Type, h.Round)
+}
+
+// named is the set of parties that a message names, which is all that tells two of one name
+// apart.
+func named(b []byte) byte {
+	h, body, _ := wire.ParseHeader(b)
+	switch h.Type {
+	case wire.TypeBegin:
+		return body[32]
+	case wire.TypeInvite, wire.TypeSurvivors, wire.TypeKeys:
+		return body[0]
+	}
+	return 0
+}
+
+// key is a digest of the shape of a node, in which it does not matter which party is which.
+func (n *node) key() shape {
+	each := make([]string, len(n.peers))
+	common := fmt.Sprintln(n.faults, n.timed, n.lost, n.sums, n.apply != nil, n.image.common)
+	if n.server != nil {
+		c, parties := n.server.Shape()
+		common += c
+		copy(each, parties)
+	}
+	// Sets that messages name, by the messages' names.
+	sets := make(map[string]byte)
+	for i := range n.peers {
+		p := &n.peers[i]
+		if len(n.image.each) > 0 {
+			each[i] += "saved " + n.image.each[i]
+		}
+		each[i] += fmt.Sprintln(p.new, p.drive != nil, p.link, p.had, p.ask, p.cast.round, p.image,
+			sha256.Sum256(p.submission) == p.kept)
+		if p.drive != nil {
+			each[i] += p.drive.Shape()
+		}
+		for _, l := range slices.Concat(p.up, []letter{{}}, p.down) {
+			name := "|"
+			if l.bytes != nil || l.away > 0 || l.item.Kind != 0 {
+				name = fmt.Sprint(l, l.item.Session, l.item.Round)
+			}
+			each[i] += name
+			if l.set != 0 {
+				sets[name] = l.set
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		common += name
+		for i := range each {
+			each[i] += fmt.Sprint("\n", name, sets[name]>>i&1)
+		}
+	}
+	slices.Sort(each)
+	sum := sha256.Sum256([]byte(common + strings.Join(each, "\x00")))
+	return shape(sum[:])
+}
+
+// must fails on errors of machines.
+func (e *explorer) must(err error) {
+	e.Helper()
+	if err != nil {
+		e.fail("%v", err)
+	}
+}
+
+// acts has the server do something, as a copy of what it was.
+func (e *explorer) acts(n *node, do func(s *drive.Server)) {
+	var err error
+	n.server, err = n.server.Clone(&e.key)
+	e.must(err)
+	do(n.server)
+	e.proceed(n)
+}
+
+// proceed is a server's carrier.
+func (e *explorer) proceed(n *node) {
+	s := n.server
+	for {
+		e.must(s.Tick(n.now))
+		r, decided := s.Ready()
+		if !decided {
+			return
+		}
+		for _, notice := range r.Notices {
+			switch notice.Kind {
+			case drive.Lost:
+				n.lost++
+			case drive.Summed:
+				n.sums++
+			}
+		}
+		if r.Save {
+			var err error
+			n.saved, _, err = s.State(&e.key)
+			e.must(err)
+			n.image.common, n.image.each = s.SavedShape()
+		}
+		out := s.Advance(n.now)
+		if out.Apply != nil {
+			e.check(n, out.Apply)
+			n.apply = out.Apply
+		}
+		if out.Tell {
+			for i := range n.peers {
+				e.pump(n, i)
+			}
+		}
+	}
+}
+
+// check fails unless a sum is exact.
+func (e *explorer) check(n *node, a *drive.Apply) {
+	want := uint64(0)
+	for _, i := range a.Parties {
+		want += n.peers[i].vector
+	}
+	if got := a.Sum.Values()[0][0]; got != want&0xffff || len(a.Parties) < e.config.Survivors {
+		e.fail("the sum of %v is %d, want %d", a.Parties, got, want)
+	}
+}
+
+func (e *explorer) pump(n *node, i int) {
+	p := &n.peers[i]
+	if !p.link {
+		return
+	}
+	for item := range n.server.Pending(i) {
+		if slices.Contains(p.had, item.Name) {
+			continue
+		}
+		p.had = append(slices.Clip(p.had), item.Name)
+		b := append(bytes.Clone(item.Shared), item.Own...)
+		item.Shared, item.Own = nil, nil
+		p.down = append(slices.Clip(p.down), letter{
+			bytes: b,
+			item:  item,
+			cast:  casting{item.Round, n.server.Status().Fresh},
+			set:   named(b),
+		})
+	}
+}
+
+func (e *explorer) startServer(n *node) {
+	var err error
+	if n.saved == nil {
+		n.server, err = drive.NewServer(e.config, n.now)
+	} else {
+		n.server, err = drive.ReadServer(e.config, &e.key, n.now, n.saved, nil)
+	}
+	e.must(err)
+	e.proceed(n)
+}
+
+func (e *explorer) killServer(n *node) {
+	n.server, n.apply = nil, nil
+	for i := range n.peers {
+		n.peers[i].unlink()
+	}
+}
+
+func (p *peer) unlink() { p.link, p.had, p.up, p.down = false, nil, nil, nil }
+
+func (e *explorer) tick(n *node, wake drive.Time) {
+	n.now = wake
+	e.acts(n, func(*drive.Server) {})
+}
+
+func (e *explorer) applied(n *node) {
+	a := n.apply
+	n.apply = nil
+	e.acts(n, func(s *drive.Server) { s.Applied(n.now, a.Round, nil) })
+}
+
+func (e *explorer) startParty(n *node, i int) {
+	p := &n.peers[i]
+	var err error
+	if p.state == nil {
+		p.drive, err = drive.NewParty(e.party(i))
+	} else {
+		p.drive, err = drive.LoadParty(e.party(i), &e.key, p.state)
+	}
+	e.must(err)
+	p.new, p.life = false, p.life+1
+	if n.server != nil {
+		e.connect(n, i)
+	}
+}
+
+func (e *explorer) killParty(n *node, i int) {
+	p := &n.peers[i]
+	p.drive, p.ask = nil, nil
+	if p.link {
+		e.cut(n, i)
+	}
+}
+
+func (e *explorer) cut(n *node, i int) {
+	n.peers[i].unlink()
+	if n.server != nil {
+		e.acts(n, func(s *drive.Server) { s.Gone(n.now, i) })
+	}
+}
+
+func (e *explorer) connect(n *node, i int) {
+	p := &n.peers[i]
+	p.link, p.had = true, nil
+	guard := p.drive.Guard()
+	hello := drive.Hello{Sessions: p.drive.Sessions(), Least: p.drive.Least(), Told: guard.Last()}
+	e.acts(n, func(s *drive.Server) { s.Connected(n.now, i, hello) })
+	e.pump(n, i)
+	e.actsAs(n, i, casting{}, func(p *drive.Party) error {
+		p.Connected()
+		return nil
+	})
+}
+
+func (e *explorer) deliverUp(n *node, i int) {
+	p := &n.peers[i]
+	l := p.up[0]
+	p.up = p.up[1:]
+	e.acts(n, func(s *drive.Server) {
+		if l.away > 0 {
+			s.Absent(n.now, i, l.away)
+			return
+		}
+		// What it refuses changes nothing.
+		_ = s.ReadMessage(n.now, i, bytes.NewReader(l.bytes))
+	})
+}
+
+func (e *explorer) deliverDown(n *node, i int) {
+	p := &n.peers[i]
+	l := p.down[0]
+	p.down = p.down[1:]
+	e.actsAs(n, i, l.cast, func(p *drive.Party) error {
+		switch l.item.Kind {
+		case drive.Join:
+			return p.Join(l.item.Session)
+		case drive.Carry:
+			return p.Receive(l.bytes, l.item.Round)
+		}
+		return nil
+	})
+}
+
+func (e *explorer) answer(n *node, i int) {
+	p := &n.peers[i]
+	ask, c := p.ask, p.cast
+	p.ask = nil
+	value := uint64(1 + i*100 + p.life*7 + int(c.round)*1000)
+	e.actsAs(n, i, casting{}, func(party *drive.Party) error {
+		return party.Answer(drive.Answer{ID: ask.ID, Round: c.round, Broadcast: c.digest(),
+			Fill: func(v *masking.Vector) error {
+				values := make([]uint64, v.Layout()[0].Length)
+				values[0] = value
+				n.peers[i].vector = value
+				return v.Set(values)
+			}})
+	})
+}
+
+// actsAs has a party do something, as a copy of what it was, and is its carrier.
+func (e *explorer) actsAs(n *node, i int, c casting, do func(p *drive.Party) error) {
+	p := &n.peers[i]
+	var err error
+	p.drive, err = p.drive.Clone(&e.key)
+	e.must(err)
+	e.must(do(p.drive))
+	for {
+		r, decided := p.drive.Ready()
+		if !decided {
+			return
+		}
+		if r.Submission != nil {
+			var b bytes.Buffer
+			_, err := r.Submission.WriteTo(&b)
+			e.must(err)
+			p.submission = b.Bytes()
+			p.kept = sha256.Sum256(p.submission)
+		}
+		if r.Save {
+			p.state, err = p.drive.State(&e.key)
+			e.must(err)
+			p.image = p.drive.Shape()
+		}
+		out := p.drive.Advance()
+		for _, m := range out.Send {
+			b := m.Bytes
+			if b == nil {
+				b = p.submission
+			}
+			if p.link {
+				p.up = append(slices.Clip(p.up), letter{bytes: b, set: named(b)})
+			}
+		}
+		for _, away := range out.Away {
+			if p.link {
+				p.up = append(slices.Clip(p.up), letter{away: away.Number})
+			}
+		}
+		if out.Ask != nil {
+			if out.Ask.Round != 0 && out.Ask.Round == c.round {
+				p.cast = c
+			}
+			p.ask = out.Ask
+		}
+	}
+}
