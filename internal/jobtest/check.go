@@ -19,6 +19,7 @@ import (
 type seen struct {
 	saved   saved
 	number  uint64 // the highest that was saved
+	skipped uint64 // rounds that the server has skipped since, having been set back
 	tells   int
 	charged map[uint64]map[string]int // by round of the job: who was charged when it began
 	digest  uint64                    // of all messages that arrived
@@ -73,7 +74,7 @@ func (w *World) checkSaved(state []byte) {
 	}
 	was := w.seen.saved
 	switch {
-	case now.Round > w.options.Rounds || now.Round < was.Round || now.Round > was.Round+1:
+	case now.Round > w.options.Rounds || now.Round < was.Round || now.Round > was.Round+1+w.seen.skipped:
 		w.Fatal("round %d of %d follows round %d", now.Round, w.options.Rounds, was.Round)
 	case now.Lost > now.Round || now.Lost < was.Lost:
 		w.Fatal("%d rounds of %d are lost, after %d", now.Lost, now.Round, was.Lost)
@@ -91,7 +92,7 @@ func (w *World) checkSaved(state []byte) {
 	}
 	w.seen.number = max(w.seen.number, forming)
 	w.checkCharged(was, now)
-	w.seen.saved = now
+	w.seen.saved, w.seen.skipped = now, 0
 }
 
 // checkCharged checks that a round is charged in the state that begins it, and nothing else is.

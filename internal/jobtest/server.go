@@ -266,8 +266,11 @@ func (s *Server) notice(n drive.Notice) {
 	w := s.world
 	w.Notices = append(w.Notices, n)
 	w.Note("%s %s", w.clock(), words(n))
-	if n.Kind == drive.Lost {
+	switch n.Kind {
+	case drive.Lost:
 		w.lost++
+	case drive.SetBack:
+		w.seen.skipped += n.Skipped
 	}
 }
 
