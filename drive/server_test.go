@@ -293,3 +293,18 @@ func TestServerSetBackInRound(t *testing.T) {
 		w.Fatal("%+v, %d sums", s, len(w.Sums))
 	}
 }
+
+// Nobody is told of as waited for who answers at once, however long the server has been there.
+func TestServerAwaitsNobody(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 3})
+	w.RunFor(drive.Minute)
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(w.Ended)
+	for _, n := range w.Notices {
+		if n.Kind == drive.Awaited || n.Kind == drive.Stall {
+			w.Fatal("%v, %v", n.Kind, n.Parties)
+		}
+	}
+}

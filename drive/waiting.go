@@ -124,7 +124,7 @@ func (s *Server) over(x *session) bool {
 	if x.blocking > 0 && s.now >= x.recheck {
 		s.mark(x)
 	}
-	if x.blocking > 0 && !x.told && s.now >= x.since+s.untold() {
+	if x.blocking > 0 && !x.told && !x.fresh && s.now >= x.since+s.untold() {
 		x.told = true
 		s.notices = append(s.notices, Notice{Kind: Awaited, Session: x.number, Round: s.round,
 			Parties: x.waitedFor()})
@@ -134,6 +134,8 @@ func (s *Server) over(x *session) bool {
 		return false
 	case x.awaited == 0:
 		return true
+	case x.fresh: // nobody was asked yet
+		return false
 	}
 	return x.blocking == 0 && s.now >= s.quiet(x)
 }
