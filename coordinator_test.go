@@ -1,6 +1,7 @@
 package hushsum
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -252,4 +253,53 @@ func TestCoordinatorAbsent(t *testing.T) {
 		t.Errorf("%+v, %v\n%v", result, err, j.events)
 	}
 	j.check()
+}
+
+// What a party's queue has no room for follows once it has, and nothing is queued twice.
+func TestPumpGoesOn(t *testing.T) {
+	plan := testPlan()
+	plan.Classical = true
+	j := newJob(t, plan, 4)
+	c := newCoordinator(newLeader(j.coordinator(nil)))
+	if err := c.load(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
+		c.greet(arrival{party: i, from: from, frame: jsonFrame(frameHello, j.settled.greeting())})
+	}
+	full := c.parties[2]
+	full.queue <- single([]byte{7})
+	proceed := func() {
+		t.Helper()
+		if err := c.proceed(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proceed()
+	if !c.behind[2] || len(c.behind) != 1 {
+		t.Errorf("%v are behind", c.behind)
+	}
+	<-full.queue
+	proceed()
+	if len(c.behind) != 0 {
+		t.Errorf("%v are behind", c.behind)
+	}
+	for i, from := range c.parties {
+		var got []byte
+		_ = (<-from.queue).write(func(frame []byte) error {
+			got = frame
+			return nil
+		})
+		if !bytes.Equal(got, joinFrame(1)) {
+			t.Errorf("party %d is sent %x", i, got)
+		}
+		c.behind[i] = true
+	}
+	proceed()
+	for i, from := range c.parties {
+		if len(from.queue) != 0 {
+			t.Errorf("party %d is sent the same again", i)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -236,4 +237,72 @@ func TestGreetingDigest(t *testing.T) {
 	if refused == nil || refused.Field != "digest" || refused.Theirs != greeting.Digest {
 		t.Errorf("another digest: %+v", refused)
 	}
+}
+
+// What there is no room for is offered again once something was sent. Nobody is hung up on for it,
+// unless he takes nothing and keeps others from what is theirs.
+func TestHubRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := newHub("", 1<<20)
+		defer h.running.Wait()
+		defer cancel()
+		var near [2]Link
+		for i := range near {
+			var from *connection
+			near[i], from = linkOf(t, ctx, h)
+			one, end := context.WithCancel(ctx)
+			from.queue, from.cancel = make(chan outgoing, 2), end
+			h.admit(arrival{party: i, from: from})
+			h.running.Go(func() { h.write(one, from) })
+		}
+		offer := func(party, own int) bool {
+			out := single([]byte{7})
+			out.own = own
+			room := h.offer(h.parties[party], out)
+			synctest.Wait()
+			return room
+		}
+		for range 3 { // one is being sent
+			if !offer(0, 0) {
+				t.Fatal("no room")
+			}
+		}
+		if offer(0, 0) || !offer(1, 0) || len(h.parties) != 2 {
+			t.Error("one party has no room, the other has")
+		}
+		for range 3 {
+			if _, err := near[0].Receive(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		<-h.drained
+		if !offer(0, mostUnsent) || !offer(0, 0) {
+			t.Error("no room, and all was sent")
+		}
+		if _, err := near[1].Receive(ctx); err != nil {
+			t.Error(err)
+		}
+		if !offer(1, 0) || offer(1, 1) {
+			t.Error("there is room for what others have in common, and for more")
+		}
+		h.unclog(time.Second)
+		if offer(1, 1) {
+			t.Error("one that has just begun to be sent to is hung up on")
+		}
+		time.Sleep(2 * time.Second)
+		if _, err := near[1].Receive(ctx); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		h.unclog(time.Second)
+		synctest.Wait()
+		if !h.parties[0].over || h.parties[1].over || h.unsent != 0 {
+			t.Errorf("hung up on: %v and %v, %d bytes are unsent", h.parties[0].over, h.parties[1].over,
+				h.unsent)
+		}
+		if !offer(1, mostUnsent) {
+			t.Error("no room for the other party")
+		}
+	})
 }
