@@ -193,15 +193,16 @@ func TestServerTells(t *testing.T) {
 	w.Parties[0].Start()
 	w.Parties[1].Start()
 	s := w.Server.Drive()
-	s.Pause(0, "lunch")
-	s.Connected(0, 2, drive.Hello{})
+	now := w.Server.Now()
+	s.Pause(now, "lunch")
+	s.Connected(now, 2, drive.Hello{})
 	for item := range s.Pending(2) {
 		t.Errorf("%s before it is durable", item.Name)
 	}
 	if _, decided := s.Ready(); !decided {
 		t.Error("nothing to save")
 	}
-	if !s.Advance(0).Tell {
+	if !s.Advance(now).Tell {
 		t.Error("nobody is told")
 	}
 	items := 0
@@ -223,12 +224,13 @@ func TestServerToldOfLater(t *testing.T) {
 	}
 	w.Run(func() bool { return w.Server.Status().Stage == drive.Applying })
 	s := w.Server.Drive()
-	s.Told(w.Now(), 0, 2)
-	if err := s.Tick(w.Now()); err != nil {
+	s.Told(w.Server.Now(), 0, 2)
+	now := w.Server.Now()
+	if err := s.Tick(now); err != nil {
 		t.Fatal(err)
 	}
-	if wake := s.Wake(); wake <= w.Now() {
-		t.Errorf("it wakes at %d, and now is %d", wake, w.Now())
+	if wake := s.Wake(); wake <= now {
+		t.Errorf("it wakes at %d, and now is %d", wake, now)
 	}
 	w.Run(w.Ended)
 	if len(w.Sums) != 2 {
@@ -306,5 +308,37 @@ func TestServerAwaitsNobody(t *testing.T) {
 		if n.Kind == drive.Awaited || n.Kind == drive.Stall {
 			w.Fatal("%v, %v", n.Kind, n.Parties)
 		}
+	}
+}
+
+// Nobody is said to be waited for when a step has just begun, at whatever time.
+func TestServerTellsOfWaiting(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 3,
+		Delay: func(int) drive.Time { return drive.Second / 2 }})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(w.Ended)
+	for _, n := range w.Notices {
+		if n.Kind == drive.Awaited {
+			w.Fatal("%v are waited for", n.Parties)
+		}
+	}
+}
+
+// A step that was stuck for long is over soon after another party has come: how long it had
+// waited says nothing of how long the others take.
+func TestServerStuckForLong(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 5, Survivors: 3, Rounds: 1, Curious: true})
+	w.Parties[2].Silent = func(kind wire.Type) bool { return kind == wire.TypeAnnounce }
+	for _, p := range w.Parties[:3] {
+		p.Start()
+	}
+	w.RunFor(1000 * drive.Minute)
+	w.Parties[3].Start()
+	begins := w.Now()
+	w.Run(w.Ended)
+	if len(w.Sums) != 1 || w.Now() > begins+10*drive.Second {
+		w.Fatal("%d sums, after %d", len(w.Sums), w.Now()-begins)
 	}
 }

@@ -121,10 +121,13 @@ func (s *Server) stall(x *session, party int) {
 
 // over reports whether a step need not wait any longer.
 func (s *Server) over(x *session) bool {
+	if x.fresh && x.awaited > 0 {
+		return false // its time has not begun
+	}
 	if x.blocking > 0 && s.now >= x.recheck {
 		s.mark(x)
 	}
-	if x.blocking > 0 && !x.told && !x.fresh && s.now >= x.since+s.untold() {
+	if x.blocking > 0 && !x.told && s.now >= x.since+s.untold() {
 		x.told = true
 		s.notices = append(s.notices, Notice{Kind: Awaited, Session: x.number, Round: s.round,
 			Parties: x.waitedFor()})
@@ -134,8 +137,6 @@ func (s *Server) over(x *session) bool {
 		return false
 	case x.awaited == 0:
 		return true
-	case x.fresh: // nobody was asked yet
-		return false
 	}
 	return x.blocking == 0 && s.now >= s.quiet(x)
 }
@@ -165,10 +166,12 @@ func (s *Server) quiet(x *session) Time {
 	case x.stage == Announcing:
 		share = 4
 	}
-	until := last + max(s.config.Floor, (last-x.since)/share)
+	// A step that was stuck may have begun long ago.
+	took := min(last-x.since, s.config.StepTime)
+	until := last + max(s.config.Floor, took/share)
 	enough := Never
 	if x.stage >= Submitting && len(x.delays) >= s.config.Survivors {
-		enough = last + max(s.config.Floor, (last-x.since)/2)
+		enough = last + max(s.config.Floor, took/2)
 	}
 	for i, m := range x.marks {
 		p := &s.peers[i]

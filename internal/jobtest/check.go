@@ -68,13 +68,10 @@ func (w *World) trace(b []byte) {
 
 // checkSaved checks a state that has become durable against the one before.
 func (w *World) checkSaved(state []byte) {
-	var now saved
-	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&now); err != nil {
-		w.Fatal("a saved state: %v", err)
-	}
-	was := w.seen.saved
+	was, now := w.seen.saved, w.parse(state)
 	switch {
-	case now.Round > w.options.Rounds || now.Round < was.Round || now.Round > was.Round+1+w.seen.skipped:
+	case now.Round > w.options.Rounds || now.Round < was.Round,
+		now.Round > was.Round+1+w.seen.skipped:
 		w.Fatal("round %d of %d follows round %d", now.Round, w.options.Rounds, was.Round)
 	case now.Lost > now.Round || now.Lost < was.Lost:
 		w.Fatal("%d rounds of %d are lost, after %d", now.Lost, now.Round, was.Lost)
@@ -93,6 +90,13 @@ func (w *World) checkSaved(state []byte) {
 	w.seen.number = max(w.seen.number, forming)
 	w.checkCharged(was, now)
 	w.seen.saved, w.seen.skipped = now, 0
+}
+
+func (w *World) parse(state []byte) (out saved) {
+	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&out); err != nil {
+		w.Fatal("a saved state: %v", err)
+	}
+	return out
 }
 
 // checkCharged checks that a round is charged in the state that begins it, and nothing else is.
@@ -159,7 +163,7 @@ func (w *World) checkDurable() {
 		for _, x := range w.seen.saved.Sessions {
 			hello.Sessions = append(hello.Sessions, x.Number)
 		}
-		loaded.Connected(s.now(), p.index, hello)
+		loaded.Connected(s.Now(), p.index, hello)
 		knows := make(map[string]uint64)
 		for item := range loaded.Pending(p.index) {
 			knows[item.Name] = digestOf(item.Shared, item.Own)

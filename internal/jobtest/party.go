@@ -141,7 +141,7 @@ func (p *Party) Connect() {
 	}
 	w.Note("%s party %d connects", w.clock(), p.index)
 	link := p.link
-	s.drive.Connected(s.now(), p.index, p.hello)
+	s.drive.Connected(s.Now(), p.index, p.hello)
 	s.proceed()
 	p.pump()
 	if p.drive != nil && p.link == link {
@@ -171,7 +171,7 @@ func (p *Party) leave() {
 	}
 	p.remote = 0
 	if s := p.world.Server; s.drive != nil {
-		s.drive.Gone(s.now(), p.index)
+		s.drive.Gone(s.Now(), p.index)
 		s.proceed()
 	}
 }
@@ -244,7 +244,7 @@ func (p *Party) carry(up bool, do func()) {
 		case up && p.remote != link && (w.options.Late == nil || !w.options.Late()):
 			return
 		case up && w.options.Away > 0:
-			w.Server.drive.Heard(w.Server.now(), p.index)
+			w.Server.drive.Heard(w.Server.Now(), p.index)
 		}
 		do()
 	}
@@ -323,7 +323,7 @@ func (p *Party) proceedWith(c cast) {
 				break
 			}
 			p.carry(true, func() {
-				w.Server.drive.Absent(w.Server.now(), p.index, away.Number)
+				w.Server.drive.Absent(w.Server.Now(), p.index, away.Number)
 				w.Server.proceed()
 			})
 		}
@@ -388,7 +388,7 @@ func (p *Party) send(m drive.Message) {
 	}
 	p.carry(true, func() {
 		s := w.Server
-		if err := s.drive.ReadMessage(s.now(), p.index, bytes.NewReader(message)); err != nil {
+		if err := s.drive.ReadMessage(s.Now(), p.index, bytes.NewReader(message)); err != nil {
 			w.Note("party %d is refused: %v", p.index, err)
 		}
 		w.trace(message)

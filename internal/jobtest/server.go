@@ -51,11 +51,37 @@ func (s *Server) Status() drive.Status {
 // Drive is the machine, nil while the process is dead.
 func (s *Server) Drive() *drive.Server { return s.drive }
 
+// Do has an operator, or a party's carrier, tell the machine something.
+func (s *Server) Do(order func(d *drive.Server, now drive.Time)) {
+	if s.drive != nil {
+		order(s.drive, s.Now())
+		s.proceed()
+	}
+}
+
+// Remember returns what is durable now, for SetBack.
+func (s *Server) Remember() any { return s.disk }
+
+// SetBack has the process, which has ended, find what was durable once.
+func (s *Server) SetBack(remembered any) {
+	w := s.world
+	s.disk = remembered.(image)
+	w.seen.saved, w.seen.number = saved{}, 0
+	if s.disk.state != nil {
+		w.seen.saved = w.parse(s.disk.state)
+	}
+	for _, p := range w.Parties {
+		clear(p.seen.items)
+		p.seen.joined = 0
+	}
+	w.Note("the server is set back to round %d", w.seen.saved.Round)
+}
+
 // Saves is how often the state was saved.
 func (s *Server) Saves() int { return s.saves }
 
-// now is the time by its own clock.
-func (s *Server) now() drive.Time { return s.world.now + s.Skew }
+// Now is the time by its own clock.
+func (s *Server) Now() drive.Time { return s.world.now + s.Skew }
 
 func (s *Server) config() drive.ServerConfig {
 	w := s.world
@@ -67,6 +93,7 @@ func (s *Server) config() drive.ServerConfig {
 		Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
 			return cast{round, fresh, s.model}.digest(), nil
 		},
+		Sample: o.Sample, Draw: func(_ uint64, there []int, n int) []int { return there[:n] },
 		StepTime: w.stepTime(), Floor: o.Floor, ComeBack: o.ComeBack, Away: o.Away, Pace: o.Pace,
 		Pause: o.Pause, Random: w.random,
 	}
@@ -94,13 +121,13 @@ func (c cast) digest() [32]byte {
 // load makes the machine of what is durable.
 func (s *Server) load() (*drive.Server, error) {
 	if s.disk.state == nil {
-		return drive.NewServer(s.config(), s.now())
+		return drive.NewServer(s.config(), s.Now())
 	}
 	var sum io.Reader
 	if s.disk.sum != nil {
 		sum = bytes.NewReader(s.disk.sum)
 	}
-	return drive.ReadServer(s.config(), &s.world.key, s.now(), s.disk.state, sum)
+	return drive.ReadServer(s.config(), &s.world.key, s.Now(), s.disk.state, sum)
 }
 
 // Start starts the process.
@@ -152,7 +179,7 @@ func (s *Server) dies(place string) bool {
 func (s *Server) proceed() {
 	w := s.world
 	for s.drive != nil && s.writing == nil {
-		if err := s.drive.Tick(s.now()); err != nil {
+		if err := s.drive.Tick(s.Now()); err != nil {
 			w.Fatal("the server: %v", err)
 		}
 		r, decided := s.drive.Ready()
@@ -227,7 +254,7 @@ func (s *Server) wrote() {
 
 func (s *Server) advance() {
 	w := s.world
-	out := s.drive.Advance(s.now())
+	out := s.drive.Advance(s.Now())
 	if out.Tell {
 		w.checkDurable()
 	}
@@ -252,11 +279,11 @@ func (s *Server) sleep() {
 	w := s.world
 	wake := s.drive.Wake()
 	w.checkAwake(wake)
-	if wake == drive.Never || wake == s.awake && wake > s.now() {
+	if wake == drive.Never || wake == s.awake && wake > s.Now() {
 		return
 	}
 	s.awake = wake
-	s.after(max(wake-s.now(), 1), func() {
+	s.after(max(wake-s.Now(), 1), func() {
 		s.awake = drive.Never
 		s.proceed()
 	})
@@ -289,7 +316,7 @@ func (s *Server) apply(a *drive.Apply) {
 				w.Sums = append(w.Sums, Sum{a.Round, a.Parties})
 			}
 		}
-		s.drive.Applied(s.now(), a.Round, err)
+		s.drive.Applied(s.Now(), a.Round, err)
 	}
 	if w.options.Apply == nil {
 		answer()

@@ -373,7 +373,7 @@ func (s *Swarm) order() {
 	}
 	switch s.choices.IntN(3) {
 	case 0:
-		server.drive.Pause(server.now(), "lunch")
+		server.drive.Pause(server.Now(), "lunch")
 		s.After(s.span(s.stepTime()), s.resume)
 	case 1:
 		s.resume()
@@ -386,7 +386,7 @@ func (s *Swarm) order() {
 // resume ends a pause.
 func (s *Swarm) resume() {
 	if server := s.Server; server.drive != nil && server.Status().Paused {
-		server.drive.Resume(server.now(), "the cause is mended")
+		server.drive.Resume(server.Now(), "the cause is mended")
 		server.proceed()
 	}
 }

@@ -31,6 +31,8 @@ type Options struct {
 
 	Curious  bool // recovery is against a curious server; of three parties it always is
 	Budget   int  // rounds that there is a budget for; 0: there is no noise
+	Sample   int  // parties that a round is held among; 0: all that are here
+	SetBack  bool // the server may be set back, and skip rounds
 	Disorder bool // messages of one connection overtake each other
 
 	StepTime drive.Time // 0: 10 s
@@ -126,7 +128,7 @@ func New(tb testing.TB, seed uint64, o Options) *World {
 		w.limits.Cost, w.limits.Ledger = budget(tb, o.Budget)
 	}
 	w.seen.charged = make(map[uint64]map[string]int)
-	w.Server = &Server{world: w}
+	w.Server = &Server{world: w, Skew: 1_000_000 * drive.Second} // before it there were clocks too
 	for i := range o.Parties {
 		w.Parties = append(w.Parties, &Party{
 			world:   w,
