@@ -49,7 +49,8 @@ func (p *Party) Clone(key *keyexchange.SealKey) (*Party, error) {
 	guard := *p.guard
 	out.guard = &guard
 	c := p.config
-	out.series, err = protocol.LoadClientSeriesWith(c.Label, c.Identity, c.Random, key, saved, c.Session)
+	out.series, err = protocol.LoadClientSeriesWith(c.Label, c.Identity, c.Random, key, saved,
+		c.Session)
 	out.out.Send = slices.Clone(p.out.Send)
 	out.out.Away = slices.Clone(p.out.Away)
 	return &out, err

@@ -260,7 +260,7 @@ func (s *script) server(words []string) {
 	case "is paused":
 		server.Do(func(d *drive.Server, now drive.Time) { d.Pause(now, "by an operator") })
 	case "is resumed":
-		server.Do(func(d *drive.Server, now drive.Time) { d.Resume(now) })
+		server.Do(func(d *drive.Server, now drive.Time) { d.Resume(now, "by an operator") })
 	case "is ended":
 		server.Do(func(d *drive.Server, now drive.Time) { d.End(now, "by an operator") })
 	case "loses its clock": // it goes an hour back, as another machine's may

@@ -156,7 +156,8 @@ func (x *waiting) waitedFor() (out []int) {
 
 // quiet is the time until which a step waits for parties that are not here: they may be coming
 // back, and while others take long to answer they may do so too. A round that has enough without
-// them waits for half as long again as it took at most; it is not lost for want of them.
+// them is not lost for want of them, and waits for a second, or half as long again as it took, at
+// most.
 func (s *Server) quiet(x *session) Time {
 	last := max(x.since, x.heard)
 	share := Time(8)
@@ -168,19 +169,20 @@ func (s *Server) quiet(x *session) Time {
 	}
 	// A step that was stuck may have begun long ago.
 	took := min(last-x.since, s.config.StepTime)
-	until := last + max(s.config.Floor, took/share)
+	least := last + max(s.config.Floor, took/share)
 	enough := Never
 	if x.stage >= Submitting && len(x.delays) >= s.config.Survivors {
-		enough = last + max(s.config.Floor, took/2)
+		enough = last + max(20*s.config.Floor, took/2)
 	}
+	until := last // who is here and silent has had its time
 	for i, m := range x.marks {
 		p := &s.peers[i]
 		switch {
 		case m&markAwaited == 0 || p.here:
 		case p.known:
-			until = max(until, min(p.expected, enough))
+			until = max(until, least, min(p.expected, enough))
 		default: // it is on its way to a server that was just started
-			until = max(until, p.expected)
+			until = max(until, least, p.expected)
 		}
 	}
 	return until
