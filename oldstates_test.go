@@ -3,9 +3,12 @@ package hushsum
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -72,5 +75,53 @@ func TestOldStates(t *testing.T) {
 		if want := 4 * 3.; math.Abs(x-want) > 1e-6 {
 			t.Errorf("coordinate %d is %v, want %v", k, x, want)
 		}
+	}
+}
+
+// A coordinator of the last release is followed by this one at each stage of the set-up of a
+// session and of a round, with its parties as they were: no round is lost.
+func TestOldStages(t *testing.T) {
+	text, err := os.ReadFile("testdata/stages.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved map[string]map[string]struct {
+		State []byte            `json:"state"`
+		Long  map[string][]byte `json:"long"`
+	}
+	if err := json.Unmarshal(text, &saved); err != nil {
+		t.Fatal(err)
+	}
+	if len(saved) != 12 {
+		t.Errorf("%d stages", len(saved))
+	}
+	for stage, images := range saved {
+		t.Run(stage, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plan := &Plan{Name: "stages", Rounds: 5, Length: 3, Clip: 100, DropOut: .25,
+					Classical: stage != "exchanging keys"}
+				h := &held{job: newJob(t, plan, 4)}
+				h.key = &keyexchange.SealKey{7}
+				h.ctx, h.close = context.WithCancel(t.Context())
+				defer h.wait.Wait()
+				defer h.close()
+				store := func(name string) *MemoryStore {
+					return &MemoryStore{state: images[name].State, long: images[name].Long}
+				}
+				for i := range h.signers {
+					h.start(h.participant(i, store(fmt.Sprint(i))))
+				}
+				c := h.coordinator(store("coordinator"))
+				c.Apply, c.StepTime = nil, time.Hour
+				result, err := c.Run(h.ctx)
+				if err != nil || result.Rounds != 5 || result.Lost != 0 {
+					t.Fatalf("%+v, %v\n%v", result, err, h.events)
+				}
+				// One party or another was not in a round.
+				if x := result.Model[0]; x < 5*2-1e-3 || x > 5*(1+3+4)/3.+1e-3 {
+					t.Errorf("the model is %v", result.Model)
+				}
+			})
+		})
 	}
 }
