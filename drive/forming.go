@@ -71,10 +71,9 @@ func (s *Server) due() Time {
 // later has what depends on who is here looked at again at a time.
 func (s *Server) later(t Time) { s.lookAt = min(s.lookAt, t) }
 
-// outside lists the parties that another session would bring in, and reports whether there are
-// enough parties for one.
-func (s *Server) outside() (out []int, enough bool) {
-	here, inside := 0, 0
+// outside lists the parties that another session would bring in, and returns how many are here
+// in all and in the present session.
+func (s *Server) outside() (out []int, here, inside int) {
 	for i := range s.peers {
 		if !s.peers[i].here || s.faults.excluded(i) {
 			continue
@@ -86,11 +85,39 @@ func (s *Server) outside() (out []int, enough bool) {
 			out = append(out, i)
 		}
 	}
-	if s.present != nil && s.failed == nil && inside >= s.config.Survivors {
+	if s.present != nil && s.failed == nil && inside >= s.present.least {
 		// Rounds can go on: who has cost sessions before waits for its turn.
 		out = slices.DeleteFunc(out, func(i int) bool { return s.round < s.faults.of[i].Until })
 	}
-	return out, here >= s.config.Survivors
+	return out, here, inside
+}
+
+// broken reports whether the present session can hold no round any more, with so many of its
+// parties here: too few are, and nobody is expected back.
+func (s *Server) broken(inside int) bool {
+	enrolled := s.series.Present().Enrolled()
+	least := s.present.least
+	if !s.recovers {
+		least = len(enrolled)
+	}
+	if inside >= least {
+		return false
+	}
+	for _, i := range enrolled {
+		if p := &s.peers[i]; !p.here && s.now < p.expected {
+			s.later(p.expected)
+			return false
+		}
+	}
+	return true
+}
+
+// least is how many parties a session and each of its rounds take.
+func (s *Server) least(c *protocol.Config) int {
+	if c.MinMembers == 0 {
+		return max(s.config.Survivors, c.Roster.Len())
+	}
+	return max(s.config.Survivors, c.MinMembers)
 }
 
 // enrolled reports whether a party is in the present session.
@@ -154,12 +181,17 @@ func (s *Server) propose(look bool) (again bool, err error) {
 		s.later(due)
 		return false, nil
 	}
-	outside, enough := s.outside()
-	if !enough || len(outside) == 0 {
+	outside, here, inside := s.outside()
+	if len(outside) == 0 && !(s.present != nil && s.broken(inside)) {
 		return false, nil
 	}
 	number := s.number()
-	if err := s.series.Succeed(s.config.Session(number)); err != nil {
+	config := s.config.Session(number)
+	least := s.least(config)
+	if here < least {
+		return false, nil
+	}
+	if err := s.series.Succeed(config); err != nil {
 		return false, err
 	}
 	if s.present != nil {
@@ -167,7 +199,7 @@ func (s *Server) propose(look bool) (again bool, err error) {
 			s.faults.cause(i, s.round)
 		}
 	}
-	s.forming = &session{number: number}
+	s.forming = &session{number: number, least: least}
 	s.decided(Notice{Kind: Forms, Session: number, Round: s.round})
 	s.enter(s.forming, Announcing)
 	return true, nil
@@ -216,7 +248,7 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 		s.later(soon)
 		return false, nil
 	}
-	if len(there) < s.config.Survivors || s.failed != nil && slices.Equal(there, s.failed) {
+	if len(there) < x.least || s.failed != nil && slices.Equal(there, s.failed) {
 		return false, nil
 	}
 	if !s.recovers {
@@ -269,7 +301,7 @@ func (s *Server) there() (there []int, soon Time) {
 			soon = max(soon, s.peers[i].expected)
 		}
 	}
-	if benched > 0 && len(there)-benched >= s.config.Survivors {
+	if benched > 0 && len(there)-benched >= s.present.least {
 		there = slices.DeleteFunc(there, func(i int) bool { return s.faults.benched(i, s.round) })
 	}
 	return there, soon

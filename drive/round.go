@@ -196,10 +196,11 @@ func nameOf(session uint64, shared, own []byte) string {
 // Status is where a job stands.
 type Status struct {
 	Round, Lost uint64
-	Session     uint64 // of the present session, or else of the one that forms; 0: none
-	Forming     bool   // there is none but the one that forms
-	Stage       Stage  // the same session's
-	Since       Time   // that stage began
+	Session     uint64       // of the present session, or else of the one that forms; 0: none
+	Forming     bool         // there is none but the one that forms
+	Stage       Stage        // the same session's
+	Next        SessionStage // the session that forms, if there is one
+	Since       Time         // that stage began
 	Paused      bool
 	Ended       string // why, empty while the job goes on
 	Stalled     bool   // it ended without what it is for
@@ -212,6 +213,9 @@ func (s *Server) Status() Status {
 	out := Status{Round: s.round, Lost: s.lost, Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
 		Begun: s.begun, Fresh: s.fresh}
 	x := s.present
+	if f := s.forming; f != nil {
+		out.Next = SessionStage{f.number, f.stage}
+	}
 	if x == nil {
 		x = s.forming
 		out.Forming = x != nil

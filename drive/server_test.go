@@ -1,6 +1,7 @@
 package drive_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
@@ -340,5 +341,39 @@ func TestServerStuckForLong(t *testing.T) {
 	w.Run(w.Ended)
 	if len(w.Sums) != 1 || w.Now() > begins+10*drive.Second {
 		w.Fatal("%d sums, after %d", len(w.Sums), w.Now()-begins)
+	}
+}
+
+// A session that can hold no round any more, since parties have gone and are not expected, is
+// followed by another among those who are here: without recovery after the first that goes, with
+// it once fewer are left than its rounds take. No session is proposed to fewer than it takes.
+func TestServerGoesOn(t *testing.T) {
+	w := jobtest.New(t, 5, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 4, Whole: true})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(func() bool { return len(w.Sums) == 2 })
+	w.Parties[0].Kill()
+	w.Run(w.Ended)
+	if len(w.Sums) != 3 || w.Lost() != 1 || !slices.Equal(w.Sums[2].Parties, []int{1, 2}) {
+		w.Fatal("%v, %d lost", w.Sums, w.Lost())
+	}
+
+	w = jobtest.New(t, 6, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 4, Pace: drive.Minute,
+		Members: func(number uint64) int { return 5 - int(min(number, 2)) }})
+	for _, p := range w.Parties[:3] {
+		p.Start()
+	}
+	w.RunFor(drive.Minute)
+	if len(w.Notices) != 0 {
+		w.Fatal("three of four: %v", w.Notices)
+	}
+	w.Parties[3].Start()
+	w.Run(func() bool { return len(w.Sums) == 2 })
+	w.Parties[3].Kill()
+	w.Run(w.Ended)
+	if len(w.Sums) != 4 || w.Lost() != 0 || len(w.Sums[1].Parties) != 4 ||
+		!slices.Equal(w.Sums[3].Parties, []int{0, 1, 2}) {
+		w.Fatal("%v, %d lost", w.Sums, w.Lost())
 	}
 }

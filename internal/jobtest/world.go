@@ -35,6 +35,9 @@ type Options struct {
 	SetBack  bool // the server may be set back, and skip rounds
 	Disorder bool // messages of one connection overtake each other
 
+	// Members is how few a session of a number may form among; nil: Survivors.
+	Members func(number uint64) int
+
 	StepTime drive.Time // 0: 10 s
 	Floor    drive.Time
 	ComeBack drive.Time
@@ -175,7 +178,7 @@ func (o Options) config() (protocol.Config, error) {
 		Classical:  !o.Hybrid,
 	}
 	if o.Whole {
-		c.Recovery, c.MinMembers = nil, 0
+		c.Recovery = nil
 	}
 	return c, c.Validate()
 }
@@ -208,6 +211,9 @@ func budget(tb testing.TB, rounds int) (accounting.Round, *accounting.Ledger) {
 func (w *World) session(number uint64) *protocol.Config {
 	c := w.config
 	c.Number = number
+	if w.options.Members != nil {
+		c.MinMembers = w.options.Members(number)
+	}
 	return &c
 }
 
