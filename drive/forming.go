@@ -112,12 +112,22 @@ func (s *Server) broken(inside int) bool {
 	return true
 }
 
-// least is how many parties a session and each of its rounds take.
+// least is how many parties a session takes.
 func (s *Server) least(c *protocol.Config) int {
 	if c.MinMembers == 0 {
 		return max(s.config.Survivors, c.Roster.Len())
 	}
 	return max(s.config.Survivors, c.MinMembers)
+}
+
+// newSession is a session that stands where it does. Its rounds take as many parties as it does
+// where they are gathered, and as a sum does where the graph is that of the session.
+func (s *Server) newSession(c *protocol.Config, stage Stage) *session {
+	x := &session{number: c.Number, stage: stage, least: s.least(c)}
+	if s.recovers && !s.gathers {
+		x.least = max(s.config.Survivors, c.Recovery.MinSurvivors)
+	}
+	return x
 }
 
 // enrolled reports whether a party is in the present session.
@@ -187,8 +197,7 @@ func (s *Server) propose(look bool) (again bool, err error) {
 	}
 	number := s.number()
 	config := s.config.Session(number)
-	least := s.least(config)
-	if here < least {
+	if here < s.least(config) {
 		return false, nil
 	}
 	if err := s.series.Succeed(config); err != nil {
@@ -199,7 +208,7 @@ func (s *Server) propose(look bool) (again bool, err error) {
 			s.faults.cause(i, s.round)
 		}
 	}
-	s.forming = &session{number: number, least: least}
+	s.forming = s.newSession(config, 0)
 	s.decided(Notice{Kind: Forms, Session: number, Round: s.round})
 	s.enter(s.forming, Announcing)
 	return true, nil

@@ -54,9 +54,9 @@ const (
 // ServerConfig holds what a server knows before anybody comes.
 type ServerConfig struct {
 	// Session returns the configuration of the session of a number. All have Label and one
-	// roster. Where its MinMembers is above Survivors, that is how many parties the session and
-	// its rounds take. Without recovery a round takes everybody in the session, and is lost with
-	// whoever drops out.
+	// roster. Where its MinMembers is above Survivors, that is how many parties the session takes,
+	// and its rounds where they are gathered. Without recovery a round takes everybody in the
+	// session, and is lost with whoever drops out.
 	Session func(number uint64) *protocol.Config
 	Label   string
 	Rounds  uint64 // of the job
@@ -124,7 +124,7 @@ func (s Stage) String() string {
 type session struct {
 	number uint64
 	stage  Stage
-	least  int // parties that it and each of its rounds take
+	least  int // parties that each of its rounds takes
 	waiting
 }
 

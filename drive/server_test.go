@@ -377,3 +377,35 @@ func TestServerGoesOn(t *testing.T) {
 		w.Fatal("%v, %d lost", w.Sums, w.Lost())
 	}
 }
+
+// On a sparse graph a session is among those whose graph it is, and its rounds go on without some
+// of them.
+func TestServerSparse(t *testing.T) {
+	w := jobtest.New(t, 8, jobtest.Options{Parties: 8, Survivors: 6, Rounds: 4, Degree: 4,
+		Members: func(uint64) int { return 8 }})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(func() bool { return len(w.Sums) == 1 })
+	w.Parties[3].Kill()
+	w.Run(w.Ended)
+	if len(w.Sums) != 4 || w.Lost() != 0 || len(w.Sums[3].Parties) != 7 {
+		w.Fatal("%v, %d lost", w.Sums, w.Lost())
+	}
+}
+
+// Time counts from when parties know of a step, however late in the life of the clock that is:
+// nobody who answers at once is reported as waited for.
+func TestServerLateClock(t *testing.T) {
+	w := jobtest.New(t, 7, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 2})
+	w.RunFor(drive.Minute)
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(w.Ended)
+	for _, n := range w.Notices {
+		if n.Kind == drive.Awaited || n.Kind == drive.Stall {
+			w.Fatal("%v of %v", n.Kind, n.Parties)
+		}
+	}
+}

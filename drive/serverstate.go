@@ -203,8 +203,8 @@ func ResumeServer(c ServerConfig, now Time, r Recorded) (*Server, error) {
 		if server == nil || in.Stage < Announcing || in.Stage > Applying {
 			return nil, fmt.Errorf("%w: session %d is %v", ErrState, in.Number, in.Stage)
 		}
-		*at = &session{number: in.Number, stage: in.Stage, least: s.least(c.Session(in.Number)),
-			waiting: waiting{since: s.now}}
+		*at = s.newSession(c.Session(in.Number), in.Stage)
+		(*at).since = s.now
 		s.mark(*at)
 	}
 	return s, nil

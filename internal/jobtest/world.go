@@ -28,6 +28,7 @@ type Options struct {
 	Long                          bool // sums are saved apart
 	Pause                         bool // five lost rounds pause the job
 	Whole                         bool // without recovery: a round takes everybody
+	Degree                        int  // of a sparse graph; 0: a complete one
 
 	Curious  bool // recovery is against a curious server; of three parties it always is
 	Budget   int  // rounds that there is a budget for; 0: there is no noise
@@ -167,6 +168,10 @@ func (o Options) config() (protocol.Config, error) {
 	recovery := &protocol.Recovery{MinSurvivors: o.Survivors, Threshold: o.Survivors - 1}
 	if o.Curious || o.Parties < 4 {
 		recovery.Adversary = protocol.CuriousServer // a cheating one takes all three
+	}
+	if o.Degree > 0 {
+		*recovery = protocol.Recovery{
+			Adversary: protocol.CuriousServer, MinSurvivors: o.Survivors, Degree: o.Degree}
 	}
 	c := protocol.Config{
 		Label:      "job",
