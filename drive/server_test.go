@@ -409,3 +409,26 @@ func TestServerLateClock(t *testing.T) {
 		}
 	}
 }
+
+// A word of absence is good for the round that is open, while it takes submissions, and once.
+func TestServerAbsent(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 2,
+		Work: func(int) drive.Time { return drive.Second }})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(func() bool { return w.Server.Status().Stage == drive.Submitting })
+	s := w.Server.Drive()
+	for _, c := range []struct {
+		round  uint64
+		waited bool
+	}{{0, false}, {2, false}, {1, true}, {1, false}} {
+		if got := s.Absent(w.Now(), 3, c.round); got != c.waited {
+			t.Errorf("round %d: %v", c.round, got)
+		}
+	}
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 || len(w.Sums[1].Parties) != 4 {
+		w.Fatal("%v", w.Sums)
+	}
+}
