@@ -74,12 +74,13 @@ func (s *Server) later(t Time) { s.lookAt = min(s.lookAt, t) }
 // outside lists the parties that another session would bring in, and returns how many are here
 // in all and in the present session.
 func (s *Server) outside() (out []int, here, inside int) {
+	members := s.members()
 	for i := range s.peers {
 		if !s.peers[i].here || s.faults.excluded(i) {
 			continue
 		}
 		here++
-		if s.present != nil && s.holds(i, s.present) && s.enrolled(i) {
+		if members.Has(i) && s.holds(i, s.present) {
 			inside++
 		} else {
 			out = append(out, i)
@@ -130,10 +131,15 @@ func (s *Server) newSession(c *protocol.Config, stage Stage) *session {
 	return x
 }
 
-// enrolled reports whether a party is in the present session.
-func (s *Server) enrolled(party int) bool {
-	_, in := slices.BinarySearch(s.series.Present().Enrolled(), party)
-	return in
+// members is who is in the present session, nobody before the first.
+func (s *Server) members() wire.Set {
+	out := wire.NewSet(len(s.peers))
+	if s.present != nil {
+		for _, i := range s.series.Present().Enrolled() {
+			out.Add(i)
+		}
+	}
+	return out
 }
 
 // form takes the set-up of the next session a step on.
@@ -142,9 +148,11 @@ func (s *Server) form(look bool) (again bool, err error) {
 	if x == nil {
 		return s.propose(look)
 	}
-	if x.stage == Announcing && look && s.overtaken(x) {
-		// Parties have used the number: what is saved was set back.
-		return true, s.drop(protocol.ErrNumber)
+	if x.stage == Announcing && s.doubted {
+		if s.doubted = false; s.overtaken(x) {
+			// Parties have used the number: what is saved was set back.
+			return true, s.drop(protocol.ErrNumber)
+		}
 	}
 	if x.stage == Resting || !s.over(x) {
 		return false, nil
@@ -227,8 +235,9 @@ func (s *Server) takeOver() error {
 		return err
 	}
 	s.present, s.forming, s.failed = s.forming, nil, nil
+	members := s.members()
 	for i := range s.peers {
-		if s.peers[i].here && !s.enrolled(i) {
+		if s.peers[i].here && !members.Has(i) {
 			s.faults.shun(i, s.round)
 		}
 	}

@@ -182,6 +182,7 @@ type Server struct {
 	look    bool // something has changed that who is in a session follows from
 	lookAt  Time
 	counted bool // somebody tells of a later round
+	doubted bool // somebody tells that the number of the session that forms is too low
 	failed  []int
 	sweep   Time
 	held    bool // messages were taken that no state has
@@ -305,6 +306,7 @@ func (s *Server) Connected(now Time, party int, h Hello) {
 	p.sessions = slices.Clone(h.Sessions)
 	if h.Least != p.least {
 		p.least, s.look = h.Least, true
+		s.doubted = s.doubted || s.forming != nil && h.Least > s.forming.number+1
 	}
 	s.told(party, h.Told)
 	p.connected = true
