@@ -292,6 +292,9 @@ func (s *Server) sleep() {
 func (s *Server) notice(n drive.Notice) {
 	w := s.world
 	w.Notices = append(w.Notices, n)
+	if w.Heard != nil {
+		w.Heard(n)
+	}
 	w.Note("%s %s", w.clock(), words(n))
 	switch n.Kind {
 	case drive.Lost:

@@ -72,9 +72,11 @@ type World struct {
 	// Log has what happened, in words.
 	Log     []string
 	Notices []drive.Notice
-	Sums    []Sum
-	lost    uint64
-	seen    seen
+	// Heard, if set, is shown each notice.
+	Heard func(n drive.Notice)
+	Sums  []Sum
+	lost  uint64
+	seen  seen
 }
 
 // Sum is a round that gave one.

@@ -1,0 +1,78 @@
+package drive_test
+
+import (
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/wire"
+)
+
+// shut has a party deal shares of its secrets that nobody can open.
+func shut(w *jobtest.World, size, near int) func(h wire.Header, message []byte) []byte {
+	return func(h wire.Header, message []byte) []byte {
+		if h.Type != wire.TypeMasked {
+			return message
+		}
+		m, err := wire.ParseMasked(message[wire.HeaderSize:], size, near, near)
+		if err != nil {
+			return message
+		}
+		for i := range m.Shares {
+			m.Shares[i][len(m.Shares[i])-1] ^= 1
+		}
+		return m.Append(message[:wire.HeaderSize:wire.HeaderSize])
+	}
+}
+
+// What one party can do to a hundred rounds: a spoiler, which comes again with fresh keys after each
+// round, loses one and is named; one that is silent at the end of rounds, or always, loses none and
+// costs a few steps; without a fault none is lost, and nobody is waited for.
+func TestHundredRounds(t *testing.T) {
+	const step = 10 * drive.Second
+	for _, c := range []struct {
+		about string
+		bad   func(w *jobtest.World, p *jobtest.Party)
+		lost  int
+		steps drive.Time // of which the time is lost
+		named bool
+	}{
+		{"nobody", func(*jobtest.World, *jobtest.Party) {}, 0, 0, false},
+		{"spoiler", func(w *jobtest.World, p *jobtest.Party) {
+			p.Rewrite = shut(w, 3*2, 5)
+			w.Heard = func(n drive.Notice) {
+				if n.Kind == drive.Lost || n.Kind == drive.Summed {
+					w.After(drive.Second/2, func() { p.Lose(); p.Start() })
+				}
+			}
+		}, 1, 0, true},
+		{"silent at the end", func(_ *jobtest.World, p *jobtest.Party) {
+			p.Silent = func(k wire.Type) bool { return k == wire.TypeSigned || k == wire.TypeReveal }
+		}, 0, 2, false},
+		{"silent", func(_ *jobtest.World, p *jobtest.Party) {
+			p.Silent = func(wire.Type) bool { return true }
+		}, 0, 2, false},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			w := jobtest.New(t, 9, jobtest.Options{Parties: 6, Survivors: 4, Rounds: 100, Curious: true,
+				StepTime: step, ComeBack: drive.Second,
+				Work: func(int) drive.Time { return drive.Second }})
+			for _, p := range w.Parties {
+				p.Start()
+			}
+			c.bad(w, w.Parties[5])
+			w.Run(w.Ended)
+			named := false
+			for _, n := range w.Notices {
+				named = named || n.Kind == drive.Spoiler && n.Party == 5
+			}
+			t.Logf("%d sums, %d lost, %.1f s", len(w.Sums), w.Lost(),
+				float64(w.Now())/float64(drive.Second))
+			// A round takes a little over a second.
+			if int(w.Lost()) > c.lost || len(w.Sums)+int(w.Lost()) != 100 || named != c.named ||
+				w.Now() > 110*drive.Second+c.steps*step {
+				w.Fatal("%d sums, %d lost, named %v", len(w.Sums), w.Lost(), named)
+			}
+		})
+	}
+}
