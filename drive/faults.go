@@ -64,7 +64,8 @@ func (f *faults) shun(party int, round uint64) {
 	p.Until = round + 1<<min(max(p.Caused, 1), mostDoubling)
 }
 
-// carry gives a session that has formed what is known from those before.
+// carry gives a session that takes over what is known from those before: also from rounds that
+// went on after it had formed.
 func (s *Server) carry() error {
 	server := s.series.Successor()
 	for i := range s.peers {

@@ -159,9 +159,6 @@ func (s *Server) form(look bool) (again bool, err error) {
 	}
 	server := s.series.Successor()
 	if x.stage == Preparing {
-		if err := s.carry(); err != nil {
-			return false, err
-		}
 		s.decided(Notice{Kind: Formed, Session: x.number, Parties: server.Enrolled()})
 		s.enter(x, Resting)
 		return true, nil
@@ -231,6 +228,9 @@ func (s *Server) drop(why error) error {
 
 // takeOver makes the session that has formed the present one.
 func (s *Server) takeOver() error {
+	if err := s.carry(); err != nil {
+		return err
+	}
 	if err := s.series.TakeOver(); err != nil {
 		return err
 	}
