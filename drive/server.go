@@ -186,6 +186,7 @@ type Server struct {
 	failed  []int
 	sweep   Time
 	held    bool // messages were taken that no state has
+	late    bool // likewise while a decision is saved
 	saved   Time
 
 	save    bool // something was decided
@@ -399,7 +400,7 @@ func (s *Server) ReadMessage(now Time, party int, message io.Reader) error {
 	if err := s.series.ReadMessage(s.roster.Key(party), message); err != nil {
 		return err
 	}
-	s.held = true
+	s.held, s.late = true, s.save
 	p := &s.peers[party]
 	for k, x := range s.sessions() {
 		if x == nil || !was[k] || s.machine(x).Awaits(party) {
@@ -616,7 +617,7 @@ func (s *Server) Advance(now Time) Orders {
 		out.Apply = &Apply{s.round, s.fresh, slices.Clone(s.of), s.sum}
 	}
 	if s.save {
-		s.held, s.saved = false, s.now
+		s.held, s.late, s.saved = s.late, false, s.now
 	}
 	for _, x := range s.sessions() {
 		if x != nil && x.fresh {

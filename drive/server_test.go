@@ -432,3 +432,21 @@ func TestServerAbsent(t *testing.T) {
 		w.Fatal("%v", w.Sums)
 	}
 }
+
+// Messages that come while a decision is saved are not in what is saved: they are saved later.
+func TestServerKeeps(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 3, Rounds: 1,
+		SaveTime: 10 * drive.Second, Delay: func(int) drive.Time { return drive.Second }})
+	w.Parties[2].Silent = func(kind wire.Type) bool { return kind == wire.TypeAnnounce }
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.RunFor(23 * drive.Second / 2) // they have been asked for keys
+	w.Server.Do(func(d *drive.Server, now drive.Time) { d.Pause(now, "lunch") })
+	w.RunFor(12 * drive.Second)
+	s := w.Server.Drive()
+	s.Keep()
+	if r, _ := s.Ready(); !r.Save {
+		t.Error("keys that came during a save are not kept")
+	}
+}
