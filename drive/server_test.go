@@ -450,3 +450,25 @@ func TestServerKeeps(t *testing.T) {
 		t.Error("keys that came during a save are not kept")
 	}
 }
+
+// An answer for another round than the one that is applied is dropped. A job without a single sum
+// has stalled.
+func TestServerAnswers(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 1,
+		Apply: func() drive.Time { return drive.Second }})
+	w.Server.Fails = func() bool { return true }
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(func() bool { return w.Server.Status().Stage == drive.Applying })
+	for _, round := range []uint64{0, 2} {
+		w.Server.Do(func(d *drive.Server, now drive.Time) { d.Applied(now, round, nil) })
+		if st := w.Server.Status(); st.Stage != drive.Applying {
+			t.Fatalf("the answer for round %d was taken: %+v", round, st)
+		}
+	}
+	w.Run(w.Ended)
+	if st := w.Server.Status(); !st.Stalled || st.Lost != 1 {
+		t.Errorf("%+v", st)
+	}
+}

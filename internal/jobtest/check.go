@@ -120,6 +120,9 @@ func (w *World) checkCharged(was, now saved) {
 			charged[name] = n
 		}
 	}
+	if len(charged) < w.options.Survivors {
+		w.Fatal("round %d is charged to %v alone", now.Round, charged)
+	}
 	w.seen.charged[now.Round] = charged
 }
 
