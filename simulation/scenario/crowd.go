@@ -62,6 +62,7 @@ func (r *run) gatherCrowd(active []*party) error {
 	if err != nil {
 		return err
 	}
+	r.use(c)
 	n := len(active)
 	r.crowd, err = crowd.New(r.ctx, crowd.Options{
 		Parties:   n,
@@ -100,7 +101,7 @@ func (r *run) noteDegree(n int) {
 		return
 	}
 	private, sums := 40, 30 // exponents of 2: how seldom each fails
-	adversary := r.config(n).Recovery.Adversary
+	adversary := r.config(n, n).Recovery.Adversary
 	if adversary != protocol.CuriousServer {
 		private += 60 // it may try many graphs
 	}

@@ -8,6 +8,12 @@
 // crowd (package crowd). The time that parties and servers work is given in the scenario,
 // or what package cost says that they would need in places of their own.
 //
+// What happens next in a private sum package drive decides, as in a deployment: each server
+// leads a job among all parties that it ever has, a session forms among those who are in the
+// scenario so far, and another is set up beside the rounds for who joins later. A session
+// promises recovery.drop_out of those who were in the scenario when it formed, by one
+// number that its machines keep, and the noise of its sums is calibrated to that number.
+//
 // From the same scenario and data the same comes out, times and models, to the bit. For
 // that the noise is drawn from the scenario's seed too, which anybody can guess: a
 // simulated model protects nobody, and must not be released. Keys are real ones.
@@ -20,7 +26,8 @@
 //     All are told, and every party is charged for all rounds of the scenario, whether it
 //     stays or not.
 //   - Without a server each party takes the server's part for itself, of the same masked
-//     submissions, on one certified list of who is in the sum. All see the sum.
+//     submissions, on one certified list of who is in the sum. All see the sum. They begin
+//     a new session together, between rounds, when somebody joins or leaves.
 //   - Of several servers each takes the private sum of its own parties and shows it to the
 //     others. The noise of its own parties alone is counted.
 //   - Parties with an ε of their own add different numbers of equal shares of noise. What

@@ -17,6 +17,7 @@ import (
 
 // submission is what a party makes of a round.
 type submission struct {
+	codec  *codec
 	values [][]uint64
 	vector []float64 // before clipping and noise
 	rows   int       // that it trained on
@@ -124,15 +125,15 @@ func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
 	return difference(p.local, r.weights), d.Len(), nil
 }
 
-// submission is what a party of a session submits in this round.
-func (r *run) submission(s *session, i int) (*submission, error) {
-	p := s.parties[i]
+// submission is what a party submits in this round.
+func (r *run) submission(c *codec, p *party) (*submission, error) {
 	vector, rows, err := r.vectorOf(p)
 	if err != nil {
 		return nil, r.failed(p, err)
 	}
-	made := &submission{vector: vector, rows: rows}
-	if made.values, err = s.codec.encode(i, vector, r.source("noise", p.index)); err != nil {
+	made := &submission{codec: c, vector: vector, rows: rows}
+	i := slices.Index(c.parties, p)
+	if made.values, err = c.encode(i, vector, r.source("noise", p.index)); err != nil {
 		return nil, r.failed(p, err)
 	}
 	return made, nil
@@ -224,7 +225,7 @@ func (r *run) work(p *party, step string, n int) time.Duration {
 	}
 	l := r.load(n)
 	took := map[string]time.Duration{
-		"announce":    l.Announce,
+		stepAnnounce:  l.Announce,
 		stepKeys:      l.Keys,
 		stepMembers:   l.Members,
 		stepInvite:    l.Upload,
@@ -233,6 +234,10 @@ func (r *run) work(p *party, step string, n int) time.Duration {
 		stepReveal:    l.Reveal,
 	}[step]
 	took = time.Duration(float64(took) * r.slowness(p))
-	p.worked += took
+	switch step {
+	case stepAnnounce, stepKeys, stepMembers: // set-up is told apart
+	default:
+		p.worked += took
+	}
 	return took
 }

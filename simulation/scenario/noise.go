@@ -43,8 +43,15 @@ func (r *run) newCodec(parties []*party) (*codec, error) {
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
-	r.codecs = append(r.codecs, c)
+	r.layout = c.layout
 	return c, nil
+}
+
+// use notes that a sum is taken by a codec: what that promises is told at the end.
+func (r *run) use(c *codec) {
+	if !slices.Contains(r.codecs, c) {
+		r.codecs = append(r.codecs, c)
+	}
 }
 
 func (c *codec) settle() error {
@@ -246,14 +253,18 @@ func (c *codec) decode(sum [][]uint64, parties int) ([]float64, error) {
 	return mean, err
 }
 
+func copied(values [][]uint64) [][]uint64 {
+	out := make([][]uint64, len(values))
+	for s := range values {
+		out[s] = slices.Clone(values[s])
+	}
+	return out
+}
+
 // ownNoise is what a party has added to its vector: noise, and the little that rounding
 // did.
 func (c *codec) ownNoise(vector []float64, values [][]uint64) ([]float64, error) {
-	copied := make([][]uint64, len(values))
-	for s := range values {
-		copied[s] = slices.Clone(values[s])
-	}
-	said, err := c.decode(copied, 1)
+	said, err := c.decode(copied(values), 1)
 	if err != nil {
 		return nil, err
 	}

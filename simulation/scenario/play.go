@@ -1,172 +1,40 @@
 package scenario
 
 import (
-	"fmt"
 	"slices"
-	"time"
+
+	"github.com/hushsum/hushsum/simulation/clock"
 )
-
-// ensure sees that the sessions are among those who are there, and sets new ones up if
-// they are not. Set-up is beside the rounds, as the thesis has it: its time is told apart.
-func (r *run) ensure(active []*party) error {
-	there := slices.DeleteFunc(slices.Clone(active), func(p *party) bool { return p.away(r.round) })
-	if r.sessions != nil && within(there, r.inside) && within(r.inside, active) {
-		return nil
-	}
-	if len(there) < 2 {
-		return errStuck
-	}
-	for _, s := range r.sessions {
-		s.erase()
-	}
-	if n := len(there); r.Recovery != nil && r.fewest(n) == n {
-		r.note(fmt.Sprintf("recovery.drop_out %v of %d parties is less than one: nobody may be missing",
-			r.Recovery.DropOut, n))
-	}
-	r.sessions, r.inside = nil, there
-	groups, places := r.groups(there)
-	for k, group := range groups {
-		if len(group) < 2 {
-			return bad("sum.servers", "use fewer servers, or more parties near each",
-				"the server in %s has one party, whose vector its sum would show", places[k])
-		}
-		s, err := r.newSession(uint64(r.round), places[k], group)
-		if err != nil {
-			return err
-		}
-		r.sessions = append(r.sessions, s)
-	}
-	begin, before := r.clock.Now(), r.carried(active)
-	r.setting, r.over = true, false
-	for _, s := range r.sessions {
-		s.setUp()
-	}
-	// The last message of set-up must arrive before a round may begin.
-	standing := func() bool {
-		if r.travelling > 0 {
-			return false
-		}
-		for _, s := range r.sessions {
-			for _, h := range s.hubs {
-				if !h.over {
-					return false
-				}
-			}
-		}
-		return true
-	}
-	for !standing() && !r.over && r.clock.Step() {
-	}
-	r.setting = false
-	if r.failure != nil {
-		return r.failure
-	}
-	if !standing() {
-		return errStuck
-	}
-	for _, s := range r.sessions {
-		for _, h := range s.hubs {
-			if h.failed != nil {
-				return fmt.Errorf("scenario: set-up before round %d: %w", r.round, h.failed)
-			}
-		}
-	}
-	r.result.SetUps = append(r.result.SetUps, SetUp{
-		Round:   r.round,
-		Parties: len(there),
-		Took:    r.clock.Now() - begin,
-		Bytes:   r.carried(active) - before,
-	})
-	for _, p := range active {
-		p.sent, p.got, p.worked = 0, 0, 0
-	}
-	r.received = 0
-	return nil
-}
-
-func within(some, all []*party) bool {
-	for _, p := range some {
-		if !slices.Contains(all, p) {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *run) carried(active []*party) (bytes int) {
-	for _, p := range active {
-		bytes += p.sent + p.got
-	}
-	return bytes
-}
-
-// groups are the parties of each server, each at the server that it names or the one
-// that is nearest.
-func (r *run) groups(active []*party) (groups [][]*party, places []string) {
-	if r.Sum.Topology == Serverless || len(r.Sum.Servers) == 1 {
-		return [][]*party{active}, r.Sum.Servers
-	}
-	by := map[string][]*party{}
-	for _, p := range active {
-		at := p.spec.Server
-		if at == "" {
-			nearest := time.Duration(0)
-			for _, place := range r.Sum.Servers {
-				l, ok := r.net.Link(p.place, place)
-				if (ok || len(r.Links) == 0) && (at == "" || l.Latency < nearest) {
-					at, nearest = place, l.Latency
-				}
-			}
-		}
-		by[at] = append(by[at], p)
-	}
-	for _, place := range r.Sum.Servers {
-		if len(by[place]) > 0 {
-			groups, places = append(groups, by[place]), append(places, place)
-		}
-	}
-	return groups, places
-}
 
 // playSessions plays a round of private sums.
 func (r *run) playSessions(active []*party) (Round, error) {
-	if err := r.ensure(active); err != nil {
+	if err := r.gather(active); err != nil {
 		return Round{}, err
 	}
-	begin := r.clock.Now()
-	r.over, r.pending = false, 0
-	for _, s := range r.sessions {
-		s.held = make([]*submission, len(s.parties))
-		for _, h := range s.hubs {
-			h.over, h.done = false, 0
-		}
-	}
-	for _, s := range r.sessions {
-		for _, h := range s.hubs {
-			h.begin()
-		}
-	}
-	for !r.over && r.clock.Step() {
+	for !r.over && r.clock.Now() < clock.End/2 && r.clock.Step() {
 		if err := r.ctx.Err(); err != nil {
 			return Round{}, err
 		}
 	}
+	if !r.over {
+		r.lost = r.stuck()
+	}
 	if r.failure != nil {
 		return Round{}, r.failure
 	}
-	out := Round{Number: r.round, Began: begin, Took: r.clock.Now() - begin, Server: r.received}
-	switch {
-	case !r.over:
-		out.Lost = errStuck.Error()
-	case r.lost != "":
-		out.Lost = r.lost
+	out := Round{
+		Number: r.round,
+		Began:  r.began,
+		Took:   r.clock.Now() - r.began,
+		Server: r.received,
 	}
-	r.lost = ""
 	included := map[*party]bool{}
-	for _, s := range r.sessions {
-		for _, i := range s.hubs[0].included {
-			if out.Lost == "" {
-				included[s.parties[i]] = true
+	if r.lost != nil {
+		out.Lost = r.lost.Error()
+	} else {
+		for _, g := range r.playing {
+			for _, i := range g.first().apply.Parties {
+				included[g.parties[i]] = true
 			}
 		}
 	}
@@ -175,11 +43,83 @@ func (r *run) playSessions(active []*party) (Round, error) {
 		seen := r.seen(p)
 		seen.Included = included[p]
 		if p.has {
-			seen.Received, seen.Took = true, p.arrived-begin
+			seen.Received, seen.Took = true, p.arrived-r.began
 		}
 		out.Parties = append(out.Parties, seen)
 	}
-	return out, nil
+	for _, g := range r.playing {
+		for _, h := range g.hubs {
+			h.answer(r.lost)
+			h.proceed()
+		}
+	}
+	return out, r.failure
+}
+
+// gather has those come who are there in this round, and those go who are not, and the jobs go
+// on to the next round.
+func (r *run) gather(active []*party) error {
+	if r.groups == nil {
+		if err := r.makeGroups(); err != nil {
+			return err
+		}
+	}
+	r.over, r.pending, r.lost, r.began, r.playing = false, 0, nil, r.clock.Now(), nil
+	var back []*party
+	for _, g := range r.groups {
+		own := slices.DeleteFunc(slices.Clone(active), func(p *party) bool { return p.group != g })
+		for _, p := range g.parties {
+			if p.up && (p.away(r.round) || !slices.Contains(own, p)) {
+				p.leaves()
+			}
+		}
+		switch len(own) {
+		case 0:
+			continue // nobody is left there, or there yet
+		case 1:
+			return alone(g.place)
+		}
+		r.playing = append(r.playing, g)
+		if err := g.settle(slices.Clone(own)); err != nil {
+			return err
+		}
+		there := slices.DeleteFunc(own, func(p *party) bool { return p.away(r.round) })
+		if err := g.open(there); err != nil {
+			return err
+		}
+		for _, p := range there {
+			if p.up {
+				continue
+			}
+			if err := p.come(); err != nil {
+				return err
+			}
+			back = append(back, p)
+		}
+		for _, h := range g.hubs {
+			h.next()
+		}
+	}
+	for _, g := range r.playing {
+		for _, h := range g.hubs {
+			h.proceed()
+		}
+	}
+	for _, p := range back { // what they sent last may have been lost
+		p.machine.Connected()
+		p.proceed()
+	}
+	return r.failure
+}
+
+// stuck is why nothing happens any more before the round is over.
+func (r *run) stuck() error {
+	for _, g := range r.playing {
+		if !g.begun() {
+			return errFew
+		}
+	}
+	return errStuck
 }
 
 func (r *run) seen(p *party) PartyRound {
@@ -187,29 +127,20 @@ func (r *run) seen(p *party) PartyRound {
 }
 
 // hubDone goes on when all who add up have a sum, or will have none.
-func (r *run) hubDone(h *hub) {
-	if r.setting {
+func (r *run) hubDone() {
+	if r.over || r.pending > 0 {
 		return
 	}
-	h.done = r.clock.Now()
-	for _, s := range r.sessions {
-		for _, other := range s.hubs {
-			if !other.over {
+	for _, g := range r.playing {
+		for _, h := range g.hubs {
+			if !h.over() {
 				return
 			}
 		}
 	}
-	for _, s := range r.sessions {
-		for _, other := range s.hubs {
-			if other.failed != nil {
-				r.lost, r.over = other.failed.Error(), true
-				return
-			}
-		}
-		if !s.sameSum() {
-			r.lost, r.over = "those who added up have different sums", true
-			return
-		}
+	if r.lost = r.differ(); r.lost != nil {
+		r.over = true
+		return
 	}
 	if err := r.merge(); err != nil {
 		r.fail(err)
@@ -218,23 +149,38 @@ func (r *run) hubDone(h *hub) {
 	r.tell()
 }
 
+// differ returns why there is no sum of all, nil if there is.
+func (r *run) differ() error {
+	for _, g := range r.playing {
+		for _, h := range g.hubs {
+			if h.lost != nil {
+				return h.lost
+			}
+		}
+		switch {
+		case g.first() == nil:
+			return errFew
+		case !g.sameSum():
+			return errSums
+		}
+	}
+	return nil
+}
+
 // merge makes the next model of the sums.
 func (r *run) merge() error {
 	total, parties := make([]float64, len(r.weights)), 0
-	for _, s := range r.sessions {
-		h := s.hubs[0]
-		copied := make([][]uint64, len(h.sum))
-		for k := range h.sum {
-			copied[k] = slices.Clone(h.sum[k])
-		}
-		mean, err := s.codec.decode(copied, len(h.included))
+	for _, g := range r.playing {
+		h := g.first()
+		n := len(h.apply.Parties)
+		mean, err := h.plan.codec.decode(copied(h.apply.Sum.Values()), n)
 		if err != nil {
 			return err
 		}
 		for k, v := range mean {
-			total[k] += v * float64(len(h.included))
+			total[k] += v * float64(n)
 		}
-		parties += len(h.included)
+		parties += n
 	}
 	for k := range total {
 		total[k] /= float64(parties)
@@ -247,32 +193,32 @@ func (r *run) merge() error {
 // tell sends the new model to the parties.
 func (r *run) tell() {
 	size := 8 * len(r.weights)
-	for k, s := range r.sessions {
-		ready := s.hubs[0].done
-		for j, other := range r.sessions { // servers wait for each other's sums
+	for k, g := range r.playing {
+		from := g.first()
+		ready := from.done
+		for j, other := range r.playing { // servers wait for each other's sums
 			if j != k {
-				h := other.hubs[0]
-				ready = max(ready, h.done+r.transit(h.place, s.hubs[0].place, size))
+				h := other.first()
+				ready = max(ready, h.done+r.transit(h.place, from.place, size))
 			}
 		}
-		for i, p := range s.parties {
-			if p.downAt(r.round, AtReveal) {
-				continue
+		for _, p := range g.active {
+			switch {
+			case p.downAt(r.round, AtReveal):
+			case r.Sum.Topology == Serverless:
+				p.arrived = g.hubOf(p).done
+				r.give(p, slices.Contains(from.apply.Parties, p.seat))
+			default:
+				p.got += size
+				r.pending++
+				r.at(ready+r.transit(from.place, p.place, size), func() {
+					p.arrived = r.clock.Now()
+					r.give(p, slices.Contains(from.apply.Parties, p.seat))
+					if r.pending--; r.pending == 0 {
+						r.over = true
+					}
+				})
 			}
-			if r.Sum.Topology == Serverless {
-				p.arrived = s.hubs[i].done
-				r.give(s, i)
-				continue
-			}
-			p.got += size
-			r.pending++
-			r.at(ready+r.transit(s.hubs[0].place, p.place, size), func() {
-				p.arrived = r.clock.Now()
-				r.give(s, i)
-				if r.pending--; r.pending == 0 {
-					r.over = true
-				}
-			})
 		}
 	}
 	if r.pending == 0 {
@@ -280,14 +226,13 @@ func (r *run) tell() {
 	}
 }
 
-// give lets a party have the new model.
-func (r *run) give(s *session, i int) {
-	p := s.parties[i]
+// give lets a party have the new model; included says that it is in the sum.
+func (r *run) give(p *party, included bool) {
 	p.has, p.model = true, r.weights
-	if !r.Privacy.SubtractOwn || s.held[i] == nil || !slices.Contains(s.hubs[0].included, i) {
+	if !r.Privacy.SubtractOwn || p.held == nil || !included {
 		return
 	}
-	noise, err := s.codec.ownNoise(s.held[i].vector, s.held[i].values)
+	noise, err := p.held.codec.ownNoise(p.held.vector, p.held.values)
 	if err != nil {
 		r.fail(err)
 		return
@@ -302,22 +247,22 @@ func (r *run) give(s *session, i int) {
 func (r *run) playClear(active []*party) (Round, error) {
 	out := Round{Number: r.round, Included: len(active)}
 	if !slices.Equal(r.inside, active) {
-		if _, err := r.newCodec(active); err != nil {
+		c, err := r.newCodec(active)
+		if err != nil {
 			return out, err
 		}
+		r.use(c)
 		r.inside = active
 	}
 	r.note(`sums in the clear take no time and send nothing: kind = "private" or "crowd" does`)
 	c := r.codecs[len(r.codecs)-1]
 	var sum [][]uint64
-	s := &session{run: r, parties: active, codec: c, held: make([]*submission, len(active)),
-		hubs: []*hub{{included: everybody(len(active))}}}
-	for i := range active {
-		made, err := r.submission(s, i)
+	for _, p := range active {
+		made, err := r.submission(c, p)
 		if err != nil {
 			return out, err
 		}
-		s.held[i] = made
+		p.held = made
 		if sum == nil {
 			sum = make([][]uint64, len(made.values))
 			for k := range sum {
@@ -336,8 +281,8 @@ func (r *run) playClear(active []*party) (Round, error) {
 		return out, err
 	}
 	r.weights, r.summed = r.apply(mean), len(active)
-	for i, p := range active {
-		r.give(s, i)
+	for _, p := range active {
+		r.give(p, true)
 		seen := r.seen(p)
 		seen.Received, seen.Included = true, true
 		out.Parties = append(out.Parties, seen)

@@ -24,14 +24,14 @@ type Result struct {
 type SetUp struct {
 	Round   int // before which it was
 	Parties int
-	Took    time.Duration // virtual, beside the rounds
+	Took    time.Duration // virtual, beside the rounds; until its last message had arrived
 	Bytes   int           // that parties sent and received
 }
 
 // Round is one round.
 type Round struct {
 	Number   int
-	Began    time.Duration // virtual
+	Began    time.Duration // virtual; with a set-up before it, when that was over
 	Took     time.Duration // until the last party that was there had the new model
 	Included int           // in the sum
 	Lost     string        // why there is no sum, else empty

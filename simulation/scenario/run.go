@@ -3,15 +3,17 @@ package scenario
 import (
 	"context"
 	"crypto/ed25519"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation/clock"
 	"github.com/hushsum/hushsum/simulation/cost"
 	"github.com/hushsum/hushsum/simulation/crowd"
@@ -49,8 +51,18 @@ type party struct {
 	local []float64 // what it trained in this round
 	model []float64 // what it holds: the federated model, without its noise if it subtracts that
 
+	// In private sums.
+	group   *group
+	seat    int          // in the group
+	machine *drive.Party // nil: it has never been there
+	up      bool
+	line    int                    // counts its connections
+	sending map[*hub]time.Duration // until when
+	begun   time.Duration          // its work on what it was sent last
+
 	// Of this round.
 	busy      time.Duration // until when it works
+	held      *submission   // for its own use
 	worked    time.Duration
 	arrived   time.Duration
 	has       bool // the result
@@ -74,25 +86,26 @@ type run struct {
 	first     []float64 // the first model
 	weights   []float64 // the federated model
 	broadcast []byte
+	digest    [32]byte // of broadcast
 
 	round    int
-	sessions []*session
-	inside   []*party // who is in the sessions
+	groups   []*group
+	playing  []*group      // this round
+	began    time.Duration // this round
+	inside   []*party      // who is in the sums in the clear
 	number   uint64
 	over     bool
-	setting  bool // up
-	pending  int  // results that are on their way
-	// travelling are messages of servers that are on their way.
-	travelling int
-	received   int // bytes, by the servers
-	failure    error
-	lost       string // why the round has no sum
-	summed     int    // how many are in the last sum
-	notes      []string
-	noted      map[string]bool
-	codecs     []*codec // that were used
-	crowd      *crowd.Crowd
-	result     *Result
+	pending  int // results that are on their way
+	received int // bytes, by the servers
+	failure  error
+	lost     error // why the round has no sum
+	summed   int   // how many are in the last sum
+	notes    []string
+	noted    map[string]bool
+	codecs   []*codec       // that were used
+	layout   masking.Layout // of the last codec that was made
+	crowd    *crowd.Crowd
+	result   *Result
 }
 
 // Run simulates a scenario on some rows. It fails with [ErrScenario], of the first field
@@ -116,8 +129,10 @@ func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (result *Resul
 			err = ended
 		}
 		r.result.Took = took()
-		for _, session := range r.sessions {
-			session.erase()
+		for _, p := range r.parties {
+			if p.machine != nil {
+				p.machine.Erase()
+			}
 		}
 	}()
 	for r.round = 1; r.round <= r.Rounds; r.round++ {
@@ -296,12 +311,15 @@ func (r *run) play() (more bool, err error) {
 		return false, nil
 	}
 	for _, p := range active {
-		p.has, p.sent, p.got, p.worked, p.local = false, 0, 0, 0, nil
+		p.has, p.sent, p.got, p.worked, p.local, p.held = false, 0, 0, 0, nil, nil
 	}
 	r.received = 0
 	if r.broadcast, err = aggregation.AppendModel(nil, r.weights); err != nil {
 		return false, err
 	}
+	hash := protocol.NewBroadcastHash()
+	hash.Write(r.broadcast)
+	r.digest = [32]byte(hash.Sum(nil))
 	var out Round
 	switch r.Sum.Kind {
 	case Private:
@@ -423,26 +441,26 @@ func (r *run) load(n int) cost.Load {
 
 // costs is a session of n parties as package cost has it.
 func (r *run) costs(n int) cost.Session {
-	layout := r.codecs[len(r.codecs)-1].layout
-	s := cost.Session{Parties: n, Length: layout[0].Length, Bits: layout[0].Bits}
+	s := cost.Session{Parties: n, Length: r.layout[0].Length, Bits: r.layout[0].Bits}
 	if r.Sum.Degree > 0 && r.Sum.Degree < n {
 		s.Neighbours = r.Sum.Degree
 	}
 	if c := r.Recovery; c != nil {
 		s.Recovery, s.Classical = true, c.Classical
-		if own := r.config(n).Recovery; own.Threshold > 0 {
+		if own := r.config(n, n).Recovery; own.Threshold > 0 {
 			s.Threshold = own.Threshold
 		}
 	}
 	return s
 }
 
-// serverWork is how long a server needs for a step.
-func (r *run) serverWork(step string, h *hub) time.Duration {
-	if slices.ContainsFunc(h.session.parties, func(p *party) bool { return len(p.spec.Compute) > 0 }) {
+// serverWork is how long a server of some parties needs for a step of a session of n.
+func (r *run) serverWork(step string, parties []*party, n int) time.Duration {
+	given := func(p *party) bool { return len(p.spec.Compute) > 0 }
+	if step == "" || slices.ContainsFunc(parties, given) {
 		return 0 // all times are given
 	}
-	l := r.costs(len(h.session.parties)).Server(r.units)
+	l := r.costs(n).Server(r.units)
 	return map[string]time.Duration{
 		stepMembers:   l.SetUp,
 		stepSurvivors: l.Submissions,
@@ -451,4 +469,5 @@ func (r *run) serverWork(step string, h *hub) time.Duration {
 	}[step]
 }
 
-var errStuck = errors.New("scenario: somebody who is not there is waited for; set step_time")
+// now is the time as package drive has it.
+func (r *run) now() drive.Time { return drive.Time(r.clock.Now()) }

@@ -13,8 +13,8 @@ type Scenario struct {
 	About  string `toml:"about"` // a sentence or two
 	Seed   uint64 `toml:"seed"`
 	Rounds int    `toml:"rounds"` // 1 to MaxRounds; what is accounted, even if all leave earlier
-	// StepTime is how long the server waits in each step for those who have not answered;
-	// 0: for ever.
+	// StepTime is how long the server waits in each step for those who are there and have not
+	// answered, less for those that have let it pass before; 0: for ever.
 	StepTime Duration `toml:"step_time"`
 
 	Data     Data      `toml:"data"`

@@ -407,24 +407,40 @@ var errThreshold = errors.New("scenario: fewer may be in a sum than it takes to 
 
 // checkThreshold sees that the thresholds can be kept with those there at first.
 func (s *Scenario) checkThreshold(n int) error {
-	config, err := s.config(n), error(nil)
-	if s.Sum.Kind == Crowd { // too many for a roster; Threshold is the least that is safe
-		if s.fewest(n) < max(config.Recovery.Threshold, config.Colluders)+1 {
-			err = errThreshold
-		}
-	} else if config, err = s.trial(n); err == nil {
+	if s.Sum.Kind != Crowd {
+		return s.checkSession(n, s.Size())
+	}
+	// Too many for a roster; Threshold is the least that is safe.
+	if config := s.config(n, n); s.fewest(n) < max(config.Recovery.Threshold, config.Colluders)+1 {
+		return tooFew(n, n, errThreshold)
+	}
+	return nil
+}
+
+// checkSession sees that n of the parties of a roster can have a session.
+func (s *Scenario) checkSession(n, roster int) error {
+	config, err := s.trial(n, roster)
+	if err == nil {
 		err = config.Validate()
 	}
 	if err != nil {
-		return &FieldError{
-			Path:   "recovery",
-			Reason: fmt.Sprintf("%d parties are fewer than the thresholds take: %v", n, err),
-			Advice: "bring more parties, allow fewer colluders or a smaller drop_out, or name a weaker " +
-				"adversary",
-			Err: err,
-		}
+		return tooFew(n, roster, err)
 	}
 	return nil
+}
+
+func tooFew(n, roster int, err error) error {
+	of := ""
+	if n < roster {
+		of = fmt.Sprintf(" of the %d in all", roster)
+	}
+	return &FieldError{
+		Path:   "recovery",
+		Reason: fmt.Sprintf("%d parties%s are fewer than the thresholds take: %v", n, of, err),
+		Advice: "bring more parties, have more of them join in round 1, allow fewer colluders or a " +
+			"smaller drop_out, or name a weaker adversary",
+		Err: err,
+	}
 }
 
 // checkPlaces sees that whoever exchanges messages has a link.

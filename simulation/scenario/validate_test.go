@@ -48,6 +48,10 @@ func TestRefused(t *testing.T) {
 			s.Sum.Kind, s.Parties[0].Count = Clear, MaxParties
 			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
 		}, "party"},
+		"most join later, and the server may cheat": {func(s *Scenario) {
+			s.Recovery = &Recovery{}
+			s.Parties = append(s.Parties, Party{Name: "q", Place: "here", Count: 5, Joins: 2})
+		}, "recovery"},
 		"one alone in the first round": {func(s *Scenario) {
 			s.Parties[0].Joins = 2
 			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
@@ -73,6 +77,10 @@ func TestRefused(t *testing.T) {
 		},
 		"budgets of all their own": func(s *Scenario) {
 			s.Privacy.Noise, s.Parties[0].Epsilon = "skellam", 1
+		},
+		"most join later, and the server is curious": func(s *Scenario) {
+			s.Recovery = &Recovery{Adversary: "curious"}
+			s.Parties = append(s.Parties, Party{Name: "q", Place: "here", Count: 5, Joins: 2})
 		},
 		"a crash in the last round before it leaves": func(s *Scenario) {
 			s.Recovery = &Recovery{Adversary: "curious"}
@@ -162,7 +170,7 @@ func TestThresholds(t *testing.T) {
 		s := small()
 		s.Recovery = &Recovery{Adversary: c.adversary}
 		s.Privacy.Colluders, s.Sum.Degree = c.colluders, c.degree
-		if got := s.config(c.n).Recovery.Threshold; got != c.want {
+		if got := s.config(c.n, c.n).Recovery.Threshold; got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}

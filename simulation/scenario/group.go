@@ -1,0 +1,352 @@
+package scenario
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// group is the parties of one server, or all if there is none, and who adds up for them: a job
+// as package drive has it.
+type group struct {
+	run     *run
+	place   string
+	label   string
+	parties []*party // all that are in it at one time or another, in the order of the roster
+	roster  *keyexchange.Roster
+	hubs    []*hub
+	active  []*party         // those who are in the scenario now
+	inside  []*party         // without a server: those of them who were there when hubs was made
+	next    terms            // of the next session
+	plans   map[uint64]*plan // of the sessions that were proposed
+	least   uint64           // number of the next session
+	told    int              // the last set-up's place in the result and 1; 0: there was none
+}
+
+// terms are what a session promises to those among whom it is, and how they keep it.
+type terms struct {
+	config *protocol.Config // less its number
+	codec  *codec
+}
+
+// plan is a session with a number.
+type plan struct {
+	terms
+	proposed bool
+	formed   bool
+	began    time.Duration // its set-up
+	bytes    int           // of its set-up
+	told     int           // its set-up's place in the result and 1; 0 before it has formed
+}
+
+// newGroup makes the group of the server in a place, in which nobody is yet.
+func (r *run) newGroup(place string, parties []*party) (*group, error) {
+	g := &group{run: r, place: place, label: "hushsum scenario " + place, parties: parties,
+		plans: map[uint64]*plan{}, least: 1}
+	members := make([]keyexchange.Member, len(parties))
+	for i, p := range parties {
+		p.group, p.seat = g, i
+		members[i] = keyexchange.Member{
+			Name: "party-" + strconv.Itoa(p.index+1), // names of scenarios may be any text
+			Key:  p.identity.Public().(ed25519.PublicKey),
+		}
+	}
+	var err error
+	g.roster, err = keyexchange.NewRoster(members)
+	return g, err
+}
+
+// settle settles what the next session promises to those who are in the scenario now. A session
+// that stands keeps its own terms: what it promises holds for as many as are left of it.
+func (g *group) settle(active []*party) error {
+	if slices.Equal(active, g.active) {
+		return nil
+	}
+	g.active = active
+	n := len(active)
+	if err := g.run.checkSession(n, len(g.parties)); err != nil {
+		if g.next.codec != nil && within(active, g.next.codec.parties) {
+			return nil // they were more when it was settled, and are bound by that
+		}
+		return err
+	}
+	codec, err := g.run.newCodec(active)
+	if err != nil {
+		return err
+	}
+	config := g.run.config(n, len(g.parties))
+	config.Label, config.Roster, config.Layout = g.label, g.roster, codec.layout
+	g.next = terms{config, codec}
+	if g.run.Recovery != nil && g.run.fewest(n) == n {
+		g.run.note(fmt.Sprintf("recovery.drop_out %v of %d parties is less than one: "+
+			"nobody may be missing", g.run.Recovery.DropOut, n))
+	}
+	return nil
+}
+
+func within(some, all []*party) bool {
+	for _, p := range some {
+		if !slices.Contains(all, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// propose returns the configuration of a session that a server asks for, on the terms of now
+// unless it was proposed already.
+func (g *group) propose(number uint64) *protocol.Config {
+	p := g.plans[number]
+	if p == nil || !p.proposed {
+		config := *g.next.config
+		config.Number = number
+		p = &plan{terms: terms{&config, g.next.codec}}
+		g.plans[number] = p
+	}
+	return p.config
+}
+
+// accept returns the configuration of a session that was proposed to a party.
+func (g *group) accept(number uint64) *protocol.Config { return g.plans[number].config }
+
+// proposed notes that the set-up of a session has begun.
+func (g *group) proposed(number uint64) {
+	p := g.plans[number]
+	if !p.proposed {
+		p.proposed, p.began = true, g.run.clock.Now()
+		g.least = number + 1
+	}
+}
+
+// formed notes that a session is set up, and of several servers' tells it as one.
+func (g *group) formed(number uint64, parties int) {
+	r, p := g.run, g.plans[number]
+	if p.formed {
+		return
+	}
+	p.formed = true
+	round := r.round
+	if g.begun() {
+		round++ // it was beside this one
+	}
+	ups := &r.result.SetUps
+	last := len(*ups) - 1
+	if last < 0 || (*ups)[last].Round != round || g.told == last+1 {
+		*ups = append(*ups, SetUp{Round: round})
+		last++
+	}
+	g.told, p.told = last+1, last+1
+	up := &(*ups)[last]
+	up.Parties += parties
+	up.Bytes += p.bytes
+	up.Took = max(up.Took, r.clock.Now()-p.began)
+}
+
+// begun reports whether somebody who adds up has begun this round.
+func (g *group) begun() bool {
+	return slices.ContainsFunc(g.hubs, func(h *hub) bool { return h.begun })
+}
+
+// carried notes a message of a session's set-up.
+func (g *group) carried(p *plan, bytes int) {
+	p.bytes += bytes
+	if p.told > 0 {
+		g.run.result.SetUps[p.told-1].Bytes += bytes
+	}
+}
+
+// arrived notes that a message of a session's set-up has arrived.
+func (g *group) arrived(p *plan) {
+	if p.told > 0 {
+		up := &g.run.result.SetUps[p.told-1]
+		up.Took = max(up.Took, g.run.clock.Now()-p.began)
+	}
+}
+
+// config is that of a session among n parties of a roster, less its roster, layout, label and
+// number. The roster is all that are in the scenario at one time or another.
+func (s *Scenario) config(n, roster int) *protocol.Config {
+	c := &protocol.Config{Colluders: s.Privacy.Colluders, MinMembers: n}
+	r := s.Recovery
+	if r == nil {
+		return c
+	}
+	least := s.fewest(n)
+	c.Classical = r.Classical
+	c.Recovery = &protocol.Recovery{
+		Adversary:    protocol.CheatingServer,
+		MinSurvivors: least,
+		Degree:       s.Sum.Degree,
+	}
+	switch r.Adversary {
+	case "curious":
+		c.Recovery.Adversary = protocol.CuriousServer
+	case "semi-malicious":
+		c.Recovery.Adversary = protocol.SemiMaliciousServer
+	}
+	if s.Sum.Degree > 0 {
+		if s.Sum.Degree%2 == 0 && s.Sum.Degree < least-1 { // a sparse graph of as few is one
+			c.MinMembers = least
+		}
+		return c
+	}
+	c.MinMembers = least
+	// The least thresholds that keep the promise for the whole roster, and so for fewer.
+	c.Recovery.Threshold = c.Colluders + 1
+	if c.Recovery.Adversary != protocol.CuriousServer {
+		c.Recovery.Threshold = (roster-1+c.Colluders)/2 + 1
+	}
+	return c
+}
+
+// trial is a configuration among n parties of a roster to be checked, with keys that anybody
+// knows.
+func (s *Scenario) trial(n, roster int) (*protocol.Config, error) {
+	members := make([]keyexchange.Member, roster)
+	for i := range members {
+		seed := [ed25519.SeedSize]byte{byte(i), byte(i >> 8), byte(i >> 16)}
+		key := ed25519.NewKeyFromSeed(seed[:])
+		members[i] = keyexchange.Member{Name: fmt.Sprint(i), Key: key.Public().(ed25519.PublicKey)}
+	}
+	all, err := keyexchange.NewRoster(members)
+	if err != nil {
+		return nil, err
+	}
+	c := s.config(n, roster)
+	c.Roster, c.Label, c.Layout = all, "trial", masking.Layout{{Length: 1, Bits: 8}}
+	return c, nil
+}
+
+// makeGroups puts each party to the server that it names, or the one that is nearest.
+func (r *run) makeGroups() error {
+	by := map[string][]*party{}
+	for _, p := range r.parties {
+		at := r.Sum.Servers[0]
+		if r.Sum.Topology != Serverless && len(r.Sum.Servers) > 1 {
+			at = r.serverOf(p)
+		}
+		by[at] = append(by[at], p)
+	}
+	for _, place := range r.Sum.Servers {
+		if len(by[place]) < 2 {
+			if len(by[place]) == 1 {
+				return alone(place)
+			}
+			continue
+		}
+		g, err := r.newGroup(place, by[place])
+		if err != nil {
+			return err
+		}
+		r.groups = append(r.groups, g)
+	}
+	return nil
+}
+
+func (r *run) serverOf(p *party) string {
+	at, nearest := p.spec.Server, time.Duration(0)
+	if at != "" {
+		return at
+	}
+	for _, place := range r.Sum.Servers {
+		l, ok := r.net.Link(p.place, place)
+		if (ok || len(r.Links) == 0) && (at == "" || l.Latency < nearest) {
+			at, nearest = place, l.Latency
+		}
+	}
+	return at
+}
+
+func alone(place string) error {
+	return bad("sum.servers", "use fewer servers, or more parties near each",
+		"the server in %s has one party, whose vector its sum would show", place)
+}
+
+// open has those who add up begin, with nobody connected yet.
+//
+// Without a server nobody decides for all when a session follows another, and each party would
+// let it take over when it has heard from the others. So there the parties begin anew, all at
+// once and between rounds, when somebody is there who is not in their session, or one who is in
+// it has left for good.
+func (g *group) open(there []*party) error {
+	if g.run.Sum.Topology != Serverless {
+		if g.hubs != nil {
+			return nil
+		}
+		h, err := g.newHub(g.place, -1)
+		g.hubs = []*hub{h}
+		return err
+	}
+	if g.hubs != nil && within(there, g.inside) && within(g.inside, g.active) {
+		return nil
+	}
+	for _, h := range g.hubs {
+		h.close()
+	}
+	for _, p := range g.parties {
+		p.leaves()
+		if p.machine != nil {
+			p.machine.Erase()
+			p.machine = nil
+		}
+	}
+	g.hubs, g.inside = nil, there
+	for _, p := range there {
+		h, err := g.newHub(p.place, p.seat)
+		if err != nil {
+			return err
+		}
+		g.hubs = append(g.hubs, h)
+	}
+	return nil
+}
+
+// hubOf returns what a party adds up for itself with, without a server.
+func (g *group) hubOf(p *party) *hub {
+	return g.hubs[slices.IndexFunc(g.hubs, func(h *hub) bool { return h.owner == p.seat })]
+}
+
+// first is who has the group's sum, nil if nobody has.
+func (g *group) first() *hub {
+	for _, h := range g.hubs {
+		if h.apply != nil {
+			return h
+		}
+	}
+	return nil
+}
+
+// sameSum reports whether all who add up and have a sum have the same.
+func (g *group) sameSum() bool {
+	first := g.first()
+	for _, h := range g.hubs {
+		if h.apply != nil && (!slices.Equal(h.apply.Parties, first.apply.Parties) ||
+			!slices.EqualFunc(h.apply.Sum.Values(), first.apply.Sum.Values(), slices.Equal[[]uint64])) {
+			return false
+		}
+	}
+	return true
+}
+
+// Why a round has no sum.
+var (
+	errStuck = errors.New("scenario: somebody who is not there is waited for; set step_time")
+	errFew   = errors.New("scenario: too few of the parties are there for a round")
+	errSums  = errors.New("scenario: those who added up have different sums")
+)
+
+// stepTime is how long a step waits for those who are there.
+func (s *Scenario) stepTime() drive.Time {
+	if s.StepTime.Duration == 0 {
+		return drive.Never
+	}
+	return drive.Time(s.StepTime.Duration)
+}

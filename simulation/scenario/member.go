@@ -1,0 +1,208 @@
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// This file has a party of a private sum: it carries what package drive decides for it, to those
+// who add up and from them, and works for every answer before that leaves.
+
+// The steps of a session, as parties know them.
+const (
+	stepAnnounce  = "announce"
+	stepKeys      = "keys"
+	stepMembers   = "members"
+	stepInvite    = "invite"
+	stepBegin     = AtBegin
+	stepSubmit    = AtSubmit
+	stepSurvivors = AtSign
+	stepReveal    = AtReveal
+)
+
+// stepOf names the step of an item.
+func stepOf(item drive.Item, message []byte) string {
+	if item.Kind == drive.Join {
+		return stepAnnounce
+	}
+	h, _, _ := wire.ParseHeader(message)
+	return map[wire.Type]string{
+		wire.TypeKeys:        stepKeys,
+		wire.TypeMembers:     stepMembers,
+		wire.TypeInvite:      stepInvite,
+		wire.TypeBegin:       stepBegin,
+		wire.TypeSurvivors:   stepSurvivors,
+		wire.TypeCertificate: stepReveal,
+	}[h.Type]
+}
+
+// come has a party connect to those who add up for it.
+func (p *party) come() error {
+	g := p.group
+	r := g.run
+	if p.machine == nil {
+		var err error
+		if p.machine, err = drive.NewParty(drive.PartyConfig{
+			Limits:   drive.Limits{Rounds: uint64(r.Rounds)},
+			Session:  g.accept,
+			Label:    g.label,
+			Identity: p.identity,
+			// The terms of a session that is being set up were settled without it.
+			Least: g.least,
+		}); err != nil {
+			return err
+		}
+		p.sending = map[*hub]time.Duration{}
+	}
+	p.up = true
+	p.line++
+	guard := p.machine.Guard()
+	hello := drive.Hello{
+		Sessions: p.machine.Sessions(),
+		Least:    p.machine.Least(),
+		Told:     guard.Last(),
+	}
+	for _, h := range g.hubs {
+		h.server.Gone(r.now(), p.seat) // if it has not heard of that yet
+		h.server.Connected(r.now(), p.seat, hello)
+		h.had[p.seat], h.tell = nil, true
+	}
+	return nil
+}
+
+// leaves breaks a party's connections, of which those who add up hear at once.
+func (p *party) leaves() {
+	p.up = false
+	p.line++
+	for _, h := range p.group.hubs {
+		h.server.Gone(p.group.run.now(), p.seat)
+	}
+}
+
+// crash has a party go at a time, of which those who add up hear by the network.
+func (p *party) crash(at time.Duration) {
+	p.up = false
+	p.line++
+	line := p.line
+	for _, h := range p.group.hubs {
+		p.upward(h, at, 0, func() {
+			if p.line == line {
+				h.server.Gone(p.group.run.now(), p.seat)
+				h.proceed()
+			}
+		})
+	}
+}
+
+// upward has something arrive at a hub, after all that was sent there before.
+func (p *party) upward(h *hub, at time.Duration, size int, arrives func()) {
+	r := p.group.run
+	at = max(at, r.clock.Now())
+	if h.owner != p.seat {
+		at += r.transit(p.place, h.place, size)
+	}
+	p.sending[h] = max(p.sending[h], at)
+	r.at(p.sending[h], arrives)
+}
+
+// take takes what the party was sent, unless that is the moment of its crash.
+func (p *party) take(item drive.Item, message []byte) {
+	r := p.group.run
+	step := stepOf(item, message)
+	if p.downAt(r.round, step) {
+		p.crash(r.clock.Now())
+		return
+	}
+	p.begun = max(r.clock.Now(), p.busy)
+	p.busy = p.begun + r.work(p, step, len(p.group.active))
+	var err error
+	if item.Kind == drive.Join {
+		err = p.machine.Join(item.Session)
+	} else {
+		err = p.machine.Receive(message, item.Round)
+	}
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	p.proceed()
+}
+
+// proceed does what the party has decided, as a carrier does.
+func (p *party) proceed() {
+	r := p.group.run
+	for {
+		ready, decided := p.machine.Ready()
+		if !decided {
+			return
+		}
+		for _, report := range ready.Reports {
+			if report.Kind == drive.Refused {
+				r.note(fmt.Sprintf("%s refused a message of session %d: %v", p.name, report.Session,
+					report.Err))
+			}
+		}
+		out := p.machine.Advance()
+		for _, m := range out.Send {
+			p.send(m)
+		}
+		if out.Ask != nil {
+			p.answer(*out.Ask)
+		}
+	}
+}
+
+// send sends a message to all who add up, when it is made.
+func (p *party) send(m drive.Message) {
+	message := m.Bytes
+	if message == nil {
+		var b bytes.Buffer
+		if _, err := p.machine.Submission().WriteTo(&b); err != nil {
+			p.group.run.fail(err)
+			return
+		}
+		message = b.Bytes()
+	}
+	plan, setUp := p.group.setUp(m.Session, message)
+	for _, h := range p.group.hubs {
+		switch {
+		case h.owner == p.seat:
+		case setUp:
+			p.group.carried(plan, len(message))
+		default:
+			p.sent += len(message)
+		}
+		p.upward(h, p.busy, len(message), func() {
+			h.receive(letter{p.seat, m.Session, message}, setUp)
+		})
+	}
+}
+
+// answer trains, and submits what comes of it.
+func (p *party) answer(ask drive.Ask) {
+	r := p.group.run
+	if p.downAt(r.round, stepSubmit) {
+		p.crash(p.busy)
+		return
+	}
+	made, err := r.submission(p.group.plans[ask.ID.Session].codec, p)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	p.held = made
+	p.busy = p.begun + r.workRound(p, made, len(p.group.active))
+	if err := p.machine.Answer(drive.Answer{
+		ID:        ask.ID,
+		Round:     ask.Round,
+		Broadcast: r.digest,
+		Fill:      func(v *masking.Vector) error { return v.Set(made.values...) },
+	}); err != nil {
+		r.fail(err)
+	}
+}
