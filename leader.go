@@ -145,7 +145,8 @@ func (l *leader) adopt(next []float64) {
 
 // withoutSum tells somebody that the job is done and came to nothing.
 func withoutSum() []byte {
-	return jsonFrame(frameRefusal, refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
+	return jsonFrame(frameRefusal,
+		refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
 }
 
 // farewell is how long parties still have to take the last model: those that have it hang up.

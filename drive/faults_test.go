@@ -25,9 +25,9 @@ func shut(w *jobtest.World, size, near int) func(h wire.Header, message []byte) 
 	}
 }
 
-// What one party can do to a hundred rounds: a spoiler, which comes again with fresh keys after each
-// round, loses one and is named; one that is silent at the end of rounds, or always, loses none and
-// costs a few steps; without a fault none is lost, and nobody is waited for.
+// What one party can do to a hundred rounds: a spoiler, which comes again with fresh keys after
+// each round, loses one and is named; one that is silent at the end of rounds, or always, loses
+// none and costs a step or two; without a fault none is lost, and nobody is waited for.
 func TestHundredRounds(t *testing.T) {
 	const step = 10 * drive.Second
 	for _, c := range []struct {
