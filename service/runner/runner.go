@@ -213,7 +213,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			// A graceful end: the next runner goes on in mid-step.
 			r.drive.Keep()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			if failed := r.proceed(last); failed != nil {
+			if _, failed := r.carry(last); failed != nil {
 				err = failed
 			}
 			cancel()
@@ -231,35 +231,41 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// proceed does what is decided: records it, then lets parties have what follows.
+// proceed decides what is due, and does it.
 func (r *Runner) proceed(ctx context.Context) error {
 	for {
 		if err := r.drive.Tick(r.now()); err != nil {
 			return err
 		}
-		ready, some := r.drive.Ready()
-		if !some {
-			return nil
-		}
-		lines := r.note(ready.Notices)
-		if ready.Save {
-			if err := r.record(ctx); err != nil {
-				return err
-			}
-		}
-		orders := r.drive.Advance(r.now())
-		for _, line := range lines {
-			r.audit(line)
-		}
-		if orders.Tell {
-			r.announce()
-		}
-		if orders.Apply != nil {
-			if err := r.apply(orders.Apply); err != nil {
-				return err
-			}
+		if some, err := r.carry(ctx); err != nil || !some {
+			return err
 		}
 	}
+}
+
+// carry does what was decided, if anything was: records it, then lets parties have what follows.
+func (r *Runner) carry(ctx context.Context) (some bool, err error) {
+	ready, some := r.drive.Ready()
+	if !some {
+		return false, nil
+	}
+	lines := r.note(ready.Notices)
+	if ready.Save {
+		if err := r.record(ctx); err != nil {
+			return true, err
+		}
+	}
+	orders := r.drive.Advance(r.now())
+	for _, line := range lines {
+		r.audit(line)
+	}
+	if orders.Tell {
+		r.announce()
+	}
+	if orders.Apply != nil {
+		return true, r.apply(orders.Apply)
+	}
+	return true, nil
 }
 
 // Confirm asks the record whether this runner still leads, and stops it if it does not: one
