@@ -354,15 +354,19 @@ func (b *believed) check(t *testing.T, j *job) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Survivors, config.Colluders = 1, b.colluders
+	config.Colluders = b.colluders
 	c.drive, err = drive.ResumeServer(config, c.now(), drive.Recorded{
 		Series: protocol.NewServerSeries(config.Label, b.own+1),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, least := range b.least {
-		c.drive.Connected(c.now(), i, drive.Hello{Least: least})
+	for i := range j.signers { // who says nothing says 0
+		var h drive.Hello
+		if i < len(b.least) {
+			h.Least = b.least[i]
+		}
+		c.drive.Connected(c.now(), i, h)
 	}
 	if err := c.drive.Tick(c.now()); err != nil {
 		t.Fatal(err)
