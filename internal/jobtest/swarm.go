@@ -401,7 +401,9 @@ func (s *Swarm) heal() {
 	for _, i := range s.core {
 		p := s.Parties[i]
 		p.Start()
-		p.Cut() // who has kept an answer to itself gives it when it comes back
+		if s.Mode == Live {
+			p.Cut() // who has kept an answer to itself gives it when it comes back
+		}
 		p.Connect()
 	}
 	s.seen.able = s.able
