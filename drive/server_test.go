@@ -472,3 +472,34 @@ func TestServerAnswers(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// What more parties tell than may lie is believed up to the last round that there is, and rounds
+// in between are lost.
+func TestServerRoundsTold(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 4, SetBack: true})
+	for _, p := range w.Parties[:2] {
+		p.Told = func(uint64) uint64 { return 99 }
+		p.Start()
+	}
+	w.Run(w.Ended)
+	if st := w.Server.Status(); st.Round != 4 || st.Lost != 4 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Lost rounds end a job only if they follow each other.
+func TestServerLosesSome(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 12})
+	fails := 0
+	w.Server.Fails = func() bool {
+		fails++
+		return fails%2 == 0
+	}
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(w.Ended)
+	if st := w.Server.Status(); st.Round != 12 || st.Lost != 6 || st.Stalled {
+		t.Errorf("%+v", st)
+	}
+}
