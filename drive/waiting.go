@@ -236,7 +236,7 @@ func (l *learned) cameBack(after Time) {
 // back is how long somebody who has gone is expected: as long as nine of ten who came back took,
 // and no longer than a carrier's next try.
 func (l *learned) back(c *ServerConfig) Time {
-	if len(l.absences) == 0 {
+	if len(l.absences) < 10 {
 		return min(c.ComeBack, c.StepTime/10)
 	}
 	sorted := slices.Sorted(slices.Values(l.absences))
