@@ -121,6 +121,14 @@ func (s *Server) least(c *protocol.Config) int {
 	return max(s.config.Survivors, c.MinMembers)
 }
 
+// eased reports whether another session would form among those who are here, and take fewer
+// than the one that forms.
+func (s *Server) eased(x *session) bool {
+	_, here, _ := s.outside()
+	least := s.least(s.config.Session(s.number()))
+	return least < s.least(s.config.Session(x.number)) && least <= here
+}
+
 // newSession is a session that stands where it does. Its rounds take as many parties as it does
 // where they are gathered, and as a sum does where the graph is that of the session.
 func (s *Server) newSession(c *protocol.Config, stage Stage) *session {
@@ -165,9 +173,7 @@ func (s *Server) form(look bool) (again bool, err error) {
 	}
 	err = server.EndStep()
 	switch {
-	case tooFew(err) && x.stage == Announcing && s.barred(x):
-		return true, s.drop(err)
-	case tooFew(err) && x.stage == Announcing:
+	case tooFew(err) && x.stage == Announcing && !s.barred(x) && !s.eased(x):
 		x.stuck = true // some may still come
 		return false, nil
 	case tooFew(err):

@@ -378,6 +378,30 @@ func TestServerGoesOn(t *testing.T) {
 	}
 }
 
+// A session that waits for more parties than the next would take is given up for that.
+func TestServerEased(t *testing.T) {
+	after := uint64(3)
+	w := jobtest.New(t, 9, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 2, Whole: true,
+		Members: func(number uint64) int { return 3 - int(min(number/after, 1)) }})
+	for _, p := range w.Parties {
+		p.Silent = func(wire.Type) bool { return p == w.Parties[2] }
+		p.Start()
+	}
+	w.RunFor(drive.Second)
+	w.Parties[2].Kill()
+	w.RunFor(drive.Minute)
+	if s := w.Server.Status(); s.Session != 1 || s.Stage != drive.Announcing {
+		w.Fatal("%+v", s)
+	}
+	after = 2
+	w.Parties[0].Cut()
+	w.Parties[0].Connect()
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 || w.Lost() != 0 || len(w.Sums[0].Parties) != 2 {
+		w.Fatal("%v, %d lost", w.Sums, w.Lost())
+	}
+}
+
 // On a sparse graph a session is among those whose graph it is, and its rounds go on without some
 // of them.
 func TestServerSparse(t *testing.T) {
