@@ -275,8 +275,8 @@ func alone(place string) error {
 // Without a server nobody decides for all when a session follows another, and each party would
 // let it take over when it has heard from the others. So there the parties begin anew, all at
 // once and between rounds, when somebody is there who is not in their session, or one who is in
-// it has left for good.
-func (g *group) open(there []*party) error {
+// it has left for good; and when a round has failed, since they may not have seen the same of it.
+func (g *group) open(there []*party, failed bool) error {
 	if g.run.Sum.Topology != Serverless {
 		if g.hubs != nil {
 			return nil
@@ -285,7 +285,7 @@ func (g *group) open(there []*party) error {
 		g.hubs = []*hub{h}
 		return err
 	}
-	if g.hubs != nil && within(there, g.inside) && within(g.inside, g.active) {
+	if g.hubs != nil && !failed && within(there, g.inside) && within(g.inside, g.active) {
 		return nil
 	}
 	for _, h := range g.hubs {

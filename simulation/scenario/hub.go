@@ -118,14 +118,14 @@ func (h *hub) proceed() {
 // advance lets go what was decided.
 func (h *hub) advance(notices []drive.Notice) {
 	r := h.group.run
-	begun := h.begun
+	open := !h.begun && !h.over()
 	orders := h.server.Advance(r.now())
 	for _, n := range notices {
 		h.notice(n)
 	}
 	h.tell = h.tell || orders.Tell
-	h.pump()
-	if h.begun && !begun {
+	h.pump() // before the pause, which nothing leaves in
+	if open && (h.begun || h.over()) {
 		h.server.Pause(r.now(), "until the scenario's next round")
 	}
 	if orders.Apply != nil {
@@ -160,8 +160,7 @@ func (h *hub) notice(n drive.Notice) {
 		h.lost, h.done = n.Err, g.run.clock.Now()
 	case drive.Dropped, drive.Unbegun:
 		if h.tries++; h.tries == mostTries && !h.begun {
-			h.lost = n.Err
-			h.server.Pause(g.run.now(), "the round is given up")
+			h.lost = n.Err // and the round is given up
 		}
 	}
 }

@@ -64,13 +64,14 @@ func (r *run) gather(active []*party) error {
 			return err
 		}
 	}
+	failed := r.lost != nil
 	r.over, r.pending, r.lost, r.began, r.playing = false, 0, nil, r.clock.Now(), nil
 	var back []*party
 	for _, g := range r.groups {
 		own := slices.DeleteFunc(slices.Clone(active), func(p *party) bool { return p.group != g })
 		for _, p := range g.parties {
-			if p.up && (p.away(r.round) || !slices.Contains(own, p)) {
-				p.leaves()
+			if !p.up || p.away(r.round) || !slices.Contains(own, p) {
+				p.leaves() // also if not all have heard of its crash yet
 			}
 		}
 		switch len(own) {
@@ -84,7 +85,7 @@ func (r *run) gather(active []*party) error {
 			return err
 		}
 		there := slices.DeleteFunc(own, func(p *party) bool { return p.away(r.round) })
-		if err := g.open(there); err != nil {
+		if err := g.open(there, failed); err != nil {
 			return err
 		}
 		for _, p := range there {

@@ -239,6 +239,19 @@ func TestStragglersJoinsLeaves(t *testing.T) {
 	}
 }
 
+// With a step_time shorter than a message's way and back every round is tried, and given up when
+// session after session has not formed, also once somebody has left who was to be in the next.
+func TestGivenUp(t *testing.T) {
+	s := small()
+	s.StepTime = ms(80)[0]
+	s.Parties = append(s.Parties, Party{Name: "brief", Place: "here", Leaves: 1})
+	for _, r := range simulate(t, s, census(t)).Rounds {
+		if r.Lost == "" || r.Lost == errFew.Error() || r.Took == 0 || r.Took > 10*time.Second {
+			t.Errorf("round %d took %v: %q", r.Number, r.Took, r.Lost)
+		}
+	}
+}
+
 // Several servers have jobs of their own: what one loses all lose, and no more than that.
 func TestServersApart(t *testing.T) {
 	rows := census(t)
