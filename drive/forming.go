@@ -121,12 +121,23 @@ func (s *Server) least(c *protocol.Config) int {
 	return max(s.config.Survivors, c.MinMembers)
 }
 
-// eased reports whether another session would form among those who are here, and take fewer
-// than the one that forms.
+// eased reports whether those who are here are too few for the session that forms, as far as they
+// may join it, and enough for the next.
 func (s *Server) eased(x *session) bool {
-	_, here, _ := s.outside()
-	least := s.least(s.config.Session(s.number()))
-	return least < s.least(s.config.Session(x.number)) && least <= here
+	number, now, then := s.number(), 0, 0
+	for i := range s.peers {
+		p := &s.peers[i]
+		if !p.here || s.faults.excluded(i) {
+			continue
+		}
+		if s.mayJoin(i, x) {
+			now++
+		}
+		if p.least <= number {
+			then++
+		}
+	}
+	return now < s.least(s.config.Session(x.number)) && s.least(s.config.Session(number)) <= then
 }
 
 // newSession is a session that stands where it does. Its rounds take as many parties as it does

@@ -400,6 +400,21 @@ func TestServerEased(t *testing.T) {
 	if len(w.Sums) != 2 || w.Lost() != 0 || len(w.Sums[0].Parties) != 2 {
 		w.Fatal("%v, %d lost", w.Sums, w.Lost())
 	}
+
+	// One that has gone, and one that has come and may not join the session that forms.
+	w = jobtest.New(t, 10, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 2, Whole: true})
+	for _, p := range w.Parties[:3] {
+		p.Silent = func(wire.Type) bool { return p == w.Parties[2] }
+		p.Start()
+	}
+	w.RunFor(drive.Second)
+	w.Parties[2].Kill()
+	w.Parties[3].Least = 2
+	w.Parties[3].Start()
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 || w.Lost() != 0 || !slices.Equal(w.Sums[0].Parties, []int{0, 1, 3}) {
+		w.Fatal("%v, %d lost", w.Sums, w.Lost())
+	}
 }
 
 // On a sparse graph a session is among those whose graph it is, and its rounds go on without some
