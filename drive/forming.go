@@ -191,12 +191,27 @@ func (s *Server) form(look bool) (again bool, err error) {
 		return true, s.drop(err)
 	case err != nil:
 		return false, err
-	case server.Enrolled() == nil:
+	}
+	if x.stage == Announcing {
+		x.called = s.hereNow()
+	}
+	if server.Enrolled() == nil {
 		s.enter(x, Encapsulating)
-	default:
+	} else {
 		s.enter(x, Preparing)
 	}
 	return true, nil
+}
+
+// hereNow is who is here.
+func (s *Server) hereNow() wire.Set {
+	out := wire.NewSet(len(s.peers))
+	for i := range s.peers {
+		if s.peers[i].here {
+			out.Add(i)
+		}
+	}
+	return out
 }
 
 // tooFew reports whether a step has not ended since somebody is missing.
@@ -254,7 +269,7 @@ func (s *Server) takeOver() error {
 	s.present, s.forming, s.failed = s.forming, nil, nil
 	members := s.members()
 	for i := range s.peers {
-		if s.peers[i].here && !members.Has(i) {
+		if s.peers[i].here && s.present.called.Has(i) && !members.Has(i) {
 			s.faults.shun(i, s.round)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -124,7 +125,8 @@ func (s Stage) String() string {
 type session struct {
 	number uint64
 	stage  Stage
-	least  int // parties that each of its rounds takes
+	least  int      // parties that each of its rounds takes
+	called wire.Set // who was here when its announcements were closed; not saved
 	waiting
 }
 

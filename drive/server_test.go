@@ -409,7 +409,7 @@ func TestServerEased(t *testing.T) {
 	}
 	w.RunFor(drive.Second)
 	w.Parties[2].Kill()
-	w.Parties[3].Least = 2
+	w.Parties[3].Least = func(uint64) uint64 { return 2 }
 	w.Parties[3].Start()
 	w.Run(w.Ended)
 	if len(w.Sums) != 2 || w.Lost() != 0 || !slices.Equal(w.Sums[0].Parties, []int{0, 1, 3}) {
@@ -540,5 +540,43 @@ func TestServerLosesSome(t *testing.T) {
 	w.Run(w.Ended)
 	if st := w.Server.Status(); st.Round != 12 || st.Lost != 6 || st.Stalled {
 		t.Errorf("%+v", st)
+	}
+}
+
+// A party that let a step pass once, and takes longer than the others, is waited for where a round
+// cannot do without it.
+func TestServerNeedsSlow(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 4, Survivors: 4, Rounds: 4,
+		Work: func(party int) drive.Time { return drive.Time(1+party/3*200) * 10 * drive.Millisecond }})
+	slow := w.Parties[3]
+	slow.Silent = func(k wire.Type) bool {
+		return k == wire.TypeSigned && w.Server.Status().Round == 1
+	}
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(w.Ended)
+	if len(w.Sums) != 4 || w.Lost() != 0 {
+		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+	}
+}
+
+// Who comes once the announcements for a session are closed has not kept away from it, and has
+// another session form at once.
+func TestServerCameLate(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 5, Survivors: 3, Rounds: 6, Curious: true,
+		Delay: func(int) drive.Time { return drive.Second / 10 },
+		Work:  func(int) drive.Time { return drive.Second }})
+	for _, p := range w.Parties[:3] {
+		p.Start()
+	}
+	w.Run(func() bool { return len(w.Sums) == 1 })
+	w.Parties[3].Start()
+	closed := func(n drive.Notice) bool { return n.Kind == drive.Formed && n.Session == 2 }
+	w.Run(func() bool { return slices.ContainsFunc(w.Notices, closed) })
+	w.Parties[4].Start()
+	w.Run(w.Ended)
+	if len(w.Sums) != 6 || len(w.Sums[3].Parties) != 5 {
+		w.Fatal("%v", w.Sums)
 	}
 }

@@ -170,22 +170,35 @@ func (s *Server) quiet(x *session) Time {
 	// A step that was stuck may have begun long ago.
 	took := min(last-x.since, s.config.StepTime)
 	least := last + max(s.config.Floor, took/share)
-	enough := Never
-	if x.stage >= Submitting && len(x.delays) >= s.config.Survivors {
-		enough = last + max(20*s.config.Floor, took/2)
+	enough, soon := s.enough(x), Never
+	if enough && x.stage >= Submitting {
+		soon = last + max(20*s.config.Floor, took/2)
 	}
-	until := last // who is here and silent has had its time
+	until := last
 	for i, m := range x.marks {
 		p := &s.peers[i]
 		switch {
-		case m&markAwaited == 0 || p.here:
+		case m&markAwaited == 0 || p.here && (enough || x.stage != Announcing && !s.holds(i, x)):
+		case p.here: // it may let the step pass only where that goes on without it
+			until = max(until, x.since.after(s.config.StepTime))
 		case p.known:
-			until = max(until, least, min(p.expected, enough))
+			until = max(until, least, min(p.expected, soon))
 		default: // it is on its way to a server that was just started
 			until = max(until, least, p.expected)
 		}
 	}
 	return until
+}
+
+// enough reports whether a step succeeds with those who have answered.
+func (s *Server) enough(x *session) bool {
+	switch {
+	case x.stage == Preparing:
+		return len(s.machine(x).Holders())-x.awaited >= x.least
+	case x.stage < Preparing:
+		return len(x.delays) >= x.least
+	}
+	return s.recovers && len(x.delays) >= s.config.Survivors
 }
 
 // wakeFor is when a session's step may be over.
