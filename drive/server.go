@@ -134,6 +134,7 @@ type session struct {
 type peer struct {
 	connected bool
 	here      bool     // connected, or heard of within Away
+	near      bool     // connected, or heard of within Away and ComeBack: steps wait for it
 	seen      Time     // last, if not connected
 	known     bool     // it has been here since the server was made
 	came      Time     // for the first time since then
@@ -287,7 +288,7 @@ func newServer(c ServerConfig, now Time) (*Server, error) {
 		s.ledger = c.Ledger.Clone()
 	}
 	if c.Away > 0 {
-		s.sweep = now + c.Away/4
+		s.sweep = now + max(1, c.linger()/4)
 	}
 	return s, nil
 }
@@ -343,36 +344,44 @@ func (s *Server) Gone(now Time, party int) {
 // Heard takes a sign of life of a party that need not be connected.
 func (s *Server) Heard(now Time, party int) {
 	s.clock(now)
-	s.peers[party].seen = s.now
 	if s.config.Away > 0 {
 		s.arrive(party)
 	}
+	s.peers[party].seen = s.now
 }
 
-// arrive counts a party as here.
+// arrive counts a party as here, and near.
 func (s *Server) arrive(party int) {
 	p := &s.peers[party]
-	if !p.here {
-		if p.known {
-			s.learned.cameBack(s.now - p.seen)
-		} else {
-			p.came = s.now
-		}
-		p.here, p.known, s.look = true, true, true
-		s.failed = nil
+	switch {
+	case p.near:
+	case p.known:
+		s.learned.cameBack(s.now - p.seen)
+	default:
+		p.came = s.now
 	}
+	if !p.here {
+		p.here, s.look, s.failed = true, true, nil
+	}
+	p.near, p.known = true, true
 	s.touch(party)
+}
+
+// fade counts a party as gone for the step that is under way.
+func (s *Server) fade(party int) {
+	p := &s.peers[party]
+	if p.near {
+		p.near, p.expected = false, max(p.expected, p.seen+s.learned.back(&s.config))
+		s.touch(party)
+	}
 }
 
 // leave counts a party as gone.
 func (s *Server) leave(party int) {
-	p := &s.peers[party]
-	if !p.here {
-		return
+	s.fade(party)
+	if p := &s.peers[party]; p.here {
+		p.here, s.look, s.failed = false, true, nil
 	}
-	p.here, s.look, s.failed = false, true, nil
-	p.expected = max(p.expected, p.seen+s.learned.back(&s.config))
-	s.touch(party)
 }
 
 // Absent takes a party's word that it does not submit in a round of the job, and reports whether

@@ -580,3 +580,22 @@ func TestServerCameLate(t *testing.T) {
 		w.Fatal("%v", w.Sums)
 	}
 }
+
+// A server that hears of each party rarely, being busy with many, holds rounds among all of them,
+// and its steps do not wait for those who have gone for as long as that.
+func TestServerHeardRarely(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 4, Survivors: 4, Rounds: 1, Away: drive.Minute,
+		ComeBack: 2 * drive.Second})
+	s := w.Server.Drive()
+	for i := range 4 { // each asks and is not heard of for ten seconds
+		s.Connected(w.Now(), i, drive.Hello{})
+		s.Gone(w.Now(), i)
+		w.RunFor(10 * drive.Second)
+	}
+	if err := s.Tick(w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if at := s.Status(); at.Stage != drive.Announcing {
+		w.Fatal("no session forms: %+v", at)
+	}
+}

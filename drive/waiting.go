@@ -73,7 +73,7 @@ func (s *Server) markOf(x *session, party int) mark {
 		return 0
 	case x.marks[party]&markPassed != 0:
 		return markAwaited | markPassed
-	case !p.here, x.stage != Announcing && !s.holds(party, x),
+	case !p.near, x.stage != Announcing && !s.holds(party, x),
 		x == s.present && x.stage >= Submitting && p.passed == s.round:
 		return markAwaited
 	}
@@ -178,8 +178,8 @@ func (s *Server) quiet(x *session) Time {
 	for i, m := range x.marks {
 		p := &s.peers[i]
 		switch {
-		case m&markAwaited == 0 || p.here && (enough || x.stage != Announcing && !s.holds(i, x)):
-		case p.here: // it may let the step pass only where that goes on without it
+		case m&markAwaited == 0 || p.near && (enough || x.stage != Announcing && !s.holds(i, x)):
+		case p.near: // it may let the step pass only where that goes on without it
 			until = max(until, x.since.after(s.config.StepTime))
 		case p.known:
 			until = max(until, least, min(p.expected, soon))
@@ -216,15 +216,29 @@ func (s *Server) wakeFor(x *session) Time {
 	return min(x.recheck, x.since+s.untold())
 }
 
+// linger is how long a step waits for a party that was heard of and is not connected. A server
+// that is busy with thousands of parties hears of each less often than that, and holds rounds
+// among all of them: they are here for longer.
+func (c *ServerConfig) linger() Time {
+	if c.ComeBack == 0 {
+		return c.Away
+	}
+	return min(c.Away, c.ComeBack)
+}
+
 // sweepAway counts those as gone who have not been heard of for long enough.
 func (s *Server) sweepAway() {
 	if s.now < s.sweep {
 		return
 	}
-	s.sweep = s.now + max(1, s.config.Away/4)
+	linger := s.config.linger()
+	s.sweep = s.now + max(1, linger/4)
 	for i := range s.peers {
-		if p := &s.peers[i]; p.here && !p.connected && s.now >= p.seen+s.config.Away {
+		p := &s.peers[i]
+		if p.here && !p.connected && s.now >= p.seen+s.config.Away {
 			s.leave(i)
+		} else if p.near && !p.connected && s.now >= p.seen+linger {
+			s.fade(i)
 		}
 	}
 }

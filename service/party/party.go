@@ -530,7 +530,7 @@ func (r *running) watch(
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		wait := runner.DefaultGrace(r.Federation.Settled.Roster().Len()) / 4
+		wait := runner.Silence(r.Federation.Settled.Roster().Len())
 		for ; sleep(working, wait) == nil; wait = 0 {
 			next, err := r.Server.Next(working, r.Federation.ID, ask, r.most)
 			switch {

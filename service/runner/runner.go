@@ -123,11 +123,14 @@ const (
 	comeBack     = 8 * time.Second       // parties wait 7.5 s between two tries at most
 )
 
-// DefaultGrace is how long one of so many parties counts as there once it was heard of. A party
-// that is at work is heard of more often than four times in it.
+// DefaultGrace is how long one of so many parties counts as there once it was heard of.
 func DefaultGrace(parties int) time.Duration {
-	return min(defaultGrace+time.Duration(parties)*graceForEach, comeBack)
+	return defaultGrace + time.Duration(parties)*graceForEach
 }
+
+// Silence is how long one of so many parties that is at work may let nothing be heard of it: steps
+// go on without one that does for four times as long.
+func Silence(parties int) time.Duration { return min(DefaultGrace(parties), comeBack) / 4 }
 
 // Start loads what is recorded, or begins, and leads until ctx ends or the record is
 // lost. Call Run next.
