@@ -286,8 +286,17 @@ func TestHostile(t *testing.T) {
 		job{Address: "https://" + address, Parties: hostileParties, Length: hostileLength})
 	declare(t, h.folder, hostileRounds, hostileLength, "10s", "drop_out = 0.375",
 		"noise = \"discrete-gaussian\"\nepsilon = 40")
-	var err error
-	if h.fed, err = federation.Read(filepath.Join(h.folder, "federation.toml")); err != nil {
+	// Between rounds there is time for whoever comes with new keys to be let in.
+	name := filepath.Join(h.folder, "federation.toml")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append([]byte("pace = \"2s\"\n"), text...)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if h.fed, err = federation.Read(name); err != nil {
 		t.Fatal(err)
 	}
 	if least := h.fed.Settled.MinSurvivors(); least != hostileHonest {
@@ -403,19 +412,23 @@ func (h *hostile) meddler(i int) *meddler {
 	return &meddler{hostile: h, Party: p, index: i}
 }
 
-// spoil has a party take part that deals shares which do not open, and
-// comes again with nothing that it had, over and over.
+// spoil has a party take part that deals shares which do not open, to the end of the round, and
+// comes again with nothing that it had, over and over. Who lets it in again has it to the end of
+// another round.
 func (h *hostile) spoil(ctx context.Context) {
 	m := h.meddler(spoils)
 	h.group.Go(func() {
 		for ended, spoilt := false, false; !ended && ctx.Err() == nil; {
 			h.count("new keys")
 			life, end := context.WithCancel(ctx)
-			if spoilt { // and so it gets nothing any more
-				time.AfterFunc(time.Second, end)
+			outside := time.AfterFunc(time.Second, end)
+			if !spoilt {
+				outside.Stop()
 			}
 			m.change = func(head wire.Header, message []byte) []byte {
 				switch head.Type {
+				case wire.TypeAnnounce:
+					outside.Stop()
 				case wire.TypeMasked:
 					h.count("spoilt")
 					spoilt = true
