@@ -31,7 +31,7 @@ type Party struct {
 	spent      uint64   // what the operator knows, for a party that has lost its state
 	least      uint64
 
-	vectors map[uint64][]uint64 // by round of the job
+	vectors map[uint64][][]uint64 // by round of the job
 	seen    seenOfParty
 
 	// Silent has the party take messages and answer none, of the kinds that it reports true for.
@@ -432,10 +432,21 @@ func (p *Party) work(ask drive.Ask) {
 
 // fill writes the party's vector of a round. Training does not give the same twice.
 func (p *Party) fill(v *masking.Vector, round uint64) error {
-	values := make([]uint64, v.Layout()[0].Length)
-	for k := range values {
-		values[k] = uint64(k*31+p.index*1009+int(round)*77+p.life*411) & 0xffff
+	var values [][]uint64
+	if vector := p.world.options.Vector; vector != nil {
+		values = vector(p.index, round)
+	} else {
+		for _, segment := range v.Layout() {
+			one := make([]uint64, segment.Length)
+			for k := range one {
+				one[k] = uint64(k*31+p.index*1009+int(round)*77+p.life*411) & ringMask(segment)
+			}
+			values = append(values, one)
+		}
 	}
 	p.vectors[round], p.seen.made = values, round
-	return v.Set(values)
+	return v.Set(values...)
 }
+
+// ringMask has the bits of a coordinate.
+func ringMask(s masking.Segment) uint64 { return ^uint64(0) >> (64 - s.Bits) }

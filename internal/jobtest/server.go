@@ -316,7 +316,7 @@ func (s *Server) apply(a *drive.Apply) {
 		} else {
 			s.model = next
 			if n := len(w.Sums); n == 0 || w.Sums[n-1].Round != a.Round {
-				w.Sums = append(w.Sums, Sum{a.Round, a.Parties})
+				w.Sums = append(w.Sums, Sum{a.Round, a.Parties, a.Sum.Values()})
 			}
 		}
 		s.drive.Applied(s.Now(), a.Round, err)
@@ -335,18 +335,21 @@ func (s *Server) apply(a *drive.Apply) {
 
 // checkSum fails unless a sum is that of the vectors of the parties in it.
 func (w *World) checkSum(a *drive.Apply) {
-	want := make([]uint64, w.config.Layout[0].Length)
-	for _, i := range a.Parties {
-		v := w.Parties[i].vectors[a.Round]
-		if v == nil {
-			w.Fatal("party %d is in the sum of round %d and has not submitted", i, a.Round)
+	sum := a.Sum.Values()
+	for k, segment := range w.config.Layout {
+		want := make([]uint64, segment.Length)
+		for _, i := range a.Parties {
+			v := w.Parties[i].vectors[a.Round]
+			if v == nil {
+				w.Fatal("party %d is in the sum of round %d and has not submitted", i, a.Round)
+			}
+			for j, x := range v[k] {
+				want[j] = (want[j] + x) & ringMask(segment)
+			}
 		}
-		for k, x := range v {
-			want[k] = (want[k] + x) & 0xffff
+		if !slices.Equal(sum[k], want) {
+			w.Fatal("the sum of round %d is wrong", a.Round)
 		}
-	}
-	if got := a.Sum.Values()[0]; !slices.Equal(got, want) {
-		w.Fatal("the sum of round %d is wrong", a.Round)
 	}
 	if len(a.Parties) < w.options.Survivors {
 		w.Fatal("the sum of round %d is of %v", a.Round, a.Parties)

@@ -36,6 +36,11 @@ type Options struct {
 	SetBack  bool // the server may be set back, and skip rounds
 	Disorder bool // messages of one connection overtake each other
 
+	// Layout is that of submissions; nil: three numbers of 16 bits, or many if Long. Vector is
+	// what a party submits in a round; nil: something else in each life of its process.
+	Layout masking.Layout
+	Vector func(party int, round uint64) [][]uint64
+
 	// Members is how few a session of a number may form among; nil: Survivors.
 	Members func(number uint64) int
 
@@ -83,6 +88,7 @@ type World struct {
 type Sum struct {
 	Round   uint64
 	Parties []int
+	Values  [][]uint64
 }
 
 // event is something that happens at a time; of the same time what was put first.
@@ -139,7 +145,7 @@ func New(tb testing.TB, seed uint64, o Options) *World {
 		w.Parties = append(w.Parties, &Party{
 			world:   w,
 			index:   i,
-			vectors: make(map[uint64][]uint64),
+			vectors: make(map[uint64][][]uint64),
 			seen: seenOfParty{
 				items:    make(map[string]uint64),
 				messages: make(map[message]uint64),
@@ -163,9 +169,13 @@ func (o Options) config() (protocol.Config, error) {
 	if err != nil {
 		return protocol.Config{}, err
 	}
-	length := 3
-	if o.Long {
-		length = 40_000
+	layout := o.Layout
+	switch {
+	case layout != nil:
+	case o.Long:
+		layout = masking.Layout{{Length: 40_000, Bits: 16}}
+	default:
+		layout = masking.Layout{{Length: 3, Bits: 16}}
 	}
 	recovery := &protocol.Recovery{MinSurvivors: o.Survivors, Threshold: o.Survivors - 1}
 	if o.Curious || o.Parties < 4 {
@@ -179,7 +189,7 @@ func (o Options) config() (protocol.Config, error) {
 		Label:      "job",
 		Roster:     roster,
 		MinMembers: o.Survivors,
-		Layout:     masking.Layout{{Length: length, Bits: 16}},
+		Layout:     layout,
 		Colluders:  o.Colluders,
 		Recovery:   recovery,
 		Classical:  !o.Hybrid,
