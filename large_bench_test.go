@@ -38,7 +38,11 @@ const largeEnv = "HUSHSUM_LARGE_ROLE"
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(largeEnv); role != "" {
-		if err := playLarge(role, os.Args[1]); err != nil {
+		play := playLarge
+		if one, width, job := strings.Cut(role, " "); job {
+			play = func(_, dir string) error { return playLargeJob(one, width, dir) }
+		}
+		if err := play(role, os.Args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -64,7 +68,7 @@ func largePlan(length int) *Plan {
 	}
 }
 
-func newLarge(dir string) (*large, error) {
+func newLarge(dir string, parties int) (*large, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "plan"))
 	if err != nil {
 		return nil, err
@@ -75,7 +79,7 @@ func newLarge(dir string) (*large, error) {
 	}
 	l := &large{dir: dir, key: keyexchange.SealKey{5}}
 	var members []keyexchange.Member
-	for i := range largeParties {
+	for i := range parties {
 		seed := sha256.Sum256(fmt.Appendf(nil, "large %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		l.signers = append(l.signers, key)
@@ -163,7 +167,7 @@ func largeVector(length int) []float32 {
 
 // playLarge is a process of the benchmark. It reports what it measured in the folder.
 func playLarge(role, dir string) error {
-	l, err := newLarge(dir)
+	l, err := newLarge(dir, largeParties)
 	if err != nil {
 		return err
 	}
@@ -304,6 +308,16 @@ func (l *large) report(role string, figures map[string]float64, peak float64) er
 	return l.write(role+".json", b)
 }
 
+// figures are those that a role has reported.
+func (l *large) figures(role string) (map[string]float64, error) {
+	figures := make(map[string]float64)
+	text, err := l.read(role + ".json")
+	if err == nil {
+		err = json.Unmarshal(text, &figures)
+	}
+	return figures, err
+}
+
 // peakMegabytes is the most memory that the process has had (10^6 bytes).
 func peakMegabytes() (float64, error) {
 	b, err := os.ReadFile("/proc/self/status")
@@ -340,7 +354,7 @@ func BenchmarkLarge(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(dir, "plan"), text, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	l, err := newLarge(dir)
+	l, err := newLarge(dir, largeParties)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -378,11 +392,7 @@ func BenchmarkLarge(b *testing.B) {
 				}
 			}
 			b.ReportMetric(0, "ns/op") // the processes have their own times
-			figures := make(map[string]float64)
-			text, err := l.read(role + ".json")
-			if err == nil {
-				err = json.Unmarshal(text, &figures)
-			}
+			figures, err := l.figures(role)
 			if err != nil {
 				b.Fatal(err)
 			}
