@@ -285,6 +285,7 @@ func (h *hub) receive(ctx context.Context, from *connection) (in []byte, long *s
 			if _, err = long.Write(in[2:]); err != nil {
 				return nil, long, err
 			}
+			reuse(from.link, in)
 		case long != nil && len(in) > 0 && in[0] == frameMessage:
 			_, err = long.Write(in[1:])
 			return in[:1], long, err

@@ -38,6 +38,10 @@ func (w *pieceWriter) Write(b []byte) (written int, err error) {
 			w.frame = w.frame[:2]
 		}
 		n := min(len(b), 2+pieceSize-len(w.frame))
+		if need := len(w.frame) + n; need > cap(w.frame) { // twice as much, not a quarter more
+			room := min(max(need, 2*cap(w.frame)), 2+pieceSize)
+			w.frame = append(make([]byte, 0, room), w.frame...)
+		}
 		w.frame = append(w.frame, b[:n]...)
 		b, written = b[n:], written+n
 	}

@@ -104,6 +104,7 @@ type connLink struct {
 	sending  sync.Mutex
 	dialed   bool   // by this side, which has received nothing yet
 	first    []byte // was received before the link was handed out; nil: nothing was
+	spare    []byte // room for the next frame, that one before was in; nil: there is none
 	left     func() // is called when the link is closed; may be nil
 }
 
@@ -159,6 +160,9 @@ func (l *connLink) Receive(ctx context.Context) ([]byte, error) {
 	return frame, err
 }
 
+// reuse has the next frame received into the room of one that nobody needs any more.
+func (l *connLink) reuse(frame []byte) { l.spare = frame }
+
 // limit sets the length of the longest frame that is received.
 func (l *connLink) limit(maxFrame int) { l.maxFrame = maxFrame }
 
@@ -171,12 +175,15 @@ func (l *connLink) receive() ([]byte, error) {
 	if size > int64(l.maxFrame) {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrFrame, size, l.maxFrame)
 	}
-	frame := make([]byte, 0, min(size, firstRead))
+	frame := l.spare[:0]
+	if l.spare = nil; frame == nil {
+		frame = make([]byte, 0, min(size, firstRead))
+	}
 	for int64(len(frame)) < size {
 		if len(frame) == cap(frame) {
 			frame = append(make([]byte, 0, min(size, 2*int64(cap(frame)))), frame...)
 		}
-		n, err := l.conn.Read(frame[len(frame):cap(frame)])
+		n, err := l.conn.Read(frame[len(frame):min(size, int64(cap(frame)))])
 		if err != nil && n == 0 {
 			return nil, err
 		}

@@ -1,6 +1,8 @@
 package hushsum
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // There is room for what has come of a frame, and not for what its head says.
@@ -51,5 +54,39 @@ func TestFileCounter(t *testing.T) {
 		if n, err := counter.Value(); !errors.Is(err, ErrStore) {
 			t.Errorf("%d bytes: %d, %v", length, n, err)
 		}
+	}
+}
+
+// A frame that was given back is the room of the next, whatever the lengths of both.
+func TestFramesReused(t *testing.T) {
+	near, far := net.Pipe()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	from, to := newConnLink(near, 0), newConnLink(far, 0)
+	defer from.Close()
+	defer to.Close()
+	sizes := []int{10, 3, 200_000, 199_999, 200_000, 1, 300_000}
+	frameOf := func(k int) []byte { return bytes.Repeat([]byte{byte(k + 1)}, sizes[k]) }
+	go func() {
+		for k := range sizes {
+			if err := from.Send(ctx, frameOf(k)); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	var last []byte
+	for k, size := range sizes {
+		got, err := to.Receive(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, frameOf(k)) {
+			t.Fatalf("frame %d arrives otherwise", k)
+		}
+		if cap(last) >= size && &last[0] != &got[0] {
+			t.Errorf("frame %d has a room of its own", k)
+		}
+		last = got
+		reuse(to, got)
 	}
 }

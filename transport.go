@@ -19,6 +19,14 @@ type Link interface {
 	Close() error
 }
 
+// reuse gives a frame back that was received from a link, which may have use for the room: the
+// parts of a long body would be garbage of its length.
+func reuse(link Link, frame []byte) {
+	if l, ok := link.(interface{ reuse(frame []byte) }); ok {
+		l.reuse(frame)
+	}
+}
+
 // Dialer is a party's way to the coordinator.
 type Dialer interface {
 	// Dial makes a new connection. The coordinator knows from it who dials.
