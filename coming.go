@@ -22,7 +22,9 @@ func (p *participant) part(in []byte) error {
 	case frameBroadcast, frameEnd:
 		if p.coming.broadcast == nil {
 			p.broadcast, p.arrived = nil, nil // there is room for one
-			p.coming.broadcast = newBroadcastReader(p.Plan.plan.Length)
+			p.Plan.collect()
+			room := newWeights(p.Plan.plan.Length, p.Work32 != nil)
+			p.coming.broadcast = newBroadcastReader(room)
 		}
 		_, err := p.coming.broadcast.Write(body)
 		return err

@@ -51,7 +51,7 @@ func (o *openings) open() [][]byte {
 			o.Fatal(err)
 		}
 	}
-	b := broadcast{round: o.server.Round(), model: make([]float64, 5)}
+	b := broadcast{round: o.server.Round(), model: make(floats[float64], 5)}
 	began, err := b.bytes()
 	if err != nil {
 		o.Fatal(err)
@@ -150,7 +150,7 @@ func (r *running) event(kind EventKind) Event {
 
 // end ends the job.
 func (r *running) end() error {
-	b := broadcast{round: 3, model: make([]float64, 5)}
+	b := broadcast{round: 3, model: make(floats[float64], 5)}
 	began, err := b.bytes()
 	if err != nil {
 		r.Fatal(err)

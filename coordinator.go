@@ -47,8 +47,18 @@ type Coordinator struct {
 	// Apply again for the same round. Run does not return before Apply has.
 	Apply func(r Round, model []float64) ([]float64, error)
 
+	// Model32 and Apply32 are Model and Apply of a job whose models the coordinator holds as
+	// float32, in half the memory: either or both, in place of those two. The parties are sent
+	// the same numbers as ever, exactly, and may hold them as they like. Model32 is what the
+	// first round begins with, nil for zeros; the coordinator keeps it, and it must not change
+	// any more. Apply32 finds the mean in Mean32 and may change and return that too; without it
+	// the sum of both is rounded to float32. They are for sums that are pairwise.
+	Model32 []float32
+	Apply32 func(r Round, model []float32) ([]float32, error)
+
 	// Store keeps what must not be lost when the process ends; nil: nothing does. Key
-	// seals it, and must be set with Store.
+	// seals it, and must be set with Store. It goes on with a model of float32 as with one of
+	// float64, and the other way if float32 holds its weights exactly.
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil
@@ -71,17 +81,22 @@ type Round struct {
 	Number  uint64          // in the job, from 1
 	Parties []int           // whose vectors are in the sum, by roster index
 	Mean    []float64       // of their vectors, with noise
+	Mean32  []float32       // the same, in place of Mean, of a coordinator with Model32 or Apply32
 	Sum     *masking.Vector // of their submissions, in the ring; it is only read
 }
 
 // Result is what a job has come to.
 type Result struct {
-	Model  []float64
-	Rounds int // that were begun
-	Lost   int // of these, without a sum
+	Model   []float64
+	Model32 []float32 // in place of Model, of a coordinator with Model32 or Apply32
+	Rounds  int       // that were begun
+	Lost    int       // of these, without a sum
 	// Spent is what the parties have spent at most; nil without noise.
 	Spent *accounting.Spent
 }
+
+// narrow reports whether models are held as float32.
+func (c *Coordinator) narrow() bool { return c.Model32 != nil || c.Apply32 != nil }
 
 // coordinator is a running Coordinator whose sums are pairwise: it carries what a drive.Server
 // decides.
@@ -98,7 +113,7 @@ type coordinator struct {
 // applied is what has come of a round's sum.
 type applied struct {
 	round uint64
-	model []float64
+	model weights
 	err   error
 }
 
@@ -306,6 +321,7 @@ func (c *coordinator) begins(round uint64, fresh [32]byte) ([32]byte, error) {
 		return b.digest, err
 	}
 	c.cast = b
+	c.Plan.collect() // what was of the round before
 	return b.digest, nil
 }
 
@@ -314,14 +330,23 @@ func (c *coordinator) apply(a *drive.Apply) {
 	r := Round{Number: a.Round, Parties: a.Parties, Sum: a.Sum}
 	digest, model := c.cast.digest, c.model
 	c.running.Go(func() {
-		r.Mean = make([]float64, c.Plan.plan.Length)
+		c.Plan.collect() // room for submissions
 		next := applied{round: a.Round}
-		next.err = DecodeTo(r.Mean, c.Plan, digest, r.Sum, len(r.Parties))
-		if next.err == nil {
+		if next.err = c.decode(&r, digest); next.err == nil {
 			next.model, next.err = c.nextModel(r, model)
 		}
 		c.next <- next
 	})
+}
+
+// decode fills in the mean of a round.
+func (c *coordinator) decode(r *Round, digest [32]byte) error {
+	if c.narrow() {
+		r.Mean32 = make([]float32, c.Plan.plan.Length)
+		return DecodeTo(r.Mean32, c.Plan, digest, r.Sum, len(r.Parties))
+	}
+	r.Mean = make([]float64, c.Plan.plan.Length)
+	return DecodeTo(r.Mean, c.Plan, digest, r.Sum, len(r.Parties))
 }
 
 // notice reports what drive tells.

@@ -65,8 +65,13 @@ func (p *Participant) check() error {
 	if err := required("Dialer", p.Dialer, "use a TCPDialer, or Memory.Dialer"); err != nil {
 		return err
 	}
-	if err := required("Work", p.Work, "give a function that returns a vector"); err != nil {
-		return err
+	if p.Work32 == nil {
+		if err := required("Work", p.Work, "give a function that returns a vector"); err != nil {
+			return err
+		}
+	} else if p.Plan.oneshot != nil {
+		return &ConfigError{Field: "Work32", Reason: "one message has vectors of float64",
+			Advice: "use Work"}
 	}
 	switch rounds := p.Plan.plan.Rounds; {
 	case p.Spent < 0 || p.Spent > rounds:
@@ -109,12 +114,34 @@ func (c *Coordinator) check() error {
 			return err
 		}
 	}
+	if err := c.checkNarrow(); err != nil {
+		return err
+	}
 	if c.StepTime < 0 {
 		return &ConfigError{
 			Field:  "StepTime",
 			Reason: fmt.Sprintf("%v is no time that a step can wait", c.StepTime),
 			Advice: "use 0 for 30 s, or a time above it",
 		}
+	}
+	return nil
+}
+
+// checkNarrow returns an error if models cannot be held as float32, and are to be.
+func (c *Coordinator) checkNarrow() error {
+	field := "Model32"
+	if c.Model32 == nil {
+		field = "Apply32"
+	}
+	switch {
+	case !c.narrow():
+		return nil
+	case c.Model != nil || c.Apply != nil:
+		return &ConfigError{Field: field, Reason: "models are of float32, or of float64",
+			Advice: "use Model and Apply, or Model32 and Apply32"}
+	case c.Plan.oneshot != nil:
+		return &ConfigError{Field: field, Reason: "one message has vectors of float64",
+			Advice: "use Model and Apply"}
 	}
 	return nil
 }

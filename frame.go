@@ -1,6 +1,7 @@
 package hushsum
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -77,7 +78,7 @@ func parseJSON(body []byte, into any) error {
 type broadcast struct {
 	round  uint64
 	fresh  [32]byte
-	model  []float64
+	model  weights
 	digest [32]byte // of its bytes
 }
 
@@ -101,23 +102,28 @@ func (b *broadcast) WriteTo(w io.Writer) (written int64, err error) {
 	if err != nil {
 		return int64(n), err
 	}
-	written, err = weights(b.model).WriteTo(w)
+	written, err = b.model.WriteTo(w)
 	return written + int64(n), err
 }
 
 func (b *broadcast) bytes() ([]byte, error) {
-	out := binary.BigEndian.AppendUint64(nil, b.round)
-	return aggregation.AppendModel(append(out, b.fresh[:]...), b.model)
+	out := bytes.NewBuffer(make([]byte, 0, broadcastHead+8*b.model.count()))
+	if _, err := b.WriteTo(out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
+// parseBroadcast parses one whose model is held as float64.
 func parseBroadcast(in []byte, length int) (*broadcast, error) {
 	if len(in) < broadcastHead {
 		return nil, fmt.Errorf("%w: a broadcast of %d bytes", ErrFrame, len(in))
 	}
 	b := &broadcast{round: binary.BigEndian.Uint64(in), fresh: [32]byte(in[8:])}
-	var err error
-	if b.model, err = aggregation.ParseModel(in[broadcastHead:], length); err != nil {
+	model, err := aggregation.ParseModel(in[broadcastHead:], length)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFrame, err)
 	}
+	b.model = floats[float64](model)
 	return b, nil
 }

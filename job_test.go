@@ -227,6 +227,14 @@ func TestLongJobRestarts(t *testing.T) {
 
 func restarts(t *testing.T, plan *Plan) {
 	t.Helper()
+	restartsOf(t, plan, func(p *Participant, _ int) *Participant { return p },
+		func(_ *job, c *Coordinator) *Coordinator { return c })
+}
+
+// restartsOf has parties and coordinator made otherwise.
+func restartsOf(t *testing.T, plan *Plan, party func(p *Participant, i int) *Participant,
+	coordinator func(j *job, c *Coordinator) *Coordinator) {
+	t.Helper()
 	j := newJob(t, plan, 7)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
@@ -255,14 +263,15 @@ func restarts(t *testing.T, plan *Plan) {
 				if i == 6 {
 					p.Store, p.Key, p.Counter = nil, nil, nil // it loses everything each time
 				}
-				_, err := p.Run(ctx)
+				_, err := runs(ctx, party(p, i))
 				return err
 			})
 		})
 	}
 	var result *Result
 	again(2500*time.Millisecond, func(ctx context.Context) (err error) {
-		result, err = j.coordinator(FileStore(filepath.Join(dir, "coordinator"))).Run(ctx)
+		c := j.coordinator(FileStore(filepath.Join(dir, "coordinator")))
+		result, err = coordinator(j, c).Run(ctx)
 		return err
 	})
 	wait.Wait()

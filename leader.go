@@ -1,6 +1,8 @@
 package hushsum
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/aggregation"
 )
 
 // leader is what every running Coordinator has, whatever takes the sums.
@@ -16,7 +19,7 @@ type leader struct {
 	Coordinator
 	*hub
 	vault *vault
-	model []float64
+	model weights
 	kept  stored
 	first time.Time // the coordinator runs, or the job has ended
 }
@@ -71,7 +74,7 @@ func (l *leader) keepModel() error {
 	if k.version == k.Version {
 		return nil
 	}
-	digest, err := l.vault.put(modelNames[k.version%2], weights(l.model))
+	digest, err := l.vault.put(modelNames[k.version%2], l.model)
 	if err != nil {
 		return err
 	}
@@ -81,64 +84,104 @@ func (l *leader) keepModel() error {
 
 // loadModel takes the model that is kept, or the one that the job begins with.
 func (l *leader) loadModel(kept stored) error {
-	length := l.Plan.plan.Length
+	length, first := l.Plan.plan.Length, l.Model32
+	if first != nil {
+		l.Model32 = []float32{} // it is not kept longer than a round
+	}
 	if kept.Model != nil {
-		file, err := l.vault.get(modelNames[kept.Version%2], kept.Model)
-		if err != nil {
-			return err
-		}
-		r := newWeightsReader(length)
-		_, err = io.Copy(r, file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return fmt.Errorf("%w: %w", ErrStore, err)
-		}
 		l.kept = kept
 		l.kept.version = kept.Version
-		l.model, err = r.end()
-		return err
+		return l.readModel()
 	}
-	l.model = slices.Clone(l.Model)
-	if l.model == nil {
-		l.model = make([]float64, length)
+	switch {
+	case l.Model != nil:
+		l.model = floats[float64](slices.Clone(l.Model))
+	case first != nil:
+		l.model = floats[float32](first)
+	default:
+		l.model = newWeights(length, l.narrow())
 	}
-	if len(l.model) != length {
-		return &ConfigError{Field: "Model",
-			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", len(l.model), length)}
+	if n := l.model.count(); n != length {
+		field := "Model"
+		if first != nil {
+			field = "Model32"
+		}
+		return &ConfigError{Field: field,
+			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", n, length)}
 	}
 	l.kept.version = 1 // the first state is saved with it
 	return nil
 }
 
+// readModel reads the model that is kept.
+func (l *leader) readModel() error {
+	file, err := l.vault.get(modelNames[l.kept.Version%2], l.kept.Model)
+	if err != nil {
+		return err
+	}
+	r := newWeightsReader(newWeights(l.Plan.plan.Length, l.narrow()))
+	_, err = io.Copy(r, file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if l.model, err = r.end(); err != nil || !l.narrow() {
+		return err
+	}
+	// A round may be open with it, of which the parties have the digest.
+	found := sha256.New()
+	if _, err := l.model.WriteTo(found); err != nil {
+		return err
+	}
+	if !bytes.Equal(found.Sum(nil), l.kept.Model) {
+		return &ConfigError{Field: "Apply32", Reason: "the stored model has weights beyond float32",
+			Advice: "go on with Model and Apply"}
+	}
+	return nil
+}
+
 // nextModel makes the next model from the present one, which does not change: it may still be on
 // its way to parties.
-func (l *leader) nextModel(r Round, model []float64) ([]float64, error) {
-	next := r.Mean
-	if l.Apply == nil {
+func (l *leader) nextModel(r Round, model weights) (weights, error) {
+	if l.narrow() {
+		return nextOf(l, r, r.Mean32, of[float32](model), l.Apply32)
+	}
+	return nextOf(l, r, r.Mean, of[float64](model), l.Apply)
+}
+
+func nextOf[F aggregation.Float](
+	l *leader, r Round, mean, model []F, apply func(r Round, model []F) ([]F, error),
+) (weights, error) {
+	next := mean
+	if apply == nil {
 		for i, x := range model {
 			next[i] += x
 		}
 	} else {
 		var err error
-		if next, err = l.Apply(r, slices.Clone(model)); err != nil {
+		if next, err = apply(r, slices.Clone(model)); err != nil {
 			return nil, err
 		}
 	}
+	field := "Apply"
+	if l.narrow() {
+		field = "Apply32"
+	}
 	if len(next) != l.Plan.plan.Length {
-		return nil, &ConfigError{Field: "Apply",
+		return nil, &ConfigError{Field: field,
 			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(next),
 				l.Plan.plan.Length)}
 	}
 	for i, x := range next {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, &ConfigError{Field: "Apply",
+		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, &ConfigError{Field: field,
 				Reason: fmt.Sprintf("coordinate %d is not finite", i)}
 		}
 	}
-	return next, nil
+	return floats[F](next), nil
 }
 
 // adopt makes a model the one that the next round begins with.
-func (l *leader) adopt(next []float64) {
+func (l *leader) adopt(next weights) {
 	l.model = next
 	l.kept.version++
 }
@@ -162,7 +205,12 @@ func (l *leader) farewell() time.Duration {
 func (l *leader) result(
 	rounds, lost uint64, stalled bool, ledger *accounting.Ledger,
 ) (*Result, error) {
-	r := &Result{Model: l.model, Rounds: int(rounds), Lost: int(lost)}
+	r := &Result{
+		Model:   of[float64](l.model),
+		Model32: of[float32](l.model),
+		Rounds:  int(rounds),
+		Lost:    int(lost),
+	}
 	var failed error
 	if stalled {
 		failed = fmt.Errorf("%w (%d of %d)", ErrStalled, lost, rounds)

@@ -95,7 +95,7 @@ func (m *member) save() error {
 }
 
 // connection dials, and answers what comes.
-func (m *member) connection(ctx context.Context) (_ []float64, done bool, err error) {
+func (m *member) connection(ctx context.Context) (_ weights, done bool, err error) {
 	link, err := m.Dialer.Dial(ctx)
 	if err != nil {
 		return nil, false, err
@@ -112,11 +112,11 @@ func (m *member) connection(ctx context.Context) (_ []float64, done bool, err er
 		}
 	}
 	for {
-		kind, body, err := receive(ctx, link)
+		in, err := receive(ctx, link)
 		if err != nil {
 			return nil, false, err
 		}
-		switch kind {
+		switch kind, body := in[0], in[1:]; kind {
 		case frameEnd:
 			m.state.Abandon()
 			return nil, true, m.save()
@@ -156,7 +156,7 @@ func seen(err error) bool {
 }
 
 // runOneshot takes part in a job whose plan has a committee.
-func (p *Participant) runOneshot(ctx context.Context) ([]float64, error) {
+func (p *Participant) runOneshot(ctx context.Context) (weights, error) {
 	r := &oneshotParty{participant: participant{Participant: *p}}
 	defer func() { r.vault.close() }()
 	var b []byte
@@ -207,7 +207,7 @@ func (p *oneshotParty) absent() error {
 }
 
 // connection dials, and submits to the rounds that open.
-func (p *oneshotParty) connection(ctx context.Context) (model []float64, done bool, err error) {
+func (p *oneshotParty) connection(ctx context.Context) (model weights, done bool, err error) {
 	if p.link, err = p.Dialer.Dial(ctx); err != nil {
 		return nil, false, err
 	}
@@ -220,11 +220,11 @@ func (p *oneshotParty) connection(ctx context.Context) (model []float64, done bo
 		return nil, false, err
 	}
 	for {
-		kind, body, err := receive(ctx, p.link)
+		in, err := receive(ctx, p.link)
 		if err != nil {
 			return nil, false, err
 		}
-		switch kind {
+		switch kind, body := in[0], in[1:]; kind {
 		case frameBroadcast:
 			p.began = body
 		case frameMessage:
@@ -280,7 +280,7 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	if err != nil {
 		return absent(err)
 	}
-	vector, err := p.Work(ctx, b.round, b.model)
+	vector, err := p.Work(ctx, b.round, of[float64](b.model))
 	if err != nil {
 		return absent(err)
 	}

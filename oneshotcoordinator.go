@@ -470,7 +470,7 @@ func (r *oneshotCoordinator) apply(sum []int64) error {
 	if out.Sum, err = masking.FromValues(r.Plan.layout, values...); err != nil {
 		return err
 	}
-	var next []float64
+	var next weights
 	if out.Mean, err = r.Plan.Decode(r.begin, values, len(out.Parties)); err == nil {
 		next, err = r.nextModel(out, r.model)
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -40,6 +41,10 @@ type Participant struct {
 	// once or more for a round; an error of it is an absence in that round, and is reported
 	// to Progress.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
+	// Work32 is Work for models and vectors of float32, in half the memory, with [Participant.Run32]
+	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;
+	// a model of a weight that is too large is refused. It is for sums that are pairwise.
+	Work32 func(ctx context.Context, round uint64, model []float32) ([]float32, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing does,
 	// and a party that is started again takes part from the next session on, or with
@@ -108,6 +113,26 @@ type participant struct {
 // stored is of no use; with [ErrLocked], if somebody else uses the Store; and with errors of
 // it.
 func (p *Participant) Run(ctx context.Context) ([]float64, error) {
+	if p.Work32 != nil {
+		return nil, &ConfigError{Field: "Work32", Reason: "Run takes Work", Advice: "call Run32"}
+	}
+	model, err := p.run(ctx)
+	return of[float64](model), err
+}
+
+// Run32 is [Participant.Run] for a party with Work32.
+func (p *Participant) Run32(ctx context.Context) ([]float32, error) {
+	if p.Work != nil {
+		return nil, &ConfigError{Field: "Work", Reason: "Run32 takes Work32", Advice: "call Run"}
+	}
+	if err := required("Work32", p.Work32, "give a function that returns a vector"); err != nil {
+		return nil, err
+	}
+	model, err := p.run(ctx)
+	return of[float32](model), err
+}
+
+func (p *Participant) run(ctx context.Context) (weights, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -131,8 +156,8 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 // redial connects until a connection is done or has failed for good.
 func redial(
 	ctx context.Context, report func(Event),
-	connection func(ctx context.Context) (model []float64, done bool, err error),
-) ([]float64, error) {
+	connection func(ctx context.Context) (model weights, done bool, err error),
+) (weights, error) {
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		began := time.Now()
 		model, done, err := connection(ctx)
@@ -182,7 +207,7 @@ func (p *participant) report(e Event) {
 
 // connection dials, takes what comes, and answers, until the connection breaks or the
 // job is done.
-func (p *participant) connection(ctx context.Context) (model []float64, done bool, err error) {
+func (p *participant) connection(ctx context.Context) (model weights, done bool, err error) {
 	if p.link, err = p.Dialer.Dial(ctx); err != nil {
 		return nil, false, err
 	}
@@ -207,11 +232,11 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 		return nil, false, err
 	}
 	for {
-		kind, body, err := receive(ctx, p.link)
+		in, err := receive(ctx, p.link)
 		if err != nil {
 			return nil, false, err
 		}
-		switch kind {
+		switch kind, body := in[0], in[1:]; kind {
 		case frameJoin:
 			if len(body) != 8 {
 				return nil, false, ErrFrame
@@ -219,6 +244,7 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 			err = p.party.Join(binary.BigEndian.Uint64(body))
 		case framePart:
 			err = p.part(body)
+			reuse(p.link, in)
 		case frameMessage:
 			if body, err = p.rest(body); err == nil {
 				err = p.message(body)
@@ -243,18 +269,18 @@ func (p *participant) connection(ctx context.Context) (model []float64, done boo
 	}
 }
 
-// receive takes a frame of the coordinator. It fails if that is a refusal.
-func receive(ctx context.Context, link Link) (kind byte, body []byte, err error) {
+// receive takes a frame of the coordinator, of a byte or more. It fails if that is a refusal.
+func receive(ctx context.Context, link Link) ([]byte, error) {
 	in, err := link.Receive(ctx)
 	switch {
 	case err != nil:
-		return 0, nil, err
+		return nil, err
 	case len(in) == 0:
-		return 0, nil, ErrFrame
+		return nil, ErrFrame
 	case in[0] == frameRefusal:
-		return 0, nil, refused(in[1:])
+		return nil, refused(in[1:])
 	}
-	return in[0], in[1:], nil
+	return in, nil
 }
 
 // message hands a message to the party. What came before it belongs to it, if a round begins
@@ -358,7 +384,7 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 	if b == nil {
 		return nil // it comes with the next message that says so
 	}
-	vector, err := p.Work(ctx, b.round, b.model)
+	fill, err := p.vector(ctx, b)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -366,9 +392,12 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 		p.party.Absent(ask.ID, b.round, err)
 		return nil
 	}
+	b.model, p.broadcast = nil, nil // they are spent
+	p.Plan.collect()
 	answer := drive.Answer{ID: ask.ID, Round: b.round, Broadcast: b.digest}
 	answer.Fill = func(v *masking.Vector) error {
-		if err := EncodeTo(v, p.Plan, b.digest, vector, p.Random); err != nil {
+		p.Plan.collect() // the last submission, if it was of another session
+		if err := fill(v); err != nil {
 			return err
 		}
 		if p.Submitted != nil {
@@ -380,6 +409,26 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 		return storeError{err}
 	}
 	return nil
+}
+
+// vector has the program make this party's vector, and returns what encodes it.
+func (p *participant) vector(
+	ctx context.Context, b *broadcast,
+) (fill func(v *masking.Vector) error, err error) {
+	if p.Work32 != nil {
+		return filling(ctx, p, b, p.Work32)
+	}
+	return filling(ctx, p, b, p.Work)
+}
+
+func filling[F aggregation.Float](
+	ctx context.Context, p *participant, b *broadcast,
+	work func(ctx context.Context, round uint64, model []F) ([]F, error),
+) (fill func(v *masking.Vector) error, err error) {
+	vector, err := work(ctx, b.round, of[F](b.model))
+	return func(v *masking.Vector) error {
+		return EncodeTo(v, p.Plan, b.digest, vector, p.Random)
+	}, err
 }
 
 func refused(body []byte) error {

@@ -174,7 +174,7 @@ func (s *script) form(number uint64) bool {
 func (s *script) begin(round uint64, cast bool) {
 	s.Helper()
 	s.casts++
-	b := &broadcast{round: round, fresh: [32]byte{s.casts}, model: make([]float64, 5)}
+	b := &broadcast{round: round, fresh: [32]byte{s.casts}, model: make(floats[float64], 5)}
 	if err := b.settle(); err != nil {
 		s.Fatal(err)
 	}

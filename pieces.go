@@ -4,10 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"os"
 
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -60,74 +58,6 @@ func sendBody(kind byte, body io.WriterTo, send func(frame []byte) error) error 
 	return w.Close()
 }
 
-// weights are a model's, of which the bytes are those of aggregation.AppendModel.
-type weights []float64
-
-// WriteTo writes them, in pieces.
-func (v weights) WriteTo(w io.Writer) (written int64, err error) {
-	piece := make([]byte, 0, 64<<10)
-	for len(v) > 0 {
-		n := min(len(v), cap(piece)/8)
-		piece, err = aggregation.AppendModel(piece[:0], v[:n])
-		if err != nil {
-			return written, err
-		}
-		sent, err := w.Write(piece)
-		if written += int64(sent); err != nil {
-			return written, err
-		}
-		v = v[n:]
-	}
-	return written, nil
-}
-
-// weightsReader takes the bytes of as many weights as there is room for.
-type weightsReader struct {
-	weights []float64
-	done    int
-	rest    []byte // of the next weight
-}
-
-func newWeightsReader(length int) *weightsReader {
-	return &weightsReader{weights: make([]float64, length), rest: make([]byte, 0, 8)}
-}
-
-// Write takes the next bytes. It fails with [ErrFrame] if they are too many or no weights.
-func (r *weightsReader) Write(b []byte) (int, error) {
-	taken := len(b)
-	for len(b) > 0 {
-		if r.done == len(r.weights) {
-			return 0, fmt.Errorf("%w: a model of more than %d weights", ErrFrame, len(r.weights))
-		}
-		var word uint64
-		if len(r.rest) == 0 && len(b) >= 8 {
-			word, b = binary.BigEndian.Uint64(b), b[8:]
-		} else {
-			n := min(8-len(r.rest), len(b))
-			r.rest, b = append(r.rest, b[:n]...), b[n:]
-			if len(r.rest) < 8 {
-				break
-			}
-			word, r.rest = binary.BigEndian.Uint64(r.rest), r.rest[:0]
-		}
-		x := math.Float64frombits(word)
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return 0, fmt.Errorf("%w: weight %d is no number", ErrFrame, r.done)
-		}
-		r.weights[r.done] = x
-		r.done++
-	}
-	return taken, nil
-}
-
-// end returns the weights, if all have come.
-func (r *weightsReader) end() ([]float64, error) {
-	if r.done < len(r.weights) || len(r.rest) > 0 {
-		return nil, fmt.Errorf("%w: %d weights of %d", ErrFrame, r.done, len(r.weights))
-	}
-	return r.weights, nil
-}
-
 // broadcastReader takes the bytes of a broadcast.
 type broadcastReader struct {
 	head    []byte
@@ -136,10 +66,11 @@ type broadcastReader struct {
 	digest  func() [32]byte
 }
 
-func newBroadcastReader(length int) *broadcastReader {
+// newBroadcastReader takes a model into the room for it.
+func newBroadcastReader(room weights) *broadcastReader {
 	h := protocol.NewBroadcastHash()
 	return &broadcastReader{
-		weights: newWeightsReader(length),
+		weights: newWeightsReader(room),
 		hash:    h,
 		digest:  func() [32]byte { return [32]byte(h.Sum(nil)) },
 	}

@@ -70,10 +70,11 @@ func TestPieces(t *testing.T) {
 // testBroadcast is one whose bytes are known.
 func testBroadcast(t testing.TB, length int) (*broadcast, []byte) {
 	t.Helper()
-	b := &broadcast{round: 7, fresh: [32]byte{1, 2, 3}, model: make([]float64, length)}
-	for i := range b.model {
-		b.model[i] = math.Sqrt(float64(i)) - 3
+	model := make(floats[float64], length)
+	for i := range model {
+		model[i] = math.Sqrt(float64(i)) - 3
 	}
+	b := &broadcast{round: 7, fresh: [32]byte{1, 2, 3}, model: model}
 	if err := b.settle(); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestBroadcastReader(t *testing.T) {
 	const length = 9001
 	want, text := testBroadcast(t, length)
 	for _, size := range []int{1, 3, 7, 8, 39, 41, 1000, len(text)} {
-		r := newBroadcastReader(length)
+		r := newBroadcastReader(make(floats[float64], length))
 		for piece := range slices.Chunk(text, size) {
 			if _, err := r.Write(piece); err != nil {
 				t.Fatal(err)
@@ -101,12 +102,12 @@ func TestBroadcastReader(t *testing.T) {
 		}
 		got, err := r.end()
 		if err != nil || got.round != want.round || got.fresh != want.fresh ||
-			got.digest != want.digest || !slices.Equal(got.model, want.model) {
+			got.digest != want.digest || !slices.Equal(of[float64](got.model), of[float64](want.model)) {
 			t.Errorf("in pieces of %d it arrives otherwise: %v", size, err)
 		}
 	}
 	for _, cut := range []int{0, 39, 40, 47, len(text) - 8, len(text) - 1} {
-		r := newBroadcastReader(length)
+		r := newBroadcastReader(make(floats[float64], length))
 		if _, err := r.Write(text[:cut]); err != nil {
 			t.Fatal(err)
 		}
@@ -118,11 +119,12 @@ func TestBroadcastReader(t *testing.T) {
 		"long": append(slices.Clone(text), 0),
 		"NaN":  append(slices.Clone(text[:40]), 0x7f, 0xf8, 0, 0, 0, 0, 0, 0),
 	} {
-		if _, err := newBroadcastReader(length).Write(bad); !errors.Is(err, ErrFrame) {
+		r := newBroadcastReader(make(floats[float64], length))
+		if _, err := r.Write(bad); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	infinite := &broadcast{model: []float64{math.Inf(1)}}
+	infinite := &broadcast{model: floats[float64]{math.Inf(1)}}
 	if err := infinite.settle(); !errors.Is(err, aggregation.ErrNotFinite) {
 		t.Errorf("an infinite weight: %v", err)
 	}
@@ -139,7 +141,7 @@ func FuzzBroadcastReader(f *testing.F) {
 			return
 		}
 		want, failed := parseBroadcast(in, 3)
-		r := newBroadcastReader(3)
+		r := newBroadcastReader(make(floats[float64], 3))
 		var err error
 		for piece := range slices.Chunk(in, size) {
 			if _, err = r.Write(piece); err != nil {
@@ -156,7 +158,8 @@ func FuzzBroadcastReader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got.round != want.round || got.fresh != want.fresh || !slices.Equal(got.model, want.model) ||
+		same := slices.Equal(of[float64](got.model), of[float64](want.model))
+		if got.round != want.round || got.fresh != want.fresh || !same ||
 			got.digest != BroadcastDigest(in) {
 			t.Error("in pieces it is another")
 		}
@@ -246,7 +249,7 @@ func TestVaultParts(t *testing.T) {
 		if _, err := v.get("model0", nil); !errors.Is(err, ErrStore) {
 			t.Errorf("%s: nothing kept: %v", name, err)
 		}
-		digest, err := v.put("model0", weights{1, 2, 3})
+		digest, err := v.put("model0", floats[float64]{1, 2, 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,20 +257,22 @@ func TestVaultParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newWeightsReader(3)
-		if _, err := io.Copy(r, from); err != nil || !slices.Equal(r.weights, []float64{1, 2, 3}) {
+		r := newWeightsReader(make(floats[float64], 3))
+		_, err = io.Copy(r, from)
+		if err != nil || !slices.Equal(of[float64](r.weights), []float64{1, 2, 3}) {
 			t.Errorf("%s: %v, %v", name, r.weights, err)
 		}
 		if err := from.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := v.put("model0", weights{1, 2, 4}); err != nil {
+		if _, err := v.put("model0", floats[float64]{1, 2, 4}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := v.get("model0", digest); !errors.Is(err, ErrStore) {
 			t.Errorf("%s: it was replaced: %v", name, err)
 		}
-		if _, err := v.put("model0", weights{math.NaN()}); !errors.Is(err, aggregation.ErrNotFinite) {
+		_, err = v.put("model0", floats[float64]{math.NaN()})
+		if !errors.Is(err, aggregation.ErrNotFinite) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

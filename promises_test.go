@@ -87,7 +87,7 @@ func TestOneshotGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := broadcast{round: c.said, model: make([]float64, plan.Length)}
+		b := broadcast{round: c.said, model: make(floats[float64], plan.Length)}
 		began, err := b.bytes()
 		if err != nil {
 			t.Fatal(err)

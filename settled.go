@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
@@ -266,4 +267,15 @@ func (s *Settled) StdDev(parties int) float64 {
 		return 0
 	}
 	return s.mechanism.StdDev(parties) / float64(parties)
+}
+
+// longModel is the least number of weights for which vectors that are spent are freed at once.
+const longModel = 1 << 20
+
+// collect frees what was spent, in a job of long vectors. Left to itself Go's collector lets what
+// is spent grow as large as what is in use, which would double the memory.
+func (s *Settled) collect() {
+	if s.plan.Length >= longModel {
+		runtime.GC()
+	}
 }

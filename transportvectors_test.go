@@ -59,7 +59,7 @@ func makeTransport(t *testing.T) *transportVectors {
 	}
 	out.Roster, out.Digest = greeting.Roster, greeting.Digest
 	greeting.Sessions, greeting.Least = []uint64{3}, 4
-	cast := &broadcast{round: 2, fresh: [32]byte{1, 2, 3}, model: []float64{0.5, -1}}
+	cast := &broadcast{round: 2, fresh: [32]byte{1, 2, 3}, model: floats[float64]{0.5, -1}}
 	if err := cast.settle(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,8 @@ func TestTransportVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The broadcast in one piece and in two is the same, with the digest that is written down.
-	whole, parts := newBroadcastReader(2), newBroadcastReader(2)
+	whole := newBroadcastReader(make(floats[float64], 2))
+	parts := newBroadcastReader(make(floats[float64], 2))
 	for _, f := range in.Frames {
 		b, err := hex.DecodeString(f.Bytes)
 		if err != nil || int(binary.BigEndian.Uint32(b)) != len(b)-4 {

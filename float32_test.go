@@ -1,0 +1,395 @@
+package hushsum
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// narrowed has a party work in float32.
+func narrowed(p *Participant) *Participant {
+	work := p.Work
+	p.Work = nil
+	p.Work32 = func(ctx context.Context, round uint64, model []float32) ([]float32, error) {
+		vector, err := work(ctx, round, converted[float64](model))
+		return converted[float32](vector), err
+	}
+	return p
+}
+
+// adding has a coordinator add means to the model, in float32 if narrow says so.
+func (j *job) adding(c *Coordinator, narrow bool) *Coordinator {
+	note := func(r Round) {
+		j.mutex.Lock()
+		defer j.mutex.Unlock()
+		j.rounds = append(j.rounds, r)
+	}
+	c.Apply = func(r Round, model []float64) ([]float64, error) {
+		note(r)
+		return added(model, r.Mean), nil
+	}
+	if narrow {
+		c.Apply = nil
+		c.Apply32 = func(r Round, model []float32) ([]float32, error) {
+			note(r)
+			return added(model, r.Mean32), nil
+		}
+	}
+	return c
+}
+
+// runs runs a party, and returns its last model.
+func runs(ctx context.Context, p *Participant) ([]float64, error) {
+	if p.Work32 == nil {
+		return p.Run(ctx)
+	}
+	model, err := p.Run32(ctx)
+	return converted[float64](model), err
+}
+
+func converted[T, F aggregation.Float](from []F) []T {
+	var out []T
+	for _, x := range from {
+		out = append(out, T(x))
+	}
+	return out
+}
+
+// listen has a job go over TCP, and returns how a party dials.
+func (j *job) listen() (listener *TCPListener, dialer func(i int) Dialer) {
+	j.Helper()
+	coordinator, err := keyexchange.GenerateIdentity(nil)
+	if err != nil {
+		j.Fatal(err)
+	}
+	if listener, err = ListenTCP("127.0.0.1:0", coordinator, j.settled.Roster()); err != nil {
+		j.Fatal(err)
+	}
+	j.Cleanup(func() { _ = listener.Close() })
+	return listener, func(i int) Dialer {
+		return &TCPDialer{Address: listener.Address(), Identity: j.signers[i],
+			Coordinator: coordinator.Public().(ed25519.PublicKey)}
+	}
+}
+
+// A job whose coordinator or parties hold models as float32 has the sums that it would have with
+// float64, and the same means but for one rounding; all end with the coordinator's model, rounded
+// where a party holds it as float32.
+func TestFloat32Jobs(t *testing.T) {
+	t.Parallel()
+	for _, narrow := range []bool{true, false} {
+		for parties, narrows := range map[string]func(i int) bool{
+			"float32": func(int) bool { return true },
+			"float64": func(int) bool { return false },
+			"mixed":   func(i int) bool { return i%2 == 0 },
+		} {
+			for _, tcp := range []bool{true, false} {
+				t.Run(fmt.Sprintf("narrow %v, parties %s, TCP %v", narrow, parties, tcp), func(t *testing.T) {
+					t.Parallel()
+					testFloat32Job(t, narrow, narrows, tcp)
+				})
+			}
+		}
+	}
+}
+
+func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp bool) {
+	plan := testPlan()
+	plan.Rounds = 3
+	if tcp {
+		plan.Length, plan.Clip = 150_000, 1000 // a broadcast in parts, and vectors within the clip
+	}
+	j := newJob(t, plan, 4)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	c := j.adding(j.coordinator(nil), narrow)
+	var dialer func(i int) Dialer
+	if tcp {
+		c.Listener, dialer = j.listen()
+		c.Folder = t.TempDir()
+	}
+	last := make([][]float64, len(j.signers))
+	var wait sync.WaitGroup
+	for i := range j.signers {
+		p := j.participant(i, nil)
+		p.Work = func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
+			vector := slices.Clone(model) // no round's are like another's
+			for k := range vector {
+				vector[k] = vector[k]/3 + .1*float64(i+k%5)
+			}
+			return vector, nil
+		}
+		if tcp {
+			p.Dialer = dialer(i)
+		}
+		if narrows(i) {
+			p = narrowed(p)
+		}
+		wait.Go(func() {
+			var err error
+			if last[i], err = runs(ctx, p); err != nil {
+				t.Errorf("party %d: %v", i, err)
+			}
+		})
+	}
+	result, err := c.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Wait()
+	j.check()
+	if result.Lost != 0 || len(j.rounds) != plan.Rounds {
+		t.Fatalf("%d rounds lost, %d sums", result.Lost, len(j.rounds))
+	}
+	model := result.Model
+	if narrow {
+		model = converted[float64](result.Model32)
+	}
+	if narrow != (result.Model == nil) || len(model) != plan.Length || model[1] == 0 {
+		t.Fatalf("a model of %d weights of float64 and %d of float32", len(result.Model),
+			len(result.Model32))
+	}
+	for i, got := range last {
+		want := model
+		if narrows(i) {
+			want = converted[float64](converted[float32](model))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("party %d ends with another model than the coordinator", i)
+		}
+	}
+	checkMeans(t, j, narrow)
+}
+
+// checkMeans compares means with those of the vectors that are in the sums. The encoder rounds
+// to a scale at which 1e-2 is far off.
+func checkMeans(t *testing.T, j *job, narrow bool) {
+	t.Helper()
+	model := make([]float64, j.settled.plan.Length)
+	for _, r := range j.rounds {
+		mean := r.Mean
+		if narrow {
+			mean = converted[float64](r.Mean32)
+		}
+		if len(mean) != len(model) || narrow != (r.Mean == nil) {
+			t.Fatalf("%d means of float64, %d of float32", len(r.Mean), len(r.Mean32))
+		}
+		for k := range model {
+			want := model[k] / 3
+			for _, i := range r.Parties {
+				want += .1 * float64(i+k%5) / float64(len(r.Parties))
+			}
+			if math.Abs(mean[k]-want) > 1e-2 {
+				t.Fatalf("round %d: mean %v of weight %d, want %v", r.Number, mean[k], k, want)
+			}
+			model[k] += mean[k]
+		}
+	}
+}
+
+// The same through kills of the coordinator and of parties of both kinds.
+func TestFloat32JobRestarts(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("writes much")
+	}
+	plan := testPlan()
+	plan.Rounds, plan.Length = 6, 150_000
+	restartsOf(t, plan, func(p *Participant, i int) *Participant {
+		if i%2 == 0 {
+			p = narrowed(p)
+		}
+		return p
+	}, func(j *job, c *Coordinator) *Coordinator { return j.adding(c, true) })
+}
+
+// A coordinator goes on with a stored model of the other kind if that is the same model.
+func TestFloat32Store(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, testPlan(), 4)
+	load := func(c *Coordinator) (*coordinator, error) {
+		r := newCoordinator(newLeader(c))
+		err := r.load()
+		r.vault.close()
+		return r, err
+	}
+	for _, c := range []struct {
+		first, then bool // held as float32
+		weight      float64
+		field       string
+	}{
+		{true, true, .5, ""},
+		{true, false, .5, ""},
+		{false, true, .5, ""},
+		{false, true, .1, "Apply32"}, // parties may be in a round that began with it
+		{false, true, 1e300, ""},
+	} {
+		store := new(MemoryStore)
+		first := j.adding(j.coordinator(store), c.first)
+		if c.first {
+			first.Model32 = []float32{1, 2, 3, 4, float32(c.weight)}
+		} else {
+			first.Model = []float64{1, 2, 3, 4, c.weight}
+		}
+		r, err := load(first)
+		if err == nil {
+			err = r.save()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err = load(j.adding(j.coordinator(store), c.then))
+		var refused *ConfigError
+		switch {
+		case c.weight > math.MaxFloat32:
+			if !errors.Is(err, ErrFrame) {
+				t.Errorf("%+v: %v, want ErrFrame", c, err)
+			}
+		case c.field != "":
+			if !errors.As(err, &refused) || refused.Field != c.field {
+				t.Errorf("%+v: %v, want a ConfigError of %s", c, err, c.field)
+			}
+		case err != nil:
+			t.Errorf("%+v: %v", c, err)
+		default:
+			got := of[float64](r.model)
+			if c.then {
+				got = converted[float64](of[float32](r.model))
+			}
+			if !slices.Equal(got, []float64{1, 2, 3, 4, c.weight}) {
+				t.Errorf("%+v: it is %v", c, got)
+			}
+		}
+	}
+}
+
+// Without Apply32 the next model is the sum of the last and the mean. One that does not fit
+// float32 loses its round.
+func TestFloat32NextModel(t *testing.T) {
+	j := newJob(t, testPlan(), 4)
+	c := j.coordinator(nil)
+	c.Apply, c.Model32 = nil, []float32{1, 2, 3, 4, math.MaxFloat32}
+	l := newLeader(c)
+	if err := l.loadModel(stored{}); err != nil {
+		t.Fatal(err)
+	}
+	next, err := l.nextModel(Round{Mean32: []float32{.5, 0, 0, 0, 0}}, l.model)
+	want := []float32{1.5, 2, 3, 4, math.MaxFloat32}
+	if err != nil || !slices.Equal(of[float32](next), want) {
+		t.Errorf("%v, %v, want %v", next, err, want)
+	}
+	_, err = l.nextModel(Round{Mean32: []float32{0, 0, 0, 0, math.MaxFloat32}}, l.model)
+	if !errors.Is(err, ErrConfig) {
+		t.Errorf("a weight beyond float32: %v", err)
+	}
+	if !slices.Equal(of[float32](l.model), []float32{1, 2, 3, 4, math.MaxFloat32}) {
+		t.Errorf("the model before has changed to %v", l.model)
+	}
+}
+
+// Weights that are held as float32 have the bytes of the same weights as float64, and what they
+// are read from is rounded to the nearest.
+func TestFloat32Weights(t *testing.T) {
+	narrow := make(floats[float32], 3*pieceWeights+5)
+	for i := range narrow {
+		narrow[i] = float32(math.Sqrt(float64(i)) - 3)
+	}
+	wide := floats[float64](converted[float64](narrow))
+	var a, b bytes.Buffer
+	if _, err := narrow.WriteTo(&a); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wide.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	appended, err := aggregation.AppendModel(nil, wide)
+	if err != nil || !bytes.Equal(a.Bytes(), appended) || !bytes.Equal(b.Bytes(), appended) {
+		t.Fatalf("their bytes are others: %v", err)
+	}
+	for _, size := range []int{1, 7, 8, 9, 1000, len(appended)} {
+		r := newWeightsReader(make(floats[float32], len(narrow)))
+		for piece := range slices.Chunk(appended, size) {
+			if _, err := r.Write(piece); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := r.end()
+		if err != nil || !slices.Equal(of[float32](got), narrow) {
+			t.Errorf("in pieces of %d they arrive otherwise: %v", size, err)
+		}
+	}
+	third, err := aggregation.AppendModel(nil, []float64{1. / 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := make(floats[float32], 1)
+	if err := one.take(0, third); err != nil || one[0] != float32(1.)/3 {
+		t.Errorf("a third is %v, %v", one[0], err)
+	}
+	large, err := aggregation.AppendModel(nil, []float64{1e39})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := one.take(0, large); !errors.Is(err, ErrFrame) {
+		t.Errorf("a weight beyond float32: %v", err)
+	}
+	if _, err := (floats[float32]{float32(math.NaN())}).WriteTo(io.Discard); !errors.Is(err,
+		aggregation.ErrNotFinite) {
+		t.Errorf("no number: %v", err)
+	}
+}
+
+// Fields for float32 and for float64 exclude each other, and one message has float64 alone.
+func TestFloat32Fields(t *testing.T) {
+	j := newJob(t, testPlan(), 4)
+	committee := oneshotJob(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	is := func(name, field string, err error) {
+		t.Helper()
+		var c *ConfigError
+		if !errors.As(err, &c) || c.Field != field {
+			t.Errorf("%s: %v, want a ConfigError of %s", name, err, field)
+		}
+	}
+	p := j.participant(0, nil)
+	_, err := p.Run32(ctx)
+	is("Run32 with Work", "Work", err)
+	p = narrowed(p)
+	_, err = p.Run(ctx)
+	is("Run with Work32", "Work32", err)
+	p.Plan = committee
+	_, err = p.Run32(ctx)
+	is("a committee and Work32", "Work32", err)
+	p.Work32 = nil
+	_, err = p.Run32(ctx)
+	is("Run32 without Work32", "Work32", err)
+
+	c := j.coordinator(nil)
+	c.Model32 = make([]float32, 5)
+	_, err = c.Run(ctx)
+	is("Apply and Model32", "Model32", err)
+	c = j.adding(j.coordinator(nil), true)
+	c.Model = make([]float64, 5)
+	_, err = c.Run(ctx)
+	is("Model and Apply32", "Apply32", err)
+	c = j.adding(j.coordinator(nil), true)
+	c.Plan, c.Committee = committee, new(Memory)
+	_, err = c.Run(ctx)
+	is("a committee and Apply32", "Apply32", err)
+	c = j.adding(j.coordinator(nil), true)
+	c.Model32 = make([]float32, 4)
+	_, err = c.Run(ctx)
+	is("a short model", "Model32", err)
+}
