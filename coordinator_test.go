@@ -16,6 +16,7 @@ import (
 
 // With fewer than the plan takes there, the job waits, and goes on once they are back.
 func TestCoordinatorWaits(t *testing.T) {
+	t.Parallel()
 	plan := testPlan()
 	plan.Rounds, plan.Classical, plan.DropOut = 3, true, .25
 	j := newJob(t, plan, 4)
@@ -81,6 +82,7 @@ func TestCoordinatorWaits(t *testing.T) {
 // What a coordinator has saved it comes back with: rounds, numbers, what was lost, and what every
 // party of a round has spent.
 func TestCoordinatorState(t *testing.T) {
+	t.Parallel()
 	plan := testPlan()
 	plan.Noise, plan.Epsilon, plan.Rounds = accounting.FamilyDiscreteGaussian, 8, 2
 	j := newJob(t, plan, 4)
@@ -184,6 +186,7 @@ func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
 
 // A round begins once that is stored. A store that fails ends the job with its error.
 func TestCoordinatorSavesFirst(t *testing.T) {
+	t.Parallel()
 	saves := 1
 	for fails := 0; fails <= saves; fails++ {
 		plan := testPlan()
