@@ -1,0 +1,220 @@
+package drive
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// This file has when a server decides, and how what follows is given out.
+
+// Wake returns when [Server.Tick] is due: [Never] if only an event can change anything.
+func (s *Server) Wake() Time {
+	if s.save || s.ended != "" {
+		return Never
+	}
+	wake := min(s.sweep, s.lookAt)
+	if s.look || s.counted && !s.applying() {
+		return s.now
+	}
+	if s.held && !s.apart {
+		wake = min(wake, s.saved+keepEvery)
+	}
+	for _, x := range s.sessions() {
+		if x != nil {
+			wake = min(wake, s.wakeFor(x))
+		}
+	}
+	return wake
+}
+
+// Tick decides what is due. It fails with errors of this machine.
+func (s *Server) Tick(now Time) error {
+	s.clock(now)
+	if s.save || s.ended != "" {
+		return nil
+	}
+	s.sweepAway()
+	if s.held && !s.apart && s.now >= s.saved+keepEvery {
+		s.save = true
+	}
+	for {
+		if again, err := s.proceed(); err != nil || !again {
+			return err
+		}
+	}
+}
+
+// Keep has what is held saved too, before a program stops.
+func (s *Server) Keep() {
+	if s.held && s.ended == "" {
+		s.save = true
+	}
+}
+
+// proceed decides one thing, and reports whether there may be another.
+func (s *Server) proceed() (again bool, err error) {
+	if s.ended != "" {
+		return false, nil
+	}
+	look := s.look || s.now >= s.lookAt
+	if s.look = false; look {
+		s.lookAt = Never
+	}
+	if again, err := s.catchUp(); again || err != nil {
+		return again, err
+	}
+	if again, err := s.form(look); again || err != nil {
+		return again, err
+	}
+	if f := s.forming; f != nil && f.stage == Resting &&
+		(s.present == nil || s.present.stage == Resting) {
+		return true, s.takeOver()
+	}
+	x := s.present
+	if x == nil || x.stage == Applying || x.stage != Resting && !s.over(x) {
+		return false, nil
+	}
+	switch x.stage {
+	case Resting:
+		return s.prepare(look)
+	case Preparing:
+		return true, s.begin()
+	case Submitting:
+		if !s.recovers {
+			s.total()
+			return true, nil
+		}
+		return true, s.step(Signing)
+	case Signing:
+		return true, s.step(Revealing)
+	default:
+		s.total()
+		return true, nil
+	}
+}
+
+// Prepared says what has to be done before anything leaves.
+type Prepared struct {
+	// Save says that [Server.State] is new, and has to be durable before Advance is called.
+	Save    bool
+	Notices []Notice
+}
+
+// Ready returns what has to be done before anything leaves, and whether there is anything at all.
+func (s *Server) Ready() (Prepared, bool) {
+	p := Prepared{Save: s.save, Notices: slices.Clone(s.notices)}
+	return p, s.save || s.tell || s.ask || len(s.notices) > 0
+}
+
+// Orders says what follows from decisions.
+type Orders struct {
+	// Tell says that [Server.Pending] may have something new, for anybody.
+	Tell  bool
+	Apply *Apply // what the program is asked; nil: nothing
+}
+
+// Apply asks the program for the next model. Its answer is [Server.Applied].
+type Apply struct {
+	Round   uint64
+	Fresh   [32]byte // of the round's broadcast
+	Parties []int
+	Sum     *masking.Vector // which the program only reads
+}
+
+// Advance is called when the state is durable, if Ready said that it is new. It returns what
+// follows: stages that have begun wait from now on, and Pending hands out their messages.
+func (s *Server) Advance(now Time) Orders {
+	s.clock(now)
+	out := Orders{Tell: s.tell || s.save} // whoever came during the save was handed nothing
+	if s.ask {
+		out.Apply = &Apply{s.round, s.fresh, slices.Clone(s.of), s.sum}
+	}
+	if s.save {
+		s.held, s.late, s.saved = s.late, false, s.now
+	}
+	for _, x := range s.sessions() {
+		if x != nil && x.fresh {
+			x.waiting = waiting{since: s.now}
+			s.mark(x)
+		}
+	}
+	s.save, s.ask, s.tell, s.notices = false, false, false, nil
+	return out
+}
+
+// ItemKind says what an item has a party do.
+type ItemKind uint8
+
+// The kinds of items.
+const (
+	Join  ItemKind = iota + 1 // make keys for Session
+	Carry                     // take the message
+	Last                      // the job is over, with its last model
+)
+
+// Item is one thing for a party. Two with the same Name are the same bytes.
+type Item struct {
+	Kind    ItemKind
+	Name    string
+	Session uint64
+	Round   uint64 // of the job, if the message begins one: the broadcast goes with it
+	// Shared and Own are the message, in two parts. The first may be memory that all have in
+	// common, and is not to be written to.
+	Shared, Own []byte
+}
+
+// Pending yields what a party has to do, in the order in which it does it: also what it was sent
+// already and has not answered. The carrier keeps whom it has sent what. It yields nothing while
+// a decision is not durable.
+func (s *Server) Pending(party int) func(yield func(Item) bool) {
+	return func(yield func(Item) bool) {
+		switch {
+		case s.save:
+			return
+		case s.ended != "":
+			yield(Item{Kind: Last, Name: "end", Round: s.round})
+			return
+		}
+		for _, x := range s.sessions() {
+			if x != nil && !s.pendingOf(x, party, yield) {
+				return
+			}
+		}
+	}
+}
+
+// pendingOf yields what is pending of one session.
+func (s *Server) pendingOf(x *session, party int, yield func(Item) bool) bool {
+	p, server := &s.peers[party], s.machine(x)
+	if x == s.present && s.away(party) {
+		return true
+	}
+	if x.stage == Announcing {
+		if !s.mayJoin(party, x) || !server.Awaits(party) {
+			return true
+		}
+		return yield(Item{Kind: Join, Name: fmt.Sprintf("%d.join", x.number), Session: x.number})
+	}
+	if !slices.Contains(p.sessions, x.number) {
+		return true
+	}
+	for shared, own := range server.PendingParts(party) {
+		item := Item{Kind: Carry, Session: x.number, Shared: shared, Own: own}
+		item.Name = nameOf(x.number, shared, own)
+		if server.Step() == protocol.StepMasked {
+			item.Round = s.round
+		}
+		if !yield(item) {
+			return false
+		}
+	}
+	return true
+}
+
+// away reports whether a party does not submit in the round that is open.
+func (s *Server) away(party int) bool {
+	return s.present != nil && s.present.stage == Submitting && s.peers[party].absent == s.round
+}

@@ -1,0 +1,188 @@
+package drive
+
+import (
+	"errors"
+	"io"
+	"slices"
+)
+
+// This file has what may happen to a server: it changes what the server knows, and decides nothing.
+
+// Hello is what a party says when it connects.
+type Hello struct {
+	Sessions []uint64 // that it has keys for
+	Least    uint64   // the least number of a session that it may join
+	Told     uint64   // the last round of the job that it has submitted in, or knows to be begun
+}
+
+// Connected takes a party's coming, or its asking again.
+func (s *Server) Connected(now Time, party int, h Hello) {
+	s.clock(now)
+	p := &s.peers[party]
+	if !slices.Equal(p.sessions, h.Sessions) {
+		s.look, s.failed = true, nil
+	}
+	p.sessions = slices.Clone(h.Sessions)
+	if h.Least != p.least {
+		p.least, s.look = h.Least, true
+		s.doubted = s.doubted || s.forming != nil && h.Least > s.forming.number+1
+	}
+	s.told(party, h.Told)
+	p.connected = true
+	s.arrive(party)
+}
+
+// Told takes a party's word of the last round of the job that it knows of.
+func (s *Server) Told(now Time, party int, round uint64) {
+	s.clock(now)
+	s.told(party, round)
+}
+
+func (s *Server) told(party int, round uint64) {
+	p := &s.peers[party]
+	if round != p.told && round > s.round {
+		s.counted = true
+	}
+	p.told = round
+}
+
+// Gone takes the end of a party's connection.
+func (s *Server) Gone(now Time, party int) {
+	s.clock(now)
+	p := &s.peers[party]
+	p.connected, p.seen = false, s.now
+	if s.config.Away == 0 {
+		s.leave(party)
+	}
+}
+
+// Heard takes a sign of life of a party that need not be connected.
+func (s *Server) Heard(now Time, party int) {
+	s.clock(now)
+	if s.config.Away > 0 {
+		s.arrive(party)
+	}
+	s.peers[party].seen = s.now
+}
+
+// arrive counts a party as here, and near.
+func (s *Server) arrive(party int) {
+	p := &s.peers[party]
+	switch {
+	case p.near:
+	case p.known:
+		s.learned.cameBack(s.now - p.seen)
+	default:
+		p.came = s.now
+	}
+	if !p.here {
+		p.here, s.look, s.failed = true, true, nil
+	}
+	p.near, p.known = true, true
+	s.touch(party)
+}
+
+// fade counts a party as gone for the step that is under way.
+func (s *Server) fade(party int) {
+	p := &s.peers[party]
+	if p.near {
+		p.near, p.expected = false, max(p.expected, p.seen+s.learned.back(&s.config))
+		s.touch(party)
+	}
+}
+
+// leave counts a party as gone.
+func (s *Server) leave(party int) {
+	s.fade(party)
+	if p := &s.peers[party]; p.here {
+		p.here, s.look, s.failed = false, true, nil
+	}
+}
+
+// Absent takes a party's word that it does not submit in a round of the job, and reports whether
+// the round waited for it.
+func (s *Server) Absent(now Time, party int, round uint64) bool {
+	s.clock(now)
+	p := &s.peers[party]
+	if p.absent == round || round != s.round || s.present == nil || s.present.stage != Submitting {
+		return false
+	}
+	p.absent = round
+	s.touch(party)
+	return true
+}
+
+// ReadMessage takes one message of a party. It fails with the errors of protocol.ServerSeries, with
+// [ErrExcluded], or with [ErrEnded]; all are the party's, and nothing has changed then.
+func (s *Server) ReadMessage(now Time, party int, message io.Reader) error {
+	s.clock(now)
+	if s.ended != "" {
+		return ErrEnded
+	}
+	if s.faults.excluded(party) {
+		return ErrExcluded
+	}
+	was := s.awaits(party)
+	if err := s.series.ReadMessage(s.roster.Key(party), message); err != nil {
+		return err
+	}
+	s.held, s.late = true, s.save
+	p := &s.peers[party]
+	for k, x := range s.sessions() {
+		if x == nil || !was[k] || s.machine(x).Awaits(party) {
+			continue
+		}
+		if x.stage == Announcing && !slices.Contains(p.sessions, x.number) {
+			p.sessions = append(p.sessions, x.number)
+		}
+		s.learned.answered(x, s.now)
+		if x.stage == Resting {
+			s.look = true
+		}
+	}
+	s.failed = nil
+	s.touch(party)
+	return nil
+}
+
+// awaits reports whether the present and the forming session wait for a party.
+func (s *Server) awaits(party int) (out [2]bool) {
+	for k, x := range s.sessions() {
+		out[k] = x != nil && s.machine(x).Awaits(party)
+	}
+	return out
+}
+
+// Due reports whether a message of a party is waited for.
+func (s *Server) Due(party int) bool {
+	due := s.awaits(party)
+	return due[0] || due[1]
+}
+
+// Pause has no further round begin. The one that is open goes on to its sum.
+func (s *Server) Pause(now Time, why string) {
+	s.clock(now)
+	if s.ended != "" {
+		return
+	}
+	s.paused = true
+	s.decided(Notice{Kind: Paused, Round: s.round, Err: errors.New(why)})
+}
+
+// Resume ends a pause.
+func (s *Server) Resume(now Time, why string) {
+	s.clock(now)
+	if s.ended != "" {
+		return
+	}
+	s.paused, s.inRow = false, 0
+	s.decided(Notice{Kind: Resumed, Round: s.round, Err: errors.New(why)})
+}
+
+// End ends the job. A round that is open has no sum.
+func (s *Server) End(now Time, why string) {
+	s.clock(now)
+	if s.ended == "" {
+		s.end(why)
+	}
+}
