@@ -109,7 +109,7 @@ func TestExhaustive(t *testing.T) {
 		{1, 0, 1, false, always},
 		{1, 1, 0, false, suite.Long},
 		{1, 1, 0, true, suite.Long},
-		{1, 1, 1, true, suite.Long},
+		{1, 1, 1, true, suite.Longest},
 		{2, 1, 0, true, suite.Longest},
 		{1, 2, 0, false, suite.Longest},
 		{1, 2, 1, true, suite.Longest},
