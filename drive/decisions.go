@@ -106,7 +106,7 @@ type Prepared struct {
 // Ready returns what has to be done before anything leaves, and whether there is anything at all.
 func (s *Server) Ready() (Prepared, bool) {
 	p := Prepared{Save: s.save, Notices: slices.Clone(s.notices)}
-	return p, s.save || s.tell || s.ask || len(s.notices) > 0
+	return p, s.save || s.ask || len(s.notices) > 0
 }
 
 // Orders says what follows from decisions.
@@ -128,7 +128,7 @@ type Apply struct {
 // follows: stages that have begun wait from now on, and Pending hands out their messages.
 func (s *Server) Advance(now Time) Orders {
 	s.clock(now)
-	out := Orders{Tell: s.tell || s.save} // whoever came during the save was handed nothing
+	out := Orders{Tell: s.save} // also those who came during the save, and were handed nothing
 	if s.ask {
 		out.Apply = &Apply{s.round, s.fresh, slices.Clone(s.of), s.sum}
 	}
@@ -141,7 +141,7 @@ func (s *Server) Advance(now Time) Orders {
 			s.mark(x)
 		}
 	}
-	s.save, s.ask, s.tell, s.notices = false, false, false, nil
+	s.save, s.ask, s.notices = false, false, nil
 	return out
 }
 

@@ -8,7 +8,7 @@ import (
 
 // This file has what may happen to a server: it changes what the server knows, and decides nothing.
 
-// Hello is what a party says when it connects.
+// Hello tells what a party says when it connects.
 type Hello struct {
 	Sessions []uint64 // that it has keys for
 	Least    uint64   // the least number of a session that it may join
@@ -20,9 +20,8 @@ func (s *Server) Connected(now Time, party int, h Hello) {
 	s.clock(now)
 	p := &s.peers[party]
 	if !slices.Equal(p.sessions, h.Sessions) {
-		s.look, s.failed = true, nil
+		p.sessions, s.look, s.failed = slices.Clone(h.Sessions), true, nil
 	}
-	p.sessions = slices.Clone(h.Sessions)
 	if h.Least != p.least {
 		p.least, s.look = h.Least, true
 		s.doubted = s.doubted || s.forming != nil && h.Least > s.forming.number+1

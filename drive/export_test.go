@@ -105,7 +105,7 @@ func (s *Server) Shape() (common string, each []string) {
 	b := shape{each: make([]string, len(s.peers))}
 	s.shapeSaved(&b)
 	past := func(t Time) Time { return max(t-s.now, 0) }
-	b.add(s.look, past(s.lookAt), s.counted, s.failed != nil, s.held, s.late, s.save, s.ask, s.tell)
+	b.add(s.look, past(s.lookAt), s.counted, s.failed != nil, s.held, s.late, s.save, s.ask)
 	b.add(s.learned.median, s.learned.absences, past(s.begun+s.config.Pace))
 	if s.held {
 		b.add(s.now - s.saved)

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// faults is what the parties of a job have done wrong, by roster index. It belongs to
+// faults lists what the parties of a job have done wrong, by roster index. It belongs to
 // identities and lives as long as the job: a party that comes with new keys is the same party.
 type faults struct {
 	of     []fault
 	doubts [][2]int // of protocol.Server.Doubts, over all sessions
 }
 
-// fault is what one party has done wrong.
+// fault holds what one party has done wrong.
 type fault struct {
 	Excluded bool // it has spoilt a round
 	// Stalls is how many rounds it let a step of pass, and Lapse is the round that it has

@@ -140,8 +140,8 @@ func (s *Server) eased(x *session) bool {
 	return now < s.least(s.config.Session(x.number)) && s.least(s.config.Session(number)) <= then
 }
 
-// newSession is a session that stands where it does. Its rounds take as many parties as it does
-// where they are gathered, and as a sum does where the graph is that of the session.
+// newSession makes a session at a stage. A round takes as many parties as the session where parties
+// are gathered for it, and as many as a sum where the graph is the session's.
 func (s *Server) newSession(c *protocol.Config, stage Stage) *session {
 	x := &session{number: c.Number, stage: stage, least: s.least(c)}
 	if s.recovers && !s.gathers {
@@ -170,7 +170,8 @@ func (s *Server) form(look bool) (again bool, err error) {
 	if x.stage == Announcing && s.doubted {
 		if s.doubted = false; s.overtaken(x) {
 			// Parties have used the number: what is saved was set back.
-			return true, s.drop(protocol.ErrNumber)
+			s.drop(protocol.ErrNumber)
+			return true, nil
 		}
 	}
 	if x.stage == Resting || !s.over(x) {
@@ -188,7 +189,8 @@ func (s *Server) form(look bool) (again bool, err error) {
 		x.stuck = true // some may still come
 		return false, nil
 	case tooFew(err):
-		return true, s.drop(err)
+		s.drop(err)
+		return true, nil
 	case err != nil:
 		return false, err
 	}
@@ -252,10 +254,9 @@ func (s *Server) propose(look bool) (again bool, err error) {
 }
 
 // drop gives up the session that forms. The next has another number.
-func (s *Server) drop(why error) error {
+func (s *Server) drop(why error) {
 	s.decided(Notice{Kind: Dropped, Session: s.forming.number, Round: s.round, Err: why})
 	s.forming = nil
-	return nil
 }
 
 // takeOver makes the session that has formed the present one.
@@ -275,7 +276,6 @@ func (s *Server) takeOver() error {
 	}
 	s.decided(Notice{Kind: Following, Session: s.present.number, Round: s.round,
 		Parties: s.series.Present().Enrolled()})
-	s.tell = true
 	return nil
 }
 

@@ -47,7 +47,6 @@ func (s *Server) catchUp() (again bool, err error) {
 	s.series = protocol.NewServerSeries(s.config.Label, s.series.Least())
 	s.present, s.forming = nil, nil
 	s.decided(Notice{Kind: SetBack, Round: s.round, Skipped: skipped})
-	s.tell = true
 	return true, nil
 }
 
@@ -178,7 +177,6 @@ func (s *Server) end(why string) {
 	s.sum, s.of, s.ask = nil, nil, false
 	s.series = protocol.NewServerSeries(s.config.Label, s.series.Least())
 	s.decided(Notice{Kind: Ended, Round: s.round, Err: errors.New(why)})
-	s.tell = true
 }
 
 // nameOf names a message of a session: of one type and one round there is one.
@@ -193,7 +191,7 @@ func nameOf(session uint64, shared, own []byte) string {
 	return fmt.Sprintf("%d.%d.%d", session, h.Type, h.Round)
 }
 
-// Status is where a job stands.
+// Status says where a job stands.
 type Status struct {
 	Round, Lost uint64
 	Session     uint64       // of the present session, or else of the one that forms; 0: none

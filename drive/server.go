@@ -95,7 +95,7 @@ type ServerConfig struct {
 	Random io.Reader // nil: crypto/rand
 }
 
-// Stage is what a session waits for.
+// Stage names what a session waits for.
 type Stage int
 
 // The stages. The first three set a session up, the last four are of a round.
@@ -130,7 +130,7 @@ type session struct {
 	waiting
 }
 
-// peer is what a server knows of a party that is not saved.
+// peer holds what a server knows of a party and does not save.
 type peer struct {
 	connected bool
 	here      bool     // connected, or heard of within Away
@@ -194,7 +194,6 @@ type Server struct {
 
 	save    bool // something was decided
 	ask     bool
-	tell    bool
 	notices []Notice
 }
 
@@ -322,7 +321,7 @@ func (s *Server) decided(n Notice) {
 func (s *Server) enter(x *session, stage Stage) {
 	s.learned.ended(x)
 	x.stage, x.waiting = stage, waiting{fresh: true}
-	s.save, s.look, s.tell = true, true, true
+	s.save, s.look = true, true
 	s.mark(x)
 }
 

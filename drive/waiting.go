@@ -243,7 +243,7 @@ func (s *Server) sweepAway() {
 	}
 }
 
-// learned is what a server has seen of the parties' ways. It is not saved.
+// learned holds what a server has seen of the parties' ways. It is not saved.
 type learned struct {
 	absences []Time             // of those who came back, the last few
 	median   [Applying + 1]Time // of the time that an answer took, last
