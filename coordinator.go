@@ -49,10 +49,10 @@ type Coordinator struct {
 
 	// Model32 and Apply32 are Model and Apply of a job whose models the coordinator holds as
 	// float32, in half the memory: either or both, in place of those two. The parties are sent
-	// the same numbers as ever, exactly, and may hold them as they like. Model32 is what the
-	// first round begins with, nil for zeros; the coordinator keeps it, and it must not change
-	// any more. Apply32 finds the mean in Mean32 and may change and return that too; without it
-	// the sum of both is rounded to float32. They are for sums that are pairwise.
+	// the same numbers as ever, exactly, and may hold them as they like. The first round begins
+	// with Model32, zeros if it is nil; the coordinator keeps it, and it must not change any
+	// more. Apply32 finds the mean in Mean32 and may change and return that too; without it the
+	// sum of both is rounded to float32. They are for sums that are pairwise.
 	Model32 []float32
 	Apply32 func(r Round, model []float32) ([]float32, error)
 
@@ -110,7 +110,7 @@ type coordinator struct {
 	summed keptSum
 }
 
-// applied is what has come of a round's sum.
+// applied holds what has come of a round's sum.
 type applied struct {
 	round uint64
 	model weights

@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// coordinatorState is what a coordinator saves. The model, and a long sum of the round that is
+// coordinatorState holds what a coordinator saves. The model, and a long sum of the round that is
 // open, are kept beside it.
 type coordinatorState struct {
 	Format int
@@ -35,7 +35,7 @@ var sumNames = [2]string{"sum0", "sum1"}
 
 const earlierSumName = "sum"
 
-// earlierState is what releases saved whose coordinator did not have package drive, and what a
+// earlierState holds what releases saved whose coordinator did not have package drive, and what a
 // coordinator with a committee saves: without Sessions.
 type earlierState struct {
 	Kept     stored
@@ -224,7 +224,7 @@ func (c *coordinator) resumeSession(s sessionState) (*protocol.Server, error) {
 	return protocol.ReadServer(c.Plan.Config(s.Number), c.Key, s.Server, sum)
 }
 
-// config is what the plan has drive decide by.
+// config returns what drive decides by: the plan.
 func (c *coordinator) config() (drive.ServerConfig, error) {
 	ledger, err := c.Plan.Ledger()
 	return drive.ServerConfig{

@@ -108,7 +108,7 @@ func (h *held) of(kind EventKind) int {
 // A party that spoils rounds and dials again with fresh keys, over and over, spoils no more of them
 // than parties may be at fault.
 func TestSpoilerComesAgain(t *testing.T) {
-	hold(t, 5, 12, .3, func(h *held) {
+	hold(t, 5, 12, 0.3, func(h *held) {
 		h.honest(0, 1, 2, 3)
 		again := make(chan struct{}, 64)
 		h.wait.Go(func() {
@@ -166,7 +166,7 @@ func (h *held) shut(message []byte) []byte {
 // A party that takes part, and is silent at each end of a round, costs the time of two steps in
 // twelve rounds: it is waited for less and less.
 func TestSilentAtTheEnd(t *testing.T) {
-	hold(t, 5, 12, .3, func(h *held) {
+	hold(t, 5, 12, 0.3, func(h *held) {
 		h.honest(0, 1, 2, 3)
 		p := h.participant(4, nil)
 		p.Dialer = rewritten{p.Dialer, func(m wire.Header, message []byte) []byte {
@@ -199,7 +199,7 @@ func TestSilentHolder(t *testing.T) {
 		"after a session": {wire.TypeAnnounce, wire.TypeUpload},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hold(t, 4, 8, .25, func(h *held) {
+			hold(t, 4, 8, 0.25, func(h *held) {
 				h.honest(0, 1, 2)
 				p := h.participant(3, nil)
 				p.Dialer = rewritten{p.Dialer, silent(spoken...)}
@@ -221,7 +221,7 @@ func TestSilentHolder(t *testing.T) {
 
 // A party that connects and joins no session causes fewer and fewer of them.
 func TestJoinsNothing(t *testing.T) {
-	hold(t, 4, 16, .25, func(h *held) {
+	hold(t, 4, 16, 0.25, func(h *held) {
 		h.honest(0, 1, 2)
 		p := h.participant(3, nil)
 		p.Dialer = rewritten{p.Dialer, silent()}
@@ -240,7 +240,7 @@ func TestJoinsNothing(t *testing.T) {
 // from the parties. The rounds in between count as held and spent, and none is lost that begins
 // afterwards.
 func TestCoordinatorSetBack(t *testing.T) {
-	hold(t, 5, 8, .3, func(h *held) {
+	hold(t, 5, 8, 0.3, func(h *held) {
 		store := new(MemoryStore)
 		for i := range h.signers {
 			h.start(h.participant(i, new(MemoryStore)))
@@ -291,7 +291,7 @@ func TestCoordinatorSetBack(t *testing.T) {
 
 // A sum ends what was lost in a row.
 func TestLostInRow(t *testing.T) {
-	hold(t, 4, 12, .25, func(h *held) {
+	hold(t, 4, 12, 0.25, func(h *held) {
 		h.honest(0, 1, 2, 3)
 		c := h.coordinator(nil)
 		c.Apply = func(r Round, model []float64) ([]float64, error) {
@@ -313,7 +313,7 @@ func TestApplyTakesLong(t *testing.T) {
 	for _, long := range []int{5, 20_000} { // coordinates: the sum is in the state, or beside it
 		synctest.Test(t, func(t *testing.T) {
 			plan := testPlan()
-			plan.Rounds, plan.DropOut, plan.Classical, plan.Length = 2, .25, true, long
+			plan.Rounds, plan.DropOut, plan.Classical, plan.Length = 2, 0.25, true, long
 			h := &held{job: newJob(t, plan, 4)}
 			h.ctx, h.close = context.WithCancel(t.Context())
 			defer h.wait.Wait()

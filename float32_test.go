@@ -229,10 +229,10 @@ func TestFloat32Store(t *testing.T) {
 		weight      float64
 		field       string
 	}{
-		{true, true, .5, ""},
-		{true, false, .5, ""},
-		{false, true, .5, ""},
-		{false, true, .1, "Apply32"}, // parties may be in a round that began with it
+		{true, true, 0.5, ""},
+		{true, false, 0.5, ""},
+		{false, true, 0.5, ""},
+		{false, true, 0.1, "Apply32"}, // parties may be in a round that began with it
 		{false, true, 1e300, ""},
 	} {
 		store := new(MemoryStore)
@@ -284,7 +284,7 @@ func TestFloat32NextModel(t *testing.T) {
 	if err := l.loadModel(stored{}); err != nil {
 		t.Fatal(err)
 	}
-	next, err := l.nextModel(Round{Mean32: []float32{.5, 0, 0, 0, 0}}, l.model)
+	next, err := l.nextModel(Round{Mean32: []float32{0.5, 0, 0, 0, 0}}, l.model)
 	want := []float32{1.5, 2, 3, 4, math.MaxFloat32}
 	if err != nil || !slices.Equal(of[float32](next), want) {
 		t.Errorf("%v, %v, want %v", next, err, want)

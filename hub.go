@@ -71,7 +71,7 @@ type connection struct {
 	over    bool      // nothing is sent any more
 }
 
-// outgoing is what waits in a queue.
+// outgoing waits in a queue.
 type outgoing struct {
 	write func(send func(frame []byte) error) error
 	own   int // bytes that were made for this party

@@ -27,7 +27,7 @@ const (
 	largeJobRounds  = 3
 )
 
-// largeJob is what all processes of a benchmarked job have.
+// largeJob holds what all processes of a benchmarked job have.
 type largeJob struct {
 	*large
 	identity ed25519.PrivateKey // of the coordinator
@@ -176,7 +176,7 @@ func checkLargeJob[F aggregation.Float](l *large, model []F) error {
 	}
 	found := math.Sqrt(squares / float64(first))
 	want := l.settled.StdDev(largeJobParties) * math.Sqrt(largeJobRounds)
-	if found < .95*want || found > 1.5*want {
+	if found < 0.95*want || found > 1.5*want {
 		return fmt.Errorf("the model is off by %v, want %v", found, want)
 	}
 	return nil

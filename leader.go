@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 )
 
-// leader is what every running Coordinator has, whatever takes the sums.
+// leader holds what every running Coordinator has, whatever takes the sums.
 type leader struct {
 	Coordinator
 	*hub
@@ -201,7 +201,7 @@ func (l *leader) farewell() time.Duration {
 	return limit - time.Since(l.first)
 }
 
-// result is what the job has come to. stalled: it ended without what it is for.
+// result returns what the job has come to. stalled: it ended without what it is for.
 func (l *leader) result(
 	rounds, lost uint64, stalled bool, ledger *accounting.Ledger,
 ) (*Result, error) {

@@ -98,7 +98,7 @@ func TestOldStages(t *testing.T) {
 	for stage, images := range saved {
 		t.Run(stage, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				plan := &Plan{Name: "stages", Rounds: 5, Length: 3, Clip: 100, DropOut: .25,
+				plan := &Plan{Name: "stages", Rounds: 5, Length: 3, Clip: 100, DropOut: 0.25,
 					Classical: stage != "exchanging keys"}
 				h := &held{job: newJob(t, plan, 4)}
 				h.key = &keyexchange.SealKey{7}

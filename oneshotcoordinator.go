@@ -514,7 +514,7 @@ func (r *oneshotCoordinator) last() []byte {
 	return frame(frameEnd, r.begin)
 }
 
-// oneshotState is what a coordinator with a committee saves beside what earlierState has.
+// oneshotState holds what a coordinator with a committee saves beside what earlierState has.
 type oneshotState struct {
 	Phase   phase
 	Server  []byte // of oneshot.Server.Save

@@ -339,7 +339,7 @@ func TestNumbersBelieved(t *testing.T) {
 	}
 }
 
-// believed is what parties say of their numbers, and which is the next.
+// believed holds what parties say of their numbers, and which is the next.
 type believed struct {
 	colluders int
 	own       uint64

@@ -84,7 +84,7 @@ func makeTransport(t *testing.T) *transportVectors {
 	return out
 }
 
-// What testdata/transport.json says is what the code makes, and reads.
+// The code makes what testdata/transport.json says, and reads it.
 func TestTransportVectors(t *testing.T) {
 	made, err := json.MarshalIndent(makeTransport(t), "", "  ")
 	if err != nil {

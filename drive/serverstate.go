@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// serverState is the saved form of a server.
+// serverState holds a server in its saved form.
 type serverState struct {
 	Format      int
 	Round, Lost uint64
@@ -40,7 +40,7 @@ type SessionStage struct {
 	Stage  Stage
 }
 
-// Recorded is what earlier programs saved of a job, for [ResumeServer].
+// Recorded holds what earlier programs saved of a job, for [ResumeServer].
 type Recorded struct {
 	Round, Lost uint64
 	InRow       int
@@ -55,8 +55,9 @@ type Recorded struct {
 }
 
 // State returns what [ReadServer] makes the server again from, and a long sum of the round that
-// is open, nil if there is none. The sum goes to the store first. It stays the same until the
-// round is over, so that it is stored once for a round and [Stage], see [Server.SumName].
+// is open, nil if there is none. The sum goes to the store first, once for each
+// [Server.SumName]. Keys and shares in the state are sealed under key; whoever stores the whole
+// has to seal it, so that nobody else changes what was charged or who is left out.
 func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
 	out := serverState{
 		Format: serverFormat, Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh,

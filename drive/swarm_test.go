@@ -58,7 +58,7 @@ func play(t *testing.T, seed uint64) played {
 	return played{out, w.Trace()}
 }
 
-// total is what happened in the jobs of each mode.
+// total holds what happened in the jobs of each mode.
 type total [jobtest.Rough + 1]struct {
 	jobs, ended, stalled, Sessions, Sums, Lost, Saves int
 }

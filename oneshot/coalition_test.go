@@ -39,7 +39,7 @@ const (
 // TestCoalitions: whatever random things a cheating server with Faults members and
 // Colluders parties shows to the honest members, all of these that answer do so for one
 // list of parties, with at least MinSurvivors of them, once, and what they add up of honest
-// parties is what those dealt to them, each once. -trials chooses how many.
+// parties equals what those dealt to them, each once. -trials chooses how many.
 func TestCoalitions(t *testing.T) {
 	terms := small(Terms{Colluders: 2})
 	terms.Faults, terms.MinSurvivors = 2, 4

@@ -15,7 +15,7 @@ import (
 
 // This file has what must hold whatever happens.
 
-// seen is what a world has seen of its server.
+// seen holds what a world has seen of its server.
 type seen struct {
 	saved   saved
 	number  uint64 // the highest that was saved
@@ -35,7 +35,7 @@ type saved struct {
 	Ledger      []byte
 }
 
-// seenOfParty is what a world has seen of a party.
+// seenOfParty holds what a world has seen of a party.
 type seenOfParty struct {
 	taken, asked, sent int
 	items              map[string]uint64  // digests of what it was handed, by name

@@ -32,7 +32,7 @@ type Server struct {
 	Fails func() bool
 }
 
-// image is what is durable. The zero value is an empty store.
+// image holds what is durable. The zero value is an empty store.
 type image struct {
 	state []byte
 	sum   []byte
@@ -106,7 +106,7 @@ func (w *World) stepTime() drive.Time {
 	return w.options.StepTime
 }
 
-// cast is what a round begins with.
+// cast holds what a round begins with.
 type cast struct {
 	round        uint64
 	fresh, model [32]byte

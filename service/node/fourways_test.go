@@ -34,7 +34,7 @@ const (
 	waysLength  = 37
 )
 
-// waysVector is what a party submits in a round, shorter than the clip of 1.
+// waysVector returns what a party submits in a round, shorter than the clip of 1.
 func waysVector(i, round int) []float64 {
 	v := make([]float64, waysLength)
 	for k := range v {
@@ -43,7 +43,7 @@ func waysVector(i, round int) []float64 {
 	return v
 }
 
-// held is what came of a federation: by round, and of submissions by party.
+// held holds what came of a federation: by round, and of submissions by party.
 type held struct {
 	mutex     sync.Mutex
 	submitted [waysRounds][waysParties][][]uint64

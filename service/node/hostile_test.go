@@ -66,8 +66,8 @@ func (h *hostile) count(what string) {
 	h.counts[what]++
 }
 
-// vector is what a party submits in a round, almost as long as the clip: over the rounds the means
-// add up to more than the noise.
+// vector returns what a party submits in a round, almost as long as the clip: over the rounds
+// the means add up to more than the noise.
 func (h *hostile) vector(i, round int) []float64 {
 	v := make([]float64, hostileLength)
 	for k := range v {

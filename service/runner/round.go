@@ -17,7 +17,7 @@ import (
 
 // This file has what the runner does for a decision, and what it tells people.
 
-// config is what drive is told of the federation.
+// config returns what drive has to know of the federation.
 func (r *Runner) config() (drive.ServerConfig, error) {
 	f := r.Federation
 	ledger, err := f.Ledger()

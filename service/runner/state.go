@@ -70,7 +70,7 @@ func (s *state) tries() (lost int) {
 	return lost
 }
 
-// recorded is what a state of an earlier format says.
+// recorded returns what a state of an earlier format says.
 func (s *state) recorded(series *protocol.ServerSeries) drive.Recorded {
 	out := drive.Recorded{
 		Round:    uint64(s.Round),

@@ -125,7 +125,7 @@ func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
 	return difference(p.local, r.weights), d.Len(), nil
 }
 
-// submission is what a party submits in this round.
+// submission makes what a party submits in this round.
 func (r *run) submission(c *codec, p *party) (*submission, error) {
 	vector, rows, err := r.vectorOf(p)
 	if err != nil {

@@ -146,7 +146,7 @@ func testCrashes(t *testing.T, topology string) {
 	// With too many gone a round is lost, and the next is not.
 	s := small()
 	s.Parties[0].Crashes = []Crash{{Round: 2}}
-	s.Recovery = &Recovery{DropOut: .3, Adversary: "curious"}
+	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
 	result := simulate(t, s, rows)
 	if result.Rounds[1].Lost == "" || result.Rounds[2].Lost != "" || result.Lost() != 1 {
 		t.Errorf("all gone: %q, then %q", result.Rounds[1].Lost, result.Rounds[2].Lost)
@@ -159,7 +159,7 @@ func testCrashes(t *testing.T, topology string) {
 // Without a server who joins and who leaves has sums that agree too.
 func TestServerlessJoins(t *testing.T) {
 	rows := census(t)
-	for _, recovery := range []*Recovery{nil, {DropOut: .4, Adversary: "curious"}} {
+	for _, recovery := range []*Recovery{nil, {DropOut: 0.4, Adversary: "curious"}} {
 		s := small()
 		s.Rounds = 6
 		s.Sum.Topology, s.Recovery = Serverless, recovery
@@ -199,7 +199,7 @@ func TestStragglersJoinsLeaves(t *testing.T) {
 	rows := census(t)
 	s := small()
 	s.StepTime = ms(2000)[0]
-	s.Recovery = &Recovery{DropOut: .3, Adversary: "curious"}
+	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
 	s.Parties = append(s.Parties,
 		Party{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: .5},
 		Party{Name: "late", Place: "here", Joins: 3},
@@ -257,7 +257,7 @@ func TestServersApart(t *testing.T) {
 	rows := census(t)
 	s := small()
 	s.Rounds = 7
-	s.Recovery = &Recovery{DropOut: .3, Adversary: "curious"}
+	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
 	s.Sum.Servers = []string{"server", "other"}
 	s.Links = append(s.Links, Link{Between: []string{"there", "other"}, Latency: ms(90)[0]},
 		Link{Between: []string{"server", "other"}, Latency: ms(700)[0]})
@@ -282,7 +282,7 @@ func TestSparse(t *testing.T) {
 	s := small()
 	s.Rounds = 5
 	s.Sum.Degree = 4
-	s.Recovery = &Recovery{DropOut: .3, Adversary: "semi-malicious"}
+	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "semi-malicious"}
 	s.Parties = []Party{{Name: "p", Place: "here", Count: 7},
 		{Name: "weak", Place: "here", Crashes: []Crash{{Round: 2, Back: 4}}}}
 	result := simulate(t, s, census(t))
@@ -397,7 +397,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// What a session's machines promise is what its noise is calibrated to: no sum has fewer parties
+// The noise of a session is calibrated to what its machines promise: no sum has fewer parties
 // than that of however many are in the scenario when the session forms.
 func TestSessionsKeepPromises(t *testing.T) {
 	kept := 0
@@ -408,7 +408,7 @@ func TestSessionsKeepPromises(t *testing.T) {
 					s := small().WithDefaults()
 					s.Sum.Degree, s.Privacy.Colluders = degree, 1
 					if adversary != "" {
-						s.Recovery = &Recovery{Adversary: adversary, DropOut: .25}
+						s.Recovery = &Recovery{Adversary: adversary, DropOut: 0.25}
 					}
 					config, err := s.trial(n, roster)
 					if err != nil {
@@ -439,7 +439,7 @@ func TestSessionsKeepPromises(t *testing.T) {
 // Whoever comes and goes, all get what they asked for: who joins is in no session whose noise was
 // settled without it.
 func TestBudgetsOfJoiners(t *testing.T) {
-	for _, recovery := range []*Recovery{nil, {Adversary: "curious", DropOut: .35}} {
+	for _, recovery := range []*Recovery{nil, {Adversary: "curious", DropOut: 0.35}} {
 		s := small()
 		s.Rounds, s.Recovery = 8, recovery
 		s.Privacy = Privacy{Noise: "discrete-gaussian", Epsilon: 4, Colluders: 1}
