@@ -9,3 +9,5 @@ require (
 	gonum.org/v1/gonum v0.17.0
 	pgregory.net/rapid v1.3.0
 )
+
+require github.com/pelletier/go-toml/v2 v2.4.3

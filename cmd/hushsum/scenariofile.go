@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/internal/suggest"
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
@@ -111,7 +112,7 @@ func (f *scenarioFile) syntax(err error) error {
 		known := keysAt(key[:len(key)-1])
 		last := key[len(key)-1]
 		remedy := "use one of " + strings.Join(known, ", ")
-		if meant := nearest(last, known); meant != "" {
+		if meant := suggest.Nearest(last, known); meant != "" {
 			remedy = "did you mean " + meant + "?"
 		}
 		return &fileError{file: f.name, line: line, err: err, remedy: remedy,

@@ -1,4 +1,4 @@
-package main
+package suggest
 
 import "testing"
 
@@ -24,7 +24,7 @@ func TestNearest(t *testing.T) {
 		"atack": "attack",
 		"round": "rounds", "perround": "per-round", "frobnicate": "", "x": "", "": "", "it": "",
 	} {
-		if got := nearest(typed, known); got != want {
+		if got := Nearest(typed, known); got != want {
 			t.Errorf("%q: %q, want %q", typed, got, want)
 		}
 	}

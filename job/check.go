@@ -1,0 +1,298 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Validate returns all that is outside its range, missing, or does not go with the rest, joined:
+// see [Errors]. Whether noise and sessions can be had with so many parties only settling finds.
+func (j *Job) Validate() error {
+	r := &reader{wrong: j.mistakes()}
+	if len(r.wrong) == 0 {
+		return nil
+	}
+	return r.join()
+}
+
+// mistakes lists what is wrong with a job, at its places in a file if it has one.
+func (j *Job) mistakes() []*ConfigError {
+	r := &reader{source: j.read}
+	r.check(j, &theJob, "")
+	if len(r.wrong) > 0 {
+		return r.wrong // rules compare what is inside its range
+	}
+	c := &checker{Job: j, add: r.add}
+	for _, rule := range []func(){c.parties, c.sum, c.privacy, c.model, c.training, c.server, c.world,
+		c.worldParties} {
+		rule()
+	}
+	return r.wrong
+}
+
+// check finds values outside their ranges, and missing ones.
+func (r *reader) check(owner any, t *table, at string) {
+	for _, e := range t.entries {
+		path := join(at, e.path())
+		switch {
+		case e.list != nil:
+			for i := range e.list.len(owner) {
+				r.check(e.list.of(owner, i), &e.list.rows, join(path, strconv.Itoa(i)))
+			}
+		case e.row.Required && e.row.zero(owner):
+			r.add(path, &ConfigError{Reason: "it is missing", Advice: e.row.write()})
+		default:
+			r.add(path, e.row.check(owner))
+		}
+	}
+}
+
+// checker has the rules that are of more than one field.
+type checker struct {
+	*Job
+	add func(path string, e *ConfigError)
+}
+
+// refuse adds a mistake if there is one.
+func (c *checker) refuse(wrong bool, path, advice, format string, a ...any) {
+	if wrong {
+		c.add(path, &ConfigError{Reason: fmt.Sprintf(format, a...), Advice: advice})
+	}
+}
+
+// takes refuses fields that are set and of no use.
+func (c *checker) takes(use bool, why, advice string, paths ...string) {
+	for _, path := range paths {
+		if r := theJob.find(path).row; !use && !r.zero(c.Job) {
+			c.refuse(true, path, advice, "it is of no use: %s", why)
+		}
+	}
+}
+
+// Size returns how many parties are declared, 0 if only a roster says so.
+func (j *Job) Size() int {
+	if j.Parties.Count > 0 {
+		return j.Parties.Count
+	}
+	n := 0
+	for _, g := range j.Parties.Group {
+		n += max(1, g.Count)
+	}
+	return n
+}
+
+// Noisy reports whether sums have noise, for release.
+func (j *Job) Noisy() bool { return j.Privacy.Noise != "" && j.Privacy.Noise != "none" }
+
+// Oneshot reports whether a committee takes the sums.
+func (j *Job) Oneshot() bool { return j.Sum.Protocol == "oneshot" }
+
+// Recovers reports whether a sum may lack parties.
+func (j *Job) Recovers() bool { return j.Parties.DropOut > 0 || j.Sum.Recovery }
+
+func (c *checker) parties() {
+	p, n := &c.Parties, c.Size()
+	c.refuse(n == 0 && p.Roster == "", "parties.count", "write how many, or name parties.roster",
+		"nothing says how many parties there are")
+	groups := 0
+	names := map[string]int{}
+	for i, g := range p.Group {
+		at := fmt.Sprintf("parties.group.%d", i)
+		groups += max(1, g.Count)
+		c.refuse(names[g.Name] > 0, at+".name", "use another", "%q is taken", g.Name)
+		names[g.Name] = max(1, g.Count)
+		c.refuse(g.Epsilon != 0 && !c.Noisy(), at+".epsilon", "name privacy.noise",
+			"a budget takes noise to keep")
+	}
+	for i, g := range p.Group { // those of a group are called name-1, name-2 and so on
+		stem, number, _ := cutLast(g.Name)
+		k, err := strconv.Atoi(number)
+		c.refuse(err == nil && k >= 1 && names[stem] > 1 && k <= names[stem] && g.Count < 2,
+			fmt.Sprintf("parties.group.%d.name", i), "use another", "%q is one of the group %q", g.Name,
+			stem)
+	}
+	c.refuse(len(p.Group) > 0 && groups != n, "parties.count", "leave it out, or write that",
+		"the groups have %d parties, and it says %d", groups, n)
+	c.refuse(n == 1 || groups > MaxParties, "parties.group", "have 2 to 1,000,000 parties",
+		"there are %d", max(n, groups))
+	c.refuse(n > 0 && p.Colluders > n-2, "parties.colluders",
+		fmt.Sprintf("write 0 to %d", max(0, n-2)),
+		"of %d parties at least two are honest, or there is nothing to hide", n)
+	c.refuse(p.PerRound == 1 || n > 0 && p.PerRound > n, "parties.per_round",
+		"write 0 for all, or 2 to parties.count", "%d is outside its range", p.PerRound)
+	c.refuse(p.PerRound > 0 && p.Hidden > 0, "parties.hidden", "leave one of the two out",
+		"parties are drawn by a public rule or by a secret coin")
+	c.takes(!c.Oneshot(), "a one-message sum is of all parties", "leave it out", "parties.per_round")
+	c.takes(!c.Sum.Sparse, "a sparse graph is over all parties", "leave it out", "parties.per_round")
+	c.refuse(c.cheating() && p.DropOut >= 0.5, "parties.drop_out",
+		`write less than 0.5, or sum.adversary = "curious"`,
+		"a server that cheats could take two sums of half the parties each")
+}
+
+// cutLast cuts a text at its last dash.
+func cutLast(s string) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, '-')
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+func (c *checker) cheating() bool { return c.Sum.Adversary == "" || c.Sum.Adversary == "cheating" }
+
+func (c *checker) sum() {
+	s, n := &c.Sum, c.Size()
+	c.takes(c.Oneshot(), "pairwise sums have no committee", `leave it out, or write sum.protocol = "oneshot"`,
+		"sum.committee", "sum.members", "sum.faults", "sum.covered")
+	c.refuse(c.Oneshot() && !c.cheating(), "sum.adversary", "leave it out, and see sum.covered",
+		"one-message sums are for a server that cheats")
+	c.takes(!c.Oneshot(), "one-message sums always recover, and have no graph", "leave it out",
+		"sum.recovery", "sum.sparse", "sum.degree")
+	c.refuse(s.Faults > (max(13, s.Members)-1)/3 && s.Members == 0 ||
+		s.Members > 0 && s.Faults > (s.Members-1)/3, "sum.faults", "write a third of the others at most",
+		"a committee outvotes fewer than %d faults", s.Faults)
+	c.takes(s.Sparse, "all parties share keys", "write sum.sparse = true", "sum.degree")
+	c.refuse(s.Sparse && s.Adversary != "curious", "sum.sparse", `write sum.adversary = "curious"`,
+		"a sparse graph is for a curious server")
+	c.refuse(s.Sparse && !c.Recovers(), "sum.sparse", "write sum.recovery = true, or parties.drop_out",
+		"a sparse graph takes recovery")
+	c.refuse(n > 0 && s.Degree >= n, "sum.degree", fmt.Sprintf("write 2 to %d", n-1),
+		"each of %d parties has fewer neighbours", n)
+	c.refuse(n > 0 && n%2 == 1 && s.Degree%2 == 1, "sum.degree", "use an even number",
+		"%d neighbours of each of %d parties do not add up", s.Degree, n)
+	c.takes(!c.Noisy(), "sums with noise have privacy.bits and a scale that follows", "leave it out",
+		"sum.range", "sum.fraction_bits")
+}
+
+func (c *checker) privacy() {
+	p := &c.Privacy
+	c.takes(c.Noisy(), "there is no noise", `write privacy.noise = "discrete-gaussian", or leave it out`,
+		"privacy.epsilon", "privacy.multiplier", "privacy.delta", "privacy.bits", "privacy.sign_share")
+	c.refuse(c.Noisy() && p.Clip == 0, "privacy.clip",
+		"write the L2 norm that a party's vector is clipped to, such as 1.0",
+		"noise hides what is bounded")
+	c.refuse(c.Noisy() && p.Epsilon == 0 && p.Multiplier == 0 && !c.ownBudgets(), "privacy.epsilon",
+		"write a budget such as 4.0, or privacy.multiplier", "nothing says how much noise there is")
+	c.refuse(c.Noisy() && c.Oneshot() && p.Noise != "discrete-gaussian", "privacy.noise",
+		"use discrete-gaussian", "%s noise does not hide the keys of one-message sums", p.Noise)
+	c.refuse(p.Clip != 0 && !(p.Clip >= 0x1p-500 && p.Clip <= 0x1p500), "privacy.clip",
+		"use a number such as 1.0", "%v bounds no norm", p.Clip)
+	c.refuse(p.ClipQuantile > 0 && p.Clip == 0, "privacy.clip", "write the clip of the first round",
+		"the clip follows a quantile from somewhere on")
+	c.takes(p.ClipQuantile > 0, "the clip is fixed", "write privacy.clip_quantile, or leave it out",
+		"privacy.clip_rate")
+	c.refuse(p.ClipQuantile > 0 && c.masked() && c.Noisy(), "privacy.clip_quantile",
+		"use one of mask and quantile", "votes and signs do not share a lane")
+	c.takes(c.masked(), "there is no mask whose signs are sent", "leave it out", "privacy.sign_share")
+	c.refuse(c.Noisy() && c.Oneshot() && c.masked(), "training.mask",
+		"leave out the mask or the noise",
+		"signs of one-message sums have no noise")
+}
+
+// ownBudgets reports whether every party has a budget of its own.
+func (c *checker) ownBudgets() bool {
+	return len(c.Parties.Group) > 0 &&
+		!slices.ContainsFunc(c.Parties.Group, func(g Group) bool { return g.Epsilon == 0 })
+}
+
+func (c *checker) masked() bool { return c.Training.Mask != "" && c.Training.Mask != "none" }
+
+func (c *checker) model() {
+	m := &c.Model
+	declared := 0
+	for _, is := range []bool{m.Name != "", m.Length > 0, len(m.Tensor) > 0, m.File != ""} {
+		if is {
+			declared++
+		}
+	}
+	c.refuse(declared == 0, "model", `write model.name = "logistic", or model.length of a vector`,
+		"nothing says what is summed")
+	c.refuse(declared > 1, "model", "leave all but one out",
+		"a model is one of name, length, tensor and file")
+	c.takes(m.Name != "", "rows are the parties' own", "leave it out, or write model.name",
+		"model.features", "model.classes")
+	c.takes(len(m.Tensor) > 0, "there are no tensors to begin", "leave it out", "model.init")
+	c.takes(len(m.Tensor) > 0 || m.File != "", "the model has no tensors of its own", "leave it out",
+		"model.personal")
+	c.refuse(m.Name == "logistic" && m.Classes > 2, "model.name", "use softmax",
+		"logistic regression has two classes, and rows have %d", m.Classes)
+	if lenet := m.Name == "lenet" || m.Name == "lenet-norm"; lenet && m.Features > 0 {
+		side := int(math.Sqrt(float64(m.Features)))
+		c.refuse(side*side != m.Features || side < 16, "model.features", "use a square from 256 on",
+			"%s takes square images of 16 pixels a side or more", m.Name)
+	}
+	names := map[string]bool{}
+	for i, t := range m.Tensor {
+		at := fmt.Sprintf("model.tensor.%d", i)
+		c.refuse(names[t.Name], at+".name", "use another", "%q is taken", t.Name)
+		names[t.Name] = true
+		size := 1.0
+		for _, k := range t.Shape {
+			size *= float64(k)
+		}
+		c.refuse(size > MaxLength, at+".shape", "use fewer", "a sum has up to %d numbers", MaxLength)
+	}
+}
+
+// stored reports whether parties keep control variates from round to round.
+func (t *Training) stored() bool { return t.Rule == "scaffold" && t.Variates != "fresh" }
+
+// sums returns how many sums a step of the model takes.
+func (t *Training) sums() int {
+	if t.Rule == "fedga" || t.Rule == "scaffold" && t.Variates == "fresh" {
+		return 2
+	}
+	return 1
+}
+
+func (c *checker) training() {
+	t := &c.Training
+	c.takes(c.Model.Name != "", "the parties' own programs train", "leave it out, or write model.name",
+		"training.epochs", "training.steps", "training.batch", "training.rate", "training.momentum",
+		"training.weight_decay", "training.lambda", "training.rule", "training.variates",
+		"training.restart")
+	c.refuse(t.Epochs > 0 && t.Steps > 0, "training.steps", "leave one of the two out",
+		"%d steps and %d passes are two lengths of one round", t.Steps, t.Epochs)
+	c.takes(t.Rule == "fedprox", "it is of fedprox", `write training.rule = "fedprox", or leave it out`,
+		"training.mu")
+	c.takes(t.Rule == "fedga", "it is of fedga", `write training.rule = "fedga", or leave it out`,
+		"training.beta")
+	c.takes(t.Rule == "scaffold", "it is of scaffold",
+		`write training.rule = "scaffold", or leave it out`, "training.variates")
+	c.refuse(t.stored() && t.Variates != "gradient" && t.Momentum > 0, "training.momentum",
+		`write 0, or training.variates = "gradient"`,
+		"the mean of steps with momentum is no gradient")
+	c.takes(c.masked(), "there is no mask", `write training.mask = "soft", or leave it out`,
+		"training.mask_threshold")
+	c.refuse(c.Noisy() && (t.stored() || t.sums() > 1), "training.rule", "use fedavg or fedprox",
+		"control variates and gradients would be summed without noise")
+	if t.Submit != "weights" {
+		return
+	}
+	c.refuse(c.Noisy() || c.Privacy.Clip > 0, "training.submit", `write "updates"`,
+		"updates are clipped, and weights are not")
+	c.refuse(c.masked(), "training.submit", `write "updates"`, "a mask is for updates")
+	c.refuse(c.Server.Rule != "" && c.Server.Rule != "fedavg", "training.submit", `write "updates"`,
+		"the mean of weights is the next model, without a server's rule")
+}
+
+// adaptive reports whether the server's rule is one.
+func (s *Server) adaptive() bool {
+	return s.Rule == "fedadagrad" || s.Rule == "fedadam" || s.Rule == "fedyogi"
+}
+
+func (c *checker) server() {
+	s := &c.Server
+	momentum := s.Rule == "fedavgm" || s.adaptive()
+	c.takes(momentum, "plain averaging has no moments", "leave it out, or name server.rule",
+		"server.beta1")
+	c.takes(s.adaptive(), "it is of adaptive rules", "leave it out, or name server.rule",
+		"server.beta2", "server.tau", "server.tau_inside")
+	c.refuse(c.Model.Name != "" && c.Metrics.Share > 0, "metrics.share", "leave it out",
+		"the training that is declared sums no metrics")
+	c.refuse(c.Model.Name != "" && c.Oneshot() && c.Training.stored(), "training.rule", "use fedavg",
+		"control variates are not summed with one message")
+}

@@ -1,0 +1,109 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// This file has the rules of what is simulated.
+
+func (c *checker) world() {
+	w := &c.World
+	c.refuse(w.Data.Draw != "" && w.Data.Split != "", "world.data.draw", "leave one of the two out",
+		"rows are dealt once or by round")
+	c.takes(strings.HasPrefix(w.Data.Split, "dirichlet"), "it is of the Dirichlet splits",
+		"leave it out", "world.data.concentration")
+	messages := w.Fidelity == "" || w.Fidelity == "messages"
+	c.refuse(!messages && (w.Topology == "serverless" || len(w.Servers) > 1), "world.fidelity",
+		`write "messages"`, "sums without a server and with several are simulated by message")
+	c.refuse(w.Topology == "serverless" && len(w.Servers) > 0, "world.servers",
+		"leave one of the two out", "there are no servers without servers")
+	c.refuse(w.Fidelity == "clear" && c.Noisy(), "world.fidelity", `write "ring" or "messages"`,
+		"noise is of whole numbers")
+	c.refuse(w.Drop > 0 && !c.Oneshot() && !c.Recovers(), "world.drop",
+		"write parties.drop_out, at least as much", "without recovery nobody may drop out")
+	c.refuse(w.Drop > 0 && c.Parties.DropOut > 0 && w.Drop > c.Parties.DropOut, "world.drop",
+		"write less, or more in parties.drop_out", "of a sum %v may be missing, and %v drop out",
+		c.Parties.DropOut, w.Drop)
+	law := w.Reference.Law != ""
+	c.refuse(law && c.Noisy(), "world.reference.law", "leave one of the two out",
+		"a sum has noise for release or as a paper has it")
+	c.takes(law, "there is no reference law", "name world.reference.law, or leave it out",
+		"world.reference.alpha")
+	c.refuse(!law && w.Reference.Epsilon > 0, "world.reference.epsilon",
+		"name world.reference.law, or leave it out", "it is of no use: there is no reference law")
+	c.refuse(law && w.Reference.Epsilon == 0 && !slices.ContainsFunc(w.Party,
+		func(p WorldParty) bool { return p.ReferenceEpsilon > 0 }), "world.reference.epsilon",
+		"write a number such as 1.0", "nothing says how much noise there is")
+	c.refuse(w.SubtractOwn && !law && !c.Noisy(), "world.subtract_own", "name the noise",
+		"there is none to subtract")
+	c.refuse(w.Tolerance > 0 && c.Noisy(), "world.tolerance", "leave it out",
+		"who leaves would tell of its rows")
+	linked := map[[2]string]bool{}
+	for i, l := range w.Link {
+		at := fmt.Sprintf("world.link.%d.between", i)
+		if len(l.Between) != 2 {
+			c.refuse(true, at, `name two, as in ["Oslo", "server"]`, "a link is between two places")
+			continue
+		}
+		a, b := l.Between[0], l.Between[1]
+		c.refuse(linked[[2]string{a, b}], at, "leave one out", "there are two links between %q and %q",
+			a, b)
+		linked[[2]string{a, b}], linked[[2]string{b, a}] = true, true
+	}
+}
+
+// groupSize returns how many parties have a group's or a party's name, 0: there is none.
+func (j *Job) groupSize(name string) int {
+	for _, g := range j.Parties.Group {
+		if g.Name == name {
+			return max(1, g.Count)
+		}
+	}
+	stem, number, found := cutLast(name)
+	k, err := strconv.Atoi(number)
+	if !found || err != nil || k < 1 || strconv.Itoa(k) != number {
+		return 0
+	}
+	for _, g := range j.Parties.Group {
+		if g.Name == stem && g.Count > 1 && k <= g.Count {
+			return 1
+		}
+	}
+	if len(j.Parties.Group) == 0 && stem == "party" && k <= j.Parties.Count {
+		return 1
+	}
+	return 0
+}
+
+func (c *checker) worldParties() {
+	seen := map[string]bool{}
+	for i, p := range c.World.Party {
+		at := fmt.Sprintf("world.party.%d", i)
+		c.refuse(seen[p.Name], at+".name", "write them as one", "%q is there twice", p.Name)
+		seen[p.Name] = true
+		c.refuse(c.Parties.Roster == "" && c.groupSize(p.Name) == 0, at+".name",
+			"name one of parties.group, or a party such as party-1", "there is no party %q", p.Name)
+		joins := max(1, p.Joins)
+		c.refuse(joins > c.Rounds, at+".joins", fmt.Sprintf("write 1 to %d", c.Rounds),
+			"round %d is never held", joins)
+		c.refuse(p.Leaves > 0 && p.Leaves < joins, at+".leaves", fmt.Sprintf("write %d or later", joins),
+			"it leaves after round %d, before it joins in round %d", p.Leaves, joins)
+		c.refuse(p.Straggle > 0 && (p.Slow == 0 || p.Slow == 1), at+".straggle",
+			"write slow, such as 10.0", "nothing says how much it is slowed down")
+		c.refuse(p.ReferenceEpsilon > 0 && c.World.Reference.Law == "", at+".reference_epsilon",
+			"name world.reference.law, or leave it out", "there is no reference law")
+		c.refuse(c.World.Fidelity == "crowd" && (joins > 1 || p.Leaves > 0 || len(p.Crash) > 0), at,
+			`write world.fidelity = "messages"`, "all of a crowd are there all the time")
+		for k, x := range p.Crash {
+			where := fmt.Sprintf("%s.crash.%d", at, k)
+			c.refuse(!c.Recovers(), where, "write parties.drop_out", "without recovery nobody may drop out")
+			c.refuse(x.Round < joins || x.Round > c.Rounds || p.Leaves > 0 && x.Round > p.Leaves,
+				where+".round", "use a round that it is in", "it is not in round %d", x.Round)
+			c.refuse(x.Back != 0 && x.Back <= x.Round, where+".back", "use a later round",
+				"it is back before round %d, and drops out of %d", x.Back, x.Round)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package job
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Digest names what is declared: it is the same for the same job in a simulation, in the service
+// and from Python. What may change while a job runs, and the world of a simulation, are not in it,
+// and neither are comments, the order of lines and values that are their defaults. Files that the
+// job names are in the digest of what it is settled to.
+func (j *Job) Digest() [32]byte {
+	var b strings.Builder
+	b.WriteString("hushsum/3 job\n")
+	own := j.WithDefaults()
+	own.lines(Declared, func(path, value string) { fmt.Fprintf(&b, "%s = %s\n", path, value) })
+	return sha256.Sum256([]byte(b.String()))
+}
+
+// WithDefaults returns the job with its defaults filled in, those that are worked out from other
+// fields too, but for what only data, a roster or the noise decide.
+func (j *Job) WithDefaults() *Job {
+	own := j.clone()
+	p, m := &own.Privacy, &own.Model
+	own.Parties.Count = own.Size()
+	if p.Bits == 0 && own.Noisy() && !own.Oneshot() {
+		p.Bits = 32
+	}
+	if m.DType == "" {
+		m.DType = "float32"
+		if m.Name != "" {
+			m.DType = "float64"
+		}
+	}
+	if m.Name != "" && own.Training.Epochs == 0 && own.Training.Steps == 0 {
+		own.Training.Epochs = 1
+	}
+	if own.Server.Rate == 0 {
+		own.Server.Rate = serverRate
+		if own.Server.adaptive() {
+			own.Server.Rate = adaptiveRate
+		}
+	}
+	own.fill(own, &theJob)
+	return own
+}
+
+// fill fills in constant defaults.
+func (j *Job) fill(owner any, t *table) {
+	for _, e := range t.entries {
+		if e.row != nil {
+			e.row.fill(owner)
+			continue
+		}
+		for i := range e.list.len(owner) {
+			j.fill(e.list.of(owner, i), &e.list.rows)
+		}
+	}
+}
+
+// clone returns a copy of a job; lists of values are shared, and never changed in place.
+func (j *Job) clone() *Job {
+	own := *j
+	cloneLists(&own, &theJob)
+	return &own
+}
+
+func cloneLists(owner any, t *table) {
+	for _, e := range t.entries {
+		if e.list == nil {
+			continue
+		}
+		e.list.own(owner)
+		for i := range e.list.len(owner) {
+			cloneLists(e.list.of(owner, i), &e.list.rows)
+		}
+	}
+}
+
+// lines tells each field of a part that is not zero, of a job whose defaults are filled in, and
+// that differs from its default.
+func (j *Job) lines(part Part, tell func(path, value string)) {
+	var walk func(owner any, t *table, at string)
+	walk = func(owner any, t *table, at string) {
+		for _, e := range t.entries {
+			path := join(at, e.path())
+			if e.list != nil {
+				for i := range e.list.len(owner) {
+					walk(e.list.of(owner, i), &e.list.rows, join(path, strconv.Itoa(i)))
+				}
+				continue
+			}
+			if r := e.row; r.Part == part && !r.zero(owner) && !reflect.DeepEqual(r.get(owner), r.preset) {
+				tell(path, format(r.get(owner)))
+			}
+		}
+	}
+	walk(j, &theJob, "")
+}
+
+// MarshalText returns the job as a TOML file: what differs from its default, in the order of
+// [Fields].
+func (j *Job) MarshalText() ([]byte, error) {
+	var b strings.Builder
+	writeTable(&b, j, &theJob, "")
+	return []byte(b.String()), nil
+}
+
+// writeTable writes the rows of a table below their headings, lists after what is plain.
+func writeTable(b *strings.Builder, owner any, t *table, at string) {
+	var headings []string
+	rows := map[string]string{}
+	for _, e := range t.entries {
+		if e.row == nil || e.row.zero(owner) || reflect.DeepEqual(e.row.get(owner), e.row.preset) {
+			continue
+		}
+		name, within := e.row.Path, ""
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			within, name = name[:i], name[i+1:]
+		}
+		if rows[within] == "" {
+			headings = append(headings, within)
+		}
+		rows[within] += fmt.Sprintf("%s = %s\n", name, format(e.row.get(owner)))
+	}
+	for _, heading := range headings {
+		if heading != "" {
+			fmt.Fprintf(b, "\n[%s]\n", join(at, heading))
+		}
+		b.WriteString(rows[heading])
+	}
+	for _, e := range t.entries {
+		if e.list == nil {
+			continue
+		}
+		path := join(at, e.list.path)
+		for i := range e.list.len(owner) {
+			fmt.Fprintf(b, "\n[[%s]]\n", path)
+			writeTable(b, e.list.of(owner, i), &e.list.rows, path)
+		}
+	}
+}

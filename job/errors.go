@@ -1,0 +1,62 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrConfig: a job cannot be used as it is declared. See [ConfigError].
+var ErrConfig = errors.New("job: unusable")
+
+// ConfigError says what of a job is unusable, where that stands and what to do. It is
+// [ErrConfig], and unwraps to the reason if another package found it.
+type ConfigError struct {
+	File         string // as it was opened; empty: the job was not read from one
+	Line, Column int    // from 1; 0: there is no place, as for a field that is missing
+	Path         string // as in [Fields], with the number of an element of a list; or empty
+	Reason       string
+	Advice       string // what to do, or empty
+	Err          error  // nil, or the error behind it
+}
+
+func (e *ConfigError) Error() string {
+	var b strings.Builder
+	switch {
+	case e.File != "" && e.Line > 0:
+		fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
+	case e.File != "":
+		b.WriteString(e.File + ": ")
+	default:
+		b.WriteString("job: ")
+	}
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	b.WriteString(e.Reason)
+	if e.Advice != "" {
+		b.WriteString("; " + e.Advice)
+	}
+	return b.String()
+}
+
+// Is makes errors.Is(err, ErrConfig) true.
+func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
+
+// Unwrap returns Err.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// Errors returns the mistakes that an error of this package joins, in order.
+func Errors(err error) (all []*ConfigError) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range several.Unwrap() {
+			all = append(all, Errors(one)...)
+		}
+		return all
+	}
+	var one *ConfigError
+	if errors.As(err, &one) {
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,219 @@
+package job
+
+import (
+	"regexp"
+	"time"
+)
+
+// Bounds of fields that other code needs too.
+const (
+	MaxRounds  = 1_000_000
+	MaxParties = 1_000_000
+	MaxLength  = 1 << 27 // numbers of a vector
+	MaxRows    = 10_000_000
+	maxTime    = 1000 * 3600 // seconds, of a step and of what happens in a world
+)
+
+// Presets that depend on the rule of the server, or on the data.
+const (
+	serverRate   = 1.0
+	adaptiveRate = 0.01
+)
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
+
+func atMost(n int) func(string) bool {
+	return func(s string) bool { return len([]rune(s)) <= n && printable(s) }
+}
+
+var someText = func(s string) bool { return s != "" && atMost(200)(s) }
+
+// theJob is the table of a job's own fields. Each is here and nowhere else.
+var theJob = tableOf(
+	text("name", func(j *Job) *string { return &j.Name },
+		"Names the job, once per roster.").
+		form("1 to 60 letters, digits, dots, dashes and underscores", namePattern.MatchString).required(),
+	text("about", func(j *Job) *string { return &j.About },
+		"Tells parties what they consent to.").form("up to 500 characters", atMost(500)),
+	whole("rounds", func(j *Job) *int { return &j.Rounds }, between(1, MaxRounds),
+		"Counts the steps of the model, each of one private sum or two.").required().flag("rounds", "N"),
+	seed("seed", func(j *Job) *uint64 { return &j.Seed },
+		"Draws the first model and the batches.").or(uint64(0)).flag("seed", "N"),
+
+	whole("parties.count", func(j *Job) *int { return &j.Parties.Count }, between(2, MaxParties),
+		"Counts the parties: party-1, party-2 and so on, unless a roster or groups name them.").
+		means("the roster's, or the groups'").flag("clients", "N"),
+	many("parties.group", func(j *Job) *[]Group { return &j.Parties.Group }, theGroup),
+	text("parties.roster", func(j *Job) *string { return &j.Parties.Roster },
+		"Names the file of the parties and their keys, which a simulation does without.").
+		form("a file, as seen from the job's", someText).of(Content),
+	number("parties.drop_out", func(j *Job) *float64 { return &j.Parties.DropOut }, share,
+		"Bounds the part that may be missing from a sum.").unit("share of the parties").or(0.0).
+		flag("drop-out", "F"),
+	whole("parties.colluders", func(j *Job) *int { return &j.Parties.Colluders }, from(0),
+		"Bounds the parties that pool what they know with the server.").
+		says("0 to parties.count − 2").unit("parties").or(0).flag("colluders", "N"),
+	whole("parties.per_round", func(j *Job) *int { return &j.Parties.PerRound }, from(0),
+		"Counts the parties of a round, drawn by a public rule.").
+		says("0, or 2 to parties.count").unit("parties").means("0: all").flag("per-round", "N"),
+	number("parties.hidden", func(j *Job) *float64 { return &j.Parties.Hidden }, between(0, 1),
+		"Has each party take part by a secret coin with this probability.").
+		unit("probability").means("0: all take part").flag("hidden", "P"),
+
+	word("sum.protocol", func(j *Job) *string { return &j.Sum.Protocol }, "pairwise oneshot",
+		"Takes the sums.").or("pairwise").flag("protocol", "NAME"),
+	word("sum.adversary", func(j *Job) *string { return &j.Sum.Adversary },
+		"cheating semi-malicious curious",
+		"Names the server that a sum withstands.").or("cheating").flag("adversary", "NAME"),
+	truth("sum.recovery", func(j *Job) *bool { return &j.Sum.Recovery },
+		"Has sums recover also where parties.drop_out is 0.").flag("recovery", ""),
+	truth("sum.classical", func(j *Job) *bool { return &j.Sum.Classical },
+		"Leaves ML-KEM out of key exchange.").flag("classical", ""),
+	truth("sum.sparse", func(j *Job) *bool { return &j.Sum.Sparse },
+		"Has each party share keys with some neighbours only.").flag("sparse", ""),
+	whole("sum.degree", func(j *Job) *int { return &j.Sum.Degree }, from(2),
+		"Counts those neighbours.").says("2 to parties.count − 1").unit("parties").
+		means("with sum.sparse the least for failures of 2^−40 and 2^−30"),
+	text("sum.committee", func(j *Job) *string { return &j.Sum.Committee },
+		"Names the file of the committee's members and their keys.").
+		form("a file, as seen from the job's", someText).of(Content),
+	whole("sum.members", func(j *Job) *int { return &j.Sum.Members }, between(4, 255),
+		"Counts the committee of one-message sums.").unit("members").or(13).flag("members", "N"),
+	whole("sum.faults", func(j *Job) *int { return &j.Sum.Faults }, from(1),
+		"Counts the members that may lie or be silent.").says("1 to a third of the others").
+		unit("members").means("a fourth of the others").flag("faults", "N"),
+	truth("sum.covered", func(j *Job) *bool { return &j.Sum.Covered },
+		"Covers submissions until the committee agrees on who is in the sum.").flag("covered", ""),
+	whole("sum.max_weight", func(j *Job) *int { return &j.Sum.MaxWeight }, from(0),
+		"Weighs means by rows; a party with more counts with this many.").unit("rows").
+		means("0: equal weights").flag("max-weight", "N"),
+	number("sum.range", func(j *Job) *float64 { return &j.Sum.Range }, positive,
+		"Bounds a coordinate of a sum without noise.").or(64.0).flag("range", "X"),
+	whole("sum.fraction_bits", func(j *Job) *int { return &j.Sum.FractionBits }, between(1, 40),
+		"Counts the binary places of a coordinate without noise.").unit("bits").or(20).
+		flag("fraction-bits", "N"),
+
+	word("privacy.noise", func(j *Job) *string { return &j.Privacy.Noise },
+		"none discrete-gaussian discrete-laplace skellam",
+		"Names the law of the noise.").or("none").flag("noise", "NAME"),
+	number("privacy.epsilon", func(j *Job) *float64 { return &j.Privacy.Epsilon }, positive,
+		"Bounds what all rounds spend of each party's privacy, against the server.").
+		means("none: privacy.multiplier sets the noise").flag("epsilon", "E"),
+	number("privacy.multiplier", func(j *Job) *float64 { return &j.Privacy.Multiplier }, positive,
+		"Sets the standard deviation of a sum's noise over the L2 sensitivity.").
+		means("the least that keeps privacy.epsilon").flag("noise-multiplier", "Z"),
+	number("privacy.delta", func(j *Job) *float64 { return &j.Privacy.Delta }, inside,
+		"Lets epsilon fail with this probability.").unit("probability").or(1e-5).flag("delta", "D"),
+	number("privacy.clip", func(j *Job) *float64 { return &j.Privacy.Clip }, positive,
+		"Clips what a party adds, in L2 norm.").unit("of the vector").
+		means("required with noise, else nothing is clipped").flag("clip", "C"),
+	number("privacy.clip_quantile", func(j *Job) *float64 { return &j.Privacy.ClipQuantile }, share,
+		"Has the clip follow this quantile of the norms.").means("0: a fixed clip").
+		flag("clip-quantile", "Q"),
+	number("privacy.clip_rate", func(j *Job) *float64 { return &j.Privacy.ClipRate }, positive,
+		"Sets how fast the clip follows.").or(0.2),
+	number("privacy.sign_share", func(j *Job) *float64 { return &j.Privacy.SignShare }, inside,
+		"Gives the signs of a mask this part of the budget.").unit("share").or(0.5),
+	whole("privacy.bits", func(j *Job) *int { return &j.Privacy.Bits }, between(8, 64),
+		"Sets the width of a coordinate of a sum with noise.").unit("bits").
+		means("32; with oneshot as its keys need").flag("bits", "B"),
+
+	text("model.name", func(j *Job) *string { return &j.Model.Name },
+		"Names a model that the job trains itself.").
+		form("logistic, softmax, mlp:N,…, lenet, lenet-norm", knownModel).
+		means("none: the parties' programs bring vectors").flag("model", "NAME"),
+	whole("model.features", func(j *Job) *int { return &j.Model.Features }, between(1, 1<<22),
+		"Counts the numbers of a row.").means("in a simulation the data's"),
+	whole("model.classes", func(j *Job) *int { return &j.Model.Classes }, between(2, 1<<16),
+		"Counts the classes of rows.").means("in a simulation the data's"),
+	whole("model.length", func(j *Job) *int { return &j.Model.Length }, between(1, MaxLength),
+		"Counts the numbers of a bare vector.").means("the model's"),
+	many("model.tensor", func(j *Job) *[]Tensor { return &j.Model.Tensor }, theTensor),
+	text("model.file", func(j *Job) *string { return &j.Model.File },
+		"Names the file of the first model, safetensors or npz.").
+		form("a file, as seen from the job's", someText).of(Content),
+	word("model.init", func(j *Job) *string { return &j.Model.Init }, "zeros uniform",
+		"Begins the tensors.").or("zeros"),
+	word("model.dtype", func(j *Job) *string { return &j.Model.DType }, "float32 float64",
+		"Sets the type that the model is sent in.").means("float64 with model.name, else float32"),
+	texts("model.personal", func(j *Job) *[]string { return &j.Model.Personal },
+		"Keeps tensors whose names match these patterns with each party.").means("none"),
+
+	whole("training.epochs", func(j *Job) *int { return &j.Training.Epochs }, between(1, 1e6),
+		"Counts the passes over a party's rows in a round.").unit("passes").
+		means("1, unless there are steps").flag("epochs", "N"),
+	whole("training.steps", func(j *Job) *int { return &j.Training.Steps }, between(1, 1e6),
+		"Counts gradient steps, in place of passes.").means("none").flag("steps", "N"),
+	whole("training.batch", func(j *Job) *int { return &j.Training.Batch }, from(0),
+		"Counts the rows of a step.").unit("rows").means("0: all").flag("batch", "N"),
+	number("training.rate", func(j *Job) *float64 { return &j.Training.Rate }, positive,
+		"Sets the learning rate of the parties.").or(0.1).flag("rate", "X"),
+	number("training.momentum", func(j *Job) *float64 { return &j.Training.Momentum }, share,
+		"Sets the momentum of local steps.").or(0.0).flag("momentum", "X"),
+	number("training.weight_decay", func(j *Job) *float64 { return &j.Training.WeightDecay }, from(0),
+		"Sets the weight decay of local steps.").or(0.0).flag("weight-decay", "X"),
+	number("training.lambda", func(j *Job) *float64 { return &j.Training.Lambda }, from(0),
+		"Sets the strength of L2 regularisation.").or(0.0).flag("lambda", "X"),
+	word("training.rule", func(j *Job) *string { return &j.Training.Rule },
+		"fedavg fedprox scaffold fedga", "Names the rule of the parties.").or("fedavg"),
+	number("training.mu", func(j *Job) *float64 { return &j.Training.Mu }, positive,
+		"Sets the pull of fedprox towards the round's model.").or(0.1).flag("mu", "X"),
+	number("training.beta", func(j *Job) *float64 { return &j.Training.Beta }, positive,
+		"Sets the displacement of fedga.").or(0.1).flag("beta", "X"),
+	word("training.variates", func(j *Job) *string { return &j.Training.Variates },
+		"steps gradient fresh",
+		"Says what scaffold's control variates are made of: steps is option II, gradient option I.").
+		or("steps"),
+	word("training.mask", func(j *Job) *string { return &j.Training.Mask }, "none soft hard",
+		"Masks coordinates on which parties disagree.").or("none").flag("mask", "NAME"),
+	number("training.mask_threshold", func(j *Job) *float64 { return &j.Training.MaskThreshold },
+		limits{hi: 1, above: true}, "Sets the agreement from which on a coordinate counts in full.").
+		or(0.4).flag("mask-threshold", "T"),
+	word("training.submit", func(j *Job) *string { return &j.Training.Submit }, "updates weights",
+		"Says what parties submit.").or("updates"),
+	truth("training.restart", func(j *Job) *bool { return &j.Training.Restart },
+		"Has parties train from the first model in each round."),
+
+	word("server.rule", func(j *Job) *string { return &j.Server.Rule },
+		"fedavg fedavgm fedadagrad fedadam fedyogi", "Makes the next model of a mean.").or("fedavg"),
+	number("server.rate", func(j *Job) *float64 { return &j.Server.Rate }, positive,
+		"Sets the learning rate of the server.").means("1; 0.01 with adaptive rules").
+		flag("server-rate", "X"),
+	number("server.beta1", func(j *Job) *float64 { return &j.Server.Beta1 }, share,
+		"Sets the decay of the first moment, or the momentum.").or(0.0),
+	number("server.beta2", func(j *Job) *float64 { return &j.Server.Beta2 }, inside,
+		"Sets the decay of the second moment.").or(0.99),
+	number("server.tau", func(j *Job) *float64 { return &j.Server.Tau }, positive,
+		"Sets the adaptivity: larger is closer to plain averaging.").or(1e-3),
+	truth("server.tau_inside", func(j *Job) *bool { return &j.Server.TauInside },
+		"Adds tau under the root, not behind it."),
+
+	number("metrics.share", func(j *Job) *float64 { return &j.Metrics.Share }, share,
+		"Gives loss and accuracy this part of the clip, to be summed with the updates.").unit("share").
+		means("0: none are summed"),
+
+	instant("time.start", func(j *Job) *time.Time { return &j.Time.Start },
+		"Begins the first round.").means("at once").of(Schedule),
+	span("time.pace", func(j *Job) *time.Duration { return &j.Time.Pace }, between(0, maxTime),
+		"Sets the least time from one round's beginning to the next.").means("0s").of(Schedule),
+	span("time.step_time", func(j *Job) *time.Duration { return &j.Time.StepTime },
+		limits{hi: maxTime, above: true},
+		"Waits this long in a step for parties that are there.").or(30*time.Second).of(Schedule),
+)
+
+var theGroup = tableOf(
+	text("name", func(g *Group) *string { return &g.Name },
+		"Names the parties of a group: clinic-1, clinic-2 and so on, or clinic if it is one.").
+		form("1 to 60 letters, digits, dots, dashes and underscores", namePattern.MatchString).required(),
+	whole("count", func(g *Group) *int { return &g.Count }, between(1, MaxParties),
+		"Counts them.").unit("parties").or(1),
+	number("epsilon", func(g *Group) *float64 { return &g.Epsilon }, positive,
+		"Bounds what each of them spends, in place of privacy.epsilon.").means("privacy.epsilon"),
+)
+
+var theTensor = tableOf(
+	text("name", func(t *Tensor) *string { return &t.Name }, "Names a tensor.").
+		form("1 to 200 characters", someText).required(),
+	wholes("shape", func(t *Tensor) *[]int { return &t.Shape }, "Sizes it, a dimension each.").
+		within(between(1, MaxLength)).required(),
+)

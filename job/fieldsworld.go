@@ -1,0 +1,115 @@
+package job
+
+import "time"
+
+func init() { theJob.entries = append(theJob.entries, theWorld.entries...) }
+
+// theWorld is the part of the table that is for simulations.
+var theWorld = inWorld(tableOf(
+	seed("world.seed", func(j *Job) *uint64 { return &j.World.Seed },
+		"Draws rows, losses, delays and drop-outs.").means("seed"),
+	whole("world.evaluate_every", func(j *Job) *int { return &j.World.EvaluateEvery },
+		between(1, MaxRounds), "Judges the model after so many rounds.").unit("rounds").or(1),
+	truth("world.skip_clear", func(j *Job) *bool { return &j.World.SkipClear },
+		"Leaves out the same training in the clear.").flag("skip-clear", ""),
+
+	text("world.data.set", func(j *Job) *string { return &j.World.Data.Set },
+		"Names the rows: a set, or the folder of one.").
+		form("synthetic, adult, digits, mnist, fashion-mnist, kdd or a folder", someText).
+		or("synthetic").flag("data", "SET"),
+	whole("world.data.rows", func(j *Job) *int { return &j.World.Data.Rows }, between(1, MaxRows),
+		"Counts the rows of a party, or those of each round with draw.").unit("rows").
+		means("200; of images all").flag("rows-per-client", "N"),
+	word("world.data.split", func(j *Job) *string { return &j.World.Data.Split },
+		splits, "Deals the rows to the parties, once.").means("iid").flag("split", "NAME"),
+	number("world.data.concentration", func(j *Job) *float64 { return &j.World.Data.Concentration },
+		positive, "Sets the concentration of the Dirichlet splits.").or(0.5).flag("concentration", "X"),
+	word("world.data.draw", func(j *Job) *string { return &j.World.Data.Draw },
+		"fixed new growing anew", "Deals rows by round, in place of a split.").means("by the split"),
+	number("world.data.test", func(j *Job) *float64 { return &j.World.Data.Test }, inside,
+		"Keeps this share of the rows to judge models on, where a set has none apart.").
+		unit("share of the rows").or(0.25),
+	whole("world.data.most", func(j *Job) *int { return &j.World.Data.Most }, from(0),
+		"Uses so many rows of a set, drawn by seed.").unit("rows").means("0: all"),
+
+	word("world.fidelity", func(j *Job) *string { return &j.World.Fidelity },
+		"messages crowd ring clear", "Says how much of a sum is simulated.").or("messages"),
+	word("world.topology", func(j *Job) *string { return &j.World.Topology }, "server serverless",
+		"Says where sums are added up.").or("server"),
+	texts("world.servers", func(j *Job) *[]string { return &j.World.Servers },
+		"Places the servers; of several each sums its own parties.").means("one, at server"),
+	number("world.drop", func(j *Job) *float64 { return &j.World.Drop }, share,
+		"Drops this part of the parties out of each round.").unit("share of the parties").or(0.0).
+		flag("drop", "F"),
+	number("world.tolerance", func(j *Job) *float64 { return &j.World.Tolerance }, from(0),
+		"Lets a party leave once no weight is further from its own than this.").
+		means("0: nobody leaves"),
+	word("world.reference.law", func(j *Job) *string { return &j.World.Reference.Law },
+		"staircase continuous-laplace continuous-gaussian",
+		"Adds noise as a paper has it, to compare with and never for release.").means("none"),
+	number("world.reference.epsilon", func(j *Job) *float64 { return &j.World.Reference.Epsilon },
+		positive, "Sets the epsilon of that noise.").means("required with a law"),
+	number("world.reference.alpha", func(j *Job) *float64 { return &j.World.Reference.Alpha },
+		positive, "Sets the regularisation in its sensitivity.").means("training.lambda"),
+	truth("world.subtract_own", func(j *Job) *bool { return &j.World.SubtractOwn },
+		"Has a party take its own noise out of its copy of the model."),
+	many("world.link", func(j *Job) *[]Link { return &j.World.Link }, tableOf(
+		texts("between", func(l *Link) *[]string { return &l.Between }, "Names the two places.").
+			required(),
+		span("latency", func(l *Link) *time.Duration { return &l.Latency }, between(0, maxTime),
+			"Delays each message.").or(time.Duration(0)),
+		span("jitter", func(l *Link) *time.Duration { return &l.Jitter }, between(0, maxTime),
+			"Delays it further, by up to this.").or(time.Duration(0)),
+		number("loss", func(l *Link) *float64 { return &l.Loss }, between(0, 0.99),
+			"Loses this part of the messages, which are sent again.").unit("share").or(0.0),
+		number("bandwidth", func(l *Link) *float64 { return &l.Bandwidth }, from(0),
+			"Carries so many bytes a second.").unit("bytes/s").means("0: no limit"),
+	)),
+	many("world.party", func(j *Job) *[]WorldParty { return &j.World.Party }, tableOf(
+		text("name", func(p *WorldParty) *string { return &p.Name }, "Names a party, or a group.").
+			form("a group or a party", namePattern.MatchString).required(),
+		text("place", func(p *WorldParty) *string { return &p.Place }, "Says where it is.").
+			form("1 to 200 characters", someText).means("its name"),
+		text("server", func(p *WorldParty) *string { return &p.Server }, "Says where its server is.").
+			form("one of world.servers", someText).means("the nearest"),
+		whole("rows", func(p *WorldParty) *int { return &p.Rows }, between(1, MaxRows),
+			"Counts its rows.").unit("rows").means("world.data.rows"),
+		spans("compute", func(p *WorldParty) *[]time.Duration { return &p.Compute },
+			"Times its work in each round, the last for all later ones.").
+			within(between(0, maxTime)).means("by the cost model"),
+		number("slow", func(p *WorldParty) *float64 { return &p.Slow }, limits{hi: 1e6, above: true},
+			"Multiplies the time of its work.").or(1.0),
+		number("straggle", func(p *WorldParty) *float64 { return &p.Straggle }, between(0, 1),
+			"Slows it in this share of the rounds only.").unit("share of the rounds").means("0: in all"),
+		whole("joins", func(p *WorldParty) *int { return &p.Joins }, between(1, MaxRounds),
+			"Has it join in this round.").unit("round").or(1),
+		whole("leaves", func(p *WorldParty) *int { return &p.Leaves }, from(0),
+			"Has it leave after this round.").unit("round").means("0: it stays"),
+		number("reference_epsilon", func(p *WorldParty) *float64 { return &p.ReferenceEpsilon }, positive,
+			"Sets its own epsilon of a reference law.").means("world.reference.epsilon"),
+		many("crash", func(p *WorldParty) *[]Crash { return &p.Crash }, tableOf(
+			whole("round", func(c *Crash) *int { return &c.Round }, between(1, MaxRounds),
+				"Has it drop out of this round.").required(),
+			word("at", func(c *Crash) *string { return &c.At }, "begin submit sign reveal",
+				"Says before which of its messages.").or("submit"),
+			whole("back", func(c *Crash) *int { return &c.Back }, between(2, MaxRounds+1),
+				"Has it back before this round.").unit("round").means("the next"),
+		)),
+	)),
+))
+
+// splits are the ways to deal rows: those of package learning, and that of a census of old.
+const splits = "shuffled iid label-skew one-class dirichlet-labels dirichlet-quantity colour " +
+	"rotation label-colour label-colour-skew label-rotation label-rotation-skew writers"
+
+// inWorld marks all rows of a table as those of a simulation.
+func inWorld(t table) table {
+	for _, e := range t.entries {
+		if e.list != nil {
+			inWorld(e.list.rows)
+			continue
+		}
+		e.row.Part = Simulated
+	}
+	return t
+}

@@ -1,0 +1,206 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/internal/suggest"
+)
+
+// reader brings what was read into a job, and gathers what is wrong.
+type reader struct {
+	source *source // nil: there is none
+	wrong  []*ConfigError
+}
+
+// add keeps a mistake, at its place.
+func (r *reader) add(path string, e *ConfigError) {
+	if e == nil {
+		return
+	}
+	e.Path = path
+	r.source.find(e)
+	r.wrong = append(r.wrong, e)
+}
+
+// find fills in where the path of a mistake stands.
+func (s *source) find(e *ConfigError) {
+	if s == nil {
+		return
+	}
+	e.File = s.name
+	if p, ok := s.at(e.Path); ok {
+		e.Line, e.Column = p.line, p.column
+	}
+}
+
+// join returns the mistakes as one error, by line; those of no line come last.
+func (r *reader) join() error {
+	slices.SortStableFunc(r.wrong, func(a, b *ConfigError) int {
+		if (a.Line == 0) != (b.Line == 0) {
+			return b.Line - a.Line
+		}
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+	})
+	var all []error
+	for _, e := range r.wrong {
+		all = append(all, e)
+	}
+	return errors.Join(all...)
+}
+
+// table reads the keys of a table: owner is what the rows are of, at its path in the file, and
+// within the path in it of this table.
+func (r *reader) table(owner any, t *table, at, within string, keys map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		v, name, path := keys[key], join(within, key), join(at, key)
+		e := t.find(name)
+		inner, isTable := v.(map[string]any)
+		switch {
+		case e.row != nil:
+			r.add(path, e.row.set(owner, v))
+		case e.list != nil:
+			r.list(owner, e.list, path, v)
+		case isTable && t.has(name):
+			r.table(owner, t, path, name, inner)
+		case t.has(name):
+			r.add(path, &ConfigError{Reason: "it is a table, and not " + show(v),
+				Advice: fmt.Sprintf("write [%s], and below it what it has", path)})
+		case isTable && len(inner) > 0:
+			r.unknown(t, path, inner)
+		default:
+			r.add(path, &ConfigError{Reason: "there is no such field", Advice: t.meant(within, key)})
+		}
+	}
+}
+
+// unknown refuses the fields of a table that there is not, since each may stand elsewhere.
+func (r *reader) unknown(t *table, at string, keys map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		r.add(join(at, key), &ConfigError{Reason: "there is no such field", Advice: t.meant("", key)})
+	}
+}
+
+func (r *reader) list(owner any, l *list, path string, v any) {
+	elements, ok := v.([]any)
+	for _, element := range elements {
+		_, isTable := element.(map[string]any)
+		ok = ok && isTable
+	}
+	if !ok {
+		r.add(path, &ConfigError{Reason: "it is a list of tables",
+			Advice: fmt.Sprintf("write [[%s]] for each, with two brackets", path)})
+		return
+	}
+	if len(elements) > MaxParties {
+		r.add(path, &ConfigError{Reason: "there are too many", Advice: "use groups"})
+		return
+	}
+	for i, element := range elements {
+		l.grow(owner)
+		r.table(l.of(owner, i), &l.rows, join(path, strconv.Itoa(i)), "", element.(map[string]any))
+	}
+}
+
+// find returns the row or list of a path, an empty entry if there is none.
+func (t *table) find(path string) entry {
+	for _, e := range t.entries {
+		if e.row != nil && e.row.Path == path || e.list != nil && e.list.path == path {
+			return e
+		}
+	}
+	return entry{}
+}
+
+// has reports whether a path is one of tables that lead to rows.
+func (t *table) has(path string) bool {
+	return slices.ContainsFunc(t.entries, func(e entry) bool {
+		return strings.HasPrefix(e.path(), path+".")
+	})
+}
+
+func (e entry) path() string {
+	if e.list != nil {
+		return e.list.path
+	}
+	return e.row.Path
+}
+
+// meant says what to write in place of a key that there is not.
+func (t *table) meant(within, key string) string {
+	var near []string
+	for _, e := range t.entries {
+		rest, ok := e.path(), true
+		if within != "" {
+			rest, ok = strings.CutPrefix(rest, within+".")
+		}
+		if first, _, _ := strings.Cut(rest, "."); ok && !slices.Contains(near, first) {
+			near = append(near, first)
+		}
+	}
+	for _, e := range t.entries { // the same name elsewhere
+		if path := e.path(); path[strings.LastIndexByte(path, '.')+1:] == key {
+			return "write " + path
+		}
+	}
+	if name := suggest.Nearest(key, near); name != "" {
+		return "did you mean " + join(within, name) + "?"
+	}
+	for _, e := range t.entries {
+		path := e.path()
+		if name := suggest.Nearest(key, []string{path[strings.LastIndexByte(path, '.')+1:]}); name != "" {
+			return "did you mean " + path + "?"
+		}
+	}
+	return "there are " + strings.Join(near, ", ")
+}
+
+// Set gives a field a value, as --set PATH=VALUE does. An element of a list goes by its number,
+// from 0: world.party.2.rows. A list of values has commas. It fails with a [ConfigError]; what
+// does not go with other fields only [Job.Validate] finds.
+func (j *Job) Set(path, text string) error {
+	fail := func(e *ConfigError) error {
+		e.Path = path
+		return e
+	}
+	var owner any = j
+	t, rest := &theJob, path
+	for {
+		if e := t.find(rest); e.row != nil {
+			v, ok := e.row.parse(text)
+			if !ok {
+				v = text
+			}
+			if err := e.row.set(owner, v); err != nil {
+				return fail(err)
+			}
+			return nil
+		}
+		next := -1
+		for k, e := range t.entries {
+			if e.list != nil && (strings.HasPrefix(rest, e.list.path+".") || rest == e.list.path) {
+				next = k
+			}
+		}
+		if next < 0 {
+			within, key := "", rest
+			if i := strings.LastIndexByte(rest, '.'); i >= 0 && t.has(rest[:i]) {
+				within, key = rest[:i], rest[i+1:]
+			}
+			return fail(&ConfigError{Reason: "there is no such field", Advice: t.meant(within, key)})
+		}
+		l := t.entries[next].list
+		number, field, _ := strings.Cut(strings.TrimPrefix(rest, l.path+"."), ".")
+		i, err := strconv.Atoi(number)
+		if n := l.len(owner); err != nil || i < 0 || i >= n {
+			return fail(&ConfigError{Reason: fmt.Sprintf("there is no element %s of %d", show(number), n),
+				Advice: "count from 0, as in " + l.path + ".0." + l.rows.entries[0].path()})
+		}
+		owner, t, rest = l.of(owner, i), &l.rows, field
+	}
+}
