@@ -38,7 +38,7 @@ func written(t *testing.T, j *Job) string {
 func TestParse(t *testing.T) {
 	j := parse(t, first)
 	want := &Job{Name: "first", Rounds: 20, Parties: Parties{Count: 10},
-		Model: Model{Name: "logistic"},
+		Model:   Model{Name: "logistic"},
 		Privacy: Privacy{Noise: "discrete-gaussian", Epsilon: 8, Clip: 1}, read: j.read}
 	if !reflect.DeepEqual(j, want) {
 		t.Errorf("%+v, want %+v", j, want)
