@@ -14,7 +14,7 @@ import (
 
 // changes has parties of a job come and go at moments that its events choose.
 type changes struct {
-	*job
+	*group
 	ctx    context.Context
 	random *rand.Rand
 	wait   sync.WaitGroup
@@ -99,7 +99,7 @@ func changesOf(t *testing.T, seed uint64) {
 	plan.Classical = true
 	j := newJob(t, plan, 13)
 	c := &changes{
-		job:    j,
+		group:  j,
 		random: rand.New(rand.NewPCG(seed, 9)),
 		began:  time.Now(),
 		away:   -1,

@@ -22,8 +22,8 @@ func (p *participant) part(in []byte) error {
 	case frameBroadcast, frameEnd:
 		if p.coming.broadcast == nil {
 			p.broadcast, p.arrived = nil, nil // there is room for one
-			p.Plan.collect()
-			room := newWeights(p.Plan.plan.Length, p.Work32 != nil)
+			collect(p.Plan)
+			room := newWeights(p.Plan.Length(), p.Work32 != nil)
 			p.coming.broadcast = newBroadcastReader(room)
 		}
 		_, err := p.coming.broadcast.Write(body)

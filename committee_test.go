@@ -25,11 +25,11 @@ func newOpenings(t *testing.T) *openings {
 	t.Cleanup(cancel)
 	o := &openings{committeeJob: newCommitteeJob(t, oneshotPlan(), 5, 5), ctx: ctx}
 	var err error
-	if o.server, err = oneshot.NewServer(o.settled.oneshot, 0); err != nil {
+	if o.server, err = oneshot.NewServer(o.settled.Oneshot(), 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, signer := range o.committeeJob.members {
-		m, err := oneshot.NewMember(o.settled.oneshot, signer, nil)
+		m, err := oneshot.NewMember(o.settled.Oneshot(), signer, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

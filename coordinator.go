@@ -152,7 +152,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 		l.hub.running.Wait()
 		l.vault.close()
 	}()
-	if c.Plan.oneshot != nil {
+	if c.Plan.Oneshot() != nil {
 		return l.runOneshot(ctx)
 	}
 	r := newCoordinator(l)
@@ -321,7 +321,7 @@ func (c *coordinator) begins(round uint64, fresh [32]byte) ([32]byte, error) {
 		return b.digest, err
 	}
 	c.cast = b
-	c.Plan.collect() // what was of the round before
+	collect(c.Plan) // what was of the round before
 	return b.digest, nil
 }
 
@@ -330,7 +330,7 @@ func (c *coordinator) apply(a *drive.Apply) {
 	r := Round{Number: a.Round, Parties: a.Parties, Sum: a.Sum}
 	digest, model := c.cast.digest, c.model
 	c.running.Go(func() {
-		c.Plan.collect() // room for submissions
+		collect(c.Plan) // room for submissions
 		next := applied{round: a.Round}
 		if next.err = c.decode(&r, digest); next.err == nil {
 			next.model, next.err = c.nextModel(r, model)
@@ -342,10 +342,10 @@ func (c *coordinator) apply(a *drive.Apply) {
 // decode fills in the mean of a round.
 func (c *coordinator) decode(r *Round, digest [32]byte) error {
 	if c.narrow() {
-		r.Mean32 = make([]float32, c.Plan.plan.Length)
+		r.Mean32 = make([]float32, c.Plan.Length())
 		return DecodeTo(r.Mean32, c.Plan, digest, r.Sum, len(r.Parties))
 	}
-	r.Mean = make([]float64, c.Plan.plan.Length)
+	r.Mean = make([]float64, c.Plan.Length())
 	return DecodeTo(r.Mean, c.Plan, digest, r.Sum, len(r.Parties))
 }
 
@@ -380,7 +380,7 @@ func (c *coordinator) arrived(a arrival) {
 
 // greet checks that a party has the same plan. It is told next what it needs.
 func (c *coordinator) greet(a arrival) {
-	h, refusal := c.Plan.check(a.frame[1:])
+	h, refusal := checkGreeting(c.Plan, a.frame[1:])
 	if refusal != nil {
 		c.refuse(a, refusal)
 		return

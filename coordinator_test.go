@@ -278,7 +278,7 @@ func TestPumpGoesOn(t *testing.T) {
 	}
 	for i := range 4 {
 		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
-		c.greet(arrival{party: i, from: from, frame: jsonFrame(frameHello, j.settled.greeting())})
+		c.greet(arrival{party: i, from: from, frame: jsonFrame(frameHello, greetingOf(j.settled))})
 	}
 	full := c.parties[2]
 	full.queue <- single([]byte{7})

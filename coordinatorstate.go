@@ -229,10 +229,10 @@ func (c *coordinator) config() (drive.ServerConfig, error) {
 	ledger, err := c.Plan.Ledger()
 	return drive.ServerConfig{
 		Session:   c.Plan.Config,
-		Label:     c.Plan.session.Label,
-		Rounds:    uint64(c.Plan.plan.Rounds),
-		Survivors: c.Plan.survivors,
-		Colluders: c.Plan.plan.Colluders,
+		Label:     c.Plan.Label(),
+		Rounds:    uint64(c.Plan.Rounds()),
+		Survivors: c.Plan.MinSurvivors(),
+		Colluders: c.Plan.Colluders(),
 		Cost:      c.Plan.Round(),
 		Ledger:    ledger,
 		Broadcast: c.begins,

@@ -58,7 +58,7 @@ func silent(spoken ...wire.Type) func(wire.Header, []byte) []byte {
 
 // held is a job in virtual time, which no processor's speed has a part in.
 type held struct {
-	*job
+	*group
 	ctx   context.Context
 	close context.CancelFunc
 	wait  sync.WaitGroup
@@ -69,7 +69,7 @@ func hold(t *testing.T, n, rounds int, dropOut float64, test func(h *held)) {
 	synctest.Test(t, func(t *testing.T) {
 		plan := testPlan()
 		plan.Rounds, plan.DropOut, plan.Classical = rounds, dropOut, true
-		h := &held{job: newJob(t, plan, n)}
+		h := &held{group: newJob(t, plan, n)}
 		h.ctx, h.close = context.WithCancel(t.Context())
 		defer h.wait.Wait()
 		defer h.close()
@@ -151,7 +151,7 @@ func TestSpoilerComesAgain(t *testing.T) {
 // shut makes the shares in a submission such that they do not open.
 func (h *held) shut(message []byte) []byte {
 	const holders = 4
-	size := h.settled.layout.PackedSize()
+	size := h.settled.Layout().PackedSize()
 	m, err := wire.ParseMasked(message[wire.HeaderSize:], size, holders, holders)
 	if err != nil {
 		h.Error(err)
@@ -314,7 +314,7 @@ func TestApplyTakesLong(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			plan := testPlan()
 			plan.Rounds, plan.DropOut, plan.Classical, plan.Length = 2, 0.25, true, long
-			h := &held{job: newJob(t, plan, 4)}
+			h := &held{group: newJob(t, plan, 4)}
 			h.ctx, h.close = context.WithCancel(t.Context())
 			defer h.wait.Wait()
 			defer h.close()

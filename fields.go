@@ -23,7 +23,7 @@ func missing(value any) bool {
 // required returns a [ConfigError] if a field is missing.
 func required(field string, value any, advice string) error {
 	if missing(value) {
-		return &ConfigError{Field: field, Reason: "there is none", Advice: advice}
+		return &ConfigError{Path: field, Reason: "there is none", Advice: advice}
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func checkIdentity(identity crypto.Signer, roster *keyexchange.Roster) error {
 	}
 	if key, ok := identity.(ed25519.PrivateKey); ok && len(key) != ed25519.PrivateKeySize {
 		return &ConfigError{
-			Field:  "Identity",
+			Path:   "Identity",
 			Reason: fmt.Sprintf("it has %d bytes, an Ed25519 key has %d", len(key), ed25519.PrivateKeySize),
 		}
 	}
@@ -56,7 +56,7 @@ func checkIdentity(identity crypto.Signer, roster *keyexchange.Roster) error {
 
 // check returns an error for the first field that Run cannot go on with.
 func (p *Participant) check() error {
-	if err := p.Plan.drivable(); err != nil {
+	if err := drivable(p.Plan); err != nil {
 		return err
 	}
 	if err := checkIdentity(p.Identity, p.Plan.Roster()); err != nil {
@@ -69,19 +69,19 @@ func (p *Participant) check() error {
 		if err := required("Work", p.Work, "give a function that returns a vector"); err != nil {
 			return err
 		}
-	} else if p.Plan.oneshot != nil {
-		return &ConfigError{Field: "Work32", Reason: "one message has vectors of float64",
+	} else if p.Plan.Oneshot() != nil {
+		return &ConfigError{Path: "Work32", Reason: "one message has vectors of float64",
 			Advice: "use Work"}
 	}
-	switch rounds := p.Plan.plan.Rounds; {
+	switch rounds := p.Plan.Rounds(); {
 	case p.Spent < 0 || p.Spent > rounds:
 		return &ConfigError{
-			Field:  "Spent",
+			Path:   "Spent",
 			Reason: fmt.Sprintf("%d is outside 0 to the plan's %d rounds", p.Spent, rounds),
 		}
 	case p.Spent > 0 && p.LeastNumber == 0:
 		return &ConfigError{
-			Field:  "LeastNumber",
+			Path:   "LeastNumber",
 			Reason: "a party that lost its state does not know which numbers it has used",
 			Advice: "ask the coordinator for one that it has not used with this party",
 		}
@@ -91,10 +91,10 @@ func (p *Participant) check() error {
 
 // check returns an error for the first field that Run cannot go on with.
 func (m *Member) check() error {
-	if m.Plan == nil || m.Plan.oneshot == nil {
-		return &ConfigError{Field: "Plan", Reason: "it has no committee", Advice: "call SettleOneshot"}
+	if m.Plan == nil || m.Plan.Oneshot() == nil {
+		return &ConfigError{Path: "Plan", Reason: "it has no committee", Advice: "call SettleOneshot"}
 	}
-	if err := checkIdentity(m.Identity, m.Plan.oneshot.Committee); err != nil {
+	if err := checkIdentity(m.Identity, m.Plan.Oneshot().Committee); err != nil {
 		return err
 	}
 	return required("Dialer", m.Dialer, "use a TCPDialer, or Memory.Dialer")
@@ -102,13 +102,13 @@ func (m *Member) check() error {
 
 // check returns an error for the first field that Run cannot go on with.
 func (c *Coordinator) check() error {
-	if err := c.Plan.drivable(); err != nil {
+	if err := drivable(c.Plan); err != nil {
 		return err
 	}
 	if err := required("Listener", c.Listener, "use ListenTCP, or a Memory"); err != nil {
 		return err
 	}
-	if c.Plan.oneshot != nil {
+	if c.Plan.Oneshot() != nil {
 		err := required("Committee", c.Committee, "use ListenTCP, or a Memory")
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (c *Coordinator) check() error {
 	}
 	if c.StepTime < 0 {
 		return &ConfigError{
-			Field:  "StepTime",
+			Path:   "StepTime",
 			Reason: fmt.Sprintf("%v is no time that a step can wait", c.StepTime),
 			Advice: "use 0 for 30 s, or a time above it",
 		}
@@ -137,10 +137,10 @@ func (c *Coordinator) checkNarrow() error {
 	case !c.narrow():
 		return nil
 	case c.Model != nil || c.Apply != nil:
-		return &ConfigError{Field: field, Reason: "models are of float32, or of float64",
+		return &ConfigError{Path: field, Reason: "models are of float32, or of float64",
 			Advice: "use Model and Apply, or Model32 and Apply32"}
-	case c.Plan.oneshot != nil:
-		return &ConfigError{Field: field, Reason: "one message has vectors of float64",
+	case c.Plan.Oneshot() != nil:
+		return &ConfigError{Path: field, Reason: "one message has vectors of float64",
 			Advice: "use Model and Apply"}
 	}
 	return nil

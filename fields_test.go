@@ -23,7 +23,7 @@ func TestMisuseFields(t *testing.T) {
 	is := func(name, field string, err error) {
 		t.Helper()
 		var c *ConfigError
-		if !errors.As(err, &c) || c.Field != field {
+		if !errors.As(err, &c) || c.Path != field {
 			t.Errorf("%s: %v, want a ConfigError of %s", name, err, field)
 		}
 	}

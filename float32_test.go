@@ -29,7 +29,7 @@ func narrowed(p *Participant) *Participant {
 }
 
 // adding has a coordinator add means to the model, in float32 if narrow says so.
-func (j *job) adding(c *Coordinator, narrow bool) *Coordinator {
+func (j *group) adding(c *Coordinator, narrow bool) *Coordinator {
 	note := func(r Round) {
 		j.mutex.Lock()
 		defer j.mutex.Unlock()
@@ -67,7 +67,7 @@ func converted[T, F aggregation.Float](from []F) []T {
 }
 
 // listen has a job go over TCP, and returns how a party dials.
-func (j *job) listen() (listener *TCPListener, dialer func(i int) Dialer) {
+func (j *group) listen() (listener *TCPListener, dialer func(i int) Dialer) {
 	j.Helper()
 	coordinator, err := keyexchange.GenerateIdentity(nil)
 	if err != nil {
@@ -174,9 +174,9 @@ func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp boo
 
 // checkMeans compares means with those of the vectors that are in the sums. The encoder rounds
 // to a scale at which 1e-2 is far off.
-func checkMeans(t *testing.T, j *job, narrow bool) {
+func checkMeans(t *testing.T, j *group, narrow bool) {
 	t.Helper()
-	model := make([]float64, j.settled.plan.Length)
+	model := make([]float64, j.settled.Length())
 	for _, r := range j.rounds {
 		mean := r.Mean
 		if narrow {
@@ -211,7 +211,7 @@ func TestFloat32JobRestarts(t *testing.T) {
 			p = narrowed(p)
 		}
 		return p
-	}, func(j *job, c *Coordinator) *Coordinator { return j.adding(c, true) })
+	}, func(j *group, c *Coordinator) *Coordinator { return j.adding(c, true) })
 }
 
 // A coordinator goes on with a stored model of the other kind if that is the same model.
@@ -257,7 +257,7 @@ func TestFloat32Store(t *testing.T) {
 				t.Errorf("%+v: %v, want ErrFrame", c, err)
 			}
 		case c.field != "":
-			if !errors.As(err, &refused) || refused.Field != c.field {
+			if !errors.As(err, &refused) || refused.Path != c.field {
 				t.Errorf("%+v: %v, want a ConfigError of %s", c, err, c.field)
 			}
 		case err != nil:
@@ -359,7 +359,7 @@ func TestFloat32Fields(t *testing.T) {
 	is := func(name, field string, err error) {
 		t.Helper()
 		var c *ConfigError
-		if !errors.As(err, &c) || c.Field != field {
+		if !errors.As(err, &c) || c.Path != field {
 			t.Errorf("%s: %v, want a ConfigError of %s", name, err, field)
 		}
 	}

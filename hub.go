@@ -47,10 +47,10 @@ func newHub(spools string, frame int) *hub {
 }
 
 // maxFrame is the longest frame that a party or member has a reason to send.
-func (s *Settled) maxFrame() int {
+func maxFrame(s *Settled) int {
 	longest := 0
-	if s.oneshot != nil {
-		longest = s.oneshot.MaxMessage()
+	if o := s.Oneshot(); o != nil {
+		longest = o.MaxMessage()
 	} else {
 		longest = s.Config(0).MaxMessage()
 	}
@@ -352,27 +352,27 @@ func (h *hub) refuse(a arrival, r *refusal) {
 	}
 }
 
-// greeting is how somebody with the plan begins.
-func (s *Settled) greeting() hello {
-	roster := s.Roster().Digest()
+// greetingOf returns how somebody with the plan begins.
+func greetingOf(s *Settled) hello {
+	roster, digest := s.Roster().Digest(), s.Digest()
 	return hello{
-		Plan:   s.plan,
+		Plan:   s.Plan(),
 		Roster: hex.EncodeToString(roster[:]),
-		Digest: hex.EncodeToString(s.digest[:]),
+		Digest: hex.EncodeToString(digest[:]),
 	}
 }
 
-// check reads a greeting, and returns a refusal if it is of another plan.
-func (s *Settled) check(body []byte) (hello, *refusal) {
+// checkGreeting reads a greeting, and returns a refusal if it is of another plan.
+func checkGreeting(s *Settled, body []byte) (hello, *refusal) {
 	var h hello
 	if err := parseJSON(body, &h); err != nil {
 		return h, &refusal{Ours: err.Error()}
 	}
 	var differs *DifferenceError
-	if errors.As(s.plan.compare(&h.Plan), &differs) {
+	if errors.As(s.Compare(h.Plan), &differs) {
 		return h, &refusal{differs.Field, differs.Ours, differs.Theirs}
 	}
-	ours := s.greeting()
+	ours := greetingOf(s)
 	if h.Roster != ours.Roster {
 		return h, &refusal{"roster", ours.Roster, fmt.Sprintf("%.64s", h.Roster)}
 	}

@@ -150,7 +150,7 @@ func TestFrameAfterHello(t *testing.T) {
 	defer cancel()
 	for size, taken := range map[int]bool{longest + 1: true, longest + 3: false} {
 		link := w.dial(w.signers[1])
-		if err := link.Send(w.ctx, jsonFrame(frameHello, j.settled.greeting())); err != nil {
+		if err := link.Send(w.ctx, jsonFrame(frameHello, greetingOf(j.settled))); err != nil {
 			t.Fatal(err)
 		}
 		body := make([]byte, size-1)
@@ -228,12 +228,12 @@ func TestHubReplaced(t *testing.T) {
 // What two sides settled of one plan and roster is compared too: they may calibrate otherwise.
 func TestGreetingDigest(t *testing.T) {
 	j := newJob(t, testPlan(), 4)
-	greeting := j.settled.greeting()
-	if _, refused := j.settled.check(jsonFrame(frameHello, greeting)[1:]); refused != nil {
+	greeting := greetingOf(j.settled)
+	if _, refused := checkGreeting(j.settled, jsonFrame(frameHello, greeting)[1:]); refused != nil {
 		t.Errorf("the same plan: %+v", refused)
 	}
 	greeting.Digest = greeting.Roster
-	_, refused := j.settled.check(jsonFrame(frameHello, greeting)[1:])
+	_, refused := checkGreeting(j.settled, jsonFrame(frameHello, greeting)[1:])
 	if refused == nil || refused.Field != "digest" || refused.Theirs != greeting.Digest {
 		t.Errorf("another digest: %+v", refused)
 	}

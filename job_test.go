@@ -47,7 +47,7 @@ func testPlan() *Plan {
 }
 
 // job runs a plan in one process.
-type job struct {
+type group struct {
 	*testing.T
 	settled *Settled
 	signers []crypto.Signer
@@ -60,7 +60,7 @@ type job struct {
 	events    []Event
 }
 
-func newJob(t *testing.T, plan *Plan, n int) *job {
+func newJob(t *testing.T, plan *Plan, n int) *group {
 	t.Helper()
 	signers, roster := identities(t, n)
 	settled, err := plan.Settle(roster)
@@ -71,12 +71,12 @@ func newJob(t *testing.T, plan *Plan, n int) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &job{T: t, settled: settled, signers: signers, memory: new(Memory), key: key,
+	return &group{T: t, settled: settled, signers: signers, memory: new(Memory), key: key,
 		submitted: make(map[uint64]map[int][][]uint64)}
 }
 
 // participant returns party i, whose vector is i+1 everywhere.
-func (j *job) participant(i int, store Store) *Participant {
+func (j *group) participant(i int, store Store) *Participant {
 	p := &Participant{
 		Plan: j.settled, Identity: j.signers[i], Dialer: j.memory.Dialer(i), Store: store,
 		Work: func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
@@ -105,7 +105,7 @@ func (j *job) participant(i int, store Store) *Participant {
 	return p
 }
 
-func (j *job) coordinator(store Store) *Coordinator {
+func (j *group) coordinator(store Store) *Coordinator {
 	c := &Coordinator{
 		Plan: j.settled, Listener: j.memory, Store: store,
 		Apply: func(r Round, model []float64) ([]float64, error) {
@@ -127,9 +127,9 @@ func (j *job) coordinator(store Store) *Coordinator {
 }
 
 // check compares every sum with the submissions that should be in it.
-func (j *job) check() {
+func (j *group) check() {
 	j.Helper()
-	layout := j.settled.layout
+	layout := j.settled.Layout()
 	for _, r := range j.rounds {
 		for s, segment := range layout {
 			want := make([]uint64, segment.Length)
@@ -146,7 +146,7 @@ func (j *job) check() {
 }
 
 // run runs the job with parties that do not fail.
-func (j *job) run(ctx context.Context, parties []*Participant) *Result {
+func (j *group) run(ctx context.Context, parties []*Participant) *Result {
 	j.Helper()
 	var wait sync.WaitGroup
 	for i, p := range parties {
@@ -228,12 +228,12 @@ func TestLongJobRestarts(t *testing.T) {
 func restarts(t *testing.T, plan *Plan) {
 	t.Helper()
 	restartsOf(t, plan, func(p *Participant, _ int) *Participant { return p },
-		func(_ *job, c *Coordinator) *Coordinator { return c })
+		func(_ *group, c *Coordinator) *Coordinator { return c })
 }
 
 // restartsOf has parties and coordinator made otherwise.
 func restartsOf(t *testing.T, plan *Plan, party func(p *Participant, i int) *Participant,
-	coordinator func(j *job, c *Coordinator) *Coordinator) {
+	coordinator func(j *group, c *Coordinator) *Coordinator) {
 	t.Helper()
 	j := newJob(t, plan, 7)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)

@@ -39,7 +39,7 @@ func newLargeJob(dir string) (*largeJob, error) {
 	return &largeJob{l, ed25519.NewKeyFromSeed(seed[:])}, err
 }
 
-// playLargeJob is a process of the job: the role is "coordinator" or a party's index, the width
+// playLargeJob is a process of the group: the role is "coordinator" or a party's index, the width
 // that of its weights.
 func playLargeJob(role, width, dir string) error {
 	l, err := newLargeJob(dir)

@@ -27,7 +27,7 @@ type leader struct {
 func newLeader(c *Coordinator) *leader {
 	l := &leader{
 		Coordinator: *c,
-		hub:         newHub(c.Folder, c.Plan.maxFrame()),
+		hub:         newHub(c.Folder, maxFrame(c.Plan)),
 		first:       time.Now(),
 	}
 	if l.StepTime == 0 {
@@ -53,7 +53,7 @@ func (l *leader) report(e Event) {
 // open opens the store, and returns the state in it, nil if there is none.
 func (l *leader) open() (state []byte, err error) {
 	l.vault, state, err = openVault(l.Store, l.Key, l.Counter,
-		fmt.Sprintf("coordinator %x", l.Plan.digest), false)
+		fmt.Sprintf("coordinator %x", l.Plan.Digest()), false)
 	return state, err
 }
 
@@ -84,7 +84,7 @@ func (l *leader) keepModel() error {
 
 // loadModel takes the model that is kept, or the one that the job begins with.
 func (l *leader) loadModel(kept stored) error {
-	length, first := l.Plan.plan.Length, l.Model32
+	length, first := l.Plan.Length(), l.Model32
 	if first != nil {
 		l.Model32 = []float32{} // it is not kept longer than a round
 	}
@@ -106,7 +106,7 @@ func (l *leader) loadModel(kept stored) error {
 		if first != nil {
 			field = "Model32"
 		}
-		return &ConfigError{Field: field,
+		return &ConfigError{Path: field,
 			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", n, length)}
 	}
 	l.kept.version = 1 // the first state is saved with it
@@ -119,7 +119,7 @@ func (l *leader) readModel() error {
 	if err != nil {
 		return err
 	}
-	r := newWeightsReader(newWeights(l.Plan.plan.Length, l.narrow()))
+	r := newWeightsReader(newWeights(l.Plan.Length(), l.narrow()))
 	_, err = io.Copy(r, file)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
@@ -133,7 +133,7 @@ func (l *leader) readModel() error {
 		return err
 	}
 	if !bytes.Equal(found.Sum(nil), l.kept.Model) {
-		return &ConfigError{Field: "Apply32", Reason: "the stored model has weights beyond float32",
+		return &ConfigError{Path: "Apply32", Reason: "the stored model has weights beyond float32",
 			Advice: "go on with Model and Apply"}
 	}
 	return nil
@@ -166,14 +166,14 @@ func nextOf[F aggregation.Float](
 	if l.narrow() {
 		field = "Apply32"
 	}
-	if len(next) != l.Plan.plan.Length {
-		return nil, &ConfigError{Field: field,
+	if len(next) != l.Plan.Length() {
+		return nil, &ConfigError{Path: field,
 			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(next),
-				l.Plan.plan.Length)}
+				l.Plan.Length())}
 	}
 	for i, x := range next {
 		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, &ConfigError{Field: field,
+			return nil, &ConfigError{Path: field,
 				Reason: fmt.Sprintf("coordinate %d is not finite", i)}
 		}
 	}

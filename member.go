@@ -60,7 +60,7 @@ func (m *member) report(e Event) {
 }
 
 func (m *member) load() error {
-	config := m.Plan.oneshot
+	config := m.Plan.Oneshot()
 	var b []byte
 	var err error
 	m.vault, b, err = openVault(m.Store, m.Key, m.Counter,
@@ -101,7 +101,7 @@ func (m *member) connection(ctx context.Context) (_ weights, done bool, err erro
 		return nil, false, err
 	}
 	defer link.Close()
-	if err := link.Send(ctx, jsonFrame(frameHello, m.Plan.greeting())); err != nil {
+	if err := link.Send(ctx, jsonFrame(frameHello, greetingOf(m.Plan))); err != nil {
 		return nil, false, err
 	}
 	m.report(Event{Kind: Connected})
@@ -121,9 +121,9 @@ func (m *member) connection(ctx context.Context) (_ weights, done bool, err erro
 			m.state.Abandon()
 			return nil, true, m.save()
 		case frameMessage:
-			if h, _, err := wire.ParseHeader(body); err == nil && h.Round > uint64(m.Plan.plan.Rounds) {
+			if h, _, err := wire.ParseHeader(body); err == nil && h.Round > uint64(m.Plan.Rounds()) {
 				m.report(Event{Kind: Refused, Round: h.Round, Err: fmt.Errorf("%w: %d of %d", drive.ErrRound,
-					h.Round, m.Plan.plan.Rounds)})
+					h.Round, m.Plan.Rounds())})
 				continue
 			}
 			answer, err := m.state.Receive(body)
@@ -167,14 +167,14 @@ func (p *Participant) runOneshot(ctx context.Context) (weights, error) {
 	case err != nil:
 		return nil, err
 	case b == nil:
-		r.state, err = oneshot.NewParty(p.Plan.oneshot, p.Identity, p.Random)
+		r.state, err = oneshot.NewParty(p.Plan.Oneshot(), p.Identity, p.Random)
 	default:
-		r.state, err = oneshot.LoadParty(p.Plan.oneshot, p.Identity, p.Random, p.Key, b)
+		r.state, err = oneshot.LoadParty(p.Plan.Oneshot(), p.Identity, p.Random, p.Key, b)
 	}
 	if err != nil {
 		return nil, err
 	}
-	limits, err := p.Plan.Limits()
+	limits, err := LimitsOf(p.Plan)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (p *oneshotParty) connection(ctx context.Context) (model weights, done bool
 		return nil, false, err
 	}
 	defer p.link.Close()
-	if err := p.link.Send(ctx, jsonFrame(frameHello, p.Plan.greeting())); err != nil {
+	if err := p.link.Send(ctx, jsonFrame(frameHello, greetingOf(p.Plan))); err != nil {
 		return nil, false, err
 	}
 	p.report(Event{Kind: Connected})
@@ -230,7 +230,7 @@ func (p *oneshotParty) connection(ctx context.Context) (model weights, done bool
 		case frameMessage:
 			err = p.opening(ctx, body)
 		case frameEnd:
-			last, err := parseBroadcast(body, p.Plan.plan.Length)
+			last, err := parseBroadcast(body, p.Plan.Length())
 			if err != nil {
 				return nil, false, err
 			}
@@ -264,7 +264,7 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	case h.Round < max(p.state.Round(), p.LeastNumber) || p.began == nil:
 		return nil
 	}
-	b, err := parseBroadcast(p.began, p.Plan.plan.Length)
+	b, err := parseBroadcast(p.began, p.Plan.Length())
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	if p.Submitted != nil {
 		p.Submitted(b.round, values)
 	}
-	integers := signed.Values(p.Plan.layout, values)
+	integers := signed.Values(p.Plan.Layout(), values)
 	out, err := p.state.Submit(message, p.began, integers)
 	clear(integers)
 	for _, v := range values {

@@ -39,7 +39,7 @@ func TestPlanErrors(t *testing.T) {
 		change(plan)
 		_, err := plan.Settle(roster)
 		var c *ConfigError
-		if !errors.Is(err, ErrConfig) || !errors.As(err, &c) || c.Field != field {
+		if !errors.Is(err, ErrConfig) || !errors.As(err, &c) || c.Path != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestPlanErrors(t *testing.T) {
 	plan := testPlan()
 	plan.Noise, plan.Epsilon, plan.Bits, plan.Length = accounting.FamilyDiscreteGaussian, .01, 8, 1000
 	var c *ConfigError
-	if _, err := plan.Settle(roster); !errors.As(err, &c) || c.Field != "Bits" {
+	if _, err := plan.Settle(roster); !errors.As(err, &c) || c.Path != "Bits" {
 		t.Errorf("8 bits: %v", err)
 	}
 }

@@ -100,7 +100,7 @@ func TestOldStages(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				plan := &Plan{Name: "stages", Rounds: 5, Length: 3, Clip: 100, DropOut: 0.25,
 					Classical: stage != "exchanging keys"}
-				h := &held{job: newJob(t, plan, 4)}
+				h := &held{group: newJob(t, plan, 4)}
 				h.key = &keyexchange.SealKey{7}
 				h.ctx, h.close = context.WithCancel(t.Context())
 				defer h.wait.Wait()

@@ -24,7 +24,7 @@ func oneshotPlan() *Plan {
 
 // committeeJob is a job whose plan has a committee.
 type committeeJob struct {
-	*job
+	*group
 	members []crypto.Signer
 	network *Memory // of the members
 }
@@ -42,7 +42,7 @@ func newCommitteeJob(t *testing.T, plan *Plan, n, members int) *committeeJob {
 		t.Fatal(err)
 	}
 	return &committeeJob{
-		job: &job{T: t, settled: settled, signers: signers, memory: new(Memory), key: key,
+		group: &group{T: t, settled: settled, signers: signers, memory: new(Memory), key: key,
 			submitted: make(map[uint64]map[int][][]uint64)},
 		members: helpers,
 		network: new(Memory),
@@ -50,7 +50,7 @@ func newCommitteeJob(t *testing.T, plan *Plan, n, members int) *committeeJob {
 }
 
 func (j *committeeJob) coordinator(store Store) *Coordinator {
-	c := j.job.coordinator(store)
+	c := j.group.coordinator(store)
 	c.Committee = j.network
 	return c
 }
@@ -292,13 +292,13 @@ func TestOneshotPlan(t *testing.T) {
 		c.change(plan)
 		_, err := plan.SettleOneshot(roster, list)
 		var config *ConfigError
-		if !errors.As(err, &config) || config.Field != c.field {
+		if !errors.As(err, &config) || config.Path != c.field {
 			t.Errorf("%+v: %v, want %s", plan, err, c.field)
 		}
 	}
 	plan := oneshotPlan()
 	var config *ConfigError
-	if _, err := plan.Settle(roster); !errors.As(err, &config) || config.Field != "Protocol" {
+	if _, err := plan.Settle(roster); !errors.As(err, &config) || config.Path != "Protocol" {
 		t.Errorf("settled without a committee: %v", err)
 	}
 	if _, err := plan.SettleOneshot(roster, nil); !errors.As(err, &config) {

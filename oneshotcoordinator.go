@@ -72,7 +72,7 @@ const tick = 20 * time.Millisecond
 const mostLost = 5
 
 func (l *leader) runOneshot(ctx context.Context) (*Result, error) {
-	r := &oneshotCoordinator{leader: l, members: newHub("", l.Plan.maxFrame())}
+	r := &oneshotCoordinator{leader: l, members: newHub("", maxFrame(l.Plan))}
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.members.running.Wait()
 	defer cancel()
@@ -115,7 +115,7 @@ func (l *leader) runOneshot(ctx context.Context) (*Result, error) {
 
 // greet answers the first frame of a connection, and reports whether it was of the plan.
 func (r *oneshotCoordinator) greet(h *hub, a arrival) bool {
-	if _, refusal := r.Plan.check(a.frame[1:]); refusal != nil {
+	if _, refusal := checkGreeting(r.Plan, a.frame[1:]); refusal != nil {
 		h.refuse(a, refusal)
 		return false
 	}
@@ -156,7 +156,7 @@ func (r *oneshotCoordinator) fromParty(a arrival) {
 	switch err := r.server.Receive(message); {
 	case err == nil:
 		r.submitted[a.party] = true
-		if r.Plan.oneshot.Covered {
+		if r.Plan.Oneshot().Covered {
 			r.covered[a.party] = message
 		}
 		if r.phase == phaseSubmissions {
@@ -313,7 +313,7 @@ func (r *oneshotCoordinator) proceed() error {
 
 // begins asks the members for keys, or ends the job.
 func (r *oneshotCoordinator) begins() error {
-	if r.round == uint64(r.Plan.plan.Rounds) {
+	if r.round == uint64(r.Plan.Rounds()) {
 		return r.finish()
 	}
 	invite := r.server.Invite()
@@ -324,7 +324,7 @@ func (r *oneshotCoordinator) begins() error {
 
 // opens opens the round, once enough members have keys and parties are there.
 func (r *oneshotCoordinator) opens() error {
-	figures, err := r.Plan.oneshot.Parameters()
+	figures, err := r.Plan.Oneshot().Parameters()
 	if err != nil {
 		return err
 	}
@@ -451,7 +451,7 @@ func (r *oneshotCoordinator) sums() error {
 }
 
 func (r *oneshotCoordinator) sum() ([]int64, error) {
-	if r.Plan.oneshot.Covered {
+	if r.Plan.Oneshot().Covered {
 		for _, party := range r.server.Included() {
 			err := r.server.Uncover(r.covered[party])
 			if err != nil && !errors.Is(err, oneshot.ErrDuplicate) {
@@ -465,9 +465,9 @@ func (r *oneshotCoordinator) sum() ([]int64, error) {
 // apply makes the next model from a sum.
 func (r *oneshotCoordinator) apply(sum []int64) error {
 	out := Round{Number: r.round, Parties: r.server.Included()}
-	values := signed.Ring(r.Plan.layout, sum)
+	values := signed.Ring(r.Plan.Layout(), sum)
 	var err error
-	if out.Sum, err = masking.FromValues(r.Plan.layout, values...); err != nil {
+	if out.Sum, err = masking.FromValues(r.Plan.Layout(), values...); err != nil {
 		return err
 	}
 	var next weights
@@ -569,18 +569,18 @@ func (r *oneshotCoordinator) load() error {
 	if err != nil {
 		return err
 	}
-	r.pending = make([][]pending, r.Plan.oneshot.Committee.Len())
+	r.pending = make([][]pending, r.Plan.Oneshot().Committee.Len())
 	r.submitted, r.covered = make(map[int]bool), make(map[int][]byte)
 	r.since, r.opened = time.Now(), time.Now()
 	if saved == nil {
-		r.server, err = oneshot.NewServer(r.Plan.oneshot, 0)
+		r.server, err = oneshot.NewServer(r.Plan.Oneshot(), 0)
 		return err
 	}
 	var state oneshotState
 	if err := gob.NewDecoder(bytes.NewReader(saved)).Decode(&state); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	if r.server, err = oneshot.LoadServer(r.Plan.oneshot, 0, r.Key, state.Server); err != nil {
+	if r.server, err = oneshot.LoadServer(r.Plan.Oneshot(), 0, r.Key, state.Server); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	r.phase = state.Phase

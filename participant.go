@@ -114,7 +114,7 @@ type participant struct {
 // it.
 func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 	if p.Work32 != nil {
-		return nil, &ConfigError{Field: "Work32", Reason: "Run takes Work", Advice: "call Run32"}
+		return nil, &ConfigError{Path: "Work32", Reason: "Run takes Work", Advice: "call Run32"}
 	}
 	model, err := p.run(ctx)
 	return of[float64](model), err
@@ -123,7 +123,7 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 // Run32 is [Participant.Run] for a party with Work32.
 func (p *Participant) Run32(ctx context.Context) ([]float32, error) {
 	if p.Work != nil {
-		return nil, &ConfigError{Field: "Work", Reason: "Run32 takes Work32", Advice: "call Run"}
+		return nil, &ConfigError{Path: "Work", Reason: "Run32 takes Work32", Advice: "call Run"}
 	}
 	if err := required("Work32", p.Work32, "give a function that returns a vector"); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (p *Participant) run(ctx context.Context) (weights, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if p.Plan.oneshot != nil {
+	if p.Plan.Oneshot() != nil {
 		return p.runOneshot(ctx)
 	}
 	r := &participant{Participant: *p}
@@ -212,7 +212,7 @@ func (p *participant) connection(ctx context.Context) (model weights, done bool,
 		return nil, false, err
 	}
 	defer p.link.Close()
-	greeting := p.Plan.greeting()
+	greeting := greetingOf(p.Plan)
 	greeting.Least, greeting.Sessions = p.party.Least(), p.party.Sessions()
 	if err := p.link.Send(ctx, jsonFrame(frameHello, greeting)); err != nil {
 		return nil, false, err
@@ -393,10 +393,10 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 		return nil
 	}
 	b.model, p.broadcast = nil, nil // they are spent
-	p.Plan.collect()
+	collect(p.Plan)
 	answer := drive.Answer{ID: ask.ID, Round: b.round, Broadcast: b.digest}
 	answer.Fill = func(v *masking.Vector) error {
-		p.Plan.collect() // the last submission, if it was of another session
+		collect(p.Plan) // the last submission, if it was of another session
 		if err := fill(v); err != nil {
 			return err
 		}
@@ -468,22 +468,22 @@ func (p *participant) save(r drive.Ready) error {
 	return nil
 }
 
-// Limits are what a party of the plan agrees to, for its guard. It fails with errors of the
+// LimitsOf returns what a party of a plan agrees to, for its guard. It fails with errors of the
 // accountant.
-func (s *Settled) Limits() (drive.Limits, error) {
+func LimitsOf(s *Settled) (drive.Limits, error) {
 	ledger, err := s.Ledger()
-	return drive.Limits{Rounds: uint64(s.plan.Rounds), Cost: s.Round(), Ledger: ledger}, err
+	return drive.Limits{Rounds: uint64(s.Rounds()), Cost: s.Round(), Ledger: ledger}, err
 }
 
 func (p *participant) load() error {
-	limits, err := p.Plan.Limits()
+	limits, err := LimitsOf(p.Plan)
 	if err != nil {
 		return err
 	}
 	config := drive.PartyConfig{
 		Limits:   limits,
 		Session:  p.Plan.Config,
-		Label:    p.Plan.session.Label,
+		Label:    p.Plan.Label(),
 		Identity: p.Identity,
 		Random:   p.Random,
 		Least:    p.LeastNumber,

@@ -20,7 +20,7 @@ import (
 
 // script is a coordinator whose steps a test takes one by one. Party 0 is under test.
 type script struct {
-	*job
+	*group
 	ctx    context.Context
 	inbox  chan scripted
 	links  []Link
@@ -40,7 +40,7 @@ func newScript(t *testing.T, ctx context.Context) *script {
 	plan := testPlan()
 	plan.Rounds, plan.Classical, plan.DropOut = 3, true, .25
 	j := newJob(t, plan, 4)
-	return &script{job: j, ctx: ctx, inbox: make(chan scripted, 64),
+	return &script{group: j, ctx: ctx, inbox: make(chan scripted, 64),
 		links: make([]Link, 4), hellos: make([]hello, 4)}
 }
 
@@ -448,7 +448,7 @@ func TestLimits(t *testing.T) {
 	plan := testPlan()
 	plan.Noise, plan.Epsilon = accounting.FamilyDiscreteGaussian, 1
 	j := newJob(t, plan, 7)
-	limits, err := j.settled.Limits()
+	limits, err := LimitsOf(j.settled)
 	if err != nil || limits.Rounds != 6 || limits.Ledger == nil {
 		t.Fatalf("%+v, %v", limits, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -48,7 +49,7 @@ func TestOneshotGoesOn(t *testing.T) {
 	j := newCommitteeJob(t, plan, 5, 5)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	config := j.settled.oneshot
+	config := j.settled.Oneshot()
 	server, err := oneshot.NewServer(config, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +119,7 @@ func TestOneshotGoesOn(t *testing.T) {
 }
 
 // forget has one coordinator after another hold a round, and counts what parties submit.
-func forget(t *testing.T, j *job, coordinate func(context.Context, func(Event)) error) {
+func forget(t *testing.T, j *group, coordinate func(context.Context, func(Event)) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
@@ -159,8 +160,8 @@ func forget(t *testing.T, j *job, coordinate func(context.Context, func(Event)) 
 	for i, of := range rounds {
 		sum += len(of)
 		if !slices.IsSorted(of) || len(slices.Compact(slices.Clone(of))) != len(of) ||
-			len(of) > j.settled.plan.Rounds {
-			t.Errorf("party %d submitted in rounds %d of %d", i, of, j.settled.plan.Rounds)
+			len(of) > j.settled.Rounds() {
+			t.Errorf("party %d submitted in rounds %d of %d", i, of, j.settled.Rounds())
 		}
 	}
 	if sum == 0 {
@@ -209,7 +210,8 @@ func TestLostRounds(t *testing.T) {
 			coordinator.Apply = c.apply
 			if c.undecodable { // as after a flipped bit in a submission
 				own := *j.settled
-				own.encoder.Parties = 1
+				f := reflect.ValueOf(&own).Elem().FieldByName("encoder").FieldByName("Parties")
+				reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem().SetInt(1) // no caller can
 				coordinator.Plan = &own
 			}
 			result, err := coordinator.Run(ctx)
@@ -347,7 +349,7 @@ type believed struct {
 	want      uint64
 }
 
-func (b *believed) check(t *testing.T, j *job) {
+func (b *believed) check(t *testing.T, j *group) {
 	t.Helper()
 	c := newCoordinator(newLeader(j.coordinator(nil)))
 	config, err := c.config()

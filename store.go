@@ -291,11 +291,11 @@ func openVault(
 ) (*vault, []byte, error) {
 	switch {
 	case store == nil && counter != nil:
-		return nil, nil, &ConfigError{Field: "Counter", Reason: "there is no Store that it counts for"}
+		return nil, nil, &ConfigError{Path: "Counter", Reason: "there is no Store that it counts for"}
 	case store == nil:
 		return nil, nil, nil
 	case key == nil:
-		return nil, nil, &ConfigError{Field: "Key", Reason: "a store takes a key to seal with"}
+		return nil, nil, &ConfigError{Path: "Key", Reason: "a store takes a key to seal with"}
 	}
 	v := &vault{store: store, key: key, counter: counter, owner: owner}
 	if s, ok := store.(interface{ Lock() (io.Closer, error) }); ok {

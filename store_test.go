@@ -359,14 +359,14 @@ func TestLostState(t *testing.T) {
 		t.Errorf("a coordinator: %v", err)
 	}
 	var field *ConfigError
-	for _, spent := range []int{-1, j.settled.plan.Rounds + 1} {
+	for _, spent := range []int{-1, j.settled.Rounds() + 1} {
 		p.Spent, p.LeastNumber = spent, 1
-		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Field != "Spent" {
+		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != "Spent" {
 			t.Errorf("%d rounds: %v", spent, err)
 		}
 	}
 	p.Spent, p.LeastNumber = 2, 0
-	if _, err := p.Run(ctx); !errors.As(err, &field) || field.Field != "LeastNumber" {
+	if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != "LeastNumber" {
 		t.Errorf("without a number: %v", err)
 	}
 	p.LeastNumber = 7
@@ -388,11 +388,11 @@ func TestLostState(t *testing.T) {
 func TestCounterAlone(t *testing.T) {
 	var field *ConfigError
 	_, err := opened(nil, nil, new(disk), "a", false)
-	if !errors.As(err, &field) || field.Field != "Counter" {
+	if !errors.As(err, &field) || field.Path != "Counter" {
 		t.Errorf("%v", err)
 	}
 	_, err = opened(new(MemoryStore), nil, nil, "a", false)
-	if !errors.As(err, &field) || field.Field != "Key" {
+	if !errors.As(err, &field) || field.Path != "Key" {
 		t.Errorf("%v", err)
 	}
 }

@@ -106,11 +106,11 @@ func TestTermsErrors(t *testing.T) {
 	var c *ConfigError
 	for _, plan := range []*Settled{nil, settled} {
 		if _, err := (&Coordinator{Plan: plan}).Run(t.Context()); !errors.As(err, &c) ||
-			c.Field != "Plan" {
+			c.Path != "Plan" {
 			t.Errorf("coordinator: %v", err)
 		}
 		p := &Participant{Plan: plan, Identity: people[0]}
-		if _, err := p.Run(t.Context()); !errors.As(err, &c) || c.Field != "Plan" {
+		if _, err := p.Run(t.Context()); !errors.As(err, &c) || c.Path != "Plan" {
 			t.Errorf("participant: %v", err)
 		}
 	}

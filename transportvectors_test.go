@@ -53,7 +53,7 @@ func makeTransport(t *testing.T) *transportVectors {
 	if err != nil {
 		t.Fatal(err)
 	}
-	greeting := s.greeting()
+	greeting := greetingOf(s)
 	if out.Plan, err = json.Marshal(greeting.Plan); err != nil {
 		t.Fatal(err)
 	}

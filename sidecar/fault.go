@@ -165,8 +165,8 @@ func newFault(err error) *faultJSON {
 	switch {
 	case errors.As(err, &plan):
 		// In the words of the plan's JSON form.
-		f.Field, f.Reason = snakeCase(plan.Field), plan.Reason
-		if plan.Field == "JSON" && plan.Err != nil {
+		f.Field, f.Reason = snakeCase(plan.Path), plan.Reason
+		if plan.Path == "JSON" && plan.Err != nil {
 			f.Field = "plan"
 		}
 		f.Text = fmt.Sprintf("%v: %s: %s", hushsum.ErrConfig, f.Field, f.Reason)

@@ -81,7 +81,7 @@ func (g *guard) learn(limits drive.Limits, known counted) error {
 func (s *sidecar) guard(
 	settled *hushsum.Settled, identity ed25519.PrivateKey, known counted,
 ) (*guard, error) {
-	limits, err := settled.Limits()
+	limits, err := hushsum.LimitsOf(settled)
 	if err != nil {
 		return nil, err
 	}

@@ -206,9 +206,9 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 	var config *hushsum.ConfigError
 	switch {
 	case errors.As(err, &config):
-		field, found := planFields[config.Field]
+		field, found := planFields[config.Path]
 		if !found {
-			field = config.Field
+			field = config.Path
 		}
 		return nil, wrong(text, field, config.Reason, config.Advice)
 	case err != nil:

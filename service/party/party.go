@@ -175,18 +175,18 @@ func (p *Party) checkLost() error {
 	switch rounds := p.Federation.File.Rounds; {
 	case p.Spent < 0 || p.Spent > rounds:
 		return &hushsum.ConfigError{
-			Field:  "Spent",
+			Path:   "Spent",
 			Reason: fmt.Sprintf("%d is outside 0 to the federation's %d rounds", p.Spent, rounds),
 		}
 	case p.Spent > 0 && p.LeastNumber == 0:
 		return &hushsum.ConfigError{
-			Field:  "LeastNumber",
+			Path:   "LeastNumber",
 			Reason: "a party that lost its state does not know which numbers it has used",
 			Advice: "ask the server's operator for one above those of all sessions",
 		}
 	case p.LeastNumber > protocol.MaxNumber:
 		return &hushsum.ConfigError{
-			Field:  "LeastNumber",
+			Path:   "LeastNumber",
 			Reason: fmt.Sprintf("%d is above %d, the last that there is", p.LeastNumber, protocol.MaxNumber),
 		}
 	}

@@ -290,7 +290,7 @@ func TestLostState(t *testing.T) {
 	}{{-1, 1, "Spent"}, {5, 1, "Spent"}, {1, 0, "LeastNumber"}, {1, 1 << 62, "LeastNumber"}} {
 		p.Spent, p.LeastNumber = c.spent, c.least
 		var field *hushsum.ConfigError
-		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Field != c.field {
+		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != c.field {
 			t.Errorf("spent %d, from %d on: %v", c.spent, c.least, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package hushsum
+package job
 
 import (
 	"crypto/sha256"
@@ -53,7 +53,7 @@ func (t *Terms) Settle() (*Settled, error) {
 		Budget  privacy.Budget
 	}{t.Session.Label, t.Release, t.Budget})
 	if err != nil {
-		return nil, &ConfigError{Field: "Release", Reason: err.Error(), Err: err}
+		return nil, &ConfigError{Path: "Release", Reason: err.Error(), Err: err}
 	}
 	s.digest = sha256.Sum256(append([]byte("hushsum/2 terms\n"), text...))
 	s.session.Label = label(t.Session.Label, s.digest)
@@ -61,7 +61,7 @@ func (t *Terms) Settle() (*Settled, error) {
 		return s, nil
 	}
 	if err := s.session.Validate(); err != nil {
-		return nil, &ConfigError{Field: "Session", Reason: err.Error(), Err: err}
+		return nil, &ConfigError{Path: "Session", Reason: err.Error(), Err: err}
 	}
 	return s, nil
 }
@@ -97,14 +97,14 @@ func (s *Settled) Ledger() (*accounting.Ledger, error) {
 	return s.budget.Ledger()
 }
 
-// drivable returns an error unless s is of a plan.
-func (s *Settled) drivable() error {
-	if s == nil || s.plan.Rounds == 0 {
-		return &ConfigError{
-			Field:  "Plan",
-			Reason: "there is none",
-			Advice: "use what Plan.Settle returns",
-		}
-	}
-	return nil
-}
+// Rounds returns how many rounds there are, 0 of [Terms], which say none.
+func (s *Settled) Rounds() int { return s.plan.Rounds }
+
+// Length returns how many numbers a party's vector has.
+func (s *Settled) Length() int { return s.plan.Length }
+
+// Colluders returns how many parties may pool what they know with the server.
+func (s *Settled) Colluders() int { return s.session.Colluders }
+
+// Label returns the label of all sessions.
+func (s *Settled) Label() string { return s.session.Label }

@@ -1,8 +1,7 @@
-package hushsum
+package job
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -65,10 +64,10 @@ func (p *Plan) SettleOneshot(roster, committee *keyexchange.Roster) (*Settled, e
 	}
 	switch {
 	case p.Protocol != Oneshot:
-		return nil, &ConfigError{Field: "Protocol", Reason: "pairwise sums have no committee",
+		return nil, &ConfigError{Path: "Protocol", Reason: "pairwise sums have no committee",
 			Advice: "call Settle"}
 	case committee == nil:
-		return nil, &ConfigError{Field: "committee", Reason: "there is none"}
+		return nil, &ConfigError{Path: "committee", Reason: "there is none"}
 	}
 	s, err := p.settle(roster)
 	if err != nil {
@@ -76,7 +75,7 @@ func (p *Plan) SettleOneshot(roster, committee *keyexchange.Roster) (*Settled, e
 	}
 	bound, err := s.encoder.Sensitivity()
 	if err != nil {
-		return nil, &ConfigError{Field: "Clip", Reason: err.Error(), Err: err}
+		return nil, &ConfigError{Path: "Clip", Reason: err.Error(), Err: err}
 	}
 	terms := oneshot.Terms{
 		// No coordinate is longer than the vector.
@@ -108,7 +107,7 @@ func (p *Plan) SettleOneshot(roster, committee *keyexchange.Roster) (*Settled, e
 		Terms:     terms,
 	}
 	if _, err := s.oneshot.Parameters(); err != nil {
-		return nil, &ConfigError{Field: "Protocol", Reason: err.Error(), Err: err}
+		return nil, &ConfigError{Path: "Protocol", Reason: err.Error(), Err: err}
 	}
 	return s, nil
 }
@@ -123,6 +122,3 @@ func (s *Settled) Oneshot() *oneshot.Config {
 	out := *s.oneshot
 	return &out
 }
-
-// errLostMember marks a member that was too far behind to go on in a round.
-var errLostMember = errors.New("hushsum: the member was away for too long and sits the round out")

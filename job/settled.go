@@ -1,11 +1,10 @@
-package hushsum
+package job
 
 import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
@@ -40,7 +39,7 @@ func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
 		return nil, err
 	}
 	if p.Protocol == Oneshot {
-		return nil, &ConfigError{Field: "Protocol", Reason: "sums of one message take a committee",
+		return nil, &ConfigError{Path: "Protocol", Reason: "sums of one message take a committee",
 			Advice: "call SettleOneshot"}
 	}
 	s, err := p.settle(roster)
@@ -49,7 +48,7 @@ func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
 	}
 	if err := s.session.Validate(); err != nil {
 		return nil, &ConfigError{
-			Field: "DropOut",
+			Path: "DropOut",
 			Reason: fmt.Sprintf("%v lets %d of %d parties make a sum: %v", p.DropOut, s.survivors,
 				roster.Len(), err),
 			Advice: "allow fewer to be missing, fewer Colluders, or a weaker Adversary",
@@ -62,7 +61,7 @@ func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
 // settle works a valid plan out, whatever takes the sums.
 func (p *Plan) settle(roster *keyexchange.Roster) (*Settled, error) {
 	if roster == nil {
-		return nil, &ConfigError{Field: "roster", Reason: "there is none"}
+		return nil, &ConfigError{Path: "roster", Reason: "there is none"}
 	}
 	if p.Noise == 0 {
 		return p.settleInTheClear(roster)
@@ -106,10 +105,10 @@ func (p *Plan) settleInTheClear(roster *keyexchange.Roster) (*Settled, error) {
 		Rotate:    new([32]byte),
 	}.ChooseScale(0, s.survivors)
 	if err != nil {
-		return nil, &ConfigError{Field: "Bits", Reason: err.Error(), Advice: "use more bits", Err: err}
+		return nil, &ConfigError{Path: "Bits", Reason: err.Error(), Advice: "use more bits", Err: err}
 	}
 	if s.layout, err = s.encoder.Layout(); err != nil {
-		return nil, &ConfigError{Field: "Length", Reason: err.Error(), Err: err}
+		return nil, &ConfigError{Path: "Length", Reason: err.Error(), Err: err}
 	}
 	return p.finish(s, roster, 0), nil
 }
@@ -161,7 +160,7 @@ func fromPrivacy(err error) error {
 	if field == "" {
 		field = c.Field
 	}
-	return &ConfigError{Field: field, Reason: c.Reason, Advice: c.Advice, Err: err}
+	return &ConfigError{Path: field, Reason: c.Reason, Advice: c.Advice, Err: err}
 }
 
 // Plan returns the plan, with its defaults filled in; of [Terms] it is zero.
@@ -234,7 +233,7 @@ func EncodeTo[F aggregation.Float](
 ) error {
 	if s.oneshot != nil {
 		v.Erase()
-		return &ConfigError{Field: "Oneshot", Reason: "one message is not encoded in place",
+		return &ConfigError{Path: "Oneshot", Reason: "one message is not encoded in place",
 			Advice: "use Encode"}
 	}
 	seed := rotation(broadcast)
@@ -267,15 +266,4 @@ func (s *Settled) StdDev(parties int) float64 {
 		return 0
 	}
 	return s.mechanism.StdDev(parties) / float64(parties)
-}
-
-// longModel is the least number of weights for which vectors that are spent are freed at once.
-const longModel = 1 << 20
-
-// collect frees what was spent, in a job of long vectors. Left to itself Go's collector lets what
-// is spent grow as large as what is in use, which would double the memory.
-func (s *Settled) collect() {
-	if s.plan.Length >= longModel {
-		runtime.GC()
-	}
 }
