@@ -6,6 +6,7 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -71,10 +72,10 @@ func (a *Apart) Settled() *hushsum.Settled {
 }
 
 // Exchanges returns how many sums a round of the training takes.
-func (a *Apart) Exchanges() int { return a.options.Client.exchanges() }
+func (a *Apart) Exchanges() int { return a.options.Client.Sums() }
 
 // Stored reports whether parties keep control variates.
-func (a *Apart) Stored() bool { return a.options.Client.stored() }
+func (a *Apart) Stored() bool { return a.options.Client.Stored() }
 
 // First returns the standing before the first sum.
 func (a *Apart) First() *Standing {
@@ -103,7 +104,7 @@ func (a *Apart) with(s *Standing) *lanes {
 // learner returns one that stands where s does.
 func (a *Apart) learner(s *Standing) *learner {
 	l := newLearner(a.options)
-	l.model, l.variate = s.Model, s.Variate
+	l.Weights, l.Variate = s.Model, s.Variate
 	return l
 }
 
@@ -115,27 +116,27 @@ func (a *Apart) Submit(
 ) (values [][]uint64, next []float64, err error) {
 	l := a.learner(s)
 	if a.Stored() {
-		l.variates[i] = own
+		l.Variates[i] = own
 	}
 	lanes := a.with(s)
 	if s.Exchange < a.Exchanges() {
-		gradient, err := l.gradient(i)
+		gradient, err := l.Gradient(i)
 		if err != nil {
 			return nil, nil, err
 		}
-		values, err = lanes.encode(s.Round, message{
-			vector:  gradient,
-			samples: 1,
-			signed:  make([]float64, len(gradient)),
+		values, err = lanes.encode(s.Round, job.Message{
+			Vector:  gradient,
+			Samples: 1,
+			Signed:  make([]float64, len(gradient)),
 		})
 		return values, nil, err
 	}
-	w, err := l.takePart(ctx, s.Round, i, s.Gradient)
+	w, err := l.TakePart(ctx, s.Round, i, s.Gradient)
 	if err != nil {
 		return nil, nil, err
 	}
-	values, err = lanes.encode(s.Round, w.message)
-	return values, w.own, err
+	values, err = lanes.encode(s.Round, w.Message)
+	return values, w.Own, err
 }
 
 // Advance returns the standing that follows from a sum of the submissions of some
@@ -150,12 +151,12 @@ func (a *Apart) Advance(
 	}
 	after := *s
 	if s.Exchange < a.Exchanges() {
-		after.Gradient, after.Exchange = total.mean, s.Exchange+1
+		after.Gradient, after.Exchange = total.Mean, s.Exchange+1
 		return &after, nil
 	}
 	l := a.learner(s)
-	l.optimizer = *optimizer
-	if after.Model, err = l.next(&Round{}, total); err != nil {
+	l.Optimizer = *optimizer
+	if after.Model, _, err = l.Next(total); err != nil {
 		return nil, err
 	}
 	for _, v := range after.Model {
@@ -163,8 +164,8 @@ func (a *Apart) Advance(
 			return nil, aggregation.ErrNotFinite
 		}
 	}
-	if total.control != nil {
-		if after.Variate, err = aggregation.AdvanceVariate(s.Variate, total.control, len(included),
+	if total.Control != nil {
+		if after.Variate, err = aggregation.AdvanceVariate(s.Variate, total.Control, len(included),
 			len(a.options.Parties)); err != nil {
 			return nil, err
 		}
@@ -173,7 +174,7 @@ func (a *Apart) Advance(
 			after.Counted[i] = s.Round
 		}
 	}
-	*optimizer = l.optimizer
+	*optimizer = l.Optimizer
 	after.Round, after.Exchange = s.Round+1, 1
 	if after.Gradient != nil {
 		after.Gradient = make([]float64, len(s.Model))

@@ -149,90 +149,6 @@ func (s Sum) String() string {
 	return fmt.Sprintf("sum(%d)", int(s))
 }
 
-// ClientKind is the rule by which parties train.
-type ClientKind int
-
-const (
-	// FedAvg is plain local training (McMahan 2017).
-	FedAvg ClientKind = iota
-	// FedProx pulls towards the round's model: see aggregation.Proximal.
-	FedProx
-	// SCAFFOLD corrects every gradient by control variates: see
-	// aggregation.Scaffold. It takes parties without momentum.
-	SCAFFOLD
-	// FedGA displaces the start by how far a party's gradient is from the mean,
-	// which takes a sum of gradients before every round: see aggregation.Displace.
-	// With one local step it is GradAlign.
-	FedGA
-)
-
-func (k ClientKind) String() string {
-	switch k {
-	case FedAvg:
-		return "fedavg"
-	case FedProx:
-		return "fedprox"
-	case SCAFFOLD:
-		return "scaffold"
-	case FedGA:
-		return "fedga"
-	}
-	return fmt.Sprintf("rule(%d)", int(k))
-}
-
-// ClientRule is a rule with its parameter.
-type ClientRule struct {
-	Kind ClientKind
-	Mu   float64 // of FedProx, 0 or more
-	Beta float64 // of FedGA, 0 or more
-	// OptionI has SCAFFOLD take the gradient at the round's model for the new control
-	// variate, which costs a pass over the rows; otherwise the mean of the gradients
-	// on the way, option II.
-	OptionI bool
-	// Fresh has SCAFFOLD correct by the gradients at the round's model, own and mean,
-	// instead of control variates from earlier rounds: "Implicit Gradient Alignment"
-	// compares with that. It takes a sum of gradients before every round, as FedGA does.
-	Fresh bool
-}
-
-// stored reports whether parties keep control variates from round to round.
-func (c ClientRule) stored() bool { return c.Kind == SCAFFOLD && !c.Fresh }
-
-// exchanges is how many sums a round takes.
-func (c ClientRule) exchanges() int {
-	if c.Kind == FedGA || c.Fresh {
-		return 2
-	}
-	return 1
-}
-
-// ClipKind is what is clipped to an L2 norm.
-type ClipKind int
-
-const (
-	// NoClip clips nothing.
-	NoClip ClipKind = iota
-	// DifferenceClip clips updates, the differences of models.
-	DifferenceClip
-	// ModelClip clips the weights themselves. It is worse, as "Understanding Clipping
-	// for Federated Learning" shows, and there to be compared.
-	ModelClip
-)
-
-// Clipping is how updates are bounded without noise.
-type Clipping struct {
-	Kind ClipKind
-	// Norm is the L2 norm, above 0. With Factor it is the first round's.
-	Norm float64
-	// Factor, if above 0, has each round clip to Factor times the mean update norm of
-	// the round before, which nothing protects.
-	Factor float64
-	// Adaptive has the norm follow a quantile of the update norms by votes that are
-	// summed with the updates, from Norm on: see aggregation.AdaptiveClip. Its own
-	// Norm is not read.
-	Adaptive *aggregation.AdaptiveClip
-}
-
 // DefaultNoise returns discrete Gaussian noise of multiplier 1, with Clip 1 and 18
 // bits, which suits logistic regression on the two censuses of package learning: see
 // [learning.Census]. A smaller Clip slows training down, and noise grows with a larger
@@ -295,7 +211,7 @@ func (o Options) Release() (*privacy.Release, error) {
 func (o *Options) release() (*privacy.Release, error) {
 	d := o.Model.NumParams()
 	r := &privacy.Release{Noise: *o.Noise, Dimension: d}
-	if o.MaxSamples > 0 { // the weight is one coordinate more, see countNorm
+	if o.MaxSamples > 0 { // the weight is one coordinate more, see job.Lanes
 		r.Dimension++
 		r.Noise.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
 	}
@@ -334,17 +250,6 @@ func (o *Options) contributors() (privacy.Contributors, error) {
 	}
 	c, err := privacy.ContributorsOf(o.mostInSum(), recovery, o.Colluders)
 	return c, ofPrivacy(err)
-}
-
-// countNorm is what the weight of a party with MaxSamples rows is sent as, with Noise.
-func (o *Options) countNorm() float64 { return aggregation.DefaultCountShare * o.Noise.Clip }
-
-// samples is the number of rows that party i counts with.
-func (o *Options) samples(i int) int {
-	if o.MaxSamples == 0 {
-		return 1
-	}
-	return min(o.Parties[i].Len(), o.MaxSamples)
 }
 
 // hidden reports whether all parties submit, drawn or not.

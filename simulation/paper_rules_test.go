@@ -234,11 +234,11 @@ func TestPaperRulesMaskedScaffold(t *testing.T) {
 		states[kind] = state.learned
 	}
 	plain, masked := states[aggregation.NoMask], states[aggregation.HardMask]
-	if !slices.Equal(plain.variate, masked.variate) ||
-		furthest(plain.variate, make([]float64, len(plain.variate))) == 0 {
+	if !slices.Equal(plain.Variate, masked.Variate) ||
+		furthest(plain.Variate, make([]float64, len(plain.Variate))) == 0 {
 		t.Error("the mask changes the control variate, or there is none")
 	}
-	if slices.Equal(plain.model, masked.model) {
+	if slices.Equal(plain.Weights, masked.Weights) {
 		t.Error("the mask changes nothing")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/training"
 )
 
 // Personal is a federated training of models that differ from party to party: each
@@ -307,7 +308,7 @@ type personal struct {
 
 	sums    summer
 	account *account
-	noisy   *noisyLanes
+	noisy   *lanes // nil without noise
 	epsilon float64
 	out     *PersonalResult
 }
@@ -377,5 +378,5 @@ func newPersonal(p Personal) (*personal, error) {
 
 // derived returns a seed for one purpose.
 func (x *personal) derived(purpose string, round, party int) uint64 {
-	return derivedSeed(x.Seed, purpose, round, party)
+	return training.DerivedSeed(x.Seed, purpose, round, party)
 }

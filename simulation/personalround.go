@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -70,11 +71,12 @@ func (x *personal) shareNoise() error {
 		return err
 	}
 	release.Dimension = len(x.shared)
-	if x.noisy, err = x.sums.newNoisyLanes(release, protocol.Config{}); err != nil {
+	shape := job.LaneOptions{Parties: x.PerRound, Dimension: len(x.shared)}
+	if x.noisy, err = x.sums.newNoisyLanes(shape, release, protocol.Config{}); err != nil {
 		return err
 	}
 	if x.account == nil {
-		x.account, err = newAccount(x.noisy.settled, x.sums.Budget.Delta, len(x.Parties))
+		x.account, err = newAccount(x.noisy.noisy.settled, x.sums.Budget.Delta, len(x.Parties))
 	}
 	return err
 }
@@ -95,7 +97,7 @@ func (x *personal) endSession() {
 func (x *personal) lane() aggregation.Lane {
 	switch {
 	case x.Noise != nil:
-		return x.noisy
+		return x.noisy.noisy
 	case x.Mean == OverOwners || x.Mean == VotedMask:
 		return x.owners()
 	}
@@ -123,7 +125,7 @@ func (x *personal) submission(round, k int, w []float64) ([][]uint64, error) {
 		for i, j := range x.shared {
 			values[i] -= x.model[j]
 		}
-		return x.noisy.encode(round, message{vector: values})
+		return x.noisy.encode(round, job.Message{Vector: values})
 	case x.Mean == OverOwners || x.Mean == VotedMask:
 		kept := make([]bool, len(x.shared))
 		for i, j := range x.shared {
@@ -265,9 +267,9 @@ func (x *personal) decode(
 	}
 	switch {
 	case x.Noise != nil:
-		var t total
+		var t job.Total
 		t, err = x.noisy.decode(round, out.sum, len(out.included))
-		mean = t.mean
+		mean = t.Mean
 	case x.Mean == OverOwners || x.Mean == VotedMask:
 		mean, owners, err = x.owners().Decode(out.sum)
 	default:

@@ -91,11 +91,12 @@ func byHand(t *testing.T, o Options) (private, inClear []float64) {
 			}
 			n += float64(part.Len())
 			for k, global := range [][]float64{private, inClear} {
-				l.model = global
-				w, err := l.train(t.Context(), 0, i, nil, &work{})
+				l.Weights, l.Models = global, true
+				work, err := l.TakePart(t.Context(), 0, i, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
+				w := work.Message.Vector
 				for j := range w {
 					x := w[j] * float64(part.Len()) * unit
 					if k == 0 {

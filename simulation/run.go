@@ -10,9 +10,11 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/training"
 )
 
 // run is the state of a run.
@@ -105,7 +107,7 @@ func newRun(o *Options) (*run, *Result, error) {
 	}
 	out := &Result{}
 	x.models(out)
-	if o.Client.exchanges() > 1 {
+	if o.Client.Sums() > 1 {
 		x.aligned = o.plainMean(o.Model.NumParams())
 		x.gradients = &summer{Options: o}
 	}
@@ -215,9 +217,9 @@ func (x *run) models(out *Result) {
 		out.Committee.BytesDown /= int64(s.committee.Members)
 		out.Committee.Work /= time.Duration(s.committee.Members)
 	}
-	out.Model = x.learned.model
+	out.Model = x.learned.Weights
 	if x.beside != nil {
-		out.Clear = x.beside.model
+		out.Clear = x.beside.Weights
 	}
 }
 
@@ -249,7 +251,7 @@ func (x *run) setUp(ctx context.Context) (cost Cost, err error) {
 // checkData finds rows that do not fit the model, with noise those of parties too,
 // while nothing is spent yet.
 func (x *run) checkData() error {
-	if _, err := learning.Evaluate(x.Model, x.learned.model, x.Test); err != nil {
+	if _, err := learning.Evaluate(x.Model, x.learned.Weights, x.Test); err != nil {
 		return &ConfigError{Field: "Test", Reason: "it does not go with the model: " + fault.Reason(err),
 			Err: err}
 	}
@@ -257,7 +259,7 @@ func (x *run) checkData() error {
 		return nil
 	}
 	for i, rows := range x.Parties {
-		if _, err := x.Model.Loss(x.learned.model, rows); err != nil {
+		if _, err := x.Model.Loss(x.learned.Weights, rows); err != nil {
 			return failure(0, i, err)
 		}
 	}
@@ -274,7 +276,7 @@ func (x *run) learners() []*learner {
 
 // play runs one round and moves the models.
 func (x *run) play(ctx context.Context, r *Round) error {
-	r.Exchanges = x.Client.exchanges()
+	r.Exchanges = x.Client.Sums()
 	means, err := x.meanGradients(ctx, r)
 	if err != nil {
 		return err
@@ -287,8 +289,8 @@ func (x *run) play(ctx context.Context, r *Round) error {
 		return err
 	}
 	if x.beside != nil {
-		for j, w := range x.learned.model {
-			r.MaxAbsDiff = max(r.MaxAbsDiff, math.Abs(w-x.beside.model[j]))
+		for j, w := range x.learned.Weights {
+			r.MaxAbsDiff = max(r.MaxAbsDiff, math.Abs(w-x.beside.Weights[j]))
 		}
 	}
 	if r.Round%x.EvaluateEvery == 0 || r.Round == x.Rounds {
@@ -301,7 +303,7 @@ func (x *run) play(ctx context.Context, r *Round) error {
 func (x *run) judge(r *Round) error {
 	judged := []**learning.Matrix{&r.Test, &r.Clear}
 	for k, l := range x.learners() {
-		matrix, err := learning.Evaluate(x.Model, l.model, x.Test)
+		matrix, err := learning.Evaluate(x.Model, l.Weights, x.Test)
 		if err != nil {
 			return err
 		}
@@ -324,7 +326,7 @@ func (x *run) meanGradients(ctx context.Context, r *Round) ([][]float64, error) 
 	}
 	out, err := x.sum(ctx, x.gradients, r,
 		func(_ context.Context, i int) (made submission, err error) {
-			if found[0][i], err = x.learned.gradient(i); err != nil {
+			if found[0][i], err = x.learned.Gradient(i); err != nil {
 				return made, err
 			}
 			if x.lanes != nil {
@@ -332,7 +334,7 @@ func (x *run) meanGradients(ctx context.Context, r *Round) ([][]float64, error) 
 			}
 			if x.beside != nil && err == nil {
 				made.aside, err = x.timed(func() (err error) {
-					found[1][i], err = x.beside.gradient(i)
+					found[1][i], err = x.beside.Gradient(i)
 					return err
 				})
 			}
@@ -358,7 +360,7 @@ func (x *run) meanGradients(ctx context.Context, r *Round) ([][]float64, error) 
 
 // sum has the parties submit, and says in r what it cost and whether it was lost.
 func (x *run) sum(ctx context.Context, s *summer, r *Round, submit submitter) (outcome, error) {
-	out, err := s.sum(ctx, r.Round, x.learned.model, submit)
+	out, err := s.sum(ctx, r.Round, x.learned.Weights, submit)
 	r.Cost.add(out.cost)
 	r.Lost = out.lost
 	return out, err
@@ -367,23 +369,23 @@ func (x *run) sum(ctx context.Context, s *summer, r *Round, submit submitter) (o
 // sumUpdates has the parties train and submit, and moves the models.
 func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error {
 	learners := x.learners()
-	works := make([][]work, len(learners)) // by learner and party
+	works := make([][]training.Work, len(learners)) // by learner and party
 	for k := range works {
-		works[k] = make([]work, len(x.Parties))
+		works[k] = make([]training.Work, len(x.Parties))
 	}
 	out, err := x.sum(ctx, x.updates, r,
 		func(ctx context.Context, i int) (made submission, err error) {
 			made.train, err = x.timed(func() (err error) {
-				works[0][i], err = x.learned.takePart(ctx, r.Round, i, means[0])
+				works[0][i], err = x.learned.TakePart(ctx, r.Round, i, means[0])
 				return err
 			})
 			if x.lanes != nil && err == nil {
-				made.values, err = x.lanes.encode(r.Round, works[0][i].message)
-				works[0][i].message = message{} // what the server must not see is not kept
+				made.values, err = x.lanes.encode(r.Round, works[0][i].Message)
+				works[0][i].Message = job.Message{} // what the server must not see is not kept
 			}
 			if x.beside != nil && err == nil {
 				made.aside, err = x.timed(func() (err error) {
-					works[1][i], err = x.beside.takePart(ctx, r.Round, i, means[1])
+					works[1][i], err = x.beside.TakePart(ctx, r.Round, i, means[1])
 					return err
 				})
 			}
@@ -394,7 +396,7 @@ func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error
 	}
 	r.Dropped = out.dropped
 	for i := range works[0] {
-		r.Largest = max(r.Largest, works[0][i].largest)
+		r.Largest = max(r.Largest, works[0][i].Largest)
 	}
 	if out.lost != nil {
 		return nil
@@ -403,7 +405,7 @@ func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error
 	if err != nil {
 		return err
 	}
-	r.Parties, r.Included, r.Samples = len(out.included), out.included, totals[0].samples
+	r.Parties, r.Included, r.Samples = len(out.included), out.included, totals[0].Samples
 	if r.Samples == 0 {
 		for _, i := range out.included {
 			r.Samples += x.Parties[i].Len()
@@ -419,8 +421,8 @@ func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error
 }
 
 // totals returns what the sum says, and what one in the clear would.
-func (x *run) totals(r *Round, out outcome, works [][]work) ([]total, error) {
-	totals := make([]total, len(works))
+func (x *run) totals(r *Round, out outcome, works [][]training.Work) ([]job.Total, error) {
+	totals := make([]job.Total, len(works))
 	for k, l := range x.learners() {
 		var err error
 		if k > 0 || x.lanes == nil {

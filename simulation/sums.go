@@ -5,8 +5,6 @@ import (
 	crand "crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // errTooFew ends a round that too few parties were drawn for.
@@ -213,11 +212,5 @@ func everybody(n int) []int {
 
 // derived returns a seed for one purpose.
 func (o *Options) derived(purpose string, round, party int) uint64 {
-	return derivedSeed(o.Seed, purpose, round, party)
-}
-
-func derivedSeed(seed uint64, purpose string, round, party int) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s %d %d", seed, purpose, round, party)
-	return h.Sum64()
+	return training.DerivedSeed(o.Seed, purpose, round, party)
 }

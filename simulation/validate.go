@@ -7,6 +7,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -182,10 +183,16 @@ func (o *Options) validateSums() error {
 	return o.validateRing()
 }
 
+// ringLane is the lane of one coordinate without noise.
+func (o *Options) ringLane() *job.Lanes {
+	return job.NewLanes(job.LaneOptions{Parties: o.mostInSum(), Dimension: 1, Range: o.Range,
+		FractionBits: o.FractionBits, MaxWeight: o.MaxSamples})
+}
+
 // validateRing checks that a sum without noise cannot wrap, and names the option that
 // is most to blame if it can: the one without which it could not.
 func (o *Options) validateRing() error {
-	_, err := o.meanLane(1).Layout()
+	_, err := o.ringLane().Layout()
 	if err == nil {
 		return nil
 	}
@@ -195,7 +202,7 @@ func (o *Options) validateRing() error {
 	field := "FractionBits"
 	less := *o
 	less.FractionBits = 0
-	if _, err := less.meanLane(1).Layout(); err != nil {
+	if _, err := less.ringLane().Layout(); err != nil {
 		field = "Range"
 	}
 	rows := ""

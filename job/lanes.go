@@ -1,0 +1,248 @@
+package job
+
+import (
+	"io"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/privacy"
+)
+
+// Message is what a party sends in a round, before it is encoded.
+type Message struct {
+	Vector  []float64 // its update, or its weights
+	Samples int       // rows that it counts with; of no use where all have equal weight
+	Signed  []float64 // whose signs are sent, for a gradient mask
+	Voted   []float64 // for a clip that follows a quantile
+	Control []float64 // SCAFFOLD's change of a control variate
+}
+
+// Total is what the sum of messages says: means, but of signs and votes the sums.
+type Total struct {
+	Mean, Control []float64
+	Signs, Votes  []int64
+	Parties       int
+	Samples       int // rows that the mean is over, 0 where the sum does not say
+}
+
+// Lanes lay what parties send next to each other in one submission, and read the sum. A lane
+// that a job has no use for is not there. They are safe for concurrent use.
+type Lanes struct {
+	noisy   *privacy.Mechanism // all that is sent with noise, else the others
+	shape   LaneOptions
+	mean    meanLane
+	signs   *aggregation.Signs
+	votes   *aggregation.Signs
+	control *aggregation.Mean // which has no noise
+}
+
+// LaneOptions say what parties send.
+type LaneOptions struct {
+	Parties   int // most of a sum
+	Dimension int // of the vector
+	// Range and FractionBits are of coordinates without noise: see aggregation.Mean.
+	Range        float64
+	FractionBits int
+	// MaxWeight weighs means by rows, up to so many of a party; 0: all have equal weight.
+	MaxWeight             int
+	Signs, Votes, Control bool // the lanes that there are
+	// Noise is the mechanism of all lanes, nil for none, and Clip the norm of a vector in it.
+	Noise *privacy.Mechanism
+	Clip  float64
+	// Expected is how many parties a mean is over where who takes part is secret; 0: it is not.
+	Expected int
+	// Masked leaves the noise to the masks of one-message sums.
+	Masked bool
+}
+
+// NewLanes settles what a submission has in it. Whether it fits only Layout finds.
+func NewLanes(o LaneOptions) *Lanes {
+	l := &Lanes{noisy: o.Noise, shape: o}
+	if l.noisy != nil {
+		return l
+	}
+	plain := aggregation.Mean{Parties: o.Parties, Dimension: o.Dimension, Range: o.Range,
+		FractionBits: o.FractionBits}
+	l.mean = equalMean{plain}
+	if o.MaxWeight > 0 {
+		l.mean = weightedMean{aggregation.FedAvg{Parties: o.Parties, Dimension: o.Dimension,
+			Range: o.Range, FractionBits: o.FractionBits, MaxSamples: o.MaxWeight}}
+	}
+	if o.Control {
+		l.control = &plain
+	}
+	if o.Signs {
+		l.signs = &aggregation.Signs{Parties: o.Parties, Dimension: o.Dimension}
+	}
+	if o.Votes {
+		l.votes = &aggregation.Signs{Parties: o.Parties, Dimension: 1}
+	}
+	return l
+}
+
+// meanLane is a lane for means of vectors without noise, weighted or not.
+type meanLane interface {
+	aggregation.Lane
+	encode(v []float64, samples int) ([][]uint64, error)
+	decode(sum [][]uint64, parties int) (mean []float64, samples int, err error)
+}
+
+type equalMean struct{ aggregation.Mean }
+
+func (m equalMean) encode(v []float64, _ int) ([][]uint64, error) { return m.Encode(v) }
+
+func (m equalMean) decode(sum [][]uint64, parties int) (mean []float64, samples int, err error) {
+	mean, err = m.Decode(sum, parties)
+	return mean, 0, err
+}
+
+type weightedMean struct{ aggregation.FedAvg }
+
+func (m weightedMean) encode(v []float64, samples int) ([][]uint64, error) {
+	return m.Encode(v, samples)
+}
+
+func (m weightedMean) decode(sum [][]uint64, _ int) (mean []float64, samples int, err error) {
+	return m.Decode(sum)
+}
+
+// list returns the lanes in the order of a submission.
+func (l *Lanes) list() aggregation.Lanes {
+	if l.noisy != nil {
+		return aggregation.Lanes{l.noisy}
+	}
+	all := aggregation.Lanes{l.mean}
+	for _, s := range []*aggregation.Signs{l.signs, l.votes} {
+		if s != nil {
+			all = append(all, *s)
+		}
+	}
+	if l.control != nil {
+		all = append(all, *l.control)
+	}
+	return all
+}
+
+// Layout returns the segments of a submission. It fails with the errors of package aggregation.
+func (l *Lanes) Layout() (masking.Layout, error) { return l.list().Layout() }
+
+// Encode makes a submission. rotation is the round's, of which nobody could choose it or foresee
+// it; random serves noise and rounding (nil: crypto/rand). It fails with the errors of package
+// aggregation.
+func (l *Lanes) Encode(rotation [32]byte, m Message, random io.Reader) ([][]uint64, error) {
+	if l.noisy != nil {
+		return l.encodeNoisy(rotation, m, random)
+	}
+	var parts [][][]uint64
+	add := func(part [][]uint64, err error) error {
+		parts = append(parts, part)
+		return err
+	}
+	err := add(l.mean.encode(m.Vector, m.Samples))
+	if l.signs != nil && err == nil {
+		err = add(l.signs.Encode(m.Signed, nil))
+	}
+	if l.votes != nil && err == nil {
+		err = add(l.votes.Encode(m.Voted, nil))
+	}
+	if l.control != nil && err == nil {
+		err = add(l.control.Encode(m.Control))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.list().Join(parts...)
+}
+
+func (l *Lanes) encodeNoisy(rotation [32]byte, m Message, random io.Reader) ([][]uint64, error) {
+	v, next := m.Vector, m.Signed
+	if l.shape.MaxWeight > 0 {
+		v = aggregation.WeightedVector(v, m.Samples, l.shape.MaxWeight, l.countNorm())
+	}
+	if l.shape.Masked {
+		rounded := l.noisy.Encoder
+		rounded.Rotate = &rotation
+		return rounded.Encode(v, make([]int64, l.noisy.Vector.Sensitivity.Dimension), random)
+	}
+	if l.shape.Votes {
+		next = m.Voted
+	}
+	if l.noisy.Signs == nil {
+		next = nil
+	}
+	return l.noisy.Encode(rotation, v, next, random)
+}
+
+// countNorm is what the weight of a party with MaxWeight rows is sent as, with noise.
+func (l *Lanes) countNorm() float64 { return aggregation.DefaultCountShare * l.shape.Clip }
+
+// Decode returns what a sum of so many submissions says. It cuts the sum to its rings, and fails
+// with the errors of package aggregation.
+func (l *Lanes) Decode(rotation [32]byte, sum [][]uint64, parties int) (t Total, err error) {
+	layout, err := l.Layout()
+	if err != nil {
+		return t, err
+	}
+	for s, segment := range layout {
+		if s < len(sum) {
+			cut(sum[s], segment.Bits)
+		}
+	}
+	if l.noisy != nil {
+		return l.decodeNoisy(rotation, sum, parties)
+	}
+	parts, err := l.list().Split(sum)
+	if err != nil {
+		return t, err
+	}
+	next := func() [][]uint64 {
+		part := parts[0]
+		parts = parts[1:]
+		return part
+	}
+	t.Parties = parties
+	t.Mean, t.Samples, err = l.mean.decode(next(), parties)
+	if l.signs != nil && err == nil {
+		t.Signs, err = l.signs.Decode(next(), parties)
+	}
+	if l.votes != nil && err == nil {
+		t.Votes, err = l.votes.Decode(next(), parties)
+	}
+	if l.control != nil && err == nil {
+		t.Control, err = l.control.Decode(next(), parties)
+	}
+	return t, err
+}
+
+func (l *Lanes) decodeNoisy(rotation [32]byte, sum [][]uint64, parties int) (Total, error) {
+	t := Total{Parties: parties}
+	mean, signs, err := l.noisy.Decode(rotation, sum, parties)
+	if err != nil {
+		return t, err
+	}
+	if l.shape.MaxWeight > 0 {
+		mean, _ = aggregation.WeightedMean(mean, parties, l.countNorm())
+	}
+	t.Mean, t.Signs = mean, signs
+	if l.shape.Votes {
+		t.Signs, t.Votes = nil, signs
+	}
+	if l.shape.Expected > 0 {
+		// How many were drawn is part of what a secret coin hides: means are over the number
+		// expected, and weighted ones over the noisy sum of weights.
+		t.Parties = l.shape.Expected
+		if by := float64(parties) / float64(l.shape.Expected); l.shape.MaxWeight == 0 && by != 1 {
+			for i := range t.Mean {
+				t.Mean[i] *= by
+			}
+		}
+	}
+	return t, nil
+}
+
+// cut takes values modulo 2^bits.
+func cut(values []uint64, bits int) {
+	for i := range values {
+		values[i] &= ^uint64(0) >> (64 - bits)
+	}
+}
