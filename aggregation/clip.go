@@ -48,6 +48,16 @@ func Clip(update []float64, c float64) (clipped []float64, norm float64, err err
 	return clipped, norm, nil
 }
 
+// Clipper is [Clip] for an update of which there is no room for a second copy: it returns what
+// each coordinate becomes.
+func Clipper[F Float](update []F, c float64) (clipped func(x F) float64, err error) {
+	if err := checkClip(c); err != nil {
+		return nil, err
+	}
+	k, err := newClipping(update, c)
+	return func(x F) float64 { return float64(x) * k.down * k.rest * k.factor }, err
+}
+
 func checkClip(c float64) error {
 	if !(c >= minClip && c <= maxClip) {
 		return fmt.Errorf("%w: the clipping norm is %v, want 2^-500 to 2^500", ErrConfig, c)

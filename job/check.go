@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,9 +219,9 @@ func (c *checker) model() {
 	c.refuse(m.Name == "logistic" && m.Classes > 2, "model.name", "use softmax",
 		"logistic regression has two classes, and rows have %d", m.Classes)
 	if lenet := m.Name == "lenet" || m.Name == "lenet-norm"; lenet && m.Features > 0 {
-		side := int(math.Sqrt(float64(m.Features)))
-		c.refuse(side*side != m.Features || side < 16, "model.features", "use a square from 256 on",
-			"%s takes square images of 16 pixels a side or more", m.Name)
+		side, _ := lenetSide(m.Features)
+		c.refuse(side == 0, "model.features", "use a square such as 784, or three of them",
+			"%s takes square images of 16 to 256 pixels a side, a multiple of 4", m.Name)
 	}
 	names := map[string]bool{}
 	for i, t := range m.Tensor {

@@ -19,7 +19,9 @@ import (
 // becomes a submission with its party's share of the noise, how a sum becomes a mean,
 // and what a round spends. It is safe for concurrent use.
 type Settled struct {
-	plan      Plan // zero for Terms
+	job       *Job   // nil of a Plan and of Terms
+	lanes     *Lanes // of a Job
+	plan      Plan   // zero for others
 	session   protocol.Config
 	budget    privacy.Budget
 	encoder   aggregation.Encoder
@@ -201,6 +203,9 @@ func BroadcastDigest(broadcast []byte) [32]byte {
 // (nil: crypto/rand). A submission that is sent again must be the same, not a new one. It
 // fails as aggregation.Encoder's Encode does, without telling a value.
 func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) ([][]uint64, error) {
+	if s.job != nil {
+		return s.EncodeMessage(BroadcastDigest(broadcast), Message{Vector: vector, Samples: 1}, random)
+	}
 	seed := rotation(BroadcastDigest(broadcast))
 	e, share := s.encoder, []int64(nil)
 	e.Rotate = &seed
@@ -215,6 +220,10 @@ func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) (
 
 // Decode returns the mean of the vectors in a sum of so many parties' submissions.
 func (s *Settled) Decode(broadcast []byte, sum [][]uint64, parties int) ([]float64, error) {
+	if s.job != nil {
+		total, err := s.DecodeTotal(BroadcastDigest(broadcast), sum, parties)
+		return total.Mean, err
+	}
 	seed := rotation(BroadcastDigest(broadcast))
 	if s.mechanism != nil {
 		mean, _, err := s.mechanism.Decode(seed, sum, parties)
@@ -237,6 +246,9 @@ func EncodeTo[F aggregation.Float](
 			Advice: "use Encode"}
 	}
 	seed := rotation(broadcast)
+	if s.job != nil && (s.mechanism == nil || s.lanes.shape.MaxWeight > 0) {
+		return encodePlain(v, s, vector)
+	}
 	if s.mechanism != nil {
 		return privacy.EncodeTo(v, s.mechanism, seed, vector, random)
 	}
@@ -251,6 +263,9 @@ func DecodeTo[F aggregation.Float](
 	mean []F, s *Settled, broadcast [32]byte, sum *masking.Vector, parties int,
 ) error {
 	seed := rotation(broadcast)
+	if s.job != nil && (s.mechanism == nil || s.lanes.shape.MaxWeight > 0) {
+		return decodePlain(mean, s, sum, parties)
+	}
 	if s.mechanism != nil {
 		return privacy.DecodeTo(mean, s.mechanism, seed, sum, parties)
 	}

@@ -97,14 +97,29 @@ func (s *Settled) Ledger() (*accounting.Ledger, error) {
 	return s.budget.Ledger()
 }
 
-// Rounds returns how many rounds there are, 0 of [Terms], which say none.
-func (s *Settled) Rounds() int { return s.plan.Rounds }
+// Rounds returns how many sums there are, 0 of [Terms], which say none.
+func (s *Settled) Rounds() int {
+	if s.job != nil {
+		return s.job.Rounds * s.job.Training.sums()
+	}
+	return s.plan.Rounds
+}
 
 // Length returns how many numbers a party's vector has.
-func (s *Settled) Length() int { return s.plan.Length }
+func (s *Settled) Length() int {
+	if s.job != nil {
+		return s.lanes.shape.Dimension
+	}
+	return s.plan.Length
+}
 
 // Colluders returns how many parties may pool what they know with the server.
-func (s *Settled) Colluders() int { return s.session.Colluders }
+func (s *Settled) Colluders() int {
+	if s.job != nil {
+		return s.job.Parties.Colluders // a sparse graph counts those among neighbours
+	}
+	return s.session.Colluders
+}
 
 // Label returns the label of all sessions.
 func (s *Settled) Label() string { return s.session.Label }

@@ -1,0 +1,378 @@
+package job
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// Files are what the files have that a job names.
+type Files struct {
+	Roster    *keyexchange.Roster // the parties
+	Committee *keyexchange.Roster // of one-message sums
+	Model     []byte              // the first model, as its file has it
+}
+
+const maxRoster = 256 << 20
+
+// Files reads the files that a job names, from next to its own. It fails with a [ConfigError].
+func (j *Job) Files() (f Files, err error) {
+	roster := func(path, name string) (*keyexchange.Roster, error) {
+		if name == "" {
+			return nil, nil
+		}
+		b, err := j.readFile(name, maxRoster)
+		if err != nil {
+			return nil, j.Mistake(path, "name a file, as seen from the folder of the job's", "%v", err)
+		}
+		r, err := keyexchange.ParseRoster(b)
+		if err != nil {
+			return nil, j.Mistake(path, "have each send the line of its identity", "%s: %v", name, err)
+		}
+		return r, nil
+	}
+	if f.Roster, err = roster("parties.roster", j.Parties.Roster); err != nil {
+		return f, err
+	}
+	if f.Committee, err = roster("sum.committee", j.Sum.Committee); err != nil || j.Model.File == "" {
+		return f, err
+	}
+	if f.Model, err = j.readFile(j.Model.File, 9*MaxLength); err != nil {
+		err = j.Mistake("model.file", "name a file, as seen from the folder of the job's", "%v", err)
+	}
+	return f, err
+}
+
+// readFile reads a file that the job names.
+func (j *Job) readFile(name string, most int64) ([]byte, error) {
+	if j.read != nil && !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(j.read.name), name)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), most)
+	}
+	return os.ReadFile(name)
+}
+
+// Settle works a job out for its parties: sessions, noise, how a vector becomes a submission and
+// a sum a mean. It fails with a [ConfigError] if the job is not valid, or cannot be had with so
+// many parties: if too many may be missing for the server that is to be withstood, or if noise
+// does not fit the ring. It takes some milliseconds, with noise some more.
+func (j *Job) Settle(with Files) (*Settled, error) {
+	if err := j.Validate(); err != nil {
+		return nil, err
+	}
+	x := &settling{Job: j.WithDefaults(), files: with}
+	for _, step := range []func() error{x.who, x.noise, x.lanes, x.sessions, x.committee} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	x.out.job = x.Job
+	return x.out, nil
+}
+
+// settling is a job that is being worked out.
+type settling struct {
+	*Job
+	files      Files
+	out        *Settled
+	multiplier float64
+}
+
+// who finds out how many parties there are.
+func (x *settling) who() error {
+	roster, n := x.files.Roster, x.Parties.Count
+	switch {
+	case roster == nil:
+		return x.Mistake("parties.roster", `write parties.roster = "roster.txt"`,
+			"it names no file of parties")
+	case n == 0:
+		x.Parties.Count = roster.Len()
+		if err := x.Validate(); err != nil { // rules that are of the number
+			return err
+		}
+	case n != roster.Len():
+		return x.Mistake("parties.count", "leave it out, or mend one of the two",
+			"the roster has %d parties, and it says %d", roster.Len(), n)
+	}
+	if x.Parties.Hidden > 0 {
+		return x.Mistake("parties.hidden", "use parties.per_round", "only a simulation draws by a secret coin")
+	}
+	for i, g := range x.Parties.Group {
+		if g.Epsilon > 0 {
+			return x.Mistake(fmt.Sprintf("parties.group.%d.epsilon", i), "use privacy.epsilon",
+				"only a simulation has budgets of parties' own")
+		}
+	}
+	survivors := x.Parties.Count
+	if x.Recovers() || x.Oneshot() {
+		survivors = max(1, survivors-int(math.Floor(x.Parties.DropOut*float64(survivors)+1e-9)))
+	}
+	if p := x.Parties.PerRound; p > 0 && p < survivors {
+		return x.Mistake("parties.per_round", fmt.Sprintf("write %d or more, or a larger drop_out", survivors),
+			"%d take part, and no fewer than %d make a sum", p, survivors)
+	}
+	x.out = &Settled{survivors: survivors}
+	return nil
+}
+
+// length returns how many numbers a party's vector has, with its metrics.
+func (x *settling) length() int {
+	n := x.Model.Numbers()
+	if n > 0 && x.Metrics.Share > 0 {
+		n += 2
+	}
+	return n
+}
+
+// noise settles the mechanism.
+func (x *settling) noise() error {
+	p, d := &x.Privacy, x.length()
+	if d == 0 {
+		return x.Mistake("model", "write model.features and model.classes, or fewer of them",
+			"nothing says how long a vector is, or it is too long")
+	}
+	if !x.Noisy() {
+		return nil
+	}
+	release := privacy.Release{
+		Contributors: privacy.Contributors{Parties: x.Parties.Count, MinSurvivors: x.out.survivors,
+			Colluders: x.Parties.Colluders},
+		Noise:     privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip, Bits: cmp.Or(p.Bits, 32)},
+		Dimension: d,
+	}
+	if err := release.Noise.Family.UnmarshalText([]byte(p.Noise)); err != nil {
+		return x.Mistake("privacy.noise", "", "%v", err)
+	}
+	if x.Sum.MaxWeight > 0 { // the weight is one coordinate more
+		release.Dimension++
+		release.Noise.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
+	}
+	switch {
+	case p.ClipQuantile > 0:
+		release.Signs = privacy.Votes(cmp.Or(x.Parties.PerRound, x.Parties.Count))
+	case x.Training.Mask != "none":
+		release.Signs = &privacy.Signs{Dimension: x.Model.Numbers(), Part: p.SignShare}
+	}
+	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
+	if release.Noise.Multiplier == 0 {
+		var err error
+		sums := x.Rounds * x.Training.sums()
+		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, sums)
+		if err != nil {
+			return x.fromPrivacy(err)
+		}
+	}
+	x.multiplier = release.Noise.Multiplier
+	mechanism, err := release.Mechanism()
+	if err != nil {
+		return x.fromPrivacy(err)
+	}
+	x.out.mechanism, x.out.encoder = mechanism, mechanism.Encoder
+	return nil
+}
+
+// fromPrivacy names the job's field for that of package privacy.
+func (x *settling) fromPrivacy(err error) error {
+	var c *privacy.ConfigError
+	if !errors.As(err, &c) {
+		return err
+	}
+	path := map[string]string{
+		"Noise.Bits":                "privacy.bits",
+		"Noise.Clip":                "privacy.clip",
+		"Noise.Family":              "privacy.noise",
+		"Noise.Multiplier":          "privacy.epsilon",
+		"Contributors.Colluders":    "parties.colluders",
+		"Contributors.MinSurvivors": "parties.drop_out",
+		"Budget.Epsilon":            "privacy.epsilon",
+		"Budget.Delta":              "privacy.delta",
+		"Dimension":                 "model",
+	}[c.Field]
+	e := x.Mistake(cmp.Or(path, "privacy"), c.Advice, "%s", c.Reason)
+	e.Err = err
+	return e
+}
+
+// lanes settles the encoding.
+func (x *settling) lanes() error {
+	o := LaneOptions{
+		Parties:      x.Parties.Count,
+		Dimension:    x.length(),
+		Range:        x.Sum.Range,
+		FractionBits: x.Sum.FractionBits,
+		MaxWeight:    x.Sum.MaxWeight,
+		Signs:        x.Training.Mask != "none",
+		Votes:        x.Privacy.ClipQuantile > 0,
+		Control:      x.Training.stored(),
+		Noise:        x.out.mechanism,
+		Clip:         x.Privacy.Clip,
+		Masked:       x.Oneshot(),
+	}
+	x.out.lanes = NewLanes(o)
+	var err error
+	if x.out.layout, err = x.out.lanes.Layout(); err != nil {
+		path := "sum.fraction_bits"
+		if x.Noisy() {
+			path = "privacy.bits"
+		}
+		return x.Mistake(path, "use fewer, or a smaller sum.range", "%v", err)
+	}
+	return nil
+}
+
+var adversaries = map[string]protocol.Adversary{
+	"cheating":       protocol.CheatingServer,
+	"semi-malicious": protocol.SemiMaliciousServer,
+	"curious":        protocol.CuriousServer,
+}
+
+// sessions settles the configuration of the sessions, and the digest.
+func (x *settling) sessions() error {
+	n, p := x.Parties.Count, &x.Parties
+	declared := x.Job.Digest()
+	roster, model := x.files.Roster.Digest(), sha256.Sum256(x.files.Model)
+	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled\n%x\n%x\n%x\n%.5e %.5e", declared,
+		roster, model, x.multiplier, x.out.encoder.Scale))
+	x.out.session = protocol.Config{
+		Label:      label(x.Name, x.out.digest),
+		Roster:     x.files.Roster,
+		MinMembers: x.out.survivors,
+		Layout:     x.out.layout,
+		Colluders:  p.Colluders,
+		Classical:  x.Sum.Classical,
+	}
+	if x.Oneshot() {
+		return nil
+	}
+	s := &x.out.session
+	adversary := adversaries[x.Sum.Adversary]
+	if x.Recovers() {
+		// The least threshold that keeps the promise for the whole roster, and so for fewer.
+		threshold := (n-1+p.Colluders)/2 + 1
+		if adversary == protocol.CuriousServer {
+			threshold = p.Colluders + 1
+		}
+		s.Recovery = &protocol.Recovery{Adversary: adversary, Threshold: threshold,
+			MinSurvivors: x.out.survivors}
+	}
+	if x.Sum.Sparse {
+		if err := x.thin(adversary); err != nil {
+			return err
+		}
+	}
+	if err := s.Validate(); err != nil {
+		return x.Mistake("parties.drop_out",
+			"allow fewer to be missing, fewer colluders, or a weaker sum.adversary",
+			"%v lets %d of %d parties make a sum: %v", p.DropOut, x.out.survivors, n, err)
+	}
+	return nil
+}
+
+// Failure probabilities of a sparse graph, as powers of a half: that a party's secrets
+// are not safe, and that they cannot be rebuilt.
+const (
+	sparsePrivacy  = 40
+	sparseRecovery = 30
+)
+
+// thin finds the numbers of a sparse graph for the smallest session.
+func (x *settling) thin(adversary protocol.Adversary) error {
+	s, n := &x.out.session, x.out.survivors
+	params, err := protocol.Parameters(n, float64(s.Colluders)/float64(n), x.Parties.DropOut,
+		sparsePrivacy, sparseRecovery, adversary)
+	if err != nil {
+		return x.Mistake("sum.sparse", "leave it out: there are too few parties", "%v", err)
+	}
+	s.Colluders = params.CorruptNeighbours
+	s.Recovery.Degree, s.Recovery.Threshold = cmp.Or(x.Sum.Degree, params.Neighbours), params.Threshold
+	return nil
+}
+
+// committee settles one-message sums.
+func (x *settling) committee() error {
+	if !x.Oneshot() {
+		return nil
+	}
+	committee := x.files.Committee
+	if committee == nil {
+		return x.Mistake("sum.committee", `write sum.committee = "committee.txt"`,
+			"one-message sums take a committee")
+	}
+	if x.Job.Sum.Members != committee.Len() {
+		x.Sum.Members = committee.Len()
+	}
+	terms := oneshot.Terms{
+		MinSurvivors: x.out.survivors,
+		Colluders:    x.Parties.Colluders,
+		Faults:       cmp.Or(x.Sum.Faults, max(1, (committee.Len()-1)/4)),
+		Covered:      x.Sum.Covered,
+	}
+	for _, segment := range x.out.layout {
+		terms.Length += segment.Length
+		// Of one party: the ring has room for the sum of all.
+		terms.Bits = max(terms.Bits, segment.Bits-bits.Len(uint(x.Parties.Count))+2)
+	}
+	if m := x.out.mechanism; m != nil {
+		terms.Noise = m.Vector.Shares.Law
+		// No coordinate is longer than the vector.
+		terms.Bits = bits.Len64(uint64(math.Ceil(m.Vector.Sensitivity.L2))) + 1
+	}
+	if x.Sum.Classical {
+		terms.KEM = oneshot.KEMX25519
+	}
+	members := committee.Digest()
+	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled with a committee\n%x\n%x",
+		x.out.digest, members))
+	x.out.oneshot = &oneshot.Config{
+		Label:     label(x.Name, x.out.digest),
+		Roster:    x.files.Roster,
+		Committee: committee,
+		Terms:     terms,
+	}
+	if _, err := x.out.oneshot.Parameters(); err != nil {
+		return x.Mistake("sum.protocol", "", "%v", err)
+	}
+	return nil
+}
+
+// Job returns the job with its defaults filled in; nil of a [Plan] and of [Terms].
+func (s *Settled) Job() *Job { return s.job }
+
+// EncodeMessage returns a party's submission of a job that is not one of a [Plan]: all that it
+// sends, clipped where a clip is declared, with its share of the noise. broadcast is the digest
+// of what the round began with, random as for [Settled.Encode].
+func (s *Settled) EncodeMessage(
+	broadcast [32]byte, m Message, random io.Reader,
+) ([][]uint64, error) {
+	if clip := s.job.Privacy.Clip; s.mechanism == nil && clip > 0 {
+		clipped, _, err := aggregation.Clip(m.Vector, clip)
+		if err != nil {
+			return nil, err
+		}
+		m.Vector = clipped
+	}
+	return s.lanes.Encode(rotation(broadcast), m, random)
+}
+
+// DecodeTotal returns what the sum of so many submissions says.
+func (s *Settled) DecodeTotal(broadcast [32]byte, sum [][]uint64, parties int) (Total, error) {
+	return s.lanes.Decode(rotation(broadcast), sum, parties)
+}
