@@ -154,8 +154,9 @@ func (c *checker) sum() {
 		s.Members > 0 && s.Faults > (s.Members-1)/3, "sum.faults", "write a third of the others at most",
 		"a committee outvotes fewer than %d faults", s.Faults)
 	c.takes(s.Sparse, "all parties share keys", "write sum.sparse = true", "sum.degree")
-	c.refuse(s.Sparse && s.Adversary != "curious", "sum.sparse", `write sum.adversary = "curious"`,
-		"a sparse graph is for a curious server")
+	c.refuse(s.Sparse && c.cheating(), "sum.sparse",
+		`write sum.adversary = "semi-malicious" or "curious"`,
+		"a sparse graph does not withstand a cheating server")
 	c.refuse(s.Sparse && !c.Recovers(), "sum.sparse", "write sum.recovery = true, or parties.drop_out",
 		"a sparse graph takes recovery")
 	c.refuse(n > 0 && s.Degree >= n, "sum.degree", fmt.Sprintf("write 2 to %d", n-1),

@@ -23,7 +23,7 @@ func (j *Job) Digest() [32]byte {
 // WithDefaults returns the job with its defaults filled in, those that are worked out from other
 // fields too, but for what only data, a roster or the noise decide.
 func (j *Job) WithDefaults() *Job {
-	own := j.clone()
+	own := j.Clone()
 	p, m := &own.Privacy, &own.Model
 	own.Parties.Count = own.Size()
 	if p.Bits == 0 && own.Noisy() && !own.Oneshot() {
@@ -61,8 +61,9 @@ func (j *Job) fill(owner any, t *table) {
 	}
 }
 
-// clone returns a copy of a job; lists of values are shared, and never changed in place.
-func (j *Job) clone() *Job {
+// Clone returns a copy of a job, with lists of tables of its own. Lists of values are shared:
+// [Job.Set] never changes one in place.
+func (j *Job) Clone() *Job {
 	own := *j
 	cloneLists(&own, &theJob)
 	return &own

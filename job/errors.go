@@ -46,6 +46,14 @@ func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 // Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
+// Mistake returns what others find wrong with a field of a job, such as what a simulator lacks, at
+// its place in the file that the job was read from, if it was.
+func (j *Job) Mistake(path, advice, format string, a ...any) *ConfigError {
+	e := &ConfigError{Path: path, Reason: fmt.Sprintf(format, a...), Advice: advice}
+	j.read.find(e)
+	return e
+}
+
 // Errors returns the mistakes that an error of this package joins, in order.
 func Errors(err error) (all []*ConfigError) {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {

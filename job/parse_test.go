@@ -274,3 +274,42 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What others find wrong has the line of the field, or of what it is in.
+func TestMistakeOfOthers(t *testing.T) {
+	j := parse(t, first)
+	for path, line := range map[string]int{
+		"rounds": 2, "privacy.epsilon": 5, "privacy.clip_rate": 5, "world.drop": 0,
+	} {
+		e := j.Mistake(path, "write 3", "%d is %s", 1, "wrong")
+		if e.File != "x.toml" || e.Line != line || e.Path != path || e.Reason != "1 is wrong" {
+			t.Errorf("%s: %+v", path, e)
+		}
+	}
+	own := &Job{}
+	if e := own.Mistake("rounds", "", "few"); !errors.Is(e, ErrConfig) || e.File != "" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A clone's lists of tables are its own.
+func TestClone(t *testing.T) {
+	j := parse(t, `name = "x"
+rounds = 1
+model.length = 1
+parties = { drop_out = 0.3, group = [{ name = "a", count = 3 }] }
+world.party = [{ name = "a", crash = [{ round = 1 }] }]
+`)
+	was := written(t, j)
+	own := j.Clone()
+	for path, text := range map[string]string{
+		"parties.group.0.count": "5", "world.party.0.crash.0.at": "sign", "rounds": "7",
+	} {
+		if err := own.Set(path, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if written(t, j) != was || written(t, own) == was {
+		t.Errorf("%s\nand the clone:\n%s", written(t, j), written(t, own))
+	}
+}
