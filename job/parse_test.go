@@ -60,6 +60,16 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A tensor without dimensions is a single number.
+func TestScalar(t *testing.T) {
+	j := parse(t, strings.Replace(first, `model.name = "logistic"`,
+		`model.tensor = [{ name = "steps", shape = [] }]`, 1))
+	if back := parse(t, written(t, j)); back.Model.Tensor[0].Shape == nil ||
+		len(back.Model.Tensor[0].Shape) != 0 || back.Digest() != j.Digest() {
+		t.Errorf("%+v", back.Model.Tensor)
+	}
+}
+
 // All fields are written and read back.
 func TestText(t *testing.T) {
 	j := new(Job)

@@ -88,7 +88,7 @@ func (r *row) set(owner any, v any) *ConfigError {
 		}
 		return r.keep(func() { *p = out }, fits, out)
 	case *[]int:
-		var out []int
+		out := []int{} // an empty list is one: the shape of a single number
 		fits := true
 		if !elements(func(v any) bool {
 			n, ok := asWhole(v)
