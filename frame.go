@@ -29,9 +29,10 @@ const maxText = 64 << 10
 
 // hello says who a party is going to be in the job.
 type hello struct {
-	Plan   Plan   `json:"plan"`
-	Roster string `json:"roster"` // its digest, in hexadecimal digits
-	Digest string `json:"digest"` // of all that was settled
+	Plan   Plan     `json:"plan,omitzero"`
+	Job    []string `json:"job,omitempty"` // lines of job.Job, in place of a plan
+	Roster string   `json:"roster"`        // its digest, in hexadecimal digits
+	Digest string   `json:"digest"`        // of all that was settled
 	// Sessions are the numbers of those that the party has keys for, and Least the least
 	// number that it has not used.
 	Sessions []uint64 `json:"sessions"`

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -355,11 +357,19 @@ func (h *hub) refuse(a arrival, r *refusal) {
 // greetingOf returns how somebody with the plan begins.
 func greetingOf(s *Settled) hello {
 	roster, digest := s.Roster().Digest(), s.Digest()
-	return hello{
+	h := hello{
 		Plan:   s.Plan(),
 		Roster: hex.EncodeToString(roster[:]),
 		Digest: hex.EncodeToString(digest[:]),
 	}
+	if j := s.Job(); j != nil {
+		h.Job = j.Lines()
+		if size := len(strings.Join(h.Job, "")); size+16*len(h.Job) > maxText/2 {
+			digest := j.Digest()
+			h.Job = []string{"digest = " + hex.EncodeToString(digest[:])}
+		}
+	}
+	return h
 }
 
 // checkGreeting reads a greeting, and returns a refusal if it is of another plan.
@@ -369,10 +379,17 @@ func checkGreeting(s *Settled, body []byte) (hello, *refusal) {
 		return h, &refusal{Ours: err.Error()}
 	}
 	var differs *DifferenceError
-	if errors.As(s.Compare(h.Plan), &differs) {
-		return h, &refusal{differs.Field, differs.Ours, differs.Theirs}
-	}
 	ours := greetingOf(s)
+	differ := s.Compare(h.Plan)
+	if j := s.Job(); j != nil && !slices.Equal(h.Job, ours.Job) {
+		differ = j.Compare(h.Job)
+	} else if j == nil && len(h.Job) > 0 {
+		differ = &DifferenceError{Field: "job", Ours: "a plan", Theirs: "a job"}
+	}
+	if errors.As(differ, &differs) {
+		short := func(text string) string { return fmt.Sprintf("%.200s", text) }
+		return h, &refusal{short(differs.Field), short(differs.Ours), short(differs.Theirs)}
+	}
 	if h.Roster != ours.Roster {
 		return h, &refusal{"roster", ours.Roster, fmt.Sprintf("%.64s", h.Roster)}
 	}

@@ -46,7 +46,7 @@ func testPlan() *Plan {
 	return &Plan{Name: "test", Rounds: 6, Length: 5, Clip: 100, DropOut: .3}
 }
 
-// job runs a plan in one process.
+// group runs a plan in one process.
 type group struct {
 	*testing.T
 	settled *Settled

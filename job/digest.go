@@ -1,9 +1,11 @@
 package job
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,11 +15,42 @@ import (
 // and neither are comments, the order of lines and values that are their defaults. Files that the
 // job names are in the digest of what it is settled to.
 func (j *Job) Digest() [32]byte {
-	var b strings.Builder
-	b.WriteString("hushsum/3 job\n")
-	own := j.WithDefaults()
-	own.lines(Declared, func(path, value string) { fmt.Fprintf(&b, "%s = %s\n", path, value) })
-	return sha256.Sum256([]byte(b.String()))
+	return sha256.Sum256([]byte("hushsum/3 job\n" + strings.Join(j.Lines(), "\n") + "\n"))
+}
+
+// Lines returns what the digest is over: each declared field that differs from its default, as
+// "path = value", in the order of [Fields].
+func (j *Job) Lines() (lines []string) {
+	j.WithDefaults().lines(Declared, func(path, value string) {
+		lines = append(lines, path+" = "+value)
+	})
+	return lines
+}
+
+// Compare returns a [DifferenceError] for the first field in which the lines of another side's
+// job differ, nil if there is none.
+func (j *Job) Compare(theirs []string) error {
+	ours := j.Lines()
+	if slices.Equal(ours, theirs) {
+		return nil
+	}
+	values := func(lines []string) map[string]string {
+		of := map[string]string{}
+		for _, line := range lines {
+			path, value, _ := strings.Cut(line, " = ")
+			of[path] = value
+		}
+		return of
+	}
+	a, b := values(ours), values(theirs)
+	for _, line := range append(ours, theirs...) {
+		path, _, _ := strings.Cut(line, " = ")
+		if a[path] != b[path] {
+			known := func(of map[string]string) string { return cmp.Or(of[path], "its default") }
+			return &DifferenceError{Field: path, Ours: known(a), Theirs: known(b)}
+		}
+	}
+	return &DifferenceError{Field: "order of the fields", Ours: "that of the table", Theirs: "another"}
 }
 
 // WithDefaults returns the job with its defaults filled in, those that are worked out from other

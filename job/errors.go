@@ -50,6 +50,11 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 // its place in the file that the job was read from, if it was.
 func (j *Job) Mistake(path, advice, format string, a ...any) *ConfigError {
 	e := &ConfigError{Path: path, Reason: fmt.Sprintf(format, a...), Advice: advice}
+	for _, one := range a {
+		if err, ok := one.(error); ok {
+			e.Err = err
+		}
+	}
 	j.read.find(e)
 	return e
 }

@@ -113,7 +113,8 @@ func (x *settling) who() error {
 			"the roster has %d parties, and it says %d", roster.Len(), n)
 	}
 	if x.Parties.Hidden > 0 {
-		return x.Mistake("parties.hidden", "use parties.per_round", "only a simulation draws by a secret coin")
+		return x.Mistake("parties.hidden", "use parties.per_round",
+			"only a simulation draws by a secret coin")
 	}
 	for i, g := range x.Parties.Group {
 		if g.Epsilon > 0 {
@@ -126,7 +127,8 @@ func (x *settling) who() error {
 		survivors = max(1, survivors-int(math.Floor(x.Parties.DropOut*float64(survivors)+1e-9)))
 	}
 	if p := x.Parties.PerRound; p > 0 && p < survivors {
-		return x.Mistake("parties.per_round", fmt.Sprintf("write %d or more, or a larger drop_out", survivors),
+		return x.Mistake("parties.per_round",
+			fmt.Sprintf("write %d or more, or a larger drop_out", survivors),
 			"%d take part, and no fewer than %d make a sum", p, survivors)
 	}
 	x.out = &Settled{survivors: survivors}

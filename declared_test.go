@@ -1,0 +1,142 @@
+package hushsum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// declared returns a group that runs a job's file.
+func declared(t *testing.T, text string, n int) *group {
+	t.Helper()
+	j, err := job.Parse("job.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signers, roster := identities(t, n)
+	settled, err := j.Settle(job.Files{Roster: roster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &group{T: t, settled: settled, signers: signers, memory: new(Memory), key: key,
+		submitted: make(map[uint64]map[int][][]uint64)}
+}
+
+const meanJob = `name = "mean"
+rounds = 3
+model.length = 5000
+parties = { count = 5, drop_out = 0.2, colluders = 1 }
+sum.classical = true
+`
+
+// A job of a file runs over links as a plan does, without noise to the last bit, with it within
+// its deviation.
+func TestDeclaredJob(t *testing.T) {
+	for _, more := range []string{"", "privacy.clip = 1000.0\n", "sum.adversary = \"curious\"\n",
+		"privacy = { noise = \"discrete-gaussian\", epsilon = 1000.0, clip = 1000.0 }\n"} {
+		g := declared(t, meanJob+more, 5)
+		var parties []*Participant
+		for i := range 5 {
+			parties = append(parties, g.participant(i, nil))
+		}
+		g.run(t.Context(), parties)
+		g.check()
+		if len(g.rounds) != 3 {
+			t.Fatalf("%d rounds", len(g.rounds))
+		}
+		for _, r := range g.rounds {
+			want, off := 3.0, 1e-9
+			if g.settled.StdDev(5) > 0 {
+				off = 7 * g.settled.StdDev(5)
+			}
+			for k, x := range r.Mean {
+				if !(x >= want-off && x <= want+off) {
+					t.Fatalf("%q: coordinate %d is %v, want %v within %v", more, k, x, want, off)
+				}
+			}
+		}
+	}
+}
+
+// A party whose file differs is told in which field, and one whose time differs takes part.
+func TestDeclaredDifference(t *testing.T) {
+	g := declared(t, meanJob+"time.step_time = \"9s\"\n", 5)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := g.coordinator(nil).Run(ctx)
+		ended <- err
+	}()
+	for field, more := range map[string]string{
+		"privacy.clip": "privacy.clip = 2.0\n", "sum.range": "sum.range = 32.0\n",
+	} {
+		other := declared(t, meanJob+more, 5)
+		p := other.participant(0, nil)
+		p.Dialer = g.memory.Dialer(0)
+		_, err := p.Run(ctx)
+		var differs *DifferenceError
+		if !errors.As(err, &differs) || differs.Field != field {
+			t.Errorf("%v, want a difference in %s", err, field)
+		}
+	}
+	same := declared(t, meanJob, 5)
+	if same.settled.Digest() != g.settled.Digest() {
+		t.Error("time is in the digest")
+	}
+	plan := newJob(t, testPlan(), 5)
+	p := plan.participant(0, nil)
+	p.Dialer = g.memory.Dialer(0)
+	if _, err := p.Run(ctx); !errors.Is(err, ErrPlan) {
+		t.Errorf("a party with a plan: %v", err)
+	}
+	cancel()
+	<-ended
+}
+
+// What is settled in place is what is settled with a copy.
+func TestDeclaredInPlace(t *testing.T) {
+	for _, more := range []string{"", "privacy.clip = 2.0\n"} {
+		g := declared(t, meanJob+more, 5)
+		vector := make([]float64, 5000)
+		for k := range vector {
+			vector[k] = float64(k%7)/3 - 1
+		}
+		broadcast := []byte("broadcast")
+		values, err := g.settled.Encode(broadcast, vector, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := masking.NewVector(g.settled.Layout())
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest := BroadcastDigest(broadcast)
+		if err := EncodeTo(v, g.settled, digest, vector, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := fmt.Sprint(v.Values()), fmt.Sprint(values); got != want {
+			t.Fatalf("%q: in place it is another submission", more)
+		}
+		mean, err := g.settled.Decode(broadcast, values, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := make([]float64, len(mean))
+		if err := DecodeTo(again, g.settled, digest, v, 1); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(mean) != fmt.Sprint(again) {
+			t.Fatalf("%q: in place it is another mean", more)
+		}
+	}
+}
