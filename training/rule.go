@@ -89,3 +89,25 @@ type Clipping struct {
 	// Norm is not read.
 	Adaptive *aggregation.AdaptiveClip
 }
+
+// Names of rules and masks, as jobs have them.
+var (
+	ClientRules = map[string]ClientKind{
+		"fedavg":   FedAvg,
+		"fedprox":  FedProx,
+		"scaffold": SCAFFOLD,
+		"fedga":    FedGA,
+	}
+	ServerRules = map[string]aggregation.Rule{
+		"fedavg":     aggregation.RuleFedAvg,
+		"fedavgm":    aggregation.RuleMomentum,
+		"fedadagrad": aggregation.RuleFedAdagrad,
+		"fedadam":    aggregation.RuleFedAdam,
+		"fedyogi":    aggregation.RuleFedYogi,
+	}
+	Masks = map[string]aggregation.MaskKind{
+		"none": aggregation.NoMask,
+		"soft": aggregation.SoftMask,
+		"hard": aggregation.HardMask,
+	}
+)

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // options makes the run of the flags, on the data.
@@ -73,19 +74,27 @@ func unknown(flag, name string, known []string) error {
 // large as their signs.
 const adaptiveRate = 0.01
 
+// serverRules are those next to averaging, as the flag has them.
+var serverRules = map[string]aggregation.Rule{
+	"momentum":   aggregation.RuleMomentum,
+	"fedadagrad": aggregation.RuleFedAdagrad,
+	"fedadam":    aggregation.RuleFedAdam,
+	"fedyogi":    aggregation.RuleFedYogi,
+}
+
 // rules sets the rules of parties and server, and the mask.
 func (v *simulateFlags) rules(o *simulation.Options) error {
 	parties, servers := 0, 0
 	for _, name := range strings.Split(v.rule, "+") {
-		if kind, ok := named.ClientRules[name]; ok {
+		if kind, ok := training.ClientRules[name]; ok {
 			o.Client.Kind = kind
 			parties++
-		} else if rule, ok := named.ServerRules[name]; ok {
+		} else if rule, ok := serverRules[name]; ok {
 			o.Server.Rule = rule
 			servers++
 		} else {
-			known := append(slices.Sorted(maps.Keys(named.ClientRules)),
-				slices.Sorted(maps.Keys(named.ServerRules))...)
+			known := append(slices.Sorted(maps.Keys(training.ClientRules)),
+				slices.Sorted(maps.Keys(serverRules))...)
 			return unknown("rule", name, known)
 		}
 	}
@@ -117,9 +126,9 @@ func (v *simulateFlags) rules(o *simulation.Options) error {
 	if o.Client.Kind == simulation.FedGA || v.set["beta"] {
 		o.Client.Beta = v.beta
 	}
-	kind, ok := named.Masks[v.mask]
+	kind, ok := training.Masks[v.mask]
 	if !ok {
-		return unknown("mask", v.mask, slices.Sorted(maps.Keys(named.Masks)))
+		return unknown("mask", v.mask, slices.Sorted(maps.Keys(training.Masks)))
 	}
 	o.Mask = aggregation.GradientMask{Kind: kind, Threshold: v.maskThreshold}
 	return nil

@@ -1,5 +1,4 @@
-// Package named has the names by which command lines and files call models, rules and
-// masks.
+// Package named has the names by which command lines and files call models.
 package named
 
 import (
@@ -8,32 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/simulation"
-)
-
-// Names of rules and masks.
-var (
-	ClientRules = map[string]simulation.ClientKind{
-		"fedavg":   simulation.FedAvg,
-		"fedprox":  simulation.FedProx,
-		"scaffold": simulation.SCAFFOLD,
-		"fedga":    simulation.FedGA,
-	}
-	// ServerRules are those beside averaging, which is "fedavg" too.
-	ServerRules = map[string]aggregation.Rule{
-		"momentum":   aggregation.RuleMomentum,
-		"fedadagrad": aggregation.RuleFedAdagrad,
-		"fedadam":    aggregation.RuleFedAdam,
-		"fedyogi":    aggregation.RuleFedYogi,
-	}
-	Masks = map[string]aggregation.MaskKind{
-		"none": aggregation.NoMask,
-		"soft": aggregation.SoftMask,
-		"hard": aggregation.HardMask,
-	}
 )
 
 // Models are examples of the names that [Model] knows.

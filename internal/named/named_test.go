@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 // A name gives the model that it says, with the sizes of the rows.
@@ -75,36 +73,6 @@ func TestModelErrors(t *testing.T) {
 			err.Error() != "named: "+fault.Reason+"; "+fault.Advice {
 			t.Errorf("%s: %v, %+v", c.name, m, err)
 		}
-	}
-}
-
-// Every kind has one name, and none is missing.
-func TestRules(t *testing.T) {
-	clients := make(map[simulation.ClientKind]bool)
-	for name, kind := range ClientRules {
-		if clients[kind] || !strings.EqualFold(kind.String(), name) {
-			t.Errorf("%s is %v", name, kind)
-		}
-		clients[kind] = true
-	}
-	for kind := simulation.FedAvg; kind <= simulation.FedGA; kind++ {
-		if !clients[kind] {
-			t.Errorf("%v has no name", kind)
-		}
-	}
-	servers := make(map[aggregation.Rule]bool)
-	for name, rule := range ServerRules {
-		if servers[rule] {
-			t.Errorf("%s is %v", name, rule)
-		}
-		servers[rule] = true
-	}
-	masks := make(map[aggregation.MaskKind]bool)
-	for _, kind := range Masks {
-		masks[kind] = true
-	}
-	if len(servers) != 4 || len(masks) != 3 || Masks["none"] != aggregation.NoMask {
-		t.Errorf("%v, %v", servers, masks)
 	}
 }
 

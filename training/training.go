@@ -1,0 +1,278 @@
+package training
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/named"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/privacy"
+)
+
+// Training is what a job's parties and server do, for whoever carries the sums: what a party
+// submits, and what follows from a sum. It keeps nothing from one call to the next and is safe for
+// concurrent use.
+type Training struct {
+	options Options
+	parties int
+	lanes   Lanes
+}
+
+// Lanes make submissions and read sums.
+type Lanes interface {
+	Layout() masking.Layout
+	Encode(public [32]byte, round int, m job.Message) ([][]uint64, error)
+	Decode(public [32]byte, round int, sum [][]uint64, parties int) (job.Total, error)
+}
+
+// Standing is what a training has come to, and all that parties are told of it.
+type Standing struct {
+	Model []float64
+	// Round is that of the training, from 1, and Exchange which of its sums is next: 1, or
+	// 2 of rules that sum gradients first.
+	Round, Exchange int
+	Variate         []float64 // SCAFFOLD's c, of rules that store control variates
+	// Counted is for each party the round of the last sum that it was in, with such
+	// variates: it is how a party learns which of its own hold.
+	Counted  []int
+	Gradient []float64 // mean of the parties', in exchange 2
+	// Public is the digest of what the round's broadcast began with, which nobody could choose:
+	// fresh for every sum.
+	Public [32]byte
+}
+
+// Of returns the training that a job declares, which names its model. It fails with a
+// [job.ConfigError].
+func Of(s *job.Settled) (*Training, error) {
+	j := s.Job()
+	if j == nil || j.Model.Name == "" {
+		return nil, &job.ConfigError{Path: "model.name", Reason: "the job declares no training",
+			Advice: `write model.name = "logistic", or train by a program`}
+	}
+	o, err := OptionsOf(j)
+	if err != nil {
+		return nil, err
+	}
+	if o.Clip.Adaptive != nil {
+		return nil, j.Mistake("privacy.clip_quantile", "leave it out",
+			"only a simulation has a clip that follows a quantile")
+	}
+	return New(o, j.Parties.Count, settledLanes{s}), nil
+}
+
+// New returns a training of so many parties.
+func New(o Options, parties int, lanes Lanes) *Training { return &Training{o, parties, lanes} }
+
+// OptionsOf returns how a job trains. It fails with a [job.ConfigError] where features and classes
+// are not known, or make no model.
+func OptionsOf(declared *job.Job) (o Options, err error) {
+	j := declared.WithDefaults()
+	t := &j.Training
+	model, err := named.Model(j.Model.Name, j.Model.Features, j.Model.Classes, t.Lambda)
+	if err != nil || model.NumParams() == 0 {
+		return o, declared.Mistake("model.name", "", "it makes no model: %v", err)
+	}
+	o = Options{
+		Model: model,
+		Local: learning.SGD{Rate: t.Rate, Momentum: t.Momentum, WeightDecay: t.WeightDecay,
+			Batch: t.Batch, Epochs: t.Epochs, Steps: t.Steps},
+		Client:     ClientRule{Kind: ClientRules[t.Rule]},
+		Server:     *Optimizer(j),
+		Mask:       aggregation.GradientMask{Kind: Masks[t.Mask]},
+		MaxSamples: j.Sum.MaxWeight,
+		Models:     t.Submit == "weights",
+		Restart:    t.Restart,
+		Seed:       j.Seed,
+	}
+	switch o.Client.Kind {
+	case FedProx:
+		o.Client.Mu = t.Mu
+	case FedGA:
+		o.Client.Beta = t.Beta
+	case SCAFFOLD:
+		o.Client.OptionI, o.Client.Fresh = t.Variates == "gradient", t.Variates == "fresh"
+	}
+	if o.Mask.Kind != aggregation.NoMask {
+		o.Mask.Threshold = t.MaskThreshold
+	}
+	if p := &j.Privacy; j.Noisy() {
+		o.NoiseClip = p.Clip
+	} else if p.Clip > 0 {
+		o.Clip = Clipping{Kind: DifferenceClip, Norm: p.Clip}
+	}
+	if p := &j.Privacy; p.ClipQuantile > 0 {
+		o.Clip.Adaptive = &aggregation.AdaptiveClip{Quantile: p.ClipQuantile, Rate: p.ClipRate}
+	}
+	return o, nil
+}
+
+// Optimizer returns the server's rule of a job, at its beginning.
+func Optimizer(j *job.Job) *aggregation.Optimizer {
+	own := j.WithDefaults().Server
+	o := &aggregation.Optimizer{Rule: ServerRules[own.Rule], Rate: own.Rate, Beta1: own.Beta1}
+	if o.Rule != aggregation.RuleFedAvg && o.Rule != aggregation.RuleMomentum {
+		o.Beta2, o.Tau, o.TauInside = own.Beta2, own.Tau, own.TauInside
+	}
+	return o
+}
+
+// settledLanes are those of a job.
+type settledLanes struct{ *job.Settled }
+
+func (l settledLanes) Encode(public [32]byte, _ int, m job.Message) ([][]uint64, error) {
+	return l.EncodeMessage(public, m, nil)
+}
+
+func (l settledLanes) Decode(
+	public [32]byte, _ int, sum [][]uint64, parties int,
+) (job.Total, error) {
+	return l.DecodeTotal(public, sum, parties)
+}
+
+// RoundLanes are lanes whose rotation follows from the round too, as jobs had them of which version
+// 2 of the digests was.
+type RoundLanes struct{ *job.Lanes }
+
+// Layout returns the segments of a submission.
+func (l RoundLanes) Layout() masking.Layout {
+	layout, err := l.Lanes.Layout()
+	if err != nil {
+		panic("training: lanes that were not settled: " + err.Error())
+	}
+	return layout
+}
+
+// Encode makes a submission.
+func (l RoundLanes) Encode(public [32]byte, round int, m job.Message) ([][]uint64, error) {
+	return l.Lanes.Encode(privacy.Rotation(public, uint64(round)), m, nil)
+}
+
+// Decode reads a sum.
+func (l RoundLanes) Decode(
+	public [32]byte, round int, sum [][]uint64, parties int,
+) (job.Total, error) {
+	return l.Lanes.Decode(privacy.Rotation(public, uint64(round)), sum, parties)
+}
+
+// Layout returns the segments of a submission, the same for all sums.
+func (t *Training) Layout() masking.Layout { return slices.Clone(t.lanes.Layout()) }
+
+// Model returns what is trained.
+func (t *Training) Model() learning.Model { return t.options.Model }
+
+// Exchanges returns how many sums a step of the model takes.
+func (t *Training) Exchanges() int { return t.options.Client.Sums() }
+
+// Stored reports whether parties keep control variates.
+func (t *Training) Stored() bool { return t.options.Client.Stored() }
+
+// First returns the standing before the first sum.
+func (t *Training) First() *Standing {
+	s := &Standing{Model: t.options.Model.Init(t.options.Seed), Round: 1, Exchange: 1}
+	if t.Stored() {
+		s.Variate = make([]float64, len(s.Model))
+		s.Counted = make([]int, t.parties)
+	}
+	if t.Exchanges() > 1 {
+		s.Gradient = make([]float64, len(s.Model))
+	}
+	return s
+}
+
+// learner returns one that stands where s does, with the rows of one party.
+func (t *Training) learner(s *Standing, party int, rows *learning.Dataset) *Learner {
+	of := make([]*learning.Dataset, t.parties)
+	if rows != nil {
+		of[party] = rows
+	}
+	l := NewLearner(t.options, of)
+	l.Weights, l.Variate = s.Model, s.Variate
+	return l
+}
+
+// Fits returns an error if rows are not of the model's form.
+func (t *Training) Fits(rows *learning.Dataset) error {
+	first := t.options.Model.Init(t.options.Seed)
+	if _, err := t.options.Model.Loss(first, rows); err != nil {
+		return fmt.Errorf("training: rows do not fit the model: %w", err)
+	}
+	return nil
+}
+
+// Submit has a party train on its rows and returns its submission. own is its control
+// variate, nil for zero, and next what that becomes if the submission is counted. It
+// fails with what training fails with, and with the errors of aggregation.
+func (t *Training) Submit(
+	ctx context.Context, s *Standing, party int, rows *learning.Dataset, own []float64,
+) (values [][]uint64, next []float64, err error) {
+	l := t.learner(s, party, rows)
+	if t.Stored() {
+		l.Variates[party] = own
+	}
+	if s.Exchange < t.Exchanges() {
+		gradient, err := l.Gradient(party)
+		if err != nil {
+			return nil, nil, err
+		}
+		values, err = t.lanes.Encode(s.Public, s.Round, job.Message{
+			Vector:  gradient,
+			Samples: 1,
+			Signed:  make([]float64, len(gradient)),
+		})
+		return values, nil, err
+	}
+	w, err := l.TakePart(ctx, s.Round, party, s.Gradient)
+	if err != nil {
+		return nil, nil, err
+	}
+	values, err = t.lanes.Encode(s.Public, s.Round, w.Message)
+	return values, w.Own, err
+}
+
+// Advance returns the standing that follows from a sum of the submissions of some
+// parties; Public is left to the caller. optimizer is the server's rule, which
+// remembers. The sum is cut to its rings. It fails with the errors of aggregation.
+func (t *Training) Advance(
+	s *Standing, optimizer *aggregation.Optimizer, sum [][]uint64, included []int,
+) (*Standing, error) {
+	total, err := t.lanes.Decode(s.Public, s.Round, sum, len(included))
+	if err != nil {
+		return nil, err
+	}
+	after := *s
+	if s.Exchange < t.Exchanges() {
+		after.Gradient, after.Exchange = total.Mean, s.Exchange+1
+		return &after, nil
+	}
+	l := t.learner(s, 0, nil)
+	l.Optimizer = *optimizer
+	if after.Model, _, err = l.Next(total); err != nil {
+		return nil, err
+	}
+	for _, v := range after.Model {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, aggregation.ErrNotFinite
+		}
+	}
+	if total.Control != nil {
+		if after.Variate, err = aggregation.AdvanceVariate(s.Variate, total.Control, len(included),
+			t.parties); err != nil {
+			return nil, err
+		}
+		after.Counted = slices.Clone(s.Counted)
+		for _, i := range included {
+			after.Counted[i] = s.Round
+		}
+	}
+	*optimizer = l.Optimizer
+	after.Round, after.Exchange = s.Round+1, 1
+	if after.Gradient != nil {
+		after.Gradient = make([]float64, len(s.Model))
+	}
+	return &after, nil
+}
