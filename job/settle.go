@@ -23,6 +23,9 @@ type Files struct {
 	Roster    *keyexchange.Roster // the parties
 	Committee *keyexchange.Roster // of one-message sums
 	Model     []byte              // the first model, as its file has it
+	// Length is how many numbers of that file, or of tensors some of which stay with parties,
+	// are shared; 0: all that the job says.
+	Length int
 }
 
 const maxRoster = 256 << 20
@@ -75,10 +78,14 @@ func (j *Job) readFile(name string, most int64) ([]byte, error) {
 // many parties: if too many may be missing for the server that is to be withstood, or if noise
 // does not fit the ring. It takes some milliseconds, with noise some more.
 func (j *Job) Settle(with Files) (*Settled, error) {
-	if err := j.Validate(); err != nil {
+	own := j.Clone()
+	if own.Size() == 0 && with.Roster != nil {
+		own.Parties.Count = with.Roster.Len()
+	}
+	if err := own.Validate(); err != nil {
 		return nil, err
 	}
-	x := &settling{Job: j.WithDefaults(), files: with}
+	x := &settling{Job: own.WithDefaults(), files: with}
 	for _, step := range []func() error{x.who, x.noise, x.lanes, x.sessions, x.committee} {
 		if err := step(); err != nil {
 			return nil, err
@@ -103,11 +110,6 @@ func (x *settling) who() error {
 	case roster == nil:
 		return x.Mistake("parties.roster", `write parties.roster = "roster.txt"`,
 			"it names no file of parties")
-	case n == 0:
-		x.Parties.Count = roster.Len()
-		if err := x.Validate(); err != nil { // rules that are of the number
-			return err
-		}
 	case n != roster.Len():
 		return x.Mistake("parties.count", "leave it out, or mend one of the two",
 			"the roster has %d parties, and it says %d", roster.Len(), n)
@@ -137,7 +139,7 @@ func (x *settling) who() error {
 
 // length returns how many numbers a party's vector has, with its metrics.
 func (x *settling) length() int {
-	n := x.Model.Numbers()
+	n := cmp.Or(x.files.Length, x.Model.Numbers())
 	if n > 0 && x.Metrics.Share > 0 {
 		n += 2
 	}
@@ -171,7 +173,7 @@ func (x *settling) noise() error {
 	case p.ClipQuantile > 0:
 		release.Signs = privacy.Votes(cmp.Or(x.Parties.PerRound, x.Parties.Count))
 	case x.Training.Mask != "none":
-		release.Signs = &privacy.Signs{Dimension: x.Model.Numbers(), Part: p.SignShare}
+		release.Signs = &privacy.Signs{Dimension: cmp.Or(x.files.Length, x.Model.Numbers()), Part: p.SignShare}
 	}
 	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
 	if release.Noise.Multiplier == 0 {
@@ -355,7 +357,8 @@ func (x *settling) committee() error {
 	return nil
 }
 
-// Job returns the job with its defaults filled in; nil of a [Plan] and of [Terms].
+// Job returns the job with its defaults and the number of its parties filled in; nil of a [Plan]
+// and of [Terms].
 func (s *Settled) Job() *Job { return s.job }
 
 // EncodeMessage returns a party's submission of a job that is not one of a [Plan]: all that it

@@ -19,6 +19,13 @@ func newLearner(o *Options) *learner {
 	return &learner{training.NewLearner(o.training(), o.Parties), o.Clip.Factor}
 }
 
+// Of returns a run that trains so, without its rows: without noise, which what a training says does
+// not have all of.
+func Of(t training.Options) Options {
+	return Options{Model: t.Model, Local: t.Local, Client: t.Client, Server: t.Server, Mask: t.Mask,
+		Clip: t.Clip, MaxSamples: t.MaxSamples, Models: t.Models, Seed: t.Seed}
+}
+
 // training returns how the run trains.
 func (o *Options) training() training.Options {
 	t := training.Options{

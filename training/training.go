@@ -162,6 +162,9 @@ func (l RoundLanes) Decode(
 // Layout returns the segments of a submission, the same for all sums.
 func (t *Training) Layout() masking.Layout { return slices.Clone(t.lanes.Layout()) }
 
+// Options returns how the model is trained.
+func (t *Training) Options() Options { return t.options }
+
 // Model returns what is trained.
 func (t *Training) Model() learning.Model { return t.options.Model }
 

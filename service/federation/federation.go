@@ -23,11 +23,12 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/tensor"
-	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // Federation is a file worked out. It is safe for concurrent use.
@@ -43,9 +44,10 @@ type Federation struct {
 	ID      string // 64 hexadecimal digits over all of it
 
 	// Of a training that is declared, else nil and zero.
-	training   *simulation.Apart
-	layout     masking.Layout
-	multiplier float64 // of the noise
+	training *training.Training
+	layout   masking.Layout
+	spends   *hushsum.Settled // accounts for the noise of an earlier release's file
+	job      *job.Job         // nil of such a file
 }
 
 // Read reads a federation's file, the roster beside it, and the model if it names one.
@@ -56,7 +58,7 @@ func Read(name string) (*Federation, error) {
 	}
 	f, err := Parse(text)
 	if err != nil {
-		return nil, err
+		return readJob(name, text, err)
 	}
 	beside := func(other string) string {
 		if filepath.IsAbs(other) {
@@ -129,14 +131,26 @@ const DefaultStepTime = 30 * time.Second
 // New works out a file with the text of its roster, and the bytes of the first model if
 // it names a file of one. It fails with a [FileError].
 func New(text, rosterText, model []byte) (*Federation, error) {
+	roster, rosterErr := keyexchange.ParseRoster(rosterText)
+	badRoster := func(field string) error {
+		return wrong(text, field, "of the file that it names: "+rosterErr.Error(),
+			"have parties send the line of 'hushsumd roster line NAME IDENTITY'")
+	}
 	f, err := Parse(text)
 	if err != nil {
+		j, jobErr := job.Parse("federation.toml", text)
+		switch {
+		case jobErr == nil && rosterErr != nil:
+			return nil, badRoster("parties.roster")
+		case jobErr == nil:
+			return newJob(j, text, roster, model)
+		case !earlier(text):
+			return nil, fromJob(jobErr)
+		}
 		return nil, err
 	}
-	roster, err := keyexchange.ParseRoster(rosterText)
-	if err != nil {
-		return nil, wrong(text, "roster", "of the file that it names: "+err.Error(),
-			"have parties send the line of 'hushsumd roster line NAME IDENTITY'")
+	if rosterErr != nil {
+		return nil, badRoster("roster")
 	}
 	out := &Federation{File: *f, Text: text}
 	if out.File.StepTime == 0 {
@@ -241,7 +255,7 @@ const (
 
 // thin finds the numbers of a sparse graph for the smallest session.
 func (f *Federation) thin() error {
-	plan := f.Settled.Plan()
+	plan := f.Plan()
 	fail := func(reason, advice string) error {
 		return wrong(f.Text, "recovery.sparse", reason, advice)
 	}
@@ -264,6 +278,9 @@ func (f *Federation) thin() error {
 // Config returns the configuration of the session of a number.
 func (f *Federation) Config(number uint64) *protocol.Config {
 	c := f.Settled.Config(number)
+	if f.job != nil {
+		return c
+	}
 	if f.File.Recovery.Sparse {
 		c.Colluders = f.sparse.CorruptNeighbours
 		c.Recovery.Degree, c.Recovery.Threshold = f.sparse.Neighbours, f.sparse.Threshold
@@ -276,6 +293,9 @@ func (f *Federation) Config(number uint64) *protocol.Config {
 
 // Plan returns what was declared, with defaults filled in.
 func (f *Federation) Plan() hushsum.Plan {
+	if f.job != nil {
+		return planOf(f.job, f.Settled)
+	}
 	p := f.Settled.Plan()
 	if f.training == nil {
 		return p
@@ -288,8 +308,8 @@ func (f *Federation) Plan() hushsum.Plan {
 
 // accounts is what knows what is spent.
 func (f *Federation) accounts() *hushsum.Settled {
-	if f.training != nil && f.training.Settled() != nil {
-		return f.training.Settled()
+	if f.spends != nil {
+		return f.spends
 	}
 	return f.Settled
 }
@@ -302,6 +322,9 @@ func (f *Federation) Round() accounting.Round { return f.accounts().Round() }
 
 // Sample is how many parties take part in a round, 0 for all who are there.
 func (f *Federation) Sample() int {
+	if f.job != nil {
+		return f.job.Parties.PerRound
+	}
 	return int(math.Round(f.File.Sampling * float64(f.Settled.Roster().Len())))
 }
 

@@ -6,12 +6,16 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // This file has what is summed, and what follows from a sum.
 
 // Optimizer returns the server's rule, at its beginning.
 func (f *Federation) Optimizer() *aggregation.Optimizer {
+	if f.job != nil {
+		return training.Optimizer(f.job)
+	}
 	s := f.File.Server
 	return &aggregation.Optimizer{
 		Rule:      rules[s.Rule],

@@ -12,12 +12,13 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/named"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/tensor"
-	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // Training declares what parties do with a model in a round: one of package learning's,
@@ -75,61 +76,11 @@ const (
 	tensorNext     = "rule.next"     // round of the training, and which of its sums
 )
 
-// trainingFields are the file's names for those of simulation.Options.
-var trainingFields = map[string]string{
-	"Rounds":                "rounds",
-	"Model":                 "training.model",
-	"Local.Epochs":          "training.epochs",
-	"Local.Steps":           "training.steps",
-	"Local.Batch":           "training.batch",
-	"Local.Rate":            "training.rate",
-	"Local.Momentum":        "training.momentum",
-	"Local.WeightDecay":     "training.weight_decay",
-	"Client.Kind":           "training.rule",
-	"Client.Mu":             "training.mu",
-	"Client.Beta":           "training.beta",
-	"Client.Fresh":          "training.variates",
-	"Mask":                  "training.mask",
-	"Models":                "training.weights",
-	"MaxSamples":            "training.rows.most",
-	"Range":                 "training.range",
-	"FractionBits":          "training.fraction_bits",
-	"Server":                "server.rule",
-	"PerRound":              "sampling",
-	"Clip.Norm":             "privacy.clip",
-	"Noise":                 "privacy.noise",
-	"Noise.Family":          "privacy.noise",
-	"Noise.Multiplier":      "privacy.epsilon",
-	"Noise.Clip":            "privacy.clip",
-	"Noise.Bits":            "privacy.bits",
-	"Budget.Epsilon":        "privacy.epsilon",
-	"Budget.Delta":          "privacy.delta",
-	"Colluders":             "recovery.colluders",
-	"Recovery":              "recovery",
-	"Recovery.MinSurvivors": "recovery.drop_out",
-	"Parties":               "roster",
-}
-
-// wrongTraining says where the file has what package simulation refuses.
-func (f *Federation) wrongTraining(err error) error {
-	var config *simulation.ConfigError
-	if !errors.As(err, &config) {
-		return wrong(f.Text, "training", err.Error(), "")
-	}
-	field, found := trainingFields[config.Field]
-	if !found {
-		field = "training"
-	}
-	return wrong(f.Text, field, config.Reason, config.Advice)
-}
-
-// Options returns the declared training as a run of package simulation, for parties of
-// which only the number is known: nil of those whose rows are to be set. Without noise
-// Sum may be Ring in place of Private. It fails with a [FileError].
-func (f *Federation) Options(parties int) (*simulation.Options, error) {
+// trainingOptions returns the training that an earlier release's file declares.
+func (f *Federation) trainingOptions() (o training.Options, err error) {
 	t := f.File.Training
-	fail := func(field, reason, advice string) (*simulation.Options, error) {
-		return nil, wrong(f.Text, "training."+field, reason, advice)
+	fail := func(field, reason, advice string) (training.Options, error) {
+		return o, wrong(f.Text, "training."+field, reason, advice)
 	}
 	switch {
 	case t.Rows.Features < 1 || t.Rows.Classes < 2:
@@ -147,9 +98,8 @@ func (f *Federation) Options(parties int) (*simulation.Options, error) {
 	case errors.As(err, &refused):
 		return fail("model", refused.Reason, refused.Advice)
 	}
-	o := &simulation.Options{
-		Model:  m,
-		Rounds: f.File.Rounds,
+	o = training.Options{
+		Model: m,
 		Local: learning.SGD{
 			Rate:        t.Rate,
 			Momentum:    t.Momentum,
@@ -158,22 +108,19 @@ func (f *Federation) Options(parties int) (*simulation.Options, error) {
 			Epochs:      t.Epochs,
 			Steps:       t.Steps,
 		},
-		Client:       simulation.ClientRule{Mu: t.Mu, Beta: t.Beta},
-		Server:       *f.Optimizer(),
-		Mask:         aggregation.GradientMask{Threshold: t.MaskThreshold},
-		Models:       t.Weights,
-		Sum:          simulation.Private,
-		Range:        t.Range,
-		FractionBits: t.FractionBits,
-		Seed:         f.File.Seed,
+		Client: training.ClientRule{Mu: t.Mu, Beta: t.Beta},
+		Server: *f.Optimizer(),
+		Mask:   aggregation.GradientMask{Threshold: t.MaskThreshold},
+		Models: t.Weights,
+		Seed:   f.File.Seed,
 	}
 	var known bool
-	if o.Client.Kind, known = named.ClientRules[orDefault(t.Rule, "fedavg")]; !known {
-		return fail("rule", fmt.Sprintf("there is no rule %q", t.Rule), "use "+names(named.ClientRules)+
-			"; a rule of the server stands under [server]")
+	if o.Client.Kind, known = training.ClientRules[orDefault(t.Rule, "fedavg")]; !known {
+		return fail("rule", fmt.Sprintf("there is no rule %q", t.Rule), "use "+
+			names(training.ClientRules)+"; a rule of the server stands under [server]")
 	}
-	if o.Mask.Kind, known = named.Masks[orDefault(t.Mask, "none")]; !known {
-		return fail("mask", fmt.Sprintf("there is no mask %q", t.Mask), "use "+names(named.Masks))
+	if o.Mask.Kind, known = training.Masks[orDefault(t.Mask, "none")]; !known {
+		return fail("mask", fmt.Sprintf("there is no mask %q", t.Mask), "use "+names(training.Masks))
 	}
 	switch {
 	case o.Mask.Kind == aggregation.NoMask && t.MaskThreshold != 0:
@@ -200,31 +147,21 @@ func (f *Federation) Options(parties int) (*simulation.Options, error) {
 	case t.Rows.Most != 0:
 		return fail("rows.most", "parties have equal weight", "leave it out, or set by_rows = true")
 	}
-	some := &learning.Dataset{Features: t.Rows.Features, X: make([]float64, t.Rows.Features),
-		Labels: []int{0}}
-	o.Test = some
-	for range parties {
-		o.Parties = append(o.Parties, some)
-	}
 	privacyOf := f.File.Privacy
 	noisy, err := f.noise()
 	switch {
 	case err != nil:
-		return nil, err
+		return o, err
 	case noisy != 0:
 		if t.Range != 0 || t.FractionBits != 0 {
 			return fail("range", "it is of no use with noise", "leave out range and fraction_bits")
 		}
-		o.Noise = &privacy.Noise{Family: noisy, Clip: privacyOf.Clip, Bits: privacyOf.Bits}
-		if o.Noise.Bits == 0 {
-			o.Noise.Bits = 32
-		}
-		o.Budget = privacy.Budget{Epsilon: privacyOf.Epsilon, Delta: privacyOf.Delta}
+		o.NoiseClip = privacyOf.Clip
 	case privacyOf.Epsilon != 0 || privacyOf.Delta != 0 || privacyOf.Bits != 0:
-		return nil, wrong(f.Text, "privacy.noise", "there is a budget, or a ring, and no noise",
+		return o, wrong(f.Text, "privacy.noise", "there is a budget, or a ring, and no noise",
 			"name the noise, or leave out epsilon, delta and bits")
 	case privacyOf.Clip != 0:
-		o.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: privacyOf.Clip}
+		o.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: privacyOf.Clip}
 	}
 	return o, nil
 }
@@ -258,38 +195,77 @@ func (f *Federation) noise() (family accounting.Family, err error) {
 
 // settleTraining finds what is summed, once the sessions are settled but for that.
 func (f *Federation) settleTraining(session *protocol.Config) error {
-	o, err := f.Options(session.Roster.Len())
+	o, err := f.trainingOptions()
 	if err != nil {
 		return err
 	}
-	recovery := *session.Recovery
-	o.Recovery, o.Colluders = &recovery, session.Colluders
-	if rounds := f.File.Rounds; exchanges(o.Client) > 1 {
-		if rounds%2 != 0 {
-			return wrong(f.Text, "rounds", fmt.Sprintf("the rule takes two sums for a step of the model, "+
-				"one of gradients before it, and %d is odd", rounds), "use twice the number of steps")
+	if rounds := f.File.Rounds; o.Client.Sums() > 1 && rounds%2 != 0 {
+		return wrong(f.Text, "rounds", fmt.Sprintf("the rule takes two sums for a step of the model, "+
+			"one of gradients before it, and %d is odd", rounds), "use twice the number of steps")
+	}
+	n, d, t := session.Roster.Len(), o.Model.NumParams(), f.File.Training
+	shape := job.LaneOptions{Parties: n, Dimension: d, Range: t.Range, FractionBits: t.FractionBits,
+		MaxWeight: o.MaxSamples, Signs: o.Mask.Kind != aggregation.NoMask, Control: o.Client.Stored(),
+		Clip: o.NoiseClip}
+	if shape.Range == 0 {
+		shape.Range = 64
+	}
+	if shape.FractionBits == 0 {
+		shape.FractionBits = 20
+	}
+	if o.NoiseClip > 0 {
+		if err := f.settleNoise(&shape, session); err != nil {
+			return err
 		}
 	}
-	if o.Noise != nil {
-		if o.Noise.Multiplier, err = o.Calibrate(); err != nil {
-			return f.wrongTraining(err)
-		}
-		f.multiplier = o.Noise.Multiplier
+	lanes := job.NewLanes(shape)
+	if f.layout, err = lanes.Layout(); err != nil {
+		return wrong(f.Text, "training", err.Error(), "")
 	}
-	if f.training, err = o.Apart(*session); err != nil {
-		return f.wrongTraining(err)
+	f.training = training.New(o, n, training.RoundLanes{Lanes: lanes})
+	return f.begin()
+}
+
+// settleNoise finds the noise of a training that an earlier release's file declares.
+func (f *Federation) settleNoise(shape *job.LaneOptions, session *protocol.Config) error {
+	family, err := f.noise()
+	if err != nil {
+		return err
 	}
-	f.layout, f.Initial = f.training.Layout(), f.flat(f.training.First())
-	f.Spec.Round(f.Initial)
+	own := f.File.Privacy
+	release := privacy.Release{
+		Noise:     privacy.Noise{Family: family, Clip: own.Clip, Bits: own.Bits},
+		Dimension: shape.Dimension,
+		Contributors: privacy.Contributors{Parties: shape.Parties, Colluders: session.Colluders,
+			MinSurvivors: session.Recovery.MinSurvivors},
+	}
+	if release.Noise.Bits == 0 {
+		release.Noise.Bits = 32
+	}
+	if shape.MaxWeight > 0 { // the weight is one coordinate more
+		release.Dimension++
+		release.Noise.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
+	}
+	if shape.Signs {
+		release.Signs = &privacy.Signs{Dimension: shape.Dimension, Part: 0.5}
+	}
+	terms := job.Terms{Release: release, Session: *session,
+		Budget: privacy.Budget{Epsilon: own.Epsilon, Delta: own.Delta}.WithDefaults()}
+	if terms.Release.Noise.Multiplier, err = release.Calibrate(terms.Budget, f.File.Rounds); err == nil {
+		f.spends, err = terms.Settle()
+	}
+	if err != nil {
+		return wrong(f.Text, "privacy", err.Error(), "")
+	}
+	shape.Noise = f.spends.Mechanism()
 	return nil
 }
 
-// exchanges is how many sums a step of the model takes.
-func exchanges(rule simulation.ClientRule) int {
-	if rule.Kind == simulation.FedGA || rule.Fresh {
-		return 2
-	}
-	return 1
+// begin makes the first model of a training that is declared.
+func (f *Federation) begin() error {
+	f.Initial = f.flat(f.training.First())
+	f.Spec.Round(f.Initial)
+	return nil
 }
 
 // trainedModel makes the tensors of a model that is trained as declared, before its
@@ -310,10 +286,15 @@ func (f *Federation) trainedModel(parties int) error {
 	if m.DType == "" {
 		f.Spec.DType = tensor.Float64
 	}
-	o, err := f.Options(parties)
+	o, err := f.trainingOptions()
 	if err != nil {
 		return err
 	}
+	return f.trainedTensors(o, parties)
+}
+
+// trainedTensors makes the tensors of a training that is declared.
+func (f *Federation) trainedTensors(o training.Options, parties int) error {
 	d := o.Model.NumParams()
 	add := func(name string, length int) {
 		f.Spec.Tensors = append(f.Spec.Tensors, tensor.Tensor{Name: name, Shape: []int{length}})
@@ -322,11 +303,11 @@ func (f *Federation) trainedModel(parties int) error {
 		return wrong(f.Text, "training.model", fmt.Sprintf("it has %d weights", d), "use a smaller one")
 	}
 	add(tensorWeights, d)
-	if o.Client.Kind == simulation.SCAFFOLD && !o.Client.Fresh {
+	if o.Client.Stored() {
 		add(tensorVariate, d)
 		add(tensorCounted, parties)
 	}
-	if exchanges(o.Client) > 1 {
+	if o.Client.Sums() > 1 {
 		add(tensorGradient, d)
 	}
 	add(tensorNext, 2)
@@ -335,11 +316,11 @@ func (f *Federation) trainedModel(parties int) error {
 
 // Standing reads what a model says of a training that is declared, which began with a
 // broadcast; nil: none is at hand. It fails with tensor.ErrFormat.
-func (f *Federation) Standing(model []float64, broadcast []byte) (*simulation.Standing, error) {
+func (f *Federation) Standing(model []float64, broadcast []byte) (*training.Standing, error) {
 	if len(model) != f.Spec.Len() {
 		return nil, fmt.Errorf("%w: %d numbers for %d", tensor.ErrFormat, len(model), f.Spec.Len())
 	}
-	s := &simulation.Standing{}
+	s := &training.Standing{}
 	number := func(x float64, least, most int) (int, error) {
 		if !(x >= float64(least) && x <= float64(most) && x == math.Trunc(x)) {
 			return 0, fmt.Errorf("%w: %g where a number from %d to %d stands", tensor.ErrFormat, x, least,
@@ -381,7 +362,7 @@ func (f *Federation) Standing(model []float64, broadcast []byte) (*simulation.St
 }
 
 // flat is Standing's inverse.
-func (f *Federation) flat(s *simulation.Standing) []float64 {
+func (f *Federation) flat(s *training.Standing) []float64 {
 	var out []float64
 	for _, t := range f.Spec.Tensors {
 		switch t.Name {
@@ -414,15 +395,19 @@ func (f *Federation) Exchanges() int {
 func (f *Federation) Exact() bool { return f.Spec.DType == tensor.Float64 }
 
 // Learner returns the model whose training is declared, nil if none is.
-func (f *Federation) Learner() (learning.Model, error) {
+func (f *Federation) Learner() learning.Model {
 	if f.training == nil {
-		return nil, nil
+		return nil
 	}
-	o, err := f.Options(f.Settled.Roster().Len())
-	if err != nil {
-		return nil, err
+	return f.training.Model()
+}
+
+// FixedPoint returns the range and the binary places of coordinates without noise.
+func (f *Federation) FixedPoint() (limit float64, fractionBits int) {
+	if f.job != nil {
+		return f.job.Sum.Range, f.job.Sum.FractionBits
 	}
-	return o.Model, nil
+	return f.File.Training.Range, f.File.Training.FractionBits
 }
 
 // Weights returns the part of a model that is one of package learning, if the training is
@@ -434,31 +419,17 @@ func (f *Federation) Weights(model []float64) []float64 {
 	return model[:f.Spec.Tensors[0].Len()]
 }
 
-// Trained returns the training that is declared for a party with its own rows, nil if
-// none is. It fails with a [FileError], and with what the rows cannot be used for.
-func (f *Federation) Trained(party int, rows *learning.Dataset) (*simulation.Apart, error) {
+// Trained returns the training that is declared, nil if none is. It fails with a [FileError] if
+// rows are not of its form.
+func (f *Federation) Trained(rows *learning.Dataset) (*training.Training, error) {
 	if f.training == nil {
 		return nil, nil
 	}
-	session := f.Config(1)
-	o, err := f.Options(session.Roster.Len())
-	if err != nil {
-		return nil, err
-	}
 	t := f.File.Training.Rows
-	if party < 0 || party >= len(o.Parties) {
-		return nil, fmt.Errorf("%w: there is no party %d in a roster of %d", ErrConfig, party,
-			len(o.Parties))
-	}
 	if rows.Features != t.Features || named.Classes(rows) > t.Classes {
-		return nil, wrong(f.Text, "training.rows", fmt.Sprintf("it says %d features and %d classes, the "+
-			"party's rows have %d and %d", t.Features, t.Classes, rows.Features, named.Classes(rows)), "")
+		return nil, wrong(f.Text, "model.features", fmt.Sprintf("it says %d features and %d classes, "+
+			"the party's rows have %d and %d", t.Features, t.Classes, rows.Features,
+			named.Classes(rows)), "")
 	}
-	recovery := *session.Recovery
-	o.Recovery, o.Colluders = &recovery, session.Colluders
-	o.Parties[party] = rows
-	if o.Noise != nil {
-		o.Noise.Multiplier = f.multiplier
-	}
-	return o.Apart(*session)
+	return f.training, nil
 }

@@ -34,7 +34,9 @@ type trained struct {
 	name                             string
 	training, server, privacy, model string
 	top                              string
-	exchanges                        int // sums of a round; 0: 1
+	exchanges                        int    // sums of a round; 0: 1
+	job                              string // in place of all of that; %d is the most rows
+	perRound                         int
 }
 
 // The service's models are the simulation's, number by number to the last bit, for every
@@ -70,6 +72,25 @@ beta1 = 0.9`, privacy: "clip = 0.5", top: "sampling = 0.8"},
 rule = "scaffold"
 steps = 5
 rate = 0.5`, top: "sampling = 0.8"},
+		{name: "job: scaffold, hard mask, mlp", job: `model.name = "mlp:6"
+training = { rule = "scaffold", mask = "hard", batch = 8 }
+#%d
+`},
+		{name: "job: fedga, soft mask, weighted, adam", exchanges: 2, job: `model.name = "softmax"
+training = { rule = "fedga", mask = "soft", steps = 4, rate = 0.3 }
+server = { rule = "fedadam", beta1 = 0.9 }
+sum.max_weight = %d
+`},
+		{name: "job: fedprox, clipped, momentum, sampled", perRound: 4, job: `model.name = "logistic"
+training = { rule = "fedprox", steps = 5, rate = 1.0, lambda = 1e-4 }
+server = { rule = "fedavgm", rate = 0.1, beta1 = 0.9 }
+privacy.clip = 0.5
+#%d
+`},
+		{name: "job: weights by rows", job: `model.name = "logistic"
+training = { submit = "weights", steps = 5, rate = 0.5 }
+sum.max_weight = %d
+`},
 	}
 	if suite.Longest() {
 		list = append(list, allTrainings()...)
@@ -160,31 +181,18 @@ func compareTraining(t *testing.T, c trained) {
 		form += fmt.Sprintf("most = %d\n", most)
 	}
 	exchanges := max(1, c.exchanges)
-	text := fmt.Sprintf(`name = "training"
-roster = "roster.txt"
-rounds = %d
-seed = 7
-step_time = "30s"
-%s
-[model]
-%s
-[training]
-%s
-[training.rows]
-%s
-[server]
-%s
-[recovery]
-drop_out = 0.3
-[privacy]
-%s
-`, exchanges*roundsTrained, c.top, c.model, c.training, form, c.server, c.privacy)
+	text := c.text(exchanges*roundsTrained, form)
+	if c.job != "" {
+		text = fmt.Sprintf(jobForm, roundsTrained, c.perRound, test.Features) + fmt.Sprintf(c.job, most)
+	}
 	fed, got, included := trainBetweenMachines(t, text, own)
-	o, err := fed.Options(len(own))
+	declared, err := fed.Trained(own[0])
 	if err != nil {
 		t.Fatal(err)
 	}
+	o := simulation.Of(declared.Options())
 	o.Rounds, o.Sum, o.Test, o.Parties = roundsTrained, simulation.Ring, test, own
+	o.Range, o.FractionBits = fed.FixedPoint()
 	if exchanges == 1 {
 		o.Replay = included
 	} else {
@@ -194,7 +202,7 @@ drop_out = 0.3
 			}
 		}
 	}
-	want, err := simulation.Run(context.Background(), *o, nil)
+	want, err := simulation.Run(context.Background(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +220,38 @@ drop_out = 0.3
 		t.Error("nothing was learnt")
 	}
 }
+
+// text is the file in the form of earlier releases.
+func (c *trained) text(rounds int, form string) string {
+	return fmt.Sprintf(`name = "training"
+roster = "roster.txt"
+rounds = %d
+seed = 7
+step_time = "30s"
+%s
+[model]
+%s
+[training]
+%s
+[training.rows]
+%s
+[server]
+%s
+[recovery]
+drop_out = 0.3
+[privacy]
+%s
+`, rounds, c.top, c.model, c.training, form, c.server, c.privacy)
+}
+
+// jobForm begins a job's file.
+const jobForm = `name = "training"
+rounds = %d
+seed = 7
+parties = { roster = "roster.txt", drop_out = 0.3, per_round = %d }
+model.features = %d
+model.classes = 2
+`
 
 func containsLeNet(training string) bool  { return strings.Contains(training, `model = "lenet`) }
 func containsByRows(training string) bool { return strings.Contains(training, "by_rows") }

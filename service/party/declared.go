@@ -10,15 +10,16 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/federation"
-	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // Declared is the Trainer of a federation that declares the training. Make it with
 // [NewDeclared].
 type Declared struct {
 	federation *federation.Federation
-	training   *simulation.Apart
+	training   *training.Training
 	party      int
+	rows       *learning.Dataset
 	store      hushsum.FileStore
 }
 
@@ -35,14 +36,17 @@ type variates struct {
 func NewDeclared(
 	f *federation.Federation, party int, rows *learning.Dataset, folder string,
 ) (*Declared, error) {
-	training, err := f.Trained(party, rows)
+	if n := f.Settled.Roster().Len(); party < 0 || party >= n {
+		return nil, fmt.Errorf("%w: there is no party %d in a roster of %d", federation.ErrConfig, party, n)
+	}
+	training, err := f.Trained(rows)
 	if err != nil {
 		return nil, err
 	}
 	if training == nil {
 		return nil, fmt.Errorf("%w: it declares no training; write [training]", federation.ErrConfig)
 	}
-	return &Declared{f, training, party, hushsum.FileStore(filepath.Join(folder, fileVariates))}, nil
+	return &Declared{f, training, party, rows, hushsum.FileStore(filepath.Join(folder, fileVariates))}, nil
 }
 
 // Train does what the federation declares.
@@ -57,7 +61,7 @@ func (d *Declared) Train(ctx context.Context, w *Work) (*Update, error) {
 			return nil, err
 		}
 	}
-	values, next, err := d.training.Submit(ctx, s, d.party, v.Own)
+	values, next, err := d.training.Submit(ctx, s, d.party, d.rows, v.Own)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +80,7 @@ func (d *Declared) Train(ctx context.Context, w *Work) (*Update, error) {
 
 // load reads the variates. Those that were to be hold if the party was counted in their
 // round, which is what the server tells all.
-func (d *Declared) load(v *variates, s *simulation.Standing) error {
+func (d *Declared) load(v *variates, s *training.Standing) error {
 	b, err := d.store.Load()
 	if err != nil {
 		return err

@@ -135,10 +135,7 @@ func runDev(
 	if err != nil {
 		return err
 	}
-	seen := &devSeen{federation: declared, test: test}
-	if seen.model, err = declared.Learner(); err != nil {
-		return err
-	}
+	seen := &devSeen{federation: declared, test: test, model: declared.Learner()}
 	if seen.model == nil {
 		seen.model, _, _ = devTraining(test.Features)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // spec is what dev --spec takes: a federation's file that declares a training, without
@@ -255,29 +256,32 @@ func (s *spec) beside(
 	ctx context.Context, fed *federation.Federation, own []*learning.Dataset, test *learning.Dataset,
 	included [][]int,
 ) (model []float64, equal bool, err error) {
-	o, err := fed.Options(len(own))
+	t, err := fed.Trained(own[0])
 	if err != nil {
 		return nil, false, err
 	}
-	o.Parties, o.Test, o.EvaluateEvery = own, test, math.MaxInt
+	o := t.Options()
+	run := simulation.Of(o)
+	run.Parties, run.Test, run.EvaluateEvery = own, test, math.MaxInt
+	run.Range, run.FractionBits = fed.FixedPoint()
 	exchanges := fed.Exchanges()
-	o.Rounds = len(included) / exchanges
-	if o.Rounds == 0 {
+	run.Rounds = len(included) / exchanges
+	if run.Rounds == 0 {
 		return o.Model.Init(o.Seed), false, nil
 	}
 	whole := !slices.ContainsFunc(included, func(who []int) bool {
 		return len(who) != len(own)
 	})
 	switch {
-	case o.Noise != nil:
-		o.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: o.Noise.Clip}
-		o.Noise, o.Sum = nil, simulation.Clear
+	case o.NoiseClip > 0:
+		run.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: o.NoiseClip}
+		run.Sum = simulation.Clear
 	case exchanges == 1:
-		o.Sum, o.Replay, equal = simulation.Ring, included, true
+		run.Sum, run.Replay, equal = simulation.Ring, included, true
 	default:
-		o.Sum, equal = simulation.Ring, whole
+		run.Sum, equal = simulation.Ring, whole
 	}
-	result, err := simulation.Run(ctx, *o, nil)
+	result, err := simulation.Run(ctx, run, nil)
 	if err != nil {
 		return nil, false, err
 	}
