@@ -4,6 +4,7 @@
 //
 //	collusion    n−1 parties pool what they know of the noise
 //	session      a cheating server, colluders, thieves and strangers send messages
+//	rounds       coordinators, parties and strangers do what no message of one session shows
 //	oneshot      a cheating server, members, parties and thieves against the one-message sum
 //	observation  whoever sees sums, masked values, samples or times computes with them
 //	model        updates and models are searched for the rows behind them

@@ -8,6 +8,7 @@ import (
 	"github.com/hushsum/hushsum/attacks/model"
 	"github.com/hushsum/hushsum/attacks/observation"
 	"github.com/hushsum/hushsum/attacks/oneshot"
+	"github.com/hushsum/hushsum/attacks/rounds"
 	"github.com/hushsum/hushsum/attacks/session"
 )
 
@@ -16,6 +17,7 @@ func All() []attacks.Attack {
 	var all []attacks.Attack
 	all = append(all, collusion.Attacks()...)
 	all = append(all, session.Attacks()...)
+	all = append(all, rounds.Attacks()...)
 	all = append(all, oneshot.Attacks()...)
 	all = append(all, observation.Attacks()...)
 	all = append(all, model.Attacks()...)

@@ -1,0 +1,189 @@
+package rounds
+
+import (
+	"bytes"
+	"crypto"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/masking"
+)
+
+// party is a party's program and its link.
+type party struct {
+	world    *world
+	index    int
+	identity crypto.Signer
+	machine  *drive.Party // nil: it has not been here yet, or has lost its keys
+	had      map[string]bool
+	away     bool // it does not connect
+
+	limit  uint64     // rounds that it has agreed to
+	vector [][]uint64 // of every round: training gives the same from the same model
+
+	// silent is the type of messages that it does not send, 0 for none, and change changes those
+	// that it does.
+	silent wire.Type
+	change func(h wire.Header, message []byte) []byte
+	// least and told are what it says when it connects, if they are not 0.
+	least, told uint64
+
+	submitted []uint64 // rounds
+	declined  int      // by the guard
+}
+
+// connect connects, with the keys that the party has.
+func (p *party) connect() error {
+	w := p.world
+	if p.away {
+		return nil
+	}
+	if p.machine == nil {
+		if err := p.begin(0, 0); err != nil {
+			return err
+		}
+	}
+	guard := p.machine.Guard()
+	hello := drive.Hello{
+		Sessions: p.machine.Sessions(),
+		Least:    max(p.least, p.machine.Least()),
+		Told:     max(p.told, guard.Last()),
+	}
+	if w.deaf {
+		hello.Told = 0
+	}
+	p.had = make(map[string]bool)
+	w.server.Gone(w.now, p.index)
+	w.server.Connected(w.now, p.index, hello)
+	p.machine.Connected()
+	return p.proceed([32]byte{})
+}
+
+// begin makes the party without keys, which has submitted in rounds up to spent and made keys for
+// numbers below least.
+func (p *party) begin(spent, least uint64) (err error) {
+	p.machine, err = drive.NewParty(drive.PartyConfig{
+		Limits:   drive.Limits{Rounds: p.limit},
+		Session:  p.world.session,
+		Label:    label,
+		Identity: p.identity,
+		Spent:    spent,
+		Least:    least,
+	})
+	return err
+}
+
+// renew has the party come again with new keys. One that forgets does not know any more in which
+// rounds it has submitted.
+func (p *party) renew(forgets bool) error {
+	guard, least := p.machine.Guard(), p.machine.Least()
+	p.machine.Erase()
+	spent := guard.Last()
+	if forgets {
+		spent = 0
+	}
+	if err := p.begin(spent, least); err != nil {
+		return err
+	}
+	return p.connect()
+}
+
+// pump has the party take what is new for it, and reports whether anything was.
+func (p *party) pump() (moved bool, err error) {
+	s := p.world.server
+	if p.away || p.machine == nil {
+		return false, nil
+	}
+	var items []drive.Item
+	for item := range s.Pending(p.index) {
+		if !p.had[item.Name] {
+			p.had[item.Name] = true
+			item.Shared = append(bytes.Clone(item.Shared), item.Own...)
+			items = append(items, item)
+		}
+	}
+	for _, item := range items {
+		switch item.Kind {
+		case drive.Join:
+			err = p.machine.Join(item.Session)
+		case drive.Carry:
+			err = p.machine.Receive(item.Shared, item.Round)
+		}
+		if err == nil {
+			err = p.proceed(s.Status().Fresh)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return len(items) > 0, nil
+}
+
+// proceed does what the party has decided. Rounds begin with fresh.
+func (p *party) proceed(fresh [32]byte) error {
+	w := p.world
+	for {
+		ready, decided := p.machine.Ready()
+		if !decided {
+			return nil
+		}
+		for _, report := range ready.Reports {
+			switch report.Kind {
+			case drive.Declined:
+				p.declined++
+			case drive.Submitted:
+				p.submitted = append(p.submitted, report.Round)
+			}
+		}
+		out := p.machine.Advance()
+		for _, m := range out.Send {
+			if err := p.send(m); err != nil {
+				return err
+			}
+		}
+		for _, round := range out.Away {
+			w.server.Absent(w.now, p.index, round.Number)
+		}
+		if out.Ask == nil || out.Ask.Round == 0 {
+			continue
+		}
+		if err := p.machine.Answer(drive.Answer{
+			ID:        out.Ask.ID,
+			Round:     out.Ask.Round,
+			Broadcast: broadcast(out.Ask.Round, fresh),
+			Fill:      func(v *masking.Vector) error { return v.Set(p.vector...) },
+		}); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends a message to the coordinator, which may refuse it.
+func (p *party) send(m drive.Message) error {
+	message := m.Bytes
+	if message == nil {
+		made := p.machine.Submission()
+		if made == nil {
+			return nil // it has sent it
+		}
+		var b bytes.Buffer
+		if _, err := made.WriteTo(&b); err != nil {
+			return err
+		}
+		message = b.Bytes()
+	}
+	h, _, err := wire.ParseHeader(message)
+	if err != nil {
+		return err
+	}
+	if h.Type == p.silent {
+		return nil
+	}
+	if p.change != nil {
+		message = p.change(h, message)
+	}
+	w := p.world
+	// What is refused changes nothing.
+	_ = w.server.ReadMessage(w.now, p.index, bytes.NewReader(message))
+	return nil
+}

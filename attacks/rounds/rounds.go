@@ -1,0 +1,86 @@
+// Package rounds attacks jobs, which are rounds one after another: what a coordinator, a party or
+// a stranger can do that no message of one session shows. A spoiler comes again with new keys, a
+// coordinator asks a round a second time, parties lie about how far the job is or keep it waiting,
+// and strangers take all connections.
+//
+// The target with the defences is package drive with parties and a coordinator as programs run
+// them, in virtual time, and the listener of the root package, on this machine. The target without
+// one is the same, less that defence: a coordinator that forgets after each round what parties have
+// done, one that is told nothing or believes too few, a party that does not remember its
+// submissions or follows its coordinator without a bound, a listener that keeps every connection.
+package rounds
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hushsum/hushsum/attacks"
+)
+
+// Attacks returns the attacks of the family, in the order of the report.
+func Attacks() []attacks.Attack {
+	return []attacks.Attack{
+		attack("SpoilerAgain", "one client",
+			"spoils a round, and comes again with new keys after each",
+			"what a party has done wrong is remembered for the job, by its identity", runSpoilerAgain),
+		attack("RoundAgain", "cheating coordinator",
+			"asks a round again without one party, or rounds after the last",
+			"the guard of each party", runRoundAgain),
+		attack("NumbersTold", "colluding clients, or cheating coordinator",
+			"tell of numbers and rounds that there are not, by which the job ends or its numbers do",
+			"more than c parties have to say it, and of rounds two; bounded jumps", runNumbersTold),
+		attack("Silence", "one client",
+			"is connected, and silent at one step of every session or round",
+			"patience with a party that let others wait is short, and returns slowly", runSilence),
+		attack("SetBack", "operator's mistake",
+			"has a coordinator go on from an old copy of its state, in rounds that were held",
+			"parties tell the last round that they know of", runSetBack),
+		attack("Strangers", "anyone",
+			"holds as many connections as a listener takes, and says nothing",
+			"connections that have not said hello make room for others", runStrangers),
+	}
+}
+
+// runner collects the rows of an attack.
+type runner struct {
+	o    attacks.Options
+	ctx  context.Context
+	rows []attacks.Row
+}
+
+// measured adds a row of exact counts, of which there are so many at most.
+func (r *runner) measured(name, metric string, of int, undefended, defended count) {
+	r.rows = append(r.rows, attacks.Row{
+		Case:       name,
+		Metric:     metric,
+		Undefended: undefended.measure(of),
+		Defended:   defended.measure(of),
+	})
+}
+
+// count is a value and the range that it must be in.
+type count struct{ value, min, max float64 }
+
+// unmeasured is for values that one of the targets does not have.
+var unmeasured = count{min: 1}
+
+func (c count) measure(of int) attacks.Measure {
+	if c.min > c.max {
+		return attacks.Measure{}
+	}
+	return attacks.Exactly(c.value, of, 0).Within(c.min, c.max)
+}
+
+// exactly is a count that must be another.
+func exactly(value int, want float64) count { return count{float64(value), want, want} }
+
+func attack(name, adversary, about, defence string, run func(*runner) error) attacks.Attack {
+	return attacks.Attack{Name: name, Adversary: adversary, About: about, Defence: defence,
+		Run: func(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
+			r := &runner{o: o, ctx: ctx}
+			if err := run(r); err != nil {
+				return nil, fmt.Errorf("rounds: %s: %w", name, err)
+			}
+			return &attacks.Report{Rows: r.rows}, nil
+		}}
+}
