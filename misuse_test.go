@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -137,7 +138,8 @@ func TestMisuseOtherPlan(t *testing.T) {
 	}
 }
 
-// A number that a party has made keys for is used no second time, whoever asks.
+// A number that a party has made keys for is used no second time, whoever asks, and none that would
+// leave few or none to follow.
 func TestMisuseReusedNumber(t *testing.T) {
 	j := newJob(t, testPlan(), 7)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -154,11 +156,11 @@ func TestMisuseReusedNumber(t *testing.T) {
 	if _, err := link.Receive(ctx); err != nil { // hello
 		t.Fatal(err)
 	}
-	for _, number := range []uint64{4, 5, 5, 0} {
+	for _, number := range []uint64{4, math.MaxUint64, 1 << 62, 5, 5, 0, 1<<62 - 1} {
 		if err := link.Send(ctx, joinFrame(number)); err != nil {
 			t.Fatal(err)
 		}
-		if number < 5 {
+		if number != 5 {
 			for e := range events {
 				if e.Kind == Refused {
 					if !errors.Is(e.Err, ErrNumber) || e.Session != number {

@@ -1,0 +1,78 @@
+package scenario
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/simulation/cost"
+)
+
+// A party that always takes longer than a step, and never leaves, has a few of thirty rounds wait
+// for it, fewer and fewer: what it has done is remembered.
+func TestSlowAlways(t *testing.T) {
+	s := small()
+	s.Rounds = 30
+	s.StepTime = ms(2000)[0]
+	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
+	s.Parties = append(s.Parties,
+		Party{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: 1})
+	waited, in := 0, 0
+	for _, r := range simulate(t, s, census(t)).Rounds {
+		if r.Lost != "" {
+			t.Errorf("round %d: %s", r.Number, r.Lost)
+		}
+		if r.Took >= 2*time.Second {
+			waited++
+		}
+		if r.Parties[5].Included {
+			in++
+		}
+	}
+	if waited < 1 || waited > 4 || in > 0 {
+		t.Errorf("%d rounds wait for it, and it is in %d", waited, in)
+	}
+}
+
+// A scenario has no party that lies. Whoever adds up believes of numbers what more than
+// privacy.colluders say, as everywhere.
+func TestHubNumbers(t *testing.T) {
+	rows := census(t)
+	for _, c := range []struct {
+		colluders int
+		least     []uint64
+		want      uint64
+	}{
+		{1, []uint64{math.MaxUint64, 0, 0, 0, 0}, 1},
+		{1, []uint64{math.MaxUint64, 5, 0, 0, 0}, 5},
+		{0, []uint64{9, 0, 0, 0, 0}, 9},
+	} {
+		s := small()
+		s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
+		s.Privacy.Colluders = c.colluders
+		r := &run{Scenario: s.WithDefaults(), ctx: t.Context(), train: rows.Train, test: rows.Test,
+			loads: map[int]cost.Load{}, noted: map[string]bool{}, units: cost.Reference(), round: 1}
+		if err := r.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.makeGroups(); err != nil {
+			t.Fatal(err)
+		}
+		g := r.groups[0]
+		if err := g.settle(r.active()); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.open(nil, false); err != nil {
+			t.Fatal(err)
+		}
+		h := g.hubs[0]
+		for i, least := range c.least {
+			h.server.Connected(r.now(), i, drive.Hello{Least: least})
+		}
+		h.proceed()
+		if at := h.server.Status(); at.Session != c.want || !at.Forming || r.failure != nil {
+			t.Errorf("%+v: session %d, %v", c, at.Session, r.failure)
+		}
+	}
+}
