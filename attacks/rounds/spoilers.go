@@ -1,6 +1,7 @@
 package rounds
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/hushsum/hushsum/drive"
@@ -78,8 +79,12 @@ var steps = []struct {
 
 // runSilence has one party stay connected and say nothing at one step, each time.
 func runSilence(r *runner) error {
-	const rounds = 12
-	waited := func(silent wire.Type, forgets bool) (took float64, lost int, err error) {
+	rounds := uint64(12)
+	if r.o.Long {
+		rounds = 100
+	}
+	own := drive.Time(rounds-1) * pace // what the rounds take by themselves
+	waited := func(silent wire.Type, forgets bool) (steps float64, lost int, err error) {
 		w, err := newWorld(r, options{rounds: rounds, colluders: 1, forgets: forgets})
 		if err != nil {
 			return 0, 0, err
@@ -89,8 +94,10 @@ func runSilence(r *runner) error {
 		if err = w.join(); err == nil {
 			err = w.run(w.ended)
 		}
-		return float64(w.now) / float64(stepTime), rounds - len(w.sums), err
+		return float64(w.now-own) / float64(stepTime), int(rounds) - len(w.sums), err
 	}
+	// A wait is next to the pace of a round, not after it.
+	each := float64(rounds) * float64(stepTime-pace) / float64(stepTime)
 	for _, step := range steps {
 		without, _, err := waited(step.silent, true)
 		if err != nil {
@@ -100,11 +107,10 @@ func runSilence(r *runner) error {
 		if err != nil {
 			return err
 		}
-		name := "no " + step.name
-		// The pace of the rounds is a third of a step time in all.
-		r.measured(name, "step times that 12 rounds take", rounds, count{without, rounds, math.Inf(1)},
-			count{with, 0, 3})
-		r.measured(name, "rounds lost, of 12", rounds, unmeasured, exactly(lost, 0))
+		name, n := "no "+step.name, int(rounds)
+		r.measured(name, fmt.Sprintf("StepTimes waited in %d rounds", n), n,
+			count{without, each, math.Inf(1)}, count{with, 0, math.Log2(float64(n))})
+		r.measured(name, fmt.Sprintf("rounds lost, of %d", n), n, unmeasured, exactly(lost, 0))
 	}
 	return nil
 }
