@@ -201,13 +201,11 @@ func (c *coordinator) resume(config drive.ServerConfig, b []byte) error {
 		}
 		recorded.Sessions[k] = drive.SessionStage{Number: s.Number, Stage: drive.Stage(s.Stage)}
 	}
-	var err error
-	recorded.Series, err = protocol.ResumeServerSeries(config.Label, state.Number+1, servers[0],
-		servers[1])
+	series, err := protocol.ResumeServerSeries(config.Label, state.Number+1, servers[0], servers[1])
 	if err != nil {
 		return err
 	}
-	c.drive, err = drive.ResumeServer(config, c.now(), recorded)
+	c.drive, err = drive.ResumeServer(config, c.now(), recorded, series)
 	return err
 }
 

@@ -357,9 +357,8 @@ func (b *believed) check(t *testing.T, j *group) {
 		t.Fatal(err)
 	}
 	config.Colluders = b.colluders
-	c.drive, err = drive.ResumeServer(config, c.now(), drive.Recorded{
-		Series: protocol.NewServerSeries(config.Label, b.own+1),
-	})
+	c.drive, err = drive.ResumeServer(config, c.now(), drive.Recorded{},
+		protocol.NewServerSeries(config.Label, b.own+1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,25 +14,17 @@ import (
 
 // serverState holds a server in its saved form.
 type serverState struct {
-	Format      int
-	Round, Lost uint64
-	InRow       int
-	Fresh       [32]byte
-	Begun       Time
-	Paused      bool
-	Ended       string
-	Stalled     bool
-	Ledger      []byte
-	Sessions    [2]SessionStage // present, forming
-	Series      []byte
-	Of          []int
-	Sum         []byte // of the round that is applied, if it is short
-	Digest      []byte // of that sum, if it is saved apart
-	Faults      []fault
-	Doubts      [][2]int
+	Format int
+	Job    Recorded // in format 1 its fields stood next to the others
+	Series []byte
+	Of     []int
+	Sum    []byte // of the round that is applied, if it is short
+	Digest []byte // of that sum, if it is saved apart
+	Faults []fault
+	Doubts [][2]int
 }
 
-const serverFormat = 1
+const serverFormat = 2
 
 // SessionStage is a session and where it stands. Number 0: there is none.
 type SessionStage struct {
@@ -40,7 +32,7 @@ type SessionStage struct {
 	Stage  Stage
 }
 
-// Recorded holds what earlier programs saved of a job, for [ResumeServer].
+// Recorded holds what is saved of a job apart from its keys, for [ResumeServer].
 type Recorded struct {
 	Round, Lost uint64
 	InRow       int
@@ -51,7 +43,6 @@ type Recorded struct {
 	Stalled     bool
 	Ledger      []byte          // in JSON; of a job with noise
 	Sessions    [2]SessionStage // present, forming
-	Series      *protocol.ServerSeries
 }
 
 // State returns what [ReadServer] makes the server again from, and a long sum of the round that
@@ -59,21 +50,22 @@ type Recorded struct {
 // [Server.SumName]. Keys and shares in the state are sealed under key; whoever stores the whole
 // has to seal it, so that nobody else changes what was charged or who is left out.
 func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
-	out := serverState{
-		Format: serverFormat, Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh,
-		Begun: s.begun, Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
-		Of: s.of, Faults: s.faults.of, Doubts: s.faults.doubts,
+	job := Recorded{
+		Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
+		Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
 	}
 	if s.ledger != nil {
-		if out.Ledger, err = s.ledger.MarshalJSON(); err != nil {
+		if job.Ledger, err = s.ledger.MarshalJSON(); err != nil {
 			return nil, nil, err
 		}
 	}
 	for k, x := range s.sessions() {
 		if x != nil {
-			out.Sessions[k] = SessionStage{x.number, x.stage}
+			job.Sessions[k] = SessionStage{x.number, x.stage}
 		}
 	}
+	out := serverState{Format: serverFormat, Job: job, Of: s.of, Faults: s.faults.of,
+		Doubts: s.faults.doubts}
 	if s.apart {
 		out.Series, sum, err = s.series.SaveParts(key)
 	} else {
@@ -119,10 +111,14 @@ func ReadServer(
 	c ServerConfig, key *keyexchange.SealKey, now Time, state []byte, sum io.Reader,
 ) (*Server, error) {
 	var in serverState
-	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
+	err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in)
+	if err == nil && in.Format == 1 {
+		err = gob.NewDecoder(bytes.NewReader(state)).Decode(&in.Job)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	if in.Format != serverFormat {
+	if in.Format < 1 || in.Format > serverFormat {
 		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, serverFormat)
 	}
 	var masked io.Reader
@@ -133,11 +129,7 @@ func ReadServer(
 	if err != nil {
 		return nil, err
 	}
-	s, err := ResumeServer(c, now, Recorded{
-		Round: in.Round, Lost: in.Lost, InRow: in.InRow, Fresh: in.Fresh, Begun: in.Begun,
-		Paused: in.Paused, Ended: in.Ended, Stalled: in.Stalled, Ledger: in.Ledger,
-		Sessions: in.Sessions, Series: series,
-	})
+	s, err := ResumeServer(c, now, in.Job, series)
 	if err != nil {
 		return nil, err
 	}
@@ -179,12 +171,14 @@ func (s *Server) readSum(in *serverState, apart io.Reader) error {
 
 // ResumeServer makes a server that goes on with what an earlier program saved. It fails with
 // [ErrState].
-func ResumeServer(c ServerConfig, now Time, r Recorded) (*Server, error) {
+func ResumeServer(
+	c ServerConfig, now Time, r Recorded, series *protocol.ServerSeries,
+) (*Server, error) {
 	s, err := newServer(c, now)
 	if err != nil {
 		return nil, err
 	}
-	s.series, s.round, s.lost, s.inRow = r.Series, r.Round, r.Lost, r.InRow
+	s.series, s.round, s.lost, s.inRow = series, r.Round, r.Lost, r.InRow
 	s.fresh, s.begun, s.paused = r.Fresh, min(r.Begun, s.now), r.Paused
 	s.ended, s.stalled = r.Ended, r.Stalled
 	if s.ledger != nil {
@@ -196,7 +190,7 @@ func ResumeServer(c ServerConfig, now Time, r Recorded) (*Server, error) {
 		s.peers[i].expected = s.now + s.config.ComeBack
 	}
 	for k, at := range []**session{&s.present, &s.forming} {
-		server := []*protocol.Server{s.series.Present(), s.series.Successor()}[k]
+		server := []*protocol.Server{series.Present(), series.Successor()}[k]
 		in := r.Sessions[k]
 		if in.Number == 0 {
 			continue

@@ -17,7 +17,7 @@ import (
 
 // seen holds what a world has seen of its server.
 type seen struct {
-	saved   saved
+	saved   drive.Recorded
 	number  uint64 // the highest that was saved
 	skipped uint64 // rounds that the server has skipped since, having been set back
 	tells   int
@@ -25,14 +25,6 @@ type seen struct {
 	digest  uint64                    // of all messages that arrived
 	flying  int                       // messages, and work, that are under way
 	able    func() bool               // enough parties for a round are here, and well; nil: who knows
-}
-
-// saved is the part of a saved state of the server that is checked.
-type saved struct {
-	Round, Lost uint64
-	Ended       string
-	Sessions    [2]drive.SessionStage
-	Ledger      []byte
 }
 
 // seenOfParty holds what a world has seen of a party.
@@ -92,15 +84,16 @@ func (w *World) checkSaved(state []byte) {
 	w.seen.saved, w.seen.skipped = now, 0
 }
 
-func (w *World) parse(state []byte) (out saved) {
-	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&out); err != nil {
+func (w *World) parse(state []byte) drive.Recorded {
+	var saved struct{ Job drive.Recorded }
+	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&saved); err != nil {
 		w.Fatal("a saved state: %v", err)
 	}
-	return out
+	return saved.Job
 }
 
 // checkCharged checks that a round is charged in the state that begins it, and nothing else is.
-func (w *World) checkCharged(was, now saved) {
+func (w *World) checkCharged(was, now drive.Recorded) {
 	if w.limits.Ledger == nil {
 		return
 	}

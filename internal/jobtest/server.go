@@ -66,7 +66,7 @@ func (s *Server) Remember() any { return s.disk }
 func (s *Server) SetBack(remembered any) {
 	w := s.world
 	s.disk = remembered.(image)
-	w.seen.saved, w.seen.number = saved{}, 0
+	w.seen.saved, w.seen.number = drive.Recorded{}, 0
 	if s.disk.state != nil {
 		w.seen.saved = w.parse(s.disk.state)
 	}

@@ -71,7 +71,7 @@ func (s *state) tries() (lost int) {
 }
 
 // recorded returns what a state of an earlier format says.
-func (s *state) recorded(series *protocol.ServerSeries) drive.Recorded {
+func (s *state) recorded() drive.Recorded {
 	out := drive.Recorded{
 		Round:    uint64(s.Round),
 		Lost:     uint64(s.Lost),
@@ -81,7 +81,6 @@ func (s *state) recorded(series *protocol.ServerSeries) drive.Recorded {
 		Ended:    s.Ended,
 		Ledger:   s.Ledger,
 		Sessions: s.Sessions,
-		Series:   series,
 	}
 	if !s.RoundTime.IsZero() {
 		out.Begun = drive.Time(s.RoundTime.UnixNano())
@@ -277,7 +276,7 @@ func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerCo
 	} else {
 		var series *protocol.ServerSeries
 		if series, err = protocol.ReadServerSeries(config.Label, r.Key, in.Series, sum); err == nil {
-			r.drive, err = drive.ResumeServer(config, r.now(), in.recorded(series))
+			r.drive, err = drive.ResumeServer(config, r.now(), in.recorded(), series)
 		}
 		if in.Sum != nil {
 			r.sumName = fmt.Sprintf("sum-%d", in.Round)
