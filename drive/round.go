@@ -195,7 +195,6 @@ func nameOf(session uint64, shared, own []byte) string {
 type Status struct {
 	Round, Lost uint64
 	Session     uint64       // of the present session, or else of the one that forms; 0: none
-	Forming     bool         // there is none but the one that forms
 	Stage       Stage        // the same session's
 	Next        SessionStage // the session that forms, if there is one
 	Since       Time         // that stage began
@@ -216,7 +215,6 @@ func (s *Server) Status() Status {
 	}
 	if x == nil {
 		x = s.forming
-		out.Forming = x != nil
 	}
 	if x != nil {
 		out.Session, out.Stage, out.Since = x.number, x.stage, x.since

@@ -74,7 +74,7 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	case at.Session == 0:
 	default:
 		out.Stage, out.Session = at.Stage.String(), at.Session
-		if !at.Forming {
+		if at.Session != at.Next.Number {
 			out.State, out.Why = "running", r.why
 		}
 	}

@@ -186,12 +186,12 @@ func (h *hub) sleep() {
 func (h *hub) work(was, is drive.Status) (took time.Duration) {
 	n := len(h.group.active)
 	if f := was.Next; f.Number > 0 && f.Stage < drive.Preparing {
-		if is.Next.Number == f.Number && is.Next.Stage >= drive.Preparing ||
-			!is.Forming && is.Session == f.Number {
+		still := is.Next.Number == f.Number
+		if still && is.Next.Stage >= drive.Preparing || !still && is.Session == f.Number {
 			took += h.group.run.serverWork(stepMembers, h.group.parties, n)
 		}
 	}
-	if was.Forming || was.Session != is.Session || was.Stage == is.Stage {
+	if was.Session == was.Next.Number || was.Session != is.Session || was.Stage == is.Stage {
 		return took
 	}
 	step := ""
