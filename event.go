@@ -32,7 +32,7 @@ const (
 	Strained   // could not be accepted: there are no descriptors, say; tried again
 	// Those that follow are of a coordinator.
 	Stalled // Party, Session, Round: it let a step pass, and is waited for less from now on
-	SetBack // Round, Count: parties know of so many rounds more; they count as held and spent
+	SetBack // Round, Count: parties know of so many rounds more; they count as spent and lost
 )
 
 var eventNames = map[EventKind]string{

@@ -237,7 +237,7 @@ func TestJoinsNothing(t *testing.T) {
 }
 
 // A coordinator whose stored state is of two rounds ago, and that has no Counter to tell, learns it
-// from the parties. The rounds in between count as held and spent, and none is lost that begins
+// from the parties. The rounds in between count as spent and lost, and none is lost that begins
 // afterwards.
 func TestCoordinatorSetBack(t *testing.T) {
 	hold(t, 5, 8, 0.3, func(h *held) {

@@ -20,8 +20,9 @@ const (
 )
 
 // catchUp looks whether what is saved was set back: parties know of a later round. One party's
-// word is not enough, nor that of as many as may collude. The rounds in between count as held and
-// spent, and since keys of the session that is saved were used in them, another session follows.
+// word is not enough, nor that of as many as may collude. The rounds in between are spent, and
+// lost, since no model that is saved has their sums. They are not held against the job as lost in
+// a row. Since keys of the session that is saved were used in them, another session follows.
 func (s *Server) catchUp() (again bool, err error) {
 	if !s.counted || s.applying() {
 		return false, nil
@@ -193,16 +194,17 @@ func nameOf(session uint64, shared, own []byte) string {
 
 // Status says where a job stands.
 type Status struct {
-	Round, Lost uint64
-	Session     uint64       // of the present session, or else of the one that forms; 0: none
-	Stage       Stage        // the same session's
-	Next        SessionStage // the session that forms, if there is one
-	Since       Time         // that stage began
-	Paused      bool
-	Ended       string // why, empty while the job goes on
-	Stalled     bool   // it ended without what it is for
-	Begun       Time   // the last round
-	Fresh       [32]byte
+	Round   uint64       // the last that was begun
+	Lost    uint64       // rounds whose sum is in no model, those of a [SetBack] too
+	Session uint64       // of the present session, or else of the one that forms; 0: none
+	Stage   Stage        // the same session's
+	Next    SessionStage // the session that forms, if there is one
+	Since   Time         // that stage began
+	Paused  bool
+	Ended   string // why, empty while the job goes on
+	Stalled bool   // it ended without what it is for
+	Begun   Time   // the last round
+	Fresh   [32]byte
 }
 
 // Status returns where the job stands.

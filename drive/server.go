@@ -213,7 +213,7 @@ const (
 	Spoiler                         // Session, Round, Party is left out from now on
 	Summed                          // Session, Round, Parties are in the sum
 	Lost                            // Session, Round, Err: there is no sum
-	SetBack                         // Round, Skipped: parties know of that many rounds more
+	SetBack                         // Round, Skipped: parties know of so many more, lost ones now
 	Paused                          // Round, Err
 	Resumed                         // Round, Err
 	Ended                           // Round, Err

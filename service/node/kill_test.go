@@ -524,7 +524,7 @@ func TestKillServerAtEveryStep(t *testing.T) {
 }
 
 // A backup of the record is restored, from some rounds ago: the rounds that parties know of
-// count as held, no number of a round or session is used twice, and the rest is held.
+// count as lost, no number of a round or session is used twice, and the rest is held.
 func TestKillAndRestoreBackup(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
