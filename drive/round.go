@@ -64,20 +64,9 @@ func (s *Server) charge(names []string, rounds uint64) (*accounting.Ledger, erro
 }
 
 // begin begins a round among those whose material is in, if they are enough and the budget
-// lasts.
+// lasts. They are charged, and nobody else.
 func (s *Server) begin() error {
 	x, server := s.present, s.series.Present()
-	var names []string
-	for _, i := range s.takers() {
-		names = append(names, s.names[i])
-	}
-	ledger, err := s.charge(names, 1)
-	if errors.Is(err, accounting.ErrBudget) {
-		s.end(BudgetSpent)
-		return nil
-	} else if err != nil {
-		return err
-	}
 	var fresh [32]byte
 	if _, err := io.ReadFull(s.random, fresh[:]); err != nil {
 		return fmt.Errorf("%w: %w", protocol.ErrRandom, err)
@@ -96,11 +85,20 @@ func (s *Server) begin() error {
 	} else if err != nil {
 		return err
 	}
-	s.round, s.fresh, s.ledger, s.begun = s.round+1, fresh, ledger, s.now
-	n := Notice{Kind: Begun, Session: x.number, Round: s.round}
+	n := Notice{Kind: Begun, Session: x.number, Round: s.round + 1}
+	var names []string
 	for _, e := range envelopes {
 		n.Parties = append(n.Parties, e.To)
+		names = append(names, s.names[e.To])
 	}
+	ledger, err := s.charge(names, 1)
+	if errors.Is(err, accounting.ErrBudget) {
+		s.end(BudgetSpent) // which forgets the session, and the round that has begun in it
+		return nil
+	} else if err != nil {
+		return err
+	}
+	s.round, s.fresh, s.ledger, s.begun = s.round+1, fresh, ledger, s.now
 	s.decided(n)
 	s.enter(x, Submitting)
 	return nil

@@ -22,6 +22,7 @@ type seen struct {
 	skipped uint64 // rounds that the server has skipped since, having been set back
 	tells   int
 	charged map[uint64]map[string]int // by round of the job: who was charged when it began
+	begun   []int                     // parties of the round that the server says it has begun last
 	digest  uint64                    // of all messages that arrived
 	flying  int                       // messages, and work, that are under way
 	able    func() bool               // enough parties for a round are here, and well; nil: who knows
@@ -113,8 +114,11 @@ func (w *World) checkCharged(was, now drive.Recorded) {
 			charged[name] = n
 		}
 	}
-	if len(charged) < w.options.Survivors {
-		w.Fatal("round %d is charged to %v alone", now.Round, charged)
+	for i := range w.Parties { // rounds that are skipped are charged to all
+		want := w.seen.skipped > 0 || slices.Contains(w.seen.begun, i)
+		if want != (charged[w.config.Roster.Name(i)] > 0) {
+			w.Fatal("round %d of %v is charged to %v", now.Round, w.seen.begun, charged)
+		}
 	}
 	w.seen.charged[now.Round] = charged
 }

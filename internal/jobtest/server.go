@@ -297,6 +297,8 @@ func (s *Server) notice(n drive.Notice) {
 	}
 	w.Note("%s %s", w.clock(), words(n))
 	switch n.Kind {
+	case drive.Begun:
+		w.seen.begun = n.Parties
 	case drive.Lost:
 		w.lost++
 	case drive.SetBack:
