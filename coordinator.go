@@ -196,7 +196,6 @@ func (c *coordinator) run(ctx context.Context) (*Result, error) {
 		timer.Reset(max(sleep, shortestSleep))
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
 		case err := <-failed:
 			return nil, err
 		case a := <-c.events:
@@ -211,7 +210,21 @@ func (c *coordinator) run(ctx context.Context) (*Result, error) {
 		case <-c.drained:
 		case <-timer.C:
 		}
+		if err := ctx.Err(); err != nil { // links end with it: nobody has gone for that
+			return nil, c.stop(err)
+		}
 	}
+}
+
+// stop saves what is held, so that who has sent it is not asked again, and returns why it stops.
+func (c *coordinator) stop(why error) error {
+	c.drive.Keep()
+	if r, _ := c.drive.Ready(); r.Save {
+		if err := c.save(); err != nil {
+			return err
+		}
+	}
+	return why
 }
 
 // sleep is how long nothing is due, unless something happens.

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -286,6 +287,37 @@ func TestCoordinatorSetBack(t *testing.T) {
 			h.Errorf("%d rounds are lost", result.Lost)
 		}
 		h.check()
+	})
+}
+
+// A coordinator that is stopped while a party is at work stores what the others have submitted: the
+// next does not ask them again.
+func TestStoppedInMidStep(t *testing.T) {
+	hold(t, 4, 1, 0.25, func(h *held) {
+		h.honest(0, 1, 2)
+		p := h.participant(3, nil)
+		p.Work = func(ctx context.Context, _ uint64, _ []float64) ([]float64, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		h.start(p)
+		store := new(MemoryStore)
+		first, stop := context.WithCancel(h.ctx)
+		time.AfterFunc(time.Minute/2, stop)
+		stopped := h.coordinator(store)
+		stopped.StepTime = time.Hour
+		if _, err := stopped.Run(first); !errors.Is(err, context.Canceled) {
+			h.Fatal(err)
+		}
+		c := loaded(h.T, h.coordinator(store))
+		if status := c.drive.Status(); status.Stage != drive.Submitting {
+			h.Fatalf("%+v\n%v", status, h.events)
+		}
+		for i := range h.signers {
+			if due := c.drive.Due(i); due != (i == 3) {
+				h.Errorf("party %d is asked: %v", i, due)
+			}
+		}
 	})
 }
 
