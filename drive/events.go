@@ -24,7 +24,9 @@ func (s *Server) Connected(now Time, party int, h Hello) {
 	}
 	if h.Least != p.least {
 		p.least, s.look = h.Least, true
-		s.doubted = s.doubted || s.forming != nil && h.Least > s.forming.number+1
+		if s.forming != nil && h.Least > s.forming.number+1 && !p.doubted {
+			s.doubted, p.doubted = true, true
+		}
 	}
 	s.told(party, h.Told)
 	p.connected = true

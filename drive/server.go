@@ -141,6 +141,7 @@ type peer struct {
 	expected  Time     // until when a party that has gone may come back
 	sessions  []uint64 // that it has keys for
 	least     uint64   // number of a session that it may join, by its word
+	doubted   bool     // it has told once that the number of a session that formed is too low
 	told      uint64   // last round that it knows of, by its word
 	absent    uint64   // round that it does not submit in
 	passed    uint64   // round of which it let a step pass
