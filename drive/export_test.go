@@ -86,7 +86,7 @@ func (s *Server) shapeSaved(b *shape) {
 	for i, f := range s.faults.of {
 		b.of(i, f)
 	}
-	b.add(s.faults.doubts)
+	b.add(s.faults.doubts, s.learned.median)
 	for _, x := range s.sessions() {
 		if x == nil {
 			b.add("none")
@@ -106,7 +106,7 @@ func (s *Server) Shape() (common string, each []string) {
 	s.shapeSaved(&b)
 	past := func(t Time) Time { return max(t-s.now, 0) }
 	b.add(s.look, past(s.lookAt), s.counted, s.failed != nil, s.held, s.late, s.save, s.ask)
-	b.add(s.learned.median, s.learned.absences, past(s.begun+s.config.Pace))
+	b.add(s.learned.absences, past(s.begun+s.config.Pace))
 	if s.held {
 		b.add(s.now - s.saved)
 	}

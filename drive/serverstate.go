@@ -22,6 +22,7 @@ type serverState struct {
 	Digest []byte // of that sum, if it is saved apart
 	Faults []fault
 	Doubts [][2]int
+	Took   []Time // learned.median
 }
 
 const serverFormat = 2
@@ -65,7 +66,7 @@ func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo,
 		}
 	}
 	out := serverState{Format: serverFormat, Job: job, Of: s.of, Faults: s.faults.of,
-		Doubts: s.faults.doubts}
+		Doubts: s.faults.doubts, Took: s.learned.median[:]}
 	if s.apart {
 		out.Series, sum, err = s.series.SaveParts(key)
 	} else {
@@ -134,6 +135,7 @@ func ReadServer(
 		return nil, err
 	}
 	s.faults = faults{in.Faults, in.Doubts}
+	copy(s.learned.median[:], in.Took)
 	if err := s.faults.check(len(s.peers)); err != nil {
 		return nil, err
 	}

@@ -243,9 +243,9 @@ func (s *Server) sweepAway() {
 	}
 }
 
-// learned holds what a server has seen of the parties' ways. It is not saved.
+// learned holds what a server has seen of the parties' ways.
 type learned struct {
-	absences []Time             // of those who came back, the last few
+	absences []Time             // of those who came back, the last few; not saved
 	median   [Applying + 1]Time // of the time that an answer took, last
 }
 
