@@ -15,8 +15,8 @@ type faults struct {
 // fault holds what one party has done wrong.
 type fault struct {
 	Excluded bool // it has spoilt a round
-	// Stalls is how many rounds it let a step of pass, and Lapse is the round that it has
-	// patience from again.
+	// Stalls is how many rounds it let a step of pass, and Lapse the round from which on it takes
+	// part again.
 	Stalls int
 	Lapse  uint64
 	// Caused is how many sessions formed for it, and Until the round from which on another does.
@@ -31,13 +31,21 @@ func newFaults(n int) faults { return faults{of: make([]fault, n)} }
 
 func (f *faults) excluded(party int) bool { return f.of[party].Excluded }
 
-// stalling reports whether a party has let a step pass not long ago.
-func (f *faults) stalling(party int, round uint64) bool { return round < f.of[party].Lapse }
+// stalling reports whether steps wait less long for a party: it has let one pass not long ago.
+// Who was left out of rounds has as many again to show that it is better.
+func (f *faults) stalling(party int, round uint64) bool {
+	p := &f.of[party]
+	lapse := p.Lapse
+	if p.Stalls > 1 {
+		lapse += 1 << min(p.Stalls, mostDoubling)
+	}
+	return round < lapse
+}
 
 // benched reports whether a round is better held without a party: it has let steps of several
 // rounds pass.
 func (f *faults) benched(party int, round uint64) bool {
-	return f.of[party].Stalls > 1 && f.stalling(party, round)
+	return f.of[party].Stalls > 1 && round < f.of[party].Lapse
 }
 
 // stall notes that a party let a step pass. It is forgotten after twice as many rounds as the

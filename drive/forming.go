@@ -365,12 +365,18 @@ func (s *Server) takers() []int {
 	return s.series.Present().Holders()
 }
 
-// complete reports whether the material of just these parties is in.
+// complete reports whether the material of these parties is in, and that of nobody for whom a
+// round is not worth the wait: such a party would have the round wait for it, or train for nothing.
 func (s *Server) complete(there []int) bool {
 	server := s.series.Present()
 	holders := server.Holders()
-	return !slices.ContainsFunc(there, func(i int) bool {
+	for i := range s.peers {
+		_, wanted := slices.BinarySearch(there, i)
 		_, holder := slices.BinarySearch(holders, i)
-		return !holder || server.Awaits(i)
-	})
+		in := holder && !server.Awaits(i)
+		if in != wanted && (wanted || s.gathers && s.faults.benched(i, s.round)) {
+			return false
+		}
+	}
+	return true
 }
