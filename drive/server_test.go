@@ -466,6 +466,10 @@ func TestServerAbsent(t *testing.T) {
 			t.Errorf("round %d: %v", c.round, got)
 		}
 	}
+	w.Run(func() bool { return w.Server.Status().Stage == drive.Signing })
+	if s.Absent(w.Now(), 2, 1) {
+		t.Error("round 1 waits for a submission once it takes none")
+	}
 	w.Run(w.Ended)
 	if len(w.Sums) != 2 || len(w.Sums[1].Parties) != 4 {
 		w.Fatal("%v", w.Sums)

@@ -81,19 +81,26 @@ func TestServerStateFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	spent := server.Ledger.Clone()
+	if err := spent.SpendRounds(server.Cost, 1, "party-1"); err != nil {
+		t.Fatal(err)
+	}
 	var today struct {
 		Job    drive.Recorded
 		Series []byte
 	}
 	fromGob(t, state, &today)
-	old.Ledger, old.Sessions, old.Series = today.Job.Ledger, today.Job.Sessions, today.Series
-	if old.Ledger == nil || old.Sessions[1].Stage != drive.Announcing {
-		t.Fatalf("%+v", today.Job)
+	old.Sessions, old.Series = today.Job.Sessions, today.Series
+	if old.Ledger, err = spent.MarshalJSON(); err != nil || old.Sessions[1].Stage != drive.Announcing {
+		t.Fatalf("%+v, %v", today.Job, err)
 	}
 
 	loaded, err := drive.ReadServer(server, key, 10, gobOf(t, old), nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := len(server.Ledger.Clients()); n > 0 {
+		t.Errorf("the caller's ledger has %d accounts", n)
 	}
 	if state, _, err = loaded.State(key); err != nil {
 		t.Fatal(err)

@@ -231,6 +231,9 @@ func (s *Server) keep() {
 	if err != nil {
 		w.Fatal("%v", err)
 	}
+	if w.options.Long && len(state) >= w.config.Layout.PackedSize() {
+		w.Fatal("a state of %d bytes: long sums are saved apart", len(state))
+	}
 	s.saves++
 	next := image{state: state, model: s.model}
 	if sum != nil {

@@ -1,0 +1,59 @@
+package drive_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+)
+
+// A party without a connection is here for as long as it is heard of, by calls that carry no
+// message too, and for Away after the last.
+func TestHeardOf(t *testing.T) {
+	c, _ := jobtest.Configs(t, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 1,
+		Away: 10 * drive.Second, ComeBack: 20 * drive.Second}, nil)
+	s, err := drive.NewServer(c, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Connected(drive.Second, 0, drive.Hello{})
+	s.Gone(2*drive.Second, 0)
+	for at, want := drive.Second, true; at < 40*drive.Second; at += drive.Second {
+		switch at {
+		case 9 * drive.Second, 17 * drive.Second:
+			s.Heard(at, 0)
+		case 30 * drive.Second: // which is looked at four times in Away
+			want = false
+		case 27 * drive.Second, 28 * drive.Second, 29 * drive.Second:
+			continue
+		}
+		if err := s.Tick(at); err != nil {
+			t.Fatal(err)
+		}
+		if here, _ := s.Here(0); here != want {
+			t.Errorf("at %d s: %v", at/drive.Second, here)
+		}
+	}
+}
+
+// Material that comes when a round has not begun for want of it, without a new connection, has the
+// round begin.
+func TestMaterialComesLate(t *testing.T) {
+	delay := 10 * drive.Millisecond
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 3, Survivors: 3, Rounds: 1,
+		Delay: func(party int) drive.Time {
+			if party == 2 {
+				return delay
+			}
+			return 10 * drive.Millisecond
+		}})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(func() bool { return w.Server.Status().Next.Stage == drive.Preparing })
+	delay = 15 * drive.Second // a step waits for ten
+	unbegun := func(n drive.Notice) bool { return n.Kind == drive.Unbegun }
+	w.Run(func() bool { return slices.ContainsFunc(w.Notices, unbegun) })
+	w.Run(func() bool { return w.Server.Status().Round == 1 })
+}
