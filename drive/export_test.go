@@ -146,3 +146,13 @@ func (p *Party) Shape() string {
 	}
 	return b.String()
 }
+
+// Until returns the round from which on another session forms for a party, after sessions were
+// formed for it in some rounds.
+func Until(rounds ...uint64) uint64 {
+	f := newFaults(1)
+	for _, round := range rounds {
+		f.cause(0, round)
+	}
+	return f.of[0].Until
+}

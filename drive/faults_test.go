@@ -76,3 +76,22 @@ func TestHundredRounds(t *testing.T) {
 		})
 	}
 }
+
+// A party that sessions form for again and again waits twice as long for each, until it has behaved
+// for that long.
+func TestCaused(t *testing.T) {
+	for _, c := range []struct {
+		rounds []uint64
+		want   uint64
+	}{
+		{[]uint64{10}, 10},
+		{[]uint64{10, 11}, 12},
+		{[]uint64{10, 11, 13}, 16},
+		{[]uint64{10, 11, 16}, 19},
+		{[]uint64{10, 11, 17}, 17},
+	} {
+		if got := drive.Until(c.rounds...); got != c.want {
+			t.Errorf("%d: until %d, want %d", c.rounds, got, c.want)
+		}
+	}
+}

@@ -87,6 +87,21 @@ func TestServerWhole(t *testing.T) {
 	}
 }
 
+// Without recovery no round begins that one of the session is not here for: it would be lost.
+func TestServerWholeAgain(t *testing.T) {
+	w := jobtest.New(t, 3, jobtest.Options{Parties: 3, Survivors: 2, Rounds: 3, Whole: true,
+		Pace: drive.Minute})
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(func() bool { return len(w.Sums) == 1 })
+	w.Parties[2].Kill()
+	w.Run(w.Ended)
+	if len(w.Sums) != 3 || w.Lost() != 0 || len(w.Sums[1].Parties) != 2 {
+		w.Fatal("%v, %d lost", w.Sums, w.Lost())
+	}
+}
+
 // A party that is here and silent has let a step pass once, however often it asks meanwhile.
 func TestStallCountsOnce(t *testing.T) {
 	w := jobtest.New(t, 4, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 1})
