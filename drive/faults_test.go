@@ -1,11 +1,13 @@
 package drive_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // shut has a party deal shares of its secrets that nobody can open.
@@ -93,5 +95,40 @@ func TestCaused(t *testing.T) {
 		if got := drive.Until(c.rounds...); got != c.want {
 			t.Errorf("%d: until %d, want %d", c.rounds, got, c.want)
 		}
+	}
+}
+
+// What is held against a party, and does not name it yet, goes on to a session that is set up while
+// the round is open.
+func TestDoubtsGoOn(t *testing.T) {
+	w := jobtest.New(t, 9, jobtest.Options{Parties: 7, Survivors: 4, Rounds: 3, Curious: true,
+		Work: func(int) drive.Time { return drive.Second }})
+	told := false
+	w.Parties[3].Rewrite = func(h wire.Header, b []byte) []byte {
+		if told || h.Type != wire.TypeReveal {
+			return b
+		}
+		told = true
+		shares, err := wire.ParseReveal(b[wire.HeaderSize:], 1<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shares[0].Share[0] ^= 1
+		return shares.Append(h.Append(nil))
+	}
+	for _, p := range w.Parties[:6] {
+		p.Start()
+	}
+	w.Run(func() bool { return w.Server.Status().Round == 1 })
+	w.Parties[6].Start()
+	w.Run(w.Ended)
+	state, _, err := w.Server.Drive().State(&keyexchange.SealKey{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved struct{ Doubts [][2]int }
+	fromGob(t, state, &saved)
+	if !told || len(saved.Doubts) != 1 || !slices.Contains(saved.Doubts[0][:], 3) {
+		w.Fatal("told %v, %v", told, saved.Doubts)
 	}
 }
