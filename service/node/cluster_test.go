@@ -104,6 +104,7 @@ func leaderOf(t *testing.T, folder, other string, round int) (which int, s runne
 // gracefully; two of three are killed, so that nothing is decided until one is back.
 func TestKillNodes(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes a minute
+	t.Parallel()
 	folder := t.TempDir()
 	j := job{Parties: jobParties, Length: 20, Silence: 3 * time.Second}
 	for range 3 {
