@@ -57,6 +57,10 @@ type Options struct {
 	Patience time.Duration
 	// Known, if not nil, is told of every request that a party has signed, and by which key.
 	Known func(r *http.Request, key string)
+	// Poll, if not nil, is told of every request of a party that waits until something is next,
+	// which give ends at once. Call ended when it waits no more: it reports whether others need
+	// its connection, which is then closed.
+	Poll  func(r *http.Request, give func()) (ended func() (asked bool))
 	Now   func() time.Time // nil: time.Now
 	Ready func() error     // nil: always
 }

@@ -79,7 +79,11 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
+	ended := d.poll(r, cancel)
 	n, err := c.Runner.Next(ctx, c.party, ask)
+	if ended() {
+		w.Header().Set("Connection", "close")
+	}
 	if err != nil {
 		d.refuse(w, "leader", "%v", err)
 		return
@@ -106,4 +110,12 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	_ = control.Flush()
 	_ = control.SetWriteDeadline(time.Time{})
 	d.Counts.BytesOut.Add(int64(written))
+}
+
+// poll says that a request waits until something is next, and returns [Options.Poll]'s ended.
+func (d *Door) poll(r *http.Request, give func()) (ended func() (asked bool)) {
+	if d.Poll == nil {
+		return func() bool { return false }
+	}
+	return d.Poll(r, give)
 }

@@ -95,6 +95,7 @@ func (d *Door) led(next handler) handler {
 			next(w, r, c)
 		case c.Forward != nil && r.Header.Get(headersForwards) == "":
 			r.Header.Set(headersForwards, "1")
+			defer d.poll(r, func() {})() // it ends with its answer
 			c.Forward.ServeHTTP(w, r)
 		default:
 			d.refuse(w, "leader", "ask again")

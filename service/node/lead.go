@@ -89,6 +89,11 @@ func (n *Node) know(f *federation.Federation, roster, initial []byte) {
 	e := &entry{federation: f, roster: roster, initial: initial, heard: time.Now(),
 		doubt: make(chan struct{}, 1)}
 	n.entries[f.ID] = e
+	if parties := f.Settled.Roster().Len(); parties > n.connections {
+		n.Log.Warn("a federation has more parties than the door has connections: they take turns, "+
+			"which takes time; let the process open more files, or set Connections",
+			"federation", f.File.Name, "parties", parties, "connections", n.connections)
+	}
 	n.group.Add(1)
 	go n.lead(e)
 }

@@ -48,9 +48,10 @@ func shares(files int) (door, page, reserve int) {
 // lets out at once (runner.Options.OutRoom) would then bound nothing.
 //
 // A connection is a stranger's until a request by it has been found to be that of somebody
-// who is known. When there are too many, the oldest of a stranger makes room: somebody who
-// is known says so at once. If all are known, it is the oldest of whoever has the most, if
-// those are more than anybody needs.
+// who is known. When there are too many, the oldest of a stranger makes room, once it has had a
+// moment to say who it is. If all are known, it is the oldest of whoever has the most, if those
+// are more than anybody needs. Otherwise a new one waits, and those of the kernel's queue behind
+// it, while the known take turns (turns.go).
 type boundedListener struct {
 	net.Listener
 	most int // connections
@@ -65,7 +66,15 @@ type boundedListener struct {
 	strangers *list.List // of *connection, the oldest first
 	addresses map[netip.Addr]*list.List
 	known     map[string]*list.List
-	told      time.Time
+	// Of the known, by whom nothing is asked, and whose request waits, the longest first.
+	idle, polls *list.List
+	gave        time.Time // when a poll was asked to give its place, last
+	counted     time.Time // when who has the most was looked for, last
+	told        time.Time
+
+	room   chan struct{} // holds a token when there may be room
+	closed chan struct{}
+	once   sync.Once
 }
 
 // bound bounds a listener. With each 0 an address has an eighth of all.
@@ -79,6 +88,10 @@ func bound(l net.Listener, most, each int, log *slog.Logger) *boundedListener {
 		strangers: list.New(),
 		addresses: make(map[netip.Addr]*list.List),
 		known:     make(map[string]*list.List),
+		idle:      list.New(),
+		polls:     list.New(),
+		room:      make(chan struct{}, 1),
+		closed:    make(chan struct{}),
 	}
 	if each == 0 {
 		b.each = max(most/8, leastDoor)
@@ -92,62 +105,82 @@ type connection struct {
 	of      *boundedListener
 	address netip.Addr // not valid: not bounded
 	who     string     // empty: a stranger
+	since   time.Time  // it came, or rests
 
 	inAll, inOwn *list.Element // of the lists that it is in, nil: of none
-	gone         bool
+
+	resting   *list.List // that it is in while it can give its place
+	inResting *list.Element
+	give      func() // ends the request that waits
+	asked     bool   // to give its place
+	gone      bool
 }
 
-// Accept waits for a connection for which there is room.
+// Accept waits for a connection, and until there is room for it.
 func (l *boundedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer) // without it the connection works too
+	}
+	c := &connection{Conn: conn, of: l}
+	if a, ok := door.Address(conn.RemoteAddr().String()); ok && (l.loopback || !a.IsLoopback()) {
+		c.address = a
+	}
 	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetWriteBuffer(sendBuffer) // without it the connection works too
-		}
-		c := &connection{Conn: conn, of: l}
-		if a, ok := door.Address(conn.RemoteAddr().String()); ok && (l.loopback || !a.IsLoopback()) {
-			c.address = a
-		}
-		gives := l.take(c)
+		gives, wait := l.take(c, time.Now())
 		if gives != nil {
 			_ = gives.Conn.Close()
 		}
-		if gives != c {
+		if wait == 0 {
 			return c, nil
+		}
+		select {
+		case <-l.room:
+		case <-time.After(wait):
+		case <-l.closed:
+			_ = conn.Close()
+			return nil, net.ErrClosed
 		}
 	}
 }
 
-// take takes a connection in, and returns that which makes room, nil if none must, and the
-// new one itself if none can.
-func (l *boundedListener) take(c *connection) (gives *connection) {
+// Close ends Accept too.
+func (l *boundedListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// take takes a connection in, and returns that which makes room, nil if none must. Without room
+// it takes none, and returns how long to wait before it may be called again.
+func (l *boundedListener) take(
+	c *connection, now time.Time,
+) (gives *connection, wait time.Duration) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	own := l.addresses[c.address]
 	switch {
 	case c.address.IsValid() && own != nil && own.Len() >= l.each:
 		gives = oldest(own)
-	case l.open >= l.most && l.strangers.Len() > 0:
-		gives = oldest(l.strangers)
 	case l.open >= l.most:
-		if gives = l.surplus(); gives == nil {
-			l.tell("there is no room for another connection, and all are known parties'")
-			return c
+		if gives, wait = l.makeRoom(now); gives == nil {
+			return nil, wait
 		}
 	}
 	if gives != nil {
 		l.remove(gives)
-		l.tell("there are too many connections: the oldest of a stranger is closed for a new one")
+		l.tell("there are too many connections: the oldest of a stranger, or one that nobody uses, " +
+			"is closed for a new one")
 	}
 	l.open++
+	c.since = now
 	c.inAll = l.strangers.PushBack(c)
 	if c.address.IsValid() {
 		c.inOwn = pushTo(l.addresses, c.address, c)
 	}
-	return gives
+	return gives, 0
 }
 
 // surplus is the oldest connection of who has the most, if those are more than anybody needs.
@@ -182,7 +215,7 @@ func removeFrom[K comparable](lists map[K]*list.List, k K, e *list.Element) {
 	}
 }
 
-// leave takes a connection out of the lists that it is in.
+// leave takes a connection out of the lists of whose it is.
 func (l *boundedListener) leave(c *connection) {
 	if c.who != "" {
 		removeFrom(l.known, c.who, c.inOwn)
@@ -195,8 +228,10 @@ func (l *boundedListener) leave(c *connection) {
 func (l *boundedListener) remove(c *connection) {
 	if !c.gone {
 		l.leave(c)
+		c.rests(nil, nil)
 		c.gone = true
 		l.open--
+		l.mayHaveRoom()
 	}
 }
 
@@ -227,6 +262,7 @@ func (c *connection) is(who string) {
 	l.leave(c)
 	c.who, c.inAll = who, nil
 	c.inOwn = pushTo(l.known, who, c)
+	l.mayHaveRoom()
 }
 
 // connectionKey is the key under which a request knows its connection.
@@ -234,15 +270,26 @@ type connectionKey struct{}
 
 // withConnection is an http.Server's ConnContext.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, inner(c))
+}
+
+// inner returns what a connection with TLS is over.
+func inner(c net.Conn) net.Conn {
 	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
+		return t.NetConn()
 	}
-	return context.WithValue(ctx, connectionKey{}, c)
+	return c
 }
 
 // known says that somebody has sent a request who is known, so that its connection stays.
 func known(r *http.Request, who string) {
-	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
+	if c := connectionOf(r); c != nil {
 		c.is(who)
 	}
+}
+
+// connectionOf returns the connection of a request, nil if it is of no boundedListener.
+func connectionOf(r *http.Request) *connection {
+	c, _ := r.Context().Value(connectionKey{}).(*connection)
+	return c
 }

@@ -173,19 +173,19 @@ func TestOnePartysConnections(t *testing.T) {
 	if !closed(t, flood[0], true) || closed(t, other, false) || closed(t, late, false) {
 		t.Error("the party that floods is not the one that makes room")
 	}
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	go func() { _, _ = l.Accept() }() // it takes none, until the listener is closed
-	if !closed(t, pair{client: client}, true) {
-		t.Error("a connection without room is not closed")
-	}
+	waiting := acceptLater(t, l)
 	for k, p := range append(flood[1:], other, late) {
 		if closed(t, p, false) {
 			t.Errorf("connection %d is closed, which a party needs", k)
 		}
+	}
+	if waiting.accepted() || closed(t, waiting.pair, false) {
+		t.Error("a connection without room does not wait")
+	}
+	_ = other.server.Close()
+	<-waiting.done
+	if closed(t, waiting.pair, false) {
+		t.Error("a connection is closed for which there is room")
 	}
 }
 

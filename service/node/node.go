@@ -127,6 +127,7 @@ type Node struct {
 	Fingerprint string // of its certificate, empty for HTTP
 	Page        string // address of the page
 	servers     []*http.Server
+	connections int // that the door may have
 	tokens      *page.Tokens
 	lock        io.Closer // of the folder
 	NewTokens   []string  // made at this start, to be told once
@@ -239,6 +240,7 @@ func (n *Node) serve() error {
 		Folder:      n.Folder,
 		Patience:    n.Patience,
 		Known:       known,
+		Poll:        poll,
 		Now:         n.Now,
 		Ready:       n.ready,
 	})
@@ -247,6 +249,7 @@ func (n *Node) serve() error {
 	if n.Connections > 0 {
 		connections = n.Connections
 	}
+	n.connections = connections
 	n.Log.Info("connections are bounded", "door", connections, "page", pageConnections,
 		"files", files, "files kept for the record", reserve)
 	listener, err := net.Listen("tcp", n.Listen)
@@ -307,6 +310,7 @@ func (n *Node) run(h http.Handler, l net.Listener) {
 		ErrorLog:          slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return n.ctx },
 		ConnContext:       withConnection,
+		ConnState:         stateOf,
 	}
 	n.servers = append(n.servers, s)
 	n.group.Add(1)

@@ -40,9 +40,17 @@ func startSmall(t *testing.T, rounds int, step string, now func() time.Time) *sm
 // startSmallOf is startSmall with a node of other bounds.
 func startSmallOf(t *testing.T, rounds int, step string, c node.Config) *small {
 	t.Helper()
-	s := &small{t: t, folder: t.TempDir(), log: new(safeBuffer)}
+	c.Grace = 500 * time.Millisecond
+	folder := t.TempDir()
 	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5, Step: step}
-	prepareJob(t, s.folder, rounds, j)
+	prepareJob(t, folder, rounds, j)
+	return startIn(t, folder, c)
+}
+
+// startIn starts a node with the federation that a folder declares.
+func startIn(t *testing.T, folder string, c node.Config) *small {
+	t.Helper()
+	s := &small{t: t, folder: folder, log: new(safeBuffer)}
 	var err error
 	if s.fed, err = federation.Read(filepath.Join(s.folder, "federation.toml")); err != nil {
 		t.Fatal(err)
@@ -50,7 +58,6 @@ func startSmallOf(t *testing.T, rounds int, step string, c node.Config) *small {
 	c.Folder = filepath.Join(s.folder, "node")
 	c.Listen = "127.0.0.1:0"
 	c.Plain = true
-	c.Grace = 500 * time.Millisecond
 	c.Log = slog.New(slog.NewTextHandler(s.log, nil))
 	if s.node, err = node.Start(context.Background(), c); err != nil {
 		t.Fatal(err)
