@@ -150,6 +150,7 @@ func childServer() {
 	}
 	if os.Getenv("HUSHSUM_TEST_LOAD") != "" {
 		c.Grace = 0
+		c.Connections, _ = strconv.Atoi(os.Getenv("HUSHSUM_TEST_CONNECTIONS"))
 	}
 	if name := os.Getenv("HUSHSUM_TEST_LOG"); name != "" {
 		log, err := os.Create(name)

@@ -32,7 +32,9 @@ var (
 	loadTLS       = flag.Bool("load.tls", false, "HTTPS in place of HTTP")
 	loadTurns     = flag.Int("load.turns", 16, "parties of a load test that compute at once")
 	loadSilent    = flag.Bool("load.silent", true, "one party of twenty drops out of each load test")
-	loadAlone     = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
+	loadRoom      = flag.Int("load.connections", 0,
+		"connections that the server of a load test may have, 0 for what the files allow")
+	loadAlone = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
 )
 
 // loadFederation writes a federation of many parties: a sparse graph from 200 on.
@@ -120,7 +122,8 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 		return 0
 	}
 	server := &process{role: "server", folder: folder, environment: append([]string{
-		"HUSHSUM_TEST_LOAD=1", "GOMAXPROCS=2"}, loadEnvironment...)}
+		"HUSHSUM_TEST_LOAD=1", "GOMAXPROCS=2",
+		fmt.Sprint("HUSHSUM_TEST_CONNECTIONS=", *loadRoom)}, loadEnvironment...)}
 	server.start(t)
 	t.Cleanup(func() { server.kill() })
 	var pin string
