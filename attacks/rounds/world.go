@@ -209,8 +209,7 @@ func (w *world) note(n drive.Notice) {
 func (w *world) resume(round, lost uint64, begun drive.Time) error {
 	server, err := drive.ResumeServer(w.serverConfig(), w.now, drive.Recorded{
 		Round: round, Lost: lost, Begun: begun,
-		Series: protocol.NewServerSeries(label, w.number+1),
-	})
+	}, protocol.NewServerSeries(label, w.number+1))
 	if err != nil {
 		return err
 	}

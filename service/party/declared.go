@@ -37,7 +37,8 @@ func NewDeclared(
 	f *federation.Federation, party int, rows *learning.Dataset, folder string,
 ) (*Declared, error) {
 	if n := f.Settled.Roster().Len(); party < 0 || party >= n {
-		return nil, fmt.Errorf("%w: there is no party %d in a roster of %d", federation.ErrConfig, party, n)
+		return nil, fmt.Errorf("%w: there is no party %d in a roster of %d", federation.ErrConfig, party,
+			n)
 	}
 	training, err := f.Trained(rows)
 	if err != nil {
@@ -46,7 +47,8 @@ func NewDeclared(
 	if training == nil {
 		return nil, fmt.Errorf("%w: it declares no training; write [training]", federation.ErrConfig)
 	}
-	return &Declared{f, training, party, rows, hushsum.FileStore(filepath.Join(folder, fileVariates))}, nil
+	store := hushsum.FileStore(filepath.Join(folder, fileVariates))
+	return &Declared{f, training, party, rows, store}, nil
 }
 
 // Train does what the federation declares.
