@@ -42,18 +42,19 @@ const (
 type Field struct {
 	// Path is its name in files, messages and --set, such as privacy.epsilon; a list has
 	// brackets, as in world.party[].crash[].round.
-	Path     string
-	Kind     Kind
-	Unit     string   // such as rows or bits; empty: it has none
-	Range    string   // in words; empty: any
-	Default  string   // in words, what a zero value means
-	Sentence string   // what it does: a verb first
-	Words    []string // of Word
-	Required bool
-	Part     Part
+	Path     string   `json:"path"`
+	Kind     Kind     `json:"kind"`
+	Unit     string   `json:"unit"`            // such as rows or bits; empty: it has none
+	Range    string   `json:"range"`           // in words; empty: any
+	Default  string   `json:"default"`         // in words, what a zero value means
+	Sentence string   `json:"sentence"`        // what it does: a verb first
+	Words    []string `json:"words,omitempty"` // of Word
+	Required bool     `json:"required"`
+	Part     Part     `json:"part"`
 	// Flag is the name of a command's flag that sets it, empty if there is none, and Arg what
 	// its help calls the value.
-	Flag, Arg string
+	Flag string `json:"flag"`
+	Arg  string `json:"arg"`
 }
 
 // Fields returns the table, in the order of a file.

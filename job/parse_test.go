@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -88,15 +89,38 @@ func TestText(t *testing.T) {
 		}
 		t.Errorf("%s: nothing fits", r.Path)
 	})
-	s := &source{name: "x", places: map[string]place{}}
-	tree, err := s.read([]byte(written(t, j)))
+	object, err := json.Marshal(j)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, written(t, j))
+		t.Fatal(err)
 	}
-	back, r := new(Job), &reader{source: s}
-	r.table(back, &theJob, "", "", tree)
-	if len(r.wrong) > 0 || !reflect.DeepEqual(back, j) {
-		t.Errorf("%v\n%+v, want\n%+v", r.wrong, back, j)
+	for _, text := range []string{written(t, j), string(object)} {
+		s := &source{name: "x", places: map[string]place{}}
+		tree, err := s.read([]byte(text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		back, r := new(Job), &reader{source: s}
+		r.table(back, &theJob, "", "", tree)
+		if len(r.wrong) > 0 || !reflect.DeepEqual(back, j) {
+			t.Errorf("%v\n%+v, want\n%+v", r.wrong, back, j)
+		}
+	}
+}
+
+// A job within JSON is read as strictly as one of a file, and has the same digest.
+func TestJSON(t *testing.T) {
+	var got struct{ Job *Job }
+	object, err := json.Marshal(map[string]any{"job": parse(t, first)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = json.Unmarshal(object, &got)
+	if err != nil || got.Job.Digest() != parse(t, first).Digest() {
+		t.Errorf("%s: %v", object, err)
+	}
+	err = json.Unmarshal([]byte(`{"job": {"name": "x", "Rounds": 1}}`), &got)
+	if wrong := Errors(err); len(wrong) != 1 || wrong[0].Path != "Rounds" {
+		t.Error(err)
 	}
 }
 
