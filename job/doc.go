@@ -15,3 +15,5 @@
 // All that there is to declare stands in one table, which [Fields] returns: names, types, units,
 // ranges, defaults and a sentence each. A zero value means the default.
 package job
+
+//go:generate go test . -run Generated -rewrite

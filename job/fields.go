@@ -106,7 +106,7 @@ var theJob = tableOf(
 		"Lets epsilon fail with this probability.").unit("probability").or(1e-5).flag("delta", "D"),
 	number("privacy.clip", func(j *Job) *float64 { return &j.Privacy.Clip }, positive,
 		"Clips what a party adds, in L2 norm.").unit("of the vector").
-		means("required with noise, else nothing is clipped").flag("clip", "C"),
+		means("none; required with noise").flag("clip", "C"),
 	number("privacy.clip_quantile", func(j *Job) *float64 { return &j.Privacy.ClipQuantile }, share,
 		"Has the clip follow this quantile of the norms.").means("0: a fixed clip").
 		flag("clip-quantile", "Q"),

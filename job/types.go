@@ -5,9 +5,14 @@ import "time"
 // Job is a declared job. A zero value of a field means its default. Its JSON and TOML names are
 // those of [Fields].
 type Job struct {
-	Name    string
-	About   string
-	Rounds  int
+	// Names the job, once per roster. Values: 1 to 60 letters, digits, dots, dashes and underscores.
+	// Required.
+	Name string
+	// Tells parties what they consent to. Values: up to 500 characters.
+	About string
+	// Counts the steps of the model, each of one private sum or two. Range: 1 to 1,000,000. Required.
+	Rounds int
+	// Draws the first model and the batches. Range: 0 to 2^63−1. Default: 0.
 	Seed    uint64
 	Parties Parties
 	Sum     Sum
@@ -25,175 +30,203 @@ type Job struct {
 
 // Parties says who takes part.
 type Parties struct {
-	Count     int
-	Group     []Group
-	Roster    string
-	DropOut   float64
+	// Counts the parties: party-1, party-2 and so on, unless a roster or groups name them. Range: 2
+	// to 1,000,000. Default: the roster's, or the groups'.
+	Count int
+	Group []Group
+	// Names the file of the parties and their keys, which a simulation does without. Values: a file,
+	// as seen from the job's.
+	Roster string
+	// Bounds the part that may be missing from a sum. Range: 0 to below 1 (share of the parties).
+	// Default: 0.0.
+	DropOut float64
+	// Bounds the parties that pool what they know with the server. Range: 0 to parties.count − 2
+	// (parties). Default: 0.
 	Colluders int
-	PerRound  int
-	Hidden    float64
+	// Counts the parties of a round, drawn by a public rule. Range: 0, or 2 to parties.count
+	// (parties). Default: 0: all.
+	PerRound int
+	// Has each party take part by a secret coin with this probability. Range: 0 to 1 (probability).
+	// Default: 0: all take part.
+	Hidden float64
 }
 
 // Group names parties that are alike.
 type Group struct {
-	Name    string
-	Count   int
+	// Names the parties of a group: clinic-1, clinic-2 and so on, or clinic if it is one. Values: 1
+	// to 60 letters, digits, dots, dashes and underscores. Required.
+	Name string
+	// Counts them. Range: 1 to 1,000,000 (parties). Default: 1.
+	Count int
+	// Bounds what each of them spends, in place of privacy.epsilon. Range: above 0. Default:
+	// privacy.epsilon.
 	Epsilon float64
 }
 
 // Sum says how sums are taken.
 type Sum struct {
-	Protocol     string
-	Adversary    string
-	Recovery     bool
-	Classical    bool
-	Sparse       bool
-	Degree       int
-	Committee    string
-	Members      int
-	Faults       int
-	Covered      bool
-	MaxWeight    int
-	Range        float64
+	// Takes the sums. Values: pairwise, oneshot. Default: "pairwise".
+	Protocol string
+	// Names the server that a sum withstands. Values: cheating, semi-malicious, curious. Default:
+	// "cheating".
+	Adversary string
+	// Has sums recover also where parties.drop_out is 0. Default: false.
+	Recovery bool
+	// Leaves ML-KEM out of key exchange. Default: false.
+	Classical bool
+	// Has each party share keys with some neighbours only. Default: false.
+	Sparse bool
+	// Counts those neighbours. Range: 2 to parties.count − 1 (parties). Default: with sum.sparse the
+	// least for failures of 2^−40 and 2^−30.
+	Degree int
+	// Names the file of the committee's members and their keys. Values: a file, as seen from the
+	// job's.
+	Committee string
+	// Counts the committee of one-message sums. Range: 4 to 255 (members). Default: 13.
+	Members int
+	// Counts the members that may lie or be silent. Range: 1 to a third of the others (members).
+	// Default: a fourth of the others.
+	Faults int
+	// Covers submissions until the committee agrees on who is in the sum. Default: false.
+	Covered bool
+	// Weighs means by rows; a party with more counts with this many. Range: 0 or more (rows).
+	// Default: 0: equal weights.
+	MaxWeight int
+	// Bounds a coordinate of a sum without noise. Range: above 0. Default: 64.0.
+	Range float64
+	// Counts the binary places of a coordinate without noise. Range: 1 to 40 (bits). Default: 20.
 	FractionBits int
 }
 
 // Privacy says which noise is in sums, and what it may spend of a party's privacy.
 type Privacy struct {
-	Noise        string
-	Epsilon      float64
-	Multiplier   float64
-	Delta        float64
-	Clip         float64
+	// Names the law of the noise. Values: none, discrete-gaussian, discrete-laplace, skellam.
+	// Default: "none".
+	Noise string
+	// Bounds what all rounds spend of each party's privacy, against the server. Range: above 0.
+	// Default: none: privacy.multiplier sets the noise.
+	Epsilon float64
+	// Sets the standard deviation of a sum's noise over the L2 sensitivity. Range: above 0. Default:
+	// the least that keeps privacy.epsilon.
+	Multiplier float64
+	// Lets epsilon fail with this probability. Range: above 0, below 1 (probability). Default: 1e-05.
+	Delta float64
+	// Clips what a party adds, in L2 norm. Range: above 0 (of the vector). Default: none; required
+	// with noise.
+	Clip float64
+	// Has the clip follow this quantile of the norms. Range: 0 to below 1. Default: 0: a fixed clip.
 	ClipQuantile float64
-	ClipRate     float64
-	SignShare    float64
-	Bits         int
+	// Sets how fast the clip follows. Range: above 0. Default: 0.2.
+	ClipRate float64
+	// Gives the signs of a mask this part of the budget. Range: above 0, below 1 (share). Default:
+	// 0.5.
+	SignShare float64
+	// Sets the width of a coordinate of a sum with noise. Range: 8 to 64 (bits). Default: 32; with
+	// oneshot as its keys need.
+	Bits int
 }
 
 // Model says what is summed: the weights of a model, or a bare vector.
 type Model struct {
-	Name     string
+	// Names a model that the job trains itself. Values: logistic, softmax, mlp:N,…, lenet,
+	// lenet-norm. Default: none: the parties' programs bring vectors.
+	Name string
+	// Counts the numbers of a row. Range: 1 to 4,194,304. Default: in a simulation the data's.
 	Features int
-	Classes  int
-	Length   int
-	Tensor   []Tensor
-	File     string
-	Init     string
-	DType    string
+	// Counts the classes of rows. Range: 2 to 65,536. Default: in a simulation the data's.
+	Classes int
+	// Counts the numbers of a bare vector. Range: 1 to 134,217,728. Default: the model's.
+	Length int
+	Tensor []Tensor
+	// Names the file of the first model, safetensors or npz. Values: a file, as seen from the job's.
+	File string
+	// Begins the tensors. Values: zeros, uniform. Default: "zeros".
+	Init string
+	// Sets the type that the model is sent in. Values: float32, float64. Default: float64 with
+	// model.name, else float32.
+	DType string
+	// Keeps tensors whose names match these patterns with each party. Values: 1 to 200 characters
+	// each. Default: none.
 	Personal []string
 }
 
 // Tensor is a part of a model.
 type Tensor struct {
-	Name  string
+	// Names a tensor. Values: 1 to 200 characters. Required.
+	Name string
+	// Sizes it, a dimension each. Range: 1 to 134,217,728. Required.
 	Shape []int
 }
 
 // Training says what a party does in a round.
 type Training struct {
-	Epochs        int
-	Steps         int
-	Batch         int
-	Rate          float64
-	Momentum      float64
-	WeightDecay   float64
-	Lambda        float64
-	Rule          string
-	Mu            float64
-	Beta          float64
-	Variates      string
-	Mask          string
+	// Counts the passes over a party's rows in a round. Range: 1 to 1,000,000 (passes). Default: 1,
+	// unless there are steps.
+	Epochs int
+	// Counts gradient steps, in place of passes. Range: 1 to 1,000,000. Default: none.
+	Steps int
+	// Counts the rows of a step. Range: 0 or more (rows). Default: 0: all.
+	Batch int
+	// Sets the learning rate of the parties. Range: above 0. Default: 0.1.
+	Rate float64
+	// Sets the momentum of local steps. Range: 0 to below 1. Default: 0.0.
+	Momentum float64
+	// Sets the weight decay of local steps. Range: 0 or more. Default: 0.0.
+	WeightDecay float64
+	// Sets the strength of L2 regularisation. Range: 0 or more. Default: 0.0.
+	Lambda float64
+	// Names the rule of the parties. Values: fedavg, fedprox, scaffold, fedga. Default: "fedavg".
+	Rule string
+	// Sets the pull of fedprox towards the round's model. Range: above 0. Default: 0.1.
+	Mu float64
+	// Sets the displacement of fedga. Range: above 0. Default: 0.1.
+	Beta float64
+	// Says what scaffold's control variates are made of: steps is option II, gradient option I.
+	// Values: steps, gradient, fresh. Default: "steps".
+	Variates string
+	// Masks coordinates on which parties disagree. Values: none, soft, hard. Default: "none".
+	Mask string
+	// Sets the agreement from which on a coordinate counts in full. Range: above 0, to 1. Default:
+	// 0.4.
 	MaskThreshold float64
-	Submit        string
-	Restart       bool
+	// Says what parties submit. Values: updates, weights. Default: "updates".
+	Submit string
+	// Has parties train from the first model in each round. Default: false.
+	Restart bool
 }
 
 // Server says how a mean makes the next model.
 type Server struct {
-	Rule      string
-	Rate      float64
-	Beta1     float64
-	Beta2     float64
-	Tau       float64
+	// Makes the next model of a mean. Values: fedavg, fedavgm, fedadagrad, fedadam, fedyogi. Default:
+	// "fedavg".
+	Rule string
+	// Sets the learning rate of the server. Range: above 0. Default: 1; 0.01 with adaptive rules.
+	Rate float64
+	// Sets the decay of the first moment, or the momentum. Range: 0 to below 1. Default: 0.0.
+	Beta1 float64
+	// Sets the decay of the second moment. Range: above 0, below 1. Default: 0.99.
+	Beta2 float64
+	// Sets the adaptivity: larger is closer to plain averaging. Range: above 0. Default: 0.001.
+	Tau float64
+	// Adds tau under the root, not behind it. Default: false.
 	TauInside bool
 }
 
 // Metrics has loss and accuracy summed with the updates.
 type Metrics struct {
+	// Gives loss and accuracy this part of the clip, to be summed with the updates. Range: 0 to below
+	// 1 (share). Default: 0: none are summed.
 	Share float64
 }
 
 // Time says when rounds are held. It may change while a job runs.
 type Time struct {
-	Start    time.Time
-	Pace     time.Duration
+	// Begins the first round. Range: RFC 3339. Default: at once.
+	Start time.Time
+	// Sets the least time from one round's beginning to the next. Range: 0s to 1000h0m0s. Default:
+	// 0s.
+	Pace time.Duration
+	// Waits this long in a step for parties that are there. Range: above 0s, to 1000h0m0s. Default:
+	// "30s".
 	StepTime time.Duration
-}
-
-// World is what a simulation needs and a deployment has: data, places, links, mishaps. It is sent
-// to nobody, and in no digest.
-type World struct {
-	Seed          uint64
-	EvaluateEvery int
-	SkipClear     bool
-	Data          Data
-	Fidelity      string
-	Topology      string
-	Servers       []string
-	Drop          float64
-	Tolerance     float64
-	Reference     Reference
-	SubtractOwn   bool
-	Link          []Link
-	Party         []WorldParty
-}
-
-// Data says which rows there are, and who has them when.
-type Data struct {
-	Set           string
-	Rows          int
-	Split         string
-	Concentration float64
-	Draw          string
-	Test          float64
-	Most          int
-}
-
-// Reference is noise as a paper has it, to compare with and never for release.
-type Reference struct {
-	Law     string
-	Epsilon float64
-	Alpha   float64
-}
-
-// Link is what lies between two places.
-type Link struct {
-	Between   []string
-	Latency   time.Duration
-	Jitter    time.Duration
-	Loss      float64
-	Bandwidth float64
-}
-
-// WorldParty says where a party of a simulation is, or a group, and what happens to it.
-type WorldParty struct {
-	Name             string
-	Place            string
-	Server           string
-	Rows             int
-	Compute          []time.Duration
-	Slow             float64
-	Straggle         float64
-	Joins            int
-	Leaves           int
-	ReferenceEpsilon float64
-	Crash            []Crash
-}
-
-// Crash is a drop-out of a simulation.
-type Crash struct {
-	Round int
-	At    string
-	Back  int
 }

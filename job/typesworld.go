@@ -1,0 +1,119 @@
+package job
+
+import "time"
+
+// World is what a simulation needs and a deployment has: data, places, links, mishaps. It is sent
+// to nobody, and in no digest.
+type World struct {
+	// Draws rows, losses, delays and drop-outs. Range: 0 to 2^63−1. Default: seed.
+	Seed uint64
+	// Judges the model after so many rounds. Range: 1 to 1,000,000 (rounds). Default: 1.
+	EvaluateEvery int
+	// Leaves out the same training in the clear. Default: false.
+	SkipClear bool
+	Data      Data
+	// Says how much of a sum is simulated. Values: messages, crowd, ring, clear. Default: "messages".
+	Fidelity string
+	// Says where sums are added up. Values: server, serverless. Default: "server".
+	Topology string
+	// Places the servers; of several each sums its own parties. Values: 1 to 200 characters each.
+	// Default: one, at server.
+	Servers []string
+	// Drops this part of the parties out of each round. Range: 0 to below 1 (share of the parties).
+	// Default: 0.0.
+	Drop float64
+	// Lets a party leave once no weight is further from its own than this. Range: 0 or more. Default:
+	// 0: nobody leaves.
+	Tolerance float64
+	Reference Reference
+	// Has a party take its own noise out of its copy of the model. Default: false.
+	SubtractOwn bool
+	Link        []Link
+	Party       []WorldParty
+}
+
+// Data says which rows there are, and who has them when.
+type Data struct {
+	// Names the rows: a set, or the folder of one. Values: synthetic, adult, digits, mnist,
+	// fashion-mnist, kdd or a folder. Default: "synthetic".
+	Set string
+	// Counts the rows of a party, or those of each round with draw. Range: 1 to 10,000,000 (rows).
+	// Default: 200; of images all.
+	Rows int
+	// Deals the rows to the parties, once. Values: shuffled, iid, label-skew, one-class,
+	// dirichlet-labels, dirichlet-quantity, colour, rotation, label-colour, label-colour-skew,
+	// label-rotation, label-rotation-skew, writers. Default: iid.
+	Split string
+	// Sets the concentration of the Dirichlet splits. Range: above 0. Default: 0.5.
+	Concentration float64
+	// Deals rows by round, in place of a split. Values: fixed, new, growing, anew. Default: by the
+	// split.
+	Draw string
+	// Keeps this share of the rows to judge models on, where a set has none apart. Range: above 0,
+	// below 1 (share of the rows). Default: 0.25.
+	Test float64
+	// Uses so many rows of a set, drawn by seed. Range: 0 or more (rows). Default: 0: all.
+	Most int
+}
+
+// Reference is noise as a paper has it, to compare with and never for release.
+type Reference struct {
+	// Adds noise as a paper has it, to compare with and never for release. Values: staircase,
+	// continuous-laplace, continuous-gaussian. Default: none.
+	Law string
+	// Sets the epsilon of that noise. Range: above 0. Default: required with a law.
+	Epsilon float64
+	// Sets the regularisation in its sensitivity. Range: above 0. Default: training.lambda.
+	Alpha float64
+}
+
+// Link is what lies between two places.
+type Link struct {
+	// Names the two places. Values: 1 to 200 characters each. Required.
+	Between []string
+	// Delays each message. Range: 0s to 1000h0m0s. Default: "0s".
+	Latency time.Duration
+	// Delays it further, by up to this. Range: 0s to 1000h0m0s. Default: "0s".
+	Jitter time.Duration
+	// Loses this part of the messages, which are sent again. Range: 0 to 0.99 (share). Default: 0.0.
+	Loss float64
+	// Carries so many bytes a second. Range: 0 or more (bytes/s). Default: 0: no limit.
+	Bandwidth float64
+}
+
+// WorldParty says where a party of a simulation is, or a group, and what happens to it.
+type WorldParty struct {
+	// Names a party, or a group. Values: a group or a party. Required.
+	Name string
+	// Says where it is. Values: 1 to 200 characters. Default: its name.
+	Place string
+	// Says where its server is. Values: one of world.servers. Default: the nearest.
+	Server string
+	// Counts its rows. Range: 1 to 10,000,000 (rows). Default: world.data.rows.
+	Rows int
+	// Times its work in each round, the last for all later ones. Range: 0 to 3,600,000. Default: by
+	// the cost model.
+	Compute []time.Duration
+	// Multiplies the time of its work. Range: above 0, to 1,000,000. Default: 1.0.
+	Slow float64
+	// Slows it in this share of the rounds only. Range: 0 to 1 (share of the rounds). Default: 0: in
+	// all.
+	Straggle float64
+	// Has it join in this round. Range: 1 to 1,000,000 (round). Default: 1.
+	Joins int
+	// Has it leave after this round. Range: 0 or more (round). Default: 0: it stays.
+	Leaves int
+	// Sets its own epsilon of a reference law. Range: above 0. Default: world.reference.epsilon.
+	ReferenceEpsilon float64
+	Crash            []Crash
+}
+
+// Crash is a drop-out of a simulation.
+type Crash struct {
+	// Has it drop out of this round. Range: 1 to 1,000,000. Required.
+	Round int
+	// Says before which of its messages. Values: begin, submit, sign, reveal. Default: "submit".
+	At string
+	// Has it back before this round. Range: 2 to 1,000,001 (round). Default: the next.
+	Back int
+}
