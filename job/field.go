@@ -199,7 +199,7 @@ func spans[T any](path string, at func(*T) *[]time.Duration, sentence string) *r
 }
 
 func (r *row) within(in limits) *row {
-	r.in, r.Range = in, in.text(r.Kind == Span)
+	r.in, r.Range = in, in.text(r.Kind == Span || r.Kind == Spans)
 	return r
 }
 
@@ -257,7 +257,8 @@ func (l limits) holds(x float64) bool {
 func (l limits) text(times bool) string {
 	end := func(x float64) string {
 		if times {
-			return time.Duration(x * float64(time.Second)).String()
+			text := time.Duration(x * float64(time.Second)).String()
+			return strings.TrimSuffix(text, "0m0s") // of whole hours
 		}
 		return thousands(x)
 	}

@@ -71,9 +71,9 @@ type Reference struct {
 type Link struct {
 	// Names the two places. Values: 1 to 200 characters each. Required.
 	Between []string
-	// Delays each message. Range: 0s to 1000h0m0s. Default: "0s".
+	// Delays each message. Range: 0s to 1000h. Default: "0s".
 	Latency time.Duration
-	// Delays it further, by up to this. Range: 0s to 1000h0m0s. Default: "0s".
+	// Delays it further, by up to this. Range: 0s to 1000h. Default: "0s".
 	Jitter time.Duration
 	// Loses this part of the messages, which are sent again. Range: 0 to 0.99 (share). Default: 0.0.
 	Loss float64
@@ -91,8 +91,8 @@ type WorldParty struct {
 	Server string
 	// Counts its rows. Range: 1 to 10,000,000 (rows). Default: world.data.rows.
 	Rows int
-	// Times its work in each round, the last for all later ones. Range: 0 to 3,600,000. Default: by
-	// the cost model.
+	// Times its work in each round, the last for all later ones. Range: 0s to 1000h. Default: by the
+	// cost model.
 	Compute []time.Duration
 	// Multiplies the time of its work. Range: above 0, to 1,000,000. Default: 1.0.
 	Slow float64
