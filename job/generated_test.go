@@ -20,6 +20,8 @@ var products = []struct {
 }{
 	{"types.go", withComments},
 	{"typesworld.go", withComments},
+	{page, withTables},
+	{"schema.json", withSchema},
 }
 
 // What is made from the table is what would be made from it now.

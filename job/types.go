@@ -223,10 +223,9 @@ type Metrics struct {
 type Time struct {
 	// Begins the first round. Range: RFC 3339. Default: at once.
 	Start time.Time
-	// Sets the least time from one round's beginning to the next. Range: 0s to 1000h0m0s. Default:
-	// 0s.
+	// Sets the least time from one round's beginning to the next. Range: 0s to 1000h. Default: 0s.
 	Pace time.Duration
-	// Waits this long in a step for parties that are there. Range: above 0s, to 1000h0m0s. Default:
+	// Waits this long in a step for parties that are there. Range: above 0s, to 1000h. Default:
 	// "30s".
 	StepTime time.Duration
 }
