@@ -22,6 +22,7 @@ var products = []struct {
 	{"typesworld.go", withComments},
 	{page, withTables},
 	{"schema.json", withSchema},
+	{"../python/hushsum/_job.py", withClasses},
 }
 
 // What is made from the table is what would be made from it now.

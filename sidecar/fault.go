@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/attacks/audit"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/fault"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
@@ -41,6 +42,8 @@ type faultJSON struct {
 	Party   *int   `json:"party,omitempty"`   // roster index
 	Name    string `json:"name,omitempty"`    // of that party in the roster
 	Parties []int  `json:"parties,omitempty"` // who is missing, by roster index
+
+	Mistakes []mistakeJSON `json:"mistakes,omitempty"` // all those of a job
 }
 
 // kinds names the errors that callers tell apart, the more particular ones first, with
@@ -133,6 +136,7 @@ var kinds = []struct {
 	{"config", oneshot.ErrConfig, ""},
 	{"identity", keyexchange.ErrSigner, "use 32 bytes of a generated identity"},
 	{"config", hushsum.ErrConfig, ""},
+	{"config", declared.ErrConfig, ""},
 	{"config", privacy.ErrConfig, ""},
 	{"config", accounting.ErrConfig, ""},
 	{"config", noise.ErrConfig, ""},
@@ -195,6 +199,7 @@ func newFault(err error) *faultJSON {
 	if errors.As(err, &spent) {
 		f.Name = spent.Client
 	}
+	f.takeMistakes(err)
 	return f
 }
 

@@ -108,7 +108,7 @@ func handlers() map[string]handler {
 	all := make(map[string]handler)
 	for _, family := range []map[string]handler{
 		planCalls, trialCalls, partyCalls, serverCalls, oneshotCalls, accountingCalls, noiseCalls,
-		auditCalls, jobCalls,
+		auditCalls, jobCalls, declareCalls,
 		{"close": closeObject, "identity": identityCall},
 	} {
 		for name, h := range family {

@@ -30,6 +30,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from ._job import Job
     from .arrays import Arrays, Structure, Weighting
     from .audit import audit_one_run, audit_scores
     from .job import Coordinator, Progress, join
@@ -44,6 +45,7 @@ _LATER = {
     **dict.fromkeys(("Arrays", "Structure", "Weighting"), "arrays"),
     **dict.fromkeys(("audit_one_run", "audit_scores"), "audit"),
     **dict.fromkeys(("Coordinator", "Progress", "join"), "job"),
+    "Job": "_job",
     "sample_noise": "noise",
     **dict.fromkeys(("Mean", "Party", "Server"), "party"),
     **dict.fromkeys(("Identity", "Plan", "Settled"), "plan"),
@@ -52,10 +54,10 @@ _LATER = {
 
 __all__ = [
     "Arrays", "BudgetError", "Calibration", "ConfigError", "Coordinator", "Error", "Identity",
-    "Interval", "Ledger", "Mean", "MessageError", "Party", "Plan", "PlanError", "ProcessError",
-    "Progress", "RequestError", "Server", "Settled", "SidecarError", "Simulation", "StateError",
-    "Structure", "TooFewError", "Weighting", "audit_one_run", "audit_scores", "calibrate", "delta",
-    "epsilon", "join", "sample_noise", "simulate",
+    "Interval", "Job", "Ledger", "Mean", "MessageError", "Party", "Plan", "PlanError",
+    "ProcessError", "Progress", "RequestError", "Server", "Settled", "SidecarError", "Simulation",
+    "StateError", "Structure", "TooFewError", "Weighting", "audit_one_run", "audit_scores",
+    "calibrate", "delta", "epsilon", "join", "sample_noise", "simulate",
 ]
 
 

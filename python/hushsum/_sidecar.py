@@ -251,7 +251,7 @@ class Sidecar:
                     raise self._ended
                 self._last += 1
                 identifier = self._last
-            header = _encode(
+            header = encode(
                 {"id": identifier, "call": name, "with": parameters, "blobs": announced}
             )
         except BaseException:
@@ -380,7 +380,8 @@ class Sidecar:
         self._process.returncode = 0  # it is not this process's child
 
 
-def _encode(header: dict[str, Any]) -> bytes:
+def encode(header: dict[str, Any]) -> bytes:
+    """Return JSON, as calls have it."""
     try:
         return json.dumps(header, allow_nan=False, separators=(",", ":"), default=_plain).encode()
     except ValueError as err:

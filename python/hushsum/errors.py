@@ -16,6 +16,8 @@ class Error(Exception):
         party: roster index of the party that is at fault, or ``None``.
         name: its name in the roster (of a ledger: the client), or ``None``.
         parties: roster indices of the parties that are missing, or ``()``.
+        mistakes: all that is wrong with a job, in the order of its lines, or ``()``: ``line`` and
+            ``column`` (0: it has no place), ``path``, ``reason`` and ``advice`` of each.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class Error(Exception):
         party: int | None = None,
         name: str | None = None,
         parties: tuple[int, ...] = (),
+        mistakes: tuple[Mapping[str, Any], ...] = (),
     ) -> None:
         super().__init__(text)
         self.kind = kind
@@ -38,6 +41,7 @@ class Error(Exception):
         self.party = party
         self.name = name
         self.parties = parties
+        self.mistakes = mistakes
 
     def __str__(self) -> str:
         text = str(self.args[0])
@@ -129,4 +133,5 @@ def from_fault(fault: Mapping[str, Any]) -> Error:
         party=fault.get("party"),
         name=fault.get("name"),
         parties=tuple(fault.get("parties") or ()),
+        mistakes=tuple(fault.get("mistakes") or ()),
     )

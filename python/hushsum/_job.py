@@ -1,0 +1,488 @@
+"""Jobs: one declaration that is simulated, deployed and read alike from Go and Python.
+
+go generate ./job makes this module of the table of fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Sequence
+
+from ._declared import Declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(Declared):
+    """A declared job.
+
+    Attributes:
+        name: Names the job, once per roster. Values: 1 to 60 letters, digits, dots,
+            dashes and underscores. Required.
+        about: Tells parties what they consent to. Values: up to 500 characters.
+        rounds: Counts the steps of the model, each of one private sum or two. Range: 1 to
+            1,000,000. Required.
+        seed: Draws the first model and the batches. Range: 0 to 2^63−1. Default: 0.
+        parties: See :class:`Parties`.
+        sum: See :class:`Sum`.
+        privacy: See :class:`Privacy`.
+        model: See :class:`Model`.
+        training: See :class:`Training`.
+        server: See :class:`Server`.
+        metrics: See :class:`Metrics`.
+        time: See :class:`Time`.
+        world: See :class:`World`.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Parties:
+        """Who takes part.
+
+        Attributes:
+            count: Counts the parties: party-1, party-2 and so on, unless a roster or
+                groups name them. Range: 2 to 1,000,000. Default: the roster's, or the
+                groups'.
+            group: See :class:`Group`.
+            roster: Names the file of the parties and their keys, which a simulation does
+                without. Values: a file, as seen from the job's.
+            drop_out: Bounds the part that may be missing from a sum. Range: 0 to below 1
+                (share of the parties). Default: 0.0.
+            colluders: Bounds the parties that pool what they know with the server. Range:
+                0 to parties.count − 2 (parties). Default: 0.
+            per_round: Counts the parties of a round, drawn by a public rule. Range: 0, or
+                2 to parties.count (parties). Default: 0: all.
+            hidden: Has each party take part by a secret coin with this probability.
+                Range: 0 to 1 (probability). Default: 0: all take part.
+        """
+
+        @dataclass(frozen=True, kw_only=True)
+        class Group:
+            """An element of ``parties.group``.
+
+            Attributes:
+                name: Names the parties of a group: clinic-1, clinic-2 and so on, or
+                    clinic if it is one. Values: 1 to 60 letters, digits, dots, dashes and
+                    underscores. Required.
+                count: Counts them. Range: 1 to 1,000,000 (parties). Default: 1.
+                epsilon: Bounds what each of them spends, in place of privacy.epsilon.
+                    Range: above 0. Default: privacy.epsilon.
+            """
+
+            name: str
+            count: int = 1
+            epsilon: float = 0.0
+
+        count: int = 0
+        group: Sequence[Group] = ()
+        roster: str = ""
+        drop_out: float = 0.0
+        colluders: int = 0
+        per_round: int = 0
+        hidden: float = 0.0
+
+    @dataclass(frozen=True, kw_only=True)
+    class Sum:
+        """How sums are taken.
+
+        Attributes:
+            protocol: Takes the sums. Values: pairwise, oneshot. Default: "pairwise".
+            adversary: Names the server that a sum withstands. Values: cheating,
+                semi-malicious, curious. Default: "cheating".
+            recovery: Has sums recover also where parties.drop_out is 0. Default: false.
+            classical: Leaves ML-KEM out of key exchange. Default: false.
+            sparse: Has each party share keys with some neighbours only. Default: false.
+            degree: Counts those neighbours. Range: 2 to parties.count − 1 (parties).
+                Default: with sum.sparse the least for failures of 2^−40 and 2^−30.
+            committee: Names the file of the committee's members and their keys. Values: a
+                file, as seen from the job's.
+            members: Counts the committee of one-message sums. Range: 4 to 255 (members).
+                Default: 13.
+            faults: Counts the members that may lie or be silent. Range: 1 to a third of
+                the others (members). Default: a fourth of the others.
+            covered: Covers submissions until the committee agrees on who is in the sum.
+                Default: false.
+            max_weight: Weighs means by rows; a party with more counts with this many.
+                Range: 0 or more (rows). Default: 0: equal weights.
+            range: Bounds a coordinate of a sum without noise. Range: above 0. Default:
+                64.0.
+            fraction_bits: Counts the binary places of a coordinate without noise. Range:
+                1 to 40 (bits). Default: 20.
+        """
+
+        protocol: Literal["pairwise", "oneshot"] = "pairwise"
+        adversary: Literal["cheating", "semi-malicious", "curious"] = "cheating"
+        recovery: bool = False
+        classical: bool = False
+        sparse: bool = False
+        degree: int = 0
+        committee: str = ""
+        members: int = 13
+        faults: int = 0
+        covered: bool = False
+        max_weight: int = 0
+        range: float = 64.0
+        fraction_bits: int = 20
+
+    @dataclass(frozen=True, kw_only=True)
+    class Privacy:
+        """Which noise is in sums, and what it may spend of a party's privacy.
+
+        Attributes:
+            noise: Names the law of the noise. Values: none, discrete-gaussian,
+                discrete-laplace, skellam. Default: "none".
+            epsilon: Bounds what all rounds spend of each party's privacy, against the
+                server. Range: above 0. Default: none: privacy.multiplier sets the noise.
+            multiplier: Sets the standard deviation of a sum's noise over the L2
+                sensitivity. Range: above 0. Default: the least that keeps privacy.epsilon.
+            delta: Lets epsilon fail with this probability. Range: above 0, below 1
+                (probability). Default: 1e-05.
+            clip: Clips what a party adds, in L2 norm. Range: above 0 (of the vector).
+                Default: none; required with noise.
+            clip_quantile: Has the clip follow this quantile of the norms. Range: 0 to
+                below 1. Default: 0: a fixed clip.
+            clip_rate: Sets how fast the clip follows. Range: above 0. Default: 0.2.
+            sign_share: Gives the signs of a mask this part of the budget. Range: above 0,
+                below 1 (share). Default: 0.5.
+            bits: Sets the width of a coordinate of a sum with noise. Range: 8 to 64
+                (bits). Default: 32; with oneshot as its keys need.
+        """
+
+        noise: Literal["none", "discrete-gaussian", "discrete-laplace", "skellam"] = "none"
+        epsilon: float = 0.0
+        multiplier: float = 0.0
+        delta: float = 1e-05
+        clip: float = 0.0
+        clip_quantile: float = 0.0
+        clip_rate: float = 0.2
+        sign_share: float = 0.5
+        bits: int = 0
+
+    @dataclass(frozen=True, kw_only=True)
+    class Model:
+        """What is summed: the weights of a model, or a bare vector.
+
+        Attributes:
+            name: Names a model that the job trains itself. Values: logistic, softmax,
+                mlp:N,…, lenet, lenet-norm. Default: none: the parties' programs bring
+                vectors.
+            features: Counts the numbers of a row. Range: 1 to 4,194,304. Default: in a
+                simulation the data's.
+            classes: Counts the classes of rows. Range: 2 to 65,536. Default: in a
+                simulation the data's.
+            length: Counts the numbers of a bare vector. Range: 1 to 134,217,728. Default:
+                the model's.
+            tensor: See :class:`Tensor`.
+            file: Names the file of the first model, safetensors or npz. Values: a file,
+                as seen from the job's.
+            init: Begins the tensors. Values: zeros, uniform. Default: "zeros".
+            dtype: Sets the type that the model is sent in. Values: float32, float64.
+                Default: float64 with model.name, else float32.
+            personal: Keeps tensors whose names match these patterns with each party.
+                Values: 1 to 200 characters each. Default: none.
+        """
+
+        @dataclass(frozen=True, kw_only=True)
+        class Tensor:
+            """An element of ``model.tensor``.
+
+            Attributes:
+                name: Names a tensor. Values: 1 to 200 characters. Required.
+                shape: Sizes it, a dimension each. Range: 1 to 134,217,728. Required.
+            """
+
+            name: str
+            shape: Sequence[int]
+
+        name: str = ""
+        features: int = 0
+        classes: int = 0
+        length: int = 0
+        tensor: Sequence[Tensor] = ()
+        file: str = ""
+        init: Literal["zeros", "uniform"] = "zeros"
+        dtype: Literal["", "float32", "float64"] = ""
+        personal: Sequence[str] = ()
+
+    @dataclass(frozen=True, kw_only=True)
+    class Training:
+        """What a party does in a round, where the job has a model that it trains itself.
+
+        Attributes:
+            epochs: Counts the passes over a party's rows in a round. Range: 1 to
+                1,000,000 (passes). Default: 1, unless there are steps.
+            steps: Counts gradient steps, in place of passes. Range: 1 to 1,000,000.
+                Default: none.
+            batch: Counts the rows of a step. Range: 0 or more (rows). Default: 0: all.
+            rate: Sets the learning rate of the parties. Range: above 0. Default: 0.1.
+            momentum: Sets the momentum of local steps. Range: 0 to below 1. Default: 0.0.
+            weight_decay: Sets the weight decay of local steps. Range: 0 or more. Default:
+                0.0.
+            lambda_: Sets the strength of L2 regularisation. Range: 0 or more. Default:
+                0.0.
+            rule: Names the rule of the parties. Values: fedavg, fedprox, scaffold, fedga.
+                Default: "fedavg".
+            mu: Sets the pull of fedprox towards the round's model. Range: above 0.
+                Default: 0.1.
+            beta: Sets the displacement of fedga. Range: above 0. Default: 0.1.
+            variates: Says what scaffold's control variates are made of: steps is option
+                II, gradient option I. Values: steps, gradient, fresh. Default: "steps".
+            mask: Masks coordinates on which parties disagree. Values: none, soft, hard.
+                Default: "none".
+            mask_threshold: Sets the agreement from which on a coordinate counts in full.
+                Range: above 0, to 1. Default: 0.4.
+            submit: Says what parties submit. Values: updates, weights. Default:
+                "updates".
+            restart: Has parties train from the first model in each round. Default: false.
+        """
+
+        epochs: int = 0
+        steps: int = 0
+        batch: int = 0
+        rate: float = 0.1
+        momentum: float = 0.0
+        weight_decay: float = 0.0
+        lambda_: float = 0.0
+        rule: Literal["fedavg", "fedprox", "scaffold", "fedga"] = "fedavg"
+        mu: float = 0.1
+        beta: float = 0.1
+        variates: Literal["steps", "gradient", "fresh"] = "steps"
+        mask: Literal["none", "soft", "hard"] = "none"
+        mask_threshold: float = 0.4
+        submit: Literal["updates", "weights"] = "updates"
+        restart: bool = False
+
+    @dataclass(frozen=True, kw_only=True)
+    class Server:
+        """How a mean makes the next model.
+
+        Attributes:
+            rule: Makes the next model of a mean. Values: fedavg, fedavgm, fedadagrad,
+                fedadam, fedyogi. Default: "fedavg".
+            rate: Sets the learning rate of the server. Range: above 0. Default: 1; 0.01
+                with adaptive rules.
+            beta1: Sets the decay of the first moment, or the momentum. Range: 0 to below
+                1. Default: 0.0.
+            beta2: Sets the decay of the second moment. Range: above 0, below 1. Default:
+                0.99.
+            tau: Sets the adaptivity: larger is closer to plain averaging. Range: above 0.
+                Default: 0.001.
+            tau_inside: Adds tau under the root, not behind it. Default: false.
+        """
+
+        rule: Literal["fedavg", "fedavgm", "fedadagrad", "fedadam", "fedyogi"] = "fedavg"
+        rate: float = 0.0
+        beta1: float = 0.0
+        beta2: float = 0.99
+        tau: float = 0.001
+        tau_inside: bool = False
+
+    @dataclass(frozen=True, kw_only=True)
+    class Metrics:
+        """Loss and accuracy, summed with the updates.
+
+        Attributes:
+            share: Gives loss and accuracy this part of the clip, to be summed with the
+                updates. Range: 0 to below 1 (share). Default: 0: none are summed.
+        """
+
+        share: float = 0.0
+
+    @dataclass(frozen=True, kw_only=True)
+    class Time:
+        """When rounds are held. It may change while a job runs, and is in no digest.
+
+        Attributes:
+            start: Begins the first round. Range: RFC 3339. Default: at once.
+            pace: Sets the least time from one round's beginning to the next. Range: 0s to
+                1000h. Default: 0s.
+            step_time: Waits this long in a step for parties that are there. Range: above
+                0s, to 1000h. Default: "30s".
+        """
+
+        start: str = ""
+        pace: str = ""
+        step_time: str = "30s"
+
+    @dataclass(frozen=True, kw_only=True)
+    class World:
+        """What a simulation needs and a deployment has: data, places, links, mishaps. It is
+        sent to nobody, and in no digest.
+
+        Attributes:
+            seed: Draws rows, losses, delays and drop-outs. Range: 0 to 2^63−1. Default:
+                seed.
+            evaluate_every: Judges the model after so many rounds. Range: 1 to 1,000,000
+                (rounds). Default: 1.
+            skip_clear: Leaves out the same training in the clear. Default: false.
+            data: See :class:`Data`.
+            fidelity: Says how much of a sum is simulated. Values: messages, crowd, ring,
+                clear. Default: "messages".
+            topology: Says where sums are added up. Values: server, serverless. Default:
+                "server".
+            servers: Places the servers; of several each sums its own parties. Values: 1
+                to 200 characters each. Default: one, at server.
+            drop: Drops this part of the parties out of each round. Range: 0 to below 1
+                (share of the parties). Default: 0.0.
+            tolerance: Lets a party leave once no weight is further from its own than
+                this. Range: 0 or more. Default: 0: nobody leaves.
+            reference: See :class:`Reference`.
+            subtract_own: Has a party take its own noise out of its copy of the model.
+                Default: false.
+            link: See :class:`Link`.
+            party: See :class:`Party`.
+        """
+
+        @dataclass(frozen=True, kw_only=True)
+        class Data:
+            """The table ``data``.
+
+            Attributes:
+                set: Names the rows: a set, or the folder of one. Values: synthetic,
+                    adult, digits, mnist, fashion-mnist, kdd or a folder. Default:
+                    "synthetic".
+                rows: Counts the rows of a party, or those of each round with draw. Range:
+                    1 to 10,000,000 (rows). Default: 200; of images all.
+                split: Deals the rows to the parties, once. Values: shuffled, iid,
+                    label-skew, one-class, dirichlet-labels, dirichlet-quantity, colour,
+                    rotation, label-colour, label-colour-skew, label-rotation,
+                    label-rotation-skew, writers. Default: iid.
+                concentration: Sets the concentration of the Dirichlet splits. Range:
+                    above 0. Default: 0.5.
+                draw: Deals rows by round, in place of a split. Values: fixed, new,
+                    growing, anew. Default: by the split.
+                test: Keeps this share of the rows to judge models on, where a set has
+                    none apart. Range: above 0, below 1 (share of the rows). Default: 0.25.
+                most: Uses so many rows of a set, drawn by seed. Range: 0 or more (rows).
+                    Default: 0: all.
+            """
+
+            set: str = "synthetic"
+            rows: int = 0
+            split: Literal[
+                "", "shuffled", "iid", "label-skew", "one-class", "dirichlet-labels",
+                "dirichlet-quantity", "colour", "rotation", "label-colour", "label-colour-skew",
+                "label-rotation", "label-rotation-skew", "writers",
+            ] = ""
+            concentration: float = 0.5
+            draw: Literal["", "fixed", "new", "growing", "anew"] = ""
+            test: float = 0.25
+            most: int = 0
+
+        @dataclass(frozen=True, kw_only=True)
+        class Reference:
+            """The table ``reference``.
+
+            Attributes:
+                law: Adds noise as a paper has it, to compare with and never for release.
+                    Values: staircase, continuous-laplace, continuous-gaussian. Default: none.
+                epsilon: Sets the epsilon of that noise. Range: above 0. Default: required
+                    with a law.
+                alpha: Sets the regularisation in its sensitivity. Range: above 0.
+                    Default: training.lambda.
+            """
+
+            law: Literal["", "staircase", "continuous-laplace", "continuous-gaussian"] = ""
+            epsilon: float = 0.0
+            alpha: float = 0.0
+
+        @dataclass(frozen=True, kw_only=True)
+        class Link:
+            """An element of ``world.link``.
+
+            Attributes:
+                between: Names the two places. Values: 1 to 200 characters each. Required.
+                latency: Delays each message. Range: 0s to 1000h. Default: "0s".
+                jitter: Delays it further, by up to this. Range: 0s to 1000h. Default:
+                    "0s".
+                loss: Loses this part of the messages, which are sent again. Range: 0 to
+                    0.99 (share). Default: 0.0.
+                bandwidth: Carries so many bytes a second. Range: 0 or more (bytes/s).
+                    Default: 0: no limit.
+            """
+
+            between: Sequence[str]
+            latency: str = "0s"
+            jitter: str = "0s"
+            loss: float = 0.0
+            bandwidth: float = 0.0
+
+        @dataclass(frozen=True, kw_only=True)
+        class Party:
+            """An element of ``world.party``.
+
+            Attributes:
+                name: Names a party, or a group. Values: a group or a party. Required.
+                place: Says where it is. Values: 1 to 200 characters. Default: its name.
+                server: Says where its server is. Values: one of world.servers. Default:
+                    the nearest.
+                rows: Counts its rows. Range: 1 to 10,000,000 (rows). Default:
+                    world.data.rows.
+                compute: Times its work in each round, the last for all later ones. Range:
+                    0s to 1000h. Default: by the cost model.
+                slow: Multiplies the time of its work. Range: above 0, to 1,000,000.
+                    Default: 1.0.
+                straggle: Slows it in this share of the rounds only. Range: 0 to 1 (share
+                    of the rounds). Default: 0: in all.
+                joins: Has it join in this round. Range: 1 to 1,000,000 (round). Default:
+                    1.
+                leaves: Has it leave after this round. Range: 0 or more (round). Default:
+                    0: it stays.
+                reference_epsilon: Sets its own epsilon of a reference law. Range: above
+                    0. Default: world.reference.epsilon.
+                crash: See :class:`Crash`.
+            """
+
+            @dataclass(frozen=True, kw_only=True)
+            class Crash:
+                """An element of ``crash``.
+
+                Attributes:
+                    round: Has it drop out of this round. Range: 1 to 1,000,000. Required.
+                    at: Says before which of its messages. Values: begin, submit, sign,
+                        reveal. Default: "submit".
+                    back: Has it back before this round. Range: 2 to 1,000,001 (round).
+                        Default: the next.
+                """
+
+                round: int
+                at: Literal["begin", "submit", "sign", "reveal"] = "submit"
+                back: int = 0
+
+            name: str
+            place: str = ""
+            server: str = ""
+            rows: int = 0
+            compute: Sequence[str] = ()
+            slow: float = 1.0
+            straggle: float = 0.0
+            joins: int = 1
+            leaves: int = 0
+            reference_epsilon: float = 0.0
+            crash: Sequence[Crash] = ()
+
+        seed: int = 0
+        evaluate_every: int = 1
+        skip_clear: bool = False
+        data: Data = Data()
+        fidelity: Literal["messages", "crowd", "ring", "clear"] = "messages"
+        topology: Literal["server", "serverless"] = "server"
+        servers: Sequence[str] = ()
+        drop: float = 0.0
+        tolerance: float = 0.0
+        reference: Reference = Reference()
+        subtract_own: bool = False
+        link: Sequence[Link] = ()
+        party: Sequence[Party] = ()
+
+    name: str
+    about: str = ""
+    rounds: int
+    seed: int = 0
+    parties: Parties = Parties()
+    sum: Sum = Sum()
+    privacy: Privacy = Privacy()
+    model: Model = Model()
+    training: Training = Training()
+    server: Server = Server()
+    metrics: Metrics = Metrics()
+    time: Time = Time()
+    world: World = World()

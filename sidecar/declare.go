@@ -1,0 +1,69 @@
+package sidecar
+
+import (
+	"encoding/hex"
+	"errors"
+	"slices"
+
+	declared "github.com/hushsum/hushsum/job"
+)
+
+// declareCalls read what is declared; those that run it are jobCalls.
+var declareCalls = map[string]handler{
+	"job.parse":  parseJob,
+	"job.fields": jobFields,
+}
+
+// parsedJSON is a job without what is its default, and its digest.
+type parsedJSON struct {
+	Job    *declared.Job `json:"job"`
+	Digest string        `json:"digest"` // 64 hexadecimal digits
+}
+
+// parseJob reads the text of a job's file.
+func parseJob(_ *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Name string `json:"name"` // of the file, for messages
+	}
+	if err := r.take(&with, 1); err != nil {
+		return nil, nil, err
+	}
+	j, err := declared.Parse(with.Name, r.blobs[0].private())
+	if err != nil {
+		return nil, nil, err
+	}
+	digest := j.Digest()
+	return parsedJSON{j, hex.EncodeToString(digest[:])}, nil, nil
+}
+
+// jobFields returns the table of all that a job declares.
+func jobFields(_ *sidecar, r *request) (any, [][]byte, error) {
+	if err := r.take(&struct{}{}, 0); err != nil {
+		return nil, nil, err
+	}
+	return struct {
+		Fields []declared.Field `json:"fields"`
+	}{slices.Collect(declared.Fields())}, nil, nil
+}
+
+// mistakeJSON is one of the mistakes of a job.
+type mistakeJSON struct {
+	Line   int    `json:"line"` // from 1; 0: it has no place
+	Column int    `json:"column"`
+	Path   string `json:"path"` // of a field, or empty
+	Reason string `json:"reason"`
+	Advice string `json:"advice"`
+}
+
+// takeMistakes fills in what is wrong with a job, all of it.
+func (f *faultJSON) takeMistakes(err error) {
+	if !errors.Is(err, declared.ErrConfig) {
+		return
+	}
+	for i, e := range declared.Errors(err) {
+		if i == 0 {
+			f.Field, f.Reason, f.Advice = e.Path, e.Reason, e.Advice
+		}
+		f.Mistakes = append(f.Mistakes, mistakeJSON{e.Line, e.Column, e.Path, e.Reason, e.Advice})
+	}
+}
