@@ -1,8 +1,8 @@
 package sidecar
 
 import (
+	"cmp"
 	"encoding/hex"
-	"errors"
 	"slices"
 
 	declared "github.com/hushsum/hushsum/job"
@@ -28,7 +28,7 @@ func parseJob(_ *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.take(&with, 1); err != nil {
 		return nil, nil, err
 	}
-	j, err := declared.Parse(with.Name, r.blobs[0].private())
+	j, err := declared.Parse(cmp.Or(with.Name, "the job"), r.blobs[0].private())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,11 +55,8 @@ type mistakeJSON struct {
 	Advice string `json:"advice"`
 }
 
-// takeMistakes fills in what is wrong with a job, all of it.
+// takeMistakes fills in what is wrong with a job that was read, all of it.
 func (f *faultJSON) takeMistakes(err error) {
-	if !errors.Is(err, declared.ErrConfig) {
-		return
-	}
 	for i, e := range declared.Errors(err) {
 		if i == 0 {
 			f.Field, f.Reason, f.Advice = e.Path, e.Reason, e.Advice

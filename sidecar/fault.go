@@ -12,7 +12,6 @@ import (
 	"github.com/hushsum/hushsum/attacks/audit"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/fault"
-	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
@@ -136,7 +135,6 @@ var kinds = []struct {
 	{"config", oneshot.ErrConfig, ""},
 	{"identity", keyexchange.ErrSigner, "use 32 bytes of a generated identity"},
 	{"config", hushsum.ErrConfig, ""},
-	{"config", declared.ErrConfig, ""},
 	{"config", privacy.ErrConfig, ""},
 	{"config", accounting.ErrConfig, ""},
 	{"config", noise.ErrConfig, ""},
@@ -167,7 +165,9 @@ func newFault(err error) *faultJSON {
 	var release *privacy.ConfigError
 	var differs *hushsum.DifferenceError
 	switch {
-	case errors.As(err, &plan):
+	case errors.As(err, &plan) && plan.File != "":
+		f.takeMistakes(err)
+	case plan != nil:
 		// In the words of the plan's JSON form.
 		f.Field, f.Reason = snakeCase(plan.Path), plan.Reason
 		if plan.Path == "JSON" && plan.Err != nil {
@@ -199,7 +199,6 @@ func newFault(err error) *faultJSON {
 	if errors.As(err, &spent) {
 		f.Name = spent.Client
 	}
-	f.takeMistakes(err)
 	return f
 }
 

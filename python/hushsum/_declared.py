@@ -51,7 +51,7 @@ class Declared:
         return str(_parsed(_sidecar.encode(self.to_dict()))["digest"])
 
 
-def _parsed(text: bytes, name: str = "job") -> dict[str, Any]:
+def _parsed(text: bytes, name: str = "") -> dict[str, Any]:
     result, _ = _sidecar.current().call("job.parse", {"name": name}, [text])
     return dict(result)
 
