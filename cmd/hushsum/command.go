@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -37,6 +39,7 @@ func commands() []command {
 		{"experiment", "rerun a table of the papers, with seeds, as text, CSV and figures",
 			experiment},
 		{"attack", "attack private sums, with and without each defence", attack},
+		{"job", "check a declared job, and list what there is to declare", declaration},
 		{"sidecar", "serve a program in another language, such as Python", runSidecar},
 	}
 }
@@ -46,6 +49,9 @@ func commands() []command {
 type streams struct {
 	out, err io.Writer
 	live     bool
+	// described, if it is not nil, is told the flags and the help of a command that is asked for
+	// help, which then prints nothing: completion and the manual page are made of them.
+	described func(*flag.FlagSet, *manual)
 }
 
 // run is the whole program: it returns the exit code.
@@ -77,11 +83,7 @@ func dispatch(ctx context.Context, args []string, std streams) int {
 			return exitOK
 		}
 		// The help of a command is what its -h prints.
-		about := "-h"
-		if len(args) > 1 {
-			about += "=" + args[1]
-		}
-		name, args = args[0], []string{about}
+		name, args = args[0], []string{strings.Join(append([]string{"-h"}, args[1:]...), "=")}
 	}
 	var names []string
 	for _, c := range commands() {

@@ -16,20 +16,37 @@ import (
 // parseFlags parses a command's arguments. If the command is not to run, because
 // it was asked for help or called wrongly, ok is false and code the exit code.
 func parseFlags(flags *flag.FlagSet, help *manual, args []string, std streams) (code int, ok bool) {
-	rest, err := setFlags(flags, args)
-	var asked *helpAsked
-	switch {
-	case errors.As(err, &asked):
-		if err = help.print(std.out, flags, asked.topic); err == nil {
-			return exitOK, false
+	_, code, ok = parseOperands(flags, help, 0, args, std)
+	return code, ok
+}
+
+// parseOperands is parseFlags for a command that takes arguments too, up to so many, before
+// its flags, between or after them.
+func parseOperands(
+	flags *flag.FlagSet, help *manual, most int, args []string, std streams,
+) (operands []string, code int, ok bool) {
+	if std.described != nil {
+		std.described(flags, help)
+		return nil, exitOK, false
+	}
+	for {
+		rest, err := setFlags(flags, args)
+		var asked *helpAsked
+		switch {
+		case errors.As(err, &asked):
+			if err = help.print(std.out, flags, asked.topic); err == nil {
+				return nil, exitOK, false
+			}
+		case err == nil && len(rest) == 0:
+			return operands, exitOK, true
+		case err == nil && len(operands) == most:
+			err = unexpected(flags.Name(), rest[0])
 		}
-	case err == nil && len(rest) > 0:
-		err = unexpected(flags.Name(), rest[0])
+		if err != nil {
+			return nil, wrongUsage(flags, err, std), false
+		}
+		operands, args = append(operands, rest[0]), rest[1:]
 	}
-	if err != nil {
-		return wrongUsage(flags, err, std), false
-	}
-	return exitOK, true
 }
 
 // helpAsked says that help was asked for, or one part of it.
@@ -117,6 +134,8 @@ var leading = map[string]string{
 	"calibrate":  "The mechanism comes first, then flags, and nothing else.",
 	"experiment": "The name of one experiment comes first, then flags, and nothing else.",
 	"attack":     "It takes flags only. Choose attacks with --run.",
+	"job check":  "It takes one FILE, and flags.",
+	"job fields": "It takes one PATTERN, and flags.",
 }
 
 // wrongUsage reports that a command was called wrongly.

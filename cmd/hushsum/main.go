@@ -5,6 +5,7 @@
 //	hushsum calibrate    find the noise, rounds or sampling for a privacy budget
 //	hushsum experiment   rerun a table of the papers
 //	hushsum attack       attack private sums, with and without each defence
+//	hushsum job          check the declaration of a private sum
 //	hushsum sidecar      serve a program in another language
 //
 // Run hushsum help for a list of commands, hushsum help COMMAND for one of them,

@@ -64,9 +64,14 @@ func (m *manual) print(w io.Writer, flags *flag.FlagSet, name string) error {
 	return nil
 }
 
-// printFlags prints the flags. A usage may end with a tab and what the default is in
-// other cases.
+// printFlags prints the flags, if there are any. A usage may end with a tab and what the
+// default is in other cases.
 func printFlags(w io.Writer, flags *flag.FlagSet) {
+	some := false
+	flags.VisitAll(func(*flag.Flag) { some = true })
+	if !some {
+		return
+	}
 	fmt.Fprint(w, "\nFlags:\n")
 	flags.VisitAll(func(f *flag.Flag) {
 		value, text := flag.UnquoteUsage(f)

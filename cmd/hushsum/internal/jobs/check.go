@@ -1,0 +1,106 @@
+package jobs
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"github.com/hushsum/hushsum/job"
+)
+
+// Report says whether a file is a job, and what is wrong with it or what it declares.
+type Report struct {
+	File   string   `json:"file"`
+	Valid  bool     `json:"valid"`
+	Digest string   `json:"digest,omitempty"`     // 64 hexadecimal digits
+	Plan   []string `json:"plan,omitempty"`       // sentences
+	Job    *job.Job `json:"job,omitempty"`        // without what is its default
+	Worked []Value  `json:"worked_out,omitempty"` // from other fields
+
+	Mistakes []Mistake `json:"mistakes,omitempty"`
+}
+
+// Value is a field's value, as a file has it.
+type Value struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
+// Mistake says what is wrong, and what to write.
+type Mistake struct {
+	Line   int    `json:"line"` // from 1; 0: it has no place
+	Column int    `json:"column"`
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+	Advice string `json:"advice"`
+}
+
+// Check reads the text of a file, and gives it the values of PATH=VALUE texts.
+func Check(file string, text []byte, set []string) *Report {
+	r := &Report{File: file}
+	j, err := job.Parse(file, text)
+	if err != nil {
+		r.add(err)
+		return r
+	}
+	for _, s := range set {
+		path, value, _ := strings.Cut(s, "=")
+		if err := j.Set(path, value); err != nil {
+			r.add(err)
+		}
+	}
+	if r.Mistakes == nil {
+		r.add(j.Validate())
+	}
+	if r.Mistakes != nil {
+		return r
+	}
+	digest := j.Digest()
+	r.Valid, r.Digest, r.Job = true, hex.EncodeToString(digest[:]), j
+	r.Plan, r.Worked = words(j), worked(j)
+	return r
+}
+
+func (r *Report) add(err error) {
+	for _, e := range job.Errors(err) {
+		r.Mistakes = append(r.Mistakes, Mistake{e.Line, e.Column, e.Path, e.Reason, e.Advice})
+	}
+}
+
+// worked returns the values that a job's defaults have besides what was declared, where they are
+// no constants.
+func worked(j *job.Job) (values []Value) {
+	declared, full := flat(j), flat(j.WithDefaults())
+	for f := range job.Fields() {
+		if v, ok := full[f.Path]; ok && declared[f.Path] == "" {
+			values = append(values, Value{f.Path, v})
+		}
+	}
+	return values
+}
+
+// flat returns the values of a job's fields outside of lists, by path.
+func flat(j *job.Job) map[string]string {
+	text, err := json.Marshal(j)
+	if err != nil {
+		panic("jobs: " + err.Error())
+	}
+	out := map[string]string{}
+	flatten(text, "", out)
+	return out
+}
+
+func flatten(text json.RawMessage, at string, out map[string]string) {
+	var table map[string]json.RawMessage
+	if json.Unmarshal(text, &table) != nil {
+		out[at] = string(text)
+		return
+	}
+	for name, v := range table {
+		path := name
+		if at != "" {
+			path = at + "." + name
+		}
+		flatten(v, path, out)
+	}
+}

@@ -1,0 +1,162 @@
+package jobs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/job"
+)
+
+// words says in sentences what a valid job declares, before a roster settles it.
+func words(declared *job.Job) []string {
+	j := declared.WithDefaults()
+	lines := []string{who(j), withstands(j)}
+	if j.Sum.Classical {
+		lines = append(lines, "Who records the messages and has a quantum computer later reads all of "+
+			"them: key exchange is classical.")
+	}
+	lines = append(lines, noise(j)...)
+	if j.Model.Name != "" {
+		lines = append(lines, training(j))
+	}
+	if files := files(j); files != "" {
+		lines = append(lines, "It names "+files+", whose content is not in this digest.")
+	}
+	return append(lines, mishaps(j)...)
+}
+
+func who(j *job.Job) string {
+	parties := "The parties of the roster"
+	if n := j.Size(); n > 0 {
+		parties = count(n, "party", "parties")
+	}
+	model := "bring vectors of " + count(j.Model.Length, "number", "numbers")
+	switch {
+	case j.Model.Name != "":
+		model = "train a model (" + j.Model.Name + ")"
+	case j.Model.File != "":
+		model = "improve the model of " + j.Model.File + " by programs of their own"
+	case len(j.Model.Tensor) > 0:
+		model = "improve a model of " + count(len(j.Model.Tensor), "tensor", "tensors") +
+			" by programs of their own"
+	}
+	text := fmt.Sprintf("%s %s, in %s.", parties, model, count(j.Rounds, "round", "rounds"))
+	switch p := &j.Parties; {
+	case p.PerRound > 0:
+		text += fmt.Sprintf(" %d of them are drawn for each round.", p.PerRound)
+	case p.Hidden > 0:
+		text += fmt.Sprintf(" In each round each takes part with probability %v.", p.Hidden)
+	}
+	return text
+}
+
+func withstands(j *job.Job) string {
+	server := map[string]string{
+		"cheating":       "a server that cheats in any way it likes",
+		"semi-malicious": "a server that is honest while keys are exchanged and may cheat later",
+		"curious":        "a server that follows the protocol and keeps all it sees",
+	}[j.Sum.Adversary]
+	together := ", as long as no party tells it what it knows"
+	if c := j.Parties.Colluders; c > 0 {
+		together = ", together with up to " + count(c, "party", "parties")
+	}
+	text := fmt.Sprintf("Nothing but sums is learnt by %s%s. ", server, together)
+	switch {
+	case j.Oneshot():
+		text += fmt.Sprintf("A party sends one message a round, and a committee of %d takes the masks "+
+			"off. ", j.Sum.Members)
+	case !j.Recovers():
+		return text + "All parties of a round must submit, or it gives nothing."
+	}
+	if j.Parties.DropOut == 0 {
+		return text + "Sums go on without parties that are away."
+	}
+	return text + fmt.Sprintf("Up to %s %% of the parties may be missing from a sum.",
+		percent(j.Parties.DropOut))
+}
+
+func noise(j *job.Job) []string {
+	p := &j.Privacy
+	if !j.Noisy() {
+		return []string{"There is no noise: sums may tell about a party, and no epsilon holds."}
+	}
+	text := fmt.Sprintf("Noise (%s) hides vectors of L2 norm up to %v", p.Noise, p.Clip)
+	if p.ClipQuantile > 0 {
+		text += fmt.Sprintf(" at first, and later up to quantile %v of the norms", p.ClipQuantile)
+	}
+	switch {
+	case p.Multiplier > 0 && p.Epsilon > 0:
+		text += fmt.Sprintf(", with multiplier %v; a party stops before it has spent epsilon %v at "+
+			"delta %v.", p.Multiplier, p.Epsilon, p.Delta)
+	case p.Multiplier > 0:
+		text += fmt.Sprintf(", with multiplier %v; no epsilon is promised.", p.Multiplier)
+	case p.Epsilon > 0:
+		text += fmt.Sprintf(": all rounds together spend at most epsilon %v of each party, at delta %v, "+
+			"against the server.", p.Epsilon, p.Delta)
+	default:
+		text += "."
+	}
+	lines := []string{text}
+	for _, g := range j.Parties.Group {
+		if g.Epsilon > 0 {
+			lines = append(lines, fmt.Sprintf("Each of %s spends at most epsilon %v.", g.Name, g.Epsilon))
+		}
+	}
+	return lines
+}
+
+func training(j *job.Job) string {
+	t := &j.Training
+	work := count(t.Epochs, "pass", "passes") + " over its rows"
+	if t.Steps > 0 {
+		work = count(t.Steps, "step", "steps")
+	}
+	batch := "all rows at a time"
+	if t.Batch > 0 {
+		batch = count(t.Batch, "row", "rows") + " at a time"
+	}
+	return fmt.Sprintf("In a round each party makes %s, %s, at rate %v, by %s; the server's rule is "+
+		"%s at rate %v.", work, batch, t.Rate, t.Rule, j.Server.Rule, j.Server.Rate)
+}
+
+// files lists the files that a job names.
+func files(j *job.Job) string {
+	var names []string
+	for _, name := range []string{j.Parties.Roster, j.Sum.Committee, j.Model.File} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// mishaps says what of the world of a simulation a reader should know.
+func mishaps(j *job.Job) (lines []string) {
+	w := &j.World
+	if j.Model.Name != "" {
+		lines = append(lines, fmt.Sprintf("In a simulation rows are those of %s.", w.Data.Set))
+	}
+	if w.Drop > 0 {
+		lines = append(lines, fmt.Sprintf("In a simulation %s %% of the parties drop out of each round.",
+			percent(w.Drop)))
+	}
+	if w.Fidelity == "clear" || w.Reference.Law != "" {
+		lines = append(lines, "Its simulation is for comparison only: it protects nobody.")
+	}
+	return lines
+}
+
+// count writes a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text + " " + many
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) }
