@@ -1,4 +1,3 @@
-// Package old reads what was declared before there were jobs, for one release.
 package old
 
 import (
@@ -151,9 +150,12 @@ func decode(name string, text []byte, into any) error {
 	var names *strict.Error
 	switch {
 	case errors.As(err, &unknown):
-		first := &unknown.Errors[0]
-		line, _ := first.Position()
-		return fail(line, "there is no key "+strings.Join(first.Key(), "."), advice, err)
+		var all []error
+		for _, one := range unknown.Errors {
+			line, _ := one.Position()
+			all = append(all, fail(line, "there is no key "+strings.Join(one.Key(), "."), advice, &one))
+		}
+		return errors.Join(all...)
 	case errors.As(err, &syntax):
 		line, _ := syntax.Position()
 		return fail(line, strings.TrimPrefix(syntax.Error(), "toml: "), advice, err)
