@@ -130,12 +130,13 @@ func unexpected(command, arg string) error {
 // leading says of a command that takes more than flags what comes before them, or
 // which flag to use.
 var leading = map[string]string{
-	"account":    "The mechanism comes first, then flags, and nothing else.",
-	"calibrate":  "The mechanism comes first, then flags, and nothing else.",
-	"experiment": "The name of one experiment comes first, then flags, and nothing else.",
-	"attack":     "It takes flags only. Choose attacks with --run.",
-	"job check":  "It takes one FILE, and flags.",
-	"job fields": "It takes one PATTERN, and flags.",
+	"account":     "The mechanism comes first, then flags, and nothing else.",
+	"calibrate":   "The mechanism comes first, then flags, and nothing else.",
+	"experiment":  "The name of one experiment comes first, then flags, and nothing else.",
+	"attack":      "It takes flags only. Choose attacks with --run.",
+	"job check":   "It takes one FILE, and flags.",
+	"job fields":  "It takes one PATTERN, and flags.",
+	"job convert": "It takes one FILE, and flags.",
 }
 
 // wrongUsage reports that a command was called wrongly.

@@ -26,6 +26,7 @@ func jobCommands() []command {
 	return []command{
 		{"check", "say whether a file is a job, and what it declares or has wrong", checkJob},
 		{"fields", "list all that there is to declare", listFields},
+		{"convert", "make a job of a declaration of before there were jobs", convertJob},
 	}
 }
 

@@ -36,7 +36,7 @@ func TestMistakes(t *testing.T) {
 			"hushsum sidecar: shared memory: descriptor 999: bad file descriptor", ""},
 		{"sidecar --sockte x", 2, "hushsum sidecar: there is no flag --sockte",
 			"Did you mean --socket?"},
-		{"job", 2, "hushsum job: the first argument must be the command", "Use one of check, fields."},
+		{"job", 2, "hushsum job: the first argument must be the command", "Use one of check, fields, convert."},
 		{"job chek", 2, `hushsum job: there is no command "chek" below job`, "Did you mean check?"},
 		{"job check", 2, "hushsum job check: which file?", "Name a file, or - for standard input."},
 		{"job check file file", 2, `hushsum job check: unexpected argument "file"`,

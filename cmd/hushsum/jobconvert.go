@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/old"
+)
+
+const convertAbout = `Usage: hushsum job convert FILE [flags]
+
+Prints the job, as TOML, that a declaration of before there were jobs becomes: a
+plan in JSON, a federation's file, a spec of hushsumd dev, or a scenario, from a
+file or with - from standard input. What changes in meaning or has another name
+is told on standard error, a note each. Comments of the old file are not kept,
+and values that are a job's defaults are left out.
+
+The digest of a job is not that of the old declaration. A job that runs goes on
+under the file that it began with: convert the next one.
+
+A plan does not say who takes part: give parties.count or parties.roster with
+--set. The part of the roster that a federation draws becomes a number, for which
+the roster is read that the file names, or parties.count is given.
+`
+
+func convertManual() *manual {
+	return &manual{
+		about: convertAbout,
+		examples: []string{
+			"hushsum job convert study.toml > study-job.toml",
+			"hushsum job convert plan.json --set parties.roster=roster.txt",
+			"hushsum job convert hospitals.toml --out hospitals-job.toml",
+		},
+	}
+}
+
+func convertJob(_ context.Context, args []string, std streams) int {
+	const who = "hushsum job convert"
+	var set settings
+	var out string
+	flags := flag.NewFlagSet("job convert", flag.ContinueOnError)
+	flags.Var(&set, "set", "`PATH=VALUE` to give a field of the job, as in parties.count=10; "+
+		"once for each")
+	flags.StringVar(&out, "out", "", "`FILE` to make and to write the job to")
+	operands, code, ok := parseOperands(flags, convertManual(), 1, args, std)
+	if !ok {
+		return code
+	}
+	if len(operands) == 0 {
+		return wrongUsage(flags, &problem{
+			cause: "which file?", advice: "Name a file, or - for standard input.",
+		}, std)
+	}
+	name, text, err := readJob(operands[0])
+	if err != nil {
+		complain(std.err, who, err)
+		return exitFailure
+	}
+	j, form, notes, err := old.Read(name, text, set...)
+	if err != nil {
+		for _, e := range job.Errors(err) {
+			advice := sentence(e.Advice)
+			e.Advice = ""
+			complain(std.err, who, &problem{cause: e.Error(), advice: advice, err: e})
+		}
+		return exitFailure
+	}
+	if text, err = j.MarshalText(); err != nil {
+		complain(std.err, who, err)
+		return exitFailure
+	}
+	if out == "" {
+		fmt.Fprintf(std.out, "%s", text)
+	} else if err := writeNew(out, text); err != nil {
+		complain(std.err, who, err)
+		return exitFailure
+	} else if filepath.Dir(out) != filepath.Dir(name) && j.Parties.Roster+j.Model.File != "" {
+		notes = append(notes, fmt.Sprintf("files that it names are found from %s",
+			filepath.Dir(out)))
+	}
+	fmt.Fprintf(std.err, "%s is read as a %s.\n", name, form)
+	for _, note := range notes {
+		for i, line := range wrap(note, width-2) {
+			fmt.Fprintf(std.err, "%s%s\n", []string{"- ", "  "}[min(i, 1)], line)
+		}
+	}
+	return exitOK
+}
+
+// writeNew writes a file that is not there yet: what is there could be the old declaration.
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return &problem{cause: fmt.Sprintf("--out: %s is there already", path),
+			advice: "Name a new file.", err: err}
+	}
+	if err != nil {
+		return &problem{cause: "--out: " + err.Error(), err: err}
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}
