@@ -40,7 +40,9 @@ func Read(name string, text []byte, set ...string) (
 	case form == FormPlan:
 		err = c.plan()
 	case form == FormScenario:
-		c.job, c.notes, err = Scenario(name, c.text)
+		var more []string
+		c.job, more, err = Scenario(name, c.text)
+		c.notes = append(c.notes, more...)
 	default:
 		err = c.federation(form)
 	}
@@ -156,6 +158,10 @@ func (c *conversion) recognise() (form string, err error) {
 	case rows && has(federationKeys):
 		return FormSpec, nil
 	case rows:
+		if keys["training.model"] {
+			c.note("it could be a spec of hushsumd dev too, in which sums always recover: to have it read " +
+				`as one write split = "iid" under [data]`)
+		}
 		return FormScenario, nil
 	case len(keys) == 0:
 		return "", c.mistake("", "name a plan, a federation's file, a spec or a scenario",

@@ -39,6 +39,7 @@ split = "iid"
 model = "mlp:4"
 rate = 0.1
 [[party]]
+name = "clinic"
 count = 5
 `
 
@@ -85,8 +86,8 @@ func TestMistakes(t *testing.T) {
 		{smallSpec, `set = "adult"`, "", 3, "name of a set"},
 		{smallSpec, "[training]", "[training.rows]\nfeatures = 3\n[training]", 6, "leave it out"},
 		{smallSpec, "rounds = 4", "rounds = 4\nroster = \"r\"", 3, "leave it out"},
-		{smallSpec, "[[party]]\ncount = 5\n", "", 0, "[[party]]"},
-		{smallSpec, "count = 5", "count = -5", 10, "1 or more"},
+		{smallSpec, "[[party]]\nname = \"clinic\"\ncount = 5\n", "", 0, "[[party]]"},
+		{smallSpec, "count = 5", "count = -5", 11, "1 or more"},
 		{smallSpec, "rate = 0.1", "rate = 0.1\nby_rows = true", 9, "give sum.max_weight"},
 		{smallSpec, "count = 5", "place = \"Oslo\"", 5, "there is no key data.split"},
 	} {
@@ -124,9 +125,21 @@ func TestSet(t *testing.T) {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
-	// A text that says nothing but what scenarios and specs share is a scenario's.
-	both := strings.Replace(smallSpec, "split = \"iid\"\n", "rows = 50\n", 1)
-	if _, form, _, err := Read("x.toml", []byte(both)); form != FormScenario {
+}
+
+// A text that says nothing but what scenarios and specs share is a scenario's, and the note says
+// how it is a spec's.
+func TestEitherForm(t *testing.T) {
+	both := strings.Replace(smallSpec, "split = \"iid\"", "rows = 50", 1)
+	both = strings.Replace(both, "mlp:4", "logistic", 1)
+	j, form, notes, err := Read("x.toml", []byte(both))
+	if err != nil || form != FormScenario || !strings.Contains(notes[0], `split = "iid"`) ||
+		j.Sum.Recovery {
+		t.Errorf("it is a %s, with %q: %v", form, notes, err)
+	}
+	one := strings.Replace(both, "rows = 50", "rows = 50\nsplit = \"iid\"", 1)
+	if j, form, _, err := Read("x.toml", []byte(one)); form != FormSpec || err != nil ||
+		!j.Sum.Recovery || j.World.Data.Rows != 50 {
 		t.Errorf("it is a %s: %v", form, err)
 	}
 }
