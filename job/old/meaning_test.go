@@ -3,14 +3,14 @@ package old
 import (
 	"crypto/ed25519"
 	"fmt"
-	"math"
+	"path"
 	"reflect"
+	"slices"
 	"testing"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -30,19 +30,20 @@ func rosterOf(t *testing.T, n int) *keyexchange.Roster {
 	return roster
 }
 
-// planOfFile is the plan that the service made of a federation's file without a training.
+// planOfFile is the plan that the service made of a federation's file, nil if the file declares a
+// training or names a file with the model.
 func planOfFile(t *testing.T, text []byte) *job.Plan {
 	t.Helper()
 	f := new(file)
 	if err := decode("x.toml", text, f); err != nil {
 		t.Fatal(err)
 	}
-	if f.Training != nil {
+	if f.Training != nil || f.Model.File != "" {
 		return nil
 	}
 	p := &job.Plan{Name: f.Name, Rounds: f.Rounds, Clip: f.Privacy.Clip, Bits: f.Privacy.Bits,
 		Epsilon: f.Privacy.Epsilon, Delta: f.Privacy.Delta, DropOut: f.Recovery.DropOut,
-		Colluders: f.Recovery.Colluders, Classical: f.Recovery.Classical, Length: 100}
+		Colluders: f.Recovery.Colluders, Classical: f.Recovery.Classical}
 	if noise := f.Privacy.Noise; noise != "" && noise != "none" {
 		if err := p.Noise.UnmarshalText([]byte(noise)); err != nil {
 			t.Fatal(err)
@@ -50,96 +51,108 @@ func planOfFile(t *testing.T, text []byte) *job.Plan {
 	}
 	p.Adversary = map[string]protocol.Adversary{"semi-malicious": protocol.SemiMaliciousServer,
 		"curious": protocol.CuriousServer}[f.Recovery.Adversary]
+	if f.Metrics.Share > 0 {
+		p.Length = 2
+	}
+	for _, tensor := range f.Model.Tensor {
+		personal := slices.ContainsFunc(f.Model.Personal, func(pattern string) bool {
+			is, err := path.Match(pattern, tensor.Name)
+			return is && err == nil
+		})
+		size := 1
+		for _, k := range tensor.Shape {
+			size *= k
+		}
+		if !personal {
+			p.Length += size
+		}
+	}
 	return p
 }
 
 // A plan, and a federation's file without a training, settles to the same figures as the job that
-// it becomes: thresholds, noise and what rounds spend, worked out here from the job's fields.
+// it becomes: sessions, noise and what rounds spend.
 func TestMeaning(t *testing.T) {
-	settled := 0
+	compared := 0
+	roster, committee := rosterOf(t, parties), rosterOf(t, 13)
 	each(t, func(t *testing.T, _ string, text []byte, form string, j *job.Job, _ []string) {
 		var p *job.Plan
 		var err error
-		length := j.Model.Length
 		switch form {
 		case FormPlan:
 			p, err = job.ParsePlan(text)
 		case FormFederation:
-			p, length = planOfFile(t, text), 100
-		}
-		if err != nil || p == nil {
-			return
-		}
-		var s *job.Settled
-		if p.Protocol == job.Oneshot {
-			s, err = p.SettleOneshot(rosterOf(t, parties), rosterOf(t, 13))
-		} else {
-			s, err = p.Settle(rosterOf(t, parties))
+			p = planOfFile(t, text)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		settled++
-		d := j.WithDefaults()
-		survivors := max(1, parties-int(math.Floor(d.Parties.DropOut*parties+1e-9)))
-		threshold := d.Parties.Colluders + 1
-		if d.Sum.Adversary != "curious" {
-			threshold = (parties-1+d.Parties.Colluders)/2 + 1
+		if p == nil {
+			return
 		}
-		config := s.Config(1)
-		if r := config.Recovery; !d.Recovers() && !d.Oneshot() || r.MinSurvivors != survivors ||
-			r.Threshold != threshold || config.Classical != d.Sum.Classical ||
-			config.Colluders != d.Parties.Colluders || s.Plan().Rounds != d.Rounds ||
-			adversaries[r.Adversary] != d.Sum.Adversary {
-			t.Errorf("%+v of %+v, and %+v of the job", config, r, d)
+		var was *job.Settled
+		if p.Protocol == job.Oneshot {
+			was, err = p.SettleOneshot(roster, committee)
+		} else {
+			was, err = p.Settle(roster)
 		}
-		if one := s.Oneshot(); one != nil && (d.Sum.Covered != one.Terms.Covered ||
-			max(d.Sum.Faults, 3*(1-min(d.Sum.Faults, 1))) != one.Terms.Faults) {
-			t.Errorf("%+v, and %+v of the job", one.Terms, d.Sum)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if (p.Noise != 0) != d.Noisy() {
-			t.Fatalf("noise %v is %q", p.Noise, d.Privacy.Noise)
+		is, err := j.Settle(job.Files{Roster: roster, Committee: committee})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if d.Noisy() {
-			sameNoise(t, s, d, length, survivors)
+		compared++
+		for _, c := range []struct {
+			what    string
+			is, was any
+		}{
+			{"rounds", is.Rounds(), was.Rounds()},
+			{"the fewest in a sum", is.MinSurvivors(), was.MinSurvivors()},
+			{"what a round spends", is.Round(), was.Round()},
+			{"the noise", is.StdDev(is.MinSurvivors()), was.StdDev(was.MinSurvivors())},
+			{"length", is.Layout()[0].Length, was.Layout()[0].Length},
+		} {
+			if !reflect.DeepEqual(c.is, c.was) {
+				t.Errorf("%s: %+v, and was %+v", c.what, c.is, c.was)
+			}
+		}
+		if was.Mechanism() != nil && !reflect.DeepEqual(is.Layout(), was.Layout()) {
+			t.Errorf("the layout: %v, and was %v", is.Layout(), was.Layout())
+		}
+		if p.Protocol == job.Oneshot {
+			sameTerms(t, is.Oneshot().Terms, was.Oneshot().Terms, was.Mechanism() != nil)
+		} else {
+			sameSession(t, is.Config(1), was.Config(1), j.Sum.Sparse)
 		}
 	})
-	if settled < 18 {
-		t.Errorf("%d are settled: the test does not see them", settled)
+	if compared < 20 {
+		t.Errorf("%d are compared: the test does not see them", compared)
 	}
 }
 
-// sameNoise compares what is settled with the noise that a job declares.
-func sameNoise(t *testing.T, s *job.Settled, d *job.Job, length, survivors int) {
+// sameSession compares what sessions withstand. A plan has no sparse graph: what a graph changes
+// is not compared.
+func sameSession(t *testing.T, is, was *protocol.Config, sparse bool) {
 	t.Helper()
-	var law accounting.Family
-	if err := law.UnmarshalText([]byte(d.Privacy.Noise)); err != nil {
-		t.Fatal(err)
+	if is.MinMembers != was.MinMembers || is.Classical != was.Classical || is.Recovery == nil ||
+		is.Recovery.Adversary != was.Recovery.Adversary ||
+		is.Recovery.MinSurvivors != was.Recovery.MinSurvivors {
+		t.Errorf("sessions: %+v %+v, and was %+v %+v", is, is.Recovery, was, was.Recovery)
 	}
-	release := privacy.Release{
-		Contributors: privacy.Contributors{
-			Parties:      parties,
-			MinSurvivors: survivors,
-			Colluders:    d.Parties.Colluders,
-		},
-		Noise:     privacy.Noise{Family: law, Clip: d.Privacy.Clip, Bits: d.Privacy.Bits},
-		Dimension: length,
+	if !sparse && (is.Colluders != was.Colluders || !reflect.DeepEqual(is.Recovery, was.Recovery)) {
+		t.Errorf("thresholds: %+v, and was %+v", is.Recovery, was.Recovery)
 	}
-	var err error
-	release.Noise.Multiplier, err = release.Calibrate(
-		privacy.Budget{Epsilon: d.Privacy.Epsilon, Delta: d.Privacy.Delta}, d.Rounds)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// sameTerms compares those of one message. Without noise the encoding, and so the bits, is another.
+func sameTerms(t *testing.T, is, was oneshot.Terms, noisy bool) {
+	t.Helper()
+	if !noisy {
+		is.Bits = was.Bits
 	}
-	mechanism, err := release.Mechanism()
-	if err != nil {
-		t.Fatal(err)
-	}
-	layout, err := mechanism.Layout()
-	if err != nil || !reflect.DeepEqual(layout, s.Layout()) {
-		t.Errorf("%v: layout %v, was %v", err, layout, s.Layout())
-	}
-	if !reflect.DeepEqual(mechanism.Round(), s.Round()) {
-		t.Errorf("a round spends %+v, was %+v", mechanism.Round(), s.Round())
+	if !reflect.DeepEqual(is, was) {
+		t.Errorf("terms: %+v, and was %+v", is, was)
 	}
 }
