@@ -2,7 +2,9 @@ package job
 
 import (
 	"math"
+	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,6 +32,9 @@ func (m *Model) Numbers() int {
 		n = float64(m.Length)
 	default:
 		for _, t := range m.Tensor {
+			if m.keeps(t.Name) {
+				continue
+			}
 			size := 1.0
 			for _, k := range t.Shape {
 				size *= float64(k)
@@ -41,6 +46,14 @@ func (m *Model) Numbers() int {
 		return 0
 	}
 	return int(n)
+}
+
+// keeps reports whether a tensor stays with each party.
+func (m *Model) keeps(name string) bool {
+	return slices.ContainsFunc(m.Personal, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
 }
 
 // widths are those of a perceptron's layers, or of softmax, which has no hidden one.

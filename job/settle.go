@@ -137,9 +137,12 @@ func (x *settling) who() error {
 	return nil
 }
 
-// length returns how many numbers a party's vector has, with its metrics.
+// numbers returns how many numbers a party's vector has, without metrics.
+func (x *settling) numbers() int { return cmp.Or(x.files.Length, x.Model.Numbers()) }
+
+// length is numbers with metrics.
 func (x *settling) length() int {
-	n := cmp.Or(x.files.Length, x.Model.Numbers())
+	n := x.numbers()
 	if n > 0 && x.Metrics.Share > 0 {
 		n += 2
 	}
@@ -173,7 +176,7 @@ func (x *settling) noise() error {
 	case p.ClipQuantile > 0:
 		release.Signs = privacy.Votes(cmp.Or(x.Parties.PerRound, x.Parties.Count))
 	case x.Training.Mask != "none":
-		release.Signs = &privacy.Signs{Dimension: cmp.Or(x.files.Length, x.Model.Numbers()), Part: p.SignShare}
+		release.Signs = &privacy.Signs{Dimension: x.numbers(), Part: p.SignShare}
 	}
 	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
 	if release.Noise.Multiplier == 0 {

@@ -108,7 +108,12 @@ func (c *conversion) federation(formed string) error {
 	if formed == FormSpec {
 		c.spec(f)
 	} else {
-		c.refuse(f.Roster == "", "roster", `write roster = "roster.txt"`, "it names no file of parties")
+		c.later = append(c.later, func() error {
+			if f.Roster == "" && c.job.Size() == 0 {
+				return c.mistake("roster", `write roster = "roster.txt"`, "it names no file of parties")
+			}
+			return nil
+		})
 	}
 	c.recovers("a federation's")
 	c.clear(f.Training == nil)

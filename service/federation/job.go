@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -48,6 +49,30 @@ func fromJob(err error) error {
 	return errors.Join(all...)
 }
 
+// fromEarlier says what is wrong with the job that an earlier release's file becomes, at the lines
+// of that file.
+func fromEarlier(text []byte, err error) error {
+	var all []error
+	for _, e := range job.Errors(err) {
+		if e.Line > 0 { // it is of the old form already
+			all = append(all, &FileError{Line: e.Line, Field: e.Path, Reason: e.Reason, Advice: e.Advice})
+			continue
+		}
+		table, name, _ := strings.Cut(e.Path, ".")
+		field := e.Path
+		switch {
+		case e.Path == "model.name":
+			field = "training.model"
+		case table == "model":
+			field = "training.rows." + name
+		case table == "sum" || table == "training":
+			field = "training." + name
+		}
+		all = append(all, wrong(text, field, e.Reason, e.Advice))
+	}
+	return errors.Join(all...)
+}
+
 // readJob reads a job's file, and those that it names. err is why the text is no file of an
 // earlier release.
 func readJob(name string, text []byte, err error) (*Federation, error) {
@@ -78,8 +103,10 @@ func readJob(name string, text []byte, err error) (*Federation, error) {
 }
 
 // newJob works a job out.
-func newJob(j *job.Job, text []byte, roster *keyexchange.Roster, model []byte) (*Federation, error) {
-	if j.World.Data.Set != "" || !emptyWorld(j) { // which is for a simulation only, and sent to nobody
+func newJob(
+	j *job.Job, text []byte, roster *keyexchange.Roster, model []byte,
+) (*Federation, error) {
+	if !emptyWorld(j) { // it is for a simulation only, and sent to nobody
 		own := j.Clone()
 		own.World = job.World{}
 		var err error
@@ -153,7 +180,8 @@ func fileOf(j *job.Job) File {
 		Pace:     Duration(j.Time.Pace),
 		StepTime: Duration(j.Time.StepTime),
 		Seed:     j.Seed,
-		Model:    Model{File: j.Model.File, Personal: j.Model.Personal, Init: j.Model.Init, DType: j.Model.DType},
+		Model: Model{File: j.Model.File, Personal: j.Model.Personal, Init: j.Model.Init,
+			DType: j.Model.DType},
 		Recovery: Recovery{Adversary: j.Sum.Adversary, Colluders: j.Parties.Colluders,
 			DropOut: j.Parties.DropOut, Classical: j.Sum.Classical, Sparse: j.Sum.Sparse},
 		Privacy: Privacy{Noise: j.Privacy.Noise, Epsilon: j.Privacy.Epsilon, Delta: j.Privacy.Delta,

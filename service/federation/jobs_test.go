@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/old"
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
-	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // The job that a federation's file becomes declares what the service makes of the file.
@@ -93,15 +93,13 @@ func sameRule(t *testing.T, s job.Server, o aggregation.Optimizer) {
 // sameTraining compares a training that is declared.
 func sameTraining(t *testing.T, d *job.Job, f *federation.Federation, parties int) {
 	t.Helper()
-	o, err := f.Options(parties)
+	trained, err := f.Trained(&learning.Dataset{Features: d.Model.Features, Labels: []int{0},
+		X: make([]float64, d.Model.Features)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := named.Model(d.Model.Name, d.Model.Features, d.Model.Classes, d.Training.Lambda)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, "model.length", m.NumParams(), o.Model.NumParams())
+	o := trained.Options()
+	same(t, "model.length", d.Model.Numbers(), o.Model.NumParams())
 	same(t, "seed", d.Seed, o.Seed)
 	r := d.Training
 	was := o.Local
@@ -114,10 +112,10 @@ func sameTraining(t *testing.T, d *job.Job, f *federation.Federation, parties in
 	same(t, "training.batch", r.Batch, was.Batch)
 	same(t, "training.epochs", r.Epochs, was.Epochs)
 	same(t, "training.steps", r.Steps, was.Steps)
-	if kind := o.Client.Kind; kind == simulation.FedProx && o.Client.Mu == 0 {
+	if kind := o.Client.Kind; kind == training.FedProx && o.Client.Mu == 0 {
 		same(t, "training.rule", r.Rule, "fedavg")
 	} else {
-		same(t, "training.rule", named.ClientRules[r.Rule], kind)
+		same(t, "training.rule", training.ClientRules[r.Rule], kind)
 	}
 	if o.Client.Mu > 0 {
 		same(t, "training.mu", r.Mu, o.Client.Mu)
@@ -127,18 +125,19 @@ func sameTraining(t *testing.T, d *job.Job, f *federation.Federation, parties in
 	}
 	same(t, "training.variates", r.Variates == "fresh", o.Client.Fresh)
 	same(t, "training.variates", r.Variates == "gradient", o.Client.OptionI)
-	same(t, "training.mask", named.Masks[r.Mask], o.Mask.Kind)
+	same(t, "training.mask", training.Masks[r.Mask], o.Mask.Kind)
 	if o.Mask.Kind != aggregation.NoMask {
 		same(t, "training.mask_threshold", r.MaskThreshold, o.Mask.Threshold)
 	}
 	same(t, "training.submit", r.Submit == "weights", o.Models)
 	same(t, "sum.max_weight", d.Sum.MaxWeight, o.MaxSamples)
 	switch {
-	case o.Noise != nil:
-		same(t, "privacy.clip", d.Privacy.Clip, o.Noise.Clip)
+	case o.NoiseClip > 0:
+		same(t, "privacy.clip", d.Privacy.Clip, o.NoiseClip)
 	default:
 		same(t, "privacy.clip", d.Privacy.Clip, o.Clip.Norm)
-		same(t, "sum.range", d.Sum.Range, cmp.Or(o.Range, 64))
-		same(t, "sum.fraction_bits", d.Sum.FractionBits, cmp.Or(o.FractionBits, 20))
+		limit, bits := f.FixedPoint()
+		same(t, "sum.range", d.Sum.Range, cmp.Or(limit, 64))
+		same(t, "sum.fraction_bits", d.Sum.FractionBits, cmp.Or(bits, 20))
 	}
 }

@@ -3,16 +3,14 @@ package federation
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/privacy"
@@ -76,105 +74,24 @@ const (
 	tensorNext     = "rule.next"     // round of the training, and which of its sums
 )
 
-// trainingOptions returns the training that an earlier release's file declares.
-func (f *Federation) trainingOptions() (o training.Options, err error) {
+// trainingOptions returns the training that an earlier release's file declares for so many
+// parties: that of the job that the file becomes.
+func (f *Federation) trainingOptions(parties int) (training.Options, error) {
 	t := f.File.Training
-	fail := func(field, reason, advice string) (training.Options, error) {
-		return o, wrong(f.Text, "training."+field, reason, advice)
-	}
-	switch {
-	case t.Rows.Features < 1 || t.Rows.Classes < 2:
-		return fail("rows", "it does not say what rows are like",
+	if t.Rows.Features < 1 || t.Rows.Classes < 2 {
+		return training.Options{}, wrong(f.Text, "training.rows", "it does not say what rows are like",
 			"write features, and classes from 2 on, under [training.rows]")
-	case t.Rows.Features > mostFeatures || t.Rows.Classes > mostClasses:
-		return fail("rows", fmt.Sprintf("%d features and %d classes are too many", t.Rows.Features,
-			t.Rows.Classes), fmt.Sprintf("use up to %d and %d", mostFeatures, mostClasses))
 	}
-	m, err := named.Model(t.Model, t.Rows.Features, t.Rows.Classes, t.Lambda)
-	var refused *named.ModelError
-	switch {
-	case errors.As(err, &refused) && refused.Lambda:
-		return fail("lambda", refused.Reason, refused.Advice)
-	case errors.As(err, &refused):
-		return fail("model", refused.Reason, refused.Advice)
+	j, _, _, err := old.Read("federation.toml", f.Text, fmt.Sprintf("parties.count=%d", parties))
+	if err != nil {
+		return training.Options{}, fromEarlier(f.Text, err)
 	}
-	o = training.Options{
-		Model: m,
-		Local: learning.SGD{
-			Rate:        t.Rate,
-			Momentum:    t.Momentum,
-			WeightDecay: t.WeightDecay,
-			Batch:       t.Batch,
-			Epochs:      t.Epochs,
-			Steps:       t.Steps,
-		},
-		Client: training.ClientRule{Mu: t.Mu, Beta: t.Beta},
-		Server: *f.Optimizer(),
-		Mask:   aggregation.GradientMask{Threshold: t.MaskThreshold},
-		Models: t.Weights,
-		Seed:   f.File.Seed,
+	o, err := training.OptionsOf(j)
+	if err != nil {
+		return o, fromEarlier(f.Text, err)
 	}
-	var known bool
-	if o.Client.Kind, known = training.ClientRules[orDefault(t.Rule, "fedavg")]; !known {
-		return fail("rule", fmt.Sprintf("there is no rule %q", t.Rule), "use "+
-			names(training.ClientRules)+"; a rule of the server stands under [server]")
-	}
-	if o.Mask.Kind, known = training.Masks[orDefault(t.Mask, "none")]; !known {
-		return fail("mask", fmt.Sprintf("there is no mask %q", t.Mask), "use "+names(training.Masks))
-	}
-	switch {
-	case o.Mask.Kind == aggregation.NoMask && t.MaskThreshold != 0:
-		return fail("mask_threshold", "there is no mask", `set mask = "soft" or "hard"`)
-	case o.Mask.Kind != aggregation.NoMask && t.MaskThreshold == 0:
-		o.Mask.Threshold = aggregation.DefaultThreshold
-	}
-	switch t.Variates {
-	case "":
-	case "gradient":
-		o.Client.OptionI = true
-	case "fresh":
-		o.Client.Fresh = true
-	default:
-		return fail("variates", fmt.Sprintf("there are no variates %q", t.Variates),
-			"use gradient or fresh, or leave it out")
-	}
-	switch {
-	case t.ByRows && t.Rows.Most < 1:
-		return fail("rows.most", "by_rows needs to know how many rows a party counts with at most",
-			"write most under [training.rows]")
-	case t.ByRows:
-		o.MaxSamples = t.Rows.Most
-	case t.Rows.Most != 0:
-		return fail("rows.most", "parties have equal weight", "leave it out, or set by_rows = true")
-	}
-	privacyOf := f.File.Privacy
-	noisy, err := f.noise()
-	switch {
-	case err != nil:
-		return o, err
-	case noisy != 0:
-		if t.Range != 0 || t.FractionBits != 0 {
-			return fail("range", "it is of no use with noise", "leave out range and fraction_bits")
-		}
-		o.NoiseClip = privacyOf.Clip
-	case privacyOf.Epsilon != 0 || privacyOf.Delta != 0 || privacyOf.Bits != 0:
-		return o, wrong(f.Text, "privacy.noise", "there is a budget, or a ring, and no noise",
-			"name the noise, or leave out epsilon, delta and bits")
-	case privacyOf.Clip != 0:
-		o.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: privacyOf.Clip}
-	}
+	o.Server = *f.Optimizer() // with the numbers that its rule does not use
 	return o, nil
-}
-
-func orDefault(text, preset string) string {
-	if text == "" {
-		return preset
-	}
-	return text
-}
-
-func names[V any](of map[string]V) string {
-	return strings.Join(slices.Sorted(maps.Keys(of)), ", ")
 }
 
 // noise is the family that the file names, 0 for none.
@@ -195,7 +112,7 @@ func (f *Federation) noise() (family accounting.Family, err error) {
 
 // settleTraining finds what is summed, once the sessions are settled but for that.
 func (f *Federation) settleTraining(session *protocol.Config) error {
-	o, err := f.trainingOptions()
+	o, err := f.trainingOptions(session.Roster.Len())
 	if err != nil {
 		return err
 	}
@@ -251,7 +168,8 @@ func (f *Federation) settleNoise(shape *job.LaneOptions, session *protocol.Confi
 	}
 	terms := job.Terms{Release: release, Session: *session,
 		Budget: privacy.Budget{Epsilon: own.Epsilon, Delta: own.Delta}.WithDefaults()}
-	if terms.Release.Noise.Multiplier, err = release.Calibrate(terms.Budget, f.File.Rounds); err == nil {
+	noise := &terms.Release.Noise
+	if noise.Multiplier, err = release.Calibrate(terms.Budget, f.File.Rounds); err == nil {
 		f.spends, err = terms.Settle()
 	}
 	if err != nil {
@@ -286,7 +204,7 @@ func (f *Federation) trainedModel(parties int) error {
 	if m.DType == "" {
 		f.Spec.DType = tensor.Float64
 	}
-	o, err := f.trainingOptions()
+	o, err := f.trainingOptions(parties)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -86,7 +87,7 @@ func (f *Federation) trainingWords() []string {
 		work = fmt.Sprintf("%s over its own rows", count(max(1, t.Epochs), "pass"))
 	}
 	out := []string{fmt.Sprintf("Each party trains the model %s by %s, at rate %g, and the rule %s.",
-		t.Model, work, t.Rate, orDefault(t.Rule, "fedavg"))}
+		t.Model, work, t.Rate, cmp.Or(t.Rule, "fedavg"))}
 	also := func(text string) { out = append(out, "Also summed, and known to all: "+text+".") }
 	if t.Mask != "" && t.Mask != "none" {
 		also("how many parties' updates are above and below zero, of each weight")
