@@ -3,9 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
@@ -24,7 +25,7 @@ const latencyFile = "../../simulation/scenarios/latency.toml"
 func TestScenarioJSON(t *testing.T) {
 	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"simulate", "--scenario", latencyFile, "--json"}, &out,
+	if code := run(t.Context(), []string{"simulate", latencyFile, "--json"}, &out,
 		&errs); code != exitOK {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
@@ -53,8 +54,8 @@ func TestScenarioJSON(t *testing.T) {
 	}
 }
 
-// What is wrong with a scenario is said on one line, with file, line and remedy.
-func TestBadScenarios(t *testing.T) {
+// What is wrong with a job is said on one line, with file, line and remedy.
+func TestBadJobs(t *testing.T) {
 	text, err := os.ReadFile(latencyFile)
 	if err != nil {
 		t.Fatal(err)
@@ -67,37 +68,17 @@ func TestBadScenarios(t *testing.T) {
 		want           string
 	}{
 		{"unknown key", "rounds = 3", "rouds = 3", line("rounds = 3"), "did you mean rounds?"},
-		{"unknown key of a party", "rows = 60", "rowz = 60", line("rows = 60"), "did you mean rows?"},
-		{"a key in another case", "rounds = 3", "rounds = 3\nROUNDS = 30", line("rounds = 3") + 1,
-			"did you mean rounds?"},
-		{"a party's key in another case", "rows = 60", "rows = 60\nRows = 6", line("rows = 60") + 1,
-			"did you mean rows?"},
-		{"negative latency", `"2s"`, `"-2s"`, line(`"2s"`), "use 0s or more"},
-		{"latency without a unit", `"2s"`, `2`, line(`"2s"`), "write it as in"},
-		{"no time", `"2s"`, `"soon"`, line(`"2s"`), "write it as in"},
 		{"a region without latency", `["Boston", "server"]`, `["Bosten", "server"]`,
-			line(`name = "Boston"`) - 1, "add a [[link]]"},
-		{"too few parties", "[leaving]\n", "[recovery]\ndrop_out = 0.5\n\n[privacy]\n" +
-			"noise = \"skellam\"\nepsilon = 1.0\ncolluders = 1\n\n[leaving]\n", line("[leaving]"),
-			"bring more parties"},
-		{"leaves before it joins", "rows = 60", "joins = 3\nleaves = 2", line("rows = 60") + 1,
-			"use 3 or later"},
+			line("compute") - 2, "add a [[world.link]]"},
+		{"too few parties", "[world]\n", "[parties]\ndrop_out = 0.4\ncolluders = 1\n\n[world]\n",
+			line("[world]") + 1, "bring more parties"},
 		{"no such data", `"digits"`, `"digit"`, line(`"digits"`), "use synthetic"},
-		{"two of one name", `name = "New York"`, `name = "Boston"`, line(`name = "New York"`),
-			"use another"},
-		{"no TOML", "[training]", "[training", line("[training]"), "write it as"},
-		{"text for a number", "rounds = 3", `rounds = "three"`, line("rounds = 3"),
-			"write a whole number"},
-		{"a number for a place", `["Boston", "server"]`, "[1, 2]", line(`["Boston", "server"]`),
-			"write text between quotes"},
-		{"parties below zero", "rows = 60", "rows = 60\ncount = -3", line("rows = 60") + 1,
-			"use 1 to"},
-		{"twice", "seed = 1", "seed = 1\nseed = 2", line("seed = 1") + 1, "write it as"},
-		{"budget without noise", "[leaving]\n", "[privacy]\nepsilon = 1.0\n\n[leaving]\n",
-			line("[leaving]") + 1, "name the noise"},
+		{"no TOML", "[world]", "[world", line("[world]"), "write it as"},
+		{"a rule that is not there in virtual time", "training = {", `training = { rule = "fedprox",`,
+			line("training = {"), "leave it out"},
 		{"too many rows", "rows = 30", "rows = 3000", line("rows = 30"), "fewer parties"},
 		{"one row of all", "rows = 30", "rows = 1\nmost = 1", line("rows = 30") + 1,
-			"use a larger data.most"},
+			"use a larger world.data.most"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if strings.Contains(test.name, "rows") || strings.Contains(test.name, "one row") {
@@ -119,12 +100,24 @@ func TestBadScenarios(t *testing.T) {
 		}
 		expectBad(t, path, line(`set = "digits"`), "HUSHSUM_DATA")
 	})
+	t.Run("several", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "bad.toml")
+		bad := strings.NewReplacer("rounds = 3", "rounds = 0", `"2s"`, `"soon"`).Replace(good)
+		if err := os.WriteFile(path, []byte(bad), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		code, _, errs := call(t.Context(), "simulate", path)
+		if code != exitFailure || strings.Count(errs, "\n") != 2 ||
+			!strings.Contains(errs, "rounds: 0 is outside") || !strings.Contains(errs, "latency: ") {
+			t.Errorf("exit %d: %s", code, errs)
+		}
+	})
 }
 
 func expectBad(t *testing.T, path string, line int, want string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"simulate", "--json", "--scenario", path}, &out,
+	if code := run(t.Context(), []string{"simulate", path, "--json"}, &out,
 		&errs); code != exitFailure {
 		t.Errorf("exit %d", code)
 	}
@@ -135,31 +128,66 @@ func expectBad(t *testing.T, path string, line int, want string) {
 	}
 }
 
-// Whatever the text, it is a scenario that can be simulated or one error on one line.
-func FuzzScenario(f *testing.F) {
-	paths, err := filepath.Glob("../../simulation/scenarios/*.toml")
-	if err != nil || len(paths) == 0 {
-		f.Fatal(err, "no scenarios")
+// Flags and --set take the place of what a file says, and say what is wrong in their own words.
+func TestJobFlags(t *testing.T) {
+	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
+	lines := func(args ...string) (int, string) {
+		code, out, errs := call(t.Context(),
+			append([]string{"simulate", latencyFile, "--json"}, args...)...)
+		if code != exitOK && out != "" {
+			t.Errorf("%q: exit %d and %q", args, code, out)
+		}
+		return strings.Count(out, "\n"), errs
 	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+	if n, errs := lines("--rounds", "2", "--set", "world.party.1.compute=30ms,20ms"); n != 6 {
+		t.Errorf("%d lines: %s", n, errs)
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		file, err := parseScenario("fuzz.toml", text)
-		if err == nil {
-			if file.Size() < 2 || file.Rounds < 1 {
-				t.Fatalf("%d parties, %d rounds", file.Size(), file.Rounds)
-			}
-			return
+	for want, args := range map[string][]string{
+		"--set rouds=2: rouds: there is no such field": {"--set", "rouds=2"},
+		"write PATH=VALUE":               {"--set", "rounds"},
+		"--rounds: rounds: 0 is outside": {"--rounds", "0"},
+		"latency.toml:3: rounds":         {"--set", "world.party.0.joins=9"},
+	} {
+		if _, errs := lines(args...); !strings.Contains(strings.Join(strings.Fields(errs), " "), want) &&
+			!strings.Contains(errs, "joins") {
+			t.Errorf("%q: %s", args, errs)
 		}
-		if said := err.Error(); !regexp.MustCompile(`^fuzz\.toml:\d+: `).MatchString(said) {
-			t.Fatalf("%q", said)
+	}
+}
+
+// A file of the form before jobs comes to the same by --scenario.
+func TestOldScenario(t *testing.T) {
+	const before = `name = "one"
+rounds = 2
+[data]
+set = "synthetic"
+rows = 20
+[[party]]
+name = "p"
+count = 3
+`
+	const job = `name = "one"
+rounds = 2
+model.name = "logistic"
+training = { steps = 50, rate = 1.0 }
+parties.group = [{ name = "p", count = 3 }]
+world.data = { rows = 20, draw = "fixed" }
+`
+	var out [2]string
+	for k, text := range []string{before, job} {
+		path := filepath.Join(t.TempDir(), "one.toml")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
 		}
-	})
+		code, stdout, errs := call(t.Context(), "simulate", "--scenario", path, "--json")
+		if code != exitOK {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		out[k] = stdout
+	}
+	if out[0] != out[1] || strings.Count(out[0], "\n") != 6 {
+		t.Errorf("before:\n%safter:\n%s", out[0], out[1])
+	}
 }
 
 // A number of parties is spread as those that are declared are.
@@ -172,14 +200,16 @@ func TestSetParties(t *testing.T) {
 		{[]int{0, 0, 0}, []int{2}, []int{1, 1}},
 		{[]int{5}, []int{50}, []int{50}},
 	} {
-		s := scenario.Scenario{}
+		j := &job.Job{}
 		for _, c := range test.counts {
-			s.Parties = append(s.Parties, scenario.Party{Count: c})
+			j.Parties.Group = append(j.Parties.Group, job.Group{Count: c})
 		}
-		setParties(&s, test.n[0])
+		if err := setParties(j, strconv.Itoa(test.n[0])); err != nil {
+			t.Fatal(err)
+		}
 		var got []int
-		for _, p := range s.Parties {
-			got = append(got, p.Count)
+		for _, g := range j.Parties.Group {
+			got = append(got, g.Count)
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%d over %v: %v, want %v", test.n[0], test.counts, got, test.want)
@@ -187,36 +217,33 @@ func TestSetParties(t *testing.T) {
 	}
 }
 
-// The scenario of the documentation is one.
-func TestDocumentedScenario(t *testing.T) {
+// The files of the documentation and of simulation/scenarios are jobs that can be simulated.
+func TestDocumentedJobs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/scenarios.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(found) == 0 {
-		t.Fatal("the page has no scenario")
+	texts := map[string][]byte{}
+	for _, block := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1) {
+		texts[fmt.Sprint("docs/scenarios.md ", len(texts))] = block[1]
 	}
-	for _, block := range found {
-		if _, err := parseScenario("documented.toml", block[1]); err != nil {
-			t.Error(err)
+	paths, err := filepath.Glob("../../simulation/scenarios/*.toml")
+	if err != nil || len(texts) == 0 || len(paths) < 15 {
+		t.Fatal(len(texts), len(paths), err)
+	}
+	for _, path := range paths {
+		if texts[path], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
 		}
 	}
-}
-
-// A mark of UTF-8 at the beginning, and the ends of lines of other systems, change nothing.
-func TestScenarioFromElsewhere(t *testing.T) {
-	text, err := os.ReadFile(latencyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := parseScenario("x.toml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	windows := append([]byte("\ufeff"), bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))...)
-	if got, err := parseScenario("x.toml", windows); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v", got, err)
+	for name, text := range texts {
+		j, err := job.Parse(name, text)
+		if err == nil {
+			err = scenario.Validate(j)
+		}
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -226,42 +253,39 @@ func TestScenarioWidth(t *testing.T) {
 	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
 	text := `name = "wide"
 rounds = 3
-step_time = "10s"
-[data]
-set = "synthetic"
-rows = 20
-[recovery]
-[privacy]
-noise = "skellam"
-epsilon = 1000.0
-bits = 20
-[leaving]
-tolerance = 1e-9
-[[party]]
-name = "The municipal hospital of a town whose name takes more than one line, it is long"
+model.name = "logistic"
+training = { steps = 50, rate = 1.0 }
+privacy = { noise = "skellam", epsilon = 1000.0, bits = 20, clip = 1.0 }
+time.step_time = "10s"
+[parties]
+drop_out = 0.2
+[[parties.group]]
+name = "The-municipal-hospital-of-a-town-with-a-name-of-sixty-letter"
 count = 4
-[[party]]
-name = "another hospital"
+[[parties.group]]
+name = "another"
+count = 4
+[world]
+fidelity = "messages"
+data = { rows = 20 }
+[[world.party]]
+name = "another"
 place = "a place whose name takes a line of its own, too"
-count = 4
-[[party.crash]]
+[[world.party.crash]]
 round = 2
 `
-	for name, change := range map[string][2]string{
-		"private": {"[recovery]", "[recovery]"},
-		"crowd":   {"[[party.crash]]\nround = 2\n", ""},
-	} {
-		text := strings.Replace(text, change[0], change[1], 1)
-		if name == "crowd" {
-			text = strings.NewReplacer("[privacy]", "[sum]\nkind = \"crowd\"\n[privacy]",
-				"tolerance = 1e-9", "").Replace(text)
+	for name, crowd := range map[string]bool{"private": false, "crowd": true} {
+		text := text
+		if crowd {
+			text = strings.NewReplacer("[[world.party.crash]]\nround = 2\n", "", `"messages"`,
+				`"crowd"`).Replace(text)
 		}
 		path := filepath.Join(t.TempDir(), "wide.toml")
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		if code := run(t.Context(), []string{"simulate", "--scenario", path}, &out,
+		if code := run(t.Context(), []string{"simulate", path}, &out,
 			&errs); code != exitOK {
 			t.Fatalf("%s: exit %d: %s", name, code, &errs)
 		}

@@ -39,7 +39,7 @@ func drawGrowth(path, title string, axes []sweepAxis, runs []*sweepRun) (drawn b
 		if r.outcome.Error != "" || r.outcome.Took <= 0 {
 			continue
 		}
-		name := combination(others, &sweepRun{values: slices.Delete(slices.Clone(r.values), at, at+1)})
+		name := combination(others, &sweepRun{texts: slices.Delete(slices.Clone(r.texts), at, at+1)})
 		if _, ok := lines[name]; !ok {
 			names = append(names, name)
 		}
@@ -49,7 +49,7 @@ func drawGrowth(path, title string, axes []sweepAxis, runs []*sweepRun) (drawn b
 		return false, nil
 	}
 	unit := "seconds that the simulation took"
-	if isCrowd(runs[0].scenario) {
+	if isCrowd(runs[0].job) {
 		unit = "seconds of one core that the simulation took"
 	}
 	c := newChart(title, "parties", unit, len(names))

@@ -8,11 +8,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
@@ -44,11 +46,11 @@ type section struct {
 }
 
 // report writes tables, figures and the page of a run.
-func (v *scenarioFlags) report(
-	file *scenarioFile, rows scenario.Rows, r *scenario.Result, complete bool, std streams,
+func (v *jobFlags) report(
+	rows scenario.Rows, r *scenario.Result, complete bool, std streams,
 ) error {
-	name := file.base()
-	m := manifest{Command: "simulate --scenario", Complete: complete}
+	name := v.base()
+	m := manifest{Command: "simulate " + filepath.Base(v.file), Complete: complete}
 	paths, err := publish(v.out, name, m, func(stage string) error {
 		if err := writeCSV(filepath.Join(stage, name+".csv"), partyRecords(r)); err != nil {
 			return err
@@ -218,8 +220,8 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 		}
 	}
 	alone := aloneMean(&last)
-	p := &page{Title: r.Scenario.Name, About: r.Scenario.About}
-	if w := scenarioWarnings(&r.Scenario); len(w) > 0 {
+	p := &page{Title: r.Job.Name, About: r.Job.About}
+	if w := scenarioWarnings(r.Job); len(w) > 0 {
 		p.Never = strings.Join(w, " ")
 	}
 	p.Headline = []headline{{percentText(last.Accuracy), "of rows that nobody has are told " +
@@ -228,7 +230,7 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that stays " +
 			"alone, mean"})
 	}
-	if r.Scenario.Sum.Kind != scenario.Clear {
+	if r.Job.World.Fidelity != ringSums {
 		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total), "for all rounds"})
 	}
 	if e := worst(r); e > 0 {
@@ -252,6 +254,9 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 	return p, nil
 }
 
+// ringSums is the fidelity of sums that take no time.
+const ringSums = "ring"
+
 func worst(r *scenario.Result) (e float64) {
 	for _, p := range r.Privacy {
 		e = max(e, p.Certified)
@@ -263,9 +268,9 @@ func costSection(
 	r *scenario.Result, total, bytes, work float64, drawn template.HTML,
 ) section {
 	s := section{Title: "What it costs", Figure: drawn}
-	if r.Scenario.Sum.Kind == scenario.Clear {
+	if r.Job.World.Fidelity == ringSums {
 		return section{Title: s.Title, Text: []string{"What messages and work would cost was left out: " +
-			"sums in the clear take no time. Private sums and crowds have it."}}
+			"sums in a ring take no time. Messages and crowds have it."}}
 	}
 	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all; a party worked %.3g "+
 		"seconds a round and "+
@@ -334,7 +339,7 @@ const mostRows = 40
 
 func spentSection(r *scenario.Result) section {
 	s := section{Title: "What is spent of privacy"}
-	if !r.Scenario.Privacy.Noisy() {
+	if !anyNoise(r.Job) {
 		s.Text = []string{"Nothing protects what the sums themselves say: there is no noise in " +
 			"them. Masks hide each party's own vector; whoever knows all others can subtract " +
 			"them."}
@@ -345,7 +350,7 @@ func spentSection(r *scenario.Result) section {
 		return s
 	}
 	asked := "asked for"
-	if r.Scenario.Privacy.Reference() {
+	if r.Job.World.Reference.Law != "" {
 		asked = "claimed, of one round"
 	}
 	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together tell of one party, "+
@@ -353,7 +358,7 @@ func spentSection(r *scenario.Result) section {
 		"smaller is better, and above 10 it is little protection. Certified is what the noise "+
 		"in the sums "+
 		"gives against the server and %s.", short4(r.Privacy[0].Delta),
-		plural(r.Scenario.Privacy.Colluders, "colluder"))}
+		plural(r.Job.Parties.Colluders, "colluder"))}
 	s.Header = []string{"party", "epsilon " + asked, "certified", "its shares of the noise",
 		"shares that protect it"}
 	for _, p := range r.Privacy {
@@ -390,15 +395,15 @@ func riskSection(r *scenario.Result) section {
 		tell("%s of %s did not reach a sum, because a party dropped out or was late.",
 			grouped(missed), plural(of, "submission"))
 	}
-	if r.Scenario.Recovery == nil && r.Scenario.Sum.Kind == scenario.Private {
+	if !r.Job.Recovers() && r.Job.World.Fidelity == "messages" {
 		tell("Without recovery one party that does not answer costs every round that it is " +
 			"missing from.")
 	}
-	if r.Scenario.Leaving.Tolerance > 0 {
+	if r.Job.World.Tolerance > 0 {
 		tell("Whoever leaves by convergence shows that its model is near to the common one; all " +
 			"are charged for all rounds.")
 	}
-	if r.Scenario.Privacy.SubtractOwn {
+	if r.Job.World.SubtractOwn {
 		tell("Parties subtract their own noise: whoever gets such a copy from one must be " +
 			"trusted by it.")
 	}
@@ -414,10 +419,10 @@ func riskSection(r *scenario.Result) section {
 
 // writeSweepPage writes the page about a trade-off.
 func writeSweepPage(
-	path string, figures []string, file *scenarioFile, axes []sweepAxis, runs []*sweepRun,
+	path string, figures []string, j *job.Job, axes []sweepAxis, runs []*sweepRun,
 ) error {
-	p := &page{Title: file.Name + ": what if", About: file.About}
-	if w := scenarioWarnings(&file.Scenario); len(w) > 0 {
+	p := &page{Title: j.Name + ": what if", About: j.About}
+	if w := scenarioWarnings(j); len(w) > 0 {
 		p.Never = strings.Join(w, " ")
 	}
 	for k, figure := range figures {
@@ -441,10 +446,7 @@ func combinations(axes []sweepAxis, runs []*sweepRun) section {
 	s.Header = append(s.Header, "together", "alone, mean", "correlation", "all rounds",
 		"certified epsilon")
 	for _, r := range runs {
-		var row []string
-		for _, x := range r.values {
-			row = append(row, fmt.Sprint(x))
-		}
+		row := slices.Clone(r.texts)
 		o := r.outcome
 		if o.Error != "" {
 			s.Text = append(s.Text, combination(axes, r)+" came to nothing: "+o.Error)

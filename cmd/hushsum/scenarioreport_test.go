@@ -23,7 +23,7 @@ func simulated(t *testing.T, ctx context.Context, args ...string) (out, errs str
 	t.Helper()
 	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
 	var stdout, stderr bytes.Buffer
-	code = run(ctx, append([]string{"simulate", "--scenario", latencyFile}, args...), &stdout, &stderr)
+	code = run(ctx, append([]string{"simulate", latencyFile}, args...), &stdout, &stderr)
 	return stdout.String(), stderr.String(), code
 }
 
@@ -139,14 +139,14 @@ func TestSweep(t *testing.T) {
 func TestSweepPage(t *testing.T) {
 	dir := t.TempDir()
 	if out, errs, code := simulated(t, t.Context(), "--sweep", "rows=20,100000", "--out",
-		dir); code != exitOK || !strings.Contains(out, "data.rows: all parties and rounds") {
+		dir); code != exitOK || !strings.Contains(out, "world.data.rows: all parties and rounds") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "latency-sweep.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"rows=100000 came to nothing: data.rows", "certified epsilon",
+	for _, want := range []string{"rows=100000 came to nothing: world.data.rows", "certified epsilon",
 		"<td>none</td>", " %</td>"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page does not say %q", want)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"runtime"
@@ -20,116 +21,166 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
-// sweepKey is a number of a scenario that can be swept.
-type sweepKey struct {
-	name  string
-	whole bool
-	set   func(s *scenario.Scenario, v float64)
+// sweepShorts are keys of a sweep for which a path will not do, or is long.
+var sweepShorts = map[string]func(j *job.Job, text string) error{
+	"epsilon": setEpsilon,
+	"parties": setParties,
+	"rows":    setRows,
+	"degree": func(j *job.Job, text string) error {
+		j.Sum.Sparse = true
+		return j.Set("sum.degree", text)
+	},
+	"tolerance": func(j *job.Job, text string) error { return j.Set("world.tolerance", text) },
 }
 
-var sweepable = []sweepKey{
-	{"clip", false, func(s *scenario.Scenario, v float64) { s.Privacy.Clip = v }},
-	{"colluders", true, func(s *scenario.Scenario, v float64) { s.Privacy.Colluders = int(v) }},
-	{"degree", true, func(s *scenario.Scenario, v float64) { s.Sum.Degree = int(v) }},
-	{"drop", false, func(s *scenario.Scenario, v float64) { s.Sum.Drop = v }},
-	{"epsilon", false, setEpsilon},
-	{"parties", true, func(s *scenario.Scenario, v float64) { setParties(s, int(v)) }},
-	{"rate", false, func(s *scenario.Scenario, v float64) { s.Training.Rate = v }},
-	{"rounds", true, func(s *scenario.Scenario, v float64) { s.Rounds = int(v) }},
-	{"rows", true, setRows},
-	{"seed", true, func(s *scenario.Scenario, v float64) { s.Seed = uint64(v) }},
-	{"steps", true, func(s *scenario.Scenario, v float64) { s.Training.Steps = int(v) }},
-	{"tolerance", false, func(s *scenario.Scenario, v float64) { s.Leaving.Tolerance = v }},
-}
-
-func sweepKeys() (names []string) {
-	for _, k := range sweepable {
-		names = append(names, k.name)
+// setKey gives what a key of a sweep stands for a value: a path, the flag of a field, or a short.
+func setKey(j *job.Job, key, text string) error {
+	if set := sweepShorts[key]; set != nil {
+		return set(j, text)
 	}
-	return names
+	for f := range job.Fields() {
+		if f.Flag == key {
+			return j.Set(f.Path, text)
+		}
+	}
+	return j.Set(key, text)
 }
 
-func setEpsilon(s *scenario.Scenario, v float64) {
-	s.Privacy.Epsilon = v
-	for k := range s.Parties {
-		s.Parties[k].Epsilon = 0
+// sweepKeys are the names that are no paths.
+func sweepKeys() []string {
+	names := slices.Collect(maps.Keys(sweepShorts))
+	for f := range job.Fields() {
+		if f.Flag != "" {
+			names = append(names, f.Flag)
+		}
 	}
-	if !s.Privacy.Noisy() {
-		s.Privacy.Noise = "discrete-gaussian"
-	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-func setRows(s *scenario.Scenario, v float64) {
-	s.Data.Rows = int(v)
-	for k := range s.Parties {
-		s.Parties[k].Rows = 0
+// setEpsilon gives all parties the same budget.
+func setEpsilon(j *job.Job, text string) error {
+	if j.World.Reference.Law != "" {
+		for k := range j.World.Party {
+			j.World.Party[k].ReferenceEpsilon = 0
+		}
+		return j.Set("world.reference.epsilon", text)
 	}
+	for k := range j.Parties.Group {
+		j.Parties.Group[k].Epsilon = 0
+	}
+	if !j.Noisy() {
+		j.Privacy.Noise = "discrete-gaussian"
+	}
+	return j.Set("privacy.epsilon", text)
 }
 
-// setParties spreads so many over the parties that are declared, in proportion to how many
-// there are of each: what is left over goes to those that are furthest from their part.
-func setParties(s *scenario.Scenario, n int) {
-	all, left := int64(s.Size()), n
-	rest := make([]int64, len(s.Parties))
-	order := make([]int, len(s.Parties))
-	for k := range s.Parties {
-		part := int64(n) * int64(max(1, s.Parties[k].Count))
-		s.Parties[k].Count, rest[k], order[k] = int(part/all), part%all, k
-		left -= s.Parties[k].Count
+// setRows gives all parties as many rows.
+func setRows(j *job.Job, text string) error {
+	for k := range j.World.Party {
+		j.World.Party[k].Rows = 0
+	}
+	return j.Set("world.data.rows", text)
+}
+
+// setParties spreads so many over the groups that are declared, in proportion to how many there
+// are of each: what is left over goes to those that are furthest from their part.
+func setParties(j *job.Job, text string) error {
+	was := j.Size()
+	if err := j.Set("parties.count", text); err != nil || len(j.Parties.Group) == 0 {
+		return err
+	}
+	n, groups := j.Parties.Count, j.Parties.Group
+	all, left := int64(was), n
+	rest, order := make([]int64, len(groups)), make([]int, len(groups))
+	for k := range groups {
+		part := int64(n) * int64(max(1, groups[k].Count))
+		groups[k].Count, rest[k], order[k] = int(part/all), part%all, k
+		left -= groups[k].Count
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest[b], rest[a]) })
 	for _, k := range order[:left] {
-		s.Parties[k].Count++
+		groups[k].Count++
 	}
-	s.Parties = slices.DeleteFunc(s.Parties, func(p scenario.Party) bool { return p.Count == 0 })
+	empty := func(g job.Group) bool { return g.Count == 0 }
+	j.World.Party = slices.DeleteFunc(j.World.Party, func(p job.WorldParty) bool {
+		return slices.ContainsFunc(groups, func(g job.Group) bool { return g.Name == p.Name && empty(g) })
+	})
+	j.Parties.Group = slices.DeleteFunc(groups, empty)
+	return nil
 }
 
 // sweepAxis is one key with its values.
 type sweepAxis struct {
-	sweepKey
-	values []float64
+	name   string
+	texts  []string
+	number bool
+	values []float64 // to draw; of texts that are no numbers their places, from 1
+}
+
+// newAxis reads the values as numbers, if all are.
+func newAxis(name string, texts []string) sweepAxis {
+	a := sweepAxis{name: name, texts: texts, number: true}
+	for _, text := range texts {
+		v, err := strconv.ParseFloat(text, 64)
+		a.number = a.number && err == nil
+		a.values = append(a.values, v)
+	}
+	for k := range texts {
+		if !a.number {
+			a.values[k] = float64(k + 1)
+		}
+	}
+	return a
+}
+
+// shown is the value of an axis in JSON.
+func (a *sweepAxis) shown(r *sweepRun, axis int) any {
+	if a.number {
+		return r.values[axis]
+	}
+	return r.texts[axis]
 }
 
 // mostCombinations is how many runs a sweep may be.
 const mostCombinations = 10_000
 
 // parseSweep reads "epsilon=0.1,1,8 parties=3,10,50".
-func parseSweep(text string) (axes []sweepAxis, err error) {
+func parseSweep(j *job.Job, text string) (axes []sweepAxis, err error) {
 	all := 1
+	const as = `Write it as in "epsilon=0.1,1,8 parties=3,10,50".`
 	for _, part := range strings.Fields(text) {
 		name, list, ok := strings.Cut(part, "=")
-		at := slices.IndexFunc(sweepable, func(k sweepKey) bool { return k.name == name })
 		switch {
 		case !ok || list == "":
-			return nil, &problem{cause: fmt.Sprintf("--sweep: %q has no values", part),
-				advice: `Write it as in "epsilon=0.1,1,8 parties=3,10,50".`}
-		case at < 0:
-			return nil, &problem{cause: fmt.Sprintf("--sweep: there is no %q", name),
-				advice: didYouMean(name, sweepKeys(), "%s", "Use "+strings.Join(sweepKeys(), ", ")+".")}
+			return nil, &problem{cause: fmt.Sprintf("--sweep: %q has no values", part), advice: as}
 		case slices.ContainsFunc(axes, func(a sweepAxis) bool { return a.name == name }):
 			return nil, &problem{cause: fmt.Sprintf("--sweep: %s is there twice", name)}
 		}
-		axis := sweepAxis{sweepKey: sweepable[at]}
-		for _, word := range strings.Split(list, ",") {
-			v, err := strconv.ParseFloat(word, 64)
-			if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 ||
-				axis.whole && (v != math.Trunc(v) || v > 1e9) {
-				return nil, &problem{cause: fmt.Sprintf("--sweep: %q is no value of %s", word, name)}
+		axis := newAxis(name, strings.Split(list, ","))
+		for _, word := range axis.texts {
+			var wrong *job.ConfigError
+			if err := setKey(j.Clone(), name, word); errors.As(err, &wrong) {
+				advice := sentence(wrong.Advice)
+				if !strings.Contains(name, ".") {
+					advice = didYouMean(name, sweepKeys(), "%s", advice)
+				}
+				return nil, &problem{cause: fmt.Sprintf("--sweep: %s: %s", name, wrong.Reason),
+					advice: advice, err: err}
 			}
-			axis.values = append(axis.values, v)
 		}
-		if all *= len(axis.values); all > mostCombinations {
+		if all *= len(axis.texts); all > mostCombinations {
 			return nil, &problem{cause: "--sweep: more than ten thousand combinations",
 				advice: "Give fewer values."}
 		}
 		axes = append(axes, axis)
 	}
 	if len(axes) == 0 {
-		return nil, &problem{cause: "--sweep: there is nothing to sweep",
-			advice: `Write it as in "epsilon=0.1,1,8 parties=3,10,50".`}
+		return nil, &problem{cause: "--sweep: there is nothing to sweep", advice: as}
 	}
 	return axes, nil
 }
@@ -147,18 +198,19 @@ type sweepOutcome struct {
 
 // sweepRun is one combination.
 type sweepRun struct {
-	values   []float64 // by axis
-	scenario scenario.Scenario
-	key      string
-	outcome  *sweepOutcome
+	texts   []string  // by axis
+	values  []float64 // by axis
+	job     *job.Job
+	key     string
+	outcome *sweepOutcome
 }
 
-// sweepVersion changes when the same scenario comes to something else.
-const sweepVersion = "3"
+// sweepVersion changes when the same job comes to something else.
+const sweepVersion = "4"
 
-// digest names a scenario on some rows.
-func digest(s scenario.Scenario, rows scenario.Rows) (string, error) {
-	text, err := json.Marshal(s.WithDefaults())
+// digest names a job, with its world, on some rows.
+func digest(j *job.Job, rows scenario.Rows) (string, error) {
+	text, err := j.MarshalText()
 	if err != nil {
 		return "", err
 	}
@@ -169,26 +221,27 @@ func digest(s scenario.Scenario, rows scenario.Rows) (string, error) {
 }
 
 // combine makes all combinations, the last axis fastest.
-func combine(s scenario.Scenario, axes []sweepAxis, rows scenario.Rows) ([]*sweepRun, error) {
+func combine(j *job.Job, axes []sweepAxis, rows scenario.Rows) ([]*sweepRun, error) {
 	runs := []*sweepRun{{}}
 	for _, a := range axes {
 		var next []*sweepRun
 		for _, r := range runs {
-			for _, v := range a.values {
-				next = append(next, &sweepRun{values: append(slices.Clone(r.values), v)})
+			for i, v := range a.values {
+				next = append(next, &sweepRun{texts: append(slices.Clone(r.texts), a.texts[i]),
+					values: append(slices.Clone(r.values), v)})
 			}
 		}
 		runs = next
 	}
 	for _, r := range runs {
-		own := s
-		own.Parties = slices.Clone(s.Parties)
+		r.job = j.Clone()
 		for k, a := range axes {
-			a.set(&own, r.values[k])
+			if err := setKey(r.job, a.name, r.texts[k]); err != nil {
+				return nil, err
+			}
 		}
-		r.scenario = own
 		var err error
-		if r.key, err = digest(own, rows); err != nil {
+		if r.key, err = digest(r.job, rows); err != nil {
 			return nil, err
 		}
 	}
@@ -196,19 +249,19 @@ func combine(s scenario.Scenario, axes []sweepAxis, rows scenario.Rows) ([]*swee
 }
 
 // runSweep runs all combinations, several at a time, and goes on from what is kept.
-func (v *scenarioFlags) runSweep(
-	ctx context.Context, flags *flag.FlagSet, file *scenarioFile, rows scenario.Rows, std streams,
+func (v *jobFlags) runSweep(
+	ctx context.Context, flags *flag.FlagSet, j *job.Job, rows scenario.Rows, std streams,
 ) int {
-	axes, err := parseSweep(v.sweep)
+	axes, err := parseSweep(j, v.sweep)
 	if err != nil {
 		return wrongUsage(flags, err, std)
 	}
-	runs, err := combine(file.Scenario, axes, rows)
+	runs, err := combine(j, axes, rows)
 	if err != nil {
 		return failed(err, std)
 	}
 	for _, r := range runs {
-		if err := r.scenario.Validate(); err != nil {
+		if err := scenario.Validate(r.job); err != nil {
 			fmt.Fprintf(std.err, "hushsum simulate: --sweep %s: %s\n", combination(axes, r), why(err))
 			return exitUsage
 		}
@@ -236,7 +289,7 @@ func (v *scenarioFlags) runSweep(
 		return failed(&problem{cause: "--sweep: no combination came to an outcome"}, std)
 	}
 	if v.out != "" {
-		if err := v.reportSweep(file, axes, runs, std); err != nil {
+		if err := v.reportSweep(j, axes, runs, std); err != nil {
 			return failed(outProblem(err), std)
 		}
 	}
@@ -245,21 +298,20 @@ func (v *scenarioFlags) runSweep(
 
 // why says what is wrong with a combination, and what to do.
 func why(err error) string {
-	var e *scenario.FieldError
+	var e *job.ConfigError
 	if !errors.As(err, &e) {
 		return plain(err)
 	}
-	if e.Advice == "" {
-		return e.Path + ": " + e.Reason
-	}
-	return e.Path + ": " + e.Reason + "; " + e.Advice
+	own := *e
+	own.File = ""
+	return strings.TrimPrefix(own.Error(), "job: ")
 }
 
 // combination writes the values of a combination.
 func combination(axes []sweepAxis, r *sweepRun) string {
 	var parts []string
 	for k, a := range axes {
-		parts = append(parts, fmt.Sprintf("%s=%v", a.name, r.values[k]))
+		parts = append(parts, a.name+"="+r.texts[k])
 	}
 	return strings.Join(parts, " ")
 }
@@ -290,7 +342,7 @@ func sweepAll(
 	var wg sync.WaitGroup
 	next, finished, begin, last := 0, 0, time.Now(), time.Now()
 	workers := min(len(todo), runtime.GOMAXPROCS(0))
-	if len(todo) > 0 && isCrowd(todo[0].scenario) {
+	if len(todo) > 0 && isCrowd(todo[0].job) {
 		workers = 1 // a crowd works on all cores
 	}
 	for range workers {
@@ -303,7 +355,7 @@ func sweepAll(
 				if k >= len(todo) || ctx.Err() != nil {
 					return
 				}
-				outcome, err := sweepOne(ctx, todo[k].scenario, rows)
+				outcome, err := sweepOne(ctx, todo[k].job, rows)
 				mu.Lock()
 				if err == nil && store != nil {
 					var text []byte
@@ -334,18 +386,18 @@ func sweepAll(
 	return nil
 }
 
-func isCrowd(s scenario.Scenario) bool { return s.Sum.Kind == scenario.Crowd }
+func isCrowd(j *job.Job) bool { return j.World.Fidelity == "crowd" }
 
-// sweepOne runs one combination. What a scenario or its training fails with is an
+// sweepOne runs one combination. What a job or its training fails with is an
 // outcome too.
 func sweepOne(
-	ctx context.Context, s scenario.Scenario, rows scenario.Rows,
+	ctx context.Context, j *job.Job, rows scenario.Rows,
 ) (*sweepOutcome, error) {
 	now := time.Now
-	if isCrowd(s) {
+	if isCrowd(j) {
 		now = processorTime // nothing else runs in this process
 	}
-	result, err := scenario.Run(ctx, s, rows, scenario.Hooks{Now: now})
+	result, err := scenario.Run(ctx, j, rows, scenario.Hooks{Now: now})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
@@ -387,7 +439,7 @@ func failures(runs []*sweepRun) (n int) {
 	return n
 }
 
-func (v *scenarioFlags) showSweep(axes []sweepAxis, runs []*sweepRun, std streams) {
+func (v *jobFlags) showSweep(axes []sweepAxis, runs []*sweepRun, std streams) {
 	if v.json {
 		encoder := json.NewEncoder(std.out)
 		for _, r := range runs {
@@ -398,7 +450,7 @@ func (v *scenarioFlags) showSweep(axes []sweepAxis, runs []*sweepRun, std stream
 				line = map[string]any{"error": r.outcome.Error, "digest": r.key}
 			}
 			for k, a := range axes {
-				line[a.name] = r.values[k]
+				line[a.name] = a.shown(r, k)
 			}
 			if err := encoder.Encode(line); err != nil {
 				return
@@ -412,7 +464,7 @@ func (v *scenarioFlags) showSweep(axes []sweepAxis, runs []*sweepRun, std stream
 	fmt.Fprintf(std.out, "%9s %8s %8s %12s %10s\n", "accuracy", "MCC", "alone", "seconds", "certified")
 	for _, r := range runs {
 		for k := range axes {
-			fmt.Fprintf(std.out, "%10v ", r.values[k])
+			fmt.Fprintf(std.out, "%10s ", r.texts[k])
 		}
 		o := r.outcome
 		if o.Error != "" {
@@ -439,7 +491,7 @@ func drawTradeOff(path, title string, axes []sweepAxis, runs []*sweepRun) error 
 		if r.outcome.Error != "" {
 			continue
 		}
-		name := combination(axes[1:], &sweepRun{values: r.values[1:]})
+		name := combination(axes[1:], &sweepRun{texts: r.texts[1:]})
 		if _, ok := lines[name]; !ok {
 			names = append(names, name)
 		}
@@ -472,10 +524,10 @@ func (c *chart) addTrace(name string, points plotter.XYs) error {
 }
 
 // reportSweep writes the trade-off as a table, a figure and a page.
-func (v *scenarioFlags) reportSweep(
-	file *scenarioFile, axes []sweepAxis, runs []*sweepRun, std streams,
+func (v *jobFlags) reportSweep(
+	j *job.Job, axes []sweepAxis, runs []*sweepRun, std streams,
 ) error {
-	name := file.base() + "-sweep"
+	name := v.base() + "-sweep"
 	records := [][]string{nil}
 	for _, a := range axes {
 		records[0] = append(records[0], a.name)
@@ -483,30 +535,30 @@ func (v *scenarioFlags) reportSweep(
 	records[0] = append(records[0], "accuracy", "mcc", "alone", "seconds", "certified", "took",
 		"error")
 	for _, r := range runs {
-		var row []string
-		for _, x := range append(slices.Clone(r.values), r.outcome.Accuracy, r.outcome.MCC,
-			r.outcome.Alone, r.outcome.Seconds, r.outcome.Certified, r.outcome.Took) {
+		row := slices.Clone(r.texts)
+		for _, x := range append([]float64{}, r.outcome.Accuracy, r.outcome.MCC, r.outcome.Alone,
+			r.outcome.Seconds, r.outcome.Certified, r.outcome.Took) {
 			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
 		}
 		records = append(records, append(row, r.outcome.Error))
 	}
-	m := manifest{Command: "simulate --scenario --sweep", Complete: true}
+	m := manifest{Command: "simulate " + filepath.Base(v.file) + " --sweep", Complete: true}
 	paths, err := publish(v.out, name, m, func(stage string) error {
 		if err := writeCSV(filepath.Join(stage, name+".csv"), records); err != nil {
 			return err
 		}
 		figure := filepath.Join(stage, name+".svg")
-		if err := drawTradeOff(figure, file.Name, axes, runs); err != nil {
+		if err := drawTradeOff(figure, j.Name, axes, runs); err != nil {
 			return err
 		}
 		figures := []string{figure}
 		cost := filepath.Join(stage, name+"-cost.svg")
-		if drawn, err := drawGrowth(cost, file.Name, axes, runs); err != nil {
+		if drawn, err := drawGrowth(cost, j.Name, axes, runs); err != nil {
 			return err
 		} else if drawn {
 			figures = append(figures, cost)
 		}
-		return writeSweepPage(filepath.Join(stage, name+".html"), figures, file, axes, runs)
+		return writeSweepPage(filepath.Join(stage, name+".html"), figures, j, axes, runs)
 	})
 	if err == nil && len(paths) > 0 && !v.json {
 		fmt.Fprintf(std.out, "%d files in %s\n", len(paths), v.out)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
@@ -56,7 +57,7 @@ func partyLines(r *scenario.Round) []partyLine {
 	return lines
 }
 
-func (s *scenarioLines) begin(scenario.Scenario, scenario.Rows) {}
+func (s *scenarioLines) begin(*job.Job, scenario.Rows) {}
 
 func (s *scenarioLines) round(r scenario.Round) {
 	encoder := json.NewEncoder(s.std.out)
@@ -72,32 +73,32 @@ func (s *scenarioLines) end(*scenario.Result) {}
 // scenarioTable prints tables for people.
 type scenarioTable struct {
 	std streams
-	of  scenario.Scenario
+	of  *job.Job
 }
 
 // mostShown is how many parties have a line each.
 const mostShown = 12
 
-func (t *scenarioTable) begin(s scenario.Scenario, rows scenario.Rows) {
-	t.of = s.WithDefaults()
-	fmt.Fprintln(t.std.out, s.Name)
-	if s.About != "" {
-		fmt.Fprintln(t.std.out, strings.Join(wrap(s.About, width), "\n"))
+func (t *scenarioTable) begin(j *job.Job, rows scenario.Rows) {
+	t.of = j.WithDefaults()
+	fmt.Fprintln(t.std.out, j.Name)
+	if j.About != "" {
+		fmt.Fprintln(t.std.out, strings.Join(wrap(j.About, width), "\n"))
 	}
-	fmt.Fprintf(t.std.out, "%s, %s; %s: %s, tested on %s\n", plural(s.Size(), "party"),
-		plural(s.Rounds, "round"), t.of.Data.Set, plural(rows.Train.Len(), "row"),
+	fmt.Fprintf(t.std.out, "%s, %s; %s: %s, tested on %s\n", plural(j.Size(), "party"),
+		plural(j.Rounds, "round"), t.of.World.Data.Set, plural(rows.Train.Len(), "row"),
 		plural(rows.Test.Len(), "other"))
-	for _, line := range scenarioWarnings(&t.of) {
+	for _, line := range scenarioWarnings(j) {
 		fmt.Fprintln(t.std.out, strings.Join(wrap(line, width), "\n"))
 	}
 	fmt.Fprintln(t.std.out)
 	t.row("round", "seconds", "in sum", "accuracy", "MCC", "alone", "left for good, or party")
 }
 
-// scenarioWarnings say what must not be believed of a scenario.
-func scenarioWarnings(s *scenario.Scenario) (lines []string) {
-	if s.Privacy.Reference() {
-		lines = append(lines, "NEVER FOR RELEASE: "+s.Privacy.Noise+" noise in floating point is a "+
+// scenarioWarnings say what must not be believed of a job's world.
+func scenarioWarnings(j *job.Job) (lines []string) {
+	if law := j.World.Reference.Law; law != "" {
+		lines = append(lines, "NEVER FOR RELEASE: "+law+" noise in floating point is a "+
 			"reference of the papers; see the certified epsilon below.")
 	}
 	return lines
@@ -144,7 +145,7 @@ func (t *scenarioTable) round(r scenario.Round) {
 // row prints what there is of a round or a party; a long text goes on below itself.
 func (t *scenarioTable) row(round, seconds, in, accuracy, mcc, alone, text string) {
 	lead := fmt.Sprintf("%5s %11s %8s %8s %7s %7s  ", round, seconds, in, accuracy, mcc, alone)
-	for _, line := range wrap(text, width-len(lead)) {
+	for _, line := range fold(text, width-len(lead)) {
 		fmt.Fprintln(t.std.out, strings.TrimRight(lead+line, " "))
 		lead = strings.Repeat(" ", len(lead))
 	}
@@ -169,6 +170,18 @@ func (t *scenarioTable) end(r *scenario.Result) {
 	fmt.Fprintf(out, "simulated in %v\n", r.Took.Round(time.Millisecond))
 }
 
+// fold is wrap that breaks words, such as long names, which then go on in the next line.
+func fold(text string, width int) (lines []string) {
+	for _, line := range wrap(text, width) {
+		runes := []rune(line)
+		for ; len(runes) > width; runes = runes[width:] {
+			lines = append(lines, string(runes[:width]))
+		}
+		lines = append(lines, string(runes))
+	}
+	return lines
+}
+
 // epsilonText writes a budget or what is spent of it, which without noise is no number.
 func epsilonText(e float64) string {
 	if e == 0 || math.IsInf(e, 0) || math.IsNaN(e) {
@@ -177,29 +190,32 @@ func epsilonText(e float64) string {
 	return fmt.Sprintf("%.4g", e)
 }
 
+// anyNoise reports whether sums have noise, for release or as published.
+func anyNoise(j *job.Job) bool { return j.Noisy() || j.World.Reference.Law != "" }
+
 // privacyLines say what protects the parties.
 func privacyLines(r *scenario.Result) (lines []string) {
 	switch {
-	case !r.Scenario.Privacy.Noisy():
+	case !anyNoise(r.Job):
 		return []string{"no epsilon: nothing protects what the sums say, as there is no noise in them"}
 	case len(r.Privacy) == 0:
 		return nil
 	}
 	asked := "asked for"
-	if r.Scenario.Privacy.Reference() {
+	if r.Job.World.Reference.Law != "" {
 		asked = "claimed, a round"
 	}
 	lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s", "epsilon", asked, "certified",
 		"shares of noise: own, honest"))
 	for _, p := range r.Privacy {
-		name := wrap(p.Party, 20)
+		name := fold(p.Party, 20)
 		lines = append(lines, name[:len(name)-1]...)
 		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s, %s", name[len(name)-1],
 			epsilonText(p.Asked), epsilonText(p.Certified), grouped(p.Shares), grouped(p.Honest)))
 	}
 	return append(lines, fmt.Sprintf("certified at delta %s over %s, against the server and %s",
-		short4(r.Privacy[0].Delta), plural(r.Scenario.Rounds, "round"),
-		plural(r.Scenario.Privacy.Colluders, "colluder")))
+		short4(r.Privacy[0].Delta), plural(r.Job.Rounds, "round"),
+		plural(r.Job.Parties.Colluders, "colluder")))
 }
 
 // pairLines say what a crowd has done once.

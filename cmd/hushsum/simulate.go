@@ -50,8 +50,8 @@ type presenter interface {
 }
 
 func simulate(ctx context.Context, args []string, std streams) int {
-	if namesScenario(args) {
-		return simulateScenario(ctx, args, std)
+	if file, rest, ok := namesJob(args); ok {
+		return simulateJob(ctx, file, rest, std)
 	}
 	flags, v := newSimulateFlags()
 	if code, ok := parseFlags(flags, simulateManual(), args, std); !ok {

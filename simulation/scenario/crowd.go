@@ -69,9 +69,9 @@ func (r *run) gatherCrowd(active []*party) error {
 		Degree:    r.Sum.Degree,
 		Length:    c.layout[0].Length,
 		Bits:      c.layout[0].Bits,
-		Classical: r.Recovery != nil && r.Recovery.Classical,
-		SelfMasks: r.Recovery != nil,
-		Seed:      sha256.Sum256(fmt.Appendf(nil, "hushsum scenario graph %d", r.Seed)),
+		Classical: r.Recovers() && r.Sum.Classical,
+		SelfMasks: r.Recovers(),
+		Seed:      sha256.Sum256(fmt.Appendf(nil, "hushsum scenario graph %d", r.seed)),
 		Progress:  r.hooks.Progress,
 	})
 	if err != nil {
@@ -83,8 +83,8 @@ func (r *run) gatherCrowd(active []*party) error {
 	slowest := time.Duration(0)
 	for _, p := range active {
 		// Two exchanges with the server.
-		slowest = max(slowest, 2*(r.transit(p.place, r.Sum.Servers[0], int(bytes.SetUpSent)/2)+
-			r.transit(r.Sum.Servers[0], p.place, int(bytes.SetUpReceived)/2)))
+		slowest = max(slowest, 2*(r.transit(p.Place, r.World.Servers[0], int(bytes.SetUpSent)/2)+
+			r.transit(r.World.Servers[0], p.Place, int(bytes.SetUpReceived)/2)))
 	}
 	r.result.SetUps = append(r.result.SetUps, SetUp{
 		Round:   1,
@@ -97,7 +97,7 @@ func (r *run) gatherCrowd(active []*party) error {
 
 // noteDegree says if parties in places of their own would need more neighbours.
 func (r *run) noteDegree(n int) {
-	if r.Recovery == nil || r.Sum.Degree == 0 || r.Sum.Degree >= n-1 {
+	if !r.Recovers() || r.Sum.Degree == 0 || r.Sum.Degree >= n-1 {
 		return
 	}
 	private, sums := 40, 30 // exponents of 2: how seldom each fails
@@ -105,31 +105,31 @@ func (r *run) noteDegree(n int) {
 	if adversary != protocol.CuriousServer {
 		private += 60 // it may try many graphs
 	}
-	corrupt := float64(r.Privacy.Colluders) / float64(n)
-	p, err := protocol.Parameters(n, corrupt, r.Recovery.DropOut, private, sums, adversary)
+	corrupt := float64(r.Parties.Colluders) / float64(n)
+	p, err := protocol.Parameters(n, corrupt, r.Parties.DropOut, private, sums, adversary)
 	switch {
 	case err != nil:
 		r.note(fmt.Sprintf("no sparse graph of %d parties hides %d colluders: %v", n,
-			r.Privacy.Colluders, err))
+			r.Parties.Colluders, err))
 	case p.Neighbours > r.Sum.Degree:
 		r.note(fmt.Sprintf("%d neighbours are too few for %d parties with %d colluders: it takes %d",
-			r.Sum.Degree, n, r.Privacy.Colluders, p.Neighbours))
+			r.Sum.Degree, n, r.Parties.Colluders, p.Neighbours))
 	}
 }
 
 func (r *run) crowdCosts(n int) cost.Session {
 	s := r.costs(n)
-	s.Dropped = int(r.Sum.Drop * float64(n))
+	s.Dropped = int(r.World.Drop * float64(n))
 	return s
 }
 
 // absent draws who drops out; nil: nobody can.
 func (r *run) absent(n int) []bool {
-	if r.Recovery == nil || r.Sum.Drop == 0 {
+	if !r.Recovers() || r.World.Drop == 0 {
 		return nil
 	}
 	absent := make([]bool, n)
-	for _, i := range rand.New(r.source("drop", 0)).Perm(n)[:int(r.Sum.Drop*float64(n))] {
+	for _, i := range rand.New(r.source("drop", 0)).Perm(n)[:int(r.World.Drop*float64(n))] {
 		absent[i] = true
 	}
 	return absent
@@ -140,9 +140,9 @@ func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
 	n := len(active)
 	costs := r.crowdCosts(n)
 	load, server, bytes := costs.Party(r.units), costs.Server(r.units), costs.Wire()
-	place, last := r.Sum.Servers[0], time.Duration(0)
+	place, last := r.World.Servers[0], time.Duration(0)
 	trips := 1
-	if r.Recovery != nil {
+	if r.Recovers() {
 		trips = 3 // submissions, signatures, shares
 	}
 	for i, p := range active {
@@ -151,18 +151,18 @@ func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
 		}
 		work, ok := r.given(p)
 		if !ok {
-			work = load.Round() + cost.Training(r.units, p.spec.Rows, len(r.weights), r.Training.Steps)
+			work = load.Round() + r.training(p.Rows)
 		}
 		p.worked = time.Duration(float64(work) * r.slowness(p))
 		p.sent, p.got = int(bytes.RoundSent), int(bytes.RoundReceived)+8*len(r.weights)
 		arrival := p.worked
 		for range trips { // the model comes last, see below
-			arrival += r.transit(place, p.place, int(bytes.RoundReceived)/trips) +
-				r.transit(p.place, place, p.sent/trips)
+			arrival += r.transit(place, p.Place, int(bytes.RoundReceived)/trips) +
+				r.transit(p.Place, place, p.sent/trips)
 		}
 		last = max(last, arrival)
 	}
-	if limit := r.StepTime.Duration; limit > 0 && last > limit*time.Duration(trips) {
+	if limit := r.Time.StepTime; limit > 0 && last > limit*time.Duration(trips) {
 		r.note(fmt.Sprintf("the slowest of the crowd takes %v, longer than step_time allows", last))
 	}
 	last += server.Round()
@@ -171,7 +171,7 @@ func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
 		seen := r.seen(p)
 		if absent == nil || !absent[i] {
 			seen.Received, seen.Included = true, true
-			seen.Took = last + r.transit(place, p.place, 8*len(r.weights))
+			seen.Took = last + r.transit(place, p.Place, 8*len(r.weights))
 			out.Took = max(out.Took, seen.Took)
 			out.Server += p.sent
 		}

@@ -2,20 +2,20 @@
 // and time a collaboration would give, before anybody commits to one. It has what the
 // thesis's simulator PrivacyFL has (its chapter 5), in forms that are sound.
 //
-// A [Scenario] says who has which rows where, and [Run] has them train and sum, round by
-// round. Messages take virtual time (package clock); those of a private sum are made,
+// A [job.Job] with its world says who has which rows where, and [Run] has them train and sum,
+// round by round. Messages take virtual time (package clock); those of a private sum are made,
 // carried and parsed by the machines of package protocol, and thousands of parties are a
-// crowd (package crowd). The time that parties and servers work is given in the scenario,
+// crowd (package crowd). The time that parties and servers work is given in the job,
 // or what package cost says that they would need in places of their own.
 //
 // What happens next in a private sum package drive decides, as in a deployment: each server
 // leads a job among all parties that it ever has, a session forms among those who are in the
 // scenario so far, and another is set up beside the rounds for who joins later. A session
-// promises recovery.drop_out of those who were in the scenario when it formed, by one
+// promises parties.drop_out of those who were in the scenario when it formed, by one
 // number that its machines keep, and the noise of its sums is calibrated to that number.
 //
-// From the same scenario and data the same comes out, times and models, to the bit. For
-// that the noise is drawn from the scenario's seed too, which anybody can guess: a
+// From the same job and data the same comes out, times and models, to the bit. For
+// that the noise is drawn from the world's seed too, which anybody can guess: a
 // simulated model protects nobody, and must not be released. Keys are real ones.
 //
 // # In sound forms
@@ -23,7 +23,7 @@
 //   - A party that subtracts its own noise does so in the copy that it keeps. That copy is
 //     post-processing by that party alone, and no other party's protection changes.
 //   - Whoever leaves by convergence shows by it that its model is near the federated one.
-//     All are told, and every party is charged for all rounds of the scenario, whether it
+//     All are told, and every party is charged for all rounds of the job, whether it
 //     stays or not.
 //   - Without a server each party takes the server's part for itself, of the same masked
 //     submissions, on one certified list of who is in the sum. All see the sum. They begin

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -85,9 +84,9 @@ func (g *group) settle(active []*party) error {
 	config := g.run.config(n, len(g.parties))
 	config.Label, config.Roster, config.Layout = g.label, g.roster, codec.layout
 	g.next = terms{config, codec}
-	if g.run.Recovery != nil && g.run.fewest(n) == n {
-		g.run.note(fmt.Sprintf("recovery.drop_out %v of %d parties is less than one: "+
-			"nobody may be missing", g.run.Recovery.DropOut, n))
+	if g.run.Recovers() && g.run.fewest(n) == n {
+		g.run.note(fmt.Sprintf("parties.drop_out %v of %d parties is less than one: "+
+			"nobody may be missing", g.run.Parties.DropOut, n))
 	}
 	return nil
 }
@@ -173,27 +172,26 @@ func (g *group) arrived(p *plan) {
 
 // config is that of a session among n parties of a roster, less its roster, layout, label and
 // number. The roster is all that are in the scenario at one time or another.
-func (s *Scenario) config(n, roster int) *protocol.Config {
-	c := &protocol.Config{Colluders: s.Privacy.Colluders, MinMembers: n}
-	r := s.Recovery
-	if r == nil {
+func (w *world) config(n, roster int) *protocol.Config {
+	c := &protocol.Config{Colluders: w.Parties.Colluders, MinMembers: n}
+	if !w.Recovers() {
 		return c
 	}
-	least := s.fewest(n)
-	c.Classical = r.Classical
+	least := w.fewest(n)
+	c.Classical = w.Sum.Classical
 	c.Recovery = &protocol.Recovery{
 		Adversary:    protocol.CheatingServer,
 		MinSurvivors: least,
-		Degree:       s.Sum.Degree,
+		Degree:       w.Sum.Degree,
 	}
-	switch r.Adversary {
+	switch w.Sum.Adversary {
 	case "curious":
 		c.Recovery.Adversary = protocol.CuriousServer
 	case "semi-malicious":
 		c.Recovery.Adversary = protocol.SemiMaliciousServer
 	}
-	if s.Sum.Degree > 0 {
-		if s.Sum.Degree%2 == 0 && s.Sum.Degree < least-1 { // a sparse graph of as few is one
+	if w.Sum.Degree > 0 {
+		if w.Sum.Degree%2 == 0 && w.Sum.Degree < least-1 { // a sparse graph of as few is one
 			c.MinMembers = least
 		}
 		return c
@@ -209,7 +207,7 @@ func (s *Scenario) config(n, roster int) *protocol.Config {
 
 // trial is a configuration among n parties of a roster to be checked, with keys that anybody
 // knows.
-func (s *Scenario) trial(n, roster int) (*protocol.Config, error) {
+func (w *world) trial(n, roster int) (*protocol.Config, error) {
 	members := make([]keyexchange.Member, roster)
 	for i := range members {
 		seed := [ed25519.SeedSize]byte{byte(i), byte(i >> 8), byte(i >> 16)}
@@ -220,7 +218,7 @@ func (s *Scenario) trial(n, roster int) (*protocol.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := s.config(n, roster)
+	c := w.config(n, roster)
 	c.Roster, c.Label, c.Layout = all, "trial", masking.Layout{{Length: 1, Bits: 8}}
 	return c, nil
 }
@@ -229,16 +227,16 @@ func (s *Scenario) trial(n, roster int) (*protocol.Config, error) {
 func (r *run) makeGroups() error {
 	by := map[string][]*party{}
 	for _, p := range r.parties {
-		at := r.Sum.Servers[0]
-		if r.Sum.Topology != Serverless && len(r.Sum.Servers) > 1 {
+		at := r.World.Servers[0]
+		if !r.serverless() && len(r.World.Servers) > 1 {
 			at = r.serverOf(p)
 		}
 		by[at] = append(by[at], p)
 	}
-	for _, place := range r.Sum.Servers {
+	for _, place := range r.World.Servers {
 		if len(by[place]) < 2 {
 			if len(by[place]) == 1 {
-				return alone(place)
+				return r.alone(place)
 			}
 			continue
 		}
@@ -252,21 +250,21 @@ func (r *run) makeGroups() error {
 }
 
 func (r *run) serverOf(p *party) string {
-	at, nearest := p.spec.Server, time.Duration(0)
+	at, nearest := p.Server, time.Duration(0)
 	if at != "" {
 		return at
 	}
-	for _, place := range r.Sum.Servers {
-		l, ok := r.net.Link(p.place, place)
-		if (ok || len(r.Links) == 0) && (at == "" || l.Latency < nearest) {
+	for _, place := range r.World.Servers {
+		l, ok := r.net.Link(p.Place, place)
+		if (ok || len(r.World.Link) == 0) && (at == "" || l.Latency < nearest) {
 			at, nearest = place, l.Latency
 		}
 	}
 	return at
 }
 
-func alone(place string) error {
-	return bad("sum.servers", "use fewer servers, or more parties near each",
+func (r *run) alone(place string) error {
+	return r.Mistake("world.servers", "use fewer servers, or more parties near each",
 		"the server in %s has one party, whose vector its sum would show", place)
 }
 
@@ -277,7 +275,7 @@ func alone(place string) error {
 // once and between rounds, when somebody is there who is not in their session, or one who is in
 // it has left for good; and when a round has failed, since they may not have seen the same of it.
 func (g *group) open(there []*party, failed bool) error {
-	if g.run.Sum.Topology != Serverless {
+	if !g.run.serverless() {
 		if g.hubs != nil {
 			return nil
 		}
@@ -300,7 +298,7 @@ func (g *group) open(there []*party, failed bool) error {
 	}
 	g.hubs, g.inside = nil, there
 	for _, p := range there {
-		h, err := g.newHub(p.place, p.seat)
+		h, err := g.newHub(p.Place, p.seat)
 		if err != nil {
 			return err
 		}
@@ -338,15 +336,7 @@ func (g *group) sameSum() bool {
 
 // Why a round has no sum.
 var (
-	errStuck = errors.New("scenario: somebody who is not there is waited for; set step_time")
+	errStuck = errors.New("scenario: somebody who is not there is waited for; shorten time.step_time")
 	errFew   = errors.New("scenario: too few of the parties are there for a round")
 	errSums  = errors.New("scenario: those who added up have different sums")
 )
-
-// stepTime is how long a step waits for those who are there.
-func (s *Scenario) stepTime() drive.Time {
-	if s.StepTime.Duration == 0 {
-		return drive.Never
-	}
-	return drive.Time(s.StepTime.Duration)
-}

@@ -59,9 +59,9 @@ func (g *group) newHub(place string, owner int) (h *hub, err error) {
 		Label:     g.label,
 		Rounds:    uint64(r.Rounds),
 		Survivors: 2, // sessions say how many they take
-		Colluders: r.Privacy.Colluders,
+		Colluders: r.Job.Parties.Colluders,
 		Broadcast: func(uint64, [32]byte) ([32]byte, error) { return r.digest, nil },
-		StepTime:  r.stepTime(),
+		StepTime:  drive.Time(r.Time.StepTime),
 		Pause:     true,
 	}, r.now())
 	return h, err
@@ -200,7 +200,7 @@ func (h *hub) work(was, is drive.Status) (took time.Duration) {
 		step = stepSurvivors
 	case is.Stage == drive.Revealing:
 		step = stepReveal
-	case was.Stage == drive.Revealing, was.Stage == drive.Submitting && h.group.run.Recovery == nil:
+	case was.Stage == drive.Revealing, was.Stage == drive.Submitting && !h.group.run.Recovers():
 		step = "sum"
 	}
 	return took + h.group.run.serverWork(step, h.group.parties, n)
@@ -233,7 +233,7 @@ func (h *hub) send(i int, p *party) {
 		r, took := h.group.run, time.Duration(0)
 		plan, setUp := h.group.setUp(item.Session, message)
 		if h.owner < 0 {
-			took = r.transit(h.place, p.place, len(message))
+			took = r.transit(h.place, p.Place, len(message))
 			if setUp {
 				h.group.carried(plan, len(message))
 			} else {

@@ -1,10 +1,12 @@
 package scenario
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -22,32 +24,29 @@ func digits(t testing.TB) Rows {
 	return Rows{train, test}
 }
 
-func ms(times ...int) (list []Duration) {
-	for _, m := range times {
-		list = append(list, Duration{Duration: time.Duration(m) * time.Millisecond})
-	}
-	return list
-}
-
 // latencies is the thesis's experiment with latencies (§5.3.4).
-func latencies() Scenario {
-	s := Scenario{
+func latencies() *job.Job {
+	s := &job.Job{
 		Name:     "latency",
 		Rounds:   3,
 		Seed:     1,
-		Data:     Data{Set: "digits", Rows: 30, Draw: DrawGrowing},
-		Training: Training{Steps: 50, Rate: 1, Lambda: 1e-3},
-		Leaving:  Leaving{Tolerance: .4},
+		Model:    job.Model{Name: "softmax"},
+		Training: job.Training{Steps: 50, Rate: 1, Lambda: 1e-3},
+		World: job.World{
+			Data:      job.Data{Set: "digits", Rows: 30, Draw: drawGrowing},
+			Tolerance: .4,
+		},
 	}
 	for _, p := range []struct {
 		place         string
 		latency, rows int
 	}{{"Boston", 300, 30}, {"Singapore", 2000, 60}, {"New York", 100, 30}} {
-		s.Links = append(s.Links, Link{
+		s.World.Link = append(s.World.Link, job.Link{
 			Between: []string{p.place, "server"},
 			Latency: ms(p.latency)[0],
 		})
-		s.Parties = append(s.Parties, Party{Name: p.place, Rows: p.rows, Compute: ms(10, 6, 9)})
+		add(s, who{Name: strings.ReplaceAll(p.place, " ", "-"), Place: p.place, Rows: p.rows,
+			Compute: ms(10, 6, 9)})
 	}
 	return s
 }

@@ -26,63 +26,89 @@ type submission struct {
 // source is a stream of randomness for one purpose, party and round.
 func (r *run) source(purpose string, party int) *rand.ChaCha8 {
 	h := fnv.New128a()
-	fmt.Fprintf(h, "%d\x00%s\x00%d\x00%d", r.Seed, purpose, r.round, party)
+	fmt.Fprintf(h, "%d\x00%s\x00%d\x00%d", r.seed, purpose, r.round, party)
 	var seed [32]byte
 	h.Sum(seed[:0])
-	binary.BigEndian.PutUint64(seed[16:], r.Seed)
+	binary.BigEndian.PutUint64(seed[16:], r.seed)
 	binary.BigEndian.PutUint64(seed[24:], uint64(r.round)<<32|uint64(uint32(party)))
 	return rand.NewChaCha8(seed)
 }
 
+// The ways to deal rows by round, beside "fixed".
+const (
+	drawNew     = "new"
+	drawGrowing = "growing"
+	drawAnew    = "anew"
+)
+
+// Rows of a party if nothing says how many: of a census so many, of images all that there are.
+const someRows = 200
+
+// images are the sets of which all rows are dealt.
+var images = []string{"digits", "mnist", "fashion-mnist"}
+
 // deal gives every party its rows.
 func (r *run) deal() error {
-	if r.Data.Draw == DrawAnew {
-		for k := range r.Parties {
-			if have := r.train.Len(); r.Parties[k].Rows > have {
-				return bad(fmt.Sprintf("party.%d.rows", k), fmt.Sprintf("use up to %d", have),
-					"%d rows are more than there are to train on", r.Parties[k].Rows)
-			}
-		}
-		return nil
-	}
-	rounds := 1
-	if r.Data.Draw != DrawFixed {
+	data, have, rounds := &r.World.Data, r.train.Len(), 1
+	if data.Draw == drawNew || data.Draw == drawGrowing {
 		rounds = r.Rounds
 	}
-	need := int64(0)
-	for _, p := range r.parties {
-		need += int64(p.spec.Rows) * int64(rounds)
-	}
-	if have := r.train.Len(); need > int64(have) {
-		advice := `use fewer rows, parties or rounds, or draw = "anew"`
-		if most := int(float64(have) * float64(r.Data.Rows) / float64(need)); most > 0 {
-			advice = fmt.Sprintf(`use up to %d, fewer parties or rounds, or draw = "anew"`, most)
+	if data.Rows == 0 {
+		data.Rows = someRows
+		if slices.Contains(images, data.Set) {
+			data.Rows = max(1, have/len(r.parties)/rounds)
 		}
-		return bad("data.rows", advice, "all parties and rounds together take %d rows, and there are %d "+
-			"to train on", need, have)
 	}
-	order := rand.New(rand.NewPCG(r.Seed, 1)).Perm(r.train.Len())
+	need := int64(0)
+	for _, k := range r.kinds {
+		if k.Rows == 0 {
+			k.Rows = data.Rows
+		} else if data.Draw == drawAnew && k.Rows > have {
+			return r.tooManyRows(k.path("rows"), k.Rows)
+		}
+		need += int64(k.count) * int64(k.Rows) * int64(rounds)
+	}
+	switch {
+	case data.Draw == drawAnew && data.Rows > have:
+		return r.tooManyRows("world.data.rows", data.Rows)
+	case data.Draw == drawAnew:
+		return nil
+	case need > int64(have):
+		advice := `write fewer rows, parties or rounds, or world.data.draw = "anew"`
+		if most := int(float64(have) * float64(data.Rows) / float64(need)); most > 0 {
+			advice = fmt.Sprintf(`write up to %d, fewer parties or rounds, or world.data.draw = "anew"`,
+				most)
+		}
+		return r.Mistake("world.data.rows", advice, "all parties and rounds together take %d rows, and "+
+			"there are %d to train on", need, have)
+	}
+	order := rand.New(rand.NewPCG(r.seed, 1)).Perm(r.train.Len())
 	for _, p := range r.parties {
-		p.rows = order[:p.spec.Rows*rounds]
-		order = order[p.spec.Rows*rounds:]
+		p.rows = order[:p.Rows*rounds]
+		order = order[p.Rows*rounds:]
 	}
 	return nil
 }
 
+func (r *run) tooManyRows(path string, rows int) error {
+	return r.Mistake(path, fmt.Sprintf("write up to %d", r.train.Len()),
+		"%d rows are more than there are to train on", rows)
+}
+
 // rowsOf are the rows that a party trains on in this round.
 func (r *run) rowsOf(p *party) (*learning.Dataset, error) {
-	k := p.spec.Rows
-	switch r.Data.Draw {
-	case DrawAnew:
+	k := p.Rows
+	switch r.World.Data.Draw {
+	case drawAnew:
 		rng := rand.New(r.source("rows", p.index))
 		rows := make([]int, k)
 		for i := range rows {
 			rows[i] = rng.IntN(r.train.Len())
 		}
 		return r.train.Subset(rows)
-	case DrawNew:
+	case drawNew:
 		return r.train.Subset(p.rows[k*(r.round-1) : k*r.round])
-	case DrawGrowing:
+	case drawGrowing:
 		return r.train.Subset(p.rows[:k*r.round])
 	}
 	if p.fixed == nil {
@@ -97,13 +123,32 @@ func (r *run) rowsOf(p *party) (*learning.Dataset, error) {
 // descend trains from the given weights on some rows.
 func (r *run) descend(from []float64, d *learning.Dataset) ([]float64, error) {
 	w := slices.Clone(from)
-	if r.Training.Algorithm == Fresh {
+	t := &r.Training
+	if t.Restart {
 		copy(w, r.first)
 	}
-	sgd := learning.SGD{Rate: r.Training.Rate, Steps: r.Training.Steps}
+	sgd := learning.SGD{Rate: t.Rate, Momentum: t.Momentum, WeightDecay: t.WeightDecay, Batch: t.Batch,
+		Epochs: t.Epochs, Steps: t.Steps}
 	_, err := sgd.Train(r.model, w, d, r.Seed)
 	return w, err
 }
+
+// training is how long a party needs to train on so many rows.
+func (r *run) training(rows int) time.Duration {
+	t, batch := &r.Training, rows
+	if t.Batch > 0 {
+		batch = min(rows, t.Batch)
+	}
+	steps := t.Steps
+	if steps == 0 { // an epoch goes through all rows
+		batch, steps = rows, t.Epochs
+	}
+	return cost.Training(r.units, batch, r.model.NumParams(), steps)
+}
+
+// submitsWeights reports whether parties submit their weights, and not the difference from the
+// round's.
+func (r *run) submitsWeights() bool { return r.Training.Submit == "weights" }
 
 // vectorOf trains a party and returns what it has to say, beside its own weights.
 func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
@@ -119,7 +164,7 @@ func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
 			return nil, 0, err
 		}
 	}
-	if r.Training.Algorithm == Fresh {
+	if r.submitsWeights() {
 		return p.local, d.Len(), nil
 	}
 	return difference(p.local, r.weights), d.Len(), nil
@@ -139,24 +184,20 @@ func (r *run) submission(c *codec, p *party) (*submission, error) {
 	return made, nil
 }
 
-// failed says with whom a round failed, and which field of the scenario helps.
+// failed says with whom a round failed, and which field of the job helps.
 func (r *run) failed(p *party, err error) error {
 	switch {
 	case errors.Is(err, learning.ErrDiverged):
-		return &FieldError{
-			Path:   "training.rate",
-			Reason: fmt.Sprintf("the training of %s diverged in round %d", p.name, r.round),
-			Advice: "lower it, or training.lambda",
-			Err:    err,
-		}
+		e := r.Mistake("training.rate", "lower it, or training.lambda",
+			"the training of %s diverged in round %d", p.name, r.round)
+		e.Err = err
+		return e
 	case errors.Is(err, aggregation.ErrSaturated):
-		return &FieldError{
-			Path: "sum.range",
-			Reason: fmt.Sprintf("a coordinate of %s, with what noise there is, was above %v in round %d",
-				p.name, r.Sum.Range, r.round),
-			Advice: "raise it, or lower training.rate",
-			Err:    err,
-		}
+		e := r.Mistake("sum.range", "raise it, or lower training.rate",
+			"a coordinate of %s, with what noise there is, was above %v in round %d", p.name, r.Sum.Range,
+			r.round)
+		e.Err = err
+		return e
 	}
 	return fmt.Errorf("round %d, %s: %w", r.round, p.name, err)
 }
@@ -171,7 +212,7 @@ func difference(a, b []float64) []float64 {
 
 // apply makes the next model of a mean.
 func (r *run) apply(mean []float64) []float64 {
-	if r.Training.Algorithm == Fresh {
+	if r.submitsWeights() {
 		return mean
 	}
 	next := make([]float64, len(mean))
@@ -193,25 +234,25 @@ func near(a, b []float64, tolerance float64) bool {
 
 // slowness is what the time of a party's work is multiplied with in this round.
 func (r *run) slowness(p *party) float64 {
-	if p.spec.Straggle > 0 && rand.New(r.source("straggle", p.index)).Float64() >= p.spec.Straggle {
+	if p.Straggle > 0 && rand.New(r.source("straggle", p.index)).Float64() >= p.Straggle {
 		return 1
 	}
-	return p.spec.Slow
+	return p.Slow
 }
 
-// given is the time that the scenario says a party works in this round.
+// given is the time that the job says a party works in this round.
 func (r *run) given(p *party) (time.Duration, bool) {
-	if len(p.spec.Compute) == 0 {
+	if len(p.Compute) == 0 {
 		return 0, false
 	}
-	return p.spec.Compute[min(r.round, len(p.spec.Compute))-1].Duration, true
+	return p.Compute[min(r.round, len(p.Compute))-1], true
 }
 
 // workRound is how long a party trains, encodes and masks.
 func (r *run) workRound(p *party, made *submission, n int) time.Duration {
 	took, ok := r.given(p)
 	if !ok {
-		took = r.load(n).Submit + cost.Training(r.units, made.rows, r.model.NumParams(), r.Training.Steps)
+		took = r.load(n).Submit + r.training(made.rows)
 	}
 	took = time.Duration(float64(took) * r.slowness(p))
 	p.worked += took
@@ -220,7 +261,7 @@ func (r *run) workRound(p *party, made *submission, n int) time.Duration {
 
 // work is how long a party needs for another step.
 func (r *run) work(p *party, step string, n int) time.Duration {
-	if len(p.spec.Compute) > 0 {
+	if len(p.Compute) > 0 {
 		return 0
 	}
 	l := r.load(n)

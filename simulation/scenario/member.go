@@ -104,7 +104,7 @@ func (p *party) upward(h *hub, at time.Duration, size int, arrives func()) {
 	r := p.group.run
 	at = max(at, r.clock.Now())
 	if h.owner != p.seat {
-		at += r.transit(p.place, h.place, size)
+		at += r.transit(p.Place, h.place, size)
 	}
 	p.sending[h] = max(p.sending[h], at)
 	r.at(p.sending[h], arrives)

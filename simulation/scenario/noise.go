@@ -59,7 +59,7 @@ func (c *codec) settle() error {
 	for i := range c.shares {
 		c.shares[i] = 1
 	}
-	if !r.Privacy.Noisy() || r.Privacy.Reference() {
+	if !r.Noisy() {
 		c.mean = aggregation.Mean{
 			Parties:      n,
 			Dimension:    d,
@@ -76,16 +76,16 @@ func (c *codec) settle() error {
 	}
 	greatest := 0.
 	for _, p := range c.parties {
-		greatest = max(greatest, p.spec.Epsilon)
+		greatest = max(greatest, p.epsilon)
 	}
 	all := 0
 	for i, p := range c.parties {
 		// Whoever wants a smaller ε adds as much noise as all would if all wanted it.
-		ratio := greatest / p.spec.Epsilon
+		ratio := greatest / p.epsilon
 		own := math.Ceil(ratio * ratio * (1 - 1e-9))
 		if own > mostShares || all-n+int(own) > mostShares {
-			return bad(r.pathOf(p.spec)+".epsilon", "bring them nearer to each other",
-				"budgets from %v to %v are too far apart", p.spec.Epsilon, greatest)
+			return r.Mistake(r.epsilonPath(p.kind), "bring them nearer to each other",
+				"budgets from %v to %v are too far apart", p.epsilon, greatest)
 		}
 		c.shares[i] = int(own)
 		all += c.shares[i]
@@ -95,7 +95,7 @@ func (c *codec) settle() error {
 		Contributors: privacy.Contributors{
 			Parties:      n,
 			MinSurvivors: r.fewest(n),
-			Colluders:    r.Privacy.Colluders,
+			Colluders:    r.Parties.Colluders,
 		},
 		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.Privacy.Bits},
 		Dimension: d,
@@ -103,11 +103,11 @@ func (c *codec) settle() error {
 	budget := privacy.Budget{Epsilon: greatest, Delta: r.Privacy.Delta}
 	z, err := alike.Calibrate(budget, r.Rounds)
 	if err != nil {
-		return fromPrivacy(err)
+		return r.fromPrivacy(err)
 	}
 	honest, err := alike.Contributors.MinHonest()
 	if err != nil {
-		return fromPrivacy(err)
+		return r.fromPrivacy(err)
 	}
 	c.release = alike
 	if all == n {
@@ -118,14 +118,14 @@ func (c *codec) settle() error {
 		c.release.Noise.Multiplier = z * math.Sqrt(float64(total)/float64(honest))
 	}
 	if c.mechanism, err = c.release.Mechanism(); err != nil {
-		return fromPrivacy(err)
+		return r.fromPrivacy(err)
 	}
 	c.layout, err = c.mechanism.Layout()
 	return err
 }
 
-// fromPrivacy names the scenario's field for that of package privacy.
-func fromPrivacy(err error) error {
+// fromPrivacy names the job's field for that of package privacy.
+func (w *world) fromPrivacy(err error) error {
 	var e *privacy.ConfigError
 	if !errors.As(err, &e) {
 		return err
@@ -135,23 +135,15 @@ func fromPrivacy(err error) error {
 		"Noise.Clip":                "privacy.clip",
 		"Noise.Multiplier":          "privacy.epsilon",
 		"Budget.Epsilon":            "privacy.epsilon",
-		"Contributors.Colluders":    "privacy.colluders",
-		"Contributors.MinSurvivors": "recovery.drop_out",
+		"Contributors.Colluders":    "parties.colluders",
+		"Contributors.MinSurvivors": "parties.drop_out",
 	}[e.Field]
 	if path == "" {
 		path = "privacy"
 	}
-	return &FieldError{Path: path, Reason: e.Reason, Advice: e.Advice, Err: err}
-}
-
-// pathOf is where in the declarative form a party is.
-func (r *run) pathOf(spec *Party) string {
-	for k := range r.Parties {
-		if &r.Parties[k] == spec {
-			return fmt.Sprintf("party.%d", k)
-		}
-	}
-	return "party"
+	found := w.Mistake(path, e.Advice, "%s", e.Reason)
+	found.Err = err
+	return found
 }
 
 // honestShares is how many shares of noise protect a party (−1: whoever has the fewest)
@@ -167,7 +159,7 @@ func honest[T int | float64](c *codec, noise []T, party int) (sum T) {
 		rest = slices.Delete(rest, party, party+1)
 	}
 	slices.Sort(rest)
-	gone := len(noise) - c.run.fewest(len(noise)) + c.run.Privacy.Colluders
+	gone := len(noise) - c.run.fewest(len(noise)) + c.run.Parties.Colluders
 	for _, k := range rest[:max(0, len(rest)-gone)] {
 		sum += k
 	}
@@ -188,7 +180,7 @@ func (c *codec) certified(party int) (float64, error) {
 	}
 	round, err := own.Round()
 	if err != nil {
-		return 0, fromPrivacy(err)
+		return 0, c.run.fromPrivacy(err)
 	}
 	server, _, err := round.Views(c.run.Rounds, c.run.Privacy.Delta)
 	return server.Upper, err
@@ -196,14 +188,14 @@ func (c *codec) certified(party int) (float64, error) {
 
 // rotation is one that no party knows before it has its rows.
 func (c *codec) rotation() [32]byte {
-	public := sha256.Sum256(fmt.Appendf(nil, "hushsum scenario rotation %d", c.run.Seed))
+	public := sha256.Sum256(fmt.Appendf(nil, "hushsum scenario rotation %d", c.run.seed))
 	return privacy.Rotation(public, uint64(c.run.round))
 }
 
 // encode makes a party's submission.
 func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, error) {
 	if c.mechanism == nil {
-		if c.run.Privacy.Reference() {
+		if c.run.reference() {
 			vector = slices.Clone(vector)
 			src := c.run.source("noise", c.parties[i].index)
 			noise := c.run.referenceLaw(c.parties[i], len(c.parties))
@@ -282,27 +274,27 @@ func (c *codec) ownNoise(vector []float64, values [][]uint64) ([]float64, error)
 // sensitivity is what the papers state for a party's own weights, 2/(rows·α) for as many
 // rows as it has so far; in the mean of n parties it is an n-th of that.
 func (r *run) sensitivity(p *party) float64 {
-	rows := p.spec.Rows
-	if r.Data.Draw == DrawGrowing {
+	rows := p.Rows
+	if r.World.Data.Draw == drawGrowing {
 		rows *= max(1, r.round)
 	}
-	return 2 / (float64(rows) * r.Privacy.Alpha)
+	return 2 / (float64(rows) * r.World.Reference.Alpha)
 }
 
 // referenceLaw is a party's noise by a law of the papers, in its own vector.
 func (r *run) referenceLaw(p *party, n int) law {
 	sensitivity := r.sensitivity(p)
-	switch r.Privacy.Noise {
-	case ContinuousLaplace: // in the sum n of these make one Laplace variable
-		return continuous.GammaDifference{Shape: 1 / float64(n), Scale: sensitivity / p.spec.Epsilon}
-	case ContinuousGaussian:
-		sigma := sensitivity * math.Sqrt(2*math.Log(1.25/r.Privacy.Delta)) / p.spec.Epsilon
+	switch r.World.Reference.Law {
+	case "continuous-laplace": // in the sum n of these make one Laplace variable
+		return continuous.GammaDifference{Shape: 1 / float64(n), Scale: sensitivity / p.epsilon}
+	case "continuous-gaussian":
+		sigma := sensitivity * math.Sqrt(2*math.Log(1.25/r.Privacy.Delta)) / p.epsilon
 		return continuous.Gaussian{Sigma: sigma / math.Sqrt(float64(n))}
 	}
 	return continuous.Staircase{
-		Epsilon:     p.spec.Epsilon,
+		Epsilon:     p.epsilon,
 		Sensitivity: sensitivity,
-		Gamma:       1 / (1 + math.Exp(p.spec.Epsilon/2)),
+		Gamma:       1 / (1 + math.Exp(p.epsilon/2)),
 	}
 }
 
@@ -334,7 +326,7 @@ func (c *codec) counterpart(i int) (float64, error) {
 		}
 	}
 	if err != nil {
-		return 0, fromPrivacy(err)
+		return 0, r.fromPrivacy(err)
 	}
 	// The law itself, of which nobody draws: how far a table is from it does not count.
 	round.TableDistance, round.Samples = 0, 0

@@ -78,7 +78,7 @@ func (r *run) gather(active []*party) error {
 		case 0:
 			continue // nobody is left there, or there yet
 		case 1:
-			return alone(g.place)
+			return r.alone(g.place)
 		}
 		r.playing = append(r.playing, g)
 		if err := g.settle(slices.Clone(own)); err != nil {
@@ -124,7 +124,7 @@ func (r *run) stuck() error {
 }
 
 func (r *run) seen(p *party) PartyRound {
-	return PartyRound{Party: p.name, Place: p.place, Work: p.worked, Sent: p.sent, Got: p.got}
+	return PartyRound{Party: p.name, Place: p.Place, Work: p.worked, Sent: p.sent, Got: p.got}
 }
 
 // hubDone goes on when all who add up have a sum, or will have none.
@@ -206,13 +206,13 @@ func (r *run) tell() {
 		for _, p := range g.active {
 			switch {
 			case p.downAt(r.round, AtReveal):
-			case r.Sum.Topology == Serverless:
+			case r.serverless():
 				p.arrived = g.hubOf(p).done
 				r.give(p, slices.Contains(from.apply.Parties, p.seat))
 			default:
 				p.got += size
 				r.pending++
-				r.at(ready+r.transit(from.place, p.place, size), func() {
+				r.at(ready+r.transit(from.place, p.Place, size), func() {
 					p.arrived = r.clock.Now()
 					r.give(p, slices.Contains(from.apply.Parties, p.seat))
 					if r.pending--; r.pending == 0 {
@@ -230,7 +230,7 @@ func (r *run) tell() {
 // give lets a party have the new model; included says that it is in the sum.
 func (r *run) give(p *party, included bool) {
 	p.has, p.model = true, r.weights
-	if !r.Privacy.SubtractOwn || p.held == nil || !included {
+	if !r.World.SubtractOwn || p.held == nil || !included {
 		return
 	}
 	noise, err := p.held.codec.ownNoise(p.held.vector, p.held.values)
@@ -244,8 +244,8 @@ func (r *run) give(p *party, included bool) {
 	}
 }
 
-// playClear sums in the clear, without messages: nothing takes time.
-func (r *run) playClear(active []*party) (Round, error) {
+// playRing sums whole numbers without messages: nothing takes time.
+func (r *run) playRing(active []*party) (Round, error) {
 	out := Round{Number: r.round, Included: len(active)}
 	if !slices.Equal(r.inside, active) {
 		c, err := r.newCodec(active)
@@ -255,7 +255,7 @@ func (r *run) playClear(active []*party) (Round, error) {
 		r.use(c)
 		r.inside = active
 	}
-	r.note(`sums in the clear take no time and send nothing: kind = "private" or "crowd" does`)
+	r.note(`sums in a ring take no time and send nothing: world.fidelity = "messages" or "crowd" does`)
 	c := r.codecs[len(r.codecs)-1]
 	var sum [][]uint64
 	for _, p := range active {

@@ -4,20 +4,21 @@ import (
 	"math"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/crowd"
 )
 
-// Result is what came of a scenario.
+// Result is what came of a run.
 type Result struct {
-	Scenario Scenario `json:"-"` // with its defaults
-	Weights  int      // of the model
-	Parties  int
-	SetUps   []SetUp
-	Rounds   []Round
-	Privacy  []Promise // of each party, empty without noise
-	Notes    []string
-	Pairs    *crowd.Counts // of a crowd: what was done once
-	Took     time.Duration // by the simulation itself, if it has a clock
+	Job     *job.Job `json:"-"` // with its defaults
+	Weights int      // of the model
+	Parties int
+	SetUps  []SetUp
+	Rounds  []Round
+	Privacy []Promise // of each party, empty without noise
+	Notes   []string
+	Pairs   *crowd.Counts // of a crowd: what was done once
+	Took    time.Duration // by the simulation itself, if it has a clock
 }
 
 // SetUp is an exchange of keys.
@@ -75,24 +76,24 @@ type Promise struct {
 // conclude works out what was spent: for each party the most that any of the sessions that
 // it was in would give for all rounds.
 func (r *run) conclude() error {
-	if !r.Privacy.Noisy() {
+	if !r.anyNoise() {
 		return nil
 	}
-	told := map[*Party]int{}
+	told := map[*kind]int{}
 	for _, c := range r.codecs {
-		seen := map[*Party]bool{}
+		seen := map[*kind]bool{}
 		for i, p := range c.parties {
-			if seen[p.spec] { // those that are alike have the same
+			if seen[p.kind] { // those that are alike have the same
 				continue
 			}
-			seen[p.spec] = true
+			seen[p.kind] = true
 			out, err := r.promise(c, i)
 			if err != nil {
 				return err
 			}
-			at, ok := told[p.spec]
+			at, ok := told[p.kind]
 			if !ok {
-				told[p.spec] = len(r.result.Privacy)
+				told[p.kind] = len(r.result.Privacy)
 				r.result.Privacy = append(r.result.Privacy, out)
 			} else if out.Certified > r.result.Privacy[at].Certified {
 				r.result.Privacy[at] = out
@@ -105,8 +106,8 @@ func (r *run) conclude() error {
 func (r *run) promise(c *codec, i int) (Promise, error) {
 	p := c.parties[i]
 	out := Promise{
-		Party:  p.spec.Name,
-		Asked:  p.spec.Epsilon,
+		Party:  p.Name,
+		Asked:  p.epsilon,
 		Delta:  r.Privacy.Delta,
 		Shares: c.shares[i],
 		Honest: c.honestShares(i),

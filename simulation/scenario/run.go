@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/named"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
@@ -38,10 +41,9 @@ type Hooks struct {
 
 // party is one party while it runs.
 type party struct {
-	spec     *Party
+	*kind
 	index    int
 	name     string
-	place    string
 	identity ed25519.PrivateKey
 	rows     []int // of the training rows, in the order in which they come
 	fixed    *learning.Dataset
@@ -69,9 +71,9 @@ type party struct {
 	sent, got int
 }
 
-// run is a scenario under way.
+// run is a simulation under way.
 type run struct {
-	Scenario
+	*world
 	hooks   Hooks
 	units   cost.Units
 	ctx     context.Context
@@ -108,14 +110,15 @@ type run struct {
 	result   *Result
 }
 
-// Run simulates a scenario on some rows. It fails with [ErrScenario], of the first field
-// that is wrong, with what training fails with, and with the error of ctx when that ends;
-// the result is then of the rounds so far.
-func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (result *Result, err error) {
-	if err := s.Validate(); err != nil {
+// Run simulates a job on some rows. It fails with [job.ErrConfig], see [Validate], with what
+// training fails with, and with the error of ctx when that ends; the result is then of the rounds
+// so far.
+func Run(ctx context.Context, j *job.Job, rows Rows, hooks Hooks) (result *Result, err error) {
+	w, err := settle(j)
+	if err != nil {
 		return nil, err
 	}
-	r := &run{Scenario: s.WithDefaults(), hooks: hooks, ctx: ctx, train: rows.Train, test: rows.Test,
+	r := &run{world: w, hooks: hooks, ctx: ctx, train: rows.Train, test: rows.Test,
 		loads: map[int]cost.Load{}, noted: map[string]bool{}, units: hooks.Units}
 	if r.units == (cost.Units{}) {
 		r.units = cost.Reference()
@@ -147,7 +150,7 @@ func Run(ctx context.Context, s Scenario, rows Rows, hooks Hooks) (result *Resul
 			break
 		}
 		if r.clock.Now() > clock.End/2 {
-			return r.result, bad("rounds", "use shorter times, or fewer rounds",
+			return r.result, r.Mistake("rounds", "use shorter times, or fewer rounds",
 				"virtual time ends in round %d, after more than a century", r.round)
 		}
 	}
@@ -164,12 +167,12 @@ func (r *run) stopwatch() func() time.Duration {
 }
 
 // network puts the links into place.
-func (s *Scenario) network() (*clock.Network, error) {
-	n := &clock.Network{Seed: s.Seed}
-	for _, l := range s.Links {
+func (w *world) network() (*clock.Network, error) {
+	n := &clock.Network{Seed: w.seed}
+	for _, l := range w.World.Link {
 		if err := n.Connect(l.Between[0], l.Between[1], clock.Link{
-			Latency:   l.Latency.Duration,
-			Jitter:    l.Jitter.Duration,
+			Latency:   l.Latency,
+			Jitter:    l.Jitter,
 			Loss:      l.Loss,
 			Bandwidth: l.Bandwidth,
 		}); err != nil {
@@ -186,25 +189,19 @@ func (r *run) prepare() error {
 		return err
 	}
 	if r.train == nil || r.test == nil {
-		return bad("data.set", "load the data", "there are no rows")
+		return r.Mistake("world.data.set", "load the data", "there are no rows")
 	}
 	if err := r.chooseModel(); err != nil {
 		return err
 	}
-	for k := range r.Parties {
-		spec := &r.Parties[k]
-		for j := range spec.Count {
-			p := &party{spec: spec, index: len(r.parties), name: spec.Name, place: spec.Place}
-			if spec.Count > 1 {
-				p.name += "-" + strconv.Itoa(j+1)
+	for i, k := range r.of {
+		p := &party{kind: k, index: i, name: r.names[i]}
+		if r.World.Fidelity == messages {
+			if p.identity, err = keyexchange.GenerateIdentity(nil); err != nil {
+				return err
 			}
-			if r.Sum.Kind == Private {
-				if p.identity, err = keyexchange.GenerateIdentity(nil); err != nil {
-					return err
-				}
-			}
-			r.parties = append(r.parties, p)
 		}
+		r.parties = append(r.parties, p)
 	}
 	if err := r.deal(); err != nil {
 		return err
@@ -218,7 +215,7 @@ func (r *run) prepare() error {
 		}
 	}
 	r.noteLinks()
-	r.result = &Result{Scenario: r.Scenario, Weights: r.model.NumParams(), Parties: len(r.parties)}
+	r.result = &Result{Job: r.Job, Weights: r.model.NumParams(), Parties: len(r.parties)}
 	return nil
 }
 
@@ -226,14 +223,14 @@ func (r *run) prepare() error {
 func (r *run) noteLinks() {
 	places := map[string]bool{}
 	for _, p := range r.parties {
-		places[p.place] = true
+		places[p.Place] = true
 	}
-	if r.Sum.Topology != Serverless {
-		for _, place := range r.Sum.Servers {
+	if !r.serverless() {
+		for _, place := range r.World.Servers {
 			places[place] = true
 		}
 	}
-	for _, l := range r.Links {
+	for _, l := range r.World.Link {
 		for _, place := range l.Between {
 			if !places[place] {
 				r.note(fmt.Sprintf("nobody is in %q: its links are for nothing", place))
@@ -242,39 +239,32 @@ func (r *run) noteLinks() {
 	}
 }
 
-// chooseModel takes the model that the data have, unless one is named.
+// chooseModel makes the model for the rows.
 func (r *run) chooseModel() error {
-	classes := 0
-	for _, y := range r.train.Labels {
-		classes = max(classes, y+1)
-	}
-	kind := r.Training.Model
-	if kind == "" {
-		kind = "softmax"
-		if classes == 2 {
-			kind = "logistic"
+	features, classes := r.train.Features, named.Classes(r.train, r.test)
+	for _, c := range []struct {
+		path            string
+		declared, there int
+	}{{"model.features", r.Model.Features, features}, {"model.classes", r.Model.Classes, classes}} {
+		if c.declared > 0 && c.declared != c.there {
+			return r.Mistake(c.path, "leave it out in a simulation", "it says %d, and the data have %d",
+				c.declared, c.there)
 		}
 	}
-	switch {
-	case kind == "logistic" && classes > 2:
-		return bad("training.model", "use softmax", "the data have %d classes", classes)
-	case kind == "logistic":
-		r.model = learning.Logistic{Features: r.train.Features, Lambda: r.Training.Lambda}
-	default:
-		r.model = learning.Softmax{
-			Features: r.train.Features,
-			Outputs:  max(2, classes),
-			Lambda:   r.Training.Lambda,
-		}
+	var wrong *named.ModelError
+	m, err := named.Model(r.Model.Name, features, classes, r.Training.Lambda)
+	if errors.As(err, &wrong) {
+		return r.Mistake("model.name", "write another, such as softmax", "%s", wrong.Reason)
 	}
-	return nil
+	r.model = m
+	return err
 }
 
 // active are the parties of this round that have joined and not left.
 func (r *run) active() []*party {
 	var list []*party
 	for _, p := range r.parties {
-		if p.spec.Joins <= r.round && !p.gone {
+		if p.Joins <= r.round && !p.gone {
 			list = append(list, p)
 		}
 	}
@@ -283,7 +273,7 @@ func (r *run) active() []*party {
 
 // away reports whether a party is not there in the whole of a round.
 func (p *party) away(round int) bool {
-	return slices.ContainsFunc(p.spec.Crashes, func(c Crash) bool {
+	return slices.ContainsFunc(p.Crash, func(c job.Crash) bool {
 		return c.Round < round && round < c.Back
 	})
 }
@@ -292,7 +282,7 @@ func (p *party) away(round int) bool {
 func (p *party) downAt(round int, step string) bool {
 	moments := []string{AtBegin, AtSubmit, AtSign, AtReveal}
 	order := func(s string) int { return slices.Index(moments, s) }
-	for _, c := range p.spec.Crashes {
+	for _, c := range p.Crash {
 		switch {
 		case round > c.Round && round < c.Back:
 			return true
@@ -321,13 +311,13 @@ func (r *run) play() (more bool, err error) {
 	hash.Write(r.broadcast)
 	r.digest = [32]byte(hash.Sum(nil))
 	var out Round
-	switch r.Sum.Kind {
-	case Private:
+	switch r.World.Fidelity {
+	case messages:
 		out, err = r.playSessions(active)
-	case Crowd:
+	case crowded:
 		out, err = r.playCrowd(active)
 	default:
-		out, err = r.playClear(active)
+		out, err = r.playRing(active)
 	}
 	if err != nil {
 		return false, err
@@ -373,8 +363,8 @@ func (r *run) judge(out *Round, active []*party) error {
 		if seen.Alone, _, err = score(p.alone); err != nil {
 			return err
 		}
-		converged := r.Leaving.Tolerance > 0 && p.has && p.local != nil && out.Lost == "" &&
-			near(p.model, p.local, r.Leaving.Tolerance)
+		converged := r.World.Tolerance > 0 && p.has && p.local != nil && out.Lost == "" &&
+			near(p.model, p.local, r.World.Tolerance)
 		r.leave(p, out, k, converged)
 	}
 	return nil
@@ -382,7 +372,7 @@ func (r *run) judge(out *Round, active []*party) error {
 
 // leave notes that a party has left for good, if it has.
 func (r *run) leave(p *party, out *Round, k int, converged bool) {
-	if converged || p.spec.Leaves == r.round {
+	if converged || p.Leaves == r.round {
 		p.gone, out.Parties[k].Left = true, true
 		out.Left = append(out.Left, p.name)
 	}
@@ -393,8 +383,8 @@ const MostCompared = 100
 
 // compares reports whether parties are looked at one by one.
 func (r *run) compares() bool {
-	return r.Sum.Kind != Crowd && len(r.parties) <= MostCompared ||
-		r.Leaving.Tolerance > 0 || r.Privacy.SubtractOwn
+	return r.World.Fidelity != crowded && len(r.parties) <= MostCompared ||
+		r.World.Tolerance > 0 || r.World.SubtractOwn
 }
 
 // note keeps a remark, once.
@@ -418,7 +408,7 @@ func (r *run) at(at time.Duration, do func()) { r.clock.After(at-r.clock.Now(), 
 
 // transit is how long a message takes.
 func (r *run) transit(from, to string, bytes int) time.Duration {
-	if len(r.Links) == 0 {
+	if len(r.World.Link) == 0 {
 		return 0
 	}
 	r.number++
@@ -445,8 +435,8 @@ func (r *run) costs(n int) cost.Session {
 	if r.Sum.Degree > 0 && r.Sum.Degree < n {
 		s.Neighbours = r.Sum.Degree
 	}
-	if c := r.Recovery; c != nil {
-		s.Recovery, s.Classical = true, c.Classical
+	if r.Recovers() {
+		s.Recovery, s.Classical = true, r.Sum.Classical
 		if own := r.config(n, n).Recovery; own.Threshold > 0 {
 			s.Threshold = own.Threshold
 		}
@@ -456,7 +446,7 @@ func (r *run) costs(n int) cost.Session {
 
 // serverWork is how long a server of some parties needs for a step of a session of n.
 func (r *run) serverWork(step string, parties []*party, n int) time.Duration {
-	given := func(p *party) bool { return len(p.spec.Compute) > 0 }
+	given := func(p *party) bool { return len(p.Compute) > 0 }
 	if step == "" || slices.ContainsFunc(parties, given) {
 		return 0 // all times are given
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -26,21 +27,7 @@ func census(t testing.TB) Rows {
 	return Rows{train, test}
 }
 
-// small is five parties near a server.
-func small() Scenario {
-	return Scenario{
-		Name:     "small",
-		Rounds:   4,
-		Seed:     3,
-		StepTime: ms(20_000)[0],
-		Data:     Data{Set: "synthetic", Rows: 100},
-		Training: Training{Steps: 20, Rate: 2, Lambda: 1e-4},
-		Links:    []Link{{Between: []string{"here", "server"}, Latency: ms(50)[0], Jitter: ms(10)[0]}},
-		Parties:  []Party{{Name: "p", Place: "here", Count: 5}},
-	}
-}
-
-func simulate(t *testing.T, s Scenario, rows Rows) *Result {
+func simulate(t *testing.T, s *job.Job, rows Rows) *Result {
 	t.Helper()
 	result, err := Run(t.Context(), s, rows, Hooks{})
 	if err != nil {
@@ -53,10 +40,10 @@ func simulate(t *testing.T, s Scenario, rows Rows) *Result {
 // something else.
 func TestDeterministic(t *testing.T) {
 	rows := census(t)
-	for _, kind := range []string{Private, Crowd, Clear} {
+	for _, kind := range []string{messages, crowded, "ring"} {
 		s := small()
-		s.Sum.Kind = kind
-		s.Privacy = Privacy{Noise: "skellam", Epsilon: 20}
+		s.World.Fidelity = kind
+		s.Privacy = job.Privacy{Noise: "skellam", Epsilon: 20, Clip: 1}
 		first, second := simulate(t, s, rows), simulate(t, s, rows)
 		if !reflect.DeepEqual(first.Rounds, second.Rounds) {
 			t.Errorf("%s: two runs differ", kind)
@@ -72,30 +59,33 @@ func TestDeterministic(t *testing.T) {
 func TestSumsAgree(t *testing.T) {
 	rows := census(t)
 	s := small()
-	s.Sum.Kind = Clear
+	s.World.Fidelity = "ring"
 	want := simulate(t, s, rows)
-	for _, change := range []func(s *Scenario){
-		func(s *Scenario) { s.Sum.Kind = Private },
-		func(s *Scenario) { s.Sum.Kind = Private; s.Recovery = &Recovery{} },
-		func(s *Scenario) { s.Sum.Kind = Crowd },
-		func(s *Scenario) {
-			s.Sum.Kind, s.Sum.Degree, s.Recovery = Crowd, 2, &Recovery{Adversary: "curious"}
+	for _, change := range []func(s *job.Job){
+		func(s *job.Job) { s.World.Fidelity = messages },
+		func(s *job.Job) { s.World.Fidelity = messages; recovers(s, 0.2, "cheating") },
+		func(s *job.Job) { s.World.Fidelity = crowded },
+		func(s *job.Job) {
+			s.World.Fidelity, s.Sum.Sparse, s.Sum.Degree = crowded, true, 2
+			recovers(s, 0.2, "curious")
 		},
-		func(s *Scenario) {
-			s.Sum.Kind, s.Sum.Topology = Private, Serverless
-			s.Links = append(s.Links, Link{Between: []string{"here", "here"}, Latency: ms(5)[0]})
+		func(s *job.Job) {
+			s.World.Topology = serverless
+			s.World.Link = append(s.World.Link,
+				job.Link{Between: []string{"here", "here"}, Latency: ms(5)[0]})
 		},
-		func(s *Scenario) {
-			s.Sum.Kind, s.Sum.Topology, s.Recovery = Private, Serverless, &Recovery{}
+		func(s *job.Job) {
+			s.World.Topology = serverless
+			recovers(s, 0.2, "cheating")
 		},
 	} {
 		s := small()
-		change(&s)
+		change(s)
 		got := simulate(t, s, rows)
 		for k := range want.Rounds {
 			if g := got.Rounds[k]; g.Accuracy != want.Rounds[k].Accuracy || g.MCC != want.Rounds[k].MCC ||
 				g.Lost != "" || g.Included != 5 {
-				t.Errorf("%+v: round %d: accuracy %v, want %v; %q", s.Sum, k+1, g.Accuracy,
+				t.Errorf("%+v: round %d: accuracy %v, want %v; %q", s.World, k+1, g.Accuracy,
 					want.Rounds[k].Accuracy, g.Lost)
 			}
 		}
@@ -104,23 +94,24 @@ func TestSumsAgree(t *testing.T) {
 
 // Parties crash at each moment of a round, are missed in it, and come back.
 func TestCrashes(t *testing.T) {
-	t.Run("server", func(t *testing.T) { testCrashes(t, ServerStar) })
-	t.Run("serverless", func(t *testing.T) { testCrashes(t, Serverless) })
+	t.Run("server", func(t *testing.T) { testCrashes(t, "server") })
+	t.Run("serverless", func(t *testing.T) { testCrashes(t, serverless) })
 }
 
 func testCrashes(t *testing.T, topology string) {
 	rows := census(t)
-	small := func() Scenario {
+	small := func() *job.Job {
 		s := small()
-		s.Sum.Topology = topology
-		s.Links = append(s.Links, Link{Between: []string{"here", "here"}, Latency: ms(70)[0]})
+		s.World.Topology = topology
+		s.World.Link = append(s.World.Link,
+			job.Link{Between: []string{"here", "here"}, Latency: ms(70)[0]})
 		return s
 	}
 	for _, at := range []string{AtBegin, AtSubmit, AtSign, AtReveal} {
 		s := small()
-		s.Parties = append(s.Parties, Party{Name: "weak", Place: "here", Crashes: []Crash{{Round: 2,
+		add(s, who{Name: "weak", Place: "here", Crash: []job.Crash{{Round: 2,
 			At: at}}})
-		s.Recovery = &Recovery{DropOut: .3, Adversary: "curious"}
+		recovers(s, .3, "curious")
 		result := simulate(t, s, rows)
 		for k, r := range result.Rounds {
 			in := 6
@@ -145,8 +136,8 @@ func testCrashes(t *testing.T, topology string) {
 	}
 	// With too many gone a round is lost, and the next is not.
 	s := small()
-	s.Parties[0].Crashes = []Crash{{Round: 2}}
-	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
+	s.World.Party[0].Crash = []job.Crash{{Round: 2}}
+	recovers(s, 0.3, "curious")
 	result := simulate(t, s, rows)
 	if result.Rounds[1].Lost == "" || result.Rounds[2].Lost != "" || result.Lost() != 1 {
 		t.Errorf("all gone: %q, then %q", result.Rounds[1].Lost, result.Rounds[2].Lost)
@@ -159,19 +150,22 @@ func testCrashes(t *testing.T, topology string) {
 // Without a server who joins and who leaves has sums that agree too.
 func TestServerlessJoins(t *testing.T) {
 	rows := census(t)
-	for _, recovery := range []*Recovery{nil, {DropOut: 0.4, Adversary: "curious"}} {
+	for _, recovery := range []bool{false, true} {
 		s := small()
 		s.Rounds = 6
-		s.Sum.Topology, s.Recovery = Serverless, recovery
-		s.Links = []Link{{Between: []string{"here", "here"}, Latency: ms(20)[0]},
+		s.World.Topology = serverless
+		if recovery {
+			recovers(s, 0.4, "curious")
+		}
+		s.World.Link = []job.Link{{Between: []string{"here", "here"}, Latency: ms(20)[0]},
 			{Between: []string{"here", "there"}, Latency: ms(500)[0], Jitter: ms(100)[0]},
 			{Between: []string{"there", "there"}}}
-		s.Parties = append(s.Parties, Party{Name: "late", Place: "there", Joins: 3},
-			Party{Name: "brief", Place: "here", Leaves: 4})
-		if recovery != nil {
-			weak := Party{Name: "weak", Place: "here", Crashes: []Crash{{Round: 2, Back: 4}}}
-			s.Parties = append(s.Parties, weak)
-			s.Parties[0].Count = 4
+		add(s, who{Name: "late", Place: "there", Joins: 3},
+			who{Name: "brief", Place: "here", Leaves: 4})
+		if recovery {
+			weak := who{Name: "weak", Place: "here", Crash: []job.Crash{{Round: 2, Back: 4}}}
+			add(s, weak)
+			s.Parties.Group[0].Count = 4
 		}
 		for k, r := range simulate(t, s, rows).Rounds {
 			joined, left := k >= 2, k >= 4
@@ -183,11 +177,11 @@ func TestServerlessJoins(t *testing.T) {
 				in--
 			}
 			away := 0
-			if recovery != nil && (k == 1 || k == 2) {
+			if recovery && (k == 1 || k == 2) {
 				away = 1
 			}
 			if r.Lost != "" || len(r.Parties) != in || r.Included != in-away {
-				t.Errorf("%+v: round %d has %d of %d: %q", recovery, k+1, r.Included, in, r.Lost)
+				t.Errorf("%v: round %d has %d of %d: %q", recovery, k+1, r.Included, in, r.Lost)
 			}
 		}
 	}
@@ -198,12 +192,11 @@ func TestServerlessJoins(t *testing.T) {
 func TestStragglersJoinsLeaves(t *testing.T) {
 	rows := census(t)
 	s := small()
-	s.StepTime = ms(2000)[0]
-	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
-	s.Parties = append(s.Parties,
-		Party{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: .5},
-		Party{Name: "late", Place: "here", Joins: 3},
-		Party{Name: "brief", Place: "here", Leaves: 1})
+	s.Time.StepTime = ms(2000)[0]
+	recovers(s, 0.3, "curious")
+	add(s, who{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: .5},
+		who{Name: "late", Place: "here", Joins: 3},
+		who{Name: "brief", Place: "here", Leaves: 1})
 	s.Rounds = 8
 	result := simulate(t, s, rows)
 	slow, in := 0, 0
@@ -243,8 +236,8 @@ func TestStragglersJoinsLeaves(t *testing.T) {
 // session after session has not formed, also once somebody has left who was to be in the next.
 func TestGivenUp(t *testing.T) {
 	s := small()
-	s.StepTime = ms(80)[0]
-	s.Parties = append(s.Parties, Party{Name: "brief", Place: "here", Leaves: 1})
+	s.Time.StepTime = ms(80)[0]
+	add(s, who{Name: "brief", Place: "here", Leaves: 1})
 	for _, r := range simulate(t, s, census(t)).Rounds {
 		if r.Lost == "" || r.Lost == errFew.Error() || r.Took == 0 || r.Took > 10*time.Second {
 			t.Errorf("round %d took %v: %q", r.Number, r.Took, r.Lost)
@@ -257,15 +250,16 @@ func TestServersApart(t *testing.T) {
 	rows := census(t)
 	s := small()
 	s.Rounds = 7
-	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
-	s.Sum.Servers = []string{"server", "other"}
-	s.Links = append(s.Links, Link{Between: []string{"there", "other"}, Latency: ms(90)[0]},
-		Link{Between: []string{"server", "other"}, Latency: ms(700)[0]})
-	s.Parties = []Party{{Name: "p", Place: "here", Count: 4},
-		{Name: "q", Place: "there", Count: 3},
-		{Name: "late", Place: "there", Joins: 3},
-		{Name: "weak", Place: "there", Crashes: []Crash{{Round: 2}, {Round: 6, Back: 7}}},
-		{Name: "too", Place: "there", Crashes: []Crash{{Round: 6, At: AtBegin}}}}
+	recovers(s, 0.3, "curious")
+	s.World.Servers = []string{"server", "other"}
+	s.World.Link = append(s.World.Link,
+		job.Link{Between: []string{"there", "other"}, Latency: ms(90)[0]},
+		job.Link{Between: []string{"server", "other"}, Latency: ms(700)[0]})
+	set(s, who{Name: "p", Place: "here", Count: 4},
+		who{Name: "q", Place: "there", Count: 3},
+		who{Name: "late", Place: "there", Joins: 3},
+		who{Name: "weak", Place: "there", Crash: []job.Crash{{Round: 2}, {Round: 6, Back: 7}}},
+		who{Name: "too", Place: "there", Crash: []job.Crash{{Round: 6, At: AtBegin}}})
 	result := simulate(t, s, rows)
 	for k, in := range []int{9, 8, 9, 10, 10, 0, 10} {
 		if r := result.Rounds[k]; r.Included != in || (r.Lost == "") != (in > 0) {
@@ -281,10 +275,10 @@ func TestServersApart(t *testing.T) {
 func TestSparse(t *testing.T) {
 	s := small()
 	s.Rounds = 5
-	s.Sum.Degree = 4
-	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "semi-malicious"}
-	s.Parties = []Party{{Name: "p", Place: "here", Count: 7},
-		{Name: "weak", Place: "here", Crashes: []Crash{{Round: 2, Back: 4}}}}
+	s.Sum.Sparse, s.Sum.Degree = true, 4
+	recovers(s, 0.3, "semi-malicious")
+	set(s, who{Name: "p", Place: "here", Count: 7},
+		who{Name: "weak", Place: "here", Crash: []job.Crash{{Round: 2, Back: 4}}})
 	result := simulate(t, s, census(t))
 	for k, in := range []int{8, 7, 7, 8, 8} {
 		if r := result.Rounds[k]; r.Included != in || r.Lost != "" {
@@ -300,9 +294,9 @@ func TestSparse(t *testing.T) {
 // who are back, with the keys that they have.
 func TestTooFew(t *testing.T) {
 	s := small()
-	s.Recovery = &Recovery{Adversary: "curious"}
-	s.Parties = []Party{{Name: "p", Place: "here", Count: 3},
-		{Name: "q", Place: "here", Count: 2, Crashes: []Crash{{Round: 2, Back: 4}}}}
+	recovers(s, 0.2, "curious")
+	set(s, who{Name: "p", Place: "here", Count: 3},
+		who{Name: "q", Place: "here", Count: 2, Crash: []job.Crash{{Round: 2, Back: 4}}})
 	result := simulate(t, s, census(t))
 	for k, in := range []int{5, 0, 0, 5} {
 		if r := result.Rounds[k]; r.Included != in || (r.Lost == "") != (in > 0) {
@@ -316,7 +310,8 @@ func TestTooFew(t *testing.T) {
 		t.Errorf("set-ups %+v", result.SetUps)
 	}
 	// Once too few have stayed for what the session promises, another promises less.
-	s.Parties[1] = Party{Name: "q", Place: "here", Count: 4, Leaves: 2}
+	set(s, who{Name: "p", Place: "here", Count: 3},
+		who{Name: "q", Place: "here", Count: 4, Leaves: 2})
 	result = simulate(t, s, census(t))
 	for k, in := range []int{7, 7, 3, 3} {
 		if r := result.Rounds[k]; r.Included != in || r.Lost != "" {
@@ -334,10 +329,11 @@ func TestServers(t *testing.T) {
 	rows := census(t)
 	s := small()
 	want := simulate(t, s, rows)
-	s.Sum.Servers = []string{"server", "other"}
-	s.Links = append(s.Links, Link{Between: []string{"there", "other"}, Latency: ms(50)[0]},
-		Link{Between: []string{"server", "other"}, Latency: ms(700)[0]})
-	s.Parties = []Party{{Name: "p", Place: "here", Count: 3}, {Name: "q", Place: "there", Count: 2}}
+	s.World.Servers = []string{"server", "other"}
+	s.World.Link = append(s.World.Link,
+		job.Link{Between: []string{"there", "other"}, Latency: ms(50)[0]},
+		job.Link{Between: []string{"server", "other"}, Latency: ms(700)[0]})
+	set(s, who{Name: "p", Place: "here", Count: 3}, who{Name: "q", Place: "there", Count: 2})
 	got := simulate(t, s, rows)
 	for k := range got.Rounds {
 		if math.Abs(got.Rounds[k].Accuracy-want.Rounds[k].Accuracy) > .002 ||
@@ -348,8 +344,8 @@ func TestServers(t *testing.T) {
 			t.Errorf("round %d: %v longer", k+1, more)
 		}
 	}
-	s.Parties[1].Count = 1
-	if _, err := Run(t.Context(), s, rows, Hooks{}); !errors.Is(err, ErrScenario) {
+	s.Parties.Group[1].Count = 1
+	if _, err := Run(t.Context(), s, rows, Hooks{}); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("a server with one party: %v", err)
 	}
 }
@@ -359,9 +355,9 @@ func TestServers(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	rows := census(t)
 	s := small()
-	s.Privacy = Privacy{Noise: "discrete-gaussian", Epsilon: 4}
-	s.Parties = []Party{{Name: "a", Place: "here", Count: 4}, {Name: "b", Place: "here", Epsilon: 1}}
-	of := func(s Scenario) map[string]Promise {
+	s.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: 4, Clip: 1}
+	set(s, who{Name: "a", Place: "here", Count: 4}, who{Name: "b", Place: "here", Epsilon: 1})
+	of := func(s *job.Job) map[string]Promise {
 		all := map[string]Promise{}
 		for _, p := range simulate(t, s, rows).Privacy {
 			all[p.Party] = p
@@ -377,7 +373,7 @@ func TestBudgets(t *testing.T) {
 	if e := got["a"].Certified; e != got["b"].Certified || e > 2.5 || e < 1.5 {
 		t.Errorf("certified %v, %v", e, got["b"].Certified)
 	}
-	s.Privacy.Colluders = 1
+	s.Parties.Colluders = 1
 	got = of(s)
 	if got["a"].Honest != 4 || got["b"].Honest != 19 {
 		t.Errorf("with a colluder: %+v", got)
@@ -390,7 +386,7 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("b with a colluder: %v", e)
 	}
 	// All alike: what was asked for.
-	s.Parties = []Party{{Name: "a", Place: "here", Count: 5}}
+	set(s, who{Name: "a", Place: "here", Count: 5})
 	got = of(s)
 	if e := got["a"].Certified; e > 4 || e < 3.9 {
 		t.Errorf("alike: %v", e)
@@ -405,11 +401,12 @@ func TestSessionsKeepPromises(t *testing.T) {
 		for _, degree := range []int{0, 4, 5} {
 			for roster := 6; roster <= 16; roster++ {
 				for n := 2; n <= roster; n++ {
-					s := small().WithDefaults()
-					s.Sum.Degree, s.Privacy.Colluders = degree, 1
+					j := small()
+					j.Sum.Degree, j.Parties.Colluders = degree, 1
 					if adversary != "" {
-						s.Recovery = &Recovery{Adversary: adversary, DropOut: 0.25}
+						recovers(j, 0.25, adversary)
 					}
+					s := newWorld(j)
 					config, err := s.trial(n, roster)
 					if err != nil {
 						t.Fatal(err)
@@ -439,15 +436,18 @@ func TestSessionsKeepPromises(t *testing.T) {
 // Whoever comes and goes, all get what they asked for: who joins is in no session whose noise was
 // settled without it.
 func TestBudgetsOfJoiners(t *testing.T) {
-	for _, recovery := range []*Recovery{nil, {Adversary: "curious", DropOut: 0.35}} {
+	for _, recovery := range []bool{false, true} {
 		s := small()
-		s.Rounds, s.Recovery = 8, recovery
-		s.Privacy = Privacy{Noise: "discrete-gaussian", Epsilon: 4, Colluders: 1}
-		s.Parties = []Party{{Name: "a", Place: "here", Count: 4},
-			{Name: "slow", Place: "here", Compute: ms(900)},
-			{Name: "late", Place: "here", Joins: 3},
-			{Name: "last", Place: "here", Joins: 4, Leaves: 7},
-			{Name: "sparing", Place: "here", Joins: 5, Epsilon: 1}}
+		if s.Rounds = 8; recovery {
+			recovers(s, 0.35, "curious")
+		}
+		s.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: 4, Clip: 1}
+		s.Parties.Colluders = 1
+		set(s, who{Name: "a", Place: "here", Count: 4},
+			who{Name: "slow", Place: "here", Compute: ms(900)},
+			who{Name: "late", Place: "here", Joins: 3},
+			who{Name: "last", Place: "here", Joins: 4, Leaves: 7},
+			who{Name: "sparing", Place: "here", Joins: 5, Epsilon: 1})
 		result := simulate(t, s, census(t))
 		if len(result.Privacy) != 5 {
 			t.Errorf("%+v", result.Privacy)
@@ -455,7 +455,7 @@ func TestBudgetsOfJoiners(t *testing.T) {
 		for _, p := range result.Privacy {
 			// Who asks for less than all others is protected by their noise too, or not as it asked.
 			if !(p.Certified <= p.Asked) && p.Party != "sparing" || !(p.Certified < 4) {
-				t.Errorf("%+v: %s asked for %v and has %v", recovery, p.Party, p.Asked, p.Certified)
+				t.Errorf("%v: %s asked for %v and has %v", recovery, p.Party, p.Asked, p.Certified)
 			}
 		}
 		for _, r := range result.Rounds {
@@ -464,7 +464,7 @@ func TestBudgetsOfJoiners(t *testing.T) {
 			}
 		}
 		if in := result.Final().Included; in != 7 {
-			t.Errorf("%+v: %d at the end", recovery, in)
+			t.Errorf("%v: %d at the end", recovery, in)
 		}
 	}
 }
@@ -475,11 +475,11 @@ func TestSubtractOwn(t *testing.T) {
 	rows := census(t)
 	s := small()
 	s.Rounds = 1
-	s.Parties = []Party{{Name: "p", Place: "here", Count: 2}}
-	s.Privacy = Privacy{Noise: "discrete-gaussian", Epsilon: 10}
+	set(s, who{Name: "p", Place: "here", Count: 2})
+	s.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: 10, Clip: 1}
 	s.Training.Steps, s.Training.Rate = 200, 4
 	plain := simulate(t, s, rows)
-	s.Privacy.SubtractOwn = true
+	s.World.SubtractOwn = true
 	own := simulate(t, s, rows)
 	if plain.Rounds[0].Accuracy != own.Rounds[0].Accuracy {
 		t.Error("subtracting changed the federated model")
@@ -497,10 +497,10 @@ func TestSubtractOwn(t *testing.T) {
 // than what their formula claims of one coordinate and round.
 func TestReferenceLaws(t *testing.T) {
 	rows := census(t)
-	for _, law := range []string{Staircase, ContinuousLaplace, ContinuousGaussian} {
+	for _, law := range []string{"staircase", "continuous-laplace", "continuous-gaussian"} {
 		s := small()
 		s.Training.Lambda = .01
-		s.Privacy = Privacy{Noise: law, Epsilon: 1}
+		s.World.Reference = job.Reference{Law: law, Epsilon: 1}
 		result := simulate(t, s, rows)
 		p := result.Privacy[0]
 		if p.Asked != 1 || !(p.Certified > 2) {
@@ -513,8 +513,8 @@ func TestReferenceLaws(t *testing.T) {
 	// So little that δ alone covers it is certified as that, and not as 0, which says none.
 	s := small()
 	s.Training.Lambda = .01
-	s.Sum.Kind, s.Sum.Range = Clear, 1e12
-	s.Privacy = Privacy{Noise: ContinuousLaplace, Epsilon: 1e-7}
+	s.World.Fidelity, s.Sum.Range = "ring", 1e12
+	s.World.Reference = job.Reference{Law: "continuous-laplace", Epsilon: 1e-7}
 	if p := simulate(t, s, rows).Privacy[0]; p.Certified != p.Delta || p.Delta == 0 {
 		t.Errorf("claimed %v, certified %v", p.Asked, p.Certified)
 	}
@@ -524,35 +524,36 @@ func TestReferenceLaws(t *testing.T) {
 // claims little among many adds little of it, and colluders add none.
 func TestReferenceShares(t *testing.T) {
 	rows := census(t)
-	certified := func(law string, colluders int, parties ...Party) map[string]float64 {
+	certified := func(law string, colluders int, parties ...who) map[string]float64 {
 		s := small()
 		s.Rounds = 1
 		s.Training.Lambda = .01
-		s.Sum.Kind, s.Sum.Range = Clear, 1e6
-		s.Privacy = Privacy{Noise: law, Epsilon: 1, Colluders: colluders}
-		s.Parties = parties
+		s.World.Fidelity, s.Sum.Range = "ring", 1e6
+		s.World.Reference = job.Reference{Law: law, Epsilon: 1}
+		s.Parties.Colluders = colluders
+		set(s, parties...)
 		all := map[string]float64{}
 		for _, p := range simulate(t, s, rows).Privacy {
 			all[p.Party] = p.Certified
 		}
 		return all
 	}
-	for _, law := range []string{ContinuousLaplace, ContinuousGaussian} {
-		alike := certified(law, 0, Party{Name: "p", Place: "here", Count: 4})["p"]
-		careful := Party{Name: "q", Place: "here", Epsilon: .1}
-		alone := certified(law, 0, Party{Name: "p", Place: "here", Count: 4, Epsilon: .1})["p"]
-		mixed := certified(law, 0, Party{Name: "p", Place: "here", Count: 3}, careful)
+	for _, law := range []string{"continuous-laplace", "continuous-gaussian"} {
+		alike := certified(law, 0, who{Name: "p", Place: "here", Count: 4})["p"]
+		careful := who{Name: "q", Place: "here", Epsilon: .1}
+		alone := certified(law, 0, who{Name: "p", Place: "here", Count: 4, Epsilon: .1})["p"]
+		mixed := certified(law, 0, who{Name: "p", Place: "here", Count: 3}, careful)
 		if mixed["p"] >= alike || mixed["q"] <= 1.5*alone || mixed["q"] > 3*alone {
 			t.Errorf("%s: mixed %v, all at 1 %v, all at 0.1 %v", law, mixed, alike, alone)
 		}
-		less := certified(law, 1, Party{Name: "p", Place: "here", Count: 3}, careful)
+		less := certified(law, 1, who{Name: "p", Place: "here", Count: 3}, careful)
 		if less["p"] <= alike || less["q"] < mixed["q"] {
 			t.Errorf("%s: with a colluder %v, without %v", law, less, mixed)
 		}
 	}
 	// Each of n adds a whole variable of the staircase law, not an n-th of one.
-	one := certified(Staircase, 0, Party{Name: "p", Place: "here", Count: 2})["p"]
-	if many := certified(Staircase, 0, Party{Name: "p", Place: "here", Count: 18})["p"]; many > one/2 {
+	one := certified("staircase", 0, who{Name: "p", Place: "here", Count: 2})["p"]
+	if many := certified("staircase", 0, who{Name: "p", Place: "here", Count: 18})["p"]; many > one/2 {
 		t.Errorf("staircase: 2 parties %v, 18 parties %v", one, many)
 	}
 }
@@ -564,12 +565,12 @@ func TestDraws(t *testing.T) {
 		draw string
 		want []int
 	}{
-		{DrawFixed, []int{10, 10, 10}}, {DrawNew, []int{10, 10, 10}}, {DrawGrowing, []int{10, 20, 30}},
-		{DrawAnew, []int{10, 10, 10}},
+		{"fixed", []int{10, 10, 10}}, {drawNew, []int{10, 10, 10}}, {drawGrowing, []int{10, 20, 30}},
+		{drawAnew, []int{10, 10, 10}},
 	} {
 		s := small()
-		s.Data.Draw, s.Data.Rows = test.draw, 10
-		r := &run{Scenario: s.WithDefaults(), train: rows.Train, test: rows.Test}
+		s.World.Data.Draw, s.World.Data.Rows = test.draw, 10
+		r := &run{world: newWorld(s), train: rows.Train, test: rows.Test}
 		if err := r.prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -585,8 +586,8 @@ func TestDraws(t *testing.T) {
 					t.Errorf("%s, round %d: %d rows", test.draw, r.round, d.Len())
 				}
 				if p.index == 0 {
-					if same := slices.Equal(last, d.Row(0)); same != (test.draw == DrawFixed ||
-						test.draw == DrawGrowing) && r.round > 1 {
+					if same := slices.Equal(last, d.Row(0)); same != (test.draw == "fixed" ||
+						test.draw == drawGrowing) && r.round > 1 {
 						t.Errorf("%s, round %d: the first row is the same: %v", test.draw, r.round, same)
 					}
 					last = slices.Clone(d.Row(0))
@@ -607,12 +608,12 @@ func TestDraws(t *testing.T) {
 func TestFresh(t *testing.T) {
 	rows := census(t)
 	s := small()
-	s.Training = Training{Algorithm: Fresh, Steps: 200, Rate: 4, Lambda: 1e-4}
+	s.Training = job.Training{Steps: 200, Rate: 4, Lambda: 1e-4, Restart: true, Submit: "weights"}
 	result := simulate(t, s, rows)
 	if first, last := result.Rounds[0], result.Rounds[3]; first.Accuracy != last.Accuracy {
 		t.Errorf("on the same rows: %v, then %v", first.Accuracy, last.Accuracy)
 	}
-	s.Data.Draw, s.Data.Rows = DrawGrowing, 30
+	s.World.Data.Draw, s.World.Data.Rows = drawGrowing, 30
 	result = simulate(t, s, rows)
 	if first, last := result.Rounds[0], result.Rounds[3]; first.Accuracy == last.Accuracy {
 		t.Error("on more rows the model is the same")
@@ -626,7 +627,7 @@ func TestEnds(t *testing.T) {
 		t.Errorf("an ended context: %v", err)
 	}
 	s := small()
-	s.Privacy = Privacy{Noise: "skellam", Epsilon: 8}
+	s.Privacy = job.Privacy{Noise: "skellam", Epsilon: 8, Clip: 1}
 	ended, cancel = context.WithCancel(t.Context())
 	result, err := Run(ended, s, census(t), Hooks{Round: func(r Round) {
 		if r.Number == 2 {
@@ -639,12 +640,12 @@ func TestEnds(t *testing.T) {
 	}
 	s = small()
 	s.Rounds = 0
-	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, ErrScenario) {
+	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("no rounds: %v", err)
 	}
 	s = small()
-	s.Data.Rows = 5000
-	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, ErrScenario) {
+	s.World.Data.Rows = 5000
+	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("too many rows: %v", err)
 	}
 }

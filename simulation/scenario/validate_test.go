@@ -2,109 +2,131 @@ package scenario
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"testing"
+
+	"github.com/hushsum/hushsum/job"
 )
 
-// What would do nothing, or something else than it says, is refused by name.
+// What virtual time does not have, and what cannot be simulated, is refused by name.
 func TestRefused(t *testing.T) {
-	party := func(change func(p *Party)) func(s *Scenario) {
-		return func(s *Scenario) { change(&s.Parties[0]) }
+	party := func(change func(p *job.WorldParty)) func(s *job.Job) {
+		return func(s *job.Job) { change(&s.World.Party[0]) }
 	}
 	for name, test := range map[string]struct {
-		change func(s *Scenario)
+		change func(s *job.Job)
 		path   string
 	}{
-		"rows that overflow when they are added up": {func(s *Scenario) {
-			s.Data.Draw, s.Data.Rows = DrawNew, math.MaxInt
-		}, "data.rows"},
-		"a party's rows that do": {party(func(p *Party) { p.Rows = math.MaxInt }), "party.0.rows"},
-		"a time that no clock has": {party(func(p *Party) {
-			p.Compute = []Duration{{Duration: math.MaxInt64}}
-		}), "party.0.compute.0"},
-		"slowed down beyond it": {party(func(p *Party) { p.Compute, p.Slow = ms(1e6), 1e6 }), "party.0.slow"},
-		"slowed down for ever":  {party(func(p *Party) { p.Slow = math.Inf(1) }), "party.0.slow"},
-		"two links between two places": {func(s *Scenario) {
-			s.Links = append(s.Links, Link{Between: []string{"server", "here"}})
-		}, "link.1.between"},
-		"joins before the first":    {party(func(p *Party) { p.Joins = -1 }), "party.0.joins"},
-		"straggles at its own pace": {party(func(p *Party) { p.Straggle = .5 }), "party.0.straggle"},
-		"crashes when it has left": {func(s *Scenario) {
-			s.Recovery = &Recovery{Adversary: "curious"}
-			s.Parties[0].Leaves, s.Parties[0].Crashes = 2, []Crash{{Round: 3}}
-		}, "party.0.crash.0.round"},
-		"a server that is none, without links": {func(s *Scenario) {
-			s.Links, s.Sum.Servers = nil, []string{"a", "b"}
-			s.Parties[0].Server = "c"
-		}, "party.0.server"},
-		"a server where there are none": {func(s *Scenario) {
-			s.Sum.Topology, s.Parties[0].Server = Serverless, "server"
-		}, "party.0.server"},
-		"a name that another's parties have": {func(s *Scenario) {
-			s.Parties = append(s.Parties, Party{Name: "p-5", Place: "here"})
-		}, "party.1.name"},
-		"a million and one in the clear": {func(s *Scenario) {
-			s.Sum.Kind, s.Parties[0].Count = Clear, MaxParties
-			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
-		}, "party"},
-		"most join later, and the server may cheat": {func(s *Scenario) {
-			s.Recovery = &Recovery{}
-			s.Parties = append(s.Parties, Party{Name: "q", Place: "here", Count: 5, Joins: 2})
-		}, "recovery"},
-		"one alone in the first round": {func(s *Scenario) {
-			s.Parties[0].Joins = 2
-			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
-		}, "party"},
-		"all but one collude": {func(s *Scenario) {
-			s.Privacy.Noise, s.Privacy.Epsilon, s.Privacy.Colluders = "skellam", 1, s.Size()-1
-		}, "privacy.colluders"},
-		"no budget for one of two": {func(s *Scenario) {
-			s.Privacy.Noise, s.Parties[0].Epsilon = "skellam", 1
-			s.Parties = append(s.Parties, Party{Name: "q", Place: "here"})
-		}, "privacy.epsilon"},
+		"a committee":         {func(s *job.Job) { s.Sum.Protocol = "oneshot" }, "sum.protocol"},
+		"some in each round":  {func(s *job.Job) { s.Parties.PerRound = 3 }, "parties.per_round"},
+		"secret coins":        {func(s *job.Job) { s.Parties.Hidden = 0.5 }, "parties.hidden"},
+		"weights":             {func(s *job.Job) { s.Sum.MaxWeight = 10 }, "sum.max_weight"},
+		"another rule":        {func(s *job.Job) { s.Training.Rule = "fedprox" }, "training.rule"},
+		"a server's rule":     {func(s *job.Job) { s.Server.Rule = "fedadam" }, "server.rule"},
+		"a mask":              {func(s *job.Job) { s.Training.Mask = "soft" }, "training.mask"},
+		"a split":             {func(s *job.Job) { s.World.Data.Split = "label-skew" }, "world.data.split"},
+		"a clip alone":        {func(s *job.Job) { s.Privacy.Clip = 1 }, "privacy.clip"},
+		"floating point":      {func(s *job.Job) { s.World.Fidelity = "clear" }, "world.fidelity"},
+		"drop-outs by chance": {func(s *job.Job) { recovers(s, 0.2, "curious"); s.World.Drop = 0.1 }, "world.drop"},
+		"no model": {func(s *job.Job) {
+			s.Model, s.Training = job.Model{Length: 3}, job.Training{}
+		}, "model"},
+		"a multiplier": {func(s *job.Job) {
+			s.Privacy = job.Privacy{Noise: "skellam", Multiplier: 2, Clip: 1}
+		}, "privacy.multiplier"},
+		"slowed down beyond what a clock has": {party(func(p *job.WorldParty) {
+			p.Compute, p.Slow = ms(1e6), 1e6
+		}), "world.party.0.slow"},
+		"a place without a link": {party(func(p *job.WorldParty) { p.Place = "there" }),
+			"world.party.0.place"},
+		"a server that is none, without links": {func(s *job.Job) {
+			s.World.Link, s.World.Servers = nil, []string{"a", "b"}
+			s.World.Party[0].Server = "c"
+		}, "world.party.0.server"},
+		"a server where there are none": {func(s *job.Job) {
+			s.World.Topology, s.World.Party[0].Server = serverless, "server"
+		}, "world.party.0.server"},
+		"more machines than there are": {func(s *job.Job) {
+			s.Parties.Group[0].Count = MaxPrivate + 1
+		}, "parties.count"},
+		"most join later, and the server may cheat": {func(s *job.Job) {
+			recovers(s, 0.2, "cheating")
+			add(s, who{Name: "q", Place: "here", Count: 5, Joins: 2})
+		}, "parties.drop_out"},
+		"one alone in the first round": {func(s *job.Job) {
+			s.World.Party[0].Joins = 2
+			add(s, who{Name: "q", Place: "here"})
+		}, "world.party"},
+		"a crowd that crashes in part": {func(s *job.Job) {
+			s.World.Fidelity = "ring"
+			recovers(s, 0.2, "curious")
+			s.World.Party[0].Crash = []job.Crash{{Round: 1}}
+		}, "world.party.0.crash"},
+		"no regularisation of reference laws": {func(s *job.Job) {
+			s.Training.Lambda = 0
+			s.World.Reference = job.Reference{Law: "staircase", Epsilon: 1}
+		}, "world.reference.alpha"},
+		"no budget of some": {func(s *job.Job) {
+			s.World.Reference.Law = "staircase"
+			s.World.Party[0].ReferenceEpsilon = 1
+			add(s, who{Name: "q", Place: "here"})
+		}, "world.reference.epsilon"},
 	} {
 		s := small()
-		test.change(&s)
-		var e *FieldError
-		if err := s.Validate(); !errors.As(err, &e) || e.Path != test.path {
+		test.change(s)
+		var e *job.ConfigError
+		if err := Validate(s); !errors.As(err, &e) || e.Path != test.path || e.Advice == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, change := range map[string]func(s *Scenario){
-		"a name one beyond the count": func(s *Scenario) {
-			s.Parties = append(s.Parties, Party{Name: "p-6", Place: "here"})
+	for name, change := range map[string]func(s *job.Job){
+		"budgets of all their own": func(s *job.Job) {
+			s.Privacy.Noise, s.Privacy.Clip, s.Parties.Group[0].Epsilon = "skellam", 1, 1
 		},
-		"budgets of all their own": func(s *Scenario) {
-			s.Privacy.Noise, s.Parties[0].Epsilon = "skellam", 1
+		"most join later, and the server is curious": func(s *job.Job) {
+			recovers(s, 0.2, "curious")
+			add(s, who{Name: "q", Place: "here", Count: 5, Joins: 2})
 		},
-		"most join later, and the server is curious": func(s *Scenario) {
-			s.Recovery = &Recovery{Adversary: "curious"}
-			s.Parties = append(s.Parties, Party{Name: "q", Place: "here", Count: 5, Joins: 2})
-		},
-		"a crash in the last round before it leaves": func(s *Scenario) {
-			s.Recovery = &Recovery{Adversary: "curious"}
-			s.Parties[0].Leaves, s.Parties[0].Crashes = 2, []Crash{{Round: 2}}
+		"a crash in the last round before it leaves": func(s *job.Job) {
+			recovers(s, 0.2, "curious")
+			s.World.Party[0].Leaves, s.World.Party[0].Crash = 2, []job.Crash{{Round: 2}}
 		},
 	} {
 		s := small()
-		change(&s)
-		if err := s.Validate(); err != nil {
+		change(s)
+		if err := Validate(s); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A party of a group for which the world has an entry of its own is of a kind of its own, and a
+// job without groups has party-1 and so on.
+func TestKinds(t *testing.T) {
+	s := small()
+	s.World.Party = append(s.World.Party, job.WorldParty{Name: "p-3", Place: "there", Rows: 7})
+	w := newWorld(s)
+	if len(w.kinds) != 2 || w.kinds[0].count != 4 || w.of[2].Place != "there" || w.of[2].Rows != 7 ||
+		w.of[3] != w.kinds[0] || w.names[2] != "p-3" || w.of[2].path("rows") != "world.party.1.rows" {
+		t.Errorf("%+v", w)
+	}
+	s.Parties, s.World.Party = job.Parties{Count: 3}, []job.WorldParty{{Name: "party-2", Slow: 3}}
+	if w = newWorld(s); len(w.kinds) != 2 || w.of[1].Slow != 3 || w.of[2].Slow != 1 ||
+		w.names[2] != "party-3" || w.of[0].Place != "party" {
+		t.Errorf("%+v", w)
 	}
 }
 
 // Virtual time ends before it overflows, and links that nobody uses are told.
 func TestTimeEnds(t *testing.T) {
 	s := small()
-	s.Rounds, s.Data.Draw, s.Data.Rows = MaxRounds, DrawAnew, 1
+	s.Rounds, s.World.Data.Draw, s.World.Data.Rows = job.MaxRounds, drawAnew, 1
 	s.Training.Steps = 1
-	s.Links[0] = Link{Between: []string{"here", "server"}, Latency: Duration{Duration: MaxTime},
-		Jitter: Duration{Duration: MaxTime}, Loss: .99}
-	s.Links = append(s.Links, Link{Between: []string{"there", "server"}})
-	s.StepTime = Duration{}
-	var e *FieldError
+	s.World.Link[0] = job.Link{Between: []string{"here", "server"}, Latency: maxTime, Jitter: maxTime,
+		Loss: .99}
+	s.World.Link = append(s.World.Link, job.Link{Between: []string{"there", "server"}})
+	s.Time.StepTime = maxTime
+	var e *job.ConfigError
 	result, err := Run(t.Context(), s, census(t), Hooks{})
 	if !errors.As(err, &e) || e.Path != "rounds" {
 		t.Fatal(err)
@@ -122,15 +144,15 @@ func TestTimeEnds(t *testing.T) {
 // What fails on the way names the field that helps, however sums are taken.
 func TestFailuresNameFields(t *testing.T) {
 	rows := census(t)
-	for _, kind := range []string{Private, Crowd, Clear} {
-		for path, change := range map[string]func(s *Scenario){
-			"training.rate": func(s *Scenario) { s.Training.Rate, s.Training.Lambda = 1e200, 1 },
-			"sum.range":     func(s *Scenario) { s.Sum.Range = 1e-3 },
+	for _, kind := range []string{messages, crowded, "ring"} {
+		for path, change := range map[string]func(s *job.Job){
+			"training.rate": func(s *job.Job) { s.Training.Rate, s.Training.Lambda = 1e200, 1 },
+			"sum.range":     func(s *job.Job) { s.Sum.Range = 1e-3 },
 		} {
 			s := small()
-			s.Sum.Kind = kind
-			change(&s)
-			var e *FieldError
+			s.World.Fidelity = kind
+			change(s)
+			var e *job.ConfigError
 			if _, err := Run(t.Context(), s, rows, Hooks{}); !errors.As(err, &e) || e.Path != path ||
 				e.Err == nil || e.Advice == "" {
 				t.Errorf("%s, %s: %v", kind, path, err)
@@ -144,11 +166,11 @@ func TestBudgetsApart(t *testing.T) {
 	rows := census(t)
 	for _, epsilon := range []float64{.01, 1e-9, 5e-324} {
 		s := small()
-		s.Privacy = Privacy{Noise: "discrete-gaussian", Epsilon: 4}
-		s.Parties = append(s.Parties, Party{Name: "q", Place: "here", Epsilon: epsilon})
-		var e *FieldError
+		s.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: 4, Clip: 1}
+		add(s, who{Name: "q", Place: "here", Epsilon: epsilon})
+		var e *job.ConfigError
 		_, err := Run(t.Context(), s, rows, Hooks{})
-		if !errors.As(err, &e) || e.Path != "party.1.epsilon" {
+		if !errors.As(err, &e) || e.Path != "parties.group.1.epsilon" {
 			t.Errorf("%v: %v", epsilon, err)
 		}
 	}
@@ -168,9 +190,9 @@ func TestThresholds(t *testing.T) {
 		{"curious", 9, 3, 4, 0}, // the protocol's, of a sparse graph
 	} {
 		s := small()
-		s.Recovery = &Recovery{Adversary: c.adversary}
-		s.Privacy.Colluders, s.Sum.Degree = c.colluders, c.degree
-		if got := s.config(c.n, c.n).Recovery.Threshold; got != c.want {
+		recovers(s, 0.2, c.adversary)
+		s.Parties.Colluders, s.Sum.Degree = c.colluders, c.degree
+		if got := newWorld(s).config(c.n, c.n).Recovery.Threshold; got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}
