@@ -148,3 +148,23 @@ func TestScenarioMistakes(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the text, it is a job or a list of what is wrong.
+func FuzzScenario(f *testing.F) {
+	f.Add([]byte(federation))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j, _, err := Scenario("fuzz.toml", text)
+		if err == nil {
+			if err := j.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, e := range job.Errors(err) {
+			if e.File == "fuzz.toml" && e.Reason != "" {
+				return
+			}
+		}
+		t.Fatalf("%q", err)
+	})
+}
