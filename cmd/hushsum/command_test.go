@@ -140,7 +140,7 @@ func TestWrongUsage(t *testing.T) {
 		{"help frobnicate", `no command "frobnicate"`},
 		{"--json simulate", `no command "--json"`},
 		{"simulate --frobnicate", "frobnicate"},
-		{"simulate now", `unexpected argument "now"`},
+		{"simulate x.toml now", `unexpected argument "now"`},
 		{"simulate --clients", "--clients needs a value"},
 		{"simulate --clients many", `--clients "many": want a whole number`},
 		{"simulate --clients 1e2", `--clients "1e2": want a whole number`},

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hushsum/hushsum/learning"
@@ -21,8 +22,22 @@ const (
 	adultTestFraction = 0.25
 )
 
+// dealing says which rows there are, and who has them.
+type dealing struct {
+	data          string
+	clients, rows int // 0 rows: all
+	split         string
+	concentration float64
+	seed          uint64
+}
+
+// shuffledSplit deals the first rows of all in a random order, as many to each party.
+const shuffledSplit = "shuffled"
+
+func (v *dealing) shuffled() bool { return v.split == shuffledSplit }
+
 // load returns training and test rows, and a line about them.
-func (v *simulateFlags) load() (train, test *learning.Dataset, about string, err error) {
+func (v *dealing) load() (train, test *learning.Dataset, about string, err error) {
 	switch {
 	case isImages(v.data):
 		return v.loadImages()
@@ -46,12 +61,12 @@ func aboutRows(name string, train, test *learning.Dataset) string {
 
 // makeCensus makes as many rows as are needed, and for splits at least as many as there
 // are without flags.
-func (v *simulateFlags) makeCensus() (train, test *learning.Dataset, err error) {
+func (v *dealing) makeCensus() (train, test *learning.Dataset, err error) {
 	if v.rows > (math.MaxInt-syntheticTestRows)/max(v.clients, 1) {
 		return nil, nil, v.tooManyRows()
 	}
 	rows := v.clients * v.rows
-	if !v.averaging() {
+	if !v.shuffled() {
 		rows = max(rows, censusStart.clients*censusStart.rows)
 	}
 	rows += syntheticTestRows
@@ -65,7 +80,7 @@ func (v *simulateFlags) makeCensus() (train, test *learning.Dataset, err error) 
 	return all.Split(syntheticTestRows/float64(rows), v.seed)
 }
 
-func (v *simulateFlags) tooManyRows() error {
+func (v *dealing) tooManyRows() error {
 	return &problem{
 		cause: fmt.Sprintf("%d parties with %s each are more than the four million rows that can "+
 			"be made", v.clients, plural(v.rows, "row")),
@@ -75,7 +90,7 @@ func (v *simulateFlags) tooManyRows() error {
 
 const whatAdultIs = "adult.data and adult.test of the UCI Adult data set (DOI 10.24432/C5XW20)"
 
-func (v *simulateFlags) loadAdult() (train, test *learning.Dataset, err error) {
+func (v *dealing) loadAdult() (train, test *learning.Dataset, err error) {
 	dir := v.data
 	if dir == adultData {
 		dir = dataFolder(adultData)
@@ -101,7 +116,7 @@ func (v *simulateFlags) loadAdult() (train, test *learning.Dataset, err error) {
 	if train, test, err = all.Split(adultTestFraction, v.seed); err != nil {
 		return nil, nil, err
 	}
-	if n := train.Len(); v.averaging() && v.rows > n/v.clients {
+	if n := train.Len(); v.shuffled() && v.rows > n/v.clients {
 		return nil, nil, &problem{
 			cause: fmt.Sprintf("%d parties with %s each do not fit in the %d training rows", v.clients,
 				plural(v.rows, "row"), n),
@@ -133,7 +148,7 @@ func adultProblem(err error) error {
 }
 
 // fitting says what fits in n rows.
-func (v *simulateFlags) fitting(n int) string {
+func (v *dealing) fitting(n int) string {
 	var ways []string
 	if clients := n / v.rows; clients >= 2 {
 		ways = append(ways, fmt.Sprintf("--clients up to %d", clients))
@@ -188,7 +203,7 @@ func dataRoot() string {
 // dataFolder returns the folder of a data set that goes by name.
 func dataFolder(name string) string { return filepath.Join(dataRoot(), name) }
 
-func (v *simulateFlags) loadImages() (train, test *learning.Dataset, about string, err error) {
+func (v *dealing) loadImages() (train, test *learning.Dataset, about string, err error) {
 	dir := v.data
 	switch v.data {
 	case digitsData, mnistData, fashionData:
@@ -233,4 +248,57 @@ func imageProblem(err error) error {
 		return &problem{cause: "--data: " + fileFault(err), advice: "Fetch the files again.", err: err}
 	}
 	return err
+}
+
+// deal deals the rows: shuffled the first of all in a random order, otherwise as
+// --split says, of each party the first --rows-per-client.
+func (v *dealing) deal(
+	train, test *learning.Dataset,
+) ([]*learning.Dataset, *learning.Dataset, error) {
+	if v.shuffled() {
+		parties, err := train.PartitionIID(v.clients, v.rows, v.seed)
+		return parties, test, err
+	}
+	if err := v.splitFits(train); err != nil {
+		return nil, nil, err
+	}
+	o := learning.PartitionOptions{Clients: v.clients, Seed: v.seed, Concentration: v.concentration}
+	if names := learning.PartitionNames(); !slices.Contains(names, v.split) {
+		return nil, nil, unknown("split", v.split, names)
+	}
+	parties, unseen, err := learning.Partition(v.split, train, test, o)
+	if err != nil {
+		p := &problem{cause: "--split: " + plain(err), err: err}
+		if errors.Is(err, learning.ErrTooFewRows) {
+			p.advice = "Lower --clients."
+		}
+		return nil, nil, p
+	}
+	for i, d := range parties {
+		if v.rows == 0 || d.Len() <= v.rows {
+			continue
+		}
+		first := make([]int, v.rows)
+		for k := range first {
+			first[k] = k
+		}
+		if parties[i], err = d.Subset(first); err != nil {
+			return nil, nil, err
+		}
+	}
+	return parties, unseen, nil
+}
+
+// splitFits checks that the data has what the split asks for.
+func (v *dealing) splitFits(train *learning.Dataset) error {
+	switch {
+	case v.split == "writers" && train.Writers == nil:
+		return &problem{cause: "--split writers: the data does not say who wrote which row",
+			advice: "Use --data mnist, with the folder qmnist-writers beside it, or another split."}
+	case (strings.Contains(v.split, "colour") || strings.Contains(v.split, "rotation")) &&
+		train.Pixels == nil:
+		return &problem{cause: fmt.Sprintf("--split %s: it takes images such as those of mnist", v.split),
+			advice: "Use --data mnist or fashion-mnist, or another split."}
+	}
+	return nil
 }

@@ -159,8 +159,8 @@ func TestHeaderAndCosts(t *testing.T) {
 
 	end := func(s *simulation.Result, took time.Duration) string {
 		var b bytes.Buffer
-		_, flags := newSimulateFlags()
-		run := &shown{flags: flags, options: simulation.Options{Parties: make([]*learning.Dataset, 100)}}
+		run := &shown{described: described{averaging: true},
+			options: simulation.Options{Parties: make([]*learning.Dataset, 100)}}
 		(&table{screen: screen{std: streams{out: &b}}, shown: run}).end(s, took)
 		checkWidth(t, b.String())
 		return b.String()

@@ -171,7 +171,7 @@ rounds = 2
 model.name = "logistic"
 training = { steps = 50, rate = 1.0 }
 parties.group = [{ name = "p", count = 3 }]
-world.data = { rows = 20, draw = "fixed" }
+world.data.rows = 20
 `
 	var out [2]string
 	for k, text := range []string{before, job} {
@@ -187,6 +187,42 @@ world.data = { rows = 20, draw = "fixed" }
 	}
 	if out[0] != out[1] || strings.Count(out[0], "\n") != 6 {
 		t.Errorf("before:\n%safter:\n%s", out[0], out[1])
+	}
+}
+
+// A job without places and mishaps is run by messages, as flags that say the same have it.
+func TestJobWithoutTime(t *testing.T) {
+	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
+	times := regexp.MustCompile(`"[a-z_]+_ms":[\d.e-]+,?`)
+	for flags, text := range map[string]string{
+		"--clients 4 --rows-per-client 50 --rounds 3 --local-steps 5": `
+rounds = 3
+model.name = "logistic"
+parties.count = 4
+training = { steps = 5, rate = 2.0, lambda = 1e-4, submit = "weights" }
+sum = { fraction_bits = 10, max_weight = 50 }
+world.data = { rows = 50, split = "shuffled" }
+`,
+		"--data digits --clients 8 --rounds 2 --model mlp:10 --rule fedprox+fedadam --mask soft " +
+			"--clip 2 --drop 0.1 --split label-skew": `
+rounds = 2
+model.name = "mlp:10"
+parties = { count = 8, drop_out = 0.25 }
+training = { batch = 32, rule = "fedprox", mask = "soft" }
+server = { rule = "fedadam", beta1 = 0.9 }
+privacy.clip = 2.0
+world = { drop = 0.1, data = { set = "digits", split = "label-skew" } }
+`,
+	} {
+		path := filepath.Join(t.TempDir(), "job.toml")
+		if err := os.WriteFile(path, []byte("name = \"x\"\nseed = 1\n"+text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, want, errs := call(t.Context(), strings.Fields("simulate --json "+flags)...)
+		code, got, more := call(t.Context(), "simulate", path, "--json")
+		if code != exitOK || times.ReplaceAllString(got, "") != times.ReplaceAllString(want, "") {
+			t.Errorf("%s: exit %d, %s%s\n%s\nwant\n%s", flags, code, errs, more, got, want)
+		}
 	}
 }
 

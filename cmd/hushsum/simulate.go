@@ -16,12 +16,21 @@ import (
 
 // shown is a run that is about to begin, as presenters show it.
 type shown struct {
-	flags     *simulateFlags
+	described
 	data      string // a line about the data
 	options   simulation.Options
 	layout    masking.Layout
 	recovery  *protocol.Recovery // with defaults filled in; nil without
 	mechanism *privacy.Mechanism // nil without noise
+}
+
+// described is what of a run is told and not in its options.
+type described struct {
+	averaging         bool // of a census, as federated averaging was first described
+	set, model, split string
+	rule, mask, noise string
+	lambda            float64
+	byRows            bool
 }
 
 // perRound is how many parties are in a round.
@@ -35,7 +44,7 @@ func (s *shown) perRound() int {
 // judge says how good a model is: of averaging, whose labels are 0 and 1, by the
 // formulas for two classes.
 func (s *shown) judge(m *learning.Matrix) score {
-	if !s.flags.averaging() {
+	if !s.averaging {
 		return m
 	}
 	return learning.Confusion{TP: m.At(1, 1), FP: m.At(0, 1), TN: m.At(0, 0), FN: m.At(1, 0)}
@@ -84,13 +93,31 @@ func simulate(ctx context.Context, args []string, std streams) int {
 			return failed(err, std)
 		}
 	}
-	run, err := newShown(v, about, options)
+	return runOptions(ctx, v.described(), about, options, v.json, start, std)
+}
+
+// described returns what is told of the run of the flags.
+func (v *simulateFlags) described() described {
+	d := described{averaging: v.averaging(), set: v.data, model: v.model, split: v.split, rule: v.rule,
+		mask: v.mask, noise: v.noise.Family.String(), lambda: v.lambda, byRows: v.byRows}
+	if v.shuffled() {
+		d.split = "iid"
+	}
+	return d
+}
+
+// runOptions runs options, and shows the run.
+func runOptions(
+	ctx context.Context, d described, about string, options simulation.Options, asJSON bool,
+	start time.Time, std streams,
+) int {
+	run, err := newShown(d, about, options)
 	if err != nil {
 		return failed(err, std)
 	}
 
 	var show presenter = &table{screen: screen{std: std}, shown: run}
-	if v.json {
+	if asJSON {
 		show = &jsonLines{std: std, shown: run}
 	}
 	if err := run.tellEstimate(std); err != nil {
@@ -98,12 +125,12 @@ func simulate(ctx context.Context, args []string, std streams) int {
 	}
 	show.begin()
 	options.Now = time.Now
-	alive := newHeartbeat(std, v.json, "hushsum simulate")
+	alive := newHeartbeat(std, asJSON, "hushsum simulate")
 	options.Progress = func(round, done, of int) {
 		show.progress(round, done, of)
 		where := "key exchange"
 		if round > 0 {
-			where = fmt.Sprintf("round %d of %d", round, v.rounds)
+			where = fmt.Sprintf("round %d of %d", round, options.Rounds)
 		}
 		alive.beat("%s, %s of %s", where, grouped(done), plural(of, "party"))
 	}
@@ -116,12 +143,12 @@ func simulate(ctx context.Context, args []string, std streams) int {
 		result = stopped.Done
 	}
 	show.end(result, time.Since(start))
-	return v.ended(ctx, err, result, std)
+	return run.ended(ctx, err, result, std)
 }
 
 // newShown works out what of a run is shown before it begins.
-func newShown(v *simulateFlags, data string, o simulation.Options) (s *shown, err error) {
-	s = &shown{flags: v, data: data, options: o}
+func newShown(d described, data string, o simulation.Options) (s *shown, err error) {
+	s = &shown{described: d, data: data, options: o}
 	if s.recovery, err = o.EffectiveRecovery(); err != nil {
 		return nil, err
 	}
@@ -141,7 +168,7 @@ func newShown(v *simulateFlags, data string, o simulation.Options) (s *shown, er
 }
 
 // ended returns the exit code of a run; err is what ended it early.
-func (v *simulateFlags) ended(
+func (s *shown) ended(
 	ctx context.Context, err error, r *simulation.Result, std streams,
 ) int {
 	rounds := len(r.Rounds)
@@ -156,10 +183,11 @@ func (v *simulateFlags) ended(
 			std)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		complain(std.err, "hushsum simulate", &problem{
-			cause: fmt.Sprintf("interrupted after %s of %s", grouped(rounds), plural(v.rounds, "round")),
+			cause: fmt.Sprintf("interrupted after %s of %s", grouped(rounds),
+				plural(s.options.Rounds, "round")),
 		})
 		return exitInterrupted
-	case errors.Is(err, aggregation.ErrSaturated) && !v.averaging():
+	case errors.Is(err, aggregation.ErrSaturated) && !s.averaging:
 		err = &problem{
 			cause: where(err) + "a coordinate of the update is larger than --range, as it is when " +
 				"training diverges",

@@ -15,15 +15,9 @@ import (
 type simulateFlags struct {
 	set  map[string]bool // which were given
 	json bool
-	data string
-
-	// Who trains on what.
-	clients, rows int // 0 rows: all
-	split         string
-	concentration float64
-	perRound      int
-	byRows        bool
-	seed          uint64
+	dealing
+	perRound int
+	byRows   bool
 
 	// What is trained, and how.
 	model                 string
@@ -240,6 +234,9 @@ func (v *simulateFlags) settle(flags *flag.FlagSet) error {
 		if err := check(); err != nil {
 			return err
 		}
+	}
+	if v.averaging() {
+		v.split = shuffledSplit
 	}
 	return nil
 }

@@ -10,9 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/old"
+	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
 const jobAbout = `Usage: hushsum simulate FILE [flags]
@@ -152,7 +155,63 @@ func simulateJob(ctx context.Context, file string, args []string, std streams) i
 			return jobFailed(err, std)
 		}
 	}
-	return v.simulateScenario(ctx, flags, j, std)
+	if scenario.Needs(j) || j.World.Data.Set == kddData || v.old || v.sweep != "" || v.out != "" {
+		return v.simulateScenario(ctx, flags, j, std)
+	}
+	return v.runDeclared(ctx, j, std)
+}
+
+// runDeclared simulates a job without virtual time: its training by whatever rules, over sums by
+// messages.
+func (v *jobFlags) runDeclared(ctx context.Context, declared *job.Job, std streams) int {
+	start, j := time.Now(), declared.WithDefaults()
+	d := newDealing(j)
+	train, test, about, err := d.load()
+	if err != nil {
+		return failed(err, std)
+	}
+	parties, test, err := d.deal(train, test)
+	if err != nil {
+		return failed(err, std)
+	}
+	var options simulation.Options
+	err = interruptible(ctx, func() (err error) { // noise is calibrated
+		options, err = simulation.Declared(declared, parties, test)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return interrupted("simulate", std)
+	case err != nil:
+		return jobFailed(err, std)
+	}
+	return runOptions(ctx, describeJob(j), about, options, v.json, start, std)
+}
+
+// newDealing is how a job deals rows, with its defaults.
+func newDealing(j *job.Job) *dealing {
+	data := &j.World.Data
+	d := &dealing{data: data.Set, clients: j.Size(), rows: data.Rows, split: cmp.Or(data.Split, "iid"),
+		concentration: data.Concentration, seed: cmp.Or(j.World.Seed, j.Seed)}
+	if d.rows == 0 && !isImages(d.data) {
+		d.rows = censusStart.rows
+	}
+	return d
+}
+
+// describeJob tells a job with its defaults.
+func describeJob(j *job.Job) described {
+	d := described{set: j.World.Data.Set, model: j.Model.Name,
+		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
+		noise: j.Privacy.Noise, lambda: j.Training.Lambda}
+	if d.split == shuffledSplit {
+		d.averaging, d.split = j.Model.Name == "logistic", "iid"
+	}
+	d.byRows = j.Sum.MaxWeight > 0
+	if rule := j.Server.Rule; rule != "fedavg" {
+		d.rule += "+" + rule
+	}
+	return d
 }
 
 // read reads the job.

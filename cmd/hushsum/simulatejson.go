@@ -149,16 +149,16 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 	}
 	last.Cost, last.Dropped, last.Largest = r.Total(), dropped, largest(r)
 	last.Server, last.Public = r.Server, r.Public
-	o, v := &j.options, j.flags
+	o := &j.options
 	s := jsonSummary{
 		Summary:        true,
 		jsonRound:      j.newRound(&last),
 		Complete:       len(r.Rounds) == o.Rounds,
-		Data:           v.data,
-		Model:          v.model,
-		Split:          v.split,
-		Rule:           v.rule,
-		Mask:           v.mask,
+		Data:           j.set,
+		Model:          j.model,
+		Split:          j.split,
+		Rule:           j.rule,
+		Mask:           j.mask,
 		Parameters:     o.Model.NumParams(),
 		RingBits:       j.layout[0].Bits,
 		SetupBytesUp:   r.Setup.BytesUp,
@@ -166,14 +166,14 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		SetupClientMS:  milliseconds(r.Setup.Client),
 		SetupServerMS:  milliseconds(r.Setup.Server),
 		TotalMS:        milliseconds(took),
-		Protocol:       protocols[v.oneshot],
+		Protocol:       protocols[o.Oneshot != nil],
 		Members:        r.Committee.Members,
 		MemberMS:       milliseconds(r.Committee.Work),
 		Recovery:       "off",
 		Drop:           o.Drop,
 		MinSurvivors:   j.perRound(),
 		LostRounds:     r.Lost(),
-		Noise:          v.noise.Family.String(),
+		Noise:          j.noise,
 		Clip:           o.Clip.Norm,
 		Stopped:        r.Stopped != nil,
 

@@ -134,59 +134,6 @@ func (v *simulateFlags) rules(o *simulation.Options) error {
 	return nil
 }
 
-// deal deals the rows: of averaging the first of all in a random order, otherwise as
-// --split says, of each party the first --rows-per-client.
-func (v *simulateFlags) deal(
-	train, test *learning.Dataset,
-) ([]*learning.Dataset, *learning.Dataset, error) {
-	if v.averaging() {
-		parties, err := train.PartitionIID(v.clients, v.rows, v.seed)
-		return parties, test, err
-	}
-	if err := v.splitFits(train); err != nil {
-		return nil, nil, err
-	}
-	o := learning.PartitionOptions{Clients: v.clients, Seed: v.seed, Concentration: v.concentration}
-	if names := learning.PartitionNames(); !slices.Contains(names, v.split) {
-		return nil, nil, unknown("split", v.split, names)
-	}
-	parties, unseen, err := learning.Partition(v.split, train, test, o)
-	if err != nil {
-		p := &problem{cause: "--split: " + plain(err), err: err}
-		if errors.Is(err, learning.ErrTooFewRows) {
-			p.advice = "Lower --clients."
-		}
-		return nil, nil, p
-	}
-	for i, d := range parties {
-		if v.rows == 0 || d.Len() <= v.rows {
-			continue
-		}
-		first := make([]int, v.rows)
-		for k := range first {
-			first[k] = k
-		}
-		if parties[i], err = d.Subset(first); err != nil {
-			return nil, nil, err
-		}
-	}
-	return parties, unseen, nil
-}
-
-// splitFits checks that the data has what the split asks for.
-func (v *simulateFlags) splitFits(train *learning.Dataset) error {
-	switch {
-	case v.split == "writers" && train.Writers == nil:
-		return &problem{cause: "--split writers: the data does not say who wrote which row",
-			advice: "Use --data mnist, with the folder qmnist-writers beside it, or another split."}
-	case (strings.Contains(v.split, "colour") || strings.Contains(v.split, "rotation")) &&
-		train.Pixels == nil:
-		return &problem{cause: fmt.Sprintf("--split %s: it takes images such as those of mnist", v.split),
-			advice: "Use --data mnist or fashion-mnist, or another split."}
-	}
-	return nil
-}
-
 // modelFor makes the model for the rows.
 func (v *simulateFlags) modelFor(
 	parties []*learning.Dataset, test *learning.Dataset,

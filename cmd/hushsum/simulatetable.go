@@ -45,7 +45,7 @@ func (t *table) newColumns() []column {
 	all := []column{{"round", 5, func(r *simulation.Round) string { return fmt.Sprint(r.Round) }},
 		{"parties", 9, t.included}}
 	add := func(more ...column) { all = append(all, more...) }
-	noisy, rules := t.mechanism != nil, !t.flags.averaging()
+	noisy, rules := t.mechanism != nil, !t.averaging
 	switch {
 	case rules && noisy:
 		add(column{"up", 9, up}, column{"eps server", 10, spentServer},
@@ -88,9 +88,9 @@ func (t *table) line(cell func(c *column) string) {
 }
 
 func (t *table) begin() {
-	o, v := &t.options, t.flags
+	o := &t.options
 	title := "Federated training over private sums of updates"
-	if v.averaging() {
+	if t.averaging {
 		title = "Federated averaging over a private sum, beside the same training in the clear"
 	}
 	t.printf("%s\n\n", title)
@@ -98,7 +98,7 @@ func (t *table) begin() {
 	t.fieldParties()
 	t.fieldTraining()
 	if o.Mask.Kind != aggregation.NoMask {
-		t.field("mask", "%s, threshold %v", v.mask, o.Mask.Threshold)
+		t.field("mask", "%s, threshold %v", t.mask, o.Mask.Threshold)
 	}
 	t.fieldRing()
 	if o.Clip.Kind != simulation.NoClip {
@@ -106,7 +106,7 @@ func (t *table) begin() {
 	}
 	t.screen.recovery(t.shown.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))
 	server := ""
-	if v.averaging() {
+	if t.averaging {
 		server = "; the server's are for all"
 	}
 	t.printf("\nBytes and milliseconds are for one party and round%s.\n\n", server)
@@ -124,35 +124,35 @@ func (t *table) fieldParties() {
 		rows = fmt.Sprintf("%s to %s", grouped(least), plural(most, "row"))
 	}
 	dealt := ""
-	if !t.flags.averaging() {
-		dealt = fmt.Sprintf(", dealt by %s; all in each round", t.flags.split)
+	if !t.averaging {
+		dealt = fmt.Sprintf(", dealt by %s; all in each round", t.split)
 		if n := t.perRound(); n < len(t.options.Parties) {
-			dealt = fmt.Sprintf(", dealt by %s; %s in each round", t.flags.split, grouped(n))
+			dealt = fmt.Sprintf(", dealt by %s; %s in each round", t.split, grouped(n))
 		}
 	}
 	t.field("parties", "%s with %s each%s", grouped(len(t.options.Parties)), rows, dealt)
 }
 
 func (t *table) fieldTraining() {
-	o, v := &t.options, t.flags
+	o := &t.options
 	local := plural(max(o.Local.Epochs, 1), "local epoch")
 	if o.Local.Steps > 0 {
 		local = plural(o.Local.Steps, "local step")
 	}
-	if v.averaging() {
+	if t.averaging {
 		t.field("model", "logistic regression, %s", plural(o.Model.NumParams(), "weight"))
 		t.field("training", "%s of %s; rate %v, lambda %v, seed %d", plural(o.Rounds, "round"), local,
-			o.Local.Rate, v.lambda, o.Seed)
+			o.Local.Rate, t.lambda, o.Seed)
 		return
 	}
 	batch := fmt.Sprintf("in batches of %d", o.Local.Batch)
 	if o.Local.Batch == 0 {
 		batch = "over all rows"
 	}
-	t.field("model", "%s, %s", v.model, plural(o.Model.NumParams(), "weight"))
+	t.field("model", "%s, %s", t.model, plural(o.Model.NumParams(), "weight"))
 	t.field("training", "%s of %s %s; rule %s, rate %v, seed %d", plural(o.Rounds, "round"), local,
-		batch, v.rule, o.Local.Rate, o.Seed)
-	if v.byRows {
+		batch, t.rule, o.Local.Rate, o.Seed)
+	if t.byRows {
 		t.field("weights", "by rows")
 	}
 }
@@ -173,11 +173,15 @@ func (t *table) fieldRing() {
 			strings.ReplaceAll(n.Family.String(), "-", " "), short4(n.Multiplier), n.Clip, bounds.L2,
 			plural(honest, "honest share"), m.Vector.SumStdDev(honest), m.StdDev(honest))
 		t.budget(o.Budget)
-	case o.Models:
+	case o.Models && o.MaxSamples > 0:
 		t.field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows",
 			bits, o.Range, plural(o.FractionBits, "binary place"), plural(t.layout[1].Bits, "bit"))
 	default:
-		t.field("ring", "%s for each coordinate of an update: up to %v, %s", bits, o.Range,
+		of := "each coordinate of an update"
+		if o.Models {
+			of = "each weight"
+		}
+		t.field("ring", "%s for %s: up to %v, %s", bits, of, o.Range,
 			plural(o.FractionBits, "binary place"))
 	}
 }
@@ -199,7 +203,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	if final != nil {
 		t.lost(r.Lost(), rounds)
 		sums := "private sums"
-		if t.flags.averaging() {
+		if t.averaging {
 			sums = "the private sum"
 		}
 		if r.Lost() < rounds { // else both models are the first one

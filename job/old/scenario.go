@@ -203,6 +203,9 @@ func (c *converter) run() {
 	}
 	w.Data = job.Data{Set: s.Data.Set, Rows: s.Data.Rows, Draw: s.Data.Draw, Test: s.Data.Test,
 		Most: s.Data.Most}
+	if w.Data.Draw == "" {
+		w.Data.Draw = "fixed" // and not by a split
+	}
 	w.Tolerance = s.Leaving.Tolerance
 	w.SubtractOwn = s.Privacy.SubtractOwn
 }

@@ -70,6 +70,7 @@ step_time = "1000h0m0s"
 [world.data]
 set = "digits"
 rows = 150
+draw = "fixed"
 
 [world]
 fidelity = "ring"

@@ -123,13 +123,10 @@ func (r *run) rowsOf(p *party) (*learning.Dataset, error) {
 // descend trains from the given weights on some rows.
 func (r *run) descend(from []float64, d *learning.Dataset) ([]float64, error) {
 	w := slices.Clone(from)
-	t := &r.Training
-	if t.Restart {
+	if r.Training.Restart {
 		copy(w, r.first)
 	}
-	sgd := learning.SGD{Rate: t.Rate, Momentum: t.Momentum, WeightDecay: t.WeightDecay, Batch: t.Batch,
-		Epochs: t.Epochs, Steps: t.Steps}
-	_, err := sgd.Train(r.model, w, d, r.Seed)
+	_, err := r.sgd.Train(r.model, w, d, r.Seed)
 	return w, err
 }
 

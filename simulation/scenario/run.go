@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"crypto/ed25519"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
@@ -20,6 +18,7 @@ import (
 	"github.com/hushsum/hushsum/simulation/clock"
 	"github.com/hushsum/hushsum/simulation/cost"
 	"github.com/hushsum/hushsum/simulation/crowd"
+	"github.com/hushsum/hushsum/training"
 )
 
 // Rows are the rows of a data set, of one shape.
@@ -82,6 +81,7 @@ type run struct {
 	train   *learning.Dataset
 	test    *learning.Dataset
 	model   learning.Model
+	sgd     learning.SGD // of parties
 	parties []*party
 	loads   map[int]cost.Load
 
@@ -191,7 +191,7 @@ func (r *run) prepare() error {
 	if r.train == nil || r.test == nil {
 		return r.Mistake("world.data.set", "load the data", "there are no rows")
 	}
-	if err := r.chooseModel(); err != nil {
+	if err := r.chooseTraining(); err != nil {
 		return err
 	}
 	for i, k := range r.of {
@@ -239,24 +239,14 @@ func (r *run) noteLinks() {
 	}
 }
 
-// chooseModel makes the model for the rows.
-func (r *run) chooseModel() error {
-	features, classes := r.train.Features, named.Classes(r.train, r.test)
-	for _, c := range []struct {
-		path            string
-		declared, there int
-	}{{"model.features", r.Model.Features, features}, {"model.classes", r.Model.Classes, classes}} {
-		if c.declared > 0 && c.declared != c.there {
-			return r.Mistake(c.path, "leave it out in a simulation", "it says %d, and the data have %d",
-				c.declared, c.there)
-		}
+// chooseTraining makes the model for the rows, and how it is trained.
+func (r *run) chooseTraining() error {
+	j, err := training.WithRows(r.Job, r.train, r.test)
+	if err != nil {
+		return err
 	}
-	var wrong *named.ModelError
-	m, err := named.Model(r.Model.Name, features, classes, r.Training.Lambda)
-	if errors.As(err, &wrong) {
-		return r.Mistake("model.name", "write another, such as softmax", "%s", wrong.Reason)
-	}
-	r.model = m
+	o, err := training.OptionsOf(j)
+	r.model, r.sgd = o.Model, o.Local
 	return err
 }
 

@@ -1,0 +1,189 @@
+package simulation
+
+import (
+	"errors"
+	"math"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/training"
+)
+
+// Declared returns what to run of a job whose parties have some rows, for models that are judged on
+// others. Where the job has a budget and no multiplier the noise is calibrated, which takes a
+// while. It fails with [job.ConfigError], also where the job needs virtual time: see package
+// scenario.
+func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dataset) (
+	o Options, err error,
+) {
+	if err := declared.Validate(); err != nil {
+		return o, err
+	}
+	if err := checkDeclared(declared, len(parties)); err != nil {
+		return o, err
+	}
+	j, err := training.WithRows(declared, append([]*learning.Dataset{test}, parties...)...)
+	if err != nil {
+		return o, err
+	}
+	how, err := training.OptionsOf(j)
+	if err != nil {
+		return o, err
+	}
+	j = j.WithDefaults()
+	o = Options{
+		Model: how.Model, Parties: parties, Test: test, Rounds: j.Rounds, Local: how.Local,
+		Client: how.Client, Server: how.Server, Mask: how.Mask, Clip: how.Clip,
+		MaxSamples: how.MaxSamples, Models: how.Models,
+		PerRound: j.Parties.PerRound,
+		Sum:      map[string]Sum{"messages": Private, "ring": Ring, "clear": Clear}[j.World.Fidelity],
+		Range:    j.Sum.Range, FractionBits: j.Sum.FractionBits,
+		Colluders: j.Parties.Colluders, Drop: j.World.Drop,
+		Beside: !j.World.SkipClear, Seed: j.Seed, EvaluateEvery: j.World.EvaluateEvery,
+	}
+	if p := j.Parties.Hidden; p > 0 {
+		o.Poisson, o.PerRound = true, int(math.Round(p*float64(len(parties))))
+	}
+	if j.Oneshot() {
+		o.Oneshot = &Oneshot{Members: j.Sum.Members, Faults: j.Sum.Faults, Covered: j.Sum.Covered}
+		if j.Sum.Classical {
+			o.Oneshot.KEM = oneshot.KEMX25519
+		}
+	}
+	o.Recovery = recoveryOf(j, o.PerRound)
+	if !j.Noisy() {
+		return o, mistake(declared, o.Validate())
+	}
+	p := &j.Privacy
+	o.Budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
+	o.SignShare = p.SignShare
+	o.Noise = &privacy.Noise{Clip: p.Clip, Bits: p.Bits, Multiplier: p.Multiplier}
+	if err := o.Noise.Family.UnmarshalText([]byte(p.Noise)); err != nil {
+		return o, declared.Mistake("privacy.noise", "", "%v", err)
+	}
+	if o.Noise.Bits == 0 {
+		o.Noise.Bits = OneshotBits(len(parties))
+	}
+	if o.Noise.Multiplier == 0 {
+		if o.Noise.Multiplier, err = o.Calibrate(); err != nil {
+			return o, mistake(declared, err)
+		}
+	}
+	return o, mistake(declared, o.Validate())
+}
+
+// recoveryOf is what sums survive, nil: nothing.
+func recoveryOf(j *job.Job, perRound int) *protocol.Recovery {
+	if !j.Recovers() {
+		return nil
+	}
+	if perRound == 0 {
+		perRound = j.Size()
+	}
+	r := &protocol.Recovery{
+		MinSurvivors: max(1, perRound-int(math.Floor(j.Parties.DropOut*float64(perRound)+1e-9))),
+		Degree:       j.Sum.Degree,
+	}
+	switch j.Sum.Adversary {
+	case "curious":
+		r.Adversary = protocol.CuriousServer
+	case "semi-malicious":
+		r.Adversary = protocol.SemiMaliciousServer
+	}
+	return r
+}
+
+// checkDeclared refuses what a job may declare and this simulation does not have.
+func checkDeclared(j *job.Job, parties int) error {
+	hidden := j.Parties.Hidden * float64(parties)
+	for _, c := range []struct {
+		is                bool
+		path, advice, why string
+	}{
+		{j.Model.Name == "", "model", `write model.name = "logistic"`,
+			"a party's own program trains, and a simulation has none"},
+		{j.Size() > 0 && j.Size() != parties, "parties.count", "deal rows to as many",
+			"it is not how many parties have rows"},
+		{j.World.Fidelity == "crowd" || j.Training.Restart, "world",
+			"run it in virtual time", "crowds and fresh models are simulated there"},
+		{j.Model.DType == "float32", "model.dtype", "leave it out", "models here are of float64"},
+		{j.Sum.Classical && !j.Oneshot(), "sum.classical", "leave it out",
+			"keys here are agreed on with ML-KEM too"},
+		{j.Sum.Sparse && j.Sum.Degree == 0, "sum.degree", "write it", "it is not worked out here"},
+		{j.Parties.Hidden > 0 && (j.World.Fidelity == "" || j.World.Fidelity == "messages"),
+			"parties.hidden", `write world.fidelity = "ring"`,
+			"the schedule of messages is public, and their number fixed"},
+		{math.Abs(hidden-math.Round(hidden)) > 1e-9, "parties.hidden",
+			"write a share of which so many parties are a whole number",
+			"it is of no whole number of parties a round, which means divide by"},
+		{j.World.Drop > 0 && j.World.Seed != 0 && j.World.Seed != j.Seed, "world.seed",
+			"leave it out", "drop-outs are drawn by seed here"},
+	} {
+		if c.is {
+			return j.Mistake(c.path, c.advice, "%s", c.why)
+		}
+	}
+	return nil
+}
+
+// mistake names the job's field for an option.
+func mistake(j *job.Job, err error) error {
+	var e *ConfigError
+	if !errors.As(err, &e) {
+		return err
+	}
+	path := pathOf[e.Field]
+	if path == "" {
+		path = "world"
+	}
+	found := j.Mistake(path, e.Advice, "%s", e.Reason)
+	found.Err = err
+	return found
+}
+
+// pathOf is the field of a job that sets an option.
+var pathOf = map[string]string{
+	"Parties":               "parties.count",
+	"PerRound":              "parties.per_round",
+	"Rounds":                "rounds",
+	"Model":                 "model.name",
+	"Local.Steps":           "training.steps",
+	"Local.Epochs":          "training.epochs",
+	"Local.Batch":           "training.batch",
+	"Local.Rate":            "training.rate",
+	"Local.Momentum":        "training.momentum",
+	"Local.WeightDecay":     "training.weight_decay",
+	"Client.Kind":           "training.rule",
+	"Client.Mu":             "training.mu",
+	"Client.Beta":           "training.beta",
+	"Client.Fresh":          "training.variates",
+	"Server":                "server.rate",
+	"Models":                "training.submit",
+	"Mask":                  "training.mask",
+	"MaxSamples":            "sum.max_weight",
+	"Clip":                  "privacy.clip",
+	"Clip.Norm":             "privacy.clip",
+	"Clip.Adaptive":         "privacy.clip_quantile",
+	"Range":                 "sum.range",
+	"FractionBits":          "sum.fraction_bits",
+	"Sum":                   "world.fidelity",
+	"Drop":                  "world.drop",
+	"Poisson":               "parties.hidden",
+	"Oneshot":               "sum.protocol",
+	"Oneshot.Members":       "sum.members",
+	"Recovery":              "parties.drop_out",
+	"Recovery.Adversary":    "sum.adversary",
+	"Recovery.MinSurvivors": "parties.drop_out",
+	"Colluders":             "parties.colluders",
+	"Noise":                 "privacy.noise",
+	"Noise.Family":          "privacy.noise",
+	"Noise.Multiplier":      "privacy.multiplier",
+	"Noise.Clip":            "privacy.clip",
+	"Noise.Bits":            "privacy.bits",
+	"Budget.Epsilon":        "privacy.epsilon",
+	"Budget.Delta":          "privacy.delta",
+	"SignShare":             "privacy.sign_share",
+}

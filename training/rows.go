@@ -1,0 +1,28 @@
+package training
+
+import (
+	"github.com/hushsum/hushsum/internal/named"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
+)
+
+// WithRows returns a job whose model is for some rows: features and classes are theirs. It fails
+// with a [job.ConfigError] if the job says otherwise.
+func WithRows(j *job.Job, sets ...*learning.Dataset) (*job.Job, error) {
+	own := j.Clone()
+	for _, c := range []struct {
+		path  string
+		said  *int
+		there int
+	}{
+		{"model.features", &own.Model.Features, sets[0].Features},
+		{"model.classes", &own.Model.Classes, named.Classes(sets...)},
+	} {
+		if *c.said > 0 && *c.said != c.there {
+			return nil, j.Mistake(c.path, "leave it out in a simulation", "it says %d, and the data have %d",
+				*c.said, c.there)
+		}
+		*c.said = c.there
+	}
+	return own, nil
+}
