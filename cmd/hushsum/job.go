@@ -117,12 +117,12 @@ interrupted.
 	}
 }
 
-// settings are the values of a flag that is given many times.
-type settings []string
+// fieldValues are the values of a flag that is given many times.
+type fieldValues []string
 
-func (p *settings) String() string { return strings.Join(*p, " ") }
+func (p *fieldValues) String() string { return strings.Join(*p, " ") }
 
-func (p *settings) Set(text string) error {
+func (p *fieldValues) Set(text string) error {
 	if !strings.Contains(text, "=") {
 		return fmt.Errorf("want PATH=VALUE")
 	}
@@ -131,7 +131,7 @@ func (p *settings) Set(text string) error {
 }
 
 func checkJob(_ context.Context, args []string, std streams) int {
-	var set settings
+	var set fieldValues
 	var asJSON bool
 	flags := flag.NewFlagSet("job check", flag.ContinueOnError)
 	flags.Var(&set, "set", "`PATH=VALUE` to give a field, as in privacy.epsilon=4; once for each")

@@ -42,7 +42,7 @@ func convertManual() *manual {
 
 func convertJob(_ context.Context, args []string, std streams) int {
 	const who = "hushsum job convert"
-	var set settings
+	var set fieldValues
 	var out string
 	flags := flag.NewFlagSet("job convert", flag.ContinueOnError)
 	flags.Var(&set, "set", "`PATH=VALUE` to give a field of the job, as in parties.count=10; "+

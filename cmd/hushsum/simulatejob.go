@@ -18,7 +18,7 @@ import (
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
-const jobAbout = `Usage: hushsum simulate FILE [flags]
+const simulateJobAbout = `Usage: hushsum simulate FILE [flags]
 
 Simulates a job as a file declares it: who trains what, how sums are taken and
 what noise is in them. What the file says of the world, under [world], is for a
@@ -102,8 +102,8 @@ func newJobFlags() (*flag.FlagSet, *jobFlags) {
 	return f, v
 }
 
-func jobManual() *manual {
-	return &manual{about: jobAbout, examples: []string{
+func simulateJobManual() *manual {
+	return &manual{about: simulateJobAbout, examples: []string{
 		"hushsum simulate simulation/scenarios/latency.toml",
 		"hushsum simulate simulation/scenarios/hospitals.toml --out hospitals",
 		"hushsum simulate simulation/scenarios/hospitals.toml --set world.party.2.rows=100",
@@ -128,7 +128,7 @@ func namesJob(args []string) (file string, rest []string, ok bool) {
 // simulateJob is simulate with a file.
 func simulateJob(ctx context.Context, file string, args []string, std streams) int {
 	flags, v := newJobFlags()
-	if code, ok := parseFlags(flags, jobManual(), args, std); !ok {
+	if code, ok := parseFlags(flags, simulateJobManual(), args, std); !ok {
 		return code
 	}
 	v.old = v.file != ""

@@ -14,10 +14,10 @@ import (
 func TestSlowAlways(t *testing.T) {
 	s := small()
 	s.Rounds = 30
-	s.StepTime = ms(2000)[0]
-	s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
-	s.Parties = append(s.Parties,
-		Party{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: 1})
+	s.Time.StepTime = 2 * time.Second
+	s.Parties.DropOut, s.Sum.Adversary = 0.3, "curious"
+	set(s, who{Name: "p", Place: "here", Count: 5},
+		who{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: 1})
 	waited, in := 0, 0
 	for _, r := range simulate(t, s, census(t)).Rounds {
 		if r.Lost != "" {
@@ -36,7 +36,7 @@ func TestSlowAlways(t *testing.T) {
 }
 
 // A scenario has no party that lies. Whoever adds up believes of numbers what more than
-// privacy.colluders say, as everywhere.
+// parties.colluders say, as everywhere.
 func TestHubNumbers(t *testing.T) {
 	rows := census(t)
 	for _, c := range []struct {
@@ -49,9 +49,12 @@ func TestHubNumbers(t *testing.T) {
 		{0, []uint64{9, 0, 0, 0, 0}, 9},
 	} {
 		s := small()
-		s.Recovery = &Recovery{DropOut: 0.3, Adversary: "curious"}
-		s.Privacy.Colluders = c.colluders
-		r := &run{Scenario: s.WithDefaults(), ctx: t.Context(), train: rows.Train, test: rows.Test,
+		s.Parties.DropOut, s.Sum.Adversary, s.Parties.Colluders = 0.3, "curious", c.colluders
+		w, err := settle(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &run{world: w, ctx: t.Context(), train: rows.Train, test: rows.Test,
 			loads: map[int]cost.Load{}, noted: map[string]bool{}, units: cost.Reference(), round: 1}
 		if err := r.prepare(); err != nil {
 			t.Fatal(err)
