@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/aggregation"
@@ -58,6 +59,30 @@ func TestConverted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The example of the page on the service is what its earlier form becomes.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "service.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```toml\n")
+	example, _, _ = strings.Cut(example, "```")
+	is, err := federation.New([]byte(example), rosterOf(t, 10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("..", "..", "job", "old", "testdata", "jobs", "federation-study.toml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, err := federation.New(text, rosterOf(t, 10), nil)
+	if err != nil || is.ID != was.ID {
+		t.Errorf("another federation: %v", err)
+	}
+	compareFederations(t, is, was)
 }
 
 func compareFederations(t *testing.T, is, was *federation.Federation) {
