@@ -75,9 +75,20 @@ def serve(folder: Path, features: int, rounds: int, epsilon: float) -> subproces
     """Start a server of the service with a federation, in place of an operator's."""
     (folder / "federation.toml").write_text(f"""
 name = "adult"
-roster = "roster.txt"
 rounds = {rounds}
-step_time = "30s"
+
+[parties]
+roster = "roster.txt"
+drop_out = 0.2
+
+[sum]
+adversary = "curious"
+
+[privacy]
+noise = "discrete-gaussian"
+epsilon = {epsilon}
+delta = 1e-5
+clip = 1.0
 
 [[model.tensor]]
 name = "coef"
@@ -86,16 +97,6 @@ shape = [1, {features}]
 [[model.tensor]]
 name = "intercept"
 shape = [1]
-
-[recovery]
-adversary = "curious"
-drop_out = 0.2
-
-[privacy]
-clip = 1
-noise = "discrete-gaussian"
-epsilon = {epsilon}
-delta = 1e-5
 """)
     return subprocess.Popen(
         [federation._program(), "serve", "--folder", str(folder / "node"), "--listen",
