@@ -2,6 +2,7 @@ package old
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,6 +142,38 @@ func TestEitherForm(t *testing.T) {
 	if j, form, _, err := Read("x.toml", []byte(one)); form != FormSpec || err != nil ||
 		!j.Sum.Recovery || j.World.Data.Rows != 50 {
 		t.Errorf("it is a %s: %v", form, err)
+	}
+}
+
+// Without noise a vector of the clip's length fits whatever the clip is, with places to spare, also
+// of as many parties as there can be.
+func TestClear(t *testing.T) {
+	for _, c := range []struct {
+		clip   string
+		bounds float64
+		places int
+	}{
+		{"1e-9", 1e-9, 40}, {"0.001", 0.001, 29}, {"0.5", 0.5, 21}, {"1", 0, 0}, {"64", 0, 0},
+		{"65", 65, 0}, {"1e6", 1e6, 0}, {"1e7", 1e7, 16}, {"1e11", 1e11, 3},
+	} {
+		text := strings.Replace(smallPlan, `"clip": 1`, `"clip": `+c.clip, 1)
+		j, _, _, err := Read("x.json", []byte(text), "parties.count=10")
+		if err != nil || j.Sum.Range != c.bounds || j.Sum.FractionBits != c.places {
+			t.Errorf("clip %s: range %v, %d places: %v", c.clip, j.Sum.Range, j.Sum.FractionBits, err)
+			continue
+		}
+		s, err := j.Settle(job.Files{Roster: rosterOf(t, parties)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		vector := []float64{0, -1e300, 0}
+		if _, err := s.Encode(make([]byte, 32), vector, nil); err != nil {
+			t.Errorf("clip %s: %v", c.clip, err)
+		}
+		d := j.WithDefaults()
+		if math.Ldexp(d.Sum.Range, d.Sum.FractionBits)*job.MaxParties > math.Ldexp(1, 63) {
+			t.Errorf("clip %s: there is no room for a million parties", c.clip)
+		}
 	}
 }
 

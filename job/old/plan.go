@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/job"
@@ -103,11 +102,17 @@ func (c *conversion) recovers(whose string) {
 		"says so, or parties.drop_out", whose)
 }
 
-// fine is how many binary places of the clip a sum without noise has at least.
-const fine = 20
+// Of sums without noise.
+const (
+	presetRange  = 64 // unless said
+	presetPlaces = 20 // unless said
+	mostPlaces   = 40
+	mostUnits    = 40 // of a coordinate, as a power of two: there is room for a million parties
+)
 
-// clear brings sums without noise to the encoding that they have now, whose coordinates are of a
-// fixed range and places, where they had a ring and a scale that followed from the clip.
+// clear brings sums without noise to the encoding that they have now: coordinates of a fixed range
+// and places. They had a ring, and with follows a scale that followed from the clip; range and
+// places then do where the presets are too small, or too coarse for the clip.
 func (c *conversion) clear(follows bool) {
 	j := c.job
 	if j.Noisy() {
@@ -122,32 +127,20 @@ func (c *conversion) clear(follows bool) {
 	if !follows || !(clip > 0) || math.IsInf(clip, 1) {
 		return
 	}
-	var says []string
-	exponent := int(math.Ceil(math.Log2(clip)))
-	if clip > presetRange {
-		j.Sum.Range = clip
-		says = append(says, fmt.Sprintf("sum.range = %v, since no coordinate is larger than the clip",
-			clip))
-	}
-	if bits := min(max(fine-exponent, 1), mostPlaces); clip < 1 || fine+exponent > mostUnits {
-		if clip >= 1 {
-			bits = max(mostUnits-exponent, 1)
-		}
-		j.Sum.FractionBits = bits
-		says = append(says, fmt.Sprintf("sum.fraction_bits = %d, for as many places of a clip of %v",
-			bits, clip))
-	}
 	text := "sums without noise are of fixed-point numbers, exact but for rounding"
-	if len(says) > 0 {
-		text += ": " + strings.Join(says, "; ")
+	if clip < 1 || clip > presetRange {
+		j.Sum.Range = clip // no coordinate is larger
+		text += fmt.Sprintf(": sum.range = %v, as the clip", clip)
+	}
+	exponent := int(math.Ceil(math.Log2(clip)))
+	switch {
+	case exponent < 0:
+		j.Sum.FractionBits = min(presetPlaces-exponent, mostPlaces)
+	case exponent > mostUnits-presetPlaces:
+		j.Sum.FractionBits = max(mostUnits-exponent, 1)
+	}
+	if j.Sum.FractionBits != 0 {
+		text += fmt.Sprintf(", and sum.fraction_bits = %d", j.Sum.FractionBits)
 	}
 	c.note("%s", text)
 }
-
-// Of sums without noise: the range unless said, the most places, and as a power of two the largest
-// coordinate in units that a sum of many parties has room for.
-const (
-	presetRange = 64
-	mostPlaces  = 40
-	mostUnits   = 40
-)
