@@ -1,0 +1,96 @@
+package job_test
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/training"
+)
+
+// settle works a job of ten parties out.
+func settle(t *testing.T, more string) (*job.Job, *job.Settled) {
+	t.Helper()
+	if !strings.Contains(more, "parties =") {
+		more += "parties.count = 10\n"
+	}
+	j, err := job.Parse("job.toml", []byte("name = \"meaning\"\nrounds = 6\n"+
+		"model = { name = \"softmax\", features = 4, classes = 3 }\n"+more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members []keyexchange.Member
+	for i := range 10 {
+		seed := make([]byte, ed25519.SeedSize)
+		seed[0] = byte(i + 1)
+		key := ed25519.NewKeyFromSeed(seed)
+		members = append(members, keyexchange.Member{Name: fmt.Sprint("party-", i+1),
+			Key: key.Public().(ed25519.PublicKey)})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := j.Settle(job.Files{Roster: roster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j, s
+}
+
+// What front ends once said differently has one meaning.
+func TestOneMeaning(t *testing.T) {
+	is := func(what string, got, want any) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	_, s := settle(t, "")
+	is("sums without a word of recovery", s.Config(1).Recovery == nil, true)
+	is("and their fewest parties", s.MinSurvivors(), 10)
+	is("local work without a word", s.Job().Training.Epochs, 1)
+	is("and no steps", s.Job().Training.Steps, 0)
+
+	_, s = settle(t, "sum.recovery = true\n")
+	is("recovery without drop_out", s.Config(1).Recovery.MinSurvivors, 10)
+	_, s = settle(t, "parties = { count = 10, drop_out = 0.2, colluders = 2 }\n")
+	is("drop_out", s.Config(1).Recovery.MinSurvivors, 8)
+	is("colluders of sessions", s.Config(1).Colluders, 2)
+
+	noise := "privacy = { noise = \"discrete-gaussian\", epsilon = 4.0, clip = 1.0 }\n"
+	_, s = settle(t, "parties.colluders = 2\n"+noise)
+	is("honest shares", s.Round().Shares, 8)
+	is("width of the ring with noise", s.Layout()[0].Bits, 32)
+
+	for rule, sums := range map[string]int{"fedavg": 6, "fedga": 12,
+		"scaffold\", variates = \"fresh": 12} {
+		_, s = settle(t, "training = { rule = \""+rule+"\" }\n")
+		is("sums of 6 rounds of "+rule, s.Rounds(), sums)
+	}
+
+	// One encoding without noise, whoever sums: fixed-point, of so many places.
+	_, s = settle(t, "")
+	trained, err := training.Of(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is("the training's submission", fmt.Sprint(trained.Layout()), fmt.Sprint(s.Layout()))
+	values, err := s.Encode(nil, []float64{0.5, -2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is("half of a unit", values[0][0], uint64(1)<<19)
+	is("and minus two", values[0][1], uint64(1)<<s.Layout()[0].Bits-1<<21)
+
+	// Neither time nor world is in a digest, and comments and order are not.
+	j, s := settle(t, "")
+	other, same := settle(t, "# a comment\ntime = { pace = \"1h\", step_time = \"9s\" }\n"+
+		"world = { drop = 0.0, seed = 9, data = { set = \"adult\" } }\nparties.drop_out = 0.0\n")
+	is("Job.Digest", other.Digest(), j.Digest())
+	is("Settled.Digest", same.Digest(), s.Digest())
+	is("the number of parties is in both", s.Job().Digest(), j.Digest())
+}
