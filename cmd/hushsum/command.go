@@ -40,6 +40,8 @@ func commands() []command {
 			experiment},
 		{"attack", "attack private sums, with and without each defence", attack},
 		{"job", "check a declared job, and list what there is to declare", declaration},
+		{"completion", "print what completes this command in bash, zsh or fish", completion},
+		{"man", "print a manual page", manPage},
 		{"sidecar", "serve a program in another language, such as Python", runSidecar},
 	}
 }

@@ -134,6 +134,8 @@ var leading = map[string]string{
 	"calibrate":   "The mechanism comes first, then flags, and nothing else.",
 	"experiment":  "The name of one experiment comes first, then flags, and nothing else.",
 	"attack":      "It takes flags only. Choose attacks with --run.",
+	"completion":  "It takes the name of one shell.",
+	"man":         "It takes nothing.",
 	"job check":   "It takes one FILE, and flags.",
 	"job fields":  "It takes one PATTERN, and flags.",
 	"job convert": "It takes one FILE, and flags.",

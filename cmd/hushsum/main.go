@@ -5,7 +5,9 @@
 //	hushsum calibrate    find the noise, rounds or sampling for a privacy budget
 //	hushsum experiment   rerun a table of the papers
 //	hushsum attack       attack private sums, with and without each defence
-//	hushsum job          check the declaration of a private sum
+//	hushsum job          check a declared job, and list what there is to declare
+//	hushsum completion   print what completes this command in a shell
+//	hushsum man          print a manual page
 //	hushsum sidecar      serve a program in another language
 //
 // Run hushsum help for a list of commands, hushsum help COMMAND for one of them,

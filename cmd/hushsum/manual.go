@@ -64,29 +64,29 @@ func (m *manual) print(w io.Writer, flags *flag.FlagSet, name string) error {
 	return nil
 }
 
-// printFlags prints the flags, if there are any. A usage may end with a tab and what the
-// default is in other cases.
+// printFlags prints the flags, if there are any.
 func printFlags(w io.Writer, flags *flag.FlagSet) {
-	some := false
-	flags.VisitAll(func(*flag.Flag) { some = true })
-	if !some {
-		return
-	}
-	fmt.Fprint(w, "\nFlags:\n")
+	heading := "\nFlags:\n"
 	flags.VisitAll(func(f *flag.Flag) {
-		value, text := flag.UnquoteUsage(f)
-		line := "  --" + f.Name
-		if value != "" {
-			line += " " + value
-			text = strings.TrimPrefix(text, value+" ")
-		}
-		text, other, _ := strings.Cut(text, "\t")
-		if f.DefValue != "false" && f.DefValue != "" && !strings.Contains(text, "required") {
-			text += fmt.Sprintf(" (default %s%s)", f.DefValue, other)
-		}
-		fmt.Fprintln(w, line)
+		value, text := flagText(f)
+		fmt.Fprintln(w, heading+strings.TrimRight("  --"+f.Name+" "+value, " "))
+		heading = ""
 		for _, part := range wrap(text, width-8) {
 			fmt.Fprintf(w, "        %s\n", part)
 		}
 	})
+}
+
+// flagText returns what help calls the value of a flag, and what it does, with its default. A
+// usage may end with a tab and what the default is in other cases.
+func flagText(f *flag.Flag) (value, text string) {
+	value, text = flag.UnquoteUsage(f)
+	if value != "" {
+		text = strings.TrimPrefix(text, value+" ")
+	}
+	text, other, _ := strings.Cut(text, "\t")
+	if f.DefValue != "false" && f.DefValue != "" && !strings.Contains(text, "required") {
+		text += fmt.Sprintf(" (default %s%s)", f.DefValue, other)
+	}
+	return value, text
 }

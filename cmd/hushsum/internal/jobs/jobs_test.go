@@ -19,7 +19,7 @@ func TestWords(t *testing.T) {
 		{"parties = { count = 9, drop_out = 0.25, colluders = 1, per_round = 5 }\n" +
 			"model.name = \"softmax\"\ntraining.steps = 50",
 			[]string{"5 of them are drawn", "25 % of the parties may be missing",
-			"together with up to 1 party", "makes 50 steps, all rows at a time"}, []string{"pass"}},
+				"together with up to 1 party", "makes 50 steps, all rows at a time"}, []string{"pass"}},
 		{"parties.roster = \"r.txt\"\nmodel.file = \"m.npz\"\n" +
 			"sum = { recovery = true, adversary = \"curious\" }",
 			[]string{"The parties of the roster improve the model of m.npz", "It names r.txt, m.npz",
