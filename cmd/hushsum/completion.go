@@ -105,7 +105,6 @@ func description(ctx context.Context) *cli.Program {
 // subcommand asks a command for its flags and help, and simulate also for those with a scenario.
 func subcommand(ctx context.Context, c command) cli.Command {
 	out := cli.Command{Name: c.name, About: c.about, Words: firstWords(c.name)}
-	out.Files = c.name == "job check"
 	std := streams{out: io.Discard, err: io.Discard, described: func(f *flag.FlagSet, m *manual) {
 		add(&out, f, m)
 	}}
@@ -122,6 +121,7 @@ func add(out *cli.Command, flags *flag.FlagSet, help *manual) {
 		out.Help += "\n"
 	}
 	out.Help += help.about
+	out.Files = out.Files || takesFile.MatchString(help.about)
 	out.Examples = append(out.Examples, help.examples...)
 	for _, t := range help.topics {
 		out.Help += "\n" + t.text
@@ -143,6 +143,9 @@ func add(out *cli.Command, flags *flag.FlagSet, help *manual) {
 		}
 	})
 }
+
+// takesFile matches the help of a command that takes a file.
+var takesFile = regexp.MustCompile(`^Usage: [a-z ]+ FILE\b`)
 
 // firstWords are those that a command's first argument can be.
 func firstWords(name string) (words []string) {

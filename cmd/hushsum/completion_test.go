@@ -33,6 +33,10 @@ func TestCompletionIsWhole(t *testing.T) {
 				t.Errorf("the manual page has no %s", name)
 			}
 			_, help, _ := call(t.Context(), append([]string{"help"}, strings.Fields(name)...)...)
+			files := strings.Contains(scripts["completion fish"], "__hushsum_in "+name+"' -F\n")
+			if files != strings.Contains(help, name+" FILE") {
+				t.Errorf("%s: files are completed: %v", name, files)
+			}
 			_, flags, _ := strings.Cut(help, "\nFlags:\n")
 			for line := range strings.Lines(flags) {
 				flag, ok := strings.CutPrefix(line, "  --")
