@@ -33,7 +33,12 @@ const bashTail = `  esac
   local cut=''
   case $COMP_WORDBREAKS:$value in *=*:*=*) cut=${value%=*}= ;; esac
   while IFS= read -r name; do
-    [ "$name" = "$cut" ] || COMPREPLY+=("${name#"$cut"}")
+    case $value:$name in
+      *=*:"$cut") ;; # it is there already
+      *=*:*) COMPREPLY+=("${name#"$cut"}") ;;
+      *=?*) ;; # first the path
+      *) COMPREPLY+=("$name") ;;
+    esac
   done < <(compgen -W "$list" -- "$value")
   case ${#COMPREPLY[@]}:${COMPREPLY[0]} in 1:*=) compopt -o nospace 2>/dev/null ;; esac
 }

@@ -105,8 +105,11 @@ echo "${COMPREPLY[@]}"
 COMP_LINE='sums job check --set=sum.protocol=pa --x' COMP_POINT=36
 _sums
 echo "${COMPREPLY[@]}"
+COMP_LINE='sums job check --set s' COMP_POINT=22
+_sums
+echo "${COMPREPLY[@]}"
 `, "--norc", "-s")
-	if after != "skellam\npairwise\n" {
+	if after != "skellam\npairwise\nsum.protocol=\n" {
 		t.Errorf("after equals signs, before the end: %q", after)
 	}
 }
