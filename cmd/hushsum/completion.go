@@ -102,7 +102,7 @@ func description(ctx context.Context) *cli.Program {
 	return p
 }
 
-// subcommand asks a command for its flags and help, and simulate also for those with a scenario.
+// subcommand asks a command for its flags and help, and simulate also for those with a file.
 func subcommand(ctx context.Context, c command) cli.Command {
 	out := cli.Command{Name: c.name, About: c.about, Words: firstWords(c.name)}
 	std := streams{out: io.Discard, err: io.Discard, described: func(f *flag.FlagSet, m *manual) {
@@ -110,7 +110,7 @@ func subcommand(ctx context.Context, c command) cli.Command {
 	}}
 	c.run(ctx, []string{"-h"}, std)
 	if c.name == "simulate" {
-		c.run(ctx, []string{"--scenario=FILE", "-h"}, std)
+		c.run(ctx, []string{"-", "-h"}, std)
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func TestCompletionIsWhole(t *testing.T) {
 			}
 			_, help, _ := call(t.Context(), append([]string{"help"}, strings.Fields(name)...)...)
 			files := strings.Contains(scripts["completion fish"], "__hushsum_in "+name+"' -F\n")
-			if files != strings.Contains(help, name+" FILE") {
+			if want := strings.Contains(help, name+" FILE") || name == "simulate"; files != want {
 				t.Errorf("%s: files are completed: %v", name, files)
 			}
 			_, flags, _ := strings.Cut(help, "\nFlags:\n")

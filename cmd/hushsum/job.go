@@ -117,24 +117,12 @@ interrupted.
 	}
 }
 
-// fieldValues are the values of a flag that is given many times.
-type fieldValues []string
-
-func (p *fieldValues) String() string { return strings.Join(*p, " ") }
-
-func (p *fieldValues) Set(text string) error {
-	if !strings.Contains(text, "=") {
-		return fmt.Errorf("want PATH=VALUE")
-	}
-	*p = append(*p, text)
-	return nil
-}
-
 func checkJob(_ context.Context, args []string, std streams) int {
-	var set fieldValues
+	var set settings
 	var asJSON bool
 	flags := flag.NewFlagSet("job check", flag.ContinueOnError)
-	flags.Var(&set, "set", "`PATH=VALUE` to give a field, as in privacy.epsilon=4; once for each")
+	flags.Var(setFlag{&set}, "set",
+		"`PATH=VALUE` in place of what the file says of a field; once for each")
 	flags.BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	operands, code, ok := parseOperands(flags, checkManual(), 1, args, std)
 	if !ok {
@@ -150,7 +138,7 @@ func checkJob(_ context.Context, args []string, std streams) int {
 		complain(std.err, "hushsum job check", err)
 		return exitFailure
 	}
-	report := jobs.Check(name, text, set)
+	report := jobs.Check(name, text, set.texts())
 	code = exitFailure
 	if report.Valid {
 		code = exitOK

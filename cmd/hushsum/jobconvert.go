@@ -42,10 +42,10 @@ func convertManual() *manual {
 
 func convertJob(_ context.Context, args []string, std streams) int {
 	const who = "hushsum job convert"
-	var set fieldValues
+	var set settings
 	var out string
 	flags := flag.NewFlagSet("job convert", flag.ContinueOnError)
-	flags.Var(&set, "set", "`PATH=VALUE` to give a field of the job, as in parties.count=10; "+
+	flags.Var(setFlag{&set}, "set", "`PATH=VALUE` to give a field of the job, as in parties.count=10; "+
 		"once for each")
 	flags.StringVar(&out, "out", "", "`FILE` to make and to write the job to")
 	operands, code, ok := parseOperands(flags, convertManual(), 1, args, std)
@@ -62,7 +62,7 @@ func convertJob(_ context.Context, args []string, std streams) int {
 		complain(std.err, who, err)
 		return exitFailure
 	}
-	j, form, notes, err := old.Read(name, text, set...)
+	j, form, notes, err := old.Read(name, text, set.texts()...)
 	if err != nil {
 		for _, e := range job.Errors(err) {
 			advice := sentence(e.Advice)

@@ -98,7 +98,7 @@ func TestJobConvertMistakes(t *testing.T) {
 		{[]string{filepath.Join(dir, "none")}, 1, []string{"no such file"}},
 		{nil, 2, []string{"which file?"}},
 		{[]string{path, path}, 2, []string{"unexpected argument", "one FILE"}},
-		{[]string{path, "--set", "rounds"}, 2, []string{"want PATH=VALUE"}},
+		{[]string{path, "--set", "rounds"}, 2, []string{"write PATH=VALUE"}},
 	} {
 		code, out, errs := call(t.Context(), append([]string{"job", "convert"}, c.args...)...)
 		checkWidth(t, strings.ReplaceAll(errs, dir, ""))

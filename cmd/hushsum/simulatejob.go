@@ -48,6 +48,14 @@ type setting struct{ flag, path, text string }
 // settings are in the order in which they were given.
 type settings []setting
 
+// texts returns them as --set has them.
+func (s settings) texts() (all []string) {
+	for _, one := range s {
+		all = append(all, one.path+"="+one.text)
+	}
+	return all
+}
+
 // setFlag is --set.
 type setFlag struct{ *settings }
 
