@@ -267,7 +267,7 @@ func (s *Server) takeOver() error {
 	if err := s.series.TakeOver(); err != nil {
 		return err
 	}
-	s.present, s.forming, s.failed = s.forming, nil, nil
+	s.present, s.forming, s.failed, s.tried = s.forming, nil, nil, nil
 	members := s.members()
 	for i := range s.peers {
 		if s.peers[i].here && s.present.called.Has(i) && !members.Has(i) {
@@ -301,6 +301,7 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 	if len(there) < x.least || s.failed != nil && slices.Equal(there, s.failed) {
 		return false, nil
 	}
+	s.tried = there
 	if !s.recovers {
 		if len(there) < len(server.Enrolled()) {
 			return false, nil
@@ -351,7 +352,8 @@ func (s *Server) there() (there []int, soon Time) {
 			soon = max(soon, s.peers[i].expected)
 		}
 	}
-	if benched > 0 && len(there)-benched >= s.present.least {
+	// Without them it may fail for somebody who is silent as well.
+	if s.failed == nil && benched > 0 && len(there)-benched >= s.present.least {
 		there = slices.DeleteFunc(there, func(i int) bool { return s.faults.benched(i, s.round) })
 	}
 	return there, soon

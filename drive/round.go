@@ -77,10 +77,11 @@ func (s *Server) begin() error {
 	}
 	envelopes, err := server.BeginDigest(digest)
 	if tooFew(err) {
-		there, _ := s.there()
 		s.decided(Notice{Kind: Unbegun, Session: x.number, Round: s.round + 1, Err: err})
 		s.enter(x, Resting)
-		s.failed = there
+		if s.failed = s.tried; s.failed == nil { // it was tried before the server was loaded
+			s.failed, _ = s.there()
+		}
 		return nil
 	} else if err != nil {
 		return err

@@ -185,9 +185,10 @@ type Server struct {
 	learned learned
 	look    bool // something has changed that who is in a session follows from
 	lookAt  Time
-	counted bool // somebody tells of a later round
-	doubted bool // somebody tells that the number of the session that forms is too low
-	failed  []int
+	counted bool  // somebody tells of a later round
+	doubted bool  // somebody tells that the number of the session that forms is too low
+	tried   []int // whom a round was last to be held among
+	failed  []int // likewise if it could not begin, and nothing has changed since; nil: it could
 	sweep   Time
 	held    bool // messages were taken that no state has
 	late    bool // likewise while a decision is saved
