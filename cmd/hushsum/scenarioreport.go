@@ -211,10 +211,9 @@ func bytesText(b float64) string {
 // newPage says what a manager asks: what it costs, what it gains, who gains, what is
 // spent, and what could go wrong.
 func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page, error) {
-	last, total := r.Final(), 0.
+	last, total := r.Final(), r.Elapsed().Seconds()
 	sent, work, count := 0., 0., 0.
 	for _, round := range r.Rounds {
-		total += round.Took.Seconds()
 		for _, p := range round.Parties {
 			sent, work, count = sent+float64(p.Sent+p.Got), work+p.Work.Seconds(), count+1
 		}
@@ -231,7 +230,8 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 			"alone, mean"})
 	}
 	if r.Job.World.Fidelity != ringSums {
-		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total), "for all rounds"})
+		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total),
+			"for all rounds, with the exchange of keys"})
 	}
 	if e := worst(r); e > 0 {
 		p.Headline = append(p.Headline, headline{epsilonText(e), "certified epsilon, the largest"})
@@ -272,7 +272,8 @@ func costSection(
 		return section{Title: s.Title, Text: []string{"What messages and work would cost was left out: " +
 			"sums in a ring take no time. Messages and crowds have it."}}
 	}
-	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all; a party worked %.3g "+
+	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all, with the exchange of "+
+		"keys; a party worked %.3g "+
 		"seconds a round and "+
 		"sent and received %s.", plural(len(r.Rounds), "round"), total, work, bytesText(bytes)))
 	for _, up := range r.SetUps {

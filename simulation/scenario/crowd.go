@@ -92,6 +92,8 @@ func (r *run) gatherCrowd(active []*party) error {
 		Took:    setUp + server + slowest,
 		Bytes:   n * int(bytes.SetUpSent+bytes.SetUpReceived),
 	})
+	r.clock.After(setUp+server+slowest, func() {})
+	r.clock.Run()
 	return nil
 }
 
@@ -140,7 +142,7 @@ func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
 	n := len(active)
 	costs := r.crowdCosts(n)
 	load, server, bytes := costs.Party(r.units), costs.Server(r.units), costs.Wire()
-	place, last := r.World.Servers[0], time.Duration(0)
+	place, last, submitted := r.World.Servers[0], time.Duration(0), time.Duration(0)
 	trips := 1
 	if r.Recovers() {
 		trips = 3 // submissions, signatures, shares
@@ -156,11 +158,17 @@ func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
 		p.worked = time.Duration(float64(work) * r.slowness(p))
 		p.sent, p.got = int(bytes.RoundSent), int(bytes.RoundReceived)+8*len(r.weights)
 		arrival := p.worked
-		for range trips { // the model comes last, see below
+		for trip := range trips { // the model comes last, see below
 			arrival += r.transit(place, p.Place, int(bytes.RoundReceived)/trips) +
 				r.transit(p.Place, place, p.sent/trips)
+			if trip == 0 {
+				submitted = max(submitted, arrival)
+			}
 		}
 		last = max(last, arrival)
+	}
+	if out.Included < n { // nobody tells the server that somebody is gone
+		last += max(0, r.Time.StepTime-submitted)
 	}
 	if limit := r.Time.StepTime; limit > 0 && last > limit*time.Duration(trips) {
 		r.note(fmt.Sprintf("the slowest of the crowd takes %v, longer than step_time allows", last))

@@ -49,6 +49,29 @@ func TestCrowdModelTravelsOnce(t *testing.T) {
 	}
 }
 
+// Who drops out of a crowd is waited for, as somebody in a session who is there and silent.
+func TestCrowdWaits(t *testing.T) {
+	rows := census(t)
+	s := small()
+	s.Rounds, s.Time.StepTime = 1, 10*time.Second
+	s.World.Link[0].Jitter = 0
+	set(s, who{Name: "p", Place: "here", Count: 8},
+		who{Name: "q", Place: "here", Count: 2, Compute: []time.Duration{time.Minute}})
+	recovers(s, 0.2, "curious")
+	silent := simulate(t, s, rows).Rounds[0]
+	set(s, who{Name: "p", Place: "here", Count: 10})
+	s.World.Fidelity, s.World.Drop = crowded, 0.2
+	result := simulate(t, s, rows)
+	gone := result.Rounds[0]
+	if d := gone.Took - silent.Took; gone.Included != 8 || silent.Included != 8 ||
+		d.Abs() > 50*time.Millisecond {
+		t.Errorf("a crowd took %v, sessions %v", gone.Took, silent.Took)
+	}
+	if up := result.SetUps[0].Took; up == 0 || gone.Began != up || result.Elapsed() != up+gone.Took {
+		t.Errorf("keys took %v, the round began at %v", up, gone.Began)
+	}
+}
+
 // A crowd on a graph that would not hide so many colluders says so.
 func TestCrowdDegree(t *testing.T) {
 	s := small()

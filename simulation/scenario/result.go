@@ -133,6 +133,10 @@ func (r *Result) Lost() (lost int) {
 	return lost
 }
 
+// Elapsed returns how long all of it took in virtual time, the exchange of keys before the first
+// round with it.
+func (r *Result) Elapsed() time.Duration { return r.Final().Began + r.Final().Took }
+
 // Final returns the last round; the zero value if there is none.
 func (r *Result) Final() Round {
 	if len(r.Rounds) == 0 {
