@@ -6,8 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -224,19 +222,10 @@ func describeJob(j *job.Job) described {
 
 // read reads the job.
 func (v *jobFlags) read() (*job.Job, error) {
-	in, name := io.Reader(os.Stdin), "standard input"
-	if v.file != "-" {
-		file, err := os.Open(v.file)
-		if err != nil {
-			return nil, &problem{cause: err.Error(),
-				advice: "Give a file that declares a job, such as one of simulation/scenarios.", err: err}
-		}
-		defer file.Close()
-		in, name = file, v.file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, job.MaxFile+1))
+	name, text, err := readJob(v.file)
 	if err != nil {
-		return nil, &problem{cause: err.Error(), err: err}
+		return nil, &problem{cause: plain(err),
+			advice: "Give a file that declares a job, such as one of simulation/scenarios.", err: err}
 	}
 	return parseJob(name, text, v.old)
 }
