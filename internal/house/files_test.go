@@ -2,9 +2,7 @@ package house
 
 import (
 	"go/ast"
-	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,38 +59,6 @@ func TestThesis(t *testing.T) {
 
 // flat joins the lines of a comment.
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// Imports point one way: what the leaves may import of ours beside internal packages, and
-// what protocol may, so that no floating-point number comes near it.
-func TestImports(t *testing.T) {
-	may := map[string][]string{
-		"keyexchange": nil,
-		"masking":     nil,
-		"shamir":      nil,
-		"noise":       nil,
-		"accounting":  nil,
-		"protocol":    {"keyexchange", "masking", "shamir"},
-		"drive":       {"accounting", "keyexchange", "masking", "oneshot", "protocol"},
-	}
-	for _, s := range sources(t) {
-		allowed, checked := may[s.dir()]
-		if !checked || s.test() {
-			continue
-		}
-		for _, spec := range s.syntax.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			own, ok := strings.CutPrefix(imported, module+"/")
-			inside := strings.HasPrefix(own, path.Join(s.dir(), "internal")+"/")
-			common := strings.HasPrefix(own, "internal/") && own != "internal/experiments"
-			if ok && !inside && !common && !slices.Contains(allowed, own) {
-				t.Errorf("%s imports %s", s.path, own)
-			}
-		}
-	}
-}
 
 // Package drive decides, and does nothing else: no clock, file, socket, process, nor chance of its
 // own, and no goroutine.
