@@ -146,15 +146,15 @@ func TestFloors(t *testing.T) {
 func TestSimulatorIsApart(t *testing.T) {
 	may := []string{"simulation", "attacks", "benchmarks", "cmd/hushsum", "internal/experiments",
 		"service/cmd/hushsumd"}
-	seen := map[string]bool{}
-	for _, s := range sources(t) {
-		for _, own := range s.owns() {
-			if s.test() || !within(own, "simulation") {
+	all, seen := sources(t), map[string]bool{}
+	for _, dir := range folders(all) {
+		for own, by := range reached(all, dir) {
+			if !within(own, "simulation") {
 				continue
 			}
-			i := slices.IndexFunc(may, func(m string) bool { return within(s.dir(), m) })
+			i := slices.IndexFunc(may, func(m string) bool { return within(dir, m) })
 			if i < 0 {
-				t.Errorf("%s imports %s", s.path, own)
+				t.Errorf("%s comes to import %s (%s)", dir, own, by)
 			} else {
 				seen[may[i]] = true
 			}
