@@ -20,6 +20,10 @@ import (
 type Training struct {
 	options Options
 	parties int
+	rounds  int          // of the training
+	form    []job.Tensor // of a model
+	narrow  bool         // it is sent as float32
+	rows    job.Model    // features and classes
 	lanes   Lanes
 }
 
@@ -41,6 +45,9 @@ type Standing struct {
 	// variates: it is how a party learns which of its own hold.
 	Counted  []int
 	Gradient []float64 // mean of the parties', in exchange 2
+	// Moments are what the server's rule remembers, of a model that holds them; nil before its
+	// first step.
+	Moments [][]float64
 	// Public is the digest of what the round's broadcast began with, which nobody could choose:
 	// fresh for every sum.
 	Public [32]byte
@@ -62,11 +69,21 @@ func Of(s *job.Settled) (*Training, error) {
 		return nil, j.Mistake("privacy.clip_quantile", "leave it out",
 			"only a simulation has a clip that follows a quantile")
 	}
-	return New(o, j.Parties.Count, settledLanes{s}), nil
+	return New(o, j, settledLanes{s}), nil
 }
 
-// New returns a training of so many parties.
-func New(o Options, parties int, lanes Lanes) *Training { return &Training{o, parties, lanes} }
+// New returns the training of a job, whose options are those of OptionsOf.
+func New(o Options, j *job.Job, lanes Lanes) *Training {
+	return &Training{
+		options: o,
+		parties: j.Size(),
+		rounds:  j.Rounds,
+		form:    j.Standing(),
+		narrow:  j.Model.DType == "float32",
+		rows:    j.Model,
+		lanes:   lanes,
+	}
+}
 
 // OptionsOf returns how a job trains. It fails with a [job.ConfigError] where features and classes
 // are not known, or make no model.
@@ -198,21 +215,21 @@ func (t *Training) learner(s *Standing, party int, rows *learning.Dataset) *Lear
 	return l
 }
 
-// Fits returns an error if rows are not of the model's form.
+// Fits returns a [job.ConfigError] if rows are not of the job's form.
 func (t *Training) Fits(rows *learning.Dataset) error {
-	first := t.options.Model.Init(t.options.Seed)
-	if _, err := t.options.Model.Loss(first, rows); err != nil {
-		return fmt.Errorf("training: rows do not fit the model: %w", err)
+	if rows.Features == t.rows.Features && named.Classes(rows) <= t.rows.Classes {
+		return nil
 	}
-	return nil
+	return &job.ConfigError{Path: "model.features",
+		Reason: fmt.Sprintf("it says %d features and %d classes, the party's rows have %d and %d",
+			t.rows.Features, t.rows.Classes, rows.Features, named.Classes(rows))}
 }
 
-// Submit has a party train on its rows and returns its submission. own is its control
-// variate, nil for zero, and next what that becomes if the submission is counted. It
-// fails with what training fails with, and with the errors of aggregation.
-func (t *Training) Submit(
+// message has a party train on its rows. own is its control variate, nil for zero, and next what
+// that becomes if the message is counted. It fails with what training fails with.
+func (t *Training) message(
 	ctx context.Context, s *Standing, party int, rows *learning.Dataset, own []float64,
-) (values [][]uint64, next []float64, err error) {
+) (m job.Message, next []float64, err error) {
 	l := t.learner(s, party, rows)
 	if t.Stored() {
 		l.Variates[party] = own
@@ -220,21 +237,16 @@ func (t *Training) Submit(
 	if s.Exchange < t.Exchanges() {
 		gradient, err := l.Gradient(party)
 		if err != nil {
-			return nil, nil, err
+			return m, nil, err
 		}
-		values, err = t.lanes.Encode(s.Public, s.Round, job.Message{
+		return job.Message{
 			Vector:  gradient,
 			Samples: 1,
 			Signed:  make([]float64, len(gradient)),
-		})
-		return values, nil, err
+		}, nil, nil
 	}
 	w, err := l.TakePart(ctx, s.Round, party, s.Gradient)
-	if err != nil {
-		return nil, nil, err
-	}
-	values, err = t.lanes.Encode(s.Public, s.Round, w.Message)
-	return values, w.Own, err
+	return w.Message, w.Own, err
 }
 
 // Advance returns the standing that follows from a sum of the submissions of some

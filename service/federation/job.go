@@ -144,14 +144,10 @@ func newJob(
 		if f.training, err = training.Of(settled); err != nil {
 			return nil, fromJob(err)
 		}
-		o, err := training.OptionsOf(j)
-		if err != nil {
-			return nil, fromJob(err)
-		}
 		if f.job.Model.DType == "float64" {
 			f.Spec.DType = tensor.Float64
 		}
-		if err := f.trainedTensors(o, roster.Len()); err != nil {
+		if err := f.trainedTensors(f.job); err != nil {
 			return nil, err
 		}
 		if err := f.begin(); err != nil {

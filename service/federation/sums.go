@@ -41,7 +41,7 @@ func (f *Federation) Next(
 		if s, err = f.training.Advance(s, optimizer, sum, parties); err != nil {
 			return nil, nil, err
 		}
-		next, err = f.stored(f.flat(s))
+		next, err = f.stored(f.training.Flat(s))
 		return next, nil, err
 	}
 	mean, err := f.Settled.Decode(broadcast, sum, len(parties))

@@ -1,14 +1,11 @@
 package federation
 
 import (
-	"errors"
 	"fmt"
-	"math"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/learning"
@@ -64,34 +61,23 @@ const (
 	mostClasses  = 1 << 16
 )
 
-// The tensors of a model that is trained as declared. Those after the first are what the
-// rule keeps between rounds, which all parties are told.
-const (
-	tensorWeights  = "weights"
-	tensorVariate  = "rule.variate"  // SCAFFOLD's c
-	tensorCounted  = "rule.counted"  // by party, the last round of the training that counted it
-	tensorGradient = "rule.gradient" // mean of the parties'
-	tensorNext     = "rule.next"     // round of the training, and which of its sums
-)
-
-// trainingOptions returns the training that an earlier release's file declares for so many
+// earlierTraining returns the training that an earlier release's file declares for so many
 // parties: that of the job that the file becomes.
-func (f *Federation) trainingOptions(parties int) (training.Options, error) {
+func (f *Federation) earlierTraining(parties int) (o training.Options, j *job.Job, err error) {
 	t := f.File.Training
 	if t.Rows.Features < 1 || t.Rows.Classes < 2 {
-		return training.Options{}, wrong(f.Text, "training.rows", "it does not say what rows are like",
+		return o, nil, wrong(f.Text, "training.rows", "it does not say what rows are like",
 			"write features, and classes from 2 on, under [training.rows]")
 	}
-	j, _, _, err := old.Read("federation.toml", f.Text, fmt.Sprintf("parties.count=%d", parties))
+	j, _, _, err = old.Read("federation.toml", f.Text, fmt.Sprintf("parties.count=%d", parties))
 	if err != nil {
-		return training.Options{}, fromEarlier(f.Text, err)
+		return o, nil, fromEarlier(f.Text, err)
 	}
-	o, err := training.OptionsOf(j)
-	if err != nil {
-		return o, fromEarlier(f.Text, err)
+	if o, err = training.OptionsOf(j); err != nil {
+		return o, nil, fromEarlier(f.Text, err)
 	}
 	o.Server = *f.Optimizer() // with the numbers that its rule does not use
-	return o, nil
+	return o, j, nil
 }
 
 // noise is the family that the file names, 0 for none.
@@ -112,7 +98,7 @@ func (f *Federation) noise() (family accounting.Family, err error) {
 
 // settleTraining finds what is summed, once the sessions are settled but for that.
 func (f *Federation) settleTraining(session *protocol.Config) error {
-	o, err := f.trainingOptions(session.Roster.Len())
+	o, j, err := f.earlierTraining(session.Roster.Len())
 	if err != nil {
 		return err
 	}
@@ -139,7 +125,7 @@ func (f *Federation) settleTraining(session *protocol.Config) error {
 	if f.layout, err = lanes.Layout(); err != nil {
 		return wrong(f.Text, "training", err.Error(), "")
 	}
-	f.training = training.New(o, n, training.RoundLanes{Lanes: lanes})
+	f.training = training.New(o, j, training.RoundLanes{Lanes: lanes})
 	return f.begin()
 }
 
@@ -181,7 +167,7 @@ func (f *Federation) settleNoise(shape *job.LaneOptions, session *protocol.Confi
 
 // begin makes the first model of a training that is declared.
 func (f *Federation) begin() error {
-	f.Initial = f.flat(f.training.First())
+	f.Initial = f.training.Flat(f.training.First())
 	f.Spec.Round(f.Initial)
 	return nil
 }
@@ -204,101 +190,35 @@ func (f *Federation) trainedModel(parties int) error {
 	if m.DType == "" {
 		f.Spec.DType = tensor.Float64
 	}
-	o, err := f.trainingOptions(parties)
+	_, j, err := f.earlierTraining(parties)
 	if err != nil {
 		return err
 	}
-	return f.trainedTensors(o, parties)
+	return f.trainedTensors(j)
 }
 
 // trainedTensors makes the tensors of a training that is declared.
-func (f *Federation) trainedTensors(o training.Options, parties int) error {
-	d := o.Model.NumParams()
-	add := func(name string, length int) {
-		f.Spec.Tensors = append(f.Spec.Tensors, tensor.Tensor{Name: name, Shape: []int{length}})
-	}
-	if d < 1 || d > masking.MaxLength/4 {
+func (f *Federation) trainedTensors(j *job.Job) error {
+	if d := j.Model.Numbers(); d < 1 || d > masking.MaxLength/4 {
 		return wrong(f.Text, "training.model", fmt.Sprintf("it has %d weights", d), "use a smaller one")
 	}
-	add(tensorWeights, d)
-	if o.Client.Stored() {
-		add(tensorVariate, d)
-		add(tensorCounted, parties)
+	for _, t := range j.Standing() {
+		f.Spec.Tensors = append(f.Spec.Tensors, tensor.Tensor{Name: t.Name, Shape: t.Shape})
 	}
-	if o.Client.Sums() > 1 {
-		add(tensorGradient, d)
-	}
-	add(tensorNext, 2)
 	return nil
 }
 
 // Standing reads what a model says of a training that is declared, which began with a
 // broadcast; nil: none is at hand. It fails with tensor.ErrFormat.
 func (f *Federation) Standing(model []float64, broadcast []byte) (*training.Standing, error) {
-	if len(model) != f.Spec.Len() {
-		return nil, fmt.Errorf("%w: %d numbers for %d", tensor.ErrFormat, len(model), f.Spec.Len())
-	}
-	s := &training.Standing{}
-	number := func(x float64, least, most int) (int, error) {
-		if !(x >= float64(least) && x <= float64(most) && x == math.Trunc(x)) {
-			return 0, fmt.Errorf("%w: %g where a number from %d to %d stands", tensor.ErrFormat, x, least,
-				most)
-		}
-		return int(x), nil
-	}
-	for _, t := range f.Spec.Tensors {
-		part := model[:t.Len()]
-		model = model[t.Len():]
-		switch t.Name {
-		case tensorWeights:
-			s.Model = part
-		case tensorVariate:
-			s.Variate = part
-		case tensorGradient:
-			s.Gradient = part
-		case tensorCounted:
-			for _, x := range part {
-				round, err := number(x, 0, f.File.Rounds)
-				if err != nil {
-					return nil, err
-				}
-				s.Counted = append(s.Counted, round)
-			}
-		case tensorNext:
-			var e1, e2 error
-			s.Round, e1 = number(part[0], 1, f.File.Rounds+1) // the last model has the one after
-			s.Exchange, e2 = number(part[1], 1, f.training.Exchanges())
-			if err := errors.Join(e1, e2); err != nil {
-				return nil, err
-			}
-		}
+	s, err := f.training.Standing(model)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", tensor.ErrFormat, err)
 	}
 	if broadcast != nil {
 		s.Public = hushsum.BroadcastDigest(broadcast)
 	}
 	return s, nil
-}
-
-// flat is Standing's inverse.
-func (f *Federation) flat(s *training.Standing) []float64 {
-	var out []float64
-	for _, t := range f.Spec.Tensors {
-		switch t.Name {
-		case tensorWeights:
-			out = append(out, s.Model...)
-		case tensorVariate:
-			out = append(out, s.Variate...)
-		case tensorGradient:
-			out = append(out, s.Gradient...)
-		case tensorCounted:
-			for _, round := range s.Counted {
-				out = append(out, float64(round))
-			}
-		case tensorNext:
-			out = append(out, float64(s.Round), float64(s.Exchange))
-		}
-	}
-	return out
 }
 
 // Exchanges returns how many sums a step of the model takes.
@@ -343,11 +263,8 @@ func (f *Federation) Trained(rows *learning.Dataset) (*training.Training, error)
 	if f.training == nil {
 		return nil, nil
 	}
-	t := f.File.Training.Rows
-	if rows.Features != t.Features || named.Classes(rows) > t.Classes {
-		return nil, wrong(f.Text, "model.features", fmt.Sprintf("it says %d features and %d classes, "+
-			"the party's rows have %d and %d", t.Features, t.Classes, rows.Features,
-			named.Classes(rows)), "")
+	if e := job.Errors(f.training.Fits(rows)); len(e) > 0 {
+		return nil, wrong(f.Text, e[0].Path, e[0].Reason, e[0].Advice)
 	}
 	return f.training, nil
 }

@@ -1,0 +1,60 @@
+package job
+
+// Names of the tensors of a model that a job trains itself. Those after the first hold what rules
+// keep between rounds, which all parties are told.
+const (
+	TensorWeights  = "weights"
+	TensorVariate  = "rule.variate"  // SCAFFOLD's c
+	TensorCounted  = "rule.counted"  // by party, the last round of the training that counted it
+	TensorGradient = "rule.gradient" // mean of the parties'
+	TensorNext     = "rule.next"     // round of the training, and which of its sums
+	TensorFirst    = "server.first"  // first moment of the server's rule
+	TensorSecond   = "server.second" // and second
+)
+
+// Standing returns the tensors of the model of a training, which a round begins with: none where
+// the job trains no model, or does not say how large it is.
+func (j *Job) Standing() []Tensor {
+	d := j.Model.Numbers()
+	if j.Model.Name == "" || d == 0 {
+		return nil
+	}
+	all := []Tensor{{TensorWeights, []int{d}}}
+	if j.Training.stored() {
+		all = append(all, Tensor{TensorVariate, []int{d}}, Tensor{TensorCounted, []int{j.Size()}})
+	}
+	if j.Training.sums() > 1 {
+		all = append(all, Tensor{TensorGradient, []int{d}})
+	}
+	return append(all, Tensor{TensorNext, []int{2}})
+}
+
+// Trains reports whether the job trains its model itself, on rows that parties bring.
+func (s *Settled) Trains() bool { return s.job != nil && s.job.Model.Name != "" }
+
+// Tensors returns those of the model of a job that trains: of the training's standing, and of what
+// the server's rule remembers, so that who has the model can go on with it.
+func (s *Settled) Tensors() []Tensor {
+	if !s.Trains() {
+		return nil
+	}
+	all := s.job.Standing()
+	if rule := s.job.Server.Rule; rule != "fedavg" {
+		d := all[0].Shape
+		all = append(all, Tensor{TensorFirst, d}, Tensor{TensorSecond, d})
+	}
+	return all
+}
+
+// ModelLength returns how many numbers a round begins with: those of Tensors where the job trains,
+// else Length.
+func (s *Settled) ModelLength() int {
+	if !s.Trains() {
+		return s.Length()
+	}
+	n := 0
+	for _, t := range s.Tensors() {
+		n += t.Shape[0]
+	}
+	return n
+}

@@ -1,0 +1,117 @@
+package training
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
+)
+
+// ErrVariates: what a party's rule had it keep is of another training, or was changed.
+var ErrVariates = errors.New("training: the control variates that are kept are of no use")
+
+// Store keeps the control variates of one party, whose rule has it remember them: a
+// hushsum.FileStore of its own, say.
+type Store interface {
+	Save(state []byte) error
+	Load() ([]byte, error) // nil: nothing was saved
+}
+
+// memory is a Store for as long as the process lasts.
+type memory []byte
+
+func (m *memory) Save(state []byte) error {
+	*m = state
+	return nil
+}
+
+func (m *memory) Load() ([]byte, error) { return *m, nil }
+
+// Party is one of a training, with its rows. It is not safe for concurrent use.
+type Party struct {
+	training *Training
+	number   int
+	rows     *learning.Dataset
+	store    Store
+}
+
+// Party returns the party of a number in the roster. A store of nil is one that lasts as long as
+// the process: a party that is started again then goes on without control variates. It fails with
+// a [job.ConfigError].
+func (t *Training) Party(number int, rows *learning.Dataset, store Store) (*Party, error) {
+	if number < 0 || number >= t.parties {
+		return nil, &job.ConfigError{Path: "parties.count",
+			Reason: fmt.Sprintf("there is no party %d among %d", number, t.parties),
+			Advice: "give its number in the roster, from 0"}
+	}
+	if err := t.Fits(rows); err != nil {
+		return nil, err
+	}
+	if store == nil {
+		store = new(memory)
+	}
+	return &Party{t, number, rows, store}, nil
+}
+
+// variates are SCAFFOLD's of a party: those that hold, and those that will if the round of the
+// training counts it.
+type variates struct {
+	Own, Next []float64
+	Round     int
+}
+
+// Message trains, and returns what the party sends. It may be called again for a sum. It fails
+// with what training fails with, with the Store's errors and with [ErrVariates].
+func (p *Party) Message(ctx context.Context, s *Standing) (m job.Message, err error) {
+	var v variates
+	if p.training.Stored() {
+		if v, err = p.load(s); err != nil {
+			return m, err
+		}
+	}
+	m, next, err := p.training.message(ctx, s, p.number, p.rows, v.Own)
+	if err != nil || next == nil {
+		return m, err
+	}
+	v.Next, v.Round = next, s.Round
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(v); err != nil {
+		return m, err
+	}
+	return m, p.store.Save(b.Bytes())
+}
+
+// Submit is Message, encoded.
+func (p *Party) Submit(ctx context.Context, s *Standing) (values [][]uint64, err error) {
+	m, err := p.Message(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return p.training.lanes.Encode(s.Public, s.Round, m)
+}
+
+// load reads the variates. Those that were to be hold if the party was counted in their
+// round, which is what the server tells all.
+func (p *Party) load(s *Standing) (v variates, err error) {
+	b, err := p.store.Load()
+	if err != nil {
+		return v, err
+	}
+	if b != nil {
+		if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&v); err != nil {
+			return v, fmt.Errorf("%w: %w", ErrVariates, err)
+		}
+	}
+	if v.Round > 0 && s.Counted[p.number] == v.Round {
+		v.Own = v.Next
+	}
+	v.Next, v.Round = nil, 0
+	if v.Own != nil && len(v.Own) != len(s.Model) {
+		return v, fmt.Errorf("%w: they are of %d weights", ErrVariates, len(v.Own))
+	}
+	return v, nil
+}
