@@ -365,18 +365,11 @@ func (x *settling) committee() error {
 func (s *Settled) Job() *Job { return s.job }
 
 // EncodeMessage returns a party's submission of a job that is not one of a [Plan]: all that it
-// sends, clipped where a clip is declared, with its share of the noise. broadcast is the digest
-// of what the round began with, random as for [Settled.Encode].
+// sends, with its share of the noise. Without noise the vector is as the training clipped it.
+// broadcast is the digest of what the round began with, random as for [Settled.Encode].
 func (s *Settled) EncodeMessage(
 	broadcast [32]byte, m Message, random io.Reader,
 ) ([][]uint64, error) {
-	if clip := s.job.Privacy.Clip; s.mechanism == nil && clip > 0 {
-		clipped, _, err := aggregation.Clip(m.Vector, clip)
-		if err != nil {
-			return nil, err
-		}
-		m.Vector = clipped
-	}
 	return s.lanes.Encode(rotation(broadcast), m, random)
 }
 

@@ -204,6 +204,13 @@ func BroadcastDigest(broadcast []byte) [32]byte {
 // fails as aggregation.Encoder's Encode does, without telling a value.
 func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) ([][]uint64, error) {
 	if s.job != nil {
+		if clip := s.job.Privacy.Clip; s.mechanism == nil && clip > 0 {
+			clipped, _, err := aggregation.Clip(vector, clip)
+			if err != nil {
+				return nil, err
+			}
+			vector = clipped
+		}
 		return s.EncodeMessage(BroadcastDigest(broadcast), Message{Vector: vector, Samples: 1}, random)
 	}
 	seed := rotation(BroadcastDigest(broadcast))

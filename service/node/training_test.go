@@ -87,6 +87,11 @@ server = { rule = "fedavgm", rate = 0.1, beta1 = 0.9 }
 privacy.clip = 0.5
 #%d
 `},
+		{name: "job: fedga, clipped", exchanges: 2, job: `model.name = "logistic"
+training = { rule = "fedga", steps = 5, rate = 1.0 }
+privacy.clip = 0.05
+#%d
+`},
 		{name: "job: weights by rows", job: `model.name = "logistic"
 training = { submit = "weights", steps = 5, rate = 0.5 }
 sum.max_weight = %d
