@@ -55,12 +55,6 @@ type Rows struct {
 	Most     int `toml:"most"` // with by_rows: who has more counts with so many
 }
 
-// Bounds of Rows, so that no model's size overflows.
-const (
-	mostFeatures = 1 << 22
-	mostClasses  = 1 << 16
-)
-
 // earlierTraining returns the training that an earlier release's file declares for so many
 // parties: that of the job that the file becomes.
 func (f *Federation) earlierTraining(parties int) (o training.Options, j *job.Job, err error) {
