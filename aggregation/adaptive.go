@@ -8,8 +8,8 @@ import (
 // Values of an [AdaptiveClip] that leaves the field at 0, those recommended by
 // (Andrew 2021).
 const (
-	DefaultQuantile = 0.5
-	DefaultClipRate = 0.2
+	defaultQuantile = 0.5
+	defaultClipRate = 0.2
 )
 
 // AdaptiveClip is a clipping norm that follows a quantile of the update norms
@@ -28,17 +28,17 @@ const (
 // All parties of a round must clip to the same Norm and vote on it.
 type AdaptiveClip struct {
 	Norm     float64 // C, 2^-500 to 2^500
-	Quantile float64 // γ, above 0 and below 1: the share that is not clipped; 0: DefaultQuantile
-	Rate     float64 // η_C, above 0; 0: DefaultClipRate
+	Quantile float64 // γ, above 0 and below 1: the share that is not clipped; 0: 0.5
+	Rate     float64 // η_C, above 0; 0: 0.2
 }
 
 func (a AdaptiveClip) settings() (quantile, rate float64, err error) {
 	quantile, rate = a.Quantile, a.Rate
 	if quantile == 0 {
-		quantile = DefaultQuantile
+		quantile = defaultQuantile
 	}
 	if rate == 0 {
-		rate = DefaultClipRate
+		rate = defaultClipRate
 	}
 	switch {
 	case !(quantile > 0 && quantile < 1):

@@ -17,7 +17,7 @@
 // [GradientMask] is made from, the clipping votes of [AdaptiveClip], control
 // variates. [Optimizer] makes the next model of the mean and the mask (FedAvg,
 // momentum, FedAdagrad, FedAdam, FedYogi). All of them work on flat vectors, and
-// the server's half needs sums only. [Weighted] is an [Encoder] for means that are
+// the server's half needs sums only. [WeightedVector] and [WeightedMean] are for means that are
 // weighted by the parties' rows; [Owners] and [Prune] are for sparse models.
 //
 // # What it promises

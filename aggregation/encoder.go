@@ -81,7 +81,7 @@ type Encoder struct {
 	Scale     float64 // integers per 1.0; Clip·Scale must be 1 to 2^30
 	Bits      int     // b, 1 to 64; 0: the fewest that fit
 
-	Beta   float64   // most of the roundings that are refused, up to 0.99; 0: DefaultBeta
+	Beta   float64   // most of the roundings that are refused, up to 0.99; 0: e^(−1/2)
 	Rotate *[32]byte // seed of the rotation, public; nil: no rotation
 
 	// The noise in the sum of Parties encoded vectors: its standard deviation,
@@ -128,7 +128,7 @@ func (e Encoder) coding() (coding, error) {
 		p.factor /= math.Sqrt(float64(p.rotation.block))
 	}
 	if p.beta == 0 {
-		p.beta = DefaultBeta
+		p.beta = defaultBeta
 	}
 	p.limit = integerNormBound(units, e.Dimension, p.beta)
 	var err error

@@ -9,9 +9,9 @@ import (
 	"github.com/hushsum/hushsum/internal/entropy"
 )
 
-// DefaultBeta is the Beta of an [Encoder] that leaves it at 0: e^(−1/2), the
+// defaultBeta is the Beta of an [Encoder] that leaves it at 0: e^(−1/2), the
 // choice of (Kairouz, Liu, Steinke 2021).
-const DefaultBeta = 0.6065306597126334
+const defaultBeta = 0.6065306597126334
 
 // maxBeta keeps the expected number of tries at 100 or fewer.
 const maxBeta = 0.99
@@ -34,9 +34,9 @@ func squaredNormBound(c float64, d int, kappa float64) float64 {
 }
 
 // kappaOf is √(2·ln(1/β)), rounded up to a multiple of 2^-20, since the last
-// place of a logarithm differs between machines. It is 1 for DefaultBeta.
+// place of a logarithm differs between machines. It is 1 for defaultBeta.
 func kappaOf(beta float64) float64 {
-	if beta == DefaultBeta {
+	if beta == defaultBeta {
 		return 1
 	}
 	return math.Ceil(math.Sqrt(-2*math.Log(beta))*0x1p20) * 0x1p-20

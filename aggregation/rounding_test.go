@@ -226,9 +226,9 @@ func adversarial() map[string][]float64 {
 func TestNormNeverExceeded(t *testing.T) {
 	trials := suite.Size(5_000, 20_000, 100_000, 100_000)
 	for name, y := range adversarial() {
-		for _, beta := range []float64{DefaultBeta, 0.1, 0.99} {
+		for _, beta := range []float64{defaultBeta, 0.1, 0.99} {
 			trials := trials
-			if beta != DefaultBeta || len(y) > 128 {
+			if beta != defaultBeta || len(y) > 128 {
 				trials /= 20
 			}
 			c := norm(y)
@@ -289,7 +289,7 @@ func TestConditionalBias(t *testing.T) {
 	const trials = 20_000
 	y := adversarial()["halves"]
 	d := float64(len(y))
-	for _, beta := range []float64{0.1, DefaultBeta, 0.9} {
+	for _, beta := range []float64{0.1, defaultBeta, 0.9} {
 		limit := integerNormBound(norm(y), len(y), beta)
 		sums := make([]float64, len(y))
 		out := make([]uint64, len(y))
@@ -321,7 +321,7 @@ func (zeros) Read(b []byte) (int, error) {
 
 func TestBrokenRandomness(t *testing.T) {
 	y := adversarial()["halves"]
-	limit := integerNormBound(norm(y), len(y), DefaultBeta)
+	limit := integerNormBound(norm(y), len(y), defaultBeta)
 	out := make([]uint64, len(y))
 	own := errors.New("no entropy")
 	for _, c := range []struct {
@@ -335,13 +335,13 @@ func TestBrokenRandomness(t *testing.T) {
 		{"failing", iotest.ErrReader(own), own},
 		{"failing at the second try", io.MultiReader(bytes.NewReader(make([]byte, 60)), iotest.ErrReader(own)), own},
 	} {
-		err := roundWhole(out, y, limit, DefaultBeta, c.reader)
+		err := roundWhole(out, y, limit, defaultBeta, c.reader)
 		if !errors.Is(err, ErrRandom) || c.also != nil && !errors.Is(err, c.also) {
 			t.Errorf("%s: %v, want %v", c.name, err, ErrRandom)
 		}
 	}
 	// One byte at a time is slow and not wrong.
-	if err := roundWhole(out, y, limit, DefaultBeta, iotest.OneByteReader(chacha(7))); err != nil {
+	if err := roundWhole(out, y, limit, defaultBeta, iotest.OneByteReader(chacha(7))); err != nil {
 		t.Error(err)
 	}
 }

@@ -507,7 +507,7 @@ func TestRosterErrors(t *testing.T) {
 		{"name with a line break", []Member{m(0), named("a\nb")}, ErrName},
 		{"name like a comment", []Member{m(0), named("#b")}, ErrName},
 		{"name beyond ASCII", []Member{m(0), named("é")}, ErrName},
-		{"long name", []Member{m(0), named(strings.Repeat("x", MaxNameLength+1))}, ErrName},
+		{"long name", []Member{m(0), named(strings.Repeat("x", maxNameLength+1))}, ErrName},
 	} {
 		r, err := NewRoster(c.members)
 		if !errors.Is(err, c.want) || r != nil {

@@ -21,7 +21,7 @@ var (
 // Lengths in bytes of what ML-KEM-768 makes (FIPS 203 §8).
 const (
 	EncapsulationKeySize = mlkem.EncapsulationKeySize768
-	CiphertextSize       = mlkem.CiphertextSize768
+	ciphertextSize       = mlkem.CiphertextSize768
 )
 
 // DecapsulationKey is the ML-KEM-768 key of one party for one session. It has no

@@ -37,7 +37,7 @@ func TestHybridChain(t *testing.T) {
 	}
 	low := agree(a, publicB)
 	ct, err := low.Encapsulate(ek, bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
-	if err != nil || len(ct) != CiphertextSize {
+	if err != nil || len(ct) != ciphertextSize {
 		t.Fatal(err)
 	}
 	high := agree(b, publicA)

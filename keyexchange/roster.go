@@ -15,16 +15,16 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// MaxNameLength is the longest name of a party, in bytes.
-const MaxNameLength = 64
+// maxNameLength is the longest name of a party, in bytes.
+const maxNameLength = 64
 
-// MaxParties is the most parties that a roster can hold.
-const MaxParties = 1 << 20
+// maxParties is the most parties that a roster can hold.
+const maxParties = 1 << 20
 
 // Errors of rosters.
 var (
 	// ErrRosterSize: a roster needs at least two parties, since the sum of one
-	// is that one's input, and at most [MaxParties].
+	// is that one's input, and at most 2^20.
 	ErrRosterSize = errors.New("keyexchange: a roster needs between 2 and 1048576 parties")
 	// ErrDuplicateIdentity: two parties have the same name or the same key. Give
 	// every party its own.
@@ -32,7 +32,7 @@ var (
 	// ErrIdentityKey: not the canonical encoding of an Ed25519 public key, or a
 	// point of small order, under which anybody can sign.
 	ErrIdentityKey = errors.New("keyexchange: not a usable Ed25519 public key")
-	// ErrName: a name is empty, longer than [MaxNameLength], or has a character
+	// ErrName: a name is empty, longer than 64 bytes, or has a character
 	// outside the printable ASCII set without space and '#'.
 	ErrName = errors.New(
 		"keyexchange: a name is 1 to 64 printable ASCII characters without space or '#'")
@@ -63,7 +63,7 @@ type Roster struct {
 // It fails with [ErrRosterSize], [ErrName], [ErrIdentityKey] or
 // [ErrDuplicateIdentity].
 func NewRoster(members []Member) (*Roster, error) {
-	if len(members) < 2 || len(members) > MaxParties {
+	if len(members) < 2 || len(members) > maxParties {
 		return nil, fmt.Errorf("%w: got %d", ErrRosterSize, len(members))
 	}
 	r := &Roster{
@@ -111,7 +111,7 @@ func ParseRoster(text []byte) (*Roster, error) {
 		if !ok || err != nil || len(key) != ed25519.PublicKeySize || digits != strings.ToLower(digits) {
 			return nil, fmt.Errorf("%w: line %d", ErrRosterLine, n)
 		}
-		if len(members) == MaxParties {
+		if len(members) == maxParties {
 			return nil, fmt.Errorf("%w: more at line %d", ErrRosterSize, n)
 		}
 		members = append(members, Member{Name: name, Key: key})
@@ -180,7 +180,7 @@ func (r *Roster) computeDigest() [32]byte {
 }
 
 func validName(name string) bool {
-	if name == "" || len(name) > MaxNameLength || len(name) > math.MaxUint8 {
+	if name == "" || len(name) > maxNameLength || len(name) > math.MaxUint8 {
 		return false
 	}
 	for _, c := range []byte(name) {

@@ -7,9 +7,9 @@ import (
 	"github.com/hushsum/hushsum/internal/fault"
 )
 
-// CensusFeatures is the number of columns that Census makes, the constant one
+// censusFeatures is the number of columns that Census makes, the constant one
 // included.
-const CensusFeatures = 40
+const censusFeatures = 40
 
 // maxCensusRows bounds what Census will allocate (1.3 GB of features).
 const maxCensusRows = 1 << 22
@@ -38,7 +38,7 @@ const (
 // censusWeights is the weight vector behind every label. Rows have norm 1 before
 // the constant is added, so the weights are larger than those of a model on
 // unscaled columns would be.
-var censusWeights = [CensusFeatures]float64{
+var censusWeights = [censusFeatures]float64{
 	censusAge: 4, censusEducation: 10, censusHours: 5, censusGain: 14, censusLoss: 4, censusNoise: 0,
 
 	censusWork: 0.4, 0.9, -0.6, 0.2, -0.9,
@@ -54,7 +54,7 @@ var censusWeights = [CensusFeatures]float64{
 // experiments without data files, together with the weights that are behind its
 // labels. rows must be in 1..4,194,304 (ErrValue).
 //
-// A row has CensusFeatures = 40 columns: six numbers in [0, 1] (age, schooling,
+// A row has 40 columns: six numbers in [0, 1] (age, schooling,
 // hours, capital gain and loss, and one that does not matter), six one-hot
 // groups of 5, 5, 10, 4, 7 and 2 levels, and a constant 1 for the intercept. The
 // numbers and groups depend on each other as in a census: older people are more
@@ -73,8 +73,8 @@ func Census(rows int, seed uint64) (*Dataset, []float64, error) {
 		return nil, nil, fault.New(ErrValue, "", "%d census rows, want 1..%d", rows, maxCensusRows)
 	}
 	d := &Dataset{
-		X:        make([]float64, rows*CensusFeatures),
-		Features: CensusFeatures,
+		X:        make([]float64, rows*censusFeatures),
+		Features: censusFeatures,
 		Labels:   make([]int, rows),
 	}
 	rng := rand.New(rand.NewPCG(seed, streamCensus))

@@ -20,7 +20,7 @@ func TestCensusShape(t *testing.T) {
 	d, _ := mustCensus(t, 20000, 5)
 	groups := []int{censusWork, censusMarital, censusOccupation, censusHousehold, censusRegion,
 		censusSex, censusConstant}
-	seen := make([]bool, CensusFeatures)
+	seen := make([]bool, censusFeatures)
 	for i := range d.Len() {
 		x := d.Row(i)
 		var sum float64
@@ -78,7 +78,7 @@ func TestCensusFigures(t *testing.T) {
 	for seed := range uint64(3) {
 		d, w := mustCensus(t, 50000, seed)
 		share := float64(positives(d)) / float64(d.Len())
-		c, err := Logistic{Features: CensusFeatures}.Evaluate(w, d)
+		c, err := Logistic{Features: censusFeatures}.Evaluate(w, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestCensusFigures(t *testing.T) {
 func TestCensusRecoversTruth(t *testing.T) {
 	train, truth := mustCensus(t, 20000, 1)
 	test, _ := mustCensus(t, 20000, 2)
-	m := Logistic{Features: CensusFeatures, Lambda: 1e-6}
+	m := Logistic{Features: censusFeatures, Lambda: 1e-6}
 	w := newton(t, m, train)
 	p, q := make([]float64, test.Len()), make([]float64, test.Len())
 	if err := errors.Join(m.Predict(p, w, test), m.Predict(q, truth, test)); err != nil {

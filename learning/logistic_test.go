@@ -123,7 +123,7 @@ func TestTrainAllocatesPerCallOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := Logistic{Features: CensusFeatures}
+	m := Logistic{Features: censusFeatures}
 	w := make([]float64, m.NumParams())
 	allocs := func(steps int) float64 {
 		return testing.AllocsPerRun(10, func() {

@@ -7,7 +7,7 @@ import (
 
 // Limits of a layout.
 const (
-	MaxSegments = 1 << 10 // segments in a layout
+	maxSegments = 1 << 10 // segments in a layout
 	MaxLength   = 1 << 28 // coordinates in a layout, all segments together
 )
 
@@ -27,7 +27,7 @@ type Layout []Segment
 
 // Validate returns [ErrLayout], with the reason, if the layout is unusable.
 func (l Layout) Validate() error {
-	if len(l) == 0 || len(l) > MaxSegments {
+	if len(l) == 0 || len(l) > maxSegments {
 		return fmt.Errorf("%w: it has %d segments", ErrLayout, len(l))
 	}
 	left := MaxLength

@@ -361,7 +361,7 @@ func TestLayoutErrors(t *testing.T) {
 	for _, layout := range []Layout{
 		nil, {}, {{0, 8}}, {{-1, 8}}, {{1, 0}}, {{1, 65}}, {{1, -3}}, {{1, 8}, {1, 99}},
 		{{MaxLength + 1, 1}}, {{MaxLength, 1}, {1, 1}}, {{math.MaxInt/2 + 1, 64}, {math.MaxInt/2 + 1, 64}},
-		make(Layout, MaxSegments+1),
+		make(Layout, maxSegments+1),
 	} {
 		if v, err := NewVector(layout); !errors.Is(err, ErrLayout) || v != nil {
 			t.Errorf("%.3v: got %v, want ErrLayout", layout, err)
@@ -371,7 +371,7 @@ func TestLayoutErrors(t *testing.T) {
 		}
 	}
 	for _, layout := range []Layout{{{MaxLength, 64}}, {{MaxLength - 1, 1}, {1, 64}},
-		slices.Repeat(Layout{{1, 1}}, MaxSegments)} {
+		slices.Repeat(Layout{{1, 1}}, maxSegments)} {
 		if err := layout.Validate(); err != nil {
 			t.Errorf("%.3v, the most there may be: %v", layout, err)
 		}

@@ -120,16 +120,8 @@ func (s *Source) bernoulliBig(num, den *big.Int) (bool, error) {
 	return err == nil && x.Cmp(num) < 0, err
 }
 
-// BernoulliExp returns true with probability exp(−gamma) exactly, for a
-// rational gamma ≥ 0 (else [ErrConfig]): Algorithm 1 of (Canonne, Kamath,
-// Steinke 2020).
-func (s *Source) BernoulliExp(gamma *big.Rat) (bool, error) {
-	if gamma == nil || gamma.Sign() < 0 {
-		return false, fmt.Errorf("%w (an exponent)", ErrConfig)
-	}
-	return s.bernoulliExpBig(gamma.Num(), gamma.Denom())
-}
-
+// bernoulliExpBig returns true with probability exp(−num/den) exactly: Algorithm 1 of (Canonne,
+// Kamath, Steinke 2020).
 func (s *Source) bernoulliExpBig(num, den *big.Int) (bool, error) {
 	if num.IsUint64() && den.IsUint64() {
 		return s.bernoulliExp(num.Uint64(), den.Uint64())
@@ -208,19 +200,10 @@ func (s *Source) bernoulliExpPart(num, den uint64) (bool, error) {
 	return false, errStuck
 }
 
-// Geometric draws k ≥ 0 with probability (1−p)·p^k, p = exp(−1/t), exactly, for
-// 2^-20 ≤ t ≤ 2^40 (else [ErrConfig] or [ErrTooLarge]): the part of
-// Algorithm 2 of (Canonne, Kamath, Steinke 2020) before the sign.
-func (s *Source) Geometric(t *big.Rat) (int64, error) {
-	if err := inLimits(t, maxLog2T); err != nil {
-		return 0, err
-	}
-	return s.geometric(t.Num(), t.Denom())
-}
-
-// geometric is Geometric for t = num/den. With U uniform below num, kept with
-// probability exp(−U/num), and V successes of Bernoulli(exp(−1)) in a row,
-// X = U + num·V is geometric with exp(−1/num), and ⌊X/den⌋ with exp(−den/num).
+// geometric draws k ≥ 0 with probability (1−p)·p^k, p = exp(−1/t), for t = num/den: the part of
+// Algorithm 2 of (Canonne, Kamath, Steinke 2020) before the sign. With U uniform below num, kept
+// with probability exp(−U/num), and V successes of Bernoulli(exp(−1)) in a row, X = U + num·V is
+// geometric with exp(−1/num), and ⌊X/den⌋ with exp(−den/num).
 func (s *Source) geometric(num, den *big.Int) (int64, error) {
 	if num.BitLen() > 46 || !den.IsUint64() {
 		return s.geometricBig(num, den)

@@ -19,7 +19,7 @@ const maxCoins = 1 << 20
 // Coins take the values 0 and 1. With ±1 every sum of N coins has the
 // parity of N, and the released number that of the input.
 type Coins struct {
-	Parties   int // n, 2 to MaxParties
+	Parties   int // n, 2 to 2^12
 	Colluders int // t, 0 to n − 1, who pool what they know, together with the server
 	// Malicious colluders may offer two equal candidates, which settles the coin
 	// whatever b is. Then only the coins that honest parties sent count.
@@ -28,8 +28,8 @@ type Coins struct {
 }
 
 func (c Coins) check() error {
-	if c.Parties < 2 || c.Parties > MaxParties || c.Colluders < 0 || c.Colluders >= c.Parties {
-		return fmt.Errorf("%w: need 2 ≤ Parties ≤ %d and 0 ≤ Colluders < Parties", ErrConfig, MaxParties)
+	if c.Parties < 2 || c.Parties > maxParties || c.Colluders < 0 || c.Colluders >= c.Parties {
+		return fmt.Errorf("%w: need 2 ≤ Parties ≤ %d and 0 ≤ Colluders < Parties", ErrConfig, maxParties)
 	}
 	if c.PerPair < 1 || c.PerPair > maxCoins {
 		return fmt.Errorf("%w: PerPair is %d, want 1 to %d", ErrConfig, c.PerPair, maxCoins)
@@ -84,16 +84,16 @@ func (c Coins) For(unknown int) (Coins, error) {
 
 // Delta returns an upper bound on the δ at epsilon of a sum whose input changes by
 // at most sensitivity, counting unknown coins only; at most 2^20 of them are
-// counted. See [CoinsDelta].
+// counted.
 func (c Coins) Delta(sensitivity int, epsilon float64) (float64, error) {
 	unknown, err := c.Unknown()
 	if err != nil {
 		return 0, err
 	}
-	return CoinsDelta(min(unknown, maxCoins), sensitivity, epsilon)
+	return coinsDelta(min(unknown, maxCoins), sensitivity, epsilon)
 }
 
-// CoinsDelta returns an upper bound, tight to 1e-12 relative, on the hockey-stick
+// coinsDelta returns an upper bound, tight to 1e-12 relative, on the hockey-stick
 // divergence
 //
 //	δ = Σ_k max(0, P(k) − e^ε·P(k − Δ))
@@ -102,7 +102,7 @@ func (c Coins) Delta(sensitivity int, epsilon float64) (float64, error) {
 // the same by symmetry, and smaller shifts have a smaller δ. 1 ≤ coins ≤ 2^20, 1 ≤
 // sensitivity ≤ 2^20, 0 ≤ epsilon ≤ 100; else [ErrConfig]. All additions are
 // rounded up and all subtractions down, in 96-bit floating point.
-func CoinsDelta(coins, sensitivity int, epsilon float64) (float64, error) {
+func coinsDelta(coins, sensitivity int, epsilon float64) (float64, error) {
 	if coins < 1 || coins > maxCoins || sensitivity < 1 || sensitivity > maxCoins ||
 		!(epsilon >= 0 && epsilon <= 100) {
 		return 0, fmt.Errorf("%w: need 1 ≤ coins, sensitivity ≤ %d and 0 ≤ epsilon ≤ 100", ErrConfig,
@@ -161,7 +161,7 @@ func apart(x, y *big.Float) bool {
 	return x.Sign() > 0 && y.Sign() > 0 && x.MantExp(nil)-y.MantExp(nil) > 130
 }
 
-// LeastCoins returns the smallest number of unknown coins whose [CoinsDelta] at
+// LeastCoins returns the smallest number of unknown coins whose δ at
 // epsilon is at most delta, so that by the direction of its rounding the number is
 // never too small. More coins never hurt: they are noise on top. 0 < delta < 1;
 // else, and if 2^20 coins do not suffice, [ErrConfig].
@@ -170,7 +170,7 @@ func LeastCoins(sensitivity int, epsilon, delta float64) (int, error) {
 		return 0, fmt.Errorf("%w: need 0 < delta < 1", ErrConfig)
 	}
 	enough := func(n int) (bool, error) {
-		d, err := CoinsDelta(n, sensitivity, epsilon)
+		d, err := coinsDelta(n, sensitivity, epsilon)
 		return d <= delta, err
 	}
 	high := 1

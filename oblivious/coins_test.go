@@ -25,7 +25,7 @@ func TestLeastCoins(t *testing.T) {
 	}
 }
 
-// CoinsDelta against exact rational arithmetic, with e^ε rational.
+// coinsDelta against exact rational arithmetic, with e^ε rational.
 func TestCoinsDeltaExact(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 30, 61} {
 		for _, shift := range []int{1, 2, 5, 100} {
@@ -42,7 +42,7 @@ func TestCoinsDeltaExact(t *testing.T) {
 					}
 				}
 				want, _ := sum.Float64()
-				got, err := CoinsDelta(n, shift, math.Log(float64(factor)))
+				got, err := coinsDelta(n, shift, math.Log(float64(factor)))
 				if err != nil || got < want*(1-1e-13) || got > want*(1+1e-12)+1e-300 {
 					t.Errorf("n = %d, Δ = %d, e^ε = %d: %g, %v, want %g", n, shift, factor, got, err, want)
 				}
@@ -80,7 +80,7 @@ func TestCoinsUnknown(t *testing.T) {
 		t.Fatal(delta, err)
 	}
 	for _, bad := range []Coins{{}, {Parties: 3, Colluders: 3, PerPair: 1}, {Parties: 3},
-		{Parties: MaxParties + 1, PerPair: 1}} {
+		{Parties: maxParties + 1, PerPair: 1}} {
 		if _, err := bad.Unknown(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}

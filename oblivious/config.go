@@ -8,8 +8,8 @@ import (
 
 // Limits of a [Config].
 const (
-	MaxParties   = 1 << 12
-	MaxTransfers = 1 << 22 // per ordered pair and round: Length, or Length × Coins
+	maxParties   = 1 << 12
+	maxTransfers = 1 << 22 // per ordered pair and round: Length, or Length × Coins
 )
 
 // Config is what all parties agree on before a session of the option. It describes
@@ -40,14 +40,14 @@ func (c *Config) Validate() error {
 		return configError("there is none")
 	case len(c.Label) > 255:
 		return configError("the label has %d bytes, at most 255 are allowed", len(c.Label))
-	case c.Parties < 2 || c.Parties > MaxParties:
-		return configError("Parties is %d, want 2 to %d", c.Parties, MaxParties)
+	case c.Parties < 2 || c.Parties > maxParties:
+		return configError("Parties is %d, want 2 to %d", c.Parties, maxParties)
 	case c.Bits < 1 || c.Bits > 64:
 		return configError("Bits is %d, want 1 to 64", c.Bits)
 	case c.Coins < 0:
 		return configError("Coins is negative")
-	case c.Length < 1 || c.Length > MaxTransfers/max(1, c.Coins):
-		return configError("Length is %d, want 1 to %d", c.Length, MaxTransfers/max(1, c.Coins))
+	case c.Length < 1 || c.Length > maxTransfers/max(1, c.Coins):
+		return configError("Length is %d, want 1 to %d", c.Length, maxTransfers/max(1, c.Coins))
 	case c.Coins > 0 && c.Noise != Noise{}:
 		return configError("Noise and Coins exclude each other")
 	}

@@ -178,9 +178,9 @@ func TestConfig(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Config){
 		"parties":  func(c *Config) { c.Parties = 1 },
-		"many":     func(c *Config) { c.Parties = MaxParties + 1 },
+		"many":     func(c *Config) { c.Parties = maxParties + 1 },
 		"length":   func(c *Config) { c.Length = 0 },
-		"long":     func(c *Config) { c.Length = MaxTransfers + 1 },
+		"long":     func(c *Config) { c.Length = maxTransfers + 1 },
 		"bits":     func(c *Config) { c.Bits = 65 },
 		"no bits":  func(c *Config) { c.Bits = 0 },
 		"narrow":   func(c *Config) { c.Bits = 8 },

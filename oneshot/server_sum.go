@@ -309,11 +309,3 @@ func (s *Server) Sum() ([]int64, error) {
 	s.open = nil
 	return values, nil
 }
-
-// Wrong returns the members whose parts were found wrong, once the parts fit together.
-func (s *Server) Wrong() []int {
-	if s.open == nil || s.open.key == nil {
-		return nil
-	}
-	return slices.Clone(s.open.key.wrong)
-}

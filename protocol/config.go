@@ -30,9 +30,9 @@ const (
 	labelSeries      = "hushsum/2 series"
 )
 
-// DefaultMaxSkip is what a zero [Config.MaxSkip] stands for, unless PerRound takes more
+// defaultMaxSkip is what a zero [Config.MaxSkip] stands for, unless PerRound takes more
 // or the work allows less.
-const DefaultMaxSkip = 1000
+const defaultMaxSkip = 1000
 
 // mostDerivations bounds the work that one message can ask of a party: MaxSkip
 // rounds, in each of which every chain makes a step of about a microsecond.
@@ -81,7 +81,7 @@ type Config struct {
 	// parties that a party may share secrets with is at most 2^27. Who misses more is
 	// out of the session for good, also if the schedule did not draw it: with PerRound,
 	// MaxSkip times PerRound is at least 14 times the parties of the roster, so that less
-	// than one draw in a million does that. Zero means DefaultMaxSkip, more if PerRound
+	// than one draw in a million does that. Zero means 1000, more if PerRound
 	// takes more, and less if that is too much work.
 	MaxSkip uint64
 	// Classical leaves ML-KEM out of the exchange of keys: who records a session

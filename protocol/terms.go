@@ -122,7 +122,7 @@ func (c *settled) settleSkip() error {
 		least = leastSkip(c.parties, c.PerRound)
 	}
 	if c.maxSkip == 0 {
-		c.maxSkip = min(max(DefaultMaxSkip, least), most)
+		c.maxSkip = min(max(defaultMaxSkip, least), most)
 	}
 	switch {
 	case c.maxSkip > most:

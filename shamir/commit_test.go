@@ -64,14 +64,14 @@ func TestParseCommitments(t *testing.T) {
 	for _, s := range otherEncodings {
 		refuse(s, must(hex.DecodeString(s)))
 	}
-	for n := range 3*CommitmentSize + 1 {
+	for n := range 3*commitmentSize + 1 {
 		b := make([]byte, n)
-		for i := 0; i < n; i += CommitmentSize {
+		for i := 0; i < n; i += commitmentSize {
 			b[i] = 1 // identities
 		}
 		f, err := ParseFeldman(b)
-		if n > 0 && n%CommitmentSize == 0 {
-			if err != nil || f.Threshold() != n/CommitmentSize ||
+		if n > 0 && n%commitmentSize == 0 {
+			if err != nil || f.Threshold() != n/commitmentSize ||
 				!bytes.Equal(must(f.AppendBinary(nil)), b) {
 				t.Errorf("%d bytes of identities: %v", n, err)
 			}

@@ -38,11 +38,11 @@ func SplitFeldman(
 	return evaluate(coefficients, indices), f, nil
 }
 
-// ParseFeldman returns the commitments that b encodes: CommitmentSize bytes
+// ParseFeldman returns the commitments that b encodes: 32 bytes
 // per coefficient. The number of coefficients is the threshold, which the
 // caller must compare with the one agreed on.
 //
-// Errors: ErrLength if b is empty or not a multiple of CommitmentSize;
+// Errors: ErrLength if b is empty or not a multiple of 32;
 // ErrCommitment for encodings that are not canonical, not on the curve or not
 // in the group of prime order. The identity is accepted: it commits to zero.
 func ParseFeldman(b []byte) (*Feldman, error) {

@@ -8,8 +8,8 @@ import (
 	"filippo.io/edwards25519"
 )
 
-// CommitmentSize is the size of the commitment to one coefficient in bytes.
-const CommitmentSize = 32
+// commitmentSize is the size of the commitment to one coefficient in bytes.
+const commitmentSize = 32
 
 // The curve has eight times as many points as the group of prime order that
 // commitments live in. Were a point outside that group accepted, a dealer
@@ -37,13 +37,13 @@ func scalar(b *[32]byte) *edwards25519.Scalar {
 // parsePoints decodes the canonical encodings of points of prime order, or of
 // the identity, one after the other. There must be at least one.
 func parsePoints(b []byte) ([]*edwards25519.Point, error) {
-	if len(b) == 0 || len(b)%CommitmentSize != 0 {
+	if len(b) == 0 || len(b)%commitmentSize != 0 {
 		return nil, ErrLength
 	}
-	points := make([]*edwards25519.Point, 0, len(b)/CommitmentSize)
-	for ; len(b) > 0; b = b[CommitmentSize:] {
-		p, err := new(edwards25519.Point).SetBytes(b[:CommitmentSize])
-		if err != nil || !bytes.Equal(p.Bytes(), b[:CommitmentSize]) || !inPrimeOrderGroup(p) {
+	points := make([]*edwards25519.Point, 0, len(b)/commitmentSize)
+	for ; len(b) > 0; b = b[commitmentSize:] {
+		p, err := new(edwards25519.Point).SetBytes(b[:commitmentSize])
+		if err != nil || !bytes.Equal(p.Bytes(), b[:commitmentSize]) || !inPrimeOrderGroup(p) {
 			return nil, ErrCommitment
 		}
 		points = append(points, p)
@@ -60,7 +60,7 @@ func inPrimeOrderGroup(p *edwards25519.Point) bool {
 
 // appendPoints appends the encodings of the points, one after the other.
 func appendPoints(b []byte, points []*edwards25519.Point) []byte {
-	b = slices.Grow(b, CommitmentSize*len(points))
+	b = slices.Grow(b, commitmentSize*len(points))
 	for _, p := range points {
 		b = append(b, p.Bytes()...)
 	}

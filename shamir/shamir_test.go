@@ -432,10 +432,10 @@ func second[T any](_ T, err error) error { return err }
 // is refused leaves the receiver alone.
 func TestShareEncoding(t *testing.T) {
 	before := Share{5, [32]byte{6}}
-	for n := range ShareSize + 4 {
+	for n := range shareSize + 4 {
 		s := before
 		if err := s.UnmarshalBinary(make([]byte, n)); err == nil ||
-			n != ShareSize && !errors.Is(err, ErrLength) || s != before {
+			n != shareSize && !errors.Is(err, ErrLength) || s != before {
 			t.Errorf("%d bytes: error %v", n, err)
 		}
 		if _, err := ParseSecret(make([]byte, n)); (err == nil) != (n == SecretSize) {
@@ -456,8 +456,8 @@ func TestShareEncoding(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		b := rapid.SliceOfN(rapid.Byte(), ShareSize, ShareSize).Draw(t, "bytes")
-		b[ShareSize-1] &= 0x1f // about half are canonical
+		b := rapid.SliceOfN(rapid.Byte(), shareSize, shareSize).Draw(t, "bytes")
+		b[shareSize-1] &= 0x1f // about half are canonical
 		s := before
 		if err := s.UnmarshalBinary(b); err != nil {
 			if s != before {
@@ -472,7 +472,7 @@ func TestShareEncoding(t *testing.T) {
 }
 
 func FuzzShare(f *testing.F) {
-	f.Add(make([]byte, ShareSize))
+	f.Add(make([]byte, shareSize))
 	f.Add(must((Share{1, [32]byte{2}}).MarshalBinary()))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s Share

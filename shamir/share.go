@@ -11,8 +11,8 @@ import (
 // SecretSize is the size of a [Secret] in bytes.
 const SecretSize = 32
 
-// ShareSize is the size of an encoded [Share] in bytes.
-const ShareSize = 4 + 32
+// shareSize is the size of an encoded [Share] in bytes.
+const shareSize = 4 + 32
 
 // A Secret is an element of the scalar field of edwards25519, as the canonical
 // 32-byte little-endian encoding of an integer less than ℓ. Any other content
@@ -66,7 +66,7 @@ func (s Share) AppendBinary(b []byte) ([]byte, error) {
 
 // MarshalBinary returns the encoding that AppendBinary appends.
 func (s Share) MarshalBinary() ([]byte, error) {
-	b, err := s.AppendBinary(make([]byte, 0, ShareSize))
+	b, err := s.AppendBinary(make([]byte, 0, shareSize))
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +74,10 @@ func (s Share) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary sets s to the share that b encodes. It refuses a b that is
-// not ShareSize bytes long (ErrLength), index zero (ErrIndexZero) and a value
+// not 36 bytes long (ErrLength), index zero (ErrIndexZero) and a value
 // that is not canonical (ErrNonCanonical); s is then unchanged.
 func (s *Share) UnmarshalBinary(b []byte) error {
-	if len(b) != ShareSize {
+	if len(b) != shareSize {
 		return ErrLength
 	}
 	v := Share{Index: binary.BigEndian.Uint32(b), Value: [32]byte(b[4:])}

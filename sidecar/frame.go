@@ -14,8 +14,8 @@ import (
 	"github.com/hushsum/hushsum/internal/strict"
 )
 
-// Version is that of the frames and calls.
-const Version = 3
+// version is that of the frames and calls.
+const version = 3
 
 // Bounds of a frame.
 const (

@@ -206,11 +206,11 @@ func hello(r *request) (any, error) {
 	if err := r.take(&with, 0); err != nil {
 		return nil, err
 	}
-	if with.Version == nil || *with.Version != Version {
+	if with.Version == nil || *with.Version != version {
 		return nil, requestError("install one version of both",
-			"this sidecar has version %d of the calls", Version)
+			"this sidecar has version %d of the calls", version)
 	}
-	return helloJSON{Version, os.Getpid()}, nil
+	return helloJSON{version, os.Getpid()}, nil
 }
 
 // take decodes the parameters of a call that comes with so many blobs.

@@ -52,7 +52,7 @@ func start(t *testing.T) *client {
 	receive, out := io.Pipe()
 	c := &client{T: t, in: send, out: bufio.NewReader(receive), end: make(chan error, 1)}
 	go func() { c.end <- Serve(t.Context(), stream{in, out}, Memory{}) }()
-	c.call("hello", map[string]any{"version": Version})
+	c.call("hello", map[string]any{"version": version})
 	return c
 }
 

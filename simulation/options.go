@@ -39,7 +39,7 @@ type Options struct {
 	// MaxSamples, if above 0, weighs what parties submit by their numbers of rows, which
 	// they submit beside it; a party with more rows counts as one with MaxSamples. Without
 	// Noise the sums are of n·x and n, exactly: see aggregation.FedAvg; with it, see
-	// aggregation.Weighted. Signs, votes, gradients and control variates have equal weight
+	// aggregation.WeightedVector. Signs, votes, gradients and control variates have equal weight
 	// in any case. 0: so has all.
 	MaxSamples int
 	// Models has parties submit their weights (McMahan 2017, Algorithm 1) and not the

@@ -13,8 +13,8 @@ import (
 type caller struct{}
 
 // who returns who sends a request, as far as its token or signature tells.
-func who(r *http.Request) Operator {
-	o, _ := r.Context().Value(caller{}).(Operator)
+func who(r *http.Request) operator {
+	o, _ := r.Context().Value(caller{}).(operator)
 	return o
 }
 
@@ -26,7 +26,7 @@ func isSigned(r *http.Request) bool {
 // known has the next handler find in the request who sends it, if its role is enough.
 func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		o := Operator{Name: "an operator", Role: s.role(r)}
+		o := operator{Name: "an operator", Role: s.role(r)}
 		var digest [sha256.Size]byte
 		if isSigned(r) {
 			var err error
@@ -61,10 +61,10 @@ func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.Handler
 // role returns what a request's token allows.
 func (s *site) role(r *http.Request) Role {
 	if token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
-		return s.Tokens.Role(token)
+		return s.Tokens.role(token)
 	}
 	if c, err := r.Cookie(cookie); err == nil {
-		return s.Tokens.Role(c.Value)
+		return s.Tokens.role(c.Value)
 	}
 	return Nobody
 }

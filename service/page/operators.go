@@ -23,14 +23,14 @@ import (
 // ErrOperators: the file of operators' keys cannot be used.
 var ErrOperators = errors.New("page: unusable file of operators")
 
-// Operator is somebody who signs requests by a key.
-type Operator struct {
+// operator is somebody who signs requests by a key.
+type operator struct {
 	Name string
 	Role Role
 }
 
 // operatorKeys are operators by their Ed25519 keys.
-type operatorKeys map[[ed25519.PublicKeySize]byte]Operator
+type operatorKeys map[[ed25519.PublicKeySize]byte]operator
 
 const (
 	mostOperators    = 1 << 20 // bytes of the file
@@ -67,9 +67,9 @@ func OpenOperators(name string, log *slog.Logger) (*Operators, error) {
 }
 
 // find returns whose a key is.
-func (o *Operators) find(key ed25519.PublicKey) (operator Operator, known bool) {
+func (o *Operators) find(key ed25519.PublicKey) (signer operator, known bool) {
 	if o == nil {
-		return Operator{}, false
+		return operator{}, false
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -78,8 +78,8 @@ func (o *Operators) find(key ed25519.PublicKey) (operator Operator, known bool) 
 		!info.ModTime().Equal(o.read.ModTime()) || o.when.Sub(info.ModTime()).Abs() < settling {
 		o.look()
 	}
-	operator, known = o.keys[[ed25519.PublicKeySize]byte(key)]
-	return operator, known
+	signer, known = o.keys[[ed25519.PublicKeySize]byte(key)]
+	return signer, known
 }
 
 // look reads the file again, and says in the log what has become of it.
@@ -161,7 +161,7 @@ func parseOperators(text string) (operatorKeys, error) {
 		if _, twice := out[key]; twice {
 			return fail("the key is there twice")
 		}
-		out[key] = Operator{Name: parts[1], Role: role}
+		out[key] = operator{Name: parts[1], Role: role}
 	}
 	return out, nil
 }
@@ -170,16 +170,16 @@ func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
 // signed returns who signed a request, whose body is not read yet. It fails with errors of
 // package signature.
-func (s *site) signed(r *http.Request) (operator Operator, digest [sha256.Size]byte, err error) {
+func (s *site) signed(r *http.Request) (signer operator, digest [sha256.Size]byte, err error) {
 	found, err := signature.Verify(r, s.now())
 	if err != nil {
-		return Operator{}, digest, err
+		return operator{}, digest, err
 	}
-	operator, known := s.Operators.find(found.Key)
+	signer, known := s.Operators.find(found.Key)
 	if !known {
-		return Operator{}, digest, errStranger
+		return operator{}, digest, errStranger
 	}
-	return operator, found.Digest, nil
+	return signer, found.Digest, nil
 }
 
 // compare reads a signed request's body, if it has one, and compares it with the digest

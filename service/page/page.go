@@ -300,7 +300,7 @@ func (s *site) loginForm(w http.ResponseWriter, _ *http.Request) {
 func (s *site) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
 	token := strings.TrimSpace(r.PostFormValue("token"))
-	if s.Tokens.Role(token) == Nobody {
+	if s.Tokens.role(token) == Nobody {
 		w.WriteHeader(http.StatusUnauthorized)
 		s.render(w, "login.html", true)
 		return

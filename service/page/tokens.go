@@ -60,8 +60,8 @@ func OpenTokens(name string) (t *Tokens, fresh []string, err error) {
 	return t, fresh, hushsum.FileStore(name).Save(b)
 }
 
-// Role returns what a token allows.
-func (t *Tokens) Role(token string) Role {
+// role returns what a token allows.
+func (t *Tokens) role(token string) Role {
 	digest := sha256.Sum256([]byte(token))
 	text := []byte(hex.EncodeToString(digest[:]))
 	found := Nobody

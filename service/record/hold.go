@@ -17,7 +17,7 @@ type Hold struct {
 	records  *Records
 	id       string
 	objects  jetstream.ObjectStore
-	pointer  Pointer
+	pointer  pointer
 	revision uint64
 	older    *Ref   // the state before the present one, which a slow reader may want
 	claimed  []byte // the state that the claim found

@@ -182,8 +182,8 @@ type Definition struct {
 	Created  time.Time `json:"created"`
 }
 
-// Pointer is where the newest state of a federation is, and who leads it.
-type Pointer struct {
+// pointer is where the newest state of a federation is, and who leads it.
+type pointer struct {
 	Format int    `json:"format"`
 	Number uint64 `json:"number"` // of decisions
 	Leader string `json:"leader"` // name of a node
@@ -302,7 +302,7 @@ func (r *Records) Leader(ctx context.Context, id string) (string, error) {
 }
 
 // pointer reads a pointer, nil before the first claim.
-func (r *Records) pointer(ctx context.Context, id string) (*Pointer, uint64, error) {
+func (r *Records) pointer(ctx context.Context, id string) (*pointer, uint64, error) {
 	var b []byte
 	var revision uint64
 	err := r.retry(ctx, func(ctx context.Context) error {
@@ -318,7 +318,7 @@ func (r *Records) pointer(ctx context.Context, id string) (*Pointer, uint64, err
 	case err != nil:
 		return nil, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	p := new(Pointer)
+	p := new(pointer)
 	if err := json.Unmarshal(b, p); err != nil {
 		return nil, 0, fmt.Errorf("%w: the pointer of %s", ErrRecord, id)
 	}

@@ -95,15 +95,6 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	return out, nil
 }
 
-// Changed returns a channel that is closed when something changes.
-func (r *Runner) Changed(ctx context.Context) (<-chan struct{}, error) {
-	if err := r.acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer r.release()
-	return r.changed, nil
-}
-
 // ErrState: the federation is not in a state for that.
 var ErrState = errors.New("runner: the federation has ended")
 

@@ -35,8 +35,8 @@ var (
 	ErrClock = errors.New("signature: the request was signed at another time")
 )
 
-// Window is how far the time of a signature may be from the verifier's.
-const Window = 5 * time.Minute
+// window is how far the time of a signature may be from the verifier's.
+const window = 5 * time.Minute
 
 const (
 	label     = "sig1"
@@ -177,9 +177,9 @@ func Verify(r *http.Request, now time.Time) (*Signed, error) {
 	if !ed25519.Verify(key, base(r, body, p), made) {
 		return nil, ErrSignature
 	}
-	if at := time.Unix(created, 0); now.Sub(at).Abs() > Window {
+	if at := time.Unix(created, 0); now.Sub(at).Abs() > window {
 		return nil, fmt.Errorf("%w: at %s, and it is %s here; at most %v may lie between", ErrClock,
-			at.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), Window)
+			at.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), window)
 	}
 	return out, nil
 }

@@ -10,12 +10,12 @@ import (
 // ErrConfig: the options are out of range; the text says which and what to use.
 var ErrConfig = errors.New("crowd: unusable options")
 
-// MaxParties is the most parties of a crowd.
-const MaxParties = 1 << 20
+// maxParties is the most parties of a crowd.
+const maxParties = 1 << 20
 
 // Options says who is in a crowd, and what they sum.
 type Options struct {
-	// Parties is how many there are, 2 to MaxParties.
+	// Parties is how many there are, 2 to 2^20.
 	Parties int
 	// Degree is how many neighbours each shares masks with on a sparse graph, 2 to
 	// Parties − 1, even or with an even number of parties; 0: everybody with everybody.
@@ -43,8 +43,8 @@ func (o *Options) layout() masking.Layout {
 // check returns ErrConfig for the first that is out of range.
 func (o *Options) check() error {
 	switch {
-	case o.Parties < 2 || o.Parties > MaxParties:
-		return fmt.Errorf("%w: %d parties, use 2 to %d", ErrConfig, o.Parties, MaxParties)
+	case o.Parties < 2 || o.Parties > maxParties:
+		return fmt.Errorf("%w: %d parties, use 2 to %d", ErrConfig, o.Parties, maxParties)
 	case o.Degree < 0 || o.Degree == 1 || o.Degree >= o.Parties:
 		return fmt.Errorf("%w: %d neighbours, use 2 to %d, or 0 for all", ErrConfig, o.Degree,
 			o.Parties-1)
