@@ -24,7 +24,7 @@ func (c *checker) world() {
 		"noise is of whole numbers")
 	c.refuse(w.Drop > 0 && !c.Oneshot() && !c.Recovers(), "world.drop",
 		"write parties.drop_out, at least as much", "without recovery nobody may drop out")
-	c.refuse(w.Drop > 0 && c.Parties.DropOut > 0 && w.Drop > c.Parties.DropOut, "world.drop",
+	c.refuse(w.Fidelity == "crowd" && c.Recovers() && w.Drop > c.Parties.DropOut, "world.drop",
 		"write less, or more in parties.drop_out", "of a sum %v may be missing, and %v drop out",
 		c.Parties.DropOut, w.Drop)
 	law := w.Reference.Law != ""

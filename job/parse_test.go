@@ -326,6 +326,26 @@ func TestMistakeOfOthers(t *testing.T) {
 	}
 }
 
+// What Get returns Set takes.
+func TestGet(t *testing.T) {
+	j := parse(t, first+"time = { step_time = \"90s\" }\nworld.servers = [\"Oslo\"]\n")
+	own := &Job{}
+	for path, want := range map[string]string{"rounds": "20", "model.name": "logistic",
+		"privacy.epsilon": "8.0", "time.step_time": "1m30s", "world.servers": "Oslo", "seed": "",
+		"parties.group": ""} {
+		got := j.Get(path)
+		if got != want && got != `"`+want+`"` {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+		if got == "" {
+			continue
+		}
+		if err := own.Set(path, got); err != nil || own.Get(path) != got {
+			t.Errorf("%s = %s: %v, %q", path, got, err, own.Get(path))
+		}
+	}
+}
+
 // A clone's lists of tables are its own.
 func TestClone(t *testing.T) {
 	j := parse(t, `name = "x"

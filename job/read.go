@@ -160,6 +160,19 @@ func (t *table) meant(within, key string) string {
 	return "there are " + strings.Join(near, ", ")
 }
 
+// Get returns what [Job.Set] takes for the value that a field has, empty if it has none. It is for
+// fields that are in no list.
+func (j *Job) Get(path string) string {
+	e := theJob.find(path)
+	if e.row == nil || e.row.zero(j) {
+		return ""
+	}
+	if text, ok := e.row.get(j).(string); ok {
+		return text
+	}
+	return strings.Trim(format(e.row.get(j)), `"[]`)
+}
+
 // Set gives a field a value, as --set PATH=VALUE does. An element of a list goes by its number,
 // from 0: world.party.2.rows. A list of values has commas. It fails with a [ConfigError]; what
 // does not go with other fields only [Job.Validate] finds.

@@ -1,6 +1,9 @@
 package training
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
@@ -23,6 +26,11 @@ func WithRows(j *job.Job, sets ...*learning.Dataset) (*job.Job, error) {
 				*c.said, c.there)
 		}
 		*c.said = c.there
+	}
+	var wrong *named.ModelError
+	_, err := named.Model(own.Model.Name, own.Model.Features, own.Model.Classes, own.Training.Lambda)
+	if errors.As(err, &wrong) {
+		return nil, j.Mistake("model.name", strings.TrimSuffix(wrong.Advice, "."), "%s", wrong.Reason)
 	}
 	return own, nil
 }

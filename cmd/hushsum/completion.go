@@ -102,16 +102,13 @@ func description(ctx context.Context) *cli.Program {
 	return p
 }
 
-// subcommand asks a command for its flags and help, and simulate also for those with a file.
+// subcommand asks a command for its flags and help.
 func subcommand(ctx context.Context, c command) cli.Command {
 	out := cli.Command{Name: c.name, About: c.about, Words: firstWords(c.name)}
 	std := streams{out: io.Discard, err: io.Discard, described: func(f *flag.FlagSet, m *manual) {
 		add(&out, f, m)
 	}}
 	c.run(ctx, []string{"-h"}, std)
-	if c.name == "simulate" {
-		c.run(ctx, []string{"-", "-h"}, std)
-	}
 	return out
 }
 
@@ -145,7 +142,7 @@ func add(out *cli.Command, flags *flag.FlagSet, help *manual) {
 }
 
 // takesFile matches the help of a command that takes a file.
-var takesFile = regexp.MustCompile(`^Usage: [a-z ]+ FILE\b`)
+var takesFile = regexp.MustCompile(`^Usage: [a-z ]+ \[?FILE\b`)
 
 // firstWords are those that a command's first argument can be.
 func firstWords(name string) (words []string) {

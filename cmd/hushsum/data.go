@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/hushsum/hushsum/learning"
@@ -30,6 +29,9 @@ type dealing struct {
 	concentration float64
 	seed          uint64
 }
+
+// censusRows are those of a party of a census if nothing says how many.
+const censusRows = 200
 
 // shuffledSplit deals the first rows of all in a random order, as many to each party.
 const shuffledSplit = "shuffled"
@@ -67,7 +69,7 @@ func (v *dealing) makeCensus() (train, test *learning.Dataset, err error) {
 	}
 	rows := v.clients * v.rows
 	if !v.shuffled() {
-		rows = max(rows, censusStart.clients*censusStart.rows)
+		rows = max(rows, 100*censusRows)
 	}
 	rows += syntheticTestRows
 	all, _, err := learning.Census(rows, v.seed)
@@ -263,9 +265,6 @@ func (v *dealing) deal(
 		return nil, nil, err
 	}
 	o := learning.PartitionOptions{Clients: v.clients, Seed: v.seed, Concentration: v.concentration}
-	if names := learning.PartitionNames(); !slices.Contains(names, v.split) {
-		return nil, nil, unknown("split", v.split, names)
-	}
 	parties, unseen, err := learning.Partition(v.split, train, test, o)
 	if err != nil {
 		p := &problem{cause: "--split: " + plain(err), err: err}

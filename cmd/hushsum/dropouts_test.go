@@ -139,14 +139,14 @@ func TestHelpExplainsJSON(t *testing.T) {
 func TestHeaderAndCosts(t *testing.T) {
 	args := "simulate --clients 2 --rows-per-client 1 --rounds 1 --local-steps 1 --fraction-bits 1 " +
 		"--range 1234567.5 " +
-		"--rate 0.12345678901234567 --lambda 1.2345678901234567e-10 --seed 18446744073709551615"
+		"--rate 0.12345678901234567 --lambda 1.2345678901234567e-10 --seed 9223372036854775807"
 	code, out, errs := call(t.Context(), strings.Fields(args)...)
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
 	}
 	checkWidth(t, out)
 	for _, want := range []string{"2 with 1 row each", "1 round of 1 local step;",
-		"seed 18446744073709551615", "1 binary\n          place;", "After 1 round ", ", 1 round "} {
+		"seed 9223372036854775807", "1 binary\n          place;", "After 1 round ", ", 1 round "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

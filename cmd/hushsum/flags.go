@@ -49,6 +49,13 @@ func parseOperands(
 	}
 }
 
+// given returns the flags that were given.
+func given(flags *flag.FlagSet) map[string]bool {
+	set := make(map[string]bool)
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	return set
+}
+
 // helpAsked says that help was asked for, or one part of it.
 type helpAsked struct{ topic string }
 
@@ -133,6 +140,7 @@ var leading = map[string]string{
 	"account":     "The mechanism comes first, then flags, and nothing else.",
 	"calibrate":   "The mechanism comes first, then flags, and nothing else.",
 	"experiment":  "The name of one experiment comes first, then flags, and nothing else.",
+	"simulate":    "It takes one FILE, and flags.",
 	"attack":      "It takes flags only. Choose attacks with --run.",
 	"completion":  "It takes the name of one shell.",
 	"man":         "It takes nothing.",
@@ -226,18 +234,6 @@ var adversaries = map[protocol.Adversary]string{
 	protocol.CheatingServer: "cheating",
 	protocol.CuriousServer:  "curious",
 }
-
-// noNoise is the value of --noise without noise.
-const noNoise accounting.Family = 0
-
-// laws are the values of --noise.
-var laws = func() map[accounting.Family]string {
-	names := map[accounting.Family]string{noNoise: noNoise.String()}
-	for _, f := range accounting.Families() {
-		names[f] = f.String()
-	}
-	return names
-}()
 
 // views are the values of --adversary of account and calibrate.
 var views = map[accounting.View]string{

@@ -71,7 +71,11 @@ func sentence(clause string) string {
 		return ""
 	}
 	first, size := utf8.DecodeRuneInString(clause)
-	return string(unicode.ToUpper(first)) + clause[size:] + "."
+	end := "."
+	if strings.HasSuffix(clause, "?") {
+		end = ""
+	}
+	return string(unicode.ToUpper(first)) + clause[size:] + end
 }
 
 // wrap breaks text between words into lines of at most the given number of

@@ -29,6 +29,7 @@ type described struct {
 	averaging         bool // of a census, as federated averaging was first described
 	set, model, split string
 	rule, mask, noise string
+	protocol          string
 	lambda            float64
 	byRows            bool
 }
@@ -56,54 +57,6 @@ type presenter interface {
 	progress(round, done, of int)
 	round(r simulation.Round)
 	end(r *simulation.Result, took time.Duration)
-}
-
-func simulate(ctx context.Context, args []string, std streams) int {
-	if file, rest, ok := namesJob(args); ok {
-		return simulateJob(ctx, file, rest, std)
-	}
-	flags, v := newSimulateFlags()
-	if code, ok := parseFlags(flags, simulateManual(), args, std); !ok {
-		return code
-	}
-	if err := v.settle(flags); err != nil {
-		return wrongUsage(flags, err, std)
-	}
-	start := time.Now()
-	train, test, about, err := v.load()
-	if err != nil {
-		return failed(err, std)
-	}
-	options, err := v.options(train, test)
-	if err == nil {
-		err = explain(options.Validate())
-	}
-	if err != nil {
-		return wrongUsage(flags, err, std)
-	}
-	if v.noisy() && v.budget.Epsilon != 0 && !v.set["noise-multiplier"] {
-		err := interruptible(ctx, func() (err error) {
-			v.noise.Multiplier, err = options.Calibrate()
-			return err
-		})
-		switch {
-		case ctx.Err() != nil:
-			return interrupted("simulate", std)
-		case err != nil:
-			return failed(err, std)
-		}
-	}
-	return runOptions(ctx, v.described(), about, options, v.json, start, std)
-}
-
-// described returns what is told of the run of the flags.
-func (v *simulateFlags) described() described {
-	d := described{averaging: v.averaging(), set: v.data, model: v.model, split: v.split, rule: v.rule,
-		mask: v.mask, noise: v.noise.Family.String(), lambda: v.lambda, byRows: v.byRows}
-	if v.shuffled() {
-		d.split = "iid"
-	}
-	return d
 }
 
 // runOptions runs options, and shows the run.
@@ -206,9 +159,9 @@ func failed(err error, std streams) int {
 
 // explain says in the words of the command what is wrong and which flag helps.
 func explain(err error) error {
+	var said *problem
 	var option *simulation.ConfigError
 	var config *privacy.ConfigError
-	var said *problem
 	switch {
 	case err == nil:
 		return nil
@@ -227,23 +180,11 @@ func explain(err error) error {
 			err:    err,
 		}
 	case errors.As(err, &option):
-		return flagProblem(option.Field, option.Reason, option.Advice, err)
+		return &problem{cause: option.Reason, advice: sentence(option.Advice), err: err}
 	case errors.As(err, &config):
-		return flagProblem(config.Field, config.Reason, config.Advice, err)
+		return &problem{cause: config.Reason, advice: sentence(config.Advice), err: err}
 	}
 	return err
-}
-
-// flagProblem says which flag is wrong that sets a field, if one does.
-func flagProblem(field, reason, advice string, err error) error {
-	name := flagOf[field]
-	if name == "" {
-		return err
-	}
-	if errors.Is(err, aggregation.ErrWrap) {
-		advice = "lower --range, --fraction-bits, --rows-per-client or --clients"
-	}
-	return &problem{cause: fmt.Sprintf("--%s: %s", name, reason), advice: sentence(advice), err: err}
 }
 
 // where says in which round and with which party a run failed.

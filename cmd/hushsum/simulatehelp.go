@@ -7,7 +7,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-const simulateAbout = `Usage: hushsum simulate [flags]
+const simulateAbout = `Usage: hushsum simulate [FILE] [flags]
 
 Trains a model of many parties on this machine by federated averaging. Every
 round, each party trains on rows of its own, masks the outcome, and submits it;
@@ -20,8 +20,28 @@ other data, models and rules may take the place of the census and its averages.
 Ctrl-C ends the run early and prints what was done. A run without any sum ends
 with code 1, and standard error says why.
 
-With --scenario FILE it simulates a whole federation as the file declares it,
-with latencies, drop-outs and budgets: 'hushsum simulate --scenario FILE -h'.
+With FILE it simulates a job as the file declares it, latencies, drop-outs and
+budgets among it, and without one a job of its own, which --print shows. Flags,
+and --set for any field, take the place of what a job says.
+`
+
+const simulateFiles = `FILE declares a job: who trains what, how sums are taken and what noise is in
+them; - reads standard input. 'hushsum job fields' lists all that there is to
+say. What stands under [world] is for a simulation only: data, places, links,
+drop-outs.
+
+With places, links, single parties, crowds or rows by round, and with --out and
+--sweep, time is virtual: messages of real sessions take the latencies of the
+world, and work takes what it gives, or what parties in places of their own
+would need. It then says what accuracy, privacy and time the collaboration would
+give, for each party and round. Noise is drawn from the world's seed, so that the
+same comes out again: a simulated model protects nobody's rows and must not be
+released.
+
+Without FILE the job is one of four, by the flags: federated averaging of a
+census, the same with noise, a census by other models and rules, or images.
+--print shows it, and the printed file comes to the same. --scenario reads files
+of the form before jobs too, for a release.
 `
 
 const simulateDropOuts = `With --drop, parties drop out of each round: before they submit, before they
@@ -167,6 +187,7 @@ func simulateManual() *manual {
 	return &manual{
 		about: simulateAbout,
 		topics: []topic{
+			{"files", "jobs of files, virtual time and sweeps", simulateFiles},
 			{"drop-outs", "parties that leave, and sums from one message", simulateDropOuts},
 			{"noise", "noise, and what it spends of privacy", simulateNoise},
 			{"models", "other data, models and rules", fmt.Sprintf(simulateModels, names)},
@@ -181,6 +202,9 @@ func simulateManual() *manual {
 			"hushsum simulate --noise discrete-gaussian --noise-multiplier 0.5",
 			"hushsum simulate --epsilon 4 --delta 1e-5",
 			"hushsum simulate --data path/to/adult --json",
+			"hushsum simulate simulation/scenarios/latency.toml",
+			"hushsum simulate simulation/scenarios/hospitals.toml --out hospitals",
+			`hushsum simulate simulation/scenarios/digits.toml --sweep "epsilon=0.1,1,8"`,
 		},
 	}
 }

@@ -6,201 +6,225 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/old"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/training"
 )
 
-const simulateJobAbout = `Usage: hushsum simulate FILE [flags]
-
-Simulates a job as a file declares it: who trains what, how sums are taken and
-what noise is in them. What the file says of the world, under [world], is for a
-simulation only: data, places, links, drop-outs; it says what accuracy, privacy
-and time the collaboration would give. - reads standard input.
-
-With places, links, single parties, crowds or rows by round time is virtual:
-messages of real sessions take the latencies of the world, and work takes what
-it gives, or what parties in places of their own would need. Noise is then drawn
-from the world's seed, so that the same comes out again: a simulated model
-protects nobody's rows and must not be released.
-
-Flags take the place of what the file says, and --set does for any field.
-`
-
-// jobFlags are the flags of simulate with a file.
-type jobFlags struct {
-	file, out, sweep, keep string
-	old                    bool // the file may be of the form before jobs
-	json                   bool
-	set                    settings
-}
-
-// setting is a field of a job with a value, as a flag or --set has it.
-type setting struct{ flag, path, text string }
-
-// settings are in the order in which they were given.
-type settings []setting
-
-// texts returns them as --set has them.
-func (s settings) texts() (all []string) {
-	for _, one := range s {
-		all = append(all, one.path+"="+one.text)
-	}
-	return all
-}
-
-// setFlag is --set.
-type setFlag struct{ *settings }
-
-func (s setFlag) String() string { return "" }
-
-func (s setFlag) Set(text string) error {
-	path, value, ok := strings.Cut(text, "=")
-	if !ok {
-		return errors.New("write PATH=VALUE, as in privacy.epsilon=4")
-	}
-	*s.settings = append(*s.settings, setting{"set " + text, path, value})
-	return nil
-}
-
-// fieldFlag is the flag of a field.
-type fieldFlag struct {
-	job.Field
-	*settings
-}
-
-func (f *fieldFlag) String() string { return "" }
-
-func (f *fieldFlag) Set(text string) error {
-	*f.settings = append(*f.settings, setting{f.Flag, f.Path, text})
-	return nil
-}
-
-// IsBoolFlag has package flag take the flag without a value.
-func (f *fieldFlag) IsBoolFlag() bool { return f.Kind == job.Truth }
-
-func newJobFlags() (*flag.FlagSet, *jobFlags) {
-	v := &jobFlags{}
-	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	f.StringVar(&v.file, "scenario", "", "`FILE` in the place of FILE; it may be of the form before jobs")
-	f.BoolVar(&v.json, "json", false, "print JSON, an object a line")
-	f.StringVar(&v.out, "out", "", "`DIR` for tables, figures and a page, in virtual time")
-	f.StringVar(&v.sweep, "sweep", "", "`\"KEY=A,B …\"`: run all combinations of values, in virtual "+
-		"time; a key is a path, a flag's name, parties or rows")
-	f.StringVar(&v.keep, "keep", "", "`FILE` to keep the outcomes of a sweep in, so that it can go on\t"+
-		", with --out DIR/sweep.kept")
-	f.Var(setFlag{&v.set}, "set", "`PATH=VALUE` in place of what the file says of a field")
-	for field := range job.Fields() {
-		if field.Flag == "" {
-			continue
-		}
-		usage := field.Path + ": " + strings.TrimSuffix(field.Sentence, ".")
-		if field.Arg != "" {
-			usage = "`" + field.Arg + "` " + usage
-		}
-		f.Var(&fieldFlag{field, &v.set}, field.Flag, usage)
-	}
-	return f, v
-}
-
-func simulateJobManual() *manual {
-	return &manual{about: simulateJobAbout, examples: []string{
-		"hushsum simulate simulation/scenarios/latency.toml",
-		"hushsum simulate simulation/scenarios/hospitals.toml --out hospitals",
-		"hushsum simulate simulation/scenarios/hospitals.toml --set world.party.2.rows=100",
-		`hushsum simulate simulation/scenarios/digits.toml --sweep "epsilon=0.1,1,8"`,
-	}}
-}
-
-// namesJob takes the file that simulate is called with out of the arguments.
-func namesJob(args []string) (file string, rest []string, ok bool) {
-	if len(args) > 0 && (args[0] == "-" || !strings.HasPrefix(args[0], "-")) {
-		return args[0], args[1:], true
-	}
-	for _, arg := range args {
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if strings.HasPrefix(arg, "-") && name == "scenario" {
-			return "", args, true
-		}
-	}
-	return "", args, false
-}
-
-// simulateJob is simulate with a file.
-func simulateJob(ctx context.Context, file string, args []string, std streams) int {
+// simulate simulates a job: of a file, or of a preset, to which flags apply.
+func simulate(ctx context.Context, args []string, std streams) int {
 	flags, v := newJobFlags()
-	if code, ok := parseFlags(flags, simulateJobManual(), args, std); !ok {
+	operands, code, ok := parseOperands(flags, simulateManual(), 1, args, std)
+	if !ok {
 		return code
 	}
-	v.old = v.file != ""
-	v.file = cmp.Or(v.file, file)
-	switch {
-	case v.file == "":
-		return wrongUsage(flags, &problem{cause: "there is no file to simulate"}, std)
-	case v.keep != "" && v.sweep == "":
+	v.given, v.old = given(flags), v.file != ""
+	if len(operands) > 0 {
+		if name := operands[0]; name == "true" || name == "false" {
+			return wrongUsage(flags, unexpected("simulate", name), std)
+		}
+		v.file = cmp.Or(v.file, operands[0])
+	}
+	if v.keep != "" && v.sweep == "" {
 		return wrongUsage(flags, &problem{cause: "--keep is for --sweep"}, std)
 	}
-	j, err := v.read()
+	j, err := v.declare()
 	if err != nil {
-		return jobFailed(err, std)
+		return v.refused(flags, err, std)
+	}
+	if scenario.Needs(j) || j.World.Data.Set == kddData || v.old || v.sweep != "" || v.out != "" {
+		if err := j.Validate(); err != nil {
+			return v.refused(flags, err, std)
+		}
+		if v.print {
+			return printJob(j, std)
+		}
+		return v.simulateScenario(ctx, flags, j, std)
+	}
+	return v.runDeclared(ctx, flags, j, std)
+}
+
+// declare returns the job of the file, or the preset, with what flags say of fields in place of
+// what it says. It may need rows to be valid.
+func (v *jobFlags) declare() (j *job.Job, err error) {
+	if v.file != "" {
+		j, err = v.read()
+	} else {
+		j, err = v.preset()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := v.set.of("training.steps"); ok {
+		j.Training.Epochs = 0
+	}
+	if _, ok := v.set.of("training.epochs"); ok {
+		j.Training.Steps = 0
+	}
+	if err := v.setRule(j); err != nil {
+		return nil, err
 	}
 	for _, s := range v.set {
 		var wrong *job.ConfigError
 		if err := j.Set(s.path, s.text); errors.As(err, &wrong) {
-			return wrongUsage(flags, &problem{cause: fmt.Sprintf("--%s: %s: %s", s.flag, s.path,
-				wrong.Reason), advice: sentence(wrong.Advice), err: err}, std)
+			cause := fmt.Sprintf("--%s: %s", s.flag, wrong.Reason)
+			return nil, &problem{cause: cause, advice: sentence(wrong.Advice), err: err}
 		}
 	}
-	if len(v.set) > 0 {
-		if err := j.Validate(); err != nil {
-			return jobFailed(err, std)
+	if v.given["epsilon"] && !j.Noisy() && !v.given["noise"] {
+		j.Privacy.Noise = "discrete-gaussian"
+	}
+	return j, nil
+}
+
+// setRule sets what --rule names.
+func (v *jobFlags) setRule(j *job.Job) error {
+	if v.rule == "" {
+		return nil
+	}
+	parties, servers := 0, 0
+	for _, name := range strings.Split(v.rule, "+") {
+		if name == "momentum" {
+			name = "fedavgm"
+		}
+		_, ofParties := training.ClientRules[name]
+		_, ofServer := training.ServerRules[name]
+		switch {
+		case ofParties:
+			j.Training.Rule = name
+			parties++
+		case ofServer:
+			j.Server.Rule, j.Server.Beta1 = name, cmp.Or(j.Server.Beta1, 0.9)
+			if name == "fedavgm" && j.Server.Rate == 0 {
+				j.Server.Rate = 1 - j.Server.Beta1 // steps then add up to the updates
+			}
+			servers++
+		default:
+			known := append(slices.Sorted(maps.Keys(training.ClientRules)),
+				slices.Sorted(maps.Keys(training.ServerRules))...)
+			return &problem{cause: fmt.Sprintf("--rule: there is no %q", name),
+				advice: didYouMean(name, known, "%s", "Use one of "+strings.Join(known, ", ")+".")}
 		}
 	}
-	if scenario.Needs(j) || j.World.Data.Set == kddData || v.old || v.sweep != "" || v.out != "" {
-		return v.simulateScenario(ctx, flags, j, std)
+	if parties > 1 || servers > 1 {
+		return &problem{cause: fmt.Sprintf("--rule: %s has two rules for one side", v.rule),
+			advice: "Use one rule of the parties and one of the server, as in fedprox+fedadam."}
 	}
-	return v.runDeclared(ctx, j, std)
+	return nil
 }
 
 // runDeclared simulates a job without virtual time: its training by whatever rules, over sums by
 // messages.
-func (v *jobFlags) runDeclared(ctx context.Context, declared *job.Job, std streams) int {
-	start, j := time.Now(), declared.WithDefaults()
-	d := newDealing(j)
+func (v *jobFlags) runDeclared(
+	ctx context.Context, flags *flag.FlagSet, j *job.Job, std streams,
+) int {
+	start, d := time.Now(), newDealing(j)
 	train, test, about, err := d.load()
 	if err != nil {
 		return failed(err, std)
 	}
 	parties, test, err := d.deal(train, test)
 	if err != nil {
-		return failed(err, std)
+		return v.refused(flags, err, std)
+	}
+	if err := v.fill(j, parties); err != nil {
+		return v.refused(flags, err, std)
+	}
+	if err := j.Validate(); err != nil {
+		return v.refused(flags, err, std)
+	}
+	if v.print {
+		return printJob(j, std)
 	}
 	var options simulation.Options
-	err = interruptible(ctx, func() (err error) { // noise is calibrated
-		options, err = simulation.Declared(declared, parties, test)
+	declare := func() (err error) {
+		options, err = simulation.Declared(j, parties, test)
 		return err
-	})
-	switch {
-	case ctx.Err() != nil:
-		return interrupted("simulate", std)
-	case err != nil:
-		return jobFailed(err, std)
 	}
-	return runOptions(ctx, describeJob(j), about, options, v.json, start, std)
+	if calibrates := j.Noisy() && j.Privacy.Multiplier == 0; calibrates {
+		if err = interruptible(ctx, declare); ctx.Err() != nil {
+			return interrupted("simulate", std)
+		}
+	} else {
+		err = declare()
+	}
+	if err != nil {
+		return v.refused(flags, err, std)
+	}
+	return runOptions(ctx, describeJob(j.WithDefaults()), about, options, v.json, start, std)
 }
 
-// newDealing is how a job deals rows, with its defaults.
+// fill fills in what flags leave to the rows and their owners.
+func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
+	n := len(parties)
+	if j.Size() == 0 {
+		j.Parties.Count = n
+	}
+	if v.byRows {
+		j.Sum.MaxWeight = 0
+		for _, d := range parties {
+			j.Sum.MaxWeight = max(j.Sum.MaxWeight, d.Len())
+		}
+	}
+	if v.file == "" && j.Noisy() && j.Oneshot() && !v.given["bits"] {
+		j.Privacy.Bits = max(j.Privacy.Bits, simulation.OneshotBits(n))
+	}
+	recovers := v.given["drop"] || v.given["recovery"] && j.Sum.Recovery
+	if said, ok := v.set.of("sum.recovery"); v.given["drop-out"] || !recovers || j.World.Drop == 0 &&
+		!j.Sum.Recovery || ok && said == "false" {
+		if v.given["min-survivors"] {
+			return &problem{cause: "--min-survivors: it says something about recovery, which is off",
+				advice: "Add --recovery or --drop."}
+		}
+		return nil
+	}
+	adversary := map[string]protocol.Adversary{"semi-malicious": protocol.SemiMaliciousServer,
+		"curious": protocol.CuriousServer}[j.Sum.Adversary]
+	of := cmp.Or(j.Parties.PerRound, n)
+	r, err := simulation.Options{Parties: parties, PerRound: of, Colluders: j.Parties.Colluders,
+		Recovery: &protocol.Recovery{Adversary: adversary, MinSurvivors: v.survivors}}.EffectiveRecovery()
+	var wrong *simulation.ConfigError
+	if errors.As(err, &wrong) {
+		name := map[string]string{"Colluders": "colluders", "Recovery.MinSurvivors": "min-survivors",
+			"Parties": "clients"}[wrong.Field]
+		return &problem{cause: fmt.Sprintf("--%s: %s", cmp.Or(name, "recovery"), wrong.Reason),
+			advice: sentence(wrong.Advice), err: err}
+	}
+	if err != nil {
+		return err
+	}
+	j.Parties.DropOut = float64(of-r.MinSurvivors) / float64(of)
+	j.Sum.Recovery = !j.Oneshot() && j.Parties.DropOut == 0
+	return nil
+}
+
+// printJob prints a job as a file has it.
+func printJob(j *job.Job, std streams) int {
+	text, err := j.MarshalText()
+	if err != nil {
+		return failed(err, std)
+	}
+	fmt.Fprintf(std.out, "%s", text)
+	return exitOK
+}
+
+// newDealing is how a job deals rows.
 func newDealing(j *job.Job) *dealing {
-	data := &j.World.Data
+	data := &j.WithDefaults().World.Data
 	d := &dealing{data: data.Set, clients: j.Size(), rows: data.Rows, split: cmp.Or(data.Split, "iid"),
 		concentration: data.Concentration, seed: cmp.Or(j.World.Seed, j.Seed)}
 	if d.rows == 0 && !isImages(d.data) {
-		d.rows = censusStart.rows
+		d.rows = censusRows
 	}
 	return d
 }
@@ -209,26 +233,36 @@ func newDealing(j *job.Job) *dealing {
 func describeJob(j *job.Job) described {
 	d := described{set: j.World.Data.Set, model: j.Model.Name,
 		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
-		noise: j.Privacy.Noise, lambda: j.Training.Lambda}
+		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda}
 	if d.split == shuffledSplit {
 		d.averaging, d.split = j.Model.Name == "logistic", "iid"
 	}
 	d.byRows = j.Sum.MaxWeight > 0
-	if rule := j.Server.Rule; rule != "fedavg" {
+	switch rule := j.Server.Rule; {
+	case rule == "fedavg":
+	case d.rule == "fedavg":
+		d.rule = rule
+	default:
 		d.rule += "+" + rule
 	}
 	return d
 }
 
-// read reads the job.
+// read reads the job's file.
 func (v *jobFlags) read() (*job.Job, error) {
 	name, text, err := readJob(v.file)
 	if err != nil {
-		return nil, &problem{cause: plain(err),
-			advice: "Give a file that declares a job, such as one of simulation/scenarios.", err: err}
+		return nil, &fileProblem{&problem{cause: plain(err),
+			advice: "Give a file that declares a job, such as one of simulation/scenarios.", err: err}}
 	}
 	return parseJob(name, text, v.old)
 }
+
+// fileProblem is one of the file, and not of how the command is called.
+type fileProblem struct{ *problem }
+
+// Unwrap has the problem found.
+func (p *fileProblem) Unwrap() error { return p.problem }
 
 // parseJob reads the text of a job, or if that may be of a scenario as they were before jobs.
 func parseJob(name string, text []byte, scenarios bool) (*job.Job, error) {
@@ -241,7 +275,29 @@ func parseJob(name string, text []byte, scenarios bool) (*job.Job, error) {
 
 // base is the name of the job's file without folder and extension.
 func (v *jobFlags) base() string {
-	return strings.TrimSuffix(filepath.Base(v.file), filepath.Ext(v.file))
+	name := cmp.Or(v.file, "simulate")
+	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+}
+
+// refused says what is wrong: of a file with the lines, of flags in their names.
+func (v *jobFlags) refused(flags *flag.FlagSet, err error, std streams) int {
+	all := job.Errors(err)
+	var file *fileProblem
+	var said *problem
+	switch {
+	case errors.As(err, &file):
+		return failed(err, std)
+	case errors.As(err, &said):
+		return wrongUsage(flags, err, std)
+	case len(all) == 0 || v.file != "":
+		return jobFailed(err, std)
+	}
+	e := all[0]
+	cause := e.Path + ": " + e.Reason
+	if name := flagOf(e.Path); name != "" {
+		cause = "--" + name + ": " + e.Reason
+	}
+	return wrongUsage(flags, &problem{cause: cause, advice: sentence(e.Advice), err: err}, std)
 }
 
 // jobFailed says what is wrong with a job, a line for each mistake.

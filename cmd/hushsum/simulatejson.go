@@ -166,7 +166,7 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		SetupClientMS:  milliseconds(r.Setup.Client),
 		SetupServerMS:  milliseconds(r.Setup.Server),
 		TotalMS:        milliseconds(took),
-		Protocol:       protocols[o.Oneshot != nil],
+		Protocol:       j.protocol,
 		Members:        r.Committee.Members,
 		MemberMS:       milliseconds(r.Committee.Work),
 		Recovery:       "off",
