@@ -3,12 +3,14 @@ package simulation
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
@@ -184,5 +186,34 @@ func TestNoiseOptions(t *testing.T) {
 	o.Parties = nil
 	if _, err := o.Release(); !errors.Is(err, ErrConfig) {
 		t.Errorf("without parties: %v", err)
+	}
+}
+
+// A round of secret coins for which nobody is drawn is noise alone, and beside it, in the clear,
+// nothing.
+func TestNobodyDrawn(t *testing.T) {
+	parties, test := declaredRows(t)
+	for _, mask := range []string{"none", "soft"} {
+		j := declaredJob()
+		j.Rounds, j.Parties.Hidden, j.Training.Mask = 60, 0.5, mask
+		j.Privacy = job.Privacy{Noise: "skellam", Multiplier: 1, Clip: 1}
+		o, err := Declared(j, parties, test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Schedule = rand.NewChaCha8([32]byte{1})
+		result, err := Run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", mask, err)
+		}
+		nobody := 0
+		for _, r := range result.Rounds {
+			if r.Lost == nil && len(r.Included) == 0 {
+				nobody++
+			}
+		}
+		if nobody == 0 || math.IsNaN(result.Clear[0]) {
+			t.Errorf("%s: %d rounds of nobody", mask, nobody)
+		}
 	}
 }

@@ -414,7 +414,7 @@ func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error
 	if err := x.learned.move(r, totals[0], out.included, works[0]); err != nil {
 		return err
 	}
-	if x.beside != nil {
+	if x.beside != nil && len(out.included) > 0 {
 		return x.beside.move(&Round{}, totals[1], out.included, works[1])
 	}
 	return nil
@@ -425,9 +425,11 @@ func (x *run) totals(r *Round, out outcome, works [][]training.Work) ([]job.Tota
 	totals := make([]job.Total, len(works))
 	for k, l := range x.learners() {
 		var err error
-		if k > 0 || x.lanes == nil {
+		switch {
+		case k > 0 && len(out.included) == 0: // of secret coins, which drew nobody
+		case k > 0 || x.lanes == nil:
 			totals[k], err = l.total(out.included, works[k])
-		} else {
+		default:
 			start := x.Now()
 			parties := len(out.included)
 			if x.hidden() {
