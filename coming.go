@@ -23,7 +23,7 @@ func (p *participant) part(in []byte) error {
 		if p.coming.broadcast == nil {
 			p.broadcast, p.arrived = nil, nil // there is room for one
 			collect(p.Plan)
-			room := newWeights(p.Plan.Length(), p.Work32 != nil)
+			room := newWeights(p.Plan.ModelLength(), p.Work32 != nil)
 			p.coming.broadcast = newBroadcastReader(room)
 		}
 		_, err := p.coming.broadcast.Write(body)

@@ -13,7 +13,6 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -36,7 +35,9 @@ type Coordinator struct {
 	// those of the committee.
 	Committee Listener
 
-	// Model is what the first round begins with, Length coordinates; nil: zeros.
+	// Model is what the first round begins with, the plan's ModelLength coordinates; nil: zeros. Of
+	// a job that trains its model itself it is what training.First returns, and Apply what
+	// training.Apply does.
 	Model []float64
 	// Apply returns the next model from the mean of the parties' vectors in a round;
 	// nil: the sum of both. The coordinator keeps what it returns, which must not change
@@ -74,15 +75,6 @@ type Coordinator struct {
 	Progress func(Event) // may be nil
 
 	grace time.Duration // of tests: how long who has gone is waited for; 0: see below
-}
-
-// Round is a round that gave a sum.
-type Round struct {
-	Number  uint64          // in the job, from 1
-	Parties []int           // whose vectors are in the sum, by roster index
-	Mean    []float64       // of their vectors, with noise
-	Mean32  []float32       // the same, in place of Mean, of a coordinator with Model32 or Apply32
-	Sum     *masking.Vector // of their submissions, in the ring; it is only read
 }
 
 // Result is what a job has come to.
@@ -340,26 +332,29 @@ func (c *coordinator) begins(round uint64, fresh [32]byte) ([32]byte, error) {
 
 // apply has the next model made from a sum, while the job goes on.
 func (c *coordinator) apply(a *drive.Apply) {
-	r := Round{Number: a.Round, Parties: a.Parties, Sum: a.Sum}
-	digest, model := c.cast.digest, c.model
+	r := Round{Number: a.Round, Parties: a.Parties, Sum: a.Sum, Broadcast: c.cast.digest}
+	model := c.model
 	c.running.Go(func() {
 		collect(c.Plan) // room for submissions
 		next := applied{round: a.Round}
-		if next.err = c.decode(&r, digest); next.err == nil {
+		if next.err = c.decode(&r); next.err == nil {
 			next.model, next.err = c.nextModel(r, model)
 		}
 		c.next <- next
 	})
 }
 
-// decode fills in the mean of a round.
-func (c *coordinator) decode(r *Round, digest [32]byte) error {
-	if c.narrow() {
+// decode fills in the mean of a round. A job that trains reads the sum itself.
+func (c *coordinator) decode(r *Round) error {
+	switch {
+	case c.Plan.Trains():
+		return nil
+	case c.narrow():
 		r.Mean32 = make([]float32, c.Plan.Length())
-		return DecodeTo(r.Mean32, c.Plan, digest, r.Sum, len(r.Parties))
+		return DecodeTo(r.Mean32, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
 	}
 	r.Mean = make([]float64, c.Plan.Length())
-	return DecodeTo(r.Mean, c.Plan, digest, r.Sum, len(r.Parties))
+	return DecodeTo(r.Mean, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
 }
 
 // notice reports what drive tells.

@@ -65,13 +65,8 @@ func (p *Participant) check() error {
 	if err := required("Dialer", p.Dialer, "use a TCPDialer, or Memory.Dialer"); err != nil {
 		return err
 	}
-	if p.Work32 == nil {
-		if err := required("Work", p.Work, "give a function that returns a vector"); err != nil {
-			return err
-		}
-	} else if p.Plan.Oneshot() != nil {
-		return &ConfigError{Path: "Work32", Reason: "one message has vectors of float64",
-			Advice: "use Work"}
+	if err := p.checkWork(); err != nil {
+		return err
 	}
 	switch rounds := p.Plan.Rounds(); {
 	case p.Spent < 0 || p.Spent > rounds:
@@ -85,6 +80,26 @@ func (p *Participant) check() error {
 			Reason: "a party that lost its state does not know which numbers it has used",
 			Advice: "ask the coordinator for one that it has not used with this party",
 		}
+	}
+	return nil
+}
+
+// checkWork returns an error unless there is the function that the job takes.
+func (p *Participant) checkWork() error {
+	switch trains := p.Plan.Trains(); {
+	case trains && (p.Work != nil || p.Work32 != nil):
+		return &ConfigError{Path: "Work", Reason: "the job trains its model itself",
+			Advice: "use Submit and training.Submit, or a job without model.name"}
+	case trains:
+		return required("Submit", p.Submit, "use training.Submit")
+	case p.Submit != nil:
+		return &ConfigError{Path: "Submit", Reason: "the job does not train its model itself",
+			Advice: "use Work"}
+	case p.Work32 == nil:
+		return required("Work", p.Work, "give a function that returns a vector")
+	case p.Plan.Oneshot() != nil:
+		return &ConfigError{Path: "Work32", Reason: "one message has vectors of float64",
+			Advice: "use Work"}
 	}
 	return nil
 }
@@ -117,6 +132,9 @@ func (c *Coordinator) check() error {
 	if err := c.checkNarrow(); err != nil {
 		return err
 	}
+	if err := c.checkTraining(); err != nil {
+		return err
+	}
 	if c.StepTime < 0 {
 		return &ConfigError{
 			Path:   "StepTime",
@@ -125,6 +143,21 @@ func (c *Coordinator) check() error {
 		}
 	}
 	return nil
+}
+
+// checkTraining returns an error unless a job that trains its model itself has what that takes.
+func (c *Coordinator) checkTraining() error {
+	if !c.Plan.Trains() {
+		return nil
+	}
+	if c.narrow() {
+		return &ConfigError{Path: "Model32", Reason: "the job trains a model of float64",
+			Advice: "use Model and Apply"}
+	}
+	if err := required("Model", c.Model, "use training.First"); err != nil {
+		return err
+	}
+	return required("Apply", c.Apply, "use training.Apply")
 }
 
 // checkNarrow returns an error if models cannot be held as float32, and are to be.

@@ -84,7 +84,7 @@ func (l *leader) keepModel() error {
 
 // loadModel takes the model that is kept, or the one that the job begins with.
 func (l *leader) loadModel(kept stored) error {
-	length, first := l.Plan.Length(), l.Model32
+	length, first := l.Plan.ModelLength(), l.Model32
 	if first != nil {
 		l.Model32 = []float32{} // it is not kept longer than a round
 	}
@@ -119,7 +119,7 @@ func (l *leader) readModel() error {
 	if err != nil {
 		return err
 	}
-	r := newWeightsReader(newWeights(l.Plan.Length(), l.narrow()))
+	r := newWeightsReader(newWeights(l.Plan.ModelLength(), l.narrow()))
 	_, err = io.Copy(r, file)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
@@ -166,10 +166,9 @@ func nextOf[F aggregation.Float](
 	if l.narrow() {
 		field = "Apply32"
 	}
-	if len(next) != l.Plan.Length() {
+	if length := l.Plan.ModelLength(); len(next) != length {
 		return nil, &ConfigError{Path: field,
-			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(next),
-				l.Plan.Length())}
+			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(next), length)}
 	}
 	for i, x := range next {
 		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {

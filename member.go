@@ -230,7 +230,7 @@ func (p *oneshotParty) connection(ctx context.Context) (model weights, done bool
 		case frameMessage:
 			err = p.opening(ctx, body)
 		case frameEnd:
-			last, err := parseBroadcast(body, p.Plan.Length())
+			last, err := parseBroadcast(body, p.Plan.ModelLength())
 			if err != nil {
 				return nil, false, err
 			}
@@ -264,7 +264,7 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	case h.Round < max(p.state.Round(), p.LeastNumber) || p.began == nil:
 		return nil
 	}
-	b, err := parseBroadcast(p.began, p.Plan.Length())
+	b, err := parseBroadcast(p.began, p.Plan.ModelLength())
 	if err != nil {
 		return err
 	}
@@ -280,11 +280,7 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	if err != nil {
 		return absent(err)
 	}
-	vector, err := p.Work(ctx, b.round, of[float64](b.model))
-	if err != nil {
-		return absent(err)
-	}
-	values, err := p.Plan.Encode(p.began, vector, p.Random)
+	values, err := p.values(ctx, b)
 	if err != nil {
 		return absent(err)
 	}
@@ -315,4 +311,21 @@ func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
 	}
 	p.report(Event{Kind: Submitted, Round: b.round})
 	return p.link.Send(ctx, frame(frameMessage, out))
+}
+
+// values has the program make this party's submission.
+func (p *oneshotParty) values(ctx context.Context, b *broadcast) ([][]uint64, error) {
+	model := of[float64](b.model)
+	if p.Submit != nil {
+		m, err := p.Submit(ctx, b.round, model)
+		if err != nil {
+			return nil, err
+		}
+		return p.Plan.EncodeMessage(BroadcastDigest(p.began), m, p.Random)
+	}
+	vector, err := p.Work(ctx, b.round, model)
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan.Encode(p.began, vector, p.Random)
 }

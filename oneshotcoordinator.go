@@ -464,14 +464,17 @@ func (r *oneshotCoordinator) sum() ([]int64, error) {
 
 // apply makes the next model from a sum.
 func (r *oneshotCoordinator) apply(sum []int64) error {
-	out := Round{Number: r.round, Parties: r.server.Included()}
+	out := Round{Number: r.round, Parties: r.server.Included(), Broadcast: BroadcastDigest(r.begin)}
 	values := signed.Ring(r.Plan.Layout(), sum)
 	var err error
 	if out.Sum, err = masking.FromValues(r.Plan.Layout(), values...); err != nil {
 		return err
 	}
 	var next weights
-	if out.Mean, err = r.Plan.Decode(r.begin, values, len(out.Parties)); err == nil {
+	if !r.Plan.Trains() {
+		out.Mean, err = r.Plan.Decode(r.begin, values, len(out.Parties))
+	}
+	if err == nil {
 		next, err = r.nextModel(out, r.model)
 	}
 	if err != nil {

@@ -45,6 +45,9 @@ type Participant struct {
 	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;
 	// a model of a weight that is too large is refused. It is for sums that are pairwise.
 	Work32 func(ctx context.Context, round uint64, model []float32) ([]float32, error)
+	// Submit is Work of a job that trains its model itself, where parties send more than a vector:
+	// training.Submit makes it of a party's rows. model has the plan's ModelLength coordinates.
+	Submit func(ctx context.Context, round uint64, model []float64) (Message, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing does,
 	// and a party that is started again takes part from the next session on, or with
@@ -415,7 +418,10 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 func (p *participant) vector(
 	ctx context.Context, b *broadcast,
 ) (fill func(v *masking.Vector) error, err error) {
-	if p.Work32 != nil {
+	switch {
+	case p.Submit != nil:
+		return p.submission(ctx, b)
+	case p.Work32 != nil:
 		return filling(ctx, p, b, p.Work32)
 	}
 	return filling(ctx, p, b, p.Work)
@@ -428,6 +434,21 @@ func filling[F aggregation.Float](
 	vector, err := work(ctx, b.round, of[F](b.model))
 	return func(v *masking.Vector) error {
 		return EncodeTo(v, p.Plan, b.digest, vector, p.Random)
+	}, err
+}
+
+// submission is vector for a job that trains.
+func (p *participant) submission(
+	ctx context.Context, b *broadcast,
+) (fill func(v *masking.Vector) error, err error) {
+	m, err := p.Submit(ctx, b.round, of[float64](b.model))
+	return func(v *masking.Vector) error {
+		values, err := p.Plan.EncodeMessage(b.digest, m, p.Random)
+		if err != nil {
+			v.Erase()
+			return err
+		}
+		return v.Set(values...)
 	}, err
 }
 

@@ -23,6 +23,10 @@ type (
 	ConfigError = job.ConfigError
 	// DifferenceError names the first field in which two sides' jobs differ. It is [ErrPlan].
 	DifferenceError = job.DifferenceError
+	// Message is what a party sends in a round of a job that trains its model itself.
+	Message = job.Message
+	// Round is a round that gave a sum.
+	Round = job.Round
 	// Protocol takes the sums of a [Plan].
 	Protocol = job.Protocol
 )

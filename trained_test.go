@@ -1,0 +1,299 @@
+package hushsum_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
+)
+
+// trainees are the parties of a job that trains its model itself, with rows each.
+type trainees struct {
+	*testing.T
+	settled *hushsum.Settled
+	keys    []ed25519.PrivateKey
+	members []ed25519.PrivateKey // of a committee
+	rows    []*learning.Dataset
+	test    *learning.Dataset
+	key     *keyexchange.SealKey
+	network hushsum.Memory
+	within  hushsum.Memory // of the committee
+}
+
+const traineesRounds = 4
+
+// newTrainees settles a job of five parties, of which all must be in a sum.
+func newTrainees(t *testing.T, text string) *trainees {
+	t.Helper()
+	g := &trainees{T: t}
+	all, _, err := learning.Census(300, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, test, err := all.Split(.25, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.rows, g.test, err = learning.Partition("dirichlet-quantity", train, test,
+		learning.PartitionOptions{Clients: 5, Seed: 5, Concentration: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roster := func(kind string, keys *[]ed25519.PrivateKey) *keyexchange.Roster {
+		var members []keyexchange.Member
+		for i := range 5 {
+			name := fmt.Sprintf("%s-%d", kind, i)
+			seed := sha256.Sum256([]byte(name))
+			key := ed25519.NewKeyFromSeed(seed[:])
+			*keys = append(*keys, key)
+			members = append(members,
+				keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
+		}
+		r, err := keyexchange.NewRoster(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	text = fmt.Sprintf("name = \"trained\"\nrounds = %d\nseed = 7\nmodel.features = %d\n"+
+		"model.classes = 2\nparties.count = 5\nsum.classical = true\n%s",
+		traineesRounds, g.test.Features, text)
+	j, err := job.Parse("job.toml", []byte(text))
+	if err == nil {
+		j.Sum.Recovery = !j.Oneshot()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := job.Files{Roster: roster("party", &g.keys), Committee: roster("member", &g.members)}
+	if g.settled, err = j.Settle(files); err != nil {
+		t.Fatal(err)
+	}
+	if g.key, err = keyexchange.GenerateSealKey(nil); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// coordinator trains as the job says.
+func (g *trainees) coordinator() *hushsum.Coordinator {
+	g.Helper()
+	first, err := training.First(g.settled)
+	if err != nil {
+		g.Fatal(err)
+	}
+	c := &hushsum.Coordinator{Plan: g.settled, Listener: &g.network, Model: first}
+	if c.Apply, err = training.Apply(g.settled); err != nil {
+		g.Fatal(err)
+	}
+	if g.settled.Oneshot() != nil {
+		c.Committee = &g.within
+	}
+	return c
+}
+
+// participant trains on its rows.
+func (g *trainees) participant(i int) *hushsum.Participant {
+	g.Helper()
+	work, err := training.Submit(g.settled, i, g.rows[i], nil)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return &hushsum.Participant{Plan: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i),
+		Submit: work}
+}
+
+// start has all take part, until the function that it returns has been called.
+func (g *trainees) start(ctx context.Context) (wait func() [][]float64) {
+	var group sync.WaitGroup
+	models := make([][]float64, len(g.keys))
+	for i := range g.keys {
+		p := g.participant(i)
+		group.Go(func() {
+			var err error
+			if models[i], err = p.Run(ctx); err != nil {
+				g.Errorf("party %d: %v", i, err)
+			}
+		})
+	}
+	within, stop := context.WithCancel(ctx)
+	var committee sync.WaitGroup
+	if g.settled.Oneshot() != nil {
+		for i, key := range g.members {
+			m := hushsum.Member{Plan: g.settled, Identity: key, Dialer: g.within.Dialer(i)}
+			committee.Go(func() { _ = m.Run(within) })
+		}
+	}
+	return func() [][]float64 {
+		group.Wait()
+		stop()
+		committee.Wait()
+		return models
+	}
+}
+
+// check compares the weights of a model with those of a simulation of so many rounds.
+func (g *trainees) check(model []float64, rounds int) {
+	g.Helper()
+	declared, err := training.Of(g.settled)
+	if err != nil {
+		g.Fatal(err)
+	}
+	o := simulation.Of(declared.Options())
+	o.Rounds, o.Sum, o.Test, o.Parties = rounds, simulation.Ring, g.test, g.rows
+	o.Range, o.FractionBits = g.settled.Job().Sum.Range, g.settled.Job().Sum.FractionBits
+	want, err := simulation.Run(g.Context(), o, nil)
+	if err != nil {
+		g.Fatal(err)
+	}
+	if len(model) != g.settled.ModelLength() {
+		g.Fatalf("%d numbers, want %d", len(model), g.settled.ModelLength())
+	}
+	for k, w := range want.Model {
+		if math.Float64bits(model[k]) != math.Float64bits(w) {
+			g.Fatalf("weight %d is %v, simulated %v", k, model[k], w)
+		}
+	}
+	if slices.Equal(o.Model.Init(o.Seed), want.Model) {
+		g.Error("nothing was learnt")
+	}
+}
+
+// A job that declares its training is trained by participants and a coordinator as it is
+// simulated, number by number to the last bit, for every rule that keeps something.
+func TestTrained(t *testing.T) {
+	for name, text := range map[string]string{
+		"fedavg, clipped": "model.name = \"logistic\"\nprivacy.clip = 0.5\n" +
+			"training = { steps = 5, rate = 1.0, lambda = 1e-4 }",
+		"fedprox, momentum": "model.name = \"softmax\"\ntraining = { rule = \"fedprox\", steps = 3 }\n" +
+			"server = { rule = \"fedavgm\", rate = 0.1, beta1 = 0.9 }",
+		"scaffold, hard mask, yogi": "model.name = \"mlp:3\"\n" +
+			"training = { rule = \"scaffold\", mask = \"hard\", batch = 8 }\nserver.rule = \"fedyogi\"",
+		"fedga, soft mask, by rows, adam": "model.name = \"softmax\"\nsum.max_weight = 300\n" +
+			"training = { rule = \"fedga\", mask = \"soft\", steps = 4, rate = 0.3 }\n" +
+			"server = { rule = \"fedadam\", beta1 = 0.9 }",
+		"scaffold, fresh": "model.name = \"logistic\"\n" +
+			"training = { rule = \"scaffold\", variates = \"fresh\", steps = 3 }",
+		"weights by rows": "model.name = \"logistic\"\nsum.max_weight = 300\n" +
+			"training = { submit = \"weights\", steps = 5, rate = 0.5 }",
+		"one message, fedprox, adagrad": "model.name = \"logistic\"\nsum.protocol = \"oneshot\"\n" +
+			"sum.committee = \"committee.txt\"\ntraining = { rule = \"fedprox\", steps = 3 }\n" +
+			"server.rule = \"fedadagrad\"",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newTrainees(t, text)
+			wait := g.start(t.Context())
+			result, err := g.coordinator().Run(t.Context())
+			models := wait()
+			if err != nil || result.Lost != 0 {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			g.check(result.Model, traineesRounds)
+			for i, m := range models {
+				if !slices.Equal(m, result.Model) {
+					t.Errorf("party %d has another model", i)
+				}
+			}
+		})
+	}
+}
+
+// A coordinator that is started again goes on with what the server's rule remembers.
+func TestTrainedAgain(t *testing.T) {
+	g := newTrainees(t, "model.name = \"logistic\"\ntraining = { rule = \"scaffold\", steps = 3 }\n"+
+		"server = { rule = \"fedadam\", beta1 = 0.9 }")
+	wait := g.start(t.Context())
+	store := hushsum.FileStore(t.TempDir() + "/state")
+	ctx, stop := context.WithCancel(t.Context())
+	c := g.coordinator()
+	c.Store, c.Key = store, g.key
+	c.Progress = func(e hushsum.Event) {
+		if e.Kind == hushsum.Begun && e.Round == 3 {
+			stop()
+		}
+	}
+	if _, err := c.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	c = g.coordinator()
+	c.Store, c.Key = store, g.key
+	result, err := c.Run(t.Context())
+	wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.check(result.Model, result.Rounds-result.Lost)
+}
+
+// What does not go with a job that trains is refused at its field.
+func TestTrainedMisuse(t *testing.T) {
+	g := newTrainees(t, "model.name = \"logistic\"")
+	untrained := &job.Job{Name: "bare", Rounds: 1, Sum: job.Sum{Recovery: true},
+		Model: job.Model{Length: 3}}
+	bare, err := untrained.Settle(job.Files{Roster: g.settled.Roster()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(name, path string, err error) {
+		t.Helper()
+		var e *hushsum.ConfigError
+		if !errors.As(err, &e) || e.Path != path {
+			t.Errorf("%s: %v, want one of %s", name, err, path)
+		}
+	}
+	for _, c := range []struct {
+		name, path string
+		change     func(p *hushsum.Participant)
+	}{
+		{"no function", "Submit", func(p *hushsum.Participant) { p.Submit = nil }},
+		{"a program", "Work", func(p *hushsum.Participant) {
+			p.Work = func(context.Context, uint64, []float64) ([]float64, error) { return nil, nil }
+		}},
+		{"another job", "Submit", func(p *hushsum.Participant) { p.Plan = bare }},
+	} {
+		p := g.participant(0)
+		c.change(p)
+		_, err := p.Run(t.Context())
+		refused(c.name, c.path, err)
+	}
+	for _, c := range []struct {
+		name, path string
+		change     func(c *hushsum.Coordinator)
+	}{
+		{"no model", "Model", func(c *hushsum.Coordinator) { c.Model = nil }},
+		{"weights alone", "Model", func(c *hushsum.Coordinator) {
+			c.Model = c.Model[:c.Plan.Length()]
+		}},
+		{"no function", "Apply", func(c *hushsum.Coordinator) { c.Apply = nil }},
+		{"narrow", "Model32", func(c *hushsum.Coordinator) {
+			c.Model, c.Apply, c.Model32 = nil, nil, make([]float32, c.Plan.ModelLength())
+		}},
+	} {
+		made := g.coordinator()
+		c.change(made)
+		_, err := made.Run(t.Context())
+		refused(c.name, c.path, err)
+	}
+	_, err = training.Submit(g.settled, 0, &learning.Dataset{Features: 1}, nil)
+	refused("other rows", "model.features", err)
+	_, err = training.Submit(g.settled, 5, g.rows[0], nil)
+	refused("nobody", "parties.count", err)
+	_, err = training.Apply(bare)
+	refused("no training", "model.name", err)
+	drawn := newTrainees(t, "model.name = \"logistic\"\nparties.per_round = 5")
+	_, err = training.First(drawn.settled)
+	refused("drawn parties", "parties.per_round", err)
+}

@@ -1,0 +1,98 @@
+package training
+
+import (
+	"context"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
+)
+
+// This file has what a Coordinator and a Participant of the root package take. The model that they
+// send holds all of a standing, and what the server's rule remembers: who has it can go on.
+
+// deployed returns the training of a job that those types run.
+func deployed(s *job.Settled) (*Training, error) {
+	t, err := Of(s)
+	if err != nil {
+		return nil, err
+	}
+	if j := s.Job(); j.Parties.PerRound > 0 {
+		return nil, j.Mistake("parties.per_round", "leave it out, or run the service",
+			"a Coordinator takes whoever is there")
+	}
+	t.form = s.Tensors()
+	return t, nil
+}
+
+// First returns a Coordinator's Model. It fails with a [job.ConfigError] if the job declares no
+// training that this package has.
+func First(s *job.Settled) ([]float64, error) {
+	t, err := deployed(s)
+	if err != nil {
+		return nil, err
+	}
+	return t.sent(t.First()), nil
+}
+
+// Apply returns a Coordinator's Apply, which goes on from First. It keeps nothing from one call to
+// the next. It fails as First does; what it returns with [ErrStanding] and the errors of
+// aggregation.
+func Apply(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error), error) {
+	t, err := deployed(s)
+	if err != nil {
+		return nil, err
+	}
+	return func(r job.Round, model []float64) ([]float64, error) {
+		before, err := t.Standing(model)
+		if err != nil {
+			return nil, err
+		}
+		before.Public = r.Broadcast
+		optimizer := t.options.Server
+		if err := optimizer.Resume(before.Moments); err != nil {
+			return nil, err
+		}
+		after, err := t.Advance(before, &optimizer, r.Sum.Values(), r.Parties)
+		if err != nil {
+			return nil, err
+		}
+		after.Moments = optimizer.Moments()
+		return t.sent(after), nil
+	}, nil
+}
+
+// Submit returns a Participant's Submit for the party of a number in the roster, on its rows. kept
+// is where it keeps control variates, if its rule has any; nil: in memory, and a party that is
+// started again goes on without them. It fails as First does, and if the rows are not of the job's
+// form; what it returns as [Party.Message] does.
+func Submit(s *job.Settled, party int, rows *learning.Dataset, kept Store) (
+	func(ctx context.Context, round uint64, model []float64) (job.Message, error), error,
+) {
+	t, err := deployed(s)
+	if err != nil {
+		return nil, err
+	}
+	p, err := t.Party(party, rows, kept)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, _ uint64, model []float64) (job.Message, error) {
+		at, err := t.Standing(model)
+		if err != nil {
+			return job.Message{}, err
+		}
+		return p.Message(ctx, at)
+	}, nil
+}
+
+// sent returns a standing's model in the type that the job says. Moments stay as they are.
+func (t *Training) sent(s *Standing) []float64 {
+	model := t.Flat(s)
+	if !t.narrow {
+		return model
+	}
+	for i := range len(model) - len(s.Moments)*len(s.Model) {
+		model[i] = float64(float32(model[i]))
+	}
+	return model
+}
