@@ -14,10 +14,11 @@ var declareCalls = map[string]handler{
 	"job.fields": jobFields,
 }
 
-// parsedJSON is a job without what is its default, and its digest.
+// parsedJSON is a job without what is its default, its digest, and what it declares in words.
 type parsedJSON struct {
-	Job    *declared.Job `json:"job"`
-	Digest string        `json:"digest"` // 64 hexadecimal digits
+	Job     *declared.Job `json:"job"`
+	Digest  string        `json:"digest"`  // 64 hexadecimal digits
+	Explain []string      `json:"explain"` // sentences
 }
 
 // parseJob reads the text of a job's file.
@@ -33,7 +34,7 @@ func parseJob(_ *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	digest := j.Digest()
-	return parsedJSON{j, hex.EncodeToString(digest[:])}, nil, nil
+	return parsedJSON{j, hex.EncodeToString(digest[:]), j.Explain()}, nil, nil
 }
 
 // jobFields returns the table of all that a job declares.

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestJobParse(t *testing.T) {
 		result, _ := c.call("job.parse", map[string]any{}, text)
 		privacy, _ := result["job"].(map[string]any)["privacy"].(map[string]any)
 		if result["digest"] != hex.EncodeToString(digest[:]) || privacy["epsilon"] != 8.0 ||
-			privacy["delta"] != nil {
+			privacy["delta"] != nil || fmt.Sprint(result["explain"]) != fmt.Sprint(want.Explain()) {
 			t.Errorf("%v, want digest %x", result, digest)
 		}
 		if text, err = json.Marshal(result["job"]); err != nil {

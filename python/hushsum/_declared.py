@@ -50,6 +50,14 @@ class Declared:
         """
         return str(_parsed(_sidecar.encode(self.to_dict()))["digest"])
 
+    def explain(self) -> tuple[str, ...]:
+        """Return what the job declares, in sentences: those of ``hushsum job check``.
+
+        Raises:
+            ConfigError: the job is not valid.
+        """
+        return tuple(_parsed(_sidecar.encode(self.to_dict()))["explain"])
+
 
 def _parsed(text: bytes, name: str = "") -> dict[str, Any]:
     result, _ = _sidecar.current().call("job.parse", {"name": name}, [text])

@@ -88,6 +88,7 @@ def test_made_in_python_and_read_from_a_file(tmp_path: Path) -> None:
     read = Job.parse(FIRST)
     assert read.privacy.delta == 1e-5
     assert len(read.digest()) == 64 and read.digest() == made.digest()
+    assert read.explain() == made.explain() and "round" in read.explain()[0]
     file = tmp_path / "first.json"
     file.write_text(json.dumps(made.to_dict()))
     assert Job.load(file) == read == pickle.loads(pickle.dumps(read))

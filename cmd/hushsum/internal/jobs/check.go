@@ -57,7 +57,7 @@ func Check(file string, text []byte, set []string) *Report {
 	}
 	digest := j.Digest()
 	r.Valid, r.Digest, r.Job = true, hex.EncodeToString(digest[:]), j
-	r.Plan, r.Worked = words(j), worked(j)
+	r.Plan, r.Worked = j.Explain(), worked(j)
 	return r
 }
 

@@ -1,32 +1,31 @@
-package jobs
+package job
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/hushsum/hushsum/job"
 )
 
-// words says in sentences what a valid job declares, before a roster settles it.
-func words(declared *job.Job) []string {
-	j := declared.WithDefaults()
-	lines := []string{who(j), withstands(j)}
+// Explain says in sentences what a valid job declares, before a roster settles it: what a person
+// reads next to the digest.
+func (j *Job) Explain() []string {
+	j = j.WithDefaults()
+	lines := []string{j.sayWho(), j.sayServer()}
 	if j.Sum.Classical {
 		lines = append(lines, "Who records the messages and has a quantum computer later reads all of "+
 			"them: key exchange is classical.")
 	}
-	lines = append(lines, noise(j)...)
+	lines = append(lines, j.sayNoise()...)
 	if j.Model.Name != "" {
-		lines = append(lines, training(j))
+		lines = append(lines, j.sayTraining())
 	}
-	if files := files(j); files != "" {
-		lines = append(lines, "It names "+files+", whose content is not in this digest.")
+	if names := j.sayFiles(); names != "" {
+		lines = append(lines, "It names "+names+", whose content is not in this digest.")
 	}
-	return append(lines, mishaps(j)...)
+	return append(lines, j.sayWorld()...)
 }
 
-func who(j *job.Job) string {
+func (j *Job) sayWho() string {
 	parties := "The parties of the roster"
 	if n := j.Size(); n > 0 {
 		parties = count(n, "party", "parties")
@@ -51,7 +50,7 @@ func who(j *job.Job) string {
 	return text
 }
 
-func withstands(j *job.Job) string {
+func (j *Job) sayServer() string {
 	server := map[string]string{
 		"cheating":       "a server that cheats in any way it likes",
 		"semi-malicious": "a server that is honest while keys are exchanged and may cheat later",
@@ -76,7 +75,7 @@ func withstands(j *job.Job) string {
 		percent(j.Parties.DropOut))
 }
 
-func noise(j *job.Job) []string {
+func (j *Job) sayNoise() []string {
 	p := &j.Privacy
 	if !j.Noisy() {
 		return []string{"There is no noise: sums may tell about a party, and no epsilon holds."}
@@ -106,7 +105,7 @@ func noise(j *job.Job) []string {
 	return lines
 }
 
-func training(j *job.Job) string {
+func (j *Job) sayTraining() string {
 	t := &j.Training
 	work := count(t.Epochs, "pass", "passes") + " over its rows"
 	if t.Steps > 0 {
@@ -120,8 +119,8 @@ func training(j *job.Job) string {
 		"%s at rate %v.", work, batch, t.Rate, t.Rule, j.Server.Rule, j.Server.Rate)
 }
 
-// files lists the files that a job names.
-func files(j *job.Job) string {
+// sayFiles lists the files that a job names.
+func (j *Job) sayFiles() string {
 	var names []string
 	for _, name := range []string{j.Parties.Roster, j.Sum.Committee, j.Model.File} {
 		if name != "" {
@@ -131,8 +130,8 @@ func files(j *job.Job) string {
 	return strings.Join(names, ", ")
 }
 
-// mishaps says what of the world of a simulation a reader should know.
-func mishaps(j *job.Job) (lines []string) {
+// sayWorld says what of the world of a simulation a reader should know.
+func (j *Job) sayWorld() (lines []string) {
 	w := &j.World
 	if j.Model.Name != "" {
 		lines = append(lines, fmt.Sprintf("In a simulation rows are those of %s.", w.Data.Set))
