@@ -9,6 +9,7 @@
 package door
 
 import (
+	"bytes"
 	_ "embed"
 	"log/slog"
 	"math"
@@ -20,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -99,10 +101,18 @@ const (
 )
 
 //go:embed openapi.json
-var openAPI []byte
+var document []byte
+
+var openAPI = WithJob(document)
 
 // OpenAPI returns the document that describes the interface.
 func OpenAPI() []byte { return openAPI }
+
+// WithJob returns a document of an interface with the schema of a job in the place that it has
+// for one.
+func WithJob(document []byte) []byte {
+	return bytes.Replace(document, []byte(`"the schema of a job"`), job.Schema(), 1)
+}
 
 // Routes are the patterns of all handlers.
 var Routes = []string{

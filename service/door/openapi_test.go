@@ -17,6 +17,7 @@ func TestOpenAPI(t *testing.T) {
 	document.Fields(t, "Problem", door.Problem{})
 	document.Fields(t, "Listed", door.Listed{})
 	document.Fields(t, "Description", door.Description{})
+	document.Job(t, "Description", "text")
 	text, err := os.ReadFile(filepath.FromSlash("../../docs/service-join.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -54,9 +54,10 @@ func (d *Door) list(w http.ResponseWriter, _ *http.Request) {
 type Description struct {
 	Name    string   `json:"name"`
 	ID      string   `json:"id"`
-	Text    string   `json:"text"`    // of the federation's file
-	Roster  string   `json:"roster"`  // fingerprint: its digest in hexadecimal digits
-	Initial bool     `json:"initial"` // whether the file names a first model
+	Job     string   `json:"job,omitempty"` // digest of what is declared, see job.Job.Digest
+	Text    string   `json:"text"`          // of the federation's file
+	Roster  string   `json:"roster"`        // fingerprint: its digest in hexadecimal digits
+	Initial bool     `json:"initial"`       // whether the file names a first model
 	Meaning []string `json:"meaning"`
 }
 
@@ -66,6 +67,7 @@ func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
 	answer(w, Description{
 		Name:    f.File.Name,
 		ID:      f.ID,
+		Job:     f.JobDigest,
 		Text:    string(f.Text),
 		Roster:  hex.EncodeToString(digest[:]),
 		Initial: f.File.Model.File != "",

@@ -42,6 +42,11 @@ type Federation struct {
 	Start   time.Time   // zero: at once
 	sparse  protocol.Params
 	ID      string // 64 hexadecimal digits over all of it
+	// JobDigest is that of the job that is declared, see [job.Job.Digest], in 64 hexadecimal
+	// digits. Empty: the file is of an earlier release.
+	JobDigest string
+	// World reports whether the file has a world for simulations, which Text has not.
+	World bool
 
 	// Of a training that is declared, else nil and zero.
 	training *training.Training
@@ -50,8 +55,31 @@ type Federation struct {
 	job      *job.Job         // nil of such a file
 }
 
-// Read reads a federation's file, the roster beside it, and the model if it names one.
+// Files are what a federation is made of: the text of its file, and what the files have that it
+// names.
+type Files struct{ Text, Roster, Model []byte }
+
+// Read reads a federation's file, the roster next to it, and the model if it names one.
 func Read(name string) (*Federation, error) {
+	f, _, err := ReadFiles(name)
+	return f, err
+}
+
+// ReadFiles is [Read], and returns what it read, but for a world for simulations.
+func ReadFiles(name string) (*Federation, *Files, error) {
+	files, err := readFiles(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := New(files.Text, files.Roster, files.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	files.Text = f.Text
+	return f, files, nil
+}
+
+func readFiles(name string) (*Files, error) {
 	text, err := readBounded(name, MaxFile)
 	if err != nil {
 		return nil, err
@@ -81,7 +109,7 @@ func Read(name string) (*Federation, error) {
 				"name a file, as seen from the folder of this one")
 		}
 	}
-	return New(text, roster, model)
+	return &Files{text, roster, model}, nil
 }
 
 const maxRoster = 256 << 20

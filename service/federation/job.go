@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -73,9 +71,8 @@ func fromEarlier(text []byte, err error) error {
 	return errors.Join(all...)
 }
 
-// readJob reads a job's file, and those that it names. err is why the text is no file of an
-// earlier release.
-func readJob(name string, text []byte, err error) (*Federation, error) {
+// readJob reads the files that a job's names. err is why the text is no file of an earlier release.
+func readJob(name string, text []byte, err error) (*Files, error) {
 	if earlier(text) {
 		return nil, err
 	}
@@ -91,30 +88,30 @@ func readJob(name string, text []byte, err error) (*Federation, error) {
 	if err != nil {
 		return nil, fromJob(err)
 	}
-	roster := j.Parties.Roster
-	if !filepath.IsAbs(roster) {
-		roster = filepath.Join(filepath.Dir(name), roster)
-	}
-	rosterText, err := os.ReadFile(roster)
+	roster, err := files.Roster.MarshalText()
 	if err != nil {
 		return nil, err
 	}
-	return New(text, rosterText, files.Model)
+	return &Files{text, roster, files.Model}, nil
 }
 
-// newJob works a job out.
+// Of works a job out that was read or made already, as [New] does the text of one. It fails with
+// a [FileError], whose line is that of the file that the job was read from.
+func Of(j *job.Job, roster *keyexchange.Roster, model []byte) (*Federation, error) {
+	return newJob(j, nil, roster, model)
+}
+
+// newJob works a job out. Without a text, and where that has a world, the text is made of the job.
 func newJob(
 	j *job.Job, text []byte, roster *keyexchange.Roster, model []byte,
 ) (*Federation, error) {
-	if !emptyWorld(j) { // it is for a simulation only, and sent to nobody
-		own := j.Clone()
-		own.World = job.World{}
+	world := !emptyWorld(j)
+	if world || text == nil { // the world is for a simulation only, and sent to nobody
+		j = j.Clone()
+		j.World = job.World{}
 		var err error
-		if text, err = own.MarshalText(); err != nil {
+		if text, err = j.MarshalText(); err != nil {
 			return nil, err
-		}
-		if j, err = job.Parse("federation.toml", text); err != nil {
-			return nil, fromJob(err)
 		}
 	}
 	if j.Oneshot() {
@@ -125,7 +122,14 @@ func newJob(
 		return nil, fromJob(j.Mistake("sum.recovery", "write sum.recovery = true, or parties.drop_out",
 			"a federation's sums survive parties that drop out"))
 	}
-	f := &Federation{job: j.WithDefaults(), Text: text, Start: j.Time.Start}
+	declared := j.Digest()
+	f := &Federation{
+		Text:      text,
+		Start:     j.Time.Start,
+		JobDigest: hex.EncodeToString(declared[:]),
+		World:     world,
+		job:       j.WithDefaults(),
+	}
 	f.File = fileOf(f.job)
 	files := job.Files{Roster: roster, Model: model}
 	if j.Model.Name == "" {

@@ -368,7 +368,7 @@ func (n *Node) Create(
 	if err != nil {
 		return nil, err
 	}
-	d := record.Definition{ID: f.ID, Text: text, Roster: roster, Created: time.Now().UTC()}
+	d := record.Definition{ID: f.ID, Text: f.Text, Roster: roster, Created: time.Now().UTC()}
 	if err := n.records.Create(ctx, d, model); err != nil {
 		return nil, err
 	}

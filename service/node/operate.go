@@ -174,6 +174,7 @@ func (n *Node) Listing(ctx context.Context) []*runner.Status {
 			s = &runner.Status{
 				Name:   e.Federation.File.Name,
 				ID:     e.Federation.ID,
+				Job:    e.Federation.JobDigest,
 				State:  "without a leader",
 				Rounds: e.Federation.File.Rounds,
 			}

@@ -191,6 +191,7 @@ func TestOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	document.Job(t, "Declared", "text")
 	openapi.Compare(t, openapi.Table(t, string(text), "### Refusals"), page.Refusals())
 	_, server, _ := newPage(t, false)
 	status, body, _ := call(t, "GET", server.URL+"/v1/openapi.json", "", "", "")

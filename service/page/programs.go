@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -16,7 +17,9 @@ import (
 // This file has what operators' programs use.
 
 //go:embed openapi.json
-var openAPI []byte
+var embedded []byte
+
+var openAPI = door.WithJob(embedded)
 
 // OpenAPI returns the document that describes the interface.
 func OpenAPI() []byte { return openAPI }

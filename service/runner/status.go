@@ -13,7 +13,8 @@ import (
 type Status struct {
 	Name    string  `json:"name"`
 	ID      string  `json:"id"`
-	State   string  `json:"state"` // waiting, running, paused or ended
+	Job     string  `json:"job,omitempty"` // digest of what is declared, see job.Job.Digest
+	State   string  `json:"state"`         // waiting, running, paused or ended
 	Why     string  `json:"why,omitempty"`
 	Stage   string  `json:"stage,omitempty"`
 	Session uint64  `json:"session"`
@@ -52,6 +53,7 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	out := &Status{
 		Name:      r.Federation.File.Name,
 		ID:        r.Federation.ID,
+		Job:       r.Federation.JobDigest,
 		State:     "waiting",
 		Round:     int(at.Round),
 		Rounds:    r.Federation.File.Rounds,

@@ -26,9 +26,9 @@ func federationCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("federation", "federation ORDER [FILE|NAME]", `
 The orders are check, create, list, show, pause, resume and end.
 
-"check FILE" reads a federation's file and the roster beside it, and says in words what it means
-for a party and what the server takes. The others ask a server, by its page's address: "create
-FILE" declares a federation, "list" lists them, "show NAME" shows one, and "pause", "resume" and
+"check FILE" reads a job's file and the roster next to it, and says in words what it means for a
+party and what the server takes. The others ask a server, by its page's address: "create FILE"
+declares a federation by a job, whose [world] stays here, and prints its identifier last, "list" lists them, "show NAME" shows one, and "pause", "resume" and
 "end" do that; an ended federation does not begin again. They take an operator's token from
 --token-file or HUSHSUM_TOKEN, or --identity FILE of a key that the server's --operators has,
 by which requests are signed.`, std)
@@ -111,12 +111,32 @@ func check(file string, std streams) error {
 		return inFile(file, err)
 	}
 	digest := f.Settled.Roster().Digest()
-	fmt.Fprintf(std.out, "%s\nidentifier          %s\nroster fingerprint  %x\n\n", f.File.Name, f.ID,
-		digest)
+	for _, note := range notes(file, f) {
+		fmt.Fprintf(std.out, "%s\n\n", note)
+	}
+	fmt.Fprintf(std.out, "%s\nidentifier          %s\n", f.File.Name, f.ID)
+	if f.JobDigest != "" {
+		fmt.Fprintf(std.out, "digest of the job   %s\n", f.JobDigest)
+	}
+	fmt.Fprintf(std.out, "roster fingerprint  %x\n\n", digest)
 	for _, line := range slices.Concat(f.Meaning(), []string{""}, f.Needs()) {
 		fmt.Fprintln(std.out, line)
 	}
 	return nil
+}
+
+// notes say what whoever declares a federation by a file should know about the file.
+func notes(file string, f *federation.Federation) (list []string) {
+	if f.World {
+		list = append(list, "[world] is for simulations and is left out: it is sent to nobody")
+	}
+	if f.JobDigest == "" {
+		list = append(list, fmt.Sprintf("%s has the form that federations' files had before there were "+
+			"jobs, which is read for one release more. 'hushsum job convert %s' prints the job that it "+
+			"becomes, with notes on what changes: its identifier does, and a federation that runs ends "+
+			"under the file that it began with.", file, file))
+	}
+	return list
 }
 
 // operator is the way to a server's operators' interface.
@@ -175,13 +195,16 @@ func (o *operator) ask(ctx context.Context, method, path string, body any, match
 }
 
 func (o *operator) create(ctx context.Context, file string, std streams) error {
-	text, roster, model, err := readDeclared(file)
+	f, files, err := federation.ReadFiles(file)
 	if err != nil {
 		return inFile(file, err)
 	}
+	for _, note := range notes(file, f) {
+		fmt.Fprintln(std.out, note)
+	}
 	var made struct{ ID string }
-	if err := o.ask(ctx, http.MethodPost, "/v1/federations",
-		page.Declared{Text: text, Roster: roster, Model: model}, "", &made); err != nil {
+	if err := o.ask(ctx, http.MethodPost, "/v1/federations", page.Declared(*files), "",
+		&made); err != nil {
 		return err
 	}
 	fmt.Fprintln(std.out, made.ID)
@@ -234,7 +257,11 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	if asJSON {
 		return json.NewEncoder(std.out).Encode(s)
 	}
-	fmt.Fprintf(std.out, "%s  %s\n%s", s.Name, s.ID, s.State)
+	fmt.Fprintf(std.out, "%s  %s\n", s.Name, s.ID)
+	if s.Job != "" {
+		fmt.Fprintf(std.out, "job  %s\n", s.Job)
+	}
+	fmt.Fprint(std.out, s.State)
 	for _, more := range []string{s.Stage, s.Why} {
 		if more != "" {
 			fmt.Fprintf(std.out, ", %s", more)

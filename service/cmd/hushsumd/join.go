@@ -287,7 +287,11 @@ func (j *joining) agree(f *federation.Federation, accept bool, std streams) erro
 		fmt.Fprintln(std.out, line)
 	}
 	digest := f.Settled.Roster().Digest()
-	fmt.Fprintf(std.out, "\nroster fingerprint %x\n", digest)
+	fmt.Fprintf(std.out, "\nidentifier         %s\n", f.ID)
+	if f.JobDigest != "" {
+		fmt.Fprintf(std.out, "digest of the job  %s\n", f.JobDigest)
+	}
+	fmt.Fprintf(std.out, "roster fingerprint %x\n", digest)
 	if !accept {
 		fmt.Fprint(std.out, "Take part? [y/N] ")
 		line, _ := bufio.NewReader(std.in).ReadString('\n')

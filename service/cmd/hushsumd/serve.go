@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -109,11 +108,14 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 		fmt.Fprintf(std.out, "token        %s  (told this once)\n", token)
 	}
 	for _, file := range declared {
-		text, roster, model, err := readDeclared(file)
+		f, read, err := federation.ReadFiles(file)
 		if err != nil {
 			return inFile(file, err)
 		}
-		made, err := n.Create(ctx, text, roster, model)
+		for _, note := range notes(file, f) {
+			c.Log.Warn(note)
+		}
+		made, err := n.Create(ctx, read.Text, read.Roster, read.Model)
 		if err != nil && !errors.Is(err, record.ErrExists) {
 			return err
 		}
@@ -134,33 +136,6 @@ func (l *files) String() string { return strings.Join(*l, " ") }
 func (l *files) Set(s string) error {
 	*l = append(*l, s)
 	return nil
-}
-
-// readDeclared reads a federation's file and what it names.
-func readDeclared(file string) (text, roster, model []byte, err error) {
-	if text, err = os.ReadFile(file); err != nil {
-		return nil, nil, nil, err
-	}
-	f, err := federation.Parse(text)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if _, err := federation.Read(file); err != nil {
-		return nil, nil, nil, err
-	}
-	beside := func(name string) string {
-		if filepath.IsAbs(name) {
-			return name
-		}
-		return filepath.Join(filepath.Dir(file), name)
-	}
-	if roster, err = os.ReadFile(beside(f.Roster)); err != nil {
-		return nil, nil, nil, err
-	}
-	if f.Model.File != "" {
-		model, err = os.ReadFile(beside(f.Model.File))
-	}
-	return text, roster, model, err
 }
 
 // clusterTLS has nodes show each other certificates of one authority.

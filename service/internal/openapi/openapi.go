@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/door"
 )
 
@@ -290,6 +291,31 @@ func (d *Document) Fields(t testing.TB, name string, sent any) {
 		if !has[field] {
 			t.Errorf("%s has %q, which is never sent", name, field)
 		}
+	}
+}
+
+// Job fails the test unless a field of a schema is a text of which the document has the schema of
+// a job, all of it.
+func (d *Document) Job(t testing.TB, name, field string) {
+	t.Helper()
+	var described struct {
+		Schema struct {
+			Ref string `json:"$ref"`
+		} `json:"contentSchema"`
+	}
+	err := json.Unmarshal(d.Components.Schemas[name].Properties[field], &described)
+	if err != nil || described.Schema.Ref != "#/components/schemas/Job" {
+		t.Errorf("%s of %s is not described by the schema of a job: %v", field, name, err)
+	}
+	seen := 0
+	for f := range job.Fields() {
+		table, _, _ := strings.Cut(f.Path, ".")
+		if seen++; d.Components.Schemas["Job"].Properties[table] == nil {
+			t.Errorf("the schema of a job lacks %s", table)
+		}
+	}
+	if seen < 50 {
+		t.Errorf("%d fields: the test does not see them", seen)
 	}
 }
 

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+const created = `name = "s"
+rounds = 3
+parties = { roster = "roster.txt", drop_out = 0.25 }
+model.length = 3
+privacy.clip = 1.0
+`
+
+// madeBefore is that federation as a file of an earlier release has it.
+const madeBefore = `name = "s"
+roster = "roster.txt"
+rounds = 3
+[[model.tensor]]
+name = "vector"
+shape = [3]
+[recovery]
+drop_out = 0.25
+[privacy]
+clip = 1.0
+`
+
+// What is sent of a job has no world, and that is said; of a file of an earlier release it is said
+// what becomes of it. The identifier comes last.
+func TestCreate(t *testing.T) {
+	var sent page.Declared
+	id := strings.Repeat("0a", 32)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = page.Declared{}
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(map[string]string{"id": id})
+	}))
+	defer server.Close()
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(folder, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	roster := ""
+	for _, name := range []string{"a", "b", "c", "d"} {
+		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name), 32)).Public().(ed25519.PublicKey)
+		roster += name + " " + hex.EncodeToString(key) + "\n"
+	}
+	write("roster.txt", roster)
+	file := write("s.toml", "")
+	plain, err := job.Parse("s.toml", []byte(created))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := plain.Digest()
+	for _, c := range []struct{ text, notes string }{
+		{created, ""},
+		{created + "[world]\ndrop = 0.1\n",
+			"[world] is for simulations and is left out: it is sent to nobody\n"},
+		{madeBefore, "hushsum job convert " + file},
+	} {
+		write("s.toml", c.text)
+		code, text := says(t, "federation", "create", file, "--admin", server.URL)
+		if code != 0 || !strings.HasSuffix("\n"+text, "\n"+id+"\n") || !strings.Contains(text, c.notes) ||
+			(c.notes == "") != (text == id+"\n") {
+			t.Errorf("%d %q, want %q", code, text, c.notes)
+		}
+		if string(sent.Roster) != roster || bytes.Contains(sent.Text, []byte("world")) {
+			t.Errorf("it sent %s", sent.Text)
+		}
+		if c.text != madeBefore {
+			is, err := job.Parse("sent", sent.Text)
+			if err != nil || is.Digest() != digest {
+				t.Errorf("it sent another job: %v\n%s", err, sent.Text)
+			}
+		} else if string(sent.Text) != madeBefore {
+			t.Errorf("it sent %s", sent.Text)
+		}
+		code, text = says(t, "federation", "check", file)
+		if code != 0 || !strings.Contains(text, c.notes) ||
+			!strings.Contains(text, "roster fingerprint") ||
+			strings.Contains(text, hex.EncodeToString(digest[:])) != (c.text != madeBefore) {
+			t.Errorf("%d %s", code, text)
+		}
+	}
+	for from, text := range map[string]string{"clip": created, "drop_out": madeBefore} {
+		write("s.toml", strings.Replace(text, from, "oddly", 1))
+		sent.Text = nil
+		code, text := says(t, "federation", "create", file, "--admin", server.URL)
+		if code != 1 || !strings.Contains(text, "oddly") || sent.Text != nil {
+			t.Errorf("%d %s", code, text)
+		}
+	}
+}
+
+// The digest of the job is shown next to the identifier, where there is one.
+func TestShowJob(t *testing.T) {
+	for _, digest := range []string{strings.Repeat("0b", 32), ""} {
+		var b bytes.Buffer
+		s := &runner.Status{Name: "study", ID: strings.Repeat("0a", 32), Job: digest, State: "waiting"}
+		if err := show(s, false, streams{out: &b}); err != nil ||
+			strings.Contains(b.String(), s.ID+"\njob  "+digest+"\nwaiting") != (digest != "") {
+			t.Errorf("%v %s", err, b.String())
+		}
+	}
+}
