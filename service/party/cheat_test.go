@@ -479,22 +479,26 @@ func (c *cheat) check(t *testing.T) {
 // few declares a federation of four parties, of which one may be away, with 3 rounds.
 func few(t *testing.T) *federation.Federation {
 	t.Helper()
+	return fewOf(t, `name = "few"
+rounds = 3
+parties = { roster = "r", drop_out = 0.25 }
+sum.adversary = "curious"
+[[model.tensor]]
+name = "w"
+shape = [3]
+[privacy]
+clip = 1.0
+`+noise)
+}
+
+// fewOf reads a federation of four parties.
+func fewOf(t *testing.T, text string) *federation.Federation {
+	t.Helper()
 	var roster strings.Builder
 	for i := range 4 {
 		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(seedOf(i).Public().(ed25519.PublicKey)))
 	}
-	f, err := federation.New([]byte(`name = "few"
-roster = "r"
-rounds = 3
-[[model.tensor]]
-name = "w"
-shape = [3]
-[recovery]
-drop_out = 0.25
-adversary = "curious"
-[privacy]
-clip = 1.0
-`+noise), []byte(roster.String()), nil)
+	f, err := federation.New([]byte(text), []byte(roster.String()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -799,7 +803,7 @@ func TestGuardLedger(t *testing.T) {
 	if before < 0.99*f.File.Privacy.Epsilon {
 		t.Errorf("all rounds spend %v of %v", before, f.File.Privacy.Epsilon)
 	}
-	guard := guardOf(declare(t, "", `adversary = "curious"`), 2)
+	guard := guardOf(declare(t, "", weakly), 2)
 	if of, err := guard.Spent(); of != nil || err != nil || guard.Count() != 2 {
 		t.Errorf("without noise: %+v, %v", of, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
 )
 
 // old is what a party of format 1 left when it was killed in round 2 of a session, between the
@@ -34,11 +35,28 @@ func readOld(t *testing.T) (in old) {
 	return in
 }
 
+// fewBefore is few by a file of an earlier release, of which states of format 1 are.
+func fewBefore(t *testing.T) *federation.Federation {
+	t.Helper()
+	return fewOf(t, `name = "few"
+roster = "r"
+rounds = 3
+[[model.tensor]]
+name = "w"
+shape = [3]
+[recovery]
+drop_out = 0.25
+adversary = "curious"
+[privacy]
+clip = 1.0
+`+noise)
+}
+
 // A party that has a state of format 1 sends the submission that is in it, goes on with the
 // session, and answers none of the rounds that it knows of again.
 func TestFormat1(t *testing.T) {
 	in := readOld(t)
-	c := newCheat(few(t), round(2), round(2), round(1), round(3))
+	c := newCheat(fewBefore(t), round(2), round(2), round(1), round(3))
 	c.folder = t.TempDir()
 	for name, b := range map[string][]byte{fileState: in.State, fileCounter: in.Counter} {
 		if err := os.WriteFile(filepath.Join(c.folder, name), b, 0o600); err != nil {
@@ -63,7 +81,7 @@ func TestFormat1(t *testing.T) {
 // somebody has declared a loss.
 func TestFormat1Declared(t *testing.T) {
 	in := readOld(t)
-	p := member(t, few(t), "http://127.0.0.1:1", t.TempDir())
+	p := member(t, fewBefore(t), "http://127.0.0.1:1", t.TempDir())
 	r := &running{Party: *p}
 	var err error
 	if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {

@@ -18,7 +18,9 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-func declare(t *testing.T, privacy, recovery string) *federation.Federation {
+// declare declares a federation of ten parties, with more lines at the top of its file and under
+// [privacy].
+func declare(t *testing.T, privacy, more string) *federation.Federation {
 	t.Helper()
 	var roster strings.Builder
 	for i := range 10 {
@@ -28,16 +30,18 @@ func declare(t *testing.T, privacy, recovery string) *federation.Federation {
 		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(key))
 	}
 	f, err := federation.New([]byte(`name = "p"
-roster = "r"
+parties.roster = "r"
 rounds = 4
+`+more+`
 [[model.tensor]]
 name = "w"
 shape = [3]
 [[model.tensor]]
 name = "head.w"
 shape = [2]
-[recovery]
-`+recovery+"\n[privacy]\nclip = 1.0\n"+privacy), []byte(roster.String()), nil)
+[privacy]
+clip = 1.0
+`+privacy), []byte(roster.String()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +50,14 @@ shape = [2]
 
 const (
 	noise  = "noise = \"discrete-gaussian\"\nepsilon = 8.0\ndelta = 1e-5"
-	curses = "drop_out = 0.2\ncolluders = 1"
+	curses = "parties.drop_out = 0.2\nparties.colluders = 1"
+	weakly = `sum = { adversary = "curious", recovery = true }`
 )
 
 // What is weaker than the policy is refused, with the reason.
 func TestPolicy(t *testing.T) {
-	strong, weak := declare(t, noise, curses), declare(t, "", "adversary = \"curious\"")
+	strong, weak := declare(t, noise, curses), declare(t, "", weakly)
+	older := fewBefore(t)
 	for _, c := range []struct {
 		policy Policy
 		f      *federation.Federation
@@ -71,6 +77,9 @@ func TestPolicy(t *testing.T) {
 		{Policy{Keep: []string{"head.*"}}, strong, "head.w"},
 		{Policy{Keep: []string{"["}}, strong, "keep"},
 		{Policy{MaxBytesRound: 10}, strong, "max_bytes_round"},
+		{Policy{JobDigest: strong.JobDigest}, strong, ""},
+		{Policy{JobDigest: strong.JobDigest}, weak, weak.JobDigest},
+		{Policy{JobDigest: strong.JobDigest}, older, "an earlier release"},
 	} {
 		err := c.policy.Check(c.f)
 		switch {
@@ -85,19 +94,23 @@ func TestPolicy(t *testing.T) {
 func TestReadPolicy(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "policy.toml")
 	for text, want := range map[string]string{
-		"least_honest = 3\nkeep = [\"a*\"]":    "",
-		"least_honst = 3":                      "least_honst",
-		"adversary = \"none\"":                 "adversary",
-		"max_epsilon = 1.0\nMAX_EPSILON = 9.0": "MAX_EPSILON",
-		"Least_Honest = 3":                     "write least_honest",
-		"from_hour = 24":                       "hours",
-		"max_epsilon = nan":                    "max_epsilon = NaN",
-		"max_epsilon_round = -0.5":             "max_epsilon_round = -0.5",
-		"max_delta = -1.0":                     "max_delta",
-		"least_honest = -1":                    "least_honest = -1",
-		"colluders = -1":                       "colluders = -1",
-		"max_bytes_round = -1":                 "max_bytes_round = -1",
-		"keep = [\"[\"]":                       "no pattern",
+		"least_honest = 3\nkeep = [\"a*\"]":                 "",
+		"least_honst = 3":                                   "least_honst",
+		"adversary = \"none\"":                              "adversary",
+		"max_epsilon = 1.0\nMAX_EPSILON = 9.0":              "MAX_EPSILON",
+		"Least_Honest = 3":                                  "write least_honest",
+		"from_hour = 24":                                    "hours",
+		"max_epsilon = nan":                                 "max_epsilon = NaN",
+		"max_epsilon_round = -0.5":                          "max_epsilon_round = -0.5",
+		"max_delta = -1.0":                                  "max_delta",
+		"least_honest = -1":                                 "least_honest = -1",
+		"colluders = -1":                                    "colluders = -1",
+		"max_bytes_round = -1":                              "max_bytes_round = -1",
+		"keep = [\"[\"]":                                    "no pattern",
+		"job_digest = \"" + strings.Repeat("0a", 32) + "\"": "",
+		"job_digest = \"" + strings.Repeat("0A", 32) + "\"": "lower case",
+		"job_digest = \"0a\"":                               "64 hexadecimal digits",
+		"Job_Digest = \"0a\"":                               "write job_digest",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -18,6 +19,9 @@ var ErrPolicy = errors.New("party: the federation is not within this party's pol
 
 // Policy is the least that a party insists on. Zero values insist on nothing.
 type Policy struct {
+	// JobDigest is that of the only job that is taken part in, as hushsum job check prints it: 64
+	// hexadecimal digits.
+	JobDigest string `toml:"job_digest"`
 	// LeastHonest is the fewest honest parties in a sum, Colluders how many parties the
 	// federation must withstand, and Adversary the weakest server that it may be made
 	// for: cheating, semi-malicious or curious.
@@ -50,6 +54,10 @@ func ReadPolicy(name string) (*Policy, error) {
 	if err := federation.Decode(b, p); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrPolicy, name, err)
 	}
+	if p.JobDigest != "" && !digestPattern.MatchString(p.JobDigest) {
+		return nil, fmt.Errorf("%w: %s: job_digest = %.80q is not 64 hexadecimal digits in lower case, "+
+			"as hushsum job check prints them", ErrPolicy, name, p.JobDigest)
+	}
 	if _, found := strength[p.Adversary]; !found {
 		return nil, fmt.Errorf("%w: %s: there is no adversary %q", ErrPolicy, name, p.Adversary)
 	}
@@ -81,6 +89,8 @@ func ReadPolicy(name string) (*Policy, error) {
 	return p, nil
 }
 
+var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 // strength orders the adversaries that a federation can be made for.
 var strength = map[string]int{"": 0, "curious": 1, "semi-malicious": 2, "cheating": 3}
 
@@ -100,6 +110,10 @@ func (p *Policy) Check(f *federation.Federation) error {
 	}
 	bounds := p.MaxEpsilon > 0 || p.MaxEpsilonRound > 0 || p.MaxDelta > 0
 	switch {
+	case p.JobDigest != "" && f.JobDigest == "":
+		return fail("job_digest is of a job, and its file is one of an earlier release")
+	case p.JobDigest != "" && f.JobDigest != p.JobDigest:
+		return fail("the digest of its job is %s, job_digest is %s", f.JobDigest, p.JobDigest)
 	case honest < p.LeastHonest:
 		return fail("%d honest parties in a sum, least_honest is %d", honest, p.LeastHonest)
 	case plan.Colluders < p.Colluders:

@@ -34,7 +34,7 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := declare(t, "", `adversary = "curious"`)
+	f := declare(t, "", weakly)
 	party, err := drive.NewParty(drive.PartyConfig{
 		Limits:   drive.Limits{Rounds: uint64(f.File.Rounds)},
 		Session:  f.Config,
@@ -240,16 +240,10 @@ func TestDeclaredParty(t *testing.T) {
 		roster.WriteString(string(p) + " " + hex.EncodeToString(key) + "\n")
 	}
 	f, err := federation.New([]byte(`name = "t"
-roster = "r"
+parties.roster = "r"
 rounds = 2
-[training]
-model = "logistic"
-rate = 0.1
-[training.rows]
-features = 1
-classes = 2
-[recovery]
-adversary = "curious"
+model = { name = "logistic", features = 1, classes = 2 }
+sum = { adversary = "curious", recovery = true }
 `), []byte(roster.String()), nil)
 	if err != nil {
 		t.Fatal(err)
