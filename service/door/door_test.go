@@ -51,16 +51,13 @@ func (s *site) Entries() []door.Entry {
 }
 
 const declared = `name = "doors"
-roster = "r"
 rounds = 3
-step_time = "10m"
+parties = { roster = "r", drop_out = 0.2 }
+privacy.clip = 1.0
+time.step_time = "10m"
 [[model.tensor]]
 name = "w"
 shape = [16]
-[recovery]
-drop_out = 0.2
-[privacy]
-clip = 1
 `
 
 func newSite(t testing.TB, o door.Options) *site {

@@ -170,7 +170,7 @@ func waysByNodes(t *testing.T) (*hushsum.Settled, *held) {
 		j.Doors = append(j.Doors, "http://"+freePort(t))
 	}
 	prepareJob(t, folder, waysRounds, j)
-	declare(t, folder, waysRounds, waysLength, "1m", "drop_out = 0", "")
+	declare(t, folder, waysRounds, waysLength, "1m", "sum.recovery = true", "")
 	prepareCluster(t, folder)
 	fed, err := federation.Read(filepath.Join(folder, "federation.toml"))
 	if err != nil {

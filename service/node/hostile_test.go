@@ -285,7 +285,7 @@ func TestHostile(t *testing.T) {
 	address := freePort(t)
 	prepareJob(t, h.folder, hostileRounds,
 		job{Address: "https://" + address, Parties: hostileParties, Length: hostileLength})
-	declare(t, h.folder, hostileRounds, hostileLength, "10s", "drop_out = 0.375",
+	declare(t, h.folder, hostileRounds, hostileLength, "10s", "parties.drop_out = 0.375",
 		"noise = \"discrete-gaussian\"\nepsilon = 40")
 	// Between rounds there is time for whoever comes with new keys to be let in.
 	name := filepath.Join(h.folder, "federation.toml")
@@ -293,7 +293,7 @@ func TestHostile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append([]byte("pace = \"2s\"\n"), text...)
+	text = append([]byte("time.pace = \"2s\"\n"), text...)
 	if err := os.WriteFile(name, text, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -291,28 +291,25 @@ func prepareJob(t *testing.T, folder string, rounds int, j job) {
 			t.Fatal(err)
 		}
 	}
-	declare(t, folder, rounds, j.Length, cmp.Or(j.Step, "10s"), "drop_out = 0.3",
+	declare(t, folder, rounds, j.Length, cmp.Or(j.Step, "10s"), "parties.drop_out = 0.3",
 		"noise = \"discrete-gaussian\"\nepsilon = 1000")
 }
 
-// declare writes the federation of a vector, with lines of recovery and privacy.
+// declare writes the federation of a vector, with more lines at the top and under [privacy].
 func declare(
-	t *testing.T, folder string, rounds, length int, stepTime, recovery, privacy string,
+	t *testing.T, folder string, rounds, length int, stepTime, more, privacy string,
 ) {
 	t.Helper()
 	text := fmt.Appendf(nil, `name = "vector"
-roster = "roster.txt"
 rounds = %d
-step_time = %q
-[[model.tensor]]
-name = "w"
-shape = [%d]
-[recovery]
+model.length = %d
+parties.roster = "roster.txt"
+time.step_time = %q
 %s
 [privacy]
-clip = 1
+clip = 1.0
 %s
-`, rounds, stepTime, length, recovery, privacy)
+`, rounds, length, stepTime, more, privacy)
 	if err := os.WriteFile(filepath.Join(folder, "federation.toml"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}

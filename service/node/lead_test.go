@@ -148,17 +148,11 @@ func TestLargeReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := fmt.Appendf(nil, `name = "many"
-roster = "roster.txt"
 rounds = 3
-[[model.tensor]]
-name = "w"
-shape = [%d]
-[recovery]
-drop_out = 0.1
-adversary = "curious"
-sparse = true
-[privacy]
-clip = 1
+model.length = %d
+parties = { roster = "roster.txt", drop_out = 0.1 }
+sum = { adversary = "curious", sparse = true }
+privacy.clip = 1.0
 `, weights)
 	fed, err := nodes[0].Create(ctx, text, roster, nil)
 	if err != nil {

@@ -41,17 +41,17 @@ var (
 func loadFederation(t *testing.T, folder string, n, d, rounds int, address string) {
 	t.Helper()
 	prepareJob(t, folder, rounds, job{Address: address, Parties: n, Length: d})
-	recovery := "drop_out = 0.1"
+	sums := "parties.drop_out = 0.1"
 	switch {
 	case n >= 200:
-		recovery = "drop_out = 0.1\nadversary = \"curious\"\nsparse = true"
+		sums = "parties.drop_out = 0.1\nsum.adversary = \"curious\"\nsum.sparse = true"
 	case n <= 4:
-		recovery = "drop_out = 0\nadversary = \"curious\""
+		sums = "sum.recovery = true\nsum.adversary = \"curious\""
 	}
 	if *loadClassical {
-		recovery += "\nclassical = true"
+		sums += "\nsum.classical = true"
 	}
-	declare(t, folder, rounds, d, "10m", recovery, "")
+	declare(t, folder, rounds, d, "10m", sums, "")
 }
 
 // memory is how much memory a process has, in bytes, as a field of its status says: VmHWM

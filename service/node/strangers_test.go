@@ -214,7 +214,7 @@ func TestMorePartiesThanConnections(t *testing.T) {
 	const parties, room, rounds = 12, 8, 3
 	folder := t.TempDir()
 	prepareJob(t, folder, rounds, job{Address: "http://127.0.0.1:1", Parties: parties, Length: 5})
-	declare(t, folder, rounds, 5, "10s", "drop_out = 0.1\nadversary = \"curious\"", "")
+	declare(t, folder, rounds, 5, "10s", "parties.drop_out = 0.1\nsum.adversary = \"curious\"", "")
 	s := startIn(t, folder, node.Config{Connections: room})
 	defer s.node.Close()
 	if least := s.fed.Settled.MinSurvivors(); least <= room {

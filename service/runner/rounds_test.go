@@ -193,7 +193,7 @@ func TestNumbersTold(t *testing.T) {
 // A party that has no vector says so, and rounds are held without it, which wait for nobody: a step
 // would take an hour.
 func TestAbsenceTold(t *testing.T) {
-	l := newLed(t, "step_time = \"1h\"")
+	l := newLed(t, "time.step_time = \"1h\"")
 	all := l.follow()
 	all[4].idle = func(round uint64) bool { return round != 2 }
 	l.hold(all, 3, func(drive.Status) {})
@@ -250,7 +250,7 @@ func TestSpoilerComesAgain(t *testing.T) {
 // Of five parties each round is held among the four that are drawn for it.
 func TestSampledRounds(t *testing.T) {
 	const rounds = 8
-	l := newLed(t, "sampling = 0.8")
+	l := newLed(t, "parties.per_round = 4")
 	all := l.follow()
 	l.hold(all, rounds, func(drive.Status) {})
 	var want [parties]uint64

@@ -41,18 +41,16 @@ func newLed(t *testing.T, more string) *led {
 	l := &led{t: t}
 	var err error
 	l.fed, err = federation.New([]byte(`name = "led"
-roster = "r"
+parties.roster = "r"
 rounds = 2000
+parties.drop_out = 0.4
+parties.colluders = 1
+sum.adversary = "curious"
+privacy.clip = 1.0
 `+more+`
 [[model.tensor]]
 name = "w"
 shape = [4]
-[recovery]
-drop_out = 0.4
-adversary = "curious"
-colluders = 1
-[privacy]
-clip = 1
 `), []byte(roster.String()), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +285,7 @@ func TestSetBack(t *testing.T) {
 
 // Who is drawn for a round follows from federation and round alone, and changes with them.
 func TestDraw(t *testing.T) {
-	l := newLed(t, "sampling = 0.8")
+	l := newLed(t, "parties.per_round = 4")
 	there := []int{0, 1, 2, 3, 4}
 	counts := make(map[int]int)
 	var first []int
