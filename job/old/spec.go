@@ -10,6 +10,20 @@ import (
 // syntheticRows is how many synthetic rows a spec dealt unless it said more.
 const syntheticRows = 20_000
 
+// Spec reads a spec of hushsumd dev as a job, with notes on what is written otherwise or means
+// something else, also where [Read] takes the text for a scenario or a federation's file. It fails
+// as Read does.
+func Spec(name string, text []byte) (j *job.Job, notes []string, err error) {
+	c := &conversion{name: name, text: text, job: new(job.Job)}
+	if err = c.federation(FormSpec); err == nil {
+		err = c.finish(nil)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.job, c.notes, nil
+}
+
 // spec brings over what a spec has and a federation's file has not.
 func (c *conversion) spec(f *file) {
 	j, d := c.job, f.Data

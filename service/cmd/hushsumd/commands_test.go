@@ -22,39 +22,48 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A spec is trained by parties in processes of their own, and the model is the simulated
-// one to the last bit; with noise what is spent is within the budget.
-func TestDevSpec(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "spec.toml")
+// A job is trained by parties in processes of their own, and the model is the simulated one to the
+// last bit; with noise what is spent is within the budget.
+func TestDev(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "six.toml")
 	for _, c := range []struct {
 		from, to string
 		equal    bool
 	}{
 		{"", "", true},
-		{"[recovery]", "[privacy]\nnoise = \"discrete-gaussian\"\nepsilon = 8.0\nclip = 1.0\n[recovery]",
-			false},
+		{"[world.data]",
+			"[privacy]\nnoise = \"discrete-gaussian\"\nepsilon = 8.0\nclip = 1.0\n[world.data]", false},
 	} {
-		text := strings.Replace(goodSpec, c.from, c.to, 1)
+		text := strings.Replace(goodJob, c.from, c.to, 1)
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, out := says(t, "dev", "--spec", name, "--json", "--exit")
-		lines := strings.Split(strings.TrimSpace(out), "\n")
-		var last outcome
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); code != 0 || err != nil {
-			t.Fatalf("%d %v\n%s", code, err, out)
-		}
-		switch {
-		case last.Rounds != 4 || last.Lost != 0 || last.URL == "":
-			t.Errorf("%+v", last)
-		case c.equal && last.Accuracy < .5: // with noise it is what chance leaves of it
-			t.Errorf("%+v", last)
-		case c.equal && (last.Difference == nil || *last.Difference != 0 ||
-			last.Accuracy != last.ClearAccuracy || last.Epsilon != 0):
-			t.Errorf("not the simulation's: %s", lines[len(lines)-1])
-		case !c.equal && (last.Difference != nil || !(last.Epsilon > 0 && last.Epsilon <= 8)):
-			t.Errorf("with noise: %s", lines[len(lines)-1])
-		}
+		checkDevRun(t, c.equal, 4, "--spec", name)
+	}
+	checkDevRun(t, true, 2, "--rounds", "2", "--parties", "4", "--epsilon", "0", "--data",
+		"synthetic")
+	checkDevRun(t, false, 2, "--rounds", "2", "--parties", "4", "--data", "synthetic")
+}
+
+// checkDevRun runs dev for so many rounds, without noise if the model is to be the simulated one.
+func checkDevRun(t *testing.T, equal bool, rounds int, args ...string) {
+	t.Helper()
+	code, out := says(t, append([]string{"dev", "--json", "--exit"}, args...)...)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var last outcome
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); code != 0 || err != nil {
+		t.Fatalf("%v: %d %v\n%s", args, code, err, out)
+	}
+	switch {
+	case last.Rounds != rounds || last.Lost != 0 || last.URL == "" || len(last.Job) != 64:
+		t.Errorf("%v: %+v", args, last)
+	case equal && last.Accuracy < 0.5: // with noise it is what chance leaves of it
+		t.Errorf("%v: %+v", args, last)
+	case equal && (last.Difference == nil || *last.Difference != 0 ||
+		last.Accuracy != last.ClearAccuracy || last.Epsilon != 0):
+		t.Errorf("%v: not the simulation's: %s", args, lines[len(lines)-1])
+	case !equal && (last.Difference != nil || !(last.Epsilon > 0 && last.Epsilon <= 8)):
+		t.Errorf("%v: with noise: %s", args, lines[len(lines)-1])
 	}
 }
 
@@ -109,21 +118,13 @@ func TestMessages(t *testing.T) {
 	}
 	write("roster.txt", roster)
 	good := `name = "s"
-roster = "roster.txt"
 rounds = 3
-[[model.tensor]]
-name = "w"
-shape = [3]
-[recovery]
-drop_out = 0.25
+parties = { roster = "roster.txt", drop_out = 0.25 }
+model.length = 3
 [privacy]
 clip = 1.0
 `
 	file := write("s.toml", good)
-	if code, text := says(t, "federation", "check", file); code != 0 ||
-		!strings.Contains(text, "roster fingerprint") {
-		t.Errorf("%d %s", code, text)
-	}
 	bad := func(from, to string) string {
 		return write("bad.toml", strings.Replace(good, from, to, 1))
 	}
@@ -133,7 +134,7 @@ clip = 1.0
 		want []string
 	}{
 		{[]string{"federation", "check", bad("clip", "clp")}, 1,
-			[]string{"bad.toml", "line 10", "privacy.clp", "there are noise, epsilon, delta, clip, bits"}},
+			[]string{"bad.toml", "line 6", "privacy.clp", "did you mean privacy.clip?"}},
 		{[]string{"roster", "line", "a b", at("a.pem")}, 2, []string{"no name for a roster"}},
 		{[]string{"identity", "new", at("a.pem")}, 1, []string{"is there already"}},
 		{[]string{"identity", "show", file}, 1, []string{"hushsumd identity new"}},
@@ -161,8 +162,9 @@ clip = 1.0
 			2, []string{"three or more"}},
 		{[]string{"federation", "check",
 			write("many.toml", strings.Replace(good, "rounds = 3", "rounds = 2000000", 1))}, 1,
-			[]string{"line 3", "too many"}},
-		{[]string{"dev", "--spec", file}, 1, []string{"s.toml", "declares no training"}},
+			[]string{"line 2", "1 to 1,000,000"}},
+		{[]string{"federation", "create", bad("clip", "clp")}, 1, []string{"line 6", "privacy.clp"}},
+		{[]string{"dev", "--spec", file}, 1, []string{"s.toml", "model.name", "trains no model"}},
 		{[]string{"dev", "--spec", file, "--rounds", "3"}, 2, []string{"--rounds is for dev without"}},
 		{[]string{"dev", "--parties", "3"}, 2, []string{"4 to 100"}},
 		{[]string{"frob"}, 2, []string{"hushsumd help"}},
@@ -179,7 +181,7 @@ clip = 1.0
 	}
 	write("broken.txt", "a b\n")
 	code, text := says(t, "federation", "check", bad("roster.txt", "broken.txt"))
-	if code != 1 || !strings.Contains(text, "line 2") || !strings.Contains(text, "roster line") {
+	if code != 1 || !strings.Contains(text, "line 3") || !strings.Contains(text, "roster line") {
 		t.Errorf("%d %s", code, text)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 )
@@ -85,7 +84,7 @@ func runDevParty(ctx context.Context, folder string, i int, std streams) error {
 	if err != nil {
 		return err
 	}
-	trainer, err := devTrainer(fed, i, rows, dir)
+	trainer, err := party.NewDeclared(fed, i, rows, dir)
 	if err != nil {
 		return err
 	}
@@ -104,24 +103,4 @@ func runDevParty(ctx context.Context, folder string, i int, std streams) error {
 	}
 	_, err = p.Run(ctx)
 	return err
-}
-
-// devTrainer trains what the federation declares, else logistic regression.
-func devTrainer(
-	fed *federation.Federation, i int, rows *learning.Dataset, dir string,
-) (party.Trainer, error) {
-	if fed.File.Training != nil {
-		return party.NewDeclared(fed, i, rows, dir)
-	}
-	model, rate, steps := devTraining(rows.Features)
-	return party.TrainerFunc(func(_ context.Context, w *party.Work) (*party.Update, error) {
-		trained := append([]float64(nil), w.Model...)
-		if err := model.Train(trained, rows, rate, steps); err != nil {
-			return nil, err
-		}
-		for i, x := range w.Model {
-			trained[i] -= x
-		}
-		return &party.Update{Vector: trained}, nil
-	}), nil
 }

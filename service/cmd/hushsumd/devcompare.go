@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// devSeen is what dev sees of the rounds.
+type devSeen struct {
+	federation *federation.Federation
+	test       *learning.Dataset
+	noisy      bool
+	beside     simulation.Options // the same training, to be run without noise
+
+	mutex    sync.Mutex
+	included [][]int   // in each sum
+	last     []float64 // model
+}
+
+func newDevSeen(
+	j *job.Job, fed *federation.Federation, own *ownRows,
+) (*devSeen, error) {
+	s := &devSeen{federation: fed, test: own.test, noisy: j.Noisy()}
+	j = j.Clone()
+	j.World = job.World{SkipClear: true}
+	// What sessions withstand, and how models are sent, changes nothing where it is known who was in
+	// a sum.
+	j.Model.DType, j.Parties.DropOut, j.Parties.Colluders, j.Parties.PerRound = "", 0, 0, 0
+	j.Sum = job.Sum{MaxWeight: j.Sum.MaxWeight, Range: j.Sum.Range, FractionBits: j.Sum.FractionBits}
+	if p := &j.Privacy; s.noisy {
+		*p = job.Privacy{Clip: p.Clip, ClipQuantile: p.ClipQuantile, ClipRate: p.ClipRate}
+	}
+	var err error
+	s.beside, err = simulation.Declared(j, own.parties, own.test)
+	return s, err
+}
+
+// judge tells the accuracy of a model.
+func (s *devSeen) judge(model []float64) float64 {
+	w := s.federation.Weights(model)
+	s.mutex.Lock()
+	s.last = w
+	s.mutex.Unlock()
+	judged, err := learning.Evaluate(s.federation.Learner(), w, s.test)
+	if err != nil {
+		return 0
+	}
+	return judged.Accuracy()
+}
+
+func (s *devSeen) summed(_ int, parties []int, _ [][]uint64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.included = append(s.included, slices.Clone(parties))
+}
+
+// compare trains the same beside the private sums.
+func (s *devSeen) compare(ctx context.Context, out *outcome) error {
+	s.mutex.Lock()
+	last, included := s.last, s.included
+	s.mutex.Unlock()
+	model, equal, err := s.simulate(ctx, included)
+	if err != nil {
+		return err
+	}
+	out.ClearAccuracy = s.judge(model)
+	if equal {
+		out.Difference = new(float64)
+		for k, w := range model {
+			*out.Difference = max(*out.Difference, math.Abs(w-last[k]))
+		}
+	}
+	return nil
+}
+
+// simulate runs the training of the job simulated: with the same parties in every sum where there
+// is no noise, else in the clear. It returns the last model, and whether it is to be equal.
+func (s *devSeen) simulate(
+	ctx context.Context, included [][]int,
+) (model []float64, equal bool, err error) {
+	o, exchanges := s.beside, s.federation.Exchanges()
+	o.Rounds, o.EvaluateEvery = len(included)/exchanges, math.MaxInt
+	if o.Rounds == 0 {
+		return o.Model.Init(o.Seed), false, nil
+	}
+	switch {
+	case s.noisy:
+		o.Sum = simulation.Clear
+	case exchanges == 1:
+		o.Sum, o.Replay, equal = simulation.Ring, included, true
+	default: // both sums of a step are of the same parties
+		o.Sum = simulation.Ring
+		equal = !slices.ContainsFunc(included, func(who []int) bool {
+			return len(who) != len(o.Parties)
+		})
+	}
+	result, err := simulation.Run(ctx, o, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	return result.Model, equal && s.federation.Exact(), nil
+}

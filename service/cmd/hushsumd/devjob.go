@@ -1,0 +1,157 @@
+package main
+
+import (
+	"crypto/ed25519"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/old"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/training"
+)
+
+//go:embed dev.toml
+var devText []byte
+
+// mostDev bounds dev's parties, which are processes of one machine.
+const mostDev = 100
+
+// readDevJob reads the job that dev --spec names, and for one release a spec of before there were
+// jobs, of which a note tells. It fails with mistakes joined, each a [job.ConfigError].
+func readDevJob(name string) (j *job.Job, note string, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, "", fmt.Errorf("--spec: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, job.MaxFile+1))
+	if err != nil {
+		return nil, "", fmt.Errorf("--spec: %w", err)
+	}
+	return parseDevJob(name, text)
+}
+
+func parseDevJob(name string, text []byte) (j *job.Job, note string, err error) {
+	if j, err = job.Parse(name, text); err != nil {
+		switch _, form, _, _ := old.Read(name, text); form {
+		case "", old.FormPlan:
+			return nil, "", err
+		}
+		if j, _, err = old.Spec(name, text); err != nil {
+			return nil, "", err
+		}
+		note = fmt.Sprintf("%s is a spec of before there were jobs, which is read for one release more. "+
+			"'hushsum job convert %s' prints the job that it becomes.", name, name)
+	}
+	return j, note, checkDev(j)
+}
+
+// checkDev refuses what a job may declare and dev cannot do. It fails with a [job.ConfigError].
+func checkDev(j *job.Job) error {
+	const real = "between machines time, distance and failures are real"
+	const simulate = "leave it out, or run the job by hushsum simulate"
+	n, w := j.Size(), &j.World
+	for _, c := range []struct {
+		is                bool
+		path, why, advice string
+	}{
+		{j.Model.Name == "", "model.name", "the job trains no model, and dev has no program that does",
+			`write model.name = "logistic"`},
+		{n < 4 || n > mostDev, "parties.count", fmt.Sprintf("there are %d parties", n),
+			fmt.Sprintf("have 4 to %d, each a process of this machine", mostDev)},
+		{j.Training.Restart, "training.restart", "it is compared with no simulation", simulate},
+		{len(w.Link) > 0, "world.link", real, simulate},
+		{len(w.Party) > 0, "world.party", real, simulate},
+		{len(w.Servers) > 0, "world.servers", "dev has one server", simulate},
+		{w.Topology == "serverless", "world.topology", "dev has a server", simulate},
+		{w.Fidelity != "" && w.Fidelity != "messages", "world.fidelity", "dev's sums are real", simulate},
+		{w.Drop > 0, "world.drop", real, simulate},
+		{w.Tolerance > 0, "world.tolerance", "nobody leaves dev", simulate},
+		{w.Reference.Law != "", "world.reference.law", "dev's noise is for release", simulate},
+		{w.SubtractOwn, "world.subtract_own", "parties of dev have one model", simulate},
+		{w.Data.Draw != "", "world.data.draw", "parties of dev keep their rows", simulate},
+		{w.Data.Most > 0, "world.data.most", "dev deals all rows of a set", simulate},
+	} {
+		if c.is {
+			return j.Mistake(c.path, c.advice, "%s", c.why)
+		}
+	}
+	return nil
+}
+
+// devNames are the parties' in the roster.
+func devNames(j *job.Job) (list []string) {
+	for _, g := range j.Parties.Group {
+		if g.Count < 2 {
+			list = append(list, g.Name)
+			continue
+		}
+		for k := range g.Count {
+			list = append(list, fmt.Sprint(g.Name, "-", k+1))
+		}
+	}
+	for i := len(list); i < j.Size(); i++ {
+		list = append(list, fmt.Sprint("party-", i+1))
+	}
+	return list
+}
+
+// prepareDev writes what the parties' processes are given, and works the federation out: that of
+// the job, for rows such as theirs.
+func prepareDev(
+	folder string, j *job.Job, own *ownRows,
+) (fed *federation.Federation, roster []byte, err error) {
+	var members []keyexchange.Member
+	for i, name := range devNames(j) {
+		dir := partyFolder(folder, i)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, nil, err
+		}
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := errors.Join(writeIdentity(filepath.Join(dir, "identity.pem"), key),
+			writeRows(filepath.Join(dir, "rows"), own.parties[i])); err != nil {
+			return nil, nil, err
+		}
+		members = append(members, keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
+	}
+	list, err := keyexchange.NewRoster(members)
+	if err != nil {
+		return nil, nil, err
+	}
+	if roster, err = list.MarshalText(); err != nil {
+		return nil, nil, err
+	}
+	formed, err := training.WithRows(j, append([]*learning.Dataset{own.test}, own.parties...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if fed, err = federation.Of(formed, list, nil); err != nil {
+		return nil, nil, err
+	}
+	return fed, roster, errors.Join(
+		os.WriteFile(filepath.Join(folder, "federation.toml"), fed.Text, 0o600),
+		os.WriteFile(filepath.Join(folder, "roster.txt"), roster, 0o600))
+}
+
+// readFederation works out what dev declared.
+func readFederation(folder string) (*federation.Federation, error) {
+	text, err := os.ReadFile(filepath.Join(folder, "federation.toml"))
+	if err != nil {
+		return nil, err
+	}
+	roster, err := os.ReadFile(filepath.Join(folder, "roster.txt"))
+	if err != nil {
+		return nil, err
+	}
+	return federation.New(text, roster, nil)
+}
