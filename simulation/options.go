@@ -14,9 +14,9 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// MaxParties is the most parties of Private sums. Every pair of parties shares keys,
+// maxParties is the most parties of Private sums. Every pair of parties shares keys,
 // so that set-up takes time and memory in proportion to the square.
-const MaxParties = 5000
+const maxParties = 5000
 
 // Options says what to run: what each party does, what is summed, and how, and what
 // the server makes of the sum. The fields from Model to Local.Rate must be set; the

@@ -212,7 +212,7 @@ func TestRunOptions(t *testing.T) {
 	}{
 		{func(o *Options) { *o = Options{} }, "Model"},
 		{func(o *Options) { o.Parties = o.Parties[:1] }, "Parties"},
-		{func(o *Options) { o.Parties = make([]*learning.Dataset, MaxParties+1) }, "Parties"},
+		{func(o *Options) { o.Parties = make([]*learning.Dataset, maxParties+1) }, "Parties"},
 		{func(o *Options) { o.Parties = append(o.Parties[:4:4], &learning.Dataset{}) }, "Parties"},
 		{func(o *Options) { o.Rounds = 0 }, "Rounds"},
 		{func(o *Options) { o.Local.Steps = -1 }, "Local.Steps"},

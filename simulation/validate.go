@@ -37,8 +37,8 @@ func (o *Options) validateSizes() error {
 	case parties < 2:
 		return bad("Parties", "the sum of one party is that party's update, so use at least 2",
 			"%d is too few", parties)
-	case o.Sum == Private && o.Oneshot == nil && parties > MaxParties:
-		return bad("Parties", fmt.Sprintf("every pair shares keys, so use at most %d", MaxParties),
+	case o.Sum == Private && o.Oneshot == nil && parties > maxParties:
+		return bad("Parties", fmt.Sprintf("every pair shares keys, so use at most %d", maxParties),
 			"%d is too many", parties)
 	case o.Test == nil || o.Test.Len() == 0:
 		return bad("Test", "", "there are no test rows")

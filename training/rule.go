@@ -105,7 +105,7 @@ var (
 		"fedadam":    aggregation.RuleFedAdam,
 		"fedyogi":    aggregation.RuleFedYogi,
 	}
-	Masks = map[string]aggregation.MaskKind{
+	masks = map[string]aggregation.MaskKind{
 		"none": aggregation.NoMask,
 		"soft": aggregation.SoftMask,
 		"hard": aggregation.HardMask,

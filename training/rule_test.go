@@ -28,11 +28,11 @@ func TestRules(t *testing.T) {
 		}
 		servers[rule] = true
 	}
-	masks := make(map[aggregation.MaskKind]bool)
-	for _, kind := range Masks {
-		masks[kind] = true
+	seen := make(map[aggregation.MaskKind]bool)
+	for _, kind := range masks {
+		seen[kind] = true
 	}
-	if len(servers) != 5 || len(masks) != 3 || Masks["none"] != aggregation.NoMask {
-		t.Errorf("%v, %v", servers, masks)
+	if len(servers) != 5 || len(seen) != 3 || masks["none"] != aggregation.NoMask {
+		t.Errorf("%v, %v", servers, seen)
 	}
 }

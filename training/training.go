@@ -100,7 +100,7 @@ func OptionsOf(declared *job.Job) (o Options, err error) {
 			Batch: t.Batch, Epochs: t.Epochs, Steps: t.Steps},
 		Client:     ClientRule{Kind: ClientRules[t.Rule]},
 		Server:     *Optimizer(j),
-		Mask:       aggregation.GradientMask{Kind: Masks[t.Mask]},
+		Mask:       aggregation.GradientMask{Kind: masks[t.Mask]},
 		MaxSamples: j.Sum.MaxWeight,
 		Models:     t.Submit == "weights",
 		Restart:    t.Restart,

@@ -45,10 +45,9 @@ var kept = []struct{ why, names string }{
 	{"what a session will take, to plan one",
 		"simulation/cost.Measure simulation/cost.Session.PartyMemory " +
 			"simulation/cost.Session.ServerMemory simulation/cost.Session.SetUpMemory"},
-	{"asked of a job before its rounds begin", "job.Settled.ModelLength job.Settled.Trains"},
 	{"read by the package's own tests, from outside of it",
 		"service/door.OpenAPI service/door.Routes service/page.OpenAPI service/page.Refusals " +
-			"service/page.Routes service/tensor.ParseNPZ"},
+			"service/page.Routes service/tensor.ParseNPZ service/federation.Parse"},
 }
 
 // expected are methods that others call through an interface of the standard library.

@@ -80,7 +80,7 @@ func ReadFiles(name string) (*Federation, *Files, error) {
 }
 
 func readFiles(name string) (*Files, error) {
-	text, err := readBounded(name, MaxFile)
+	text, err := readBounded(name, maxFile)
 	if err != nil {
 		return nil, err
 	}

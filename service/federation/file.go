@@ -44,8 +44,8 @@ func (e *FileError) Error() string {
 // Is makes errors.Is(err, ErrConfig) true.
 func (e *FileError) Is(target error) bool { return target == ErrConfig }
 
-// MaxFile is the most bytes of a file.
-const MaxFile = 256 << 10
+// maxFile is the most bytes of a file.
+const maxFile = 256 << 10
 
 // File is what is written in a federation's file.
 type File struct {
@@ -140,8 +140,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 // Parse reads the text of a file. It fails with a [FileError].
 func Parse(text []byte) (*File, error) {
-	if len(text) > MaxFile {
-		return nil, &FileError{Reason: fmt.Sprintf("%d bytes, at most %d are read", len(text), MaxFile)}
+	if len(text) > maxFile {
+		return nil, &FileError{Reason: fmt.Sprintf("%d bytes, at most %d are read", len(text), maxFile)}
 	}
 	f := new(File)
 	if err := Decode(text, f); err != nil {
@@ -164,7 +164,7 @@ func Decode(text []byte, into any) error {
 		return &FileError{
 			Line:   row,
 			Field:  strings.Join(first.Key(), "."),
-			Reason: NoField,
+			Reason: noField,
 			Advice: fieldsAdvice(into, first.Key()),
 		}
 	case errors.As(err, &decode):
@@ -194,7 +194,7 @@ func exactNames(text []byte, into any) error {
 		path := slices.DeleteFunc(strings.Split(name.Key, "."), func(part string) bool {
 			return strings.Trim(part, "0123456789") == ""
 		})
-		return wrong(text, strings.Join(path, "."), NoField, "write "+name.Meant)
+		return wrong(text, strings.Join(path, "."), noField, "write "+name.Meant)
 	}
 	return nil
 }
@@ -231,8 +231,8 @@ func fieldsAdvice(into any, key []string) string {
 	return "there are " + strings.Join(list, ", ")
 }
 
-// NoField is the Reason of a field that there is not.
-const NoField = "there is no such field"
+// noField is the Reason of a field that there is not.
+const noField = "there is no such field"
 
 // ErrorAt returns a FileError that finds the field's line in a file's text.
 func ErrorAt(text []byte, field, reason, advice string) error {
