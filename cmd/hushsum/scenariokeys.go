@@ -125,6 +125,15 @@ func newAxis(name string, texts []string) sweepAxis {
 	return a
 }
 
+// width is that of the axis's column.
+func (a *sweepAxis) width() int {
+	most := max(10, len(a.name))
+	for _, text := range a.texts {
+		most = max(most, len(text))
+	}
+	return most
+}
+
 // shown is the value of an axis in JSON.
 func (a *sweepAxis) shown(r *sweepRun, axis int) any {
 	if a.number {

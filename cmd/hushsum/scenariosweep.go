@@ -296,19 +296,20 @@ func (v *jobFlags) showSweep(axes []sweepAxis, runs []*sweepRun, std streams) {
 		}
 		return
 	}
+	lead := 0
 	for _, a := range axes {
-		fmt.Fprintf(std.out, "%10s ", a.name)
+		fmt.Fprintf(std.out, "%*s ", a.width(), a.name)
+		lead += a.width() + 1
 	}
 	fmt.Fprintf(std.out, "%9s %8s %8s %12s %10s\n", "accuracy", "MCC", "alone", "seconds", "certified")
 	for _, r := range runs {
-		for k := range axes {
-			fmt.Fprintf(std.out, "%10s ", r.texts[k])
+		for k, a := range axes {
+			fmt.Fprintf(std.out, "%*s ", a.width(), r.texts[k])
 		}
 		o := r.outcome
 		if o.Error != "" {
-			lead := strings.Repeat(" ", 11*len(axes))
-			lines := wrap(o.Error, max(20, width-len(lead)))
-			fmt.Fprintln(std.out, strings.Join(lines, "\n"+lead))
+			lines := wrap(o.Error, max(20, width-lead))
+			fmt.Fprintln(std.out, strings.Join(lines, "\n"+strings.Repeat(" ", lead)))
 			continue
 		}
 		alone := "-"
