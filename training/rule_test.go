@@ -28,11 +28,11 @@ func TestRules(t *testing.T) {
 		}
 		servers[rule] = true
 	}
-	seen := make(map[aggregation.MaskKind]bool)
+	kinds := make(map[aggregation.MaskKind]bool)
 	for _, kind := range masks {
-		seen[kind] = true
+		kinds[kind] = true
 	}
-	if len(servers) != 5 || len(seen) != 3 || masks["none"] != aggregation.NoMask {
-		t.Errorf("%v, %v", servers, seen)
+	if len(servers) != 5 || len(kinds) != 3 || masks["none"] != aggregation.NoMask {
+		t.Errorf("%v, %v", servers, kinds)
 	}
 }
