@@ -17,7 +17,7 @@ var kept = []struct{ why, names string }{
 	{"a word of a file, of which others are used",
 		".Pairwise simulation.FedAvg simulation/scenario.AtBegin simulation/scenario.AtReveal " +
 			"simulation/scenario.AtSign simulation/scenario.AtSubmit job/old.FormFederation " +
-			"job/old.FormPlan job/old.FormScenario job/old.FormSpec " +
+			"job/old.FormScenario job/old.FormSpec " +
 			"service/federation.Uniform"},
 	{"theorems, to compare the accountant's bounds with",
 		"accounting.AdvancedComposition accounting.BasicComposition accounting.DefaultOrders " +

@@ -63,7 +63,7 @@ func TestConverted(t *testing.T) {
 
 // The example of the page on the service is what its earlier form becomes.
 func TestDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "service.md"))
+	page, err := os.ReadFile(filepath.FromSlash("../../docs/service.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
