@@ -80,7 +80,7 @@ func (s *Server) begin() error {
 		s.decided(Notice{Kind: Unbegun, Session: x.number, Round: s.round + 1, Err: err})
 		s.enter(x, Resting)
 		if s.failed = s.tried; s.failed == nil { // it was tried before the server was loaded
-			s.failed, _ = s.there()
+			s.failed = s.takers()
 		}
 		return nil
 	} else if err != nil {
