@@ -395,6 +395,7 @@ func (s *Swarm) resume() {
 func (s *Swarm) heal() {
 	s.Note("%s from now on nothing goes wrong with %v", s.clock(), s.core)
 	s.healed = true
+	s.options.Disorder = false // a link that reorders messages has to repeat them
 	s.Server.Start()
 	s.notices = len(s.Notices)
 	s.resume()
