@@ -69,7 +69,7 @@ type Coordinator struct {
 	Folder string
 
 	// StepTime is how long a step waits for parties that are connected, their work
-	// included; 0: 30 s.
+	// included; 0: as the job says, or 30 s.
 	StepTime time.Duration
 
 	Progress func(Event) // may be nil

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/protocol"
@@ -225,7 +226,8 @@ func (c *coordinator) resumeSession(s sessionState) (*protocol.Server, error) {
 // config returns what drive decides by: the plan.
 func (c *coordinator) config() (drive.ServerConfig, error) {
 	ledger, err := c.Plan.Ledger()
-	return drive.ServerConfig{
+	when := c.Plan.Time()
+	out := drive.ServerConfig{
 		Session:   c.Plan.Config,
 		Label:     c.Plan.Label(),
 		Rounds:    uint64(c.Plan.Rounds()),
@@ -236,5 +238,12 @@ func (c *coordinator) config() (drive.ServerConfig, error) {
 		Broadcast: c.begins,
 		StepTime:  drive.Time(c.StepTime),
 		ComeBack:  drive.Time(c.wait(longestWait)),
-	}, err
+		Pace:      drive.Time(when.Pace),
+		Sample:    c.Plan.PerRound(),
+		Draw:      c.Plan.Draw,
+	}
+	if !when.Start.IsZero() {
+		out.Start = c.now() + drive.Time(time.Until(when.Start))
+	}
+	return out, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
@@ -137,6 +138,32 @@ func TestDeclaredInPlace(t *testing.T) {
 		}
 		if fmt.Sprint(mean) != fmt.Sprint(again) {
 			t.Fatalf("%q: in place it is another mean", more)
+		}
+	}
+}
+
+// A job that holds rounds among some draws them by the rule that all know, and holds rounds no
+// faster than it says.
+func TestDeclaredSample(t *testing.T) {
+	g := declared(t, `name = "mean"
+rounds = 3
+model.length = 5000
+parties = { count = 5, drop_out = 0.4, per_round = 4 }
+sum = { classical = true, adversary = "curious" }
+time = { pace = "200ms" }
+`, 5)
+	var parties []*Participant
+	for i := range 5 {
+		parties = append(parties, g.participant(i, nil))
+	}
+	g.run(t.Context(), parties)
+	g.check()
+	if len(g.rounds) != 3 {
+		t.Fatalf("%d rounds", len(g.rounds))
+	}
+	for _, r := range g.rounds {
+		if want := g.settled.Draw(r.Number, []int{0, 1, 2, 3, 4}, 4); !slices.Equal(r.Parties, want) {
+			t.Errorf("round %d is of %v, want %v", r.Number, r.Parties, want)
 		}
 	}
 }

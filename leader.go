@@ -31,7 +31,9 @@ func newLeader(c *Coordinator) *leader {
 		first:       time.Now(),
 	}
 	if l.StepTime == 0 {
-		l.StepTime = defaultStepTime
+		if l.StepTime = l.Plan.Time().StepTime; l.StepTime == 0 {
+			l.StepTime = defaultStepTime
+		}
 	}
 	return l
 }

@@ -3,6 +3,9 @@ package job
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -119,6 +122,36 @@ func (s *Settled) Colluders() int {
 		return s.job.Parties.Colluders // a sparse graph counts those among neighbours
 	}
 	return s.session.Colluders
+}
+
+// PerRound returns how many parties a round is held among, 0 for all that are there.
+func (s *Settled) PerRound() int {
+	if s.job == nil {
+		return 0
+	}
+	return s.job.Parties.PerRound
+}
+
+// Draw returns which of the parties that are there a round is held among, in ascending order, by a
+// rule that all can compute: those whose SHA-256 of the digest, the round and their number are least.
+func (s *Settled) Draw(round uint64, there []int, sample int) []int {
+	rank := func(i int) string {
+		d := sha256.Sum256(fmt.Appendf(nil, "%x %d %d", s.digest, round, i))
+		return string(d[:])
+	}
+	drawn := slices.Clone(there)
+	slices.SortFunc(drawn, func(i, j int) int { return strings.Compare(rank(i), rank(j)) })
+	drawn = drawn[:min(sample, len(drawn))]
+	slices.Sort(drawn)
+	return drawn
+}
+
+// Time returns when rounds are held; of a [Plan] and of [Terms] that is for the program to say.
+func (s *Settled) Time() Time {
+	if s.job == nil {
+		return Time{}
+	}
+	return s.job.Time
 }
 
 // Label returns the label of all sessions.

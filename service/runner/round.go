@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -37,7 +36,7 @@ func (r *Runner) config() (drive.ServerConfig, error) {
 		Away:      drive.Time(r.Grace),
 		Pace:      drive.Time(f.File.Pace),
 		Sample:    f.Sample(),
-		Draw:      r.draw,
+		Draw:      f.Settled.Draw,
 		Pause:     true,
 	}
 	if ledger != nil {
@@ -58,20 +57,6 @@ func (r *Runner) digest(round uint64, fresh [32]byte) (digest [32]byte, err erro
 	h := protocol.NewBroadcastHash()
 	_, err = h.Write(b)
 	return [32]byte(h.Sum(nil)), err
-}
-
-// draw returns so many of some parties for a round, in ascending order: those whose digests of
-// federation, round and party are least. All can compute it, and it hides nothing.
-func (r *Runner) draw(round uint64, there []int, sample int) []int {
-	digest := func(i int) string {
-		d := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", r.Federation.ID, round, i))
-		return string(d[:])
-	}
-	drawn := slices.Clone(there)
-	slices.SortFunc(drawn, func(i, j int) int { return strings.Compare(digest(i), digest(j)) })
-	drawn = drawn[:min(sample, len(drawn))]
-	slices.Sort(drawn)
-	return drawn
 }
 
 // applied is the next model that a sum gave, or why there is none.

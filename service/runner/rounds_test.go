@@ -258,7 +258,7 @@ func TestSampledRounds(t *testing.T) {
 		if past.Lost != "" || past.Parties != 4 {
 			t.Errorf("%+v", past)
 		}
-		for _, i := range l.draw(uint64(k+1), []int{0, 1, 2, 3, 4}, 4) {
+		for _, i := range l.Federation.Settled.Draw(uint64(k+1), []int{0, 1, 2, 3, 4}, 4) {
 			want[i]++
 		}
 	}

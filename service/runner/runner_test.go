@@ -290,8 +290,8 @@ func TestDraw(t *testing.T) {
 	counts := make(map[int]int)
 	var first []int
 	for round := range uint64(200) {
-		drawn := l.draw(round, there, 4)
-		if again := l.draw(round, there, 4); !slices.Equal(drawn, again) || len(drawn) != 4 ||
+		drawn := l.Federation.Settled.Draw(round, there, 4)
+		if again := l.Federation.Settled.Draw(round, there, 4); !slices.Equal(drawn, again) || len(drawn) != 4 ||
 			!slices.IsSorted(drawn) {
 			t.Fatalf("%v, then %v", drawn, again)
 		}
@@ -308,7 +308,7 @@ func TestDraw(t *testing.T) {
 			t.Errorf("party %d is left out %d times", i, left)
 		}
 	}
-	if !slices.Equal(first, l.draw(0, there, 4)) || len(l.draw(0, there[:3], 4)) != 3 {
+	if !slices.Equal(first, l.Federation.Settled.Draw(0, there, 4)) || len(l.Federation.Settled.Draw(0, there[:3], 4)) != 3 {
 		t.Error("the first round is drawn otherwise, or of fewer not all")
 	}
 }
