@@ -27,6 +27,8 @@ func (e *ConfigError) Error() string {
 		fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
 	case e.File != "":
 		b.WriteString(e.File + ": ")
+	case e.Line > 0:
+		fmt.Fprintf(&b, "job: line %d: ", e.Line)
 	default:
 		b.WriteString("job: ")
 	}

@@ -120,8 +120,8 @@ func readBounded(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > most {
-		return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrConfig, name, info.Size(),
-			most)
+		return nil, &job.ConfigError{File: name,
+			Reason: fmt.Sprintf("%d bytes, at most %d are read", info.Size(), most)}
 	}
 	return os.ReadFile(name)
 }
@@ -157,7 +157,7 @@ const mostRounds = 1_000_000
 const DefaultStepTime = 30 * time.Second
 
 // New works out a file with the text of its roster, and the bytes of the first model if
-// it names a file of one. It fails with a [FileError].
+// it names a file of one. It fails with a [job.ConfigError].
 func New(text, rosterText, model []byte) (*Federation, error) {
 	roster, rosterErr := keyexchange.ParseRoster(rosterText)
 	badRoster := func(field string) error {
@@ -166,14 +166,14 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 	}
 	f, err := Parse(text)
 	if err != nil {
-		j, jobErr := job.Parse("federation.toml", text)
+		j, jobErr := job.Parse("", text)
 		switch {
 		case jobErr == nil && rosterErr != nil:
 			return nil, badRoster("parties.roster")
 		case jobErr == nil:
 			return newJob(j, text, roster, model)
 		case !earlier(text):
-			return nil, fromJob(jobErr)
+			return nil, jobErr
 		}
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -156,8 +157,8 @@ func TestMistakes(t *testing.T) {
 // expectMistake looks for the line of a mistake, 0: any, and what its text says.
 func expectMistake(t *testing.T, change string, err error, line int, want string) {
 	t.Helper()
-	var wrong *federation.FileError
-	if !errors.As(err, &wrong) || !errors.Is(err, federation.ErrConfig) {
+	var wrong *job.ConfigError
+	if !errors.As(err, &wrong) || !errors.Is(err, job.ErrConfig) {
 		t.Errorf("%s: %v", change, err)
 		return
 	}
@@ -252,7 +253,7 @@ adversary = "curious"
 [privacy]
 clip = 1.0
 `
-	var wrong *federation.FileError
+	var wrong *job.ConfigError
 	_, err = federation.New([]byte(text), rosterOf(t, 3), file)
 	if !errors.As(err, &wrong) || wrong.Line != 5 || !strings.Contains(wrong.Advice, "float64") {
 		t.Errorf("%v", err)
@@ -292,7 +293,7 @@ func TestMetricsWithinClip(t *testing.T) {
 	})
 }
 
-// FuzzFederation: whatever the text, parsing ends in a file or a FileError.
+// FuzzFederation: whatever the text, parsing ends in a file or a job.ConfigError.
 func FuzzFederation(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(declared))
@@ -302,7 +303,7 @@ func FuzzFederation(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		parsed, err := federation.Parse(text)
 		if err != nil {
-			if !errors.Is(err, federation.ErrConfig) {
+			if !errors.Is(err, job.ErrConfig) {
 				t.Errorf("%v", err)
 			}
 			return
@@ -313,7 +314,7 @@ func FuzzFederation(f *testing.F) {
 			return // it would settle for long
 		}
 		_, err = federation.New(text, roster, nil)
-		if err != nil && !errors.Is(err, federation.ErrConfig) {
+		if err != nil && !errors.Is(err, job.ErrConfig) {
 			t.Errorf("%v", err)
 		}
 	})

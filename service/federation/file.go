@@ -13,36 +13,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/job"
 )
-
-// ErrConfig: a federation's file cannot be used. See [FileError].
-var ErrConfig = errors.New("federation: unusable file")
-
-// FileError says where a file is wrong and what to do. It is [ErrConfig].
-type FileError struct {
-	Line   int    // from 1; 0 if it is not known
-	Field  string // such as privacy.epsilon, or empty
-	Reason string
-	Advice string
-}
-
-func (e *FileError) Error() string {
-	text := ErrConfig.Error()
-	if e.Line > 0 {
-		text += fmt.Sprintf(": line %d", e.Line)
-	}
-	if e.Field != "" {
-		text += ": " + e.Field
-	}
-	text += ": " + e.Reason
-	if e.Advice != "" {
-		text += "; " + e.Advice
-	}
-	return text
-}
-
-// Is makes errors.Is(err, ErrConfig) true.
-func (e *FileError) Is(target error) bool { return target == ErrConfig }
 
 // maxFile is the most bytes of a file.
 const maxFile = 256 << 10
@@ -138,10 +110,11 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Parse reads the text of a file. It fails with a [FileError].
+// Parse reads the text of a file. It fails with a [job.ConfigError].
 func Parse(text []byte) (*File, error) {
 	if len(text) > maxFile {
-		return nil, &FileError{Reason: fmt.Sprintf("%d bytes, at most %d are read", len(text), maxFile)}
+		return nil, &job.ConfigError{
+			Reason: fmt.Sprintf("%d bytes, at most %d are read", len(text), maxFile)}
 	}
 	f := new(File)
 	if err := Decode(text, f); err != nil {
@@ -151,7 +124,7 @@ func Parse(text []byte) (*File, error) {
 }
 
 // Decode reads the text of a file that may have more than a federation's, such as what
-// dev --spec takes. It fails with a [FileError].
+// dev --spec takes. It fails with a [job.ConfigError].
 func Decode(text []byte, into any) error {
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	err := decoder.Decode(into)
@@ -161,32 +134,32 @@ func Decode(text []byte, into any) error {
 	case errors.As(err, &strict) && len(strict.Errors) > 0:
 		first := strict.Errors[0]
 		row, _ := first.Position()
-		return &FileError{
+		return &job.ConfigError{
 			Line:   row,
-			Field:  strings.Join(first.Key(), "."),
+			Path:   strings.Join(first.Key(), "."),
 			Reason: noField,
 			Advice: fieldsAdvice(into, first.Key()),
 		}
 	case errors.As(err, &decode):
 		row, _ := decode.Position()
-		return &FileError{
+		return &job.ConfigError{
 			Line:   row,
-			Field:  strings.Join(decode.Key(), "."),
+			Path:   strings.Join(decode.Key(), "."),
 			Reason: strings.TrimPrefix(decode.Error(), "toml: "),
 		}
 	case err != nil:
-		return &FileError{Reason: err.Error()}
+		return &job.ConfigError{Reason: err.Error()}
 	}
 	return exactNames(text, into)
 }
 
 // exactNames refuses keys that the decoder takes for fields although they are written in
 // another case: with epsilon and EPSILON a file would say two things. It fails with a
-// [FileError].
+// [job.ConfigError].
 func exactNames(text []byte, into any) error {
 	var tree map[string]any
 	if err := toml.Unmarshal(text, &tree); err != nil {
-		return &FileError{Reason: err.Error()}
+		return &job.ConfigError{Reason: err.Error()}
 	}
 	var name *strict.Error
 	if err := strict.Names(tree, into, "toml"); errors.As(err, &name) {
@@ -234,14 +207,9 @@ func fieldsAdvice(into any, key []string) string {
 // noField is the Reason of a field that there is not.
 const noField = "there is no such field"
 
-// ErrorAt returns a FileError that finds the field's line in a file's text.
-func ErrorAt(text []byte, field, reason, advice string) error {
-	return wrong(text, field, reason, advice)
-}
-
-// wrong makes a FileError that finds the field's line.
+// wrong makes a job.ConfigError that finds the field's line.
 func wrong(text []byte, field, reason, advice string) error {
-	e := &FileError{Field: field, Reason: reason, Advice: advice}
+	e := &job.ConfigError{Path: field, Reason: reason, Advice: advice}
 	table, key := "", field
 	if i := strings.LastIndex(field, "."); i >= 0 {
 		table, key = field[:i], field[i+1:]

@@ -35,25 +35,13 @@ func earlier(text []byte) bool {
 	return found
 }
 
-// fromJob says what is wrong with a job in a [FileError] each.
-func fromJob(err error) error {
-	var all []error
-	for _, e := range job.Errors(err) {
-		all = append(all, &FileError{Line: e.Line, Field: e.Path, Reason: e.Reason, Advice: e.Advice})
-	}
-	if len(all) == 0 {
-		return err
-	}
-	return errors.Join(all...)
-}
-
 // fromEarlier says what is wrong with the job that an earlier release's file becomes, at the lines
 // of that file.
 func fromEarlier(text []byte, err error) error {
 	var all []error
 	for _, e := range job.Errors(err) {
 		if e.Line > 0 { // it is of the old form already
-			all = append(all, &FileError{Line: e.Line, Field: e.Path, Reason: e.Reason, Advice: e.Advice})
+			all = append(all, e)
 			continue
 		}
 		table, name, _ := strings.Cut(e.Path, ".")
@@ -78,7 +66,7 @@ func readJob(name string, text []byte, err error) (*Files, error) {
 	}
 	j, err := job.Parse(name, text)
 	if err != nil {
-		return nil, fromJob(err)
+		return nil, err
 	}
 	if j.Parties.Roster == "" {
 		return nil, wrong(text, "parties.roster", "it names no file of parties",
@@ -86,7 +74,7 @@ func readJob(name string, text []byte, err error) (*Files, error) {
 	}
 	files, err := j.Files()
 	if err != nil {
-		return nil, fromJob(err)
+		return nil, err
 	}
 	roster, err := files.Roster.MarshalText()
 	if err != nil {
@@ -96,7 +84,7 @@ func readJob(name string, text []byte, err error) (*Files, error) {
 }
 
 // Of works a job out that was read or made already, as [New] does the text of one. It fails with
-// a [FileError], whose line is that of the file that the job was read from.
+// a [job.ConfigError], whose line is that of the file that the job was read from.
 func Of(j *job.Job, roster *keyexchange.Roster, model []byte) (*Federation, error) {
 	return newJob(j, nil, roster, model)
 }
@@ -115,12 +103,12 @@ func newJob(
 		}
 	}
 	if j.Oneshot() {
-		return nil, fromJob(j.Mistake("sum.protocol", `write "pairwise"`,
-			"the service does not take one-message sums yet"))
+		return nil, j.Mistake("sum.protocol", `write "pairwise"`,
+			"the service does not take one-message sums yet")
 	}
 	if !j.Recovers() {
-		return nil, fromJob(j.Mistake("sum.recovery", "write sum.recovery = true, or parties.drop_out",
-			"a federation's sums survive parties that drop out"))
+		return nil, j.Mistake("sum.recovery", "write sum.recovery = true, or parties.drop_out",
+			"a federation's sums survive parties that drop out")
 	}
 	declared := j.Digest()
 	f := &Federation{
@@ -140,13 +128,13 @@ func newJob(
 	}
 	settled, err := j.Settle(files)
 	if err != nil {
-		return nil, fromJob(err)
+		return nil, err
 	}
 	f.job, f.Settled = settled.Job(), settled
 	f.File.Rounds = settled.Rounds()
 	if j.Model.Name != "" {
 		if f.training, err = training.Of(settled); err != nil {
-			return nil, fromJob(err)
+			return nil, err
 		}
 		if f.job.Model.DType == "float64" {
 			f.Spec.DType = tensor.Float64

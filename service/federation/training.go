@@ -251,8 +251,8 @@ func (f *Federation) Weights(model []float64) []float64 {
 	return model[:f.Spec.Tensors[0].Len()]
 }
 
-// Trained returns the training that is declared, nil if none is. It fails with a [FileError] if
-// rows are not of its form.
+// Trained returns the training that is declared, nil if none is. It fails with a
+// [job.ConfigError] if rows are not of its form.
 func (f *Federation) Trained(rows *learning.Dataset) (*training.Training, error) {
 	if f.training == nil {
 		return nil, nil

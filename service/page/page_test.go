@@ -21,6 +21,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/internal/openapi"
@@ -100,7 +101,7 @@ func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
 
 func (s *shown) Declare(_ context.Context, text, _, _ []byte) (string, error) {
 	if string(text) == "bad" {
-		return "", &federation.FileError{Line: 3, Field: "rounds", Reason: "0 is too few"}
+		return "", &job.ConfigError{Line: 3, Path: "rounds", Reason: "0 is too few"}
 	}
 	return s.status.ID, nil
 }

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/door"
-	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/signature"
@@ -74,7 +74,7 @@ func fail(w http.ResponseWriter, err error) {
 		{record.ErrNone, "unknown"},
 		{ErrStale, "stale"},
 		{record.ErrExists, "exists"},
-		{federation.ErrConfig, "federation"},
+		{job.ErrConfig, "federation"},
 		{runner.ErrStopped, "leader"},
 		{record.ErrUnavailable, "leader"},
 		{record.ErrLost, "leader"},

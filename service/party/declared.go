@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/training"
@@ -20,13 +21,13 @@ type Declared struct {
 }
 
 // NewDeclared makes the trainer of a party, by its number in the roster, on its rows. What
-// the rule has it remember is a file in the folder. It fails with federation.ErrConfig if
+// the rule has it remember is a file in the folder. It fails with job.ErrConfig if
 // the federation declares no training or the rows are not of its form.
 func NewDeclared(
 	f *federation.Federation, party int, rows *learning.Dataset, folder string,
 ) (*Declared, error) {
 	if n := f.Settled.Roster().Len(); party < 0 || party >= n {
-		return nil, fmt.Errorf("%w: there is no party %d in a roster of %d", federation.ErrConfig, party,
+		return nil, fmt.Errorf("%w: there is no party %d in a roster of %d", job.ErrConfig, party,
 			n)
 	}
 	training, err := f.Trained(rows)
@@ -34,7 +35,7 @@ func NewDeclared(
 		return nil, err
 	}
 	if training == nil {
-		return nil, fmt.Errorf("%w: it declares no training; write [training]", federation.ErrConfig)
+		return nil, fmt.Errorf("%w: it declares no training; write [training]", job.ErrConfig)
 	}
 	own, err := training.Party(party, rows, hushsum.FileStore(filepath.Join(folder, fileVariates)))
 	if err != nil {

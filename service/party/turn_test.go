@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
@@ -249,7 +250,7 @@ sum = { adversary = "curious", recovery = true }
 		t.Fatal(err)
 	}
 	for _, i := range []int{-1, 2} {
-		if _, err := NewDeclared(f, i, nil, t.TempDir()); !errors.Is(err, federation.ErrConfig) {
+		if _, err := NewDeclared(f, i, nil, t.TempDir()); !errors.Is(err, job.ErrConfig) {
 			t.Errorf("party %d: %v", i, err)
 		}
 	}

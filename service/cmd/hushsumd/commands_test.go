@@ -134,7 +134,7 @@ clip = 1.0
 		want []string
 	}{
 		{[]string{"federation", "check", bad("clip", "clp")}, 1,
-			[]string{"bad.toml", "line 6", "privacy.clp", "did you mean privacy.clip?"}},
+			[]string{"bad.toml:6: ", "privacy.clp", "did you mean privacy.clip?"}},
 		{[]string{"roster", "line", "a b", at("a.pem")}, 2, []string{"no name for a roster"}},
 		{[]string{"identity", "new", at("a.pem")}, 1, []string{"is there already"}},
 		{[]string{"identity", "show", file}, 1, []string{"hushsumd identity new"}},
@@ -162,8 +162,8 @@ clip = 1.0
 			2, []string{"three or more"}},
 		{[]string{"federation", "check",
 			write("many.toml", strings.Replace(good, "rounds = 3", "rounds = 2000000", 1))}, 1,
-			[]string{"line 2", "1 to 1,000,000"}},
-		{[]string{"federation", "create", bad("clip", "clp")}, 1, []string{"line 6", "privacy.clp"}},
+			[]string{"many.toml:2: ", "1 to 1,000,000"}},
+		{[]string{"federation", "create", bad("clip", "clp")}, 1, []string{"bad.toml:6: ", "privacy.clp"}},
 		{[]string{"dev", "--spec", file}, 1, []string{"s.toml", "model.name", "trains no model"}},
 		{[]string{"dev", "--spec", file, "--rounds", "3"}, 2, []string{"--rounds is for dev without"}},
 		{[]string{"dev", "--parties", "3"}, 2, []string{"4 to 100"}},
@@ -181,7 +181,7 @@ clip = 1.0
 	}
 	write("broken.txt", "a b\n")
 	code, text := says(t, "federation", "check", bad("roster.txt", "broken.txt"))
-	if code != 1 || !strings.Contains(text, "line 3") || !strings.Contains(text, "roster line") {
+	if code != 1 || !strings.Contains(text, "bad.toml:3: ") || !strings.Contains(text, "roster line") {
 		t.Errorf("%d %s", code, text)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/service/federation"
 )
 
 const goodJob = `name = "six"
@@ -126,14 +125,10 @@ func TestDevJobSettled(t *testing.T) {
 				_, _, err = prepareDev(t.TempDir(), j, own)
 			}
 		}
-		var ofJob *job.ConfigError
-		var ofFile *federation.FileError
+		var wrong *job.ConfigError
 		path, line := "", 0
-		switch {
-		case errors.As(err, &ofFile):
-			path, line = ofFile.Field, ofFile.Line
-		case errors.As(err, &ofJob):
-			path, line = ofJob.Path, ofJob.Line
+		if errors.As(err, &wrong) {
+			path, line = wrong.Path, wrong.Line
 		}
 		if err == nil || c.path != "" && path != c.path || line != c.line {
 			t.Errorf("%s: %s at line %d: %v", c.to, path, line, err)

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/job"
 )
 
 // Exit codes.
@@ -174,11 +174,12 @@ func parseAmong(f *flag.FlagSet, args []string, most int) (words []string, err e
 	}
 }
 
-// inFile says in which file an error is, if it says no name itself.
+// inFile says in which file the mistakes of an error are that say none themselves.
 func inFile(file string, err error) error {
-	var wrong *federation.FileError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s: %w", file, err)
+	for _, wrong := range job.Errors(err) {
+		if wrong.File == "" {
+			wrong.File = file
+		}
 	}
 	return err
 }
