@@ -10,14 +10,16 @@ import (
 var ErrConfig = errors.New("job: unusable")
 
 // ConfigError says what of a job is unusable, where that stands and what to do. It is
-// [ErrConfig], and unwraps to the reason if another package found it.
+// [ErrConfig], and unwraps to the reason if another package found it. In JSON it has neither the
+// file, which whoever asked knows, nor the error behind it.
 type ConfigError struct {
-	File         string // as it was opened; empty: the job was not read from one
-	Line, Column int    // from 1; 0: there is no place, as for a field that is missing
-	Path         string // as in [Fields], with the number of an element of a list; or empty
-	Reason       string
-	Advice       string // what to do, or empty
-	Err          error  // nil, or the error behind it
+	File   string `json:"-"`    // as it was opened; empty: the job was not read from one
+	Line   int    `json:"line"` // from 1; 0: there is no place, as for a field that is missing
+	Column int    `json:"column"`
+	Path   string `json:"path"` // as in [Fields], with the number of a list's element; or empty
+	Reason string `json:"reason"`
+	Advice string `json:"advice"` // what to do, or empty
+	Err    error  `json:"-"`      // nil, or the error behind it
 }
 
 func (e *ConfigError) Error() string {

@@ -47,21 +47,11 @@ func jobFields(_ *sidecar, r *request) (any, [][]byte, error) {
 	}{slices.Collect(declared.Fields())}, nil, nil
 }
 
-// mistakeJSON is one of the mistakes of a job.
-type mistakeJSON struct {
-	Line   int    `json:"line"` // from 1; 0: it has no place
-	Column int    `json:"column"`
-	Path   string `json:"path"` // of a field, or empty
-	Reason string `json:"reason"`
-	Advice string `json:"advice"`
-}
-
 // takeMistakes fills in what is wrong with a job that was read, all of it.
 func (f *faultJSON) takeMistakes(err error) {
-	for i, e := range declared.Errors(err) {
-		if i == 0 {
-			f.Field, f.Reason, f.Advice = e.Path, e.Reason, e.Advice
-		}
-		f.Mistakes = append(f.Mistakes, mistakeJSON{e.Line, e.Column, e.Path, e.Reason, e.Advice})
+	f.Mistakes = declared.Errors(err)
+	if len(f.Mistakes) > 0 {
+		first := f.Mistakes[0]
+		f.Field, f.Reason, f.Advice = first.Path, first.Reason, first.Advice
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/attacks/audit"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/fault"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
@@ -42,7 +43,7 @@ type faultJSON struct {
 	Name    string `json:"name,omitempty"`    // of that party in the roster
 	Parties []int  `json:"parties,omitempty"` // who is missing, by roster index
 
-	Mistakes []mistakeJSON `json:"mistakes,omitempty"` // all those of a job
+	Mistakes []*declared.ConfigError `json:"mistakes,omitempty"` // all those of a job
 }
 
 // kinds names the errors that callers tell apart, the more particular ones first, with

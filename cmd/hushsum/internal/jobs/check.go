@@ -17,22 +17,13 @@ type Report struct {
 	Job    *job.Job `json:"job,omitempty"`        // without what is its default
 	Worked []Value  `json:"worked_out,omitempty"` // from other fields
 
-	Mistakes []Mistake `json:"mistakes,omitempty"`
+	Mistakes []*job.ConfigError `json:"mistakes,omitempty"`
 }
 
 // Value is a field's value, as a file has it.
 type Value struct {
 	Path  string `json:"path"`
 	Value string `json:"value"`
-}
-
-// Mistake says what is wrong, and what to write.
-type Mistake struct {
-	Line   int    `json:"line"` // from 1; 0: it has no place
-	Column int    `json:"column"`
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-	Advice string `json:"advice"`
 }
 
 // Check reads the text of a file, and gives it the values of PATH=VALUE texts.
@@ -62,9 +53,7 @@ func Check(file string, text []byte, set []string) *Report {
 }
 
 func (r *Report) add(err error) {
-	for _, e := range job.Errors(err) {
-		r.Mistakes = append(r.Mistakes, Mistake{e.Line, e.Column, e.Path, e.Reason, e.Advice})
-	}
+	r.Mistakes = append(r.Mistakes, job.Errors(err)...)
 }
 
 // worked returns the values that a job's defaults have besides what was declared, where they are
