@@ -46,10 +46,10 @@ func (c Coins) unknownPairs() int {
 	return n*(n-1) - t*(t-1)
 }
 
-// Unknown returns how many coins of the sum are uniform for the colluders: all but
+// unknown returns how many coins of the sum are uniform for the colluders: all but
 // those between two of them, or with Malicious those that honest parties sent. It
 // fails with [ErrConfig].
-func (c Coins) Unknown() (int, error) {
+func (c Coins) unknown() (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
@@ -86,7 +86,7 @@ func (c Coins) For(unknown int) (Coins, error) {
 // at most sensitivity, counting unknown coins only; at most 2^20 of them are
 // counted.
 func (c Coins) Delta(sensitivity int, epsilon float64) (float64, error) {
-	unknown, err := c.Unknown()
+	unknown, err := c.unknown()
 	if err != nil {
 		return 0, err
 	}

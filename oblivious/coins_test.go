@@ -62,7 +62,7 @@ func TestCoinsUnknown(t *testing.T) {
 		{Coins{Parties: 10, Colluders: 9, Malicious: true, PerPair: 1}, 9, 0.1},
 		{Coins{Parties: 4, Colluders: 2, PerPair: 2}, 20, 10. / 12},
 	} {
-		unknown, err := c.coins.Unknown()
+		unknown, err := c.coins.unknown()
 		share, err2 := c.coins.UnknownShare()
 		if err != nil || err2 != nil || unknown != c.unknown || math.Abs(share-c.share) > 1e-15 {
 			t.Errorf("%+v: %d, %g, %v, %v", c.coins, unknown, share, err, err2)
@@ -81,7 +81,7 @@ func TestCoinsUnknown(t *testing.T) {
 	}
 	for _, bad := range []Coins{{}, {Parties: 3, Colluders: 3, PerPair: 1}, {Parties: 3},
 		{Parties: maxParties + 1, PerPair: 1}} {
-		if _, err := bad.Unknown(); !errors.Is(err, ErrConfig) {
+		if _, err := bad.unknown(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

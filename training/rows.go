@@ -2,7 +2,6 @@ package training
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
@@ -27,10 +26,10 @@ func WithRows(j *job.Job, sets ...*learning.Dataset) (*job.Job, error) {
 		}
 		*c.said = c.there
 	}
-	var wrong *named.ModelError
+	var wrong *job.ConfigError
 	_, err := named.Model(own.Model.Name, own.Model.Features, own.Model.Classes, own.Training.Lambda)
 	if errors.As(err, &wrong) {
-		return nil, j.Mistake("model.name", strings.TrimSuffix(wrong.Advice, "."), "%s", wrong.Reason)
+		return nil, j.Mistake(wrong.Path, wrong.Advice, "%s", wrong.Reason)
 	}
 	return own, nil
 }

@@ -84,3 +84,52 @@ func literal(e ast.Expr) string {
 	}
 	return ""
 }
+
+// One type says what is wrong with a job: job.ConfigError. Others that name a field, give a reason
+// and advise are about something else.
+func TestOneConfigError(t *testing.T) {
+	others := map[string]string{
+		"privacy.ConfigError":          "fields of a release, which knows no job",
+		"simulation.ConfigError":       "options that a program gives in Go",
+		"internal/spending.FieldError": "flags and calls that ask what is spent",
+		"sidecar.faultJSON":            "any error, as other languages get it",
+	}
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			structure, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			fields := map[string]bool{}
+			for _, f := range structure.Fields.List {
+				for _, name := range f.Names {
+					fields[name.Name] = true
+				}
+			}
+			name := s.dir() + "." + spec.Name.Name
+			if fields["Reason"] && fields["Advice"] && (fields["Field"] || fields["Path"]) {
+				seen[name] = true
+				if others[name] == "" && name != "job.ConfigError" {
+					t.Errorf("%s: %s is job.ConfigError once more", s.at(spec), name)
+				}
+			}
+			return true
+		})
+	}
+	for name := range others {
+		if !seen[name] {
+			t.Errorf("%s is gone: it needs no reason to stay", name)
+		}
+	}
+	if !seen["job.ConfigError"] {
+		t.Error("the test does not see job.ConfigError")
+	}
+}

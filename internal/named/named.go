@@ -7,34 +7,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Models are examples of the names that [Model] knows.
-var Models = []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"}
-
-// A ModelError says why a name gives no model.
-type ModelError struct {
-	Reason, Advice string
-	Unknown        bool // there is no such name
-	Lambda         bool // it is the regularisation
-}
-
-func (e *ModelError) Error() string { return "named: " + e.Reason + "; " + e.Advice }
+// models are examples of the names that [Model] knows.
+var models = []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"}
 
 // Model returns the model of a name for rows of so many features and classes, at least
-// 2. It fails with a [ModelError].
+// 2. It fails with a [job.ConfigError].
 func Model(name string, features, classes int, lambda float64) (learning.Model, error) {
-	fail := func(advice, format string, a ...any) (learning.Model, error) {
-		return nil, &ModelError{Reason: fmt.Sprintf(format, a...), Advice: advice}
-	}
 	if !(lambda >= 0) || math.IsInf(lambda, 1) {
-		return nil, &ModelError{
+		return nil, &job.ConfigError{Path: "training.lambda",
 			Reason: fmt.Sprintf("%v is no regularisation", lambda),
-			Advice: "Use 0 or a small number above it, such as 1e-4.",
-			Lambda: true,
-		}
+			Advice: "use 0 or a small number above it, such as 1e-4"}
 	}
 	if widths, ok := strings.CutPrefix(name, "mlp:"); ok {
 		return perceptron(widths, features, classes, lambda)
@@ -43,7 +30,7 @@ func Model(name string, features, classes int, lambda float64) (learning.Model, 
 	case "lenet", "lenet-norm":
 		m, ok := learning.LeNetFor(features, classes)
 		if !ok {
-			return fail("Use --data mnist or fashion-mnist, or another model.", "%s takes square images "+
+			return fail("use images, or another model", "%s takes square images "+
 				"of 16 pixels a side or more, and rows here have %d features", name, features)
 		}
 		m.BatchNorm, m.Lambda = name == "lenet-norm", lambda
@@ -52,15 +39,15 @@ func Model(name string, features, classes int, lambda float64) (learning.Model, 
 		return learning.Softmax{Features: features, Outputs: classes, Lambda: lambda}, nil
 	case "logistic":
 		if classes > 2 {
-			return fail("Use softmax.", "the data has %d classes, and logistic regression two", classes)
+			return fail("use softmax", "the data has %d classes, and logistic regression two", classes)
 		}
 		return learning.Logistic{Features: features, Lambda: lambda}, nil
 	}
-	return nil, &ModelError{
-		Reason:  fmt.Sprintf("there is no %q", name),
-		Advice:  "Use one of " + strings.Join(Models, ", ") + ".",
-		Unknown: true,
-	}
+	return fail("use one of "+strings.Join(models, ", "), "there is no %q", name)
+}
+
+func fail(advice, format string, a ...any) (learning.Model, error) {
+	return nil, &job.ConfigError{Path: "model.name", Reason: fmt.Sprintf(format, a...), Advice: advice}
 }
 
 // mostWeights is masking.MaxLength, for people.
@@ -72,20 +59,15 @@ func perceptron(widths string, features, classes int, lambda float64) (learning.
 	for _, text := range strings.Split(widths, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1<<14 {
-			return nil, &ModelError{
-				Reason: fmt.Sprintf("%q is no number of hidden units", text),
-				Advice: "Use 1 to 16384, as in mlp:200 or mlp:100,50.",
-			}
+			return fail("use 1 to 16384, as in mlp:200 or mlp:100,50",
+				"%q is no number of hidden units", text)
 		}
 		hidden = append(hidden, n)
 	}
 	m := learning.MLP{Features: features, Hidden: hidden, Outputs: classes, Lambda: lambda}
 	if n := m.NumParams(); n < 1 || n > masking.MaxLength { // 0 stands for too many to count
-		return nil, &ModelError{
-			Reason: fmt.Sprintf("mlp:%s is too large: sums take up to %s weights", widths,
-				mostWeights),
-			Advice: "Use fewer or smaller layers.",
-		}
+		return fail("use fewer or smaller layers", "mlp:%s is too large: sums take up to %s weights",
+			widths, mostWeights)
 	}
 	return m, nil
 }

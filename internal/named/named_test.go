@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -34,43 +35,44 @@ func TestModel(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", c.name, got, err, c.want)
 		}
 	}
-	for _, name := range Models {
+	for _, name := range models {
 		if m, err := Model(name, 256, 2, 0); err != nil || m.NumParams() < 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// What gives no model says why, and of which kind the fault is.
+// What gives no model says why, and which field that is.
 func TestModelErrors(t *testing.T) {
 	for _, c := range []struct {
-		name              string
-		classes           int
-		lambda            float64
-		says              string
-		unknown, ofLambda bool
+		name    string
+		classes int
+		lambda  float64
+		says    string
 	}{
-		{"softmax", 3, -1, "-1 is no regularisation", false, true},
-		{"softmax", 3, math.NaN(), "NaN is no regularisation", false, true},
-		{"softmax", 3, math.Inf(1), "+Inf is no regularisation", false, true},
-		{"none", 3, math.Inf(1), "+Inf is no regularisation", false, true},
-		{"", 3, 0, `there is no ""`, true, false},
-		{"mlp", 3, 0, `there is no "mlp"`, true, false},
-		{"Softmax", 3, 0, `there is no "Softmax"`, true, false},
-		{"logistic", 3, 0, "the data has 3 classes", false, false},
-		{"lenet", 3, 0, "rows here have 255 features", false, false},
-		{"mlp:", 3, 0, `"" is no number of hidden units`, false, false},
-		{"mlp:0", 3, 0, `"0" is no number`, false, false},
-		{"mlp:16385", 3, 0, `"16385" is no number`, false, false},
-		{"mlp:5,-4", 3, 0, `"-4" is no number`, false, false},
-		{"mlp:16384,16384", 3, 0, "mlp:16384,16384 is too large: sums take up to 268,435,456", false,
-			false},
+		{"softmax", 3, -1, "-1 is no regularisation"},
+		{"softmax", 3, math.NaN(), "NaN is no regularisation"},
+		{"softmax", 3, math.Inf(1), "+Inf is no regularisation"},
+		{"none", 3, math.Inf(1), "+Inf is no regularisation"},
+		{"", 3, 0, `there is no ""`},
+		{"mlp", 3, 0, `there is no "mlp"`},
+		{"Softmax", 3, 0, `there is no "Softmax"`},
+		{"logistic", 3, 0, "the data has 3 classes"},
+		{"lenet", 3, 0, "rows here have 255 features"},
+		{"mlp:", 3, 0, `"" is no number of hidden units`},
+		{"mlp:0", 3, 0, `"0" is no number`},
+		{"mlp:16385", 3, 0, `"16385" is no number`},
+		{"mlp:5,-4", 3, 0, `"-4" is no number`},
+		{"mlp:16384,16384", 3, 0, "mlp:16384,16384 is too large: sums take up to 268,435,456"},
 	} {
 		m, err := Model(c.name, 255, c.classes, c.lambda)
-		var fault *ModelError
-		if m != nil || !errors.As(err, &fault) || !strings.Contains(fault.Reason, c.says) ||
-			fault.Unknown != c.unknown || fault.Lambda != c.ofLambda || fault.Advice == "" ||
-			err.Error() != "named: "+fault.Reason+"; "+fault.Advice {
+		path := "model.name"
+		if c.lambda != 0 {
+			path = "training.lambda"
+		}
+		var wrong *job.ConfigError
+		if m != nil || !errors.As(err, &wrong) || !strings.Contains(wrong.Reason, c.says) ||
+			wrong.Path != path || wrong.Advice == "" {
 			t.Errorf("%s: %v, %+v", c.name, m, err)
 		}
 	}
