@@ -309,9 +309,25 @@ func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 	return settled, got
 }
 
-// waysByPython has Python's package hold the federation, by programs of this tree. Without NumPy
-// the test skips, unless HUSHSUM_REQUIRE_PYTHON=1.
+// waysByPython has Python's package hold the federation.
 func waysByPython(t *testing.T) (means [waysRounds][]float64) {
+	t.Helper()
+	var vectors [waysRounds][waysParties][]float64
+	for r := range vectors {
+		for i := range vectors[r] {
+			vectors[r][i] = waysVector(i, r+1)
+		}
+	}
+	var all [][]float64
+	runPython(t, "fourways.py", vectors, &all)
+	copy(means[:], all)
+	return means
+}
+
+// runPython runs a program of testdata with Python's package, by programs of this tree, and reads
+// what it prints; both sides are JSON. Without NumPy the test skips, unless
+// HUSHSUM_REQUIRE_PYTHON=1.
+func runPython(t *testing.T, program string, in, out any) {
 	t.Helper()
 	python := ""
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
@@ -333,13 +349,7 @@ func waysByPython(t *testing.T) (means [waysRounds][]float64) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var vectors [waysRounds][waysParties][]float64
-	for r := range vectors {
-		for i := range vectors[r] {
-			vectors[r][i] = waysVector(i, r+1)
-		}
-	}
-	in, err := json.Marshal(vectors)
+	given, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,20 +360,17 @@ func waysByPython(t *testing.T) (means [waysRounds][]float64) {
 	path := strings.Join([]string{module, os.Getenv("PYTHONPATH")}, string(os.PathListSeparator))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	run := exec.CommandContext(ctx, python, filepath.Join("testdata", "fourways.py"))
+	run := exec.CommandContext(ctx, python, filepath.Join("testdata", program))
 	run.Env = append(os.Environ(), "PYTHONPATH="+path, "PYTHONDONTWRITEBYTECODE=1",
 		"HUSHSUM_BINARY="+binary)
-	run.Stdin = bytes.NewReader(in)
+	run.Stdin = bytes.NewReader(given)
 	var complaint bytes.Buffer
 	run.Stderr = &complaint
-	out, err := run.Output()
+	printed, err := run.Output()
 	if err == nil {
-		var all [][]float64
-		err = json.Unmarshal(out, &all)
-		copy(means[:], all)
+		err = json.Unmarshal(printed, out)
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, complaint.Bytes())
 	}
-	return means
 }

@@ -1,0 +1,268 @@
+package node_test
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/suite"
+	declaration "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
+)
+
+const oneFileRounds = 3
+
+// oneFile is a job, its file and who has rows of it.
+type oneFile struct {
+	*testing.T
+	job  *declaration.Job
+	path string
+	text string
+	rows []*learning.Dataset
+	test *learning.Dataset
+	keys []ed25519.PrivateKey // of parties, and behind them the coordinator's
+
+	roster *keyexchange.Roster
+}
+
+func newOneFile(t *testing.T, more string) *oneFile {
+	t.Helper()
+	f := &oneFile{T: t, path: filepath.Join(t.TempDir(), "job.toml")}
+	f.rows, f.test = rowsFor(t, false)
+	f.text = fmt.Sprintf(`name = "one-file"
+rounds = %d
+seed = 7
+parties = { count = %d, roster = "roster.txt", drop_out = 0.3 }
+model = { name = "softmax", features = %d, classes = 2 }
+`, oneFileRounds, len(f.rows), f.test.Features) + more
+	if err := os.WriteFile(f.path, []byte(f.text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var members []keyexchange.Member
+	for i := range len(f.rows) + 1 {
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.keys = append(f.keys, key)
+		members = append(members, keyexchange.Member{Name: fmt.Sprint("party-", i),
+			Key: key.Public().(ed25519.PublicKey)})
+	}
+	var err error
+	if f.roster, err = keyexchange.NewRoster(members[:len(f.rows)]); err != nil {
+		t.Fatal(err)
+	}
+	if f.job, err = declaration.Load(f.path); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// same compares what two sides say of the job.
+func (f *oneFile) same(where string, other *declaration.Job) {
+	f.Helper()
+	if got, want := other.Digest(), f.job.Digest(); got != want {
+		f.Errorf("%s: the digest is %x, want %x", where, got, want)
+	}
+	if got, want := other.Explain(), f.job.Explain(); !reflect.DeepEqual(got, want) {
+		f.Errorf("%s: the plan is %q, want %q", where, got, want)
+	}
+}
+
+// simulated returns the model that the messages of a simulation come to.
+func (f *oneFile) simulated() []float64 {
+	f.Helper()
+	o, err := simulation.Declared(f.job, f.rows, f.test)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if o.Sum != simulation.Private {
+		f.Fatalf("it simulates %v", o.Sum)
+	}
+	result, err := simulation.Run(f.Context(), o, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if slices.Equal(result.Model, o.Model.Init(o.Seed)) {
+		f.Error("nothing was learnt")
+	}
+	return result.Model
+}
+
+// served returns the model that a node of the service comes to, and who was in each sum.
+func (f *oneFile) served() (model []float64, included [][]int) {
+	f.Helper()
+	fed, model, included := trainBetweenMachines(f.T, f.text, f.rows)
+	f.same("service", fed.Settled.Job())
+	return fed.Weights(model), included
+}
+
+// carried returns the same of a Coordinator and Participants over links.
+func (f *oneFile) carried(
+	where string, listener hushsum.Listener, dialer func(i int) hushsum.Dialer,
+) (model []float64, included [][]int) {
+	f.Helper()
+	settled, err := f.job.Settle(declaration.Files{Roster: f.roster})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.same(where, settled.Job())
+	c := hushsum.Coordinator{Plan: settled, Listener: listener}
+	if c.Model, err = training.First(settled); err != nil {
+		f.Fatal(err)
+	}
+	apply, err := training.Apply(settled)
+	if err != nil {
+		f.Fatal(err)
+	}
+	c.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
+		included = append(included, r.Parties)
+		return apply(r, model)
+	}
+	var group sync.WaitGroup
+	for i := range f.rows {
+		p := hushsum.Participant{Plan: settled, Identity: f.keys[i], Dialer: dialer(i)}
+		if p.Submit, err = training.Submit(settled, i, f.rows[i], nil); err != nil {
+			f.Fatal(err)
+		}
+		group.Go(func() {
+			if _, err := p.Run(f.Context()); err != nil {
+				f.Errorf("%s: party %d: %v", where, i, err)
+			}
+		})
+	}
+	result, err := c.Run(f.Context())
+	group.Wait()
+	if err != nil {
+		f.Fatalf("%s: %v", where, err)
+	}
+	return result.Model[:settled.Length()], included
+}
+
+// remembered has them meet in this process.
+func (f *oneFile) remembered() (model []float64, included [][]int) {
+	f.Helper()
+	network := new(hushsum.Memory)
+	return f.carried("links", network, func(i int) hushsum.Dialer { return network.Dialer(i) })
+}
+
+// byTCP has them meet on a port.
+func (f *oneFile) byTCP() (model []float64, included [][]int) {
+	f.Helper()
+	own := f.keys[len(f.rows)]
+	listener, err := hushsum.ListenTCP("127.0.0.1:0", own, f.roster)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer listener.Close()
+	return f.carried("TCP", listener, func(i int) hushsum.Dialer {
+		return &hushsum.TCPDialer{Address: listener.Address(), Identity: f.keys[i],
+			Coordinator: own.Public().(ed25519.PublicKey)}
+	})
+}
+
+// expected returns the model of the same parties in each sum: that of the messages, where all
+// were in all. A machine that is busy may have been late with one.
+func (f *oneFile) expected(simulated []float64, included [][]int) []float64 {
+	f.Helper()
+	all := len(included) == oneFileRounds
+	for _, who := range included {
+		all = all && len(who) == len(f.rows)
+	}
+	if all {
+		return simulated
+	}
+	o, err := simulation.Declared(f.job, f.rows, f.test)
+	if err != nil {
+		f.Fatal(err)
+	}
+	o.Sum, o.Recovery, o.Replay, o.Rounds = simulation.Ring, nil, included, len(included)
+	result, err := simulation.Run(f.Context(), o, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return result.Model
+}
+
+// TestOneFile: one file is simulated, held by the service, and run by a Coordinator and its
+// Participants within a process and over TCP. All have the digest and the words that the file has,
+// and so has Python. Without noise all come to the same model to the last bit.
+func TestOneFile(t *testing.T) {
+	f := newOneFile(t, `training = { rule = "scaffold", mask = "soft", steps = 4, rate = 0.3 }
+server = { rule = "fedadam", beta1 = 0.9 }
+`)
+	simulated := f.simulated()
+	for _, way := range []struct {
+		name string
+		run  func() (model []float64, included [][]int)
+	}{{"service", f.served}, {"links", f.remembered}, {"TCP", f.byTCP}} {
+		model, included := way.run()
+		want := f.expected(simulated, included)
+		if len(model) != len(want) {
+			t.Fatalf("%s: %d weights, simulated %d", way.name, len(model), len(want))
+		}
+		for k, w := range want {
+			if math.Float64bits(model[k]) != math.Float64bits(w) {
+				t.Fatalf("%s: weight %d is %v, simulated %v", way.name, k, model[k], w)
+			}
+		}
+	}
+}
+
+// With little noise they run, and come to models that differ, by less than what was learnt.
+func TestOneFileWithNoise(t *testing.T) {
+	f := newOneFile(t, `training = { rule = "fedprox", steps = 4, rate = 0.3 }
+privacy = { noise = "discrete-gaussian", multiplier = 0.02, clip = 1.0 }
+`)
+	far := func(a, b []float64) (square float64) {
+		for k := range a {
+			square += (a[k] - b[k]) * (a[k] - b[k])
+		}
+		return math.Sqrt(square)
+	}
+	models := [][]float64{f.simulated()}
+	for _, run := range []func() ([]float64, [][]int){f.served, f.remembered, f.byTCP} {
+		model, included := run()
+		if len(model) != len(models[0]) || len(included) == 0 {
+			t.Fatalf("%d weights, want %d, of %d sums", len(model), len(models[0]), len(included))
+		}
+		for _, other := range models {
+			if slices.Equal(model, other) {
+				t.Error("two ways drew the same noise")
+			}
+			learnt := far(other, make([]float64, len(other))) // from zeros
+			if off := far(model, other); !(off < learnt/2) {
+				t.Errorf("%v off, and %v were learnt", off, learnt)
+			}
+		}
+		models = append(models, model)
+	}
+}
+
+// Python reads the file as Go does.
+func TestOneFileOfPython(t *testing.T) {
+	suite.OnlyLong(t) // a program has to be built
+	f := newOneFile(t, "training.rule = \"fedprox\"\n")
+	var got struct {
+		Digest  string
+		Explain []string
+	}
+	runPython(t, "onefile.py", f.path, &got)
+	if digest := f.job.Digest(); got.Digest != hex.EncodeToString(digest[:]) {
+		t.Errorf("the digest is %s, want %x", got.Digest, digest)
+	}
+	if !reflect.DeepEqual(got.Explain, f.job.Explain()) {
+		t.Errorf("the plan is %q, want %q", got.Explain, f.job.Explain())
+	}
+}
