@@ -11,6 +11,10 @@
 // function: model in, vector out. The coordinator's is one too: mean in, model out.
 // The example in examples/averaging is a whole job between processes.
 //
+// A job.Job takes a plan's place: its Settle returns the same. One that names a model trains it by
+// rules that the job declares, and package training has both functions: see the example of this
+// package that is called training.
+//
 // Where parties can send but one message, or are very many, a plan's Protocol is
 // [Oneshot]: a committee, each of whom runs a [Member], helps the coordinator to take the
 // sums, and [Plan.SettleOneshot] settles the plan.

@@ -29,7 +29,6 @@ var kept = []struct{ why, names string }{
 		"attacks/model.Judge attacks/model.PrivateAUC attacks/model.Shadows " +
 			"attacks/model.Shadows.LiRA attacks/model.Shadows.Regress " +
 			"attacks/observation.Disaggregate"},
-	{"the first call of a program that has a job", "job.Load"},
 	{"a bound of what is accepted, which messages name",
 		"job.MaxLength simulation/scenario.MaxPrivate service/federation.DefaultStepTime"},
 	{"asked of a model by those who use it", "learning.Logistic.Predict learning.Matrix.Recall"},
