@@ -349,6 +349,10 @@ func (c *coordinator) decode(r *Round) error {
 	switch {
 	case c.Plan.Trains():
 		return nil
+	case weighs(c.Plan):
+		total, err := c.Plan.DecodeTotal(r.Broadcast, r.Sum.Values(), len(r.Parties))
+		r.Mean = total.Mean
+		return err
 	case c.narrow():
 		r.Mean32 = make([]float32, c.Plan.Length())
 		return DecodeTo(r.Mean32, c.Plan, r.Broadcast, r.Sum, len(r.Parties))

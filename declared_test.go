@@ -167,3 +167,43 @@ time = { pace = "200ms" }
 		}
 	}
 }
+
+// Vectors of a job that weighs its means have a weight each, with noise and without.
+func TestDeclaredWeights(t *testing.T) {
+	weight := func(party int) int { return []int{4, 1, 1, 1, 1}[party] }
+	for more, off := range map[string]float64{
+		"": 1e-5,
+		"privacy = { noise = \"discrete-gaussian\", multiplier = 0.0001, clip = 1000.0 }\n": 0.5,
+	} {
+		g := declared(t, meanJob+"sum.max_weight = 4\n"+more, 5)
+		var parties []*Participant
+		for i := range 5 {
+			p := g.participant(i, nil)
+			work := p.Work
+			p.Work = nil
+			var e *ConfigError
+			if _, err := p.Run(t.Context()); !errors.As(err, &e) || e.Path != "Submit" {
+				t.Fatal(err)
+			}
+			p.Submit = func(ctx context.Context, round uint64, model []float64) (Message, error) {
+				v, err := work(ctx, round, model)
+				return Message{Vector: v, Samples: weight(i)}, err
+			}
+			parties = append(parties, p)
+		}
+		g.run(t.Context(), parties)
+		g.check()
+		for _, r := range g.rounds {
+			sum, weights := 0.0, 0.0
+			for _, i := range r.Parties {
+				w := float64(weight(i))
+				sum, weights = sum+w*float64(i+1), weights+w
+			}
+			for k, x := range r.Mean {
+				if want := sum / weights; !(x >= want-off && x <= want+off) {
+					t.Fatalf("%q: coordinate %d is %v, want %v", more, k, x, want)
+				}
+			}
+		}
+	}
+}

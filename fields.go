@@ -92,8 +92,12 @@ func (p *Participant) checkWork() error {
 			Advice: "use Submit and training.Submit, or a job without model.name"}
 	case trains:
 		return required("Submit", p.Submit, "use training.Submit")
+	case weighs(p.Plan) && p.Submit == nil:
+		return required("Submit", p.Submit, "say the weight of each vector too, as Samples")
+	case weighs(p.Plan):
+		return nil
 	case p.Submit != nil:
-		return &ConfigError{Path: "Submit", Reason: "the job does not train its model itself",
+		return &ConfigError{Path: "Submit", Reason: "a submission of this job is a vector alone",
 			Advice: "use Work"}
 	case p.Work32 == nil:
 		return required("Work", p.Work, "give a function that returns a vector")
@@ -174,6 +178,9 @@ func (c *Coordinator) checkNarrow() error {
 			Advice: "use Model and Apply, or Model32 and Apply32"}
 	case c.Plan.Oneshot() != nil:
 		return &ConfigError{Path: field, Reason: "one message has vectors of float64",
+			Advice: "use Model and Apply"}
+	case weighs(c.Plan):
+		return &ConfigError{Path: field, Reason: "weighted means are of float64",
 			Advice: "use Model and Apply"}
 	}
 	return nil

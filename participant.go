@@ -45,8 +45,9 @@ type Participant struct {
 	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;
 	// a model of a weight that is too large is refused. It is for sums that are pairwise.
 	Work32 func(ctx context.Context, round uint64, model []float32) ([]float32, error)
-	// Submit is Work of a job that trains its model itself, where parties send more than a vector:
-	// training.Submit makes it of a party's rows. model has the plan's ModelLength coordinates.
+	// Submit is Work of a job in which parties send more than a vector: of one that trains its model
+	// itself, for which training.Submit makes it of a party's rows, and of one that weighs means,
+	// with a vector and its weight as Samples. model has the plan's ModelLength coordinates.
 	Submit func(ctx context.Context, round uint64, model []float64) (Message, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing does,

@@ -23,7 +23,7 @@ type (
 	ConfigError = job.ConfigError
 	// DifferenceError names the first field in which two sides' jobs differ. It is [ErrPlan].
 	DifferenceError = job.DifferenceError
-	// Message is what a party sends in a round of a job that trains its model itself.
+	// Message is what a party sends in a round of a job in which that is more than a vector.
 	Message = job.Message
 	// Round is a round that gave a sum.
 	Round = job.Round
@@ -73,6 +73,11 @@ func drivable(s *Settled) error {
 		}
 	}
 	return nil
+}
+
+// weighs reports whether the means of a job of bare vectors are weighted.
+func weighs(s *Settled) bool {
+	return s.Job() != nil && !s.Trains() && s.Job().Sum.MaxWeight > 0
 }
 
 // longModel is the least number of weights for which vectors that are spent are freed at once.

@@ -16,10 +16,6 @@ func deployed(s *job.Settled) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j := s.Job(); j.Parties.PerRound > 0 {
-		return nil, j.Mistake("parties.per_round", "leave it out, or run the service",
-			"a Coordinator takes whoever is there")
-	}
 	t.form = s.Tensors()
 	return t, nil
 }
