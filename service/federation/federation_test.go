@@ -2,6 +2,7 @@ package federation_test
 
 import (
 	"crypto/ed25519"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -37,9 +38,21 @@ func rosterOf(t testing.TB, n int) []byte {
 }
 
 const good = `name = "study-7"
-roster = "roster.txt"
 rounds = 4
-step_time = "5s"
+
+[parties]
+roster = "roster.txt"
+colluders = 1
+drop_out = 0.2
+
+[sum]
+adversary = "cheating"
+
+[privacy]
+noise = "discrete-gaussian"
+epsilon = 8.0
+delta = 1e-5
+clip = 1.0
 
 [model]
 dtype = "float32"
@@ -55,28 +68,21 @@ shape = [4]
 rule = "fedadam"
 rate = 0.1
 
-[recovery]
-adversary = "cheating"
-colluders = 1
-drop_out = 0.2
-
-[privacy]
-noise = "discrete-gaussian"
-epsilon = 8.0
-delta = 1e-5
-clip = 1.0
-
 [metrics]
 share = 0.2
+
+[time]
+step_time = "5s"
 `
 
+// A job's identifier is over what it declares and the roster, its digest over what it declares.
 func TestGood(t *testing.T) {
 	f, err := federation.New([]byte(good), rosterOf(t, 10), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Spec.Len() != 12 || strings.Join(f.Kept, " ") != "bn1" || f.Settled.Plan().Length != 14 {
-		t.Errorf("%d shared, kept %v, %d in all", f.Spec.Len(), f.Kept, f.Settled.Plan().Length)
+	if f.Spec.Len() != 12 || strings.Join(f.Kept, " ") != "bn1" || f.Plan().Length != 14 {
+		t.Errorf("%d shared, kept %v, %d in all", f.Spec.Len(), f.Kept, f.Plan().Length)
 	}
 	words := strings.Join(f.Meaning(), "\n")
 	for _, want := range []string{"at least 8 of the 10", "even one that sends anything", "1 party",
@@ -85,29 +91,65 @@ func TestGood(t *testing.T) {
 			t.Errorf("the words lack %q:\n%s", want, words)
 		}
 	}
-	// Whatever is changed, the identifier is another; line ends of editors are not.
-	same, err := federation.New([]byte(strings.ReplaceAll(good, "\n", "\r\n")), rosterOf(t, 10), nil)
-	if err != nil || same.ID != f.ID {
-		t.Errorf("line ends changed the identifier: %v", err)
+	j, err := job.Parse("study-7.toml", []byte(good))
+	if err != nil {
+		t.Fatal(err)
 	}
-	seen := map[string]string{f.ID: "itself"}
+	if digest := j.Digest(); f.JobDigest != hex.EncodeToString(digest[:]) || f.World {
+		t.Errorf("the digest of the job is %s, want %x", f.JobDigest, digest)
+	}
+	// What is no declaration, or may change while it runs, changes neither.
+	for _, change := range [][2]string{{"\n", "\r\n"}, {"[sum]", "[sum] # cheating, as ever"},
+		{`"5s"`, `"6s"`}, {"[sum]\nadversary = \"cheating\"\n", ""}, {"[time]", "[world]\ndrop = 0.1\n[time]"},
+	} {
+		same, err := federation.New([]byte(strings.ReplaceAll(good, change[0], change[1])),
+			rosterOf(t, 10), nil)
+		if err != nil || same.ID != f.ID || same.JobDigest != f.JobDigest {
+			t.Errorf("%q: another federation, %v", change[1], err)
+		}
+	}
+	ids, digests := map[string]string{f.ID: "itself"}, map[string]string{f.JobDigest: "itself"}
 	for _, change := range [][2]string{{"rounds = 4", "rounds = 5"}, {"share = 0.2", "share = 0.3"},
 		{"rate = 0.1", "rate = 0.2"}, {`["bn*"]`, `["nothing"]`}, {"clip = 1.0", "clip = 2.0"},
-		{`"5s"`, `"6s"`}, {`"layer"`, `"other"`}} {
+		{`"layer"`, `"other"`}} {
 		other, err := federation.New([]byte(strings.Replace(good, change[0], change[1], 1)),
 			rosterOf(t, 10), nil)
 		if err != nil {
 			t.Fatal(change, err)
 		}
-		if had := seen[other.ID]; had != "" {
-			t.Errorf("%v: the identifier is that of %s", change, had)
+		if a, b := ids[other.ID], digests[other.JobDigest]; a != "" || b != "" {
+			t.Errorf("%v: the identifier is that of %q, and the digest that of %q", change, a, b)
 		}
-		seen[other.ID] = change[1]
+		ids[other.ID], digests[other.JobDigest] = change[1], change[1]
 	}
 	other, err := federation.New([]byte(good), rosterOf(t, 11), nil)
-	if err != nil || seen[other.ID] != "" {
-		t.Errorf("another roster, one identifier: %v", err)
+	if err != nil || ids[other.ID] != "" || other.JobDigest != f.JobDigest {
+		t.Errorf("another roster: %v", err)
 	}
+}
+
+// A world is left out of what is told, and a job that was read already is the same federation.
+func TestWorld(t *testing.T) {
+	text := strings.Replace(good, "[time]", "[world]\ndrop = 0.1\n[time]", 1)
+	f, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+	if err != nil || !f.World || strings.Contains(string(f.Text), "world") {
+		t.Fatalf("%v\n%s", err, f.Text)
+	}
+	told, err := federation.New(f.Text, rosterOf(t, 10), nil)
+	if err != nil || told.ID != f.ID || told.JobDigest != f.JobDigest || told.World {
+		t.Errorf("what is told is another federation: %v", err)
+	}
+	j, err := job.Parse("study-7.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := federation.Of(j, f.Settled.Roster(), nil)
+	if err != nil || made.ID != f.ID || string(made.Text) != string(f.Text) {
+		t.Errorf("the job is another federation: %v", err)
+	}
+	j.World.Drop, j.Parties.DropOut = 0, 0
+	_, err = federation.Of(j, f.Settled.Roster(), nil)
+	expectMistake(t, "no drop-outs", err, 9, "sum.recovery")
 }
 
 // Every mistake is found with its line and what to do.
@@ -117,36 +159,19 @@ func TestMistakes(t *testing.T) {
 		line     int
 		want     string
 	}{
-		{"rounds = 4", "rounds = 0", 3, "rounds"},
-		{"rounds = 4", "rouds = 4", 3, "no such field"},
-		{"epsilon = 8.0", "epsilon = 1.0\nEPSILON = 100.0", 28, "privacy.EPSILON: there is no such field"},
-		{"epsilon = 8.0", "Epsilon = 8.0", 27, "write epsilon"},
-		{"shape = [3, 4]", "SHAPE = [3, 4]", 0, "write shape"},
-		{"[privacy]", "[Privacy]", 25, "write privacy"},
-		{"rounds = 4", "rounds = \"4\"", 3, ""},
-		{"rounds = 4", "rounds = ", 3, ""},
+		{"rounds = 4", "rounds = 0", 2, "rounds"},
+		{"rounds = 4", "rouds = 4", 2, "did you mean rounds"},
+		{"epsilon = 8.0", "epsilon = 1.0\nEPSILON = 100.0", 15, "privacy.EPSILON"},
 		{`name = "study-7"`, `name = "a b"`, 1, "name"},
-		{`step_time = "5s"`, `step_time = "5"`, 4, "span of time"},
-		{`dtype = "float32"`, `dtype = "int8"`, 7, "float32 or float64"},
-		{"shape = [3, 4]", "shape = [3, 0]", 0, "shape"},
-		{`name = "bn1"`, `name = "layer"`, 0, "two tensors"},
-		{`personal = ["bn*"]`, `personal = ["*"]`, 8, "share at least one"},
-		{`personal = ["bn*"]`, `personal = ["["]`, 8, "no pattern"},
-		{`rule = "fedadam"`, `rule = "adam"`, 17, "fedavg"},
-		{"rate = 0.1", "rate = -1.0", 17, "Rate"},
-		{`adversary = "cheating"`, `adversary = "evil"`, 21, "semi-malicious"},
-		{"drop_out = 0.2", "drop_out = 0.6", 23, "drop_out"},
-		{"colluders = 1", "colluders = 9", 22, "olluders"},
-		{`noise = "discrete-gaussian"`, `noise = "gauss"`, 26, "use none, discrete"},
-		{"epsilon = 8.0", "epsilon = 0.0", 27, "epsilon"},
-		{"delta = 1e-5", "delta = 2.0", 28, "delta"},
-		{"clip = 1.0", "clip = 0.0", 29, "clip"},
-		{"share = 0.2", "share = 1.0", 32, "share"},
-		{"rounds = 4", "rounds = 4\nstart = \"tomorrow\"", 4, "2026-11-30"},
-		{"rounds = 4", "rounds = 4\nseed = 1", 4, "uniform"},
-		{"rounds = 4", "rounds = 4\nsampling = 1.5", 4, "no part"},
-		{"rounds = 4", "rounds = 4\nsampling = 0.5", 4, "use at least 0.8 here"},
-		{`dtype = "float32"`, `init = "normal"`, 7, "zeros or uniform"},
+		{"drop_out = 0.2", "drop_out = 0.6", 7, "parties.drop_out"},
+		{"drop_out = 0.2", "drop_out = 0.0", 9, "sum.recovery = true"},
+		{"colluders = 1", "colluders = 9", 6, "parties.colluders"},
+		{`adversary = "cheating"`, `protocol = "oneshot"`, 10, "pairwise"},
+		{`adversary = "cheating"`, `adversary = "evil"`, 10, "semi-malicious"},
+		{"epsilon = 8.0", "epsilon = 0.0", 14, "epsilon"},
+		{`personal = ["bn*"]`, `personal = ["*"]`, 20, "share at least one"},
+		{`personal = ["bn*"]`, `personal = ["["]`, 20, "no pattern"},
+		{"[time]", "[recovery]\ndrop_out = 0.2\n[time]", 36, "write parties.drop_out"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
 		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
@@ -177,15 +202,12 @@ func TestModelFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := `name = "m"
-roster = "r"
 rounds = 1
+parties = { roster = "r", drop_out = 0.2 }
+privacy.clip = 1.0
 [model]
 file = "m.safetensors"
 personal = ["bn*"]
-[recovery]
-drop_out = 0.2
-[privacy]
-clip = 1.0
 `
 	f, err := federation.New([]byte(text), rosterOf(t, 5), file)
 	if err != nil || fmt.Sprint(f.Initial) != "[1 2]" {
@@ -207,15 +229,14 @@ func TestDiverged(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := federation.New([]byte(`name = "m"
-roster = "r"
 rounds = 1
+parties.roster = "r"
+sum = { adversary = "curious", recovery = true }
 [model]
 file = "m.safetensors"
 dtype = "`+map[tensor.DType]string{tensor.Float32: "float32", tensor.Float64: "float64"}[dtype]+`"
 [server]
 rate = 3e38
-[recovery]
-adversary = "curious"
 [privacy]
 clip = 1.0
 `), rosterOf(t, 3), file)
@@ -243,19 +264,18 @@ func TestInitialTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	const text = `name = "m"
-roster = "r"
 rounds = 1
+parties.roster = "r"
+sum = { adversary = "curious", recovery = true }
 [model]
 file = "m.safetensors"
 dtype = "float32"
-[recovery]
-adversary = "curious"
 [privacy]
 clip = 1.0
 `
 	var wrong *job.ConfigError
 	_, err = federation.New([]byte(text), rosterOf(t, 3), file)
-	if !errors.As(err, &wrong) || wrong.Line != 5 || !strings.Contains(wrong.Advice, "float64") {
+	if !errors.As(err, &wrong) || wrong.Line != 6 || !strings.Contains(wrong.Advice, "float64") {
 		t.Errorf("%v", err)
 	}
 	larger := strings.Replace(text, "float32", "float64", 1)
@@ -297,6 +317,8 @@ func TestMetricsWithinClip(t *testing.T) {
 func FuzzFederation(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(declared))
+	f.Add([]byte(earlierGood))
+	f.Add([]byte(earlierDeclared))
 	f.Add([]byte("name = "))
 	f.Add([]byte("[[model.tensor]]\nshape=[1e9]"))
 	roster := rosterOf(f, 4)

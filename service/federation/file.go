@@ -123,8 +123,8 @@ func Parse(text []byte) (*File, error) {
 	return f, nil
 }
 
-// Decode reads the text of a file that may have more than a federation's, such as what
-// dev --spec takes. It fails with a [job.ConfigError].
+// Decode reads the text of a file by a struct's tags, such as a party's policy. It fails with a
+// [job.ConfigError].
 func Decode(text []byte, into any) error {
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	err := decoder.Decode(into)

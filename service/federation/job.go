@@ -25,6 +25,11 @@ func earlier(text []byte) bool {
 	if toml.Unmarshal(text, &tree) != nil {
 		return false
 	}
+	for _, key := range []string{"parties", "sum", "time", "world"} { // of jobs alone
+		if _, found := tree[key]; found {
+			return false
+		}
+	}
 	for _, key := range []string{"recovery", "roster", "step_time", "pace", "start", "sampling"} {
 		if _, found := tree[key]; found {
 			return true

@@ -1,0 +1,188 @@
+package federation_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/service/federation"
+)
+
+// This file has the tests of files of earlier releases, under which federations end.
+
+const earlierGood = `name = "study-7"
+roster = "roster.txt"
+rounds = 4
+step_time = "5s"
+
+[model]
+dtype = "float32"
+personal = ["bn*"]
+[[model.tensor]]
+name = "layer"
+shape = [3, 4]
+[[model.tensor]]
+name = "bn1"
+shape = [4]
+
+[server]
+rule = "fedadam"
+rate = 0.1
+
+[recovery]
+adversary = "cheating"
+colluders = 1
+drop_out = 0.2
+
+[privacy]
+noise = "discrete-gaussian"
+epsilon = 8.0
+delta = 1e-5
+clip = 1.0
+
+[metrics]
+share = 0.2
+`
+
+const earlierDeclared = `name = "trained"
+rounds = 6
+seed = 3
+[training]
+model = "mlp:4"
+rule = "fedga"
+beta = 0.1
+mask = "soft"
+by_rows = true
+steps = 3
+rate = 0.1
+[training.rows]
+features = 5
+classes = 3
+most = 40
+[recovery]
+drop_out = 0.2
+[privacy]
+noise = "none"
+`
+
+// A file of an earlier release declares what it did: its identifier is over all its text.
+func TestEarlier(t *testing.T) {
+	f, err := federation.New([]byte(earlierGood), rosterOf(t, 10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Spec.Len() != 12 || strings.Join(f.Kept, " ") != "bn1" || f.Settled.Plan().Length != 14 {
+		t.Errorf("%d shared, kept %v, %d in all", f.Spec.Len(), f.Kept, f.Settled.Plan().Length)
+	}
+	words := strings.Join(f.Meaning(), "\n")
+	for _, want := range []string{"at least 8 of the 10", "even one that sends anything", "1 party",
+		"epsilon 8 at delta 1e-05", "7 honest", "bn1", "Loss and accuracy", "12 shared"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the words lack %q:\n%s", want, words)
+		}
+	}
+	// Whatever is changed, the identifier is another; line ends of editors are not.
+	same, err := federation.New([]byte(strings.ReplaceAll(earlierGood, "\n", "\r\n")),
+		rosterOf(t, 10), nil)
+	if err != nil || same.ID != f.ID {
+		t.Errorf("line ends changed the identifier: %v", err)
+	}
+	seen := map[string]string{f.ID: "itself"}
+	for _, change := range [][2]string{{"rounds = 4", "rounds = 5"}, {"share = 0.2", "share = 0.3"},
+		{"rate = 0.1", "rate = 0.2"}, {`["bn*"]`, `["nothing"]`}, {"clip = 1.0", "clip = 2.0"},
+		{`"5s"`, `"6s"`}, {`"layer"`, `"other"`}} {
+		other, err := federation.New([]byte(strings.Replace(earlierGood, change[0], change[1], 1)),
+			rosterOf(t, 10), nil)
+		if err != nil {
+			t.Fatal(change, err)
+		}
+		if had := seen[other.ID]; had != "" {
+			t.Errorf("%v: the identifier is that of %s", change, had)
+		}
+		seen[other.ID] = change[1]
+	}
+	other, err := federation.New([]byte(earlierGood), rosterOf(t, 11), nil)
+	if err != nil || seen[other.ID] != "" {
+		t.Errorf("another roster, one identifier: %v", err)
+	}
+}
+
+// Every mistake is found with its line and what to do.
+func TestEarlierMistakes(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		line     int
+		want     string
+	}{
+		{"rounds = 4", "rounds = 0", 3, "rounds"},
+		{"rounds = 4", "rouds = 4", 3, "no such field"},
+		{"epsilon = 8.0", "epsilon = 1.0\nEPSILON = 100.0", 28, "privacy.EPSILON: there is no such field"},
+		{"epsilon = 8.0", "Epsilon = 8.0", 27, "write epsilon"},
+		{"shape = [3, 4]", "SHAPE = [3, 4]", 0, "write shape"},
+		{"[privacy]", "[Privacy]", 25, "write privacy"},
+		{"rounds = 4", "rounds = \"4\"", 3, ""},
+		{"rounds = 4", "rounds = ", 3, ""},
+		{`name = "study-7"`, `name = "a b"`, 1, "name"},
+		{`step_time = "5s"`, `step_time = "5"`, 4, "span of time"},
+		{`dtype = "float32"`, `dtype = "int8"`, 7, "float32 or float64"},
+		{"shape = [3, 4]", "shape = [3, 0]", 0, "shape"},
+		{`name = "bn1"`, `name = "layer"`, 0, "two tensors"},
+		{`personal = ["bn*"]`, `personal = ["*"]`, 8, "share at least one"},
+		{`personal = ["bn*"]`, `personal = ["["]`, 8, "no pattern"},
+		{`rule = "fedadam"`, `rule = "adam"`, 17, "fedavg"},
+		{"rate = 0.1", "rate = -1.0", 17, "Rate"},
+		{`adversary = "cheating"`, `adversary = "evil"`, 21, "semi-malicious"},
+		{"drop_out = 0.2", "drop_out = 0.6", 23, "drop_out"},
+		{"colluders = 1", "colluders = 9", 22, "olluders"},
+		{`noise = "discrete-gaussian"`, `noise = "gauss"`, 26, "use none, discrete"},
+		{"epsilon = 8.0", "epsilon = 0.0", 27, "epsilon"},
+		{"delta = 1e-5", "delta = 2.0", 28, "delta"},
+		{"clip = 1.0", "clip = 0.0", 29, "clip"},
+		{"share = 0.2", "share = 1.0", 32, "share"},
+		{"rounds = 4", "rounds = 4\nstart = \"tomorrow\"", 4, "2026-11-30"},
+		{"rounds = 4", "rounds = 4\nseed = 1", 4, "uniform"},
+		{"rounds = 4", "rounds = 4\nsampling = 1.5", 4, "no part"},
+		{"rounds = 4", "rounds = 4\nsampling = 0.5", 4, "use at least 0.8 here"},
+		{`dtype = "float32"`, `init = "normal"`, 7, "zeros or uniform"},
+	} {
+		text := strings.Replace(earlierGood, c.from, c.to, 1)
+		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+		expectMistake(t, c.to, err, c.line, c.want)
+	}
+}
+
+// What cannot be run is refused with its line and what to do.
+func TestEarlierTrainingMistakes(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		line     int
+		want     string
+	}{
+		{`model = "mlp:4"`, `model = "mlp:x"`, 5, "mlp:N"},
+		{`model = "mlp:4"`, `model = "tree"`, 5, "softmax"},
+		{`model = "mlp:4"`, `model = "logistic"`, 5, "use softmax"},
+		{`rule = "fedga"`, `rule = "fedadam"`, 6, "fedavg, fedprox"},
+		{"beta = 0.1", "beta = -1.0", 7, "above 0"},
+		{"beta = 0.1", "mu = 0.1", 7, "fedprox"},
+		{`mask = "soft"`, `mask = "sotf"`, 8, "did you mean soft"},
+		{`mask = "soft"`, "mask_threshold = 0.4", 8, "no mask"},
+		{`mask = "soft"`, `variates = "fresh"`, 8, "scaffold"},
+		{`mask = "soft"`, `variates = "old"`, 8, "gradient, fresh"},
+		{"steps = 3", "steps = -3", 10, "1 to 1,000,000"},
+		{"rate = 0.1", "rate = 0.0", 11, "a learning rate"},
+		{"most = 40", "", 9, "at most"},
+		{"by_rows = true", "", 15, "by_rows"},
+		{"features = 5", "", 12, "features"},
+		{"features = 5", "features = 9223372036854775807", 13, "1 to 4,194,304"},
+		{`model = "mlp:4"`, `model = "mlp:16384,16384"`, 5, "smaller"},
+		{"rounds = 6", "rounds = 5", 2, "twice the number"},
+		{"[training]", "[model]\nfile = \"m\"\n[training]", 4, "leave out"},
+		{"[training]", "[metrics]\nshare = 0.1\n[training]", 5, "no metrics"},
+		{`noise = "none"`, "noise = \"discrete-gaussian\"\nepsilon = 8.0\nclip = 1.0", 6, "use fedavg"},
+		{`noise = "none"`, "epsilon = 8.0", 0, "there is no noise"},
+		{"rate = 0.1", "rate = 0.1\nrange = -1.0", 12, "above 0"},
+	} {
+		text := strings.Replace(earlierDeclared, c.from, c.to, 1)
+		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+		expectMistake(t, c.to, err, c.line, c.want)
+	}
+}
