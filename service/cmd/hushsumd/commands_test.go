@@ -164,6 +164,9 @@ clip = 1.0
 			write("many.toml", strings.Replace(good, "rounds = 3", "rounds = 2000000", 1))}, 1,
 			[]string{"many.toml:2: ", "1 to 1,000,000"}},
 		{[]string{"federation", "create", bad("clip", "clp")}, 1, []string{"bad.toml:6: ", "privacy.clp"}},
+		{[]string{"federation", "check", write("bad2.toml", strings.Replace(
+			strings.Replace(good, "clip", "clp", 1), "rounds", "rouds", 1))}, 1,
+			[]string{"bad2.toml:2: ", "bad2.toml:6: "}},
 		{[]string{"dev", "--spec", file}, 1, []string{"s.toml", "model.name", "trains no model"}},
 		{[]string{"dev", "--spec", file, "--rounds", "3"}, 2, []string{"--rounds is for dev without"}},
 		{[]string{"dev", "--parties", "3"}, 2, []string{"4 to 100"}},

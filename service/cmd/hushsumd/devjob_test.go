@@ -159,3 +159,18 @@ party = [{ name = "clinic", count = 4 }]
 		t.Errorf("%+v, %v", j, err)
 	}
 }
+
+// The example of the page on the service is one that dev runs.
+func TestDevDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.FromSlash("../../../docs/service.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "`hushsumd dev --spec FILE` runs a job")
+	_, example, _ = strings.Cut(example, "```toml\n")
+	example, _, _ = strings.Cut(example, "```")
+	if j, note, err := parseDevJob("digits.toml", []byte(example)); err != nil || note != "" ||
+		j.World.Data.Set != "digits" {
+		t.Errorf("%q, %v\n%s", note, err, example)
+	}
+}

@@ -109,7 +109,9 @@ func exit(err error, name string, std streams) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	}
-	fmt.Fprintf(std.err, "hushsumd %s: %v\n", name, err)
+	for line := range strings.Lines(err.Error()) { // a line for each of several mistakes
+		fmt.Fprintf(std.err, "hushsumd %s: %s\n", name, strings.TrimSuffix(line, "\n"))
+	}
 	return exitFailure
 }
 
