@@ -18,9 +18,11 @@ except hushsum.SidecarError as err:
 
 TOML = """
 name = "python"
-roster = "roster.txt"
 rounds = 3
-step_time = "60s"
+parties.roster = "roster.txt"
+sum = { adversary = "curious", recovery = true }
+privacy.clip = 10.0
+time.step_time = "60s"
 
 [[model.tensor]]
 name = "b"
@@ -29,13 +31,6 @@ shape = [2]
 [[model.tensor]]
 name = "w"
 shape = [2, 3]
-
-[recovery]
-adversary = "curious"
-drop_out = 0
-
-[privacy]
-clip = 10
 """
 
 

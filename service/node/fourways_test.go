@@ -22,6 +22,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/jobtest"
 	"github.com/hushsum/hushsum/internal/suite"
+	jobs "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
@@ -66,34 +67,46 @@ func (h *held) keep(round, i int, values [][]uint64) {
 // of the service, by a Coordinator over TCP, by package drive in virtual time, and by Python. All
 // give the same sums. Those in virtual time are the service's, and the Coordinator's, to the bit,
 // of the submissions that those were of. Between the service, the Coordinator and Python the same
-// vectors give the same means to a step of the encoding, and no closer: parties round by chance,
-// and every round is rotated as its own broadcast says.
+// vectors give the same means to a step of the encoding, and no closer. The service and the
+// Coordinator hold the same job, with one digest; Python has its promises as a plan, whose encoding
+// is another: parties round by chance, and every round is rotated as its own broadcast says.
 func TestFourWays(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes its time to form, and a program to be built
 	var byNodes, byTCP *hushsum.Settled
 	t.Run("Service", func(t *testing.T) {
 		var got *held
 		byNodes, got = waysByNodes(t)
-		checkMeans(t, &got.means)
+		checkMeans(t, &got.means, stepOfJob)
 		checkVirtual(t, byNodes, got)
 	})
 	t.Run("TCP", func(t *testing.T) {
 		var got *held
 		byTCP, got = waysByTCP(t)
-		checkMeans(t, &got.means)
+		checkMeans(t, &got.means, stepOfJob)
 		checkVirtual(t, byTCP, got)
 	})
 	t.Run("Python", func(t *testing.T) {
 		means := waysByPython(t)
-		checkMeans(t, &means)
+		checkMeans(t, &means, stepOfPlan(t))
 	})
-	if byNodes != nil && byTCP != nil && !reflect.DeepEqual(byNodes.Layout(), byTCP.Layout()) {
-		t.Errorf("the layouts are %v and %v", byNodes.Layout(), byTCP.Layout())
+	if byNodes == nil || byTCP == nil {
+		return
+	}
+	if a, b := byNodes.Layout(), byTCP.Layout(); !reflect.DeepEqual(a, b) {
+		t.Errorf("the layouts are %v and %v", a, b)
+	}
+	if a, b := byNodes.Job().Digest(), byTCP.Job().Digest(); a != b {
+		t.Errorf("the digests of the job are %x and %x", a, b)
 	}
 }
 
-// checkMeans compares the means of the rounds with those of the vectors.
-func checkMeans(t *testing.T, means *[waysRounds][]float64) {
+// stepOfJob is the most that a mean is off, of a job with sum.fraction_bits = 20: each coordinate
+// of a submission is rounded to a step. The last places are of floating-point numbers.
+var stepOfJob = math.Sqrt(waysLength)*0x1p-20 + 1e-12
+
+// stepOfPlan is that of a plan. Every coordinate of a submission is a step off at most, and so is
+// that of the mean, before the rotation is undone.
+func stepOfPlan(t *testing.T) float64 {
 	t.Helper()
 	encoder, err := aggregation.Encoder{
 		Parties:   waysParties,
@@ -105,9 +118,12 @@ func checkMeans(t *testing.T, means *[waysRounds][]float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Every coordinate of a submission is a step off at most, and so is that of the mean, before
-	// the rotation is undone. The last places are of floating-point numbers.
-	step := math.Sqrt(waysLength)/encoder.Scale + 1e-12
+	return math.Sqrt(waysLength)/encoder.Scale + 1e-12
+}
+
+// checkMeans compares the means of the rounds with those of the vectors.
+func checkMeans(t *testing.T, means *[waysRounds][]float64, step float64) {
+	t.Helper()
 	if step > 1e-5 {
 		t.Fatalf("a step of %v tells nothing of vectors", step)
 	}
@@ -160,6 +176,12 @@ func checkVirtual(t *testing.T, settled *hushsum.Settled, h *held) {
 	}
 }
 
+// declareWays writes the job that is held.
+func declareWays(t *testing.T, folder string) {
+	t.Helper()
+	declare(t, folder, waysRounds, waysLength, "1m", "sum.recovery = true", "")
+}
+
 // waysByNodes has three nodes of the service hold the federation, with a process each.
 func waysByNodes(t *testing.T) (*hushsum.Settled, *held) {
 	t.Helper()
@@ -170,7 +192,7 @@ func waysByNodes(t *testing.T) (*hushsum.Settled, *held) {
 		j.Doors = append(j.Doors, "http://"+freePort(t))
 	}
 	prepareJob(t, folder, waysRounds, j)
-	declare(t, folder, waysRounds, waysLength, "1m", "sum.recovery = true", "")
+	declareWays(t, folder)
 	prepareCluster(t, folder)
 	fed, err := federation.Read(filepath.Join(folder, "federation.toml"))
 	if err != nil {
@@ -255,8 +277,13 @@ func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := hushsum.Plan{Name: "four ways", Rounds: waysRounds, Length: waysLength, Clip: 1}
-	settled, err := plan.Settle(roster)
+	folder := t.TempDir()
+	declareWays(t, folder)
+	declared, err := jobs.Load(filepath.Join(folder, "federation.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settled, err := declared.Settle(jobs.Files{Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}

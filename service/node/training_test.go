@@ -28,73 +28,67 @@ import (
 // compared over.
 const roundsTrained = 4
 
-// trained is a training to compare: what stands under [training], [server], [privacy] and
-// [model], and at the top.
+// trained is a training to compare: what its file has below what all have. %d is the most rows.
 type trained struct {
-	name                             string
-	training, server, privacy, model string
-	top                              string
-	exchanges                        int    // sums of a round; 0: 1
-	job                              string // in place of all of that; %d is the most rows
-	perRound                         int
+	name      string
+	file      string
+	earlier   bool // the file has the form of earlier releases
+	exchanges int  // sums of a round; 0: 1
+	perRound  int
 }
 
 // The service's models are the simulation's, number by number to the last bit, for every
 // rule, mask and model, over real HTTP: parties hold their own rows, and what rules keep
-// travels beside the model.
+// travels beside the model. Federations of earlier releases end as they began.
 func TestTrainingEqualsSimulation(t *testing.T) {
 	list := []trained{
-		{name: "scaffold, hard mask, mlp", training: `model = "mlp:6"
-rule = "scaffold"
-mask = "hard"
-epochs = 1
-batch = 8
-rate = 0.1`},
-		{name: "fedga, soft mask, by rows, adam", training: `model = "softmax"
-rule = "fedga"
-beta = 0.1
-mask = "soft"
-by_rows = true
-steps = 4
-rate = 0.3`, server: `rule = "fedadam"
-rate = 0.01
-beta1 = 0.9`, exchanges: 2},
-		{name: "fedprox, clipped, momentum, sampled", training: `model = "logistic"
-lambda = 1e-4
-rule = "fedprox"
-mu = 0.1
-steps = 5
-rate = 1.0`, server: `rule = "momentum"
-rate = 0.1
-beta1 = 0.9`, privacy: "clip = 0.5", top: "sampling = 0.8"},
-		// Who was not drawn keeps its variates as they were.
-		{name: "scaffold, sampled", training: `model = "logistic"
-rule = "scaffold"
-steps = 5
-rate = 0.5`, top: "sampling = 0.8"},
-		{name: "job: scaffold, hard mask, mlp", job: `model.name = "mlp:6"
+		{name: "scaffold, hard mask, mlp", file: `model.name = "mlp:6"
 training = { rule = "scaffold", mask = "hard", batch = 8 }
 #%d
 `},
-		{name: "job: fedga, soft mask, weighted, adam", exchanges: 2, job: `model.name = "softmax"
+		{name: "fedga, soft mask, weighted, adam", exchanges: 2, file: `model.name = "softmax"
 training = { rule = "fedga", mask = "soft", steps = 4, rate = 0.3 }
 server = { rule = "fedadam", beta1 = 0.9 }
 sum.max_weight = %d
 `},
-		{name: "job: fedprox, clipped, momentum, sampled", perRound: 4, job: `model.name = "logistic"
+		{name: "fedprox, clipped, momentum, sampled", perRound: 4, file: `model.name = "logistic"
 training = { rule = "fedprox", steps = 5, rate = 1.0, lambda = 1e-4 }
 server = { rule = "fedavgm", rate = 0.1, beta1 = 0.9 }
 privacy.clip = 0.5
 #%d
 `},
-		{name: "job: fedga, clipped", exchanges: 2, job: `model.name = "logistic"
-training = { rule = "fedga", steps = 5, rate = 1.0 }
-privacy.clip = 0.05
+		// Who was not drawn keeps its variates as they were.
+		{name: "scaffold, sampled", perRound: 4, file: `model.name = "logistic"
+training = { rule = "scaffold", steps = 5, rate = 0.5 }
 #%d
 `},
-		{name: "job: weights by rows", job: `model.name = "logistic"
+		{name: "weights by rows", file: `model.name = "logistic"
 training = { submit = "weights", steps = 5, rate = 0.5 }
 sum.max_weight = %d
+`},
+		{name: "earlier: scaffold, hard mask, mlp", earlier: true, file: `most = %d
+[training]
+model = "mlp:6"
+rule = "scaffold"
+mask = "hard"
+by_rows = true
+epochs = 1
+batch = 8
+rate = 0.1
+`},
+		{name: "earlier: fedga, soft mask, by rows, adam", earlier: true, exchanges: 2, file: `most = %d
+[training]
+model = "softmax"
+rule = "fedga"
+beta = 0.1
+mask = "soft"
+by_rows = true
+steps = 4
+rate = 0.3
+[server]
+rule = "fedadam"
+rate = 0.01
+beta1 = 0.9
 `},
 	}
 	if suite.Longest() {
@@ -107,17 +101,18 @@ sum.max_weight = %d
 
 // allTrainings are the rules of parties and servers with every mask and model.
 func allTrainings() (list []trained) {
+	const weighted = "fedavg of weights"
 	models := []string{"logistic", "softmax", "mlp:6", "lenet", "lenet-norm"}
 	clients := map[string]string{
-		"fedavg":            `rule = "fedavg"`,
-		"fedavg of weights": "weights = true\nby_rows = true",
-		"fedprox":           "rule = \"fedprox\"\nmu = 0.1",
-		"scaffold":          `rule = "scaffold"`,
-		"scaffold I":        "rule = \"scaffold\"\nvariates = \"gradient\"",
-		"scaffold fresh":    "rule = \"scaffold\"\nvariates = \"fresh\"",
-		"fedga":             "rule = \"fedga\"\nbeta = 0.1",
+		"fedavg":         `rule = "fedavg"`,
+		weighted:         `submit = "weights"`,
+		"fedprox":        `rule = "fedprox"`,
+		"scaffold":       `rule = "scaffold"`,
+		"scaffold I":     `rule = "scaffold", variates = "gradient"`,
+		"scaffold fresh": `rule = "scaffold", variates = "fresh"`,
+		"fedga":          `rule = "fedga"`,
 	}
-	servers := []string{"fedavg", "momentum", "fedadagrad", "fedadam", "fedyogi"}
+	servers := []string{"fedavg", "fedavgm", "fedadagrad", "fedadam", "fedyogi"}
 	masks := []string{"none", "soft", "hard"}
 	k := 0
 	for _, rule := range slices.Sorted(maps.Keys(clients)) {
@@ -125,18 +120,20 @@ func allTrainings() (list []trained) {
 			// Models and servers go round, so that each meets each mask and rule's kind.
 			model, server := models[k%len(models)], servers[(k/2)%len(servers)]
 			k++
+			if rule == weighted && mask != "none" {
+				continue
+			}
 			c := trained{name: fmt.Sprintf("%s, %s, %s, %s", rule, mask, model, server)}
-			c.training = clients[rule] +
-				fmt.Sprintf("\nmodel = %q\nsteps = 3\nbatch = 8\nrate = 0.05", model)
-			if rule == "fedavg of weights" {
-				if mask != "none" {
-					continue
-				}
-			} else {
-				c.training += fmt.Sprintf("\nmask = %q", mask)
-				if server != "fedavg" {
-					c.server = fmt.Sprintf("rule = %q\nrate = 0.01\nbeta1 = 0.9", server)
-				}
+			c.file = fmt.Sprintf("model.name = %q\ntraining = { %s, mask = %q, steps = 3, batch = 8, "+
+				"rate = 0.05 }\n", model, clients[rule], mask)
+			switch {
+			case rule == weighted:
+				c.file += "sum.max_weight = %d\n"
+			case server != "fedavg":
+				c.file += fmt.Sprintf("server = { rule = %q, rate = 0.01, beta1 = 0.9 }\n", server)
+			}
+			if rule != weighted {
+				c.file += "#%d\n"
 			}
 			if rule == "fedga" || rule == "scaffold fresh" {
 				c.exchanges = 2
@@ -176,20 +173,17 @@ func rowsFor(t *testing.T, lenet bool) (own []*learning.Dataset, test *learning.
 }
 
 func compareTraining(t *testing.T, c trained) {
-	own, test := rowsFor(t, containsLeNet(c.training))
+	own, test := rowsFor(t, strings.Contains(c.file, `"lenet`))
 	most := 0
 	for _, rows := range own {
 		most = max(most, rows.Len())
 	}
-	form := fmt.Sprintf("features = %d\nclasses = 2\n", test.Features)
-	if containsByRows(c.training) {
-		form += fmt.Sprintf("most = %d\n", most)
-	}
 	exchanges := max(1, c.exchanges)
-	text := c.text(exchanges*roundsTrained, form)
-	if c.job != "" {
-		text = fmt.Sprintf(jobForm, roundsTrained, c.perRound, test.Features) + fmt.Sprintf(c.job, most)
+	text := fmt.Sprintf(jobForm, roundsTrained, c.perRound, test.Features)
+	if c.earlier {
+		text = fmt.Sprintf(earlierForm, exchanges*roundsTrained, test.Features)
 	}
+	text += fmt.Sprintf(c.file, most)
 	fed, got, included := trainBetweenMachines(t, text, own)
 	declared, err := fed.Trained(own[0])
 	if err != nil {
@@ -226,29 +220,6 @@ func compareTraining(t *testing.T, c trained) {
 	}
 }
 
-// text is the file in the form of earlier releases.
-func (c *trained) text(rounds int, form string) string {
-	return fmt.Sprintf(`name = "training"
-roster = "roster.txt"
-rounds = %d
-seed = 7
-step_time = "30s"
-%s
-[model]
-%s
-[training]
-%s
-[training.rows]
-%s
-[server]
-%s
-[recovery]
-drop_out = 0.3
-[privacy]
-%s
-`, rounds, c.top, c.model, c.training, form, c.server, c.privacy)
-}
-
 // jobForm begins a job's file.
 const jobForm = `name = "training"
 rounds = %d
@@ -258,8 +229,17 @@ model.features = %d
 model.classes = 2
 `
 
-func containsLeNet(training string) bool  { return strings.Contains(training, `model = "lenet`) }
-func containsByRows(training string) bool { return strings.Contains(training, "by_rows") }
+// earlierForm begins the file of a federation of an earlier release, up to what rows are like.
+const earlierForm = `name = "training"
+roster = "roster.txt"
+rounds = %d
+seed = 7
+[recovery]
+drop_out = 0.3
+[training.rows]
+features = %d
+classes = 2
+`
 
 // trainBetweenMachines has a federation's parties train over HTTP, and returns the last
 // model and who was in each sum.
