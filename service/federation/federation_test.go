@@ -313,7 +313,7 @@ func TestMetricsWithinClip(t *testing.T) {
 	})
 }
 
-// FuzzFederation: whatever the text, parsing ends in a file or a job.ConfigError.
+// FuzzFederation: whatever the text, it ends in a federation or a job.ConfigError.
 func FuzzFederation(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(declared))
@@ -328,9 +328,12 @@ func FuzzFederation(f *testing.F) {
 			if !errors.Is(err, job.ErrConfig) {
 				t.Errorf("%v", err)
 			}
-			return
-		}
-		if parsed.Rounds > 1000 || len(parsed.Model.Tensors) > 3 || parsed.Model.Init != "" ||
+			j, err := job.Parse("federation.toml", text)
+			if err != nil || j.Rounds > 1000 || j.Model.Numbers() > 10_000 || j.Model.Init != "" ||
+				len(j.Model.Name) > 8 {
+				return // it would settle for long
+			}
+		} else if parsed.Rounds > 1000 || len(parsed.Model.Tensors) > 3 || parsed.Model.Init != "" ||
 			parsed.Training != nil && (parsed.Training.Rows.Features > 99 ||
 				len(parsed.Training.Model) > 8) {
 			return // it would settle for long
