@@ -17,7 +17,7 @@ import (
 func Example() {
 	// What all sides have: identities, their roster, and a plan.
 	var identities []crypto.Signer
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range 7 {
 		identity, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
@@ -25,7 +25,7 @@ func Example() {
 		}
 		identities = append(identities, identity)
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprintf("clinic-%d", i),
+			keyexchange.Entry{Name: fmt.Sprintf("clinic-%d", i),
 				Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)

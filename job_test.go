@@ -27,13 +27,13 @@ func identities(t testing.TB, n int) ([]crypto.Signer, *keyexchange.Roster) {
 func named(t testing.TB, kind string, n int) ([]crypto.Signer, *keyexchange.Roster) {
 	t.Helper()
 	var signers []crypto.Signer
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range n {
 		seed := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, key)
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprintf("%s-%d", kind, i), Key: key.Public().(ed25519.PublicKey)})
+			keyexchange.Entry{Name: fmt.Sprintf("%s-%d", kind, i), Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

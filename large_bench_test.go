@@ -78,12 +78,12 @@ func newLarge(dir string, parties int) (*large, error) {
 		return nil, err
 	}
 	l := &large{dir: dir, key: keyexchange.SealKey{5}}
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range parties {
 		seed := sha256.Sum256(fmt.Appendf(nil, "large %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		l.signers = append(l.signers, key)
-		members = append(members, keyexchange.Member{
+		members = append(members, keyexchange.Entry{
 			Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey),
 		})
 	}

@@ -14,14 +14,14 @@ import (
 // people makes n identities and their list.
 func people(kind string, n int) ([]crypto.Signer, *keyexchange.Roster) {
 	var identities []crypto.Signer
-	var list []keyexchange.Member
+	var list []keyexchange.Entry
 	for i := range n {
 		identity, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			panic(err)
 		}
 		identities = append(identities, identity)
-		list = append(list, keyexchange.Member{Name: fmt.Sprintf("%s-%d", kind, i),
+		list = append(list, keyexchange.Entry{Name: fmt.Sprintf("%s-%d", kind, i),
 			Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(list)

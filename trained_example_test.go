@@ -32,14 +32,14 @@ func Example_training() {
 		panic(err)
 	}
 	var identities []ed25519.PrivateKey
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range 3 {
 		identity, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			panic(err)
 		}
 		identities = append(identities, identity)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("clinic-", i),
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("clinic-", i),
 			Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)

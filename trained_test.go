@@ -52,14 +52,14 @@ func newTrainees(t *testing.T, text string) *trainees {
 		t.Fatal(err)
 	}
 	roster := func(kind string, keys *[]ed25519.PrivateKey) *keyexchange.Roster {
-		var members []keyexchange.Member
+		var members []keyexchange.Entry
 		for i := range 5 {
 			name := fmt.Sprintf("%s-%d", kind, i)
 			seed := sha256.Sum256([]byte(name))
 			key := ed25519.NewKeyFromSeed(seed[:])
 			*keys = append(*keys, key)
 			members = append(members,
-				keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
+				keyexchange.Entry{Name: name, Key: key.Public().(ed25519.PublicKey)})
 		}
 		r, err := keyexchange.NewRoster(members)
 		if err != nil {

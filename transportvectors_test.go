@@ -37,11 +37,11 @@ type frameVector struct {
 func makeTransport(t *testing.T) *transportVectors {
 	t.Helper()
 	out := &transportVectors{}
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range 4 {
 		seed := bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize)
 		out.Identities = append(out.Identities, hex.EncodeToString(seed))
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("party-", i),
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("party-", i),
 			Key: ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)

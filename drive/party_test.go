@@ -33,13 +33,13 @@ type table struct {
 func newTable(t *testing.T, change func(c *drive.PartyConfig)) *table {
 	t.Helper()
 	var signers []crypto.Signer
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range 3 {
 		seed := sha256.Sum256(fmt.Appendf(nil, "party %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, key)
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprint("party-", i), Key: key.Public().(ed25519.PublicKey)})
+			keyexchange.Entry{Name: fmt.Sprint("party-", i), Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

@@ -132,14 +132,14 @@ var worlds = sync.OnceValue(func() []*world {
 
 // identities returns parties of the given names, and their roster.
 func identities(names ...string) (*keyexchange.Roster, []crypto.Signer) {
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	var signers []crypto.Signer
 	for _, name := range names {
 		seed := sha256.Sum256([]byte(name))
 		identity := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, identity)
 		members = append(members,
-			keyexchange.Member{Name: name, Key: identity.Public().(ed25519.PublicKey)})
+			keyexchange.Entry{Name: name, Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

@@ -69,10 +69,10 @@ func newSeries(t *testing.T) *series {
 
 // config is that of a session without one of the parties, or of all.
 func (s *series) config(number uint64, without int) *protocol.Config {
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i, name := range []string{"ana", "ben", "eva", "ida"} {
 		if i != without {
-			members = append(members, keyexchange.Member{Name: name, Key: s.keys[i]})
+			members = append(members, keyexchange.Entry{Name: name, Key: s.keys[i]})
 		}
 	}
 	roster, err := keyexchange.NewRoster(members)

@@ -22,12 +22,12 @@ func settle(t *testing.T, more string) (*job.Job, *job.Settled) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range 10 {
 		seed := make([]byte, ed25519.SeedSize)
 		seed[0] = byte(i + 1)
 		key := ed25519.NewKeyFromSeed(seed)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("party-", i+1),
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("party-", i+1),
 			Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)

@@ -12,7 +12,7 @@ func Example() {
 	// Long-term identities and the roster, known to both before the session.
 	ana, _ := keyexchange.GenerateIdentity(nil)
 	ben, _ := keyexchange.GenerateIdentity(nil)
-	roster, err := keyexchange.NewRoster([]keyexchange.Member{
+	roster, err := keyexchange.NewRoster([]keyexchange.Entry{
 		{Name: "ana", Key: ana.Public().(ed25519.PublicKey)},
 		{Name: "ben", Key: ben.Public().(ed25519.PublicKey)},
 	})

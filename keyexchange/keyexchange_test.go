@@ -34,7 +34,7 @@ func unhex(t testing.TB, s string) []byte {
 func identities(t testing.TB, n int) ([]ed25519.PrivateKey, *Roster) {
 	t.Helper()
 	keys := make([]ed25519.PrivateKey, n)
-	members := make([]Member, n)
+	members := make([]Entry, n)
 	for i := range keys {
 		seed := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
 		key, err := GenerateIdentity(bytes.NewReader(seed[:]))
@@ -42,7 +42,7 @@ func identities(t testing.TB, n int) ([]ed25519.PrivateKey, *Roster) {
 			t.Fatal(err)
 		}
 		keys[i] = key
-		members[i] = Member{Name: "party-" + string(rune('a'+i)), Key: key.Public().(ed25519.PublicKey)}
+		members[i] = Entry{Name: "party-" + string(rune('a'+i)), Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := NewRoster(members)
 	if err != nil {
@@ -482,32 +482,32 @@ func TestSignerErrors(t *testing.T) {
 
 func TestRosterErrors(t *testing.T) {
 	_, good := identities(t, 3)
-	m := func(i int) Member { return Member{Name: good.Name(i), Key: good.Key(i)} }
+	m := func(i int) Entry { return Entry{Name: good.Name(i), Key: good.Key(i)} }
 	small := make([]byte, 32)
 	small[0] = 1 // the identity point
 	notCanonical := bytes.Repeat([]byte{0xff}, 32)
 	notCanonical[0] = 0xee // y = p + 1, another encoding of the identity
 	notCanonical[31] = 0x7f
-	named := func(name string) Member { return Member{Name: name, Key: good.Key(1)} }
+	named := func(name string) Entry { return Entry{Name: name, Key: good.Key(1)} }
 	for _, c := range []struct {
 		name    string
-		members []Member
+		members []Entry
 		want    error
 	}{
 		{"empty", nil, ErrRosterSize},
-		{"roster of one", []Member{m(0)}, ErrRosterSize},
-		{"duplicate key", []Member{m(0), {Name: "again", Key: good.Key(0)}}, ErrDuplicateIdentity},
-		{"duplicate name", []Member{m(0), {Name: m(0).Name, Key: good.Key(1)}}, ErrDuplicateIdentity},
-		{"short key", []Member{m(0), {Name: "b", Key: good.Key(1)[:31]}}, ErrIdentityKey},
-		{"no key", []Member{m(0), {Name: "b"}}, ErrIdentityKey},
-		{"small-order key", []Member{m(0), {Name: "b", Key: small}}, ErrIdentityKey},
-		{"key not canonical", []Member{m(0), {Name: "b", Key: notCanonical}}, ErrIdentityKey},
-		{"no name", []Member{m(0), named("")}, ErrName},
-		{"name with a space", []Member{m(0), named("a b")}, ErrName},
-		{"name with a line break", []Member{m(0), named("a\nb")}, ErrName},
-		{"name like a comment", []Member{m(0), named("#b")}, ErrName},
-		{"name beyond ASCII", []Member{m(0), named("é")}, ErrName},
-		{"long name", []Member{m(0), named(strings.Repeat("x", maxNameLength+1))}, ErrName},
+		{"roster of one", []Entry{m(0)}, ErrRosterSize},
+		{"duplicate key", []Entry{m(0), {Name: "again", Key: good.Key(0)}}, ErrDuplicateIdentity},
+		{"duplicate name", []Entry{m(0), {Name: m(0).Name, Key: good.Key(1)}}, ErrDuplicateIdentity},
+		{"short key", []Entry{m(0), {Name: "b", Key: good.Key(1)[:31]}}, ErrIdentityKey},
+		{"no key", []Entry{m(0), {Name: "b"}}, ErrIdentityKey},
+		{"small-order key", []Entry{m(0), {Name: "b", Key: small}}, ErrIdentityKey},
+		{"key not canonical", []Entry{m(0), {Name: "b", Key: notCanonical}}, ErrIdentityKey},
+		{"no name", []Entry{m(0), named("")}, ErrName},
+		{"name with a space", []Entry{m(0), named("a b")}, ErrName},
+		{"name with a line break", []Entry{m(0), named("a\nb")}, ErrName},
+		{"name like a comment", []Entry{m(0), named("#b")}, ErrName},
+		{"name beyond ASCII", []Entry{m(0), named("é")}, ErrName},
+		{"long name", []Entry{m(0), named(strings.Repeat("x", maxNameLength+1))}, ErrName},
 	} {
 		r, err := NewRoster(c.members)
 		if !errors.Is(err, c.want) || r != nil {
@@ -544,7 +544,7 @@ func TestRosterText(t *testing.T) {
 		t.Error("no key has an index")
 	}
 	// The order is part of what parties agree on.
-	swapped, err := NewRoster([]Member{{roster.Name(1), roster.Key(1)},
+	swapped, err := NewRoster([]Entry{{roster.Name(1), roster.Key(1)},
 		{roster.Name(0), roster.Key(0)}, {roster.Name(2), roster.Key(2)}, {roster.Name(3),
 			roster.Key(3)}})
 	if err != nil || swapped.Digest() == roster.Digest() {

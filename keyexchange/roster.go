@@ -41,8 +41,8 @@ var (
 		"keyexchange: a roster line is a name, one space, and an Ed25519 key of 64 lower-case hex digits")
 )
 
-// Member is one party of a roster.
-type Member struct {
+// Entry is one party of a roster.
+type Entry struct {
 	Name string            // shown in errors; see ErrName for its form
 	Key  ed25519.PublicKey // the long-term identity
 }
@@ -54,41 +54,41 @@ type Member struct {
 //
 // A Roster is immutable and safe for concurrent use.
 type Roster struct {
-	members []Member
+	entries []Entry
 	byKey   map[[ed25519.PublicKeySize]byte]int
 	digest  [32]byte
 }
 
-// NewRoster checks the members and makes a roster of them, in the order given.
+// NewRoster checks the entries and makes a roster of them, in the order given.
 // It fails with [ErrRosterSize], [ErrName], [ErrIdentityKey] or
 // [ErrDuplicateIdentity].
-func NewRoster(members []Member) (*Roster, error) {
-	if len(members) < 2 || len(members) > maxParties {
-		return nil, fmt.Errorf("%w: got %d", ErrRosterSize, len(members))
+func NewRoster(entries []Entry) (*Roster, error) {
+	if len(entries) < 2 || len(entries) > maxParties {
+		return nil, fmt.Errorf("%w: got %d", ErrRosterSize, len(entries))
 	}
 	r := &Roster{
-		members: make([]Member, len(members)),
-		byKey:   make(map[[ed25519.PublicKeySize]byte]int, len(members)),
+		entries: make([]Entry, len(entries)),
+		byKey:   make(map[[ed25519.PublicKeySize]byte]int, len(entries)),
 	}
-	names := make(map[string]int, len(members))
-	for i, m := range members {
-		if !validName(m.Name) {
-			return nil, fmt.Errorf("%w: party %d is named %.80q", ErrName, i, m.Name)
+	names := make(map[string]int, len(entries))
+	for i, e := range entries {
+		if !validName(e.Name) {
+			return nil, fmt.Errorf("%w: party %d is named %.80q", ErrName, i, e.Name)
 		}
-		if err := checkIdentityKey(m.Key); err != nil {
-			return nil, fmt.Errorf("%w: party %d (%s)", err, i, m.Name)
+		if err := checkIdentityKey(e.Key); err != nil {
+			return nil, fmt.Errorf("%w: party %d (%s)", err, i, e.Name)
 		}
-		key := [ed25519.PublicKeySize]byte(m.Key)
+		key := [ed25519.PublicKeySize]byte(e.Key)
 		if j, ok := r.byKey[key]; ok {
 			return nil, fmt.Errorf("%w: parties %d (%s) and %d (%s) have one key", ErrDuplicateIdentity, j,
-				members[j].Name, i, m.Name)
+				entries[j].Name, i, e.Name)
 		}
-		if j, ok := names[m.Name]; ok {
+		if j, ok := names[e.Name]; ok {
 			return nil, fmt.Errorf("%w: parties %d and %d are both named %s", ErrDuplicateIdentity, j, i,
-				m.Name)
+				e.Name)
 		}
-		r.byKey[key], names[m.Name] = i, i
-		r.members[i] = Member{Name: m.Name, Key: ed25519.PublicKey(bytes.Clone(m.Key))}
+		r.byKey[key], names[e.Name] = i, i
+		r.entries[i] = Entry{Name: e.Name, Key: ed25519.PublicKey(bytes.Clone(e.Key))}
 	}
 	r.digest = r.computeDigest()
 	return r, nil
@@ -99,7 +99,7 @@ func NewRoster(members []Member) (*Roster, error) {
 // begin with '#' are passed over. It fails with [ErrRosterLine] and the line's
 // number, or as [NewRoster] does.
 func ParseRoster(text []byte) (*Roster, error) {
-	var members []Member
+	var entries []Entry
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		line := lines.Text()
@@ -111,21 +111,21 @@ func ParseRoster(text []byte) (*Roster, error) {
 		if !ok || err != nil || len(key) != ed25519.PublicKeySize || digits != strings.ToLower(digits) {
 			return nil, fmt.Errorf("%w: line %d", ErrRosterLine, n)
 		}
-		if len(members) == maxParties {
+		if len(entries) == maxParties {
 			return nil, fmt.Errorf("%w: more at line %d", ErrRosterSize, n)
 		}
-		members = append(members, Member{Name: name, Key: key})
+		entries = append(entries, Entry{Name: name, Key: key})
 	}
 	if lines.Err() != nil {
 		return nil, fmt.Errorf("%w: a line is too long", ErrRosterLine)
 	}
-	return NewRoster(members)
+	return NewRoster(entries)
 }
 
 // AppendText appends the form that [ParseRoster] reads. It never fails.
 func (r *Roster) AppendText(b []byte) ([]byte, error) {
-	for _, m := range r.members {
-		b = fmt.Appendf(b, "%s %x\n", m.Name, []byte(m.Key))
+	for _, e := range r.entries {
+		b = fmt.Appendf(b, "%s %x\n", e.Name, []byte(e.Key))
 	}
 	return b, nil
 }
@@ -145,14 +145,14 @@ func (r *Roster) UnmarshalText(text []byte) error {
 }
 
 // Len returns the number of parties.
-func (r *Roster) Len() int { return len(r.members) }
+func (r *Roster) Len() int { return len(r.entries) }
 
 // Name returns the name of party i; it panics if there is no such party.
-func (r *Roster) Name(i int) string { return r.members[i].Name }
+func (r *Roster) Name(i int) string { return r.entries[i].Name }
 
 // Key returns the identity of party i, which the caller must not change; it
 // panics if there is no such party.
-func (r *Roster) Key(i int) ed25519.PublicKey { return r.members[i].Key }
+func (r *Roster) Key(i int) ed25519.PublicKey { return r.entries[i].Key }
 
 // Index returns the index of the party with this identity, and whether there
 // is one.
@@ -171,10 +171,10 @@ func (r *Roster) Digest() [32]byte { return r.digest }
 func (r *Roster) computeDigest() [32]byte {
 	b := cryptobyte.NewBuilder(nil)
 	b.AddBytes([]byte(labelRoster))
-	b.AddUint32(uint32(len(r.members)))
-	for _, m := range r.members {
-		b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes([]byte(m.Name)) })
-		b.AddBytes(m.Key)
+	b.AddUint32(uint32(len(r.entries)))
+	for _, e := range r.entries {
+		b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes([]byte(e.Name)) })
+		b.AddBytes(e.Key)
 	}
 	return sha256.Sum256(b.BytesOrPanic())
 }

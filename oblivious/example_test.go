@@ -17,14 +17,14 @@ import (
 // roster returns identities for the given names, and their roster.
 func roster(names ...string) ([]crypto.Signer, *keyexchange.Roster, error) {
 	var identities []crypto.Signer
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for _, name := range names {
 		key, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			return nil, nil, err
 		}
 		identities = append(identities, key)
-		members = append(members, keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
+		members = append(members, keyexchange.Entry{Name: name, Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	return identities, roster, err

@@ -27,14 +27,14 @@ func chacha(seed int) io.Reader {
 
 // people makes a list of n identities.
 func people(kind string, n int) (*keyexchange.Roster, []ed25519.PrivateKey) {
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	var keys []ed25519.PrivateKey
 	for i := range n {
 		seed := [32]byte{byte(len(kind)), byte(i), byte(i >> 8), byte(i >> 16)}
 		key := ed25519.NewKeyFromSeed(seed[:])
 		keys = append(keys, key)
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprintf("%s-%d", kind, i), Key: key.Public().(ed25519.PublicKey)})
+			keyexchange.Entry{Name: fmt.Sprintf("%s-%d", kind, i), Key: key.Public().(ed25519.PublicKey)})
 	}
 	return must(keyexchange.NewRoster(members)), keys
 }

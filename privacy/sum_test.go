@@ -38,13 +38,13 @@ func TestNoiseOfASum(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	members := make([]keyexchange.Member, n)
+	members := make([]keyexchange.Entry, n)
 	identities := make([]crypto.Signer, n)
 	for i := range n {
 		seed := sha256.Sum256(fmt.Appendf(nil, "noise %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		identities[i] = key
-		members[i] = keyexchange.Member{Name: fmt.Sprint("party-", i),
+		members[i] = keyexchange.Entry{Name: fmt.Sprint("party-", i),
 			Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)

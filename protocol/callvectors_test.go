@@ -82,7 +82,7 @@ func newPlay(
 	t.Helper()
 	p := &play{T: t, script: &callScript{About: about, Label: label},
 		server: NewServerSeries(label, 0)}
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range n {
 		seed := sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s identity %d", label, i))
 		random := &stream{seed: sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s random %d", label, i))}
@@ -90,7 +90,7 @@ func newPlay(
 		key := ed25519.NewKeyFromSeed(seed[:])
 		p.keys = append(p.keys, key.Public().(ed25519.PublicKey))
 		p.clients = append(p.clients, NewClientSeries(label, 0, key, random))
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("party-", i), Key: p.keys[i]})
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("party-", i), Key: p.keys[i]})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

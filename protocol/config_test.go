@@ -140,10 +140,10 @@ func TestMaxSkipWithSchedule(t *testing.T) {
 // Where the work that MaxSkip bounds is too much for a schedule, more parties a round are
 // needed, and the error tells how many.
 func TestScheduleBeyondMaxSkip(t *testing.T) {
-	members := make([]keyexchange.Member, 1<<14)
+	members := make([]keyexchange.Entry, 1<<14)
 	for i := range members {
 		seed := sha256.Sum256(fmt.Appendf(nil, "identity %d", i))
-		members[i] = keyexchange.Member{Name: fmt.Sprint("party-", i),
+		members[i] = keyexchange.Entry{Name: fmt.Sprint("party-", i),
 			Key: ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)

@@ -207,7 +207,7 @@ func TestEdges(t *testing.T) {
 		{"of order 8", b},
 	} {
 		other := ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey)
-		_, err := keyexchange.NewRoster([]keyexchange.Member{{Name: "a", Key: key.bytes},
+		_, err := keyexchange.NewRoster([]keyexchange.Entry{{Name: "a", Key: key.bytes},
 			{Name: "b", Key: other}})
 		e.Identities = append(e.Identities, partKey{"identity", key.bytes, err == nil, key.about})
 	}

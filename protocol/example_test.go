@@ -59,12 +59,12 @@ func serve(
 // that the server does not control.
 func roster(names ...string) ([]crypto.Signer, *keyexchange.Roster) {
 	var identities []crypto.Signer
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for _, name := range names {
 		key, _ := keyexchange.GenerateIdentity(nil)
 		identities = append(identities, key)
 		public := key.Public().(ed25519.PublicKey)
-		members = append(members, keyexchange.Member{Name: name, Key: public})
+		members = append(members, keyexchange.Entry{Name: name, Key: public})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 func parties(t testing.TB, n int) ([]crypto.Signer, *keyexchange.Roster) {
 	t.Helper()
 	signers := make([]crypto.Signer, n)
-	members := make([]keyexchange.Member, n)
+	members := make([]keyexchange.Entry, n)
 	for i := range n {
 		seed := sha256.Sum256(fmt.Appendf(nil, "identity %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers[i] = key
-		members[i] = keyexchange.Member{Name: fmt.Sprintf("party-%d", i),
+		members[i] = keyexchange.Entry{Name: fmt.Sprintf("party-%d", i),
 			Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)

@@ -100,13 +100,13 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 		copy(out.Seed[:], seed)
 	}
 	var err error
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for _, m := range j.Roster {
 		key, err := hex.DecodeString(m.Key)
 		if err != nil {
 			return fail(err)
 		}
-		members = append(members, keyexchange.Member{Name: m.Name, Key: key})
+		members = append(members, keyexchange.Entry{Name: m.Name, Key: key})
 	}
 	if out.Roster, err = keyexchange.NewRoster(members); err != nil {
 		return fail(err)

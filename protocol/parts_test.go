@@ -148,7 +148,7 @@ func partKeys(bytesOf func(label string, n int) []byte) []partKey {
 			_, err = keyexchange.ParsePublicKey(key)
 		} else {
 			other := ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey)
-			_, err = keyexchange.NewRoster([]keyexchange.Member{{Name: "a", Key: key},
+			_, err = keyexchange.NewRoster([]keyexchange.Entry{{Name: "a", Key: key},
 				{Name: "b", Key: other}})
 		}
 		out = append(out, partKey{kind, key, err == nil, about})

@@ -566,12 +566,12 @@ func TestBadInput(t *testing.T) {
 		}},
 
 		{"config: roster of one", keyexchange.ErrRosterSize, func(t *testing.T) (any, func() error) {
-			one := []keyexchange.Member{{Name: roster.Name(0), Key: roster.Key(0)}}
+			one := []keyexchange.Entry{{Name: roster.Name(0), Key: roster.Key(0)}}
 			return nil, func() error { _, err := keyexchange.NewRoster(one); return err }
 		}},
 		{"config: duplicate identity", keyexchange.ErrDuplicateIdentity,
 			func(t *testing.T) (any, func() error) {
-				twice := []keyexchange.Member{{Name: "a", Key: roster.Key(0)}, {Name: "b", Key: roster.Key(0)}}
+				twice := []keyexchange.Entry{{Name: "a", Key: roster.Key(0)}, {Name: "b", Key: roster.Key(0)}}
 				return nil, func() error { _, err := keyexchange.NewRoster(twice); return err }
 			}},
 		{"config: no roster", ErrConfig, func(t *testing.T) (any, func() error) {

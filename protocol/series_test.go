@@ -95,10 +95,10 @@ func (s *succession) person(session *Server, party int) int {
 // announcements of all of them but one.
 func (s *succession) announce() {
 	people := s.rng.Perm(len(s.people))[:7+s.rng.IntN(3)]
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for _, i := range people {
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprint("person-", i),
+			keyexchange.Entry{Name: fmt.Sprint("person-", i),
 				Key: s.people[i].Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)

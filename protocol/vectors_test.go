@@ -240,13 +240,13 @@ func recordSession(
 	s := &vectorSession{Description: description}
 	r := &recorder{t: t, session: s, config: config, recovery: map[string]hexBytes{}, silent: silent}
 	var signers []crypto.Signer
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range n {
 		seed := sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s identity %d", name, i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, key)
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
+			keyexchange.Entry{Name: fmt.Sprintf("party-%d", i), Key: key.Public().(ed25519.PublicKey)})
 		random := &stream{seed: sha256.Sum256(fmt.Appendf(nil, "hushsum vectors %s random %d", name, i))}
 		r.streams = append(r.streams, random)
 		s.Parties = append(s.Parties, vectorParty{Identity: seed[:], Random: bytes.Clone(random.seed[:])})

@@ -26,14 +26,14 @@ type memberJSON struct {
 }
 
 func parseRoster(members []memberJSON) (*keyexchange.Roster, error) {
-	var list []keyexchange.Member
+	var list []keyexchange.Entry
 	for i, m := range members {
 		key, err := hex.DecodeString(m.Key)
 		if err != nil || len(key) != ed25519.PublicKeySize {
 			return nil, fieldError("roster", "give the public key that the party generated",
 				"party %d: its key is not 64 hexadecimal digits", i)
 		}
-		list = append(list, keyexchange.Member{Name: m.Name, Key: key})
+		list = append(list, keyexchange.Entry{Name: m.Name, Key: key})
 	}
 	return keyexchange.NewRoster(list)
 }

@@ -42,12 +42,12 @@ func newWorld(t *testing.T) *world {
 		MaxSamples: 10}}
 	layout, err := w.average.Layout()
 	w.must(err)
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for _, name := range []string{"ana", "ben", "eva"} {
 		seed := sha256.Sum256([]byte(name))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		w.identities = append(w.identities, key)
-		members = append(members, keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
+		members = append(members, keyexchange.Entry{Name: name, Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	w.must(err)
@@ -145,10 +145,10 @@ func TestBadInput(t *testing.T) {
 		b[at] = to
 		return b
 	}
-	member := func(w *world, i int, name string) keyexchange.Member {
-		return keyexchange.Member{Name: name, Key: w.config.Roster.Key(i)}
+	member := func(w *world, i int, name string) keyexchange.Entry {
+		return keyexchange.Entry{Name: name, Key: w.config.Roster.Key(i)}
 	}
-	roster := func(members func(w *world) []keyexchange.Member) func(*world) error {
+	roster := func(members func(w *world) []keyexchange.Entry) func(*world) error {
 		return func(w *world) error { _, err := keyexchange.NewRoster(members(w)); return err }
 	}
 	adult := func(files map[string]string) func(*world) error {
@@ -200,11 +200,11 @@ func TestBadInput(t *testing.T) {
 		{"message of an unknown party", protocol.ErrSender,
 			toServer(func(w *world) []byte { return changed(w.submitted, 45, 3) })},
 		{"duplicate identity", keyexchange.ErrDuplicateIdentity,
-			roster(func(w *world) []keyexchange.Member {
-				return []keyexchange.Member{member(w, 0, "ana"), member(w, 0, "ben")}
+			roster(func(w *world) []keyexchange.Entry {
+				return []keyexchange.Entry{member(w, 0, "ana"), member(w, 0, "ben")}
 			})},
-		{"roster of one", keyexchange.ErrRosterSize, roster(func(w *world) []keyexchange.Member {
-			return []keyexchange.Member{member(w, 0, "ana")}
+		{"roster of one", keyexchange.ErrRosterSize, roster(func(w *world) []keyexchange.Entry {
+			return []keyexchange.Entry{member(w, 0, "ana")}
 		})},
 		{"bad signature", protocol.ErrSignature, func(w *world) error {
 			server, err := protocol.NewServer(w.config)

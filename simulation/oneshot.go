@@ -123,14 +123,14 @@ func newOneshotSums(
 
 func newRoster(n int, name func(i int) string) (*keyexchange.Roster, []ed25519.PrivateKey, error) {
 	keys := make([]ed25519.PrivateKey, n)
-	list := make([]keyexchange.Member, n)
+	list := make([]keyexchange.Entry, n)
 	for i := range list {
 		key, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			return nil, nil, err
 		}
 		keys[i] = key
-		list[i] = keyexchange.Member{Name: name(i), Key: key.Public().(ed25519.PublicKey)}
+		list[i] = keyexchange.Entry{Name: name(i), Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(list)
 	return roster, keys, err

@@ -64,12 +64,12 @@ func effectiveRecovery(
 // sessionOf returns the configuration of some session of n parties: whether
 // recovery is possible depends on their number only.
 func sessionOf(n int) (*protocol.Config, error) {
-	members := make([]keyexchange.Member, n)
+	members := make([]keyexchange.Entry, n)
 	for i := range members {
 		var seed [ed25519.SeedSize]byte // nobody's: nothing is ever signed
 		binary.BigEndian.PutUint64(seed[:], uint64(i))
 		key := ed25519.NewKeyFromSeed(seed[:])
-		members[i] = keyexchange.Member{Name: partyName(i), Key: key.Public().(ed25519.PublicKey)}
+		members[i] = keyexchange.Entry{Name: partyName(i), Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

@@ -66,11 +66,11 @@ type world struct {
 
 func identities(kind byte, n int) ([]ed25519.PrivateKey, *keyexchange.Roster, error) {
 	var keys []ed25519.PrivateKey
-	var list []keyexchange.Member
+	var list []keyexchange.Entry
 	for i := range n {
 		key := ed25519.NewKeyFromSeed(append(make([]byte, 30), kind, byte(i)))
 		keys = append(keys, key)
-		list = append(list, keyexchange.Member{Name: fmt.Sprintf("%c%d", kind, i),
+		list = append(list, keyexchange.Entry{Name: fmt.Sprintf("%c%d", kind, i),
 			Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(list)

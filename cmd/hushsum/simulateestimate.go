@@ -53,7 +53,7 @@ func (s *shown) estimate() (estimate, error) {
 // probe times the set-up and a round of a session of so many parties, on one core.
 func (s *shown) probe(parties int) (setUp, round time.Duration, err error) {
 	var identities []crypto.Signer
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range parties {
 		key, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *shown) probe(parties int) (setUp, round time.Duration, err error) {
 		}
 		public := key.Public().(ed25519.PublicKey)
 		identities = append(identities, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprintf("party-%d", i+1), Key: public})
+		members = append(members, keyexchange.Entry{Name: fmt.Sprintf("party-%d", i+1), Key: public})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

@@ -144,7 +144,7 @@ func all(ctx context.Context) error {
 // prepare writes what the processes are given: the plan, the roster, the coordinator's
 // address, and each one's identity and key.
 func prepare(dir string) error {
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range *parties + 1 { // the last is the coordinator
 		identity, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
@@ -159,7 +159,7 @@ func prepare(dir string) error {
 			return err
 		}
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprintf("party-%d", i), Key: identity.Public().(ed25519.PublicKey)})
+			keyexchange.Entry{Name: fmt.Sprintf("party-%d", i), Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members[:*parties])
 	if err != nil {

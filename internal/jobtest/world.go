@@ -160,9 +160,9 @@ func New(tb testing.TB, seed uint64, o Options) *World {
 
 // config is that of the sessions, but for their numbers.
 func (o Options) config() (protocol.Config, error) {
-	members := make([]keyexchange.Member, o.Parties)
+	members := make([]keyexchange.Entry, o.Parties)
 	for i := range members {
-		members[i] = keyexchange.Member{
+		members[i] = keyexchange.Entry{
 			Name: fmt.Sprint("party-", i), Key: identities()[i].Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)

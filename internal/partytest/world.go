@@ -195,13 +195,13 @@ func New(tb testing.TB, choices Choices, seed uint64, tested int) *World {
 
 func identities(tb testing.TB, n int) (signers []crypto.Signer, roster *keyexchange.Roster) {
 	tb.Helper()
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range n {
 		seed := sha256.Sum256(fmt.Appendf(nil, "party %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
 		signers = append(signers, key)
 		members = append(members,
-			keyexchange.Member{Name: fmt.Sprint("party-", i), Key: key.Public().(ed25519.PublicKey)})
+			keyexchange.Entry{Name: fmt.Sprint("party-", i), Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

@@ -18,10 +18,10 @@ const parties = 10 // of testdata's roster, and of plans
 
 func rosterOf(t *testing.T, n int) *keyexchange.Roster {
 	t.Helper()
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range n {
 		key := ed25519.NewKeyFromSeed(append(make([]byte, 31), byte(i))).Public().(ed25519.PublicKey)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("p", i), Key: key})
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("p", i), Key: key})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

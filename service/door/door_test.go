@@ -69,7 +69,7 @@ func newSite(t testing.TB, o door.Options) *site {
 func newSiteOf(t testing.TB, o door.Options, declared string, parties int, outRoom int64) *site {
 	t.Helper()
 	s := &site{}
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range parties + 1 {
 		key, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
@@ -80,7 +80,7 @@ func newSiteOf(t testing.TB, o door.Options, declared string, parties int, outRo
 			break
 		}
 		s.identities = append(s.identities, key)
-		members = append(members, keyexchange.Member{
+		members = append(members, keyexchange.Entry{
 			Name: fmt.Sprint("p", i),
 			Key:  key.Public().(ed25519.PublicKey),
 		})

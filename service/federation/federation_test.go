@@ -19,12 +19,12 @@ import (
 
 func rosterOf(t testing.TB, n int) []byte {
 	t.Helper()
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range n {
 		seed := make([]byte, 32)
 		seed[0], seed[1] = byte(i), byte(i>>8)
 		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("p", i), Key: key})
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("p", i), Key: key})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

@@ -263,14 +263,14 @@ func waysByNodes(t *testing.T) (*hushsum.Settled, *held) {
 func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 	t.Helper()
 	var identities []ed25519.PrivateKey
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range waysParties + 1 { // the last is the coordinator's
 		identity, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		identities = append(identities, identity)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("party-", i),
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("party-", i),
 			Key: identity.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members[:waysParties])

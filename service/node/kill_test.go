@@ -254,7 +254,7 @@ func prepareJob(t *testing.T, folder string, rounds int, j job) {
 			t.Fatal(err)
 		}
 	}
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range j.Parties {
 		identity, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
@@ -269,7 +269,7 @@ func prepareJob(t *testing.T, folder string, rounds int, j job) {
 		if err := os.WriteFile(name, secret, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		members = append(members, keyexchange.Member{
+		members = append(members, keyexchange.Entry{
 			Name: fmt.Sprint("party-", i),
 			Key:  identity.Public().(ed25519.PublicKey),
 		})

@@ -128,13 +128,13 @@ func TestLargeReplies(t *testing.T) {
 	address := startNATS(t)("a pass-word")
 	nodes := startTwo(ctx, t, address, time.Minute)
 	const parties, weights = 10_000, 300_000
-	members := make([]keyexchange.Member, parties)
+	members := make([]keyexchange.Entry, parties)
 	for i := range members {
 		identity, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		members[i] = keyexchange.Member{
+		members[i] = keyexchange.Entry{
 			Name: fmt.Sprintf("a-party-with-a-name-of-some-length-number-%d", i),
 			Key:  identity.Public().(ed25519.PublicKey),
 		}

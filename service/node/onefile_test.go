@@ -49,14 +49,14 @@ model = { name = "softmax", features = %d, classes = 2 }
 	if err := os.WriteFile(f.path, []byte(f.text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range len(f.rows) + 1 {
 		key, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.keys = append(f.keys, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("party-", i),
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("party-", i),
 			Key: key.Public().(ed25519.PublicKey)})
 	}
 	var err error

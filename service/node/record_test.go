@@ -53,12 +53,12 @@ const (
 // fourParties are parties that anybody can be, and their federation.
 func fourParties(t *testing.T) (text, roster []byte, identities []ed25519.PrivateKey) {
 	t.Helper()
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i := range recordParties {
 		seed := bytes.Repeat([]byte{byte(i + 1)}, 32)
 		key := ed25519.NewKeyFromSeed(seed)
 		identities = append(identities, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("p", i),
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("p", i),
 			Key: key.Public().(ed25519.PublicKey)})
 	}
 	list, err := keyexchange.NewRoster(members)

@@ -247,7 +247,7 @@ func trainBetweenMachines(
 	t *testing.T, text string, own []*learning.Dataset,
 ) (fed *federation.Federation, model []float64, included [][]int) {
 	t.Helper()
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	var identities []ed25519.PrivateKey
 	for i := range own {
 		key, err := keyexchange.GenerateIdentity(nil)
@@ -255,7 +255,7 @@ func trainBetweenMachines(
 			t.Fatal(err)
 		}
 		identities = append(identities, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("p", i),
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("p", i),
 			Key: key.Public().(ed25519.PublicKey)})
 	}
 	list, err := keyexchange.NewRoster(members)

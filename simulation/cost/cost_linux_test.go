@@ -92,13 +92,13 @@ func uncollected() func() {
 // people makes a roster, and those in it.
 func people(t testing.TB, n int) (*keyexchange.Roster, []ed25519.PrivateKey) {
 	t.Helper()
-	members, signers := make([]keyexchange.Member, n), make([]ed25519.PrivateKey, n)
+	members, signers := make([]keyexchange.Entry, n), make([]ed25519.PrivateKey, n)
 	for i := range members {
 		var err error
 		if signers[i], err = keyexchange.GenerateIdentity(nil); err != nil {
 			t.Fatal(err)
 		}
-		members[i] = keyexchange.Member{
+		members[i] = keyexchange.Entry{
 			Name: fmt.Sprint("party-", i),
 			Key:  signers[i].Public().(ed25519.PublicKey),
 		}

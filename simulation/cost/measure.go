@@ -65,7 +65,7 @@ func Measure(now func() time.Time, each time.Duration) (Units, error) {
 
 // pair makes a roster of two.
 func pair() (*keyexchange.Roster, error) {
-	members := []keyexchange.Member{{Name: "a"}, {Name: "b"}}
+	members := []keyexchange.Entry{{Name: "a"}, {Name: "b"}}
 	for i := range members {
 		identity, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {

@@ -136,7 +136,7 @@ func (c *Crowd) agree(ctx context.Context) error {
 	private := make([]*keyexchange.PrivateKey, n)
 	public := make([]keyexchange.PublicKey, n)
 	encapsulation := make([]*keyexchange.EncapsulationKey, n)
-	members := make([]keyexchange.Member, n)
+	members := make([]keyexchange.Entry, n)
 	statements := make([][]byte, n)
 	signatures := make([][ed25519.SignatureSize]byte, n)
 	c.identities = make([]ed25519.PrivateKey, n)
@@ -144,7 +144,7 @@ func (c *Crowd) agree(ctx context.Context) error {
 		if c.identities[i], err = keyexchange.GenerateIdentity(nil); err != nil {
 			return err
 		}
-		members[i] = keyexchange.Member{
+		members[i] = keyexchange.Entry{
 			Name: "party-" + strconv.Itoa(i+1),
 			Key:  c.identities[i].Public().(ed25519.PublicKey),
 		}

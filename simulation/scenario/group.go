@@ -50,10 +50,10 @@ type plan struct {
 func (r *run) newGroup(place string, parties []*party) (*group, error) {
 	g := &group{run: r, place: place, label: "hushsum scenario " + place, parties: parties,
 		plans: map[uint64]*plan{}, least: 1}
-	members := make([]keyexchange.Member, len(parties))
+	members := make([]keyexchange.Entry, len(parties))
 	for i, p := range parties {
 		p.group, p.seat = g, i
-		members[i] = keyexchange.Member{
+		members[i] = keyexchange.Entry{
 			Name: "party-" + strconv.Itoa(p.index+1), // names of scenarios may be any text
 			Key:  p.identity.Public().(ed25519.PublicKey),
 		}
@@ -208,11 +208,11 @@ func (w *world) config(n, roster int) *protocol.Config {
 // trial is a configuration among n parties of a roster to be checked, with keys that anybody
 // knows.
 func (w *world) trial(n, roster int) (*protocol.Config, error) {
-	members := make([]keyexchange.Member, roster)
+	members := make([]keyexchange.Entry, roster)
 	for i := range members {
 		seed := [ed25519.SeedSize]byte{byte(i), byte(i >> 8), byte(i >> 16)}
 		key := ed25519.NewKeyFromSeed(seed[:])
-		members[i] = keyexchange.Member{Name: fmt.Sprint(i), Key: key.Public().(ed25519.PublicKey)}
+		members[i] = keyexchange.Entry{Name: fmt.Sprint(i), Key: key.Public().(ed25519.PublicKey)}
 	}
 	all, err := keyexchange.NewRoster(members)
 	if err != nil {

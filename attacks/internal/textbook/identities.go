@@ -21,9 +21,9 @@ func Signers(n int) []crypto.Signer {
 
 // RosterOf lists signers, whose keys are distinct and of Ed25519.
 func RosterOf(name string, signers []crypto.Signer) *keyexchange.Roster {
-	members := make([]keyexchange.Member, len(signers))
+	members := make([]keyexchange.Entry, len(signers))
 	for i, signer := range signers {
-		members[i] = keyexchange.Member{
+		members[i] = keyexchange.Entry{
 			Name: fmt.Sprintf("%s-%d", name, i),
 			Key:  signer.Public().(ed25519.PublicKey),
 		}

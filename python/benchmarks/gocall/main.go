@@ -90,7 +90,7 @@ func run() error {
 func session(length, n int) (
 	*protocol.Carrier[*protocol.Server, *protocol.Client], *hushsum.Settled, error,
 ) {
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	var signers []crypto.Signer
 	for i := range n {
 		key, err := keyexchange.GenerateIdentity(nil)
@@ -98,7 +98,7 @@ func session(length, n int) (
 			return nil, nil, err
 		}
 		signers = append(signers, key)
-		members = append(members, keyexchange.Member{Name: fmt.Sprint("party", i),
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("party", i),
 			Key: key.Public().(ed25519.PublicKey)})
 	}
 	roster, err := keyexchange.NewRoster(members)

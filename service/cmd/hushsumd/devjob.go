@@ -108,7 +108,7 @@ func devNames(j *job.Job) (list []string) {
 func prepareDev(
 	folder string, j *job.Job, own *ownRows,
 ) (fed *federation.Federation, roster []byte, err error) {
-	var members []keyexchange.Member
+	var members []keyexchange.Entry
 	for i, name := range devNames(j) {
 		dir := partyFolder(folder, i)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -122,7 +122,7 @@ func prepareDev(
 			writeRows(filepath.Join(dir, "rows"), own.parties[i])); err != nil {
 			return nil, nil, err
 		}
-		members = append(members, keyexchange.Member{Name: name, Key: key.Public().(ed25519.PublicKey)})
+		members = append(members, keyexchange.Entry{Name: name, Key: key.Public().(ed25519.PublicKey)})
 	}
 	list, err := keyexchange.NewRoster(members)
 	if err != nil {
