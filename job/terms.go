@@ -133,7 +133,8 @@ func (s *Settled) PerRound() int {
 }
 
 // Draw returns which of the parties that are there a round is held among, in ascending order, by a
-// rule that all can compute: those whose SHA-256 of the digest, the round and their number are least.
+// rule that all can compute: those whose SHA-256 of the digest, the round and their number are
+// least.
 func (s *Settled) Draw(round uint64, there []int, sample int) []int {
 	rank := func(i int) string {
 		d := sha256.Sum256(fmt.Appendf(nil, "%x %d %d", s.digest, round, i))

@@ -291,7 +291,8 @@ func TestDraw(t *testing.T) {
 	var first []int
 	for round := range uint64(200) {
 		drawn := l.Federation.Settled.Draw(round, there, 4)
-		if again := l.Federation.Settled.Draw(round, there, 4); !slices.Equal(drawn, again) || len(drawn) != 4 ||
+		again := l.Federation.Settled.Draw(round, there, 4)
+		if !slices.Equal(drawn, again) || len(drawn) != 4 ||
 			!slices.IsSorted(drawn) {
 			t.Fatalf("%v, then %v", drawn, again)
 		}
