@@ -141,7 +141,7 @@ func why(err error) string {
 		return plain(err)
 	}
 	own := *e
-	own.File = ""
+	own.File, own.Line = "", 0
 	return strings.TrimPrefix(own.Error(), "job: ")
 }
 

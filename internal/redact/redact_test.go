@@ -60,7 +60,7 @@ var secret = []reflect.Type{
 // public are the exported types that hold none, by package: configurations, laws,
 // errors, and what is sent in the open.
 var public = map[string]string{
-	"keyexchange": "EncapsulationKey Member Nonce PublicKey Purpose Roster",
+	"keyexchange": "EncapsulationKey Entry Nonce PublicKey Purpose Roster",
 	"masking":     "Layout Segment",
 	"noise":       "Exact Family Law Shares Sum Table",
 	"oblivious":   "Candidates Claim Coins Config Noise PeerError Sampling",
