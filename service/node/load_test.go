@@ -238,8 +238,8 @@ func loadParties(t *testing.T, folder string, fed *federation.Federation, addres
 	var all loaded
 	var children []*process
 	for from := 0; from < n; from += inProcess {
-		c := &process{role: fmt.Sprintf("load %d %d %d", from, min(from+inProcess, n), *loadTurns),
-			folder: folder}
+		c := &process{folder: folder, role: fmt.Sprintf("load %d %d %d %t", from,
+			min(from+inProcess, n), *loadTurns, *loadSilent)}
 		c.start(t, "GOMAXPROCS=2")
 		t.Cleanup(func() { c.kill() })
 		children = append(children, c)
@@ -267,7 +267,7 @@ func childLoad(role string) {
 	folder := os.Getenv("HUSHSUM_TEST_FOLDER")
 	j, fed := readJob(folder)
 	var from, to int
-	_, err := fmt.Sscanf(role, "load %d %d %d", &from, &to, loadTurns)
+	_, err := fmt.Sscanf(role, "load %d %d %d %t", &from, &to, loadTurns, loadSilent)
 	child(err)
 	out := loadSome(folder, fed, j.Address, from, to, j.Parties)
 	out.Peaks = []int64{peak(os.Getpid()) >> 20}
