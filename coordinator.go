@@ -35,9 +35,9 @@ type Coordinator struct {
 	// those of the committee.
 	Committee Listener
 
-	// Model is what the first round begins with, the plan's ModelLength coordinates; nil: zeros. Of
-	// a job that trains its model itself it is what training.First returns, and Apply what
-	// training.Apply does.
+	// The first round begins with Model, the plan's ModelLength coordinates; nil: zeros. For
+	// a job that trains its model itself, training.First returns it, and training.Apply
+	// returns Apply.
 	Model []float64
 	// Apply returns the next model from the mean of the parties' vectors in a round;
 	// nil: the sum of both. The coordinator keeps what it returns, which must not change

@@ -104,7 +104,7 @@ func TestDeclaredDifference(t *testing.T) {
 	<-ended
 }
 
-// What is settled in place is what is settled with a copy.
+// A vector that is encoded in place gives the submission, and the mean, of one that is copied.
 func TestDeclaredInPlace(t *testing.T) {
 	for _, more := range []string{"", "privacy.clip = 2.0\n"} {
 		g := declared(t, meanJob+more, 5)

@@ -23,7 +23,7 @@ type (
 	ConfigError = job.ConfigError
 	// DifferenceError names the first field in which two sides' jobs differ. It is [ErrPlan].
 	DifferenceError = job.DifferenceError
-	// Message is what a party sends in a round of a job in which that is more than a vector.
+	// Message holds what a party sends in a round of a job in which that is more than a vector.
 	Message = job.Message
 	// Round is a round that gave a sum.
 	Round = job.Round

@@ -42,7 +42,7 @@ func newTrainees(t *testing.T, text string) *trainees {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, test, err := all.Split(.25, 5)
+	train, test, err := all.Split(0.25, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

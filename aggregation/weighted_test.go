@@ -14,7 +14,7 @@ func TestWeightedMean(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		parties := rapid.IntRange(1, 8).Draw(r, "parties")
 		d := rapid.IntRange(1, 40).Draw(r, "dimension")
-		share := rapid.SampledFrom([]float64{DefaultCountShare, .1, 1}).Draw(r, "share")
+		share := rapid.SampledFrom([]float64{DefaultCountShare, 0.1, 1}).Draw(r, "share")
 		const clip, most = 2, 100
 		e := Encoder{Parties: parties, Dimension: d + 1, Clip: clip * WeightedClip(share), Scale: 1 << 20}
 		if rapid.Bool().Draw(r, "rotate") {
@@ -84,7 +84,7 @@ func TestWeightedMean(t *testing.T) {
 // One capped party bounds the norm: the clip of the joint vector is never less than
 // that of (ω·Δ, s·ω), and hardly more than needed.
 func TestWeightedClip(t *testing.T) {
-	for _, share := range []float64{.01, DefaultCountShare, .5, 1} {
+	for _, share := range []float64{0.01, DefaultCountShare, 0.5, 1} {
 		need := math.Hypot(1, share)
 		if got := WeightedClip(share); got < need || got > 1.07*need {
 			t.Errorf("share %v: clipped to %v, needed %v", share, got, need)

@@ -222,7 +222,7 @@ func (r *row) flag(name, arg string) *row { r.Flag, r.Arg = name, arg; return r 
 
 func (r *row) of(p Part) *row { r.Part = p; return r }
 
-// form is what a text must look like.
+// form says what a text must look like.
 func (r *row) form(words string, fits func(string) bool) *row {
 	r.Range, r.fits = words, fits
 	return r

@@ -25,7 +25,7 @@ var products = []struct {
 	{"../python/hushsum/_job.py", withClasses},
 }
 
-// What is made from the table is what would be made from it now.
+// The files that are made from the table are as the present table makes them.
 func TestGenerated(t *testing.T) {
 	for _, p := range products {
 		present, err := os.ReadFile(p.path)

@@ -8,7 +8,7 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Message is what a party sends in a round, before it is encoded.
+// Message holds what a party sends in a round, before it is encoded.
 type Message struct {
 	Vector  []float64 // its update, or its weights
 	Samples int       // rows that it counts with; of no use where all have equal weight
@@ -17,7 +17,7 @@ type Message struct {
 	Control []float64 // SCAFFOLD's change of a control variate
 }
 
-// Total is what the sum of messages says: means, but of signs and votes the sums.
+// Total holds what the sum of messages says: means, but of signs and votes the sums.
 type Total struct {
 	Mean, Control []float64
 	Signs, Votes  []int64
@@ -173,7 +173,8 @@ func (l *Lanes) encodeNoisy(rotation [32]byte, m Message, random io.Reader) ([][
 	return l.noisy.Encode(rotation, v, next, random)
 }
 
-// countNorm is what the weight of a party with MaxWeight rows is sent as, with noise.
+// countNorm returns the number that stands for the weight of a party with MaxWeight rows, with
+// noise.
 func (l *Lanes) countNorm() float64 { return aggregation.DefaultCountShare * l.shape.Clip }
 
 // Decode returns what a sum of so many submissions says. It cuts the sum to its rings, and fails

@@ -19,7 +19,7 @@ const MaxFile = 1 << 20
 // place is where something stands in a file, from 1.
 type place struct{ line, column int }
 
-// source is what a job was read from.
+// source says what a job was read from.
 type source struct {
 	name   string
 	places map[string]place // by path, elements of lists by number: world.party.2.rows

@@ -42,7 +42,7 @@ func (e *DifferenceError) Is(target error) bool { return target == ErrPlan }
 // and a [Participant] whose plan differs is told in which field.
 //
 // The zero values are useful but for Name, Length, Clip and Rounds. Its JSON form has
-// these names in lower case with underscores, refuses others, and is what files have.
+// these names in lower case with underscores, refuses others; files have it.
 type Plan struct {
 	// Name is the job's, at most 100 bytes of printable ASCII. Use each once for one
 	// roster.
@@ -61,7 +61,7 @@ type Plan struct {
 
 	// Noise is the family of the noise; 0 for none.
 	Noise accounting.Family `json:"noise,omitzero"`
-	// Epsilon is what every party may spend over all Rounds, at Delta (0: 1e-5),
+	// Epsilon bounds what every party may spend over all Rounds, at Delta (0: 1e-5),
 	// against a server that sees every message, with the shares of noise of the fewest
 	// honest parties of a sum. Above 0 with Noise, 0 without.
 	Epsilon float64 `json:"epsilon"`

@@ -54,7 +54,7 @@ func (r *reader) join() error {
 	return errors.Join(all...)
 }
 
-// table reads the keys of a table: owner is what the rows are of, at its path in the file, and
+// table reads the keys of a table: the rows are of owner, at its path in the file, and
 // within the path in it of this table.
 func (r *reader) table(owner any, t *table, at, within string, keys map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {

@@ -18,7 +18,7 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Files are what the files have that a job names.
+// Files holds the contents of the files that a job names.
 type Files struct {
 	Roster    *keyexchange.Roster // the parties
 	Committee *keyexchange.Roster // of one-message sums

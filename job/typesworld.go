@@ -2,7 +2,7 @@ package job
 
 import "time"
 
-// World is what a simulation needs and a deployment has: data, places, links, mishaps. It is sent
+// World says what a simulation needs and a deployment has: data, places, links, mishaps. It is sent
 // to nobody, and in no digest.
 type World struct {
 	// Draws rows, losses, delays and drop-outs. Range: 0 to 2^63−1. Default: seed.
@@ -67,7 +67,7 @@ type Reference struct {
 	Alpha float64
 }
 
-// Link is what lies between two places.
+// Link lies between two places.
 type Link struct {
 	// Names the two places. Values: 1 to 200 characters each. Required.
 	Between []string

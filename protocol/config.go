@@ -30,7 +30,7 @@ const (
 	labelSeries      = "hushsum/2 series"
 )
 
-// defaultMaxSkip is what a zero [Config.MaxSkip] stands for, unless PerRound takes more
+// A zero [Config.MaxSkip] stands for defaultMaxSkip, unless PerRound takes more
 // or the work allows less.
 const defaultMaxSkip = 1000
 

@@ -75,7 +75,7 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	return o, mistake(declared, o.Validate())
 }
 
-// recoveryOf is what sums survive, nil: nothing.
+// recoveryOf returns what sums survive, nil: nothing.
 func recoveryOf(j *job.Job, perRound int) *protocol.Recovery {
 	if !j.Recovers() {
 		return nil

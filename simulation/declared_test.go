@@ -15,7 +15,7 @@ func declaredRows(t *testing.T) ([]*learning.Dataset, *learning.Dataset) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, test, err := all.Split(.25, 1)
+	train, test, err := all.Split(0.25, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ type Learner struct {
 	first []float64
 }
 
-// Work is what one party made of a round.
+// Work holds what one party made of a round.
 type Work struct {
 	Message job.Message
 	Own     []float64 // SCAFFOLD's next c_i

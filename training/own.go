@@ -95,7 +95,7 @@ func (p *Party) Submit(ctx context.Context, s *Standing) (values [][]uint64, err
 }
 
 // load reads the variates. Those that were to be hold if the party was counted in their
-// round, which is what the server tells all.
+// round, as the server tells all.
 func (p *Party) load(s *Standing) (v variates, err error) {
 	b, err := p.store.Load()
 	if err != nil {

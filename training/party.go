@@ -105,7 +105,7 @@ func (l *Learner) train(
 	return begin, nil
 }
 
-// controls are what SCAFFOLD corrects party i's gradients by.
+// controls returns what SCAFFOLD corrects party i's gradients by.
 func (l *Learner) controls(i int, mean []float64) (own aggregation.Scaffold, err error) {
 	if l.Client.Fresh {
 		own.Server = mean

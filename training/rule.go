@@ -63,7 +63,7 @@ func (c ClientRule) Sums() int {
 	return 1
 }
 
-// ClipKind is what is clipped to an L2 norm.
+// ClipKind says what is clipped to an L2 norm.
 type ClipKind int
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Training is what a job's parties and server do, for whoever carries the sums: what a party
+// Training holds what a job's parties and server do, for whoever carries the sums: what a party
 // submits, and what follows from a sum. It keeps nothing from one call to the next and is safe for
 // concurrent use.
 type Training struct {
@@ -34,7 +34,7 @@ type Lanes interface {
 	Decode(public [32]byte, round int, sum [][]uint64, parties int) (job.Total, error)
 }
 
-// Standing is what a training has come to, and all that parties are told of it.
+// Standing holds what a training has come to, and all that parties are told of it.
 type Standing struct {
 	Model []float64
 	// Round is that of the training, from 1, and Exchange which of its sums is next: 1, or
@@ -45,7 +45,7 @@ type Standing struct {
 	// variates: it is how a party learns which of its own hold.
 	Counted  []int
 	Gradient []float64 // mean of the parties', in exchange 2
-	// Moments are what the server's rule remembers, of a model that holds them; nil before its
+	// Moments holds what the server's rule remembers, of a model that holds them; nil before its
 	// first step.
 	Moments [][]float64
 	// Public is the digest of what the round's broadcast began with, which nobody could choose:

@@ -25,7 +25,7 @@ type party struct {
 	// that it does.
 	silent wire.Type
 	change func(h wire.Header, message []byte) []byte
-	// least and told are what it says when it connects, if they are not 0.
+	// It says least and told when it connects, if they are not 0.
 	least, told uint64
 
 	submitted []uint64 // rounds

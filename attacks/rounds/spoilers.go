@@ -64,7 +64,7 @@ func runSpoilerAgain(r *runner) error {
 	return nil
 }
 
-// steps are what a party may keep to itself, in the order of a session and a round.
+// steps lists what a party may keep to itself, in the order of a session and a round.
 var steps = []struct {
 	name   string
 	silent wire.Type

@@ -55,7 +55,7 @@ type world struct {
 	between func() error
 }
 
-// sum is what a coordinator gets in a round.
+// sum holds what a coordinator gets in a round.
 type sum struct {
 	round   uint64
 	parties []int

@@ -24,7 +24,7 @@ type shown struct {
 	mechanism *privacy.Mechanism // nil without noise
 }
 
-// described is what of a run is told and not in its options.
+// described holds what is told of a run and is not in its options.
 type described struct {
 	averaging         bool // of a census, as federated averaging was first described
 	set, model, split string

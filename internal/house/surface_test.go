@@ -135,7 +135,7 @@ func exported(s *source, visit func(name string, n ast.Node)) {
 	}
 }
 
-// uses are what files select of other packages.
+// uses lists what files select of other packages.
 type uses struct {
 	names   map[string]bool            // "folder.Name", of the project's packages
 	methods map[string]map[string]bool // folders that select a method or field, by its name

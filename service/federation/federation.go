@@ -55,7 +55,7 @@ type Federation struct {
 	job      *job.Job         // nil of such a file
 }
 
-// Files are what a federation is made of: the text of its file, and what the files have that it
+// Files holds what a federation is made of: the text of its file, and what the files have that it
 // names.
 type Files struct{ Text, Roster, Model []byte }
 

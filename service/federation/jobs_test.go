@@ -61,7 +61,7 @@ func TestConverted(t *testing.T) {
 	}
 }
 
-// The example of the page on the service is what its earlier form becomes.
+// The example on the page of the service equals what its earlier form becomes.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.FromSlash("../../docs/service.md"))
 	if err != nil {

@@ -15,8 +15,8 @@ func TestCrowdDropsOut(t *testing.T) {
 	s := small()
 	s.World.Fidelity = crowded
 	set(s, who{Name: "p", Place: "here", Count: 20})
-	recovers(s, .25, "curious")
-	s.World.Drop = .25
+	recovers(s, 0.25, "curious")
+	s.World.Drop = 0.25
 	for _, r := range simulate(t, s, census(t)).Rounds {
 		if r.Included != 15 {
 			t.Errorf("round %d is of %d", r.Number, r.Included)
@@ -79,7 +79,7 @@ func TestCrowdDegree(t *testing.T) {
 	s.World.Fidelity = crowded
 	set(s, who{Name: "p", Place: "here", Count: 200})
 	s.World.Data.Draw, s.World.Data.Rows = drawAnew, 10
-	recovers(s, .05, "curious")
+	recovers(s, 0.05, "curious")
 	s.Parties.Colluders = 10
 	for degree, want := range map[int]bool{4: true, 60: false} {
 		s.Sum.Sparse, s.Sum.Degree = true, degree

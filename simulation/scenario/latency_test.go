@@ -34,7 +34,7 @@ func latencies() *job.Job {
 		Training: job.Training{Steps: 50, Rate: 1, Lambda: 1e-3},
 		World: job.World{
 			Data:      job.Data{Set: "digits", Rows: 30, Draw: drawGrowing},
-			Tolerance: .4,
+			Tolerance: 0.4,
 		},
 	}
 	for _, p := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/hushsum/hushsum/simulation/crowd"
 )
 
-// Result is what came of a run.
+// Result holds what came of a run.
 type Result struct {
 	Job     *job.Job `json:"-"` // with its defaults
 	Weights int      // of the model

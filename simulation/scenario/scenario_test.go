@@ -111,7 +111,7 @@ func testCrashes(t *testing.T, topology string) {
 		s := small()
 		add(s, who{Name: "weak", Place: "here", Crash: []job.Crash{{Round: 2,
 			At: at}}})
-		recovers(s, .3, "curious")
+		recovers(s, 0.3, "curious")
 		result := simulate(t, s, rows)
 		for k, r := range result.Rounds {
 			in := 6
@@ -194,7 +194,7 @@ func TestStragglersJoinsLeaves(t *testing.T) {
 	s := small()
 	s.Time.StepTime = ms(2000)[0]
 	recovers(s, 0.3, "curious")
-	add(s, who{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: .5},
+	add(s, who{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: 0.5},
 		who{Name: "late", Place: "here", Joins: 3},
 		who{Name: "brief", Place: "here", Leaves: 1})
 	s.Rounds = 8
@@ -540,8 +540,8 @@ func TestReferenceShares(t *testing.T) {
 	}
 	for _, law := range []string{"continuous-laplace", "continuous-gaussian"} {
 		alike := certified(law, 0, who{Name: "p", Place: "here", Count: 4})["p"]
-		careful := who{Name: "q", Place: "here", Epsilon: .1}
-		alone := certified(law, 0, who{Name: "p", Place: "here", Count: 4, Epsilon: .1})["p"]
+		careful := who{Name: "q", Place: "here", Epsilon: 0.1}
+		alone := certified(law, 0, who{Name: "p", Place: "here", Count: 4, Epsilon: 0.1})["p"]
 		mixed := certified(law, 0, who{Name: "p", Place: "here", Count: 3}, careful)
 		if mixed["p"] >= alike || mixed["q"] <= 1.5*alone || mixed["q"] > 3*alone {
 			t.Errorf("%s: mixed %v, all at 1 %v, all at 0.1 %v", law, mixed, alike, alone)

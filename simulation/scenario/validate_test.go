@@ -123,7 +123,7 @@ func TestTimeEnds(t *testing.T) {
 	s.Rounds, s.World.Data.Draw, s.World.Data.Rows = job.MaxRounds, drawAnew, 1
 	s.Training.Steps = 1
 	s.World.Link[0] = job.Link{Between: []string{"here", "server"}, Latency: maxTime, Jitter: maxTime,
-		Loss: .99}
+		Loss: 0.99}
 	s.World.Link = append(s.World.Link, job.Link{Between: []string{"there", "server"}})
 	s.Time.StepTime = maxTime
 	var e *job.ConfigError

@@ -25,7 +25,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A platform is what code is compiled for, and what of ours has to compile for it. "work" is
+// A platform says what code is compiled for, and what of ours has to compile for it. "work" is
 // the library, the command and the service.
 type platform struct {
 	system, processor string

@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// devSeen is what dev sees of the rounds.
+// devSeen holds what dev sees of the rounds.
 type devSeen struct {
 	federation *federation.Federation
 	test       *learning.Dataset

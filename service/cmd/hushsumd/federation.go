@@ -28,10 +28,11 @@ The orders are check, create, list, show, pause, resume and end.
 
 "check FILE" reads a job's file and the roster next to it, and says in words what it means for a
 party and what the server takes. The others ask a server, by its page's address: "create FILE"
-declares a federation by a job, whose [world] stays here, and prints its identifier last, "list" lists them, "show NAME" shows one, and "pause", "resume" and
-"end" do that; an ended federation does not begin again. They take an operator's token from
---token-file or HUSHSUM_TOKEN, or --identity FILE of a key that the server's --operators has,
-by which requests are signed.`, std)
+declares a federation by a job, whose [world] stays here, and prints its identifier last,
+"list" lists them, "show NAME" shows one, and "pause", "resume" and "end" do that; an ended
+federation does not begin again. They take an operator's token from --token-file or
+HUSHSUM_TOKEN, or --identity FILE of a key that the server's --operators has, by which requests
+are signed.`, std)
 	o := new(operator)
 	var tokenFile, identityFile string
 	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080", "address of the server's page")
