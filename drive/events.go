@@ -57,10 +57,11 @@ func (s *Server) Gone(now Time, party int) {
 	}
 }
 
-// Heard takes a sign of life of a party that need not be connected.
+// Heard takes a sign of life of a party that need not be connected. One that has not asked for
+// anything since the server was loaded, whose message was on its way, is expected, and not here.
 func (s *Server) Heard(now Time, party int) {
 	s.clock(now)
-	if s.config.Away > 0 {
+	if s.config.Away > 0 && s.peers[party].known {
 		s.arrive(party)
 	}
 	s.peers[party].seen = s.now
