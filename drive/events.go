@@ -1,7 +1,6 @@
 package drive
 
 import (
-	"errors"
 	"io"
 	"slices"
 )
@@ -69,36 +68,18 @@ func (s *Server) Heard(now Time, party int) {
 
 // arrive counts a party as here, and near.
 func (s *Server) arrive(party int) {
-	p := &s.peers[party]
-	switch {
-	case p.near:
-	case p.known:
-		s.learned.cameBack(s.now - p.seen)
-	default:
-		p.came = s.now
+	if s.room.arrive(party, s.now) {
+		s.look, s.failed = true, nil
 	}
-	if !p.here {
-		p.here, s.look, s.failed = true, true, nil
-	}
-	p.near, p.known = true, true
 	s.touch(party)
-}
-
-// fade counts a party as gone for the step that is under way.
-func (s *Server) fade(party int) {
-	p := &s.peers[party]
-	if p.near {
-		p.near, p.expected = false, max(p.expected, p.seen+s.learned.back(&s.config))
-		s.touch(party)
-	}
 }
 
 // leave counts a party as gone.
 func (s *Server) leave(party int) {
-	s.fade(party)
-	if p := &s.peers[party]; p.here {
-		p.here, s.look, s.failed = false, true, nil
+	if s.room.leave(party) {
+		s.look, s.failed = true, nil
 	}
+	s.touch(party)
 }
 
 // Absent takes a party's word that it does not submit in a round of the job, and reports whether
@@ -137,7 +118,7 @@ func (s *Server) ReadMessage(now Time, party int, message io.Reader) error {
 		if x.stage == Announcing && !slices.Contains(p.sessions, x.number) {
 			p.sessions = append(p.sessions, x.number)
 		}
-		s.learned.answered(x, s.now)
+		s.learned.answered(&x.waiting, s.now)
 		if x.stage == Resting {
 			s.look = true
 		}
@@ -159,26 +140,6 @@ func (s *Server) awaits(party int) (out [2]bool) {
 func (s *Server) Due(party int) bool {
 	due := s.awaits(party)
 	return due[0] || due[1]
-}
-
-// Pause has no further round begin. The one that is open goes on to its sum.
-func (s *Server) Pause(now Time, why string) {
-	s.clock(now)
-	if s.ended != "" {
-		return
-	}
-	s.paused = true
-	s.decided(Notice{Kind: Paused, Round: s.round, Err: errors.New(why)})
-}
-
-// Resume ends a pause.
-func (s *Server) Resume(now Time, why string) {
-	s.clock(now)
-	if s.ended != "" {
-		return
-	}
-	s.paused, s.inRow = false, 0
-	s.decided(Notice{Kind: Resumed, Round: s.round, Err: errors.New(why)})
 }
 
 // End ends the job. A round that is open has no sum.

@@ -30,19 +30,6 @@ func (s *Server) overtaken(x *session) bool {
 	return next > x.number+1 && next == s.leastTold()
 }
 
-// beyond returns what more than so many of the parties tell at least, 0 if they are too few.
-func (s *Server) beyond(liars int, tell func(p *peer) uint64) uint64 {
-	if liars >= len(s.peers) {
-		return 0
-	}
-	told := make([]uint64, len(s.peers))
-	for i := range s.peers {
-		told[i] = tell(&s.peers[i])
-	}
-	slices.Sort(told)
-	return told[len(told)-1-liars]
-}
-
 // barred reports whether enough parties for a session are here, of which some may join only the
 // one after x: such as have lost their state since they joined it.
 func (s *Server) barred(x *session) bool {
@@ -59,17 +46,6 @@ func (s *Server) barred(x *session) bool {
 	}
 	return some && enough >= s.config.Survivors
 }
-
-// due returns when the next round may begin by the clock.
-func (s *Server) due() Time {
-	if s.begun == 0 {
-		return s.config.Start
-	}
-	return max(s.config.Start, s.begun+s.config.Pace)
-}
-
-// later has what depends on who is here looked at again at a time.
-func (s *Server) later(t Time) { s.lookAt = min(s.lookAt, t) }
 
 // outside lists the parties that another session would bring in, and returns how many are here
 // in all and in the present session.

@@ -54,15 +54,6 @@ func (s *Server) catchUp() (again bool, err error) {
 // applying reports whether the program has been asked for the next model.
 func (s *Server) applying() bool { return s.present != nil && s.present.stage == Applying }
 
-// charge returns the ledger as it is after so many more rounds with some parties.
-func (s *Server) charge(names []string, rounds uint64) (*accounting.Ledger, error) {
-	if s.ledger == nil {
-		return nil, nil
-	}
-	after := s.ledger.Clone()
-	return after, after.SpendRounds(s.config.Cost, int(rounds), names...)
-}
-
 // begin begins a round among those whose material is in, if they are enough and the budget
 // lasts. They are charged, and nobody else.
 func (s *Server) begin() error {
@@ -152,31 +143,19 @@ func (s *Server) Applied(now Time, round uint64, err error) {
 
 // lose ends a round without a sum.
 func (s *Server) lose(why error) {
-	s.lost++
-	s.inRow++
-	s.sum, s.of, s.ask = nil, nil, false
-	s.decided(Notice{Kind: Lost, Session: s.present.number, Round: s.round, Err: why})
+	s.sum = nil
+	over := s.loses(s.present.number, why)
 	s.enter(s.present, Resting)
-	if s.inRow < mostLost {
-		return
-	}
-	if !s.config.Pause {
+	if over {
 		s.end(AllLost)
-		return
 	}
-	s.paused = true
-	s.decided(Notice{Kind: Paused, Round: s.round, Err: fmt.Errorf(
-		"%d rounds in a row were lost, each at the cost of a round's privacy; "+
-			"resume when the cause is mended. The last: %w", s.inRow, why)})
 }
 
 // end ends the job.
 func (s *Server) end(why string) {
-	s.stalled = s.inRow >= mostLost || s.round > 0 && s.lost == s.round
-	s.ended, s.present, s.forming = why, nil, nil
-	s.sum, s.of, s.ask = nil, nil, false
+	s.sum, s.present, s.forming = nil, nil, nil
 	s.series = protocol.NewServerSeries(s.config.Label, s.series.Least())
-	s.decided(Notice{Kind: Ended, Round: s.round, Err: errors.New(why)})
+	s.ends(why)
 }
 
 // nameOf names a message of a session: of one type and one round there is one.
@@ -208,8 +187,7 @@ type Status struct {
 
 // Status returns where the job stands.
 func (s *Server) Status() Status {
-	out := Status{Round: s.round, Lost: s.lost, Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
-		Begun: s.begun, Fresh: s.fresh}
+	out := s.status()
 	x := s.present
 	if f := s.forming; f != nil {
 		out.Next = SessionStage{f.number, f.stage}
@@ -227,6 +205,3 @@ func (s *Server) Status() Status {
 func (s *Server) Here(party int) (here, ever bool) {
 	return s.peers[party].here, s.peers[party].known
 }
-
-// Ledger returns what the parties have spent, nil without noise. It is not to be changed.
-func (s *Server) Ledger() *accounting.Ledger { return s.ledger }

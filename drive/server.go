@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -130,23 +129,6 @@ type session struct {
 	waiting
 }
 
-// peer holds what a server knows of a party and does not save.
-type peer struct {
-	connected bool
-	here      bool     // connected, or heard of within Away
-	near      bool     // connected, or heard of within Away and ComeBack: steps wait for it
-	seen      Time     // last, if not connected
-	known     bool     // it has been here since the server was made
-	came      Time     // for the first time since then
-	expected  Time     // until when a party that has gone may come back
-	sessions  []uint64 // that it has keys for
-	least     uint64   // number of a session that it may join, by its word
-	doubted   bool     // it has told once that the number of a session that formed is too low
-	told      uint64   // last round that it knows of, by its word
-	absent    uint64   // round that it does not submit in
-	passed    uint64   // round of which it let a step pass
-}
-
 // Server leads a job whose sums are pairwise: it sets sessions up among the parties that are
 // here, holds the rounds, and says when a round is lost, paused for or over. Events change what
 // it knows; [Server.Tick] decides. What follows from decisions is given out in two steps:
@@ -156,9 +138,8 @@ type peer struct {
 // A peer's mistake is an error of [Server.ReadMessage] or a [Notice], and changes nothing. Other
 // errors are the caller's, or this machine's, and end the job.
 type Server struct {
-	config ServerConfig
-	random io.Reader
-	names  []string
+	course
+	room
 	roster *keyexchange.Roster
 	// recovers says that rounds survive parties that drop out, gathers that they may be held
 	// among some, and apart that sums are long, and saved apart.
@@ -167,36 +148,16 @@ type Server struct {
 	series  *protocol.ServerSeries
 	present *session
 	forming *session
-	ledger  *accounting.Ledger
-	round   uint64 // the last that was begun
-	lost    uint64
-	inRow   int // rounds lost since the last sum, or since somebody resumed the job
-	fresh   [32]byte
-	begun   Time // the last round
-	paused  bool
-	ended   string
-	stalled bool
 	sum     *masking.Vector // of the round that is applied
-	of      []int           // who is in it
 	faults  faults
 
-	now     Time
-	peers   []peer
-	learned learned
-	look    bool // something has changed that who is in a session follows from
-	lookAt  Time
 	counted bool  // somebody tells of a later round
 	doubted bool  // somebody tells that the number of the session that forms is too low
 	tried   []int // whom a round was last to be held among
 	failed  []int // likewise if it could not begin, and nothing has changed since; nil: it could
-	sweep   Time
-	held    bool // messages were taken that no state has
-	late    bool // likewise while a decision is saved
+	held    bool  // messages were taken that no state has
+	late    bool  // likewise while a decision is saved
 	saved   Time
-
-	save    bool // something was decided
-	ask     bool
-	notices []Notice
 }
 
 // NoticeKind says what a notice is about.
@@ -249,9 +210,7 @@ func NewServer(c ServerConfig, now Time) (*Server, error) {
 		return nil, err
 	}
 	s.series = protocol.NewServerSeries(c.Label, 1)
-	for i := range s.peers {
-		s.peers[i].expected = now + s.learned.back(&s.config)
-	}
+	s.expect(now + s.learned.back(&s.config))
 	return s, nil
 }
 
@@ -261,41 +220,18 @@ func newServer(c ServerConfig, now Time) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.StepTime == 0 {
-		c.StepTime = defaultStep
-	}
-	if c.Floor == 0 {
-		c.Floor = defaultFloor
-	}
-	n := first.Roster.Len()
 	s := &Server{
-		config:   c,
-		random:   entropy.Source(c.Random),
+		course:   newCourse(c, first.Roster, now),
 		roster:   first.Roster,
 		recovers: recovery != nil,
 		gathers:  recovery != nil && first.Recovery.Degree == 0 && first.PerRound == 0,
 		apart:    first.Layout.PackedSize() >= longSum,
-		now:      now,
 		saved:    now,
-		sweep:    Never,
-		look:     true,
-		peers:    make([]peer, n),
-		faults:   newFaults(n),
+		faults:   newFaults(first.Roster.Len()),
 	}
-	for i := range n {
-		s.names = append(s.names, first.Roster.Name(i))
-	}
-	if c.Ledger != nil {
-		s.ledger = c.Ledger.Clone()
-	}
-	if c.Away > 0 {
-		s.sweep = now + max(1, c.linger()/4)
-	}
+	s.room = newRoom(&s.config, first.Roster.Len(), now)
 	return s, nil
 }
-
-// clock sets the time, which does not go back.
-func (s *Server) clock(now Time) { s.now = max(s.now, now) }
 
 // sessions returns the present session and the forming one, either of which may be nil.
 func (s *Server) sessions() [2]*session { return [2]*session{s.present, s.forming} }
@@ -313,15 +249,9 @@ func (s *Server) holds(party int, x *session) bool {
 	return s.peers[party].here && slices.Contains(s.peers[party].sessions, x.number)
 }
 
-// decided notes that the state has changed, and what people are told of it.
-func (s *Server) decided(n Notice) {
-	s.save, s.look = true, true
-	s.notices = append(s.notices, n)
-}
-
 // enter begins a stage of a session. Its time counts from [Server.Advance] on.
 func (s *Server) enter(x *session, stage Stage) {
-	s.learned.ended(x)
+	s.learned.ended(&x.waiting, x.stage)
 	x.stage, x.waiting = stage, waiting{fresh: true}
 	s.save, s.look = true, true
 	s.mark(x)

@@ -188,9 +188,7 @@ func ResumeServer(
 			return nil, fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
-	for i := range s.peers {
-		s.peers[i].expected = s.now + s.config.ComeBack
-	}
+	s.expect(s.now + s.config.ComeBack)
 	for k, at := range []**session{&s.present, &s.forming} {
 		server := []*protocol.Server{series.Present(), series.Successor()}[k]
 		in := r.Sessions[k]

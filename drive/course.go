@@ -1,0 +1,133 @@
+package drive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// course is where a job stands, whatever takes its sums.
+type course struct {
+	config  ServerConfig
+	random  io.Reader
+	names   []string
+	ledger  *accounting.Ledger
+	round   uint64 // the last that was begun
+	lost    uint64
+	inRow   int // rounds lost since the last sum, or since somebody resumed the job
+	fresh   [32]byte
+	begun   Time // the last round
+	paused  bool
+	ended   string
+	stalled bool
+	of      []int // who is in the sum that is applied
+
+	now     Time
+	look    bool // something has changed that what begins next follows from
+	lookAt  Time
+	save    bool // something was decided
+	ask     bool
+	notices []Notice
+}
+
+func newCourse(c ServerConfig, roster *keyexchange.Roster, now Time) course {
+	if c.StepTime == 0 {
+		c.StepTime = defaultStep
+	}
+	if c.Floor == 0 {
+		c.Floor = defaultFloor
+	}
+	out := course{config: c, random: entropy.Source(c.Random), now: now, look: true}
+	for i := range roster.Len() {
+		out.names = append(out.names, roster.Name(i))
+	}
+	if c.Ledger != nil {
+		out.ledger = c.Ledger.Clone()
+	}
+	return out
+}
+
+// clock sets the time, which does not go back.
+func (s *course) clock(now Time) { s.now = max(s.now, now) }
+
+// decided notes that the state has changed, and what people are told of it.
+func (s *course) decided(n Notice) {
+	s.save, s.look = true, true
+	s.notices = append(s.notices, n)
+}
+
+// due returns when the next round may begin by the clock.
+func (s *course) due() Time {
+	if s.begun == 0 {
+		return s.config.Start
+	}
+	return max(s.config.Start, s.begun+s.config.Pace)
+}
+
+// later has what depends on who is here looked at again at a time.
+func (s *course) later(t Time) { s.lookAt = min(s.lookAt, t) }
+
+// charge returns the ledger as it is after so many more rounds with some parties.
+func (s *course) charge(names []string, rounds uint64) (*accounting.Ledger, error) {
+	if s.ledger == nil {
+		return nil, nil
+	}
+	after := s.ledger.Clone()
+	return after, after.SpendRounds(s.config.Cost, int(rounds), names...)
+}
+
+// loses counts a round without a sum, and reports whether the job is to end with it.
+func (s *course) loses(session uint64, why error) (over bool) {
+	s.lost++
+	s.inRow++
+	s.of, s.ask = nil, false
+	s.decided(Notice{Kind: Lost, Session: session, Round: s.round, Err: why})
+	if s.inRow < mostLost || !s.config.Pause {
+		return s.inRow >= mostLost
+	}
+	s.paused = true
+	s.decided(Notice{Kind: Paused, Round: s.round, Err: fmt.Errorf(
+		"%d rounds in a row were lost, each at the cost of a round's privacy; "+
+			"resume when the cause is mended. The last: %w", s.inRow, why)})
+	return false
+}
+
+// ends ends the job.
+func (s *course) ends(why string) {
+	s.stalled = s.inRow >= mostLost || s.round > 0 && s.lost == s.round
+	s.ended, s.of, s.ask = why, nil, false
+	s.decided(Notice{Kind: Ended, Round: s.round, Err: errors.New(why)})
+}
+
+// Pause has no further round begin. The one that is open goes on to its sum.
+func (s *course) Pause(now Time, why string) {
+	s.clock(now)
+	if s.ended != "" {
+		return
+	}
+	s.paused = true
+	s.decided(Notice{Kind: Paused, Round: s.round, Err: errors.New(why)})
+}
+
+// Resume ends a pause.
+func (s *course) Resume(now Time, why string) {
+	s.clock(now)
+	if s.ended != "" {
+		return
+	}
+	s.paused, s.inRow = false, 0
+	s.decided(Notice{Kind: Resumed, Round: s.round, Err: errors.New(why)})
+}
+
+// status returns where the job stands, apart from the stage.
+func (s *course) status() Status {
+	return Status{Round: s.round, Lost: s.lost, Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
+		Begun: s.begun, Fresh: s.fresh}
+}
+
+// Ledger returns what the parties have spent, nil without noise. It is not to be changed.
+func (s *course) Ledger() *accounting.Ledger { return s.ledger }

@@ -1,0 +1,317 @@
+package drive
+
+import "slices"
+
+// This file has how long a step waits, which follows from what peers do: a step is over once
+// all have answered, or nobody that has not is both here and still has patience left, and those
+// that have gone had the time to come back.
+
+// peer holds what a server knows of a party, or of a member, and does not save.
+type peer struct {
+	connected bool
+	here      bool     // connected, or heard of within Away
+	near      bool     // connected, or heard of within Away and ComeBack: steps wait for it
+	seen      Time     // last, if not connected
+	known     bool     // it has been here since the server was made
+	came      Time     // for the first time since then
+	expected  Time     // until when a party that has gone may come back
+	sessions  []uint64 // that it has keys for
+	least     uint64   // number of a session that it may join, by its word
+	doubted   bool     // it has told once that the number of a session that formed is too low
+	told      uint64   // last round that it knows of, by its word
+	absent    uint64   // round that it does not submit in
+	passed    uint64   // round of which it let a step pass
+}
+
+// room knows who of some peers is here, and has learned of their ways.
+type room struct {
+	limits  *ServerConfig
+	peers   []peer
+	learned learned
+	sweep   Time
+}
+
+func newRoom(limits *ServerConfig, n int, now Time) room {
+	r := room{limits: limits, peers: make([]peer, n), sweep: Never}
+	if limits.Away > 0 {
+		r.sweep = now + max(1, limits.linger()/4)
+	}
+	return r
+}
+
+// expect has steps wait until then for peers that have not come since the server was made.
+func (r *room) expect(until Time) {
+	for i := range r.peers {
+		r.peers[i].expected = until
+	}
+}
+
+// arrive counts a peer as here, and near. It reports whether it was not here.
+func (r *room) arrive(i int, now Time) (came bool) {
+	p := &r.peers[i]
+	switch {
+	case p.near:
+	case p.known:
+		r.learned.cameBack(now - p.seen)
+	default:
+		p.came = now
+	}
+	came = !p.here
+	p.here, p.near, p.known = true, true, true
+	return came
+}
+
+// fade counts a peer as gone for the step that is under way.
+func (r *room) fade(i int) {
+	if p := &r.peers[i]; p.near {
+		p.near, p.expected = false, max(p.expected, p.seen+r.learned.back(r.limits))
+	}
+}
+
+// leave counts a peer as gone, and reports whether it was here.
+func (r *room) leave(i int) (went bool) {
+	r.fade(i)
+	p := &r.peers[i]
+	went, p.here = p.here, false
+	return went
+}
+
+// sweepAway calls gone with those who have not been heard of for long enough, and likely with
+// those for whom steps do not wait any more.
+func (r *room) sweepAway(now Time, gone, likely func(i int)) {
+	if now < r.sweep {
+		return
+	}
+	linger := r.limits.linger()
+	r.sweep = now + max(1, linger/4)
+	for i := range r.peers {
+		p := &r.peers[i]
+		if p.here && !p.connected && now >= p.seen+r.limits.Away {
+			gone(i)
+		} else if p.near && !p.connected && now >= p.seen+linger {
+			likely(i)
+		}
+	}
+}
+
+// beyond returns what more than so many of the parties tell at least, 0 if they are too few.
+func (r *room) beyond(liars int, tell func(p *peer) uint64) uint64 {
+	if liars >= len(r.peers) {
+		return 0
+	}
+	told := make([]uint64, len(r.peers))
+	for i := range r.peers {
+		told[i] = tell(&r.peers[i])
+	}
+	slices.Sort(told)
+	return told[len(told)-1-liars]
+}
+
+// waiting is whom a session waits for, in its stage.
+type waiting struct {
+	fresh    bool // Advance has not been called since the stage began
+	since    Time // the stage began, as parties know
+	heard    Time // the last answer; 0: none
+	awaited  int  // parties that have not answered
+	blocking int  // of these, parties that the step does wait for
+	marks    []mark
+	recheck  Time // when somebody's patience ends
+	told     bool // who is waited for was reported
+	stuck    bool // the step cannot end with what there is
+	delays   []Time
+}
+
+// mark says what a party is for a session's step.
+type mark uint8
+
+const (
+	markAwaited mark = 1 << iota
+	markBlocking
+	markPassed // it has let the step pass
+)
+
+// claims says of a step what does not follow from who is here.
+type claims interface {
+	awaits(i int) bool // an answer of the peer is due
+	able(i int) bool   // it has what it takes to answer
+	passed(i int) bool // it has let an earlier step pass, and this one does not wait for it
+	patience(i int) Time
+	stall(i int) // it has let the step pass
+	// share is the part of what a step took that it waits longer, for those who are gone.
+	share() Time
+	// enough reports whether the step succeeds with those who have answered, and whether it is
+	// soon over then.
+	enough() (is, soon bool)
+}
+
+// markAll finds out anew whom a step waits for, and who has let it pass.
+func (r *room) markAll(w *waiting, now Time, c claims) {
+	w.awaited, w.blocking, w.recheck, w.stuck = 0, 0, Never, false
+	if w.marks == nil {
+		w.marks = make([]mark, len(r.peers))
+	}
+	for i := range r.peers {
+		w.marks[i] &= markPassed
+		r.markOne(w, now, c, i)
+	}
+}
+
+func (r *room) markOne(w *waiting, now Time, c claims, i int) {
+	next := r.markOf(w, now, c, i)
+	was := w.marks[i]
+	if next == was {
+		return
+	}
+	w.marks[i] = next
+	w.awaited += int(next&markAwaited) - int(was&markAwaited)
+	w.blocking += int(next&markBlocking)/int(markBlocking) - int(was&markBlocking)/int(markBlocking)
+}
+
+func (r *room) markOf(w *waiting, now Time, c claims, i int) mark {
+	p := &r.peers[i]
+	switch {
+	case !c.awaits(i):
+		return 0
+	case w.marks[i]&markPassed != 0:
+		return markAwaited | markPassed
+	case !p.near || !c.able(i) || c.passed(i):
+		return markAwaited
+	}
+	// Who was not here yet since the server was loaded has not let anything pass until it came.
+	if ends := max(w.since, p.came).after(c.patience(i)); w.fresh || now < ends {
+		w.recheck = min(w.recheck, ends)
+		return markAwaited | markBlocking
+	}
+	c.stall(i)
+	return markAwaited | markPassed
+}
+
+// over reports whether a step need not wait any longer, and whether it is time to tell whom it
+// waits for.
+func (r *room) over(w *waiting, now Time, c claims) (over, tell bool) {
+	if w.fresh && w.awaited > 0 {
+		return false, false // its time has not begun
+	}
+	if w.blocking > 0 && now >= w.recheck {
+		r.markAll(w, now, c)
+	}
+	if w.blocking > 0 && !w.told && now >= w.since+r.untold() {
+		w.told, tell = true, true
+	}
+	switch {
+	case w.stuck:
+		return false, tell
+	case w.awaited == 0:
+		return true, tell
+	}
+	return w.blocking == 0 && now >= r.quiet(w, c), tell
+}
+
+// untold is how long a step waits for somebody before that is reported.
+func (r *room) untold() Time { return min(r.limits.StepTime/4, longestTold) }
+
+// waitedFor lists the parties that a step does wait for.
+func (x *waiting) waitedFor() (out []int) {
+	for i, m := range x.marks {
+		if m&markBlocking != 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// quiet is the time until which a step waits for peers that are not here: they may be coming
+// back, and while others take long to answer they may do so too. A round that has enough without
+// them is not lost for want of them, and waits for a second, or half as long again as it took, at
+// most.
+func (r *room) quiet(w *waiting, c claims) Time {
+	last := max(w.since, w.heard)
+	// A step that was stuck may have begun long ago.
+	took := min(last-w.since, r.limits.StepTime)
+	least := last + max(r.limits.Floor, took/c.share())
+	enough, soonEnough := c.enough()
+	soon := Never
+	if soonEnough {
+		soon = last + max(20*r.limits.Floor, took/2)
+	}
+	until := last
+	for i, m := range w.marks {
+		p := &r.peers[i]
+		switch {
+		case m&markAwaited == 0 || p.near && (enough || !c.able(i)):
+		case p.near: // it may let the step pass only where that goes on without it
+			until = max(until, w.since.after(r.limits.StepTime))
+		case p.known:
+			until = max(until, least, min(p.expected, soon))
+		default: // it is on its way to a server that was just started
+			until = max(until, least, p.expected)
+		}
+	}
+	return until
+}
+
+// wake is when a step may be over.
+func (r *room) wake(w *waiting, now Time, c claims) Time {
+	switch {
+	case w.stuck:
+		return Never
+	case w.awaited == 0:
+		return now
+	case w.blocking == 0:
+		return r.quiet(w, c)
+	case w.told:
+		return w.recheck
+	}
+	return min(w.recheck, w.since+r.untold())
+}
+
+// linger is how long a step waits for a party that was heard of and is not connected. A server
+// that is busy with thousands of parties hears of each less often than that, and holds rounds
+// among all of them: they are here for longer.
+func (c *ServerConfig) linger() Time {
+	if c.ComeBack == 0 {
+		return c.Away
+	}
+	return min(c.Away, c.ComeBack)
+}
+
+// learned holds what a server has seen of the parties' ways.
+type learned struct {
+	absences []Time             // of those who came back, the last few; not saved
+	median   [Applying + 1]Time // of the time that an answer took, last
+}
+
+// mostAbsences is how many absences are remembered.
+const mostAbsences = 64
+
+// cameBack notes how long somebody was gone.
+func (l *learned) cameBack(after Time) {
+	if len(l.absences) == mostAbsences {
+		l.absences = slices.Delete(l.absences, 0, 1)
+	}
+	l.absences = append(l.absences, after)
+}
+
+// back is how long somebody who has gone is expected: as long as nine of ten who came back took,
+// and no longer than a carrier's next try.
+func (l *learned) back(c *ServerConfig) Time {
+	if len(l.absences) < 10 {
+		return min(c.ComeBack, c.StepTime/10)
+	}
+	sorted := slices.Sorted(slices.Values(l.absences))
+	return min(sorted[9*(len(sorted)-1)/10], c.ComeBack)
+}
+
+// answered notes an answer of a step.
+func (l *learned) answered(w *waiting, now Time) {
+	w.heard = now
+	w.delays = append(w.delays, now-w.since)
+}
+
+// ended learns from a step that is over.
+func (l *learned) ended(w *waiting, stage Stage) {
+	if len(w.delays) > 0 {
+		slices.Sort(w.delays)
+		l.median[stage] = max(1, w.delays[len(w.delays)/2])
+	}
+}
