@@ -112,8 +112,8 @@ type applied struct {
 // Times of the coordinator that are not for users to choose.
 const (
 	defaultStepTime = 30 * time.Second
-	// graceTime is how long a committee is waited for that is not there, and at the end of a
-	// job, in which all have gone, those who may come back, twice.
+	// graceTime is how long those who may come back are waited for, twice, at the end of a job
+	// in which all have gone.
 	graceTime = 750 * time.Millisecond
 	// shortestSleep keeps a coordinator from asking the time over and over.
 	shortestSleep = time.Millisecond

@@ -64,7 +64,7 @@ func TestCoordinatorWaits(t *testing.T) {
 				for i := 2; i < 4; i++ {
 					<-ended[i]
 				}
-				time.Sleep(5 * tick) // so that it has to wait
+				time.Sleep(5 * 20 * time.Millisecond) // so that it has to wait
 				start(2)
 				start(3)
 			})
@@ -149,7 +149,7 @@ type slowDisk struct {
 
 func (d *slowDisk) Save(state []byte) error {
 	if d.saves++; d.fails > 0 && d.saves >= d.fails {
-		time.Sleep(5 * tick) // in which what should not leave may
+		time.Sleep(5 * 20 * time.Millisecond) // in which what should not leave may
 		return errDisk
 	}
 	return d.MemoryStore.Save(state)
@@ -244,7 +244,7 @@ func TestCoordinatorAbsent(t *testing.T) {
 				for range 3 {
 					<-submitted
 				}
-				time.Sleep(5 * tick) // so that it has to be waited for
+				time.Sleep(5 * 20 * time.Millisecond) // so that it has to be waited for
 			}
 			return work(ctx, round, model)
 		}

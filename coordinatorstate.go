@@ -36,8 +36,8 @@ var sumNames = [2]string{"sum0", "sum1"}
 
 const earlierSumName = "sum"
 
-// earlierState holds what releases saved whose coordinator did not have package drive, and what a
-// coordinator with a committee saves: without Sessions.
+// earlierState holds what releases saved whose coordinator did not have package drive, with
+// sessions or with a committee.
 type earlierState struct {
 	Kept     stored
 	Round    uint64
@@ -50,7 +50,7 @@ type earlierState struct {
 	InRow    int
 	Stalled  bool
 	Sessions []sessionState // present, forming; Number 0: none
-	// Committee is an oneshotState, of a plan with a committee.
+	// Committee is of a plan with a committee, in a round or between two.
 	Committee []byte
 }
 
@@ -175,22 +175,7 @@ func (c *coordinator) resume(config drive.ServerConfig, b []byte) error {
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
 		return err
 	}
-	recorded := drive.Recorded{
-		Round:   state.Round,
-		Lost:    uint64(state.Lost),
-		InRow:   state.InRow,
-		Fresh:   state.Fresh,
-		Stalled: state.Stalled,
-		Ledger:  state.Ledger,
-	}
-	if state.Ended {
-		recorded.Ended = drive.AllHeld
-		if state.Stalled {
-			recorded.Ended = drive.AllLost
-		} else if state.Round < config.Rounds {
-			recorded.Ended = drive.BudgetSpent
-		}
-	}
+	recorded := state.recorded(config.Rounds)
 	var servers [2]*protocol.Server
 	for k, s := range state.Sessions {
 		if k >= len(servers) || s.Number == 0 {
@@ -208,6 +193,27 @@ func (c *coordinator) resume(config drive.ServerConfig, b []byte) error {
 	}
 	c.drive, err = drive.ResumeServer(config, c.now(), recorded, series)
 	return err
+}
+
+// recorded is what there is in it of package drive's.
+func (s *earlierState) recorded(rounds uint64) drive.Recorded {
+	out := drive.Recorded{
+		Round:   s.Round,
+		Lost:    uint64(s.Lost),
+		InRow:   s.InRow,
+		Fresh:   s.Fresh,
+		Stalled: s.Stalled,
+		Ledger:  s.Ledger,
+	}
+	if s.Ended {
+		out.Ended = drive.AllHeld
+		if s.Stalled {
+			out.Ended = drive.AllLost
+		} else if s.Round < rounds {
+			out.Ended = drive.BudgetSpent
+		}
+	}
+	return out
 }
 
 func (c *coordinator) resumeSession(s sessionState) (*protocol.Server, error) {

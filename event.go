@@ -63,7 +63,7 @@ var ofDrive = map[drive.NoticeKind]EventKind{
 func eventOf(n drive.Notice) (Event, bool) {
 	kind, known := ofDrive[n.Kind]
 	return Event{Kind: kind, Party: n.Party, Session: n.Session, Round: n.Round, Parties: n.Parties,
-		Count: int(n.Skipped), Err: n.Err}, known
+		Member: n.Member, Count: int(n.Skipped), Err: n.Err}, known
 }
 
 // String returns the kind's name.
@@ -81,17 +81,24 @@ type Event struct {
 	Session uint64 // number
 	Round   uint64 // of the job, from 1
 	Parties []int
-	Count   int // of connections, or rounds
+	Member  bool // Party and Parties are members of the committee
+	Count   int  // of connections, or rounds
 	Err     error
 }
 
 func (e Event) String() string {
-	text := e.Kind.String()
+	text, who, many := e.Kind.String(), "party", "parties"
+	if e.Member {
+		who, many = "member", "members"
+	}
 	switch e.Kind {
 	case LeftOut, Stalled:
-		text = fmt.Sprintf("session %d, round %d: party %d %s", e.Session, e.Round, e.Party, text)
+		text = fmt.Sprintf("round %d: %s %d %s", e.Round, who, e.Party, text)
+		if e.Session != 0 {
+			text = fmt.Sprintf("session %d, %s", e.Session, text)
+		}
 	case Connected, Disconnected, Rejected:
-		text = fmt.Sprintf("party %d %s", e.Party, text)
+		text = fmt.Sprintf("%s %d %s", who, e.Party, text)
 	case Unknown, Unfinished, Strained:
 		text = fmt.Sprintf("%d connections %s", e.Count, text)
 	case SetBack:
@@ -105,7 +112,7 @@ func (e Event) String() string {
 		}
 	}
 	if e.Parties != nil {
-		text += fmt.Sprintf(" (%d parties)", len(e.Parties))
+		text += fmt.Sprintf(" (%d %s)", len(e.Parties), many)
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()

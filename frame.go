@@ -22,6 +22,10 @@ const (
 	frameEnd       = 6 // coordinator → party: the last broadcast; the job is done
 	framePart      = 7 // both ways: a kind and a part of what the frame of that kind ends
 	frameAbsent    = 8 // party → coordinator: absence, as JSON; older coordinators ignore it
+
+	// With a committee:
+	frameOffer  = 9  // party → coordinator: u64, a round that it has a submission for
+	frameUpload = 10 // coordinator → party: u64, the round that there is room in for it
 )
 
 // maxText bounds the frames that are JSON.
@@ -54,6 +58,11 @@ type refusal struct {
 }
 
 func frame(kind byte, body []byte) []byte { return append([]byte{kind}, body...) }
+
+// roundFrame is a frame that says a round.
+func roundFrame(kind byte, round uint64) []byte {
+	return frame(kind, binary.BigEndian.AppendUint64(nil, round))
+}
 
 func jsonFrame(kind byte, v any) []byte {
 	b, err := json.Marshal(v)

@@ -319,14 +319,7 @@ func (h *hub) gone(a arrival) bool {
 	return true
 }
 
-// send queues a frame for a party, if it is there. One that does not take its frames is
-// hung up on: it dials again and is told what it needs.
-func (h *hub) send(party int, out []byte) {
-	if to := h.parties[party]; to != nil && !h.offer(to, single(out)) {
-		h.hangUp(party)
-	}
-}
-
+// hangUp ends a party's connection. It dials again, and is told what it needs.
 func (h *hub) hangUp(party int) {
 	if to := h.parties[party]; to != nil {
 		to.cancel()

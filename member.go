@@ -3,15 +3,13 @@ package hushsum
 import (
 	"context"
 	"crypto"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"io"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/signed"
-	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/oneshot"
 )
 
 // Member is one member of the committee of a plan with [Oneshot]. Set the fields, then
@@ -35,7 +33,8 @@ type Member struct {
 type member struct {
 	Member
 	vault *vault
-	state *oneshot.Member
+	drive *drive.Member
+	link  Link
 }
 
 // Run helps until the job is done. It dials again whenever the connection breaks. It
@@ -60,7 +59,8 @@ func (m *member) report(e Event) {
 }
 
 func (m *member) load() error {
-	config := m.Plan.Oneshot()
+	config := drive.MemberConfig{Sums: m.Plan.Oneshot(), Rounds: uint64(m.Plan.Rounds()),
+		Identity: m.Identity, Random: m.Random}
 	var b []byte
 	var err error
 	m.vault, b, err = openVault(m.Store, m.Key, m.Counter,
@@ -69,123 +69,85 @@ func (m *member) load() error {
 		return err
 	}
 	if b == nil {
-		m.state, err = oneshot.NewMember(config, m.Identity, m.Random)
+		m.drive, err = drive.NewMember(config)
 		return err
 	}
-	m.state, err = oneshot.LoadMember(config, m.Identity, m.Random, m.Key, b)
-	if err != nil {
+	if m.drive, err = drive.LoadMember(config, m.Key, b); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	return nil
-}
-
-// save stores the state; the member's answer may be sent then, and not before.
-func (m *member) save() error {
-	if m.vault == nil {
-		return nil
-	}
-	b, err := m.state.Save(m.Key)
-	if err == nil {
-		err = m.vault.save(b)
-	}
-	if err != nil {
-		return storeError{err}
 	}
 	return nil
 }
 
 // connection dials, and answers what comes.
 func (m *member) connection(ctx context.Context) (_ weights, done bool, err error) {
-	link, err := m.Dialer.Dial(ctx)
-	if err != nil {
+	if m.link, err = m.Dialer.Dial(ctx); err != nil {
 		return nil, false, err
 	}
-	defer link.Close()
-	if err := link.Send(ctx, jsonFrame(frameHello, greetingOf(m.Plan))); err != nil {
+	defer m.link.Close()
+	greeting := greetingOf(m.Plan)
+	greeting.Least = m.drive.Told() + 1
+	if err := m.link.Send(ctx, jsonFrame(frameHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	m.report(Event{Kind: Connected})
-	// What was made last may never have arrived. Who has it refuses the copy.
-	if last := m.state.Output(); last != nil {
-		if err := link.Send(ctx, frame(frameMessage, last)); err != nil {
-			return nil, false, err
-		}
-	}
+	m.drive.Connected()
 	for {
-		in, err := receive(ctx, link)
+		if err := m.proceed(ctx); err != nil || done {
+			return nil, done, err
+		}
+		in, err := receive(ctx, m.link)
 		if err != nil {
 			return nil, false, err
 		}
 		switch kind, body := in[0], in[1:]; kind {
 		case frameEnd:
-			m.state.Abandon()
-			return nil, true, m.save()
+			m.drive.Finish()
+			done = true
 		case frameMessage:
-			if h, _, err := wire.ParseHeader(body); err == nil && h.Round > uint64(m.Plan.Rounds()) {
-				m.report(Event{Kind: Refused, Round: h.Round, Err: fmt.Errorf("%w: %d of %d", drive.ErrRound,
-					h.Round, m.Plan.Rounds())})
-				continue
-			}
-			answer, err := m.state.Receive(body)
-			if err != nil {
-				// What it has seen comes again after a break.
-				if !seen(err) {
-					m.report(Event{Kind: Refused, Round: m.state.Round(), Err: err})
-				}
-				continue
-			}
-			if err := m.save(); err != nil {
-				return nil, false, err
-			}
-			if answer == nil {
-				continue
-			}
-			if err := link.Send(ctx, frame(frameMessage, answer)); err != nil {
-				return nil, false, err
-			}
+			m.drive.Receive(body)
 		default:
 			return nil, false, fmt.Errorf("%w: kind %d", ErrFrame, kind)
 		}
 	}
 }
 
-// seen reports whether a message was refused because it, or a later one, was seen before.
-func seen(err error) bool {
-	return errors.Is(err, oneshot.ErrDuplicate) || errors.Is(err, oneshot.ErrReplay) ||
-		errors.Is(err, oneshot.ErrPhase) || errors.Is(err, oneshot.ErrLost)
+// proceed saves what the member has decided, then sends it.
+func (m *member) proceed(ctx context.Context) error {
+	for {
+		r, decided := m.drive.Ready()
+		if !decided {
+			return nil
+		}
+		if r.Save && m.vault != nil {
+			state, err := m.drive.State(m.Key)
+			if err == nil {
+				err = m.vault.save(state)
+			}
+			if err != nil {
+				return storeError{err}
+			}
+		}
+		for _, one := range r.Reports {
+			m.report(Event{Kind: Refused, Round: one.Round, Err: one.Err})
+		}
+		for _, message := range m.drive.Advance() {
+			if err := m.link.Send(ctx, frame(frameMessage, message)); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // runOneshot takes part in a job whose plan has a committee.
 func (p *Participant) runOneshot(ctx context.Context) (weights, error) {
 	r := &oneshotParty{participant: participant{Participant: *p}}
 	defer func() { r.vault.close() }()
-	var b []byte
-	var err error
-	r.vault, b, err = openVault(p.Store, p.Key, p.Counter,
-		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
-	switch {
-	case err != nil:
-		return nil, err
-	case b == nil:
-		r.state, err = oneshot.NewParty(p.Plan.Oneshot(), p.Identity, p.Random)
-	default:
-		r.state, err = oneshot.LoadParty(p.Plan.Oneshot(), p.Identity, p.Random, p.Key, b)
-	}
-	if err != nil {
-		return nil, err
-	}
-	limits, err := LimitsOf(p.Plan)
-	if err != nil {
-		return nil, err
-	}
-	// Rounds that it sat out count too: they have numbers that it cannot use any more.
-	spent := max(r.state.Round(), uint64(p.Spent))
-	if r.guard, err = drive.NewGuard(limits, spent); err != nil {
+	if err := r.load(); err != nil {
 		return nil, err
 	}
 	model, err := redial(ctx, r.report, r.connection)
-	if err == nil {
-		err = r.absent()
+	if guard := r.drive.Guard(); err == nil && guard.Count() == 0 && r.missed != nil {
+		err = fmt.Errorf("%w: %w", ErrAbsent, r.missed)
 	}
 	return model, err
 }
@@ -193,17 +155,30 @@ func (p *Participant) runOneshot(ctx context.Context) (weights, error) {
 // oneshotParty is a running Participant of a plan with a committee.
 type oneshotParty struct {
 	participant
-	state *oneshot.Party
-	guard *drive.Guard
-	began []byte // the last broadcast
+	drive *drive.Sender
 }
 
-// absent is ErrAbsent if the party was asked, and had nothing to submit in any round.
-func (p *oneshotParty) absent() error {
-	if p.missed == nil || p.guard.Count() > 0 {
-		return nil
+func (p *oneshotParty) load() error {
+	limits, err := LimitsOf(p.Plan)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("%w: %w", ErrAbsent, p.missed)
+	config := drive.SenderConfig{Limits: limits, Sums: p.Plan.Oneshot(), Identity: p.Identity,
+		Random: p.Random, Least: p.LeastNumber, Spent: uint64(p.Spent)}
+	var b []byte
+	p.vault, b, err = openVault(p.Store, p.Key, p.Counter,
+		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
+	switch {
+	case err != nil:
+		return err
+	case b == nil:
+		p.drive, err = drive.NewSender(config)
+	default:
+		if p.drive, err = drive.LoadSender(config, p.Key, b); err != nil {
+			err = fmt.Errorf("%w: %w", ErrStore, err)
+		}
+	}
+	return err
 }
 
 // connection dials, and submits to the rounds that open.
@@ -212,25 +187,40 @@ func (p *oneshotParty) connection(ctx context.Context) (model weights, done bool
 		return nil, false, err
 	}
 	defer p.link.Close()
-	if err := p.link.Send(ctx, jsonFrame(frameHello, greetingOf(p.Plan))); err != nil {
+	greeting := greetingOf(p.Plan)
+	greeting.Least = p.drive.Told() + 1
+	if err := p.link.Send(ctx, jsonFrame(frameHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	p.report(Event{Kind: Connected})
-	if err := p.again(ctx); err != nil {
-		return nil, false, err
-	}
+	p.coming, p.arrived = coming{}, nil
+	p.drive.Connected()
 	for {
+		if err := p.proceed(ctx); err != nil {
+			return nil, false, err
+		}
 		in, err := receive(ctx, p.link)
 		if err != nil {
 			return nil, false, err
 		}
 		switch kind, body := in[0], in[1:]; kind {
+		case framePart:
+			err = p.part(body)
+			reuse(p.link, in)
 		case frameBroadcast:
-			p.began = body
+			p.arrived, err = p.restOfBroadcast(kind, body)
 		case frameMessage:
-			err = p.opening(ctx, body)
+			if p.arrived != nil {
+				p.broadcast, p.arrived = p.arrived, nil
+			}
+			p.drive.Opening(body)
+		case frameUpload:
+			if len(body) != 8 {
+				return nil, false, ErrFrame
+			}
+			p.drive.Upload(binary.BigEndian.Uint64(body))
 		case frameEnd:
-			last, err := parseBroadcast(body, p.Plan.ModelLength())
+			last, err := p.restOfBroadcast(kind, body)
 			if err != nil {
 				return nil, false, err
 			}
@@ -244,76 +234,99 @@ func (p *oneshotParty) connection(ctx context.Context) (model weights, done bool
 	}
 }
 
-// again sends the last message once more: it may never have arrived.
-func (p *oneshotParty) again(ctx context.Context) error {
-	if p.state.Output() == nil {
-		return nil
+// proceed does what the party has decided: saves, then sends, then works.
+func (p *oneshotParty) proceed(ctx context.Context) error {
+	for {
+		r, decided := p.drive.Ready()
+		if !decided {
+			return nil
+		}
+		if r.Save && p.vault != nil {
+			state, err := p.drive.State(p.Key)
+			if err == nil {
+				err = p.vault.save(state)
+			}
+			if err != nil {
+				return storeError{err}
+			}
+		}
+		for _, one := range r.Reports {
+			p.tell(one)
+		}
+		if err := p.leave(ctx, p.drive.Advance()); err != nil {
+			return err
+		}
 	}
-	return p.link.Send(ctx, frame(frameMessage, p.state.Output()))
 }
 
-// opening answers the opening of a round, once.
-func (p *oneshotParty) opening(ctx context.Context, message []byte) error {
-	h, _, err := wire.ParseHeader(message)
-	if err != nil {
-		return err
+// leave sends what may leave, and has the program work.
+func (p *oneshotParty) leave(ctx context.Context, out drive.SenderOut) error {
+	for _, away := range out.Away {
+		said := absence{p.drive.Told(), away.Number, string(away.Cause)}
+		if err := p.link.Send(ctx, jsonFrame(frameAbsent, said)); err != nil {
+			return err
+		}
 	}
-	switch {
-	case h.Round == p.state.Round():
-		return p.again(ctx)
-	case h.Round < max(p.state.Round(), p.LeastNumber) || p.began == nil:
+	if out.Offer != 0 {
+		if err := p.link.Send(ctx, roundFrame(frameOffer, out.Offer)); err != nil {
+			return err
+		}
+	}
+	if out.Send != nil {
+		if err := p.link.Send(ctx, frame(frameMessage, out.Send)); err != nil {
+			return err
+		}
+	}
+	if out.Ask == nil || p.broadcast == nil {
 		return nil
 	}
-	b, err := parseBroadcast(p.began, p.Plan.ModelLength())
-	if err != nil {
-		return err
-	}
-	absent := func(err error) error {
-		p.missed = err
-		p.report(Event{Kind: Absent, Round: h.Round, Err: err})
+	return p.answer(ctx, out.Ask)
+}
+
+// answer has the program make this party's submission.
+func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
+	b := p.broadcast
+	integers, err := p.integers(ctx, ask, b)
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err = p.guard.Check(h.Round); err == nil && b.round != h.Round {
-		err = fmt.Errorf("%w: the opening is of round %d, the broadcast of %d", drive.ErrRound, h.Round,
-			b.round)
+	if err != nil {
+		p.drive.Absent(ask.ID, err)
+		return nil
+	}
+	digest, err := b.inOpening()
+	if err == nil {
+		err = p.drive.Answer(ask.ID, digest, integers)
 	}
 	if err != nil {
-		return absent(err)
+		return storeError{err}
+	}
+	return nil
+}
+
+// integers makes and encodes the submission.
+func (p *oneshotParty) integers(
+	ctx context.Context, ask *drive.Ask, b *broadcast,
+) ([]int64, error) {
+	if b.round != ask.Round {
+		return nil, fmt.Errorf("%w: the opening is of round %d, the broadcast of %d", drive.ErrRound,
+			ask.Round, b.round)
 	}
 	values, err := p.values(ctx, b)
 	if err != nil {
-		return absent(err)
+		return nil, err
 	}
 	if p.Submitted != nil {
 		p.Submitted(b.round, values)
 	}
 	integers := signed.Values(p.Plan.Layout(), values)
-	out, err := p.state.Submit(message, p.began, integers)
-	clear(integers)
-	for _, v := range values {
-		clear(v)
+	for _, lane := range values {
+		clear(lane)
 	}
-	if err != nil {
-		p.report(Event{Kind: Refused, Round: h.Round, Err: err})
-		return nil
-	}
-	if err := p.guard.Charge(h.Round); err != nil {
-		return storeError{err} // it was checked before
-	}
-	if p.vault != nil {
-		state, err := p.state.Save(p.Key)
-		if err == nil {
-			err = p.vault.save(state)
-		}
-		if err != nil {
-			return storeError{err}
-		}
-	}
-	p.report(Event{Kind: Submitted, Round: b.round})
-	return p.link.Send(ctx, frame(frameMessage, out))
+	return integers, nil
 }
 
-// values has the program make this party's submission.
+// values has the program make this party's submission, and encodes it.
 func (p *oneshotParty) values(ctx context.Context, b *broadcast) ([][]uint64, error) {
 	model := of[float64](b.model)
 	if p.Submit != nil {
@@ -321,11 +334,11 @@ func (p *oneshotParty) values(ctx context.Context, b *broadcast) ([][]uint64, er
 		if err != nil {
 			return nil, err
 		}
-		return p.Plan.EncodeMessage(BroadcastDigest(p.began), m, p.Random)
+		return p.Plan.EncodeMessage(b.digest, m, p.Random)
 	}
 	vector, err := p.Work(ctx, b.round, model)
 	if err != nil {
 		return nil, err
 	}
-	return p.Plan.Encode(p.began, vector, p.Random)
+	return p.Plan.EncodeDigest(b.digest, vector, p.Random)
 }

@@ -1,7 +1,6 @@
 package hushsum
 
 import (
-	"errors"
 	"io"
 	"runtime"
 
@@ -90,6 +89,3 @@ func collect(s *Settled) {
 		runtime.GC()
 	}
 }
-
-// errLostMember marks a member that was too far behind to go on in a round.
-var errLostMember = errors.New("hushsum: the member was away for too long and sits the round out")

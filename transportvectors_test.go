@@ -81,6 +81,8 @@ func makeTransport(t *testing.T) *transportVectors {
 	add("broadcast: the rest of it", frame(frameBroadcast, body[40:]))
 	add("absence from round 3", jsonFrame(frameAbsent, absence{2, 3, "no vector"}))
 	add("absence from none", jsonFrame(frameAbsent, absence{Told: 2}))
+	add("offer for round 3", roundFrame(frameOffer, 3))
+	add("upload in round 3", roundFrame(frameUpload, 3))
 	return out
 }
 

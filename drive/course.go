@@ -51,6 +51,13 @@ func newCourse(c ServerConfig, roster *keyexchange.Roster, now Time) course {
 	return out
 }
 
+// resume goes on with what was saved, but for the ledger.
+func (s *course) resume(r *Recorded) {
+	s.round, s.lost, s.inRow = r.Round, r.Lost, r.InRow
+	s.fresh, s.begun, s.paused = r.Fresh, min(r.Begun, s.now), r.Paused
+	s.ended, s.stalled = r.Ended, r.Stalled
+}
+
 // clock sets the time, which does not go back.
 func (s *course) clock(now Time) { s.now = max(s.now, now) }
 

@@ -122,6 +122,7 @@ type Apply struct {
 	Fresh   [32]byte // of the round's broadcast
 	Parties []int
 	Sum     *masking.Vector // which the program only reads
+	Values  []int64         // in place of Sum, of a [Committee]
 }
 
 // Advance is called when the state is durable, if Ready said that it is new. It returns what
@@ -130,7 +131,7 @@ func (s *Server) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save} // also those who came during the save, and were handed nothing
 	if s.ask {
-		out.Apply = &Apply{s.round, s.fresh, slices.Clone(s.of), s.sum}
+		out.Apply = &Apply{Round: s.round, Fresh: s.fresh, Parties: slices.Clone(s.of), Sum: s.sum}
 	}
 	if s.save {
 		s.held, s.late, s.saved = s.late, false, s.now
@@ -150,9 +151,10 @@ type ItemKind uint8
 
 // The kinds of items.
 const (
-	Join  ItemKind = iota + 1 // make keys for Session
-	Carry                     // take the message
-	Last                      // the job is over, with its last model
+	Join   ItemKind = iota + 1 // make keys for Session
+	Carry                      // take the message
+	Last                       // the job is over, with its last model
+	Upload                     // send the submission that was offered for Round
 )
 
 // Item is one thing for a party. Two with the same Name are the same bytes.

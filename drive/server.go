@@ -189,6 +189,7 @@ type Notice struct {
 	Round   uint64
 	Party   int
 	Parties []int
+	Member  bool // Party and Parties are members of the committee
 	Skipped uint64
 	Err     error
 }

@@ -180,9 +180,8 @@ func ResumeServer(
 	if err != nil {
 		return nil, err
 	}
-	s.series, s.round, s.lost, s.inRow = series, r.Round, r.Lost, r.InRow
-	s.fresh, s.begun, s.paused = r.Fresh, min(r.Begun, s.now), r.Paused
-	s.ended, s.stalled = r.Ended, r.Stalled
+	s.series = series
+	s.resume(&r)
 	if s.ledger != nil {
 		if err := s.ledger.UnmarshalJSON(r.Ledger); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrState, err)

@@ -203,6 +203,13 @@ func BroadcastDigest(broadcast []byte) [32]byte {
 // (nil: crypto/rand). A submission that is sent again must be the same, not a new one. It
 // fails as aggregation.Encoder's Encode does, without telling a value.
 func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) ([][]uint64, error) {
+	return s.EncodeDigest(BroadcastDigest(broadcast), vector, random)
+}
+
+// EncodeDigest is [Settled.Encode] with the digest of the broadcast, by [BroadcastDigest].
+func (s *Settled) EncodeDigest(
+	broadcast [32]byte, vector []float64, random io.Reader,
+) ([][]uint64, error) {
 	if s.job != nil {
 		if clip := s.job.Privacy.Clip; s.mechanism == nil && clip > 0 {
 			clipped, _, err := aggregation.Clip(vector, clip)
@@ -211,9 +218,9 @@ func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) (
 			}
 			vector = clipped
 		}
-		return s.EncodeMessage(BroadcastDigest(broadcast), Message{Vector: vector, Samples: 1}, random)
+		return s.EncodeMessage(broadcast, Message{Vector: vector, Samples: 1}, random)
 	}
-	seed := rotation(BroadcastDigest(broadcast))
+	seed := rotation(broadcast)
 	e, share := s.encoder, []int64(nil)
 	e.Rotate = &seed
 	if s.mechanism != nil {
@@ -227,11 +234,18 @@ func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) (
 
 // Decode returns the mean of the vectors in a sum of so many parties' submissions.
 func (s *Settled) Decode(broadcast []byte, sum [][]uint64, parties int) ([]float64, error) {
+	return s.DecodeDigest(BroadcastDigest(broadcast), sum, parties)
+}
+
+// DecodeDigest is [Settled.Decode] with the digest of the broadcast.
+func (s *Settled) DecodeDigest(
+	broadcast [32]byte, sum [][]uint64, parties int,
+) ([]float64, error) {
 	if s.job != nil {
-		total, err := s.DecodeTotal(BroadcastDigest(broadcast), sum, parties)
+		total, err := s.DecodeTotal(broadcast, sum, parties)
 		return total.Mean, err
 	}
-	seed := rotation(BroadcastDigest(broadcast))
+	seed := rotation(broadcast)
 	if s.mechanism != nil {
 		mean, _, err := s.mechanism.Decode(seed, sum, parties)
 		return mean, err

@@ -89,6 +89,10 @@ func (m *Member) Index() int { return m.self }
 // until the round is opened.
 func (m *Member) Round() uint64 { return m.round }
 
+// Opened returns the number of the last round that was opened to the member: it answers in none
+// up to it again.
+func (m *Member) Opened() uint64 { return m.used }
+
 // Output returns the member's last message, nil if there is none: what to send again
 // after a crash. It is forgotten when the next round begins.
 func (m *Member) Output() []byte { return m.output }

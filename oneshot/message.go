@@ -1,7 +1,9 @@
 package oneshot
 
 import (
+	"crypto/sha256"
 	"fmt"
+	gohash "hash"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -127,6 +129,14 @@ func (s *settled) context(round uint64, o *opening) [32]byte {
 }
 
 func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
+
+// NewBroadcastHash returns the hash that names a broadcast, for one that is made or arrives in
+// pieces: write the broadcast to it. Its sum is for [Server.OpenDigest] and [Party.SubmitDigest].
+func NewBroadcastHash() gohash.Hash {
+	h := sha256.New()
+	h.Write([]byte(labelBroadcast))
+	return h
+}
 
 // submissionSize is the length of the body of typeSubmission in a round with keys of
 // the given number of members:

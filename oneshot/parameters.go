@@ -55,6 +55,7 @@ type Figures struct {
 	Threshold     int // r = f + ρ: parts that determine it
 	Answers       int // r + f: parts that are needed when none is wrong
 	Quorum        int // signatures on who is in the sum
+	Keys          int // of members, that a round opens with: it needs as many answers
 
 	// Bytes: what a party sends and gets, and what a member gets and holds for each
 	// party.
@@ -234,6 +235,7 @@ func (d *derived) committee(members int, t *Terms) {
 	d.Threshold = t.Faults + d.PerPolynomial
 	d.Answers = d.Threshold + t.Faults
 	d.Quorum = (members+t.Faults)/2 + 1
+	d.Keys = max(d.Answers, d.Quorum)
 }
 
 // margin estimates the attack on the masks and refuses what is too cheap.

@@ -66,6 +66,13 @@ func (p *Party) Output() []byte { return p.output }
 // or [ErrTooFew] for the members' keys in the opening, with [ErrContext] for another
 // configuration, and with [ErrRandom]. The party is then as before.
 func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error) {
+	return p.SubmitDigest(opening, broadcastDigest(broadcast), values)
+}
+
+// SubmitDigest is [Party.Submit] with the digest of the broadcast, by [NewBroadcastHash].
+func (p *Party) SubmitDigest(
+	opening []byte, broadcast [32]byte, values []int64,
+) ([]byte, error) {
 	s := p.config
 	h, body, err := s.parse(opening)
 	if err != nil {
@@ -85,7 +92,7 @@ func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	if o.broadcast != broadcastDigest(broadcast) {
+	if o.broadcast != broadcast {
 		return nil, ErrBroadcast
 	}
 	if err := s.checkValues(values); err != nil {

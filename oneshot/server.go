@@ -115,6 +115,14 @@ func (s *Server) Invite() []byte {
 	return s.config.header(typeInvite, &s.config.digest, s.round, wire.ServerIndex)
 }
 
+// Skip counts rounds up to a number as held, where it is above [Server.Round]: members know of
+// them, and [Server.Invite] asks for keys of the next. A round that is open is given up.
+func (s *Server) Skip(to uint64) {
+	if to > s.round {
+		s.round, s.open, s.included = to, nil, wire.Set{}
+	}
+}
+
 // Receive takes one message of a party or a member. A message that is refused, with
 // one of the package's errors, changes nothing; the error is a [PartyError] or a
 // [MemberError] where the sender is known.
@@ -207,6 +215,47 @@ func (s *Server) receiveKey(body []byte, member int) error {
 	return nil
 }
 
+// Awaits reports whether a message of a member is due: its key, its word on the batch that is with
+// the members, its signature or its part.
+func (s *Server) Awaits(member int) bool {
+	r := s.open
+	switch {
+	case r == nil:
+		return false
+	case r.step == stepKeys:
+		return r.keys[member] == nil
+	case !r.members.Has(member) || r.excluded.Has(member):
+		return false
+	case r.step == stepSubmissions:
+		return r.flight != nil && r.disputes[member].Bytes() == nil
+	case r.step == stepSigned:
+		_, found := r.signature(member)
+		return !found
+	}
+	return r.parts[member] == nil
+}
+
+// AwaitsParty reports whether a party may submit in the open round, and has not.
+func (s *Server) AwaitsParty(party int) bool {
+	return s.open != nil && s.open.step == stepSubmissions && !s.open.received.Has(party)
+}
+
+// Settled returns how many parties are in the sum by the batches that are settled.
+func (s *Server) Settled() int {
+	if s.open == nil {
+		return 0
+	}
+	return s.open.parties
+}
+
+// Members returns the members that have keys in the open round, nil before [Server.Open].
+func (s *Server) Members() []int {
+	if s.open == nil || s.open.step == stepKeys {
+		return nil
+	}
+	return slices.Collect(s.open.members.All())
+}
+
 // Keys returns how many members have sent their keys.
 func (s *Server) Keys() int {
 	n := 0
@@ -225,21 +274,26 @@ func (s *Server) Keys() int {
 // such as a model; only its digest is in the message. Called again it returns the
 // same message.
 //
-// It fails with [ErrTooFew] while fewer than [Figures.Answers] members have sent keys;
+// It fails with [ErrTooFew] while fewer than [Figures.Keys] members have sent keys;
 // wait for all, as long as that makes sense: one without a key counts among the
 // Faults. It fails with [ErrPhase] before [Server.Invite].
 func (s *Server) Open(broadcast []byte) ([]byte, error) {
+	return s.OpenDigest(broadcastDigest(broadcast))
+}
+
+// OpenDigest is [Server.Open] with the digest of the broadcast, by [NewBroadcastHash].
+func (s *Server) OpenDigest(broadcast [32]byte) ([]byte, error) {
 	switch {
 	case s.open == nil:
 		return nil, fmt.Errorf("%w: no round has begun", ErrPhase)
 	case s.open.step > stepKeys:
 		return s.open.opening, nil
-	case s.Keys() < s.config.Answers:
+	case s.Keys() < s.config.Keys:
 		return nil, fmt.Errorf("%w: %d members have sent keys, want %d", ErrTooFew, s.Keys(),
-			s.config.Answers)
+			s.config.Keys)
 	}
 	r := s.open
-	o := &opening{broadcast: broadcastDigest(broadcast), members: r.members}
+	o := &opening{broadcast: broadcast, members: r.members}
 	for k, key := range r.keys {
 		if key != nil {
 			r.members.Add(k)

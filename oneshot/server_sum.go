@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/ring"
@@ -199,7 +200,9 @@ func (s *Server) unlock() error {
 // [ErrTooFew] or [ErrParts] as [Server.Sum] does, with [ErrContext] for another
 // message than the first, [ErrDuplicate], [ErrSender] for a party that is not in the
 // sum, and with [ErrCover], naming the party, if the submission does not open. The
-// round is lost then: the sum of the keys has that party's.
+// round is lost then: the sum of the keys has that party's. Until so many members have
+// sent their parts that Faults of them cannot hide a good cover, one that does not open
+// is [ErrParts], and names nobody.
 func (s *Server) Uncover(message []byte) error {
 	if !s.config.Covered {
 		return fmt.Errorf("%w: submissions are not covered", ErrPhase)
@@ -212,9 +215,7 @@ func (s *Server) Uncover(message []byte) error {
 		return err
 	}
 	c, r := s.config, s.open
-	at, ok := slices.BinarySearchFunc(r.key.places, h.Sender, func(place int32, party uint32) int {
-		return cmp.Compare(r.covers[place].party, party)
-	})
+	_, ok := r.placeOf(h.Sender)
 	switch {
 	case !ok:
 		return fmt.Errorf("%w: %d is not in the sum", ErrSender, h.Sender)
@@ -223,7 +224,42 @@ func (s *Server) Uncover(message []byte) error {
 	case h.Round != s.round || h.Session != r.context:
 		return c.partyError(int(h.Sender), ErrContext)
 	}
-	place, party := int(r.key.places[at]), int(h.Sender)
+	return s.uncoverOne(int(h.Sender), body)
+}
+
+// ReadBatch is [Server.Uncover] of those of a batch that are in the sum, as [Server.Flight] has
+// written it. Those that are uncovered already are passed over.
+func (s *Server) ReadBatch(batch io.Reader) error {
+	if !s.config.Covered {
+		return fmt.Errorf("%w: submissions are not covered", ErrPhase)
+	}
+	if err := s.unlock(); err != nil {
+		return err
+	}
+	r := s.open
+	return s.config.readBatch(batch, r.members.Len(), func(party int, body []byte) error {
+		if _, in := r.placeOf(uint32(party)); !in || r.uncovered.Has(party) {
+			return nil
+		}
+		return s.uncoverOne(party, body)
+	})
+}
+
+// placeOf returns the place of a party of the sum in the chain.
+func (r *serverRound) placeOf(party uint32) (int, bool) {
+	at, ok := slices.BinarySearchFunc(r.key.places, party, func(place int32, party uint32) int {
+		return cmp.Compare(r.covers[place].party, party)
+	})
+	if !ok {
+		return 0, false
+	}
+	return int(r.key.places[at]), true
+}
+
+// uncoverOne uncovers the submission of a party that is in the sum.
+func (s *Server) uncoverOne(party int, body []byte) error {
+	c, r := s.config, s.open
+	place, _ := r.placeOf(uint32(party))
 	if r.uncovered.Has(party) {
 		return c.partyError(party, ErrDuplicate)
 	}
@@ -236,11 +272,21 @@ func (s *Server) Uncover(message []byte) error {
 	}
 	masked := bytes.Clone(m.masked)
 	if err := r.uncover(c, place, masked); err != nil {
+		if !r.key.sure(c) {
+			return fmt.Errorf("%w: a cover does not open, and it may be the members' doing", ErrParts)
+		}
 		return c.partyError(party, fmt.Errorf("%w: %w", ErrCover, err))
 	}
 	c.ring.AddPacked(r.sum, masked)
 	r.uncovered.Add(party)
 	return nil
+}
+
+// sure reports whether a cover that does not open is its party's fault: as many of the parts in
+// use as may be wrong still, Faults but for those that were found wrong, would be corrected.
+func (u *unlocked) sure(c *settled) bool {
+	corrected := (len(u.covers.Indices()) - c.Faults - 1) / 2
+	return corrected >= c.Faults-len(u.wrong)
 }
 
 // uncover rebuilds the key of a cover from the members' shares and takes it off.

@@ -25,6 +25,7 @@ const (
 	ownerMember      // before states said which number was used
 	ownerServer
 	ownerMemberUsed
+	ownerServerParts
 )
 
 type partyState struct {
@@ -230,16 +231,25 @@ type submittedState struct {
 	Body  []byte
 }
 
-type coverState struct {
-	Party              uint32
-	Masked, Commitment [32]byte
-}
-
 // Save returns the server's state sealed under key, which keeps it from being
 // changed. While parts come in it holds what takes the key off the sum. It fails only
 // if the source of randomness does.
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
-	out := serverState{Round: s.round, Included: s.included.Bytes()}
+	out := s.state()
+	if r := s.open; r != nil {
+		for _, sub := range r.waiting {
+			out.Open.Waiting = append(out.Open.Waiting, submittedState{sub.party, sub.body})
+		}
+		for _, sub := range r.flight {
+			out.Open.Flight = append(out.Open.Flight, submittedState{sub.party, sub.body})
+		}
+	}
+	return sealState(nil, key, s.config, ownerServer, 0, out)
+}
+
+// state returns all that is saved but submissions.
+func (s *Server) state() *serverState {
+	out := &serverState{Round: s.round, Included: s.included.Bytes()}
 	if r := s.open; r != nil {
 		out.Open = &serverRoundState{
 			Step:       r.step,
@@ -260,12 +270,6 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 			Signatures: r.signatures.Append(nil),
 			Parts:      r.parts,
 		}
-		for _, sub := range r.waiting {
-			out.Open.Waiting = append(out.Open.Waiting, submittedState{sub.party, sub.body})
-		}
-		for _, sub := range r.flight {
-			out.Open.Flight = append(out.Open.Flight, submittedState{sub.party, sub.body})
-		}
 		for _, d := range r.disputes {
 			out.Open.Disputes = append(out.Open.Disputes, d.Bytes())
 		}
@@ -273,7 +277,7 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 			out.Open.Covers = append(out.Open.Covers, coverState{one.party, one.masked, one.commitment})
 		}
 	}
-	return sealState(nil, key, s.config, ownerServer, 0, &out)
+	return out
 }
 
 // LoadServer makes the server again that [Server.Save] saved under key, with the
@@ -290,16 +294,20 @@ func LoadServer(
 	if err := openState(key, s.config, ownerServer, 0, state, &in); err != nil {
 		return nil, err
 	}
+	return s, s.load(&in)
+}
+
+func (s *Server) load(in *serverState) (err error) {
 	s.round = in.Round
 	if s.included, err = loadSet(in.Included, s.config.n); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrState, err)
+		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	if in.Open != nil {
 		if s.open, err = s.loadRound(in.Open); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrState, err)
+			return fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {

@@ -115,9 +115,9 @@ func (q *queue) Pop() any {
 
 // identities are made once.
 var identities = sync.OnceValue(func() (out []ed25519.PrivateKey) {
-	for i := range 64 {
+	for i := range 700 {
 		seed := make([]byte, ed25519.SeedSize)
-		seed[0], seed[1] = byte(i), 7
+		seed[0], seed[1], seed[2] = byte(i), 7, byte(i>>8)
 		out = append(out, ed25519.NewKeyFromSeed(seed))
 	}
 	return out

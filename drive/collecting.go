@@ -1,0 +1,384 @@
+package drive
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// This file has how a committee's round collects submissions, and comes to its sum; and what may
+// happen to it.
+
+// collect has parties upload, sends what has come to the members, settles what they have checked,
+// and closes the round.
+func (s *Committee) collect() (again bool, err error) {
+	if s.flight {
+		over, tell := s.members.over(&s.answers, s.now, council{s, true})
+		if tell {
+			s.tellAwaited(&s.answers, true)
+		}
+		if over {
+			return true, s.settle()
+		}
+	}
+	over := s.over()
+	waiting := s.server.Waiting()
+	if !s.flight && waiting > 0 && (waiting >= s.batch || over || s.now >= s.lull()) {
+		return true, s.dispatch()
+	}
+	s.grant()
+	if s.flight || waiting > 0 || !over {
+		return false, nil
+	}
+	closing, err := s.server.Close()
+	switch {
+	case errors.Is(err, oneshot.ErrTooFew) && s.still(s.sums.MinSurvivors):
+		s.step.stuck = true // some may still come, at no cost
+		return false, nil
+	case errors.Is(err, oneshot.ErrTooFew):
+		s.lose(err)
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	s.sent = append(s.sent, sent{Name: "closing", All: closing})
+	s.enter(Signing)
+	return true, nil
+}
+
+// lull is when a batch that is not full goes to the members: parties come a few times less often
+// than they did.
+func (s *Committee) lull() Time {
+	wait := s.config.Floor
+	if n := len(s.step.delays); n > 1 {
+		gap := (s.step.delays[n-1] - s.step.delays[0]) / Time(n-1)
+		wait = max(wait, min(4*gap, s.config.StepTime/8))
+	}
+	return max(s.step.since, s.step.heard) + wait
+}
+
+// grant has parties upload that have offered to, in the order in which they have, while there is
+// room for what they send.
+func (s *Committee) grant() {
+	s.uploads = slices.DeleteFunc(s.uploads, func(i int) bool {
+		return !s.offers[i].open || !s.parties.peers[i].near
+	})
+	for len(s.queue) > 0 && s.server.Waiting()+len(s.uploads) < s.batch {
+		party := s.queue[0]
+		o := &s.offers[party]
+		s.queue, o.queued = s.queue[1:], false
+		if s.awaitsHere(party) {
+			o.open, o.since = true, s.now
+			o.granted++
+			s.granted = true
+			s.uploads = append(s.uploads, party)
+			s.touchParty(party)
+		}
+	}
+}
+
+// enqueue has a party wait for room.
+func (s *Committee) enqueue(party int) {
+	o := &s.offers[party]
+	if o.made, o.open = true, false; !o.queued {
+		o.queued = true
+		s.queue = append(s.queue, party)
+	}
+	s.step.stuck = false
+	s.touchParty(party)
+}
+
+func (s *Committee) awaitsHere(party int) bool {
+	return s.parties.peers[party].here && (crowd{s}).awaits(party)
+}
+
+// dispatch sends a batch to the members.
+func (s *Committee) dispatch() error {
+	envelopes, err := s.server.Batch()
+	if err != nil {
+		return err
+	}
+	s.sendBatch(envelopes)
+	s.flight, s.answers, s.save = true, waiting{fresh: true}, true
+	s.members.markAll(&s.answers, s.now, council{s, true})
+	return nil
+}
+
+// sendBatch adds a batch to what members are sent, and forgets those that they may not be behind.
+func (s *Committee) sendBatch(envelopes []oneshot.Envelope) {
+	number := s.server.BatchNumber()
+	next := sent{Name: fmt.Sprint("batch", number), Batch: number, Each: make(map[int][]byte)}
+	for _, e := range envelopes {
+		next.Each[e.To] = e.Message
+	}
+	kept := s.sent[:0]
+	for _, x := range s.sent {
+		if x.Batch == 0 || x.Batch > number-recentBatches {
+			kept = append(kept, x)
+		}
+	}
+	s.sent = append(kept, next)
+}
+
+// settle ends the batch that is with the members.
+func (s *Committee) settle() error {
+	s.members.learned.ended(&s.answers, Preparing)
+	settled, err := s.server.Settle()
+	if err != nil {
+		return err
+	}
+	number := s.server.BatchNumber()
+	s.sent = append(s.sent, sent{Name: fmt.Sprint("settled", number), Batch: number, All: settled})
+	s.flight, s.answers, s.save = false, waiting{}, true
+	return nil
+}
+
+// certify asks the members to reveal, once enough have signed who is in.
+func (s *Committee) certify() (again bool, err error) {
+	if !s.over() && !s.late() {
+		return false, nil
+	}
+	certificate, err := s.server.Certificate()
+	switch {
+	case errors.Is(err, oneshot.ErrTooFew):
+		return s.without(err), nil
+	case err != nil:
+		return false, err
+	}
+	s.sent = append(s.sent, sent{Name: "certificate", All: certificate})
+	s.enter(Revealing)
+	return true, nil
+}
+
+// late reports whether members without whom a round has no sum have had their time.
+func (s *Committee) late() bool {
+	return s.now >= s.step.since.after(s.config.StepTime) && s.step.blocking == 0
+}
+
+// without waits for more members than have answered, or loses the round for want of them.
+func (s *Committee) without(why error) (lost bool) {
+	if s.late() {
+		s.lose(why)
+		return true
+	}
+	s.step.stuck = true
+	s.later(s.step.since.after(s.config.StepTime))
+	return false
+}
+
+// reveal takes the key off the sum, if what the members have revealed is enough.
+func (s *Committee) reveal() (again bool, err error) {
+	over, late, parts := s.over(), s.late(), s.server.Parts()
+	if !over && !late {
+		return false, nil
+	}
+	if err = errWaits; parts != s.tried || late {
+		s.tried = parts
+		s.values, err = s.sum()
+	}
+	var blamed *oneshot.PartyError
+	switch {
+	case err == nil:
+		s.of, s.ask = s.server.Included(), true
+		s.enter(Applying)
+		return true, nil
+	case err == errWaits, errors.Is(err, oneshot.ErrTooFew), errors.Is(err, oneshot.ErrParts):
+		return s.without(err), nil
+	case errors.Is(err, oneshot.ErrCover) && errors.As(err, &blamed):
+		s.spoilers.of[blamed.Party].Excluded = true
+		s.notices = append(s.notices, Notice{Kind: Spoiler, Round: s.round, Party: blamed.Party})
+	case !errors.Is(err, oneshot.ErrNoise):
+		return false, err
+	}
+	s.lose(err)
+	return true, nil
+}
+
+// errWaits: no part has come since the last attempt.
+var errWaits = errors.New("drive: more parts may come")
+
+func (s *Committee) sum() ([]int64, error) {
+	if s.sums.Covered {
+		for number := 1; number <= s.server.BatchNumber(); number++ {
+			if err := s.uncover(fmt.Sprint("batch", number)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.server.Sum()
+}
+
+func (s *Committee) uncover(name string) error {
+	batch, err := s.stored(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.server.ReadBatch(batch), batch.Close())
+}
+
+// Connected takes a party's coming, or its asking again.
+func (s *Committee) Connected(now Time, party int, h Hello) {
+	s.clock(now)
+	p := &s.parties.peers[party]
+	s.told(p, h.Told)
+	p.connected = true
+	s.arrive(&s.parties, party)
+}
+
+// MemberConnected takes a member's.
+func (s *Committee) MemberConnected(now Time, member int, h Hello) {
+	s.clock(now)
+	p := &s.members.peers[member]
+	s.told(p, h.Told)
+	p.connected = true
+	s.arrive(&s.members, member)
+}
+
+func (s *Committee) told(p *peer, round uint64) {
+	if round != p.told && round > s.round {
+		s.counted = true
+	}
+	p.told = round
+}
+
+func (s *Committee) arrive(r *room, i int) {
+	if r.arrive(i, s.now) {
+		s.look, s.step.stuck = true, false
+	}
+	s.touch(r, i)
+}
+
+func (s *Committee) leave(r *room, i int) {
+	if r.leave(i) {
+		s.look = true
+	}
+	s.touch(r, i)
+}
+
+func (s *Committee) touch(r *room, i int) {
+	if r == &s.parties {
+		s.touchParty(i)
+	} else {
+		s.touchMember(i)
+	}
+}
+
+// Gone takes the end of a party's connection.
+func (s *Committee) Gone(now Time, party int) { s.gone(now, &s.parties, party) }
+
+// MemberGone takes the end of a member's.
+func (s *Committee) MemberGone(now Time, member int) { s.gone(now, &s.members, member) }
+
+func (s *Committee) gone(now Time, r *room, i int) {
+	s.clock(now)
+	p := &r.peers[i]
+	p.connected, p.seen = false, s.now
+	if r == &s.parties { // what it was sending does not come
+		s.offers[i].open = false
+	}
+	if s.config.Away == 0 {
+		s.leave(r, i)
+	}
+}
+
+// Heard takes a sign of life of a party that need not be connected.
+func (s *Committee) Heard(now Time, party int) { s.heard(now, &s.parties, party) }
+
+// MemberHeard takes a member's.
+func (s *Committee) MemberHeard(now Time, member int) { s.heard(now, &s.members, member) }
+
+func (s *Committee) heard(now Time, r *room, i int) {
+	s.clock(now)
+	if s.config.Away > 0 && r.peers[i].known {
+		s.arrive(r, i)
+	}
+	r.peers[i].seen = s.now
+}
+
+// Absent takes a party's word that it does not submit in a round, and reports whether the round
+// waited for it.
+func (s *Committee) Absent(now Time, party int, round uint64) bool {
+	s.clock(now)
+	p := &s.parties.peers[party]
+	if p.absent == round || round != s.round || s.stage != Submitting {
+		return false
+	}
+	p.absent = round
+	s.touchParty(party)
+	return true
+}
+
+// Offer takes a party's word that it has a submission for a round. [Committee.Pending] tells it
+// when there is room.
+func (s *Committee) Offer(now Time, party int, round uint64) {
+	s.clock(now)
+	if s.stage == Submitting && round == s.round && !s.offers[party].open &&
+		(crowd{s}).awaits(party) {
+		s.enqueue(party)
+	}
+}
+
+// Receive takes a party's submission. It fails with the errors of oneshot.Server, with
+// [ErrExcluded] or with [ErrEnded]; all are the party's, and nothing has changed then.
+// oneshot.ErrFull means that it was not told to upload, or no more: it is told again.
+func (s *Committee) Receive(now Time, party int, message []byte) error {
+	s.clock(now)
+	switch {
+	case s.ended != "":
+		return ErrEnded
+	case s.spoilers.excluded(party):
+		return ErrExcluded
+	}
+	if err := headerOf(message, uint32(party)); err != nil {
+		return err
+	}
+	err := s.server.Receive(message)
+	switch {
+	case err == nil:
+		s.offers[party].open = false
+		s.parties.learned.answered(&s.step, s.now)
+	case errors.Is(err, oneshot.ErrFull):
+		s.enqueue(party)
+	case errors.Is(err, oneshot.ErrDuplicate), errors.Is(err, oneshot.ErrPhase):
+	default: // the same comes again at best: the round does not wait for it
+		s.offers[party].open, s.parties.peers[party].passed = false, s.round
+	}
+	s.touchParty(party)
+	return err
+}
+
+// memberSender is added to a member's index in a header (SPEC-ONESHOT.md §6).
+const memberSender = 1 << 31
+
+// ReceiveMember takes one message of a member. It fails with the errors of oneshot.Server and with
+// [ErrEnded]; all are the member's, and nothing has changed then.
+func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
+	s.clock(now)
+	if s.ended != "" {
+		return ErrEnded
+	}
+	if err := headerOf(message, memberSender+uint32(member)); err != nil {
+		return err
+	}
+	due := s.server.Awaits(member)
+	if err := s.server.Receive(message); err != nil {
+		return err
+	}
+	if due {
+		w := &s.step
+		if s.flight {
+			w = &s.answers
+		}
+		s.members.learned.answered(w, s.now)
+	}
+	if s.stage == Revealing {
+		s.look = true
+	}
+	s.touchMember(member)
+	return nil
+}
+
+// Due reports whether a message of a party is waited for.
+func (s *Committee) Due(party int) bool { return s.stage == Submitting && (crowd{s}).awaits(party) }

@@ -1,0 +1,486 @@
+package drive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// CommitteeConfig holds what the server of a job with a committee knows before anybody comes.
+type CommitteeConfig struct {
+	// ServerConfig is as for a [Server], but that there are no sessions: Session, Label,
+	// Survivors, Colluders, Sample and Draw are not used.
+	ServerConfig
+	Sums *oneshot.Config
+	// Batch is how many parties go to the members at a time; 0: oneshot.DefaultBatch.
+	Batch int
+	// Stored opens an [Object] that was put. Covered submissions are read from there when the
+	// members have uncovered them.
+	Stored func(name string) (io.ReadCloser, error)
+}
+
+// Committee leads a job whose parties send one message a round, of which a committee takes the
+// key off. It asks the members for keys, opens the round, has as many parties upload at a time as
+// there is room for, has the members check them in batches, sign who is in, and reveal the sum of
+// their keys. It is used as a [Server] is: events change what it knows, [Committee.Tick] decides,
+// and nothing leaves before what it follows from is durable.
+type Committee struct {
+	course
+	parties, members room
+	sums             *oneshot.Config
+	figures          oneshot.Figures
+	batch            int
+	stored           func(name string) (io.ReadCloser, error)
+
+	server  *oneshot.Server
+	stage   Stage
+	step    waiting // of the stage: for parties in Submitting, else for members
+	answers waiting // for the members' word on a batch
+	flight  bool    // a batch is with them
+	invite  []byte
+	sent    []sent  // to the members with keys, of the round that is open
+	offers  []offer // by party
+	queue   []int   // parties that have offered and wait for room, in order
+	uploads []int   // those that were told to upload
+	granted bool    // somebody was who was not before
+	tried   int     // parts that the last attempt at a sum had
+	values  []int64 // the sum that is applied
+
+	spoilers faults // the parties'
+	lapses   faults // the members'
+	counted  bool
+}
+
+// sent is a message to members.
+type sent struct {
+	Name  string
+	Batch int            // of which it is; 0: the round's
+	All   []byte         // the same for all, or
+	Each  map[int][]byte // by member, which is not saved
+}
+
+// offer is what a party has to submit, and whether it may.
+type offer struct {
+	made    bool
+	queued  bool
+	open    bool // it was told to upload, and room is kept for it
+	since   Time // then
+	granted int  // how often it was told
+}
+
+// recentBatches is how many batches members may be behind.
+const recentBatches = 4
+
+// NewCommittee makes the server of a job that begins now. It fails with oneshot.ErrConfig.
+func NewCommittee(c CommitteeConfig, now Time) (*Committee, error) {
+	s, err := newCommittee(c, now)
+	if err != nil {
+		return nil, err
+	}
+	if s.server, err = oneshot.NewServer(s.sums, s.batch); err != nil {
+		return nil, err
+	}
+	s.stage = Resting
+	for _, r := range []*room{&s.parties, &s.members} {
+		r.expect(now + r.learned.back(&s.config))
+	}
+	return s, nil
+}
+
+func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
+	figures, err := c.Sums.Parameters()
+	if err != nil {
+		return nil, err
+	}
+	if c.Batch == 0 {
+		c.Batch = oneshot.DefaultBatch
+	}
+	n, m := c.Sums.Roster.Len(), c.Sums.Committee.Len()
+	s := &Committee{
+		course:   newCourse(c.ServerConfig, c.Sums.Roster, now),
+		sums:     c.Sums,
+		figures:  figures,
+		batch:    c.Batch,
+		stored:   c.Stored,
+		offers:   make([]offer, n),
+		spoilers: newFaults(n),
+		lapses:   newFaults(m),
+	}
+	s.parties, s.members = newRoom(&s.config, n, now), newRoom(&s.config, m, now)
+	return s, nil
+}
+
+// enter begins a stage. Its time counts from [Committee.Advance] on.
+func (s *Committee) enter(stage Stage) {
+	s.people().learned.ended(&s.step, s.stage)
+	s.stage, s.step = stage, waiting{fresh: true}
+	s.save, s.look = true, true
+	s.mark()
+}
+
+// people are those whom the stage waits for.
+func (s *Committee) people() *room {
+	if s.stage == Submitting {
+		return &s.parties
+	}
+	return &s.members
+}
+
+// mark finds out anew whom the steps wait for.
+func (s *Committee) mark() {
+	s.people().markAll(&s.step, s.now, s.claims())
+	if s.flight {
+		s.members.markAll(&s.answers, s.now, council{s, true})
+	}
+}
+
+func (s *Committee) claims() claims {
+	if s.stage == Submitting {
+		return crowd{s}
+	}
+	return council{s, false}
+}
+
+func (s *Committee) touchParty(party int) {
+	if s.stage == Submitting {
+		s.step.stuck = false
+		s.parties.markOne(&s.step, s.now, crowd{s}, party)
+	}
+}
+
+func (s *Committee) touchMember(member int) {
+	if s.flight {
+		s.members.markOne(&s.answers, s.now, council{s, true}, member)
+	}
+	if s.stage != Submitting {
+		s.step.stuck = false
+		s.members.markOne(&s.step, s.now, council{s, false}, member)
+	}
+}
+
+// council is a step that waits for members: the stage's, or on a batch.
+type council struct {
+	*Committee
+	flight bool
+}
+
+func (c council) awaits(member int) bool {
+	if c.stage == Resting || c.stage == Applying || c.stage == Submitting && !c.flight {
+		return false
+	}
+	return c.server.Awaits(member)
+}
+
+func (c council) able(int) bool { return true }
+
+func (c council) passed(member int) bool {
+	return c.stage > Announcing && c.members.peers[member].passed == c.round
+}
+
+func (c council) patience(member int) Time {
+	stage := c.stage
+	if c.flight {
+		stage = Preparing // the place of what members take for a batch
+	}
+	return c.patienceOf(&c.members, &c.lapses, member, stage)
+}
+
+func (c council) stall(member int) {
+	c.lapses.stall(member, c.round)
+	if c.stage > Announcing {
+		c.members.peers[member].passed = c.round
+	}
+	c.notices = append(c.notices, Notice{Kind: Stall, Round: c.round, Party: member, Member: true})
+}
+
+func (council) share() Time { return 8 }
+
+func (c council) enough() (is, soon bool) {
+	switch {
+	case c.flight:
+		is = len(c.answers.delays) >= c.figures.Keys
+	case c.stage == Announcing:
+		return c.server.Keys() >= c.figures.Keys, false // more keys bear more faults
+	case c.stage == Signing:
+		is = c.server.Signed() >= c.figures.Quorum
+	default:
+		is = c.server.Parts() >= c.figures.Answers
+	}
+	return is, is
+}
+
+// crowd is the step that waits for parties.
+type crowd struct{ *Committee }
+
+func (c crowd) awaits(party int) bool {
+	return c.server.AwaitsParty(party) && !c.spoilers.excluded(party) &&
+		c.parties.peers[party].absent != c.round
+}
+
+func (crowd) able(int) bool { return true }
+
+func (c crowd) passed(party int) bool { return c.parties.peers[party].passed == c.round }
+
+// patience does not run while a party waits for room.
+func (c crowd) patience(party int) Time {
+	o := &c.offers[party]
+	patience := c.patienceOf(&c.parties, &c.spoilers, party, Submitting)
+	switch {
+	case !o.made:
+		return patience
+	case !o.open:
+		return Never
+	}
+	return (o.since - c.step.since).after(patience)
+}
+
+func (c crowd) stall(party int) {
+	c.spoilers.stall(party, c.round)
+	c.parties.peers[party].passed = c.round
+	c.offers[party].open = false
+	c.notices = append(c.notices, Notice{Kind: Stall, Round: c.round, Party: party})
+}
+
+func (crowd) share() Time { return 8 }
+
+func (c crowd) enough() (is, soon bool) {
+	is = len(c.step.delays) >= c.sums.MinSurvivors
+	return is, is
+}
+
+// patienceOf is how long a step waits for a peer that is here: less for one that has let a step
+// pass not long ago.
+func (s *Committee) patienceOf(r *room, f *faults, i int, stage Stage) Time {
+	median := r.learned.median[stage]
+	if !f.stalling(i, s.round) || median == 0 {
+		return s.config.StepTime
+	}
+	return min(max(s.config.Floor, 4*median), s.config.StepTime)
+}
+
+// proceed decides one thing, and reports whether there may be another.
+func (s *Committee) proceed() (again bool, err error) {
+	if s.ended != "" {
+		return false, nil
+	}
+	look := s.look || s.now >= s.lookAt
+	if s.look = false; look {
+		s.lookAt, s.step.stuck = Never, false
+	}
+	if again, err := s.catchUp(); again || err != nil {
+		return again, err
+	}
+	switch s.stage {
+	case Resting:
+		return s.begin(look)
+	case Announcing:
+		return s.open()
+	case Submitting:
+		return s.collect()
+	case Signing:
+		return s.certify()
+	case Revealing:
+		return s.reveal()
+	}
+	return false, nil
+}
+
+// over reports whether the stage's step need not wait any longer.
+func (s *Committee) over() bool {
+	people := s.people()
+	over, tell := people.over(&s.step, s.now, s.claims())
+	if tell {
+		s.tellAwaited(&s.step, people == &s.members)
+	}
+	return over
+}
+
+func (s *Committee) tellAwaited(w *waiting, members bool) {
+	s.notices = append(s.notices,
+		Notice{Kind: Awaited, Round: s.round, Parties: w.waitedFor(), Member: members})
+}
+
+// catchUp looks whether what is saved was set back: more members than may lie, or more parties,
+// know of a later round. The rounds in between are spent, and lost.
+func (s *Committee) catchUp() (again bool, err error) {
+	if !s.counted || s.stage == Applying {
+		return false, nil
+	}
+	s.counted = false
+	told := func(p *peer) uint64 { return p.told }
+	known := s.members.beyond(s.sums.Faults, told)
+	known = max(known, s.parties.beyond(max(s.sums.Colluders, 1), told))
+	if known = min(known, s.config.Rounds); known <= s.round {
+		return false, nil
+	}
+	skipped := known - s.round // a round that is open is lost besides
+	ledger, err := s.charge(s.names, skipped)
+	if errors.Is(err, accounting.ErrBudget) {
+		s.end(BudgetSpent)
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if s.stage >= Submitting {
+		s.lost++
+		s.decided(Notice{Kind: Lost, Round: s.round, Err: ErrSetBack})
+	}
+	s.ledger, s.round, s.lost = ledger, known, s.lost+skipped
+	s.server.Skip(known)
+	s.decided(Notice{Kind: SetBack, Round: s.round, Skipped: skipped})
+	s.rest()
+	return true, nil
+}
+
+// rest ends what is left of a round.
+func (s *Committee) rest() {
+	s.flight, s.sent, s.values, s.of, s.ask = false, nil, nil, nil, false
+	s.enter(Resting)
+}
+
+// begin asks the members for keys of the next round, or ends the job. That costs nothing, and
+// uses no number up.
+func (s *Committee) begin(look bool) (again bool, err error) {
+	if s.round >= s.config.Rounds {
+		s.end(AllHeld)
+		return false, nil
+	}
+	if !look || s.paused {
+		return false, nil
+	}
+	if due := s.due(); s.now < due {
+		s.later(due)
+		return false, nil
+	}
+	s.server.Skip(s.round)
+	s.invite = s.server.Invite()
+	s.enter(Announcing)
+	return true, nil
+}
+
+// open opens the round once as many members have keys as have to sign and to reveal, and somebody
+// is here to submit. All parties are charged: who will submit is not known yet.
+func (s *Committee) open() (again bool, err error) {
+	if !s.over() {
+		return false, nil
+	}
+	if s.paused || s.server.Keys() < s.figures.Keys || !s.anybody() {
+		s.step.stuck = true // some may still come, at no cost
+		return false, nil
+	}
+	var fresh [32]byte
+	if _, err := io.ReadFull(s.random, fresh[:]); err != nil {
+		return false, fmt.Errorf("%w: %w", protocol.ErrRandom, err)
+	}
+	digest, err := s.config.Broadcast(s.round+1, fresh)
+	if err != nil {
+		return false, err
+	}
+	ledger, err := s.charge(s.names, 1)
+	if errors.Is(err, accounting.ErrBudget) {
+		s.end(BudgetSpent)
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	opening, err := s.server.OpenDigest(digest)
+	if err != nil {
+		return false, err
+	}
+	s.round, s.fresh, s.ledger, s.begun = s.round+1, fresh, ledger, s.now
+	s.decided(Notice{Kind: Begun, Round: s.round, Parties: s.server.Members(), Member: true})
+	s.sent = []sent{{Name: "opening", All: opening}}
+	s.queue, s.uploads, s.tried = nil, nil, 0
+	clear(s.offers)
+	s.enter(Submitting)
+	return true, nil
+}
+
+// anybody reports whether a party is here that may submit.
+func (s *Committee) anybody() bool {
+	for i := range s.parties.peers {
+		if s.parties.peers[i].here && !s.spoilers.excluded(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// lose ends a round without a sum.
+func (s *Committee) lose(why error) {
+	over := s.loses(0, why)
+	s.server.Skip(s.round)
+	s.rest()
+	if over {
+		s.end(AllLost)
+	}
+}
+
+// end ends the job.
+func (s *Committee) end(why string) {
+	s.flight, s.sent, s.values, s.invite, s.stage = false, nil, nil, nil, Resting
+	s.ends(why)
+}
+
+// Applied takes the program's answer to [Apply], as [Server.Applied] does.
+func (s *Committee) Applied(now Time, round uint64, err error) {
+	s.clock(now)
+	if s.stage != Applying || round != s.round {
+		return
+	}
+	if err != nil {
+		s.lose(err)
+		return
+	}
+	s.inRow = 0
+	s.decided(Notice{Kind: Summed, Round: s.round, Parties: s.of})
+	s.rest()
+}
+
+// End ends the job. A round that is open has no sum.
+func (s *Committee) End(now Time, why string) {
+	s.clock(now)
+	if s.ended == "" {
+		s.end(why)
+	}
+}
+
+// Here reports whether a party is here, and whether it has ever been.
+func (s *Committee) Here(party int) (here, ever bool) {
+	return s.parties.peers[party].here, s.parties.peers[party].known
+}
+
+// Opened returns the members that have keys in the round that is open.
+func (s *Committee) Opened() []int { return s.server.Members() }
+
+// Status returns where the job stands.
+func (s *Committee) Status() Status {
+	out := s.status()
+	out.Stage, out.Since = s.stage, s.step.since
+	return out
+}
+
+// headerOf parses a message's header, and refuses what its sender's connection does not allow.
+func headerOf(message []byte, sender uint32) error {
+	h, _, err := wire.ParseHeader(message)
+	if err == nil && h.Sender != sender {
+		err = oneshot.ErrSender
+	}
+	return err
+}
+
+// still reports whether so many parties can be in the sum yet, all batches being settled.
+func (s *Committee) still(least int) bool {
+	least -= s.server.Settled()
+	for i := range s.parties.peers {
+		if (crowd{s}).awaits(i) {
+			least--
+		}
+	}
+	return least <= 0
+}

@@ -1,0 +1,141 @@
+package drive_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/suite"
+)
+
+func startAll(w *jobtest.Council) {
+	for _, m := range w.Members {
+		m.Start()
+	}
+	for _, p := range w.Parties {
+		p.Start()
+	}
+}
+
+// A job in which nothing goes wrong has all its rounds, with everybody in each, and every party
+// uploads once a round.
+func TestCommitteePlain(t *testing.T) {
+	for _, o := range []jobtest.CouncilOptions{
+		{Parties: 3, Members: 4, Survivors: 2, Faults: 1, Rounds: 3},
+		{Parties: 5, Members: 7, Survivors: 4, Colluders: 1, Faults: 2, Rounds: 3, Covered: true},
+		{Parties: 9, Members: 4, Survivors: 6, Faults: 1, Rounds: 2, Batch: 2},
+	} {
+		w := jobtest.NewCouncil(t, 1, o)
+		startAll(w)
+		w.Run(w.Ended)
+		if len(w.Sums) != int(o.Rounds) || w.Lost() != 0 {
+			w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+		}
+		for round, who := range w.Sums {
+			if len(who) != o.Parties {
+				w.Fatal("round %d has %v", round, who)
+			}
+		}
+		if w.Now() > drive.Second*2 {
+			w.Fatal("it took %d ns", w.Now())
+		}
+		t.Logf("%+v: %d saves, %d bytes written, %d received, %.3f s", o, w.Hub.Saves, w.Hub.Written,
+			w.Hub.Received, float64(w.Now())/float64(drive.Second))
+	}
+}
+
+// Jobs with a committee in which everything that can goes wrong, as with TestWorlds.
+func TestCommitteeWorlds(t *testing.T) {
+	count := *seeds
+	if count == 0 {
+		count = uint64(suite.Size(30, 60, 1000, 100_000))
+	}
+	var all jobtest.MobOutcome
+	for seed := *first; seed < *first+count; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			m := jobtest.NewMob(t, seed, rand.New(rand.NewPCG(seed, 5)))
+			o := m.Play()
+			all.Sums, all.Lost = all.Sums+o.Sums, all.Lost+o.Lost
+			all.Deaths, all.Saves = all.Deaths+o.Deaths, all.Saves+o.Saves
+			if testing.Verbose() && *seeds == 1 {
+				for _, line := range m.Log {
+					t.Log(line)
+				}
+			}
+		})
+	}
+	t.Logf("%d jobs: %+v", count, all)
+}
+
+// A silent member costs one StepTime, and keeps nothing from the job.
+func TestCommitteeSilentMember(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 5, Survivors: 2,
+		Faults: 1, Rounds: 10})
+	w.Members[1].Silent = func([]byte) bool { return true }
+	startAll(w)
+	w.Run(w.Ended)
+	if len(w.Sums) != 10 || w.Lost() != 0 || w.Now() > 20*drive.Second {
+		w.Fatal("%d sums, %d lost in %d s", len(w.Sums), w.Lost(), w.Now()/drive.Second)
+	}
+	for _, n := range w.Notices {
+		if n.Kind == drive.Stall && n.Member && n.Party == 1 {
+			return
+		}
+	}
+	w.Fatal("nobody is named")
+}
+
+// A server without its state learns from the members how far the job is. The rounds in between are
+// lost, and it goes on.
+func TestCommitteeStateLost(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 6})
+	startAll(w)
+	w.Run(func() bool { return len(w.Sums) == 3 })
+	w.Hub.SetBack(nil)
+	w.Run(w.Ended)
+	if len(w.Sums) < 5 || w.Lost() > 4 {
+		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+	}
+}
+
+// Whoever comes, and however slow a member is: each submission is uploaded once, and the server
+// writes each once.
+func TestCommitteeUploadsOnce(t *testing.T) {
+	for _, n := range []int{20, suite.Size(60, 100, 300, 600)} {
+		for _, slow := range []bool{false, true} {
+			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: n, Members: 4, Survivors: n / 2,
+				Faults: 1, Rounds: 1, Batch: 8})
+			if slow {
+				w.Members[2].Late = 2 * drive.Second
+			}
+			startAll(w)
+			w.Run(w.Ended)
+			most, all := w.Uploads()
+			if most != 1 || all != n || len(w.Sums[1]) != n {
+				w.Fatal("%d parties: %d uploads, %d of one; %d in the sum", n, all, most, len(w.Sums[1]))
+			}
+			t.Logf("%d parties: %d uploads in %.1f s; %.2f bytes written for one received", n, all,
+				float64(w.Now())/float64(drive.Second), float64(w.Hub.Written)/float64(w.Hub.Received))
+		}
+	}
+}
+
+// One party whose covers do not open spoils one round, and is left out of the others by name.
+func TestCommitteeSpoiler(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 5, Members: 4, Survivors: 3,
+		Colluders: 1, Faults: 1, Rounds: 6, Covered: true})
+	w.Parties[2].Rewrite = jobtest.BadCover(w, 2)
+	startAll(w)
+	w.Run(w.Ended)
+	if len(w.Sums) != 5 || w.Lost() != 1 {
+		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+	}
+	for _, n := range w.Notices {
+		if n.Kind == drive.Spoiler && n.Party != 2 {
+			w.Fatal("party %d is named", n.Party)
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package drive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// This file has how what follows from a committee's decisions is given out, and what is saved.
+
+// Wake returns when [Committee.Tick] is due: [Never] if only an event can change anything.
+func (s *Committee) Wake() Time {
+	if s.save || s.ended != "" {
+		return Never
+	}
+	wake := min(s.parties.sweep, s.members.sweep, s.lookAt)
+	if s.look || s.counted && s.stage != Applying {
+		return s.now
+	}
+	if s.stage == Resting || s.stage == Applying {
+		return wake
+	}
+	step := s.people().wake(&s.step, s.now, s.claims())
+	if s.stage != Submitting {
+		return min(wake, step)
+	}
+	waiting := s.server.Waiting()
+	switch {
+	case s.mayGrant():
+		return s.now
+	case s.flight && step <= s.now: // the round is not closed before the members have answered
+		return min(wake, s.members.wake(&s.answers, s.now, council{s, true}))
+	case s.flight:
+		return min(wake, step, s.members.wake(&s.answers, s.now, council{s, true}))
+	case waiting >= s.batch:
+		return s.now
+	case waiting > 0:
+		return min(wake, step, s.lull())
+	}
+	return min(wake, step)
+}
+
+// mayGrant reports whether there is room for somebody who waits for it.
+func (s *Committee) mayGrant() bool {
+	return len(s.queue) > 0 && s.server.Waiting() < s.batch &&
+		(s.server.Waiting()+len(s.uploads) < s.batch || slices.ContainsFunc(s.uploads,
+			func(i int) bool { return !s.offers[i].open || !s.parties.peers[i].near }))
+}
+
+// Tick decides what is due. It fails with errors of this machine.
+func (s *Committee) Tick(now Time) error {
+	s.clock(now)
+	if s.save || s.ended != "" {
+		return nil
+	}
+	for _, r := range []*room{&s.parties, &s.members} {
+		r.sweepAway(s.now, func(i int) { s.leave(r, i) }, func(i int) {
+			r.fade(i)
+			s.touch(r, i)
+		})
+	}
+	for {
+		if again, err := s.proceed(); err != nil || !again {
+			return err
+		}
+	}
+}
+
+// Ready returns what has to be done before anything leaves, and whether there is anything at all.
+func (s *Committee) Ready() (Prepared, bool) {
+	p := Prepared{Save: s.save, Notices: slices.Clone(s.notices)}
+	return p, s.save || s.ask || s.granted || len(s.notices) > 0
+}
+
+// Advance is called when the state and the objects are durable, if Ready said that it is new.
+func (s *Committee) Advance(now Time) Orders {
+	s.clock(now)
+	out := Orders{Tell: s.save || s.granted}
+	if s.ask {
+		out.Apply = &Apply{Round: s.round, Fresh: s.fresh, Parties: slices.Clone(s.of), Values: s.values}
+	}
+	if s.step.fresh {
+		s.step = waiting{since: s.now}
+		s.people().markAll(&s.step, s.now, s.claims())
+	}
+	if s.flight && s.answers.fresh {
+		s.answers = waiting{since: s.now}
+		s.members.markAll(&s.answers, s.now, council{s, true})
+	}
+	s.save, s.ask, s.granted, s.notices = false, false, false, nil
+	return out
+}
+
+// Pending yields what a party has to do, as [Server.Pending] does: an opening, and [Upload] once
+// there is room for what it has offered.
+func (s *Committee) Pending(party int) func(yield func(Item) bool) {
+	return func(yield func(Item) bool) {
+		switch {
+		case s.save:
+			return
+		case s.ended != "":
+			yield(Item{Kind: Last, Name: "end", Round: s.round})
+			return
+		case s.stage != Submitting || !(crowd{s}).awaits(party):
+			return
+		}
+		opening := Item{Kind: Carry, Name: fmt.Sprintf("%d.opening", s.round), Round: s.round,
+			Own: s.sent[0].All}
+		if !yield(opening) || !s.offers[party].open {
+			return
+		}
+		yield(Item{Kind: Upload, Round: s.round,
+			Name: fmt.Sprintf("%d.upload%d", s.round, s.offers[party].granted)})
+	}
+}
+
+// MemberPending yields what a member has to do.
+func (s *Committee) MemberPending(member int) func(yield func(Item) bool) {
+	return func(yield func(Item) bool) {
+		switch {
+		case s.save:
+			return
+		case s.ended != "":
+			yield(Item{Kind: Last, Name: "end", Round: s.round})
+			return
+		case s.stage == Announcing && s.server.Awaits(member):
+			yield(Item{Kind: Carry, Name: fmt.Sprintf("%d.invite", s.round+1), Own: s.invite})
+			return
+		case !slices.Contains(s.server.Members(), member):
+			return
+		}
+		for _, x := range s.sent {
+			item := Item{Kind: Carry, Name: fmt.Sprintf("%d.%s", s.round, x.Name), Own: x.All}
+			if x.Each != nil {
+				item.Own = x.Each[member]
+			}
+			if item.Own != nil && !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+// Object is something long that is saved next to the state, before it.
+type Object struct {
+	// Name is where it is put, in place of what was there. A body of the same Version is put once.
+	Name, Version string
+	Body          io.WriterTo
+}
+
+// committeeState holds a committee's server in its saved form.
+type committeeState struct {
+	Format int
+	Job    Recorded
+	Server []byte // of oneshot.Server.SaveParts
+	Stage  Stage
+	Batch  string // name of the batch that is with the members, empty if none is
+	Sent   []sent
+	Invite []byte
+	Of     []int
+	Sum    bool // the sum that is applied is an object
+
+	Spoilers, Lapses      []fault
+	PartyTook, MemberTook []Time // learned.median
+}
+
+const committeeFormat = 1
+
+// Objects returns what is put before [Committee.State] is saved.
+func (s *Committee) Objects() (out []Object) {
+	if batch := s.server.Flight(); batch != nil {
+		name := fmt.Sprint("batch", s.server.BatchNumber())
+		out = append(out, Object{name, fmt.Sprintf("%d.%s", s.round, name), batch})
+	}
+	if s.values != nil {
+		out = append(out, Object{"sum", fmt.Sprintf("%d.sum", s.round), integers(s.values)})
+	}
+	return out
+}
+
+// State returns what [ReadCommittee] makes the committee's server again from, with the objects
+// that were put. Whoever stores it has to seal it.
+func (s *Committee) State(key *keyexchange.SealKey) (state []byte, err error) {
+	out := committeeState{
+		Format: committeeFormat, Stage: s.stage, Sent: slices.Clone(s.sent), Invite: s.invite,
+		Of: s.of, Sum: s.values != nil,
+		Job: Recorded{Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
+			Paused: s.paused, Ended: s.ended, Stalled: s.stalled},
+		Spoilers: s.spoilers.of, Lapses: s.lapses.of,
+		PartyTook: s.parties.learned.median[:], MemberTook: s.members.learned.median[:],
+	}
+	if s.ledger != nil {
+		if out.Job.Ledger, err = s.ledger.MarshalJSON(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range out.Sent {
+		out.Sent[i].Each = nil
+	}
+	if out.Server, err = s.server.SaveParts(key); err != nil {
+		return nil, err
+	}
+	if s.flight {
+		out.Batch = fmt.Sprint("batch", s.server.BatchNumber())
+	}
+	var b bytes.Buffer
+	err = gob.NewEncoder(&b).Encode(out)
+	return b.Bytes(), err
+}
+
+// integers are a sum as it is saved.
+type integers []int64
+
+// WriteTo writes the integers, of eight bytes each.
+func (v integers) WriteTo(w io.Writer) (int64, error) {
+	b := make([]byte, 0, 8*len(v))
+	for _, x := range v {
+		b = binary.BigEndian.AppendUint64(b, uint64(x))
+	}
+	n, err := w.Write(b)
+	return int64(n), err
+}
+
+// readIntegers reads so many.
+func readIntegers(r io.Reader, n int) ([]int64, error) {
+	b := make([]byte, 8*n)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = int64(binary.BigEndian.Uint64(b[8*i:]))
+	}
+	return out, nil
+}
+
+// ReadCommittee makes the committee's server again that State saved under key, with the objects
+// that were put before. Time counts from now on. It fails with [ErrState], and with errors of
+// package oneshot.
+func ReadCommittee(
+	c CommitteeConfig, key *keyexchange.SealKey, now Time, state []byte,
+) (*Committee, error) {
+	var in committeeState
+	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if in.Format != committeeFormat || in.Stage < Announcing || in.Stage > Applying {
+		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, committeeFormat)
+	}
+	s, err := newCommittee(c, now)
+	if err != nil {
+		return nil, err
+	}
+	read := func(name string, do func(r io.Reader) error) error {
+		object, err := c.Stored(name)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+		defer object.Close()
+		return do(object)
+	}
+	load := func(batch io.Reader) (err error) {
+		s.server, err = oneshot.ReadServer(s.sums, s.batch, key, in.Server, batch)
+		return err
+	}
+	if in.Batch == "" {
+		err = load(nil)
+	} else {
+		err = read(in.Batch, load)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.take(&in); err != nil {
+		return nil, err
+	}
+	if in.Sum {
+		err = read("sum", func(r io.Reader) (err error) {
+			s.values, err = readIntegers(r, s.sums.Length)
+			return err
+		})
+		s.ask = true
+	}
+	return s, err
+}
+
+// take takes over what is in a state.
+func (s *Committee) take(in *committeeState) error {
+	s.resume(&in.Job)
+	s.stage, s.sent, s.invite, s.of = in.Stage, in.Sent, in.Invite, in.Of
+	s.spoilers.of, s.lapses.of = in.Spoilers, in.Lapses
+	copy(s.parties.learned.median[:], in.PartyTook)
+	copy(s.members.learned.median[:], in.MemberTook)
+	if s.ledger != nil {
+		if err := s.ledger.UnmarshalJSON(in.Job.Ledger); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	for _, one := range []struct {
+		f *faults
+		r *room
+	}{{&s.spoilers, &s.parties}, {&s.lapses, &s.members}} {
+		if err := one.f.check(len(one.r.peers)); err != nil {
+			return err
+		}
+		one.r.expect(s.now + s.config.ComeBack)
+	}
+	if in.Stage >= Submitting && in.Stage < Applying && len(in.Sent) == 0 {
+		return fmt.Errorf("%w: a round is open, and its opening is missing", ErrState)
+	}
+	// Batches that were settled are not sent any more: a member that is behind sits the round out.
+	s.sent = slices.DeleteFunc(s.sent, func(x sent) bool {
+		return x.Batch > 0 && (x.All == nil || x.Batch < s.server.BatchNumber()-1)
+	})
+	if in.Batch != "" {
+		envelopes, err := s.server.Batch()
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+		s.flight = true
+		s.sendBatch(envelopes)
+		s.answers.since = s.now
+	}
+	s.step.since = s.now
+	s.mark()
+	return nil
+}
+
+// ResumeCommittee makes the server of a job that goes on from what an earlier program saved, whose
+// round, if one was open, is lost. It fails with [ErrState].
+func ResumeCommittee(c CommitteeConfig, now Time, r Recorded) (*Committee, error) {
+	s, err := NewCommittee(c, now)
+	if err != nil {
+		return nil, err
+	}
+	s.resume(&r)
+	s.server.Skip(s.round)
+	if s.ledger != nil {
+		if err := s.ledger.UnmarshalJSON(r.Ledger); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	return s, nil
+}

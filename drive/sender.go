@@ -1,0 +1,219 @@
+package drive
+
+import (
+	"bytes"
+	"crypto"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// SenderConfig holds what a party of a job with a committee knows before it takes part.
+type SenderConfig struct {
+	Limits   Limits
+	Sums     *oneshot.Config
+	Identity crypto.Signer // Ed25519, of the roster
+	Random   io.Reader     // nil: crypto/rand
+	// Least is the least number of a round that the party may submit in, also with a saved state
+	// that has a lower one, and Spent the last round that a party which has lost its state may
+	// have submitted in.
+	Least, Spent uint64
+}
+
+// Sender is one party of a job with a committee: it sends one message a round, once there is room
+// for it. It is used as a [Party] is.
+type Sender struct {
+	config  SenderConfig
+	of      *oneshot.Party
+	guard   *Guard
+	opening []byte // of the round that the program was asked in
+	asked   *Ask
+	out     SenderOut
+	reports []Report
+	unsaved bool
+	shown   bool
+}
+
+// SenderOut holds what may leave.
+type SenderOut struct {
+	Ask   *Ask    // a question to the program, in no session; nil: none
+	Offer uint64  // round that there is a submission for, 0: none
+	Send  []byte  // the submission; nil: none
+	Away  []Round // rounds that this party is absent from: tell the coordinator
+}
+
+// NewSender makes a party that has submitted in no round. It fails with [ErrRound], and with
+// oneshot.ErrConfig and oneshot.ErrIdentity.
+func NewSender(c SenderConfig) (*Sender, error) {
+	of, err := oneshot.NewParty(c.Sums, c.Identity, c.Random)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := NewGuard(c.Limits, c.Spent)
+	return &Sender{config: c, of: of, guard: guard}, err
+}
+
+// senderState is the saved form of a sender.
+type senderState struct {
+	Format int
+	Guard  guardState
+	Party  []byte // of oneshot.Party.Save
+}
+
+const senderFormat = 1
+
+// State returns what [LoadSender] makes the sender again from. Whoever stores it has to seal it,
+// so that nobody else changes what was counted.
+func (s *Sender) State(key *keyexchange.SealKey) ([]byte, error) {
+	party, err := s.of.Save(key)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = gob.NewEncoder(&b).Encode(senderState{senderFormat, s.guard.state(), party})
+	return b.Bytes(), err
+}
+
+// LoadSender makes the sender again that State saved under key, or what a program saved that kept
+// no guard: there every round up to the last counts as spent. It fails with [ErrState], and with
+// the errors of oneshot.LoadParty.
+func LoadSender(c SenderConfig, key *keyexchange.SealKey, state []byte) (*Sender, error) {
+	s := &Sender{config: c}
+	var in senderState
+	if gob.NewDecoder(bytes.NewReader(state)).Decode(&in) != nil || in.Format != senderFormat {
+		in = senderState{Party: state}
+	}
+	var err error
+	if s.of, err = oneshot.LoadParty(c.Sums, c.Identity, c.Random, key, in.Party); err != nil {
+		return nil, err
+	}
+	if in.Format == 0 {
+		s.guard, err = NewGuard(c.Limits, max(s.of.Round(), c.Spent))
+	} else {
+		s.guard, err = in.Guard.restore(c.Limits)
+	}
+	return s, err
+}
+
+// Guard returns a copy of the sender's guard.
+func (s *Sender) Guard() Guard { return *s.guard }
+
+// Told returns the last round that the party has submitted in, which its carrier tells when it
+// connects.
+func (s *Sender) Told() uint64 { return s.of.Round() }
+
+// Connected has the last submission offered again: it may never have arrived.
+func (s *Sender) Connected() {
+	s.shown = false
+	if s.of.Output() != nil {
+		s.out.Offer = s.of.Round()
+	}
+}
+
+// Opening takes the opening of a round. It asks the program for a vector, unless the guard
+// refuses the round.
+func (s *Sender) Opening(message []byte) {
+	s.shown = false
+	h, _, err := wire.ParseHeader(message)
+	switch {
+	case err != nil:
+		s.report(Refused, 0, err)
+		return
+	case h.Round == s.of.Round() && s.of.Output() != nil:
+		s.out.Offer = h.Round
+		return
+	case s.asked != nil && s.asked.Round == h.Round && bytes.Equal(s.opening, message):
+		s.out.Ask = s.asked
+		return
+	case h.Round < s.config.Least:
+		err = fmt.Errorf("%w: round %d, and the first is %d", ErrRepeated, h.Round, s.config.Least)
+	default:
+		err = s.guard.Check(h.Round)
+	}
+	if err != nil {
+		s.report(Declined, h.Round, err)
+		s.out.Away = append(s.out.Away, Round{h.Round, Guarded})
+		return
+	}
+	s.opening = bytes.Clone(message)
+	s.asked = &Ask{AskID{Round: h.Round}, h.Round}
+	s.out.Ask = s.asked
+}
+
+// Absent takes the program's answer that there is no vector, and why. The reason stays here.
+func (s *Sender) Absent(id AskID, why error) {
+	s.shown = false
+	if s.asked == nil || s.asked.ID != id {
+		return
+	}
+	s.asked, s.opening = nil, nil
+	s.report(Missed, id.Round, why)
+	s.out.Away = append(s.out.Away, Round{id.Round, NoVector})
+}
+
+// Answer takes the program's vector: it is counted, made into the one message, and may leave once
+// both are durable. values are erased. It fails with errors of the machine, such as
+// oneshot.ErrRandom.
+func (s *Sender) Answer(id AskID, broadcast [32]byte, values []int64) error {
+	s.shown = false
+	defer clear(values)
+	if s.asked == nil || s.asked.ID != id {
+		s.report(Late, id.Round, nil)
+		return nil
+	}
+	guard, err := s.guard.charged(id.Round)
+	if err == nil {
+		_, err = s.of.SubmitDigest(s.opening, broadcast, values)
+	}
+	switch {
+	case errors.Is(err, oneshot.ErrRandom):
+		return err
+	case errors.Is(err, oneshot.ErrRange), errors.Is(err, oneshot.ErrLength):
+		s.Absent(id, err)
+		return nil
+	case err != nil:
+		s.asked, s.opening = nil, nil
+		s.report(Refused, id.Round, err)
+		s.out.Away = append(s.out.Away, Round{id.Round, Guarded})
+		return nil
+	}
+	s.guard, s.asked, s.opening, s.unsaved = guard, nil, nil, true
+	s.report(Submitted, id.Round, nil)
+	s.out.Offer = id.Round
+	return nil
+}
+
+// Upload has the submission of a round sent, if it is the last.
+func (s *Sender) Upload(round uint64) {
+	s.shown = false
+	if round == s.of.Round() {
+		s.out.Send = s.of.Output()
+	}
+}
+
+func (s *Sender) report(kind ReportKind, round uint64, err error) {
+	s.reports = append(s.reports, Report{kind, 0, round, err})
+}
+
+// Ready returns what has to be done before anything leaves, and whether there is anything at all.
+func (s *Sender) Ready() (Ready, bool) {
+	s.shown = true
+	return Ready{Save: s.unsaved, Reports: s.reports}, s.unsaved || len(s.reports) > 0 ||
+		s.out.Ask != nil || s.out.Offer != 0 || s.out.Send != nil || len(s.out.Away) > 0
+}
+
+// Advance is called when the state is durable, if Ready said that it is new. It returns what may
+// leave now: nothing, if there was an event since.
+func (s *Sender) Advance() SenderOut {
+	if !s.shown {
+		return SenderOut{}
+	}
+	out := s.out
+	s.out, s.reports, s.unsaved, s.shown = SenderOut{}, nil, false, false
+	return out
+}

@@ -1,0 +1,410 @@
+package jobtest
+
+import (
+	"bytes"
+	"container/heap"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// CouncilOptions make the world of a job with a committee.
+type CouncilOptions struct {
+	Parties, Members, Survivors, Colluders, Faults int
+	Rounds                                         uint64
+	Covered                                        bool
+	Batch                                          int
+	StepTime                                       drive.Time // 0: 10 s
+	ComeBack                                       drive.Time // 0: 2 s
+	Away                                           drive.Time
+	// Delay is how long a message takes, and Work how long training does; nil: 10 ms.
+	Delay, Work func() drive.Time
+}
+
+// Council is a job whose parties send one message a round. Its methods are for one goroutine.
+type Council struct {
+	tb      testing.TB
+	options CouncilOptions
+	now     drive.Time
+	queue   queue
+	seq     int
+	random  *rand.ChaCha8
+	key     keyexchange.SealKey
+	sums    *oneshot.Config
+
+	Hub     *Hub
+	Members []*Seat
+	Parties []*Seat
+	Log     []string
+	Notices []drive.Notice
+	Sums    map[uint64][]int // who was in which
+	lost    uint64
+	items   map[string][32]byte
+	vectors map[string][]int64
+	uploads map[string]int // of each submission
+}
+
+// NewCouncil makes a world in which nobody is there yet but the server.
+func NewCouncil(tb testing.TB, seed uint64, o CouncilOptions) *Council {
+	tb.Helper()
+	var stream [32]byte
+	for i := range 8 {
+		stream[i] = byte(seed >> (8 * i))
+	}
+	if o.StepTime == 0 {
+		o.StepTime = 10 * drive.Second
+	}
+	if o.ComeBack == 0 {
+		o.ComeBack = 2 * drive.Second
+	}
+	short := func() drive.Time { return 10 * drive.Millisecond }
+	if o.Delay == nil {
+		o.Delay = short
+	}
+	if o.Work == nil {
+		o.Work = short
+	}
+	w := &Council{tb: tb, options: o, random: rand.NewChaCha8(stream), key: keyexchange.SealKey{7},
+		Sums: make(map[uint64][]int), items: make(map[string][32]byte),
+		vectors: make(map[string][]int64), uploads: make(map[string]int)}
+	roster := func(kind string, n, from int) *keyexchange.Roster {
+		var out []keyexchange.Entry
+		for i := range n {
+			key := identities()[from+i].Public().(ed25519.PublicKey)
+			out = append(out, keyexchange.Entry{Name: fmt.Sprintf("%s-%d", kind, i), Key: key})
+		}
+		r, err := keyexchange.NewRoster(out)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return r
+	}
+	w.sums = &oneshot.Config{
+		Label: "council", Roster: roster("party", o.Parties, 0),
+		Committee: roster("member", o.Members, o.Parties),
+		Terms: oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: o.Survivors, Colluders: o.Colluders,
+			Faults: o.Faults, Covered: o.Covered, KEM: oneshot.KEMX25519},
+	}
+	w.Hub = &Hub{world: w, objects: make(map[string][]byte)}
+	for i := range o.Members {
+		w.Members = append(w.Members, &Seat{world: w, index: i, member: true})
+	}
+	for i := range o.Parties {
+		w.Parties = append(w.Parties, &Seat{world: w, index: i})
+	}
+	w.Hub.Start()
+	return w
+}
+
+// Note adds to the log.
+func (w *Council) Note(format string, values ...any) {
+	at := fmt.Sprintf("%8.3f ", float64(w.now)/float64(drive.Second))
+	w.Log = append(w.Log, at+fmt.Sprintf(format, values...))
+}
+
+// Fatal fails the test, with the log.
+func (w *Council) Fatal(format string, values ...any) {
+	w.tb.Helper()
+	for _, line := range w.Log[max(0, len(w.Log)-200):] {
+		w.tb.Log(line)
+	}
+	w.tb.Fatalf(format, values...)
+}
+
+// After has something happen later.
+func (w *Council) After(wait drive.Time, do func()) {
+	w.seq++
+	heap.Push(&w.queue, event{w.now + wait, w.seq, do})
+}
+
+// Step lets the next thing happen, and reports whether there was one.
+func (w *Council) Step() bool {
+	if w.queue.Len() == 0 {
+		return false
+	}
+	e := heap.Pop(&w.queue).(event)
+	w.now = max(w.now, e.at)
+	e.do()
+	return true
+}
+
+// Run lets things happen until something does.
+func (w *Council) Run(until func() bool) {
+	w.tb.Helper()
+	for steps := 0; !until(); steps++ {
+		if steps == 300_000 || !w.Step() {
+			w.Fatal("nothing more happens, after %d steps: %+v", steps, w.Hub.status())
+		}
+	}
+}
+
+// RunFor lets things happen for a time.
+func (w *Council) RunFor(span drive.Time) {
+	end := w.now + span
+	for w.queue.Len() > 0 && w.queue[0].at <= end {
+		w.Step()
+	}
+	w.now = end
+}
+
+// Now is the time.
+func (w *Council) Now() drive.Time { return w.now }
+
+// Ended reports whether the job is over.
+func (w *Council) Ended() bool { return w.Hub.drive != nil && w.Hub.status().Ended != "" }
+
+// Lost is how many rounds had no sum.
+func (w *Council) Lost() uint64 { return w.lost }
+
+// digest names a broadcast.
+func (w *Council) digest(round uint64, fresh [32]byte) [32]byte {
+	h := oneshot.NewBroadcastHash()
+	fmt.Fprintf(h, "%d %x", round, fresh)
+	return [32]byte(h.Sum(nil))
+}
+
+// Hub is the server of the world, with its store.
+type Hub struct {
+	world   *Council
+	drive   *drive.Committee
+	state   []byte
+	objects map[string][]byte
+	put     map[string]string // versions that were put
+	life    int
+	wakes   int
+
+	// Die, if set, is asked at places where the server may die: "before", "after", "sent".
+	Die      func(place string) bool
+	Written  int // bytes
+	Saves    int
+	Received int // bytes of submissions
+}
+
+func (h *Hub) status() drive.Status {
+	if h.drive == nil {
+		return drive.Status{}
+	}
+	return h.drive.Status()
+}
+
+// Drive returns the running committee's server, nil while it is down.
+func (h *Hub) Drive() *drive.Committee { return h.drive }
+
+func (h *Hub) config() drive.CommitteeConfig {
+	w := h.world
+	return drive.CommitteeConfig{
+		ServerConfig: drive.ServerConfig{
+			Rounds: w.options.Rounds, StepTime: w.options.StepTime, ComeBack: w.options.ComeBack,
+			Away: w.options.Away, Random: w.random,
+			Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
+				return w.digest(round, fresh), nil
+			},
+		},
+		Sums: w.sums, Batch: w.options.Batch,
+		Stored: func(name string) (io.ReadCloser, error) {
+			b, found := h.objects[name]
+			if !found {
+				return nil, fmt.Errorf("no %s", name)
+			}
+			return io.NopCloser(bytes.NewReader(b)), nil
+		},
+	}
+}
+
+// Start starts the server, from what it has saved.
+func (h *Hub) Start() {
+	if h.drive != nil {
+		return
+	}
+	w := h.world
+	h.life++
+	h.put = make(map[string]string)
+	var err error
+	if h.state == nil {
+		h.drive, err = drive.NewCommittee(h.config(), w.now)
+	} else {
+		h.drive, err = drive.ReadCommittee(h.config(), &w.key, w.now, h.state)
+	}
+	if err != nil {
+		w.Fatal("the server does not start: %v", err)
+	}
+	w.Note("server starts")
+	h.proceed()
+}
+
+// Kill ends the server's process.
+func (h *Hub) Kill() {
+	if h.drive == nil {
+		return
+	}
+	h.world.Note("server dies")
+	h.drive = nil
+	for _, s := range slices.Concat(h.world.Members, h.world.Parties) {
+		s.Cut()
+	}
+}
+
+// backup is what was durable at a time.
+type backup struct {
+	state   []byte
+	objects map[string][]byte
+}
+
+// Remember returns what is durable now, for SetBack.
+func (h *Hub) Remember() any { return backup{h.state, maps.Clone(h.objects)} }
+
+// SetBack has the server go on with something older, or with nothing.
+func (h *Hub) SetBack(old any) {
+	h.Kill()
+	b, _ := old.(backup)
+	h.state, h.objects = b.state, maps.Clone(b.objects)
+	if h.objects == nil {
+		h.objects = make(map[string][]byte)
+	}
+	h.world.items = make(map[string][32]byte)
+	h.Start()
+}
+
+func (h *Hub) dies(place string) bool {
+	if h.Die != nil && h.Die(place) {
+		h.Kill()
+	}
+	return h.drive == nil
+}
+
+// proceed is the server's loop.
+func (h *Hub) proceed() {
+	w := h.world
+	if h.drive == nil {
+		return
+	}
+	for {
+		if err := h.drive.Tick(w.now); err != nil {
+			w.Fatal("the server fails: %v", err)
+		}
+		r, decided := h.drive.Ready()
+		if !decided {
+			break
+		}
+		if r.Save && !h.keep() {
+			return
+		}
+		for _, n := range r.Notices {
+			h.notice(n)
+		}
+		orders := h.drive.Advance(w.now)
+		if orders.Tell {
+			for _, s := range slices.Concat(w.Members, w.Parties) {
+				s.pump()
+			}
+		}
+		if orders.Apply != nil {
+			h.apply(orders.Apply)
+		}
+		if h.dies("sent") {
+			return
+		}
+	}
+	h.wakes++
+	life, this := h.life, h.wakes
+	if wake := h.drive.Wake(); wake != drive.Never {
+		w.After(max(0, wake-w.now), func() {
+			if h.life == life && h.wakes == this {
+				h.proceed()
+			}
+		})
+	}
+}
+
+// keep saves the state, and reports whether the server lives.
+func (h *Hub) keep() bool {
+	w := h.world
+	state, err := h.drive.State(&w.key)
+	if err != nil {
+		w.Fatal("the server does not save: %v", err)
+	}
+	for _, o := range h.drive.Objects() {
+		if h.put[o.Name] == o.Version {
+			continue
+		}
+		var b bytes.Buffer
+		if _, err := o.Body.WriteTo(&b); err != nil {
+			w.Fatal("the server does not save: %v", err)
+		}
+		h.objects[o.Name], h.put[o.Name] = b.Bytes(), o.Version
+		h.Written += b.Len()
+	}
+	if h.dies("before") {
+		return false
+	}
+	h.state = state
+	h.Saves++
+	h.Written += len(state)
+	return !h.dies("after")
+}
+
+func (h *Hub) notice(n drive.Notice) {
+	w := h.world
+	w.Notices = append(w.Notices, n)
+	who := "party"
+	if n.Member {
+		who = "member"
+	}
+	w.Note("server %v: round %d, %s %d %v %v", n.Kind, n.Round, who, n.Party, n.Parties, n.Err)
+	switch n.Kind {
+	case drive.Lost:
+		w.lost++
+	case drive.SetBack:
+		w.lost += n.Skipped
+	}
+}
+
+// apply checks a sum, and answers.
+func (h *Hub) apply(a *drive.Apply) {
+	w := h.world
+	if _, again := w.Sums[a.Round]; again && !slices.Equal(w.Sums[a.Round], a.Parties) {
+		w.Fatal("round %d has two sums", a.Round)
+	}
+	if len(a.Parties) < w.options.Survivors {
+		w.Fatal("round %d has the sum of %v", a.Round, a.Parties)
+	}
+	want := make([]int64, w.sums.Length)
+	for _, i := range a.Parties {
+		for k, v := range w.vectors[fmt.Sprint(i, ".", a.Round)] {
+			want[k] += v
+		}
+	}
+	if !slices.Equal(a.Values, want) {
+		w.Fatal("round %d: %v, want %v", a.Round, a.Values, want)
+	}
+	w.Sums[a.Round] = a.Parties
+	life := h.life
+	w.After(drive.Millisecond, func() {
+		if h.life == life && h.drive != nil {
+			h.drive.Applied(w.now, a.Round, nil)
+			h.proceed()
+		}
+	})
+}
+
+// checkItem: what was told once has the same bytes whenever it is told again.
+func (w *Council) checkItem(to *Seat, item drive.Item) {
+	name := fmt.Sprint(to.member, to.index, item.Name)
+	digest := sha256.Sum256(item.Own)
+	if was, told := w.items[name]; told && was != digest {
+		if h, _, _ := wire.ParseHeader(item.Own); h.Type != 66 || w.lost == 0 {
+			w.Fatal("%s has other bytes", name)
+		}
+	}
+	w.items[name] = digest
+}

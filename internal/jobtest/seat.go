@@ -1,0 +1,388 @@
+package jobtest
+
+import (
+	"fmt"
+
+	"github.com/hushsum/hushsum/drive"
+)
+
+// Seat is a member or a party of a Council, with its process, its store and its connection.
+type Seat struct {
+	world  *Council
+	index  int
+	member bool
+
+	helps  *drive.Member
+	sends  *drive.Sender
+	state  []byte
+	life   int
+	link   int // of the connection; what was sent over an earlier one does not arrive
+	online bool
+	have   map[string]bool
+	arrive [2]drive.Time // when the last message arrives, up and down
+
+	// Die, if set, is asked at places where the process may die: "before", "after", "sent".
+	Die func(place string) bool
+	// Silent has messages stay away, and Rewrite changes them: its own to the server.
+	Silent  func(message []byte) bool
+	Rewrite func(message []byte) []byte
+	// Told changes what it tells of rounds. NoVector has a party be absent from a round.
+	Told     func(round uint64) uint64
+	NoVector func(round uint64) bool
+	// Redials is how long it takes to dial again; 0: half a second.
+	Redials drive.Time
+	Away    bool       // it does not dial
+	Late    drive.Time // how much later what it sends arrives
+	Done    bool
+}
+
+// Start starts the process, from what it has saved.
+func (s *Seat) Start() {
+	w := s.world
+	if s.alive() {
+		return
+	}
+	s.life++
+	var err error
+	identity := identities()[s.index]
+	if s.member {
+		c := drive.MemberConfig{Sums: w.sums, Rounds: w.options.Rounds,
+			Identity: identities()[len(w.Parties)+s.index], Random: w.random}
+		if s.state == nil {
+			s.helps, err = drive.NewMember(c)
+		} else {
+			s.helps, err = drive.LoadMember(c, &w.key, s.state)
+		}
+	} else {
+		c := drive.SenderConfig{Limits: drive.Limits{Rounds: w.options.Rounds}, Sums: w.sums,
+			Identity: identity, Random: w.random}
+		if s.state == nil {
+			s.sends, err = drive.NewSender(c)
+		} else {
+			s.sends, err = drive.LoadSender(c, &w.key, s.state)
+		}
+	}
+	if err != nil {
+		w.Fatal("%s does not start: %v", s, err)
+	}
+	s.Connect()
+}
+
+func (s *Seat) alive() bool { return s.helps != nil || s.sends != nil }
+
+// String names the seat.
+func (s *Seat) String() string {
+	if s.member {
+		return fmt.Sprint("member ", s.index)
+	}
+	return fmt.Sprint("party ", s.index)
+}
+
+// Kill ends the process. Start starts it again.
+func (s *Seat) Kill() {
+	if s.alive() {
+		s.world.Note("%s dies", s)
+		s.helps, s.sends = nil, nil
+		s.Cut()
+	}
+}
+
+func (s *Seat) dies(place string) bool {
+	if s.Die != nil && s.Die(place) {
+		s.Kill()
+	}
+	return !s.alive()
+}
+
+// Connect dials.
+func (s *Seat) Connect() {
+	w := s.world
+	if s.online || !s.alive() || s.Away || s.Done {
+		return
+	}
+	if w.Hub.drive == nil {
+		s.redial()
+		return
+	}
+	s.link++
+	s.online, s.have = true, make(map[string]bool)
+	told := uint64(0)
+	if s.member {
+		told = s.helps.Told()
+	} else {
+		told = s.sends.Told()
+	}
+	if s.Told != nil {
+		told = s.Told(told)
+	}
+	hello := drive.Hello{Told: told}
+	s.carry(0, func() {
+		if s.member {
+			w.Hub.drive.MemberConnected(w.now, s.index, hello)
+		} else {
+			w.Hub.drive.Connected(w.now, s.index, hello)
+		}
+		s.pump()
+	})
+	if s.member {
+		s.helps.Connected()
+	} else {
+		s.sends.Connected()
+	}
+	s.proceed()
+}
+
+func (s *Seat) redial() {
+	wait := s.Redials
+	if wait == 0 {
+		wait = drive.Second / 2
+	}
+	life := s.life
+	s.world.After(wait, func() {
+		if s.life == life {
+			s.Connect()
+		}
+	})
+}
+
+// Cut ends the connection.
+func (s *Seat) Cut() {
+	w := s.world
+	if !s.online {
+		return
+	}
+	s.online = false
+	s.link++
+	if hub := w.Hub; hub.drive != nil {
+		life := hub.life
+		w.After(w.options.Delay(), func() {
+			if hub.life != life || hub.drive == nil || s.online {
+				return
+			}
+			if s.member {
+				hub.drive.MemberGone(w.now, s.index)
+			} else {
+				hub.drive.Gone(w.now, s.index)
+			}
+			hub.proceed()
+		})
+	}
+	s.redial()
+}
+
+// carry has something happen at the server (0) or here (1) once a message has arrived there:
+// messages of one connection do not overtake each other.
+func (s *Seat) carry(way int, do func()) {
+	w, link := s.world, s.link
+	late := s.Late
+	if way == 1 {
+		late = 0
+	}
+	at := max(w.now+w.options.Delay()+late, s.arrive[way])
+	s.arrive[way] = at
+	w.After(at-w.now, func() {
+		if s.link != link {
+			return
+		}
+		if do(); way == 0 {
+			w.Hub.proceed()
+		} else {
+			s.proceed()
+		}
+	})
+}
+
+// pump sends what is pending.
+func (s *Seat) pump() {
+	w := s.world
+	if !s.online || w.Hub.drive == nil {
+		return
+	}
+	pending := w.Hub.drive.Pending(s.index)
+	if s.member {
+		pending = w.Hub.drive.MemberPending(s.index)
+	}
+	for item := range pending {
+		w.checkItem(s, item)
+		if s.have[item.Name] {
+			continue
+		}
+		s.have[item.Name] = true
+		digest := w.digest(item.Round, w.Hub.status().Fresh)
+		s.carry(1, func() { s.take(item, digest) })
+	}
+}
+
+// take takes what the server has sent.
+func (s *Seat) take(item drive.Item, broadcast [32]byte) {
+	switch {
+	case !s.alive():
+	case item.Kind == drive.Last:
+		if s.Done = true; s.member {
+			s.helps.Finish()
+		}
+	case s.member:
+		s.helps.Receive(item.Own)
+	case item.Kind == drive.Upload:
+		s.sends.Upload(item.Round)
+	default:
+		s.sends.Opening(item.Own)
+		s.work(broadcast)
+	}
+}
+
+// work answers what the sender asks.
+func (s *Seat) work(broadcast [32]byte) {
+	w := s.world
+	if _, decided := s.sends.Ready(); !decided {
+		return
+	}
+	out := s.settle()
+	if out == nil || out.Ask == nil {
+		return
+	}
+	id, life := out.Ask.ID, s.life
+	w.After(w.options.Work(), func() {
+		if s.life != life || s.sends == nil {
+			return
+		}
+		if s.NoVector != nil && s.NoVector(id.Round) {
+			s.sends.Absent(id, fmt.Errorf("no rows"))
+			s.proceed()
+			return
+		}
+		values := make([]int64, w.sums.Length)
+		for k := range values {
+			values[k] = int64(w.random.Uint64()%256) - 128
+		}
+		was := s.sends.Told()
+		kept := append([]int64(nil), values...)
+		if err := s.sends.Answer(id, broadcast, values); err != nil {
+			w.Fatal("%s: %v", s, err)
+		}
+		if s.sends.Told() > was {
+			w.vectors[fmt.Sprint(s.index, ".", id.Round)] = kept
+		}
+		s.proceed()
+	})
+}
+
+// settle saves what has to be, and returns what may leave; nil if the process has died.
+func (s *Seat) settle() *drive.SenderOut {
+	r, _ := s.sends.Ready()
+	for _, x := range r.Reports {
+		s.world.Note("%s: %d round %d %v", s, x.Kind, x.Round, x.Err)
+	}
+	if r.Save {
+		state, err := s.sends.State(&s.world.key)
+		if err != nil {
+			s.world.Fatal("%s: %v", s, err)
+		}
+		if s.dies("before") {
+			return nil
+		}
+		s.state = state
+		if s.dies("after") {
+			return nil
+		}
+	}
+	out := s.sends.Advance()
+	for _, away := range out.Away {
+		s.say(func(d *drive.Committee) { d.Absent(s.world.now, s.index, away.Number) })
+	}
+	if out.Offer != 0 {
+		s.say(func(d *drive.Committee) { d.Offer(s.world.now, s.index, out.Offer) })
+	}
+	if out.Send != nil {
+		s.send(out.Send)
+	}
+	if s.dies("sent") {
+		return nil
+	}
+	return &out
+}
+
+// say has the server hear something.
+func (s *Seat) say(do func(d *drive.Committee)) {
+	if s.online {
+		s.carry(0, func() {
+			hub := s.world.Hub.drive
+			if s.member {
+				hub.MemberHeard(s.world.now, s.index)
+			} else {
+				hub.Heard(s.world.now, s.index)
+			}
+			do(hub)
+		})
+	}
+}
+
+// send sends a message.
+func (s *Seat) send(message []byte) {
+	w := s.world
+	if s.Silent != nil && s.Silent(message) || !s.online {
+		return
+	}
+	if s.Rewrite != nil {
+		message = s.Rewrite(message)
+	}
+	if !s.member {
+		w.uploads[string(message[:46])]++
+	}
+	s.say(func(d *drive.Committee) {
+		var err error
+		if s.member {
+			err = d.ReceiveMember(w.now, s.index, message)
+		} else if err = d.Receive(w.now, s.index, message); err == nil {
+			w.Hub.Received += len(message)
+		}
+		if err != nil {
+			w.Note("server refuses %s: %v", s, err)
+		}
+	})
+}
+
+// proceed is the seat's loop.
+func (s *Seat) proceed() {
+	switch {
+	case s.sends != nil:
+		for s.sends != nil {
+			if _, decided := s.sends.Ready(); !decided || s.settle() == nil {
+				return
+			}
+		}
+	case s.helps != nil:
+		s.help()
+	}
+}
+
+func (s *Seat) help() {
+	for s.helps != nil {
+		r, decided := s.helps.Ready()
+		if !decided {
+			return
+		}
+		for _, x := range r.Reports {
+			s.world.Note("%s: %d round %d %v", s, x.Kind, x.Round, x.Err)
+		}
+		if r.Save {
+			state, err := s.helps.State(&s.world.key)
+			if err != nil {
+				s.world.Fatal("%s: %v", s, err)
+			}
+			if s.dies("before") {
+				return
+			}
+			s.state = state
+			if s.dies("after") {
+				return
+			}
+		}
+		for _, m := range s.helps.Advance() {
+			s.send(m)
+		}
+		if s.dies("sent") {
+			return
+		}
+	}
+}
