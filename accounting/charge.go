@@ -64,14 +64,31 @@ func spendAtMost(charges []charge, v View, delta float64) (spentAtMost, error) {
 		return spentAtMost{}, err
 	}
 	out, err := spendAs(charges, v, delta)
-	if err != nil || v == ServerView || out.steps != nil && !spreads(charges) {
+	if err != nil || !sampledIn(charges, v) || out.steps != nil && !spreads(charges) {
 		return out, err
 	}
 	// Rényi bounds of sampling can be above those without.
-	if whole, err := spendAs(charges, ServerView, delta); err == nil && whole.Upper < out.Upper {
-		out.Upper, out.Reason, out.Accountant = whole.Upper, whole.Reason, whole.Accountant
+	whole := slices.Clone(charges)
+	for i, c := range whole {
+		if c.Round != nil {
+			r := c.Round.unsampled()
+			whole[i].Round = &r
+		}
+	}
+	if b, err := spendAs(whole, ServerView, delta); err == nil && b.Upper < out.Upper {
+		out.Upper, out.Reason, out.Accountant = b.Upper, b.Reason, b.Accountant
 	}
 	return out, nil
+}
+
+// sampledIn reports whether sampling counts in a view, of any charge.
+func sampledIn(charges []charge, v View) bool {
+	return slices.ContainsFunc(charges, func(c charge) bool {
+		if c.Round != nil {
+			return c.Round.rate(v) < 1
+		}
+		return rateOf(c.seen(v)) < 1
+	})
 }
 
 // spreads reports whether a charge is of vectors that more than one norm bounds.
@@ -110,7 +127,8 @@ func asSteps(charges []charge, v View, of func(Round) ([]Step, bool)) (out []Ste
 	return out, true, nil
 }
 
-// distanceOf is the distance of all samples from their laws. It checks every round.
+// distanceOf is the distance of all that is released from the laws that are accounted for. It
+// checks every round.
 func distanceOf(charges []charge) (distance float64, err error) {
 	for _, c := range charges {
 		if c.Round == nil {
@@ -119,7 +137,7 @@ func distanceOf(charges []charge) (distance float64, err error) {
 		if err := c.Round.check(); err != nil {
 			return 0, err
 		}
-		distance += c.Round.TableDistance * c.Round.Samples * float64(c.Count)
+		distance += (c.Round.TableDistance*c.Round.Samples + c.Round.Overrun) * float64(c.Count)
 	}
 	return distance, nil
 }
@@ -329,7 +347,7 @@ func pureOf(charges []charge) float64 {
 	return total * (1 + 1e-9) // for rounding
 }
 
-const reasonTable = "the samplers' distance from their law uses up delta"
+const reasonTable = "the samplers' distance from their law, or overruns, use up delta"
 
 // farOrders are the default orders and those above them, which bounds far below 1 need.
 var farOrders = func() []float64 {

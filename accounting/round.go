@@ -47,14 +47,23 @@ type Round struct {
 	// cannot be ground and is hidden from the outsider. Without it, PublicView has
 	// no amplification.
 	HiddenSchedule bool
+	// SecretRate is the probability with which what is protected, a party's vector or one
+	// record of it, is in a submission at all, by a coin that its party tosses anew for every
+	// submission and that nothing but the masked sum depends on. It amplifies in both views,
+	// against a server that cheats too. 0 stands for 1, no coin.
+	SecretRate float64 `json:",omitempty"`
+	// Overrun is the probability in one round that a client submits something else than these
+	// figures say, such as zeros for a batch that came out too large. It adds (1+e^ε)·Overrun
+	// to δ in each round.
+	Overrun float64 `json:",omitempty"`
 }
 
 // A View names who looks.
 type View int
 
 const (
-	// ServerView is a curious server with its colluders: it knows who took part, so
-	// sampling does not amplify; zero-out adjacency.
+	// ServerView is a server with its colluders: it knows who took part, so that only
+	// coins which parties keep to themselves amplify; zero-out adjacency.
 	ServerView View = iota + 1
 	// PublicView is an outsider who sees released models: amplified if the schedule is
 	// hidden from it. Of a [Round] zero-out adjacency as well, since a party brings
@@ -92,8 +101,9 @@ type Spent struct {
 
 // Views returns ε(server) and ε(public) of the given number of rounds at delta.
 // A client is assumed to take part in every round for the server's view, and to
-// be scheduled with probability Rate for the public's. Errors wrap ErrConfig
-// or ErrTooLarge.
+// be scheduled with probability Rate for the public's. If its own ledger lets it submit
+// in k rounds of those, retries included, rounds is k, whoever picks them, and Rate is 1: what
+// a server picks amplifies nothing. Errors wrap ErrConfig or ErrTooLarge.
 func (r Round) Views(rounds int, delta float64) (server, public Spent, err error) {
 	if server, err = r.Spent(ServerView, rounds, delta); err != nil {
 		return Spent{}, Spent{}, err
@@ -143,6 +153,12 @@ func (r Round) check() error {
 	}
 	if err := checkRate(r.Rate); err != nil {
 		return err
+	}
+	if !(r.SecretRate >= 0 && r.SecretRate <= 1) {
+		return configError("secret rate is %v, want 0 < rate ≤ 1, or 0 for 1", r.SecretRate)
+	}
+	if !(r.Overrun >= 0 && r.Overrun < 1) {
+		return configError("overrun is %v, want a probability below 1", r.Overrun)
 	}
 	if !(r.TableDistance >= 0 && r.TableDistance < 1) || !(r.Samples >= 0) ||
 		math.IsInf(r.Samples, 1) {
@@ -196,10 +212,20 @@ func (r Round) lanes() []Lane {
 
 // rate is the sampling rate that counts in a view.
 func (r Round) rate(v View) float64 {
-	if v == PublicView && r.HiddenSchedule {
-		return r.Rate
+	q := 1.0
+	if r.SecretRate > 0 {
+		q = r.SecretRate
 	}
-	return 1
+	if v == PublicView && r.HiddenSchedule {
+		q *= r.Rate
+	}
+	return q
+}
+
+// unsampled is the round to those who know who is in it.
+func (r Round) unsampled() Round {
+	r.Rate, r.SecretRate = 1, 1
+	return r
 }
 
 // steps returns the round as one-dimensional mechanisms, or ok = false if its
