@@ -1,9 +1,9 @@
 package accounting
 
-// meetsRounds reports whether the certified upper bound of n rounds is within
-// the target in one view, by whichever accountant [Round.Spent] uses.
-func (t Target) meetsRounds(r Round, v View, n int) (bool, error) {
-	charges, err := r.charges(v, n)
+// Within reports whether so many rounds are within a budget in one view: whether the upper bound
+// of [Round.Spent] is. It saves the lower one, which takes most of the time.
+func (r Round) Within(t Target, v View, rounds int) (bool, error) {
+	charges, err := r.charges(v, rounds)
 	if err != nil {
 		return false, err
 	}
@@ -30,7 +30,7 @@ func CalibrateRound(
 	if err := t.checkView(v); err != nil {
 		return 0, err
 	}
-	return leastNoise(func(x float64) (bool, error) { return t.meetsRounds(round(x), v, rounds) })
+	return leastNoise(func(x float64) (bool, error) { return round(x).Within(t, v, rounds) })
 }
 
 // CalibrateRoundCount returns the largest number of rounds that meets the target
@@ -39,7 +39,7 @@ func CalibrateRoundCount(t Target, v View, r Round) (int, error) {
 	if err := t.checkView(v); err != nil {
 		return 0, err
 	}
-	return mostRounds(func(n int) (bool, error) { return t.meetsRounds(r, v, n) })
+	return mostRounds(func(n int) (bool, error) { return r.Within(t, v, n) })
 }
 
 // CalibrateRoundRate returns the largest sampling rate for which the given number
@@ -52,6 +52,6 @@ func CalibrateRoundRate(t Target, rounds int, r Round) (float64, error) {
 	}
 	return largestRate(func(q float64) (bool, error) {
 		r.Rate = q
-		return t.meetsRounds(r, PublicView, rounds)
+		return r.Within(t, PublicView, rounds)
 	})
 }

@@ -1,7 +1,6 @@
 package accounting
 
 import (
-	"errors"
 	"math"
 	"slices"
 )
@@ -101,6 +100,16 @@ func spreads(charges []charge) bool {
 	return false
 }
 
+// spreadsFar reports whether all vectors have an L1 norm far above the L2 norm.
+func spreadsFar(charges []charge) bool {
+	return !slices.ContainsFunc(charges, func(c charge) bool {
+		return c.Round == nil || slices.ContainsFunc(c.Round.lanes(), func(l Lane) bool {
+			s, err := l.Sensitivity.check()
+			return err != nil || s.L1 < 1.5*s.L2
+		})
+	})
+}
+
 // asSteps returns all charges as steps, those of rounds by of, or ok = false.
 func asSteps(charges []charge, v View, of func(Round) ([]Step, bool)) (out []Step, ok bool,
 	err error) {
@@ -142,103 +151,6 @@ func distanceOf(charges []charge) (distance float64, err error) {
 	return distance, nil
 }
 
-func spendAs(charges []charge, v View, delta float64) (spentAtMost, error) {
-	if !(delta >= 0 && delta < 1) {
-		return spentAtMost{}, configError("delta is %v, want 0 ≤ delta < 1", delta)
-	}
-	distance, err := distanceOf(charges)
-	if err != nil {
-		return spentAtMost{}, err
-	}
-	out := spentAtMost{Spent: Spent{View: v, Accountant: "RDP"}}
-	out.Upper = math.Inf(1)
-	found := false
-	take := func(b Bound, accountant string) {
-		if !found || b.Upper < out.Upper {
-			out.Upper, out.Reason, out.Accountant, found = b.Upper, b.Reason, accountant, true
-		}
-	}
-	wide := spreads(charges)
-	steps, pld, err := asSteps(charges, v, func(r Round) ([]Step, bool) { return r.steps(v) })
-	if err != nil {
-		return spentAtMost{}, err
-	}
-	if pld {
-		b, fits, err := byPLD(steps, delta, distance)
-		if err != nil {
-			return spentAtMost{}, err
-		}
-		if pld = fits; fits {
-			take(b, "PLD")
-			out.low = b.Lower
-			if out.steps = steps; steps == nil {
-				out.steps = []Step{}
-			}
-		}
-	}
-	if pld && !wide {
-		return out, nil
-	}
-	b, err := byRDP(charges, v, delta, distance)
-	switch {
-	case err == nil:
-		take(b, "RDP")
-	case !pld:
-		return spentAtMost{}, err
-	}
-	if !wide {
-		return out, nil
-	}
-	normal, ok, err := asSteps(charges, v, func(r Round) ([]Step, bool) { return r.normalSteps(v) })
-	if err != nil || !ok {
-		return out, err
-	}
-	b, ok, err = byPLD(normal, delta, distance)
-	if err == nil && ok {
-		take(b, "PLD")
-	}
-	return out, err
-}
-
-// byPLD is what steps spend, or ok = false if their tables would not fit.
-func byPLD(steps []Step, delta, distance float64) (b Bound, ok bool, err error) {
-	c, err := Compose(steps...)
-	if errors.Is(err, ErrTooLarge) {
-		return Bound{}, false, nil
-	}
-	if err != nil {
-		return Bound{}, false, err
-	}
-	b, err = withDistance(c.Epsilon, delta, distance)
-	return b, err == nil, err
-}
-
-// byRDP is what charges spend by their Rényi curves, which show nothing from below.
-func byRDP(charges []charge, v View, delta, distance float64) (Bound, error) {
-	pure := pureOf(charges)
-	curve, err := totalRDP(charges, v)
-	if err != nil {
-		return Bound{}, err
-	}
-	return withDistance(func(d float64) (Bound, error) {
-		b := Bound{Upper: pure}
-		if d == 0 {
-			if math.IsInf(pure, 1) {
-				b.Reason = reasonPure
-			}
-			return b, nil
-		}
-		e, _, err := curve.Epsilon(d)
-		if err != nil {
-			return Bound{}, err
-		}
-		if b.Upper = math.Min(e, pure); math.IsInf(b.Upper, 1) {
-			b.Reason = reasonOverflow
-		}
-		return b, nil
-	}, delta, distance)
-}
-
 // findLower sets the lower bound to the largest that a neighbour attains: vectors spread
 // over as many coordinates as can differ, then over half of them, and so on while they
 // spend more, and over one.
@@ -248,21 +160,28 @@ func (s *spentAtMost) findLower(charges []charge, v View, delta float64) error {
 		return err
 	}
 	try := func(n int) (low float64, err error) {
-		steps, name := attainedBy(charges, v, n)
-		if steps == nil {
+		w := attainedBy(charges, v, n)
+		if w.steps == nil {
 			return 0, nil
 		}
-		if s.steps != nil && sameSteps(steps, s.steps) {
+		if s.steps != nil && sameSteps(w.steps, s.steps) {
 			low = s.low
 		} else {
-			b, ok, err := byPLD(steps, delta, distance)
-			if err != nil || !ok {
+			of, err := composedEpsilon(w.steps)
+			if of == nil {
 				return 0, err
 			}
-			low = b.Lower
+			of = w.read(of)
+			b, err := of(delta)
+			if err == nil {
+				low, err = lowerWithDistance(of, b.Lower, delta, distance)
+			}
+			if err != nil {
+				return 0, err
+			}
 		}
 		if low > s.Lower {
-			s.Lower, s.Neighbour = math.Min(low, s.Upper), name
+			s.Lower, s.Neighbour = math.Min(low, s.Upper), w.name
 		}
 		return low, nil
 	}
@@ -289,22 +208,29 @@ func sameSteps(a, b []Step) bool {
 	})
 }
 
+// lowerWithDistance is the lower bound of the ideal law at a δ that the distance enlarges.
+// low is that at delta itself.
+func lowerWithDistance(eval epsilonOf, low, delta, distance float64) (float64, error) {
+	if distance == 0 || low == 0 {
+		return low, nil
+	}
+	delta += (1 + math.Exp(math.Min(low, 700))) * distance
+	if delta >= 1 {
+		return 0, nil
+	}
+	b, err := eval(delta)
+	return b.Lower, err
+}
+
 // withDistance solves ε = eval(δ − (1+e^ε)·distance) from below; the value
-// returned satisfies it with ≥. The lower bound is the one of the ideal law at a
-// δ enlarged likewise.
-func withDistance(eval func(float64) (Bound, error), delta, distance float64) (Bound, error) {
+// returned satisfies it with ≥. The lower bound is that of lowerWithDistance.
+func withDistance(eval epsilonOf, delta, distance float64) (Bound, error) {
 	b, err := eval(delta)
 	if err != nil || distance == 0 {
 		return b, err
 	}
-	if d := delta + (1+math.Exp(math.Min(b.Lower, 700)))*distance; d < 1 {
-		low, err := eval(d)
-		if err != nil {
-			return Bound{}, err
-		}
-		b.Lower = low.Lower
-	} else {
-		b.Lower = 0
+	if b.Lower, err = lowerWithDistance(eval, b.Lower, delta, distance); err != nil {
+		return Bound{}, err
 	}
 	fail := Bound{Lower: b.Lower, Upper: math.Inf(1), Reason: reasonTable}
 	guess := b.Upper

@@ -31,13 +31,14 @@
 //
 // # Who should not use it
 //
-// One-dimensional losses are exact for scalar releases and for vectors only
-// where the worst case is one-dimensional (Gaussian noise in L2, Laplace and
-// discrete Laplace in L1 alone: see laplacevector.go). Vectors under discrete Gaussian or
-// Skellam noise go through [RDP] with the bounds in (Δ1, Δ2, d, τ), as do vectors under
-// discrete Laplace noise that are clipped in L2; [Round] does so by itself. For the last it
-// names a vector that attains its lower bound, 6 to 8 % below the upper one in most
-// settings: no theorem makes that less, and the Gaussian is the better law for vectors.
+// One-dimensional losses are exact for scalar releases and for vectors only where the worst case
+// is one-dimensional (Gaussian noise in L2, Laplace and discrete Laplace in L1 alone). Vectors
+// under discrete Gaussian or Skellam noise, sums of shares too, are dominated by a Gaussian of
+// nearly the same variance (docs/privacy-proofs.md): the interval is 1 % wide or less where the
+// noise of a sum has a standard deviation of 7 units or more. Vectors under discrete Laplace noise
+// that are clipped in L2 have bounds 6 to 9 % apart in most settings: no theorem makes that less,
+// and the Gaussian is the better law for vectors. [Round] takes the least of its bounds, and names
+// a vector that attains the lower one.
 //
 // Nothing here is secret, so nothing is constant time. The package does no
 // input or output, and reads neither clock nor randomness.

@@ -42,7 +42,7 @@ func ExampleRound_Views() {
 		return
 	}
 	fmt.Printf("ε(server) ≤ %.2f, ε(public) ≤ %.2f\n", server.Upper, public.Upper)
-	// Output: ε(server) ≤ 5.60, ε(public) ≤ 0.54
+	// Output: ε(server) ≤ 5.23, ε(public) ≤ 0.23
 }
 
 // Two clients, of whom one wants to spend less, take part until a round would take

@@ -18,8 +18,8 @@ const (
 	// one.
 	FamilyDiscreteLaplace = family.DiscreteLaplace
 	// FamilyDiscreteGaussian: P(k) ∝ exp(−k²/2σ²) (Canonne, Kamath, Steinke 2020). A
-	// sum of m shares is close to one of σ√m, by the published τ (Kairouz, Liu,
-	// Steinke 2021), which is charged.
+	// sum of m shares is close to one of σ√m (Kairouz, Liu, Steinke 2021), and accounted for
+	// as what it is.
 	FamilyDiscreteGaussian = family.DiscreteGaussian
 	// FamilySkellam: differences of two Poisson variables (Agarwal, Kairouz, Liu
 	// 2021). Sums of shares are exact.

@@ -38,7 +38,7 @@ func overlap(t float64, eps float64, shifts ...int) float64 {
 	return sum(0, 1, 1)
 }
 
-// The lemma of laplacevector.go at every knot: its closed forms, and the order.
+// Lemma 1 of docs/privacy-proofs.md at every knot: its closed forms, and the order.
 func TestShiftDominatesSplitShift(t *testing.T) {
 	knots, tightest := 0, math.Inf(1)
 	for _, scale := range []float64{0.2, 0.7, 1, 3, 20, 300} {

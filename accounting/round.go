@@ -22,8 +22,7 @@ type Round struct {
 	Family Family
 	// Shares is m, the honest shares that the noise is calibrated to and the only
 	// ones that count, even if more are in a sum. The discrete Laplace of exactly m
-	// is all that is proved; further ones are post-processing. For the others more
-	// shares are more variance, but τ is proved for a fixed number.
+	// is all that is proved; further ones are post-processing.
 	Shares int
 	// MinSurvivors is the least number of parties whose sum is ever released;
 	// Colluders of them may subtract their own noise. MinSurvivors − Colluders
@@ -87,11 +86,12 @@ func (v View) String() string {
 type Spent struct {
 	// Bound is attained at its lower end by Neighbour, if that is above 0. Over vectors
 	// under discrete Laplace noise the two ends are up to a tenth apart, further with
-	// sampling or an ε near δ; where PLD has the worst case they agree to a thousandth.
+	// sampling or an ε near δ; under other noise they are within a hundredth from a standard
+	// deviation of 7 units of the sum on.
 	Bound
 	View View
-	// Accountant is what proves the upper bound: "PLD", or "RDP" where that is less,
-	// vectors have no one-dimensional worst case, or tables would not fit.
+	// Accountant is what proves the upper bound: "PLD", by the worst vector or by a Gaussian
+	// that dominates all, or "RDP" where that is less.
 	Accountant string
 	// Neighbour says what one client adds to each sum to attain Lower, as in "40 coordinates
 	// by 125", in integer units. Empty if none is known, with Lower = 0, or if nothing but
@@ -231,9 +231,6 @@ func (r Round) unsampled() Round {
 // steps returns the round as one-dimensional mechanisms, or ok = false if its
 // vectors have no one-dimensional worst case.
 func (r Round) steps(v View) (out []Step, ok bool) {
-	if r.Family == FamilyDiscreteGaussian {
-		return nil, false
-	}
 	var ms []Mechanism
 	for _, l := range r.lanes() {
 		s, err := l.Sensitivity.check()
@@ -246,6 +243,8 @@ func (r Round) steps(v View) (out []Step, ok bool) {
 		case r.Family == FamilySkellam && s.Dimension == 1 && s.L2 <= 1<<20:
 			norm := integerNorm(math.Min(s.L1, s.L2)) // of one coordinate they are one
 			ms = append(ms, Skellam{float64(r.Shares) * l.ShareVariance, norm})
+		case r.Family == FamilyDiscreteGaussian && s.Dimension == 1 && r.Shares == 1 && s.L2 <= 1<<20:
+			ms = append(ms, DiscreteGaussian{l.ShareSigma, integerNorm(math.Min(s.L1, s.L2))})
 		default:
 			return nil, false
 		}
@@ -262,24 +261,21 @@ func (r Round) steps(v View) (out []Step, ok bool) {
 }
 
 // normalSteps returns the round as a Gaussian that dominates it, or ok = false. All lanes
-// together are one, so that they are sampled together.
-func (r Round) normalSteps(v View) (out []Step, ok bool) {
-	if r.Family != FamilyDiscreteLaplace {
-		return r.steps(v)
-	}
+// together are one, so that they are sampled together. scan and cut are those of [Lane.normal].
+func (r Round) normalSteps(v View, scan bool) (out []Step, cut, ok bool) {
 	mu := 0.0
 	for _, l := range r.lanes() {
-		s, err := l.Sensitivity.check()
+		x, c, err := l.normal(r.Family, r.Shares, scan)
 		if err != nil {
-			return nil, false
+			return nil, false, false
 		}
-		mu = math.Hypot(mu, laplaceVectorMu(l.SumScale, s))
+		mu, cut = math.Hypot(mu, x), cut || c
 	}
 	z := 1 / mu * (1 - 1e-12)
 	if !(z > 0) || math.IsInf(z, 1) {
-		return nil, false
+		return nil, false, false
 	}
-	return []Step{{Sampled{Gaussian{z}, r.rate(v)}, 1}}, true
+	return []Step{{Sampled{Gaussian{z}, r.rate(v)}, 1}}, cut, true
 }
 
 // spreads reports whether the round is of vectors for which the L1 norm alone, or one

@@ -39,13 +39,14 @@ func TestViews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(public.Upper < server.Upper) || server.Accountant != "RDP" {
+	if !(public.Upper < server.Upper) || server.Accountant != "PLD" ||
+		server.Width() > 1e-5*server.Upper {
 		t.Errorf("server %+v, public %+v", server, public)
 	}
 	// The discrete Gaussian of σ√m is close to a Gaussian of that multiplier.
 	z := 100 * math.Sqrt(80) / 300
 	g := mustEpsilon(t, 1e-6, Step{Gaussian{z}, 10})
-	if server.Upper < g.Lower || server.Upper > 1.2*g.Upper {
+	if server.Upper < g.Lower || server.Upper > (1+1e-5)*g.Upper {
 		t.Errorf("server %v beside Gaussian %v", server.Upper, g)
 	}
 	r.HiddenSchedule = false
@@ -62,7 +63,7 @@ func TestViews(t *testing.T) {
 	}
 	zz := 1 / math.Sqrt(1/(z*z)+10000/(80*40.0*40))
 	if want := mustEpsilon(t, 1e-6, Step{Gaussian{zz}, 10}); both.Upper < want.Lower ||
-		both.Upper > 1.2*want.Upper {
+		both.Upper > (1+1e-5)*want.Upper {
 		t.Errorf("both lanes %v, want about %v", both.Upper, want)
 	}
 }
@@ -87,8 +88,8 @@ func TestRoundLaws(t *testing.T) {
 		t.Errorf("%v, want %v", s.Bound, want)
 	}
 	skellam.Update.Sensitivity = Sensitivity{30, 6, 50}
-	if s, err = skellam.Spent(ServerView, 3, 1e-6); err != nil || s.Accountant != "RDP" ||
-		s.Upper <= 0 {
+	if s, err = skellam.Spent(ServerView, 3, 1e-6); err != nil || s.Accountant != "PLD" ||
+		s.Neighbour != "1 coordinate by 6" || s.Width() > .013*s.Upper {
 		t.Errorf("%+v %v", s, err)
 	}
 }

@@ -89,8 +89,7 @@ func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error
 		if err != nil {
 			return false, err
 		}
-		spent, err := m.Round().Spent(b.Against, rounds, b.Delta)
-		return err == nil && spent.Upper <= b.Epsilon, err
+		return m.Round().Within(accounting.Target{Epsilon: b.Epsilon, Delta: b.Delta}, b.Against, rounds)
 	}
 	// Of the multipliers tried, little is too little, wide too wide for the ring.
 	enough, little, wide := 1.0, 0.0, math.Inf(1)

@@ -85,7 +85,7 @@ func Example() {
 	}
 	// Output:
 	// the noise of 220 people suffices for ε = 1.00
-	// each mean is off by 0.043, a standard deviation
+	// each mean is off by 0.040, a standard deviation
 }
 
 // 80 parties, of whom 8 may be missing and 6 may collude, have vectors of norm 1 in a
@@ -107,5 +107,5 @@ func ExampleMechanism_Round() {
 		return
 	}
 	fmt.Printf("20 rounds: ε(server) ≤ %.2f\n", spent.Upper)
-	// Output: 20 rounds: ε(server) ≤ 2.45
+	// Output: 20 rounds: ε(server) ≤ 2.26
 }

@@ -90,5 +90,5 @@ func ExampleOptions_Calibrate() {
 	}
 	fmt.Printf("%d rounds, ε(server) at most %.1f by %s\n", len(result.Rounds), result.Server.Upper,
 		result.Server.Accountant)
-	// Output: 5 rounds, ε(server) at most 8.0 by RDP
+	// Output: 5 rounds, ε(server) at most 8.0 by PLD
 }

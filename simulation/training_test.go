@@ -262,7 +262,7 @@ func TestTrainingWithNoise(t *testing.T) {
 		out := train(t, x)
 		last := out.Rounds[len(out.Rounds)-1]
 		if len(out.Rounds) != 3 || last.Server.Upper > 50 || last.Server.Upper < 48 ||
-			last.Server.Accountant != "RDP" {
+			last.Server.Accountant != "PLD" {
 			t.Errorf("%s: %d rounds, spent %+v", name, len(out.Rounds), last.Server)
 		}
 		if a := out.Final().Test.Accuracy(); a < .6 {

@@ -235,7 +235,7 @@ func (r *release) problem(err error) error {
 			err:    err,
 		}
 		if r.Mechanism == "discrete-gaussian" || r.Mechanism == "skellam" {
-			p.advice = "Use --dimension 2, which is accounted for by Renyi divergence, or count " +
+			p.advice = "Use --dimension 2, which is accounted for by a Gaussian, or count " +
 				"in larger units."
 		}
 		return p

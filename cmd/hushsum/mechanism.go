@@ -61,8 +61,8 @@ another, which doubles the distance.
 
 Every epsilon is an upper bound that is proved, with a lower bound beside it
 where the accountant has one, which a vector of one client attains. PLD composes
-privacy-loss distributions; RDP, by Renyi divergence, is used for vectors under
-discrete Gaussian or Skellam noise.
+privacy-loss distributions, for vectors those of a Gaussian that is no better
+than the noise; RDP, by Renyi divergence, is used where that proves less.
 `
 
 // takeMechanism takes the name of the law off the arguments.

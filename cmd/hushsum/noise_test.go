@@ -129,7 +129,7 @@ func TestBudget(t *testing.T) {
 	}
 	for key, want := range map[string]any{
 		"noise": "discrete-gaussian", "delta": 1e-6, "epsilon_budget": 4.0, "stopped": false,
-		"complete": true, "accountant": "RDP",
+		"complete": true, "accountant": "PLD",
 	} {
 		if last[key] != want {
 			t.Errorf("%s is %v, want %v", key, last[key], want)
@@ -144,8 +144,8 @@ func TestBudget(t *testing.T) {
 // With noise of the user's own the budget ends the run, or does not let it begin.
 func TestBudgetStops(t *testing.T) {
 	for args, want := range map[string]string{
-		" --epsilon 2 --noise-multiplier 3": "The run ended after 1 round: one more would take each " +
-			"party to epsilon 2.",
+		" --epsilon 1.5 --noise-multiplier 3": "The run ended after 1 round: one more would take each " +
+			"party to epsilon 1.",
 		" --epsilon 1 --noise-multiplier .5": "No round was begun: the first would take each party to " +
 			"epsilon ",
 	} {

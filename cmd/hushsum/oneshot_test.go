@@ -34,7 +34,7 @@ func TestOneshotEpsilon(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed := last["epsilon"].(float64)
-	if math.Abs(printed-*want.Epsilon) > 1e-9**want.Epsilon || want.Adjacency != "zero-out" {
+	if math.Abs(printed-*want.Epsilon) > 1e-6**want.Epsilon || want.Adjacency != "zero-out" {
 		t.Errorf("simulate prints %v, account %v", printed, *want.Epsilon)
 	}
 }

@@ -194,7 +194,7 @@ func TestEpsilonAndDelta(t *testing.T) {
 	lanes := with(func(r *Run) { r.Mechanism, r.Dimension, r.Sensitivity = "skellam", 10, 100 })
 	spent, err = lanes.Epsilon(1e-5)
 	want, err2 := lanes.Round().Spent(accounting.ServerView, 3, 1e-5)
-	if err != nil || err2 != nil || spent != want || spent.Accountant != "RDP" {
+	if err != nil || err2 != nil || spent != want || spent.Accountant != "PLD" {
 		t.Errorf("%+v, want %+v, %v, %v", spent, want, err, err2)
 	}
 	if _, err := lanes.Delta(1); !errors.Is(err, accounting.ErrUnsupported) {

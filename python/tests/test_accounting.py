@@ -49,7 +49,7 @@ def test_adversaries_and_mechanisms() -> None:
     assert hushsum.epsilon("discrete_laplace", scale=4, delta=0).upper == pytest.approx(0.25)
     vector = hushsum.epsilon("discrete-gaussian", noise_multiplier=1, sensitivity=50,
                              dimension=1000)
-    assert vector.accountant == "RDP"
+    assert vector.accountant == "PLD" and vector.neighbour == "1 coordinate by 50"
     assert hushsum.epsilon("gaussian", noise_multiplier=1, delta=0).upper == math.inf
     d = hushsum.delta("gaussian", noise_multiplier=1, epsilon=2.0)
     assert 0 < d.lower <= d.upper < 0.1
