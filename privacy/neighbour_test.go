@@ -1,0 +1,47 @@
+package privacy
+
+import (
+	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
+)
+
+// Whatever is released, a vector with weights or metrics, signs, the votes of a clip that adapts,
+// fewer survivors, colluders and schedules: each lower bound has a neighbour with a name, and in
+// the units that releases are rounded to it is close to the upper one.
+func TestEveryReleaseNamesItsNeighbour(t *testing.T) {
+	for name, change := range map[string]func(*Release){
+		"a vector":      func(*Release) {},
+		"a number":      func(r *Release) { r.Dimension = 1 },
+		"signs":         func(r *Release) { r.Signs = &Signs{Dimension: 40, Part: .3, MinMultiplier: 30} },
+		"votes":         func(r *Release) { r.Signs = Votes(100) },
+		"drop-outs":     func(r *Release) { r.Contributors.MinSurvivors = 70 },
+		"colluders":     func(r *Release) { r.Contributors.Colluders = 20 },
+		"a schedule":    func(r *Release) { r.Rate = .2 },
+		"votes, rarely": func(r *Release) { r.Rate, r.Signs = .2, Votes(100) },
+	} {
+		for _, family := range accounting.Families() {
+			r := release()
+			r.Noise.Family, r.Noise.Multiplier = family, 3
+			change(&r)
+			round, err := r.Round()
+			if err != nil {
+				t.Fatal(name, family, err)
+			}
+			server, public, err := round.Views(5, 1e-5)
+			if err != nil {
+				t.Fatal(name, family, err)
+			}
+			apart := .01
+			if family == accounting.FamilyDiscreteLaplace {
+				apart = .12
+			}
+			for _, s := range []accounting.Spent{server, public} {
+				if s.Neighbour == "" || !(s.Lower > 0 && s.Lower <= s.Upper) ||
+					s.View == accounting.ServerView && s.Width() > apart*s.Upper {
+					t.Errorf("%s, %v: %+v", name, family, s)
+				}
+			}
+		}
+	}
+}
