@@ -7,40 +7,57 @@ import (
 
 // testCase is a command to run, with what of its output is compared.
 type testCase struct {
-	args string
-	omit []string // keys whose values are left out, at any depth
-	only []string // if not nil, of the outermost objects only these keys
+	args string // of the new version; " | " has a command read what the one before it prints
+	// before is the command line of a version that reads no jobs; empty: args.
+	before string
+	slow   bool     // takes minutes
+	omit   []string // keys whose values are left out, at any depth
+	only   []string // if not nil, of the outermost objects only these keys
 	// drops says of an object, at any depth, that it is left out.
 	drops func(map[string]any) bool
+}
+
+// withoutNoise are simulations without noise.
+var withoutNoise = []string{
+	"simulate",
+	"simulate --clients 10 --rounds 5 --rows-per-client 100 --seed 7",
+	"simulate --drop 0.1",
+	"simulate --clients 20 --rounds 5 --drop 0.2 --adversary curious --colluders 2",
+	"simulate --data adult --rounds 10",
+	"simulate --data adult --clients 30 --rounds 5 --rule fedprox+fedadam --mask soft",
+	"simulate --data digits --rounds 10",
+	"simulate --data digits --rounds 4 --rule scaffold --mask hard --per-round 5",
+	"simulate --data digits --rounds 4 --model mlp:20 --split dirichlet-labels --drop 0.1",
+	"simulate --data digits --rounds 4 --rule fedga+fedyogi --clip 0.5",
+	"simulate --model softmax --clients 12 --rounds 3 --split dirichlet-quantity",
+}
+
+// withNoise are simulations with some.
+var withNoise = []string{
+	"simulate --epsilon 4 --rounds 5",
+	"simulate --noise skellam --noise-multiplier 0.5 --clients 20 --rounds 4",
+	"simulate --noise discrete-laplace --clients 20 --rounds 3 --drop 0.1",
+	"simulate --noise discrete-gaussian --noise-multiplier 2 --epsilon 3 --clients 20 --rounds 20",
+	"simulate --data digits --epsilon 8 --rounds 3 --mask soft",
 }
 
 // cases are all but the experiments.
 func cases() []testCase {
 	var all []testCase
-	for _, args := range []string{
-		"simulate",
-		"simulate --clients 10 --rounds 5 --rows-per-client 100 --seed 7",
-		"simulate --drop 0.1",
-		"simulate --clients 20 --rounds 5 --drop 0.2 --adversary curious --colluders 2",
-		"simulate --data adult --rounds 10",
-		"simulate --data adult --clients 30 --rounds 5 --rule fedprox+fedadam --mask soft",
-		"simulate --data digits --rounds 10",
-		"simulate --data digits --rounds 4 --rule scaffold --mask hard --per-round 5",
-		"simulate --data digits --rounds 4 --model mlp:20 --split dirichlet-labels --drop 0.1",
-		"simulate --data digits --rounds 4 --rule fedga+fedyogi --clip 0.5",
-		"simulate --model softmax --clients 12 --rounds 3 --split dirichlet-quantity",
-	} {
+	for _, args := range withoutNoise {
 		all = append(all, testCase{args: args + " --json"})
 	}
-	for _, args := range []string{
-		"simulate --epsilon 4 --rounds 5",
-		"simulate --noise skellam --noise-multiplier 0.5 --clients 20 --rounds 4",
-		"simulate --noise discrete-laplace --clients 20 --rounds 3 --drop 0.1",
-		"simulate --noise discrete-gaussian --noise-multiplier 2 --epsilon 3 --clients 20 --rounds 20",
-		"simulate --data digits --epsilon 8 --rounds 3 --mask soft",
-	} {
+	for _, args := range withNoise {
 		all = append(all, testCase{args: args + " --json", omit: drawn})
 	}
+	for i, args := range slices.Concat(withoutNoise, withNoise) {
+		c := testCase{args: args + " --print | simulate - --json", before: args + " --json"}
+		if i >= len(withoutNoise) {
+			c.omit = drawn
+		}
+		all = append(all, c)
+	}
+	all = append(all, scenarioCases()...)
 	for _, args := range []string{
 		"account gaussian --noise-multiplier 1 --rate 0.01 --rounds 10000 --delta 1e-6",
 		"account gaussian --noise-multiplier 0.5",
@@ -67,6 +84,48 @@ func cases() []testCase {
 		args: "attack --json",
 		only: []string{"attack", "adversary", "defence", "case", "metric", "verdict"},
 	})
+}
+
+// scenarioCases run the files of simulation/scenarios as they are, and over some of what the tables
+// of docs/scenarios.md are over. What is drawn there follows from the seed, noise included.
+func scenarioCases() (all []testCase) {
+	for _, s := range []struct {
+		name, sweep string
+		slow        bool
+	}{
+		{name: "latency"},
+		{name: "digits"},
+		{name: "digits", sweep: "epsilon=0.01,0.1,1,8"},
+		{name: "digits-certified"},
+		{name: "digits-certified", sweep: "epsilon=1,8"},
+		{name: "budgets-two"},
+		{name: "budgets-least"},
+		{name: "budgets-own"},
+		{name: "budgets-certified"},
+		{name: "serverless"},
+		{name: "kdd-published"},
+		{name: "kdd-published", sweep: "epsilon=0.01,0.1,1"},
+		{name: "kdd"},
+		{name: "kdd", sweep: "epsilon=0.1,1,8"},
+		{name: "correlation"},
+		{name: "correlation", sweep: "seed=1,2"},
+		{name: "hospitals"},
+		{name: "thousands", slow: true},
+		{name: "hundred-thousand", slow: true},
+		{name: "complete", slow: true},
+	} {
+		more := " --json"
+		if s.sweep != "" {
+			more = " --sweep " + s.sweep + " --json"
+		}
+		all = append(all, testCase{
+			args:   "simulate ROOT/simulation/scenarios/" + s.name + ".toml" + more,
+			before: "simulate --scenario ROOT/job/old/testdata/scenarios/" + s.name + ".toml" + more,
+			slow:   s.slow,
+			omit:   []string{"digest"}, // of another form
+		})
+	}
+	return all
 }
 
 // drawn are the keys of simulate that depend on noise, which is new in every run.
@@ -135,6 +194,9 @@ func (c *testCase) strip(v any) any {
 				continue
 			}
 			v[key] = c.strip(value)
+			if name, ok := value.(string); ok && key == "party" {
+				v[key] = strings.ReplaceAll(name, " ", "-") // jobs take no spaces in names
+			}
 		}
 	case []any:
 		v = slices.DeleteFunc(v, func(entry any) bool {

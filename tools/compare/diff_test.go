@@ -1,7 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -47,5 +53,61 @@ func TestDifference(t *testing.T) {
 	if object, _ := only.reduce(map[string]any{"a": 1, "b": 2}).(map[string]any); len(object) != 1 ||
 		object["a"] != 1 {
 		t.Errorf("%v", object)
+	}
+}
+
+// Each case has a name of its own, and a version without jobs is given no job.
+func TestCases(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range cases() {
+		if seen[c.args] {
+			t.Errorf("%s is there twice", c.args)
+		}
+		seen[c.args] = true
+		before := cmp.Or(c.before, c.args)
+		if strings.Contains(before, "--print") || strings.Contains(before, "simulation/scenarios") {
+			t.Errorf("%s: %s takes a job", c.args, before)
+		}
+	}
+	files, err := filepath.Glob("../../simulation/scenarios/*.toml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		line := "simulate ROOT/simulation/scenarios/" + filepath.Base(file) + " --json"
+		if !seen[line] {
+			t.Errorf("no case is %s", line)
+		}
+	}
+}
+
+// A line's commands read what the one before prints, and the first that fails ends it; how far a
+// run is does not count.
+func TestLine(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no /bin/sh")
+	}
+	script := filepath.Join(t.TempDir(), "command")
+	if err := os.WriteFile(script, []byte(`#!/bin/sh
+echo "hushsum simulate: round 3 of 9, 7 of 9 parties" >&2
+echo "hushsum simulate: 1 of 2 done, some 3s left" >&2
+case $1 in
+fail) echo no >&2; exit 3 ;;
+first) echo one $2 ;;
+*) cat; echo two ;;
+esac
+`), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{binaries: [2]string{script, script}, root: "/top", dir: t.TempDir()}
+	for line, want := range map[string]string{
+		"first ROOT/x":               "one /top/x\n map[exit code:0 stderr:]",
+		"first ROOT/x | second":      "one /top/x\ntwo\n map[exit code:0 stderr:]",
+		"first a | fail it | second": " map[exit code:3 stderr:no\n]",
+	} {
+		out, end, err := r.line(0, line)
+		if got := fmt.Sprintf("%s %v", out, end); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", line, got, err, want)
+		}
 	}
 }

@@ -6,9 +6,10 @@
 // of binaries. It runs commands with the same seeds on both and compares all that
 // depends on no secret randomness: with noise, and in attacks, keys and noise are
 // new in every run, and what follows from them is left out, see cases.go. Times are
-// left out everywhere. Of experiments it runs those that take seconds, or those that
-// -experiments names; HUSHSUM_DATA names the folder of the data sets, else they are
-// in ../shared/data beside the checkout.
+// left out everywhere. Where OLD has no jobs it is given the flags or the earlier form of
+// a file, and NEW the job. Of experiments it runs those that take seconds, or those that
+// -experiments names, and of scenarios those that take minutes with -slow; HUSHSUM_DATA
+// names the folder of the data sets, else they are in ../shared/data, next to the checkout.
 //
 // It exits with 0 if all are equal, with 1 if something differs, and with 2 if it
 // could not find out.
@@ -24,6 +25,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -32,6 +34,8 @@ func main() {
 	only := flag.String("run", "", "only commands that contain `TEXT`")
 	names := flag.String("experiments", strings.Join(fastExperiments, ","),
 		"`NAMES` of experiments, with commas, or all; most take minutes")
+	slow := flag.Bool("slow", false,
+		"also scenarios that take minutes, one of them half an hour of processor a side")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "Usage: go run -C tools ./compare [flags] OLD NEW")
 		flag.PrintDefaults()
@@ -41,7 +45,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	equal, err := compare(flag.Arg(0), flag.Arg(1), *only, *names)
+	equal, err := compare(flag.Arg(0), flag.Arg(1), *only, *names, *slow)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -52,7 +56,7 @@ func main() {
 }
 
 // compare runs all cases that contain the text.
-func compare(before, after, only, experiments string) (equal bool, err error) {
+func compare(before, after, only, experiments string, slow bool) (equal bool, err error) {
 	dir, err := os.MkdirTemp("", "hushsum-compare-")
 	if err != nil {
 		return false, err
@@ -62,13 +66,14 @@ func compare(before, after, only, experiments string) (equal bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r := runner{dir: dir,
+	r := runner{root: root, dir: dir,
 		data: cmp.Or(os.Getenv("HUSHSUM_DATA"), filepath.Join(root, "..", "shared", "data"))}
 	for i, version := range []string{before, after} {
 		if r.binaries[i], err = build(root, version, filepath.Join(dir, fmt.Sprint(i))); err != nil {
 			return false, err
 		}
 	}
+	_, noJobs := output(dir, r.binaries[0], "job", "fields")
 	names := strings.FieldsFunc(experiments, func(r rune) bool { return r == ',' })
 	if experiments == "all" {
 		if names, err = r.experiments(); err != nil {
@@ -77,8 +82,11 @@ func compare(before, after, only, experiments string) (equal bool, err error) {
 	}
 	equal, ran := true, 0
 	for _, c := range append(cases(), experimentCases(names)...) {
-		if !strings.Contains(c.args, only) {
+		if !strings.Contains(c.args, only) || c.slow && !slow {
 			continue
+		}
+		if noJobs == nil {
+			c.before = ""
 		}
 		ran++
 		start := time.Now()
@@ -138,8 +146,8 @@ func output(dir, name string, args ...string) (string, error) {
 
 // runner runs cases on both binaries.
 type runner struct {
-	binaries  [2]string
-	dir, data string
+	binaries        [2]string
+	root, dir, data string
 }
 
 // experiments returns the names of the experiments that the old version has.
@@ -164,20 +172,9 @@ func (r *runner) experiments() ([]string, error) {
 // run runs a case and compares what the two print.
 func (r *runner) run(c testCase) (*difference, error) {
 	var sides [2][]any
-	for i, binary := range r.binaries {
-		// Some versions write files where they are run.
-		dir := filepath.Join(r.dir, "files", fmt.Sprint(i))
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return nil, err
-		}
-		command := exec.Command(binary, strings.Fields(c.args)...)
-		command.Dir = dir
-		command.Env = append(os.Environ(), "HUSHSUM_DATA="+r.data)
-		var complaint bytes.Buffer
-		command.Stderr = &complaint
-		out, err := command.Output()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
+	for i, line := range []string{cmp.Or(c.before, c.args), c.args} {
+		out, end, err := r.line(i, line)
+		if err != nil {
 			return nil, err
 		}
 		values, err := objects(out)
@@ -187,14 +184,44 @@ func (r *runner) run(c testCase) (*difference, error) {
 		for k := range values {
 			values[k] = c.reduce(values[k])
 		}
-		// How a command ends, and what it complains of, counts too.
-		sides[i] = append(values,
-			map[string]any{"exit code": command.ProcessState.ExitCode(), "stderr": complaint.String()})
+		sides[i] = append(values, c.strip(end))
 	}
 	d := &difference{}
 	d.walk("", sides[0], sides[1])
 	return d, nil
 }
+
+// line runs the commands of a line with one of the binaries, each of which reads what the one
+// before it prints, and returns what the last prints and how it ends, with what all complain of.
+func (r *runner) line(side int, line string) (out []byte, end map[string]any, err error) {
+	// Some versions write files where they are run.
+	dir := filepath.Join(r.dir, "files", fmt.Sprint(side))
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, nil, err
+	}
+	var complaint bytes.Buffer
+	code := 0
+	for args := range strings.SplitSeq(strings.ReplaceAll(line, "ROOT", r.root), " | ") {
+		command := exec.Command(r.binaries[side], strings.Fields(args)...)
+		command.Dir = dir
+		command.Env = append(os.Environ(), "HUSHSUM_DATA="+r.data)
+		command.Stdin, command.Stderr = bytes.NewReader(out), &complaint
+		out, err = command.Output()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			return nil, nil, err
+		}
+		if code = command.ProcessState.ExitCode(); code != 0 {
+			break
+		}
+	}
+	said := heartbeat.ReplaceAllString(complaint.String(), "")
+	return out, map[string]any{"exit code": code, "stderr": said}, nil
+}
+
+// heartbeat is a line that says how far a long run is, every so many seconds.
+var heartbeat = regexp.MustCompile(
+	`(?m)^hushsum simulate: (key exchange|round \d+ of \d+), .*\n|^hushsum \w+: \d+ of \d+ done.*\n`)
 
 // objects reads JSON values, one after another.
 func objects(out []byte) (values []any, err error) {
