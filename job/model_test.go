@@ -3,8 +3,8 @@ package job_test
 import (
 	"testing"
 
-	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/training"
 )
 
 // The sizes of models are those of package learning, which package job does without.
@@ -16,8 +16,8 @@ func TestNumbers(t *testing.T) {
 			for _, classes := range []int{2, 10, 100} {
 				m := job.Model{Name: name, Features: features, Classes: classes}
 				want := 0
-				if model, err := named.Model(name, features, classes, 0); err == nil {
-					want = model.NumParams()
+				if o, err := training.OptionsOf(&job.Job{Model: m}); err == nil {
+					want = o.Model.NumParams()
 				} else if name == "logistic" {
 					continue
 				}

@@ -3,7 +3,6 @@ package training
 import (
 	"errors"
 
-	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
@@ -18,7 +17,7 @@ func WithRows(j *job.Job, sets ...*learning.Dataset) (*job.Job, error) {
 		there int
 	}{
 		{"model.features", &own.Model.Features, sets[0].Features},
-		{"model.classes", &own.Model.Classes, named.Classes(sets...)},
+		{"model.classes", &own.Model.Classes, classesOf(sets...)},
 	} {
 		if *c.said > 0 && *c.said != c.there {
 			return nil, j.Mistake(c.path, "leave it out in a simulation", "it says %d, and the data have %d",
@@ -27,7 +26,7 @@ func WithRows(j *job.Job, sets ...*learning.Dataset) (*job.Job, error) {
 		*c.said = c.there
 	}
 	var wrong *job.ConfigError
-	_, err := named.Model(own.Model.Name, own.Model.Features, own.Model.Classes, own.Training.Lambda)
+	_, err := newModel(own.Model.Name, own.Model.Features, own.Model.Classes, own.Training.Lambda)
 	if errors.As(err, &wrong) {
 		return nil, j.Mistake(wrong.Path, wrong.Advice, "%s", wrong.Reason)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/internal/named"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
@@ -90,7 +89,7 @@ func New(o Options, j *job.Job, lanes Lanes) *Training {
 func OptionsOf(declared *job.Job) (o Options, err error) {
 	j := declared.WithDefaults()
 	t := &j.Training
-	model, err := named.Model(j.Model.Name, j.Model.Features, j.Model.Classes, t.Lambda)
+	model, err := newModel(j.Model.Name, j.Model.Features, j.Model.Classes, t.Lambda)
 	if err != nil || model.NumParams() == 0 {
 		return o, declared.Mistake("model.name", "", "it makes no model: %v", err)
 	}
@@ -217,12 +216,12 @@ func (t *Training) learner(s *Standing, party int, rows *learning.Dataset) *Lear
 
 // Fits returns a [job.ConfigError] if rows are not of the job's form.
 func (t *Training) Fits(rows *learning.Dataset) error {
-	if rows.Features == t.rows.Features && named.Classes(rows) <= t.rows.Classes {
+	if rows.Features == t.rows.Features && classesOf(rows) <= t.rows.Classes {
 		return nil
 	}
 	return &job.ConfigError{Path: "model.features",
 		Reason: fmt.Sprintf("it says %d features and %d classes, the party's rows have %d and %d",
-			t.rows.Features, t.rows.Classes, rows.Features, named.Classes(rows))}
+			t.rows.Features, t.rows.Classes, rows.Features, classesOf(rows))}
 }
 
 // message has a party train on its rows. own is its control variate, nil for zero, and next what

@@ -1,4 +1,4 @@
-package named
+package training
 
 import (
 	"errors"
@@ -30,13 +30,13 @@ func TestModel(t *testing.T) {
 		{"lenet", 256, 3, lenet},
 		{"lenet-norm", 256, 3, norm},
 	} {
-		got, err := Model(c.name, c.features, c.classes, .5)
+		got, err := newModel(c.name, c.features, c.classes, .5)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v, want %+v", c.name, got, err, c.want)
 		}
 	}
 	for _, name := range models {
-		if m, err := Model(name, 256, 2, 0); err != nil || m.NumParams() < 1 {
+		if m, err := newModel(name, 256, 2, 0); err != nil || m.NumParams() < 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -65,7 +65,7 @@ func TestModelErrors(t *testing.T) {
 		{"mlp:5,-4", 3, 0, `"-4" is no number`},
 		{"mlp:16384,16384", 3, 0, "mlp:16384,16384 is too large: sums take up to 268,435,456"},
 	} {
-		m, err := Model(c.name, 255, c.classes, c.lambda)
+		m, err := newModel(c.name, 255, c.classes, c.lambda)
 		path := "model.name"
 		if c.lambda != 0 {
 			path = "training.lambda"
@@ -90,7 +90,7 @@ func TestClasses(t *testing.T) {
 		{[]*learning.Dataset{of(0, 2, 1), of(1)}, 3},
 		{[]*learning.Dataset{of(0), of(0, 9)}, 10},
 	} {
-		if got := Classes(c.sets...); got != c.want {
+		if got := classesOf(c.sets...); got != c.want {
 			t.Errorf("%d, want %d", got, c.want)
 		}
 	}

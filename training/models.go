@@ -1,5 +1,4 @@
-// Package named has the names by which command lines and files call models.
-package named
+package training
 
 import (
 	"fmt"
@@ -12,12 +11,12 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// models are examples of the names that [Model] knows.
+// models are examples of the names that newModel knows.
 var models = []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"}
 
-// Model returns the model of a name for rows of so many features and classes, at least
+// newModel returns the model of a name for rows of so many features and classes, at least
 // 2. It fails with a [job.ConfigError].
-func Model(name string, features, classes int, lambda float64) (learning.Model, error) {
+func newModel(name string, features, classes int, lambda float64) (learning.Model, error) {
 	if !(lambda >= 0) || math.IsInf(lambda, 1) {
 		return nil, &job.ConfigError{Path: "training.lambda",
 			Reason: fmt.Sprintf("%v is no regularisation", lambda),
@@ -30,7 +29,7 @@ func Model(name string, features, classes int, lambda float64) (learning.Model, 
 	case "lenet", "lenet-norm":
 		m, ok := learning.LeNetFor(features, classes)
 		if !ok {
-			return fail("use images, or another model", "%s takes square images "+
+			return noModel("use images, or another model", "%s takes square images "+
 				"of 16 pixels a side or more, and rows here have %d features", name, features)
 		}
 		m.BatchNorm, m.Lambda = name == "lenet-norm", lambda
@@ -39,14 +38,14 @@ func Model(name string, features, classes int, lambda float64) (learning.Model, 
 		return learning.Softmax{Features: features, Outputs: classes, Lambda: lambda}, nil
 	case "logistic":
 		if classes > 2 {
-			return fail("use softmax", "the data has %d classes, and logistic regression two", classes)
+			return noModel("use softmax", "the data has %d classes, and logistic regression two", classes)
 		}
 		return learning.Logistic{Features: features, Lambda: lambda}, nil
 	}
-	return fail("use one of "+strings.Join(models, ", "), "there is no %q", name)
+	return noModel("use one of "+strings.Join(models, ", "), "there is no %q", name)
 }
 
-func fail(advice, format string, a ...any) (learning.Model, error) {
+func noModel(advice, format string, a ...any) (learning.Model, error) {
 	return nil, &job.ConfigError{Path: "model.name", Reason: fmt.Sprintf(format, a...), Advice: advice}
 }
 
@@ -59,21 +58,21 @@ func perceptron(widths string, features, classes int, lambda float64) (learning.
 	for _, text := range strings.Split(widths, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1<<14 {
-			return fail("use 1 to 16384, as in mlp:200 or mlp:100,50",
+			return noModel("use 1 to 16384, as in mlp:200 or mlp:100,50",
 				"%q is no number of hidden units", text)
 		}
 		hidden = append(hidden, n)
 	}
 	m := learning.MLP{Features: features, Hidden: hidden, Outputs: classes, Lambda: lambda}
 	if n := m.NumParams(); n < 1 || n > masking.MaxLength { // 0 stands for too many to count
-		return fail("use fewer or smaller layers", "mlp:%s is too large: sums take up to %s weights",
+		return noModel("use fewer or smaller layers", "mlp:%s is too large: sums take up to %s weights",
 			widths, mostWeights)
 	}
 	return m, nil
 }
 
-// Classes is how many classes rows have, at least 2.
-func Classes(sets ...*learning.Dataset) int {
+// classesOf is how many classes rows have, at least 2.
+func classesOf(sets ...*learning.Dataset) int {
 	classes := 2
 	for _, d := range sets {
 		for _, y := range d.Labels {
