@@ -50,7 +50,8 @@ func (o *Options) training() training.Options {
 func newBeside(o *Options) *learner {
 	c := *o
 	if o.Noise != nil {
-		c.Clip = Clipping{Kind: DifferenceClip, Norm: o.Noise.Clip, Adaptive: o.Clip.Adaptive}
+		c.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: o.Noise.Clip,
+			Adaptive: o.Clip.Adaptive}
 	}
 	c.Noise, c.Sum = nil, Clear
 	l := newLearner(&c)

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/training"
 )
 
 // maxParties is the most parties of Private sums. Every pair of parties shares keys,
@@ -32,10 +33,10 @@ type Options struct {
 
 	// Client is the parties' rule, Server the server's and Mask the gradient mask before
 	// its step.
-	Client ClientRule
+	Client training.ClientRule
 	Server aggregation.Optimizer
 	Mask   aggregation.GradientMask
-	Clip   Clipping
+	Clip   training.Clipping
 	// MaxSamples, if above 0, weighs what parties submit by their numbers of rows, which
 	// they submit beside it; a party with more rows counts as one with MaxSamples. Without
 	// Noise the sums are of n·x and n, exactly: see aggregation.FedAvg; with it, see

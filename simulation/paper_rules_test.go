@@ -8,6 +8,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/realdata"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/training"
 )
 
 // unequal is brief with parties of 10, 20, … 60 rows.
@@ -107,7 +108,7 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 // takes two exchanges a round; stored variates and FedAvg take one.
 func TestPaperRulesFreshVariates(t *testing.T) {
 	x := brief()
-	x.Client, x.Rounds = ClientRule{Kind: SCAFFOLD, Fresh: true}, 1
+	x.Client, x.Rounds = training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 1
 	x.Local.Momentum = .9
 	start := x.Model.Init(x.Seed)
 	gradients := make([][]float64, len(x.Parties))
@@ -137,16 +138,17 @@ func TestPaperRulesFreshVariates(t *testing.T) {
 		t.Errorf("%v away from fresh variates", d)
 	}
 	x.Local.Momentum = 0
-	for kind, exchanges := range map[ClientRule]int{
-		{Kind: SCAFFOLD, Fresh: true}: 2, {Kind: FedGA, Beta: .1}: 2, {Kind: SCAFFOLD}: 1, {}: 1,
+	for kind, exchanges := range map[training.ClientRule]int{
+		{Kind: training.SCAFFOLD, Fresh: true}: 2, {Kind: training.FedGA, Beta: .1}: 2,
+		{Kind: training.SCAFFOLD}: 1, {}: 1,
 	} {
 		x.Client = kind
 		if r := train(t, x).Rounds[0]; r.Exchanges != exchanges {
 			t.Errorf("%v: %d exchanges, want %d", kind.Kind, r.Exchanges, exchanges)
 		}
 	}
-	for _, c := range []ClientRule{{Fresh: true}, {Kind: FedGA, OptionI: true},
-		{Kind: SCAFFOLD, Fresh: true, OptionI: true}} {
+	for _, c := range []training.ClientRule{{Fresh: true}, {Kind: training.FedGA, OptionI: true},
+		{Kind: training.SCAFFOLD, Fresh: true, OptionI: true}} {
 		x.Client = c
 		if x.Validate() == nil {
 			t.Errorf("%+v is let through", c)
@@ -208,7 +210,7 @@ func TestPaperRulesClipSpread(t *testing.T) {
 			t.Errorf("without clipping: ᾱ %v, spread %v", r.Left, r.Spread)
 		}
 	}
-	x.Clip = Clipping{Kind: DifferenceClip, Norm: .3}
+	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: .3}
 	for _, r := range train(t, x).Rounds {
 		if !(r.Left > .05 && r.Left <= 1) || !(r.Spread >= 0 && r.Spread < r.Left) ||
 			r.Clipped > 0 && r.Left == 1 {
@@ -222,7 +224,7 @@ func TestPaperRulesMaskedScaffold(t *testing.T) {
 	states := make(map[aggregation.MaskKind]*learner)
 	for _, kind := range []aggregation.MaskKind{aggregation.NoMask, aggregation.HardMask} {
 		x := brief()
-		x.Client = ClientRule{Kind: SCAFFOLD, OptionI: true}
+		x.Client = training.ClientRule{Kind: training.SCAFFOLD, OptionI: true}
 		x.Mask = aggregation.GradientMask{Kind: kind, Threshold: 1}
 		state, _, err := newRun(x.settled())
 		if err != nil {

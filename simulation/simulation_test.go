@@ -15,6 +15,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/realdata"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/training"
 )
 
 // census returns the rows of so many parties, and rows for tests.
@@ -233,7 +234,7 @@ func TestRunOptions(t *testing.T) {
 		{func(o *Options) { o.Server.Rate = .5 }, "Models"},
 		{func(o *Options) { o.Mask = masks["soft"] }, "Models"},
 		{func(o *Options) { n := DefaultNoise(); o.Noise = &n }, "Models"},
-		{func(o *Options) { o.Clip = Clipping{Kind: DifferenceClip, Norm: 1} }, "Clip.Kind"},
+		{func(o *Options) { o.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1} }, "Clip.Kind"},
 	} {
 		o := small(t)
 		c.change(&o)

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/training"
 )
 
 // blobs are rows of three classes around three points in the plane, a little apart
@@ -44,13 +45,13 @@ func brief() Options {
 }
 
 // rules are the parties' rules with parameters that matter.
-var rules = map[string]ClientRule{
+var rules = map[string]training.ClientRule{
 	"fedavg":      {},
-	"fedprox":     {Kind: FedProx, Mu: .5},
-	"scaffold I":  {Kind: SCAFFOLD, OptionI: true},
-	"scaffold II": {Kind: SCAFFOLD},
-	"fedga":       {Kind: FedGA, Beta: .1},
-	"fresh":       {Kind: SCAFFOLD, Fresh: true},
+	"fedprox":     {Kind: training.FedProx, Mu: .5},
+	"scaffold I":  {Kind: training.SCAFFOLD, OptionI: true},
+	"scaffold II": {Kind: training.SCAFFOLD},
+	"fedga":       {Kind: training.FedGA, Beta: .1},
+	"fresh":       {Kind: training.SCAFFOLD, Fresh: true},
 }
 
 var masks = map[string]aggregation.GradientMask{
@@ -121,13 +122,13 @@ func TestRulesDiffer(t *testing.T) {
 			t.Errorf("%s: %v away from federated averaging", rule, d)
 		}
 	}
-	for _, kind := range []ClientKind{FedProx, FedGA} {
-		x.Client = ClientRule{Kind: kind}
+	for _, kind := range []training.ClientKind{training.FedProx, training.FedGA} {
+		x.Client = training.ClientRule{Kind: kind}
 		if d := furthest(train(t, x).Model, plain); d != 0 {
 			t.Errorf("%v with its parameter at 0: %v away from federated averaging", kind, d)
 		}
 	}
-	x.Client = ClientRule{}
+	x.Client = training.ClientRule{}
 	for mask, kind := range masks {
 		kind.Threshold = 0
 		x.Mask = kind
@@ -153,7 +154,7 @@ func TestTrainingDropOuts(t *testing.T) {
 	x := brief()
 	x.Parties, x.Test = blobs(10, 20)
 	x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, .2
-	x.Client = ClientRule{Kind: SCAFFOLD}
+	x.Client = training.ClientRule{Kind: training.SCAFFOLD}
 	for _, r := range train(t, x).Rounds {
 		if len(r.Included) != r.Parties || r.Dropped != 2 || r.Lost != nil || r.Parties < 8 ||
 			r.Parties > 10 || r.Cost.BytesUp == 0 {
@@ -206,7 +207,7 @@ func TestTrainingReplay(t *testing.T) {
 // clipping bounds the model.
 func TestTrainingClips(t *testing.T) {
 	x := brief()
-	x.Clip = Clipping{Kind: DifferenceClip, Norm: .01}
+	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: .01}
 	r := train(t, x).Rounds
 	if r[0].Clipped != 1 || r[0].ClipNorm != .01 || r[0].MeanNorm < .01 ||
 		r[0].MaxNorm < r[0].MeanNorm || r[0].Cosine != 0 || r[2].Cosine < .3 {
@@ -216,7 +217,8 @@ func TestTrainingClips(t *testing.T) {
 	if r = train(t, x).Rounds; math.Abs(r[1].ClipNorm-r[0].MeanNorm/2) > 1e-12 {
 		t.Errorf("factor: %+v", r)
 	}
-	x.Clip = Clipping{Kind: DifferenceClip, Norm: .01, Adaptive: &aggregation.AdaptiveClip{Rate: .5}}
+	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: .01,
+		Adaptive: &aggregation.AdaptiveClip{Rate: .5}}
 	x.Rounds = 40
 	for _, sum := range []Sum{Clear, Ring} {
 		x.Sum = sum
@@ -227,7 +229,7 @@ func TestTrainingClips(t *testing.T) {
 		}
 	}
 	x = brief()
-	x.Rounds, x.Clip = 10, Clipping{Kind: ModelClip, Norm: .2}
+	x.Rounds, x.Clip = 10, training.Clipping{Kind: training.ModelClip, Norm: .2}
 	if _, norm, _ := aggregation.Clip(train(t, x).Model, 1); norm > .2 {
 		t.Errorf("model clipping: norm %v", norm)
 	}
@@ -383,7 +385,7 @@ func TestTrainingAlignedSessions(t *testing.T) {
 	x.Sum, x.Recovery, x.Drop, x.Rounds = Private,
 		&protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: 9}, .3, 12
 	plain := train(t, x)
-	x.Client = ClientRule{Kind: FedGA, Beta: .1}
+	x.Client = training.ClientRule{Kind: training.FedGA, Beta: .1}
 	lost := 0
 	for i, r := range train(t, x).Rounds {
 		if r.Lost != nil {
@@ -426,9 +428,12 @@ func TestBadTrainings(t *testing.T) {
 		"Local.Steps":  func(x *Options) { x.Local.Epochs, x.Local.Steps = 1, 1 },
 		"Local.Adjust": func(x *Options) { x.Local.Adjust = func(_, _ []float64) {} },
 		"Local.Momentum": func(x *Options) {
-			x.Client.Kind, x.Local.Momentum = SCAFFOLD, .9
+			x.Client.Kind, x.Local.Momentum = training.SCAFFOLD, .9
 		},
-		"Client.Kind":   func(x *Options) { x.Client.Kind = SCAFFOLD; x.Sum, x.Noise = Ring, &n },
+		"Client.Kind": func(x *Options) {
+			x.Client.Kind = training.SCAFFOLD
+			x.Sum, x.Noise = Ring, &n
+		},
 		"Sum":           func(x *Options) { x.Noise = &n },
 		"Poisson":       func(x *Options) { x.Sum, x.Poisson = Private, true },
 		"Recovery":      func(x *Options) { x.Recovery = &protocol.Recovery{} },
@@ -441,12 +446,12 @@ func TestBadTrainings(t *testing.T) {
 		"Schedule":      func(x *Options) { x.Poisson, x.Schedule = true, rand.NewChaCha8([32]byte{}) },
 		"Clip": func(x *Options) {
 			x.Sum, x.Noise, x.Clip = Ring, &n,
-				Clipping{Kind: DifferenceClip, Norm: 1}
+				training.Clipping{Kind: training.DifferenceClip, Norm: 1}
 		},
 		"Clip.Kind": func(x *Options) { x.Clip.Norm = 1 },
-		"Clip.Norm": func(x *Options) { x.Clip.Kind = DifferenceClip },
+		"Clip.Norm": func(x *Options) { x.Clip.Kind = training.DifferenceClip },
 		"Clip.Factor": func(x *Options) {
-			x.Clip = Clipping{Kind: DifferenceClip, Norm: 1,
+			x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1,
 				Factor: -1}
 		},
 		"Clip.Adaptive": func(x *Options) {
@@ -476,7 +481,7 @@ func TestBadTrainings(t *testing.T) {
 				aggregation.RuleFedAdam
 		},
 		"a bad quantile": func(x *Options) {
-			x.Clip = Clipping{Kind: DifferenceClip, Norm: 1,
+			x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1,
 				Adaptive: &aggregation.AdaptiveClip{Quantile: 7}}
 		},
 		"a party twice": func(x *Options) { x.Replay = [][]int{{0, 0}, {1, 2}, {1, 2}} },
@@ -489,7 +494,7 @@ func TestBadTrainings(t *testing.T) {
 				&protocol.Recovery{}, 5
 		},
 		"a norm next to nothing": func(x *Options) {
-			x.Clip = Clipping{Kind: DifferenceClip,
+			x.Clip = training.Clipping{Kind: training.DifferenceClip,
 				Norm: 1e-200}
 		},
 	} {

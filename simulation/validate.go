@@ -9,6 +9,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/training"
 )
 
 // Validate returns a [ConfigError] for the first option that is outside its range
@@ -87,18 +88,18 @@ func (o *Options) validateLocal() error {
 func (o *Options) validateRules() error {
 	c := o.Client
 	switch {
-	case c.Kind < FedAvg || c.Kind > FedGA:
+	case c.Kind < training.FedAvg || c.Kind > training.FedGA:
 		return bad("Client.Kind", "", "%v is no rule", c.Kind)
-	case !(c.Mu >= 0) || !finite(c.Mu) || c.Mu != 0 && c.Kind != FedProx:
+	case !(c.Mu >= 0) || !finite(c.Mu) || c.Mu != 0 && c.Kind != training.FedProx:
 		return bad("Client.Mu", "use FedProx with 0 or more, and no other rule with it",
 			"%v is no pull of this rule", c.Mu)
-	case !(c.Beta >= 0) || !finite(c.Beta) || c.Beta != 0 && c.Kind != FedGA:
+	case !(c.Beta >= 0) || !finite(c.Beta) || c.Beta != 0 && c.Kind != training.FedGA:
 		return bad("Client.Beta", "use FedGA with 0 or more, and no other rule with it",
 			"%v is no displacement of this rule", c.Beta)
-	case c.Kind == SCAFFOLD && o.Local.Momentum != 0 && !c.OptionI && !c.Fresh:
+	case c.Kind == training.SCAFFOLD && o.Local.Momentum != 0 && !c.OptionI && !c.Fresh:
 		return bad("Local.Momentum", "use 0, or OptionI or Fresh",
 			"the control variates of SCAFFOLD are means of gradients")
-	case c.Kind != SCAFFOLD && (c.OptionI || c.Fresh), c.OptionI && c.Fresh:
+	case c.Kind != training.SCAFFOLD && (c.OptionI || c.Fresh), c.OptionI && c.Fresh:
 		return bad("Client.Fresh", "use SCAFFOLD with one of OptionI and Fresh",
 			"the rule has no such variates")
 	case o.MaxSamples < 0:
@@ -226,11 +227,11 @@ func (o *Options) validateClip() error {
 	c := o.Clip
 	positive := c.Norm >= 0x1p-500 && c.Norm <= 0x1p500
 	switch {
-	case c.Kind < NoClip || c.Kind > ModelClip:
+	case c.Kind < training.NoClip || c.Kind > training.ModelClip:
 		return bad("Clip.Kind", "", "%d is no way to clip", c.Kind)
-	case c.Kind == NoClip && (c.Norm != 0 || c.Factor != 0):
+	case c.Kind == training.NoClip && (c.Norm != 0 || c.Factor != 0):
 		return bad("Clip.Kind", "use DifferenceClip", "there is a norm and nothing to clip")
-	case c.Kind != NoClip && !positive:
+	case c.Kind != training.NoClip && !positive:
 		return bad("Clip.Norm", "use a number above 0", "%v bounds no norm", c.Norm)
 	case !(c.Factor >= 0) || math.IsInf(c.Factor, 1):
 		return bad("Clip.Factor", "use a number above 0, or 0 for a fixed norm", "%v is no factor",
@@ -238,11 +239,11 @@ func (o *Options) validateClip() error {
 	case c.Factor > 0 && c.Adaptive != nil:
 		return bad("Clip.Factor", "use one of Factor and Adaptive",
 			"the norm can follow the mean or a quantile, not both")
-	case c.Adaptive != nil && c.Kind == ModelClip, c.Factor > 0 && c.Kind == ModelClip:
+	case (c.Adaptive != nil || c.Factor > 0) && c.Kind == training.ModelClip:
 		return bad("Clip.Kind", "use DifferenceClip", "model clipping has a fixed norm")
-	case c.Adaptive != nil && c.Kind == NoClip && o.Noise == nil:
+	case c.Adaptive != nil && c.Kind == training.NoClip && o.Noise == nil:
 		return bad("Clip.Kind", "use DifferenceClip", "the norm adapts and nothing is clipped")
-	case o.Models && c.Kind == DifferenceClip:
+	case o.Models && c.Kind == training.DifferenceClip:
 		return bad("Clip.Kind", "use ModelClip, or leave Models out",
 			"with models there is no difference to clip")
 	case c.Adaptive == nil:
@@ -266,7 +267,7 @@ func (o *Options) validatePrivacy() error {
 		return bad("Sum", "use Ring or Private", "noise is of whole numbers")
 	case o.Models:
 		return bad("Models", "leave it out", "noise is for updates, which are clipped")
-	case o.Clip.Kind != NoClip:
+	case o.Clip.Kind != training.NoClip:
 		return bad("Clip", "leave Clip.Kind out", "noise takes the norm of Noise.Clip")
 	case o.Oneshot != nil && o.Noise.Family != accounting.FamilyDiscreteGaussian:
 		return bad("Noise.Family", "use discrete Gaussian noise",
@@ -277,10 +278,10 @@ func (o *Options) validatePrivacy() error {
 	case o.Clip.Adaptive != nil && o.Mask.Kind != aggregation.NoMask:
 		return bad("Clip.Adaptive", "use one of Mask and Adaptive",
 			"signs and votes cannot both have noise")
-	case o.Client.Kind == SCAFFOLD:
+	case o.Client.Kind == training.SCAFFOLD:
 		return bad("Client.Kind", "use another rule with noise",
 			"nothing bounds what a control variate says about a party")
-	case o.Client.Kind == FedGA:
+	case o.Client.Kind == training.FedGA:
 		return bad("Client.Kind", "use another rule with noise",
 			"nothing bounds what the sum of gradients says about a party")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // table shows a run to people.
@@ -101,7 +102,7 @@ func (t *table) begin() {
 		t.field("mask", "%s, threshold %v", t.mask, o.Mask.Threshold)
 	}
 	t.fieldRing()
-	if o.Clip.Kind != simulation.NoClip {
+	if o.Clip.Kind != training.NoClip {
 		t.field("clipping", "updates to an L2 norm of %v", o.Clip.Norm)
 	}
 	t.screen.recovery(t.shown.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))

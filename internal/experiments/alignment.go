@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // alignment compares the parties' rules as "Implicit Gradient Alignment" does: one class
@@ -57,16 +58,16 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 	var arms []arm
 	for _, rule := range []struct {
 		name      string
-		client    simulation.ClientRule
+		client    training.ClientRule
 		published float64
 	}{
-		{"FedAvg", simulation.ClientRule{}, 82.90},
-		{"FedProx 0.01", simulation.ClientRule{Kind: simulation.FedProx, Mu: .01}, 83.20},
-		{"SCAFFOLD", simulation.ClientRule{Kind: simulation.SCAFFOLD, Fresh: true}, 84.67},
-		{"SCAFFOLD, stored", simulation.ClientRule{Kind: simulation.SCAFFOLD}, 0},
-		{"FedGA 0.025", simulation.ClientRule{Kind: simulation.FedGA, Beta: .025}, 85.95},
-		{"FedGA 0.05", simulation.ClientRule{Kind: simulation.FedGA, Beta: .05}, 0},
-		{"FedGA 0.1", simulation.ClientRule{Kind: simulation.FedGA, Beta: .1}, 0},
+		{"FedAvg", training.ClientRule{}, 82.90},
+		{"FedProx 0.01", training.ClientRule{Kind: training.FedProx, Mu: .01}, 83.20},
+		{"SCAFFOLD", training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 84.67},
+		{"SCAFFOLD, stored", training.ClientRule{Kind: training.SCAFFOLD}, 0},
+		{"FedGA 0.025", training.ClientRule{Kind: training.FedGA, Beta: .025}, 85.95},
+		{"FedGA 0.05", training.ClientRule{Kind: training.FedGA, Beta: .05}, 0},
+		{"FedGA 0.1", training.ClientRule{Kind: training.FedGA, Beta: .1}, 0},
 	} {
 		a := arm{labels: []string{rule.name}, steps: updates}
 		if rule.published != 0 {

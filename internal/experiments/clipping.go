@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // clipping is the MLP's row of the table in "Understanding Clipping for Federated
@@ -180,9 +181,9 @@ func (c *clipRuns) run(
 	}
 	switch kind {
 	case "model":
-		x.Clip = simulation.Clipping{Kind: simulation.ModelClip, Norm: c.weights}
+		x.Clip = training.Clipping{Kind: training.ModelClip, Norm: c.weights}
 	case "fixed", "two-pass", "two-pass, sampling":
-		x.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: constant}
+		x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: constant}
 		x.Poisson = kind == "two-pass, sampling"
 	case "two-pass, noise":
 		n := c.private

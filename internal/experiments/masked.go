@@ -9,6 +9,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // What the papers on masked averaging have in all of their experiments.
@@ -249,7 +250,7 @@ func convex(ctx context.Context, o Options) (*Table, error) {
 // maskRule is a rule of server or parties in the tables of masked averaging.
 type maskRule struct {
 	name     string
-	client   simulation.ClientRule
+	client   training.ClientRule
 	server   aggregation.Optimizer
 	rate     float64 // of the papers
 	local    float64 // the papers' local rate over FedAvg's
@@ -263,9 +264,9 @@ func maskRules(all bool) []maskRule {
 	inside.TauInside = true
 	rules := []maskRule{
 		{name: "FedAvg", rate: 1, local: 1},
-		{name: "FedProx", client: simulation.ClientRule{Kind: simulation.FedProx, Mu: 1}, rate: 1,
+		{name: "FedProx", client: training.ClientRule{Kind: training.FedProx, Mu: 1}, rate: 1,
 			local: 1},
-		{name: "SCAFFOLD", client: simulation.ClientRule{Kind: simulation.SCAFFOLD, OptionI: true},
+		{name: "SCAFFOLD", client: training.ClientRule{Kind: training.SCAFFOLD, OptionI: true},
 			rate: 1, local: 1},
 		{name: "FedAdam", server: adam, rate: .05, local: .1, adaptive: true},
 		{name: "FedAdam, constant inside", server: inside, rate: .05, local: .1, adaptive: true},

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // privacyTask is a data set and a model of the table of privacy.
@@ -107,7 +108,7 @@ func (p *privacyRuns) arms(epsilons []float64, delta float64) []arm {
 	arms := []arm{one("clear", summed(simulation.Clear)), one("ring", summed(simulation.Ring)),
 		private,
 		one("clear, clipped", func(x *simulation.Options) error {
-			x.Clip = simulation.Clipping{Kind: simulation.DifferenceClip, Norm: p.clip}
+			x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: p.clip}
 			return nil
 		})}
 	for _, epsilon := range epsilons {
