@@ -10,7 +10,7 @@ const (
 	MaxRounds  = 1_000_000
 	MaxParties = 1_000_000
 	MaxLength  = 1 << 27 // numbers of a vector
-	MaxRows    = 10_000_000
+	maxRows    = 10_000_000
 	maxTime    = 1000 * 3600 // seconds, of a step and of what happens in a world
 )
 

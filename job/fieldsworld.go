@@ -15,11 +15,13 @@ var theWorld = inWorld(tableOf(
 
 	text("world.data.set", func(j *Job) *string { return &j.World.Data.Set },
 		"Names the rows: a set, or the folder of one.").
-		form("synthetic, adult, digits, mnist, fashion-mnist, kdd or a folder", someText).
+		form("synthetic, adult, digits, mnist, fashion-mnist, kddcup99 or a folder", someText).
 		or("synthetic").flag("data", "SET"),
-	whole("world.data.rows", func(j *Job) *int { return &j.World.Data.Rows }, between(1, MaxRows),
+	whole("world.data.rows", func(j *Job) *int { return &j.World.Data.Rows }, between(1, maxRows),
 		"Counts the rows of a party, or those of each round with draw.").unit("rows").
 		means("200; of images all").flag("rows-per-client", "N"),
+	truth("world.data.all", func(j *Job) *bool { return &j.World.Data.All },
+		"Deals all rows of the set, as are those of images."),
 	word("world.data.split", func(j *Job) *string { return &j.World.Data.Split },
 		splits, "Deals the rows to the parties, once.").means("iid").flag("split", "NAME"),
 	number("world.data.concentration", func(j *Job) *float64 { return &j.World.Data.Concentration },
@@ -72,7 +74,7 @@ var theWorld = inWorld(tableOf(
 			form("1 to 200 characters", someText).means("its name"),
 		text("server", func(p *WorldParty) *string { return &p.Server }, "Says where its server is.").
 			form("one of world.servers", someText).means("the nearest"),
-		whole("rows", func(p *WorldParty) *int { return &p.Rows }, between(1, MaxRows),
+		whole("rows", func(p *WorldParty) *int { return &p.Rows }, between(1, maxRows),
 			"Counts its rows.").unit("rows").means("world.data.rows"),
 		spans("compute", func(p *WorldParty) *[]time.Duration { return &p.Compute },
 			"Times its work in each round, the last for all later ones.").

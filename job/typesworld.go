@@ -35,11 +35,13 @@ type World struct {
 // Data says which rows there are, and who has them when.
 type Data struct {
 	// Names the rows: a set, or the folder of one. Values: synthetic, adult, digits, mnist,
-	// fashion-mnist, kdd or a folder. Default: "synthetic".
+	// fashion-mnist, kddcup99 or a folder. Default: "synthetic".
 	Set string
 	// Counts the rows of a party, or those of each round with draw. Range: 1 to 10,000,000 (rows).
 	// Default: 200; of images all.
 	Rows int
+	// Deals all rows of the set, as are those of images. Default: false.
+	All bool
 	// Deals the rows to the parties, once. Values: shuffled, iid, label-skew, one-class,
 	// dirichlet-labels, dirichlet-quantity, colour, rotation, label-colour, label-colour-skew,
 	// label-rotation, label-rotation-skew, writers. Default: iid.

@@ -24,7 +24,8 @@ const (
 // dealing says which rows there are, and who has them.
 type dealing struct {
 	data          string
-	clients, rows int // 0 rows: all
+	clients, rows int     // 0 rows: all
+	test          float64 // share of the rows to judge models on; 0: that of the set
 	split         string
 	concentration float64
 	seed          uint64
@@ -47,7 +48,8 @@ func (v *dealing) load() (train, test *learning.Dataset, about string, err error
 		about = "synthetic census"
 		train, test, err = v.makeCensus()
 	default:
-		about = "Adult census, both files merged and split again 75/25"
+		judged := math.Round(100 * cmp.Or(v.test, adultTestFraction))
+		about = fmt.Sprintf("Adult census, both files merged and split again %v/%v", 100-judged, judged)
 		train, test, err = v.loadAdult()
 	}
 	if err != nil {
@@ -68,7 +70,7 @@ func (v *dealing) makeCensus() (train, test *learning.Dataset, err error) {
 		return nil, nil, v.tooManyRows()
 	}
 	rows := v.clients * v.rows
-	if !v.shuffled() {
+	if !v.shuffled() || v.rows == 0 {
 		rows = max(rows, 100*censusRows)
 	}
 	rows += syntheticTestRows
@@ -79,7 +81,7 @@ func (v *dealing) makeCensus() (train, test *learning.Dataset, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return all.Split(syntheticTestRows/float64(rows), v.seed)
+	return all.Split(cmp.Or(v.test, syntheticTestRows/float64(rows)), v.seed)
 }
 
 func (v *dealing) tooManyRows() error {
@@ -115,7 +117,7 @@ func (v *dealing) loadAdult() (train, test *learning.Dataset, err error) {
 	if err != nil {
 		return nil, nil, adultProblem(err)
 	}
-	if train, test, err = all.Split(adultTestFraction, v.seed); err != nil {
+	if train, test, err = all.Split(cmp.Or(v.test, adultTestFraction), v.seed); err != nil {
 		return nil, nil, err
 	}
 	if n := train.Len(); v.shuffled() && v.rows > n/v.clients {
@@ -214,8 +216,10 @@ func (v *dealing) loadImages() (train, test *learning.Dataset, about string, err
 	if v.data == digitsData || holds(dir, digitsFile) {
 		var all *learning.Dataset
 		if all, err = learning.ReadDigits(dir); err == nil {
-			train, test, err = all.Split(digitsTestFraction, v.seed)
+			train, test, err = all.Split(cmp.Or(v.test, digitsTestFraction), v.seed)
 		}
+	} else if v.test > 0 {
+		return nil, nil, "", ownTest
 	} else {
 		train, test, err = readImages(dir)
 	}
@@ -224,6 +228,10 @@ func (v *dealing) loadImages() (train, test *learning.Dataset, about string, err
 	}
 	return train, test, aboutRows(filepath.Base(dir), train, test), nil
 }
+
+// ownTest is what is wrong with a share of rows to judge on of a set that has some apart.
+var ownTest = &problem{cause: "world.data.test: the set has test rows of its own",
+	advice: "Leave it out."}
 
 // readImages reads MNIST or Fashion-MNIST, with the writers if there are files
 // about them beside it.
@@ -258,7 +266,7 @@ func (v *dealing) deal(
 	train, test *learning.Dataset,
 ) ([]*learning.Dataset, *learning.Dataset, error) {
 	if v.shuffled() {
-		parties, err := train.PartitionIID(v.clients, v.rows, v.seed)
+		parties, err := train.PartitionIID(v.clients, cmp.Or(v.rows, train.Len()/v.clients), v.seed)
 		return parties, test, err
 	}
 	if err := v.splitFits(train); err != nil {

@@ -126,6 +126,9 @@ func loadRows(declared *job.Job) (rows scenario.Rows, err error) {
 	case kddData:
 		all, err = learning.ReadKDDCup99(dir, data.Most, seed)
 	default:
+		if declared.World.Data.Test > 0 {
+			return rows, j.Mistake("world.data.test", "leave it out", "the set has test rows of its own")
+		}
 		var train, test *learning.Dataset
 		if train, test, err = learning.ReadMNIST(dir); err == nil {
 			rows.Test = test

@@ -265,6 +265,33 @@ world = { drop = 0.1, data = { set = "digits", split = "label-skew" } }
 	}
 }
 
+// Rows to judge on may be a share of one's own, of a job that is not simulated in virtual time, and
+// parties may have all rows that there are.
+func TestShareOfRows(t *testing.T) {
+	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
+	const start = "name = \"x\"\nrounds = 1\nparties.count = 4\nmodel.name = \"softmax\"\n" +
+		"world.fidelity = \"ring\"\nworld.data = "
+	for data, want := range map[string]string{
+		`{ rows = 50, test = 0.5 }`: "15,000 rows; tested on 15,000 others parties 4 with 50 rows each",
+		`{ all = true }`:            "20,000 rows; tested on 10,000 others parties 4 with 5,000 rows each",
+		`{ all = true, split = "shuffled", test = 0.25 }`: "22,500 rows; tested on 7,500 others parties " +
+			"4 with 5,625 rows each",
+		`{ set = "digits", test = 0.1 }`: "1,617 rows; tested on 180 others",
+	} {
+		code, out, errs := call(t.Context(), "simulate", written(t, start+data))
+		if code != exitOK || errs != "" || !strings.Contains(flat(out), want) {
+			t.Errorf("%s: exit %d, %s%s\nwant %s", data, code, errs, out, want)
+		}
+	}
+	// Averages weigh each party by its rows, and say how many those are.
+	code, out, errs := call(t.Context(), "simulate", "--clients", "10", "--rounds", "1", "--print",
+		"--set", "world.data.all=true")
+	if code != exitOK || !strings.Contains(out, "all = true") || strings.Contains(out, "rows =") ||
+		!strings.Contains(out, "max_weight = 2000\n") {
+		t.Errorf("exit %d, %s%s", code, errs, out)
+	}
+}
+
 // A number of parties is spread as those that are declared are.
 func TestSetParties(t *testing.T) {
 	for _, test := range []struct{ counts, n, want []int }{

@@ -71,6 +71,9 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 	if _, ok := v.set.of("training.epochs"); ok {
 		j.Training.Steps = 0
 	}
+	if _, ok := v.set.of("world.data.all"); ok && v.file == "" {
+		j.World.Data.Rows = 0
+	}
 	if err := v.setRule(j); err != nil {
 		return nil, err
 	}
@@ -170,7 +173,7 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	if j.Size() == 0 {
 		j.Parties.Count = n
 	}
-	if v.byRows {
+	if v.byRows || v.file == "" && j.Sum.MaxWeight > 0 && j.World.Data.All {
 		j.Sum.MaxWeight = 0
 		for _, d := range parties {
 			j.Sum.MaxWeight = max(j.Sum.MaxWeight, d.Len())
@@ -220,10 +223,10 @@ func printJob(j *job.Job, std streams) int {
 
 // newDealing is how a job deals rows.
 func newDealing(j *job.Job) *dealing {
-	data := &j.WithDefaults().World.Data
+	data := &j.WithDefaults().World.Data // of test rows each set has a number of its own
 	d := &dealing{data: data.Set, clients: j.Size(), rows: data.Rows, split: cmp.Or(data.Split, "iid"),
-		concentration: data.Concentration, seed: cmp.Or(j.World.Seed, j.Seed)}
-	if d.rows == 0 && !isImages(d.data) {
+		concentration: data.Concentration, seed: cmp.Or(j.World.Seed, j.Seed), test: j.World.Data.Test}
+	if d.rows == 0 && !data.All && !isImages(d.data) {
 		d.rows = censusRows
 	}
 	return d

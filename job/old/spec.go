@@ -68,8 +68,7 @@ func (c *conversion) allRows() {
 		c.note("world.data.rows = %d is written, the part of a party in the %d synthetic rows of a "+
 			"spec; a split that deals one more takes more", d.Rows, syntheticRows)
 	default:
-		d.Rows = job.MaxRows
-		c.note("world.data.rows = %d is written, for all rows that a party is dealt: unless said it is "+
-			"200", d.Rows)
+		d.All = true
+		c.note("world.data.all = true is written: unless said, a party has 200 of the rows")
 	}
 }

@@ -337,10 +337,11 @@ class Job(Declared):
 
             Attributes:
                 set: Names the rows: a set, or the folder of one. Values: synthetic,
-                    adult, digits, mnist, fashion-mnist, kdd or a folder. Default:
+                    adult, digits, mnist, fashion-mnist, kddcup99 or a folder. Default:
                     "synthetic".
                 rows: Counts the rows of a party, or those of each round with draw. Range:
                     1 to 10,000,000 (rows). Default: 200; of images all.
+                all: Deals all rows of the set, as are those of images. Default: false.
                 split: Deals the rows to the parties, once. Values: shuffled, iid,
                     label-skew, one-class, dirichlet-labels, dirichlet-quantity, colour,
                     rotation, label-colour, label-colour-skew, label-rotation,
@@ -357,6 +358,7 @@ class Job(Declared):
 
             set: str = "synthetic"
             rows: int = 0
+            all: bool = False
             split: Literal[
                 "", "shuffled", "iid", "label-skew", "one-class", "dirichlet-labels",
                 "dirichlet-quantity", "colour", "rotation", "label-colour", "label-colour-skew",

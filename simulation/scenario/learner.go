@@ -55,7 +55,7 @@ func (r *run) deal() error {
 	}
 	if data.Rows == 0 {
 		data.Rows = someRows
-		if slices.Contains(images, data.Set) {
+		if data.All || slices.Contains(images, data.Set) {
 			data.Rows = max(1, have/len(r.parties)/rounds)
 		}
 	}

@@ -166,6 +166,6 @@ func Needs(j *job.Job) bool {
 	w := &j.World
 	return len(w.Link) > 0 || len(w.Party) > 0 || len(w.Servers) > 0 || w.Topology == serverless ||
 		w.Fidelity == crowded || w.Data.Draw != "" || w.Tolerance > 0 || w.Reference.Law != "" ||
-		w.SubtractOwn || j.Training.Restart || w.Data.Most > 0 || w.Data.Test > 0 ||
+		w.SubtractOwn || j.Training.Restart || w.Data.Most > 0 ||
 		slices.ContainsFunc(j.Parties.Group, func(g job.Group) bool { return g.Epsilon > 0 })
 }

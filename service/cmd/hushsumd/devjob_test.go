@@ -49,6 +49,19 @@ func TestDevJob(t *testing.T) {
 			t.Errorf("%d rows", rows.Len())
 		}
 	}
+	most := 0
+	all := j.Clone()
+	all.World.Data.Rows, all.World.Data.All = 0, true
+	whole, err := dealRows(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range whole.parties {
+		most += rows.Len()
+	}
+	if most != syntheticRows {
+		t.Errorf("%d of all %d rows are dealt", most, syntheticRows)
+	}
 	folder := t.TempDir()
 	f, _, err := prepareDev(folder, j, own)
 	if err != nil {

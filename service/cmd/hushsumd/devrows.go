@@ -33,7 +33,7 @@ func dealRows(declared *job.Job) (*ownRows, error) {
 	j := declared.WithDefaults()
 	d, n, seed := &j.World.Data, j.Size(), cmp.Or(j.World.Seed, j.Seed)
 	made := n * cmp.Or(d.Rows, rowsOfParty)
-	if d.Split != "shuffled" {
+	if d.All || d.Split != "shuffled" {
 		made = max(made, syntheticRows)
 	}
 	train, test, images, err := loadRows(declared, d.Set, made, seed)
@@ -41,7 +41,7 @@ func dealRows(declared *job.Job) (*ownRows, error) {
 		return nil, err
 	}
 	most := d.Rows
-	if most == 0 && !images {
+	if most == 0 && !d.All && !images {
 		most = rowsOfParty
 	}
 	if d.Split == "shuffled" {
