@@ -194,8 +194,8 @@ func (c *testCase) strip(v any) any {
 				continue
 			}
 			v[key] = c.strip(value)
-			if name, ok := value.(string); ok && key == "party" {
-				v[key] = strings.ReplaceAll(name, " ", "-") // jobs take no spaces in names
+			if name, ok := value.(string); ok && (key == "party" || key == "place") {
+				v[key] = strings.ReplaceAll(name, " ", "-") // names of jobs have none
 			}
 		}
 	case []any:
