@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +93,9 @@ func (j *Job) Oneshot() bool { return j.Sum.Protocol == "oneshot" }
 // Recovers reports whether a sum may lack parties.
 func (j *Job) Recovers() bool { return j.Parties.DropOut > 0 || j.Sum.Recovery }
 
+// Fewest returns how many of n parties are in a sum at least, where sums recover.
+func (p *Parties) Fewest(n int) int { return max(1, n-int(math.Floor(p.DropOut*float64(n)+1e-9))) }
+
 func (c *checker) parties() {
 	p, n := &c.Parties, c.Size()
 	c.refuse(n == 0 && p.Roster == "", "parties.count", "write how many, or name parties.roster",
@@ -122,6 +126,10 @@ func (c *checker) parties() {
 		"of %d parties at least two are honest, or there is nothing to hide", n)
 	c.refuse(p.PerRound == 1 || n > 0 && p.PerRound > n, "parties.per_round",
 		"write 0 for all, or 2 to parties.count", "%d is outside its range", p.PerRound)
+	least := p.Fewest(n)
+	c.refuse(c.Recovers() && p.PerRound > 1 && p.PerRound < least, "parties.per_round",
+		fmt.Sprintf("write %d or more, or a larger parties.drop_out, which is of all parties", least),
+		"%d take part, and no fewer than %d make a sum", p.PerRound, least)
 	c.refuse(p.PerRound > 0 && p.Hidden > 0, "parties.hidden", "leave one of the two out",
 		"parties are drawn by a public rule or by a secret coin")
 	c.takes(!c.Oneshot(), "a one-message sum is of all parties", "leave it out", "parties.per_round")

@@ -156,9 +156,7 @@ func (p *Plan) Validate() error {
 }
 
 // minSurvivors is the fewest of n parties in a sum.
-func (p *Plan) minSurvivors(n int) int {
-	return max(1, n-int(math.Floor(p.DropOut*float64(n)+1e-9)))
-}
+func (p *Plan) minSurvivors(n int) int { return (&Parties{DropOut: p.DropOut}).Fewest(n) }
 
 // digest is over all that the plan declares, with defaults filled in, and the numbers
 // that all sides must have settled alike, to six digits: in the last places of

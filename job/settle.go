@@ -126,7 +126,7 @@ func (x *settling) who() error {
 	}
 	survivors := x.Parties.Count
 	if x.Recovers() || x.Oneshot() {
-		survivors = max(1, survivors-int(math.Floor(x.Parties.DropOut*float64(survivors)+1e-9)))
+		survivors = x.Parties.Fewest(survivors)
 	}
 	if p := x.Parties.PerRound; p > 0 && p < survivors {
 		return x.Mistake("parties.per_round",

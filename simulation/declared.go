@@ -53,7 +53,7 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 			o.Oneshot.KEM = oneshot.KEMX25519
 		}
 	}
-	o.Recovery = recoveryOf(j, o.PerRound)
+	o.Recovery = recoveryOf(j, len(parties))
 	if !j.Noisy() {
 		return o, mistake(declared, o.Validate())
 	}
@@ -75,18 +75,12 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	return o, mistake(declared, o.Validate())
 }
 
-// recoveryOf returns what sums survive, nil: nothing.
-func recoveryOf(j *job.Job, perRound int) *protocol.Recovery {
+// recoveryOf returns what sums of some of so many parties survive, nil: nothing.
+func recoveryOf(j *job.Job, parties int) *protocol.Recovery {
 	if !j.Recovers() {
 		return nil
 	}
-	if perRound == 0 {
-		perRound = j.Size()
-	}
-	r := &protocol.Recovery{
-		MinSurvivors: max(1, perRound-int(math.Floor(j.Parties.DropOut*float64(perRound)+1e-9))),
-		Degree:       j.Sum.Degree,
-	}
+	r := &protocol.Recovery{MinSurvivors: j.Parties.Fewest(parties), Degree: j.Sum.Degree}
 	switch j.Sum.Adversary {
 	case "curious":
 		r.Adversary = protocol.CuriousServer

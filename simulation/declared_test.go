@@ -97,6 +97,24 @@ func TestDeclaredRecovery(t *testing.T) {
 	}
 }
 
+// drop_out is a part of all parties, also where a round is held among some of them, as it is when
+// the job is settled.
+func TestDeclaredPerRound(t *testing.T) {
+	parties, test := declaredRows(t)
+	j := declaredJob()
+	j.World.Fidelity, j.Sum.Adversary, j.Parties.DropOut = "messages", "curious", 0.25
+	j.Parties.PerRound = 3
+	o, err := Declared(j, parties, test)
+	if err != nil || o.PerRound != 3 || o.Recovery.MinSurvivors != 3 {
+		t.Errorf("%+v, %v", o.Recovery, err)
+	}
+	j.Parties.PerRound = 2
+	var e *job.ConfigError
+	if _, err := Declared(j, parties, test); !errors.As(err, &e) || e.Path != "parties.per_round" {
+		t.Error(err)
+	}
+}
+
 // What this simulation does not have is refused at the job's field.
 func TestDeclaredRefused(t *testing.T) {
 	parties, test := declaredRows(t)

@@ -193,8 +193,7 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	}
 	adversary := map[string]protocol.Adversary{"semi-malicious": protocol.SemiMaliciousServer,
 		"curious": protocol.CuriousServer}[j.Sum.Adversary]
-	of := cmp.Or(j.Parties.PerRound, n)
-	r, err := simulation.Options{Parties: parties, PerRound: of, Colluders: j.Parties.Colluders,
+	r, err := simulation.Options{Parties: parties, Colluders: j.Parties.Colluders,
 		Recovery: &protocol.Recovery{Adversary: adversary, MinSurvivors: v.survivors}}.EffectiveRecovery()
 	var wrong *simulation.ConfigError
 	if errors.As(err, &wrong) {
@@ -206,7 +205,7 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	if err != nil {
 		return err
 	}
-	j.Parties.DropOut = float64(of-r.MinSurvivors) / float64(of)
+	j.Parties.DropOut = float64(n-r.MinSurvivors) / float64(n)
 	j.Sum.Recovery = !j.Oneshot() && j.Parties.DropOut == 0
 	return nil
 }

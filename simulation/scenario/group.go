@@ -84,7 +84,7 @@ func (g *group) settle(active []*party) error {
 	config := g.run.config(n, len(g.parties))
 	config.Label, config.Roster, config.Layout = g.label, g.roster, codec.layout
 	g.next = terms{config, codec}
-	if g.run.Recovers() && g.run.fewest(n) == n {
+	if g.run.Recovers() && g.run.Parties.Fewest(n) == n {
 		g.run.note(fmt.Sprintf("parties.drop_out %v of %d parties is less than one: "+
 			"nobody may be missing", g.run.Parties.DropOut, n))
 	}
@@ -177,7 +177,7 @@ func (w *world) config(n, roster int) *protocol.Config {
 	if !w.Recovers() {
 		return c
 	}
-	least := w.fewest(n)
+	least := w.Parties.Fewest(n)
 	c.Classical = w.Sum.Classical
 	c.Recovery = &protocol.Recovery{
 		Adversary:    protocol.CheatingServer,

@@ -94,7 +94,7 @@ func (c *codec) settle() error {
 	alike := privacy.Release{
 		Contributors: privacy.Contributors{
 			Parties:      n,
-			MinSurvivors: r.fewest(n),
+			MinSurvivors: r.Parties.Fewest(n),
 			Colluders:    r.Parties.Colluders,
 		},
 		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.Privacy.Bits},
@@ -159,7 +159,7 @@ func honest[T int | float64](c *codec, noise []T, party int) (sum T) {
 		rest = slices.Delete(rest, party, party+1)
 	}
 	slices.Sort(rest)
-	gone := len(noise) - c.run.fewest(len(noise)) + c.run.Parties.Colluders
+	gone := len(noise) - c.run.Parties.Fewest(len(noise)) + c.run.Parties.Colluders
 	for _, k := range rest[:max(0, len(rest)-gone)] {
 		sum += k
 	}

@@ -420,9 +420,9 @@ func TestSessionsKeepPromises(t *testing.T) {
 						least = recovery.MinSurvivors
 					}
 					kept++
-					if least != s.fewest(n) || config.MinMembers > n {
+					if least != s.Parties.Fewest(n) || config.MinMembers > n {
 						t.Errorf("%s, degree %d: sums of %d of %d, noise for %d", adversary, degree, least, n,
-							s.fewest(n))
+							s.Parties.Fewest(n))
 					}
 				}
 			}

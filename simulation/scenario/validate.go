@@ -3,7 +3,6 @@ package scenario
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/hushsum/hushsum/job"
@@ -70,9 +69,9 @@ func (w *world) checkSum() error {
 	n := w.Size()
 	gone := int(w.World.Drop * float64(n))
 	switch {
-	case gone > n-w.fewest(n):
+	case gone > n-w.Parties.Fewest(n):
 		return w.Mistake("world.drop", "write at most that, or raise parties.drop_out",
-			"of %d parties %d would drop out of each round, and %d may", n, gone, n-w.fewest(n))
+			"of %d parties %d would drop out of each round, and %d may", n, gone, n-w.Parties.Fewest(n))
 	case n > job.MaxParties:
 		return w.Mistake("parties.count", fmt.Sprintf("write up to %d", job.MaxParties),
 			"%d parties are too many", n)
@@ -168,11 +167,6 @@ func (w *world) checkKind(k *kind) error {
 	return nil
 }
 
-// fewest is how many of so many parties must be in a sum.
-func (w *world) fewest(n int) int {
-	return max(1, n-int(math.Floor(w.Parties.DropOut*float64(n)+1e-9)))
-}
-
 // errThreshold: too few parties may be left to rebuild secrets that colluders cannot.
 var errThreshold = errors.New("scenario: fewer may be in a sum than it takes to unmask one")
 
@@ -182,7 +176,8 @@ func (w *world) checkThreshold(n int) error {
 		return w.checkSession(n, w.Size())
 	}
 	// Too many for a roster; Threshold is the least that is safe.
-	if config := w.config(n, n); w.fewest(n) < max(config.Recovery.Threshold, config.Colluders)+1 {
+	config := w.config(n, n)
+	if w.Parties.Fewest(n) < max(config.Recovery.Threshold, config.Colluders)+1 {
 		return w.tooFew(n, n, errThreshold)
 	}
 	return nil
