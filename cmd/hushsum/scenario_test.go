@@ -265,6 +265,27 @@ world = { drop = 0.1, data = { set = "digits", split = "label-skew" } }
 	}
 }
 
+// When rounds begin is for deployments, which is said once, also where JSON is printed; how long a
+// step waits is so but for virtual time.
+func TestTimeOfDeployments(t *testing.T) {
+	const start = "name = \"x\"\nrounds = 1\nparties.count = 2\nmodel.name = \"logistic\"\n" +
+		"training.steps = 1\nworld.fidelity = \"ring\"\nworld.data.rows = 9\n"
+	for _, c := range []struct{ text, says string }{
+		{"", ""},
+		{`time.pace = "1h"`, "time.pace is for deployments, and left out here"},
+		{"time = { start = 2030-01-01T00:00:00Z, step_time = \"9s\" }",
+			"time.start, time.step_time are for deployments, and left out here"},
+		{"world.data.draw = \"fixed\"\ntime = { pace = \"1h\", step_time = \"9s\" }",
+			"time.pace is for deployments, and left out here"},
+	} {
+		code, _, errs := call(t.Context(), "simulate", "--json", written(t, start+c.text))
+		if want := c.says != ""; code != exitOK || (errs != "") != want ||
+			!strings.Contains(flat(errs), c.says) {
+			t.Errorf("%s: exit %d, %q", c.text, code, errs)
+		}
+	}
+}
+
 // Rows to judge on may be a share of one's own, of a job that is not simulated in virtual time, and
 // parties may have all rows that there are.
 func TestShareOfRows(t *testing.T) {

@@ -49,6 +49,7 @@ func simulate(ctx context.Context, args []string, std streams) int {
 		if v.print {
 			return printJob(j, std)
 		}
+		leftOut(j, std, "time.start", "time.pace")
 		return v.simulateScenario(ctx, flags, j, std)
 	}
 	return v.runDeclared(ctx, flags, j, std)
@@ -149,6 +150,7 @@ func (v *jobFlags) runDeclared(
 	if v.print {
 		return printJob(j, std)
 	}
+	leftOut(j, std, "time.start", "time.pace", "time.step_time")
 	var options simulation.Options
 	declare := func() (err error) {
 		options, err = simulation.Declared(j, parties, test)
@@ -208,6 +210,20 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	j.Parties.DropOut = float64(n-r.MinSurvivors) / float64(n)
 	j.Sum.Recovery = !j.Oneshot() && j.Parties.DropOut == 0
 	return nil
+}
+
+// leftOut says on standard error which of some fields of a job's time the simulation leaves out.
+func leftOut(j *job.Job, std streams, paths ...string) {
+	said := slices.DeleteFunc(paths, func(path string) bool { return j.Get(path) == "" })
+	if len(said) == 0 {
+		return
+	}
+	are := "is"
+	if len(said) > 1 {
+		are = "are"
+	}
+	complain(std.err, "hushsum simulate", &problem{cause: fmt.Sprintf("%s %s for deployments, and "+
+		"left out here: rounds follow one another", strings.Join(said, ", "), are)})
 }
 
 // printJob prints a job as a file has it.
