@@ -485,10 +485,10 @@ func (s *Swarm) outcome() Outcome {
 		}
 	}
 	e := max(s.options.Colluders, 1)
-	spoilt, healthy := s.losses(e)
+	spoilt, calm, healthy := s.losses(e)
 	switch {
-	case s.Mode == Calm && s.lost > 0:
-		s.Fatal("%v: %d rounds are lost", s.Mode, s.lost)
+	case s.Mode == Calm && calm > 0:
+		s.Fatal("%v: %d rounds are lost", s.Mode, calm)
 	case s.Mode == Spoilt && spoilt > e:
 		s.Fatal("%v: %d rounds are lost, and %d may be", s.Mode, spoilt, e)
 	case s.Mode == Live && len(s.liars) == 0 && healthy > 0:
@@ -500,9 +500,9 @@ func (s *Swarm) outcome() Outcome {
 }
 
 // losses counts the rounds that were lost although enough others revealed to name e spoilers
-// (SPEC.md §10.4), and those with the core in sessions that formed after nothing went wrong with
-// it any more.
-func (s *Swarm) losses(e int) (spoilt, healthy int) {
+// (SPEC.md §10.4), those with the core, and of these those in sessions that formed after nothing
+// went wrong with it any more.
+func (s *Swarm) losses(e int) (spoilt, calm, healthy int) {
 	var in []int
 	formed := uint64(protocol.MaxNumber)
 	for k, n := range s.Notices {
@@ -518,12 +518,15 @@ func (s *Swarm) losses(e int) (spoilt, healthy int) {
 				spoilt++
 			}
 			missing := func(i int) bool { return !slices.Contains(in, i) }
-			if n.Session >= formed && !slices.ContainsFunc(s.core, missing) {
+			if slices.ContainsFunc(s.core, missing) {
+				continue
+			}
+			if calm++; n.Session >= formed {
 				healthy++
 			}
 		}
 	}
-	return spoilt, healthy
+	return spoilt, calm, healthy
 }
 
 // Trace is a digest of all that happened.
