@@ -350,7 +350,7 @@ func (c *coordinator) decode(r *Round) error {
 	case c.Plan.Trains():
 		return nil
 	case weighs(c.Plan):
-		total, err := c.Plan.DecodeTotal(r.Broadcast, r.Sum.Values(), len(r.Parties))
+		total, err := c.Plan.DecodeTotal(r.Broadcast, 0, r.Sum.Values(), len(r.Parties))
 		r.Mean = total.Mean
 		return err
 	case c.narrow():

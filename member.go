@@ -334,7 +334,7 @@ func (p *oneshotParty) values(ctx context.Context, b *broadcast) ([][]uint64, er
 		if err != nil {
 			return nil, err
 		}
-		return p.Plan.EncodeMessage(b.digest, m, p.Random)
+		return p.Plan.EncodeMessage(b.digest, 0, m, p.Random)
 	}
 	vector, err := p.Work(ctx, b.round, model)
 	if err != nil {

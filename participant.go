@@ -444,7 +444,7 @@ func (p *participant) submission(
 ) (fill func(v *masking.Vector) error, err error) {
 	m, err := p.Submit(ctx, b.round, of[float64](b.model))
 	return func(v *masking.Vector) error {
-		values, err := p.Plan.EncodeMessage(b.digest, m, p.Random)
+		values, err := p.Plan.EncodeMessage(b.digest, 0, m, p.Random)
 		if err != nil {
 			v.Erase()
 			return err

@@ -18,9 +18,9 @@ const (
 
 // Values of an [Optimizer] that leaves the field at 0.
 const (
-	DefaultOptimizerRate = 1
-	DefaultBeta2         = 0.99
-	DefaultTau           = 1e-3
+	defaultOptimizerRate = 1
+	defaultBeta2         = 0.99
+	defaultTau           = 1e-3
 )
 
 // Optimizer turns mean updates into models, one call of [Optimizer.Apply] per round:
@@ -47,10 +47,10 @@ const (
 // once Apply has been called. An Optimizer is not safe for concurrent use.
 type Optimizer struct {
 	Rule  Rule
-	Rate  float64 // η_g, above 0; 0: DefaultOptimizerRate
+	Rate  float64 // η_g, above 0; 0: defaultOptimizerRate
 	Beta1 float64 // β₁, at least 0 and below 1; 0: no momentum. Not for RuleFedAvg
-	Beta2 float64 // β₂, above 0 and below 1; 0: DefaultBeta2. FedAdam and FedYogi
-	Tau   float64 // τ, above 0: the degree of adaptivity; 0: DefaultTau. Adaptive rules
+	Beta2 float64 // β₂, above 0 and below 1; 0: defaultBeta2. FedAdam and FedYogi
+	Tau   float64 // τ, above 0: the degree of adaptivity; 0: defaultTau. Adaptive rules
 
 	TauInside bool // τ is under the root. Adaptive rules
 
@@ -65,8 +65,8 @@ func (o *Optimizer) settings() (rate, beta2, tau float64, err error) {
 		}
 		return x
 	}
-	rate, beta2, tau = pick(o.Rate, DefaultOptimizerRate), pick(o.Beta2, DefaultBeta2),
-		pick(o.Tau, DefaultTau)
+	rate, beta2, tau = pick(o.Rate, defaultOptimizerRate), pick(o.Beta2, defaultBeta2),
+		pick(o.Tau, defaultTau)
 	switch {
 	case o.Rule < RuleFedAvg || o.Rule > RuleFedYogi:
 		err = fmt.Errorf("%w: Rule is %d, want one of the constants", ErrConfig, o.Rule)

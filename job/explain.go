@@ -10,19 +10,88 @@ import (
 // reads next to the digest.
 func (j *Job) Explain() []string {
 	j = j.WithDefaults()
-	lines := []string{j.sayWho(), j.sayServer()}
+	lines := j.explain(nil)
+	if names := j.sayFiles(); names != "" {
+		lines = append(lines, "It names "+names+", whose content is not in this digest.")
+	}
+	return append(lines, j.sayWorld()...)
+}
+
+// Explain says in sentences what a settled job means for a party: who learns what, under which
+// assumption, and what is spent. It is nil of a [Plan] and of [Terms].
+func (s *Settled) Explain() []string {
+	if s.job == nil {
+		return nil
+	}
+	return s.job.explain(s)
+}
+
+// explain says what is declared, and of a settled job what follows with its roster.
+func (j *Job) explain(s *Settled) []string {
+	lines := []string{j.sayWho()}
+	if s != nil {
+		lines = append(lines, s.sayMean())
+	}
+	lines = append(lines, j.sayServer())
+	if s != nil {
+		lines = append(lines, "That rests on the roster being the true one: compare its fingerprint by "+
+			"a channel that the operator does not control. Nothing else stops a server that invents "+
+			"parties in the roster.")
+	}
 	if j.Sum.Classical {
 		lines = append(lines, "Who records the messages and has a quantum computer later reads all of "+
 			"them: key exchange is classical.")
 	}
 	lines = append(lines, j.sayNoise()...)
+	if s != nil && j.Noisy() {
+		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that a sum has at least.",
+			count(s.survivors-j.Parties.Colluders, "honest party", "honest parties")))
+	}
 	if j.Model.Name != "" {
 		lines = append(lines, j.sayTraining())
 	}
-	if names := j.sayFiles(); names != "" {
-		lines = append(lines, "It names "+names+", whose content is not in this digest.")
+	return append(lines, j.saySums()...)
+}
+
+// sayMean says what a round tells.
+func (s *Settled) sayMean() string {
+	model := ""
+	if s.Trains() {
+		model = ", and the model that follows from it"
 	}
-	return append(lines, j.sayWorld()...)
+	missing := "; if any is missing, the round gives nothing"
+	n := s.Roster().Len()
+	if s.survivors < n {
+		missing = "; the round goes on without those that are missing"
+	}
+	return fmt.Sprintf("In each of %s the server and all parties learn the mean of the vectors of at "+
+		"least %d of the %d parties of the roster%s%s.", count(s.Rounds(), "sum", "sums"), s.survivors, n,
+		model, missing)
+}
+
+// saySums says what is summed with the vectors, and so known to all.
+func (j *Job) saySums() (lines []string) {
+	t := &j.Training
+	for _, c := range []struct {
+		is   bool
+		what string
+	}{
+		{t.Mask != "none", "how many parties' updates are above and below zero, for each weight"},
+		{t.stored(), "the mean change of the parties' control variates, which are means of their " +
+			"gradients"},
+		{t.sums() > 1, "the mean of the parties' gradients at the round's model, in a sum of its own " +
+			"before each of updates"},
+		{j.Privacy.ClipQuantile > 0, "how many parties' norms are within the clip"},
+		{j.Sum.MaxWeight > 0, fmt.Sprintf("how many rows the parties have together, where a party with "+
+			"more than %d counts with those", j.Sum.MaxWeight)},
+		{j.Metrics.Share > 0, "the means of loss and accuracy on each party's own rows, under the same " +
+			"masks and noise"},
+	} {
+		if c.is {
+			lines = append(lines, "Also summed, and known to all: "+c.what+".")
+		}
+	}
+	return lines
 }
 
 func (j *Job) sayWho() string {
@@ -43,7 +112,8 @@ func (j *Job) sayWho() string {
 	text := fmt.Sprintf("%s %s, in %s.", parties, model, count(j.Rounds, "round", "rounds"))
 	switch p := &j.Parties; {
 	case p.PerRound > 0:
-		text += fmt.Sprintf(" %d of them are drawn for each round.", p.PerRound)
+		text += fmt.Sprintf(" %d of them are drawn for each round, by a rule that all can compute: "+
+			"that saves work and hides nothing.", p.PerRound)
 	case p.Hidden > 0:
 		text += fmt.Sprintf(" In each round each takes part with probability %v.", p.Hidden)
 	}

@@ -155,6 +155,37 @@ func (p *Plan) Validate() error {
 	return q.validateOneshot(bad)
 }
 
+// Continue works out a job that began under the plan, before there were jobs: with the plan's
+// sessions, label and digest, and with its encoding, or its rotations where the job trains its
+// model itself. It fails as [Plan.Settle] and [Job.Settle] do.
+func (p *Plan) Continue(j *Job, with Files) (*Settled, error) {
+	s, err := p.Settle(with.Roster)
+	if err != nil {
+		return nil, err
+	}
+	if j.Model.Name != "" {
+		own, err := j.Settle(with)
+		if err != nil {
+			return nil, err
+		}
+		own.digest, own.session.Label, own.byRound = s.digest, s.session.Label, true
+		return own, nil
+	}
+	s.job = j.WithDefaults()
+	s.job.Parties.Count = with.Roster.Len()
+	x := &settling{Job: s.job, files: with, out: s}
+	if err := x.drawn(); err != nil || !j.Sum.Sparse {
+		return s, err
+	}
+	if err := x.thin(p.Adversary); err != nil {
+		return nil, err
+	}
+	if err := s.session.Validate(); err != nil {
+		return nil, s.job.Mistake("sum.sparse", "leave it out: there are too few parties", "%v", err)
+	}
+	return s, nil
+}
+
 // minSurvivors is the fewest of n parties in a sum.
 func (p *Plan) minSurvivors(n int) int { return (&Parties{DropOut: p.DropOut}).Fewest(n) }
 

@@ -128,12 +128,17 @@ func (x *settling) who() error {
 	if x.Recovers() || x.Oneshot() {
 		survivors = x.Parties.Fewest(survivors)
 	}
-	if p := x.Parties.PerRound; p > 0 && p < survivors {
-		return x.Mistake("parties.per_round",
-			fmt.Sprintf("write %d or more, or a larger drop_out", survivors),
-			"%d take part, and no fewer than %d make a sum", p, survivors)
-	}
 	x.out = &Settled{survivors: survivors}
+	return x.drawn()
+}
+
+// drawn sees that those of a round are enough for a sum.
+func (x *settling) drawn() error {
+	if p, least := x.Parties.PerRound, x.out.survivors; p > 0 && p < least {
+		return x.Mistake("parties.per_round",
+			fmt.Sprintf("write %d or more, or a larger drop_out", least),
+			"%d take part, and no fewer than %d make a sum", p, least)
+	}
 	return nil
 }
 
@@ -366,14 +371,24 @@ func (s *Settled) Job() *Job { return s.job }
 
 // EncodeMessage returns a party's submission of a job that is not one of a [Plan]: all that it
 // sends, with its share of the noise. Without noise the vector is as the training clipped it.
-// broadcast is the digest of what the round began with, random as for [Settled.Encode].
+// broadcast is the digest of what the round began with, random as for [Settled.Encode]. The number
+// of the round counts only in a job that goes on under a [Plan].
 func (s *Settled) EncodeMessage(
-	broadcast [32]byte, m Message, random io.Reader,
+	broadcast [32]byte, round int, m Message, random io.Reader,
 ) ([][]uint64, error) {
-	return s.lanes.Encode(rotation(broadcast), m, random)
+	return s.lanes.Encode(s.rotation(broadcast, round), m, random)
 }
 
-// DecodeTotal returns what the sum of so many submissions says.
-func (s *Settled) DecodeTotal(broadcast [32]byte, sum [][]uint64, parties int) (Total, error) {
-	return s.lanes.Decode(rotation(broadcast), sum, parties)
+// DecodeTotal returns what the sum of so many submissions says, of which EncodeMessage made each.
+func (s *Settled) DecodeTotal(
+	broadcast [32]byte, round int, sum [][]uint64, parties int,
+) (Total, error) {
+	return s.lanes.Decode(s.rotation(broadcast, round), sum, parties)
+}
+
+func (s *Settled) rotation(broadcast [32]byte, round int) [32]byte {
+	if s.byRound {
+		return privacy.Rotation(broadcast, uint64(round))
+	}
+	return rotation(broadcast)
 }

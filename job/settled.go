@@ -20,7 +20,7 @@ import (
 // and what a round spends. It is safe for concurrent use.
 type Settled struct {
 	job       *Job   // nil of a Plan and of Terms
-	lanes     *Lanes // of a Job
+	lanes     *Lanes // of a Job, nil of one that goes on under a Plan's encoding
 	plan      Plan   // zero for others
 	session   protocol.Config
 	budget    privacy.Budget
@@ -30,6 +30,7 @@ type Settled struct {
 	survivors int // fewest in a sum
 	digest    [32]byte
 	oneshot   *oneshot.Config // nil where sums are pairwise
+	byRound   bool            // the rotation of a training's sum follows from its round too
 }
 
 // Settle works the plan out. It fails with a [ConfigError] if the plan cannot be kept
@@ -210,7 +211,7 @@ func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) (
 func (s *Settled) EncodeDigest(
 	broadcast [32]byte, vector []float64, random io.Reader,
 ) ([][]uint64, error) {
-	if s.job != nil {
+	if s.lanes != nil {
 		if clip := s.job.Privacy.Clip; s.mechanism == nil && clip > 0 {
 			clipped, _, err := aggregation.Clip(vector, clip)
 			if err != nil {
@@ -218,7 +219,7 @@ func (s *Settled) EncodeDigest(
 			}
 			vector = clipped
 		}
-		return s.EncodeMessage(broadcast, Message{Vector: vector, Samples: 1}, random)
+		return s.EncodeMessage(broadcast, 0, Message{Vector: vector, Samples: 1}, random)
 	}
 	seed := rotation(broadcast)
 	e, share := s.encoder, []int64(nil)
@@ -241,8 +242,8 @@ func (s *Settled) Decode(broadcast []byte, sum [][]uint64, parties int) ([]float
 func (s *Settled) DecodeDigest(
 	broadcast [32]byte, sum [][]uint64, parties int,
 ) ([]float64, error) {
-	if s.job != nil {
-		total, err := s.DecodeTotal(broadcast, sum, parties)
+	if s.lanes != nil {
+		total, err := s.DecodeTotal(broadcast, 0, sum, parties)
 		return total.Mean, err
 	}
 	seed := rotation(broadcast)
@@ -267,7 +268,7 @@ func EncodeTo[F aggregation.Float](
 			Advice: "use Encode"}
 	}
 	seed := rotation(broadcast)
-	if s.job != nil && (s.mechanism == nil || s.lanes.shape.MaxWeight > 0) {
+	if s.lanes != nil && (s.mechanism == nil || s.lanes.shape.MaxWeight > 0) {
 		return encodePlain(v, s, vector)
 	}
 	if s.mechanism != nil {
@@ -284,7 +285,7 @@ func DecodeTo[F aggregation.Float](
 	mean []F, s *Settled, broadcast [32]byte, sum *masking.Vector, parties int,
 ) error {
 	seed := rotation(broadcast)
-	if s.job != nil && (s.mechanism == nil || s.lanes.shape.MaxWeight > 0) {
+	if s.lanes != nil && (s.mechanism == nil || s.lanes.shape.MaxWeight > 0) {
 		return decodePlain(mean, s, sum, parties)
 	}
 	if s.mechanism != nil {

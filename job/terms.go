@@ -110,7 +110,7 @@ func (s *Settled) Rounds() int {
 
 // Length returns how many numbers a party's vector has.
 func (s *Settled) Length() int {
-	if s.job != nil {
+	if s.lanes != nil {
 		return s.lanes.shape.Dimension
 	}
 	return s.plan.Length

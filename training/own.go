@@ -91,7 +91,7 @@ func (p *Party) Submit(ctx context.Context, s *Standing) (values [][]uint64, err
 	if err != nil {
 		return nil, err
 	}
-	return p.training.lanes.Encode(s.Public, s.Round, m)
+	return p.training.settled.EncodeMessage(s.Public, s.Round, m, nil)
 }
 
 // load reads the variates. Those that were to be hold if the party was counted in their

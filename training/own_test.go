@@ -1,11 +1,14 @@
 package training
 
 import (
+	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -19,14 +22,24 @@ func made(t *testing.T, change func(j *job.Job)) (*Training, *learning.Dataset) 
 	j := &job.Job{Name: "x", Rounds: 9, Parties: job.Parties{Count: 3},
 		Model: job.Model{Name: "logistic", Features: rows.Features, Classes: 2}}
 	change(j)
-	if err := j.Validate(); err != nil {
-		t.Fatal(err)
+	var members []keyexchange.Entry
+	for i := range 3 {
+		key := ed25519.NewKeyFromSeed(append(make([]byte, 31), byte(i))).Public().(ed25519.PublicKey)
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("p", i), Key: key})
 	}
-	o, err := OptionsOf(j)
+	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(o, j.WithDefaults(), nil), rows
+	settled, err := j.Settle(job.Files{Roster: roster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := Of(settled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, rows
 }
 
 // The tensors that a job lists hold all of a standing, whatever the rules.

@@ -10,7 +10,6 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/privacy"
 )
 
 // Training holds what a job's parties and server do, for whoever carries the sums: what a party
@@ -23,14 +22,7 @@ type Training struct {
 	form    []job.Tensor // of a model
 	narrow  bool         // it is sent as float32
 	rows    job.Model    // features and classes
-	lanes   Lanes
-}
-
-// Lanes make submissions and read sums.
-type Lanes interface {
-	Layout() masking.Layout
-	Encode(public [32]byte, round int, m job.Message) ([][]uint64, error)
-	Decode(public [32]byte, round int, sum [][]uint64, parties int) (job.Total, error)
+	settled *job.Settled
 }
 
 // Standing holds what a training has come to, and all that parties are told of it.
@@ -68,11 +60,6 @@ func Of(s *job.Settled) (*Training, error) {
 		return nil, j.Mistake("privacy.clip_quantile", "leave it out",
 			"only a simulation has a clip that follows a quantile")
 	}
-	return New(o, j, settledLanes{s}), nil
-}
-
-// New returns the training of a job, whose options are those of OptionsOf.
-func New(o Options, j *job.Job, lanes Lanes) *Training {
 	return &Training{
 		options: o,
 		parties: j.Size(),
@@ -80,8 +67,8 @@ func New(o Options, j *job.Job, lanes Lanes) *Training {
 		form:    j.Standing(),
 		narrow:  j.Model.DType == "float32",
 		rows:    j.Model,
-		lanes:   lanes,
-	}
+		settled: s,
+	}, nil
 }
 
 // OptionsOf returns how a job trains. It fails with a [job.ConfigError] where features and classes
@@ -137,46 +124,8 @@ func Optimizer(j *job.Job) *aggregation.Optimizer {
 	return o
 }
 
-// settledLanes are those of a job.
-type settledLanes struct{ *job.Settled }
-
-func (l settledLanes) Encode(public [32]byte, _ int, m job.Message) ([][]uint64, error) {
-	return l.EncodeMessage(public, m, nil)
-}
-
-func (l settledLanes) Decode(
-	public [32]byte, _ int, sum [][]uint64, parties int,
-) (job.Total, error) {
-	return l.DecodeTotal(public, sum, parties)
-}
-
-// RoundLanes are lanes whose rotation follows from the round too, as jobs had them of which version
-// 2 of the digests was.
-type RoundLanes struct{ *job.Lanes }
-
-// Layout returns the segments of a submission.
-func (l RoundLanes) Layout() masking.Layout {
-	layout, err := l.Lanes.Layout()
-	if err != nil {
-		panic("training: lanes that were not settled: " + err.Error())
-	}
-	return layout
-}
-
-// Encode makes a submission.
-func (l RoundLanes) Encode(public [32]byte, round int, m job.Message) ([][]uint64, error) {
-	return l.Lanes.Encode(privacy.Rotation(public, uint64(round)), m, nil)
-}
-
-// Decode reads a sum.
-func (l RoundLanes) Decode(
-	public [32]byte, round int, sum [][]uint64, parties int,
-) (job.Total, error) {
-	return l.Lanes.Decode(privacy.Rotation(public, uint64(round)), sum, parties)
-}
-
 // Layout returns the segments of a submission, the same for all sums.
-func (t *Training) Layout() masking.Layout { return slices.Clone(t.lanes.Layout()) }
+func (t *Training) Layout() masking.Layout { return t.settled.Layout() }
 
 // Options returns how the model is trained.
 func (t *Training) Options() Options { return t.options }
@@ -254,7 +203,7 @@ func (t *Training) message(
 func (t *Training) Advance(
 	s *Standing, optimizer *aggregation.Optimizer, sum [][]uint64, included []int,
 ) (*Standing, error) {
-	total, err := t.lanes.Decode(s.Public, s.Round, sum, len(included))
+	total, err := t.settled.DecodeTotal(s.Public, s.Round, sum, len(included))
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ var kept = []struct{ why, names string }{
 			"attacks/model.Shadows.LiRA attacks/model.Shadows.Regress " +
 			"attacks/observation.Disaggregate"},
 	{"a bound of what is accepted, which messages name",
-		"job.MaxLength simulation/scenario.MaxPrivate service/federation.DefaultStepTime"},
+		"job.MaxLength simulation/scenario.MaxPrivate"},
 	{"asked of a model by those who use it", "learning.Logistic.Predict learning.Matrix.Recall"},
 	{"laws that sum up to others, one by one",
 		"noise.FamilyPoisson noise.FamilyPolya noise.FamilyPolyaDifference noise.Poisson " +
@@ -46,7 +46,7 @@ var kept = []struct{ why, names string }{
 			"simulation/cost.Session.ServerMemory simulation/cost.Session.SetUpMemory"},
 	{"read by the package's own tests, from outside of it",
 		"service/door.OpenAPI service/door.Routes service/page.OpenAPI service/page.Refusals " +
-			"service/page.Routes service/tensor.ParseNPZ service/federation.Parse"},
+			"service/page.Routes service/tensor.ParseNPZ"},
 }
 
 // expected are methods that others call through an interface of the standard library.

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // maxDepth is how deep JSON may be nested.
@@ -24,6 +26,7 @@ const maxDepth = 16
 
 // Error says what is wrong with a text.
 type Error struct {
+	Line   int    // of TOML, from 1; 0: it is not known
 	Key    string // path of the key that is at fault, such as list.0.rate; empty: it is none
 	Meant  string // the field whose name in another case the key is, or empty
 	Reason string // a sentence that names the key
@@ -208,13 +211,41 @@ type tagged struct {
 	tag string
 }
 
-// Names checks the keys of a decoded text, which goes into a struct by a kind of tag: each is
-// exactly the name of a field. It fails with an [Error]. That keys come twice the decoder of
-// the text must have refused.
-func Names(tree map[string]any, into any, tag string) error {
-	return names(tree, reflect.TypeOf(into), tag, nil)
+// TOML reads TOML into a struct by its tags: names exactly as declared, none unknown, none twice.
+// It returns what is wrong, and into may then have changed.
+func TOML(text []byte, into any) (mistakes []*Error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin files
+	var tree map[string]any
+	err := toml.Unmarshal(text, &tree)
+	if err == nil {
+		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
+	}
+	var unknown *toml.StrictMissingError
+	var syntax *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown):
+		for _, one := range unknown.Errors {
+			line, _ := one.Position()
+			key := strings.Join(one.Key(), ".")
+			mistakes = append(mistakes, &Error{Line: line, Key: key, Reason: "there is no key " + key,
+				Err: &one})
+		}
+		return mistakes
+	case errors.As(err, &syntax):
+		line, _ := syntax.Position()
+		return []*Error{{Line: line, Reason: strings.TrimPrefix(syntax.Error(), "toml: "), Err: err}}
+	case err != nil:
+		return []*Error{{Reason: strings.TrimPrefix(err.Error(), "toml: "), Err: err}}
+	}
+	var wrong *Error
+	if errors.As(names(tree, reflect.TypeOf(into), "toml", nil), &wrong) {
+		mistakes = append(mistakes, wrong)
+	}
+	return mistakes
 }
 
+// names checks the keys of a decoded text, which goes into a type by a kind of tag: each is
+// exactly the name of a field. It fails with an [Error].
 func names(tree any, t reflect.Type, tag string, path []string) error {
 	if t = inner(t); t == nil {
 		return nil

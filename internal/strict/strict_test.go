@@ -114,10 +114,35 @@ func TestNames(t *testing.T) {
 		"unknown":      {tree{"other": 1}, "other"},
 		"another kind": {tree{"epsilon": tree{"A": 1}, "list": tree{"A": 1}, "inside": []any{1}}, ""},
 	} {
-		err := Names(c.tree, new(outside), "toml")
+		err := names(c.tree, reflect.TypeFor[*outside](), "toml", nil)
 		var e *Error
 		if c.key == "" && err != nil || c.key != "" && (!errors.As(err, &e) || e.Key != c.key) {
 			t.Errorf("%s: %v, want the key %q", name, err, c.key)
+		}
+	}
+}
+
+// A text is read as it is written, or what is wrong is told with its line.
+func TestTOML(t *testing.T) {
+	for text, want := range map[string]Error{
+		"epsilon = 1.0\n[inside]\nrate = 2.0":   {},
+		"\ufeffepsilon = 1.0":                   {},
+		"epsilon = 1.0\nEPSILON = 100.0":        {Key: "EPSILON", Meant: "epsilon"},
+		"epsilon = 1.0\n[inside]\nother = 2.0":  {Line: 3, Key: "inside.other"},
+		"epsilon = 1.0\nepsilon = 2.0":          {Line: 2},
+		"epsilon = \"1\"":                       {Line: 1},
+		"epsilon = 1.0\n[inside]\nrate = 2.0 =": {Line: 3},
+	} {
+		all := TOML([]byte(text), new(outside))
+		if want == (Error{}) {
+			if len(all) > 0 {
+				t.Errorf("%q: %v", text, all[0])
+			}
+			continue
+		}
+		if len(all) != 1 || all[0].Line != want.Line || all[0].Key != want.Key ||
+			all[0].Meant != want.Meant || all[0].Reason == "" {
+			t.Errorf("%q: %+v", text, all)
 		}
 	}
 }

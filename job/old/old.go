@@ -91,6 +91,15 @@ func (c *conversion) refuse(wrong bool, key, advice, format string, a ...any) {
 // lineOf finds the line of a key, or of the table that it would stand in; 0: it is not found.
 // Messages alone depend on it.
 func (c *conversion) lineOf(key string) int {
+	lines := c.lines()
+	for key != "" && lines[key] == 0 {
+		key = key[:max(0, strings.LastIndexByte(key, '.'))]
+	}
+	return lines[key]
+}
+
+// lines are those of all keys and tables, at first.
+func (c *conversion) lines() map[string]int {
 	lines := map[string]int{}
 	within := ""
 	for i, line := range strings.Split(string(c.text), "\n") {
@@ -105,10 +114,7 @@ func (c *conversion) lineOf(key string) int {
 			lines[at] = i + 1
 		}
 	}
-	for key != "" && lines[key] == 0 {
-		key = key[:max(0, strings.LastIndexByte(key, '.'))]
-	}
-	return lines[key]
+	return lines
 }
 
 // Keys by which the forms in TOML are told apart. Those of jobs come first, then those of
@@ -210,7 +216,7 @@ func (c *conversion) finish(set []string) error {
 	for _, e := range job.Errors(err) {
 		e.File = c.name
 	}
-	return err
+	return c.placed(err)
 }
 
 // parties returns how many there are, of the job or of the roster that it names.

@@ -1,7 +1,6 @@
 package old
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -135,36 +134,17 @@ func Scenario(name string, text []byte) (j *job.Job, notes []string, err error) 
 
 // decode reads TOML into a struct; keys that it does not have, in that case, are refused.
 func decode(name string, text []byte, into any) error {
-	fail := func(line int, reason, advice string, err error) error {
-		return &job.ConfigError{File: name, Line: line, Reason: reason, Advice: advice, Err: err}
-	}
-	const advice = "write it as it was written before there were jobs, or as a job"
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	var tree map[string]any
-	var syntax *toml.DecodeError
-	err := toml.Unmarshal(text, &tree)
-	if err == nil {
-		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
-	}
-	var unknown *toml.StrictMissingError
-	var names *strict.Error
-	switch {
-	case errors.As(err, &unknown):
-		var all []error
-		for _, one := range unknown.Errors {
-			line, _ := one.Position()
-			all = append(all, fail(line, "there is no key "+strings.Join(one.Key(), "."), advice, &one))
+	var all []error
+	for _, e := range strict.TOML(text, into) {
+		found := &job.ConfigError{File: name, Line: e.Line, Reason: e.Reason, Err: e,
+			Advice: "write it as it was written before there were jobs, or as a job"}
+		if e.Meant != "" { // which the decoder takes for the field
+			found.Line = (&conversion{text: text}).lineOf(withoutNumbers(e.Key))
+			found.Reason, found.Advice = "there is no key "+e.Key, "did you mean "+e.Meant+"?"
 		}
-		return errors.Join(all...)
-	case errors.As(err, &syntax):
-		line, _ := syntax.Position()
-		return fail(line, strings.TrimPrefix(syntax.Error(), "toml: "), advice, err)
-	case err != nil:
-		return fail(0, strings.TrimPrefix(err.Error(), "toml: "), advice, err)
-	case errors.As(strict.Names(tree, into, "toml"), &names):
-		return fail(0, "there is no key "+names.Key, "did you mean "+names.Meant+"?", names)
+		all = append(all, found)
 	}
-	return nil
+	return errors.Join(all...)
 }
 
 // plain makes a name of a job, or of a group, of any text.

@@ -136,7 +136,7 @@ func TestScenarioMistakes(t *testing.T) {
 		want     string
 	}{
 		{"rounds = 8", "rouds = 8", 2, "there is no key rouds"},
-		{"rounds = 8", "rounds = 8\nRounds = 9", 0, "did you mean rounds?"},
+		{"rounds = 8", "rounds = 8\nRounds = 9", 3, "did you mean rounds?"},
 		{`"300ms"`, `"soon"`, 18, "soon"},
 		{"rounds = 8", "rounds = 0", 0, "rounds: it is missing"},
 		{"[data]", "[data", 3, ""},

@@ -85,7 +85,7 @@ func TestManyMessages(t *testing.T) {
 	const parties, room, atOnce = 24, 100 << 10, 3
 	s := newSiteOf(t, door.Options{}, declared, parties, room)
 	s.gather(t)
-	config := s.fed.Config(1)
+	config := s.fed.Settled.Config(1)
 	for i, identity := range s.identities {
 		announce, err := protocol.NewClientSeries(config.Label, 1, identity, nil).Succeed(config)
 		if err != nil {
@@ -150,7 +150,7 @@ func TestManyMessages(t *testing.T) {
 func TestBodyInFile(t *testing.T) {
 	s := newSite(t, door.Options{Memory: 1, Folder: t.TempDir()})
 	s.gather(t)
-	config := s.fed.Config(1)
+	config := s.fed.Settled.Config(1)
 	series := protocol.NewClientSeries(config.Label, 1, s.identities[0], nil)
 	announce, err := series.Succeed(config)
 	if err != nil {

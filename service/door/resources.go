@@ -45,7 +45,7 @@ type Listed struct {
 func (d *Door) list(w http.ResponseWriter, _ *http.Request) {
 	out := []Listed{}
 	for _, e := range d.Federations.Entries() {
-		out = append(out, Listed{e.Federation.File.Name, e.Federation.ID})
+		out = append(out, Listed{e.Federation.Job.Name, e.Federation.ID})
 	}
 	answer(w, out)
 }
@@ -65,12 +65,12 @@ func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
 	f := c.Federation
 	digest := f.Settled.Roster().Digest()
 	answer(w, Description{
-		Name:    f.File.Name,
+		Name:    f.Job.Name,
 		ID:      f.ID,
 		Job:     f.JobDigest,
 		Text:    string(f.Text),
 		Roster:  hex.EncodeToString(digest[:]),
-		Initial: f.File.Model.File != "",
+		Initial: f.Job.Model.File != "",
 		Meaning: f.Meaning(),
 	})
 }

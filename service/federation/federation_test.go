@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -81,12 +82,12 @@ func TestGood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Spec.Len() != 12 || strings.Join(f.Kept, " ") != "bn1" || f.Plan().Length != 14 {
-		t.Errorf("%d shared, kept %v, %d in all", f.Spec.Len(), f.Kept, f.Plan().Length)
+	if f.Spec.Len() != 12 || strings.Join(f.Kept, " ") != "bn1" || f.Settled.Length() != 14 {
+		t.Errorf("%d shared, kept %v, %d in all", f.Spec.Len(), f.Kept, f.Settled.Length())
 	}
 	words := strings.Join(f.Meaning(), "\n")
-	for _, want := range []string{"at least 8 of the 10", "even one that sends anything", "1 party",
-		"epsilon 8 at delta 1e-05", "7 honest", "bn1", "Loss and accuracy", "12 shared"} {
+	for _, want := range []string{"at least 8 of the 10", "cheats in any way", "1 party",
+		"epsilon 8 of each party, at delta 1e-05", "7 honest", "bn1", "loss and accuracy", "12 shared"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the words lack %q:\n%s", want, words)
 		}
@@ -247,7 +248,7 @@ clip = 1.0
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum := [][]uint64{{3 * one[0][0] & (1<<f.Config(1).Layout[0].Bits - 1)}}
+		sum := [][]uint64{{3 * one[0][0] & (1<<f.Settled.Config(1).Layout[0].Bits - 1)}}
 		next, _, err := f.Next(f.Optimizer(), f.Initial, file, sum, []int{0, 1, 2})
 		if errors.Is(err, federation.ErrDiverged) != fails || (err == nil) == fails {
 			t.Errorf("%s: %v, %v", dtype, next, err)
@@ -323,19 +324,12 @@ func FuzzFederation(f *testing.F) {
 	f.Add([]byte("[[model.tensor]]\nshape=[1e9]"))
 	roster := rosterOf(f, 4)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		parsed, err := federation.Parse(text)
-		if err != nil {
-			if !errors.Is(err, job.ErrConfig) {
-				t.Errorf("%v", err)
-			}
-			j, err := job.Parse("federation.toml", text)
-			if err != nil || j.Rounds > 1000 || j.Model.Numbers() > 10_000 || j.Model.Init != "" ||
-				len(j.Model.Name) > 8 {
-				return // it would settle for long
-			}
-		} else if parsed.Rounds > 1000 || len(parsed.Model.Tensors) > 3 || parsed.Model.Init != "" ||
-			parsed.Training != nil && (parsed.Training.Rows.Features > 99 ||
-				len(parsed.Training.Model) > 8) {
+		j, err := job.Parse("federation.toml", text)
+		if err != nil && old.IsFederation(text) {
+			j, _, _, err = old.Read("federation.toml", text, "parties.count=4")
+		}
+		if err == nil && (j.Rounds > 1000 || j.Model.Numbers() > 10_000 || j.Model.Init != "" ||
+			len(j.Model.Name) > 8) {
 			return // it would settle for long
 		}
 		_, err = federation.New(text, roster, nil)

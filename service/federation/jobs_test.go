@@ -1,14 +1,12 @@
 package federation_test
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -54,8 +52,8 @@ func TestConverted(t *testing.T) {
 				t.Fatalf("%v\n%s", err, converted)
 			}
 			compareFederations(t, is, was)
-			if own := was.File.Training != nil || j.Noisy(); own {
-				same(t, "layout", is.Config(1).Layout, was.Config(1).Layout)
+			if own := was.Settled.Trains() || j.Noisy(); own {
+				same(t, "layout", is.Settled.Config(1).Layout, was.Settled.Config(1).Layout)
 			}
 		})
 	}
@@ -87,30 +85,24 @@ func TestDocumented(t *testing.T) {
 
 func compareFederations(t *testing.T, is, was *federation.Federation) {
 	t.Helper()
-	same(t, "rounds", is.File.Rounds, was.File.Rounds)
-	same(t, "start", is.Start, was.Start)
-	same(t, "step_time", is.File.StepTime, was.File.StepTime)
-	same(t, "pace", is.File.Pace, was.File.Pace)
-	same(t, "sample", is.Sample(), was.Sample())
+	same(t, "rounds", is.Settled.Rounds(), was.Settled.Rounds())
+	same(t, "start", is.Job.Time.Start, was.Job.Time.Start)
+	same(t, "step_time", is.Job.Time.StepTime, was.Job.Time.StepTime)
+	same(t, "pace", is.Job.Time.Pace, was.Job.Time.Pace)
+	same(t, "sample", is.Settled.PerRound(), was.Settled.PerRound())
 	same(t, "tensors", is.Spec, was.Spec)
 	same(t, "kept tensors", is.Kept, was.Kept)
 	same(t, "first model", is.Initial, was.Initial)
 	same(t, "sums of a step", is.Exchanges(), was.Exchanges())
-	same(t, "what a round spends", is.Round(), was.Round())
-	same(t, "rule of the server", filled(is.Optimizer()), filled(was.Optimizer()))
-	same(t, "metrics", is.File.Metrics, was.File.Metrics)
-	a, b := is.Config(1), was.Config(1)
+	same(t, "what a round spends", is.Settled.Round(), was.Settled.Round())
+	same(t, "rule of the server", is.Optimizer(), was.Optimizer())
+	same(t, "metrics", is.Job.Metrics, was.Job.Metrics)
+	a, b := is.Settled.Config(1), was.Settled.Config(1)
 	same(t, "recovery", a.Recovery, b.Recovery)
 	same(t, "colluders", a.Colluders, b.Colluders)
 	same(t, "fewest members", a.MinMembers, b.MinMembers)
 	same(t, "classical keys", a.Classical, b.Classical)
-	p, q := is.Plan(), was.Plan()
-	p.Name, q.Name = "", "" // which had a digest of the file
-	p.Length, q.Length = 0, 0
-	if q.Noise == 0 {
-		p.Bits, q.Bits = 0, 0
-	}
-	same(t, "promises", p, q)
+	same(t, "what is declared", is.Job.Lines(), was.Job.Lines())
 }
 
 func same(t *testing.T, what string, is, was any) {
@@ -118,18 +110,4 @@ func same(t *testing.T, what string, is, was any) {
 	if !reflect.DeepEqual(is, was) {
 		t.Errorf("%s: %+v, and was %+v", what, is, was)
 	}
-}
-
-// filled fills in the defaults of a rule, and leaves out what it does not use.
-func filled(o *aggregation.Optimizer) aggregation.Optimizer {
-	out := aggregation.Optimizer{Rule: o.Rule,
-		Rate: cmp.Or(o.Rate, aggregation.DefaultOptimizerRate)}
-	if o.Rule != aggregation.RuleFedAvg {
-		out.Beta1 = o.Beta1
-	}
-	if o.Rule != aggregation.RuleFedAvg && o.Rule != aggregation.RuleMomentum {
-		out.Beta2, out.TauInside = cmp.Or(o.Beta2, aggregation.DefaultBeta2), o.TauInside
-		out.Tau = cmp.Or(o.Tau, aggregation.DefaultTau)
-	}
-	return out
 }

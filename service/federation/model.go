@@ -10,12 +10,6 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// Values of Model.Init.
-const (
-	initZeros   = "zeros"
-	initUniform = "uniform"
-)
-
 // labelFirst begins what the first model is drawn from.
 const labelFirst = "hushsum/2 first model"
 
@@ -42,65 +36,41 @@ func Uniform(spec *tensor.Spec, seed uint64) []float64 {
 	return out
 }
 
-// checkInit refuses what says nothing.
-func (f *Federation) checkInit() error {
-	m := f.File.Model
-	switch {
-	case m.Init != "" && m.Init != initZeros && m.Init != initUniform:
-		return wrong(f.Text, "model.init", fmt.Sprintf("there is no beginning %q", m.Init),
-			"use zeros or uniform")
-	case m.Init != "" && m.File != "":
-		return wrong(f.Text, "model.init", "the file has the first model", "leave one of the two out")
-	case f.File.Seed != 0 && m.Init != initUniform:
-		return wrong(f.Text, "seed", "nothing is drawn from it", `set init = "uniform" under [model]`)
-	}
-	return nil
-}
-
 // settleModel finds the tensors, and which of them are shared.
 func (f *Federation) settleModel(model []byte) error {
-	m := f.File.Model
-	switch m.DType {
-	case "", "float32":
-		f.Spec.DType = tensor.Float32
-	case "float64":
+	m := f.Job.Model
+	f.Spec.DType = tensor.Float32
+	if m.DType == "float64" {
 		f.Spec.DType = tensor.Float64
-	default:
-		return wrong(f.Text, "model.dtype", fmt.Sprintf("there is no type %q", m.DType),
-			"use float32 or float64")
 	}
 	var all tensor.Spec
 	var values []float64
 	switch {
-	case (m.File == "") == (len(m.Tensors) == 0):
-		return wrong(f.Text, "model", "it takes either tensors or a file",
-			"write [[model.tensor]] with name and shape, or file under [model]")
 	case m.File != "":
 		var err error
 		if all, values, _, err = tensor.ParseAny(model); err != nil {
-			return wrong(f.Text, "model.file", err.Error(),
-				"use a safetensors file of F32 or F64, or an .npz file of f4 or f8")
+			return f.Job.Mistake("model.file",
+				"use a safetensors file of F32 or F64, or an .npz file of f4 or f8", "%v", err)
 		}
+	case m.Length > 0:
+		all.Tensors = []tensor.Tensor{{Name: "vector", Shape: []int{m.Length}}}
 	default:
-		for _, t := range m.Tensors {
+		for _, t := range m.Tensor {
 			all.Tensors = append(all.Tensors, tensor.Tensor{Name: t.Name, Shape: t.Shape})
 		}
 		if err := all.Validate(); err != nil {
-			return wrong(f.Text, "model.tensor", err.Error(), "")
+			return f.Job.Mistake("model.tensor", "", "%v", err)
 		}
-		if m.Init == initUniform {
-			values = Uniform(&all, f.File.Seed)
+		if m.Init == "uniform" {
+			values = Uniform(&all, f.Job.Seed)
 		}
-	}
-	if err := f.checkInit(); err != nil {
-		return err
 	}
 	at := 0
 	for _, t := range all.Tensors {
 		size := t.Len()
 		personal, err := matches(m.Personal, t.Name)
 		if err != nil {
-			return wrong(f.Text, "model.personal", err.Error(), "")
+			return f.Job.Mistake("model.personal", "", "%v", err)
 		}
 		if personal {
 			f.Kept = append(f.Kept, t.Name)
@@ -114,12 +84,12 @@ func (f *Federation) settleModel(model []byte) error {
 	}
 	var err error
 	if f.Initial, err = f.stored(f.Initial); err != nil {
-		return wrong(f.Text, "model.file", "it has numbers that float32 cannot hold",
-			`set dtype = "float64" under [model]`)
+		return f.Job.Mistake("model.file", `write model.dtype = "float64"`,
+			"it has numbers that float32 cannot hold")
 	}
 	if len(f.Spec.Tensors) == 0 {
-		return wrong(f.Text, "model.personal", "every tensor stays with the parties",
-			"share at least one")
+		return f.Job.Mistake("model.personal", "share at least one",
+			"every tensor stays with the parties")
 	}
 	return nil
 }

@@ -12,20 +12,7 @@ import (
 // This file has what is summed, and what follows from a sum.
 
 // Optimizer returns the server's rule, at its beginning.
-func (f *Federation) Optimizer() *aggregation.Optimizer {
-	if f.job != nil {
-		return training.Optimizer(f.job)
-	}
-	s := f.File.Server
-	return &aggregation.Optimizer{
-		Rule:      rules[s.Rule],
-		Rate:      s.Rate,
-		Beta1:     s.Beta1,
-		Beta2:     s.Beta2,
-		Tau:       s.Tau,
-		TauInside: s.TauInside,
-	}
-}
+func (f *Federation) Optimizer() *aggregation.Optimizer { return training.Optimizer(f.Job) }
 
 // Next returns the model that follows from a model, the broadcast that its round began
 // with, and the sum of the submissions of some parties; and what they measured, nil if
@@ -74,14 +61,6 @@ func (f *Federation) stored(model []float64) ([]float64, error) {
 	return model, nil
 }
 
-// metrics is how many coordinates they take.
-func (f *Federation) metrics() int {
-	if f.File.Metrics.Share == 0 {
-		return 0
-	}
-	return 2
-}
-
 // maxLoss is the loss that metrics count at most.
 const maxLoss = 10
 
@@ -89,11 +68,11 @@ const maxLoss = 10
 // clip, and each metric scaled to its part, the norm is at most the clip, and the noise
 // covers both. loss counts from 0 to 10; accuracy is from 0 to 1.
 func (f *Federation) Join(update []float64, loss, accuracy float64) ([]float64, error) {
-	share := f.File.Metrics.Share
+	share := f.Job.Metrics.Share
 	if share == 0 {
 		return update, nil
 	}
-	clip := f.File.Privacy.Clip
+	clip := f.Job.Privacy.Clip
 	clipped, _, err := aggregation.Clip(update, clip*math.Sqrt(1-share*share))
 	if err != nil {
 		return nil, err
@@ -120,12 +99,12 @@ type Metric struct {
 // Part is Join's inverse on the mean of so many parties; without metrics the second is
 // nil.
 func (f *Federation) Part(mean []float64, parties int) (update []float64, m *Metric) {
-	share := f.File.Metrics.Share
+	share := f.Job.Metrics.Share
 	if share == 0 {
 		return mean, nil
 	}
 	d := f.Spec.Len()
-	unit := f.File.Privacy.Clip * share / math.Sqrt2
+	unit := f.Job.Privacy.Clip * share / math.Sqrt2
 	dev := f.Settled.StdDev(parties) / unit
 	return mean[:d], &Metric{
 		Loss:        mean[d] / unit * maxLoss,

@@ -31,7 +31,7 @@ func TestTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := strings.Join(f.Meaning(), "\n")
-	for _, want := range []string{"mlp:4 by 3 steps", "fedga", "above and below zero",
+	for _, want := range []string{"(mlp:4)", "3 steps", "fedga", "above and below zero",
 		"mean of the parties' gradients", "how many rows", "more than 40"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the words lack %q:\n%s", want, words)
@@ -39,8 +39,9 @@ func TestTraining(t *testing.T) {
 	}
 	// Weights, gradient, and what is next; updates, rows and signs.
 	const d = 5*4 + 4 + 4*3 + 3
-	if f.Spec.Len() != 2*d+2 || len(f.Config(1).Layout) != 3 || f.Spec.DType != tensor.Float64 {
-		t.Errorf("%d numbers, layout %v, %s", f.Spec.Len(), f.Config(1).Layout, f.Spec.DType)
+	layout := f.Settled.Layout()
+	if f.Spec.Len() != 2*d+2 || len(layout) != 3 || f.Spec.DType != tensor.Float64 {
+		t.Errorf("%d numbers, layout %v, %s", f.Spec.Len(), layout, f.Spec.DType)
 	}
 	if s, err := f.Standing(f.Initial, nil); err != nil || s.Round != 1 || s.Exchange != 1 {
 		t.Errorf("%+v: %v", s, err)
@@ -98,15 +99,15 @@ func TestTrainingWithNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := f.Plan(); p.Epsilon != 8 || p.Delta != 1e-5 || p.Noise == 0 {
+	if p := f.Job.Privacy; p.Epsilon != 8 || p.Delta != 1e-5 || !f.Job.Noisy() {
 		t.Errorf("%+v", p)
 	}
-	ledger, err := f.Ledger()
+	ledger, err := f.Settled.Ledger()
 	if err != nil || ledger == nil {
 		t.Fatal(err)
 	}
 	for round := range 4 {
-		err = ledger.SpendRound(f.Round(), "p")
+		err = ledger.SpendRound(f.Settled.Round(), "p")
 		if (err == nil) != (round < 3) {
 			t.Fatalf("round %d: %v", round+1, err)
 		}

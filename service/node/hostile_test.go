@@ -100,7 +100,7 @@ func (h *hostile) keep(i, round int, values [][]uint64) {
 func (h *hostile) took(round int, parties []int, sum [][]uint64) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	for s, segment := range h.fed.Config(1).Layout {
+	for s, segment := range h.fed.Settled.Config(1).Layout {
 		want := make([]uint64, segment.Length)
 		for _, i := range parties {
 			values := h.submitted[round][i]
@@ -143,11 +143,11 @@ type meddler struct {
 
 // live takes part with new keys and no memory, until ctx or the federation ends.
 func (m *meddler) live(ctx context.Context) (ended bool) {
-	rounds := uint64(m.fed.File.Rounds)
+	rounds := uint64(m.fed.Settled.Rounds())
 	p, err := drive.NewParty(drive.PartyConfig{
 		Limits:   drive.Limits{Rounds: rounds},
-		Session:  m.fed.Config,
-		Label:    m.fed.Config(1).Label,
+		Session:  m.fed.Settled.Config,
+		Label:    m.fed.Settled.Config(1).Label,
 		Identity: m.Identity,
 	})
 	if err != nil {
@@ -160,7 +160,7 @@ func (m *meddler) live(ctx context.Context) (ended bool) {
 		guard := p.Guard()
 		next, err := m.Server.Next(ctx, m.fed.ID, runner.Ask{
 			Sessions: p.Sessions(), Least: p.Least(), Round: guard.Last(), Seen: seen,
-		}, int64(m.fed.Config(1).MaxMessage()))
+		}, int64(m.fed.Settled.Config(1).MaxMessage()))
 		m.count(fmt.Sprint("asked ", m.index))
 		switch {
 		case err != nil:
@@ -248,7 +248,7 @@ func (m *meddler) work(ctx context.Context, p *drive.Party, ask drive.Ask) error
 
 // shut makes the shares in a submission such that they do not open.
 func (h *hostile) shut(message []byte) []byte {
-	body, size := message[wire.HeaderSize:], h.fed.Config(1).Layout.PackedSize()
+	body, size := message[wire.HeaderSize:], h.fed.Settled.Config(1).Layout.PackedSize()
 	for others := range hostileParties {
 		for next := range hostileParties {
 			// No two numbers of parties make a submission of one length.
@@ -437,7 +437,7 @@ func (h *hostile) spoil(ctx context.Context) {
 				case wire.TypeMasked:
 					h.count("spoilt")
 					spoilt = true
-					time.AfterFunc(2*time.Duration(h.fed.File.StepTime), end)
+					time.AfterFunc(2*time.Duration(h.fed.Job.Time.StepTime), end)
 					return h.shut(message)
 				case wire.TypeReveal:
 					time.AfterFunc(time.Second, end)
@@ -469,7 +469,7 @@ func (h *hostile) garbage(ctx context.Context, address, fingerprint string) {
 		TLSClientConfig: party.Pinned([sha256.Size]byte(pin)),
 	}}
 	post := address + "/v1/federations/" + h.fed.ID + "/messages"
-	long := make([]byte, h.fed.Config(1).MaxMessage()+1)
+	long := make([]byte, h.fed.Settled.Config(1).MaxMessage()+1)
 	member := h.meddler(listens)
 	tries := map[string]func() error{
 		"a stranger's question": func() error {
@@ -537,12 +537,12 @@ func (h *hostile) check(ctx context.Context, n *node.Node, last *runner.Status, 
 	h.Helper()
 	h.mutex.Lock() // strangers go on
 	defer h.mutex.Unlock()
-	most := max(h.fed.Plan().Colluders, 1)
+	most := max(h.fed.Settled.Colluders(), 1)
 	if last.Round != hostileRounds || last.Lost > most || last.Why != drive.AllHeld {
 		h.Errorf("%d rounds, %d lost, ended since %s", last.Round, last.Lost, last.Why)
 	}
-	if !(last.Epsilon > 0 && last.Epsilon <= h.fed.Plan().Epsilon) {
-		h.Errorf("ε is %v of %v", last.Epsilon, h.fed.Plan().Epsilon)
+	if !(last.Epsilon > 0 && last.Epsilon <= h.fed.Job.Privacy.Epsilon) {
+		h.Errorf("ε is %v of %v", last.Epsilon, h.fed.Job.Privacy.Epsilon)
 	}
 	if len(h.sums) != last.Round-last.Lost {
 		h.Errorf("%d sums of %d rounds, %d of them lost", len(h.sums), last.Round, last.Lost)

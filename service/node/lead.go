@@ -92,7 +92,7 @@ func (n *Node) know(f *federation.Federation, roster, initial []byte) {
 	if parties := f.Settled.Roster().Len(); parties > n.connections {
 		n.Log.Warn("a federation has more parties than the door has connections: they take turns, "+
 			"which takes time; let the process open more files, or set Connections",
-			"federation", f.File.Name, "parties", parties, "connections", n.connections)
+			"federation", f.Job.Name, "parties", parties, "connections", n.connections)
 	}
 	n.group.Add(1)
 	go n.lead(e)
@@ -106,7 +106,7 @@ func (n *Node) lead(e *entry) {
 			err := n.led(e)
 			if errors.Is(err, record.ErrRecord) && n.ctx.Err() == nil {
 				// Asking again at once does not mend it; another program may.
-				n.Log.Error("a record cannot be led", "federation", e.federation.File.Name, "error",
+				n.Log.Error("a record cannot be led", "federation", e.federation.Job.Name, "error",
 					err.Error())
 				select {
 				case <-n.ctx.Done():
@@ -115,7 +115,7 @@ func (n *Node) lead(e *entry) {
 				continue
 			}
 			if n.ctx.Err() == nil {
-				n.Log.Warn("this node does not lead any more", "federation", e.federation.File.Name,
+				n.Log.Warn("this node does not lead any more", "federation", e.federation.Job.Name,
 					"error", err.Error())
 			}
 		}
@@ -178,7 +178,7 @@ func (n *Node) led(e *entry) error {
 	n.mutex.Lock()
 	e.runner, e.leader = r, lead{}
 	n.mutex.Unlock()
-	n.Log.Info("this node leads", "federation", e.federation.File.Name)
+	n.Log.Info("this node leads", "federation", e.federation.Job.Name)
 	var beats sync.WaitGroup
 	beats.Add(1)
 	go func() {

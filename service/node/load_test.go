@@ -356,7 +356,7 @@ func loadParty(
 func protocolAlone(t *testing.T, folder string, n, d int, fed *federation.Federation,
 ) (setUp, round float64) {
 	t.Helper()
-	config := fed.Config(1)
+	config := fed.Settled.Config(1)
 	server, err := protocol.NewServer(config)
 	if err != nil {
 		t.Fatal(err)

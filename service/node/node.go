@@ -332,7 +332,7 @@ func (n *Node) ready() error {
 	}
 	for _, e := range n.entries {
 		if e.runner == nil && time.Since(e.heard) > n.Silence {
-			return fmt.Errorf("node: nobody leads %s", e.federation.File.Name)
+			return fmt.Errorf("node: nobody leads %s", e.federation.Job.Name)
 		}
 	}
 	return nil
@@ -451,7 +451,7 @@ func (f *federations) Entries() []door.Entry {
 		out = append(out, f.entry(e))
 	}
 	slices.SortFunc(out, func(x, y door.Entry) int {
-		return strings.Compare(x.Federation.File.Name, y.Federation.File.Name)
+		return strings.Compare(x.Federation.Job.Name, y.Federation.Job.Name)
 	})
 	return out
 }

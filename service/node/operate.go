@@ -172,11 +172,11 @@ func (n *Node) Listing(ctx context.Context) []*runner.Status {
 		s, err := n.Status(ctx, e.Federation.ID)
 		if err != nil {
 			s = &runner.Status{
-				Name:   e.Federation.File.Name,
+				Name:   e.Federation.Job.Name,
 				ID:     e.Federation.ID,
 				Job:    e.Federation.JobDigest,
 				State:  "without a leader",
-				Rounds: e.Federation.File.Rounds,
+				Rounds: e.Federation.Settled.Rounds(),
 			}
 		}
 		out = append(out, s)

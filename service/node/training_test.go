@@ -191,7 +191,7 @@ func compareTraining(t *testing.T, c trained) {
 	}
 	o := simulation.Of(declared.Options())
 	o.Rounds, o.Sum, o.Test, o.Parties = roundsTrained, simulation.Ring, test, own
-	o.Range, o.FractionBits = fed.FixedPoint()
+	o.Range, o.FractionBits = fed.Job.Sum.Range, fed.Job.Sum.FractionBits
 	if exchanges == 1 {
 		o.Replay = included
 	} else {

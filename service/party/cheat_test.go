@@ -99,7 +99,7 @@ func newCheat(f *federation.Federation, script ...act) *cheat {
 }
 
 func (c *cheat) forget(least uint64) {
-	label := c.f.Config(1).Label
+	label := c.f.Settled.Config(1).Label
 	c.server, c.others = protocol.NewServerSeries(label, least), nil
 	for i := 1; i < c.f.Settled.Roster().Len(); i++ {
 		c.others = append(c.others, protocol.NewClientSeries(label, least, seedOf(i), nil))
@@ -122,7 +122,7 @@ func (c *cheat) save() (states [][]byte, err error) {
 }
 
 func (c *cheat) load(states [][]byte) (err error) {
-	label := c.f.Config(1).Label
+	label := c.f.Settled.Config(1).Label
 	if c.server, err = protocol.LoadServerSeries(label, cheatKey, states[0]); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (c *cheat) pump(force bool) error {
 }
 
 func zeros(f *federation.Federation) (out [][]uint64, err error) {
-	for _, s := range f.Config(1).Layout {
+	for _, s := range f.Settled.Config(1).Layout {
 		out = append(out, make([]uint64, s.Length))
 	}
 	return out, nil
@@ -255,11 +255,11 @@ func (c *cheat) joinNext(
 		if number < c.server.Least() {
 			c.forget(number)
 		}
-		if err := c.server.Succeed(c.f.Config(number)); err != nil {
+		if err := c.server.Succeed(c.f.Settled.Config(number)); err != nil {
 			return next, false, err
 		}
 		for k, other := range c.others {
-			announce, err := other.Succeed(c.f.Config(number))
+			announce, err := other.Succeed(c.f.Settled.Config(number))
 			if err == nil {
 				err = c.server.Receive(c.key(k+1), announce)
 			}
@@ -455,19 +455,19 @@ func (c *cheat) check(t *testing.T) {
 		rounds[round]++
 	}
 	for round, n := range rounds {
-		if n > 1 || round < 1 || round > uint64(c.f.File.Rounds) {
-			t.Errorf("%d submissions in round %d of %d", n, round, c.f.File.Rounds)
+		if n > 1 || round < 1 || round > uint64(c.f.Settled.Rounds()) {
+			t.Errorf("%d submissions in round %d of %d", n, round, c.f.Settled.Rounds())
 		}
 	}
-	if n := len(c.released); n > c.f.File.Rounds {
-		t.Errorf("%d submissions, the plan has %d rounds", n, c.f.File.Rounds)
+	if n := len(c.released); n > c.f.Settled.Rounds() {
+		t.Errorf("%d submissions, the plan has %d rounds", n, c.f.Settled.Rounds())
 	}
-	ledger, err := c.f.Ledger()
+	ledger, err := c.f.Settled.Ledger()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ledger != nil && len(c.released) > 0 {
-		if err := ledger.SpendRounds(c.f.Round(), len(c.released), "party"); err != nil {
+		if err := ledger.SpendRounds(c.f.Settled.Round(), len(c.released), "party"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -519,8 +519,8 @@ func member(t *testing.T, f *federation.Federation, address, folder string) *Par
 		Folder:     folder,
 		Key:        &keyexchange.SealKey{2},
 		Trainer: TrainerFunc(func(_ context.Context, w *Work) (*Update, error) {
-			if w.Round < 1 || w.Round > f.File.Rounds {
-				t.Errorf("it trains for round %d of %d", w.Round, f.File.Rounds)
+			if w.Round < 1 || w.Round > f.Settled.Rounds() {
+				t.Errorf("it trains for round %d of %d", w.Round, f.Settled.Rounds())
 			}
 			return &Update{Vector: make([]float64, len(w.Model))}, nil
 		}),
@@ -792,16 +792,16 @@ func TestGuardLedger(t *testing.T) {
 	}
 	f := few(t)
 	before := 0.0
-	for spent := 1; spent <= f.File.Rounds; spent++ {
+	for spent := 1; spent <= f.Settled.Rounds(); spent++ {
 		guard := guardOf(f, spent)
 		of, err := guard.Spent()
-		if err != nil || of == nil || of.Upper <= before || of.Upper > f.File.Privacy.Epsilon {
+		if err != nil || of == nil || of.Upper <= before || of.Upper > f.Job.Privacy.Epsilon {
 			t.Fatalf("%d rounds: %+v, %v", spent, of, err)
 		}
 		before = of.Upper
 	}
-	if before < 0.99*f.File.Privacy.Epsilon {
-		t.Errorf("all rounds spend %v of %v", before, f.File.Privacy.Epsilon)
+	if before < 0.99*f.Job.Privacy.Epsilon {
+		t.Errorf("all rounds spend %v of %v", before, f.Job.Privacy.Epsilon)
 	}
 	guard := guardOf(declare(t, "", weakly), 2)
 	if of, err := guard.Spent(); of != nil || err != nil || guard.Count() != 2 {

@@ -95,9 +95,9 @@ func TestFormat1Declared(t *testing.T) {
 	for _, c := range []struct{ submitted, spent int }{{2, 2}, {3, 3}, {9, 3}, {-1, 2}} {
 		v.Submitted = c.submitted
 		config := drive.PartyConfig{
-			Limits:  drive.Limits{Rounds: uint64(p.Federation.File.Rounds)},
-			Session: p.Federation.Config,
-			Label:   p.Federation.Config(1).Label,
+			Limits:  drive.Limits{Rounds: uint64(p.Federation.Settled.Rounds())},
+			Session: p.Federation.Settled.Config,
+			Label:   p.Federation.Settled.Config(1).Label,
 		}
 		party, err := r.loadSeries(config, v)
 		if err != nil {

@@ -131,7 +131,7 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	if err := p.checkLost(); err != nil {
 		return nil, err
 	}
-	r.most = int64(p.Federation.Config(1).MaxMessage())
+	r.most = int64(p.Federation.Settled.Config(1).MaxMessage())
 	if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 
 // checkLost returns an error unless a lost state is told of in whole.
 func (p *Party) checkLost() error {
-	switch rounds := p.Federation.File.Rounds; {
+	switch rounds := p.Federation.Settled.Rounds(); {
 	case p.Spent < 0 || p.Spent > rounds:
 		return &hushsum.ConfigError{
 			Path:   "Spent",
@@ -459,7 +459,7 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 // check returns why an update is not of the federation's form: the trainer is another's, and
 // another round would not mend it.
 func (r *running) check(update *Update, w *Work) error {
-	switch declared := r.Federation.File.Training != nil; {
+	switch declared := r.Federation.Settled.Trains(); {
 	case declared && update.Values == nil:
 		return errors.New("party: the federation declares the training; use Declared")
 	case declared:
@@ -514,7 +514,7 @@ func (r *running) open(file []byte, round int) (*Work, error) {
 		Spec:    &r.Federation.Spec,
 		Model:   values,
 		File:    file,
-		Metrics: r.Federation.File.Metrics.Share > 0,
+		Metrics: r.Federation.Job.Metrics.Share > 0,
 	}, nil
 }
 

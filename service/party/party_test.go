@@ -58,6 +58,7 @@ const (
 func TestPolicy(t *testing.T) {
 	strong, weak := declare(t, noise, curses), declare(t, "", weakly)
 	older := fewBefore(t)
+	multiplied := declare(t, "noise = \"discrete-gaussian\"\nmultiplier = 0.1", curses)
 	for _, c := range []struct {
 		policy Policy
 		f      *federation.Federation
@@ -72,7 +73,9 @@ func TestPolicy(t *testing.T) {
 		{Policy{Adversary: "semi-malicious"}, weak, "made for a curious server"},
 		{Policy{MaxEpsilon: 100}, weak, "no noise"},
 		{Policy{MaxEpsilon: 7.9}, strong, "max_epsilon"},
+		{Policy{MaxEpsilon: 100}, multiplied, "keeps no epsilon"},
 		{Policy{MaxEpsilonRound: 1}, strong, "a round spends"},
+		{Policy{MaxEpsilonRound: 1}, multiplied, "a round spends"},
 		{Policy{MaxDelta: 1e-6}, strong, "max_delta"},
 		{Policy{Keep: []string{"head.*"}}, strong, "head.w"},
 		{Policy{Keep: []string{"["}}, strong, "keep"},
@@ -98,7 +101,7 @@ func TestReadPolicy(t *testing.T) {
 		"least_honst = 3":                                   "least_honst",
 		"adversary = \"none\"":                              "adversary",
 		"max_epsilon = 1.0\nMAX_EPSILON = 9.0":              "MAX_EPSILON",
-		"Least_Honest = 3":                                  "write least_honest",
+		"Least_Honest = 3":                                  `write "least_honest"`,
 		"from_hour = 24":                                    "hours",
 		"max_epsilon = nan":                                 "max_epsilon = NaN",
 		"max_epsilon_round = -0.5":                          "max_epsilon_round = -0.5",
@@ -110,7 +113,7 @@ func TestReadPolicy(t *testing.T) {
 		"job_digest = \"" + strings.Repeat("0a", 32) + "\"": "",
 		"job_digest = \"" + strings.Repeat("0A", 32) + "\"": "lower case",
 		"job_digest = \"0a\"":                               "64 hexadecimal digits",
-		"Job_Digest = \"0a\"":                               "write job_digest",
+		"Job_Digest = \"0a\"":                               `write "job_digest"`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

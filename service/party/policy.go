@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/service/federation"
 )
 
@@ -51,8 +52,11 @@ func ReadPolicy(name string) (*Policy, error) {
 		return nil, err
 	}
 	p := new(Policy)
-	if err := federation.Decode(b, p); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrPolicy, name, err)
+	if wrong := strict.TOML(b, p); len(wrong) > 0 {
+		if line := wrong[0].Line; line > 0 {
+			name += fmt.Sprint(":", line)
+		}
+		return nil, fmt.Errorf("%w: %s: %w", ErrPolicy, name, wrong[0])
 	}
 	if p.JobDigest != "" && !digestPattern.MatchString(p.JobDigest) {
 		return nil, fmt.Errorf("%w: %s: job_digest = %.80q is not 64 hexadecimal digits in lower case, "+
@@ -94,17 +98,11 @@ var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // strength orders the adversaries that a federation can be made for.
 var strength = map[string]int{"": 0, "curious": 1, "semi-malicious": 2, "cheating": 3}
 
-var strengthOf = map[protocol.Adversary]int{
-	protocol.CuriousServer:       1,
-	protocol.SemiMaliciousServer: 2,
-	protocol.CheatingServer:      3,
-}
-
 // Check fails with [ErrPolicy], saying what is too little, if a federation is not within
 // the policy.
 func (p *Policy) Check(f *federation.Federation) error {
-	plan := f.Plan()
-	honest := f.Settled.MinSurvivors() - plan.Colluders
+	own, colluders, adversary := f.Job.Privacy, f.Settled.Colluders(), f.Job.Sum.Adversary
+	honest := f.Settled.MinSurvivors() - colluders
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", ErrPolicy, fmt.Sprintf(format, a...))
 	}
@@ -116,26 +114,22 @@ func (p *Policy) Check(f *federation.Federation) error {
 		return fail("the digest of its job is %s, job_digest is %s", f.JobDigest, p.JobDigest)
 	case honest < p.LeastHonest:
 		return fail("%d honest parties in a sum, least_honest is %d", honest, p.LeastHonest)
-	case plan.Colluders < p.Colluders:
-		return fail("it withstands %d colluders, the policy has %d", plan.Colluders, p.Colluders)
-	case strengthOf[plan.Adversary] < strength[p.Adversary]:
-		return fail("it is made for a %v, the policy says %s", plan.Adversary, p.Adversary)
-	case bounds && plan.Noise == 0:
+	case colluders < p.Colluders:
+		return fail("it withstands %d colluders, the policy has %d", colluders, p.Colluders)
+	case strength[adversary] < strength[p.Adversary]:
+		return fail("it is made for a %s server, the policy says %s", adversary, p.Adversary)
+	case bounds && !f.Job.Noisy():
 		return fail("it has no noise, and the policy bounds epsilon")
-	case p.MaxEpsilon > 0 && plan.Epsilon > p.MaxEpsilon:
-		return fail("it spends epsilon %g, max_epsilon is %g", plan.Epsilon, p.MaxEpsilon)
-	case p.MaxDelta > 0 && plan.Delta > p.MaxDelta:
-		return fail("its delta is %g, max_delta is %g", plan.Delta, p.MaxDelta)
+	case p.MaxEpsilon > 0 && own.Epsilon == 0:
+		return fail("its noise is set by a multiplier and keeps no epsilon, max_epsilon is %g",
+			p.MaxEpsilon)
+	case p.MaxEpsilon > 0 && own.Epsilon > p.MaxEpsilon:
+		return fail("it spends epsilon %g, max_epsilon is %g", own.Epsilon, p.MaxEpsilon)
+	case p.MaxDelta > 0 && own.Delta > p.MaxDelta:
+		return fail("its delta is %g, max_delta is %g", own.Delta, p.MaxDelta)
 	}
 	if p.MaxEpsilonRound > 0 {
-		ledger, err := f.Ledger()
-		if err != nil {
-			return err
-		}
-		if err := ledger.SpendRound(f.Round(), "self"); err != nil {
-			return err
-		}
-		spent, err := ledger.Spent("self")
+		spent, err := f.Settled.Round().Spent(accounting.ServerView, 1, own.Delta)
 		if err != nil {
 			return err
 		}
@@ -151,7 +145,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 			}
 		}
 	}
-	layout := f.Config(1).Layout
+	layout := f.Settled.Layout()
 	if up := layout.PackedSize(); p.MaxBytesRound > 0 && up > p.MaxBytesRound {
 		return fail("a round sends %d bytes, max_bytes_round is %d", up, p.MaxBytesRound)
 	}

@@ -253,16 +253,17 @@ func (r *running) load() error {
 	if err != nil {
 		return err
 	}
+	settled := r.Federation.Settled
 	config := drive.PartyConfig{
-		Limits:   drive.Limits{Rounds: uint64(r.Federation.File.Rounds), Cost: r.Federation.Round()},
-		Session:  r.Federation.Config,
-		Label:    r.Federation.Config(1).Label,
+		Limits:   drive.Limits{Rounds: uint64(settled.Rounds()), Cost: settled.Round()},
+		Session:  settled.Config,
+		Label:    settled.Label(),
 		Identity: r.Identity,
 		Random:   r.random,
 		Least:    max(1, r.LeastNumber),
 		Spent:    uint64(r.Spent),
 	}
-	if config.Limits.Ledger, err = r.Federation.Ledger(); err != nil {
+	if config.Limits.Ledger, err = settled.Ledger(); err != nil {
 		return err
 	}
 	if v == nil {

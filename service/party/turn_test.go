@@ -37,9 +37,9 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 	}
 	f := declare(t, "", weakly)
 	party, err := drive.NewParty(drive.PartyConfig{
-		Limits:   drive.Limits{Rounds: uint64(f.File.Rounds)},
-		Session:  f.Config,
-		Label:    f.Config(1).Label,
+		Limits:   drive.Limits{Rounds: uint64(f.Settled.Rounds())},
+		Session:  f.Settled.Config,
+		Label:    f.Settled.Config(1).Label,
 		Identity: identity,
 	})
 	if err != nil {
@@ -167,7 +167,7 @@ func TestCheck(t *testing.T) {
 // What a declared training submits is not kept once it is in the vector, or does not fit.
 func TestValuesErased(t *testing.T) {
 	r := newRunning(t, func(http.ResponseWriter, *http.Request) {})
-	layout := r.Federation.Config(1).Layout
+	layout := r.Federation.Settled.Config(1).Layout
 	for _, length := range []int{layout[0].Length, layout[0].Length + 1} {
 		v, err := masking.NewVector(layout)
 		if err != nil {

@@ -19,31 +19,31 @@ import (
 // config returns what drive has to know of the federation.
 func (r *Runner) config() (drive.ServerConfig, error) {
 	f := r.Federation
-	ledger, err := f.Ledger()
+	ledger, err := f.Settled.Ledger()
 	if err != nil {
 		return drive.ServerConfig{}, err
 	}
 	c := drive.ServerConfig{
-		Session:   f.Config,
-		Label:     f.Config(1).Label,
-		Rounds:    uint64(f.File.Rounds),
+		Session:   f.Settled.Config,
+		Label:     f.Settled.Config(1).Label,
+		Rounds:    uint64(f.Settled.Rounds()),
 		Survivors: f.Settled.MinSurvivors(),
-		Colluders: f.Plan().Colluders,
+		Colluders: f.Settled.Colluders(),
 		Ledger:    ledger,
 		Broadcast: r.digest,
-		StepTime:  drive.Time(f.File.StepTime),
+		StepTime:  drive.Time(f.Job.Time.StepTime),
 		ComeBack:  drive.Time(comeBack),
 		Away:      drive.Time(r.Grace),
-		Pace:      drive.Time(f.File.Pace),
-		Sample:    f.Sample(),
+		Pace:      drive.Time(f.Job.Time.Pace),
+		Sample:    f.Settled.PerRound(),
 		Draw:      f.Settled.Draw,
 		Pause:     true,
 	}
 	if ledger != nil {
-		c.Cost = f.Round()
+		c.Cost = f.Settled.Round()
 	}
-	if !f.Start.IsZero() {
-		c.Start = drive.Time(f.Start.UnixNano())
+	if !f.Job.Time.Start.IsZero() {
+		c.Start = drive.Time(f.Job.Time.Start.UnixNano())
 	}
 	return c, nil
 }

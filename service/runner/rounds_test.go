@@ -45,9 +45,9 @@ func (f *follower) renew(least uint64) {
 	seed := make([]byte, ed25519.SeedSize)
 	seed[0] = byte(f.index)
 	p, err := drive.NewParty(drive.PartyConfig{
-		Limits:   drive.Limits{Rounds: uint64(f.fed.File.Rounds)},
-		Session:  f.fed.Config,
-		Label:    f.fed.Config(1).Label,
+		Limits:   drive.Limits{Rounds: uint64(f.fed.Settled.Rounds())},
+		Session:  f.fed.Settled.Config,
+		Label:    f.fed.Settled.Config(1).Label,
 		Identity: ed25519.NewKeyFromSeed(seed),
 		Least:    least,
 	})
@@ -215,7 +215,8 @@ func TestSpoilerComesAgain(t *testing.T) {
 			return message
 		}
 		const others = parties - 1
-		m, err := wire.ParseMasked(message[wire.HeaderSize:], l.fed.Config(1).Layout.PackedSize(), others,
+		size := l.fed.Settled.Layout().PackedSize()
+		m, err := wire.ParseMasked(message[wire.HeaderSize:], size, others,
 			others)
 		if err != nil {
 			t.Fatal(err)

@@ -153,7 +153,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		began:     time.Now(),
 		optimizer: o.Federation.Optimizer(),
 		parties:   make([]party, n),
-		most:      o.Federation.Config(1).MaxMessage(),
+		most:      o.Federation.Settled.Config(1).MaxMessage(),
 	}
 	for i := range n {
 		r.names = append(r.names, settled.Roster().Name(i))
@@ -299,7 +299,7 @@ func (r *Runner) poke() {
 // audit writes a line in the background: the record itself does not depend on it.
 func (r *Runner) audit(line record.Line) {
 	line.Time, line.Node = time.Now().UTC(), r.Node
-	r.Log.Info(line.Event, "federation", r.Federation.File.Name, "round", line.Round,
+	r.Log.Info(line.Event, "federation", r.Federation.Job.Name, "round", line.Round,
 		"parties", line.Parties, "epsilon", line.Epsilon, "note", line.Note)
 	go func() {
 		if err := r.Records.Audit(context.Background(), r.Federation.ID, line); err != nil {

@@ -221,7 +221,7 @@ func (r *Runner) keepSum(ctx context.Context, sum io.WriterTo) (err error) {
 	}
 	r.sumRef, r.sumName = nil, name
 	if sum != nil {
-		size := r.Federation.Config(1).Layout.PackedSize()
+		size := r.Federation.Settled.Config(1).Layout.PackedSize()
 		r.sumRef, err = r.Hold.PutFrom(ctx, name, size, sum)
 	}
 	return err

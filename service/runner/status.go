@@ -49,24 +49,25 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	defer r.release()
-	plan, at := r.Federation.Plan(), r.drive.Status()
+	at := r.drive.Status()
 	out := &Status{
-		Name:      r.Federation.File.Name,
+		Name:      r.Federation.Job.Name,
 		ID:        r.Federation.ID,
 		Job:       r.Federation.JobDigest,
 		State:     "waiting",
 		Round:     int(at.Round),
-		Rounds:    r.Federation.File.Rounds,
+		Rounds:    r.Federation.Settled.Rounds(),
 		Lost:      int(at.Lost),
 		Epsilon:   r.epsilon(),
-		Budget:    plan.Epsilon,
-		Delta:     plan.Delta,
 		Least:     r.Federation.Settled.MinSurvivors(),
 		History:   slices.Clone(r.history),
 		Leader:    r.Node,
 		Decisions: r.Hold.Number(),
 		BytesIn:   r.bytesIn,
 		Refused:   r.refused,
+	}
+	if j := r.Federation.Job; j.Noisy() {
+		out.Budget, out.Delta = j.Privacy.Epsilon, j.Privacy.Delta
 	}
 	switch {
 	case at.Ended != "":
@@ -80,7 +81,7 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 			out.State, out.Why = "running", r.why
 		}
 	}
-	step := drive.Time(r.Federation.File.StepTime)
+	step := drive.Time(r.Federation.Job.Time.StepTime)
 	overdue := at.Session != 0 && at.Stage != drive.Resting && r.now()-at.Since > step/2
 	for i := range r.parties {
 		p := PartyStatus{Name: r.names[i], State: "here"}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -203,7 +203,7 @@ func TestShowWithoutLeader(t *testing.T) {
 // Rows are read strictly, and faults have their line.
 func TestRows(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "rows.csv")
-	form := federation.Rows{Features: 2, Classes: 3}
+	form := job.Model{Features: 2, Classes: 3}
 	for text, want := range map[string]string{
 		"1,2,0\n3,4.5,2\n": "",
 		"":                 "no rows",

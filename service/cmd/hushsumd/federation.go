@@ -115,7 +115,7 @@ func check(file string, std streams) error {
 	for _, note := range notes(file, f) {
 		fmt.Fprintf(std.out, "%s\n\n", note)
 	}
-	fmt.Fprintf(std.out, "%s\nidentifier          %s\n", f.File.Name, f.ID)
+	fmt.Fprintf(std.out, "%s\nidentifier          %s\n", f.Job.Name, f.ID)
 	if f.JobDigest != "" {
 		fmt.Fprintf(std.out, "digest of the job   %s\n", f.JobDigest)
 	}

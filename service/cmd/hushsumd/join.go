@@ -136,12 +136,12 @@ type joining struct {
 func (j *joining) trainer(
 	f *federation.Federation, identity ed25519.PrivateKey, std streams,
 ) (party.Trainer, error) {
-	switch declared := f.File.Training != nil; {
+	switch declared := f.Settled.Trains(); {
 	case declared && j.rows == "":
 		return nil, errors.New("the federation declares how parties train; give --rows in place of " +
 			"--train")
 	case declared:
-		rows, err := readRows(j.rows, f.File.Training.Rows)
+		rows, err := readRows(j.rows, f.Job.Model)
 		if err != nil {
 			return nil, err
 		}
@@ -282,7 +282,7 @@ func (j *joining) agree(f *federation.Federation, accept bool, std streams) erro
 		fmt.Fprintf(std.out, "This is not what was accepted on %s (%s).\n",
 			before.Time.Format(time.DateOnly), before.Name)
 	}
-	fmt.Fprintf(std.out, "%s at %s\n\n", f.File.Name, j.address)
+	fmt.Fprintf(std.out, "%s at %s\n\n", f.Job.Name, j.address)
 	for _, line := range f.Meaning() {
 		fmt.Fprintln(std.out, line)
 	}
@@ -300,7 +300,7 @@ func (j *joining) agree(f *federation.Federation, accept bool, std streams) erro
 		}
 	}
 	sum := sha256.Sum256(f.Text)
-	b, err := json.MarshalIndent(accepted{f.ID, f.File.Name, j.address, string(f.Text),
+	b, err := json.MarshalIndent(accepted{f.ID, f.Job.Name, j.address, string(f.Text),
 		hex.EncodeToString(sum[:]), time.Now().UTC()}, "", "  ")
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/service/federation"
 )
 
 // mostRows bounds the bytes of a party's file of rows.
@@ -18,7 +18,7 @@ const mostRows = 8 << 30
 
 // readRows reads a party's rows for a training that is declared: a CSV file without a
 // header, of numbers, the last of each line the class, from 0.
-func readRows(name string, want federation.Rows) (*learning.Dataset, error) {
+func readRows(name string, want job.Model) (*learning.Dataset, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)

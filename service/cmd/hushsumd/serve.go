@@ -120,7 +120,7 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 			return err
 		}
 		if made != nil {
-			fmt.Fprintf(std.out, "federation   %s  %s\n", made.File.Name, made.ID)
+			fmt.Fprintf(std.out, "federation   %s  %s\n", made.Job.Name, made.ID)
 		}
 	}
 	<-ctx.Done()
