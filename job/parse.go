@@ -50,9 +50,10 @@ func Load(path string) (*Job, error) {
 	return Parse(path, text)
 }
 
-// Parse reads a job: JSON after a brace, else TOML. name is its file's, for messages. It fails
-// with all mistakes that there are, joined, each a [ConfigError]: [Errors] lists them.
-func Parse(name string, text []byte) (*Job, error) {
+// Parse reads a job: JSON after a brace, else TOML. name is its file's, for messages; set has
+// values as PATH=VALUE, as [Job.Set] takes them, in place of what the text says. It fails with all
+// mistakes that there are, joined, each a [ConfigError]: [Errors] lists them.
+func Parse(name string, text []byte, set ...string) (*Job, error) {
 	s := &source{name: name, places: map[string]place{}}
 	tree, err := s.read(text)
 	if err != nil {
@@ -61,6 +62,16 @@ func Parse(name string, text []byte) (*Job, error) {
 	j := &Job{read: s}
 	r := &reader{source: s}
 	r.table(j, &theJob, "", "", tree)
+	for _, one := range set {
+		path, value, found := strings.Cut(one, "=")
+		if !found {
+			r.wrong = append(r.wrong, &ConfigError{Path: path, Reason: "it has no value",
+				Advice: "write PATH=VALUE, as in parties.count=10"})
+			continue
+		}
+		r.wrong = slices.DeleteFunc(r.wrong, func(e *ConfigError) bool { return e.Path == path })
+		r.wrong = append(r.wrong, Errors(j.Set(path, value))...)
+	}
 	if len(r.wrong) == 0 {
 		r.wrong = j.mistakes()
 	}

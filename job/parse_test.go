@@ -250,6 +250,25 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// What is set counts in place of what a text says, before the job is checked as a whole.
+func TestParseSet(t *testing.T) {
+	text := strings.Replace(first, "rounds = 20", "rounds = 0", 1) + "[metrics]\nshare = \"x\"\n"
+	if text == first {
+		t.Fatal("the job has other rounds")
+	}
+	j, err := Parse("x.toml", []byte(text), "rounds=7", "metrics.share=0")
+	if err != nil || j.Rounds != 7 {
+		t.Fatal(err)
+	}
+	for set, want := range map[string]string{"rounds=0": "outside", "rounds": "no value",
+		"round=1": "did you mean rounds?", "parties.colluders=99": "parties.colluders"} {
+		_, err := Parse("x.toml", []byte(first), set)
+		if len(Errors(err)) != 1 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
+
 // Rules of more than one field: each line breaks one of them, and names it.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.toml")

@@ -118,27 +118,17 @@ interrupted.
 }
 
 func checkJob(_ context.Context, args []string, std streams) int {
-	var set settings
+	var f jobFile
 	var asJSON bool
 	flags := flag.NewFlagSet("job check", flag.ContinueOnError)
-	flags.Var(setFlag{&set}, "set",
+	flags.Var(setFlag{&f.set}, "set",
 		"`PATH=VALUE` in place of what the file says of a field; once for each")
 	flags.BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	operands, code, ok := parseOperands(flags, checkManual(), 1, args, std)
+	code, ok := f.read(flags, checkManual(), args, std)
 	if !ok {
 		return code
 	}
-	if len(operands) == 0 {
-		return wrongUsage(flags, &problem{
-			cause: "which file?", advice: "Name a file, or - for standard input.",
-		}, std)
-	}
-	name, text, err := readJob(operands[0])
-	if err != nil {
-		complain(std.err, "hushsum job check", err)
-		return exitFailure
-	}
-	report := jobs.Check(name, text, set.texts())
+	report := jobs.Check(f.name, f.text, f.set.texts())
 	code = exitFailure
 	if report.Valid {
 		code = exitOK
@@ -148,6 +138,34 @@ func checkJob(_ context.Context, args []string, std streams) int {
 	}
 	showReport(report, std)
 	return code
+}
+
+// jobFile is the one file that a command below job reads, and values in place of its own.
+type jobFile struct {
+	name string
+	text []byte
+	set  settings
+}
+
+// read reads it as the command line says; not ok: the command ends with the code.
+func (f *jobFile) read(
+	flags *flag.FlagSet, m *manual, args []string, std streams,
+) (code int, ok bool) {
+	operands, code, ok := parseOperands(flags, m, 1, args, std)
+	if !ok {
+		return code, false
+	}
+	if len(operands) == 0 {
+		return wrongUsage(flags, &problem{
+			cause: "which file?", advice: "Name a file, or - for standard input.",
+		}, std), false
+	}
+	var err error
+	if f.name, f.text, err = readJob(operands[0]); err != nil {
+		complain(std.err, "hushsum "+flags.Name(), err)
+		return exitFailure, false
+	}
+	return exitOK, true
 }
 
 // readJob reads a file, or standard input, and one byte more than a job may have, so that its

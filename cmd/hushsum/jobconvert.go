@@ -42,27 +42,17 @@ func convertManual() *manual {
 
 func convertJob(_ context.Context, args []string, std streams) int {
 	const who = "hushsum job convert"
-	var set settings
+	var f jobFile
 	var out string
 	flags := flag.NewFlagSet("job convert", flag.ContinueOnError)
-	flags.Var(setFlag{&set}, "set", "`PATH=VALUE` to give a field of the job, as in parties.count=10; "+
+	flags.Var(setFlag{&f.set}, "set", "`PATH=VALUE` to give a field of the job, as in parties.count=10; "+
 		"once for each")
 	flags.StringVar(&out, "out", "", "`FILE` to make and to write the job to")
-	operands, code, ok := parseOperands(flags, convertManual(), 1, args, std)
+	code, ok := f.read(flags, convertManual(), args, std)
 	if !ok {
 		return code
 	}
-	if len(operands) == 0 {
-		return wrongUsage(flags, &problem{
-			cause: "which file?", advice: "Name a file, or - for standard input.",
-		}, std)
-	}
-	name, text, err := readJob(operands[0])
-	if err != nil {
-		complain(std.err, who, err)
-		return exitFailure
-	}
-	j, form, notes, err := old.Read(name, text, set.texts()...)
+	j, form, notes, err := old.Read(f.name, f.text, f.set.texts()...)
 	if err != nil {
 		for _, e := range job.Errors(err) {
 			advice := sentence(e.Advice)
@@ -71,7 +61,8 @@ func convertJob(_ context.Context, args []string, std streams) int {
 		}
 		return exitFailure
 	}
-	if text, err = j.MarshalText(); err != nil {
+	text, err := j.MarshalText()
+	if err != nil {
 		complain(std.err, who, err)
 		return exitFailure
 	}
@@ -80,11 +71,11 @@ func convertJob(_ context.Context, args []string, std streams) int {
 	} else if err := writeNew(out, text); err != nil {
 		complain(std.err, who, err)
 		return exitFailure
-	} else if filepath.Dir(out) != filepath.Dir(name) && j.Parties.Roster+j.Model.File != "" {
+	} else if filepath.Dir(out) != filepath.Dir(f.name) && j.Parties.Roster+j.Model.File != "" {
 		notes = append(notes, fmt.Sprintf("files that it names are found from %s",
 			filepath.Dir(out)))
 	}
-	fmt.Fprintf(std.err, "%s is read as a %s.\n", name, form)
+	fmt.Fprintf(std.err, "%s is read as a %s.\n", f.name, form)
 	for _, note := range notes {
 		for i, line := range wrap(note, width-2) {
 			fmt.Fprintf(std.err, "%s%s\n", []string{"- ", "  "}[min(i, 1)], line)

@@ -3,7 +3,6 @@ package jobs
 import (
 	"encoding/hex"
 	"encoding/json"
-	"strings"
 
 	"github.com/hushsum/hushsum/job"
 )
@@ -29,31 +28,15 @@ type Value struct {
 // Check reads the text of a file, and gives it the values of PATH=VALUE texts.
 func Check(file string, text []byte, set []string) *Report {
 	r := &Report{File: file}
-	j, err := job.Parse(file, text)
+	j, err := job.Parse(file, text, set...)
 	if err != nil {
-		r.add(err)
-		return r
-	}
-	for _, s := range set {
-		path, value, _ := strings.Cut(s, "=")
-		if err := j.Set(path, value); err != nil {
-			r.add(err)
-		}
-	}
-	if r.Mistakes == nil {
-		r.add(j.Validate())
-	}
-	if r.Mistakes != nil {
+		r.Mistakes = job.Errors(err)
 		return r
 	}
 	digest := j.Digest()
 	r.Valid, r.Digest, r.Job = true, hex.EncodeToString(digest[:]), j
 	r.Plan, r.Worked = j.Explain(), worked(j)
 	return r
-}
-
-func (r *Report) add(err error) {
-	r.Mistakes = append(r.Mistakes, job.Errors(err)...)
 }
 
 // worked returns the values that a job's defaults have besides what was declared, where they are
