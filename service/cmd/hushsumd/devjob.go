@@ -73,6 +73,8 @@ func checkDev(j *job.Job) error {
 		{w.Topology == "serverless", "world.topology", "dev has a server", simulate},
 		{w.Fidelity != "" && w.Fidelity != "messages", "world.fidelity", "dev's sums are real", simulate},
 		{w.Drop > 0, "world.drop", real, simulate},
+		{w.EvaluateEvery > 1, "world.evaluate_every", "dev judges the model of every round", simulate},
+		{w.SkipClear, "world.skip_clear", "dev compares with the same training in the clear", simulate},
 		{w.Tolerance > 0, "world.tolerance", "nobody leaves dev", simulate},
 		{w.Reference.Law != "", "world.reference.law", "dev's noise is for release", simulate},
 		{w.SubtractOwn, "world.subtract_own", "parties of dev have one model", simulate},

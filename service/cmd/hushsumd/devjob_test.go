@@ -104,6 +104,8 @@ func TestDevJobMistakes(t *testing.T) {
 		{"rows = 50", "rows = 50\n[world]\ndrop = 0.1", 13, "world.drop", "hushsum simulate"},
 		{"rows = 50", "rows = 50\n[world]\nfidelity = \"ring\"", 13, "world.fidelity", "real"},
 		{"rows = 50", "rows = 50\n[world]\ntolerance = 0.1", 13, "world.tolerance", ""},
+		{"rows = 50", "rows = 50\n[world]\nevaluate_every = 2", 13, "world.evaluate_every", "every round"},
+		{"rows = 50", "rows = 50\n[world]\nskip_clear = true", 13, "world.skip_clear", "in the clear"},
 		{"rows = 50", "rows = 50\n[world]\nservers = [\"Oslo\"]", 13, "world.servers", "one server"},
 		{"rows = 50", "rows = 50\nmost = 900", 12, "world.data.most", "all rows"},
 		{`split = "dirichlet-labels"`, `draw = "new"`, 10, "world.data.draw", "keep their rows"},
