@@ -13,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/catalogue"
+	"github.com/hushsum/hushsum/internal/rows"
 )
 
 const attackAbout = `Usage: hushsum attack [flags]
@@ -80,8 +81,8 @@ func attack(ctx context.Context, args []string, std streams) int {
 	if err != nil {
 		return wrongUsage(flags, err, std)
 	}
-	if info, err := os.Stat(dataRoot()); err == nil && info.IsDir() {
-		o.Data = dataRoot()
+	if info, err := os.Stat(rows.Root()); err == nil && info.IsDir() {
+		o.Data = rows.Root()
 	}
 	if out != "" {
 		if err := makeOut(out); err != nil {
@@ -134,7 +135,7 @@ func (b *battery) madeUp(o attacks.Options) string {
 	}
 	return fmt.Sprintf("%s used made-up rows, since there is no folder %s. "+
 		"Name the folder of the data sets in HUSHSUM_DATA.",
-		strings.Join(names, ", "), dataRoot())
+		strings.Join(names, ", "), rows.Root())
 }
 
 // battery runs attacks and shows what they find.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/experiments"
+	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -207,7 +208,7 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 	}
 	line := &screen{std: std}
 	start := time.Now()
-	options := experiments.Options{Data: cmp.Or(v.data, dataRoot()), Long: v.long, Seeds: v.seeds}
+	options := experiments.Options{Data: cmp.Or(v.data, rows.Root()), Long: v.long, Seeds: v.seeds}
 	if v.keep != "" {
 		kept, err := openKept(v.keep)
 		if err != nil {

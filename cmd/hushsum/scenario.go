@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/scenario"
@@ -96,12 +97,12 @@ const kddData = "kddcup99"
 func setOf(name string) (set, dir string) {
 	switch {
 	case slices.Contains(append(dataNames, kddData), name):
-		return name, dataFolder(name)
-	case holds(name, digitsFile):
+		return name, filepath.Join(rows.Root(), name)
+	case rows.Holds(name, rows.DigitsFile):
 		return digitsData, name
-	case holds(name, imagesFile):
+	case rows.Holds(name, rows.ImagesFile):
 		return mnistData, name
-	case holds(name, "adult.data"):
+	case rows.Holds(name, "adult.data"):
 		return adultData, name
 	}
 	return "", ""

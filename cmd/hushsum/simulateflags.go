@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/job"
 )
 
@@ -179,7 +180,7 @@ func (v *jobFlags) preset() (*job.Job, error) {
 	}
 	data, _ := v.set.of("world.data.set")
 	switch {
-	case isImages(data):
+	case (&rows.World{Set: data}).Images():
 		name = "images"
 	case slices.ContainsFunc(ruleFlags, func(flag string) bool { return v.given[flag] }):
 		name = "census-rules"

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/learning"
@@ -132,7 +133,7 @@ func (v *jobFlags) setRule(j *job.Job) error {
 func (v *jobFlags) runDeclared(
 	ctx context.Context, flags *flag.FlagSet, j *job.Job, std streams,
 ) int {
-	start, d := time.Now(), newDealing(j)
+	start, d := time.Now(), &dealing{rows.Of(j)}
 	train, test, about, err := d.load()
 	if err != nil {
 		return failed(err, std)
@@ -236,23 +237,12 @@ func printJob(j *job.Job, std streams) int {
 	return exitOK
 }
 
-// newDealing is how a job deals rows.
-func newDealing(j *job.Job) *dealing {
-	data := &j.WithDefaults().World.Data // of test rows each set has a number of its own
-	d := &dealing{data: data.Set, clients: j.Size(), rows: data.Rows, split: cmp.Or(data.Split, "iid"),
-		concentration: data.Concentration, seed: cmp.Or(j.World.Seed, j.Seed), test: j.World.Data.Test}
-	if d.rows == 0 && !data.All && !isImages(d.data) {
-		d.rows = censusRows
-	}
-	return d
-}
-
 // describeJob tells a job with its defaults.
 func describeJob(j *job.Job) described {
 	d := described{set: j.World.Data.Set, model: j.Model.Name,
 		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
 		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda}
-	if d.split == shuffledSplit {
+	if d.split == rows.Shuffled {
 		d.averaging, d.split = j.Model.Name == "logistic", "iid"
 	}
 	d.byRows = j.Sum.MaxWeight > 0
