@@ -68,6 +68,11 @@ func Settle(j *job.Job, text []byte, files job.Files) (*job.Settled, error) {
 			plan.Length += t.Shape[0]
 		}
 	}
+	if t := f.Training; t != nil && t.Rule == "fedga" && t.Beta == 0 && j.Rounds != f.Rounds {
+		// Without beta it is fedavg, of one sum a step: the job goes on for as many as it began with.
+		j = j.Clone()
+		j.Rounds = f.Rounds
+	}
 	s, err := plan.Continue(j, files)
 	if err != nil {
 		if _, wrong := j.Settle(files); wrong != nil { // which speaks of the job's fields

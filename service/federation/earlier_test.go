@@ -182,3 +182,16 @@ func TestEarlierTrainingMistakes(t *testing.T) {
 		expectMistake(t, c.to, err, c.line, c.want)
 	}
 }
+
+// Without beta fedga is fedavg, of one sum a step: a federation that runs under such a file holds as
+// many sums as it began with.
+func TestEarlierWithoutBeta(t *testing.T) {
+	text := strings.Replace(earlierDeclared, "beta = 0.1\n", "", 1)
+	f, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Settled.Rounds(); got != 6 {
+		t.Errorf("%d sums", got)
+	}
+}
