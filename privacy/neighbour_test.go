@@ -13,7 +13,7 @@ func TestEveryReleaseNamesItsNeighbour(t *testing.T) {
 	for name, change := range map[string]func(*Release){
 		"a vector":      func(*Release) {},
 		"a number":      func(r *Release) { r.Dimension = 1 },
-		"signs":         func(r *Release) { r.Signs = &Signs{Dimension: 40, Part: .3, MinMultiplier: 30} },
+		"signs":         func(r *Release) { r.Signs = &Signs{Dimension: 40, Part: .3} },
 		"votes":         func(r *Release) { r.Signs = Votes(100) },
 		"drop-outs":     func(r *Release) { r.Contributors.MinSurvivors = 70 },
 		"colluders":     func(r *Release) { r.Contributors.Colluders = 20 },
