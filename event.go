@@ -33,6 +33,8 @@ const (
 	// Those that follow are of a coordinator.
 	Stalled // Party, Session, Round: it let a step pass, and is waited for less from now on
 	SetBack // Round, Count: parties know of so many rounds more; they count as spent and lost
+	// The last is of a party.
+	Blank // Session, Round, Err: no vector; with noise zeros are submitted, and others are not told
 )
 
 var eventNames = map[EventKind]string{
@@ -43,6 +45,7 @@ var eventNames = map[EventKind]string{
 	Unknown:    "of nobody in the roster",
 	Unfinished: "closed before hello", Strained: "not accepted",
 	Stalled: "let a step pass", SetBack: "parties have held more rounds than are stored",
+	Blank: "submitted zeros with noise, for no vector",
 }
 
 // ofDrive has the kinds of events that a drive.Server's notices are.

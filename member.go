@@ -146,7 +146,7 @@ func (p *Participant) runOneshot(ctx context.Context) (weights, error) {
 		return nil, err
 	}
 	model, err := redial(ctx, r.report, r.connection)
-	if guard := r.drive.Guard(); err == nil && guard.Count() == 0 && r.missed != nil {
+	if guard := r.drive.Guard(); err == nil && guard.Count() == r.blanks && r.missed != nil {
 		err = fmt.Errorf("%w: %w", ErrAbsent, r.missed)
 	}
 	return model, err
@@ -164,7 +164,7 @@ func (p *oneshotParty) load() error {
 		return err
 	}
 	config := drive.SenderConfig{Limits: limits, Sums: p.Plan.Oneshot(), Identity: p.Identity,
-		Random: p.Random, Least: p.LeastNumber, Spent: uint64(p.Spent)}
+		Random: p.Random, Least: p.LeastNumber, Spent: uint64(p.Spent), Noisy: p.noisy()}
 	var b []byte
 	p.vault, b, err = openVault(p.Store, p.Key, p.Counter,
 		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
@@ -286,16 +286,26 @@ func (p *oneshotParty) leave(ctx context.Context, out drive.SenderOut) error {
 // answer has the program make this party's submission.
 func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
 	b := p.broadcast
-	integers, err := p.integers(ctx, ask, b)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		p.drive.Absent(ask.ID, err)
+	if b.round != ask.Round {
+		p.drive.Absent(ask.ID, fmt.Errorf("%w: the opening is of round %d, the broadcast of %d",
+			drive.ErrRound, ask.Round, b.round))
 		return nil
 	}
-	digest, err := b.inOpening()
-	if err == nil {
+	digest, err := b.inOpening() // before the program may change the model
+	if err != nil {
+		return storeError{err}
+	}
+	var integers []int64
+	why := p.try(func() (err error) {
+		integers, err = p.integers(ctx, b)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case why != nil:
+		err = p.drive.None(ask.ID, digest, why)
+	default:
 		err = p.drive.Answer(ask.ID, digest, integers)
 	}
 	if err != nil {
@@ -305,13 +315,7 @@ func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
 }
 
 // integers makes and encodes the submission.
-func (p *oneshotParty) integers(
-	ctx context.Context, ask *drive.Ask, b *broadcast,
-) ([]int64, error) {
-	if b.round != ask.Round {
-		return nil, fmt.Errorf("%w: the opening is of round %d, the broadcast of %d", drive.ErrRound,
-			ask.Round, b.round)
-	}
+func (p *oneshotParty) integers(ctx context.Context, b *broadcast) ([]int64, error) {
 	values, err := p.values(ctx, b)
 	if err != nil {
 		return nil, err

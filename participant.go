@@ -25,8 +25,8 @@ var ErrRefused = errors.New("hushsum: the coordinator refuses this party")
 // makes keys for a number once.
 var ErrNumber = protocol.ErrNumber
 
-// ErrAbsent: the job is done, and this party was in none of its rounds, since Work had nothing
-// that could be submitted. The last model is returned with it.
+// ErrAbsent: the job is done, and this party was in none of its rounds, with noise with zeros only,
+// since Work had nothing that could be submitted. The last model is returned with it.
 var ErrAbsent = errors.New("hushsum: this party had nothing to submit in any round")
 
 // Participant is one party of a job. Set the fields, then call Run.
@@ -39,7 +39,9 @@ type Participant struct {
 	// coordinator has sent: the change that training on the party's own data makes to
 	// it, say. Both have Length coordinates; model is good until Work returns. It is called
 	// once or more for a round; an error of it is an absence in that round, and is reported
-	// to Progress.
+	// to Progress. With noise it is no absence, from which others could tell something of the
+	// party's rows: zeros with noise are submitted, also where Work panics. What ends the process
+	// is seen all the same.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 	// Work32 is Work for models and vectors of float32, in half the memory, with [Participant.Run32]
 	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;
@@ -107,6 +109,7 @@ type participant struct {
 	broadcast *broadcast // of the round that waits for an answer
 	kept      []byte     // digest of the submission in the store
 	missed    error      // why there was no vector, the last time that there was none
+	blanks    uint64     // submissions of zeros with noise
 	link      Link
 }
 
@@ -151,7 +154,7 @@ func (p *Participant) run(ctx context.Context) (weights, error) {
 	}
 	defer r.party.Erase()
 	model, err := redial(ctx, r.report, r.connection)
-	if guard := r.party.Guard(); err == nil && guard.Count() == 0 && r.missed != nil {
+	if guard := r.party.Guard(); err == nil && guard.Count() == r.blanks && r.missed != nil {
 		err = fmt.Errorf("%w: %w", ErrAbsent, r.missed)
 	}
 	return model, err
@@ -343,6 +346,9 @@ func (p *participant) tell(r drive.Report) {
 		e.Kind = TookOver
 	case drive.Submitted:
 		e.Kind = Submitted
+	case drive.Blank:
+		e.Kind, p.missed = Blank, r.Err
+		p.blanks++
 	case drive.Declined, drive.Missed, drive.Late:
 		e.Kind = Absent
 		if r.Err != nil {
@@ -388,31 +394,45 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 	if b == nil {
 		return nil // it comes with the next message that says so
 	}
-	fill, err := p.vector(ctx, b)
+	var fill func(v *masking.Vector) error
+	err := p.try(func() (err error) {
+		fill, err = p.vector(ctx, b)
+		return err
+	})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
-		p.party.Absent(ask.ID, b.round, err)
-		return nil
+	if err == nil || p.noisy() {
+		b.model, p.broadcast = nil, nil // they are spent
+		collect(p.Plan)
 	}
-	b.model, p.broadcast = nil, nil // they are spent
-	collect(p.Plan)
-	answer := drive.Answer{ID: ask.ID, Round: b.round, Broadcast: b.digest}
+	answer := drive.Answer{ID: ask.ID, Round: b.round, Broadcast: b.digest, Err: err}
 	answer.Fill = func(v *masking.Vector) error {
 		collect(p.Plan) // the last submission, if it was of another session
-		if err := fill(v); err != nil {
-			return err
-		}
-		if p.Submitted != nil {
-			p.Submitted(b.round, v.Values())
-		}
-		return nil
+		return p.shown(b.round, v, fill(v))
 	}
 	if err := p.party.Answer(answer); err != nil {
 		return storeError{err}
 	}
 	return nil
+}
+
+// shown shows a submission, if it was made.
+func (p *participant) shown(round uint64, v *masking.Vector, err error) error {
+	if err == nil && p.Submitted != nil {
+		p.Submitted(round, v.Values())
+	}
+	return err
+}
+
+func (p *Participant) noisy() bool { return p.Plan.Mechanism() != nil }
+
+// try does work of the program, which with noise must not end the process.
+func (p *Participant) try(work func() error) error {
+	if !p.noisy() {
+		return work()
+	}
+	return drive.Caught(work)
 }
 
 // vector has the program make this party's vector, and returns what encodes it.
@@ -511,6 +531,9 @@ func (p *participant) load() error {
 		Least:    p.LeastNumber,
 		Spent:    uint64(p.Spent),
 	}
+	if p.noisy() {
+		config.Blank = p.blank
+	}
 	var b []byte
 	p.vault, b, err = openVault(p.Store, p.Key, p.Counter,
 		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
@@ -535,6 +558,11 @@ func (p *participant) load() error {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	return nil
+}
+
+// blank writes what is submitted where there is no vector.
+func (p *participant) blank(round uint64, v *masking.Vector) error {
+	return p.shown(round, v, p.Plan.Blank(v, p.Random))
 }
 
 // loadSessions makes the party of a state of a release that counted nothing. What the present

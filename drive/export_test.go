@@ -10,6 +10,9 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
+// LimitsOf is that of the guard's tests.
+var LimitsOf = limitsOf
+
 // This file has what the exhaustive test needs of machines: copies, and their shapes.
 
 // Clone returns a copy of the server, with what State does not save.

@@ -28,6 +28,12 @@ type PartyConfig struct {
 	// that has a lower one. Spent is the last round that a party which has lost its state may
 	// have submitted in; a saved state knows better.
 	Least, Spent uint64
+
+	// Blank writes what is submitted in a round without a vector into v, zeros with the party's share
+	// of the noise; nil without noise. With it the party submits in every round that it is asked in:
+	// whether there is a vector is a fact about its rows, which must show in the sum only, under the
+	// noise.
+	Blank func(round uint64, v *masking.Vector) error
 }
 
 // Party is one party of a job whose sums are pairwise. Each method takes one event and decides.
@@ -85,7 +91,7 @@ type Cause string
 
 // The causes.
 const (
-	NoVector Cause = "no vector" // the program had none, or one that cannot be encoded
+	NoVector Cause = "no vector" // the program had none, or one that cannot be encoded: see Blank
 	Guarded  Cause = "guarded"   // the guard refused the round
 )
 
@@ -106,8 +112,11 @@ type Answer struct {
 	ID        AskID
 	Round     uint64   // of the job, as the broadcast has it
 	Broadcast [32]byte // the digest of what the vector was made from
-	// Fill writes the submission into v. Its error is an absence in the round.
+	// Fill writes the submission into v. Its error is as Err.
 	Fill func(v *masking.Vector) error
+	// Err says why there is no vector; Fill is not called then. It is an absence in the round, and
+	// with noise a submission of zeros. The reason stays here either way.
+	Err error
 }
 
 // ReportKind says what a report is about.
@@ -122,6 +131,7 @@ const (
 	Missed                          // Session, Round, Err: there is no vector for the round
 	Late                            // Session, Round: the round went on without the answer
 	Submitted                       // Session, Round
+	Blank                           // Session, Round, Err: no vector; zeros with noise are submitted
 )
 
 // Report tells people who watch the party what happened. It has no secrets.
@@ -278,7 +288,8 @@ func (p *Party) decline(session, round uint64, err error) {
 	p.out.Away = append(p.out.Away, Round{round, Guarded})
 }
 
-// Absent takes the program's answer that there is no vector, and why. The reason stays here.
+// Absent takes word that this party does not submit in a round, and why, which stays here. With
+// noise that must be for reasons which no row of the party plays a part in: see [Answer].
 func (p *Party) Absent(id AskID, round uint64, why error) {
 	p.shown = false
 	if !p.waiting(id) {
@@ -323,11 +334,14 @@ func (p *Party) Answer(a Answer) error {
 		p.out.Send = slices.DeleteFunc(p.out.Send, func(m Message) bool { return m.Bytes == nil })
 	}
 	submission, err := p.series.SubmitVector(a.Broadcast, func(v *masking.Vector) error {
-		unfit = a.Fill(v)
-		return unfit
+		if unfit = p.fill(&a, v); unfit == nil || p.config.Blank == nil {
+			return unfit
+		}
+		v.Erase()
+		return p.config.Blank(a.Round, v)
 	})
 	switch {
-	case unfit != nil:
+	case unfit != nil && p.config.Blank == nil:
 		p.Absent(a.ID, a.Round, unfit)
 		return nil
 	case errors.Is(err, protocol.ErrBroadcast):
@@ -338,9 +352,38 @@ func (p *Party) Answer(a Answer) error {
 	}
 	p.guard, p.submission, p.asked = guard, submission, nil
 	p.fresh, p.unsaved = true, true
-	p.report(Submitted, a.ID.Session, a.Round, nil)
+	kind := Submitted
+	if unfit != nil {
+		kind = Blank
+	}
+	p.report(kind, a.ID.Session, a.Round, unfit)
 	p.out.Send = append(p.out.Send, Message{Session: a.ID.Session})
 	return nil
+}
+
+// fill has the program write its submission.
+func (p *Party) fill(a *Answer, v *masking.Vector) error {
+	switch {
+	case a.Err != nil:
+		return a.Err
+	case p.config.Blank == nil:
+		return a.Fill(v)
+	}
+	return Caught(func() error { return a.Fill(v) })
+}
+
+// ErrPanic: the program panicked, where it was to make a vector.
+var ErrPanic = errors.New("drive: the program panicked")
+
+// Caught does work, and returns a panic of it as [ErrPanic]. It is for work on a party's rows in a
+// job with noise: a process that ends tells of them.
+func Caught(work func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%w: %v", ErrPanic, cause)
+		}
+	}()
+	return work()
 }
 
 // Ready returns what has to be done before anything leaves, and whether there is anything at all.

@@ -19,6 +19,9 @@ type SenderConfig struct {
 	Sums     *oneshot.Config
 	Identity crypto.Signer // Ed25519, of the roster
 	Random   io.Reader     // nil: crypto/rand
+	// Noisy says that sums have noise, of which the masks have the party's share. The party then
+	// submits zeros where it has no vector: see PartyConfig.Blank.
+	Noisy bool
 	// Least is the least number of a round that the party may submit in, also with a saved state
 	// that has a lower one, and Spent the last round that a party which has lost its state may
 	// have submitted in.
@@ -145,7 +148,18 @@ func (s *Sender) Opening(message []byte) {
 	s.out.Ask = s.asked
 }
 
-// Absent takes the program's answer that there is no vector, and why. The reason stays here.
+// None takes the program's answer that there is no vector, and why, which stays here. It is an
+// absence in the round, and with noise a submission of zeros. It fails as [Sender.Answer] does.
+func (s *Sender) None(id AskID, broadcast [32]byte, why error) error {
+	if !s.config.Noisy {
+		s.Absent(id, why)
+		return nil
+	}
+	return s.submit(id, broadcast, make([]int64, s.config.Sums.Terms.Length), why)
+}
+
+// Absent takes word that this party does not submit in a round, and why, which stays here. With
+// noise that must be for reasons which no row of the party plays a part in: see [Sender.None].
 func (s *Sender) Absent(id AskID, why error) {
 	s.shown = false
 	if s.asked == nil || s.asked.ID != id {
@@ -160,6 +174,11 @@ func (s *Sender) Absent(id AskID, why error) {
 // both are durable. values are erased. It fails with errors of the machine, such as
 // oneshot.ErrRandom.
 func (s *Sender) Answer(id AskID, broadcast [32]byte, values []int64) error {
+	return s.submit(id, broadcast, values, nil)
+}
+
+// submit makes the message of values, which are zeros where there is a reason for them.
+func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros error) error {
 	s.shown = false
 	defer clear(values)
 	if s.asked == nil || s.asked.ID != id {
@@ -173,9 +192,8 @@ func (s *Sender) Answer(id AskID, broadcast [32]byte, values []int64) error {
 	switch {
 	case errors.Is(err, oneshot.ErrRandom):
 		return err
-	case errors.Is(err, oneshot.ErrRange), errors.Is(err, oneshot.ErrLength):
-		s.Absent(id, err)
-		return nil
+	case zeros == nil && (errors.Is(err, oneshot.ErrRange) || errors.Is(err, oneshot.ErrLength)):
+		return s.None(id, broadcast, err)
 	case err != nil:
 		s.asked, s.opening = nil, nil
 		s.report(Refused, id.Round, err)
@@ -183,7 +201,11 @@ func (s *Sender) Answer(id AskID, broadcast [32]byte, values []int64) error {
 		return nil
 	}
 	s.guard, s.asked, s.opening, s.unsaved = guard, nil, nil, true
-	s.report(Submitted, id.Round, nil)
+	kind := Submitted
+	if zeros != nil {
+		kind = Blank
+	}
+	s.report(kind, id.Round, zeros)
 	s.out.Offer = id.Round
 	return nil
 }

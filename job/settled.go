@@ -296,6 +296,37 @@ func DecodeTo[F aggregation.Float](
 	return aggregation.DecodeTo(mean, e, sum, 0, parties)
 }
 
+// Blank writes to v what a party submits in a round of a job with noise for which it has no vector:
+// zeros in all that is sent, and its share of the noise, so that no message tells that there was
+// none. random serves the noise (nil: crypto/rand). Without noise it fails with a [ConfigError]. v
+// is zero after an error.
+func (s *Settled) Blank(v *masking.Vector, random io.Reader) error {
+	m := s.mechanism
+	switch {
+	case m == nil:
+		v.Erase()
+		return &ConfigError{Path: "privacy.noise", Reason: "zeros without noise are seen in a sum",
+			Advice: "submit nothing"}
+	case s.oneshot != nil:
+		v.Erase() // the noise is in its masks
+		return nil
+	case m.Signs == nil: // zeros are zeros under any rotation
+		zeros := make([]float32, m.Encoder.Dimension)
+		return privacy.EncodeTo(v, m, [32]byte{}, zeros, random)
+	}
+	values, err := m.Blank(random)
+	if err != nil {
+		v.Erase()
+		return err
+	}
+	defer func() {
+		for _, lane := range values {
+			clear(lane)
+		}
+	}()
+	return v.Set(values...)
+}
+
 // StdDev returns the standard deviation of the noise in each coordinate of a mean of so
 // many parties, in the units of the vectors; 0 without noise.
 func (s *Settled) StdDev(parties int) float64 {

@@ -120,7 +120,7 @@ def _serve(
         (work / "update.safetensors").write_bytes(tensors.write(arrays))
         if metrics:
             (work / "metrics.json").write_text(json.dumps(metrics))
-    except Exception as err:  # of the training function: an absence in this round
+    except Exception as err:  # of the training function: an absence, or zeros with noise
         absent(round, f"{type(err).__name__}: {err}")
         connection.sendall(b"failed\n")
         return

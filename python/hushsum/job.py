@@ -116,8 +116,8 @@ def join(
             :class:`Coordinator`.
         identity: this party's, of the roster.
         train: called for each round with the model; its update goes into the private sum.
-            If it raises, this party is absent in the round, and the error goes to
-            ``progress``; KeyboardInterrupt ends taking part.
+            If it raises, this party is absent in the round, or with noise submits zeros, so
+            that others cannot tell; the error goes to ``progress``; KeyboardInterrupt ends taking part.
         progress: is told of each step.
         settled: tcp: the plan; the coordinator must have the same.
         coordinator: tcp: its public key, 64 hexadecimal digits, got by a way of your own.
@@ -141,7 +141,8 @@ def join(
 
     Raises:
         PlanError: the coordinator has another plan; ``field`` says where.
-        Error: of kind ``"absent"``: the job is done, and this party was in none of its rounds.
+        Error: of kind ``"absent"``: the job is done, and this party was in none of its rounds,
+            or with noise with zeros only.
     """
     if not callable(train):
         raise ConfigError(

@@ -76,6 +76,7 @@ type cheat struct {
 	deaf     int    // so often it asks again who is absent
 	misnamed bool   // models have the number of another round
 	kill     func(request int, done bool) bool
+	heard    []string // all that the first party asks and sends, but for what masks hide
 }
 
 func seedOf(i int) ed25519.PrivateKey {
@@ -378,6 +379,7 @@ func (c *cheat) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.requests++
+	c.heard = append(c.heard, heard(q, body))
 	request := c.requests
 	if c.kill != nil && c.kill(request, false) {
 		panic(http.ErrAbortHandler)
@@ -424,6 +426,19 @@ func (c *cheat) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	h.Set(door.HeaderSession, strconv.FormatUint(next.Session, 10))
 	h.Set(door.HeaderRound, strconv.Itoa(next.Round))
 	_, _ = w.Write(next.Message)
+}
+
+// heard is a request as a server sees it, but for what is random in any case.
+func heard(q *http.Request, body []byte) string {
+	query := q.URL.Query()
+	if query.Has("seen") { // names of messages, of one length
+		query.Set("seen", strconv.Itoa(len(strings.Split(query.Get("seen"), ","))))
+	}
+	kind := wire.Type(0)
+	if h, _, err := wire.ParseHeader(body); err == nil {
+		kind = h.Type
+	}
+	return fmt.Sprintln(q.Method, q.URL.Path, query.Encode(), kind, len(body))
 }
 
 // take notes what the first party sends.
@@ -476,10 +491,13 @@ func (c *cheat) check(t *testing.T) {
 	}
 }
 
-// few declares a federation of four parties, of which one may be away, with 3 rounds.
+// few declares a federation of four parties, of which one may be away, with 3 rounds and noise.
 func few(t *testing.T) *federation.Federation {
 	t.Helper()
-	return fewOf(t, `name = "few"
+	return fewOf(t, fewText+noise)
+}
+
+const fewText = `name = "few"
 rounds = 3
 parties = { roster = "r", drop_out = 0.25 }
 sum.adversary = "curious"
@@ -488,8 +506,7 @@ name = "w"
 shape = [3]
 [privacy]
 clip = 1.0
-`+noise)
-}
+`
 
 // fewOf reads a federation of four parties.
 func fewOf(t *testing.T, text string) *federation.Federation {

@@ -49,8 +49,9 @@ type Update struct {
 	Values [][]uint64
 }
 
-// Trainer trains on a party's own rows. An error is an absence in that round; ctx ends
-// when the round goes on without the party.
+// Trainer trains on a party's own rows. An error is an absence in that round, and with noise a
+// submission of zeros, so that only this party's log has it; so is a panic then. ctx ends when the
+// round goes on without the party.
 type Trainer interface {
 	Train(ctx context.Context, w *Work) (*Update, error)
 }
@@ -276,7 +277,7 @@ func (r *running) proceed(ctx context.Context) error {
 			return nil
 		}
 		for _, one := range ready.Reports {
-			if one.Kind == drive.Submitted {
+			if one.Kind == drive.Submitted || one.Kind == drive.Blank {
 				r.round = max(r.round, one.Round)
 			}
 		}
@@ -325,6 +326,8 @@ func (r *running) tell(one drive.Report) {
 		log.Warn("this party declines the round: the server has forgotten, was set back, or cheats")
 	case drive.Missed:
 		log.Warn("no update for this round")
+	case drive.Blank:
+		log.Warn("no update for this round: zeros with noise are submitted, and nobody is told")
 	case drive.Late:
 		log.Info("the round went on without this party's update")
 	default:
@@ -427,28 +430,24 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 		r.party.Absent(ask.ID, ask.Round, fmt.Errorf("the model is refused: %w", err))
 		return nil
 	}
-	update, err := r.Trainer.Train(r.working, w)
-	if err == nil && update == nil {
-		err = fmt.Errorf("%w: it returned no update", ErrTraining)
-	}
-	if cause := context.Cause(r.working); err != nil && cause != nil {
-		err = cause
-	}
-	if ctx.Err() != nil {
+	update, err := r.train(w)
+	switch cause := context.Cause(r.working); {
+	case ctx.Err() != nil:
 		return ctx.Err()
-	}
-	if err != nil {
-		r.party.Absent(ask.ID, ask.Round, err)
+	case err != nil && cause != nil: // the round is over
+		r.party.Absent(ask.ID, ask.Round, cause)
 		return nil
-	}
-	if err := r.check(update, w); err != nil {
-		return localError{err}
+	case err == nil:
+		if err := r.check(update); err != nil {
+			return localError{err}
+		}
 	}
 	answer := drive.Answer{
 		ID:        ask.ID,
 		Round:     ask.Round,
 		Broadcast: hushsum.BroadcastDigest(file),
 		Fill:      func(v *masking.Vector) error { return r.encode(v, update, w) },
+		Err:       err,
 	}
 	if err := r.party.Answer(answer); err != nil {
 		return localError{err}
@@ -456,9 +455,32 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 	return nil
 }
 
+// train has the trainer make an update. With noise it must not end the process.
+func (r *running) train(w *Work) (update *Update, err error) {
+	work := func() error {
+		update, err = r.Trainer.Train(r.working, w)
+		switch {
+		case err != nil:
+			return err
+		case update == nil:
+			return fmt.Errorf("%w: it returned no update", ErrTraining)
+		case update.Values == nil && len(update.Vector) != len(w.Model):
+			return fmt.Errorf("%w: the update has %d numbers, the model %d", ErrTraining,
+				len(update.Vector), len(w.Model))
+		}
+		return nil
+	}
+	if r.Federation.Settled.Mechanism() != nil {
+		err = drive.Caught(work)
+	} else {
+		err = work()
+	}
+	return update, err
+}
+
 // check returns why an update is not of the federation's form: the trainer is another's, and
 // another round would not mend it.
-func (r *running) check(update *Update, w *Work) error {
+func (r *running) check(update *Update) error {
 	switch declared := r.Federation.Settled.Trains(); {
 	case declared && update.Values == nil:
 		return errors.New("party: the federation declares the training; use Declared")
@@ -466,9 +488,6 @@ func (r *running) check(update *Update, w *Work) error {
 		return nil
 	case update.Values != nil: // which nothing would clip, nor add noise to
 		return errors.New("party: the federation declares no training; leave Vector, not Values")
-	case len(update.Vector) != len(w.Model):
-		return fmt.Errorf("party: the update has %d numbers, the model %d", len(update.Vector),
-			len(w.Model))
 	}
 	return nil
 }
@@ -489,8 +508,18 @@ func (r *running) encode(v *masking.Vector, update *Update, w *Work) error {
 				r.random)
 		}
 	}
+	return r.shown(w.Round, v, err)
+}
+
+// blank writes what is submitted where there is no update.
+func (r *running) blank(round uint64, v *masking.Vector) error {
+	return r.shown(int(round), v, r.Federation.Settled.Blank(v, r.random))
+}
+
+// shown shows a submission, if it was made.
+func (r *running) shown(round int, v *masking.Vector, err error) error {
 	if err == nil && r.Submitted != nil {
-		r.Submitted(w.Round, v.Values())
+		r.Submitted(round, v.Values())
 	}
 	return err
 }

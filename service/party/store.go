@@ -266,6 +266,9 @@ func (r *running) load() error {
 	if config.Limits.Ledger, err = settled.Ledger(); err != nil {
 		return err
 	}
+	if r.Federation.Settled.Mechanism() != nil {
+		config.Blank = r.blank
+	}
 	if v == nil {
 		r.party, err = drive.NewParty(config)
 		return err

@@ -153,14 +153,17 @@ func TestWorkEnds(t *testing.T) {
 func TestCheck(t *testing.T) {
 	r := newRunning(t, func(http.ResponseWriter, *http.Request) {})
 	w := &Work{Model: make([]float64, r.Federation.Spec.Len())}
-	if err := r.check(&Update{Values: [][]uint64{make([]uint64, 5)}}, w); err == nil {
+	if err := r.check(&Update{Values: [][]uint64{make([]uint64, 5)}}); err == nil {
 		t.Error("a submission that nothing clips is taken")
 	}
-	if err := r.check(&Update{Vector: make([]float64, 3)}, w); err == nil {
-		t.Error("a vector of another length is taken")
-	}
-	if err := r.check(&Update{Vector: make([]float64, len(w.Model))}, w); err != nil {
-		t.Error(err)
+	for length, want := range map[int]error{3: ErrTraining, len(w.Model): nil} {
+		r.Trainer = TrainerFunc(func(context.Context, *Work) (*Update, error) {
+			return &Update{Vector: make([]float64, length)}, nil
+		})
+		update, err := r.train(w)
+		if !errors.Is(err, want) || err == nil && r.check(update) != nil {
+			t.Errorf("a vector of %d: %v", length, err)
+		}
 	}
 }
 
@@ -184,9 +187,9 @@ func TestValuesErased(t *testing.T) {
 	}
 }
 
-// A trainer that returns neither an update nor an error, a vector that is no number, a model of
-// another round and a round that there is not are absences: the log says why, the server is
-// told, and one that does not listen has no more training for it.
+// A trainer that returns neither an update nor an error and a vector that is no number, without
+// noise, a model of another round and a round that there is not are absences: the log says why, the
+// server is told, and one that does not listen has no more training for it.
 func TestAbsent(t *testing.T) {
 	for name, one := range map[string]struct {
 		train  func(w *Work) *Update
@@ -205,7 +208,11 @@ func TestAbsent(t *testing.T) {
 		"a round above all": {func(w *Work) *Update { return nil }, []act{join(1), round(4)},
 			"no such round"},
 	} {
-		c := newCheat(few(t), one.script...)
+		f := few(t)
+		if name == "no update" || name == "not a number" {
+			f = fewOf(t, fewText)
+		}
+		c := newCheat(f, one.script...)
 		round, told := one.script[1].number, []uint64(nil)
 		if c.misnamed = name == "another round's model"; round > 0 {
 			c.deaf, told = 2, []uint64{round}

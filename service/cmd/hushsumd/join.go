@@ -39,8 +39,9 @@ In each round the training command finds round.json and the model, as model.safe
 model.npz, in the folder that HUSHSUM_WORK names. It leaves update.safetensors or update.npz
 (the change), or trained.safetensors or trained.npz (the weights) there, and metrics.json with
 "loss" and "accuracy" if the federation sums them, and exits with 0; any other code is an
-absence in that round. Where the federation declares the training, give --rows in place of a
-command: a CSV file of numbers without a header, the last of each line the class, from 0.`, std)
+absence in that round, and with noise a submission of zeros, of which only this log tells. Where
+the federation declares the training, give --rows in place of a command: a CSV file of numbers
+without a header, the last of each line the class, from 0.`, std)
 	var j joining
 	var policy, identityFile, keyFile, log string
 	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; with commas, of its nodes")
