@@ -3,6 +3,7 @@ package rounds
 import (
 	"bytes"
 	"crypto"
+	"errors"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
@@ -27,6 +28,8 @@ type party struct {
 	change func(h wire.Header, message []byte) []byte
 	// It says least and told when it connects, if they are not 0.
 	least, told uint64
+
+	unfit bool // its rows make no vector
 
 	submitted []uint64 // rounds
 	declined  int      // by the guard
@@ -62,7 +65,12 @@ func (p *party) connect() error {
 // begin makes the party without keys, which has submitted in rounds up to spent and made keys for
 // numbers below least.
 func (p *party) begin(spent, least uint64) (err error) {
+	var blank func(round uint64, v *masking.Vector) error
+	if !p.world.tells {
+		blank = zeros
+	}
 	p.machine, err = drive.NewParty(drive.PartyConfig{
+		Blank:    blank,
 		Limits:   drive.Limits{Rounds: p.limit},
 		Session:  p.world.session,
 		Label:    label,
@@ -147,15 +155,27 @@ func (p *party) proceed(fresh [32]byte) error {
 		if out.Ask == nil || out.Ask.Round == 0 {
 			continue
 		}
-		if err := p.machine.Answer(drive.Answer{
+		answer := drive.Answer{
 			ID:        out.Ask.ID,
 			Round:     out.Ask.Round,
 			Broadcast: broadcast(out.Ask.Round, fresh),
 			Fill:      func(v *masking.Vector) error { return v.Set(p.vector...) },
-		}); err != nil {
+		}
+		if p.unfit {
+			answer.Err = errUnfit
+		}
+		if err := p.machine.Answer(answer); err != nil {
 			return err
 		}
 	}
+}
+
+var errUnfit = errors.New("the rows make no vector")
+
+// zeros writes what a party without a vector submits. Its noise is no part of these worlds.
+func zeros(_ uint64, v *masking.Vector) error {
+	v.Erase()
+	return nil
 }
 
 // send sends a message to the coordinator, which may refuse it.

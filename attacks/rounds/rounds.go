@@ -1,13 +1,14 @@
 // Package rounds attacks jobs, which are rounds one after another: what a coordinator, a party or
 // a stranger can do that no message of one session shows. A spoiler comes again with new keys, a
 // coordinator asks a round a second time, parties lie about how far the job is or keep it waiting,
-// and strangers take all connections.
+// who is there tells of rows, and strangers take all connections.
 //
 // The target with the defences is package drive with parties and a coordinator as programs run
 // them, in virtual time, and the listener of the root package, on this machine. The target without
 // one is the same, less that defence: a coordinator that forgets after each round what parties have
 // done, one that is told nothing or believes too few, a party that does not remember its
-// submissions or follows its coordinator without a bound, a listener that keeps every connection.
+// submissions, follows its coordinator without a bound or tells that it has no vector, a listener
+// that keeps every connection.
 package rounds
 
 import (
@@ -35,6 +36,10 @@ func Attacks() []attacks.Attack {
 		attack("SetBack", "operator's mistake",
 			"has a coordinator go on from an old copy of its state, in rounds that were held",
 			"parties tell the last round that they know of", runSetBack),
+		attack("Presence", "curious coordinator",
+			"sees who is in a sum, where that follows from a party's rows and the sum has noise",
+			"with noise nobody leaves by convergence, and who has no vector submits zeros",
+			runPresence),
 		attack("Strangers", "anyone",
 			"holds as many connections as a listener takes, and says nothing",
 			"connections that have not said hello make room for others", runStrangers),

@@ -33,6 +33,7 @@ type options struct {
 	colluders int  // that the coordinator reckons with
 	forgets   bool // it does not remember after a round what parties have done
 	deaf      bool // it is not told of rounds
+	tells     bool // parties tell that they have no vector
 }
 
 // world is a job in virtual time: a coordinator and parties as programs run them, with links that

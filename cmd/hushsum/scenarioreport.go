@@ -401,8 +401,8 @@ func riskSection(r *scenario.Result) section {
 			"missing from.")
 	}
 	if r.Job.World.Tolerance > 0 {
-		tell("Whoever leaves by convergence shows that its model is near to the common one; all " +
-			"are charged for all rounds.")
+		tell("Whoever leaves by convergence shows that its model is near to the common one, which no " +
+			"noise hides: whatever the noise in the sums, epsilon is infinite.")
 	}
 	if r.Job.World.SubtractOwn {
 		tell("Parties subtract their own noise: whoever gets such a copy from one must be " +

@@ -184,7 +184,10 @@ func fold(text string, width int) (lines []string) {
 
 // epsilonText writes a budget or what is spent of it, which without noise is no number.
 func epsilonText(e float64) string {
-	if e == 0 || math.IsInf(e, 0) || math.IsNaN(e) {
+	switch {
+	case math.IsInf(e, 1):
+		return "∞"
+	case e == 0 || math.IsNaN(e):
 		return "none"
 	}
 	return fmt.Sprintf("%.4g", e)

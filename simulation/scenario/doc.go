@@ -22,9 +22,9 @@
 //
 //   - A party that subtracts its own noise does so in the copy that it keeps. That copy is
 //     post-processing by that party alone, and no other party's protection changes.
-//   - Whoever leaves by convergence shows by it that its model is near the federated one.
-//     All are told, and every party is charged for all rounds of the job, whether it
-//     stays or not.
+//   - Whoever leaves by convergence shows by it that its model is near the federated one,
+//     and no noise is on who is there. With noise nobody may leave so; with a law of the
+//     papers nothing is certified then.
 //   - Without a server each party takes the server's part for itself, of the same masked
 //     submissions, on one certified list of who is in the sum. All see the sum. They begin
 //     a new session together, between rounds, when somebody joins or leaves.

@@ -147,18 +147,33 @@ func (r *run) training(rows int) time.Duration {
 // round's.
 func (r *run) submitsWeights() bool { return r.Training.Submit == "weights" }
 
-// vectorOf trains a party and returns what it has to say, beside its own weights.
+// vectorOf trains a party and returns what it has to say, next to its own weights. With noise, what
+// rows do must show in the sum only: where training diverges on them that is zeros.
 func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
+	vector, rows, err = r.trained(p)
+	if r.hides(err) {
+		p.local, vector, err = slices.Clone(r.weights), make([]float64, len(r.weights)), nil
+		r.note(fmt.Sprintf("round %d: the training of %s diverged, and it submitted zeros with noise",
+			r.round, p.name))
+	}
+	return vector, rows, err
+}
+
+func (r *run) trained(p *party) (vector []float64, rows int, err error) {
 	d, err := r.rowsOf(p)
 	if err != nil {
 		return nil, 0, err
 	}
 	if p.local, err = r.descend(r.weights, d); err != nil {
-		return nil, 0, err
+		return nil, d.Len(), err
 	}
 	if r.compares() {
-		if p.alone, err = r.descend(p.alone, d); err != nil {
-			return nil, 0, err
+		alone, err := r.descend(p.alone, d)
+		switch {
+		case err == nil:
+			p.alone = alone
+		case !r.hides(err):
+			return nil, d.Len(), err
 		}
 	}
 	if r.submitsWeights() {
@@ -166,6 +181,9 @@ func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
 	}
 	return difference(p.local, r.weights), d.Len(), nil
 }
+
+// hides reports whether a training failed on a party's rows in a job with noise.
+func (r *run) hides(err error) bool { return r.Noisy() && errors.Is(err, learning.ErrDiverged) }
 
 // submission makes what a party submits in this round.
 func (r *run) submission(c *codec, p *party) (*submission, error) {

@@ -66,7 +66,8 @@ type Promise struct {
 	// Asked is the ε that the party asked for; of a reference law it is what its formula
 	// claims, of one release.
 	Asked float64
-	// Certified is the ε of all rounds and the whole vector; +Inf if nothing is.
+	// Certified is the ε of all rounds and the whole vector; +Inf if nothing is, as where a party
+	// leaves by what its rows are.
 	Certified float64
 	Delta     float64
 	Shares    int // of noise that it adds; by a reference law one, of its own width
@@ -113,9 +114,12 @@ func (r *run) promise(c *codec, i int) (Promise, error) {
 		Honest: c.honestShares(i),
 	}
 	var err error
-	if c.mechanism == nil {
+	switch {
+	case r.World.Tolerance > 0: // who is there follows from rows, and has no noise
+		out.Certified = math.Inf(1)
+	case c.mechanism == nil:
 		out.Certified, err = c.counterpart(i)
-	} else {
+	default:
 		out.Certified, err = c.certified(i)
 	}
 	// Below δ an ε adds nothing to it, and 0 would read as if there were none.
