@@ -50,6 +50,7 @@ type machine[T any] struct {
 	settled  *hushsum.Settled
 	identity ed25519.PrivateKey // nil of a server
 	guard    *guard             // of a party
+	unfit    string             // of a party: see partyObject
 }
 
 func (m *machine[T]) close() {
@@ -217,6 +218,7 @@ func onMachine[T any](
 		}
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
+		m.unfit = ""
 		done, err := work(m, r)
 		if err != nil {
 			return nil, nil, err
@@ -234,11 +236,12 @@ type oneshotJSON struct {
 	Object uint64 `json:"object"`
 	Index  int    `json:"index"` // in the roster, or in the committee
 	Round  uint64 `json:"round"`
-	Lost   bool   `json:"lost,omitempty"` // of a member: see oneshot.Member
+	Lost   bool   `json:"lost,omitempty"`  // of a member: see oneshot.Member
+	Unfit  string `json:"unfit,omitempty"` // of a party: see partyJSON
 }
 
 func partyProgress(m *machine[*oneshot.Party], id uint64) any {
-	return oneshotJSON{Object: id, Index: m.of.Index(), Round: m.of.Round()}
+	return oneshotJSON{Object: id, Index: m.of.Index(), Round: m.of.Round(), Unfit: m.unfit}
 }
 
 func memberProgress(m *machine[*oneshot.Member], id uint64) any {
@@ -296,7 +299,8 @@ func saveMachine[T interface {
 	return step{blobs: [][]byte{state}}, err
 }
 
-// oneshotSubmit takes the opening, the broadcast and the vector. A round is one of the job.
+// oneshotSubmit takes the opening, the broadcast and the vector, empty if there is none. A round is
+// one of the job.
 func oneshotSubmit(m *machine[*oneshot.Party], r *request) (step, error) {
 	vector, err := floats[float64](r.blobs[2].bytes)
 	if err != nil {
@@ -311,7 +315,7 @@ func oneshotSubmit(m *machine[*oneshot.Party], r *request) (step, error) {
 				return err
 			}
 		}
-		values, err := m.settled.Encode(broadcast, vector, nil)
+		values, err := m.values(broadcast, vector)
 		if err != nil {
 			return err
 		}
@@ -324,6 +328,20 @@ func oneshotSubmit(m *machine[*oneshot.Party], r *request) (step, error) {
 		return err
 	})
 	return step{blobs: [][]byte{message}}, err
+}
+
+// values encodes a vector, as submission does for sums that are pairwise.
+func (m *machine[T]) values(broadcast []byte, vector []float64) ([][]uint64, error) {
+	s, err := m.settled, errNoVector
+	var values [][]uint64
+	if len(vector) > 0 || s.Mechanism() == nil {
+		values, err = s.Encode(broadcast, vector, nil)
+	}
+	if !hides(s, err) {
+		return values, err
+	}
+	m.unfit = err.Error()
+	return s.Encode(broadcast, make([]float64, s.Length()), nil)
 }
 
 // memberAnswer answers with one blob, or none if there is nothing to answer. A member helps in

@@ -30,7 +30,8 @@ type partyObject struct {
 	settled  *hushsum.Settled
 	identity ed25519.PrivateKey
 	guard    *guard
-	kept     body // the last message, if it is a submission
+	kept     body   // the last message, if it is a submission
+	unfit    string // why it is of zeros with noise, if it is
 }
 
 func (p *partyObject) close() {
@@ -72,11 +73,13 @@ type partyJSON struct {
 	Enrolled []int  `json:"enrolled"`
 	Round    uint64 `json:"round"`
 	Due      bool   `json:"due"` // Round waits for this party's vector
+	// Unfit says why the submission is of zeros with noise, of a call that made it.
+	Unfit string `json:"unfit,omitempty"`
 }
 
 func (p *partyObject) state(id uint64) partyJSON {
 	round, due := p.client.Due()
-	return partyJSON{id, p.client.Party(), p.client.Enrolled(), round, due}
+	return partyJSON{id, p.client.Party(), p.client.Enrolled(), round, due, p.unfit}
 }
 
 // sessionParameters are those of a party and of a server.
@@ -212,6 +215,7 @@ func party(work func(p *partyObject, r *request) ([][]byte, error)) handler {
 		}
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
+		p.unfit = ""
 		blobs, err := work(p, r)
 		if err != nil {
 			return nil, nil, err
@@ -240,6 +244,7 @@ func (s *sidecar) withMessage(
 		return nil, nil, err
 	}
 	p.mutex.Lock()
+	p.unfit = ""
 	written := p.mutex.Unlock
 	defer func() {
 		if written != nil {
@@ -294,8 +299,8 @@ func (b blob) private() []byte {
 	return append([]byte(nil), b.bytes...)
 }
 
-// partySubmit takes the vector. It is counted, then masked; the message is written from where
-// it was masked.
+// partySubmit takes the vector, empty if there is none. It is counted, then masked; the message is
+// written from where it was masked.
 func partySubmit(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Party     uint64 `json:"party"`
@@ -316,14 +321,15 @@ func partySubmit(s *sidecar, r *request) (any, [][]byte, error) {
 			return err
 		}
 		return p.guard.submit(func(next *drive.Guard) error {
-			submission, err := p.client.SubmitVector(broadcast, func(v *masking.Vector) error {
-				if err := next.Charge(with.Round); err != nil {
-					return err
+			made, err := p.client.SubmitVector(broadcast, func(v *masking.Vector) error {
+				err := next.Charge(with.Round)
+				if err == nil {
+					p.unfit, err = submission(p.settled, v, len(r.blobs[0].bytes) == 0, encode)
 				}
-				return encode(v)
+				return err
 			})
 			if err == nil {
-				p.kept = submission
+				p.kept = made
 			}
 			return err
 		})

@@ -1,6 +1,8 @@
 package sidecar
 
 import (
+	"errors"
+
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/masking"
@@ -34,6 +36,30 @@ func encodingOf[F aggregation.Float](
 		return nil, requestError("", "the vector: %v", err)
 	}
 	return func(v *masking.Vector) error { return hushsum.EncodeTo(v, s, broadcast, x, nil) }, nil
+}
+
+// errNoVector: an empty blob says that training has made none.
+var errNoVector = errors.New("sidecar: there is no vector")
+
+// submission writes a vector's submission into v by encode. In a plan with noise others must not
+// see whether training has made a vector: none, and one with NaN or infinity, is zeros with noise,
+// and unfit says why.
+func submission(
+	s *hushsum.Settled, v *masking.Vector, empty bool, encode func(*masking.Vector) error,
+) (unfit string, err error) {
+	if err = errNoVector; !empty || s.Mechanism() == nil {
+		err = encode(v)
+	}
+	if !hides(s, err) {
+		return "", err
+	}
+	return err.Error(), s.Blank(v, nil)
+}
+
+// hides reports whether an error of encoding stays between the program and its sidecar.
+func hides(s *hushsum.Settled, err error) bool {
+	return s.Mechanism() != nil &&
+		(errors.Is(err, errNoVector) || errors.Is(err, aggregation.ErrNotFinite))
 }
 
 // meanOf returns the mean of a sum, as a blob.

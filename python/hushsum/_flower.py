@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flwr.common import Message, Parameters
+from flwr.common import Code, FitRes, Message, Parameters, Status
 
 try:
     from flwr.common import ConfigRecord, RecordDict
@@ -43,7 +43,7 @@ except ImportError:
 __all__ = [
     "ConfigRecord", "Grid", "MessageType", "Parameters", "RecordDict", "TODAY", "arrays", "configs",
     "content_to_fitins", "content_to_fitres", "fitins_to_content", "fitres_to_content",
-    "instruction", "parameters_to_record", "record_to_parameters", "reply",
+    "instruction", "nothing", "parameters_to_record", "record_to_parameters", "reply",
 ]
 
 
@@ -55,6 +55,12 @@ def configs(content: Any) -> Any:
 def arrays(content: Any) -> Any:
     """Return the records of arrays of a content or a state, by name."""
     return getattr(content, _ARRAYS)
+
+
+def nothing(like: Parameters) -> Any:
+    """Return the content of a result that says no more than that training is over."""
+    empty = Parameters(tensors=[], tensor_type=like.tensor_type)
+    return fitres_to_content(FitRes(Status(Code.OK, ""), empty, 1, {}), keep_input=True)
 
 
 def instruction(grid: Any, content: Any, node: int, group: str) -> Any:

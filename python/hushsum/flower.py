@@ -19,6 +19,10 @@ plan's ``min_survivors`` stay.
 Unlike SecAgg+'s, the server cannot add clients or show them different models, and it does
 not see ``num_examples`` and metrics of single clients unless ``share_metrics`` is set.
 
+With noise, nothing but the sums depends on a client's rows: one whose training fails submits
+zeros with noise and answers as all others do, ``share_metrics`` is refused, and so are requests
+to evaluate on a client's rows, or for its properties. Evaluate on public rows at the server.
+
 It takes the place of SecAgg+ where Flower has that: in workflows, with strategies of
 ``flwr.server.strategy`` and clients of ``Client`` and ``NumPyClient``. Flower's newer
 strategies, of ``flwr.serverapp``, have no workflows. The names of Flower's records are those
@@ -155,13 +159,25 @@ def private_sum_mod(
         identity: of this client, or a function that finds it from the node's context, for
             simulations in which one app serves many nodes.
         share_metrics: leaves ``num_examples`` and metrics of training in the answer, where
-            the server sees each client's.
+            the server sees each client's; not with noise, whose epsilon would not hold.
     """
+    noisy = settled.plan.noise is not None
+    if share_metrics and noisy:
+        raise ConfigError(
+            "what is said of single clients has no noise, and no epsilon holds",
+            kind="config", field="share_metrics", advice="leave it out, or settle without noise",
+        )
 
     def mod(
         message: Message, context: Context, call_next: Callable[[Message, Context], Message]
     ) -> Message:
         if message.metadata.message_type != MessageType.TRAIN:
+            if noisy:
+                raise MessageError(
+                    "answers about a client's rows have no noise, and no epsilon would hold",
+                    kind="refused", advice="evaluate on public rows at the server, and set "
+                    "fraction_evaluate=0",
+                )
             return call_next(message, context)
         record = configs(message.content).get(RECORD, None)
         if record is None:
@@ -209,11 +225,21 @@ def _trained(
     record = configs(message.content).pop(RECORD)
     fitins = _flower.content_to_fitins(message.content, keep_input=True)
     broadcast = _broadcast(cast(bytes, record["header"]), fitins.parameters)
-    content = call_next(message, context).content
-    result = _flower.content_to_fitres(content, keep_input=True)
-    update: Arrays = _flat(_change(result.parameters, fitins.parameters))
-    weight = None if client.settled.weighting is None else float(result.num_examples)
-    masked = party.submit(broadcast, update, weight)
+    content, update, weight = RecordDict(), None, None
+    noisy = client.settled.plan.noise is not None
+    try:
+        content = call_next(message, context).content
+        result = _flower.content_to_fitres(content, keep_input=True)
+        update = _flat(_change(result.parameters, fitins.parameters))
+        if client.settled.weighting is not None:
+            weight = float(result.num_examples)
+    except Exception:
+        if not noisy:
+            raise
+        log(ERROR, "no update in this round: zeros with noise are submitted", exc_info=True)
+    masked = party.submit(broadcast, cast(Union[Arrays, None], update), weight)
+    if noisy:  # all clients' answers are alike
+        return _flower.nothing(fitins.parameters), masked
     for parameters in arrays(content).values():
         parameters.clear()
     return content, masked

@@ -91,14 +91,16 @@ class Party(_Machine):
         return read_broadcast(self.settled, broadcast)
 
     def submit(
-        self, opening: bytes, broadcast: bytes, update: Arrays, weight: float | None = None
+        self, opening: bytes, broadcast: bytes, update: Arrays | None,
+        weight: float | None = None,
     ) -> bytes:
         """Clip, round and mask an update; the masks have the party's share of the noise.
 
         Args:
             opening: what :meth:`Server.open` returned for this round.
             broadcast: what the round began with.
-            update: of the plan's structure, in its own units.
+            update: of the plan's structure, in its own units; ``None`` as for
+                :meth:`hushsum.Party.submit`.
             weight: of the update in a weighted mean, such as the number of examples.
 
         Returns:
@@ -110,7 +112,9 @@ class Party(_Machine):
             BudgetError: the round would take this party over its epsilon.
         """
         message: bytes = self._call(
-            "submit", opening, _sidecar.shared(broadcast), self.settled.vector(update, weight))[0]
+            "submit", opening, _sidecar.shared(broadcast),
+            self.settled.submission(update, weight))[0]
+        self.settled.warn(update, self._result.get("unfit"))
         return message
 
     def output(self) -> bytes | None:

@@ -7,7 +7,7 @@ import io
 import os
 import struct
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any, Sequence, cast
 
 import numpy as np
 
@@ -78,6 +78,7 @@ class Party(_sidecar.Remote):
     def _take(self, result: dict[str, Any]) -> None:
         self._due: int | None = int(result["round"]) if result["due"] else None
         self._enrolled = result["enrolled"] or []
+        self._unfit: str | None = result.get("unfit")
 
     def _call(
         self, name: str, *blobs: bytes | _sidecar.Blob, **parameters: Any
@@ -114,12 +115,17 @@ class Party(_sidecar.Remote):
         """Return the model of a broadcast of :meth:`Server.begin`."""
         return read_broadcast(self.settled, broadcast)
 
-    def submit(self, broadcast: bytes, update: Arrays, weight: float | None = None) -> bytes:
+    def submit(
+        self, broadcast: bytes, update: Arrays | None, weight: float | None = None
+    ) -> bytes:
         """Clip, round, noise and mask an update for the round that is due, and count it.
 
         Args:
             broadcast: what the round began with. Its first 8 bytes are the round of the job.
-            update: of the plan's structure, in its own units.
+            update: of the plan's structure, in its own units. With noise, ``None`` where
+                training has made none: a party that is missing from a round tells something of
+                its rows, so that zeros with noise are submitted. An update with NaN or infinity
+                is submitted so too, with a ``RuntimeWarning``.
             weight: of the update in a weighted mean, such as the number of examples.
 
         Returns:
@@ -130,16 +136,18 @@ class Party(_sidecar.Remote):
                 one; of kind ``"round"``: the plan does not have it.
             BudgetError: the round would take this party over its epsilon.
         """
-        numbers = self.settled.numbers(update)
+        numbers = "float64" if update is None else self.settled.numbers(update)
         try:
-            return self._call(
-                "party.submit", self.settled.vector(update, weight, numbers),
+            message = self._call(
+                "party.submit", self.settled.submission(update, weight, numbers),
                 round=round_of(broadcast), broadcast=digest_of(broadcast), numbers=numbers,
             )[0]
+            self.settled.warn(update, self._unfit)
+            return message
         except ConfigError as err:
             if err.kind != "not-finite":
                 raise
-            path = self.settled.structure.not_finite(update) or ""
+            path = self.settled.structure.not_finite(cast(Arrays, update)) or ""
             raise ConfigError(
                 f"the update{path} has NaN or infinity", kind=err.kind, advice=err.advice,
                 field=path or None,

@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import json
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterable, Mapping
@@ -328,6 +329,28 @@ class Settled:
             weighting.write(x[:-1], 1.0 if weight is None else weight, clip, x)
 
         return _sidecar.Blob(8 * self.plan.length, write)
+
+    def submission(
+        self, update: Arrays | None, weight: float | None = None, numbers: str = "float64"
+    ) -> _sidecar.Blob | bytes:
+        """Return what :meth:`vector` does, and nothing where there is no update."""
+        if update is not None:
+            return self.vector(update, weight, numbers)
+        if self.plan.noise is None:
+            raise ConfigError(
+                "there is no update, and zeros without noise would be seen in the mean",
+                kind="config", field="update", advice="submit nothing in this round",
+            )
+        return b""
+
+    def warn(self, update: Arrays | None, unfit: str | None) -> None:
+        """Warn of an update that zeros with noise were submitted for."""
+        if unfit is not None and update is not None:
+            warnings.warn(
+                f"the update{self.structure.not_finite(update) or ''} has NaN or infinity: zeros "
+                "with noise were submitted, so that others cannot tell",
+                RuntimeWarning, stacklevel=3,
+            )
 
     def numbers(self, update: Arrays) -> str:
         """Return the type that a vector of an update goes in. Weights are worked out in

@@ -301,7 +301,7 @@ def install(today: bool) -> None:
                if today else {"RecordSet": content, "ConfigsRecord": ConfigRecord}),
         },
         "flwr.common.constant": {} if today else {"MessageType": train},
-        "flwr.common.logger": {"log": lambda *a: None},
+        "flwr.common.logger": {"log": lambda *a, **k: None},
         f"flwr.common.{kind}_compat": compat,
         "flwr.common.serde": serde,
         "flwr.proto": {},

@@ -169,3 +169,48 @@ def test_a_server_that_begins_anew() -> None:
     assert len(app.strategy.seen[-1][0]) == 10
     app.round()  # the plan has no fourth
     assert not app.strategy.seen[-1][0]
+
+
+def answers(app: App, broken: set[int]) -> list[tuple[int, str, list[int], int]]:
+    """Hold a round, and return all that the server has of node 5: of each message the stage, what
+    it says, and how long what is random in it is."""
+    seen = []
+
+    def heard(message, context, inner=app.net.apps[5]):
+        reply = inner(message, context)
+        said = {name: {k: len(v) if isinstance(v, bytes) or k == "public" else v
+                       for k, v in record.items()}
+                for name, record in _flower.configs(reply.content).items()}
+        result = {name: dict(record) for name, record in vars(reply.content).items()
+                  if "metric" in name or "array" in name or "parameter" in name}
+        seen.append((str(said), repr(result)))
+        return reply
+
+    app.net.apps[5] = heard
+    BROKEN.update(broken)
+    try:
+        app.round()
+    finally:
+        BROKEN.clear()
+    return seen
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_events_with_noise(weighted: bool) -> None:
+    """A client whose training fails answers as any other, and is in the sum."""
+    noisy = dict(weighted=weighted, noise="discrete-gaussian", epsilon=8.0, rounds=3, clip=1.0)
+    (app, _, _), (other, _, _) = make(**noisy), make(**noisy)
+    assert answers(app, {5}) == answers(other, set())
+    for results, failures in app.strategy.seen:
+        assert len(results) == 10 and not failures
+        assert len({(r.num_examples, r.status.message, str(r.metrics)) for _, r in results}) == 1
+
+
+def test_what_has_no_noise_is_refused() -> None:
+    app, settled, keys = make(noise="discrete-gaussian", epsilon=8.0, rounds=3)
+    with pytest.raises(hushsum.ConfigError, match="no epsilon holds"):
+        flower.private_sum_mod(settled, keys["party0"], share_metrics=True)
+    for kind in ("evaluate", "query"):
+        message = app.net.create_message(_flower.RecordDict(), kind, 1, "1")
+        (reply,) = app.net.send_and_receive([message])
+        assert reply.has_error() and "no epsilon would hold" in reply.error.reason

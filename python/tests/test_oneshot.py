@@ -179,3 +179,22 @@ def test_no_round_is_answered_twice() -> None:
         r.parties[2].submit(later, broadcast, np.ones(4))
     assert caught.value.kind == "round" and r.parties[2].round == 0
     r.parties[2].submit(opening, broadcast, np.ones(4))
+
+
+def test_no_update_with_noise() -> None:
+    """A party that has no update sends a message as long as any other, and is in the sum."""
+    r = Round(noise="discrete-gaussian", epsilon=8.0, clip=1.0, rounds=2)
+    broadcast, opening = r.open()
+    lengths = set()
+    for i, party in enumerate(r.parties):
+        if i == 3:
+            with pytest.warns(RuntimeWarning, match="NaN or infinity: zeros"):
+                message = party.submit(opening, broadcast, np.full(4, np.nan))
+        else:
+            message = party.submit(opening, broadcast, None if i == 2 else np.ones(4))
+        lengths.add(len(message))
+        r.server.receive(message)
+    r.check()
+    r.to_all(r.server.end())
+    r.to_all(r.server.certificate())
+    assert r.server.sum().parties == list(range(7)) and len(lengths) == 1

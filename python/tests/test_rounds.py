@@ -304,3 +304,34 @@ def test_a_loaded_server_goes_on_with_rounds() -> None:
     session.carry(session.server.certificate())
     assert close_to(session.server.sum(broadcast).model, 1)
     assert session.server.begin(None)[0][:8] == bytes(7) + b"\3"
+
+
+def test_no_update_with_noise() -> None:
+    """A party that has no update submits zeros with noise, as long as any other message."""
+    keys = identities(4)
+    noisy = plan(noise="discrete-gaussian", epsilon=8.0, clip=1.0, drop_out=0)
+    session = Session(noisy.settle(keys), keys.values())
+    for make in (lambda i: None, lambda i: np.full(5, np.nan), lambda i: np.full(5, -np.inf)):
+        lengths = set()
+        submit = session.parties[2].submit
+
+        def noted(broadcast, update, weight, submit=submit, party=session.parties[2]):
+            if update is None:
+                message = submit(broadcast, update, weight)
+            else:
+                with pytest.warns(RuntimeWarning, match="NaN or infinity: zeros"):
+                    message = submit(broadcast, update, weight)
+            lengths.add(len(message))
+            lengths.add(len(session.parties[1].output()))
+            return message
+
+        session.parties[2].submit = noted  # type: ignore[method-assign]
+        mean = session.round(lambda i: make(i) if i == 2 else np.zeros(5))
+        session.parties[2].submit = submit  # type: ignore[method-assign]
+        assert mean.parties == [0, 1, 2, 3] and len(lengths) == 1
+    clear = Session(plan(drop_out=0).settle(keys), keys.values())
+    broadcast, messages = clear.server.begin(None)
+    clear.carry(messages)
+    with pytest.raises(hushsum.ConfigError, match="would be seen"):
+        clear.parties[0].submit(broadcast, None)
+    assert clear.parties[0].due == 1
