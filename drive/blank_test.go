@@ -1,6 +1,7 @@
 package drive_test
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 var errRows = errors.New("too few rows of a class")
@@ -164,5 +166,58 @@ func TestGuardDeclared(t *testing.T) {
 	}
 	if last["a vector"] != 3 || last["zeros"] != 3 {
 		t.Errorf("the last rounds are %v, want 3", last)
+	}
+}
+
+// A lost round is held again as another round of the job: it counts again, with a vector and noise
+// of its own, in a message as long. The round itself is not held again, and what was sent is sent
+// again byte by byte.
+func TestEventsOfRetry(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		fills := 0
+		b := newTable(t, func(c *drive.PartyConfig) {
+			c.Blank = func(_ uint64, v *masking.Vector) error {
+				fills++
+				return fill(v)
+			}
+		})
+		b.form(1)
+		var sent [][]byte
+		for round := uint64(1); round <= 2; round++ {
+			begin := b.begin(1, round)
+			b.receive(0, begin, round)
+			a := answer(drive.AskID{Session: 1, Round: round}, round)
+			if fails {
+				a.Err = errRows
+			} else {
+				a.Fill = func(v *masking.Vector) error {
+					fills++
+					return fill(v)
+				}
+			}
+			b.did(0, b.parties[0].Answer(a))
+			sent = append(sent, bytesOf(t, b.parties[0].Submission()))
+			b.receive(0, begin, round)
+			if !bytes.Equal(bytesOf(t, b.parties[0].Submission()), sent[round-1]) {
+				t.Error("what was sent is another when it is sent again")
+			}
+			b.wantCount(round, round)
+			if round == 1 { // nobody else submits
+				if err := b.servers[1].EndStep(); !errors.Is(err, protocol.ErrTooFew) {
+					t.Fatal(err)
+				}
+				for i := range b.parties {
+					for _, m := range b.servers[1].Pending(i) {
+						b.receive(i, m, 0)
+					}
+				}
+			}
+		}
+		if len(sent[0]) != len(sent[1]) || bytes.Equal(sent[0], sent[1]) || fills != 2 {
+			t.Errorf("%d and %d bytes, made %d times", len(sent[0]), len(sent[1]), fills)
+		}
+		if guard := b.parties[0].Guard(); !errors.Is(guard.Check(1), drive.ErrRepeated) {
+			t.Error("the lost round may be held again")
+		}
 	}
 }

@@ -198,6 +198,9 @@ func (c *checker) privacy() {
 	c.refuse(c.Noisy() && c.Oneshot() && c.masked(), "training.mask",
 		"leave out the mask or the noise",
 		"signs of one-message sums have no noise")
+	c.refuse(c.Noisy() && c.Oneshot() && p.ClipQuantile > 0, "privacy.clip_quantile",
+		"leave out the quantile or the noise",
+		"votes of one-message sums have no noise")
 }
 
 // ownBudgets reports whether every party has a budget of its own.
