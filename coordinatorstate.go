@@ -248,6 +248,9 @@ func (c *coordinator) config() (drive.ServerConfig, error) {
 		Sample:    c.Plan.PerRound(),
 		Draw:      c.Plan.Draw,
 	}
+	if k := c.Plan.Submissions(); k < c.Plan.Rounds() {
+		out.Submissions = uint64(k)
+	}
 	if !when.Start.IsZero() {
 		out.Start = c.now() + drive.Time(time.Until(when.Start))
 	}

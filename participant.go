@@ -514,7 +514,12 @@ func (p *participant) save(r drive.Ready) error {
 // accountant.
 func LimitsOf(s *Settled) (drive.Limits, error) {
 	ledger, err := s.Ledger()
-	return drive.Limits{Rounds: uint64(s.Rounds()), Cost: s.Round(), Ledger: ledger}, err
+	return drive.Limits{
+		Rounds:      uint64(s.Rounds()),
+		Submissions: uint64(s.Submissions()),
+		Cost:        s.Round(),
+		Ledger:      ledger,
+	}, err
 }
 
 func (p *participant) load() error {

@@ -452,7 +452,7 @@ func TestLimits(t *testing.T) {
 	if err != nil || limits.Rounds != 6 || limits.Ledger == nil {
 		t.Fatalf("%+v, %v", limits, err)
 	}
-	limits.Rounds = 8
+	limits.Rounds, limits.Submissions = 8, 8
 	guard, err := drive.NewGuard(limits, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/entropy"
@@ -16,7 +17,8 @@ type course struct {
 	random  io.Reader
 	names   []string
 	ledger  *accounting.Ledger
-	round   uint64 // the last that was begun
+	counts  []uint64 // submissions that parties were asked for; nil: they are not bounded
+	round   uint64   // the last that was begun
 	lost    uint64
 	inRow   int // rounds lost since the last sum, or since somebody resumed the job
 	fresh   [32]byte
@@ -47,6 +49,9 @@ func newCourse(c ServerConfig, roster *keyexchange.Roster, now Time) course {
 	}
 	if c.Ledger != nil {
 		out.ledger = c.Ledger.Clone()
+	}
+	if c.Submissions > 0 {
+		out.counts = make([]uint64, roster.Len())
 	}
 	return out
 }
@@ -85,6 +90,35 @@ func (s *course) charge(names []string, rounds uint64) (*accounting.Ledger, erro
 	}
 	after := s.ledger.Clone()
 	return after, after.SpendRounds(s.config.Cost, int(rounds), names...)
+}
+
+// chargeSkipped returns the ledger and the counts as they are after so many rounds of which nobody
+// knows who was in them: everybody, as often as it may have been.
+func (s *course) chargeSkipped(rounds uint64) (*accounting.Ledger, []uint64, error) {
+	if s.counts == nil {
+		ledger, err := s.charge(s.names, rounds)
+		return ledger, nil, err
+	}
+	counts, ledger := slices.Clone(s.counts), s.ledger
+	if ledger != nil {
+		ledger = ledger.Clone()
+	}
+	for i := range counts {
+		more := min(rounds, s.config.Submissions-counts[i])
+		counts[i] += more
+		if ledger == nil || more == 0 {
+			continue
+		}
+		if err := ledger.SpendRounds(s.config.Cost, int(more), s.names[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return ledger, counts, nil
+}
+
+// done reports whether a party has submitted as often as it agreed to.
+func (s *course) done(party int) bool {
+	return s.counts != nil && s.counts[party] >= s.config.Submissions
 }
 
 // loses counts a round without a sum, and reports whether the job is to end with it.

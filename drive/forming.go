@@ -261,6 +261,10 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 		s.end(AllHeld)
 		return false, nil
 	}
+	if s.usedUp() {
+		s.end(allSubmitted)
+		return false, nil
+	}
 	if !look || s.paused {
 		return false, nil
 	}
@@ -287,7 +291,7 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 	sampled := 0 < s.config.Sample && s.config.Sample < len(server.Enrolled())
 	switch {
 	case sampled:
-		there = s.config.Draw(s.round+1, there, s.config.Sample)
+		there = s.draw(there)
 	case s.complete(there):
 		return true, s.begin()
 	case !s.gathers:
@@ -301,6 +305,43 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 	s.failed = nil
 	s.enter(x, Preparing)
 	return true, nil
+}
+
+// usedUp reports whether too few parties have a submission left for one more round.
+func (s *Server) usedUp() bool {
+	left := 0
+	for i := range s.peers {
+		if !s.done(i) && !s.faults.excluded(i) {
+			left++
+		}
+	}
+	return s.counts != nil && left < s.present.least
+}
+
+// draw returns which of the parties that are there the next round is held among: of parties with
+// bounded submissions those that have made the fewest, so that nobody runs out before all do.
+func (s *Server) draw(there []int) []int {
+	if s.counts == nil || len(there) <= s.config.Sample {
+		return s.config.Draw(s.round+1, there, s.config.Sample)
+	}
+	counts := make([]uint64, len(there))
+	for k, i := range there {
+		counts[k] = s.counts[i]
+	}
+	slices.Sort(counts)
+	most := counts[s.config.Sample-1]
+	var drawn, last []int
+	for _, i := range there {
+		switch {
+		case s.counts[i] < most:
+			drawn = append(drawn, i)
+		case s.counts[i] == most:
+			last = append(last, i)
+		}
+	}
+	drawn = append(drawn, s.config.Draw(s.round+1, last, s.config.Sample-len(drawn))...)
+	slices.Sort(drawn)
+	return drawn
 }
 
 // there lists the parties that a round can be held among, and the time until which one of the
@@ -318,7 +359,7 @@ func (s *Server) there() (there []int, soon Time) {
 	benched := 0
 	for _, i := range server.Enrolled() {
 		switch {
-		case excluded.Has(i):
+		case excluded.Has(i) || s.done(i):
 		case s.holds(i, s.present):
 			there = append(there, i)
 			if s.faults.benched(i, s.round) {
@@ -352,7 +393,7 @@ func (s *Server) complete(there []int) bool {
 		_, wanted := slices.BinarySearch(there, i)
 		_, holder := slices.BinarySearch(holders, i)
 		in := holder && !server.Awaits(i)
-		if in != wanted && (wanted || s.gathers && s.faults.benched(i, s.round)) {
+		if in != wanted && (wanted || s.gathers && (s.faults.benched(i, s.round) || s.done(i))) {
 			return false
 		}
 	}

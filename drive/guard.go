@@ -16,6 +16,8 @@ var (
 	ErrRepeated = errors.New("drive: the round, or a later one, has had this party's submission")
 	// ErrSpent: the round would take the party over its budget. It is accounting.ErrBudget too.
 	ErrSpent = errors.New("drive: this party's budget is spent")
+	// ErrOften: the party has submitted as often as it agreed to.
+	ErrOften = errors.New("drive: this party has submitted as often as it agreed to")
 	// ErrRound: no round of the job has this number.
 	ErrRound = errors.New("drive: there is no such round in the job")
 	// ErrState: a saved state is not one that this package saved for this party and job.
@@ -24,13 +26,22 @@ var (
 
 // Limits bound what a party releases: it agreed to them when it accepted a plan.
 type Limits struct {
-	// Rounds is the number of the job's last round, and the most submissions that leave; at
-	// least 1.
+	// Rounds is the number of the job's last round, at least 1.
 	Rounds uint64
+	// Submissions is how many leave at most, whoever picks their rounds; 0: one in each round.
+	Submissions uint64
 	// Cost says what one submission spends, and Ledger is an empty ledger that holds the party to
 	// its budget; nil without noise.
 	Cost   accounting.Round
 	Ledger *accounting.Ledger
+}
+
+// submissions is how many leave at most.
+func (l *Limits) submissions() uint64 {
+	if l.Submissions == 0 {
+		return l.Rounds
+	}
+	return min(l.Submissions, l.Rounds)
 }
 
 // account is the name of the party in its own ledger.
@@ -46,8 +57,8 @@ type Guard struct {
 }
 
 // NewGuard makes the guard of a party that may have submitted in every round up to spent, 0 for
-// a party that is new. All of these count as spent, and none is answered again. It fails with
-// [ErrRound] if the job does not have so many rounds, or none.
+// a party that is new. All of these count as spent, up to as many as it has agreed to, and none is
+// answered again. It fails with [ErrRound] if the job does not have so many rounds, or none.
 func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 	if limits.Rounds == 0 || spent > limits.Rounds {
 		return nil, fmt.Errorf("%w: %d rounds are spent of %d", ErrRound, spent, limits.Rounds)
@@ -56,26 +67,26 @@ func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 	if limits.Ledger != nil {
 		g.ledger = limits.Ledger.Clone()
 	}
-	return g, g.spend(spent)
+	return g, g.spend(spent, min(spent, limits.submissions()))
 }
 
-// spend counts rounds up to last as answered, without asking whether there is a budget for them:
-// they are over.
-func (g *Guard) spend(last uint64) error {
-	if g.ledger != nil && last > 0 {
+// spend counts rounds up to last as answered, so many with a submission, without asking whether
+// there is a budget for them: they are over.
+func (g *Guard) spend(last, count uint64) error {
+	if g.ledger != nil && count > 0 {
 		budget := g.ledger.Budget(account)
 		boundless := accounting.Target{Epsilon: math.MaxFloat64, Delta: budget.Delta}
 		if err := g.ledger.SetBudget(account, boundless); err != nil {
 			return err
 		}
-		if err := g.ledger.SpendRounds(g.limits.Cost, int(last), account); err != nil {
+		if err := g.ledger.SpendRounds(g.limits.Cost, int(count), account); err != nil {
 			return err
 		}
 		if err := g.ledger.SetBudget(account, budget); err != nil {
 			return err
 		}
 	}
-	g.count, g.last = last, last
+	g.count, g.last = count, last
 	return nil
 }
 
@@ -95,8 +106,8 @@ func (g *Guard) Spent() (*accounting.Spent, error) {
 	return &spent, err
 }
 
-// Check returns why a round of the job may not have a submission: [ErrRound], [ErrRepeated] or
-// [ErrSpent]; nil if it may.
+// Check returns why a round of the job may not have a submission: [ErrRound], [ErrRepeated],
+// [ErrOften] or [ErrSpent]; nil if it may.
 func (g *Guard) Check(round uint64) error {
 	_, err := g.charged(round)
 	return err
@@ -109,6 +120,8 @@ func (g *Guard) charged(round uint64) (*Guard, error) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrRound, round, g.limits.Rounds)
 	case round <= g.last:
 		return nil, fmt.Errorf("%w: round %d, and the last was %d", ErrRepeated, round, g.last)
+	case g.count >= g.limits.submissions():
+		return nil, fmt.Errorf("%w: %d times, and round %d would be one more", ErrOften, g.count, round)
 	}
 	out := &Guard{limits: g.limits, last: round, count: g.count + 1}
 	if g.ledger != nil {
@@ -145,14 +158,14 @@ func (s guardState) restore(limits Limits) (*Guard, error) {
 // ResumeGuard makes the guard again whose [Guard.Last] and [Guard.Count] were saved. It fails
 // with [ErrState] if no guard of these limits has had them.
 func ResumeGuard(limits Limits, last, count uint64) (*Guard, error) {
-	if count > last || last > limits.Rounds || last > 0 && count == 0 {
+	if count > last || last > limits.Rounds || last > 0 && count == 0 ||
+		count > limits.submissions() {
 		return nil, fmt.Errorf("%w: %d submissions up to round %d of %d", ErrState, count, last,
 			limits.Rounds)
 	}
-	g, err := NewGuard(limits, count)
+	g, err := NewGuard(limits, 0)
 	if err != nil {
 		return nil, err
 	}
-	g.last = last
-	return g, nil
+	return g, g.spend(last, count)
 }

@@ -119,6 +119,42 @@ func TestGuardRounds(t *testing.T) {
 	}
 }
 
+// A party that has agreed to two submissions of six rounds makes two, whoever picks the rounds, is
+// charged for two, and refuses the third when it has been killed and what was saved comes back too.
+// Where its state is lost, what may have left counts.
+func TestGuardOften(t *testing.T) {
+	limits := limitsOf(t, 6, 2)
+	limits.Submissions = 2
+	g := newGuard(t, limits, 0)
+	for _, c := range []charge{{2, nil}, {2, ErrRepeated}, {5, nil}, {6, ErrOften}, {7, ErrRound}} {
+		if err := g.Charge(c.round); !errors.Is(err, c.want) {
+			t.Errorf("round %d: %v, want %v", c.round, err, c.want)
+		}
+		again, err := g.state().restore(limits)
+		if err != nil || again.Last() != g.Last() || again.Count() != g.Count() ||
+			upper(t, again) != upper(t, g) {
+			t.Fatalf("%+v comes back as %+v, %v", g, again, err)
+		}
+		g = again
+	}
+	want, err := limits.Cost.Spent(accounting.ServerView, 2, privacy.DefaultDelta)
+	if err != nil || upper(t, g) != want.Upper {
+		t.Errorf("%g is spent, want %g (%v)", upper(t, g), want.Upper, err)
+	}
+	for spent, left := range []error{nil, nil, ErrOften, ErrOften} {
+		if err := newGuard(t, limits, uint64(spent)).Check(6); !errors.Is(err, left) {
+			t.Errorf("%d spent: %v, want %v", spent, err, left)
+		}
+	}
+	if _, err := ResumeGuard(limits, 5, 3); !errors.Is(err, ErrState) {
+		t.Errorf("three submissions: %v", err)
+	}
+	limits.Submissions = 9 // no more than there are rounds
+	if g := newGuard(t, limits, 6); g.Count() != 6 {
+		t.Errorf("%+v", g)
+	}
+}
+
 // Spent is what the accountant certifies for the rounds that count, also beyond the budget.
 func TestGuardSpent(t *testing.T) {
 	limits := limitsOf(t, 6, 2)

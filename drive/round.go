@@ -14,9 +14,10 @@ import (
 
 // Reasons for which a job ends by itself.
 const (
-	AllHeld     = "all rounds were held"
-	BudgetSpent = "the privacy budget is spent"
-	AllLost     = "round after round was lost"
+	AllHeld      = "all rounds were held"
+	allSubmitted = "the parties have submitted as often as they agreed to"
+	BudgetSpent  = "the privacy budget is spent"
+	AllLost      = "round after round was lost"
 )
 
 // catchUp looks whether what is saved was set back: parties know of a later round. One party's
@@ -33,7 +34,7 @@ func (s *Server) catchUp() (again bool, err error) {
 		return false, nil
 	}
 	skipped := known - s.round // a round that is open is lost besides
-	ledger, err := s.charge(s.names, skipped)
+	ledger, counts, err := s.chargeSkipped(skipped)
 	if errors.Is(err, accounting.ErrBudget) {
 		s.end(BudgetSpent)
 		return false, nil
@@ -44,7 +45,7 @@ func (s *Server) catchUp() (again bool, err error) {
 		s.lost++
 		s.decided(Notice{Kind: Lost, Session: x.number, Round: s.round, Err: ErrSetBack})
 	}
-	s.ledger, s.round, s.lost = ledger, known, s.lost+skipped
+	s.ledger, s.counts, s.round, s.lost = ledger, counts, known, s.lost+skipped
 	s.series = protocol.NewServerSeries(s.config.Label, s.series.Least())
 	s.present, s.forming = nil, nil
 	s.decided(Notice{Kind: SetBack, Round: s.round, Skipped: skipped})
@@ -91,6 +92,11 @@ func (s *Server) begin() error {
 		return err
 	}
 	s.round, s.fresh, s.ledger, s.begun = s.round+1, fresh, ledger, s.now
+	for _, i := range n.Parties {
+		if s.counts != nil {
+			s.counts[i]++
+		}
+	}
 	s.decided(n)
 	s.enter(x, Submitting)
 	return nil

@@ -64,6 +64,10 @@ type ServerConfig struct {
 	// what no more than so many say of numbers is not believed.
 	Survivors, Colluders int
 
+	// Submissions is how often a party submits at most, by what it has agreed to; 0: in each
+	// round. A round is among parties that have done so least often.
+	Submissions uint64
+
 	// Cost says what a round spends, and Ledger holds the parties to their budgets, by their
 	// names in the roster; nil without noise.
 	Cost   accounting.Round

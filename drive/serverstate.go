@@ -43,6 +43,7 @@ type Recorded struct {
 	Ended       string
 	Stalled     bool
 	Ledger      []byte          // in JSON; of a job with noise
+	Counts      []uint64        // submissions by party; of a job that bounds them
 	Sessions    [2]SessionStage // present, forming
 }
 
@@ -53,7 +54,7 @@ type Recorded struct {
 func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
 	job := Recorded{
 		Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
-		Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
+		Paused: s.paused, Ended: s.ended, Stalled: s.stalled, Counts: s.counts,
 	}
 	if s.ledger != nil {
 		if job.Ledger, err = s.ledger.MarshalJSON(); err != nil {
@@ -187,6 +188,10 @@ func ResumeServer(
 			return nil, fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
+	if len(r.Counts) != len(s.counts) {
+		return nil, fmt.Errorf("%w: submissions of %d parties", ErrState, len(r.Counts))
+	}
+	copy(s.counts, r.Counts)
 	s.expect(s.now + s.config.ComeBack)
 	for k, at := range []**session{&s.present, &s.forming} {
 		server := []*protocol.Server{series.Present(), series.Successor()}[k]

@@ -132,11 +132,32 @@ func (c *checker) parties() {
 		"%d take part, and no fewer than %d make a sum", p.PerRound, least)
 	c.refuse(p.PerRound > 0 && p.Hidden > 0, "parties.hidden", "leave one of the two out",
 		"parties are drawn by a public rule or by a secret coin")
+	c.participations(n)
 	c.takes(!c.Oneshot(), "a one-message sum is of all parties", "leave it out", "parties.per_round")
 	c.takes(!c.Sum.Sparse, "a sparse graph is over all parties", "leave it out", "parties.per_round")
 	c.refuse(c.cheating() && p.DropOut >= 0.5, "parties.drop_out",
 		`write less than 0.5, or sum.adversary = "curious"`,
 		"a server that cheats could take two sums of half the parties each")
+}
+
+// participations checks how often each of n parties submits.
+func (c *checker) participations(n int) {
+	p := &c.Parties
+	switch k, rounds := p.Participations, c.Rounds*c.Training.sums(); {
+	case k == 0 || k == rounds:
+	case k > rounds:
+		c.refuse(true, "parties.participations", fmt.Sprintf("write 1 to %d, or leave it out", rounds),
+			"there are %d rounds to submit in", rounds)
+	case p.PerRound == 0:
+		c.refuse(true, "parties.participations",
+			"write parties.per_round, how many parties take part in a round",
+			"all are in each round, and after %d of %d nobody has a submission left", k, rounds)
+	case n > 0 && n*k < rounds*p.PerRound:
+		c.refuse(true, "parties.participations", fmt.Sprintf("write %d or more, fewer rounds, or fewer "+
+			"parties a round", (rounds*p.PerRound+n-1)/n),
+			"%d rounds of %d parties take %d submissions, and %d parties have %d", rounds, p.PerRound,
+			rounds*p.PerRound, n, n*k)
+	}
 }
 
 // cutLast cuts a text at its last dash.

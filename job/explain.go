@@ -114,6 +114,10 @@ func (j *Job) sayWho() string {
 	case p.PerRound > 0:
 		text += fmt.Sprintf(" %d of them are drawn for each round, by a rule that all can compute: "+
 			"that saves work and hides nothing.", p.PerRound)
+		if k := p.Participations; k > 0 && k < j.Rounds {
+			text += fmt.Sprintf(" A party submits in %s at most, whoever draws them.",
+				count(k, "of these", "of these"))
+		}
 	case p.Hidden > 0:
 		text += fmt.Sprintf(" In each round each takes part with probability %v.", p.Hidden)
 	}

@@ -56,6 +56,9 @@ var theJob = tableOf(
 	whole("parties.per_round", func(j *Job) *int { return &j.Parties.PerRound }, from(0),
 		"Counts the parties of a round, drawn by a public rule.").
 		says("0, or 2 to parties.count").unit("parties").means("0: all").flag("per-round", "N"),
+	whole("parties.participations", func(j *Job) *int { return &j.Parties.Participations }, from(0),
+		"Bounds the rounds that a party submits in, by its own ledger, whoever draws them.").
+		says("0, or 1 to rounds").unit("rounds").means("0: all").flag("participations", "K"),
 	number("parties.hidden", func(j *Job) *float64 { return &j.Parties.Hidden }, between(0, 1),
 		"Has each party take part by a secret coin with this probability.").
 		unit("probability").means("0: all take part").flag("hidden", "P"),

@@ -145,6 +145,11 @@ func (x *settling) drawn() error {
 // numbers returns how many numbers a party's vector has, without metrics.
 func (x *settling) numbers() int { return cmp.Or(x.files.Length, x.Model.Numbers()) }
 
+// submissions is how many a party makes at most.
+func (j *Job) submissions() int {
+	return cmp.Or(j.Parties.Participations, j.Rounds*j.Training.sums())
+}
+
 // length is numbers with metrics.
 func (x *settling) length() int {
 	n := x.numbers()
@@ -186,8 +191,7 @@ func (x *settling) noise() error {
 	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
 	if release.Noise.Multiplier == 0 {
 		var err error
-		sums := x.Rounds * x.Training.sums()
-		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, sums)
+		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.submissions())
 		if err != nil {
 			return x.fromPrivacy(err)
 		}

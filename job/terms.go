@@ -108,6 +108,15 @@ func (s *Settled) Rounds() int {
 	return s.plan.Rounds
 }
 
+// Submissions returns how many a party makes at most, whoever draws its rounds: what it is charged
+// for, and keeps to by its own ledger.
+func (s *Settled) Submissions() int {
+	if s.job != nil {
+		return s.job.submissions()
+	}
+	return s.plan.Rounds
+}
+
 // Length returns how many numbers a party's vector has.
 func (s *Settled) Length() int {
 	if s.lanes != nil {

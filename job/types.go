@@ -46,6 +46,9 @@ type Parties struct {
 	// Counts the parties of a round, drawn by a public rule. Range: 0, or 2 to parties.count
 	// (parties). Default: 0: all.
 	PerRound int
+	// Bounds the rounds that a party submits in, by its own ledger, whoever draws them. Range: 0, or
+	// 1 to rounds (rounds). Default: 0: all.
+	Participations int
 	// Has each party take part by a secret coin with this probability. Range: 0 to 1 (probability).
 	// Default: 0: all take part.
 	Hidden float64

@@ -14,13 +14,14 @@ type account struct {
 	round  accounting.Round
 	delta  float64
 	names  []string
-	rounds int
+	rounds int // submissions of a party at most
+	most   int // rounds that a party is in at most
 }
 
-// newAccount opens the account of so many parties.
-func newAccount(settled *hushsum.Settled, delta float64, parties int) (*account, error) {
-	a := &account{round: settled.Round(), delta: delta}
-	for i := range parties {
+// newAccount opens the account of a run's parties.
+func newAccount(settled *hushsum.Settled, o *Options) (*account, error) {
+	a := &account{round: settled.Round(), delta: o.Budget.Delta, most: o.submissions()}
+	for i := range o.Parties {
 		a.names = append(a.names, partyName(i))
 	}
 	var err error
@@ -30,9 +31,10 @@ func newAccount(settled *hushsum.Settled, delta float64, parties int) (*account,
 
 // spend charges all parties for one more round, before it begins: a party that
 // drops out of it may have submitted by then, and a round that is lost may still
-// have shown the server something. With *accounting.OverBudget nothing was charged.
+// have shown the server something. Nobody is charged for more rounds than it may be in.
+// With *accounting.OverBudget nothing was charged.
 func (a *account) spend() (server, public accounting.Spent, err error) {
-	if a == nil {
+	if a == nil || a.rounds == a.most {
 		return a.spent()
 	}
 	if a.ledger != nil {

@@ -50,6 +50,10 @@ type Options struct {
 
 	// PerRound is how many parties are in a round, drawn by Seed; 0: all.
 	PerRound int
+	// Participations is how many rounds a party is in at most, and charged for; 0: all. Those
+	// who were in the fewest are drawn. It is not for Private sums, whose schedule is fixed when
+	// the session is set up.
+	Participations int
 	// Poisson has every party train in a round with probability PerRound/len(Parties)
 	// instead, independently of all others. With Noise sampling then counts against
 	// those who see released models only, and to hide who was drawn, and how many,
@@ -232,6 +236,14 @@ func (o *Options) release() (*privacy.Release, error) {
 	return r, nil
 }
 
+// submissions is how many a party makes at most.
+func (o *Options) submissions() int {
+	if o.Participations == 0 {
+		return o.Rounds
+	}
+	return min(o.Participations, o.Rounds)
+}
+
 // mostInSum is how many parties' submissions can be in a sum.
 func (o *Options) mostInSum() int {
 	if o.Poisson {
@@ -269,7 +281,7 @@ func (o Options) Calibrate() (multiplier float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	multiplier, err = r.Calibrate(o.Budget, o.Rounds)
+	multiplier, err = r.Calibrate(o.Budget, o.submissions())
 	return multiplier, ofPrivacy(err)
 }
 

@@ -76,7 +76,7 @@ func (x *personal) shareNoise() error {
 		return err
 	}
 	if x.account == nil {
-		x.account, err = newAccount(x.noisy.noisy.settled, x.sums.Budget.Delta, len(x.Parties))
+		x.account, err = newAccount(x.noisy.noisy.settled, x.sums.Options)
 	}
 	return err
 }

@@ -124,8 +124,7 @@ func newRun(o *Options) (*run, *Result, error) {
 	}
 	if noisy := x.lanes.noisy; noisy != nil {
 		x.updates.blank = func() ([][]uint64, error) { return noisy.Blank(nil) }
-		if x.account, err = newAccount(noisy.settled, o.Budget.Delta,
-			len(o.Parties)); err != nil {
+		if x.account, err = newAccount(noisy.settled, o); err != nil {
 			return nil, nil, err
 		}
 	}

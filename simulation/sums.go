@@ -47,6 +47,7 @@ type privateSums interface {
 type summer struct {
 	*Options
 	private privateSums                // of Private sums, else nil
+	counts  []int                      // rounds that each party was in; nil: as many as there are
 	blank   func() ([][]uint64, error) // what a party submits that is not drawn, with hidden sampling
 }
 
@@ -70,6 +71,9 @@ func (s *summer) sum(
 	parties, err := s.drawn(round)
 	if err != nil {
 		return out, err
+	}
+	if s.Participations > 0 {
+		parties = s.leastOften(round)
 	}
 	out.included = parties
 	if s.hidden() {
@@ -181,6 +185,21 @@ func (o *Options) drawn(round int) ([]int, error) {
 		return parties, nil
 	}
 	return everybody(n), nil
+}
+
+// leastOften draws the parties of a round among those who were in the fewest.
+func (s *summer) leastOften(round int) []int {
+	if s.counts == nil {
+		s.counts = make([]int, len(s.Parties))
+	}
+	parties := rand.New(rand.NewPCG(s.derived("parties", round, 0), 0)).Perm(len(s.Parties))
+	slices.SortStableFunc(parties, func(a, b int) int { return s.counts[a] - s.counts[b] })
+	parties = parties[:s.PerRound]
+	slices.Sort(parties)
+	for _, i := range parties {
+		s.counts[i]++
+	}
+	return parties
 }
 
 // drawnInSecret draws from Schedule.

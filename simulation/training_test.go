@@ -434,16 +434,17 @@ func TestBadTrainings(t *testing.T) {
 			x.Client.Kind = training.SCAFFOLD
 			x.Sum, x.Noise = Ring, &n
 		},
-		"Sum":           func(x *Options) { x.Noise = &n },
-		"Poisson":       func(x *Options) { x.Sum, x.Poisson = Private, true },
-		"Recovery":      func(x *Options) { x.Recovery = &protocol.Recovery{} },
-		"Drop":          func(x *Options) { x.Sum, x.Drop = Private, .5 },
-		"Mask":          func(x *Options) { x.Mask.Threshold = 2 },
-		"SignShare":     func(x *Options) { x.SignShare = 1 },
-		"Range":         func(x *Options) { x.Sum, x.Range = Ring, -1 },
-		"FractionBits":  func(x *Options) { x.Sum, x.FractionBits = Ring, 60 },
-		"EvaluateEvery": func(x *Options) { x.EvaluateEvery = -3 },
-		"Schedule":      func(x *Options) { x.Poisson, x.Schedule = true, rand.NewChaCha8([32]byte{}) },
+		"Sum":            func(x *Options) { x.Noise = &n },
+		"Poisson":        func(x *Options) { x.Sum, x.Poisson = Private, true },
+		"Recovery":       func(x *Options) { x.Recovery = &protocol.Recovery{} },
+		"Drop":           func(x *Options) { x.Sum, x.Drop = Private, .5 },
+		"Mask":           func(x *Options) { x.Mask.Threshold = 2 },
+		"SignShare":      func(x *Options) { x.SignShare = 1 },
+		"Range":          func(x *Options) { x.Sum, x.Range = Ring, -1 },
+		"FractionBits":   func(x *Options) { x.Sum, x.FractionBits = Ring, 60 },
+		"EvaluateEvery":  func(x *Options) { x.EvaluateEvery = -3 },
+		"Participations": func(x *Options) { x.Participations = 1 },
+		"Schedule":       func(x *Options) { x.Poisson, x.Schedule = true, rand.NewChaCha8([32]byte{}) },
 		"Clip": func(x *Options) {
 			x.Sum, x.Noise, x.Clip = Ring, &n,
 				training.Clipping{Kind: training.DifferenceClip, Norm: 1}

@@ -125,6 +125,14 @@ func (o *Options) validateWho() error {
 	switch {
 	case o.PerRound < 2 || o.PerRound > parties:
 		return bad("PerRound", "", "%d is outside 2 to %d", o.PerRound, parties)
+	case o.Participations < 0 || o.Participations > 0 &&
+		(o.Sum == Private || o.Poisson || o.Replay != nil):
+		return bad("Participations", "use Clear or Ring, without Poisson and Replay",
+			"%d rounds of a party", o.Participations)
+	case o.Participations > 0 && parties*o.Participations < o.Rounds*o.PerRound:
+		return bad("Participations", "use more, or fewer rounds or parties a round",
+			"%d parties in %d rounds each are too few for %d rounds of %d", parties, o.Participations,
+			o.Rounds, o.PerRound)
 	case o.Sum == Private && o.Poisson:
 		return bad("Poisson", "use Ring, or leave it out",
 			"the schedule of a private sum is public, and of fixed size")

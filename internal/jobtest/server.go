@@ -86,8 +86,13 @@ func (s *Server) Now() drive.Time { return s.world.now + s.Skew }
 func (s *Server) config() drive.ServerConfig {
 	w := s.world
 	o := w.options
+	often := o.Often
+	if o.Greedy {
+		often = 0
+	}
 	return drive.ServerConfig{
-		Session: w.session, Label: w.config.Label, Rounds: o.Rounds,
+		Submissions: often,
+		Session:     w.session, Label: w.config.Label, Rounds: o.Rounds,
 		Survivors: o.Survivors, Colluders: o.Colluders,
 		Cost: w.limits.Cost, Ledger: w.limits.Ledger,
 		Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {

@@ -30,11 +30,13 @@ type Options struct {
 	Whole                         bool // without recovery: a round takes everybody
 	Degree                        int  // of a sparse graph; 0: a complete one
 
-	Curious  bool // recovery is against a curious server; of three parties it always is
-	Budget   int  // rounds that there is a budget for; 0: there is no noise
-	Sample   int  // parties that a round is held among; 0: all that are here
-	SetBack  bool // the server may be set back, and skip rounds
-	Disorder bool // messages of one connection overtake each other
+	Curious  bool   // recovery is against a curious server; of three parties it always is
+	Budget   int    // rounds that there is a budget for; 0: there is no noise
+	Sample   int    // parties that a round is held among; 0: all that are here
+	Often    uint64 // submissions of a party at most; 0: one in each round
+	Greedy   bool   // the server knows of no such bound
+	SetBack  bool   // the server may be set back, and skip rounds
+	Disorder bool   // messages of one connection overtake each other
 
 	// Layout is that of submissions; nil: three numbers of 16 bits, or many if Long. Vector is
 	// what a party submits in a round; nil: something else in each life of its process.
@@ -135,7 +137,7 @@ func New(tb testing.TB, seed uint64, o Options) *World {
 	if w.config, err = o.config(); err != nil {
 		tb.Fatal(err)
 	}
-	w.limits = drive.Limits{Rounds: o.Rounds}
+	w.limits = drive.Limits{Rounds: o.Rounds, Submissions: o.Often}
 	if o.Budget > 0 {
 		w.limits.Cost, w.limits.Ledger = budget(tb, o.Budget)
 	}

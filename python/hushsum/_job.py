@@ -50,6 +50,8 @@ class Job(Declared):
                 0 to parties.count − 2 (parties). Default: 0.
             per_round: Counts the parties of a round, drawn by a public rule. Range: 0, or
                 2 to parties.count (parties). Default: 0: all.
+            participations: Bounds the rounds that a party submits in, by its own ledger,
+                whoever draws them. Range: 0, or 1 to rounds (rounds). Default: 0: all.
             hidden: Has each party take part by a secret coin with this probability.
                 Range: 0 to 1 (probability). Default: 0: all take part.
         """
@@ -77,6 +79,7 @@ class Job(Declared):
         drop_out: float = 0.0
         colluders: int = 0
         per_round: int = 0
+        participations: int = 0
         hidden: float = 0.0
 
     @dataclass(frozen=True, kw_only=True)

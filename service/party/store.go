@@ -255,7 +255,8 @@ func (r *running) load() error {
 	}
 	settled := r.Federation.Settled
 	config := drive.PartyConfig{
-		Limits:   drive.Limits{Rounds: uint64(settled.Rounds()), Cost: settled.Round()},
+		Limits: drive.Limits{Rounds: uint64(settled.Rounds()),
+			Submissions: uint64(settled.Submissions()), Cost: settled.Round()},
 		Session:  settled.Config,
 		Label:    settled.Label(),
 		Identity: r.Identity,

@@ -39,6 +39,9 @@ func (r *Runner) config() (drive.ServerConfig, error) {
 		Draw:      f.Settled.Draw,
 		Pause:     true,
 	}
+	if k := f.Settled.Submissions(); k < f.Settled.Rounds() {
+		c.Submissions = uint64(k)
+	}
 	if ledger != nil {
 		c.Cost = f.Settled.Round()
 	}

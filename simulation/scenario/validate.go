@@ -40,6 +40,8 @@ func (w *world) checkScope() error {
 		{j.Oneshot(), "sum.protocol", "sums in virtual time are pairwise"},
 		{j.Model.Name == "", "model", "who trains in virtual time has a model.name"},
 		{j.Parties.PerRound > 0, "parties.per_round", "in virtual time all are in each round"},
+		{j.Parties.Participations > 0, "parties.participations",
+			"in virtual time all are in each round"},
 		{j.Parties.Hidden > 0, "parties.hidden", "in virtual time all are in each round"},
 		{j.Sum.MaxWeight > 0, "sum.max_weight", "means in virtual time have equal weights"},
 		{j.Privacy.Multiplier > 0, "privacy.multiplier", "noise in virtual time follows from epsilon"},
