@@ -3,11 +3,22 @@ package accounting
 // Within reports whether so many rounds are within a budget in one view: whether the upper bound
 // of [Round.Spent] is. It saves the lower one, which takes most of the time.
 func (r Round) Within(t Target, v View, rounds int) (bool, error) {
+	return r.within(t, v, rounds, false)
+}
+
+// WithinRDP is Within by Rényi divergence alone for vectors under discrete Gaussian and Skellam
+// noise, which asks for more noise. Jobs that were settled by it go on with the noise that they
+// began with.
+func (r Round) WithinRDP(t Target, v View, rounds int) (bool, error) {
+	return r.within(t, v, rounds, true)
+}
+
+func (r Round) within(t Target, v View, rounds int, rdp bool) (bool, error) {
 	charges, err := r.charges(v, rounds)
 	if err != nil {
 		return false, err
 	}
-	s, err := spendAtMost(charges, v, t.Delta)
+	s, err := spendAtMostBy(charges, v, t.Delta, rdp)
 	return err == nil && s.Upper <= t.Epsilon, err
 }
 

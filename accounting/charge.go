@@ -53,6 +53,12 @@ type spentAtMost struct {
 // what RDP and the Gaussian pair do. The distance of table samplers is solved for: ε must
 // hold at δ − (1+e^ε)·N·distance.
 func spendAtMost(charges []charge, v View, delta float64) (spentAtMost, error) {
+	return spendAtMostBy(charges, v, delta, false)
+}
+
+// spendAtMostBy leaves, where rdp is set, the Gaussian pair out of what it bounds vectors by that
+// have no worst norm: see [Round.WithinRDP].
+func spendAtMostBy(charges []charge, v View, delta float64, rdp bool) (spentAtMost, error) {
 	var recorded []Step
 	for _, c := range charges {
 		if c.Step != nil {
@@ -62,7 +68,7 @@ func spendAtMost(charges []charge, v View, delta float64) (spentAtMost, error) {
 	if err := oneAdjacency(recorded, len(recorded) < len(charges)); err != nil {
 		return spentAtMost{}, err
 	}
-	out, err := spendAs(charges, v, delta)
+	out, err := spendAs(charges, v, delta, rdp)
 	if err != nil || !sampledIn(charges, v) || out.steps != nil && !spreads(charges) {
 		return out, err
 	}
@@ -74,7 +80,7 @@ func spendAtMost(charges []charge, v View, delta float64) (spentAtMost, error) {
 			whole[i].Round = &r
 		}
 	}
-	if b, err := spendAs(whole, ServerView, delta); err == nil && b.Upper < out.Upper {
+	if b, err := spendAs(whole, ServerView, delta, rdp); err == nil && b.Upper < out.Upper {
 		out.Upper, out.Reason, out.Accountant = b.Upper, b.Reason, b.Accountant
 	}
 	return out, nil

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// spendAs is the least upper bound of charges in a view, with sampling as it is there.
-func spendAs(charges []charge, v View, delta float64) (spentAtMost, error) {
+// spendAs is the least upper bound of charges in a view, with sampling as it is there. rdp is as
+// for spendAtMostBy.
+func spendAs(charges []charge, v View, delta float64, rdp bool) (spentAtMost, error) {
 	if !(delta >= 0 && delta < 1) {
 		return spentAtMost{}, configError("delta is %v, want 0 ≤ delta < 1", delta)
 	}
@@ -33,6 +34,9 @@ func spendAs(charges []charge, v View, delta float64) (spentAtMost, error) {
 			return err
 		}
 		take(b, "RDP")
+		if rdp && !wide {
+			return nil
+		}
 		b, ok, err := byNormal(charges, v, delta, distance)
 		if err == nil && ok {
 			take(b, "PLD")

@@ -164,6 +164,7 @@ func (p *Plan) Continue(j *Job, with Files) (*Settled, error) {
 		return nil, err
 	}
 	if j.Model.Name != "" {
+		with.earlier = true
 		own, err := j.Settle(with)
 		if err != nil {
 			return nil, err

@@ -26,6 +26,8 @@ type Files struct {
 	// Length is how many numbers of that file, or of tensors some of which stay with parties,
 	// are shared; 0: all that the job says.
 	Length int
+
+	earlier bool // noise as it was for jobs that began as plans: see [Plan.Continue]
 }
 
 const maxRoster = 256 << 20
@@ -188,7 +190,7 @@ func (x *settling) noise() error {
 	case x.Training.Mask != "none":
 		release.Signs = &privacy.Signs{Dimension: x.numbers(), Part: p.SignShare}
 	}
-	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
+	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, ByRDP: x.files.earlier}
 	if release.Noise.Multiplier == 0 {
 		var err error
 		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.submissions())

@@ -81,7 +81,8 @@ func (p *Plan) settle(roster *keyexchange.Roster) (*Settled, error) {
 			Noise:     privacy.Noise{Family: p.Noise, Clip: p.Clip, Bits: q.Bits},
 			Dimension: p.Length,
 		},
-		Budget: privacy.Budget{Epsilon: p.Epsilon, Delta: q.Delta},
+		// Plans are what they were: the digest that sides compare has the multiplier in it.
+		Budget: privacy.Budget{Epsilon: p.Epsilon, Delta: q.Delta, ByRDP: true},
 	}
 	var err error
 	multiplier := &terms.Release.Noise.Multiplier

@@ -18,6 +18,9 @@ type Budget struct {
 	// Against is whom Epsilon is against; 0: accounting.ServerView. It is the same for both
 	// unless rounds are sampled in secret, see [Release].Rate.
 	Against accounting.View
+	// ByRDP has [Release.Calibrate] ask for the noise that accounting.Round.WithinRDP does: for jobs
+	// that began with it.
+	ByRDP bool
 }
 
 // WithDefaults returns the budget with its defaults filled in.
@@ -89,7 +92,11 @@ func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error
 		if err != nil {
 			return false, err
 		}
-		return m.Round().Within(accounting.Target{Epsilon: b.Epsilon, Delta: b.Delta}, b.Against, rounds)
+		target := accounting.Target{Epsilon: b.Epsilon, Delta: b.Delta}
+		if b.ByRDP {
+			return m.Round().WithinRDP(target, b.Against, rounds)
+		}
+		return m.Round().Within(target, b.Against, rounds)
 	}
 	// Of the multipliers tried, little is too little, wide too wide for the ring.
 	enough, little, wide := 1.0, 0.0, math.Inf(1)

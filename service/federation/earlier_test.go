@@ -183,8 +183,8 @@ func TestEarlierTrainingMistakes(t *testing.T) {
 	}
 }
 
-// Without beta fedga is fedavg, of one sum a step: a federation that runs under such a file holds as
-// many sums as it began with.
+// Without beta fedga is fedavg, of one sum a step: a federation that runs under such a file holds
+// as many sums as it began with.
 func TestEarlierWithoutBeta(t *testing.T) {
 	text := strings.Replace(earlierDeclared, "beta = 0.1\n", "", 1)
 	f, err := federation.New([]byte(text), rosterOf(t, 10), nil)

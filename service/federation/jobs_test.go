@@ -1,12 +1,14 @@
 package federation_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -94,7 +96,16 @@ func compareFederations(t *testing.T, is, was *federation.Federation) {
 	same(t, "kept tensors", is.Kept, was.Kept)
 	same(t, "first model", is.Initial, was.Initial)
 	same(t, "sums of a step", is.Exchanges(), was.Exchanges())
-	same(t, "what a round spends", is.Settled.Round(), was.Settled.Round())
+	round, before := is.Settled.Round(), was.Settled.Round()
+	if is.Job.Noisy() { // which begins now, with no more noise than it needs
+		if a, b := noise(round), noise(before); a > b*1.0001 {
+			t.Errorf("noise is %v times the sensitivity, and was %v", a, b)
+		}
+		for _, r := range []*accounting.Round{&round, &before} {
+			r.Update, r.Signs = accounting.Lane{}, nil
+		}
+	}
+	same(t, "what a round spends", round, before)
 	same(t, "rule of the server", is.Optimizer(), was.Optimizer())
 	same(t, "metrics", is.Job.Metrics, was.Job.Metrics)
 	a, b := is.Settled.Config(1), was.Settled.Config(1)
@@ -103,6 +114,11 @@ func compareFederations(t *testing.T, is, was *federation.Federation) {
 	same(t, "fewest members", a.MinMembers, b.MinMembers)
 	same(t, "classical keys", a.Classical, b.Classical)
 	same(t, "what is declared", is.Job.Lines(), was.Job.Lines())
+}
+
+// noise is how far that of a share deviates, over the sensitivity.
+func noise(r accounting.Round) float64 {
+	return max(r.Update.ShareSigma, math.Sqrt(r.Update.ShareVariance)) / r.Update.Sensitivity.L2
 }
 
 func same(t *testing.T, what string, is, was any) {
