@@ -349,7 +349,7 @@ func (c *coordinator) decode(r *Round) error {
 	switch {
 	case c.Plan.Trains():
 		return nil
-	case weighs(c.Plan):
+	case more(c.Plan):
 		total, err := c.Plan.DecodeTotal(r.Broadcast, 0, r.Sum.Values(), len(r.Parties))
 		r.Mean = total.Mean
 		return err

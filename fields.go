@@ -92,9 +92,9 @@ func (p *Participant) checkWork() error {
 			Advice: "use Submit and training.Submit, or a job without model.name"}
 	case trains:
 		return required("Submit", p.Submit, "use training.Submit")
-	case weighs(p.Plan) && p.Submit == nil:
-		return required("Submit", p.Submit, "say the weight of each vector too, as Samples")
-	case weighs(p.Plan):
+	case more(p.Plan) && p.Submit == nil:
+		return required("Submit", p.Submit, "return each vector, and as Samples its weight")
+	case more(p.Plan):
 		return nil
 	case p.Submit != nil:
 		return &ConfigError{Path: "Submit", Reason: "a submission of this job is a vector alone",
@@ -149,10 +149,15 @@ func (c *Coordinator) check() error {
 	return nil
 }
 
-// checkTraining returns an error unless a job that trains its model itself has what that takes.
+// checkTraining returns an error unless a job that trains its model itself, or whose server has a
+// rule, has what that takes.
 func (c *Coordinator) checkTraining() error {
-	if !c.Plan.Trains() {
-		return nil
+	if j := c.Plan.Job(); !c.Plan.Trains() {
+		if j == nil || c.Apply32 != nil || j.Server.Rule == "fedavg" && j.Server.Rate == 1 &&
+			j.Training.Mask == "none" {
+			return nil
+		}
+		return required("Apply", c.Apply, "use training.Apply, which does what the job says")
 	}
 	if c.narrow() {
 		return &ConfigError{Path: "Model32", Reason: "the job trains a model of float64",
@@ -179,8 +184,8 @@ func (c *Coordinator) checkNarrow() error {
 	case c.Plan.Oneshot() != nil:
 		return &ConfigError{Path: field, Reason: "one message has vectors of float64",
 			Advice: "use Model and Apply"}
-	case weighs(c.Plan):
-		return &ConfigError{Path: field, Reason: "weighted means are of float64",
+	case more(c.Plan):
+		return &ConfigError{Path: field, Reason: "means with weights or a mask are of float64",
 			Advice: "use Model and Apply"}
 	}
 	return nil

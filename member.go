@@ -335,6 +335,9 @@ func (p *oneshotParty) values(ctx context.Context, b *broadcast) ([][]uint64, er
 	model := of[float64](b.model)
 	if p.Submit != nil {
 		m, err := p.Submit(ctx, b.round, model)
+		if err == nil && more(p.Plan) {
+			m, err = p.Plan.Message(m.Vector, m.Samples)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -48,8 +48,8 @@ type Participant struct {
 	// a model of a weight that is too large is refused. It is for sums that are pairwise.
 	Work32 func(ctx context.Context, round uint64, model []float32) ([]float32, error)
 	// Submit is Work of a job in which parties send more than a vector: of one that trains its model
-	// itself, for which training.Submit makes it of a party's rows, and of one that weighs means,
-	// with a vector and its weight as Samples. model has the plan's ModelLength coordinates.
+	// itself, for which training.Submit makes it of a party's rows, and of one that weighs or masks
+	// means, with a vector and its weight as Samples. model has the plan's ModelLength coordinates.
 	Submit func(ctx context.Context, round uint64, model []float64) (Message, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing does,
@@ -458,11 +458,14 @@ func filling[F aggregation.Float](
 	}, err
 }
 
-// submission is vector for a job that trains.
+// submission is vector for a job whose submissions have more than one.
 func (p *participant) submission(
 	ctx context.Context, b *broadcast,
 ) (fill func(v *masking.Vector) error, err error) {
 	m, err := p.Submit(ctx, b.round, of[float64](b.model))
+	if err == nil && more(p.Plan) {
+		m, err = p.Plan.Message(m.Vector, m.Samples)
+	}
 	return func(v *masking.Vector) error {
 		values, err := p.Plan.EncodeMessage(b.digest, 0, m, p.Random)
 		if err != nil {

@@ -74,10 +74,9 @@ func drivable(s *Settled) error {
 	return nil
 }
 
-// weighs reports whether the means of a job of bare vectors are weighted.
-func weighs(s *Settled) bool {
-	return s.Job() != nil && !s.Trains() && s.Job().Sum.MaxWeight > 0
-}
+// more reports whether parties send more than the vector that their program makes: its weight, or
+// its signs.
+func more(s *Settled) bool { return !s.Trains() && !s.Alone() }
 
 // longModel is the least number of weights for which vectors that are spent are freed at once.
 const longModel = 1 << 20

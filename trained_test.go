@@ -67,15 +67,15 @@ func newTrainees(t *testing.T, text string) *trainees {
 		}
 		return r
 	}
-	text = fmt.Sprintf("name = \"trained\"\nrounds = %d\nseed = 7\nmodel.features = %d\n"+
-		"model.classes = 2\nparties.count = 5\nsum.classical = true\n%s",
-		traineesRounds, g.test.Features, text)
+	text = fmt.Sprintf("name = \"trained\"\nrounds = %d\nseed = 7\nparties.count = 5\n%s",
+		traineesRounds, text)
 	j, err := job.Parse("job.toml", []byte(text))
-	if err == nil {
-		j.Sum.Recovery = !j.Oneshot()
-	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	j.Sum.Recovery, j.Sum.Classical = !j.Oneshot(), true
+	if j.Model.Name != "" {
+		j.Model.Features, j.Model.Classes = g.test.Features, 2
 	}
 	files := job.Files{Roster: roster("party", &g.keys), Committee: roster("member", &g.members)}
 	if g.settled, err = j.Settle(files); err != nil {
@@ -291,6 +291,81 @@ func TestTrainedMisuse(t *testing.T) {
 	refused("other rows", "model.features", err)
 	_, err = training.Submit(g.settled, 5, g.rows[0], nil)
 	refused("nobody", "parties.count", err)
-	_, err = training.Apply(bare)
+	_, err = training.Submit(bare, 0, g.rows[0], nil)
 	refused("no training", "model.name", err)
+	ruled := *untrained
+	ruled.Server.Rule = "fedadam"
+	settled, err := ruled.Settle(job.Files{Roster: g.settled.Roster()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = (&hushsum.Coordinator{Plan: settled, Listener: &g.network}).Run(t.Context())
+	refused("a rule that nobody does", "Apply", err)
+}
+
+// Vectors that parties bring themselves are clipped, weighed, masked and stepped as the job says.
+func TestServedVectors(t *testing.T) {
+	for name, text := range map[string]string{
+		"pairwise":    "[sum]\nmax_weight = 4",
+		"one message": "[sum]\nmax_weight = 4\nprotocol = \"oneshot\"\ncommittee = \"committee.txt\"",
+	} {
+		t.Run(name, func(t *testing.T) { testServedVectors(t, text) })
+	}
+}
+
+func testServedVectors(t *testing.T, sum string) {
+	g := newTrainees(t, "model.length = 3\nprivacy.clip = 5.0\ntraining.mask = \"hard\"\n"+
+		"server = { rule = \"fedavgm\", rate = 0.5, beta1 = 0.5 }\n"+sum)
+	vector := func(i int) []float64 { return []float64{float64(i - 2), 1, 6 * float64(i/4)} }
+	var group sync.WaitGroup
+	for i := range g.keys {
+		p := hushsum.Participant{Plan: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i)}
+		p.Submit = func(context.Context, uint64, []float64) (hushsum.Message, error) {
+			return hushsum.Message{Vector: vector(i), Samples: i + 1}, nil
+		}
+		group.Go(func() {
+			if _, err := p.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	within, stop := context.WithCancel(t.Context())
+	var committee sync.WaitGroup
+	if g.settled.Oneshot() != nil {
+		for i, key := range g.members {
+			m := hushsum.Member{Plan: g.settled, Identity: key, Dialer: g.within.Dialer(i)}
+			committee.Go(func() { _ = m.Run(within) })
+		}
+	}
+	c := hushsum.Coordinator{Plan: g.settled, Listener: &g.network}
+	if g.settled.Oneshot() != nil {
+		c.Committee = &g.within
+	}
+	var err error
+	if c.Apply, err = training.Apply(g.settled); err != nil {
+		t.Fatal(err)
+	}
+	result, err := c.Run(t.Context())
+	group.Wait()
+	stop()
+	committee.Wait()
+	if err != nil || result.Lost != 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	// The fifth vector, of norm √41, is clipped to 5 and counts four times, as the fourth does. Signs
+	// agree on the second coordinate alone: of the first they cancel, of the third most are 0.
+	mean := (1 + 2 + 3 + 4 + 4*5/math.Sqrt(41)) / 14
+	moment, want := 0.0, 0.0
+	for range traineesRounds {
+		moment = 0.5*moment + mean
+		want += 0.5 * moment
+	}
+	for k, w := range []float64{0, want, 0} {
+		if math.Abs(result.Model[k]-w) > 1e-5 {
+			t.Errorf("coordinate %d of the model is %v, want %v", k, result.Model[k], w)
+		}
+	}
+	if !training.Remembers(g.settled) {
+		t.Error("momentum is forgotten")
+	}
 }

@@ -213,14 +213,11 @@ func (s *Settled) EncodeDigest(
 	broadcast [32]byte, vector []float64, random io.Reader,
 ) ([][]uint64, error) {
 	if s.lanes != nil {
-		if clip := s.job.Privacy.Clip; s.mechanism == nil && clip > 0 {
-			clipped, _, err := aggregation.Clip(vector, clip)
-			if err != nil {
-				return nil, err
-			}
-			vector = clipped
+		m, err := s.Message(vector, 1)
+		if err != nil {
+			return nil, err
 		}
-		return s.EncodeMessage(broadcast, 0, Message{Vector: vector, Samples: 1}, random)
+		return s.EncodeMessage(broadcast, 0, m, random)
 	}
 	seed := rotation(broadcast)
 	e, share := s.encoder, []int64(nil)
@@ -233,6 +230,31 @@ func (s *Settled) EncodeDigest(
 	}
 	return e.Encode(vector, share, random)
 }
+
+// Message returns what a party sends for a vector that a program of its own has made: the vector
+// clipped as the job says, the rows that it counts with, of which more than sum.max_weight count
+// as that many, and for a mask its signs. It fails with the errors of aggregation.
+func (s *Settled) Message(vector []float64, samples int) (m Message, err error) {
+	clip, most := s.job.Privacy.Clip, s.lanes.shape.MaxWeight
+	// A mechanism clips too, but the vector with its weight.
+	if clip > 0 && (s.mechanism == nil || most > 0) {
+		if vector, _, err = aggregation.Clip(vector, clip); err != nil {
+			return m, err
+		}
+	}
+	m = Message{Vector: vector, Samples: samples}
+	if most > 0 {
+		m.Samples = min(samples, most)
+	}
+	if s.lanes.shape.Signs {
+		m.Signed = vector
+	}
+	return m, nil
+}
+
+// Alone reports whether what parties send is a vector and nothing more: no weight, no signs and
+// no votes. [EncodeTo] and [DecodeTo] are for these.
+func (s *Settled) Alone() bool { return s.lanes == nil || s.plainable() == nil }
 
 // Decode returns the mean of the vectors in a sum of so many parties' submissions.
 func (s *Settled) Decode(broadcast []byte, sum [][]uint64, parties int) ([]float64, error) {
@@ -269,7 +291,7 @@ func EncodeTo[F aggregation.Float](
 			Advice: "use Encode"}
 	}
 	seed := rotation(broadcast)
-	if s.lanes != nil && (s.mechanism == nil || s.lanes.shape.MaxWeight > 0) {
+	if s.lanes != nil && (s.mechanism == nil || !s.Alone()) {
 		return encodePlain(v, s, vector)
 	}
 	if s.mechanism != nil {
@@ -286,7 +308,7 @@ func DecodeTo[F aggregation.Float](
 	mean []F, s *Settled, broadcast [32]byte, sum *masking.Vector, parties int,
 ) error {
 	seed := rotation(broadcast)
-	if s.lanes != nil && (s.mechanism == nil || s.lanes.shape.MaxWeight > 0) {
+	if s.lanes != nil && (s.mechanism == nil || !s.Alone()) {
 		return decodePlain(mean, s, sum, parties)
 	}
 	if s.mechanism != nil {

@@ -3,6 +3,7 @@ package training
 import (
 	"context"
 
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
@@ -33,7 +34,14 @@ func First(s *job.Settled) ([]float64, error) {
 // Apply returns a Coordinator's Apply, which goes on from First. It keeps nothing from one call to
 // the next. It fails as First does; what it returns with [ErrStanding] and the errors of
 // aggregation.
+//
+// Of a job whose parties bring vectors of their own it does the server's part: its rule, on means
+// with their weights and mask. Then it keeps what the rule remembers for as long as the process
+// lasts: see [Remembers].
 func Apply(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error), error) {
+	if !s.Trains() {
+		return served(s)
+	}
 	t, err := deployed(s)
 	if err != nil {
 		return nil, err
@@ -55,6 +63,47 @@ func Apply(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error
 		after.Moments = optimizer.Moments()
 		return t.sent(after), nil
 	}, nil
+}
+
+// Remembers reports whether the server's rule of a job goes on from what it did in earlier rounds.
+func Remembers(s *job.Settled) bool {
+	return s.Job() != nil && Optimizer(s.Job()).Rule != aggregation.RuleFedAvg
+}
+
+// served is Apply for vectors of the parties' programs.
+func served(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error), error) {
+	j := s.Job()
+	if j == nil {
+		return nil, &job.ConfigError{Path: "server.rule", Reason: "a plan has none",
+			Advice: "leave Apply out: the next model is the sum of model and mean"}
+	}
+	if j.Privacy.ClipQuantile > 0 {
+		return nil, noQuantile(j)
+	}
+	o := Options{Mask: mask(j)}
+	rule := *Optimizer(j)
+	return func(r job.Round, model []float64) ([]float64, error) {
+		total := job.Total{Mean: r.Mean, Parties: len(r.Parties)}
+		if total.Mean == nil || !s.Alone() {
+			var err error
+			total, err = s.DecodeTotal(r.Broadcast, 0, r.Sum.Values(), len(r.Parties))
+			if err != nil {
+				return nil, err
+			}
+		}
+		l := Learner{Options: o, Weights: model, Optimizer: rule}
+		next, _, err := l.Next(total)
+		if err == nil {
+			rule = l.Optimizer
+		}
+		return next, err
+	}, nil
+}
+
+// noQuantile says that the clip of a job that is not simulated follows nothing.
+func noQuantile(j *job.Job) error {
+	return j.Mistake("privacy.clip_quantile", "leave it out",
+		"only a simulation has a clip that follows a quantile")
 }
 
 // Submit returns a Participant's Submit for the party of a number in the roster, on its rows. kept

@@ -57,8 +57,7 @@ func Of(s *job.Settled) (*Training, error) {
 		return nil, err
 	}
 	if o.Clip.Adaptive != nil {
-		return nil, j.Mistake("privacy.clip_quantile", "leave it out",
-			"only a simulation has a clip that follows a quantile")
+		return nil, noQuantile(j)
 	}
 	return &Training{
 		options: o,
@@ -86,7 +85,7 @@ func OptionsOf(declared *job.Job) (o Options, err error) {
 			Batch: t.Batch, Epochs: t.Epochs, Steps: t.Steps},
 		Client:     ClientRule{Kind: ClientRules[t.Rule]},
 		Server:     *Optimizer(j),
-		Mask:       aggregation.GradientMask{Kind: masks[t.Mask]},
+		Mask:       mask(j),
 		MaxSamples: j.Sum.MaxWeight,
 		Models:     t.Submit == "weights",
 		Restart:    t.Restart,
@@ -100,9 +99,6 @@ func OptionsOf(declared *job.Job) (o Options, err error) {
 	case SCAFFOLD:
 		o.Client.OptionI, o.Client.Fresh = t.Variates == "gradient", t.Variates == "fresh"
 	}
-	if o.Mask.Kind != aggregation.NoMask {
-		o.Mask.Threshold = t.MaskThreshold
-	}
 	if p := &j.Privacy; j.Noisy() {
 		o.NoiseClip = p.Clip
 	} else if p.Clip > 0 {
@@ -112,6 +108,16 @@ func OptionsOf(declared *job.Job) (o Options, err error) {
 		o.Clip.Adaptive = &aggregation.AdaptiveClip{Quantile: p.ClipQuantile, Rate: p.ClipRate}
 	}
 	return o, nil
+}
+
+// mask returns a job's.
+func mask(j *job.Job) aggregation.GradientMask {
+	t := j.WithDefaults().Training
+	m := aggregation.GradientMask{Kind: masks[t.Mask]}
+	if m.Kind != aggregation.NoMask {
+		m.Threshold = t.MaskThreshold
+	}
+	return m
 }
 
 // Optimizer returns the server's rule of a job, at its beginning.
