@@ -4,7 +4,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	declared "github.com/hushsum/hushsum/job"
@@ -65,5 +67,122 @@ func TestJobFields(t *testing.T) {
 	}
 	if want := slices.Collect(declared.Fields()); !slices.EqualFunc(fields, want, same) {
 		t.Errorf("%+v, want %+v", fields, want)
+	}
+}
+
+// settleJob settles the text of a job, for parties whose seeds it returns.
+func (c *client) settleJob(n int, text string) (result map[string]any, seeds [][]byte) {
+	c.Helper()
+	var roster []memberJSON
+	for i := range n {
+		identity, seed := c.call("identity", map[string]any{})
+		roster = append(roster, memberJSON{fmt.Sprint("party", i), identity["public"].(string)})
+		seeds = append(seeds, seed[0])
+	}
+	result, _ = c.call("job.settle", map[string]any{"roster": roster}, []byte(text))
+	return result, seeds
+}
+
+const vectorJob = `name = "vectors"
+rounds = 2
+parties = { count = 3, drop_out = 0.4 }
+model.length = 2
+`
+
+// A job that a program settles is the library's, and its sessions weigh, clip and mask.
+func TestJobSettle(t *testing.T) {
+	c := start(t)
+	text := vectorJob + "sum = { adversary = \"curious\", max_weight = 8 }\nprivacy.clip = 5.0\n"
+	result, seeds := c.settleJob(3, text)
+	want, err := declared.Parse("", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members []memberJSON
+	for _, m := range result["roster"].([]any) {
+		m := m.(map[string]any)
+		members = append(members, memberJSON{m["name"].(string), m["key"].(string)})
+	}
+	roster, err := parseRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settled, err := want.Settle(declared.Files{Roster: roster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := settled.Digest()
+	if result["digest"] != hex.EncodeToString(digest[:]) || result["rounds"] != 2.0 ||
+		result["length"] != 2.0 || result["weighs"] != true || result["trains"] != false ||
+		result["min_survivors"] != 2.0 {
+		t.Errorf("%v", result)
+	}
+	explained, _ := c.call("job.explain", map[string]any{"settled": result["settled"]})
+	if fmt.Sprint(explained["explain"]) != fmt.Sprint(want.Explain()) {
+		t.Errorf("%v", explained)
+	}
+	s := c.sit(result["settled"].(float64), 1, seeds)
+	s.begin("a round")
+	broadcast := digestOf("a round")
+	for i, k := range []struct {
+		weight any
+		vector []float64
+	}{{3, []float64{1, 2}}, {100, []float64{6, 8}}, {nil, []float64{-1, 0}}} {
+		with := map[string]any{"party": s.parties[i], "round": 1, "broadcast": broadcast}
+		if k.weight != nil {
+			with["weight"] = k.weight
+		}
+		_, masked := c.call("party.submit", with, floatBlob(k.vector))
+		s.receive(i, masked[0])
+	}
+	s.step("server.survivors", "")
+	s.step("server.certificate", "")
+	sum, mean := c.call("server.sum", map[string]any{"server": s.server, "broadcast": broadcast})
+	got, err := floats[float64](mean[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 3·(1, 2) + 8·(3, 4) + 1·(−1, 0), over 12.
+	for k, w := range []float64{26.0 / 12, 38.0 / 12} {
+		if math.Abs(got[k]-w) > 1e-5 {
+			t.Errorf("the mean is %v, coordinate %d should be %v", got, k, w)
+		}
+	}
+	if sum["weight"] != 12.0 {
+		t.Errorf("the weights are %v", sum["weight"])
+	}
+}
+
+// What only the service or a simulation does is refused where a program settles a job, and so are
+// sessions that a job does not have.
+func TestJobSettleRefuses(t *testing.T) {
+	c := start(t)
+	const curious = "sum.adversary = \"curious\"\n"
+	settled, seeds := c.settleJob(3, vectorJob+curious)
+	for more, path := range map[string]string{
+		curious + "metrics.share = 0.1":                           "metrics.share",
+		curious + "privacy = { clip = 1.0, clip_quantile = 0.5 }": "privacy.clip_quantile",
+		"sum.protocol = \"oneshot\"":                              "sum.committee",
+	} {
+		with := map[string]any{"roster": settled["roster"]}
+		if a := c.try("job.settle", with, []byte(vectorJob+more)); a.Error == nil ||
+			a.Error.Kind != "config" || a.Error.Field != path {
+			t.Errorf("%s: %+v", more, a.Error)
+		}
+	}
+	for _, text := range []string{
+		strings.Replace(vectorJob, ", drop_out = 0.4", "", 1), // nobody may be missing
+		strings.Replace(vectorJob, "model.length = 2",
+			`model = { name = "logistic", features = 2, classes = 2 }`, 1),
+	} {
+		result, _ := c.call("job.settle", map[string]any{"roster": settled["roster"]},
+			[]byte(text+curious))
+		with := map[string]any{"settled": result["settled"], "number": 1}
+		if a := c.try("party.new", with, seeds[0]); a.Error == nil || a.Error.Kind != "config" {
+			t.Errorf("%s: %+v", text, a.Error)
+		}
+		if a := c.try("server.new", with); a.Error == nil || a.Error.Kind != "config" {
+			t.Errorf("%s: %+v", text, a.Error)
+		}
 	}
 }

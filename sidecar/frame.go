@@ -15,7 +15,7 @@ import (
 )
 
 // version is that of the frames and calls.
-const version = 3
+const version = 4
 
 // Bounds of a frame.
 const (

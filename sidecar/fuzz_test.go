@@ -76,8 +76,8 @@ func FuzzStrict(f *testing.F) {
 // No call brings the sidecar down, or is answered with a fault of the library. Those that
 // go to the network or to files are left out, and those that are meant to take long.
 func FuzzCall(f *testing.F) {
-	left := []string{"job.", "account.", "noise.", "plan.settle", "plan.spent", "trial."}
-	f.Add("plan.parse", []byte(`{"plan":{"name":"a","rounds":1,"length":1,"clip":1}}`), []byte{})
+	left := []string{"job.", "account.", "noise.", "plan.settle", "trial."}
+	f.Add("rows.new", []byte(`{"features":1}`), make([]byte, 8))
 	f.Add("party.receive", []byte(`{"party":2}`), []byte{2, 1})
 	f.Add("party.load", []byte(`{"settled":1,"number":1}`), make([]byte, 32))
 	f.Add("server.receive", []byte(`{"server":3,"party":0}`), []byte{2, 1})

@@ -111,8 +111,8 @@ func (s *sidecar) guard(
 
 // checkSpent returns what a caller says that a party may have submitted in.
 func checkSpent(settled *hushsum.Settled, round uint64) (counted, error) {
-	if most := settled.Plan().Rounds; round > uint64(most) {
-		return counted{}, fieldError("spent", "", "%d is outside 0 to the plan's %d rounds", round, most)
+	if most := settled.Rounds(); round > uint64(most) {
+		return counted{}, fieldError("spent", "", "%d is outside 0 to the job's %d rounds", round, most)
 	}
 	return spent(round), nil
 }
@@ -120,5 +120,5 @@ func checkSpent(settled *hushsum.Settled, round uint64) (counted, error) {
 // uncounted is what is known of a state that counted nothing: each round up to one that its
 // party was in counts as spent.
 func uncounted(settled *hushsum.Settled, round uint64) counted {
-	return spent(min(round, uint64(settled.Plan().Rounds)))
+	return spent(min(round, uint64(settled.Rounds())))
 }

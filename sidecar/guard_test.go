@@ -227,7 +227,7 @@ func TestSpentOfCalls(t *testing.T) {
 	settled, seeds := c.parties(3, countedPlan())
 	with := map[string]any{"settled": settled, "number": 1, "spent": 4}
 	if a := c.try("party.new", with, seeds[0]); a.Error == nil || a.Error.Kind != "request" ||
-		!strings.Contains(a.Error.Text, "0 to the plan's 3") {
+		!strings.Contains(a.Error.Text, "0 to the job's 3") {
 		t.Errorf("spent above the plan's rounds: %+v", a.Error)
 	}
 	p, _ := c.call("party.new", map[string]any{"settled": settled, "number": 9, "spent": 1}, seeds[0])

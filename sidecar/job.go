@@ -11,6 +11,8 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/training"
 )
 
 var jobCalls = map[string]handler{
@@ -54,9 +56,10 @@ type jobEventJSON struct {
 	Lost    int    `json:"lost,omitempty"`
 }
 
-// jobAnswer is a vector, or why there is none.
+// jobAnswer is a vector with its weight, or why there is none.
 type jobAnswer struct {
 	vector []float64
+	weight int
 	absent string
 }
 
@@ -68,22 +71,22 @@ func (e errAbsent) Error() string { return string(e) }
 func (j *job) close() { j.cancel() }
 
 // ask hands an event to the program and waits for its answer.
-func (j *job) ask(ctx context.Context, e jobEvent) ([]float64, error) {
+func (j *job) ask(ctx context.Context, e jobEvent) (jobAnswer, error) {
 	answer := make(chan jobAnswer, 1) // an answer that comes too late waits for nobody
 	e.answer = answer
 	select {
 	case j.events <- e:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return jobAnswer{}, ctx.Err()
 	}
 	select {
 	case a := <-answer:
 		if a.absent != "" {
-			return nil, errAbsent(a.absent)
+			return jobAnswer{}, errAbsent(a.absent)
 		}
-		return a.vector, nil
+		return a, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return jobAnswer{}, ctx.Err()
 	}
 }
 
@@ -178,6 +181,7 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		Coordinator string `json:"coordinator"` // 64 hexadecimal digits
 		Least       uint64 `json:"least_number"`
 		Spent       int    `json:"spent"` // rounds; above 0: the state is lost
+		Rows        uint64 `json:"rows"`  // of a job that trains its model itself
 		storeParameters
 	}
 	if err := r.takeWith(&with); err != nil {
@@ -186,7 +190,7 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.need(1 + min(1, len(with.State))); err != nil {
 		return nil, nil, err
 	}
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -206,7 +210,8 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		LeastNumber: with.Least,
 		Spent:       with.Spent,
 	}
-	if _, known := settled.Roster().Index(identity.Public().(ed25519.PublicKey)); !known {
+	index, known := settled.Roster().Index(identity.Public().(ed25519.PublicKey))
+	if !known {
 		return nil, nil, fault.New(hushsum.ErrPeer, "use an identity of the roster",
 			"the identity is not in the roster")
 	}
@@ -214,19 +219,55 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	p.Dialer = &hushsum.TCPDialer{Address: with.Address, Identity: identity, Coordinator: coordinator}
+	if err := recovers(settled); err != nil {
+		return nil, nil, err
+	}
+	if settled.Trains() {
+		rows, err := lookup[*learning.Dataset](s, with.Rows, "rows")
+		if err != nil {
+			return nil, nil, err
+		}
+		var kept training.Store
+		if with.State != "" {
+			kept = hushsum.FileStore(with.State + ".variates")
+		}
+		if p.Submit, err = training.Submit(settled, index, rows, kept); err != nil {
+			return nil, nil, err
+		}
+	}
 	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
-		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+		ask := func(ctx context.Context, round uint64, model []float64) (jobAnswer, error) {
 			return j.ask(ctx, jobEvent{
 				jobEventJSON: jobEventJSON{Event: "work", Round: round},
 				blobs:        [][]byte{floatBlob(model)},
 			})
 		}
+		switch {
+		case settled.Trains():
+		case settled.Alone():
+			p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+				a, err := ask(ctx, round, model)
+				return a.vector, err
+			}
+		default:
+			p.Submit = func(
+				ctx context.Context, round uint64, model []float64,
+			) (hushsum.Message, error) {
+				a, err := ask(ctx, round, model)
+				return hushsum.Message{Vector: a.vector, Samples: a.weight}, err
+			}
+		}
 		p.Progress = func(e hushsum.Event) { j.progress(ctx, e, nil) }
 		model, err := p.Run(ctx)
 		clear(identity)
-		return jobEvent{blobs: [][]byte{floatBlob(model)}}, err
+		return jobEvent{blobs: [][]byte{floatBlob(weightsOf(settled, model))}}, err
 	})
 	return jobJSON{Job: id}, nil, err
+}
+
+// weightsOf returns those of a model, without what rules keep between rounds.
+func weightsOf(s *hushsum.Settled, model []float64) []float64 {
+	return model[:min(len(model), s.Length())]
 }
 
 type jobJSON struct {
@@ -241,7 +282,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		Settled  uint64  `json:"settled"`
 		Address  string  `json:"address"` // host:port; port 0: any
 		StepTime float64 `json:"step_time"`
-		Apply    bool    `json:"apply"` // the program makes models from means
+		Apply    bool    `json:"apply"` // the program makes models from means, and no rule of the job
 		storeParameters
 	}
 	if err := r.takeWith(&with); err != nil {
@@ -250,8 +291,11 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.need(2 + min(1, len(with.State))); err != nil {
 		return nil, nil, err
 	}
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := pairwise(settled); err != nil {
 		return nil, nil, err
 	}
 	seed, err := r.secret(0, "the identity")
@@ -262,19 +306,12 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is no time",
 			with.StepTime)
 	}
-	model, err := floats[float64](bytes.Clone(r.blobs[1].bytes))
-	if err != nil {
-		return nil, nil, requestError("", "the model: %v", err)
-	}
-	if n := settled.Plan().Length; len(model) != 0 && len(model) != n {
-		return nil, nil, requestError("", "the model has %d numbers, the plan %d", len(model), n)
-	}
 	c := &hushsum.Coordinator{
 		Plan:     settled,
 		StepTime: time.Duration(with.StepTime * float64(time.Second)),
 	}
-	if len(model) > 0 {
-		c.Model = model
+	if err := begin(c, r.blobs[1], with.Apply, with.State != ""); err != nil {
+		return nil, nil, err
 	}
 	if c.Store, c.Counter, c.Key, err = with.store(r, 2); err != nil {
 		return nil, nil, err
@@ -289,10 +326,11 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		defer listener.Close()
 		if with.Apply {
 			c.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
-				return j.ask(ctx, jobEvent{
+				a, err := j.ask(ctx, jobEvent{
 					jobEventJSON: jobEventJSON{Event: "apply", Round: r.Number, Parties: r.Parties},
 					blobs:        [][]byte{floatBlob(r.Mean), floatBlob(model)},
 				})
+				return a.vector, err
 			}
 		}
 		c.Progress = func(e hushsum.Event) { j.progress(ctx, e, partyOf(e)) }
@@ -302,7 +340,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		}
 		return jobEvent{
 			jobEventJSON: jobEventJSON{Rounds: result.Rounds, Lost: result.Lost},
-			blobs:        [][]byte{floatBlob(result.Model)},
+			blobs:        [][]byte{floatBlob(weightsOf(settled, result.Model))},
 		}, nil
 	})
 	if err != nil {
@@ -311,10 +349,34 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	return jobJSON{Job: id, Address: listener.Address()}, nil, err
 }
 
+// begin sets what a coordinator begins with, and who makes the next models.
+func begin(c *hushsum.Coordinator, first blob, program, stored bool) (err error) {
+	s := c.Plan
+	switch {
+	case !s.Trains() && len(first.bytes) > 0:
+		c.Model, err = modelOf(s, first)
+	case s.Trains() && (program || len(first.bytes) > 0):
+		return fault.New(hushsum.ErrConfig, "leave both out", "the job makes its models itself, and "+
+			"takes neither a model nor a function that makes one")
+	case s.Trains():
+		c.Model, err = training.First(s)
+	}
+	if err != nil || program || s.Job() == nil {
+		return err
+	}
+	if stored && !s.Trains() && training.Remembers(s) {
+		return s.Job().Mistake("server.rule", "leave out the state, or make the models yourself",
+			"what it remembers of vectors lasts as long as the process, and no state has it")
+	}
+	c.Apply, err = training.Apply(s)
+	return err
+}
+
 // jobCall is what calls on a job have.
 type jobCall struct {
 	Job    uint64 `json:"job"`
 	Absent string `json:"absent"` // why there is no vector; empty: there is one
+	Weight *int   `json:"weight"` // of the vector; left out: 1
 }
 
 func (s *sidecar) job(r *request) (*job, *jobCall, error) {
@@ -357,7 +419,7 @@ func answerJob(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	answer := jobAnswer{absent: with.Absent}
+	answer := jobAnswer{absent: with.Absent, weight: or(with.Weight, 1)}
 	if with.Absent == "" {
 		if err := r.need(1); err != nil {
 			return nil, nil, err

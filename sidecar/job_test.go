@@ -19,7 +19,7 @@ func TestLateAnswer(t *testing.T) {
 		told := make(chan string, 1)
 		go func() {
 			v, err := j.ask(ctx, jobEvent{jobEventJSON: jobEventJSON{Event: "work", Round: round}})
-			told <- fmt.Sprint(v, err)
+			told <- fmt.Sprint(v.vector, err)
 		}()
 		return told
 	}

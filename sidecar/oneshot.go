@@ -19,7 +19,7 @@ import (
 var oneshotCalls = map[string]handler{
 	"oneshot.party":         newMachine(oneshot.NewParty, partyProgress, (*oneshot.Party).Round),
 	"oneshot.party.load":    loadMachine(oneshot.LoadParty, partyProgress, (*oneshot.Party).Round),
-	"oneshot.submit":        onMachine(3, partyProgress, oneshotSubmit),
+	"oneshot.submit":        submitOneshot,
 	"oneshot.party.output":  onMachine(0, partyProgress, lastOutput[*oneshot.Party]),
 	"oneshot.party.save":    onMachine(1, partyProgress, saveMachine[*oneshot.Party]),
 	"oneshot.member":        newMachine(oneshot.NewMember, memberProgress, nil),
@@ -59,17 +59,17 @@ func (m *machine[T]) close() {
 	clear(m.identity)
 }
 
-// oneshotConfig returns the configuration of a plan whose sums are of one message.
+// oneshotConfig returns the configuration of a job whose sums are of one message.
 func oneshotConfig(s *hushsum.Settled) (*oneshot.Config, error) {
 	config := s.Oneshot()
 	if config == nil {
 		return nil, fault.New(hushsum.ErrConfig, "use parties and servers of sessions",
-			"the plan's sums are pairwise")
+			"the job's sums are pairwise")
 	}
 	return config, nil
 }
 
-// settledFor finds the plan of a call that makes an object and has no other parameter.
+// settledFor finds the job of a call that makes an object and has no other parameter.
 func (s *sidecar) settledFor(r *request, blobs int) (*hushsum.Settled, *oneshot.Config, error) {
 	var with struct {
 		Settled uint64 `json:"settled"`
@@ -77,13 +77,16 @@ func (s *sidecar) settledFor(r *request, blobs int) (*hushsum.Settled, *oneshot.
 	if err := r.take(&with, blobs); err != nil {
 		return nil, nil, err
 	}
-	return s.oneshotPlan(with.Settled)
+	return s.oneshotJob(with.Settled)
 }
 
-func (s *sidecar) oneshotPlan(id uint64) (*hushsum.Settled, *oneshot.Config, error) {
-	settled, err := lookup[*hushsum.Settled](s, id, "plan")
+func (s *sidecar) oneshotJob(id uint64) (*hushsum.Settled, *oneshot.Config, error) {
+	settled, err := lookup[*hushsum.Settled](s, id, "job")
 	if err != nil {
 		return nil, nil, err
+	}
+	if settled.Trains() {
+		return nil, nil, sessions(settled)
 	}
 	config, err := oneshotConfig(settled)
 	return settled, config, err
@@ -122,7 +125,7 @@ func openMachine[T any](
 	if answered == nil && with.Spent != nil {
 		return nil, nil, fieldError("spent", "leave it out", "a member spends nothing")
 	}
-	settled, config, err := s.oneshotPlan(with.Settled)
+	settled, config, err := s.oneshotJob(with.Settled)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -212,23 +215,33 @@ func onMachine[T any](
 		if err := r.take(&with, blobs); err != nil {
 			return nil, nil, err
 		}
-		m, err := lookup[*machine[T]](s, with.Object, "such object")
-		if err != nil {
-			return nil, nil, err
-		}
-		m.mutex.Lock()
-		defer m.mutex.Unlock()
-		m.unfit = ""
-		done, err := work(m, r)
-		if err != nil {
-			return nil, nil, err
-		}
-		if p, ok := progress(m, with.Object).(oneshotServerJSON); ok {
-			p.To, p.StdDev = done.to, done.stdDev
-			return p, done.blobs, nil
-		}
-		return progress(m, with.Object), done.blobs, nil
+		return ofMachine(s, with.Object, progress, func(m *machine[T]) (step, error) {
+			return work(m, r)
+		})
 	}
+}
+
+// ofMachine has a machine work on a call.
+func ofMachine[T any](
+	s *sidecar, id uint64, progress func(*machine[T], uint64) any,
+	work func(m *machine[T]) (step, error),
+) (any, [][]byte, error) {
+	m, err := lookup[*machine[T]](s, id, "such object")
+	if err != nil {
+		return nil, nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.unfit = ""
+	done, err := work(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p, ok := progress(m, id).(oneshotServerJSON); ok {
+		p.To, p.StdDev, p.Weight = done.to, done.stdDev, done.weight
+		return p, done.blobs, nil
+	}
+	return progress(m, id), done.blobs, nil
 }
 
 // oneshotJSON is how far a party or a member is.
@@ -261,6 +274,7 @@ type oneshotServerJSON struct {
 	Excluded []int    `json:"excluded"` // members
 	To       []int    `json:"to,omitempty"`
 	StdDev   *float64 `json:"std_dev,omitempty"`
+	Weight   int      `json:"weight,omitempty"`
 }
 
 func serverProgress(m *machine[*oneshot.Server], id uint64) any {
@@ -299,23 +313,37 @@ func saveMachine[T interface {
 	return step{blobs: [][]byte{state}}, err
 }
 
-// oneshotSubmit takes the opening, the broadcast and the vector, empty if there is none. A round is
+// submitOneshot takes the opening, the broadcast and the vector, empty if there is none. A round is
 // one of the job.
-func oneshotSubmit(m *machine[*oneshot.Party], r *request) (step, error) {
-	vector, err := floats[float64](r.blobs[2].bytes)
-	if err != nil {
-		return step{}, requestError("", "the vector: %v", err)
+func submitOneshot(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Object uint64 `json:"object"`
+		vectorCall
+	}
+	if err := r.take(&with, 3); err != nil {
+		return nil, nil, err
+	}
+	return ofMachine(s, with.Object, partyProgress, func(m *machine[*oneshot.Party]) (step, error) {
+		return oneshotSubmit(m, r, &with.vectorCall)
+	})
+}
+
+func oneshotSubmit(
+	m *machine[*oneshot.Party], r *request, vector *vectorCall,
+) (step, error) {
+	if err := vector.check(m.settled); err != nil {
+		return step{}, err
 	}
 	opening, broadcast := r.blobs[0].private(), r.blobs[1].private()
 	var message []byte
-	err = m.guard.submit(func(next *drive.Guard) error {
+	err := m.guard.submit(func(next *drive.Guard) error {
 		// An opening that is none, or that it has answered, the party refuses itself.
 		if h, _, err := wire.ParseHeader(opening); err == nil && h.Round > m.of.Round() {
 			if err := next.Charge(h.Round); err != nil {
 				return err
 			}
 		}
-		values, err := m.values(broadcast, vector)
+		values, err := m.values(broadcast, vector, r.blobs[2].bytes)
 		if err != nil {
 			return err
 		}
@@ -330,24 +358,10 @@ func oneshotSubmit(m *machine[*oneshot.Party], r *request) (step, error) {
 	return step{blobs: [][]byte{message}}, err
 }
 
-// values encodes a vector, as submission does for sums that are pairwise.
-func (m *machine[T]) values(broadcast []byte, vector []float64) ([][]uint64, error) {
-	s, err := m.settled, errNoVector
-	var values [][]uint64
-	if len(vector) > 0 || s.Mechanism() == nil {
-		values, err = s.Encode(broadcast, vector, nil)
-	}
-	if !hides(s, err) {
-		return values, err
-	}
-	m.unfit = err.Error()
-	return s.Encode(broadcast, make([]float64, s.Length()), nil)
-}
-
 // memberAnswer answers with one blob, or none if there is nothing to answer. A member helps in
 // no round that the job does not have.
 func memberAnswer(m *machine[*oneshot.Member], r *request) (step, error) {
-	message, rounds := r.blobs[0].private(), uint64(m.settled.Plan().Rounds)
+	message, rounds := r.blobs[0].private(), uint64(m.settled.Rounds())
 	if h, _, err := wire.ParseHeader(message); err == nil && h.Round > rounds {
 		return step{}, fmt.Errorf("%w: %d of %d", drive.ErrRound, h.Round, rounds)
 	}
@@ -402,10 +416,37 @@ func oneshotSum(m *machine[*oneshot.Server], r *request) (step, error) {
 	}
 	parties := len(m.of.Included())
 	values := signed.Ring(m.settled.Config(0).Layout, sum)
-	mean, err := m.settled.Decode(r.blobs[0].private(), values, parties)
-	if err != nil {
-		return step{}, err
+	broadcast, stdDev := r.blobs[0].private(), m.settled.StdDev(parties)
+	if m.settled.Alone() {
+		mean, err := m.settled.Decode(broadcast, values, parties)
+		return step{blobs: [][]byte{floatBlob(mean)}, stdDev: &stdDev}, err
 	}
-	stdDev := m.settled.StdDev(parties)
-	return step{blobs: [][]byte{floatBlob(mean)}, stdDev: &stdDev}, nil
+	total, err := m.settled.DecodeTotal(hushsum.BroadcastDigest(broadcast), 0, values, parties)
+	return step{blobs: [][]byte{floatBlob(total.Mean)}, stdDev: &stdDev, weight: total.Samples}, err
+}
+
+// values encodes a vector, as submission does for sums that are pairwise.
+func (m *machine[T]) values(
+	broadcast []byte, vector *vectorCall, b []byte,
+) (values [][]uint64, err error) {
+	s := m.settled
+	if err = errNoVector; len(b) > 0 || s.Mechanism() == nil {
+		var made hushsum.Message
+		if made, err = vector.message(s, b); err == nil {
+			values, err = encode(s, broadcast, made)
+		}
+	}
+	if !hides(s, err) {
+		return values, err
+	}
+	m.unfit = err.Error()
+	return encode(s, broadcast, hushsum.Message{Vector: make([]float64, s.Length())})
+}
+
+// encode returns a submission.
+func encode(s *hushsum.Settled, broadcast []byte, m hushsum.Message) ([][]uint64, error) {
+	if s.Job() == nil {
+		return s.Encode(broadcast, m.Vector, nil)
+	}
+	return s.EncodeMessage(hushsum.BroadcastDigest(broadcast), 0, m, nil)
 }

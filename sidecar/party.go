@@ -143,11 +143,11 @@ func (s *sidecar) addParty(
 	r *request, with partyParameters, saved savedParty,
 	makeClient func(c *protocol.Config, identity ed25519.PrivateKey) (*protocol.Client, error),
 ) (any, [][]byte, error) {
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := pairwise(settled); err != nil {
+	if err := sessions(settled); err != nil {
 		return nil, nil, err
 	}
 	declared, err := checkSpent(settled, with.Spent)
@@ -306,7 +306,7 @@ func partySubmit(s *sidecar, r *request) (any, [][]byte, error) {
 		Party     uint64 `json:"party"`
 		Round     uint64 `json:"round"` // of the job
 		Broadcast string `json:"broadcast"`
-		Numbers   string `json:"numbers"`
+		vectorCall
 	}
 	if err := r.take(&with, 1); err != nil {
 		return nil, nil, err
@@ -316,7 +316,7 @@ func partySubmit(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	return s.withMessage(with.Party, func(p *partyObject) error {
-		encode, err := encoding(p.settled, broadcast, with.Numbers, r.blobs[0].bytes)
+		encode, err := with.encoding(p.settled, broadcast, r.blobs[0].bytes)
 		if err != nil {
 			return err
 		}

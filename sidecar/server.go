@@ -47,8 +47,9 @@ type serverJSON struct {
 	Holders  []int  `json:"holders"`
 	// To are the parties that the blobs are messages to, by roster index.
 	To []int `json:"to,omitempty"`
-	// StdDev is that of the noise in a mean.
+	// StdDev is that of the noise in a mean, Weight the sum of the weights of its vectors.
 	StdDev *float64 `json:"std_dev,omitempty"`
+	Weight int      `json:"weight,omitempty"`
 }
 
 func (o *serverObject) state(id uint64) serverJSON {
@@ -90,11 +91,11 @@ func loadServer(s *sidecar, r *request) (any, [][]byte, error) {
 func (s *sidecar) addServer(
 	with sessionParameters, makeServer func(c *protocol.Config) (*protocol.Server, error),
 ) (any, [][]byte, error) {
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := pairwise(settled); err != nil {
+	if err := sessions(settled); err != nil {
 		return nil, nil, err
 	}
 	o := &serverObject{settled: settled}
@@ -123,6 +124,7 @@ type step struct {
 	to     []int
 	blobs  [][]byte
 	stdDev *float64
+	weight int
 }
 
 // server finds the server of a call that takes so many blobs, and has it work on no
@@ -146,7 +148,7 @@ func server(
 			return nil, nil, err
 		}
 		state := o.state(with.Server)
-		state.To, state.StdDev = done.to, done.stdDev
+		state.To, state.StdDev, state.Weight = done.to, done.stdDev, done.weight
 		return state, done.blobs, nil
 	}
 }
@@ -226,12 +228,12 @@ func serverSum(o *serverObject, with serverCall, _ *request) (step, error) {
 	}
 	freed(sum.Layout().PackedSize()) // what submissions were read into
 	parties := len(o.server.Included())
-	mean, err := meanOf(o.settled, broadcast, with.Numbers, sum, parties)
+	mean, weight, err := meanOf(o.settled, broadcast, with.Numbers, sum, parties)
 	if err != nil {
 		return step{}, err
 	}
 	stdDev := o.settled.StdDev(parties)
-	return step{blobs: [][]byte{mean}, stdDev: &stdDev}, nil
+	return step{blobs: [][]byte{mean}, stdDev: &stdDev, weight: weight}, nil
 }
 
 func serverSkip(o *serverObject, _ serverCall, _ *request) (step, error) {

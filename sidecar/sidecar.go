@@ -107,8 +107,8 @@ type handler func(s *sidecar, r *request) (result any, blobs [][]byte, err error
 func handlers() map[string]handler {
 	all := make(map[string]handler)
 	for _, family := range []map[string]handler{
-		planCalls, trialCalls, partyCalls, serverCalls, oneshotCalls, accountingCalls, noiseCalls,
-		auditCalls, jobCalls, declareCalls,
+		declareCalls, settleCalls, rowCalls, trialCalls, jobCalls, partyCalls, serverCalls, oneshotCalls,
+		accountingCalls, noiseCalls, auditCalls,
 		{"close": closeObject, "identity": identityCall},
 	} {
 		for name, h := range family {

@@ -1,107 +1,245 @@
 package sidecar
 
 import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"math"
+	"slices"
 	"sync"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/training"
 )
 
 var trialCalls = map[string]handler{
-	"trial.new":  newTrial,
-	"trial.add":  addToTrial,
-	"trial.mean": meanOfTrial,
+	"trial.new":   newTrial,
+	"trial.begin": onTrial(beginTrial),
+	"trial.add":   onTrial(addToTrial),
+	"trial.end":   onTrial(endTrial),
 }
 
-// trial is a round without a protocol: vectors are clipped, rounded, given their
-// parties' shares of the noise and added in the ring as in a private sum, only that
-// nothing hides them on their way. For trying out what a plan does to a model.
+// trial is a job without a protocol: vectors are clipped, rounded, given their parties' shares of
+// the noise and added in the ring as in a private sum, only that nothing hides them on their way.
+// For trying out what a job does to a model.
 type trial struct {
 	mutex     sync.Mutex
 	settled   *hushsum.Settled
+	apply     func(r hushsum.Round, model []float64) ([]float64, error)
+	model     []float64
+	round     int
 	broadcast [32]byte
 	next, sum *masking.Vector
-	parties   int
+	drawn     []int // parties of the round
+	added     []int
+	submit    map[int]submit // by party, with its rows
 }
 
+// submit has a party train.
+type submit func(ctx context.Context, round uint64, model []float64) (hushsum.Message, error)
+
+// newTrial takes the model to begin with, of a job that trains none.
 func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
-		Settled   uint64 `json:"settled"`
-		Broadcast string `json:"broadcast"`
+		Settled uint64 `json:"settled"`
 	}
-	if err := r.take(&with, 0); err != nil {
+	if err := r.takeWith(&with); err != nil {
 		return nil, nil, err
 	}
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "plan")
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := pairwise(settled); err != nil {
+	t := &trial{settled: settled, submit: map[int]submit{}}
+	if settled.Oneshot() != nil || settled.Job() == nil {
+		return nil, nil, fieldError("settled", "use hushsum simulate",
+			"plans and sums of one message are not tried out here")
+	}
+	if settled.Trains() {
+		if err = r.need(0); err == nil {
+			t.model, err = training.First(settled)
+		}
+	} else {
+		if err = r.need(1); err == nil {
+			t.model, err = modelOf(settled, r.blobs[0])
+		}
+	}
+	if err == nil {
+		t.apply, err = training.Apply(settled)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	t := &trial{settled: settled}
-	if t.broadcast, err = parseDigest(with.Broadcast); err != nil {
+	if t.next, err = masking.NewVector(settled.Layout()); err != nil {
 		return nil, nil, err
 	}
-	if t.next, err = masking.NewVector(settled.Config(0).Layout); err != nil {
-		return nil, nil, err
-	}
-	t.sum = t.next.Clone()
 	id, err := s.add(t)
 	return struct {
 		Trial uint64 `json:"trial"`
 	}{id}, nil, err
 }
 
-// trialOf returns the trial that a request with some blobs names, locked, and the kind of its
-// numbers.
-func trialOf(s *sidecar, r *request, blobs int) (t *trial, numbers string, err error) {
-	var with struct {
-		Trial   uint64 `json:"trial"`
-		Numbers string `json:"numbers"`
+// modelOf reads a model of a job's vectors.
+func modelOf(s *hushsum.Settled, b blob) ([]float64, error) {
+	model, err := floats[float64](bytes.Clone(b.bytes))
+	if err != nil {
+		return nil, requestError("", "the model: %v", err)
 	}
-	if err := r.take(&with, blobs); err != nil {
-		return nil, "", err
+	if len(model) != s.Length() {
+		return nil, requestError("", "the model has %d numbers, the job %d", len(model), s.Length())
 	}
-	if t, err = lookup[*trial](s, with.Trial, "trial"); err != nil {
-		return nil, "", err
+	for _, x := range model {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, requestError("look for what made it in training", "the model has NaN or infinity")
+		}
 	}
-	t.mutex.Lock()
-	return t, with.Numbers, nil
+	return model, nil
 }
 
-func addToTrial(s *sidecar, r *request) (any, [][]byte, error) {
-	t, numbers, err := trialOf(s, r, 1)
-	if err != nil {
+// trialCall is what calls on a trial have.
+type trialCall struct {
+	Trial uint64  `json:"trial"`
+	Party int     `json:"party"` // from 0
+	Rows  *uint64 `json:"rows"`  // of the party, if the job trains
+	vectorCall
+}
+
+// onTrial finds the trial of a call, and has it work on no other meanwhile.
+func onTrial(work func(s *sidecar, t *trial, with *trialCall, r *request) (any, [][]byte, error),
+) handler {
+	return func(s *sidecar, r *request) (any, [][]byte, error) {
+		with := new(trialCall)
+		if err := r.takeWith(with); err != nil {
+			return nil, nil, err
+		}
+		t, err := lookup[*trial](s, with.Trial, "trial")
+		if err != nil {
+			return nil, nil, err
+		}
+		t.mutex.Lock()
+		defer t.mutex.Unlock()
+		return work(s, t, with, r)
+	}
+}
+
+// weights returns the numbers of the model that are the parties' to change.
+func (t *trial) weights() []byte { return floatBlob(slices.Clone(t.model[:t.settled.Length()])) }
+
+// beginTrial begins the next round. It takes the model, if that is another than the last round's.
+func beginTrial(_ *sidecar, t *trial, _ *trialCall, r *request) (any, [][]byte, error) {
+	if t.round >= t.settled.Rounds() {
+		return nil, nil, requestError("", "the job has %d rounds", t.settled.Rounds())
+	}
+	if len(r.blobs) > 0 {
+		if len(r.blobs) > 1 || t.settled.Trains() {
+			return nil, nil, requestError("leave it out", "the job makes its models itself")
+		}
+		model, err := modelOf(t.settled, r.blobs[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		t.model = model
+	}
+	if _, err := rand.Read(t.broadcast[:]); err != nil {
 		return nil, nil, err
 	}
-	defer t.mutex.Unlock()
-	encode, err := encoding(t.settled, t.broadcast, numbers, r.blobs[0].bytes)
-	if err != nil {
-		return nil, nil, err
+	t.round++
+	n := t.settled.Roster().Len()
+	t.drawn = make([]int, n)
+	for i := range t.drawn {
+		t.drawn[i] = i
 	}
-	if err := encode(t.next); err != nil {
-		return nil, nil, err
+	if sample := t.settled.PerRound(); sample > 0 {
+		t.drawn = t.settled.Draw(uint64(t.round), t.drawn, sample)
 	}
-	if err := t.sum.Add(t.next); err != nil {
-		return nil, nil, err
-	}
-	t.parties++
+	t.sum, t.added = nil, nil
 	return struct {
-		Parties int `json:"parties"`
-	}{t.parties}, nil, nil
+		Round   int   `json:"round"`
+		Parties []int `json:"parties"`
+	}{t.round, t.drawn}, [][]byte{t.weights()}, nil
 }
 
-func meanOfTrial(s *sidecar, r *request) (any, [][]byte, error) {
-	t, numbers, err := trialOf(s, r, 0)
+// addToTrial takes a party's vector, or has it train.
+func addToTrial(s *sidecar, t *trial, with *trialCall, r *request) (any, [][]byte, error) {
+	if !slices.Contains(t.drawn, with.Party) || slices.Contains(t.added, with.Party) {
+		return nil, nil, fieldError("party", "add each party of the round once",
+			"%d is not awaited in round %d", with.Party, t.round)
+	}
+	err := t.encode(s, with, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer t.mutex.Unlock()
-	if least := t.settled.MinSurvivors(); t.parties < least {
-		return nil, nil, requestError("add more vectors", "%d parties, and the plan takes at least %d",
-			t.parties, least)
+	if t.sum == nil {
+		t.sum = t.next.Clone()
+	} else if err := t.sum.Add(t.next); err != nil {
+		return nil, nil, err
 	}
-	mean, err := meanOf(t.settled, t.broadcast, numbers, t.sum, t.parties)
-	return nil, [][]byte{mean}, err
+	t.added = append(t.added, with.Party)
+	return nil, nil, nil
+}
+
+// encode makes a submission.
+func (t *trial) encode(s *sidecar, with *trialCall, r *request) error {
+	if !t.settled.Trains() {
+		if err := r.need(1); err != nil {
+			return err
+		}
+		encode, err := with.encoding(t.settled, t.broadcast, r.blobs[0].bytes)
+		if err != nil {
+			return err
+		}
+		return encode(t.next)
+	}
+	if err := r.need(0); err != nil {
+		return err
+	}
+	if t.submit[with.Party] == nil {
+		rows, err := lookup[*learning.Dataset](s, or(with.Rows, 0), "rows")
+		if err != nil {
+			return err
+		}
+		if t.submit[with.Party], err = training.Submit(t.settled, with.Party, rows, nil); err != nil {
+			return err
+		}
+	}
+	m, err := t.submit[with.Party](s.ctx, uint64(t.round), slices.Clone(t.model))
+	if err != nil {
+		return err
+	}
+	return encodeMessage(t.next, t.settled, t.broadcast, m)
+}
+
+// endTrial ends the round, and answers with the model that it makes and with the mean, of a job
+// that trains none.
+func endTrial(_ *sidecar, t *trial, with *trialCall, r *request) (any, [][]byte, error) {
+	if err := r.need(0); err != nil {
+		return nil, nil, err
+	}
+	if least := t.settled.MinSurvivors(); len(t.added) < least {
+		return nil, nil, requestError("add more vectors", "%d parties, and the job takes at least %d",
+			len(t.added), least)
+	}
+	slices.Sort(t.added)
+	round := hushsum.Round{Number: uint64(t.round), Parties: t.added, Sum: t.sum,
+		Broadcast: t.broadcast}
+	var mean []byte
+	if !t.settled.Trains() {
+		total, err := t.settled.DecodeTotal(t.broadcast, 0, t.sum.Values(), len(t.added))
+		if err != nil {
+			return nil, nil, err
+		}
+		round.Mean, mean = total.Mean, floatBlob(slices.Clone(total.Mean))
+	}
+	model, err := t.apply(round, t.model)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.model, t.drawn, t.sum = model, nil, nil
+	blobs := [][]byte{t.weights()}
+	if mean != nil {
+		blobs = append(blobs, mean)
+	}
+	return nil, blobs, nil
 }

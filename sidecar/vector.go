@@ -2,9 +2,11 @@ package sidecar
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -14,18 +16,103 @@ const (
 	float64s = "float64" // where nothing is said
 )
 
-// encoding returns what turns a vector into a submission for a round. The vector stays
-// where it is; who changes it meanwhile garbles a sum by its own input.
-func encoding(
-	s *hushsum.Settled, broadcast [32]byte, numbers string, vector []byte,
+// vectorCall is what calls with a vector say of it.
+type vectorCall struct {
+	Numbers string `json:"numbers"`
+	// Weight is that of the vector in a weighted mean, such as the number of rows that it is made
+	// of; left out: 1.
+	Weight *int `json:"weight"`
+}
+
+// samples returns the weight of a vector of a job.
+func (v *vectorCall) samples(s *hushsum.Settled) (int, error) {
+	switch {
+	case v.Weight == nil:
+		return 1, nil
+	case !weighs(s):
+		return 0, fault.New(hushsum.ErrConfig, "leave it out, or declare sum.max_weight",
+			"weight: the job's vectors have none")
+	case *v.Weight < 0, *v.Weight == 0 && s.Mechanism() == nil:
+		return 0, fault.New(hushsum.ErrConfig, "give the number of rows, or be absent in the round",
+			"weight: %d is no weight", *v.Weight)
+	}
+	return *v.Weight, nil
+}
+
+// check returns an error that is not the vector's.
+func (v *vectorCall) check(s *hushsum.Settled) error {
+	if _, err := v.samples(s); err != nil {
+		return err
+	}
+	return checkNumbers(v.Numbers)
+}
+
+// message returns a vector as what a party sends. Its numbers are the caller's no more.
+func (v *vectorCall) message(s *hushsum.Settled, vector []byte) (m hushsum.Message, err error) {
+	samples, err := v.samples(s)
+	if err != nil {
+		return m, err
+	}
+	if err := checkNumbers(v.Numbers); err != nil {
+		return m, err
+	}
+	var x []float64
+	if v.Numbers == float32s {
+		narrow, err := floats[float32](vector)
+		if err != nil {
+			return m, requestError("", "the vector: %v", err)
+		}
+		for _, f := range narrow {
+			x = append(x, float64(f))
+		}
+	} else if x, err = floats[float64](vector); err != nil {
+		return m, requestError("", "the vector: %v", err)
+	} else {
+		x = slices.Clone(x)
+	}
+	if s.Job() == nil {
+		return hushsum.Message{Vector: x, Samples: samples}, nil
+	}
+	return s.Message(x, samples)
+}
+
+// encoding returns what turns a vector into a submission for a round. A vector that is all that is
+// sent stays where it is; who changes it meanwhile garbles a sum by its own input.
+func (v *vectorCall) encoding(
+	s *hushsum.Settled, broadcast [32]byte, vector []byte,
 ) (func(*masking.Vector) error, error) {
-	if err := checkNumbers(numbers); err != nil {
+	if err := v.check(s); err != nil {
 		return nil, err
 	}
-	if numbers == float32s {
+	if !s.Alone() {
+		return func(into *masking.Vector) error {
+			m, err := v.message(s, vector)
+			if err != nil {
+				return err
+			}
+			return encodeMessage(into, s, broadcast, m)
+		}, nil
+	}
+	if v.Numbers == float32s {
 		return encodingOf[float32](s, broadcast, vector)
 	}
 	return encodingOf[float64](s, broadcast, vector)
+}
+
+// encodeMessage writes a message as it is submitted.
+func encodeMessage(
+	into *masking.Vector, s *hushsum.Settled, broadcast [32]byte, m hushsum.Message,
+) error {
+	values, err := s.EncodeMessage(broadcast, 0, m, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, v := range values {
+			clear(v)
+		}
+	}()
+	return into.Set(values...)
 }
 
 func encodingOf[F aggregation.Float](
@@ -41,7 +128,7 @@ func encodingOf[F aggregation.Float](
 // errNoVector: an empty blob says that training has made none.
 var errNoVector = errors.New("sidecar: there is no vector")
 
-// submission writes a vector's submission into v by encode. In a plan with noise others must not
+// submission writes a vector's submission into v by encode. In a job with noise others must not
 // see whether training has made a vector: none, and one with NaN or infinity, is zeros with noise,
 // and unfit says why.
 func submission(
@@ -62,21 +149,38 @@ func hides(s *hushsum.Settled, err error) bool {
 		(errors.Is(err, errNoVector) || errors.Is(err, aggregation.ErrNotFinite))
 }
 
-// meanOf returns the mean of a sum, as a blob.
+// meanOf returns the mean of a sum, as a blob, and what weights it has together, 0 if the sum does
+// not say.
 func meanOf(
 	s *hushsum.Settled, broadcast [32]byte, numbers string, sum *masking.Vector, parties int,
-) ([]byte, error) {
+) (mean []byte, weight int, err error) {
 	if err := checkNumbers(numbers); err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	if !s.Alone() {
+		total, err := s.DecodeTotal(broadcast, 0, sum.Values(), parties)
+		return numbersOf(total.Mean, numbers), total.Samples, err
 	}
 	if numbers == float32s {
-		mean := make([]float32, s.Plan().Length)
+		mean := make([]float32, s.Length())
 		err := hushsum.DecodeTo(mean, s, broadcast, sum, parties)
-		return floatBlob(mean), err
+		return floatBlob(mean), 0, err
 	}
-	mean := make([]float64, s.Plan().Length)
-	err := hushsum.DecodeTo(mean, s, broadcast, sum, parties)
-	return floatBlob(mean), err
+	full := make([]float64, s.Length())
+	err = hushsum.DecodeTo(full, s, broadcast, sum, parties)
+	return floatBlob(full), 0, err
+}
+
+// numbersOf returns numbers as a blob of a kind that is known.
+func numbersOf(x []float64, numbers string) []byte {
+	if numbers != float32s {
+		return floatBlob(x)
+	}
+	narrow := make([]float32, len(x))
+	for i, v := range x {
+		narrow[i] = float32(v)
+	}
+	return floatBlob(narrow)
 }
 
 // checkNumbers fails if there are no such numbers.

@@ -29,9 +29,10 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="without Go beside it")
     a = parser.parse_args()
     keys = {f"party{i}": hushsum.Identity.generate() for i in range(a.parties)}
-    settled = hushsum.Plan(
-        "boundary", rounds=1000, length=a.length, clip=1.0, drop_out=0.2,
-        noise="discrete-gaussian", epsilon=1000.0,
+    settled = hushsum.Job(
+        name="boundary", rounds=1000, model=hushsum.Job.Model(length=a.length),
+        parties=hushsum.Job.Parties(count=a.parties, drop_out=0.2),
+        privacy=hushsum.Job.Privacy(noise="discrete-gaussian", epsilon=1000.0, clip=1.0),
     ).settle(keys)
     server = hushsum.Server(settled)
     parties = [hushsum.Party(settled, k) for k in keys.values()]

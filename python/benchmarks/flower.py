@@ -44,9 +44,12 @@ def app(kind: str, n: int, d: int) -> App:
     model = [np.zeros(d, np.float32)]
     if kind == "hushsum":
         keys = {f"party{i}": hushsum.Identity.generate() for i in nodes}
-        settled = hushsum.Plan(
-            "benchmark", rounds=100, length=d + 1, clip=100.0, drop_out=0.3, adversary="curious",
-        ).settle(keys, weighting=hushsum.Weighting(max_weight=100))
+        settled = hushsum.Job(
+            name="benchmark", rounds=100, model=hushsum.Job.Model(length=d),
+            parties=hushsum.Job.Parties(count=n, drop_out=0.3),
+            sum=hushsum.Job.Sum(adversary="curious", max_weight=100),
+            privacy=hushsum.Job.Privacy(clip=100.0),
+        ).settle(keys)
         mods: dict[int, Any] = {i: flower.private_sum_mod(settled, k)
                                 for i, k in zip(nodes, keys.values())}
         return App(Net(mods, train), flower.PrivateSumWorkflow(settled), model, nodes)

@@ -64,10 +64,13 @@ class Peak:
 
 
 def settle(length: int, public: list[str]) -> hushsum.Settled:
-    plan = hushsum.Plan("memory", rounds=100, length=length, clip=1.0, drop_out=0.0,
-                        noise="discrete-gaussian", epsilon=8.0, adversary="curious")
-    return plan.settle([(f"party{i}", k) for i, k in enumerate(public)],
-                       like=np.broadcast_to(np.float32(0), length))
+    job = hushsum.Job(
+        name="memory", rounds=100, parties=hushsum.Job.Parties(count=len(public)),
+        sum=hushsum.Job.Sum(adversary="curious", recovery=True),
+        privacy=hushsum.Job.Privacy(noise="discrete-gaussian", epsilon=8.0, clip=1.0),
+        model=hushsum.Job.Model(length=length))
+    return job.settle([(f"party{i}", k) for i, k in enumerate(public)],
+                      like=np.broadcast_to(np.float32(0), length))
 
 
 def party(pipe: Connection, folder: str, length: int, index: int) -> None:

@@ -47,14 +47,14 @@ def loaded(model: dict[str, Any]) -> nn.Module:
 
 
 def party(
-    plan: hushsum.Plan, roster: list[tuple[str, str]], identity: hushsum.Identity,
+    job: hushsum.Job, roster: list[tuple[str, str]], identity: hushsum.Identity,
     rows: slice, inbox: Any, outbox: Any,
 ) -> None:
     """One party: answer messages, and train when a round begins."""
     x, y = images("train", rows.stop)
     x, y = x[rows], y[rows]
     start = network().state_dict()
-    settled = plan.settle(roster, like=start)
+    settled = job.settle(roster, like=start)
     own = hushsum.Party(settled, identity)
     outbox.put((own.index, own.announce))
     while (message := inbox.get()) is not None:
@@ -87,17 +87,19 @@ def main() -> None:
     a = parser.parse_args()
     model: dict[str, Any] = network().state_dict()
     keys = {f"party{i}": hushsum.Identity.generate() for i in range(a.parties)}
-    plan = hushsum.Plan(
-        "mnist", rounds=a.rounds, length=sum(v.numel() for v in model.values()), clip=5.0,
-        drop_out=0.2, adversary="curious",
+    job = hushsum.Job(
+        name="mnist", rounds=a.rounds, privacy=hushsum.Job.Privacy(clip=5.0),
+        model=hushsum.Job.Model(length=sum(v.numel() for v in model.values())),
+        parties=hushsum.Job.Parties(count=a.parties, drop_out=0.2),
+        sum=hushsum.Job.Sum(adversary="curious"),
     )
-    settled = plan.settle(keys, like=model)
-    print(settled.explain())
+    settled = job.settle(keys, like=model)
+    print(*settled.explain(), sep="\n")
 
     spawn = multiprocessing.get_context("spawn")
     inboxes, outbox = [spawn.Queue() for _ in keys], spawn.Queue()
     processes = [
-        spawn.Process(target=party, args=(plan, settled.roster, key,
+        spawn.Process(target=party, args=(job, settled.roster, key,
                                           slice(i * a.rows, (i + 1) * a.rows), inboxes[i], outbox))
         for i, key in enumerate(keys.values())
     ]

@@ -3,8 +3,8 @@
 Parties learn the mean of their vectors and nothing else, with noise that keeps each of
 them within a declared budget::
 
-    plan = hushsum.Plan("demo", rounds=10, length=1000, clip=1.0,
-                        noise="discrete-gaussian", epsilon=8)
+    job = hushsum.Job.load("study.toml")
+    settled = job.settle(roster)
     print(hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.01, rounds=10000, delta=1e-6))
 
 The work is done by the library's own program, which runs beside this process as long as
@@ -31,24 +31,26 @@ from .errors import (
 
 if TYPE_CHECKING:
     from ._job import Job
-    from .arrays import Arrays, Structure, Weighting
+    from .arrays import Arrays, Structure
     from .audit import audit_one_run, audit_scores
     from .job import Coordinator, Progress, join
     from .noise import sample_noise
     from .party import Mean, Party, Server
-    from .plan import Identity, Plan, Settled
+    from .plan import Plan
+    from .settled import Identity, Settled
     from .simulation import Simulation, simulate
 
 __version__ = "0.1.0"
 
 _LATER = {
-    **dict.fromkeys(("Arrays", "Structure", "Weighting"), "arrays"),
+    **dict.fromkeys(("Arrays", "Structure"), "arrays"),
     **dict.fromkeys(("audit_one_run", "audit_scores"), "audit"),
     **dict.fromkeys(("Coordinator", "Progress", "join"), "job"),
     "Job": "_job",
     "sample_noise": "noise",
     **dict.fromkeys(("Mean", "Party", "Server"), "party"),
-    **dict.fromkeys(("Identity", "Plan", "Settled"), "plan"),
+    "Plan": "plan",
+    **dict.fromkeys(("Identity", "Settled"), "settled"),
     **dict.fromkeys(("Simulation", "simulate"), "simulation"),
 }
 
@@ -56,7 +58,7 @@ __all__ = [
     "Arrays", "BudgetError", "Calibration", "ConfigError", "Coordinator", "Error", "Identity",
     "Interval", "Job", "Ledger", "Mean", "MessageError", "Party", "Plan", "PlanError",
     "ProcessError", "Progress", "RequestError", "Server", "Settled", "SidecarError", "Simulation",
-    "StateError", "Structure", "TooFewError", "Weighting", "audit_one_run", "audit_scores",
+    "StateError", "Structure", "TooFewError", "audit_one_run", "audit_scores",
     "calibrate", "delta", "epsilon", "join", "sample_noise", "simulate",
 ]
 

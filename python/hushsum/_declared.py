@@ -5,16 +5,29 @@ from __future__ import annotations
 import dataclasses
 import keyword
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Mapping, Sequence, TypeVar
 
 from . import _sidecar
+
+if TYPE_CHECKING:
+    from .arrays import Arrays
+    from .settled import People, Settled
 
 _T = TypeVar("_T", bound="Declared")
 
 
+@dataclass(frozen=True, kw_only=True)
 class Declared:
     """A job that is declared in a file, or here."""
+
+    # In which the files are that it names: that of its own. Of a job that is made here it is the
+    # one that is current when it is settled.
+    _folder: str = dataclasses.field(default="", repr=False, compare=False)
+
+    if TYPE_CHECKING:
+        name: str
 
     @classmethod
     def load(cls: type[_T], path: str | os.PathLike[str]) -> _T:
@@ -24,7 +37,7 @@ class Declared:
             ConfigError: with all mistakes of the file in ``mistakes``, each with its line.
         """
         result = _parsed(Path(path).read_bytes(), os.fspath(path))
-        job: _T = _built(cls, result["job"])
+        job: _T = _built(cls, {**result["job"], "_folder": str(Path(path).absolute().parent)})
         return job
 
     @classmethod
@@ -48,7 +61,7 @@ class Declared:
         Raises:
             ConfigError: the job is not valid.
         """
-        return str(_parsed(_sidecar.encode(self.to_dict()))["digest"])
+        return str(self._parsed()["digest"])
 
     def explain(self) -> tuple[str, ...]:
         """Return what the job declares, in sentences: those of ``hushsum job check``.
@@ -56,7 +69,38 @@ class Declared:
         Raises:
             ConfigError: the job is not valid.
         """
-        return tuple(_parsed(_sidecar.encode(self.to_dict()))["explain"])
+        return tuple(self._parsed()["explain"])
+
+    def settle(
+        self, roster: "People | None" = None, *, committee: "People | None" = None,
+        like: "Arrays | None" = None,
+    ) -> "Settled":
+        """Work the job out for its parties.
+
+        Args:
+            roster: names and public keys (64 hexadecimal digits) of all parties, in an order
+                that all sides share. It must reach every party by a way that the server does
+                not control. ``None``: that of the file that the job names.
+            committee: the same of the members, of a job of one-message sums.
+            like: a model; vectors and means then have its structure. ``None``: that of the
+                job's tensors, or arrays of shape ``(length,)``.
+
+        Raises:
+            ConfigError: the job is not valid, or cannot be had with so many parties.
+        """
+        from .settled import Settled
+
+        return Settled(self, roster, committee=committee, like=like)
+
+    def _text(self) -> bytes:
+        return _sidecar.encode(self.to_dict())
+
+    def _parsed(self) -> dict[str, Any]:
+        return _parsed(self._text())
+
+    def _settling(self) -> tuple[str, dict[str, Any], list[bytes]]:
+        """Return the call that settles it."""
+        return "job.settle", {"folder": self._folder or os.getcwd()}, [self._text()]
 
 
 def _parsed(text: bytes, name: str = "") -> dict[str, Any]:
@@ -67,6 +111,8 @@ def _parsed(text: bytes, name: str = "") -> dict[str, Any]:
 def _plain(table: Any) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for f in dataclasses.fields(table):
+        if f.name.startswith("_"):
+            continue
         value = getattr(table, f.name)
         if dataclasses.is_dataclass(value):
             value = _plain(value)

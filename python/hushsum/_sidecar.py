@@ -25,7 +25,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 from .errors import Error, ProcessError, RequestError, SidecarError, from_fault
 
-VERSION = 3  # of frames and calls
+VERSION = 4  # of frames and calls
 
 _SHARE_FROM = 1 << 16  # bytes from which on arrays go through shared memory
 _PAGE = mmap.PAGESIZE

@@ -67,7 +67,7 @@ class RequestError(ConfigError):
 
 
 class PlanError(Error):
-    """Two sides have different plans: ``field`` says where they differ."""
+    """Two sides have different jobs: ``field`` says where they differ."""
 
 
 class MessageError(Error):
@@ -83,7 +83,7 @@ class BudgetError(Error):
 
 
 class StateError(Error):
-    """A saved state does not open, or is not of this party, plan and number."""
+    """A saved state does not open, or is not of this party, job and number."""
 
 
 class SidecarError(Error):

@@ -19,7 +19,7 @@ import numpy as np
 from . import _sidecar, tensors
 from .arrays import as_array
 from .errors import ConfigError, Error, SidecarError
-from .plan import Identity
+from .settled import Identity
 
 
 def _program() -> str:

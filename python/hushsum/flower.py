@@ -6,15 +6,14 @@ Three lines of a Flower app change::
     client = ClientApp(client_fn=..., mods=[private_sum_mod(settled, identity)])
     workflow = DefaultWorkflow(fit_workflow=PrivateSumWorkflow(settled))
 
-``settled`` is a plan of all clients that may ever be sampled, whose length is that of the
-model's parameters, and one more with :class:`hushsum.Weighting`: the mean is then weighted
-by ``num_examples``. The plan's ``clip`` bounds the change that training makes to the
-parameters, in L2 norm.
+``settled`` is a job of all clients that may ever be sampled, whose ``model.length`` is that of
+the model's parameters. With ``sum.max_weight`` the mean is weighted by ``num_examples``.
+``privacy.clip`` bounds the change that training makes to the parameters, in L2 norm.
 
 Clients exchange keys once. A round goes on among the sampled clients that are there; who is
 not in the session yet comes in with the next, which forms at the beginning of a round. A
 client that drops out, at whichever stage, costs the round its update at most, as long as the
-plan's ``min_survivors`` stay.
+job's ``min_survivors`` stay.
 
 Unlike SecAgg+'s, the server cannot add clients or show them different models, and it does
 not see ``num_examples`` and metrics of single clients unless ``share_metrics`` is set.
@@ -50,7 +49,7 @@ from ._flower import ConfigRecord, Grid, MessageType, RecordDict, arrays, config
 from .arrays import Arrays
 from .errors import ConfigError, Error, MessageError, TooFewError
 from .party import Messages, Party, Server
-from .plan import Identity, Settled
+from .settled import Identity, Settled
 
 RECORD = "hushsum"  #: name of the records that carry messages and states
 
@@ -155,14 +154,13 @@ def private_sum_mod(
     """Return the mod for a ClientApp.
 
     Args:
-        settled: the plan; the workflow has the same.
+        settled: the job; the workflow has the same.
         identity: of this client, or a function that finds it from the node's context, for
             simulations in which one app serves many nodes.
         share_metrics: leaves ``num_examples`` and metrics of training in the answer, where
             the server sees each client's; not with noise, whose epsilon would not hold.
     """
-    noisy = settled.plan.noise is not None
-    if share_metrics and noisy:
+    if share_metrics and settled.noisy:
         raise ConfigError(
             "what is said of single clients has no noise, and no epsilon holds",
             kind="config", field="share_metrics", advice="leave it out, or settle without noise",
@@ -172,7 +170,7 @@ def private_sum_mod(
         message: Message, context: Context, call_next: Callable[[Message, Context], Message]
     ) -> Message:
         if message.metadata.message_type != MessageType.TRAIN:
-            if noisy:
+            if settled.noisy:
                 raise MessageError(
                     "answers about a client's rows have no noise, and no epsilon would hold",
                     kind="refused", advice="evaluate on public rows at the server, and set "
@@ -226,13 +224,13 @@ def _trained(
     fitins = _flower.content_to_fitins(message.content, keep_input=True)
     broadcast = _broadcast(cast(bytes, record["header"]), fitins.parameters)
     content, update, weight = RecordDict(), None, None
-    noisy = client.settled.plan.noise is not None
+    noisy = client.settled.noisy
     try:
         content = call_next(message, context).content
         result = _flower.content_to_fitres(content, keep_input=True)
         update = _flat(_change(result.parameters, fitins.parameters))
-        if client.settled.weighting is not None:
-            weight = float(result.num_examples)
+        if client.settled.weighs:
+            weight = int(result.num_examples)
     except Exception:
         if not noisy:
             raise
@@ -265,10 +263,10 @@ class PrivateSumWorkflow:
         """Make the workflow.
 
         Args:
-            settled: the plan, as clients have it.
+            settled: the job, as clients have it.
             timeout: seconds that each stage waits for answers; ``None``: for all of them.
             first_number: of the first session; above all that these clients have used.
-            first_round: of the plan's rounds; above all that these clients have answered.
+            first_round: of the job's rounds; above all that these clients have answered.
                 Clients answer no round twice, and each one that is begun counts.
         """
         self.settled = settled

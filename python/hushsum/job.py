@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ import numpy as np
 
 from . import _sidecar
 from . import federation as _federation
+from ._declared import Declared
 from .arrays import Arrays
 from .errors import ConfigError, Error
-from .party import pairwise
-from .plan import Identity, Settled, seed_of
+from .rows import Rows, rows_of
+from .settled import Identity, Settled, seed_of, settled_of
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,8 @@ class _Job(_sidecar.Remote):
             if event["event"] == "end":
                 return
 
-    def answer(self, vector: _sidecar.Blob) -> None:
-        self._sidecar.call("job.answer", {"job": self._identifier}, [vector])
+    def answer(self, vector: _sidecar.Blob, **weight: int) -> None:
+        self._sidecar.call("job.answer", {"job": self._identifier, **weight}, [vector])
 
     def absent(self, reason: str) -> None:
         self._sidecar.call("job.answer", {"job": self._identifier, "absent": reason})
@@ -89,11 +91,12 @@ def _state(key: bytes | None, state: str | Path | None) -> tuple[dict[str, Any],
 
 
 def join(
-    url: str,
+    job: Declared | Settled | str,
     *,
     identity: Identity,
-    train: Train,
-    settled: Settled | None = None,
+    train: Train | None = None,
+    rows: Any = None,
+    url: str | None = None,
     coordinator: str | None = None,
     state: str | Path | None = None,
     key: bytes | None = None,
@@ -107,19 +110,23 @@ def join(
     accept: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Any:
-    """Take part in a federation of the service, or in a job of a coordinator, to its end.
+    """Take part in a job of a coordinator, or in a federation of the service, to its end.
 
     The connection goes out from here, and is made again whenever it breaks.
 
     Args:
-        url: ``https://host:port`` of a server of the service, or ``tcp://host:port`` of a
-            :class:`Coordinator`.
+        job: that of the coordinator, which must have the same; of one that is not settled the
+            roster is that which it names. Or ``https://host:port`` of a server of the service,
+            which sends its job.
         identity: this party's, of the roster.
-        train: called for each round with the model; its update goes into the private sum.
-            If it raises, this party is absent in the round, or with noise submits zeros, so
-            that others cannot tell; the error goes to ``progress``; KeyboardInterrupt ends taking part.
+        rows: what the party has, of a job that trains its model itself: ``(features, labels)``,
+            arrays of shapes (rows, features) and (rows,), classes counted from 0.
+        train: of another job: called for each round with the model; its update goes into the
+            private sum. If it raises, this party is absent in the round, or with noise
+            submits zeros, so that others cannot tell; the error goes to ``progress``;
+            KeyboardInterrupt ends taking part.
         progress: is told of each step.
-        settled: tcp: the plan; the coordinator must have the same.
+        url: tcp: ``tcp://host:port`` of the :class:`Coordinator`.
         coordinator: tcp: its public key, 64 hexadecimal digits, got by a way of your own.
         state: tcp: file that keeps what the party must not lose when its process ends.
         key: tcp: 32 bytes that seal it.
@@ -140,75 +147,77 @@ def join(
         The last model; of a federation a dictionary of arrays.
 
     Raises:
-        PlanError: the coordinator has another plan; ``field`` says where.
+        PlanError: the coordinator has another job; ``field`` says where.
         Error: of kind ``"absent"``: the job is done, and this party was in none of its rounds,
             or with noise with zeros only.
     """
-    if not callable(train):
-        raise ConfigError(
-            f"a {type(train).__name__} does not train", kind="config", field="train",
-            advice="give a function that gets the model and returns an update",
-        )
-    takes_round = _parameters(train) >= 2
     tell = progress or (lambda p: None)
-
-    def work(model: Any, round: int) -> Any:
-        return train(model, round) if takes_round else train(model)  # type: ignore[call-arg]
-
-    if urlsplit(url).scheme == "https":
+    if isinstance(job, str):
+        if urlsplit(job).scheme != "https":
+            raise ConfigError(
+                f"{job!r} is no address of a server", kind="config", field="job",
+                advice="give https://host:port of a server, or the job, and its coordinator's "
+                "address as url",
+            )
+        rows_of(False, rows, train)
         if roster is None:
             raise ConfigError(
                 "there is no roster", kind="config", field="roster",
                 advice="give the file of the roster that the parties have agreed on",
             )
         return _federation.join(
-            url, identity=identity, train=work, roster=roster, fingerprint=fingerprint,
+            job, identity=identity, train=_working(train), roster=roster, fingerprint=fingerprint,
             federation=federation, folder=folder, policy=policy, accept=accept,
             least_number=int(least_number), spent=int(spent),
             absent=lambda r, why: tell(Progress(f"round {r}: absent: {why}", r, 0, [])),
         )
-    address = _address(url)
-    if settled is None or coordinator is None:
+    if url is None or coordinator is None:
         raise ConfigError(
-            "a coordinator is joined with settled and coordinator", kind="config",
-            field="settled" if settled is None else "coordinator",
-            advice="give the plan and the coordinator's public key, or an https:// address",
+            "a coordinator is joined with its address and its key", kind="config",
+            field="url" if url is None else "coordinator",
+            advice="give url=tcp://host:port and coordinator, its public key",
         )
+    address = _address(url)
+    settled = settled_of(job)
+    rows_of(settled.trains, rows, train)
     where, keys = _state(key, state)
     call = {"settled": settled.identifier, "address": address, "coordinator": coordinator,
             "least_number": int(least_number), "spent": int(spent), **where}
-    result, _ = settled._sidecar.call("job.join", call, [seed_of(identity), *keys])
-    job = _Job(settled._sidecar, result["job"])
-    try:
-        for event, blobs in job.events():
+    with contextlib.ExitStack() as stack:
+        if settled.trains:
+            call["rows"] = stack.enter_context(Rows(rows))._identifier
+        result, _ = settled._sidecar.call("job.join", call, [seed_of(identity), *keys])
+        taking = stack.enter_context(_Job(settled._sidecar, result["job"]))
+        for event, blobs in taking.events():
             if event["event"] == "progress":
                 tell(_progress(event))
             elif event["event"] == "end":
-                return settled.structure.read(_model_part(settled, blobs[0]))
+                return settled.read(blobs[0])
             else:
-                model = settled.structure.read(_model_part(settled, blobs[0]))
                 try:
-                    vector = _checked(settled.vector(*_parts(work(model, event["round"]))))
+                    update, weight = _parts(
+                        _working(train)(settled.read(blobs[0]), event["round"]))
+                    vector, weighs = _checked(settled, update), settled.weight(weight)
                 except Exception as err:
                     tell(Progress(f"round {event['round']}: absent: {err}", event["round"], 0, []))
-                    job.absent(f"{type(err).__name__}")
+                    taking.absent(f"{type(err).__name__}")
                     continue
-                job.answer(vector)
-    finally:
-        job.close()
+                taking.answer(vector, **weighs)
     raise Error("the job ended without a model")
 
 
-def _checked(vector: _sidecar.Blob) -> _sidecar.Blob:
+def _working(train: Any) -> Callable[[Any, int], Any]:
+    """Return a training function that takes the round, whether the given one does or not."""
+    if _parameters(train) >= 2:
+        return train  # type: ignore[no-any-return]
+    return lambda model, round: train(model)
+
+
+def _checked(settled: Settled, update: Any) -> _sidecar.Blob:
     """Write a vector now, so that what is wrong with it is the training function's fault."""
-    room = np.empty(vector.nbytes // 8)
-    vector.write(room.data.cast("B"))
+    room = np.empty(settled.structure.size, "<f8")
+    settled.structure.write(update, room)
     return _sidecar.shared(room.data)
-
-
-def _model_part(settled: Settled, blob: bytes) -> np.ndarray:
-    x = np.frombuffer(blob, "<f8")
-    return x[: settled.structure.size]
 
 
 def _parts(update: Any) -> tuple[Any, float | None]:
@@ -238,51 +247,48 @@ class Coordinator(_Job):
 
     def __init__(
         self,
-        settled: Settled,
+        job: Declared | Settled,
         *,
         identity: Identity,
         url: str = "tcp://127.0.0.1:0",
         model: Arrays | None = None,
-        step_time: float = 30.0,
+        apply: Callable[[Any, Any], Arrays] | None = None,
+        step_time: float = 0.0,
         state: str | Path | None = None,
         key: bytes | None = None,
     ) -> None:
         """Begin to listen.
 
         Args:
-            settled: the plan.
+            job: the job; of one that is not settled the roster is that which it names.
             identity: the coordinator's own, whose public key parties are told.
             url: where to listen, ``tcp://host:port``; port 0: any that is free.
-            model: what the first round begins with; ``None``: zeros.
-            step_time: seconds that a step waits for parties that are connected.
+            model: what the first round begins with; ``None``: zeros. A job that trains its
+                model itself begins with its own.
+            apply: returns the next model from the model and the mean of the updates;
+                ``None``: the server's rule of the job does.
+            step_time: seconds that a step waits for parties that are connected; 0: as the
+                job says.
             state, key: as for :func:`join`.
         """
-        pairwise(settled)  # a committee takes a coordinator of Go's
-        start = np.zeros(settled.plan.length)
-        if model is not None:
-            settled.structure.write(model, start[: settled.structure.size])
+        settled = settled_of(job)
+        start: bytes | _sidecar.Blob = b"" if model is None else settled.structure.blob(model)
         where, keys = _state(key, state)
         result, _ = settled._sidecar.call(
             "job.coordinate",
             {"settled": settled.identifier, "address": _address(url),
-             "step_time": float(step_time), "apply": True, **where},
-            [seed_of(identity), start.astype("<f8").tobytes(), *keys],
+             "step_time": float(step_time), "apply": apply is not None, **where},
+            [seed_of(identity), start, *keys],
         )
         super().__init__(settled._sidecar, result["job"])
         self.settled = settled
+        self._apply = apply
         self.url: str = "tcp://" + result["address"]  #: where it listens
 
-    def run(
-        self,
-        apply: Callable[[Any, Any], Arrays] | None = None,
-        *,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> Any:
+    def run(self, *, progress: Callable[[Progress], None] | None = None) -> Any:
         """Hold the rounds, and return the last model.
 
         Args:
-            apply: returns the next model from the model and the mean of the updates;
-                ``None``: their sum.
             progress: is told of each step.
 
         Raises:
@@ -294,15 +300,7 @@ class Coordinator(_Job):
                 tell(_progress(event))
             elif event["event"] == "end":
                 self.close()
-                return s.structure.read(_model_part(s, blobs[0]))
-            else:
-                mean, _ = s.model(bytearray(blobs[0]), len(event["parties"]), "float64")
-                model = s.structure.read(_model_part(s, blobs[1]))
-                following = np.zeros(s.plan.length)
-                if apply is None:
-                    s.structure.write(mean, following[: s.structure.size])
-                    following[: s.structure.size] += _model_part(s, blobs[1])
-                else:
-                    s.structure.write(apply(model, mean), following[: s.structure.size])
-                self.answer(_sidecar.shared(following.astype("<f8").data))
+                return s.read(blobs[0])
+            elif self._apply is not None:
+                self.answer(s.structure.blob(self._apply(s.read(blobs[1]), s.read(blobs[0]))))
         raise Error("the job ended without a model")

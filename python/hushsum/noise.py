@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from . import _sidecar
-from .plan import noise_family
 
 
 def sample_noise(
@@ -27,7 +26,7 @@ def sample_noise(
         Array of int64, shape (count,). From fresh randomness of the system.
     """
     _, (b,) = _sidecar.current().call("noise.sample", {
-        "family": noise_family(family), "scale": float(scale), "count": int(count),
+        "family": str(family).replace("_", "-"), "scale": float(scale), "count": int(count),
         "parties": int(parties), "min_honest": int(min_honest), "exact": bool(exact),
     })
     return np.frombuffer(b, "<i8").astype(np.int64)

@@ -1,9 +1,9 @@
 """Sums to which a party sends one message and is done, with the help of a committee.
 
-For phones, and for very many parties who appear once and vanish. The plan has
-``protocol="oneshot"`` and is settled with a committee::
+For phones, and for very many parties who appear once and vanish. The job has
+``sum.protocol = "oneshot"`` and is settled with a committee::
 
-    settled = plan.settle(roster, committee=members)
+    settled = job.settle(roster, committee=members)
     broadcast, opening = server.open(model)              # for all
     message = party.submit(opening, broadcast, update)   # a party's one message
 
@@ -17,13 +17,13 @@ must know the members.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from . import _sidecar
 from .arrays import Arrays
 from .errors import ConfigError, StateError
 from .party import Mean, Messages, read_broadcast, write_broadcast
-from .plan import Identity, Settled, seed_of
+from .settled import Identity, Settled, seed_of, settled_of
 
 __all__ = ["Member", "Party", "Server"]
 
@@ -37,21 +37,17 @@ class _Machine(_sidecar.Remote):
     def _open(
         self, settled: Settled, call: str, blobs: Sequence[bytes], **parameters: int
     ) -> None:
-        if not isinstance(settled, Settled) or settled.committee is None:
-            raise ConfigError(
-                "the plan has no committee", kind="config", field="settled",
-                advice='settle a plan of protocol="oneshot" with its committee',
-            )
-        self.settled = settled
+        self.settled = settled = settled_of(settled)
         self._result, _ = settled._sidecar.call(
             call, {"settled": settled.identifier, **parameters}, blobs)
         super().__init__(settled._sidecar, self._result["object"])
 
     def _call(
-        self, name: str, *blobs: bytes | _sidecar.Blob, writable: bool = False
+        self, name: str, *blobs: bytes | _sidecar.Blob, writable: bool = False,
+        weight: Mapping[str, int] = {},
     ) -> list[Any]:
         self._result, out = self._sidecar.call(
-            "oneshot." + name, {"object": self._identifier}, blobs, writable=writable
+            "oneshot." + name, {"object": self._identifier, **weight}, blobs, writable=writable
         )
         return out
 
@@ -67,14 +63,14 @@ class Party(_Machine):
     Each :meth:`save` must be stored before what was made before it is sent.
 
     A party guards itself as :class:`hushsum.Party` does: it answers no round twice, and none
-    that the plan does not have.
+    that the job does not have.
     """
 
     def __init__(self, settled: Settled, identity: Identity, *, spent: int = 0) -> None:
         """Make the party of the roster that the identity belongs to.
 
         Args:
-            settled: the plan.
+            settled: the job, settled with its committee.
             identity: one of the roster.
             spent: for a party that lost its state: the last round that it may have submitted
                 in. All up to it count.
@@ -99,21 +95,21 @@ class Party(_Machine):
         Args:
             opening: what :meth:`Server.open` returned for this round.
             broadcast: what the round began with.
-            update: of the plan's structure, in its own units; ``None`` as for
+            update: of the job's structure, in its own units; ``None`` as for
                 :meth:`hushsum.Party.submit`.
-            weight: of the update in a weighted mean, such as the number of examples.
+            weight: of the update in a weighted mean, such as the number of its rows, 1 or more.
 
         Returns:
             The message to the server. A round is answered once.
 
         Raises:
             MessageError: of kind ``"replay"`` or ``"repeated"``: this party has answered the
-                round, or a later one; of kind ``"round"``: the plan does not have it.
+                round, or a later one; of kind ``"round"``: the job does not have it.
             BudgetError: the round would take this party over its epsilon.
         """
         message: bytes = self._call(
-            "submit", opening, _sidecar.shared(broadcast),
-            self.settled.submission(update, weight))[0]
+            "submit", opening, _sidecar.shared(broadcast), self.settled.submission(update),
+            weight=self.settled.weight(weight))[0]
         self.settled.warn(update, self._result.get("unfit"))
         return message
 
@@ -246,7 +242,7 @@ class Server(_Machine):
         """Open the round with the keys that have come.
 
         Args:
-            model: what parties train from, of the plan's structure; ``None``: nothing. Or
+            model: what parties train from, of the job's structure; ``None``: nothing. Or
                 the bytes of a broadcast of your own, different in every round.
 
         Returns:
@@ -274,7 +270,7 @@ class Server(_Machine):
         """End the submissions; return the message to all members.
 
         Raises:
-            TooFewError: fewer parties are in than the plan's ``min_survivors``.
+            TooFewError: fewer parties are in than the job's ``min_survivors``.
         """
         message: bytes = self._call("close")[0]
         return message
@@ -285,7 +281,7 @@ class Server(_Machine):
         return message
 
     def uncover(self, message: bytes) -> None:
-        """Add a submission again, of a plan that is ``covered``: every one of the parties
+        """Add a submission again, of a job whose sums are ``covered``: every one of the parties
         ``included``, once members have sent their parts."""
         self._call("uncover", _sidecar.shared(message))
 
@@ -307,8 +303,8 @@ class Server(_Machine):
             )
         (mean,) = self._call("sum", _sidecar.shared(broadcast), writable=True)
         parties = self.included
-        model, weight = self.settled.model(mean, len(parties), "float64")
-        return Mean(model, parties, self._result["std_dev"], weight)
+        return Mean(self.settled.read(mean), parties, self._result["std_dev"],
+                    self._result.get("weight"))
 
     def save(self, key: bytes) -> bytes:
         """Return the state, sealed under a key of 32 bytes. Keep the broadcast with it."""

@@ -14,25 +14,10 @@ import numpy as np
 from . import _sidecar
 from .arrays import Arrays
 from .errors import ConfigError, StateError
-from .plan import Identity, Settled, seed_of
+from .settled import Identity, Settled, seed_of, settled_of
 
 Messages = list[tuple[int, bytes]]
 """Messages of a server, each with the roster index of the party that it is for."""
-
-
-def pairwise(x: Any) -> Settled:
-    """Return a settled plan, if sessions take its sums."""
-    if not isinstance(x, Settled):
-        raise ConfigError(
-            f"a {type(x).__name__} is no settled plan", kind="config", field="settled",
-            advice="give what Plan.settle returned",
-        )
-    if x.committee is not None:
-        raise ConfigError(
-            "the plan's sums are of one message", kind="config", field="settled",
-            advice="use the parties, members and servers of hushsum.oneshot",
-        )
-    return x
 
 
 class Party(_sidecar.Remote):
@@ -42,8 +27,8 @@ class Party(_sidecar.Remote):
     is loaded from an older state could use keys twice.
 
     A party guards itself: it counts every :meth:`submit`, answers no round of the job twice,
-    and none that the plan does not have or that would take it over its epsilon, whatever the
-    server asks for. All parties of one identity and plan in a process count together, so that
+    and none that the job does not have or that would take it over its epsilon, whatever the
+    server asks for. All parties of one identity and job in a process count together, so that
     a new session goes on where the last one was, also after :meth:`close`. In another process
     load the last session's party before you make the next one's.
     """
@@ -54,9 +39,9 @@ class Party(_sidecar.Remote):
         """Make a party.
 
         Args:
-            settled: the plan.
+            settled: the job, settled for its parties.
             identity: one of the roster.
-            number: of the session, 0 or more. Each is used once in a plan's life.
+            number: of the session, 0 or more. Each is used once in a job's life.
             spent: for a party that lost its state: the last round of the job that it may have
                 submitted in. All up to it count.
         """
@@ -65,7 +50,7 @@ class Party(_sidecar.Remote):
     def _open(
         self, settled: Settled, number: int, spent: int, call: str, blobs: Sequence[bytes]
     ) -> None:
-        self.settled = pairwise(settled)
+        self.settled = settled = settled_of(settled)
         result, (self.announce,) = settled._sidecar.call(
             call, {"settled": settled.identifier, "number": number, "spent": spent}, blobs
         )
@@ -122,25 +107,26 @@ class Party(_sidecar.Remote):
 
         Args:
             broadcast: what the round began with. Its first 8 bytes are the round of the job.
-            update: of the plan's structure, in its own units. With noise, ``None`` where
+            update: of the job's structure, in its own units. With noise, ``None`` where
                 training has made none: a party that is missing from a round tells something of
                 its rows, so that zeros with noise are submitted. An update with NaN or infinity
                 is submitted so too, with a ``RuntimeWarning``.
-            weight: of the update in a weighted mean, such as the number of examples.
+            weight: of the update in a weighted mean, such as the number of its rows, 1 or more.
 
         Returns:
             The message to the server.
 
         Raises:
             MessageError: of kind ``"repeated"``: this party has answered the round, or a later
-                one; of kind ``"round"``: the plan does not have it.
+                one; of kind ``"round"``: the job does not have it.
             BudgetError: the round would take this party over its epsilon.
         """
         numbers = "float64" if update is None else self.settled.numbers(update)
         try:
             message = self._call(
-                "party.submit", self.settled.submission(update, weight, numbers),
-                round=round_of(broadcast), broadcast=digest_of(broadcast), numbers=numbers,
+                "party.submit", self.settled.submission(update, numbers), numbers=numbers,
+                round=round_of(broadcast), broadcast=digest_of(broadcast),
+                **self.settled.weight(weight),
             )[0]
             self.settled.warn(update, self._unfit)
             return message
@@ -168,7 +154,7 @@ class Party(_sidecar.Remote):
         spent; of sessions before it knows nothing: say so with ``spent``.
 
         Raises:
-            StateError: it is of another party, plan or number, or was changed.
+            StateError: it is of another party, job or number, or was changed.
         """
         party = cls.__new__(cls)
         party._open(settled, number, spent, "party.load", [seed_of(identity), key, state])
@@ -180,16 +166,16 @@ class Mean:
     """What a round gave.
 
     Attributes:
-        model: the mean of the parties' updates, of the plan's structure, with noise.
+        model: the mean of the parties' updates, of the job's structure, with noise.
         parties: roster indices of whose updates are in it.
         std_dev: of the noise in each number of the mean (unweighted), in their units.
-        weight: the sum of weights, with noise; ``None`` without weighting.
+        weight: the sum of weights; ``None`` if there are none, or noise hides it.
     """
 
     model: Any
     parties: list[int]
     std_dev: float
-    weight: float | None
+    weight: int | None
 
 
 class Server(_sidecar.Remote):
@@ -205,7 +191,7 @@ class Server(_sidecar.Remote):
         self._open(settled, number, "server.new", [])
 
     def _open(self, settled: Settled, number: int, call: str, blobs: Sequence[bytes]) -> None:
-        self.settled = pairwise(settled)
+        self.settled = settled = settled_of(settled)
         self._broadcast: str | None = None  # its digest
         self._last = 0  # round of the job that was begun
         result, _ = settled._sidecar.call(
@@ -270,7 +256,7 @@ class Server(_sidecar.Remote):
         return self._messages("server.keys")
 
     def members(self) -> Messages:
-        """End the set-up. With a classical plan there is nothing to send."""
+        """End the set-up. With a classical job there is nothing to send."""
         return self._messages("server.members")
 
     def invite(self) -> Messages:
@@ -278,7 +264,7 @@ class Server(_sidecar.Remote):
         return self._messages("server.invite")
 
     def gather(self, parties: Sequence[int]) -> Messages:
-        """Hold the next rounds among these parties, at least the plan's ``min_survivors``."""
+        """Hold the next rounds among these parties, at least the job's ``min_survivors``."""
         return self._messages("server.gather", parties=[int(i) for i in parties])
 
     def begin(
@@ -287,10 +273,10 @@ class Server(_sidecar.Remote):
         """Begin a round.
 
         Args:
-            model: what parties train from, of the plan's structure; ``None``: nothing. Or
+            model: what parties train from, of the job's structure; ``None``: nothing. Or
                 the bytes of a broadcast of your own, different in every round, whose first 8
                 bytes are the round of the job, big-endian.
-            round: of the job, from 1 to the plan's rounds: one that none of its sessions has
+            round: of the job, from 1 to the last: one that none of its sessions has
                 begun, since no party answers a round twice. ``None``: the one after the last
                 that this server has begun. Give it in the sessions after the first.
 
@@ -308,12 +294,12 @@ class Server(_sidecar.Remote):
         else:
             round = self._last + 1 if round is None else int(round)
             broadcast = b""
-        rounds = self.settled.plan.rounds
+        rounds = self.settled.rounds
         if not 1 <= round <= rounds:
             raise ConfigError(
-                f"there is no round {round} in a plan of {rounds}", kind="round", field="round",
+                f"there is no round {round} in a job of {rounds}", kind="round", field="round",
                 advice="begin broadcasts of your own with the round, 8 bytes, big-endian"
-                if broadcast else "agree on another plan for further rounds",
+                if broadcast else "agree on another job for further rounds",
             )
         broadcast = broadcast or write_broadcast(self.settled, round, model)
         digest = digest_of(broadcast)
@@ -345,12 +331,12 @@ class Server(_sidecar.Remote):
                 advice="give it: sum(broadcast)",
             )
         result, (mean,) = self._call("server.sum", broadcast=digest, writable=True,
-                                     numbers=self.settled.mean_numbers)
+                                     numbers=self.settled.structure.numbers)
         if broadcast is not None:
             self._last = round_of(broadcast)
         parties = self.included
-        model, weight = self.settled.model(mean, len(parties))
-        return Mean(model, parties, result["std_dev"], weight)
+        model = self.settled.read(mean, self.settled.structure.numbers)
+        return Mean(model, parties, result["std_dev"], result.get("weight"))
 
     def skip(self) -> None:
         """Give up the next round number, for a round whose parties do not come."""

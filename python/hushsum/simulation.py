@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Callable, Sequence
@@ -9,11 +10,13 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from . import _sidecar
+from ._declared import Declared
 from .accounting import Interval
-from .arrays import Arrays, Structure, Weighting
+from .arrays import Arrays
 from .errors import ConfigError
-from .plan import Identity, Plan, Settled
-from .party import digest_of, write_broadcast
+from .job import _parts
+from .rows import Rows, rows_of
+from .settled import Settled
 
 
 @dataclass
@@ -21,18 +24,18 @@ class Simulation:
     """What a simulation has come to.
 
     Attributes:
-        plan: the plan that was tried out.
-        explanation: in words, what it means for a party.
+        job: what was tried out.
+        explanation: in sentences, what it declares.
         epsilon: what the rounds spend of every party; ``None`` without noise.
         model: the last model of the private run.
         clear_model: the last model of the run in the clear.
-        scores: of the private run, what ``evaluate`` returned after each round.
+        scores: of the private run, what ``evaluate`` returned after each sum.
         clear_scores: the same of the run in the clear.
         std_dev: of the noise in each number of a mean.
     """
 
-    plan: Plan
-    explanation: str
+    job: Declared
+    explanation: tuple[str, ...]
     epsilon: Interval | None
     model: Any
     clear_model: Any
@@ -46,7 +49,7 @@ class Simulation:
         return self.clear_scores[-1] - self.scores[-1]
 
     def __str__(self) -> str:
-        lines = [self.explanation]
+        lines = list(self.explanation)
         if self.scores:
             lines.append(f"score {self.scores[-1]:.4f} private, {self.clear_scores[-1]:.4f} in the "
                          f"clear: privacy costs {self.cost:+.4f}")
@@ -81,19 +84,11 @@ class Simulation:
 
 
 def simulate(
-    train: Callable[[Any, Any], Any],
+    job: Declared,
+    train: Callable[[Any, Any], Any] | None,
     parties: Sequence[Any],
-    model: Arrays,
+    model: Arrays | None = None,
     *,
-    rounds: int,
-    clip: float,
-    noise: str | None = "discrete-gaussian",
-    epsilon: float = 8.0,
-    delta: float = 1e-5,
-    drop_out: float = 0.0,
-    colluders: int = 0,
-    bits: int = 0,
-    max_weight: float | None = None,
     evaluate: Callable[[Any], float] | None = None,
     apply: Callable[[Any, Any], Any] | None = None,
     progress: bool = True,
@@ -102,95 +97,74 @@ def simulate(
 
     Updates are clipped, rounded, given their parties' shares of noise and added in the ring
     as in a private sum. Masks and messages are left out: they cancel, and change nothing of
-    the mean. Noise is calibrated for the fewest parties that may be in a sum.
+    the mean. Nobody drops out; noise is that of the fewest parties that may be in a sum. What
+    the job has under ``world`` is for ``hushsum simulate``.
 
     Args:
+        job: what is tried out. It may leave the roster out, and features and classes.
         train: gets the model and one of ``parties``; returns an update of the model's
-            structure, or a tuple of update, weight and metrics.
-        parties: the data of each party, whatever ``train`` takes.
-        model: what training begins with.
-        rounds, clip, noise, epsilon, delta, drop_out, colluders, bits: as in
-            :class:`Plan`; ``noise=None`` shows what clipping and rounding cost alone.
-        max_weight: weights above it count as it; ``None``: updates have no weights.
+            structure, or a tuple of update, weight and metrics. ``None`` if the job trains its
+            model itself.
+        parties: the data of each party, whatever ``train`` takes; ``(features, labels)`` if the
+            job trains.
+        model: what training begins with; ``None``: zeros, or the job's own.
         evaluate: returns a score of a model, larger being better.
-        apply: returns the next model from the model and the mean; ``None``: their sum.
+        apply: returns the next model from the model and the mean; ``None``: the server's rule
+            of the job does.
         progress: draws a bar on standard error.
     """
-    structure = Structure(model)
-    weighting = None if max_weight is None else Weighting(max_weight)
-    plan = Plan(
-        "simulation", rounds=rounds, length=structure.size + (weighting is not None), clip=clip,
-        bits=bits, noise=noise, epsilon=epsilon if noise else 0.0, delta=delta if noise else 0.0,
-        drop_out=drop_out, colluders=colluders, adversary="curious",
-    )
-    roster = [(f"party{i}", Identity.generate()) for i in range(len(parties))]
-    settled = plan.settle([(n, k.public) for n, k in roster], like=model, weighting=weighting)
-    bar = _Bar(2 * rounds * len(parties) if progress else 0)
+    with contextlib.ExitStack() as stack:
+        rows: list[int] = []
+        if train is None:
+            rows = [stack.enter_context(Rows(data))._identifier for data in parties]
+        clear, private = (
+            Settled(job, like=model, parties=len(parties), rows=rows, clear=c)
+            for c in (True, False))
+        rows_of(private.trains, parties if rows else None, train)
+        if private.trains and (model is not None or apply is not None):
+            raise ConfigError(
+                "the job makes its models itself", kind="config",
+                field="apply" if model is None else "model", advice="leave it out",
+            )
+        bar = _Bar(2 * private.rounds * len(parties) if progress else 0)
 
-    def run(mean: Callable[[Any, int], Any], scores: list[float]) -> Any:
-        x = np.empty(structure.size)
-        structure.write(model, x)
-        current = structure.read(x)
-        for r in range(1, rounds + 1):
-            update = mean(current, r)
-            current = _sum(structure, current, update) if apply is None else apply(current, update)
-            if evaluate is not None:
-                scores.append(float(evaluate(current)))
-        return current
+        def run(settled: Settled, scores: list[float]) -> Any:
+            structure, s = settled.structure, settled._sidecar
+            start = [] if settled.trains else [
+                structure.blob(np.zeros(settled.length) if model is None else model)]
+            trial, _ = s.call("trial.new", {"settled": settled.identifier}, start)
+            following: list[_sidecar.Blob] = []  # a model that is not the rule's
+            current = None
+            with _sidecar.Remote(s, trial["trial"]):
+                for _ in range(settled.rounds):
+                    begun, (vector,) = s.call("trial.begin", trial, following)
+                    for i in begun["parties"]:
+                        add, vectors = {**trial, "party": i}, []
+                        if train is None:
+                            add["rows"] = rows[i]
+                        else:
+                            update, weight = _parts(train(settled.read(vector), parties[i]))
+                            vectors = [structure.blob(update)]
+                            add |= settled.weight(weight) if settled.weighs else {}
+                        s.call("trial.add", add, vectors)
+                        bar.step()
+                    _, made = s.call("trial.end", trial)
+                    current = settled.read(made[0])
+                    if apply is not None:
+                        current = apply(settled.read(vector), settled.read(made[1]))
+                        following = [structure.blob(current)]
+                    if evaluate is not None:
+                        scores.append(float(evaluate(current)))
+            return current
 
-    def clear(current: Any, _: int) -> Any:
-        total, weights = np.zeros(structure.size), 0.0
-        for data in parties:
-            update, weight = _update(train(current, data), weighting)
-            x = np.empty(structure.size)
-            structure.write(update, x)
-            total, weights = total + weight * x, weights + weight
-            bar.step()
-        return structure.read(total / (weights or 1.0))
-
-    def private(current: Any, r: int) -> Any:
-        s = settled._sidecar
-        broadcast = write_broadcast(settled, r, current)
-        trial, _ = s.call("trial.new", {"settled": settled.identifier,
-                                        "broadcast": digest_of(broadcast)})
-        with _sidecar.Remote(s, trial["trial"]):
-            for data in parties:
-                update, weight = _update(train(current, data), weighting)
-                s.call("trial.add", trial, [settled.vector(update, weight if weighting else None)])
-                bar.step()
-            _, (mean,) = s.call("trial.mean", {**trial, "numbers": settled.mean_numbers},
-                                writable=True)
-        return settled.model(mean, len(parties))[0]
-
-    out = Simulation(
-        plan=plan, explanation=settled.explain(), epsilon=settled.spent() if noise else None,
-        model=None, clear_model=None, std_dev=settled.std_dev,
-    )
-    out.clear_model = run(clear, out.clear_scores)
-    out.model = run(private, out.scores)
-    bar.end()
-    return out
-
-
-def _update(result: Any, weighting: Weighting | None) -> tuple[Any, float]:
-    if not isinstance(result, tuple):
-        return result, 1.0
-    if len(result) != 3:
-        raise ConfigError(
-            f"the training function returned {len(result)} values", kind="config", field="train",
-            advice="return an update, or an update, its weight and metrics",
+        out = Simulation(
+            job=job, explanation=private.explain(), std_dev=private.std_dev,
+            epsilon=private.spent() if private.std_dev else None, model=None, clear_model=None,
         )
-    if weighting is None:
-        return result[0], 1.0
-    weight = 1.0 if result[1] is None else float(result[1])
-    return result[0], min(weight, weighting.max_weight)
-
-
-def _sum(structure: Structure, a: Any, b: Any) -> Any:
-    x, y = np.empty(structure.size), np.empty(structure.size)
-    structure.write(a, x)
-    structure.write(b, y)
-    return structure.read(x + y)
+        out.clear_model = run(clear, out.clear_scores)
+        out.model = run(private, out.scores)
+        bar.end()
+    return out
 
 
 class _Bar:

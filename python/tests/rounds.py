@@ -9,11 +9,31 @@ import numpy as np
 import hushsum
 
 
-def plan(**changes: Any) -> hushsum.Plan:
-    """Return a plan of five numbers that lets two of ten parties be missing."""
+PATHS = {"count": "parties", "drop_out": "parties", "clip": "privacy", "noise": "privacy",
+         "epsilon": "privacy", "bits": "privacy", "length": "model"}
+
+
+def job(**changes: Any) -> hushsum.Job:
+    """Return a job of vectors of five numbers that lets two of ten parties be missing. Fields are
+    called by their last names; those of sums are the others."""
+    tree: dict[str, Any] = {"parties": {}, "sum": {"recovery": True}, "privacy": {}, "model": {}}
     fields: dict[str, Any] = dict(name="test", rounds=4, length=5, clip=100.0, drop_out=0.2,
-                                  adversary="curious")
-    return hushsum.Plan(**{**fields, **changes})
+                                  adversary="curious", range=128.0, roster="roster.txt")
+    for name, value in {**fields, **changes}.items():
+        if name in ("name", "rounds", "server"):
+            tree[name] = value
+        elif name == "roster":
+            tree["parties"][name] = value
+        else:
+            tree[PATHS.get(name, "sum")][name] = value
+    if tree["privacy"].get("noise"):
+        del tree["sum"]["range"]
+    if tree["sum"].get("protocol") == "oneshot":
+        tree["sum"] = {k: v for k, v in tree["sum"].items() if k not in ("recovery", "adversary")}
+    made = hushsum.Job(name=tree["name"], rounds=tree["rounds"],
+                       **{k: getattr(hushsum.Job, k.capitalize())(**v) for k, v in tree.items()
+                          if isinstance(v, dict)})
+    return made
 
 
 def identities(n: int) -> dict[str, hushsum.Identity]:

@@ -48,6 +48,8 @@ def attributes(cls: type, at: str = "") -> dict[str, tuple[type, dataclasses.Fie
     hints = typing.get_type_hints(cls, localns=within)
     out = {}
     for f in dataclasses.fields(cls):
+        if f.name.startswith("_"):
+            continue
         name = at + f.name.rstrip("_")
         inner = within.get(f.name.capitalize())
         if inner is None:

@@ -9,7 +9,7 @@ import pytest
 
 import hushsum
 from hushsum import _sidecar
-from rounds import Session, identities, plan
+from rounds import Session, identities, job
 
 
 class Workshop:
@@ -17,7 +17,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self.keys = identities(4)
-        self.settled = plan(drop_out=0.25).settle(self.keys)
+        self.settled = job(drop_out=0.25).settle(self.keys)
         self.session = Session(self.settled, self.keys.values())
         self.server, self.party = self.session.server, self.session.parties[0]
         self.broadcast, messages = self.server.begin(None)
@@ -40,29 +40,38 @@ def shared_key(w: Workshop) -> object:
     return w.call("identity", {}, [blob])
 
 
+TRAINED = hushsum.Job.parse("""name = "trained"
+rounds = 2
+parties = { count = 2, drop_out = 0.1 }
+model = { name = "logistic", features = 3, classes = 2 }
+""")
+
 EPSILON = {"mechanism": "gaussian", "noise_multiplier": 1.0}
 
 MISTAKES = [
     # what, class, kind, what the words have in them
-    (lambda w: plan(clip=-1), hushsum.ConfigError, "config", "clip"),
-    (lambda w: plan(name=""), hushsum.ConfigError, "config", "name"),
-    (lambda w: plan(rounds=0), hushsum.ConfigError, "config", "at least 1"),
-    (lambda w: plan(length=2**40), hushsum.ConfigError, "config", "length"),
-    (lambda w: plan(noise="gaussian", epsilon=1), hushsum.ConfigError, "config", "gaussian"),
-    (lambda w: plan(epsilon=1), hushsum.ConfigError, "config", "name a family"),
-    (lambda w: plan(adversary="evil"), hushsum.ConfigError, "config", "curious"),
-    (lambda w: plan(clip=float("nan")), hushsum.ConfigError, "request", "finite"),
-    (lambda w: plan(rounds="three"), hushsum.ConfigError, "config", "rounds"),
+    (lambda w: job(clip=-1).digest(), hushsum.ConfigError, "config", "privacy.clip"),
+    (lambda w: job(name="").digest(), hushsum.ConfigError, "config", "name"),
+    (lambda w: job(length=2**40).digest(), hushsum.ConfigError, "config", "model.length"),
+    (lambda w: job(noise="gaussian", epsilon=1).digest(), hushsum.ConfigError, "config",
+     "gaussian"),
+    (lambda w: job(epsilon=1).digest(), hushsum.ConfigError, "config", "no noise"),
+    (lambda w: job(adversary="evil").digest(), hushsum.ConfigError, "config", "curious"),
+    (lambda w: job(clip=float("nan")).digest(), hushsum.ConfigError, "request", "finite"),
+    (lambda w: job(rounds="three").digest(), hushsum.ConfigError, "config", "rounds"),
+    (lambda w: hushsum.Job.parse("{"), hushsum.ConfigError, "config", ""),
     (lambda w: hushsum.Plan.parse("{"), hushsum.ConfigError, "config", "JSON"),
-    (lambda w: plan(drop_out=0.9, adversary="cheating").settle(w.keys), hushsum.ConfigError,
-     "config", "fewer"),
-    (lambda w: plan(noise="skellam", epsilon=0.01, bits=8, length=1000).settle(w.keys),
+    (lambda w: hushsum.Plan("a", 1, 1, 1.0, adversary="evil"), hushsum.ConfigError, "config",
+     "curious"),
+    (lambda w: job(drop_out=0.9, adversary="cheating").settle(w.keys), hushsum.ConfigError,
+     "config", "less than 0.5"),
+    (lambda w: job(noise="skellam", epsilon=0.01, bits=8, length=1000).settle(w.keys),
      hushsum.ConfigError, "bits", "use more bits"),
-    (lambda w: plan().settle({"a": "zz"}), hushsum.RequestError, "request", "hexadecimal"),
-    (lambda w: plan().settle({"a": w.stranger}), hushsum.ConfigError, "config", "between 2"),
-    (lambda w: plan().settle({"a": w.stranger, "b": w.stranger}), hushsum.ConfigError, "config",
+    (lambda w: job().settle({"a": "zz"}), hushsum.RequestError, "request", "hexadecimal"),
+    (lambda w: job().settle({"a": w.stranger}), hushsum.ConfigError, "config", "between 2"),
+    (lambda w: job().settle({"a": w.stranger, "b": w.stranger}), hushsum.ConfigError, "config",
      "identity of its own"),
-    (lambda w: plan().settle(w.keys, like=np.zeros(6)), hushsum.ConfigError, "length", "length=6"),
+    (lambda w: job().settle(w.keys, like=np.zeros(6)), hushsum.ConfigError, "length", "length=6"),
     (lambda w: hushsum.Party(w.settled, w.stranger), hushsum.ConfigError, "identity", "roster"),
     (lambda w: hushsum.Identity(b"short"), hushsum.RequestError, "request", "32"),
     (shared_key, hushsum.RequestError, "request", "shared memory"),
@@ -75,15 +84,15 @@ MISTAKES = [
     (lambda w: w.server.certificate(), hushsum.Error, "phase", "order"),
     (lambda w: w.other.parties[0].submit(b"", np.ones(5)), hushsum.Error, "phase", "order"),
     (lambda w: w.other.server.begin(np.ones(5), round=5), hushsum.ConfigError, "round",
-     "a plan of 4"),
+     "a job of 4"),
     (lambda w: w.other.server.begin(np.ones(5), round=0), hushsum.ConfigError, "round",
-     "a plan of 4"),
+     "a job of 4"),
     (lambda w: w.other.server.begin(b"hello, parties"), hushsum.ConfigError, "round", "8 bytes"),
     (lambda w: w.other.server.begin(b"short"), hushsum.ConfigError, "round", "8 bytes"),
     (lambda w: w.other.server.begin(bytes(7) + b"\1model", round=2), hushsum.ConfigError, "round",
      "begins with round 1"),
     (lambda w: hushsum.Party(w.settled, w.keys["party0"], number=3, spent=5),
-     hushsum.RequestError, "request", "0 to the plan's 4"),
+     hushsum.RequestError, "request", "0 to the job's 4"),
     (lambda w: hushsum.Party(w.settled, w.keys["party0"], number=3, spent=-1),
      hushsum.RequestError, "request", "0 or more"),
     (lambda w: w.party.submit(b"another", np.ones(5)), hushsum.MessageError, "broadcast",
@@ -92,10 +101,23 @@ MISTAKES = [
     (lambda w: w.party.submit(w.broadcast, np.full(5, np.nan)), hushsum.ConfigError, "not-finite",
      "NaN"),
     (lambda w: w.party.submit(w.broadcast, np.ones(5), 3.0), hushsum.ConfigError, "config",
-     "weighting"),
+     "max_weight"),
     (lambda w: hushsum.Party.load(w.settled, w.keys["party0"], w.key, b"junk"),
      hushsum.StateError, "state", "save"),
-    (lambda w: hushsum.Weighting(0), hushsum.ConfigError, "config", "weight"),
+    (lambda w: hushsum.simulate(TRAINED, None, [(np.ones((2, 3)), [0, 1])] * 2, np.ones(3)),
+     hushsum.ConfigError, "config", "makes its models itself"),
+    (lambda w: hushsum.simulate(TRAINED, None, [(np.ones((2, 3)), [0])] * 2),
+     hushsum.ConfigError, "config", "labels"),
+    (lambda w: hushsum.simulate(TRAINED, None, [(np.ones((2, 3)), [0, 0.5])] * 2),
+     hushsum.ConfigError, "request", "number the classes"),
+    (lambda w: hushsum.simulate(TRAINED, len, [1, 2]), hushsum.ConfigError, "config", ""),
+    (lambda w: hushsum.Server(TRAINED.settle(list(w.keys.items())[:2])), hushsum.ConfigError,
+     "config", "trains its model itself"),
+    (lambda w: hushsum.Server(hushsum.Job.parse(
+        'name = "a"\nrounds = 1\nparties.count = 4\nmodel.length = 1').settle(w.keys)),
+     hushsum.ConfigError, "config", "sum.recovery"),
+    (lambda w: hushsum.Job.parse('name = "a"\nrounds = 1\nparties.count = 4\nmodel.file = "x"')
+     .settle(w.keys), hushsum.ConfigError, "config", "model.length"),
     (lambda w: hushsum.epsilon("gauss", noise_multiplier=1), hushsum.ConfigError, "request",
      "gaussian"),
     (lambda w: hushsum.epsilon("gaussian"), hushsum.ConfigError, "request", "no noise"),
@@ -115,15 +137,15 @@ MISTAKES = [
     (lambda w: hushsum.Ledger.load(b"[]"), hushsum.StateError, "ledger", "Ledger.save"),
     (lambda w: hushsum.sample_noise("gaussian", 1, 1), hushsum.ConfigError, None, "gaussian"),
     (lambda w: hushsum.audit_one_run(1, 2, 3, delta=0), hushsum.ConfigError, "counts", ""),
-    (lambda w: hushsum.join("http://x", settled=w.settled, identity=w.stranger, coordinator="",
+    (lambda w: hushsum.join(w.settled, url="http://x", identity=w.stranger, coordinator="",
                             train=lambda m: m), hushsum.ConfigError, "config", "tcp://"),
-    (lambda w: hushsum.join("tcp://127.0.0.1:1", settled=w.settled, identity=w.stranger,
+    (lambda w: hushsum.join(w.settled, url="tcp://127.0.0.1:1", identity=w.stranger,
                             coordinator=w.stranger.public, train=lambda m: m), hushsum.Error,
      "peer", "roster"),
-    (lambda w: hushsum.join("tcp://127.0.0.1:1", settled=w.settled, identity=w.keys["party0"],
+    (lambda w: hushsum.join(w.settled, url="tcp://127.0.0.1:1", identity=w.keys["party0"],
                             coordinator="zz", train=lambda m: m), hushsum.RequestError, "request",
      "coordinator"),
-    (lambda w: w.call("plan.make"), hushsum.RequestError, "request", "plan.parse"),
+    (lambda w: w.call("plan.make"), hushsum.RequestError, "request", "plan.settle"),
     (lambda w: w.call("account.epsilon", {**EPSILON, "noise": 1}), hushsum.RequestError,
      "request", "no field"),
     (lambda w: w.call("account.epsilon", {**EPSILON, "rounds": "x"}), hushsum.RequestError,
@@ -141,18 +163,21 @@ MISTAKES = [
      "equal lengths"),
     (lambda w: w.party.submit(w.broadcast, np.full(5, np.longdouble("1e4000"))),
      hushsum.ConfigError, "not-finite", "NaN or infinity"),
-    (lambda w: w.settled.plan.settle(["a", "b"]), hushsum.ConfigError, "config", "roster"),
+    (lambda w: w.settled.job.settle(["a", "b"]), hushsum.ConfigError, "config", "roster"),
     (lambda w: hushsum.Party(w.settled, "party0"), hushsum.ConfigError, "identity", "Identity"),
-    (lambda w: hushsum.Server(w.settled.plan), hushsum.ConfigError, "config", "settle"),
+    (lambda w: hushsum.Server("job"), hushsum.ConfigError, "config", "settle"),
     (lambda w: hushsum.Ledger(epsilon=1).spend("gaussian", "ab", noise_multiplier=1),
      hushsum.ConfigError, "config", "['ab']"),
     (lambda w: hushsum.epsilon("gaussian", noise_multiplier=1, rounds=1e300), hushsum.ConfigError,
      "config", "too many"),
-    (lambda w: hushsum.sample_noise("gaussian", 1, 1), hushsum.ConfigError, "config", "skellam"),
-    (lambda w: hushsum.join("tcp://h:1", identity=w.stranger, train=None), hushsum.ConfigError,
+    (lambda w: hushsum.join("https://h:1", identity=w.stranger, train=None), hushsum.ConfigError,
      "config", "function"),
-    (lambda w: hushsum.join("tcp://h:99999", identity=w.stranger, train=len), hushsum.ConfigError,
-     "config", "tcp://host:port"),
+    (lambda w: hushsum.join("tcp://h:1", identity=w.stranger, train=len), hushsum.ConfigError,
+     "config", "https://"),
+    (lambda w: hushsum.join(w.settled, url="tcp://h:1", coordinator="", identity=w.stranger,
+                            rows=1), hushsum.ConfigError, "config", "no rows"),
+    (lambda w: hushsum.join(w.settled, url="tcp://h:99999", coordinator="", identity=w.stranger,
+                            train=len), hushsum.ConfigError, "config", "tcp://host:port"),
 ]
 
 
@@ -181,7 +206,7 @@ def test_the_party_at_fault_is_named(w: Workshop) -> None:
 
 def test_the_array_at_fault_is_named() -> None:
     keys = identities(3)
-    settled = plan(length=3, drop_out=0).settle(keys, like={"a": np.ones(2), "b": [1.0]})
+    settled = job(length=3, drop_out=0).settle(keys, like={"a": np.ones(2), "b": [1.0]})
     session = Session(settled, keys.values())
     broadcast, messages = session.server.begin(None)
     session.carry(messages)
@@ -215,7 +240,7 @@ def test_without_shared_memory(monkeypatch, where, name) -> None:
     s = _sidecar.Sidecar()
     monkeypatch.setattr(_sidecar, "_current", s)
     keys = identities(3)
-    session = Session(plan(length=20000, drop_out=0).settle(keys), keys.values())
+    session = Session(job(length=20000, drop_out=0).settle(keys), keys.values())
     assert np.allclose(session.round(lambda i: np.full(20000, i / 100)).model, 0.01, atol=1e-4)
     s.end()
 
@@ -226,7 +251,7 @@ def test_accounting_without_numpy() -> None:
         "assert hushsum.epsilon('gaussian', noise_multiplier=1).upper > 0\n"
         "assert hushsum.calibrate('gaussian', epsilon=1).noise_multiplier > 0\n"
         "hushsum.Ledger(epsilon=9).spend('gaussian', ['a'], noise_multiplier=9)\n"
-        "try:\n    hushsum.Plan\nexcept ImportError as err:\n    print(err)\n"
+        "try:\n    hushsum.Party\nexcept ImportError as err:\n    print(err)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert "needs numpy" in said.stdout

@@ -11,7 +11,7 @@ if (why := flower_here.find()) is not None:
 import hushsum
 from flower_net import App, Net
 from hushsum import _flower, flower
-from rounds import close_to, identities
+from rounds import close_to, identities, job
 
 BROKEN: set[int] = set()  # nodes whose training fails
 MODEL = [np.ones((3, 2), np.float32), np.zeros(4, np.float32)]
@@ -26,10 +26,8 @@ def train(node: int, arrays: list) -> tuple[list, int]:
 
 def make(n: int = 10, weighted: bool = True, **fields: object):
     keys = identities(n)
-    plan = hushsum.Plan(**{**dict(name="flower", rounds=100, length=10 + weighted, clip=100.0,
-                                  drop_out=0.3, adversary="curious"), **fields})
-    weighting = hushsum.Weighting(max_weight=10 * n) if weighted else None
-    settled = plan.settle(keys, weighting=weighting)
+    settled = job(**{**dict(name="flower", rounds=100, length=10, drop_out=0.3,
+                            max_weight=10 * n if weighted else 0), **fields}).settle(keys)
     mods = {node: flower.private_sum_mod(settled, key)
             for node, key in enumerate(keys.values(), start=1)}
     net = Net(mods, train)
@@ -167,7 +165,7 @@ def test_a_server_that_begins_anew() -> None:
     app.workflow = flower.PrivateSumWorkflow(settled, first_number=3, first_round=3)
     app.round()
     assert len(app.strategy.seen[-1][0]) == 10
-    app.round()  # the plan has no fourth
+    app.round()  # the job has no fourth
     assert not app.strategy.seen[-1][0]
 
 

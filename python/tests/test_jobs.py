@@ -1,23 +1,25 @@
 """Jobs over the network, and simulations."""
 
+import dataclasses
 import threading
 
 import numpy as np
 import pytest
 
 import hushsum
-from rounds import close_to, identities, plan
+from rounds import close_to, identities, job
 
 
-def run_job(settled, keys, coordinator, trains, step_time=60.0, **more):
+def run_job(settled, keys, coordinator, trains, progress=None, rows=False, **more):
     """Run a coordinator and parties; return the last model and what parties returned."""
-    job = hushsum.Coordinator(settled, identity=coordinator, step_time=step_time)
+    running = hushsum.Coordinator(settled, identity=coordinator, **{"step_time": 60.0, **more})
     out: dict[str, object] = {}
 
     def party(name: str, key: hushsum.Identity, train) -> None:
         try:
-            out[name] = hushsum.join(job.url, settled=settled, identity=key,
-                                     coordinator=coordinator.public, train=train)
+            out[name] = hushsum.join(settled, url=running.url, identity=key,
+                                     coordinator=coordinator.public,
+                                     **{"rows" if rows else "train": train})
         except hushsum.Error as e:
             out[name] = e
 
@@ -25,7 +27,7 @@ def run_job(settled, keys, coordinator, trains, step_time=60.0, **more):
                for (n, k), t in zip(keys.items(), trains)]
     for t in threads:
         t.start()
-    model = job.run(**more)
+    model = running.run(progress=progress)
     for t in threads:
         t.join(120)
     return model, out
@@ -33,7 +35,7 @@ def run_job(settled, keys, coordinator, trains, step_time=60.0, **more):
 
 def test_join() -> None:
     keys = identities(3)
-    settled = plan(rounds=3, length=6, drop_out=0).settle(
+    settled = job(rounds=3, length=6, drop_out=0).settle(
         keys, like={"w": np.zeros((2, 2)), "b": np.zeros(2)})
     seen = []
 
@@ -53,17 +55,76 @@ def test_join() -> None:
 
 def test_weights_and_a_rule_of_ones_own() -> None:
     keys = identities(4)
-    settled = plan(rounds=2, length=3, drop_out=0).settle(
-        keys, weighting=hushsum.Weighting(max_weight=30))
-    trains = [lambda m, i=i: (np.full(2, float(i)), 10 * i, {"loss": 1.0}) for i in range(4)]
+    settled = job(rounds=2, length=2, drop_out=0, max_weight=30).settle(keys)
+    trains = [lambda m, i=i: (np.full(2, float(i)), 10 * i + 1, {"loss": 1.0}) for i in range(4)]
     model, _ = run_job(settled, keys, hushsum.Identity.generate(), trains,
                        apply=lambda model, mean: mean)
-    assert close_to(model, np.average([0, 1, 2, 3], weights=[0, 10, 20, 30]), 1e-2)
+    assert close_to(model, np.average([0, 1, 2, 3], weights=[1, 11, 21, 30]))
+
+
+def test_the_rule_of_the_job() -> None:
+    """What the server does is declared, and vectors are the program's."""
+    keys = identities(3)
+    served = hushsum.Job.Server(rule="fedavgm", rate=0.5, beta1=0.5)
+    declared = dataclasses.replace(job(rounds=3, length=2, drop_out=0), server=served)
+    model, out = run_job(declared.settle(keys), keys, hushsum.Identity.generate(),
+                         [lambda m: np.array([1.0, -2.0])] * 3)
+    want = 0.5 * (1 + 1.5 + 1.75)
+    assert close_to(model, [want, -2 * want]) and all(close_to(m, model) for m in out.values())
+    tried = hushsum.simulate(dataclasses.replace(declared, parties=hushsum.Job.Parties(count=3)),
+                             lambda m, data: data, [np.array([1.0, -2.0])] * 3, progress=False)
+    assert close_to(tried.model, model) and close_to(tried.clear_model, model)
+    with pytest.raises(hushsum.ConfigError, match="state"):
+        hushsum.Coordinator(declared.settle(keys), identity=hushsum.Identity.generate(),
+                            state="x", key=bytes(32))
+
+
+def rows(party: int) -> tuple[np.ndarray, np.ndarray]:
+    r = np.random.default_rng(party)
+    x = r.normal(size=(40, 6))
+    return x, (x[:, 0] + x[:, 1] > 0).astype(int)
+
+
+@pytest.mark.parametrize("more", [
+    'rule = "fedprox"\nmask = "soft"\n[server]\nrule = "fedadam"\nbeta1 = 0.9',
+    'rule = "scaffold"\n[sum]\nmax_weight = 30',
+    'rule = "fedga"',
+    'rate = 0.5\n[privacy]\nnoise = "discrete-gaussian"\nmultiplier = 0.02\nclip = 1.0',
+])
+def test_a_job_that_trains(more: str, tmp_path) -> None:
+    """Rows are Python's, and the sidecar trains: over the network as when it is tried out, to the
+    last bit without noise."""
+    text = f"""name = "trains"
+rounds = 3
+seed = 7
+parties = {{ count = 4, roster = "roster.txt", drop_out = 0.3 }}
+model = {{ name = "softmax", features = 6, classes = 2 }}
+[training]
+steps = 4
+{more}
+"""
+    declared = hushsum.Job.parse(text)
+    keys = identities(4)
+    data = [rows(i) for i in range(4)]
+    events: list[hushsum.Progress] = []
+    model, out = run_job(declared.settle(keys), keys, hushsum.Identity.generate(), data, rows=True,
+                         progress=events.append)
+    tried = hushsum.simulate(declared, None, data, progress=False,
+                             evaluate=lambda m: float(np.abs(m).max()))
+    assert model.shape == (14,) and np.abs(model).max() > 0.01
+    assert all(np.array_equal(m, model) for m in out.values())
+    everybody = all(len(e.parties) == 4 for e in events if "summed" in e.text)
+    if "noise" in more:
+        assert tried.epsilon is not None and not np.array_equal(model, tried.model)
+        assert close_to(tried.clear_model, model, 0.5)
+    else:
+        assert tried.epsilon is None and (np.array_equal(model, tried.model) or not everybody)
+        assert close_to(tried.model, tried.clear_model, 1e-3)
 
 
 def test_a_party_that_fails_is_absent() -> None:
     keys = identities(5)
-    settled = plan(rounds=2, length=1, drop_out=0.4).settle(keys)
+    settled = job(rounds=2, length=1, drop_out=0.4).settle(keys)
 
     def broken(model):
         raise RuntimeError("no data today")
@@ -83,7 +144,7 @@ def test_a_party_that_fails_is_absent() -> None:
 
 def test_a_job_without_a_sum_fails() -> None:
     keys = identities(3)
-    settled = plan(rounds=1, length=1, drop_out=0).settle(keys)
+    settled = job(rounds=1, length=1, drop_out=0).settle(keys)
 
     def broken(model):
         raise RuntimeError("no data today")
@@ -93,34 +154,35 @@ def test_a_job_without_a_sum_fails() -> None:
     assert caught.value.kind == "stalled" and caught.value.advice
 
 
-def test_another_plan_is_told() -> None:
+def test_another_job_is_told() -> None:
     keys = identities(3)
     coordinator = hushsum.Identity.generate()
-    ours, theirs = plan(drop_out=0).settle(keys), plan(drop_out=0, clip=3.0).settle(keys)
-    job = hushsum.Coordinator(ours, identity=coordinator)
+    ours, theirs = job(drop_out=0).settle(keys), job(drop_out=0, clip=3.0).settle(keys)
+    running = hushsum.Coordinator(ours, identity=coordinator)
     with pytest.raises(hushsum.PlanError) as caught:
-        hushsum.join(job.url, settled=theirs, identity=keys["party0"],
+        hushsum.join(theirs, url=running.url, identity=keys["party0"],
                      coordinator=coordinator.public, train=lambda m: m)
-    assert caught.value.field == "clip"
-    job.close()
+    assert caught.value.field == "privacy.clip"
+    running.close()
     with pytest.raises(hushsum.Error):
-        job.run()
+        running.run()
 
 
 def test_states_outlive_processes(tmp_path) -> None:
     keys = identities(3)
     coordinator = hushsum.Identity.generate()
-    settled = plan(rounds=2, length=1, drop_out=0).settle(keys)
-    job = hushsum.Coordinator(settled, identity=coordinator, state=tmp_path / "c", key=b"k" * 32)
+    settled = job(rounds=2, length=1, drop_out=0).settle(keys)
+    running = hushsum.Coordinator(settled, identity=coordinator, state=tmp_path / "c",
+                                  key=b"k" * 32)
     threads = [
-        threading.Thread(target=hushsum.join, args=(job.url,), kwargs=dict(
-            settled=settled, identity=k, coordinator=coordinator.public,
+        threading.Thread(target=hushsum.join, args=(settled,), kwargs=dict(
+            url=running.url, identity=k, coordinator=coordinator.public,
             train=lambda m: np.ones(1), state=tmp_path / n, key=b"p" * 32))
         for n, k in keys.items()
     ]
     for t in threads:
         t.start()
-    assert close_to(job.run(), 2)
+    assert close_to(running.run(), 2)
     for t in threads:
         t.join(120)
     assert (tmp_path / "party0").stat().st_mode & 0o077 == 0
@@ -144,9 +206,9 @@ def test_simulate() -> None:
         return -float(np.sum((model["w"] - truth) ** 2))
 
     runs = [
-        hushsum.simulate(train, parties, {"w": np.zeros(8)}, rounds=15, clip=1.0, noise=noise,
-                         epsilon=4.0, evaluate=evaluate, progress=False)
-        for noise in (None, "discrete-gaussian")
+        hushsum.simulate(job(rounds=15, length=8, clip=1.0, count=20, drop_out=0, **noise), train,
+                         parties, {"w": np.zeros(8)}, evaluate=evaluate, progress=False)
+        for noise in ({}, {"noise": "discrete-gaussian", "epsilon": 4.0})
     ]
     quiet, noisy = runs
     assert len(quiet.scores) == len(quiet.clear_scores) == 15

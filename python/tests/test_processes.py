@@ -17,7 +17,7 @@ import pytest
 
 import hushsum
 from hushsum import _sidecar
-from rounds import Session, close_to, identities, plan
+from rounds import Session, close_to, identities, job
 
 
 def gone(pid: int, within: float = 60) -> bool:
@@ -37,14 +37,14 @@ def gone(pid: int, within: float = 60) -> bool:
 def work(seed: int) -> tuple[int, int, float]:
     """Hold a session in this process; return it, its sidecar and a mean."""
     keys = identities(3)
-    session = Session(plan(drop_out=0).settle(keys), keys.values())
+    session = Session(job(drop_out=0).settle(keys), keys.values())
     mean = session.round(lambda i: np.full(5, float(seed)))
     return os.getpid(), _sidecar.current().process, float(mean.model[0])
 
 
 def test_fork() -> None:
     keys = identities(4)
-    session = Session(plan(drop_out=0).settle(keys), keys.values())
+    session = Session(job(drop_out=0).settle(keys), keys.values())
     ours = _sidecar.current().process
     read, write = os.pipe()
     child = os.fork()
@@ -167,10 +167,12 @@ def test_it_ends_with_its_parent(how: signal.Signals) -> None:
         # Whoever runs these tests in the background may have it ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "i = [hushsum.Identity.generate() for _ in range(3)]\n"
-        "p = hushsum.Plan('a', rounds=1, length=100000, clip=1.0).settle("
-        "{str(n): k for n, k in enumerate(i)})\n"
-        "t, _ = _sidecar.current().call('trial.new', {'settled': p.identifier, 'broadcast': '00' * 32})\n"
-        "_sidecar.current().call('trial.add', t, [p.vector(np.ones(100000))])\n"
+        "p = hushsum.Job(name='a', rounds=1, model=hushsum.Job.Model(length=100000),"
+        " parties=hushsum.Job.Parties(count=3)).settle({str(n): k for n, k in enumerate(i)})\n"
+        "x = p.structure.blob(np.ones(100000))\n"
+        "t, _ = _sidecar.current().call('trial.new', {'settled': p.identifier}, [x])\n"
+        "_sidecar.current().call('trial.begin', t)\n"
+        "_sidecar.current().call('trial.add', {**t, 'party': 0}, [x])\n"
         "print(_sidecar.current().process, flush=True)\n"
         "hushsum.calibrate('gaussian', epsilon=1, rate=0.0001, rounds=10**7)\n"
     )
@@ -190,7 +192,7 @@ def test_no_key_in_shared_memory() -> None:
     identity = hushsum.Identity.generate()
     assert s._memory is not None
     keys = {"a": identity, "b": hushsum.Identity.generate()}
-    settled = plan(drop_out=0, length=20000).settle(keys)
+    settled = job(drop_out=0, length=20000).settle(keys)
     session = Session(settled, keys.values())
     session.round(lambda i: np.ones(20000))
     key = os.urandom(32)
@@ -295,7 +297,7 @@ def test_a_socket(tmp_path) -> None:
             connections.append(s)
         assert path.stat().st_mode & 0o077 == 0
         for s in connections:  # side by side
-            assert "result" in call(s, 1, "hello", version=3)
+            assert "result" in call(s, 1, "hello", version=4)
             assert len(call(s, 2, "identity")["result"]["public"]) == 64
         answer = call(connections[0], 3, "account.epsilon", mechanism="gaussian",
                       noise_multiplier=1)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,7 +20,6 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/jobtest"
 	"github.com/hushsum/hushsum/internal/suite"
 	jobs "github.com/hushsum/hushsum/job"
@@ -67,9 +67,8 @@ func (h *held) keep(round, i int, values [][]uint64) {
 // of the service, by a Coordinator over TCP, by package drive in virtual time, and by Python. All
 // give the same sums. Those in virtual time are the service's, and the Coordinator's, to the bit,
 // of the submissions that those were of. Between the service, the Coordinator and Python the same
-// vectors give the same means to a step of the encoding, and no closer. The service and the
-// Coordinator hold the same job, with one digest; Python has its promises as a plan, whose encoding
-// is another: parties round by chance, and every round is rotated as its own broadcast says.
+// vectors give the same means to a step of the encoding, and no closer: parties round by chance.
+// All hold the same job, with one digest.
 func TestFourWays(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes its time to form, and a program to be built
 	var byNodes, byTCP *hushsum.Settled
@@ -87,7 +86,7 @@ func TestFourWays(t *testing.T) {
 	})
 	t.Run("Python", func(t *testing.T) {
 		means := waysByPython(t)
-		checkMeans(t, &means, stepOfPlan(t))
+		checkMeans(t, &means, stepOfJob)
 	})
 	if byNodes == nil || byTCP == nil {
 		return
@@ -103,23 +102,6 @@ func TestFourWays(t *testing.T) {
 // stepOfJob is the most that a mean is off, of a job with sum.fraction_bits = 20: each coordinate
 // of a submission is rounded to a step. The last places are of floating-point numbers.
 var stepOfJob = math.Sqrt(waysLength)*0x1p-20 + 1e-12
-
-// stepOfPlan is that of a plan. Every coordinate of a submission is a step off at most, and so is
-// that of the mean, before the rotation is undone.
-func stepOfPlan(t *testing.T) float64 {
-	t.Helper()
-	encoder, err := aggregation.Encoder{
-		Parties:   waysParties,
-		Dimension: waysLength,
-		Clip:      1,
-		Bits:      32,
-		Rotate:    new([32]byte),
-	}.ChooseScale(0, waysParties)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return math.Sqrt(waysLength)/encoder.Scale + 1e-12
-}
 
 // checkMeans compares the means of the rounds with those of the vectors.
 func checkMeans(t *testing.T, means *[waysRounds][]float64, step float64) {
@@ -339,15 +321,31 @@ func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 // waysByPython has Python's package hold the federation.
 func waysByPython(t *testing.T) (means [waysRounds][]float64) {
 	t.Helper()
-	var vectors [waysRounds][waysParties][]float64
-	for r := range vectors {
-		for i := range vectors[r] {
-			vectors[r][i] = waysVector(i, r+1)
+	folder := t.TempDir()
+	declareWays(t, folder)
+	var given struct {
+		Job     string                             `json:"job"`
+		Vectors [waysRounds][waysParties][]float64 `json:"vectors"`
+	}
+	given.Job = filepath.Join(folder, "federation.toml")
+	for r := range given.Vectors {
+		for i := range given.Vectors[r] {
+			given.Vectors[r][i] = waysVector(i, r+1)
 		}
 	}
-	var all [][]float64
-	runPython(t, "fourways.py", vectors, &all)
-	copy(means[:], all)
+	var got struct {
+		Digest string
+		Means  [][]float64
+	}
+	runPython(t, "fourways.py", given, &got)
+	declared, err := jobs.Load(given.Job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := declared.Digest(); got.Digest != hex.EncodeToString(want[:]) {
+		t.Errorf("Python's digest of the job is %s, the file's %x", got.Digest, want)
+	}
+	copy(means[:], got.Means)
 	return means
 }
 

@@ -199,22 +199,60 @@ func (f *oneFile) expected(simulated []float64, included [][]int) []float64 {
 // Participants within a process and over TCP. All have the digest and the words that the file has,
 // and so has Python. Without noise all come to the same model to the last bit.
 func TestOneFile(t *testing.T) {
-	f := newOneFile(t, `training = { rule = "scaffold", mask = "soft", steps = 4, rate = 0.3 }
-server = { rule = "fedadam", beta1 = 0.9 }
-`)
+	f := newOneFile(t, oneFileTraining)
 	simulated := f.simulated()
 	for _, way := range []struct {
 		name string
 		run  func() (model []float64, included [][]int)
 	}{{"service", f.served}, {"links", f.remembered}, {"TCP", f.byTCP}} {
 		model, included := way.run()
-		want := f.expected(simulated, included)
-		if len(model) != len(want) {
-			t.Fatalf("%s: %d weights, simulated %d", way.name, len(model), len(want))
+		f.equal(way.name, model, f.expected(simulated, included))
+	}
+}
+
+// What the file says of training, and of noise.
+const (
+	oneFileTraining = `training = { rule = "scaffold", mask = "soft", steps = 4, rate = 0.3 }
+server = { rule = "fedadam", beta1 = 0.9 }
+`
+	oneFileNoise = `training = { rule = "fedprox", steps = 4, rate = 0.3 }
+privacy = { noise = "discrete-gaussian", multiplier = 0.02, clip = 1.0 }
+`
+)
+
+// equal compares a model with the simulated one, to the last bit.
+func (f *oneFile) equal(where string, model, want []float64) {
+	f.Helper()
+	if len(model) != len(want) {
+		f.Fatalf("%s: %d weights, simulated %d", where, len(model), len(want))
+	}
+	for k, w := range want {
+		if math.Float64bits(model[k]) != math.Float64bits(w) {
+			f.Fatalf("%s: weight %d is %v, simulated %v", where, k, model[k], w)
 		}
-		for k, w := range want {
-			if math.Float64bits(model[k]) != math.Float64bits(w) {
-				t.Fatalf("%s: weight %d is %v, simulated %v", way.name, k, model[k], w)
+	}
+}
+
+// near compares models of little noise: they differ, by less than what was learnt.
+func (f *oneFile) near(models [][]float64) {
+	f.Helper()
+	far := func(a, b []float64) (square float64) {
+		for k := range a {
+			square += (a[k] - b[k]) * (a[k] - b[k])
+		}
+		return math.Sqrt(square)
+	}
+	for i, model := range models {
+		if len(model) != len(models[0]) {
+			f.Fatalf("%d weights, want %d", len(model), len(models[0]))
+		}
+		for _, other := range models[:i] {
+			if slices.Equal(model, other) {
+				f.Error("two ways drew the same noise")
+			}
+			learnt := far(other, make([]float64, len(other))) // from zeros
+			if off := far(model, other); !(off < learnt/2) {
+				f.Errorf("%v off, and %v were learnt", off, learnt)
 			}
 		}
 	}
@@ -222,47 +260,62 @@ server = { rule = "fedadam", beta1 = 0.9 }
 
 // With little noise they run, and come to models that differ, by less than what was learnt.
 func TestOneFileWithNoise(t *testing.T) {
-	f := newOneFile(t, `training = { rule = "fedprox", steps = 4, rate = 0.3 }
-privacy = { noise = "discrete-gaussian", multiplier = 0.02, clip = 1.0 }
-`)
-	far := func(a, b []float64) (square float64) {
-		for k := range a {
-			square += (a[k] - b[k]) * (a[k] - b[k])
-		}
-		return math.Sqrt(square)
-	}
+	f := newOneFile(t, oneFileNoise)
 	models := [][]float64{f.simulated()}
 	for _, run := range []func() ([]float64, [][]int){f.served, f.remembered, f.byTCP} {
 		model, included := run()
-		if len(model) != len(models[0]) || len(included) == 0 {
-			t.Fatalf("%d weights, want %d, of %d sums", len(model), len(models[0]), len(included))
-		}
-		for _, other := range models {
-			if slices.Equal(model, other) {
-				t.Error("two ways drew the same noise")
-			}
-			learnt := far(other, make([]float64, len(other))) // from zeros
-			if off := far(model, other); !(off < learnt/2) {
-				t.Errorf("%v off, and %v were learnt", off, learnt)
-			}
+		if len(included) == 0 {
+			t.Fatal("there is no sum")
 		}
 		models = append(models, model)
 	}
+	f.near(models)
 }
 
-// Python reads the file as Go does.
+// pythonic holds what Python made of the file.
+type pythonic struct {
+	Digest           string
+	Explain, Settled []string
+	Carried, Tried   []float64
+	Included         [][]int
+}
+
+// byPython has Python's package read the file, and hold the job.
+func (f *oneFile) byPython() (got pythonic) {
+	f.Helper()
+	type rows struct {
+		X []float64 `json:"x"`
+		Y []int     `json:"y"`
+	}
+	var given struct {
+		Job  string `json:"job"`
+		Rows []rows `json:"rows"`
+	}
+	given.Job = f.path
+	for _, own := range f.rows {
+		given.Rows = append(given.Rows, rows{own.X, own.Labels})
+	}
+	runPython(f.T, "onefile.py", given, &got)
+	if digest := f.job.Digest(); got.Digest != hex.EncodeToString(digest[:]) {
+		f.Errorf("the digest is %s, want %x", got.Digest, digest)
+	}
+	for _, words := range [][]string{got.Explain, got.Settled} {
+		if !reflect.DeepEqual(words, f.job.Explain()) {
+			f.Errorf("the plan is %q, want %q", words, f.job.Explain())
+		}
+	}
+	return got
+}
+
+// Python reads the file as Go does, and holds it with rows of its own: tried out in a process, and
+// over TCP, without noise to the same model to the last bit.
 func TestOneFileOfPython(t *testing.T) {
 	suite.OnlyLong(t) // a program has to be built
-	f := newOneFile(t, "training.rule = \"fedprox\"\n")
-	var got struct {
-		Digest  string
-		Explain []string
-	}
-	runPython(t, "onefile.py", f.path, &got)
-	if digest := f.job.Digest(); got.Digest != hex.EncodeToString(digest[:]) {
-		t.Errorf("the digest is %s, want %x", got.Digest, digest)
-	}
-	if !reflect.DeepEqual(got.Explain, f.job.Explain()) {
-		t.Errorf("the plan is %q, want %q", got.Explain, f.job.Explain())
-	}
+	f := newOneFile(t, oneFileTraining)
+	got, simulated := f.byPython(), f.simulated()
+	f.equal("Python, tried out", got.Tried, simulated)
+	f.equal("Python over TCP", got.Carried, f.expected(simulated, got.Included))
+	f = newOneFile(t, oneFileNoise)
+	got, simulated = f.byPython(), f.simulated()
+	f.near([][]float64{simulated, got.Tried, got.Carried})
 }

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -86,7 +86,7 @@ func run() error {
 	return lines.Err()
 }
 
-// session makes a session of the plan that boundary.py has.
+// session makes a session of the job that boundary.py has.
 func session(length, n int) (
 	*protocol.Carrier[*protocol.Server, *protocol.Client], *hushsum.Settled, error,
 ) {
@@ -105,9 +105,14 @@ func session(length, n int) (
 	if err != nil {
 		return nil, nil, err
 	}
-	plan := hushsum.Plan{Name: "boundary", Rounds: 1000, Length: length, Clip: 1, DropOut: .2,
-		Noise: accounting.FamilyDiscreteGaussian, Epsilon: 1000}
-	settled, err := plan.Settle(roster)
+	declared := job.Job{
+		Name:    "boundary",
+		Rounds:  1000,
+		Model:   job.Model{Length: length},
+		Parties: job.Parties{Count: n, DropOut: 0.2},
+		Privacy: job.Privacy{Noise: "discrete-gaussian", Epsilon: 1000, Clip: 1},
+	}
+	settled, err := declared.Settle(job.Files{Roster: roster})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,382 @@
+package sidecar
+
+import (
+	"cmp"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/fault"
+	declared "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/old"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/training"
+)
+
+var settleCalls = map[string]handler{
+	"job.settle":  settleJob,
+	"job.explain": explainJob,
+	"job.spent":   jobSpent,
+	"plan.settle": settlePlan,
+}
+
+// memberJSON is a party of a roster.
+type memberJSON struct {
+	Name string `json:"name"`
+	Key  string `json:"key"` // 64 hexadecimal digits
+}
+
+// parseRoster returns nil for no list.
+func parseRoster(members []memberJSON) (*keyexchange.Roster, error) {
+	if members == nil {
+		return nil, nil
+	}
+	var list []keyexchange.Entry
+	for i, m := range members {
+		key, err := hex.DecodeString(m.Key)
+		if err != nil || len(key) != ed25519.PublicKeySize {
+			return nil, fieldError("roster", "give the public key that the party generated",
+				"party %d: its key is not 64 hexadecimal digits", i)
+		}
+		list = append(list, keyexchange.Entry{Name: m.Name, Key: key})
+	}
+	return keyexchange.NewRoster(list)
+}
+
+func membersOf(r *keyexchange.Roster) (list []memberJSON) {
+	for i := range r.Len() {
+		list = append(list, memberJSON{r.Name(i), hex.EncodeToString(r.Key(i))})
+	}
+	return list
+}
+
+// settledJSON is what a job comes to with its parties.
+type settledJSON struct {
+	Settled uint64 `json:"settled"`
+	// Digest is over all that the sides must agree on, in 64 hexadecimal digits.
+	Digest    string       `json:"digest"`
+	Roster    []memberJSON `json:"roster"`
+	Committee []memberJSON `json:"committee,omitempty"`
+	Rounds    int          `json:"rounds"` // each of one sum
+	Length    int          `json:"length"` // of a vector
+	// Tensors are what a vector consists of, if the job says so.
+	Tensors      []tensorJSON `json:"tensors,omitempty"`
+	Trains       bool         `json:"trains"` // it trains its model itself, on rows
+	Weighs       bool         `json:"weighs"` // vectors have weights
+	MinSurvivors int          `json:"min_survivors"`
+	StdDev       float64      `json:"std_dev"` // of the noise in a mean of the fewest parties
+	Delta        float64      `json:"delta"`
+}
+
+type tensorJSON struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+}
+
+// settled keeps what was settled.
+func (s *sidecar) settled(settled *hushsum.Settled) (any, [][]byte, error) {
+	id, err := s.add(settled)
+	if err != nil {
+		return nil, nil, err
+	}
+	digest := settled.Digest()
+	out := settledJSON{
+		Settled:      id,
+		Digest:       hex.EncodeToString(digest[:]),
+		Roster:       membersOf(settled.Roster()),
+		Rounds:       settled.Rounds(),
+		Length:       settled.Length(),
+		Trains:       settled.Trains(),
+		Weighs:       weighs(settled),
+		MinSurvivors: settled.MinSurvivors(),
+		StdDev:       settled.StdDev(settled.MinSurvivors()),
+		Delta:        delta(settled),
+	}
+	if o := settled.Oneshot(); o != nil {
+		out.Committee = membersOf(o.Committee)
+	}
+	if j := settled.Job(); j != nil {
+		for _, t := range j.Model.Tensor {
+			out.Tensors = append(out.Tensors, tensorJSON{t.Name, t.Shape})
+		}
+	}
+	return out, nil, nil
+}
+
+// weighs reports whether vectors come with weights.
+func weighs(s *hushsum.Settled) bool { return s.Job() != nil && s.Job().Sum.MaxWeight > 0 }
+
+func delta(s *hushsum.Settled) float64 {
+	if s.Job() != nil {
+		return s.Job().Privacy.Delta
+	}
+	return s.Plan().Delta
+}
+
+// settleJob takes the text of a job.
+func settleJob(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Folder    string       `json:"folder"`    // in which the files are that it names
+		Roster    []memberJSON `json:"roster"`    // left out: of the file that the job names
+		Committee []memberJSON `json:"committee"` // the same
+		tryout
+	}
+	if err := r.take(&with, 1); err != nil {
+		return nil, nil, err
+	}
+	j, err := declared.Parse("the job", r.blobs[0].private())
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := serves(j); err != nil {
+		return nil, nil, err
+	}
+	var files declared.Files
+	if with.Parties > 0 {
+		j, files.Roster, err = s.tryout(j, with.tryout)
+	} else {
+		files, err = filesOf(j, with.Folder, with.Roster, with.Committee)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	settled, err := j.Settle(files)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.settled(settled)
+}
+
+// serves refuses what is for the service or the simulator alone.
+func serves(j *declared.Job) error {
+	const advice = "leave it out, or have the service run the job"
+	switch {
+	case j.Metrics.Share > 0:
+		return j.Mistake("metrics.share", advice, "metrics are summed by the service alone")
+	case j.Model.File != "":
+		return j.Mistake("model.file", "write model.tensor or model.length, and give the first model",
+			"the service alone reads it")
+	case len(j.Model.Personal) > 0:
+		return j.Mistake("model.personal", advice, "tensors stay with parties in the service alone")
+	case j.Privacy.ClipQuantile > 0:
+		return j.Mistake("privacy.clip_quantile", "leave it out, or use hushsum simulate",
+			"only a simulation has a clip that follows a quantile")
+	}
+	return nil
+}
+
+// filesOf returns the rosters that are given, and for one that is not that of the job's file.
+func filesOf(
+	j *declared.Job, folder string, roster, committee []memberJSON,
+) (f declared.Files, err error) {
+	named := j.Clone()
+	for _, file := range []*string{&named.Parties.Roster, &named.Sum.Committee} {
+		if *file != "" && !filepath.IsAbs(*file) {
+			*file = filepath.Join(folder, *file)
+		}
+	}
+	if roster != nil {
+		named.Parties.Roster = ""
+	}
+	if committee != nil {
+		named.Sum.Committee = ""
+	}
+	if f, err = named.Files(); err != nil {
+		return f, err
+	}
+	given, err := parseRoster(roster)
+	if err != nil {
+		return f, err
+	}
+	members, err := parseRoster(committee)
+	f.Roster, f.Committee = cmp.Or(f.Roster, given), cmp.Or(f.Committee, members)
+	return f, err
+}
+
+// tryout says who there is in a job that is tried out.
+type tryout struct {
+	Parties int      `json:"parties"` // made up; 0: it is no such job
+	Rows    []uint64 `json:"rows"`    // theirs, from which features and classes follow
+	Clear   bool     `json:"clear"`   // without noise and clip, and with room for any vector
+}
+
+// Of sums without noise of a job that is tried out in the clear.
+const (
+	clearRange        = 1 << 16
+	clearFractionBits = 30
+)
+
+// tryout fills in what a job that is tried out need not say, and makes parties up.
+func (s *sidecar) tryout(j *declared.Job, with tryout) (
+	*declared.Job, *keyexchange.Roster, error,
+) {
+	if n := j.Size(); n != 0 && n != with.Parties {
+		return nil, nil, j.Mistake("parties.count", "leave it out, or give as many",
+			"it says %d, and there are %d", n, with.Parties)
+	}
+	if j.Oneshot() {
+		return nil, nil, j.Mistake("sum.protocol", "leave it out, or use hushsum simulate",
+			"one-message sums are not tried out here")
+	}
+	if with.Parties > declared.MaxParties {
+		return nil, nil, fieldError("parties", "use fewer", "%d are too many", with.Parties)
+	}
+	own := j.Clone()
+	if len(own.Parties.Group) == 0 {
+		own.Parties.Count = with.Parties
+	}
+	if len(with.Rows) > 0 {
+		var sets []*learning.Dataset
+		for _, id := range with.Rows {
+			rows, err := lookup[*learning.Dataset](s, id, "rows")
+			if err != nil {
+				return nil, nil, err
+			}
+			sets = append(sets, rows)
+		}
+		var err error
+		if own, err = training.WithRows(own, sets...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if with.Clear {
+		own.Privacy = declared.Privacy{}
+		own.Sum.Range, own.Sum.FractionBits = clearRange, clearFractionBits
+	}
+	var list []keyexchange.Entry
+	for i := range with.Parties {
+		identity, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, keyexchange.Entry{Name: fmt.Sprintf("party-%d", i+1),
+			Key: identity.Public().(ed25519.PublicKey)})
+	}
+	roster, err := keyexchange.NewRoster(list)
+	return own, roster, err
+}
+
+// settlePlan is for a job that began under a plan, and ends under it.
+func settlePlan(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Plan      json.RawMessage `json:"plan"`
+		Roster    []memberJSON    `json:"roster"`
+		Committee []memberJSON    `json:"committee"` // of a plan whose sums are of one message
+	}
+	if err := r.take(&with, 0); err != nil {
+		return nil, nil, err
+	}
+	p, err := hushsum.ParsePlan(with.Plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	roster, err := parseRoster(with.Roster)
+	if err != nil {
+		return nil, nil, err
+	}
+	committee, err := parseRoster(with.Committee)
+	if err != nil {
+		return nil, nil, err
+	}
+	settle := func() (*hushsum.Settled, error) { return p.Settle(roster) }
+	if committee != nil {
+		settle = func() (*hushsum.Settled, error) { return p.SettleOneshot(roster, committee) }
+	}
+	settled, err := settle()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.settled(settled)
+}
+
+// settledCall finds the job of a call that has no blobs.
+type settledCall struct {
+	Settled uint64 `json:"settled"`
+	Rounds  int    `json:"rounds"`
+}
+
+func (s *sidecar) settledOf(r *request) (*hushsum.Settled, *settledCall, error) {
+	with := new(settledCall)
+	if err := r.take(with, 0); err != nil {
+		return nil, nil, err
+	}
+	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
+	return settled, with, err
+}
+
+// explainJob says in sentences what a job declares: that of a plan which takes its place.
+func explainJob(s *sidecar, r *request) (any, [][]byte, error) {
+	settled, _, err := s.settledOf(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	j := settled.Job()
+	if j == nil {
+		text, err := json.Marshal(settled.Plan())
+		if err != nil {
+			return nil, nil, err
+		}
+		parties := fmt.Sprintf("parties.count=%d", settled.Roster().Len())
+		if j, _, _, err = old.Read("the plan", text, parties); err != nil {
+			return nil, nil, err
+		}
+	}
+	return struct {
+		Explain []string `json:"explain"`
+	}{j.Explain()}, nil, nil
+}
+
+// jobSpent says what rounds of a job spend of every party.
+func jobSpent(s *sidecar, r *request) (any, [][]byte, error) {
+	settled, with, err := s.settledOf(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if most := settled.Rounds(); with.Rounds < 0 || with.Rounds > most {
+		return nil, nil, fieldError("rounds", "", "%d is outside 0 to the job's %d", with.Rounds, most)
+	}
+	if settled.Mechanism() == nil {
+		return spentJSON(accounting.Spent{
+			Bound: accounting.Bound{Upper: infinity, Lower: infinity, Reason: "the job has no noise"},
+			View:  accounting.ServerView,
+		}), nil, nil
+	}
+	if with.Rounds == 0 {
+		return spentJSON(accounting.Spent{View: accounting.ServerView}), nil, nil
+	}
+	spent, err := settled.Round().Spent(accounting.ServerView, with.Rounds, delta(settled))
+	return spentJSON(spent), nil, err
+}
+
+// sessions fails for a job that has no sessions of bare vectors: parties and servers of sessions
+// are made for these.
+func sessions(s *hushsum.Settled) error {
+	if s.Trains() {
+		return fault.New(hushsum.ErrConfig, "join it, or coordinate it, with rows",
+			"the job trains its model itself")
+	}
+	return pairwise(s)
+}
+
+// pairwise fails for a job whose sums are of one message, or do not recover.
+func pairwise(s *hushsum.Settled) error {
+	if s.Oneshot() != nil {
+		return fault.New(hushsum.ErrConfig, "use the parties, members and servers of oneshot",
+			"the job's sums are of one message")
+	}
+	return recovers(s)
+}
+
+// recovers fails for a job whose sums need everybody, which no carrier has yet.
+func recovers(s *hushsum.Settled) error {
+	if j := s.Job(); j != nil && !j.Recovers() && !j.Oneshot() {
+		return j.Mistake("sum.recovery", "write sum.recovery = true, or parties.drop_out",
+			"sums that nobody may be missing from are for simulations")
+	}
+	return nil
+}
