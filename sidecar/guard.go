@@ -8,16 +8,16 @@ import (
 	"github.com/hushsum/hushsum/drive"
 )
 
-// A party of a plan has one guard in a sidecar, whatever sessions it is in, and whether its
+// A party of a job has one guard in a sidecar, whatever sessions it is in, and whether its
 // objects are closed or not: a coordinator that begins anew, with another session, finds what
 // was counted. It ends with the sidecar; what outlives that is in the saved states.
 
 // maxGuards is how many parties' submissions are counted at a time, for the bound on memory.
 const maxGuards = 1 << 18
 
-// account names a party of a plan.
+// account names a party of a job.
 type account struct {
-	plan  [32]byte // digest
+	job   [32]byte // digest, settled
 	party [ed25519.PublicKeySize]byte
 }
 
@@ -76,8 +76,8 @@ func (g *guard) learn(limits drive.Limits, known counted) error {
 	return err
 }
 
-// guard returns the guard of a party of a plan, which has counted at least what is known. It
-// fails with drive.ErrState if the plan has no such rounds.
+// guard returns the guard of a party of a job, which has counted at least what is known. It
+// fails with drive.ErrState if the job has no such rounds.
 func (s *sidecar) guard(
 	settled *hushsum.Settled, identity ed25519.PrivateKey, known counted,
 ) (*guard, error) {
@@ -89,7 +89,7 @@ func (s *sidecar) guard(
 	if err != nil {
 		return nil, err
 	}
-	name := account{plan: settled.Digest()}
+	name := account{job: settled.Digest()}
 	copy(name.party[:], identity[ed25519.SeedSize:])
 	s.mutex.Lock()
 	g, found := s.guards[name]

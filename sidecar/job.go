@@ -219,9 +219,6 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	p.Dialer = &hushsum.TCPDialer{Address: with.Address, Identity: identity, Coordinator: coordinator}
-	if err := recovers(settled); err != nil {
-		return nil, nil, err
-	}
 	if settled.Trains() {
 		rows, err := lookup[*learning.Dataset](s, with.Rows, "rows")
 		if err != nil {

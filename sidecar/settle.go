@@ -363,20 +363,11 @@ func sessions(s *hushsum.Settled) error {
 	return pairwise(s)
 }
 
-// pairwise fails for a job whose sums are of one message, or do not recover.
+// pairwise fails for a job whose sums are of one message.
 func pairwise(s *hushsum.Settled) error {
-	if s.Oneshot() != nil {
-		return fault.New(hushsum.ErrConfig, "use the parties, members and servers of oneshot",
-			"the job's sums are of one message")
+	if s.Oneshot() == nil {
+		return nil
 	}
-	return recovers(s)
-}
-
-// recovers fails for a job whose sums need everybody, which no carrier has yet.
-func recovers(s *hushsum.Settled) error {
-	if j := s.Job(); j != nil && !j.Recovers() && !j.Oneshot() {
-		return j.Mistake("sum.recovery", "write sum.recovery = true, or parties.drop_out",
-			"sums that nobody may be missing from are for simulations")
-	}
-	return nil
+	return fault.New(hushsum.ErrConfig, "use the parties, members and servers of oneshot",
+		"the job's sums are of one message")
 }

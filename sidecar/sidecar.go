@@ -23,7 +23,7 @@ const maxCalls = 1024
 // endTime is how long work may take to end when the program has.
 const endTime = 300 * time.Millisecond
 
-// maxObjects is how many plans, parties, servers and so on there may be at a time.
+// maxObjects is how many jobs, parties, servers and so on there may be at a time.
 const maxObjects = 1 << 16
 
 // Serve answers the calls that come on a stream, until it ends. Calls are worked on side

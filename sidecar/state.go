@@ -104,6 +104,6 @@ func openState(key *keyexchange.SealKey, saved []byte) (savedParty, error) {
 
 // notState says that bytes are not what party.save returned under the key.
 func notState() error {
-	return fault.New(protocol.ErrState, "load it with the plan, number, identity and key of save",
+	return fault.New(protocol.ErrState, "load it with the job, number, identity and key of save",
 		"the bytes were not saved under this key, or were changed")
 }

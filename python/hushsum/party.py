@@ -184,7 +184,8 @@ class Server(_sidecar.Remote):
     A round goes: :meth:`begin`, :meth:`survivors`, :meth:`certificate`, :meth:`sum`; before
     the first come :meth:`keys` and :meth:`members`. Between two steps give what parties
     answered to :meth:`receive`, until :attr:`missing` is empty or you have waited long
-    enough: a step goes on without who is missing.
+    enough: a step goes on without who is missing. Of a job without ``parties.drop_out`` and
+    ``sum.recovery`` nobody may be missing, and :meth:`sum` follows :meth:`begin`.
     """
 
     def __init__(self, settled: Settled, *, number: int = 1) -> None:

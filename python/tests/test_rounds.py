@@ -123,6 +123,23 @@ def test_too_few_lose_the_round_not_the_session() -> None:
     assert len(session.round(lambda i: np.ones(5)).parties) == 10
 
 
+def test_a_sum_of_all() -> None:
+    """A job without recovery: who submits is in the sum, and all must."""
+    keys = identities(3)
+    session = Session(job(drop_out=0, recovery=False).settle(keys), keys.values())
+    for missing in (0, 1):
+        broadcast, messages = session.server.begin(None)
+        session.carry(messages)
+        for p in session.parties[missing:]:
+            session.server.receive(p.index, p.submit(broadcast, np.ones(5)))
+        if missing:
+            with pytest.raises(hushsum.TooFewError) as caught:
+                session.server.sum()
+            assert caught.value.parties == (0,)
+        else:
+            assert close_to(session.server.sum().model, 1)
+
+
 def test_weights() -> None:
     keys = identities(6)
     settled = job(clip=50.0, max_weight=100).settle(keys)
