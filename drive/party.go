@@ -24,6 +24,14 @@ type PartyConfig struct {
 	Identity crypto.Signer // Ed25519, of the roster
 	Random   io.Reader     // nil: crypto/rand
 
+	// After is how long after its question a submission leaves; 0: as soon as there is an answer.
+	// Where it is above 0 all parties submit at that instant, whatever their programs come to: one
+	// that has no answer by then sends what Blank writes, zeros with its share of the noise. Luck is
+	// the probability with which a party's own coin, tossed anew for each submission, has its program
+	// asked at all; 0: it always is.
+	After Time
+	Luck  float64
+
 	// Least is the least number of a session that the party may join, also with a saved state
 	// that has a lower one. Spent is the last round that a party which has lost its state may
 	// have submitted in; a saved state knows better.
@@ -53,7 +61,8 @@ type Party struct {
 	shown      bool // Ready has said all that Advance may hand out
 	reports    []Report
 	out        Out
-	asked      *Ask // that has not been answered
+	asked      *Ask            // that has not been answered
+	ready      *masking.Vector // what leaves at its instant; nil: there is none, or nothing to do
 }
 
 // Ready says what has to be done before anything leaves.
@@ -99,6 +108,11 @@ const (
 type Ask struct {
 	ID    AskID
 	Round uint64 // of the job; 0 if the carrier did not know it
+	// After is how long after the question [Party.Instant] is due; 0: there is no instant. Idle says
+	// that the party's coin has no luck: there is nothing to ask the program, and nobody but the
+	// party may know.
+	After Time
+	Idle  bool
 }
 
 // AskID names a question. It is the same after a restart.
@@ -248,10 +262,9 @@ func (p *Party) Receive(message []byte, round uint64) error {
 	case errors.Is(err, protocol.ErrReplay), errors.Is(err, protocol.ErrPhase):
 		// The coordinator asks again: it has not had the answer.
 		if due {
-			p.ask(c, round)
-		} else {
-			p.last(c)
+			return p.ask(c, round)
 		}
+		p.last(c)
 		return nil
 	case err != nil:
 		p.report(Refused, c.Number(), round, err)
@@ -265,22 +278,29 @@ func (p *Party) Receive(message []byte, round uint64) error {
 	case answer != nil:
 		p.out.Send = append(p.out.Send, Message{c.Number(), answer})
 	case due:
-		p.ask(c, round)
+		return p.ask(c, round)
 	}
 	return nil
 }
 
 // ask asks the program for a vector, unless the guard refuses the round.
-func (p *Party) ask(c *protocol.Client, round uint64) {
+func (p *Party) ask(c *protocol.Client, round uint64) error {
 	own, _ := c.Due()
 	if round != 0 {
 		if err := p.guard.Check(round); err != nil {
 			p.decline(c.Number(), round, err)
-			return
+			return nil
 		}
 	}
-	p.asked = &Ask{AskID{c.Number(), own}, round}
+	id := AskID{c.Number(), own}
+	if p.asked == nil || p.asked.ID != id || p.asked.Round != round {
+		p.asked = &Ask{ID: id, Round: round}
+		if err := p.toss(c); err != nil {
+			return err
+		}
+	}
 	p.out.Ask = p.asked
+	return nil
 }
 
 func (p *Party) decline(session, round uint64, err error) {
@@ -310,7 +330,8 @@ func (p *Party) waiting(id AskID) bool {
 	return due && round == id.Round
 }
 
-// Answer takes the program's vector: it is counted, masked, and may leave once both are durable.
+// Answer takes the program's vector: it is counted, masked, and may leave once both are durable, or
+// at its instant.
 // It fails with errors of the machine, such as protocol.ErrRandom.
 func (p *Party) Answer(a Answer) error {
 	p.shown = false
@@ -318,6 +339,14 @@ func (p *Party) Answer(a Answer) error {
 		p.report(Late, a.ID.Session, a.Round, nil)
 		return nil
 	}
+	if p.config.After > 0 {
+		return p.hold(a)
+	}
+	return p.submit(a)
+}
+
+// submit counts, masks and sends what an answer fills in.
+func (p *Party) submit(a Answer) error {
 	if p.asked != nil && p.asked.Round != 0 && p.asked.Round != a.Round {
 		p.decline(a.ID.Session, a.Round, fmt.Errorf("%w: %d was announced, and the broadcast has %d",
 			ErrRound, p.asked.Round, a.Round))

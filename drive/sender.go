@@ -144,7 +144,7 @@ func (s *Sender) Opening(message []byte) {
 		return
 	}
 	s.opening = bytes.Clone(message)
-	s.asked = &Ask{AskID{Round: h.Round}, h.Round}
+	s.asked = &Ask{ID: AskID{Round: h.Round}, Round: h.Round}
 	s.out.Ask = s.asked
 }
 

@@ -4,6 +4,7 @@ package entropy
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -59,4 +60,14 @@ func Read(name string, random io.Reader, b []byte) error {
 		return fmt.Errorf("%s: %w: %w", name, Err, err)
 	}
 	return nil
+}
+
+// Coin tosses a coin that has luck with a probability of 0 to 1, to 2^-53, by random as [Read] has
+// it.
+func Coin(name string, random io.Reader, luck float64) (bool, error) {
+	var b [8]byte
+	if err := Read(name, random, b[:]); err != nil {
+		return false, err
+	}
+	return float64(binary.BigEndian.Uint64(b[:])>>11) < luck*0x1p53, nil
 }
