@@ -13,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -41,7 +42,8 @@ type Participant struct {
 	// once or more for a round; an error of it is an absence in that round, and is reported
 	// to Progress. With noise it is no absence, from which others could tell something of the
 	// party's rows: zeros with noise are submitted, also where Work panics. What ends the process
-	// is seen all the same.
+	// is seen all the same. In a job with privacy.submit_after the same holds where Work is not done
+	// at the instant, when ctx ends; with parties.hidden it is called with luck only.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 	// Work32 is Work for models and vectors of float32, in half the memory, with [Participant.Run32]
 	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;
@@ -111,6 +113,7 @@ type participant struct {
 	missed    error      // why there was no vector, the last time that there was none
 	blanks    uint64     // submissions of zeros with noise
 	link      Link
+	worker    instant.Worker // of a job with an instant
 }
 
 // Run takes part until the job is done and returns the last model. It dials again
@@ -147,6 +150,9 @@ func (p *Participant) run(ctx context.Context) (weights, error) {
 		return p.runOneshot(ctx)
 	}
 	r := &participant{Participant: *p}
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.worker.Wait()
+	defer cancel()
 	r.longest = p.Plan.Config(0).MaxMessage()
 	defer func() { r.vault.close() }()
 	if err := r.load(); err != nil {
@@ -394,6 +400,9 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 	if b == nil {
 		return nil // it comes with the next message that says so
 	}
+	if ask.After > 0 {
+		return p.workUntil(ctx, ask, b)
+	}
 	var fill func(v *masking.Vector) error
 	err := p.try(func() (err error) {
 		fill, err = p.vector(ctx, b)
@@ -536,6 +545,8 @@ func (p *participant) load() error {
 		Label:    p.Plan.Label(),
 		Identity: p.Identity,
 		Random:   p.Random,
+		After:    drive.Time(p.Plan.SubmitAfter()),
+		Luck:     p.Plan.Hidden(),
 		Least:    p.LeastNumber,
 		Spent:    uint64(p.Spent),
 	}

@@ -1,11 +1,13 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Validate returns all that is outside its range, missing, or does not go with the rest, joined:
@@ -130,8 +132,11 @@ func (c *checker) parties() {
 	c.refuse(c.Recovers() && p.PerRound > 1 && p.PerRound < least, "parties.per_round",
 		fmt.Sprintf("write %d or more, or a larger parties.drop_out, which is of all parties", least),
 		"%d take part, and no fewer than %d make a sum", p.PerRound, least)
-	c.refuse(p.PerRound > 0 && p.Hidden > 0, "parties.hidden", "leave one of the two out",
+	c.refuse(p.Hidden > 0 && (p.PerRound > 0 || p.Participations > 0), "parties.hidden",
+		"leave it out, or parties.per_round and parties.participations",
 		"parties are drawn by a public rule or by a secret coin")
+	c.takes(c.Noisy(), "without noise a sum shows who is in it", "name privacy.noise, or leave it out",
+		"parties.hidden")
 	c.participations(n)
 	c.takes(!c.Oneshot(), "a one-message sum is of all parties", "leave it out", "parties.per_round")
 	c.takes(!c.Sum.Sparse, "a sparse graph is over all parties", "leave it out", "parties.per_round")
@@ -215,6 +220,16 @@ func (c *checker) privacy() {
 		"privacy.clip_rate")
 	c.refuse(p.ClipQuantile > 0 && c.masked() && c.Noisy(), "privacy.clip_quantile",
 		"use one of mask and quantile", "votes and signs do not share a lane")
+	c.takes(c.Noisy(), "zeros without noise show", "name privacy.noise, or leave it out",
+		"privacy.submit_after")
+	c.refuse(c.Parties.Hidden > 0 && p.SubmitAfter == 0, "privacy.submit_after",
+		`write how long training takes at most, such as "1m"`,
+		"who trains would answer later than who does not")
+	c.refuse(c.Oneshot() && p.SubmitAfter > 0, "privacy.submit_after", `write sum.protocol = "pairwise"`,
+		"one-message sums are not sent at an instant")
+	wait := cmp.Or(c.Time.StepTime, 30*time.Second)
+	c.refuse(p.SubmitAfter >= wait, "privacy.submit_after", "write less, or a longer time.step_time",
+		"steps wait for %v, and all would be too late", wait)
 	c.takes(c.masked(), "there is no mask whose signs are sent", "leave it out", "privacy.sign_share")
 	c.refuse(c.Noisy() && c.Oneshot() && c.masked(), "training.mask",
 		"leave out the mask or the noise",

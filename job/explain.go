@@ -119,7 +119,11 @@ func (j *Job) sayWho() string {
 				count(k, "of these", "of these"))
 		}
 	case p.Hidden > 0:
-		text += fmt.Sprintf(" In each round each takes part with probability %v.", p.Hidden)
+		text += fmt.Sprintf(" In each round each takes part with probability %v, by a coin of its own "+
+			"that nobody else sees; all submit %v after the model came, those without luck zeros with "+
+			"their share of the noise. Epsilon counts on the coins being secret: the instant hides how "+
+			"long training takes, and neither power, load nor a machine that is shared.", p.Hidden,
+			j.Privacy.SubmitAfter)
 	}
 	return text
 }

@@ -60,8 +60,9 @@ var theJob = tableOf(
 		"Bounds the rounds that a party submits in, by its own ledger, whoever draws them.").
 		says("0, or 1 to rounds").unit("rounds").means("0: all").flag("participations", "K"),
 	number("parties.hidden", func(j *Job) *float64 { return &j.Parties.Hidden }, between(0, 1),
-		"Has each party take part by a secret coin with this probability.").
-		unit("probability").means("0: all take part").flag("hidden", "P"),
+		"Has each party take part by its own secret coin with this probability, and else send zeros "+
+			"with its share of the noise.").
+		unit("probability").means("0: all take part").flag("hidden", "Q"),
 
 	word("sum.protocol", func(j *Job) *string { return &j.Sum.Protocol }, "pairwise oneshot",
 		"Takes the sums.").or("pairwise").flag("protocol", "NAME"),
@@ -115,6 +116,10 @@ var theJob = tableOf(
 		flag("clip-quantile", "Q"),
 	number("privacy.clip_rate", func(j *Job) *float64 { return &j.Privacy.ClipRate }, positive,
 		"Sets how fast the clip follows.").or(0.2),
+	span("privacy.submit_after", func(j *Job) *time.Duration { return &j.Privacy.SubmitAfter },
+		limits{hi: maxTime, above: true},
+		"Has all parties submit so long after a round's model came, with zeros where there is nothing.").
+		means("at once; required with parties.hidden").flag("submit-after", "TIME"),
 	number("privacy.sign_share", func(j *Job) *float64 { return &j.Privacy.SignShare }, inside,
 		"Gives the signs of a mask this part of the budget.").unit("share").or(0.5),
 	whole("privacy.bits", func(j *Job) *int { return &j.Privacy.Bits }, between(8, 64),

@@ -2,6 +2,7 @@ package job
 
 import (
 	"io"
+	"math"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/masking"
@@ -49,8 +50,9 @@ type LaneOptions struct {
 	// Noise is the mechanism of all lanes, nil for none, and Clip the norm of a vector in it.
 	Noise *privacy.Mechanism
 	Clip  float64
-	// Expected is how many parties a mean is over where who takes part is secret; 0: it is not.
-	Expected int
+	// Hidden is the probability of a party's secret coin, without luck with which it sends zeros:
+	// means are over the parties that are expected to have luck. 0: there is no coin.
+	Hidden float64
 	// Masked leaves the noise to the masks of one-message sums.
 	Masked bool
 }
@@ -228,17 +230,22 @@ func (l *Lanes) decodeNoisy(rotation [32]byte, sum [][]uint64, parties int) (Tot
 	if l.shape.Votes {
 		t.Signs, t.Votes = nil, signs
 	}
-	if l.shape.Expected > 0 {
-		// How many were drawn is part of what a secret coin hides: means are over the number
+	if q := l.shape.Hidden; q > 0 {
+		// How many had luck is part of what a secret coin hides: means are over the number
 		// expected, and weighted ones over the noisy sum of weights.
-		t.Parties = l.shape.Expected
-		if by := float64(parties) / float64(l.shape.Expected); l.shape.MaxWeight == 0 && by != 1 {
-			for i := range t.Mean {
-				t.Mean[i] *= by
-			}
+		t.Parties = max(1, int(math.Round(q*float64(parties))))
+		if l.shape.MaxWeight == 0 {
+			scale(t.Mean, 1/q)
 		}
 	}
 	return t, nil
+}
+
+// scale multiplies a vector.
+func scale[F aggregation.Float](v []F, by float64) {
+	for i := range v {
+		v[i] = F(float64(v[i]) * by)
+	}
 }
 
 // cut takes values modulo 2^bits.

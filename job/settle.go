@@ -116,10 +116,6 @@ func (x *settling) who() error {
 		return x.Mistake("parties.count", "leave it out, or mend one of the two",
 			"the roster has %d parties, and it says %d", roster.Len(), n)
 	}
-	if x.Parties.Hidden > 0 {
-		return x.Mistake("parties.hidden", "use parties.per_round",
-			"only a simulation draws by a secret coin")
-	}
 	for i, g := range x.Parties.Group {
 		if g.Epsilon > 0 {
 			return x.Mistake(fmt.Sprintf("parties.group.%d.epsilon", i), "use privacy.epsilon",
@@ -176,6 +172,7 @@ func (x *settling) noise() error {
 			Colluders: x.Parties.Colluders},
 		Noise:     privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip, Bits: cmp.Or(p.Bits, 32)},
 		Dimension: d,
+		Rate:      x.Parties.Hidden,
 	}
 	if err := release.Noise.Family.UnmarshalText([]byte(p.Noise)); err != nil {
 		return x.Mistake("privacy.noise", "", "%v", err)
@@ -187,6 +184,9 @@ func (x *settling) noise() error {
 	switch {
 	case p.ClipQuantile > 0:
 		release.Signs = privacy.Votes(cmp.Or(x.Parties.PerRound, x.Parties.Count))
+		if q := x.Parties.Hidden; q > 0 {
+			release.Signs = privacy.Votes(max(1, int(math.Round(q*float64(x.Parties.Count)))))
+		}
 	case x.Training.Mask != "none":
 		release.Signs = &privacy.Signs{Dimension: x.numbers(), Part: p.SignShare}
 	}
@@ -243,6 +243,7 @@ func (x *settling) lanes() error {
 		Noise:        x.out.mechanism,
 		Clip:         x.Privacy.Clip,
 		Masked:       x.Oneshot(),
+		Hidden:       x.Parties.Hidden,
 	}
 	x.out.lanes = NewLanes(o)
 	var err error

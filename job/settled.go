@@ -312,7 +312,11 @@ func DecodeTo[F aggregation.Float](
 		return decodePlain(mean, s, sum, parties)
 	}
 	if s.mechanism != nil {
-		return privacy.DecodeTo(mean, s.mechanism, seed, sum, parties)
+		err := privacy.DecodeTo(mean, s.mechanism, seed, sum, parties)
+		if err == nil && s.job != nil && s.job.Parties.Hidden > 0 {
+			scale(mean, 1/s.job.Parties.Hidden)
+		}
+		return err
 	}
 	e := s.encoder
 	e.Rotate = &seed
@@ -356,5 +360,9 @@ func (s *Settled) StdDev(parties int) float64 {
 	if s.mechanism == nil {
 		return 0
 	}
-	return s.mechanism.StdDev(parties) / float64(parties)
+	over := float64(parties)
+	if q := s.Hidden(); q > 0 {
+		over *= q
+	}
+	return s.mechanism.StdDev(parties) / over
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -154,6 +155,24 @@ func (s *Settled) Draw(round uint64, there []int, sample int) []int {
 	drawn = drawn[:min(sample, len(drawn))]
 	slices.Sort(drawn)
 	return drawn
+}
+
+// Hidden returns the probability with which a party's own secret coin has it take part in a round;
+// 0: there is no coin, and it does. SubmitAfter returns how long after a round's model came all
+// submit; 0: as soon as they can. Who has no luck, or nothing, then sends a [Settled.Blank].
+func (s *Settled) Hidden() float64 {
+	if s.job == nil {
+		return 0
+	}
+	return s.job.Parties.Hidden
+}
+
+// SubmitAfter is described with [Settled.Hidden].
+func (s *Settled) SubmitAfter() time.Duration {
+	if s.job == nil {
+		return 0
+	}
+	return s.job.Privacy.SubmitAfter
 }
 
 // Time returns when rounds are held; of a [Plan] and of [Terms] that is for the program to say.

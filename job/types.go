@@ -49,8 +49,8 @@ type Parties struct {
 	// Bounds the rounds that a party submits in, by its own ledger, whoever draws them. Range: 0, or
 	// 1 to rounds (rounds). Default: 0: all.
 	Participations int
-	// Has each party take part by a secret coin with this probability. Range: 0 to 1 (probability).
-	// Default: 0: all take part.
+	// Has each party take part by its own secret coin with this probability, and else send zeros with
+	// its share of the noise. Range: 0 to 1 (probability). Default: 0: all take part.
 	Hidden float64
 }
 
@@ -124,6 +124,9 @@ type Privacy struct {
 	// Gives the signs of a mask this part of the budget. Range: above 0, below 1 (share). Default:
 	// 0.5.
 	SignShare float64
+	// Has all parties submit so long after a round's model came, with zeros where there is nothing.
+	// Range: above 0s, to 1000h. Default: at once; required with parties.hidden.
+	SubmitAfter time.Duration
 	// Sets the width of a coordinate of a sum with noise. Range: 8 to 64 (bits). Default: 32; with
 	// oneshot as its keys need.
 	Bits int

@@ -15,8 +15,8 @@ const DefaultDelta = 1e-5
 type Budget struct {
 	Epsilon float64 // ε, above 0; 0: there is no limit
 	Delta   float64 // δ at which ε is stated, above 0 and below 1; 0: DefaultDelta
-	// Against is whom Epsilon is against; 0: accounting.ServerView. It is the same for both
-	// unless rounds are sampled in secret, see [Release].Rate.
+	// Against is whom Epsilon is against; 0: accounting.ServerView. For the sums of a [Release]
+	// it is the same.
 	Against accounting.View
 	// ByRDP has [Release.Calibrate] ask for the noise that accounting.Round.WithinRDP does: for jobs
 	// that began with it.

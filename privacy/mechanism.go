@@ -53,13 +53,13 @@ func (m *Mechanism) MaxNorm() float64 { return m.Vector.Sensitivity.L2 / m.Encod
 // the sensitivity after rounding, and the distance of the samplers from their law.
 func (m *Mechanism) Round() accounting.Round {
 	r := accounting.Round{
-		Family:         m.Vector.Shares.Law.Family(),
-		Shares:         m.Vector.Shares.MinHonest,
-		MinSurvivors:   m.contributors.minSurvivors(),
-		Colluders:      m.contributors.Colluders,
-		Rate:           m.rate,
-		HiddenSchedule: m.rate < 1,
-		Update:         m.Vector.accounting(),
+		Family:       m.Vector.Shares.Law.Family(),
+		Shares:       m.Vector.Shares.MinHonest,
+		MinSurvivors: m.contributors.minSurvivors(),
+		Colluders:    m.contributors.Colluders,
+		Rate:         1,
+		SecretRate:   m.secretRate(),
+		Update:       m.Vector.accounting(),
 		// The shares of all parties count, though those beyond MinHonest protect
 		// nothing that is claimed.
 		Samples:       m.Vector.samples(),
@@ -71,6 +71,14 @@ func (m *Mechanism) Round() accounting.Round {
 		r.Samples += m.Signs.samples()
 	}
 	return r
+}
+
+// secretRate is that of an accounting.Round, which has 0 where there is no coin.
+func (m *Mechanism) secretRate() float64 {
+	if m.rate < 1 {
+		return m.rate
+	}
+	return 0
 }
 
 // Rotation returns the seed of a round's rotation, which all parties and whoever
@@ -120,7 +128,7 @@ func (m *Mechanism) Encode(
 	return m.lanes().Join(out, beside)
 }
 
-// Blank returns the submission of a party that is not drawn, see [Release].Rate:
+// Blank returns the submission of a party without luck, see [Release].Rate:
 // vectors of zeros, which are zeros under any rotation, with its share of the noise.
 func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
 	layout, err := m.Layout()

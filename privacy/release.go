@@ -15,11 +15,10 @@ type Release struct {
 	Noise        Noise
 	Dimension    int    // coordinates of a party's vector, at least 1
 	Signs        *Signs // a second lane beside the vectors, nil: none
-	// Rate is the probability with which a party's vector is in a round, drawn anew and
-	// independently of all others, above 0 to 1; 0: 1. Below 1 the draw counts against
-	// those who only see what is released (accounting.PublicView), if it is made of secret
-	// randomness, and all parties submit in every round: those not drawn
-	// [Mechanism.Blank], so that the noise does not tell how many were.
+	// Rate is the probability with which a party's vector is in a round, by a secret coin of the
+	// party's own that it tosses anew for every submission, above 0 to 1; 0: 1. Below 1 the coin
+	// counts against the server too, one that cheats, as long as nothing but the sum depends on it:
+	// all parties submit in every round, at one instant, those without luck [Mechanism.Blank].
 	Rate float64
 }
 

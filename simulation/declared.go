@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"errors"
-	"math"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
@@ -39,13 +38,11 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 		Client: how.Client, Server: how.Server, Mask: how.Mask, Clip: how.Clip,
 		MaxSamples: how.MaxSamples, Models: how.Models,
 		PerRound: j.Parties.PerRound, Participations: j.Parties.Participations,
-		Sum:   map[string]Sum{"messages": Private, "ring": Ring, "clear": Clear}[j.World.Fidelity],
-		Range: j.Sum.Range, FractionBits: j.Sum.FractionBits,
+		Hidden: j.Parties.Hidden,
+		Sum:    map[string]Sum{"messages": Private, "ring": Ring, "clear": Clear}[j.World.Fidelity],
+		Range:  j.Sum.Range, FractionBits: j.Sum.FractionBits,
 		Colluders: j.Parties.Colluders, Drop: j.World.Drop,
 		Beside: !j.World.SkipClear, Seed: j.Seed, EvaluateEvery: j.World.EvaluateEvery,
-	}
-	if p := j.Parties.Hidden; p > 0 {
-		o.Poisson, o.PerRound = true, int(math.Round(p*float64(len(parties))))
 	}
 	if j.Oneshot() {
 		o.Oneshot = &Oneshot{Members: j.Sum.Members, Faults: j.Sum.Faults, Covered: j.Sum.Covered}
@@ -92,7 +89,6 @@ func recoveryOf(j *job.Job, parties int) *protocol.Recovery {
 
 // checkDeclared refuses what a job may declare and this simulation does not have.
 func checkDeclared(j *job.Job, parties int) error {
-	hidden := j.Parties.Hidden * float64(parties)
 	for _, c := range []struct {
 		is                bool
 		path, advice, why string
@@ -110,12 +106,6 @@ func checkDeclared(j *job.Job, parties int) error {
 		{j.Parties.Participations > 0 && (j.World.Fidelity == "" || j.World.Fidelity == "messages"),
 			"parties.participations", `write world.fidelity = "ring"`,
 			"the schedule of messages is fixed when a session is set up"},
-		{j.Parties.Hidden > 0 && (j.World.Fidelity == "" || j.World.Fidelity == "messages"),
-			"parties.hidden", `write world.fidelity = "ring"`,
-			"the schedule of messages is public, and their number fixed"},
-		{math.Abs(hidden-math.Round(hidden)) > 1e-9, "parties.hidden",
-			"write a share of which so many parties are a whole number",
-			"it is of no whole number of parties a round, which means divide by"},
 		{j.World.Drop > 0 && j.World.Seed != 0 && j.World.Seed != j.Seed, "world.seed",
 			"leave it out", "drop-outs are drawn by seed here"},
 	} {
@@ -169,7 +159,7 @@ var pathOf = map[string]string{
 	"FractionBits":          "sum.fraction_bits",
 	"Sum":                   "world.fidelity",
 	"Drop":                  "world.drop",
-	"Poisson":               "parties.hidden",
+	"Hidden":                "parties.hidden",
 	"Oneshot":               "sum.protocol",
 	"Oneshot.Members":       "sum.members",
 	"Recovery":              "parties.drop_out",

@@ -3,6 +3,7 @@ package simulation
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
@@ -49,7 +50,7 @@ func TestDeclared(t *testing.T) {
 		},
 		"secret coins": func(j *job.Job) {
 			j.Parties.Hidden = 0.5
-			j.Privacy = job.Privacy{Noise: "skellam", Epsilon: 50, Clip: 1}
+			j.Privacy = job.Privacy{Noise: "skellam", Epsilon: 50, Clip: 1, SubmitAfter: time.Second}
 		},
 		"a committee": func(j *job.Job) {
 			j.World.Fidelity, j.Sum.Protocol = "messages", "oneshot"

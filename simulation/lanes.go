@@ -29,7 +29,7 @@ type noisyLanes struct {
 // are none.
 func (o *Options) newLanes(session protocol.Config) (*lanes, error) {
 	shape := job.LaneOptions{
-		Parties:      o.mostInSum(),
+		Parties:      o.PerRound,
 		Dimension:    o.Model.NumParams(),
 		Range:        o.Range,
 		FractionBits: o.FractionBits,
@@ -62,15 +62,13 @@ func (o *Options) newNoisyLanes(
 		return nil, err
 	}
 	shape.Noise, shape.Clip, shape.Masked = noisy.Mechanism, o.Noise.Clip, o.Oneshot != nil
-	if o.hidden() {
-		shape.Expected = o.PerRound
-	}
+	shape.Hidden = o.Hidden
 	return &lanes{job.NewLanes(shape), noisy}, nil
 }
 
 // plainMean is the lane of vectors without noise that are not those of the training.
 func (o *Options) plainMean(d int) aggregation.Mean {
-	return aggregation.Mean{Parties: o.mostInSum(), Dimension: d, Range: o.Range,
+	return aggregation.Mean{Parties: o.PerRound, Dimension: d, Range: o.Range,
 		FractionBits: o.FractionBits}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
@@ -196,12 +197,12 @@ func TestNobodyDrawn(t *testing.T) {
 	for _, mask := range []string{"none", "soft"} {
 		j := declaredJob()
 		j.Rounds, j.Parties.Hidden, j.Training.Mask = 60, 0.5, mask
-		j.Privacy = job.Privacy{Noise: "skellam", Multiplier: 1, Clip: 1}
+		j.Privacy = job.Privacy{Noise: "skellam", Multiplier: 1, Clip: 1, SubmitAfter: time.Second}
 		o, err := Declared(j, parties, test)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Schedule = rand.NewChaCha8([32]byte{1})
+		o.Random = rand.NewChaCha8([32]byte{1})
 		result, err := Run(t.Context(), o, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", mask, err)

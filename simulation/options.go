@@ -54,16 +54,15 @@ type Options struct {
 	// who were in the fewest are drawn. It is not for Private sums, whose schedule is fixed when
 	// the session is set up.
 	Participations int
-	// Poisson has every party train in a round with probability PerRound/len(Parties)
-	// instead, independently of all others. With Noise sampling then counts against
-	// those who see released models only, and to hide who was drawn, and how many,
-	// all parties submit: those not drawn send zeros with their share of the noise,
-	// and means divide by PerRound, whatever the number drawn. It is not for Private
-	// sums, whose schedule is public.
-	Poisson bool
-	// Schedule is what the draws of Poisson sampling with Noise are made of, which
-	// must be secret; nil: crypto/rand. Seed is none, since the first model may tell it.
-	Schedule io.Reader
+	// Hidden has every party take part in a round with this probability, independently of all
+	// others; 0: it does. With Noise that counts against the server too, since all parties submit:
+	// those without luck send zeros with their share of the noise. Coins are then the parties' own,
+	// and means divide by the number of parties that is expected. Without Noise those without luck
+	// are left out.
+	Hidden float64
+	// Random is what the coins of Hidden with Noise are made of, which must be secret; nil:
+	// crypto/rand. Seed is none, since the first model may tell it.
+	Random io.Reader
 	// Replay, if not nil, says who is in the sum of each round in place of a draw, as
 	// Round.Included had it, in ascending order; nobody: the round is lost. It is how
 	// Private sums are repeated without masks, and not for Private sums or with Noise.
@@ -228,11 +227,9 @@ func (o *Options) release() (*privacy.Release, error) {
 		r.Signs = &privacy.Signs{Dimension: d, Part: o.SignShare}
 	}
 	if o.Clip.Adaptive != nil {
-		r.Signs = privacy.Votes(o.PerRound)
+		r.Signs = privacy.Votes(o.expected())
 	}
-	if o.Poisson {
-		r.Rate = float64(o.PerRound) / float64(len(o.Parties))
-	}
+	r.Rate = o.Hidden
 	return r, nil
 }
 
@@ -244,10 +241,10 @@ func (o *Options) submissions() int {
 	return min(o.Participations, o.Rounds)
 }
 
-// mostInSum is how many parties' submissions can be in a sum.
-func (o *Options) mostInSum() int {
-	if o.Poisson {
-		return len(o.Parties)
+// expected is how many parties take part in a round, by expectation where coins say who does.
+func (o *Options) expected() int {
+	if o.Hidden > 0 {
+		return max(1, int(math.Round(o.Hidden*float64(len(o.Parties)))))
 	}
 	return o.PerRound
 }
@@ -261,12 +258,12 @@ func (o *Options) contributors() (privacy.Contributors, error) {
 			return privacy.Contributors{}, err
 		}
 	}
-	c, err := privacy.ContributorsOf(o.mostInSum(), recovery, o.Colluders)
+	c, err := privacy.ContributorsOf(o.PerRound, recovery, o.Colluders)
 	return c, ofPrivacy(err)
 }
 
-// hidden reports whether all parties submit, drawn or not.
-func (o *Options) hidden() bool { return o.Poisson && o.Noise != nil }
+// hidden reports whether all parties submit, those without luck too.
+func (o *Options) hidden() bool { return o.Hidden > 0 && o.Noise != nil }
 
 // Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep
 // every party within Budget: see privacy.Release's Calibrate. Noise.Multiplier itself

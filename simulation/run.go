@@ -430,11 +430,7 @@ func (x *run) totals(r *Round, out outcome, works [][]training.Work) ([]job.Tota
 			totals[k], err = l.total(out.included, works[k])
 		default:
 			start := x.Now()
-			parties := len(out.included)
-			if x.hidden() {
-				parties = len(x.Parties)
-			}
-			totals[k], err = x.lanes.decode(r.Round, out.sum, parties)
+			totals[k], err = x.lanes.decode(r.Round, out.sum, out.summed)
 			if x.Sum == Private {
 				r.Cost.Server += x.Now().Sub(start)
 			}

@@ -123,17 +123,17 @@ func TestDivergenceIsNotSeen(t *testing.T) {
 	}
 }
 
-// Secret draws are Schedule's and nothing of Seed's: 4 of 20 parties over 500 rounds
+// Secret coins are of Random and nothing of Seed: 4 of 20 parties over 500 rounds
 // are 2,000 in all within 6 standard deviations (40 each), and each party is in 100
 // rounds within 6 (9 each).
 func TestSecretSchedule(t *testing.T) {
 	var n privacy.Noise
 	x := noisyBrief(&n)
 	x.Parties, x.Test = blobs(20, 5)
-	x.PerRound, x.Poisson = 4, true
+	x.Hidden = 0.2
 	secret := func(seed byte) *Options {
 		y := x.settled()
-		y.Schedule = rand.NewChaCha8([32]byte{seed})
+		y.Random = rand.NewChaCha8([32]byte{seed})
 		return y
 	}
 	a, b, c := secret(1), secret(1), secret(2)
@@ -170,7 +170,7 @@ func TestSecretSchedule(t *testing.T) {
 		func(a, b Round) bool { return slices.Equal(a.Included, b.Included) }) {
 		t.Error("draws are repeated")
 	}
-	x.Schedule = iotest.ErrReader(errors.New("no draws"))
+	x.Random = iotest.ErrReader(errors.New("no draws"))
 	_, err := Run(t.Context(), x, nil)
 	if out := done(t, err); len(out.Rounds) > 0 {
 		t.Errorf("%d rounds: %v", len(out.Rounds), err)

@@ -2,16 +2,14 @@ package simulation
 
 import (
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
 	"errors"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -28,7 +26,8 @@ type submission struct {
 // outcome is what a sum came to.
 type outcome struct {
 	sum      [][]uint64 // nil if the round is lost; unless Private, not yet cut to the rings
-	included []int      // whose submissions are in the sum
+	included []int      // whose submissions are in the sum, with hidden coins those with luck
+	summed   int        // submissions in the sum
 	dropped  int        // of those who were told of the round
 	lost     error      // too few were left to unmask anything, or too few were drawn
 	cost     Cost       // of one party, the mean over all; of the server
@@ -48,7 +47,7 @@ type summer struct {
 	*Options
 	private privateSums                // of Private sums, else nil
 	counts  []int                      // rounds that each party was in; nil: as many as there are
-	blank   func() ([][]uint64, error) // what a party submits that is not drawn, with hidden sampling
+	blank   func() ([][]uint64, error) // what a party submits without luck, with hidden coins
 }
 
 // submitter is what a party does in a round, given by its index.
@@ -61,11 +60,7 @@ func (s *summer) sum(
 	ctx context.Context, round int, model []float64, submit submitter,
 ) (outcome, error) {
 	if s.private != nil {
-		broadcast, err := aggregation.AppendModel(nil, model)
-		if err != nil {
-			return outcome{}, err
-		}
-		return s.private.play(ctx, round, broadcast, submit)
+		return s.sumPrivate(ctx, round, model, submit)
 	}
 	var out outcome
 	parties, err := s.drawn(round)
@@ -79,6 +74,7 @@ func (s *summer) sum(
 	if s.hidden() {
 		parties, submit = s.withBlanks(parties, submit)
 	}
+	out.summed = len(parties)
 	if len(parties) == 0 {
 		out.lost = errTooFew
 		return out, nil
@@ -115,7 +111,33 @@ func (s *summer) sum(
 	return out, nil
 }
 
-// withBlanks has all parties submit, those not drawn their noise alone.
+// sumPrivate is sum by a protocol.
+func (s *summer) sumPrivate(
+	ctx context.Context, round int, model []float64, submit submitter,
+) (outcome, error) {
+	broadcast, err := aggregation.AppendModel(nil, model)
+	if err != nil {
+		return outcome{}, err
+	}
+	var lucky []int
+	if s.hidden() {
+		if lucky, err = s.tossed(); err != nil {
+			return outcome{}, err
+		}
+		_, submit = s.withBlanks(lucky, submit)
+	}
+	out, err := s.private.play(ctx, round, broadcast, submit)
+	out.summed = len(out.included)
+	if s.hidden() {
+		out.included = slices.DeleteFunc(slices.Clone(out.included), func(i int) bool {
+			_, found := slices.BinarySearch(lucky, i)
+			return !found
+		})
+	}
+	return out, err
+}
+
+// withBlanks has all parties submit, those without luck their noise alone.
 func (s *summer) withBlanks(drawn []int, submit submitter) ([]int, submitter) {
 	return everybody(len(s.Parties)), func(ctx context.Context, i int) (made submission, err error) {
 		if _, found := slices.BinarySearch(drawn, i); found {
@@ -169,12 +191,11 @@ func (o *Options) drawn(round int) ([]int, error) {
 	case o.Replay != nil:
 		return o.Replay[round-1], nil
 	case o.hidden():
-		return o.drawnInSecret()
-	case o.Poisson:
+		return o.tossed()
+	case o.Hidden > 0:
 		var parties []int
-		q := float64(o.PerRound) / float64(n)
 		for i := range n {
-			if rng.Float64() < q {
+			if rng.Float64() < o.Hidden {
 				parties = append(parties, i)
 			}
 		}
@@ -202,23 +223,18 @@ func (s *summer) leastOften(round int) []int {
 	return parties
 }
 
-// drawnInSecret draws from Schedule.
-func (o *Options) drawnInSecret() (parties []int, err error) {
-	r := o.Schedule
-	if r == nil {
-		r = crand.Reader
-	}
-	words := make([]uint64, len(o.Parties))
-	if err := binary.Read(r, binary.BigEndian, words); err != nil {
-		return nil, err
-	}
-	for i, w := range words {
-		// w/2^64 < PerRound/n
-		if high, _ := bits.Mul64(w, uint64(len(words))); high < uint64(o.PerRound) {
-			parties = append(parties, i)
+// tossed returns the parties whose own coins have luck.
+func (o *Options) tossed() (lucky []int, err error) {
+	for i := range o.Parties {
+		luck, err := entropy.Coin("simulation", o.Random, o.Hidden)
+		if err != nil {
+			return nil, err
+		}
+		if luck {
+			lucky = append(lucky, i)
 		}
 	}
-	return parties, nil
+	return lucky, nil
 }
 
 func everybody(n int) []int {

@@ -281,43 +281,47 @@ func TestTrainingWithNoise(t *testing.T) {
 	}
 }
 
-// Secret sampling counts against the public, and only there. All parties submit, so
-// that the noise in a sum does not tell how many were drawn, and neither does the
-// divisor: a model moves by multiples of one unit, whatever the number.
-func TestTrainingPoisson(t *testing.T) {
+// Secret coins count against the server too. All parties submit, so that the noise in a sum does
+// not tell how many had luck, and neither does the divisor: a model moves by multiples of one unit,
+// whatever the number.
+func TestTrainingHidden(t *testing.T) {
 	x := brief()
 	x.Parties, x.Test = blobs(200, 5)
 	n := DefaultNoise()
 	n.Multiplier, n.Bits = 1, 20
-	x.Sum, x.Noise, x.PerRound, x.Poisson, x.Rounds = Ring, &n, 40, true, 5
-	x.Schedule = rand.NewChaCha8([32]byte{1})
+	x.Sum, x.Noise, x.Hidden, x.Rounds = Ring, &n, .2, 5
+	x.Random = rand.NewChaCha8([32]byte{1})
 	out := train(t, x)
 	sizes := map[int]bool{}
 	for _, r := range out.Rounds {
 		sizes[r.Parties] = true
 	}
 	last := out.Rounds[4]
-	if len(sizes) < 2 || last.Public.Upper > .7*last.Server.Upper {
-		t.Errorf("rounds of %v parties, spent %v and %v", sizes, last.Server, last.Public)
+	whole := x
+	whole.Hidden, whole.Random = 0, nil
+	all, _, err := mechanism(t, whole).Round().Views(5, privacy.DefaultDelta)
+	if err != nil || len(sizes) < 2 || last.Server.Upper > .7*all.Upper ||
+		last.Public.Upper != last.Server.Upper {
+		t.Errorf("rounds of %v parties, spent %v and %v, %v without coins (%v)", sizes, last.Server,
+			last.Public, all, err)
 	}
-	x.Budget = privacy.Budget{Epsilon: 3, Against: accounting.PublicView}
+	x.Budget = privacy.Budget{Epsilon: 3}
 	z, err := x.Calibrate()
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.Multiplier = z
-	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Public.Upper > 3 ||
-		out.Rounds[4].Server.Upper < 3 {
+	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Server.Upper > 3 {
 		t.Errorf("stopped by %v, spent %+v", out.Stopped, out.Rounds)
 	}
 }
 
-// With secret sampling the noise of a round is that of all parties' shares, however
+// With secret coins the noise of a round is that of all parties' shares, however
 // few are drawn: its variance, over 4,096 coordinates of a sum in which nobody's
 // update is, within 6 standard errors (each of √(2/4096)).
-func TestTrainingPoissonNoise(t *testing.T) {
+func TestTrainingHiddenNoise(t *testing.T) {
 	const d = 4096
-	for _, perRound := range []int{2, 20} {
+	for _, q := range []float64{.05, .5} {
 		x := brief()
 		x.Parties, x.Test = blobs(40, 5)
 		x.Model = learning.MLP{Features: 2, Hidden: []int{682}, Outputs: 3}
@@ -326,7 +330,7 @@ func TestTrainingPoissonNoise(t *testing.T) {
 		}
 		n := DefaultNoise()
 		n.Multiplier, n.Bits = 4, 20
-		x.Sum, x.Noise, x.PerRound, x.Poisson = Ring, &n, perRound, true
+		x.Sum, x.Noise, x.Hidden = Ring, &n, q
 		m := mechanism(t, x)
 		y, _, err := newRun(x.settled())
 		if err != nil {
@@ -351,21 +355,21 @@ func TestTrainingPoissonNoise(t *testing.T) {
 		}
 		want := math.Pow(4*m.Vector.Sensitivity.L2, 2)
 		if r := square / want; math.Abs(r-1) > 6*math.Sqrt(2./d) {
-			t.Errorf("%d drawn of 40: %v of the variance", perRound, r)
+			t.Errorf("%v of 40: %v of the variance", q, r)
 		}
 		// What is accounted for is that noise.
 		round := y.account.round
 		v := float64(round.Shares) * round.Update.ShareSigma * round.Update.ShareSigma
-		if math.Abs(v/want-1) > 1e-9 || round.Rate != float64(perRound)/40 {
-			t.Errorf("%d drawn of 40: variance %v at rate %v, want %v", perRound, v, round.Rate, want)
+		if math.Abs(v/want-1) > 1e-9 || round.SecretRate != q {
+			t.Errorf("%v of 40: variance %v at rate %v, want %v", q, v, round.SecretRate, want)
 		}
 	}
 }
 
 // In the clear a round of nobody is lost.
-func TestTrainingPoissonNobody(t *testing.T) {
+func TestTrainingHiddenNobody(t *testing.T) {
 	x := brief()
-	x.PerRound, x.Poisson, x.Rounds = 2, true, 60
+	x.Hidden, x.Rounds = 1./3, 60
 	lost := 0
 	for _, r := range train(t, x).Rounds {
 		if r.Lost != nil {
@@ -435,7 +439,7 @@ func TestBadTrainings(t *testing.T) {
 			x.Sum, x.Noise = Ring, &n
 		},
 		"Sum":            func(x *Options) { x.Noise = &n },
-		"Poisson":        func(x *Options) { x.Sum, x.Poisson = Private, true },
+		"Hidden":         func(x *Options) { x.Sum, x.Hidden = Private, .5 },
 		"Recovery":       func(x *Options) { x.Recovery = &protocol.Recovery{} },
 		"Drop":           func(x *Options) { x.Sum, x.Drop = Private, .5 },
 		"Mask":           func(x *Options) { x.Mask.Threshold = 2 },
@@ -444,7 +448,7 @@ func TestBadTrainings(t *testing.T) {
 		"FractionBits":   func(x *Options) { x.Sum, x.FractionBits = Ring, 60 },
 		"EvaluateEvery":  func(x *Options) { x.EvaluateEvery = -3 },
 		"Participations": func(x *Options) { x.Participations = 1 },
-		"Schedule":       func(x *Options) { x.Poisson, x.Schedule = true, rand.NewChaCha8([32]byte{}) },
+		"Random":         func(x *Options) { x.Hidden, x.Random = .5, rand.NewChaCha8([32]byte{}) },
 		"Clip": func(x *Options) {
 			x.Sum, x.Noise, x.Clip = Ring, &n,
 				training.Clipping{Kind: training.DifferenceClip, Norm: 1}

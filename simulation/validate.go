@@ -126,22 +126,25 @@ func (o *Options) validateWho() error {
 	case o.PerRound < 2 || o.PerRound > parties:
 		return bad("PerRound", "", "%d is outside 2 to %d", o.PerRound, parties)
 	case o.Participations < 0 || o.Participations > 0 &&
-		(o.Sum == Private || o.Poisson || o.Replay != nil):
-		return bad("Participations", "use Clear or Ring, without Poisson and Replay",
+		(o.Sum == Private || o.Hidden > 0 || o.Replay != nil):
+		return bad("Participations", "use Clear or Ring, without Hidden and Replay",
 			"%d rounds of a party", o.Participations)
 	case o.Participations > 0 && parties*o.Participations < o.Rounds*o.PerRound:
 		return bad("Participations", "use more, or fewer rounds or parties a round",
 			"%d parties in %d rounds each are too few for %d rounds of %d", parties, o.Participations,
 			o.Rounds, o.PerRound)
-	case o.Sum == Private && o.Poisson:
-		return bad("Poisson", "use Ring, or leave it out",
-			"the schedule of a private sum is public, and of fixed size")
-	case o.Schedule != nil && !o.hidden():
-		return bad("Schedule", "leave it out", "it is for Poisson sampling with Noise")
+	case !(o.Hidden >= 0 && o.Hidden <= 1):
+		return bad("Hidden", "use a probability, or 0 for all in each round", "%v is none", o.Hidden)
+	case o.Hidden > 0 && (o.PerRound < parties || o.Oneshot != nil):
+		return bad("Hidden", "leave out PerRound and Oneshot", "with secret coins all parties submit")
+	case o.Hidden > 0 && o.Sum == Private && o.Noise == nil:
+		return bad("Hidden", "use Noise, or Ring", "zeros without noise show")
+	case o.Random != nil && !o.hidden():
+		return bad("Random", "leave it out", "it is for Hidden with Noise")
 	case o.Replay == nil:
 		return nil
-	case o.Sum == Private || o.Poisson || o.Noise != nil || len(o.Replay) < o.Rounds:
-		return bad("Replay", "use Clear or Ring, without Poisson and Noise, and a list for each round",
+	case o.Sum == Private || o.Hidden > 0 || o.Noise != nil || len(o.Replay) < o.Rounds:
+		return bad("Replay", "use Clear or Ring, without Hidden and Noise, and a list for each round",
 			"%d lists", len(o.Replay))
 	}
 	for _, included := range o.Replay {
@@ -194,7 +197,7 @@ func (o *Options) validateSums() error {
 
 // ringLane is the lane of one coordinate without noise.
 func (o *Options) ringLane() *job.Lanes {
-	return job.NewLanes(job.LaneOptions{Parties: o.mostInSum(), Dimension: 1, Range: o.Range,
+	return job.NewLanes(job.LaneOptions{Parties: o.PerRound, Dimension: 1, Range: o.Range,
 		FractionBits: o.FractionBits, MaxWeight: o.MaxSamples})
 }
 
@@ -225,7 +228,7 @@ func (o *Options) validateRing() error {
 	return &ConfigError{
 		Field: field,
 		Reason: fmt.Sprintf("the sum of %d parties,%s %s up to %v, %d fraction bits, could leave 64 bits",
-			o.mostInSum(), rows, what, o.Range, o.FractionBits),
+			o.PerRound, rows, what, o.Range, o.FractionBits),
 		Advice: "use a smaller range, fewer fraction bits, rows or parties",
 		Err:    err,
 	}

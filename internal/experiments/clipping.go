@@ -83,15 +83,15 @@ func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 			"local rate 0.1, server rate 1, chosen here; two main classes with 92 % of a " +
 			"party's rows in label skew",
 		fmt.Sprintf("model clipping: weights to half the norm of the first model, %.3g", start/2),
-		fmt.Sprintf("noise: Skellam in a ring of %d bits, calibrated to epsilon(public) %v at "+
-			"delta 1e-5", private.Bits, epsilon),
+		fmt.Sprintf("noise: Skellam in a ring of %d bits, calibrated to epsilon %v at delta "+
+			"1e-5, with parties' own secret coins", private.Bits, epsilon),
 	}
 	runs := &clipRuns{
 		dealer: d, private: private, weights: start / 2, shown: shown,
 		base: simulation.Options{
 			Model: model, Test: d.test, Rounds: rounds,
 			Local:  learning.SGD{Rate: .1, Batch: 64, Steps: 32},
-			Budget: privacy.Budget{Epsilon: epsilon, Delta: delta, Against: accounting.PublicView},
+			Budget: privacy.Budget{Epsilon: epsilon, Delta: delta},
 		},
 		constants: map[string]float64{}, multipliers: map[int]float64{},
 	}
@@ -122,10 +122,6 @@ func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 		}
 	}
 	err = t.fill(ctx, o, arms)
-	if runs.server > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Against the server, which knows who is in a "+
-			"round, the same noise spends epsilon %.3g for a party in all rounds.", runs.server))
-	}
 	for _, split := range splits {
 		row := func(name string) []string { return []string{split, fmt.Sprint(clients), name} }
 		for _, c := range []struct {
@@ -154,7 +150,6 @@ type clipRuns struct {
 	shown       int                // the round whose parties are points
 	constants   map[string]float64 // mean update norms without clipping, by split, parties and seed
 	multipliers map[int]float64    // by parties: the same for all seeds, splits and norms
-	server      float64            // the largest epsilon(server)
 }
 
 func (c *clipRuns) run(
@@ -184,11 +179,14 @@ func (c *clipRuns) run(
 		x.Clip = training.Clipping{Kind: training.ModelClip, Norm: c.weights}
 	case "fixed", "two-pass", "two-pass, sampling":
 		x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: constant}
-		x.Poisson = kind == "two-pass, sampling"
+		if kind == "two-pass, sampling" {
+			x.Hidden, x.PerRound = float64(x.PerRound)/float64(clients), 0
+		}
 	case "two-pass, noise":
 		n := c.private
 		n.Clip = constant
-		x.Sum, x.Noise, x.Poisson = simulation.Ring, &n, true
+		x.Sum, x.Noise = simulation.Ring, &n
+		x.Hidden, x.PerRound = float64(x.PerRound)/float64(clients), 0
 		if c.multipliers[clients] == 0 {
 			if c.multipliers[clients], err = x.Calibrate(); err != nil {
 				return outcome{}, err
@@ -200,9 +198,6 @@ func (c *clipRuns) run(
 	trained, err := train(ctx, x, step)
 	if err != nil {
 		return outcome{}, err
-	}
-	if kind == "two-pass, noise" && len(trained.Rounds) > 0 {
-		c.server = max(c.server, trained.Rounds[len(trained.Rounds)-1].Server.Upper)
 	}
 	out := clipOutcome(trained, z, c.base.Rounds)
 	if kind == "model" { // its norms are those of weights

@@ -24,6 +24,7 @@ var kept = []struct{ why, names string }{
 			"accounting.DistributedGaussianRDP accounting.FixedSizeGaussianRDP " +
 			"accounting.GaussianDelta accounting.GaussianZCDP accounting.NewRDP accounting.Pair " +
 			"accounting.RDP.FixedSize accounting.RDP.Orders accounting.RDP.Plus " +
+			"accounting.RDP.Poisson " +
 			"accounting.SkellamRDP accounting.ZCDP.EpsilonClassic"},
 	{"attacks over plain data, to be turned on other systems",
 		"attacks/model.Judge attacks/model.PrivateAUC attacks/model.Shadows " +

@@ -52,8 +52,9 @@ class Job(Declared):
                 2 to parties.count (parties). Default: 0: all.
             participations: Bounds the rounds that a party submits in, by its own ledger,
                 whoever draws them. Range: 0, or 1 to rounds (rounds). Default: 0: all.
-            hidden: Has each party take part by a secret coin with this probability.
-                Range: 0 to 1 (probability). Default: 0: all take part.
+            hidden: Has each party take part by its own secret coin with this probability,
+                and else send zeros with its share of the noise. Range: 0 to 1 (probability).
+                Default: 0: all take part.
         """
 
         @dataclass(frozen=True, kw_only=True)
@@ -143,6 +144,9 @@ class Job(Declared):
             clip_quantile: Has the clip follow this quantile of the norms. Range: 0 to
                 below 1. Default: 0: a fixed clip.
             clip_rate: Sets how fast the clip follows. Range: above 0. Default: 0.2.
+            submit_after: Has all parties submit so long after a round's model came, with
+                zeros where there is nothing. Range: above 0s, to 1000h. Default: at once;
+                required with parties.hidden.
             sign_share: Gives the signs of a mask this part of the budget. Range: above 0,
                 below 1 (share). Default: 0.5.
             bits: Sets the width of a coordinate of a sum with noise. Range: 8 to 64
@@ -156,6 +160,7 @@ class Job(Declared):
         clip: float = 0.0
         clip_quantile: float = 0.0
         clip_rate: float = 0.2
+        submit_after: str = ""
         sign_share: float = 0.5
         bits: int = 0
 

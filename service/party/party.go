@@ -21,6 +21,7 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -105,6 +106,7 @@ type running struct {
 	most    int64
 	working context.Context // of what the party is at, see watch
 	turns   bool            // it has a place of Turns
+	worker  instant.Worker  // of a federation with an instant
 }
 
 // Waits after a request that failed.
@@ -144,6 +146,9 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 		return nil, err
 	}
 	defer r.party.Erase()
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.worker.Wait()
+	defer cancel()
 	wait := firstWait
 	for {
 		if err := r.Policy.wait(ctx, time.Now); err != nil {
@@ -415,6 +420,7 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 	case r.absent:
 		return nil // asked again before it could say so
 	}
+	at := time.Now().Add(time.Duration(ask.After))
 	round := int(ask.Round)
 	most := int64(r.Federation.Spec.Len())*8 + 2<<20
 	file, err := r.Server.Model(ctx, r.Federation.ID, round, most)
@@ -430,7 +436,10 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 		r.party.Absent(ask.ID, ask.Round, fmt.Errorf("the model is refused: %w", err))
 		return nil
 	}
-	update, err := r.train(w)
+	if ask.After > 0 {
+		return r.workUntil(ctx, at, ask, w)
+	}
+	update, err := r.train(r.working, w)
 	switch cause := context.Cause(r.working); {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -456,9 +465,9 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 }
 
 // train has the trainer make an update. With noise it must not end the process.
-func (r *running) train(w *Work) (update *Update, err error) {
+func (r *running) train(ctx context.Context, w *Work) (update *Update, err error) {
 	work := func() error {
-		update, err = r.Trainer.Train(r.working, w)
+		update, err = r.Trainer.Train(ctx, w)
 		switch {
 		case err != nil:
 			return err

@@ -261,6 +261,8 @@ func (r *running) load() error {
 		Label:    settled.Label(),
 		Identity: r.Identity,
 		Random:   r.random,
+		After:    drive.Time(settled.SubmitAfter()),
+		Luck:     settled.Hidden(),
 		Least:    max(1, r.LeastNumber),
 		Spent:    uint64(r.Spent),
 	}

@@ -160,7 +160,7 @@ func TestCheck(t *testing.T) {
 		r.Trainer = TrainerFunc(func(context.Context, *Work) (*Update, error) {
 			return &Update{Vector: make([]float64, length)}, nil
 		})
-		update, err := r.train(w)
+		update, err := r.train(r.working, w)
 		if !errors.Is(err, want) || err == nil && r.check(update) != nil {
 			t.Errorf("a vector of %d: %v", length, err)
 		}
