@@ -20,6 +20,7 @@ holds at --delta.
 const accountJSON = `With --json there is one object:
   mechanism, rounds, rate, sensitivity, dimension, shares
                     as called
+  of                only with --participations, which rounds then is: as --of
   noise_multiplier  as --noise-multiplier
   delta             as --delta
   adversary         "public" or "server", whom epsilon is against
@@ -55,6 +56,7 @@ type jsonPrivacy struct {
 	Mechanism       string  `json:"mechanism"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	Rounds          int     `json:"rounds"`
+	Of              int     `json:"of,omitempty"`
 	Rate            float64 `json:"rate"`
 	Sensitivity     float64 `json:"sensitivity"`
 	Dimension       int     `json:"dimension"`
@@ -164,7 +166,8 @@ func (r *release) adjacency(view accounting.View) string {
 
 func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonPrivacy {
 	j := jsonPrivacy{
-		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.Rounds, Rate: r.Rate,
+		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.Rounds,
+		Of: r.of, Rate: r.Rate,
 		Sensitivity: r.Sensitivity, Dimension: r.Dimension, Shares: r.Shares,
 		Delta: r.delta, jsonView: r.jsonView(spent),
 	}
@@ -200,6 +203,9 @@ func (r *release) describe(std streams) {
 	if r.Rate < 1 {
 		fmt.Fprintf(std.out, "%s, each client in each with probability %s\n",
 			plural(r.Rounds, "round"), shortest(r.Rate))
+	} else if r.of > 0 {
+		fmt.Fprintf(std.out, "%s of %s with a client, whoever picks them\n", grouped(r.Rounds),
+			plural(r.of, "round"))
 	} else {
 		fmt.Fprintf(std.out, "%s, with every client\n", plural(r.Rounds, "round"))
 	}

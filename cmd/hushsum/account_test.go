@@ -226,3 +226,24 @@ func TestAccountUsage(t *testing.T) {
 		checkMessage(t, errs)
 	}
 }
+
+// Of a client that submits in 20 of 200 rounds 20 are charged, and noise is found for so many.
+func TestParticipations(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"account gaussian --noise-multiplier 1.13 --participations 20 --of 200",
+			"20 of 200 rounds with a client"},
+		{"account gaussian --noise-multiplier 1.13 --participations 20 --of 200", "24.03"},
+		{"calibrate gaussian --epsilon 8 --participations 20 --of 200", "noise-multiplier 2.684"},
+		{"calibrate gaussian --epsilon 8 --participations 10 --of 200", "noise-multiplier 1.898"},
+		{"calibrate gaussian --epsilon 8 --participations 2 --of 200", "noise-multiplier 0.8488"},
+		{"account gaussian --participations 3 --of 2", "3 of 2 rounds are none"},
+		{"account gaussian --participations 3", "Give both"},
+		{"account gaussian --participations 3 --of 4 --rounds 3", "--rounds: a client is charged"},
+		{"account gaussian --participations 3 --of 4 --rate 0.5", "--rate: whoever picks"},
+	} {
+		_, out, errors := call(t.Context(), strings.Fields(c.args)...)
+		if !strings.Contains(out+errors, c.want) {
+			t.Errorf("%s: %s%s, want %q", c.args, out, errors, c.want)
+		}
+	}
+}

@@ -15,6 +15,8 @@ type release struct {
 	spending.Run
 	delta float64
 	json  bool
+	// A client submits in participations of so many rounds; 0: in all, or by rate.
+	participations, of int
 }
 
 // releaseLaws are the mechanisms of account and calibrate, in the order of help.
@@ -118,6 +120,10 @@ func (r *release) flags(name string) *flag.FlagSet {
 	f.Var((*floatValue)(&r.Rate), "rate",
 		"`Q` probability with which a client is in a round, above 0 to 1")
 	f.Var((*intValue)(&r.Rounds), "rounds", "`T` rounds with fresh noise each")
+	f.Var((*intValue)(&r.participations), "participations",
+		"`K` rounds that a client submits in at most, by its own ledger, in place of --rounds; goes "+
+			"with --of")
+	f.Var((*intValue)(&r.of), "of", "`T` rounds that there are, of which anybody picks the K")
 	f.Var((*floatValue)(&r.delta), "delta",
 		"`D` probability with which epsilon may fail to hold, 0 to 1; 0 asks for pure privacy")
 	f.Var((*floatValue)(&r.Sensitivity), "sensitivity",
@@ -146,6 +152,9 @@ func (r *release) check(found string) error {
 			advice: "Use a small number, such as 1e-5.",
 		}
 	}
+	if err := r.checkParticipations(found); err != nil {
+		return err
+	}
 	err := r.Check(fields[found])
 	var e *spending.FieldError
 	if !errors.As(err, &e) {
@@ -162,6 +171,32 @@ func (r *release) check(found string) error {
 		p.advice = strings.ToUpper(e.Advice[:1]) + e.Advice[1:] + "."
 	}
 	return p
+}
+
+// checkParticipations has rounds be those that a client submits in, where that is said.
+func (r *release) checkParticipations(found string) error {
+	k := r.participations
+	switch {
+	case k == 0 && r.of == 0:
+		return nil
+	case k < 1 || k > r.of:
+		return &problem{
+			cause:  fmt.Sprintf("--participations: %d of %d rounds are none", k, r.of),
+			advice: "Give both, as in --participations 10 --of 200.",
+		}
+	case r.Rounds != 1 || found == findRounds:
+		return &problem{
+			cause:  "--rounds: a client is charged for --participations",
+			advice: "Leave it out, and say with --of how many rounds there are.",
+		}
+	case r.Rate != 1 || found == findRate:
+		return &problem{
+			cause:  "--rate: whoever picks the rounds of --participations knows who is in them",
+			advice: "Leave one of the two out.",
+		}
+	}
+	r.Rounds = k
+	return nil
 }
 
 // fields are those of a run, by flag.

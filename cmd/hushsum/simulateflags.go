@@ -168,8 +168,8 @@ func flagOf(path string) string {
 // updates.
 var ruleFlags = []string{
 	"model", "split", "by-rows", "rule", "mask", "mask-threshold", "mu", "beta", "server-rate",
-	"batch", "epochs", "per-round", "hidden", "momentum", "weight-decay", "concentration",
-	"clip-quantile",
+	"batch", "epochs", "per-round", "hidden", "participations", "momentum", "weight-decay",
+	"concentration", "clip-quantile",
 }
 
 // preset returns the job that flags apply to without a file, and the name of its file.

@@ -89,6 +89,14 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 	if v.given["epsilon"] && !j.Noisy() && !v.given["noise"] {
 		j.Privacy.Noise = "discrete-gaussian"
 	}
+	if v.file == "" { // what deployments need to say, and nothing of a simulation depends on
+		if j.Parties.Hidden > 0 && j.Privacy.SubmitAfter == 0 {
+			j.Privacy.SubmitAfter = 10 * time.Second
+		}
+		if j.Parties.Participations > 0 && j.World.Fidelity == "" {
+			j.World.Fidelity = "ring" // messages have a schedule that is fixed
+		}
+	}
 	return j, nil
 }
 
