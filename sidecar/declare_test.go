@@ -162,7 +162,9 @@ func TestJobSettleRefuses(t *testing.T) {
 	for more, path := range map[string]string{
 		curious + "metrics.share = 0.1":                           "metrics.share",
 		curious + "privacy = { clip = 1.0, clip_quantile = 0.5 }": "privacy.clip_quantile",
-		"sum.protocol = \"oneshot\"":                              "sum.committee",
+		curious + "privacy = { noise = \"skellam\", epsilon = 9.0, clip = 1.0, " +
+			"submit_after = \"1s\" }": "privacy.submit_after",
+		"sum.protocol = \"oneshot\"": "sum.committee",
 	} {
 		with := map[string]any{"roster": settled["roster"]}
 		if a := c.try("job.settle", with, []byte(vectorJob+more)); a.Error == nil ||

@@ -26,8 +26,11 @@ type counted struct {
 	last, count uint64
 }
 
-// spent is that of a party which may have submitted in every round up to one.
-func spent(round uint64) counted { return counted{round, round} }
+// spent is that of a party of a job which may have submitted in every round up to one, as often as
+// it has agreed to.
+func spent(settled *hushsum.Settled, round uint64) counted {
+	return counted{round, min(round, uint64(settled.Submissions()))}
+}
 
 // and is what was counted by one of two that know a party.
 func (c counted) and(other counted) counted {
@@ -114,11 +117,11 @@ func checkSpent(settled *hushsum.Settled, round uint64) (counted, error) {
 	if most := settled.Rounds(); round > uint64(most) {
 		return counted{}, fieldError("spent", "", "%d is outside 0 to the job's %d rounds", round, most)
 	}
-	return spent(round), nil
+	return spent(settled, round), nil
 }
 
 // uncounted is what is known of a state that counted nothing: each round up to one that its
 // party was in counts as spent.
 func uncounted(settled *hushsum.Settled, round uint64) counted {
-	return spent(min(round, uint64(settled.Rounds())))
+	return spent(settled, min(round, uint64(settled.Rounds())))
 }

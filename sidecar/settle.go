@@ -161,6 +161,8 @@ func serves(j *declared.Job) error {
 	case j.Model.File != "":
 		return j.Mistake("model.file", "write model.tensor or model.length, and give the first model",
 			"the service alone reads it")
+	case j.Privacy.SubmitAfter > 0: // and no coin either
+		return j.Mistake("privacy.submit_after", advice, "a program's own loop has no instant")
 	case len(j.Model.Personal) > 0:
 		return j.Mistake("model.personal", advice, "tensors stay with parties in the service alone")
 	case j.Privacy.ClipQuantile > 0:

@@ -48,8 +48,8 @@ func TestUncountedStates(t *testing.T) {
 			t.Fatalf("%s: %d guards", name, len(s.guards))
 		}
 		for _, g := range s.guards {
-			if got := g.counted(); got != spent(want) {
-				t.Errorf("%s: counted %+v, want %+v", name, got, spent(want))
+			if got := g.counted(); got != (counted{want, want}) {
+				t.Errorf("%s: counted %+v, want %+v", name, got, (counted{want, want}))
 			}
 		}
 		if _, number, due := strings.Cut(name, "due "); due {
