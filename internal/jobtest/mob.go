@@ -166,8 +166,8 @@ func (m *Mob) Play() MobOutcome {
 		}
 	}
 	s := m.Hub.status()
-	if got := uint64(len(m.Sums)); !m.setBack && got+m.lost != s.Round {
-		m.Fatal("%d sums and %d lost of %d rounds", got, m.lost, s.Round)
+	if got := uint64(len(m.Sums)); !m.setBack && got+s.Lost != s.Round {
+		m.Fatal("%d sums and %d lost of %d rounds", got, s.Lost, s.Round)
 	}
 	if m.deaths == 0 && m.until == 0 && len(m.liars) == 0 && m.spoiler < 0 && m.lost > 0 {
 		m.Fatal("%d rounds lost", m.lost)

@@ -500,14 +500,14 @@ func (s *Swarm) outcome() Outcome {
 }
 
 // losses counts the rounds that were lost although enough others revealed to name e spoilers
-// (SPEC.md §10.4), those with the core, and of these those in sessions that formed after nothing
-// went wrong with it any more.
+// (SPEC.md §10.4), those with the core, and of these those in sessions that were proposed after
+// nothing went wrong with it any more.
 func (s *Swarm) losses(e int) (spoilt, calm, healthy int) {
 	var in []int
 	formed := uint64(protocol.MaxNumber)
 	for k, n := range s.Notices {
 		switch n.Kind {
-		case drive.Formed:
+		case drive.Forms: // keys that were made before may be lost
 			if s.healed && k >= s.notices {
 				formed = min(formed, n.Session)
 			}
