@@ -16,9 +16,9 @@
 // is part of the state, and nothing leaves before the state that counted it is durable:
 // [Party.Advance] alone hands out what may be sent, and it is called once the state is saved.
 //
-// Where parties send one message a round, a [Committee] leads the job in place of a Server, a [Member]
-// is one of the committee, and a [Sender] takes a Party's place. A Committee has as many parties
-// upload at a time as there is room for, so that each sends once.
+// Where parties send one message a round, a [Committee] leads the job in place of a Server, a
+// [Member] is one of the committee, and a [Sender] takes a Party's place. A Committee has as many
+// parties upload at a time as there is room for, so that each sends once.
 //
 // The package has no goroutine, clock, socket or file, and no randomness but what it is given: the
 // same events at the same times give the same decisions. Nothing in it is safe for concurrent use.
