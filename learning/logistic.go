@@ -168,6 +168,14 @@ func (m Logistic) penalty() float64 { return m.Lambda }
 func (m Logistic) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {
+	batch, r := m.slopes(ws, w, d, rows)
+	blas64.Gemv(blas.Trans, alpha, batch, vector(r), beta, vector(dst))
+}
+
+// slopes returns the named rows, and the derivatives of their losses by their scores.
+func (m Logistic) slopes(
+	ws *workspace, w []float64, d *Dataset, rows []int,
+) (batch blas64.General, r []float64) {
 	f := d.Features
 	ws.addLayers(1)
 	ws.dense = grown(ws.dense, len(rows)*f)
@@ -176,12 +184,12 @@ func (m Logistic) accumulate(
 	for i, row := range rows {
 		d.values(x[i*f:(i+1)*f], row)
 	}
-	batch := blas64.General{Rows: len(rows), Cols: f, Data: x, Stride: f}
+	batch = blas64.General{Rows: len(rows), Cols: f, Data: x, Stride: f}
 	blas64.Gemv(blas.NoTrans, 1, batch, vector(w), 0, vector(r))
 	for i, row := range rows {
 		r[i] = sigmoid(r[i]) - float64(d.Labels[row])
 	}
-	blas64.Gemv(blas.Trans, alpha, batch, vector(r), beta, vector(dst))
+	return batch, r
 }
 
 // scores sets dst to Xw.

@@ -66,6 +66,7 @@ type workspace struct {
 	outputs                             [][]float64 // by layer: scores, then derivatives
 	pixelRows                           [][]byte
 	valueRows                           [][]float64
+	norms                               []float64 // by row
 
 	// Of LeNet: what goes in, the two convolutions, and what is between them and the
 	// dense layers.

@@ -162,33 +162,39 @@ func (ws *workspace) load(d *Dataset, rows []int) {
 func (n network) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {
-	b, top := len(rows), n.layers()-1
+	n.backward(ws, w, d, rows, alpha)
+	n.descend(ws, dst, len(rows), beta)
+}
+
+// backward leaves alpha times the derivatives of the named rows' losses by what each layer puts
+// out in its outputs.
+func (n network) backward(
+	ws *workspace, w []float64, d *Dataset, rows []int, alpha float64,
+) {
 	z := n.forward(ws, w, d, rows)
 	lossSlopes(z, d, n.outputs, rows)
 	blas64.Scal(alpha, vector(z))
 	end := len(w)
-	for l := top; l >= 0; l-- {
+	for l := n.layers() - 1; l > 0; l-- {
 		in, out := n.in(l), n.out(l)
 		lo := end - (in+1)*out
-		delta := ws.outputs[l]
-		// The derivatives below come first: dst may be w.
-		if l > 0 {
-			back(ws.outputs[l-1], &ws.inputs[l], delta, w[lo:lo+in*out], out)
-		}
-		part := dst[lo:end]
-		switch beta {
-		case 0:
-			clear(part)
-		case 1:
-		default:
-			blas64.Scal(beta, vector(part))
-		}
+		back(ws.outputs[l-1], &ws.inputs[l], ws.outputs[l], w[lo:lo+in*out], out)
+		end = lo
+	}
+}
+
+// descend sets dst to beta·dst and what backward found of so many rows.
+func (n network) descend(ws *workspace, dst []float64, rows int, beta float64) {
+	for l := range n.layers() {
+		in, out := n.in(l), n.out(l)
+		delta, part := ws.outputs[l], dst[:(in+1)*out]
+		dst = dst[len(part):]
+		rescale(part, beta)
 		outerInto(part[:in*out], &ws.inputs[l], delta, out)
 		bias := vector(part[in*out:])
-		for i := range b {
+		for i := range rows {
 			blas64.Axpy(1, vector(delta[i*out:(i+1)*out]), bias)
 		}
-		end = lo
 	}
 }
 
