@@ -68,7 +68,12 @@ func spendAtMostBy(charges []charge, v View, delta float64, rdp bool) (spentAtMo
 	if err := oneAdjacency(recorded, len(recorded) < len(charges)); err != nil {
 		return spentAtMost{}, err
 	}
+	unit, err := unitOf(charges)
+	if err != nil {
+		return spentAtMost{}, err
+	}
 	out, err := spendAs(charges, v, delta, rdp)
+	out.Unit = unit
 	if err != nil || !sampledIn(charges, v) || out.steps != nil && !spreads(charges) {
 		return out, err
 	}

@@ -20,6 +20,8 @@ type Lane struct {
 // that the caller copies from its configuration.
 type Round struct {
 	Family Family
+	// Unit is what the bounds of the lanes are of, and the coin of SecretRate.
+	Unit Unit `json:",omitzero"`
 	// Shares is m, the honest shares that the noise is calibrated to and the only
 	// ones that count, even if more are in a sum. The discrete Laplace of exactly m
 	// is all that is proved; further ones are post-processing.
@@ -89,6 +91,7 @@ type Spent struct {
 	// sampling or an ε near δ; under other noise they are within a hundredth from a standard
 	// deviation of 7 units of the sum on.
 	Bound
+	Unit Unit
 	View View
 	// Accountant is what proves the upper bound: "PLD", by the worst vector or by a Gaussian
 	// that dominates all, or "RDP" where that is less.
@@ -142,6 +145,9 @@ func (r Round) charges(v View, rounds int) ([]charge, error) {
 func (r Round) check() error {
 	if !forRounds(r.Family) {
 		return configError("noise of %v", r.Family)
+	}
+	if _, err := r.Unit.MarshalText(); err != nil {
+		return err
 	}
 	if r.Shares < 1 || r.Colluders < 0 || r.MinSurvivors < 1 {
 		return configError("shares %d, survivors %d, colluders %d: want at least 1, 1, 0", r.Shares,

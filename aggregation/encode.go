@@ -43,7 +43,7 @@ func (e Encoder) Encode(update []float64, noise []int64, random io.Reader) ([][]
 		return nil, fmt.Errorf("%w: noise for %d coordinates, want %d", ErrLength, len(noise), want)
 	}
 	out := make(valueRing, e.Dimension)
-	if err := encode(p, e.Clip, out, update, random); err != nil {
+	if err := encode(p, out, update, random); err != nil {
 		return nil, err
 	}
 	mask := p.ringMask()
@@ -102,7 +102,7 @@ func EncodeTo[F Float](
 		err = checkNoise(e, noise)
 	}
 	if err == nil {
-		err = encode(p, e.Clip, out, update, random)
+		err = encode(p, out, update, random)
 	}
 	if err == nil && noise != nil {
 		err = addNoise(p, out, noise)
@@ -138,6 +138,10 @@ func DecodeTo[F Float](mean []F, e Encoder, sum *masking.Vector, segment, surviv
 func checkUpdate[F Float](e Encoder, update []F) error {
 	if len(update) != e.Dimension {
 		return fmt.Errorf("%w: %d coordinates, want %d", ErrLength, len(update), e.Dimension)
+	}
+	if _, short := any(update).([]float32); short && e.Units > 0 {
+		return fmt.Errorf("%w: a float32 loses more of a sum than Units allows for, use float64",
+			ErrConfig)
 	}
 	return nil
 }
@@ -204,8 +208,8 @@ const pieceLength = 4096
 
 // encode clips, rotates and rounds, span by span and all again as often as the sum of
 // the squares is too large.
-func encode[F Float](p coding, clip float64, out ring, update []F, random io.Reader) error {
-	k, err := newClipping(update, clip)
+func encode[F Float](p coding, out ring, update []F, random io.Reader) error {
+	k, err := newClipping(update, p.clip)
 	if err != nil {
 		return err
 	}
@@ -234,7 +238,7 @@ func encode[F Float](p coding, clip float64, out ring, update []F, random io.Rea
 		}
 		return sum, nil
 	}
-	return roundConditionally(p.limit, p.beta, random, round)
+	return roundConditionally(p.accepts, p.beta, random, round)
 }
 
 // addNoise adds a share of the noise to an encoded vector.

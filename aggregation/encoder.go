@@ -16,6 +16,9 @@ const (
 	maxStdDev = 1 << 60
 )
 
+// MaxUnits is the most Units of an [Encoder].
+const MaxUnits = 1 << 20
+
 // Encoder takes an update to integers of bounded norm, with noise, in a ring,
 // and the sum of all parties back to their mean (Kairouz, Liu, Steinke 2021,
 // Algorithms 1 and 2): clip to L2 norm Clip, rotate, multiply by Scale, round
@@ -66,6 +69,16 @@ const (
 // not, that is, if Parties·√(93/L), 1/106 of Parties for the longest blocks, is more
 // than some nine times NoiseStdDev/(Clip·Scale).
 //
+// # Units of a sum
+//
+// A condition on the rounding of a sum would bound the sum, and not what one of the vectors in it
+// changes: the two neighbours are rounded to different corners. With Units there is none. Every
+// coordinate goes up with the probability of its fraction, whatever happens to the others, which
+// is the law of ⌊x + u⌋ for u uniform in [0, 1); and for each u, a vector g that is added moves a
+// coordinate by ⌊g⌋ or ⌈g⌉. So it moves the encoded update by at most Clip·Scale + √d, and no
+// mixture over u tells more than one u. A little is added for the float64 arithmetic of whoever
+// made the sum: see unitNorm. The update is not clipped, but to the norm of all Units together.
+//
 // # Bias
 //
 // A coordinate rounds up with exactly the probability of its fraction, without
@@ -78,8 +91,12 @@ type Encoder struct {
 	Parties   int     // most parties in a sum, at least 1
 	Dimension int     // coordinates of an update, at least 1
 	Clip      float64 // L2 norm that an update is clipped to, 2^-500 to 2^500
-	Scale     float64 // integers per 1.0; Clip·Scale must be 1 to 2^30
-	Bits      int     // b, 1 to 64; 0: the fewest that fit
+	// Units, above 0, says that an update is a sum of at most so many vectors of norm Clip each,
+	// up to MaxUnits, and that it is one of those, and not the update, that Sensitivity is of: see
+	// Units of a sum.
+	Units int
+	Scale float64 // integers per 1.0; Clip·Scale must be 1 to 2^30
+	Bits  int     // b, 1 to 64; 0: the fewest that fit
 
 	Beta   float64   // most of the roundings that are refused, up to 0.99; 0: e^(−1/2)
 	Rotate *[32]byte // seed of the rotation, public; nil: no rotation
@@ -94,9 +111,11 @@ type Encoder struct {
 // coding holds the numbers that an Encoder works with, all from its fields.
 type coding struct {
 	rotation rotation
+	clip     float64 // the norm of an update
 	factor   float64 // what clipped and rotated coordinates are multiplied by
 	beta     float64
 	limit    uint64 // Δ₂²
+	accepts  uint64 // most of the squared norm of what is rounded
 	layout   masking.Layout
 	bound    int64 // largest magnitude in a sum, but for 2^-40
 }
@@ -113,6 +132,9 @@ func (e Encoder) coding() (coding, error) {
 	if err := checkClip(e.Clip); err != nil {
 		return coding{}, err
 	}
+	if e.Units < 0 || e.Units > MaxUnits {
+		return coding{}, fmt.Errorf("%w: Units is %d, want 0 to %d", ErrConfig, e.Units, MaxUnits)
+	}
 	units := e.Clip * e.Scale
 	if math.FMA(e.Clip, e.Scale, -units) > 0 {
 		units = math.Nextafter(units, math.Inf(1)) // the product was rounded down
@@ -123,7 +145,7 @@ func (e Encoder) coding() (coding, error) {
 	}
 
 	p.rotation = newRotation(e.Rotate, e.Dimension)
-	p.factor, p.beta = e.Scale, e.Beta
+	p.clip, p.factor, p.beta = e.Clip, e.Scale, e.Beta
 	if e.Rotate != nil {
 		p.factor /= math.Sqrt(float64(p.rotation.block))
 	}
@@ -131,6 +153,13 @@ func (e Encoder) coding() (coding, error) {
 		p.beta = defaultBeta
 	}
 	p.limit = integerNormBound(units, e.Dimension, p.beta)
+	p.accepts = p.limit
+	if e.Units > 0 {
+		norm := unitNorm(units, e.Units, e.Dimension)
+		p.limit, p.accepts = uint64(norm*norm*guard), math.MaxUint64
+		p.clip = e.Clip * float64(e.Units)
+		units *= float64(e.Units)
+	}
 	var err error
 	if p.layout, p.bound, err = lane.fit(e.clearBound(units, p, lane)); err != nil {
 		return coding{}, err
@@ -143,7 +172,10 @@ func (e Encoder) coding() (coding, error) {
 func (e Encoder) clearBound(units float64, p coding, lane noisyLane) uint64 {
 	const tooMuch = 1 << 62
 	// What is clipped stays below units by slack/4 at least: see slack.
-	peak := min(productRoot(p.limit, 1), uint64(math.Ceil(units*(1-slack/4))))
+	peak := uint64(math.Ceil(units * (1 - slack/4)))
+	if e.Units == 0 {
+		peak = min(productRoot(p.limit, 1), peak)
+	}
 	hi, sum := bits.Mul64(peak, uint64(e.Parties))
 	if hi != 0 || sum > tooMuch {
 		sum = tooMuch

@@ -24,6 +24,7 @@ type Mechanism struct {
 	signs        aggregation.Signs
 	contributors Contributors
 	rate         float64
+	records      *Records
 }
 
 // Layout returns the segments of a submission: the vector, with its dimension brought
@@ -45,6 +46,9 @@ func (m *Mechanism) StdDev(shares int) float64 {
 	return m.Vector.SumStdDev(shares) / m.Encoder.Scale
 }
 
+// Records returns what the release has of them, nil if the noise hides parties.
+func (m *Mechanism) Records() *Records { return m.records }
+
 // MaxNorm returns Δ₂ of the vectors, in their own units: Clip and what rounding can
 // add to it.
 func (m *Mechanism) MaxNorm() float64 { return m.Vector.Sensitivity.L2 / m.Encoder.Scale }
@@ -64,6 +68,10 @@ func (m *Mechanism) Round() accounting.Round {
 		// nothing that is claimed.
 		Samples:       m.Vector.samples(),
 		TableDistance: noise.MaxTableDistance,
+	}
+	if m.records != nil {
+		r.Unit, r.SecretRate = accounting.RecordUnit, m.records.Rate
+		r.Overrun = m.records.Overrun()
 	}
 	if m.Signs != nil {
 		signs := m.Signs.accounting()

@@ -15,6 +15,9 @@ type Release struct {
 	Noise        Noise
 	Dimension    int    // coordinates of a party's vector, at least 1
 	Signs        *Signs // a second lane beside the vectors, nil: none
+	// Records, if not nil, has the noise hide each record of a party, and not the party: Noise.Clip
+	// is then the norm of a record's part of its vector. Not with Signs.
+	Records *Records
 	// Rate is the probability with which a party's vector is in a round, by a secret coin of the
 	// party's own that it tosses anew for every submission, above 0 to 1; 0: 1. Below 1 the coin
 	// counts against the server too, one that cheats, as long as nothing but the sum depends on it:
@@ -73,7 +76,14 @@ func (r *Release) validate() error {
 	if _, err := r.Contributors.MinHonest(); err != nil {
 		return err
 	}
+	if r.Records != nil {
+		if err := r.Records.validate(); err != nil {
+			return err
+		}
+	}
 	switch s := r.Signs; {
+	case s != nil && r.Records != nil:
+		return bad("Signs", "leave them out", "signs of sums over records hide no record")
 	case r.Dimension < 1:
 		return bad("Dimension", "use at least 1", "%d is too few", r.Dimension)
 	case !(r.Rate >= 0 && r.Rate <= 1):
@@ -134,15 +144,20 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mechanism{contributors: r.Contributors, rate: r.Rate}
+	m := &Mechanism{contributors: r.Contributors, rate: r.Rate, records: r.Records}
 	if m.rate == 0 {
 		m.rate = 1
+	}
+	units := 0
+	if r.Records != nil {
+		units = r.Records.Most()
 	}
 	vector, signs := r.Signs.multipliers(multiplier)
 	m.Encoder, err = aggregation.Encoder{
 		Parties:     r.Contributors.Parties,
 		Dimension:   r.Dimension,
 		Clip:        r.Noise.Clip,
+		Units:       units,
 		Bits:        r.Noise.Bits,
 		Rotate:      new([32]byte),
 		NoiseFamily: r.Noise.Family,
