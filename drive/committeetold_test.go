@@ -1,0 +1,95 @@
+package drive_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+)
+
+// tick has a committee's server decide what is due, as its carrier does, and returns its notices.
+func tick(t *testing.T, d *drive.Committee, now drive.Time) (out []drive.Notice) {
+	t.Helper()
+	for {
+		if err := d.Tick(now); err != nil {
+			t.Fatal(err)
+		}
+		p, decided := d.Ready()
+		if !decided {
+			return out
+		}
+		out = append(out, p.Notices...)
+		d.Advance(now)
+	}
+}
+
+// A server believes that it was set back once one more than may lie say so, of the members or of
+// the parties, and goes no further than the least of them says, nor than the job.
+func TestCommitteeToldBeyond(t *testing.T) {
+	for _, x := range []struct {
+		parties, members []uint64
+		want             uint64
+	}{
+		{nil, []uint64{5}, 0},
+		{nil, []uint64{5, 3}, 3},
+		{[]uint64{5}, nil, 0},
+		{[]uint64{5, 3}, nil, 3},
+		{[]uint64{5}, []uint64{5}, 0}, // each is one of those that may lie
+		{nil, []uint64{1 << 63, 1<<64 - 1}, 9},
+		{[]uint64{2, 2}, []uint64{4, 4}, 4},
+	} {
+		t.Run(fmt.Sprint(x), func(t *testing.T) {
+			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+				Faults: 1, Rounds: 9})
+			d := w.Hub.Drive()
+			for i, told := range x.members {
+				d.MemberConnected(1, i, drive.Hello{Told: told})
+			}
+			for i, told := range x.parties {
+				d.Connected(1, i, drive.Hello{Told: told})
+			}
+			tick(t, d, 1)
+			if s := d.Status(); s.Round != x.want || s.Lost != x.want {
+				t.Fatalf("round %d, %d lost; want %d", s.Round, s.Lost, x.want)
+			}
+		})
+	}
+}
+
+// A server that learns within a round that it was set back has lost that round too.
+func TestCommitteeToldWithinRound(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 9})
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return d.Status().Stage == drive.Submitting })
+	for k := range 2 {
+		d.MemberConnected(w.Now(), k, drive.Hello{Told: 4})
+	}
+	tick(t, d, w.Now())
+	if s := d.Status(); s.Round != 4 || s.Lost != 4 {
+		t.Fatalf("round %d, %d lost", s.Round, s.Lost)
+	}
+}
+
+// A job that is paused while members make keys opens no round until it goes on.
+func TestCommitteePausedBeforeOpening(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1})
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return d.Status().Stage == drive.Announcing })
+	d.Pause(w.Now(), "maintenance")
+	w.RunFor(30 * drive.Second)
+	if s := d.Status(); s.Round != 0 || s.Lost != 0 {
+		t.Fatalf("round %d, %d lost", s.Round, s.Lost)
+	}
+	d.Resume(w.Now(), "done")
+	tick(t, d, w.Now())
+	w.Parties[0].Cut() // has the world go on
+	w.Run(w.Ended)
+	if len(w.Sums) != 1 || w.Lost() != 0 {
+		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+	}
+}
