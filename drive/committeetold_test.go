@@ -93,3 +93,31 @@ func TestCommitteePausedBeforeOpening(t *testing.T) {
 		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
 	}
 }
+
+// A job spends what its rounds cost, those that were skipped too, and ends when no more may be.
+func TestCommitteeBudget(t *testing.T) {
+	for _, skipped := range []uint64{0, 2, 3, 4} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+			Faults: 1, Rounds: 9, Budget: 3})
+		d := w.Hub.Drive()
+		if skipped > 0 {
+			for k := range 2 {
+				d.MemberConnected(0, k, drive.Hello{Told: skipped})
+				d.MemberGone(0, k)
+			}
+			tick(t, d, 0)
+		}
+		startAll(w)
+		w.Run(w.Ended)
+		if s := d.Status(); s.Ended != drive.BudgetSpent {
+			t.Fatalf("%d skipped: it ended with %q", skipped, s.Ended)
+		}
+		want := 3 - int(skipped)
+		if skipped > 3 { // they cannot be charged, and the job ends
+			want = 0
+		}
+		if len(w.Sums) != want {
+			w.Fatal("%d skipped: %d sums, want %d", skipped, len(w.Sums), want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -26,6 +27,7 @@ type CouncilOptions struct {
 	Batch                                          int
 	StepTime                                       drive.Time // 0: 10 s
 	ComeBack                                       drive.Time // 0: 2 s
+	Budget                                         int        // rounds that may be spent; 0: no noise
 	Away                                           drive.Time
 	// Delay is how long a message takes, and Work how long training does; nil: 10 ms.
 	Delay, Work func() drive.Time
@@ -52,6 +54,8 @@ type Council struct {
 	items   map[string][32]byte
 	vectors map[string][]int64
 	uploads map[string]int // of each submission
+	cost    accounting.Round
+	ledger  *accounting.Ledger
 }
 
 // NewCouncil makes a world in which nobody is there yet but the server.
@@ -94,6 +98,9 @@ func NewCouncil(tb testing.TB, seed uint64, o CouncilOptions) *Council {
 		Committee: roster("member", o.Members, o.Parties),
 		Terms: oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: o.Survivors, Colluders: o.Colluders,
 			Faults: o.Faults, Covered: o.Covered, KEM: oneshot.KEMX25519},
+	}
+	if o.Budget > 0 {
+		w.cost, w.ledger = budget(tb, o.Budget)
 	}
 	w.Hub = &Hub{world: w, objects: make(map[string][]byte)}
 	for i := range o.Members {
@@ -205,7 +212,7 @@ func (h *Hub) config() drive.CommitteeConfig {
 	return drive.CommitteeConfig{
 		ServerConfig: drive.ServerConfig{
 			Rounds: w.options.Rounds, StepTime: w.options.StepTime, ComeBack: w.options.ComeBack,
-			Away: w.options.Away, Random: w.random,
+			Away: w.options.Away, Random: w.random, Cost: w.cost, Ledger: w.ledger,
 			Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
 				return w.digest(round, fresh), nil
 			},
