@@ -62,9 +62,7 @@ func (s *Committee) lull() Time {
 // grant has parties upload that have offered to, in the order in which they have, while there is
 // room for what they send.
 func (s *Committee) grant() {
-	s.uploads = slices.DeleteFunc(s.uploads, func(i int) bool {
-		return !s.offers[i].open || !s.parties.peers[i].near
-	})
+	s.uploads = slices.DeleteFunc(s.uploads, s.roomless)
 	for len(s.queue) > 0 && s.server.Waiting()+len(s.uploads) < s.batch {
 		party := s.queue[0]
 		o := &s.offers[party]
@@ -77,6 +75,12 @@ func (s *Committee) grant() {
 			s.touchParty(party)
 		}
 	}
+}
+
+// roomless reports whether no room is kept for a party that was told to upload: it cannot, or has
+// let the step pass once, and would keep the room from others for as long as it likes.
+func (s *Committee) roomless(party int) bool {
+	return !s.offers[party].open || !s.parties.peers[party].near || (crowd{s}).passed(party)
 }
 
 // enqueue has a party wait for room.

@@ -474,11 +474,12 @@ func headerOf(message []byte, sender uint32) error {
 	return err
 }
 
-// still reports whether so many parties can be in the sum yet, all batches being settled.
+// still reports whether so many parties can be in the sum yet, all batches being settled: those
+// that were here and had their time are not waited for any more, since they may never submit.
 func (s *Committee) still(least int) bool {
 	least -= s.server.Settled()
 	for i := range s.parties.peers {
-		if (crowd{s}).awaits(i) {
+		if c := (crowd{s}); c.awaits(i) && !c.passed(i) {
 			least--
 		}
 	}

@@ -139,3 +139,40 @@ func TestCommitteeSpoiler(t *testing.T) {
 		}
 	}
 }
+
+// A party that offers what it never uploads keeps room from the others for a StepTime at most.
+func TestCommitteeTease(t *testing.T) {
+	for _, batch := range []int{1, 2} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 4, Survivors: 3,
+			Faults: 1, Rounds: 3, Batch: batch})
+		for _, p := range w.Parties[:batch] {
+			p.Tease()
+			p.Late = drive.Second // the others have shown by then how long it takes
+		}
+		w.Parties[5].Late = 3 * drive.Second // it offers when they have offered again
+		startAll(w)
+		w.RunFor(200 * drive.Second)
+		if !w.Ended() || len(w.Sums) != 3 || w.Lost() != 0 {
+			w.Fatal("%d sums, %d lost: %+v", len(w.Sums), w.Lost(), w.Hub.Drive().Status())
+		}
+	}
+}
+
+// A round that one party keeps from its sum, by silence or by what is refused, is lost after a
+// StepTime where the others are too few: the job does not stand still.
+func TestCommitteeStandstill(t *testing.T) {
+	for _, lie := range []func(p *jobtest.Seat){
+		func(p *jobtest.Seat) { p.Silent = func([]byte) bool { return true } },
+		func(p *jobtest.Seat) { p.Rewrite = func(b []byte) []byte { return b[:len(b)-1] } },
+	} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+			Faults: 1, Rounds: 3})
+		lie(w.Parties[0])
+		w.Parties[1].NoVector = func(round uint64) bool { return round == 2 }
+		startAll(w)
+		w.RunFor(100 * drive.Second)
+		if !w.Ended() || len(w.Sums) != 2 || w.Lost() != 1 {
+			w.Fatal("%d sums, %d lost: %+v", len(w.Sums), w.Lost(), w.Hub.Drive().Status())
+		}
+	}
+}

@@ -49,8 +49,7 @@ func (s *Committee) Wake() Time {
 // mayGrant reports whether there is room for somebody who waits for it.
 func (s *Committee) mayGrant() bool {
 	return len(s.queue) > 0 && s.server.Waiting() < s.batch &&
-		(s.server.Waiting()+len(s.uploads) < s.batch || slices.ContainsFunc(s.uploads,
-			func(i int) bool { return !s.offers[i].open || !s.parties.peers[i].near }))
+		(s.server.Waiting()+len(s.uploads) < s.batch || slices.ContainsFunc(s.uploads, s.roomless))
 }
 
 // Tick decides what is due. It fails with errors of this machine.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -20,6 +19,7 @@ type Mob struct {
 	until   drive.Time // faults happen
 	liars   []int      // members
 	spoiler int        // a party whose covers do not open; −1: none
+	crook   int        // a party that lies otherwise; −1: none
 	setBack bool
 	old     []any
 	deaths  int
@@ -35,7 +35,7 @@ func (m *Mob) pick(n int) int { return m.choices.IntN(n) }
 // NewMob makes a world with its faults.
 func NewMob(tb testing.TB, seed uint64, choices Choices) *Mob {
 	tb.Helper()
-	m := &Mob{choices: choices, spoiler: -1}
+	m := &Mob{choices: choices, spoiler: -1, crook: -1}
 	o := CouncilOptions{Members: 4, Faults: 1, Parties: 3 + m.pick(4), Rounds: uint64(1 + m.pick(3))}
 	if m.pick(4) == 0 {
 		o.Members, o.Faults = 7, 2
@@ -58,12 +58,16 @@ func NewMob(tb testing.TB, seed uint64, choices Choices) *Mob {
 	for len(m.liars) < o.Faults && m.pick(3) == 0 {
 		if k := m.pick(o.Members); !slices.Contains(m.liars, k) {
 			m.liars = append(m.liars, k)
-			m.lie(m.Members[k])
+			m.lieMember(m.Members[k])
 		}
 	}
 	if o.Covered && o.Parties > o.Survivors && m.pick(4) == 0 {
 		m.spoiler = m.pick(o.Parties)
 		m.Parties[m.spoiler].Rewrite = BadCover(m.Council, m.spoiler)
+	}
+	if m.spoiler < 0 && m.pick(3) == 0 {
+		m.crook = m.pick(o.Parties)
+		m.lieParty(m.Parties[m.crook])
 	}
 	for _, s := range slices.Concat(m.Members, m.Parties) {
 		s.Die = func(string) bool { return m.fault(func() { m.After(m.span(3), s.Start) }) }
@@ -86,38 +90,6 @@ func (m *Mob) fault(then func()) bool {
 	m.deaths++
 	then()
 	return true
-}
-
-// lie has a member lie in one of several ways, to the end.
-func (m *Mob) lie(s *Seat) {
-	switch m.pick(5) {
-	case 0: // it is silent
-		s.Silent = func([]byte) bool { return true }
-	case 1: // it keeps one kind of message
-		kind := wire.Type(65 + []int{0, 4, 7, 9}[m.pick(4)])
-		s.Silent = func(b []byte) bool {
-			h, _, _ := wire.ParseHeader(b)
-			return h.Type == kind
-		}
-	case 2: // it disputes everybody, or changes its part
-		s.Rewrite = func(b []byte) []byte {
-			h, body, err := wire.ParseHeader(b)
-			b = slices.Clone(b)
-			at := len(b) - len(body)
-			switch {
-			case err != nil:
-			case h.Type == 69 && len(body) == 5:
-				b[at+4] = 1
-			case h.Type == 74:
-				b[at+1] ^= 1
-			}
-			return b
-		}
-	case 3:
-		s.Told = func(uint64) uint64 { return 1 << 40 }
-	default: // it is not there
-		s.Away = true
-	}
 }
 
 // break has connections end, and programs have nothing.
@@ -169,8 +141,14 @@ func (m *Mob) Play() MobOutcome {
 	if got := uint64(len(m.Sums)); !m.setBack && got+s.Lost != s.Round {
 		m.Fatal("%d sums and %d lost of %d rounds", got, s.Lost, s.Round)
 	}
-	if m.deaths == 0 && m.until == 0 && len(m.liars) == 0 && m.spoiler < 0 && m.lost > 0 {
+	honest := len(m.liars) == 0 && m.spoiler < 0 && m.crook < 0
+	if m.deaths == 0 && m.until == 0 && honest && m.lost > 0 {
 		m.Fatal("%d rounds lost", m.lost)
+	}
+	for _, n := range m.Notices {
+		if n.Kind == drive.Spoiler && n.Party != m.spoiler {
+			m.Fatal("party %d is named in round %d, and is honest", n.Party, n.Round)
+		}
 	}
 	return MobOutcome{len(m.Sums), int(m.lost), m.deaths, m.Hub.Saves}
 }

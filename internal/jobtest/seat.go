@@ -32,6 +32,7 @@ type Seat struct {
 	// Redials is how long it takes to dial again; 0: half a second.
 	Redials drive.Time
 	Away    bool       // it does not dial
+	Pushes  bool       // it uploads in place of an offer
 	Late    drive.Time // how much later what it sends arrives
 	Done    bool
 }
@@ -290,7 +291,9 @@ func (s *Seat) settle() *drive.SenderOut {
 	for _, away := range out.Away {
 		s.say(func(d *drive.Committee) { d.Absent(s.world.now, s.index, away.Number) })
 	}
-	if out.Offer != 0 {
+	if out.Offer != 0 && s.Pushes {
+		s.sends.Upload(out.Offer)
+	} else if out.Offer != 0 {
 		s.say(func(d *drive.Committee) { d.Offer(s.world.now, s.index, out.Offer) })
 	}
 	if out.Send != nil {
