@@ -4,26 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
-	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
 )
 
-// TestMain stops the clock by which long runs say that they go on: on a busy machine any
-// run may be one.
-func TestMain(m *testing.M) {
-	start := time.Now()
-	heartbeatClock = func() time.Time { return start }
-	os.Exit(m.Run())
-}
-
-// call runs the program as a shell would, without a terminal.
+// call runs the program with all its commands.
 func call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = run(ctx, args, &out, &errs)
-	return code, out.String(), errs.String()
+	return clitest.Call(ctx, args, commands()...)
 }
 
 func TestHelp(t *testing.T) {
@@ -33,7 +22,7 @@ func TestHelp(t *testing.T) {
 			!strings.Contains(out, "Usage:") || !strings.Contains(out, "Exit codes:") {
 			t.Errorf("%v: code %d, %q, %q", args, code, out, errs)
 		}
-		checkWidth(t, out)
+		clitest.Width(t, out)
 	}
 	for _, args := range [][]string{{"help", "simulate"}, {"simulate", "-h"},
 		{"simulate", "--help"}} {
@@ -55,44 +44,12 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%v does not show %q", args, flag)
 			}
 		}
-		checkWidth(t, out)
+		clitest.Width(t, out)
 	}
 	// Nothing asked for: help, as an error.
 	code, out, errs := call(t.Context())
 	if code != 2 || out != "" || !strings.Contains(errs, "Usage:") {
 		t.Errorf("without arguments: code %d, %q, %q", code, out, errs)
-	}
-}
-
-func checkWidth(t *testing.T, text string) {
-	t.Helper()
-	for line := range strings.Lines(text) {
-		for _, part := range strings.Split(strings.TrimRight(line, "\n"), "\r") {
-			if n := len([]rune(part)); n > 80 {
-				t.Errorf("a line of %d characters: %q", n, part)
-			}
-		}
-	}
-}
-
-// checkMessage checks a message on stderr: no long lines, no names of packages, no
-// sentence twice.
-func checkMessage(t *testing.T, text string) {
-	t.Helper()
-	for line := range strings.Lines(text) {
-		// A path cannot be broken.
-		if len([]rune(line)) > 81 && !strings.Contains(line, "/") {
-			t.Errorf("a line of %d characters: %q", len(line)-1, line)
-		}
-		if strings.Count(text, line) > 1 {
-			t.Errorf("said twice: %q", line)
-		}
-	}
-	for _, name := range []string{"simulation:", "learning:", "aggregation:", "protocol:",
-		"parse error"} {
-		if strings.Contains(text, name) {
-			t.Errorf("%q says %q", text, name)
-		}
 	}
 }
 
@@ -102,31 +59,6 @@ func TestVersion(t *testing.T) {
 		if code != 0 || errs != "" || !strings.HasPrefix(out, "hushsum ") ||
 			!strings.Contains(out, "go1.") || strings.Count(out, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, %q", arg, code, out, errs)
-		}
-	}
-	info := &debug.BuildInfo{GoVersion: "go1.26.0", Settings: []debug.BuildSetting{
-		{Key: "vcs.revision", Value: "0123456789abcdef0123"}, {Key: "vcs.modified", Value: "true"},
-		{Key: "GOOS", Value: "plan9"}, {Key: "GOARCH", Value: "arm"},
-	}}
-	info.Main.Version = "v1.2.3"
-	const want = "hushsum v1.2.3, revision 0123456789ab with changes, go1.26.0 plan9/arm"
-	if got := describe(info); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestWrap(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"", ""},
-		{"one two three", "one two|three"},
-		{"one two  x three", "one two |x three"},
-		{"averylongword", "averylongword"},
-		{"a averylongword b", "a|averylongword|b"},
-		{"öööö öööö", "öööö|öööö"},
-		{"ööö öööö", "ööö öööö"},
-	} {
-		if got := strings.Join(wrap(c.text, 8), "|"); got != c.want {
-			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
 	}
 }
@@ -186,7 +118,7 @@ func TestWrongUsage(t *testing.T) {
 		if !strings.Contains(errs, "for help") && !strings.Contains(errs, "'hushsum help'") {
 			t.Errorf("%s: the message does not lead to help: %q", c.args, errs)
 		}
-		checkMessage(t, errs)
+		clitest.Message(t, errs)
 	}
 }
 
@@ -203,8 +135,9 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 
 func TestOutputThatFails(t *testing.T) {
 	var errs bytes.Buffer
-	args := append(strings.Fields(quick), "--json")
-	if code := run(t.Context(), args, &fullDisk{left: 100}, &errs); code != 1 ||
+	args := []string{"experiment", "list", "--json"}
+	if code := clitest.Run(t.Context(), &fullDisk{left: 100}, &errs, args,
+		commands()...); code != 1 ||
 		!strings.Contains(errs.String(), "no space left") {
 		t.Errorf("code %d, %q", code, errs.String())
 	}

@@ -21,12 +21,12 @@ func TestCompletionIsWhole(t *testing.T) {
 	}
 	man := strings.ReplaceAll(scripts["man"], `\-`, "-")
 	for _, c := range commands() {
-		names := []string{c.name}
-		if c.name == "job" {
-			names = nil
-			for _, below := range jobCommands() {
-				names = append(names, c.name+" "+below.name)
-			}
+		var names []string
+		for _, below := range c.Below {
+			names = append(names, c.Name+" "+below.Name)
+		}
+		if names == nil {
+			names = []string{c.Name}
 		}
 		for _, name := range names {
 			if !strings.Contains(man, ".SS hushsum "+name+"\n") {

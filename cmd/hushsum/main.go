@@ -19,11 +19,36 @@ import (
 	"context"
 	"os"
 	"os/signal"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/account"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/attack"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/completion"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/declare"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/experiment"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/serve"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/simulate"
 )
 
+// commands returns all commands in the order of help.
+func commands() []cli.Command {
+	return []cli.Command{
+		simulate.Command(),
+		account.Command(),
+		account.CalibrateCommand(),
+		experiment.Command(),
+		attack.Command(),
+		declare.Command(),
+		completion.Command(commands),
+		completion.ManCommand(commands),
+		serve.Command(),
+	}
+}
+
 func main() {
+	program := &cli.Program{Commands: commands()}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	// Whoever interrupts twice does not want to wait for a clean end.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(program.Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

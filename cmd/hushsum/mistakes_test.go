@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
 )
 
 // Mistakes at the command line, with the exit code and the first line on standard
@@ -131,7 +133,7 @@ func TestMistakes(t *testing.T) {
 				c.command, code, out, errs, c.code, c.first, c.then)
 		}
 		if c.command != "" { // which prints the usage
-			checkMessage(t, errs)
+			clitest.Message(t, errs)
 		}
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {

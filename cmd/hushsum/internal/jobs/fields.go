@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/hushsum/hushsum/job"
@@ -32,6 +33,16 @@ func Section(f job.Field) string {
 		return ""
 	}
 	return strings.TrimSuffix(section, "[]")
+}
+
+// Sections returns the headings of a file.
+func Sections() (sections []string) {
+	for f := range job.Fields() {
+		if s := Section(f); s != "" && !slices.Contains(sections, s) {
+			sections = append(sections, s)
+		}
+	}
+	return sections
 }
 
 // Values says in a line which values a field takes, in which unit, and which it has where none is

@@ -1,0 +1,262 @@
+// Package account has the commands account and calibrate: what rounds of noisy sums spend of
+// privacy, and which noise keeps them within a budget.
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+)
+
+const accountAbout = `Usage: hushsum account MECHANISM [flags]
+
+Says what rounds of noisy sums spend of a client's privacy: the epsilon that
+holds at --delta.
+`
+
+const accountJSON = `With --json there is one object:
+  mechanism, rounds, rate, sensitivity, dimension, shares
+                    as called
+  of                only with --participations, which rounds then is: as --of
+  noise_multiplier  as --noise-multiplier
+  delta             as --delta
+  adversary         "public" or "server", whom epsilon is against
+  epsilon           upper bound, to be claimed; null if there is no finite one
+  epsilon_lower     lower bound of the same epsilon; 0 if none is proved
+  neighbour         only with --dimension or --shares and a lower bound: by what
+                    vector of one client, in units, it is attained
+  accountant        what proves them: "PLD" or "RDP"
+  adjacency         "add-remove", "zero-out" (against the server, or with
+                    --shares), "replace-one"
+  reason            only if epsilon is null: why
+  other             if --rate is below 1, the same for the other adversary:
+                    adversary, adjacency, accountant, epsilon, epsilon_lower and
+                    reason; null if both have the same epsilon, or if there is
+                    no bound against the other
+Without --json both adversaries are shown if --rate is below 1.
+`
+
+func accountManual() *cli.Manual {
+	return &cli.Manual{
+		Takes:  "The mechanism comes first, then flags, and nothing else.",
+		About:  accountAbout + mechanismHelp() + privacyHelp,
+		Topics: []cli.Topic{cli.JSONHelp(accountJSON)},
+		Examples: []string{
+			"hushsum account gaussian --noise-multiplier 1 --rate 0.01 --rounds 10000",
+			"hushsum account discrete-laplace --sensitivity 4 --delta 0",
+			"hushsum account skellam --sensitivity 1000 --dimension 4096 --rounds 20 --json",
+		},
+	}
+}
+
+// jsonPrivacy is the object of account and calibrate.
+type jsonPrivacy struct {
+	Mechanism       string  `json:"mechanism"`
+	NoiseMultiplier float64 `json:"noise_multiplier"`
+	Rounds          int     `json:"rounds"`
+	Of              int     `json:"of,omitempty"`
+	Rate            float64 `json:"rate"`
+	Sensitivity     float64 `json:"sensitivity"`
+	Dimension       int     `json:"dimension"`
+	Shares          int     `json:"shares"`
+	Delta           float64 `json:"delta"`
+	jsonView
+	Other *jsonView `json:"other"`
+}
+
+// jsonView is what is spent against one adversary.
+type jsonView struct {
+	Adversary    string   `json:"adversary"`
+	Adjacency    string   `json:"adjacency"`
+	Accountant   string   `json:"accountant"`
+	Epsilon      *float64 `json:"epsilon"`
+	EpsilonLower *float64 `json:"epsilon_lower"`
+	Neighbour    string   `json:"neighbour,omitempty"`
+	Reason       string   `json:"reason,omitempty"`
+}
+
+func (r *release) jsonView(s accounting.Spent) jsonView {
+	return jsonView{
+		Adversary: s.View.String(), Adjacency: r.adjacency(s.View), Accountant: s.Accountant,
+		Epsilon: show.Finite(s.Upper), EpsilonLower: show.Finite(s.Lower), Neighbour: s.Neighbour,
+		Reason: s.Reason,
+	}
+}
+
+// Command is account.
+func Command() cli.Command {
+	return cli.Command{Name: "account", About: "say what rounds of noisy sums spend of privacy",
+		Run: account, Words: mechanisms}
+}
+
+func account(ctx context.Context, args []string, std cli.Streams) int {
+	var r release
+	args, code, ok := r.takeMechanism("account", args, std)
+	if !ok {
+		return code
+	}
+	flags := r.flags("account")
+	if code, ok := cli.ParseFlags(flags, accountManual(), args, std); !ok {
+		return code
+	}
+	if err := r.check(""); err != nil {
+		return cli.WrongUsage(flags, err, std)
+	}
+	var spent accounting.Spent
+	err := cli.Interruptible(ctx, func() (err error) {
+		spent, err = r.spent(r.View)
+		return err
+	})
+	if ctx.Err() != nil {
+		return cli.Interrupted("account", std)
+	}
+	if err != nil {
+		cli.Complain(std.Err, "hushsum account", r.problem(err))
+		return cli.ExitFailure
+	}
+	if r.json {
+		return show.JSON(std, r.jsonPrivacy(ctx, spent))
+	}
+	r.describe(std)
+	r.printSpent(spent, std)
+	r.printOther(ctx, std)
+	return cli.ExitOK
+}
+
+// printOther prints the view that was not asked for, if it differs and has a figure,
+// and what else a reader may wonder about.
+func (r *release) printOther(ctx context.Context, std cli.Streams) {
+	if spent, ok := r.other(ctx); ok {
+		r.printSpent(spent, std)
+	}
+	each := r.NoiseMultiplier * r.Sensitivity / math.Sqrt(float64(r.Shares))
+	if r.Shares > 1 && each < 1 {
+		text := fmt.Sprintf(
+			"The parameter of one share is %.2g units: so small that discrete Gaussian shares do "+
+				"not add up to another, which is charged. Count in smaller units: raise "+
+				"--sensitivity.",
+			each)
+		fmt.Fprintln(std.Out, strings.Join(cli.Wrap(text, cli.Width), "\n"))
+	}
+}
+
+// other accounts for the view that was not asked for, if it differs and has a figure.
+func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
+	if r.Rate >= 1 {
+		return spent, false
+	}
+	view := accounting.PublicView
+	if r.View == view {
+		view = accounting.ServerView
+	}
+	err := cli.Interruptible(ctx, func() (err error) {
+		spent, err = r.spent(view)
+		return err
+	})
+	return spent, err == nil
+}
+
+// adjacency is what of a client changes. With shares of noise one that is missing
+// would show in the variance, so that the client takes part in any case.
+func (r *release) adjacency(view accounting.View) string {
+	switch {
+	case r.ReplaceOne:
+		return "replace-one"
+	case view == accounting.ServerView || r.Shares > 1:
+		return "zero-out"
+	}
+	return "add-remove"
+}
+
+func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonPrivacy {
+	j := jsonPrivacy{
+		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.Rounds,
+		Of: r.of, Rate: r.Rate,
+		Sensitivity: r.Sensitivity, Dimension: r.Dimension, Shares: r.Shares,
+		Delta: r.delta, jsonView: r.jsonView(spent),
+	}
+	if spent, ok := r.other(ctx); ok {
+		other := r.jsonView(spent)
+		j.Other = &other
+	}
+	return j
+}
+
+// describe prints the header of the human form.
+func (r *release) describe(std cli.Streams) {
+	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.Mechanism,
+		shortest(r.NoiseMultiplier), r.Sensitivity)
+	if r.Dimension > 1 {
+		what += fmt.Sprintf(", %s", show.Plural(r.Dimension, "coordinate"))
+	}
+	if r.Shares > 1 {
+		what += fmt.Sprintf(", the sum of %s", show.Plural(r.Shares, "share"))
+	}
+	fmt.Fprintln(std.Out, strings.Join(cli.Wrap(what, cli.Width), "\n"))
+	if r.Rate < 1 {
+		fmt.Fprintf(std.Out, "%s, each client in each with probability %s\n",
+			show.Plural(r.Rounds, "round"), shortest(r.Rate))
+	} else if r.of > 0 {
+		fmt.Fprintf(std.Out, "%s of %s with a client, whoever picks them\n", show.Grouped(r.Rounds),
+			show.Plural(r.of, "round"))
+	} else {
+		fmt.Fprintf(std.Out, "%s, with every client\n", show.Plural(r.Rounds, "round"))
+	}
+	fmt.Fprintf(std.Out, "\n%-10s %-12s %12s %12s %10s %10s\n", "against", "adjacency", "epsilon",
+		"at least", "delta", "proved by")
+}
+
+func (r *release) printSpent(s accounting.Spent, std cli.Streams) {
+	fmt.Fprintf(std.Out, "%-10s %-12s %12s %12s %10v %10s\n", s.View, r.adjacency(s.View),
+		show.Epsilon(s.Upper), show.LowerBound(s), r.delta, s.Accountant)
+	if who := show.AttainedBy(s); who != "" {
+		fmt.Fprintln(std.Out, strings.Join(cli.Wrap(
+			fmt.Sprintf("Against the %v %s", s.View, who), cli.Width), "\n"))
+	}
+	if s.Reason != "" {
+		for _, line := range cli.Wrap(
+			fmt.Sprintf("%s against the %v: %s.", show.Unbounded(s), s.View, s.Reason), cli.Width) {
+			fmt.Fprintln(std.Out, line)
+		}
+	}
+}
+
+// problem says what to do about errors of the accountant.
+func (r *release) problem(err error) error {
+	var said *cli.Problem
+	switch {
+	case errors.As(err, &said):
+		return err
+	case errors.Is(err, accounting.ErrTooLarge):
+		p := &cli.Problem{
+			Cause:  "the noise is too large to tabulate: " + cli.Plain(err),
+			Advice: "Count in larger units, so that --sensitivity is smaller.",
+			Err:    err,
+		}
+		if r.Mechanism == "discrete-gaussian" || r.Mechanism == "skellam" {
+			p.Advice = "Use --dimension 2, which is accounted for by a Gaussian, or count " +
+				"in larger units."
+		}
+		return p
+	case errors.Is(err, accounting.ErrUnsupported):
+		return &cli.Problem{
+			Cause:  fmt.Sprintf("there is no bound for %s noise with these flags", r.Mechanism),
+			Advice: "Leave out --replace-one.",
+			Err:    err,
+		}
+	case errors.Is(err, accounting.ErrUnreachable):
+		return &cli.Problem{
+			Cause: "target cannot be reached",
+			Advice: "Ask for a larger --epsilon or --delta, or change what is taken as given: " +
+				"more noise, fewer rounds, a smaller rate.",
+			Err: err,
+		}
+	}
+	return err
+}

@@ -1,0 +1,257 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
+)
+
+// call runs a program with these commands.
+func call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	return clitest.Call(ctx, args, Command(), CalibrateCommand())
+}
+
+// accounted runs account or calibrate with --json.
+func accounted(t *testing.T, args string) map[string]any {
+	t.Helper()
+	code, out, errs := call(t.Context(), append(strings.Fields(args), "--json")...)
+	if code != 0 || errs != "" {
+		t.Fatalf("%s: code %d, %q", args, code, errs)
+	}
+	var object map[string]any
+	if err := json.Unmarshal([]byte(out), &object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// The values are exact ones (closed forms, golden files exact_gaussian and
+// exact_discrete) or, with a tolerance, those of dp_accounting 0.6.0
+// (pld_sampled_gaussian, laplace, pld_discrete_gaussian).
+func TestAccountValues(t *testing.T) {
+	for _, c := range []struct {
+		args       string
+		want       float64
+		tolerance  float64 // of the upper bound, relative
+		accountant string
+	}{
+		{"gaussian --noise-multiplier 0.5", 9.997256146434301, 1e-6, "PLD"},
+		{"gaussian --noise-multiplier 1 --rate 0.01 --rounds 10000", 6.187745, 1e-3, "PLD"},
+		{"laplace --noise-multiplier 0.5 --delta 0", 2, 1e-6, "PLD"},
+		{"laplace --rate 0.01 --rounds 1000 --delta 1e-9", 1.695902212349004, 1e-3, "PLD"},
+		{"discrete-gaussian", 4.430238055279414, 1e-3, "PLD"},
+		{"discrete-gaussian --noise-multiplier 2 --sensitivity 5 --rounds 100 --delta 1e-6",
+			35.56647104866165, 1e-3, "PLD"},
+		{"discrete-laplace --noise-multiplier 2 --sensitivity 3 --delta 0", 0.5, 1e-6, "PLD"},
+	} {
+		got := accounted(t, "account "+c.args)
+		upper, lower := got["epsilon"].(float64), got["epsilon_lower"].(float64)
+		if lower > c.want*(1+1e-9) || upper > c.want*(1+c.tolerance) ||
+			upper < c.want*(1-c.tolerance) || lower > upper || got["accountant"] != c.accountant {
+			t.Errorf("%s: [%v, %v] by %v, want about %v", c.args, lower, upper, got["accountant"],
+				c.want)
+		}
+	}
+}
+
+func TestAccountKeys(t *testing.T) {
+	const sampled = "account gaussian --noise-multiplier 2 --rate 0.5 --rounds 3 --delta 1e-6"
+	got := accounted(t, sampled+" --adversary server")
+	for key, want := range map[string]any{
+		"mechanism": "gaussian", "noise_multiplier": 2.0, "rounds": 3.0, "rate": 0.5,
+		"sensitivity": 1.0, "dimension": 1.0,
+		"shares": 1.0, "adversary": "server", "adjacency": "zero-out", "accountant": "PLD",
+		"delta": 1e-6,
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v", key, got[key], want)
+		}
+	}
+	other, _ := got["other"].(map[string]any)
+	public := accounted(t, sampled)
+	if other["epsilon"] != public["epsilon"] || other["adversary"] != "public" {
+		t.Errorf("other is %v, want that of %v", other, public)
+	}
+	// Against the server sampling does not count.
+	all := accounted(t, "account gaussian --noise-multiplier 2 --rounds 3 --delta 1e-6")
+	if all["epsilon"] != got["epsilon"] || all["adversary"] != "public" || all["other"] != nil {
+		t.Errorf("with every client %v, against the server %v", all, got)
+	}
+	// A vector is as one coordinate, and names the one that attains the lower bound.
+	vector := accounted(t, "account skellam --sensitivity 1000 --dimension 4096")
+	if vector["accountant"] != "PLD" || vector["neighbour"] != "1 coordinate by 1000" ||
+		vector["epsilon_lower"].(float64) < .99*vector["epsilon"].(float64) {
+		t.Error(vector)
+	}
+	// No finite bound is null, with a reason.
+	if v := accounted(t, "account gaussian --delta 0"); v["epsilon"] != nil || v["reason"] == "" {
+		t.Error(v)
+	}
+	one := accounted(t, "account gaussian --replace-one")
+	two := accounted(t, "account gaussian --noise-multiplier 0.5")
+	if one["adjacency"] != "replace-one" ||
+		math.Abs(one["epsilon"].(float64)/two["epsilon"].(float64)-1) > 1e-3 {
+		t.Errorf("replace-one %v, half the noise %v", one, two)
+	}
+}
+
+func TestAccountTable(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"account gaussian --rate 0.1 --rounds 10",
+			"10 rounds, each client in each with probability 0.1"},
+		{"account gaussian --delta 0",
+			"There is no finite epsilon against the public"},
+		{"account gaussian --noise-multiplier 1e-300",
+			"No finite epsilon could be proved against the public: epsilon exceeds"},
+		{"account laplace", "1 round, with every client"},
+		{"account discrete-gaussian --sensitivity 50 --dimension 64 --shares 10",
+			"64 coordinates, the sum of 10 shares"},
+		{"calibrate gaussian --epsilon 1", "keeps epsilon within 1 at delta 1e-05."},
+	} {
+		code, out, errs := call(t.Context(), strings.Fields(c.args)...)
+		if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "),
+			c.want) {
+			t.Errorf("%s: code %d, %q, no %q in\n%s", c.args, code, errs, c.want, out)
+		}
+		clitest.Width(t, out)
+	}
+	for _, help := range []string{"account -h", "account gaussian -h", "help account",
+		"calibrate --help", "help calibrate"} {
+		code, out, errs := call(t.Context(), strings.Fields(help)...)
+		if code != 0 || errs != "" {
+			t.Errorf("%s: code %d, %q", help, code, errs)
+		}
+		for _, want := range []string{"discrete-laplace", "--noise-multiplier Z", "--rate Q",
+			"--rounds T", "--delta D", "--sensitivity S", "Examples:", "Exit codes:"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s does not show %q", help, want)
+			}
+		}
+		clitest.Width(t, out)
+	}
+}
+
+// What calibrate finds, account confirms; a little less noise, or one round more,
+// would be over the budget. The first is of dp_accounting 0.6.0 (calibration).
+func TestCalibrate(t *testing.T) {
+	got := accounted(t, "calibrate gaussian --epsilon 8 --rate 0.1 --rounds 1000")
+	if z := got["noise_multiplier"].(float64); math.Abs(z/2.0507326354779947-1) > 1e-3 ||
+		got["found"] != "noise-multiplier" || got["target_epsilon"] != 8.0 {
+		t.Error(got)
+	}
+	for _, c := range []struct{ find, less string }{
+		{"calibrate laplace --epsilon 2 --rounds 5", ""},
+		{"calibrate skellam --epsilon 1 --sensitivity 20", ""},
+		{"calibrate discrete-gaussian --epsilon 1 --sensitivity 100 --dimension 32 --shares 4", ""},
+		{"calibrate discrete-laplace --epsilon 0.5 --delta 0", ""},
+	} {
+		got := accounted(t, c.find)
+		if e := got["epsilon"].(float64); e > got["target_epsilon"].(float64) ||
+			e < 0.999*got["target_epsilon"].(float64) {
+			t.Errorf("%s: epsilon %v", c.find, e)
+		}
+	}
+	got = accounted(t,
+		"calibrate gaussian --epsilon 4 --find rounds --noise-multiplier 5 --adversary server")
+	if n := got["rounds"].(float64); got["epsilon"].(float64) > 4 || n < 2 {
+		t.Error(got)
+	}
+	longer := jsonNumber(got["rounds"].(float64) + 1)
+	more := accounted(t, "account gaussian --noise-multiplier 5 --rounds "+longer)
+	if more["epsilon"].(float64) <= 4 {
+		t.Errorf("a round more than %v still fits", got["rounds"])
+	}
+	got = accounted(t,
+		"calibrate gaussian --epsilon 4 --find rate --noise-multiplier 2 --rounds 1000")
+	if e := got["epsilon"].(float64); e > 4 || e < 3.99 {
+		t.Error(got)
+	}
+}
+
+func jsonNumber(x float64) string {
+	b, _ := json.Marshal(x)
+	return string(b)
+}
+
+func TestAccountUsage(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"account", 2, "the first argument must be the mechanism\nUse one of gaussian, laplace,"},
+		{"account --delta 1", 2, "the mechanism must come first, before all flags\nUse one of"},
+		{"account cauchy", 2, `"cauchy" is no mechanism`},
+		{"account gaussian laplace", 2,
+			"unexpected argument \"laplace\"\nThe mechanism comes first, then flags"},
+		{"account skellam --noise-multiplier 1e-300", 2,
+			"--noise-multiplier: 1e-300 times the sensitivity"},
+		{"account skellam --noise-multiplier 1e300 --dimension 3", 2,
+			"--noise-multiplier: 1e+300 times"},
+		{"account discrete-gaussian --noise-multiplier 1e80", 1,
+			"account: the noise is too large to tabulate: about 3.4e+81 points"},
+		{"account gaussian --noise-multiplier 0", 2, "--noise-multiplier: 0 is no noise"},
+		{"account gaussian --noise-multiplier NaN", 2, "--noise-multiplier: NaN is no noise"},
+		{"account gaussian --rate 0", 2, "--rate: 0 is no probability of taking part"},
+		{"account gaussian --rate 1.5", 2, "--rate: 1.5 is"},
+		{"account gaussian --rounds 0", 2, "--rounds: 0 is too few"},
+		{"account discrete-laplace --sensitivity 1073741824", 1, "Count in larger units, so that"},
+		{"account gaussian --rounds 99999999999999", 2, "--rounds: 99999999999999 is too many"},
+		{"account gaussian --delta 1", 2, "--delta: 1 is no probability below 1"},
+		{"account gaussian --dimension 3", 2,
+			"--dimension: under gaussian noise all vectors are as one"},
+		{"account skellam --shares 3", 2, "--shares: shares of skellam noise add up exactly"},
+		{"account skellam --sensitivity 1.5", 2, "--sensitivity: 1.5 is not whole"},
+		{"account laplace --replace-one --rate .5", 2,
+			"--replace-one: there is no bound for laplace noise"},
+		{"account skellam --dimension 4 --replace-one", 2,
+			"--replace-one: there is no bound for vectors"},
+		{"account gaussian --adversary me", 2, "want public or server"},
+		{"calibrate gaussian", 2, "--epsilon is required: it is the budget"},
+		{"calibrate gaussian --epsilon 0", 2, "--epsilon: 0 is no budget"},
+		{"calibrate gaussian --epsilon 1 --noise-multiplier 3", 2,
+			"--noise-multiplier: it is what is to be found"},
+		{"calibrate gaussian --epsilon 1 --find luck", 2, "want noise-multiplier, rounds or rate"},
+		{"calibrate gaussian --epsilon 1 --delta 0", 1,
+			"target cannot be reached\nAsk for a larger"},
+		{"calibrate gaussian --epsilon 0.01 --find rounds", 1,
+			"target cannot be reached: one round spends epsilon 4.3772 at"},
+		{"calibrate gaussian --epsilon 1 --find rounds --delta 0", 1,
+			"one round spends an epsilon without\nfinite bound"},
+		{"calibrate skellam --epsilon 0.01 --find rounds --dimension 3", 1,
+			"one round spends epsilon "},
+		{"calibrate gaussian --epsilon 1 --find rate --adversary server", 2,
+			"sampling does not count against the server"},
+	} {
+		code, out, errs := call(t.Context(), strings.Fields(c.args)...)
+		if code != c.code || out != "" || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: code %d, %q, %q; want %d and %q", c.args, code, out, errs, c.code, c.says)
+		}
+		clitest.Message(t, errs)
+	}
+}
+
+// Of a client that submits in 20 of 200 rounds 20 are charged, and noise is found for so many.
+func TestParticipations(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"account gaussian --noise-multiplier 1.13 --participations 20 --of 200",
+			"20 of 200 rounds with a client"},
+		{"account gaussian --noise-multiplier 1.13 --participations 20 --of 200", "24.03"},
+		{"calibrate gaussian --epsilon 8 --participations 20 --of 200", "noise-multiplier 2.684"},
+		{"calibrate gaussian --epsilon 8 --participations 10 --of 200", "noise-multiplier 1.898"},
+		{"calibrate gaussian --epsilon 8 --participations 2 --of 200", "noise-multiplier 0.8488"},
+		{"account gaussian --participations 3 --of 2", "3 of 2 rounds are none"},
+		{"account gaussian --participations 3", "Give both"},
+		{"account gaussian --participations 3 --of 4 --rounds 3", "--rounds: a client is charged"},
+		{"account gaussian --participations 3 --of 4 --rate 0.5", "--rate: whoever picks"},
+	} {
+		_, out, errors := call(t.Context(), strings.Fields(c.args)...)
+		if !strings.Contains(out+errors, c.want) {
+			t.Errorf("%s: %s%s, want %q", c.args, out, errors, c.want)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package account
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/internal/spending"
+)
+
+// release is a run of noisy sums, as flags say it.
+type release struct {
+	spending.Run
+	delta float64
+	json  bool
+	// A client submits in participations of so many rounds; 0: in all, or by rate.
+	participations, of int
+}
+
+// releaseLaws are the mechanisms of account and calibrate, in the order of help.
+var releaseLaws = []struct{ name, about string }{
+	{"gaussian",
+		"continuous Gaussian; Z is the standard deviation over the L2 sensitivity; for vectors " +
+			"of any length"},
+	{"laplace",
+		"continuous Laplace; Z is the scale over the L1 sensitivity; for vectors of any length"},
+	{"discrete-gaussian",
+		"on the integers; Z is the parameter sigma over the L2 sensitivity; see --dimension and " +
+			"--shares for sums of vectors"},
+	{"discrete-laplace",
+		"on the integers; Z is the scale over the L1 sensitivity; for vectors of any length"},
+	{"skellam",
+		"on the integers; Z is the standard deviation over the L2 sensitivity; see --dimension " +
+			"for vectors"},
+}
+
+// mechanisms returns their names.
+func mechanisms() (names []string) {
+	for _, l := range releaseLaws {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// mechanismHelp lists the laws.
+func mechanismHelp() string {
+	var b strings.Builder
+	b.WriteString("\nMechanisms, with what Z of --noise-multiplier is:\n")
+	for _, l := range releaseLaws {
+		for i, line := range cli.Wrap(l.about, cli.Width-21) {
+			name := ""
+			if i == 0 {
+				name = l.name
+			}
+			fmt.Fprintf(&b, "  %-18s %s\n", name, line)
+		}
+	}
+	return b.String()
+}
+
+// privacyHelp is what the helps of account and calibrate share.
+const privacyHelp = `
+With --rate below 1, each client takes part in each round with that probability,
+independently of all others (Poisson sampling). That counts against the public
+only, which must not know who took part: with --adversary server the rate is
+ignored, since a server sees who takes part. A client is added or removed
+(against the server: its vector or zero); with --replace-one it is exchanged for
+another, which doubles the distance.
+
+Every epsilon is an upper bound that is proved, with a lower bound beside it
+where the accountant has one, which a vector of one client attains. PLD composes
+privacy-loss distributions, for vectors those of a Gaussian that is no better
+than the noise; RDP, by Renyi divergence, is used where that proves less.
+`
+
+// takeMechanism takes the name of the law off the arguments.
+func (r *release) takeMechanism(
+	command string, args []string, std cli.Streams,
+) (rest []string, code int, ok bool) {
+	names := mechanisms()
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		for _, name := range names {
+			if args[0] == name {
+				r.Mechanism = name
+				return args[1:], cli.ExitOK, true
+			}
+		}
+	}
+	if len(args) > 0 && cli.AsksHelp(args[0]) {
+		r.Mechanism = names[0]
+		return args, cli.ExitOK, true
+	}
+	err := &cli.Problem{
+		Cause:  "the first argument must be the mechanism",
+		Advice: "Use one of " + strings.Join(names, ", ") + ".",
+	}
+	if len(args) > 0 {
+		err.Cause = fmt.Sprintf("%q is no mechanism", args[0])
+		err.Advice = cli.DidYouMean(args[0], names, "%s", err.Advice)
+		if strings.HasPrefix(args[0], "-") {
+			err.Cause = "the mechanism must come first, before all flags"
+		}
+	}
+	cli.Complain(std.Err, "hushsum "+command, err)
+	fmt.Fprintf(std.Err, "Run 'hushsum %s -h' for help.\n", command)
+	return nil, cli.ExitUsage, false
+}
+
+// flags defines what account and calibrate both take.
+func (r *release) flags(name string) *flag.FlagSet {
+	*r = release{delta: 1e-5, Run: spending.Run{
+		Mechanism:       r.Mechanism,
+		NoiseMultiplier: 1,
+		Rate:            1,
+		Rounds:          1,
+		Sensitivity:     1,
+		Dimension:       1,
+		Shares:          1,
+		View:            accounting.PublicView,
+	}}
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.Var((*cli.FloatValue)(&r.NoiseMultiplier), "noise-multiplier", "`Z` noise over sensitivity, see above")
+	f.Var((*cli.FloatValue)(&r.Rate), "rate",
+		"`Q` probability with which a client is in a round, above 0 to 1")
+	f.Var((*cli.IntValue)(&r.Rounds), "rounds", "`T` rounds with fresh noise each")
+	f.Var((*cli.IntValue)(&r.participations), "participations",
+		"`K` rounds that a client submits in at most, by its own ledger, in place of --rounds; goes "+
+			"with --of")
+	f.Var((*cli.IntValue)(&r.of), "of", "`T` rounds that there are, of which anybody picks the K")
+	f.Var((*cli.FloatValue)(&r.delta), "delta",
+		"`D` probability with which epsilon may fail to hold, 0 to 1; 0 asks for pure privacy")
+	f.Var((*cli.FloatValue)(&r.Sensitivity), "sensitivity",
+		"`S` of the sum to one client: of discrete laws in integer units, and with --dimension 1 "+
+			"or discrete-laplace a whole number")
+	f.Var((*cli.IntValue)(&r.Dimension), "dimension",
+		"`D` coordinates of a vector under discrete Gaussian or Skellam noise, whose L2 norm is "+
+			"at most --sensitivity")
+	f.Var((*cli.IntValue)(&r.Shares), "shares",
+		"`M` independent shares that the discrete Gaussian noise is the sum of; "+
+			"--noise-multiplier is of all together")
+	f.Var(cli.OneOf(&r.View, views, "public or server"), "adversary",
+		"`public|server` who is to learn nothing")
+	f.BoolVar(&r.ReplaceOne, "replace-one", false,
+		"exchange a client for another, in place of adding or removing it")
+	f.BoolVar(&r.json, "json", false, "print one JSON object")
+	return f
+}
+
+// check finds what no accountant can be asked. found is the flag whose value is to be
+// found, or empty.
+func (r *release) check(found string) error {
+	if !(r.delta >= 0 && r.delta < 1) {
+		return &cli.Problem{
+			Cause:  fmt.Sprintf("--delta: %v is no probability below 1", r.delta),
+			Advice: "Use a small number, such as 1e-5.",
+		}
+	}
+	if err := r.checkParticipations(found); err != nil {
+		return err
+	}
+	err := r.Check(fields[found])
+	var e *spending.FieldError
+	if !errors.As(err, &e) {
+		return err
+	}
+	flag := e.Field
+	for name, field := range fields {
+		if field == e.Field {
+			flag = name
+		}
+	}
+	p := &cli.Problem{Cause: "--" + flag + ": " + e.Reason}
+	if e.Advice != "" {
+		p.Advice = strings.ToUpper(e.Advice[:1]) + e.Advice[1:] + "."
+	}
+	return p
+}
+
+// checkParticipations has rounds be those that a client submits in, where that is said.
+func (r *release) checkParticipations(found string) error {
+	k := r.participations
+	switch {
+	case k == 0 && r.of == 0:
+		return nil
+	case k < 1 || k > r.of:
+		return &cli.Problem{
+			Cause:  fmt.Sprintf("--participations: %d of %d rounds are none", k, r.of),
+			Advice: "Give both, as in --participations 10 --of 200.",
+		}
+	case r.Rounds != 1 || found == findRounds:
+		return &cli.Problem{
+			Cause:  "--rounds: a client is charged for --participations",
+			Advice: "Leave it out, and say with --of how many rounds there are.",
+		}
+	case r.Rate != 1 || found == findRate:
+		return &cli.Problem{
+			Cause:  "--rate: whoever picks the rounds of --participations knows who is in them",
+			Advice: "Leave one of the two out.",
+		}
+	}
+	r.Rounds = k
+	return nil
+}
+
+// fields are those of a run, by flag.
+var fields = map[string]string{
+	"noise-multiplier": "NoiseMultiplier",
+	"rate":             "Rate",
+	"rounds":           "Rounds",
+	"sensitivity":      "Sensitivity",
+	"dimension":        "Dimension",
+	"shares":           "Shares",
+	"replace-one":      "ReplaceOne",
+}
+
+// spent accounts for the release in a view.
+func (r *release) spent(view accounting.View) (accounting.Spent, error) {
+	in := r.Run
+	in.View = view
+	return in.Epsilon(r.delta)
+}
+
+// views are the values of --adversary of account and calibrate.
+var views = map[accounting.View]string{
+	accounting.PublicView: accounting.PublicView.String(),
+	accounting.ServerView: accounting.ServerView.String(),
+}

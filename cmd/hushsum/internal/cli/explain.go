@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// Failed says why a command did not begin or go on.
+func Failed(command string, err error, std Streams) int {
+	Complain(std.Err, "hushsum "+command, Explain(err))
+	return ExitFailure
+}
+
+// Explain says in the words of the command what is wrong and which flag helps.
+func Explain(err error) error {
+	var said *Problem
+	var option *simulation.ConfigError
+	var config *privacy.ConfigError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &said):
+		return err
+	case errors.Is(err, aggregation.ErrSaturated):
+		return &Problem{
+			Cause:  Where(err) + "a weight is larger than --range",
+			Advice: "Raise --range, or lower --rate or --local-steps.",
+			Err:    err,
+		}
+	case errors.Is(err, learning.ErrDiverged), errors.Is(err, aggregation.ErrNotFinite):
+		return &Problem{
+			Cause:  Where(err) + "training diverged: the weights grew beyond all bounds",
+			Advice: "Lower --rate or --lambda.",
+			Err:    err,
+		}
+	case errors.As(err, &option):
+		return &Problem{Cause: option.Reason, Advice: Sentence(option.Advice), Err: err}
+	case errors.As(err, &config):
+		return &Problem{Cause: config.Reason, Advice: Sentence(config.Advice), Err: err}
+	}
+	return err
+}
+
+// Where says in which round and with which party a run failed.
+func Where(err error) string {
+	var failed *simulation.RoundError
+	if !errors.As(err, &failed) || failed.Party < 0 {
+		return ""
+	}
+	return fmt.Sprintf("round %d, party-%d: ", failed.Round, failed.Party+1)
+}

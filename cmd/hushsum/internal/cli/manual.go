@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Manual is the help of a command.
+type Manual struct {
+	About    string   // how it is called and what it does
+	Topics   []Topic  // what help leaves to parts of its own
+	Takes    string   // which arguments; empty: flags only
+	Codes    string   // exit codes; empty: those of every command
+	Examples []string // commands
+}
+
+// Topic is a part of a command's help that is printed when it is asked for.
+type Topic struct {
+	Name, About string
+	Text        string
+}
+
+// JSONHelp is the topic that says what --json prints.
+func JSONHelp(text string) Topic {
+	return Topic{Name: "json", About: "what --json prints", Text: text}
+}
+
+// everything is the topic that is all of them, with the rest of the help.
+const everything = "all"
+
+// print prints the help that a command's -h asks for, or one topic of it.
+func (m *Manual) print(w io.Writer, flags *flag.FlagSet, name string) error {
+	names := []string{everything}
+	for _, t := range m.Topics {
+		if t.Name == name {
+			fmt.Fprint(w, t.Text)
+			return nil
+		}
+		names = append(names, t.Name)
+	}
+	if name != "" && name != everything {
+		return &Problem{
+			Cause:  fmt.Sprintf("the help of %s has no part %q", flags.Name(), name),
+			Advice: DidYouMean(name, names, "%s", "Its parts are "+strings.Join(names, ", ")+"."),
+		}
+	}
+	fmt.Fprint(w, m.About)
+	if name == everything {
+		for _, t := range m.Topics {
+			fmt.Fprint(w, "\n"+t.Text)
+		}
+	} else if len(m.Topics) > 0 {
+		fmt.Fprint(w, "\nMore help:\n")
+		for _, t := range m.Topics {
+			fmt.Fprintf(w, "  %-32s %s\n", fmt.Sprintf("hushsum help %s %s", flags.Name(), t.Name),
+				t.About)
+		}
+	}
+	codes := m.Codes
+	if codes == "" {
+		codes = ExitCodes
+	}
+	fmt.Fprint(w, "\n"+codes+"\nExamples:\n")
+	for _, e := range m.Examples {
+		fmt.Fprintf(w, "  %s\n", e)
+	}
+	printFlags(w, flags)
+	return nil
+}
+
+// printFlags prints the flags, if there are any.
+func printFlags(w io.Writer, flags *flag.FlagSet) {
+	heading := "\nFlags:\n"
+	flags.VisitAll(func(f *flag.Flag) {
+		value, text := FlagText(f)
+		fmt.Fprintln(w, heading+strings.TrimRight("  --"+f.Name+" "+value, " "))
+		heading = ""
+		for _, part := range Wrap(text, Width-8) {
+			fmt.Fprintf(w, "        %s\n", part)
+		}
+	})
+}
+
+// FlagText returns what help calls the value of a flag, and what it does, with its default. A
+// usage may end with a tab and what the default is in other cases.
+func FlagText(f *flag.Flag) (value, text string) {
+	value, text = flag.UnquoteUsage(f)
+	if value != "" {
+		text = strings.TrimPrefix(text, value+" ")
+	}
+	text, other, _ := strings.Cut(text, "\t")
+	if f.DefValue != "false" && f.DefValue != "" && !strings.Contains(text, "required") {
+		text += fmt.Sprintf(" (default %s%s)", f.DefValue, other)
+	}
+	return value, text
+}

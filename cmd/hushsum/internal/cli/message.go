@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// Width is how many characters a line may have.
+const Width = 80
+
+// Problem is an error as a user reads it: what is wrong, and on a line of its own
+// what to do.
+type Problem struct {
+	Cause  string
+	Advice string // a sentence or more, or empty
+	Err    error  // what is behind it, or nil
+}
+
+func (p *Problem) Error() string { return p.Cause }
+
+func (p *Problem) Unwrap() error { return p.Err }
+
+// Complain prints an error of a command.
+func Complain(w io.Writer, who string, err error) {
+	cause, advice := Plain(err), ""
+	var p *Problem
+	if errors.As(err, &p) {
+		cause, advice = p.Cause, p.Advice
+	}
+	for _, text := range []string{who + ": " + cause, advice} {
+		if text != "" {
+			fmt.Fprintln(w, strings.Join(Wrap(text, Width), "\n"))
+		}
+	}
+}
+
+// Plain says what is wrong in the words of a user: the reason of an error that has one
+// apart from its kind, which callers say themselves, or its text.
+func Plain(err error) string {
+	var option *simulation.ConfigError
+	var config *privacy.ConfigError
+	switch {
+	case errors.As(err, &option):
+		return option.Reason
+	case errors.As(err, &config):
+		return config.Reason
+	}
+	return fault.Reason(err)
+}
+
+// FileFault says what is wrong with a data file.
+func FileFault(err error) string {
+	if errors.Is(err, learning.ErrIncomplete) {
+		return "incomplete data file: " + Plain(err)
+	}
+	return "malformed data file: " + Plain(err)
+}
+
+// Sentence makes a sentence of a clause.
+func Sentence(clause string) string {
+	if clause == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(clause)
+	end := "."
+	if strings.HasSuffix(clause, "?") {
+		end = ""
+	}
+	return string(unicode.ToUpper(first)) + clause[size:] + end
+}
+
+// Wrap breaks text between words into lines of at most the given number of
+// characters; a longer word has a line of its own.
+func Wrap(text string, width int) []string {
+	var lines []string
+	line, length := "", 0
+	for i, word := range strings.Split(text, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+			line, length = word, n
+		case length+1+n <= width:
+			line, length = line+" "+word, length+1+n
+		default:
+			lines = append(lines, line)
+			line, length = word, n
+		}
+	}
+	return append(lines, line)
+}

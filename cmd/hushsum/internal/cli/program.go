@@ -1,0 +1,148 @@
+// Package cli is what all commands are made of: flags, help, and what is said of mistakes.
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Exit codes.
+const (
+	ExitOK          = 0
+	ExitFailure     = 1
+	ExitUsage       = 2
+	ExitInterrupted = 130 // 128 + SIGINT, as shells have it
+)
+
+// ExitCodes is the part of every help about them.
+const ExitCodes = `Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted.
+`
+
+// Command is one subcommand. A package of its own makes it, and main lists it.
+type Command struct {
+	Name  string
+	About string // one line for the list of commands
+	Run   func(ctx context.Context, args []string, std Streams) int
+	Below []Command       // that it calls by its first argument
+	Words func() []string // that its first argument can be; nil: any
+}
+
+// Program is the command hushsum.
+type Program struct {
+	Commands []Command        // in the order of help
+	Now      func() time.Time // by which long runs say that they go on; nil: the clock
+}
+
+// Streams are where a command writes. Live is whether Out is a terminal, on which a line can be
+// written over.
+type Streams struct {
+	Out, Err io.Writer
+	Live     bool
+	Now      func() time.Time // by which long runs say that they go on; nil: the clock
+	// Described, if it is not nil, is told the flags and the help of a command that is asked for
+	// help, which then prints nothing: completion and the manual page are made of them.
+	Described func(*flag.FlagSet, *Manual)
+}
+
+// Run runs the command that args name, and returns the exit code.
+func (p *Program) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := &StickyWriter{W: stdout}
+	std := Streams{Out: out, Err: stderr, Live: isTerminal(stdout), Now: p.Now}
+	code := p.dispatch(ctx, args, std)
+	if out.Err != nil {
+		fmt.Fprintf(stderr, "hushsum: cannot write the output: %v\n", out.Err)
+		if code == ExitOK {
+			code = ExitFailure
+		}
+	}
+	return code
+}
+
+func (p *Program) dispatch(ctx context.Context, args []string, std Streams) int {
+	if len(args) == 0 {
+		p.usage(std.Err)
+		return ExitUsage
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "version", "-version", "--version":
+		fmt.Fprintln(std.Out, version())
+		return ExitOK
+	case "help", "-h", "-help", "--help":
+		if len(args) == 0 || args[0] == "help" {
+			p.usage(std.Out)
+			return ExitOK
+		}
+		// The help of a command is what its -h prints.
+		name, args = args[0], []string{strings.Join(append([]string{"-h"}, args[1:]...), "=")}
+	}
+	var names []string
+	for _, c := range p.Commands {
+		if c.Name == name {
+			return c.Run(ctx, args, std)
+		}
+		names = append(names, c.Name)
+	}
+	Complain(std.Err, "hushsum", &Problem{
+		Cause:  fmt.Sprintf("there is no command %q", name),
+		Advice: DidYouMean(name, names, "hushsum %s", ""),
+	})
+	fmt.Fprintln(std.Err, "Run 'hushsum help' for the commands that there are.")
+	return ExitUsage
+}
+
+func (p *Program) usage(w io.Writer) {
+	fmt.Fprint(w, "hushsum lets parties learn the sum of their vectors and nothing else.\n\n"+
+		"Usage: hushsum COMMAND [flags]\n\nCommands:\n")
+	for _, c := range p.Commands {
+		fmt.Fprintf(w, "  %-10s %s\n", c.Name, c.About)
+	}
+	fmt.Fprint(w, "\nRun 'hushsum help COMMAND' for what a command does and takes, and\n"+
+		"'hushsum --version' for the version.\n\n"+ExitCodes)
+}
+
+// Interruptible works until it is done or ctx ends, whichever comes first; work that
+// does not look at ctx goes on until the program ends.
+func Interruptible(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Interrupted says that a command was, before it had anything to show.
+func Interrupted(command string, std Streams) int {
+	Complain(std.Err, "hushsum "+command, &Problem{Cause: "interrupted"})
+	return ExitInterrupted
+}
+
+// StickyWriter remembers the first error and writes no more after it.
+type StickyWriter struct {
+	W   io.Writer
+	Err error
+}
+
+func (s *StickyWriter) Write(b []byte) (int, error) {
+	if s.Err != nil {
+		return 0, s.Err
+	}
+	n, err := s.W.Write(b)
+	s.Err = err
+	return n, err
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,267 @@
+// Package declare has the command job, with check, fields and convert below it.
+package declare
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/job"
+)
+
+const jobAbout = `Usage: hushsum job COMMAND [flags]
+
+A job declares a private sum in one file: who takes part, what is summed and by
+which protocol, what may be spent of each party's privacy, how a model is
+trained, and the world in which all of it is simulated. docs/job.md has every
+field.
+`
+
+// Command is job, with the commands below it.
+func Command() cli.Command {
+	return cli.Group("job", "check a declared job, and list what there is to declare", jobAbout,
+		[]string{"hushsum job check study-7.toml", "hushsum job fields privacy"},
+		cli.Command{
+			Name:  "check",
+			About: "say whether a file is a job, and what it declares or has wrong",
+			Run:   checkJob,
+		},
+		cli.Command{
+			Name: "fields", About: "list all that there is to declare", Run: listFields,
+			Words: jobs.Sections,
+		},
+		cli.Command{
+			Name:  "convert",
+			About: "make a job of a declaration of before there were jobs",
+			Run:   convertJob,
+		})
+}
+
+const checkAbout = `Usage: hushsum job check FILE [flags]
+
+Reads a job, TOML or JSON, from a file or with - from standard input. If it is
+valid it prints its digest, which is the same for the same declaration in a
+simulation, in the service and from Python, and what it declares, in words.
+Files that it names, such as the roster, are not read. If it is not valid it
+prints all that is wrong, each with its line and what to write, and exits with
+1.
+`
+
+const checkJSON = `With --json there is one object:
+  file, valid   as called, and whether it is a job
+  digest        64 hexadecimal digits
+  plan          sentences
+  job           what it declares and is not the default, nested as in a file
+  worked_out    of each field that other fields decide, path and value
+  mistakes      only if it is not valid: of each its line and column (from 1; 0:
+                it has no place), path, reason and advice
+`
+
+func checkManual() *cli.Manual {
+	return &cli.Manual{
+		Takes:  "It takes one FILE, and flags.",
+		About:  checkAbout,
+		Topics: []cli.Topic{cli.JSONHelp(checkJSON)},
+		Codes: `Exit codes: 0 it is valid, 1 it is not or cannot be read, 2 called wrongly, 130
+interrupted.
+`,
+		Examples: []string{
+			"hushsum job check study-7.toml",
+			"hushsum job check study-7.toml --set privacy.epsilon=4 --set parties.count=20",
+			"hushsum job check --json - < study-7.toml",
+		},
+	}
+}
+
+func checkJob(_ context.Context, args []string, std cli.Streams) int {
+	var f jobFile
+	var asJSON bool
+	flags := flag.NewFlagSet("job check", flag.ContinueOnError)
+	flags.Var(jobs.SetFlag{Settings: &f.set}, "set",
+		"`PATH=VALUE` in place of what the file says of a field; once for each")
+	flags.BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	code, ok := f.read(flags, checkManual(), args, std)
+	if !ok {
+		return code
+	}
+	report := jobs.Check(f.name, f.text, f.set.Texts())
+	code = cli.ExitFailure
+	if report.Valid {
+		code = cli.ExitOK
+	}
+	if asJSON {
+		return max(code, show.JSON(std, report))
+	}
+	showReport(report, std)
+	return code
+}
+
+// jobFile is the one file that a command below job reads, and values in place of its own.
+type jobFile struct {
+	name string
+	text []byte
+	set  jobs.Settings
+}
+
+// read reads it as the command line says; not ok: the command ends with the code.
+func (f *jobFile) read(
+	flags *flag.FlagSet, m *cli.Manual, args []string, std cli.Streams,
+) (code int, ok bool) {
+	operands, code, ok := cli.ParseOperands(flags, m, 1, args, std)
+	if !ok {
+		return code, false
+	}
+	if len(operands) == 0 {
+		return cli.WrongUsage(flags, &cli.Problem{
+			Cause: "which file?", Advice: "Name a file, or - for standard input.",
+		}, std), false
+	}
+	var err error
+	if f.name, f.text, err = jobs.Read(operands[0]); err != nil {
+		cli.Complain(std.Err, "hushsum "+flags.Name(), err)
+		return cli.ExitFailure, false
+	}
+	return cli.ExitOK, true
+}
+
+// showReport prints a report for people.
+func showReport(r *jobs.Report, std cli.Streams) {
+	s := show.Screen{Std: std}
+	if !r.Valid {
+		for _, m := range r.Mistakes {
+			where := r.File
+			if m.Line > 0 {
+				where += fmt.Sprintf(":%d", m.Line)
+			}
+			if m.Path != "" {
+				where += ": " + m.Path
+			}
+			for _, line := range cli.Wrap(where+": "+m.Reason, cli.Width) {
+				s.Printf("%s\n", line)
+			}
+			advice := cli.Sentence(strings.TrimSuffix(m.Advice, "?"))
+			if strings.HasSuffix(m.Advice, "?") {
+				advice = strings.TrimSuffix(advice, ".") + "?"
+			}
+			for _, line := range cli.Wrap(advice, cli.Width-4) {
+				s.Printf("    %s\n", line)
+			}
+		}
+		s.Printf("%s\n", show.Plural(len(r.Mistakes), "mistake"))
+		return
+	}
+	s.Field("job", "%s, valid", r.Job.Name)
+	s.Printf("%-10s%s\n", "digest", r.Digest)
+	if r.Job.About != "" {
+		s.Field("about", "%s", r.Job.About)
+	}
+	label := "plan"
+	for _, line := range r.Plan {
+		s.Field(label, "%s", line)
+		label = ""
+	}
+	label = "filled in"
+	for _, v := range r.Worked {
+		s.Field(label, "%s = %s", v.Path, v.Value)
+		label = ""
+	}
+}
+
+const fieldsAbout = `Usage: hushsum job fields [PATTERN] [flags]
+
+Lists all that a job can declare, or the fields whose paths hold PATTERN, which
+may have stars: what each does, which values it takes, in which unit, what is
+meant without it, and the flag by which commands set it.
+`
+
+const fieldsJSON = `With --json there is one array, with an object for each field:
+  path          as in a file; lists have brackets, as in parties.group[].name
+  kind          text, word, whole number, number, true or false, time, instant,
+                list of texts, list of whole numbers, list of times
+  unit, range, default, sentence
+                texts, or empty
+  words         only of a word: those that it can be
+  required      whether a job, or an element of its list, must have it
+  part          declared (it is in the digest), file (its content is in that of
+                the settled job), time, world (in none)
+  flag, arg     a command's flag that sets it and what its help calls the value
+`
+
+func fieldsManual() *cli.Manual {
+	return &cli.Manual{
+		Takes:  "It takes one PATTERN, and flags.",
+		About:  fieldsAbout,
+		Topics: []cli.Topic{cli.JSONHelp(fieldsJSON)},
+		Examples: []string{
+			"hushsum job fields privacy",
+			"hushsum job fields 'world.*.rows' --json",
+			"hushsum job fields --schema > job.schema.json",
+		},
+	}
+}
+
+func listFields(_ context.Context, args []string, std cli.Streams) int {
+	var asJSON, schema bool
+	flags := flag.NewFlagSet("job fields", flag.ContinueOnError)
+	flags.BoolVar(&asJSON, "json", false, "print JSON instead of a table")
+	flags.BoolVar(&schema, "schema", false, "print a JSON schema of all fields, for editors")
+	operands, code, ok := cli.ParseOperands(flags, fieldsManual(), 1, args, std)
+	if !ok {
+		return code
+	}
+	if schema {
+		if len(operands) > 0 || asJSON {
+			return cli.WrongUsage(flags, &cli.Problem{
+				Cause: "--schema: it is of all fields", Advice: "Leave the rest out.",
+			}, std)
+		}
+		fmt.Fprintf(std.Out, "%s", job.Schema())
+		return cli.ExitOK
+	}
+	pattern := strings.Join(operands, "")
+	fields := jobs.Matching(pattern)
+	if len(fields) == 0 {
+		return cli.WrongUsage(flags, &cli.Problem{
+			Cause: fmt.Sprintf("no field matches %q", pattern),
+			Advice: cli.DidYouMean(pattern, jobs.Names(), "%s",
+				"Leave PATTERN out for all fields."),
+		}, std)
+	}
+	if asJSON {
+		b, err := json.MarshalIndent(fields, "", "  ")
+		if err != nil {
+			cli.Complain(std.Err, "hushsum job fields", err)
+			return cli.ExitFailure
+		}
+		fmt.Fprintf(std.Out, "%s\n", b)
+		return cli.ExitOK
+	}
+	showFields(fields, std)
+	return cli.ExitOK
+}
+
+// pathColumn is as wide as the longest path and two blanks.
+const pathColumn = 33
+
+// showFields prints a table, by sections of a file.
+func showFields(fields []job.Field, std cli.Streams) {
+	section := ""
+	for _, f := range fields {
+		if of := jobs.Section(f); of != section {
+			fmt.Fprintf(std.Out, "\n[%s]\n", of)
+			section = of
+		}
+		path := f.Path
+		for _, text := range []string{f.Sentence, jobs.Values(f)} {
+			for _, line := range cli.Wrap(text, cli.Width-pathColumn) {
+				fmt.Fprintf(std.Out, "%-*s%s\n", pathColumn, path, line)
+				path = ""
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package experiment
+
+import (
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/internal/experiments"
+)
+
+// writeExperiment writes the files of a table, and returns their paths. ended says
+// what ended it early.
+func writeExperiment(dir string, t *experiments.Table, ended string) (paths []string, err error) {
+	m := results.Manifest{Command: "experiment " + t.Name, Complete: t.Complete, Ended: ended}
+	return results.Publish(dir, t.Name, m, func(stage string) error {
+		if err := results.WriteCSV(filepath.Join(stage, t.Name+".csv"), tableRecords(t)); err != nil {
+			return err
+		}
+		for i := range t.Figures {
+			f := &t.Figures[i]
+			if len(f.Series) == 0 {
+				continue
+			}
+			path := filepath.Join(stage, t.Name+"-"+f.Name)
+			if err := results.WriteCSV(path+".csv", figureRecords(f)); err != nil {
+				return err
+			}
+			if err := drawFigure(path+".svg", f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// tableRecords has a line for each row and seed. Fractions are fractions.
+func tableRecords(t *experiments.Table) [][]string {
+	header := append([]string(nil), t.Labels...)
+	header = append(header, "seed")
+	for _, m := range t.Measures {
+		header = append(header, m.Name, m.Name+" published")
+	}
+	records := [][]string{header}
+	for _, r := range t.Rows {
+		for k, values := range r.Values {
+			if values == nil {
+				continue
+			}
+			seed := strconv.Itoa(k + 1)
+			if t.Seeds == 0 {
+				seed = ""
+			}
+			line := append(append([]string(nil), r.Labels...), seed)
+			for i, m := range t.Measures {
+				published := math.NaN()
+				if p, ok := r.Published[m.Name]; ok {
+					published = p
+				}
+				line = append(line, number(values[i]), number(published))
+			}
+			records = append(records, line)
+		}
+	}
+	return records
+}
+
+// figureRecords has a line for each point and run.
+func figureRecords(f *experiments.Figure) [][]string {
+	records := [][]string{{"series", "run", f.X, f.Y}}
+	for _, s := range f.Series {
+		for k, run := range s.Runs {
+			for i, y := range run {
+				if f.Percent {
+					y *= 100
+				}
+				records = append(records,
+					[]string{s.Name, strconv.Itoa(k + 1), number(s.X[i]), number(y)})
+			}
+		}
+	}
+	return records
+}
+
+// number is empty for what was not measured.
+func number(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+// jsonTable is the object of experiment.
+type jsonTable struct {
+	Name     string           `json:"name"`
+	Title    string           `json:"title"`
+	Settings []string         `json:"settings"`
+	Labels   []string         `json:"labels"`
+	Measures []string         `json:"measures"`
+	Seeds    int              `json:"seeds"`
+	Complete bool             `json:"complete"`
+	Rows     []map[string]any `json:"rows"`
+	Findings []map[string]any `json:"findings"`
+	Notes    []string         `json:"notes"`
+	Files    []string         `json:"files"`
+}
+
+func jsonOf(t *experiments.Table, files []string) jsonTable {
+	j := jsonTable{
+		Name:     t.Name,
+		Title:    t.Title,
+		Settings: t.Settings,
+		Labels:   t.Labels,
+		Seeds:    t.Seeds,
+		Complete: t.Complete,
+		Rows:     []map[string]any{},
+		Findings: []map[string]any{},
+		Notes:    append([]string{}, t.Notes...),
+		Files:    files,
+	}
+	for _, m := range t.Measures {
+		j.Measures = append(j.Measures, m.Name)
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		row := map[string]any{"labels": r.Labels}
+		for k, m := range t.Measures {
+			mean, spread, _ := r.Mean(k)
+			values := []*float64{}
+			for _, v := range r.Values {
+				if v == nil {
+					values = append(values, nil)
+				} else {
+					values = append(values, show.Finite(v[k]))
+				}
+			}
+			var published *float64
+			if p, ok := r.Published[m.Name]; ok {
+				published = &p
+			}
+			row[m.Name] = map[string]any{
+				"values":    values,
+				"mean":      show.Finite(mean),
+				"sd":        show.Finite(spread),
+				"published": published,
+			}
+		}
+		j.Rows = append(j.Rows, row)
+	}
+	for _, f := range t.Findings {
+		j.Findings = append(j.Findings, map[string]any{
+			"claim": f.Claim, "mean": show.Finite(f.Measured.Mean), "low": show.Finite(f.Measured.Low),
+			"high":  show.Finite(f.Measured.High),
+			"seeds": f.Measured.N, "expected": f.Expected, "published": f.Published,
+			"verdict": f.Verdict(), "text": f.String(),
+		})
+	}
+	return j
+}

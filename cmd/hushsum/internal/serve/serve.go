@@ -1,0 +1,128 @@
+// Package serve has the command sidecar, which serves a program in another language.
+package serve
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/sidecar"
+)
+
+const sidecarAbout = `Usage: hushsum sidecar [flags]
+
+Serves a program in another language: it answers the calls that come as frames on
+standard input, on standard output, or with --socket those of the connections to a
+Unix socket. docs/sidecar.md has the frames and the calls; the Python
+package speaks them.
+
+It ends when its standard input does or, with --parent, within a second after the
+program that started it, however that ends.
+`
+
+func sidecarManual() *cli.Manual {
+	return &cli.Manual{
+		About: sidecarAbout,
+		Examples: []string{
+			"hushsum sidecar --parent $$",
+			"hushsum sidecar --socket ./hushsum.sock",
+		},
+	}
+}
+
+// parentCheck is how often the parent is looked for.
+const parentCheck = 200 * time.Millisecond
+
+// Command is sidecar.
+func Command() cli.Command {
+	return cli.Command{Name: "sidecar",
+		About: "serve a program in another language, such as Python", Run: serve}
+}
+
+func serve(ctx context.Context, args []string, std cli.Streams) int {
+	flags := flag.NewFlagSet("sidecar", flag.ContinueOnError)
+	socket, shared, parent := "", -1, 0
+	flags.StringVar(&socket, "socket", "", "`PATH` of a Unix socket to make and listen at")
+	flags.Var((*cli.IntValue)(&shared), "shared",
+		"`FD` descriptor of a memfd, sealed against shrinking, to pass arrays in")
+	flags.Var((*cli.IntValue)(&parent), "parent", "`PID` process that started this one, to end with it")
+	if code, ok := cli.ParseFlags(flags, sidecarManual(), args, std); !ok {
+		return code
+	}
+	if parent != 0 {
+		if os.Getppid() != parent {
+			cli.Complain(std.Err, "hushsum sidecar", &cli.Problem{
+				Cause: fmt.Sprintf("process %d has not started this one, or is gone", parent),
+			})
+			return cli.ExitFailure
+		}
+		go endWithParent(parent)
+	}
+	var memory sidecar.Memory
+	var err error
+	if shared >= 0 {
+		if memory, err = sidecar.NewMemory(shared); err != nil {
+			cli.Complain(std.Err, "hushsum sidecar", err)
+			return cli.ExitFailure
+		}
+	}
+	if socket == "" {
+		// Nothing is to be saved, and reading does not end by itself.
+		stop := context.AfterFunc(ctx, func() { os.Exit(cli.ExitInterrupted) })
+		defer stop()
+		err = sidecar.Serve(ctx, struct {
+			io.Reader
+			io.Writer
+		}{os.Stdin, std.Out}, memory)
+	} else {
+		err = serveSocket(ctx, socket, memory)
+	}
+	if err != nil && ctx.Err() == nil {
+		cli.Complain(std.Err, "hushsum sidecar", err)
+		return cli.ExitFailure
+	}
+	return cli.ExitOK
+}
+
+// endWithParent ends the process once its parent is gone. Nothing is to be saved: keys
+// are in its memory only. The kernel's signal at a parent's death is of no use, since it
+// comes when the parent's thread ends that started the child.
+func endWithParent(parent int) {
+	for os.Getppid() == parent {
+		time.Sleep(parentCheck)
+	}
+	os.Exit(cli.ExitOK)
+}
+
+// serveSocket listens at a Unix socket that only this user can open.
+func serveSocket(ctx context.Context, path string, memory sidecar.Memory) error {
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer cancel()
+	listener, err := listenPrivately(path)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	for {
+		conn, err := listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		go func() {
+			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+			defer stop()
+			defer conn.Close()
+			_ = sidecar.Serve(ctx, conn, memory) // what was wrong the program was told
+		}()
+	}
+}

@@ -1,0 +1,104 @@
+// Package show prints for people and for programs: numbers, tables with a line that moves, JSON,
+// and signs of life of long runs.
+package show
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+)
+
+// Percent is 0 of nothing.
+func Percent[T ~int | ~int64](d, of T) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return 100 * float64(d) / float64(of)
+}
+
+// Short prints milliseconds with about three digits.
+func Short(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.2f", ms)
+	case ms < 100:
+		return fmt.Sprintf("%.1f", ms)
+	}
+	return Grouped(int(ms + 0.5))
+}
+
+// Epsilon prints an upper bound, rounded up.
+func Epsilon(e float64) string { return rounded(e, 1) }
+
+// LowerBound prints a lower bound, rounded down, or a dash if none is proved.
+func LowerBound(s accounting.Spent) string {
+	if !(s.Lower > 0) {
+		return "-"
+	}
+	return rounded(s.Lower, -1)
+}
+
+// AttainedBy names the neighbour that attains the lower bound and says how far below the
+// upper one that is, or is empty.
+func AttainedBy(s accounting.Spent) string {
+	if s.Neighbour == "" {
+		return ""
+	}
+	apart := ""
+	if d := s.Width() / s.Upper; d > .001 && d < 1 {
+		apart = fmt.Sprintf(", %.1f %% below what is proved", math.Ceil(1000*d)/10)
+	}
+	return fmt.Sprintf("epsilon %s is attained%s: by one party's vector that differs in %s, in each "+
+		"sum.", LowerBound(s), apart, s.Neighbour)
+}
+
+// Unbounded says of an infinite upper bound whether no finite one is true, or none is
+// proved.
+func Unbounded(s accounting.Spent) string {
+	if math.IsInf(s.Lower, 1) {
+		return "There is no finite epsilon"
+	}
+	return "No finite epsilon could be proved"
+}
+
+// rounded prints a number of 0 or more with four decimals, or digits if it is large
+// or small: rounded up if sign is 1, down if it is -1.
+func rounded(x, sign float64) string {
+	switch {
+	case math.IsInf(x, 1) || math.IsNaN(x):
+		return "infinite"
+	case x >= 10000:
+		return Short4(x * (1 + sign*5e-4))
+	case x > 0 && x < .01:
+		unit := math.Pow(10, math.Floor(math.Log10(x))-3)
+		return Short4(sign * math.Ceil(sign*x/unit) * unit)
+	}
+	return fmt.Sprintf("%.4f", sign*math.Ceil(sign*x*1e4)/1e4)
+}
+
+// Short4 prints a number with four digits.
+func Short4(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+// Grouped prints a number of 0 or more with commas between thousands.
+func Grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Plural prints a number with its noun.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return Grouped(n) + " " + stem + "ies"
+	}
+	return Grouped(n) + " " + noun + "s"
+}

@@ -1,0 +1,170 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// Screen prints for people: lines of at most width characters, and on a terminal one
+// line that is written over while work goes on.
+type Screen struct {
+	Std   cli.Streams
+	drawn int // characters of the line that is on the terminal
+}
+
+func (s *Screen) Printf(format string, a ...any) { fmt.Fprintf(s.Std.Out, format, a...) }
+
+// Field prints a line of a header, on more lines if it must be.
+func (s *Screen) Field(label, format string, a ...any) {
+	for _, line := range cli.Wrap(fmt.Sprintf(format, a...), cli.Width-10) {
+		s.Printf("%-10s%s\n", label, line)
+		label = ""
+	}
+}
+
+// Sentence prints text of its own, on more lines if it must be.
+func (s *Screen) Sentence(format string, a ...any) {
+	s.Printf("\n%s\n", strings.Join(cli.Wrap(fmt.Sprintf(format, a...), cli.Width), "\n"))
+}
+
+// Progress shows how many of a round's parties have done their part. A hundred
+// updates a round are enough, whatever their number.
+func (s *Screen) Progress(round, done, of int, note string) {
+	if !s.Std.Live || done*100/of == (done-1)*100/of && done != 0 {
+		return
+	}
+	name := fmt.Sprint(round)
+	if round == 0 {
+		name = "setup"
+	}
+	s.Over(fmt.Sprintf("%5s %9s%s", name, fmt.Sprintf("%d/%d", done, of), note))
+}
+
+// Over writes over the line that is on the terminal.
+func (s *Screen) Over(line string) {
+	s.Printf("\r%-*s", s.drawn, line)
+	s.drawn = max(s.drawn, len(line))
+}
+
+// Wipe takes that line away.
+func (s *Screen) Wipe() {
+	if s.drawn > 0 {
+		s.Printf("\r%s\r", strings.Repeat(" ", s.drawn))
+		s.drawn = 0
+	}
+}
+
+// Recovery says in a header what drop-outs a round of so many parties survives, and
+// how many of all there are.
+func (s *Screen) Recovery(r *protocol.Recovery, colluders, parties, drops, all int) {
+	if r == nil {
+		s.Field("recovery", "off: every party must submit")
+	} else {
+		s.Field("recovery", "%v, %s; %d of %s rebuild a secret;",
+			r.Adversary, Plural(colluders, "colluder"), r.Threshold, Plural(r.Degree, "share"))
+		s.Field("", "at least %d of %s in a sum", r.MinSurvivors, Plural(parties, "party"))
+	}
+	if drops > 0 {
+		s.Field("drop-outs", "%d of %s in each round, at random moments", drops,
+			Plural(all, "party"))
+	}
+}
+
+// Lost says what became of rounds without a sum.
+func (s *Screen) Lost(lost, rounds int) {
+	if lost == 0 {
+		return
+	}
+	were := "were"
+	if lost == 1 {
+		were = "was"
+	}
+	s.Sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training went "+
+		"on with the old model. Lower --drop to lose fewer.",
+		lost, Plural(rounds, "round"), were)
+}
+
+// Took says how long a run was.
+func (s *Screen) Took(d time.Duration) {
+	if d < time.Second {
+		s.Printf("\nThe run took %s ms in all.\n", Short(d))
+		return
+	}
+	s.Printf("\nThe run took %.1f s in all.\n", d.Seconds())
+}
+
+// Budget says in a header what limits a party's spending.
+func (s *Screen) Budget(b privacy.Budget) {
+	if b.Epsilon == 0 {
+		s.Field("privacy", "epsilon is stated at delta %v; there is no budget", b.Delta)
+		return
+	}
+	s.Field("privacy", "budget of each party: epsilon %v at delta %v against the server", b.Epsilon,
+		b.Delta)
+}
+
+// Score judges a model.
+type Score interface {
+	Accuracy() float64
+	MCC() float64
+}
+
+// Outcome says how good the model of private sums is, which are named by sum, after
+// so many rounds.
+func (s *Screen) Outcome(rounds int, sum string, private Score) {
+	s.Printf("\n%-28s %9s %9s\n", fmt.Sprintf("After %s", Plural(rounds, "round")), "accuracy",
+		"MCC")
+	s.Printf("%-28s %9.4f %9.4f\n", "  over "+sum, private.Accuracy(), private.MCC())
+}
+
+// Compare sets the model in the clear beside it; apart is the largest difference
+// between two of their weights.
+func (s *Screen) Compare(private, plain Score, apart float64) {
+	s.Printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", plain.Accuracy(), plain.MCC())
+	s.Printf("%-28s %+9.4f %+9.4f\n", "  difference", private.Accuracy()-plain.Accuracy(),
+		private.MCC()-plain.MCC())
+	s.Printf("\nThe largest difference between two weights of the models is %.2g.\n", apart)
+}
+
+// Privacy says what a run has spent, in both views.
+func (s *Screen) Privacy(delta float64, views ...accounting.Spent) {
+	s.Printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", delta), "epsilon",
+		"at least", "proved by")
+	for _, spent := range views {
+		s.Printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), Epsilon(spent.Upper),
+			LowerBound(spent), spent.Accountant)
+	}
+	said := ""
+	for _, spent := range views {
+		if who := AttainedBy(spent); who != said {
+			s.Sentence("Against the %s %s", spent.View, who)
+			said = who
+		}
+	}
+	if why := views[0].Reason; why != "" {
+		s.Sentence("%s: %s.", Unbounded(views[0]), why)
+	}
+}
+
+// Stopped says that a budget ended a run after so many rounds.
+func (s *Screen) Stopped(rounds int, stop *accounting.OverBudget) {
+	const advice = "Use more noise, fewer rounds, or leave out --noise-multiplier to have it " +
+		"calibrated."
+	if rounds == 0 {
+		s.Sentence(
+			"No round was begun: the first would take each party to epsilon %s, over its budget "+
+				"of %v. %s",
+			Epsilon(stop.Would), stop.Budget.Epsilon, advice)
+		return
+	}
+	s.Sentence(
+		"The run ended after %s: one more would take each party to epsilon %s, over its budget "+
+			"of %v. %s",
+		Plural(rounds, "round"), Epsilon(stop.Would), stop.Budget.Epsilon, advice)
+}

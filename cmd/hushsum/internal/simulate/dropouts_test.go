@@ -1,0 +1,196 @@
+package simulate
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// dropping is a quick run of ten parties of which two drop out of each round.
+const dropping = "simulate --clients 10 --rows-per-client 20 --rounds 3 --local-steps 5 --drop 0.2"
+
+func TestDropOutsTable(t *testing.T) {
+	code, out, errs := call(t.Context(), strings.Fields(dropping)...)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	clitest.Width(t, out)
+	for _, want := range []string{
+		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least " +
+			"8 of 10 parties in a sum\n",
+		"drop-outs 2 of 10 parties in each round, at random moments",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	rows := regexp.MustCompile(`(?m)^ +[123] +(8|9|10)/10 +[\d,]+ +[\d,]+ +[\d.]+ +[\d.]+ +[\d.]+` +
+		`    0\.\d{4} +-?[01]\.\d{4}$`)
+	if n := len(rows.FindAllString(out, -1)); n != 3 {
+		t.Errorf("%d rows of rounds, want 3:\n%s", n, out)
+	}
+	if strings.Contains(out, "lost") {
+		t.Errorf("a lost round:\n%s", out)
+	}
+
+	// The flags of recovery, without drop-outs.
+	args := "simulate --clients 10 --rows-per-client 20 --rounds 1 --local-steps 5 --recovery " +
+		"--adversary curious --colluders 1 --min-survivors 9"
+	code, out, errs = call(t.Context(), strings.Fields(args)...)
+	if code != 0 || errs != "" ||
+		!strings.Contains(out,
+			"curious server, 1 colluder; 5 of 9 shares rebuild a secret;\n          at least 9 of 10") ||
+		strings.Contains(out, "drop-outs") {
+		t.Errorf("code %d, %q:\n%s", code, errs, out)
+	}
+}
+
+func TestLostRounds(t *testing.T) {
+	args := append(strings.Fields(dropping), "--drop", "0.5")
+	code, out, errs := call(t.Context(), args...)
+	const why = "hushsum simulate: there is no sum: every round was lost\nLower --drop.\n"
+	if code != 1 || errs != why {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	clitest.Width(t, out)
+	if strings.Contains(out, "in the clear, same seeds") || strings.Contains(out, "difference") {
+		t.Errorf("two models are compared that are both the first one:\n%s", out)
+	}
+	if n := strings.Count(out, "    lost "); n != 3 ||
+		!strings.Contains(out, "3 of 3 rounds were lost") || !strings.Contains(out, "Lower --drop") {
+		t.Errorf("%d rows of lost rounds, want 3:\n%s", n, out)
+	}
+
+	code, out, errs = call(t.Context(), append(args, "--json")...)
+	if code != 1 || errs != why {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	for i, o := range decode(t, out) {
+		if o["lost"] != true || o["clients"] != 0.0 || i < 3 && o["dropped"] != 5.0 {
+			t.Errorf("object %d: %v", i, o)
+		}
+		if i == 3 && (o["lost_rounds"] != 3.0 || o["dropped"] != 15.0 || o["complete"] != true ||
+			o["round"] != 3.0) {
+			t.Errorf("summary: %v", o)
+		}
+	}
+}
+
+func TestDropOutsJSON(t *testing.T) {
+	outcome := func(more ...string) []map[string]any {
+		t.Helper()
+		code, out, errs := call(t.Context(),
+			append(append(strings.Fields(dropping), "--json"), more...)...)
+		if code != 0 || errs != "" {
+			t.Fatalf("code %d, %q", code, errs)
+		}
+		objects := decode(t, out)
+		if len(objects) != 4 {
+			t.Fatalf("%d objects, want 4", len(objects))
+		}
+		return objects
+	}
+	objects := outcome()
+	for i, o := range objects[:3] {
+		if o["dropped"] != 2.0 || o["lost"] != false || o["clients"].(float64) < 8 ||
+			o["max_abs_diff"].(float64) > 1e-4 {
+			t.Errorf("object %d: %v", i, o)
+		}
+	}
+	last := objects[3]
+	for key, want := range map[string]any{
+		"dropped": 6.0, "lost": false, "lost_rounds": 0.0, "recovery": "cheating", "drop": 0.2,
+		"colluders": 0.0, "threshold": 7.0, "min_survivors": 8.0, "clients": objects[2]["clients"],
+	} {
+		if last[key] != want {
+			t.Errorf("summary: %s is %v, want %v", key, last[key], want)
+		}
+	}
+	again := outcome("--adversary", "curious", "--colluders", "2")[3]
+	if again["recovery"] != "curious" || again["colluders"] != 2.0 || again["mcc"] != last["mcc"] {
+		t.Errorf("against a curious server: %v", again)
+	}
+	off := outcome("--drop", "0")[3]
+	if off["recovery"] != "off" || off["threshold"] != 0.0 || off["min_survivors"] != 10.0 ||
+		off["dropped"] != 0.0 {
+		t.Errorf("without recovery: %v", off)
+	}
+}
+
+// Every key that is printed is explained.
+func TestHelpExplainsJSON(t *testing.T) {
+	_, help, _ := call(t.Context(), "help", "simulate", "all")
+	_, out, _ := call(t.Context(), append(strings.Fields(dropping), "--json")...)
+	for _, o := range decode(t, out) {
+		for key := range o {
+			if !regexp.MustCompile(`(?m)(^  |, |")` + key + `\b`).MatchString(help) {
+				t.Errorf("help does not explain %s", key)
+			}
+		}
+	}
+}
+
+// The header and the last lines at their longest and shortest.
+func TestHeaderAndCosts(t *testing.T) {
+	args := "simulate --clients 2 --rows-per-client 1 --rounds 1 --local-steps 1 --fraction-bits 1 " +
+		"--range 1234567.5 " +
+		"--rate 0.12345678901234567 --lambda 1.2345678901234567e-10 --seed 9223372036854775807"
+	code, out, errs := call(t.Context(), strings.Fields(args)...)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	clitest.Width(t, out)
+	for _, want := range []string{"2 with 1 row each", "1 round of 1 local step;",
+		"seed 9223372036854775807", "1 binary\n          place;", "After 1 round ", ", 1 round "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	// One of something that is named in the plural; "13.1 ms" is none.
+	plural := regexp.MustCompile(`(?:^|[^.\d])(1 \w{2,}s)\b`)
+	if wrong := plural.FindStringSubmatch(out); wrong != nil && wrong[1] != "1 rows" {
+		t.Errorf("%q:\n%s", wrong[1], out)
+	}
+
+	end := func(s *simulation.Result, took time.Duration) string {
+		var b bytes.Buffer
+		run := &shown{described: described{averaging: true},
+			options: simulation.Options{Parties: make([]*learning.Dataset, 100)}}
+		(&table{Screen: show.Screen{Std: cli.Streams{Out: &b}}, shown: run}).end(s, took)
+		clitest.Width(t, b.String())
+		return b.String()
+	}
+	score := &learning.Matrix{Classes: 2, Counts: []int{3, 1, 1, 3}}
+	s := &simulation.Result{Model: make([]float64, 100),
+		Rounds: []simulation.Round{{Round: 1, Test: score, Clear: score, Exchanges: 1}}}
+	s.Setup = simulation.Cost{Client: 60 * time.Millisecond, BytesUp: 1000, BytesDown: 6200}
+	s.Rounds[0].Cost = simulation.Cost{Train: 40 * time.Millisecond, BytesUp: 1000, BytesDown: 1800}
+	got := end(s, 35*time.Millisecond)
+	for _, want := range []string{
+		"The largest part of a party's time (60%) and of its bytes (72%) goes into the\nkey exchange.\n",
+		"The run took 35.0 ms in all.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the output lacks %q:\n%s", want, got)
+		}
+	}
+	s.Rounds[0].Cost.Train = 540 * time.Millisecond
+	got = end(s, 61*time.Second)
+	for _, want := range []string{
+		"The largest part of a party's time goes into training (90%), of its bytes into\nthe key " +
+			"exchange (72%).\n",
+		"The run took 61.0 s in all.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the output lacks %q:\n%s", want, got)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package simulate
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
+	"github.com/hushsum/hushsum/internal/rows"
+	"github.com/hushsum/hushsum/job"
+)
+
+//go:embed presets
+var presets embed.FS
+
+// jobFlags are the flags of simulate.
+type jobFlags struct {
+	file, out, sweep, keep string
+	old                    bool // the file may be of the form before jobs
+	json, print            bool
+	set                    jobs.Settings
+	rule                   string
+	byRows                 bool
+	survivors              int
+	given                  map[string]bool
+}
+
+// fieldFlag is the flag of a field.
+type fieldFlag struct {
+	job.Field
+	*jobs.Settings
+}
+
+// String returns what the field is without the flag, for help.
+func (f *fieldFlag) String() string { return f.Default }
+
+// Set says what is no value at all; what is outside its range the job says.
+func (f *fieldFlag) Set(text string) (err error) {
+	switch f.Kind {
+	case job.Whole:
+		err = new(cli.IntValue).Set(text)
+	case job.Number:
+		err = new(cli.FloatValue).Set(text)
+	case job.Word:
+		if last := len(f.Words) - 1; !slices.Contains(f.Words, text) {
+			err = fmt.Errorf("want %s or %s", strings.Join(f.Words[:last], ", "), f.Words[last])
+		}
+	case job.Truth:
+		if text != "true" && text != "false" {
+			err = errors.New("want true or false")
+		}
+	}
+	*f.Settings = append(*f.Settings, jobs.Setting{Flag: f.Flag, Path: f.Path, Text: text})
+	return err
+}
+
+// Known returns the words of the field.
+func (f *fieldFlag) Known() []string { return f.Words }
+
+// IsBoolFlag has package flag take the flag without a value.
+func (f *fieldFlag) IsBoolFlag() bool { return f.Kind == job.Truth }
+
+// flagNames are other names of flags.
+var flagNames = map[string]string{"steps": "local-steps"}
+
+func newJobFlags() (*flag.FlagSet, *jobFlags) {
+	v := &jobFlags{}
+	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
+	f.BoolVar(&v.json, "json", false, "print one JSON object per line instead of a table")
+	f.BoolVar(&v.print, "print", false, "print the job that would run, and run nothing")
+	f.Var(jobs.SetFlag{Settings: &v.set}, "set", "`PATH=VALUE` any field of the job; see 'hushsum job fields'")
+	f.StringVar(&v.rule, "rule", "",
+		"`NAME` rule of the parties, of the server, or both with a plus sign")
+	f.BoolVar(&v.byRows, "by-rows", false, "weigh updates by the parties' numbers of rows")
+	f.Var((*cli.IntValue)(&v.survivors), "min-survivors",
+		"`N` fewest parties in a sum, in place of --drop-out")
+	f.StringVar(&v.file, "scenario", "", "`FILE` in place of FILE, also of the form before jobs")
+	f.StringVar(&v.out, "out", "", "`DIR` for tables, figures and a page, in virtual time")
+	f.StringVar(&v.sweep, "sweep", "", "`\"KEY=A,B …\"`: run all combinations of values, in virtual "+
+		"time; a key is a path, a flag's name, parties or rows")
+	f.StringVar(&v.keep, "keep", "", "`FILE` to keep the outcomes of a sweep in, so that it can go on\t"+
+		", with --out DIR/sweep.kept")
+	census, _ := parsePreset("census") // which a test reads
+	images, _ := parsePreset("images")
+	for field := range job.Fields() {
+		if field.Flag == "" {
+			continue
+		}
+		usage := strings.TrimSuffix(field.Sentence, ".") + "; " + field.Path
+		field.Default = strings.Trim(strings.TrimSuffix(field.Default, "required"), `"`)
+		plain := field.Default
+		if of := census.Get(field.Path); of != "" {
+			field.Default = of
+		}
+		if of := cmp.Or(images.Get(field.Path), plain); of != field.Default {
+			usage += "\t; for images " + of
+		}
+		if len(field.Words) > 1 && len(field.Words) < 5 {
+			field.Arg = strings.Join(field.Words, "|")
+		}
+		if field.Arg != "" {
+			usage = "`" + field.Arg + "` " + usage
+		}
+		f.Var(&fieldFlag{field, &v.set}, field.Flag, usage)
+		if name := flagNames[field.Flag]; name != "" {
+			field.Flag = name
+			f.Var(&fieldFlag{field, &v.set}, name, usage)
+		}
+	}
+	return f, v
+}
+
+// flagOf returns the flag that sets a path, empty: none does.
+func flagOf(path string) string {
+	if path == "training.rule" || path == "server.rule" {
+		return "rule"
+	}
+	for f := range job.Fields() {
+		if f.Path == path {
+			return f.Flag
+		}
+	}
+	return ""
+}
+
+// ruleFlags are those of other models and rules, any of which has parties of a census submit
+// updates.
+var ruleFlags = []string{
+	"model", "split", "by-rows", "rule", "mask", "mask-threshold", "mu", "beta", "server-rate",
+	"batch", "epochs", "per-round", "hidden", "participations", "momentum", "weight-decay",
+	"concentration", "clip-quantile",
+}
+
+// preset returns the job that flags apply to without a file, and the name of its file.
+func (v *jobFlags) preset() (*job.Job, error) {
+	name, noise := "census", v.given["epsilon"]
+	if law, ok := v.set.Of("privacy.noise"); ok {
+		noise = law != "none"
+	}
+	data, _ := v.set.Of("world.data.set")
+	switch {
+	case (&rows.World{Set: data}).Images():
+		name = "images"
+	case slices.ContainsFunc(ruleFlags, func(flag string) bool { return v.given[flag] }):
+		name = "census-rules"
+	case noise:
+		name = "census-noise"
+	}
+	j, err := parsePreset(name)
+	if err != nil {
+		return nil, err
+	}
+	if noise && !j.Noisy() {
+		noisy, err := parsePreset("census-noise")
+		if err != nil {
+			return nil, err
+		}
+		j.Privacy = noisy.Privacy
+	}
+	if noise && v.given["epsilon"] {
+		j.Privacy.Multiplier = 0 // the noise is calibrated
+	}
+	if rows, ok := v.set.Of("world.data.rows"); ok && j.Sum.MaxWeight > 0 {
+		if err := j.Set("sum.max_weight", rows); err != nil {
+			return nil, err
+		}
+	}
+	if split, _ := v.set.Of("world.data.split"); split == "writers" {
+		j.Parties.Count = 0 // all that there are
+	}
+	return j, nil
+}
+
+func parsePreset(name string) (*job.Job, error) {
+	text, err := presets.ReadFile("presets/" + name + ".toml")
+	if err != nil {
+		return nil, err
+	}
+	return job.Parse("", text)
+}

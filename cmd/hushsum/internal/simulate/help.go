@@ -1,0 +1,214 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/learning"
+)
+
+const simulateAbout = `Usage: hushsum simulate [FILE] [flags]
+
+Trains a model of many parties on this machine by federated averaging. Every
+round, each party trains on rows of its own, masks the outcome, and submits it;
+the server sees nothing but the sum of all. Beside it runs the same training in
+the clear, from the same seed, to show what privacy costs the model.
+
+Parties may drop out of rounds (--drop), sums may take one message a party
+(--protocol oneshot), noise may protect what sums say (--noise, --epsilon), and
+other data, models and rules may take the place of the census and its averages.
+Ctrl-C ends the run early and prints what was done. A run without any sum ends
+with code 1, and standard error says why.
+
+With FILE it simulates a job as the file declares it, latencies, drop-outs and
+budgets among it, and without one a job of its own, which --print shows. Flags,
+and --set for any field, take the place of what a job says.
+`
+
+const simulateFiles = `FILE declares a job: who trains what, how sums are taken and what noise is in
+them; - reads standard input. 'hushsum job fields' lists all that there is to
+say. What stands under [world] is for a simulation only: data, places, links,
+drop-outs.
+
+With places, links, single parties, crowds or rows by round, and with --out and
+--sweep, time is virtual: messages of real sessions take the latencies of the
+world, and work takes what it gives, or what parties in places of their own
+would need. It then says what accuracy, privacy and time the collaboration would
+give, for each party and round. Noise is drawn from the world's seed, so that the
+same comes out again: a simulated model protects nobody's rows and must not be
+released.
+
+Without FILE the job is one of four, by the flags: federated averaging of a
+census, the same with noise, a census by other models and rules, or images.
+--print shows it, and the printed file comes to the same. --scenario reads files
+of the form before jobs too, for a release.
+`
+
+const simulateDropOuts = `With --drop, parties drop out of each round: before they submit, before they
+sign who is left, or before they reveal the shares that take the masks off the
+sum. They come back for the next round. The sum, and the training in the clear,
+is then over those who submitted. A round with too few parties left is lost, and
+training goes on with the old model. Without recovery nobody may drop out.
+
+With --protocol oneshot a party sends one message a round, whatever the number
+of parties, and a committee of --members takes the key off the sum; a fourth of
+those beside one may collude with the server. Noise must then be
+discrete-gaussian, and is what hides the parties' keys: privacy against the
+server is computational. Drop-outs are those who do not submit.
+`
+
+const simulateNoise = `With --noise, what is summed is each party's update: its new weights less the
+model it began from, clipped to an L2 norm of --clip, turned at random, and
+rounded to whole numbers. Every party adds a share of noise, so large that the
+shares of the fewest survivors less the colluders have a standard deviation of
+--noise-multiplier times the L2 sensitivity after rounding; all three laws are
+measured like that. The next model is the old one plus the mean update. The
+training in the clear clips alike, and neither rounds nor adds noise. Noise is
+new in every run, whatever the seed.
+
+What the rounds until then have spent of a party's privacy is printed with each
+round as epsilon at --delta, an upper bound: "eps server" against the server and
+the colluders, "eps public" against those who see the released models only. They
+differ when rounds are sampled in secret, and here every party is in all rounds.
+With --epsilon the noise is calibrated so that all rounds together stay within
+it, against the server, and the run ends before a round that would overspend.
+`
+
+const simulateTable = `One line is printed per round:
+  parties      in the sum, of all; or that the round is lost
+  up, down     bytes from and to each party: messages and the broadcast model
+  train ms     a party's local training
+  sum ms       a party's work for the private sum: encoding its weights and
+               masking; with recovery also shares and signatures
+  server ms    the server's work for all parties
+  eps server,  with noise in place of train ms, down and server ms: what has
+  eps public   been spent, see 'hushsum help simulate noise'
+  accuracy     of the model, on rows that no party has
+  MCC          its Matthews correlation: 1 is perfect, 0 is no better than
+               giving every row the same answer
+Bytes and times of parties are means over all, drop-outs included. A long run
+says first what its sums take, and every ten seconds how far it is where no line
+on a terminal shows it, both on standard error.
+`
+
+const simulateModels = `Other data, models and rules. With any flag of this part, or data that is not a
+census, parties submit updates of equal weight:
+  --data     adult, digits, mnist or fashion-mnist, found in the folder
+             HUSHSUM_DATA or in ../shared/data; or the folder with its files
+  --model    softmax (multinomial logistic regression), mlp:N,N,... with N units
+             in each hidden layer, lenet or lenet-norm (with batch norm) for
+             images, or logistic for two classes
+  --split    how rows are dealt: %s
+  --by-rows  updates weigh as many rows as a party has, and not equally
+  --rule     fedavg, fedprox, scaffold or fedga of the parties, or momentum,
+             fedadagrad, fedadam or fedyogi of the server; two with a plus sign,
+             as in fedprox+fedadam
+  --mask     soft or hard: weigh each coordinate by how far the signs of the
+             updates agree. The signs are summed beside the updates, and get
+             half of the privacy budget if there is noise
+  --clip     without noise: updates are clipped to this L2 norm
+--local-steps takes the place of --epochs, and --fraction-bits is 20. A census
+is trained as without these flags: logistic, 100 parties of 200 rows, rate 2,
+lambda 1e-4, 50 steps over all rows. Images have --model softmax, --clients 10,
+all rows dealt unless --rows-per-client limits them, --rate 0.1, --lambda 0, and
+one epoch in batches of 32. Columns are
+  norm       of the updates before clipping, a mean
+  clipped    the share of updates that was clipped
+  mask       the mean factor of the mask
+in place of bytes down and server ms; these, and accuracy, are what whoever runs
+the simulation sees of the parties, and no epsilon covers them.
+`
+
+const simulateJSON = `With --json there is one object per line, first one for each round:
+  round                      its number, from 1
+  clients                    parties in the sum; 0 if the round is lost
+  accuracy, mcc              of the model out of the private sum
+  clear_accuracy, clear_mcc  of the model trained in the clear
+  max_abs_diff               largest difference between two of their weights
+  largest_weight             largest magnitude of a number that any party
+                             submitted, a weight or a coordinate of an update
+  mean_norm, max_norm        L2 norms of the updates before clipping
+  cosine                     of updates and the last step, a mean
+  clipped, clip_norm         share of updates that was clipped, and to what; 0
+                             without clipping
+  mask                       mean factor of the gradient mask, 1 without
+  bytes_up, bytes_down       from and to each party
+  train_ms, client_ms        a party's training, and its work for the sum
+  server_ms                  the server's work for all parties
+  dropped                    parties that dropped out, at whatever moment
+  lost                       whether too few were left
+  epsilon, epsilon_public    spent so far against the server and the public,
+                             upper bounds; null without noise or finite bound
+  epsilon_lower              a lower bound of epsilon for the same mechanism
+  accountant                 what proves them: "PLD" or "RDP"
+  neighbour                  by what vector of one party, in units of the sum, the
+                             lower bound is attained; left out if it is 0
+then one with "summary": true. It has the same keys, of the last round; but
+bytes, times and dropped are totals over all rounds, largest_weight is the
+largest of all, and mask the one that the flag says. What is of a model is null
+if no round was completed. Besides:
+  complete                   whether all rounds were run
+  data, model, split, rule   as the flags say
+  rows_per_client            training rows of each party, a mean
+  parameters                 weights of the model
+  ring_bits, count_bits      bits on the wire of a coordinate, and of the number
+                             of rows; 0 if that is not submitted apart
+  setup_bytes_up, setup_bytes_down, setup_client_ms, setup_server_ms
+                             the key exchange, and with recovery the material
+                             for the first round: done once, and in no other
+                             key but total_ms
+  total_ms                   the whole run, on the clock, loading data included
+  protocol                   "pairwise" or "oneshot"
+  members                    of the committee; 0 without
+  member_ms, member_bytes_down
+                             one member's work in all rounds, and what it gets
+  recovery                   "off", or the adversary: "cheating" or "curious"
+  drop, colluders            as the flags say
+  threshold                  shares that rebuild a secret; 0 without recovery
+  min_survivors              the fewest parties in a sum
+  lost_rounds                how many rounds were lost
+  noise                      "none", or the law, as the flag says
+  noise_multiplier           as the flag says; 0 without noise
+  clip                       as the flag says; 0 without noise and clipping
+  noise_stddev               standard deviation of the noise that is left in
+                             each coordinate of a sum of updates in any case
+  noise_shares               honest shares that suffice for it; 0 without noise
+  sensitivity                L2 norm of the largest update after rounding, in
+                             units of the weights
+  delta                      at which epsilon is stated; 0 without noise
+  epsilon_budget             as --epsilon says; 0 without
+  stopped                    whether the budget ended the run early
+`
+
+// simulateManual is the help.
+func simulateManual() *cli.Manual {
+	names := strings.Join(cli.Wrap(strings.Join(learning.PartitionNames(), ", "), cli.Width-34),
+		"\n             ")
+	return &cli.Manual{
+		Takes: "It takes one FILE, and flags.",
+		About: simulateAbout,
+		Topics: []cli.Topic{
+			{Name: "files", About: "jobs of files, virtual time and sweeps", Text: simulateFiles},
+			{Name: "drop-outs", About: "parties that leave, and sums from one message",
+				Text: simulateDropOuts},
+			{Name: "noise", About: "noise, and what it spends of privacy", Text: simulateNoise},
+			{Name: "models", About: "other data, models and rules",
+				Text: fmt.Sprintf(simulateModels, names)},
+			{Name: "table", About: "what the columns say", Text: simulateTable},
+			{Name: "json", About: "what --json prints", Text: simulateJSON},
+		},
+		Examples: []string{
+			"hushsum simulate",
+			"hushsum simulate --clients 10 --rounds 5",
+			"hushsum simulate --drop 0.1",
+			"hushsum simulate --protocol oneshot --clients 1000 --rows-per-client 20",
+			"hushsum simulate --noise discrete-gaussian --noise-multiplier 0.5",
+			"hushsum simulate --epsilon 4 --delta 1e-5",
+			"hushsum simulate --data path/to/adult --json",
+			"hushsum simulate simulation/scenarios/latency.toml",
+			"hushsum simulate simulation/scenarios/hospitals.toml --out hospitals",
+			`hushsum simulate simulation/scenarios/digits.toml --sweep "epsilon=0.1,1,8"`,
+		},
+	}
+}

@@ -1,0 +1,211 @@
+package simulate
+
+import (
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// jsonRound is the object of one round, and the beginning of the summary's.
+type jsonRound struct {
+	Round         int      `json:"round"`
+	Clients       int      `json:"clients"`
+	Accuracy      *float64 `json:"accuracy"`
+	MCC           *float64 `json:"mcc"`
+	ClearAccuracy *float64 `json:"clear_accuracy"`
+	ClearMCC      *float64 `json:"clear_mcc"`
+	MaxAbsDiff    *float64 `json:"max_abs_diff"`
+	LargestWeight float64  `json:"largest_weight"`
+	MeanNorm      float64  `json:"mean_norm"`
+	MaxNorm       float64  `json:"max_norm"`
+	Cosine        float64  `json:"cosine"`
+	Clipped       float64  `json:"clipped"`
+	ClipNorm      float64  `json:"clip_norm"`
+	Mask          float64  `json:"mask"`
+	BytesUp       int64    `json:"bytes_up"`
+	BytesDown     int64    `json:"bytes_down"`
+	TrainMS       float64  `json:"train_ms"`
+	ClientMS      float64  `json:"client_ms"`
+	ServerMS      float64  `json:"server_ms"`
+	Dropped       int      `json:"dropped"`
+	Lost          bool     `json:"lost"`
+	jsonSpent
+}
+
+// jsonSpent is what rounds have spent of a party's privacy.
+type jsonSpent struct {
+	Epsilon       *float64 `json:"epsilon"`
+	EpsilonLower  *float64 `json:"epsilon_lower"`
+	EpsilonPublic *float64 `json:"epsilon_public"`
+	Accountant    string   `json:"accountant,omitempty"`
+	Neighbour     string   `json:"neighbour,omitempty"`
+}
+
+// newJSONSpent leaves all empty without noise, which has no accountant.
+func newJSONSpent(server, public accounting.Spent) jsonSpent {
+	if server.Accountant == "" {
+		return jsonSpent{}
+	}
+	return jsonSpent{show.Finite(server.Upper), show.Finite(server.Lower), show.Finite(public.Upper),
+		server.Accountant, server.Neighbour}
+}
+
+// jsonSummary is the last object. Its costs and drop-outs are totals over all
+// rounds.
+type jsonSummary struct {
+	Summary bool `json:"summary"`
+	jsonRound
+	Complete bool `json:"complete"`
+
+	Data          string  `json:"data"`
+	Model         string  `json:"model"`
+	Split         string  `json:"split"`
+	Rule          string  `json:"rule"`
+	Mask          string  `json:"mask"` // in place of a round's
+	RowsPerClient float64 `json:"rows_per_client"`
+	Parameters    int     `json:"parameters"`
+	RingBits      int     `json:"ring_bits"`
+	CountBits     int     `json:"count_bits"`
+
+	SetupBytesUp   int64   `json:"setup_bytes_up"`
+	SetupBytesDown int64   `json:"setup_bytes_down"`
+	SetupClientMS  float64 `json:"setup_client_ms"`
+	SetupServerMS  float64 `json:"setup_server_ms"`
+	TotalMS        float64 `json:"total_ms"`
+
+	Protocol        string  `json:"protocol"`
+	Members         int     `json:"members"`
+	MemberMS        float64 `json:"member_ms"`
+	MemberBytesDown int64   `json:"member_bytes_down"`
+
+	Recovery     string  `json:"recovery"`
+	Drop         float64 `json:"drop"`
+	Colluders    int     `json:"colluders"`
+	Threshold    int     `json:"threshold"`
+	MinSurvivors int     `json:"min_survivors"`
+	LostRounds   int     `json:"lost_rounds"`
+
+	Noise           string  `json:"noise"`
+	NoiseMultiplier float64 `json:"noise_multiplier"`
+	Clip            float64 `json:"clip"`
+	NoiseStdDev     float64 `json:"noise_stddev"`
+	NoiseShares     int     `json:"noise_shares"`
+	Sensitivity     float64 `json:"sensitivity"`
+	Delta           float64 `json:"delta"`
+	EpsilonBudget   float64 `json:"epsilon_budget"`
+	Stopped         bool    `json:"stopped"`
+}
+
+// jsonLines is the presenter of --json.
+type jsonLines struct {
+	std cli.Streams
+	*shown
+}
+
+func (j *jsonLines) begin() {}
+
+func (j *jsonLines) progress(round, done, of int) {}
+
+func (j *jsonLines) round(r simulation.Round) { show.JSON(j.std, j.newRound(&r)) }
+
+func (j *jsonLines) newRound(r *simulation.Round) jsonRound {
+	o := jsonRound{
+		Round:         r.Round,
+		Clients:       r.Parties,
+		LargestWeight: r.Largest,
+		MeanNorm:      r.MeanNorm,
+		MaxNorm:       r.MaxNorm,
+		Cosine:        r.Cosine,
+		Clipped:       r.Clipped,
+		ClipNorm:      r.ClipNorm,
+		Mask:          r.Masked,
+		BytesUp:       r.Cost.BytesUp,
+		BytesDown:     r.Cost.BytesDown,
+		TrainMS:       milliseconds(r.Cost.Train),
+		ClientMS:      milliseconds(r.Cost.Client),
+		ServerMS:      milliseconds(r.Cost.Server),
+		Dropped:       r.Dropped,
+		Lost:          r.Lost != nil,
+		jsonSpent:     newJSONSpent(r.Server, r.Public),
+	}
+	if r.Test == nil {
+		return o
+	}
+	private, inClear := j.judge(r.Test), j.judge(r.Clear)
+	o.Accuracy, o.MCC = show.Finite(private.Accuracy()), show.Finite(private.MCC())
+	o.ClearAccuracy, o.ClearMCC = show.Finite(inClear.Accuracy()), show.Finite(inClear.MCC())
+	o.MaxAbsDiff = show.Finite(r.MaxAbsDiff)
+	return o
+}
+
+func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
+	last := simulation.Round{Parties: j.perRound()}
+	dropped := 0
+	for i := range r.Rounds {
+		last = r.Rounds[i]
+		dropped += last.Dropped
+	}
+	last.Cost, last.Dropped, last.Largest = r.Total(), dropped, largest(r)
+	last.Server, last.Public = r.Server, r.Public
+	o := &j.options
+	s := jsonSummary{
+		Summary:        true,
+		jsonRound:      j.newRound(&last),
+		Complete:       len(r.Rounds) == o.Rounds,
+		Data:           j.set,
+		Model:          j.model,
+		Split:          j.split,
+		Rule:           j.rule,
+		Mask:           j.mask,
+		Parameters:     o.Model.NumParams(),
+		RingBits:       j.layout[0].Bits,
+		SetupBytesUp:   r.Setup.BytesUp,
+		SetupBytesDown: r.Setup.BytesDown,
+		SetupClientMS:  milliseconds(r.Setup.Client),
+		SetupServerMS:  milliseconds(r.Setup.Server),
+		TotalMS:        milliseconds(took),
+		Protocol:       j.protocol,
+		Members:        r.Committee.Members,
+		MemberMS:       milliseconds(r.Committee.Work),
+		Recovery:       "off",
+		Drop:           o.Drop,
+		MinSurvivors:   j.perRound(),
+		LostRounds:     r.Lost(),
+		Noise:          j.noise,
+		Clip:           o.Clip.Norm,
+		Stopped:        r.Stopped != nil,
+
+		MemberBytesDown: r.Committee.BytesDown,
+	}
+	for _, d := range o.Parties {
+		s.RowsPerClient += float64(d.Len())
+	}
+	s.RowsPerClient /= float64(len(o.Parties))
+	if o.MaxSamples > 0 && o.Noise == nil {
+		s.CountBits = j.layout[1].Bits
+	}
+	if c := j.recovery; c != nil {
+		s.Recovery, s.Colluders, s.Threshold, s.MinSurvivors = adversaries[c.Adversary], o.Colluders,
+			c.Threshold, c.MinSurvivors
+	}
+	if m := j.mechanism; m != nil {
+		honest := m.Vector.Shares.MinHonest
+		s.NoiseMultiplier, s.Clip = o.Noise.Multiplier, o.Noise.Clip
+		s.NoiseStdDev, s.NoiseShares, s.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
+		s.Delta, s.EpsilonBudget = o.Budget.Delta, o.Budget.Epsilon
+	}
+	show.JSON(j.std, s)
+}
+
+// milliseconds keeps microseconds, which is as good as the clock.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// adversaries are those of recovery, by what --json calls them.
+var adversaries = map[protocol.Adversary]string{
+	protocol.CheatingServer: "cheating",
+	protocol.CuriousServer:  "curious",
+}

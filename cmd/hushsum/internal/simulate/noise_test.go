@@ -1,0 +1,161 @@
+package simulate
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
+)
+
+const noisyRun = "simulate --clients 10 --rows-per-client 20 --rounds 2 --local-steps 5 --bits 14"
+
+func TestNoiseTable(t *testing.T) {
+	for law, drop := range map[string]string{"discrete-laplace": "",
+		"discrete-gaussian": " --drop 0.2 --colluders 1", "skellam": ""} {
+		code, out, errs := call(t.Context(),
+			strings.Fields(noisyRun+" --noise-multiplier 0.5 --clip 0.25 --noise "+law+drop)...)
+		if code != 0 || errs != "" {
+			t.Fatalf("%s: code %d, %q", law, code, errs)
+		}
+		clitest.Width(t, out)
+		want := []string{
+			"ring      14 bits for each of 40 coordinates",
+			"noise     " + strings.ReplaceAll(law, "-", " ") + ", multiplier 0.5; ",
+			"clipped to 0.25, ", " L2 sensitivity ", " 10 honest shares must suffice",
+			"epsilon is stated at delta 1e-05; there is no budget",
+			"eps server eps public", "against the server", "against the public",
+			"largest difference between two weights",
+		}
+		if drop != "" {
+			want[4] = " 7 honest shares must suffice"
+		}
+		words := strings.Join(strings.Fields(out), " ")
+		for _, text := range want {
+			if !strings.Contains(words, strings.Join(strings.Fields(text), " ")) {
+				t.Errorf("%s: the output lacks %q:\n%s", law, text, out)
+			}
+		}
+		if strings.Contains(out, "the ring takes up to") {
+			t.Errorf("%s: a range that is not used:\n%s", law, out)
+		}
+	}
+}
+
+func TestNoiseJSON(t *testing.T) {
+	code, out, errs := call(t.Context(),
+		strings.Fields(noisyRun+" --noise skellam --noise-multiplier 2 --clip 0.5 --json")...)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	objects := decode(t, out)
+	last := objects[len(objects)-1]
+	for key, want := range map[string]any{
+		"noise": "skellam", "noise_multiplier": 2.0, "clip": 0.5, "noise_shares": 10.0, "ring_bits": 14.0,
+		"count_bits": 0.0, "lost_rounds": 0.0,
+	} {
+		if last[key] != want {
+			t.Errorf("%s is %v, want %v", key, last[key], want)
+		}
+	}
+	sensitivity, deviation := last["sensitivity"].(float64), last["noise_stddev"].(float64)
+	if sensitivity < 0.5 || sensitivity > 0.7 || math.Abs(deviation/(2*sensitivity)-1) > 1e-9 {
+		t.Errorf("sensitivity %v, standard deviation %v", sensitivity, deviation)
+	}
+
+	code, out, _ = call(t.Context(), append(strings.Fields(quick), "--noise", "none", "--json")...)
+	objects = decode(t, out)
+	last = objects[len(objects)-1]
+	if code != 0 || last["noise"] != "none" || last["noise_multiplier"] != 0.0 ||
+		last["clip"] != 0.0 || last["noise_stddev"] != 0.0 || last["count_bits"] == 0.0 {
+		t.Errorf("without noise: code %d, %v", code, last)
+	}
+}
+
+// Without noise all is as if the flag were not there: the same models, bit for bit.
+func TestNoNoise(t *testing.T) {
+	outcome := func(args ...string) [3]any {
+		_, out, _ := call(t.Context(), append(strings.Fields(quick+" --json"), args...)...)
+		last := decode(t, out)[3]
+		return [3]any{last["max_abs_diff"], last["largest_weight"], last["bytes_up"]}
+	}
+	if a, b := outcome(), outcome("--noise", "none"); a != b {
+		t.Errorf("%v and %v", a, b)
+	}
+}
+
+func TestNoiseUsage(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--noise loud", 2, `--noise "loud": want none, discrete-gaussian,`},
+		{"--clip 2", 2, "training.submit: updates are clipped, and weights are not"},
+		{"--noise none --bits 16", 2, "--bits: it is of no use: there is no noise"},
+		{"--noise skellam --range 3", 2, "--range: it is of no use: sums with noise have privacy.bits"},
+		{"--noise skellam --noise-multiplier 0", 2,
+			"--noise-multiplier: 0 is outside its range\nWrite a number: above 0"},
+		{"--noise skellam --noise-multiplier NaN", 2, "--noise-multiplier: NaN"},
+		{"--noise skellam --epsilon -1", 2, "--epsilon: -1 is outside its range"},
+		{"--noise skellam --delta 0", 2, "--delta: 0 is outside its range"},
+		{"--noise skellam --delta 1", 2, "--delta: 1 is outside its range"},
+		{"--delta 1e-6", 2, "--delta: it is of no use: there is no noise"},
+		{"--noise none --epsilon 1", 2, "--epsilon: it is of no use: there is no noise"},
+		{"--epsilon 0.01 --bits 12", 2, "--bits: 12 is too few for the sum of 4 parties and noise of\nmultiplier"},
+		{"--noise skellam --clip -1", 2, "--clip: -1 is outside its range"},
+		{"--noise skellam --bits 65", 2, "--bits: 65 is outside its range"},
+		{"--noise skellam --bits 3", 2, "--bits: 3 is outside its range"},
+		{"--noise discrete-laplace --noise-multiplier 1e7 --bits 64", 1, "Use fewer bits, or less noise."},
+		{"--noise skellam --noise-multiplier 1e-12", 1, "Use a larger multiplier"},
+	} {
+		code, out, errs := call(t.Context(), append(strings.Fields(quick), strings.Fields(c.args)...)...)
+		if code != c.code || out != "" || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: code %d, %q, %q; want %d and %q", c.args, code, out, errs, c.code, c.says)
+		}
+		clitest.Message(t, errs)
+	}
+}
+
+// With a budget alone the noise is calibrated to it, and all rounds fit.
+func TestBudget(t *testing.T) {
+	code, out, errs := call(t.Context(),
+		strings.Fields(noisyRun+" --bits 20 --epsilon 4 --delta 1e-6 --json")...)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	objects := decode(t, out)
+	last := objects[len(objects)-1]
+	if e := last["epsilon"].(float64); len(objects) != 3 || e > 4 || e < 3.95 {
+		t.Errorf("%d objects, epsilon %v, want just below 4", len(objects), e)
+	}
+	for key, want := range map[string]any{
+		"noise": "discrete-gaussian", "delta": 1e-6, "epsilon_budget": 4.0, "stopped": false,
+		"complete": true, "accountant": "PLD",
+	} {
+		if last[key] != want {
+			t.Errorf("%s is %v, want %v", key, last[key], want)
+		}
+	}
+	if first, second := objects[0]["epsilon"].(float64), objects[1]["epsilon"].(float64); first <= 0 ||
+		first >= second {
+		t.Errorf("epsilon is %v after a round and %v after two", first, second)
+	}
+}
+
+// With noise of the user's own the budget ends the run, or does not let it begin.
+func TestBudgetStops(t *testing.T) {
+	for args, want := range map[string]string{
+		" --epsilon 1.5 --noise-multiplier 3": "The run ended after 1 round: one more would take each " +
+			"party to epsilon 1.",
+		" --epsilon 1 --noise-multiplier .5": "No round was begun: the first would take each party to " +
+			"epsilon ",
+	} {
+		code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --bits 20"+args)...)
+		begun := strings.HasPrefix(want, "The run")
+		if (code == 0) != begun || (errs == "") != begun || !strings.Contains(out, want) {
+			t.Errorf("%s: code %d, %q, no %q in\n%s", args, code, errs, want, out)
+		}
+		clitest.Width(t, out)
+	}
+}

@@ -1,0 +1,43 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// The ε that simulate prints for sums of one message a party is that of account for the
+// same law: of as many shares, as wide beside the sensitivity, in as many rounds.
+func TestOneshotEpsilon(t *testing.T) {
+	code, out, errs := call(t.Context(), strings.Fields("simulate --protocol oneshot --clients 12 "+
+		"--rows-per-client 20 --rounds 3 --local-steps 5 --noise discrete-gaussian "+
+		"--noise-multiplier 1.5 --clip 0.5 --drop 0.1 --colluders 2 --json")...)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	objects := decode(t, out)
+	last := objects[len(objects)-1]
+	shares, parameters := last["noise_shares"].(float64), last["parameters"].(float64)
+	if shares != last["min_survivors"].(float64)-2 || last["protocol"] != "oneshot" {
+		t.Fatalf("%v shares of %v", shares, last)
+	}
+	code, out, errs = call(t.Context(), strings.Fields(fmt.Sprintf("account discrete-gaussian "+
+		"--sensitivity 1000 --noise-multiplier %v --dimension %v --shares %v --rounds 3 --delta %v --json",
+		last["noise_multiplier"], parameters, shares, last["delta"]))...)
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	var want struct {
+		Adjacency string
+		Epsilon   *float64
+	}
+	if err := json.Unmarshal([]byte(out), &want); err != nil {
+		t.Fatal(err)
+	}
+	printed := last["epsilon"].(float64)
+	if math.Abs(printed-*want.Epsilon) > 1e-6**want.Epsilon || want.Adjacency != "zero-out" {
+		t.Errorf("simulate prints %v, account %v", printed, *want.Epsilon)
+	}
+}

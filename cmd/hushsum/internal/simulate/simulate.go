@@ -1,0 +1,334 @@
+// Package simulate has the command simulate. It makes a job of a file, a preset and flags, runs it
+// over sums by messages, and shows the rounds; package virtual runs what takes virtual time.
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/datasets"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/virtual"
+	"github.com/hushsum/hushsum/internal/rows"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/old"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/training"
+)
+
+// Command is simulate.
+func Command() cli.Command {
+	return cli.Command{Name: "simulate",
+		About: "train a model over a private sum, beside training in the clear", Run: simulate}
+}
+
+// simulate simulates a job: of a file, or of a preset, to which flags apply.
+func simulate(ctx context.Context, args []string, std cli.Streams) int {
+	flags, v := newJobFlags()
+	operands, code, ok := cli.ParseOperands(flags, simulateManual(), 1, args, std)
+	if !ok {
+		return code
+	}
+	v.given, v.old = cli.Given(flags), v.file != ""
+	if len(operands) > 0 {
+		if name := operands[0]; name == "true" || name == "false" {
+			return cli.WrongUsage(flags, cli.Unexpected(simulateManual(), name), std)
+		}
+		v.file = cmp.Or(v.file, operands[0])
+	}
+	if v.keep != "" && v.sweep == "" {
+		return cli.WrongUsage(flags, &cli.Problem{Cause: "--keep is for --sweep"}, std)
+	}
+	j, err := v.declare()
+	if err != nil {
+		return v.refused(flags, err, std)
+	}
+	if scenario.Needs(j) || j.World.Data.Set == datasets.KDD || v.old || v.sweep != "" || v.out != "" {
+		if err := j.Validate(); err != nil {
+			return v.refused(flags, err, std)
+		}
+		if v.print {
+			return printJob(j, std)
+		}
+		leftOut(j, std, "time.start", "time.pace")
+		run := virtual.Run{File: v.file, Base: v.base(), Out: v.out, Sweep: v.sweep, Keep: v.keep,
+			JSON: v.json}
+		return run.Simulate(ctx, flags, j, std)
+	}
+	return v.runDeclared(ctx, flags, j, std)
+}
+
+// declare returns the job of the file, or the preset, with what flags say of fields in place of
+// what it says. It may need rows to be valid.
+func (v *jobFlags) declare() (j *job.Job, err error) {
+	if v.file != "" {
+		j, err = v.read()
+	} else {
+		j, err = v.preset()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := v.set.Of("training.steps"); ok {
+		j.Training.Epochs = 0
+	}
+	if _, ok := v.set.Of("training.epochs"); ok {
+		j.Training.Steps = 0
+	}
+	if _, ok := v.set.Of("world.data.all"); ok && v.file == "" {
+		j.World.Data.Rows = 0
+	}
+	if err := v.setRule(j); err != nil {
+		return nil, err
+	}
+	for _, s := range v.set {
+		var wrong *job.ConfigError
+		if err := j.Set(s.Path, s.Text); errors.As(err, &wrong) {
+			cause := fmt.Sprintf("--%s: %s", s.Flag, wrong.Reason)
+			return nil, &cli.Problem{Cause: cause, Advice: cli.Sentence(wrong.Advice), Err: err}
+		}
+	}
+	if v.given["epsilon"] && !j.Noisy() && !v.given["noise"] {
+		j.Privacy.Noise = "discrete-gaussian"
+	}
+	if v.file == "" { // what deployments need to say, and nothing of a simulation depends on
+		if j.Parties.Hidden > 0 && j.Privacy.SubmitAfter == 0 {
+			j.Privacy.SubmitAfter = 10 * time.Second
+		}
+		if j.Parties.Participations > 0 && j.World.Fidelity == "" {
+			j.World.Fidelity = "ring" // messages have a schedule that is fixed
+		}
+	}
+	return j, nil
+}
+
+// setRule sets what --rule names.
+func (v *jobFlags) setRule(j *job.Job) error {
+	if v.rule == "" {
+		return nil
+	}
+	parties, servers := 0, 0
+	for _, name := range strings.Split(v.rule, "+") {
+		if name == "momentum" {
+			name = "fedavgm"
+		}
+		_, ofParties := training.ClientRules[name]
+		_, ofServer := training.ServerRules[name]
+		switch {
+		case ofParties:
+			j.Training.Rule = name
+			parties++
+		case ofServer:
+			j.Server.Rule, j.Server.Beta1 = name, cmp.Or(j.Server.Beta1, 0.9)
+			if name == "fedavgm" && j.Server.Rate == 0 {
+				j.Server.Rate = 1 - j.Server.Beta1 // steps then add up to the updates
+			}
+			servers++
+		default:
+			known := append(slices.Sorted(maps.Keys(training.ClientRules)),
+				slices.Sorted(maps.Keys(training.ServerRules))...)
+			return &cli.Problem{Cause: fmt.Sprintf("--rule: there is no %q", name),
+				Advice: cli.DidYouMean(name, known, "%s", "Use one of "+strings.Join(known, ", ")+".")}
+		}
+	}
+	if parties > 1 || servers > 1 {
+		return &cli.Problem{Cause: fmt.Sprintf("--rule: %s has two rules for one side", v.rule),
+			Advice: "Use one rule of the parties and one of the server, as in fedprox+fedadam."}
+	}
+	return nil
+}
+
+// runDeclared simulates a job without virtual time: its training by whatever rules, over sums by
+// messages.
+func (v *jobFlags) runDeclared(
+	ctx context.Context, flags *flag.FlagSet, j *job.Job, std cli.Streams,
+) int {
+	start, d := time.Now(), &datasets.Dealing{World: rows.Of(j)}
+	train, test, about, err := d.Read()
+	if err != nil {
+		return cli.Failed("simulate", err, std)
+	}
+	parties, test, err := d.DealOut(train, test)
+	if err != nil {
+		return v.refused(flags, err, std)
+	}
+	if err := v.fill(j, parties); err != nil {
+		return v.refused(flags, err, std)
+	}
+	if err := j.Validate(); err != nil {
+		return v.refused(flags, err, std)
+	}
+	if v.print {
+		return printJob(j, std)
+	}
+	leftOut(j, std, "time.start", "time.pace", "time.step_time")
+	var options simulation.Options
+	declare := func() (err error) {
+		options, err = simulation.Declared(j, parties, test)
+		return err
+	}
+	if calibrates := j.Noisy() && j.Privacy.Multiplier == 0; calibrates {
+		if err = cli.Interruptible(ctx, declare); ctx.Err() != nil {
+			return cli.Interrupted("simulate", std)
+		}
+	} else {
+		err = declare()
+	}
+	if err != nil {
+		return v.refused(flags, err, std)
+	}
+	return runOptions(ctx, describeJob(j.WithDefaults()), about, options, v.json, start, std)
+}
+
+// fill fills in what flags leave to the rows and their owners.
+func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
+	n := len(parties)
+	if j.Size() == 0 {
+		j.Parties.Count = n
+	}
+	if v.byRows || v.file == "" && j.Sum.MaxWeight > 0 && j.World.Data.All {
+		j.Sum.MaxWeight = 0
+		for _, d := range parties {
+			j.Sum.MaxWeight = max(j.Sum.MaxWeight, d.Len())
+		}
+	}
+	if v.file == "" && j.Noisy() && j.Oneshot() && !v.given["bits"] {
+		j.Privacy.Bits = max(j.Privacy.Bits, simulation.OneshotBits(n))
+	}
+	recovers := v.given["drop"] || v.given["recovery"] && j.Sum.Recovery
+	if said, ok := v.set.Of("sum.recovery"); v.given["drop-out"] || !recovers || j.World.Drop == 0 &&
+		!j.Sum.Recovery || ok && said == "false" {
+		if v.given["min-survivors"] {
+			return &cli.Problem{Cause: "--min-survivors: it says something about recovery, which is off",
+				Advice: "Add --recovery or --drop."}
+		}
+		return nil
+	}
+	adversary := map[string]protocol.Adversary{"semi-malicious": protocol.SemiMaliciousServer,
+		"curious": protocol.CuriousServer}[j.Sum.Adversary]
+	r, err := simulation.Options{Parties: parties, Colluders: j.Parties.Colluders,
+		Recovery: &protocol.Recovery{Adversary: adversary, MinSurvivors: v.survivors}}.EffectiveRecovery()
+	var wrong *simulation.ConfigError
+	if errors.As(err, &wrong) {
+		name := map[string]string{"Colluders": "colluders", "Recovery.MinSurvivors": "min-survivors",
+			"Parties": "clients"}[wrong.Field]
+		return &cli.Problem{Cause: fmt.Sprintf("--%s: %s", cmp.Or(name, "recovery"), wrong.Reason),
+			Advice: cli.Sentence(wrong.Advice), Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	j.Parties.DropOut = float64(n-r.MinSurvivors) / float64(n)
+	j.Sum.Recovery = !j.Oneshot() && j.Parties.DropOut == 0
+	return nil
+}
+
+// leftOut says on standard error which of some fields of a job's time the simulation leaves out.
+func leftOut(j *job.Job, std cli.Streams, paths ...string) {
+	said := slices.DeleteFunc(paths, func(path string) bool { return j.Get(path) == "" })
+	if len(said) == 0 {
+		return
+	}
+	are := "is"
+	if len(said) > 1 {
+		are = "are"
+	}
+	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
+		Cause: fmt.Sprintf("%s %s for deployments, and left out here: rounds follow one another",
+			strings.Join(said, ", "), are),
+	})
+}
+
+// printJob prints a job as a file has it.
+func printJob(j *job.Job, std cli.Streams) int {
+	text, err := j.MarshalText()
+	if err != nil {
+		return cli.Failed("simulate", err, std)
+	}
+	fmt.Fprintf(std.Out, "%s", text)
+	return cli.ExitOK
+}
+
+// describeJob tells a job with its defaults.
+func describeJob(j *job.Job) described {
+	d := described{set: j.World.Data.Set, model: j.Model.Name,
+		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
+		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda}
+	if d.split == rows.Shuffled {
+		d.averaging, d.split = j.Model.Name == "logistic", "iid"
+	}
+	d.byRows = j.Sum.MaxWeight > 0
+	switch rule := j.Server.Rule; {
+	case rule == "fedavg":
+	case d.rule == "fedavg":
+		d.rule = rule
+	default:
+		d.rule += "+" + rule
+	}
+	return d
+}
+
+// read reads the job's file.
+func (v *jobFlags) read() (*job.Job, error) {
+	name, text, err := jobs.Read(v.file)
+	if err != nil {
+		return nil, &fileProblem{&cli.Problem{Cause: cli.Plain(err),
+			Advice: "Give a file that declares a job, such as one of simulation/scenarios.", Err: err}}
+	}
+	return parseJob(name, text, v.old)
+}
+
+// fileProblem is one of the file, and not of how the command is called.
+type fileProblem struct{ *cli.Problem }
+
+// Unwrap has the problem found.
+func (p *fileProblem) Unwrap() error { return p.Problem }
+
+// parseJob reads the text of a job, or if that may be of a scenario as they were before jobs.
+func parseJob(name string, text []byte, scenarios bool) (*job.Job, error) {
+	if !scenarios || !old.IsScenario(text) {
+		return job.Parse(name, text)
+	}
+	j, _, err := old.Scenario(name, text)
+	return j, err
+}
+
+// base is the name of the job's file without folder and extension.
+func (v *jobFlags) base() string {
+	name := cmp.Or(v.file, "simulate")
+	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+}
+
+// refused says what is wrong: of a file with the lines, of flags in their names.
+func (v *jobFlags) refused(flags *flag.FlagSet, err error, std cli.Streams) int {
+	all := job.Errors(err)
+	var file *fileProblem
+	var said *cli.Problem
+	switch {
+	case errors.As(err, &file):
+		return cli.Failed("simulate", err, std)
+	case errors.As(err, &said):
+		return cli.WrongUsage(flags, err, std)
+	case len(all) == 0 || v.file != "":
+		return jobs.Failed("simulate", err, std)
+	}
+	e := all[0]
+	cause := e.Path + ": " + e.Reason
+	if name := flagOf(e.Path); name != "" {
+		cause = "--" + name + ": " + e.Reason
+	}
+	p := &cli.Problem{Cause: cause, Advice: cli.Sentence(e.Advice), Err: err}
+	return cli.WrongUsage(flags, p, std)
+}

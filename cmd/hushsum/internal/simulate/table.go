@@ -1,0 +1,243 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
+)
+
+// table shows a run to people.
+type table struct {
+	show.Screen
+	*shown
+	columns []column
+}
+
+// column is one of the table's: a heading, so many characters wide, over what it says
+// of a round.
+type column struct {
+	heading string
+	width   int
+	value   func(r *simulation.Round) string
+}
+
+// newColumns are the columns of a run: 77 to 80 characters with the space between them.
+func (t *table) newColumns() []column {
+	up := func(r *simulation.Round) string { return show.Grouped(int(r.Cost.BytesUp)) }
+	down := func(r *simulation.Round) string { return show.Grouped(int(r.Cost.BytesDown)) }
+	train := func(r *simulation.Round) string { return show.Short(r.Cost.Train) }
+	sum := func(r *simulation.Round) string { return show.Short(r.Cost.Client) }
+	server := func(r *simulation.Round) string { return show.Short(r.Cost.Server) }
+	spentServer := func(r *simulation.Round) string { return show.Epsilon(r.Server.Upper) }
+	spentPublic := func(r *simulation.Round) string { return show.Epsilon(r.Public.Upper) }
+	norm := func(r *simulation.Round) string { return fmt.Sprintf("%.3g", r.MeanNorm) }
+	clipped := func(r *simulation.Round) string { return fmt.Sprintf("%.0f%%", 100*r.Clipped) }
+	mask := func(r *simulation.Round) string { return fmt.Sprintf("%.3f", r.Masked) }
+	correct := func(r *simulation.Round) string { return fmt.Sprintf("%.4f", r.Test.Accuracy()) }
+	coefficient := func(r *simulation.Round) string {
+		return fmt.Sprintf("%.4f", t.judge(r.Test).MCC())
+	}
+
+	all := []column{{"round", 5, func(r *simulation.Round) string { return fmt.Sprint(r.Round) }},
+		{"parties", 9, t.included}}
+	add := func(more ...column) { all = append(all, more...) }
+	noisy, rules := t.mechanism != nil, !t.averaging
+	switch {
+	case rules && noisy:
+		add(column{"up", 9, up}, column{"eps server", 10, spentServer},
+			column{"eps public", 10, spentPublic})
+	case rules:
+		add(column{"up", 9, up}, column{"train ms", 9, train}, column{"sum ms", 9, sum})
+	case noisy:
+		add(column{"up", 9, up}, column{"sum ms", 9, sum}, column{"eps server", 11, spentServer},
+			column{"eps public", 11, spentPublic})
+	default:
+		add(column{"up", 7, up}, column{"down", 7, down}, column{"train ms", 9, train},
+			column{"sum ms", 8, sum}, column{"server ms", 10, server})
+	}
+	if rules {
+		add(column{"norm", 8, norm}, column{"clipped", 7, clipped}, column{"mask", 6, mask},
+			column{"accuracy", 8, correct})
+	} else {
+		add(column{"accuracy", 9, correct}, column{"MCC", 7, coefficient})
+	}
+	return all
+}
+
+// included is how many parties are in a round's sum, of how many.
+func (t *table) included(r *simulation.Round) string {
+	if r.Lost != nil {
+		return "lost"
+	}
+	return fmt.Sprintf("%d/%d", r.Parties, t.perRound())
+}
+
+// line prints a line of the table.
+func (t *table) line(cell func(c *column) string) {
+	for i := range t.columns {
+		if i > 0 {
+			t.Printf(" ")
+		}
+		t.Printf("%*s", t.columns[i].width, cell(&t.columns[i]))
+	}
+	t.Printf("\n")
+}
+
+func (t *table) begin() {
+	o := &t.options
+	title := "Federated training over private sums of updates"
+	if t.averaging {
+		title = "Federated averaging over a private sum, beside the same training in the clear"
+	}
+	t.Printf("%s\n\n", title)
+	t.Field("data", "%s", t.data)
+	t.fieldParties()
+	t.fieldTraining()
+	if o.Mask.Kind != aggregation.NoMask {
+		t.Field("mask", "%s, threshold %v", t.mask, o.Mask.Threshold)
+	}
+	t.fieldRing()
+	if o.Clip.Kind != training.NoClip {
+		t.Field("clipping", "updates to an L2 norm of %v", o.Clip.Norm)
+	}
+	t.Screen.Recovery(t.shown.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))
+	server := ""
+	if t.averaging {
+		server = "; the server's are for all"
+	}
+	t.Printf("\nBytes and milliseconds are for one party and round%s.\n\n", server)
+	t.columns = t.newColumns()
+	t.line(func(c *column) string { return c.heading })
+}
+
+func (t *table) fieldParties() {
+	least, most := math.MaxInt, 0
+	for _, d := range t.options.Parties {
+		least, most = min(least, d.Len()), max(most, d.Len())
+	}
+	rows := show.Plural(least, "row")
+	if least < most {
+		rows = fmt.Sprintf("%s to %s", show.Grouped(least), show.Plural(most, "row"))
+	}
+	dealt := ""
+	if !t.averaging {
+		dealt = fmt.Sprintf(", dealt by %s; all in each round", t.split)
+		if n := t.perRound(); n < len(t.options.Parties) {
+			dealt = fmt.Sprintf(", dealt by %s; %s in each round", t.split, show.Grouped(n))
+		}
+	}
+	t.Field("parties", "%s with %s each%s", show.Grouped(len(t.options.Parties)), rows, dealt)
+}
+
+func (t *table) fieldTraining() {
+	o := &t.options
+	local := show.Plural(max(o.Local.Epochs, 1), "local epoch")
+	if o.Local.Steps > 0 {
+		local = show.Plural(o.Local.Steps, "local step")
+	}
+	if t.averaging {
+		t.Field("model", "logistic regression, %s", show.Plural(o.Model.NumParams(), "weight"))
+		t.Field("training", "%s of %s; rate %v, lambda %v, seed %d", show.Plural(o.Rounds, "round"),
+			local, o.Local.Rate, t.lambda, o.Seed)
+		return
+	}
+	batch := fmt.Sprintf("in batches of %d", o.Local.Batch)
+	if o.Local.Batch == 0 {
+		batch = "over all rows"
+	}
+	t.Field("model", "%s, %s", t.model, show.Plural(o.Model.NumParams(), "weight"))
+	t.Field("training", "%s of %s %s; rule %s, rate %v, seed %d", show.Plural(o.Rounds, "round"),
+		local, batch, t.rule, o.Local.Rate, o.Seed)
+	if t.byRows {
+		t.Field("weights", "by rows")
+	}
+}
+
+// fieldRing says how numbers are encoded, and with which noise.
+func (t *table) fieldRing() {
+	o := &t.options
+	bits := show.Plural(t.layout[0].Bits, "bit")
+	switch m := t.mechanism; {
+	case m != nil:
+		n, bounds := o.Noise, m.Vector.Sensitivity
+		honest := m.Vector.Shares.MinHonest
+		t.Field("ring", "%s for each of %s of a turned update, %.4g units to 1.0",
+			bits, show.Plural(bounds.Dimension, "coordinate"), m.Encoder.Scale)
+		t.Field("noise", "%s, multiplier %s; updates clipped to %v, L2 sensitivity %.4g units after "+
+			"rounding; %s must suffice, for a standard deviation of %.4g units in each coordinate of the "+
+			"sum, which is %.3g in the weights' own units",
+			strings.ReplaceAll(n.Family.String(), "-", " "), show.Short4(n.Multiplier), n.Clip, bounds.L2,
+			show.Plural(honest, "honest share"), m.Vector.SumStdDev(honest), m.StdDev(honest))
+		t.Budget(o.Budget)
+	case o.Models && o.MaxSamples > 0:
+		t.Field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows",
+			bits, o.Range, show.Plural(o.FractionBits, "binary place"), show.Plural(t.layout[1].Bits, "bit"))
+	default:
+		of := "each coordinate of an update"
+		if o.Models {
+			of = "each weight"
+		}
+		t.Field("ring", "%s for %s: up to %v, %s", bits, of, o.Range,
+			show.Plural(o.FractionBits, "binary place"))
+	}
+}
+
+func (t *table) progress(round, done, of int) { t.Screen.Progress(round, done, of, "") }
+
+func (t *table) round(r simulation.Round) {
+	t.Wipe()
+	t.line(func(c *column) string { return c.value(&r) })
+}
+
+func (t *table) end(r *simulation.Result, took time.Duration) {
+	t.Wipe()
+	rounds := len(r.Rounds)
+	if r.Stopped != nil {
+		t.Stopped(rounds, r.Stopped)
+	}
+	final := r.Final()
+	if final != nil {
+		t.Lost(r.Lost(), rounds)
+		sums := "private sums"
+		if t.averaging {
+			sums = "the private sum"
+		}
+		if r.Lost() < rounds { // else both models are the first one
+			t.Outcome(rounds, sums, t.judge(final.Test))
+			t.Compare(t.judge(final.Test), t.judge(final.Clear), final.MaxAbsDiff)
+		}
+	} else if r.Stopped == nil {
+		t.Sentence("No round was completed.")
+	}
+	switch {
+	// also if the first round failed, which may have shown something
+	case t.mechanism != nil && r.Server.Upper > 0:
+		t.Privacy(t.options.Budget.Delta, r.Server, r.Public)
+	case t.options.Models && final != nil:
+		t.Printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest(r),
+			t.options.Range)
+	}
+	if final == nil {
+		return
+	}
+	title := "Cost of a party, whole run"
+	if t.perRound() < len(t.options.Parties) {
+		title = "Cost of one in every round"
+	}
+	t.costs(title, r.Setup, r.Total(), rounds, int64(8*len(r.Model)*rounds*final.Exchanges))
+	t.Took(took)
+}
+
+// largest is the largest magnitude that any party submitted.
+func largest(r *simulation.Result) (x float64) {
+	for i := range r.Rounds {
+		x = max(x, r.Rounds[i].Largest)
+	}
+	return x
+}

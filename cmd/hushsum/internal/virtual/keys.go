@@ -1,0 +1,183 @@
+package virtual
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/job"
+)
+
+// sweepShorts are keys of a sweep for which a path will not do, or is long.
+var sweepShorts = map[string]func(j *job.Job, text string) error{
+	"epsilon": setEpsilon,
+	"parties": setParties,
+	"rows":    setRows,
+	"degree": func(j *job.Job, text string) error {
+		j.Sum.Sparse = true
+		return j.Set("sum.degree", text)
+	},
+	"tolerance": func(j *job.Job, text string) error { return j.Set("world.tolerance", text) },
+}
+
+// setKey gives what a key of a sweep stands for a value: a path, the flag of a field, or a short.
+func setKey(j *job.Job, key, text string) error {
+	if set := sweepShorts[key]; set != nil {
+		return set(j, text)
+	}
+	for f := range job.Fields() {
+		if f.Flag == key {
+			return j.Set(f.Path, text)
+		}
+	}
+	return j.Set(key, text)
+}
+
+// sweepKeys are the names that are no paths.
+func sweepKeys() []string {
+	names := slices.Collect(maps.Keys(sweepShorts))
+	for f := range job.Fields() {
+		if f.Flag != "" {
+			names = append(names, f.Flag)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// setEpsilon gives all parties the same budget.
+func setEpsilon(j *job.Job, text string) error {
+	if j.World.Reference.Law != "" {
+		for k := range j.World.Party {
+			j.World.Party[k].ReferenceEpsilon = 0
+		}
+		return j.Set("world.reference.epsilon", text)
+	}
+	for k := range j.Parties.Group {
+		j.Parties.Group[k].Epsilon = 0
+	}
+	if !j.Noisy() {
+		j.Privacy.Noise = "discrete-gaussian"
+	}
+	return j.Set("privacy.epsilon", text)
+}
+
+// setRows gives all parties as many rows.
+func setRows(j *job.Job, text string) error {
+	for k := range j.World.Party {
+		j.World.Party[k].Rows = 0
+	}
+	return j.Set("world.data.rows", text)
+}
+
+// setParties spreads so many over the groups that are declared, in proportion to how many there
+// are of each: what is left over goes to those that are furthest from their part.
+func setParties(j *job.Job, text string) error {
+	was := j.Size()
+	if err := j.Set("parties.count", text); err != nil || len(j.Parties.Group) == 0 {
+		return err
+	}
+	n, groups := j.Parties.Count, j.Parties.Group
+	all, left := int64(was), n
+	rest, order := make([]int64, len(groups)), make([]int, len(groups))
+	for k := range groups {
+		part := int64(n) * int64(max(1, groups[k].Count))
+		groups[k].Count, rest[k], order[k] = int(part/all), part%all, k
+		left -= groups[k].Count
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest[b], rest[a]) })
+	for _, k := range order[:left] {
+		groups[k].Count++
+	}
+	empty := func(g job.Group) bool { return g.Count == 0 }
+	j.World.Party = slices.DeleteFunc(j.World.Party, func(p job.WorldParty) bool {
+		return slices.ContainsFunc(groups, func(g job.Group) bool { return g.Name == p.Name && empty(g) })
+	})
+	j.Parties.Group = slices.DeleteFunc(groups, empty)
+	return nil
+}
+
+// sweepAxis is one key with its values.
+type sweepAxis struct {
+	name   string
+	texts  []string
+	number bool
+	values []float64 // to draw; of texts that are no numbers their places, from 1
+}
+
+// newAxis reads the values as numbers, if all are.
+func newAxis(name string, texts []string) sweepAxis {
+	a := sweepAxis{name: name, texts: texts, number: true}
+	for _, text := range texts {
+		v, err := strconv.ParseFloat(text, 64)
+		a.number = a.number && err == nil
+		a.values = append(a.values, v)
+	}
+	for k := range texts {
+		if !a.number {
+			a.values[k] = float64(k + 1)
+		}
+	}
+	return a
+}
+
+// width is that of the axis's column.
+func (a *sweepAxis) width() int {
+	most := max(10, len(a.name))
+	for _, text := range a.texts {
+		most = max(most, len(text))
+	}
+	return most
+}
+
+// shown is the value of an axis in JSON.
+func (a *sweepAxis) shown(r *sweepRun, axis int) any {
+	if a.number {
+		return r.values[axis]
+	}
+	return r.texts[axis]
+}
+
+// mostCombinations is how many runs a sweep may be.
+const mostCombinations = 10_000
+
+// parseSweep reads "epsilon=0.1,1,8 parties=3,10,50".
+func parseSweep(j *job.Job, text string) (axes []sweepAxis, err error) {
+	all := 1
+	const as = `Write it as in "epsilon=0.1,1,8 parties=3,10,50".`
+	for _, part := range strings.Fields(text) {
+		name, list, ok := strings.Cut(part, "=")
+		switch {
+		case !ok || list == "":
+			return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep: %q has no values", part), Advice: as}
+		case slices.ContainsFunc(axes, func(a sweepAxis) bool { return a.name == name }):
+			return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep: %s is there twice", name)}
+		}
+		axis := newAxis(name, strings.Split(list, ","))
+		for _, word := range axis.texts {
+			var wrong *job.ConfigError
+			if err := setKey(j.Clone(), name, word); errors.As(err, &wrong) {
+				advice := cli.Sentence(wrong.Advice)
+				if !strings.Contains(name, ".") {
+					advice = cli.DidYouMean(name, sweepKeys(), "%s", advice)
+				}
+				return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep: %s: %s", name, wrong.Reason),
+					Advice: advice, Err: err}
+			}
+		}
+		if all *= len(axis.texts); all > mostCombinations {
+			return nil, &cli.Problem{Cause: "--sweep: more than ten thousand combinations",
+				Advice: "Give fewer values."}
+		}
+		axes = append(axes, axis)
+	}
+	if len(axes) == 0 {
+		return nil, &cli.Problem{Cause: "--sweep: there is nothing to sweep", Advice: as}
+	}
+	return axes, nil
+}

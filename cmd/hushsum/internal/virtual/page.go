@@ -1,0 +1,267 @@
+package virtual
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation/scenario"
+)
+
+//go:embed page.html
+var pageText string
+
+// pageTemplate is the page about a scenario, and about a sweep.
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// page is what the page says.
+type page struct {
+	Title, About string
+	Never        string // why nothing of it may be released
+	Headline     []headline
+	Sections     []section
+}
+
+// headline is a number that stands out.
+type headline struct{ Value, Label string }
+
+// section is a heading, sentences, and a table or a figure.
+type section struct {
+	Title  string
+	Text   []string
+	Header []string
+	Rows   [][]string
+	Figure template.HTML
+}
+
+// report writes tables, figures and the page of a run.
+func (v *Run) report(
+	rows scenario.Rows, r *scenario.Result, complete bool, std cli.Streams,
+) error {
+	name := v.Base
+	m := results.Manifest{Command: "simulate " + filepath.Base(v.File), Complete: complete}
+	paths, err := results.Publish(v.Out, name, m, func(stage string) error {
+		if err := results.WriteCSV(filepath.Join(stage, name+".csv"), partyRecords(r)); err != nil {
+			return err
+		}
+		accuracy := filepath.Join(stage, name+"-accuracy.svg")
+		if err := drawAccuracy(accuracy, r); err != nil {
+			return err
+		}
+		seconds := filepath.Join(stage, name+"-seconds.svg")
+		if err := drawSeconds(seconds, r); err != nil {
+			return err
+		}
+		p, err := newPage(r, commonest(rows.Test), accuracy, seconds)
+		if err != nil {
+			return err
+		}
+		return writePage(filepath.Join(stage, name+".html"), p)
+	})
+	if err != nil {
+		return results.FolderProblem(err)
+	}
+	if !v.JSON {
+		fmt.Fprintf(std.Out, "%d files in %s\n", len(paths), v.Out)
+	}
+	return nil
+}
+
+func partyRecords(r *scenario.Result) [][]string {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	records := [][]string{{"round", "party", "place", "seconds", "included", "left", "accuracy", "mcc",
+		"alone", "work_seconds", "bytes_sent", "bytes_received"}}
+	for k := range r.Rounds {
+		for _, l := range partyLines(&r.Rounds[k]) {
+			seconds := ""
+			if l.Seconds != nil {
+				seconds = number(*l.Seconds)
+			}
+			records = append(records, []string{strconv.Itoa(l.Round), l.Party, l.Place, seconds,
+				strconv.FormatBool(l.Included), strconv.FormatBool(l.Left), number(l.Accuracy),
+				number(l.MCC), number(l.Alone), number(l.Work), strconv.Itoa(l.Sent), strconv.Itoa(l.Got)})
+		}
+	}
+	return records
+}
+
+// aloneMean is the mean accuracy of models of own rows only; NaN without.
+func aloneMean(r *scenario.Round) float64 {
+	sum, n := 0., 0
+	for _, p := range r.Parties {
+		if p.Alone > 0 {
+			sum, n = sum+p.Alone, n+1
+		}
+	}
+	return sum / float64(n)
+}
+
+// drawAccuracy draws what the federated model gains over the parties' own.
+func drawAccuracy(path string, r *scenario.Result) error {
+	c := chart.New("Accuracy on rows that nobody has", "round", "accuracy, %", 2)
+	c.Add(plotter.NewGrid())
+	var together, alone plotter.XYs
+	for k := range r.Rounds {
+		round := &r.Rounds[k]
+		together = append(together, plotter.XY{X: float64(round.Number), Y: 100 * round.Accuracy})
+		if a := aloneMean(round); !math.IsNaN(a) {
+			alone = append(alone, plotter.XY{X: float64(round.Number), Y: 100 * a})
+		}
+	}
+	if err := c.AddTrace("together", together); err != nil {
+		return err
+	}
+	if len(alone) > 0 {
+		if err := c.AddTrace("alone, mean", alone); err != nil {
+			return err
+		}
+	}
+	return c.Save(path)
+}
+
+// drawSeconds draws how long parties wait for the new model, by place.
+func drawSeconds(path string, r *scenario.Result) error {
+	slowest := map[string]map[int]float64{}
+	var places []string
+	for _, round := range r.Rounds {
+		for _, p := range round.Parties {
+			if !p.Received {
+				continue
+			}
+			if slowest[p.Place] == nil {
+				slowest[p.Place] = map[int]float64{}
+				places = append(places, p.Place)
+			}
+			at := slowest[p.Place]
+			at[round.Number] = max(at[round.Number], p.Took.Seconds())
+		}
+	}
+	places = places[:min(len(places), 8)]
+	c := chart.New("Until a party has the new model", "round", "seconds", len(places))
+	c.Add(plotter.NewGrid())
+	for _, place := range places {
+		var points plotter.XYs
+		for _, round := range r.Rounds {
+			if s, ok := slowest[place][round.Number]; ok {
+				points = append(points, plotter.XY{X: float64(round.Number), Y: s})
+			}
+		}
+		if err := c.AddTrace(place, points); err != nil {
+			return err
+		}
+	}
+	return c.Save(path)
+}
+
+// inline reads a figure for a page.
+func inline(path string) (template.HTML, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	at := bytes.Index(text, []byte("<svg"))
+	if at < 0 {
+		return "", fmt.Errorf("%s is no figure", filepath.Base(path))
+	}
+	return template.HTML(text[at:]), nil // drawn here, of numbers and escaped names
+}
+
+func writePage(path string, p *page) error {
+	var text bytes.Buffer
+	if err := pageTemplate.Execute(&text, p); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o666)
+}
+
+// commonest is the share of rows of the commonest label: what is right without a model.
+func commonest(rows *learning.Dataset) float64 {
+	counts, most := map[int]int{}, 0
+	for _, label := range rows.Labels {
+		counts[label]++
+		most = max(most, counts[label])
+	}
+	return float64(most) / float64(max(1, len(rows.Labels)))
+}
+
+func percentText(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+
+// bytesText writes a number of bytes.
+func bytesText(b float64) string {
+	for _, unit := range []string{"B", "kB", "MB", "GB"} {
+		if b < 1000 {
+			return fmt.Sprintf("%.3g %s", b, unit)
+		}
+		b /= 1000
+	}
+	return fmt.Sprintf("%.3g TB", b)
+}
+
+// newPage says what a manager asks: what it costs, what it gains, who gains, what is
+// spent, and what could go wrong.
+func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page, error) {
+	last, total := r.Final(), r.Elapsed().Seconds()
+	sent, work, count := 0., 0., 0.
+	for _, round := range r.Rounds {
+		for _, p := range round.Parties {
+			sent, work, count = sent+float64(p.Sent+p.Got), work+p.Work.Seconds(), count+1
+		}
+	}
+	alone := aloneMean(&last)
+	p := &page{Title: r.Job.Name, About: r.Job.About}
+	if w := warnings(r.Job); len(w) > 0 {
+		p.Never = strings.Join(w, " ")
+	}
+	p.Headline = []headline{{percentText(last.Accuracy), "of rows that nobody has are told " +
+		"right, together"}}
+	if !math.IsNaN(alone) {
+		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that stays " +
+			"alone, mean"})
+	}
+	if r.Job.World.Fidelity != ringSums {
+		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total),
+			"for all rounds, with the exchange of keys"})
+	}
+	if e := worst(r); e > 0 {
+		p.Headline = append(p.Headline, headline{epsilonText(e), "certified epsilon, the largest"})
+	}
+	accuracyFigure, err := inline(accuracy)
+	if err != nil {
+		return nil, err
+	}
+	secondsFigure, err := inline(seconds)
+	if err != nil {
+		return nil, err
+	}
+	p.Sections = []section{
+		costSection(r, total, sent/count, work/count, secondsFigure),
+		gainSection(&last, alone, plain, accuracyFigure),
+		whoSection(&last),
+		spentSection(r),
+		riskSection(r),
+	}
+	return p, nil
+}
+
+// ringSums is the fidelity of sums that take no time.
+const ringSums = "ring"
+
+func worst(r *scenario.Result) (e float64) {
+	for _, p := range r.Privacy {
+		e = max(e, p.Certified)
+	}
+	return e
+}

@@ -1,0 +1,214 @@
+package virtual
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/simulation/scenario"
+)
+
+func costSection(
+	r *scenario.Result, total, bytes, work float64, drawn template.HTML,
+) section {
+	s := section{Title: "What it costs", Figure: drawn}
+	if r.Job.World.Fidelity == ringSums {
+		return section{Title: s.Title, Text: []string{"What messages and work would cost was left out: " +
+			"sums in a ring take no time. Messages and crowds have it."}}
+	}
+	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all, with the exchange of "+
+		"keys; a party worked %.3g "+
+		"seconds a round and "+
+		"sent and received %s.", show.Plural(len(r.Rounds), "round"), total, work, bytesText(bytes)))
+	for _, up := range r.SetUps {
+		s.Text = append(s.Text, fmt.Sprintf("Before round %d, %s exchanged keys: %.3g seconds, "+
+			"%s in all.",
+			up.Round, show.Plural(up.Parties, "party"), up.Took.Seconds(), bytesText(float64(up.Bytes))))
+	}
+	s.Text = append(s.Text, pairLines(r)...)
+	return s
+}
+
+func gainSection(last *scenario.Round, alone, plain float64, drawn template.HTML) section {
+	s := section{Title: "What it gains", Figure: drawn}
+	least := fmt.Sprintf("Whoever always gives the commonest answer is right about %s.",
+		percentText(plain))
+	if math.IsNaN(alone) {
+		s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows "+
+			"that nobody has; "+
+			"its Matthews correlation is %.3f.", percentText(last.Accuracy), last.MCC), least}
+		return s
+	}
+	word := "more"
+	if last.Accuracy < alone {
+		word = "fewer"
+	}
+	s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows that "+
+		"nobody has. That is %.1f points %s than what a party has that trains alone, on its own rows "+
+		"for as many rounds: %s, as a mean.", percentText(last.Accuracy),
+		100*math.Abs(last.Accuracy-alone), word, percentText(alone)), least}
+	return s
+}
+
+func whoSection(last *scenario.Round) section {
+	s := section{
+		Title:  "Who gains",
+		Header: []string{"party", "place", "alone", "together", "gain, points"},
+	}
+	if len(last.Parties) > 0 && last.Parties[0].Alone == 0 {
+		return section{Title: s.Title, Text: []string{fmt.Sprintf("All have the same model. What "+
+			"each would have alone is worked out for up to %d parties that are no crowd.",
+			scenario.MostCompared)}}
+	}
+	worse := 0
+	for k, p := range last.Parties {
+		if p.Accuracy < p.Alone {
+			worse++
+		}
+		if k < mostRows {
+			s.Rows = append(s.Rows, []string{p.Party, p.Place, percentText(p.Alone), percentText(p.Accuracy),
+				fmt.Sprintf("%+.1f", 100*(p.Accuracy-p.Alone))})
+		}
+	}
+	s.Text = []string{fmt.Sprintf("In the last round %d of %s would do better alone.", worse,
+		show.Plural(len(last.Parties), "party"))}
+	if len(last.Parties) > mostRows {
+		s.Text = append(s.Text, fmt.Sprintf("Here are the first %d; the table beside this page has all.",
+			mostRows))
+	}
+	return s
+}
+
+// mostRows is how many parties have a row each on the page.
+const mostRows = 40
+
+func spentSection(r *scenario.Result) section {
+	s := section{Title: "What is spent of privacy"}
+	if !anyNoise(r.Job) {
+		s.Text = []string{"Nothing protects what the sums themselves say: there is no noise in " +
+			"them. Masks hide each party's own vector; whoever knows all others can subtract " +
+			"them."}
+		return s
+	}
+	if len(r.Privacy) == 0 {
+		s.Text = []string{"The run ended before this was worked out."}
+		return s
+	}
+	asked := "asked for"
+	if r.Job.World.Reference.Law != "" {
+		asked = "claimed, of one round"
+	}
+	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together tell of one party, "+
+		"at delta %s; "+
+		"smaller is better, and above 10 it is little protection. Certified is what the noise "+
+		"in the sums "+
+		"gives against the server and %s.", show.Short4(r.Privacy[0].Delta),
+		show.Plural(r.Job.Parties.Colluders, "colluder"))}
+	s.Header = []string{"party", "epsilon " + asked, "certified", "its shares of the noise",
+		"shares that protect it"}
+	for _, p := range r.Privacy {
+		s.Rows = append(s.Rows, []string{p.Party, epsilonText(p.Asked), epsilonText(p.Certified),
+			strconv.Itoa(p.Shares), strconv.Itoa(p.Honest)})
+	}
+	return s
+}
+
+// missing counts the submissions that are in no sum, of rounds that were not lost.
+func missing(r *scenario.Result) (missed, of int) {
+	for _, round := range r.Rounds {
+		if round.Lost != "" {
+			continue
+		}
+		for _, p := range round.Parties {
+			of++
+			if !p.Included {
+				missed++
+			}
+		}
+	}
+	return missed, of
+}
+
+func riskSection(r *scenario.Result) section {
+	s := section{Title: "What could go wrong"}
+	tell := func(format string, a ...any) { s.Text = append(s.Text, fmt.Sprintf(format, a...)) }
+	if lost := r.Lost(); lost > 0 {
+		tell("%s of %d were lost here, and training went on with the old model.",
+			show.Plural(lost, "round"), len(r.Rounds))
+	}
+	if missed, of := missing(r); missed > 0 {
+		tell("%s of %s did not reach a sum, because a party dropped out or was late.",
+			show.Grouped(missed), show.Plural(of, "submission"))
+	}
+	if !r.Job.Recovers() && r.Job.World.Fidelity == "messages" {
+		tell("Without recovery one party that does not answer costs every round that it is " +
+			"missing from.")
+	}
+	if r.Job.World.Tolerance > 0 {
+		tell("Whoever leaves by convergence shows that its model is near to the common one, which no " +
+			"noise hides: whatever the noise in the sums, epsilon is infinite.")
+	}
+	if r.Job.World.SubtractOwn {
+		tell("Parties subtract their own noise: whoever gets such a copy from one must be " +
+			"trusted by it.")
+	}
+	for _, note := range r.Notes {
+		tell("%s.", strings.ToUpper(note[:1])+note[1:])
+	}
+	tell("Latencies, rows and who drops out are what the scenario says, and this is one run of " +
+		"it: change its seed to see how far chance goes.")
+	tell("This is a simulation. Its noise follows from its seed; nothing that it made may be " +
+		"released.")
+	return s
+}
+
+// writeSweepPage writes the page about a trade-off.
+func writeSweepPage(
+	path string, figures []string, j *job.Job, axes []sweepAxis, runs []*sweepRun,
+) error {
+	p := &page{Title: j.Name + ": what if", About: j.About}
+	if w := warnings(j); len(w) > 0 {
+		p.Never = strings.Join(w, " ")
+	}
+	for k, figure := range figures {
+		drawn, err := inline(figure)
+		if err != nil {
+			return err
+		}
+		title := [...]string{"The trade-off", "What the simulation took"}[k]
+		p.Sections = append(p.Sections, section{Title: title, Figure: drawn})
+	}
+	p.Sections = append(p.Sections, combinations(axes, runs))
+	return writePage(path, p)
+}
+
+// combinations is the table of a sweep, as people read it.
+func combinations(axes []sweepAxis, runs []*sweepRun) section {
+	s := section{Title: "All combinations"}
+	for _, a := range axes {
+		s.Header = append(s.Header, a.name)
+	}
+	s.Header = append(s.Header, "together", "alone, mean", "correlation", "all rounds",
+		"certified epsilon")
+	for _, r := range runs {
+		row := slices.Clone(r.texts)
+		o := r.outcome
+		if o.Error != "" {
+			s.Text = append(s.Text, combination(axes, r)+" came to nothing: "+o.Error)
+			s.Rows = append(s.Rows, append(row, "-", "-", "-", "-", "-"))
+			continue
+		}
+		alone := "-"
+		if o.Alone > 0 {
+			alone = percentText(o.Alone)
+		}
+		s.Rows = append(s.Rows, append(row, percentText(o.Accuracy), alone, fmt.Sprintf("%.3f", o.MCC),
+			fmt.Sprintf("%.3g s", o.Seconds), epsilonText(o.Certified)))
+	}
+	return s
+}

@@ -1,0 +1,399 @@
+package virtual
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/simulation/scenario"
+)
+
+// sweepOutcome is what came of one combination, as it is kept.
+type sweepOutcome struct {
+	Accuracy  float64 `json:"accuracy"`
+	MCC       float64 `json:"mcc"`
+	Alone     float64 `json:"alone"`     // mean over parties; 0: of nobody
+	Seconds   float64 `json:"seconds"`   // of all rounds, virtual
+	Certified float64 `json:"certified"` // the largest; 0: nothing is, and nothing protects
+	Took      float64 `json:"took"`      // seconds that the simulation took, a crowd's of a core
+	Error     string  `json:"error,omitempty"`
+}
+
+// sweepRun is one combination.
+type sweepRun struct {
+	texts   []string  // by axis
+	values  []float64 // by axis
+	job     *job.Job
+	key     string
+	outcome *sweepOutcome
+}
+
+// sweepVersion changes when the same job comes to something else.
+const sweepVersion = "4"
+
+// digest names a job, with its world, on some rows.
+func digest(j *job.Job, rows scenario.Rows) (string, error) {
+	text, err := j.MarshalText()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "hushsum sweep %s\n%s\n%d %d %d\n", sweepVersion, text, rows.Train.Len(),
+		rows.Train.Features, rows.Test.Len())
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// combine makes all combinations, the last axis fastest.
+func combine(j *job.Job, axes []sweepAxis, rows scenario.Rows) ([]*sweepRun, error) {
+	runs := []*sweepRun{{}}
+	for _, a := range axes {
+		var next []*sweepRun
+		for _, r := range runs {
+			for i, v := range a.values {
+				next = append(next, &sweepRun{texts: append(slices.Clone(r.texts), a.texts[i]),
+					values: append(slices.Clone(r.values), v)})
+			}
+		}
+		runs = next
+	}
+	for _, r := range runs {
+		r.job = j.Clone()
+		for k, a := range axes {
+			if err := setKey(r.job, a.name, r.texts[k]); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if r.key, err = digest(r.job, rows); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// runSweep runs all combinations, several at a time, and goes on from what is kept.
+func (v *Run) runSweep(
+	ctx context.Context, flags *flag.FlagSet, j *job.Job, rows scenario.Rows, std cli.Streams,
+) int {
+	axes, err := parseSweep(j, v.Sweep)
+	if err != nil {
+		return cli.WrongUsage(flags, err, std)
+	}
+	runs, err := combine(j, axes, rows)
+	if err != nil {
+		return cli.Failed("simulate", err, std)
+	}
+	for _, r := range runs {
+		if err := scenario.Validate(r.job); err != nil {
+			fmt.Fprintf(std.Err, "hushsum simulate: --sweep %s: %s\n", combination(axes, r), why(err))
+			return cli.ExitUsage
+		}
+	}
+	var store *results.Kept
+	if path := v.keptFile(); path != "" {
+		if store, err = results.OpenKept(path); err != nil {
+			return cli.Failed("simulate", err, std)
+		}
+		defer store.Close()
+	}
+	if err := sweepAll(ctx, runs, rows, store, std); err != nil {
+		if ctx.Err() != nil {
+			advice := "Give --keep FILE or --out DIR to go on from what was done."
+			if store != nil {
+				advice = "The same command goes on from what was done: it is in " + v.keptFile() + "."
+			}
+			cli.Complain(std.Err, "hushsum simulate", &cli.Problem{Cause: "interrupted", Advice: advice})
+			return cli.ExitInterrupted
+		}
+		return cli.Failed("simulate", err, std)
+	}
+	v.showSweep(axes, runs, std)
+	if failures(runs) == len(runs) {
+		p := &cli.Problem{Cause: "--sweep: no combination came to an outcome"}
+		return cli.Failed("simulate", p, std)
+	}
+	if v.Out != "" {
+		if err := v.reportSweep(j, axes, runs, std); err != nil {
+			return cli.Failed("simulate", results.FolderProblem(err), std)
+		}
+	}
+	return cli.ExitOK
+}
+
+// why says what is wrong with a combination, and what to do.
+func why(err error) string {
+	var e *job.ConfigError
+	if !errors.As(err, &e) {
+		return cli.Plain(err)
+	}
+	own := *e
+	own.File, own.Line = "", 0
+	return strings.TrimPrefix(own.Error(), "job: ")
+}
+
+// combination writes the values of a combination.
+func combination(axes []sweepAxis, r *sweepRun) string {
+	var parts []string
+	for k, a := range axes {
+		parts = append(parts, a.name+"="+r.texts[k])
+	}
+	return strings.Join(parts, " ")
+}
+
+// sweepAll runs what is not kept yet, and tells how long the rest will take.
+func sweepAll(
+	ctx context.Context, runs []*sweepRun, rows scenario.Rows, store *results.Kept, std cli.Streams,
+) error {
+	var todo []*sweepRun
+	for _, r := range runs {
+		if store != nil {
+			if text, ok := store.Load(r.key); ok {
+				r.outcome = &sweepOutcome{}
+				if err := json.Unmarshal(text, r.outcome); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		todo = append(todo, r)
+	}
+	if done := len(runs) - len(todo); done > 0 {
+		fmt.Fprintf(std.Err, "hushsum simulate: %d of %d are kept from before\n", done, len(runs))
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	next, finished, begin, last := 0, 0, time.Now(), time.Now()
+	workers := min(len(todo), runtime.GOMAXPROCS(0))
+	if len(todo) > 0 && isCrowd(todo[0].job) {
+		workers = 1 // a crowd works on all cores
+	}
+	for range workers {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				k := next
+				next++
+				mu.Unlock()
+				if k >= len(todo) || ctx.Err() != nil {
+					return
+				}
+				outcome, err := sweepOne(ctx, todo[k].job, rows)
+				mu.Lock()
+				if err == nil && store != nil {
+					var text []byte
+					if text, err = json.Marshal(outcome); err == nil {
+						err = store.Save(todo[k].key, text)
+					}
+				}
+				if err != nil {
+					stop(err)
+				} else {
+					todo[k].outcome = outcome
+					finished++
+					if now := time.Now(); now.Sub(last) > time.Second || finished == len(todo) {
+						last = now
+						left := now.Sub(begin) / time.Duration(finished) * time.Duration(len(todo)-finished)
+						fmt.Fprintf(std.Err, "hushsum simulate: %d of %d done, some %v left\n", finished,
+							len(todo), left.Round(time.Second))
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return nil
+}
+
+func isCrowd(j *job.Job) bool { return j.World.Fidelity == "crowd" }
+
+// sweepOne runs one combination. What a job or its training fails with is an
+// outcome too.
+func sweepOne(
+	ctx context.Context, j *job.Job, rows scenario.Rows,
+) (*sweepOutcome, error) {
+	now := time.Now
+	if isCrowd(j) {
+		now = processorTime // nothing else runs in this process
+	}
+	result, err := scenario.Run(ctx, j, rows, scenario.Hooks{Now: now})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return &sweepOutcome{Error: why(err)}, nil
+	}
+	last := result.Final()
+	out := &sweepOutcome{Accuracy: last.Accuracy, MCC: last.MCC, Took: result.Took.Seconds()}
+	for _, r := range result.Rounds {
+		out.Seconds += r.Took.Seconds()
+	}
+	if a := aloneMean(&last); !math.IsNaN(a) {
+		out.Alone = a
+	}
+	if e := worst(result); !math.IsInf(e, 0) { // which JSON cannot say
+		out.Certified = e
+	}
+	if len(result.Rounds) == 0 {
+		out = &sweepOutcome{Error: "no round was held"}
+	}
+	return out, nil
+}
+
+// orNone is a number, nil for 0, which says that there is none.
+func orNone(x float64) any {
+	if x == 0 {
+		return nil
+	}
+	return x
+}
+
+// failures counts the combinations that came to nothing.
+func failures(runs []*sweepRun) (n int) {
+	for _, r := range runs {
+		if r.outcome.Error != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (v *Run) showSweep(axes []sweepAxis, runs []*sweepRun, std cli.Streams) {
+	if v.JSON {
+		encoder := json.NewEncoder(std.Out)
+		for _, r := range runs {
+			line := map[string]any{"accuracy": r.outcome.Accuracy, "mcc": r.outcome.MCC,
+				"alone": orNone(r.outcome.Alone), "seconds": r.outcome.Seconds,
+				"certified": orNone(r.outcome.Certified), "digest": r.key}
+			if r.outcome.Error != "" {
+				line = map[string]any{"error": r.outcome.Error, "digest": r.key}
+			}
+			for k, a := range axes {
+				line[a.name] = a.shown(r, k)
+			}
+			if err := encoder.Encode(line); err != nil {
+				return
+			}
+		}
+		return
+	}
+	lead := 0
+	for _, a := range axes {
+		fmt.Fprintf(std.Out, "%*s ", a.width(), a.name)
+		lead += a.width() + 1
+	}
+	fmt.Fprintf(std.Out, "%9s %8s %8s %12s %10s\n", "accuracy", "MCC", "alone", "seconds", "certified")
+	for _, r := range runs {
+		for k, a := range axes {
+			fmt.Fprintf(std.Out, "%*s ", a.width(), r.texts[k])
+		}
+		o := r.outcome
+		if o.Error != "" {
+			lines := cli.Wrap(o.Error, max(20, cli.Width-lead))
+			fmt.Fprintln(std.Out, strings.Join(lines, "\n"+strings.Repeat(" ", lead)))
+			continue
+		}
+		alone := "-"
+		if o.Alone > 0 {
+			alone = fmt.Sprintf("%.4f", o.Alone)
+		}
+		fmt.Fprintf(std.Out, "%9.4f %8.4f %8s %12.3f %10s\n", o.Accuracy, o.MCC, alone, o.Seconds,
+			epsilonText(o.Certified))
+	}
+}
+
+// drawTradeOff draws accuracy against the first axis, a line for each combination of the
+// others.
+func drawTradeOff(path, title string, axes []sweepAxis, runs []*sweepRun) error {
+	lines := map[string]plotter.XYs{}
+	var names []string
+	for _, r := range runs {
+		if r.outcome.Error != "" {
+			continue
+		}
+		name := combination(axes[1:], &sweepRun{texts: r.texts[1:]})
+		if _, ok := lines[name]; !ok {
+			names = append(names, name)
+		}
+		lines[name] = append(lines[name], plotter.XY{X: r.values[0], Y: 100 * r.outcome.Accuracy})
+	}
+	c := chart.New(title, axes[0].name, "accuracy, %", len(names))
+	c.Add(plotter.NewGrid())
+	values := axes[0].values
+	if low := slices.Min(values); low > 0 && slices.Max(values) >= 10*low {
+		chart.Logarithmic(&c.X)
+	}
+	for _, name := range names {
+		if err := c.AddTrace(name, lines[name]); err != nil {
+			return err
+		}
+	}
+	return c.Save(path)
+}
+
+// reportSweep writes the trade-off as a table, a figure and a page.
+func (v *Run) reportSweep(
+	j *job.Job, axes []sweepAxis, runs []*sweepRun, std cli.Streams,
+) error {
+	name := v.Base + "-sweep"
+	records := [][]string{nil}
+	for _, a := range axes {
+		records[0] = append(records[0], a.name)
+	}
+	records[0] = append(records[0], "accuracy", "mcc", "alone", "seconds", "certified", "took",
+		"error")
+	for _, r := range runs {
+		row := slices.Clone(r.texts)
+		for _, x := range append([]float64{}, r.outcome.Accuracy, r.outcome.MCC, r.outcome.Alone,
+			r.outcome.Seconds, r.outcome.Certified, r.outcome.Took) {
+			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
+		}
+		records = append(records, append(row, r.outcome.Error))
+	}
+	m := results.Manifest{Command: "simulate " + filepath.Base(v.File) + " --sweep", Complete: true}
+	paths, err := results.Publish(v.Out, name, m, func(stage string) error {
+		if err := results.WriteCSV(filepath.Join(stage, name+".csv"), records); err != nil {
+			return err
+		}
+		figure := filepath.Join(stage, name+".svg")
+		if err := drawTradeOff(figure, j.Name, axes, runs); err != nil {
+			return err
+		}
+		figures := []string{figure}
+		cost := filepath.Join(stage, name+"-cost.svg")
+		if drawn, err := drawGrowth(cost, j.Name, axes, runs); err != nil {
+			return err
+		} else if drawn {
+			figures = append(figures, cost)
+		}
+		return writeSweepPage(filepath.Join(stage, name+".html"), figures, j, axes, runs)
+	})
+	if err == nil && len(paths) > 0 && !v.JSON {
+		fmt.Fprintf(std.Out, "%d files in %s\n", len(paths), v.Out)
+	}
+	return err
+}

@@ -1,0 +1,238 @@
+package virtual
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/simulation/scenario"
+)
+
+// lines print one line of JSON for each party and round.
+type lines struct{ std cli.Streams }
+
+// partyLine is such a line.
+type partyLine struct {
+	Round    int      `json:"round"`
+	Party    string   `json:"party"`
+	Place    string   `json:"place"`
+	Seconds  *float64 `json:"seconds"` // until it had the new model; null: it has not
+	Included bool     `json:"included"`
+	Left     bool     `json:"left"`
+	Lost     string   `json:"lost,omitempty"`
+	Accuracy float64  `json:"accuracy"` // of the model that it holds
+	MCC      float64  `json:"mcc"`
+	Alone    float64  `json:"alone,omitempty"` // accuracy of a model of its own rows only
+	Work     float64  `json:"work_seconds"`
+	Sent     int      `json:"bytes_sent"`
+	Got      int      `json:"bytes_received"`
+}
+
+func partyLines(r *scenario.Round) []partyLine {
+	lines := make([]partyLine, len(r.Parties))
+	for k, p := range r.Parties {
+		l := partyLine{
+			Round:    r.Number,
+			Party:    p.Party,
+			Place:    p.Place,
+			Included: p.Included,
+			Left:     p.Left,
+			Lost:     r.Lost,
+			Accuracy: p.Accuracy,
+			MCC:      p.MCC,
+			Alone:    p.Alone,
+			Work:     p.Work.Seconds(),
+			Sent:     p.Sent,
+			Got:      p.Got,
+		}
+		if p.Received {
+			seconds := p.Took.Seconds()
+			l.Seconds = &seconds
+		}
+		lines[k] = l
+	}
+	return lines
+}
+
+func (s *lines) begin(*job.Job, scenario.Rows) {}
+
+func (s *lines) round(r scenario.Round) {
+	encoder := json.NewEncoder(s.std.Out)
+	for _, l := range partyLines(&r) {
+		if err := encoder.Encode(l); err != nil {
+			return // the stream keeps its error
+		}
+	}
+}
+
+func (s *lines) end(*scenario.Result) {}
+
+// table prints tables for people.
+type table struct {
+	std cli.Streams
+	of  *job.Job
+}
+
+// mostShown is how many parties have a line each.
+const mostShown = 12
+
+func (t *table) begin(j *job.Job, rows scenario.Rows) {
+	t.of = j.WithDefaults()
+	fmt.Fprintln(t.std.Out, j.Name)
+	if j.About != "" {
+		fmt.Fprintln(t.std.Out, strings.Join(cli.Wrap(j.About, cli.Width), "\n"))
+	}
+	fmt.Fprintf(t.std.Out, "%s, %s; %s: %s, tested on %s\n", show.Plural(j.Size(), "party"),
+		show.Plural(j.Rounds, "round"), t.of.World.Data.Set, show.Plural(rows.Train.Len(), "row"),
+		show.Plural(rows.Test.Len(), "other"))
+	for _, line := range warnings(j) {
+		fmt.Fprintln(t.std.Out, strings.Join(cli.Wrap(line, cli.Width), "\n"))
+	}
+	fmt.Fprintln(t.std.Out)
+	t.row("round", "seconds", "in sum", "accuracy", "MCC", "alone", "left for good, or party")
+}
+
+// warnings say what must not be believed of a job's world.
+func warnings(j *job.Job) (lines []string) {
+	if law := j.World.Reference.Law; law != "" {
+		lines = append(lines, "NEVER FOR RELEASE: "+law+" noise in floating point is a "+
+			"reference of the papers; see the certified epsilon below.")
+	}
+	return lines
+}
+
+func virtual(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+func (t *table) round(r scenario.Round) {
+	if r.Lost != "" {
+		lead := fmt.Sprintf("%5d %11s ", r.Number, virtual(r.Took))
+		for _, line := range cli.Wrap("lost: "+r.Lost, cli.Width-len(lead)) {
+			fmt.Fprintln(t.std.Out, lead+line)
+			lead = strings.Repeat(" ", len(lead))
+		}
+		return
+	}
+	score := func(x float64) string { return fmt.Sprintf("%.4f", x) }
+	t.row(fmt.Sprint(r.Number), virtual(r.Took), show.Grouped(r.Included), score(r.Accuracy),
+		score(r.MCC), "", strings.Join(r.Left, ", "))
+	if len(r.Parties) > mostShown {
+		return
+	}
+	for _, p := range r.Parties {
+		when := "-"
+		if p.Received {
+			when = virtual(p.Took)
+		}
+		name := p.Party
+		if p.Place != p.Party && !strings.HasPrefix(p.Party, p.Place+"-") {
+			name += ", " + p.Place
+		}
+		in := "yes"
+		if !p.Included {
+			in = "no"
+		}
+		alone := ""
+		if p.Alone > 0 {
+			alone = score(p.Alone)
+		}
+		t.row("", when, in, score(p.Accuracy), score(p.MCC), alone, name)
+	}
+}
+
+// row prints what there is of a round or a party; a long text goes on below itself.
+func (t *table) row(round, seconds, in, accuracy, mcc, alone, text string) {
+	lead := fmt.Sprintf("%5s %11s %8s %8s %7s %7s  ", round, seconds, in, accuracy, mcc, alone)
+	for _, line := range fold(text, cli.Width-len(lead)) {
+		fmt.Fprintln(t.std.Out, strings.TrimRight(lead+line, " "))
+		lead = strings.Repeat(" ", len(lead))
+	}
+}
+
+func (t *table) end(r *scenario.Result) {
+	out := t.std.Out
+	fmt.Fprintln(out)
+	for _, s := range r.SetUps {
+		fmt.Fprintf(out, "keys of %s before round %d: %s s, %s bytes, beside the rounds\n",
+			show.Plural(s.Parties, "party"), s.Round, virtual(s.Took), show.Grouped(s.Bytes))
+	}
+	for _, line := range privacyLines(r) {
+		fmt.Fprintln(out, line)
+	}
+	for _, line := range pairLines(r) {
+		fmt.Fprintln(out, strings.Join(cli.Wrap(line, cli.Width), "\n"))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(out, strings.Join(cli.Wrap("note: "+note, cli.Width), "\n"))
+	}
+	fmt.Fprintf(out, "simulated in %v\n", r.Took.Round(time.Millisecond))
+}
+
+// fold is wrap that breaks words, such as long names, which then go on in the next line.
+func fold(text string, width int) (lines []string) {
+	for _, line := range cli.Wrap(text, width) {
+		runes := []rune(line)
+		for ; len(runes) > width; runes = runes[width:] {
+			lines = append(lines, string(runes[:width]))
+		}
+		lines = append(lines, string(runes))
+	}
+	return lines
+}
+
+// epsilonText writes a budget or what is spent of it, which without noise is no number.
+func epsilonText(e float64) string {
+	switch {
+	case math.IsInf(e, 1):
+		return "∞"
+	case e == 0 || math.IsNaN(e):
+		return "none"
+	}
+	return fmt.Sprintf("%.4g", e)
+}
+
+// anyNoise reports whether sums have noise, for release or as published.
+func anyNoise(j *job.Job) bool { return j.Noisy() || j.World.Reference.Law != "" }
+
+// privacyLines say what protects the parties.
+func privacyLines(r *scenario.Result) (lines []string) {
+	switch {
+	case !anyNoise(r.Job):
+		return []string{"no epsilon: nothing protects what the sums say, as there is no noise in them"}
+	case len(r.Privacy) == 0:
+		return nil
+	}
+	asked := "asked for"
+	if r.Job.World.Reference.Law != "" {
+		asked = "claimed, a round"
+	}
+	lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s", "epsilon", asked, "certified",
+		"shares of noise: own, honest"))
+	for _, p := range r.Privacy {
+		name := fold(p.Party, 20)
+		lines = append(lines, name[:len(name)-1]...)
+		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s, %s", name[len(name)-1],
+			epsilonText(p.Asked), epsilonText(p.Certified), show.Grouped(p.Shares), show.Grouped(p.Honest)))
+	}
+	return append(lines, fmt.Sprintf("certified at delta %s over %s, against the server and %s",
+		show.Short4(r.Privacy[0].Delta), show.Plural(r.Job.Rounds, "round"),
+		show.Plural(r.Job.Parties.Colluders, "colluder")))
+}
+
+// pairLines say what a crowd has done once.
+func pairLines(r *scenario.Result) []string {
+	c := r.Pairs
+	if c == nil {
+		return nil
+	}
+	n := show.Grouped
+	return []string{fmt.Sprintf("%s pairs: both ends of each are in this process, so that X25519 "+
+		"(%s in place of %s), ML-KEM (%s, %s), chains (%s, %s), masks (%s, %s) and checks of signatures "+
+		"(%s, %s) were done once. The seconds are those of parties that do all of it.", n(c.Pairs),
+		n(c.Agreements), n(c.AgreementsApart), n(c.Encapsulations), n(c.EncapsulationsApart),
+		n(c.Chains), n(c.ChainsApart), n(c.Masks), n(c.MasksApart), n(c.Checks), n(c.ChecksApart))}
+}

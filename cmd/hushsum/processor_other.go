@@ -1,9 +1,0 @@
-//go:build !unix
-
-package main
-
-import "time"
-
-// processorTime is the time of day, where the system does not say how long a process has
-// worked.
-func processorTime() time.Time { return time.Now() }
