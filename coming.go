@@ -1,11 +1,15 @@
 package hushsum
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hushsum/hushsum/internal/frames"
+)
 
 // coming is a body that comes in parts.
 type coming struct {
 	kind      byte // 0: none
-	broadcast *broadcastReader
+	broadcast *frames.BroadcastReader
 	message   []byte
 }
 
@@ -17,14 +21,14 @@ func (p *participant) part(in []byte) error {
 	kind, body := in[0], in[1:]
 	p.coming.kind = kind
 	switch kind {
-	case frameMessage:
+	case frames.KindMessage:
 		return p.extend(body)
-	case frameBroadcast, frameEnd:
+	case frames.KindBroadcast, frames.KindEnd:
 		if p.coming.broadcast == nil {
 			p.broadcast, p.arrived = nil, nil // there is room for one
 			collect(p.Plan)
-			room := newWeights(p.Plan.ModelLength(), p.Work32 != nil)
-			p.coming.broadcast = newBroadcastReader(room)
+			room := frames.NewWeights(p.Plan.ModelLength(), p.Work32 != nil)
+			p.coming.broadcast = frames.NewBroadcastReader(room)
 		}
 		_, err := p.coming.broadcast.Write(body)
 		return err
@@ -46,18 +50,18 @@ func (p *participant) rest(body []byte) ([]byte, error) {
 	if p.coming.kind == 0 {
 		return body, nil
 	}
-	err := p.part(append([]byte{frameMessage}, body...))
+	err := p.part(append([]byte{frames.KindMessage}, body...))
 	message := p.coming.message
 	p.coming = coming{}
 	return message, err
 }
 
 // restOfBroadcast returns a broadcast, of which the last bytes have come.
-func (p *participant) restOfBroadcast(kind byte, body []byte) (*broadcast, error) {
+func (p *participant) restOfBroadcast(kind byte, body []byte) (*frames.Broadcast, error) {
 	if err := p.part(append([]byte{kind}, body...)); err != nil {
 		return nil, err
 	}
 	r := p.coming.broadcast
 	p.coming = coming{}
-	return r.end()
+	return r.End()
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/oneshot"
 )
@@ -51,8 +53,8 @@ func (o *openings) open() [][]byte {
 			o.Fatal(err)
 		}
 	}
-	b := broadcast{round: o.server.Round(), model: make(floats[float64], 5)}
-	began, err := b.bytes()
+	b := frames.Broadcast{Round: o.server.Round(), Model: make(frames.Floats[float64], 5)}
+	began, err := b.Bytes()
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func (o *openings) open() [][]byte {
 	if err != nil {
 		o.Fatal(err)
 	}
-	return [][]byte{frame(frameBroadcast, began), frame(frameMessage, opening)}
+	return [][]byte{frames.New(frames.KindBroadcast, began), frames.New(frames.KindMessage, opening)}
 }
 
 // running is a party or member that takes part, and the coordinator's end of its link.
@@ -88,7 +90,7 @@ func (o *openings) start(network *Memory, run func(context.Context, func(Event))
 	if _, r.link, err = network.Accept(o.ctx); err != nil {
 		o.Fatal(err)
 	}
-	if in, err := r.link.Receive(o.ctx); err != nil || in[0] != frameHello {
+	if in, err := r.link.Receive(o.ctx); err != nil || in[0] != frames.KindHello {
 		o.Fatal(err)
 	}
 	go r.take()
@@ -134,9 +136,9 @@ func (r *running) take() {
 			return
 		}
 		switch in[0] {
-		case frameOffer:
-			_ = r.link.Send(r.ctx, frame(frameUpload, in[1:]))
-		case frameMessage:
+		case frames.KindOffer:
+			_ = r.link.Send(r.ctx, frames.New(frames.KindUpload, in[1:]))
+		case frames.KindMessage:
 			r.took <- in
 		}
 	}
@@ -171,12 +173,12 @@ func (r *running) event(kind EventKind) Event {
 
 // end ends the job.
 func (r *running) end() error {
-	b := broadcast{round: 3, model: make(floats[float64], 5)}
-	began, err := b.bytes()
+	b := frames.Broadcast{Round: 3, Model: make(frames.Floats[float64], 5)}
+	began, err := b.Bytes()
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.send(frame(frameEnd, began))
+	r.send(frames.New(frames.KindEnd, began))
 	return <-r.ended
 }
 
@@ -204,7 +206,7 @@ func TestParticipantOneshot(t *testing.T) {
 			}
 		}
 		r.send(first...)
-		if in := r.receive(); in[0] != frameMessage || store.writes != 1 || len(store.sent) != 1 {
+		if in := r.receive(); in[0] != frames.KindMessage || store.writes != 1 || len(store.sent) != 1 {
 			t.Errorf("a frame of kind %d, %d writes, %d messages", in[0], store.writes, len(store.sent))
 		}
 		_ = r.stop()
@@ -282,7 +284,7 @@ func TestMember(t *testing.T) {
 	m := &Member{Plan: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
 		Counter: counter, Dialer: orderedDialer{o.network.Dialer(0), store.order}}
 	r := o.member(m)
-	r.send(frame(frameMessage, o.server.Invite()))
+	r.send(frames.New(frames.KindMessage, o.server.Invite()))
 	key := r.receive()
 	_ = r.stop()
 	r = o.member(m)
@@ -293,7 +295,7 @@ func TestMember(t *testing.T) {
 		o.server.Invite()
 	}
 	writes := store.writes
-	r.send(frame(frameMessage, o.server.Invite()))
+	r.send(frames.New(frames.KindMessage, o.server.Invite()))
 	if e := r.event(Refused); !errors.Is(e.Err, drive.ErrRound) || e.Round != 5 {
 		t.Errorf("%v", e)
 	}
@@ -318,7 +320,7 @@ func TestMemberStore(t *testing.T) {
 	m := &Member{Plan: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
 		Dialer: orderedDialer{o.network.Dialer(0), store.order}}
 	r := o.member(m)
-	r.send(frame(frameMessage, o.server.Invite()))
+	r.send(frames.New(frames.KindMessage, o.server.Invite()))
 	if err := <-r.ended; !errors.Is(err, errDisk) || len(store.sent) != 0 {
 		t.Errorf("%v, and %d messages have left", err, len(store.sent))
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -95,9 +97,9 @@ func (c *Coordinator) narrow() bool { return c.Model32 != nil || c.Apply32 != ni
 type coordinator struct {
 	*leader
 	drive  *drive.Server
-	began  time.Time    // when its time begins
-	cast   *broadcast   // that the last round began with
-	behind map[int]bool // parties that may have something pending which is not queued
+	began  time.Time         // when its time begins
+	cast   *frames.Broadcast // that the last round began with
+	behind map[int]bool      // parties that may have something pending which is not queued
 	next   chan applied
 	summed keptSum
 }
@@ -105,7 +107,7 @@ type coordinator struct {
 // applied holds what has come of a round's sum.
 type applied struct {
 	round uint64
-	model weights
+	model frames.Weights
 	err   error
 }
 
@@ -299,40 +301,40 @@ func (c *coordinator) outgoing(item drive.Item) outgoing {
 		if s := c.drive.Status(); s.Stalled && s.Lost == s.Round {
 			return single(withoutSum())
 		}
-		last := &broadcast{round: item.Round, model: c.model}
+		last := &frames.Broadcast{Round: item.Round, Model: c.model}
 		return outgoing{write: func(send func([]byte) error) error {
-			return sendBody(frameEnd, last, send)
+			return frames.SendBody(frames.KindEnd, last, send)
 		}}
 	}
 	cast := c.cast
 	return outgoing{own: len(item.Own), write: func(send func([]byte) error) error {
 		if item.Round > 0 {
-			if err := sendBody(frameBroadcast, cast, send); err != nil {
+			if err := frames.SendBody(frames.KindBroadcast, cast, send); err != nil {
 				return err
 			}
 		}
-		return send(slices.Concat([]byte{frameMessage}, item.Shared, item.Own))
+		return send(slices.Concat([]byte{frames.KindMessage}, item.Shared, item.Own))
 	}}
 }
 
 func joinFrame(number uint64) []byte {
-	return frame(frameJoin, binary.BigEndian.AppendUint64(nil, number))
+	return frames.New(frames.KindJoin, binary.BigEndian.AppendUint64(nil, number))
 }
 
 // begins returns the digest of what a round begins with, which is sent once the round is saved.
 func (c *coordinator) begins(round uint64, fresh [32]byte) ([32]byte, error) {
-	b := &broadcast{round: round, fresh: fresh, model: c.model}
-	if err := b.settle(); err != nil {
-		return b.digest, err
+	b := &frames.Broadcast{Round: round, Fresh: fresh, Model: c.model}
+	if err := b.Settle(); err != nil {
+		return b.Digest, err
 	}
 	c.cast = b
 	collect(c.Plan) // what was of the round before
-	return b.digest, nil
+	return b.Digest, nil
 }
 
 // apply has the next model made from a sum, while the job goes on.
 func (c *coordinator) apply(a *drive.Apply) {
-	r := Round{Number: a.Round, Parties: a.Parties, Sum: a.Sum, Broadcast: c.cast.digest}
+	r := Round{Number: a.Round, Parties: a.Parties, Sum: a.Sum, Broadcast: c.cast.Digest}
 	model := c.model
 	c.running.Go(func() {
 		collect(c.Plan) // room for submissions
@@ -373,19 +375,19 @@ func (c *coordinator) notice(n drive.Notice) {
 
 // arrived handles what came from a party. Nothing of it ends the job.
 func (c *coordinator) arrived(a arrival) {
-	defer a.long.drop()
+	defer a.long.Drop()
 	switch {
 	case a.err != nil || len(a.frame) == 0:
 		if c.gone(a) {
 			c.drive.Gone(c.now(), a.party)
 			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
 		}
-	case a.frame[0] == frameHello && !a.from.greeted:
+	case a.frame[0] == frames.KindHello && !a.from.greeted:
 		c.greet(a)
 	case c.parties[a.party] != a.from:
-	case a.frame[0] == frameAbsent:
+	case a.frame[0] == frames.KindAbsent:
 		c.said(a)
-	case a.frame[0] == frameMessage:
+	case a.frame[0] == frames.KindMessage:
 		c.message(a)
 	}
 }
@@ -406,8 +408,8 @@ func (c *coordinator) greet(a arrival) {
 // said takes a party's word of the last round that it has submitted in, and that it does not
 // submit in the one that goes on. Absent 0: the first alone.
 func (c *coordinator) said(a arrival) {
-	var said absence
-	if err := parseJSON(a.frame[1:], &said); err != nil {
+	var said frames.Absence
+	if err := frames.ParseJSON(a.frame[1:], &said); err != nil {
 		c.report(Event{Kind: Refused, Party: a.party, Err: err})
 		return
 	}
@@ -422,7 +424,7 @@ func (c *coordinator) said(a arrival) {
 func (c *coordinator) message(a arrival) {
 	var from io.Reader = bytes.NewReader(a.frame[1:])
 	if a.long != nil {
-		from = a.long.message()
+		from = a.long.Message()
 	}
 	err := c.drive.ReadMessage(c.now(), a.party, from)
 	for _, expected := range []error{nil, protocol.ErrDuplicate, protocol.ErrStale,

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
@@ -174,7 +176,7 @@ func (d begunDialer) Dial(ctx context.Context) (Link, error) {
 
 func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
 	in, err := l.Link.Receive(ctx)
-	if err == nil && in[0] == frameMessage {
+	if err == nil && in[0] == frames.KindMessage {
 		if h, _, err := wire.ParseHeader(in[1:]); err == nil && h.Type == wire.TypeBegin {
 			l.mutex.Lock()
 			defer l.mutex.Unlock()
@@ -278,7 +280,8 @@ func TestPumpGoesOn(t *testing.T) {
 	}
 	for i := range 4 {
 		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
-		c.greet(arrival{party: i, from: from, frame: jsonFrame(frameHello, greetingOf(j.settled))})
+		hello := frames.OfJSON(frames.KindHello, greetingOf(j.settled))
+		c.greet(arrival{party: i, from: from, frame: hello})
 	}
 	full := c.parties[2]
 	full.queue <- single([]byte{7})

@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -141,8 +143,8 @@ func (c *coordinator) load() error {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	status := c.drive.Status()
-	c.cast = &broadcast{round: status.Round, fresh: status.Fresh, model: c.model}
-	return c.cast.settle()
+	c.cast = &frames.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: c.model}
+	return c.cast.Settle()
 }
 
 // read goes on with a state of this format.

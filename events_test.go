@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/accounting"
 )
 
@@ -35,7 +37,7 @@ func (l watched) note(way string, frame []byte) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	text := fmt.Sprintf("%s kind %d, %d bytes", way, frame[0], len(frame))
-	if frame[0] == frameMessage {
+	if frame[0] == frames.KindMessage {
 		text += fmt.Sprintf(", type %d", frame[2])
 	}
 	l.seen = append(l.seen, text)

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/masking"
@@ -34,7 +36,7 @@ func (d rewritten) Dial(ctx context.Context) (Link, error) {
 }
 
 func (l rewrittenLink) Send(ctx context.Context, out []byte) error {
-	if out[0] != frameMessage {
+	if out[0] != frames.KindMessage {
 		return l.Link.Send(ctx, out)
 	}
 	h, _, err := wire.ParseHeader(out[1:])
@@ -42,7 +44,7 @@ func (l rewrittenLink) Send(ctx context.Context, out []byte) error {
 		return err
 	}
 	if changed := l.change(h, out[1:]); changed != nil {
-		return l.Link.Send(ctx, frame(frameMessage, changed))
+		return l.Link.Send(ctx, frames.New(frames.KindMessage, changed))
 	}
 	return nil
 }

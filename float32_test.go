@@ -1,17 +1,17 @@
 package hushsum
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/frames"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -263,9 +263,9 @@ func TestFloat32Store(t *testing.T) {
 		case err != nil:
 			t.Errorf("%+v: %v", c, err)
 		default:
-			got := of[float64](r.model)
+			got := frames.Of[float64](r.model)
 			if c.then {
-				got = converted[float64](of[float32](r.model))
+				got = converted[float64](frames.Of[float32](r.model))
 			}
 			if !slices.Equal(got, []float64{1, 2, 3, 4, c.weight}) {
 				t.Errorf("%+v: it is %v", c, got)
@@ -286,67 +286,15 @@ func TestFloat32NextModel(t *testing.T) {
 	}
 	next, err := l.nextModel(Round{Mean32: []float32{0.5, 0, 0, 0, 0}}, l.model)
 	want := []float32{1.5, 2, 3, 4, math.MaxFloat32}
-	if err != nil || !slices.Equal(of[float32](next), want) {
+	if err != nil || !slices.Equal(frames.Of[float32](next), want) {
 		t.Errorf("%v, %v, want %v", next, err, want)
 	}
 	_, err = l.nextModel(Round{Mean32: []float32{0, 0, 0, 0, math.MaxFloat32}}, l.model)
 	if !errors.Is(err, ErrConfig) {
 		t.Errorf("a weight beyond float32: %v", err)
 	}
-	if !slices.Equal(of[float32](l.model), []float32{1, 2, 3, 4, math.MaxFloat32}) {
+	if !slices.Equal(frames.Of[float32](l.model), []float32{1, 2, 3, 4, math.MaxFloat32}) {
 		t.Errorf("the model before has changed to %v", l.model)
-	}
-}
-
-// Weights that are held as float32 have the bytes of the same weights as float64, and what they
-// are read from is rounded to the nearest.
-func TestFloat32Weights(t *testing.T) {
-	narrow := make(floats[float32], 3*pieceWeights+5)
-	for i := range narrow {
-		narrow[i] = float32(math.Sqrt(float64(i)) - 3)
-	}
-	wide := floats[float64](converted[float64](narrow))
-	var a, b bytes.Buffer
-	if _, err := narrow.WriteTo(&a); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := wide.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	appended, err := aggregation.AppendModel(nil, wide)
-	if err != nil || !bytes.Equal(a.Bytes(), appended) || !bytes.Equal(b.Bytes(), appended) {
-		t.Fatalf("their bytes are others: %v", err)
-	}
-	for _, size := range []int{1, 7, 8, 9, 1000, len(appended)} {
-		r := newWeightsReader(make(floats[float32], len(narrow)))
-		for piece := range slices.Chunk(appended, size) {
-			if _, err := r.Write(piece); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := r.end()
-		if err != nil || !slices.Equal(of[float32](got), narrow) {
-			t.Errorf("in pieces of %d they arrive otherwise: %v", size, err)
-		}
-	}
-	third, err := aggregation.AppendModel(nil, []float64{1. / 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	one := make(floats[float32], 1)
-	if err := one.take(0, third); err != nil || one[0] != float32(1.)/3 {
-		t.Errorf("a third is %v, %v", one[0], err)
-	}
-	large, err := aggregation.AppendModel(nil, []float64{1e39})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := one.take(0, large); !errors.Is(err, ErrFrame) {
-		t.Errorf("a weight beyond float32: %v", err)
-	}
-	if _, err := (floats[float32]{float32(math.NaN())}).WriteTo(io.Discard); !errors.Is(err,
-		aggregation.ErrNotFinite) {
-		t.Errorf("no number: %v", err)
 	}
 }
 

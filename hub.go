@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/frames"
 )
 
 // hub is who is connected to a coordinator through one listener, and what comes from
@@ -56,7 +58,7 @@ func maxFrame(s *Settled) int {
 	} else {
 		longest = s.Config(0).MaxMessage()
 	}
-	return max(longest, maxText) + 2
+	return max(longest, frames.MaxText) + 2
 }
 
 // connection is a party that is there.
@@ -88,7 +90,7 @@ type arrival struct {
 	party int
 	from  *connection
 	frame []byte
-	long  *spool // in place of the frame of a message that came in parts
+	long  *frames.Spool // in place of the frame of a message that came in parts
 	err   error
 }
 
@@ -217,7 +219,7 @@ func (h *hub) read(ctx, running context.Context, party int, from *connection) {
 		select {
 		case h.events <- a:
 		case <-running.Done():
-			a.long.drop()
+			a.long.Drop()
 			return
 		}
 		if a.err != nil || first && !h.wanted(ctx, from) {
@@ -232,7 +234,7 @@ func (c *connection) hello(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in) == 0 || in[0] != frameHello {
+	if len(in) == 0 || in[0] != frames.KindHello {
 		return nil, fmt.Errorf("%w: a connection begins with hello", ErrFrame)
 	}
 	return in, nil
@@ -254,7 +256,7 @@ func (h *hub) wanted(ctx context.Context, from *connection) bool {
 		return true
 	}
 	if limited {
-		l.limit(maxText)
+		l.limit(frames.MaxText)
 	}
 	ctx, cancel := context.WithTimeout(ctx, refusedTime)
 	defer cancel()
@@ -266,10 +268,12 @@ func (h *hub) wanted(ctx context.Context, from *connection) bool {
 }
 
 // receive returns the next frame, or the next message that comes in parts.
-func (h *hub) receive(ctx context.Context, from *connection) (in []byte, long *spool, err error) {
+func (h *hub) receive(
+	ctx context.Context, from *connection,
+) (in []byte, long *frames.Spool, err error) {
 	defer func() {
 		if err != nil {
-			long.drop()
+			long.Drop()
 			long = nil
 		}
 	}()
@@ -278,9 +282,9 @@ func (h *hub) receive(ctx context.Context, from *connection) (in []byte, long *s
 			return nil, long, err
 		}
 		switch {
-		case len(in) > 1 && in[0] == framePart && in[1] == frameMessage && h.limit > 0:
+		case len(in) > 1 && in[0] == frames.KindPart && in[1] == frames.KindMessage && h.limit > 0:
 			if long == nil {
-				if long, err = newSpool(h.spools, h.limit); err != nil {
+				if long, err = frames.NewSpool(h.spools, h.limit); err != nil {
 					return nil, nil, err
 				}
 			}
@@ -288,10 +292,10 @@ func (h *hub) receive(ctx context.Context, from *connection) (in []byte, long *s
 				return nil, long, err
 			}
 			reuse(from.link, in)
-		case long != nil && len(in) > 0 && in[0] == frameMessage:
+		case long != nil && len(in) > 0 && in[0] == frames.KindMessage:
 			_, err = long.Write(in[1:])
 			return in[:1], long, err
-		case long != nil || len(in) > 0 && in[0] == framePart:
+		case long != nil || len(in) > 0 && in[0] == frames.KindPart:
 			return nil, long, fmt.Errorf("%w: parts of no message", ErrFrame)
 		default:
 			return in, nil, nil
@@ -329,9 +333,9 @@ func (h *hub) hangUp(party int) {
 
 // refuse tells a connection why the coordinator does not go on with it, and has that
 // reported, of one party not more than once a second.
-func (h *hub) refuse(a arrival, r *refusal) {
+func (h *hub) refuse(a arrival, r *frames.Refusal) {
 	a.from.greeted, a.from.refused = true, true
-	a.from.queue <- single(jsonFrame(frameRefusal, r))
+	a.from.queue <- single(frames.OfJSON(frames.KindRefusal, r))
 	close(a.from.judged)
 	if last, found := h.told[a.party]; found && time.Since(last) < tellTime {
 		return
@@ -348,16 +352,16 @@ func (h *hub) refuse(a arrival, r *refusal) {
 }
 
 // greetingOf returns how somebody with the plan begins.
-func greetingOf(s *Settled) hello {
+func greetingOf(s *Settled) frames.Hello {
 	roster, digest := s.Roster().Digest(), s.Digest()
-	h := hello{
+	h := frames.Hello{
 		Plan:   s.Plan(),
 		Roster: hex.EncodeToString(roster[:]),
 		Digest: hex.EncodeToString(digest[:]),
 	}
 	if j := s.Job(); j != nil {
 		h.Job = j.Lines()
-		if size := len(strings.Join(h.Job, "")); size+16*len(h.Job) > maxText/2 {
+		if size := len(strings.Join(h.Job, "")); size+16*len(h.Job) > frames.MaxText/2 {
 			digest := j.Digest()
 			h.Job = []string{"digest = " + hex.EncodeToString(digest[:])}
 		}
@@ -366,10 +370,10 @@ func greetingOf(s *Settled) hello {
 }
 
 // checkGreeting reads a greeting, and returns a refusal if it is of another plan.
-func checkGreeting(s *Settled, body []byte) (hello, *refusal) {
-	var h hello
-	if err := parseJSON(body, &h); err != nil {
-		return h, &refusal{Ours: err.Error()}
+func checkGreeting(s *Settled, body []byte) (frames.Hello, *frames.Refusal) {
+	var h frames.Hello
+	if err := frames.ParseJSON(body, &h); err != nil {
+		return h, &frames.Refusal{Ours: err.Error()}
 	}
 	var differs *DifferenceError
 	ours := greetingOf(s)
@@ -381,13 +385,16 @@ func checkGreeting(s *Settled, body []byte) (hello, *refusal) {
 	}
 	if errors.As(differ, &differs) {
 		short := func(text string) string { return fmt.Sprintf("%.200s", text) }
-		return h, &refusal{short(differs.Field), short(differs.Ours), short(differs.Theirs)}
+		return h, &frames.Refusal{Field: short(differs.Field), Ours: short(differs.Ours),
+			Theirs: short(differs.Theirs)}
 	}
 	if h.Roster != ours.Roster {
-		return h, &refusal{"roster", ours.Roster, fmt.Sprintf("%.64s", h.Roster)}
+		return h, &frames.Refusal{Field: "roster", Ours: ours.Roster,
+			Theirs: fmt.Sprintf("%.64s", h.Roster)}
 	}
 	if h.Digest != ours.Digest {
-		return h, &refusal{"digest", ours.Digest, fmt.Sprintf("%.64s", h.Digest)}
+		return h, &frames.Refusal{Field: "digest", Ours: ours.Digest,
+			Theirs: fmt.Sprintf("%.64s", h.Digest)}
 	}
 	return h, nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/frames"
 )
 
 // reading starts to read a connection for a hub, and returns the test's end of it.
@@ -30,8 +32,8 @@ func TestHelloFirst(t *testing.T) {
 	defer cancel()
 	for name, first := range map[string][]byte{
 		"nothing":   {},
-		"a message": frame(frameMessage, []byte("abc")),
-		"a part":    {framePart, frameMessage, 1},
+		"a message": frames.New(frames.KindMessage, []byte("abc")),
+		"a part":    {frames.KindPart, frames.KindMessage, 1},
 	} {
 		h := newHub(t.TempDir(), 1<<20)
 		h.limit = 10
@@ -54,16 +56,16 @@ func TestHelloJudged(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	part := []byte{framePart, frameMessage, 1}
+	part := []byte{frames.KindPart, frames.KindMessage, 1}
 	for _, good := range []bool{true, false} {
 		h := newHub(t.TempDir(), 1<<20)
 		h.limit = 10
 		near, _ := reading(t, ctx, h)
-		if err := near.Send(ctx, frame(frameHello, nil)); err != nil {
+		if err := near.Send(ctx, frames.New(frames.KindHello, nil)); err != nil {
 			t.Fatal(err)
 		}
 		a := <-h.events
-		if a.err != nil || a.frame[0] != frameHello {
+		if a.err != nil || a.frame[0] != frames.KindHello {
 			t.Fatalf("%x, %v", a.frame, a.err)
 		}
 		soon, end := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -74,20 +76,20 @@ func TestHelloJudged(t *testing.T) {
 		if good {
 			h.admit(a)
 		} else {
-			h.refuse(a, &refusal{Field: "clip", Ours: "1", Theirs: "2"})
+			h.refuse(a, &frames.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
 		}
 		if err := near.Send(ctx, part); err != nil {
 			t.Fatal(err)
 		}
 		if good {
-			if err := near.Send(ctx, frame(frameMessage, []byte{2})); err != nil {
+			if err := near.Send(ctx, frames.New(frames.KindMessage, []byte{2})); err != nil {
 				t.Fatal(err)
 			}
 			a := <-h.events
 			if a.err != nil || a.long == nil {
 				t.Errorf("a message in parts: %v", a.err)
 			}
-			a.long.drop()
+			a.long.Drop()
 			continue
 		}
 		if _, err := near.Receive(ctx); err == nil || ctx.Err() != nil {
@@ -106,7 +108,8 @@ func TestRefusalsReported(t *testing.T) {
 	h.told[maxNotices] = time.Now().Add(time.Hour) // it was reported not long ago
 	for party := 2*maxNotices - 1; party >= 0; party-- {
 		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
-		h.refuse(arrival{party: party, from: from}, &refusal{Field: "clip", Ours: "1", Theirs: "2"})
+		h.refuse(arrival{party: party, from: from},
+			&frames.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
 	}
 	if len(h.notices) != maxNotices {
 		t.Fatalf("%d are reported, want %d", len(h.notices), maxNotices)
@@ -150,11 +153,11 @@ func TestFrameAfterHello(t *testing.T) {
 	defer cancel()
 	for size, taken := range map[int]bool{longest + 1: true, longest + 3: false} {
 		link := w.dial(w.signers[1])
-		if err := link.Send(w.ctx, jsonFrame(frameHello, greetingOf(j.settled))); err != nil {
+		if err := link.Send(w.ctx, frames.OfJSON(frames.KindHello, greetingOf(j.settled))); err != nil {
 			t.Fatal(err)
 		}
 		body := make([]byte, size-1)
-		err := link.Send(w.ctx, frame(frameMessage, body))
+		err := link.Send(w.ctx, frames.New(frames.KindMessage, body))
 		if taken {
 			if err != nil {
 				t.Fatal(err)
@@ -229,11 +232,12 @@ func TestHubReplaced(t *testing.T) {
 func TestGreetingDigest(t *testing.T) {
 	j := newJob(t, testPlan(), 4)
 	greeting := greetingOf(j.settled)
-	if _, refused := checkGreeting(j.settled, jsonFrame(frameHello, greeting)[1:]); refused != nil {
+	hello := frames.OfJSON(frames.KindHello, greeting)
+	if _, refused := checkGreeting(j.settled, hello[1:]); refused != nil {
 		t.Errorf("the same plan: %+v", refused)
 	}
 	greeting.Digest = greeting.Roster
-	_, refused := checkGreeting(j.settled, jsonFrame(frameHello, greeting)[1:])
+	_, refused := checkGreeting(j.settled, frames.OfJSON(frames.KindHello, greeting)[1:])
 	if refused == nil || refused.Field != "digest" || refused.Theirs != greeting.Digest {
 		t.Errorf("another digest: %+v", refused)
 	}

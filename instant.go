@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/masking"
@@ -13,9 +15,9 @@ import (
 
 // workUntil has Work make this party's vector, unless its coin has no luck, and the party submit at
 // the instant, whatever has come of it.
-func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *broadcast) error {
+func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *frames.Broadcast) error {
 	at := time.Now().Add(time.Duration(ask.After))
-	id := drive.Answer{ID: ask.ID, Round: b.round, Broadcast: b.digest}
+	id := drive.Answer{ID: ask.ID, Round: b.Round, Broadcast: b.Digest}
 	p.broadcast = nil
 	if !ask.Idle {
 		made, err := p.made(ctx, at, b)
@@ -43,7 +45,7 @@ func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *broadcast
 
 // made is what Work comes to before the instant, encoded: that takes time too.
 func (p *participant) made(
-	ctx context.Context, at time.Time, b *broadcast,
+	ctx context.Context, at time.Time, b *frames.Broadcast,
 ) (v *masking.Vector, err error) {
 	if v, err = masking.NewVector(p.Plan.Layout()); err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func (p *participant) made(
 		})
 	})
 	if err == nil {
-		err = p.shown(b.round, v, nil)
+		err = p.shown(b.Round, v, nil)
 	}
 	return v, err
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 )
@@ -19,7 +21,7 @@ type leader struct {
 	Coordinator
 	*hub
 	vault *vault
-	model weights
+	model frames.Weights
 	kept  stored
 	first time.Time // the coordinator runs, or the job has ended
 }
@@ -97,13 +99,13 @@ func (l *leader) loadModel(kept stored) error {
 	}
 	switch {
 	case l.Model != nil:
-		l.model = floats[float64](slices.Clone(l.Model))
+		l.model = frames.Floats[float64](slices.Clone(l.Model))
 	case first != nil:
-		l.model = floats[float32](first)
+		l.model = frames.Floats[float32](first)
 	default:
-		l.model = newWeights(length, l.narrow())
+		l.model = frames.NewWeights(length, l.narrow())
 	}
-	if n := l.model.count(); n != length {
+	if n := l.model.Count(); n != length {
 		field := "Model"
 		if first != nil {
 			field = "Model32"
@@ -121,12 +123,12 @@ func (l *leader) readModel() error {
 	if err != nil {
 		return err
 	}
-	r := newWeightsReader(newWeights(l.Plan.ModelLength(), l.narrow()))
+	r := frames.NewWeightsReader(frames.NewWeights(l.Plan.ModelLength(), l.narrow()))
 	_, err = io.Copy(r, file)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	if l.model, err = r.end(); err != nil || !l.narrow() {
+	if l.model, err = r.End(); err != nil || !l.narrow() {
 		return err
 	}
 	// A round may be open with it, of which the parties have the digest.
@@ -143,16 +145,16 @@ func (l *leader) readModel() error {
 
 // nextModel makes the next model from the present one, which does not change: it may still be on
 // its way to parties.
-func (l *leader) nextModel(r Round, model weights) (weights, error) {
+func (l *leader) nextModel(r Round, model frames.Weights) (frames.Weights, error) {
 	if l.narrow() {
-		return nextOf(l, r, r.Mean32, of[float32](model), l.Apply32)
+		return nextOf(l, r, r.Mean32, frames.Of[float32](model), l.Apply32)
 	}
-	return nextOf(l, r, r.Mean, of[float64](model), l.Apply)
+	return nextOf(l, r, r.Mean, frames.Of[float64](model), l.Apply)
 }
 
 func nextOf[F aggregation.Float](
 	l *leader, r Round, mean, model []F, apply func(r Round, model []F) ([]F, error),
-) (weights, error) {
+) (frames.Weights, error) {
 	next := mean
 	if apply == nil {
 		for i, x := range model {
@@ -178,19 +180,19 @@ func nextOf[F aggregation.Float](
 				Reason: fmt.Sprintf("coordinate %d is not finite", i)}
 		}
 	}
-	return floats[F](next), nil
+	return frames.Floats[F](next), nil
 }
 
 // adopt makes a model the one that the next round begins with.
-func (l *leader) adopt(next weights) {
+func (l *leader) adopt(next frames.Weights) {
 	l.model = next
 	l.kept.version++
 }
 
 // withoutSum tells somebody that the job is done and came to nothing.
 func withoutSum() []byte {
-	return jsonFrame(frameRefusal,
-		refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
+	return frames.OfJSON(frames.KindRefusal,
+		frames.Refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
 }
 
 // farewell is how long parties still have to take the last model: those that have it hang up.
@@ -207,8 +209,8 @@ func (l *leader) result(
 	rounds, lost uint64, stalled bool, ledger *accounting.Ledger,
 ) (*Result, error) {
 	r := &Result{
-		Model:   of[float64](l.model),
-		Model32: of[float32](l.model),
+		Model:   frames.Of[float64](l.model),
+		Model32: frames.Of[float32](l.model),
 		Rounds:  int(rounds),
 		Lost:    int(lost),
 	}

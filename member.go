@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -79,14 +81,14 @@ func (m *member) load() error {
 }
 
 // connection dials, and answers what comes.
-func (m *member) connection(ctx context.Context) (_ weights, done bool, err error) {
+func (m *member) connection(ctx context.Context) (_ frames.Weights, done bool, err error) {
 	if m.link, err = m.Dialer.Dial(ctx); err != nil {
 		return nil, false, err
 	}
 	defer m.link.Close()
 	greeting := greetingOf(m.Plan)
 	greeting.Least = m.drive.Told() + 1
-	if err := m.link.Send(ctx, jsonFrame(frameHello, greeting)); err != nil {
+	if err := m.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	m.report(Event{Kind: Connected})
@@ -100,10 +102,10 @@ func (m *member) connection(ctx context.Context) (_ weights, done bool, err erro
 			return nil, false, err
 		}
 		switch kind, body := in[0], in[1:]; kind {
-		case frameEnd:
+		case frames.KindEnd:
 			m.drive.Finish()
 			done = true
-		case frameMessage:
+		case frames.KindMessage:
 			m.drive.Receive(body)
 		default:
 			return nil, false, fmt.Errorf("%w: kind %d", ErrFrame, kind)
@@ -131,7 +133,7 @@ func (m *member) proceed(ctx context.Context) error {
 			m.report(Event{Kind: Refused, Round: one.Round, Err: one.Err})
 		}
 		for _, message := range m.drive.Advance() {
-			if err := m.link.Send(ctx, frame(frameMessage, message)); err != nil {
+			if err := m.link.Send(ctx, frames.New(frames.KindMessage, message)); err != nil {
 				return err
 			}
 		}
@@ -139,7 +141,7 @@ func (m *member) proceed(ctx context.Context) error {
 }
 
 // runOneshot takes part in a job whose plan has a committee.
-func (p *Participant) runOneshot(ctx context.Context) (weights, error) {
+func (p *Participant) runOneshot(ctx context.Context) (frames.Weights, error) {
 	r := &oneshotParty{participant: participant{Participant: *p}}
 	defer func() { r.vault.close() }()
 	if err := r.load(); err != nil {
@@ -182,14 +184,16 @@ func (p *oneshotParty) load() error {
 }
 
 // connection dials, and submits to the rounds that open.
-func (p *oneshotParty) connection(ctx context.Context) (model weights, done bool, err error) {
+func (p *oneshotParty) connection(
+	ctx context.Context,
+) (model frames.Weights, done bool, err error) {
 	if p.link, err = p.Dialer.Dial(ctx); err != nil {
 		return nil, false, err
 	}
 	defer p.link.Close()
 	greeting := greetingOf(p.Plan)
 	greeting.Least = p.drive.Told() + 1
-	if err := p.link.Send(ctx, jsonFrame(frameHello, greeting)); err != nil {
+	if err := p.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	p.report(Event{Kind: Connected})
@@ -204,27 +208,27 @@ func (p *oneshotParty) connection(ctx context.Context) (model weights, done bool
 			return nil, false, err
 		}
 		switch kind, body := in[0], in[1:]; kind {
-		case framePart:
+		case frames.KindPart:
 			err = p.part(body)
 			reuse(p.link, in)
-		case frameBroadcast:
+		case frames.KindBroadcast:
 			p.arrived, err = p.restOfBroadcast(kind, body)
-		case frameMessage:
+		case frames.KindMessage:
 			if p.arrived != nil {
 				p.broadcast, p.arrived = p.arrived, nil
 			}
 			p.drive.Opening(body)
-		case frameUpload:
+		case frames.KindUpload:
 			if len(body) != 8 {
 				return nil, false, ErrFrame
 			}
 			p.drive.Upload(binary.BigEndian.Uint64(body))
-		case frameEnd:
+		case frames.KindEnd:
 			last, err := p.restOfBroadcast(kind, body)
 			if err != nil {
 				return nil, false, err
 			}
-			return last.model, true, nil
+			return last.Model, true, nil
 		default:
 			err = fmt.Errorf("%w: kind %d", ErrFrame, kind)
 		}
@@ -262,18 +266,18 @@ func (p *oneshotParty) proceed(ctx context.Context) error {
 // leave sends what may leave, and has the program work.
 func (p *oneshotParty) leave(ctx context.Context, out drive.SenderOut) error {
 	for _, away := range out.Away {
-		said := absence{p.drive.Told(), away.Number, string(away.Cause)}
-		if err := p.link.Send(ctx, jsonFrame(frameAbsent, said)); err != nil {
+		said := frames.Absence{Told: p.drive.Told(), Absent: away.Number, Why: string(away.Cause)}
+		if err := p.link.Send(ctx, frames.OfJSON(frames.KindAbsent, said)); err != nil {
 			return err
 		}
 	}
 	if out.Offer != 0 {
-		if err := p.link.Send(ctx, roundFrame(frameOffer, out.Offer)); err != nil {
+		if err := p.link.Send(ctx, frames.OfRound(frames.KindOffer, out.Offer)); err != nil {
 			return err
 		}
 	}
 	if out.Send != nil {
-		if err := p.link.Send(ctx, frame(frameMessage, out.Send)); err != nil {
+		if err := p.link.Send(ctx, frames.New(frames.KindMessage, out.Send)); err != nil {
 			return err
 		}
 	}
@@ -286,12 +290,12 @@ func (p *oneshotParty) leave(ctx context.Context, out drive.SenderOut) error {
 // answer has the program make this party's submission.
 func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
 	b := p.broadcast
-	if b.round != ask.Round {
+	if b.Round != ask.Round {
 		p.drive.Absent(ask.ID, fmt.Errorf("%w: the opening is of round %d, the broadcast of %d",
-			drive.ErrRound, ask.Round, b.round))
+			drive.ErrRound, ask.Round, b.Round))
 		return nil
 	}
-	digest, err := b.inOpening() // before the program may change the model
+	digest, err := b.InOpening() // before the program may change the model
 	if err != nil {
 		return storeError{err}
 	}
@@ -315,13 +319,13 @@ func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
 }
 
 // integers makes and encodes the submission.
-func (p *oneshotParty) integers(ctx context.Context, b *broadcast) ([]int64, error) {
+func (p *oneshotParty) integers(ctx context.Context, b *frames.Broadcast) ([]int64, error) {
 	values, err := p.values(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	if p.Submitted != nil {
-		p.Submitted(b.round, values)
+		p.Submitted(b.Round, values)
 	}
 	integers := signed.Values(p.Plan.Layout(), values)
 	for _, lane := range values {
@@ -331,21 +335,21 @@ func (p *oneshotParty) integers(ctx context.Context, b *broadcast) ([]int64, err
 }
 
 // values has the program make this party's submission, and encodes it.
-func (p *oneshotParty) values(ctx context.Context, b *broadcast) ([][]uint64, error) {
-	model := of[float64](b.model)
+func (p *oneshotParty) values(ctx context.Context, b *frames.Broadcast) ([][]uint64, error) {
+	model := frames.Of[float64](b.Model)
 	if p.Submit != nil {
-		m, err := p.Submit(ctx, b.round, model)
+		m, err := p.Submit(ctx, b.Round, model)
 		if err == nil && more(p.Plan) {
 			m, err = p.Plan.Message(m.Vector, m.Samples)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return p.Plan.EncodeMessage(b.digest, 0, m, p.Random)
+		return p.Plan.EncodeMessage(b.Digest, 0, m, p.Random)
 	}
-	vector, err := p.Work(ctx, b.round, model)
+	vector, err := p.Work(ctx, b.Round, model)
 	if err != nil {
 		return nil, err
 	}
-	return p.Plan.EncodeDigest(b.digest, vector, p.Random)
+	return p.Plan.EncodeDigest(b.Digest, vector, p.Random)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -73,9 +75,10 @@ func TestPlanJSON(t *testing.T) {
 			t.Errorf("%s: %v", twice, err)
 		}
 		// A hello is read in the same way.
-		var h hello
+		var h frames.Hello
 		body := []byte(`{"plan":` + twice + `,"least":1}`)
-		if err := parseJSON(body, &h); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), key) {
+		err := frames.ParseJSON(body, &h)
+		if !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -172,7 +175,7 @@ func TestMisuseReusedNumber(t *testing.T) {
 			continue
 		}
 		announce, err := link.Receive(ctx)
-		if err != nil || announce[0] != frameMessage {
+		if err != nil || announce[0] != frames.KindMessage {
 			t.Fatalf("number %d: %v, %v", number, announce[:1], err)
 		}
 	}

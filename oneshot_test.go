@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -147,7 +149,7 @@ func (d recordedDialer) Dial(ctx context.Context) (Link, error) {
 }
 
 func (l recordedLink) Send(ctx context.Context, out []byte) error {
-	if out[0] == frameMessage {
+	if out[0] == frames.KindMessage {
 		h, body, err := wire.ParseHeader(out[1:])
 		if err != nil {
 			return err

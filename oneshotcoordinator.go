@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/masking"
@@ -21,7 +23,7 @@ type oneshotCoordinator struct {
 	members *hub // the connections of the committee
 	drive   *drive.Committee
 	began   time.Time
-	cast    *broadcast        // of the round that is open
+	cast    *frames.Broadcast // of the round that is open
 	objects Store             // the coordinator's, or one of this process
 	put     map[string]string // versions of what is in it
 	next    chan applied
@@ -149,9 +151,9 @@ func (c *oneshotCoordinator) pump(party int) {
 // pumpMember does the same for a member.
 func (c *oneshotCoordinator) pumpMember(member int) {
 	for item := range c.drive.MemberPending(member) {
-		out := frame(frameMessage, item.Own)
+		out := frames.New(frames.KindMessage, item.Own)
 		if item.Kind == drive.Last {
-			out = frame(frameEnd, nil)
+			out = frames.New(frames.KindEnd, nil)
 		}
 		c.queue(c.members, member, item.Name, single(out))
 	}
@@ -178,45 +180,38 @@ func (c *oneshotCoordinator) queue(h *hub, to int, name string, out outgoing) {
 func (c *oneshotCoordinator) outgoing(item drive.Item) outgoing {
 	switch item.Kind {
 	case drive.Upload:
-		return single(roundFrame(frameUpload, item.Round))
+		return single(frames.OfRound(frames.KindUpload, item.Round))
 	case drive.Last:
 		if s := c.drive.Status(); s.Stalled && s.Lost == s.Round {
 			return single(withoutSum())
 		}
-		last := &broadcast{round: item.Round, model: c.model}
+		last := &frames.Broadcast{Round: item.Round, Model: c.model}
 		return outgoing{write: func(send func([]byte) error) error {
-			return sendBody(frameEnd, last, send)
+			return frames.SendBody(frames.KindEnd, last, send)
 		}}
 	}
 	cast := c.cast
 	return outgoing{write: func(send func([]byte) error) error {
-		if err := sendBody(frameBroadcast, cast, send); err != nil {
+		if err := frames.SendBody(frames.KindBroadcast, cast, send); err != nil {
 			return err
 		}
-		return send(frame(frameMessage, item.Own))
+		return send(frames.New(frames.KindMessage, item.Own))
 	}}
 }
 
 // begins returns the digest of what a round begins with, which is sent once the round is saved.
 func (c *oneshotCoordinator) begins(round uint64, fresh [32]byte) (digest [32]byte, err error) {
-	b := &broadcast{round: round, fresh: fresh, model: c.model}
-	if err := b.settle(); err != nil {
+	b := &frames.Broadcast{Round: round, Fresh: fresh, Model: c.model}
+	if err := b.Settle(); err != nil {
 		return digest, err
 	}
 	c.cast = b
-	return b.inOpening()
-}
-
-// inOpening returns the digest that the opening of a round has.
-func (b *broadcast) inOpening() (digest [32]byte, err error) {
-	h := oneshot.NewBroadcastHash()
-	_, err = b.WriteTo(h)
-	return [32]byte(h.Sum(nil)), err
+	return b.InOpening()
 }
 
 // apply has the next model made from a sum, while the job goes on.
 func (c *oneshotCoordinator) apply(a *drive.Apply) {
-	r := Round{Number: a.Round, Parties: a.Parties, Broadcast: c.cast.digest}
+	r := Round{Number: a.Round, Parties: a.Parties, Broadcast: c.cast.Digest}
 	model := c.model
 	c.running.Go(func() {
 		next := applied{round: a.Round}
@@ -233,7 +228,7 @@ func (c *oneshotCoordinator) apply(a *drive.Apply) {
 }
 
 // greet answers the first frame of a connection, and reports whether it was of the plan.
-func (c *oneshotCoordinator) greet(h *hub, a arrival) (hello, bool) {
+func (c *oneshotCoordinator) greet(h *hub, a arrival) (frames.Hello, bool) {
 	hello, refusal := checkGreeting(c.Plan, a.frame[1:])
 	if refusal != nil {
 		h.refuse(a, refusal)
@@ -242,10 +237,6 @@ func (c *oneshotCoordinator) greet(h *hub, a arrival) (hello, bool) {
 	h.admit(a)
 	return hello, true
 }
-
-// told is the last round that somebody knows of: they say which number is the least that they may
-// take part in.
-func (h *hello) told() uint64 { return max(h.Least, 1) - 1 }
 
 // fromParty handles what came from a party. Nothing of it ends the job.
 func (c *oneshotCoordinator) fromParty(a arrival) {
@@ -256,9 +247,9 @@ func (c *oneshotCoordinator) fromParty(a arrival) {
 			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
 		}
 		return
-	case a.frame[0] == frameHello && !a.from.greeted:
+	case a.frame[0] == frames.KindHello && !a.from.greeted:
 		if h, ok := c.greet(c.hub, a); ok {
-			c.drive.Connected(c.now(), a.party, drive.Hello{Told: h.told()})
+			c.drive.Connected(c.now(), a.party, drive.Hello{Told: h.Told()})
 			c.report(Event{Kind: Connected, Party: a.party})
 			c.pump(a.party)
 		}
@@ -268,15 +259,15 @@ func (c *oneshotCoordinator) fromParty(a arrival) {
 	}
 	var err error
 	switch a.frame[0] {
-	case frameAbsent:
+	case frames.KindAbsent:
 		err = c.said(a)
-	case frameOffer:
+	case frames.KindOffer:
 		if len(a.frame) == 9 {
 			c.drive.Offer(c.now(), a.party, binary.BigEndian.Uint64(a.frame[1:]))
 		} else {
 			err = ErrFrame
 		}
-	case frameMessage:
+	case frames.KindMessage:
 		err = c.drive.Receive(c.now(), a.party, a.frame[1:])
 	}
 	c.refuses(a.party, false, err)
@@ -296,8 +287,8 @@ func (c *oneshotCoordinator) refuses(who int, member bool, err error) {
 
 // said takes a party's word that it does not submit in a round.
 func (c *oneshotCoordinator) said(a arrival) error {
-	var said absence
-	if err := parseJSON(a.frame[1:], &said); err != nil {
+	var said frames.Absence
+	if err := frames.ParseJSON(a.frame[1:], &said); err != nil {
 		return err
 	}
 	if c.drive.Absent(c.now(), a.party, said.Absent) {
@@ -314,12 +305,12 @@ func (c *oneshotCoordinator) fromMember(a arrival) {
 		if c.members.gone(a) {
 			c.drive.MemberGone(c.now(), a.party)
 		}
-	case a.frame[0] == frameHello && !a.from.greeted:
+	case a.frame[0] == frames.KindHello && !a.from.greeted:
 		if h, ok := c.greet(c.members, a); ok {
-			c.drive.MemberConnected(c.now(), a.party, drive.Hello{Told: h.told()})
+			c.drive.MemberConnected(c.now(), a.party, drive.Hello{Told: h.Told()})
 			c.pumpMember(a.party)
 		}
-	case a.frame[0] == frameMessage && c.members.parties[a.party] == a.from:
+	case a.frame[0] == frames.KindMessage && c.members.parties[a.party] == a.from:
 		err := c.drive.ReceiveMember(c.now(), a.party, a.frame[1:])
 		c.refuses(a.party, true, err)
 	}
@@ -419,8 +410,8 @@ func (c *oneshotCoordinator) load() error {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	status := c.drive.Status()
-	c.cast = &broadcast{round: status.Round, fresh: status.Fresh, model: c.model}
-	return c.cast.settle()
+	c.cast = &frames.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: c.model}
+	return c.cast.Settle()
 }
 
 // resume goes on with what a coordinator saved that had no drive.Committee. A round that was begun

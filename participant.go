@@ -9,6 +9,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/instant"
@@ -86,13 +88,13 @@ type participant struct {
 	Participant
 	vault     *vault // nil without a store
 	party     *drive.Party
-	longest   int        // message of a session
-	coming    coming     // a body of which parts have come
-	arrived   *broadcast // that came before the message which it belongs to
-	broadcast *broadcast // of the round that waits for an answer
-	kept      []byte     // digest of the submission in the store
-	missed    error      // why there was no vector, the last time that there was none
-	blanks    uint64     // submissions of zeros with noise
+	longest   int               // message of a session
+	coming    coming            // a body of which parts have come
+	arrived   *frames.Broadcast // that came before the message which it belongs to
+	broadcast *frames.Broadcast // of the round that waits for an answer
+	kept      []byte            // digest of the submission in the store
+	missed    error             // why there was no vector, the last time that there was none
+	blanks    uint64            // submissions of zeros with noise
 	link      Link
 	worker    instant.Worker // of a job with an instant
 }
@@ -108,7 +110,7 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 		return nil, &ConfigError{Path: "Work32", Reason: "Run takes Work", Advice: "call Run32"}
 	}
 	model, err := p.run(ctx)
-	return of[float64](model), err
+	return frames.Of[float64](model), err
 }
 
 // Run32 is [Participant.Run] for a party with Work32.
@@ -120,10 +122,10 @@ func (p *Participant) Run32(ctx context.Context) ([]float32, error) {
 		return nil, err
 	}
 	model, err := p.run(ctx)
-	return of[float32](model), err
+	return frames.Of[float32](model), err
 }
 
-func (p *Participant) run(ctx context.Context) (weights, error) {
+func (p *Participant) run(ctx context.Context) (frames.Weights, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -150,8 +152,8 @@ func (p *Participant) run(ctx context.Context) (weights, error) {
 // redial connects until a connection is done or has failed for good.
 func redial(
 	ctx context.Context, report func(Event),
-	connection func(ctx context.Context) (model weights, done bool, err error),
-) (weights, error) {
+	connection func(ctx context.Context) (model frames.Weights, done bool, err error),
+) (frames.Weights, error) {
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		began := time.Now()
 		model, done, err := connection(ctx)
@@ -201,20 +203,20 @@ func (p *participant) report(e Event) {
 
 // connection dials, takes what comes, and answers, until the connection breaks or the
 // job is done.
-func (p *participant) connection(ctx context.Context) (model weights, done bool, err error) {
+func (p *participant) connection(ctx context.Context) (model frames.Weights, done bool, err error) {
 	if p.link, err = p.Dialer.Dial(ctx); err != nil {
 		return nil, false, err
 	}
 	defer p.link.Close()
 	greeting := greetingOf(p.Plan)
 	greeting.Least, greeting.Sessions = p.party.Least(), p.party.Sessions()
-	if err := p.link.Send(ctx, jsonFrame(frameHello, greeting)); err != nil {
+	if err := p.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	// A coordinator whose state was set back believes its parties how far the job is. Older ones
 	// take this for an absence from a round that there is not, and ignore it.
 	if guard := p.party.Guard(); guard.Last() > 0 {
-		told := jsonFrame(frameAbsent, absence{Told: guard.Last()})
+		told := frames.OfJSON(frames.KindAbsent, frames.Absence{Told: guard.Last()})
 		if err := p.link.Send(ctx, told); err != nil {
 			return nil, false, err
 		}
@@ -231,26 +233,26 @@ func (p *participant) connection(ctx context.Context) (model weights, done bool,
 			return nil, false, err
 		}
 		switch kind, body := in[0], in[1:]; kind {
-		case frameJoin:
+		case frames.KindJoin:
 			if len(body) != 8 {
 				return nil, false, ErrFrame
 			}
 			err = p.party.Join(binary.BigEndian.Uint64(body))
-		case framePart:
+		case frames.KindPart:
 			err = p.part(body)
 			reuse(p.link, in)
-		case frameMessage:
+		case frames.KindMessage:
 			if body, err = p.rest(body); err == nil {
 				err = p.message(body)
 			}
-		case frameBroadcast:
+		case frames.KindBroadcast:
 			p.arrived, err = p.restOfBroadcast(kind, body)
-		case frameEnd:
+		case frames.KindEnd:
 			last, err := p.restOfBroadcast(kind, body)
 			if err != nil {
 				return nil, false, err
 			}
-			return last.model, true, nil
+			return last.Model, true, nil
 		default:
 			err = fmt.Errorf("%w: kind %d", ErrFrame, kind)
 		}
@@ -271,7 +273,7 @@ func receive(ctx context.Context, link Link) ([]byte, error) {
 		return nil, err
 	case len(in) == 0:
 		return nil, ErrFrame
-	case in[0] == frameRefusal:
+	case in[0] == frames.KindRefusal:
 		return nil, refused(in[1:])
 	}
 	return in, nil
@@ -282,7 +284,7 @@ func receive(ctx context.Context, link Link) ([]byte, error) {
 func (p *participant) message(message []byte) error {
 	round := uint64(0)
 	if p.arrived != nil {
-		p.broadcast, round = p.arrived, p.arrived.round
+		p.broadcast, round = p.arrived, p.arrived.Round
 		p.arrived = nil
 	}
 	if err := p.party.Receive(message, round); err != nil {
@@ -350,17 +352,18 @@ func (p *participant) tell(r drive.Report) {
 // away tells the coordinator that it need not wait for this party in a round.
 func (p *participant) away(ctx context.Context, r drive.Round) error {
 	guard := p.party.Guard()
-	return p.link.Send(ctx, jsonFrame(frameAbsent, absence{guard.Last(), r.Number, string(r.Cause)}))
+	why := frames.Absence{Told: guard.Last(), Absent: r.Number, Why: string(r.Cause)}
+	return p.link.Send(ctx, frames.OfJSON(frames.KindAbsent, why))
 }
 
 // send sends a message, which may be the submission that was made last.
 func (p *participant) send(ctx context.Context, m drive.Message) error {
 	if m.Bytes != nil {
-		return p.link.Send(ctx, frame(frameMessage, m.Bytes))
+		return p.link.Send(ctx, frames.New(frames.KindMessage, m.Bytes))
 	}
 	send := func(frame []byte) error { return p.link.Send(ctx, frame) }
 	if s := p.party.Submission(); s != nil {
-		return sendBody(frameMessage, s, send)
+		return frames.SendBody(frames.KindMessage, s, send)
 	}
 	file, err := p.vault.get(submissionName, p.kept)
 	if err != nil { // the round goes on without this party
@@ -368,7 +371,7 @@ func (p *participant) send(ctx context.Context, m drive.Message) error {
 		return nil
 	}
 	defer file.Close()
-	w := newPieceWriter(frameMessage, send)
+	w := frames.NewPieceWriter(frames.KindMessage, send)
 	if _, err := io.Copy(w, file); err != nil {
 		return err
 	}
@@ -393,13 +396,13 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 		return ctx.Err()
 	}
 	if err == nil || p.noisy() {
-		b.model, p.broadcast = nil, nil // they are spent
+		b.Model, p.broadcast = nil, nil // they are spent
 		collect(p.Plan)
 	}
-	answer := drive.Answer{ID: ask.ID, Round: b.round, Broadcast: b.digest, Err: err}
+	answer := drive.Answer{ID: ask.ID, Round: b.Round, Broadcast: b.Digest, Err: err}
 	answer.Fill = func(v *masking.Vector) error {
 		collect(p.Plan) // the last submission, if it was of another session
-		return p.shown(b.round, v, fill(v))
+		return p.shown(b.Round, v, fill(v))
 	}
 	if err := p.party.Answer(answer); err != nil {
 		return storeError{err}
@@ -427,7 +430,7 @@ func (p *Participant) try(work func() error) error {
 
 // vector has the program make this party's vector, and returns what encodes it.
 func (p *participant) vector(
-	ctx context.Context, b *broadcast,
+	ctx context.Context, b *frames.Broadcast,
 ) (fill func(v *masking.Vector) error, err error) {
 	switch {
 	case p.Submit != nil:
@@ -439,25 +442,25 @@ func (p *participant) vector(
 }
 
 func filling[F aggregation.Float](
-	ctx context.Context, p *participant, b *broadcast,
+	ctx context.Context, p *participant, b *frames.Broadcast,
 	work func(ctx context.Context, round uint64, model []F) ([]F, error),
 ) (fill func(v *masking.Vector) error, err error) {
-	vector, err := work(ctx, b.round, of[F](b.model))
+	vector, err := work(ctx, b.Round, frames.Of[F](b.Model))
 	return func(v *masking.Vector) error {
-		return EncodeTo(v, p.Plan, b.digest, vector, p.Random)
+		return EncodeTo(v, p.Plan, b.Digest, vector, p.Random)
 	}, err
 }
 
 // submission is vector for a job whose submissions have more than one.
 func (p *participant) submission(
-	ctx context.Context, b *broadcast,
+	ctx context.Context, b *frames.Broadcast,
 ) (fill func(v *masking.Vector) error, err error) {
-	m, err := p.Submit(ctx, b.round, of[float64](b.model))
+	m, err := p.Submit(ctx, b.Round, frames.Of[float64](b.Model))
 	if err == nil && more(p.Plan) {
 		m, err = p.Plan.Message(m.Vector, m.Samples)
 	}
 	return func(v *masking.Vector) error {
-		values, err := p.Plan.EncodeMessage(b.digest, 0, m, p.Random)
+		values, err := p.Plan.EncodeMessage(b.Digest, 0, m, p.Random)
 		if err != nil {
 			v.Erase()
 			return err
@@ -467,8 +470,8 @@ func (p *participant) submission(
 }
 
 func refused(body []byte) error {
-	var r refusal
-	if err := parseJSON(body, &r); err != nil {
+	var r frames.Refusal
+	if err := frames.ParseJSON(body, &r); err != nil {
 		return err
 	}
 	if r.Field == "" {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/protocol"
@@ -24,7 +26,7 @@ type script struct {
 	ctx    context.Context
 	inbox  chan scripted
 	links  []Link
-	hellos []hello
+	hellos []frames.Hello
 	server *protocol.Server
 	casts  byte
 }
@@ -41,7 +43,7 @@ func newScript(t *testing.T, ctx context.Context) *script {
 	plan.Rounds, plan.Classical, plan.DropOut = 3, true, .25
 	j := newJob(t, plan, 4)
 	return &script{group: j, ctx: ctx, inbox: make(chan scripted, 64),
-		links: make([]Link, 4), hellos: make([]hello, 4)}
+		links: make([]Link, 4), hellos: make([]frames.Hello, 4)}
 }
 
 // run has a party take part until stop, which returns what its Run came to.
@@ -78,15 +80,15 @@ func (s *script) accept() bool {
 	if err != nil {
 		return false
 	}
-	var h hello
-	if err := json.Unmarshal(in[1:], &h); in[0] != frameHello || err != nil {
+	var h frames.Hello
+	if err := json.Unmarshal(in[1:], &h); in[0] != frames.KindHello || err != nil {
 		s.Fatalf("party %d begins with %q, %v", party, in, err)
 	}
 	s.links[party], s.hellos[party] = link, h
 	go func() {
 		for {
 			in, err := link.Receive(s.ctx)
-			if err == nil && in[0] == frameAbsent && bytes.Contains(in, []byte(`"absent":0`)) {
+			if err == nil && in[0] == frames.KindAbsent && bytes.Contains(in, []byte(`"absent":0`)) {
 				continue // it says how far the job is
 			}
 			select {
@@ -125,7 +127,7 @@ func (s *script) take() bool {
 		if !ok {
 			return false
 		}
-		if in.frame[0] == frameMessage {
+		if in.frame[0] == frames.KindMessage {
 			_ = s.server.Receive(in.party, in.frame[1:])
 		}
 	}
@@ -133,16 +135,16 @@ func (s *script) take() bool {
 }
 
 // push sends all what is pending, after a broadcast if there is one.
-func (s *script) push(b *broadcast) {
+func (s *script) push(b *frames.Broadcast) {
 	for i := range s.links {
 		for _, m := range s.server.Pending(i) {
 			if b != nil {
-				_ = sendBody(frameBroadcast, b, func(f []byte) error {
+				_ = frames.SendBody(frames.KindBroadcast, b, func(f []byte) error {
 					s.send(i, f)
 					return nil
 				})
 			}
-			s.send(i, frame(frameMessage, m))
+			s.send(i, frames.New(frames.KindMessage, m))
 		}
 	}
 }
@@ -174,11 +176,12 @@ func (s *script) form(number uint64) bool {
 func (s *script) begin(round uint64, cast bool) {
 	s.Helper()
 	s.casts++
-	b := &broadcast{round: round, fresh: [32]byte{s.casts}, model: make(floats[float64], 5)}
-	if err := b.settle(); err != nil {
+	b := &frames.Broadcast{Round: round, Fresh: [32]byte{s.casts},
+		Model: make(frames.Floats[float64], 5)}
+	if err := b.Settle(); err != nil {
 		s.Fatal(err)
 	}
-	if _, err := s.server.BeginDigest(b.digest); err != nil {
+	if _, err := s.server.BeginDigest(b.Digest); err != nil {
 		s.Fatal(err)
 	}
 	if !cast {
@@ -195,7 +198,7 @@ func (s *script) of(kind byte) []byte {
 		if !ok {
 			s.Fatalf("no frame of kind %d comes", kind)
 		}
-		if in.frame[0] == frameMessage {
+		if in.frame[0] == frames.KindMessage {
 			_ = s.server.Receive(in.party, in.frame[1:])
 		}
 		if in.party == 0 {
@@ -267,7 +270,7 @@ func (d orderedDialer) Dial(ctx context.Context) (Link, error) {
 }
 
 func (l orderedLink) Send(ctx context.Context, out []byte) error {
-	if out[0] == frameMessage {
+	if out[0] == frames.KindMessage {
 		l.mutex.Lock()
 		if !l.sent[string(out)] {
 			l.sent[string(out)] = true
@@ -355,7 +358,7 @@ func TestParticipantComesBack(t *testing.T) {
 		t.Fatal("no session")
 	}
 	s.begin(1, true)
-	first := s.of(frameMessage)
+	first := s.of(frames.KindMessage)
 	_ = stop()
 	<-works
 
@@ -365,7 +368,7 @@ func TestParticipantComesBack(t *testing.T) {
 	}
 	for in, ok := s.next(); ; in, ok = s.next() { // the end of its connection, and what others send
 		if ok && in.party == 0 {
-			if !bytes.Equal(in.frame, frame(frameMessage, first)) {
+			if !bytes.Equal(in.frame, frames.New(frames.KindMessage, first)) {
 				t.Errorf("another submission: %d bytes", len(in.frame))
 			}
 			break
@@ -400,8 +403,8 @@ func TestParticipantComesBack(t *testing.T) {
 		}
 	}
 	s.begin(1, true)
-	var said absence
-	if err := json.Unmarshal(s.of(frameAbsent), &said); err != nil || said.Absent != 1 ||
+	var said frames.Absence
+	if err := json.Unmarshal(s.of(frames.KindAbsent), &said); err != nil || said.Absent != 1 ||
 		said.Told != 1 || said.Why != string(drive.Guarded) {
 		t.Errorf("%+v, %v", said, err)
 	}
@@ -431,13 +434,13 @@ func TestParticipantAskedAgain(t *testing.T) {
 		t.Fatal("no session")
 	}
 	s.begin(1, true)
-	var said absence
-	if err := json.Unmarshal(s.of(frameAbsent), &said); err != nil || said.Absent != 1 ||
+	var said frames.Absence
+	if err := json.Unmarshal(s.of(frames.KindAbsent), &said); err != nil || said.Absent != 1 ||
 		said.Why != string(drive.NoVector) {
 		t.Errorf("%+v, %v", said, err)
 	}
 	s.push(nil)
-	s.of(frameMessage)
+	s.of(frames.KindMessage)
 	if !s.take() || times != 2 {
 		t.Errorf("it works %d times, and %v are missing", times, s.server.Missing())
 	}
@@ -484,11 +487,11 @@ func TestParticipantSpent(t *testing.T) {
 		}
 		s.begin(session, true) // the round of that number too
 		if session == 3 {
-			s.of(frameMessage)
+			s.of(frames.KindMessage)
 			break
 		}
-		var said absence
-		if err := json.Unmarshal(s.of(frameAbsent), &said); err != nil || said.Absent != 2 ||
+		var said frames.Absence
+		if err := json.Unmarshal(s.of(frames.KindAbsent), &said); err != nil || said.Absent != 2 ||
 			said.Told != 2 || said.Why != string(drive.Guarded) {
 			t.Errorf("%+v, %v", said, err)
 		}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/oneshot"
@@ -95,8 +97,8 @@ func TestOneshotGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := broadcast{round: c.said, model: make(floats[float64], plan.Length)}
-		began, err := b.bytes()
+		b := frames.Broadcast{Round: c.said, Model: make(frames.Floats[float64], plan.Length)}
+		began, err := b.Bytes()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +106,9 @@ func TestOneshotGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, out := range [][]byte{frame(frameBroadcast, began), frame(frameMessage, opening)} {
+		for _, out := range [][]byte{
+			frames.New(frames.KindBroadcast, began), frames.New(frames.KindMessage, opening),
+		} {
 			if err := link.Send(ctx, out); err != nil {
 				t.Fatal(err)
 			}

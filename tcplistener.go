@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -61,7 +63,7 @@ const (
 	// maxOfParty is how many connections a party may have.
 	maxOfParty = 4
 	// maxHello is the longest frame before a party is known.
-	maxHello = 1 + maxText
+	maxHello = 1 + frames.MaxText
 	// refusedTime is how long who was refused has to read why.
 	refusedTime = 2 * time.Second
 )
@@ -325,12 +327,13 @@ func (l *TCPListener) greet(g *guest) {
 func (l *TCPListener) refuse(ctx context.Context, link *connLink, key ed25519.PublicKey) {
 	ctx, cancel := context.WithTimeout(ctx, refusedTime)
 	defer cancel()
-	why := &refusal{Field: identityField, Ours: "not in the roster", Theirs: hex.EncodeToString(key)}
-	if link.Send(ctx, jsonFrame(frameRefusal, why)) != nil {
+	why := &frames.Refusal{Field: identityField, Ours: "not in the roster",
+		Theirs: hex.EncodeToString(key)}
+	if link.Send(ctx, frames.OfJSON(frames.KindRefusal, why)) != nil {
 		return
 	}
 	stop := interrupt(ctx, link.conn.SetReadDeadline)
-	_, _ = io.Copy(io.Discard, io.LimitReader(link.conn, 2*maxText))
+	_, _ = io.Copy(io.Discard, io.LimitReader(link.conn, 2*frames.MaxText))
 	_ = stop()
 }
 
@@ -339,8 +342,8 @@ const identityField = "identity"
 
 // unknownThere returns [ErrPeer] if a frame is the refusal of who is not in the roster.
 func unknownThere(frame []byte) error {
-	var why refusal
-	if len(frame) == 0 || frame[0] != frameRefusal || parseJSON(frame[1:], &why) != nil ||
+	var why frames.Refusal
+	if len(frame) == 0 || frame[0] != frames.KindRefusal || frames.ParseJSON(frame[1:], &why) != nil ||
 		why.Field != identityField {
 		return nil
 	}

@@ -2,13 +2,14 @@ package hushsum
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
+
+	"github.com/hushsum/hushsum/internal/frames"
 )
 
 // ErrFrame: a frame is longer than the receiver allows, or of no known kind.
-var ErrFrame = errors.New("hushsum: not a frame of this protocol")
+var ErrFrame = frames.ErrFrame
 
 // Link is a connection between one party and the coordinator. It carries frames in
 // order, whole or not at all; when it breaks, both sides forget it and what was under

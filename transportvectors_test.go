@@ -11,6 +11,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/frames"
+
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -59,12 +61,13 @@ func makeTransport(t *testing.T) *transportVectors {
 	}
 	out.Roster, out.Digest = greeting.Roster, greeting.Digest
 	greeting.Sessions, greeting.Least = []uint64{3}, 4
-	cast := &broadcast{round: 2, fresh: [32]byte{1, 2, 3}, model: floats[float64]{0.5, -1}}
-	if err := cast.settle(); err != nil {
+	cast := &frames.Broadcast{Round: 2, Fresh: [32]byte{1, 2, 3},
+		Model: frames.Floats[float64]{0.5, -1}}
+	if err := cast.Settle(); err != nil {
 		t.Fatal(err)
 	}
-	out.Broadcast = hex.EncodeToString(cast.digest[:])
-	body, err := cast.bytes()
+	out.Broadcast = hex.EncodeToString(cast.Digest[:])
+	body, err := cast.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,17 +75,20 @@ func makeTransport(t *testing.T) *transportVectors {
 		b := append(binary.BigEndian.AppendUint32(nil, uint32(len(f))), f...)
 		out.Frames = append(out.Frames, frameVector{about, hex.EncodeToString(b)})
 	}
-	add("hello of a party in session 3", jsonFrame(frameHello, greeting))
-	add("refusal of another plan", jsonFrame(frameRefusal, &refusal{"epsilon", "8", "1"}))
+	add("hello of a party in session 3", frames.OfJSON(frames.KindHello, greeting))
+	add("refusal of another plan", frames.OfJSON(frames.KindRefusal,
+		&frames.Refusal{Field: "epsilon", Ours: "8", Theirs: "1"}))
 	add("join session 4", joinFrame(4))
-	add("broadcast of round 2", frame(frameBroadcast, body))
-	add("end after round 2", frame(frameEnd, body))
-	add("part of a broadcast: its first 40 bytes", frame(framePart, frame(frameBroadcast, body[:40])))
-	add("broadcast: the rest of it", frame(frameBroadcast, body[40:]))
-	add("absence from round 3", jsonFrame(frameAbsent, absence{2, 3, "no vector"}))
-	add("absence from none", jsonFrame(frameAbsent, absence{Told: 2}))
-	add("offer for round 3", roundFrame(frameOffer, 3))
-	add("upload in round 3", roundFrame(frameUpload, 3))
+	add("broadcast of round 2", frames.New(frames.KindBroadcast, body))
+	add("end after round 2", frames.New(frames.KindEnd, body))
+	add("part of a broadcast: its first 40 bytes",
+		frames.New(frames.KindPart, frames.New(frames.KindBroadcast, body[:40])))
+	add("broadcast: the rest of it", frames.New(frames.KindBroadcast, body[40:]))
+	add("absence from round 3", frames.OfJSON(frames.KindAbsent,
+		frames.Absence{Told: 2, Absent: 3, Why: "no vector"}))
+	add("absence from none", frames.OfJSON(frames.KindAbsent, frames.Absence{Told: 2}))
+	add("offer for round 3", frames.OfRound(frames.KindOffer, 3))
+	add("upload in round 3", frames.OfRound(frames.KindUpload, 3))
 	return out
 }
 
@@ -110,8 +116,8 @@ func TestTransportVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The broadcast in one piece and in two is the same, with the digest that is written down.
-	whole := newBroadcastReader(make(floats[float64], 2))
-	parts := newBroadcastReader(make(floats[float64], 2))
+	whole := frames.NewBroadcastReader(make(frames.Floats[float64], 2))
+	parts := frames.NewBroadcastReader(make(frames.Floats[float64], 2))
 	for _, f := range in.Frames {
 		b, err := hex.DecodeString(f.Bytes)
 		if err != nil || int(binary.BigEndian.Uint32(b)) != len(b)-4 {
@@ -131,9 +137,9 @@ func TestTransportVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, r := range []*broadcastReader{whole, parts} {
-		b, err := r.end()
-		if err != nil || b.round != 2 || hex.EncodeToString(b.digest[:]) != in.Broadcast {
+	for _, r := range []*frames.BroadcastReader{whole, parts} {
+		b, err := r.End()
+		if err != nil || b.Round != 2 || hex.EncodeToString(b.Digest[:]) != in.Broadcast {
 			t.Errorf("%+v, %v", b, err)
 		}
 	}

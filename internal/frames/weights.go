@@ -1,4 +1,4 @@
-package hushsum
+package frames
 
 import (
 	"encoding/binary"
@@ -9,40 +9,40 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 )
 
-// weights are those of a model, held as float32 or float64. Whatever they are held as, on links,
+// Weights are those of a model, held as float32 or float64. Whatever they are held as, on links,
 // in stores and under hashes they are binary64, the bytes of aggregation.AppendModel.
-type weights interface {
+type Weights interface {
 	// WriteTo writes the bytes, in pieces. It fails with aggregation.ErrNotFinite.
 	io.WriterTo
-	count() int
+	Count() int
 	// take gives weights, from the given one on, the values of as many eight bytes, rounded to
 	// the nearest that they can hold. It fails with [ErrFrame] for what is no number then.
 	take(from int, words []byte) error
 }
 
-// floats are weights held as F.
-type floats[F aggregation.Float] []F
+// Floats are weights held as F.
+type Floats[F aggregation.Float] []F
 
-// newWeights returns zeros, held as float32 if narrow says so.
-func newWeights(length int, narrow bool) weights {
+// NewWeights returns zeros, held as float32 if narrow says so.
+func NewWeights(length int, narrow bool) Weights {
 	if narrow {
-		return make(floats[float32], length)
+		return make(Floats[float32], length)
 	}
-	return make(floats[float64], length)
+	return make(Floats[float64], length)
 }
 
-// of returns weights as the numbers that they are held as, nil if those are others.
-func of[F aggregation.Float](w weights) []F {
-	v, _ := w.(floats[F])
+// Of returns weights as the numbers that they are held as, nil if those are others.
+func Of[F aggregation.Float](w Weights) []F {
+	v, _ := w.(Floats[F])
 	return v
 }
 
 // pieceWeights is how many weights are converted at a time, to 64 KiB.
 const pieceWeights = 8 << 10
 
-func (v floats[F]) count() int { return len(v) }
+func (v Floats[F]) Count() int { return len(v) }
 
-func (v floats[F]) WriteTo(w io.Writer) (written int64, err error) {
+func (v Floats[F]) WriteTo(w io.Writer) (written int64, err error) {
 	wide := make([]float64, min(len(v), pieceWeights))
 	piece := make([]byte, 0, 8*len(wide))
 	for len(v) > 0 {
@@ -62,7 +62,7 @@ func (v floats[F]) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-func (v floats[F]) take(from int, words []byte) error {
+func (v Floats[F]) take(from int, words []byte) error {
 	to := v[from:][:len(words)/8]
 	for i := range to {
 		to[i] = F(math.Float64frombits(binary.BigEndian.Uint64(words[8*i:])))
@@ -75,18 +75,18 @@ func (v floats[F]) take(from int, words []byte) error {
 
 // weightsReader takes the bytes of as many weights as there is room for.
 type weightsReader struct {
-	weights weights
+	weights Weights
 	done    int
 	rest    []byte // of the next weight
 }
 
-func newWeightsReader(room weights) *weightsReader {
+func NewWeightsReader(room Weights) *weightsReader {
 	return &weightsReader{weights: room, rest: make([]byte, 0, 8)}
 }
 
 // Write takes the next bytes. It fails with [ErrFrame] if they are too many or no weights.
 func (r *weightsReader) Write(b []byte) (int, error) {
-	taken, length := len(b), r.weights.count()
+	taken, length := len(b), r.weights.Count()
 	if len(r.rest)+len(b) > 8*(length-r.done) {
 		return 0, fmt.Errorf("%w: a model of more than %d weights", ErrFrame, length)
 	}
@@ -115,9 +115,9 @@ func (r *weightsReader) take(words []byte) error {
 	return err
 }
 
-// end returns the weights, if all have come.
-func (r *weightsReader) end() (weights, error) {
-	if length := r.weights.count(); r.done < length || len(r.rest) > 0 {
+// End returns the weights, if all have come.
+func (r *weightsReader) End() (Weights, error) {
+	if length := r.weights.Count(); r.done < length || len(r.rest) > 0 {
 		return nil, fmt.Errorf("%w: %d weights of %d", ErrFrame, r.done, length)
 	}
 	return r.weights, nil

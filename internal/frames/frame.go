@@ -1,0 +1,160 @@
+// Package frames has what parties and their coordinator say to each other over a link: frames, what
+// is in those that are no message of a protocol, and bodies of any length in pieces.
+package frames
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// ErrFrame: a frame is longer than the receiver allows, or of no known kind.
+var ErrFrame = errors.New("hushsum: not a frame of this protocol")
+
+// A frame is one byte that says what follows.
+const (
+	KindHello     = 1 // party → coordinator: hello, as JSON; the first of a connection
+	KindRefusal   = 2 // coordinator → party: refusal, as JSON; the last of a connection
+	KindJoin      = 3 // coordinator → party: u64, the number of a session that forms
+	KindMessage   = 4 // both ways: a message of package protocol
+	KindBroadcast = 5 // coordinator → party: what the next round begins with
+	KindEnd       = 6 // coordinator → party: the last broadcast; the job is done
+	KindPart      = 7 // both ways: a kind and a part of what the frame of that kind ends
+	KindAbsent    = 8 // party → coordinator: absence, as JSON; older coordinators ignore it
+
+	// With a committee:
+	KindOffer  = 9  // party → coordinator: u64, a round that it has a submission for
+	KindUpload = 10 // coordinator → party: u64, the round that there is room in for it
+)
+
+// MaxText bounds the frames that are JSON.
+const MaxText = 64 << 10
+
+// Hello says who a party is going to be in the job.
+type Hello struct {
+	Plan   job.Plan `json:"plan,omitzero"`
+	Job    []string `json:"job,omitempty"` // lines of job.Job, in place of a plan
+	Roster string   `json:"roster"`        // its digest, in hexadecimal digits
+	Digest string   `json:"digest"`        // of all that was settled
+	// Sessions are the numbers of those that the party has keys for, and Least the least
+	// number that it has not used.
+	Sessions []uint64 `json:"sessions"`
+	Least    uint64   `json:"least"`
+}
+
+// Told is the last round that somebody knows of: they say which number is the least that they may
+// take part in.
+func (h *Hello) Told() uint64 { return max(h.Least, 1) - 1 }
+
+// Absence says that a party does not submit in a round of the job, or no more than how far it is.
+type Absence struct {
+	Told   uint64 `json:"told"`   // the last round that it has submitted in
+	Absent uint64 `json:"absent"` // 0: none, said after hello
+	Why    string `json:"why"`    // a drive.Cause
+}
+
+// Refusal says why the coordinator does not go on with a party.
+type Refusal struct {
+	Field  string `json:"field"`
+	Ours   string `json:"ours"`
+	Theirs string `json:"theirs"`
+}
+
+// New returns a frame of a kind.
+func New(kind byte, body []byte) []byte { return append([]byte{kind}, body...) }
+
+// OfRound is a frame that says a round.
+func OfRound(kind byte, round uint64) []byte {
+	return New(kind, binary.BigEndian.AppendUint64(nil, round))
+}
+
+// OfJSON is a frame with a value as JSON.
+func OfJSON(kind byte, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("hushsum: " + err.Error()) // plans are valid
+	}
+	return New(kind, b)
+}
+
+// ParseJSON reads the body of a frame strictly.
+func ParseJSON(body []byte, into any) error {
+	if len(body) > MaxText {
+		return fmt.Errorf("%w: %d bytes of JSON", ErrFrame, len(body))
+	}
+	if err := strict.JSON(body, into); err != nil {
+		return fmt.Errorf("%w: %w", ErrFrame, err)
+	}
+	return nil
+}
+
+// Broadcast is what a round begins with: its number in the job, random bytes that the
+// rotation follows from, and the model, which does not change any more.
+type Broadcast struct {
+	Round  uint64
+	Fresh  [32]byte
+	Model  Weights
+	Digest [32]byte // of its bytes
+}
+
+// broadcastHead is the length of what precedes the model.
+const broadcastHead = 8 + 32
+
+// Settle fills in the digest. It fails with aggregation.ErrNotFinite.
+func (b *Broadcast) Settle() error {
+	h := protocol.NewBroadcastHash()
+	if _, err := b.WriteTo(h); err != nil {
+		return err
+	}
+	b.Digest = [32]byte(h.Sum(nil))
+	return nil
+}
+
+// WriteTo writes its bytes, in pieces.
+func (b *Broadcast) WriteTo(w io.Writer) (written int64, err error) {
+	head := append(binary.BigEndian.AppendUint64(nil, b.Round), b.Fresh[:]...)
+	n, err := w.Write(head)
+	if err != nil {
+		return int64(n), err
+	}
+	written, err = b.Model.WriteTo(w)
+	return written + int64(n), err
+}
+
+func (b *Broadcast) Bytes() ([]byte, error) {
+	out := bytes.NewBuffer(make([]byte, 0, broadcastHead+8*b.Model.Count()))
+	if _, err := b.WriteTo(out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// parseBroadcast parses one whose model is held as float64.
+func parseBroadcast(in []byte, length int) (*Broadcast, error) {
+	if len(in) < broadcastHead {
+		return nil, fmt.Errorf("%w: a broadcast of %d bytes", ErrFrame, len(in))
+	}
+	b := &Broadcast{Round: binary.BigEndian.Uint64(in), Fresh: [32]byte(in[8:])}
+	model, err := aggregation.ParseModel(in[broadcastHead:], length)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFrame, err)
+	}
+	b.Model = Floats[float64](model)
+	return b, nil
+}
+
+// InOpening returns the digest that the opening of a round has.
+func (b *Broadcast) InOpening() (digest [32]byte, err error) {
+	h := oneshot.NewBroadcastHash()
+	_, err = b.WriteTo(h)
+	return [32]byte(h.Sum(nil)), err
+}
