@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/job"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
@@ -357,10 +358,10 @@ func (c *coordinator) decode(r *Round) error {
 		return err
 	case c.narrow():
 		r.Mean32 = make([]float32, c.Plan.Length())
-		return DecodeTo(r.Mean32, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
+		return job.DecodeTo(r.Mean32, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
 	}
 	r.Mean = make([]float64, c.Plan.Length())
-	return DecodeTo(r.Mean, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
+	return job.DecodeTo(r.Mean, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
 }
 
 // notice reports what drive tells.

@@ -121,8 +121,8 @@ func TestDeclaredInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		digest := BroadcastDigest(broadcast)
-		if err := EncodeTo(v, g.settled, digest, vector, nil); err != nil {
+		digest := job.BroadcastDigest(broadcast)
+		if err := job.EncodeTo(v, g.settled, digest, vector, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := fmt.Sprint(v.Values()), fmt.Sprint(values); got != want {
@@ -133,7 +133,7 @@ func TestDeclaredInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := make([]float64, len(mean))
-		if err := DecodeTo(again, g.settled, digest, v, 1); err != nil {
+		if err := job.DecodeTo(again, g.settled, digest, v, 1); err != nil {
 			t.Fatal(err)
 		}
 		if fmt.Sprint(mean) != fmt.Sprint(again) {

@@ -50,8 +50,8 @@
 // state: see [Store]. A party with Work32 and a coordinator with Apply32 or Model32 hold models as
 // float32, in half the memory, whatever the others do: links, stores and digests have float64.
 // From a million weights on they run Go's collector several times a round, when vectors are
-// spent. Those who keep their own loop have [EncodeTo] and [DecodeTo], for float32 too, and
-// SubmitVector, ReadMessage, SumVector and SaveParts of package protocol.
+// spent. Those who keep their own loop have EncodeTo and DecodeTo of package job, for float32 too,
+// and SubmitVector, ReadMessage, SumVector and SaveParts of package protocol.
 //
 // Times are real ones here, unlike in the packages below, and nothing else is: sums,
 // noise and keys do not depend on them.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -146,7 +147,7 @@ func (l *large) server() (*protocol.Server, error) {
 }
 
 // largeBroadcast names a broadcast of the benchmark, which is not sent.
-var largeBroadcast = BroadcastDigest([]byte("large"))
+var largeBroadcast = job.BroadcastDigest([]byte("large"))
 
 // largeVector is a party's update. Only that of party 0 is not zero.
 func largeVector(length int) []float32 {
@@ -187,7 +188,7 @@ func playLarge(role, dir string) error {
 		vector := largeVector(length)
 		begin = time.Now()
 		message, err := client.SubmitVector(largeBroadcast, func(v *masking.Vector) error {
-			err := EncodeTo(v, l.settled, largeBroadcast, vector, nil)
+			err := job.EncodeTo(v, l.settled, largeBroadcast, vector, nil)
 			lap("encode-s")
 			return err
 		})
@@ -256,7 +257,7 @@ func playLarge(role, dir string) error {
 		}
 		lap("unmask-s")
 		mean := make([]float32, length)
-		if err := DecodeTo(mean, l.settled, largeBroadcast, sum, largeParties); err != nil {
+		if err := job.DecodeTo(mean, l.settled, largeBroadcast, sum, largeParties); err != nil {
 			return err
 		}
 		lap("decode-s")

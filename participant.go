@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/job"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
@@ -447,7 +448,7 @@ func filling[F aggregation.Float](
 ) (fill func(v *masking.Vector) error, err error) {
 	vector, err := work(ctx, b.Round, frames.Of[F](b.Model))
 	return func(v *masking.Vector) error {
-		return EncodeTo(v, p.Plan, b.Digest, vector, p.Random)
+		return job.EncodeTo(v, p.Plan, b.Digest, vector, p.Random)
 	}, err
 }
 

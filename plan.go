@@ -1,12 +1,9 @@
 package hushsum
 
 import (
-	"io"
 	"runtime"
 
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/masking"
 )
 
 // What a job is package job says; these are its names here.
@@ -44,23 +41,6 @@ var (
 
 // ParsePlan reads a plan's JSON form: see job.ParsePlan.
 func ParsePlan(b []byte) (*Plan, error) { return job.ParsePlan(b) }
-
-// BroadcastDigest names a broadcast: see job.BroadcastDigest.
-func BroadcastDigest(broadcast []byte) [32]byte { return job.BroadcastDigest(broadcast) }
-
-// EncodeTo writes a submission in place: see job.EncodeTo.
-func EncodeTo[F aggregation.Float](
-	v *masking.Vector, s *Settled, broadcast [32]byte, vector []F, random io.Reader,
-) error {
-	return job.EncodeTo(v, s, broadcast, vector, random)
-}
-
-// DecodeTo writes a mean in place: see job.DecodeTo.
-func DecodeTo[F aggregation.Float](
-	mean []F, s *Settled, broadcast [32]byte, sum *masking.Vector, parties int,
-) error {
-	return job.DecodeTo(mean, s, broadcast, sum, parties)
-}
 
 // drivable returns an error unless s has rounds.
 func drivable(s *Settled) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
+	declared "github.com/hushsum/hushsum/job"
 )
 
 // countedPlan has noise, so that each submission is charged to a ledger too.
@@ -81,7 +82,7 @@ func (s *sitting) step(call, broadcast string) {
 }
 
 func digestOf(broadcast string) string {
-	digest := hushsum.BroadcastDigest([]byte(broadcast))
+	digest := declared.BroadcastDigest([]byte(broadcast))
 	return hex.EncodeToString(digest[:])
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/internal/wire"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot"
 )
@@ -421,7 +422,7 @@ func oneshotSum(m *machine[*oneshot.Server], r *request) (step, error) {
 		mean, err := m.settled.Decode(broadcast, values, parties)
 		return step{blobs: [][]byte{floatBlob(mean)}, stdDev: &stdDev}, err
 	}
-	total, err := m.settled.DecodeTotal(hushsum.BroadcastDigest(broadcast), 0, values, parties)
+	total, err := m.settled.DecodeTotal(declared.BroadcastDigest(broadcast), 0, values, parties)
 	return step{blobs: [][]byte{floatBlob(total.Mean)}, stdDev: &stdDev, weight: total.Samples}, err
 }
 
@@ -448,5 +449,5 @@ func encode(s *hushsum.Settled, broadcast []byte, m hushsum.Message) ([][]uint64
 	if s.Job() == nil {
 		return s.Encode(broadcast, m.Vector, nil)
 	}
-	return s.EncodeMessage(hushsum.BroadcastDigest(broadcast), 0, m, nil)
+	return s.EncodeMessage(declared.BroadcastDigest(broadcast), 0, m, nil)
 }

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -183,7 +183,7 @@ func TestRounds(t *testing.T) {
 	step("server.keys")
 	step("server.members")
 	for round, present := range [][]int{{0, 1, 2, 3, 4}, {0, 1, 3, 4}} {
-		digest := hushsum.BroadcastDigest(fmt.Append(nil, "broadcast", round))
+		digest := declared.BroadcastDigest(fmt.Append(nil, "broadcast", round))
 		broadcast := hex.EncodeToString(digest[:])
 		step("server.begin", "broadcast", broadcast)
 		want := 0.

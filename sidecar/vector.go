@@ -7,6 +7,7 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/fault"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -122,7 +123,7 @@ func encodingOf[F aggregation.Float](
 	if err != nil {
 		return nil, requestError("", "the vector: %v", err)
 	}
-	return func(v *masking.Vector) error { return hushsum.EncodeTo(v, s, broadcast, x, nil) }, nil
+	return func(v *masking.Vector) error { return declared.EncodeTo(v, s, broadcast, x, nil) }, nil
 }
 
 // errNoVector: an empty blob says that training has made none.
@@ -163,11 +164,11 @@ func meanOf(
 	}
 	if numbers == float32s {
 		mean := make([]float32, s.Length())
-		err := hushsum.DecodeTo(mean, s, broadcast, sum, parties)
+		err := declared.DecodeTo(mean, s, broadcast, sum, parties)
 		return floatBlob(mean), 0, err
 	}
 	full := make([]float64, s.Length())
-	err = hushsum.DecodeTo(full, s, broadcast, sum, parties)
+	err = declared.DecodeTo(full, s, broadcast, sum, parties)
 	return floatBlob(full), 0, err
 }
 

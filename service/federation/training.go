@@ -3,7 +3,6 @@ package federation
 import (
 	"fmt"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -20,7 +19,7 @@ func (f *Federation) Standing(model []float64, broadcast []byte) (*training.Stan
 		return nil, fmt.Errorf("%w: %w", tensor.ErrFormat, err)
 	}
 	if broadcast != nil {
-		s.Public = hushsum.BroadcastDigest(broadcast)
+		s.Public = job.BroadcastDigest(broadcast)
 	}
 	return s, nil
 }

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
+	jobs "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/service/federation"
@@ -237,10 +237,10 @@ func (m *meddler) work(ctx context.Context, p *drive.Party, ask drive.Ask) error
 	if err != nil {
 		return nil //nolint:nilerr // the round went on, or the node is stopped
 	}
-	digest := hushsum.BroadcastDigest(file)
+	digest := jobs.BroadcastDigest(file)
 	return p.Answer(drive.Answer{ID: ask.ID, Round: ask.Round, Broadcast: digest,
 		Fill: func(v *masking.Vector) error {
-			err := hushsum.EncodeTo(v, m.fed.Settled, digest, m.vector(m.index, round), nil)
+			err := jobs.EncodeTo(v, m.fed.Settled, digest, m.vector(m.index, round), nil)
 			m.keep(m.index, round, v.Values())
 			return err
 		}})

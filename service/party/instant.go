@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/instant"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -18,7 +18,7 @@ func (r *running) workUntil(ctx context.Context, at time.Time, ask drive.Ask, w 
 	answer := drive.Answer{
 		ID:        ask.ID,
 		Round:     ask.Round,
-		Broadcast: hushsum.BroadcastDigest(w.File),
+		Broadcast: job.BroadcastDigest(w.File),
 	}
 	if !ask.Idle {
 		made, err := r.made(at, w)

@@ -22,6 +22,7 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/instant"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -454,7 +455,7 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 	answer := drive.Answer{
 		ID:        ask.ID,
 		Round:     ask.Round,
-		Broadcast: hushsum.BroadcastDigest(file),
+		Broadcast: job.BroadcastDigest(file),
 		Fill:      func(v *masking.Vector) error { return r.encode(v, update, w) },
 		Err:       err,
 	}
@@ -513,7 +514,7 @@ func (r *running) encode(v *masking.Vector, update *Update, w *Work) error {
 		var vector []float64
 		vector, err = r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
 		if err == nil {
-			err = hushsum.EncodeTo(v, r.Federation.Settled, hushsum.BroadcastDigest(w.File), vector,
+			err = job.EncodeTo(v, r.Federation.Settled, job.BroadcastDigest(w.File), vector,
 				r.random)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -123,10 +123,10 @@ func (f *follower) answer(ask drive.Ask) error {
 	if err != nil {
 		return err
 	}
-	digest := hushsum.BroadcastDigest(b)
+	digest := job.BroadcastDigest(b)
 	return f.party.Answer(drive.Answer{ID: ask.ID, Round: ask.Round, Broadcast: digest,
 		Fill: func(v *masking.Vector) error {
-			return hushsum.EncodeTo(v, f.fed.Settled, digest, make([]float64, f.fed.Spec.Len()), nil)
+			return job.EncodeTo(v, f.fed.Settled, digest, make([]float64, f.fed.Spec.Len()), nil)
 		}})
 }
 
