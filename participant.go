@@ -351,7 +351,7 @@ func (p *participant) tell(r drive.Report) {
 }
 
 // away tells the coordinator that it need not wait for this party in a round.
-func (p *participant) away(ctx context.Context, r drive.Round) error {
+func (p *participant) away(ctx context.Context, r drive.Absence) error {
 	guard := p.party.Guard()
 	why := frames.Absence{Told: guard.Last(), Absent: r.Number, Why: string(r.Cause)}
 	return p.link.Send(ctx, frames.OfJSON(frames.KindAbsent, why))

@@ -43,7 +43,7 @@ func full(v *masking.Vector) error {
 type told struct {
 	saves   bool
 	lengths []int
-	away    []drive.Round
+	away    []drive.Absence
 }
 
 // With noise a party without a vector submits zeros and noise, and others see what they see of one

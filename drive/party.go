@@ -78,8 +78,8 @@ type Ready struct {
 // Out holds what may leave.
 type Out struct {
 	Send []Message
-	Ask  *Ask    // a question to the program; nil: none
-	Away []Round // rounds that this party is absent from: tell the coordinator
+	Ask  *Ask      // a question to the program; nil: none
+	Away []Absence // rounds that this party is absent from: tell the coordinator
 }
 
 // Message is one message to the coordinator.
@@ -88,8 +88,8 @@ type Message struct {
 	Bytes   []byte // nil: the submission of this session that was saved last, see Ready
 }
 
-// Round is a round of the job in which a party does not submit.
-type Round struct {
+// Absence is a round of the job in which a party does not submit.
+type Absence struct {
 	Number uint64
 	// Cause tells the coordinator no more than it may know.
 	Cause Cause
@@ -305,7 +305,7 @@ func (p *Party) ask(c *protocol.Client, round uint64) error {
 
 func (p *Party) decline(session, round uint64, err error) {
 	p.report(Declined, session, round, err)
-	p.out.Away = append(p.out.Away, Round{round, Guarded})
+	p.out.Away = append(p.out.Away, Absence{round, Guarded})
 }
 
 // Absent takes word that this party does not submit in a round, and why, which stays here. With
@@ -317,7 +317,7 @@ func (p *Party) Absent(id AskID, round uint64, why error) {
 	}
 	p.asked = nil
 	p.report(Missed, id.Session, round, why)
-	p.out.Away = append(p.out.Away, Round{round, NoVector})
+	p.out.Away = append(p.out.Away, Absence{round, NoVector})
 }
 
 // waiting reports whether a round still waits for the answer to a question.

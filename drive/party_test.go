@@ -441,7 +441,7 @@ func TestPartyAnswers(t *testing.T) {
 		r, out := b.did(0, p.Answer(answer(id, round)))
 		b.wantReport(r, drive.Declined, drive.ErrRound)
 		if r.Save || len(out.Send) != 0 || out.Ask != nil ||
-			!slices.Equal(out.Away, []drive.Round{{Number: round, Cause: drive.Guarded}}) {
+			!slices.Equal(out.Away, []drive.Absence{{Number: round, Cause: drive.Guarded}}) {
 			t.Errorf("round %d: %+v, %+v", round, r, out)
 		}
 	}
@@ -464,7 +464,7 @@ func TestPartyAnswers(t *testing.T) {
 		absent()
 		b.wantReport(r, drive.Missed, why)
 		if r.Save || len(out.Send) != 0 ||
-			!slices.Equal(out.Away, []drive.Round{{Number: 1, Cause: drive.NoVector}}) {
+			!slices.Equal(out.Away, []drive.Absence{{Number: 1, Cause: drive.NoVector}}) {
 			t.Errorf("%+v, %+v", r, out)
 		}
 		b.wantCount(0, 0)

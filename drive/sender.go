@@ -44,10 +44,10 @@ type Sender struct {
 
 // SenderOut holds what may leave.
 type SenderOut struct {
-	Ask   *Ask    // a question to the program, in no session; nil: none
-	Offer uint64  // round that there is a submission for, 0: none
-	Send  []byte  // the submission; nil: none
-	Away  []Round // rounds that this party is absent from: tell the coordinator
+	Ask   *Ask      // a question to the program, in no session; nil: none
+	Offer uint64    // round that there is a submission for, 0: none
+	Send  []byte    // the submission; nil: none
+	Away  []Absence // rounds that this party is absent from: tell the coordinator
 }
 
 // NewSender makes a party that has submitted in no round. It fails with [ErrRound], and with
@@ -140,7 +140,7 @@ func (s *Sender) Opening(message []byte) {
 	}
 	if err != nil {
 		s.report(Declined, h.Round, err)
-		s.out.Away = append(s.out.Away, Round{h.Round, Guarded})
+		s.out.Away = append(s.out.Away, Absence{h.Round, Guarded})
 		return
 	}
 	s.opening = bytes.Clone(message)
@@ -167,7 +167,7 @@ func (s *Sender) Absent(id AskID, why error) {
 	}
 	s.asked, s.opening = nil, nil
 	s.report(Missed, id.Round, why)
-	s.out.Away = append(s.out.Away, Round{id.Round, NoVector})
+	s.out.Away = append(s.out.Away, Absence{id.Round, NoVector})
 }
 
 // Answer takes the program's vector: it is counted, made into the one message, and may leave once
@@ -197,7 +197,7 @@ func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros erro
 	case err != nil:
 		s.asked, s.opening = nil, nil
 		s.report(Refused, id.Round, err)
-		s.out.Away = append(s.out.Away, Round{id.Round, Guarded})
+		s.out.Away = append(s.out.Away, Absence{id.Round, Guarded})
 		return nil
 	}
 	s.guard, s.asked, s.opening, s.unsaved = guard, nil, nil, true

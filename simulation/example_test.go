@@ -42,7 +42,7 @@ func Example() {
 		Sum:        simulation.Private,
 		Beside:     true,
 	}
-	result, err := simulation.Run(context.Background(), options, func(r simulation.Round) {
+	result, err := simulation.Run(context.Background(), options, func(r simulation.RoundResult) {
 		fmt.Printf("round %d: the sum of %d parties with %d rows\n", r.Round, r.Parties, r.Samples)
 	})
 	if err != nil {

@@ -109,7 +109,7 @@ func meanOf(parties []int, weight func(party int) float64, of func(party int) []
 
 // move applies the server's rule, and all else that changes from round to round; r is
 // told what the mask and clipping did.
-func (l *learner) move(r *Round, sum job.Total, included []int, works []training.Work) error {
+func (l *learner) move(r *RoundResult, sum job.Total, included []int, works []training.Work) error {
 	next, masked, err := l.Next(sum)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (l *learner) move(r *Round, sum job.Total, included []int, works []training
 }
 
 // observe says what training and clipping did.
-func (l *learner) observe(r *Round, included []int, works []training.Work) (err error) {
+func (l *learner) observe(r *RoundResult, included []int, works []training.Work) (err error) {
 	r.ClipNorm = l.Norm
 	if len(included) == 0 {
 		return nil

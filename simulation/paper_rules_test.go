@@ -230,7 +230,7 @@ func TestPaperRulesMaskedScaffold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := state.play(t.Context(), &Round{Round: 1}); err != nil {
+		if err := state.play(t.Context(), &RoundResult{Round: 1}); err != nil {
 			t.Fatal(err)
 		}
 		states[kind] = state.learned

@@ -35,8 +35,8 @@ func left(leaves []moment) (count [never + 1]int) {
 // same training in the clear over the same parties.
 func TestRunWithDropOuts(t *testing.T) {
 	o := recovering(t, 0.2)
-	var reported []Round
-	s, err := Run(t.Context(), o, func(r Round) { reported = append(reported, withoutModel(r)) })
+	var reported []RoundResult
+	s, err := Run(t.Context(), o, func(r RoundResult) { reported = append(reported, withoutModel(r)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestLostRounds(t *testing.T) {
 		t.Fatalf("%d of %d rounds lost, want some of 10", s.Lost(), len(s.Rounds))
 	}
 	drops := newDropOuts(o.Seed, o.DropOuts())
-	var before Round
+	var before RoundResult
 	for _, r := range s.Rounds {
 		submitted := 10 - left(drops.next(10))[beforeSubmit]
 		if lost := submitted < 10; lost != (r.Lost != nil) {

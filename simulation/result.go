@@ -44,8 +44,8 @@ func (c Cost) perParty(n int) Cost {
 	return c
 }
 
-// Round is the outcome of one round.
-type Round struct {
+// RoundResult is the outcome of one round.
+type RoundResult struct {
 	Round    int   // from 1
 	Parties  int   // in the sum, 0 if the round is lost
 	Included []int // which they are
@@ -102,7 +102,7 @@ type Round struct {
 type Result struct {
 	Layout masking.Layout // of a submission, nil for Clear sums
 	Setup  Cost           // of Private sums, once: key exchange and, with recovery, first material
-	Rounds []Round        // those that ended, lost ones among them
+	Rounds []RoundResult  // those that ended, lost ones among them
 
 	// Model is the last model, and Clear the one of the training in the clear, nil
 	// without Beside; the first ones until a round has a sum.
@@ -120,7 +120,7 @@ type Result struct {
 }
 
 // Final returns the last round in which the model was judged, nil if there was none.
-func (r *Result) Final() *Round {
+func (r *Result) Final() *RoundResult {
 	for i := range slices.Backward(r.Rounds) {
 		if r.Rounds[i].Test != nil {
 			return &r.Rounds[i]

@@ -40,7 +40,7 @@ type run struct {
 // done until then and unwraps to the reason, such as context.Canceled,
 // learning.ErrDiverged or aggregation.ErrSaturated. It ends within a few steps of
 // training; the round that was under way is lost.
-func Run(ctx context.Context, options Options, report func(Round)) (*Result, error) {
+func Run(ctx context.Context, options Options, report func(RoundResult)) (*Result, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func Run(ctx context.Context, options Options, report func(Round)) (*Result, err
 }
 
 // train runs all rounds, and puts into out what it has done, however it ends.
-func (x *run) train(ctx context.Context, out *Result, report func(Round)) (err error) {
+func (x *run) train(ctx context.Context, out *Result, report func(RoundResult)) (err error) {
 	if out.Server, out.Public, err = x.account.spent(); err != nil {
 		return failure(0, -1, err)
 	}
@@ -79,7 +79,7 @@ func (x *run) train(ctx context.Context, out *Result, report func(Round)) (err e
 			return failure(round, -1, err)
 		}
 		out.Server, out.Public = server, public
-		r := Round{Round: round, Server: server, Public: public}
+		r := RoundResult{Round: round, Server: server, Public: public}
 		err = x.play(ctx, &r)
 		x.models(out)
 		if err != nil {
@@ -274,7 +274,7 @@ func (x *run) learners() []*learner {
 }
 
 // play runs one round and moves the models.
-func (x *run) play(ctx context.Context, r *Round) error {
+func (x *run) play(ctx context.Context, r *RoundResult) error {
 	r.Exchanges = x.Client.Sums()
 	means, err := x.meanGradients(ctx, r)
 	if err != nil {
@@ -299,7 +299,7 @@ func (x *run) play(ctx context.Context, r *Round) error {
 }
 
 // judge evaluates the models.
-func (x *run) judge(r *Round) error {
+func (x *run) judge(r *RoundResult) error {
 	judged := []**learning.Matrix{&r.Test, &r.Clear}
 	for k, l := range x.learners() {
 		matrix, err := learning.Evaluate(x.Model, l.Weights, x.Test)
@@ -313,7 +313,7 @@ func (x *run) judge(r *Round) error {
 
 // meanGradients are the first sums of rules with two exchanges, one for each learner;
 // nil for other rules.
-func (x *run) meanGradients(ctx context.Context, r *Round) ([][]float64, error) {
+func (x *run) meanGradients(ctx context.Context, r *RoundResult) ([][]float64, error) {
 	learners := x.learners()
 	means := make([][]float64, len(learners))
 	if x.gradients == nil {
@@ -358,7 +358,9 @@ func (x *run) meanGradients(ctx context.Context, r *Round) ([][]float64, error) 
 }
 
 // sum has the parties submit, and says in r what it cost and whether it was lost.
-func (x *run) sum(ctx context.Context, s *summer, r *Round, submit submitter) (outcome, error) {
+func (x *run) sum(
+	ctx context.Context, s *summer, r *RoundResult, submit submitter,
+) (outcome, error) {
 	out, err := s.sum(ctx, r.Round, x.learned.Weights, submit)
 	r.Cost.add(out.cost)
 	r.Lost = out.lost
@@ -366,7 +368,7 @@ func (x *run) sum(ctx context.Context, s *summer, r *Round, submit submitter) (o
 }
 
 // sumUpdates has the parties train and submit, and moves the models.
-func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error {
+func (x *run) sumUpdates(ctx context.Context, r *RoundResult, means [][]float64) error {
 	learners := x.learners()
 	works := make([][]training.Work, len(learners)) // by learner and party
 	for k := range works {
@@ -414,13 +416,13 @@ func (x *run) sumUpdates(ctx context.Context, r *Round, means [][]float64) error
 		return err
 	}
 	if x.beside != nil && len(out.included) > 0 {
-		return x.beside.move(&Round{}, totals[1], out.included, works[1])
+		return x.beside.move(&RoundResult{}, totals[1], out.included, works[1])
 	}
 	return nil
 }
 
 // totals returns what the sum says, and what one in the clear would.
-func (x *run) totals(r *Round, out outcome, works [][]training.Work) ([]job.Total, error) {
+func (x *run) totals(r *RoundResult, out outcome, works [][]training.Work) ([]job.Total, error) {
 	totals := make([]job.Total, len(works))
 	for k, l := range x.learners() {
 		var err error

@@ -27,7 +27,7 @@ func TestFailedRoundIsCharged(t *testing.T) {
 	var n privacy.Noise
 	x := noisyBrief(&n)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, x, func(Round) { cancel() })
+	_, err := Run(ctx, x, func(RoundResult) { cancel() })
 	out := done(t, err)
 	if !errors.Is(err, context.Canceled) || len(out.Rounds) != 1 {
 		t.Fatalf("%d rounds: %v", len(out.Rounds), err)
@@ -42,7 +42,7 @@ func TestFailedRoundIsCharged(t *testing.T) {
 
 	o := private(t, n)
 	ctx, cancel = context.WithCancel(t.Context())
-	_, err = Run(ctx, o, func(Round) { cancel() })
+	_, err = Run(ctx, o, func(RoundResult) { cancel() })
 	if s := done(t, err); !errors.Is(err, context.Canceled) || len(s.Rounds) != 1 ||
 		s.Server.Upper <= s.Rounds[0].Server.Upper {
 		t.Errorf("%d rounds, spent %v: %v", len(s.Rounds), s.Server, err)
@@ -167,7 +167,7 @@ func TestSecretSchedule(t *testing.T) {
 	}
 	// By default two runs of one seed differ.
 	if x.Rounds = 20; slices.EqualFunc(train(t, x).Rounds, train(t, x).Rounds,
-		func(a, b Round) bool { return slices.Equal(a.Included, b.Included) }) {
+		func(a, b RoundResult) bool { return slices.Equal(a.Included, b.Included) }) {
 		t.Error("draws are repeated")
 	}
 	x.Random = iotest.ErrReader(errors.New("no draws"))

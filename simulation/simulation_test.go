@@ -59,14 +59,14 @@ func averaging(parties []*learning.Dataset, test *learning.Dataset) Options {
 func small(t testing.TB) Options { return averaging(census(t, 800, 5, 60)) }
 
 // withoutModel is what a result keeps of a round.
-func withoutModel(r Round) Round {
+func withoutModel(r RoundResult) RoundResult {
 	r.Model = nil
 	return r
 }
 
 func TestRun(t *testing.T) {
 	o := small(t)
-	var reported []Round
+	var reported []RoundResult
 	var progress [][2]int
 	o.Progress = func(round, done, of int) {
 		if of != 5 {
@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 	}
 	var ticks atomic.Int64
 	o.Now = func() time.Time { return time.Unix(0, ticks.Add(1)*1000) }
-	s, err := Run(t.Context(), o, func(r Round) { reported = append(reported, withoutModel(r)) })
+	s, err := Run(t.Context(), o, func(r RoundResult) { reported = append(reported, withoutModel(r)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestRunIsCancelled(t *testing.T) {
 
 	// Between rounds.
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, o, func(r Round) {
+	_, err := Run(ctx, o, func(r RoundResult) {
 		if r.Round == 2 {
 			cancel()
 		}

@@ -31,8 +31,8 @@ func (m *memory) Save(state []byte) error {
 
 func (m *memory) Load() ([]byte, error) { return *m, nil }
 
-// Party is one of a training, with its rows. It is not safe for concurrent use.
-type Party struct {
+// Own is a party's own part in a training, with its rows. It is not safe for concurrent use.
+type Own struct {
 	training *Training
 	number   int
 	rows     *learning.Dataset
@@ -42,7 +42,7 @@ type Party struct {
 // Party returns the party of a number in the roster. A store of nil is one that lasts as long as
 // the process: a party that is started again then goes on without control variates. It fails with
 // a [job.ConfigError].
-func (t *Training) Party(number int, rows *learning.Dataset, store Store) (*Party, error) {
+func (t *Training) Party(number int, rows *learning.Dataset, store Store) (*Own, error) {
 	if number < 0 || number >= t.parties {
 		return nil, &job.ConfigError{Path: "parties.count",
 			Reason: fmt.Sprintf("there is no party %d among %d", number, t.parties),
@@ -54,7 +54,7 @@ func (t *Training) Party(number int, rows *learning.Dataset, store Store) (*Part
 	if store == nil {
 		store = new(memory)
 	}
-	return &Party{t, number, rows, store}, nil
+	return &Own{t, number, rows, store}, nil
 }
 
 // variates are SCAFFOLD's of a party: those that hold, and those that will if the round of the
@@ -66,7 +66,7 @@ type variates struct {
 
 // Message trains, and returns what the party sends. It may be called again for a sum. It fails
 // with what training fails with, with the Store's errors and with [ErrVariates].
-func (p *Party) Message(ctx context.Context, s *Standing) (m job.Message, err error) {
+func (p *Own) Message(ctx context.Context, s *Standing) (m job.Message, err error) {
 	var v variates
 	if p.training.Stored() {
 		if v, err = p.load(s); err != nil {
@@ -86,7 +86,7 @@ func (p *Party) Message(ctx context.Context, s *Standing) (m job.Message, err er
 }
 
 // Submit is Message, encoded.
-func (p *Party) Submit(ctx context.Context, s *Standing) (values [][]uint64, err error) {
+func (p *Own) Submit(ctx context.Context, s *Standing) (values [][]uint64, err error) {
 	m, err := p.Message(ctx, s)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (p *Party) Submit(ctx context.Context, s *Standing) (values [][]uint64, err
 
 // load reads the variates. Those that were to be hold if the party was counted in their
 // round, as the server tells all.
-func (p *Party) load(s *Standing) (v variates, err error) {
+func (p *Own) load(s *Standing) (v variates, err error) {
 	b, err := p.store.Load()
 	if err != nil {
 		return v, err

@@ -174,7 +174,7 @@ func (a ablation) run(
 	values := []float64{0, nan, nan, nan, nan, nan}
 	in, others, counted := 0.0, 0.0, 0.0
 	var wrong error
-	t, err := simulation.Run(ctx, x, func(r simulation.Round) {
+	t, err := simulation.Run(ctx, x, func(r simulation.RoundResult) {
 		step()
 		if a.perRound == 0 || r.Round <= rounds-lastRounds || wrong != nil {
 			return

@@ -86,7 +86,7 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 				Local:    learning.SGD{Rate: .1, Batch: batch, Steps: 10, WeightDecay: 1e-3},
 				Client:   rule.client, Seed: seed,
 			}
-			trained, err := simulation.Run(ctx, x, func(r simulation.Round) {
+			trained, err := simulation.Run(ctx, x, func(r simulation.RoundResult) {
 				step()
 				model, exchanges = r.Model, r.Exchanges
 			})

@@ -170,7 +170,7 @@ func (t *Table) outcome(
 
 // train runs a training and counts its rounds.
 func train(ctx context.Context, x simulation.Options, step func()) (*simulation.Result, error) {
-	return simulation.Run(ctx, x, func(simulation.Round) { step() })
+	return simulation.Run(ctx, x, func(simulation.RoundResult) { step() })
 }
 
 // accuracy and mcc are those of the last model, NaN if no round was run.

@@ -26,8 +26,8 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// Entry is a federation as a node knows it.
-type Entry struct {
+// Known is a federation as a node knows it.
+type Known struct {
 	Federation *federation.Federation
 	Roster     []byte         // its text
 	Initial    []byte         // the file of the first model, if it names one
@@ -37,8 +37,8 @@ type Entry struct {
 
 // Federations finds them.
 type Federations interface {
-	Find(id string) (Entry, bool)
-	Entries() []Entry
+	Find(id string) (Known, bool)
+	Entries() []Known
 }
 
 // Options make a door.

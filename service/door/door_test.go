@@ -39,15 +39,15 @@ type site struct {
 	stranger   ed25519.PrivateKey
 }
 
-func (s *site) Find(id string) (door.Entry, bool) {
+func (s *site) Find(id string) (door.Known, bool) {
 	if id != s.fed.ID {
-		return door.Entry{}, false
+		return door.Known{}, false
 	}
 	return s.Entries()[0], true
 }
 
-func (s *site) Entries() []door.Entry {
-	return []door.Entry{{Federation: s.fed, Roster: s.roster, Runner: s.run}}
+func (s *site) Entries() []door.Known {
+	return []door.Known{{Federation: s.fed, Roster: s.roster, Runner: s.run}}
 }
 
 const declared = `name = "doors"

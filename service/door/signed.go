@@ -12,7 +12,7 @@ import (
 
 // caller is who signed a request, for which federation.
 type caller struct {
-	Entry
+	Known
 	party  int
 	signed *signature.Signed
 }

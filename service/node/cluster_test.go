@@ -24,7 +24,7 @@ import (
 )
 
 // clusterConfig makes a node's configuration that of one of three.
-func clusterConfig(folder string, j job, which int, c node.Config) node.Config {
+func clusterConfig(folder string, j job, which int, c node.Options) node.Options {
 	c.Name = fmt.Sprint("node-", which)
 	c.Folder = filepath.Join(folder, c.Name)
 	c.Listen = strings.TrimPrefix(j.Doors[which], "http://")

@@ -50,7 +50,7 @@ type hostile struct {
 	*testing.T
 	folder string
 	fed    *federation.Federation
-	config node.Config
+	config node.Options
 	group  sync.WaitGroup
 
 	mutex     sync.Mutex
@@ -303,7 +303,7 @@ func TestHostile(t *testing.T) {
 	if least := h.fed.Settled.MinSurvivors(); least != hostileHonest {
 		t.Fatalf("a sum takes %d parties", least)
 	}
-	h.config = node.Config{Folder: filepath.Join(h.folder, "node"), Listen: address, Summed: h.took}
+	h.config = node.Options{Folder: filepath.Join(h.folder, "node"), Listen: address, Summed: h.took}
 	n := h.start()
 	defer func() { n.Close() }()
 	leave(h.folder, "fingerprint", n.Fingerprint)

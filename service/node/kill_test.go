@@ -125,7 +125,7 @@ func childServer() {
 	due, _ := strconv.Atoi(at)
 	_, listen, _ := strings.Cut(j.Address, "://") // nodes of a cluster have their own, below
 	decisions := 0
-	c := node.Config{
+	c := node.Options{
 		Folder:  filepath.Join(folder, "node"),
 		Listen:  listen,
 		Plain:   !strings.HasPrefix(j.Address, "https:"),

@@ -39,8 +39,8 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// Config makes a node.
-type Config struct {
+// Options makes a node.
+type Options struct {
 	Folder string // its keys, and the embedded JetStream's files
 	Name   string // of this node; empty: that in the folder, or a new one
 	Listen string // host:port of the parties' door
@@ -108,7 +108,7 @@ const (
 
 // Node is a running node.
 type Node struct {
-	Config
+	Options
 	embedded *record.Embedded // nil with an external JetStream
 	conn     *nats.Conn
 	records  *record.Records
@@ -146,7 +146,7 @@ type entry struct {
 }
 
 // Start starts a node. Close it.
-func Start(ctx context.Context, c Config) (n *Node, err error) {
+func Start(ctx context.Context, c Options) (n *Node, err error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -156,7 +156,7 @@ func Start(ctx context.Context, c Config) (n *Node, err error) {
 	if c.Patience == 0 {
 		c.Patience = door.DefaultPatience
 	}
-	n = &Node{Config: c, entries: make(map[string]*entry)}
+	n = &Node{Options: c, entries: make(map[string]*entry)}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -419,18 +419,18 @@ func (n *Node) proxy(l lead) *httputil.ReverseProxy {
 type federations Node
 
 // Find finds one by its identifier.
-func (f *federations) Find(id string) (door.Entry, bool) {
+func (f *federations) Find(id string) (door.Known, bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	e := f.entries[id]
 	if e == nil {
-		return door.Entry{}, false
+		return door.Known{}, false
 	}
 	return f.entry(e), true
 }
 
-func (f *federations) entry(e *entry) door.Entry {
-	out := door.Entry{
+func (f *federations) entry(e *entry) door.Known {
+	out := door.Known{
 		Federation: e.federation,
 		Roster:     e.roster,
 		Initial:    e.initial,
@@ -443,14 +443,14 @@ func (f *federations) entry(e *entry) door.Entry {
 }
 
 // Entries returns all, by name.
-func (f *federations) Entries() []door.Entry {
+func (f *federations) Entries() []door.Known {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	var out []door.Entry
+	var out []door.Known
 	for _, e := range f.entries {
 		out = append(out, f.entry(e))
 	}
-	slices.SortFunc(out, func(x, y door.Entry) int {
+	slices.SortFunc(out, func(x, y door.Known) int {
 		return strings.Compare(x.Federation.Job.Name, y.Federation.Job.Name)
 	})
 	return out

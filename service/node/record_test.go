@@ -119,8 +119,8 @@ func takePart(
 	group.Wait()
 }
 
-func plainNode(folder string) node.Config {
-	return node.Config{Folder: folder, Listen: "127.0.0.1:0", Plain: true}
+func plainNode(folder string) node.Options {
+	return node.Options{Folder: folder, Listen: "127.0.0.1:0", Plain: true}
 }
 
 // awaitStatus waits until a federation's status is as wanted.

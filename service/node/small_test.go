@@ -34,11 +34,11 @@ const smallParties = 4
 // waits for so long, or 10 s.
 func startSmall(t *testing.T, rounds int, step string, now func() time.Time) *small {
 	t.Helper()
-	return startSmallOf(t, rounds, step, node.Config{Now: now})
+	return startSmallOf(t, rounds, step, node.Options{Now: now})
 }
 
 // startSmallOf is startSmall with a node of other bounds.
-func startSmallOf(t *testing.T, rounds int, step string, c node.Config) *small {
+func startSmallOf(t *testing.T, rounds int, step string, c node.Options) *small {
 	t.Helper()
 	c.Grace = 500 * time.Millisecond
 	folder := t.TempDir()
@@ -48,7 +48,7 @@ func startSmallOf(t *testing.T, rounds int, step string, c node.Config) *small {
 }
 
 // startIn starts a node with the federation that a folder declares.
-func startIn(t *testing.T, folder string, c node.Config) *small {
+func startIn(t *testing.T, folder string, c node.Options) *small {
 	t.Helper()
 	s := &small{t: t, folder: folder, log: new(safeBuffer)}
 	var err error

@@ -270,7 +270,7 @@ func trainBetweenMachines(
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var mutex sync.Mutex
-	n, err := node.Start(ctx, node.Config{
+	n, err := node.Start(ctx, node.Options{
 		Folder: filepath.Join(folder, "node"),
 		Name:   "test",
 		Listen: "127.0.0.1:0",

@@ -17,7 +17,7 @@ import (
 // [NewDeclared].
 type Declared struct {
 	federation *federation.Federation
-	party      *training.Party
+	party      *training.Own
 }
 
 // NewDeclared makes the trainer of a party, by its number in the roster, on its rows. What

@@ -13,9 +13,9 @@ import (
 
 // playCrowd plays a round of a crowd: real keys, chains and masks, each made once, and
 // the times that real parties would need, from what package cost says.
-func (r *run) playCrowd(active []*party) (Round, error) {
+func (r *run) playCrowd(active []*party) (RoundResult, error) {
 	n := len(active)
-	out := Round{Number: r.round}
+	out := RoundResult{Number: r.round}
 	if r.crowd == nil {
 		if err := r.gatherCrowd(active); err != nil {
 			return out, err
@@ -138,7 +138,7 @@ func (r *run) absent(n int) []bool {
 }
 
 // timeCrowd works out when everybody is done.
-func (r *run) timeCrowd(out Round, active []*party, absent []bool) Round {
+func (r *run) timeCrowd(out RoundResult, active []*party, absent []bool) RoundResult {
 	n := len(active)
 	costs := r.crowdCosts(n)
 	load, server, bytes := costs.Party(r.units), costs.Server(r.units), costs.Wire()

@@ -7,22 +7,22 @@ import (
 )
 
 // playSessions plays a round of private sums.
-func (r *run) playSessions(active []*party) (Round, error) {
+func (r *run) playSessions(active []*party) (RoundResult, error) {
 	if err := r.gather(active); err != nil {
-		return Round{}, err
+		return RoundResult{}, err
 	}
 	for !r.over && r.clock.Now() < clock.End/2 && r.clock.Step() {
 		if err := r.ctx.Err(); err != nil {
-			return Round{}, err
+			return RoundResult{}, err
 		}
 	}
 	if !r.over {
 		r.lost = r.stuck()
 	}
 	if r.failure != nil {
-		return Round{}, r.failure
+		return RoundResult{}, r.failure
 	}
-	out := Round{
+	out := RoundResult{
 		Number: r.round,
 		Began:  r.began,
 		Took:   r.clock.Now() - r.began,
@@ -245,8 +245,8 @@ func (r *run) give(p *party, included bool) {
 }
 
 // playRing sums whole numbers without messages: nothing takes time.
-func (r *run) playRing(active []*party) (Round, error) {
-	out := Round{Number: r.round, Included: len(active)}
+func (r *run) playRing(active []*party) (RoundResult, error) {
+	out := RoundResult{Number: r.round, Included: len(active)}
 	if !slices.Equal(r.inside, active) {
 		c, err := r.newCodec(active)
 		if err != nil {

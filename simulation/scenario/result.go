@@ -14,7 +14,7 @@ type Result struct {
 	Weights int      // of the model
 	Parties int
 	SetUps  []SetUp
-	Rounds  []Round
+	Rounds  []RoundResult
 	Privacy []Promise // of each party, empty without noise
 	Notes   []string
 	Pairs   *crowd.Counts // of a crowd: what was done once
@@ -29,8 +29,8 @@ type SetUp struct {
 	Bytes   int           // that parties sent and received
 }
 
-// Round is one round.
-type Round struct {
+// RoundResult is one round.
+type RoundResult struct {
 	Number   int
 	Began    time.Duration // virtual; with a set-up before it, when that was over
 	Took     time.Duration // until the last party that was there had the new model
@@ -142,9 +142,9 @@ func (r *Result) Lost() (lost int) {
 func (r *Result) Elapsed() time.Duration { return r.Final().Began + r.Final().Took }
 
 // Final returns the last round; the zero value if there is none.
-func (r *Result) Final() Round {
+func (r *Result) Final() RoundResult {
 	if len(r.Rounds) == 0 {
-		return Round{Accuracy: math.NaN(), MCC: math.NaN()}
+		return RoundResult{Accuracy: math.NaN(), MCC: math.NaN()}
 	}
 	return r.Rounds[len(r.Rounds)-1]
 }

@@ -29,7 +29,7 @@ type Rows struct {
 // Hooks are what a caller may see or decide of a run. The zero value does nothing.
 type Hooks struct {
 	// Round is told of every round as it ends.
-	Round func(Round)
+	Round func(RoundResult)
 	// Progress is told how far a long round is, for crowds; from several goroutines.
 	Progress func(round, done, of int)
 	// Units are those of the times that are not given; the zero value: cost.Reference.
@@ -300,7 +300,7 @@ func (r *run) play() (more bool, err error) {
 	hash := protocol.NewBroadcastHash()
 	hash.Write(r.broadcast)
 	r.digest = [32]byte(hash.Sum(nil))
-	var out Round
+	var out RoundResult
 	switch r.World.Fidelity {
 	case messages:
 		out, err = r.playSessions(active)
@@ -324,7 +324,7 @@ func (r *run) play() (more bool, err error) {
 }
 
 // judge says how good the models are, and who leaves.
-func (r *run) judge(out *Round, active []*party) error {
+func (r *run) judge(out *RoundResult, active []*party) error {
 	score := func(w []float64) (float64, float64, error) {
 		m, err := learning.Evaluate(r.model, w, r.test)
 		return m.Accuracy(), m.MCC(), err
@@ -361,7 +361,7 @@ func (r *run) judge(out *Round, active []*party) error {
 }
 
 // leave notes that a party has left for good, if it has.
-func (r *run) leave(p *party, out *Round, k int, converged bool) {
+func (r *run) leave(p *party, out *RoundResult, k int, converged bool) {
 	if converged || p.Leaves == r.round {
 		p.gone, out.Parties[k].Left = true, true
 		out.Left = append(out.Left, p.name)

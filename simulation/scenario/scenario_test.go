@@ -629,7 +629,7 @@ func TestEnds(t *testing.T) {
 	s := small()
 	s.Privacy = job.Privacy{Noise: "skellam", Epsilon: 8, Clip: 1}
 	ended, cancel = context.WithCancel(t.Context())
-	result, err := Run(ended, s, census(t), Hooks{Round: func(r Round) {
+	result, err := Run(ended, s, census(t), Hooks{Round: func(r RoundResult) {
 		if r.Number == 2 {
 			cancel()
 		}

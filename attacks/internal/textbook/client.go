@@ -25,7 +25,7 @@ type Client struct {
 	Chains  map[int]*keyexchange.Chain
 	Last    uint64       // no round up to this one can begin any more
 	Upload  *wire.Upload // the last that was made
-	Open    *Round       // round Last, while it lasts
+	Open    *Exchange    // round Last, while it lasts
 
 	identity crypto.Signer
 	random   io.Reader
@@ -44,8 +44,8 @@ const (
 	Over
 )
 
-// Round is what a client holds of the round that it is in.
-type Round struct {
+// Exchange is what a client holds of the round that it is in.
+type Exchange struct {
 	Phase        Phase
 	Broadcast    [32]byte
 	Participants wire.Set

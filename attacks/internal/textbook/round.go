@@ -28,7 +28,7 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 	} else if len(body) < 32 {
 		return nil, protocol.ErrTruncated
 	}
-	r := &Round{Broadcast: [32]byte(body)}
+	r := &Exchange{Broadcast: [32]byte(body)}
 	var rest []byte
 	var err error
 	if r.Participants, rest, err = readSet(c.without, body[32:], c.Terms.Parties); err != nil {
@@ -68,7 +68,7 @@ func (c *Client) receiveBegin(h wire.Header, body []byte) ([]byte, error) {
 	return nil, nil
 }
 
-func (c *Client) checkParticipants(r *Round) error {
+func (c *Client) checkParticipants(r *Exchange) error {
 	switch n := r.Participants.Len(); {
 	case c.without.has(Participants):
 	case !r.Participants.Has(c.Self), !c.Terms.Recovery && n < c.Terms.Members.Len(),
@@ -190,7 +190,7 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 }
 
 // checkCertificate verifies signatures on the survivors that this party has signed.
-func (c *Client) checkCertificate(r *Round, certificate wire.Certificate) error {
+func (c *Client) checkCertificate(r *Exchange, certificate wire.Certificate) error {
 	if len(certificate) < c.Terms.Quorum {
 		return protocol.ErrCertificate
 	}

@@ -144,7 +144,7 @@ func runDev(
 	if err != nil {
 		return err
 	}
-	n, err := node.Start(ctx, node.Config{
+	n, err := node.Start(ctx, node.Options{
 		Folder: filepath.Join(folder, "node"),
 		Name:   "dev",
 		Listen: "127.0.0.1:0",

@@ -25,7 +25,7 @@ moment: what was decided is recorded before it is sent.
 
 At the first start it prints two operators' tokens, which are stored as hashes, and at each
 start the fingerprint of the door's certificate, which parties pin.`, std)
-	var c node.Config
+	var c node.Options
 	var operators, certificate, key, sealKey, log, peers, clusterCA, clusterCert, clusterKey string
 	var declared files
 	f.StringVar(&c.Folder, "folder", "hushsum", "`folder` of this node's keys and record")

@@ -170,7 +170,7 @@ func TestHeaderAndCosts(t *testing.T) {
 	}
 	score := &learning.Matrix{Classes: 2, Counts: []int{3, 1, 1, 3}}
 	s := &simulation.Result{Model: make([]float64, 100),
-		Rounds: []simulation.Round{{Round: 1, Test: score, Clear: score, Exchanges: 1}}}
+		Rounds: []simulation.RoundResult{{Round: 1, Test: score, Clear: score, Exchanges: 1}}}
 	s.Setup = simulation.Cost{Client: 60 * time.Millisecond, BytesUp: 1000, BytesDown: 6200}
 	s.Rounds[0].Cost = simulation.Cost{Train: 40 * time.Millisecond, BytesUp: 1000, BytesDown: 1800}
 	got := end(s, 35*time.Millisecond)

@@ -110,9 +110,9 @@ func (j *jsonLines) begin() {}
 
 func (j *jsonLines) progress(round, done, of int) {}
 
-func (j *jsonLines) round(r simulation.Round) { show.JSON(j.std, j.newRound(&r)) }
+func (j *jsonLines) round(r simulation.RoundResult) { show.JSON(j.std, j.newRound(&r)) }
 
-func (j *jsonLines) newRound(r *simulation.Round) jsonRound {
+func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
 	o := jsonRound{
 		Round:         r.Round,
 		Clients:       r.Parties,
@@ -143,7 +143,7 @@ func (j *jsonLines) newRound(r *simulation.Round) jsonRound {
 }
 
 func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
-	last := simulation.Round{Parties: j.perRound()}
+	last := simulation.RoundResult{Parties: j.perRound()}
 	dropped := 0
 	for i := range r.Rounds {
 		last = r.Rounds[i]

@@ -57,7 +57,7 @@ func (s *shown) judge(m *learning.Matrix) show.Score {
 type presenter interface {
 	begin()
 	progress(round, done, of int)
-	round(r simulation.Round)
+	round(r simulation.RoundResult)
 	end(r *simulation.Result, took time.Duration)
 }
 

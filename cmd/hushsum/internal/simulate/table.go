@@ -24,27 +24,28 @@ type table struct {
 type column struct {
 	heading string
 	width   int
-	value   func(r *simulation.Round) string
+	value   func(r *simulation.RoundResult) string
 }
 
 // newColumns are the columns of a run: 77 to 80 characters with the space between them.
 func (t *table) newColumns() []column {
-	up := func(r *simulation.Round) string { return show.Grouped(int(r.Cost.BytesUp)) }
-	down := func(r *simulation.Round) string { return show.Grouped(int(r.Cost.BytesDown)) }
-	train := func(r *simulation.Round) string { return show.Short(r.Cost.Train) }
-	sum := func(r *simulation.Round) string { return show.Short(r.Cost.Client) }
-	server := func(r *simulation.Round) string { return show.Short(r.Cost.Server) }
-	spentServer := func(r *simulation.Round) string { return show.Epsilon(r.Server.Upper) }
-	spentPublic := func(r *simulation.Round) string { return show.Epsilon(r.Public.Upper) }
-	norm := func(r *simulation.Round) string { return fmt.Sprintf("%.3g", r.MeanNorm) }
-	clipped := func(r *simulation.Round) string { return fmt.Sprintf("%.0f%%", 100*r.Clipped) }
-	mask := func(r *simulation.Round) string { return fmt.Sprintf("%.3f", r.Masked) }
-	correct := func(r *simulation.Round) string { return fmt.Sprintf("%.4f", r.Test.Accuracy()) }
-	coefficient := func(r *simulation.Round) string {
+	up := func(r *simulation.RoundResult) string { return show.Grouped(int(r.Cost.BytesUp)) }
+	down := func(r *simulation.RoundResult) string { return show.Grouped(int(r.Cost.BytesDown)) }
+	train := func(r *simulation.RoundResult) string { return show.Short(r.Cost.Train) }
+	sum := func(r *simulation.RoundResult) string { return show.Short(r.Cost.Client) }
+	server := func(r *simulation.RoundResult) string { return show.Short(r.Cost.Server) }
+	spentServer := func(r *simulation.RoundResult) string { return show.Epsilon(r.Server.Upper) }
+	spentPublic := func(r *simulation.RoundResult) string { return show.Epsilon(r.Public.Upper) }
+	norm := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.3g", r.MeanNorm) }
+	clipped := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.0f%%", 100*r.Clipped) }
+	mask := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.3f", r.Masked) }
+	correct := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.4f", r.Test.Accuracy()) }
+	coefficient := func(r *simulation.RoundResult) string {
 		return fmt.Sprintf("%.4f", t.judge(r.Test).MCC())
 	}
 
-	all := []column{{"round", 5, func(r *simulation.Round) string { return fmt.Sprint(r.Round) }},
+	number := func(r *simulation.RoundResult) string { return fmt.Sprint(r.Round) }
+	all := []column{{"round", 5, number},
 		{"parties", 9, t.included}}
 	add := func(more ...column) { all = append(all, more...) }
 	noisy, rules := t.mechanism != nil, !t.averaging
@@ -71,7 +72,7 @@ func (t *table) newColumns() []column {
 }
 
 // included is how many parties are in a round's sum, of how many.
-func (t *table) included(r *simulation.Round) string {
+func (t *table) included(r *simulation.RoundResult) string {
 	if r.Lost != nil {
 		return "lost"
 	}
@@ -190,7 +191,7 @@ func (t *table) fieldRing() {
 
 func (t *table) progress(round, done, of int) { t.Screen.Progress(round, done, of, "") }
 
-func (t *table) round(r simulation.Round) {
+func (t *table) round(r simulation.RoundResult) {
 	t.Wipe()
 	t.line(func(c *column) string { return c.value(&r) })
 }

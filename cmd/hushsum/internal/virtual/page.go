@@ -99,7 +99,7 @@ func partyRecords(r *scenario.Result) [][]string {
 }
 
 // aloneMean is the mean accuracy of models of own rows only; NaN without.
-func aloneMean(r *scenario.Round) float64 {
+func aloneMean(r *scenario.RoundResult) float64 {
 	sum, n := 0., 0
 	for _, p := range r.Parties {
 		if p.Alone > 0 {

@@ -34,7 +34,7 @@ func costSection(
 	return s
 }
 
-func gainSection(last *scenario.Round, alone, plain float64, drawn template.HTML) section {
+func gainSection(last *scenario.RoundResult, alone, plain float64, drawn template.HTML) section {
 	s := section{Title: "What it gains", Figure: drawn}
 	least := fmt.Sprintf("Whoever always gives the commonest answer is right about %s.",
 		percentText(plain))
@@ -55,7 +55,7 @@ func gainSection(last *scenario.Round, alone, plain float64, drawn template.HTML
 	return s
 }
 
-func whoSection(last *scenario.Round) section {
+func whoSection(last *scenario.RoundResult) section {
 	s := section{
 		Title:  "Who gains",
 		Header: []string{"party", "place", "alone", "together", "gain, points"},

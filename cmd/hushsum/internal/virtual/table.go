@@ -33,7 +33,7 @@ type partyLine struct {
 	Got      int      `json:"bytes_received"`
 }
 
-func partyLines(r *scenario.Round) []partyLine {
+func partyLines(r *scenario.RoundResult) []partyLine {
 	lines := make([]partyLine, len(r.Parties))
 	for k, p := range r.Parties {
 		l := partyLine{
@@ -61,7 +61,7 @@ func partyLines(r *scenario.Round) []partyLine {
 
 func (s *lines) begin(*job.Job, scenario.Rows) {}
 
-func (s *lines) round(r scenario.Round) {
+func (s *lines) round(r scenario.RoundResult) {
 	encoder := json.NewEncoder(s.std.Out)
 	for _, l := range partyLines(&r) {
 		if err := encoder.Encode(l); err != nil {
@@ -108,7 +108,7 @@ func warnings(j *job.Job) (lines []string) {
 
 func virtual(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-func (t *table) round(r scenario.Round) {
+func (t *table) round(r scenario.RoundResult) {
 	if r.Lost != "" {
 		lead := fmt.Sprintf("%5d %11s ", r.Number, virtual(r.Took))
 		for _, line := range cli.Wrap("lost: "+r.Lost, cli.Width-len(lead)) {

@@ -97,7 +97,7 @@ func (v *Run) runOne(
 // presenter shows a run as it goes on.
 type presenter interface {
 	begin(j *job.Job, rows scenario.Rows)
-	round(r scenario.Round)
+	round(r scenario.RoundResult)
 	end(r *scenario.Result)
 }
 
