@@ -121,3 +121,33 @@ func TestCommitteeBudget(t *testing.T) {
 		}
 	}
 }
+
+// Nothing that follows from a decision is given out before it is durable.
+func TestCommitteeSavesFirst(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1})
+	d := w.Hub.Drive()
+	d.MemberConnected(1, 0, drive.Hello{})
+	d.Connected(1, 0, drive.Hello{})
+	count := func() (member, party int) {
+		for range d.MemberPending(0) {
+			member++
+		}
+		for range d.Pending(0) {
+			party++
+		}
+		return member, party
+	}
+	tick(t, d, 1)
+	if m, p := count(); m != 1 || p != 0 {
+		t.Errorf("%d items of a member and %d of a party", m, p)
+	}
+	d.End(2, "enough")
+	if m, p := count(); m != 0 || p != 0 {
+		t.Error("the end is told before it is saved")
+	}
+	tick(t, d, 2)
+	if m, p := count(); m != 1 || p != 1 {
+		t.Errorf("%d items of a member and %d of a party", m, p)
+	}
+}

@@ -52,6 +52,7 @@ type Council struct {
 	Sums    map[uint64][]int // who was in which
 	lost    uint64
 	items   map[string][32]byte
+	sent    map[string][32]byte // by seats, before they lie
 	vectors map[string][]int64
 	uploads map[string]int // of each submission
 	cost    accounting.Round
@@ -79,7 +80,7 @@ func NewCouncil(tb testing.TB, seed uint64, o CouncilOptions) *Council {
 		o.Work = short
 	}
 	w := &Council{tb: tb, options: o, random: rand.NewChaCha8(stream), key: keyexchange.SealKey{7},
-		Sums: make(map[uint64][]int), items: make(map[string][32]byte),
+		Sums: make(map[uint64][]int), items: make(map[string][32]byte), sent: make(map[string][32]byte),
 		vectors: make(map[string][]int64), uploads: make(map[string]int)}
 	roster := func(kind string, n, from int) *keyexchange.Roster {
 		var out []keyexchange.Entry

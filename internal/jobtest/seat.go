@@ -1,9 +1,11 @@
 package jobtest
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/wire"
 )
 
 // Seat is a member or a party of a Council, with its process, its store and its connection.
@@ -320,9 +322,24 @@ func (s *Seat) say(do func(d *drive.Committee)) {
 	}
 }
 
+// checkSent: no two submissions, signatures or parts of a round differ, whatever crashed.
+func (s *Seat) checkSent(message []byte) {
+	h, _, err := wire.ParseHeader(message)
+	if err != nil || h.Type != 67 && h.Type != 72 && h.Type != 74 {
+		return
+	}
+	name := fmt.Sprint(s, " ", h.Round, ".", h.Type)
+	digest := sha256.Sum256(message)
+	if was, sent := s.world.sent[name]; sent && was != digest {
+		s.world.Fatal("%s: type %d of round %d is sent with other bytes", s, h.Type, h.Round)
+	}
+	s.world.sent[name] = digest
+}
+
 // send sends a message.
 func (s *Seat) send(message []byte) {
 	w := s.world
+	s.checkSent(message)
 	if s.Silent != nil && s.Silent(message) || !s.online {
 		return
 	}
