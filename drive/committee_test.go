@@ -123,19 +123,27 @@ func TestCommitteeUploadsOnce(t *testing.T) {
 	}
 }
 
-// One party whose covers do not open spoils one round, and is left out of the others by name.
+// One party whose covers do not open spoils one round, and is left out of the others by name, also
+// by a server that was started again.
 func TestCommitteeSpoiler(t *testing.T) {
-	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 5, Members: 4, Survivors: 3,
-		Colluders: 1, Faults: 1, Rounds: 6, Covered: true})
-	w.Parties[2].Rewrite = jobtest.BadCover(w, 2)
-	startAll(w)
-	w.Run(w.Ended)
-	if len(w.Sums) != 5 || w.Lost() != 1 {
-		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
-	}
-	for _, n := range w.Notices {
-		if n.Kind == drive.Spoiler && n.Party != 2 {
-			w.Fatal("party %d is named", n.Party)
+	for _, restarts := range []bool{false, true} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 5, Members: 4, Survivors: 3,
+			Colluders: 1, Faults: 1, Rounds: 6, Covered: true})
+		w.Parties[2].Rewrite = jobtest.BadCover(w, 2)
+		startAll(w)
+		if restarts {
+			w.Run(func() bool { return w.Lost() == 1 })
+			w.Hub.Kill()
+			w.Hub.Start()
+		}
+		w.Run(w.Ended)
+		if len(w.Sums) != 5 || w.Lost() != 1 {
+			w.Fatal("restarts %v: %d sums, %d lost", restarts, len(w.Sums), w.Lost())
+		}
+		for _, n := range w.Notices {
+			if n.Kind == drive.Spoiler && n.Party != 2 {
+				w.Fatal("party %d is named", n.Party)
+			}
 		}
 	}
 }
