@@ -188,11 +188,15 @@ func TestClockOfParty(t *testing.T) {
 	s.group.Wait()
 }
 
-// All parties fail in training: they say so and are not waited for, rounds are lost, and
-// after five the federation pauses, says why, and spends no more; resumed, it goes on.
+// All parties fail in training, without noise: they say so and are not waited for, rounds are
+// lost, and after five the federation pauses and says why; resumed, it goes on.
 func TestAllFailInTraining(t *testing.T) {
 	t.Parallel()
-	s := startSmall(t, 8, "1h", nil)
+	folder := t.TempDir()
+	prepareJob(t, folder, 8,
+		job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5, Step: "1h"})
+	declare(t, folder, 8, 5, "1h", "parties.drop_out = 0.25", "")
+	s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
 	defer s.node.Close()
 	var broken atomic.Bool
 	broken.Store(true)
@@ -215,11 +219,9 @@ func TestAllFailInTraining(t *testing.T) {
 	if n := trained.Load(); n > 5*smallParties {
 		t.Errorf("%d trainings in 5 rounds of %d parties", n, smallParties)
 	}
-	spent := status.Epsilon
 	time.Sleep(time.Second)
-	if now := s.await("a status", func(*runner.Status) bool { return true }); now.Round != 5 ||
-		now.Epsilon != spent || spent <= 0 {
-		t.Errorf("paused, round %d, ε %v after %v", now.Round, now.Epsilon, spent)
+	if now := s.await("a status", func(*runner.Status) bool { return true }); now.Round != 5 {
+		t.Errorf("paused, round %d", now.Round)
 	}
 	broken.Store(false)
 	if _, err := s.node.Do(context.Background(), s.fed.ID, "resume", "a test", nil); err != nil {
