@@ -10,11 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-	"github.com/hushsum/hushsum/job"
-
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -98,7 +97,6 @@ func (c *Coordinator) narrow() bool { return c.Model32 != nil || c.Apply32 != ni
 type coordinator struct {
 	*leader
 	drive  *drive.Server
-	began  time.Time         // when its time begins
 	cast   *frames.Broadcast // that the last round began with
 	behind map[int]bool      // parties that may have something pending which is not queued
 	next   chan applied
@@ -161,14 +159,10 @@ func newCoordinator(l *leader) *coordinator {
 	l.limit = int64(l.Plan.Config(0).MaxMessage())
 	return &coordinator{
 		leader: l,
-		began:  time.Now(),
 		behind: make(map[int]bool),
 		next:   make(chan applied, 1),
 	}
 }
-
-// now is the time of drive.
-func (c *coordinator) now() drive.Time { return 1 + drive.Time(time.Since(c.began)) }
 
 // run waits for what happens, and does what is due.
 func (c *coordinator) run(ctx context.Context) (*Result, error) {
@@ -234,26 +228,9 @@ func (c *coordinator) sleep() time.Duration {
 	return sleep
 }
 
-// proceed does what is due. What is decided is saved first: it is sent only when it cannot be
-// forgotten.
+// proceed does what is due.
 func (c *coordinator) proceed() error {
-	for {
-		if err := c.drive.Tick(c.now()); err != nil {
-			return err
-		}
-		r, decided := c.drive.Ready()
-		if !decided {
-			break
-		}
-		if r.Save {
-			if err := c.save(); err != nil {
-				return err
-			}
-		}
-		out := c.drive.Advance(c.now())
-		for _, n := range r.Notices {
-			c.notice(n)
-		}
+	err := c.decide(c.drive, c.save, func(out drive.Orders) {
 		if out.Apply != nil {
 			c.apply(out.Apply)
 		}
@@ -262,6 +239,9 @@ func (c *coordinator) proceed() error {
 				c.behind[i] = true
 			}
 		}
+	})
+	if err != nil {
+		return err
 	}
 	for i := range c.behind {
 		if c.pump(i) {
@@ -362,16 +342,6 @@ func (c *coordinator) decode(r *Round) error {
 	}
 	r.Mean = make([]float64, c.Plan.Length())
 	return job.DecodeTo(r.Mean, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
-}
-
-// notice reports what drive tells.
-func (c *coordinator) notice(n drive.Notice) {
-	if n.Kind == drive.Ended {
-		c.first = time.Now()
-	}
-	if e, known := eventOf(n); known {
-		c.report(e)
-	}
 }
 
 // arrived handles what came from a party. Nothing of it ends the job.

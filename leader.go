@@ -10,10 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 )
 
 // leader holds what every running Coordinator has, whatever takes the sums.
@@ -23,6 +23,7 @@ type leader struct {
 	vault *vault
 	model frames.Weights
 	kept  stored
+	began time.Time // when the time of drive begins
 	first time.Time // the coordinator runs, or the job has ended
 }
 
@@ -30,6 +31,7 @@ func newLeader(c *Coordinator) *leader {
 	l := &leader{
 		Coordinator: *c,
 		hub:         newHub(c.Folder, maxFrame(c.Plan)),
+		began:       time.Now(),
 		first:       time.Now(),
 	}
 	if l.StepTime == 0 {
@@ -38,6 +40,50 @@ func newLeader(c *Coordinator) *leader {
 		}
 	}
 	return l
+}
+
+// now is the time of drive.
+func (l *leader) now() drive.Time { return 1 + drive.Time(time.Since(l.began)) }
+
+// decider is the part of package drive that leads a job.
+type decider interface {
+	Tick(now drive.Time) error
+	Ready() (drive.Prepared, bool)
+	Advance(now drive.Time) drive.Orders
+}
+
+// decide has all decided that is due. What is decided is saved first: it is followed only when it
+// cannot be forgotten.
+func (l *leader) decide(d decider, save func() error, follow func(drive.Orders)) error {
+	for {
+		if err := d.Tick(l.now()); err != nil {
+			return err
+		}
+		r, decided := d.Ready()
+		if !decided {
+			return nil
+		}
+		if r.Save {
+			if err := save(); err != nil {
+				return err
+			}
+		}
+		out := d.Advance(l.now())
+		for _, n := range r.Notices {
+			l.notice(n)
+		}
+		follow(out)
+	}
+}
+
+// notice reports what drive tells.
+func (l *leader) notice(n drive.Notice) {
+	if n.Kind == drive.Ended {
+		l.first = time.Now()
+	}
+	if e, known := eventOf(n); known {
+		l.report(e)
+	}
 }
 
 // wait is how long somebody may take to come back who was seen a moment ago.

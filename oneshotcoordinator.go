@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -22,7 +21,6 @@ type oneshotCoordinator struct {
 	*leader
 	members *hub // the connections of the committee
 	drive   *drive.Committee
-	began   time.Time
 	cast    *frames.Broadcast // of the round that is open
 	objects Store             // the coordinator's, or one of this process
 	put     map[string]string // versions of what is in it
@@ -33,7 +31,6 @@ func (l *leader) runOneshot(ctx context.Context) (*Result, error) {
 	c := &oneshotCoordinator{
 		leader:  l,
 		members: newHub("", maxFrame(l.Plan)),
-		began:   time.Now(),
 		put:     make(map[string]string),
 		next:    make(chan applied, 1),
 	}
@@ -45,9 +42,6 @@ func (l *leader) runOneshot(ctx context.Context) (*Result, error) {
 	}
 	return c.run(ctx)
 }
-
-// now is the time of drive.
-func (c *oneshotCoordinator) now() drive.Time { return 1 + drive.Time(time.Since(c.began)) }
 
 // run waits for what happens, and does what is due.
 func (c *oneshotCoordinator) run(ctx context.Context) (*Result, error) {
@@ -99,31 +93,9 @@ func (c *oneshotCoordinator) run(ctx context.Context) (*Result, error) {
 	}
 }
 
-// proceed does what is due. What is decided is saved first: it is sent only when it cannot be
-// forgotten.
+// proceed does what is due.
 func (c *oneshotCoordinator) proceed() error {
-	for {
-		if err := c.drive.Tick(c.now()); err != nil {
-			return err
-		}
-		r, decided := c.drive.Ready()
-		if !decided {
-			break
-		}
-		if r.Save {
-			if err := c.save(); err != nil {
-				return err
-			}
-		}
-		out := c.drive.Advance(c.now())
-		for _, n := range r.Notices {
-			if n.Kind == drive.Ended {
-				c.first = time.Now()
-			}
-			if e, known := eventOf(n); known {
-				c.report(e)
-			}
-		}
+	err := c.decide(c.drive, c.save, func(out drive.Orders) {
 		if out.Apply != nil {
 			c.apply(out.Apply)
 		}
@@ -135,10 +107,10 @@ func (c *oneshotCoordinator) proceed() error {
 				c.pumpMember(k)
 			}
 		}
-	}
+	})
 	c.unclog(c.StepTime)
 	c.members.unclog(c.StepTime)
-	return nil
+	return err
 }
 
 // pump queues what is pending for a party and was not queued on its connection.

@@ -64,7 +64,7 @@ type sent struct {
 	Each  map[int][]byte // by member, which is not saved
 }
 
-// offer is what a party has to submit, and whether it may.
+// offer says whether a party has something to submit, and whether it may.
 type offer struct {
 	made    bool
 	queued  bool

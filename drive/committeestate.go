@@ -100,13 +100,7 @@ func (s *Committee) Advance(now Time) Orders {
 // there is room for what it has offered.
 func (s *Committee) Pending(party int) func(yield func(Item) bool) {
 	return func(yield func(Item) bool) {
-		switch {
-		case s.save:
-			return
-		case s.ended != "":
-			yield(Item{Kind: Last, Name: "end", Round: s.round})
-			return
-		case s.stage != Submitting || !(crowd{s}).awaits(party):
+		if s.closed(yield) || s.stage != Submitting || !(crowd{s}).awaits(party) {
 			return
 		}
 		opening := Item{Kind: Carry, Name: fmt.Sprintf("%d.opening", s.round), Round: s.round,
@@ -123,10 +117,7 @@ func (s *Committee) Pending(party int) func(yield func(Item) bool) {
 func (s *Committee) MemberPending(member int) func(yield func(Item) bool) {
 	return func(yield func(Item) bool) {
 		switch {
-		case s.save:
-			return
-		case s.ended != "":
-			yield(Item{Kind: Last, Name: "end", Round: s.round})
+		case s.closed(yield):
 			return
 		case s.stage == Announcing && s.server.Awaits(member):
 			yield(Item{Kind: Carry, Name: fmt.Sprintf("%d.invite", s.round+1), Own: s.invite})

@@ -164,6 +164,16 @@ func (s *course) Resume(now Time, why string) {
 	s.decided(Notice{Kind: Resumed, Round: s.round, Err: errors.New(why)})
 }
 
+// closed reports whether nothing of a stage is handed out: a decision is not durable, or the job is
+// over, and then it yields that.
+func (s *course) closed(yield func(Item) bool) bool {
+	if s.save || s.ended == "" {
+		return s.save
+	}
+	yield(Item{Kind: Last, Name: "end", Round: s.round})
+	return true
+}
+
 // status returns where the job stands, apart from the stage.
 func (s *course) status() Status {
 	return Status{Round: s.round, Lost: s.lost, Paused: s.paused, Ended: s.ended, Stalled: s.stalled,

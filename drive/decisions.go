@@ -173,11 +173,7 @@ type Item struct {
 // a decision is not durable.
 func (s *Server) Pending(party int) func(yield func(Item) bool) {
 	return func(yield func(Item) bool) {
-		switch {
-		case s.save:
-			return
-		case s.ended != "":
-			yield(Item{Kind: Last, Name: "end", Round: s.round})
+		if s.closed(yield) {
 			return
 		}
 		for _, x := range s.sessions() {

@@ -18,7 +18,11 @@
 //
 // Where parties send one message a round, a [Committee] leads the job in place of a Server, a
 // [Member] is one of the committee, and a [Sender] takes a Party's place. A Committee has as many
-// parties upload at a time as there is room for, so that each sends once.
+// parties upload at a time as there is room for, so that each sends once. A party or a member that
+// is silent costs a round StepTime at most, and is waited for less from then on. A party whose
+// cover does not open is named, and left out of later rounds; whatever else garbles a sum costs
+// that round (SPEC-ONESHOT.md §10.7). TestCommitteeWorlds and the tests next to it play these
+// lies.
 //
 // The package has no goroutine, clock, socket or file, and no randomness but what it is given: the
 // same events at the same times give the same decisions. Nothing in it is safe for concurrent use.

@@ -331,8 +331,7 @@ func (p *Party) waiting(id AskID) bool {
 }
 
 // Answer takes the program's vector: it is counted, masked, and may leave once both are durable, or
-// at its instant.
-// It fails with errors of the machine, such as protocol.ErrRandom.
+// at its instant. It fails with errors of the machine, such as protocol.ErrRandom.
 func (p *Party) Answer(a Answer) error {
 	p.shown = false
 	if !p.waiting(a.ID) {

@@ -30,12 +30,12 @@ type coverState struct {
 func (s *Server) SaveParts(key *keyexchange.SealKey) ([]byte, error) {
 	out := serverPartsState{Server: *s.state()}
 	if r := s.open; r != nil && r.step > stepKeys {
-		received := wire.NewSet(s.config.n)
-		for party := range r.received.All() {
-			waits := func(sub *submitted) bool { return sub.party == party }
-			if !slices.ContainsFunc(r.waiting, waits) {
-				received.Add(party)
-			}
+		received, err := wire.ParseSet(bytes.Clone(r.received.Bytes()), s.config.n)
+		if err != nil {
+			panic("oneshot: " + err.Error()) // it is a set of as many
+		}
+		for _, sub := range r.waiting {
+			received.Remove(sub.party)
 		}
 		out.Server.Open.Received = received.Bytes()
 		if r.flight != nil {
