@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/oneshot"
 )
 

@@ -7,9 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -197,7 +196,7 @@ func (c *coordinator) resume(config drive.ServerConfig, b []byte) error {
 	return err
 }
 
-// recorded is what there is in it of package drive's.
+// recorded returns the part of a state that package drive goes on with.
 func (s *earlierState) recorded(rounds uint64) drive.Recorded {
 	out := drive.Recorded{
 		Round:   s.Round,

@@ -10,9 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/frames"
 )
 
 // watched is a link of which all that goes over it is noted: which frames, in which order, and how
@@ -89,7 +88,7 @@ var unfit = map[string]work{
 	},
 }
 
-// observation is what comes of a federation in which party 2 works in some way.
+// observation holds what can be seen of a federation in which party 2 works in some way.
 type observation struct {
 	seen   []string // over its link
 	peer   []string // over party 1's, who has a vector in every round
@@ -169,7 +168,7 @@ func observed(t *testing.T, plan *Plan, own work) (out observation) {
 
 func eventPlans() map[string]*Plan {
 	noisy := func(p *Plan) *Plan {
-		p.Rounds, p.DropOut, p.Clip, p.Classical = 3, .2, 1, true
+		p.Rounds, p.DropOut, p.Clip, p.Classical = 3, 0.2, 1, true
 		p.Noise, p.Epsilon = accounting.FamilyDiscreteGaussian, 8
 		return p
 	}
@@ -224,7 +223,7 @@ func compare(t *testing.T, got, want observation, all bool) {
 func TestEventsInTheClear(t *testing.T) {
 	t.Parallel()
 	plan := testPlan()
-	plan.Rounds, plan.DropOut, plan.Classical = 3, .2, true
+	plan.Rounds, plan.DropOut, plan.Classical = 3, 0.2, true
 	want, got := observed(t, plan, constant(1)), observed(t, plan, unfit["too few rows"])
 	if slices.Equal(got.seen, want.seen) || got.spent != 0 || !errors.Is(got.err, ErrAbsent) {
 		t.Errorf("in %d sums, %v: %q", got.spent, got.err, got.seen)

@@ -12,9 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/masking"
 )

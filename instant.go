@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -43,7 +42,7 @@ func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *frames.Br
 	return nil
 }
 
-// made is what Work comes to before the instant, encoded: that takes time too.
+// made returns what Work makes before the instant, encoded: that takes time too.
 func (p *participant) made(
 	ctx context.Context, at time.Time, b *frames.Broadcast,
 ) (v *masking.Vector, err error) {

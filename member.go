@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/keyexchange"
 )

@@ -9,12 +9,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-	"github.com/hushsum/hushsum/job"
-
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/instant"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"

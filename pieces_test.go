@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 

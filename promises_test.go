@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 )

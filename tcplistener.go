@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/keyexchange"
 )
 

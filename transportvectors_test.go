@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/internal/frames"
-
 	"github.com/hushsum/hushsum/keyexchange"
 )
 

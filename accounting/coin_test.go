@@ -13,11 +13,11 @@ import (
 func TestSecretCoin(t *testing.T) {
 	for _, family := range Families() {
 		schedule := Round{
-			Family: family, Shares: 5, MinSurvivors: 5, Rate: .1, HiddenSchedule: true,
+			Family: family, Shares: 5, MinSurvivors: 5, Rate: 0.1, HiddenSchedule: true,
 			Update: stated(family, 40, Sensitivity{L2: 20, Dimension: 1}),
 		}
 		coin := schedule
-		coin.Rate, coin.SecretRate, coin.HiddenSchedule = 1, .1, false
+		coin.Rate, coin.SecretRate, coin.HiddenSchedule = 1, 0.1, false
 		_, want, err := schedule.Views(7, 1e-6)
 		if err != nil {
 			t.Fatal(err)
@@ -33,8 +33,8 @@ func TestSecretCoin(t *testing.T) {
 		}
 		// A tenth of a half is a twentieth.
 		both, once := coin, schedule
-		both.Rate, both.HiddenSchedule = .5, true
-		once.Rate = .05
+		both.Rate, both.HiddenSchedule = 0.5, true
+		once.Rate = 0.05
 		a, err := both.Spent(PublicView, 7, 1e-6)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestOverrun(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	// Both are saved, and left out where they are not there.
-	r.SecretRate = .25
+	r.SecretRate = 0.25
 	l := mustLedger(t, ServerView, Target{100, 1e-3})
 	if err := l.SpendRound(r, "ann"); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestOverrun(t *testing.T) {
 		t.Errorf("%s, %v", plain, err)
 	}
 	for _, change := range []func(*Round){
-		func(r *Round) { r.SecretRate = -.1 }, func(r *Round) { r.SecretRate = 1.1 },
+		func(r *Round) { r.SecretRate = -0.1 }, func(r *Round) { r.SecretRate = 1.1 },
 		func(r *Round) { r.Overrun = -1 }, func(r *Round) { r.Overrun = 1 },
 		func(r *Round) { r.Overrun = math.NaN() },
 	} {

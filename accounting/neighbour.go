@@ -162,7 +162,7 @@ func coordinates(n int) string {
 	return fmt.Sprintf("%d coordinates", n)
 }
 
-// A witness is what a neighbour spends: the steps and their name. Where the law of the noise is
+// A witness has the steps that a neighbour spends, and their name. Where the law of the noise is
 // not known exactly, its logarithm is off by at most slack in all steps together.
 type witness struct {
 	steps []Step
@@ -243,7 +243,7 @@ func (r Round) attained(v View, n int) witness {
 			longest[i], single[i] = s.spread(n), s.spread(1)
 		default:
 			longest[i], single[i] = s.longest(), s.spread(1)
-			if r.Family == FamilySkellam && single[i].square() > .999*longest[i].square() {
+			if r.Family == FamilySkellam && single[i].square() > 0.999*longest[i].square() {
 				longest[i] = single[i] // of whose noise one table is enough
 			}
 		}
@@ -268,7 +268,7 @@ func (r Round) attained(v View, n int) witness {
 	return out
 }
 
-// smoothed is what vectors spend if continuous noise is added to what is released, which makes
+// smoothed returns what vectors spend if continuous noise is added to each release, which makes
 // all of it one Gaussian: ok where tables would be large, or where sampling leaves these one
 // coordinate and that shows less.
 func (r Round) smoothed(longest, single []neighbour, q float64, shares int) (w witness, ok bool) {
@@ -352,8 +352,8 @@ func attainedBy(charges []charge, v View, n int) (out witness) {
 	return out
 }
 
-// addedUp is what is left of so many rounds of wide Skellam noise if all are added up, which loses
-// next to nothing, since losses are nearly linear, and saves their composition.
+// addedUp returns the one step that rounds of wide Skellam noise make if all are added up. That
+// loses next to nothing, since losses are nearly linear, and saves their composition.
 func addedUp(s Step, rounds int) (Step, bool) {
 	m, ok := unsampled(s.Mechanism).(Skellam)
 	variance := m.Variance * float64(rounds)

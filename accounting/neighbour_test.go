@@ -244,7 +244,7 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 		{"Skellam, a vector", skel(Sensitivity{L2: 1.8, Dimension: 4}), 1,
 			"3 coordinates by 1", skellamOutcomes(6, 1).times(3)},
 		{"Skellam, a vector, sampled", with(skel(Sensitivity{L2: 2.3, Dimension: 3}), sampled), 2,
-			"1 coordinate by 2", skellamOutcomes(6, 2).sampled(.3)},
+			"1 coordinate by 2", skellamOutcomes(6, 2).sampled(0.3)},
 		{"Skellam, signs", with(skel(Sensitivity{L2: 2, Dimension: 1}), func(r *Round) {
 			r.Signs = &Lane{ShareVariance: 1, Sensitivity: signs(2)}
 		}), 1, "1 coordinate by 2, of the signs 2 coordinates by 1",
@@ -253,9 +253,9 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			gaussianOutcomes(1, 2, 2)},
 		{"Gaussian, a sum of shares", gauss(3, 2, Sensitivity{L2: 2, Dimension: 1}), 2,
 			"1 coordinate by 2", gaussianOutcomes(3, 2, 2)},
-		{"Gaussian, a sum of small shares", gauss(3, .7, Sensitivity{L2: 2, Dimension: 1}), 2,
-			"1 coordinate by 2", gaussianOutcomes(3, .7, 2)},
-		{"Gaussian, shares that are too small", gauss(3, .1, Sensitivity{L2: 2, Dimension: 1}), 2, "",
+		{"Gaussian, a sum of small shares", gauss(3, 0.7, Sensitivity{L2: 2, Dimension: 1}), 2,
+			"1 coordinate by 2", gaussianOutcomes(3, 0.7, 2)},
+		{"Gaussian, shares that are too small", gauss(3, 0.1, Sensitivity{L2: 2, Dimension: 1}), 2, "",
 			nil},
 		{"Gaussian, four squares", gauss(1, 1.5, Sensitivity{L2: 2.7, Dimension: 9}), 1,
 			"1 coordinate by 2 and 3 by 1",
@@ -269,10 +269,10 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			func(r *Round) { r.MinSurvivors, r.Colluders = 4, 1 }), 1, "1 coordinate by 2",
 			gaussianOutcomes(3, 2, 2)},
 		{"Gaussian, sampled", with(gauss(2, 1.5, Sensitivity{L2: 2.2, Dimension: 4}), sampled), 2,
-			"1 coordinate by 2", gaussianOutcomes(2, 1.5, 2).sampled(.3)},
+			"1 coordinate by 2", gaussianOutcomes(2, 1.5, 2).sampled(0.3)},
 		{"Gaussian, a coin", with(gauss(1, 2, Sensitivity{L2: 2, Dimension: 1}), func(r *Round) {
-			r.SecretRate = .3
-		}), 2, "1 coordinate by 2", gaussianOutcomes(1, 2, 2).sampled(.3)},
+			r.SecretRate = 0.3
+		}), 2, "1 coordinate by 2", gaussianOutcomes(1, 2, 2).sampled(0.3)},
 		{"Gaussian, signs", with(gauss(1, 2, Sensitivity{L2: 2, Dimension: 1}), func(r *Round) {
 			r.Signs = &Lane{ShareSigma: 1.5, Sensitivity: signs(2)}
 		}), 1, "1 coordinate by 2, of the signs 2 coordinates by 1",

@@ -29,7 +29,7 @@ const (
 	scanVariance = 1 << 14
 	// scanShares is the most shares, and scanLeast the least variance of one, of which the sum
 	// is tabulated.
-	scanShares, scanLeast = 1 << 10, .25
+	scanShares, scanLeast = 1 << 10, 0.25
 )
 
 // normal returns μ of the lane's release as a Gaussian, rounded up, +Inf if there is none. With

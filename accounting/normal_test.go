@@ -9,8 +9,8 @@ import (
 // table, at the centre of the law, and 1/12 or 1/3 in the end.
 func TestIntegerNoiseAsGaussian(t *testing.T) {
 	for _, c := range []struct{ v, gaussian, skellam float64 }{
-		{.5, .088, .208}, {1, .086, .353}, {4, .084, .370}, {16, .083, .340}, {256, .083, .334},
-		{1e4, .083, .333},
+		{0.5, 0.088, 0.208}, {1, 0.086, 0.353}, {4, 0.084, 0.370}, {16, 0.083, 0.340}, {256, 0.083, 0.334},
+		{1e4, 0.083, 0.333},
 	} {
 		gauss, _, err := gaussianStep(1, c.v, true)
 		if err != nil {
@@ -26,7 +26,7 @@ func TestIntegerNoiseAsGaussian(t *testing.T) {
 		}
 	}
 	mu, _, err := gaussianStep(7, 1, true)
-	if loss := 7 - 1/(mu*mu); err != nil || math.Abs(loss-.084) > 6e-4 {
+	if loss := 7 - 1/(mu*mu); err != nil || math.Abs(loss-0.084) > 6e-4 {
 		t.Errorf("seven shares of 1 lose %.4f, %v", loss, err)
 	}
 }
@@ -51,12 +51,12 @@ func TestVectorFigures(t *testing.T) {
 			rounds  int
 			epsilon float64
 		}{
-			{2.684, 1, 20, 8}, {1.898, 1, 10, 8}, {.849, 1, 2, 8}, // k submissions at ε = 8
+			{2.684, 1, 20, 8}, {1.898, 1, 10, 8}, {0.849, 1, 2, 8}, // k submissions at ε = 8
 			{2.684, 1, 2, 2.113}, {2.85, 1, 20, 7.443}, {2.85, 1, 2, 1.976},
-			{1.13, 1, 200, 130.8}, {1.13, 1, 20, 24.0}, {1.13, .1, 200, 8.00}, {1.13, .1, 220, 8.41},
-			{.787, .05, 200, 8}, {1.887, .2, 200, 8}, {4.33, .5, 200, 8}, // hidden, ε = 8
-			{30.5, .3, 200, .49}, {16.07, .3, 200, 1}, {5.47, .1, 200, 1}, {37.3, 1, 100, 1}, // records
-			{8.60, .3, 200, 2}, {2.69, .3, 200, 8},
+			{1.13, 1, 200, 130.8}, {1.13, 1, 20, 24.0}, {1.13, 0.1, 200, 8.00}, {1.13, 0.1, 220, 8.41},
+			{0.787, 0.05, 200, 8}, {1.887, 0.2, 200, 8}, {4.33, 0.5, 200, 8}, // hidden, ε = 8
+			{30.5, 0.3, 200, 0.49}, {16.07, 0.3, 200, 1}, {5.47, 0.1, 200, 1}, {37.3, 1, 100, 1}, // records
+			{8.60, 0.3, 200, 2}, {2.69, 0.3, 200, 8},
 		} {
 			if f == FamilySkellam && (c.q < 1 || c.rounds > 20) {
 				continue // the Gaussian is the same
@@ -64,14 +64,14 @@ func TestVectorFigures(t *testing.T) {
 			r := wide(f, c.z)
 			r.SecretRate = c.q
 			s, err := r.Spent(ServerView, c.rounds, 1e-5)
-			if err != nil || math.Abs(s.Upper-c.epsilon) > .01*c.epsilon || s.Accountant != "PLD" ||
-				s.Width() > .01*s.Upper {
+			if err != nil || math.Abs(s.Upper-c.epsilon) > 0.01*c.epsilon || s.Accountant != "PLD" ||
+				s.Width() > 0.01*s.Upper {
 				t.Errorf("%v, z = %v, q = %v, %d rounds: %+v, %v, want %v", f, c.z, c.q, c.rounds, s, err,
 					c.epsilon)
 			}
 		}
 	}
-	for rounds, want := range map[int]float64{20: 2.684, 10: 1.898, 2: .849} {
+	for rounds, want := range map[int]float64{20: 2.684, 10: 1.898, 2: 0.849} {
 		z, err := CalibrateRound(Target{8, 1e-5}, ServerView, rounds, func(z float64) Round {
 			return wide(FamilyDiscreteGaussian, z)
 		})
@@ -82,9 +82,9 @@ func TestVectorFigures(t *testing.T) {
 }
 
 // The bound by second differences holds for the laws themselves: what a scan finds is below it,
-// and not by much. κ is what the masses say.
+// and not by much. κ follows from the masses.
 func TestCurvatureBound(t *testing.T) {
-	for v := .5; v < 1e4; v *= 1.7 {
+	for v := 0.5; v < 1e4; v *= 1.7 {
 		for name, step := range map[string]func(bool) float64{
 			"discrete Gaussian": func(scan bool) float64 {
 				x, _, err := gaussianStep(1, math.Min(v, 60), scan)
@@ -119,7 +119,7 @@ func TestCurvatureBound(t *testing.T) {
 	for _, c := range []struct {
 		shares   int
 		variance float64
-	}{{2, .5}, {3, .3}, {5, 1}, {6, 2}} {
+	}{{2, 0.5}, {3, 0.3}, {5, 1}, {6, 2}} {
 		r := Round{Family: FamilyDiscreteGaussian,
 			Update: Lane{ShareSigma: math.Sqrt(c.variance)}}
 		theta, ok := shareTheta(c.shares, c.variance)
@@ -154,7 +154,7 @@ func TestScanRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far, err := r.Spent(ServerView, 2, .99e-60)
+	far, err := r.Spent(ServerView, 2, 0.99e-60)
 	if err != nil || far.Upper < near.Upper*1.0005 || math.IsInf(far.Upper, 1) {
 		t.Errorf("%v at the least δ, %v below (%v)", near, far, err)
 	}

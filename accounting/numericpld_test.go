@@ -178,7 +178,7 @@ func vectorOf(t *testing.T, name string) (out []int) {
 }
 
 // Random settings of every law: the upper bound is above what a random vector spends, and above
-// what the named one does; the lower one is what the named one spends, or less. Both directions,
+// what the named one does; the named one spends the lower bound, or more. Both directions,
 // whole and sampled.
 func TestRandomRoundsInside(t *testing.T) {
 	settings := suite.Size(2, 3, 200, 200)
@@ -256,15 +256,15 @@ func randomRound(rng *rand.Rand, family Family) (r Round, rounds int, delta floa
 	r.MinSurvivors = r.Shares
 	s := Sensitivity{L2: l2, Dimension: 1 + rng.Intn(4)}
 	if rng.Intn(3) == 0 {
-		r.SecretRate = .05 + .5*rng.Float64()
+		r.SecretRate = 0.05 + 0.5*rng.Float64()
 		s.Dimension = min(s.Dimension, 2) // vectors are listed whole
 	}
-	z := .8 + 2*rng.Float64()
+	z := 0.8 + 2*rng.Float64()
 	switch sigma := z * l2 / math.Sqrt(float64(r.Shares)); family {
 	case FamilyDiscreteGaussian:
-		r.Update = stated(family, math.Max(sigma, .5), s)
+		r.Update = stated(family, math.Max(sigma, 0.5), s)
 	case FamilySkellam:
-		r.Update = stated(family, math.Max(sigma*sigma, .25), s)
+		r.Update = stated(family, math.Max(sigma*sigma, 0.25), s)
 	default:
 		r.Update = stated(family, z*l2/math.Sqrt2, s)
 	}

@@ -20,7 +20,7 @@ type Lane struct {
 // that the caller copies from its configuration.
 type Round struct {
 	Family Family
-	// Unit is what the bounds of the lanes are of, and the coin of SecretRate.
+	// Unit says whose part the lanes bound, and whose coin has SecretRate.
 	Unit Unit `json:",omitzero"`
 	// Shares is m, the honest shares that the noise is calibrated to and the only
 	// ones that count, even if more are in a sum. The discrete Laplace of exactly m
@@ -93,7 +93,7 @@ type Spent struct {
 	Bound
 	Unit Unit
 	View View
-	// Accountant is what proves the upper bound: "PLD", by the worst vector or by a Gaussian
+	// Accountant names what proves the upper bound: "PLD", by the worst vector or by a Gaussian
 	// that dominates all, or "RDP" where that is less.
 	Accountant string
 	// Neighbour says what one client adds to each sum to attain Lower, as in "40 coordinates

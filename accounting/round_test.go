@@ -89,7 +89,7 @@ func TestRoundLaws(t *testing.T) {
 	}
 	skellam.Update.Sensitivity = Sensitivity{30, 6, 50}
 	if s, err = skellam.Spent(ServerView, 3, 1e-6); err != nil || s.Accountant != "PLD" ||
-		s.Neighbour != "1 coordinate by 6" || s.Width() > .013*s.Upper {
+		s.Neighbour != "1 coordinate by 6" || s.Width() > 0.013*s.Upper {
 		t.Errorf("%+v %v", s, err)
 	}
 }

@@ -74,7 +74,7 @@ func spendAs(charges []charge, v View, delta float64, rdp bool) (spentAtMost, er
 	return out, failed
 }
 
-// byNormal is what the Gaussians spend that dominate the charges, or ok = false if there are
+// byNormal bounds charges by Gaussians that dominate them, or returns ok = false if there are
 // none.
 func byNormal(charges []charge, v View, delta, distance float64) (b Bound, ok bool, err error) {
 	for _, scan := range []bool{true, false} {
@@ -108,8 +108,8 @@ func byNormal(charges []charge, v View, delta, distance float64) (b Bound, ok bo
 // epsilonOf bounds ε at a δ.
 type epsilonOf func(delta float64) (Bound, error)
 
-// byPLD is what steps spend, or ok = false if their tables would not fit. read, if not nil,
-// changes how the bounds of a δ are read off.
+// byPLD bounds what steps spend, or returns ok = false if their tables would not fit. read, if not
+// nil, changes how the bounds of a δ are read off.
 func byPLD(steps []Step, delta, distance float64, read func(epsilonOf) epsilonOf) (
 	b Bound, ok bool, err error,
 ) {
@@ -136,7 +136,7 @@ func composedEpsilon(steps []Step) (epsilonOf, error) {
 	return c.Epsilon, nil
 }
 
-// byRDP is what charges spend by their Rényi curves, which show nothing from below.
+// byRDP bounds what charges spend by their Rényi curves, which show nothing from below.
 func byRDP(charges []charge, v View, delta, distance float64) (Bound, error) {
 	pure := pureOf(charges)
 	curve, err := totalRDP(charges, v)

@@ -29,7 +29,7 @@ func (s oneSource) Read(b []byte) (int, error) {
 func TestUnitsBoundWhatOneVectorMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom([]int{1, 2, 7, 100}).Draw(t, "coordinates")
-		e := Encoder{Parties: 3, Dimension: d, Clip: rapid.Float64Range(.1, 3).Draw(t, "clip"),
+		e := Encoder{Parties: 3, Dimension: d, Clip: rapid.Float64Range(0.1, 3).Draw(t, "clip"),
 			Units: rapid.SampledFrom([]int{1, 2, 50, 1000}).Draw(t, "units")}
 		e.Scale = rapid.Float64Range(1, 200).Draw(t, "units of a clip") / e.Clip
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "vectors"), 0))
@@ -89,7 +89,7 @@ func TestUnitsBoundWhatOneVectorMoves(t *testing.T) {
 // of them in one direction.
 func TestUnitsDecode(t *testing.T) {
 	var seed [32]byte
-	e := Encoder{Parties: 4, Dimension: 5, Clip: .5, Units: 300, Scale: 100, Rotate: &seed}
+	e := Encoder{Parties: 4, Dimension: 5, Clip: 0.5, Units: 300, Scale: 100, Rotate: &seed}
 	sum := make([]uint64, 5)
 	layout, err := e.Layout()
 	if err != nil {
@@ -121,7 +121,7 @@ func TestUnitsDecode(t *testing.T) {
 }
 
 func TestUnitsRefuse(t *testing.T) {
-	e := Encoder{Parties: 4, Dimension: 2, Clip: .5, Units: MaxUnits + 1, Scale: 100}
+	e := Encoder{Parties: 4, Dimension: 2, Clip: 0.5, Units: MaxUnits + 1, Scale: 100}
 	if err := e.Validate(); !errors.Is(err, ErrConfig) {
 		t.Errorf("too many units: %v", err)
 	}

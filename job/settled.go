@@ -81,7 +81,7 @@ func (p *Plan) settle(roster *keyexchange.Roster) (*Settled, error) {
 			Noise:     privacy.Noise{Family: p.Noise, Clip: p.Clip, Bits: q.Bits},
 			Dimension: p.Length,
 		},
-		// Plans are what they were: the digest that sides compare has the multiplier in it.
+		// Plans stay as they were: the digest that sides compare has the multiplier in it.
 		Budget: privacy.Budget{Epsilon: p.Epsilon, Delta: q.Delta, ByRDP: true},
 	}
 	var err error

@@ -65,7 +65,7 @@ func TestClippedSum(t *testing.T) {
 		d := scattered(n, featuresOf(m), m.Classes(), rapid.Uint64().Draw(t, "seed"))
 		units := unitsOf(n, rapid.IntRange(1, 3).Draw(t, "most"))
 		w := normal(m.NumParams(), 1)
-		clip := rapid.SampledFrom([]float64{1e-3, .3, 1, 1e6}).Draw(t, "clip")
+		clip := rapid.SampledFrom([]float64{1e-3, 0.3, 1, 1e6}).Draw(t, "clip")
 		got := normal(len(w), 2) // what was there must not matter
 		must(t, ClippedSum(got, m, w, d, units, clip))
 		for j, want := range oneByOne(t, m, w, d, units, clip) {
@@ -78,15 +78,15 @@ func TestClippedSum(t *testing.T) {
 
 // LeNet's too, from pixels.
 func TestClippedSumLeNet(t *testing.T) {
-	m := LeNet{Side: 16, Outputs: 3, Lambda: .1}
+	m := LeNet{Side: 16, Outputs: 3, Lambda: 0.1}
 	d := &Dataset{Features: 256, Pixels: make([]byte, 5*256), Labels: []int{0, 1, 2, 0, 1}}
 	for j, x := range normal(len(d.Pixels), 3) {
 		d.Pixels[j] = byte(128 + 40*x)
 	}
 	w, units := m.Init(1), [][]int{{0}, {1, 4}, {2}}
 	got := make([]float64, len(w))
-	must(t, ClippedSum(got, m, w, d, units, .5))
-	for j, want := range oneByOne(t, m, w, d, units, .5) {
+	must(t, ClippedSum(got, m, w, d, units, 0.5))
+	for j, want := range oneByOne(t, m, w, d, units, 0.5) {
 		if math.Abs(got[j]-want) > 1e-12 {
 			t.Fatalf("coordinate %d is %v, want %v", j, got[j], want)
 		}
@@ -96,8 +96,8 @@ func TestClippedSumLeNet(t *testing.T) {
 // Taking a unit away moves the sum by at most the clip, whatever is in its rows: numbers that are
 // none, or so large that nothing is finite, or a label that there is not.
 func TestClippedSumBoundsUnits(t *testing.T) {
-	const clip = .7
-	for _, m := range []Model{Logistic{3, .5}, Softmax{3, 4, .5}, MLP{3, []int{20}, 4, .5}} {
+	const clip = 0.7
+	for _, m := range []Model{Logistic{3, 0.5}, Softmax{3, 4, 0.5}, MLP{3, []int{20}, 4, 0.5}} {
 		w := normal(m.NumParams(), 4)
 		for _, bad := range []struct {
 			x     float64

@@ -20,12 +20,12 @@ func wide(rate float64) *Release {
 }
 
 // near reports whether a figure is another within 1 %.
-func near(got, want float64) bool { return math.Abs(got/want-1) < .01 }
+func near(got, want float64) bool { return math.Abs(got/want-1) < 0.01 }
 
 // Who submits in k rounds has noise for k, whoever picks the rounds. Multipliers for ε = 8 at
 // δ = 1e-5, by the profile of one Gaussian of k rounds (Balle, Wang 2018).
 func TestParticipationFigures(t *testing.T) {
-	for k, want := range map[int]float64{20: 2.684, 10: 1.898, 2: .849} {
+	for k, want := range map[int]float64{20: 2.684, 10: 1.898, 2: 0.849} {
 		got, err := wide(0).Calibrate(Budget{Epsilon: 8}, k)
 		if err != nil || !near(got, want) {
 			t.Errorf("%d submissions: multiplier %v, want %v (%v)", k, got, want, err)
@@ -42,8 +42,8 @@ func TestHiddenFigures(t *testing.T) {
 		want   float64
 	}{
 		"20 rounds, visible":  {0, 20, 24.0},
-		"coins":               {.1, 200, 8.00},
-		"coins, 20 once more": {.1, 220, 8.41},
+		"coins":               {0.1, 200, 8.00},
+		"coins, 20 once more": {0.1, 220, 8.41},
 	} {
 		round, err := wide(c.rate).Round()
 		if err != nil {
@@ -54,8 +54,8 @@ func TestHiddenFigures(t *testing.T) {
 			t.Errorf("%s: %v, want %v (%v)", name, spent, c.want, err)
 		}
 	}
-	for rate, want := range map[float64][2]float64{.05: {.787, 1.898}, .1: {1.131, 2.684},
-		.2: {1.887, 3.796}, .5: {4.33, 6.00}} {
+	for rate, want := range map[float64][2]float64{0.05: {0.787, 1.898}, 0.1: {1.131, 2.684},
+		0.2: {1.887, 3.796}, 0.5: {4.33, 6.00}} {
 		hidden, err := wide(rate).Calibrate(Budget{Epsilon: 8}, 200)
 		if err != nil || !near(hidden, want[0]) {
 			t.Errorf("coins of %v: multiplier %v, want %v (%v)", rate, hidden, want[0], err)

@@ -13,12 +13,12 @@ func TestEveryReleaseNamesItsNeighbour(t *testing.T) {
 	for name, change := range map[string]func(*Release){
 		"a vector":      func(*Release) {},
 		"a number":      func(r *Release) { r.Dimension = 1 },
-		"signs":         func(r *Release) { r.Signs = &Signs{Dimension: 40, Part: .3} },
+		"signs":         func(r *Release) { r.Signs = &Signs{Dimension: 40, Part: 0.3} },
 		"votes":         func(r *Release) { r.Signs = Votes(100) },
 		"drop-outs":     func(r *Release) { r.Contributors.MinSurvivors = 70 },
 		"colluders":     func(r *Release) { r.Contributors.Colluders = 20 },
-		"coins":         func(r *Release) { r.Rate = .2 },
-		"votes, rarely": func(r *Release) { r.Rate, r.Signs = .2, Votes(100) },
+		"coins":         func(r *Release) { r.Rate = 0.2 },
+		"votes, rarely": func(r *Release) { r.Rate, r.Signs = 0.2, Votes(100) },
 	} {
 		for _, family := range accounting.Families() {
 			r := release()
@@ -32,9 +32,9 @@ func TestEveryReleaseNamesItsNeighbour(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, family, err)
 			}
-			apart := .01
+			apart := 0.01
 			if family == accounting.FamilyDiscreteLaplace {
-				apart = .12
+				apart = 0.12
 			}
 			for _, s := range []accounting.Spent{server, public} {
 				if s.Neighbour == "" || !(s.Lower > 0 && s.Lower <= s.Upper) ||

@@ -9,8 +9,8 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 )
 
-// What sums over records spend is what dp_accounting 0.6.0 has for the Poisson-sampled Gaussian of
-// the same multiplier and rate (pessimistic, connect-the-dots), to 1 %.
+// Sums over records spend what dp_accounting 0.6.0 computes for the Poisson-sampled Gaussian of the
+// same multiplier and rate (pessimistic, connect-the-dots), to 1 %.
 func TestRecordsSpendAsSampledGaussians(t *testing.T) {
 	for _, c := range []struct {
 		z      float64
@@ -18,11 +18,11 @@ func TestRecordsSpendAsSampledGaussians(t *testing.T) {
 		rate   float64
 		want   float64
 	}{
-		{1, 100, .1, 7.046602877197491},
-		{1.5, 100, .1, 3.5358703377295235},
-		{3, 100, .1, 1.387843009019984},
-		{1.5, 100, .5, 21.429517209081652},
-		{3, 1000, .1, 4.883732843250211},
+		{1, 100, 0.1, 7.046602877197491},
+		{1.5, 100, 0.1, 3.5358703377295235},
+		{3, 100, 0.1, 1.387843009019984},
+		{1.5, 100, 0.5, 21.429517209081652},
+		{3, 1000, 0.1, 4.883732843250211},
 	} {
 		for _, family := range []accounting.Family{accounting.FamilyDiscreteGaussian,
 			accounting.FamilySkellam} {
@@ -37,7 +37,7 @@ func TestRecordsSpendAsSampledGaussians(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Unit != accounting.RecordUnit || math.Abs(s.Upper/c.want-1) > .01 {
+			if s.Unit != accounting.RecordUnit || math.Abs(s.Upper/c.want-1) > 0.01 {
 				t.Errorf("%v, %+v: %v of a %v, want %v", family, c, s.Bound, s.Unit, c.want)
 			}
 		}
@@ -47,7 +47,7 @@ func TestRecordsSpendAsSampledGaussians(t *testing.T) {
 // Chernoff's bound is above the tail of the binomial law, computed exactly, and Most is where it
 // falls below 2^-60.
 func TestRecordsOverrun(t *testing.T) {
-	for _, c := range []Records{{10, .5}, {100, .1}, {1000, .01}, {1000, .3}, {300, 1}, {1, .2}} {
+	for _, c := range []Records{{10, 0.5}, {100, 0.1}, {1000, 0.01}, {1000, 0.3}, {300, 1}, {1, 0.2}} {
 		most := c.Most()
 		if most < 1 || most > c.Count || c.Overrun() > leastOverrun {
 			t.Errorf("%+v: most %d, overrun %v", c, most, c.Overrun())
@@ -82,7 +82,7 @@ func TestRecordsRefuse(t *testing.T) {
 		"Signs":         func(r *Release) { r.Signs = Votes(100) },
 	} {
 		r := release()
-		r.Records = &Records{Count: 100, Rate: .5}
+		r.Records = &Records{Count: 100, Rate: 0.5}
 		change(&r)
 		var wrong *ConfigError
 		if err := r.Validate(); !errors.As(err, &wrong) || wrong.Field != field || wrong.Advice == "" {
@@ -90,7 +90,7 @@ func TestRecordsRefuse(t *testing.T) {
 		}
 	}
 	r := release()
-	r.Records = &Records{Count: 1 << 30, Rate: .5}
+	r.Records = &Records{Count: 1 << 30, Rate: 0.5}
 	if err := r.Validate(); !errors.Is(err, ErrConfig) {
 		t.Errorf("more records than a sum has: %v", err)
 	}

@@ -55,7 +55,7 @@ func membersOf(r *keyexchange.Roster) (list []memberJSON) {
 	return list
 }
 
-// settledJSON is what a job comes to with its parties.
+// settledJSON describes a job that was settled with its parties.
 type settledJSON struct {
 	Settled uint64 `json:"settled"`
 	// Digest is over all that the sides must agree on, in 64 hexadecimal digits.
@@ -64,7 +64,7 @@ type settledJSON struct {
 	Committee []memberJSON `json:"committee,omitempty"`
 	Rounds    int          `json:"rounds"` // each of one sum
 	Length    int          `json:"length"` // of a vector
-	// Tensors are what a vector consists of, if the job says so.
+	// Tensors make up a vector, if the job says so.
 	Tensors      []tensorJSON `json:"tensors,omitempty"`
 	Trains       bool         `json:"trains"` // it trains its model itself, on rows
 	Weighs       bool         `json:"weighs"` // vectors have weights

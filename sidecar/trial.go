@@ -98,7 +98,7 @@ func modelOf(s *hushsum.Settled, b blob) ([]float64, error) {
 	return model, nil
 }
 
-// trialCall is what calls on a trial have.
+// trialCall holds what calls on a trial have in common.
 type trialCall struct {
 	Trial uint64  `json:"trial"`
 	Party int     `json:"party"` // from 0

@@ -17,7 +17,7 @@ const (
 	float64s = "float64" // where nothing is said
 )
 
-// vectorCall is what calls with a vector say of it.
+// vectorCall says of a vector what calls with one do.
 type vectorCall struct {
 	Numbers string `json:"numbers"`
 	// Weight is that of the vector in a weighted mean, such as the number of rows that it is made

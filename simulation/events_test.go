@@ -12,8 +12,8 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// shown is what others see of a run: who is in which round, with how many bytes, and what is spent.
-// Times are those of this machine, and left out.
+// shown tells what others see of a run: who is in which round, with how many bytes, and what is
+// spent. Times are those of this machine, and left out.
 func shown(r *Result) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Layout, r.Server, r.Public, r.Stopped, r.Setup.BytesUp, r.Setup.BytesDown)

@@ -60,7 +60,7 @@ type Options struct {
 	// and means divide by the number of parties that is expected. Without Noise those without luck
 	// are left out.
 	Hidden float64
-	// Random is what the coins of Hidden with Noise are made of, which must be secret; nil:
+	// Random gives the coins of Hidden with Noise, which must be secret; nil:
 	// crypto/rand. Seed is none, since the first model may tell it.
 	Random io.Reader
 	// Replay, if not nil, says who is in the sum of each round in place of a draw, as

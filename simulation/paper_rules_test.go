@@ -139,7 +139,7 @@ func TestPaperRulesFreshVariates(t *testing.T) {
 	}
 	x.Local.Momentum = 0
 	for kind, exchanges := range map[training.ClientRule]int{
-		{Kind: training.SCAFFOLD, Fresh: true}: 2, {Kind: training.FedGA, Beta: .1}: 2,
+		{Kind: training.SCAFFOLD, Fresh: true}: 2, {Kind: training.FedGA, Beta: 0.1}: 2,
 		{Kind: training.SCAFFOLD}: 1, {}: 1,
 	} {
 		x.Client = kind
@@ -210,7 +210,7 @@ func TestPaperRulesClipSpread(t *testing.T) {
 			t.Errorf("without clipping: ᾱ %v, spread %v", r.Left, r.Spread)
 		}
 	}
-	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: .3}
+	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 0.3}
 	for _, r := range train(t, x).Rounds {
 		if !(r.Left > .05 && r.Left <= 1) || !(r.Spread >= 0 && r.Spread < r.Left) ||
 			r.Clipped > 0 && r.Left == 1 {

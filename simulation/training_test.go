@@ -47,10 +47,10 @@ func brief() Options {
 // rules are the parties' rules with parameters that matter.
 var rules = map[string]training.ClientRule{
 	"fedavg":      {},
-	"fedprox":     {Kind: training.FedProx, Mu: .5},
+	"fedprox":     {Kind: training.FedProx, Mu: 0.5},
 	"scaffold I":  {Kind: training.SCAFFOLD, OptionI: true},
 	"scaffold II": {Kind: training.SCAFFOLD},
-	"fedga":       {Kind: training.FedGA, Beta: .1},
+	"fedga":       {Kind: training.FedGA, Beta: 0.1},
 	"fresh":       {Kind: training.SCAFFOLD, Fresh: true},
 }
 
@@ -207,7 +207,7 @@ func TestTrainingReplay(t *testing.T) {
 // clipping bounds the model.
 func TestTrainingClips(t *testing.T) {
 	x := brief()
-	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: .01}
+	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 0.01}
 	r := train(t, x).Rounds
 	if r[0].Clipped != 1 || r[0].ClipNorm != .01 || r[0].MeanNorm < .01 ||
 		r[0].MaxNorm < r[0].MeanNorm || r[0].Cosine != 0 || r[2].Cosine < .3 {
@@ -217,8 +217,8 @@ func TestTrainingClips(t *testing.T) {
 	if r = train(t, x).Rounds; math.Abs(r[1].ClipNorm-r[0].MeanNorm/2) > 1e-12 {
 		t.Errorf("factor: %+v", r)
 	}
-	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: .01,
-		Adaptive: &aggregation.AdaptiveClip{Rate: .5}}
+	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 0.01,
+		Adaptive: &aggregation.AdaptiveClip{Rate: 0.5}}
 	x.Rounds = 40
 	for _, sum := range []Sum{Clear, Ring} {
 		x.Sum = sum
@@ -229,7 +229,7 @@ func TestTrainingClips(t *testing.T) {
 		}
 	}
 	x = brief()
-	x.Rounds, x.Clip = 10, training.Clipping{Kind: training.ModelClip, Norm: .2}
+	x.Rounds, x.Clip = 10, training.Clipping{Kind: training.ModelClip, Norm: 0.2}
 	if _, norm, _ := aggregation.Clip(train(t, x).Model, 1); norm > .2 {
 		t.Errorf("model clipping: norm %v", norm)
 	}
@@ -289,7 +289,7 @@ func TestTrainingHidden(t *testing.T) {
 	x.Parties, x.Test = blobs(200, 5)
 	n := DefaultNoise()
 	n.Multiplier, n.Bits = 1, 20
-	x.Sum, x.Noise, x.Hidden, x.Rounds = Ring, &n, .2, 5
+	x.Sum, x.Noise, x.Hidden, x.Rounds = Ring, &n, 0.2, 5
 	x.Random = rand.NewChaCha8([32]byte{1})
 	out := train(t, x)
 	sizes := map[int]bool{}
@@ -300,7 +300,7 @@ func TestTrainingHidden(t *testing.T) {
 	whole := x
 	whole.Hidden, whole.Random = 0, nil
 	all, _, err := mechanism(t, whole).Round().Views(5, privacy.DefaultDelta)
-	if err != nil || len(sizes) < 2 || last.Server.Upper > .7*all.Upper ||
+	if err != nil || len(sizes) < 2 || last.Server.Upper > 0.7*all.Upper ||
 		last.Public.Upper != last.Server.Upper {
 		t.Errorf("rounds of %v parties, spent %v and %v, %v without coins (%v)", sizes, last.Server,
 			last.Public, all, err)
@@ -321,7 +321,7 @@ func TestTrainingHidden(t *testing.T) {
 // update is, within 6 standard errors (each of √(2/4096)).
 func TestTrainingHiddenNoise(t *testing.T) {
 	const d = 4096
-	for _, q := range []float64{.05, .5} {
+	for _, q := range []float64{0.05, 0.5} {
 		x := brief()
 		x.Parties, x.Test = blobs(40, 5)
 		x.Model = learning.MLP{Features: 2, Hidden: []int{682}, Outputs: 3}
@@ -389,7 +389,7 @@ func TestTrainingAlignedSessions(t *testing.T) {
 	x.Sum, x.Recovery, x.Drop, x.Rounds = Private,
 		&protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: 9}, .3, 12
 	plain := train(t, x)
-	x.Client = training.ClientRule{Kind: training.FedGA, Beta: .1}
+	x.Client = training.ClientRule{Kind: training.FedGA, Beta: 0.1}
 	lost := 0
 	for i, r := range train(t, x).Rounds {
 		if r.Lost != nil {
@@ -432,23 +432,23 @@ func TestBadTrainings(t *testing.T) {
 		"Local.Steps":  func(x *Options) { x.Local.Epochs, x.Local.Steps = 1, 1 },
 		"Local.Adjust": func(x *Options) { x.Local.Adjust = func(_, _ []float64) {} },
 		"Local.Momentum": func(x *Options) {
-			x.Client.Kind, x.Local.Momentum = training.SCAFFOLD, .9
+			x.Client.Kind, x.Local.Momentum = training.SCAFFOLD, 0.9
 		},
 		"Client.Kind": func(x *Options) {
 			x.Client.Kind = training.SCAFFOLD
 			x.Sum, x.Noise = Ring, &n
 		},
 		"Sum":            func(x *Options) { x.Noise = &n },
-		"Hidden":         func(x *Options) { x.Sum, x.Hidden = Private, .5 },
+		"Hidden":         func(x *Options) { x.Sum, x.Hidden = Private, 0.5 },
 		"Recovery":       func(x *Options) { x.Recovery = &protocol.Recovery{} },
-		"Drop":           func(x *Options) { x.Sum, x.Drop = Private, .5 },
+		"Drop":           func(x *Options) { x.Sum, x.Drop = Private, 0.5 },
 		"Mask":           func(x *Options) { x.Mask.Threshold = 2 },
 		"SignShare":      func(x *Options) { x.SignShare = 1 },
 		"Range":          func(x *Options) { x.Sum, x.Range = Ring, -1 },
 		"FractionBits":   func(x *Options) { x.Sum, x.FractionBits = Ring, 60 },
 		"EvaluateEvery":  func(x *Options) { x.EvaluateEvery = -3 },
 		"Participations": func(x *Options) { x.Participations = 1 },
-		"Random":         func(x *Options) { x.Hidden, x.Random = .5, rand.NewChaCha8([32]byte{}) },
+		"Random":         func(x *Options) { x.Hidden, x.Random = 0.5, rand.NewChaCha8([32]byte{}) },
 		"Clip": func(x *Options) {
 			x.Sum, x.Noise, x.Clip = Ring, &n,
 				training.Clipping{Kind: training.DifferenceClip, Norm: 1}

@@ -30,7 +30,7 @@ func TestModel(t *testing.T) {
 		{"lenet", 256, 3, lenet},
 		{"lenet-norm", 256, 3, norm},
 	} {
-		got, err := newModel(c.name, c.features, c.classes, .5)
+		got, err := newModel(c.name, c.features, c.classes, 0.5)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v, want %+v", c.name, got, err, c.want)
 		}

@@ -62,12 +62,12 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 		published float64
 	}{
 		{"FedAvg", training.ClientRule{}, 82.90},
-		{"FedProx 0.01", training.ClientRule{Kind: training.FedProx, Mu: .01}, 83.20},
+		{"FedProx 0.01", training.ClientRule{Kind: training.FedProx, Mu: 0.01}, 83.20},
 		{"SCAFFOLD", training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 84.67},
 		{"SCAFFOLD, stored", training.ClientRule{Kind: training.SCAFFOLD}, 0},
-		{"FedGA 0.025", training.ClientRule{Kind: training.FedGA, Beta: .025}, 85.95},
-		{"FedGA 0.05", training.ClientRule{Kind: training.FedGA, Beta: .05}, 0},
-		{"FedGA 0.1", training.ClientRule{Kind: training.FedGA, Beta: .1}, 0},
+		{"FedGA 0.025", training.ClientRule{Kind: training.FedGA, Beta: 0.025}, 85.95},
+		{"FedGA 0.05", training.ClientRule{Kind: training.FedGA, Beta: 0.05}, 0},
+		{"FedGA 0.1", training.ClientRule{Kind: training.FedGA, Beta: 0.1}, 0},
 	} {
 		a := arm{labels: []string{rule.name}, steps: updates}
 		if rule.published != 0 {

@@ -97,7 +97,7 @@ func ParseJSON(body []byte, into any) error {
 	return nil
 }
 
-// Broadcast is what a round begins with: its number in the job, random bytes that the
+// Broadcast begins a round: its number in the job, random bytes that the
 // rotation follows from, and the model, which does not change any more.
 type Broadcast struct {
 	Round  uint64

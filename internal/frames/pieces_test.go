@@ -124,8 +124,8 @@ func TestBroadcastReader(t *testing.T) {
 	}
 }
 
-// FuzzBroadcastReader: what is taken is what the parser of whole broadcasts takes, however
-// it is cut.
+// FuzzBroadcastReader: however a broadcast is cut, the reader takes it if the parser of whole ones
+// does.
 func FuzzBroadcastReader(f *testing.F) {
 	_, text := testBroadcast(f, 3)
 	f.Add(text, 5)

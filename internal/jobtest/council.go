@@ -262,7 +262,7 @@ func (h *Hub) Kill() {
 	}
 }
 
-// backup is what was durable at a time.
+// backup holds what was durable at a time.
 type backup struct {
 	state   []byte
 	objects map[string][]byte

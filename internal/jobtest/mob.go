@@ -26,7 +26,7 @@ type Mob struct {
 	rate    int
 }
 
-// MobOutcome is what came of a Mob.
+// MobOutcome counts what came of a Mob.
 type MobOutcome struct{ Sums, Lost, Deaths, Saves int }
 
 // pick returns one of so many.

@@ -44,7 +44,7 @@ func (r *running) workUntil(ctx context.Context, at time.Time, ask drive.Ask, w 
 	return nil
 }
 
-// made is what training comes to before the instant, encoded: that takes time too.
+// made returns what training makes before the instant, encoded: that takes time too.
 func (r *running) made(at time.Time, w *Work) (v *masking.Vector, err error) {
 	if v, err = masking.NewVector(r.Federation.Settled.Layout()); err != nil {
 		return nil, err

@@ -35,8 +35,8 @@ func changed(rows Rows, s *job.Job, party int, change func(x []float64, label in
 	return Rows{&train, rows.Test}
 }
 
-// visible is what all but the party itself see of a run: who was there, what was sent and when, in
-// virtual time. The sums, which noise is for, are not in it.
+// visible tells what all but the party itself see of a run: who was there, what was sent and when,
+// in virtual time. The sums, which noise is for, are not in it.
 func visible(r *Result) string {
 	var b strings.Builder
 	for _, up := range r.SetUps {
@@ -112,7 +112,7 @@ func TestEventsOfLeaving(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s = small()
-	s.Training.Lambda, s.World.Fidelity = .01, "ring"
+	s.Training.Lambda, s.World.Fidelity = 0.01, "ring"
 	s.World.Reference = job.Reference{Law: "continuous-laplace", Epsilon: 1}
 	if p := simulate(t, s, census(t)).Privacy[0]; math.IsInf(p.Certified, 1) {
 		t.Errorf("nobody may leave, and %v is certified", p.Certified)

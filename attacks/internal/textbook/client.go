@@ -44,7 +44,7 @@ const (
 	Over
 )
 
-// Exchange is what a client holds of the round that it is in.
+// Exchange holds what a client keeps of the round that it is in.
 type Exchange struct {
 	Phase        Phase
 	Broadcast    [32]byte

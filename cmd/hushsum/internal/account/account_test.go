@@ -84,7 +84,7 @@ func TestAccountKeys(t *testing.T) {
 	// A vector is as one coordinate, and names the one that attains the lower bound.
 	vector := accounted(t, "account skellam --sensitivity 1000 --dimension 4096")
 	if vector["accountant"] != "PLD" || vector["neighbour"] != "1 coordinate by 1000" ||
-		vector["epsilon_lower"].(float64) < .99*vector["epsilon"].(float64) {
+		vector["epsilon_lower"].(float64) < 0.99*vector["epsilon"].(float64) {
 		t.Error(vector)
 	}
 	// No finite bound is null, with a reason.
@@ -214,7 +214,7 @@ func TestAccountUsage(t *testing.T) {
 		{"calibrate gaussian", 2, "--epsilon is required: it is the budget"},
 		{"calibrate gaussian --epsilon 0", 2, "--epsilon: 0 is no budget"},
 		{"calibrate gaussian --epsilon 1 --noise-multiplier 3", 2,
-			"--noise-multiplier: it is what is to be found"},
+			"--noise-multiplier: calibrate looks for it"},
 		{"calibrate gaussian --epsilon 1 --find luck", 2, "want noise-multiplier, rounds or rate"},
 		{"calibrate gaussian --epsilon 1 --delta 0", 1,
 			"target cannot be reached\nAsk for a larger"},

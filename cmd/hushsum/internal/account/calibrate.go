@@ -124,7 +124,7 @@ func (r *release) checkCalibration(find string, target float64, given map[string
 		}
 	case given[find]:
 		return &cli.Problem{
-			Cause:  fmt.Sprintf("--%s: it is what is to be found", find),
+			Cause:  fmt.Sprintf("--%s: calibrate looks for it", find),
 			Advice: "Leave it out, or find another with --find.",
 		}
 	case find == findRate && r.View == accounting.ServerView:

@@ -5,13 +5,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"github.com/hushsum/hushsum/attacks"
 )
 
 // drawAttack writes a figure of an attack.

@@ -8,7 +8,7 @@ import (
 // Ticks are at round numbers within the axis, and no two have the same label.
 func TestTicks(t *testing.T) {
 	for _, c := range []struct{ low, high float64 }{
-		{0, 1}, {1, 1.272}, {-87, 95}, {.0005, .0005001}, {0, 4e7}, {3, 3}, {-1e-9, 1e-9},
+		{0, 1}, {1, 1.272}, {-87, 95}, {0.0005, 0.0005001}, {0, 4e7}, {3, 3}, {-1e-9, 1e-9},
 	} {
 		ticks := round(c.low, c.high)
 		labels := map[string]bool{}

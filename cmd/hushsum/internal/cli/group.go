@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Group makes a command that calls others by its first argument. Its help is what is said of it
-// with a list of them.
+// Group makes a command that calls others by its first argument. Its help is the given
+// one, with a list of them.
 func Group(name, about, help string, examples []string, below ...Command) Command {
 	help += "\nCommands:\n"
 	var names []string

@@ -1,4 +1,4 @@
-// Package cli is what all commands are made of: flags, help, and what is said of mistakes.
+// Package cli holds what all commands have in common: flags, help, and messages about mistakes.
 package cli
 
 import (
@@ -80,7 +80,7 @@ func (p *Program) dispatch(ctx context.Context, args []string, std Streams) int 
 			p.usage(std.Out)
 			return ExitOK
 		}
-		// The help of a command is what its -h prints.
+		// The help of a command prints what its -h does.
 		name, args = args[0], []string{strings.Join(append([]string{"-h"}, args[1:]...), "=")}
 	}
 	var names []string

@@ -132,7 +132,7 @@ func (v *Dealing) fitting(n int) string {
 // dataNames are the values of --data that name public data sets, and the one that names none.
 var dataNames = []string{rows.Synthetic, rows.Adult, rows.Digits, rows.MNIST, rows.FashionMNIST}
 
-// ownTest is what is wrong with a share of rows to judge on of a set that has some apart.
+// ownTest refuses a share of rows to judge on of a set that has test rows apart.
 var ownTest = &cli.Problem{Cause: "world.data.test: the set has test rows of its own",
 	Advice: "Leave it out."}
 

@@ -14,11 +14,10 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
-
-	"gonum.org/v1/plot/plotter"
-
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/scenario"
+
+	"gonum.org/v1/plot/plotter"
 )
 
 //go:embed page.html
@@ -27,7 +26,7 @@ var pageText string
 // pageTemplate is the page about a scenario, and about a sweep.
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// page is what the page says.
+// page holds the contents of a page.
 type page struct {
 	Title, About string
 	Never        string // why nothing of it may be released

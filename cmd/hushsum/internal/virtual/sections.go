@@ -105,9 +105,8 @@ func spentSection(r *scenario.Result) section {
 	}
 	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together tell of one party, "+
 		"at delta %s; "+
-		"smaller is better, and above 10 it is little protection. Certified is what the noise "+
-		"in the sums "+
-		"gives against the server and %s.", show.Short4(r.Privacy[0].Delta),
+		"smaller is better, and above 10 it is little protection. The noise in the sums "+
+		"proves the certified one against the server and %s.", show.Short4(r.Privacy[0].Delta),
 		show.Plural(r.Job.Parties.Colluders, "colluder"))}
 	s.Header = []string{"party", "epsilon " + asked, "certified", "its shares of the noise",
 		"shares that protect it"}
@@ -160,7 +159,7 @@ func riskSection(r *scenario.Result) section {
 	for _, note := range r.Notes {
 		tell("%s.", strings.ToUpper(note[:1])+note[1:])
 	}
-	tell("Latencies, rows and who drops out are what the scenario says, and this is one run of " +
+	tell("Latencies, rows and who drops out come from the scenario, and this is one run of " +
 		"it: change its seed to see how far chance goes.")
 	tell("This is a simulation. Its noise follows from its seed; nothing that it made may be " +
 		"released.")

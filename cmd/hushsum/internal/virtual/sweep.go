@@ -20,11 +20,10 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
-
-	"gonum.org/v1/plot/plotter"
-
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/scenario"
+
+	"gonum.org/v1/plot/plotter"
 )
 
 // sweepOutcome is what came of one combination, as it is kept.

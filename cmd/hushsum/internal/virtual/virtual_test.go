@@ -49,7 +49,7 @@ func TestScenarioJSON(t *testing.T) {
 	}{
 		{1, "Boston", 4.310}, {1, "Singapore", 6.010}, {1, "New York", 4.110},
 		{2, "Boston", 4.306}, {2, "Singapore", 6.006}, {2, "New York", 4.106},
-		{3, "Boston", .909}, {3, "New York", .709},
+		{3, "Boston", 0.909}, {3, "New York", 0.709},
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != len(want) {
