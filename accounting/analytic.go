@@ -118,15 +118,28 @@ func gaussianEpsilon(mu, delta float64) Bound {
 			return Bound{Lower: 0, Upper: hi, Reason: reasonOverflow}
 		}
 	}
-	return Bound{Lower: bisect(down, hi, false), Upper: bisect(up, hi, true)}
+	// Both bounds go the same way until the error decides.
+	lo := 0.0
+	for range 200 {
+		mid := lo + (hi-lo)/2
+		d, err := gaussianGap(mu, mid)
+		if d+err <= delta {
+			hi = mid
+		} else if d-err > delta {
+			lo = mid
+		} else {
+			break
+		}
+	}
+	return Bound{Lower: bisect(down, lo, hi, false), Upper: bisect(up, lo, hi, true)}
 }
 
-// bisect finds where ok turns true on [0, hi]; outer picks the true side.
-func bisect(ok func(float64) bool, hi float64, outer bool) float64 {
-	if ok(0) {
+// bisect finds where ok turns true on [lo, hi], unless it is true from 0 on; outer picks the true
+// side.
+func bisect(ok func(float64) bool, lo, hi float64, outer bool) float64 {
+	if lo == 0 && ok(0) {
 		return 0
 	}
-	lo := 0.0
 	for range 200 {
 		mid := lo + (hi-lo)/2
 		if mid <= lo || mid >= hi {

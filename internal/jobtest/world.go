@@ -202,6 +202,9 @@ func (o Options) config() (protocol.Config, error) {
 	return c, c.Validate()
 }
 
+// epsilons remembers what a number of rounds spends: a swarm of worlds asks for few of them often.
+var epsilons sync.Map
+
 // budget returns the cost of a round, and an empty ledger with room for so many.
 func budget(tb testing.TB, rounds int) (accounting.Round, *accounting.Ledger) {
 	tb.Helper()
@@ -215,12 +218,17 @@ func budget(tb testing.TB, rounds int) (accounting.Round, *accounting.Ledger) {
 		},
 		Rate: 1,
 	}
-	spent, err := cost.Spent(accounting.ServerView, rounds, 1e-5)
-	if err != nil {
-		tb.Fatal(err)
+	epsilon, known := epsilons.Load(rounds)
+	if !known {
+		spent, err := cost.Spent(accounting.ServerView, rounds, 1e-5)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		epsilon = spent.Upper
+		epsilons.Store(rounds, epsilon)
 	}
 	ledger, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: spent.Upper, Delta: 1e-5})
+		accounting.Target{Epsilon: epsilon.(float64), Delta: 1e-5})
 	if err != nil {
 		tb.Fatal(err)
 	}
