@@ -65,6 +65,8 @@ type Options struct {
 	Poll  func(r *http.Request, give func()) (ended func() (asked bool))
 	Now   func() time.Time // nil: time.Now
 	Ready func() error     // nil: always
+	// Healthy fails if the process should be started again; nil: it never should.
+	Healthy func() error
 }
 
 // Door is the handler. It is safe for concurrent use.

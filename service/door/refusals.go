@@ -42,6 +42,7 @@ var refusals = map[string]Refusal{
 	"range":     {http.StatusRequestedRangeNotSatisfiable, "The file has no such range"},
 	"message":   {http.StatusUnprocessableEntity, "The protocol refuses the message"},
 	"ended":     {http.StatusGone, "The federation has ended"},
+	"record":    {http.StatusServiceUnavailable, "The record takes no decisions, for long"},
 	"leader":    {http.StatusServiceUnavailable, "No node leads the federation at the moment"},
 }
 

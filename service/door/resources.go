@@ -14,7 +14,15 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-func (d *Door) healthy(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
+func (d *Door) healthy(w http.ResponseWriter, _ *http.Request) {
+	if d.Healthy != nil {
+		if err := d.Healthy(); err != nil {
+			d.refuse(w, "record", "%v", err)
+			return
+		}
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}
 
 func (d *Door) ready(w http.ResponseWriter, _ *http.Request) {
 	if d.Ready != nil {

@@ -113,6 +113,7 @@ type Node struct {
 	conn     *nats.Conn
 	records  *record.Records
 	alone    bool
+	health   health
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -173,8 +174,9 @@ func Start(ctx context.Context, c Options) (n *Node, err error) {
 	if err := n.serve(); err != nil {
 		return n, err
 	}
-	n.group.Add(1)
+	n.group.Add(2)
 	go n.look()
+	go n.watch()
 	return n, nil
 }
 
@@ -243,6 +245,7 @@ func (n *Node) serve() error {
 		Poll:        poll,
 		Now:         n.Now,
 		Ready:       n.ready,
+		Healthy:     n.health.healthy,
 	})
 	files := openFiles()
 	connections, pageConnections, reserve := shares(files)
@@ -320,10 +323,10 @@ func (n *Node) run(h http.Handler, l net.Listener) {
 	}()
 }
 
-// ready reports whether JetStream answers and every federation has a leader.
+// ready reports whether the record takes decisions and every federation has a leader.
 func (n *Node) ready() error {
-	if !n.conn.IsConnected() {
-		return record.ErrUnavailable
+	if err := n.health.ready(); err != nil {
+		return err
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

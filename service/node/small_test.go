@@ -114,6 +114,16 @@ func (s *small) await(what string, is func(*runner.Status) bool) *runner.Status 
 	}
 }
 
+// become waits until the node is as it should be.
+func (s *small) become(what string, is func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the node does not become %s", what)
+		}
+	}
+}
+
 func trains() error { return nil }
 
 // The node's clock is an hour off: nobody is let in, everybody hears both times and asks

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -15,9 +17,12 @@ import (
 
 // Embedded is a JetStream in this process.
 type Embedded struct {
+	options *server.Options
+	Conn    *nats.Conn
+	JS      jetstream.JetStream
+
+	mutex  sync.Mutex
 	server *server.Server
-	Conn   *nats.Conn
-	JS     jetstream.JetStream
 }
 
 // EmbeddedOptions say how.
@@ -31,7 +36,10 @@ type EmbeddedOptions struct {
 	TLS    *tls.Config
 }
 
-const clusterName = "hushsum"
+const (
+	clusterName = "hushsum"
+	startTime   = 20 * time.Second
+)
 
 // StartEmbedded starts a JetStream in this process that takes no connections but this
 // process's and, in a cluster, the other nodes'. Every write is synced to the disk
@@ -74,20 +82,16 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 			options.Routes = append(options.Routes, &url.URL{Scheme: "nats-route", Host: peer})
 		}
 	}
-	s, err := server.NewServer(options)
-	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
+	e := &Embedded{options: options}
+	if err := e.start(); err != nil {
+		return nil, err
 	}
-	go s.Start()
-	e := &Embedded{server: s}
-	if !s.ReadyForConnections(20 * time.Second) {
-		e.Close()
-		return nil, fmt.Errorf("%w: it did not start", ErrUnavailable)
-	}
-	connect := []nats.Option{nats.InProcessServer(s), nats.MaxReconnects(-1), nats.Name(o.Name)}
+	connect := []nats.Option{nats.InProcessServer(current{e}), nats.MaxReconnects(-1),
+		nats.Name(o.Name), nats.ErrorHandler(quiet)}
 	if options.Authorization != "" {
 		connect = append(connect, nats.Token(options.Authorization))
 	}
+	var err error
 	if e.Conn, err = nats.Connect("", connect...); err != nil {
 		e.Close()
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -97,6 +101,56 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// start starts a server. The caller has the mutex, or is alone.
+func (e *Embedded) start() error {
+	s, err := server.NewServer(e.options.Clone())
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	go s.Start()
+	e.server = s
+	if !s.ReadyForConnections(startTime) {
+		e.stop()
+		return fmt.Errorf("%w: it did not start", ErrUnavailable)
+	}
+	return nil
+}
+
+func (e *Embedded) stop() {
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}
+
+// quiet leaves out what goes wrong between calls: the calls fail too.
+func quiet(*nats.Conn, *nats.Subscription, error) {}
+
+// current connects to the server of now, anew after a restart.
+type current struct{ *Embedded }
+
+func (c current) InProcessConn() (net.Conn, error) {
+	c.mutex.Lock()
+	s := c.server
+	c.mutex.Unlock()
+	return s.InProcessConn()
+}
+
+// Enabled reports whether the server has not switched JetStream off, as it does when it meets an
+// error of the disk that it does not mend.
+func (e *Embedded) Enabled() bool {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.server.JetStreamEnabled()
+}
+
+// Restart starts the server anew on its files. Conn, JS and what was made of them go on: what is
+// under way meanwhile fails or takes longer.
+func (e *Embedded) Restart() error {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.stop()
+	return e.start()
 }
 
 func hostPort(s string) (host string, port int, err error) {
@@ -115,6 +169,7 @@ func (e *Embedded) Close() {
 	if e.Conn != nil {
 		e.Conn.Close()
 	}
-	e.server.Shutdown()
-	e.server.WaitForShutdown()
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.stop()
 }

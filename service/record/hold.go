@@ -185,7 +185,8 @@ func (h *Hold) Tidy(ctx context.Context, keep ...*Ref) error {
 		}
 	}
 	for _, info := range all {
-		if wanted[info.Name] || strings.HasPrefix(info.Name, kindInitial) {
+		if wanted[info.Name] || strings.HasPrefix(info.Name, kindInitial) ||
+			strings.HasPrefix(info.Name, probe) {
 			continue
 		}
 		if err := h.objects.Delete(ctx, info.Name); err != nil {

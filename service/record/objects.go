@@ -273,6 +273,24 @@ func (r *Records) getPart(ctx context.Context, o jetstream.ObjectStore, name str
 	}
 }
 
+// Probe writes what a decision on a federation would, in a place of the node's own: it fails with
+// [ErrUnavailable] if the record takes no decision. It does not try again.
+func (r *Records) Probe(ctx context.Context, id, node string) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	o, err := r.js.ObjectStore(ctx, bucketObjects+id[:16])
+	if err == nil {
+		_, err = o.PutBytes(ctx, probe+node, []byte{1})
+	}
+	if err == nil {
+		_, err = r.pointers.Put(ctx, probe+node, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
 // Initial reads the first model's file, nil if the definition has none.
 func (r *Records) Initial(ctx context.Context, d *Definition) ([]byte, error) {
 	if d.Model == nil {

@@ -66,6 +66,7 @@ const (
 	streamAudit       = "HUSHSUM-AUDIT"
 	subjectAudit      = "hushsum.audit."
 	kindInitial       = "initial" // objects that stay: of the definition
+	probe             = "probe-"  // and a node: a pointer and an object that say nothing
 	pieceSize         = 256 << 10 // larger ones take much more memory in a cluster
 	largePiece        = 768 << 10 // of long objects, since each piece is synced to the disk
 	longRoster        = 256 << 10 // bytes above which it is an object

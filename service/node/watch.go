@@ -1,0 +1,168 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum/service/record"
+)
+
+// This file has how a node learns whether its record takes decisions, and heals it: JetStream does
+// not mend a store of its own after an error of the disk, but starts well on its files.
+
+const (
+	probeEvery = 5 * time.Second
+	// A record that has failed probes for so long, on a disk that takes writes, is started again;
+	// and then not before the second while, twice as long each time.
+	failsFor   = 12 * time.Second
+	healEvery  = 20 * time.Second
+	longestTry = 5 * time.Minute
+	room       = 1 << 20 // bytes that a disk takes if it is not full
+)
+
+// errDisk: the disk of the node's folder takes no writes.
+var errDisk = errors.New("node: the disk takes no writes; make room")
+
+// health is what the last probes of the record said.
+type health struct {
+	mutex  sync.Mutex
+	since  time.Time // of the first of the failures in a row
+	failed error     // the last; nil: the last probe succeeded
+	tried  time.Time // when the record was started again
+	pause  time.Duration
+	starts int // since it was well
+}
+
+// note notes the outcome of a probe.
+func (h *health) note(err error, now time.Time) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if err == nil {
+		h.since, h.failed, h.pause, h.starts = time.Time{}, nil, 0, 0
+		return
+	}
+	if h.failed == nil {
+		h.since = now
+	}
+	h.failed = err
+}
+
+// due reports whether the record should be started again now, and counts that it is.
+func (h *health) due(off bool, now time.Time) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.failed == nil || errors.Is(h.failed, errDisk) || now.Sub(h.tried) < h.pause ||
+		!off && now.Sub(h.since) < failsFor {
+		return false
+	}
+	h.tried, h.starts = now, h.starts+1
+	h.pause = min(max(healEvery, 2*h.pause), longestTry)
+	return true
+}
+
+// ready returns why the record takes no decisions, nil if it does.
+func (h *health) ready() error {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.failed == nil {
+		return nil
+	}
+	return fmt.Errorf("since %s: %w", h.since.UTC().Format(time.RFC3339), h.failed)
+}
+
+// healthy fails if starting the record again has not helped twice: another start of the process
+// may.
+func (h *health) healthy() error {
+	if err := h.ready(); err != nil && h.helpless() {
+		return err
+	}
+	return nil
+}
+
+func (h *health) helpless() bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.starts > 2
+}
+
+// watch probes the record for as long as the node runs, and has it start again where that helps.
+func (n *Node) watch() {
+	defer n.group.Done()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-time.After(probeEvery):
+		}
+		err := n.probe()
+		if n.ctx.Err() != nil {
+			return
+		}
+		was := n.health.ready()
+		n.health.note(err, time.Now())
+		switch {
+		case err != nil && was == nil:
+			n.Log.Error("the record takes no decisions", "error", err.Error())
+		case err == nil && was != nil:
+			n.Log.Info("the record takes decisions again")
+		}
+		if n.embedded == nil || !n.health.due(!n.embedded.Enabled(), time.Now()) {
+			continue
+		}
+		n.Log.Warn("the record is started again")
+		if err := n.embedded.Restart(); err != nil {
+			n.Log.Error("the record does not start", "error", err.Error())
+		}
+	}
+}
+
+// probe writes to the disk and to the record of each federation that this node leads or nobody
+// does.
+func (n *Node) probe() error {
+	if n.embedded != nil {
+		if err := writes(n.Folder); err != nil {
+			return fmt.Errorf("%w: %w", errDisk, err)
+		}
+		if !n.embedded.Enabled() {
+			return fmt.Errorf("%w: it has switched itself off", record.ErrUnavailable)
+		}
+	}
+	if !n.conn.IsConnected() {
+		return fmt.Errorf("%w: there is no connection to it", record.ErrUnavailable)
+	}
+	for _, id := range n.own() {
+		if err := n.records.Probe(n.ctx, id, n.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own lists the federations that this node leads, and those that nobody is heard to lead.
+func (n *Node) own() (ids []string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for id, e := range n.entries {
+		if e.runner != nil || time.Since(e.heard) > n.Silence {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// writes fails if a folder's disk does not take and keep a file.
+func writes(folder string) (err error) {
+	f, err := os.CreateTemp(folder, "probe-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	_, err = f.Write(make([]byte, room))
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
