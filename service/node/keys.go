@@ -16,6 +16,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ const (
 	fileKey         = "seal.key"
 	fileCertificate = "certificate.pem"
 	fileTokens      = "tokens.json"
+	fileNewTokens   = "operators.txt" // until somebody has read and deleted it
 )
 
 // keys reads what the node keeps in its folder, or makes it.
@@ -73,7 +75,11 @@ func (n *Node) keys() (err error) {
 		n.Certificate = &pair
 	}
 	n.tokens, n.NewTokens, err = page.OpenTokens(filepath.Join(n.Folder, fileTokens))
-	return err
+	if err != nil || len(n.NewTokens) == 0 {
+		return err
+	}
+	n.TokensFile = filepath.Join(n.Folder, fileNewTokens)
+	return hushsum.FileStore(n.TokensFile).Save([]byte(strings.Join(n.NewTokens, "\n") + "\n"))
 }
 
 // forgetTokens deletes tokens that nobody is told, since the first start has failed: the next
@@ -81,7 +87,8 @@ func (n *Node) keys() (err error) {
 func (n *Node) forgetTokens() {
 	if len(n.NewTokens) > 0 {
 		_ = os.Remove(filepath.Join(n.Folder, fileTokens))
-		n.NewTokens = nil
+		_ = os.Remove(n.TokensFile)
+		n.NewTokens, n.TokensFile = nil, ""
 	}
 }
 
@@ -101,8 +108,21 @@ func keep(name string, fresh func() ([]byte, error)) ([]byte, error) {
 var ErrLocked = errors.New("node: another node runs with this folder; stop it, or name another " +
 	"--folder")
 
-// ReadKey reads a key from a file of 64 hexadecimal digits; where there is none it makes
-// one, if it may.
+// ErrExposed: others of the machine may read a file that has a secret.
+var ErrExposed = errors.New("node: others may read a file that has a secret")
+
+// Private fails with [ErrExposed] if a file may be read or written by others than its owner, on
+// systems that have such permissions.
+func Private(name string) error {
+	info, err := os.Stat(name)
+	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: chmod 600 %s", ErrExposed, name)
+}
+
+// ReadKey reads a key from a file of 64 hexadecimal digits, which none but its owner may read;
+// where there is none it makes one, if it may.
 func ReadKey(name string, create bool) (*keyexchange.SealKey, error) {
 	var text []byte
 	var err error
@@ -117,9 +137,15 @@ func ReadKey(name string, create bool) (*keyexchange.SealKey, error) {
 	} else {
 		text, err = os.ReadFile(name)
 	}
+	if err == nil {
+		err = Private(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("node: the key that seals: %w; make one with: "+
+			"(umask 077; openssl rand -hex 32 > %s)", err, name)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("node: the key that seals: %w; make one with: openssl rand -hex 32 > %s",
-			err, name)
+		return nil, fmt.Errorf("node: the key that seals: %w", err)
 	}
 	b, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(b) != len(keyexchange.SealKey{}) {

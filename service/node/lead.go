@@ -236,6 +236,9 @@ func (n *Node) confirm(ctx context.Context, e *entry, r *runner.Runner) {
 func (n *Node) say(id string, leaving bool) {
 	b, err := json.Marshal(lead{n.Name, n.Advertise, n.Fingerprint, leaving})
 	if err == nil {
+		b, _, err = n.between.seal(forLead, id, number{}, b)
+	}
+	if err == nil {
 		_ = n.conn.Publish(subjectLead+id, b)
 		if leaving {
 			_ = n.conn.FlushTimeout(time.Second)
@@ -245,14 +248,27 @@ func (n *Node) say(id string, leaving bool) {
 
 // hear notes who leads.
 func (n *Node) hear(m *nats.Msg) {
+	id := strings.TrimPrefix(m.Subject, subjectLead)
+	body, _, err := n.between.open(forLead, id, number{}, m.Data)
 	var l lead
-	if json.Unmarshal(m.Data, &l) != nil || l.Node == n.Name {
-		return
+	if err == nil {
+		err = json.Unmarshal(body, &l)
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	e := n.entries[strings.TrimPrefix(m.Subject, subjectLead)]
+	e := n.entries[id]
 	if e == nil {
+		return
+	}
+	if err != nil {
+		if time.Since(e.warned) > unreadable {
+			e.warned = time.Now()
+			n.Log.Warn("nobody is heard to lead by this message", "federation", e.federation.Job.Name,
+				"error", err.Error())
+		}
+		return
+	}
+	if l.Node == n.Name {
 		return
 	}
 	if e.proxy == nil || e.leader.Address != l.Address || e.leader.Fingerprint != l.Fingerprint {

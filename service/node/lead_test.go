@@ -8,10 +8,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/node"
@@ -73,20 +72,15 @@ func TestTwoClaim(t *testing.T) {
 		return ""
 	}
 	first := agree()
-	c, err := nats.Connect(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
 	// Whoever does not lead hears that the leader stops, and claims; the leader goes on.
 	other := nodes[0]
 	if first == other.Name {
 		other = nodes[1]
 	}
 	for deadline := time.Now().Add(time.Minute); leader(other) == first; {
-		err := c.Publish("hushsum.lead."+fed.ID, []byte(`{"node":"third","leaving":true}`))
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("%s does not claim: %v", other.Name, err)
+		node.SayLeaves(other, "third", fed.ID)
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not claim", other.Name)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -113,8 +107,16 @@ func TestTokensOfFailedStart(t *testing.T) {
 	if err != nil || len(n.NewTokens) != 2 {
 		t.Fatalf("the next start: %v, tokens %d", err, len(n.NewTokens))
 	}
+	text, err := os.ReadFile(n.TokensFile)
+	if err != nil || string(text) != strings.Join(n.NewTokens, "\n")+"\n" {
+		t.Errorf("%s: %v", n.TokensFile, err)
+	}
+	if err := node.Private(n.TokensFile); err != nil {
+		t.Error(err)
+	}
 	n.Close()
-	if n, err = node.Start(context.Background(), config); err != nil || len(n.NewTokens) != 0 {
+	if n, err = node.Start(context.Background(), config); err != nil || len(n.NewTokens) != 0 ||
+		n.TokensFile != "" {
 		t.Fatalf("the start after it: %v, tokens %d", err, len(n.NewTokens))
 	}
 	n.Close()

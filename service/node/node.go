@@ -53,13 +53,15 @@ type Options struct {
 	Certificate *tls.Certificate // of the door; nil: one of its own, kept in the folder
 	Plain       bool             // the door speaks HTTP, on loopback only: for tests
 
-	// NATS is the URL of an external JetStream; or Cluster the host:port on which this
+	// NATS is the URL of an external JetStream, and NATSOptions how to connect to it: TLS,
+	// credentials; or Cluster the host:port on which this
 	// node's own listens for those of Peers, with ClusterTLS. Neither: it is alone.
-	NATS       string
-	Replicas   int // of an external JetStream; 0 for 1
-	Cluster    string
-	Peers      []string
-	ClusterTLS *tls.Config
+	NATS        string
+	NATSOptions []nats.Option
+	Replicas    int // of an external JetStream; 0 for 1
+	Cluster     string
+	Peers       []string
+	ClusterTLS  *tls.Config
 
 	Key *keyexchange.SealKey // seals records; nil: one of its own, kept in the folder
 	Log *slog.Logger
@@ -114,6 +116,7 @@ type Node struct {
 	records  *record.Records
 	alone    bool
 	health   health
+	between  *between
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -131,7 +134,8 @@ type Node struct {
 	connections int // that the door may have
 	tokens      *page.Tokens
 	lock        io.Closer // of the folder
-	NewTokens   []string  // made at this start, to be told once
+	NewTokens   []string  // made at this start
+	TokensFile  string    // that has them, which only its owner may read; empty without them
 }
 
 // entry is a federation in this node.
@@ -142,6 +146,7 @@ type entry struct {
 	runner     *runner.Runner // while this node leads
 	leader     lead           // what was heard last
 	heard      time.Time
+	warned     time.Time              // of a message about who leads that does not open
 	doubt      chan struct{}          // another node says that it leads, while this one does
 	proxy      *httputil.ReverseProxy // to the leader
 }
@@ -168,6 +173,7 @@ func Start(ctx context.Context, c Options) (n *Node, err error) {
 	if err := n.keys(); err != nil {
 		return n, err
 	}
+	n.between = newBetween(n.Key, time.Now)
 	if err := n.connect(ctx); err != nil {
 		return n, err
 	}
@@ -185,9 +191,8 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	var js jetstream.JetStream
 	replicas := max(n.Replicas, 1)
 	if n.NATS != "" {
-		n.conn, err = nats.Connect(n.NATS, nats.MaxReconnects(-1), nats.Name("hushsumd "+n.Name))
-		if err != nil { // which does not tell the URL, and so no password
-			return fmt.Errorf("%w at the URL of --nats: %w", record.ErrUnavailable, err)
+		if n.conn, err = n.reach(ctx); err != nil {
+			return err
 		}
 		if js, err = jetstream.New(n.conn); err != nil {
 			return err
@@ -230,6 +235,32 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	}
 	_, err = n.conn.Subscribe(subjectLead+"*", n.hear)
 	return err
+}
+
+// reach connects to an external NATS, and waits for one that does not answer yet.
+func (n *Node) reach(ctx context.Context) (*nats.Conn, error) {
+	options := append([]nats.Option{nats.MaxReconnects(-1), nats.Name("hushsumd " + n.Name)},
+		n.NATSOptions...)
+	for told := false; ; {
+		conn, err := nats.Connect(n.NATS, options...)
+		if err == nil {
+			return conn, nil
+		}
+		// Errors do not tell the URL, and so no password.
+		err = fmt.Errorf("%w at the URL of --nats: %w", record.ErrUnavailable, err)
+		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
+			return nil, err
+		}
+		if !told {
+			told = true
+			n.Log.Warn("NATS does not answer; this node waits for it", "error", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(lookAgain):
+		}
+	}
 }
 
 // serve opens the door and the page.

@@ -49,10 +49,15 @@ const (
 func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
 	ctx, cancel := context.WithTimeout(n.ctx, askTime)
 	defer cancel()
+	id := strings.TrimPrefix(m.Subject, subjectAsk)
+	body, question, err := n.between.open(forOrder, id+"\n"+n.Name, number{}, m.Data)
+	if err != nil {
+		n.Log.Warn("an order over NATS is not obeyed", "federation", id, "error", err.Error())
+		return
+	}
 	var o order
 	var out reply
-	err := json.Unmarshal(m.Data, &o)
-	if err == nil {
+	if err = json.Unmarshal(body, &o); err == nil {
 		out, err = obey(ctx, r, o)
 	}
 	if err != nil {
@@ -62,7 +67,11 @@ func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
 			Stopped: errors.Is(err, runner.ErrStopped),
 		}
 	}
-	if b, err := packReply(out); err == nil {
+	b, err := packReply(out)
+	if err == nil {
+		b, _, err = n.between.seal(forReply, id, question, b)
+	}
+	if err == nil {
 		_ = m.Respond(b)
 	}
 }
@@ -131,27 +140,38 @@ func (n *Node) order(ctx context.Context, id string, o order) (reply, error) {
 	n.mutex.Lock()
 	e := n.entries[id]
 	var r *runner.Runner
+	var leader string
 	if e != nil {
-		r = e.runner
+		r, leader = e.runner, e.leader.Node
 	}
 	n.mutex.Unlock()
-	if e == nil {
+	switch {
+	case e == nil:
 		return reply{}, record.ErrNone
-	}
-	if r != nil {
+	case r != nil:
 		return obey(ctx, r, o)
+	case leader == "":
+		return reply{}, runner.ErrStopped
 	}
+	// For this leader only: a copy does nothing at the next one.
 	b, err := json.Marshal(o)
 	if err != nil {
 		return reply{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	m, err := n.conn.RequestWithContext(ctx, subjectAsk+id, b)
+	sealed, question, err := n.between.seal(forOrder, id+"\n"+leader, number{}, b)
+	if err != nil {
+		return reply{}, err
+	}
+	m, err := n.conn.RequestWithContext(ctx, subjectAsk+id, sealed)
 	if err != nil {
 		return reply{}, runner.ErrStopped
 	}
-	out, err := parseReply(m.Data)
+	if b, _, err = n.between.open(forReply, id, question, m.Data); err != nil {
+		return reply{}, err
+	}
+	out, err := parseReply(b)
 	switch {
 	case err != nil:
 		return out, err

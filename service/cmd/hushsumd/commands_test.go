@@ -125,6 +125,11 @@ model.length = 3
 clip = 1.0
 `
 	file := write("s.toml", good)
+	seal := write("seal.key", strings.Repeat("ab", 32))
+	exposed := write("exposed", strings.Repeat("ab", 32))
+	if err := os.Chmod(exposed, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	bad := func(from, to string) string {
 		return write("bad.toml", strings.Replace(good, from, to, 1))
 	}
@@ -146,6 +151,17 @@ clip = 1.0
 		{[]string{"federation", "pause", "s", "--admin", "127.0.0.1:1", "more"}, 2, []string{"too many"}},
 		{[]string{"serve", "--nats", "nats://127.0.0.1:1", "--key", at("none")}, 1,
 			[]string{"openssl rand"}},
+		{[]string{"serve", "--nats", "nats://ann:secret@127.0.0.1:1", "--key", seal}, 2,
+			[]string{"arguments", "--nats @FILE"}},
+		{[]string{"serve", "--nats", "a:1,token@b:1", "--key", seal}, 2, []string{"--nats @FILE"}},
+		{[]string{"serve", "--nats", "@" + exposed, "--key", seal}, 1, []string{"chmod 600 " + exposed}},
+		{[]string{"serve", "--nats", "b:1", "--nats-nkey", seal, "--key", seal}, 1,
+			[]string{"no seed of an nkey"}},
+		{[]string{"serve", "--nats-creds", seal}, 2, []string{"go with --nats"}},
+		{[]string{"serve", "--nats", "b:1", "--nats-cert", "x"}, 2, []string{"--nats-key go together"}},
+		{[]string{"serve", "--nats", "b:1", "--nats-creds", "x", "--nats-nkey", "y"}, 2,
+			[]string{"exclude each other"}},
+		{[]string{"serve", "--folder", at("node"), "--key", exposed}, 1, []string{"chmod 600 " + exposed}},
 		{[]string{"serve", "--folder", at("node"), "--operators", file}, 1, []string{"line 1",
 			"operate NAME KEY"}},
 		{[]string{"join"}, 2, []string{"--train or --rows"}},

@@ -23,10 +23,11 @@ JetStream. Alone, JetStream runs in this process and its folder; with --cluster 
 three nodes are one; with --nats it is yours. It may be stopped, upgraded or killed at any
 moment: what was decided is recorded before it is sent.
 
-At the first start it prints two operators' tokens, which are stored as hashes, and at each
-start the fingerprint of the door's certificate, which parties pin.`, std)
+At the first start it writes two operators' tokens to a file in its folder, and keeps their hashes.
+At each start it prints the fingerprint of the door's certificate, which parties pin.`, std)
 	var c node.Options
 	var operators, certificate, key, sealKey, log, peers, clusterCA, clusterCert, clusterKey string
+	var external natsFlags
 	var declared files
 	f.StringVar(&c.Folder, "folder", "hushsum", "`folder` of this node's keys and record")
 	f.StringVar(&c.Name, "name", "", "this node's `name`; made at the first start")
@@ -37,7 +38,13 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 	f.StringVar(&certificate, "cert", "", "PEM `file` of the door's certificate; default: its own")
 	f.StringVar(&key, "cert-key", "", "PEM `file` of its key")
 	f.StringVar(&sealKey, "key", "", "`file` with the key that seals records, the same on all nodes")
-	f.StringVar(&c.NATS, "nats", "", "`URL` of an external NATS with JetStream")
+	f.StringVar(&external.address, "nats", "",
+		"`URL` of an external NATS with JetStream; @FILE reads it from a file")
+	f.StringVar(&external.ca, "nats-ca", "", "PEM `file` of the authority of its certificate")
+	f.StringVar(&external.certificate, "nats-cert", "", "PEM `file` of this node's certificate for it")
+	f.StringVar(&external.key, "nats-key", "", "PEM `file` of the certificate's key")
+	f.StringVar(&external.credentials, "nats-creds", "", "credentials `file` for it")
+	f.StringVar(&external.seed, "nats-nkey", "", "`file` with the seed of an nkey for it")
 	f.IntVar(&c.Replicas, "replicas", 1, "copies that an external JetStream keeps, 1 or 3")
 	f.StringVar(&c.Cluster, "cluster", "", "`host:port` for the other nodes of a cluster")
 	f.StringVar(&peers, "peers", "", "`host:port,…` of all its nodes, this one included")
@@ -52,6 +59,9 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 		return err
 	}
 	var err error
+	if c.NATS, c.NATSOptions, err = external.read(); err != nil {
+		return err
+	}
 	if c.Log, err = logger(std.err, log); err != nil {
 		return err
 	}
@@ -63,7 +73,8 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 	case c.Cluster != "" && c.NATS != "":
 		return misuse("--cluster and --nats exclude each other")
 	case (c.Cluster != "" || c.NATS != "") && sealKey == "":
-		return misuse("several nodes take one --key; make it with: openssl rand -hex 32 > seal.key")
+		return misuse("several nodes take one --key; make it with: " +
+			"(umask 077; openssl rand -hex 32 > seal.key)")
 	case c.Cluster != "" && strings.Count(peers, ",") < 2:
 		return misuse("--peers names all nodes of the cluster, three or more; two cannot go on without " +
 			"each other")
@@ -104,8 +115,9 @@ start the fingerprint of the door's certificate, which parties pin.`, std)
 	defer n.Close()
 	fmt.Fprintf(std.out, "door         %s\nfingerprint  %s\npage         %s\n", n.Address,
 		n.Fingerprint, n.Page)
-	for _, token := range n.NewTokens {
-		fmt.Fprintf(std.out, "token        %s  (told this once)\n", token)
+	if n.TokensFile != "" {
+		fmt.Fprintf(std.out, "tokens       %s  (to read and to operate; delete it once you have them)\n",
+			n.TokensFile)
 	}
 	for _, file := range declared {
 		f, read, err := federation.ReadFiles(file)
