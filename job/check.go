@@ -28,8 +28,8 @@ func (j *Job) mistakes() []*ConfigError {
 		return r.wrong // rules compare what is inside its range
 	}
 	c := &checker{Job: j, add: r.add}
-	for _, rule := range []func(){c.parties, c.sum, c.privacy, c.model, c.training, c.server, c.world,
-		c.worldParties} {
+	for _, rule := range []func(){c.parties, c.sum, c.privacy, c.records, c.model, c.training,
+		c.server, c.world, c.worldParties} {
 		rule()
 	}
 	return r.wrong
@@ -206,7 +206,7 @@ func (c *checker) privacy() {
 	c.takes(c.Noisy(), "there is no noise", `write privacy.noise = "discrete-gaussian", or leave it out`,
 		"privacy.epsilon", "privacy.multiplier", "privacy.delta", "privacy.bits", "privacy.sign_share")
 	c.refuse(c.Noisy() && p.Clip == 0, "privacy.clip",
-		"write the L2 norm that a party's vector is clipped to, such as 1.0",
+		"write the L2 norm that what a unit adds is clipped to, such as 1.0",
 		"noise hides what is bounded")
 	c.refuse(c.Noisy() && p.Epsilon == 0 && p.Multiplier == 0 && !c.ownBudgets(), "privacy.epsilon",
 		"write a budget such as 4.0, or privacy.multiplier", "nothing says how much noise there is")

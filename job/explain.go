@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,6 +64,11 @@ func (s *Settled) sayMean() string {
 	n := s.Roster().Len()
 	if s.survivors < n {
 		missing = "; the round goes on without those that are missing"
+	}
+	if s.job.PerRecord() {
+		return fmt.Sprintf("In each of %s the server and all parties learn the sum of what the records "+
+			"drawn by at least %d of the %d parties of the roster add%s%s.",
+			count(s.Rounds(), "sum", "sums"), s.survivors, n, model, missing)
 	}
 	return fmt.Sprintf("In each of %s the server and all parties learn the mean of the vectors of at "+
 		"least %d of the %d parties of the roster%s%s.", count(s.Rounds(), "sum", "sums"), s.survivors, n,
@@ -159,6 +165,10 @@ func (j *Job) sayNoise() []string {
 		return []string{"There is no noise: sums may tell about a party, and no epsilon holds."}
 	}
 	text := fmt.Sprintf("Noise (%s) hides vectors of L2 norm up to %v", p.Noise, p.Clip)
+	if j.PerRecord() {
+		text = fmt.Sprintf("Noise (%s) hides gradients of L2 norm up to %v, of %s", p.Noise, p.Clip,
+			j.Protects())
+	}
 	if p.ClipQuantile > 0 {
 		text += fmt.Sprintf(" at first, and later up to quantile %v of the norms", p.ClipQuantile)
 	}
@@ -169,8 +179,8 @@ func (j *Job) sayNoise() []string {
 	case p.Multiplier > 0:
 		text += fmt.Sprintf(", with multiplier %v; no epsilon is promised.", p.Multiplier)
 	case p.Epsilon > 0:
-		text += fmt.Sprintf(": all rounds together spend at most epsilon %v of each party, at delta %v, "+
-			"against the server.", p.Epsilon, p.Delta)
+		text += fmt.Sprintf(": all rounds together spend at most epsilon %v of %s, at delta %v, "+
+			"against %s.", p.Epsilon, j.Protects(), p.Delta, j.Against())
 	default:
 		text += "."
 	}
@@ -185,6 +195,16 @@ func (j *Job) sayNoise() []string {
 
 func (j *Job) sayTraining() string {
 	t := &j.Training
+	if j.PerRecord() {
+		often, batch := "", "the records that there are"
+		if r := j.Records(); r.Count > 0 {
+			often = fmt.Sprintf(", which comes up with probability %.4g,", r.Rate)
+			batch = count(j.Batch(), "record", "records")
+		}
+		return fmt.Sprintf("In a round each party tosses a secret coin for each of its %ss%s and sums "+
+			"the gradients of those drawn, each clipped. The server divides by %s; its rule is %s at "+
+			"rate %v.", cmp.Or(j.Privacy.Group, "record"), often, batch, j.Server.Rule, j.Server.Rate)
+	}
 	work := count(t.Epochs, "pass", "passes") + " over its rows"
 	if t.Steps > 0 {
 		work = count(t.Steps, "step", "steps")

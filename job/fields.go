@@ -11,7 +11,9 @@ const (
 	MaxParties = 1_000_000
 	MaxLength  = 1 << 27 // numbers of a vector
 	maxRows    = 10_000_000
-	maxTime    = 1000 * 3600 // seconds, of a step and of what happens in a world
+	// DefaultBits are of a coordinate of a sum with noise, where a job says none.
+	DefaultBits = 32
+	maxTime     = 1000 * 3600 // seconds, of a step and of what happens in a world
 )
 
 // Presets that depend on the rule of the server, or on the data.
@@ -97,11 +99,21 @@ var theJob = tableOf(
 		"Counts the binary places of a coordinate without noise.").unit("bits").or(20).
 		flag("fraction-bits", "N"),
 
+	word("privacy.unit", func(j *Job) *string { return &j.Privacy.Unit }, "party record",
+		"Names whom epsilon protects: a party with all it has, or each record of a party.").
+		or("party").flag("unit", "NAME"),
+	text("privacy.group", func(j *Job) *string { return &j.Privacy.Group },
+		"Names whose records are protected together, such as patient: each row says whose it is.").
+		form("1 to 60 letters, digits, dots, dashes and underscores", namePattern.MatchString).
+		means("none: each record by itself").flag("group", "NAME"),
+	whole("privacy.records", func(j *Job) *int { return &j.Privacy.Records }, between(1, 1<<30),
+		"Counts the records of all parties, or whose they are, as far as that is public.").
+		unit("records").means("in a simulation the data's").flag("records", "N"),
 	word("privacy.noise", func(j *Job) *string { return &j.Privacy.Noise },
 		"none discrete-gaussian discrete-laplace skellam",
 		"Names the law of the noise.").or("none").flag("noise", "NAME"),
 	number("privacy.epsilon", func(j *Job) *float64 { return &j.Privacy.Epsilon }, positive,
-		"Bounds what all rounds spend of each party's privacy, against the server.").
+		"Bounds what all rounds spend of the privacy of each unit, against the server.").
 		means("none: privacy.multiplier sets the noise").flag("epsilon", "E"),
 	number("privacy.multiplier", func(j *Job) *float64 { return &j.Privacy.Multiplier }, positive,
 		"Sets the standard deviation of a sum's noise over the L2 sensitivity.").
@@ -109,7 +121,7 @@ var theJob = tableOf(
 	number("privacy.delta", func(j *Job) *float64 { return &j.Privacy.Delta }, inside,
 		"Lets epsilon fail with this probability.").unit("probability").or(1e-5).flag("delta", "D"),
 	number("privacy.clip", func(j *Job) *float64 { return &j.Privacy.Clip }, positive,
-		"Clips what a party adds, in L2 norm.").unit("of the vector").
+		"Clips what a unit adds, in L2 norm.").unit("of the vector").
 		means("none; required with noise").flag("clip", "C"),
 	number("privacy.clip_quantile", func(j *Job) *float64 { return &j.Privacy.ClipQuantile }, share,
 		"Has the clip follow this quantile of the norms.").means("0: a fixed clip").
@@ -153,7 +165,8 @@ var theJob = tableOf(
 	whole("training.steps", func(j *Job) *int { return &j.Training.Steps }, between(1, 1e6),
 		"Counts gradient steps, in place of passes.").means("none").flag("steps", "N"),
 	whole("training.batch", func(j *Job) *int { return &j.Training.Batch }, from(0),
-		"Counts the rows of a step.").unit("rows").means("0: all").flag("batch", "N"),
+		"Counts the rows of a step; with the record unit those that a round expects of all parties.").
+		unit("rows").means("0: all").flag("batch", "N"),
 	number("training.rate", func(j *Job) *float64 { return &j.Training.Rate }, positive,
 		"Sets the learning rate of the parties.").or(0.1).flag("rate", "X"),
 	number("training.momentum", func(j *Job) *float64 { return &j.Training.Momentum }, share,
@@ -195,6 +208,9 @@ var theJob = tableOf(
 		"Sets the adaptivity: larger is closer to plain averaging.").or(1e-3),
 	truth("server.tau_inside", func(j *Job) *bool { return &j.Server.TauInside },
 		"Adds tau under the root, not behind it."),
+	number("server.average", func(j *Job) *float64 { return &j.Server.Average }, share,
+		"Makes the last model the mean of those of so large a part of the rounds, the last ones.").
+		unit("share of the rounds").means("0: the last one").flag("server-average", "F"),
 
 	number("metrics.share", func(j *Job) *float64 { return &j.Metrics.Share }, share,
 		"Gives loss and accuracy this part of the clip, to be summed with the updates.").unit("share").

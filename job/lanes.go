@@ -53,6 +53,8 @@ type LaneOptions struct {
 	// Hidden is the probability of a party's secret coin, without luck with which it sends zeros:
 	// means are over the parties that are expected to have luck. 0: there is no coin.
 	Hidden float64
+	// Batch is how many records a mean is over, where parties send sums over them; 0: they do not.
+	Batch int
 	// Masked leaves the noise to the masks of one-message sums.
 	Masked bool
 }
@@ -229,6 +231,9 @@ func (l *Lanes) decodeNoisy(rotation [32]byte, sum [][]uint64, parties int) (Tot
 	t.Mean, t.Signs = mean, signs
 	if l.shape.Votes {
 		t.Signs, t.Votes = nil, signs
+	}
+	if batch := l.shape.Batch; batch > 0 {
+		scale(t.Mean, float64(parties)/float64(batch))
 	}
 	if q := l.shape.Hidden; q > 0 {
 		// How many had luck is part of what a secret coin hides: means are over the number

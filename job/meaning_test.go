@@ -14,7 +14,7 @@ import (
 // settle works a job of ten parties out.
 func settle(t *testing.T, more string) (*job.Job, *job.Settled) {
 	t.Helper()
-	if !strings.Contains(more, "parties =") {
+	if !strings.Contains(more, "parties =") && !strings.Contains(more, "parties.count") {
 		more += "parties.count = 10\n"
 	}
 	j, err := job.Parse("job.toml", []byte("name = \"meaning\"\nrounds = 6\n"+

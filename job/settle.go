@@ -167,12 +167,24 @@ func (x *settling) noise() error {
 	if !x.Noisy() {
 		return nil
 	}
+	if x.PerRecord() && p.Records == 0 {
+		return x.Mistake("privacy.records",
+			"write how many all parties have together, as far as that is public",
+			"nothing says with which probability a record is drawn")
+	}
+	if x.PerRecord() && p.SubmitAfter == 0 {
+		return x.Mistake("privacy.submit_after",
+			`write how long training takes at most, such as "1m"`,
+			"who has drawn many records would answer later than who has drawn few")
+	}
 	release := privacy.Release{
 		Contributors: privacy.Contributors{Parties: x.Parties.Count, MinSurvivors: x.out.survivors,
 			Colluders: x.Parties.Colluders},
-		Noise:     privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip, Bits: cmp.Or(p.Bits, 32)},
+		Noise: privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip,
+			Bits: cmp.Or(p.Bits, DefaultBits)},
 		Dimension: d,
 		Rate:      x.Parties.Hidden,
+		Records:   x.Records(),
 	}
 	if err := release.Noise.Family.UnmarshalText([]byte(p.Noise)); err != nil {
 		return x.Mistake("privacy.noise", "", "%v", err)
@@ -223,6 +235,8 @@ func (x *settling) fromPrivacy(err error) error {
 		"Budget.Epsilon":            "privacy.epsilon",
 		"Budget.Delta":              "privacy.delta",
 		"Dimension":                 "model",
+		"Records.Count":             "privacy.records",
+		"Records.Rate":              "training.batch",
 	}[c.Field]
 	e := x.Mistake(cmp.Or(path, "privacy"), c.Advice, "%s", c.Reason)
 	e.Err = err
@@ -244,6 +258,9 @@ func (x *settling) lanes() error {
 		Clip:         x.Privacy.Clip,
 		Masked:       x.Oneshot(),
 		Hidden:       x.Parties.Hidden,
+	}
+	if x.PerRecord() {
+		o.Batch = x.Batch()
 	}
 	x.out.lanes = NewLanes(o)
 	var err error

@@ -337,7 +337,7 @@ func (s *Settled) Blank(v *masking.Vector, random io.Reader) error {
 	case s.oneshot != nil:
 		v.Erase() // the noise is in its masks
 		return nil
-	case m.Signs == nil: // zeros are zeros under any rotation
+	case m.Signs == nil && m.Records() == nil: // zeros are zeros under any rotation
 		zeros := make([]float32, m.Encoder.Dimension)
 		return privacy.EncodeTo(v, m, [32]byte{}, zeros, random)
 	}
@@ -355,10 +355,14 @@ func (s *Settled) Blank(v *masking.Vector, random io.Reader) error {
 }
 
 // StdDev returns the standard deviation of the noise in each coordinate of a mean of so
-// many parties, in the units of the vectors; 0 without noise.
+// many parties, in the units of the vectors; 0 without noise. Where the unit is a record, means
+// are over the records that a round expects.
 func (s *Settled) StdDev(parties int) float64 {
 	if s.mechanism == nil {
 		return 0
+	}
+	if s.job != nil && s.job.PerRecord() {
+		return s.mechanism.StdDev(parties) / float64(s.job.Batch())
 	}
 	over := float64(parties)
 	if q := s.Hidden(); q > 0 {

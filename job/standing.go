@@ -8,6 +8,7 @@ const (
 	TensorCounted  = "rule.counted"  // by party, the last round of the training that counted it
 	TensorGradient = "rule.gradient" // mean of the parties'
 	TensorNext     = "rule.next"     // round of the training, and which of its sums
+	TensorMean     = "server.mean"   // of the models that server.average counts, until now
 	TensorFirst    = "server.first"  // first moment of the server's rule
 	TensorSecond   = "server.second" // and second
 )
@@ -26,7 +27,11 @@ func (j *Job) Standing() []Tensor {
 	if j.Training.sums() > 1 {
 		all = append(all, Tensor{TensorGradient, []int{d}})
 	}
-	return append(all, Tensor{TensorNext, []int{2}})
+	all = append(all, Tensor{TensorNext, []int{2}})
+	if j.Server.Average > 0 {
+		all = append(all, Tensor{TensorMean, []int{d}})
+	}
+	return all
 }
 
 // Trains reports whether the job trains its model itself, on rows that parties bring.

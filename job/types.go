@@ -103,10 +103,19 @@ type Sum struct {
 
 // Privacy says which noise is in sums, and what it may spend of a party's privacy.
 type Privacy struct {
+	// Names whom epsilon protects: a party with all it has, or each record of a party. Values: party,
+	// record. Default: "party".
+	Unit string
+	// Names whose records are protected together, such as patient: each row says whose it is. Values:
+	// 1 to 60 letters, digits, dots, dashes and underscores. Default: none: each record by itself.
+	Group string
+	// Counts the records of all parties, or whose they are, as far as that is public. Range: 1 to
+	// 1,073,741,824 (records). Default: in a simulation the data's.
+	Records int
 	// Names the law of the noise. Values: none, discrete-gaussian, discrete-laplace, skellam.
 	// Default: "none".
 	Noise string
-	// Bounds what all rounds spend of each party's privacy, against the server. Range: above 0.
+	// Bounds what all rounds spend of the privacy of each unit, against the server. Range: above 0.
 	// Default: none: privacy.multiplier sets the noise.
 	Epsilon float64
 	// Sets the standard deviation of a sum's noise over the L2 sensitivity. Range: above 0. Default:
@@ -114,7 +123,7 @@ type Privacy struct {
 	Multiplier float64
 	// Lets epsilon fail with this probability. Range: above 0, below 1 (probability). Default: 1e-05.
 	Delta float64
-	// Clips what a party adds, in L2 norm. Range: above 0 (of the vector). Default: none; required
+	// Clips what a unit adds, in L2 norm. Range: above 0 (of the vector). Default: none; required
 	// with noise.
 	Clip float64
 	// Has the clip follow this quantile of the norms. Range: 0 to below 1. Default: 0: a fixed clip.
@@ -171,7 +180,8 @@ type Training struct {
 	Epochs int
 	// Counts gradient steps, in place of passes. Range: 1 to 1,000,000. Default: none.
 	Steps int
-	// Counts the rows of a step. Range: 0 or more (rows). Default: 0: all.
+	// Counts the rows of a step; with the record unit those that a round expects of all parties.
+	// Range: 0 or more (rows). Default: 0: all.
 	Batch int
 	// Sets the learning rate of the parties. Range: above 0. Default: 0.1.
 	Rate float64
@@ -216,6 +226,9 @@ type Server struct {
 	Tau float64
 	// Adds tau under the root, not behind it. Default: false.
 	TauInside bool
+	// Makes the last model the mean of those of so large a part of the rounds, the last ones. Range:
+	// 0 to below 1 (share of the rounds). Default: 0: the last one.
+	Average float64
 }
 
 // Metrics has loss and accuracy summed with the updates.

@@ -27,6 +27,11 @@ type Options struct {
 	// diverges is then an update of zeros: what rows do must show in the sum only.
 	NoiseClip float64
 	Seed      uint64 // of the first model and the batches
+	// Records, if not nil, has parties sum over records, in place of Local, Client and Clip.
+	Records *Records
+	// Rounds are those of the training. The mean of the models of the last Average of them is the
+	// last model; 0: they count for nothing.
+	Rounds, Average int
 }
 
 // Learner is the state of a training: the server's models, and what parties keep from
@@ -41,6 +46,7 @@ type Learner struct {
 	Norm      float64             // that updates are clipped to, 0: that they are not
 	Adaptive  *aggregation.AdaptiveClip
 	Optimizer aggregation.Optimizer
+	Mean      []float64 // of the models that Average counts, nil before
 	// Quiet has a training that diverges count as an update of zeros.
 	Quiet bool
 	first []float64
@@ -107,6 +113,10 @@ func (l *Learner) Next(sum job.Total) (next []float64, masked Masked, err error)
 	masked.Weight = 1
 	if l.Models {
 		return sum.Mean, masked, nil
+	}
+	if l.Records != nil {
+		next, err = l.stepByRecords(sum.Mean)
+		return next, masked, err
 	}
 	if l.NoiseClip > 0 {
 		scale(sum.Mean, l.Norm/l.NoiseClip) // see clipped

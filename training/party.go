@@ -16,6 +16,9 @@ func (l *Learner) TakePart(ctx context.Context, round, i int, mean []float64) (w
 	if err := ctx.Err(); err != nil {
 		return w, err
 	}
+	if l.Records != nil {
+		return w, l.takeRecords(round, i, &w)
+	}
 	weights, err := l.train(ctx, round, i, mean, &w)
 	if l.Quiet && errors.Is(err, learning.ErrDiverged) {
 		weights, err = slices.Clone(l.Weights), nil

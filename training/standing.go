@@ -29,6 +29,10 @@ func (t *Training) Flat(s *Standing) []float64 {
 			}
 		case job.TensorNext:
 			out = append(out, float64(s.Round), float64(s.Exchange))
+		case job.TensorMean:
+			mean := make([]float64, one.Shape[0])
+			copy(mean, s.Mean)
+			out = append(out, mean...)
 		case job.TensorFirst, job.TensorSecond:
 			moment := make([]float64, one.Shape[0])
 			if s.Moments != nil {
@@ -78,6 +82,8 @@ func (t *Training) Standing(model []float64) (*Standing, error) {
 			if err := errors.Join(e1, e2); err != nil {
 				return nil, err
 			}
+		case job.TensorMean:
+			s.Mean = part
 		case job.TensorFirst, job.TensorSecond:
 			s.Moments = append(s.Moments, part)
 		}

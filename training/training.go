@@ -36,6 +36,7 @@ type Standing struct {
 	// variates: it is how a party learns which of its own hold.
 	Counted  []int
 	Gradient []float64 // mean of the parties', in exchange 2
+	Mean     []float64 // of the models of the last rounds, where that is the last model
 	// Moments holds what the server's rule remembers, of a model that holds them; nil before its
 	// first step.
 	Moments [][]float64
@@ -90,6 +91,8 @@ func OptionsOf(declared *job.Job) (o Options, err error) {
 		Models:     t.Submit == "weights",
 		Restart:    t.Restart,
 		Seed:       j.Seed,
+		Rounds:     j.Rounds,
+		Average:    int(math.Ceil(j.Server.Average*float64(j.Rounds) - 1e-9)),
 	}
 	switch o.Client.Kind {
 	case FedProx:
@@ -99,7 +102,10 @@ func OptionsOf(declared *job.Job) (o Options, err error) {
 	case SCAFFOLD:
 		o.Client.OptionI, o.Client.Fresh = t.Variates == "gradient", t.Variates == "fresh"
 	}
-	if p := &j.Privacy; j.Noisy() {
+	if p := &j.Privacy; j.PerRecord() {
+		o.Records = &Records{Coins: *j.Records(), Clip: p.Clip, Batch: j.Batch(), Lambda: t.Lambda,
+			Persons: p.Group != ""}
+	} else if j.Noisy() {
 		o.NoiseClip = p.Clip
 	} else if p.Clip > 0 {
 		o.Clip = Clipping{Kind: DifferenceClip, Norm: p.Clip}
@@ -171,6 +177,10 @@ func (t *Training) learner(s *Standing, party int, rows *learning.Dataset) *Lear
 
 // Fits returns a [job.ConfigError] if rows are not of the job's form.
 func (t *Training) Fits(rows *learning.Dataset) error {
+	if r := t.options.Records; r != nil && r.Persons && rows.Writers == nil {
+		return &job.ConfigError{Path: "privacy.group", Reason: "the rows do not say whose they are",
+			Advice: "begin each line with a name or a number of the person's"}
+	}
 	if rows.Features == t.rows.Features && classesOf(rows) <= t.rows.Classes {
 		return nil
 	}
@@ -228,6 +238,11 @@ func (t *Training) Advance(
 			return nil, aggregation.ErrNotFinite
 		}
 	}
+	l.Weights, l.Mean = after.Model, s.Mean
+	if err := l.SettleMean(s.Round); err != nil {
+		return nil, err
+	}
+	after.Model, after.Mean = l.Weights, l.Mean
 	if total.Control != nil {
 		if after.Variate, err = aggregation.AdvanceVariate(s.Variate, total.Control, len(included),
 			t.parties); err != nil {

@@ -131,15 +131,23 @@ class Job(Declared):
         """Which noise is in sums, and what it may spend of a party's privacy.
 
         Attributes:
+            unit: Names whom epsilon protects: a party with all it has, or each record of
+                a party. Values: party, record. Default: "party".
+            group: Names whose records are protected together, such as patient: each row
+                says whose it is. Values: 1 to 60 letters, digits, dots, dashes and
+                underscores. Default: none: each record by itself.
+            records: Counts the records of all parties, or whose they are, as far as that
+                is public. Range: 1 to 1,073,741,824 (records). Default: in a simulation the
+                data's.
             noise: Names the law of the noise. Values: none, discrete-gaussian,
                 discrete-laplace, skellam. Default: "none".
-            epsilon: Bounds what all rounds spend of each party's privacy, against the
+            epsilon: Bounds what all rounds spend of the privacy of each unit, against the
                 server. Range: above 0. Default: none: privacy.multiplier sets the noise.
             multiplier: Sets the standard deviation of a sum's noise over the L2
                 sensitivity. Range: above 0. Default: the least that keeps privacy.epsilon.
             delta: Lets epsilon fail with this probability. Range: above 0, below 1
                 (probability). Default: 1e-05.
-            clip: Clips what a party adds, in L2 norm. Range: above 0 (of the vector).
+            clip: Clips what a unit adds, in L2 norm. Range: above 0 (of the vector).
                 Default: none; required with noise.
             clip_quantile: Has the clip follow this quantile of the norms. Range: 0 to
                 below 1. Default: 0: a fixed clip.
@@ -153,6 +161,9 @@ class Job(Declared):
                 (bits). Default: 32; with oneshot as its keys need.
         """
 
+        unit: Literal["party", "record"] = "party"
+        group: str = ""
+        records: int = 0
         noise: Literal["none", "discrete-gaussian", "discrete-laplace", "skellam"] = "none"
         epsilon: float = 0.0
         multiplier: float = 0.0
@@ -219,7 +230,8 @@ class Job(Declared):
                 1,000,000 (passes). Default: 1, unless there are steps.
             steps: Counts gradient steps, in place of passes. Range: 1 to 1,000,000.
                 Default: none.
-            batch: Counts the rows of a step. Range: 0 or more (rows). Default: 0: all.
+            batch: Counts the rows of a step; with the record unit those that a round
+                expects of all parties. Range: 0 or more (rows). Default: 0: all.
             rate: Sets the learning rate of the parties. Range: above 0. Default: 0.1.
             momentum: Sets the momentum of local steps. Range: 0 to below 1. Default: 0.0.
             weight_decay: Sets the weight decay of local steps. Range: 0 or more. Default:
@@ -274,6 +286,9 @@ class Job(Declared):
             tau: Sets the adaptivity: larger is closer to plain averaging. Range: above 0.
                 Default: 0.001.
             tau_inside: Adds tau under the root, not behind it. Default: false.
+            average: Makes the last model the mean of those of so large a part of the
+                rounds, the last ones. Range: 0 to below 1 (share of the rounds). Default: 0:
+                the last one.
         """
 
         rule: Literal["fedavg", "fedavgm", "fedadagrad", "fedadam", "fedyogi"] = "fedavg"
@@ -282,6 +297,7 @@ class Job(Declared):
         beta2: float = 0.99
         tau: float = 0.001
         tau_inside: bool = False
+        average: float = 0.0
 
     @dataclass(frozen=True, kw_only=True)
     class Metrics:

@@ -1,0 +1,149 @@
+package training
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
+)
+
+// Records is the training of a job whose unit is a record: distributed differentially private SGD.
+// In a round a party tosses a coin for each of its records, or persons, and submits minus the sum
+// of the gradients of those that come up, each clipped. The server divides the sum of all by Batch
+// and makes its step.
+type Records struct {
+	Coins  privacy.Records
+	Clip   float64 // L2 norm of a unit's gradient
+	Batch  int     // units that a round expects of all parties
+	Lambda float64 // of L2 regularisation, which the server adds: it is no function of rows
+	// Persons has one coin, and one clip, for all rows of a person within a party, whom Writers
+	// of the rows name.
+	Persons bool
+	// Random is what coins are tossed with, the party's own; nil: crypto/rand.
+	Random io.Reader
+	// Seeded has coins follow from the seed, for a training in the clear, which hides nothing.
+	Seeded bool
+}
+
+// takeRecords is TakePart of a training by records. What a record does shows in the sum only: it
+// does not fail for what is in a row, nor for how many are drawn.
+func (l *Learner) takeRecords(round, i int, w *Work) error {
+	r, rows := l.Records, l.Parties[i]
+	random := r.Random
+	if r.Seeded {
+		var seed [32]byte
+		binary.LittleEndian.PutUint64(seed[:], l.derived("coins", round, i))
+		random = rand.NewChaCha8(seed)
+	}
+	units := r.units(rows)
+	drawn, err := draw(units[:min(len(units), r.Coins.Count)], r.Coins.Rate, random)
+	if err != nil {
+		return err
+	}
+	sum := make([]float64, len(l.Weights))
+	if len(drawn) <= r.Coins.Most() {
+		if err := learning.ClippedSum(sum, l.Model, l.Weights, rows, drawn, r.Clip); err != nil {
+			return err // of the model, which is public, or rows of another form from the beginning
+		}
+	}
+	scale(sum, -1)
+	w.Message.Vector, w.Message.Samples = sum, 1
+	for _, x := range sum {
+		w.Norm = math.Hypot(w.Norm, x)
+	}
+	return nil
+}
+
+// units are the rows of each record, or person, in an order that no row decides but by where it is.
+func (r *Records) units(rows *learning.Dataset) (units [][]int) {
+	index := make([]int, rows.Len())
+	of := make(map[int]int)
+	for i := range index {
+		index[i] = i
+		k, known := 0, false
+		if r.Persons {
+			k, known = of[rows.Writers[i]]
+		}
+		if known {
+			units[k] = append(slices.Clip(units[k]), i)
+			continue
+		}
+		if r.Persons {
+			of[rows.Writers[i]] = len(units)
+		}
+		units = append(units, index[i:i+1:i+1])
+	}
+	return units
+}
+
+// draw returns the units whose coins come up, each with a probability of rate, or by less than
+// 2^-64 below.
+func draw(units [][]int, rate float64, random io.Reader) (drawn [][]int, err error) {
+	if rate >= 1 {
+		return units, nil
+	}
+	below := uint64(math.Ldexp(rate, 64))
+	coins := make([]byte, 8*len(units))
+	if err := entropy.Read("training", random, coins); err != nil {
+		return nil, err
+	}
+	defer clear(coins)
+	for k, unit := range units {
+		if binary.LittleEndian.Uint64(coins[8*k:]) < below {
+			drawn = append(drawn, unit)
+		}
+	}
+	return drawn, nil
+}
+
+// stepByRecords is the server's, from the mean gradients of records.
+func (l *Learner) stepByRecords(mean []float64) ([]float64, error) {
+	if lambda := l.Records.Lambda; lambda > 0 {
+		for j, x := range l.Weights {
+			mean[j] -= lambda * x
+		}
+	}
+	return l.Optimizer.Apply(l.Weights, mean, nil)
+}
+
+// averages reports whether the model after a round counts in the mean that is the last model.
+func (o *Options) averages(round int) bool { return o.Average > 0 && round > o.Rounds-o.Average }
+
+// averaged returns the mean of the models after the last rounds until now, model being that after
+// round, and mean the one before; nil before the rounds that count.
+func (o *Options) averaged(mean, model []float64, round int) []float64 {
+	if !o.averages(round) {
+		return nil
+	}
+	k := float64(round - (o.Rounds - o.Average))
+	if k == 1 || mean == nil {
+		return slices.Clone(model)
+	}
+	next := make([]float64, len(model))
+	for j, x := range model {
+		next[j] = mean[j] + (x-mean[j])/k
+	}
+	return next
+}
+
+// SettleMean keeps the mean of the last rounds' models, and puts it in place of the last one;
+// round is the one that made the Learner's model.
+func (l *Learner) SettleMean(round int) error {
+	l.Mean = l.averaged(l.Mean, l.Weights, round)
+	if l.Mean == nil || round < l.Rounds {
+		return nil
+	}
+	for _, x := range l.Mean {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return aggregation.ErrNotFinite
+		}
+	}
+	l.Weights = l.Mean
+	return nil
+}
