@@ -21,6 +21,14 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	if err := declared.Validate(); err != nil {
 		return o, err
 	}
+	if declared.PerRecord() && declared.Privacy.Group != "" {
+		for i, d := range parties {
+			if d.Writers == nil {
+				return o, declared.Mistake("privacy.group", "use rows that name persons, or leave it out",
+					"the rows of party %d do not say whose they are", i+1)
+			}
+		}
+	}
 	if err := checkDeclared(declared, len(parties)); err != nil {
 		return o, err
 	}
@@ -28,6 +36,7 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	if err != nil {
 		return o, err
 	}
+	training.CountRecords(j, parties)
 	how, err := training.OptionsOf(j)
 	if err != nil {
 		return o, err
@@ -36,7 +45,7 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	o = Options{
 		Model: how.Model, Parties: parties, Test: test, Rounds: j.Rounds, Local: how.Local,
 		Client: how.Client, Server: how.Server, Mask: how.Mask, Clip: how.Clip,
-		MaxSamples: how.MaxSamples, Models: how.Models,
+		MaxSamples: how.MaxSamples, Models: how.Models, Records: how.Records, Average: how.Average,
 		PerRound: j.Parties.PerRound, Participations: j.Parties.Participations,
 		Hidden: j.Parties.Hidden,
 		Sum:    map[string]Sum{"messages": Private, "ring": Ring, "clear": Clear}[j.World.Fidelity],
@@ -63,6 +72,9 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	}
 	if o.Noise.Bits == 0 {
 		o.Noise.Bits = OneshotBits(len(parties))
+		if o.Records != nil {
+			o.Noise.Bits = job.DefaultBits // of sums over records, with room for rounding
+		}
 	}
 	if o.Noise.Multiplier == 0 {
 		if o.Noise.Multiplier, err = o.Calibrate(); err != nil {
@@ -166,6 +178,10 @@ var pathOf = map[string]string{
 	"Recovery.Adversary":    "sum.adversary",
 	"Recovery.MinSurvivors": "parties.drop_out",
 	"Colluders":             "parties.colluders",
+	"Average":               "server.average",
+	"Records":               "privacy.unit",
+	"Records.Count":         "privacy.records",
+	"Records.Rate":          "training.batch",
 	"Noise":                 "privacy.noise",
 	"Noise.Family":          "privacy.noise",
 	"Noise.Multiplier":      "privacy.multiplier",

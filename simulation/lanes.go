@@ -63,6 +63,9 @@ func (o *Options) newNoisyLanes(
 	}
 	shape.Noise, shape.Clip, shape.Masked = noisy.Mechanism, o.Noise.Clip, o.Oneshot != nil
 	shape.Hidden = o.Hidden
+	if o.Records != nil {
+		shape.Batch = o.Records.Batch
+	}
 	return &lanes{job.NewLanes(shape), noisy}, nil
 }
 

@@ -23,7 +23,8 @@ func newLearner(o *Options) *learner {
 // not have all of.
 func Of(t training.Options) Options {
 	return Options{Model: t.Model, Local: t.Local, Client: t.Client, Server: t.Server, Mask: t.Mask,
-		Clip: t.Clip, MaxSamples: t.MaxSamples, Models: t.Models, Seed: t.Seed}
+		Clip: t.Clip, MaxSamples: t.MaxSamples, Models: t.Models, Seed: t.Seed, Records: t.Records,
+		Average: t.Average}
 }
 
 // training returns how the run trains.
@@ -38,8 +39,11 @@ func (o *Options) training() training.Options {
 		MaxSamples: o.MaxSamples,
 		Models:     o.Models,
 		Seed:       o.Seed,
+		Records:    o.Records,
+		Rounds:     o.Rounds,
+		Average:    o.Average,
 	}
-	if o.Noise != nil {
+	if o.Noise != nil && o.Records == nil {
 		t.NoiseClip = o.Noise.Clip
 	}
 	return t
@@ -53,6 +57,12 @@ func newBeside(o *Options) *learner {
 		c.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: o.Noise.Clip,
 			Adaptive: o.Clip.Adaptive}
 	}
+	if o.Records != nil {
+		c.Clip = training.Clipping{}
+		seeded := *o.Records
+		seeded.Seeded = true
+		c.Records = &seeded
+	}
 	c.Noise, c.Sum = nil, Clear
 	l := newLearner(&c)
 	l.Quiet = o.Noise != nil
@@ -64,6 +74,11 @@ func (l *learner) total(included []int, works []training.Work) (t job.Total, err
 	t.Parties = len(included)
 	weight := func(i int) float64 { return float64(l.Samples(i)) }
 	t.Mean = meanOf(included, weight, func(i int) []float64 { return works[i].Message.Vector })
+	if l.Records != nil { // what is drawn is divided by what is expected
+		for j := range t.Mean {
+			t.Mean[j] *= float64(len(included)) / float64(l.Records.Batch)
+		}
+	}
 	if l.Client.Stored() {
 		t.Control = meanOf(included, nil, func(i int) []float64 { return works[i].Message.Control })
 	}
@@ -145,7 +160,7 @@ func (l *learner) move(r *RoundResult, sum job.Total, included []int, works []tr
 		}
 	}
 	l.Last, l.Weights = last, next
-	return nil
+	return l.SettleMean(r.Round)
 }
 
 // observe says what training and clipping did.

@@ -48,6 +48,12 @@ type Options struct {
 	// Mask, DifferenceClip and Noise are not for it.
 	Models bool
 
+	// Records, if not nil, has parties sum over records, each of which the noise hides: Local,
+	// Client, Clip, Mask and MaxSamples are then not for it, and Rounds and Noise.Clip are its own.
+	Records *training.Records
+	// Average is of how many of the last rounds the mean of the models is the last one; 0: of none.
+	Average int
+
 	// PerRound is how many parties are in a round, drawn by Seed; 0: all.
 	PerRound int
 	// Participations is how many rounds a party is in at most, and charged for; 0: all. Those
@@ -228,6 +234,9 @@ func (o *Options) release() (*privacy.Release, error) {
 	}
 	if o.Clip.Adaptive != nil {
 		r.Signs = privacy.Votes(o.expected())
+	}
+	if o.Records != nil {
+		r.Records = &o.Records.Coins
 	}
 	r.Rate = o.Hidden
 	return r, nil

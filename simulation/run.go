@@ -416,7 +416,7 @@ func (x *run) sumUpdates(ctx context.Context, r *RoundResult, means [][]float64)
 		return err
 	}
 	if x.beside != nil && len(out.included) > 0 {
-		return x.beside.move(&RoundResult{}, totals[1], out.included, works[1])
+		return x.beside.move(&RoundResult{Round: r.Round}, totals[1], out.included, works[1])
 	}
 	return nil
 }

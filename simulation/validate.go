@@ -19,7 +19,7 @@ func (o Options) Validate() error {
 	s := o.settled()
 	for _, check := range []func() error{
 		s.validateSizes, s.validateLocal, s.validateRules, s.validateWho, s.validateSums, s.validateClip,
-		s.validatePrivacy,
+		s.validateRecords, s.validatePrivacy,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -264,6 +264,31 @@ func (o *Options) validateClip() error {
 	adaptive.Norm = 1
 	if err := adaptive.Validate(); err != nil {
 		return because("Clip.Adaptive", err)
+	}
+	return nil
+}
+
+func (o *Options) validateRecords() error {
+	r := o.Records
+	if o.Average < 0 || o.Average > o.Rounds {
+		return bad("Average", "use 0 to Rounds", "there is no mean of the last %d models", o.Average)
+	}
+	switch {
+	case r == nil:
+		return nil
+	case o.Noise == nil && o.Sum != Clear:
+		return bad("Records", "set Noise, or sum in the clear", "without noise nothing protects a record")
+	case r.Batch < 1 || !(r.Clip > 0) || !finite(r.Clip) || !(r.Lambda >= 0) || !finite(r.Lambda):
+		return bad("Records", "use a batch of at least 1, and a clip above 0",
+			"batch %d, clip %v, lambda %v", r.Batch, r.Clip, r.Lambda)
+	case o.Noise != nil && o.Noise.Clip != r.Clip:
+		return bad("Noise.Clip", "use the same", "it is %v, and that of records %v", o.Noise.Clip, r.Clip)
+	case o.Client.Kind != training.FedAvg || o.Mask.Kind != aggregation.NoMask || o.MaxSamples > 0 ||
+		o.Models || o.Oneshot != nil || o.Clip.Kind != training.NoClip || o.Clip.Adaptive != nil:
+		return bad("Records", "leave the other out",
+			"sums over records go with no other rule, mask, weight, clip or protocol")
+	case o.PerRound < len(o.Parties) || o.Hidden > 0 || o.Replay != nil:
+		return bad("Records", "leave PerRound, Hidden and Replay out", "all parties are in each round")
 	}
 	return nil
 }

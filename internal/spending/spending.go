@@ -55,7 +55,10 @@ type Run struct {
 	Dimension   int // coordinates; matters for discrete Gaussian and Skellam
 	Shares      int // independent discrete Gaussians that the noise is the sum of
 	ReplaceOne  bool
-	View        accounting.View
+	// Unit is whom it is about. Of records a coin that their party keeps to itself decides at
+	// Rate, which amplifies in both views.
+	Unit accounting.Unit
+	View accounting.View
 }
 
 // mostRounds is what the accountant takes.
@@ -170,7 +173,7 @@ func (r *Run) Lanes() bool { return r.Dimension > 1 || r.Shares > 1 }
 
 // rate is the sampling rate that counts.
 func (r *Run) rate() float64 {
-	if r.View == accounting.ServerView {
+	if r.View == accounting.ServerView && r.Unit == accounting.PartyUnit {
 		return 1
 	}
 	return r.Rate
@@ -216,6 +219,9 @@ func (r *Run) Round() accounting.Round {
 			},
 		},
 	}
+	if r.Unit == accounting.RecordUnit {
+		out.Unit, out.SecretRate, out.Rate, out.HiddenSchedule = r.Unit, r.Rate, 1, false
+	}
 	if r.Mechanism == "discrete-gaussian" {
 		out.Family = accounting.FamilyDiscreteGaussian
 		out.Update.ShareVariance = 0
@@ -234,7 +240,7 @@ func (r *Run) Epsilon(delta float64) (accounting.Spent, error) {
 		return accounting.Spent{}, err
 	}
 	b, err := c.Epsilon(delta)
-	return accounting.Spent{Bound: b, View: r.View, Accountant: "PLD"}, err
+	return accounting.Spent{Bound: b, Unit: r.Unit, View: r.View, Accountant: "PLD"}, err
 }
 
 // Delta returns the δ of the run at an ε. It fails with accounting.ErrUnsupported for
@@ -277,7 +283,9 @@ func (r *Run) Calibrate(field string, t accounting.Target) (err error) {
 		try.Rounds = 1
 		r.Rounds, err = accounting.CalibrateRounds(t, try.Steps()...)
 	case r.Lanes():
-		r.Rate, err = accounting.CalibrateRoundRate(t, r.Rounds, r.Round())
+		schedule := *r // both amplify alike
+		schedule.Unit = accounting.PartyUnit
+		r.Rate, err = accounting.CalibrateRoundRate(t, r.Rounds, schedule.Round())
 	default:
 		r.Rate, err = accounting.CalibrateRate(t, func(x float64) []accounting.Step {
 			try.Rate = x

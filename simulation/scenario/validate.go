@@ -44,6 +44,8 @@ func (w *world) checkScope() error {
 			"in virtual time all are in each round"},
 		{j.Parties.Hidden > 0, "parties.hidden", "in virtual time all are in each round"},
 		{j.Sum.MaxWeight > 0, "sum.max_weight", "means in virtual time have equal weights"},
+		{j.PerRecord(), "privacy.unit", "parties in virtual time send updates, not sums over records"},
+		{j.Server.Average > 0, "server.average", "virtual time has plain averaging alone"},
 		{j.Privacy.Multiplier > 0, "privacy.multiplier", "noise in virtual time follows from epsilon"},
 		{j.Privacy.Clip > 0 && !j.Noisy(), "privacy.clip", "virtual time clips only with noise"},
 		{j.Privacy.ClipQuantile > 0, "privacy.clip_quantile", "clips in virtual time are fixed"},

@@ -24,6 +24,7 @@ const accountJSON = `With --json there is one object:
   mechanism, rounds, rate, sensitivity, dimension, shares
                     as called
   of                only with --participations, which rounds then is: as --of
+  unit              "party" or "record", whom epsilon protects
   noise_multiplier  as --noise-multiplier
   delta             as --delta
   adversary         "public" or "server", whom epsilon is against
@@ -35,7 +36,7 @@ const accountJSON = `With --json there is one object:
   adjacency         "add-remove", "zero-out" (against the server, or with
                     --shares), "replace-one"
   reason            only if epsilon is null: why
-  other             if --rate is below 1, the same for the other adversary:
+  other             if --rate is below 1 and the unit a party, the same for the other adversary:
                     adversary, adjacency, accountant, epsilon, epsilon_lower and
                     reason; null if both have the same epsilon, or if there is
                     no bound against the other
@@ -65,6 +66,7 @@ type jsonPrivacy struct {
 	Sensitivity     float64 `json:"sensitivity"`
 	Dimension       int     `json:"dimension"`
 	Shares          int     `json:"shares"`
+	Unit            string  `json:"unit"`
 	Delta           float64 `json:"delta"`
 	jsonView
 	Other *jsonView `json:"other"`
@@ -148,7 +150,7 @@ func (r *release) printOther(ctx context.Context, std cli.Streams) {
 
 // other accounts for the view that was not asked for, if it differs and has a figure.
 func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
-	if r.Rate >= 1 {
+	if r.Rate >= 1 || r.Unit == accounting.RecordUnit {
 		return spent, false
 	}
 	view := accounting.PublicView
@@ -168,7 +170,7 @@ func (r *release) adjacency(view accounting.View) string {
 	switch {
 	case r.ReplaceOne:
 		return "replace-one"
-	case view == accounting.ServerView || r.Shares > 1:
+	case view == accounting.ServerView || r.Shares > 1 || r.Unit == accounting.RecordUnit:
 		return "zero-out"
 	}
 	return "add-remove"
@@ -179,6 +181,7 @@ func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonP
 		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.Rounds,
 		Of: r.of, Rate: r.Rate,
 		Sensitivity: r.Sensitivity, Dimension: r.Dimension, Shares: r.Shares,
+		Unit:  r.Unit.String(),
 		Delta: r.delta, jsonView: r.jsonView(spent),
 	}
 	if spent, ok := r.other(ctx); ok {
@@ -186,6 +189,14 @@ func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonP
 		j.Other = &other
 	}
 	return j
+}
+
+// who takes part in rounds: a client, or a record.
+func (r *release) who() string {
+	if r.Unit == accounting.RecordUnit {
+		return "record"
+	}
+	return "client"
 }
 
 // describe prints the header of the human form.
@@ -200,13 +211,13 @@ func (r *release) describe(std cli.Streams) {
 	}
 	fmt.Fprintln(std.Out, strings.Join(cli.Wrap(what, cli.Width), "\n"))
 	if r.Rate < 1 {
-		fmt.Fprintf(std.Out, "%s, each client in each with probability %s\n",
-			show.Plural(r.Rounds, "round"), shortest(r.Rate))
+		fmt.Fprintf(std.Out, "%s, each %s in each with probability %s\n",
+			show.Plural(r.Rounds, "round"), r.who(), shortest(r.Rate))
 	} else if r.of > 0 {
-		fmt.Fprintf(std.Out, "%s of %s with a client, whoever picks them\n", show.Grouped(r.Rounds),
-			show.Plural(r.of, "round"))
+		fmt.Fprintf(std.Out, "%s of %s with a %s, whoever picks them\n", show.Grouped(r.Rounds),
+			show.Plural(r.of, "round"), r.who())
 	} else {
-		fmt.Fprintf(std.Out, "%s, with every client\n", show.Plural(r.Rounds, "round"))
+		fmt.Fprintf(std.Out, "%s, with every %s\n", show.Plural(r.Rounds, "round"), r.who())
 	}
 	fmt.Fprintf(std.Out, "\n%-10s %-12s %12s %12s %10s %10s\n", "against", "adjacency", "epsilon",
 		"at least", "delta", "proved by")

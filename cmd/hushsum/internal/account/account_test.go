@@ -255,3 +255,24 @@ func TestParticipations(t *testing.T) {
 		}
 	}
 }
+
+// What is asked about records is what a job by records spends: their coins count against the
+// server too.
+func TestAccountRecords(t *testing.T) {
+	const run = "account discrete-gaussian --noise-multiplier 3 --sensitivity 20000 --dimension 105 " +
+		"--rate 0.1 --rounds 100 --adversary server"
+	// dp_accounting 0.6.0 has 1.3878 for the Poisson-sampled Gaussian.
+	record := accounted(t, run+" --unit record")
+	if got := record["epsilon"].(float64); math.Abs(got/1.387843009019984-1) > .01 ||
+		record["unit"] != "record" || record["adjacency"] != "zero-out" {
+		t.Errorf("%v", record)
+	}
+	if party := accounted(t, run); party["epsilon"].(float64) < 10 || party["unit"] != "party" {
+		t.Errorf("%v", party)
+	}
+	found := accounted(t, "calibrate gaussian --epsilon 1 --rate 0.3 --rounds 200 --unit record "+
+		"--adversary server")
+	if z := found["noise_multiplier"].(float64); z < 15.8 || z > 16.1 {
+		t.Errorf("multiplier %v", z)
+	}
+}

@@ -127,7 +127,7 @@ func (r *release) checkCalibration(find string, target float64, given map[string
 			Cause:  fmt.Sprintf("--%s: calibrate looks for it", find),
 			Advice: "Leave it out, or find another with --find.",
 		}
-	case find == findRate && r.View == accounting.ServerView:
+	case find == findRate && r.View == accounting.ServerView && r.Unit == accounting.PartyUnit:
 		return &cli.Problem{
 			Cause:  "--find rate: sampling does not count against the server",
 			Advice: "Use --adversary public.",

@@ -66,7 +66,9 @@ const privacyHelp = `
 With --rate below 1, each client takes part in each round with that probability,
 independently of all others (Poisson sampling). That counts against the public
 only, which must not know who took part: with --adversary server the rate is
-ignored, since a server sees who takes part. A client is added or removed
+ignored, since a server sees who takes part. With --unit record the rate is that
+of coins which parties toss for their records and tell nobody: it counts against
+both. A client is added or removed
 (against the server: its vector or zero); with --replace-one it is exchanged for
 another, which doubles the distance.
 
@@ -143,6 +145,9 @@ func (r *release) flags(name string) *flag.FlagSet {
 			"--noise-multiplier is of all together")
 	f.Var(cli.OneOf(&r.View, views, "public or server"), "adversary",
 		"`public|server` who is to learn nothing")
+	f.Var(cli.OneOf(&r.Unit, units, "party or record"), "unit",
+		"`party|record` whom epsilon protects; each record is in a round by a coin that its party "+
+			"keeps to itself")
 	f.BoolVar(&r.ReplaceOne, "replace-one", false,
 		"exchange a client for another, in place of adding or removing it")
 	f.BoolVar(&r.json, "json", false, "print one JSON object")
@@ -204,6 +209,9 @@ func (r *release) checkParticipations(found string) error {
 	r.Rounds = k
 	return nil
 }
+
+var units = map[accounting.Unit]string{accounting.PartyUnit: "party",
+	accounting.RecordUnit: "record"}
 
 // fields are those of a run, by flag.
 var fields = map[string]string{

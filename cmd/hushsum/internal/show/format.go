@@ -52,8 +52,12 @@ func AttainedBy(s accounting.Spent) string {
 	if d := s.Width() / s.Upper; d > .001 && d < 1 {
 		apart = fmt.Sprintf(", %.1f %% below what is proved", math.Ceil(1000*d)/10)
 	}
-	return fmt.Sprintf("epsilon %s is attained%s: by one party's vector that differs in %s, in each "+
-		"sum.", LowerBound(s), apart, s.Neighbour)
+	whose := "one party's vector that"
+	if s.Unit == accounting.RecordUnit {
+		whose = "a record whose part"
+	}
+	return fmt.Sprintf("epsilon %s is attained%s: by %s differs in %s, in each sum.",
+		LowerBound(s), apart, whose, s.Neighbour)
 }
 
 // Unbounded says of an infinite upper bound whether no finite one is true, or none is

@@ -99,14 +99,14 @@ func (s *Screen) Took(d time.Duration) {
 	s.Printf("\nThe run took %.1f s in all.\n", d.Seconds())
 }
 
-// Budget says in a header what limits a party's spending.
-func (s *Screen) Budget(b privacy.Budget) {
+// Budget says in a header what limits the spending of a unit, against whom.
+func (s *Screen) Budget(b privacy.Budget, unit, against string) {
 	if b.Epsilon == 0 {
 		s.Field("privacy", "epsilon is stated at delta %v; there is no budget", b.Delta)
 		return
 	}
-	s.Field("privacy", "budget of each party: epsilon %v at delta %v against the server", b.Epsilon,
-		b.Delta)
+	s.Field("privacy", "budget of %s: epsilon %v at delta %v against %s", unit, b.Epsilon, b.Delta,
+		against)
 }
 
 // Score judges a model.

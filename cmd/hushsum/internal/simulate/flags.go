@@ -138,6 +138,9 @@ var ruleFlags = []string{
 
 // preset returns the job that flags apply to without a file, and the name of its file.
 func (v *jobFlags) preset() (*job.Job, error) {
+	if unit, _ := v.set.Of("privacy.unit"); unit == "record" {
+		return v.recordsPreset()
+	}
 	name, noise := "census", v.given["epsilon"]
 	if law, ok := v.set.Of("privacy.noise"); ok {
 		noise = law != "none"
@@ -172,6 +175,22 @@ func (v *jobFlags) preset() (*job.Job, error) {
 	}
 	if split, _ := v.set.Of("world.data.split"); split == "writers" {
 		j.Parties.Count = 0 // all that there are
+	}
+	return j, nil
+}
+
+// recordsPreset is the preset of the record unit.
+func (v *jobFlags) recordsPreset() (*job.Job, error) {
+	j, err := parsePreset("records")
+	if err != nil {
+		return nil, err
+	}
+	if data, _ := v.set.Of("world.data.set"); (&rows.World{Set: data}).Images() {
+		j.Model.Name, j.World.Data = "mlp:64", job.Data{Set: data} // all rows, dealt alike
+		j.Privacy.Clip, j.Server.Rate, j.Server.Tau = 1, 0.015, 1e-5
+	}
+	if v.given["noise-multiplier"] && !v.given["epsilon"] {
+		j.Privacy.Epsilon = 0 // the noise is as said
 	}
 	return j, nil
 }

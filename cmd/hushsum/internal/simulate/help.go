@@ -168,6 +168,7 @@ if no round was completed. Besides:
   threshold                  shares that rebuild a secret; 0 without recovery
   min_survivors              the fewest parties in a sum
   lost_rounds                how many rounds were lost
+  unit                       whom epsilon protects, "party" or "record"
   noise                      "none", or the law, as the flag says
   noise_multiplier           as the flag says; 0 without noise
   clip                       as the flag says; 0 without noise and clipping

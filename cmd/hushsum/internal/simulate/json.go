@@ -89,6 +89,7 @@ type jsonSummary struct {
 	MinSurvivors int     `json:"min_survivors"`
 	LostRounds   int     `json:"lost_rounds"`
 
+	Unit            string  `json:"unit"`
 	Noise           string  `json:"noise"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	Clip            float64 `json:"clip"`
@@ -135,8 +136,12 @@ func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
 	if r.Test == nil {
 		return o
 	}
-	private, inClear := j.judge(r.Test), j.judge(r.Clear)
+	private := j.judge(r.Test)
 	o.Accuracy, o.MCC = show.Finite(private.Accuracy()), show.Finite(private.MCC())
+	if r.Clear == nil { // see world.skip_clear
+		return o
+	}
+	inClear := j.judge(r.Clear)
 	o.ClearAccuracy, o.ClearMCC = show.Finite(inClear.Accuracy()), show.Finite(inClear.MCC())
 	o.MaxAbsDiff = show.Finite(r.MaxAbsDiff)
 	return o
@@ -175,6 +180,7 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		Drop:           o.Drop,
 		MinSurvivors:   j.perRound(),
 		LostRounds:     r.Lost(),
+		Unit:           j.unit,
 		Noise:          j.noise,
 		Clip:           o.Clip.Norm,
 		Stopped:        r.Stopped != nil,

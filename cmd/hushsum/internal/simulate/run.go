@@ -34,6 +34,8 @@ type described struct {
 	protocol          string
 	lambda            float64
 	byRows            bool
+	// unit is whom epsilon protects, protects the same in words, and against whom it is.
+	unit, protects, against string
 }
 
 // perRound is how many parties are in a round.
@@ -78,6 +80,9 @@ func runOptions(
 	if err := run.tellEstimate(std); err != nil {
 		return cli.Failed("simulate", err, std)
 	}
+	if err := run.tellSignal(ctx, std); err != nil {
+		return cli.Failed("simulate", err, std)
+	}
 	view.begin()
 	options.Now = time.Now
 	alive := show.NewHeartbeat(std, asJSON, "hushsum simulate")
@@ -99,6 +104,28 @@ func runOptions(
 	}
 	view.end(result, time.Since(start))
 	return run.ended(ctx, err, result, std)
+}
+
+// tellSignal warns before a run whose noise is larger than what it is to hide.
+func (s *shown) tellSignal(ctx context.Context, std cli.Streams) error {
+	if s.mechanism == nil {
+		return nil
+	}
+	signal, err := s.options.Signal(ctx)
+	if err != nil || signal.Noise <= signal.Update {
+		return err
+	}
+	advice := "Raise --epsilon or --clients, or have noise hide each record, with --unit record."
+	if s.options.Records != nil {
+		advice = "Raise --epsilon or --batch, have more rows, or use a smaller model."
+	}
+	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
+		Cause: fmt.Sprintf("there will be more noise than signal: of L2 norm %.3g in the mean of a "+
+			"round, next to %.3g of a first update, which is at most the clip of %v", signal.Noise,
+			signal.Update, signal.Clip),
+		Advice: advice,
+	})
+	return nil
 }
 
 // newShown works out what of a run is shown before it begins.

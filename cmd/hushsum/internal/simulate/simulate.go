@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,11 +193,18 @@ func (v *jobFlags) runDeclared(
 	return runOptions(ctx, describeJob(j.WithDefaults()), about, options, v.json, start, std)
 }
 
+// presetRate is the probability of a record's coin in the preset.
+const presetRate = 0.3
+
 // fill fills in what flags leave to the rows and their owners.
 func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	n := len(parties)
 	if j.Size() == 0 {
 		j.Parties.Count = n
+	}
+	if j.PerRecord() && v.file == "" && !v.given["batch"] {
+		training.CountRecords(j, parties)
+		j.Training.Batch = max(1, int(math.Round(presetRate*float64(j.Privacy.Records))))
 	}
 	if v.byRows || v.file == "" && j.Sum.MaxWeight > 0 && j.World.Data.All {
 		j.Sum.MaxWeight = 0
@@ -265,9 +273,10 @@ func printJob(j *job.Job, std cli.Streams) int {
 func describeJob(j *job.Job) described {
 	d := described{set: j.World.Data.Set, model: j.Model.Name,
 		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
-		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda}
+		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda,
+		unit: j.Privacy.Unit, protects: j.Protects(), against: j.Against()}
 	if d.split == rows.Shuffled {
-		d.averaging, d.split = j.Model.Name == "logistic", "iid"
+		d.averaging, d.split = j.Model.Name == "logistic" && !j.PerRecord(), "iid"
 	}
 	d.byRows = j.Sum.MaxWeight > 0
 	switch rule := j.Server.Rule; {

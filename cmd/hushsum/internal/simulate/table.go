@@ -39,10 +39,15 @@ func (t *table) newColumns() []column {
 	norm := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.3g", r.MeanNorm) }
 	clipped := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.0f%%", 100*r.Clipped) }
 	mask := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.3f", r.Masked) }
-	correct := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.4f", r.Test.Accuracy()) }
-	coefficient := func(r *simulation.RoundResult) string {
-		return fmt.Sprintf("%.4f", t.judge(r.Test).MCC())
+	judged := func(of func(show.Score) float64) func(r *simulation.RoundResult) string {
+		return func(r *simulation.RoundResult) string {
+			if r.Test == nil {
+				return "" // see world.evaluate_every
+			}
+			return fmt.Sprintf("%.4f", of(t.judge(r.Test)))
+		}
 	}
+	correct, coefficient := judged(show.Score.Accuracy), judged(show.Score.MCC)
 
 	number := func(r *simulation.RoundResult) string { return fmt.Sprint(r.Round) }
 	all := []column{{"round", 5, number},
@@ -62,10 +67,13 @@ func (t *table) newColumns() []column {
 		add(column{"up", 7, up}, column{"down", 7, down}, column{"train ms", 9, train},
 			column{"sum ms", 8, sum}, column{"server ms", 10, server})
 	}
-	if rules {
+	switch {
+	case t.options.Records != nil: // nothing is clipped but records, and nothing masked
+		add(column{"norm", 9, norm}, column{"accuracy", 9, correct}, column{"MCC", 8, coefficient})
+	case rules:
 		add(column{"norm", 8, norm}, column{"clipped", 7, clipped}, column{"mask", 6, mask},
 			column{"accuracy", 8, correct})
-	} else {
+	default:
 		add(column{"accuracy", 9, correct}, column{"MCC", 7, coefficient})
 	}
 	return all
@@ -95,6 +103,9 @@ func (t *table) begin() {
 	title := "Federated training over private sums of updates"
 	if t.averaging {
 		title = "Federated averaging over a private sum, beside the same training in the clear"
+	}
+	if o.Records != nil {
+		title = "Federated training over private sums of records' gradients"
 	}
 	t.Printf("%s\n\n", title)
 	t.Field("data", "%s", t.data)
@@ -148,6 +159,13 @@ func (t *table) fieldTraining() {
 			local, o.Local.Rate, t.lambda, o.Seed)
 		return
 	}
+	if r := o.Records; r != nil {
+		t.Field("model", "%s, %s", t.model, show.Plural(o.Model.NumParams(), "weight"))
+		t.Field("training", "%s, each a step over the records that secret coins draw: %s expected, of "+
+			"%s; rule %s, rate %v, lambda %v, seed %d", show.Plural(o.Rounds, "round"),
+			show.Grouped(r.Batch), show.Grouped(r.Coins.Count), t.rule, o.Server.Rate, t.lambda, o.Seed)
+		return
+	}
 	batch := fmt.Sprintf("in batches of %d", o.Local.Batch)
 	if o.Local.Batch == 0 {
 		batch = "over all rows"
@@ -170,12 +188,16 @@ func (t *table) fieldRing() {
 		honest := m.Vector.Shares.MinHonest
 		t.Field("ring", "%s for each of %s of a turned update, %.4g units to 1.0",
 			bits, show.Plural(bounds.Dimension, "coordinate"), m.Encoder.Scale)
-		t.Field("noise", "%s, multiplier %s; updates clipped to %v, L2 sensitivity %.4g units after "+
-			"rounding; %s must suffice, for a standard deviation of %.4g units in each coordinate of the "+
-			"sum, which is %.3g in the weights' own units",
-			strings.ReplaceAll(n.Family.String(), "-", " "), show.Short4(n.Multiplier), n.Clip, bounds.L2,
-			show.Plural(honest, "honest share"), m.Vector.SumStdDev(honest), m.StdDev(honest))
-		t.Budget(o.Budget)
+		clipped := "updates"
+		if o.Records != nil {
+			clipped = "gradients of " + t.protects
+		}
+		t.Field("noise", "%s, multiplier %s; %s clipped to %v, L2 sensitivity %.4g units "+
+			"after rounding; %s must suffice, for a standard deviation of %.4g units in each coordinate of "+
+			"the sum, which is %.3g in the weights' own units",
+			strings.ReplaceAll(n.Family.String(), "-", " "), show.Short4(n.Multiplier), clipped, n.Clip,
+			bounds.L2, show.Plural(honest, "honest share"), m.Vector.SumStdDev(honest), m.StdDev(honest))
+		t.Budget(o.Budget, t.protects, t.against)
 	case o.Models && o.MaxSamples > 0:
 		t.Field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows",
 			bits, o.Range, show.Plural(o.FractionBits, "binary place"), show.Plural(t.layout[1].Bits, "bit"))
@@ -211,7 +233,9 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 		}
 		if r.Lost() < rounds { // else both models are the first one
 			t.Outcome(rounds, sums, t.judge(final.Test))
-			t.Compare(t.judge(final.Test), t.judge(final.Clear), final.MaxAbsDiff)
+			if final.Clear != nil {
+				t.Compare(t.judge(final.Test), t.judge(final.Clear), final.MaxAbsDiff)
+			}
 		}
 	} else if r.Stopped == nil {
 		t.Sentence("No round was completed.")
@@ -220,6 +244,8 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	// also if the first round failed, which may have shown something
 	case t.mechanism != nil && r.Server.Upper > 0:
 		t.Privacy(t.options.Budget.Delta, r.Server, r.Public)
+		t.Sentence("epsilon = %s for %s, against %s.", show.Epsilon(r.Server.Upper), t.protects,
+			t.against)
 	case t.options.Models && final != nil:
 		t.Printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest(r),
 			t.options.Range)

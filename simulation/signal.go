@@ -1,0 +1,61 @@
+package simulation
+
+import (
+	"context"
+	"math"
+
+	"github.com/hushsum/hushsum/training"
+)
+
+// Signal compares the noise of a run's means with what they are to say: L2 norms, in the units of
+// the weights.
+type Signal struct {
+	Noise  float64 // of the noise in the mean of a round in which all are there
+	Clip   float64 // the most that a mean can be
+	Update float64 // the mean of the first round, without noise
+}
+
+// signalParties are as many as are asked for their first updates.
+const signalParties = 50
+
+// Signal returns how large noise is beside the first updates, which parties find as they would in
+// the first round. It is for an experimenter, who has all rows: nothing protects Update. Without
+// Noise all is 0. It fails with a [ConfigError], and as training does.
+func (o Options) Signal(ctx context.Context) (s Signal, err error) {
+	release, err := o.Release()
+	if err != nil || o.Noise == nil {
+		return s, err
+	}
+	mechanism, err := release.Mechanism()
+	if err != nil {
+		return s, ofPrivacy(err)
+	}
+	x := o.settled()
+	per := float64(x.expected())
+	if o.Records != nil {
+		per = float64(o.Records.Batch)
+	}
+	d := float64(release.Dimension)
+	s.Noise = mechanism.StdDev(x.PerRound) * math.Sqrt(d) / per
+	s.Clip = o.Noise.Clip
+	l := newBeside(x)
+	asked := make([]int, min(len(o.Parties), signalParties))
+	works := make([]training.Work, len(o.Parties))
+	for i := range asked {
+		asked[i] = i
+		if works[i], err = l.TakePart(ctx, 1, i, nil); err != nil {
+			return s, err
+		}
+	}
+	total, err := l.total(asked, works)
+	if err != nil {
+		return s, err
+	}
+	for _, v := range total.Mean {
+		s.Update = math.Hypot(s.Update, v)
+	}
+	if o.Records != nil { // of those asked, where the batch is of all
+		s.Update *= float64(len(o.Parties)) / float64(len(asked))
+	}
+	return s, nil
+}
