@@ -59,6 +59,10 @@ func TestPolicy(t *testing.T) {
 	strong, weak := declare(t, noise, curses), declare(t, "", weakly)
 	older := fewBefore(t)
 	multiplied := declare(t, "noise = \"discrete-gaussian\"\nmultiplier = 0.1", curses)
+	recorded := &federation.Federation{}
+	*recorded = *strong
+	recorded.Job = strong.Job.Clone()
+	recorded.Job.Privacy.Unit = "record"
 	for _, c := range []struct {
 		policy Policy
 		f      *federation.Federation
@@ -77,6 +81,9 @@ func TestPolicy(t *testing.T) {
 		{Policy{MaxEpsilonRound: 1}, strong, "a round spends"},
 		{Policy{MaxEpsilonRound: 1}, multiplied, "a round spends"},
 		{Policy{MaxDelta: 1e-6}, strong, "max_delta"},
+		{Policy{MaxEpsilon: 8}, recorded, "of each record of a party"},
+		{Policy{MaxEpsilon: 8, Unit: "record"}, recorded, ""},
+		{Policy{MaxEpsilon: 8, Unit: "record"}, strong, ""},
 		{Policy{Keep: []string{"head.*"}}, strong, "head.w"},
 		{Policy{Keep: []string{"["}}, strong, "keep"},
 		{Policy{MaxBytesRound: 10}, strong, "max_bytes_round"},
@@ -106,6 +113,7 @@ func TestReadPolicy(t *testing.T) {
 		"max_epsilon = nan":                                 "max_epsilon = NaN",
 		"max_epsilon_round = -0.5":                          "max_epsilon_round = -0.5",
 		"max_delta = -1.0":                                  "max_delta",
+		"unit = \"patient\"":                                "unit",
 		"least_honest = -1":                                 "least_honest = -1",
 		"colluders = -1":                                    "colluders = -1",
 		"max_bytes_round = -1":                              "max_bytes_round = -1",

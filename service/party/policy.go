@@ -34,6 +34,9 @@ type Policy struct {
 	MaxEpsilon      float64 `toml:"max_epsilon"`
 	MaxEpsilonRound float64 `toml:"max_epsilon_round"`
 	MaxDelta        float64 `toml:"max_delta"`
+	// Unit is the least that epsilon may protect, where one of these bounds it: party, which is
+	// the default, or record.
+	Unit string `toml:"unit"`
 	// Keep has patterns of the names of tensors that must stay with the party, where the
 	// model has them; a star stands for any characters, slashes too.
 	Keep []string `toml:"keep"`
@@ -64,6 +67,9 @@ func ReadPolicy(name string) (*Policy, error) {
 	}
 	if _, found := strength[p.Adversary]; !found {
 		return nil, fmt.Errorf("%w: %s: there is no adversary %q", ErrPolicy, name, p.Adversary)
+	}
+	if p.Unit != "" && p.Unit != "party" && p.Unit != "record" {
+		return nil, fmt.Errorf("%w: %s: unit = %.80q; use party or record", ErrPolicy, name, p.Unit)
 	}
 	for _, bound := range []struct {
 		name  string
@@ -120,6 +126,9 @@ func (p *Policy) Check(f *federation.Federation) error {
 		return fail("it is made for a %s server, the policy says %s", adversary, p.Adversary)
 	case bounds && !f.Job.Noisy():
 		return fail("it has no noise, and the policy bounds epsilon")
+	case bounds && f.Job.PerRecord() && p.Unit != "record":
+		return fail(`its epsilon is of %s, and the policy's of each party; write unit = "record" if `+
+			"that is enough", f.Job.Protects())
 	case p.MaxEpsilon > 0 && own.Epsilon == 0:
 		return fail("its noise is set by a multiplier and keeps no epsilon, max_epsilon is %g",
 			p.MaxEpsilon)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -234,12 +235,23 @@ func TestRows(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d, err := readRows(name, form)
+		d, err := readRows(name, form, false)
 		switch {
 		case want == "" && (err != nil || d.Len() != 2 || d.X[3] != 4.5 || d.Labels[1] != 2):
 			t.Errorf("%+v %v", d, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	// Where records belong to persons, each row says whose it is.
+	if err := os.WriteFile(name, []byte("ann,1,2,0\nbob,3,4,1\nann,5,6,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := readRows(name, form, true)
+	if err != nil || !slices.Equal(d.Writers, []int{0, 1, 0}) || d.X[4] != 5 {
+		t.Errorf("%+v %v", d, err)
+	}
+	if _, err := readRows(name, form, false); err == nil {
+		t.Error("names are read as numbers")
 	}
 }

@@ -142,7 +142,7 @@ func (j *joining) trainer(
 		return nil, errors.New("the federation declares how parties train; give --rows in place of " +
 			"--train")
 	case declared:
-		rows, err := readRows(j.rows, f.Job.Model)
+		rows, err := readRows(j.rows, f.Job.Model, f.Job.Privacy.Group != "")
 		if err != nil {
 			return nil, err
 		}

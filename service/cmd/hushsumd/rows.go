@@ -17,8 +17,9 @@ import (
 const mostRows = 8 << 30
 
 // readRows reads a party's rows for a training that is declared: a CSV file without a
-// header, of numbers, the last of each line the class, from 0.
-func readRows(name string, want job.Model) (*learning.Dataset, error) {
+// header, of numbers, the last of each line the class, from 0. With persons each line begins with
+// the name of whose it is.
+func readRows(name string, want job.Model, persons bool) (*learning.Dataset, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)
@@ -29,7 +30,12 @@ func readRows(name string, want job.Model) (*learning.Dataset, error) {
 			int64(mostRows))
 	}
 	r := csv.NewReader(io.LimitReader(file, mostRows))
-	r.ReuseRecord, r.FieldsPerRecord = true, want.Features+1
+	first, form := 0, ""
+	known := make(map[string]int)
+	if persons {
+		first, form = 1, "whose a row is, "
+	}
+	r.ReuseRecord, r.FieldsPerRecord = true, first+want.Features+1
 	d := &learning.Dataset{Features: want.Features}
 	for {
 		record, err := r.Read()
@@ -40,13 +46,23 @@ func readRows(name string, want job.Model) (*learning.Dataset, error) {
 		switch {
 		case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
 			return nil, fmt.Errorf("--rows %s: line %d: %d numbers with commas between, the federation's "+
-				"rows have %d features and the class behind them", name, parse.Line, len(record), want.Features)
+				"rows have %s%d features and the class behind them", name, parse.Line, len(record), form,
+				want.Features)
 		case err != nil:
 			return nil, fmt.Errorf("--rows %s: %w", name, err) // which names the line
 		}
 		line, _ := r.FieldPos(0)
 		fail := func(format string, a ...any) (*learning.Dataset, error) {
 			return nil, fmt.Errorf("--rows %s: line %d: %s", name, line, fmt.Sprintf(format, a...))
+		}
+		if persons {
+			who, ok := known[record[0]]
+			if !ok {
+				who = len(known)
+				known[record[0]] = who
+			}
+			d.Writers = append(d.Writers, who)
+			record = record[1:]
 		}
 		for k, text := range record[:want.Features] {
 			x, err := strconv.ParseFloat(text, 64)
@@ -55,7 +71,7 @@ func readRows(name string, want job.Model) (*learning.Dataset, error) {
 				if line == 1 {
 					hint = "; a header is to be left out"
 				}
-				return fail("column %d is no finite number%s", k+1, hint)
+				return fail("column %d is no finite number%s", first+k+1, hint)
 			}
 			d.X = append(d.X, x)
 		}

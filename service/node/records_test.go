@@ -1,0 +1,71 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// Ten hospitals train over HTTP, and each record of theirs is what epsilon protects: the model is
+// that of the same steps in the clear, where next to no noise is added and all records are drawn.
+func TestRecordsBetweenMachines(t *testing.T) {
+	all, _, err := learning.Census(400, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, test, err := all.Split(.25, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, test, err := learning.Partition("iid", train, test,
+		learning.PartitionOptions{Clients: 10, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(jobForm, 4, 0, test.Features) + fmt.Sprintf(`model.name = "logistic"
+training.lambda = 0.01
+server = { rule = "fedadam", rate = 0.3, beta1 = 0.9, average = 0.5 }
+[privacy]
+unit = "record"
+submit_after = "300ms"
+records = %d
+noise = "discrete-gaussian"
+multiplier = 1e-4
+bits = 50
+clip = 0.5
+`, train.Len())
+	fed, got, included := trainBetweenMachines(t, text, own)
+	for round, who := range included {
+		if len(who) != len(own) {
+			t.Skipf("a party was late in round %d, and its records are not in the sum", round+1)
+		}
+	}
+	if r := fed.Settled.Round(); r.Unit != accounting.RecordUnit {
+		t.Errorf("%+v", r)
+	}
+	declared, err := fed.Trained(own[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := simulation.Of(declared.Options())
+	o.Rounds, o.Sum, o.Test, o.Parties = 4, simulation.Clear, test, own
+	want, err := simulation.Run(context.Background(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := 0.0
+	for k, x := range fed.Weights(got) {
+		if math.Abs(x-want.Model[k]) > 1e-2 {
+			t.Errorf("weight %d is %v, in the clear %v", k, x, want.Model[k])
+		}
+		moved = math.Hypot(moved, x)
+	}
+	if moved < .1 {
+		t.Error("nothing was learnt")
+	}
+}
