@@ -31,7 +31,7 @@ func TestAuditByInsertedRecords(t *testing.T) {
 	// found is the share of sums that are above the clip where the record points.
 	found := func(first *learning.Dataset) float64 {
 		rows[0] = first
-		var parties []*Party
+		var parties []*Own
 		for i, d := range rows {
 			p, err := made.Party(i, d, nil)
 			if err != nil {
