@@ -43,7 +43,7 @@ func dataFolder() string {
 
 // lengthy are the attacks that train many models, or draw as often, for five seconds or more.
 var lengthy = []string{"Membership", "CollusionAdult", "Collusion", "AuditRound", "OneshotLattice",
-	"CollusionLaw", "CollusionOblivious"}
+	"CollusionLaw", "CollusionOblivious", "Coins"}
 
 // asked reports whether go test was told which tests to run.
 func asked() bool { return flag.Lookup("test.run").Value.String() != "" }

@@ -30,6 +30,10 @@ type party struct {
 	least, told uint64
 
 	unfit bool // its rows make no vector
+	// program answers the program's questions; nil: at once, with vector.
+	program func(p *party, ask drive.Ask, a drive.Answer) error
+	// seen has what the coordinator sees of it; nil: nobody looks.
+	seen func(at drive.Time, message []byte)
 
 	submitted []uint64 // rounds
 	declined  int      // by the guard
@@ -69,7 +73,12 @@ func (p *party) begin(spent, least uint64) (err error) {
 	if !p.world.tells {
 		blank = zeros
 	}
+	if own := p.world.blank; own != nil {
+		blank = func(_ uint64, v *masking.Vector) error { return own(p, v) }
+	}
 	p.machine, err = drive.NewParty(drive.PartyConfig{
+		After:    p.world.after,
+		Luck:     p.world.luck,
 		Blank:    blank,
 		Limits:   drive.Limits{Rounds: p.limit},
 		Session:  p.world.session,
@@ -150,6 +159,9 @@ func (p *party) proceed(fresh [32]byte) error {
 			}
 		}
 		for _, round := range out.Away {
+			if p.seen != nil {
+				p.seen(w.now, nil)
+			}
 			w.server.Absent(w.now, p.index, round.Number)
 		}
 		if out.Ask == nil || out.Ask.Round == 0 {
@@ -164,7 +176,11 @@ func (p *party) proceed(fresh [32]byte) error {
 		if p.unfit {
 			answer.Err = errUnfit
 		}
-		if err := p.machine.Answer(answer); err != nil {
+		answers := p.machine.Answer
+		if p.program != nil {
+			answers = func(a drive.Answer) error { return p.program(p, *out.Ask, a) }
+		}
+		if err := answers(answer); err != nil {
 			return err
 		}
 	}
@@ -203,6 +219,9 @@ func (p *party) send(m drive.Message) error {
 		message = p.change(h, message)
 	}
 	w := p.world
+	if p.seen != nil {
+		p.seen(w.now, message)
+	}
 	// What is refused changes nothing.
 	_ = w.server.ReadMessage(w.now, p.index, bytes.NewReader(message))
 	return nil

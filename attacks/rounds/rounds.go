@@ -1,7 +1,7 @@
 // Package rounds attacks jobs, which are rounds one after another: what a coordinator, a party or
 // a stranger can do that no message of one session shows. A spoiler comes again with new keys, a
 // coordinator asks a round a second time, parties lie about how far the job is or keep it waiting,
-// who is there tells of rows, and strangers take all connections.
+// who is there tells of rows, messages tell of coins, and strangers take all connections.
 //
 // The target with the defences is package drive with parties and a coordinator as programs run
 // them, in virtual time, and the listener of the root package, on this machine. The target without
@@ -40,6 +40,10 @@ func Attacks() []attacks.Attack {
 			"sees who is in a sum, where that follows from a party's rows and the sum has noise",
 			"with noise nobody leaves by convergence, and who has no vector submits zeros",
 			runPresence),
+		attack("Coins", "curious coordinator",
+			"guesses in which rounds a party's secret coin had luck, from its messages or from the sums",
+			"all submit at one instant, zeros without luck or a vector, with a coin for each submission",
+			runCoins),
 		attack("Strangers", "anyone",
 			"holds as many connections as a listener takes, and says nothing",
 			"connections that have not said hello make room for others", runStrangers),

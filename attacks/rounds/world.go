@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
 	"github.com/hushsum/hushsum/drive"
@@ -34,6 +35,12 @@ type options struct {
 	forgets   bool // it does not remember after a round what parties have done
 	deaf      bool // it is not told of rounds
 	tells     bool // parties tell that they have no vector
+
+	whole bool       // each sum is of all parties, and none is recovered
+	after drive.Time // the instant at which parties submit, 0 without
+	luck  float64    // the probability of their coins, 0 without
+	// blank is what parties submit without a vector, zeros if it is nil.
+	blank func(p *party, v *masking.Vector) error
 }
 
 // world is a job in virtual time: a coordinator and parties as programs run them, with links that
@@ -48,12 +55,20 @@ type world struct {
 
 	sums   []sum
 	lost   int
-	number uint64   // the highest of a session
-	forms  int      // sessions that were proposed
-	begun  []uint64 // rounds, as often as they began
-	over   bool     // a round, since between was called
+	number uint64     // the highest of a session
+	forms  int        // sessions that were proposed
+	begun  []uint64   // rounds, as often as they began
+	over   bool       // a round, since between was called
+	start  drive.Time // of the round that began last
+	later  []deed
 	// between, if set, is called after each round.
 	between func() error
+}
+
+// deed is what a party does later.
+type deed struct {
+	at drive.Time
+	do func() error
 }
 
 // sum holds what a coordinator gets in a round.
@@ -75,8 +90,10 @@ func newWorld(r *runner, o options) (*world, error) {
 		Layout:     layout,
 		MinMembers: survivors,
 		Colluders:  1,
-		Recovery:   &protocol.Recovery{MinSurvivors: survivors, Threshold: 4},
 	}}
+	if !o.whole {
+		w.config.Recovery = &protocol.Recovery{MinSurvivors: survivors, Threshold: 4}
+	}
 	var err error
 	if w.server, err = drive.NewServer(w.serverConfig(), w.now); err != nil {
 		return nil, err
@@ -103,9 +120,13 @@ func (w *world) session(number uint64) *protocol.Config {
 }
 
 func (w *world) serverConfig() drive.ServerConfig {
+	least := survivors
+	if w.whole {
+		least = parties
+	}
 	return drive.ServerConfig{
 		Session: w.session, Label: label, Rounds: w.rounds,
-		Survivors: survivors, Colluders: w.colluders,
+		Survivors: least, Colluders: w.colluders,
 		Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
 			return broadcast(round, fresh), nil
 		},
@@ -133,7 +154,7 @@ func (w *world) join() error {
 
 // run has things happen until something is so.
 func (w *world) run(until func() bool) error {
-	const most = 100_000
+	const most = 1_000_000
 	for range most {
 		if until() {
 			return nil
@@ -154,6 +175,9 @@ func (w *world) run(until func() bool) error {
 			continue
 		}
 		wake := w.server.Wake()
+		for _, d := range w.later {
+			wake = min(wake, d.at)
+		}
 		if wake == drive.Never {
 			return errStill
 		}
@@ -187,6 +211,12 @@ func (w *world) step() (moved bool, err error) {
 		}
 		moved = moved || took
 	}
+	for i := 0; i < len(w.later); i++ {
+		if d := w.later[i]; d.at <= w.now {
+			w.later = slices.Delete(w.later, i, i+1)
+			return true, d.do()
+		}
+	}
 	return moved, nil
 }
 
@@ -196,7 +226,7 @@ func (w *world) note(n drive.Notice) {
 		w.number = max(w.number, n.Session)
 		w.forms++
 	case drive.Begun:
-		w.begun = append(w.begun, n.Round)
+		w.begun, w.start = append(w.begun, n.Round), w.now
 	case drive.Lost:
 		w.lost++
 		w.over = true

@@ -27,7 +27,7 @@ var kept = []struct{ why, names string }{
 			"accounting.RDP.Poisson " +
 			"accounting.SkellamRDP accounting.ZCDP.EpsilonClassic"},
 	{"attacks over plain data, to be turned on other systems",
-		"attacks/model.Judge attacks/model.PrivateAUC attacks/model.Shadows " +
+		"attacks/model.PrivateAUC attacks/model.Shadows " +
 			"attacks/model.Shadows.LiRA attacks/model.Shadows.Regress " +
 			"attacks/observation.Disaggregate"},
 	{"a bound of what is accepted, which messages name",
