@@ -2,6 +2,7 @@ package accounting
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -133,6 +134,42 @@ func TestCurvatureBound(t *testing.T) {
 				t.Errorf("%d shares of %v: ln P(%d) is %v, want %v", c.shares, c.variance, k, got, ref)
 			}
 		}
+	}
+}
+
+// Lemma 4 is of every symmetric law whose second differences are between 0 and κ, and not of the
+// families alone: here of laws that bend at all places or at few, in blocks, or away from 0.
+func TestCurvatureBoundOfAnyLaw(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 0))
+	closest := 0.0
+	for range 500 {
+		kappa := 2.9999 * math.Pow(1e-3, rng.Float64())
+		often, block, from := 0.1+rng.Float64(), 1+rng.IntN(9), rng.IntN(2)*rng.IntN(9)
+		law := []float64{0}
+		slope, second := 0.0, 0.0
+		for j := 0; law[j] > -460; j++ {
+			switch {
+			case j < from || j%block > 0 && j > from:
+			case rng.Float64() < often:
+				second = kappa * math.Pow(rng.Float64(), 0.2)
+			default:
+				second = 0
+			}
+			if slope += second; j == 0 {
+				slope /= 2 // the neighbours of 0 are alike
+			}
+			law = append(law, law[j]-slope)
+		}
+		end := len(law) - 1
+		law = append(law, 2*law[end]-law[end-1]) // and on as a geometric law
+		step, bound := largestStep(law), curvatureStep(kappa)
+		if !(step <= bound*(1+1e-8)) {
+			t.Errorf("κ = %v: a step of %v, and the lemma has %v", kappa, step, bound)
+		}
+		closest = math.Max(closest, step/bound)
+	}
+	if closest < 0.99 {
+		t.Errorf("no law is nearer to the bound than %v", closest)
 	}
 }
 
