@@ -248,7 +248,7 @@ func (r Round) attained(v View, n int) witness {
 			}
 		}
 	}
-	if w, ok := r.smoothed(longest, single, q, shares); ok {
+	if w, ok := r.smoothed(longest, single, q, shares); ok || r.Messages > 1 {
 		return w
 	}
 	if q < 1 {
@@ -289,12 +289,27 @@ func (r Round) smoothed(longest, single []neighbour, q float64, shares int) (w w
 		for _, e := range longest[i] {
 			w.slack += (tau + smooth(v)) * float64(e.coordinates)
 		}
+		if r.Messages > 1 {
+			return r.smoothedBand(longest[i].square(), v, tau)
+		}
 	}
 	if all == 0 || !large && (q == 1 || all < one) {
 		return witness{}, false
 	}
 	z := (1 + 8*unit) / math.Sqrt(all)
 	return witness{[]Step{{Sampled{Gaussian{z}, q}, 1}}, w.slack, nameOf(longest)}, true
+}
+
+// smoothedBand is smoothed for a band. Each of its sums has a vector whose square is a whole number
+// of its own, in four coordinates (Lagrange), and all together have the square of the longest.
+func (r Round) smoothedBand(square, v, tau float64) (w witness, ok bool) {
+	if r.Update.Sensitivity.Dimension < 4*r.Messages || square == 0 {
+		return witness{}, false
+	}
+	z := (1 + 8*unit) * math.Sqrt((v+smoothing)/square)
+	name := fmt.Sprintf("vectors in the %d sums of a band, of a squared norm of %.0f together",
+		r.Messages, square)
+	return witness{[]Step{{Gaussian{z}, 1}}, 4 * float64(r.Messages) * (tau + smooth(v)), name}, true
 }
 
 func nameOf(lanes []neighbour) string {

@@ -57,6 +57,11 @@ type Round struct {
 	// figures say, such as zeros for a batch that came out too large. It adds (1+e^ε)·Overrun
 	// to δ in each round.
 	Overrun float64 `json:",omitempty"`
+	// Messages, above 1, says that the round is a band, of so many sums in a row: Update bounds what
+	// a client adds to all of them together, in so many times the coordinates, and it may choose
+	// each vector after it has seen the sums before. Samples are of all. A band has neither signs,
+	// coins nor discrete Laplace noise, and protects parties.
+	Messages int `json:",omitempty"`
 }
 
 // A View names who looks.
@@ -175,6 +180,9 @@ func (r Round) check() error {
 		return configError("table distance %v over no samples: say how many samples of a table a "+
 			"round draws", r.TableDistance)
 	}
+	if err := r.checkBand(); err != nil {
+		return err
+	}
 	for _, l := range r.lanes() {
 		if err := l.checkNoise(r.Family); err != nil {
 			return err
@@ -182,6 +190,29 @@ func (r Round) check() error {
 		if _, err := l.Sensitivity.check(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkBand refuses what nobody has proved of a band: see docs/privacy-proofs.md, Theorem 8.
+func (r Round) checkBand() error {
+	switch {
+	case r.Messages < 0:
+		return configError("messages is %d, want 0 or more", r.Messages)
+	case r.Messages < 2:
+		return nil
+	case r.Family == FamilyDiscreteLaplace:
+		return configError("a band of %v noise: its budget is an L2 norm, use Gaussian or Skellam noise",
+			r.Family)
+	case r.Unit != PartyUnit:
+		return configError("a band of the unit %v: it protects parties", r.Unit)
+	case r.Rate != 1 || r.rate(ServerView) != 1:
+		return configError("a band with a rate: one coin for each of its sums amplifies nothing")
+	case r.Signs != nil:
+		return configError("a band with signs: each of its sums would spend them anew")
+	case r.Update.Sensitivity.Dimension < r.Messages:
+		return configError("a band of %d sums in %d coordinates: count those of all sums", r.Messages,
+			r.Update.Sensitivity.Dimension)
 	}
 	return nil
 }
