@@ -255,6 +255,9 @@ func (s *Committee) arrive(r *room, i int) {
 }
 
 func (s *Committee) leave(r *room, i int) {
+	if r == &s.parties { // what it was sending does not come
+		s.offers[i].open = false
+	}
 	if r.leave(i) {
 		s.look = true
 	}
@@ -279,9 +282,6 @@ func (s *Committee) gone(now Time, r *room, i int) {
 	s.clock(now)
 	p := &r.peers[i]
 	p.connected, p.seen = false, s.now
-	if r == &s.parties { // what it was sending does not come
-		s.offers[i].open = false
-	}
 	if s.config.Away == 0 {
 		s.leave(r, i)
 	}

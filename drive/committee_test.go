@@ -184,3 +184,56 @@ func TestCommitteeStandstill(t *testing.T) {
 		}
 	}
 }
+
+// A party that polls keeps its room between two polls, in which it uploads, for as long as it
+// counts as here.
+func TestCommitteeUploadsBetweenPolls(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1, Batch: 1, Away: 3 * drive.Second})
+	d := w.Hub.Drive()
+	for party := range 2 {
+		d.Connected(w.Now(), party, drive.Hello{})
+	}
+	for _, m := range w.Members {
+		m.Start()
+	}
+	w.Run(func() bool { return d.Status().Stage == drive.Submitting })
+	told := func(party int) (to bool) {
+		if err := d.Tick(w.Now()); err != nil {
+			t.Fatal(err)
+		}
+		d.Ready()
+		d.Advance(w.Now())
+		for item := range d.Pending(party) {
+			to = to || item.Kind == drive.Upload
+		}
+		return to
+	}
+	d.Offer(w.Now(), 0, 1)
+	if !told(0) {
+		t.Fatal("it has room, and nobody is told to upload")
+	}
+	d.Gone(w.Now(), 0)
+	d.Offer(w.Now(), 1, 1)
+	if told(1) {
+		t.Error("the room of a party that uploads is given to another")
+	}
+	w.RunFor(4 * drive.Second)
+	if !told(1) {
+		t.Error("a party that is gone keeps its room")
+	}
+}
+
+// A member that has lost its state helps in no round up to the one that it is told.
+func TestMemberSpent(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 4})
+	for _, m := range w.Members {
+		m.Spent = 2
+	}
+	startAll(w)
+	w.Run(w.Ended)
+	if len(w.Sums) != 2 || w.Lost() != 2 || w.Sums[3] == nil {
+		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+	}
+}

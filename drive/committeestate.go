@@ -174,6 +174,22 @@ func (s *Committee) Objects() (out []Object) {
 	return out
 }
 
+// Needed returns the names of the objects that may be read again. What was put under another name
+// is of no more use once the state is durable.
+func (s *Committee) Needed() (names []string) {
+	if s.sums.Covered && s.stage >= Submitting && s.stage < Applying {
+		for number := 1; number <= s.server.BatchNumber(); number++ {
+			names = append(names, fmt.Sprint("batch", number))
+		}
+	}
+	for _, o := range s.Objects() {
+		if !slices.Contains(names, o.Name) {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
 // State returns what [ReadCommittee] makes the committee's server again from, with the objects
 // that were put. Whoever stores it has to seal it.
 func (s *Committee) State(key *keyexchange.SealKey) (state []byte, err error) {

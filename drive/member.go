@@ -16,6 +16,7 @@ import (
 type MemberConfig struct {
 	Sums     *oneshot.Config
 	Rounds   uint64        // of the job: none above is answered
+	Spent    uint64        // the last that a member which has lost its state may have helped in
 	Identity crypto.Signer // Ed25519, of the committee
 	Random   io.Reader     // nil: crypto/rand
 }
@@ -54,9 +55,9 @@ func LoadMember(c MemberConfig, key *keyexchange.SealKey, state []byte) (*Member
 // State returns what LoadMember makes the member again from.
 func (m *Member) State(key *keyexchange.SealKey) ([]byte, error) { return m.of.Save(key) }
 
-// Told returns the last round that was opened to the member, which its carrier tells when it
-// connects.
-func (m *Member) Told() uint64 { return m.of.Opened() }
+// Told returns the last round that was opened to the member, or may have been, which its carrier
+// tells when it connects.
+func (m *Member) Told() uint64 { return max(m.of.Opened(), m.config.Spent) }
 
 // Connected has the last answer sent again: it may never have arrived.
 func (m *Member) Connected() {
@@ -78,6 +79,8 @@ func (m *Member) Receive(message []byte) {
 	h, _, err := wire.ParseHeader(message)
 	if err == nil && h.Round > m.config.Rounds {
 		err = fmt.Errorf("%w: %d of %d", ErrRound, h.Round, m.config.Rounds)
+	} else if err == nil && h.Round <= m.config.Spent {
+		err = fmt.Errorf("%w: %d, and rounds up to %d are spent", ErrRepeated, h.Round, m.config.Spent)
 	}
 	var answer []byte
 	if err == nil {

@@ -356,6 +356,13 @@ func (h *Hub) keep() bool {
 		return false
 	}
 	h.state = state
+	needed := h.drive.Needed()
+	for name := range maps.Clone(h.objects) {
+		if !slices.Contains(needed, name) {
+			delete(h.objects, name)
+			delete(h.put, name)
+		}
+	}
 	h.Saves++
 	h.Written += len(state)
 	return !h.dies("after")

@@ -36,6 +36,7 @@ type Seat struct {
 	Away    bool       // it does not dial
 	Pushes  bool       // it uploads in place of an offer
 	Late    drive.Time // how much later what it sends arrives
+	Spent   uint64     // a member's, which has lost its state
 	Done    bool
 }
 
@@ -49,7 +50,7 @@ func (s *Seat) Start() {
 	var err error
 	identity := identities()[s.index]
 	if s.member {
-		c := drive.MemberConfig{Sums: w.sums, Rounds: w.options.Rounds,
+		c := drive.MemberConfig{Sums: w.sums, Rounds: w.options.Rounds, Spent: s.Spent,
 			Identity: identities()[len(w.Parties)+s.index], Random: w.random}
 		if s.state == nil {
 			s.helps, err = drive.NewMember(c)
