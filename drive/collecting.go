@@ -386,3 +386,6 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 
 // Due reports whether a message of a party is waited for.
 func (s *Committee) Due(party int) bool { return s.stage == Submitting && (crowd{s}).awaits(party) }
+
+// MemberDue reports whether a message of a member is waited for.
+func (s *Committee) MemberDue(member int) bool { return (council{s, s.flight}).awaits(member) }

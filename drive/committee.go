@@ -455,6 +455,11 @@ func (s *Committee) Here(party int) (here, ever bool) {
 	return s.parties.peers[party].here, s.parties.peers[party].known
 }
 
+// MemberHere reports whether a member is here, and whether it has ever been.
+func (s *Committee) MemberHere(member int) (here, ever bool) {
+	return s.members.peers[member].here, s.members.peers[member].known
+}
+
 // Opened returns the members that have keys in the round that is open.
 func (s *Committee) Opened() []int { return s.server.Members() }
 

@@ -13,7 +13,7 @@ var nouns = []struct{ noun, means, folders string }{
 	{"Config", "what the sides of a protocol agree on before they begin",
 		"oblivious oneshot protocol"},
 	{"Member", "one of the committee: of its process, of its decisions, of its protocol",
-		". drive oneshot"},
+		". drive oneshot service/party"},
 	{"Options", "what one side may choose for itself",
 		"attacks service/door service/node service/page service/runner simulation simulation/crowd " +
 			"training"},

@@ -91,7 +91,8 @@ func TestManyMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.run.ReadMessage(context.Background(), i, bytes.NewReader(announce), int64(len(announce)))
+		err = s.run.ReadMessage(context.Background(), runner.Peer{Index: i}, bytes.NewReader(announce),
+			int64(len(announce)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestManyMessages(t *testing.T) {
 	answers := make(chan answer)
 	for i := range parties {
 		go func() {
-			next, err := s.run.Next(ctx, i, runner.Ask{Sessions: []uint64{1}, Least: 2})
+			next, err := s.run.Next(ctx, runner.Peer{Index: i}, runner.Ask{Sessions: []uint64{1}, Least: 2})
 			answers <- answer{next, err}
 		}()
 	}

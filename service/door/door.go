@@ -29,10 +29,9 @@ import (
 // Known is a federation as a node knows it.
 type Known struct {
 	Federation *federation.Federation
-	Roster     []byte         // its text
-	Initial    []byte         // the file of the first model, if it names one
-	Runner     *runner.Runner // nil if another node leads
-	Forward    http.Handler   // to the node that leads; nil if none is known
+	Files      federation.Files // that it is of
+	Runner     *runner.Runner   // nil if another node leads
+	Forward    http.Handler     // to the node that leads; nil if none is known
 }
 
 // Federations finds them.
@@ -124,6 +123,9 @@ var Routes = []string{
 	"GET /v1/federations",
 	"GET /v1/federations/{id}",
 	"GET /v1/federations/{id}/roster",
+	"GET /v1/federations/{id}/committee",
+	"GET /v1/federations/{id}/committee/next",
+	"POST /v1/federations/{id}/committee/messages",
 	"GET /v1/federations/{id}/initial",
 	"GET /v1/federations/{id}/next",
 	"POST /v1/federations/{id}/messages",
@@ -162,13 +164,16 @@ func New(o Options) *Door {
 		"GET /readyz":                                   d.ready,
 		"GET /v1/openapi.json":                          d.openAPI,
 		"GET /v1/federations":                           d.list,
-		"GET /v1/federations/{id}":                      d.signed(d.describe),
-		"GET /v1/federations/{id}/roster":               d.signed(d.roster),
-		"GET /v1/federations/{id}/initial":              d.signed(d.initial),
-		"GET /v1/federations/{id}/next":                 d.signed(d.led(d.next)),
-		"POST /v1/federations/{id}/messages":            d.signed(d.led(d.message)),
-		"GET /v1/federations/{id}/model":                d.signed(d.led(d.model)),
-		"GET /v1/federations/{id}/rounds/{round}/model": d.signed(d.led(d.model)),
+		"GET /v1/federations/{id}":                      d.signed(anybody, d.describe),
+		"GET /v1/federations/{id}/roster":               d.signed(anybody, d.roster),
+		"GET /v1/federations/{id}/committee":            d.signed(anybody, d.committee),
+		"GET /v1/federations/{id}/committee/next":       d.signed(member, d.led(d.next)),
+		"POST /v1/federations/{id}/committee/messages":  d.signed(member, d.led(d.message)),
+		"GET /v1/federations/{id}/initial":              d.signed(anybody, d.initial),
+		"GET /v1/federations/{id}/next":                 d.signed(party, d.led(d.next)),
+		"POST /v1/federations/{id}/messages":            d.signed(party, d.led(d.message)),
+		"GET /v1/federations/{id}/model":                d.signed(party, d.led(d.model)),
+		"GET /v1/federations/{id}/rounds/{round}/model": d.signed(party, d.led(d.model)),
 	}
 	for _, pattern := range Routes {
 		d.mux.HandleFunc(pattern, handlers[pattern])

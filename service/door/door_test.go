@@ -47,7 +47,7 @@ func (s *site) Find(id string) (door.Known, bool) {
 }
 
 func (s *site) Entries() []door.Known {
-	return []door.Known{{Federation: s.fed, Roster: s.roster, Runner: s.run}}
+	return []door.Known{{Federation: s.fed, Files: federation.Files{Roster: s.roster}, Runner: s.run}}
 }
 
 const declared = `name = "doors"
@@ -92,7 +92,8 @@ func newSiteOf(t testing.TB, o door.Options, declared string, parties int, outRo
 	if s.roster, err = roster.MarshalText(); err != nil {
 		t.Fatal(err)
 	}
-	if s.fed, err = federation.New([]byte(declared), s.roster, nil); err != nil {
+	s.fed, err = federation.New(federation.Files{Text: []byte(declared), Roster: s.roster})
+	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

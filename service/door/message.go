@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -15,7 +16,7 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "length", "send Content-Length")
 		return
 	}
-	due, most, err := c.Runner.Due(r.Context(), c.party)
+	due, most, err := c.Runner.Due(r.Context(), c.peer)
 	switch {
 	case errors.Is(err, runner.ErrEnded):
 		d.refuse(w, "ended", "take the last model")
@@ -66,7 +67,7 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 	}
 	message, err := b.reader()
 	if err == nil {
-		err = c.Runner.ReadMessage(r.Context(), c.party, message, b.size)
+		err = c.Runner.ReadMessage(r.Context(), c.peer, message, b.size)
 	}
 	switch {
 	case err == nil:
@@ -78,8 +79,11 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 	case errors.Is(err, runner.ErrStopped), r.Context().Err() != nil:
 		d.refuse(w, "leader", "ask again")
 	case errors.Is(err, protocol.ErrStale), errors.Is(err, protocol.ErrPhase),
-		errors.Is(err, protocol.ErrSession), errors.Is(err, protocol.ErrParticipants):
+		errors.Is(err, protocol.ErrSession), errors.Is(err, protocol.ErrParticipants),
+		errors.Is(err, oneshot.ErrPhase), errors.Is(err, oneshot.ErrContext):
 		d.refuse(w, "due", "%v", err)
+	case errors.Is(err, oneshot.ErrFull):
+		d.refuse(w, "full", "offer it, and send it when next says upload")
 	case errors.Is(err, runner.ErrEnded):
 		d.refuse(w, "ended", "take the last model")
 	default:

@@ -45,6 +45,8 @@ func parseAsk(r *http.Request) (ask runner.Ask, wait time.Duration, err error) {
 			ask.Least, err = strconv.ParseUint(value, 10, 62)
 		case "round":
 			ask.Round, err = strconv.ParseUint(value, 10, 31)
+		case "offer":
+			ask.Offer, err = strconv.ParseUint(value, 10, 31)
 		case "absent":
 			ask.Absent, err = strconv.ParseUint(value, 10, 31)
 		case "seen":
@@ -80,7 +82,7 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	ended := d.poll(r, cancel)
-	n, err := c.Runner.Next(ctx, c.party, ask)
+	n, err := c.Runner.Next(ctx, c.peer, ask)
 	if ended() {
 		w.Header().Set("Connection", "close")
 	}

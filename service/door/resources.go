@@ -60,40 +60,57 @@ func (d *Door) list(w http.ResponseWriter, _ *http.Request) {
 
 // Description is what a party must know to work a federation out for itself.
 type Description struct {
-	Name    string   `json:"name"`
-	ID      string   `json:"id"`
-	Job     string   `json:"job,omitempty"` // digest of what is declared, see job.Job.Digest
-	Text    string   `json:"text"`          // of the federation's file
-	Roster  string   `json:"roster"`        // fingerprint: its digest in hexadecimal digits
-	Initial bool     `json:"initial"`       // whether the file names a first model
-	Meaning []string `json:"meaning"`
+	Name   string `json:"name"`
+	ID     string `json:"id"`
+	Job    string `json:"job,omitempty"` // digest of what is declared, see job.Job.Digest
+	Text   string `json:"text"`          // of the federation's file
+	Roster string `json:"roster"`        // fingerprint: its digest in hexadecimal digits
+	// Committee is the fingerprint of the committee of one-message sums.
+	Committee string   `json:"committee,omitempty"`
+	Initial   bool     `json:"initial"` // whether the file names a first model
+	Meaning   []string `json:"meaning"`
 }
 
 func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
 	f := c.Federation
 	digest := f.Settled.Roster().Digest()
+	committee := ""
+	if one := f.Settled.Oneshot(); one != nil {
+		digest := one.Committee.Digest()
+		committee = hex.EncodeToString(digest[:])
+	}
 	answer(w, Description{
-		Name:    f.Job.Name,
-		ID:      f.ID,
-		Job:     f.JobDigest,
-		Text:    string(f.Text),
-		Roster:  hex.EncodeToString(digest[:]),
-		Initial: f.Job.Model.File != "",
-		Meaning: f.Meaning(),
+		Committee: committee,
+		Name:      f.Job.Name,
+		ID:        f.ID,
+		Job:       f.JobDigest,
+		Text:      string(f.Text),
+		Roster:    hex.EncodeToString(digest[:]),
+		Initial:   f.Job.Model.File != "",
+		Meaning:   f.Meaning(),
 	})
 }
 
 func (d *Door) roster(w http.ResponseWriter, _ *http.Request, c *caller) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write(c.Roster)
+	_, _ = w.Write(c.Files.Roster)
+}
+
+func (d *Door) committee(w http.ResponseWriter, _ *http.Request, c *caller) {
+	if c.Files.Committee == nil {
+		d.refuse(w, "route", "the federation has no committee")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(c.Files.Committee)
 }
 
 func (d *Door) initial(w http.ResponseWriter, r *http.Request, c *caller) {
-	if c.Initial == nil {
+	if c.Files.Model == nil {
 		d.refuse(w, "route", "the federation names no first model")
 		return
 	}
-	d.serveModel(w, r, c.Initial)
+	d.serveModel(w, r, c.Files.Model)
 }
 
 // model serves the broadcast of a round, or the last model, with ranges.
@@ -106,7 +123,7 @@ func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
 			return
 		}
 	}
-	b, err := c.Runner.Broadcast(r.Context(), c.party, round)
+	b, err := c.Runner.Broadcast(r.Context(), c.peer.Index, round)
 	switch {
 	case errors.Is(err, runner.ErrNotDue):
 		d.refuse(w, "due", "the round takes no submissions")

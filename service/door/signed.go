@@ -3,36 +3,61 @@ package door
 import (
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/signature"
 )
 
 // caller is who signed a request, for which federation.
 type caller struct {
 	Known
-	party  int
+	peer   runner.Peer
 	signed *signature.Signed
 }
 
 // key names a caller in the door's tables.
-func (c *caller) key() string { return c.Federation.ID + strconv.Itoa(c.party) }
+func (c *caller) key() string { return fmt.Sprint(c.Federation.ID, c.peer) }
 
 type handler func(w http.ResponseWriter, r *http.Request, c *caller)
 
-// signed lets through what a party of the federation in the path has signed.
-func (d *Door) signed(next handler) http.HandlerFunc {
+// role says whom a resource is for.
+type role int
+
+const (
+	anybody role = iota // of the federation
+	party
+	member // of the committee
+)
+
+// find finds whose a key is.
+func (of role) find(f *federation.Federation, key ed25519.PublicKey) (p runner.Peer, found bool) {
+	if of != member {
+		if p.Index, found = f.Settled.Roster().Index(key); found || of == party {
+			return p, found
+		}
+	}
+	if one := f.Settled.Oneshot(); one != nil {
+		p.Member = true
+		p.Index, found = one.Committee.Index(key)
+	}
+	return p, found
+}
+
+// signed lets through what somebody of a role in the federation of the path has signed.
+func (d *Door) signed(of role, next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		entry, found := d.Federations.Find(r.PathValue("id"))
 		// A signature is verified before its request is counted, or else strangers would use up
 		// what parties may ask. Who names no party's key is counted first.
-		member := false
+		named := false
 		if found {
-			_, member = entry.Federation.Settled.Roster().Index(signature.Claimed(r))
+			_, named = of.find(entry.Federation, signature.Claimed(r))
 		}
-		if !member && d.tooMany(w, r) {
+		if !named && d.tooMany(w, r) {
 			return
 		}
 		if !found && d.Ready != nil && d.Ready() != nil {
@@ -44,7 +69,7 @@ func (d *Door) signed(next handler) http.HandlerFunc {
 			return
 		}
 		s, err := signature.Verify(r, d.Now())
-		if err != nil && member && d.tooMany(w, r) {
+		if err != nil && named && d.tooMany(w, r) {
 			return
 		}
 		switch {
@@ -59,12 +84,12 @@ func (d *Door) signed(next handler) http.HandlerFunc {
 			d.refuse(w, "unsigned", "%v", err)
 			return
 		}
-		party, found := entry.Federation.Settled.Roster().Index(ed25519.PublicKey(s.Key))
+		peer, found := of.find(entry.Federation, ed25519.PublicKey(s.Key))
 		if !found {
 			d.refuse(w, "stranger", "compare the roster's fingerprint with the operator's")
 			return
 		}
-		c := &caller{entry, party, s}
+		c := &caller{entry, peer, s}
 		if d.Known != nil {
 			d.Known(r, string(s.Key))
 		}

@@ -67,19 +67,20 @@ noise = "none"
 // A file of an earlier release declares what its job of today does; its identifier is over all its
 // text.
 func TestEarlier(t *testing.T) {
-	f, err := federation.New([]byte(earlierGood), rosterOf(t, 10), nil)
+	f, err := federation.New(federation.Files{Text: []byte(earlierGood), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	today, err := federation.New([]byte(good), rosterOf(t, 10), nil)
+	today, err := federation.New(federation.Files{Text: []byte(good), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	compareFederations(t, today, f)
 	same(t, "meaning", f.Meaning(), today.Meaning())
 	// Whatever is changed, the identifier is another; line ends of editors are not.
-	same, err := federation.New([]byte(strings.ReplaceAll(earlierGood, "\n", "\r\n")),
-		rosterOf(t, 10), nil)
+	same, err := federation.New(federation.Files{
+		Text: []byte(strings.ReplaceAll(earlierGood, "\n", "\r\n")), Roster: rosterOf(t, 10)})
+
 	if err != nil || same.ID != f.ID {
 		t.Errorf("line ends changed the identifier: %v", err)
 	}
@@ -87,8 +88,9 @@ func TestEarlier(t *testing.T) {
 	for _, change := range [][2]string{{"rounds = 4", "rounds = 5"}, {"share = 0.2", "share = 0.3"},
 		{"rate = 0.1", "rate = 0.2"}, {`["bn*"]`, `["nothing"]`}, {"clip = 1.0", "clip = 2.0"},
 		{`"5s"`, `"6s"`}, {`"layer"`, `"other"`}} {
-		other, err := federation.New([]byte(strings.Replace(earlierGood, change[0], change[1], 1)),
-			rosterOf(t, 10), nil)
+		other, err := federation.New(federation.Files{
+			Text: []byte(strings.Replace(earlierGood, change[0], change[1], 1)), Roster: rosterOf(t, 10)})
+
 		if err != nil {
 			t.Fatal(change, err)
 		}
@@ -97,7 +99,7 @@ func TestEarlier(t *testing.T) {
 		}
 		seen[other.ID] = change[1]
 	}
-	other, err := federation.New([]byte(earlierGood), rosterOf(t, 11), nil)
+	other, err := federation.New(federation.Files{Text: []byte(earlierGood), Roster: rosterOf(t, 11)})
 	if err != nil || seen[other.ID] != "" {
 		t.Errorf("another roster, one identifier: %v", err)
 	}
@@ -141,7 +143,7 @@ func TestEarlierMistakes(t *testing.T) {
 		{`dtype = "float32"`, `init = "normal"`, 7, "zeros, uniform"},
 	} {
 		text := strings.Replace(earlierGood, c.from, c.to, 1)
-		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+		_, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
 		expectMistake(t, c.to, err, c.line, c.want)
 	}
 }
@@ -178,7 +180,7 @@ func TestEarlierTrainingMistakes(t *testing.T) {
 		{"rate = 0.1", "rate = 0.1\nrange = -1.0", 12, "above 0"},
 	} {
 		text := strings.Replace(earlierDeclared, c.from, c.to, 1)
-		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+		_, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
 		expectMistake(t, c.to, err, c.line, c.want)
 	}
 }
@@ -187,7 +189,7 @@ func TestEarlierTrainingMistakes(t *testing.T) {
 // as many sums as it began with.
 func TestEarlierWithoutBeta(t *testing.T) {
 	text := strings.Replace(earlierDeclared, "beta = 0.1\n", "", 1)
-	f, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+	f, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}

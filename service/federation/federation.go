@@ -39,8 +39,8 @@ type Federation struct {
 }
 
 // Files holds what a federation is made of: the text of its file, and what the files have that it
-// names.
-type Files struct{ Text, Roster, Model []byte }
+// names: the parties, the committee of one-message sums, and the first model.
+type Files struct{ Text, Roster, Committee, Model []byte }
 
 // Read reads a federation's file, the roster next to it, and the model if it names one.
 func Read(name string) (*Federation, error) {
@@ -54,7 +54,7 @@ func ReadFiles(name string) (*Federation, *Files, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := New(files.Text, files.Roster, files.Model)
+	f, err := New(*files)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,19 +94,19 @@ func readFiles(name string) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	roster, err := files.Roster.MarshalText()
-	if err != nil {
-		return nil, err
+	out := &Files{Text: text, Model: files.Model}
+	if out.Roster, err = files.Roster.MarshalText(); err == nil && files.Committee != nil {
+		out.Committee, err = files.Committee.MarshalText()
 	}
-	return &Files{text, roster, files.Model}, nil
+	return out, err
 }
 
-// New works out a file with the text of its roster, and the bytes of the first model if
-// it names a file of one. It fails with a [job.ConfigError].
-func New(text, rosterText, model []byte) (*Federation, error) {
-	roster, rosterErr := keyexchange.ParseRoster(rosterText)
-	j, err := job.Parse("", text)
-	earlier := err != nil && old.IsFederation(text)
+// New works a federation out of what its files have: the bytes of a committee and of a first
+// model only where the text names such files. It fails with a [job.ConfigError].
+func New(files Files) (*Federation, error) {
+	roster, rosterErr := keyexchange.ParseRoster(files.Roster)
+	j, err := job.Parse("", files.Text)
+	earlier := err != nil && old.IsFederation(files.Text)
 	switch {
 	case err != nil && !earlier:
 		return nil, err
@@ -117,14 +117,22 @@ func New(text, rosterText, model []byte) (*Federation, error) {
 		return nil, j.Mistake("parties.roster",
 			"have parties send the line of 'hushsumd roster line NAME IDENTITY'",
 			"of the file that it names: %v", rosterErr)
-	case !earlier:
-		return newJob(j, text, roster, model)
+	case earlier:
+		f, err := newEarlier(files.Text, roster, files.Model)
+		if err != nil {
+			return nil, old.Place(files.Text, err)
+		}
+		return f, nil
 	}
-	f, err := newEarlier(text, roster, model)
-	if err != nil {
-		return nil, old.Place(text, err)
+	with := job.Files{Roster: roster, Model: files.Model}
+	if files.Committee != nil {
+		if with.Committee, err = keyexchange.ParseRoster(files.Committee); err != nil {
+			return nil, j.Mistake("sum.committee",
+				"have members send the line of 'hushsumd roster line NAME IDENTITY'",
+				"of the file that it names: %v", err)
+		}
 	}
-	return f, nil
+	return newJob(j, files.Text, with)
 }
 
 // newEarlier works a file of an earlier release out, under which a federation goes on to its end.
@@ -140,14 +148,10 @@ func newEarlier(text []byte, roster *keyexchange.Roster, model []byte) (*Federat
 
 // Of works a job out that was read or made already, as [New] does the text of one. It fails with
 // a [job.ConfigError], whose line is that of the file that the job was read from.
-func Of(j *job.Job, roster *keyexchange.Roster, model []byte) (*Federation, error) {
-	return newJob(j, nil, roster, model)
-}
+func Of(j *job.Job, files job.Files) (*Federation, error) { return newJob(j, nil, files) }
 
 // newJob works a job out. Without a text, and where that has a world, the text is made of the job.
-func newJob(
-	j *job.Job, text []byte, roster *keyexchange.Roster, model []byte,
-) (*Federation, error) {
+func newJob(j *job.Job, text []byte, files job.Files) (*Federation, error) {
 	world := !emptyWorld(j)
 	if world || text == nil { // the world is for a simulation only, and sent to nobody
 		j = j.Clone()
@@ -157,11 +161,7 @@ func newJob(
 			return nil, err
 		}
 	}
-	if j.Oneshot() {
-		return nil, j.Mistake("sum.protocol", `write "pairwise"`,
-			"the service does not take one-message sums yet")
-	}
-	if !j.Recovers() {
+	if !j.Recovers() && !j.Oneshot() {
 		return nil, j.Mistake("sum.recovery", "write sum.recovery = true, or parties.drop_out",
 			"a federation's sums survive parties that drop out")
 	}
@@ -172,7 +172,7 @@ func newJob(
 		JobDigest: hex.EncodeToString(declared[:]),
 		World:     world,
 	}
-	return f, f.settle(job.Files{Roster: roster, Model: model}, j.Settle)
+	return f, f.settle(files, j.Settle)
 }
 
 // emptyWorld reports whether a job says nothing of a world.

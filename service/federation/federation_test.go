@@ -78,7 +78,7 @@ step_time = "5s"
 
 // A job's identifier is over what it declares and the roster, its digest over what it declares.
 func TestGood(t *testing.T) {
-	f, err := federation.New([]byte(good), rosterOf(t, 10), nil)
+	f, err := federation.New(federation.Files{Text: []byte(good), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,9 @@ func TestGood(t *testing.T) {
 	for _, change := range [][2]string{{"\n", "\r\n"}, {"[sum]", "[sum] # cheating, as ever"},
 		{`"5s"`, `"6s"`}, {"[sum]\nadversary = \"cheating\"\n", ""}, {"[time]", "[world]\ndrop = 0.1\n[time]"},
 	} {
-		same, err := federation.New([]byte(strings.ReplaceAll(good, change[0], change[1])),
-			rosterOf(t, 10), nil)
+		same, err := federation.New(federation.Files{
+			Text: []byte(strings.ReplaceAll(good, change[0], change[1])), Roster: rosterOf(t, 10)})
+
 		if err != nil || same.ID != f.ID || same.JobDigest != f.JobDigest {
 			t.Errorf("%q: another federation, %v", change[1], err)
 		}
@@ -113,8 +114,9 @@ func TestGood(t *testing.T) {
 	for _, change := range [][2]string{{"rounds = 4", "rounds = 5"}, {"share = 0.2", "share = 0.3"},
 		{"rate = 0.1", "rate = 0.2"}, {`["bn*"]`, `["nothing"]`}, {"clip = 1.0", "clip = 2.0"},
 		{`"layer"`, `"other"`}} {
-		other, err := federation.New([]byte(strings.Replace(good, change[0], change[1], 1)),
-			rosterOf(t, 10), nil)
+		other, err := federation.New(federation.Files{
+			Text: []byte(strings.Replace(good, change[0], change[1], 1)), Roster: rosterOf(t, 10)})
+
 		if err != nil {
 			t.Fatal(change, err)
 		}
@@ -123,7 +125,7 @@ func TestGood(t *testing.T) {
 		}
 		ids[other.ID], digests[other.JobDigest] = change[1], change[1]
 	}
-	other, err := federation.New([]byte(good), rosterOf(t, 11), nil)
+	other, err := federation.New(federation.Files{Text: []byte(good), Roster: rosterOf(t, 11)})
 	if err != nil || ids[other.ID] != "" || other.JobDigest != f.JobDigest {
 		t.Errorf("another roster: %v", err)
 	}
@@ -132,11 +134,11 @@ func TestGood(t *testing.T) {
 // A world is left out of what is told, and a job that was read already is the same federation.
 func TestWorld(t *testing.T) {
 	text := strings.Replace(good, "[time]", "[world]\ndrop = 0.1\n[time]", 1)
-	f, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+	f, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
 	if err != nil || !f.World || strings.Contains(string(f.Text), "world") {
 		t.Fatalf("%v\n%s", err, f.Text)
 	}
-	told, err := federation.New(f.Text, rosterOf(t, 10), nil)
+	told, err := federation.New(federation.Files{Text: f.Text, Roster: rosterOf(t, 10)})
 	if err != nil || told.ID != f.ID || told.JobDigest != f.JobDigest || told.World {
 		t.Errorf("what is told is another federation: %v", err)
 	}
@@ -144,12 +146,12 @@ func TestWorld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := federation.Of(j, f.Settled.Roster(), nil)
+	made, err := federation.Of(j, job.Files{Roster: f.Settled.Roster()})
 	if err != nil || made.ID != f.ID || string(made.Text) != string(f.Text) {
 		t.Errorf("the job is another federation: %v", err)
 	}
 	j.World.Drop, j.Parties.DropOut = 0, 0
-	_, err = federation.Of(j, f.Settled.Roster(), nil)
+	_, err = federation.Of(j, job.Files{Roster: f.Settled.Roster()})
 	expectMistake(t, "no drop-outs", err, 9, "sum.recovery")
 }
 
@@ -167,7 +169,7 @@ func TestMistakes(t *testing.T) {
 		{"drop_out = 0.2", "drop_out = 0.6", 7, "parties.drop_out"},
 		{"drop_out = 0.2", "drop_out = 0.0", 9, "sum.recovery = true"},
 		{"colluders = 1", "colluders = 9", 6, "parties.colluders"},
-		{`adversary = "cheating"`, `protocol = "oneshot"`, 10, "pairwise"},
+		{`adversary = "cheating"`, `protocol = "oneshot"`, 9, "sum.committee"},
 		{`adversary = "cheating"`, `adversary = "evil"`, 10, "semi-malicious"},
 		{"epsilon = 8.0", "epsilon = 0.0", 14, "epsilon"},
 		{`personal = ["bn*"]`, `personal = ["*"]`, 20, "share at least one"},
@@ -175,7 +177,7 @@ func TestMistakes(t *testing.T) {
 		{"[time]", "[recovery]\ndrop_out = 0.2\n[time]", 36, "write parties.drop_out"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
-		_, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+		_, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
 		expectMistake(t, c.to, err, c.line, c.want)
 	}
 }
@@ -210,12 +212,13 @@ privacy.clip = 1.0
 file = "m.safetensors"
 personal = ["bn*"]
 `
-	f, err := federation.New([]byte(text), rosterOf(t, 5), file)
+	f, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 5), Model: file})
 	if err != nil || fmt.Sprint(f.Initial) != "[1 2]" {
 		t.Fatal(err)
 	}
 	file[len(file)-9] ^= 1 // of another weight
-	other, err := federation.New([]byte(text), rosterOf(t, 5), file)
+	other, err := federation.New(
+		federation.Files{Text: []byte(text), Roster: rosterOf(t, 5), Model: file})
 	if err != nil || other.ID == f.ID {
 		t.Errorf("another first model, one identifier: %v", err)
 	}
@@ -229,18 +232,19 @@ func TestDiverged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := federation.New([]byte(`name = "m"
+		f, err := federation.New(federation.Files{Text: []byte(`name = "m"
 rounds = 1
 parties.roster = "r"
 sum = { adversary = "curious", recovery = true }
 [model]
 file = "m.safetensors"
-dtype = "`+map[tensor.DType]string{tensor.Float32: "float32", tensor.Float64: "float64"}[dtype]+`"
+dtype = "` + map[tensor.DType]string{tensor.Float32: "float32", tensor.Float64: "float64"}[dtype] + `"
 [server]
 rate = 3e38
 [privacy]
 clip = 1.0
-`), rosterOf(t, 3), file)
+`), Roster: rosterOf(t, 3), Model: file})
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,19 +279,21 @@ dtype = "float32"
 clip = 1.0
 `
 	var wrong *job.ConfigError
-	_, err = federation.New([]byte(text), rosterOf(t, 3), file)
+	_, err = federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 3), Model: file})
 	if !errors.As(err, &wrong) || wrong.Line != 6 || !strings.Contains(wrong.Advice, "float64") {
 		t.Errorf("%v", err)
 	}
 	larger := strings.Replace(text, "float32", "float64", 1)
-	if _, err := federation.New([]byte(larger), rosterOf(t, 3), file); err != nil {
+	_, err = federation.New(
+		federation.Files{Text: []byte(larger), Roster: rosterOf(t, 3), Model: file})
+	if err != nil {
 		t.Error(err)
 	}
 }
 
 // Update and metrics together have at most the clip's norm, and come apart again.
 func TestMetricsWithinClip(t *testing.T) {
-	f, err := federation.New([]byte(good), rosterOf(t, 10), nil)
+	f, err := federation.New(federation.Files{Text: []byte(good), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +338,7 @@ func FuzzFederation(f *testing.F) {
 			len(j.Model.Name) > 8) {
 			return // it would settle for long
 		}
-		_, err = federation.New(text, roster, nil)
+		_, err = federation.New(federation.Files{Text: text, Roster: roster})
 		if err != nil && !errors.Is(err, job.ErrConfig) {
 			t.Errorf("%v", err)
 		}

@@ -40,7 +40,7 @@ func TestEarlierGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f, err := federation.New(text, rosterOf(t, 10), model)
+		f, err := federation.New(federation.Files{Text: text, Roster: rosterOf(t, 10), Model: model})
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}

@@ -45,11 +45,12 @@ func TestConverted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			was, err := federation.New(text, rosterOf(t, 10), model)
+			was, err := federation.New(federation.Files{Text: text, Roster: rosterOf(t, 10), Model: model})
 			if err != nil {
 				t.Fatal(err)
 			}
-			is, err := federation.New(converted, rosterOf(t, 10), model)
+			is, err := federation.New(
+				federation.Files{Text: converted, Roster: rosterOf(t, 10), Model: model})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, converted)
 			}
@@ -69,7 +70,7 @@ func TestDocumented(t *testing.T) {
 	}
 	_, example, _ := strings.Cut(string(page), "```toml\n")
 	example, _, _ = strings.Cut(example, "```")
-	is, err := federation.New([]byte(example), rosterOf(t, 10), nil)
+	is, err := federation.New(federation.Files{Text: []byte(example), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was, err := federation.New(text, rosterOf(t, 10), nil)
+	was, err := federation.New(federation.Files{Text: text, Roster: rosterOf(t, 10)})
 	if err != nil || is.ID != was.ID {
 		t.Errorf("another federation: %v", err)
 	}

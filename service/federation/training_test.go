@@ -26,7 +26,7 @@ steps = 3
 
 // What a training sums is in the words, and in the layout.
 func TestTraining(t *testing.T) {
-	f, err := federation.New([]byte(declared), rosterOf(t, 10), nil)
+	f, err := federation.New(federation.Files{Text: []byte(declared), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestTraining(t *testing.T) {
 // What a model says of the training must be numbers that the training can have.
 func TestStandingRefused(t *testing.T) {
 	scaffold := strings.Replace(declared, `"fedga"`, `"scaffold"`, 1)
-	f, err := federation.New([]byte(scaffold), rosterOf(t, 10), nil)
+	f, err := federation.New(federation.Files{Text: []byte(scaffold), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestTrainingWithNoise(t *testing.T) {
 	text := strings.Replace(declared, "rule = \"fedga\"\n", "", 1)
 	text = strings.Replace(text, `privacy.noise = "none"`,
 		"privacy = { noise = \"discrete-gaussian\", epsilon = 8.0, clip = 1.0 }", 1)
-	f, err := federation.New([]byte(text), rosterOf(t, 10), nil)
+	f, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
@@ -22,7 +23,7 @@ func (f *Federation) Meaning() []string {
 		out = append(out, "These parts stay with each party and never leave it: "+
 			strings.Join(f.Kept, ", ")+".")
 	}
-	return append(out, fmt.Sprintf("A round takes %s up and %s down of each party.", size(f.up()),
+	return append(out, fmt.Sprintf("A round takes %s up and %s down of each party.", size(f.Up()),
 		size(f.down())))
 }
 
@@ -30,6 +31,9 @@ func (f *Federation) Meaning() []string {
 func (f *Federation) Needs() []string {
 	d, n := f.Spec.Len(), f.Settled.Roster().Len()
 	tables := 700 * n * n // shares, keys and signatures of all pairs, with their copies
+	if one := f.Settled.Oneshot(); one != nil {
+		tables = 4 * oneshot.DefaultBatch * f.Up() // submissions until the members have checked them
+	}
 	return []string{
 		fmt.Sprintf("Memory of the node that leads: about %s.", size(40<<20+6*8*d+tables)),
 		fmt.Sprintf("Disk, on each node: about %s, and a line of the audit log for each event.",
@@ -37,7 +41,11 @@ func (f *Federation) Needs() []string {
 	}
 }
 
-func (f *Federation) up() int {
+// Up returns about how many bytes a party sends in a round.
+func (f *Federation) Up() int {
+	if figures := f.oneshot(); figures != nil {
+		return figures.Up
+	}
 	return f.Settled.Layout().PackedSize() + 400*f.Settled.Roster().Len()
 }
 
@@ -46,7 +54,23 @@ func (f *Federation) down() int {
 	if f.Spec.DType == tensor.Float64 {
 		width = 8
 	}
+	if figures := f.oneshot(); figures != nil {
+		return f.Spec.Len()*width + figures.Down
+	}
 	return f.Spec.Len()*width + 400*f.Settled.Roster().Len()
+}
+
+// oneshot returns the figures of sums of one message, nil where sums are pairwise.
+func (f *Federation) oneshot() *oneshot.Figures {
+	one := f.Settled.Oneshot()
+	if one == nil {
+		return nil
+	}
+	figures, err := one.Parameters()
+	if err != nil { // they were had when it was settled
+		return nil
+	}
+	return &figures
 }
 
 func size(bytes int) string {

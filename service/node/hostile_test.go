@@ -311,7 +311,7 @@ func TestHostile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Create(ctx, h.fed.Text, roster, nil); err != nil {
+	if _, err := n.Create(ctx, federation.Files{Text: h.fed.Text, Roster: roster}); err != nil {
 		t.Fatal(err)
 	}
 	var honest sync.WaitGroup

@@ -69,25 +69,25 @@ func (n *Node) adopt(id string) error {
 	if err != nil {
 		return err
 	}
-	f, err := federation.New(d.Text, d.Roster, model)
+	files := federation.Files{Text: d.Text, Roster: d.Roster, Committee: d.Committee, Model: model}
+	f, err := federation.New(files)
 	if err != nil {
 		return err
 	}
 	if f.ID != id {
 		return fmt.Errorf("%w: what is recorded as %s is %s", record.ErrRecord, id, f.ID)
 	}
-	n.know(f, d.Roster, model)
+	n.know(f, files)
 	return nil
 }
 
-func (n *Node) know(f *federation.Federation, roster, initial []byte) {
+func (n *Node) know(f *federation.Federation, files federation.Files) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if n.entries[f.ID] != nil || n.ctx.Err() != nil {
 		return
 	}
-	e := &entry{federation: f, roster: roster, initial: initial, heard: time.Now(),
-		doubt: make(chan struct{}, 1)}
+	e := &entry{federation: f, files: files, heard: time.Now(), doubt: make(chan struct{}, 1)}
 	n.entries[f.ID] = e
 	if parties := f.Settled.Roster().Len(); parties > n.connections {
 		n.Log.Warn("a federation has more parties than the door has connections: they take turns, "+

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -47,7 +48,7 @@ func TestTwoClaim(t *testing.T) {
 	address := startNATS(t)("a pass-word")
 	nodes := startTwo(ctx, t, address, 5*time.Second)
 	text, roster, _ := fourParties(t)
-	fed, err := nodes[0].Create(ctx, text, roster, nil)
+	fed, err := nodes[0].Create(ctx, federation.Files{Text: text, Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ parties = { roster = "roster.txt", drop_out = 0.1 }
 sum = { adversary = "curious", sparse = true }
 privacy.clip = 1.0
 `, weights)
-	fed, err := nodes[0].Create(ctx, text, roster, nil)
+	fed, err := nodes[0].Create(ctx, federation.Files{Text: text, Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,10 +141,9 @@ type Node struct {
 // entry is a federation in this node.
 type entry struct {
 	federation *federation.Federation
-	roster     []byte
-	initial    []byte
-	runner     *runner.Runner // while this node leads
-	leader     lead           // what was heard last
+	files      federation.Files // that it is of
+	runner     *runner.Runner   // while this node leads
+	leader     lead             // what was heard last
 	heard      time.Time
 	warned     time.Time              // of a message about who leads that does not open
 	doubt      chan struct{}          // another node says that it leads, while this one does
@@ -396,21 +395,22 @@ func (n *Node) Close() {
 
 // Create declares a federation.
 func (n *Node) Create(
-	ctx context.Context, text, roster, model []byte,
+	ctx context.Context, files federation.Files,
 ) (*federation.Federation, error) {
-	f, err := federation.New(text, roster, model)
+	f, err := federation.New(files)
 	if err != nil {
 		return nil, err
 	}
-	d := record.Definition{ID: f.ID, Text: f.Text, Roster: roster, Created: time.Now().UTC()}
-	if err := n.records.Create(ctx, d, model); err != nil {
+	d := record.Definition{ID: f.ID, Text: f.Text, Roster: files.Roster, Committee: files.Committee,
+		Created: time.Now().UTC()}
+	if err := n.records.Create(ctx, d, files.Model); err != nil {
 		return nil, err
 	}
 	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID}
 	if err := n.records.Audit(ctx, f.ID, line); err != nil {
 		n.Log.Warn("a line of the audit log was not written", "error", err.Error())
 	}
-	n.know(f, roster, model)
+	n.know(f, files)
 	return f, nil
 }
 
@@ -466,8 +466,7 @@ func (f *federations) Find(id string) (door.Known, bool) {
 func (f *federations) entry(e *entry) door.Known {
 	out := door.Known{
 		Federation: e.federation,
-		Roster:     e.roster,
-		Initial:    e.initial,
+		Files:      e.files,
 		Runner:     e.runner,
 	}
 	if e.proxy != nil && time.Since(e.heard) < f.Silence {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
@@ -255,8 +256,8 @@ func (n *Node) AuditLog(ctx context.Context, id string) ([]record.Line, error) {
 }
 
 // Declare declares a federation and returns its identifier.
-func (n *Node) Declare(ctx context.Context, text, roster, model []byte) (string, error) {
-	f, err := n.Create(ctx, text, roster, model)
+func (n *Node) Declare(ctx context.Context, files federation.Files) (string, error) {
+	f, err := n.Create(ctx, files)
 	if err != nil {
 		return "", err
 	}

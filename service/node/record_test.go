@@ -154,7 +154,7 @@ func goesOnWith(t *testing.T, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	text, roster, identities := fourParties(t)
-	fed, err := federation.New(text, roster, nil)
+	fed, err := federation.New(federation.Files{Text: text, Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func writeRecordFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fed, err := n.Create(ctx, text, roster, nil)
+	fed, err := n.Create(ctx, federation.Files{Text: text, Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestRecordOfLaterRelease(t *testing.T) {
 		folder := t.TempDir()
 		unzip(t, recordFixture, folder)
 		text, roster, _ := fourParties(t)
-		fed, err := federation.New(text, roster, nil)
+		fed, err := federation.New(federation.Files{Text: text, Roster: roster})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -428,7 +428,7 @@ func TestExternalNATS(t *testing.T) {
 	}
 	defer b.Close()
 	text, roster, identities := fourParties(t)
-	fed, err := a.Create(ctx, text, roster, nil)
+	fed, err := a.Create(ctx, federation.Files{Text: text, Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -538,7 +538,7 @@ func TestNoSubmissionInFiles(t *testing.T) {
 	text, roster, identities := fourParties(t)
 	text = bytes.Replace(text, []byte("rounds = 5"), []byte("rounds = 2"), 1)
 	text = bytes.Replace(text, []byte("noise = \"discrete-gaussian\"\nepsilon = 8.0\n"), nil, 1)
-	fed, err := n.Create(ctx, text, roster, nil)
+	fed, err := n.Create(ctx, federation.Files{Text: text, Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}

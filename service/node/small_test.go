@@ -66,7 +66,8 @@ func startIn(t *testing.T, folder string, c node.Options) *small {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.node.Create(context.Background(), s.fed.Text, roster, nil); err != nil {
+	files := federation.Files{Text: s.fed.Text, Roster: roster}
+	if _, err := s.node.Create(context.Background(), files); err != nil {
 		t.Fatal(err)
 	}
 	return s

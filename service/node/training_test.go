@@ -286,7 +286,7 @@ func trainBetweenMachines(
 		t.Fatal(err)
 	}
 	defer n.Close()
-	if fed, err = n.Create(ctx, []byte(text), roster, nil); err != nil {
+	if fed, err = n.Create(ctx, federation.Files{Text: []byte(text), Roster: roster}); err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup

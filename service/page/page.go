@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -36,7 +37,7 @@ type Federations interface {
 	Model(ctx context.Context, id string) ([]byte, error)
 	Meaning(id string) []string
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
-	Declare(ctx context.Context, text, roster, model []byte) (id string, err error)
+	Declare(ctx context.Context, files federation.Files) (id string, err error)
 }
 
 // Options make a page.

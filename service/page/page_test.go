@@ -99,8 +99,8 @@ func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
 	return []record.Line{{Time: time.Unix(0, 0), Event: "begun", Round: 7, Parties: 9}}, nil
 }
 
-func (s *shown) Declare(_ context.Context, text, _, _ []byte) (string, error) {
-	if string(text) == "bad" {
+func (s *shown) Declare(_ context.Context, files federation.Files) (string, error) {
+	if string(files.Text) == "bad" {
 		return "", &job.ConfigError{Line: 3, Path: "rounds", Reason: "0 is too few"}
 	}
 	return s.status.ID, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -69,9 +70,10 @@ func (s *site) auditJSON(w http.ResponseWriter, r *http.Request) {
 
 // Declared is the body that declares a federation.
 type Declared struct {
-	Text   []byte `json:"text"`
-	Roster []byte `json:"roster"`
-	Model  []byte `json:"model,omitempty"`
+	Text      []byte `json:"text"`
+	Roster    []byte `json:"roster"`
+	Committee []byte `json:"committee,omitempty"`
+	Model     []byte `json:"model,omitempty"`
 }
 
 func (s *site) declare(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +92,7 @@ func (s *site) declare(w http.ResponseWriter, r *http.Request) {
 		problem(w, "query", err.Error())
 		return
 	}
-	id, err := s.Federations.Declare(r.Context(), d.Text, d.Roster, d.Model)
+	id, err := s.Federations.Declare(r.Context(), federation.Files(d))
 	if err != nil {
 		fail(w, err)
 		return

@@ -515,7 +515,7 @@ func fewOf(t *testing.T, text string) *federation.Federation {
 	for i := range 4 {
 		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(seedOf(i).Public().(ed25519.PublicKey)))
 	}
-	f, err := federation.New([]byte(text), []byte(roster.String()), nil)
+	f, err := federation.New(federation.Files{Text: []byte(text), Roster: []byte(roster.String())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -798,11 +798,11 @@ func TestGuardLedger(t *testing.T) {
 		p.Spent, p.LeastNumber = spent, 1
 		r := &running{Party: *p}
 		var err error
-		if r.store, err = openStore(p.Folder, p.Key, f.ID, p.Identity); err != nil {
+		if r.store, err = openStore(p.Folder, p.Key, kindParty, f.ID, p.Identity); err != nil {
 			t.Fatal(err)
 		}
 		defer r.store.Close()
-		if err := r.load(); err != nil {
+		if err := (&bySessions{r}).load(); err != nil {
 			t.Fatal(err)
 		}
 		return r.party.Guard()

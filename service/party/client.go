@@ -61,6 +61,10 @@ type Server struct {
 	client   *http.Client
 }
 
+// Where parties, and members of the committee, ask and send.
+func partyPath(id string) string  { return "/v1/federations/" + id }
+func memberPath(id string) string { return partyPath(id) + "/committee" }
+
 // Times of requests.
 const (
 	dialTime   = 10 * time.Second
@@ -246,6 +250,12 @@ func (s *Server) Roster(ctx context.Context, id string) ([]byte, error) {
 	return b, err
 }
 
+// Committee returns the text of the committee of a federation, as the server has it.
+func (s *Server) Committee(ctx context.Context, id string) ([]byte, error) {
+	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id)+"/committee", mostJSON)
+	return b, err
+}
+
 // Model returns the broadcast of a round, or with 0 the last model.
 func (s *Server) Model(ctx context.Context, id string, round int, most int64) ([]byte, error) {
 	path := "/v1/federations/" + id + "/model"
@@ -260,13 +270,13 @@ func (s *Server) Model(ctx context.Context, id string, round int, most int64) ([
 func (s *Server) Next(
 	ctx context.Context, id string, ask runner.Ask, most int64,
 ) (runner.Next, error) {
-	return s.next(ctx, id, ask, most, nil)
+	return s.next(ctx, partyPath(id), ask, most, nil)
 }
 
 // next calls due with what is next before its message is read, which is given up if due
 // fails.
 func (s *Server) next(
-	ctx context.Context, id string, ask runner.Ask, most int64, due func(next *runner.Next) error,
+	ctx context.Context, path string, ask runner.Ask, most int64, due func(next *runner.Next) error,
 ) (runner.Next, error) {
 	q := make(url.Values)
 	var sessions []string
@@ -285,9 +295,12 @@ func (s *Server) next(
 	if ask.Absent > 0 {
 		q.Set("absent", strconv.FormatUint(ask.Absent, 10))
 	}
+	if ask.Offer > 0 {
+		q.Set("offer", strconv.FormatUint(ask.Offer, 10))
+	}
 	q.Set("least", strconv.FormatUint(ask.Least, 10))
 	q.Set("round", strconv.FormatUint(ask.Round, 10))
-	answer, err := s.do(ctx, http.MethodGet, "/v1/federations/"+id+"/next?"+q.Encode(), nil)
+	answer, err := s.do(ctx, http.MethodGet, path+"/next?"+q.Encode(), nil)
 	if err != nil {
 		return runner.Next{}, err
 	}
@@ -331,7 +344,11 @@ func nextOf(answer *http.Response) (runner.Next, error) {
 
 // Send sends a message.
 func (s *Server) Send(ctx context.Context, id string, message []byte) error {
-	answer, err := s.do(ctx, http.MethodPost, "/v1/federations/"+id+"/messages", message)
+	return s.send(ctx, partyPath(id), message)
+}
+
+func (s *Server) send(ctx context.Context, path string, message []byte) error {
+	answer, err := s.do(ctx, http.MethodPost, path+"/messages", message)
 	if err != nil {
 		return err
 	}

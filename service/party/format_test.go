@@ -84,7 +84,7 @@ func TestFormat1Declared(t *testing.T) {
 	p := member(t, fewBefore(t), "http://127.0.0.1:1", t.TempDir())
 	r := &running{Party: *p}
 	var err error
-	if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
+	if r.store, err = openStore(p.Folder, p.Key, kindParty, p.Federation.ID, p.Identity); err != nil {
 		t.Fatal(err)
 	}
 	defer r.store.Close()
@@ -112,7 +112,7 @@ func TestFormat1Declared(t *testing.T) {
 
 // A state of a format that is not known is refused, whoever sealed it.
 func TestFormatUnknown(t *testing.T) {
-	s, err := openStore(t.TempDir(), &keyexchange.SealKey{2}, "f", seedOf(0))
+	s, err := openStore(t.TempDir(), &keyexchange.SealKey{2}, kindParty, "f", seedOf(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,9 +96,20 @@ type Party struct {
 	fault  func(file string) error // see store; nil: there is none
 }
 
+// machine is what decides for a party, or for a member of the committee: by sessions, see running
+// itself, or by one message.
+type machine interface {
+	load() error
+	ask() runner.Ask
+	take(next *runner.Next) error
+	proceed(ctx context.Context) error
+}
+
 // running is a Party that runs.
 type running struct {
 	Party
+	machine
+	path    string // where it asks and sends
 	store   *store
 	party   *drive.Party
 	round   uint64 // the last that it submitted in: Spent is only what it may have
@@ -123,55 +134,69 @@ const (
 // that the party has submitted in, or that would take it over what it agreed to, is no error:
 // the party declines it, says so in the log, and tells the server that it is absent.
 func (p *Party) Run(ctx context.Context) (model []byte, err error) {
-	r := &running{Party: *p}
-	if r.Log == nil {
-		r.Log = slog.New(slog.DiscardHandler)
-	}
-	if p.Policy != nil {
-		if err := p.Policy.Check(p.Federation); err != nil {
-			return nil, err
-		}
-	}
+	r := &running{Party: *p, path: partyPath(p.Federation.ID)}
 	if err := p.checkLost(); err != nil {
 		return nil, err
 	}
-	r.most = int64(p.Federation.Settled.Config(1).MaxMessage())
-	if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
-		return nil, err
+	by := &bySessions{r}
+	r.machine = by
+	if one := p.Federation.Settled.Oneshot(); one != nil {
+		r.machine, r.most = &sending{running: r}, int64(one.MaxMessage())
+	} else {
+		r.most = int64(p.Federation.Settled.Config(1).MaxMessage())
+		defer by.erase()
 	}
-	defer r.store.Close()
-	if p.fault != nil {
-		r.store.fault = p.fault
-	}
-	if err := r.load(); err != nil {
-		return nil, err
-	}
-	defer r.party.Erase()
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.worker.Wait()
 	defer cancel()
+	if err := r.run(ctx, kindParty); err != nil {
+		return nil, err
+	}
+	return r.last(ctx)
+}
+
+// run takes part until the federation ends, in a folder of a kind of owner.
+func (r *running) run(ctx context.Context, kind string) (err error) {
+	if r.Log == nil {
+		r.Log = slog.New(slog.DiscardHandler)
+	}
+	if r.Policy != nil {
+		if err := r.Policy.Check(r.Federation); err != nil {
+			return err
+		}
+	}
+	if r.store, err = openStore(r.Folder, r.Key, kind, r.Federation.ID, r.Identity); err != nil {
+		return err
+	}
+	defer r.store.Close()
+	if r.fault != nil {
+		r.store.fault = r.fault
+	}
+	if err := r.load(); err != nil {
+		return err
+	}
 	wait := firstWait
 	for {
 		if err := r.Policy.wait(ctx, time.Now); err != nil {
-			return nil, err
+			return err
 		}
 		done, err := r.turn(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return ctx.Err()
 		case err == nil && done:
-			return r.last(ctx)
+			return nil
 		case err == nil:
 			wait = firstWait
 			continue
 		case fatal(err):
-			return nil, err
+			return err
 		}
 		r.Log.Warn("asking again", "error", err.Error(), "in", wait.String())
 		r.seen = nil
 		// Spread out, so that not all parties come back at once.
 		if err := sleep(ctx, wait/2+time.Duration(rand.Int64N(int64(wait)))); err != nil {
-			return nil, err
+			return err
 		}
 		wait = min(2*wait, longestWait)
 	}
@@ -185,6 +210,13 @@ func (p *Party) checkLost() error {
 			Path:   "Spent",
 			Reason: fmt.Sprintf("%d is outside 0 to the federation's %d rounds", p.Spent, rounds),
 		}
+	case p.Federation.Settled.Oneshot() != nil && p.LeastNumber > 0:
+		return &hushsum.ConfigError{
+			Path:   "LeastNumber",
+			Reason: "sums of one message have no sessions",
+			Advice: "say Spent alone",
+		}
+	case p.Federation.Settled.Oneshot() != nil:
 	case p.Spent > 0 && p.LeastNumber == 0:
 		return &hushsum.ConfigError{
 			Path:   "LeastNumber",
@@ -230,7 +262,16 @@ func fatal(err error) bool {
 	return errors.As(err, &local) || errors.Is(err, ErrServer)
 }
 
-func (r *running) ask() runner.Ask {
+// bySessions is a party whose sums are pairwise.
+type bySessions struct{ *running }
+
+func (r *bySessions) erase() {
+	if r.party != nil {
+		r.party.Erase()
+	}
+}
+
+func (r *bySessions) ask() runner.Ask {
 	return runner.Ask{
 		Sessions: r.party.Sessions(),
 		Least:    r.party.Least(),
@@ -252,7 +293,7 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 		r.working, stop = r.watch(ctx, next.Session)
 		return r.takeTurn(ctx)
 	}
-	next, err := r.Server.next(ctx, r.Federation.ID, r.ask(), r.most, due)
+	next, err := r.Server.next(ctx, r.path, r.ask(), r.most, due)
 	if err != nil {
 		return false, err
 	}
@@ -260,23 +301,37 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 	case runner.Nothing:
 		// A server that does not wait before it says so is asked ten times a second at most.
 		return false, sleep(ctx, firstWait-time.Since(asked))
-	case runner.End:
-		return true, nil
+	}
+	if err := r.take(&next); err != nil {
+		return false, err
+	}
+	return next.Kind == runner.End, r.proceed(ctx)
+}
+
+// errNext: what a server of this federation never says.
+func errNext(next *runner.Next) error {
+	return fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
+}
+
+// take does what is next.
+func (r *bySessions) take(next *runner.Next) (err error) {
+	switch next.Kind {
 	case runner.Join:
 		err = r.party.Join(next.Session)
 	case runner.Message:
 		err = r.party.Receive(next.Message, uint64(next.Round))
+	case runner.End:
 	default:
-		return false, fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
+		return errNext(next)
 	}
 	if err != nil {
-		return false, localError{err}
+		return localError{err}
 	}
-	return false, r.proceed(ctx)
+	return nil
 }
 
 // proceed does what the party has decided: saves, then sends, then trains.
-func (r *running) proceed(ctx context.Context) error {
+func (r *bySessions) proceed(ctx context.Context) error {
 	for {
 		ready, some := r.party.Ready()
 		if !some {
@@ -314,7 +369,10 @@ func (r *running) proceed(ctx context.Context) error {
 
 // tell logs what the party has decided.
 func (r *running) tell(one drive.Report) {
-	log := r.Log.With("session", one.Session)
+	log := r.Log
+	if one.Session != 0 {
+		log = log.With("session", one.Session)
+	}
 	if one.Round != 0 {
 		log = log.With("round", one.Round)
 	}
@@ -394,23 +452,48 @@ func (r *running) send(ctx context.Context, m drive.Message) error {
 			return nil
 		}
 	}
-	err := r.Server.Send(ctx, r.Federation.ID, message)
+	_, err := r.post(ctx, message)
+	return err
+}
+
+// post sends a message, and reports whether the server took it. That it does not want it is no
+// error.
+func (r *running) post(ctx context.Context, message []byte) (taken bool, err error) {
+	err = r.Server.send(ctx, r.path, message)
 	var refusal *RefusalError
 	if errors.As(err, &refusal) {
 		switch refusal.Kind {
 		case "due", "ended":
 			r.Log.Info("an answer came too late", "kind", refusal.Kind, "detail", refusal.Detail)
-			return nil
+			return false, nil
 		case "message":
 			r.Log.Warn("an answer was refused", "kind", refusal.Kind, "detail", refusal.Detail)
-			return nil
+			return false, nil
 		}
 	}
-	return err
+	return err == nil, err
 }
 
 // errRound: a round without a number, which is none of the federation's.
 var errRound = fmt.Errorf("%w: it names no round", ErrServer)
+
+// begun fetches what a round begins with, nil if the round went on. What is no such model is
+// refused.
+func (r *running) begun(ctx context.Context, round int) (w *Work, refused, err error) {
+	most := int64(r.Federation.Spec.Len())*8 + 2<<20
+	file, err := r.Server.Model(ctx, r.Federation.ID, round, most)
+	if err != nil {
+		var refusal *RefusalError
+		if errors.As(err, &refusal) && refusal.Kind == "due" {
+			err = nil
+		}
+		return nil, nil, err
+	}
+	if w, err = r.open(file, round); err != nil {
+		return nil, fmt.Errorf("the model is refused: %w", err), nil
+	}
+	return w, nil, nil
+}
 
 // work trains for a round, and has the party answer with what comes of it.
 func (r *running) work(ctx context.Context, ask drive.Ask) error {
@@ -422,19 +505,14 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 		return nil // asked again before it could say so
 	}
 	at := time.Now().Add(time.Duration(ask.After))
-	round := int(ask.Round)
-	most := int64(r.Federation.Spec.Len())*8 + 2<<20
-	file, err := r.Server.Model(ctx, r.Federation.ID, round, most)
-	if err != nil {
-		var refusal *RefusalError
-		if errors.As(err, &refusal) && refusal.Kind == "due" {
-			return nil // the round went on
-		}
+	w, refused, err := r.begun(ctx, int(ask.Round))
+	switch {
+	case err != nil:
 		return err
-	}
-	w, err := r.open(file, round)
-	if err != nil {
-		r.party.Absent(ask.ID, ask.Round, fmt.Errorf("the model is refused: %w", err))
+	case refused != nil:
+		r.party.Absent(ask.ID, ask.Round, refused)
+		return nil
+	case w == nil: // the round went on
 		return nil
 	}
 	if ask.After > 0 {
@@ -455,7 +533,7 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 	answer := drive.Answer{
 		ID:        ask.ID,
 		Round:     ask.Round,
-		Broadcast: job.BroadcastDigest(file),
+		Broadcast: job.BroadcastDigest(w.File),
 		Fill:      func(v *masking.Vector) error { return r.encode(v, update, w) },
 		Err:       err,
 	}
@@ -571,7 +649,7 @@ func (r *running) watch(
 		defer close(done)
 		wait := runner.Silence(r.Federation.Settled.Roster().Len())
 		for ; sleep(working, wait) == nil; wait = 0 {
-			next, err := r.Server.Next(working, r.Federation.ID, ask, r.most)
+			next, err := r.Server.next(working, r.path, ask, r.most, nil)
 			switch {
 			case err != nil:
 				if sleep(working, time.Second) != nil {

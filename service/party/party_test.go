@@ -29,10 +29,10 @@ func declare(t *testing.T, privacy, more string) *federation.Federation {
 		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
 		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(key))
 	}
-	f, err := federation.New([]byte(`name = "p"
+	f, err := federation.New(federation.Files{Text: []byte(`name = "p"
 parties.roster = "r"
 rounds = 4
-`+more+`
+` + more + `
 [[model.tensor]]
 name = "w"
 shape = [3]
@@ -41,7 +41,8 @@ name = "head.w"
 shape = [2]
 [privacy]
 clip = 1.0
-`+privacy), []byte(roster.String()), nil)
+` + privacy), Roster: []byte(roster.String())})
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,14 +177,14 @@ func TestStore(t *testing.T) {
 	identity := ed25519.NewKeyFromSeed(make([]byte, 32))
 	open := func(key *keyexchange.SealKey, id string) *store {
 		t.Helper()
-		s, err := openStore(folder, key, id, identity)
+		s, err := openStore(folder, key, kindParty, id, identity)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	s := open(key, "f")
-	if _, err := openStore(folder, key, "f", identity); !errors.Is(err, ErrLocked) {
+	if _, err := openStore(folder, key, kindParty, "f", identity); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second process: %v", err)
 	}
 	if err := s.save(&saved{Round: 1}); err != nil {
@@ -233,7 +234,7 @@ func TestStoreKilled(t *testing.T) {
 	folder := t.TempDir()
 	open := func() (*store, *saved, error) {
 		t.Helper()
-		s, err := openStore(folder, key, "f", identity)
+		s, err := openStore(folder, key, kindParty, "f", identity)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +295,7 @@ func TestLostState(t *testing.T) {
 	if p.Key, err = keyexchange.GenerateSealKey(nil); err != nil {
 		t.Fatal(err)
 	}
-	s, err := openStore(p.Folder, p.Key, p.Federation.ID, p.Identity)
+	s, err := openStore(p.Folder, p.Key, kindParty, p.Federation.ID, p.Identity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +321,7 @@ func TestLostState(t *testing.T) {
 	}
 	r.Spent, r.LeastNumber, r.Key = 3, 9, p.Key
 	for range 2 { // in the second life the state knows it, and the word counts no more
-		if r.store, err = openStore(p.Folder, p.Key, p.Federation.ID, p.Identity); err != nil {
+		if r.store, err = openStore(p.Folder, p.Key, kindParty, p.Federation.ID, p.Identity); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.load(); err != nil {

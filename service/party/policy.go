@@ -155,7 +155,11 @@ func (p *Policy) Check(f *federation.Federation) error {
 		}
 	}
 	layout := f.Settled.Layout()
-	if up := layout.PackedSize(); p.MaxBytesRound > 0 && up > p.MaxBytesRound {
+	up := layout.PackedSize()
+	if f.Settled.Oneshot() != nil {
+		up = f.Up()
+	}
+	if p.MaxBytesRound > 0 && up > p.MaxBytesRound {
 		return fail("a round sends %d bytes, max_bytes_round is %d", up, p.MaxBytesRound)
 	}
 	return nil

@@ -37,7 +37,7 @@ type saved struct {
 	Format int
 	Number uint64 // of savings, to tell an older copy
 	Round  uint64 // the last that the party has submitted in itself
-	Party  []byte // of drive.Party.State
+	Party  []byte // of drive.Party.State, drive.Sender.State or drive.Member.State
 	Kept   []byte // digest of the submission that is kept next to the state
 
 	// Of format 1, which had no Party and counted rounds only.
@@ -53,6 +53,12 @@ const (
 	fileCounter    = "counter"
 	fileVariates   = "variates"
 	fileSubmission = "submission"
+)
+
+// Kinds of owners of folders.
+const (
+	kindParty  = "party"
+	kindMember = "member"
 )
 
 // sealing is the version of what binds a state to its owner, whatever its format.
@@ -75,7 +81,8 @@ type store struct {
 }
 
 // openStore locks a folder.
-func openStore(folder string, key *keyexchange.SealKey, id string, identity crypto.Signer,
+func openStore(
+	folder string, key *keyexchange.SealKey, kind, id string, identity crypto.Signer,
 ) (*store, error) {
 	if key == nil {
 		return nil, fmt.Errorf("%w: there is no key to seal it with", ErrStored)
@@ -100,7 +107,7 @@ func openStore(folder string, key *keyexchange.SealKey, id string, identity cryp
 	public, _ := identity.Public().(ed25519.PublicKey)
 	return &store{
 		key:        key,
-		owner:      fmt.Appendf(nil, "hushsum/2 party %d\n%s\n%x", sealing, id, []byte(public)),
+		owner:      fmt.Appendf(nil, "hushsum/2 %s %d\n%s\n%x", kind, sealing, id, []byte(public)),
 		state:      hushsum.FileStore(filepath.Join(folder, fileState)),
 		counter:    hushsum.FileCounter(filepath.Join(folder, fileCounter)),
 		submission: filepath.Join(folder, fileSubmission),
@@ -232,6 +239,18 @@ func (s *store) open(box []byte) (*saved, error) {
 	return v, nil
 }
 
+// saveState saves what a sender or a member is made again from.
+func (r *running) saveState(state func(*keyexchange.SealKey) ([]byte, error)) error {
+	b, err := state(r.Key)
+	if err == nil {
+		err = r.store.save(&saved{Party: b})
+	}
+	if err != nil {
+		return localError{err}
+	}
+	return nil
+}
+
 func (r *running) save(submission *protocol.Submission) error {
 	if submission != nil {
 		if err := r.store.keep(submission); err != nil {
@@ -248,15 +267,22 @@ func (r *running) save(submission *protocol.Submission) error {
 	return nil
 }
 
-func (r *running) load() error {
+// limits are what the party agreed to.
+func (r *running) limits() (l drive.Limits, err error) {
+	settled := r.Federation.Settled
+	l = drive.Limits{Rounds: uint64(settled.Rounds()), Submissions: uint64(settled.Submissions()),
+		Cost: settled.Round()}
+	l.Ledger, err = settled.Ledger()
+	return l, err
+}
+
+func (r *bySessions) load() error {
 	v, err := r.store.load(r.Spent > 0)
 	if err != nil {
 		return err
 	}
 	settled := r.Federation.Settled
 	config := drive.PartyConfig{
-		Limits: drive.Limits{Rounds: uint64(settled.Rounds()),
-			Submissions: uint64(settled.Submissions()), Cost: settled.Round()},
 		Session:  settled.Config,
 		Label:    settled.Label(),
 		Identity: r.Identity,
@@ -266,7 +292,7 @@ func (r *running) load() error {
 		Least:    max(1, r.LeastNumber),
 		Spent:    uint64(r.Spent),
 	}
-	if config.Limits.Ledger, err = settled.Ledger(); err != nil {
+	if config.Limits, err = r.limits(); err != nil {
 		return err
 	}
 	if r.Federation.Settled.Mechanism() != nil {

@@ -45,7 +45,7 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &running{
+	r := &running{
 		Party: Party{
 			Federation: f,
 			Identity:   identity,
@@ -55,6 +55,8 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 		party: party,
 		most:  1 << 20,
 	}
+	r.machine, r.path = &bySessions{r}, partyPath(f.ID)
+	return r
 }
 
 // A redirection is not followed: nothing goes to another than the server that was named.
@@ -247,12 +249,13 @@ func TestDeclaredParty(t *testing.T) {
 		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
 		roster.WriteString(string(p) + " " + hex.EncodeToString(key) + "\n")
 	}
-	f, err := federation.New([]byte(`name = "t"
+	f, err := federation.New(federation.Files{Text: []byte(`name = "t"
 parties.roster = "r"
 rounds = 2
 model = { name = "logistic", features = 1, classes = 2 }
 sum = { adversary = "curious", recovery = true }
-`), []byte(roster.String()), nil)
+`), Roster: []byte(roster.String())})
+
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,6 +177,8 @@ type Definition struct {
 	ID     string `json:"id"`
 	Text   []byte `json:"text"`   // of its file
 	Roster []byte `json:"roster"` // of the roster
+	// Committee is the text of the committee of one-message sums.
+	Committee []byte `json:"committee,omitempty"`
 	// RosterAt is where a long roster is stored; Definition reads it.
 	RosterAt *Ref      `json:"roster_at,omitempty"`
 	Model    *Ref      `json:"model,omitempty"`

@@ -10,17 +10,25 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 )
 
 // This file has what parties ask and send.
 
-// Ask is what a party says when it asks what is next.
+// Peer is a party, or a member of the committee of one-message sums.
+type Peer struct {
+	Index  int // in the roster, or in the committee
+	Member bool
+}
+
+// Ask is what a party or a member says when it asks what is next.
 type Ask struct {
 	Sessions []uint64 // that it has keys for
 	Least    uint64   // the least number of a session that it may join
 	Round    uint64   // the last round that it knows of
 	Absent   uint64   // a round that it does not submit in
+	Offer    uint64   // a round that it has its one message of, and not been told to upload
 	Seen     []string // items that it has
 	Working  bool     // it is busy with what it has, and wants to hear only what is newer
 }
@@ -33,6 +41,7 @@ const (
 	Nothing Kind = ""        // nothing yet: ask again
 	Join    Kind = "join"    // make keys for the session of this number
 	Message Kind = "message" // take this message
+	Upload  Kind = "upload"  // send the one message of the round
 	End     Kind = "end"     // the federation has ended; the model is the last one
 )
 
@@ -58,24 +67,25 @@ func (n *Next) Sent() {
 	}
 }
 
-// Next waits until there is something for a party to do, or ctx ends, when it returns
+// Next waits until there is something for a party or a member to do, or ctx ends, when it returns
 // Nothing. Call the result's Sent. It fails with [ErrStopped].
-func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
+func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 	if err := r.acquire(ctx); err != nil {
 		return Next{}, orNothing(ctx, err)
 	}
-	now := r.now()
-	r.parties[i].polls++
-	r.drive.Connected(now, i, drive.Hello{Sessions: ask.Sessions, Least: ask.Least, Told: ask.Round})
-	r.drive.Absent(now, i, ask.Absent)
+	r.peer(p).polls++
+	r.connected(p, &ask)
 	r.poke()
 	r.release()
 	room := int64(0)
 	left := func() {
 		r.out.Release(room)
 		<-r.lock
-		if r.parties[i].polls--; r.parties[i].polls == 0 {
-			r.drive.Gone(r.now(), i)
+		if at := r.peer(p); at.polls == 1 {
+			at.polls = 0
+			r.gone(p)
+		} else {
+			at.polls--
 		}
 		r.release()
 		r.poke()
@@ -91,7 +101,7 @@ func (r *Runner) Next(ctx context.Context, i int, ask Ask) (Next, error) {
 			left()
 			return Next{}, orNothing(ctx, err)
 		}
-		next, again := r.next(i, ask)
+		next, again := r.next(p, &ask)
 		changed := r.changed
 		size := min(int64(next.Len()), r.OutRoom)
 		if size > r.largest.Load() {
@@ -133,26 +143,27 @@ func orNothing(ctx context.Context, err error) error {
 	return err
 }
 
-// next finds what a party has to do, and after what time to look again: the first item of a
-// session that it has not seen, or the last that it has seen, not answered and is not at work on.
-func (r *Runner) next(i int, ask Ask) (n Next, again time.Duration) {
+// next finds what a party or a member has to do, and after what time to look again.
+func (r *Runner) next(p Peer, ask *Ask) (n Next, again time.Duration) {
+	if r.committee != nil {
+		return r.inOrder(p, ask)
+	}
+	return r.inSession(p, ask)
+}
+
+// inSession finds the first item of a session that a party has not seen, or the last that it has
+// seen, not answered and is not at work on.
+func (r *Runner) inSession(p Peer, ask *Ask) (n Next, again time.Duration) {
 	var last []Next // of each session, what it has seen
-	for item := range r.drive.Pending(i) {
-		found := Next{
-			Kind:    kinds[item.Kind],
-			Item:    item.Name,
-			Session: item.Session,
-			Round:   int(item.Round),
-			Shared:  item.Shared,
-			Message: item.Own,
-		}
+	for item := range r.drive.Pending(p.Index) {
+		found := nextOf(&item)
 		k := len(last) - 1
 		another := k < 0 || last[k].Session != found.Session
-		if another && k >= 0 && r.again(i, &last[k], &ask, &again) {
+		if another && k >= 0 && r.again(p, &last[k], ask, &again) {
 			return last[k], 0
 		}
 		if found.Kind == End || !slices.Contains(ask.Seen, found.Item) {
-			r.asked(i, &found)
+			r.asked(p, &found)
 			return found, 0
 		}
 		if another {
@@ -161,29 +172,43 @@ func (r *Runner) next(i int, ask Ask) (n Next, again time.Duration) {
 			last[k] = found
 		}
 	}
-	if k := len(last) - 1; k >= 0 && r.again(i, &last[k], &ask, &again) {
+	if k := len(last) - 1; k >= 0 && r.again(p, &last[k], ask, &again) {
 		return last[k], 0
 	}
 	return Next{}, again
 }
 
 // kinds are those of what drive has a party do.
-var kinds = map[drive.ItemKind]Kind{drive.Join: Join, drive.Carry: Message, drive.Last: End}
+var kinds = map[drive.ItemKind]Kind{
+	drive.Join: Join, drive.Carry: Message, drive.Upload: Upload, drive.Last: End,
+}
 
-func (r *Runner) asked(i int, n *Next) {
-	r.parties[i].asked, r.parties[i].askedWhen = n.Item, time.Now()
+func nextOf(item *drive.Item) Next {
+	return Next{
+		Kind:    kinds[item.Kind],
+		Item:    item.Name,
+		Session: item.Session,
+		Round:   int(item.Round),
+		Shared:  item.Shared,
+		Message: item.Own,
+	}
+}
+
+func (r *Runner) asked(p Peer, n *Next) {
+	at := r.peer(p)
+	at.asked, at.askedWhen = n.Item, time.Now()
 }
 
 // again reports whether a party is to have again what it has seen: it is not at work on it, so
 // that its answer was lost, with a runner that died or on the way. Otherwise it says when.
-func (r *Runner) again(i int, n *Next, ask *Ask, when *time.Duration) bool {
+func (r *Runner) again(p Peer, n *Next, ask *Ask, when *time.Duration) bool {
 	if ask.Working {
 		return false
 	}
-	p := &r.parties[i]
-	wait := resendAfter - time.Since(p.askedWhen)
-	if p.asked != n.Item || wait <= 0 {
-		r.asked(i, n)
+	at := r.peer(p)
+	wait := resendAfter - time.Since(at.askedWhen)
+	if at.asked != n.Item || wait <= 0 {
+		r.asked(p, n)
 		return true
 	}
 	if *when == 0 || wait < *when {
@@ -192,19 +217,34 @@ func (r *Runner) again(i int, n *Next, ask *Ask, when *time.Duration) bool {
 	return false
 }
 
-// ReadMessage takes a message of a party, of so many bytes, which are all there to be read. A
-// copy of one that it has is taken like the first. It fails with [ErrStopped], [ErrEnded],
-// or an error of package protocol.
-func (r *Runner) ReadMessage(ctx context.Context, i int, message io.Reader, size int64) error {
+// ReadMessage takes a message of a party or a member, of so many bytes, which are all there to be
+// read. A copy of one that it has is taken like the first. It fails with [ErrStopped], [ErrEnded],
+// or an error of package protocol or oneshot.
+func (r *Runner) ReadMessage(ctx context.Context, p Peer, message io.Reader, size int64) error {
+	var whole []byte
+	if r.committee != nil { // which holds it until the members have checked it
+		whole = make([]byte, size)
+		if _, err := io.ReadFull(message, whole); err != nil {
+			return err
+		}
+	}
 	if err := r.acquire(ctx); err != nil {
 		return err
 	}
 	defer r.release()
 	now := r.now()
-	r.drive.Heard(now, i)
-	err := r.drive.ReadMessage(now, i, message)
+	r.heard(p)
+	var err error
 	switch {
-	case errors.Is(err, protocol.ErrDuplicate):
+	case r.server != nil:
+		err = r.server.ReadMessage(now, p.Index, message)
+	case p.Member:
+		err = r.committee.ReceiveMember(now, p.Index, whole)
+	default:
+		err = r.committee.Receive(now, p.Index, whole)
+	}
+	switch {
+	case errors.Is(err, protocol.ErrDuplicate), errors.Is(err, oneshot.ErrDuplicate):
 		return nil
 	case errors.Is(err, drive.ErrEnded):
 		return ErrEnded
@@ -226,7 +266,7 @@ func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	}
 	defer r.release()
 	if i >= 0 {
-		r.drive.Heard(r.now(), i)
+		r.heard(Peer{Index: i})
 	}
 	if round == 0 {
 		return r.last()
@@ -285,16 +325,16 @@ func (r *Runner) cast(round uint64, fresh [32]byte) ([]byte, error) {
 	return b, err
 }
 
-// Due reports whether a message of a party is waited for, and how long it can be at
+// Due reports whether a message of a party or a member is waited for, and how long it can be at
 // most. It fails with [ErrStopped] or [ErrEnded].
-func (r *Runner) Due(ctx context.Context, i int) (due bool, most int, err error) {
+func (r *Runner) Due(ctx context.Context, p Peer) (due bool, most int, err error) {
 	if err := r.acquire(ctx); err != nil {
 		return false, 0, err
 	}
 	defer r.release()
-	r.drive.Heard(r.now(), i)
+	r.heard(p)
 	if r.drive.Status().Ended != "" {
 		return false, 0, ErrEnded
 	}
-	return r.drive.Due(i), r.most, nil
+	return r.due(p), r.most, nil
 }

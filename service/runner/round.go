@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
@@ -25,7 +26,7 @@ func (r *Runner) config() (drive.ServerConfig, error) {
 	}
 	c := drive.ServerConfig{
 		Session:   f.Settled.Config,
-		Label:     f.Settled.Config(1).Label,
+		Label:     f.Settled.Label(),
 		Rounds:    uint64(f.Settled.Rounds()),
 		Survivors: f.Settled.MinSurvivors(),
 		Colluders: f.Settled.Colluders(),
@@ -80,7 +81,12 @@ func (r *Runner) apply(a *drive.Apply) error {
 	model := r.model
 	go func() {
 		out := applied{round: a.Round}
-		sum := a.Sum.Values()
+		var sum [][]uint64
+		if r.committee != nil {
+			sum = signed.Ring(r.Federation.Settled.Layout(), a.Values)
+		} else {
+			sum = a.Sum.Values()
+		}
 		if r.Summed != nil {
 			r.Summed(int(a.Round), a.Parties, sum)
 		}
@@ -128,6 +134,9 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			line.Event = "a session took over"
 		case drive.Begun:
 			line.Event, r.why = "begun", ""
+			if n.Member { // who will submit is not known yet
+				line.Parties, line.Note = 0, fmt.Sprintf("%d members have keys", len(n.Parties))
+			}
 			line.Digest, line.Size = digestOf(r.broadcast), len(r.broadcast)
 		case drive.Unbegun:
 			r.why = fmt.Sprintf("round %d could not begin: %v", n.Round, n.Err)
@@ -156,7 +165,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			line.Event, line.Epsilon = "ended", r.epsilon()
 		case drive.Awaited, drive.Stall, drive.Dropped, drive.Formed:
 			r.Log.Info(n.Kind.String(), "session", n.Session, "round", n.Round, "parties", len(n.Parties),
-				"party", n.Party, "note", line.Note)
+				"party", n.Party, "member", n.Member, "note", line.Note)
 			continue
 		}
 		lines = append(lines, line)

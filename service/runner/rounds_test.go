@@ -65,7 +65,7 @@ func (f *follower) poll() bool {
 	f.drive.Connected(now, f.index, drive.Hello{
 		Sessions: f.party.Sessions(), Least: f.party.Least(), Told: guard.Last()})
 	f.drive.Absent(now, f.index, f.absent)
-	n, _ := f.next(f.index, Ask{Seen: f.seen})
+	n, _ := f.next(Peer{Index: f.index}, &Ask{Seen: f.seen})
 	var err error
 	switch n.Kind {
 	case Join:
@@ -110,7 +110,8 @@ func (f *follower) send(m drive.Message) {
 		message = f.change(h, message)
 	}
 	// Whoever is left out is refused.
-	_ = f.ReadMessage(f.t.Context(), f.index, bytes.NewReader(message), int64(len(message)))
+	_ = f.ReadMessage(f.t.Context(), Peer{Index: f.index}, bytes.NewReader(message),
+		int64(len(message)))
 }
 
 func (f *follower) answer(ask drive.Ask) error {

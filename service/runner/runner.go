@@ -58,8 +58,8 @@ type Options struct {
 	Summed func(round int, parties []int, sum [][]uint64)
 }
 
-// party is what the runner knows of one, in memory only.
-type party struct {
+// peer is what the runner knows of a party or a member, in memory only.
+type peer struct {
 	polls     int    // that are open
 	asked     string // item that it was last asked for
 	askedWhen time.Time
@@ -78,21 +78,23 @@ type Runner struct {
 	largest atomic.Int64 // bytes of the messages that were sent
 	began   time.Time
 
-	drive     *drive.Server
+	drive     leader
+	server    *drive.Server    // the same, nil with a committee
+	committee *drive.Committee // the same, nil without one
 	optimizer *aggregation.Optimizer
 	mostOf    *accounting.Ledger // that mostSpent is of
 	mostSpent float64
 	model     []float64
 	modelRef  *record.Ref
-	sumRef    *record.Ref   // a long sum of the open round, when no more can come to it
-	sumName   string        // of it
+	objects   []object      // of the open round
 	spent     []*record.Ref // objects that the next decision makes superfluous
 	broadcast []byte        // made when asked for
 	of        int           // the round that broadcast is of; negative: the model after it
 	history   []Past
 	why       string // why it is paused, or why the last round was lost or could not begin
 
-	parties []party
+	parties []peer
+	members []peer // of the committee
 	names   []string
 	bytesIn int64
 	most    int // bytes of a message
@@ -152,8 +154,12 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		out:       semaphore.NewWeighted(o.OutRoom),
 		began:     time.Now(),
 		optimizer: o.Federation.Optimizer(),
-		parties:   make([]party, n),
-		most:      o.Federation.Settled.Config(1).MaxMessage(),
+		parties:   make([]peer, n),
+	}
+	if one := settled.Oneshot(); one != nil {
+		r.members, r.most = make([]peer, one.Committee.Len()), one.MaxMessage()
+	} else {
+		r.most = settled.Config(1).MaxMessage()
 	}
 	for i := range n {
 		r.names = append(r.names, settled.Roster().Name(i))
@@ -214,7 +220,9 @@ func (r *Runner) Run(ctx context.Context) error {
 			}
 		} else {
 			// A graceful end: the next runner goes on in mid-step.
-			r.drive.Keep()
+			if r.server != nil {
+				r.server.Keep()
+			}
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			if _, failed := r.carry(last); failed != nil {
 				err = failed

@@ -40,18 +40,19 @@ func newLed(t *testing.T, more string) *led {
 	}
 	l := &led{t: t}
 	var err error
-	l.fed, err = federation.New([]byte(`name = "led"
+	l.fed, err = federation.New(federation.Files{Text: []byte(`name = "led"
 parties.roster = "r"
 rounds = 2000
 parties.drop_out = 0.4
 parties.colluders = 1
 sum.adversary = "curious"
 privacy.clip = 1.0
-`+more+`
+` + more + `
 [[model.tensor]]
 name = "w"
 shape = [4]
-`), []byte(roster.String()), nil)
+`), Roster: []byte(roster.String())})
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestConfirm(t *testing.T) {
 	if _, err := l.Status(context.Background()); !errors.Is(err, ErrStopped) {
 		t.Errorf("it still answers: %v", err)
 	}
-	if _, err := l.Next(context.Background(), 0, Ask{}); !errors.Is(err, ErrStopped) {
+	if _, err := l.Next(context.Background(), Peer{}, Ask{}); !errors.Is(err, ErrStopped) {
 		t.Errorf("a party is kept waiting: %v", err)
 	}
 	l.Confirm(context.Background()) // says nothing more
@@ -216,10 +217,10 @@ func TestOrders(t *testing.T) {
 		t.Errorf("the next runner has %q", state(next))
 	}
 	for _, i := range []int{0, parties - 1} {
-		if _, _, err := l.Due(ctx, i); !errors.Is(err, ErrEnded) {
+		if _, _, err := l.Due(ctx, Peer{Index: i}); !errors.Is(err, ErrEnded) {
 			t.Errorf("due of party %d: %v", i, err)
 		}
-		n, err := l.Next(ctx, i, Ask{})
+		n, err := l.Next(ctx, Peer{Index: i}, Ask{})
 		if err != nil || n.Kind != End {
 			t.Errorf("next of party %d: %q %v", i, n.Kind, err)
 		}
@@ -252,7 +253,7 @@ func TestSetBack(t *testing.T) {
 	ctx := context.Background()
 	tell := func(party int, round uint64, want, lost int) {
 		t.Helper()
-		l.drive.Told(l.now(), party, round)
+		l.server.Told(l.now(), party, round)
 		if err := l.proceed(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -353,8 +354,8 @@ func TestLastModel(t *testing.T) {
 		t.Errorf("a second copy: %v", err)
 	}
 	l.model[0] = 1
-	l.drive.Told(l.now(), 0, 1)
-	l.drive.Told(l.now(), 1, 1)
+	l.server.Told(l.now(), 0, 1)
+	l.server.Told(l.now(), 1, 1)
 	if err := l.proceed(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -31,8 +32,9 @@ type state struct {
 	Model   *record.Ref
 	Sum     *record.Ref // of the open round, where it is long
 	SumName string
-	After   int    // rounds that the model has behind it
-	Drive   []byte // of drive.Server.State
+	Objects []object // with a committee, in place of both
+	After   int      // rounds that the model has behind it
+	Drive   []byte   // of drive.Server.State, or with a committee of drive.Committee.State
 
 	// Of earlier formats.
 	Round     int
@@ -182,15 +184,9 @@ func (r *Runner) record(ctx context.Context) error {
 		Model:   r.modelRef,
 		After:   r.after(),
 	}
-	var sum io.WriterTo
-	var err error
-	if out.Drive, sum, err = r.drive.State(r.Key); err != nil {
+	if err := r.recordDrive(ctx, &out); err != nil {
 		return err
 	}
-	if err := r.keepSum(ctx, sum); err != nil {
-		return err
-	}
-	out.Sum, out.SumName = r.sumRef, r.sumName
 	b, err := encode(out)
 	if err != nil {
 		return err
@@ -207,24 +203,36 @@ func (r *Runner) putModel(ctx context.Context) (*record.Ref, error) {
 	return r.Hold.PutFrom(ctx, fmt.Sprintf("model-%d", r.drive.Status().Round), m.size(), m)
 }
 
-// keepSum stores a long sum, once.
-func (r *Runner) keepSum(ctx context.Context, sum io.WriterTo) (err error) {
-	name := ""
+// sumObject is the name of a long sum.
+const sumObject = "sum"
+
+// recordDrive stores what drive has to keep: objects first, since the state names them.
+func (r *Runner) recordDrive(ctx context.Context, out *state) (err error) {
+	if r.committee != nil {
+		if err = r.keep(ctx, r.committee.Objects(), r.committee.Needed()); err != nil {
+			return err
+		}
+		out.Objects = r.objects
+		out.Drive, err = r.committee.State(r.Key)
+		return err
+	}
+	var sum io.WriterTo
+	if out.Drive, sum, err = r.server.State(r.Key); err != nil {
+		return err
+	}
+	var objects []drive.Object
+	var needed []string
 	if sum != nil {
-		name = r.drive.SumName()
+		needed = append(needed, sumObject)
+		objects = append(objects, drive.Object{Name: sumObject, Version: r.server.SumName(), Body: sum})
 	}
-	if name == r.sumName {
-		return nil
+	if err := r.keep(ctx, objects, needed); err != nil {
+		return err
 	}
-	if r.sumRef != nil {
-		r.spent = append(r.spent, r.sumRef)
+	if o := r.find(sumObject, ""); o != nil {
+		out.Sum, out.SumName = o.Ref, o.Version
 	}
-	r.sumRef, r.sumName = nil, name
-	if sum != nil {
-		size := r.Federation.Settled.Config(1).Layout.PackedSize()
-		r.sumRef, err = r.Hold.PutFrom(ctx, name, size, sum)
-	}
-	return err
+	return nil
 }
 
 // load reads the newest state, or begins.
@@ -239,53 +247,86 @@ func (r *Runner) load(ctx context.Context) error {
 	case err != nil:
 		return err
 	case b == nil:
-		r.drive, err = drive.NewServer(config, r.now())
-		return err
+		return r.begins(config)
 	}
 	in, err := parseState(b)
 	if err != nil {
 		return err
 	}
 	r.history, r.why, r.modelRef = in.History, in.Why, in.Model
-	r.sumRef, r.sumName = in.Sum, in.SumName
+	if r.objects = in.Objects; in.Sum != nil {
+		r.objects = []object{{sumObject, in.sumName(), in.Sum}}
+	}
 	if err := r.loadModel(ctx); err != nil {
 		return err
 	}
 	if err := r.loadDrive(ctx, &in, config); err != nil {
 		return err
 	}
-	if err := r.Hold.Tidy(ctx, r.modelRef, r.sumRef); err != nil {
+	keep := []*record.Ref{r.modelRef}
+	for _, o := range r.objects {
+		keep = append(keep, o.Ref)
+	}
+	if err := r.Hold.Tidy(ctx, keep...); err != nil {
 		r.Log.Warn("old objects were not deleted", "error", err.Error())
 	}
 	return nil
 }
 
+// begins makes the server of a federation that begins.
+func (r *Runner) begins(config drive.ServerConfig) (err error) {
+	if one := r.Federation.Settled.Oneshot(); one != nil {
+		r.committee, err = drive.NewCommittee(r.committeeConfig(config, one), r.now())
+		r.drive = r.committee
+	} else {
+		r.server, err = drive.NewServer(config, r.now())
+		r.drive = r.server
+	}
+	return err
+}
+
 // loadDrive makes the server again of a state of any format.
-func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerConfig) error {
+func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerConfig) (err error) {
+	if one := r.Federation.Settled.Oneshot(); one != nil {
+		r.committee, err = drive.ReadCommittee(r.committeeConfig(config, one), r.Key, r.now(), in.Drive)
+		r.drive = r.committee
+	} else {
+		r.server, err = r.loadServer(ctx, in, config)
+		r.drive = r.server
+	}
+	if err != nil && !errors.Is(err, record.ErrUnavailable) {
+		return fmt.Errorf("%w: %w", record.ErrRecord, err)
+	}
+	return err
+}
+
+func (r *Runner) loadServer(
+	ctx context.Context, in *state, config drive.ServerConfig,
+) (*drive.Server, error) {
 	var sum io.Reader
 	if in.Sum != nil {
 		b, err := r.Hold.Get(ctx, in.Sum)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		sum = bytes.NewReader(b)
 	}
-	var err error
 	if in.Format >= 3 {
-		r.drive, err = drive.ReadServer(config, r.Key, r.now(), in.Drive, sum)
-	} else {
-		var series *protocol.ServerSeries
-		if series, err = protocol.ReadServerSeries(config.Label, r.Key, in.Series, sum); err == nil {
-			r.drive, err = drive.ResumeServer(config, r.now(), in.recorded(), series)
-		}
-		if in.Sum != nil {
-			r.sumName = fmt.Sprintf("sum-%d", in.Round)
-		}
+		return drive.ReadServer(config, r.Key, r.now(), in.Drive, sum)
 	}
+	series, err := protocol.ReadServerSeries(config.Label, r.Key, in.Series, sum)
 	if err != nil {
-		return fmt.Errorf("%w: %w", record.ErrRecord, err)
+		return nil, err
 	}
-	return nil
+	return drive.ResumeServer(config, r.now(), in.recorded(), series)
+}
+
+// sumName names a long sum of a state of any format.
+func (s *state) sumName() string {
+	if s.Format >= 3 {
+		return s.SumName
+	}
+	return fmt.Sprintf("sum-%d", s.Round)
 }
 
 // parseState reads what record stored.

@@ -26,9 +26,10 @@ type Status struct {
 	Delta   float64 `json:"delta"`
 	Least   int     `json:"least"` // parties in a sum
 
-	Parties []PartyStatus `json:"parties"`
-	History []Past        `json:"history"` // of the last thousand rounds
-	Leader  string        `json:"leader"`
+	Parties   []PartyStatus `json:"parties"`
+	Committee []PartyStatus `json:"committee,omitempty"` // of one-message sums
+	History   []Past        `json:"history"`             // of the last thousand rounds
+	Leader    string        `json:"leader"`
 
 	Decisions uint64 `json:"decisions"`
 	BytesIn   int64  `json:"bytes_in"` // since this runner leads
@@ -41,6 +42,20 @@ type PartyStatus struct {
 	// State is here, gone, never for who was not seen yet, or late for who is here and is
 	// waited for, since more than half of the time that a step has.
 	State string `json:"state"`
+	// Awaited reports of a member of the committee whether its answer is waited for.
+	Awaited bool `json:"awaited,omitempty"`
+}
+
+func stateOf(here, ever, late bool) string {
+	switch {
+	case !ever:
+		return "never"
+	case !here:
+		return "gone"
+	case late:
+		return "late"
+	}
+	return "here"
 }
 
 // Status returns it.
@@ -74,6 +89,10 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		out.State, out.Why = "ended", at.Ended
 	case at.Paused:
 		out.State, out.Why = "paused", r.why
+	case r.committee != nil:
+		if out.Stage = at.Stage.String(); at.Stage >= drive.Submitting {
+			out.State, out.Why = "running", r.why
+		}
 	case at.Session == 0:
 	default:
 		out.Stage, out.Session = at.Stage.String(), at.Session
@@ -82,19 +101,14 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		}
 	}
 	step := drive.Time(r.Federation.Job.Time.StepTime)
-	overdue := at.Session != 0 && at.Stage != drive.Resting && r.now()-at.Since > step/2
+	open := at.Session != 0 || r.committee != nil
+	overdue := open && at.Stage != drive.Resting && r.now()-at.Since > step/2
 	for i := range r.parties {
-		p := PartyStatus{Name: r.names[i], State: "here"}
-		switch here, ever := r.drive.Here(i); {
-		case !ever:
-			p.State = "never"
-		case !here:
-			p.State = "gone"
-		case overdue && r.drive.Due(i):
-			p.State = "late"
-		}
-		out.Parties = append(out.Parties, p)
+		here, ever := r.drive.Here(i)
+		state := stateOf(here, ever, overdue && r.drive.Due(i))
+		out.Parties = append(out.Parties, PartyStatus{Name: r.names[i], State: state})
 	}
+	out.Committee = r.committeeStatus(overdue)
 	return out, nil
 }
 

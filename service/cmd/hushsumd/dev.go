@@ -17,6 +17,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // devOptions are dev's flags.
@@ -26,6 +27,9 @@ type devOptions struct {
 	admin      string
 	json, exit bool
 }
+
+// devMembers is how many members the committee of dev's own job has.
+const devMembers = 5
 
 // outcome is dev's last line.
 type outcome struct {
@@ -57,12 +61,14 @@ says, where there is no noise, whether the result is that of the simulation.`, s
 		return err
 	}
 	var o devOptions
-	var log, spec, data string
+	var log, spec, data, protocol string
 	f.StringVar(&spec, "spec", "", "`file` of a job, with the parties' number, see docs/service.md")
 	f.IntVar(&j.Rounds, "rounds", j.Rounds, "rounds of training")
 	f.IntVar(&j.Parties.Count, "parties", j.Parties.Count, "parties, 4 to 100")
 	f.Float64Var(&j.Privacy.Epsilon, "epsilon", j.Privacy.Epsilon,
 		"what a party may spend over all rounds; 0: no noise")
+	f.StringVar(&protocol, "protocol", "pairwise",
+		"what takes the sums: pairwise, or oneshot with a committee of 5")
 	f.StringVar(&data, "data", "", "`folder` of the Adult data set, or synthetic")
 	f.StringVar(&o.admin, "admin", "127.0.0.1:0", "`host:port` of the page")
 	f.BoolVar(&o.json, "json", false, "print the last line as JSON")
@@ -75,7 +81,7 @@ says, where there is no noise, whether the result is that of the simulation.`, s
 	if spec != "" {
 		err = o.fromFile(f, spec, std)
 	} else {
-		err = o.fromFlags(j, data)
+		err = o.fromFlags(j, data, protocol)
 	}
 	if err != nil {
 		return inFile(spec, err)
@@ -93,7 +99,17 @@ says, where there is no noise, whether the result is that of the simulation.`, s
 }
 
 // fromFlags takes dev's own job, with what flags say of it.
-func (o *devOptions) fromFlags(j *job.Job, data string) (err error) {
+func (o *devOptions) fromFlags(j *job.Job, data, protocol string) (err error) {
+	switch protocol {
+	case "pairwise":
+	case "oneshot":
+		j.Sum.Protocol, j.Sum.Members = protocol, devMembers
+		if j.Privacy.Epsilon > 0 { // the keys of one-message sums take more bits than a submission
+			j.Privacy.Bits = max(32, simulation.OneshotBits(j.Parties.Count))
+		}
+	default:
+		return misuse("--protocol is pairwise or oneshot")
+	}
 	switch p := &j.Privacy; {
 	case j.Rounds < 1 || j.Rounds > 10_000:
 		return misuse("--rounds is 1 to 10000")
@@ -114,7 +130,7 @@ func (o *devOptions) fromFile(f *flag.FlagSet, file string, std streams) (err er
 	var twice string
 	f.Visit(func(given *flag.Flag) {
 		switch given.Name {
-		case "rounds", "parties", "epsilon", "data", "seed":
+		case "rounds", "parties", "epsilon", "data", "seed", "protocol":
 			twice = given.Name
 		}
 	})
@@ -136,7 +152,7 @@ func runDev(
 	ctx context.Context, o *devOptions, folder string, log *slog.Logger, std streams,
 ) error {
 	began := time.Now()
-	declared, roster, err := prepareDev(folder, o.job, o.own)
+	declared, files, err := prepareDev(folder, o.job, o.own)
 	if err != nil {
 		return err
 	}
@@ -158,7 +174,7 @@ func runDev(
 		return err
 	}
 	defer n.Close()
-	fed, err := n.Create(ctx, declared.Text, roster, nil)
+	fed, err := n.Create(ctx, *files)
 	if err != nil {
 		return err
 	}
@@ -178,7 +194,12 @@ func runDev(
 	parties := len(o.own.parties)
 	fmt.Fprintf(notes, "%d parties on %s\njob    %s\npage   %s\ntoken  %s (to pause, resume, end)\n",
 		parties, o.own.about, fed.JobDigest, url, n.NewTokens[len(n.NewTokens)-1])
-	stop, err := startParties(ctx, folder, parties, std.err)
+	members := 0
+	if one := fed.Settled.Oneshot(); one != nil {
+		members = one.Committee.Len()
+		fmt.Fprintf(notes, "one message a party and round, with a committee of %d\n", members)
+	}
+	stop, err := startProcesses(ctx, folder, parties, members, std.err)
 	if err != nil {
 		return err
 	}
@@ -258,10 +279,14 @@ func partyFolder(folder string, i int) string {
 	return filepath.Join(folder, fmt.Sprint("party-", i+1))
 }
 
-// startParties starts the parties' processes. Each ends when its standard input does, and
-// so with this process, however that ends.
-func startParties(
-	ctx context.Context, folder string, parties int, errs io.Writer,
+func memberFolder(folder string, k int) string {
+	return filepath.Join(folder, fmt.Sprint("member-", k+1))
+}
+
+// startProcesses starts the parties' processes, and those of the committee. Each ends when its
+// standard input does, and so with this process, however that ends.
+func startProcesses(
+	ctx context.Context, folder string, parties, members int, errs io.Writer,
 ) (stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -273,8 +298,12 @@ func startParties(
 		cancel()
 		group.Wait()
 	}
-	for i := range parties {
-		c := exec.CommandContext(ctx, self, devPartyName, folder, fmt.Sprint(i))
+	for i := range parties + members {
+		role, number := devPartyName, i
+		if i >= parties {
+			role, number = devMemberName, i-parties
+		}
+		c := exec.CommandContext(ctx, self, role, folder, fmt.Sprint(number))
 		c.Stderr = errs
 		c.Env = append(os.Environ(), "GOMAXPROCS=1")
 		c.WaitDelay = 5 * time.Second
@@ -291,7 +320,7 @@ func startParties(
 			defer group.Done()
 			defer pipe.Close()
 			if err := c.Wait(); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(errs, "party %d ended: %v\n", i+1, err)
+				fmt.Fprintf(errs, "%s %d ended: %v\n", role, number+1, err)
 			}
 		}()
 	}

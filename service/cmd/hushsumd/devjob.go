@@ -3,7 +3,7 @@ package main
 import (
 	"crypto/ed25519"
 	_ "embed"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -66,6 +66,9 @@ func checkDev(j *job.Job) error {
 			`write model.name = "logistic"`},
 		{n < 4 || n > mostDev, "parties.count", fmt.Sprintf("there are %d parties", n),
 			fmt.Sprintf("have 4 to %d, each a process of this machine", mostDev)},
+		{j.Oneshot() && j.Sum.Members > mostDev, "sum.members",
+			fmt.Sprintf("there are %d members", j.Sum.Members),
+			fmt.Sprintf("have 4 to %d, each a process of this machine", mostDev)},
 		{j.Training.Restart, "training.restart", "it is compared with no simulation", simulate},
 		{len(w.Link) > 0, "world.link", real, simulate},
 		{len(w.Party) > 0, "world.party", real, simulate},
@@ -109,51 +112,78 @@ func devNames(j *job.Job) (list []string) {
 // the job, for rows such as theirs.
 func prepareDev(
 	folder string, j *job.Job, own *ownRows,
-) (fed *federation.Federation, roster []byte, err error) {
-	var members []keyexchange.Entry
-	for i, name := range devNames(j) {
-		dir := partyFolder(folder, i)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, nil, err
-		}
-		key, err := keyexchange.GenerateIdentity(nil)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := errors.Join(writeIdentity(filepath.Join(dir, "identity.pem"), key),
-			writeRows(filepath.Join(dir, "rows"), own.parties[i])); err != nil {
-			return nil, nil, err
-		}
-		members = append(members, keyexchange.Entry{Name: name, Key: key.Public().(ed25519.PublicKey)})
-	}
-	list, err := keyexchange.NewRoster(members)
+) (fed *federation.Federation, files *federation.Files, err error) {
+	var with job.Files
+	with.Roster, err = newRoster(devNames(j), func(i int) string { return partyFolder(folder, i) })
 	if err != nil {
 		return nil, nil, err
 	}
-	if roster, err = list.MarshalText(); err != nil {
+	for i, rows := range own.parties {
+		if err := writeRows(filepath.Join(partyFolder(folder, i), "rows"), rows); err != nil {
+			return nil, nil, err
+		}
+	}
+	files = new(federation.Files)
+	if files.Roster, err = with.Roster.MarshalText(); err != nil {
 		return nil, nil, err
+	}
+	if j.Oneshot() {
+		var names []string
+		for k := range j.WithDefaults().Sum.Members {
+			names = append(names, fmt.Sprint("member-", k+1))
+		}
+		with.Committee, err = newRoster(names, func(k int) string { return memberFolder(folder, k) })
+		if err != nil {
+			return nil, nil, err
+		}
+		if files.Committee, err = with.Committee.MarshalText(); err != nil {
+			return nil, nil, err
+		}
 	}
 	formed, err := training.WithRows(j, append([]*learning.Dataset{own.test}, own.parties...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	if fed, err = federation.Of(formed, list, nil); err != nil {
+	if fed, err = federation.Of(formed, with); err != nil {
 		return nil, nil, err
 	}
-	return fed, roster, errors.Join(
-		os.WriteFile(filepath.Join(folder, "federation.toml"), fed.Text, 0o600),
-		os.WriteFile(filepath.Join(folder, "roster.txt"), roster, 0o600))
+	files.Text = fed.Text
+	b, err := json.Marshal(files)
+	if err != nil {
+		return nil, nil, err
+	}
+	return fed, files, os.WriteFile(filepath.Join(folder, "federation.json"), b, 0o600)
+}
+
+// newRoster makes identities in folders of their own.
+func newRoster(names []string, folder func(i int) string) (*keyexchange.Roster, error) {
+	var entries []keyexchange.Entry
+	for i, name := range names {
+		dir := folder(i)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := writeIdentity(filepath.Join(dir, "identity.pem"), key); err != nil {
+			return nil, err
+		}
+		entries = append(entries, keyexchange.Entry{Name: name, Key: key.Public().(ed25519.PublicKey)})
+	}
+	return keyexchange.NewRoster(entries)
 }
 
 // readFederation works out what dev declared.
 func readFederation(folder string) (*federation.Federation, error) {
-	text, err := os.ReadFile(filepath.Join(folder, "federation.toml"))
+	b, err := os.ReadFile(filepath.Join(folder, "federation.json"))
 	if err != nil {
 		return nil, err
 	}
-	roster, err := os.ReadFile(filepath.Join(folder, "roster.txt"))
-	if err != nil {
+	var files federation.Files
+	if err := json.Unmarshal(b, &files); err != nil {
 		return nil, err
 	}
-	return federation.New(text, roster, nil)
+	return federation.New(files)
 }

@@ -131,7 +131,6 @@ func TestDevJobSettled(t *testing.T) {
 		{`"mlp:4"`, "\"mlp:4\"\nmodel.features = 3", "model.features", 6},
 		{"drop_out = 0.3", "drop_out = 0.6", "parties.drop_out", 6},
 		{"drop_out = 0.3", "drop_out = 0.3\nparties.hidden = 0.5", "parties.hidden", 7},
-		{"sum.max_weight = 50", "sum.protocol = \"oneshot\"", "sum.protocol", 7},
 	} {
 		j, _, err := parseDevJob("six.toml", []byte(strings.Replace(goodJob, c.from, c.to, 1)))
 		if err == nil {

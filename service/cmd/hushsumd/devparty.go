@@ -17,8 +17,12 @@ import (
 	"github.com/hushsum/hushsum/service/party"
 )
 
-// devPartyName is how dev starts its parties; it is no command for people.
-const devPartyName = "dev-party"
+// devPartyName and devMemberName are how dev starts its parties, and its committee; they are no
+// commands for people.
+const (
+	devPartyName  = "dev-party"
+	devMemberName = "dev-member"
+)
 
 func writeRows(name string, rows *learning.Dataset) error {
 	var b bytes.Buffer
@@ -28,8 +32,10 @@ func writeRows(name string, rows *learning.Dataset) error {
 	return hushsum.FileStore(name).Save(b.Bytes())
 }
 
-// devParty is one party of dev: it trains on the rows that it was dealt.
-func devParty(ctx context.Context, args []string, std streams) error {
+// devProcess runs one of dev's processes, of a number, until dev ends.
+func devProcess(ctx context.Context, args []string, std streams,
+	run func(ctx context.Context, folder string, i int, std streams) error,
+) error {
 	if len(args) != 2 {
 		return misuse("it takes a folder and a number")
 	}
@@ -44,16 +50,20 @@ func devParty(ctx context.Context, args []string, std streams) error {
 		_, _ = io.Copy(io.Discard, std.in)
 		cancel() // who started this has ended
 	}()
-	err = runDevParty(ctx, folder, i, std)
+	err = run(ctx, folder, i, std)
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
 }
 
+// runDevParty is one party of dev: it trains on the rows that it was dealt.
 func runDevParty(ctx context.Context, folder string, i int, std streams) error {
-	dir := partyFolder(folder, i)
-	b, err := os.ReadFile(filepath.Join(dir, "rows"))
+	p, err := devPeer(folder, partyFolder(folder, i), std)
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(filepath.Join(p.Folder, "rows"))
 	if err != nil {
 		return err
 	}
@@ -61,46 +71,55 @@ func runDevParty(ctx context.Context, folder string, i int, std streams) error {
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(rows); err != nil {
 		return err
 	}
-	if b, err = os.ReadFile(filepath.Join(folder, "site.json")); err != nil {
+	if p.Trainer, err = party.NewDeclared(p.Federation, i, rows, p.Folder); err != nil {
 		return err
-	}
-	var site devSite
-	if err := json.Unmarshal(b, &site); err != nil {
-		return err
-	}
-	fed, err := readFederation(folder)
-	if err != nil {
-		return err
-	}
-	identity, err := readIdentity(filepath.Join(dir, "identity.pem"))
-	if err != nil {
-		return err
-	}
-	server, err := party.NewServer(site.Address, site.Fingerprint, identity)
-	if err != nil {
-		return err
-	}
-	key, err := node.ReadKey(filepath.Join(dir, "seal.key"), true)
-	if err != nil {
-		return err
-	}
-	trainer, err := party.NewDeclared(fed, i, rows, dir)
-	if err != nil {
-		return err
-	}
-	log, err := logger(std.err, "error")
-	if err != nil {
-		return err
-	}
-	p := party.Party{
-		Federation: fed,
-		Identity:   identity,
-		Server:     server,
-		Folder:     dir,
-		Key:        key,
-		Log:        log,
-		Trainer:    trainer,
 	}
 	_, err = p.Run(ctx)
 	return err
+}
+
+// runDevMember is one member of dev's committee.
+func runDevMember(ctx context.Context, folder string, k int, std streams) error {
+	p, err := devPeer(folder, memberFolder(folder, k), std)
+	if err != nil {
+		return err
+	}
+	m := party.Member{
+		Federation: p.Federation,
+		Identity:   p.Identity,
+		Server:     p.Server,
+		Folder:     p.Folder,
+		Key:        p.Key,
+		Log:        p.Log,
+	}
+	return m.Run(ctx)
+}
+
+// devPeer reads what dev has left for a process, in a folder of its own.
+func devPeer(folder, dir string, std streams) (p *party.Party, err error) {
+	b, err := os.ReadFile(filepath.Join(folder, "site.json"))
+	if err != nil {
+		return nil, err
+	}
+	var site devSite
+	if err := json.Unmarshal(b, &site); err != nil {
+		return nil, err
+	}
+	p = &party.Party{Folder: dir}
+	if p.Federation, err = readFederation(folder); err != nil {
+		return nil, err
+	}
+	identity, err := readIdentity(filepath.Join(dir, "identity.pem"))
+	if err != nil {
+		return nil, err
+	}
+	p.Identity = identity
+	if p.Server, err = party.NewServer(site.Address, site.Fingerprint, identity); err != nil {
+		return nil, err
+	}
+	if p.Key, err = node.ReadKey(filepath.Join(dir, "seal.key"), true); err != nil {
+		return nil, err
+	}
+	p.Log, err = logger(std.err, "error")
+	return p, err
 }

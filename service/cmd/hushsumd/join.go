@@ -3,12 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"net"
@@ -43,73 +45,31 @@ absence in that round, and with noise a submission of zeros, of which only this 
 the federation declares the training, give --rows in place of a command: a CSV file of numbers
 without a header, the last of each line the class, from 0.`, std)
 	var j joining
-	var policy, identityFile, keyFile, log string
-	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; with commas, of its nodes")
-	f.StringVar(&j.fingerprint, "fingerprint", "", "of its certificate, if no authority knows it")
-	f.StringVar(&identityFile, "identity", "", "`file` of this party's identity")
-	f.StringVar(&j.name, "federation", "", "`name` or identifier; default: the only one")
-	f.StringVar(&j.rosterFile, "roster", "", "`file` of the roster")
-	f.StringVar(&j.rosterPrint, "roster-fingerprint", "", "of the roster, in place of the file")
-	f.StringVar(&j.folder, "folder", "hushsum-party", "`folder` of this party's state")
-	f.StringVar(&keyFile, "key", "", "`file` with the key that seals it; default: one in the folder")
-	f.StringVar(&policy, "policy", "", "TOML `file` of what this party insists on")
+	j.flags(f, "hushsum-party")
 	f.StringVar(&j.train, "train", "", "`command` that trains, by the shell")
 	f.StringVar(&j.rows, "rows", "", "CSV `file` of this party's rows, where the training is declared")
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
 	f.IntVar(&j.spent, "spent", 0, "last `round` that may have your submission: the state is lost for good")
 	f.Uint64Var(&j.least, "least-number", 0, "with --spent: `number` above those of all sessions so far")
-	accept := f.Bool("accept", false, "accept without asking")
-	f.StringVar(&log, "log", "info", "least `level` that is logged")
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
 	switch {
-	case j.address == "" || identityFile == "" || (j.train == "") == (j.rows == ""):
-		return misuse("--server, --identity, and either --train or --rows are required")
-	case (j.rosterFile == "") == (j.rosterPrint == ""):
-		return misuse("give --roster or --roster-fingerprint")
+	case (j.train == "") == (j.rows == ""):
+		return misuse("give either --train or --rows")
 	case j.limit <= 0:
 		return misuse("--train-time is a span of time above 0, such as 10m")
 	}
-	identity, err := readIdentity(identityFile)
+	p, err := j.peer(ctx, std)
 	if err != nil {
 		return err
 	}
-	p := &party.Party{Identity: identity, Folder: j.folder, Spent: j.spent, LeastNumber: j.least}
-	if p.Log, err = logger(std.err, log); err != nil {
+	p.LeastNumber = j.least
+	if p.Trainer, err = j.trainer(p.Federation, p.Identity, std); err != nil {
 		return err
 	}
-	if policy != "" {
-		if p.Policy, err = party.ReadPolicy(policy); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(j.folder, 0o700); err != nil {
-		return err
-	}
-	create := keyFile == ""
-	if create {
-		keyFile = filepath.Join(j.folder, "seal.key")
-	}
-	if p.Key, err = node.ReadKey(keyFile, create); err != nil {
-		return err
-	}
-	if p.Server, err = party.NewServer(j.address, j.fingerprint, identity); err != nil {
-		return err
-	}
-	if p.Federation, err = j.find(ctx, p.Server); err != nil {
-		return advise(err)
-	}
-	if p.Policy != nil {
-		if err := p.Policy.Check(p.Federation); err != nil {
-			return err
-		}
-	}
-	if p.Trainer, err = j.trainer(p.Federation, identity, std); err != nil {
-		return err
-	}
-	if err := j.agree(p.Federation, *accept, std); err != nil {
+	if err := j.agree(p.Federation, std); err != nil {
 		return err
 	}
 	model, err := p.Run(ctx)
@@ -123,19 +83,86 @@ without a header, the last of each line the class, from 0.`, std)
 	return nil
 }
 
-// joining is what join was told.
+// joining is what join or member was told.
 type joining struct {
-	address, fingerprint, name string
-	rosterFile, rosterPrint    string
-	folder, train, rows, out   string
-	limit                      time.Duration
-	spent                      int
-	least                      uint64
+	address, fingerprint, name    string
+	rosterFile, rosterPrint       string
+	committeeFile, committeePrint string
+	identity, key, policy, log    string
+	folder, train, rows, out      string
+	limit                         time.Duration
+	spent                         int
+	least                         uint64
+	accept                        bool
+}
+
+// flags are those that join and member have in common.
+func (j *joining) flags(f *flag.FlagSet, folder string) {
+	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; with commas, of its nodes")
+	f.StringVar(&j.fingerprint, "fingerprint", "", "of its certificate, if no authority knows it")
+	f.StringVar(&j.identity, "identity", "", "`file` of one's identity")
+	f.StringVar(&j.name, "federation", "", "`name` or identifier; default: the only one")
+	f.StringVar(&j.rosterFile, "roster", "", "`file` of the roster")
+	f.StringVar(&j.rosterPrint, "roster-fingerprint", "", "of the roster, in place of the file")
+	f.StringVar(&j.committeeFile, "committee", "", "`file` of the committee, if sums are of one message")
+	f.StringVar(&j.committeePrint, "committee-fingerprint", "", "of it, in place of the file")
+	f.StringVar(&j.folder, "folder", folder, "`folder` of one's state")
+	f.StringVar(&j.key, "key", "", "`file` with the key that seals it; default: one in the folder")
+	f.StringVar(&j.policy, "policy", "", "TOML `file` of what one insists on")
+	f.BoolVar(&j.accept, "accept", false, "accept without asking")
+	f.StringVar(&j.log, "log", "info", "least `level` that is logged")
+}
+
+// peer makes what flags say of whoever takes part, in a federation that fits the policy.
+func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
+	switch {
+	case j.address == "" || j.identity == "":
+		return nil, misuse("--server and --identity are required")
+	case (j.rosterFile == "") == (j.rosterPrint == ""):
+		return nil, misuse("give --roster or --roster-fingerprint")
+	case j.committeeFile != "" && j.committeePrint != "":
+		return nil, misuse("give --committee or --committee-fingerprint")
+	}
+	identity, err := readIdentity(j.identity)
+	if err != nil {
+		return nil, err
+	}
+	p := &party.Party{Identity: identity, Folder: j.folder, Spent: j.spent}
+	if p.Log, err = logger(std.err, j.log); err != nil {
+		return nil, err
+	}
+	if j.policy != "" {
+		if p.Policy, err = party.ReadPolicy(j.policy); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(j.folder, 0o700); err != nil {
+		return nil, err
+	}
+	key, create := j.key, j.key == ""
+	if create {
+		key = filepath.Join(j.folder, "seal.key")
+	}
+	if p.Key, err = node.ReadKey(key, create); err != nil {
+		return nil, err
+	}
+	if p.Server, err = party.NewServer(j.address, j.fingerprint, identity); err != nil {
+		return nil, err
+	}
+	if p.Federation, err = j.find(ctx, p.Server); err != nil {
+		return nil, advise(err)
+	}
+	if p.Policy != nil {
+		if err := p.Policy.Check(p.Federation); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
 }
 
 // trainer is the training command, or what the federation declares on this party's rows.
 func (j *joining) trainer(
-	f *federation.Federation, identity ed25519.PrivateKey, std streams,
+	f *federation.Federation, identity crypto.Signer, std streams,
 ) (party.Trainer, error) {
 	switch declared := f.Settled.Trains(); {
 	case declared && j.rows == "":
@@ -197,38 +224,57 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 	if err != nil {
 		return nil, err
 	}
-	var roster []byte
-	if j.rosterFile != "" {
-		roster, err = os.ReadFile(j.rosterFile)
-	} else {
-		roster, err = server.Roster(ctx, id)
-	}
+	files := federation.Files{Text: []byte(said.Text)}
+	files.Roster, err = trusted("roster", j.rosterFile, j.rosterPrint,
+		func() ([]byte, error) { return server.Roster(ctx, id) })
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := keyexchange.ParseRoster(roster)
-	if err != nil {
-		return nil, err
-	}
-	digest := parsed.Digest()
-	if j.rosterPrint != "" && !strings.EqualFold(j.rosterPrint, hex.EncodeToString(digest[:])) {
-		return nil, errors.New("the server's roster has another fingerprint than the one given")
-	}
-	var model []byte
-	if said.Initial {
-		if model, err = server.Initial(ctx, id); err != nil {
+	if said.Committee != "" {
+		if j.committeeFile == "" && j.committeePrint == "" {
+			return nil, errors.New("a committee opens its sums of one message: give --committee or " +
+				"--committee-fingerprint, as the members tell it")
+		}
+		files.Committee, err = trusted("committee", j.committeeFile, j.committeePrint,
+			func() ([]byte, error) { return server.Committee(ctx, id) })
+		if err != nil {
 			return nil, err
 		}
 	}
-	f, err := federation.New([]byte(said.Text), roster, model)
+	if said.Initial {
+		if files.Model, err = server.Initial(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	f, err := federation.New(files)
 	if err != nil {
 		return nil, err
 	}
 	if f.ID != id {
-		return nil, fmt.Errorf("the server's federation is %.16s…, and with this roster it is %.16s…: "+
-			"the rosters differ", id, f.ID)
+		return nil, fmt.Errorf("the server's federation is %.16s…, and with these lists it is %.16s…: "+
+			"the rosters or committees differ", id, f.ID)
 	}
 	return f, nil
+}
+
+// trusted reads a list that this side trusts: a file, or what the server has with a fingerprint
+// that was told by another way.
+func trusted(what, file, fingerprint string, fetch func() ([]byte, error)) ([]byte, error) {
+	if file != "" {
+		return os.ReadFile(file)
+	}
+	text, err := fetch()
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := keyexchange.ParseRoster(text)
+	if err != nil {
+		return nil, err
+	}
+	if digest := parsed.Digest(); !strings.EqualFold(fingerprint, hex.EncodeToString(digest[:])) {
+		return nil, fmt.Errorf("the server's %s has another fingerprint than the one given", what)
+	}
+	return text, nil
 }
 
 // advise says what to do about an error that a server's address, certificate or roster
@@ -266,7 +312,7 @@ type accepted struct {
 }
 
 // agree shows what taking part means, unless exactly that was accepted before.
-func (j *joining) agree(f *federation.Federation, accept bool, std streams) error {
+func (j *joining) agree(f *federation.Federation, std streams) error {
 	name := filepath.Join(j.folder, "accepted.json")
 	text, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -293,7 +339,10 @@ func (j *joining) agree(f *federation.Federation, accept bool, std streams) erro
 		fmt.Fprintf(std.out, "digest of the job  %s\n", f.JobDigest)
 	}
 	fmt.Fprintf(std.out, "roster fingerprint %x\n", digest)
-	if !accept {
+	if one := f.Settled.Oneshot(); one != nil {
+		fmt.Fprintf(std.out, "of the committee   %x\n", one.Committee.Digest())
+	}
+	if !j.accept {
 		fmt.Fprint(std.out, "Take part? [y/N] ")
 		line, _ := bufio.NewReader(std.in).ReadString('\n')
 		if line = strings.ToLower(strings.TrimSpace(line)); line != "y" && line != "yes" {

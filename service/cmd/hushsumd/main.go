@@ -4,6 +4,7 @@
 //	hushsumd dev                 a server and ten parties on this machine, and the page
 //	hushsumd serve               the server
 //	hushsumd join                take part
+//	hushsumd member              help as a member of a committee
 //	hushsumd identity, roster    keys of parties, and lists of them
 //	hushsumd federation          check, create, list, show, pause, resume, end
 //	hushsumd version
@@ -50,6 +51,7 @@ func commands() []command {
 		{"dev", "a server and parties on this machine, training, with the page", dev},
 		{"serve", "run the server: one node, of three, or on a NATS of yours", serve},
 		{"join", "take part in a federation, with a training command of yours", join},
+		{"member", "help in a federation of one-message sums, as a member of its committee", member},
 		{"identity", "make or show a party's identity", identity},
 		{"roster", "write a roster's line, or show a roster and its fingerprint", rosterCommand},
 		{"federation", "check, create, list, show, pause, resume or end a federation", federationCommand},
@@ -86,7 +88,9 @@ func dispatch(ctx context.Context, args []string, std streams) int {
 	case "-version", "--version":
 		name = "version"
 	case devPartyName:
-		return exit(devParty(ctx, rest, std), name, std)
+		return exit(devProcess(ctx, rest, std, runDevParty), name, std)
+	case devMemberName:
+		return exit(devProcess(ctx, rest, std, runDevMember), name, std)
 	}
 	for _, c := range commands() {
 		if c.name == name {

@@ -127,7 +127,7 @@ At each start it prints the fingerprint of the door's certificate, which parties
 		for _, note := range notes(file, f) {
 			c.Log.Warn(note)
 		}
-		made, err := n.Create(ctx, read.Text, read.Roster, read.Model)
+		made, err := n.Create(ctx, *read)
 		if err != nil && !errors.Is(err, record.ErrExists) {
 			return err
 		}

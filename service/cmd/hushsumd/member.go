@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+
+	"github.com/hushsum/hushsum/service/party"
+)
+
+func member(ctx context.Context, args []string, std streams) error {
+	f := flags("member", "member --server URL --identity FILE --roster FILE --committee FILE [flags]", `
+It helps in a federation whose parties send one message a round, as a member of its committee: it
+makes a key for each round, checks which parties are in the sum, signs that once, and tells the
+server the sum of its parts of their keys. It sees nothing of what parties submit. At first it shows
+in words what the federation means and asks; what was accepted is pinned in the folder, and any
+change asks again.
+
+The folder has the member's state, under its own key. A member that has lost it says with --spent up
+to which round it may have helped: it helps in none of these again. A folder is for one member of one
+federation, and for no party.`, std)
+	var j joining
+	j.flags(f, "hushsum-member")
+	f.IntVar(&j.spent, "spent", 0, "last `round` that it may have helped in: the state is lost for good")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	p, err := j.peer(ctx, std)
+	if err != nil {
+		return err
+	}
+	one := p.Federation.Settled.Oneshot()
+	if one == nil {
+		return errors.New("the federation's sums are pairwise, and have no committee")
+	}
+	public, _ := p.Identity.Public().(ed25519.PublicKey)
+	if _, found := one.Committee.Index(public); !found {
+		return errors.New("this identity's key is not in the committee")
+	}
+	if err := j.agree(p.Federation, std); err != nil {
+		return err
+	}
+	m := party.Member{
+		Federation: p.Federation,
+		Identity:   p.Identity,
+		Server:     p.Server,
+		Folder:     p.Folder,
+		Key:        p.Key,
+		Policy:     p.Policy,
+		Log:        p.Log,
+		Spent:      p.Spent,
+	}
+	if err := m.Run(ctx); err != nil {
+		return advise(err)
+	}
+	fmt.Fprintln(std.out, "the federation has ended")
+	return nil
+}

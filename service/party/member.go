@@ -1,0 +1,122 @@
+package party
+
+import (
+	"context"
+	"crypto"
+	"fmt"
+	"log/slog"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// Member is one member of the committee of a federation whose sums are of one message. Set the
+// fields, then call Run.
+type Member struct {
+	Federation *federation.Federation // worked out from what was accepted
+	Identity   crypto.Signer          // Ed25519, of the committee
+	Server     *Server
+	Folder     string               // for the state; one process at a time, and no party's
+	Key        *keyexchange.SealKey // seals the state
+	Policy     *Policy              // nil: everything is accepted
+	Log        *slog.Logger         // nil: nothing is logged
+
+	// Spent is for a member whose state is lost: the last round that it may have helped in. It
+	// helps in none up to that one. With 0, a counter that knows of a newer state than the folder
+	// has is hushsum.ErrOldState.
+	Spent int
+
+	fault func(file string) error // see store; nil: there is none
+}
+
+// helping is a Member that runs.
+type helping struct {
+	*running
+	member *drive.Member
+}
+
+// Run helps until the federation ends. It fails as [Party.Run] does.
+func (m *Member) Run(ctx context.Context) error {
+	one := m.Federation.Settled.Oneshot()
+	switch rounds := m.Federation.Settled.Rounds(); {
+	case one == nil:
+		return &hushsum.ConfigError{Path: "sum.protocol", Reason: "pairwise sums have no committee"}
+	case m.Spent < 0 || m.Spent > rounds:
+		return &hushsum.ConfigError{Path: "Spent",
+			Reason: fmt.Sprintf("%d is outside 0 to the federation's %d rounds", m.Spent, rounds)}
+	}
+	h := &helping{running: &running{
+		Party: Party{Federation: m.Federation, Identity: m.Identity, Server: m.Server,
+			Folder: m.Folder, Key: m.Key, Policy: m.Policy, Log: m.Log, Spent: m.Spent, fault: m.fault},
+		path: memberPath(m.Federation.ID),
+		most: int64(one.MaxMessage()),
+	}}
+	h.machine = h
+	return h.run(ctx, kindMember)
+}
+
+func (h *helping) load() error {
+	v, err := h.store.load(h.Spent > 0)
+	if err != nil {
+		return err
+	}
+	settled := h.Federation.Settled
+	config := drive.MemberConfig{
+		Sums:     settled.Oneshot(),
+		Rounds:   uint64(settled.Rounds()),
+		Spent:    uint64(h.Spent),
+		Identity: h.Identity,
+	}
+	if v == nil {
+		h.member, err = drive.NewMember(config)
+		return err
+	}
+	if h.member, err = drive.LoadMember(config, h.Key, v.Party); err != nil {
+		return fmt.Errorf("%w: %w", ErrStored, err)
+	}
+	h.member.Connected() // the last answer may never have arrived
+	return nil
+}
+
+func (h *helping) ask() runner.Ask {
+	return runner.Ask{Round: h.member.Told(), Seen: h.seen}
+}
+
+// take does what is next.
+func (h *helping) take(next *runner.Next) error {
+	switch next.Kind {
+	case runner.Message:
+		h.member.Receive(next.Message)
+	case runner.End:
+		h.member.Finish()
+	default:
+		return errNext(next)
+	}
+	return nil
+}
+
+// proceed saves what the member has decided, then sends it.
+func (h *helping) proceed(ctx context.Context) error {
+	for {
+		ready, some := h.member.Ready()
+		if !some {
+			return nil
+		}
+		if ready.Save {
+			if err := h.saveState(h.member.State); err != nil {
+				return err
+			}
+		}
+		for _, one := range ready.Reports {
+			h.tell(one)
+		}
+		for _, message := range h.member.Advance() {
+			if _, err := h.post(ctx, message); err != nil {
+				return err
+			}
+		}
+	}
+}

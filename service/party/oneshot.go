@@ -1,0 +1,176 @@
+package party
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// sending is a party that sends one message a round: it says that it has one, and sends it when the
+// server has room.
+type sending struct {
+	*running
+	sender *drive.Sender
+	offer  uint64 // the round that it has a message of, 0: none
+}
+
+func (s *sending) load() error {
+	v, err := s.store.load(s.Spent > 0)
+	if err != nil {
+		return err
+	}
+	settled := s.Federation.Settled
+	config := drive.SenderConfig{
+		Sums:     settled.Oneshot(),
+		Identity: s.Identity,
+		Random:   s.random,
+		Noisy:    settled.Mechanism() != nil,
+		Spent:    uint64(s.Spent),
+	}
+	if config.Limits, err = s.limits(); err != nil {
+		return err
+	}
+	if v == nil {
+		s.sender, err = drive.NewSender(config)
+		return err
+	}
+	if s.sender, err = drive.LoadSender(config, s.Key, v.Party); err != nil {
+		return fmt.Errorf("%w: %w", ErrStored, err)
+	}
+	s.sender.Connected()
+	return s.proceed(context.Background()) // which sends nothing yet
+}
+
+func (s *sending) ask() runner.Ask {
+	return runner.Ask{Round: s.sender.Told(), Absent: s.absent, Offer: s.offer, Seen: s.seen}
+}
+
+// take does what is next.
+func (s *sending) take(next *runner.Next) error {
+	switch next.Kind {
+	case runner.Message:
+		s.sender.Opening(next.Message)
+	case runner.Upload:
+		s.sender.Upload(uint64(next.Round))
+	case runner.End:
+	default:
+		return errNext(next)
+	}
+	return nil
+}
+
+// proceed does what the party has decided: saves, then sends, then trains.
+func (s *sending) proceed(ctx context.Context) error {
+	for {
+		ready, some := s.sender.Ready()
+		if !some {
+			return nil
+		}
+		if ready.Save {
+			if err := s.saveState(s.sender.State); err != nil {
+				return err
+			}
+		}
+		for _, one := range ready.Reports {
+			s.tell(one)
+		}
+		if err := s.leave(ctx, s.sender.Advance()); err != nil {
+			return err
+		}
+	}
+}
+
+// leave sends what may leave, and trains.
+func (s *sending) leave(ctx context.Context, out drive.SenderOut) error {
+	for _, away := range out.Away {
+		s.absent = away.Number // which the next question tells
+	}
+	if out.Offer != 0 {
+		s.offer = out.Offer // which the next question tells
+	}
+	if out.Send != nil {
+		s.rest()
+		taken, err := s.post(ctx, out.Send)
+		if err != nil {
+			return err
+		}
+		if !taken { // and the same would not be
+			s.absent = s.offer
+		}
+		s.offer = 0
+	}
+	if out.Ask == nil || out.Ask.Round == s.absent {
+		return nil
+	}
+	return s.work(ctx, out.Ask)
+}
+
+// work trains for a round, and makes the party's message of what comes of it.
+func (s *sending) work(ctx context.Context, ask *drive.Ask) error {
+	w, refused, err := s.begun(ctx, int(ask.Round))
+	switch {
+	case err != nil:
+		return err
+	case refused != nil:
+		s.sender.Absent(ask.ID, refused)
+		return nil
+	case w == nil: // the round went on
+		return nil
+	}
+	update, err := s.train(s.working, w)
+	switch cause := context.Cause(s.working); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && cause != nil: // the round is over
+		s.sender.Absent(ask.ID, cause)
+		return nil
+	case err == nil:
+		if err := s.check(update); err != nil {
+			return localError{err}
+		}
+	}
+	digest := oneshot.NewBroadcastHash()
+	_, _ = digest.Write(w.File) // a hash takes all
+	var values []int64
+	if err == nil {
+		values, err = s.values(update, w)
+	}
+	if err != nil {
+		err = s.sender.None(ask.ID, [32]byte(digest.Sum(nil)), err)
+	} else {
+		err = s.sender.Answer(ask.ID, [32]byte(digest.Sum(nil)), values)
+	}
+	if err != nil {
+		return localError{err}
+	}
+	return nil
+}
+
+// values encodes an update, without noise, which is in the mask.
+func (s *sending) values(update *Update, w *Work) ([]int64, error) {
+	values, err := update.Values, error(nil)
+	if values == nil {
+		var vector []float64
+		if vector, err = s.Federation.Join(update.Vector, update.Loss, update.Accuracy); err != nil {
+			return nil, err
+		}
+		digest := job.BroadcastDigest(w.File)
+		values, err = s.Federation.Settled.EncodeDigest(digest, vector, s.random)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if s.Submitted != nil {
+		s.Submitted(w.Round, values)
+	}
+	integers := signed.Values(s.Federation.Settled.Layout(), values)
+	for _, lane := range values {
+		clear(lane)
+	}
+	return integers, nil
+}

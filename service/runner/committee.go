@@ -1,0 +1,203 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/service/record"
+)
+
+// This file has what sums of one message add: a committee, which asks and answers as parties do,
+// and objects next to the state.
+
+// leader decides: a drive.Server, or with a committee a drive.Committee.
+type leader interface {
+	Tick(now drive.Time) error
+	Wake() drive.Time
+	Ready() (drive.Prepared, bool)
+	Advance(now drive.Time) drive.Orders
+	Applied(now drive.Time, round uint64, err error)
+	Status() drive.Status
+	Ledger() *accounting.Ledger
+
+	Connected(now drive.Time, party int, h drive.Hello)
+	Gone(now drive.Time, party int)
+	Heard(now drive.Time, party int)
+	Absent(now drive.Time, party int, round uint64) bool
+	Here(party int) (here, ever bool)
+	Due(party int) bool
+	Pending(party int) func(yield func(drive.Item) bool)
+
+	Pause(now drive.Time, why string)
+	Resume(now drive.Time, why string)
+	End(now drive.Time, why string)
+}
+
+func (r *Runner) peer(p Peer) *peer {
+	if p.Member {
+		return &r.members[p.Index]
+	}
+	return &r.parties[p.Index]
+}
+
+// connected takes what somebody says who asks.
+func (r *Runner) connected(p Peer, ask *Ask) {
+	now := r.now()
+	hello := drive.Hello{Sessions: ask.Sessions, Least: ask.Least, Told: ask.Round}
+	if p.Member {
+		r.committee.MemberConnected(now, p.Index, hello)
+		return
+	}
+	r.drive.Connected(now, p.Index, hello)
+	r.drive.Absent(now, p.Index, ask.Absent)
+	if r.committee != nil {
+		r.committee.Offer(now, p.Index, ask.Offer)
+	}
+}
+
+func (r *Runner) gone(p Peer) {
+	if p.Member {
+		r.committee.MemberGone(r.now(), p.Index)
+	} else {
+		r.drive.Gone(r.now(), p.Index)
+	}
+}
+
+func (r *Runner) heard(p Peer) {
+	if p.Member {
+		r.committee.MemberHeard(r.now(), p.Index)
+	} else {
+		r.drive.Heard(r.now(), p.Index)
+	}
+}
+
+func (r *Runner) due(p Peer) bool {
+	if p.Member {
+		return r.committee.MemberDue(p.Index)
+	}
+	return r.drive.Due(p.Index)
+}
+
+// inOrder finds what is next where items follow each other: the one behind the last that was
+// seen, or that again if its answer is due.
+func (r *Runner) inOrder(p Peer, ask *Ask) (n Next, again time.Duration) {
+	pending := r.drive.Pending
+	if p.Member {
+		pending = r.committee.MemberPending
+	}
+	var last Next // of what was seen
+	for item := range pending(p.Index) {
+		found := nextOf(&item)
+		switch {
+		case found.Kind != End && slices.Contains(ask.Seen, found.Item):
+			last, n = found, Next{}
+		case found.Kind == Message && !p.Member && ask.Offer == item.Round:
+			// What it offers answers this, whoever led then.
+		case n.Kind == Nothing:
+			n = found
+		}
+	}
+	switch {
+	case n.Kind != Nothing:
+		r.asked(p, &n)
+		return n, 0
+	case last.Kind == Message && !p.Member && ask.Offer == uint64(last.Round):
+	case last.Kind != Nothing && r.due(p) && r.again(p, &last, ask, &again):
+		return last, 0
+	}
+	return Next{}, again
+}
+
+// object is something long that the state names.
+type object struct {
+	Name, Version string
+	Ref           *record.Ref
+}
+
+// keep stores what is long, once, and has what is not needed any more deleted after the decision.
+func (r *Runner) keep(ctx context.Context, objects []drive.Object, needed []string) error {
+	for _, o := range objects {
+		if r.find(o.Name, o.Version) != nil {
+			continue
+		}
+		size, err := o.Body.WriteTo(io.Discard)
+		if err != nil {
+			return err
+		}
+		ref, err := r.Hold.PutFrom(ctx, o.Name, int(size), o.Body)
+		if err != nil {
+			return err
+		}
+		r.forget(func(had *object) bool { return had.Name == o.Name })
+		r.objects = append(r.objects, object{o.Name, o.Version, ref})
+	}
+	r.forget(func(had *object) bool { return !slices.Contains(needed, had.Name) })
+	return nil
+}
+
+// find finds an object of a name, of that version or, with none, of any; nil: there is none.
+func (r *Runner) find(name, version string) *object {
+	for i := range r.objects {
+		if o := &r.objects[i]; o.Name == name && (version == "" || o.Version == version) {
+			return o
+		}
+	}
+	return nil
+}
+
+// forget has objects deleted with the next decision.
+func (r *Runner) forget(is func(*object) bool) {
+	r.objects = slices.DeleteFunc(r.objects, func(o object) bool {
+		gone := is(&o)
+		if gone {
+			r.spent = append(r.spent, o.Ref)
+		}
+		return gone
+	})
+}
+
+// stored opens an object that the state names.
+func (r *Runner) stored(name string) (io.ReadCloser, error) {
+	o := r.find(name, "")
+	if o == nil {
+		return nil, fmt.Errorf("%w: the state names no %s", record.ErrRecord, name)
+	}
+	b, err := r.Hold.Get(context.Background(), o.Ref)
+	return io.NopCloser(bytes.NewReader(b)), err
+}
+
+// committeeConfig returns what drive has to know of a federation with a committee.
+func (r *Runner) committeeConfig(c drive.ServerConfig, sums *oneshot.Config) drive.CommitteeConfig {
+	c.Broadcast = r.inOpening
+	return drive.CommitteeConfig{ServerConfig: c, Sums: sums, Stored: r.stored}
+}
+
+// inOpening makes the broadcast of a round, and returns the digest that its opening has.
+func (r *Runner) inOpening(round uint64, fresh [32]byte) (digest [32]byte, err error) {
+	b, err := r.cast(round, fresh)
+	if err != nil {
+		return digest, err
+	}
+	h := oneshot.NewBroadcastHash()
+	_, err = h.Write(b)
+	return [32]byte(h.Sum(nil)), err
+}
+
+// committeeStatus is what people see of the committee, nil if there is none.
+func (r *Runner) committeeStatus(overdue bool) (out []PartyStatus) {
+	for k := range r.members {
+		here, ever := r.committee.MemberHere(k)
+		due := r.committee.MemberDue(k)
+		p := PartyStatus{Name: r.Federation.Settled.Oneshot().Committee.Name(k), Awaited: due}
+		p.State = stateOf(here, ever, overdue && due)
+		out = append(out, p)
+	}
+	return out
+}
