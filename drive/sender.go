@@ -187,7 +187,7 @@ func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros erro
 	}
 	guard, err := s.guard.charged(id.Round)
 	if err == nil {
-		_, err = s.of.SubmitDigest(s.opening, broadcast, values)
+		_, err = s.of.SubmitDigest(s.opening, broadcast, 0, values)
 	}
 	switch {
 	case errors.Is(err, oneshot.ErrRandom):

@@ -93,7 +93,7 @@ func (c *coalition) newView(t *testing.T, dealings map[int][][]byte) *view {
 		if err != nil {
 			t.Fatal(err)
 		}
-		batch = append(batch, must(s.checkSubmission(&r.context, r.members, i, body)))
+		batch = append(batch, must(s.checkSubmission(c.w.server.round, &r.context, r.members, i, body)))
 		if c.random.IntN(4) == 0 && len(batch) > 0 {
 			v.batches, batch = append(v.batches, batch), nil
 		}

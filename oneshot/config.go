@@ -148,6 +148,9 @@ func (s *settled) computeDigest() [32]byte {
 	}
 	b.AddUint8(covered)
 	b.AddUint8(uint8(s.KEM))
+	if s.Stale > 0 {
+		b.AddUint32(uint32(s.Stale))
+	}
 	return hash(labelConfig, b.BytesOrPanic())
 }
 

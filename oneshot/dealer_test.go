@@ -90,11 +90,11 @@ func (w *world) deal(i int, d dealer) []byte {
 		m.boxes = append(m.boxes, box...)
 	}
 	signed := statement(&inner, i, tree(leaves, s.depth)[s.depth][0], hash(labelMasked, m.masked),
-		m.commitment)
+		m.extra)
 	if d.signed != nil {
 		d.signed(signed)
 	}
-	m.signature = must(keyexchange.Sign(w.keys[i], labelStatement, signed))
+	m.signature = must(keyexchange.Sign(w.keys[i], s.statementLabel(), signed))
 	if d.after != nil {
 		d.after(s, m)
 	}

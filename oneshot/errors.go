@@ -74,6 +74,9 @@ var (
 	// round was opened with. Do not submit what was made from it.
 	ErrBroadcast = errors.New(
 		"oneshot: the broadcast differs from the one that the round was opened with")
+	// ErrStale: the input was made from a broadcast that is too old for the round, or that there
+	// was not yet. Make another from the present one.
+	ErrStale = errors.New("oneshot: the input was not made from a broadcast that the round takes")
 	// ErrLength: an input has the wrong number of values.
 	ErrLength = errors.New("oneshot: the input has the wrong length")
 	// ErrRange: a value does not fit into [Terms.Bits] bits.

@@ -106,7 +106,13 @@ func (w *world) values(i int) []int64 {
 }
 
 func (w *world) submit(i int) ([]byte, error) {
-	return w.party(i).Submit(w.opening, []byte("model"), w.values(i))
+	return w.party(i).SubmitDigest(w.opening, broadcastDigest([]byte("model")), w.made(i), w.values(i))
+}
+
+// made is the round of the broadcast that a party's values are from: as many rounds ago as its
+// index says, where that is allowed.
+func (w *world) made(i int) uint64 {
+	return w.server.round - uint64(i%(w.config.Stale+1))
 }
 
 // deliver sends the waiting submissions to the members and settles them. change may

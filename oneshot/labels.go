@@ -23,6 +23,7 @@ const (
 	// Of signatures:
 	labelKey       = "hushsum/oneshot/1 key"
 	labelStatement = "hushsum/oneshot/1 party"
+	labelStale     = "hushsum/oneshot/1 stale" // in place of it, with the broadcast's round
 	labelClosing   = "hushsum/oneshot/1 closing"
 )
 

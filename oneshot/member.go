@@ -281,14 +281,17 @@ func (m *Member) receiveBatch(body []byte) ([]byte, error) {
 // until one is left.
 func (m *Member) check(e *entry) pendingPart {
 	s, r := m.config, m.open
+	if s.checkExtra(e.extra, m.round) != nil {
+		return pendingPart{}
+	}
 	plain, err := open(r.private, boxInfo(&r.context, e.party, m.self), e.box)
 	if err != nil || len(plain) != s.plainSize() {
 		return pendingPart{}
 	}
 	defer clear(plain)
 	root := rootOf(leaf(&r.context, e.party, m.self, plain), m.self, e.path)
-	signed := statement(&r.context, e.party, root, e.masked, e.commitment)
-	if keyexchange.Verify(s.Roster.Key(e.party), labelStatement, signed, &e.signature) != nil {
+	signed := statement(&r.context, e.party, root, e.masked, e.extra)
+	if keyexchange.Verify(s.Roster.Key(e.party), s.statementLabel(), signed, &e.signature) != nil {
 		return pendingPart{}
 	}
 	p := pendingPart{good: true, statement: signed, part: shamir.PackedShare{Index: r.sum.Index}}

@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	gohash "hash"
 
@@ -144,30 +145,38 @@ func NewBroadcastHash() gohash.Hash {
 //	struct {
 //	    opaque masked[⌈(d + spare)·b/8⌉];   // y, packed; or covered
 //	    opaque commitment[32];              // to the cover; only if covered
+//	    uint64 made;                        // round of the broadcast; only with Stale
 //	    opaque leaves[…][32];               // by ascending member
 //	    opaque boxes[…][box size];          // by ascending member
 //	    opaque signature[64];
 //	} Submission;
 func (s *settled) submissionSize(members int) int {
-	size := s.packed + members*(32+s.boxSize()) + keyexchange.SignatureSize
+	return s.packed + s.extraSize() + members*(32+s.boxSize()) + keyexchange.SignatureSize
+}
+
+// extraSize is the length of what some configurations have in a submission.
+func (s *settled) extraSize() (size int) {
 	if s.Covered {
 		size += 32
+	}
+	if s.Stale > 0 {
+		size += 8
 	}
 	return size
 }
 
 // submission is the body of typeSubmission. Its slices are parts of the body.
 type submission struct {
-	masked     []byte
-	commitment []byte // empty unless covered
-	leaves     []byte
-	boxes      []byte
-	signature  [keyexchange.SignatureSize]byte
+	masked    []byte
+	extra     []byte // commitment, if covered ‖ round of the broadcast, with Stale
+	leaves    []byte
+	boxes     []byte
+	signature [keyexchange.SignatureSize]byte
 }
 
 func (m *submission) append(b []byte) []byte {
 	b = append(b, m.masked...)
-	b = append(b, m.commitment...)
+	b = append(b, m.extra...)
 	b = append(b, m.leaves...)
 	b = append(b, m.boxes...)
 	return append(b, m.signature[:]...)
@@ -179,9 +188,7 @@ func (s *settled) parseSubmission(body []byte, members int) (*submission, error)
 	}
 	m := &submission{masked: body[:s.packed]}
 	body = body[s.packed:]
-	if s.Covered {
-		m.commitment, body = body[:32], body[32:]
-	}
+	m.extra, body = body[:s.extraSize()], body[s.extraSize():]
 	m.leaves, body = body[:32*members], body[32*members:]
 	m.boxes, body = body[:s.boxSize()*members], body[s.boxSize()*members:]
 	m.signature = [keyexchange.SignatureSize]byte(body)
@@ -189,14 +196,40 @@ func (s *settled) parseSubmission(body []byte, members int) (*submission, error)
 }
 
 // statement is what a party signs: its context, its index, the root of its leaves, the
-// digest of y and the commitment to its cover, if there is one.
-func statement(context *[32]byte, party int, root, masked [32]byte, commitment []byte) []byte {
-	b := make([]byte, 0, 32+4+3*32)
+// digest of y, and what else there is: the commitment to its cover, and the round of the
+// broadcast that its input was made from.
+func statement(context *[32]byte, party int, root, masked [32]byte, extra []byte) []byte {
+	b := make([]byte, 0, 32+4+3*32+8)
 	b = append(b, context[:]...)
 	b = append(b, uint32Bytes(party)...)
 	b = append(b, root[:]...)
 	b = append(b, masked[:]...)
-	return append(b, commitment...)
+	return append(b, extra...)
+}
+
+// statementLabel is under what parties sign it.
+func (s *settled) statementLabel() string {
+	if s.Stale > 0 {
+		return labelStale
+	}
+	return labelStatement
+}
+
+// checkMade checks the round of the broadcast that an input was made from, in a round.
+func (s *settled) checkMade(made, round uint64) error {
+	if made == 0 || made > round || round-made > uint64(s.Stale) {
+		return fmt.Errorf("%w: of round %d, in round %d; at most %d rounds before are taken", ErrStale,
+			made, round, s.Stale)
+	}
+	return nil
+}
+
+// checkExtra checks it as a submission has it.
+func (s *settled) checkExtra(extra []byte, round uint64) error {
+	if s.Stale == 0 {
+		return nil
+	}
+	return s.checkMade(binary.BigEndian.Uint64(extra[len(extra)-8:]), round)
 }
 
 // entrySize is the length of an entry of typeBatch, of which the body is
@@ -208,33 +241,30 @@ func statement(context *[32]byte, party int, root, masked [32]byte, commitment [
 //	        opaque signature[64];
 //	        opaque masked[32];              // H(y)
 //	        opaque commitment[32];          // only if covered
+//	        uint64 made;                    // only with Stale
 //	        opaque path[⌈log₂ C⌉][32];
 //	        opaque box[box size];
 //	    } entries[…];                       // by ascending party
 //	} Batch;
 func (s *settled) entrySize() int {
-	size := 4 + keyexchange.SignatureSize + 32 + 32*s.depth + s.boxSize()
-	if s.Covered {
-		size += 32
-	}
-	return size
+	return 4 + keyexchange.SignatureSize + 32 + s.extraSize() + 32*s.depth + s.boxSize()
 }
 
 // entry is one party in a batch.
 type entry struct {
-	party      int
-	signature  [keyexchange.SignatureSize]byte
-	masked     [32]byte
-	commitment []byte
-	path       [][32]byte
-	box        []byte
+	party     int
+	signature [keyexchange.SignatureSize]byte
+	masked    [32]byte
+	extra     []byte // as in a submission
+	path      [][32]byte
+	box       []byte
 }
 
 func (e *entry) append(b []byte) []byte {
 	b = append(b, uint32Bytes(e.party)...)
 	b = append(b, e.signature[:]...)
 	b = append(b, e.masked[:]...)
-	b = append(b, e.commitment...)
+	b = append(b, e.extra...)
 	for i := range e.path {
 		b = append(b, e.path[i][:]...)
 	}
@@ -269,9 +299,7 @@ func (s *settled) parseBatch(body []byte) (int, []entry, error) {
 		e.party, last = party, party
 		e.signature, one = [keyexchange.SignatureSize]byte(one), one[keyexchange.SignatureSize:]
 		e.masked, one = [32]byte(one), one[32:]
-		if s.Covered {
-			e.commitment, one = one[:32], one[32:]
-		}
+		e.extra, one = one[:s.extraSize()], one[s.extraSize():]
 		for range s.depth {
 			e.path, one = append(e.path, [32]byte(one)), one[32:]
 		}

@@ -41,6 +41,10 @@ type Terms struct {
 	Covered bool
 	// KEM is what the members' keys are of.
 	KEM KEM
+	// Stale, if it is not zero, has a party submit in a round what it made from the broadcast of
+	// an earlier one, at most so many rounds before: parties that are slow need not keep up. Which
+	// it was is in what the party signs. 0 to 2^20.
+	Stale int
 }
 
 // Figures are what follows from the terms: see SPEC-ONESHOT.md §3.
@@ -82,6 +86,7 @@ const (
 	degree      = 2048    // N
 	maxLength   = 1 << 26 // of an input
 	maxBits     = 40
+	maxStale    = 1 << 20
 	maxMembers  = 255
 	minSpare    = 16
 	minClassic  = 128 // bits that an attack must cost
@@ -151,6 +156,8 @@ func derive(n, members int, t *Terms) (*derived, error) {
 			ErrConfig, c, f, maxMembers)
 	case t.PerPolynomial < 0 || t.PerPolynomial > c-3*f:
 		return nil, fmt.Errorf("%w: PerPolynomial %d, want 1 to %d", ErrConfig, t.PerPolynomial, c-3*f)
+	case t.Stale < 0 || t.Stale > maxStale:
+		return nil, fmt.Errorf("%w: Stale %d, want 0 to 2^20", ErrConfig, t.Stale)
 	case t.KEM > KEMX25519:
 		return nil, fmt.Errorf("%w: KEM %d", ErrConfig, t.KEM)
 	}

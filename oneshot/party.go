@@ -66,12 +66,14 @@ func (p *Party) Output() []byte { return p.output }
 // or [ErrTooFew] for the members' keys in the opening, with [ErrContext] for another
 // configuration, and with [ErrRandom]. The party is then as before.
 func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error) {
-	return p.SubmitDigest(opening, broadcastDigest(broadcast), values)
+	return p.SubmitDigest(opening, broadcastDigest(broadcast), 0, values)
 }
 
-// SubmitDigest is [Party.Submit] with the digest of the broadcast, by [NewBroadcastHash].
+// SubmitDigest is [Party.Submit] with the digest of the broadcast, by [NewBroadcastHash], and with
+// the number of the round whose broadcast the values were made from, as far back as [Terms.Stale]
+// allows; 0 is the round that is open. It fails with [ErrStale] besides.
 func (p *Party) SubmitDigest(
-	opening []byte, broadcast [32]byte, values []int64,
+	opening []byte, broadcast [32]byte, made uint64, values []int64,
 ) ([]byte, error) {
 	s := p.config
 	h, body, err := s.parse(opening)
@@ -88,6 +90,12 @@ func (p *Party) SubmitDigest(
 	case h.Round <= p.last:
 		return nil, fmt.Errorf("%w: round %d, and the last was %d", ErrReplay, h.Round, p.last)
 	}
+	if made == 0 {
+		made = h.Round
+	}
+	if err := s.checkMade(made, h.Round); err != nil {
+		return nil, err
+	}
 	o, err := s.parseOpening(h.Round, body)
 	if err != nil {
 		return nil, err
@@ -99,7 +107,7 @@ func (p *Party) SubmitDigest(
 		return nil, err
 	}
 	context := s.context(h.Round, o)
-	m, err := p.submission(&context, o, values)
+	m, err := p.submission(&context, o, made, values)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +132,9 @@ func (s *settled) checkValues(values []int64) error {
 	return nil
 }
 
-func (p *Party) submission(context *[32]byte, o *opening, values []int64) (*submission, error) {
+func (p *Party) submission(
+	context *[32]byte, o *opening, made uint64, values []int64,
+) (*submission, error) {
 	s := p.config
 	random := noise.Expand(p.random)
 	key := make([]int64, degree)
@@ -152,6 +162,9 @@ func (p *Party) submission(context *[32]byte, o *opening, values []int64) (*subm
 		if covers, err = p.cover(random, context, indices, m); err != nil {
 			return nil, err
 		}
+	}
+	if s.Stale > 0 {
+		m.extra = append(m.extra, uint64Bytes(made)...)
 	}
 	plain := make([]byte, 0, s.plainSize())
 	defer clear(plain[:cap(plain)])
@@ -184,8 +197,8 @@ func (p *Party) submission(context *[32]byte, o *opening, values []int64) (*subm
 		m.boxes = append(m.boxes, box...)
 	}
 	root := tree(leaves, s.depth)[s.depth][0]
-	signed := statement(context, p.self, root, hash(labelMasked, m.masked), m.commitment)
-	if m.signature, err = keyexchange.Sign(p.signer, labelStatement, signed); err != nil {
+	signed := statement(context, p.self, root, hash(labelMasked, m.masked), m.extra)
+	if m.signature, err = keyexchange.Sign(p.signer, s.statementLabel(), signed); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -241,7 +254,7 @@ func (p *Party) cover(
 		return nil, err
 	}
 	c := coverCommitment(context, p.self, &key)
-	m.commitment = c[:]
+	m.extra = c[:]
 	coverWith(&key, m.masked)
 	return shares, nil
 }

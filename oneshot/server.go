@@ -329,7 +329,7 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 	case len(r.waiting) == s.batch:
 		return ErrFull
 	}
-	sub, err := c.checkSubmission(&r.context, r.members, party, bytes.Clone(body))
+	sub, err := c.checkSubmission(h.Round, &r.context, r.members, party, bytes.Clone(body))
 	if err != nil {
 		return err
 	}
@@ -340,10 +340,13 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 
 // checkSubmission checks all of a submission but what is in the boxes.
 func (s *settled) checkSubmission(
-	context *[32]byte, members wire.Set, party int, body []byte,
+	round uint64, context *[32]byte, members wire.Set, party int, body []byte,
 ) (*submitted, error) {
 	m, err := s.parseSubmission(body, members.Len())
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkExtra(m.extra, round); err != nil {
 		return nil, err
 	}
 	if !s.Covered {
@@ -359,8 +362,8 @@ func (s *settled) checkSubmission(
 	}
 	levels := tree(leaves, s.depth)
 	masked := hash(labelMasked, m.masked)
-	signed := statement(context, party, levels[s.depth][0], masked, m.commitment)
-	if err := keyexchange.Verify(s.Roster.Key(party), labelStatement, signed,
+	signed := statement(context, party, levels[s.depth][0], masked, m.extra)
+	if err := keyexchange.Verify(s.Roster.Key(party), s.statementLabel(), signed,
 		&m.signature); err != nil {
 		return nil, err
 	}
@@ -404,12 +407,12 @@ func (s *Server) Batch() ([]Envelope, error) {
 				panic("oneshot: " + err.Error()) // it was parsed before
 			}
 			e := entry{
-				party:      sub.party,
-				signature:  m.signature,
-				masked:     sub.masked,
-				commitment: m.commitment,
-				path:       path(sub.levels, k),
-				box:        m.boxes[box*c.boxSize():][:c.boxSize()],
+				party:     sub.party,
+				signature: m.signature,
+				masked:    sub.masked,
+				extra:     m.extra,
+				path:      path(sub.levels, k),
+				box:       m.boxes[box*c.boxSize():][:c.boxSize()],
 			}
 			message = e.append(message)
 		}
@@ -498,7 +501,7 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 		panic("oneshot: " + err.Error()) // it was parsed before
 	}
 	if c.Covered {
-		r.covers = append(r.covers, cover{uint32(sub.party), sub.masked, [32]byte(m.commitment)})
+		r.covers = append(r.covers, cover{uint32(sub.party), sub.masked, [32]byte(m.extra)})
 	} else {
 		c.ring.AddPacked(r.sum, m.masked)
 	}

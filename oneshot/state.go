@@ -378,7 +378,7 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 func (s *Server) loadSubmitted(r *serverRound, in []submittedState) ([]*submitted, error) {
 	var out []*submitted
 	for _, one := range in {
-		sub, err := s.config.checkSubmission(&r.context, r.members, one.Party, one.Body)
+		sub, err := s.config.checkSubmission(s.round, &r.context, r.members, one.Party, one.Body)
 		if err != nil {
 			return nil, err
 		}

@@ -45,6 +45,7 @@ type (
 		PerPolynomial int    `json:"per_polynomial"`
 		Covered       bool   `json:"covered"`
 		KEM           int    `json:"kem"`
+		Stale         int    `json:"stale,omitempty"`
 	}
 	vectorFigures struct {
 		Modulus     uint64 `json:"modulus"`
@@ -68,6 +69,7 @@ type (
 	}
 	vectorDealing struct {
 		Party     int        `json:"party"`
+		Made      uint64     `json:"made,omitempty"`
 		Values    []int64    `json:"values"`
 		Key       hexBytes   `json:"key"` // s, one signed byte a coefficient
 		Noise     []int64    `json:"noise"`
@@ -135,7 +137,8 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 	out.Description = description
 	out.Config = vectorConfig{Label: s.Label, Length: s.Length, Bits: s.Bits,
 		MinSurvivors: s.MinSurvivors, Colluders: s.Colluders,
-		Faults: s.Faults, PerPolynomial: s.Figures.PerPolynomial, Covered: s.Covered, KEM: int(s.KEM)}
+		Faults: s.Faults, PerPolynomial: s.Figures.PerPolynomial, Covered: s.Covered, KEM: int(s.KEM),
+		Stale: s.Stale}
 	if s.Terms.Noise.Family() != 0 {
 		out.Config.Noise = s.Terms.Noise.Scale().RatString()
 	}
@@ -158,6 +161,7 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 	out.Broadcast = hexBytes("model")
 
 	member := func(k int) string { return fmt.Sprintf("member %d", k) }
+	w.server.Skip(uint64(s.Stale)) // rounds that inputs may be from
 	invite := w.server.Invite()
 	out.Round = w.server.Round()
 	r.note("server", "members", invite)
@@ -241,6 +245,9 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 		}
 	}
 	d := vectorDealing{Party: i, Values: r.values(i), Noise: e}
+	if s.Stale > 0 {
+		d.Made = r.made(i)
+	}
 	for _, c := range key {
 		if c != int64(int8(c)) {
 			t.Fatal("a coefficient does not fit a byte")
@@ -262,7 +269,7 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 	}
 	root := tree(leaves, s.depth)[s.depth][0]
 	d.Root = root[:]
-	d.Statement = statement(&context, i, root, hash(labelMasked, m.masked), m.commitment)
+	d.Statement = statement(&context, i, root, hash(labelMasked, m.masked), m.extra)
 	return d
 }
 
@@ -314,6 +321,10 @@ func vectorTerms(covered bool) Terms {
 func TestVectors(t *testing.T) {
 	compare(t, "round.json", record(t, "form (a), noise, X25519", vectorTerms(false)).out)
 	compare(t, "covered.json", record(t, "form (b), exact, X25519", vectorTerms(true)).out)
+	stale := vectorTerms(true)
+	stale.Stale = 3
+	compare(t, "stale.json", record(t, "form (b), exact, X25519, inputs made up to 3 rounds before",
+		stale).out)
 }
 
 // byte positions of a message.

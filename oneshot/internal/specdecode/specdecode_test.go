@@ -45,6 +45,7 @@ type file struct {
 		PerPolynomial int    `json:"per_polynomial"`
 		Covered       bool   `json:"covered"`
 		KEM           int    `json:"kem"`
+		Stale         int    `json:"stale"`
 	} `json:"config"`
 	Figures struct {
 		Modulus     uint64 `json:"modulus"`
@@ -63,6 +64,7 @@ type file struct {
 	Context         octets   `json:"context"`
 	Dealings        []struct {
 		Party     int      `json:"party"`
+		Made      uint64   `json:"made"`
 		Values    []int64  `json:"values"`
 		Key       octets   `json:"key"`
 		Noise     []int64  `json:"noise"`
@@ -261,7 +263,7 @@ func solve(xs []int64, ys []*big.Int) []*big.Int {
 }
 
 func TestVectors(t *testing.T) {
-	for _, name := range []string{"round.json", "covered.json"} {
+	for _, name := range []string{"round.json", "covered.json", "stale.json"} {
 		t.Run(name, func(t *testing.T) {
 			b, err := os.ReadFile("../../testdata/" + name)
 			if err != nil {
@@ -300,11 +302,15 @@ func (c *check) configuration() {
 	if f.Covered {
 		covered = 1
 	}
+	var stale []byte
+	if f.Stale > 0 {
+		stale = u32(f.Stale)
+	}
 	c.want("configuration", c.ConfigDigest,
 		h("hushsum/oneshot/1 config", []byte{byte(len(f.Label))}, []byte(f.Label),
 			c.RosterDigest, c.CommitteeDigest, u32(f.Length), u32(f.Bits), u32(f.MinSurvivors),
-			u32(f.Colluders), u32(f.Faults),
-			u32(f.PerPolynomial), []byte{byte(len(f.Noise))}, []byte(f.Noise), []byte{covered, byte(f.KEM)}))
+			u32(f.Colluders), u32(f.Faults), u32(f.PerPolynomial),
+			[]byte{byte(len(f.Noise))}, []byte(f.Noise), []byte{covered, byte(f.KEM)}, stale))
 }
 
 // headers checks §6 and keeps the bodies by sender and type.
@@ -387,6 +393,14 @@ func (c *check) dealings() {
 		} else {
 			c.want("y", masked, d.Masked)
 		}
+		label, made := "hushsum/oneshot/1 party", []byte(nil)
+		if f.Stale > 0 {
+			label, made, body = "hushsum/oneshot/1 stale", body[:8], body[8:]
+			c.want("made", made, u64(d.Made))
+			if d.Made == 0 || d.Made > c.Round || c.Round-d.Made > uint64(f.Stale) {
+				c.Fatalf("made in round %d", d.Made)
+			}
+		}
 		level := make([][]byte, c.nodes)
 		for k := range level {
 			level[k] = make([]byte, 32)
@@ -404,7 +418,7 @@ func (c *check) dealings() {
 		}
 		c.want("root", level[0], d.Root)
 		statement := slices.Concat(c.Context, u32(i), d.Root, h("hushsum/oneshot/1 masked", masked),
-			commitment)
+			commitment, made)
 		c.want("statement", d.Statement, statement)
 		body = body[32*c.present():]
 		size := 32 + len(d.Plain[0]) + 16
@@ -421,7 +435,7 @@ func (c *check) dealings() {
 			c.want("box", plain, d.Plain[k])
 			body = body[size:]
 		}
-		c.signed(c.Parties[i].Public, "hushsum/oneshot/1 party", statement, body)
+		c.signed(c.Parties[i].Public, label, statement, body)
 
 		// The polynomials through the first r members have the packed key below.
 		secrets := scalars(key)
@@ -511,9 +525,12 @@ func (c *check) rest() {
 			c.want("masked", one[68:100], c.Dealings[i].Statement[68:100])
 			at := 100
 			if c.Config.Covered {
-				c.want("commitment", one[100:132], c.Dealings[i].Statement[100:132])
-				at = 132
+				at += 32
 			}
+			if c.Config.Stale > 0 {
+				at += 8
+			}
+			c.want("commitment and round", one[100:at], c.Dealings[i].Statement[100:at])
 			node := h("hushsum/oneshot/1 leaf", c.Context, u32(i), u32(k), c.Dealings[i].Plain[k])
 			place := k
 			for ; at < size-box; at += 32 {
