@@ -23,12 +23,17 @@ func (s *Committee) collect() (again bool, err error) {
 			return true, s.settle()
 		}
 	}
+	if s.buffer > 0 {
+		s.grant() // who may upload is waited for
+	}
 	over := s.over()
 	waiting := s.server.Waiting()
 	if !s.flight && waiting > 0 && (waiting >= s.batch || over || s.now >= s.lull()) {
 		return true, s.dispatch()
 	}
-	s.grant()
+	if s.buffer == 0 {
+		s.grant()
+	}
 	if s.flight || waiting > 0 || !over {
 		return false, nil
 	}
@@ -38,9 +43,13 @@ func (s *Committee) collect() (again bool, err error) {
 		s.step.stuck = true // some may still come, at no cost
 		return false, nil
 	case errors.Is(err, oneshot.ErrTooFew):
+		unpaid := s.chargeReceived()
 		s.lose(err)
-		return true, nil
+		return true, unpaid
 	case err != nil:
+		return false, err
+	}
+	if err := s.chargeReceived(); err != nil {
 		return false, err
 	}
 	s.sent = append(s.sent, sent{Name: "closing", All: closing})
@@ -49,8 +58,11 @@ func (s *Committee) collect() (again bool, err error) {
 }
 
 // lull is when a batch that is not full goes to the members: parties come a few times less often
-// than they did.
+// than they did. While a buffer fills, nobody waits for the members.
 func (s *Committee) lull() Time {
+	if s.buffer > 0 {
+		return Never
+	}
 	wait := s.config.Floor
 	if n := len(s.step.delays); n > 1 {
 		gap := (s.step.delays[n-1] - s.step.delays[0]) / Time(n-1)
@@ -63,7 +75,7 @@ func (s *Committee) lull() Time {
 // room for what they send.
 func (s *Committee) grant() {
 	s.uploads = slices.DeleteFunc(s.uploads, s.roomless)
-	for len(s.queue) > 0 && s.server.Waiting()+len(s.uploads) < s.batch {
+	for len(s.queue) > 0 && s.hasRoom(len(s.uploads)) {
 		party := s.queue[0]
 		o := &s.offers[party]
 		s.queue, o.queued = s.queue[1:], false
@@ -75,6 +87,12 @@ func (s *Committee) grant() {
 			s.touchParty(party)
 		}
 	}
+}
+
+// hasRoom reports whether one more may upload next to so many.
+func (s *Committee) hasRoom(uploads int) bool {
+	return s.server.Waiting()+uploads < s.batch &&
+		(s.buffer == 0 || s.server.Taken()+uploads < s.buffer)
 }
 
 // roomless reports whether no room is kept for a party that was told to upload: it cannot, or has
@@ -338,7 +356,10 @@ func (s *Committee) Receive(now Time, party int, message []byte) error {
 	if err := headerOf(message, uint32(party)); err != nil {
 		return err
 	}
-	err := s.server.Receive(message)
+	err := oneshot.ErrFull
+	if s.buffer == 0 || s.server.Taken() < s.buffer || !(crowd{s}).awaits(party) {
+		err = s.server.Receive(message)
+	}
 	switch {
 	case err == nil:
 		s.offers[party].open = false

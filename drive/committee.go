@@ -17,6 +17,9 @@ type CommitteeConfig struct {
 	// Survivors, Colluders, Sample and Draw are not used.
 	ServerConfig
 	Sums *oneshot.Config
+	// Buffer has a round take submissions until so many parties are in, while the others go on with
+	// what they make of earlier broadcasts, as Sums.Stale allows; 0: a round waits for all.
+	Buffer int
 	// Batch is how many parties go to the members at a time; 0: oneshot.DefaultBatch.
 	Batch int
 	// Stored opens an [Object] that was put. Covered submissions are read from there when the
@@ -35,6 +38,7 @@ type Committee struct {
 	sums             *oneshot.Config
 	figures          oneshot.Figures
 	batch            int
+	buffer           int
 	stored           func(name string) (io.ReadCloser, error)
 
 	server  *oneshot.Server
@@ -100,12 +104,16 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	if c.Batch == 0 {
 		c.Batch = oneshot.DefaultBatch
 	}
+	if err := c.bound(); err != nil {
+		return nil, err
+	}
 	n, m := c.Sums.Roster.Len(), c.Sums.Committee.Len()
 	s := &Committee{
 		course:   newCourse(c.ServerConfig, c.Sums.Roster, now),
 		sums:     c.Sums,
 		figures:  figures,
 		batch:    c.Batch,
+		buffer:   c.Buffer,
 		stored:   c.Stored,
 		offers:   make([]offer, n),
 		spoilers: newFaults(n),
@@ -219,7 +227,7 @@ type crowd struct{ *Committee }
 
 func (c crowd) awaits(party int) bool {
 	return c.server.AwaitsParty(party) && !c.spoilers.excluded(party) &&
-		c.parties.peers[party].absent != c.round
+		c.parties.peers[party].absent != c.round && !c.done(party)
 }
 
 func (crowd) able(int) bool { return true }
@@ -231,7 +239,7 @@ func (c crowd) patience(party int) Time {
 	o := &c.offers[party]
 	patience := c.patienceOf(&c.parties, &c.spoilers, party, Submitting)
 	switch {
-	case !o.made:
+	case !o.made && c.buffer == 0:
 		return patience
 	case !o.open:
 		return Never
@@ -292,6 +300,9 @@ func (s *Committee) proceed() (again bool, err error) {
 
 // over reports whether the stage's step need not wait any longer.
 func (s *Committee) over() bool {
+	if s.stage == Submitting && s.buffer > 0 {
+		return s.full()
+	}
 	people := s.people()
 	over, tell := people.over(&s.step, s.now, s.claims())
 	if tell {
@@ -319,7 +330,10 @@ func (s *Committee) catchUp() (again bool, err error) {
 		return false, nil
 	}
 	skipped := known - s.round // a round that is open is lost besides
-	ledger, err := s.charge(s.names, skipped)
+	if err := s.chargeReceived(); err != nil {
+		return false, err
+	}
+	ledger, counts, err := s.chargeSkipped(skipped)
 	if errors.Is(err, accounting.ErrBudget) {
 		s.end(BudgetSpent)
 		return false, nil
@@ -330,7 +344,7 @@ func (s *Committee) catchUp() (again bool, err error) {
 		s.lost++
 		s.decided(Notice{Kind: Lost, Round: s.round, Err: ErrSetBack})
 	}
-	s.ledger, s.round, s.lost = ledger, known, s.lost+skipped
+	s.ledger, s.counts, s.round, s.lost = ledger, counts, known, s.lost+skipped
 	s.server.Skip(known)
 	s.decided(Notice{Kind: SetBack, Round: s.round, Skipped: skipped})
 	s.rest()
@@ -353,6 +367,10 @@ func (s *Committee) begin(look bool) (again bool, err error) {
 	if !look || s.paused {
 		return false, nil
 	}
+	if s.buffer > 0 && !s.left(s.sums.MinSurvivors) {
+		s.end(BudgetSpent)
+		return false, nil
+	}
 	if due := s.due(); s.now < due {
 		s.later(due)
 		return false, nil
@@ -364,7 +382,8 @@ func (s *Committee) begin(look bool) (again bool, err error) {
 }
 
 // open opens the round once as many members have keys as have to sign and to reveal, and somebody
-// is here to submit. All parties are charged: who will submit is not known yet.
+// is here to submit. All parties are charged, since who will submit is not known yet; but with a
+// buffer those alone that have submitted, when the round closes.
 func (s *Committee) open() (again bool, err error) {
 	if !s.over() {
 		return false, nil
@@ -381,7 +400,10 @@ func (s *Committee) open() (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	ledger, err := s.charge(s.names, 1)
+	ledger := s.ledger
+	if s.buffer == 0 {
+		ledger, err = s.charge(s.names, 1)
+	}
 	if errors.Is(err, accounting.ErrBudget) {
 		s.end(BudgetSpent)
 		return false, nil
@@ -445,9 +467,13 @@ func (s *Committee) Applied(now Time, round uint64, err error) {
 // End ends the job. A round that is open has no sum.
 func (s *Committee) End(now Time, why string) {
 	s.clock(now)
-	if s.ended == "" {
-		s.end(why)
+	if s.ended != "" {
+		return
 	}
+	if err := s.chargeReceived(); err != nil {
+		why = fmt.Sprintf("%s; and what it spent is not known: %v", why, err)
+	}
+	s.end(why)
 }
 
 // Here reports whether a party is here, and whether it has ever been.

@@ -30,6 +30,9 @@ func (s *Committee) Wake() Time {
 	if s.stage != Submitting {
 		return min(wake, step)
 	}
+	if s.buffer > 0 {
+		step = s.fullAt()
+	}
 	waiting := s.server.Waiting()
 	switch {
 	case s.mayGrant():
@@ -48,8 +51,8 @@ func (s *Committee) Wake() Time {
 
 // mayGrant reports whether there is room for somebody who waits for it.
 func (s *Committee) mayGrant() bool {
-	return len(s.queue) > 0 && s.server.Waiting() < s.batch &&
-		(s.server.Waiting()+len(s.uploads) < s.batch || slices.ContainsFunc(s.uploads, s.roomless))
+	return len(s.queue) > 0 && s.hasRoom(0) &&
+		(s.hasRoom(len(s.uploads)) || slices.ContainsFunc(s.uploads, s.roomless))
 }
 
 // Tick decides what is due. It fails with errors of this machine.
@@ -197,7 +200,7 @@ func (s *Committee) State(key *keyexchange.SealKey) (state []byte, err error) {
 		Format: committeeFormat, Stage: s.stage, Sent: slices.Clone(s.sent), Invite: s.invite,
 		Of: s.of, Sum: s.values != nil,
 		Job: Recorded{Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
-			Paused: s.paused, Ended: s.ended, Stalled: s.stalled},
+			Paused: s.paused, Ended: s.ended, Stalled: s.stalled, Counts: s.counts},
 		Spoilers: s.spoilers.of, Lapses: s.lapses.of,
 		PartyTook: s.parties.learned.median[:], MemberTook: s.members.learned.median[:],
 	}
@@ -301,6 +304,10 @@ func (s *Committee) take(in *committeeState) error {
 	s.resume(&in.Job)
 	s.stage, s.sent, s.invite, s.of = in.Stage, in.Sent, in.Invite, in.Of
 	s.spoilers.of, s.lapses.of = in.Spoilers, in.Lapses
+	if len(in.Job.Counts) != len(s.counts) {
+		return fmt.Errorf("%w: submissions of %d parties", ErrState, len(in.Job.Counts))
+	}
+	copy(s.counts, in.Job.Counts)
 	copy(s.parties.learned.median[:], in.PartyTook)
 	copy(s.members.learned.median[:], in.MemberTook)
 	if s.ledger != nil {

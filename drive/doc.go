@@ -22,7 +22,9 @@
 // is silent costs a round StepTime at most, and is waited for less from then on. A party whose
 // cover does not open is named, and left out of later rounds; whatever else garbles a sum costs
 // that round (SPEC-ONESHOT.md §10.7). TestCommitteeWorlds and the tests next to it play these
-// lies.
+// lies. With a buffer a round takes the first so many submissions, and parties that are slower
+// offer what they made of an earlier broadcast in a later round; each is charged for what it has
+// sent, and MinSurvivors alone says how many a sum has at least.
 //
 // The package has no goroutine, clock, socket or file, and no randomness but what it is given: the
 // same events at the same times give the same decisions. Nothing in it is safe for concurrent use.

@@ -3,7 +3,6 @@ package drive
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/hushsum/hushsum/accounting"
 )
@@ -74,15 +73,8 @@ func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 // there is a budget for them: they are over.
 func (g *Guard) spend(last, count uint64) error {
 	if g.ledger != nil && count > 0 {
-		budget := g.ledger.Budget(account)
-		boundless := accounting.Target{Epsilon: math.MaxFloat64, Delta: budget.Delta}
-		if err := g.ledger.SetBudget(account, boundless); err != nil {
-			return err
-		}
-		if err := g.ledger.SpendRounds(g.limits.Cost, int(count), account); err != nil {
-			return err
-		}
-		if err := g.ledger.SetBudget(account, budget); err != nil {
+		err := spendAnyway(g.ledger, g.limits.Cost, int(count), account)
+		if err != nil {
 			return err
 		}
 	}

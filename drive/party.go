@@ -119,6 +119,9 @@ type Ask struct {
 type AskID struct {
 	Session uint64
 	Round   uint64 // of the session
+	// Made is the round whose vector, which the program has by [Sender.Finished], is asked for;
+	// 0: it is to be made now.
+	Made uint64
 }
 
 // Answer is the program's answer to a question. One that comes too late is dropped.
@@ -292,7 +295,7 @@ func (p *Party) ask(c *protocol.Client, round uint64) error {
 			return nil
 		}
 	}
-	id := AskID{c.Number(), own}
+	id := AskID{Session: c.Number(), Round: own}
 	if p.asked == nil || p.asked.ID != id || p.asked.Round != round {
 		p.asked = &Ask{ID: id, Round: round}
 		if err := p.toss(c); err != nil {

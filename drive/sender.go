@@ -34,8 +34,10 @@ type Sender struct {
 	config  SenderConfig
 	of      *oneshot.Party
 	guard   *Guard
-	opening []byte // of the round that the program was asked in
+	opening []byte // of the round that the program was asked in; where that may be later, the last
+	round   uint64 // whose opening that is
 	asked   *Ask
+	made    uint64 // round of the vector that the program has ready; 0: none
 	out     SenderOut
 	reports []Report
 	unsaved bool
@@ -130,6 +132,9 @@ func (s *Sender) Opening(message []byte) {
 	case h.Round == s.of.Round() && s.of.Output() != nil:
 		s.out.Offer = h.Round
 		return
+	case s.stale() && bytes.Equal(s.opening, message):
+		s.goOn()
+		return
 	case s.asked != nil && s.asked.Round == h.Round && bytes.Equal(s.opening, message):
 		s.out.Ask = s.asked
 		return
@@ -143,9 +148,12 @@ func (s *Sender) Opening(message []byte) {
 		s.out.Away = append(s.out.Away, Absence{h.Round, Guarded})
 		return
 	}
-	s.opening = bytes.Clone(message)
-	s.asked = &Ask{ID: AskID{Round: h.Round}, Round: h.Round}
-	s.out.Ask = s.asked
+	s.opening, s.round = bytes.Clone(message), h.Round
+	if s.stale() {
+		s.goOn()
+		return
+	}
+	s.ask(0)
 }
 
 // None takes the program's answer that there is no vector, and why, which stays here. It is an
@@ -153,6 +161,10 @@ func (s *Sender) Opening(message []byte) {
 func (s *Sender) None(id AskID, broadcast [32]byte, why error) error {
 	if !s.config.Noisy {
 		s.Absent(id, why)
+		return nil
+	}
+	if s.stale() && id.Made == 0 { // it is asked again once there is room for them
+		s.Finished(id)
 		return nil
 	}
 	return s.submit(id, broadcast, make([]int64, s.config.Sums.Terms.Length), why)
@@ -165,8 +177,13 @@ func (s *Sender) Absent(id AskID, why error) {
 	if s.asked == nil || s.asked.ID != id {
 		return
 	}
-	s.asked, s.opening = nil, nil
 	s.report(Missed, id.Round, why)
+	s.asked, s.made = nil, 0
+	if id.Round < s.round { // there is another broadcast by now
+		s.goOn()
+		return
+	}
+	s.opening = nil
 	s.out.Away = append(s.out.Away, Absence{id.Round, NoVector})
 }
 
@@ -187,7 +204,7 @@ func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros erro
 	}
 	guard, err := s.guard.charged(id.Round)
 	if err == nil {
-		_, err = s.of.SubmitDigest(s.opening, broadcast, 0, values)
+		_, err = s.of.SubmitDigest(s.opening, broadcast, id.Made, values)
 	}
 	switch {
 	case errors.Is(err, oneshot.ErrRandom):
@@ -200,22 +217,35 @@ func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros erro
 		s.out.Away = append(s.out.Away, Absence{id.Round, Guarded})
 		return nil
 	}
-	s.guard, s.asked, s.opening, s.unsaved = guard, nil, nil, true
+	s.guard, s.asked, s.opening, s.made, s.unsaved = guard, nil, nil, 0, true
 	kind := Submitted
 	if zeros != nil {
 		kind = Blank
 	}
 	s.report(kind, id.Round, zeros)
-	s.out.Offer = id.Round
+	if s.stale() { // there is room for it
+		s.out.Send = s.of.Output()
+	} else {
+		s.out.Offer = id.Round
+	}
 	return nil
 }
 
 // Upload has the submission of a round sent, if it is the last.
 func (s *Sender) Upload(round uint64) {
 	s.shown = false
-	if round == s.of.Round() {
+	switch {
+	case round == s.of.Round():
 		s.out.Send = s.of.Output()
+	case s.made > 0 && round == s.round && s.opening != nil:
+		s.ask(s.made)
 	}
+}
+
+// ask asks the program for a vector that it made in a round, or to make one.
+func (s *Sender) ask(made uint64) {
+	s.asked = &Ask{ID: AskID{Round: s.round, Made: made}, Round: s.round}
+	s.out.Ask = s.asked
 }
 
 func (s *Sender) report(kind ReportKind, round uint64, err error) {

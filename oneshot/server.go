@@ -248,6 +248,24 @@ func (s *Server) Settled() int {
 	return s.open.parties
 }
 
+// Taken returns how many parties are in the sum by the batches that are settled, or may be by what
+// has come.
+func (s *Server) Taken() int {
+	if s.open == nil {
+		return 0
+	}
+	return s.open.parties + len(s.open.flight) + len(s.open.waiting)
+}
+
+// Received returns the parties that have submitted in the open round, in the sum or not, in
+// ascending order.
+func (s *Server) Received() []int {
+	if s.open == nil {
+		return nil
+	}
+	return slices.Collect(s.open.received.All())
+}
+
 // Members returns the members that have keys in the open round, nil before [Server.Open].
 func (s *Server) Members() []int {
 	if s.open == nil || s.open.step == stepKeys {

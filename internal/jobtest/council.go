@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -24,7 +25,8 @@ type CouncilOptions struct {
 	Parties, Members, Survivors, Colluders, Faults int
 	Rounds                                         uint64
 	Covered                                        bool
-	Batch                                          int
+	Batch, Buffer, Stale                           int
+	Submissions                                    uint64
 	StepTime                                       drive.Time // 0: 10 s
 	ComeBack                                       drive.Time // 0: 2 s
 	Budget                                         int        // rounds that may be spent; 0: no noise
@@ -55,6 +57,7 @@ type Council struct {
 	sent    map[string][32]byte // by seats, before they lie
 	vectors map[string][]int64
 	uploads map[string]int // of each submission
+	Ages    map[uint64]int // how many submissions were made so many rounds before
 	cost    accounting.Round
 	ledger  *accounting.Ledger
 }
@@ -81,7 +84,8 @@ func NewCouncil(tb testing.TB, seed uint64, o CouncilOptions) *Council {
 	}
 	w := &Council{tb: tb, options: o, random: rand.NewChaCha8(stream), key: keyexchange.SealKey{7},
 		Sums: make(map[uint64][]int), items: make(map[string][32]byte), sent: make(map[string][32]byte),
-		vectors: make(map[string][]int64), uploads: make(map[string]int)}
+		vectors: make(map[string][]int64), uploads: make(map[string]int),
+		Ages: make(map[uint64]int)}
 	roster := func(kind string, n, from int) *keyexchange.Roster {
 		var out []keyexchange.Entry
 		for i := range n {
@@ -98,7 +102,8 @@ func NewCouncil(tb testing.TB, seed uint64, o CouncilOptions) *Council {
 		Label: "council", Roster: roster("party", o.Parties, 0),
 		Committee: roster("member", o.Members, o.Parties),
 		Terms: oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: o.Survivors, Colluders: o.Colluders,
-			Faults: o.Faults, Covered: o.Covered, KEM: oneshot.KEMX25519},
+			Faults: o.Faults, Covered: o.Covered, KEM: oneshot.KEMX25519,
+			Stale: o.Stale},
 	}
 	if o.Budget > 0 {
 		w.cost, w.ledger = budget(tb, o.Budget)
@@ -174,6 +179,17 @@ func (w *Council) Ended() bool { return w.Hub.drive != nil && w.Hub.status().End
 // Lost is how many rounds had no sum.
 func (w *Council) Lost() uint64 { return w.lost }
 
+// Guard returns what a party that is running has counted.
+func (w *Council) Guard(party int) drive.Guard { return w.Parties[party].sends.Guard() }
+
+// Name is a party's in ledgers.
+func (w *Council) Name(party int) string { return w.sums.Roster.Name(party) }
+
+// Logged reports whether a line of the log has a text.
+func (w *Council) Logged(text string) bool {
+	return slices.ContainsFunc(w.Log, func(line string) bool { return strings.Contains(line, text) })
+}
+
 // digest names a broadcast.
 func (w *Council) digest(round uint64, fresh [32]byte) [32]byte {
 	h := oneshot.NewBroadcastHash()
@@ -208,17 +224,19 @@ func (h *Hub) status() drive.Status {
 // Drive returns the running committee's server, nil while it is down.
 func (h *Hub) Drive() *drive.Committee { return h.drive }
 
-func (h *Hub) config() drive.CommitteeConfig {
+// Config is what the server knows before anybody comes.
+func (h *Hub) Config() drive.CommitteeConfig {
 	w := h.world
 	return drive.CommitteeConfig{
 		ServerConfig: drive.ServerConfig{
 			Rounds: w.options.Rounds, StepTime: w.options.StepTime, ComeBack: w.options.ComeBack,
 			Away: w.options.Away, Random: w.random, Cost: w.cost, Ledger: w.ledger,
+			Submissions: w.options.Submissions,
 			Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
 				return w.digest(round, fresh), nil
 			},
 		},
-		Sums: w.sums, Batch: w.options.Batch,
+		Sums: w.sums, Batch: w.options.Batch, Buffer: w.options.Buffer,
 		Stored: func(name string) (io.ReadCloser, error) {
 			b, found := h.objects[name]
 			if !found {
@@ -239,9 +257,9 @@ func (h *Hub) Start() {
 	h.put = make(map[string]string)
 	var err error
 	if h.state == nil {
-		h.drive, err = drive.NewCommittee(h.config(), w.now)
+		h.drive, err = drive.NewCommittee(h.Config(), w.now)
 	} else {
-		h.drive, err = drive.ReadCommittee(h.config(), &w.key, w.now, h.state)
+		h.drive, err = drive.ReadCommittee(h.Config(), &w.key, w.now, h.state)
 	}
 	if err != nil {
 		w.Fatal("the server does not start: %v", err)

@@ -47,6 +47,10 @@ func NewMob(tb testing.TB, seed uint64, choices Choices) *Mob {
 	o.Covered = m.pick(2) == 0
 	o.Away = drive.Time(m.pick(2)*m.pick(5)) * drive.Second
 	o.Batch = m.pick(4)
+	if m.pick(3) == 0 {
+		o.Buffer, o.Stale = o.Survivors+m.pick(o.Parties-o.Survivors+1), 1+m.pick(3)
+		o.Submissions = uint64(m.pick(3)) // 0: one a round
+	}
 	slow := drive.Time(1+m.pick(50)) * drive.Millisecond
 	o.Delay = func() drive.Time { return 1 + drive.Time(m.choices.IntN(int(slow))) }
 	work := drive.Time(1+m.pick(2000)) * drive.Millisecond
@@ -145,12 +149,34 @@ func (m *Mob) Play() MobOutcome {
 	if m.deaths == 0 && m.until == 0 && honest && m.lost > 0 {
 		m.Fatal("%d rounds lost", m.lost)
 	}
+	m.checkCounts()
 	for _, n := range m.Notices {
 		if n.Kind == drive.Spoiler && n.Party != m.spoiler {
 			m.Fatal("party %d is named in round %d, and is honest", n.Party, n.Round)
 		}
 	}
 	return MobOutcome{len(m.Sums), int(m.lost), m.deaths, m.Hub.Saves}
+}
+
+// checkCounts: no party is in more sums than it has counted, nor than it has agreed to.
+func (m *Mob) checkCounts() {
+	in := make(map[int]uint64)
+	for _, parties := range m.Sums {
+		for _, i := range parties {
+			in[i]++
+		}
+	}
+	for i, sums := range in {
+		p := m.Parties[i]
+		if o := m.options; o.Submissions > 0 && sums > o.Submissions {
+			m.Fatal("party %d is in %d sums, and agreed to %d", i, sums, o.Submissions)
+		}
+		if guard := p.sends; guard != nil {
+			if g := guard.Guard(); g.Count() < sums {
+				m.Fatal("party %d is in %d sums, and has counted %d", i, sums, g.Count())
+			}
+		}
+	}
 }
 
 // BadCover makes the submissions of a party such that their covers do not open: they are signed by
@@ -166,9 +192,13 @@ func BadCover(w *Council, party int) func(b []byte) []byte {
 	}
 	const head, digest, key, tag = 46, 32, 32, 16
 	box := key + digest*(figures.Polynomials+2) + tag
+	extra, label := digest, "hushsum/oneshot/1 party" // of a submission, after what is masked
+	if w.options.Stale > 0 {
+		extra, label = digest+8, "hushsum/oneshot/1 stale"
+	}
 	return func(b []byte) []byte {
 		b = slices.Clone(b)
-		at := len(b) - ed25519.SignatureSize - w.options.Members*(digest+box) - digest
+		at := len(b) - ed25519.SignatureSize - w.options.Members*(digest+box) - extra
 		if at < head || len(w.Hub.drive.Opened()) != w.options.Members {
 			return b // somebody has no key
 		}
@@ -177,7 +207,7 @@ func BadCover(w *Council, party int) func(b []byte) []byte {
 		for k := range level {
 			level[k] = make([]byte, digest)
 			if k < w.options.Members {
-				copy(level[k], b[at+digest*(k+1):])
+				copy(level[k], b[at+extra+digest*k:])
 			}
 		}
 		hash := func(label string, parts ...[]byte) []byte {
@@ -191,8 +221,8 @@ func BadCover(w *Council, party int) func(b []byte) []byte {
 			}
 		}
 		context, index := b[2:2+digest], binary.BigEndian.AppendUint32(nil, uint32(party))
-		signed := slices.Concat(context, index, level[0], hash("masked", b[head:at]), b[at:at+digest])
-		signature, err := keyexchange.Sign(identities()[party], "hushsum/oneshot/1 party", signed)
+		signed := slices.Concat(context, index, level[0], hash("masked", b[head:at]), b[at:at+extra])
+		signature, err := keyexchange.Sign(identities()[party], label, signed)
 		if err != nil {
 			w.tb.Fatal(err)
 		}

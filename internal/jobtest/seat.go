@@ -3,6 +3,7 @@ package jobtest
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
@@ -21,7 +22,9 @@ type Seat struct {
 	link   int // of the connection; what was sent over an earlier one does not arrive
 	online bool
 	have   map[string]bool
-	arrive [2]drive.Time // when the last message arrives, up and down
+	shown  [32]byte           // digest of the broadcast of the last opening
+	ready  map[uint64][]int64 // vectors by the round that they were made in
+	arrive [2]drive.Time      // when the last message arrives, up and down
 
 	// Die, if set, is asked at places where the process may die: "before", "after", "sent".
 	Die func(place string) bool
@@ -58,8 +61,10 @@ func (s *Seat) Start() {
 			s.helps, err = drive.LoadMember(c, &w.key, s.state)
 		}
 	} else {
-		c := drive.SenderConfig{Limits: drive.Limits{Rounds: w.options.Rounds}, Sums: w.sums,
+		c := drive.SenderConfig{Limits: drive.Limits{Rounds: w.options.Rounds,
+			Submissions: w.options.Submissions, Cost: w.cost, Ledger: w.ledger}, Sums: w.sums,
 			Identity: identity, Random: w.random}
+		s.ready = make(map[uint64][]int64)
 		if s.state == nil {
 			s.sends, err = drive.NewSender(c)
 		} else {
@@ -230,28 +235,24 @@ func (s *Seat) take(item drive.Item, broadcast [32]byte) {
 	case item.Kind == drive.Upload:
 		s.sends.Upload(item.Round)
 	default:
+		s.shown = broadcast
 		s.sends.Opening(item.Own)
-		s.work(broadcast)
 	}
 }
 
 // work answers what the sender asks.
-func (s *Seat) work(broadcast [32]byte) {
-	w := s.world
-	if _, decided := s.sends.Ready(); !decided {
+func (s *Seat) work(ask *drive.Ask) {
+	w, life, broadcast := s.world, s.life, s.shown
+	if ask.ID.Made > 0 {
+		s.answer(ask.ID, broadcast, s.ready[ask.ID.Made])
 		return
 	}
-	out := s.settle()
-	if out == nil || out.Ask == nil {
-		return
-	}
-	id, life := out.Ask.ID, s.life
 	w.After(w.options.Work(), func() {
 		if s.life != life || s.sends == nil {
 			return
 		}
-		if s.NoVector != nil && s.NoVector(id.Round) {
-			s.sends.Absent(id, fmt.Errorf("no rows"))
+		if s.NoVector != nil && s.NoVector(ask.Round) {
+			s.sends.Absent(ask.ID, fmt.Errorf("no rows"))
 			s.proceed()
 			return
 		}
@@ -259,16 +260,29 @@ func (s *Seat) work(broadcast [32]byte) {
 		for k := range values {
 			values[k] = int64(w.random.Uint64()%256) - 128
 		}
-		was := s.sends.Told()
-		kept := append([]int64(nil), values...)
-		if err := s.sends.Answer(id, broadcast, values); err != nil {
-			w.Fatal("%s: %v", s, err)
-		}
-		if s.sends.Told() > was {
-			w.vectors[fmt.Sprint(s.index, ".", id.Round)] = kept
+		if w.options.Stale > 0 {
+			s.ready[ask.Round] = values
+			s.sends.Finished(ask.ID)
+		} else {
+			s.answer(ask.ID, broadcast, values)
 		}
 		s.proceed()
 	})
+}
+
+func (s *Seat) answer(id drive.AskID, broadcast [32]byte, values []int64) {
+	w := s.world
+	was := s.sends.Told()
+	kept := slices.Clone(values)
+	if err := s.sends.Answer(id, broadcast, kept); err != nil {
+		w.Fatal("%s: %v", s, err)
+	}
+	if s.sends.Told() > was {
+		w.vectors[fmt.Sprint(s.index, ".", id.Round)] = slices.Clone(values)
+		if id.Made > 0 {
+			w.Ages[id.Round-id.Made]++
+		}
+	}
 }
 
 // settle saves what has to be, and returns what may leave; nil if the process has died.
@@ -304,6 +318,9 @@ func (s *Seat) settle() *drive.SenderOut {
 	}
 	if s.dies("sent") {
 		return nil
+	}
+	if out.Ask != nil {
+		s.work(out.Ask)
 	}
 	return &out
 }

@@ -1,0 +1,174 @@
+package drive
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// This file has rounds that take submissions until so many are in, while parties go on with what
+// they make of earlier broadcasts (Nguyen et al. 2022).
+
+// bound has no party submit more often than the largest budget allows, nor than there are rounds.
+func (c *CommitteeConfig) bound() error {
+	least, most := c.Sums.MinSurvivors, c.Sums.Roster.Len()
+	switch {
+	case c.Buffer == 0 && c.Sums.Stale == 0:
+		return nil
+	case c.Sums.Stale == 0 || c.Buffer < least || c.Buffer > most:
+		return fmt.Errorf("%w: a buffer of %d parties with inputs of up to %d rounds before, "+
+			"want %d to %d with 1 or more, or neither",
+			oneshot.ErrConfig, c.Buffer, c.Sums.Stale, least, most)
+	}
+	if c.Submissions == 0 || c.Submissions > c.Rounds {
+		c.Submissions = c.Rounds
+	}
+	if c.Ledger == nil {
+		return nil
+	}
+	budgets := make(map[accounting.Target]string)
+	for i := range c.Sums.Roster.Len() {
+		name := c.Sums.Roster.Name(i)
+		budgets[c.Ledger.Budget(name)] = name
+	}
+	allowed := uint64(0)
+	for _, name := range budgets {
+		// The least count that is refused lies above no, and at yes or below.
+		no, yes := allowed, c.Submissions+1
+		for yes-no > 1 {
+			count := no + (yes-no)/2
+			if c.Ledger.Clone().SpendRounds(c.Cost, int(count), name) == nil {
+				no = count
+			} else {
+				yes = count
+			}
+		}
+		allowed = max(allowed, no)
+	}
+	c.Submissions = allowed
+	return nil
+}
+
+// left reports whether so many parties may submit in a further round.
+func (s *Committee) left(least int) bool {
+	for i := range s.parties.peers {
+		if !s.done(i) && !s.spoilers.excluded(i) {
+			least--
+		}
+	}
+	return least <= 0
+}
+
+// full reports whether the open round takes no more: as many are in as it takes, or nobody else can
+// be. Where nobody has come for StepTime, it goes on with those that it has, if they are enough, or
+// has no sum, if others will not come either.
+func (s *Committee) full() bool {
+	if s.step.fresh {
+		return false
+	}
+	if s.step.blocking > 0 && s.now >= s.step.recheck {
+		s.mark()
+	}
+	return s.now >= s.fullAt()
+}
+
+// fullAt is when that will be, and when somebody is waited for no longer.
+func (s *Committee) fullAt() Time {
+	switch {
+	case s.server.Taken() >= s.buffer || s.step.awaited == 0:
+		return s.now
+	case slices.ContainsFunc(s.uploads, func(i int) bool { return !s.roomless(i) }):
+		return s.step.recheck
+	case s.server.Taken() < s.sums.MinSurvivors && s.still(s.sums.MinSurvivors):
+		return Never
+	}
+	return max(s.step.since, s.step.heard).after(s.config.StepTime)
+}
+
+// chargeReceived charges those that have submitted in a round with a buffer, which is over now. It
+// asks for no budget: they have spent what they have sent, and each holds itself to its own.
+func (s *Committee) chargeReceived() error {
+	if s.buffer == 0 || s.stage != Submitting {
+		return nil
+	}
+	received := s.server.Received()
+	for _, i := range received {
+		s.counts[i] = min(s.counts[i]+1, s.config.Submissions)
+	}
+	if s.ledger == nil || len(received) == 0 {
+		return nil
+	}
+	names := make([]string, len(received))
+	for k, i := range received {
+		names[k] = s.names[i]
+	}
+	after := s.ledger.Clone()
+	if err := spendAnyway(after, s.config.Cost, 1, names...); err != nil {
+		return err
+	}
+	s.ledger = after
+	return nil
+}
+
+// spendAnyway records rounds without asking whether there is a budget for them: they are over.
+func spendAnyway(l *accounting.Ledger, cost accounting.Round, count int, names ...string) error {
+	budgets := make([]accounting.Target, len(names))
+	for k, name := range names {
+		budgets[k] = l.Budget(name)
+		boundless := accounting.Target{Epsilon: math.MaxFloat64, Delta: budgets[k].Delta}
+		if err := l.SetBudget(name, boundless); err != nil {
+			return err
+		}
+	}
+	if err := l.SpendRounds(cost, count, names...); err != nil {
+		return err
+	}
+	for k, name := range names {
+		if err := l.SetBudget(name, budgets[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stale reports whether a party may submit what it made of an earlier broadcast. It is asked to
+// make a vector, says that it has by [Sender.Finished], and offers it in the round that is open
+// then, or in the next. The vector is counted, and its message made, once there is room for it.
+func (s *Sender) stale() bool { return s.config.Sums.Stale > 0 }
+
+// goOn has a party for which something changed offer the vector that the program has, or begin one,
+// unless it makes one that will not be too old.
+func (s *Sender) goOn() {
+	made := s.made
+	if s.asked != nil && s.asked.ID.Made == 0 {
+		made = s.asked.Round
+	}
+	switch {
+	case made > s.round, made > 0 && s.round-made > uint64(s.config.Sums.Stale):
+		s.report(Late, made, nil)
+		s.made = 0
+		s.ask(0)
+	case s.made > 0:
+		s.asked = nil
+		s.out.Offer = s.round
+	case made == 0:
+		s.ask(0)
+	}
+}
+
+// Finished takes word that the program has made the vector that it was asked for, where sums take
+// what is made of earlier broadcasts. It is asked for it, with [AskID].Made, once there is room.
+func (s *Sender) Finished(id AskID) {
+	s.shown = false
+	if s.asked == nil || s.asked.ID != id || id.Made > 0 {
+		s.report(Late, id.Round, nil)
+		return
+	}
+	s.asked, s.made = nil, id.Round
+	if s.opening != nil {
+		s.out.Offer = s.round
+	}
+}

@@ -1,0 +1,216 @@
+package drive_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// logNormal draws times of training, so that some parties are many times as slow as others.
+func logNormal(seed uint64, median drive.Time, sigma float64) func() drive.Time {
+	random := rand.New(rand.NewPCG(seed, 9))
+	return func() drive.Time {
+		return drive.Time(float64(median) * math.Exp(sigma*random.NormFloat64()))
+	}
+}
+
+// A round with a buffer closes once so many are in, and no more are, whoever is slow. What was made
+// of an earlier broadcast is in a later sum, no older than may be, and each sum is exact.
+func TestBufferPlain(t *testing.T) {
+	for _, o := range []jobtest.CouncilOptions{
+		{Parties: 8, Members: 4, Survivors: 3, Faults: 1, Rounds: 12, Buffer: 3, Stale: 4},
+		{Parties: 8, Members: 4, Survivors: 3, Faults: 1, Rounds: 12, Buffer: 4, Stale: 1, Covered: true},
+		{Parties: 8, Members: 4, Survivors: 2, Faults: 1, Rounds: 12, Buffer: 5, Stale: 9, Batch: 2},
+		{Parties: 3, Members: 4, Survivors: 3, Faults: 1, Rounds: 3, Buffer: 3, Stale: 1},
+	} {
+		o.Work = logNormal(1, drive.Second, 1)
+		w := jobtest.NewCouncil(t, 1, o)
+		startAll(w)
+		w.Run(w.Ended)
+		if len(w.Sums) != int(o.Rounds) || w.Lost() != 0 {
+			w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+		}
+		for round, who := range w.Sums {
+			if len(who) != o.Buffer {
+				w.Fatal("round %d has %v", round, who)
+			}
+		}
+		all, old := 0, 0
+		for age, n := range w.Ages {
+			if all += n; age > 0 {
+				old += n
+			}
+			if age > uint64(o.Stale) {
+				w.Fatal("%d submissions were made %d rounds before", n, age)
+			}
+		}
+		if all != int(o.Rounds)*o.Buffer || old == 0 && o.Buffer < o.Parties {
+			w.Fatal("%d submissions, %d of earlier rounds", all, old)
+		}
+		if most, sent := w.Uploads(); most != 1 || sent != all {
+			w.Fatal("%d uploads, %d of one, for %d", sent, most, all)
+		}
+		t.Logf("%d parties, %d in a round: %.1f s, ages %v", o.Parties, o.Buffer,
+			float64(w.Now())/float64(drive.Second), w.Ages)
+	}
+}
+
+// Each party is charged for the rounds that it has submitted in, at the server as with itself, also
+// where a server dies or loses what it knows.
+func TestBufferCharged(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		w := jobtest.NewCouncil(t, 3, jobtest.CouncilOptions{Parties: 8, Members: 4, Survivors: 3,
+			Faults: 1, Rounds: 10, Buffer: 3, Stale: 4, Budget: 10, Work: logNormal(3, drive.Second, 1)})
+		if dies {
+			deaths := 0
+			w.Hub.Die = func(string) bool {
+				if deaths++; deaths%9 != 0 {
+					return false
+				}
+				w.After(drive.Second, w.Hub.Start)
+				return true
+			}
+		}
+		startAll(w)
+		w.Run(w.Ended)
+		in := make([]uint64, 8)
+		for _, parties := range w.Sums {
+			for _, i := range parties {
+				in[i]++
+			}
+		}
+		least, most := uint64(99), uint64(0)
+		for i := range in {
+			guard := w.Guard(i)
+			own, err := guard.Spent()
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, err := w.Hub.Drive().Ledger().Spent(w.Name(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if count := guard.Count(); count < in[i] || !dies && count != in[i] {
+				t.Errorf("party %d is in %d sums, and has counted %d", i, in[i], count)
+			}
+			if server.Upper > own.Upper || !dies && server.Upper != own.Upper {
+				t.Errorf("party %d has spent %v, by the server %v", i, own.Upper, server.Upper)
+			}
+			least, most = min(least, in[i]), max(most, in[i])
+		}
+		if least == most || len(w.Sums)+int(w.Lost()) != 10 {
+			t.Errorf("%d sums, %d lost, parties in %d to %d", len(w.Sums), w.Lost(), least, most)
+		}
+		t.Logf("dies %v: parties in %v of %d sums", dies, in, len(w.Sums))
+	}
+}
+
+// A party that has submitted as often as it agreed to, or as its budget allows, is not waited for,
+// and the job ends when too few are left.
+func TestBufferSpent(t *testing.T) {
+	for _, o := range []jobtest.CouncilOptions{{Submissions: 3}, {Budget: 3}} {
+		o.Parties, o.Members, o.Survivors, o.Faults = 7, 4, 3, 1
+		o.Rounds, o.Buffer, o.Stale, o.Work = 40, 3, 5, logNormal(2, drive.Second, 1)
+		w := jobtest.NewCouncil(t, 1, o)
+		startAll(w)
+		w.Run(w.Ended)
+		s := w.Hub.Drive().Status()
+		left := 0
+		for i := range o.Parties {
+			if guard := w.Guard(i); guard.Count() < 3 {
+				left++
+			} else if guard.Count() > 3 {
+				w.Fatal("party %d has submitted %d times", i, guard.Count())
+			}
+		}
+		if s.Ended != drive.BudgetSpent || s.Lost > 0 || left >= o.Survivors {
+			w.Fatal("%d sums, %d parties left: %+v", len(w.Sums), left, s)
+		}
+	}
+}
+
+// A round that fewer come to than it takes goes on with these after StepTime, if they are enough;
+// and it waits for more if they are not.
+func TestBufferQuiet(t *testing.T) {
+	for _, here := range []int{3, 2} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 4, Survivors: 3,
+			Faults: 1, Rounds: 2, Buffer: 5, Stale: 2})
+		for i := range here {
+			w.Parties[i].Start()
+		}
+		for _, m := range w.Members {
+			m.Start()
+		}
+		w.RunFor(60 * drive.Second)
+		if want := map[int]int{3: 2, 2: 0}[here]; len(w.Sums) != want || w.Lost() > 0 {
+			w.Fatal("%d parties: %d sums, %d lost", here, len(w.Sums), w.Lost())
+		}
+		if here == 2 {
+			w.Parties[5].Start()
+			w.Run(w.Ended)
+			if len(w.Sums) != 2 {
+				w.Fatal("%d sums", len(w.Sums))
+			}
+		}
+	}
+}
+
+// Parties that are told to upload and do not keep a buffer's room for a StepTime at most.
+func TestBufferTease(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 8, Members: 4, Survivors: 3,
+		Faults: 1, Rounds: 4, Buffer: 3, Stale: 3})
+	for _, p := range w.Parties[:3] {
+		p.Tease()
+	}
+	startAll(w)
+	w.RunFor(100 * drive.Second)
+	if !w.Ended() || len(w.Sums) != 4 || w.Lost() != 0 {
+		w.Fatal("%d sums, %d lost: %+v", len(w.Sums), w.Lost(), w.Hub.Drive().Status())
+	}
+}
+
+// A party that is slower than inputs may be old begins again with the broadcast of the day, and is
+// in sums all the same if it is ever quick enough.
+func TestBufferTooOld(t *testing.T) {
+	n := 0
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 3,
+		Faults: 1, Rounds: 9, Buffer: 3, Stale: 2, Work: func() drive.Time {
+			if n++; n == 1 {
+				return 60 * drive.Second
+			}
+			return drive.Second
+		}})
+	startAll(w)
+	w.Run(w.Ended)
+	if len(w.Sums) != 9 || w.Lost() > 0 || w.Ages[3] > 0 {
+		w.Fatal("%d sums, %d lost, ages %v", len(w.Sums), w.Lost(), w.Ages)
+	}
+	if !w.Logged(fmt.Sprintf(": %d round", drive.Late)) {
+		w.Fatal("nobody was too late")
+	}
+}
+
+// A buffer takes no fewer than a sum must have, and no inputs of this round alone.
+func TestBufferConfig(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 3,
+		Faults: 1, Rounds: 1, Buffer: 3, Stale: 1})
+	for _, change := range []func(c *drive.CommitteeConfig){
+		func(c *drive.CommitteeConfig) { c.Buffer = 2 },
+		func(c *drive.CommitteeConfig) { c.Buffer = 5 },
+		func(c *drive.CommitteeConfig) { c.Buffer = -1 },
+		func(c *drive.CommitteeConfig) { sums := *c.Sums; sums.Stale = 0; c.Sums = &sums },
+		func(c *drive.CommitteeConfig) { c.Buffer = 0 },
+	} {
+		c := w.Hub.Config()
+		change(&c)
+		if _, err := drive.NewCommittee(c, 0); !errors.Is(err, oneshot.ErrConfig) {
+			t.Errorf("%+v: %v", c.Buffer, err)
+		}
+	}
+}
