@@ -82,7 +82,7 @@ func (s *Committee) grant() {
 		if s.awaitsHere(party) {
 			o.open, o.since = true, s.now
 			o.granted++
-			s.granted = true
+			s.granted = append(s.granted, party)
 			s.uploads = append(s.uploads, party)
 			s.touchParty(party)
 		}

@@ -51,7 +51,7 @@ type Committee struct {
 	offers  []offer // by party
 	queue   []int   // parties that have offered and wait for room, in order
 	uploads []int   // those that were told to upload
-	granted bool    // somebody was who was not before
+	granted []int   // of these, those who were told since the last Advance
 	tried   int     // parts that the last attempt at a sum had
 	values  []int64 // the sum that is applied
 

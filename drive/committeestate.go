@@ -77,13 +77,13 @@ func (s *Committee) Tick(now Time) error {
 // Ready returns what has to be done before anything leaves, and whether there is anything at all.
 func (s *Committee) Ready() (Prepared, bool) {
 	p := Prepared{Save: s.save, Notices: slices.Clone(s.notices)}
-	return p, s.save || s.ask || s.granted || len(s.notices) > 0
+	return p, s.save || s.ask || len(s.granted) > 0 || len(s.notices) > 0
 }
 
 // Advance is called when the state and the objects are durable, if Ready said that it is new.
 func (s *Committee) Advance(now Time) Orders {
 	s.clock(now)
-	out := Orders{Tell: s.save || s.granted}
+	out := Orders{Tell: s.save || len(s.granted) > 0, Upload: s.granted}
 	if s.ask {
 		out.Apply = &Apply{Round: s.round, Fresh: s.fresh, Parties: slices.Clone(s.of), Values: s.values}
 	}
@@ -95,7 +95,7 @@ func (s *Committee) Advance(now Time) Orders {
 		s.answers = waiting{since: s.now}
 		s.members.markAll(&s.answers, s.now, council{s, true})
 	}
-	s.save, s.ask, s.granted, s.notices = false, false, false, nil
+	s.save, s.ask, s.granted, s.notices = false, false, nil, nil
 	return out
 }
 

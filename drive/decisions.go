@@ -112,8 +112,11 @@ func (s *Server) Ready() (Prepared, bool) {
 // Orders says what follows from decisions.
 type Orders struct {
 	// Tell says that [Server.Pending] may have something new, for anybody.
-	Tell  bool
-	Apply *Apply // what the program is asked; nil: nothing
+	Tell bool
+	// Upload lists the parties of a [Committee] that were told to upload since the last time: who
+	// leads thousands has something new for these, and for others only where a stage has begun.
+	Upload []int
+	Apply  *Apply // what the program is asked; nil: nothing
 }
 
 // Apply asks the program for the next model. Its answer is [Server.Applied].

@@ -329,10 +329,13 @@ func (h *Hub) proceed() {
 			h.notice(n)
 		}
 		orders := h.drive.Advance(w.now)
-		if orders.Tell {
+		if r.Save {
 			for _, s := range slices.Concat(w.Members, w.Parties) {
 				s.pump()
 			}
+		}
+		for _, party := range orders.Upload {
+			w.Parties[party].pump()
 		}
 		if orders.Apply != nil {
 			h.apply(orders.Apply)
