@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -41,7 +42,7 @@ func TestStrangerAtNATS(t *testing.T) {
 	}
 	nodes := startTwo(ctx, t, address, 5*time.Second)
 	text, roster, _ := fourParties(t)
-	fed, err := nodes[0].Create(ctx, text, roster, nil)
+	fed, err := nodes[0].Create(ctx, federation.Files{Text: text, Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}
