@@ -136,14 +136,89 @@ func TestWaitsForNATS(t *testing.T) {
 	}
 }
 
-// pass passes what comes to an address on to another.
-func pass(t *testing.T, from, to string) {
+// A node that is cut off from NATS while it leads says so and sends parties on: another leads, and
+// the federation goes on to its end with a round lost at most. A party may name a node first that
+// does not run.
+func TestCutOffNode(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	_, host, _ := strings.Cut(startNATS(t)("a pass-word"), "@")
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, cut := make(map[string]*node.Node), make(map[string]func())
+	addresses := []string{"http://127.0.0.1:1"}
+	for _, name := range []string{"a", "b"} {
+		config := plainNode(t.TempDir())
+		var from string
+		from, cut[name] = pass(t, "127.0.0.1:0", host)
+		config.Name, config.Key, config.Silence = name, key, 3*time.Second
+		config.NATS = "nats://hushsum:a%20pass-word@" + from
+		n, err := node.Start(ctx, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		nodes[name], addresses = n, append(addresses, n.Address)
+	}
+	text, roster, identities := fourParties(t)
+	fed, err := nodes["a"].Create(ctx, federation.Files{Text: text, Roster: roster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan string)
+	var when time.Time
+	go func() {
+		s := awaitStatus(ctx, t, nodes["a"], fed.ID, func(s *runner.Status) bool { return s.Round >= 2 })
+		cut[s.Leader]()
+		when = time.Now()
+		begun <- s.Leader
+	}()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		takePart(ctx, t, fed, strings.Join(addresses, ","), identities, make([]float64, 40))
+	}()
+	first := <-begun
+	other := map[string]string{"a": "b", "b": "a"}[first]
+	last := awaitStatus(ctx, t, nodes[other], fed.ID, func(s *runner.Status) bool {
+		return s.State == "ended"
+	})
+	<-done
+	t.Logf("%d rounds, %d lost, ended %.1f s after %s was cut off", last.Round, last.Lost,
+		time.Since(when).Seconds(), first)
+	if last.Leader != other || last.Round != recordRounds || last.Lost > 1 {
+		t.Errorf("%+v", last)
+	}
+	if err := nodes[first].Door.Ready(); err == nil {
+		t.Errorf("%s, which is cut off, says that it is ready", first)
+	}
+}
+
+// pass passes what comes to an address on to another, until it is cut.
+func pass(t *testing.T, from, to string) (address string, cut func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
+	var mutex sync.Mutex
+	all := []io.Closer{listener}
+	keep := func(one io.Closer) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		all = append(all, one)
+	}
+	cut = func() {
+		mutex.Lock()
+		defer mutex.Unlock()
+		for _, one := range all {
+			_ = one.Close()
+		}
+	}
+	t.Cleanup(cut)
 	go func() {
 		for {
 			in, err := listener.Accept()
@@ -155,6 +230,8 @@ func pass(t *testing.T, from, to string) {
 				_ = in.Close()
 				return
 			}
+			keep(in)
+			keep(out)
 			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 				go func() {
 					_, _ = io.Copy(way[0], way[1])
@@ -163,4 +240,5 @@ func pass(t *testing.T, from, to string) {
 			}
 		}
 	}()
+	return listener.Addr().String(), cut
 }

@@ -238,8 +238,8 @@ func (n *Node) connect(ctx context.Context) (err error) {
 
 // reach connects to an external NATS, and waits for one that does not answer yet.
 func (n *Node) reach(ctx context.Context) (*nats.Conn, error) {
-	options := append([]nats.Option{nats.MaxReconnects(-1), nats.Name("hushsumd " + n.Name)},
-		n.NATSOptions...)
+	options := append([]nats.Option{nats.MaxReconnects(-1), nats.Name("hushsumd " + n.Name),
+		nats.PingInterval(beat), nats.MaxPingsOutstanding(3)}, n.NATSOptions...)
 	for told := false; ; {
 		conn, err := nats.Connect(n.NATS, options...)
 		if err == nil {
@@ -358,6 +358,9 @@ func (n *Node) ready() error {
 	if err := n.health.ready(); err != nil {
 		return err
 	}
+	if !n.conn.IsConnected() {
+		return fmt.Errorf("%w: there is no connection to it", record.ErrUnavailable)
+	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if !n.looked {
@@ -467,7 +470,10 @@ func (f *federations) entry(e *entry) door.Known {
 	out := door.Known{
 		Federation: e.federation,
 		Files:      e.files,
-		Runner:     e.runner,
+	}
+	// A node that cannot decide sends parties on: another may lead already.
+	if !(*Node)(f).cutOff() {
+		out.Runner = e.runner
 	}
 	if e.proxy != nil && time.Since(e.heard) < f.Silence {
 		out.Forward = e.proxy

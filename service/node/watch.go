@@ -82,6 +82,13 @@ func (h *health) healthy() error {
 	return nil
 }
 
+// long reports whether the record has failed for as long as it takes to be started again.
+func (h *health) long(now time.Time) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.failed != nil && now.Sub(h.since) >= failsFor
+}
+
 func (h *health) helpless() bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -118,6 +125,9 @@ func (n *Node) watch() {
 		}
 	}
 }
+
+// cutOff reports whether the record has no way to take decisions of this node.
+func (n *Node) cutOff() bool { return !n.conn.IsConnected() || n.health.long(time.Now()) }
 
 // probe writes to the disk and to the record of each federation that this node leads or nobody
 // does.

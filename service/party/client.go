@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -39,11 +40,15 @@ type RefusalError struct {
 }
 
 func (e *RefusalError) Error() string {
-	text := fmt.Sprintf("party: the server refuses (%d", e.Status)
-	if e.Kind != "" {
-		text += ", " + e.Kind
+	if e.Kind == "" { // not a node's own words
+		text := fmt.Sprintf("party: something between here and the server refuses (%d)", e.Status)
+		if e.Status == http.StatusRequestEntityTooLarge {
+			text += ": have the proxy let longer bodies pass, as client_max_body_size 0 does for nginx"
+		}
+		return text
 	}
-	text += ")"
+	text := fmt.Sprintf("party: the server refuses (%d", e.Status)
+	text += ", " + e.Kind + ")"
 	if e.Detail != "" {
 		text += fmt.Sprintf(": %.300s", e.Detail)
 	}
@@ -73,10 +78,10 @@ const (
 	mostRoster = 256 << 20
 )
 
-// NewServer makes the way to the server at an address, https:// or, on loopback, http://;
-// or at several with commas between, the nodes of one server, of which those that do not
-// answer are passed over. fingerprint is SHA-256 over its certificate in hexadecimal
-// digits, or several with commas between; empty for a certificate that this machine
+// NewServer makes the way to the server at an address, https:// or, on loopback, http://; or at
+// several with commas between, the nodes of one server: parties begin at different ones, and those
+// that do not answer or cannot help are passed over. fingerprint is SHA-256 over its certificate in
+// hexadecimal digits, or several with commas between; empty for a certificate that this machine
 // trusts. Proxies are taken from the environment. It fails with [ErrServer].
 func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, error) {
 	s := &Server{identity: identity}
@@ -86,6 +91,9 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 			return nil, err
 		}
 		s.bases = append(s.bases, base)
+	}
+	if key, ok := identity.Public().(ed25519.PublicKey); ok {
+		s.at.Store(int64(key[0]))
 	}
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -148,14 +156,44 @@ func Pinned(fingerprints ...[32]byte) *tls.Config {
 	}
 }
 
-// do sends a signed request. The caller closes the answer's body.
+// do sends a signed request, to the next node if one does not answer or cannot help, and to each
+// once at most. The caller closes the answer's body.
 func (s *Server) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	for tried := 1; ; tried++ {
+		at := s.at.Load()
+		answer, err := s.doAt(ctx, s.bases[int(at)%len(s.bases)], method, path, body)
+		if err == nil || ctx.Err() != nil || !elsewhere(err) {
+			return answer, err
+		}
+		s.at.CompareAndSwap(at, at+1)
+		if tried == len(s.bases) {
+			return nil, err
+		}
+	}
+}
+
+// elsewhere reports whether another node may answer better: this one does not, has no leader or
+// record, has not read its federations or has another clock, or something in its place answers.
+func elsewhere(err error) bool {
+	var refusal *RefusalError
+	if !errors.As(err, &refusal) {
+		return true
+	}
+	switch refusal.Kind {
+	case "", "unknown", "clock":
+		return true
+	}
+	return refusal.Status >= http.StatusInternalServerError
+}
+
+// doAt sends a signed request to one node.
+func (s *Server) doAt(
+	ctx context.Context, base, method, path string, body []byte,
+) (*http.Response, error) {
 	var reader io.Reader
 	if body != nil {
 		reader = bytes.NewReader(body)
 	}
-	at := s.at.Load()
-	base := s.bases[int(at)%len(s.bases)]
 	r, err := http.NewRequestWithContext(ctx, method, base+path, reader)
 	if err != nil {
 		return nil, err
@@ -170,9 +208,6 @@ func (s *Server) do(ctx context.Context, method, path string, body []byte) (*htt
 	s.sent.Add(int64(len(body)))
 	answer, err := s.client.Do(r)
 	if err != nil {
-		if ctx.Err() == nil {
-			s.at.CompareAndSwap(at, at+1)
-		}
 		return nil, err
 	}
 	if answer.StatusCode >= 300 {
