@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,8 +108,6 @@ func (c *checker) parties() {
 		groups += max(1, g.Count)
 		c.refuse(names[g.Name] > 0, at+".name", "use another", "%q is taken", g.Name)
 		names[g.Name] = max(1, g.Count)
-		c.refuse(g.Epsilon != 0 && !c.Noisy(), at+".epsilon", "name privacy.noise",
-			"a budget takes noise to keep")
 	}
 	for i, g := range p.Group { // those of a group are called name-1, name-2 and so on
 		stem, number, _ := cutLast(g.Name)
@@ -208,7 +205,7 @@ func (c *checker) privacy() {
 	c.refuse(c.Noisy() && p.Clip == 0, "privacy.clip",
 		"write the L2 norm that what a unit adds is clipped to, such as 1.0",
 		"noise hides what is bounded")
-	c.refuse(c.Noisy() && p.Epsilon == 0 && p.Multiplier == 0 && !c.ownBudgets(), "privacy.epsilon",
+	c.refuse(c.Noisy() && p.Epsilon == 0 && p.Multiplier == 0, "privacy.epsilon",
 		"write a budget such as 4.0, or privacy.multiplier", "nothing says how much noise there is")
 	c.refuse(c.Noisy() && c.Oneshot() && p.Noise != "discrete-gaussian", "privacy.noise",
 		"use discrete-gaussian", "%s noise does not hide the keys of one-message sums", p.Noise)
@@ -237,12 +234,6 @@ func (c *checker) privacy() {
 	c.refuse(c.Noisy() && c.Oneshot() && p.ClipQuantile > 0, "privacy.clip_quantile",
 		"leave out the quantile or the noise",
 		"votes of one-message sums have no noise")
-}
-
-// ownBudgets reports whether every party has a budget of its own.
-func (c *checker) ownBudgets() bool {
-	return len(c.Parties.Group) > 0 &&
-		!slices.ContainsFunc(c.Parties.Group, func(g Group) bool { return g.Epsilon == 0 })
 }
 
 func (c *checker) masked() bool { return c.Training.Mask != "" && c.Training.Mask != "none" }

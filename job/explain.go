@@ -43,7 +43,7 @@ func (j *Job) explain(s *Settled) []string {
 		lines = append(lines, "Who records the messages and has a quantum computer later reads all of "+
 			"them: key exchange is classical.")
 	}
-	lines = append(lines, j.sayNoise()...)
+	lines = append(lines, j.sayNoise())
 	if s != nil && j.Noisy() {
 		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that a sum has at least.",
 			count(s.survivors-j.Parties.Colluders, "honest party", "honest parties")))
@@ -159,10 +159,10 @@ func (j *Job) sayServer() string {
 		percent(j.Parties.DropOut))
 }
 
-func (j *Job) sayNoise() []string {
+func (j *Job) sayNoise() string {
 	p := &j.Privacy
 	if !j.Noisy() {
-		return []string{"There is no noise: sums may tell about a party, and no epsilon holds."}
+		return "There is no noise: sums may tell about a party, and no epsilon holds."
 	}
 	text := fmt.Sprintf("Noise (%s) hides vectors of L2 norm up to %v", p.Noise, p.Clip)
 	if j.PerRecord() {
@@ -184,13 +184,7 @@ func (j *Job) sayNoise() []string {
 	default:
 		text += "."
 	}
-	lines := []string{text}
-	for _, g := range j.Parties.Group {
-		if g.Epsilon > 0 {
-			lines = append(lines, fmt.Sprintf("Each of %s spends at most epsilon %v.", g.Name, g.Epsilon))
-		}
-	}
-	return lines
+	return text
 }
 
 func (j *Job) sayTraining() string {

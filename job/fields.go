@@ -231,8 +231,6 @@ var theGroup = tableOf(
 		form("1 to 60 letters, digits, dots, dashes and underscores", namePattern.MatchString).required(),
 	whole("count", func(g *Group) *int { return &g.Count }, between(1, MaxParties),
 		"Counts them.").unit("parties").or(1),
-	number("epsilon", func(g *Group) *float64 { return &g.Epsilon }, positive,
-		"Bounds what each of them spends, in place of privacy.epsilon.").means("privacy.epsilon"),
 )
 
 var theTensor = tableOf(

@@ -74,8 +74,4 @@ func (c *checker) records() {
 		"leave it out", "sum.max_weight", "parties.per_round", "parties.hidden",
 		"privacy.clip_quantile")
 	c.refuse(c.masked(), "training.mask", "leave it out", "signs of sums over records hide no record")
-	for i, g := range c.Parties.Group {
-		c.refuse(g.Epsilon > 0, fmt.Sprintf("parties.group.%d.epsilon", i), "use privacy.epsilon",
-			"records have the budget of the job")
-	}
 }

@@ -116,12 +116,6 @@ func (x *settling) who() error {
 		return x.Mistake("parties.count", "leave it out, or mend one of the two",
 			"the roster has %d parties, and it says %d", roster.Len(), n)
 	}
-	for i, g := range x.Parties.Group {
-		if g.Epsilon > 0 {
-			return x.Mistake(fmt.Sprintf("parties.group.%d.epsilon", i), "use privacy.epsilon",
-				"only a simulation has budgets of parties' own")
-		}
-	}
 	survivors := x.Parties.Count
 	if x.Recovers() || x.Oneshot() {
 		survivors = x.Parties.Fewest(survivors)

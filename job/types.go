@@ -61,9 +61,6 @@ type Group struct {
 	Name string
 	// Counts them. Range: 1 to 1,000,000 (parties). Default: 1.
 	Count int
-	// Bounds what each of them spends, in place of privacy.epsilon. Range: above 0. Default:
-	// privacy.epsilon.
-	Epsilon float64
 }
 
 // Sum says how sums are taken.

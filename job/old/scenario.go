@@ -266,6 +266,13 @@ func (c *converter) privacy() {
 		return
 	}
 	p.Noise, p.Epsilon = s.Noise, s.Epsilon
+	for _, one := range c.s.Party {
+		if e := one.Epsilon; e > 0 && (p.Epsilon == 0 || e < p.Epsilon) {
+			p.Epsilon = e
+			c.note("privacy.epsilon is %v, that of %q: what a sum with it tells of it takes the noise "+
+				"that all would have with its budget", e, one.Name)
+		}
+	}
 	if !c.noise() {
 		return
 	}
@@ -300,8 +307,6 @@ func (c *converter) parties() {
 		}
 		if c.reference() {
 			w.ReferenceEpsilon = p.Epsilon
-		} else {
-			group.Epsilon = p.Epsilon
 		}
 		for _, x := range p.Crash {
 			w.Crash = append(w.Crash, job.Crash{Round: x.Round, At: x.At, Back: x.Back})

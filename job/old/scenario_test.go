@@ -123,8 +123,8 @@ func TestScenarioWithNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := j.Privacy; p.Noise != "skellam" || p.Clip != 1 || p.Bits != 20 || p.Epsilon != 1 ||
-		j.Training.Submit != "" || !j.Training.Restart || j.Parties.Group[1].Epsilon != 0.1 {
+	if p := j.Privacy; p.Noise != "skellam" || p.Clip != 1 || p.Bits != 20 || p.Epsilon != 0.1 ||
+		j.Training.Submit != "" || !j.Training.Restart {
 		t.Errorf("%+v", j)
 	}
 }

@@ -66,13 +66,10 @@ class Job(Declared):
                     clinic if it is one. Values: 1 to 60 letters, digits, dots, dashes and
                     underscores. Required.
                 count: Counts them. Range: 1 to 1,000,000 (parties). Default: 1.
-                epsilon: Bounds what each of them spends, in place of privacy.epsilon.
-                    Range: above 0. Default: privacy.epsilon.
             """
 
             name: str
             count: int = 1
-            epsilon: float = 0.0
 
         count: int = 0
         group: Sequence[Group] = ()

@@ -16,9 +16,6 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// mostShares is how many shares of noise the parties of a sum may add beyond one each.
-const mostShares = 20_000
-
 // codec is how the vectors of some parties become submissions and a sum their mean.
 type codec struct {
 	run       *run
@@ -26,7 +23,6 @@ type codec struct {
 	mechanism *privacy.Mechanism // nil without noise, and with a reference law
 	release   privacy.Release
 	mean      aggregation.Mean // in place of the mechanism
-	shares    []int            // of noise that each party adds
 	parties   []*party
 }
 
@@ -39,7 +35,7 @@ type law interface {
 // newCodec settles how the vectors of a session are encoded, and how much noise is in
 // them.
 func (r *run) newCodec(parties []*party) (*codec, error) {
-	c := &codec{run: r, parties: parties, shares: make([]int, len(parties))}
+	c := &codec{run: r, parties: parties}
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
@@ -56,9 +52,6 @@ func (r *run) use(c *codec) {
 
 func (c *codec) settle() error {
 	r, d, n := c.run, c.run.model.NumParams(), len(c.parties)
-	for i := range c.shares {
-		c.shares[i] = 1
-	}
 	if !r.Noisy() {
 		c.mean = aggregation.Mean{
 			Parties:      n,
@@ -74,24 +67,7 @@ func (c *codec) settle() error {
 	if err := family.UnmarshalText([]byte(r.Privacy.Noise)); err != nil {
 		return err
 	}
-	greatest := 0.
-	for _, p := range c.parties {
-		greatest = max(greatest, p.epsilon)
-	}
-	all := 0
-	for i, p := range c.parties {
-		// Whoever wants a smaller ε adds as much noise as all would if all wanted it.
-		ratio := greatest / p.epsilon
-		own := math.Ceil(ratio * ratio * (1 - 1e-9))
-		if own > mostShares || all-n+int(own) > mostShares {
-			return r.Mistake(r.epsilonPath(p.kind), "bring them nearer to each other",
-				"budgets from %v to %v are too far apart", p.epsilon, greatest)
-		}
-		c.shares[i] = int(own)
-		all += c.shares[i]
-	}
-	// A share is what it takes if all have the greatest budget.
-	alike := privacy.Release{
+	c.release = privacy.Release{
 		Contributors: privacy.Contributors{
 			Parties:      n,
 			MinSurvivors: r.Parties.Fewest(n),
@@ -100,22 +76,10 @@ func (c *codec) settle() error {
 		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.Privacy.Bits},
 		Dimension: d,
 	}
-	budget := privacy.Budget{Epsilon: greatest, Delta: r.Privacy.Delta}
-	z, err := alike.Calibrate(budget, r.Rounds)
-	if err != nil {
+	budget := privacy.Budget{Epsilon: r.Privacy.Epsilon, Delta: r.Privacy.Delta}
+	var err error
+	if c.release.Noise.Multiplier, err = c.release.Calibrate(budget, r.Rounds); err != nil {
 		return r.fromPrivacy(err)
-	}
-	honest, err := alike.Contributors.MinHonest()
-	if err != nil {
-		return r.fromPrivacy(err)
-	}
-	c.release = alike
-	if all == n {
-		c.release.Noise.Multiplier = z
-	} else {
-		total := c.honestShares(-1)
-		c.release.Contributors = privacy.Contributors{Parties: all, MinSurvivors: total}
-		c.release.Noise.Multiplier = z * math.Sqrt(float64(total)/float64(honest))
 	}
 	if c.mechanism, err = c.release.Mechanism(); err != nil {
 		return r.fromPrivacy(err)
@@ -146,43 +110,28 @@ func (w *world) fromPrivacy(err error) error {
 	return found
 }
 
-// honestShares is how many shares of noise protect a party (−1: whoever has the fewest)
-// however few are in the sum, and whichever of the others collude.
-func (c *codec) honestShares(party int) int { return max(1, honest(c, c.shares, party)) }
+// honest is the fewest parties of a sum whose noise protects one of them: itself, and those of the
+// others who are there for certain and do not collude.
+func (c *codec) honest() int {
+	n := len(c.parties)
+	return max(1, c.run.Parties.Fewest(n)-c.run.Parties.Colluders)
+}
 
-// honest adds up what all add to the noise in a sum, party (−1: nobody) for certain and of
-// the others those that add the least: whoever drops out or colludes adds the most.
-func honest[T int | float64](c *codec, noise []T, party int) (sum T) {
-	rest := slices.Clone(noise)
-	if party >= 0 {
-		sum = noise[party]
-		rest = slices.Delete(rest, party, party+1)
-	}
+// least adds up the variance that a party adds to a sum and, of the others', those of the least
+// that are there for certain: whoever drops out or colludes adds the most.
+func (c *codec) least(variances []float64, party int) float64 {
+	rest := slices.Delete(slices.Clone(variances), party, party+1)
 	slices.Sort(rest)
-	gone := len(noise) - c.run.Parties.Fewest(len(noise)) + c.run.Parties.Colluders
-	for _, k := range rest[:max(0, len(rest)-gone)] {
-		sum += k
+	sum := variances[party]
+	for _, v := range rest[:c.honest()-1] {
+		sum += v
 	}
 	return sum
 }
 
-// certified returns the ε against the server that all rounds give a party.
-func (c *codec) certified(party int) (float64, error) {
-	honest := c.honestShares(party)
-	own := c.release
-	if own.Contributors.Parties != len(c.shares) {
-		was, err := own.Contributors.MinHonest()
-		if err != nil {
-			return 0, err
-		}
-		own.Contributors = privacy.Contributors{Parties: own.Contributors.Parties, MinSurvivors: honest}
-		own.Noise.Multiplier *= math.Sqrt(float64(honest) / float64(was))
-	}
-	round, err := own.Round()
-	if err != nil {
-		return 0, c.run.fromPrivacy(err)
-	}
-	server, _, err := round.Views(c.run.Rounds, c.run.Privacy.Delta)
+// certified returns the ε against the server that all rounds give each party.
+func (c *codec) certified() (float64, error) {
+	server, _, err := c.mechanism.Round().Views(c.run.Rounds, c.run.Privacy.Delta)
 	return server.Upper, err
 }
 
@@ -209,22 +158,7 @@ func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, e
 		}
 		return c.mean.Encode(vector)
 	}
-	values, err := c.mechanism.Encode(c.rotation(), vector, nil, random)
-	for range c.shares[i] - 1 {
-		if err != nil {
-			return nil, err
-		}
-		var more [][]uint64
-		if more, err = c.mechanism.Blank(random); err == nil {
-			for s := range values {
-				for k := range values[s] {
-					values[s][k] += more[s][k]
-				}
-			}
-		}
-	}
-	c.cut(values)
-	return values, err
+	return c.mechanism.Encode(c.rotation(), vector, nil, random)
 }
 
 // cut takes values modulo their rings.
@@ -313,7 +247,7 @@ func (c *codec) counterpart(i int) (float64, error) {
 		Noise: privacy.Noise{
 			Family:     accounting.FamilyDiscreteLaplace,
 			Clip:       sensitivity,
-			Multiplier: math.Sqrt(honest(c, variances, i)) / sensitivity,
+			Multiplier: math.Sqrt(c.least(variances, i)) / sensitivity,
 		},
 		Dimension: r.model.NumParams(),
 	}

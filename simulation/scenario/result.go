@@ -70,8 +70,7 @@ type Promise struct {
 	// leaves by what its rows are.
 	Certified float64
 	Delta     float64
-	Shares    int // of noise that it adds; by a reference law one, of its own width
-	Honest    int // that protect it
+	Honest    int // parties whose noise protects it, itself among them
 }
 
 // conclude works out what was spent: for each party the most that any of the sessions that
@@ -110,8 +109,7 @@ func (r *run) promise(c *codec, i int) (Promise, error) {
 		Party:  p.Name,
 		Asked:  p.epsilon,
 		Delta:  r.Privacy.Delta,
-		Shares: c.shares[i],
-		Honest: c.honestShares(i),
+		Honest: c.honest(),
 	}
 	var err error
 	switch {
@@ -120,7 +118,7 @@ func (r *run) promise(c *codec, i int) (Promise, error) {
 	case c.mechanism == nil:
 		out.Certified, err = c.counterpart(i)
 	default:
-		out.Certified, err = c.certified(i)
+		out.Certified, err = c.certified()
 	}
 	// Below δ an ε adds nothing to it, and 0 would read as if there were none.
 	out.Certified = max(out.Certified, out.Delta)

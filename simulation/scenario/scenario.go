@@ -57,9 +57,9 @@ func (w *world) add(at int, g job.Group) {
 	for i := range g.Count {
 		k := rest
 		if entry := w.entry(member(g, i)); entry >= 0 && g.Count > 1 {
-			k = w.newKind(member(g, i), at, entry, g.Epsilon)
+			k = w.newKind(member(g, i), at, entry)
 		} else if rest == nil {
-			rest = w.newKind(g.Name, at, w.entry(g.Name), g.Epsilon)
+			rest = w.newKind(g.Name, at, w.entry(g.Name))
 			k = rest
 		}
 		k.count++
@@ -80,7 +80,7 @@ func (w *world) entry(name string) int {
 	return slices.IndexFunc(w.World.Party, func(p job.WorldParty) bool { return p.Name == name })
 }
 
-func (w *world) newKind(name string, group, entry int, epsilon float64) *kind {
+func (w *world) newKind(name string, group, entry int) *kind {
 	k := &kind{WorldParty: job.WorldParty{Slow: 1, Joins: 1}, entry: entry, group: group}
 	if entry >= 0 {
 		k.WorldParty = w.World.Party[entry]
@@ -95,9 +95,7 @@ func (w *world) newKind(name string, group, entry int, epsilon float64) *kind {
 			k.epsilon = w.World.Reference.Epsilon
 		}
 	case w.Noisy():
-		if k.epsilon = epsilon; k.epsilon == 0 {
-			k.epsilon = w.Privacy.Epsilon
-		}
+		k.epsilon = w.Privacy.Epsilon
 	}
 	k.Crash = slices.Clone(k.Crash)
 	for i := range k.Crash {
@@ -127,8 +125,6 @@ func (w *world) epsilonPath(k *kind) string {
 		return k.path("reference_epsilon")
 	case w.reference():
 		return "world.reference.epsilon"
-	case k.group >= 0 && w.Parties.Group[k.group].Epsilon > 0:
-		return fmt.Sprintf("parties.group.%d.epsilon", k.group)
 	}
 	return "privacy.epsilon"
 }
@@ -161,11 +157,10 @@ const (
 const maxTime = 1000 * time.Hour
 
 // Needs reports whether a job says something of its world that only virtual time has: places,
-// mishaps of single parties, rows by round, crowds, noise as published, budgets of some parties.
+// mishaps of single parties, rows by round, crowds, noise as published.
 func Needs(j *job.Job) bool {
 	w := &j.World
 	return len(w.Link) > 0 || len(w.Party) > 0 || len(w.Servers) > 0 || w.Topology == serverless ||
 		w.Fidelity == crowded || w.Data.Draw != "" || w.Tolerance > 0 || w.Reference.Law != "" ||
-		w.SubtractOwn || j.Training.Restart || w.Data.Most > 0 ||
-		slices.ContainsFunc(j.Parties.Group, func(g job.Group) bool { return g.Epsilon > 0 })
+		w.SubtractOwn || j.Training.Restart || w.Data.Most > 0
 }

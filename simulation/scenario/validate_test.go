@@ -80,9 +80,6 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(s *job.Job){
-		"budgets of all their own": func(s *job.Job) {
-			s.Privacy.Noise, s.Privacy.Clip, s.Parties.Group[0].Epsilon = "skellam", 1, 1
-		},
 		"most join later, and the server is curious": func(s *job.Job) {
 			recovers(s, 0.2, "curious")
 			add(s, who{Name: "q", Place: "here", Count: 5, Joins: 2})
@@ -157,21 +154,6 @@ func TestFailuresNameFields(t *testing.T) {
 				e.Err == nil || e.Advice == "" {
 				t.Errorf("%s, %s: %v", kind, path, err)
 			}
-		}
-	}
-}
-
-// Budgets too far apart are refused at the party whose is the smallest, however small.
-func TestBudgetsApart(t *testing.T) {
-	rows := census(t)
-	for _, epsilon := range []float64{.01, 1e-9, 5e-324} {
-		s := small()
-		s.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: 4, Clip: 1}
-		add(s, who{Name: "q", Place: "here", Epsilon: epsilon})
-		var e *job.ConfigError
-		_, err := Run(t.Context(), s, rows, Hooks{})
-		if !errors.As(err, &e) || e.Path != "parties.group.1.epsilon" {
-			t.Errorf("%v: %v", epsilon, err)
 		}
 	}
 }

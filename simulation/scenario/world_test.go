@@ -28,7 +28,7 @@ func small() *job.Job {
 type who struct {
 	Name, Place    string
 	Count, Rows    int
-	Epsilon        float64
+	Epsilon        float64 // of a reference law
 	Compute        []time.Duration
 	Slow, Straggle float64
 	Joins, Leaves  int
@@ -49,8 +49,6 @@ func add(s *job.Job, all ...who) {
 			Straggle: p.Straggle, Joins: p.Joins, Leaves: p.Leaves, Crash: p.Crash}
 		if s.World.Reference.Law != "" {
 			w.ReferenceEpsilon = p.Epsilon
-		} else {
-			g.Epsilon = p.Epsilon
 		}
 		s.Parties.Group, s.World.Party = append(s.Parties.Group, g), append(s.World.Party, w)
 	}

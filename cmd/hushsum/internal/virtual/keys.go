@@ -58,9 +58,6 @@ func setEpsilon(j *job.Job, text string) error {
 		}
 		return j.Set("world.reference.epsilon", text)
 	}
-	for k := range j.Parties.Group {
-		j.Parties.Group[k].Epsilon = 0
-	}
 	if !j.Noisy() {
 		j.Privacy.Noise = "discrete-gaussian"
 	}

@@ -108,11 +108,10 @@ func spentSection(r *scenario.Result) section {
 		"smaller is better, and above 10 it is little protection. The noise in the sums "+
 		"proves the certified one against the server and %s.", show.Short4(r.Privacy[0].Delta),
 		show.Plural(r.Job.Parties.Colluders, "colluder"))}
-	s.Header = []string{"party", "epsilon " + asked, "certified", "its shares of the noise",
-		"shares that protect it"}
+	s.Header = []string{"party", "epsilon " + asked, "certified", "parties whose noise protects it"}
 	for _, p := range r.Privacy {
 		s.Rows = append(s.Rows, []string{p.Party, epsilonText(p.Asked), epsilonText(p.Certified),
-			strconv.Itoa(p.Shares), strconv.Itoa(p.Honest)})
+			strconv.Itoa(p.Honest)})
 	}
 	return s
 }

@@ -211,12 +211,12 @@ func privacyLines(r *scenario.Result) (lines []string) {
 		asked = "claimed, a round"
 	}
 	lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s", "epsilon", asked, "certified",
-		"shares of noise: own, honest"))
+		"noise of"))
 	for _, p := range r.Privacy {
 		name := fold(p.Party, 20)
 		lines = append(lines, name[:len(name)-1]...)
-		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s, %s", name[len(name)-1],
-			epsilonText(p.Asked), epsilonText(p.Certified), show.Grouped(p.Shares), show.Grouped(p.Honest)))
+		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s", name[len(name)-1],
+			epsilonText(p.Asked), epsilonText(p.Certified), show.Plural(p.Honest, "party")))
 	}
 	return append(lines, fmt.Sprintf("certified at delta %s over %s, against the server and %s",
 		show.Short4(r.Privacy[0].Delta), show.Plural(r.Job.Rounds, "round"),
