@@ -43,6 +43,7 @@ func newShown() *shown {
 	s := &shown{status: runner.Status{
 		Name: "study", ID: strings.Repeat("ab", 32), State: "running", Stage: "submitting", Session: 1,
 		Round: 7, Rounds: 20, Lost: 1, Epsilon: 3.2, Budget: 8, Delta: 1e-5, Least: 7, Leader: "node-1",
+		Protects: "each record of a party", Against: "the server and any 2 parties",
 		Decisions: 41, BytesIn: 123456,
 		Parties: []runner.PartyStatus{
 			{Name: "north", State: "here"}, {Name: "south", State: "late"}, {Name: "east", State: "gone"},
@@ -363,7 +364,9 @@ func TestPlainPage(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	_, body := post("/federations/"+s.status.ID+"/pause", nil)
-	for _, want := range []string{"paused", "7</b> of 20", "3.2", "1 here, 1 late, 1 gone, 1 never",
+	for _, want := range []string{"paused", "7</b> of 20", "3.2",
+		"of each record of a party, against the server and any 2 parties",
+		"1 here, 1 late, 1 gone, 1 never",
 		"&lt;script&gt;alert", "no sum", "It means what it says.", "Resume", "<svg"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)

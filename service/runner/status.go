@@ -24,7 +24,12 @@ type Status struct {
 	Epsilon float64 `json:"epsilon"`
 	Budget  float64 `json:"budget"`
 	Delta   float64 `json:"delta"`
-	Least   int     `json:"least"` // parties in a sum
+	// With noise Protects and Against say of whom epsilon is, and against whom: "each party", "the
+	// server and any 2 parties".
+	Protects string `json:"protects,omitempty"`
+	Against  string `json:"against,omitempty"`
+
+	Least int `json:"least"` // parties in a sum
 
 	Parties   []PartyStatus `json:"parties"`
 	Committee []PartyStatus `json:"committee,omitempty"` // of one-message sums
@@ -83,6 +88,7 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	}
 	if j := r.Federation.Job; j.Noisy() {
 		out.Budget, out.Delta = j.Privacy.Epsilon, j.Privacy.Delta
+		out.Protects, out.Against = j.Protects(), j.Against()
 	}
 	switch {
 	case at.Ended != "":

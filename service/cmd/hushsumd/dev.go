@@ -224,12 +224,16 @@ func runDev(
 	if err := seen.compare(ctx, &out); err != nil {
 		return err
 	}
+	epsilon := "no noise, no epsilon"
+	if o.job.Noisy() {
+		epsilon = fmt.Sprintf("epsilon %.3f of %g for %s, against %s", out.Epsilon,
+			o.job.Privacy.Epsilon, o.job.Protects(), o.job.Against())
+	}
 	if o.json {
 		err = json.NewEncoder(std.out).Encode(out)
 	} else {
 		_, err = fmt.Fprintf(std.out, "%d rounds, %d lost; accuracy %.4f, in the clear %.4f; "+
-			"epsilon %.3f of %g; %.1f s\n", out.Rounds, out.Lost, out.Accuracy, out.ClearAccuracy,
-			out.Epsilon, o.job.Privacy.Epsilon, out.Seconds)
+			"%s; %.1f s\n", out.Rounds, out.Lost, out.Accuracy, out.ClearAccuracy, epsilon, out.Seconds)
 		if err == nil && out.Difference != nil {
 			_, err = fmt.Fprintf(std.out, "largest difference of a weight from the simulation's: %g\n",
 				*out.Difference)

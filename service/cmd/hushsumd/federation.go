@@ -246,10 +246,14 @@ func (o *operator) list(ctx context.Context, asJSON bool, std streams) error {
 		return json.NewEncoder(std.out).Encode(list)
 	}
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSTATE\tROUND\tLOST\tEPSILON\tPARTIES\tID")
+	fmt.Fprintln(w, "NAME\tSTATE\tROUND\tLOST\tEPSILON\tOF\tAGAINST\tPARTIES\tID")
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%.3g\t%d\t%s\n", s.Name, s.State, s.Round, s.Rounds, s.Lost,
-			s.Epsilon, len(s.Parties), s.ID)
+		epsilon := "none"
+		if s.Protects != "" {
+			epsilon = fmt.Sprintf("%.3g", s.Epsilon)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%s\t%s\t%s\t%d\t%s\n", s.Name, s.State, s.Round, s.Rounds,
+			s.Lost, epsilon, s.Protects, s.Against, len(s.Parties), s.ID)
 	}
 	return w.Flush()
 }
@@ -275,7 +279,8 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	}
 	fmt.Fprintf(std.out, "\nround %d of %d, %d lost, led by %s\n", s.Round, s.Rounds, s.Lost, s.Leader)
 	if s.Budget > 0 {
-		fmt.Fprintf(std.out, "epsilon %.4g of %g at delta %g\n", s.Epsilon, s.Budget, s.Delta)
+		fmt.Fprintf(std.out, "epsilon %.4g of %g for %s, at delta %g, against %s\n", s.Epsilon, s.Budget,
+			s.Protects, s.Delta, s.Against)
 	}
 	for _, p := range s.Parties {
 		fmt.Fprintf(std.out, "  %-30s %s\n", p.Name, p.State)

@@ -103,11 +103,10 @@ func spentSection(r *scenario.Result) section {
 	if r.Job.World.Reference.Law != "" {
 		asked = "claimed, of one round"
 	}
-	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together tell of one party, "+
-		"at delta %s; "+
+	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together tell of %s, at delta %s; "+
 		"smaller is better, and above 10 it is little protection. The noise in the sums "+
-		"proves the certified one against the server and %s.", show.Short4(r.Privacy[0].Delta),
-		show.Plural(r.Job.Parties.Colluders, "colluder"))}
+		"proves the certified one against %s.", r.Job.Protects(), show.Short4(r.Privacy[0].Delta),
+		r.Job.Against())}
 	s.Header = []string{"party", "epsilon " + asked, "certified", "parties whose noise protects it"}
 	for _, p := range r.Privacy {
 		s.Rows = append(s.Rows, []string{p.Party, epsilonText(p.Asked), epsilonText(p.Certified),

@@ -218,9 +218,9 @@ func privacyLines(r *scenario.Result) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s", name[len(name)-1],
 			epsilonText(p.Asked), epsilonText(p.Certified), show.Plural(p.Honest, "party")))
 	}
-	return append(lines, fmt.Sprintf("certified at delta %s over %s, against the server and %s",
-		show.Short4(r.Privacy[0].Delta), show.Plural(r.Job.Rounds, "round"),
-		show.Plural(r.Job.Parties.Colluders, "colluder")))
+	return append(lines, fmt.Sprintf("certified for %s at delta %s over %s, against %s",
+		r.Job.Protects(), show.Short4(r.Privacy[0].Delta), show.Plural(r.Job.Rounds, "round"),
+		r.Job.Against()))
 }
 
 // pairLines say what a crowd has done once.
