@@ -199,6 +199,16 @@ func (r *release) who() string {
 	return "client"
 }
 
+// promise says of whom an epsilon is, and against whom. Coins of records are their party's secret,
+// so that they count against everybody.
+func (r *release) promise() string {
+	against := r.View.String()
+	if r.Unit == accounting.RecordUnit {
+		against = "server and the public alike"
+	}
+	return fmt.Sprintf("for each %s, against the %s", r.who(), against)
+}
+
 // describe prints the header of the human form.
 func (r *release) describe(std cli.Streams) {
 	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.Mechanism,
@@ -219,6 +229,11 @@ func (r *release) describe(std cli.Streams) {
 	} else {
 		fmt.Fprintf(std.Out, "%s, with every %s\n", show.Plural(r.Rounds, "round"), r.who())
 	}
+	promise := r.promise()
+	if r.Rate < 1 && r.Unit == accounting.PartyUnit { // there is a line for each
+		promise = "for each client"
+	}
+	fmt.Fprintf(std.Out, "epsilon %s\n", promise)
 	fmt.Fprintf(std.Out, "\n%-10s %-12s %12s %12s %10s %10s\n", "against", "adjacency", "epsilon",
 		"at least", "delta", "proved by")
 }

@@ -103,6 +103,10 @@ func TestAccountTable(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"account gaussian --rate 0.1 --rounds 10",
 			"10 rounds, each client in each with probability 0.1"},
+		{"account gaussian", "epsilon for each client, against the public"},
+		{"account gaussian --adversary server", "epsilon for each client, against the server"},
+		{"account gaussian --unit record --rate 0.1",
+			"epsilon for each record, against the server and the public alike"},
 		{"account gaussian --delta 0",
 			"There is no finite epsilon against the public"},
 		{"account gaussian --noise-multiplier 1e-300",
@@ -110,7 +114,7 @@ func TestAccountTable(t *testing.T) {
 		{"account laplace", "1 round, with every client"},
 		{"account discrete-gaussian --sensitivity 50 --dimension 64 --shares 10",
 			"64 coordinates, the sum of 10 shares"},
-		{"calibrate gaussian --epsilon 1", "keeps epsilon within 1 at delta 1e-05."},
+		{"calibrate gaussian --epsilon 1", "keeps epsilon within 1 for each client, against the public, at delta 1e-05."},
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(c.args)...)
 		if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "),

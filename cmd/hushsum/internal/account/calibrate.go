@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
@@ -101,8 +102,9 @@ func calibrate(ctx context.Context, args []string, std cli.Streams) int {
 	case findRate:
 		value = shortest(r.Rate)
 	}
-	fmt.Fprintf(std.Out, "%s %s keeps epsilon within %v at delta %v.\n\n", find, value, target,
-		r.delta)
+	found := fmt.Sprintf("%s %s keeps epsilon within %v %s, at delta %v.", find, value, target,
+		r.promise(), r.delta)
+	fmt.Fprintf(std.Out, "%s\n\n", strings.Join(cli.Wrap(found, cli.Width), "\n"))
 	r.describe(std)
 	r.printSpent(spent, std)
 	r.printOther(ctx, std)
