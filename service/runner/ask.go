@@ -102,7 +102,7 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 			return Next{}, orNothing(ctx, err)
 		}
 		next, again := r.next(p, &ask)
-		changed := r.changed
+		changed := r.peer(p).wait()
 		size := min(int64(next.Len()), r.OutRoom)
 		if size > r.largest.Load() {
 			r.largest.Store(size)

@@ -63,13 +63,13 @@ type peer struct {
 	polls     int    // that are open
 	asked     string // item that it was last asked for
 	askedWhen time.Time
+	changed   chan struct{} // closed when there is something new for it; nil: it does not wait
 }
 
 // Runner leads one federation. It is safe for concurrent use.
 type Runner struct {
 	Options
 	lock    chan struct{} // holds one token while free
-	changed chan struct{} // closed, and replaced, when there is something new for parties
 	wake    chan struct{}
 	applied chan applied // at most one model at a time is made
 	made    applied      // the last
@@ -148,7 +148,6 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	r := &Runner{
 		Options:   o,
 		lock:      make(chan struct{}, 1),
-		changed:   make(chan struct{}),
 		wake:      make(chan struct{}, 1),
 		applied:   make(chan applied, 1),
 		out:       semaphore.NewWeighted(o.OutRoom),
@@ -270,8 +269,13 @@ func (r *Runner) carry(ctx context.Context) (some bool, err error) {
 	for _, line := range lines {
 		r.audit(line)
 	}
-	if orders.Tell {
+	switch {
+	case ready.Save:
 		r.announce()
+	case orders.Tell: // among thousands, the few that it is for
+		for _, i := range orders.Upload {
+			r.parties[i].tell()
+		}
 	}
 	if orders.Apply != nil {
 		return true, r.apply(orders.Apply)
@@ -291,10 +295,30 @@ func (r *Runner) Confirm(ctx context.Context) {
 	}
 }
 
-// announce tells those who wait that there is something new.
+// announce tells all who wait that there is something new.
 func (r *Runner) announce() {
-	close(r.changed)
-	r.changed = make(chan struct{})
+	for i := range r.parties {
+		r.parties[i].tell()
+	}
+	for k := range r.members {
+		r.members[k].tell()
+	}
+}
+
+// tell has the requests of one peer look again.
+func (p *peer) tell() {
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+}
+
+// wait returns what is closed when there is something new for a peer.
+func (p *peer) wait() <-chan struct{} {
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return p.changed
 }
 
 func (r *Runner) poke() {
