@@ -35,6 +35,7 @@ type site struct {
 	fed        *federation.Federation
 	roster     []byte
 	run        *runner.Runner
+	committee  []byte
 	identities []ed25519.PrivateKey
 	stranger   ed25519.PrivateKey
 }
@@ -47,7 +48,8 @@ func (s *site) Find(id string) (door.Known, bool) {
 }
 
 func (s *site) Entries() []door.Known {
-	return []door.Known{{Federation: s.fed, Files: federation.Files{Roster: s.roster}, Runner: s.run}}
+	return []door.Known{{Federation: s.fed, Runner: s.run,
+		Files: federation.Files{Roster: s.roster, Committee: s.committee}}}
 }
 
 const declared = `name = "doors"
@@ -65,8 +67,21 @@ func newSite(t testing.TB, o door.Options) *site {
 	return newSiteOf(t, o, declared, 5, 0)
 }
 
+// newSiteWith is a site with a committee.
+func newSiteWith(t testing.TB, o door.Options, declared string, committee []byte) *site {
+	t.Helper()
+	return newSiteFrom(t, o, federation.Files{Text: []byte(declared), Committee: committee}, 5, 0)
+}
+
 // newSiteOf is a site of so many parties, whose runner has so much room for messages.
 func newSiteOf(t testing.TB, o door.Options, declared string, parties int, outRoom int64) *site {
+	t.Helper()
+	return newSiteFrom(t, o, federation.Files{Text: []byte(declared)}, parties, outRoom)
+}
+
+func newSiteFrom(
+	t testing.TB, o door.Options, files federation.Files, parties int, outRoom int64,
+) *site {
 	t.Helper()
 	s := &site{}
 	var members []keyexchange.Entry
@@ -92,8 +107,8 @@ func newSiteOf(t testing.TB, o door.Options, declared string, parties int, outRo
 	if s.roster, err = roster.MarshalText(); err != nil {
 		t.Fatal(err)
 	}
-	s.fed, err = federation.New(federation.Files{Text: []byte(declared), Roster: s.roster})
-	if err != nil {
+	files.Roster, s.committee = s.roster, files.Committee
+	if s.fed, err = federation.New(files); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

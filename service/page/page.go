@@ -111,7 +111,8 @@ func New(o Options) http.Handler {
 			}
 			return &h[len(h)-1]
 		},
-		"states": states,
+		"states":  states,
+		"awaited": awaited,
 		"reversed": func(h []runner.Past) []runner.Past {
 			var out []runner.Past
 			for i := len(h) - 1; i >= 0 && len(out) < 50; i-- {

@@ -49,6 +49,9 @@ func newShown() *shown {
 			{Name: "north", State: "here"}, {Name: "south", State: "late"}, {Name: "east", State: "gone"},
 			{Name: "<script>alert(1)</script>", State: "never"},
 		},
+		Committee: []runner.PartyStatus{
+			{Name: "notary", State: "here", Awaited: true}, {Name: "court", State: "here"},
+		},
 	}}
 	for i := range 7 {
 		p := runner.Past{Round: i + 1, Session: 1, Parties: 9, Seconds: 1.5, Epsilon: .4 * float64(i+1),
@@ -367,7 +370,8 @@ func TestPlainPage(t *testing.T) {
 	for _, want := range []string{"paused", "7</b> of 20", "3.2",
 		"of each record of a party, against the server and any 2 parties",
 		"1 here, 1 late, 1 gone, 1 never",
-		"&lt;script&gt;alert", "no sum", "It means what it says.", "Resume", "<svg"} {
+		"&lt;script&gt;alert", "no sum", "It means what it says.",
+		"waited for: <b>notary</b>", "Resume", "<svg"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -158,7 +158,24 @@ func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
 		for state, n := range states(f.Parties) {
 			line("parties", fmt.Sprintf("{federation=%q,state=%q}", f.Name, state), float64(n))
 		}
+		if f.Committee == nil {
+			continue
+		}
+		for state, n := range states(f.Committee) {
+			line("members", fmt.Sprintf("{federation=%q,state=%q}", f.Name, state), float64(n))
+		}
 	}
+}
+
+// awaited names those whose answers are waited for.
+func awaited(committee []runner.PartyStatus) string {
+	var names []string
+	for _, p := range committee {
+		if p.Awaited {
+			names = append(names, p.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // states counts parties by state.

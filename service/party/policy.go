@@ -29,6 +29,11 @@ type Policy struct {
 	LeastHonest int    `toml:"least_honest"`
 	Colluders   int    `toml:"colluders"`
 	Adversary   string `toml:"adversary"`
+	// Faults is how many members of a committee the federation must withstand that lie or are
+	// silent, and Covered requires that submissions are covered until the members agree on who is in
+	// the sum. Both are for federations with a committee.
+	Faults  int  `toml:"faults"`
+	Covered bool `toml:"covered"`
 	// MaxEpsilon bounds what all rounds spend, MaxEpsilonRound what one round does, and
 	// MaxDelta goes with both. Any of them requires noise.
 	MaxEpsilon      float64 `toml:"max_epsilon"`
@@ -77,6 +82,7 @@ func ReadPolicy(name string) (*Policy, error) {
 	}{
 		{"least_honest", float64(p.LeastHonest)},
 		{"colluders", float64(p.Colluders)},
+		{"faults", float64(p.Faults)},
 		{"max_epsilon", p.MaxEpsilon},
 		{"max_epsilon_round", p.MaxEpsilonRound},
 		{"max_delta", p.MaxDelta},
@@ -112,6 +118,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", ErrPolicy, fmt.Sprintf(format, a...))
 	}
+	one := f.Settled.Oneshot()
 	bounds := p.MaxEpsilon > 0 || p.MaxEpsilonRound > 0 || p.MaxDelta > 0
 	switch {
 	case p.JobDigest != "" && f.JobDigest == "":
@@ -124,6 +131,10 @@ func (p *Policy) Check(f *federation.Federation) error {
 		return fail("it withstands %d colluders, the policy has %d", colluders, p.Colluders)
 	case strength[adversary] < strength[p.Adversary]:
 		return fail("it is made for a %s server, the policy says %s", adversary, p.Adversary)
+	case one != nil && one.Faults < p.Faults:
+		return fail("its committee withstands %d members that lie, faults is %d", one.Faults, p.Faults)
+	case one != nil && p.Covered && !one.Covered:
+		return fail("its submissions are not covered; the policy says covered")
 	case bounds && !f.Job.Noisy():
 		return fail("it has no noise, and the policy bounds epsilon")
 	case bounds && f.Job.PerRecord() && p.Unit != "record":

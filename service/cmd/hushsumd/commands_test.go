@@ -15,9 +15,9 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// TestMain lets dev start this program as its parties.
+// TestMain lets dev start this program as its parties, and as its committee.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == devPartyName {
+	if len(os.Args) > 1 && (os.Args[1] == devPartyName || os.Args[1] == devMemberName) {
 		os.Exit(dispatch(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 	}
 	os.Exit(m.Run())
@@ -44,6 +44,20 @@ func TestDev(t *testing.T) {
 	checkDevRun(t, true, 2, "--rounds", "2", "--parties", "4", "--epsilon", "0", "--data",
 		"synthetic")
 	checkDevRun(t, false, 2, "--rounds", "2", "--parties", "4", "--data", "synthetic")
+}
+
+// The same with sums of one message, whose committee has processes of its own.
+func TestDevOneshot(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "six.toml")
+	text := strings.Replace(goodJob, "sum.max_weight = 50",
+		`sum = { protocol = "oneshot", members = 4, max_weight = 50, covered = true }`, 1)
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	checkDevRun(t, true, 4, "--spec", name)
+	own := []string{"--protocol", "oneshot", "--rounds", "2", "--parties", "4", "--data", "synthetic"}
+	checkDevRun(t, true, 2, append(own, "--epsilon", "0")...)
+	checkDevRun(t, false, 2, own...)
 }
 
 // checkDevRun runs dev for so many rounds, without noise if the model is to be the simulated one.

@@ -285,5 +285,12 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	for _, p := range s.Parties {
 		fmt.Fprintf(std.out, "  %-30s %s\n", p.Name, p.State)
 	}
+	for _, p := range s.Committee {
+		state := p.State
+		if p.Awaited {
+			state += ", waited for"
+		}
+		fmt.Fprintf(std.out, "  %-30s %s, of the committee\n", p.Name, state)
+	}
 	return nil
 }
