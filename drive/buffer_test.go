@@ -214,3 +214,34 @@ func TestBufferConfig(t *testing.T) {
 		}
 	}
 }
+
+// A party that was told to upload and has nothing after all keeps no room from the others.
+func TestBufferNothing(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1, Buffer: 2, Stale: 1, Batch: 1})
+	d := w.Hub.Drive()
+	for _, m := range w.Members {
+		m.Start()
+	}
+	for i := range 2 {
+		d.Connected(w.Now(), i, drive.Hello{})
+	}
+	w.Run(func() bool { return d.Status().Stage == drive.Submitting })
+	for i := range 2 {
+		d.Offer(w.Now(), i, 1)
+	}
+	tick(t, d, w.Now())
+	told := func(i int) (is bool) {
+		for item := range d.Pending(i) {
+			is = is || item.Kind == drive.Upload
+		}
+		return is
+	}
+	if !told(0) || told(1) {
+		t.Fatalf("%v and %v are told to upload", told(0), told(1))
+	}
+	d.Absent(w.Now(), 0, 1)
+	if tick(t, d, w.Now()); !told(1) {
+		t.Error("the room is kept for a party that is absent")
+	}
+}

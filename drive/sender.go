@@ -198,7 +198,7 @@ func (s *Sender) Answer(id AskID, broadcast [32]byte, values []int64) error {
 func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros error) error {
 	s.shown = false
 	defer clear(values)
-	if s.asked == nil || s.asked.ID != id {
+	if s.asked == nil || s.asked.ID != id || s.stale() && id.Made == 0 {
 		s.report(Late, id.Round, nil)
 		return nil
 	}
