@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/cores"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -230,7 +231,7 @@ func (r *oneshotRound) tell(message []byte) error {
 
 func (r *oneshotRound) ask(envelopes []oneshot.Envelope) error {
 	answers, times := make([][]byte, len(envelopes)), make([]time.Duration, len(envelopes))
-	err := parallel(r.ctx, len(envelopes), func(i int) (err error) {
+	err := cores.Each(r.ctx, len(envelopes), func(i int) (err error) {
 		start := r.now()
 		answers[i], err = r.members[envelopes[i].To].Receive(envelopes[i].Message)
 		times[i] = r.now().Sub(start)
@@ -258,7 +259,7 @@ func (r *oneshotRound) collect(
 ) error {
 	messages := make([][]byte, len(leaves))
 	costs := make([]Cost, len(leaves))
-	err := parallel(r.ctx, len(leaves), func(i int) error {
+	err := cores.Each(r.ctx, len(leaves), func(i int) error {
 		if leaves[i] == beforeSubmit {
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/cores"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -154,7 +155,7 @@ func (x *personal) jumpStart(ctx context.Context) error {
 	n := len(x.Parties)
 	models := make([][]float64, n)
 	target := min(x.JumpTarget, x.Prune.Target)
-	err := parallel(ctx, n, func(k int) (err error) {
+	err := cores.Each(ctx, n, func(k int) (err error) {
 		models[k] = x.model
 		for t := range x.JumpStart {
 			if models[k], err = x.update(-1-t, k, models[k], target); err != nil {
@@ -167,7 +168,7 @@ func (x *personal) jumpStart(ctx context.Context) error {
 		return err
 	}
 	scores := make([]float64, n)
-	err = parallel(ctx, n, func(k int) error {
+	err = cores.Each(ctx, n, func(k int) error {
 		for _, party := range x.Parties {
 			judged, err := learning.Evaluate(x.Model, models[k], party.Validation)
 			if err != nil {
@@ -190,7 +191,7 @@ func (x *personal) jumpStart(ctx context.Context) error {
 func (x *personal) judge(ctx context.Context, round int) (*Judgement, error) {
 	n := len(x.Parties)
 	j := &Judgement{make([]float64, n), make([]float64, n)}
-	err := parallel(ctx, n, func(k int) error {
+	err := cores.Each(ctx, n, func(k int) error {
 		w := x.received(k, x.model)
 		judged, err := learning.Evaluate(x.Model, w, x.Parties[k].Test)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/cores"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -149,7 +150,7 @@ func (s *session) each(n int, work func(i int) error) error {
 		}
 	}
 	progress(0)
-	return parallel(s.ctx, n, work, progress)
+	return cores.Each(s.ctx, n, work, progress)
 }
 
 // begin forgets what was under way.

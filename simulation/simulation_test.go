@@ -320,25 +320,6 @@ func TestRunIsCancelled(t *testing.T) {
 	}
 }
 
-func TestParallel(t *testing.T) {
-	// The smallest failing index wins, whoever fails first.
-	for range 200 {
-		err := parallel(t.Context(), 64, func(i int) error {
-			if i%2 == 1 {
-				return &RoundError{Party: i, Err: errors.New("odd")}
-			}
-			return nil
-		}, nil)
-		var failed *RoundError
-		if !errors.As(err, &failed) || failed.Party != 1 {
-			t.Fatalf("got %v, want the failure of party 1", err)
-		}
-	}
-	if err := parallel(t.Context(), 0, nil, nil); err != nil {
-		t.Errorf("nothing to do: %v", err)
-	}
-}
-
 // On Adult, the securely summed model is as good as the one in the clear.
 func TestAdult(t *testing.T) {
 	dir := realdata.Dir(t, "adult")

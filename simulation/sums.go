@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/cores"
 	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/training"
 )
@@ -81,7 +82,7 @@ func (s *summer) sum(
 	}
 	times := make([]time.Duration, len(parties))
 	var adding sync.Mutex
-	err = parallel(ctx, len(parties), func(k int) error {
+	err = cores.Each(ctx, len(parties), func(k int) error {
 		made, err := submit(ctx, parties[k])
 		if err != nil && ctx.Err() == nil {
 			return failure(round, parties[k], err)

@@ -1,4 +1,5 @@
-package simulation
+// Package cores has work done on all cores.
+package cores
 
 import (
 	"context"
@@ -6,12 +7,12 @@ import (
 	"sync"
 )
 
-// parallel calls work for 0 to n − 1, in order but several at a time, and done
+// Each calls work for 0 to n − 1, in order but several at a time, and done
 // after each, never concurrently. It returns the context's error if that ended
 // before all were begun, else the error of the smallest index that failed, which
 // does not depend on the number of cores: indices are handed out in order, so
 // that all smaller ones were begun too.
-func parallel(ctx context.Context, n int, work func(i int) error, done func(finished int)) error {
+func Each(ctx context.Context, n int, work func(i int) error, done func(finished int)) error {
 	var (
 		mu       sync.Mutex
 		next     int
