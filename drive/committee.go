@@ -93,6 +93,7 @@ func NewCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	for _, r := range []*room{&s.parties, &s.members} {
 		r.expect(now + r.learned.back(&s.config))
 	}
+	s.mark() // members may come before anything is decided
 	return s, nil
 }
 
