@@ -28,7 +28,7 @@ func (j *Job) mistakes() []*ConfigError {
 	}
 	c := &checker{Job: j, add: r.add}
 	for _, rule := range []func(){c.parties, c.sum, c.privacy, c.records, c.model, c.training,
-		c.server, c.world, c.worldParties} {
+		c.server, c.world, c.worldParties, c.worldMembers} {
 		rule()
 	}
 	return r.wrong
@@ -181,7 +181,7 @@ func (c *checker) sum() {
 		"one-message sums are for a server that cheats")
 	c.takes(!c.Oneshot(), "one-message sums always recover, and have no graph", "leave it out",
 		"sum.recovery", "sum.sparse", "sum.degree")
-	c.refuse(s.Faults > (max(13, s.Members)-1)/3 && s.Members == 0 ||
+	c.refuse(s.Faults > (max(defaultMembers, s.Members)-1)/3 && s.Members == 0 ||
 		s.Members > 0 && s.Faults > (s.Members-1)/3, "sum.faults", "write a third of the others at most",
 		"a committee outvotes fewer than %d faults", s.Faults)
 	c.takes(s.Sparse, "all parties share keys", "write sum.sparse = true", "sum.degree")

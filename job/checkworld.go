@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -106,6 +107,31 @@ func (c *checker) worldParties() {
 			c.refuse(!c.Recovers(), where, "write parties.drop_out", "without recovery nobody may drop out")
 			c.refuse(x.Round < joins || x.Round > c.Rounds || p.Leaves > 0 && x.Round > p.Leaves,
 				where+".round", "use a round that it is in", "it is not in round %d", x.Round)
+			c.refuse(x.Back != 0 && x.Back <= x.Round, where+".back", "use a later round",
+				"it is back before round %d, and drops out of %d", x.Back, x.Round)
+		}
+	}
+}
+
+func (c *checker) worldMembers() {
+	seen := map[string]bool{}
+	for i, m := range c.World.Member {
+		at := fmt.Sprintf("world.member.%d", i)
+		c.refuse(!c.Oneshot(), at, `leave it out, or write sum.protocol = "oneshot"`,
+			"pairwise sums have no committee")
+		c.refuse(seen[m.Name], at+".name", "write them as one", "%q is there twice", m.Name)
+		seen[m.Name] = true
+		members := cmp.Or(c.Sum.Members, defaultMembers)
+		_, number, _ := cutLast(m.Name)
+		if k, err := strconv.Atoi(number); err == nil {
+			c.refuse(k > members && c.Sum.Committee == "", at+".name",
+				fmt.Sprintf("name one up to member-%d, or write more in sum.members", members),
+				"there is no member %q", m.Name)
+		}
+		for k, x := range m.Crash {
+			where := fmt.Sprintf("%s.crash.%d", at, k)
+			c.refuse(x.Round > c.Rounds, where+".round", fmt.Sprintf("write 1 to %d", c.Rounds),
+				"round %d is never held", x.Round)
 			c.refuse(x.Back != 0 && x.Back <= x.Round, where+".back", "use a later round",
 				"it is back before round %d, and drops out of %d", x.Back, x.Round)
 		}

@@ -22,6 +22,9 @@ const (
 	adaptiveRate = 0.01
 )
 
+// defaultMembers is how many members a committee has that nothing names.
+const defaultMembers = 13
+
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
 
 func atMost(n int) func(string) bool {
@@ -84,7 +87,8 @@ var theJob = tableOf(
 		"Names the file of the committee's members and their keys.").
 		form("a file, as seen from the job's", someText).of(Content),
 	whole("sum.members", func(j *Job) *int { return &j.Sum.Members }, between(4, 255),
-		"Counts the committee of one-message sums.").unit("members").or(13).flag("members", "N"),
+		"Counts the committee of one-message sums.").unit("members").or(defaultMembers).
+		flag("members", "N"),
 	whole("sum.faults", func(j *Job) *int { return &j.Sum.Faults }, from(1),
 		"Counts the members that may lie or be silent.").says("1 to a third of the others").
 		unit("members").means("a fourth of the others").flag("faults", "N"),

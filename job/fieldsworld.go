@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"regexp"
+	"time"
+)
 
 func init() { theJob.entries = append(theJob.entries, theWorld.entries...) }
 
@@ -89,16 +92,36 @@ var theWorld = inWorld(tableOf(
 			"Has it leave after this round.").unit("round").means("0: it stays"),
 		number("reference_epsilon", func(p *WorldParty) *float64 { return &p.ReferenceEpsilon }, positive,
 			"Sets its own epsilon of a reference law.").means("world.reference.epsilon"),
-		many("crash", func(p *WorldParty) *[]Crash { return &p.Crash }, tableOf(
-			whole("round", func(c *Crash) *int { return &c.Round }, between(1, MaxRounds),
-				"Has it drop out of this round.").required(),
-			word("at", func(c *Crash) *string { return &c.At }, "begin submit sign reveal",
-				"Says before which of its messages.").or("submit"),
-			whole("back", func(c *Crash) *int { return &c.Back }, between(2, MaxRounds+1),
-				"Has it back before this round.").unit("round").means("the next"),
-		)),
+		many("crash", func(p *WorldParty) *[]Crash { return &p.Crash }, theCrash),
+	)),
+	many("world.member", func(j *Job) *[]WorldMember { return &j.World.Member }, tableOf(
+		text("name", func(m *WorldMember) *string { return &m.Name },
+			"Names a member, or all: member-1, or member.").
+			form("member, or one such as member-1", memberPattern.MatchString).required(),
+		text("place", func(m *WorldMember) *string { return &m.Place }, "Says where it is.").
+			form("1 to 200 characters", someText).means("with the server"),
+		number("slow", func(m *WorldMember) *float64 { return &m.Slow }, limits{hi: 1e6, above: true},
+			"Multiplies the time of its work.").or(1.0),
+		truth("silent", func(m *WorldMember) *bool { return &m.Silent },
+			"Has it be there and never answer."),
+		word("lies", func(m *WorldMember) *string { return &m.Lies }, "disputes part",
+			"Has it lie: it disputes every submission, or reveals a wrong part of the key.").
+			means("it is honest"),
+		many("crash", func(m *WorldMember) *[]Crash { return &m.Crash }, theCrash),
 	)),
 ))
+
+var memberPattern = regexp.MustCompile(`^member(-[1-9][0-9]{0,2})?$`)
+
+// theCrash is the table of drop-outs.
+var theCrash = tableOf(
+	whole("round", func(c *Crash) *int { return &c.Round }, between(1, MaxRounds),
+		"Has it drop out of this round.").required(),
+	word("at", func(c *Crash) *string { return &c.At }, "begin submit sign reveal",
+		"Says before which of its messages.").or("submit"),
+	whole("back", func(c *Crash) *int { return &c.Back }, between(2, MaxRounds+1),
+		"Has it back before this round.").unit("round").means("the next"),
+)
 
 // splits are the ways to deal rows: those of package learning, and that of a census of old.
 const splits = "shuffled iid label-skew one-class dirichlet-labels dirichlet-quantity colour " +

@@ -30,6 +30,7 @@ type World struct {
 	SubtractOwn bool
 	Link        []Link
 	Party       []WorldParty
+	Member      []WorldMember
 }
 
 // Data says which rows there are, and who has them when.
@@ -108,6 +109,23 @@ type WorldParty struct {
 	// Sets its own epsilon of a reference law. Range: above 0. Default: world.reference.epsilon.
 	ReferenceEpsilon float64
 	Crash            []Crash
+}
+
+// WorldMember says where a member of the committee of a simulation is, or all that are not named
+// apart, and what happens to it.
+type WorldMember struct {
+	// Names a member, or all: member-1, or member. Values: member, or one such as member-1. Required.
+	Name string
+	// Says where it is. Values: 1 to 200 characters. Default: with the server.
+	Place string
+	// Multiplies the time of its work. Range: above 0, to 1,000,000. Default: 1.0.
+	Slow float64
+	// Has it be there and never answer. Default: false.
+	Silent bool
+	// Has it lie: it disputes every submission, or reveals a wrong part of the key. Values: disputes,
+	// part. Default: it is honest.
+	Lies  string
+	Crash []Crash
 }
 
 // Crash is a drop-out of a simulation.

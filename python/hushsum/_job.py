@@ -350,6 +350,7 @@ class Job(Declared):
                 Default: false.
             link: See :class:`Link`.
             party: See :class:`Party`.
+            member: See :class:`Member`.
         """
 
         @dataclass(frozen=True, kw_only=True)
@@ -482,6 +483,46 @@ class Job(Declared):
             reference_epsilon: float = 0.0
             crash: Sequence[Crash] = ()
 
+        @dataclass(frozen=True, kw_only=True)
+        class Member:
+            """An element of ``world.member``.
+
+            Attributes:
+                name: Names a member, or all: member-1, or member. Values: member, or one
+                    such as member-1. Required.
+                place: Says where it is. Values: 1 to 200 characters. Default: with the
+                    server.
+                slow: Multiplies the time of its work. Range: above 0, to 1,000,000.
+                    Default: 1.0.
+                silent: Has it be there and never answer. Default: false.
+                lies: Has it lie: it disputes every submission, or reveals a wrong part of
+                    the key. Values: disputes, part. Default: it is honest.
+                crash: See :class:`Crash`.
+            """
+
+            @dataclass(frozen=True, kw_only=True)
+            class Crash:
+                """An element of ``crash``.
+
+                Attributes:
+                    round: Has it drop out of this round. Range: 1 to 1,000,000. Required.
+                    at: Says before which of its messages. Values: begin, submit, sign,
+                        reveal. Default: "submit".
+                    back: Has it back before this round. Range: 2 to 1,000,001 (round).
+                        Default: the next.
+                """
+
+                round: int
+                at: Literal["begin", "submit", "sign", "reveal"] = "submit"
+                back: int = 0
+
+            name: str
+            place: str = ""
+            slow: float = 1.0
+            silent: bool = False
+            lies: Literal["", "disputes", "part"] = ""
+            crash: Sequence[Crash] = ()
+
         seed: int = 0
         evaluate_every: int = 1
         skip_clear: bool = False
@@ -495,6 +536,7 @@ class Job(Declared):
         subtract_own: bool = False
         link: Sequence[Link] = ()
         party: Sequence[Party] = ()
+        member: Sequence[Member] = ()
 
     name: str
     about: str = ""

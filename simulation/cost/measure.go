@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
@@ -287,6 +288,7 @@ func (m *meter) vectors(u *Units) error {
 	u.Add = m.per(long, func() error { return v.AddPacked(packed) })
 	block := make([]byte, 1<<14)
 	u.Hash = m.per(len(block), func() error { keyexchange.EncapsulationDigest(block); return nil })
+	m.unmask(u)
 	m.tree(u)
 	// Messages are many, and none is in a cache when it is put together.
 	const messages, size = 512, 1 << 16
@@ -298,6 +300,20 @@ func (m *meter) vectors(u *Units) error {
 		return nil
 	})
 	return nil
+}
+
+// unmask measures how the server of a one-message sum takes the key off.
+func (m *meter) unmask(u *Units) {
+	const degree, modulus = 2048, 0x1ffff9001 // of 33 bits
+	r := ring.New(degree, modulus)
+	public, factor := r.NewExpander(new([32]byte)), r.NewFactor(make([]int64, degree))
+	sum, mask := make([]uint64, degree), make([]uint64, degree)
+	u.Unmask = m.per(degree, func() error {
+		public.Expand(mask, 0)
+		r.MulInto(mask, mask, factor)
+		r.SubFrom(sum, mask)
+		return nil
+	})
 }
 
 // training measures gradient descent.

@@ -39,6 +39,7 @@ type Units struct {
 	Reveal      float64 `json:"reveal"`      // a share in the open out of a message
 	Attach      float64 `json:"attach"`      // a signature to a certificate
 	Copy        float64 `json:"copy"`        // a byte of a message
+	Unmask      float64 `json:"unmask"`      // a coordinate of a one-message sum, freed of its key
 	Training    float64 `json:"training"`    // one weight, one row, one step
 }
 
@@ -84,6 +85,7 @@ func Reference() Units {
 		Reveal:      .19e-6,
 		Attach:      .27e-6,
 		Copy:        .5e-9,
+		Unmask:      24e-9,
 		Training:    .5e-9,
 	}
 }

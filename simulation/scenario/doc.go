@@ -14,6 +14,10 @@
 // promises parties.drop_out of those who were in the scenario when it formed, by one
 // number that its machines keep, and the noise of its sums is calibrated to that number.
 //
+// Where parties send one message a round, a drive.Committee leads the job, and the members of its
+// committee are in the scenario too, with places, crashes and lies of their own. Every message of
+// up to a hundred thousand parties is made, carried and opened; nobody stands for anybody.
+//
 // From the same job and data the same comes out, times and models, to the bit. For
 // that the noise is drawn from the world's seed too, which anybody can guess: a
 // simulated model protects nobody, and must not be released. Keys are real ones.

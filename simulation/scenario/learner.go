@@ -95,6 +95,14 @@ func (r *run) tooManyRows(path string, rows int) error {
 		"%d rows are more than there are to train on", rows)
 }
 
+// rowsNow is how many rows a party trains on in this round.
+func (r *run) rowsNow(p *party) int {
+	if r.World.Data.Draw == drawGrowing {
+		return p.Rows * r.round
+	}
+	return p.Rows
+}
+
 // rowsOf are the rows that a party trains on in this round.
 func (r *run) rowsOf(p *party) (*learning.Dataset, error) {
 	k := p.Rows

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/hushsum/hushsum/internal/continuous"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // codec is how the vectors of some parties become submissions and a sum their mean.
@@ -24,6 +26,7 @@ type codec struct {
 	release   privacy.Release
 	mean      aggregation.Mean // in place of the mechanism
 	parties   []*party
+	round     int // that the sum is of, 0: the scenario's
 }
 
 // law is a continuous law of noise.
@@ -73,7 +76,7 @@ func (c *codec) settle() error {
 			MinSurvivors: r.Parties.Fewest(n),
 			Colluders:    r.Parties.Colluders,
 		},
-		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.Privacy.Bits},
+		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.bits(n)},
 		Dimension: d,
 	}
 	budget := privacy.Budget{Epsilon: r.Privacy.Epsilon, Delta: r.Privacy.Delta}
@@ -86,6 +89,14 @@ func (c *codec) settle() error {
 	}
 	c.layout, err = c.mechanism.Layout()
 	return err
+}
+
+// bits is how wide a coordinate of a sum with noise is, of so many parties.
+func (w *world) bits(parties int) int {
+	if w.Privacy.Bits > 0 { // also by default, where sums are pairwise
+		return w.Privacy.Bits
+	}
+	return simulation.OneshotBits(parties)
 }
 
 // fromPrivacy names the job's field for that of package privacy.
@@ -138,7 +149,7 @@ func (c *codec) certified() (float64, error) {
 // rotation is one that no party knows before it has its rows.
 func (c *codec) rotation() [32]byte {
 	public := sha256.Sum256(fmt.Appendf(nil, "hushsum scenario rotation %d", c.run.seed))
-	return privacy.Rotation(public, uint64(c.run.round))
+	return privacy.Rotation(public, uint64(cmp.Or(c.round, c.run.round)))
 }
 
 // encode makes a party's submission.
@@ -157,6 +168,11 @@ func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, e
 			}
 		}
 		return c.mean.Encode(vector)
+	}
+	if c.run.Oneshot() { // the noise is in the masks
+		rotation, rounded := c.rotation(), c.mechanism.Encoder
+		rounded.Rotate = &rotation
+		return rounded.Encode(vector, make([]int64, c.mechanism.Vector.Sensitivity.Dimension), random)
 	}
 	return c.mechanism.Encode(c.rotation(), vector, nil, random)
 }

@@ -2,7 +2,9 @@ package scenario
 
 import (
 	"slices"
+	"time"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/simulation/clock"
 )
 
@@ -210,21 +212,27 @@ func (r *run) tell() {
 				p.arrived = g.hubOf(p).done
 				r.give(p, slices.Contains(from.apply.Parties, p.seat))
 			default:
-				p.got += size
-				r.pending++
-				r.at(ready+r.transit(from.place, p.Place, size), func() {
-					p.arrived = r.clock.Now()
-					r.give(p, slices.Contains(from.apply.Parties, p.seat))
-					if r.pending--; r.pending == 0 {
-						r.over = true
-					}
-				})
+				r.sendModel(p, from.place, ready, slices.Contains(from.apply.Parties, p.seat))
 			}
 		}
 	}
 	if r.pending == 0 {
 		r.over = true
 	}
+}
+
+// sendModel sends a party the new model, at a time; included says that it is in the sum.
+func (r *run) sendModel(p *party, from string, ready time.Duration, included bool) {
+	size := 8 * len(r.weights)
+	p.got += size
+	r.pending++
+	r.at(ready+r.transit(from, p.Place, size), func() {
+		p.arrived = r.clock.Now()
+		r.give(p, included)
+		if r.pending--; r.pending == 0 {
+			r.over = true
+		}
+	})
 }
 
 // give lets a party have the new model; included says that it is in the sum.
@@ -289,4 +297,100 @@ func (r *run) playRing(active []*party) (RoundResult, error) {
 		out.Parties = append(out.Parties, seen)
 	}
 	return out, r.failure
+}
+
+// playCommittee plays a round of one-message sums.
+func (r *run) playCommittee(active []*party) (RoundResult, error) {
+	if r.council == nil {
+		var err error
+		if r.council, err = r.newCommittee(); err != nil {
+			return RoundResult{}, err
+		}
+	}
+	c := r.council
+	c.next(active)
+	for !r.over && r.clock.Now() < clock.End/2 && r.clock.Step() {
+		if err := r.ctx.Err(); err != nil {
+			return RoundResult{}, err
+		}
+	}
+	if !r.over {
+		r.lost = c.stuck()
+	}
+	if r.failure != nil {
+		return RoundResult{}, r.failure
+	}
+	c.passed(c.stage())
+	out := RoundResult{
+		Number: r.round,
+		Began:  r.began,
+		Took:   r.clock.Now() - r.began,
+		Server: r.received,
+		Steps:  c.steps,
+		Waited: c.waited,
+	}
+	in := c.included()
+	if r.lost != nil {
+		out.Lost = r.lost.Error()
+		clear(in)
+	}
+	for _, p := range active {
+		seen := r.seen(p)
+		if seen.Included = in[p.index]; seen.Included {
+			out.Included++
+		}
+		if p.has {
+			seen.Received, seen.Took = true, p.arrived-r.began
+		}
+		out.Parties = append(out.Parties, seen)
+	}
+	for _, m := range c.members {
+		out.Members = append(out.Members, MemberRound{m.name, m.Place, m.worked, m.sent, m.got})
+	}
+	if c.apply != nil {
+		c.server.Applied(r.now(), c.apply.Round, r.lost)
+		c.proceed()
+	}
+	return out, r.failure
+}
+
+// next has those come who are there in the scenario's next round, and those go who are not, and
+// the job go on.
+func (c *committee) next(active []*party) {
+	r := c.run
+	r.over, r.pending, r.lost, r.began = false, 0, nil, r.clock.Now()
+	c.begun = c.server.Status().Stage >= drive.Submitting // one that waits for parties is still open
+	c.apply, c.lost, c.done, c.steps, c.waited = nil, nil, 0, nil, nil
+	c.entered = r.clock.Now()
+	if name := stages[c.server.Status().Stage]; name != "" {
+		c.steps = []Step{{Name: name}}
+	}
+	c.absent = r.absent(len(r.parties))
+	there := make([]bool, len(r.parties))
+	for _, p := range active {
+		there[p.index] = !p.away(r.round)
+	}
+	for _, p := range r.parties {
+		switch {
+		case !p.up && there[p.index]:
+			c.server.Gone(r.now(), p.index) // if it has not heard of that yet
+			c.come(p)
+		case !there[p.index]:
+			c.leaves(p)
+		}
+	}
+	for _, m := range c.members {
+		m.worked, m.sent, m.got = 0, 0, 0
+		switch away := awayIn(m.Crash, r.round); {
+		case !m.up && !away:
+			c.server.MemberGone(r.now(), m.index)
+			m.come()
+		case m.up && away:
+			m.leaves()
+		}
+	}
+	if c.server.Status().Paused {
+		c.server.Resume(r.now(), "the scenario's next round")
+	}
+	c.proceed()
 }

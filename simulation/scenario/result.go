@@ -41,6 +41,23 @@ type RoundResult struct {
 	Left     []string // who left for good after it
 	Parties  []PartyRound
 	Server   int // bytes that servers received
+	// Of one-message sums:
+	Steps   []Step        // in their order
+	Waited  []string      // the parties and members that it waited for, some hundred at most
+	Members []MemberRound // of the committee
+}
+
+// Step is a part of a round.
+type Step struct {
+	Name string
+	Took time.Duration
+}
+
+// MemberRound is what a member of the committee did in a round.
+type MemberRound struct {
+	Member, Place string
+	Work          time.Duration
+	Sent, Got     int // bytes
 }
 
 // PartyRound is what one party saw of a round.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
@@ -61,6 +62,8 @@ type party struct {
 	sending map[*hub]time.Duration // until when
 	begun   time.Duration          // its work on what it was sent last
 
+	sender sender // in one-message sums
+
 	// Of this round.
 	busy      time.Duration // until when it works
 	held      *submission   // for its own use
@@ -104,9 +107,11 @@ type run struct {
 	summed   int   // how many are in the last sum
 	notes    []string
 	noted    map[string]bool
+	noting   sync.Mutex     // parties train on several cores
 	codecs   []*codec       // that were used
 	layout   masking.Layout // of the last codec that was made
 	crowd    *crowd.Crowd
+	council  *committee // of one-message sums
 	result   *Result
 }
 
@@ -230,6 +235,11 @@ func (r *run) noteLinks() {
 			places[place] = true
 		}
 	}
+	if r.Oneshot() {
+		for k := range r.Sum.Members {
+			places[r.memberOf(k).Place] = true
+		}
+	}
 	for _, l := range r.World.Link {
 		for _, place := range l.Between {
 			if !places[place] {
@@ -263,16 +273,24 @@ func (r *run) active() []*party {
 
 // away reports whether a party is not there in the whole of a round.
 func (p *party) away(round int) bool {
-	return slices.ContainsFunc(p.Crash, func(c job.Crash) bool {
+	return awayIn(p.Crash, round)
+}
+
+// awayIn reports whether somebody with such crashes is not there in the whole of a round.
+func awayIn(crashes []job.Crash, round int) bool {
+	return slices.ContainsFunc(crashes, func(c job.Crash) bool {
 		return c.Round < round && round < c.Back
 	})
 }
 
 // downAt reports whether a party is away when it would get a message of a step.
-func (p *party) downAt(round int, step string) bool {
+func (p *party) downAt(round int, step string) bool { return downAt(p.Crash, round, step) }
+
+// downAt reports whether somebody with such crashes is.
+func downAt(crashes []job.Crash, round int, step string) bool {
 	moments := []string{AtBegin, AtSubmit, AtSign, AtReveal}
 	order := func(s string) int { return slices.Index(moments, s) }
-	for _, c := range p.Crash {
+	for _, c := range crashes {
 		switch {
 		case round > c.Round && round < c.Back:
 			return true
@@ -301,10 +319,12 @@ func (r *run) play() (more bool, err error) {
 	hash.Write(r.broadcast)
 	r.digest = [32]byte(hash.Sum(nil))
 	var out RoundResult
-	switch r.World.Fidelity {
-	case messages:
+	switch {
+	case r.Oneshot():
+		out, err = r.playCommittee(active)
+	case r.World.Fidelity == messages:
 		out, err = r.playSessions(active)
-	case crowded:
+	case r.World.Fidelity == crowded:
 		out, err = r.playCrowd(active)
 	default:
 		out, err = r.playRing(active)
@@ -379,6 +399,8 @@ func (r *run) compares() bool {
 
 // note keeps a remark, once.
 func (r *run) note(text string) {
+	r.noting.Lock()
+	defer r.noting.Unlock()
 	if !r.noted[text] {
 		r.noted[text] = true
 		r.notes = append(r.notes, text)

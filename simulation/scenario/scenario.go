@@ -97,14 +97,20 @@ func (w *world) newKind(name string, group, entry int) *kind {
 	case w.Noisy():
 		k.epsilon = w.Privacy.Epsilon
 	}
-	k.Crash = slices.Clone(k.Crash)
-	for i := range k.Crash {
-		if c := &k.Crash[i]; c.Back == 0 {
+	k.Crash = withBack(k.Crash)
+	w.kinds = append(w.kinds, k)
+	return k
+}
+
+// withBack returns crashes of which each says when it is over.
+func withBack(crashes []job.Crash) []job.Crash {
+	crashes = slices.Clone(crashes)
+	for i := range crashes {
+		if c := &crashes[i]; c.Back == 0 {
 			c.Back = c.Round + 1
 		}
 	}
-	w.kinds = append(w.kinds, k)
-	return k
+	return crashes
 }
 
 // path is where a field of the kind is declared, or could be.
@@ -160,7 +166,8 @@ const maxTime = 1000 * time.Hour
 // mishaps of single parties, rows by round, crowds, noise as published.
 func Needs(j *job.Job) bool {
 	w := &j.World
-	return len(w.Link) > 0 || len(w.Party) > 0 || len(w.Servers) > 0 || w.Topology == serverless ||
+	return len(w.Link) > 0 || len(w.Party) > 0 || len(w.Member) > 0 ||
+		len(w.Servers) > 0 || w.Topology == serverless ||
 		w.Fidelity == crowded || w.Data.Draw != "" || w.Tolerance > 0 || w.Reference.Law != "" ||
 		w.SubtractOwn || j.Training.Restart || w.Data.Most > 0
 }

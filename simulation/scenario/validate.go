@@ -37,7 +37,12 @@ func (w *world) checkScope() error {
 		is        bool
 		path, why string
 	}{
-		{j.Oneshot(), "sum.protocol", "sums in virtual time are pairwise"},
+		{j.Oneshot() && w.World.Fidelity != messages, "world.fidelity",
+			"one-message sums are simulated by message, also those of a hundred thousand parties"},
+		{j.Oneshot() && (w.serverless() || len(w.World.Servers) > 1), "world.servers",
+			"a committee has one server"},
+		{j.Oneshot() && j.Noisy() && j.World.SubtractOwn, "world.subtract_own",
+			"the noise of one-message sums is in their masks, and a party's own is not kept"},
 		{j.Model.Name == "", "model", "who trains in virtual time has a model.name"},
 		{j.Parties.PerRound > 0, "parties.per_round", "in virtual time all are in each round"},
 		{j.Parties.Participations > 0, "parties.participations",
@@ -59,8 +64,8 @@ func (w *world) checkScope() error {
 		{j.World.Data.Split != "", "world.data.split", "virtual time deals rows by world.data.draw"},
 		{j.World.Fidelity == "clear", "world.fidelity",
 			`in virtual time sums are of whole numbers, by "messages", "crowd" or "ring"`},
-		{j.World.Drop > 0 && j.World.Fidelity != crowded, "world.drop",
-			"it is for crowds: others drop out by world.party.crash"},
+		{j.World.Drop > 0 && j.World.Fidelity != crowded && !j.Oneshot(), "world.drop",
+			"it is for crowds and one-message sums: others drop out by world.party.crash"},
 	} {
 		if c.is {
 			return j.Mistake(c.path, without, "%s", c.why)
@@ -79,7 +84,10 @@ func (w *world) checkSum() error {
 	case n > job.MaxParties:
 		return w.Mistake("parties.count", fmt.Sprintf("write up to %d", job.MaxParties),
 			"%d parties are too many", n)
-	case w.World.Fidelity == messages && n > MaxPrivate:
+	case w.Oneshot() && n > maxOneshot:
+		return w.Mistake("parties.count", fmt.Sprintf("write up to %d", maxOneshot),
+			"each of %d parties would make its message", n)
+	case w.World.Fidelity == messages && n > MaxPrivate && !w.Oneshot():
 		return w.Mistake("parties.count", `write fewer, or world.fidelity = "crowd"`,
 			"the machines of %d parties are too many", n)
 	}
@@ -124,6 +132,9 @@ func (w *world) checkParties() error {
 		return w.Mistake("world.party", "have at least two join in round 1",
 			"a sum takes 2, and there are %d at the beginning", first)
 	}
+	if w.Oneshot() {
+		return w.checkFirst(first)
+	}
 	if !w.Recovers() || w.World.Fidelity == "ring" {
 		return nil
 	}
@@ -131,6 +142,16 @@ func (w *world) checkParties() error {
 		if err := w.checkThreshold(n); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkFirst sees that those who are there at first are enough for a one-message sum, whose least
+// number is of all that ever join.
+func (w *world) checkFirst(first int) error {
+	if least := w.Parties.Fewest(w.Size()); first < least {
+		return w.Mistake("parties.drop_out", "have more join in round 1, or allow more to drop out",
+			"%d parties are there at the beginning, and no fewer than %d make a sum", first, least)
 	}
 	return nil
 }
@@ -255,6 +276,12 @@ func (w *world) checkPlaces() error {
 		if k.Server != "" && !linked(k.Place, k.Server) {
 			return w.Mistake(k.path("server"), add(k.Place, k.Server), "%q has no latency to its server",
 				k.Place)
+		}
+	}
+	for k := range w.Sum.Members {
+		if m := w.memberOf(k); w.Oneshot() && !linked(m.Place, servers[0]) {
+			return w.Mistake("world.member", add(m.Place, servers[0]),
+				"member-%d is in %q, which has no latency to the server", k+1, m.Place)
 		}
 	}
 	for _, a := range servers {

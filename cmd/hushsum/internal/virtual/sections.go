@@ -25,6 +25,10 @@ func costSection(
 		"keys; a party worked %.3g "+
 		"seconds a round and "+
 		"sent and received %s.", show.Plural(len(r.Rounds), "round"), total, work, bytesText(bytes)))
+	s.Text = append(s.Text, committeeText(r)...)
+	if len(r.Rounds) > 0 && len(r.Rounds[0].Members) > 0 {
+		s.Header, s.Rows = []string{"round", "seconds", "steps", "waited for"}, stepRows(r)
+	}
 	for _, up := range r.SetUps {
 		s.Text = append(s.Text, fmt.Sprintf("Before round %d, %s exchanged keys: %.3g seconds, "+
 			"%s in all.",
@@ -32,6 +36,38 @@ func costSection(
 	}
 	s.Text = append(s.Text, pairLines(r)...)
 	return s
+}
+
+// committeeText says what a committee's members did.
+func committeeText(r *scenario.Result) []string {
+	var most scenario.MemberRound
+	members := 0
+	for _, round := range r.Rounds {
+		members = max(members, len(round.Members))
+		for _, m := range round.Members {
+			most.Work, most.Got = max(most.Work, m.Work), max(most.Got, m.Got)
+			most.Sent = max(most.Sent, m.Sent)
+		}
+	}
+	if members == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Of the committee's %s the busiest worked %.3g seconds in a round, "+
+		"got %s and sent %s.", show.Plural(members, "member"), most.Work.Seconds(),
+		bytesText(float64(most.Got)), bytesText(float64(most.Sent)))}
+}
+
+// stepRows say how long the steps of each round took, and whom it waited for.
+func stepRows(r *scenario.Result) (rows [][]string) {
+	for _, round := range r.Rounds[:min(len(r.Rounds), mostRows)] {
+		waited := "nobody"
+		if len(round.Waited) > 0 {
+			waited = listed(round.Waited)
+		}
+		rows = append(rows, []string{strconv.Itoa(round.Number),
+			fmt.Sprintf("%.3g", round.Took.Seconds()), stepsText(round.Steps), waited})
+	}
+	return rows
 }
 
 func gainSection(last *scenario.RoundResult, alone, plain float64, drawn template.HTML) section {
@@ -142,7 +178,7 @@ func riskSection(r *scenario.Result) section {
 		tell("%s of %s did not reach a sum, because a party dropped out or was late.",
 			show.Grouped(missed), show.Plural(of, "submission"))
 	}
-	if !r.Job.Recovers() && r.Job.World.Fidelity == "messages" {
+	if !r.Job.Recovers() && r.Job.World.Fidelity == "messages" && !r.Job.Oneshot() {
 		tell("Without recovery one party that does not answer costs every round that it is " +
 			"missing from.")
 	}

@@ -228,7 +228,8 @@ func sweepAll(
 	return nil
 }
 
-func isCrowd(j *job.Job) bool { return j.World.Fidelity == "crowd" }
+// isCrowd reports whether a simulation works on all cores.
+func isCrowd(j *job.Job) bool { return j.World.Fidelity == "crowd" || j.Oneshot() }
 
 // sweepOne runs one combination. What a job or its training fails with is an
 // outcome too.

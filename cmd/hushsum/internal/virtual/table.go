@@ -59,6 +59,50 @@ func partyLines(r *scenario.RoundResult) []partyLine {
 	return lines
 }
 
+// stepLine is a line for a round of one-message sums: how long its steps took, and whom it waited
+// for.
+type stepLine struct {
+	Round   int         `json:"round"`
+	Seconds float64     `json:"seconds"`
+	Lost    string      `json:"lost,omitempty"`
+	Server  int         `json:"server_bytes_received"`
+	Steps   []stepTaken `json:"steps"`
+	Waited  []string    `json:"waited_for"`
+}
+
+type stepTaken struct {
+	Step    string  `json:"step"`
+	Seconds float64 `json:"seconds"`
+}
+
+// memberLine is a line for a member of the committee and a round.
+type memberLine struct {
+	Round  int     `json:"round"`
+	Member string  `json:"member"`
+	Place  string  `json:"place"`
+	Work   float64 `json:"work_seconds"`
+	Sent   int     `json:"bytes_sent"`
+	Got    int     `json:"bytes_received"`
+}
+
+// committeeLines are those of a round of one-message sums, of others none.
+func committeeLines(r *scenario.RoundResult) (lines []any) {
+	if len(r.Members) == 0 {
+		return nil
+	}
+	steps := stepLine{Round: r.Number, Seconds: r.Took.Seconds(), Lost: r.Lost, Server: r.Server,
+		Waited: append([]string{}, r.Waited...)}
+	for _, s := range r.Steps {
+		steps.Steps = append(steps.Steps, stepTaken{s.Name, s.Took.Seconds()})
+	}
+	lines = append(lines, steps)
+	for _, m := range r.Members {
+		lines = append(lines,
+			memberLine{r.Number, m.Member, m.Place, m.Work.Seconds(), m.Sent, m.Got})
+	}
+	return lines
+}
+
 func (s *lines) begin(*job.Job, scenario.Rows) {}
 
 func (s *lines) round(r scenario.RoundResult) {
@@ -66,6 +110,11 @@ func (s *lines) round(r scenario.RoundResult) {
 	for _, l := range partyLines(&r) {
 		if err := encoder.Encode(l); err != nil {
 			return // the stream keeps its error
+		}
+	}
+	for _, l := range committeeLines(&r) {
+		if err := encoder.Encode(l); err != nil {
+			return
 		}
 	}
 }
@@ -109,6 +158,7 @@ func warnings(j *job.Job) (lines []string) {
 func virtual(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 func (t *table) round(r scenario.RoundResult) {
+	defer t.steps(&r)
 	if r.Lost != "" {
 		lead := fmt.Sprintf("%5d %11s ", r.Number, virtual(r.Took))
 		for _, line := range cli.Wrap("lost: "+r.Lost, cli.Width-len(lead)) {
@@ -142,6 +192,38 @@ func (t *table) round(r scenario.RoundResult) {
 		}
 		t.row("", when, in, score(p.Accuracy), score(p.MCC), alone, name)
 	}
+}
+
+// steps prints how long the steps of a round of one-message sums took, and whom it waited for.
+func (t *table) steps(r *scenario.RoundResult) {
+	text := stepsText(r.Steps)
+	if text == "" {
+		return
+	}
+	if len(r.Waited) > 0 {
+		text += "; waited for " + listed(r.Waited)
+	}
+	lead := strings.Repeat(" ", 6)
+	for _, line := range fold(text, cli.Width-len(lead)) {
+		fmt.Fprintln(t.std.Out, lead+line)
+	}
+}
+
+// stepsText names the steps of a round with their seconds.
+func stepsText(steps []scenario.Step) string {
+	var parts []string
+	for _, s := range steps {
+		parts = append(parts, fmt.Sprintf("%s %.3g s", s.Name, s.Took.Seconds()))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// listed names some, and says how many others there are.
+func listed(names []string) string {
+	if more := len(names) - mostShown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostShown], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // row prints what there is of a round or a party; a long text goes on below itself.

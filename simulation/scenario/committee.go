@@ -1,0 +1,415 @@
+package scenario
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/simulation/clock"
+)
+
+// maxOneshot is the most parties of one-message sums: each makes its message.
+const maxOneshot = 100_000
+
+// committee is the server of one-message sums and what it leads: it carries in virtual time what
+// package drive decides. As with a hub, rounds follow each other as the scenario has them.
+type committee struct {
+	run     *run
+	place   string
+	sums    *oneshot.Config
+	figures oneshot.Figures
+	codec   *codec
+	server  *drive.Committee
+	members []*councillor
+	stored  map[string][]byte // batches of covered submissions
+	put     map[string]string // versions of what is stored
+	todo    []*task           // of machines, in the order in which it was given
+
+	given bool // all times are
+	busy  bool // with what was decided
+	fresh []*party
+	tell  bool          // members
+	all   bool          // parties: a stage has begun
+	free  time.Duration // when it has read what has arrived
+	wake  *clock.Event
+
+	// Of the round.
+	absent  []bool // of parties, by world.drop; nil: nobody is
+	begun   bool
+	apply   *drive.Apply
+	lost    error
+	done    time.Duration // when it had the sum
+	steps   []Step
+	entered time.Duration // the stage
+	waited  []string
+}
+
+// newCommittee makes the server and the members of a job in which nobody is yet.
+func (r *run) newCommittee() (c *committee, err error) {
+	c = &committee{run: r, place: r.World.Servers[0], stored: map[string][]byte{},
+		put: map[string]string{}}
+	c.given = slices.ContainsFunc(r.kinds, func(k *kind) bool { return len(k.Compute) > 0 })
+	if c.codec, err = r.newCodec(r.parties); err != nil {
+		return nil, err
+	}
+	r.use(c.codec)
+	if slices.ContainsFunc(c.codec.shares, func(k int) bool { return k > 1 }) {
+		return nil, r.Mistake("parties.group", "give all the same epsilon",
+			"the masks of one-message sums have one share of noise each")
+	}
+	identities := make([]ed25519.PrivateKey, len(r.parties))
+	for i, p := range r.parties {
+		identities[i] = p.identity
+	}
+	c.sums = &oneshot.Config{Label: "hushsum scenario", Terms: c.terms()}
+	if c.sums.Roster, err = rosterOf("party", identities); err != nil {
+		return nil, err
+	}
+	signers := make([]ed25519.PrivateKey, r.Sum.Members)
+	for k := range signers {
+		if signers[k], err = keyexchange.GenerateIdentity(nil); err != nil {
+			return nil, err
+		}
+	}
+	if c.sums.Committee, err = rosterOf("member", signers); err != nil {
+		return nil, err
+	}
+	if c.figures, err = c.sums.Parameters(); err != nil {
+		return nil, r.Mistake("sum.protocol", "lower sum.range or sum.fraction_bits, or name "+
+			"privacy.noise, or another committee", "%v", err)
+	}
+	for k, signer := range signers {
+		m := &councillor{committee: c, index: k, WorldMember: r.memberOf(k)}
+		m.name = fmt.Sprintf("member-%d", k+1)
+		if m.machine, err = drive.NewMember(drive.MemberConfig{Sums: c.sums,
+			Rounds: uint64(r.Rounds), Identity: signer}); err != nil {
+			return nil, err
+		}
+		c.members = append(c.members, m)
+	}
+	c.server, err = drive.NewCommittee(drive.CommitteeConfig{
+		ServerConfig: drive.ServerConfig{
+			Rounds:    uint64(r.Rounds),
+			Broadcast: func(uint64, [32]byte) ([32]byte, error) { return r.digest, nil },
+			StepTime:  drive.Time(r.Time.StepTime),
+			Pause:     true,
+		},
+		Sums:   c.sums,
+		Stored: c.open,
+	}, r.now())
+	return c, err
+}
+
+// terms are those of the sums.
+func (c *committee) terms() oneshot.Terms {
+	r, n := c.run, len(c.run.parties)
+	t := oneshot.Terms{
+		MinSurvivors: r.Parties.Fewest(n),
+		Colluders:    r.Parties.Colluders,
+		Faults:       cmp.Or(r.Sum.Faults, max(1, (r.Sum.Members-1)/4)),
+		Covered:      r.Sum.Covered,
+	}
+	for _, segment := range c.codec.layout {
+		t.Length += segment.Length
+		t.Bits = max(t.Bits, segment.Bits-bits.Len(uint(n))+2) // of one party
+	}
+	if m := c.codec.mechanism; m != nil {
+		t.Noise = m.Vector.Shares.Law
+		t.Bits = bits.Len64(uint64(math.Ceil(m.Vector.Sensitivity.L2))) + 1
+	}
+	if r.Sum.Classical {
+		t.KEM = oneshot.KEMX25519
+	}
+	return t
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func rosterOf(kind string, keys []ed25519.PrivateKey) (*keyexchange.Roster, error) {
+	list := make([]keyexchange.Entry, len(keys))
+	for i, key := range keys {
+		list[i] = keyexchange.Entry{Name: kind + "-" + strconv.Itoa(i+1),
+			Key: key.Public().(ed25519.PublicKey)}
+	}
+	return keyexchange.NewRoster(list)
+}
+
+// memberOf returns what the world says of a member, with defaults.
+func (w *world) memberOf(k int) job.WorldMember {
+	m := job.WorldMember{Slow: 1}
+	own := fmt.Sprintf("member-%d", k+1)
+	for _, name := range []string{"member", own} {
+		i := slices.IndexFunc(w.World.Member, func(m job.WorldMember) bool { return m.Name == name })
+		if i >= 0 {
+			m = w.World.Member[i]
+		}
+	}
+	if m.Place == "" {
+		m.Place = w.World.Servers[0]
+	}
+	m.Crash = withBack(m.Crash)
+	return m
+}
+
+// open opens a batch that was put.
+func (c *committee) open(name string) (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(c.stored[name])), nil
+}
+
+// keep stores what the server has to read again.
+func (c *committee) keep() error {
+	for _, o := range c.server.Objects() {
+		if !c.sums.Covered || c.put[o.Name] == o.Version || !strings.HasPrefix(o.Name, "batch") {
+			continue
+		}
+		var b bytes.Buffer
+		if _, err := o.Body.WriteTo(&b); err != nil {
+			return err
+		}
+		c.stored[o.Name], c.put[o.Name] = b.Bytes(), o.Version
+	}
+	return nil
+}
+
+// over reports whether there is a sum of the round, or will be none.
+func (c *committee) over() bool { return c.apply != nil || c.lost != nil }
+
+// proceed does what is due, as a carrier does.
+func (c *committee) proceed() {
+	r := c.run
+	for !c.busy && r.failure == nil {
+		was := c.server.Status().Stage
+		if err := c.server.Tick(r.now()); err != nil {
+			r.fail(err)
+			return
+		}
+		ready, decided := c.server.Ready()
+		if !decided {
+			c.pump()
+			c.sleep()
+			return
+		}
+		if err := c.keep(); err != nil {
+			r.fail(err)
+			return
+		}
+		is := c.server.Status().Stage
+		took := time.Duration(0)
+		if was == drive.Revealing && is == drive.Applying {
+			took = c.summing()
+		}
+		if took == 0 {
+			c.advance(ready.Notices, is != was)
+			continue
+		}
+		c.busy = true
+		r.clock.After(took, func() {
+			c.busy = false
+			c.advance(ready.Notices, true)
+			c.proceed()
+		})
+		return
+	}
+}
+
+// advance lets go what was decided. next says that a stage has begun.
+func (c *committee) advance(notices []drive.Notice, next bool) {
+	r := c.run
+	open, was := !c.begun && !c.over(), c.stage()
+	orders := c.server.Advance(r.now())
+	for _, n := range notices {
+		c.notice(n)
+	}
+	if next {
+		c.passed(was)
+	}
+	c.tell, c.all = c.tell || orders.Tell, c.all || next
+	for _, i := range orders.Upload {
+		c.fresh = append(c.fresh, r.parties[i])
+	}
+	c.pump()
+	if open && (c.begun || c.over()) {
+		c.server.Pause(r.now(), "until the scenario's next round")
+	}
+	if orders.Apply != nil {
+		c.apply, c.done = orders.Apply, r.clock.Now()
+	}
+	if c.over() && !r.over && r.pending == 0 {
+		c.conclude()
+	}
+}
+
+// notice takes note of what has happened.
+func (c *committee) notice(n drive.Notice) {
+	name := func(i int) string {
+		if n.Member {
+			return c.members[i].name
+		}
+		return c.run.parties[i].name
+	}
+	wait := func(i int) {
+		if !slices.Contains(c.waited, name(i)) && len(c.waited) < mostWaited {
+			c.waited = append(c.waited, name(i))
+		}
+	}
+	switch n.Kind {
+	case drive.Begun:
+		c.begun, c.codec.round = true, c.run.round
+	case drive.Lost:
+		c.lost, c.done = n.Err, c.run.clock.Now()
+	case drive.Awaited:
+		for _, i := range n.Parties {
+			if n.Member { // of thousands of parties that are on their way it says little
+				wait(i)
+			}
+		}
+	case drive.Stall:
+		wait(n.Party)
+	case drive.Spoiler:
+		c.run.note(fmt.Sprintf("%s has spoilt round %d, and is left out", name(n.Party), n.Round))
+	}
+}
+
+// mostWaited is of how many it is told that a round waited for them.
+const mostWaited = 100
+
+// The stages of a round, as they are told.
+var stages = map[drive.Stage]string{
+	drive.Announcing: "keys",
+	drive.Submitting: "submissions",
+	drive.Signing:    "signatures",
+	drive.Revealing:  "parts",
+	drive.Applying:   "model",
+}
+
+// stage names the last stage that has begun.
+func (c *committee) stage() string {
+	if len(c.steps) == 0 {
+		return ""
+	}
+	return c.steps[len(c.steps)-1].Name
+}
+
+// passed notes that a stage is over, and the next has begun.
+func (c *committee) passed(was string) {
+	now, name := c.run.clock.Now(), stages[c.server.Status().Stage]
+	if was != "" {
+		c.steps[len(c.steps)-1].Took += now - c.entered
+	}
+	c.entered = now
+	if name != "" && name != was {
+		c.steps = append(c.steps, Step{Name: name})
+	}
+}
+
+// summing is how long the server works to take the key off.
+func (c *committee) summing() time.Duration {
+	if c.given {
+		return 0
+	}
+	u, length := c.run.units, float64(c.sums.Length+c.figures.Spare)
+	took := length * u.Unmask
+	if c.sums.Covered { // all that was submitted is read again
+		took += float64(c.run.received) * (u.Hash + u.Copy)
+	}
+	return seconds(took)
+}
+
+// reading is how long it works for a submission: it checks the signature and what that is over,
+// and adds.
+func (c *committee) reading(size int) time.Duration {
+	if c.given {
+		return 0
+	}
+	u, length := c.run.units, float64(c.sums.Length+c.figures.Spare)
+	return seconds(u.Verify + float64(size)*(u.Hash+u.Copy) + 2*length*u.Add)
+}
+
+// sleep has something happen when it is due.
+func (c *committee) sleep() {
+	r := c.run
+	r.clock.Cancel(c.wake)
+	c.wake = nil
+	if wake := c.server.Wake(); wake != drive.Never {
+		c.wake = r.clock.After(max(time.Duration(wake-r.now()), 1), c.proceed)
+	}
+}
+
+// pump sends what is new: to parties where a stage has begun, they have come, or may upload.
+func (c *committee) pump() {
+	if c.busy {
+		return
+	}
+	if c.tell {
+		for _, m := range c.members {
+			m.pump()
+		}
+	}
+	if c.all {
+		c.fresh = append(c.fresh[:0], c.run.parties...)
+	}
+	for _, p := range c.fresh {
+		c.send(p)
+	}
+	c.tell, c.all, c.fresh = false, false, c.fresh[:0]
+}
+
+var errMembers = errors.New("scenario: too few of the committee are there for a round")
+
+// stuck is why nothing happens any more before the round is over.
+func (c *committee) stuck() error {
+	switch stage := c.server.Status().Stage; {
+	case stage == drive.Announcing:
+		return errMembers
+	case stage == drive.Submitting:
+		return errFew
+	}
+	return errStuck
+}
+
+// conclude makes the next model of the round's sum, and sends it to the parties.
+func (c *committee) conclude() {
+	r := c.run
+	if r.lost = c.lost; r.lost != nil {
+		r.over = true
+		return
+	}
+	mean, err := c.codec.decode(signed.Ring(c.codec.layout, c.apply.Values), len(c.apply.Parties))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.weights, r.summed = r.apply(mean), len(c.apply.Parties)
+	in := c.included()
+	for _, p := range r.parties {
+		if p.up && !p.downAt(r.round, AtReveal) {
+			r.sendModel(p, c.place, c.done, in[p.index])
+		}
+	}
+	r.over = r.pending == 0
+}
+
+// included says who is in the sum.
+func (c *committee) included() []bool {
+	in := make([]bool, len(c.run.parties))
+	if c.apply != nil {
+		for _, i := range c.apply.Parties {
+			in[i] = true
+		}
+	}
+	return in
+}

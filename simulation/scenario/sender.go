@@ -1,0 +1,266 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/cores"
+	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// This file has a party of a one-message sum: it carries what package drive decides for it. It is
+// there for one message: once that is in, its machine is forgotten but for the number of the round,
+// as on a phone that keeps nothing else.
+
+// sender is what a party of a one-message sum has of its own.
+type sender struct {
+	machine *drive.Sender // nil: it has none to send
+	spent   uint64        // the last round that it has submitted in
+	had     []string      // items that are pending for it, and were sent
+	way     [2]time.Duration
+	last    *task
+	asked   uint64 // the round that it trains for
+}
+
+// machineOf returns a party's machine.
+func (c *committee) machineOf(p *party) *drive.Sender {
+	s := &p.sender
+	if s.machine != nil {
+		return s.machine
+	}
+	var err error
+	s.machine, err = drive.NewSender(drive.SenderConfig{
+		Limits:   drive.Limits{Rounds: uint64(c.run.Rounds)},
+		Sums:     c.sums,
+		Identity: p.identity,
+		Random:   c.run.source("noise", p.index),
+		Noisy:    c.codec.mechanism != nil,
+		Spent:    s.spent,
+	})
+	if err != nil {
+		c.run.fail(err)
+	}
+	return s.machine
+}
+
+// come has a party connect.
+func (c *committee) come(p *party) {
+	s := &p.sender
+	p.up, s.had = true, nil
+	p.line++
+	c.server.Connected(c.run.now(), p.index, drive.Hello{Told: s.spent})
+	c.fresh = append(c.fresh, p)
+	if s.machine != nil { // what it sent last may have been lost
+		c.finish(s.last)
+		s.machine.Connected()
+		c.follow(p)
+	}
+}
+
+// leaves breaks a party's connection, of which the server hears at once.
+func (c *committee) leaves(p *party) {
+	if p.up {
+		p.up = false
+		p.line++
+	}
+	c.server.Gone(c.run.now(), p.index)
+}
+
+// crash has a party go at a time, of which the server hears by the network.
+func (c *committee) crash(p *party, at time.Duration) {
+	line := p.line + 1
+	p.up, p.line = false, line
+	c.upward(p, at, 0, func() {
+		if p.line == line {
+			c.server.Gone(c.run.now(), p.index)
+			c.proceed()
+		}
+	})
+}
+
+// upward has something arrive at the server, after all that the party sent before.
+func (c *committee) upward(p *party, at time.Duration, size int, arrives func()) {
+	s, r := &p.sender, c.run
+	s.way[0] = max(s.way[0], max(at, r.clock.Now())+r.transit(p.Place, c.place, size))
+	r.at(s.way[0], arrives)
+}
+
+// send sends a party what is pending for it.
+func (c *committee) send(p *party) {
+	if !p.up {
+		return
+	}
+	s, r, line := &p.sender, c.run, p.line
+	var pending []string
+	for item := range c.server.Pending(p.index) {
+		if item.Kind == drive.Last {
+			return
+		}
+		pending = append(pending, item.Name)
+		if slices.Contains(s.had, item.Name) {
+			continue
+		}
+		size := len(item.Own) + 8 // the number of a round, where that is all
+		p.got += size
+		s.way[1] = max(s.way[1], r.clock.Now()+r.transit(c.place, p.Place, size))
+		r.at(s.way[1], func() {
+			if p.up && p.line == line {
+				c.take(p, item)
+			}
+		})
+	}
+	s.had = pending
+}
+
+// take takes what a party was sent, unless that is the moment of its crash.
+func (c *committee) take(p *party, item drive.Item) {
+	if item.Kind == drive.Upload {
+		c.machineOf(p).Upload(item.Round)
+		c.follow(p)
+		return
+	}
+	if p.downAt(c.run.round, AtBegin) {
+		c.crash(p, c.run.clock.Now())
+		return
+	}
+	if m := c.machineOf(p); m != nil {
+		m.Opening(item.Own)
+		c.follow(p)
+	}
+}
+
+// follow does what a party has decided, as a carrier does.
+func (c *committee) follow(p *party) {
+	s, r := &p.sender, c.run
+	for r.failure == nil {
+		ready, decided := s.machine.Ready()
+		if !decided {
+			return
+		}
+		for _, report := range ready.Reports {
+			if report.Kind == drive.Refused || report.Kind == drive.Declined {
+				r.note(fmt.Sprintf("%s did not answer round %d: %v", p.name, report.Round, report.Err))
+			}
+		}
+		out := s.machine.Advance()
+		if out.Offer != 0 {
+			c.upward(p, p.busy, offerSize, func() {
+				c.server.Offer(r.now(), p.index, out.Offer)
+				c.proceed()
+			})
+		}
+		if out.Send != nil {
+			p.sent += len(out.Send)
+			c.upward(p, r.clock.Now(), len(out.Send), func() { c.arrived(p, out.Send) })
+		}
+		for _, away := range out.Away {
+			c.upward(p, p.busy, offerSize, func() {
+				c.server.Absent(r.now(), p.index, away.Number)
+				c.proceed()
+			})
+		}
+		if out.Ask != nil {
+			c.ask(p, out.Ask)
+		}
+	}
+}
+
+// offerSize is about what it takes to say the number of a round.
+const offerSize = 9
+
+// arrived has the server read a submission, after those that came before.
+func (c *committee) arrived(p *party, message []byte) {
+	r := c.run
+	r.received += len(message)
+	c.free = max(c.free, r.clock.Now()) + c.reading(len(message))
+	r.at(c.free, func() {
+		err := c.server.Receive(r.now(), p.index, message)
+		switch {
+		case err == nil, errors.Is(err, oneshot.ErrDuplicate):
+			if s := &p.sender; s.machine != nil && s.asked <= s.machine.Told() {
+				s.spent, s.machine = s.machine.Told(), nil
+			}
+		case errors.Is(err, oneshot.ErrFull), errors.Is(err, oneshot.ErrPhase):
+		default:
+			r.note(fmt.Sprintf("a message of %s was refused: %v", p.name, err))
+		}
+		c.proceed()
+	})
+}
+
+// ask has a party train, unless that is the moment of its crash, and answer when it is done.
+func (c *committee) ask(p *party, ask *drive.Ask) {
+	s, r := &p.sender, c.run
+	switch {
+	case s.asked == ask.Round && s.last != nil && !s.last.told:
+		return // it is at work for it
+	case p.downAt(r.round, stepSubmit) || c.absent != nil && c.absent[p.index]:
+		c.crash(p, r.clock.Now())
+		return
+	}
+	took, given := r.given(p)
+	if !given {
+		took = c.figures.PartyTime + r.training(r.rowsNow(p))
+	}
+	took = time.Duration(float64(took) * r.slowness(p))
+	p.worked += took
+	p.busy = max(r.clock.Now(), p.busy) + took
+	s.asked = ask.Round
+	machine := s.machine
+	own := c.later(func() error {
+		vector, _, err := r.vectorOf(p)
+		if err != nil {
+			return r.failed(p, err)
+		}
+		if !r.compares() {
+			p.local = nil // thousands of them are not kept
+		}
+		values, err := c.codec.encode(p.index, vector, r.source("rounding", p.index))
+		if err != nil {
+			return r.failed(p, err)
+		}
+		return machine.Answer(ask.ID, r.digest, signed.Values(c.codec.layout, values))
+	})
+	s.last = own
+	r.at(p.busy, func() {
+		c.finish(own)
+		own.told = true
+		if r.failure == nil && s.machine == machine {
+			c.follow(p)
+		}
+	})
+}
+
+// task is work of a machine, which may be done before virtual time comes to its end.
+type task struct {
+	do         func() error
+	done, told bool
+}
+
+// later has something done by the time that it is needed.
+func (c *committee) later(do func() error) *task {
+	t := &task{do: do}
+	c.todo = append(c.todo, t)
+	return t
+}
+
+// finish does a task, and on the other cores those that are next. nil is done.
+func (c *committee) finish(t *task) {
+	for t != nil && !t.done && c.run.failure == nil {
+		n := min(len(c.todo), 8*runtime.GOMAXPROCS(0))
+		now := c.todo[:n]
+		c.todo = c.todo[n:]
+		if err := cores.Each(c.run.ctx, n, func(i int) error {
+			work := now[i].do
+			now[i].done, now[i].do = true, nil
+			return work()
+		}, nil); err != nil {
+			c.run.fail(err)
+		}
+	}
+}
