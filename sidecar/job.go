@@ -109,6 +109,9 @@ func (j *job) progress(ctx context.Context, e hushsum.Event, party *int) {
 
 // partyOf returns the party that a coordinator's event is about, nil if it is about none.
 func partyOf(e hushsum.Event) *int {
+	if e.Member {
+		return nil
+	}
 	switch e.Kind {
 	case hushsum.Connected, hushsum.Disconnected, hushsum.Absent, hushsum.Refused, hushsum.Rejected,
 		hushsum.LeftOut, hushsum.Stalled:
@@ -180,8 +183,9 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		Address     string `json:"address"`     // host:port
 		Coordinator string `json:"coordinator"` // 64 hexadecimal digits
 		Least       uint64 `json:"least_number"`
-		Spent       int    `json:"spent"` // rounds; above 0: the state is lost
-		Rows        uint64 `json:"rows"`  // of a job that trains its model itself
+		Spent       int    `json:"spent"`  // rounds; above 0: the state is lost
+		Rows        uint64 `json:"rows"`   // of a job that trains its model itself
+		Member      bool   `json:"member"` // of the committee of one-message sums
 		storeParameters
 	}
 	if err := r.takeWith(&with); err != nil {
@@ -204,6 +208,11 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	identity := ed25519.NewKeyFromSeed(seed)
+	dialer := &hushsum.TCPDialer{Address: with.Address, Identity: identity, Coordinator: coordinator}
+	if with.Member {
+		return s.help(r, &hushsum.Member{Plan: settled, Identity: identity, Dialer: dialer},
+			with.storeParameters)
+	}
 	p := &hushsum.Participant{
 		Plan:        settled,
 		Identity:    identity,
@@ -218,7 +227,7 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 	if p.Store, p.Counter, p.Key, err = with.store(r, 1); err != nil {
 		return nil, nil, err
 	}
-	p.Dialer = &hushsum.TCPDialer{Address: with.Address, Identity: identity, Coordinator: coordinator}
+	p.Dialer = dialer
 	if settled.Trains() {
 		rows, err := lookup[*learning.Dataset](s, with.Rows, "rows")
 		if err != nil {
@@ -262,6 +271,30 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 	return jobJSON{Job: id}, nil, err
 }
 
+// help has a member of a committee help until the job is done.
+func (s *sidecar) help(
+	r *request, m *hushsum.Member, where storeParameters,
+) (any, [][]byte, error) {
+	one := m.Plan.Oneshot()
+	if one == nil {
+		return nil, nil, fieldError("member", "take part as a party",
+			"the job's sums are pairwise, and have no committee")
+	}
+	if _, known := one.Committee.Index(m.Identity.Public().(ed25519.PublicKey)); !known {
+		return nil, nil, fault.New(hushsum.ErrPeer, "use an identity of the committee",
+			"the identity is not in the committee")
+	}
+	var err error
+	if m.Store, m.Counter, m.Key, err = where.store(r, 1); err != nil {
+		return nil, nil, err
+	}
+	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
+		m.Progress = func(e hushsum.Event) { j.progress(ctx, e, nil) }
+		return jobEvent{}, m.Run(ctx)
+	})
+	return jobJSON{Job: id}, nil, err
+}
+
 // weightsOf returns those of a model, without what rules keep between rounds.
 func weightsOf(s *hushsum.Settled, model []float64) []float64 {
 	return model[:min(len(model), s.Length())]
@@ -270,16 +303,19 @@ func weightsOf(s *hushsum.Settled, model []float64) []float64 {
 type jobJSON struct {
 	Job     uint64 `json:"job"`
 	Address string `json:"address,omitempty"` // where a coordinator listens
+	// Committee is where it hears the members of one-message sums.
+	Committee string `json:"committee,omitempty"`
 }
 
 // coordinateJob takes the coordinator's identity, the model to begin with (empty:
 // zeros), and with a state the key that seals it.
 func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
-		Settled  uint64  `json:"settled"`
-		Address  string  `json:"address"` // host:port; port 0: any
-		StepTime float64 `json:"step_time"`
-		Apply    bool    `json:"apply"` // the program makes models from means, and no rule of the job
+		Settled   uint64  `json:"settled"`
+		Address   string  `json:"address"`   // host:port; port 0: any
+		Committee string  `json:"committee"` // the same for members; empty: there is no committee
+		StepTime  float64 `json:"step_time"`
+		Apply     bool    `json:"apply"` // the program makes models from means, and no rule of the job
 		storeParameters
 	}
 	if err := r.takeWith(&with); err != nil {
@@ -292,8 +328,10 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := pairwise(settled); err != nil {
-		return nil, nil, err
+	one := settled.Oneshot()
+	if (one != nil) != (with.Committee != "") {
+		return nil, nil, fieldError("committee", "give it for one-message sums, and no others",
+			"members of a committee are heard at an address of their own")
 	}
 	seed, err := r.secret(0, "the identity")
 	if err != nil {
@@ -313,14 +351,38 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	if c.Store, c.Counter, c.Key, err = with.store(r, 2); err != nil {
 		return nil, nil, err
 	}
-	listener, err := hushsum.ListenTCP(with.Address, ed25519.NewKeyFromSeed(seed), settled.Roster())
-	if err != nil {
-		return nil, nil, fault.New(ErrRequest, "give host:port of this machine, with port 0 for any",
-			"cannot listen at %.80q: %v", with.Address, err)
+	identity := ed25519.NewKeyFromSeed(seed)
+	out := jobJSON{}
+	listeners := []*hushsum.TCPListener{}
+	shut := func() {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
 	}
-	c.Listener = listener
-	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
-		defer listener.Close()
+	listen := func(at string, roster *keyexchange.Roster) (*hushsum.TCPListener, error) {
+		l, err := hushsum.ListenTCP(at, identity, roster)
+		if err != nil {
+			return nil, fault.New(ErrRequest, "give host:port of this machine, with port 0 for any",
+				"cannot listen at %.80q: %v", at, err)
+		}
+		listeners = append(listeners, l)
+		return l, nil
+	}
+	listener, err := listen(with.Address, settled.Roster())
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Listener, out.Address = listener, listener.Address()
+	if one != nil {
+		members, err := listen(with.Committee, one.Committee)
+		if err != nil {
+			shut()
+			return nil, nil, err
+		}
+		c.Committee, out.Committee = members, members.Address()
+	}
+	_, out.Job, err = s.start(func(ctx context.Context, j *job) (jobEvent, error) {
+		defer shut()
 		if with.Apply {
 			c.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
 				a, err := j.ask(ctx, jobEvent{
@@ -341,9 +403,9 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		}, nil
 	})
 	if err != nil {
-		_ = listener.Close()
+		shut()
 	}
-	return jobJSON{Job: id, Address: listener.Address()}, nil, err
+	return out, nil, err
 }
 
 // begin sets what a coordinator begins with, and who makes the next models.

@@ -114,11 +114,14 @@ def join(
 
     The connection goes out from here, and is made again whenever it breaks.
 
+    Of a job with ``sum.protocol = "oneshot"`` a member of the committee joins too, with neither
+    ``train`` nor ``rows``: it helps until the job is done, and sees no vector and no model.
+
     Args:
         job: that of the coordinator, which must have the same; of one that is not settled the
-            roster is that which it names. Or ``https://host:port`` of a server of the service,
+            roster is that which it names, and the committee. Or ``https://host:port`` of a server of the service,
             which sends its job.
-        identity: this party's, of the roster.
+        identity: this party's, of the roster; or a member's, of the committee.
         rows: what the party has, of a job that trains its model itself: ``(features, labels)``,
             arrays of shapes (rows, features) and (rows,), classes counted from 0.
         train: of another job: called for each round with the model; its update goes into the
@@ -126,7 +129,8 @@ def join(
             submits zeros, so that others cannot tell; the error goes to ``progress``;
             KeyboardInterrupt ends taking part.
         progress: is told of each step.
-        url: tcp: ``tcp://host:port`` of the :class:`Coordinator`.
+        url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
+            ``committee_url``.
         coordinator: tcp: its public key, 64 hexadecimal digits, got by a way of your own.
         state: tcp: file that keeps what the party must not lose when its process ends.
         key: tcp: 32 bytes that seal it.
@@ -144,7 +148,7 @@ def join(
             pinned in ``folder``, and any change asks again.
 
     Returns:
-        The last model; of a federation a dictionary of arrays.
+        The last model; of a federation a dictionary of arrays. A member gets ``None``.
 
     Raises:
         PlanError: the coordinator has another job; ``field`` says where.
@@ -179,12 +183,16 @@ def join(
         )
     address = _address(url)
     settled = settled_of(job)
-    rows_of(settled.trains, rows, train)
+    member = settled.committee is not None and train is None and rows is None
+    if not member:
+        rows_of(settled.trains, rows, train)
     where, keys = _state(key, state)
     call = {"settled": settled.identifier, "address": address, "coordinator": coordinator,
             "least_number": int(least_number), "spent": int(spent), **where}
     with contextlib.ExitStack() as stack:
-        if settled.trains:
+        if member:
+            call["member"] = True
+        elif settled.trains:
             call["rows"] = stack.enter_context(Rows(rows))._identifier
         result, _ = settled._sidecar.call("job.join", call, [seed_of(identity), *keys])
         taking = stack.enter_context(_Job(settled._sidecar, result["job"]))
@@ -192,7 +200,7 @@ def join(
             if event["event"] == "progress":
                 tell(_progress(event))
             elif event["event"] == "end":
-                return settled.read(blobs[0])
+                return settled.read(blobs[0]) if blobs else None
             else:
                 try:
                     update, weight = _parts(
@@ -251,6 +259,7 @@ class Coordinator(_Job):
         *,
         identity: Identity,
         url: str = "tcp://127.0.0.1:0",
+        committee_url: str | None = None,
         model: Arrays | None = None,
         apply: Callable[[Any, Any], Arrays] | None = None,
         step_time: float = 0.0,
@@ -260,9 +269,12 @@ class Coordinator(_Job):
         """Begin to listen.
 
         Args:
-            job: the job; of one that is not settled the roster is that which it names.
+            job: the job; of one that is not settled the roster is that which it names, and
+                the committee.
             identity: the coordinator's own, whose public key parties are told.
             url: where to listen, ``tcp://host:port``; port 0: any that is free.
+            committee_url: where to listen for the committee's members, of a job with
+                ``sum.protocol = "oneshot"``; ``None``: as ``url``, at any port that is free.
             model: what the first round begins with; ``None``: zeros. A job that trains its
                 model itself begins with its own.
             apply: returns the next model from the model and the mean of the updates;
@@ -274,6 +286,8 @@ class Coordinator(_Job):
         settled = settled_of(job)
         start: bytes | _sidecar.Blob = b"" if model is None else settled.structure.blob(model)
         where, keys = _state(key, state)
+        if settled.committee is not None:
+            where["committee"] = _address(committee_url or url.rpartition(":")[0] + ":0")
         result, _ = settled._sidecar.call(
             "job.coordinate",
             {"settled": settled.identifier, "address": _address(url),
@@ -284,6 +298,9 @@ class Coordinator(_Job):
         self.settled = settled
         self._apply = apply
         self.url: str = "tcp://" + result["address"]  #: where it listens
+        members = result.get("committee")
+        #: where it listens for the committee's members; ``None``: the job has no committee
+        self.committee_url: str | None = members and "tcp://" + members
 
     def run(self, *, progress: Callable[[Progress], None] | None = None) -> Any:
         """Hold the rounds, and return the last model.

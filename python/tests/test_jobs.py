@@ -154,6 +154,77 @@ def test_a_job_without_a_sum_fails() -> None:
     assert caught.value.kind == "stalled" and caught.value.advice
 
 
+def run_oneshot(declared, keys, members, trains, states=None, **more):
+    """Run a coordinator, parties and a committee; return the last model, and what joining gave."""
+    settled = declared.settle(keys, committee=members)
+    coordinator = hushsum.Identity.generate()
+    running = hushsum.Coordinator(settled, identity=coordinator, **{"step_time": 60.0, **more})
+    assert running.committee_url and running.committee_url != running.url
+    out: dict[str, object] = {}
+
+    def run(name: str, key: hushsum.Identity, url: str, train) -> None:
+        where = {} if states is None else {"state": states / name, "key": bytes(32)}
+        try:
+            out[name] = hushsum.join(settled, url=url, identity=key, train=train,
+                                     coordinator=coordinator.public, **where)
+        except hushsum.Error as e:
+            out[name] = e
+
+    threads = [threading.Thread(target=run, args=(n, k, running.url, t))
+               for (n, k), t in zip(keys.items(), trains)]
+    threads += [threading.Thread(target=run, args=(n, k, running.committee_url, None))
+                for n, k in members.items()]
+    for t in threads:
+        t.start()
+    model = running.run()
+    for t in threads:
+        t.join(120)
+    return model, out
+
+
+def test_one_message_sums(tmp_path) -> None:
+    """Each party sends one message a round, and a committee helps: without noise to the bit what
+    the job comes to when it is tried out."""
+    declared = hushsum.Job.parse("""name = "one"
+rounds = 2
+parties = { count = 5, roster = "roster.txt", drop_out = 0.2 }
+model.length = 3
+[sum]
+protocol = "oneshot"
+committee = "committee.txt"
+members = 4
+range = 16.0
+""")
+    keys = identities(5)
+    members = {f"member-{k}": hushsum.Identity.generate() for k in range(4)}
+    trains = [lambda m, i=i: m + np.array([i, -i, 0.25]) for i in range(5)]
+    model, out = run_oneshot(declared, keys, members, trains, states=tmp_path)
+    assert np.array_equal(model, [6, -6, 0.75]), model
+    assert all(np.array_equal(out[n], model) for n in keys)
+    assert all(out[n] is None for n in members)
+    assert all((tmp_path / n).exists() for n in [*keys, *members])
+
+
+def test_one_message_mistakes() -> None:
+    keys = identities(3)
+    members = {f"m{k}": hushsum.Identity.generate() for k in range(4)}
+    declared = hushsum.Job.parse("""name = "one"
+rounds = 1
+parties = { count = 3, roster = "roster.txt" }
+model.length = 1
+sum = { protocol = "oneshot", committee = "committee.txt", members = 4 }
+""")
+    settled = declared.settle(keys, committee=members)
+    stranger = hushsum.Identity.generate()
+    where = {"url": "tcp://127.0.0.1:1", "coordinator": stranger.public}
+    with pytest.raises(hushsum.Error, match="committee"):
+        hushsum.join(settled, identity=stranger, **where)
+    with pytest.raises(hushsum.Error, match="roster"):
+        hushsum.join(settled, identity=stranger, train=lambda m: m, **where)
+    with pytest.raises(hushsum.ConfigError, match="function"):
+        hushsum.join(job(rounds=1, length=1).settle(keys), identity=stranger, **where)
+
+
 def test_another_job_is_told() -> None:
     keys = identities(3)
     coordinator = hushsum.Identity.generate()
