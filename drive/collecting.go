@@ -95,8 +95,8 @@ func (s *Committee) hasRoom(uploads int) bool {
 		(s.buffer == 0 || s.server.Taken()+uploads < s.buffer)
 }
 
-// roomless reports whether no room is kept for a party that was told to upload: it cannot, will not,
-// or has let the step pass once, and would keep the room from others for as long as it likes.
+// roomless reports whether no room is kept for a party that was told to upload: it cannot, will
+// not, or has let the step pass once, and would keep the room from others for as long as it likes.
 func (s *Committee) roomless(party int) bool {
 	c := crowd{s}
 	return !s.offers[party].open || !s.parties.peers[party].near || c.passed(party) ||

@@ -67,10 +67,6 @@ func (r *run) newCommittee() (c *committee, err error) {
 		return nil, err
 	}
 	r.use(c.codec)
-	if slices.ContainsFunc(c.codec.shares, func(k int) bool { return k > 1 }) {
-		return nil, r.Mistake("parties.group", "give all the same epsilon",
-			"the masks of one-message sums have one share of noise each")
-	}
 	identities := make([]ed25519.PrivateKey, len(r.parties))
 	for i, p := range r.parties {
 		identities[i] = p.identity

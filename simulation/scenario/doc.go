@@ -34,13 +34,10 @@
 //     a new session together, between rounds, when somebody joins or leaves.
 //   - Of several servers each takes the private sum of its own parties and shows it to the
 //     others. The noise of its own parties alone is counted.
-//   - Parties with an ε of their own add different numbers of equal shares of noise. What
-//     protects a party is all the noise in the sum but that of colluders, so that the
-//     certified ε is another than the one it asked for: both are told.
 //   - The staircase and continuous laws are for comparison only. The ε that their formula
 //     claims stands beside the one that is certified for discrete Laplace noise of the
 //     same width, for the whole vector and all rounds. Its width is that of all honest
-//     noise in the sum, of which a party with an ε or rows of its own adds but a part.
+//     noise in the sum, of which a party with rows of its own adds but a part.
 //
 // "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package scenario
