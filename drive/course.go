@@ -89,6 +89,12 @@ func (s *course) charge(names []string, rounds uint64) (*accounting.Ledger, erro
 		return nil, nil
 	}
 	after := s.ledger.Clone()
+	if every := s.config.Every; every > 1 {
+		names, rounds = s.names, bands(s.round+rounds, every)-bands(s.round, every)
+	}
+	if rounds == 0 {
+		return after, nil
+	}
 	return after, after.SpendRounds(s.config.Cost, int(rounds), names...)
 }
 

@@ -29,6 +29,9 @@ type Limits struct {
 	Rounds uint64
 	// Submissions is how many leave at most, whoever picks their rounds; 0: one in each round.
 	Submissions uint64
+	// Every, above 1, says that Cost is of so many rounds in a row, in which the submissions of a
+	// party are parts of one vector: it is charged in the first of them, whichever of them it is in.
+	Every uint64
 	// Cost says what one submission spends, and Ledger is an empty ledger that holds the party to
 	// its budget; nil without noise.
 	Cost   accounting.Round
@@ -42,6 +45,17 @@ func (l *Limits) submissions() uint64 {
 	}
 	return min(l.Submissions, l.Rounds)
 }
+
+// charges is how often a party is charged that has submitted so many times, in rounds up to last.
+func (l *Limits) charges(last, count uint64) uint64 {
+	if l.Every < 2 {
+		return count
+	}
+	return bands(last, l.Every)
+}
+
+// bands is how many runs of so many rounds begin up to one.
+func bands(round, every uint64) uint64 { return (round + every - 1) / every }
 
 // account is the name of the party in its own ledger.
 const account = "party"
@@ -72,8 +86,8 @@ func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 // spend counts rounds up to last as answered, so many with a submission, without asking whether
 // there is a budget for them: they are over.
 func (g *Guard) spend(last, count uint64) error {
-	if g.ledger != nil && count > 0 {
-		err := spendAnyway(g.ledger, g.limits.Cost, int(count), account)
+	if charges := g.limits.charges(last, count); g.ledger != nil && charges > 0 {
+		err := spendAnyway(g.ledger, g.limits.Cost, int(charges), account)
 		if err != nil {
 			return err
 		}
@@ -116,11 +130,16 @@ func (g *Guard) charged(round uint64) (*Guard, error) {
 		return nil, fmt.Errorf("%w: %d times, and round %d would be one more", ErrOften, g.count, round)
 	}
 	out := &Guard{limits: g.limits, last: round, count: g.count + 1}
-	if g.ledger != nil {
-		out.ledger = g.ledger.Clone()
-		if err := out.ledger.SpendRound(g.limits.Cost, account); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrSpent, err)
-		}
+	if g.ledger == nil {
+		return out, nil
+	}
+	out.ledger = g.ledger.Clone()
+	more := g.limits.charges(out.last, out.count) - g.limits.charges(g.last, g.count)
+	if more == 0 {
+		return out, nil
+	}
+	if err := out.ledger.SpendRounds(g.limits.Cost, int(more), account); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSpent, err)
 	}
 	return out, nil
 }

@@ -225,3 +225,44 @@ func TestGuardFormat(t *testing.T) {
 		}
 	}
 }
+
+// Where submissions are parts of one vector, a party is charged in the first of so many rounds,
+// whichever of them it is in; a round is answered once all the same, and what is saved says so.
+func TestGuardBands(t *testing.T) {
+	limits := limitsOf(t, 7, 3)
+	limits.Every = 3
+	for _, c := range []struct {
+		rounds []uint64
+		bands  int
+	}{
+		{[]uint64{1}, 1}, {[]uint64{1, 2, 3}, 1}, {[]uint64{3}, 1}, {[]uint64{3, 4}, 2},
+		{[]uint64{1, 2, 3, 4, 5, 6, 7}, 3}, {[]uint64{7}, 3}, {nil, 0},
+	} {
+		g := newGuard(t, limits, 0)
+		for _, round := range c.rounds {
+			if err := g.Charge(round); err != nil {
+				t.Fatalf("%v: %v", c.rounds, err)
+			}
+			if err := g.Check(round); !errors.Is(err, ErrRepeated) {
+				t.Errorf("%v: a second submission in round %d: %v", c.rounds, round, err)
+			}
+			var err error
+			if g, err = g.state().restore(limits); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := limits.Cost.Spent(accounting.ServerView, c.bands, privacy.DefaultDelta)
+		if err != nil || upper(t, g) != want.Upper {
+			t.Errorf("%v: %g is spent, want %g (%v)", c.rounds, upper(t, g), want.Upper, err)
+		}
+	}
+	tight := limitsOf(t, 7, 1)
+	tight.Every = 3
+	g := newGuard(t, tight, 2)
+	if err := g.Charge(3); err != nil {
+		t.Error(err)
+	}
+	if err := g.Charge(4); !errors.Is(err, ErrSpent) || g.Last() != 3 {
+		t.Errorf("a second band: %v", err)
+	}
+}

@@ -68,6 +68,10 @@ type ServerConfig struct {
 	// round. A round is among parties that have done so least often.
 	Submissions uint64
 
+	// Every, above 1, says that Cost is of so many rounds in a row: see [Limits]. All parties are
+	// charged in the first of them.
+	Every uint64
+
 	// Cost says what a round spends, and Ledger holds the parties to their budgets, by their
 	// names in the roster; nil without noise.
 	Cost   accounting.Round

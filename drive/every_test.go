@@ -1,0 +1,33 @@
+package drive
+
+import (
+	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
+)
+
+// A server charges all parties in the first of so many rounds, also for rounds that it has skipped.
+func TestCourseBands(t *testing.T) {
+	limits := limitsOf(t, 9, 9)
+	for _, c := range []struct {
+		round, more uint64
+		bands       int
+	}{{0, 1, 1}, {1, 1, 0}, {2, 1, 0}, {3, 1, 1}, {0, 9, 3}, {4, 3, 1}, {1, 2, 0}} {
+		s := &course{config: ServerConfig{Cost: limits.Cost, Every: 3}, round: c.round,
+			names: []string{"a", "b"}, ledger: limits.Ledger.Clone()}
+		after, err := s.charge([]string{"b"}, c.more)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := limits.Cost.Spent(accounting.ServerView, c.bands, 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range s.names {
+			if got, err := after.Spent(name); err != nil || got.Upper != want.Upper {
+				t.Errorf("%d rounds after %d: %s has spent %v, want %v (%v)", c.more, c.round, name,
+					got.Upper, want.Upper, err)
+			}
+		}
+	}
+}
