@@ -240,6 +240,7 @@ func (c *coordinator) config() (drive.ServerConfig, error) {
 		Rounds:    uint64(c.Plan.Rounds()),
 		Survivors: c.Plan.MinSurvivors(),
 		Colluders: c.Plan.Colluders(),
+		Every:     uint64(len(c.Plan.Band())),
 		Cost:      c.Plan.Round(),
 		Ledger:    ledger,
 		Broadcast: c.begins,

@@ -487,6 +487,7 @@ func LimitsOf(s *Settled) (drive.Limits, error) {
 	return drive.Limits{
 		Rounds:      uint64(s.Rounds()),
 		Submissions: uint64(s.Submissions()),
+		Every:       uint64(len(s.Band())),
 		Cost:        s.Round(),
 		Ledger:      ledger,
 	}, err

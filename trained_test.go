@@ -22,6 +22,7 @@ import (
 // trainees are the parties of a job that trains its model itself, with rows each.
 type trainees struct {
 	*testing.T
+	written *job.Job
 	settled *hushsum.Settled
 	keys    []ed25519.PrivateKey
 	members []ed25519.PrivateKey // of a committee
@@ -77,6 +78,7 @@ func newTrainees(t *testing.T, text string) *trainees {
 	if j.Model.Name != "" {
 		j.Model.Features, j.Model.Classes = g.test.Features, 2
 	}
+	g.written = j
 	files := job.Files{Roster: roster("party", &g.keys), Committee: roster("member", &g.members)}
 	if g.settled, err = j.Settle(files); err != nil {
 		t.Fatal(err)
@@ -367,5 +369,54 @@ func testServedVectors(t *testing.T, sum string) {
 	}
 	if !training.Remembers(g.settled) {
 		t.Error("momentum is forgotten")
+	}
+}
+
+// A job whose noise is correlated is trained as it is simulated, but for next to no noise, and a
+// party is charged for its turns: two in four rounds. So it is with a coordinator that is started
+// again, which goes on with the sums that later ones are decoded with.
+func TestTrainedByTurns(t *testing.T) {
+	g := newTrainees(t, "model.name = \"logistic\"\ntraining = { steps = 1, rate = 0.5 }\n"+
+		"privacy = { noise = \"discrete-gaussian\", multiplier = 1e-6, clip = 1.0, bits = 56, "+
+		"factorise = 2 }")
+	g.written.Sum.Classical = false // keys of a simulation are agreed on with ML-KEM too
+	o, err := simulation.Declared(g.written, g.rows, g.test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Sum, o.Recovery = simulation.Ring, nil
+	want, err := simulation.Run(t.Context(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []bool{false, true} {
+		wait := g.start(t.Context())
+		ctx, stop := context.WithCancel(t.Context())
+		c := g.coordinator()
+		c.Store, c.Key = hushsum.FileStore(t.TempDir()+"/state"), g.key
+		c.Progress = func(e hushsum.Event) {
+			if again && e.Kind == hushsum.Summed && e.Round == 2 {
+				stop()
+			}
+		}
+		result, err := c.Run(ctx)
+		if again && errors.Is(err, context.Canceled) {
+			c.Progress = nil
+			result, err = c.Run(t.Context())
+		}
+		wait()
+		stop()
+		if err != nil || result.Lost > 0 {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		for k, w := range want.Model {
+			if math.Abs(result.Model[k]-w) > 1e-3 {
+				t.Fatalf("weight %d is %v, simulated %v", k, result.Model[k], w)
+			}
+		}
+	}
+	limits, err := hushsum.LimitsOf(g.settled)
+	if err != nil || limits.Every != 2 || g.settled.Charges(traineesRounds) != 2 {
+		t.Errorf("%+v, %v", limits, err)
 	}
 }

@@ -135,6 +135,7 @@ func (c *checker) parties() {
 	c.takes(c.Noisy(), "without noise a sum shows who is in it", "name privacy.noise, or leave it out",
 		"parties.hidden")
 	c.participations(n)
+	c.bands(n)
 	c.takes(!c.Oneshot(), "a one-message sum is of all parties", "leave it out", "parties.per_round")
 	c.takes(!c.Sum.Sparse, "a sparse graph is over all parties", "leave it out", "parties.per_round")
 	c.refuse(c.cheating() && p.DropOut >= 0.5, "parties.drop_out",

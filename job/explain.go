@@ -124,6 +124,11 @@ func (j *Job) sayWho() string {
 			text += fmt.Sprintf(" A party submits in %s at most, whoever draws them.",
 				count(k, "of these", "of these"))
 		}
+	case j.Privacy.Factorise > 0:
+		b := j.Privacy.Factorise
+		text += fmt.Sprintf(" Noise is correlated: parties take turns to train, each in every %d. "+
+			"round, and submit parts of what they made in all rounds between; the model of a round "+
+			"comes with the %d sums before it.", b, b-1)
 	case p.Hidden > 0:
 		text += fmt.Sprintf(" In each round each takes part with probability %v, by a coin of its own "+
 			"that nobody else sees; all submit %v after the model came, those without luck zeros with "+

@@ -136,6 +136,10 @@ var theJob = tableOf(
 		limits{hi: maxTime, above: true},
 		"Has all parties submit so long after a round's model came, with zeros where there is nothing.").
 		means("at once; required with parties.hidden").flag("submit-after", "TIME"),
+	whole("privacy.factorise", func(j *Job) *int { return &j.Privacy.Factorise }, from(0),
+		"Correlates the noise of this many rounds: a party trains once in them, and submits parts of "+
+			"what it made in each.").
+		says("0, or 2 to rounds").unit("rounds").means("0: independent noise").flag("factorise", "B"),
 	number("privacy.sign_share", func(j *Job) *float64 { return &j.Privacy.SignShare }, inside,
 		"Gives the signs of a mask this part of the budget.").unit("share").or(0.5),
 	whole("privacy.bits", func(j *Job) *int { return &j.Privacy.Bits }, between(8, 64),

@@ -16,6 +16,7 @@ type Message struct {
 	Signed  []float64 // whose signs are sent, for a gradient mask
 	Voted   []float64 // for a clip that follows a quantile
 	Control []float64 // SCAFFOLD's change of a control variate
+	Offset  int       // at which offset of a band the vector is, with correlated noise
 }
 
 // Total holds what the sum of messages says: means, but of signs and votes the sums.
@@ -167,6 +168,9 @@ func (l *Lanes) encodeNoisy(rotation [32]byte, m Message, random io.Reader) ([][
 		rounded := l.noisy.Encoder
 		rounded.Rotate = &rotation
 		return rounded.Encode(v, make([]int64, l.noisy.Vector.Sensitivity.Dimension), random)
+	}
+	if l.noisy.Band() != nil {
+		return l.noisy.EncodeAt(rotation, m.Offset, v, random)
 	}
 	if l.shape.Votes {
 		next = m.Voted

@@ -180,6 +180,10 @@ func (x *settling) noise() error {
 		Rate:      x.Parties.Hidden,
 		Records:   x.Records(),
 	}
+	var err error
+	if release.Band, err = x.band(); err != nil {
+		return x.fromPrivacy(err)
+	}
 	if err := release.Noise.Family.UnmarshalText([]byte(p.Noise)); err != nil {
 		return x.Mistake("privacy.noise", "", "%v", err)
 	}
@@ -198,8 +202,7 @@ func (x *settling) noise() error {
 	}
 	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, ByRDP: x.files.earlier}
 	if release.Noise.Multiplier == 0 {
-		var err error
-		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.submissions())
+		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.charges())
 		if err != nil {
 			return x.fromPrivacy(err)
 		}
@@ -229,6 +232,7 @@ func (x *settling) fromPrivacy(err error) error {
 		"Budget.Epsilon":            "privacy.epsilon",
 		"Budget.Delta":              "privacy.delta",
 		"Dimension":                 "model",
+		"Band":                      "privacy.factorise",
 		"Records.Count":             "privacy.records",
 		"Records.Rate":              "training.batch",
 	}[c.Field]

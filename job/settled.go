@@ -178,7 +178,7 @@ func (s *Settled) Digest() [32]byte { return s.digest }
 // the colluders among them.
 func (s *Settled) MinSurvivors() int { return s.survivors }
 
-// Round returns what a round spends; without noise it is of no use, and zero.
+// Round returns what a round spends, or a [Settled.Band]; without noise it is of no use, and zero.
 func (s *Settled) Round() accounting.Round {
 	if s.mechanism == nil {
 		return accounting.Round{}
@@ -337,7 +337,7 @@ func (s *Settled) Blank(v *masking.Vector, random io.Reader) error {
 	case s.oneshot != nil:
 		v.Erase() // the noise is in its masks
 		return nil
-	case m.Signs == nil && m.Records() == nil: // zeros are zeros under any rotation
+	case m.Signs == nil && m.Records() == nil && m.Band() == nil: // zeros are zeros under any rotation
 		zeros := make([]float32, m.Encoder.Dimension)
 		return privacy.EncodeTo(v, m, [32]byte{}, zeros, random)
 	}

@@ -8,9 +8,12 @@ const (
 	TensorCounted  = "rule.counted"  // by party, the last round of the training that counted it
 	TensorGradient = "rule.gradient" // mean of the parties'
 	TensorNext     = "rule.next"     // round of the training, and which of its sums
-	TensorMean     = "server.mean"   // of the models that server.average counts, until now
-	TensorFirst    = "server.first"  // first moment of the server's rule
-	TensorSecond   = "server.second" // and second
+	// The decoded sums of the rounds before, with correlated noise, and which rounds these are.
+	TensorEarlier = "server.earlier"
+	TensorSummed  = "server.summed"
+	TensorMean    = "server.mean"   // of the models that server.average counts, until now
+	TensorFirst   = "server.first"  // first moment of the server's rule
+	TensorSecond  = "server.second" // and second
 )
 
 // Standing returns the tensors of the model of a training, which a round begins with: none where
@@ -28,6 +31,9 @@ func (j *Job) Standing() []Tensor {
 		all = append(all, Tensor{TensorGradient, []int{d}})
 	}
 	all = append(all, Tensor{TensorNext, []int{2}})
+	if b := j.Privacy.Factorise; b > 0 {
+		all = append(all, Tensor{TensorSummed, []int{b - 1}}, Tensor{TensorEarlier, []int{(b - 1) * d}})
+	}
 	if j.Server.Average > 0 {
 		all = append(all, Tensor{TensorMean, []int{d}})
 	}

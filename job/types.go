@@ -133,6 +133,9 @@ type Privacy struct {
 	// Has all parties submit so long after a round's model came, with zeros where there is nothing.
 	// Range: above 0s, to 1000h. Default: at once; required with parties.hidden.
 	SubmitAfter time.Duration
+	// Correlates the noise of this many rounds: a party trains once in them, and submits parts of
+	// what it made in each. Range: 0, or 2 to rounds (rounds). Default: 0: independent noise.
+	Factorise int
 	// Sets the width of a coordinate of a sum with noise. Range: 8 to 64 (bits). Default: 32; with
 	// oneshot as its keys need.
 	Bits int

@@ -15,6 +15,10 @@ import (
 func EncodeTo[F aggregation.Float](
 	v *masking.Vector, m *Mechanism, rotation [32]byte, vector []F, random io.Reader,
 ) error {
+	if err := m.single(); err != nil {
+		v.Erase()
+		return err
+	}
 	if m.Signs != nil {
 		v.Erase()
 		return fmt.Errorf("%w: signs beside the vectors are not encoded in place",

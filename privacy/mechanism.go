@@ -25,6 +25,7 @@ type Mechanism struct {
 	contributors Contributors
 	rate         float64
 	records      *Records
+	band         Band
 }
 
 // Layout returns the segments of a submission: the vector, with its dimension brought
@@ -53,7 +54,7 @@ func (m *Mechanism) Records() *Records { return m.records }
 // add to it.
 func (m *Mechanism) MaxNorm() float64 { return m.Vector.Sensitivity.L2 / m.Encoder.Scale }
 
-// Round returns what one round spends: the noise of the fewest honest shares against
+// Round returns what one round spends, or one [Band]: the noise of the fewest honest shares against
 // the sensitivity after rounding, and the distance of the samplers from their law.
 func (m *Mechanism) Round() accounting.Round {
 	r := accounting.Round{
@@ -72,6 +73,11 @@ func (m *Mechanism) Round() accounting.Round {
 	if m.records != nil {
 		r.Unit, r.SecretRate = accounting.RecordUnit, m.records.Rate
 		r.Overrun = m.records.Overrun()
+	}
+	if b := m.band; b != nil {
+		r.Messages = len(b)
+		r.Update.Sensitivity.Dimension *= len(b)
+		r.Samples *= float64(len(b))
 	}
 	if m.Signs != nil {
 		signs := m.Signs.accounting()
@@ -112,6 +118,9 @@ func (m *Mechanism) rotated(rotation [32]byte) aggregation.Encoder {
 func (m *Mechanism) Encode(
 	rotation [32]byte, vector, signs []float64, random io.Reader,
 ) ([][]uint64, error) {
+	if err := m.single(); err != nil {
+		return nil, err
+	}
 	if (signs != nil) != (m.Signs != nil) {
 		return nil, fmt.Errorf("%w: signs without a lane, or a lane without", aggregation.ErrLength)
 	}

@@ -23,6 +23,9 @@ type Release struct {
 	// counts against the server too, one that cheats, as long as nothing but the sum depends on it:
 	// all parties submit in every round, at one instant, those without luck [Mechanism.Blank].
 	Rate float64
+	// Band, if not nil, correlates the noise of as many rounds as it is long, and a round of the
+	// accountant's is then a band: see there. The multiplier is over the norm of a band.
+	Band Band
 }
 
 // Signs declares a lane of vectors of which only the signs are summed: those of
@@ -80,6 +83,9 @@ func (r *Release) validate() error {
 		if err := r.Records.validate(); err != nil {
 			return err
 		}
+	}
+	if err := r.validateBand(); err != nil {
+		return err
 	}
 	switch s := r.Signs; {
 	case s != nil && r.Records != nil:
@@ -144,7 +150,7 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mechanism{contributors: r.Contributors, rate: r.Rate, records: r.Records}
+	m := &Mechanism{contributors: r.Contributors, rate: r.Rate, records: r.Records, band: r.Band}
 	if m.rate == 0 {
 		m.rate = 1
 	}
@@ -153,7 +159,8 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 		units = r.Records.Most()
 	}
 	vector, signs := r.Signs.multipliers(multiplier)
-	m.Encoder, err = aggregation.Encoder{
+	var bounds accounting.Sensitivity
+	e := aggregation.Encoder{
 		Parties:     r.Contributors.Parties,
 		Dimension:   r.Dimension,
 		Clip:        r.Noise.Clip,
@@ -161,7 +168,12 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 		Bits:        r.Noise.Bits,
 		Rotate:      new([32]byte),
 		NoiseFamily: r.Noise.Family,
-	}.ChooseScale(vector, honest)
+	}
+	if r.Band != nil {
+		m.Encoder, bounds, err = r.Band.chooseScale(e, vector, honest)
+	} else if m.Encoder, err = e.ChooseScale(vector, honest); err == nil {
+		bounds, err = m.Encoder.Sensitivity()
+	}
 	switch {
 	case errors.Is(err, aggregation.ErrBits):
 		return nil, &ConfigError{
@@ -172,10 +184,6 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 			Err:    err,
 		}
 	case err != nil:
-		return nil, because("Noise", err)
-	}
-	bounds, err := m.Encoder.Sensitivity()
-	if err != nil {
 		return nil, because("Noise", err)
 	}
 	if m.Vector, err = newLane(r.Noise.Family, r.Contributors, honest, bounds, vector); err != nil {

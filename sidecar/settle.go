@@ -351,7 +351,8 @@ func jobSpent(s *sidecar, r *request) (any, [][]byte, error) {
 	if with.Rounds == 0 {
 		return spentJSON(accounting.Spent{View: accounting.ServerView}), nil, nil
 	}
-	spent, err := settled.Round().Spent(accounting.ServerView, with.Rounds, delta(settled))
+	spent, err := settled.Round().Spent(accounting.ServerView,
+		settled.Charges(with.Rounds), delta(settled))
 	return spentJSON(spent), nil, err
 }
 

@@ -14,13 +14,16 @@ type account struct {
 	round  accounting.Round
 	delta  float64
 	names  []string
-	rounds int // submissions of a party at most
-	most   int // rounds that a party is in at most
+	rounds int // submissions of a party at most, or turns
+	most   int // of those that a party has
+	every  int // rounds in which a party is charged once
+	begun  int // rounds
 }
 
 // newAccount opens the account of a run's parties.
 func newAccount(settled *hushsum.Settled, o *Options) (*account, error) {
-	a := &account{round: settled.Round(), delta: o.Budget.Delta, most: o.submissions()}
+	a := &account{round: settled.Round(), delta: o.Budget.Delta, most: o.charges(),
+		every: max(1, o.Factorise)}
 	for i := range o.Parties {
 		a.names = append(a.names, partyName(i))
 	}
@@ -34,7 +37,11 @@ func newAccount(settled *hushsum.Settled, o *Options) (*account, error) {
 // have shown the server something. Nobody is charged for more rounds than it may be in.
 // With *accounting.OverBudget nothing was charged.
 func (a *account) spend() (server, public accounting.Spent, err error) {
-	if a == nil || a.rounds == a.most {
+	if a == nil {
+		return a.spent()
+	}
+	a.begun++
+	if a.rounds == a.most || (a.begun-1)%a.every > 0 {
 		return a.spent()
 	}
 	if a.ledger != nil {

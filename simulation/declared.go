@@ -47,9 +47,9 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 		Client: how.Client, Server: how.Server, Mask: how.Mask, Clip: how.Clip,
 		MaxSamples: how.MaxSamples, Models: how.Models, Records: how.Records, Average: how.Average,
 		PerRound: j.Parties.PerRound, Participations: j.Parties.Participations,
-		Hidden: j.Parties.Hidden,
-		Sum:    map[string]Sum{"messages": Private, "ring": Ring, "clear": Clear}[j.World.Fidelity],
-		Range:  j.Sum.Range, FractionBits: j.Sum.FractionBits,
+		Hidden: j.Parties.Hidden, Factorise: j.Privacy.Factorise,
+		Sum:   map[string]Sum{"messages": Private, "ring": Ring, "clear": Clear}[j.World.Fidelity],
+		Range: j.Sum.Range, FractionBits: j.Sum.FractionBits,
 		Colluders: j.Parties.Colluders, Drop: j.World.Drop,
 		Beside: !j.World.SkipClear, Seed: j.Seed, EvaluateEvery: j.World.EvaluateEvery,
 	}
@@ -190,4 +190,5 @@ var pathOf = map[string]string{
 	"Budget.Epsilon":        "privacy.epsilon",
 	"Budget.Delta":          "privacy.delta",
 	"SignShare":             "privacy.sign_share",
+	"Factorise":             "privacy.factorise",
 }

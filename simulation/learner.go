@@ -40,6 +40,7 @@ func (o *Options) training() training.Options {
 		Models:     o.Models,
 		Seed:       o.Seed,
 		Records:    o.Records,
+		Band:       o.band(),
 		Rounds:     o.Rounds,
 		Average:    o.Average,
 	}
@@ -71,6 +72,7 @@ func newBeside(o *Options) *learner {
 
 // total sums the parties' own messages, in the clear.
 func (l *learner) total(included []int, works []training.Work) (t job.Total, err error) {
+	included = l.Beginning(included)
 	t.Parties = len(included)
 	weight := func(i int) float64 { return float64(l.Samples(i)) }
 	t.Mean = meanOf(included, weight, func(i int) []float64 { return works[i].Message.Vector })
@@ -139,7 +141,7 @@ func (l *learner) move(r *RoundResult, sum job.Total, included []int, works []tr
 			l.Variates[i] = works[i].Own
 		}
 	}
-	if err := l.observe(r, included, works); err != nil {
+	if err := l.observe(r, l.Beginning(included), works); err != nil {
 		return err
 	}
 	switch {

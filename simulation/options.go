@@ -66,6 +66,10 @@ type Options struct {
 	// and means divide by the number of parties that is expected. Without Noise those without luck
 	// are left out.
 	Hidden float64
+	// Factorise, if not 0, correlates the noise of so many rounds: parties take turns to train, each
+	// once in them, and submit parts of what they made in all rounds between. It takes Noise, and a
+	// party is charged for its turns: see [privacy.Band].
+	Factorise int
 	// Random gives the coins of Hidden with Noise, which must be secret; nil:
 	// crypto/rand. Seed is none, since the first model may tell it.
 	Random io.Reader
@@ -238,20 +242,36 @@ func (o *Options) release() (*privacy.Release, error) {
 	if o.Records != nil {
 		r.Records = &o.Records.Coins
 	}
-	r.Rate = o.Hidden
+	r.Rate, r.Band = o.Hidden, o.band()
 	return r, nil
 }
 
-// submissions is how many a party makes at most.
-func (o *Options) submissions() int {
+// band returns the coefficients of correlated noise, nil where it is independent or cannot be had.
+func (o *Options) band() privacy.Band {
+	if o.Factorise == 0 {
+		return nil
+	}
+	b, _ := privacy.NewBand(o.Factorise, o.Rounds)
+	return b
+}
+
+// charges is how many submissions a party is charged for at most, or turns.
+func (o *Options) charges() int {
+	if o.Factorise > 0 {
+		return (o.Rounds + o.Factorise - 1) / o.Factorise
+	}
 	if o.Participations == 0 {
 		return o.Rounds
 	}
 	return min(o.Participations, o.Rounds)
 }
 
-// expected is how many parties take part in a round, by expectation where coins say who does.
+// expected is how many parties take part in a round, by expectation where coins say who does, and
+// by turns where noise is correlated.
 func (o *Options) expected() int {
+	if o.Factorise > 0 {
+		return max(1, o.PerRound/o.Factorise)
+	}
 	if o.Hidden > 0 {
 		return max(1, int(math.Round(o.Hidden*float64(len(o.Parties)))))
 	}
@@ -287,7 +307,7 @@ func (o Options) Calibrate() (multiplier float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	multiplier, err = r.Calibrate(o.Budget, o.submissions())
+	multiplier, err = r.Calibrate(o.Budget, o.charges())
 	return multiplier, ofPrivacy(err)
 }
 

@@ -276,6 +276,9 @@ func (x *run) learners() []*learner {
 // play runs one round and moves the models.
 func (x *run) play(ctx context.Context, r *RoundResult) error {
 	r.Exchanges = x.Client.Sums()
+	for _, l := range x.learners() {
+		l.Number = uint64(r.Round)
+	}
 	means, err := x.meanGradients(ctx, r)
 	if err != nil {
 		return err
@@ -380,6 +383,9 @@ func (x *run) sumUpdates(ctx context.Context, r *RoundResult, means [][]float64)
 				works[0][i], err = x.learned.TakePart(ctx, r.Round, i, means[0])
 				return err
 			})
+			if x.Factorise > 0 && err == nil {
+				x.learned.Begun[i] = works[0][i].Begun
+			}
 			if x.lanes != nil && err == nil {
 				made.values, err = x.lanes.encode(r.Round, works[0][i].Message)
 				works[0][i].Message = job.Message{} // what the server must not see is not kept
@@ -415,7 +421,7 @@ func (x *run) sumUpdates(ctx context.Context, r *RoundResult, means [][]float64)
 	if err := x.learned.move(r, totals[0], out.included, works[0]); err != nil {
 		return err
 	}
-	if x.beside != nil && len(out.included) > 0 {
+	if x.beside != nil && len(x.beside.Beginning(out.included)) > 0 {
 		return x.beside.move(&RoundResult{Round: r.Round}, totals[1], out.included, works[1])
 	}
 	return nil
@@ -427,12 +433,14 @@ func (x *run) totals(r *RoundResult, out outcome, works [][]training.Work) ([]jo
 	for k, l := range x.learners() {
 		var err error
 		switch {
-		case k > 0 && len(out.included) == 0: // of secret coins, which drew nobody
+		case k > 0 && len(l.Beginning(out.included)) == 0: // of secret coins, which drew nobody
 		case k > 0 || x.lanes == nil:
 			totals[k], err = l.total(out.included, works[k])
 		default:
 			start := x.Now()
-			totals[k], err = x.lanes.decode(r.Round, out.sum, out.summed)
+			if totals[k], err = x.lanes.decode(r.Round, out.sum, out.summed); err == nil {
+				l.Decode(&totals[k])
+			}
 			if x.Sum == Private {
 				r.Cost.Server += x.Now().Sub(start)
 			}

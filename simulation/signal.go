@@ -37,6 +37,10 @@ func (o Options) Signal(ctx context.Context) (s Signal, err error) {
 	}
 	d := float64(release.Dimension)
 	s.Noise = mechanism.StdDev(x.PerRound) * math.Sqrt(d) / per
+	if b := mechanism.Band(); b != nil {
+		s.Noise /= b[0]
+		x.Factorise = 0 // all are asked
+	}
 	s.Clip = o.Noise.Clip
 	l := newBeside(x)
 	asked := make([]int, min(len(o.Parties), signalParties))

@@ -19,7 +19,7 @@ func (o Options) Validate() error {
 	s := o.settled()
 	for _, check := range []func() error{
 		s.validateSizes, s.validateLocal, s.validateRules, s.validateWho, s.validateSums, s.validateClip,
-		s.validateRecords, s.validatePrivacy,
+		s.validateRecords, s.validateBands, s.validatePrivacy,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -289,6 +289,26 @@ func (o *Options) validateRecords() error {
 			"sums over records go with no other rule, mask, weight, clip or protocol")
 	case o.PerRound < len(o.Parties) || o.Hidden > 0 || o.Replay != nil:
 		return bad("Records", "leave PerRound, Hidden and Replay out", "all parties are in each round")
+	}
+	return nil
+}
+
+func (o *Options) validateBands() error {
+	b := o.Factorise
+	switch {
+	case b == 0:
+		return nil
+	case b < 2 || b > o.Rounds || b > len(o.Parties):
+		return bad("Factorise", "use 2 up to the number of rounds, and of parties",
+			"%d rounds of %d parties have no bands of %d", o.Rounds, len(o.Parties), b)
+	case o.Noise == nil:
+		return bad("Factorise", "set Noise", "there is no noise to correlate")
+	case o.PerRound < len(o.Parties) || o.Participations > 0 || o.Hidden > 0 || o.Replay != nil:
+		return bad("Factorise", "leave the other out", "parties take turns, and submit in each round")
+	case o.Records != nil || o.Mask.Kind != aggregation.NoMask || o.MaxSamples > 0 ||
+		o.Clip.Adaptive != nil || o.Oneshot != nil:
+		return bad("Factorise", "leave the other out",
+			"parts of an update go with no records, mask, weight, quantile or one-message sum")
 	}
 	return nil
 }

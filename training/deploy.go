@@ -51,7 +51,7 @@ func Apply(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error
 		if err != nil {
 			return nil, err
 		}
-		before.Public = r.Broadcast
+		before.Public, before.Number = r.Broadcast, r.Number
 		optimizer := t.options.Server
 		if err := optimizer.Resume(before.Moments); err != nil {
 			return nil, err
@@ -121,11 +121,12 @@ func Submit(s *job.Settled, party int, rows *learning.Dataset, kept Store) (
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, _ uint64, model []float64) (job.Message, error) {
+	return func(ctx context.Context, round uint64, model []float64) (job.Message, error) {
 		at, err := t.Standing(model)
 		if err != nil {
 			return job.Message{}, err
 		}
+		at.Number = round
 		return p.Message(ctx, at)
 	}, nil
 }

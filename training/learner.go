@@ -7,6 +7,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // Options say how a model is trained, whoever sums what parties submit.
@@ -29,6 +30,9 @@ type Options struct {
 	Seed      uint64 // of the first model and the batches
 	// Records, if not nil, has parties sum over records, in place of Local, Client and Clip.
 	Records *Records
+	// Band, if not nil, has the cohorts of parties take turns to train, and submit parts of what they
+	// made in the rounds after: see [privacy.Band].
+	Band privacy.Band
 	// Rounds are those of the training. The mean of the models of the last Average of them is the
 	// last model; 0: they count for nothing.
 	Rounds, Average int
@@ -47,6 +51,11 @@ type Learner struct {
 	Adaptive  *aggregation.AdaptiveClip
 	Optimizer aggregation.Optimizer
 	Mean      []float64 // of the models that Average counts, nil before
+	Begun     []Begun   // with a Band, what each party submits parts of
+	// Earlier are with a Band the sums of the rounds before, and Number is the round's in the job,
+	// where rounds without a sum count.
+	Earlier []privacy.Decoded
+	Number  uint64
 	// Quiet has a training that diverges count as an update of zeros.
 	Quiet bool
 	first []float64
@@ -56,6 +65,7 @@ type Learner struct {
 type Work struct {
 	Message job.Message
 	Own     []float64 // SCAFFOLD's next c_i
+	Begun   Begun     // with a Band, what the party has to keep before it submits
 	Norm    float64   // before clipping: of the update, with ModelClip of the weights
 	Cosine  float64   // of the angle to the model's last step
 	Largest float64   // magnitude of a coordinate that it submits
@@ -70,6 +80,9 @@ func NewLearner(o Options, parties []*learning.Dataset) *Learner {
 	if o.Client.Stored() {
 		l.Variate = make([]float64, len(l.Weights))
 		l.Variates = make([][]float64, len(parties))
+	}
+	if o.Band != nil {
+		l.Begun = make([]Begun, len(parties))
 	}
 	if o.NoiseClip > 0 {
 		l.Norm, l.Quiet = o.NoiseClip, true

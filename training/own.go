@@ -62,22 +62,25 @@ func (t *Training) Party(number int, rows *learning.Dataset, store Store) (*Own,
 type variates struct {
 	Own, Next []float64
 	Round     int
+	Begun     Begun // with a band, what parts of are submitted
 }
 
 // Message trains, and returns what the party sends. It may be called again for a sum. It fails
 // with what training fails with, with the Store's errors and with [ErrVariates].
 func (p *Own) Message(ctx context.Context, s *Standing) (m job.Message, err error) {
 	var v variates
-	if p.training.Stored() {
+	keeps := p.training.Stored() || p.training.options.Band != nil
+	if keeps {
 		if v, err = p.load(s); err != nil {
 			return m, err
 		}
 	}
-	m, next, err := p.training.message(ctx, s, p.number, p.rows, v.Own)
-	if err != nil || next == nil {
+	w, err := p.training.message(ctx, s, p.number, p.rows, &v)
+	m = w.Message
+	if err != nil || w.Own == nil && w.Begun.Round == v.Begun.Round {
 		return m, err
 	}
-	v.Next, v.Round = next, s.Round
+	v.Next, v.Round, v.Begun = w.Own, s.Round, w.Begun
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(v); err != nil {
 		return m, err
@@ -106,12 +109,20 @@ func (p *Own) load(s *Standing) (v variates, err error) {
 			return v, fmt.Errorf("%w: %w", ErrVariates, err)
 		}
 	}
+	if v.Own == nil && v.Next == nil {
+		return v, p.fits(s, v.Begun.Vector)
+	}
 	if v.Round > 0 && s.Counted[p.number] == v.Round {
 		v.Own = v.Next
 	}
 	v.Next, v.Round = nil, 0
-	if v.Own != nil && len(v.Own) != len(s.Model) {
-		return v, fmt.Errorf("%w: they are of %d weights", ErrVariates, len(v.Own))
+	return v, p.fits(s, v.Own)
+}
+
+// fits sees that what is kept is nothing, or of the model.
+func (p *Own) fits(s *Standing, v []float64) error {
+	if v != nil && len(v) != len(s.Model) {
+		return fmt.Errorf("%w: they are of %d weights", ErrVariates, len(v))
 	}
-	return v, nil
+	return nil
 }

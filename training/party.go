@@ -19,6 +19,14 @@ func (l *Learner) TakePart(ctx context.Context, round, i int, mean []float64) (w
 	if l.Records != nil {
 		return w, l.takeRecords(round, i, &w)
 	}
+	if l.Band != nil {
+		return l.takeTurn(ctx, round, i)
+	}
+	return l.update(ctx, round, i, mean)
+}
+
+// update is TakePart of one who trains, and submits what that changed.
+func (l *Learner) update(ctx context.Context, round, i int, mean []float64) (w Work, err error) {
 	weights, err := l.train(ctx, round, i, mean, &w)
 	if l.Quiet && errors.Is(err, learning.ErrDiverged) {
 		weights, err = slices.Clone(l.Weights), nil

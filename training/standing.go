@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // ErrStanding marks a model that says of its training what no training has.
@@ -29,6 +30,18 @@ func (t *Training) Flat(s *Standing) []float64 {
 			}
 		case job.TensorNext:
 			out = append(out, float64(s.Round), float64(s.Exchange))
+		case job.TensorSummed:
+			rounds := make([]float64, one.Shape[0])
+			for k, e := range s.Earlier {
+				rounds[k] = float64(e.Round)
+			}
+			out = append(out, rounds...)
+		case job.TensorEarlier:
+			sums := make([]float64, one.Shape[0])
+			for k, e := range s.Earlier {
+				copy(sums[k*len(s.Model):], e.Sum)
+			}
+			out = append(out, sums...)
 		case job.TensorMean:
 			mean := make([]float64, one.Shape[0])
 			copy(mean, s.Mean)
@@ -81,6 +94,21 @@ func (t *Training) Standing(model []float64) (*Standing, error) {
 			s.Exchange, e2 = number(part[1], 1, t.Exchanges())
 			if err := errors.Join(e1, e2); err != nil {
 				return nil, err
+			}
+		case job.TensorSummed:
+			for _, x := range part {
+				round, err := number(x, 0, t.rounds)
+				if err != nil {
+					return nil, err
+				}
+				if round > 0 {
+					s.Earlier = append(s.Earlier, privacy.Decoded{Round: uint64(round)})
+				}
+			}
+		case job.TensorEarlier:
+			d := len(s.Model)
+			for k := range s.Earlier {
+				s.Earlier[k].Sum = part[k*d : (k+1)*d : (k+1)*d]
 			}
 		case job.TensorMean:
 			s.Mean = part

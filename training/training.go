@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // Training holds what a job's parties and server do, for whoever carries the sums: what a party
@@ -37,6 +38,11 @@ type Standing struct {
 	Counted  []int
 	Gradient []float64 // mean of the parties', in exchange 2
 	Mean     []float64 // of the models of the last rounds, where that is the last model
+	// Earlier are the last decoded sums, of a job whose noise is correlated, the latest first. With
+	// Number, the round's in the job, which is the caller's to say as Public is, they tell
+	// parties which of theirs go on.
+	Earlier []privacy.Decoded
+	Number  uint64
 	// Moments holds what the server's rule remembers, of a model that holds them; nil before its
 	// first step.
 	Moments [][]float64
@@ -60,6 +66,7 @@ func Of(s *job.Settled) (*Training, error) {
 	if o.Clip.Adaptive != nil {
 		return nil, noQuantile(j)
 	}
+	o.Band = s.Band()
 	return &Training{
 		options: o,
 		parties: j.Size(),
@@ -172,6 +179,7 @@ func (t *Training) learner(s *Standing, party int, rows *learning.Dataset) *Lear
 	}
 	l := NewLearner(t.options, of)
 	l.Weights, l.Variate = s.Model, s.Variate
+	l.Earlier, l.Number = s.Earlier, s.Number
 	return l
 }
 
@@ -189,28 +197,31 @@ func (t *Training) Fits(rows *learning.Dataset) error {
 			t.rows.Features, t.rows.Classes, rows.Features, classesOf(rows))}
 }
 
-// message has a party train on its rows. own is its control variate, nil for zero, and next what
-// that becomes if the message is counted. It fails with what training fails with.
+// message has a party train on its rows, with what it keeps. It fails with what training fails
+// with.
 func (t *Training) message(
-	ctx context.Context, s *Standing, party int, rows *learning.Dataset, own []float64,
-) (m job.Message, next []float64, err error) {
+	ctx context.Context, s *Standing, party int, rows *learning.Dataset, kept *variates,
+) (w Work, err error) {
 	l := t.learner(s, party, rows)
 	if t.Stored() {
-		l.Variates[party] = own
+		l.Variates[party] = kept.Own
+	}
+	if l.Band != nil {
+		l.Begun[party] = kept.Begun
 	}
 	if s.Exchange < t.Exchanges() {
 		gradient, err := l.Gradient(party)
 		if err != nil {
-			return m, nil, err
+			return w, err
 		}
-		return job.Message{
+		w.Message = job.Message{
 			Vector:  gradient,
 			Samples: 1,
 			Signed:  make([]float64, len(gradient)),
-		}, nil, nil
+		}
+		return w, nil
 	}
-	w, err := l.TakePart(ctx, s.Round, party, s.Gradient)
-	return w.Message, w.Own, err
+	return l.TakePart(ctx, s.Round, party, s.Gradient)
 }
 
 // Advance returns the standing that follows from a sum of the submissions of some
@@ -230,6 +241,8 @@ func (t *Training) Advance(
 	}
 	l := t.learner(s, 0, nil)
 	l.Optimizer = *optimizer
+	l.Decode(&total)
+	after.Earlier = l.Earlier
 	if after.Model, _, err = l.Next(total); err != nil {
 		return nil, err
 	}

@@ -152,6 +152,9 @@ class Job(Declared):
             submit_after: Has all parties submit so long after a round's model came, with
                 zeros where there is nothing. Range: above 0s, to 1000h. Default: at once;
                 required with parties.hidden.
+            factorise: Correlates the noise of this many rounds: a party trains once in
+                them, and submits parts of what it made in each. Range: 0, or 2 to rounds
+                (rounds). Default: 0: independent noise.
             sign_share: Gives the signs of a mask this part of the budget. Range: above 0,
                 below 1 (share). Default: 0.5.
             bits: Sets the width of a coordinate of a sum with noise. Range: 8 to 64
@@ -169,6 +172,7 @@ class Job(Declared):
         clip_quantile: float = 0.0
         clip_rate: float = 0.2
         submit_after: str = ""
+        factorise: int = 0
         sign_share: float = 0.5
         bits: int = 0
 

@@ -253,7 +253,7 @@ clip = 1.0
 			t.Fatal(err)
 		}
 		sum := [][]uint64{{3 * one[0][0] & (1<<f.Settled.Config(1).Layout[0].Bits - 1)}}
-		next, _, err := f.Next(f.Optimizer(), f.Initial, file, sum, []int{0, 1, 2})
+		next, _, err := f.Next(f.Optimizer(), 1, f.Initial, file, sum, []int{0, 1, 2})
 		if errors.Is(err, federation.ErrDiverged) != fails || (err == nil) == fails {
 			t.Errorf("%s: %v, %v", dtype, next, err)
 		}

@@ -94,7 +94,7 @@ func tellEarlier(t *testing.T, out *bytes.Buffer, name string, f *federation.Fed
 		t.Fatal(err)
 	}
 	fmt.Fprintf(out, "  submission %s", digestOf(values))
-	next, _, err := f.Next(f.Optimizer(), make([]float64, f.Spec.Len()), []byte("begun"), values,
+	next, _, err := f.Next(f.Optimizer(), 1, make([]float64, f.Spec.Len()), []byte("begun"), values,
 		[]int{4})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,8 @@ func tellTrained(t *testing.T, out *bytes.Buffer, f *federation.Federation) {
 		}
 		sum = append(sum, values)
 	}
-	next, _, err := f.Next(f.Optimizer(), f.Initial, []byte("begun"), sum, []int{1, 4, 5, 6, 7, 8, 9})
+	next, _, err := f.Next(f.Optimizer(), 1, f.Initial, []byte("begun"), sum,
+		[]int{1, 4, 5, 6, 7, 8, 9})
 	if err != nil {
 		t.Fatal(err)
 	}

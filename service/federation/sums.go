@@ -14,14 +14,15 @@ import (
 // Optimizer returns the server's rule, at its beginning.
 func (f *Federation) Optimizer() *aggregation.Optimizer { return training.Optimizer(f.Job) }
 
-// Next returns the model that follows from a model, the broadcast that its round began
+// Next returns the model that follows from a round's model, the broadcast that the round began
 // with, and the sum of the submissions of some parties; and what they measured, nil if
 // nobody did. optimizer, of Optimizer, remembers. It fails with errors of aggregation.
 func (f *Federation) Next(
-	optimizer *aggregation.Optimizer, model []float64, broadcast []byte, sum [][]uint64, parties []int,
+	optimizer *aggregation.Optimizer, round int, model []float64, broadcast []byte, sum [][]uint64,
+	parties []int,
 ) (next []float64, m *Metric, err error) {
 	if f.training != nil {
-		s, err := f.Standing(model, broadcast)
+		s, err := f.Standing(round, model, broadcast)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -12,12 +12,15 @@ import (
 // This file has what a federation knows of a training that its job declares.
 
 // Standing reads what a model says of a training that is declared, which began with a
-// broadcast; nil: none is at hand. It fails with tensor.ErrFormat.
-func (f *Federation) Standing(model []float64, broadcast []byte) (*training.Standing, error) {
+// broadcast; nil: none is at hand. round is the federation's. It fails with tensor.ErrFormat.
+func (f *Federation) Standing(
+	round int, model []float64, broadcast []byte,
+) (*training.Standing, error) {
 	s, err := f.training.Standing(model)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", tensor.ErrFormat, err)
 	}
+	s.Number = uint64(round)
 	if broadcast != nil {
 		s.Public = job.BroadcastDigest(broadcast)
 	}

@@ -43,10 +43,10 @@ func TestTraining(t *testing.T) {
 	if f.Spec.Len() != 2*d+2 || len(layout) != 3 || f.Spec.DType != tensor.Float64 {
 		t.Errorf("%d numbers, layout %v, %s", f.Spec.Len(), layout, f.Spec.DType)
 	}
-	if s, err := f.Standing(f.Initial, nil); err != nil || s.Round != 1 || s.Exchange != 1 {
+	if s, err := f.Standing(1, f.Initial, nil); err != nil || s.Round != 1 || s.Exchange != 1 {
 		t.Errorf("%+v: %v", s, err)
 	}
-	if _, err := f.Standing(make([]float64, f.Spec.Len()), nil); !errors.Is(err, tensor.ErrFormat) {
+	if _, err := f.Standing(1, make([]float64, f.Spec.Len()), nil); !errors.Is(err, tensor.ErrFormat) {
 		t.Errorf("a model of zeros stands nowhere: %v", err)
 	}
 }
@@ -83,7 +83,7 @@ func TestStandingRefused(t *testing.T) {
 	} {
 		model := slices.Clone(f.Initial)
 		model[at[c.tensor]+c.offset] = c.value
-		if _, err := f.Standing(model, nil); (err == nil) != c.good ||
+		if _, err := f.Standing(1, model, nil); (err == nil) != c.good ||
 			err != nil && !errors.Is(err, tensor.ErrFormat) {
 			t.Errorf("%s %d is %g: %v", c.tensor, c.offset, c.value, err)
 		}

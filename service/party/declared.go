@@ -46,7 +46,7 @@ func NewDeclared(
 
 // Train does what the federation declares.
 func (d *Declared) Train(ctx context.Context, w *Work) (*Update, error) {
-	s, err := d.federation.Standing(w.Model, w.File)
+	s, err := d.federation.Standing(w.Round, w.Model, w.File)
 	if err != nil {
 		return nil, err
 	}

@@ -271,7 +271,7 @@ func (r *running) save(submission *protocol.Submission) error {
 func (r *running) limits() (l drive.Limits, err error) {
 	settled := r.Federation.Settled
 	l = drive.Limits{Rounds: uint64(settled.Rounds()), Submissions: uint64(settled.Submissions()),
-		Cost: settled.Round()}
+		Every: uint64(len(settled.Band())), Cost: settled.Round()}
 	l.Ledger, err = settled.Ledger()
 	return l, err
 }

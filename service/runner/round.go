@@ -44,7 +44,7 @@ func (r *Runner) config() (drive.ServerConfig, error) {
 		c.Submissions = uint64(k)
 	}
 	if ledger != nil {
-		c.Cost = f.Settled.Round()
+		c.Cost, c.Every = f.Settled.Round(), uint64(len(f.Settled.Band()))
 	}
 	if !f.Job.Time.Start.IsZero() {
 		c.Start = drive.Time(f.Job.Time.Start.UnixNano())
@@ -90,7 +90,8 @@ func (r *Runner) apply(a *drive.Apply) error {
 		if r.Summed != nil {
 			r.Summed(int(a.Round), a.Parties, sum)
 		}
-		out.model, out.metric, out.err = r.Federation.Next(r.optimizer, model, broadcast, sum, a.Parties)
+		out.model, out.metric, out.err = r.Federation.Next(r.optimizer, int(a.Round), model, broadcast,
+			sum, a.Parties)
 		if out.err == nil && r.Judge != nil {
 			out.accuracy = r.Judge(out.model)
 		}

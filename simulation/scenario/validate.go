@@ -48,6 +48,7 @@ func (w *world) checkScope() error {
 		{j.Parties.Participations > 0, "parties.participations",
 			"in virtual time all are in each round"},
 		{j.Parties.Hidden > 0, "parties.hidden", "in virtual time all are in each round"},
+		{j.Privacy.Factorise > 0, "privacy.factorise", "in virtual time all train in each round"},
 		{j.Sum.MaxWeight > 0, "sum.max_weight", "means in virtual time have equal weights"},
 		{j.PerRecord(), "privacy.unit", "parties in virtual time send updates, not sums over records"},
 		{j.Server.Average > 0, "server.average", "virtual time has plain averaging alone"},
