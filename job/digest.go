@@ -13,13 +13,23 @@ import (
 // Digest names what is declared: it is the same for the same job in a simulation, in the service
 // and from Python. What may change while a job runs, and the world of a simulation, are not in it,
 // and neither are comments, the order of lines and values that are their defaults. Files that the
-// job names are in the digest of what it is settled to.
+// job names are in the digest of what it is settled to, and so is the number of parties that only a
+// roster tells.
 func (j *Job) Digest() [32]byte {
+	if j.counted > 0 && j.counted == j.Parties.Count {
+		j = j.Clone()
+		j.Parties.Count = 0
+	}
+	return j.digest()
+}
+
+// digest is over all Lines.
+func (j *Job) digest() [32]byte {
 	return sha256.Sum256([]byte("hushsum/3 job\n" + strings.Join(j.Lines(), "\n") + "\n"))
 }
 
-// Lines returns what the digest is over: each declared field that differs from its default, as
-// "path = value", in the order of [Fields].
+// Lines returns what the digest is over, and the number of parties also if a roster tells it: each
+// declared field that differs from its default, as "path = value", in the order of [Fields].
 func (j *Job) Lines() (lines []string) {
 	j.WithDefaults().lines(Declared, func(path, value string) {
 		lines = append(lines, path+" = "+value)

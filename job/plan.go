@@ -173,7 +173,7 @@ func (p *Plan) Continue(j *Job, with Files) (*Settled, error) {
 		return own, nil
 	}
 	s.job = j.WithDefaults()
-	s.job.Parties.Count = with.Roster.Len()
+	s.job.count(with.Roster)
 	x := &settling{Job: s.job, files: with, out: s}
 	if err := x.drawn(); err != nil || !j.Sum.Sparse {
 		return s, err

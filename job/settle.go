@@ -81,9 +81,7 @@ func (j *Job) readFile(name string, most int64) ([]byte, error) {
 // does not fit the ring. It takes some milliseconds, with noise some more.
 func (j *Job) Settle(with Files) (*Settled, error) {
 	own := j.Clone()
-	if own.Size() == 0 && with.Roster != nil {
-		own.Parties.Count = with.Roster.Len()
-	}
+	own.count(with.Roster)
 	if err := own.Validate(); err != nil {
 		return nil, err
 	}
@@ -95,6 +93,14 @@ func (j *Job) Settle(with Files) (*Settled, error) {
 	}
 	x.out.job = x.Job
 	return x.out, nil
+}
+
+// count has the roster say how many parties there are, if the job does not.
+func (j *Job) count(roster *keyexchange.Roster) {
+	if j.Size() == 0 && roster != nil {
+		j.Parties.Count = roster.Len()
+		j.counted = j.Parties.Count
+	}
 }
 
 // settling is a job that is being worked out.
@@ -281,7 +287,7 @@ var adversaries = map[string]protocol.Adversary{
 // sessions settles the configuration of the sessions, and the digest.
 func (x *settling) sessions() error {
 	n, p := x.Parties.Count, &x.Parties
-	declared := x.Job.Digest()
+	declared := x.digest()
 	roster, model := x.files.Roster.Digest(), sha256.Sum256(x.files.Model)
 	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled\n%x\n%x\n%x\n%.5e %.5e", declared,
 		roster, model, x.multiplier, x.out.encoder.Scale))

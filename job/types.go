@@ -25,7 +25,8 @@ type Job struct {
 	Time     Time
 	World    World
 
-	read *source // nil: it was not read from a file
+	read    *source // nil: it was not read from a file
+	counted int     // Parties.Count, if only a roster says it; 0: the job does
 }
 
 // Parties says who takes part.

@@ -68,7 +68,7 @@ func (h *held) keep(round, i int, values [][]uint64) {
 // give the same sums. Those in virtual time are the service's, and the Coordinator's, to the bit,
 // of the submissions that those were of. Between the service, the Coordinator and Python the same
 // vectors give the same means to a step of the encoding, and no closer: parties round by chance.
-// All hold the same job, with one digest.
+// All hold the same job, with one digest, that of the file.
 func TestFourWays(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes its time to form, and a program to be built
 	var byNodes, byTCP *hushsum.Settled
@@ -94,8 +94,16 @@ func TestFourWays(t *testing.T) {
 	if a, b := byNodes.Layout(), byTCP.Layout(); !reflect.DeepEqual(a, b) {
 		t.Errorf("the layouts are %v and %v", a, b)
 	}
-	if a, b := byNodes.Job().Digest(), byTCP.Job().Digest(); a != b {
-		t.Errorf("the digests of the job are %x and %x", a, b)
+	folder := t.TempDir()
+	declareWays(t, folder)
+	file, err := jobs.Load(filepath.Join(folder, "federation.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for of, settled := range map[string]*hushsum.Settled{"nodes": byNodes, "TCP": byTCP} {
+		if got, want := settled.Job().Digest(), file.Digest(); got != want {
+			t.Errorf("the digest of the job is %x for %s, and %x of the file", got, of, want)
+		}
 	}
 }
 
