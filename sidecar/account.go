@@ -9,6 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/spending"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 var accountingCalls = map[string]handler{
@@ -72,7 +73,7 @@ func (j *runJSON) run(searched string) (*spending.Run, error) {
 
 // fieldNames turns the error of a run's field into one of the field of a call.
 func fieldNames(err error) error {
-	var e *spending.FieldError
+	var e *privacy.ConfigError
 	if !errors.As(err, &e) {
 		return err
 	}

@@ -4,35 +4,14 @@
 package spending
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/privacy"
 )
-
-// ErrField: a field of a Run is outside its range, or does not go with the others.
-var ErrField = errors.New("not a run that can be accounted for")
-
-// FieldError names the field.
-type FieldError struct {
-	Field  string // as in Go: NoiseMultiplier, Rate and so on
-	Reason string
-	Advice string // or empty
-}
-
-func (e *FieldError) Error() string {
-	text := fmt.Sprintf("%s: %s", e.Field, e.Reason)
-	if e.Advice != "" {
-		text += "; " + e.Advice
-	}
-	return text
-}
-
-// Is makes errors.Is(err, ErrField) true.
-func (e *FieldError) Is(target error) bool { return target == ErrField }
 
 // Mechanisms are the names of the laws of noise.
 var Mechanisms = []string{"gaussian", "laplace", "discrete-gaussian", "discrete-laplace", "skellam"}
@@ -64,13 +43,13 @@ type Run struct {
 // mostRounds is what the accountant takes.
 const mostRounds = 1 << 40
 
-// Check returns a FieldError for the first field that no accountant can be asked with.
+// Check returns a privacy.ConfigError for the first field that no accountant can be asked with.
 // searched is a field that is to be found, "" if none is: it is not looked at.
 func (r *Run) Check(searched string) error {
 	discrete := r.Mechanism != "gaussian" && r.Mechanism != "laplace"
 	vector := r.Mechanism == "discrete-gaussian" || r.Mechanism == "skellam"
 	bad := func(field, advice, format string, a ...any) error {
-		return &FieldError{field, fmt.Sprintf(format, a...), advice}
+		return &privacy.ConfigError{Field: field, Reason: fmt.Sprintf(format, a...), Advice: advice}
 	}
 	if !slices.Contains(Mechanisms, r.Mechanism) {
 		return bad("Mechanism", fmt.Sprintf("use one of %q", Mechanisms), "%.40q is none", r.Mechanism)

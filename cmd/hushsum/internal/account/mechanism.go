@@ -9,6 +9,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/internal/spending"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // release is a run of noisy sums, as flags say it.
@@ -167,7 +168,7 @@ func (r *release) check(found string) error {
 		return err
 	}
 	err := r.Check(fields[found])
-	var e *spending.FieldError
+	var e *privacy.ConfigError
 	if !errors.As(err, &e) {
 		return err
 	}
