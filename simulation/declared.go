@@ -130,11 +130,11 @@ func checkDeclared(j *job.Job, parties int) error {
 
 // mistake names the job's field for an option.
 func mistake(j *job.Job, err error) error {
-	var e *ConfigError
+	var e *job.ConfigError
 	if !errors.As(err, &e) {
 		return err
 	}
-	path := pathOf[e.Field]
+	path := pathOf[e.Path]
 	if path == "" {
 		path = "world"
 	}

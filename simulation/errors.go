@@ -6,44 +6,18 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// ErrConfig: an option is outside its range, or does not go with the others. See
-// [ConfigError].
-var ErrConfig = errors.New("simulation: unusable configuration")
-
-// ConfigError names the option that is unusable. It is [ErrConfig], and unwraps
-// to the reason if another package found it.
-type ConfigError struct {
-	Field  string // of Options or Personal, as in "Recovery.MinSurvivors"
-	Reason string // what is wrong with it
-	Advice string // what to do, or empty
-	Err    error  // nil, or the error behind it
+// bad names the option that is unusable, as in "Recovery.MinSurvivors", by its Path.
+func bad(option, advice, reason string, a ...any) error {
+	return &job.ConfigError{Path: option, Reason: fmt.Sprintf(reason, a...), Advice: advice}
 }
 
-func (e *ConfigError) Error() string {
-	text := fmt.Sprintf("%v: %s: %s", ErrConfig, e.Field, e.Reason)
-	if e.Advice != "" {
-		text += "; " + e.Advice
-	}
-	return text
-}
-
-// Is makes errors.Is(err, ErrConfig) true.
-func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
-
-// Unwrap returns Err.
-func (e *ConfigError) Unwrap() error { return e.Err }
-
-// bad makes a ConfigError without an error behind it.
-func bad(field, advice, reason string, a ...any) error {
-	return &ConfigError{Field: field, Reason: fmt.Sprintf(reason, a...), Advice: advice}
-}
-
-// because makes a ConfigError of another package's error.
-func because(field string, err error) error {
-	return &ConfigError{Field: field, Reason: fault.Reason(err), Err: err}
+// because makes one of another package's error.
+func because(option string, err error) error {
+	return &job.ConfigError{Path: option, Reason: fault.Reason(err), Err: err}
 }
 
 // ofPrivacy says what package privacy found in the words of Options.
@@ -67,7 +41,7 @@ func ofPrivacy(err error) error {
 	case strings.HasPrefix(field, "Signs"):
 		field = "SignShare"
 	}
-	return &ConfigError{Field: field, Reason: found.Reason, Advice: found.Advice, Err: found}
+	return &job.ConfigError{Path: field, Reason: found.Reason, Advice: found.Advice, Err: found}
 }
 
 // RoundError says in which round, and with which party, a run failed. It unwraps

@@ -167,17 +167,17 @@ func TestNoiseOptions(t *testing.T) {
 			t.Errorf("%s: Validate returns %v", c.name, err)
 		}
 		_, err := Run(t.Context(), o, nil)
-		var wrong *ConfigError
-		if !errors.As(err, &wrong) || wrong.Field != c.field || !errors.Is(err, ErrConfig) ||
+		var wrong *job.ConfigError
+		if !errors.As(err, &wrong) || wrong.Path != c.field || !errors.Is(err, job.ErrConfig) ||
 			c.is != nil && !errors.Is(err, c.is) {
 			t.Errorf("%s: %v, want an error of %s", c.name, err, c.field)
 		}
 	}
 	o := small(t)
-	if r, err := o.Release(); r != nil || !errors.Is(err, ErrConfig) {
+	if r, err := o.Release(); r != nil || !errors.Is(err, job.ErrConfig) {
 		t.Errorf("without noise: %v, %v", r, err)
 	}
-	if _, err := o.Calibrate(); !errors.Is(err, ErrConfig) {
+	if _, err := o.Calibrate(); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("calibrated no noise: %v", err)
 	}
 	o = noisy(t, DefaultNoise())
@@ -185,7 +185,7 @@ func TestNoiseOptions(t *testing.T) {
 		t.Errorf("calibrated to no budget: %v", err)
 	}
 	o.Parties = nil
-	if _, err := o.Release(); !errors.Is(err, ErrConfig) {
+	if _, err := o.Release(); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("without parties: %v", err)
 	}
 }

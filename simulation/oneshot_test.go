@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
 )
@@ -58,11 +59,11 @@ func TestOneshotNoise(t *testing.T) {
 		t.Error("there is no noise")
 	}
 	noise.Family = accounting.FamilySkellam
-	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrConfig) {
+	if _, err := Run(context.Background(), options, nil); !errors.Is(err, job.ErrConfig) {
 		t.Error(err)
 	}
 	noise.Family, noise.Bits = accounting.FamilyDiscreteGaussian, 8
-	if _, err := Run(context.Background(), options, nil); !errors.Is(err, ErrConfig) {
+	if _, err := Run(context.Background(), options, nil); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("noise too narrow to hide keys: %v", err)
 	}
 }

@@ -203,14 +203,14 @@ func (o Options) settled() *Options {
 func (o Options) DropOuts() int { return int(math.Round(o.Drop * float64(len(o.Parties)))) }
 
 // EffectiveRecovery returns Recovery with all defaults filled in, as they are for
-// rounds of PerRound parties, and nil without recovery. It fails with a [ConfigError]
+// rounds of PerRound parties, and nil without recovery. It fails with a [job.ConfigError]
 // if no session of so many parties can have it.
 func (o Options) EffectiveRecovery() (*protocol.Recovery, error) {
 	return effectiveRecovery(o.settled().PerRound, o.Recovery, o.Colluders)
 }
 
 // Release returns the noisy sums of the run as package privacy declares them. It fails
-// with a [ConfigError], also without Noise.
+// with a [job.ConfigError], also without Noise.
 func (o Options) Release() (*privacy.Release, error) {
 	if o.Noise == nil {
 		return nil, bad("Noise", "set it", "there is none, and without it there is no bound")
@@ -296,7 +296,7 @@ func (o *Options) hidden() bool { return o.Hidden > 0 && o.Noise != nil }
 
 // Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep
 // every party within Budget: see privacy.Release's Calibrate. Noise.Multiplier itself
-// is not read. It fails with a [ConfigError].
+// is not read. It fails with a [job.ConfigError].
 func (o Options) Calibrate() (multiplier float64, err error) {
 	if o.Noise != nil {
 		settled := *o.Noise
@@ -312,7 +312,7 @@ func (o Options) Calibrate() (multiplier float64, err error) {
 }
 
 // Layout returns the segments of a submission, nil for Clear sums. It fails with a
-// [ConfigError].
+// [job.ConfigError].
 func (o Options) Layout() (masking.Layout, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

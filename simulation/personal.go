@@ -183,7 +183,7 @@ func (p Personal) options() Options {
 	return o
 }
 
-// Validate returns a [ConfigError] for the first field that is outside its range or
+// Validate returns a [job.ConfigError] for the first field that is outside its range or
 // does not go with the others.
 func (p Personal) Validate() error {
 	p = p.settle()
@@ -314,7 +314,7 @@ type personal struct {
 }
 
 // Train runs the training and calls report, if that is not nil, after every round. It
-// fails with a [ConfigError] or a [RoundError].
+// fails with a [job.ConfigError] or a [RoundError].
 func (p Personal) Train(ctx context.Context, report func(PersonalRound)) (*PersonalResult, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -360,7 +361,7 @@ func TestPersonalErrors(t *testing.T) {
 		p := somePersonal(t)
 		change(&p)
 		_, err := p.Train(t.Context(), nil)
-		var option *ConfigError
+		var option *job.ConfigError
 		if !errors.As(err, &option) {
 			t.Errorf("%s: %v", name, err)
 		}

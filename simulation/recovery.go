@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -35,8 +36,8 @@ func effectiveRecovery(
 	try := *recovery
 	try.MinSurvivors = 0
 	if r, failed := effective(try, colluders); failed == nil {
-		return nil, &ConfigError{
-			Field:  "Recovery.MinSurvivors",
+		return nil, &job.ConfigError{
+			Path:   "Recovery.MinSurvivors",
 			Reason: fmt.Sprintf("%d is outside %d to %d", recovery.MinSurvivors, r.MinSurvivors, parties),
 			Advice: fmt.Sprintf("use 0 for the least that withstands a %v and %d colluders", r.Adversary,
 				colluders),
@@ -51,8 +52,8 @@ func effectiveRecovery(
 		most = c
 	}
 	if most >= 0 {
-		return nil, &ConfigError{
-			Field:  "Colluders",
+		return nil, &job.ConfigError{
+			Path:   "Colluders",
 			Reason: fmt.Sprintf("%d is outside 0 to %d", colluders, most),
 			Advice: fmt.Sprintf("that is what %d parties withstand with a %v", parties, recovery.Adversary),
 			Err:    err,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -312,8 +313,9 @@ func TestRecoveryOptions(t *testing.T) {
 		o := recovering(t, 0.1)
 		c.change(&o)
 		s, err := Run(t.Context(), o, nil)
-		var wrong *ConfigError
-		if s != nil || !errors.Is(err, ErrConfig) || !errors.As(err, &wrong) || wrong.Field != c.field ||
+		var wrong *job.ConfigError
+		if s != nil || !errors.Is(err, job.ErrConfig) || !errors.As(err, &wrong) ||
+			wrong.Path != c.field ||
 			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("want %q about %s, got %v", c.says, c.field, err)
 		}
@@ -324,7 +326,7 @@ func TestRecoveryOptions(t *testing.T) {
 	// The most colluders that the error names are allowed.
 	o := recovering(t, 0)
 	o.Colluders = 100
-	var wrong *ConfigError
+	var wrong *job.ConfigError
 	if err := o.Validate(); !errors.As(err, &wrong) {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type run struct {
 // has too few parties is lost and no failure: the next one begins from the same model.
 // A run with a budget ends before the round that would overspend, which is no failure
 // either, even if that is the first: see Result.Stopped. Run fails, before it begins,
-// with a [ConfigError].
+// with a [job.ConfigError].
 //
 // A run that fails later, or that ctx ends, fails with a [RoundError], which has what was
 // done until then and unwraps to the reason, such as context.Canceled,
@@ -251,8 +251,9 @@ func (x *run) setUp(ctx context.Context) (cost Cost, err error) {
 // while nothing is spent yet.
 func (x *run) checkData() error {
 	if _, err := learning.Evaluate(x.Model, x.learned.Weights, x.Test); err != nil {
-		return &ConfigError{Field: "Test", Reason: "it does not go with the model: " + fault.Reason(err),
-			Err: err}
+		return &job.ConfigError{Path: "Test",
+			Reason: "it does not go with the model: " + fault.Reason(err),
+			Err:    err}
 	}
 	if x.Noise == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 )
@@ -69,9 +70,9 @@ func TestBadRowsSpendNothing(t *testing.T) {
 		x := noisyBrief(&n)
 		change(&x)
 		_, err := Run(t.Context(), x, nil)
-		var option *ConfigError
+		var option *job.ConfigError
 		if name == "test" {
-			if !errors.As(err, &option) || option.Field != "Test" {
+			if !errors.As(err, &option) || option.Path != "Test" {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
@@ -86,7 +87,7 @@ func TestBadRowsSpendNothing(t *testing.T) {
 	}
 	o := private(t, DefaultNoise())
 	o.Test.Labels[0] = 2
-	if _, err := Run(t.Context(), o, nil); !errors.Is(err, ErrConfig) {
+	if _, err := Run(t.Context(), o, nil); !errors.Is(err, job.ErrConfig) {
 		t.Error(err)
 	}
 }

@@ -20,7 +20,7 @@ const signalParties = 50
 
 // Signal returns how large noise is beside the first updates, which parties find as they would in
 // the first round. It is for an experimenter, who has all rows: nothing protects Update. Without
-// Noise all is 0. It fails with a [ConfigError], and as training does.
+// Noise all is 0. It fails with a [job.ConfigError], and as training does.
 func (o Options) Signal(ctx context.Context) (s Signal, err error) {
 	release, err := o.Release()
 	if err != nil || o.Noise == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/training"
 )
@@ -239,8 +240,8 @@ func TestRunOptions(t *testing.T) {
 		o := small(t)
 		c.change(&o)
 		s, err := Run(t.Context(), o, nil)
-		var wrong *ConfigError
-		if !errors.Is(err, ErrConfig) || !errors.As(err, &wrong) || wrong.Field != c.field ||
+		var wrong *job.ConfigError
+		if !errors.Is(err, job.ErrConfig) || !errors.As(err, &wrong) || wrong.Path != c.field ||
 			s != nil && c.field != "Test" {
 			t.Errorf("want an error about %s, got %v", c.field, err)
 		}

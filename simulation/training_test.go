@@ -9,6 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
@@ -466,12 +467,12 @@ func TestBadTrainings(t *testing.T) {
 		x := brief()
 		change(&x)
 		_, err := Run(t.Context(), x, nil)
-		var wrong *ConfigError
-		if !errors.As(err, &wrong) || wrong.Field != option {
+		var wrong *job.ConfigError
+		if !errors.As(err, &wrong) || wrong.Path != option {
 			t.Errorf("%s: %v", option, err)
 		}
 	}
-	var wrong *ConfigError
+	var wrong *job.ConfigError
 	// Errors of training name the round and the party.
 	x := brief()
 	x.Local.Rate = 1.7e308

@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Validate returns a [ConfigError] for the first option that is outside its range
+// Validate returns a [job.ConfigError] for the first option that is outside its range
 // or does not go with the others. Whether the noise fits the ring and can be sampled
 // only [Options.Layout] and [Run] find.
 func (o Options) Validate() error {
@@ -225,8 +225,8 @@ func (o *Options) validateRing() error {
 	if o.Models {
 		what = "weights"
 	}
-	return &ConfigError{
-		Field: field,
+	return &job.ConfigError{
+		Path: field,
 		Reason: fmt.Sprintf("the sum of %d parties,%s %s up to %v, %d fraction bits, could leave 64 bits",
 			o.PerRound, rows, what, o.Range, o.FractionBits),
 		Advice: "use a smaller range, fewer fraction bits, rows or parties",

@@ -90,7 +90,6 @@ func literal(e ast.Expr) string {
 func TestOneConfigError(t *testing.T) {
 	others := map[string]string{
 		"privacy.ConfigError":    "fields of a release, and what is asked of the accountant: both know no job",
-		"simulation.ConfigError": "options that a program gives in Go",
 		"sidecar.faultJSON":      "any error, as other languages get it",
 	}
 	seen := map[string]bool{}

@@ -19,7 +19,6 @@ func Failed(command string, err error, std Streams) int {
 // Explain says in the words of the command what is wrong and which flag helps.
 func Explain(err error) error {
 	var said *Problem
-	var option *simulation.ConfigError
 	var config *privacy.ConfigError
 	switch {
 	case err == nil:
@@ -38,8 +37,6 @@ func Explain(err error) error {
 			Advice: "Lower --rate or --lambda.",
 			Err:    err,
 		}
-	case errors.As(err, &option):
-		return &Problem{Cause: option.Reason, Advice: Sentence(option.Advice), Err: err}
 	case errors.As(err, &config):
 		return &Problem{Cause: config.Reason, Advice: Sentence(config.Advice), Err: err}
 	}

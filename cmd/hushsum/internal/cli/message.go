@@ -11,7 +11,6 @@ import (
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 // Width is how many characters a line may have.
@@ -46,12 +45,8 @@ func Complain(w io.Writer, who string, err error) {
 // Plain says what is wrong in the words of a user: the reason of an error that has one
 // apart from its kind, which callers say themselves, or its text.
 func Plain(err error) string {
-	var option *simulation.ConfigError
 	var config *privacy.ConfigError
-	switch {
-	case errors.As(err, &option):
-		return option.Reason
-	case errors.As(err, &config):
+	if errors.As(err, &config) {
 		return config.Reason
 	}
 	return fault.Reason(err)

@@ -228,10 +228,10 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 		"curious": protocol.CuriousServer}[j.Sum.Adversary]
 	r, err := simulation.Options{Parties: parties, Colluders: j.Parties.Colluders,
 		Recovery: &protocol.Recovery{Adversary: adversary, MinSurvivors: v.survivors}}.EffectiveRecovery()
-	var wrong *simulation.ConfigError
+	var wrong *job.ConfigError
 	if errors.As(err, &wrong) {
 		name := map[string]string{"Colluders": "colluders", "Recovery.MinSurvivors": "min-survivors",
-			"Parties": "clients"}[wrong.Field]
+			"Parties": "clients"}[wrong.Path]
 		return &cli.Problem{Cause: fmt.Sprintf("--%s: %s", cmp.Or(name, "recovery"), wrong.Reason),
 			Advice: cli.Sentence(wrong.Advice), Err: err}
 	}
