@@ -102,11 +102,16 @@ func leaderOf(t *testing.T, folder, other string, round int) (which int, s runne
 
 // Three nodes: the leader is killed, is frozen until another leads, and is stopped
 // gracefully; two of three are killed, so that nothing is decided until one is back.
-func TestKillNodes(t *testing.T) {
+func TestKillNodes(t *testing.T) { killNodes(t, 0) }
+
+// The same with sums of one message.
+func TestKillCommitteeNodes(t *testing.T) { killNodes(t, jobMembers) }
+
+func killNodes(t *testing.T, members int) {
 	suite.OnlyLong(t) // a cluster takes a minute
 	t.Parallel()
 	folder := t.TempDir()
-	j := job{Parties: jobParties, Length: 20, Silence: 3 * time.Second}
+	j := job{Parties: jobParties, Length: 20, Silence: 3 * time.Second, Members: members}
 	for range 3 {
 		j.Peers = append(j.Peers, freePort(t))
 		j.Doors = append(j.Doors, "http://"+freePort(t))
@@ -126,6 +131,7 @@ func TestKillNodes(t *testing.T) {
 		nodes = append(nodes, p)
 	}
 	startJobParties(t, folder, j.Parties)
+	startJobMembers(t, folder, members)
 	leader, s := leaderOf(t, folder, "", 1)
 	t.Logf("node %d leads, round %d", leader, s.Round)
 	next := func(after runner.Status) int { return after.Round + 2 }

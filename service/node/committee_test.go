@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -19,10 +21,7 @@ import (
 // This file has federations whose sums are of one message, with every process a process, which is
 // killed.
 
-const (
-	jobMembers = 5
-	jobFaults  = 1
-)
+const jobMembers = 5 // of whom one may be silent, or lie
 
 // childMember is a member of the committee.
 func childMember(role string) {
@@ -64,6 +63,92 @@ func awaitMembers(t *testing.T, folder string, members int) {
 				t.Fatalf("member %d does not end", k)
 			}
 			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// help has a member help until the federation ends or ctx does.
+func (s *small) help(ctx context.Context, k int) {
+	s.t.Helper()
+	p, err := loadPeer(s.folder, fmt.Sprint("member-secret-", k), s.fed, s.node.Address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m := party.Member{Federation: s.fed, Identity: p.Identity, Server: p.Server, Key: p.Key,
+		Folder: filepath.Join(s.folder, fmt.Sprint("member-", k))}
+	s.group.Add(1)
+	go func() {
+		defer s.group.Done()
+		if err := m.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			s.t.Errorf("member %d: %v", k, err)
+		}
+	}()
+}
+
+// startCommittee declares a federation with a committee.
+func startCommittee(t *testing.T, rounds int, step string) *small {
+	t.Helper()
+	folder := t.TempDir()
+	prepareJob(t, folder, rounds, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
+		Step: step, Members: jobMembers})
+	return startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
+}
+
+// Who of the committee is waited for is seen. With too few members no round opens, and none is
+// paid for; with one missing rounds go on; each party sends each submission once.
+func TestCommitteeMissing(t *testing.T) {
+	t.Parallel()
+	const rounds = 3
+	s := startCommittee(t, rounds, "1h")
+	defer s.node.Close()
+	var ways []*party.Server
+	for i := range smallParties {
+		p := s.run(context.Background(), i, nil, new(safeBuffer), trains)
+		ways = append(ways, p.Server)
+	}
+	for k := range jobMembers - 2 {
+		s.help(context.Background(), k)
+	}
+	// named lists the members that are waited for, and those of a state.
+	named := func(s *runner.Status, state string) (awaited, of []string) {
+		for _, p := range s.Committee {
+			if p.Awaited {
+				awaited = append(awaited, p.Name)
+			}
+			if p.State == state {
+				of = append(of, p.Name)
+			}
+		}
+		return awaited, of
+	}
+	status := s.await("three members", func(status *runner.Status) bool {
+		awaited, here := named(status, "here")
+		return len(here) == jobMembers-2 && len(awaited) == 2
+	})
+	if awaited, never := named(status, "never"); !slices.Equal(awaited, never) ||
+		!slices.Equal(never, []string{"member-3", "member-4"}) {
+		t.Errorf("waited for: %v, never seen: %v", awaited, never)
+	}
+	time.Sleep(300 * time.Millisecond)
+	status = s.await("a status", func(*runner.Status) bool { return true })
+	if status.Round != 0 || status.State != "waiting" || status.Stage != "announcing keys" {
+		t.Errorf("with three members of five: %+v", status)
+	}
+	s.help(context.Background(), 3)
+	status = s.await("the end", func(s *runner.Status) bool { return s.State == "ended" })
+	s.group.Wait()
+	if status.Round != rounds || status.Lost != 0 {
+		t.Errorf("%d rounds, %d lost", status.Round, status.Lost)
+	}
+	for _, p := range status.History {
+		if p.Parties != smallParties {
+			t.Errorf("round %d has %d parties", p.Round, p.Parties)
+		}
+	}
+	// fed.Up is of a round with the keys of all members.
+	for i, way := range ways {
+		if sent := way.Sent(); sent > rounds*int64(s.fed.Up())*102/100 {
+			t.Errorf("party %d has sent %d bytes in %d rounds, of %d each", i, sent, rounds, s.fed.Up())
 		}
 	}
 }

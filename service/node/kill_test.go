@@ -553,13 +553,19 @@ func TestKillServerAtEveryStep(t *testing.T) {
 
 // A backup of the record is restored, from some rounds ago: the rounds that parties know of
 // count as lost, no number of a round or session is used twice, and the rest is held.
-func TestKillAndRestoreBackup(t *testing.T) {
+func TestKillAndRestoreBackup(t *testing.T) { killAndRestore(t, 0) }
+
+// The same with sums of one message.
+func TestKillAndRestoreCommitteeBackup(t *testing.T) { killAndRestore(t, jobMembers) }
+
+func killAndRestore(t *testing.T, members int) {
 	t.Parallel()
 	folder := t.TempDir()
 	rounds := 12
-	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
+	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20, Members: members}
 	prepareJob(t, folder, rounds, j)
 	parties := startJobParties(t, folder, j.Parties)
+	startJobMembers(t, folder, members)
 	server := &process{role: "server", folder: folder}
 	server.start(t)
 	t.Cleanup(func() { server.kill() })
@@ -581,6 +587,10 @@ func TestKillAndRestoreBackup(t *testing.T) {
 	was := lastSum(t, folder) // the record is of this round, or has the next begun
 	backup, used := filepath.Join(folder, "backup"), filepath.Join(folder, "node")
 	if err := os.CopyFS(backup, os.DirFS(used)); err != nil {
+		t.Fatal(err)
+	}
+	// A copy keeps who may read the secrets.
+	if err := os.Chmod(filepath.Join(backup, "seal.key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	server.start(t)

@@ -34,15 +34,21 @@ var (
 	loadSilent    = flag.Bool("load.silent", true, "one party of twenty drops out of each load test")
 	loadRoom      = flag.Int("load.connections", 0,
 		"connections that the server of a load test may have, 0 for what the files allow")
-	loadAlone = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
+	loadMembers = flag.Int("load.members", 0,
+		"sums of one message, with a committee of so many processes; 0: pairwise sums")
+	loadCovered = flag.Bool("load.covered", false, "submissions are covered until members agree")
+	loadAlone   = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
 )
 
 // loadFederation writes a federation of many parties: a sparse graph from 200 on.
 func loadFederation(t *testing.T, folder string, n, d, rounds int, address string) {
 	t.Helper()
-	prepareJob(t, folder, rounds, job{Address: address, Parties: n, Length: d})
+	prepareJob(t, folder, rounds, job{Address: address, Parties: n, Length: d, Members: *loadMembers})
 	sums := "parties.drop_out = 0.1"
 	switch {
+	case *loadMembers > 0:
+		sums += fmt.Sprintf("\nsum.protocol = \"oneshot\"\nsum.committee = \"committee.txt\"\n"+
+			"sum.covered = %t\nsum.range = 1.0\nsum.fraction_bits = 18", *loadCovered)
 	case n >= 200:
 		sums = "parties.drop_out = 0.1\nsum.adversary = \"curious\"\nsum.sparse = true"
 	case n <= 4:
@@ -130,6 +136,7 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 	for *loadTLS && find(folder, "fingerprint", &pin) != nil {
 		time.Sleep(50 * time.Millisecond)
 	}
+	startJobMembers(t, folder, *loadMembers)
 	began := time.Now()
 	all := loadParties(t, folder, fed, address, n)
 	total := time.Since(began)
@@ -174,6 +181,11 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 	t.Logf("%d parties, d = %d: all %.1f s, of these rounds %.1f s; a party sends %.0f kB; "+
 		"peak memory: server %d MB, processes of parties %d MB", n, d, total.Seconds(), seconds,
 		float64(all.Sent)/float64(all.Stayed)/1000, serverPeak>>20, all.Peaks)
+	if *loadMembers > 0 {
+		t.Logf("a submission and its keys take %.1f kB; %d MB came in", float64(fed.Up())/1000,
+			s.BytesIn>>20)
+		return serverPeak
+	}
 	if *loadAlone == "yes" {
 		server.kill() // the machine and its memory are the protocol's
 		setUp, round := protocolAlone(t, folder, n, d, fed)
@@ -326,7 +338,18 @@ func loadOne(folder string, fed *federation.Federation, address string, i, n int
 func loadParty(
 	folder string, i int, fed *federation.Federation, address string,
 ) (*party.Party, error) {
-	b, err := os.ReadFile(filepath.Join(folder, fmt.Sprint("secret-", i)))
+	p, err := loadPeer(folder, fmt.Sprint("secret-", i), fed, address)
+	if err == nil {
+		p.Folder = filepath.Join(folder, fmt.Sprint("party-", i))
+	}
+	return p, err
+}
+
+// loadPeer makes a party, or what a member has of one, of a file of secrets.
+func loadPeer(
+	folder, secret string, fed *federation.Federation, address string,
+) (*party.Party, error) {
+	b, err := os.ReadFile(filepath.Join(folder, secret))
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +369,6 @@ func loadParty(
 		Federation: fed,
 		Identity:   identity,
 		Server:     server,
-		Folder:     filepath.Join(folder, fmt.Sprint("party-", i)),
 		Key:        &key,
 	}, nil
 }

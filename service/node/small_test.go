@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -52,7 +51,9 @@ func startIn(t *testing.T, folder string, c node.Options) *small {
 	t.Helper()
 	s := &small{t: t, folder: folder, log: new(safeBuffer)}
 	var err error
-	if s.fed, err = federation.Read(filepath.Join(s.folder, "federation.toml")); err != nil {
+	var files *federation.Files
+	s.fed, files, err = federation.ReadFiles(filepath.Join(s.folder, "federation.toml"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.Folder = filepath.Join(s.folder, "node")
@@ -62,12 +63,7 @@ func startIn(t *testing.T, folder string, c node.Options) *small {
 	if s.node, err = node.Start(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}
-	roster, err := os.ReadFile(filepath.Join(s.folder, "roster.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := federation.Files{Text: s.fed.Text, Roster: roster}
-	if _, err := s.node.Create(context.Background(), files); err != nil {
+	if _, err := s.node.Create(context.Background(), *files); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -76,7 +72,7 @@ func startIn(t *testing.T, folder string, c node.Options) *small {
 // run has a party take part until ctx ends or the federation does.
 func (s *small) run(ctx context.Context, i int, now func() time.Time, log *safeBuffer,
 	train func() error,
-) {
+) *party.Party {
 	s.t.Helper()
 	p, err := loadParty(s.folder, i, s.fed, s.node.Address)
 	if err != nil {
@@ -97,6 +93,7 @@ func (s *small) run(ctx context.Context, i int, now func() time.Time, log *safeB
 			s.t.Errorf("party %d: %v", i, err)
 		}
 	}()
+	return p
 }
 
 // await waits until the federation's status is as it should be.
