@@ -351,7 +351,11 @@ func (c *oneshotCoordinator) load() error {
 			Pace:      drive.Time(when.Pace),
 		},
 		Sums:   c.Plan.Oneshot(),
+		Buffer: c.Plan.Buffer(),
 		Stored: c.objects.Get,
+	}
+	if k := c.Plan.Submissions(); k < c.Plan.Rounds() {
+		config.Submissions = uint64(k)
 	}
 	if !when.Start.IsZero() {
 		config.Start = c.now() + drive.Time(time.Until(when.Start))

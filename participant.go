@@ -43,7 +43,9 @@ type Participant struct {
 	// to Progress. With noise it is no absence, from which others could tell something of the
 	// party's rows: zeros with noise are submitted, also where Work panics. What ends the process
 	// is seen all the same. In a job with privacy.submit_after the same holds where Work is not done
-	// at the instant, when ctx ends; with parties.hidden it is called with luck only.
+	// at the instant, when ctx ends; with parties.hidden it is called with luck only. With sum.buffer
+	// it may take as long as it likes, while rounds come and go; where what it makes would be too
+	// old, ctx ends, and it is called for a newer round once it has returned.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 	// Work32 is Work for models and vectors of float32, in half the memory, with [Participant.Run32]
 	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;

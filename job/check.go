@@ -97,6 +97,15 @@ func (j *Job) Recovers() bool { return j.Parties.DropOut > 0 || j.Sum.Recovery }
 // Fewest returns how many of n parties are in a sum at least, where sums recover.
 func (p *Parties) Fewest(n int) int { return max(1, n-int(math.Floor(p.DropOut*float64(n)+1e-9))) }
 
+// fewest is Fewest of those that a round takes.
+func (j *Job) fewest(n int) int {
+	least := j.Parties.Fewest(n)
+	if j.Sum.Buffer > 0 {
+		least = min(least, j.Sum.Buffer)
+	}
+	return least
+}
+
 func (c *checker) parties() {
 	p, n := &c.Parties, c.Size()
 	c.refuse(n == 0 && p.Roster == "", "parties.count", "write how many, or name parties.roster",
@@ -138,7 +147,7 @@ func (c *checker) parties() {
 	c.bands(n)
 	c.takes(!c.Oneshot(), "a one-message sum is of all parties", "leave it out", "parties.per_round")
 	c.takes(!c.Sum.Sparse, "a sparse graph is over all parties", "leave it out", "parties.per_round")
-	c.refuse(c.cheating() && p.DropOut >= 0.5, "parties.drop_out",
+	c.refuse(c.cheating() && p.DropOut >= 0.5 && !c.Oneshot(), "parties.drop_out",
 		`write less than 0.5, or sum.adversary = "curious"`,
 		"a server that cheats could take two sums of half the parties each")
 }
@@ -146,20 +155,21 @@ func (c *checker) parties() {
 // participations checks how often each of n parties submits.
 func (c *checker) participations(n int) {
 	p := &c.Parties
+	a := cmp.Or(p.PerRound, c.Sum.Buffer)
 	switch k, rounds := p.Participations, c.Rounds*c.Training.sums(); {
 	case k == 0 || k == rounds:
 	case k > rounds:
 		c.refuse(true, "parties.participations", fmt.Sprintf("write 1 to %d, or leave it out", rounds),
 			"there are %d rounds to submit in", rounds)
-	case p.PerRound == 0:
+	case a == 0:
 		c.refuse(true, "parties.participations",
 			"write parties.per_round, how many parties take part in a round",
 			"all are in each round, and after %d of %d nobody has a submission left", k, rounds)
-	case n > 0 && n*k < rounds*p.PerRound:
+	case n > 0 && n*k < rounds*a:
 		c.refuse(true, "parties.participations", fmt.Sprintf("write %d or more, fewer rounds, or fewer "+
-			"parties a round", (rounds*p.PerRound+n-1)/n),
-			"%d rounds of %d parties take %d submissions, and %d parties have %d", rounds, p.PerRound,
-			rounds*p.PerRound, n, n*k)
+			"parties a round", (rounds*a+n-1)/n),
+			"%d rounds of %d parties take %d submissions, and %d parties have %d", rounds, a, rounds*a,
+			n, n*k)
 	}
 }
 
@@ -177,7 +187,8 @@ func (c *checker) cheating() bool { return c.Sum.Adversary == "" || c.Sum.Advers
 func (c *checker) sum() {
 	s, n := &c.Sum, c.Size()
 	c.takes(c.Oneshot(), "pairwise sums have no committee", `leave it out, or write sum.protocol = "oneshot"`,
-		"sum.committee", "sum.members", "sum.faults", "sum.covered")
+		"sum.committee", "sum.members", "sum.faults", "sum.covered", "sum.buffer")
+	c.buffer(n)
 	c.refuse(c.Oneshot() && !c.cheating(), "sum.adversary", "leave it out, and see sum.covered",
 		"one-message sums are for a server that cheats")
 	c.takes(!c.Oneshot(), "one-message sums always recover, and have no graph", "leave it out",
@@ -197,6 +208,23 @@ func (c *checker) sum() {
 		"%d neighbours of each of %d parties do not add up", s.Degree, n)
 	c.takes(!c.Noisy(), "sums with noise have privacy.bits and a scale that follows", "leave it out",
 		"sum.range", "sum.fraction_bits")
+}
+
+// buffer checks rounds that take the first so many submissions.
+func (c *checker) buffer(n int) {
+	s, p := &c.Sum, &c.Parties
+	c.takes(s.Buffer > 0, "a round takes what all make of its own model", "write sum.buffer too, or "+
+		"leave it out", "sum.stale")
+	c.refuse(s.Buffer == 1 || n > 0 && s.Buffer > n, "sum.buffer",
+		"write 0 for all that come, or 2 to parties.count", "%d is outside its range", s.Buffer)
+	c.refuse(s.Buffer > 1 && n > 0 && c.fewest(n)-p.Colluders < 2, "sum.buffer",
+		fmt.Sprintf("write %d or more, and allow that many by parties.drop_out", p.Colluders+2),
+		"of the %d that are in a sum at least, %d may pool what they know: fewer than two honest "+
+			"parties hide nothing", c.fewest(n), p.Colluders)
+	c.refuse(s.Buffer > 0 && c.Privacy.ClipQuantile > 0, "privacy.clip_quantile",
+		"leave out the quantile or sum.buffer", "what was made of an earlier model has an earlier clip")
+	c.refuse(s.Buffer > 0 && (c.Training.stored() || c.Training.sums() > 1), "training.rule",
+		"use fedavg or fedprox", "control variates are of a round that all are in")
 }
 
 func (c *checker) privacy() {

@@ -72,6 +72,9 @@ func (j *Job) WithDefaults() *Job {
 	if p.Bits == 0 && own.Noisy() && !own.Oneshot() {
 		p.Bits = 32
 	}
+	if own.Sum.Buffer > 0 && own.Sum.Stale == 0 {
+		own.Sum.Stale = staleRounds
+	}
 	if m.DType == "" {
 		m.DType = "float32"
 		if m.Name != "" {

@@ -129,6 +129,10 @@ func (j *Job) sayWho() string {
 		text += fmt.Sprintf(" Noise is correlated: parties take turns to train, each in every %d. "+
 			"round, and submit parts of what they made in all rounds between; the model of a round "+
 			"comes with the %d sums before it.", b, b-1)
+	case j.Sum.Buffer > 0:
+		text += fmt.Sprintf(" A round takes %d submissions, and the server chooses whose; who is slower "+
+			"submits what it made in one of the %d rounds before, weighed by 1/√(1 + rounds). A party "+
+			"spends as often as it submits.", j.Sum.Buffer, j.Sum.Stale)
 	case p.Hidden > 0:
 		text += fmt.Sprintf(" In each round each takes part with probability %v, by a coin of its own "+
 			"that nobody else sees; all submit %v after the model came, those without luck zeros with "+

@@ -16,8 +16,9 @@ const (
 	maxTime     = 1000 * 3600 // seconds, of a step and of what happens in a world
 )
 
-// Presets that depend on the rule of the server, or on the data.
+// Presets that depend on the rule of the server, on the data, or on other fields.
 const (
+	staleRounds  = 10
 	serverRate   = 1.0
 	adaptiveRate = 0.01
 )
@@ -94,6 +95,13 @@ var theJob = tableOf(
 		unit("members").means("a fourth of the others").flag("faults", "N"),
 	truth("sum.covered", func(j *Job) *bool { return &j.Sum.Covered },
 		"Covers submissions until the committee agrees on who is in the sum.").flag("covered", ""),
+	whole("sum.buffer", func(j *Job) *int { return &j.Sum.Buffer }, from(0),
+		"Has a round take this many submissions, while parties that are slower train on.").
+		says("0, or 2 to parties.count").unit("parties").means("0: all that come").
+		flag("buffer", "K"),
+	whole("sum.stale", func(j *Job) *int { return &j.Sum.Stale }, between(1, 1<<20),
+		"Bounds how many rounds before what is submitted may have been begun.").unit("rounds").
+		means("10 with sum.buffer"),
 	whole("sum.max_weight", func(j *Job) *int { return &j.Sum.MaxWeight }, from(0),
 		"Weighs means by rows; a party with more counts with this many.").unit("rows").
 		means("0: equal weights").flag("max-weight", "N"),

@@ -3,6 +3,7 @@ package job
 import (
 	"io"
 	"math"
+	"slices"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/masking"
@@ -17,6 +18,21 @@ type Message struct {
 	Voted   []float64 // for a clip that follows a quantile
 	Control []float64 // SCAFFOLD's change of a control variate
 	Offset  int       // at which offset of a band the vector is, with correlated noise
+}
+
+// Weighed returns what is sent of a message that was made of the broadcast so many rounds before,
+// in a job with sum.buffer: its numbers times 1/√(1 + rounds), as in "Federated Learning with
+// Buffered Asynchronous Aggregation" (Nguyen et al. 2022). It is for before the vector is clipped.
+func (m Message) Weighed(rounds uint64) Message {
+	weight := 1 / math.Sqrt(1+float64(rounds))
+	for _, v := range []*[]float64{&m.Vector, &m.Signed} {
+		scaled := slices.Clone(*v)
+		for i := range scaled {
+			scaled[i] *= weight
+		}
+		*v = scaled
+	}
+	return m
 }
 
 // Total holds what the sum of messages says: means, but of signs and votes the sums.

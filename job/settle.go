@@ -124,7 +124,7 @@ func (x *settling) who() error {
 	}
 	survivors := x.Parties.Count
 	if x.Recovers() || x.Oneshot() {
-		survivors = x.Parties.Fewest(survivors)
+		survivors = x.fewest(survivors)
 	}
 	x.out = &Settled{survivors: survivors}
 	return x.drawn()
@@ -364,6 +364,7 @@ func (x *settling) committee() error {
 		Colluders:    x.Parties.Colluders,
 		Faults:       cmp.Or(x.Sum.Faults, max(1, (committee.Len()-1)/4)),
 		Covered:      x.Sum.Covered,
+		Stale:        x.Sum.Stale,
 	}
 	for _, segment := range x.out.layout {
 		terms.Length += segment.Length

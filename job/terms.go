@@ -109,6 +109,15 @@ func (s *Settled) Rounds() int {
 	return s.plan.Rounds
 }
 
+// Buffer returns how many submissions a round takes, while parties that are slower train on; 0:
+// what all make of its own broadcast. How old a submission may be is Oneshot().Stale.
+func (s *Settled) Buffer() int {
+	if s.job == nil {
+		return 0
+	}
+	return s.job.Sum.Buffer
+}
+
 // Submissions returns how many a party makes at most, whoever draws its rounds: what it is charged
 // for, and keeps to by its own ledger.
 func (s *Settled) Submissions() int {

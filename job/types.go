@@ -90,6 +90,12 @@ type Sum struct {
 	Faults int
 	// Covers submissions until the committee agrees on who is in the sum. Default: false.
 	Covered bool
+	// Has a round take this many submissions, while parties that are slower train on. Range: 0, or 2
+	// to parties.count (parties). Default: 0: all that come.
+	Buffer int
+	// Bounds how many rounds before what is submitted may have been begun. Range: 1 to 1,048,576
+	// (rounds). Default: 10 with sum.buffer.
+	Stale int
 	// Weighs means by rows; a party with more counts with this many. Range: 0 or more (rows).
 	// Default: 0: equal weights.
 	MaxWeight int

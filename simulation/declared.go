@@ -114,6 +114,7 @@ func checkDeclared(j *job.Job, parties int) error {
 		{j.Model.DType == "float32", "model.dtype", "leave it out", "models here are of float64"},
 		{j.Sum.Classical && !j.Oneshot(), "sum.classical", "leave it out",
 			"keys here are agreed on with ML-KEM too"},
+		{j.Sum.Buffer > 0, "sum.buffer", "leave it out", "all parties are equally fast here"},
 		{j.Sum.Sparse && j.Sum.Degree == 0, "sum.degree", "write it", "it is not worked out here"},
 		{j.Parties.Participations > 0 && (j.World.Fidelity == "" || j.World.Fidelity == "messages"),
 			"parties.participations", `write world.fidelity = "ring"`,

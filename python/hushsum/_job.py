@@ -101,6 +101,11 @@ class Job(Declared):
                 the others (members). Default: a fourth of the others.
             covered: Covers submissions until the committee agrees on who is in the sum.
                 Default: false.
+            buffer: Has a round take this many submissions, while parties that are slower
+                train on. Range: 0, or 2 to parties.count (parties). Default: 0: all that
+                come.
+            stale: Bounds how many rounds before what is submitted may have been begun.
+                Range: 1 to 1,048,576 (rounds). Default: 10 with sum.buffer.
             max_weight: Weighs means by rows; a party with more counts with this many.
                 Range: 0 or more (rows). Default: 0: equal weights.
             range: Bounds a coordinate of a sum without noise. Range: above 0. Default:
@@ -119,6 +124,8 @@ class Job(Declared):
         members: int = 13
         faults: int = 0
         covered: bool = False
+        buffer: int = 0
+        stale: int = 0
         max_weight: int = 0
         range: float = 64.0
         fraction_bits: int = 20

@@ -165,6 +165,10 @@ func newJob(j *job.Job, text []byte, files job.Files) (*Federation, error) {
 		return nil, j.Mistake("sum.recovery", "write sum.recovery = true, or parties.drop_out",
 			"a federation's sums survive parties that drop out")
 	}
+	if j.Sum.Buffer > 0 {
+		return nil, j.Mistake("sum.buffer", "leave it out, or use Coordinator and Participant",
+			"the service's rounds wait for all that come")
+	}
 	declared := j.Digest()
 	f := &Federation{
 		Job:       j.WithDefaults(),

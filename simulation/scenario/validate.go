@@ -44,6 +44,7 @@ func (w *world) checkScope() error {
 		{j.Oneshot() && j.Noisy() && j.World.SubtractOwn, "world.subtract_own",
 			"the noise of one-message sums is in their masks, and a party's own is not kept"},
 		{j.Model.Name == "", "model", "who trains in virtual time has a model.name"},
+		{j.Sum.Buffer > 0, "sum.buffer", "in virtual time all are in each round"},
 		{j.Parties.PerRound > 0, "parties.per_round", "in virtual time all are in each round"},
 		{j.Parties.Participations > 0, "parties.participations",
 			"in virtual time all are in each round"},
