@@ -38,7 +38,7 @@ func (c *coined) own() bool { return c.open || c.asleep > 0 || c.late || c.kept 
 type coin struct {
 	luck  bool
 	added bool // its vector is in the sum: it had luck, and trained in time
-	// shown is what the coordinator sees of it, but for the sum: how many messages, refusals and
+	// shown holds what the coordinator sees of it, but for the sum: how many messages, refusals and
 	// bytes, when the last message came, and of that message the first bytes, and the sums of each
 	// eighth byte of the rest.
 	shown []float64
@@ -100,7 +100,7 @@ func (c coined) play(r *runner, part, rounds uint64) ([]coin, error) {
 	return p.coins, p.judge()
 }
 
-// blank is what parties submit without a vector.
+// blank writes what parties submit without a vector.
 func (p *watched) blank(q *party, v *masking.Vector) error {
 	values, err := p.mechanism.Blank(nil)
 	if err != nil {

@@ -39,7 +39,7 @@ type options struct {
 	whole bool       // each sum is of all parties, and none is recovered
 	after drive.Time // the instant at which parties submit, 0 without
 	luck  float64    // the probability of their coins, 0 without
-	// blank is what parties submit without a vector, zeros if it is nil.
+	// blank writes what parties submit without a vector; nil: zeros.
 	blank func(p *party, v *masking.Vector) error
 }
 
@@ -65,7 +65,7 @@ type world struct {
 	between func() error
 }
 
-// deed is what a party does later.
+// A deed is done later, by a party.
 type deed struct {
 	at drive.Time
 	do func() error
