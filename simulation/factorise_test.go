@@ -2,9 +2,11 @@ package simulation
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/privacy"
 )
 
@@ -65,8 +67,8 @@ func TestTurnsOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(&x)
-		var c *ConfigError
-		if err := x.Validate(); !errors.As(err, &c) || c.Field != "Factorise" {
+		var c *job.ConfigError
+		if err := x.Validate(); !errors.As(err, &c) || !strings.HasSuffix(c.Path, "Factorise") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

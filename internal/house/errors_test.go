@@ -89,8 +89,8 @@ func literal(e ast.Expr) string {
 // and advise are about something else.
 func TestOneConfigError(t *testing.T) {
 	others := map[string]string{
-		"privacy.ConfigError":    "fields of a release, and what is asked of the accountant: both know no job",
-		"sidecar.faultJSON":      "any error, as other languages get it",
+		"privacy.ConfigError": "fields of a release, and what is asked of the accountant: both know no job",
+		"sidecar.faultJSON":   "any error, as other languages get it",
 	}
 	seen := map[string]bool{}
 	for _, s := range sources(t) {
