@@ -123,7 +123,7 @@ func TestJobFields(t *testing.T) {
 		want    []string
 	}{
 		{"clip", []string{"privacy.clip", "privacy.clip_quantile", "privacy.clip_rate"}},
-		{"crash[].b", []string{"world.party[].crash[].back"}},
+		{"party[].crash[].b", []string{"world.party[].crash[].back"}},
 		{"world.*rows", []string{"world.data.rows", "world.party[].rows"}},
 		{"rounds", []string{"rounds"}},
 	} {
