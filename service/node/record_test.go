@@ -245,6 +245,9 @@ func unzip(t *testing.T, name, folder string) {
 	if err := os.CopyFS(folder, r); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(filepath.Join(folder, "seal.key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A record of a later version is refused by name, is led by nobody, and stays as it is.
