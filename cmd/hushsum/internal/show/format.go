@@ -52,12 +52,15 @@ func AttainedBy(s accounting.Spent) string {
 	if d := s.Width() / s.Upper; d > .001 && d < 1 {
 		apart = fmt.Sprintf(", %.1f %% below what is proved", math.Ceil(1000*d)/10)
 	}
-	whose := "one party's vector that"
-	if s.Unit == accounting.RecordUnit {
+	whose, where := "one party's vector that", ", in each sum"
+	switch {
+	case strings.HasPrefix(s.Neighbour, "vectors "): // the sums are named there
+		whose, where = "one party that", ""
+	case s.Unit == accounting.RecordUnit:
 		whose = "a record whose part"
 	}
-	return fmt.Sprintf("epsilon %s is attained%s: by %s differs in %s, in each sum.",
-		LowerBound(s), apart, whose, s.Neighbour)
+	return fmt.Sprintf("epsilon %s is attained%s: by %s differs in %s%s.",
+		LowerBound(s), apart, whose, s.Neighbour, where)
 }
 
 // Unbounded says of an infinite upper bound whether no finite one is true, or none is
