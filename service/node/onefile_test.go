@@ -103,9 +103,9 @@ func (f *oneFile) simulated() []float64 {
 // served returns the model that a node of the service comes to, and who was in each sum.
 func (f *oneFile) served() (model []float64, included [][]int) {
 	f.Helper()
-	fed, model, included := trainBetweenMachines(f.T, f.text, f.rows)
-	f.same("service", fed.Settled.Job())
-	return fed.Weights(model), included
+	out := trainBetweenMachines(f.T, f.text, f.rows, 0)
+	f.same("service", out.fed.Settled.Job())
+	return out.fed.Weights(out.model), out.included
 }
 
 // carried returns the same of a Coordinator and Participants over links.

@@ -18,7 +18,7 @@ func TestRecordsBetweenMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, test, err := all.Split(.25, 5)
+	train, test, err := all.Split(0.25, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,9 @@ multiplier = 1e-4
 bits = 50
 clip = 0.5
 `, train.Len())
-	fed, got, included := trainBetweenMachines(t, text, own)
-	for round, who := range included {
+	out := trainBetweenMachines(t, text, own, 0)
+	fed := out.fed
+	for round, who := range out.included {
 		if len(who) != len(own) {
 			t.Skipf("a party was late in round %d, and its records are not in the sum", round+1)
 		}
@@ -59,13 +60,13 @@ clip = 0.5
 		t.Fatal(err)
 	}
 	moved := 0.0
-	for k, x := range fed.Weights(got) {
+	for k, x := range fed.Weights(out.model) {
 		if math.Abs(x-want.Model[k]) > 1e-2 {
 			t.Errorf("weight %d is %v, in the clear %v", k, x, want.Model[k])
 		}
 		moved = math.Hypot(moved, x)
 	}
-	if moved < .1 {
+	if moved < 0.1 {
 		t.Error("nothing was learnt")
 	}
 }

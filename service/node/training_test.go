@@ -20,6 +20,7 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/tensor"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -184,7 +185,8 @@ func compareTraining(t *testing.T, c trained) {
 		text = fmt.Sprintf(earlierForm, exchanges*roundsTrained, test.Features)
 	}
 	text += fmt.Sprintf(c.file, most)
-	fed, got, included := trainBetweenMachines(t, text, own)
+	over := trainBetweenMachines(t, text, own, 0)
+	fed, included := over.fed, over.included
 	declared, err := fed.Trained(own[0])
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +207,7 @@ func compareTraining(t *testing.T, c trained) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := fed.Weights(got)
+	model := fed.Weights(over.model)
 	if len(model) != len(want.Model) {
 		t.Fatalf("%d weights, want %d", len(model), len(want.Model))
 	}
@@ -241,11 +243,19 @@ features = %d
 classes = 2
 `
 
-// trainBetweenMachines has a federation's parties train over HTTP, and returns the last
-// model and who was in each sum.
+// overHTTP is what a federation came to.
+type overHTTP struct {
+	fed      *federation.Federation
+	model    []float64
+	included [][]int // who was in each sum
+	status   *runner.Status
+}
+
+// trainBetweenMachines has a federation's parties train over HTTP. After stop sums, if that is
+// above 0, the node is stopped and started again.
 func trainBetweenMachines(
-	t *testing.T, text string, own []*learning.Dataset,
-) (fed *federation.Federation, model []float64, included [][]int) {
+	t *testing.T, text string, own []*learning.Dataset, stop int,
+) (out overHTTP) {
 	t.Helper()
 	var members []keyexchange.Entry
 	var identities []ed25519.PrivateKey
@@ -270,23 +280,33 @@ func trainBetweenMachines(
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var mutex sync.Mutex
-	n, err := node.Start(ctx, node.Options{
+	last := 0
+	enough := make(chan struct{}, 1)
+	config := node.Options{
 		Folder: filepath.Join(folder, "node"),
 		Name:   "test",
 		Listen: "127.0.0.1:0",
 		Admin:  "127.0.0.1:0",
 		Plain:  true,
-		Summed: func(_ int, parties []int, _ [][]uint64) {
+		Summed: func(round int, parties []int, _ [][]uint64) {
 			mutex.Lock()
 			defer mutex.Unlock()
-			included = append(included, slices.Clone(parties))
+			if round == last { // applied again, by a node that was stopped before it had recorded that
+				return
+			}
+			last = round
+			if out.included = append(out.included, slices.Clone(parties)); len(out.included) == stop {
+				enough <- struct{}{}
+			}
 		},
-	})
+	}
+	n, err := node.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.Close()
-	if fed, err = n.Create(ctx, federation.Files{Text: []byte(text), Roster: roster}); err != nil {
+	defer func() { n.Close() }()
+	fed, err := n.Create(ctx, federation.Files{Text: []byte(text), Roster: roster})
+	if err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
@@ -319,10 +339,25 @@ func trainBetweenMachines(
 			}
 		}()
 	}
+	if stop > 0 {
+		select {
+		case <-enough:
+		case <-ctx.Done():
+			t.Fatal("too few sums to stop the node after")
+		}
+		config.Listen = strings.TrimPrefix(n.Address, "http://")
+		n.Close()
+		if n, err = node.Start(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+	}
 	group.Wait()
-	_, model, _, err = tensor.Parse(files[0])
-	if err != nil {
+	out.fed = fed
+	if _, out.model, _, err = tensor.Parse(files[0]); err != nil {
 		t.Fatal(err)
 	}
-	return fed, model, included
+	if out.status, err = n.Status(ctx, fed.ID); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -1,0 +1,79 @@
+package node_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/learning"
+)
+
+// Each way to have epsilon cost less holds over HTTP, with a node that is stopped and started again
+// on the way: all rounds are summed, nobody submits more often than was agreed, everybody is in
+// every sum where coins are secret or bands take turns, and epsilon stays within what was declared.
+func TestWaysToPayLess(t *testing.T) {
+	all, _, err := learning.Census(400, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, test, err := all.Split(0.25, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const parties, rounds = 5, 6
+	own, test, err := learning.Partition("iid", train, test,
+		learning.PartitionOptions{Clients: parties, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, who, privacy, training string
+		each, most                   int // parties of a sum; sums that one may be in
+	}{
+		{"records", ", drop_out = 0.2", `unit = "record", records = 300, submit_after = "200ms", clip = 0.5`,
+			"batch = 60", parties, rounds},
+		{"hidden", ", hidden = 0.5, drop_out = 0.2", `submit_after = "200ms", clip = 0.5`, "steps = 2", parties, rounds},
+		{"participations", ", per_round = 4, participations = 5, drop_out = 0.2", "clip = 0.5",
+			"steps = 2", 4, 5},
+		{"factorise", ", drop_out = 0.2", "factorise = 2, clip = 0.5", "steps = 2", parties, rounds},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			text := fmt.Sprintf(`name = "training"
+rounds = %d
+seed = 7
+parties = { roster = "roster.txt"%s }
+model = { name = "logistic", features = %d, classes = 2 }
+training = { %s }
+privacy = { noise = "discrete-gaussian", epsilon = 8.0, %s }
+`, rounds, c.who, test.Features, c.training, c.privacy)
+			out := trainBetweenMachines(t, text, own, 2)
+			s := out.status
+			if s.State != "ended" || s.Round != rounds || s.Lost > 1 {
+				t.Errorf("%s after round %d, %d lost", s.State, s.Round, s.Lost)
+			}
+			if !(s.Epsilon <= 8) || !(s.Epsilon > 2) {
+				t.Errorf("epsilon is %v", s.Epsilon)
+			}
+			sums := make([]int, parties)
+			for round, who := range out.included {
+				if len(who) != c.each {
+					t.Errorf("sum %d is of %v", round+1, who)
+				}
+				for _, i := range who {
+					sums[i]++
+				}
+			}
+			if most := slices.Max(sums); len(out.included) != rounds-s.Lost || most > c.most {
+				t.Errorf("%d sums, one party in %d", len(out.included), most)
+			}
+			for _, w := range out.model {
+				if math.IsNaN(w) || math.IsInf(w, 0) {
+					t.Fatalf("a weight is %v", w)
+				}
+			}
+			t.Logf("epsilon %.4f, sums by party %v, %d lost", s.Epsilon, sums, s.Lost)
+		})
+	}
+}
