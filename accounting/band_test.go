@@ -54,7 +54,7 @@ func (a adaptive) delta(messages, left int, epsilon float64) float64 {
 	return best
 }
 
-// Theorem 8: whatever an adversary makes of the sums of a band that it has seen, it learns no more
+// Theorem 7: whatever an adversary makes of the sums of a band that it has seen, it learns no more
 // than from one Gaussian of the whole budget. Enumerated for two messages and a squared norm of 5;
 // what two messages charged one by one with their largest offset alone would claim, it exceeds.
 func TestAdaptiveBandsInside(t *testing.T) {

@@ -194,7 +194,7 @@ func (r Round) check() error {
 	return nil
 }
 
-// checkBand refuses what nobody has proved of a band: see docs/privacy-proofs.md, Theorem 8.
+// checkBand refuses what nobody has proved of a band: see docs/privacy-proofs.md, Theorem 7.
 func (r Round) checkBand() error {
 	switch {
 	case r.Messages < 0:
