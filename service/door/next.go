@@ -18,6 +18,7 @@ const (
 	HeaderItem    = "Hushsum-Item"
 	HeaderSession = "Hushsum-Session"
 	HeaderRound   = "Hushsum-Round"
+	HeaderNumber  = "Hushsum-Number" // of a refusal: that of the last question
 )
 
 // parseAsk reads the query of next.
@@ -54,6 +55,8 @@ func parseAsk(r *http.Request) (ask runner.Ask, wait time.Duration, err error) {
 			if len(ask.Seen) > 4 {
 				return ask, 0, errors.New("seen is up to 4 items with commas between")
 			}
+		case "number":
+			ask.Number, err = strconv.ParseUint(value, 10, 63)
 		case "working":
 			ask.Working, err = strconv.ParseBool(value)
 		case "wait":
@@ -86,7 +89,13 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	if ended() {
 		w.Header().Set("Connection", "close")
 	}
-	if err != nil {
+	var copied *runner.CopiedError
+	switch {
+	case errors.As(err, &copied):
+		w.Header().Set(HeaderNumber, strconv.FormatUint(copied.Last, 10))
+		d.refuse(w, "copied", "number the next question above %d", copied.Last)
+		return
+	case err != nil:
 		d.refuse(w, "leader", "%v", err)
 		return
 	}

@@ -34,6 +34,7 @@ var refusals = map[string]Refusal{
 	"length":    {http.StatusLengthRequired, "The body's length must be told"},
 	"oversized": {http.StatusRequestEntityTooLarge, "The body is longer than any message that is due"},
 	"due":       {http.StatusConflict, "No such message is due of this party"},
+	"copied":    {http.StatusConflict, "The question is a copy, or older than another"},
 	"busy":      {http.StatusConflict, "Another body of this party is being read"},
 	"full":      {http.StatusServiceUnavailable, "Too many bytes are being read"},
 	"slow":      {http.StatusRequestTimeout, "The body came too slowly, or broke off"},

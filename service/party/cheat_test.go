@@ -434,6 +434,9 @@ func heard(q *http.Request, body []byte) string {
 	if query.Has("seen") { // names of messages, of one length
 		query.Set("seen", strconv.Itoa(len(strings.Split(query.Get("seen"), ","))))
 	}
+	if query.Has("number") { // how many it has asked since some instant, however long each took
+		query.Set("number", "above the last")
+	}
 	kind := wire.Type(0)
 	if h, _, err := wire.ParseHeader(body); err == nil {
 		kind = h.Type

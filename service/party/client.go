@@ -37,6 +37,7 @@ type RefusalError struct {
 	Status int
 	Kind   string // such as due, see package door
 	Detail string
+	last   uint64 // number of a question, of the kind copied
 }
 
 func (e *RefusalError) Error() string {
@@ -62,6 +63,7 @@ type Server struct {
 	bases    []string
 	at       atomic.Int64 // which of them; the next after one that does not answer
 	sent     atomic.Int64
+	number   atomic.Uint64 // of the last question; it begins with a time
 	identity crypto.Signer
 	client   *http.Client
 }
@@ -92,6 +94,7 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 		}
 		s.bases = append(s.bases, base)
 	}
+	s.number.Store(uint64(time.Now().UnixNano()))
 	if key, ok := identity.Public().(ed25519.PublicKey); ok {
 		s.at.Store(int64(key[0]))
 	}
@@ -217,6 +220,7 @@ func (s *Server) doAt(
 		var p door.Problem
 		if json.Unmarshal(text, &p) == nil {
 			refusal.Kind, refusal.Detail = strings.TrimPrefix(p.Type, door.ProblemPrefix), p.Detail
+			refusal.last, _ = strconv.ParseUint(answer.Header.Get(door.HeaderNumber), 10, 62)
 		}
 		return nil, refusal
 	}
@@ -333,9 +337,16 @@ func (s *Server) next(
 	if ask.Offer > 0 {
 		q.Set("offer", strconv.FormatUint(ask.Offer, 10))
 	}
+	q.Set("number", strconv.FormatUint(s.numbered(), 10))
 	q.Set("least", strconv.FormatUint(ask.Least, 10))
 	q.Set("round", strconv.FormatUint(ask.Round, 10))
 	answer, err := s.do(ctx, http.MethodGet, path+"/next?"+q.Encode(), nil)
+	var refusal *RefusalError
+	if errors.As(err, &refusal) && refusal.Kind == "copied" {
+		s.above(refusal.last)
+		q.Set("number", strconv.FormatUint(s.numbered(), 10))
+		answer, err = s.do(ctx, http.MethodGet, path+"/next?"+q.Encode(), nil)
+	}
 	if err != nil {
 		return runner.Next{}, err
 	}
@@ -351,6 +362,17 @@ func (s *Server) next(
 	}
 	next.Message, err = bodyOf(answer, most)
 	return next, err
+}
+
+// numbered returns the number of the next question. It counts from when the Server was made, and so
+// says nothing of when a party did what.
+func (s *Server) numbered() uint64 { return s.number.Add(1) }
+
+// above has the next question be of a number above one.
+func (s *Server) above(number uint64) {
+	for last := s.number.Load(); last < number; last = s.number.Load() {
+		s.number.CompareAndSwap(last, number)
+	}
 }
 
 // errOther: an answer that no server of this kind gives, such as a proxy's own page.

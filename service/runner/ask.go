@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -31,6 +32,30 @@ type Ask struct {
 	Offer    uint64   // a round that it has its one message of, and not been told to upload
 	Seen     []string // items that it has
 	Working  bool     // it is busy with what it has, and wants to hear only what is newer
+	// Number rises from question to question, so that a copy of an older one changes nothing; 0
+	// for a question that nobody can copy.
+	Number uint64
+}
+
+// CopiedError refuses a question whose number is not above the last one, or not above the time at
+// which this runner started, in nanoseconds since 1970: who may have copied it is unknown.
+type CopiedError struct {
+	Last uint64 // number the next question above it
+}
+
+func (e *CopiedError) Error() string {
+	return fmt.Sprintf("runner: the question is a copy, or older than one that was asked: number the "+
+		"next one above %d", e.Last)
+}
+
+// numbered notes the number of a question, or fails with [CopiedError].
+func (r *Runner) numbered(p Peer, number uint64) error {
+	at := r.peer(p)
+	if last := max(at.number, uint64(r.began.UnixNano())); number > 0 && number <= last {
+		return &CopiedError{last}
+	}
+	at.number = max(at.number, number)
+	return nil
 }
 
 // Kind says what is next.
@@ -68,10 +93,14 @@ func (n *Next) Sent() {
 }
 
 // Next waits until there is something for a party or a member to do, or ctx ends, when it returns
-// Nothing. Call the result's Sent. It fails with [ErrStopped].
+// Nothing. Call the result's Sent. It fails with [ErrStopped] or [CopiedError].
 func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 	if err := r.acquire(ctx); err != nil {
 		return Next{}, orNothing(ctx, err)
+	}
+	if err := r.numbered(p, ask.Number); err != nil {
+		r.release()
+		return Next{}, err
 	}
 	r.peer(p).polls++
 	r.connected(p, &ask)

@@ -61,6 +61,7 @@ type Options struct {
 // peer is what the runner knows of a party or a member, in memory only.
 type peer struct {
 	polls     int    // that are open
+	number    uint64 // of the last question
 	asked     string // item that it was last asked for
 	askedWhen time.Time
 	changed   chan struct{} // closed when there is something new for it; nil: it does not wait
