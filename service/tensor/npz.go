@@ -27,6 +27,13 @@ const (
 // mostNPYHeader bounds the text before an array's numbers.
 const mostNPYHeader = 4096
 
+// An archive may unpack to so many times its bytes and a small model besides: weights that were
+// trained compress by little, and a file of a few megabytes must not take gigabytes.
+const (
+	mostUnpacked = 8
+	smallModel   = 32 << 20
+)
+
 // npyHeader is the text that NumPy writes, its keys in this order.
 var npyHeader = regexp.MustCompile(
 	`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
@@ -47,7 +54,8 @@ func ParseAny(b []byte) (s Spec, values []float64, notes map[string]string, err 
 
 // ParseNPZ reads the arrays of an .npz file in the archive's order, as numpy.savez and
 // savez_compressed write them: one .npy file for each, stored or deflated, of type <f4 or
-// <f8, the same for all, in C order, finite. It fails with [ErrNPZ].
+// <f8, the same for all, in C order, finite. It takes up to eight times the archive's bytes and 32
+// MiB of numbers. It fails with [ErrNPZ].
 func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 	fail := func(format string, a ...any) (Spec, []float64, error) {
 		return Spec{}, nil, fmt.Errorf("%w: %s", ErrNPZ, fmt.Sprintf(format, a...))
@@ -59,6 +67,7 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 	if n := len(archive.File); n < 1 || n > maxTensors {
 		return fail("%d arrays, want 1 to %d; name them in numpy.savez(file, name=array)", n, maxTensors)
 	}
+	left := mostUnpacked*len(b) + smallModel
 	for _, f := range archive.File {
 		name, isArray := strings.CutSuffix(f.Name, ".npy")
 		switch {
@@ -71,9 +80,10 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 		}
 		spec := Spec{DType: s.DType}
 		var numbers []float64
-		if spec, numbers, err = readArray(f, name, spec.DType, maxNumbers-len(values)); err != nil {
+		if spec, numbers, err = readArray(f, name, spec.DType, maxNumbers-len(values), left); err != nil {
 			return Spec{}, nil, err
 		}
+		left -= len(numbers) * spec.DType.Size()
 		s.DType = spec.DType
 		s.Tensors = append(s.Tensors, spec.Tensors...)
 		values = append(values, numbers...)
@@ -84,9 +94,11 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 	return s, values, nil
 }
 
-// readArray reads one array of at most so many numbers; dtype is that of those before, or
-// empty.
-func readArray(f *zip.File, name string, dtype DType, most int) (Spec, []float64, error) {
+// readArray reads one array of at most so many numbers, and bytes of them; dtype is that of those
+// before, or empty.
+func readArray(
+	f *zip.File, name string, dtype DType, most, left int,
+) (Spec, []float64, error) {
 	fail := func(format string, a ...any) (Spec, []float64, error) {
 		return Spec{}, nil, fmt.Errorf("%w: %.80q: %s", ErrNPZ, name, fmt.Sprintf(format, a...))
 	}
@@ -146,8 +158,12 @@ func readArray(f *zip.File, name string, dtype DType, most int) (Spec, []float64
 		return fail("shape %v; arrays have 1 number or more, all together %d at most", t.Shape,
 			maxNumbers)
 	}
-	// What is there decides what is allocated, not what the header says.
 	size := own.Size()
+	if n > left/size {
+		return fail("the archive unpacks to more than %d times its size; save it by numpy.savez, which "+
+			"does not compress", mostUnpacked)
+	}
+	// What is there decides what is allocated, not what the header says.
 	data, err := io.ReadAll(io.LimitReader(r, int64(n)*int64(size)+1))
 	if err != nil {
 		return fail("%v", err)
