@@ -18,7 +18,7 @@ type Signal struct {
 // signalParties are as many as are asked for their first updates.
 const signalParties = 50
 
-// Signal returns how large noise is beside the first updates, which parties find as they would in
+// Signal returns how large noise is next to the first updates, which parties find as they would in
 // the first round. It is for an experimenter, who has all rows: nothing protects Update. Without
 // Noise all is 0. It fails with a [job.ConfigError], and as training does.
 func (o Options) Signal(ctx context.Context) (s Signal, err error) {

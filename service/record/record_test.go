@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -288,9 +289,9 @@ func TestLongObjects(t *testing.T) {
 		"fewer parts":   {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: 2, Sealing: 2},
 		"a later part":  {Name: first.Name + ".1", Digest: first.Digest, Size: first.Size, Sealing: 2},
 		"no such parts": {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: -1, Sealing: 2},
-		"many parts":    {Name: first.Name, Size: first.Size, Parts: 1 << 40, Sealing: 2},
+		"many parts":    {Name: first.Name, Size: first.Size, Parts: math.MaxInt32, Sealing: 2},
 		"below nothing": {Name: first.Name, Digest: first.Digest, Size: -1, Parts: 3, Sealing: 2},
-		"another size":  {Name: first.Name, Digest: first.Digest, Size: 1 << 40, Parts: 3, Sealing: 2},
+		"another size":  {Name: first.Name, Digest: first.Digest, Size: math.MaxInt32, Parts: 3, Sealing: 2},
 		"an old one":    {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: 3},
 	} {
 		if _, err := h.Get(ctx, &ref); !errors.Is(err, record.ErrRecord) {
