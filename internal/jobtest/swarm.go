@@ -302,7 +302,7 @@ func (s *Swarm) serverDies() bool {
 
 // restart starts the server, perhaps on a machine whose clock says something else.
 func (s *Swarm) restart() {
-	if s.happens(10 * s.rates.jump) {
+	if s.happens(10*s.rates.jump) && s.Server.drive == nil { // else it was started by hand
 		s.Server.Skew += s.span(2*drive.Minute) - drive.Minute
 	}
 	s.Server.Start()
