@@ -42,7 +42,7 @@ type oneshotParty struct {
 }
 
 func (p *oneshotParty) load() error {
-	limits, err := LimitsOf(p.Plan)
+	limits, err := LimitsOf(p.Plan, p.Identity.Public())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package hushsum
 import (
 	"context"
 	"crypto"
+	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -482,11 +483,19 @@ func refused(body []byte) error {
 	return &DifferenceError{Field: r.Field, Ours: r.Theirs, Theirs: r.Ours}
 }
 
-// LimitsOf returns what a party of a plan agrees to, for its guard. It fails with errors of the
-// accountant.
-func LimitsOf(s *Settled) (drive.Limits, error) {
+// LimitsOf returns what the party with a key of the roster agrees to, for its guard. Without a key
+// it is one that has spent nothing before. It fails with errors of the accountant.
+func LimitsOf(s *Settled, key crypto.PublicKey) (drive.Limits, error) {
 	ledger, err := s.Ledger()
+	name := ""
+	if roster := s.Roster(); roster != nil {
+		public, _ := key.(ed25519.PublicKey)
+		if i, found := roster.Index(public); found {
+			name = roster.Name(i)
+		}
+	}
 	return drive.Limits{
+		Account:     name,
 		Rounds:      uint64(s.Rounds()),
 		Submissions: uint64(s.Submissions()),
 		Every:       uint64(len(s.Band())),

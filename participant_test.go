@@ -450,7 +450,7 @@ func TestLimits(t *testing.T) {
 	plan := testPlan()
 	plan.Noise, plan.Epsilon = accounting.FamilyDiscreteGaussian, 1
 	j := newJob(t, plan, 7)
-	limits, err := LimitsOf(j.settled)
+	limits, err := LimitsOf(j.settled, nil)
 	if err != nil || limits.Rounds != 6 || limits.Ledger == nil {
 		t.Fatalf("%+v, %v", limits, err)
 	}

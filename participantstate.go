@@ -54,7 +54,7 @@ func (p *participant) save(r drive.Ready) error {
 }
 
 func (p *participant) load() error {
-	limits, err := LimitsOf(p.Plan)
+	limits, err := LimitsOf(p.Plan, p.Identity.Public())
 	if err != nil {
 		return err
 	}

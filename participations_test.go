@@ -52,7 +52,7 @@ func TestParticipations(t *testing.T) {
 // reason.
 func TestParticipationsLimits(t *testing.T) {
 	g := declared(t, oftenJob(", participations = 3"), 5)
-	limits, err := LimitsOf(g.settled)
+	limits, err := LimitsOf(g.settled, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -415,7 +415,7 @@ func TestTrainedByTurns(t *testing.T) {
 			}
 		}
 	}
-	limits, err := hushsum.LimitsOf(g.settled)
+	limits, err := hushsum.LimitsOf(g.settled, nil)
 	if err != nil || limits.Every != 2 || g.settled.Charges(traineesRounds) != 2 {
 		t.Errorf("%+v, %v", limits, err)
 	}

@@ -253,3 +253,27 @@ func fingerprint(account []charge) string {
 	slices.Sort(lines)
 	return fmt.Sprint(lines)
 }
+
+// Carry adds what clients have spent by another ledger to this one, without asking whether there is
+// a budget for it: it is spent. Both must be of one view. A client without an account has spent
+// nothing.
+func (l *Ledger) Carry(from *Ledger, clients ...string) error {
+	if l.view != from.view {
+		return configError("the ledgers are against %v and %v", l.view, from.view)
+	}
+	next := map[string][]charge{}
+	for _, id := range clients {
+		account := l.accounts[id]
+		for _, c := range from.accounts[id] {
+			var err error
+			if account, err = appendCharge(account, c); err != nil {
+				return err
+			}
+		}
+		if len(account) > 0 {
+			next[id] = account
+		}
+	}
+	maps.Copy(l.accounts, next)
+	return nil
+}

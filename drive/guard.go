@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -32,10 +33,12 @@ type Limits struct {
 	// Every, above 1, says that Cost is of so many rounds in a row, in which the submissions of a
 	// party are parts of one vector: it is charged in the first of them, whichever of them it is in.
 	Every uint64
-	// Cost says what one submission spends, and Ledger is an empty ledger that holds the party to
-	// its budget; nil without noise.
+	// Cost says what one submission spends, and Ledger holds the party to its budget, with what it has
+	// spent in earlier jobs as far as that counts; nil without noise.
 	Cost   accounting.Round
 	Ledger *accounting.Ledger
+	// Account is the party's name in Ledger; empty: "party".
+	Account string
 }
 
 // submissions is how many leave at most.
@@ -57,8 +60,8 @@ func (l *Limits) charges(last, count uint64) uint64 {
 // bands is how many runs of so many rounds begin up to one.
 func bands(round, every uint64) uint64 { return (round + every - 1) / every }
 
-// account is the name of the party in its own ledger.
-const account = "party"
+// account is the party's name in its ledger.
+func (l *Limits) account() string { return cmp.Or(l.Account, "party") }
 
 // Guard counts what a party releases. Rounds of a job have rising numbers, and each is answered
 // once, so that the last number and a count are all that there is to remember.
@@ -87,7 +90,7 @@ func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 // there is a budget for them: they are over.
 func (g *Guard) spend(last, count uint64) error {
 	if charges := g.limits.charges(last, count); g.ledger != nil && charges > 0 {
-		err := spendAnyway(g.ledger, g.limits.Cost, int(charges), account)
+		err := spendAnyway(g.ledger, g.limits.Cost, int(charges), g.limits.account())
 		if err != nil {
 			return err
 		}
@@ -108,7 +111,7 @@ func (g *Guard) Spent() (*accounting.Spent, error) {
 	if g.ledger == nil {
 		return nil, nil
 	}
-	spent, err := g.ledger.Spent(account)
+	spent, err := g.ledger.Spent(g.limits.account())
 	return &spent, err
 }
 
@@ -138,7 +141,7 @@ func (g *Guard) charged(round uint64) (*Guard, error) {
 	if more == 0 {
 		return out, nil
 	}
-	if err := out.ledger.SpendRounds(g.limits.Cost, int(more), account); err != nil {
+	if err := out.ledger.SpendRounds(g.limits.Cost, int(more), g.limits.account()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSpent, err)
 	}
 	return out, nil

@@ -230,12 +230,15 @@ func (c *checker) buffer(n int) {
 func (c *checker) privacy() {
 	p := &c.Privacy
 	c.takes(c.Noisy(), "there is no noise", `write privacy.noise = "discrete-gaussian", or leave it out`,
-		"privacy.epsilon", "privacy.multiplier", "privacy.delta", "privacy.bits", "privacy.sign_share")
+		"privacy.epsilon", "privacy.before", "privacy.multiplier",
+		"privacy.delta", "privacy.bits", "privacy.sign_share")
 	c.refuse(c.Noisy() && p.Clip == 0, "privacy.clip",
 		"write the L2 norm that what a unit adds is clipped to, such as 1.0",
 		"noise hides what is bounded")
 	c.refuse(c.Noisy() && p.Epsilon == 0 && p.Multiplier == 0, "privacy.epsilon",
 		"write a budget such as 4.0, or privacy.multiplier", "nothing says how much noise there is")
+	c.takes(p.Epsilon > 0, "there is no budget that it counts against", "write privacy.epsilon",
+		"privacy.before")
 	c.refuse(c.Noisy() && c.Oneshot() && p.Noise != "discrete-gaussian", "privacy.noise",
 		"use discrete-gaussian", "%s noise does not hide the keys of one-message sums", p.Noise)
 	c.refuse(p.Clip != 0 && !(p.Clip >= 0x1p-500 && p.Clip <= 0x1p500), "privacy.clip",
@@ -270,7 +273,8 @@ func (c *checker) masked() bool { return c.Training.Mask != "" && c.Training.Mas
 func (c *checker) model() {
 	m := &c.Model
 	declared := 0
-	for _, is := range []bool{m.Name != "", m.Length > 0, len(m.Tensor) > 0, m.File != ""} {
+	for _, is := range []bool{m.Name != "", m.Length > 0, len(m.Tensor) > 0,
+		m.File != "" && m.Name == ""} { // a named model may begin with a file's weights
 		if is {
 			declared++
 		}
@@ -282,8 +286,8 @@ func (c *checker) model() {
 	c.takes(m.Name != "", "rows are the parties' own", "leave it out, or write model.name",
 		"model.features", "model.classes")
 	c.takes(len(m.Tensor) > 0, "there are no tensors to begin", "leave it out", "model.init")
-	c.takes(len(m.Tensor) > 0 || m.File != "", "the model has no tensors of its own", "leave it out",
-		"model.personal")
+	c.takes(len(m.Tensor) > 0 || m.File != "" && m.Name == "",
+		"the model has no tensors of its own", "leave it out", "model.personal")
 	c.refuse(m.Name == "logistic" && m.Classes > 2, "model.name", "use softmax",
 		"logistic regression has two classes, and rows have %d", m.Classes)
 	if lenet := m.Name == "lenet" || m.Name == "lenet-norm"; lenet && m.Features > 0 {

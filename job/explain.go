@@ -44,6 +44,9 @@ func (j *Job) explain(s *Settled) []string {
 			"them: key exchange is classical.")
 	}
 	lines = append(lines, j.sayNoise())
+	if s != nil && s.before != nil {
+		lines = append(lines, s.sayBefore())
+	}
 	if s != nil && j.Noisy() {
 		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that a sum has at least.",
 			count(s.survivors-j.Parties.Colluders, "honest party", "honest parties")))
@@ -223,7 +226,8 @@ func (j *Job) sayTraining() string {
 // sayFiles lists the files that a job names.
 func (j *Job) sayFiles() string {
 	var names []string
-	for _, name := range []string{j.Parties.Roster, j.Sum.Committee, j.Model.File} {
+	for _, name := range []string{j.Parties.Roster, j.Sum.Committee, j.Privacy.Before,
+		j.Model.File} {
 		if name != "" {
 			names = append(names, name)
 		}

@@ -127,6 +127,9 @@ var theJob = tableOf(
 	number("privacy.epsilon", func(j *Job) *float64 { return &j.Privacy.Epsilon }, positive,
 		"Bounds what all rounds spend of the privacy of each unit, against the server.").
 		means("none: privacy.multiplier sets the noise").flag("epsilon", "E"),
+	text("privacy.before", func(j *Job) *string { return &j.Privacy.Before },
+		"Names the file of what the parties have spent before, which counts.").
+		form("a file, as seen from the job's", someText).of(Content),
 	number("privacy.multiplier", func(j *Job) *float64 { return &j.Privacy.Multiplier }, positive,
 		"Sets the standard deviation of a sum's noise over the L2 sensitivity.").
 		means("the least that keeps privacy.epsilon").flag("noise-multiplier", "Z"),

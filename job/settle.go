@@ -23,6 +23,7 @@ type Files struct {
 	Roster    *keyexchange.Roster // the parties
 	Committee *keyexchange.Roster // of one-message sums
 	Model     []byte              // the first model, as its file has it
+	Before    []byte              // text of a [Before]
 	// Length is how many numbers of that file, or of tensors some of which stay with parties,
 	// are shared; 0: all that the job says.
 	Length int
@@ -51,13 +52,25 @@ func (j *Job) Files() (f Files, err error) {
 	if f.Roster, err = roster("parties.roster", j.Parties.Roster); err != nil {
 		return f, err
 	}
-	if f.Committee, err = roster("sum.committee", j.Sum.Committee); err != nil || j.Model.File == "" {
+	if f.Committee, err = roster("sum.committee", j.Sum.Committee); err != nil {
 		return f, err
 	}
-	if f.Model, err = j.readFile(j.Model.File, 9*MaxLength); err != nil {
-		err = j.Mistake("model.file", "name a file, as seen from the folder of the job's", "%v", err)
+	for _, c := range []struct {
+		path, name string
+		into       *[]byte
+		most       int64
+	}{
+		{"privacy.before", j.Privacy.Before, &f.Before, maxRoster},
+		{"model.file", j.Model.File, &f.Model, 9 * MaxLength},
+	} {
+		if c.name == "" {
+			continue
+		}
+		if *c.into, err = j.readFile(c.name, c.most); err != nil {
+			return f, j.Mistake(c.path, "name a file, as seen from the folder of the job's", "%v", err)
+		}
 	}
-	return f, err
+	return f, nil
 }
 
 // readFile reads a file that the job names.
@@ -207,6 +220,9 @@ func (x *settling) noise() error {
 		release.Signs = &privacy.Signs{Dimension: x.numbers(), Part: p.SignShare}
 	}
 	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, ByRDP: x.files.earlier}
+	if x.out.budget.Before, err = x.before(); err != nil {
+		return err
+	}
 	if release.Noise.Multiplier == 0 {
 		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.charges())
 		if err != nil {
@@ -235,6 +251,7 @@ func (x *settling) fromPrivacy(err error) error {
 		"Noise.Multiplier":          "privacy.epsilon",
 		"Contributors.Colluders":    "parties.colluders",
 		"Contributors.MinSurvivors": "parties.drop_out",
+		"Budget.Before":             "privacy.before",
 		"Budget.Epsilon":            "privacy.epsilon",
 		"Budget.Delta":              "privacy.delta",
 		"Dimension":                 "model",
@@ -291,6 +308,10 @@ func (x *settling) sessions() error {
 	roster, model := x.files.Roster.Digest(), sha256.Sum256(x.files.Model)
 	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled\n%x\n%x\n%x\n%.5e %.5e", declared,
 		roster, model, x.multiplier, x.out.encoder.Scale))
+	if x.files.Before != nil {
+		before := sha256.Sum256(x.files.Before)
+		x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/4 settled\n%x\n%x", x.out.digest, before))
+	}
 	x.out.session = protocol.Config{
 		Label:      label(x.Name, x.out.digest),
 		Roster:     x.files.Roster,

@@ -24,6 +24,7 @@ type Settled struct {
 	plan      Plan   // zero for others
 	session   protocol.Config
 	budget    privacy.Budget
+	before    *Before // nil: nothing counts that was spent before
 	encoder   aggregation.Encoder
 	mechanism *privacy.Mechanism // nil without noise
 	layout    masking.Layout

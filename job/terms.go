@@ -92,13 +92,21 @@ func (s *Settled) Config(number uint64) *protocol.Config {
 	return &config
 }
 
-// Ledger returns an empty ledger that holds every party to the budget, or nil if there is
-// none to hold them to.
+// Ledger returns a ledger that holds every party to the budget, by its name, or nil if there is
+// none to hold them to. It has what was spent before as far as that counts, by parties that have
+// left too, who may come back.
 func (s *Settled) Ledger() (*accounting.Ledger, error) {
 	if s.mechanism == nil || s.budget.Epsilon == 0 {
 		return nil, nil
 	}
-	return s.budget.Ledger()
+	own, err := s.budget.Ledger()
+	if err != nil || s.before == nil {
+		return own, err
+	}
+	left := slices.DeleteFunc(s.before.Ledger.Clients(), func(name string) bool {
+		return slices.Contains(s.budget.Before.Clients(), name)
+	})
+	return own, own.Carry(s.before.Ledger, left...)
 }
 
 // Rounds returns how many sums there are, 0 of [Terms], which say none.

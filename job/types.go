@@ -125,6 +125,9 @@ type Privacy struct {
 	// Sets the standard deviation of a sum's noise over the L2 sensitivity. Range: above 0. Default:
 	// the least that keeps privacy.epsilon.
 	Multiplier float64
+	// Names the file of what the parties have spent before, which counts. Values: a file, as seen
+	// from the job's.
+	Before string
 	// Lets epsilon fail with this probability. Range: above 0, below 1 (probability). Default: 1e-05.
 	Delta float64
 	// Clips what a unit adds, in L2 norm. Range: above 0 (of the vector). Default: none; required

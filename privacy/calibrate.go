@@ -21,6 +21,8 @@ type Budget struct {
 	// ByRDP has [Release.Calibrate] ask for the noise that accounting.Round.WithinRDP does: for jobs
 	// that began with it.
 	ByRDP bool
+	// Before has what parties have spent already, by their names, which counts; nil: nothing.
+	Before *accounting.Ledger
 }
 
 // WithDefaults returns the budget with its defaults filled in.
@@ -51,14 +53,25 @@ func (b Budget) Validate() error {
 	return nil
 }
 
-// Ledger returns an empty ledger that holds every party to the budget. It fails with a
-// [ConfigError], also if there is no limit.
+// Ledger returns a ledger that holds every party to the budget, and has what Before has. It fails
+// with a [ConfigError], also if there is no limit.
 func (b Budget) Ledger() (*accounting.Ledger, error) {
 	if err := b.limited(); err != nil {
 		return nil, err
 	}
 	b = b.WithDefaults()
-	return accounting.NewLedger(b.Against, accounting.Target{Epsilon: b.Epsilon, Delta: b.Delta})
+	l, err := accounting.NewLedger(b.Against, b.target())
+	if err == nil && b.Before != nil {
+		err = l.Carry(b.Before, b.Before.Clients()...)
+	}
+	if err != nil {
+		return nil, because("Budget.Before", err)
+	}
+	return l, nil
+}
+
+func (b Budget) target() accounting.Target {
+	return accounting.Target{Epsilon: b.Epsilon, Delta: b.Delta}
 }
 
 // limited is Validate for uses that take a limit.
@@ -67,6 +80,21 @@ func (b Budget) limited() error {
 		return bad("Budget.Epsilon", "use a number above 0, such as 4", "there is no budget to keep")
 	}
 	return b.Validate()
+}
+
+// spent returns a [ConfigError] for a party that has no budget left before the first round.
+func (b Budget) spent(ledger *accounting.Ledger) error {
+	for _, party := range ledger.Clients() {
+		spent, err := ledger.Spent(party)
+		if err != nil {
+			return because("Budget.Before", err)
+		}
+		if spent.Upper >= b.Epsilon {
+			return bad("Budget.Epsilon", "use more, or leave the party out",
+				"%s has spent epsilon %.4g before", party, spent.Upper)
+		}
+	}
+	return nil
 }
 
 // leastMultiplier is below which Calibrate looks no further.
@@ -84,6 +112,13 @@ func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error
 		return 0, err
 	}
 	b = b.WithDefaults()
+	ledger, err := b.Ledger()
+	if err != nil {
+		return 0, err
+	}
+	if over := b.spent(ledger); over != nil {
+		return 0, over
+	}
 	within := func(multiplier float64) (bool, error) {
 		m, err := r.mechanism(multiplier)
 		if errors.Is(err, errTooLittle) {
@@ -92,11 +127,18 @@ func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error
 		if err != nil {
 			return false, err
 		}
-		target := accounting.Target{Epsilon: b.Epsilon, Delta: b.Delta}
 		if b.ByRDP {
-			return m.Round().WithinRDP(target, b.Against, rounds)
+			return m.Round().WithinRDP(b.target(), b.Against, rounds)
 		}
-		return m.Round().Within(target, b.Against, rounds)
+		ok, err := m.Round().Within(b.target(), b.Against, rounds)
+		if !ok || len(ledger.Clients()) == 0 {
+			return ok, err
+		}
+		err = ledger.Clone().SpendRounds(m.Round(), rounds, ledger.Clients()...)
+		if errors.Is(err, accounting.ErrBudget) {
+			return false, nil
+		}
+		return err == nil, err
 	}
 	// Of the multipliers tried, little is too little, wide too wide for the ring.
 	enough, little, wide := 1.0, 0.0, math.Inf(1)

@@ -84,7 +84,7 @@ func (g *guard) learn(limits drive.Limits, known counted) error {
 func (s *sidecar) guard(
 	settled *hushsum.Settled, identity ed25519.PrivateKey, known counted,
 ) (*guard, error) {
-	limits, err := hushsum.LimitsOf(settled)
+	limits, err := hushsum.LimitsOf(settled, identity.Public())
 	if err != nil {
 		return nil, err
 	}

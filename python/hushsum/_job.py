@@ -147,6 +147,8 @@ class Job(Declared):
                 discrete-laplace, skellam. Default: "none".
             epsilon: Bounds what all rounds spend of the privacy of each unit, against the
                 server. Range: above 0. Default: none: privacy.multiplier sets the noise.
+            before: Names the file of what the parties have spent before, which counts.
+                Values: a file, as seen from the job's.
             multiplier: Sets the standard deviation of a sum's noise over the L2
                 sensitivity. Range: above 0. Default: the least that keeps privacy.epsilon.
             delta: Lets epsilon fail with this probability. Range: above 0, below 1
@@ -173,6 +175,7 @@ class Job(Declared):
         records: int = 0
         noise: Literal["none", "discrete-gaussian", "discrete-laplace", "skellam"] = "none"
         epsilon: float = 0.0
+        before: str = ""
         multiplier: float = 0.0
         delta: float = 1e-05
         clip: float = 0.0

@@ -66,9 +66,11 @@ type Description struct {
 	Text   string `json:"text"`          // of the federation's file
 	Roster string `json:"roster"`        // fingerprint: its digest in hexadecimal digits
 	// Committee is the fingerprint of the committee of one-message sums.
-	Committee string   `json:"committee,omitempty"`
-	Initial   bool     `json:"initial"` // whether the file names a first model
-	Meaning   []string `json:"meaning"`
+	Committee string `json:"committee,omitempty"`
+	Initial   bool   `json:"initial"` // whether the file names a first model
+	// Before says whether it names what was spent before.
+	Before  bool     `json:"before,omitempty"`
+	Meaning []string `json:"meaning"`
 }
 
 func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
@@ -87,6 +89,7 @@ func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
 		Text:      string(f.Text),
 		Roster:    hex.EncodeToString(digest[:]),
 		Initial:   f.Job.Model.File != "",
+		Before:    c.Files.Before != nil,
 		Meaning:   f.Meaning(),
 	})
 }
@@ -111,6 +114,37 @@ func (d *Door) initial(w http.ResponseWriter, r *http.Request, c *caller) {
 		return
 	}
 	d.serveModel(w, r, c.Files.Model)
+}
+
+func (d *Door) before(w http.ResponseWriter, _ *http.Request, c *caller) {
+	if c.Files.Before == nil {
+		d.refuse(w, "route", "the federation goes on from none")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(c.Files.Before)
+}
+
+// Successor is a federation that goes on from another, by an operator's word.
+type Successor struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	// Succession is 32 bytes of the operator's key and 64 of its signature, see
+	// federation.Federation.Signer.
+	Succession []byte `json:"succession"`
+}
+
+func (d *Door) successors(w http.ResponseWriter, _ *http.Request, c *caller) {
+	out := []Successor{}
+	for _, e := range d.Federations.Entries() {
+		f := e.Federation
+		before := f.Settled.Before()
+		if before == nil || before.Federation != c.Federation.ID || e.Files.Succession == nil {
+			continue
+		}
+		out = append(out, Successor{f.Job.Name, f.ID, e.Files.Succession})
+	}
+	answer(w, out)
 }
 
 // model serves the broadcast of a round, or the last model, with ranges.

@@ -173,7 +173,7 @@ func TestEarlierTrainingMistakes(t *testing.T) {
 		{"features = 5", "features = 9223372036854775807", 13, "1 to 4,194,304"},
 		{`model = "mlp:4"`, `model = "mlp:16384,16384"`, 5, "fewer"},
 		{"rounds = 6", "rounds = 5", 2, "twice the number"},
-		{"[training]", "[model]\nfile = \"m\"\n[training]", 4, "leave all but one out"},
+		{"[training]", "[model]\nfile = \"m\"\n[training]", 5, "model.file"},
 		{"[training]", "[metrics]\nshare = 0.1\n[training]", 5, "no metrics"},
 		{`noise = "none"`, "noise = \"discrete-gaussian\"\nepsilon = 8.0\nclip = 1.0", 6, "use fedavg"},
 		{`noise = "none"`, "epsilon = 8.0", 0, "there is no noise"},

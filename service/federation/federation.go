@@ -38,9 +38,16 @@ type Federation struct {
 	training *training.Training // nil: parties train by programs of their own
 }
 
-// Files holds what a federation is made of: the text of its file, and what the files have that it
-// names: the parties, the committee of one-message sums, and the first model.
-type Files struct{ Text, Roster, Committee, Model []byte }
+// Files holds what a federation is made of: the text of its file, and what the files have that
+// it names: the parties, the committee of one-message sums, what was spent before, and the first
+// model.
+type Files struct {
+	Text, Roster, Committee, Model []byte
+	Before                         []byte // text of a job.Before
+	// Succession is an operator's word that this federation goes on from the one that Before
+	// names: see Sign. Nil: parties join it by hand.
+	Succession []byte
+}
 
 // Read reads a federation's file, the roster next to it, and the model if it names one.
 func Read(name string) (*Federation, error) {
@@ -94,7 +101,7 @@ func readFiles(name string) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Files{Text: text, Model: files.Model}
+	out := &Files{Text: text, Model: files.Model, Before: files.Before}
 	if out.Roster, err = files.Roster.MarshalText(); err == nil && files.Committee != nil {
 		out.Committee, err = files.Committee.MarshalText()
 	}
@@ -124,7 +131,7 @@ func New(files Files) (*Federation, error) {
 		}
 		return f, nil
 	}
-	with := job.Files{Roster: roster, Model: files.Model}
+	with := job.Files{Roster: roster, Model: files.Model, Before: files.Before}
 	if files.Committee != nil {
 		if with.Committee, err = keyexchange.ParseRoster(files.Committee); err != nil {
 			return nil, j.Mistake("sum.committee",
@@ -218,6 +225,11 @@ func (f *Federation) settle(
 		f.Spec.Tensors = append(f.Spec.Tensors, tensor.Tensor{Name: t.Name, Shape: t.Shape})
 	}
 	f.Initial = f.training.Flat(f.training.First())
+	if f.Job.Model.File != "" {
+		if err := f.begin(files.Model); err != nil {
+			return err
+		}
+	}
 	f.Spec.Round(f.Initial)
 	return nil
 }

@@ -65,11 +65,16 @@ func (n *Node) adopt(id string) error {
 	if err != nil {
 		return err
 	}
-	model, err := n.records.Initial(n.ctx, d)
+	model, err := n.records.Initial(n.ctx, d, d.Model)
 	if err != nil {
 		return err
 	}
-	files := federation.Files{Text: d.Text, Roster: d.Roster, Committee: d.Committee, Model: model}
+	before, err := n.records.Initial(n.ctx, d, d.Before)
+	if err != nil {
+		return err
+	}
+	files := federation.Files{Text: d.Text, Roster: d.Roster, Committee: d.Committee, Model: model,
+		Before: before, Succession: d.Succession}
 	f, err := federation.New(files)
 	if err != nil {
 		return err

@@ -401,12 +401,15 @@ func (n *Node) Create(
 	ctx context.Context, files federation.Files,
 ) (*federation.Federation, error) {
 	f, err := federation.New(files)
+	if err == nil {
+		err = n.succeeds(ctx, f, files)
+	}
 	if err != nil {
 		return nil, err
 	}
 	d := record.Definition{ID: f.ID, Text: f.Text, Roster: files.Roster, Committee: files.Committee,
-		Created: time.Now().UTC()}
-	if err := n.records.Create(ctx, d, files.Model); err != nil {
+		Succession: files.Succession, Created: time.Now().UTC()}
+	if err := n.records.Create(ctx, d, files.Model, files.Before); err != nil {
 		return nil, err
 	}
 	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID}

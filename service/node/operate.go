@@ -23,7 +23,7 @@ import (
 
 // order is a question or order to a leader.
 type order struct {
-	What string `json:"what"` // status, pause, resume or end
+	What string `json:"what"` // status, before, pause, resume or end
 	Who  string `json:"who"`
 	// If, unless nil, is the number of decisions that the operator has seen.
 	If *uint64 `json:"seen,omitempty"`
@@ -33,6 +33,7 @@ type order struct {
 type reply struct {
 	Status  *runner.Status `json:"status,omitempty"`
 	Error   string         `json:"error,omitempty"`
+	Before  []byte         `json:"before,omitempty"`
 	Stale   bool           `json:"stale,omitempty"`
 	Stopped bool           `json:"stopped,omitempty"`
 }
@@ -120,6 +121,9 @@ func obey(ctx context.Context, r *runner.Runner, o order) (out reply, err error)
 	switch o.What {
 	case "status":
 		return out, nil
+	case "before":
+		out.Before, err = r.Before(ctx)
+		return out, err
 	case "pause":
 		err = r.Pause(ctx, o.Who)
 	case "resume":

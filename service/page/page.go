@@ -36,6 +36,8 @@ type Federations interface {
 	Do(ctx context.Context, id, what, who string, decisions *uint64) (*runner.Status, error)
 	Model(ctx context.Context, id string) ([]byte, error)
 	Meaning(id string) []string
+	// After returns what a federation begins with that goes on from one that has ended.
+	After(ctx context.Context, id string) (*federation.Files, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
 	Declare(ctx context.Context, files federation.Files) (id string, err error)
 }
@@ -87,6 +89,7 @@ var Routes = []string{
 	"POST /v1/federations",
 	"GET /v1/federations/{id}",
 	"GET /v1/federations/{id}/audit",
+	"GET /v1/federations/{id}/after",
 	"POST /v1/federations/{id}/{what}",
 	"GET /debug/pprof/{$}",
 	"GET /debug/pprof/{profile}",
@@ -139,6 +142,7 @@ func New(o Options) http.Handler {
 		"POST /v1/federations":                    s.operate(s.declare),
 		"GET /v1/federations/{id}":                s.read(s.statusJSON),
 		"GET /v1/federations/{id}/audit":          s.read(s.auditJSON),
+		"GET /v1/federations/{id}/after":          s.read(s.afterJSON),
 		"POST /v1/federations/{id}/{what}":        s.operate(s.doJSON),
 		"GET /debug/pprof/{$}":                    s.operate(pprof.Index),
 		"GET /debug/pprof/{profile}":              s.operate(pprof.Index),

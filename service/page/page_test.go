@@ -99,6 +99,10 @@ func (s *shown) Model(context.Context, string) ([]byte, error) { return []byte("
 
 func (s *shown) Meaning(string) []string { return []string{"It means what it says."} }
 
+func (s *shown) After(context.Context, string) (*federation.Files, error) {
+	return &federation.Files{Text: []byte("rounds = 2"), Roster: []byte("a")}, nil
+}
+
 func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
 	return []record.Line{{Time: time.Unix(0, 0), Event: "begun", Round: 7, Parties: 9}}, nil
 }

@@ -68,12 +68,25 @@ func (s *site) auditJSON(w http.ResponseWriter, r *http.Request) {
 	answer(w, lines)
 }
 
-// Declared is the body that declares a federation.
+func (s *site) afterJSON(w http.ResponseWriter, r *http.Request) {
+	files, err := s.Federations.After(r.Context(), r.PathValue("id"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answer(w, Declared(*files))
+}
+
+// Declared is the body that declares a federation, and what one begins with that goes on from
+// another.
 type Declared struct {
 	Text      []byte `json:"text"`
 	Roster    []byte `json:"roster"`
 	Committee []byte `json:"committee,omitempty"`
 	Model     []byte `json:"model,omitempty"`
+	Before    []byte `json:"before,omitempty"`
+	// Succession is 32 bytes of an operator's key and 64 of its signature.
+	Succession []byte `json:"succession,omitempty"`
 }
 
 func (s *site) declare(w http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/signature"
@@ -75,6 +76,7 @@ func fail(w http.ResponseWriter, err error) {
 		{ErrStale, "stale"},
 		{record.ErrExists, "exists"},
 		{job.ErrConfig, "federation"},
+		{federation.ErrSuccession, "federation"},
 		{runner.ErrStopped, "leader"},
 		{record.ErrUnavailable, "leader"},
 		{record.ErrLost, "leader"},

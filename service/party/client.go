@@ -295,6 +295,22 @@ func (s *Server) Committee(ctx context.Context, id string) ([]byte, error) {
 	return b, err
 }
 
+// Before returns the text of what the parties of a federation have spent before.
+func (s *Server) Before(ctx context.Context, id string) ([]byte, error) {
+	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id)+"/before", mostRoster)
+	return b, err
+}
+
+// successors returns what the server says goes on from a federation.
+func (s *Server) successors(ctx context.Context, id string) ([]door.Successor, error) {
+	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id)+"/successors", mostJSON)
+	if err != nil {
+		return nil, err
+	}
+	var out []door.Successor
+	return out, strictJSON(b, &out)
+}
+
 // Model returns the broadcast of a round, or with 0 the last model.
 func (s *Server) Model(ctx context.Context, id string, round int, most int64) ([]byte, error) {
 	path := "/v1/federations/" + id + "/model"

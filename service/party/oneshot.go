@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/job"
@@ -32,7 +33,7 @@ func (s *sending) load() error {
 		Noisy:    settled.Mechanism() != nil,
 		Spent:    uint64(s.Spent),
 	}
-	if config.Limits, err = s.limits(); err != nil {
+	if config.Limits, err = hushsum.LimitsOf(s.Federation.Settled, s.Identity.Public()); err != nil {
 		return err
 	}
 	if v == nil {

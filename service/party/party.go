@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"crypto"
+	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -73,6 +74,7 @@ type Party struct {
 	Folder     string               // for the state; one process at a time
 	Key        *keyexchange.SealKey // seals the state
 	Policy     *Policy              // nil: everything is accepted
+	Book       *Book                // nil: what other federations spend is not counted
 	Log        *slog.Logger         // nil: nothing is logged
 
 	// LeastNumber and Spent are for a party whose state is lost: the least number of a
@@ -129,7 +131,7 @@ const (
 )
 
 // Run takes part until the federation ends, and returns the last model's file. It fails
-// with the context's error; with [ErrPolicy], [ErrStored] or [ErrLocked] before anything
+// with the context's error; with [ErrPolicy], [ErrBook], [ErrStored] or [ErrLocked] before anything
 // is sent; with [ErrServer] if the server is another; and with errors of the folder. A round
 // that the party has submitted in, or that would take it over what it agreed to, is no error:
 // the party declines it, says so in the log, and tells the server that it is absent.
@@ -152,7 +154,37 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	if err := r.run(ctx, kindParty); err != nil {
 		return nil, err
 	}
+	if p.Book != nil {
+		if err := p.Book.end(p.Federation.ID, r.guard()); err != nil {
+			return nil, err
+		}
+	}
 	return r.last(ctx)
+}
+
+// enter has the party's book accept the federation.
+func (p *Party) enter() error {
+	switch {
+	case p.Book != nil:
+		key, _ := p.Identity.Public().(ed25519.PublicKey)
+		roster, name := p.Federation.Settled.Roster(), ""
+		if i, found := roster.Index(key); found {
+			name = roster.Name(i)
+		}
+		return p.Book.begin(p.Policy, p.Federation, name)
+	case p.Policy != nil && p.Policy.MaxEpsilonYear > 0:
+		return &hushsum.ConfigError{Path: "Book", Reason: "the policy bounds epsilon by the year",
+			Advice: "give the party a book"}
+	}
+	return nil
+}
+
+// guard returns what counts the party's submissions.
+func (r *running) guard() drive.Guard {
+	if s, ok := r.machine.(*sending); ok {
+		return s.sender.Guard()
+	}
+	return r.party.Guard()
 }
 
 // run takes part until the federation ends, in a folder of a kind of owner.
@@ -162,6 +194,11 @@ func (r *running) run(ctx context.Context, kind string) (err error) {
 	}
 	if r.Policy != nil {
 		if err := r.Policy.Check(r.Federation); err != nil {
+			return err
+		}
+	}
+	if kind == kindParty {
+		if err := r.enter(); err != nil {
 			return err
 		}
 	}

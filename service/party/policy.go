@@ -39,6 +39,14 @@ type Policy struct {
 	MaxEpsilon      float64 `toml:"max_epsilon"`
 	MaxEpsilonRound float64 `toml:"max_epsilon_round"`
 	MaxDelta        float64 `toml:"max_delta"`
+	// MaxEpsilonYear bounds what all federations of the last 365 days and this one spend together,
+	// by the party's [Book], which it requires.
+	MaxEpsilonYear float64 `toml:"max_epsilon_year"`
+	// Follow has keys of operators, 64 hexadecimal digits each, at whose word the party goes on in a
+	// federation that goes on from one that it took part in, if that is within this policy and has at
+	// most FollowJoined parties that were not in the roster.
+	Follow       []string `toml:"follow"`
+	FollowJoined int      `toml:"follow_joined"`
 	// Unit is the least that epsilon may protect, where one of these bounds it: party, which is
 	// the default, or record.
 	Unit string `toml:"unit"`
@@ -86,12 +94,20 @@ func ReadPolicy(name string) (*Policy, error) {
 		{"max_epsilon", p.MaxEpsilon},
 		{"max_epsilon_round", p.MaxEpsilonRound},
 		{"max_delta", p.MaxDelta},
+		{"max_epsilon_year", p.MaxEpsilonYear},
+		{"follow_joined", float64(p.FollowJoined)},
 		{"max_bytes_round", float64(p.MaxBytesRound)},
 	} {
 		// A bound that is no number would insist on nothing.
 		if !(bound.value >= 0) {
 			return nil, fmt.Errorf("%w: %s: %s = %v; use a number above 0, or leave it out", ErrPolicy, name,
 				bound.name, bound.value)
+		}
+	}
+	for _, key := range p.Follow {
+		if !digestPattern.MatchString(key) {
+			return nil, fmt.Errorf("%w: %s: follow: %.80q is no key of 64 hexadecimal digits in lower "+
+				"case, as hushsumd identity prints it", ErrPolicy, name, key)
 		}
 	}
 	for _, pattern := range p.Keep {
@@ -119,7 +135,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 		return fmt.Errorf("%w: %s", ErrPolicy, fmt.Sprintf(format, a...))
 	}
 	one := f.Settled.Oneshot()
-	bounds := p.MaxEpsilon > 0 || p.MaxEpsilonRound > 0 || p.MaxDelta > 0
+	bounds := p.MaxEpsilon > 0 || p.MaxEpsilonRound > 0 || p.MaxDelta > 0 || p.MaxEpsilonYear > 0
 	switch {
 	case p.JobDigest != "" && f.JobDigest == "":
 		return fail("job_digest is of a job, and its file is one of an earlier release")

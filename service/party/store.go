@@ -267,15 +267,6 @@ func (r *running) save(submission *protocol.Submission) error {
 	return nil
 }
 
-// limits are what the party agreed to.
-func (r *running) limits() (l drive.Limits, err error) {
-	settled := r.Federation.Settled
-	l = drive.Limits{Rounds: uint64(settled.Rounds()), Submissions: uint64(settled.Submissions()),
-		Every: uint64(len(settled.Band())), Cost: settled.Round()}
-	l.Ledger, err = settled.Ledger()
-	return l, err
-}
-
 func (r *bySessions) load() error {
 	v, err := r.store.load(r.Spent > 0)
 	if err != nil {
@@ -292,7 +283,7 @@ func (r *bySessions) load() error {
 		Least:    max(1, r.LeastNumber),
 		Spent:    uint64(r.Spent),
 	}
-	if config.Limits, err = r.limits(); err != nil {
+	if config.Limits, err = hushsum.LimitsOf(settled, r.Identity.Public()); err != nil {
 		return err
 	}
 	if r.Federation.Settled.Mechanism() != nil {

@@ -291,14 +291,14 @@ func (r *Records) Probe(ctx context.Context, id, node string) error {
 	return nil
 }
 
-// Initial reads the first model's file, nil if the definition has none.
-func (r *Records) Initial(ctx context.Context, d *Definition) ([]byte, error) {
-	if d.Model == nil {
+// Initial reads a file of a definition, its Model or Before; nil if it has none.
+func (r *Records) Initial(ctx context.Context, d *Definition, ref *Ref) ([]byte, error) {
+	if ref == nil {
 		return nil, nil
 	}
 	o, err := r.objects(ctx, d.ID)
 	if err != nil {
 		return nil, err
 	}
-	return r.get(ctx, o, d.ID, d.Model)
+	return r.get(ctx, o, d.ID, ref)
 }

@@ -180,9 +180,13 @@ type Definition struct {
 	// Committee is the text of the committee of one-message sums.
 	Committee []byte `json:"committee,omitempty"`
 	// RosterAt is where a long roster is stored; Definition reads it.
-	RosterAt *Ref      `json:"roster_at,omitempty"`
-	Model    *Ref      `json:"model,omitempty"`
-	Created  time.Time `json:"created"`
+	RosterAt *Ref `json:"roster_at,omitempty"`
+	// Before is where the text of what was spent before is stored, and Succession an operator's
+	// word that the federation goes on from an earlier one.
+	Before     *Ref      `json:"before,omitempty"`
+	Succession []byte    `json:"succession,omitempty"`
+	Model      *Ref      `json:"model,omitempty"`
+	Created    time.Time `json:"created"`
 }
 
 // pointer is where the newest state of a federation is, and who leads it.
@@ -193,17 +197,22 @@ type pointer struct {
 	State  *Ref   `json:"state"`  // nil before the first decision
 }
 
-// Create records a federation. model is the first model's file, nil if there is none.
-// It fails with [ErrExists].
-func (r *Records) Create(ctx context.Context, d Definition, model []byte) error {
+// Create records a federation. model is the first model's file, and before the text of what was
+// spent before, nil where there is none. It fails with [ErrExists].
+func (r *Records) Create(ctx context.Context, d Definition, model, before []byte) error {
 	d.Format = Format
-	if model != nil || len(d.Roster) > longRoster {
+	if model != nil || before != nil || len(d.Roster) > longRoster {
 		o, err := r.objects(ctx, d.ID)
 		if err != nil {
 			return err
 		}
 		if model != nil {
 			if d.Model, err = r.putBytes(ctx, o, d.ID, kindInitial, model); err != nil {
+				return err
+			}
+		}
+		if before != nil {
+			if d.Before, err = r.putBytes(ctx, o, d.ID, kindInitial+"-before", before); err != nil {
 				return err
 			}
 		}

@@ -184,22 +184,21 @@ func TestDefinitions(t *testing.T) {
 		t.Fatalf("%v %v", ids, err)
 	}
 	d := record.Definition{ID: id, Text: []byte("t"), Roster: []byte("r"), Created: time.Now().UTC()}
-	if err := r.Create(ctx, d, []byte("model")); err != nil {
+	if err := r.Create(ctx, d, []byte("model"), nil); err != nil {
 		t.Fatal(err)
 	}
 	d.Created = d.Created.Add(time.Second)
-	if err := r.Create(ctx, d, nil); !errors.Is(err, record.ErrExists) {
+	if err := r.Create(ctx, d, nil, nil); !errors.Is(err, record.ErrExists) {
 		t.Errorf("a second time: %v", err)
 	}
 	got, err := r.Definition(ctx, id)
 	if err != nil || string(got.Text) != "t" {
 		t.Fatalf("%+v %v", got, err)
 	}
-	if b, err := r.Initial(ctx, got); err != nil || string(b) != "model" {
+	if b, err := r.Initial(ctx, got, got.Model); err != nil || string(b) != "model" {
 		t.Errorf("%q %v", b, err)
 	}
-	if b, err := r.Initial(ctx, &record.Definition{ID: strings.Repeat("00", 32)}); err != nil ||
-		b != nil {
+	if b, err := r.Initial(ctx, got, got.Before); err != nil || b != nil {
 		t.Errorf("of one without a first model: %q %v", b, err)
 	}
 	if _, err := r.Definition(ctx, strings.Repeat("00", 32)); !errors.Is(err, record.ErrNone) {
@@ -272,7 +271,7 @@ func TestLongObjects(t *testing.T) {
 	r, stop := open(t, folder, key)
 	definition := record.Definition{ID: id, Text: []byte("text"), Created: time.Now().UTC(),
 		Roster: bytes.Repeat([]byte("party 0123456789abcdef\n"), 100_000)}
-	if err := r.Create(ctx, definition, nil); err != nil {
+	if err := r.Create(ctx, definition, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	h, err := r.Claim(ctx, id, "a")

@@ -199,8 +199,8 @@ func (r *Runner) epsilon() float64 {
 		return r.mostSpent
 	}
 	r.mostSpent, r.mostOf = 0, ledger
-	for _, client := range ledger.Clients() {
-		if spent, err := ledger.Spent(client); err == nil {
+	for _, name := range r.names {
+		if spent, err := ledger.Spent(name); err == nil {
 			r.mostSpent = max(r.mostSpent, spent.Upper)
 		}
 	}

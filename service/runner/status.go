@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/job"
 )
 
 // Status is what people see of a federation. It says of a single party only whether it
@@ -116,6 +117,28 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	}
 	out.Committee = r.committeeStatus(overdue)
 	return out, nil
+}
+
+// ErrRunning: the federation has not ended.
+var ErrRunning = errors.New("runner: the federation has not ended; end it first")
+
+// Before returns what the parties of a federation that has ended have spent, for one that goes on
+// from it: the text of a job.Before, nil without noise. It fails with [ErrRunning].
+func (r *Runner) Before(ctx context.Context) ([]byte, error) {
+	if err := r.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer r.release()
+	ledger := r.drive.Ledger()
+	switch {
+	case r.drive.Status().Ended == "":
+		return nil, ErrRunning
+	case ledger == nil:
+		return nil, nil
+	}
+	f := r.Federation
+	before := job.Before{Federation: f.ID, Unit: f.Job.Protects(), Ledger: ledger}
+	return before.MarshalText()
 }
 
 // ErrState: the federation is not in a state for that.

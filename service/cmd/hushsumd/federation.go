@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,14 +24,17 @@ import (
 )
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
-	f := flags("federation", "federation ORDER [FILE|NAME]", `
-The orders are check, create, list, show, pause, resume and end.
+	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER]", `
+The orders are check, create, list, show, pause, resume, end and after.
 
 "check FILE" reads a job's file and the roster next to it, and says in words what it means for a
 party and what the server takes. The others ask a server, by its page's address: "create FILE"
 declares a federation by a job, whose [world] stays here, and prints its identifier last,
 "list" lists them, "show NAME" shows one, and "pause", "resume" and "end" do that; an ended
-federation does not begin again. They take an operator's token from --token-file or
+federation does not begin again. "after NAME FOLDER" writes the files of a federation that goes on
+from one that has ended: its job, roster and last model, and what its parties have spent, which
+counts. Change what is to change, and create it; with --identity this operator signs that it goes on
+from the other, which parties may follow. They take an operator's token from --token-file or
 HUSHSUM_TOKEN, or --identity FILE of a key that the server's --operators has, by which requests
 are signed.`, std)
 	o := new(operator)
@@ -39,16 +43,22 @@ are signed.`, std)
 	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
 	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, in place of a token")
 	asJSON := f.Bool("json", false, "print JSON")
-	words, err := parseAmong(f, args, 2)
+	words, err := parseAmong(f, args, 3)
 	if err != nil {
 		return err
 	}
 	if len(words) == 0 {
-		return misuse("say what: check, create, list, show, pause, resume or end")
+		return misuse("say what: %s", strings.Join(orders, ", "))
 	}
 	what, argument := words[0], ""
-	if len(words) == 2 {
+	if len(words) > 1 {
 		argument = words[1]
+	}
+	switch {
+	case what == "after" && len(words) < 3:
+		return misuse("after takes a name and a folder")
+	case what != "after" && len(words) == 3:
+		return misuse("%q is one argument too many", words[2])
 	}
 	if !slices.Contains(orders, what) {
 		return misuse("%q is none of %s", what, strings.Join(orders, ", "))
@@ -88,6 +98,8 @@ are signed.`, std)
 			return err
 		}
 		return show(s, *asJSON, std)
+	case "after":
+		return o.after(ctx, argument, words[2], std)
 	case "pause", "resume", "end":
 		s, err := o.find(ctx, argument)
 		if err != nil {
@@ -103,7 +115,7 @@ are signed.`, std)
 	return nil
 }
 
-var orders = []string{"check", "create", "list", "show", "pause", "resume", "end"}
+var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "after"}
 
 // check says what a file means.
 func check(file string, std streams) error {
@@ -139,6 +151,9 @@ func notes(file string, f *federation.Federation) (list []string) {
 	}
 	return list
 }
+
+// mostAnswer is the most that is read of an answer: models are in some.
+const mostAnswer = 1 << 30
 
 // operator is the way to a server's operators' interface.
 type operator struct {
@@ -179,7 +194,7 @@ func (o *operator) ask(ctx context.Context, method, path string, body any, match
 			"printed it? Name it with --admin", err, o.admin)
 	}
 	defer answer.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(answer.Body, 64<<20))
+	b, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
 	if err != nil {
 		return err
 	}
@@ -203,12 +218,54 @@ func (o *operator) create(ctx context.Context, file string, std streams) error {
 	for _, note := range notes(file, f) {
 		fmt.Fprintln(std.out, note)
 	}
+	if f.Settled.Before() != nil && o.identity != nil {
+		if files.Succession, err = f.Sign(o.identity); err != nil {
+			return err
+		}
+	}
 	var made struct{ ID string }
 	if err := o.ask(ctx, http.MethodPost, "/v1/federations", page.Declared(*files), "",
 		&made); err != nil {
 		return err
 	}
 	fmt.Fprintln(std.out, made.ID)
+	return nil
+}
+
+// after writes the files of a federation that goes on from one that has ended.
+func (o *operator) after(ctx context.Context, name, folder string, std streams) error {
+	s, err := o.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	var next page.Declared
+	err = o.ask(ctx, http.MethodGet, "/v1/federations/"+s.ID+"/after", nil, "", &next)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	job := filepath.Join(folder, "job.toml")
+	if _, err := os.Stat(job); err == nil {
+		return fmt.Errorf("%s is there already; name another folder", job)
+	}
+	for _, x := range []struct {
+		name string
+		text []byte
+	}{
+		{"roster.txt", next.Roster}, {"committee.txt", next.Committee}, {"before.json", next.Before},
+		{"model.safetensors", next.Model}, {"job.toml", next.Text},
+	} {
+		if x.text == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(folder, x.name), x.text, 0o600); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(std.out, "change what is to change, roster.txt too; see 'hushsumd federation check %s' "+
+		"and declare it by 'hushsumd federation create %s --identity FILE'\n", job, job)
 	return nil
 }
 

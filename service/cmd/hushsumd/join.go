@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ed25519"
@@ -51,6 +52,9 @@ without a header, the last of each line the class, from 0.`, std)
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
 	f.IntVar(&j.spent, "spent", 0, "last `round` that may have your submission: the state is lost for good")
+	f.BoolVar(&j.followed, "follow", false, "go on in those that go on from it, as --policy says")
+	f.StringVar(&j.book, "book", "", "`file` of what this party spends in all federations; default: "+
+		"book in the folder")
 	f.Uint64Var(&j.least, "least-number", 0, "with --spent: `number` above those of all sessions so far")
 	if err := parse(f, args, 0); err != nil {
 		return err
@@ -60,27 +64,45 @@ without a header, the last of each line the class, from 0.`, std)
 		return misuse("give either --train or --rows")
 	case j.limit <= 0:
 		return misuse("--train-time is a span of time above 0, such as 10m")
+	case j.followed && j.policy == "":
+		return misuse("--follow takes a --policy with operators in follow")
 	}
 	p, err := j.peer(ctx, std)
 	if err != nil {
 		return err
 	}
+	if j.followed && len(p.Policy.Follow) == 0 {
+		return misuse("--follow: the policy has no operators in follow")
+	}
+	p.Book = &party.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
 	p.LeastNumber = j.least
-	if p.Trainer, err = j.trainer(p.Federation, p.Identity, std); err != nil {
+	if p.Trainer, err = j.trainer(p.Federation, p.Identity, j.folder, std); err != nil {
 		return err
 	}
 	if err := j.agree(p.Federation, std); err != nil {
 		return err
 	}
-	model, err := p.Run(ctx)
-	if err != nil {
-		return advise(err)
+	for {
+		model, err := p.Run(ctx)
+		if err != nil {
+			return advise(err)
+		}
+		fmt.Fprintln(std.out, "the federation has ended")
+		if j.out != "" {
+			if err := os.WriteFile(j.out, model, 0o600); err != nil {
+				return err
+			}
+		}
+		if !j.followed {
+			return nil
+		}
+		if err := j.follow(ctx, p, std); err != nil {
+			return err
+		}
+		if p.Trainer, err = j.trainer(p.Federation, p.Identity, p.Folder, std); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintln(std.out, "the federation has ended")
-	if j.out != "" {
-		return os.WriteFile(j.out, model, 0o600)
-	}
-	return nil
 }
 
 // joining is what join or member was told.
@@ -93,7 +115,8 @@ type joining struct {
 	limit                         time.Duration
 	spent                         int
 	least                         uint64
-	accept                        bool
+	book                          string
+	accept, followed              bool
 }
 
 // flags are those that join and member have in common.
@@ -162,7 +185,7 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 
 // trainer is the training command, or what the federation declares on this party's rows.
 func (j *joining) trainer(
-	f *federation.Federation, identity crypto.Signer, std streams,
+	f *federation.Federation, identity crypto.Signer, folder string, std streams,
 ) (party.Trainer, error) {
 	switch declared := f.Settled.Trains(); {
 	case declared && j.rows == "":
@@ -177,14 +200,14 @@ func (j *joining) trainer(
 		if !found {
 			return nil, errors.New("this identity's key is not in the roster")
 		}
-		return party.NewDeclared(f, i, rows, j.folder)
+		return party.NewDeclared(f, i, rows, folder)
 	case j.rows != "":
 		return nil, errors.New("the federation leaves training to the parties; give --train in place " +
 			"of --rows")
 	}
 	return &party.Command{
 		Line:   j.train,
-		Folder: filepath.Join(j.folder, "work"),
+		Folder: filepath.Join(folder, "work"),
 		Limit:  j.limit,
 		Out:    std.err,
 	}, nil
@@ -224,7 +247,7 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 	if err != nil {
 		return nil, err
 	}
-	files := federation.Files{Text: []byte(said.Text)}
+	var files federation.Files
 	files.Roster, err = trusted("roster", j.rosterFile, j.rosterPrint,
 		func() ([]byte, error) { return server.Roster(ctx, id) })
 	if err != nil {
@@ -241,20 +264,7 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 			return nil, err
 		}
 	}
-	if said.Initial {
-		if files.Model, err = server.Initial(ctx, id); err != nil {
-			return nil, err
-		}
-	}
-	f, err := federation.New(files)
-	if err != nil {
-		return nil, err
-	}
-	if f.ID != id {
-		return nil, fmt.Errorf("the server's federation is %.16s…, and with these lists it is %.16s…: "+
-			"the rosters or committees differ", id, f.ID)
-	}
-	return f, nil
+	return server.WorkOut(ctx, id, said, files)
 }
 
 // trusted reads a list that this side trusts: a file, or what the server has with a fingerprint

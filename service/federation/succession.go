@@ -1,0 +1,112 @@
+package federation
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+// This file has how a federation goes on from another.
+
+// ErrSuccession: nobody whom one trusts says that a federation goes on from another.
+var ErrSuccession = errors.New("federation: the succession is not signed")
+
+const labelSuccession = "hushsum/4 succession"
+
+// statement returns what an operator signs: an identifier is over job, roster, ledger and model, so
+// that it is for exactly these.
+func (f *Federation) statement() ([]byte, error) {
+	before := f.Settled.Before()
+	if before == nil {
+		return nil, fmt.Errorf("%w: it goes on from none", ErrSuccession)
+	}
+	return []byte(f.ID + "\ngoes on from\n" + before.Federation), nil
+}
+
+// Sign returns an operator's word that the federation goes on from the one that its privacy.before
+// names: the key in 32 bytes and a signature in 64. It fails with [ErrSuccession] if it names none.
+func (f *Federation) Sign(operator ed25519.PrivateKey) ([]byte, error) {
+	statement, err := f.statement()
+	if err != nil {
+		return nil, err
+	}
+	signature, err := keyexchange.Sign(operator, labelSuccession, statement)
+	if err != nil {
+		return nil, err
+	}
+	key, _ := operator.Public().(ed25519.PublicKey)
+	return append(slices.Clone(key), signature[:]...), nil
+}
+
+// Signer returns the key whose word a succession is. It fails with [ErrSuccession].
+func (f *Federation) Signer(succession []byte) (ed25519.PublicKey, error) {
+	statement, err := f.statement()
+	if err != nil {
+		return nil, err
+	}
+	if len(succession) != ed25519.PublicKeySize+keyexchange.SignatureSize {
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrSuccession, len(succession))
+	}
+	key := ed25519.PublicKey(succession[:ed25519.PublicKeySize])
+	signature := [keyexchange.SignatureSize]byte(succession[ed25519.PublicKeySize:])
+	if err := keyexchange.Verify(key, labelSuccession, statement, &signature); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSuccession, err)
+	}
+	return key, nil
+}
+
+// Continued returns the text of a job that goes on from this federation's: the same under another
+// name, with the files model.safetensors, roster.txt, committee.txt, and, if what was spent counts,
+// before.json.
+func (f *Federation) Continued(before bool) ([]byte, error) {
+	j := f.Job.Clone()
+	j.Name = nextName(j.Name)
+	j.Parties.Roster, j.Parties.Count, j.Parties.Group = "roster.txt", 0, nil
+	j.Model.File, j.Model.Tensor, j.Model.Length, j.Model.Init = "model.safetensors", nil, 0, "zeros"
+	j.Time.Start = time.Time{}
+	if j.Oneshot() {
+		j.Sum.Committee = "committee.txt"
+	}
+	if before {
+		j.Privacy.Before = "before.json"
+	}
+	return j.MarshalText()
+}
+
+// nextName counts up the number behind the last dash of a name: study, study-2, study-3.
+func nextName(name string) string {
+	stem, number := name, 1
+	if at := strings.LastIndexByte(name, '-'); at > 0 {
+		if n, err := strconv.Atoi(name[at+1:]); err == nil && n > 0 && n < math.MaxInt32 {
+			stem, number = name[:at], n
+		}
+	}
+	return fmt.Sprint(stem, "-", number+1)
+}
+
+// begin has a training begin with the weights of a file, in place of those of the seed.
+func (f *Federation) begin(file []byte) error {
+	spec, values, _, err := tensor.ParseAny(file)
+	if err != nil {
+		return f.Job.Mistake("model.file", "use the model of an earlier federation", "%v", err)
+	}
+	own := f.Spec.Tensors[0]
+	at := 0
+	for _, t := range spec.Tensors {
+		if t.Name == own.Name && t.Len() == own.Len() {
+			copy(f.Initial, values[at:at+t.Len()])
+			return nil
+		}
+		at += t.Len()
+	}
+	return f.Job.Mistake("model.file", "use the model of an earlier federation of the same model.name",
+		"it has no tensor %q of %d numbers", own.Name, own.Len())
+}

@@ -1,0 +1,344 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/accounting"
+	jobs "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// hospital is a party over a year, with whatever keys it has.
+type hospital struct {
+	name    string
+	key     ed25519.PrivateKey
+	folder  string
+	seal    *keyexchange.SealKey
+	book    *party.Book
+	stopped chan error // why it does not go on
+}
+
+// yearWorld is a node and its hospitals.
+type yearWorld struct {
+	*testing.T
+	ctx       context.Context
+	node      *node.Node
+	operator  ed25519.PrivateKey
+	hospitals map[string]*hospital
+	group     sync.WaitGroup
+
+	mutex sync.Mutex
+	seen  *accounting.Ledger // of who sees messages only
+}
+
+func newIdentity(t *testing.T) ed25519.PrivateKey {
+	t.Helper()
+	key, err := keyexchange.GenerateIdentity(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// comes has a hospital take part from a federation on, and in those that follow.
+func (w *yearWorld) comes(name string, f *federation.Federation) {
+	w.Helper()
+	h := w.hospitals[name]
+	stopped := make(chan error, 1)
+	h.stopped = stopped
+	server, err := party.NewServer(w.node.Address, "", h.key)
+	if err != nil {
+		w.Fatal(err)
+	}
+	p := party.Party{Identity: h.key, Server: server, Key: h.seal, Book: h.book,
+		Policy: &party.Policy{MaxEpsilon: 8, MaxEpsilonYear: 8, FollowJoined: 1,
+			Follow: []string{hex.EncodeToString(w.operator.Public().(ed25519.PublicKey))}},
+		Trainer: party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
+			return &party.Update{Vector: []float64{0.1, 0.2, 0.3}}, nil
+		})}
+	w.group.Go(func() { stopped <- w.follows(h, p, f) })
+}
+
+func (w *yearWorld) follows(h *hospital, p party.Party, f *federation.Federation) error {
+	for f != nil {
+		round := f.Settled.Round()
+		p.Federation, p.Folder = f, filepath.Join(h.folder, f.ID[:16])
+		p.Submitted = func(int, [][]uint64) {
+			w.mutex.Lock()
+			defer w.mutex.Unlock()
+			if err := w.seen.SpendRound(round, h.name); err != nil {
+				w.Errorf("%s: %v", h.name, err)
+			}
+		}
+		if _, err := p.Run(w.ctx); err != nil {
+			return err
+		}
+		var err error
+		for f = nil; f == nil; {
+			if f, err = p.Successor(w.ctx); errors.Is(err, party.ErrPolicy) || w.ctx.Err() != nil {
+				return err
+			}
+			time.Sleep(20 * time.Millisecond) // no answer, or no successor yet
+		}
+	}
+	return nil
+}
+
+// roster is that of some hospitals.
+func (w *yearWorld) roster(names []string) []byte {
+	w.Helper()
+	var members []keyexchange.Entry
+	for _, name := range names {
+		h := w.hospitals[name]
+		if h == nil {
+			folder := w.TempDir()
+			seal, err := keyexchange.GenerateSealKey(nil)
+			if err != nil {
+				w.Fatal(err)
+			}
+			h = &hospital{name: name, key: newIdentity(w.T), folder: folder, seal: seal,
+				book: &party.Book{File: filepath.Join(folder, "book"), Key: seal}}
+			w.hospitals[name] = h
+		}
+		members = append(members, keyexchange.Entry{Name: name,
+			Key: h.key.Public().(ed25519.PublicKey)})
+	}
+	list, err := keyexchange.NewRoster(members)
+	if err != nil {
+		w.Fatal(err)
+	}
+	text, err := list.MarshalText()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return text
+}
+
+// declare declares a federation, at the operator's word if it goes on from another.
+func (w *yearWorld) declare(files federation.Files) *federation.Federation {
+	w.Helper()
+	f, err := federation.New(files)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if files.Before != nil {
+		if files.Succession, err = f.Sign(w.operator); err != nil {
+			w.Fatal(err)
+		}
+	}
+	if f, err = w.node.Create(w.ctx, files); err != nil {
+		w.Fatal(err)
+	}
+	return f
+}
+
+func (w *yearWorld) ended(f *federation.Federation) *runner.Status {
+	return awaitStatus(w.ctx, w.T, w.node, f.ID, func(s *runner.Status) bool {
+		return s.State == "ended"
+	})
+}
+
+// again stops the node and starts it again, at the same address.
+func (w *yearWorld) again(config node.Options) {
+	w.Helper()
+	config.Listen = strings.TrimPrefix(w.node.Address, "http://")
+	w.node.Close()
+	var err error
+	if w.node, err = node.Start(w.ctx, config); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { w.node.Close() })
+}
+
+// Twelve federations go on from each other while hospitals leave, join, and lose a key, and the
+// node is started again in between: the model goes on, no round is lost, and what each hospital has
+// spent is the same by the server's ledger, by its own book, and to an accountant that sees messages
+// only.
+func TestYear(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	config := plainNode(t.TempDir())
+	first, err := node.Start(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &yearWorld{T: t, ctx: ctx, node: first, operator: newIdentity(t),
+		hospitals: map[string]*hospital{}}
+	t.Cleanup(func() { w.node.Close() })
+	w.seen, err = accounting.NewLedger(accounting.ServerView,
+		accounting.Target{Epsilon: 100, Delta: 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	f := w.declare(federation.Files{Roster: w.roster(names), Text: []byte(`name = "year"
+rounds = 2
+parties = { roster = "roster.txt", drop_out = 0.2 }
+model.tensor = [ { name = "w", shape = [3] } ]
+privacy = { noise = "discrete-gaussian", epsilon = 1.0, clip = 1.0 }
+`)})
+	for _, name := range names {
+		w.comes(name, f)
+	}
+	firstID := f.ID
+	var last []byte
+	for month := 2; month <= 12; month++ {
+		if s := w.ended(f); s.Round != 2 || s.Lost != 0 {
+			t.Fatalf("month %d: %+v", month-1, s)
+		}
+		if month == 8 {
+			w.again(config)
+			awaitStatus(ctx, t, w.node, f.ID, func(s *runner.Status) bool { return s.Leader != "" })
+		}
+		files, err := w.node.After(ctx, f.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := jobs.Parse("job.toml", files.Text)
+		if err != nil || j.Name != fmt.Sprint("year-", month) {
+			t.Fatalf("%+v: %v", j, err)
+		}
+		j.Privacy.Epsilon = 1 + 0.4*float64(month-1)
+		if files.Text, err = j.MarshalText(); err != nil {
+			t.Fatal(err)
+		}
+		leaver, joiner := "", ""
+		switch month {
+		case 3, 5, 9:
+			leaver, names = names[0], names[1:]
+		case 4, 7:
+			joiner = fmt.Sprint("new-", month)
+			names = append(names, joiner)
+		case 6: // it has lost its key, and comes by hand with another
+			joiner = names[0]
+			w.hospitals[joiner].key = newIdentity(t)
+			leaver = joiner
+		}
+		stopped := make(chan error, 1)
+		if leaver != "" {
+			stopped = w.hospitals[leaver].stopped
+		}
+		files.Roster = w.roster(names)
+		if month == 2 { // nobody counts less than was spent, and nobody goes on from what goes on
+			w.refused(files, firstID)
+		}
+		f = w.declare(*files)
+		if joiner != "" {
+			w.comes(joiner, f)
+		}
+		if leaver != "" {
+			if err := <-stopped; !errors.Is(err, party.ErrPolicy) {
+				t.Errorf("%s is not in the roster any more: %v", leaver, err)
+			}
+		}
+		last = files.Model
+	}
+	s := w.ended(f)
+	model, err := w.node.Model(ctx, f.ID)
+	if err != nil || string(model) == string(last) || s.Lost != 0 {
+		t.Errorf("the model has not gone on: %v, %d lost", err, s.Lost)
+	}
+	for _, name := range names {
+		for h := w.hospitals[name]; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+			if entries, err := h.book.Entries(); err == nil &&
+				!entries[len(entries)-1].Ended.IsZero() {
+				break
+			}
+		}
+	}
+	cancel()
+	w.group.Wait()
+	w.compare(f)
+}
+
+// refused tries declarations of a successor that are refused.
+func (w *yearWorld) refused(files *federation.Files, id string) {
+	w.Helper()
+	before := new(jobs.Before)
+	if err := before.UnmarshalText(files.Before); err != nil {
+		w.Fatal(err)
+	}
+	less := *files
+	empty, err := accounting.NewLedger(accounting.ServerView,
+		accounting.Target{Epsilon: 1, Delta: 1e-5})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if less.Before, err = (&jobs.Before{Federation: id, Unit: before.Unit,
+		Ledger: empty}).MarshalText(); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := w.node.Create(w.ctx, less); !errors.Is(err, page.ErrStale) {
+		w.Errorf("nothing was spent before: %v", err)
+	}
+	signed := *files
+	signed.Succession = bytes.Repeat([]byte{7}, 96)
+	if _, err := w.node.Create(w.ctx, signed); !errors.Is(err, federation.ErrSuccession) {
+		w.Errorf("nobody's word: %v", err)
+	}
+	// A hospital's own book notices, whatever the server says.
+	f, err := federation.New(less)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := w.hospitals["a"].book.Check(nil, f, "a"); !errors.Is(err, party.ErrPolicy) {
+		w.Errorf("by its own book it has spent: %v", err)
+	}
+	if err := w.hospitals["a"].book.Check(&party.Policy{MaxEpsilonYear: 1.3}, f,
+		"a"); !errors.Is(err, party.ErrPolicy) {
+		w.Errorf("a year's epsilon: %v", err)
+	}
+}
+
+// compare compares what all ledgers say.
+func (w *yearWorld) compare(f *federation.Federation) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	files, err := w.node.After(ctx, f.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	server := new(jobs.Before)
+	if err := server.UnmarshalText(files.Before); err != nil {
+		w.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.hospitals)) {
+		a, err := server.Ledger.Spent(name)
+		if err != nil {
+			w.Fatal(err)
+		}
+		b, err := w.seen.Spent(name)
+		if err != nil {
+			w.Fatal(err)
+		}
+		entries, err := w.hospitals[name].book.Entries()
+		if err != nil || len(entries) == 0 {
+			w.Fatalf("%v: %v", entries, err)
+		}
+		own := entries[len(entries)-1].Spent
+		if math.Abs(a.Upper-b.Upper) > 1e-9 || math.Abs(a.Upper-own) > 1e-9 {
+			w.Errorf("%s: epsilon %v by the server, %v by messages, %v by its own book", name, a.Upper,
+				b.Upper, own)
+		}
+		w.Logf("%s: epsilon %.4f over %d federations", name, own, len(entries))
+	}
+}
