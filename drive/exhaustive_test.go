@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"testing/cryptotest"
 
@@ -73,27 +72,13 @@ type casting struct {
 	fresh [32]byte
 }
 
-// explorer visits every job that can come of one.
+// explorer explores jobs whose parties come in sessions.
 type explorer struct {
-	*testing.T
+	search[node]
 	key    keyexchange.SealKey
 	config drive.ServerConfig
 	party  func(i int) drive.PartyConfig
 	late   bool
-	seen   map[shape]*visited
-	path   []string
-	edges  int
-	hits   int
-	again  int
-}
-
-// shape is a digest of what all that follows from a job follows from.
-type shape [16]byte
-
-// visited is a shape that was seen.
-type visited struct {
-	open bool  // what follows is being visited
-	next shape // a digest of the shapes that follow at once
 }
 
 // Whatever happens in whatever order, with as many faults as are said: no sum is wrong, no round
@@ -124,8 +109,7 @@ func TestExhaustive(t *testing.T) {
 			e := newExplorer(t, c.rounds)
 			e.late = c.late
 			e.visit(e.root(c.faults, c.comes))
-			t.Logf("complete: %d states, %d edges; %d states looked at again", len(e.seen), e.edges,
-				e.again)
+			e.report()
 		})
 	}
 }
@@ -136,7 +120,9 @@ func newExplorer(t *testing.T, rounds uint64) *explorer {
 	server.Broadcast = func(round uint64, fresh [32]byte) ([32]byte, error) {
 		return casting{round, fresh}.digest(), nil
 	}
-	return &explorer{T: t, config: server, party: party, seen: make(map[shape]*visited)}
+	e := &explorer{config: server, party: party}
+	e.search = newSearch[node](t, e)
+	return e
 }
 
 func (c casting) digest() [32]byte { return sha256.Sum256(fmt.Append(nil, c.round, c.fresh)) }
@@ -155,70 +141,6 @@ func (e *explorer) root(faults, later int) *node {
 	return n
 }
 
-// fail ends the test with how it came.
-func (e *explorer) fail(format string, values ...any) {
-	e.Helper()
-	e.Fatalf("%s, after %d steps:\n%s", fmt.Sprintf(format, values...), len(e.path),
-		strings.Join(e.path, "\n"))
-}
-
-// choice is something that may happen next.
-type choice struct {
-	name string
-	do   func(n *node)
-}
-
-// visit visits a node and all that follow.
-func (e *explorer) visit(n *node) shape {
-	key := n.key()
-	if was := e.seen[key]; was != nil {
-		if was.open {
-			e.fail("it goes round in circles")
-		}
-		// Now and then, what follows is compared: a shape that leaves out what matters shows.
-		if e.hits++; e.hits%100 == 0 {
-			e.again++
-			if e.follow(n, (*node).key) != was.next {
-				e.fail("what follows is not what followed from the same shape")
-			}
-		}
-		return key
-	}
-	if len(e.path) > 2000 {
-		e.fail("it does not end")
-	}
-	now := &visited{open: true}
-	e.seen[key] = now
-	now.next = e.follow(n, e.visit)
-	now.open = false
-	return key
-}
-
-// follow does something with all nodes that follow at once, and returns a digest of their shapes.
-func (e *explorer) follow(n *node, do func(next *node) shape) shape {
-	choices := e.choices(n)
-	if len(choices) == 0 {
-		e.finish(n)
-	}
-	var shapes []string
-	for _, c := range choices {
-		next := *n
-		next.peers = slices.Clone(n.peers)
-		e.path = append(e.path, c.name)
-		e.edges++
-		c.do(&next)
-		if next.lost > 0 && !next.timed {
-			e.fail("a round is lost")
-		}
-		key := do(&next)
-		shapes = append(shapes, string(key[:]))
-		e.path = e.path[:len(e.path)-1]
-	}
-	slices.Sort(shapes)
-	sum := sha256.Sum256([]byte(strings.Join(shapes, "")))
-	return shape(sum[:])
-}
-
 // finish checks a job in which nothing happens any more.
 func (e *explorer) finish(n *node) {
 	if n.server == nil || n.server.Status().Ended == "" {
@@ -231,8 +153,8 @@ func (e *explorer) finish(n *node) {
 
 // choices lists what may happen next. Faults come last, so that a failure without one is found
 // first.
-func (e *explorer) choices(n *node) (out []choice) {
-	may := func(name string, do func(n *node)) { out = append(out, choice{name, do}) }
+func (e *explorer) choices(n *node) (out []choice[node]) {
+	may := func(name string, do func(n *node)) { out = append(out, choice[node]{name, do}) }
 	fault := func(name string, do func(n *node)) {
 		if n.faults > 0 {
 			may(name, func(n *node) {
@@ -329,8 +251,21 @@ func named(b []byte) byte {
 	return 0
 }
 
-// key is a digest of the shape of a node, in which it does not matter which party is which.
-func (n *node) key() shape {
+func (e *explorer) clone(n *node) *node {
+	next := *n
+	next.peers = slices.Clone(n.peers)
+	return &next
+}
+
+// check: no round is lost unless time went by while messages were under way.
+func (e *explorer) check(n *node) {
+	if n.lost > 0 && !n.timed {
+		e.fail("a round is lost")
+	}
+}
+
+// shape is one in which it does not matter which party is which.
+func (e *explorer) shape(n *node) shape {
 	each := make([]string, len(n.peers))
 	common := fmt.Sprintln(n.faults, n.timed, n.lost, n.sums, n.apply != nil, n.image.common)
 	if n.server != nil {
@@ -368,16 +303,7 @@ func (n *node) key() shape {
 		}
 	}
 	slices.Sort(each)
-	sum := sha256.Sum256([]byte(common + strings.Join(each, "\x00")))
-	return shape(sum[:])
-}
-
-// must fails on errors of machines.
-func (e *explorer) must(err error) {
-	e.Helper()
-	if err != nil {
-		e.fail("%v", err)
-	}
+	return shapeOf(common, each)
 }
 
 // acts has the server do something, as a copy of what it was.
@@ -414,7 +340,7 @@ func (e *explorer) proceed(n *node) {
 		}
 		out := s.Advance(n.now)
 		if out.Apply != nil {
-			e.check(n, out.Apply)
+			e.exact(n, out.Apply)
 			n.apply = out.Apply
 		}
 		if out.Tell {
@@ -425,8 +351,8 @@ func (e *explorer) proceed(n *node) {
 	}
 }
 
-// check fails unless a sum is exact.
-func (e *explorer) check(n *node, a *drive.Apply) {
+// exact fails unless a sum is.
+func (e *explorer) exact(n *node, a *drive.Apply) {
 	want := uint64(0)
 	for _, i := range a.Parties {
 		want += n.peers[i].vector
