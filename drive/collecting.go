@@ -34,7 +34,7 @@ func (s *Committee) collect() (again bool, err error) {
 	if s.buffer == 0 {
 		s.grant()
 	}
-	if s.flight || waiting > 0 || !over {
+	if s.flight || !over {
 		return false, nil
 	}
 	closing, err := s.server.Close()
@@ -110,7 +110,6 @@ func (s *Committee) enqueue(party int) {
 		o.queued = true
 		s.queue = append(s.queue, party)
 	}
-	s.step.stuck = false
 	s.touchParty(party)
 }
 
@@ -269,7 +268,7 @@ func (s *Committee) told(p *peer, round uint64) {
 
 func (s *Committee) arrive(r *room, i int) {
 	if r.arrive(i, s.now) {
-		s.look, s.step.stuck = true, false
+		s.look = true
 	}
 	s.touch(r, i)
 }
@@ -278,9 +277,7 @@ func (s *Committee) leave(r *room, i int) {
 	if r == &s.parties { // what it was sending does not come
 		s.offers[i].open = false
 	}
-	if r.leave(i) {
-		s.look = true
-	}
+	r.leave(i)
 	s.touch(r, i)
 }
 
@@ -338,8 +335,7 @@ func (s *Committee) Absent(now Time, party int, round uint64) bool {
 // when there is room.
 func (s *Committee) Offer(now Time, party int, round uint64) {
 	s.clock(now)
-	if s.stage == Submitting && round == s.round && !s.offers[party].open &&
-		(crowd{s}).awaits(party) {
+	if s.stage == Submitting && round == s.round && !s.offers[party].open {
 		s.enqueue(party)
 	}
 }
@@ -364,7 +360,6 @@ func (s *Committee) Receive(now Time, party int, message []byte) error {
 	}
 	switch {
 	case err == nil:
-		s.offers[party].open = false
 		s.parties.learned.answered(&s.step, s.now)
 	case errors.Is(err, oneshot.ErrFull):
 		s.enqueue(party)

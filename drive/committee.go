@@ -128,7 +128,7 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 func (s *Committee) enter(stage Stage) {
 	s.people().learned.ended(&s.step, s.stage)
 	s.stage, s.step = stage, waiting{fresh: true}
-	s.save, s.look = true, true
+	s.save = true
 	s.mark()
 }
 
@@ -178,12 +178,7 @@ type council struct {
 	flight bool
 }
 
-func (c council) awaits(member int) bool {
-	if c.stage == Resting || c.stage == Applying || c.stage == Submitting && !c.flight {
-		return false
-	}
-	return c.server.Awaits(member)
-}
+func (c council) awaits(member int) bool { return c.stage != Resting && c.server.Awaits(member) }
 
 func (c council) able(int) bool { return true }
 
@@ -286,7 +281,7 @@ func (s *Committee) proceed() (again bool, err error) {
 	}
 	switch s.stage {
 	case Resting:
-		return s.begin(look)
+		return s.begin()
 	case Announcing:
 		return s.open()
 	case Submitting:
@@ -346,7 +341,6 @@ func (s *Committee) catchUp() (again bool, err error) {
 		s.decided(Notice{Kind: Lost, Round: s.round, Err: ErrSetBack})
 	}
 	s.ledger, s.counts, s.round, s.lost = ledger, counts, known, s.lost+skipped
-	s.server.Skip(known)
 	s.decided(Notice{Kind: SetBack, Round: s.round, Skipped: skipped})
 	s.rest()
 	return true, nil
@@ -354,18 +348,19 @@ func (s *Committee) catchUp() (again bool, err error) {
 
 // rest ends what is left of a round.
 func (s *Committee) rest() {
-	s.flight, s.sent, s.values, s.of, s.ask = false, nil, nil, nil, false
+	s.server.Skip(s.round)
+	s.flight, s.sent, s.values, s.of = false, nil, nil, nil
 	s.enter(Resting)
 }
 
 // begin asks the members for keys of the next round, or ends the job. That costs nothing, and
 // uses no number up.
-func (s *Committee) begin(look bool) (again bool, err error) {
+func (s *Committee) begin() (again bool, err error) {
 	if s.round >= s.config.Rounds {
 		s.end(AllHeld)
 		return false, nil
 	}
-	if !look || s.paused {
+	if s.paused {
 		return false, nil
 	}
 	if s.buffer > 0 && !s.left(s.sums.MinSurvivors) {
@@ -376,7 +371,6 @@ func (s *Committee) begin(look bool) (again bool, err error) {
 		s.later(due)
 		return false, nil
 	}
-	s.server.Skip(s.round)
 	s.invite = s.server.Invite()
 	s.enter(Announcing)
 	return true, nil
@@ -437,7 +431,6 @@ func (s *Committee) anybody() bool {
 // lose ends a round without a sum.
 func (s *Committee) lose(why error) {
 	over := s.loses(0, why)
-	s.server.Skip(s.round)
 	s.rest()
 	if over {
 		s.end(AllLost)
@@ -446,7 +439,7 @@ func (s *Committee) lose(why error) {
 
 // end ends the job.
 func (s *Committee) end(why string) {
-	s.flight, s.sent, s.values, s.invite, s.stage = false, nil, nil, nil, Resting
+	s.rest()
 	s.ends(why)
 }
 

@@ -115,10 +115,10 @@ func (s *Server) Invite() []byte {
 	return s.config.header(typeInvite, &s.config.digest, s.round, wire.ServerIndex)
 }
 
-// Skip counts rounds up to a number as held, where it is above [Server.Round]: members know of
+// Skip counts rounds up to a number, which is not below [Server.Round], as held: members know of
 // them, and [Server.Invite] asks for keys of the next. A round that is open is given up.
 func (s *Server) Skip(to uint64) {
-	if to > s.round {
+	if to >= s.round {
 		s.round, s.open, s.included = to, nil, wire.Set{}
 	}
 }
