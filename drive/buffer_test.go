@@ -119,6 +119,9 @@ func TestBufferSpent(t *testing.T) {
 		o.Rounds, o.Buffer, o.Stale, o.Work = 40, 3, 5, logNormal(2, drive.Second, 1)
 		w := jobtest.NewCouncil(t, 1, o)
 		startAll(w)
+		w.Run(func() bool { return len(w.Sums) == 4 })
+		w.Hub.Kill() // who is started again knows how often each has submitted
+		w.Hub.Start()
 		w.Run(w.Ended)
 		s := w.Hub.Drive().Status()
 		left := 0

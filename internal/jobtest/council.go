@@ -30,7 +30,7 @@ type CouncilOptions struct {
 	StepTime                                       drive.Time // 0: 10 s
 	ComeBack                                       drive.Time // 0: 2 s
 	Budget                                         int        // rounds that may be spent; 0: no noise
-	Away                                           drive.Time
+	Away, Pace                                     drive.Time
 	// Delay is how long a message takes, and Work how long training does; nil: 10 ms.
 	Delay, Work func() drive.Time
 }
@@ -230,7 +230,7 @@ func (h *Hub) Config() drive.CommitteeConfig {
 	return drive.CommitteeConfig{
 		ServerConfig: drive.ServerConfig{
 			Rounds: w.options.Rounds, StepTime: w.options.StepTime, ComeBack: w.options.ComeBack,
-			Away: w.options.Away, Random: w.random, Cost: w.cost, Ledger: w.ledger,
+			Away: w.options.Away, Pace: w.options.Pace, Random: w.random, Cost: w.cost, Ledger: w.ledger,
 			Submissions: w.options.Submissions,
 			Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
 				return w.digest(round, fresh), nil
@@ -247,6 +247,15 @@ func (h *Hub) Config() drive.CommitteeConfig {
 	}
 }
 
+// Restored returns the server as it would start now, from what it has saved.
+func (h *Hub) Restored() *drive.Committee {
+	s, err := drive.ReadCommittee(h.Config(), &h.world.key, h.world.now, h.state)
+	if err != nil {
+		h.world.Fatal("the server would not start: %v", err)
+	}
+	return s
+}
+
 // Start starts the server, from what it has saved.
 func (h *Hub) Start() {
 	if h.drive != nil {
@@ -255,14 +264,13 @@ func (h *Hub) Start() {
 	w := h.world
 	h.life++
 	h.put = make(map[string]string)
-	var err error
-	if h.state == nil {
-		h.drive, err = drive.NewCommittee(h.Config(), w.now)
+	if h.state != nil {
+		h.drive = h.Restored()
 	} else {
-		h.drive, err = drive.ReadCommittee(h.Config(), &w.key, w.now, h.state)
-	}
-	if err != nil {
-		w.Fatal("the server does not start: %v", err)
+		var err error
+		if h.drive, err = drive.NewCommittee(h.Config(), w.now); err != nil {
+			w.Fatal("the server does not start: %v", err)
+		}
 	}
 	w.Note("server starts")
 	h.proceed()
@@ -431,6 +439,28 @@ func (h *Hub) apply(a *drive.Apply) {
 			h.proceed()
 		}
 	})
+}
+
+// CouncilConfigs are those of a committee's server, its members and its parties: for tests that
+// have a carrier of their own.
+func CouncilConfigs(tb testing.TB, o CouncilOptions, random io.Reader) (
+	server drive.CommitteeConfig, member func(k int) drive.MemberConfig,
+	party func(i int) drive.SenderConfig,
+) {
+	tb.Helper()
+	w := NewCouncil(tb, 0, o)
+	server = w.Hub.Config()
+	server.Random = random
+	member = func(k int) drive.MemberConfig {
+		c := w.Members[k].memberConfig()
+		c.Random = random
+		return c
+	}
+	return server, member, func(i int) drive.SenderConfig {
+		c := w.Parties[i].senderConfig()
+		c.Random = random
+		return c
+	}
 }
 
 // checkItem: what was told once has the same bytes whenever it is told again.

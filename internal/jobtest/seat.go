@@ -51,30 +51,36 @@ func (s *Seat) Start() {
 	}
 	s.life++
 	var err error
-	identity := identities()[s.index]
-	if s.member {
-		c := drive.MemberConfig{Sums: w.sums, Rounds: w.options.Rounds, Spent: s.Spent,
-			Identity: identities()[len(w.Parties)+s.index], Random: w.random}
-		if s.state == nil {
-			s.helps, err = drive.NewMember(c)
-		} else {
-			s.helps, err = drive.LoadMember(c, &w.key, s.state)
-		}
-	} else {
-		c := drive.SenderConfig{Limits: drive.Limits{Rounds: w.options.Rounds,
-			Submissions: w.options.Submissions, Cost: w.cost, Ledger: w.ledger}, Sums: w.sums,
-			Identity: identity, Random: w.random}
-		s.ready = make(map[uint64][]int64)
-		if s.state == nil {
-			s.sends, err = drive.NewSender(c)
-		} else {
-			s.sends, err = drive.LoadSender(c, &w.key, s.state)
-		}
+	switch {
+	case s.member && s.state == nil:
+		s.helps, err = drive.NewMember(s.memberConfig())
+	case s.member:
+		s.helps, err = drive.LoadMember(s.memberConfig(), &w.key, s.state)
+	case s.state == nil:
+		s.sends, err = drive.NewSender(s.senderConfig())
+	default:
+		s.sends, err = drive.LoadSender(s.senderConfig(), &w.key, s.state)
 	}
+	s.ready = make(map[uint64][]int64)
 	if err != nil {
 		w.Fatal("%s does not start: %v", s, err)
 	}
 	s.Connect()
+}
+
+func (s *Seat) memberConfig() drive.MemberConfig {
+	w := s.world
+	return drive.MemberConfig{Sums: w.sums, Rounds: w.options.Rounds, Spent: s.Spent,
+		Identity: identities()[len(w.Parties)+s.index], Random: w.random}
+}
+
+func (s *Seat) senderConfig() drive.SenderConfig {
+	w := s.world
+	return drive.SenderConfig{
+		Limits: drive.Limits{Rounds: w.options.Rounds, Submissions: w.options.Submissions,
+			Cost: w.cost, Ledger: w.ledger},
+		Sums: w.sums, Identity: identities()[s.index], Random: w.random,
+	}
 }
 
 func (s *Seat) alive() bool { return s.helps != nil || s.sends != nil }

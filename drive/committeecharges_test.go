@@ -1,0 +1,281 @@
+package drive_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// spent is what a party has spent, by the server's ledger.
+func spent(t *testing.T, w *jobtest.Council, party int) float64 {
+	t.Helper()
+	s, err := w.Hub.Drive().Ledger().Spent(w.Name(party))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Upper
+}
+
+// In a round with a buffer whoever has submitted is charged, however the round ends: for want of
+// others, with a server that was set back, or with the job.
+func TestBufferChargedHowever(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		ends  func(w *jobtest.Council)
+		whole int // rounds that all are charged for besides
+	}{
+		{"others are missing", func(w *jobtest.Council) {
+			w.Run(func() bool { return w.Lost() == 1 })
+		}, 0},
+		{"the server was set back", func(w *jobtest.Council) {
+			for k := range 2 {
+				w.Hub.Drive().MemberConnected(w.Now(), k, drive.Hello{Told: 3})
+			}
+			tick(t, w.Hub.Drive(), w.Now())
+		}, 2},
+		{"the job ends", func(w *jobtest.Council) { w.Hub.Drive().End(w.Now(), "enough") }, 0},
+	} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 3,
+			Faults: 1, Rounds: 9, Buffer: 3, Stale: 2, Budget: 9})
+		for _, p := range w.Parties[1:] {
+			p.Tease()
+		}
+		startAll(w)
+		w.Run(func() bool { return w.Hub.Drive().Has(0) })
+		x.ends(w)
+		costs := func(rounds int) float64 {
+			if rounds == 0 {
+				return 0
+			}
+			s, err := w.Hub.Config().Cost.Spent(w.Hub.Drive().Ledger().View(), rounds, 1e-5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.Upper
+		}
+		if got, want := spent(t, w, 0), costs(x.whole+1); got != want {
+			t.Errorf("%s: who has submitted has spent %v, want %v", x.name, got, want)
+		}
+		if got, want := spent(t, w, 1), costs(x.whole); got != want {
+			t.Errorf("%s: who has not has spent %v, want %v", x.name, got, want)
+		}
+	}
+}
+
+// Rounds that a server has skipped count as if everybody had submitted, also where parties have
+// agreed to so many submissions, and have no budget.
+func TestBufferSkippedCount(t *testing.T) {
+	for _, told := range []uint64{2, 3} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 3,
+			Faults: 1, Rounds: 9, Buffer: 3, Stale: 2, Submissions: 3})
+		d := w.Hub.Drive()
+		for k := range 2 {
+			d.MemberConnected(0, k, drive.Hello{Told: told})
+			d.MemberGone(0, k)
+		}
+		tick(t, d, 0)
+		startAll(w)
+		w.Run(w.Ended)
+		s := d.Status()
+		if s.Ended != drive.BudgetSpent || len(w.Sums) != int(3-told) {
+			t.Errorf("%d skipped: %d sums, %+v", told, len(w.Sums), s)
+		}
+	}
+}
+
+// A buffer takes no more than it holds from parties that upload without having been told to, and
+// whoever is in it is not told to send the same again.
+func TestBufferPushed(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 4, Survivors: 3,
+		Faults: 1, Rounds: 3, Buffer: 3, Stale: 2})
+	submitted := make(map[int][]byte)
+	for i, p := range w.Parties {
+		p.Rewrite = func(b []byte) []byte {
+			submitted[i] = b
+			return b
+		}
+	}
+	startAll(w)
+	d := w.Hub.Drive()
+	first := 0
+	w.Run(func() bool {
+		for i := range submitted {
+			if first = i; d.Has(i) {
+				return true
+			}
+		}
+		return false
+	})
+	for i := range w.Parties { // all at once, from one that has room on
+		if b := submitted[i]; b != nil {
+			_ = d.Receive(w.Now(), i, b)
+		}
+	}
+	for item := range d.Pending(first) {
+		t.Errorf("who is in is handed %s", item.Name)
+	}
+	if err := d.Receive(w.Now(), first, submitted[first]); !errors.Is(err, oneshot.ErrDuplicate) {
+		t.Errorf("a copy: %v", err)
+	}
+	w.Run(w.Ended)
+	for round, who := range w.Sums {
+		if len(who) != 3 {
+			t.Errorf("round %d has %v", round, who)
+		}
+	}
+}
+
+// A submission of a round that is over, which comes again, is refused, and its party is waited for
+// as before.
+func TestCommitteeOldSubmission(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 2})
+	var old, key []byte
+	w.Parties[3].Rewrite = func(b []byte) []byte {
+		if old == nil {
+			old = bytes.Clone(b)
+		}
+		return b
+	}
+	w.Members[3].Rewrite = func(b []byte) []byte {
+		key = bytes.Clone(b)
+		return b
+	}
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return d.Status().Round == 2 })
+	w.Parties[3].Late = drive.Second
+	if err := d.Receive(w.Now(), 3, old); !errors.Is(err, oneshot.ErrPhase) {
+		t.Errorf("an old submission: %v", err)
+	}
+	if err := d.Receive(w.Now(), 2, old); err == nil || errors.Is(err, oneshot.ErrPhase) {
+		t.Errorf("as another party: %v", err)
+	}
+	if err := d.ReceiveMember(w.Now(), 2, key); err == nil || errors.Is(err, oneshot.ErrPhase) {
+		t.Errorf("as another member: %v", err)
+	}
+	w.Run(func() bool { return d.Status().Stage == drive.Signing })
+	if d.Absent(w.Now(), 3, 2) || d.Due(3) {
+		t.Error("a party is waited for that has submitted")
+	}
+	w.Run(w.Ended)
+	if got := w.Sums[2]; !slices.Equal(got, []int{0, 1, 2, 3}) {
+		t.Errorf("round 2 has %v", got)
+	}
+	if err := d.Receive(w.Now(), 3, old); err != drive.ErrEnded {
+		t.Errorf("a submission after the end: %v", err)
+	}
+	if err := d.ReceiveMember(w.Now(), 3, key); err != drive.ErrEnded {
+		t.Errorf("a member's message after the end: %v", err)
+	}
+}
+
+// The answer about a sum counts for its round, once. What members tell meanwhile waits for it.
+func TestCommitteeApplied(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 9})
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return d.Status().Stage == drive.Applying })
+	d.Applied(w.Now(), 2, nil)
+	d.Applied(w.Now(), 0, errors.New("of another round"))
+	for k := range 2 {
+		d.MemberConnected(w.Now(), k, drive.Hello{Told: 4})
+	}
+	tick(t, d, w.Now())
+	if s := d.Status(); s.Stage != drive.Applying || s.Round != 1 || s.Lost != 0 {
+		t.Fatalf("%+v", s)
+	}
+	d.Applied(w.Now(), 1, nil)
+	tick(t, d, w.Now())
+	if s := d.Status(); s.Round != 4 || s.Lost != 3 {
+		t.Fatalf("%+v", s)
+	}
+	d.Applied(w.Now(), 4, errors.New("nobody has asked"))
+	if s := d.Status(); s.Lost != 3 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+// A job ends when five rounds in a row were lost, whatever was lost before the last sum,
+// and whoever leads it.
+func TestCommitteeLostInRow(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 20})
+	startAll(w)
+	d := w.Hub.Drive()
+	answered, again := uint64(0), false
+	w.Run(func() bool {
+		if s := d.Status(); s.Stage == drive.Applying && s.Round > answered {
+			answered = s.Round
+			if s.Round != 4 {
+				d.Applied(w.Now(), s.Round, errors.New("no room"))
+			}
+		} else if s.Stage == drive.Submitting && s.Round == 7 && !again {
+			again = true
+			w.Hub.Kill()
+			w.Hub.Start()
+			d = w.Hub.Drive()
+		}
+		return w.Ended()
+	})
+	if s := d.Status(); s.Round != 9 || s.Lost != 8 || s.Ended != drive.AllLost {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Rounds begin a while apart, for somebody, and not during a pause, of which a server knows that is
+// started again.
+func TestCommitteeBegins(t *testing.T) {
+	o := jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2, Faults: 1, Rounds: 3,
+		Pace: 7 * drive.Second}
+	w := jobtest.NewCouncil(t, 1, o)
+	for _, m := range w.Members {
+		m.Start()
+	}
+	w.RunFor(30 * drive.Second)
+	if s := w.Hub.Drive().Status(); s.Round != 0 || s.Stage != drive.Announcing {
+		t.Fatalf("nobody is here: %+v", s)
+	}
+	for name := range itemsOf(w.Hub.Drive(), 0) {
+		t.Errorf("a member that has sent its key is handed %s", name)
+	}
+	startAll(w)
+	w.RunFor(drive.Second)
+	if len(w.Sums) != 1 {
+		t.Fatalf("%d sums", len(w.Sums))
+	}
+	w.RunFor(5 * drive.Second)
+	if s := w.Hub.Drive().Status(); s.Round != 1 || s.Stage != drive.Resting {
+		t.Fatalf("after 6 s of 7: %+v", s)
+	}
+	w.Hub.Drive().Pause(w.Now(), "maintenance")
+	w.Parties[0].Cut() // has the world go on
+	w.RunFor(20 * drive.Second)
+	w.Hub.Kill()
+	w.Hub.Start()
+	for _, m := range w.Members {
+		m.Cut()
+	}
+	w.RunFor(20 * drive.Second)
+	if s := w.Hub.Drive().Status(); s.Round != 1 || s.Stage != drive.Resting {
+		t.Fatalf("in a pause: %+v", s)
+	}
+	for range itemsOf(w.Hub.Drive(), 0) {
+		t.Error("in a pause members are handed something")
+	}
+	w.Hub.Drive().Resume(w.Now(), "done")
+	tick(t, w.Hub.Drive(), w.Now())
+	for _, m := range w.Members {
+		m.Cut()
+	}
+	w.Run(w.Ended)
+	if len(w.Sums) != 3 {
+		t.Errorf("%d sums", len(w.Sums))
+	}
+}

@@ -1,0 +1,182 @@
+package drive_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/wire"
+)
+
+// The types of a member's messages, and of a party's (SPEC-ONESHOT.md §6).
+const (
+	typeKey        wire.Type = 65
+	typeSubmission wire.Type = 67
+	typeDisputes   wire.Type = 69
+	typeSigned     wire.Type = 72
+	typePart       wire.Type = 74
+)
+
+func typeOf(message []byte) wire.Type {
+	h, _, _ := wire.ParseHeader(message)
+	return h.Type
+}
+
+// silent has seats keep messages of a type.
+func silent(kind wire.Type, seats ...*jobtest.Seat) {
+	for _, s := range seats {
+		s.Silent = func(b []byte) bool { return typeOf(b) == kind }
+	}
+}
+
+// leaves has seats go in place of a message of a type, and not come back.
+func leaves(kind wire.Type, seats ...*jobtest.Seat) {
+	for _, s := range seats {
+		s.Silent = func(b []byte) bool {
+			if typeOf(b) != kind {
+				return false
+			}
+			s.Away = true
+			s.Cut()
+			return true
+		}
+	}
+}
+
+// slow has messages of a type arrive after 12 s, when they had their time.
+func slow(kind wire.Type, seats ...*jobtest.Seat) {
+	for _, s := range seats {
+		s.Silent = func(b []byte) bool {
+			s.Late = 0
+			if typeOf(b) == kind {
+				s.Late = 12 * drive.Second
+			}
+			return false
+		}
+	}
+}
+
+// How long rounds take, to the millisecond of virtual time, where somebody keeps silent or is gone.
+// A hop takes 10 ms, as training does, and a program 1 ms to apply a sum: a round of which nobody
+// is missing ends 151 ms after the one before. StepTime is 10 s.
+func TestCommitteeWaits(t *testing.T) {
+	type council = jobtest.Council
+	for _, x := range []struct {
+		name string
+		set  func(w *council)
+		sums []int // milliseconds at which rounds have their sums, negative if they are lost
+		ends bool  // the job
+	}{
+		{"nobody is missing", func(w *council) {}, []int{161, 312, 463}, true},
+		// Who is here and silent has a StepTime once, and then the Floor, or four medians.
+		{"a member keeps its keys",
+			func(w *council) { silent(typeKey, w.Members[1]) }, []int{10141, 10392, 10603}, true},
+		{"a member keeps its word on batches",
+			func(w *council) { silent(typeDisputes, w.Members[1]) }, []int{10141, 10352, 10563}, true},
+		{"a member keeps its signatures",
+			func(w *council) { silent(typeSigned, w.Members[1]) }, []int{10141, 10352, 10563}, true},
+		{"a member keeps its parts",
+			func(w *council) { silent(typePart, w.Members[1]) }, []int{10141, 10352, 10563}, true},
+		{"a member says nothing from a batch on", func(w *council) {
+			w.Members[1].Silent = func(b []byte) bool { return typeOf(b) > typeKey }
+		}, []int{10141, 10352, 10563}, true},
+		{"a party keeps its submissions",
+			func(w *council) { silent(typeSubmission, w.Parties[1]) }, []int{10101, 10692, 11283}, true},
+		// Who is gone may come back within a second, ten times less than a StepTime.
+		{"a member goes in place of a key",
+			func(w *council) { leaves(typeKey, w.Members[1]) }, []int{1161, 1362, 1563}, true},
+		{"a member goes in place of its word on a batch",
+			func(w *council) { leaves(typeDisputes, w.Members[1]) }, []int{1311, 1512, 1713}, true},
+		{"a member goes in place of a signature",
+			func(w *council) { leaves(typeSigned, w.Members[1]) }, []int{1211, 1412, 1613}, true},
+		{"a member goes in place of a part",
+			func(w *council) { leaves(typePart, w.Members[1]) }, []int{1161, 1362, 1563}, true},
+		{"a party goes in place of a submission",
+			func(w *council) { leaves(typeSubmission, w.Parties[1]) }, []int{1121, 1322, 1523}, true},
+		{"a member never comes",
+			func(w *council) { w.Members[1].Away = true }, []int{1131, 1332, 1533}, true},
+		{"a party never comes",
+			func(w *council) { w.Parties[1].Away = true }, []int{1041, 1242, 1443}, true},
+		// Two are more than may be missing: rounds are lost once they have had their StepTime.
+		{"two members keep their keys",
+			func(w *council) { silent(typeKey, w.Members[1:3]...) }, nil, false},
+		{"two members keep their word on batches",
+			func(w *council) { silent(typeDisputes, w.Members[1:3]...) }, []int{20121, 40232, 60343}, true},
+		{"two members keep their signatures",
+			func(w *council) { silent(typeSigned, w.Members[1:3]...) }, []int{-10120, -20230, -30340}, true},
+		{"two members keep their parts",
+			func(w *council) { silent(typePart, w.Members[1:3]...) }, []int{-10140, -20270, -30400}, true},
+		{"two members go in place of signatures",
+			func(w *council) { leaves(typeSigned, w.Members[1:3]...) }, []int{-10120}, false},
+		{"two members go in place of parts",
+			func(w *council) { leaves(typePart, w.Members[1:3]...) }, []int{-10140}, false},
+		{"three parties go in place of submissions",
+			func(w *council) { leaves(typeSubmission, w.Parties[1:4]...) }, nil, false},
+		// Who is slow is waited for.
+		{"two members' keys take 12 s",
+			func(w *council) { slow(typeKey, w.Members[1:3]...) }, []int{12161, 24312, 36463}, true},
+		{"two parties have nothing, and one comes after 30 s", func(w *council) {
+			late := w.Parties[1]
+			late.Away = true
+			w.After(30*drive.Second, func() {
+				late.Away = false
+				late.Connect()
+			})
+			for _, p := range w.Parties[2:] {
+				p.NoVector = func(uint64) bool { return true }
+			}
+		}, []int{30121, 30252, 30383}, true},
+		// Who uploads without having been told to is told when there is room.
+		{"everybody uploads at once", func(w *council) {
+			for _, p := range w.Parties {
+				p.Pushes = true
+			}
+		}, []int{141, 272, 403}, true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 5, Survivors: 2,
+				Faults: 1, Rounds: 3, Batch: 2})
+			x.set(w)
+			startAll(w)
+			var got []int
+			for seen := 0; w.Now() < 100*drive.Second && !w.Ended() && w.Step(); {
+				for ; seen < len(w.Notices); seen++ {
+					switch at := int(w.Now() / drive.Millisecond); w.Notices[seen].Kind {
+					case drive.Summed:
+						got = append(got, at)
+					case drive.Lost:
+						got = append(got, -at)
+					}
+				}
+			}
+			if !slices.Equal(got, x.sums) || w.Ended() != x.ends {
+				w.Fatal("%q: %s, %v; want %v", x.name, fmt.Sprint(got), w.Ended(), x.sums)
+			}
+		})
+	}
+}
+
+// A server that is started again knows who has let steps pass, and how long they take: it waits for
+// those who may come back, and not for a StepTime again.
+func TestCommitteeWaitsOn(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 5, Survivors: 2,
+			Faults: 1, Rounds: 2})
+		if late {
+			silent(typeSubmission, w.Parties[1])
+		} else {
+			silent(typeDisputes, w.Members[1])
+		}
+		startAll(w)
+		w.Run(func() bool { return len(w.Sums) == 1 })
+		w.Hub.Kill()
+		w.Hub.Start()
+		again := w.Now()
+		w.Run(w.Ended)
+		if took := w.Now() - again; took > 3*drive.Second || len(w.Sums) != 2 {
+			w.Fatal("%d sums, the second after %d ms", len(w.Sums), took/drive.Millisecond)
+		}
+	}
+}

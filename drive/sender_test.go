@@ -1,0 +1,359 @@
+package drive_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+// small is a job with a committee whose first round a test leads one party or member through.
+var small = jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2, Faults: 1, Rounds: 3}
+
+// openingOf returns the opening of the first round of a small job, and its broadcast.
+func openingOf(t *testing.T) (opening []byte, broadcast [32]byte) {
+	t.Helper()
+	w, d := submitting(t, small, 0)
+	tick(t, d, w.Now())
+	for item := range d.Pending(0) {
+		opening = item.Own
+	}
+	broadcast, err := w.Hub.Config().Broadcast(1, d.Status().Fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opening, broadcast
+}
+
+// senderOf makes the first party of a small job.
+func senderOf(
+	t *testing.T, change func(c *drive.SenderConfig),
+) (*drive.Sender, drive.SenderConfig) {
+	t.Helper()
+	_, _, party := jobtest.CouncilConfigs(t, small, nil)
+	c := party(0)
+	change(&c)
+	s, err := drive.NewSender(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+// next is a sender's carrier: it returns what is reported, and what leaves.
+func next(s *drive.Sender) ([]drive.Report, drive.SenderOut) {
+	r, _ := s.Ready()
+	return r.Reports, s.Advance()
+}
+
+// A party does not train for a round that its guard refuses, and says that it is not in it.
+func TestSenderDeclines(t *testing.T) {
+	opening, _ := openingOf(t)
+	for _, x := range []struct {
+		change func(c *drive.SenderConfig)
+		want   error
+	}{
+		{func(c *drive.SenderConfig) { c.Spent = 1 }, drive.ErrRepeated},
+		{func(c *drive.SenderConfig) { c.Least = 2 }, drive.ErrRepeated},
+	} {
+		s, _ := senderOf(t, x.change)
+		s.Opening(opening)
+		reports, out := next(s)
+		if len(reports) != 1 || reports[0].Kind != drive.Declined || !errors.Is(reports[0].Err, x.want) {
+			t.Errorf("%v", reports)
+		}
+		if out.Ask != nil || !slices.Equal(out.Away, []drive.Absence{{Number: 1, Cause: drive.Guarded}}) {
+			t.Errorf("%+v", out)
+		}
+	}
+}
+
+// What a party makes of an opening: one question, one submission, offered as often as it is asked,
+// and nothing before that is durable.
+func TestSenderSubmits(t *testing.T) {
+	opening, broadcast := openingOf(t)
+	s, c := senderOf(t, func(*drive.SenderConfig) {})
+	s.Opening(opening)
+	if out := s.Advance(); out.Ask != nil {
+		t.Fatal("it asks before Ready")
+	}
+	_, out := next(s)
+	if out.Ask == nil || out.Ask.Round != 1 {
+		t.Fatalf("%+v", out)
+	}
+	s.Opening(opening)
+	if _, again := next(s); again.Ask == nil || again.Ask.ID != out.Ask.ID {
+		t.Errorf("it is asked %+v, and then %+v", out.Ask, again.Ask)
+	}
+	values := []int64{1, 2, 3}
+	if err := s.Answer(drive.AskID{Round: 2}, broadcast, values); err != nil {
+		t.Fatal(err)
+	}
+	if reports, out := next(s); len(reports) != 1 || reports[0].Kind != drive.Late || out.Offer != 0 {
+		t.Errorf("an answer to another question: %v, %+v", reports, out)
+	}
+	values = []int64{1, 2, 3}
+	if err := s.Answer(out.Ask.ID, broadcast, values); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(values, make([]int64, 3)) {
+		t.Errorf("%v are left", values)
+	}
+	if out := s.Advance(); out.Offer != 0 {
+		t.Error("it offers before it is saved")
+	}
+	if r, _ := s.Ready(); !r.Save {
+		t.Error("it is not saved")
+	}
+	s.Connected() // an event between both: what leaves has to be asked for again
+	if out := s.Advance(); out.Offer != 0 {
+		t.Error("it offers what Ready has not shown")
+	}
+	for range 2 {
+		if _, out := next(s); out.Offer != 1 {
+			t.Errorf("it offers %d", out.Offer)
+		}
+		s.Opening(opening)
+	}
+	next(s)
+	s.Upload(2)
+	if _, out := next(s); out.Send != nil {
+		t.Error("it uploads in another round")
+	}
+	s.Upload(1)
+	if _, out := next(s); out.Send == nil {
+		t.Error("it uploads nothing")
+	}
+	key := keyexchange.SealKey{1}
+	state, err := s.State(&key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := drive.LoadSender(c, &key, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Connected()
+	if _, out := next(again); out.Offer != 1 || again.Told() != 1 {
+		t.Errorf("after a crash it offers %d", out.Offer)
+	}
+}
+
+// A party that cannot submit says so: of a broadcast that is not the round's, of values that no sum
+// takes, and of having none.
+func TestSenderAway(t *testing.T) {
+	opening, broadcast := openingOf(t)
+	for _, x := range []struct {
+		broadcast [32]byte
+		values    []int64
+		kind      drive.ReportKind
+		why       drive.Cause
+	}{
+		{[32]byte{1}, []int64{1, 2, 3}, drive.Refused, drive.Guarded},
+		{broadcast, []int64{1 << 40, 2, 3}, drive.Missed, drive.NoVector},
+		{broadcast, []int64{1}, drive.Missed, drive.NoVector},
+	} {
+		s, _ := senderOf(t, func(*drive.SenderConfig) {})
+		s.Opening(opening)
+		_, out := next(s)
+		if err := s.Answer(out.Ask.ID, x.broadcast, x.values); err != nil {
+			t.Fatal(err)
+		}
+		reports, out := next(s)
+		if len(reports) != 1 || reports[0].Kind != x.kind ||
+			!slices.Equal(out.Away, []drive.Absence{{Number: 1, Cause: x.why}}) {
+			t.Errorf("%v: %v, %+v", x.values, reports, out)
+		}
+		if guard := s.Guard(); guard.Count() != 0 || s.Told() != 0 {
+			t.Error("it counts as a submission")
+		}
+	}
+}
+
+// A state of a program that kept no guard counts every round up to the last submission as spent.
+func TestSenderWithoutGuard(t *testing.T) {
+	opening, broadcast := openingOf(t)
+	_, c := senderOf(t, func(*drive.SenderConfig) {})
+	p, err := oneshot.NewParty(c.Sums, c.Identity, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.SubmitDigest(opening, broadcast, 0, []int64{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	key := keyexchange.SealKey{1}
+	state, err := p.Save(&key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := drive.LoadSender(c, &key, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if guard := s.Guard(); guard.Last() != 1 || guard.Count() != 1 {
+		t.Errorf("%d submissions up to round %d", guard.Count(), guard.Last())
+	}
+}
+
+// What a member says, and when: nothing before it is saved, the last answer again where it is asked
+// again, and nothing of rounds outside of the job, of those that are spent, or after the end.
+func TestMemberAnswers(t *testing.T) {
+	server, member, _ := jobtest.CouncilConfigs(t, small, nil)
+	born := func(change func(c *drive.MemberConfig)) *drive.Member {
+		c := member(0)
+		change(&c)
+		m, err := drive.NewMember(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	next := func(m *drive.Member) ([]drive.Report, [][]byte) {
+		r, _ := m.Ready()
+		return r.Reports, m.Advance()
+	}
+	asks, err := oneshot.NewServer(server.Sums, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	invite := asks.Invite()
+	for _, x := range []struct {
+		change func(c *drive.MemberConfig)
+		want   error
+	}{
+		{func(c *drive.MemberConfig) { c.Rounds = 0 }, drive.ErrRound},
+		{func(c *drive.MemberConfig) { c.Spent = 1 }, drive.ErrRepeated},
+	} {
+		m := born(x.change)
+		m.Receive(invite)
+		reports, send := next(m)
+		if len(reports) != 1 || !errors.Is(reports[0].Err, x.want) || send != nil {
+			t.Errorf("%v, %d messages; want %v", reports, len(send), x.want)
+		}
+	}
+
+	m := born(func(*drive.MemberConfig) {})
+	m.Receive(invite)
+	if m.Advance() != nil {
+		t.Error("it sends before Ready")
+	}
+	if r, _ := m.Ready(); !r.Save {
+		t.Error("its key is not saved")
+	}
+	m.Receive(invite)
+	if m.Advance() != nil {
+		t.Error("it sends what Ready has not shown")
+	}
+	if _, send := next(m); len(send) == 0 || m.Told() != 0 {
+		t.Errorf("%d messages, and round %d is told", len(send), m.Told())
+	}
+	m.Connected()
+	if _, send := next(m); len(send) != 1 {
+		t.Errorf("its key is sent again %d times", len(send))
+	}
+	m.Finish()
+	m.Connected()
+	if r, _ := m.Ready(); !r.Save || m.Advance() != nil {
+		t.Error("it goes on after the end")
+	}
+}
+
+// A member that is handed everything twice answers twice, with the same bytes, and is of use in the
+// round if only the second answers arrive.
+func TestMemberHandedTwice(t *testing.T) {
+	_, member, _ := jobtest.CouncilConfigs(t, small, nil)
+	m, err := drive.NewMember(member(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := jobtest.NewCouncil(t, 1, small)
+	d := w.Hub.Drive()
+	w.Members[3].Away = true // the round needs all others
+	startBut(w, 0)
+	d.MemberConnected(w.Now(), 0, drive.Hello{})
+	had := make(map[string]bool)
+	w.Run(func() bool {
+		for item := range d.MemberPending(0) {
+			if had[item.Name] {
+				continue
+			}
+			had[item.Name] = true
+			var answers [2][]byte
+			for k := range answers {
+				m.Receive(item.Own)
+				r, _ := m.Ready()
+				if len(r.Reports) > 0 {
+					t.Fatalf("%s is refused: %v", item.Name, r.Reports)
+				}
+				for _, b := range m.Advance() {
+					answers[k] = b
+				}
+			}
+			if !bytes.Equal(answers[0], answers[1]) {
+				t.Fatalf("%s has two answers", item.Name)
+			}
+			if answers[1] != nil {
+				if err := d.ReceiveMember(w.Now(), 0, answers[1]); err != nil {
+					t.Fatal(err)
+				}
+				w.Parties[0].Cut() // has the world go on
+			}
+		}
+		return len(w.Sums) == 1
+	})
+	if w.Lost() > 0 || m.Told() != 1 {
+		w.Fatal("%d lost", w.Lost())
+	}
+}
+
+// startBut starts everybody but a member.
+func startBut(w *jobtest.Council, member int) {
+	for k, m := range w.Members {
+		if k != member {
+			m.Start()
+		}
+	}
+	for _, p := range w.Parties {
+		p.Start()
+	}
+}
+
+// Members and parties that die when they save, or have sent, cost no round, and nothing but the
+// time that it takes to come again.
+func TestCommitteeDiesAtSaves(t *testing.T) {
+	for _, place := range []string{"before", "after", "sent"} {
+		for _, covered := range []bool{false, true} {
+			o := small
+			o.Covered = covered
+			w := jobtest.NewCouncil(t, 1, o)
+			for _, s := range slices.Concat(w.Members, w.Parties) {
+				calls := 0
+				s.Die = func(at string) bool {
+					if at != place {
+						return false
+					}
+					if calls++; calls&(calls-1) != 0 { // it comes further between two deaths
+						return false
+					}
+					w.After(drive.Millisecond, s.Start)
+					return true
+				}
+			}
+			startAll(w)
+			w.Run(w.Ended)
+			if len(w.Sums) != 3 || w.Lost() > 0 || w.Now() > 20*drive.Second {
+				w.Fatal("%s: %d sums, %d lost", place, len(w.Sums), w.Lost())
+			}
+			for round, who := range w.Sums {
+				if len(who) != 3 {
+					w.Fatal("%s: round %d has %v", place, round, who)
+				}
+			}
+		}
+	}
+}
