@@ -135,9 +135,6 @@ func (s *Sender) Opening(message []byte) {
 	case s.stale() && bytes.Equal(s.opening, message):
 		s.goOn()
 		return
-	case s.asked != nil && s.asked.Round == h.Round && bytes.Equal(s.opening, message):
-		s.out.Ask = s.asked
-		return
 	case h.Round < s.config.Least:
 		err = fmt.Errorf("%w: round %d, and the first is %d", ErrRepeated, h.Round, s.config.Least)
 	default:
