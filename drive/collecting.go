@@ -281,14 +281,6 @@ func (s *Committee) leave(r *room, i int) {
 	s.touch(r, i)
 }
 
-func (s *Committee) touch(r *room, i int) {
-	if r == &s.parties {
-		s.touchParty(i)
-	} else {
-		s.touchMember(i)
-	}
-}
-
 // Gone takes the end of a party's connection.
 func (s *Committee) Gone(now Time, party int) { s.gone(now, &s.parties, party) }
 

@@ -132,141 +132,6 @@ func (s *Committee) enter(stage Stage) {
 	s.mark()
 }
 
-// people are those whom the stage waits for.
-func (s *Committee) people() *room {
-	if s.stage == Submitting {
-		return &s.parties
-	}
-	return &s.members
-}
-
-// mark finds out anew whom the steps wait for.
-func (s *Committee) mark() {
-	s.people().markAll(&s.step, s.now, s.claims())
-	if s.flight {
-		s.members.markAll(&s.answers, s.now, council{s, true})
-	}
-}
-
-func (s *Committee) claims() claims {
-	if s.stage == Submitting {
-		return crowd{s}
-	}
-	return council{s, false}
-}
-
-func (s *Committee) touchParty(party int) {
-	if s.stage == Submitting {
-		s.step.stuck = false
-		s.parties.markOne(&s.step, s.now, crowd{s}, party)
-	}
-}
-
-func (s *Committee) touchMember(member int) {
-	if s.flight {
-		s.members.markOne(&s.answers, s.now, council{s, true}, member)
-	}
-	if s.stage != Submitting {
-		s.step.stuck = false
-		s.members.markOne(&s.step, s.now, council{s, false}, member)
-	}
-}
-
-// council is a step that waits for members: the stage's, or on a batch.
-type council struct {
-	*Committee
-	flight bool
-}
-
-func (c council) awaits(member int) bool { return c.stage != Resting && c.server.Awaits(member) }
-
-func (c council) able(int) bool { return true }
-
-func (c council) passed(member int) bool {
-	return c.stage > Announcing && c.members.peers[member].passed == c.round
-}
-
-func (c council) patience(member int) Time {
-	stage := c.stage
-	if c.flight {
-		stage = Preparing // the place of what members take for a batch
-	}
-	return c.patienceOf(&c.members, &c.lapses, member, stage)
-}
-
-func (c council) stall(member int) {
-	c.lapses.stall(member, c.round)
-	if c.stage > Announcing {
-		c.members.peers[member].passed = c.round
-	}
-	c.notices = append(c.notices, Notice{Kind: Stall, Round: c.round, Party: member, Member: true})
-}
-
-func (council) share() Time { return 8 }
-
-func (c council) enough() (is, soon bool) {
-	switch {
-	case c.flight:
-		is = len(c.answers.delays) >= c.figures.Keys
-	case c.stage == Announcing:
-		return c.server.Keys() >= c.figures.Keys, false // more keys bear more faults
-	case c.stage == Signing:
-		is = c.server.Signed() >= c.figures.Quorum
-	default:
-		is = c.server.Parts() >= c.figures.Answers
-	}
-	return is, is
-}
-
-// crowd is the step that waits for parties.
-type crowd struct{ *Committee }
-
-func (c crowd) awaits(party int) bool {
-	return c.server.AwaitsParty(party) && !c.spoilers.excluded(party) &&
-		c.parties.peers[party].absent != c.round && !c.done(party)
-}
-
-func (crowd) able(int) bool { return true }
-
-func (c crowd) passed(party int) bool { return c.parties.peers[party].passed == c.round }
-
-// patience does not run while a party waits for room.
-func (c crowd) patience(party int) Time {
-	o := &c.offers[party]
-	patience := c.patienceOf(&c.parties, &c.spoilers, party, Submitting)
-	switch {
-	case !o.made && c.buffer == 0:
-		return patience
-	case !o.open:
-		return Never
-	}
-	return (o.since - c.step.since).after(patience)
-}
-
-func (c crowd) stall(party int) {
-	c.spoilers.stall(party, c.round)
-	c.parties.peers[party].passed = c.round
-	c.offers[party].open = false
-	c.notices = append(c.notices, Notice{Kind: Stall, Round: c.round, Party: party})
-}
-
-func (crowd) share() Time { return 8 }
-
-func (c crowd) enough() (is, soon bool) {
-	is = len(c.step.delays) >= c.sums.MinSurvivors
-	return is, is
-}
-
-// patienceOf is how long a step waits for a peer that is here: less for one that has let a step
-// pass not long ago.
-func (s *Committee) patienceOf(r *room, f *faults, i int, stage Stage) Time {
-	median := r.learned.median[stage]
-	if !f.stalling(i, s.round) || median == 0 {
-		return s.config.StepTime
-	}
-	return min(max(s.config.Floor, 4*median), s.config.StepTime)
-}
-
 // proceed decides one thing, and reports whether there may be another.
 func (s *Committee) proceed() (again bool, err error) {
 	if s.ended != "" {
@@ -292,24 +157,6 @@ func (s *Committee) proceed() (again bool, err error) {
 		return s.reveal()
 	}
 	return false, nil
-}
-
-// over reports whether the stage's step need not wait any longer.
-func (s *Committee) over() bool {
-	if s.stage == Submitting && s.buffer > 0 {
-		return s.full()
-	}
-	people := s.people()
-	over, tell := people.over(&s.step, s.now, s.claims())
-	if tell {
-		s.tellAwaited(&s.step, people == &s.members)
-	}
-	return over
-}
-
-func (s *Committee) tellAwaited(w *waiting, members bool) {
-	s.notices = append(s.notices,
-		Notice{Kind: Awaited, Round: s.round, Parties: w.waitedFor(), Member: members})
 }
 
 // catchUp looks whether what is saved was set back: more members than may lie, or more parties,
@@ -497,16 +344,4 @@ func headerOf(message []byte, sender uint32) error {
 		err = oneshot.ErrSender
 	}
 	return err
-}
-
-// still reports whether so many parties can be in the sum yet, all batches being settled: those
-// that were here and had their time are not waited for any more, since they may never submit.
-func (s *Committee) still(least int) bool {
-	least -= s.server.Settled()
-	for i := range s.parties.peers {
-		if c := (crowd{s}); c.awaits(i) && !c.passed(i) {
-			least--
-		}
-	}
-	return least <= 0
 }

@@ -128,6 +128,12 @@ func TestCommitteeWaits(t *testing.T) {
 				p.NoVector = func(uint64) bool { return true }
 			}
 		}, []int{30121, 30252, 30383}, true},
+		{"two parties never come, and one takes 12 s", func(w *council) {
+			slow(typeSubmission, w.Parties[1])
+			for _, p := range w.Parties[2:] {
+				p.Away = true
+			}
+		}, []int{13391, 38772, 64153}, true},
 		// Who uploads without having been told to is told when there is room.
 		{"everybody uploads at once", func(w *council) {
 			for _, p := range w.Parties {

@@ -186,6 +186,16 @@ func (r *room) markOf(w *waiting, now Time, c claims, i int) mark {
 	return markAwaited | markPassed
 }
 
+// patience is how long a step waits for a peer that is here: less for one that has let a step pass
+// not long ago.
+func (r *room) patience(f *faults, i int, round uint64, stage Stage) Time {
+	median := r.learned.median[stage]
+	if !f.stalling(i, round) || median == 0 {
+		return r.limits.StepTime
+	}
+	return min(max(r.limits.Floor, 4*median), r.limits.StepTime)
+}
+
 // over reports whether a step need not wait any longer, and whether it is time to tell whom it
 // waits for.
 func (r *room) over(w *waiting, now Time, c claims) (over, tell bool) {

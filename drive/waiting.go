@@ -48,14 +48,8 @@ func (s *Server) mayJoin(party int, x *session) bool {
 		(p.least <= x.number || slices.Contains(p.sessions, x.number))
 }
 
-// patience is how long a step waits for a party that is here: less for one that has let a step
-// pass not long ago.
 func (t turn) patience(party int) Time {
-	s, median := t.Server, t.learned.median[t.x.stage]
-	if !s.faults.stalling(party, s.round) || median == 0 {
-		return s.config.StepTime
-	}
-	return min(max(s.config.Floor, 4*median), s.config.StepTime)
+	return t.room.patience(&t.faults, party, t.round, t.x.stage)
 }
 
 // stall notes that a party which is here has let a step pass. One that is at work for the round
