@@ -83,18 +83,14 @@ func (c council) stall(member int) {
 
 func (council) share() Time { return 8 }
 
+// enough says of a batch whether the round can go on with those who have answered. Other steps that
+// end with too few are stuck until more come, and a round bears more faults the more keys it has.
 func (c council) enough() (is, soon bool) {
-	switch {
-	case c.flight:
+	if c.flight {
 		is = len(c.answers.delays) >= c.figures.Keys
-	case c.stage == Announcing:
-		return c.server.Keys() >= c.figures.Keys, false // more keys bear more faults
-	case c.stage == Signing:
-		is = c.server.Signed() >= c.figures.Quorum
-	default:
-		is = c.server.Parts() >= c.figures.Answers
+		return is, is
 	}
-	return is, is
+	return true, c.stage != Announcing
 }
 
 // crowd is the step that waits for parties.

@@ -134,6 +134,17 @@ func TestCommitteeWaits(t *testing.T) {
 				p.Away = true
 			}
 		}, []int{13391, 38772, 64153}, true},
+		// Those without whom there is no sum have their StepTime again and again.
+		{"three parties keep their first submissions, and one takes 5 s later", func(w *council) {
+			for i, p := range w.Parties[1:] {
+				p.Silent = func(b []byte) bool {
+					if i == 0 && w.Lost() > 0 {
+						p.Late = 5 * drive.Second
+					}
+					return i > 0 || w.Lost() == 0
+				}
+			}
+		}, []int{-20060, 25191, 40322}, true},
 		// Who uploads without having been told to is told when there is room.
 		{"everybody uploads at once", func(w *council) {
 			for _, p := range w.Parties {
@@ -183,6 +194,22 @@ func TestCommitteeWaitsOn(t *testing.T) {
 		w.Run(w.Ended)
 		if took := w.Now() - again; took > 3*drive.Second || len(w.Sums) != 2 {
 			w.Fatal("%d sums, the second after %d ms", len(w.Sums), took/drive.Millisecond)
+		}
+	}
+}
+
+// A round opens with the keys of those who may come back, since it bears more faults then. Later it
+// is not held up for them where enough have answered.
+func TestCommitteeWaitsForKeys(t *testing.T) {
+	for kind, waits := range map[wire.Type]bool{typeKey: true, typeSigned: false, typePart: false} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+			Faults: 1, Rounds: 1, StepTime: 100 * drive.Second, ComeBack: 5 * drive.Second})
+		leaves(kind, w.Members[1])
+		startAll(w)
+		w.Run(w.Ended)
+		if len(w.Sums) != 1 || w.Now() > 5*drive.Second != waits {
+			w.Fatal("who goes in place of message %d: %d sums at %d ms", kind, len(w.Sums),
+				w.Now()/drive.Millisecond)
 		}
 	}
 }
