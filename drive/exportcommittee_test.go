@@ -122,6 +122,15 @@ func (s *Committee) Shape() (common string, parties, members []string) {
 // Has reports whether the server has a party's submission.
 func (s *Committee) Has(party int) bool { return slices.Contains(s.server.Received(), party) }
 
+// Moot reports whether nothing that a party says, or a member after the parties, changes what comes
+// any more, in a job of one round.
+func (s *Committee) Moot(seat int) bool {
+	if member := seat - len(s.parties.peers); member >= 0 {
+		return s.stage > Resting && !s.server.Awaits(member)
+	}
+	return s.stage > Submitting || s.stage == Submitting && s.Has(seat)
+}
+
 // Batches is how many batches have gone to the members.
 func (s *Committee) Batches() int { return s.server.BatchNumber() }
 
