@@ -66,9 +66,6 @@ func (s *Committee) left(least int) bool {
 // be. Where nobody has come for StepTime, it goes on with those that it has, if they are enough, or
 // has no sum, if others will not come either.
 func (s *Committee) full() bool {
-	if s.step.fresh {
-		return false
-	}
 	if s.step.blocking > 0 && s.now >= s.step.recheck {
 		s.mark()
 	}

@@ -248,3 +248,16 @@ func TestBufferNothing(t *testing.T) {
 		t.Error("the room is kept for a party that is absent")
 	}
 }
+
+// A job whose parties are too few without those that were left out is over: no round is spoilt, nor
+// lost, for want of them.
+func TestBufferLeftOut(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 3,
+		Colluders: 1, Faults: 1, Rounds: 9, Covered: true, Buffer: 3, Stale: 1})
+	w.Parties[2].Rewrite = jobtest.BadCover(w, 2)
+	startAll(w)
+	w.Run(w.Ended)
+	if s := w.Hub.Drive().Status(); s.Ended != drive.BudgetSpent || s.Round != 1 {
+		w.Fatal("%+v", s)
+	}
+}

@@ -192,6 +192,10 @@ func TestCommitteeApplied(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	d.Applied(w.Now(), 1, nil)
+	d.Ready()
+	if err := d.Tick(w.Now()); err != nil || d.Status().Round != 1 {
+		t.Fatalf("it decides before what was decided is durable: %v, %+v", err, d.Status())
+	}
 	tick(t, d, w.Now())
 	if s := d.Status(); s.Round != 4 || s.Lost != 3 {
 		t.Fatalf("%+v", s)
@@ -249,6 +253,9 @@ func TestCommitteeBegins(t *testing.T) {
 	w.RunFor(drive.Second)
 	if len(w.Sums) != 1 {
 		t.Fatalf("%d sums", len(w.Sums))
+	}
+	if s := w.Hub.Restored().Status(); s.Stage != drive.Resting {
+		t.Fatalf("started again between rounds: %+v", s)
 	}
 	w.RunFor(5 * drive.Second)
 	if s := w.Hub.Drive().Status(); s.Round != 1 || s.Stage != drive.Resting {

@@ -1,11 +1,13 @@
 package drive_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/wire"
 )
 
 // tick has a committee's server decide what is due, as its carrier does, and returns its notices.
@@ -57,19 +59,30 @@ func TestCommitteeToldBeyond(t *testing.T) {
 	}
 }
 
-// A server that learns within a round that it was set back has lost that round too.
+// A server that learns within a round that it was set back has lost that round too, with what the
+// members were about to check, and goes on.
 func TestCommitteeToldWithinRound(t *testing.T) {
 	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
 		Faults: 1, Rounds: 9})
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return d.Status().Stage == drive.Submitting })
+	w.Run(func() bool { return d.Batches() == 1 })
 	for k := range 2 {
 		d.MemberConnected(w.Now(), k, drive.Hello{Told: 4})
 	}
 	tick(t, d, w.Now())
 	if s := d.Status(); s.Round != 4 || s.Lost != 4 {
 		t.Fatalf("round %d, %d lost", s.Round, s.Lost)
+	}
+	for _, m := range w.Members {
+		m.Cut() // has the world go on
+	}
+	w.Run(func() bool {
+		w.Hub.Restored()
+		return w.Ended()
+	})
+	if len(w.Sums) != 5 {
+		w.Fatal("%d sums", len(w.Sums))
 	}
 }
 
@@ -108,8 +121,13 @@ func TestCommitteeBudget(t *testing.T) {
 			tick(t, d, 0)
 		}
 		startAll(w)
-		w.Run(w.Ended)
-		if s := d.Status(); s.Ended != drive.BudgetSpent {
+		w.Run(func() bool { return w.Ended() || len(w.Sums) > 0 })
+		if !w.Ended() {
+			w.Hub.Kill() // who is started again knows what was spent
+			w.Hub.Start()
+			w.Run(w.Ended)
+		}
+		if s := w.Hub.Drive().Status(); s.Ended != drive.BudgetSpent {
 			t.Fatalf("%d skipped: it ended with %q", skipped, s.Ended)
 		}
 		want := 3 - int(skipped)
@@ -149,5 +167,65 @@ func TestCommitteeSavesFirst(t *testing.T) {
 	tick(t, d, 2)
 	if m, p := count(); m != 1 || p != 1 {
 		t.Errorf("%d items of a member and %d of a party", m, p)
+	}
+}
+
+// The time of who is waited for counts from when the question is durable, however long that takes.
+func TestCommitteeSavesSlowly(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1})
+	w.Parties[2].Tease()
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return d.Has(0) && d.Has(1) })
+	now := w.Now() + drive.Second
+	if err := d.Tick(now); err != nil || d.Batches() != 1 {
+		t.Fatalf("%v, %d batches", err, d.Batches())
+	}
+	d.Ready()
+	now += 60 * drive.Second
+	d.Advance(now)
+	for _, n := range tick(t, d, now+9*drive.Second) {
+		if n.Kind == drive.Stall && n.Member {
+			t.Errorf("member %d had no time", n.Party)
+		}
+	}
+}
+
+// A server that goes on from what an earlier program saved knows which rounds were held, and what
+// they have spent.
+func TestResumeCommittee(t *testing.T) {
+	o := jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2, Faults: 1, Rounds: 9, Budget: 5}
+	config, _, _ := jobtest.CouncilConfigs(t, o, nil)
+	ledger := config.Ledger.Clone()
+	name := config.Sums.Roster.Name(0)
+	if err := ledger.SpendRounds(config.Cost, 2, name); err != nil {
+		t.Fatal(err)
+	}
+	want, err := ledger.Spent(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := drive.Recorded{Round: 2}
+	if recorded.Ledger, err = ledger.MarshalJSON(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := drive.ResumeCommittee(config, 1, recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.Ledger().Spent(name); err != nil || got != want {
+		t.Errorf("%v was spent, %v; want %v", got, err, want)
+	}
+	d.MemberConnected(1, 0, drive.Hello{})
+	tick(t, d, 1)
+	for name, own := range itemsOf(d, 0) {
+		if h, _, err := wire.ParseHeader([]byte(own)); err != nil || h.Round != 3 {
+			t.Errorf("%s is of round %d: %v", name, h.Round, err)
+		}
+	}
+	recorded.Ledger = recorded.Ledger[1:]
+	if _, err := drive.ResumeCommittee(config, 1, recorded); !errors.Is(err, drive.ErrState) {
+		t.Errorf("a broken ledger: %v", err)
 	}
 }

@@ -142,6 +142,9 @@ func TestSenderSubmits(t *testing.T) {
 	if _, out := next(again); out.Offer != 1 || again.Told() != 1 {
 		t.Errorf("after a crash it offers %d", out.Offer)
 	}
+	if guard := again.Guard(); guard.Last() != 1 || guard.Count() != 1 {
+		t.Errorf("after a crash it knows of %d submissions up to round %d", guard.Count(), guard.Last())
+	}
 }
 
 // A party that cannot submit says so: of a broadcast that is not the round's, of values that no sum
