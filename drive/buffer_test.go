@@ -261,3 +261,18 @@ func TestBufferLeftOut(t *testing.T) {
 		w.Fatal("%+v", s)
 	}
 }
+
+// A buffer with enough in it waits for more for a StepTime from when the last has come.
+func TestBufferWaits(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1, Buffer: 3, Stale: 1})
+	w.Parties[1].Late = 9 * drive.Second / 2 // its offer, and then its submission
+	last := w.Parties[2]
+	last.Late = 21 * drive.Second / 2
+	w.After(last.Late, func() { last.Late = 0 })
+	startAll(w)
+	w.Run(w.Ended)
+	if got := w.Sums[1]; len(got) != 3 || w.Now() < 10*drive.Second {
+		w.Fatal("%v", got)
+	}
+}

@@ -387,9 +387,6 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 		}
 		s.members.learned.answered(w, s.now)
 	}
-	if s.stage == Revealing {
-		s.look = true
-	}
 	s.touchMember(member)
 	return nil
 }

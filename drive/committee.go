@@ -259,7 +259,7 @@ func (s *Committee) open() (again bool, err error) {
 	s.round, s.fresh, s.ledger, s.begun = s.round+1, fresh, ledger, s.now
 	s.decided(Notice{Kind: Begun, Round: s.round, Parties: s.server.Members(), Member: true})
 	s.sent = []sent{{Name: "opening", All: opening}}
-	s.queue, s.uploads, s.tried = nil, nil, 0
+	s.queue, s.tried = nil, 0
 	clear(s.offers)
 	s.enter(Submitting)
 	return true, nil

@@ -144,6 +144,42 @@ func TestCommitteeRoomsAnew(t *testing.T) {
 	}
 }
 
+// Who was told to upload, and finds its room taken by one that was not, is told again when there is
+// room, and not before.
+func TestCommitteeRoomTaken(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1, Batch: 1})
+	submitted := make(map[int][]byte)
+	for i, p := range w.Parties[:2] {
+		p.Pushes = true
+		p.Silent = func(b []byte) bool {
+			submitted[i] = b
+			return true
+		}
+	}
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return len(submitted) == 2 })
+	d.Offer(w.Now(), 0, 1)
+	if got := uploads(t, w, d); !slices.Equal(got, []int{0}) {
+		t.Fatalf("%v are told to upload", got)
+	}
+	if err := d.Receive(w.Now(), 1, submitted[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Receive(w.Now(), 0, submitted[0]); !errors.Is(err, oneshot.ErrFull) {
+		t.Fatalf("there is room: %v", err)
+	}
+	for item := range d.Pending(0) {
+		if item.Kind == drive.Upload {
+			t.Error("it is told to upload, and there is no room")
+		}
+	}
+	if got := uploads(t, w, d); !slices.Equal(got, []int{0}) { // the batch is with the members
+		t.Errorf("%v are told to upload", got)
+	}
+}
+
 // A party that polls and is not heard of loses its room when steps do not wait for it any more,
 // before it counts as gone.
 func TestCommitteeRoomFades(t *testing.T) {

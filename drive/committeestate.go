@@ -328,9 +328,7 @@ func (s *Committee) take(in *committeeState) error {
 		return fmt.Errorf("%w: a round is open, and its opening is missing", ErrState)
 	}
 	// Batches that were settled are not sent any more: a member that is behind sits the round out.
-	s.sent = slices.DeleteFunc(s.sent, func(x sent) bool {
-		return x.Batch > 0 && (x.All == nil || x.Batch < s.server.BatchNumber()-1)
-	})
+	s.sent = slices.DeleteFunc(s.sent, func(x sent) bool { return x.All == nil })
 	if in.Batch != "" {
 		envelopes, err := s.server.Batch()
 		if err != nil {

@@ -213,3 +213,21 @@ func TestCommitteeWaitsForKeys(t *testing.T) {
 		}
 	}
 }
+
+// A server that is started again long after a round began does not count that time against those
+// who have to come back first.
+func TestCommitteeLoadedLate(t *testing.T) {
+	for _, stage := range []drive.Stage{drive.Signing, drive.Revealing} {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 5, Survivors: 2,
+			Faults: 1, Rounds: 1})
+		silent(typeSubmission, w.Parties[1]) // for a StepTime
+		startAll(w)
+		w.Run(func() bool { return w.Hub.Drive().Status().Stage == stage })
+		w.Hub.Kill()
+		w.Hub.Start()
+		w.Run(w.Ended)
+		if w.Lost() > 0 || w.Now() < 10*drive.Second {
+			w.Fatal("%d lost", w.Lost())
+		}
+	}
+}
