@@ -38,13 +38,13 @@ func TestPrivacyPage(t *testing.T) {
 			}
 		}
 	}
-	if commands != 5 || lines != 7 {
+	if commands != 6 || lines != 9 {
 		t.Errorf("%d commands with %d lines", commands, lines)
 	}
 	// The least multipliers for ε = 1, 2 and 8, rounded up.
 	rows := regexp.MustCompile("(?m)^\\| .* \\| `(--.*)` \\| (.*) \\| (.*) \\| (.*) \\|$").
 		FindAllStringSubmatch(page, -1)
-	if len(rows) != 4 {
+	if len(rows) != 5 {
 		t.Errorf("%d rows of multipliers", len(rows))
 	}
 	for _, row := range rows {

@@ -34,6 +34,9 @@ type Run struct {
 	Dimension   int // coordinates; matters for discrete Gaussian and Skellam
 	Shares      int // independent discrete Gaussians that the noise is the sum of
 	ReplaceOne  bool
+	// Factorise, if not 0, is for how many rounds what a client makes is submitted in parts: see
+	// [privacy.Band]. Sensitivity bounds all parts of it together, and the client is charged once.
+	Factorise int
 	// Unit is whom it is about. Of records a coin that their party keeps to itself decides at
 	// Rate, which amplifies in both views.
 	Unit accounting.Unit
@@ -87,11 +90,46 @@ func (r *Run) Check(searched string) error {
 	case discrete && searched != "NoiseMultiplier" && !(scale >= 0x1p-300 && scale <= 0x1p300):
 		return bad("NoiseMultiplier", "use a number nearer to 1",
 			"%v times the sensitivity is beyond what can be squared", r.multiplier())
+	case r.Factorise != 0:
+		if err := r.checkBands(searched, bad); err != nil {
+			return err
+		}
+	}
+	switch {
 	case r.ReplaceOne && r.Lanes():
 		return bad("ReplaceOne", "leave it out", "there is no bound for vectors")
 	case r.ReplaceOne && r.Mechanism == "laplace" && r.rate() < 1:
 		return bad("ReplaceOne", "leave out one of the two, or use gaussian or discrete-laplace",
 			"there is no bound for laplace noise with a rate below 1")
+	}
+	return nil
+}
+
+// checkBands refuses what no theorem about bands covers.
+func (r *Run) checkBands(
+	searched string, bad func(field, advice, format string, a ...any) error,
+) error {
+	switch {
+	case r.Mechanism == "laplace" || r.Mechanism == "discrete-laplace":
+		return bad("Factorise", "use gaussian, discrete-gaussian or skellam noise",
+			"a band's budget is an L2 norm, and that of %s noise is not", r.Mechanism)
+	case searched == "Rounds":
+		return bad("Factorise", "say how many rounds there are, and find the noise",
+			"a client is charged for bands")
+	case r.Factorise < 2 || r.Factorise > r.Rounds:
+		return bad("Factorise", "use 2 up to the number of rounds",
+			"no bands of %d are in rounds 1 to %d", r.Factorise, r.Rounds)
+	case searched == "Rate" || r.Rate != 1:
+		return bad("Rate", "leave it out, or the bands",
+			"one coin for each part of a band amplifies nothing")
+	case r.Unit == accounting.RecordUnit:
+		return bad("Factorise", "leave it out, or protect parties",
+			"a record may be in whatever its party makes")
+	case r.ReplaceOne:
+		return bad("ReplaceOne", "leave it out", "there is no bound for bands")
+	case r.Dimension > math.MaxInt/r.Factorise:
+		return bad("Dimension", "use fewer", "%d in each of %d parts are too many", r.Dimension,
+			r.Factorise)
 	}
 	return nil
 }
@@ -147,8 +185,19 @@ func (r *Run) variance() float64 {
 	return s * s
 }
 
-// Lanes reports whether the run is of vectors without a one-dimensional worst case.
-func (r *Run) Lanes() bool { return r.Dimension > 1 || r.Shares > 1 }
+// Lanes reports whether the run is of vectors without a one-dimensional worst case: bands of
+// discrete noise too, whose parts are in as many sums.
+func (r *Run) Lanes() bool {
+	return r.Dimension > 1 || r.Shares > 1 || r.Factorise > 0 && r.Mechanism != "gaussian"
+}
+
+// Charges is how often a client is charged: in every round, or once for each band.
+func (r *Run) Charges() int {
+	if r.Factorise == 0 {
+		return r.Rounds
+	}
+	return (r.Rounds-1)/r.Factorise + 1
+}
 
 // rate is the sampling rate that counts.
 func (r *Run) rate() float64 {
@@ -181,20 +230,21 @@ func (r *Run) Steps() []accounting.Step {
 	case q < 1:
 		m = accounting.Sampled{Mechanism: m, Rate: q}
 	}
-	return []accounting.Step{{Mechanism: m, Count: r.Rounds}}
+	return []accounting.Step{{Mechanism: m, Count: r.Charges()}}
 }
 
 // Round returns one round of a release of vectors.
 func (r *Run) Round() accounting.Round {
+	coordinates := r.Dimension * max(1, r.Factorise)
 	out := accounting.Round{
 		Family: accounting.FamilySkellam, Shares: r.Shares, MinSurvivors: r.Shares,
-		Rate: r.Rate, HiddenSchedule: true,
+		Rate: r.Rate, HiddenSchedule: true, Messages: r.Factorise,
 		Update: accounting.Lane{
 			ShareVariance: r.variance(),
 			Sensitivity: accounting.Sensitivity{
-				L1:        accounting.RoundedL1(r.Sensitivity, r.Dimension),
+				L1:        accounting.RoundedL1(r.Sensitivity, coordinates),
 				L2:        r.Sensitivity,
-				Dimension: r.Dimension,
+				Dimension: coordinates,
 			},
 		},
 	}
@@ -212,7 +262,7 @@ func (r *Run) Round() accounting.Round {
 // Epsilon accounts for the run at delta, which is 0 to below 1.
 func (r *Run) Epsilon(delta float64) (accounting.Spent, error) {
 	if r.Lanes() {
-		return r.Round().Spent(r.View, r.Rounds, delta)
+		return r.Round().Spent(r.View, r.Charges(), delta)
 	}
 	c, err := accounting.Compose(r.Steps()...)
 	if err != nil {
@@ -245,7 +295,7 @@ func (r *Run) Calibrate(field string, t accounting.Target) (err error) {
 	case field == "NoiseMultiplier":
 		try.Scale, try.Variance = 0, 0
 		if r.Lanes() {
-			r.NoiseMultiplier, err = accounting.CalibrateRound(t, r.View, r.Rounds,
+			r.NoiseMultiplier, err = accounting.CalibrateRound(t, r.View, r.Charges(),
 				func(x float64) accounting.Round {
 					try.NoiseMultiplier = x
 					return try.Round()

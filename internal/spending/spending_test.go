@@ -81,6 +81,20 @@ func TestCheck(t *testing.T) {
 		{"ReplaceOne", "", func(r *Run) {
 			r.Mechanism, r.ReplaceOne, r.Rate, r.View = "laplace", true, .5, accounting.PublicView
 		}},
+		{"", "", func(r *Run) { r.Factorise = 2 }},
+		{"", "NoiseMultiplier", func(r *Run) { r.Factorise = 3 }},
+		{"", "", discrete(func(r *Run) { r.Factorise, r.Sensitivity = 3, 1.5 })},
+		{"Factorise", "", func(r *Run) { r.Factorise = 1 }},
+		{"Factorise", "", func(r *Run) { r.Factorise = -1 }},
+		{"Factorise", "", func(r *Run) { r.Factorise = 4 }},
+		{"Factorise", "Rounds", func(r *Run) { r.Factorise = 2 }},
+		{"Factorise", "", func(r *Run) { r.Mechanism, r.Factorise = "laplace", 2 }},
+		{"Factorise", "", func(r *Run) { r.Mechanism, r.Factorise = "discrete-laplace", 2 }},
+		{"Factorise", "", func(r *Run) { r.Unit, r.Factorise = accounting.RecordUnit, 2 }},
+		{"Rate", "", func(r *Run) { r.Rate, r.Factorise = 0.5, 2 }},
+		{"Rate", "Rate", func(r *Run) { r.Factorise = 2 }},
+		{"ReplaceOne", "", func(r *Run) { r.ReplaceOne, r.Factorise = true, 2 }},
+		{"Dimension", "", discrete(func(r *Run) { r.Dimension, r.Factorise = math.MaxInt, 2 })},
 	} {
 		r := with(c.change)
 		err := r.Check(c.searched)

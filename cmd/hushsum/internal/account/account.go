@@ -24,6 +24,8 @@ const accountJSON = `With --json there is one object:
   mechanism, rounds, rate, sensitivity, dimension, shares
                     as called
   of                only with --participations, which rounds then is: as --of
+  factorise         only with --factorise: as called; a client is then charged
+                    once in so many rounds
   unit              "party" or "record", whom epsilon protects
   noise_multiplier  as --noise-multiplier
   delta             as --delta
@@ -33,8 +35,8 @@ const accountJSON = `With --json there is one object:
   neighbour         only with --dimension or --shares and a lower bound: by what
                     vector of one client, in units, it is attained
   accountant        what proves them: "PLD" or "RDP"
-  adjacency         "add-remove", "zero-out" (against the server, or with
-                    --shares), "replace-one"
+  adjacency         "add-remove", "zero-out" (against the server, with
+                    --shares or with --factorise), "replace-one"
   reason            only if epsilon is null: why
   other             if --rate is below 1 and the unit a party, the same for the other adversary:
                     adversary, adjacency, accountant, epsilon, epsilon_lower and
@@ -62,6 +64,7 @@ type jsonPrivacy struct {
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	Rounds          int     `json:"rounds"`
 	Of              int     `json:"of,omitempty"`
+	Factorise       int     `json:"factorise,omitempty"`
 	Rate            float64 `json:"rate"`
 	Sensitivity     float64 `json:"sensitivity"`
 	Dimension       int     `json:"dimension"`
@@ -165,12 +168,13 @@ func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
 }
 
 // adjacency is what of a client changes. With shares of noise one that is missing
-// would show in the variance, so that the client takes part in any case.
+// would show in the variance, so that the client takes part in any case, as in bands.
 func (r *release) adjacency(view accounting.View) string {
 	switch {
 	case r.ReplaceOne:
 		return "replace-one"
-	case view == accounting.ServerView || r.Shares > 1 || r.Unit == accounting.RecordUnit:
+	case view == accounting.ServerView || r.Shares > 1 || r.Factorise > 0 ||
+		r.Unit == accounting.RecordUnit:
 		return "zero-out"
 	}
 	return "add-remove"
@@ -179,7 +183,7 @@ func (r *release) adjacency(view accounting.View) string {
 func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonPrivacy {
 	j := jsonPrivacy{
 		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.Rounds,
-		Of: r.of, Rate: r.Rate,
+		Of: r.of, Factorise: r.Factorise, Rate: r.Rate,
 		Sensitivity: r.Sensitivity, Dimension: r.Dimension, Shares: r.Shares,
 		Unit:  r.Unit.String(),
 		Delta: r.delta, jsonView: r.jsonView(spent),
@@ -223,6 +227,9 @@ func (r *release) describe(std cli.Streams) {
 	if r.Rate < 1 {
 		fmt.Fprintf(std.Out, "%s, each %s in each with probability %s\n",
 			show.Plural(r.Rounds, "round"), r.who(), shortest(r.Rate))
+	} else if r.Factorise > 0 {
+		fmt.Fprintf(std.Out, "%s in bands of %d: a client is charged %s\n",
+			show.Plural(r.Rounds, "round"), r.Factorise, show.Plural(r.Charges(), "time"))
 	} else if r.of > 0 {
 		fmt.Fprintf(std.Out, "%s of %s with a %s, whoever picks them\n", show.Grouped(r.Rounds),
 			show.Plural(r.of, "round"), r.who())

@@ -280,3 +280,60 @@ func TestAccountRecords(t *testing.T) {
 		t.Errorf("multiplier %v", z)
 	}
 }
+
+// Where noise is correlated over 20 of 100 rounds, a client is charged for five turns: as one that
+// submits whole vectors in five rounds, with z = 8.34 where 100 charges take 37.3.
+func TestFactorise(t *testing.T) {
+	const job = "gaussian --epsilon 1 --rounds 100 --adversary server"
+	found := accounted(t, "calibrate "+job+" --factorise 20")
+	if z := found["noise_multiplier"].(float64); math.Abs(z/8.34-1) > 0.001 ||
+		found["rounds"] != 100.0 || found["factorise"] != 20.0 || found["adjacency"] != "zero-out" {
+		t.Errorf("%v", found)
+	}
+	if all := accounted(t, "calibrate "+job); all["noise_multiplier"].(float64) < 37.2 ||
+		all["factorise"] != nil {
+		t.Errorf("%v", all)
+	}
+	const z = "account gaussian --noise-multiplier 8.342 "
+	bands := accounted(t, z+"--rounds 100 --factorise 20")
+	five := accounted(t, z+"--participations 5 --of 100")
+	cut := accounted(t, z+"--rounds 81 --factorise 20") // the fifth band is cut short
+	if bands["epsilon"] != five["epsilon"] || cut["epsilon"] != five["epsilon"] {
+		t.Errorf("%v, of five rounds %v, cut %v", bands["epsilon"], five["epsilon"], cut["epsilon"])
+	}
+	// Discrete laws cost as much, of vectors and of one coordinate, and name who attains that.
+	for _, law := range []string{"discrete-gaussian", "skellam", "discrete-gaussian --shares 300"} {
+		for _, d := range []string{"1", "105"} {
+			got := accounted(t, "account "+law+" --noise-multiplier 8.342 --sensitivity 20000 --dimension "+
+				d+" --rounds 100 --factorise 20")
+			if math.Abs(got["epsilon"].(float64)/bands["epsilon"].(float64)-1) > 1e-3 {
+				t.Errorf("%s, %s coordinates: %v", law, d, got["epsilon"])
+			}
+			who, _ := got["neighbour"].(string)
+			if law == "discrete-gaussian" && d == "105" && !strings.Contains(who, "20 sums of a band") {
+				t.Errorf("%s: %q", law, who)
+			}
+		}
+	}
+	for _, c := range []struct{ args, want string }{
+		{"account gaussian --rounds 100 --factorise 20",
+			"100 rounds in bands of 20: a client is charged 5 times"},
+		{"account laplace --rounds 9 --factorise 2", "--factorise: a band's budget is an L2 norm"},
+		{"account discrete-laplace --rounds 9 --factorise 2", "--factorise: a band's budget"},
+		{"account gaussian --rounds 9 --factorise 1", "--factorise: no bands of 1"},
+		{"account gaussian --rounds 9 --factorise -2", "--factorise: no bands of -2"},
+		{"account gaussian --rounds 9 --factorise 10", "--factorise: no bands of 10"},
+		{"account gaussian --rounds 9 --factorise 3 --rate 0.5", "--rate: one coin for each part"},
+		{"account gaussian --rounds 9 --factorise 3 --unit record", "--factorise: a record may be in"},
+		{"account gaussian --rounds 9 --factorise 3 --replace-one", "--replace-one: there is no bound"},
+		{"account gaussian --factorise 3 --participations 3 --of 9", "--factorise: with bands"},
+		{"calibrate gaussian --epsilon 1 --factorise 3 --find rounds", "--factorise: a client is charged"},
+		{"calibrate gaussian --epsilon 1 --rounds 9 --factorise 3 --find rate", "--rate: one coin"},
+	} {
+		_, out, errs := call(t.Context(), strings.Fields(c.args)...)
+		said := strings.Join(strings.Fields(out+errs), " ")
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s: %s, want %q", c.args, said, c.want)
+		}
+	}
+}

@@ -73,6 +73,10 @@ both. A client is added or removed
 (against the server: its vector or zero); with --replace-one it is exchanged for
 another, which doubles the distance.
 
+With --factorise B a client makes a vector in every Bth round, and submits parts
+of it in B rounds: --sensitivity bounds the norm of all parts together, and
+--noise-multiplier is over that.
+
 Every epsilon is an upper bound that is proved, with a lower bound beside it
 where the accountant has one, which a vector of one client attains. PLD composes
 privacy-loss distributions, for vectors those of a Gaussian that is no better
@@ -133,6 +137,9 @@ func (r *release) flags(name string) *flag.FlagSet {
 		"`K` rounds that a client submits in at most, by its own ledger, in place of --rounds; goes "+
 			"with --of")
 	f.Var((*cli.IntValue)(&r.of), "of", "`T` rounds that there are, of which anybody picks the K")
+	f.Var((*cli.IntValue)(&r.Factorise), "factorise",
+		"`B` rounds that noise is correlated over: a client is charged once in B of the --rounds, for "+
+			"what it makes in one and submits in parts until its next turn; 0: independent noise")
 	f.Var((*cli.FloatValue)(&r.delta), "delta",
 		"`D` probability with which epsilon may fail to hold, 0 to 1; 0 asks for pure privacy")
 	f.Var((*cli.FloatValue)(&r.Sensitivity), "sensitivity",
@@ -191,6 +198,11 @@ func (r *release) checkParticipations(found string) error {
 	switch {
 	case k == 0 && r.of == 0:
 		return nil
+	case r.Factorise != 0:
+		return &cli.Problem{
+			Cause:  "--factorise: with bands parties take turns, and submit in every round",
+			Advice: "Leave --participations and --of out.",
+		}
 	case k < 1 || k > r.of:
 		return &cli.Problem{
 			Cause:  fmt.Sprintf("--participations: %d of %d rounds are none", k, r.of),
@@ -222,6 +234,7 @@ var fields = map[string]string{
 	"sensitivity":      "Sensitivity",
 	"dimension":        "Dimension",
 	"shares":           "Shares",
+	"factorise":        "Factorise",
 	"replace-one":      "ReplaceOne",
 }
 
