@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -71,5 +72,44 @@ func TestTurnsOptions(t *testing.T) {
 		if err := x.Validate(); !errors.As(err, &c) || !strings.HasSuffix(c.Path, "Factorise") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What noise is next to a first update is judged by what it leaves in sums of rounds, since later
+// rounds take correlated noise back: as much as independent noise of that size in each round.
+func TestSignalOfTurns(t *testing.T) {
+	var n privacy.Noise
+	x := noisyBrief(&n)
+	x.Rounds, x.Factorise, n.Multiplier = 24, 5, 1
+	got, err := x.Signal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mechanism(t, x)
+	b, d := m.Band(), x.Model.NumParams()
+	// Noise of each round is one coordinate, so that squares of what is decoded are variances.
+	var earlier []privacy.Decoded
+	total, prefix := 0.0, make([]float64, x.Rounds)
+	for r := range x.Rounds {
+		sum := make([]float64, x.Rounds)
+		sum[r] = m.StdDev(len(x.Parties))
+		decoded := b.Decode(uint64(r+1), sum, earlier)
+		earlier = append(earlier, privacy.Decoded{Round: uint64(r + 1), Sum: decoded})
+		for i, y := range decoded {
+			prefix[i] += y
+			total += prefix[i] * prefix[i]
+		}
+	}
+	cohort := float64(len(x.Parties) / x.Factorise)
+	apart := math.Sqrt(float64(d)*total/float64(x.Rounds)) / cohort
+	if want := apart / math.Sqrt(float64(x.Rounds+1)/2); math.Abs(got.Noise/want-1) > 1e-9 {
+		t.Errorf("%v, want %v", got.Noise, want)
+	}
+	// Of one round alone it is more than twice as much, which is no reason to warn.
+	if one := m.StdDev(len(x.Parties)) * math.Sqrt(float64(d)) / cohort / b[0]; one < 2*got.Noise {
+		t.Errorf("%v in one round, %v in all", one, got.Noise)
+	}
+	if got.Update <= 0 || got.Update > got.Clip || got.Clip != n.Clip {
+		t.Errorf("%+v", got)
 	}
 }

@@ -10,7 +10,9 @@ import (
 // Signal compares the noise of a run's means with what they are to say: L2 norms, in the units of
 // the weights.
 type Signal struct {
-	Noise  float64 // of the noise in the mean of a round in which all are there
+	// Noise is of the noise in the mean of a round in which all are there. Of correlated noise, which
+	// later rounds take back, it is that of independent noise which leaves as much in sums of rounds.
+	Noise  float64
 	Clip   float64 // the most that a mean can be
 	Update float64 // the mean of the first round, without noise
 }
@@ -38,7 +40,7 @@ func (o Options) Signal(ctx context.Context) (s Signal, err error) {
 	d := float64(release.Dimension)
 	s.Noise = mechanism.StdDev(x.PerRound) * math.Sqrt(d) / per
 	if b := mechanism.Band(); b != nil {
-		s.Noise /= b[0]
+		s.Noise *= b.Error(x.Rounds) / math.Sqrt(float64(x.Rounds+1)/2)
 		x.Factorise = 0 // all are asked
 	}
 	s.Clip = o.Noise.Clip

@@ -152,19 +152,18 @@ func (s *Screen) Privacy(delta float64, views ...accounting.Spent) {
 	}
 }
 
-// Stopped says that a budget ended a run after so many rounds.
-func (s *Screen) Stopped(rounds int, stop *accounting.OverBudget) {
+// Stopped says that the budget of a unit, such as "each party", ended a run after so many rounds.
+func (s *Screen) Stopped(unit string, rounds int, stop *accounting.OverBudget) {
 	const advice = "Use more noise, fewer rounds, or leave out --noise-multiplier to have it " +
 		"calibrated."
 	if rounds == 0 {
 		s.Sentence(
-			"No round was begun: the first would take each party to epsilon %s, over its budget "+
-				"of %v. %s",
-			Epsilon(stop.Would), stop.Budget.Epsilon, advice)
+			"No round was begun: the first would take %s to epsilon %s, over its budget of "+
+				"%v. %s",
+			unit, Epsilon(stop.Would), stop.Budget.Epsilon, advice)
 		return
 	}
 	s.Sentence(
-		"The run ended after %s: one more would take each party to epsilon %s, over its budget "+
-			"of %v. %s",
-		Plural(rounds, "round"), Epsilon(stop.Would), stop.Budget.Epsilon, advice)
+		"The run ended after %s: one more would take %s to epsilon %s, over its budget of %v. %s",
+		Plural(rounds, "round"), unit, Epsilon(stop.Would), stop.Budget.Epsilon, advice)
 }

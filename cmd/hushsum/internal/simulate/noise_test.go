@@ -165,3 +165,35 @@ func TestBudgetStops(t *testing.T) {
 		clitest.Width(t, out)
 	}
 }
+
+// A budget that ends a run is of whom it protects.
+func TestBudgetOfRecordsStops(t *testing.T) {
+	const run = "simulate --unit record --clients 4 --rows-per-client 150 --rounds 4 " +
+		"--noise-multiplier 3 --epsilon "
+	for epsilon, want := range map[string]string{
+		"0.6": "one more would take each record of a party to epsilon 0.",
+		"0.1": "the first would take each record of a party to epsilon 0.",
+	} {
+		_, out, _ := call(t.Context(), strings.Fields(run+epsilon)...)
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("%s: no %q in\n%s", epsilon, want, out)
+		}
+		clitest.Width(t, out)
+	}
+}
+
+// Correlated noise is too much where it is in sums of rounds: what it is in one of them,
+// which later ones take back, is no reason to warn.
+func TestNoiseOfTurnsWarns(t *testing.T) {
+	const run = "simulate --clients 60 --rows-per-client 40 --rounds 40 --steps 1 --rate 1 " +
+		"--clip 0.1 --set world.fidelity=ring --set world.evaluate_every=40 --noise discrete-gaussian " +
+		"--factorise 10 --epsilon "
+	for epsilon, warns := range map[string]bool{"8": false, "2": true} {
+		code, _, errs := call(t.Context(), strings.Fields(run+epsilon)...)
+		said := strings.Join(strings.Fields(errs), " ")
+		about := strings.Contains(said, "as independent noise")
+		if code != 0 || (errs != "") != warns || about != warns {
+			t.Errorf("epsilon %s: code %d, %q", epsilon, code, errs)
+		}
+	}
+}

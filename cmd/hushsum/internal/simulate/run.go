@@ -115,14 +115,19 @@ func (s *shown) tellSignal(ctx context.Context, std cli.Streams) error {
 	if err != nil || signal.Noise <= signal.Update {
 		return err
 	}
+	of := "in the mean of a round"
 	advice := "Raise --epsilon or --clients, or have noise hide each record, with --unit record."
+	if s.options.Factorise > 0 {
+		of = "in the mean of a round, as independent noise"
+		advice = "Raise --epsilon or --clients, or have noise hide each record, with --unit record in " +
+			"place of --factorise."
+	}
 	if s.options.Records != nil {
 		advice = "Raise --epsilon or --batch, have more rows, or use a smaller model."
 	}
 	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
-		Cause: fmt.Sprintf("there will be more noise than signal: of L2 norm %.3g in the mean of a "+
-			"round, next to %.3g of a first update, which is at most the clip of %v", signal.Noise,
-			signal.Update, signal.Clip),
+		Cause: fmt.Sprintf("there will be more noise than signal: of L2 norm %.3g %s, next to %.3g of a "+
+			"first update, which is at most the clip of %v", signal.Noise, of, signal.Update, signal.Clip),
 		Advice: advice,
 	})
 	return nil

@@ -222,7 +222,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	t.Wipe()
 	rounds := len(r.Rounds)
 	if r.Stopped != nil {
-		t.Stopped(rounds, r.Stopped)
+		t.Stopped(t.protects, rounds, r.Stopped)
 	}
 	final := r.Final()
 	if final != nil {
