@@ -32,6 +32,10 @@ func (c *checker) world() {
 	c.refuse(w.Fidelity == "crowd" && c.Recovers() && w.Drop > c.Parties.DropOut, "world.drop",
 		"write less, or more in parties.drop_out", "of a sum %v may be missing, and %v drop out",
 		c.Parties.DropOut, w.Drop)
+	c.refuse(w.LostRounds > 0 && w.Fidelity != "ring" && w.Fidelity != "clear", "world.lost_rounds",
+		`write world.fidelity = "ring"`, "sums by message are lost by what happens to parties")
+	c.refuse(w.LostRounds > 0 && w.LostRounds >= c.Rounds, "world.lost_rounds", "write less",
+		"of %d rounds none would have a sum", c.Rounds)
 	law := w.Reference.Law != ""
 	c.refuse(law && c.Noisy(), "world.reference.law", "leave one of the two out",
 		"a sum has noise for release or as a paper has it")

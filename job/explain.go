@@ -245,6 +245,10 @@ func (j *Job) sayWorld() (lines []string) {
 		lines = append(lines, fmt.Sprintf("In a simulation %s %% of the parties drop out of each round.",
 			percent(w.Drop)))
 	}
+	if w.LostRounds > 0 {
+		lines = append(lines, fmt.Sprintf("In a simulation %s lost.",
+			count(w.LostRounds, "round is", "rounds are")))
+	}
 	if w.Fidelity == "clear" || w.Reference.Law != "" {
 		lines = append(lines, "Its simulation is for comparison only: it protects nobody.")
 	}

@@ -46,6 +46,9 @@ var theWorld = inWorld(tableOf(
 	number("world.drop", func(j *Job) *float64 { return &j.World.Drop }, share,
 		"Drops this part of the parties out of each round.").unit("share of the parties").or(0.0).
 		flag("drop", "F"),
+	whole("world.lost_rounds", func(j *Job) *int { return &j.World.LostRounds }, between(0, MaxRounds),
+		"Loses so many rounds, drawn by seed: there is no sum of what parties submit in them.").
+		unit("rounds").or(0),
 	number("world.tolerance", func(j *Job) *float64 { return &j.World.Tolerance }, from(0),
 		"Lets a party leave once no weight is further from its own than this.").
 		means("0: nobody leaves"),

@@ -22,6 +22,9 @@ type World struct {
 	// Drops this part of the parties out of each round. Range: 0 to below 1 (share of the parties).
 	// Default: 0.0.
 	Drop float64
+	// Loses so many rounds, drawn by seed: there is no sum of what parties submit in them. Range: 0
+	// to 1,000,000 (rounds). Default: 0.
+	LostRounds int
 	// Lets a party leave once no weight is further from its own than this. Range: 0 or more. Default:
 	// 0: nobody leaves.
 	Tolerance float64

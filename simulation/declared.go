@@ -50,7 +50,7 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 		Hidden: j.Parties.Hidden, Factorise: j.Privacy.Factorise,
 		Sum:   map[string]Sum{"messages": Private, "ring": Ring, "clear": Clear}[j.World.Fidelity],
 		Range: j.Sum.Range, FractionBits: j.Sum.FractionBits,
-		Colluders: j.Parties.Colluders, Drop: j.World.Drop,
+		Colluders: j.Parties.Colluders, Drop: j.World.Drop, LostRounds: j.World.LostRounds,
 		Beside: !j.World.SkipClear, Seed: j.Seed, EvaluateEvery: j.World.EvaluateEvery,
 	}
 	if j.Oneshot() {
@@ -89,7 +89,11 @@ func recoveryOf(j *job.Job, parties int) *protocol.Recovery {
 	if !j.Recovers() {
 		return nil
 	}
-	r := &protocol.Recovery{MinSurvivors: j.Parties.Fewest(parties), Degree: j.Sum.Degree}
+	r := &protocol.Recovery{MinSurvivors: j.Parties.Fewest(parties)}
+	if j.World.Fidelity != "messages" { // all else is of the protocol
+		return r
+	}
+	r.Degree = j.Sum.Degree
 	switch j.Sum.Adversary {
 	case "curious":
 		r.Adversary = protocol.CuriousServer
@@ -172,6 +176,7 @@ var pathOf = map[string]string{
 	"FractionBits":          "sum.fraction_bits",
 	"Sum":                   "world.fidelity",
 	"Drop":                  "world.drop",
+	"LostRounds":            "world.lost_rounds",
 	"Hidden":                "parties.hidden",
 	"Oneshot":               "sum.protocol",
 	"Oneshot.Members":       "sum.members",

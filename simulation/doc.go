@@ -26,7 +26,8 @@
 // every round, at random moments. The sum, and the training in the clear, is then
 // over those who submitted; who dropped out is invited back for the next round. A
 // round with too few parties left is lost, and training goes on with the old
-// model.
+// model. Sums that are not Private lose that part of their messages, and
+// Options.LostRounds as a whole.
 //
 // With Options.Noise the sum is one of clipped updates to which every party adds its
 // share of noise, enough for differential privacy even if colluders take theirs out

@@ -1,6 +1,10 @@
 package simulation
 
-import "math/rand/v2"
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+)
 
 // moment is when a party drops out of a round.
 type moment int
@@ -35,4 +39,30 @@ func (d *dropOuts) next(n int) []moment {
 		leaves[i] = moment(d.rng.IntN(int(never)))
 	}
 	return leaves
+}
+
+// Errors that end a round without a sum.
+var (
+	errTooFew = errors.New("simulation: too few parties in the round")
+	errLost   = errors.New("simulation: the round is lost")
+)
+
+// streamLost is as streamDrop, for the rounds that are lost.
+const streamLost = 0x6c6f7374
+
+// losses returns which of so many messages of a round do not arrive, by their place. It draws anew
+// for each round, so that which rounds are lost changes nothing.
+func (o *Options) losses(round, messages int) []bool {
+	lost := make([]bool, messages)
+	rng := rand.New(rand.NewPCG(o.derived("losses", round, 0), streamDrop))
+	for _, k := range rng.Perm(messages)[:min(o.DropOuts(), messages)] {
+		lost[k] = true
+	}
+	return lost
+}
+
+// loses reports whether a round is one that is lost.
+func (o *Options) loses(round int) bool {
+	rng := rand.New(rand.NewPCG(o.Seed, streamLost))
+	return slices.Contains(rng.Perm(o.Rounds)[:o.LostRounds], round-1)
 }

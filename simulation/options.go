@@ -100,7 +100,14 @@ type Options struct {
 	// one of three moments: after it was told of the round and before it trains and
 	// submits; after that and before it signs who the survivors are; or after that
 	// and before it reveals its shares. It takes Recovery.
+	//
+	// Of other sums it is the fraction of a round's messages that are lost on their way: parties
+	// have trained, and are charged. Recovery then says with MinSurvivors how many a sum takes at
+	// least, whose noise is enough; other fields are of the protocol.
 	Drop float64
+	// LostRounds is how many rounds, drawn by Seed, have no sum of what their parties submit; not for
+	// Private sums.
+	LostRounds int
 
 	// Noise has the rounds sum clipped updates with noise in them, for differential
 	// privacy; nil: none. Its Clip is that of difference clipping, so that Clip must be
@@ -199,14 +206,26 @@ func (o Options) settled() *Options {
 }
 
 // DropOuts returns how many parties drop out of each round: Drop times all of them,
-// rounded to the nearest whole number.
-func (o Options) DropOuts() int { return int(math.Round(o.Drop * float64(len(o.Parties)))) }
+// rounded to the nearest whole number. Unless sums are Private it is how many messages a round
+// loses: Drop times those that it has.
+func (o Options) DropOuts() int {
+	of := len(o.Parties)
+	if o.Sum != Private && o.PerRound > 0 {
+		of = o.PerRound
+	}
+	return int(math.Round(o.Drop * float64(of)))
+}
 
 // EffectiveRecovery returns Recovery with all defaults filled in, as they are for
-// rounds of PerRound parties, and nil without recovery. It fails with a [job.ConfigError]
+// rounds of PerRound parties, and nil without recovery. Only MinSurvivors counts unless sums are
+// Private. It fails with a [job.ConfigError]
 // if no session of so many parties can have it.
 func (o Options) EffectiveRecovery() (*protocol.Recovery, error) {
-	return effectiveRecovery(o.settled().PerRound, o.Recovery, o.Colluders)
+	x := o.settled()
+	if x.Sum != Private && x.Recovery != nil {
+		return &protocol.Recovery{MinSurvivors: x.fewest()}, nil
+	}
+	return effectiveRecovery(x.PerRound, x.Recovery, x.Colluders)
 }
 
 // Release returns the noisy sums of the run as package privacy declares them. It fails
@@ -280,15 +299,23 @@ func (o *Options) expected() int {
 
 // contributors are those of a sum.
 func (o *Options) contributors() (privacy.Contributors, error) {
-	var recovery *protocol.Recovery
-	if o.Sum == Private {
-		var err error
-		if recovery, err = effectiveRecovery(o.PerRound, o.Recovery, o.Colluders); err != nil {
-			return privacy.Contributors{}, err
-		}
+	if o.Sum != Private {
+		return privacy.Contributors{Parties: o.PerRound, MinSurvivors: o.fewest()}, nil
+	}
+	recovery, err := effectiveRecovery(o.PerRound, o.Recovery, o.Colluders)
+	if err != nil {
+		return privacy.Contributors{}, err
 	}
 	c, err := privacy.ContributorsOf(o.PerRound, recovery, o.Colluders)
 	return c, ofPrivacy(err)
+}
+
+// fewest is how many messages a sum that is not Private takes at least.
+func (o *Options) fewest() int {
+	if o.Recovery == nil {
+		return o.PerRound
+	}
+	return o.Recovery.MinSurvivors
 }
 
 // hidden reports whether all parties submit, those without luck too.

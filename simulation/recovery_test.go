@@ -342,7 +342,7 @@ func TestRecoveryOptions(t *testing.T) {
 	if r, err := o.EffectiveRecovery(); r != nil || err != nil {
 		t.Errorf("without recovery: %v, %v", r, err)
 	}
-	o.Recovery = &protocol.Recovery{}
+	o.Sum, o.Recovery = Private, &protocol.Recovery{}
 	r, err := o.EffectiveRecovery()
 	if err != nil || r.Threshold != 67 || r.MinSurvivors != 68 || r.Degree != 99 {
 		t.Errorf("a hundred parties: %+v, %v; want 67 of 99 shares and 68 parties", r, err)

@@ -174,8 +174,10 @@ func (o *Options) session(who people) protocol.Config {
 	config := protocol.Config{
 		Label:     sessionLabel,
 		Roster:    who.roster,
-		Recovery:  o.Recovery,
 		Colluders: o.Colluders,
+	}
+	if o.Sum == Private {
+		config.Recovery = o.Recovery
 	}
 	if o.PerRound < len(o.Parties) {
 		config.PerRound = o.PerRound

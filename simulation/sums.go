@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -13,9 +12,6 @@ import (
 	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/training"
 )
-
-// errTooFew ends a round that too few parties were drawn for.
-var errTooFew = errors.New("simulation: too few parties in the round")
 
 // submission is what a party makes of the round's model.
 type submission struct {
@@ -75,11 +71,11 @@ func (s *summer) sum(
 	if s.hidden() {
 		parties, submit = s.withBlanks(parties, submit)
 	}
-	out.summed = len(parties)
 	if len(parties) == 0 {
 		out.lost = errTooFew
 		return out, nil
 	}
+	lost := s.losses(round, len(parties))
 	times := make([]time.Duration, len(parties))
 	var adding sync.Mutex
 	err = cores.Each(ctx, len(parties), func(k int) error {
@@ -91,7 +87,7 @@ func (s *summer) sum(
 			return err
 		}
 		times[k] = made.train
-		if made.values != nil {
+		if made.values != nil && !lost[k] {
 			adding.Lock()
 			defer adding.Unlock()
 			out.sum = addRing(out.sum, made.values)
@@ -109,7 +105,26 @@ func (s *summer) sum(
 		out.cost.Train += d
 	}
 	out.cost.Train /= time.Duration(max(len(out.included), 1))
+	s.arrived(round, parties, lost, &out)
 	return out, nil
+}
+
+// arrived takes what was lost out of what a round has come to.
+func (s *summer) arrived(round int, parties []int, lost []bool, out *outcome) {
+	gone := make(map[int]bool)
+	for k, i := range parties {
+		if lost[k] {
+			gone[i] = true
+		}
+	}
+	out.dropped, out.summed = len(gone), len(parties)-len(gone)
+	out.included = slices.DeleteFunc(slices.Clone(out.included), func(i int) bool { return gone[i] })
+	switch {
+	case s.loses(round):
+		out.lost = errLost
+	case out.summed < s.fewest() && s.Recovery != nil || out.summed == 0:
+		out.lost = errTooFew
+	}
 }
 
 // sumPrivate is sum by a protocol.

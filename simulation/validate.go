@@ -9,6 +9,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -163,8 +164,20 @@ func (o *Options) validateSums() error {
 	switch {
 	case o.Sum < Clear || o.Sum > Private:
 		return bad("Sum", "", "%v is no way to sum", o.Sum)
-	case o.Sum != Private && (o.Recovery != nil || o.Drop != 0):
-		return bad("Recovery", "use Private", "recovery and drop-outs are of the protocol")
+	case o.Sum != Private && o.Recovery != nil && (o.Recovery.MinSurvivors < 1 || *o.Recovery !=
+		protocol.Recovery{MinSurvivors: o.Recovery.MinSurvivors}):
+		return bad("Recovery", "use Private, or MinSurvivors alone", "all else is of the protocol")
+	case o.Sum != Private && o.Recovery != nil && o.fewest() > o.PerRound:
+		return bad("Recovery.MinSurvivors", "use 1 up to the parties of a round", "%d of %d parties",
+			o.fewest(), o.PerRound)
+	case o.Sum != Private && o.Recovery != nil && o.PerRound-o.DropOuts() < o.fewest():
+		return bad("Drop", "use less, or fewer as Recovery's MinSurvivors",
+			"of %d messages %d are lost, and a sum takes %d", o.PerRound, o.DropOuts(), o.fewest())
+	case o.LostRounds < 0 || o.LostRounds > 0 && o.LostRounds >= o.Rounds:
+		return bad("LostRounds", "use less than all rounds, or 0", "%d of %d are lost", o.LostRounds,
+			o.Rounds)
+	case o.LostRounds > 0 && o.Sum == Private:
+		return bad("LostRounds", "use Ring or Clear", "sums by message are lost by what parties do")
 	case o.Sum != Private && o.Colluders != 0:
 		return bad("Colluders", "use Private",
 			"the server of other sums sees nothing that others could help it with")

@@ -357,6 +357,8 @@ class Job(Declared):
                 to 200 characters each. Default: one, at server.
             drop: Drops this part of the parties out of each round. Range: 0 to below 1
                 (share of the parties). Default: 0.0.
+            lost_rounds: Loses so many rounds, drawn by seed: there is no sum of what
+                parties submit in them. Range: 0 to 1,000,000 (rounds). Default: 0.
             tolerance: Lets a party leave once no weight is further from its own than
                 this. Range: 0 or more. Default: 0: nobody leaves.
             reference: See :class:`Reference`.
@@ -545,6 +547,7 @@ class Job(Declared):
         topology: Literal["server", "serverless"] = "server"
         servers: Sequence[str] = ()
         drop: float = 0.0
+        lost_rounds: int = 0
         tolerance: float = 0.0
         reference: Reference = Reference()
         subtract_own: bool = False

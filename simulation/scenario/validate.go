@@ -66,6 +66,8 @@ func (w *world) checkScope() error {
 		{j.World.Data.Split != "", "world.data.split", "virtual time deals rows by world.data.draw"},
 		{j.World.Fidelity == "clear", "world.fidelity",
 			`in virtual time sums are of whole numbers, by "messages", "crowd" or "ring"`},
+		{j.World.LostRounds > 0, "world.lost_rounds",
+			"virtual time loses what its parties do not finish"},
 		{j.World.Drop > 0 && j.World.Fidelity != crowded && !j.Oneshot(), "world.drop",
 			"it is for crowds and one-message sums: others drop out by world.party.crash"},
 	} {

@@ -125,7 +125,7 @@ func TestJobFields(t *testing.T) {
 		{"clip", []string{"privacy.clip", "privacy.clip_quantile", "privacy.clip_rate"}},
 		{"party[].crash[].b", []string{"world.party[].crash[].back"}},
 		{"world.*rows", []string{"world.data.rows", "world.party[].rows"}},
-		{"rounds", []string{"rounds"}},
+		{"rounds", []string{"rounds", "world.lost_rounds"}},
 	} {
 		code, out, errs := call(t.Context(), "job", "fields", c.pattern, "--json")
 		var got []job.Field

@@ -194,3 +194,43 @@ func TestHeaderAndCosts(t *testing.T) {
 		}
 	}
 }
+
+// Of sums by ring messages are lost on their way, and whole rounds: the run says how many, and
+// noise of the fewest that arrive is enough.
+func TestMessagesLost(t *testing.T) {
+	const run = "simulate --clients 20 --rows-per-client 30 --rounds 10 --steps 2 --noise skellam " +
+		"--noise-multiplier 2 --clip 0.5 --factorise 5 --set world.fidelity=ring --drop 0.2 " +
+		"--set world.lost_rounds=3"
+	code, out, errs := call(t.Context(), strings.Fields(run+" --drop-out 0.3")...)
+	if code != 0 || !warnedOrQuiet(errs) {
+		t.Fatalf("code %d, %q", code, errs)
+	}
+	words := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{"losses 4 of 20 messages in each round; at least 14 in a sum",
+		"losses 3 of 10 whole rounds, drawn by seed", "14 honest shares must suffice"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "too few parties") || strings.Contains(out, "recovery") {
+		t.Errorf("\n%s", out)
+	}
+	clitest.Width(t, out)
+	_, out, _ = call(t.Context(), strings.Fields(run+" --drop-out 0.3 --json")...)
+	objects := decode(t, out)
+	last := objects[len(objects)-1]
+	if last["lost_rounds"] != 3.0 || last["min_survivors"] != 14.0 || last["recovery"] != "off" ||
+		last["drop"] != 0.2 || last["noise_shares"] != 14.0 {
+		t.Errorf("%v", last)
+	}
+	for _, c := range []struct{ more, want string }{
+		{" --drop-out 0.1", "of 20 messages 4 are lost, and a sum takes 18"},
+		{" --drop-out 0.3 --set world.lost_rounds=10", "of 10 rounds none would have a sum"},
+		{" --drop-out 0.3 --set world.fidelity=messages", "sums by message are lost by what"},
+	} {
+		code, _, errs := call(t.Context(), strings.Fields(run+c.more)...)
+		if said := strings.Join(strings.Fields(errs), " "); code != 2 || !strings.Contains(said, c.want) {
+			t.Errorf("%s: code %d, %q", c.more, code, errs)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // What private sums take is told before a run where it is more than this.
@@ -95,7 +96,8 @@ func (s *shown) probe(parties int) (setUp, round time.Duration, err error) {
 // tellEstimate says on standard error what a run will take, if it is much.
 func (s *shown) tellEstimate(std cli.Streams) error {
 	n := len(s.options.Parties)
-	if s.options.Oneshot != nil || pairs(n) < 300*299 { // which take seconds
+	if s.options.Sum != simulation.Private || s.options.Oneshot != nil ||
+		pairs(n) < 300*299 { // which take seconds
 		return nil
 	}
 	e, err := s.estimate()

@@ -24,7 +24,8 @@ func TestEstimate(t *testing.T) {
 		{5000, "the private sums of 5,000 parties take some "},
 	} {
 		s := &shown{
-			options:  simulation.Options{Parties: make([]*learning.Dataset, c.parties), Rounds: 2},
+			options: simulation.Options{Sum: simulation.Private,
+				Parties: make([]*learning.Dataset, c.parties), Rounds: 2},
 			layout:   masking.Layout{{Length: 100, Bits: 20}, {Length: 1, Bits: 15}},
 			recovery: &protocol.Recovery{},
 		}

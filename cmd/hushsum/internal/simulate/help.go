@@ -50,6 +50,8 @@ sign who is left, or before they reveal the shares that take the masks off the
 sum. They come back for the next round. The sum, and the training in the clear,
 is then over those who submitted. A round with too few parties left is lost, and
 training goes on with the old model. Without recovery nobody may drop out.
+With --set world.fidelity=ring messages are lost on their way in place of that,
+and rounds as a whole with --set world.lost_rounds=N.
 
 With --protocol oneshot a party sends one message a round, whatever the number
 of parties, and a committee of --members takes the key off the sum; a fourth of

@@ -195,8 +195,10 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		s.CountBits = j.layout[1].Bits
 	}
 	if c := j.recovery; c != nil {
-		s.Recovery, s.Colluders, s.Threshold, s.MinSurvivors = adversaries[c.Adversary], o.Colluders,
-			c.Threshold, c.MinSurvivors
+		s.MinSurvivors = c.MinSurvivors
+		if o.Sum == simulation.Private {
+			s.Recovery, s.Colluders, s.Threshold = adversaries[c.Adversary], o.Colluders, c.Threshold
+		}
 	}
 	if m := j.mechanism; m != nil {
 		honest := m.Vector.Shares.MinHonest

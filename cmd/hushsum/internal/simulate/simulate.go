@@ -226,8 +226,9 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	}
 	adversary := map[string]protocol.Adversary{"semi-malicious": protocol.SemiMaliciousServer,
 		"curious": protocol.CuriousServer}[j.Sum.Adversary]
-	r, err := simulation.Options{Parties: parties, Colluders: j.Parties.Colluders,
-		Recovery: &protocol.Recovery{Adversary: adversary, MinSurvivors: v.survivors}}.EffectiveRecovery()
+	r, err := simulation.Options{Sum: simulation.Private, Parties: parties,
+		Colluders: j.Parties.Colluders, Recovery: &protocol.Recovery{Adversary: adversary,
+			MinSurvivors: v.survivors}}.EffectiveRecovery()
 	var wrong *job.ConfigError
 	if errors.As(err, &wrong) {
 		name := map[string]string{"Colluders": "colluders", "Recovery.MinSurvivors": "min-survivors",

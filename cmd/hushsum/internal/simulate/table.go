@@ -118,7 +118,11 @@ func (t *table) begin() {
 	if o.Clip.Kind != training.NoClip {
 		t.Field("clipping", "updates to an L2 norm of %v", o.Clip.Norm)
 	}
-	t.Screen.Recovery(t.shown.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))
+	if o.Sum != simulation.Private {
+		t.fieldLosses()
+	} else {
+		t.Screen.Recovery(t.shown.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))
+	}
 	server := ""
 	if t.averaging {
 		server = "; the server's are for all"
@@ -126,6 +130,19 @@ func (t *table) begin() {
 	t.Printf("\nBytes and milliseconds are for one party and round%s.\n\n", server)
 	t.columns = t.newColumns()
 	t.line(func(c *column) string { return c.heading })
+}
+
+// fieldLosses says what does not arrive of sums that are not by message.
+func (t *table) fieldLosses() {
+	o := &t.options
+	if least := t.shown.recovery; least != nil {
+		t.Field("losses", "%d of %s in each round; at least %d in a sum", o.DropOuts(),
+			show.Plural(t.perRound(), "message"), least.MinSurvivors)
+	}
+	if o.LostRounds > 0 {
+		t.Field("losses", "%s of %s, drawn by seed", show.Grouped(o.LostRounds),
+			show.Plural(o.Rounds, "whole round"))
+	}
 }
 
 func (t *table) fieldParties() {
@@ -226,7 +243,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	}
 	final := r.Final()
 	if final != nil {
-		t.Lost(r.Lost(), rounds)
+		t.Lost(max(0, r.Lost()-t.options.LostRounds), rounds)
 		sums := "private sums"
 		if t.averaging {
 			sums = "the private sum"
