@@ -2,10 +2,12 @@ package drive_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/wire"
 )
 
 // submissions counts the sums that each party is in.
@@ -98,6 +100,65 @@ func TestOftenGreedy(t *testing.T) {
 		}
 		if often > 0 && (slices.Max(counts) != 2 || slices.Min(counts) != 2) {
 			w.Fatal("with a bound of %d: %v", often, counts)
+		}
+	}
+}
+
+// A server that says of a round that it is held among fewer than a sum takes is refused by each
+// party that it tells so, also by one that was killed and started again in between: too few others
+// would have noise in what it unmasks. Among as many as a sum takes nobody finds anything wrong.
+func TestSampleTooSmall(t *testing.T) {
+	const parties, survivors = 6, 4
+	for _, size := range []int{survivors, survivors - 1, 2, 1} {
+		w := jobtest.New(t, 9, jobtest.Options{Parties: parties, Survivors: survivors, Rounds: 4,
+			Curious: true, Budget: 4, StepTime: 5 * drive.Second, Pause: true})
+		submitted, forged, again, killed := 0, 0, 0, false
+		w.Server.Forge = func(party int, message []byte) []byte {
+			h, body, err := wire.ParseHeader(message)
+			if err != nil || h.Type != wire.TypeBegin {
+				return message
+			}
+			if forged++; killed && party == 1 {
+				again++
+			}
+			among := make([]int, size)
+			for k := range among {
+				among[k] = (party + k) % parties
+			}
+			begin := wire.Begin{Broadcast: [32]byte(body[:32]), Participants: wire.SetOf(parties, among),
+				Shares: make([]wire.SealedShare, size-1)}
+			return begin.Append(h.Append(nil))
+		}
+		for _, p := range w.Parties {
+			p.Rewrite = func(h wire.Header, message []byte) []byte {
+				if h.Type == wire.TypeMasked {
+					submitted++
+				}
+				return message
+			}
+			p.Start()
+		}
+		w.Heard = func(n drive.Notice) {
+			if !killed && forged > 0 {
+				w.After(drive.Second/10, func() {
+					w.Parties[1].Kill()
+					w.Parties[1].Start()
+					killed = true
+				})
+			}
+		}
+		w.Run(func() bool { return w.Ended() || w.Server.Status().Paused })
+		switch {
+		case forged == 0 || size < survivors && again == 0:
+			w.Fatal("among %d: nothing was forged, or not after a kill", size)
+		case size < survivors && !slices.ContainsFunc(w.Log, func(line string) bool {
+			return strings.Contains(line, "party 1: protocol: too few parties")
+		}):
+			w.Fatal("among %d: nobody says why", size)
+		case size < survivors && (submitted > 0 || len(w.Sums) > 0):
+			w.Fatal("among %d: %d submissions, %d sums", size, submitted, len(w.Sums))
+		case size == survivors && submitted == 0:
+			w.Fatal("among %d nobody submits", size)
 		}
 	}
 }

@@ -268,6 +268,9 @@ func (p *Party) pump() {
 		p.had[item.Name] = true
 		item.Shared = append(bytes.Clone(item.Shared), item.Own...)
 		p.checkItem(item)
+		if s.Forge != nil && item.Kind == drive.Carry {
+			item.Shared = s.Forge(p.index, item.Shared)
+		}
 		c := cast{item.Round, s.drive.Status().Fresh, s.model}
 		p.carry(false, func() { p.take(item, c) })
 	}

@@ -28,6 +28,8 @@ type Server struct {
 	Skew drive.Time
 	// Die, if set, is asked at each place where the process may die.
 	Die func(place string) bool
+	// Forge, if set, changes what is sent to a party.
+	Forge func(party int, message []byte) []byte
 	// Fails, if set, reports whether the program cannot apply a sum.
 	Fails func() bool
 }

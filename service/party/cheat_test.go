@@ -34,13 +34,18 @@ import (
 type act struct {
 	kind   string
 	number uint64
+	of     []int // of a sample
 }
 
 // join proposes a session, whether its number may be used or not.
-func join(number uint64) act { return act{"join", number} }
+func join(number uint64) act { return act{kind: "join", number: number} }
 
 // round begins one in the present session and gives it this number of the federation.
-func round(number uint64) act { return act{"round", number} }
+func round(number uint64) act { return act{kind: "round", number: number} }
+
+// sample begins a round of this number as among some parties only, the first of them this one,
+// whatever the session needs.
+func sample(number uint64, parties ...int) act { return act{"sample", number, parties} }
 
 // save keeps the state of the server and of all parties that are with it, setBack takes it, and
 // forget loses it.
@@ -238,8 +243,11 @@ func (c *cheat) next(ask *runner.Ask) (runner.Next, error) {
 			if err != nil || !over {
 				return next, err
 			}
-		case "round":
+		case "round", "sample":
 			next, over, err := c.roundNext(ask, a.number, item)
+			if next.Kind == runner.Message && a.of != nil {
+				next.Message = among(next.Message, c.f.Settled.Roster().Len(), a.of)
+			}
 			if err != nil || !over {
 				return next, err
 			}
@@ -286,6 +294,25 @@ func (c *cheat) joinNext(
 	}
 	c.number = number
 	return next, true, c.server.TakeOver()
+}
+
+// among is a message that begins a round, or asks for what one takes, as if it were among these
+// parties; others stay as they are.
+func among(message []byte, parties int, of []int) []byte {
+	h, body, err := wire.ParseHeader(message)
+	if err != nil {
+		return message
+	}
+	set := wire.SetOf(parties, of)
+	switch h.Type {
+	case wire.TypeInvite:
+		return append(h.Append(nil), set.Bytes()...)
+	case wire.TypeBegin:
+		begin := wire.Begin{Broadcast: [32]byte(body[:32]), Participants: set,
+			Shares: make([]wire.SealedShare, len(of)-1)}
+		return begin.Append(h.Append(nil))
+	}
+	return message
 }
 
 func itemOf(message []byte) string {
@@ -477,8 +504,8 @@ func (c *cheat) check(t *testing.T) {
 			t.Errorf("%d submissions in round %d of %d", n, round, c.f.Settled.Rounds())
 		}
 	}
-	if n := len(c.released); n > c.f.Settled.Rounds() {
-		t.Errorf("%d submissions, the plan has %d rounds", n, c.f.Settled.Rounds())
+	if n := len(c.released); n > c.f.Settled.Submissions() {
+		t.Errorf("%d submissions, the plan has %d", n, c.f.Settled.Submissions())
 	}
 	ledger, err := c.f.Settled.Ledger()
 	if err != nil {
@@ -510,6 +537,14 @@ shape = [3]
 [privacy]
 clip = 1.0
 `
+
+// seldom declares a federation of four parties, of which each submits in two of four rounds.
+func seldom(t *testing.T) *federation.Federation {
+	t.Helper()
+	text := strings.Replace(fewText, "rounds = 3", "rounds = 4", 1)
+	return fewOf(t, strings.Replace(text, "drop_out = 0.25",
+		"drop_out = 0.5, per_round = 2, participations = 2", 1)+noise)
+}
 
 // fewOf reads a federation of four parties.
 func fewOf(t *testing.T, text string) *federation.Federation {
@@ -619,31 +654,53 @@ func TestHonest(t *testing.T) {
 var cheats = map[string]struct {
 	script []act
 	owed   int
+	plan   func(t *testing.T) *federation.Federation // nil: few
 }{
-	"goes on":         {[]act{join(1), round(1), round(2), round(3), round(4), round(5), round(3)}, 3},
-	"repeats a round": {[]act{join(1), round(1), round(1), round(2), round(1), round(2)}, 2},
+	"goes on":         {[]act{join(1), round(1), round(2), round(3), round(4), round(5), round(3)}, 3, nil},
+	"repeats a round": {[]act{join(1), round(1), round(1), round(2), round(1), round(2)}, 2, nil},
 	"repeats a round in another session": {[]act{join(1), round(1), round(2), join(2), round(1),
-		round(2), round(3)}, 3},
+		round(2), round(3)}, 3, nil},
 	"forgets": {[]act{join(1), round(1), round(2), forget, join(2), round(1), round(2), round(3),
-		forget, join(3), round(1), round(2), round(3)}, 3},
+		forget, join(3), round(1), round(2), round(3)}, 3, nil},
 	"is set back": {[]act{join(1), round(1), save, round(2), setBack, round(2), setBack, join(2),
-		round(2), round(3)}, 3},
+		round(2), round(3)}, 3, nil},
 	"lies about numbers": {[]act{join(7), join(1<<64 - 1), join(7), join(0), join(1 << 62),
-		join(1<<61 + 9), join(8), round(1)}, 1},
-	"counts from none": {[]act{join(1), round(0), round(1), round(1 << 30), round(2)}, 2},
-	"begins at 0":      {[]act{join(0), round(1)}, 0},
-	"counts down":      {[]act{join(1), round(3), round(2), round(1)}, 1},
+		join(1<<61 + 9), join(8), round(1)}, 1, nil},
+	"counts from none": {[]act{join(1), round(0), round(1), round(1 << 30), round(2)}, 2, nil},
+	"begins at 0":      {[]act{join(0), round(1)}, 0, nil},
+	"counts down":      {[]act{join(1), round(3), round(2), round(1)}, 1, nil},
+	"asks more often than agreed": {[]act{join(1), round(1), round(2), round(3), round(4), forget,
+		join(2), round(3), round(4)}, 2, seldom},
+	"asks more often, and is set back": {[]act{join(1), round(1), save, round(3), setBack, round(3),
+		round(4), join(2), round(4)}, 2, seldom},
+	"picks a sample that is large enough": {[]act{join(1), sample(1, 0, 1, 2), round(2)}, 2, nil},
+	"picks too small a sample":            {[]act{join(1), sample(1, 0, 1), sample(2, 0), round(3)}, 1, nil},
+	"picks too small a sample each time": {[]act{join(1), sample(1, 0, 2), join(2), sample(1, 0, 3),
+		forget, join(3), sample(2, 0, 1), sample(3, 0, 1)}, 0, nil},
+}
+
+// cheated is a server of a script, and its federation.
+func cheated(t *testing.T, name string) *cheat {
+	t.Helper()
+	plan := few
+	if of := cheats[name].plan; of != nil {
+		plan = of
+	}
+	return newCheat(plan(t), cheats[name].script...)
 }
 
 // A server that cheats gets a submission for each round at most, whatever it does.
 func TestCheats(t *testing.T) {
 	for name, one := range cheats {
 		t.Run(name, func(t *testing.T) {
-			c := newCheat(few(t), one.script...)
+			c := cheated(t, name)
 			c.play(t, nil, nil)
 			c.check(t)
 			if len(c.released) != one.owed {
 				t.Errorf("%d submissions, want %d", len(c.released), one.owed)
+			}
+			if one.plan != nil && !slices.Contains(c.declined, 4) {
+				t.Errorf("it is absent from %v, want 4 among them", c.declined)
 			}
 		})
 	}
@@ -663,7 +720,7 @@ func TestCheatsKilled(t *testing.T) {
 			t.Parallel()
 			one, killed := cheats[name], 0
 			for at := first; ; at += step {
-				c := newCheat(few(t), one.script...)
+				c := cheated(t, name)
 				written, died := 0, false
 				lives := c.play(t, func(p *Party) {
 					p.fault = func(string) error {
@@ -686,7 +743,7 @@ func TestCheatsKilled(t *testing.T) {
 				}
 			}
 			for at := first; ; at += step {
-				c := newCheat(few(t), one.script...)
+				c := cheated(t, name)
 				died := false
 				c.play(t, nil, func(request int, done bool) bool {
 					dies := !died && request == (at+1)/2 && done == (at%2 == 0)
