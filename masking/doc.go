@@ -17,6 +17,12 @@
 // as AES-128 is a pseudorandom permutation. It does not keep a seed from being
 // used twice: that is the caller's work, and package protocol does it.
 //
+// On amd64 the keystream is made in registers and added in the same pass, by the widest AES
+// instructions that the processor has: of 512 bits ("avx512"), 256 ("avx2") or 128 ("aesni").
+// Elsewhere it is the standard library's ("portable"). The variable HUSHSUM_CPU, with one of these
+// names but the first, leaves out what is faster, for tests and benchmarks. [Masks] applies many
+// masks at a time.
+//
 // # Constant time
 //
 // Adding, masking, packing and sharing take time that depends on the layout

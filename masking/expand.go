@@ -15,6 +15,9 @@ type Seed [28]byte
 // stay in the first-level cache until they are added.
 const blockSize = 4096
 
+// batchMasks is how many masks go over a part of the vector in turn.
+const batchMasks = 32
+
 var (
 	blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
 	zeros  [blockSize]byte
@@ -29,10 +32,10 @@ var (
 // is bits jb to (j+1)b − 1 of word ⌊k/⌊64/b⌋⌋, for j = k mod ⌊64/b⌋. At most
 // 2^31 bytes of a segment's stream are used, so that its 32-bit block counter
 // does not wrap.
-func (v *Vector) AddMask(seed *Seed) { v.mask(seed, addStream) }
+func (v *Vector) AddMask(seed *Seed) { v.applyOne(mask{*seed, false}) }
 
 // SubMask subtracts the mask that [Vector.AddMask] adds.
-func (v *Vector) SubMask(seed *Seed) { v.mask(seed, subStream) }
+func (v *Vector) SubMask(seed *Seed) { v.applyOne(mask{*seed, true}) }
 
 // MaskPair applies the mask that two parties share: the lower of the two adds
 // it, the higher subtracts it, and in the sum of both nothing of it is left.
@@ -45,7 +48,69 @@ func (v *Vector) MaskPair(seed *Seed, self, peer int) {
 	}
 }
 
-func (v *Vector) mask(seed *Seed, op func(dst []uint64, src []byte, body, top uint64)) {
+// A mask is one that is to be applied.
+type mask struct {
+	seed     Seed
+	subtract bool
+}
+
+// maxGathered is how many masks wait at most: more would not be faster.
+const maxGathered = 8 * batchMasks
+
+// Masks applies masks to a vector, many at a time, so that a long vector comes from memory once
+// for all of them. The vector is not to be touched until [Masks.Apply].
+type Masks struct {
+	v    *Vector
+	list []mask
+}
+
+// NewMasks returns Masks that are applied to v.
+func NewMasks(v *Vector) *Masks { return &Masks{v, make([]mask, 0, maxGathered)} }
+
+// Add is [Vector.AddMask].
+func (m *Masks) Add(seed *Seed) { m.gather(mask{*seed, false}) }
+
+// Sub is [Vector.SubMask].
+func (m *Masks) Sub(seed *Seed) { m.gather(mask{*seed, true}) }
+
+// Pair is [Vector.MaskPair].
+func (m *Masks) Pair(seed *Seed, self, peer int) { m.gather(mask{*seed, self >= peer}) }
+
+func (m *Masks) gather(one mask) {
+	if m.list = append(m.list, one); len(m.list) == cap(m.list) {
+		m.Apply()
+	}
+}
+
+// Apply applies the masks that are not yet, and erases their seeds.
+func (m *Masks) Apply() {
+	m.v.apply(m.list)
+	clear(m.list)
+	m.list = m.list[:0]
+}
+
+func (v *Vector) applyOne(m mask) {
+	list := [1]mask{m}
+	v.apply(list[:])
+	clear(list[:])
+}
+
+// apply applies masks by the fastest path that the processor has.
+func (v *Vector) apply(masks []mask) {
+	if v.fuse(masks) {
+		return
+	}
+	for i := range masks {
+		op := addStream
+		if masks[i].subtract {
+			op = subStream
+		}
+		v.stream(&masks[i].seed, op)
+	}
+}
+
+// stream applies a mask by the standard library's keystream.
+func (v *Vector) stream(seed *Seed, op func(dst []uint64, src []byte, body, top uint64)) {
 	key, err := aes.NewCipher(seed[:16])
 	if err != nil {
 		panic("masking: " + err.Error()) // an AES-128 key has 16 bytes

@@ -25,3 +25,9 @@ func (Intake) Format(s fmt.State, _ rune) { redact.Format(s, "masking.Intake") }
 
 // MarshalJSON says that the value is secret.
 func (Intake) MarshalJSON() ([]byte, error) { return redact.JSON("masking.Intake") }
+
+// Format writes that the value is secret.
+func (Masks) Format(s fmt.State, _ rune) { redact.Format(s, "masking.Masks") }
+
+// MarshalJSON says that the value is secret.
+func (Masks) MarshalJSON() ([]byte, error) { return redact.JSON("masking.Masks") }

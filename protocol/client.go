@@ -315,6 +315,7 @@ func (c *Client) submit(
 		v.Erase()
 		return nil, err
 	}
+	masks := masking.NewMasks(v)
 	var masked wire.Masked
 	var self shamir.Secret
 	if c.config.recovery {
@@ -324,7 +325,7 @@ func (c *Client) submit(
 			return nil, err
 		}
 		seed := selfMask(self)
-		v.AddMask(&seed)
+		masks.Add(&seed)
 		clear(seed[:])
 		clear(self[:])
 	}
@@ -332,11 +333,12 @@ func (c *Client) submit(
 		secret := c.chains[peer].Next() // of those that sit out too: the round is over for all
 		if c.open.participants.Has(peer) {
 			seed := masking.Seed(secret.MaskSeed(c.open.context))
-			v.MaskPair(&seed, c.self, peer)
+			masks.Pair(&seed, c.self, peer)
 			clear(seed[:])
 		}
 		clear(secret[:])
 	}
+	masks.Apply()
 	out := &Submission{head: c.header(wire.TypeMasked, c.session, c.last), vector: v}
 	if c.config.recovery {
 		out.tail = masked.AppendRest(nil)

@@ -312,6 +312,7 @@ func (s *Server) unmask(open *serverRound) (failed error) {
 
 	rebuild := newRebuilder(s.terms.threshold, s.config.spoilers(),
 		slices.Collect(open.revealed.All()), s.doubts)
+	masks := masking.NewMasks(open.sum)
 	for owner := range open.participants.All() {
 		near := open.survivors.Of(open.near[owner])
 		survived := open.survivors.Has(owner)
@@ -331,15 +332,16 @@ func (s *Server) unmask(open *serverRound) (failed error) {
 		case err != nil:
 			err = partyError(s.config.Roster, owner, err)
 		case !survived:
-			err = s.unmaskDropped(open, owner, near, secret)
+			err = s.unmaskDropped(open, masks, owner, near, secret)
 		case failed == nil:
 			seed := selfMask(secret)
-			open.sum.SubMask(&seed)
+			masks.Sub(&seed)
 		}
 		if failed == nil {
 			failed = err
 		}
 	}
+	masks.Apply()
 	for _, party := range rebuild.culprits() {
 		s.Exclude(party)
 	}
@@ -380,7 +382,7 @@ func (s *Server) tooFewShares(open *serverRound, owner int, near []int, have int
 // unmaskDropped takes off the masks that survivors share with a participant that
 // dropped out, with the pair secrets of its recovery blob.
 func (s *Server) unmaskDropped(
-	open *serverRound, owner int, near []int, secret shamir.Secret,
+	open *serverRound, masks *masking.Masks, owner int, near []int, secret shamir.Secret,
 ) error {
 	key := blobKey(secret)
 	secrets, err := keyexchange.Open(&key, open.material[owner].Blob,
@@ -396,7 +398,7 @@ func (s *Server) unmaskDropped(
 		pair := keyexchange.PairSecret(secrets[32*at:])
 		seed := masking.Seed(pair.MaskSeed(open.context))
 		// What the dropped party would have added takes away what peer added.
-		open.sum.MaskPair(&seed, owner, peer)
+		masks.Pair(&seed, owner, peer)
 	}
 	return nil
 }

@@ -4,7 +4,10 @@ go 1.26.0
 
 tool honnef.co/go/tools/cmd/staticcheck
 
-require golang.org/x/tools v0.51.0
+require (
+	github.com/mmcloughlin/avo v0.6.0
+	golang.org/x/tools v0.51.0
+)
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect

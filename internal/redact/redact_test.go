@@ -36,6 +36,7 @@ var secret = []reflect.Type{
 	reflect.TypeFor[keyexchange.SealKey](),
 	reflect.TypeFor[masking.Seed](),
 	reflect.TypeFor[masking.Intake](),
+	reflect.TypeFor[masking.Masks](),
 	reflect.TypeFor[masking.Vector](),
 	reflect.TypeFor[noise.Sampler](),
 	reflect.TypeFor[noise.Source](),

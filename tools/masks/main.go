@@ -1,0 +1,260 @@
+// Command masks writes the assembly of package masking to its output.
+//
+//	go generate ./masking
+//
+// A kernel makes AES-128-CTR keystream in registers and adds it to a vector, or subtracts it,
+// before any of it reaches memory. Eight registers of counter blocks go through the rounds
+// next to each other: a round takes several cycles, and the processor begins one or two a cycle.
+//
+// Time depends on the length alone. There is one branch, on the number of turns; addresses are
+// those of the vector, of the keys and of constants, at offsets that count up; and all
+// instructions on keys, keystream and the vector are of the kinds whose time does not depend on
+// their operands: AES rounds, logic, additions and shuffles by a constant.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// blocks is how many registers of counter blocks go through the rounds next to each other.
+const blocks = 8
+
+// A width is one kind of vector registers.
+type width struct {
+	name string // at the end of the functions' names
+	size int    // bytes
+	file []VecPhysical
+}
+
+var widths = []width{
+	{"AVX512", 64, []VecPhysical{Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14,
+		Z15, Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26}},
+	{"AVX2", 32, []VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14,
+		Y15}},
+	{"AESNI", 16, []VecPhysical{X0, X1, X2, X3, X4, X5, X6, X7, X8, X9, X10, X11, X12, X13, X14,
+		X15}},
+}
+
+// Registers by what they hold, after those of the blocks.
+const (
+	counter   = blocks + iota // of the next blocks
+	increment                 // what a register of blocks counts on by
+	swap                      // turns the last four bytes of a block around
+	body                      // all bits of slots but the highest
+	top                       // the highest
+	one                       // for what is in between
+	two                       // likewise
+	key                       // of a round; of 512 bits there is one for each, from here on
+)
+
+// An operation is what is done with words of the vector and of the keystream.
+type operation struct {
+	name     string
+	subtract bool
+	lanes    bool // slots of 32 bits, which the machine adds by itself
+}
+
+var operations = []operation{
+	{"add", false, false}, {"sub", true, false}, {"add32", false, true}, {"sub32", true, true},
+}
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	vaes()
+	expand()
+	constants := constants()
+	for _, w := range widths {
+		for _, o := range operations {
+			w.kernel(o, constants)
+		}
+	}
+	Generate()
+}
+
+// Offsets of the constants.
+const (
+	swapAt      = 0
+	incrementAt = 16 // one block, two, four
+	lanesAt     = 64 // four blocks that count up
+)
+
+// constants writes what counting takes: a block's number is its last four bytes, the lowest
+// first until they are turned around.
+func constants() Mem {
+	m := GLOBL("counting", RODATA|NOPTR)
+	DATA(swapAt, U64(0x0706050403020100))
+	DATA(swapAt+8, U64(0x0c0d0e0f0b0a0908))
+	for i, n := range []uint64{1, 2, 4} {
+		DATA(incrementAt+16*i, U64(0))
+		DATA(incrementAt+16*i+8, U64(n<<32))
+	}
+	for i := range 4 {
+		DATA(lanesAt+16*i, U64(0))
+		DATA(lanesAt+16*i+8, U64(uint64(i)<<32))
+	}
+	return m
+}
+
+// vaes writes what tells whether the processor has AES instructions for registers of 256 bits and
+// more. That it has leaf 7 follows from AVX2.
+func vaes() {
+	TEXT("hasVAES", NOSPLIT, "func() bool")
+	MOVL(U32(7), EAX)
+	XORL(ECX, ECX)
+	CPUID()
+	BTL(U8(9), ECX)
+	SETCS(AL)
+	Store(AL, ReturnIndex(0))
+	RET()
+}
+
+// expand writes the key schedule (FIPS 197 §5.2): a word of a round key is the sum of those of the
+// last up to its own place, and of the last one's final word, turned and through the S-box.
+func expand() {
+	TEXT("expandKey", NOSPLIT, "func(keys, seed *byte)")
+	Load(Param("keys"), RDI)
+	Load(Param("seed"), RSI)
+	VMOVDQU(Mem{Base: RSI}, X0)
+	VMOVDQU(X0, Mem{Base: RDI})
+	constant := uint8(1)
+	for round := 1; round <= 10; round++ {
+		VAESKEYGENASSIST(U8(constant), X0, X1)
+		VPSHUFD(U8(0xff), X1, X1)
+		VPSLLDQ(U8(4), X0, X2)
+		VPXOR(X2, X0, X0)
+		VPSLLDQ(U8(8), X0, X2)
+		VPXOR(X2, X0, X0)
+		VPXOR(X1, X0, X0)
+		VMOVDQU(X0, Mem{Base: RDI, Disp: 16 * round})
+		constant = constant<<1 ^ constant>>7*0x1b
+	}
+	RET()
+}
+
+// kernel writes one function.
+func (w width) kernel(o operation, constants Mem) {
+	TEXT(o.name+"Mask"+w.name, NOSPLIT,
+		"func(dst *uint64, turns int, keys, first *byte, low, high uint64)")
+	dst, turns, keys := RDI, RCX, RSI
+	Load(Param("dst"), dst)
+	Load(Param("turns"), turns)
+	Load(Param("keys"), keys)
+	Load(Param("first"), RDX)
+	r := w.file
+	w.repeat(Mem{Base: RDX}, r[counter])
+	if w.size > 16 {
+		VPADDD(constants.Offset(lanesAt), r[counter], r[counter])
+	}
+	w.repeat(constants.Offset(swapAt), r[swap])
+	w.repeat(constants.Offset(incrementAt+16*(w.size/32)), r[increment])
+	if !o.lanes {
+		low, high := NewParamAddr("low", 32), NewParamAddr("high", 40)
+		VPBROADCASTQ(low, r[body])
+		VPBROADCASTQ(high, r[top])
+	}
+	roundKey := func(round int) VecPhysical {
+		w.repeat(Mem{Base: keys, Disp: 16 * round}, r[key])
+		return r[key]
+	}
+	if w.size == 64 {
+		for round := range 11 {
+			w.repeat(Mem{Base: keys, Disp: 16 * round}, r[key+round])
+		}
+		roundKey = func(round int) VecPhysical { return r[key+round] }
+	}
+
+	Label("turn")
+	k := roundKey(0)
+	for i := range blocks {
+		VPSHUFB(r[swap], r[counter], r[i])
+		VPADDD(r[increment], r[counter], r[counter])
+		if w.size == 64 {
+			VPXORQ(k, r[i], r[i])
+		} else {
+			VPXOR(k, r[i], r[i])
+		}
+	}
+	for round := 1; round <= 9; round++ {
+		k := roundKey(round)
+		for i := range blocks {
+			VAESENC(k, r[i], r[i])
+		}
+	}
+	k = roundKey(10)
+	for i := range blocks {
+		VAESENCLAST(k, r[i], r[i])
+	}
+	for i := range blocks {
+		w.apply(o, r[i], Mem{Base: dst, Disp: i * w.size})
+	}
+	ADDQ(I32(blocks*w.size), dst)
+	DECQ(turns)
+	JNZ(LabelRef("turn"))
+	VZEROUPPER()
+	RET()
+}
+
+// repeat fills a register with copies of the 16 bytes of an address.
+func (w width) repeat(from Mem, to VecPhysical) {
+	switch w.size {
+	case 64:
+		VBROADCASTI32X4(from, to)
+	case 32:
+		VBROADCASTI128(from, to)
+	default:
+		VMOVDQU(from, to)
+	}
+}
+
+// apply writes what is done with a register of keystream, which it spends, and the words at an
+// address: the formulas of addSlots and subSlots.
+func (w width) apply(o operation, k VecPhysical, words Mem) {
+	r := w.file
+	a, b := r[one], r[two]
+	switch {
+	case o.lanes && o.subtract:
+		w.move(words, a)
+		VPSUBD(k, a, k)
+	case o.lanes:
+		VPADDD(words, k, k)
+	case w.size == 64:
+		w.move(words, b)
+		if o.subtract {
+			VPORQ(b, r[top], a)
+			VPTERNLOGQ(U8(0x82), r[top], k, b) // top where b and k agree
+			VPANDQ(r[body], k, k)
+			VPSUBQ(k, a, k)
+		} else {
+			VPANDQ(b, r[body], a)
+			VPTERNLOGQ(U8(0x28), r[top], k, b) // top where they do not
+			VPANDQ(r[body], k, k)
+			VPADDQ(k, a, k)
+		}
+		VPXORQ(b, k, k)
+	default:
+		VPXOR(words, k, b)
+		VPAND(r[body], k, k)
+		if o.subtract {
+			VPOR(words, r[top], a)
+			VPSUBQ(k, a, k)
+			VPANDN(r[top], b, b)
+		} else {
+			VPAND(words, r[body], a)
+			VPADDQ(k, a, k)
+			VPAND(r[top], b, b)
+		}
+		VPXOR(b, k, k)
+	}
+	w.move(k, words)
+}
+
+// move loads or stores.
+func (w width) move(from, to Op) {
+	if w.size == 64 {
+		VMOVDQU64(from, to)
+	} else {
+		VMOVDQU(from, to)
+	}
+}
