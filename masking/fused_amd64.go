@@ -13,8 +13,9 @@ import (
 //go:generate go run -C ../tools ./masks -out ../masking/fused_amd64.s
 
 // A kernel makes keystream for a number of turns and applies it to as much of dst. first is the
-// first counter block, but with the number in its last four bytes in little-endian order; low and
-// high are body and top of addSlots. Command masks says why its time does not depend on secrets.
+// first counter block, but with the number in its last four bytes in little-endian order, a
+// multiple of the blocks of a turn; low and high are body and top of addSlots. Command masks says
+// why its time does not depend on secrets.
 type kernel func(dst *uint64, turns int, keys, first *byte, low, high uint64)
 
 // A path is a way of making masks, by instructions that not every processor has.
@@ -30,8 +31,7 @@ type path struct {
 // paths are in the order of their speed.
 var paths = []*path{
 	{"avx512", func() bool {
-		return hasWide() && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL &&
-			cpu.X86.HasAVX512DQ
+		return hasWide() && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW
 	}, 64, addMaskAVX512, subMaskAVX512, add32MaskAVX512, sub32MaskAVX512},
 	{"avx2", hasWide, 32, addMaskAVX2, subMaskAVX2, add32MaskAVX2, sub32MaskAVX2},
 	{"aesni", hasAES, 16, addMaskAESNI, subMaskAESNI, add32MaskAESNI, sub32MaskAESNI},

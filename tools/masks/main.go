@@ -40,13 +40,13 @@ var widths = []width{
 // Registers by what they hold, after those of the blocks.
 const (
 	counter   = blocks + iota // of the next blocks
-	increment                 // what a register of blocks counts on by
+	increment                 // how many those of a turn are
 	swap                      // turns the last four bytes of a block around
 	body                      // all bits of slots but the highest
 	top                       // the highest
 	one                       // for what is in between
 	two                       // likewise
-	key                       // of a round; of 512 bits there is one for each, from here on
+	keys                      // of rounds: one register, or of 512 bits eleven
 )
 
 // An operation is what is done with words of the vector and of the keystream.
@@ -76,8 +76,8 @@ func main() {
 // Offsets of the constants.
 const (
 	swapAt      = 0
-	incrementAt = 16 // one block, two, four
-	lanesAt     = 64 // four blocks that count up
+	incrementAt = 16 // blocks of a turn: 8, 16, 32
+	numbersAt   = 64 // blocks with the numbers from 0 to 31
 )
 
 // constants writes what counting takes: a block's number is its last four bytes, the lowest
@@ -86,13 +86,13 @@ func constants() Mem {
 	m := GLOBL("counting", RODATA|NOPTR)
 	DATA(swapAt, U64(0x0706050403020100))
 	DATA(swapAt+8, U64(0x0c0d0e0f0b0a0908))
-	for i, n := range []uint64{1, 2, 4} {
+	for i := range 3 {
 		DATA(incrementAt+16*i, U64(0))
-		DATA(incrementAt+16*i+8, U64(n<<32))
+		DATA(incrementAt+16*i+8, U64(uint64(blocks)<<i<<32))
 	}
-	for i := range 4 {
-		DATA(lanesAt+16*i, U64(0))
-		DATA(lanesAt+16*i+8, U64(uint64(i)<<32))
+	for i := range 4 * blocks {
+		DATA(numbersAt+16*i, U64(0))
+		DATA(numbersAt+16*i+8, U64(uint64(i)<<56))
 	}
 	return m
 }
@@ -137,16 +137,13 @@ func expand() {
 func (w width) kernel(o operation, constants Mem) {
 	TEXT(o.name+"Mask"+w.name, NOSPLIT,
 		"func(dst *uint64, turns int, keys, first *byte, low, high uint64)")
-	dst, turns, keys := RDI, RCX, RSI
+	dst, turns := RDI, RCX
 	Load(Param("dst"), dst)
 	Load(Param("turns"), turns)
-	Load(Param("keys"), keys)
+	Load(Param("keys"), RSI)
 	Load(Param("first"), RDX)
 	r := w.file
 	w.repeat(Mem{Base: RDX}, r[counter])
-	if w.size > 16 {
-		VPADDD(constants.Offset(lanesAt), r[counter], r[counter])
-	}
 	w.repeat(constants.Offset(swapAt), r[swap])
 	w.repeat(constants.Offset(incrementAt+16*(w.size/32)), r[increment])
 	if !o.lanes {
@@ -154,46 +151,68 @@ func (w width) kernel(o operation, constants Mem) {
 		VPBROADCASTQ(low, r[body])
 		VPBROADCASTQ(high, r[top])
 	}
-	roundKey := func(round int) VecPhysical {
-		w.repeat(Mem{Base: keys, Disp: 16 * round}, r[key])
-		return r[key]
-	}
 	if w.size == 64 {
 		for round := range 11 {
-			w.repeat(Mem{Base: keys, Disp: 16 * round}, r[key+round])
+			w.loadKey(round)
 		}
-		roundKey = func(round int) VecPhysical { return r[key+round] }
 	}
 
 	Label("turn")
-	k := roundKey(0)
-	for i := range blocks {
-		VPSHUFB(r[swap], r[counter], r[i])
-		VPADDD(r[increment], r[counter], r[counter])
-		if w.size == 64 {
-			VPXORQ(k, r[i], r[i])
-		} else {
-			VPXOR(k, r[i], r[i])
-		}
+	// The blocks of a turn differ in their last byte alone, as their first number is a multiple of
+	// their count.
+	VPSHUFB(r[swap], r[counter], r[one])
+	VPADDD(r[increment], r[counter], r[counter])
+	if w.size < 64 {
+		w.loadKey(0)
 	}
-	for round := 1; round <= 9; round++ {
-		k := roundKey(round)
+	w.xor(r[w.key(0)], r[one], r[one])
+	for i := range blocks {
+		w.xor(constants.Offset(numbersAt+i*w.size), r[one], r[i])
+	}
+	for at := range 11 + w.skew()*blocks {
 		for i := range blocks {
-			VAESENC(k, r[i], r[i])
+			round := at + 1 - w.skew()*i
+			if i == 0 && round <= 10 && w.size < 64 {
+				w.loadKey(round)
+			}
+			switch {
+			case 1 <= round && round <= 9:
+				VAESENC(r[w.key(round)], r[i], r[i])
+			case round == 10:
+				VAESENCLAST(r[w.key(round)], r[i], r[i])
+			case round == 11:
+				w.apply(o, r[i], Mem{Base: dst, Disp: i * w.size})
+			}
 		}
-	}
-	k = roundKey(10)
-	for i := range blocks {
-		VAESENCLAST(k, r[i], r[i])
-	}
-	for i := range blocks {
-		w.apply(o, r[i], Mem{Base: dst, Disp: i * w.size})
 	}
 	ADDQ(I32(blocks*w.size), dst)
 	DECQ(turns)
 	JNZ(LabelRef("turn"))
 	VZEROUPPER()
 	RET()
+}
+
+// skew is by how many rounds a register of blocks is behind the one before it. Of 512 bits some are
+// then added while others are in rounds, for which the processor has different units; of the
+// others, all are in one round, since they share a register for its key.
+func (w width) skew() int {
+	if w.size == 64 {
+		return 2
+	}
+	return 0
+}
+
+// key returns which register has a round key, of 512 bits one of its own.
+func (w width) key(round int) int {
+	if w.size == 64 {
+		return keys + round
+	}
+	return keys
+}
+
+// loadKey loads a round key.
+func (w width) loadKey(round int) {
+	w.repeat(Mem{Base: RSI, Disp: 16 * round}, w.file[w.key(round)])
 }
 
 // repeat fills a register with copies of the 16 bytes of an address.
@@ -232,7 +251,7 @@ func (w width) apply(o operation, k VecPhysical, words Mem) {
 			VPANDQ(r[body], k, k)
 			VPADDQ(k, a, k)
 		}
-		VPXORQ(b, k, k)
+		w.xor(b, k, k)
 	default:
 		VPXOR(words, k, b)
 		VPAND(r[body], k, k)
@@ -248,6 +267,14 @@ func (w width) apply(o operation, k VecPhysical, words Mem) {
 		VPXOR(b, k, k)
 	}
 	w.move(k, words)
+}
+
+func (w width) xor(a, b, to Op) {
+	if w.size == 64 {
+		VPXORQ(a, b, to)
+	} else {
+		VPXOR(a, b, to)
+	}
 }
 
 // move loads or stores.
