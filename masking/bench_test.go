@@ -20,7 +20,7 @@ func BenchmarkMask(b *testing.B) {
 		add   func(v *Vector, seed *Seed) // one mask in another way
 	}{
 		{16, "", 1, (*Vector).AddMask}, {20, "", 1, (*Vector).AddMask},
-		{32, "", 1, (*Vector).AddMask}, {32, "/masks=32", 32, nil}, {64, "", 1, (*Vector).AddMask},
+		{32, "", 1, (*Vector).AddMask}, {32, "/masks=8", 8, nil}, {64, "", 1, (*Vector).AddMask},
 		{32, "/portable", 1, func(v *Vector, seed *Seed) { v.stream(seed, addStream) }},
 		{32, "/portable-loop", 1, func(v *Vector, seed *Seed) { v.stream(seed, addStreamGeneric) }},
 	} {
