@@ -24,7 +24,7 @@
 //
 // A chain key is replaced each round and the old one erased: who steals a
 // state learns nothing of the rounds before it. Erasing is best effort: the Go
-// runtime and the standard library may have copied a secret elsewhere.
+// runtime and libraries may have copied a secret elsewhere.
 //
 // # Key schedule
 //
@@ -44,8 +44,9 @@
 //
 // # Constant time
 //
-// Operations on secrets are those of the standard library and
-// golang.org/x/crypto and are constant time where those are. Parsing and
+// Operations on secrets are those of the standard library, of
+// golang.org/x/crypto and of github.com/cloudflare/circl (X25519 and ML-KEM) and are
+// constant time where those are. Parsing and
 // verifying handle public values and are not.
 //
 // "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).

@@ -1,12 +1,12 @@
 package keyexchange
 
 import (
-	"crypto/mlkem"
-	"crypto/mlkem/mlkemtest"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/cloudflare/circl/kem/mlkem/mlkem768"
 )
 
 // Errors of ML-KEM.
@@ -20,14 +20,16 @@ var (
 
 // Lengths in bytes of what ML-KEM-768 makes (FIPS 203 §8).
 const (
-	EncapsulationKeySize = mlkem.EncapsulationKeySize768
-	ciphertextSize       = mlkem.CiphertextSize768
+	EncapsulationKeySize = mlkem768.PublicKeySize
+	ciphertextSize       = mlkem768.CiphertextSize
 )
 
 // DecapsulationKey is the ML-KEM-768 key of one party for one session. It has no
 // text form and must not be stored once the session's chains exist.
 type DecapsulationKey struct {
-	key *mlkem.DecapsulationKey768
+	key    *mlkem768.PrivateKey // nil once it is erased
+	public *mlkem768.PublicKey
+	seed   [DecapsulationKeySize]byte
 }
 
 // GenerateDecapsulationKey makes a key from 64 bytes of random (nil:
@@ -38,15 +40,13 @@ func GenerateDecapsulationKey(random io.Reader) (*DecapsulationKey, error) {
 		return nil, err
 	}
 	defer clear(seed[:])
-	return newDecapsulationKey(seed[:])
+	return newDecapsulationKey(&seed), nil
 }
 
-func newDecapsulationKey(seed []byte) (*DecapsulationKey, error) {
-	key, err := mlkem.NewDecapsulationKey768(seed)
-	if err != nil {
-		return nil, fmt.Errorf("keyexchange: %w", err)
-	}
-	return &DecapsulationKey{key}, nil
+func newDecapsulationKey(seed *[DecapsulationKeySize]byte) *DecapsulationKey {
+	k := &DecapsulationKey{seed: *seed}
+	k.public, k.key = mlkem768.NewKeyFromSeed(k.seed[:])
+	return k
 }
 
 // Public returns the encapsulation key to send, or [ErrErased].
@@ -54,11 +54,13 @@ func (k *DecapsulationKey) Public() ([]byte, error) {
 	if k.key == nil {
 		return nil, ErrErased
 	}
-	return k.key.EncapsulationKey().Bytes(), nil
+	b := make([]byte, EncapsulationKeySize)
+	k.public.Pack(b)
+	return b, nil
 }
 
 // DecapsulationKeySize is the length of an encoded [DecapsulationKey] in bytes.
-const DecapsulationKeySize = mlkem.SeedSize
+const DecapsulationKeySize = mlkem768.KeySeedSize
 
 // AppendBinary appends what [ParseDecapsulationKey] makes the key again from, or
 // fails with [ErrErased]: [DecapsulationKeySize] bytes as secret as the key, for the
@@ -67,7 +69,7 @@ func (k *DecapsulationKey) AppendBinary(b []byte) ([]byte, error) {
 	if k.key == nil {
 		return nil, ErrErased
 	}
-	return append(b, k.key.Bytes()...), nil
+	return append(b, k.seed[:]...), nil
 }
 
 // ParseDecapsulationKey makes a key from what [DecapsulationKey.AppendBinary]
@@ -77,16 +79,16 @@ func ParseDecapsulationKey(b []byte) (*DecapsulationKey, error) {
 		return nil, fmt.Errorf("%w: a key has %d bytes, want %d", ErrEncoding, len(b),
 			DecapsulationKeySize)
 	}
-	return newDecapsulationKey(b)
+	return newDecapsulationKey((*[DecapsulationKeySize]byte)(b)), nil
 }
 
-// Erase forgets the key, best effort: it drops the only reference that this
-// package holds.
-func (k *DecapsulationKey) Erase() { k.key = nil }
+// Erase forgets the key, best effort: it overwrites the seed and drops the only reference
+// to what was made from it.
+func (k *DecapsulationKey) Erase() { *k = DecapsulationKey{} }
 
 // EncapsulationKey is an ML-KEM-768 key that passed [ParseEncapsulationKey].
 type EncapsulationKey struct {
-	key *mlkem.EncapsulationKey768
+	key mlkem768.PublicKey
 }
 
 // EncapsulationDigest is SHA-256 of an encapsulation key, which is what is signed.
@@ -95,11 +97,11 @@ func EncapsulationDigest(key []byte) [32]byte { return sha256.Sum256(key) }
 // ParseEncapsulationKey takes the 1184-byte encodings whose coefficients are all
 // below the modulus (FIPS 203 §7.2), else fails with [ErrEncapsulationKey].
 func ParseEncapsulationKey(b []byte) (*EncapsulationKey, error) {
-	key, err := mlkem.NewEncapsulationKey768(b)
-	if err != nil {
+	k := new(EncapsulationKey)
+	if err := k.key.Unpack(b); err != nil {
 		return nil, ErrEncapsulationKey
 	}
-	return &EncapsulationKey{key}, nil
+	return k, nil
 }
 
 // Agreement is what two parties agree on during set-up, of which their chain is
@@ -117,21 +119,14 @@ type Agreement struct {
 func (a *Agreement) Encapsulate(
 	key *EncapsulationKey, random io.Reader,
 ) (ciphertext []byte, err error) {
-	var secret []byte
-	if random == nil {
-		secret, ciphertext = key.key.Encapsulate()
-	} else {
-		// The standard library has no other way to choose the randomness.
-		var m [32]byte
-		if err := read(random, m[:]); err != nil {
-			return nil, err
-		}
-		defer clear(m[:])
-		if secret, ciphertext, err = mlkemtest.Encapsulate768(key.key, m[:]); err != nil {
-			return nil, fmt.Errorf("keyexchange: %w", err)
-		}
+	var m, secret [32]byte
+	if err := read(random, m[:]); err != nil {
+		return nil, err
 	}
-	a.add(secret, ciphertext)
+	defer clear(m[:])
+	ciphertext = make([]byte, ciphertextSize)
+	key.key.EncapsulateTo(ciphertext, secret[:], m[:])
+	a.add(&secret, ciphertext)
 	return ciphertext, nil
 }
 
@@ -142,17 +137,18 @@ func (a *Agreement) Decapsulate(key *DecapsulationKey, ciphertext []byte) error 
 	if key.key == nil {
 		return ErrErased
 	}
-	secret, err := key.key.Decapsulate(ciphertext)
-	if err != nil {
+	if len(ciphertext) != ciphertextSize {
 		return ErrCiphertext
 	}
-	a.add(secret, ciphertext)
+	var secret [32]byte
+	key.key.DecapsulateTo(secret[:], ciphertext)
+	a.add(&secret, ciphertext)
 	return nil
 }
 
-func (a *Agreement) add(secret, ciphertext []byte) {
-	a.kem, a.ciphertext, a.hybrid = [32]byte(secret), sha256.Sum256(ciphertext), true
-	clear(secret)
+func (a *Agreement) add(secret *[32]byte, ciphertext []byte) {
+	a.kem, a.ciphertext, a.hybrid = *secret, sha256.Sum256(ciphertext), true
+	clear(secret[:])
 }
 
 // Chain makes the chain that two parties share, given by their indices into

@@ -45,3 +45,66 @@ func TestOpenTiming(t *testing.T) {
 	dudect.Check(t, "work that depends on the plaintext", true, 1<<13,
 		box(func(int, []byte) {}), leakyOpen)
 }
+
+// Agreeing takes a time that depends neither on the X25519 key nor on whether an ML-KEM ciphertext
+// was made for the key. Beside them, what stops early is found.
+func TestAgreeTiming(t *testing.T) {
+	_, peer := fixedKey(t, 2)
+	dudect.Check(t, "X25519", false, 1<<14, func(class int) *PrivateKey {
+		secret := make([]byte, KeySize)
+		if class == 1 {
+			for i := range secret {
+				secret[i] = 0xff
+			}
+		}
+		key, err := ParseKey(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}, func(key *PrivateKey) { _, _ = key.Agree(peer) })
+
+	key, err := GenerateDecapsulationKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := key.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encapsulation, err := ParseEncapsulationKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := func(class int) []byte {
+		ciphertext, err := new(Agreement).Encapsulate(encapsulation, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if class == 1 {
+			ciphertext[0] ^= 1
+		}
+		return ciphertext
+	}
+	decapsulate := func(ciphertext []byte) { _ = new(Agreement).Decapsulate(key, ciphertext) }
+	dudect.Check(t, "ML-KEM", false, 1<<14, sealed, decapsulate)
+	var first byte
+	sum := func(ciphertext []byte) {
+		agreed := new(Agreement)
+		if err := agreed.Decapsulate(key, ciphertext); err == nil && agreed.kem[0]&1 == first {
+			decapsulate(ciphertext) // something more to do with some secrets
+		}
+	}
+	fixed := sealed(0)
+	agreed := new(Agreement)
+	if err := agreed.Decapsulate(key, fixed); err != nil {
+		t.Fatal(err)
+	}
+	first = agreed.kem[0] & 1
+	dudect.Check(t, "work that depends on the secret", true, 1<<13, func(class int) []byte {
+		if class == 0 {
+			return fixed
+		}
+		return sealed(0)
+	}, sum)
+}

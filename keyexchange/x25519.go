@@ -1,10 +1,11 @@
 package keyexchange
 
 import (
-	"crypto/ecdh"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/cloudflare/circl/dh/x25519"
 )
 
 // Errors of key exchange.
@@ -23,34 +24,32 @@ type PublicKey [32]byte
 // PrivateKey is the X25519 key of one party for one session. It has no text
 // form and must not be stored once the session's chains exist.
 type PrivateKey struct {
-	key *ecdh.PrivateKey
+	secret, public x25519.Key
+	held           bool // until it is erased
 }
 
 // GenerateKey draws a key from [KeySize] bytes of random (nil: crypto/rand).
 func GenerateKey(random io.Reader) (*PrivateKey, error) {
-	var seed [32]byte
+	var seed [KeySize]byte
 	if err := read(random, seed[:]); err != nil {
 		return nil, err
 	}
 	defer clear(seed[:])
-	// ecdh's own GenerateKey ignores the reader it is given.
-	return newKey(seed[:])
+	return newKey(&seed), nil
 }
 
-func newKey(seed []byte) (*PrivateKey, error) {
-	key, err := ecdh.X25519().NewPrivateKey(seed)
-	if err != nil {
-		return nil, fmt.Errorf("keyexchange: %w", err)
-	}
-	return &PrivateKey{key}, nil
+func newKey(seed *[KeySize]byte) *PrivateKey {
+	k := &PrivateKey{secret: *seed, held: true}
+	x25519.KeyGen(&k.public, &k.secret)
+	return k
 }
 
 // Public returns the key to sign and send, or [ErrErased].
 func (k *PrivateKey) Public() (PublicKey, error) {
-	if k.key == nil {
+	if !k.held {
 		return PublicKey{}, ErrErased
 	}
-	return PublicKey(k.key.PublicKey().Bytes()), nil
+	return PublicKey(k.public), nil
 }
 
 // KeySize is the length of an encoded [PrivateKey] in bytes.
@@ -60,10 +59,10 @@ const KeySize = 32
 // [ErrErased]: [KeySize] bytes as secret as the key, for the sealed state of a session
 // in set-up.
 func (k *PrivateKey) AppendBinary(b []byte) ([]byte, error) {
-	if k.key == nil {
+	if !k.held {
 		return nil, ErrErased
 	}
-	return append(b, k.key.Bytes()...), nil
+	return append(b, k.secret[:]...), nil
 }
 
 // ParseKey makes a key from what [PrivateKey.AppendBinary] appended; it fails with
@@ -72,12 +71,11 @@ func ParseKey(b []byte) (*PrivateKey, error) {
 	if len(b) != KeySize {
 		return nil, fmt.Errorf("%w: a key has %d bytes, want %d", ErrEncoding, len(b), KeySize)
 	}
-	return newKey(b)
+	return newKey((*[KeySize]byte)(b)), nil
 }
 
-// Erase forgets the private key, best effort: it drops the only reference that
-// this package holds.
-func (k *PrivateKey) Erase() { k.key = nil }
+// Erase overwrites the private key.
+func (k *PrivateKey) Erase() { *k = PrivateKey{} }
 
 // ParsePublicKey takes exactly the 32-byte encodings u < 2^255 − 19 of points
 // that are not of low order, else fails with [ErrPublicKey]. RFC 7748 §5 would
@@ -135,19 +133,17 @@ var lowOrder = [...]PublicKey{
 // Agree returns what this key and a peer's agree on. It fails with [ErrErased],
 // or with [ErrPublicKey] when the secret is all zero (RFC 7748 §6.1).
 func (k *PrivateKey) Agree(peerKey PublicKey) (*Agreement, error) {
-	if k.key == nil {
+	if !k.held {
 		return nil, ErrErased
 	}
-	public, err := ecdh.X25519().NewPublicKey(peerKey[:])
-	if err != nil {
+	a := new(Agreement)
+	peer := x25519.Key(peerKey)
+	// It reports points of low order, which alone make the secret zero.
+	if !x25519.Shared((*x25519.Key)(&a.x25519), &k.secret, &peer) {
+		a.Erase()
 		return nil, ErrPublicKey
 	}
-	secret, err := k.key.ECDH(public) // fails on the all-zero secret
-	if err != nil {
-		return nil, ErrPublicKey
-	}
-	defer clear(secret)
-	return &Agreement{x25519: [32]byte(secret)}, nil
+	return a, nil
 }
 
 // NewChain makes the chain that self shares with peer from X25519 alone: what
