@@ -322,9 +322,11 @@ func (t *Training) sums() int {
 func (c *checker) training() {
 	t := &c.Training
 	c.takes(c.Model.Name != "", "the parties' own programs train", "leave it out, or write model.name",
-		"training.epochs", "training.steps", "training.batch", "training.rate", "training.momentum",
+		"training.epochs", "training.steps", "training.rate", "training.momentum",
 		"training.weight_decay", "training.lambda", "training.rule", "training.variates",
 		"training.restart")
+	c.takes(c.Model.Name != "" || c.PerRecord(), "the parties' own programs train",
+		"leave it out, or write model.name", "training.batch")
 	c.refuse(t.Epochs > 0 && t.Steps > 0, "training.steps", "leave one of the two out",
 		"%d steps and %d passes are two lengths of one round", t.Steps, t.Epochs)
 	c.takes(t.Rule == "fedprox", "it is of fedprox", `write training.rule = "fedprox", or leave it out`,

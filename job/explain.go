@@ -51,7 +51,7 @@ func (j *Job) explain(s *Settled) []string {
 		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that a sum has at least.",
 			count(s.survivors-j.Parties.Colluders, "honest party", "honest parties")))
 	}
-	if j.Model.Name != "" {
+	if j.Model.Name != "" || j.PerRecord() {
 		lines = append(lines, j.sayTraining())
 	}
 	return append(lines, j.saySums()...)
@@ -207,9 +207,13 @@ func (j *Job) sayTraining() string {
 			often = fmt.Sprintf(", which comes up with probability %.4g,", r.Rate)
 			batch = count(j.Batch(), "record", "records")
 		}
-		return fmt.Sprintf("In a round each party tosses a secret coin for each of its %ss%s and sums "+
+		text := fmt.Sprintf("In a round each party tosses a secret coin for each of its %ss%s and sums "+
 			"the gradients of those drawn, each clipped. The server divides by %s; its rule is %s at "+
 			"rate %v.", cmp.Or(j.Privacy.Group, "record"), often, batch, j.Server.Rule, j.Server.Rate)
+		if j.Model.Name == "" {
+			text += " The parties' own programs do that, and epsilon rests on each doing it."
+		}
+		return text
 	}
 	work := count(t.Epochs, "pass", "passes") + " over its rows"
 	if t.Steps > 0 {

@@ -28,6 +28,29 @@ func (j *Job) Records() *privacy.Records {
 // record: what sums are divided by.
 func (j *Job) Batch() int { return cmp.Or(j.Training.Batch, j.Privacy.Records) }
 
+// Coins say how a program of a party's own makes what it submits, where the unit is a record: it
+// tosses a fresh and secret coin for each of its records, Count of them at most, that comes up with
+// probability Rate, and submits minus the sum of the gradients of those drawn, each clipped to L2
+// norm Clip; zeros if more than Most come up. A gradient is of its record, the model and what is
+// public, and of no other record. With a Group, such as patient, all that is of each patient: the
+// coin, the mean gradient of its records, and the clip.
+type Coins struct {
+	Count int     `json:"count"`
+	Rate  float64 `json:"rate"`
+	Most  int     `json:"most"`
+	Clip  float64 `json:"clip"`
+	Group string  `json:"group,omitempty"`
+}
+
+// Coins returns those of a job whose unit is a record, and nil of others.
+func (s *Settled) Coins() *Coins {
+	if s.mechanism == nil || s.mechanism.Records() == nil {
+		return nil
+	}
+	r, p := s.mechanism.Records(), &s.job.Privacy
+	return &Coins{Count: r.Count, Rate: r.Rate, Most: r.Most(), Clip: p.Clip, Group: p.Group}
+}
+
 // Protects says in words what epsilon is of, as in "each patient's records at a party".
 func (j *Job) Protects() string {
 	switch {
@@ -60,8 +83,6 @@ func (c *checker) records() {
 	c.refuse(p.Records > 0 && c.Training.Batch > p.Records, "training.batch",
 		fmt.Sprintf("write %d or less, or 0 for all", p.Records),
 		"a round cannot expect more records than there are")
-	c.refuse(c.Model.Name == "", "privacy.unit", `write model.name = "logistic", or leave it out`,
-		"records are drawn and clipped by the training that a job declares")
 	c.refuse(c.Model.Name == "lenet-norm", "model.name", "use lenet",
 		"batch normalisation mixes records, so that no clip bounds what one of them does")
 	c.refuse(c.Oneshot(), "sum.protocol", `write "pairwise"`, "one-message sums are of parties' vectors")
@@ -72,6 +93,8 @@ func (c *checker) records() {
 		"training.weight_decay", "training.restart")
 	c.takes(false, "what parties send is a sum over records, divided by training.batch",
 		"leave it out", "sum.max_weight", "parties.per_round", "parties.hidden",
-		"privacy.clip_quantile")
+		"privacy.clip_quantile", "metrics.share")
+	c.takes(false, "tensors that stay with a party are made of many records, and then so is each "+
+		"gradient", "leave it out", "model.personal")
 	c.refuse(c.masked(), "training.mask", "leave it out", "signs of sums over records hide no record")
 }

@@ -66,7 +66,9 @@ func TestRecordsRefused(t *testing.T) {
 		{"[model]", "[training]\nrule = \"fedprox\"\n[model]", "training.rule"},
 		{"[model]", "[training]\nmask = \"soft\"\n[model]", "training.mask"},
 		{`"softmax"`, `"lenet-norm"`, "model.name"},
-		{`name = "softmax"`, "length = 20", "privacy.unit"},
+		{`name = "softmax"`, "length = 20\n[metrics]\nshare = 0.1", "metrics.share"},
+		{`name = "softmax"`, "personal = [\"w\"]\ntensor = [{ name = \"w\", shape = [2] }]",
+			"model.personal"},
 		{"parties.count = 10", "parties = { count = 10, per_round = 5 }", "parties.per_round"},
 		{"parties.count = 10", "parties = { count = 10, hidden = 0.5 }", "parties.hidden"},
 	} {
@@ -105,4 +107,66 @@ func TestRecordsBlank(t *testing.T) {
 		}
 	}
 	t.Error("there is no noise")
+}
+
+// Programs of the parties' own sum over records too: the sum is not clipped to what one of them
+// adds, and means are over the batch, by each of the ways to encode and decode.
+func TestRecordsOfPrograms(t *testing.T) {
+	j, trained := settle(t, "parties.count = 10\ntraining.batch = 3000\n"+byRecord)
+	j.Model = job.Model{Length: 4}
+	j.Privacy.Epsilon, j.Privacy.Multiplier, j.Privacy.Bits = 0, 1e-6, 60
+	s, err := j.Settle(job.Files{Roster: trained.Roster()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.Coins(); c == nil || c.Count != 30000 || c.Rate != .1 || c.Clip != 1 || c.Group != "" ||
+		c.Most <= 3000 || c.Most >= 6000 {
+		t.Errorf("%+v", c)
+	}
+	if !s.Alone() || s.Trains() {
+		t.Error("it is more than a vector")
+	}
+	vector := []float64{300, -40, 0, .5}
+	for range 3 {
+		sum, err := masking.NewVector(s.Layout())
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := s.Encode([]byte("b"), vector, nil)
+		if err == nil {
+			err = sum.Set(values...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := sum.Clone()
+		if err := job.EncodeTo(one, s, job.BroadcastDigest([]byte("b")), vector, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := sum.Add(one); err != nil {
+			t.Fatal(err)
+		}
+		mean, err := s.Decode([]byte("b"), sum.Values(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := make([]float64, 4)
+		if err := job.DecodeTo(to, s, job.BroadcastDigest([]byte("b")), sum, 2); err != nil {
+			t.Fatal(err)
+		}
+		for k, x := range vector {
+			if want := 2 * x / 3000; math.Abs(mean[k]-want) > 1e-6 || math.Abs(to[k]-want) > 1e-6 {
+				t.Errorf("%v and %v, want %v", mean[k], to[k], want)
+			}
+		}
+	}
+	text := strings.Join(s.Explain(), "\n")
+	for _, want := range []string{"each record of a party", "programs do that", "probability 0.1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing says %q: %s", want, text)
+		}
+	}
+	if _, party := settle(t, "parties.count = 10\n"); party.Coins() != nil {
+		t.Error("parties toss coins for records without a unit")
+	}
 }

@@ -314,7 +314,11 @@ func DecodeTo[F aggregation.Float](
 	}
 	if s.mechanism != nil {
 		err := privacy.DecodeTo(mean, s.mechanism, seed, sum, parties)
-		if err == nil && s.job != nil && s.job.Parties.Hidden > 0 {
+		switch {
+		case err != nil || s.job == nil:
+		case s.job.PerRecord():
+			scale(mean, float64(parties)/float64(s.job.Batch()))
+		case s.job.Parties.Hidden > 0:
 			scale(mean, 1/s.job.Parties.Hidden)
 		}
 		return err

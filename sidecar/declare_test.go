@@ -162,9 +162,7 @@ func TestJobSettleRefuses(t *testing.T) {
 	for more, path := range map[string]string{
 		curious + "metrics.share = 0.1":                           "metrics.share",
 		curious + "privacy = { clip = 1.0, clip_quantile = 0.5 }": "privacy.clip_quantile",
-		curious + "privacy = { noise = \"skellam\", epsilon = 9.0, clip = 1.0, " +
-			"submit_after = \"1s\" }": "privacy.submit_after",
-		"sum.protocol = \"oneshot\"": "sum.committee",
+		"sum.protocol = \"oneshot\"":                              "sum.committee",
 	} {
 		with := map[string]any{"roster": settled["roster"]}
 		if a := c.try("job.settle", with, []byte(vectorJob+more)); a.Error == nil ||
@@ -174,12 +172,15 @@ func TestJobSettleRefuses(t *testing.T) {
 	}
 	trains := strings.Replace(vectorJob, "model.length = 2",
 		`model = { name = "logistic", features = 2, classes = 2 }`, 1)
-	result, _ := c.call("job.settle", map[string]any{"roster": settled["roster"]},
-		[]byte(trains+curious))
-	with := map[string]any{"settled": result["settled"], "number": 1}
-	for call, blobs := range map[string][][]byte{"party.new": seeds[:1], "server.new": nil} {
-		if a := c.try(call, with, blobs...); a.Error == nil || a.Error.Kind != "config" {
-			t.Errorf("%s: %+v", call, a.Error)
+	const instant = "privacy = { noise = \"skellam\", epsilon = 9.0, clip = 1.0, " +
+		"submit_after = \"1s\" }"
+	for _, text := range []string{trains + curious, vectorJob + curious + instant} {
+		result, _ := c.call("job.settle", map[string]any{"roster": settled["roster"]}, []byte(text))
+		with := map[string]any{"settled": result["settled"], "number": 1}
+		for call, blobs := range map[string][][]byte{"party.new": seeds[:1], "server.new": nil} {
+			if a := c.try(call, with, blobs...); a.Error == nil || a.Error.Kind != "config" {
+				t.Errorf("%s: %+v", call, a.Error)
+			}
 		}
 	}
 }

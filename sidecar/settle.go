@@ -71,6 +71,8 @@ type settledJSON struct {
 	MinSurvivors int          `json:"min_survivors"`
 	StdDev       float64      `json:"std_dev"` // of the noise in a mean of the fewest parties
 	Delta        float64      `json:"delta"`
+	// Coins say how a program of one's own sums over records, where the unit is a record.
+	Coins *declared.Coins `json:"coins,omitempty"`
 }
 
 type tensorJSON struct {
@@ -96,6 +98,7 @@ func (s *sidecar) settled(settled *hushsum.Settled) (any, [][]byte, error) {
 		MinSurvivors: settled.MinSurvivors(),
 		StdDev:       settled.StdDev(settled.MinSurvivors()),
 		Delta:        delta(settled),
+		Coins:        settled.Coins(),
 	}
 	if o := settled.Oneshot(); o != nil {
 		out.Committee = membersOf(o.Committee)
@@ -161,8 +164,6 @@ func serves(j *declared.Job) error {
 	case j.Model.File != "":
 		return j.Mistake("model.file", "write model.tensor or model.length, and give the first model",
 			"the service alone reads it")
-	case j.Privacy.SubmitAfter > 0: // and no coin either
-		return j.Mistake("privacy.submit_after", advice, "a program's own loop has no instant")
 	case len(j.Model.Personal) > 0:
 		return j.Mistake("model.personal", advice, "tensors stay with parties in the service alone")
 	case j.Privacy.ClipQuantile > 0:
@@ -204,13 +205,16 @@ func filesOf(
 type tryout struct {
 	Parties int      `json:"parties"` // made up; 0: it is no such job
 	Rows    []uint64 `json:"rows"`    // theirs, from which features and classes follow
-	Clear   bool     `json:"clear"`   // without noise and clip, and with room for any vector
+	Clear   bool     `json:"clear"`   // without noise, and where the unit is a party without clip
 }
 
 // Of sums without noise of a job that is tried out in the clear.
 const (
 	clearRange        = 1 << 16
 	clearFractionBits = 30
+	// Of noise that changes nothing, where the unit is a record: a millionth of the clip.
+	clearMultiplier = 1e-6
+	clearBits       = 62
 )
 
 // tryout fills in what a job that is tried out need not say, and makes parties up.
@@ -246,7 +250,10 @@ func (s *sidecar) tryout(j *declared.Job, with tryout) (
 			return nil, nil, err
 		}
 	}
-	if with.Clear {
+	switch p := &own.Privacy; {
+	case with.Clear && own.PerRecord(): // steps are of clipped gradients, with noise or without
+		p.Epsilon, p.Multiplier, p.Bits = 0, clearMultiplier, clearBits
+	case with.Clear:
 		own.Privacy = declared.Privacy{}
 		own.Sum.Range, own.Sum.FractionBits = clearRange, clearFractionBits
 	}
@@ -362,6 +369,10 @@ func sessions(s *hushsum.Settled) error {
 	if s.Trains() {
 		return fault.New(hushsum.ErrConfig, "join it, or coordinate it, with rows",
 			"the job trains its model itself")
+	}
+	if j := s.Job(); j != nil && j.Privacy.SubmitAfter > 0 { // and no coin either
+		return j.Mistake("privacy.submit_after", "leave it out, or join the job, or coordinate it",
+			"a program's own loop has no instant")
 	}
 	return pairwise(s)
 }

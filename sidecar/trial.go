@@ -57,6 +57,10 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("settled", "use hushsum simulate",
 			"plans and sums of one message are not tried out here")
 	}
+	if settled.Hidden() > 0 {
+		return nil, nil, settled.Job().Mistake("parties.hidden", "use hushsum simulate",
+			"no coin is tossed here")
+	}
 	if settled.Trains() {
 		if err = r.need(0); err == nil {
 			t.model, err = training.First(settled)

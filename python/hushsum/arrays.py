@@ -88,17 +88,22 @@ class Structure:
         return None
 
     def write(self, model: Arrays, into: np.ndarray) -> None:
-        """Write a model of this structure to a vector of ``size`` numbers, in one pass."""
+        """Write a model of this structure to a vector of ``size`` numbers, in one pass; or as many
+        models as a matrix has rows, each array with a first dimension more."""
         end = self._write(self._tree, model, into, 0, "")
         assert end == self.size
 
     def _write(self, tree: Any, x: Any, into: np.ndarray, at: int, path: str) -> int:
         if isinstance(tree, _Leaf):
             a = as_array(x)
-            if a.shape != tree.shape:
-                raise _differs(path, f"has shape {a.shape}, not {tree.shape}")
+            many = into.shape[:-1]
+            if a.shape != many + tree.shape:
+                raise _differs(path, f"has shape {a.shape}, not {many + tree.shape}")
             with np.errstate(over="ignore"):  # infinity is refused with the name of its array
-                np.copyto(into[at : at + tree.size].reshape(tree.shape), a, casting="unsafe")
+                if many:
+                    into[:, at : at + tree.size] = a.reshape(*many, tree.size)
+                else:
+                    np.copyto(into[at : at + tree.size].reshape(tree.shape), a, casting="unsafe")
             return at + tree.size
         if isinstance(tree, dict):
             if not isinstance(x, Mapping):

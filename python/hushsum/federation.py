@@ -17,8 +17,10 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _sidecar, tensors
-from .arrays import as_array
+from .arrays import Structure, as_array
 from .errors import ConfigError, Error, SidecarError
+from .records import Coins, Records
+from .rows import rows_of, working
 from .settled import Identity
 
 
@@ -39,7 +41,8 @@ def join(
     url: str,
     *,
     identity: Identity,
-    train: Callable[[dict[str, np.ndarray], int], Any],
+    train: Callable[..., Any],
+    rows: Any,
     roster: str | Path,
     fingerprint: str | None,
     federation: str | None,
@@ -84,7 +87,7 @@ def join(
             except TimeoutError:
                 continue
             with connection:
-                _serve(connection, train, absent)
+                _serve(connection, train, rows, absent)
         assert process.stderr is not None
         said = process.stderr.read().decode(errors="replace").strip()
         if process.returncode != 0:
@@ -107,15 +110,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _serve(
-    connection: socket.socket, train: Callable[[dict[str, np.ndarray], int], Any],
+    connection: socket.socket, train: Callable[..., Any], rows: Any,
     absent: Callable[[int, str], None],
 ) -> None:
     """Train once, from the files of a round to the files of an update."""
     work = Path(connection.makefile("rb").readline().decode().rstrip("\n"))
-    round = json.loads((work / "round.json").read_text())["round"]
+    about = json.loads((work / "round.json").read_text())
+    round = about["round"]
     try:
         model = tensors.read((work / "model.safetensors").read_bytes())
-        update, metrics = _parts(train(model, round))
+        rows_of(False, rows, train, "coins" in about)
+        if "coins" in about:
+            doubles = Structure({name: np.zeros(a.shape) for name, a in model.items()})
+            records = Records(rows, Coins(about["coins"]))
+            made = doubles.read(records.sum(train, model, doubles))
+        else:
+            made = working(train)(model, round)
+        update, metrics = _parts(made)
         arrays = {name: as_array(update[name]) for name in model}
         (work / "update.safetensors").write_bytes(tensors.write(arrays))
         if metrics:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -16,7 +15,8 @@ from . import federation as _federation
 from ._declared import Declared
 from .arrays import Arrays
 from .errors import ConfigError, Error
-from .rows import Rows, rows_of
+from .records import Records
+from .rows import Rows, rows_of, working
 from .settled import Identity, Settled, seed_of, settled_of
 
 
@@ -39,9 +39,10 @@ class Progress:
     party: int | None = None
 
 
-Train = Callable[[Any], Any]
+Train = Callable[..., Any]
 """Gets the model; returns an update of the same structure, or a tuple of an update, its
-weight and metrics. If it must be given two parameters, the second is the round."""
+weight and metrics. If it must be given two parameters, the second is the round. Where the unit
+of the job is a record it gets the model and records, and returns their gradients."""
 
 
 def _address(url: str) -> str:
@@ -123,11 +124,17 @@ def join(
             which sends its job.
         identity: this party's, of the roster; or a member's, of the committee.
         rows: what the party has, of a job that trains its model itself: ``(features, labels)``,
-            arrays of shapes (rows, features) and (rows,), classes counted from 0.
+            arrays of shapes (rows, features) and (rows,), classes counted from 0. For those of
+            records see ``train``.
         train: of another job: called for each round with the model; its update goes into the
-            private sum. If it raises, this party is absent in the round, or with noise
-            submits zeros, so that others cannot tell; the error goes to ``progress``;
-            KeyboardInterrupt ends taking part.
+            private sum. Where the unit of that job is a record, ``rows`` are this party's
+            records, an array or a tuple of arrays with one element for each (with
+            ``privacy.group`` the last of the tuple says whose it is), and ``train`` gets the
+            model and some of them in the same form: it returns their gradients, each array with
+            a first dimension more. Which are drawn, the clip and the sum are this package's. A
+            gradient must be of its record and the model alone. If it raises, this party is
+            absent in the round, or with noise submits zeros, so that others cannot tell; the
+            error goes to ``progress``; KeyboardInterrupt ends taking part.
         progress: is told of each step.
         url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
             ``committee_url``.
@@ -163,16 +170,20 @@ def join(
                 advice="give https://host:port of a server, or the job, and its coordinator's "
                 "address as url",
             )
-        rows_of(False, rows, train)
+        if train is None or not callable(train):
+            raise ConfigError(
+                "a function of yours makes the vectors of a federation", kind="config",
+                field="train", advice="give a function that gets the model and returns an update",
+            )
         if roster is None:
             raise ConfigError(
                 "there is no roster", kind="config", field="roster",
                 advice="give the file of the roster that the parties have agreed on",
             )
         return _federation.join(
-            job, identity=identity, train=_working(train), roster=roster, fingerprint=fingerprint,
-            federation=federation, folder=folder, policy=policy, accept=accept,
-            least_number=int(least_number), spent=int(spent),
+            job, identity=identity, train=train, rows=rows, roster=roster,
+            fingerprint=fingerprint, federation=federation, folder=folder, policy=policy,
+            accept=accept, least_number=int(least_number), spent=int(spent),
             absent=lambda r, why: tell(Progress(f"round {r}: absent: {why}", r, 0, [])),
         )
     if url is None or coordinator is None:
@@ -185,7 +196,8 @@ def join(
     settled = settled_of(job)
     member = settled.committee is not None and train is None and rows is None
     if not member:
-        rows_of(settled.trains, rows, train)
+        rows_of(settled.trains, rows, train, settled.coins is not None)
+    records = Records(rows, settled.coins) if settled.coins is not None else None
     where, keys = _state(key, state)
     call = {"settled": settled.identifier, "address": address, "coordinator": coordinator,
             "least_number": int(least_number), "spent": int(spent), **where}
@@ -203,22 +215,19 @@ def join(
                 return settled.read(blobs[0]) if blobs else None
             else:
                 try:
-                    update, weight = _parts(
-                        _working(train)(settled.read(blobs[0]), event["round"]))
-                    vector, weighs = _checked(settled, update), settled.weight(weight)
+                    model, weighs = settled.read(blobs[0]), {}
+                    if records is not None and train is not None:
+                        vector = _sidecar.shared(
+                            records.sum(train, model, settled.structure).data)
+                    else:
+                        update, weight = _parts(working(train)(model, event["round"]))
+                        vector, weighs = _checked(settled, update), settled.weight(weight)
                 except Exception as err:
                     tell(Progress(f"round {event['round']}: absent: {err}", event["round"], 0, []))
                     taking.absent(f"{type(err).__name__}")
                     continue
                 taking.answer(vector, **weighs)
     raise Error("the job ended without a model")
-
-
-def _working(train: Any) -> Callable[[Any, int], Any]:
-    """Return a training function that takes the round, whether the given one does or not."""
-    if _parameters(train) >= 2:
-        return train  # type: ignore[no-any-return]
-    return lambda model, round: train(model)
 
 
 def _checked(settled: Settled, update: Any) -> _sidecar.Blob:
@@ -238,16 +247,6 @@ def _parts(update: Any) -> tuple[Any, float | None]:
             )
         return update[0], update[1]
     return update, None
-
-
-def _parameters(f: Callable[..., Any]) -> int:
-    """Count the parameters that a function must be given."""
-    try:
-        parameters = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-               for p in parameters)
 
 
 class Coordinator(_Job):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, Callable
 
 import numpy as np
 
@@ -43,15 +44,35 @@ def _blob(a: np.ndarray) -> _sidecar.Blob:
     return _sidecar.Blob(8 * a.size, write)
 
 
-def rows_of(trains: bool, rows: Any, train: Any) -> None:
-    """Raise unless there are rows for a job that trains, and a function for another."""
+def working(train: Any) -> Callable[[Any, int], Any]:
+    """Return a training function that takes the round, whether the given one does or not."""
+    try:
+        parameters = inspect.signature(train).parameters.values()
+    except (TypeError, ValueError):
+        return lambda model, round: train(model)
+    needed = sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+                 for p in parameters)
+    if needed >= 2:
+        return train  # type: ignore[no-any-return]
+    return lambda model, round: train(model)
+
+
+def rows_of(trains: bool, rows: Any, train: Any, records: bool = False) -> None:
+    """Raise unless there are rows for a job that trains, and a function for another, with rows
+    where it sums over records."""
     if trains and (rows is None or train is not None):
         raise ConfigError(
             "the job trains its model itself, on rows", kind="config",
             field="rows" if rows is None else "train",
             advice="give the rows, (features, labels), and no function",
         )
-    if not trains and (not callable(train) or rows is not None):
+    if records and (rows is None or not callable(train)):
+        raise ConfigError(
+            "the unit of the job is a record, and a function of yours makes gradients",
+            kind="config", field="rows" if rows is None else "train",
+            advice="give the records as rows, and a function of the model and some of them",
+        )
+    if not trains and not records and (not callable(train) or rows is not None):
         raise ConfigError(
             "a function of yours makes the vectors of this job", kind="config",
             field="rows" if callable(train) else "train",

@@ -16,6 +16,7 @@ from .accounting import Interval
 from .arrays import Arrays, Structure, narrow
 from .errors import ConfigError
 from .plan import Plan
+from .records import Coins
 
 
 _PEM = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----")
@@ -136,6 +137,7 @@ class Settled:
         self.min_survivors: int = result["min_survivors"]
         self.std_dev: float = result["std_dev"]
         self._delta: float = result["delta"]
+        self._coins = Coins(result["coins"]) if "coins" in result else None
         if like is None and "tensors" in result:
             like = {t["name"]: np.zeros(t["shape"]) for t in result["tensors"]}
         self.structure = Structure(np.zeros(self.length) if like is None else like)
@@ -168,6 +170,11 @@ class Settled:
         n = self.rounds if rounds is None else rounds
         result, _ = self._sidecar.call("job.spent", {"settled": self.identifier, "rounds": n})
         return Interval.from_result(result, self._delta)
+
+    @property
+    def coins(self) -> Coins | None:
+        """How a function of one's own draws records; ``None``: the job does it, or draws none."""
+        return None if self.trains else self._coins
 
     def numbers(self, update: Arrays) -> str:
         """Return the type that a vector of an update goes in."""

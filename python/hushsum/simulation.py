@@ -15,6 +15,7 @@ from .accounting import Interval
 from .arrays import Arrays
 from .errors import ConfigError
 from .job import _parts
+from .records import Records
 from .rows import Rows, rows_of
 from .settled import Settled
 
@@ -104,7 +105,9 @@ def simulate(
         job: what is tried out. It may leave the roster out, and features and classes.
         train: gets the model and one of ``parties``; returns an update of the model's
             structure, or a tuple of update, weight and metrics. ``None`` if the job trains its
-            model itself.
+            model itself. Where its unit is a record, ``train`` gets some of a party's records,
+            and returns their gradients, as for :func:`join`; the clear run then clips and draws
+            as the private one does, with noise of a millionth of the clip.
         parties: the data of each party, whatever ``train`` takes; ``(features, labels)`` if the
             job trains.
         model: what training begins with; ``None``: zeros, or the job's own.
@@ -120,7 +123,9 @@ def simulate(
         clear, private = (
             Settled(job, like=model, parties=len(parties), rows=rows, clear=c)
             for c in (True, False))
-        rows_of(private.trains, parties if rows else None, train)
+        coins = private.coins
+        rows_of(private.trains, parties if rows or coins else None, train, coins is not None)
+        records = [Records(data, coins) for data in parties] if coins else []
         if private.trains and (model is not None or apply is not None):
             raise ConfigError(
                 "the job makes its models itself", kind="config",
@@ -131,7 +136,8 @@ def simulate(
         def run(settled: Settled, scores: list[float]) -> Any:
             structure, s = settled.structure, settled._sidecar
             start = [] if settled.trains else [
-                structure.blob(np.zeros(settled.length) if model is None else model)]
+                _sidecar.shared(np.zeros(settled.length).data) if model is None
+                else structure.blob(model)]
             trial, _ = s.call("trial.new", {"settled": settled.identifier}, start)
             following: list[_sidecar.Blob] = []  # a model that is not the rule's
             current = None
@@ -142,6 +148,9 @@ def simulate(
                         add, vectors = {**trial, "party": i}, []
                         if train is None:
                             add["rows"] = rows[i]
+                        elif records:
+                            made = records[i].sum(train, settled.read(vector), structure)
+                            vectors = [_sidecar.shared(made.data)]
                         else:
                             update, weight = _parts(train(settled.read(vector), parties[i]))
                             vectors = [structure.blob(update)]

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
@@ -24,7 +25,8 @@ var ErrTraining = errors.New("party: the training command failed")
 // Command is a Trainer that runs a program in any language. It finds round.json and the
 // model, as model.safetensors and model.npz, in the folder that HUSHSUM_WORK names, and
 // leaves there update.safetensors or update.npz, the change of the model, or
-// trained.safetensors or trained.npz, the trained weights, and metrics.json if it has any.
+// trained.safetensors or trained.npz, the trained weights, and metrics.json if it has any. Where
+// the unit is a record, round.json has the [job.Coins] of the update, and weights are refused.
 // What an earlier round left is deleted before.
 type Command struct {
 	Line   string        // for the shell
@@ -53,7 +55,10 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 			return nil, err
 		}
 	}
-	about, err := json.Marshal(map[string]int{"round": w.Round})
+	about, err := json.Marshal(struct {
+		Round int        `json:"round"`
+		Coins *job.Coins `json:"coins,omitempty"`
+	}{w.Round, w.Coins})
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +117,10 @@ func readUpdate(at func(string) string, w *Work) (*Update, error) {
 		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
 	}
 	trained := strings.HasPrefix(left, "trained")
+	if trained && w.Coins != nil {
+		return nil, fmt.Errorf("%w: it left %s, and trained weights are no sum of the gradients of "+
+			"records that coins drew", ErrTraining, left)
+	}
 	spec, values, _, err := tensor.ParseAny(b)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTraining, err)

@@ -40,6 +40,8 @@ type Work struct {
 	File  []byte // the model, as the safetensors file that came
 	// Metrics says that the federation sums loss and accuracy.
 	Metrics bool
+	// Coins say how the update sums over records, of a federation whose unit is a record.
+	Coins *job.Coins
 }
 
 // Update is what a party makes of it: the change to the model, and, if the federation
@@ -669,6 +671,7 @@ func (r *running) open(file []byte, round int) (*Work, error) {
 		Model:   values,
 		File:    file,
 		Metrics: r.Federation.Job.Metrics.Share > 0,
+		Coins:   r.Federation.Settled.Coins(),
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -392,6 +393,16 @@ func TestCommand(t *testing.T) {
 	if err != nil || u.Vector[0] != 0 || u.Vector[1] != 0 || u.Loss != 0 {
 		t.Errorf("trained weights: %+v %v", u, err)
 	}
+	w.Coins = &job.Coins{Count: 9, Rate: .25, Most: 8, Clip: 2}
+	u, err = run(`cd "$HUSHSUM_WORK"; cp model.npz update.npz; grep -q '"rate":0.25,"most":8' round.json`)
+	if err != nil || u.Vector[0] != 1 {
+		t.Errorf("a sum over records: %+v %v", u, err)
+	}
+	if _, err = run(`cp "$HUSHSUM_WORK"/model.npz "$HUSHSUM_WORK"/trained.npz`); !errors.Is(err,
+		ErrTraining) || !strings.Contains(err.Error(), "no sum of the gradients") {
+		t.Errorf("weights in place of a sum over records: %v", err)
+	}
+	w.Coins = nil
 	u, err = run(`cp "$HUSHSUM_WORK"/model.npz "$HUSHSUM_WORK"/update.npz`)
 	if err != nil || u.Vector[0] != 1 || u.Vector[1] != 2 {
 		t.Errorf("an update as .npz: %+v %v", u, err)

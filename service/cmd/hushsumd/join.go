@@ -43,6 +43,9 @@ model.npz, in the folder that HUSHSUM_WORK names. It leaves update.safetensors o
 (the change), or trained.safetensors or trained.npz (the weights) there, and metrics.json with
 "loss" and "accuracy" if the federation sums them, and exits with 0; any other code is an
 absence in that round, and with noise a submission of zeros, of which only this log tells. Where
+the unit is a record, "coins" of round.json says how many records the command may draw from
+(count), with which probability each (rate), how many at most (most, else it leaves zeros), and to
+which norm it clips each one's gradient (clip); the update is minus their sum, in float64. Where
 the federation declares the training, give --rows in place of a command: a CSV file of numbers
 without a header, the last of each line the class, from 0.`, std)
 	var j joining
