@@ -94,8 +94,20 @@ func (j *Job) Oneshot() bool { return j.Sum.Protocol == "oneshot" }
 // Recovers reports whether a sum may lack parties.
 func (j *Job) Recovers() bool { return j.Parties.DropOut > 0 || j.Sum.Recovery }
 
-// Fewest returns how many of n parties are in a sum at least, where sums recover.
-func (p *Parties) Fewest(n int) int { return max(1, n-int(math.Floor(p.DropOut*float64(n)+1e-9))) }
+// Fewest returns how many of n parties are in a sum at least, where sums recover: of those of a
+// round, where PerRound says how many are drawn.
+func (p *Parties) Fewest(n int) int {
+	n = p.most(n)
+	return max(1, n-int(math.Floor(p.DropOut*float64(n)+1e-9)))
+}
+
+// most returns how many of n parties a round is held among.
+func (p *Parties) most(n int) int {
+	if p.PerRound > 0 {
+		return min(n, p.PerRound)
+	}
+	return n
+}
 
 // fewest is Fewest of those that a round takes.
 func (j *Job) fewest(n int) int {
@@ -129,15 +141,11 @@ func (c *checker) parties() {
 		"the groups have %d parties, and it says %d", groups, n)
 	c.refuse(n == 1 || groups > MaxParties, "parties.group", "have 2 to 1,000,000 parties",
 		"there are %d", max(n, groups))
-	c.refuse(n > 0 && p.Colluders > n-2, "parties.colluders",
-		fmt.Sprintf("write 0 to %d", max(0, n-2)),
-		"of %d parties at least two are honest, or there is nothing to hide", n)
+	c.refuse(n > 0 && p.Colluders > p.most(n)-2, "parties.colluders",
+		fmt.Sprintf("write 0 to %d", max(0, p.most(n)-2)),
+		"of %d parties of a round at least two are honest, or there is nothing to hide", p.most(n))
 	c.refuse(p.PerRound == 1 || n > 0 && p.PerRound > n, "parties.per_round",
 		"write 0 for all, or 2 to parties.count", "%d is outside its range", p.PerRound)
-	least := p.Fewest(n)
-	c.refuse(c.Recovers() && p.PerRound > 1 && p.PerRound < least, "parties.per_round",
-		fmt.Sprintf("write %d or more, or a larger parties.drop_out, which is of all parties", least),
-		"%d take part, and no fewer than %d make a sum", p.PerRound, least)
 	c.refuse(p.Hidden > 0 && (p.PerRound > 0 || p.Participations > 0), "parties.hidden",
 		"leave it out, or parties.per_round and parties.participations",
 		"parties are drawn by a public rule or by a secret coin")

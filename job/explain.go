@@ -167,8 +167,12 @@ func (j *Job) sayServer() string {
 	if j.Parties.DropOut == 0 {
 		return text + "Sums go on without parties that are away."
 	}
-	return text + fmt.Sprintf("Up to %s %% of the parties may be missing from a sum.",
-		percent(j.Parties.DropOut))
+	whose := "the parties"
+	if j.Parties.PerRound > 0 {
+		whose = "the parties of a round"
+	}
+	return text + fmt.Sprintf("Up to %s %% of %s may be missing from a sum.",
+		percent(j.Parties.DropOut), whose)
 }
 
 func (j *Job) sayNoise() string {

@@ -54,7 +54,7 @@ var theJob = tableOf(
 		"Names the file of the parties and their keys, which a simulation does without.").
 		form("a file, as seen from the job's", someText).of(Content),
 	number("parties.drop_out", func(j *Job) *float64 { return &j.Parties.DropOut }, share,
-		"Bounds the part of all parties that may be missing from a sum.").
+		"Bounds the part of a round's parties that may be missing from its sum.").
 		unit("share of the parties").or(0.0).flag("drop-out", "F"),
 	whole("parties.colluders", func(j *Job) *int { return &j.Parties.Colluders }, from(0),
 		"Bounds the parties that pool what they know with the server.").

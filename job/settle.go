@@ -140,17 +140,7 @@ func (x *settling) who() error {
 		survivors = x.fewest(survivors)
 	}
 	x.out = &Settled{survivors: survivors}
-	return x.drawn()
-}
-
-// drawn sees that those of a round are enough for a sum.
-func (x *settling) drawn() error {
-	if p, least := x.Parties.PerRound, x.out.survivors; p > 0 && p < least {
-		return x.Mistake("parties.per_round",
-			fmt.Sprintf("write %d or more, or a larger drop_out", least),
-			"%d take part, and no fewer than %d make a sum", p, least)
-	}
-	return nil
+	return x.sampled()
 }
 
 // numbers returns how many numbers a party's vector has, without metrics.
@@ -326,13 +316,11 @@ func (x *settling) sessions() error {
 	s := &x.out.session
 	adversary := adversaries[x.Sum.Adversary]
 	if x.Recovers() {
-		// The least threshold that keeps the promise for the whole roster, and so for fewer.
-		threshold := (n-1+p.Colluders)/2 + 1
-		if adversary == protocol.CuriousServer {
-			threshold = p.Colluders + 1
-		}
-		s.Recovery = &protocol.Recovery{Adversary: adversary, Threshold: threshold,
+		s.Recovery = &protocol.Recovery{Adversary: adversary, Threshold: x.Threshold(n),
 			MinSurvivors: x.out.survivors}
+		if s.Recovery.Threshold == 0 {
+			s.MinMembers, s.Recovery.MinSurvivors = p.PerRound, 0
+		}
 	}
 	if x.Sum.Sparse {
 		if err := x.thin(adversary); err != nil {

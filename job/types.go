@@ -38,8 +38,8 @@ type Parties struct {
 	// Names the file of the parties and their keys, which a simulation does without. Values: a file,
 	// as seen from the job's.
 	Roster string
-	// Bounds the part of all parties that may be missing from a sum. Range: 0 to below 1 (share of
-	// the parties). Default: 0.0.
+	// Bounds the part of a round's parties that may be missing from its sum. Range: 0 to below 1
+	// (share of the parties). Default: 0.0.
 	DropOut float64
 	// Bounds the parties that pool what they know with the server. Range: 0 to parties.count − 2
 	// (parties). Default: 0.

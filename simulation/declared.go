@@ -94,6 +94,9 @@ func recoveryOf(j *job.Job, parties int) *protocol.Recovery {
 		return r
 	}
 	r.Degree = j.Sum.Degree
+	if j.Threshold(parties) == 0 {
+		r.MinSurvivors = 0
+	}
 	switch j.Sum.Adversary {
 	case "curious":
 		r.Adversary = protocol.CuriousServer

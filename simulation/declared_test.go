@@ -98,8 +98,7 @@ func TestDeclaredRecovery(t *testing.T) {
 	}
 }
 
-// drop_out is a part of all parties, also where a round is held among some of them, as it is when
-// the job is settled.
+// drop_out is a part of those of a round, as it is when the job is settled.
 func TestDeclaredPerRound(t *testing.T) {
 	parties, test := declaredRows(t)
 	j := declaredJob()
@@ -109,10 +108,14 @@ func TestDeclaredPerRound(t *testing.T) {
 	if err != nil || o.PerRound != 3 || o.Recovery.MinSurvivors != 3 {
 		t.Errorf("%+v, %v", o.Recovery, err)
 	}
-	j.Parties.PerRound = 2
-	var e *job.ConfigError
-	if _, err := Declared(j, parties, test); !errors.As(err, &e) || e.Path != "parties.per_round" {
-		t.Error(err)
+	j.Parties.PerRound, j.Parties.DropOut = 2, 0.1
+	if o, err = Declared(j, parties, test); err != nil || o.Recovery.MinSurvivors != 2 {
+		t.Errorf("%+v, %v", o.Recovery, err)
+	}
+	// Against a server that cheats the fewest follow from those of a round.
+	j.Sum.Adversary = "cheating"
+	if o, err = Declared(j, parties, test); err != nil || o.Recovery.MinSurvivors != 0 {
+		t.Errorf("%+v, %v", o.Recovery, err)
 	}
 }
 

@@ -159,9 +159,16 @@ func (c *conversion) perRound(share float64) error {
 		return c.mistake("sampling", "give parties.count=10, or the roster next to the file",
 			"a job has a number of parties per round, and the roster cannot be read: %v", err)
 	}
+	all := c.job.Parties
 	c.job.Parties.PerRound = int(math.Round(share * float64(n)))
 	if c.job.Parties.PerRound == n {
 		c.job.Parties.PerRound = 0
+	}
+	if least, p := c.job.Parties.Fewest(n), &c.job.Parties; all.Fewest(n) != least {
+		c.job.Sum.Recovery = true
+		p.DropOut = max(0, 1-float64(all.Fewest(n))/float64(p.PerRound))
+		c.note("recovery.drop_out = %v was of all parties, and parties.drop_out is of those of a round",
+			all.DropOut)
 	}
 	c.note("sampling = %v is parties.per_round = %d, of %d parties: a number, which stays when the "+
 		"roster is another", share, c.job.Parties.PerRound, n)

@@ -44,8 +44,8 @@ class Job(Declared):
             group: See :class:`Group`.
             roster: Names the file of the parties and their keys, which a simulation does
                 without. Values: a file, as seen from the job's.
-            drop_out: Bounds the part of all parties that may be missing from a sum.
-                Range: 0 to below 1 (share of the parties). Default: 0.0.
+            drop_out: Bounds the part of a round's parties that may be missing from its
+                sum. Range: 0 to below 1 (share of the parties). Default: 0.0.
             colluders: Bounds the parties that pool what they know with the server. Range:
                 0 to parties.count − 2 (parties). Default: 0.
             per_round: Counts the parties of a round, drawn by a public rule. Range: 0, or

@@ -226,7 +226,7 @@ func compareTraining(t *testing.T, c trained) {
 const jobForm = `name = "training"
 rounds = %d
 seed = 7
-parties = { roster = "roster.txt", drop_out = 0.3, per_round = %d }
+parties = { roster = "roster.txt", drop_out = 0.2, per_round = %d }
 model.features = %d
 model.classes = 2
 `

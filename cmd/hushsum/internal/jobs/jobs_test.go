@@ -18,7 +18,7 @@ func TestWords(t *testing.T) {
 			[]string{"rate", "epsilon 0", "committee"}},
 		{"parties = { count = 9, drop_out = 0.25, colluders = 1, per_round = 7 }\n" +
 			"model.name = \"softmax\"\ntraining.steps = 50",
-			[]string{"7 of them are drawn", "25 % of the parties may be missing",
+			[]string{"7 of them are drawn", "25 % of the parties of a round may be missing",
 				"together with up to 1 party", "makes 50 steps, all rows at a time"}, []string{"pass"}},
 		{"parties.roster = \"r.txt\"\nmodel.file = \"m.npz\"\n" +
 			"sum = { recovery = true, adversary = \"curious\" }",

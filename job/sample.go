@@ -1,0 +1,64 @@
+package job
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
+)
+
+// This file has what follows from rounds that are held among some of the parties.
+
+// sampled finds the fewest in a sum of a job that draws so few parties for a round that no one
+// threshold is right for these and for the whole roster, which a server that cheats may gather. The
+// thresholds of protocol then follow from how many a round is held among, and with them the fewest:
+// no round of PerRound or more has fewer than one of PerRound.
+func (x *settling) sampled() error {
+	p, declared := &x.Parties, x.out.survivors
+	if !x.Recovers() || x.Threshold(p.Count) > 0 {
+		return x.drawn()
+	}
+	least := protocol.Config{Roster: x.files.Roster, MinMembers: p.PerRound, Colluders: p.Colluders,
+		Layout:   masking.Layout{{Length: 1, Bits: 1}},
+		Recovery: &protocol.Recovery{Adversary: adversaries[x.Sum.Adversary]}}
+	numbers, err := least.EffectiveRecovery()
+	if err != nil {
+		return x.Mistake("parties.per_round",
+			"draw more parties, or allow fewer colluders, or a weaker sum.adversary",
+			"rounds of %d parties: %v", p.PerRound, err)
+	}
+	if declared < numbers.MinSurvivors {
+		return x.Mistake("parties.drop_out",
+			fmt.Sprintf("write %.2g or less, or draw more parties, or name a weaker sum.adversary",
+				math.Floor(100*float64(p.PerRound-numbers.MinSurvivors)/float64(p.PerRound))/100),
+			"%d of the %d parties of a round would make a sum, and against a %v server it takes %d",
+			declared, p.PerRound, x.Sum.Adversary, numbers.MinSurvivors)
+	}
+	x.out.survivors = numbers.MinSurvivors
+	return nil
+}
+
+// Threshold returns the shares that rebuild a secret, where sums of a roster of n parties recover:
+// the least that keeps the promise for all of them, and so for fewer. It is 0 of a job that draws
+// so few for a round that no more than that may be in a sum: thresholds then follow from the round.
+func (j *Job) Threshold(n int) int {
+	least := (n-1+j.Parties.Colluders)/2 + 1
+	if j.Sum.Adversary == "curious" {
+		least = j.Parties.Colluders + 1
+	}
+	if j.Parties.PerRound > 0 && j.fewest(n) <= least {
+		return 0
+	}
+	return least
+}
+
+// drawn sees that those of a round are enough for a sum, which without recovery all parties are in.
+func (x *settling) drawn() error {
+	if p, least := x.Parties.PerRound, x.out.survivors; p > 0 && p < least {
+		return x.Mistake("parties.per_round",
+			fmt.Sprintf("write %d or more, or sum.recovery = true, or a larger drop_out", least),
+			"%d take part, and no fewer than %d make a sum", p, least)
+	}
+	return nil
+}
