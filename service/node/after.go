@@ -44,8 +44,8 @@ func (n *Node) before(ctx context.Context, id string) ([]byte, error) {
 }
 
 // succeeds returns an error unless a federation that says that it goes on from another may:
-// an operator's word is for it, and it counts what the other's ledger has. One that this record does
-// not have was held elsewhere; then only the parties know.
+// an operator's word is for it, and it counts what the other's ledger has. One that this record
+// does not have was held elsewhere; then only the parties know.
 func (n *Node) succeeds(
 	ctx context.Context, f *federation.Federation, files federation.Files,
 ) error {

@@ -169,9 +169,9 @@ func (w *yearWorld) again(config node.Options) {
 }
 
 // Twelve federations go on from each other while hospitals leave, join, and lose a key, and the
-// node is started again in between: the model goes on, no round is lost, and what each hospital has
-// spent is the same by the server's ledger, by its own book, and to an accountant that sees messages
-// only.
+// node is started again in between: the model goes on, no round is lost, and what each hospital
+// has spent is the same by the server's ledger, by its own book, and to an accountant that sees
+// messages only.
 func TestYear(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()

@@ -264,8 +264,8 @@ func (o *operator) after(ctx context.Context, name, folder string, std streams) 
 			return err
 		}
 	}
-	fmt.Fprintf(std.out, "change what is to change, roster.txt too; see 'hushsumd federation check %s' "+
-		"and declare it by 'hushsumd federation create %s --identity FILE'\n", job, job)
+	fmt.Fprintf(std.out, "change what is to change, roster.txt too; see 'hushsumd federation check "+
+		"%s' and declare it by 'hushsumd federation create %s --identity FILE'\n", job, job)
 	return nil
 }
 
