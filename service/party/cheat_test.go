@@ -543,7 +543,7 @@ func seldom(t *testing.T) *federation.Federation {
 	t.Helper()
 	text := strings.Replace(fewText, "rounds = 3", "rounds = 4", 1)
 	return fewOf(t, strings.Replace(text, "drop_out = 0.25",
-		"drop_out = 0.5, per_round = 2, participations = 2", 1)+noise)
+		"drop_out = 0.25, per_round = 2, participations = 2", 1)+noise)
 }
 
 // fewOf reads a federation of four parties.
