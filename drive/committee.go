@@ -162,16 +162,17 @@ func (s *Committee) proceed() (again bool, err error) {
 // catchUp looks whether what is saved was set back: more members than may lie, or more parties,
 // know of a later round. The rounds in between are spent, and lost.
 func (s *Committee) catchUp() (again bool, err error) {
-	if !s.counted || s.stage == Applying {
+	if !s.counted && !s.behind || s.stage == Applying {
 		return false, nil
 	}
 	s.counted = false
 	told := func(p *peer) uint64 { return p.told }
 	known := s.members.beyond(s.sums.Faults, told)
 	known = max(known, s.parties.beyond(max(s.sums.Colluders, 1), told))
-	if known = min(known, s.config.Rounds); known <= s.round {
+	if known = s.lastBegun(known); known <= s.round && !s.behind {
 		return false, nil
 	}
+	s.behind = false
 	skipped := known - s.round // a round that is open is lost besides
 	if err := s.chargeReceived(); err != nil {
 		return false, err

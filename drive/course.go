@@ -26,7 +26,9 @@ type course struct {
 	paused  bool
 	ended   string
 	stalled bool
-	of      []int // who is in the sum that is applied
+	of      []int  // who is in the sum that is applied
+	behind  bool   // what is saved is known to be older than what was decided
+	missing uint64 // with behind, the last round that was begun
 
 	now     Time
 	look    bool // something has changed that what begins next follows from
@@ -82,6 +84,19 @@ func (s *course) due() Time {
 
 // later has what depends on who is here looked at again at a time.
 func (s *course) later(t Time) { s.lookAt = min(s.lookAt, t) }
+
+// Behind tells, before the first Tick, that what was loaded is older than what was decided, and the
+// last round that is known to have been begun. What is open is given up, and the rounds in between
+// are spent, as when parties know of them.
+func (s *course) Behind(begun uint64) { s.behind, s.missing = true, begun }
+
+// lastBegun is the last round of the job that was begun, by what others know and what was told.
+func (s *course) lastBegun(known uint64) uint64 {
+	if s.behind {
+		known = max(known, s.missing, s.round)
+	}
+	return min(known, s.config.Rounds)
+}
 
 // charge returns the ledger as it is after so many more rounds with some parties.
 func (s *course) charge(names []string, rounds uint64) (*accounting.Ledger, error) {

@@ -25,14 +25,15 @@ const (
 // lost, since no model that is saved has their sums. They are not held against the job as lost in
 // a row. Since keys of the session that is saved were used in them, another session follows.
 func (s *Server) catchUp() (again bool, err error) {
-	if !s.counted || s.applying() {
+	if !s.counted && !s.behind || s.applying() {
 		return false, nil
 	}
 	s.counted = false
 	known := s.beyond(max(s.config.Colluders, 1), func(p *peer) uint64 { return p.told })
-	if known = min(known, s.config.Rounds); known <= s.round {
+	if known = s.lastBegun(known); known <= s.round && !s.behind {
 		return false, nil
 	}
+	s.behind = false
 	skipped := known - s.round // a round that is open is lost besides
 	ledger, counts, err := s.chargeSkipped(skipped)
 	if errors.Is(err, accounting.ErrBudget) {

@@ -42,6 +42,7 @@ type yearWorld struct {
 	ctx       context.Context
 	node      *node.Node
 	operator  ed25519.PrivateKey
+	seal      *keyexchange.SealKey
 	hospitals map[string]*hospital
 	group     sync.WaitGroup
 
@@ -168,19 +169,40 @@ func (w *yearWorld) again(config node.Options) {
 	w.Cleanup(func() { w.node.Close() })
 }
 
+// restored goes on with a new node, at the same address, from a backup.
+func (w *yearWorld) restored(f *federation.Federation) {
+	w.Helper()
+	var file bytes.Buffer
+	if err := w.node.WriteBackup(w.ctx, &file); err != nil {
+		w.Fatal(err)
+	}
+	config := plainNode(w.TempDir())
+	config.Key = w.seal
+	w.again(config)
+	if _, err := w.node.ReadBackup(w.ctx, &file); err != nil {
+		w.Fatal(err)
+	}
+	awaitStatus(w.ctx, w.T, w.node, f.ID, func(s *runner.Status) bool { return s.Leader != "" })
+}
+
 // Twelve federations go on from each other while hospitals leave, join, and lose a key, and the
-// node is started again in between: the model goes on, no round is lost, and what each hospital
-// has spent is the same by the server's ledger, by its own book, and to an accountant that sees
-// messages only.
+// node is started again, and restored from a backup: the model goes on, no round is lost, and what
+// each hospital has spent is the same by the server's ledger, by its own book, and to an accountant
+// that sees messages only.
 func TestYear(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	config := plainNode(t.TempDir())
+	seal, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Key = seal
 	first, err := node.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &yearWorld{T: t, ctx: ctx, node: first, operator: newIdentity(t),
+	w := &yearWorld{T: t, ctx: ctx, node: first, operator: newIdentity(t), seal: seal,
 		hospitals: map[string]*hospital{}}
 	t.Cleanup(func() { w.node.Close() })
 	w.seen, err = accounting.NewLedger(accounting.ServerView,
@@ -204,9 +226,12 @@ privacy = { noise = "discrete-gaussian", epsilon = 1.0, clip = 1.0 }
 		if s := w.ended(f); s.Round != 2 || s.Lost != 0 {
 			t.Fatalf("month %d: %+v", month-1, s)
 		}
-		if month == 8 {
+		switch month {
+		case 8:
 			w.again(config)
 			awaitStatus(ctx, t, w.node, f.ID, func(s *runner.Status) bool { return s.Leader != "" })
+		case 10: // another machine, with the seal key of the first
+			w.restored(f)
 		}
 		files, err := w.node.After(ctx, f.ID)
 		if err != nil {

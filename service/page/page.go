@@ -40,6 +40,8 @@ type Federations interface {
 	After(ctx context.Context, id string) (*federation.Files, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
 	Declare(ctx context.Context, files federation.Files) (id string, err error)
+	WriteBackup(ctx context.Context, w io.Writer) error
+	ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error)
 }
 
 // Options make a page.
@@ -91,6 +93,8 @@ var Routes = []string{
 	"GET /v1/federations/{id}/audit",
 	"GET /v1/federations/{id}/after",
 	"POST /v1/federations/{id}/{what}",
+	"GET /v1/backup",
+	"POST /v1/restore",
 	"GET /debug/pprof/{$}",
 	"GET /debug/pprof/{profile}",
 	"GET /debug/pprof/profile",
@@ -144,6 +148,8 @@ func New(o Options) http.Handler {
 		"GET /v1/federations/{id}/audit":          s.read(s.auditJSON),
 		"GET /v1/federations/{id}/after":          s.read(s.afterJSON),
 		"POST /v1/federations/{id}/{what}":        s.operate(s.doJSON),
+		"GET /v1/backup":                          s.operate(s.backup),
+		"POST /v1/restore":                        s.operate(s.restore),
 		"GET /debug/pprof/{$}":                    s.operate(pprof.Index),
 		"GET /debug/pprof/{profile}":              s.operate(pprof.Index),
 		"GET /debug/pprof/profile":                s.operate(pprof.Profile),

@@ -37,6 +37,7 @@ type shown struct {
 	done   []string
 	who    string // gave the last order
 	fails  error  // what orders fail with
+	breaks error  // what backups break off with
 }
 
 func newShown() *shown {
@@ -112,6 +113,25 @@ func (s *shown) Declare(_ context.Context, files federation.Files) (string, erro
 		return "", &job.ConfigError{Line: 3, Path: "rounds", Reason: "0 is too few"}
 	}
 	return s.status.ID, nil
+}
+
+func (s *shown) WriteBackup(_ context.Context, w io.Writer) error {
+	if s.fails != nil {
+		return s.fails
+	}
+	_, err := io.WriteString(w, "sealed")
+	if err == nil {
+		err = s.breaks
+	}
+	return err
+}
+
+func (s *shown) ReadBackup(_ context.Context, r io.Reader) ([]string, error) {
+	b, err := io.ReadAll(r)
+	if err == nil && s.fails == nil && string(b) != "sealed" {
+		err = record.ErrAltered
+	}
+	return []string{s.status.ID}, errors.Join(err, s.fails)
 }
 
 // newPage serves a page; the tokens are read's and operate's.
@@ -305,6 +325,12 @@ func TestRoles(t *testing.T) {
 		{"GET", "/healthz", "", "", "", 200},
 		{"GET", "/debug/pprof/", "", "", "", 303},
 		{"POST", "/v1/federations", operate, "", `{"text":"Z29vZA=="}`, 201},
+		{"GET", "/v1/backup", "", "", "", 401},
+		{"GET", "/v1/backup", read, "", "", 403},
+		{"GET", "/v1/backup", operate, "", "", 200},
+		{"POST", "/v1/restore", read, "", "sealed", 403},
+		{"POST", "/v1/restore", operate, "", "sealee", 422},
+		{"POST", "/v1/restore", operate, "", "sealed", 201},
 		{"GET", "/debug/pprof/", read, "", "", 403},
 		{"GET", "/debug/pprof/goroutine", operate, "", "", 200},
 		{"GET", "/debug/pprof/", operate, "", "", 200},
@@ -323,6 +349,25 @@ func TestRoles(t *testing.T) {
 	}
 	if got := strings.Join(s.done, " "); got != "pause resume" {
 		t.Errorf("orders %q", got)
+	}
+}
+
+// A backup that breaks off is no whole answer.
+func TestBackupBreaksOff(t *testing.T) {
+	s, server, tokens := newPage(t, false)
+	s.breaks = record.ErrUnavailable
+	r, err := http.NewRequest(http.MethodGet, server.URL+"/v1/backup", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+tokens[1])
+	answer, err := http.DefaultClient.Do(r)
+	if err == nil {
+		_, err = io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+	}
+	if err == nil {
+		t.Error("it looks whole")
 	}
 }
 

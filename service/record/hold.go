@@ -2,11 +2,14 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,8 +22,14 @@ type Hold struct {
 	objects  jetstream.ObjectStore
 	pointer  pointer
 	revision uint64
-	older    *Ref   // the state before the present one, which a slow reader may want
-	claimed  []byte // the state that the claim found
+	// spent is the state before the present one, with what only it names: a slow reader may want
+	// them, and whoever finds the present one missing.
+	spent   []*Ref
+	claimed []byte          // the state that the claim found
+	tried   map[string]bool // states that were gone back from
+	// Round is the last that was begun. Each decision tells it, so that whoever has to go back
+	// knows how many are missing.
+	Round uint64
 
 	// Fault, for tests, is called before each step of a decision, with its name: object,
 	// pointer, sending.
@@ -28,7 +37,8 @@ type Hold struct {
 }
 
 // Claim makes a node the leader of a federation, whoever led it before. A record that does
-// not open it leaves as it is, and fails with [ErrRecord].
+// not open it leaves as it is, and fails with [ErrRecord]. It does not fail where the newest state
+// is not there: see [Hold.Back].
 func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 	p, revision, err := r.pointer(ctx, id)
 	if err != nil {
@@ -39,9 +49,10 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 		return nil, err
 	}
 	if p != nil {
-		h.pointer = *p
+		h.pointer, h.Round = *p, p.Round
 		if p.State != nil {
-			if h.claimed, err = h.Get(ctx, p.State); err != nil {
+			h.claimed, err = h.Get(ctx, p.State)
+			if err != nil && !errors.Is(err, ErrMissing) {
 				return nil, err
 			}
 		}
@@ -113,6 +124,66 @@ func (h *Hold) State(ctx context.Context) ([]byte, error) {
 	return h.Get(ctx, h.pointer.State)
 }
 
+// Back has the hold go back to the newest state that is there, from one that is not or that names
+// something that is not, and returns the last round that is known to have been begun. Nothing is
+// changed before the next decision. It fails with [ErrMissing] if no older state is there.
+//
+// The state may be one that was never decided, of a leader that another followed: give up what it
+// has open.
+func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
+	all, err := h.objects.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if h.tried == nil {
+		h.tried = make(map[string]bool)
+	}
+	if h.pointer.State != nil {
+		h.tried[h.pointer.State.Name] = true
+	}
+	type candidate struct {
+		number uint64
+		ref    *Ref
+	}
+	var found []candidate
+	for _, info := range all {
+		if number, is := stateNumber(info.Name); is && !h.tried[info.Name] {
+			found = append(found, candidate{number, &Ref{Name: info.Name, Sealing: sealing}})
+		}
+	}
+	slices.SortFunc(found, func(a, b candidate) int { return cmp.Compare(b.number, a.number) })
+	for _, c := range found {
+		for _, info := range all {
+			if strings.HasPrefix(info.Name, c.ref.Name+".") {
+				c.ref.Parts = max(c.ref.Parts, 1) + 1
+			}
+		}
+		h.tried[c.ref.Name] = true
+		b, err := h.records.getParts(ctx, h.objects, h.id, c.ref, nil)
+		if errors.Is(err, ErrUnavailable) {
+			return 0, err
+		}
+		if err != nil {
+			continue
+		}
+		c.ref.Size, c.ref.Digest = len(b), digestOf(b)
+		h.pointer.State, h.pointer.Number = c.ref, max(h.pointer.Number, c.number)
+		h.claimed = b
+		return h.pointer.Round, nil
+	}
+	return 0, fmt.Errorf("%w: %w, and no older state of %.16s… is", ErrRecord, ErrMissing, h.id)
+}
+
+const kindState = "state-" // and the number of the decision
+
+// stateNumber tells of which decision a state is, by the name of its first part.
+func stateNumber(name string) (number uint64, is bool) {
+	rest, is := strings.CutPrefix(name, kindState)
+	digits, unique, cut := strings.Cut(rest, "-")
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return number, is && cut && err == nil && !strings.Contains(unique, ".")
+}
+
 // Number returns how many decisions were recorded.
 func (h *Hold) Number() uint64 { return h.pointer.Number }
 
@@ -134,24 +205,22 @@ func (h *Hold) Get(ctx context.Context, ref *Ref) ([]byte, error) {
 
 // Decide records a decision. When it returns what was decided may be sent. If it
 // fails nothing may be, and the hold is of no more use: claim again. Objects in spent
-// are deleted afterwards, best effort.
+// are deleted after the next decision, best effort.
 func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	h.fault("object")
-	ref, err := h.Put(ctx, fmt.Sprintf("state-%d", h.pointer.Number+1), state)
+	ref, err := h.Put(ctx, fmt.Sprint(kindState, h.pointer.Number+1), state)
 	if err != nil {
 		return err
 	}
-	if h.older != nil {
-		spent = append(spent, h.older)
-	}
-	h.older, h.claimed = h.pointer.State, nil
+	older, before := h.spent, h.pointer.State
+	h.spent, h.claimed = append(slices.Clone(spent), before), nil
 	h.pointer.Number++
-	h.pointer.State = ref
+	h.pointer.State, h.pointer.Round = ref, h.Round
 	h.fault("pointer")
 	if err := h.write(ctx); err != nil {
 		return err
 	}
-	for _, old := range spent {
+	for _, old := range older {
 		if old == nil {
 			continue
 		}

@@ -145,11 +145,18 @@ func (r *Records) putPart(
 	if err != nil {
 		return err
 	}
+	return r.store(ctx, o, name, box)
+}
+
+// store stores a part that is sealed.
+func (r *Records) store(
+	ctx context.Context, o jetstream.ObjectStore, name string, box []byte,
+) error {
 	piece := uint32(pieceSize)
 	if len(box) > partSize/4 {
 		piece = largePiece
 	}
-	err = r.retryOf(ctx, len(box), func(ctx context.Context) error {
+	err := r.retryOf(ctx, len(box), func(ctx context.Context) error {
 		_, err := o.Put(ctx, jetstream.ObjectMeta{
 			Name: name,
 			Opts: &jetstream.ObjectMetaOptions{ChunkSize: piece},
@@ -171,6 +178,14 @@ func (r *Records) Get(ctx context.Context, id string, ref *Ref) ([]byte, error) 
 	return r.get(ctx, o, id, ref)
 }
 
+// boxes is shown each part of an object, as it is stored; nil: nobody is.
+type boxes func(name string, box []byte) error
+
+func digestOf(b []byte) string {
+	digest := sha256.Sum256(b)
+	return hex.EncodeToString(digest[:])
+}
+
 // State reads the newest state of a federation, without claiming it; nil before the first
 // decision. It and what it names are there until some decisions later.
 func (r *Records) State(ctx context.Context, id string) ([]byte, error) {
@@ -183,26 +198,34 @@ func (r *Records) State(ctx context.Context, id string) ([]byte, error) {
 
 // get reads an object.
 func (r *Records) get(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
+) ([]byte, error) {
+	return r.read(ctx, o, id, ref, nil)
+}
+
+// read reads an object, and shows its parts.
+func (r *Records) read(
+	ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref, show boxes,
 ) (b []byte, err error) {
 	switch {
 	case ref.Size < 0 || ref.Parts < 0 || ref.Parts > maxParts: // a pointer is not sealed
 		return nil, notOpened(ref)
 	case ref.Sealing == 0:
-		b, err = r.getWhole(ctx, o, id, ref)
+		b, err = r.getWhole(ctx, o, id, ref, show)
 	default:
-		b, err = r.getParts(ctx, o, id, ref)
+		b, err = r.getParts(ctx, o, id, ref, show)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if digest := sha256.Sum256(b); len(b) != ref.Size || hex.EncodeToString(digest[:]) != ref.Digest {
+	if len(b) != ref.Size || digestOf(b) != ref.Digest {
 		return nil, fmt.Errorf("%w: object %s is another", ErrRecord, ref.Name)
 	}
 	return b, nil
 }
 
 // getParts reads an object of which each part is sealed.
-func (r *Records) getParts(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
+func (r *Records) getParts(
+	ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref, show boxes,
 ) (b []byte, err error) {
 	for k, name := range ref.names() {
 		box, err := r.getPart(ctx, o, name, partSize+keyexchange.SealOverhead)
@@ -217,12 +240,19 @@ func (r *Records) getParts(ctx context.Context, o jetstream.ObjectStore, id stri
 			b = make([]byte, 0, min(ref.Size, ref.Parts*partSize))
 		}
 		b = append(b, part...)
+		if show == nil {
+			continue
+		}
+		if err := show(name, box); err != nil {
+			return nil, err
+		}
 	}
 	return b, nil
 }
 
 // getWhole reads an object of sealing 1.
-func (r *Records) getWhole(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
+func (r *Records) getWhole(
+	ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref, show boxes,
 ) ([]byte, error) {
 	var box []byte
 	limit := ref.Size + keyexchange.SealOverhead
@@ -232,6 +262,12 @@ func (r *Records) getWhole(ctx context.Context, o jetstream.ObjectStore, id stri
 			return nil, err
 		}
 		box = append(box, part...)
+		if show == nil {
+			continue
+		}
+		if err := show(name, part); err != nil {
+			return nil, err
+		}
 	}
 	b, err := keyexchange.Open(&r.key, box, associated(id, ref, 0))
 	if err != nil {
@@ -265,7 +301,7 @@ func (r *Records) getPart(ctx context.Context, o jetstream.ObjectStore, name str
 		missing := errors.Is(err, jetstream.ErrObjectNotFound)
 		if !missing || time.Since(began) > attemptTime {
 			if missing {
-				return nil, fmt.Errorf("%w: object %s is not there", ErrRecord, name)
+				return nil, fmt.Errorf("%w: %w: %s", ErrRecord, ErrMissing, name)
 			}
 			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}

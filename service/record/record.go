@@ -32,6 +32,8 @@ var (
 	// ErrRecord: what is stored does not open: changed, sealed under another key, or of a
 	// format that this program does not know.
 	ErrRecord = errors.New("record: the stored record does not open")
+	// ErrMissing: an object that is named is not there. It comes with [ErrRecord].
+	ErrMissing = errors.New("record: an object is not there")
 	// ErrNone: there is no such federation.
 	ErrNone = errors.New("record: no such federation")
 	// ErrExists: there is a federation of this identifier.
@@ -192,9 +194,10 @@ type Definition struct {
 // pointer is where the newest state of a federation is, and who leads it.
 type pointer struct {
 	Format int    `json:"format"`
-	Number uint64 `json:"number"` // of decisions
-	Leader string `json:"leader"` // name of a node
-	State  *Ref   `json:"state"`  // nil before the first decision
+	Number uint64 `json:"number"`          // of decisions
+	Leader string `json:"leader"`          // name of a node
+	State  *Ref   `json:"state"`           // nil before the first decision
+	Round  uint64 `json:"round,omitempty"` // the last that was begun
 }
 
 // Create records a federation. model is the first model's file, and before the text of what was
@@ -228,7 +231,12 @@ func (r *Records) Create(ctx context.Context, d Definition, model, before []byte
 	if err != nil {
 		return err
 	}
-	err = r.retry(ctx, func(ctx context.Context) error {
+	return r.define(ctx, &d, b)
+}
+
+// define stores a definition where there is none.
+func (r *Records) define(ctx context.Context, d *Definition, b []byte) error {
+	err := r.retry(ctx, func(ctx context.Context) error {
 		_, err := r.definitions.Create(ctx, d.ID, b)
 		return err
 	})

@@ -25,6 +25,7 @@ type leader interface {
 	Advance(now drive.Time) drive.Orders
 	Applied(now drive.Time, round uint64, err error)
 	Status() drive.Status
+	Behind(begun uint64)
 	Ledger() *accounting.Ledger
 
 	Connected(now drive.Time, party int, h drive.Hello)

@@ -157,7 +157,11 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 		case drive.SetBack:
 			line.Event, line.Epsilon = "set back", r.epsilon()
 			line.Note = fmt.Sprintf("parties know of %d rounds that the record does not have", n.Skipped)
-			r.Log.Warn("the record was set back: parties know of later rounds", "known", n.Round)
+			if r.missing != nil {
+				line.Note = fmt.Sprintf("%v; %d rounds in between are spent and lost", r.missing, n.Skipped)
+				r.missing = nil
+			}
+			r.Log.Warn("the record was set back", "round", n.Round, "note", line.Note)
 		case drive.Paused:
 			line.Event, r.why = "paused", line.Note
 		case drive.Resumed:

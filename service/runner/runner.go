@@ -93,6 +93,7 @@ type Runner struct {
 	of        int           // the round that broadcast is of; negative: the model after it
 	history   []Past
 	why       string // why it is paused, or why the last round was lost or could not begin
+	missing   error  // why an older state was loaded; nil: the newest was, or that has been said
 
 	parties []peer
 	members []peer // of the committee
@@ -123,6 +124,7 @@ const (
 	graceForEach = 10 * time.Millisecond // since all come at once
 	resendAfter  = 3 * time.Second       // a party is not asked for the same more often
 	mostHistory  = 1000                  // rounds that are remembered; the audit log has all
+	appears      = 10 * time.Second      // an object that was put is on all nodes
 	comeBack     = 8 * time.Second       // parties wait 7.5 s between two tries at most
 )
 

@@ -191,6 +191,7 @@ func (r *Runner) record(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.Hold.Round = max(r.Hold.Round, r.drive.Status().Round)
 	if err := r.Hold.Decide(ctx, b, r.spent...); err != nil {
 		return err
 	}
@@ -235,8 +236,44 @@ func (r *Runner) recordDrive(ctx context.Context, out *state) (err error) {
 	return nil
 }
 
-// load reads the newest state, or begins.
+// load reads the newest state that is there with all that it names, or begins.
 func (r *Runner) load(ctx context.Context) error {
+	// An object may not be on every node yet.
+	for began := time.Now(); ; {
+		err := r.loadState(ctx)
+		if !errors.Is(err, record.ErrMissing) {
+			return err
+		}
+		if time.Since(began) > appears {
+			return r.goBack(ctx, err)
+		}
+	}
+}
+
+// goBack loads the newest state that can be, from one of which something is missing.
+func (r *Runner) goBack(ctx context.Context, missing error) error {
+	for {
+		begun, err := r.Hold.Back(ctx)
+		if err != nil {
+			return err
+		}
+		if err = r.loadState(ctx); errors.Is(err, record.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.drive.Behind(begun)
+		r.missing = missing
+		r.Log.Error("the newest state is not there: this federation goes back to an older one",
+			"federation", r.Federation.Job.Name, "error", missing.Error(),
+			"round", r.drive.Status().Round, "begun", begun)
+		return nil
+	}
+}
+
+// loadState reads the state that the hold is at, or begins.
+func (r *Runner) loadState(ctx context.Context) error {
 	config, err := r.config()
 	if err != nil {
 		return err
@@ -339,6 +376,19 @@ func parseState(b []byte) (in state, err error) {
 			in.Format, stateFormat)
 	}
 	return in, nil
+}
+
+// Named returns what a state names, for [record.Records.Backup].
+func Named(b []byte) ([]*record.Ref, error) {
+	in, err := parseState(b)
+	if err != nil {
+		return nil, err
+	}
+	refs := []*record.Ref{in.Model, in.Sum}
+	for _, o := range in.Objects {
+		refs = append(refs, o.Ref)
+	}
+	return refs, nil
 }
 
 // loadModel reads the model that the state names.

@@ -1,26 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
-	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/runner"
-	"github.com/hushsum/hushsum/service/signature"
 )
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
@@ -37,11 +30,7 @@ counts. Change what is to change, and create it; with --identity this operator s
 from the other, which parties may follow. They take an operator's token from --token-file or
 HUSHSUM_TOKEN, or --identity FILE of a key that the server's --operators has, by which requests
 are signed.`, std)
-	o := new(operator)
-	var tokenFile, identityFile string
-	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080", "address of the server's page")
-	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
-	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, in place of a token")
+	o, read := operatorFlags(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	words, err := parseAmong(f, args, 3)
 	if err != nil {
@@ -63,27 +52,11 @@ are signed.`, std)
 	if !slices.Contains(orders, what) {
 		return misuse("%q is none of %s", what, strings.Join(orders, ", "))
 	}
-	if !strings.Contains(o.admin, "://") {
-		o.admin = "http://" + o.admin
-	}
 	if what != "list" && argument == "" {
 		return misuse("%s takes a name or file", what)
 	}
-	o.token = strings.TrimSpace(os.Getenv("HUSHSUM_TOKEN"))
-	if tokenFile != "" {
-		text, err := os.ReadFile(tokenFile)
-		if err != nil {
-			return err
-		}
-		o.token = strings.TrimSpace(string(text))
-	}
-	if identityFile != "" {
-		if tokenFile != "" {
-			return misuse("--identity and --token-file exclude each other")
-		}
-		if o.identity, err = readIdentity(identityFile); err != nil {
-			return err
-		}
+	if err := read(); err != nil {
+		return err
 	}
 	switch what {
 	case "check":
@@ -150,64 +123,6 @@ func notes(file string, f *federation.Federation) (list []string) {
 			"under the file that it began with.", file, file))
 	}
 	return list
-}
-
-// mostAnswer is the most that is read of an answer: models are in some.
-const mostAnswer = 1 << 30
-
-// operator is the way to a server's operators' interface.
-type operator struct {
-	admin, token string
-	identity     ed25519.PrivateKey // nil: the token
-}
-
-// ask sends a request and reads its answer.
-func (o *operator) ask(ctx context.Context, method, path string, body any, match string, into any,
-) error {
-	var reader io.Reader
-	var sent []byte
-	if body != nil {
-		var err error
-		if sent, err = json.Marshal(body); err != nil {
-			return err
-		}
-		reader = bytes.NewReader(sent)
-	}
-	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.admin, "/")+path, reader)
-	if err != nil {
-		return err
-	}
-	if match != "" {
-		r.Header.Set("If-Match", match)
-	}
-	switch {
-	case o.identity != nil:
-		if err := signature.Sign(r, sent, o.identity, time.Now()); err != nil {
-			return err
-		}
-	case o.token != "":
-		r.Header.Set("Authorization", "Bearer "+o.token)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return fmt.Errorf("%w; is 'hushsumd serve' running, and is %s the address of its page, as it "+
-			"printed it? Name it with --admin", err, o.admin)
-	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
-	if err != nil {
-		return err
-	}
-	if answer.StatusCode >= 300 {
-		var p door.Problem
-		_ = json.Unmarshal(b, &p)
-		if answer.StatusCode == http.StatusUnauthorized && o.identity == nil && o.token == "" {
-			return errors.New("the server asks who this is: set HUSHSUM_TOKEN, or give --token-file or " +
-				"--identity")
-		}
-		return fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
-	}
-	return json.Unmarshal(b, into)
 }
 
 func (o *operator) create(ctx context.Context, file string, std streams) error {

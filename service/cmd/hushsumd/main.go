@@ -55,6 +55,8 @@ func commands() []command {
 		{"identity", "make or show a party's identity", identity},
 		{"roster", "write a roster's line, or show a roster and its fingerprint", rosterCommand},
 		{"federation", "check, create, list, show, pause, resume or end a federation", federationCommand},
+		{"backup", "write all federations of a server to one sealed file, while it runs", backup},
+		{"restore", "restore a backup to a server without federations", restore},
 		{"version", "print the version", printVersion},
 	}
 }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/hushsum/hushsum/service/record"
+)
+
+const about = `It asks a node by its page's address, with an operator's token from --token-file or
+HUSHSUM_TOKEN that operates, or with --identity FILE of such an operator's key.`
+
+func backup(ctx context.Context, args []string, std streams) error {
+	f := flags("backup", "backup FILE [flags]", `
+It writes all federations of a server, alone or of several nodes, to one file, while rounds go on:
+of each federation one moment, with its model, session, ledger and audit log. All of it is
+verified. The file is sealed under the nodes' seal key, which is not in it: keep that elsewhere.
+
+`+about, std)
+	o, name, err := parseOperator(f, args)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	size, err := o.backup(ctx, file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	fmt.Fprintf(std.out, "%s has %d bytes; it opens with the nodes' seal key only\n", name, size)
+	return nil
+}
+
+// backup writes a backup to a new file.
+func (o *operator) backup(ctx context.Context, file *os.File) (size int64, err error) {
+	answer, err := o.send(ctx, http.MethodGet, "/v1/backup", nil, nil, "")
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if size, err = io.Copy(file, answer.Body); err != nil {
+		return 0, fmt.Errorf("%w; the node's log says why it broke off", err)
+	}
+	if err := file.Sync(); err != nil {
+		return 0, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return size, record.ReadBackup(file)
+}
+
+func restore(ctx context.Context, args []string, std streams) error {
+	f := flags("restore", "restore FILE [flags]", `
+It restores a backup to a server without federations: one node, or some that are one server, that
+run with the seal key of the server that the backup is of. The file is verified first, and nothing
+is changed if it was cut or altered, or is of another key. Federations go on at once: what parties
+know of and the backup does not is charged to the budget and counts as lost.
+
+`+about, std)
+	o, name, err := parseOperator(f, args)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := record.ReadBackup(file); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	var body io.ReadSeeker = file
+	var signed []byte
+	if o.identity != nil { // a signature is over all of it
+		if signed, err = io.ReadAll(file); err != nil {
+			return err
+		}
+		body = bytes.NewReader(signed)
+	}
+	answer, err := o.send(ctx, http.MethodPost, "/v1/restore", body, signed, "")
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	var restored struct{ IDs []string }
+	if err := json.NewDecoder(io.LimitReader(answer.Body, mostAnswer)).Decode(&restored); err != nil {
+		return err
+	}
+	for _, id := range restored.IDs {
+		fmt.Fprintln(std.out, id)
+	}
+	return nil
+}

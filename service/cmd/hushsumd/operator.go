@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/signature"
+)
+
+const mostAnswer = 1 << 30 // bytes of an answer in JSON: some have models
+
+// operator is the way to a server's operators' interface.
+type operator struct {
+	admin, token string
+	identity     ed25519.PrivateKey // nil: the token
+}
+
+// operatorFlags declares the flags of an operator; once they are parsed read reads what they name.
+func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
+	o = new(operator)
+	var tokenFile, identityFile string
+	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080", "address of the server's page")
+	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
+	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, in place of a token")
+	return o, func() (err error) {
+		if !strings.Contains(o.admin, "://") {
+			o.admin = "http://" + o.admin
+		}
+		o.token = strings.TrimSpace(os.Getenv("HUSHSUM_TOKEN"))
+		if tokenFile != "" {
+			text, err := os.ReadFile(tokenFile)
+			if err != nil {
+				return err
+			}
+			o.token = strings.TrimSpace(string(text))
+		}
+		if identityFile == "" {
+			return nil
+		}
+		if tokenFile != "" {
+			return misuse("--identity and --token-file exclude each other")
+		}
+		o.identity, err = readIdentity(identityFile)
+		return err
+	}
+}
+
+// parseOperator parses the flags of a command that has an operator and one file.
+func parseOperator(f *flag.FlagSet, args []string) (o *operator, file string, err error) {
+	o, read := operatorFlags(f)
+	words, err := parseAmong(f, args, 1)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(words) == 0 {
+		return nil, "", misuse("name the file")
+	}
+	return o, words[0], read()
+}
+
+// ask sends a request and reads its answer.
+func (o *operator) ask(ctx context.Context, method, path string, body any, match string, into any,
+) error {
+	var reader io.ReadSeeker
+	var sent []byte
+	if body != nil {
+		var err error
+		if sent, err = json.Marshal(body); err != nil {
+			return err
+		}
+		reader = bytes.NewReader(sent)
+	}
+	answer, err := o.send(ctx, method, path, reader, sent, match)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, into)
+}
+
+// send sends a request, whose body is signed if there is an identity, and returns the answer of one
+// that was accepted.
+func (o *operator) send(
+	ctx context.Context, method, path string, body io.ReadSeeker, signed []byte, match string,
+) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.admin, "/")+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if match != "" {
+		r.Header.Set("If-Match", match)
+	}
+	switch {
+	case o.identity != nil:
+		if err := signature.Sign(r, signed, o.identity, time.Now()); err != nil {
+			return nil, err
+		}
+	case o.token != "":
+		r.Header.Set("Authorization", "Bearer "+o.token)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w; is 'hushsumd serve' running, and is %s the address of its page, as "+
+			"it printed it? Name it with --admin", err, o.admin)
+	}
+	if answer.StatusCode < 300 {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	if err != nil {
+		return nil, err
+	}
+	var p door.Problem
+	_ = json.Unmarshal(b, &p)
+	if answer.StatusCode == http.StatusUnauthorized && o.identity == nil && o.token == "" {
+		return nil, errors.New("the server asks who this is: set HUSHSUM_TOKEN, or give --token-file " +
+			"or --identity")
+	}
+	return nil, fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
+}

@@ -1,0 +1,37 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// WriteBackup writes all federations to a sealed file, while they go on.
+func (n *Node) WriteBackup(ctx context.Context, w io.Writer) error {
+	return n.records.Backup(ctx, w, runner.Named)
+}
+
+// ReadBackup makes an empty record that of a backup, and returns the federations. It fails with the
+// errors of package record, before anything is changed where the file or the record is to blame.
+func (n *Node) ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error) {
+	// It is read twice, first to verify all of it.
+	file, err := os.CreateTemp(n.Folder, "restore-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	if _, err := io.Copy(file, backup); err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	ids, err = n.records.Restore(ctx, file)
+	if err == nil {
+		n.Log.Warn("a backup was restored", "federations", len(ids))
+	}
+	return ids, err
+}

@@ -1,0 +1,202 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// This file has what a backup is of, and how it becomes a record again. The form of the file is in
+// backupfile.go.
+
+// ErrNotEmpty: the record has federations, which a backup would be mixed with.
+var ErrNotEmpty = errors.New("record: it has federations; restore to nodes whose folders are new")
+
+const backupTries = 10 // at a federation that makes decisions meanwhile
+
+// Named returns what a state names.
+type Named func(state []byte) ([]*Ref, error)
+
+// Backup writes all federations to a file that is sealed under the key of the record: the
+// definition, the audit log, and of one moment the pointer and the state with all that it names.
+// All of it was opened and compared with its digest. Rounds go on meanwhile.
+func (r *Records) Backup(ctx context.Context, w io.Writer, named Named) error {
+	ids, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	file, err := newBackupWriter(w, &r.key)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := r.backUp(ctx, file, id, named); err != nil {
+			return fmt.Errorf("the federation %.16s…: %w", id, err)
+		}
+	}
+	return file.end()
+}
+
+func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, named Named) error {
+	d, err := r.Definition(ctx, id)
+	if err != nil {
+		return err
+	}
+	o, err := r.objects(ctx, id)
+	if err != nil {
+		return err
+	}
+	if d.RosterAt != nil {
+		d.Roster = nil
+	}
+	if err := file.json(frameDefinition, d); err != nil {
+		return err
+	}
+	had := make(map[string]bool)
+	put := func(ref *Ref) error {
+		if ref == nil || had[ref.Name] {
+			return nil
+		}
+		_, err := r.read(ctx, o, id, ref, func(name string, box []byte) error {
+			return file.frame(frameObject, name, box)
+		})
+		had[ref.Name] = err == nil
+		return err
+	}
+	for _, ref := range []*Ref{d.RosterAt, d.Model, d.Before} {
+		if err := put(ref); err != nil {
+			return err
+		}
+	}
+	putState := func(ref *Ref) error {
+		if ref == nil {
+			return nil
+		}
+		b, err := r.get(ctx, o, id, ref)
+		if err != nil {
+			return err
+		}
+		refs, err := named(b)
+		for _, ref := range append(refs, ref) {
+			if err == nil {
+				err = put(ref)
+			}
+		}
+		return err
+	}
+	// What a state names may be spent before all of it is read: then there is a newer one. What was
+	// written of the older is named by nothing, and is deleted by whoever leads later.
+	var p *pointer
+	for try := 1; ; try++ {
+		if p, _, err = r.pointer(ctx, id); err != nil {
+			return err
+		}
+		if p == nil {
+			break
+		}
+		if err = putState(p.State); err == nil {
+			break
+		}
+		if !errors.Is(err, ErrMissing) || try == backupTries {
+			return err
+		}
+	}
+	if p != nil {
+		p.Leader = "" // whoever is first may claim it
+		if err := file.json(framePointer, p); err != nil {
+			return err
+		}
+	}
+	lines, err := r.auditFrom(ctx, id, 0, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		if err := file.json(frameAudit, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restore makes a record that has no federation that of a backup. The file is read twice: first
+// all of it is verified, and nothing is changed if it fails with [ErrCut], [ErrAltered],
+// [ErrOtherKey] or [ErrNotEmpty].
+func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string, err error) {
+	made, err := readBackup(file, &r.key, func(f *frame) error { return f.check() })
+	if err != nil {
+		return nil, err
+	}
+	had, err := r.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(had) > 0 {
+		return nil, ErrNotEmpty
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	// Definitions come last: with them nodes find a federation, and lead it.
+	var definitions []*Definition
+	var o jetstream.ObjectStore
+	_, err = readBackup(file, &r.key, func(f *frame) (err error) {
+		if f.kind == frameDefinition {
+			if o, err = r.objects(ctx, f.definition.ID); err == nil {
+				definitions = append(definitions, f.definition)
+			}
+			return err
+		}
+		return r.restore(ctx, o, definitions[len(definitions)-1].ID, f)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range definitions {
+		b, err := json.Marshal(d)
+		if err != nil {
+			return nil, err
+		}
+		line := Line{Time: time.Now().UTC(), Event: "restored",
+			Note: "from a backup of " + made.UTC().Format(time.RFC3339)}
+		if err := r.Audit(ctx, d.ID, line); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if err := r.define(ctx, d, b); err != nil {
+			return nil, err
+		}
+		ids = append(ids, d.ID)
+	}
+	return ids, nil
+}
+
+// restore stores what a frame has, of the federation before it.
+func (r *Records) restore(ctx context.Context, o jetstream.ObjectStore, id string, f *frame) error {
+	switch f.kind {
+	case frameObject:
+		return r.store(ctx, o, f.name, f.body)
+	case framePointer:
+		err := r.retry(ctx, func(ctx context.Context) error {
+			_, err := r.pointers.Put(ctx, id, f.body)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	case frameAudit:
+		var line Line
+		if err := json.Unmarshal(f.body, &line); err != nil {
+			return err
+		}
+		if err := r.Audit(ctx, id, line); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	}
+	return nil
+}

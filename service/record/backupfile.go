@@ -1,0 +1,258 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// This file has the form of a backup: a line that names it, a random number, frames, a length of 0
+// and the SHA-256 of all before it. A frame is the length of a box and the box, sealed under the
+// key of the record for its place in this file. The last frame says that it is: so no frame can be
+// left out, moved, or taken from another file. The digest has no secret: it tells a file that was
+// cut or damaged from one of another key, also to those who have no key.
+
+// Errors of a backup's file.
+var (
+	// ErrCut: the file ends before its end.
+	ErrCut = errors.New("record: the backup is cut short: it ends before its end; copy it again")
+	// ErrAltered: the file is not as it was written.
+	ErrAltered = errors.New("record: the backup was altered or damaged; use another copy")
+	// ErrOtherKey: the file is whole, and does not open under this key.
+	ErrOtherKey = errors.New("record: the backup is sealed under another key; start the node with " +
+		"the seal key of the cluster that it is of")
+	// ErrNoBackup: the file is something else, or of a later program.
+	ErrNoBackup = errors.New("record: the file is no backup that this program reads")
+)
+
+const (
+	backupMagic = "hushsum backup 1\n"
+	mostFrame   = partSize + 64<<10 // bytes of a box
+)
+
+// Kinds of frames.
+const (
+	frameHead       = 'h'
+	frameDefinition = 'd' // begins a federation
+	frameObject     = 'o'
+	framePointer    = 'p'
+	frameAudit      = 'a'
+	frameEnd        = 'e'
+)
+
+// frame is a piece of a backup.
+type frame struct {
+	kind byte
+	name string // of an object
+	body []byte
+
+	definition *Definition // of that kind
+}
+
+// backupHead is what the first frame has.
+type backupHead struct {
+	Created time.Time `json:"created"`
+}
+
+type backupWriter struct {
+	w      io.Writer // to the file and to the digest
+	file   io.Writer
+	key    *keyexchange.SealKey
+	digest hash.Hash
+	number [16]byte
+	next   uint64
+}
+
+func newBackupWriter(w io.Writer, key *keyexchange.SealKey) (*backupWriter, error) {
+	b := &backupWriter{file: w, key: key, digest: sha256.New()}
+	b.w = io.MultiWriter(w, b.digest)
+	if _, err := rand.Read(b.number[:]); err != nil {
+		return nil, err
+	}
+	if _, err := b.w.Write(append([]byte(backupMagic), b.number[:]...)); err != nil {
+		return nil, err
+	}
+	return b, b.json(frameHead, backupHead{Created: time.Now().UTC()})
+}
+
+func placeOf(number [16]byte, place uint64) []byte {
+	return fmt.Appendf(nil, "hushsum/2 backup 1\n%x\n%d", number, place)
+}
+
+func (b *backupWriter) json(kind byte, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.frame(kind, "", body)
+}
+
+// frame writes one frame.
+func (b *backupWriter) frame(kind byte, name string, body []byte) error {
+	nonce, err := keyexchange.GenerateNonce(nil)
+	if err != nil {
+		return err
+	}
+	plain := append([]byte{kind, byte(len(name))}, name...)
+	box, err := keyexchange.Seal(&nonce, b.key, append(plain, body...), placeOf(b.number, b.next))
+	if err != nil {
+		return err
+	}
+	b.next++
+	if len(name) > 255 || len(box) > mostFrame {
+		return fmt.Errorf("%w: %.80s is too long for a backup", ErrRecord, name)
+	}
+	if err := binary.Write(b.w, binary.BigEndian, uint32(len(box))); err != nil {
+		return err
+	}
+	_, err = b.w.Write(box)
+	return err
+}
+
+func (b *backupWriter) end() error {
+	if err := b.frame(frameEnd, "", nil); err != nil {
+		return err
+	}
+	if err := binary.Write(b.w, binary.BigEndian, uint32(0)); err != nil {
+		return err
+	}
+	_, err := b.file.Write(b.digest.Sum(nil))
+	return err
+}
+
+// ReadBackup reads a file that should be a backup to its end, without a key. It fails with
+// [ErrNoBackup], [ErrCut] or [ErrAltered].
+func ReadBackup(file io.Reader) error {
+	_, err := readBackup(file, nil, nil)
+	return err
+}
+
+// readBackup reads a backup and returns when it was made. Each frame is shown once it has opened,
+// before it is known whether the rest is whole: read twice. Without a key nothing is opened.
+func readBackup(file io.Reader, key *keyexchange.SealKey, show func(*frame) error,
+) (made time.Time, err error) {
+	digest := sha256.New()
+	buffered := bufio.NewReaderSize(file, 1<<16)
+	in := io.TeeReader(buffered, digest)
+	var start [len(backupMagic) + 16]byte
+	if n, err := io.ReadFull(in, start[:]); err != nil && strings.HasPrefix(backupMagic,
+		string(start[:min(n, len(backupMagic))])) {
+		return made, cut(err)
+	}
+	if string(start[:len(backupMagic)]) != backupMagic {
+		return made, ErrNoBackup
+	}
+	number := [16]byte(start[len(backupMagic):])
+	kind := byte(0)
+	var wrong error // why frames are not opened any more: the digest tells what is the matter
+	for place := uint64(0); ; place++ {
+		var size uint32
+		if err := binary.Read(in, binary.BigEndian, &size); err != nil {
+			return made, cut(err)
+		}
+		if size == 0 {
+			break
+		}
+		if size > mostFrame {
+			return made, ErrAltered
+		}
+		var box bytes.Buffer // which grows with what comes
+		if _, err := io.CopyN(&box, in, int64(size)); err != nil {
+			return made, cut(err)
+		}
+		if key == nil || wrong != nil {
+			continue
+		}
+		f, err := openFrame(key, box.Bytes(), placeOf(number, place))
+		switch {
+		case err != nil && place == 0:
+			wrong = ErrOtherKey
+			continue
+		case err != nil, kind == frameEnd, (place == 0) != (f.kind == frameHead):
+			wrong = ErrAltered
+			continue
+		}
+		if kind = f.kind; kind == frameHead {
+			var head backupHead
+			err = json.Unmarshal(f.body, &head)
+			made = head.Created
+		} else if kind != frameEnd {
+			err = show(f)
+		}
+		if err != nil {
+			return made, err
+		}
+	}
+	want := digest.Sum(nil)
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(buffered, got); err != nil {
+		return made, cut(err)
+	}
+	_, err = buffered.ReadByte()
+	switch {
+	case !bytes.Equal(got, want), err == nil:
+		return made, ErrAltered
+	case wrong != nil:
+		return made, wrong
+	case key != nil && kind != frameEnd:
+		return made, ErrAltered
+	case err != io.EOF:
+		return made, err
+	}
+	return made, nil
+}
+
+func cut(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return ErrCut
+	}
+	return err
+}
+
+func openFrame(key *keyexchange.SealKey, box, place []byte) (*frame, error) {
+	plain, err := keyexchange.Open(key, box, place)
+	if err != nil || len(plain) < 2 || len(plain) < 2+int(plain[1]) {
+		return nil, ErrAltered
+	}
+	end := 2 + int(plain[1])
+	f := &frame{kind: plain[0], name: string(plain[2:end]), body: plain[end:]}
+	if f.kind != frameDefinition {
+		return f, nil
+	}
+	f.definition = new(Definition)
+	if err := json.Unmarshal(f.body, f.definition); err != nil {
+		return nil, ErrAltered
+	}
+	return f, nil
+}
+
+// check fails with [ErrRecord] if this program cannot restore a frame.
+func (f *frame) check() error {
+	switch f.kind {
+	case frameDefinition:
+		if len(f.definition.ID) != 2*sha256.Size {
+			return fmt.Errorf("%w: the definition of %.80q", ErrRecord, f.definition.ID)
+		}
+		return readable("definition", f.definition.ID, f.definition.Format)
+	case framePointer:
+		var p pointer
+		if err := json.Unmarshal(f.body, &p); err != nil {
+			return fmt.Errorf("%w: a pointer", ErrRecord)
+		}
+		return readable("record", "the backup", p.Format)
+	case frameObject, frameAudit:
+		return nil
+	}
+	return fmt.Errorf("%w: a frame of kind %q", ErrNoBackup, f.kind)
+}
