@@ -118,6 +118,8 @@ func checkDeclared(j *job.Job, parties int) error {
 			"it is not how many parties have rows"},
 		{j.World.Fidelity == "crowd" || j.Training.Restart, "world",
 			"run it in virtual time", "crowds and fresh models are simulated there"},
+		{j.Model.File != "", "model.file", "leave it out", "models here begin as the seed has them"},
+		{j.Privacy.Before != "", "privacy.before", "leave it out", "nothing was spent before"},
 		{j.Model.DType == "float32", "model.dtype", "leave it out", "models here are of float64"},
 		{j.Sum.Classical && !j.Oneshot(), "sum.classical", "leave it out",
 			"keys here are agreed on with ML-KEM too"},

@@ -123,10 +123,15 @@ func TestDeclaredPerRound(t *testing.T) {
 func TestDeclaredRefused(t *testing.T) {
 	parties, test := declaredRows(t)
 	for path, change := range map[string]func(j *job.Job){
-		"model":           func(j *job.Job) { j.Model = job.Model{Length: 3} },
-		"model.features":  func(j *job.Job) { j.Model.Features = 3 },
-		"parties.count":   func(j *job.Job) { j.Parties.Count = 5 },
-		"world":           func(j *job.Job) { j.Training.Restart = true },
+		"model":          func(j *job.Job) { j.Model = job.Model{Length: 3} },
+		"model.features": func(j *job.Job) { j.Model.Features = 3 },
+		"parties.count":  func(j *job.Job) { j.Parties.Count = 5 },
+		"world":          func(j *job.Job) { j.Training.Restart = true },
+		"model.file":     func(j *job.Job) { j.Model.File = "model.npz" },
+		"privacy.before": func(j *job.Job) {
+			p := &j.Privacy
+			p.Noise, p.Clip, p.Epsilon, p.Before = "skellam", 1, 4, "before.json"
+		},
 		"sum.classical":   func(j *job.Job) { j.Sum.Classical = true },
 		"parties.hidden":  func(j *job.Job) { j.Parties.Hidden = 0.3 },
 		"privacy.epsilon": func(j *job.Job) { j.Privacy.Noise, j.Privacy.Clip = "skellam", 1 },

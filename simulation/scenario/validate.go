@@ -57,6 +57,8 @@ func (w *world) checkScope() error {
 		{j.Privacy.Clip > 0 && !j.Noisy(), "privacy.clip", "virtual time clips only with noise"},
 		{j.Privacy.ClipQuantile > 0, "privacy.clip_quantile", "clips in virtual time are fixed"},
 		{j.Sum.Sparse && j.Sum.Degree == 0, "sum.degree", "virtual time takes their number as written"},
+		{j.Model.File != "", "model.file", "models in virtual time begin as the seed has them"},
+		{j.Privacy.Before != "", "privacy.before", "nothing was spent before virtual time"},
 		{j.Model.DType == "float32", "model.dtype", "models in virtual time are of float64"},
 		{j.Training.Rule != "fedavg", "training.rule", "virtual time trains by fedavg alone"},
 		{j.Training.Mask != "none", "training.mask", "virtual time has no masks of gradients"},

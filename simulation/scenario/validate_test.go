@@ -26,6 +26,7 @@ func TestRefused(t *testing.T) {
 		"a split":             {func(s *job.Job) { s.World.Data.Split = "label-skew" }, "world.data.split"},
 		"a clip alone":        {func(s *job.Job) { s.Privacy.Clip = 1 }, "privacy.clip"},
 		"floating point":      {func(s *job.Job) { s.World.Fidelity = "clear" }, "world.fidelity"},
+		"a first model":       {func(s *job.Job) { s.Model.File = "model.npz" }, "model.file"},
 		"drop-outs by chance": {func(s *job.Job) { recovers(s, 0.2, "curious"); s.World.Drop = 0.1 }, "world.drop"},
 		"no model": {func(s *job.Job) {
 			s.Model, s.Training = job.Model{Length: 3}, job.Training{}
