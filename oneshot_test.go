@@ -130,7 +130,11 @@ func TestOneshotJob(t *testing.T) {
 type record struct {
 	mutex sync.Mutex
 	sent  map[string][][]byte
+	count int
 }
+
+// lostOf is of how many messages one is lost, with its link.
+const lostOf = 11
 
 type recordedDialer struct {
 	Dialer
@@ -159,13 +163,18 @@ func (l recordedLink) Send(ctx context.Context, out []byte) error {
 		}
 		l.record.mutex.Lock()
 		l.record.sent[place] = append(l.record.sent[place], bytes.Clone(out))
+		l.record.count++
+		cut := l.record.count%lostOf == 0
 		l.record.mutex.Unlock()
+		if cut {
+			return errors.Join(errors.New("the link broke"), l.Link.Close())
+		}
 	}
 	return l.Link.Send(ctx, out)
 }
 
 // A coordinator, parties and members that are ended and started again from what they
-// stored, at random moments: every sum is exact, no party sends two submissions for a
+// stored, at random moments, and links that break: every sum is exact, no party sends two submissions for a
 // round number, and no member two keys, signatures or parts.
 func TestOneshotRestarts(t *testing.T) {
 	t.Parallel()
