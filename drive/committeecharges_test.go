@@ -67,6 +67,43 @@ func TestBufferChargedHowever(t *testing.T) {
 	}
 }
 
+// Who was charged when a round with a buffer closed is not charged again when the job ends before
+// its sum.
+func TestBufferChargedOnce(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 3,
+		Faults: 1, Rounds: 9, Buffer: 3, Stale: 2, Budget: 9})
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return d.Status().Stage == drive.Signing })
+	before := spent(t, w, 0)
+	d.End(w.Now(), "enough")
+	if after := spent(t, w, 0); before == 0 || after != before {
+		t.Errorf("%v was spent, and then %v", before, after)
+	}
+}
+
+// A buffer that is full takes no more while its batch is with the members, also from one that was
+// told to upload.
+func TestBufferFull(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1, Buffer: 2, Stale: 2})
+	var late []byte
+	w.Parties[0].Silent = func(b []byte) bool {
+		late = b
+		return true
+	}
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return d.Has(1) && d.Has(2) })
+	if err := d.Receive(w.Now(), 0, late); !errors.Is(err, oneshot.ErrFull) {
+		t.Errorf("a third submission: %v", err)
+	}
+	w.Run(w.Ended)
+	if got := w.Sums[1]; !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("the round has %v", got)
+	}
+}
+
 // Rounds that a server has skipped count as if everybody had submitted, also where parties have
 // agreed to so many submissions, and have no budget.
 func TestBufferSkippedCount(t *testing.T) {

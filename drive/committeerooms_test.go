@@ -164,6 +164,13 @@ func TestCommitteeRoomTaken(t *testing.T) {
 	if got := uploads(t, w, d); !slices.Equal(got, []int{0}) {
 		t.Fatalf("%v are told to upload", got)
 	}
+	told := func() (name string) {
+		for item := range d.Pending(0) {
+			name = item.Name
+		}
+		return name
+	}
+	first := told()
 	if err := d.Receive(w.Now(), 1, submitted[1]); err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +184,9 @@ func TestCommitteeRoomTaken(t *testing.T) {
 	}
 	if got := uploads(t, w, d); !slices.Equal(got, []int{0}) { // the batch is with the members
 		t.Errorf("%v are told to upload", got)
+	}
+	if again := told(); again == first {
+		t.Errorf("what it is told again is named %s as before", again)
 	}
 }
 

@@ -327,9 +327,7 @@ func (s *Committee) take(in *committeeState) error {
 	if in.Stage >= Submitting && in.Stage < Applying && len(in.Sent) == 0 {
 		return fmt.Errorf("%w: a round is open, and its opening is missing", ErrState)
 	}
-	// Batches that were settled are not sent any more: a member that is behind sits the round out.
-	s.sent = slices.DeleteFunc(s.sent, func(x sent) bool { return x.All == nil })
-	if in.Batch != "" {
+	if in.Batch != "" { // what was settled before is saved without shares, and not sent any more
 		envelopes, err := s.server.Batch()
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrState, err)

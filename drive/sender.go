@@ -132,9 +132,6 @@ func (s *Sender) Opening(message []byte) {
 	case h.Round == s.of.Round() && s.of.Output() != nil:
 		s.out.Offer = h.Round
 		return
-	case s.stale() && bytes.Equal(s.opening, message):
-		s.goOn()
-		return
 	case h.Round < s.config.Least:
 		err = fmt.Errorf("%w: round %d, and the first is %d", ErrRepeated, h.Round, s.config.Least)
 	default:
