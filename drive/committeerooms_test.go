@@ -1,6 +1,7 @@
 package drive_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
@@ -277,6 +279,24 @@ func TestCommitteeHandsOutWhatIsSaved(t *testing.T) {
 		})
 		if w.Lost() > 0 {
 			w.Fatal("%d lost", w.Lost())
+		}
+	}
+}
+
+// What members are sent of a batch is made again from what is saved of it, and is not saved twice.
+func TestCommitteeSavesNoShares(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 1})
+	startAll(w)
+	d := w.Hub.Drive()
+	w.Run(func() bool { return d.Batches() == 1 })
+	state, err := d.State(&keyexchange.SealKey{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, own := range itemsOf(d, 0) {
+		if in := bytes.Contains(state, []byte(own)); in != (name == "1.opening") {
+			t.Errorf("%s is saved: %v", name, in)
 		}
 	}
 }

@@ -178,6 +178,26 @@ func TestSenderAway(t *testing.T) {
 	}
 }
 
+// A party that has no vector is not in the round; but with noise it submits zeros, which count,
+// so that nobody learns of its absence.
+func TestSenderNone(t *testing.T) {
+	opening, broadcast := openingOf(t)
+	for noisy, kind := range map[bool]drive.ReportKind{false: drive.Missed, true: drive.Blank} {
+		s, _ := senderOf(t, func(c *drive.SenderConfig) { c.Noisy = noisy })
+		s.Opening(opening)
+		_, out := next(s)
+		if err := s.None(out.Ask.ID, broadcast, errors.New("no rows")); err != nil {
+			t.Fatal(err)
+		}
+		reports, out := next(s)
+		guard := s.Guard()
+		if len(reports) != 1 || reports[0].Kind != kind || (out.Offer == 1) != noisy ||
+			(len(out.Away) == 0) != noisy || (guard.Count() == 1) != noisy {
+			t.Errorf("with noise %v: %v, %+v, %d counted", noisy, reports, out, guard.Count())
+		}
+	}
+}
+
 // A state of a program that kept no guard counts every round up to the last submission as spent.
 func TestSenderWithoutGuard(t *testing.T) {
 	opening, broadcast := openingOf(t)
