@@ -173,8 +173,8 @@ func (l recordedLink) Send(ctx context.Context, out []byte) error {
 	return l.Link.Send(ctx, out)
 }
 
-// A coordinator, parties and members that are ended and started again from what they
-// stored, at random moments, and links that break: every sum is exact, no party sends two submissions for a
+// A coordinator, parties and members that are ended and started again from what they stored, at
+// random moments, and links that break: every sum is exact, no party sends two submissions for a
 // round number, and no member two keys, signatures or parts.
 func TestOneshotRestarts(t *testing.T) {
 	t.Parallel()
