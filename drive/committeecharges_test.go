@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// spent is what a party has spent, by the server's ledger.
+// spent returns what a party has spent, by the server's ledger.
 func spent(t *testing.T, w *jobtest.Council, party int) float64 {
 	t.Helper()
 	s, err := w.Hub.Drive().Ledger().Spent(w.Name(party))

@@ -231,8 +231,8 @@ func itemsOf(d *drive.Committee, member int) map[string]string {
 	return out
 }
 
-// At every instant of a job, what is handed out is what a server would hand out that is started
-// again, byte for byte: but for keys not yet opened with, and batches that were settled.
+// At every instant of a job the server hands out, byte for byte, the items that it would hand out
+// if it were started again: but for keys not yet opened with, and batches that were settled.
 func TestCommitteeHandsOutWhatIsSaved(t *testing.T) {
 	for _, o := range []jobtest.CouncilOptions{
 		{Batch: 1},

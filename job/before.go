@@ -13,8 +13,8 @@ import (
 // ErrBefore: the text is not one of a [Before].
 var ErrBefore = errors.New("job: this is no record of what was spent before")
 
-// Before is what the parties of a job have spent in jobs that it goes on from: what the file that
-// privacy.before names has. Accounts are by the parties' names.
+// Before has what the parties of a job have spent in jobs that it goes on from, by their names. The
+// file that privacy.before names holds it.
 type Before struct {
 	Federation string             // of the last of these jobs, 64 hexadecimal digits
 	Unit       string             // whom epsilon protects there, as [Job.Protects] has it

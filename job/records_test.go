@@ -119,14 +119,14 @@ func TestRecordsOfPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := s.Coins(); c == nil || c.Count != 30000 || c.Rate != .1 || c.Clip != 1 || c.Group != "" ||
+	if c := s.Coins(); c == nil || c.Count != 30000 || c.Rate != 0.1 || c.Clip != 1 || c.Group != "" ||
 		c.Most <= 3000 || c.Most >= 6000 {
 		t.Errorf("%+v", c)
 	}
 	if !s.Alone() || s.Trains() {
 		t.Error("it is more than a vector")
 	}
-	vector := []float64{300, -40, 0, .5}
+	vector := []float64{300, -40, 0, 0.5}
 	for range 3 {
 		sum, err := masking.NewVector(s.Layout())
 		if err != nil {

@@ -51,17 +51,17 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 1.0, bits = 48 }
 
 // With 10 of 500 parties in a round, the numbers of sums are those of ten: the fewest honest are
 // ten less all colluders, whom the server may have drawn, and those that may be missing. Two
-// submissions at epsilon 8 take a multiplier of .849 and ten one of 1.898, as in rounds of all.
+// submissions at epsilon 8 take a multiplier of 0.849 and ten one of 1.898, as in rounds of all.
 func TestSampledSums(t *testing.T) {
 	for _, c := range []struct {
 		parties, adversary string
 		survivors, members int
 		multiplier         float64
 	}{
-		{"per_round = 10, participations = 2, drop_out = 0.2", "cheating", 8, 10, .849},
-		{"per_round = 10, participations = 2, drop_out = 0.2, colluders = 3", "cheating", 8, 10, .849},
+		{"per_round = 10, participations = 2, drop_out = 0.2", "cheating", 8, 10, 0.849},
+		{"per_round = 10, participations = 2, drop_out = 0.2, colluders = 3", "cheating", 8, 10, 0.849},
 		{"per_round = 10, participations = 10, drop_out = 0.1", "semi-malicious", 8, 10, 1.898},
-		{"per_round = 10, participations = 2, drop_out = 0.5, colluders = 3", "curious", 5, 5, .849},
+		{"per_round = 10, participations = 2, drop_out = 0.5, colluders = 3", "curious", 5, 5, 0.849},
 		{"per_round = 400, participations = 80, drop_out = 0.2", "cheating", 320, 320, 0},
 		{"per_round = 100, participations = 20, drop_out = 0.3", "cheating", 68, 100, 2.684},
 	} {

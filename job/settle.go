@@ -298,7 +298,7 @@ func (x *settling) sessions() error {
 	roster, model := x.files.Roster.Digest(), sha256.Sum256(x.files.Model)
 	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled\n%x\n%x\n%x\n%.5e %.5e", declared,
 		roster, model, x.multiplier, x.out.encoder.Scale))
-	if x.files.Before != nil {
+	if x.out.before != nil {
 		before := sha256.Sum256(x.files.Before)
 		x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/4 settled\n%x\n%x", x.out.digest, before))
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/hushsum/hushsum/internal/dudect"
 )
 
-// Masking takes a time that depends neither on the key nor on the vector. leaky is what the test
-// would find.
+// Masking takes a time that depends neither on the key nor on the vector. The test finds leaky,
+// which does not.
 func TestMaskTiming(t *testing.T) {
 	layout := Layout{{3001, 20}}
 	type input struct {

@@ -5,28 +5,14 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/hushsum/hushsum/learning"
 )
 
 // Each way to have epsilon cost less holds over HTTP, with a node that is stopped and started again
 // on the way: the federation ends, nobody submits more often than was agreed, nobody is left out
 // but who was late, and epsilon stays within what was declared.
 func TestWaysToPayLess(t *testing.T) {
-	all, _, err := learning.Census(400, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	train, test, err := all.Split(0.25, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const parties, rounds = 5, 6
-	own, test, err := learning.Partition("iid", train, test,
-		learning.PartitionOptions{Clients: parties, Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own, test := census(t, parties)
 	for _, c := range []struct {
 		name, who, privacy, training string
 		each, most                   int // parties of a sum; sums that one may be in

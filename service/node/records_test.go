@@ -11,9 +11,9 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// Ten hospitals train over HTTP, and each record of theirs is what epsilon protects: the model is
-// that of the same steps in the clear, where next to no noise is added and all records are drawn.
-func TestRecordsBetweenMachines(t *testing.T) {
+// census deals 300 made-up rows to parties, and keeps 100 to judge by.
+func census(t *testing.T, parties int) (own []*learning.Dataset, test *learning.Dataset) {
+	t.Helper()
 	all, _, err := learning.Census(400, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -22,11 +22,18 @@ func TestRecordsBetweenMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, test, err := learning.Partition("iid", train, test,
-		learning.PartitionOptions{Clients: 10, Seed: 5})
+	own, test, err = learning.Partition("iid", train, test,
+		learning.PartitionOptions{Clients: parties, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return own, test
+}
+
+// Ten hospitals train over HTTP, and each record of theirs is what epsilon protects: the model is
+// that of the same steps in the clear, where next to no noise is added and all records are drawn.
+func TestRecordsBetweenMachines(t *testing.T) {
+	own, test := census(t, 10)
 	text := fmt.Sprintf(jobForm, 4, 0, test.Features) + fmt.Sprintf(`model.name = "logistic"
 training.lambda = 0.01
 server = { rule = "fedadam", rate = 0.3, beta1 = 0.9, average = 0.5 }
@@ -38,7 +45,7 @@ noise = "discrete-gaussian"
 multiplier = 1e-4
 bits = 50
 clip = 0.5
-`, train.Len())
+`, 300)
 	out := trainBetweenMachines(t, text, own, 0)
 	fed := out.fed
 	for round, who := range out.included {

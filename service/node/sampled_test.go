@@ -4,28 +4,14 @@ import (
 	"fmt"
 	"math"
 	"testing"
-
-	"github.com/hushsum/hushsum/learning"
 )
 
 // Thirty parties train over HTTP, six in each round, with a node that is stopped and started again
 // on the way: sums are of five or six, which could hold both colluders, nobody submits more often
 // than was agreed, and the noise is that of three.
 func TestSampledBetweenMachines(t *testing.T) {
-	all, _, err := learning.Census(400, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	train, test, err := all.Split(0.25, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const parties, rounds = 30, 6
-	own, test, err := learning.Partition("iid", train, test,
-		learning.PartitionOptions{Clients: parties, Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own, test := census(t, parties)
 	text := fmt.Sprintf(`name = "training"
 rounds = %d
 seed = 7

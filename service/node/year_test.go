@@ -190,7 +190,7 @@ func (w *yearWorld) restored(f *federation.Federation) {
 // each hospital has spent is the same by the server's ledger, by its own book, and to an accountant
 // that sees messages only.
 func TestYear(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	config := plainNode(t.TempDir())
 	seal, err := keyexchange.GenerateSealKey(nil)
@@ -214,6 +214,7 @@ func TestYear(t *testing.T) {
 	f := w.declare(federation.Files{Roster: w.roster(names), Text: []byte(`name = "year"
 rounds = 2
 parties = { roster = "roster.txt", drop_out = 0.2 }
+time = { step_time = "2m" }
 model.tensor = [ { name = "w", shape = [3] } ]
 privacy = { noise = "discrete-gaussian", epsilon = 1.0, clip = 1.0 }
 `)})

@@ -41,7 +41,7 @@ type Entry struct {
 	Ended    time.Time `json:"ended"` // zero: it goes on
 }
 
-// text is what a book's file has.
+// text is the content of a book's file.
 type text struct {
 	Format  int     `json:"format"`
 	Number  uint64  `json:"number"`
@@ -186,12 +186,13 @@ func (b *Book) check(entries []Entry, p *Policy, f *federation.Federation, name 
 }
 
 // lasting lists the entries of the last year, but for those whose epsilon is in another's: epsilons
-// and deltas of the rest add up, whatever any of them was chosen by (basic composition).
+// and deltas of the rest add up, whatever any of them was chosen by (basic composition). What was
+// spent in one that the party has not seen end it does not know, and the other may have less of it.
 func lasting(entries []Entry, now time.Time) (out []Entry) {
 	for _, e := range entries {
-		within := e.Ended.IsZero() || now.Sub(e.Ended) < year
+		goesOn := e.Ended.IsZero()
 		later := slices.ContainsFunc(entries, func(o Entry) bool { return o.Before == e.ID })
-		if within && !later {
+		if goesOn || now.Sub(e.Ended) < year && !later {
 			out = append(out, e)
 		}
 	}
@@ -208,6 +209,14 @@ func (b *Book) entry(f *federation.Federation) Entry {
 		out.Before = before.Federation
 	}
 	return out
+}
+
+// ended reports whether a federation has ended for this party, which then submits nothing in it.
+func (b *Book) ended(id string) (bool, error) {
+	t, err := b.read()
+	return slices.ContainsFunc(t.Entries, func(e Entry) bool {
+		return e.ID == id && !e.Ended.IsZero()
+	}), err
 }
 
 // begin enters a federation in which the party takes part from now on, if [Book.Check] allows it.

@@ -549,15 +549,20 @@ func seldom(t *testing.T) *federation.Federation {
 // fewOf reads a federation of four parties.
 func fewOf(t *testing.T, text string) *federation.Federation {
 	t.Helper()
-	var roster strings.Builder
-	for i := range 4 {
-		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(seedOf(i).Public().(ed25519.PublicKey)))
-	}
-	f, err := federation.New(federation.Files{Text: []byte(text), Roster: []byte(roster.String())})
+	f, err := federation.New(federation.Files{Text: []byte(text), Roster: fewRoster()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// fewRoster is the roster of p0 to p3.
+func fewRoster() []byte {
+	var roster strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&roster, "p%d %x\n", i, []byte(seedOf(i).Public().(ed25519.PublicKey)))
+	}
+	return []byte(roster.String())
 }
 
 // member is the first party of a federation, with a server and a folder.

@@ -132,7 +132,8 @@ const (
 	mostSeen    = 4
 )
 
-// Run takes part until the federation ends, and returns the last model's file. It fails
+// Run takes part until the federation ends, and returns the last model's file: at once, if it has
+// ended before by the party's book. It fails
 // with the context's error; with [ErrPolicy], [ErrBook], [ErrStored] or [ErrLocked] before anything
 // is sent; with [ErrServer] if the server is another; and with errors of the folder. A round
 // that the party has submitted in, or that would take it over what it agreed to, is no error:
@@ -149,6 +150,13 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	} else {
 		r.most = int64(p.Federation.Settled.Config(1).MaxMessage())
 		defer by.erase()
+	}
+	if p.Book != nil {
+		if over, err := p.Book.ended(p.Federation.ID); err != nil {
+			return nil, err
+		} else if over {
+			return r.last(ctx)
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.worker.Wait()

@@ -393,7 +393,7 @@ func TestCommand(t *testing.T) {
 	if err != nil || u.Vector[0] != 0 || u.Vector[1] != 0 || u.Loss != 0 {
 		t.Errorf("trained weights: %+v %v", u, err)
 	}
-	w.Coins = &job.Coins{Count: 9, Rate: .25, Most: 8, Clip: 2}
+	w.Coins = &job.Coins{Count: 9, Rate: 0.25, Most: 8, Clip: 2}
 	u, err = run(`cd "$HUSHSUM_WORK"; cp model.npz update.npz; grep -q '"rate":0.25,"most":8' round.json`)
 	if err != nil || u.Vector[0] != 1 {
 		t.Errorf("a sum over records: %+v %v", u, err)

@@ -60,7 +60,7 @@ type frame struct {
 	definition *Definition // of that kind
 }
 
-// backupHead is what the first frame has.
+// backupHead is the content of the first frame.
 type backupHead struct {
 	Created time.Time `json:"created"`
 }

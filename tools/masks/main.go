@@ -49,7 +49,7 @@ const (
 	keys                      // of rounds: one register, or of 512 bits eleven
 )
 
-// An operation is what is done with words of the vector and of the keystream.
+// An operation combines words of the vector with those of the keystream.
 type operation struct {
 	name     string
 	subtract bool

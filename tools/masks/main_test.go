@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The assembly in package masking is what the command writes.
+// The command writes the assembly in package masking, byte by byte.
 func TestGenerated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fused_amd64.s")
 	if out, err := exec.Command("go", "run", ".", "-out", path).CombinedOutput(); err != nil {
