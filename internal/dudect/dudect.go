@@ -4,7 +4,7 @@
 // distributions of times have one mean. It is for tests.
 //
 // A large |t| shows a dependence; a small one shows only that none was seen with so many
-// measurements on this machine. A test of a defence therefore runs beside a leaky twin
+// measurements on this machine. A test of a defence therefore runs next to a leaky twin
 // that the same number of measurements must find.
 package dudect
 

@@ -19,7 +19,7 @@ type Instance struct {
 	Samples     int     // coefficients that the attacker may use
 }
 
-// Cost is what the cheapest primal attack takes.
+// Cost states what the cheapest primal attack takes.
 type Cost struct {
 	BlockSize int // of the reduction, β
 	Lattice   int // dimension of the lattice

@@ -65,7 +65,7 @@ var public = map[string]string{
 	"masking":     "Layout Segment",
 	"noise":       "Exact Family Law Shares Sum Table",
 	"oblivious":   "Candidates Claim Coins Config Noise PeerError Sampling",
-	"oneshot":     "Config Envelope Figures KEM MemberError PartyError Terms",
+	"oneshot":     "Config Envelope Evidence Figures KEM MemberError PartyError Terms",
 	"protocol": "Adversary Carrier Config Envelope Local MissingError Params Party PartyError " +
 		"Recovery Step Submission Summer",
 	"shamir": "Combiner Feldman IndexError Packing Pedersen WrongSharesError",

@@ -42,7 +42,7 @@ func (r *Ring) AppendPacked(b []byte, c []uint64) []byte {
 	return b
 }
 
-// CheckPacked returns nil if b is what AppendPacked makes of n coefficients, each
+// CheckPacked returns nil if AppendPacked makes b of n coefficients, each
 // below q. It fails with [ErrLength] or [ErrCanonical].
 func (r *Ring) CheckPacked(b []byte, n int) error {
 	if len(b) != r.PackedSize(n) {
@@ -51,9 +51,9 @@ func (r *Ring) CheckPacked(b []byte, n int) error {
 	if used := n * r.bits % 8; used != 0 && b[len(b)-1]>>used != 0 {
 		return ErrCanonical
 	}
-	bad := uint64(0)
+	k, bad := fast.checkPacked(r, b, n)
 	var block [64]uint64
-	for k := 0; k < n; k += len(block) {
+	for ; k < n; k += len(block) {
 		for _, x := range r.block(&block, b, k, n) {
 			bad |= r.q - 1 - x // the highest bit is set if x is q or more
 		}
@@ -68,7 +68,7 @@ func (r *Ring) CheckPacked(b []byte, n int) error {
 // CheckPacked for len(dst).
 func (r *Ring) AddPacked(dst []uint64, b []byte) {
 	var block [64]uint64
-	for k := 0; k < len(dst); k += len(block) {
+	for k := fast.addPacked(r, dst, b); k < len(dst); k += len(block) {
 		sums := dst[k:]
 		for i, x := range r.block(&block, b, k, len(dst)) {
 			sums[i] = r.once(sums[i] + x)
@@ -76,35 +76,23 @@ func (r *Ring) AddPacked(dst []uint64, b []byte) {
 	}
 }
 
-// block reads coefficients k to k + 63 of n, those that there are. As 64
-// coefficients fill whole words, each block begins with one.
+// block reads coefficients k to k + 63 of n, those that there are. As eight coefficients fill whole
+// bytes, each block begins with one, for k a multiple of eight. A coefficient of 50 bits at most
+// lies within the eight bytes that begin with its first.
 func (r *Ring) block(out *[64]uint64, b []byte, k, n int) []uint64 {
 	b = b[k*r.bits/8:]
-	mask := uint64(1)<<r.bits - 1
 	count := min(64, n-k)
-	var word uint64 // its lowest have bits are still to be read
-	have := 0
-	for i := range count {
-		x := word
-		if have < r.bits {
-			if len(b) >= 8 {
-				word = binary.LittleEndian.Uint64(b)
-				b = b[8:]
-			} else {
-				word = 0
-				for j, c := range b {
-					word |= uint64(c) << (8 * j)
-				}
-				b = nil
-			}
-			x |= word << have
-			word >>= r.bits - have
-			have += 64
-		} else {
-			word >>= r.bits
-		}
-		have -= r.bits
-		out[i] = x & mask
+	var padded [8*MaxModulusBits + 8]byte
+	if len(b) < 8*r.bits+8 {
+		copy(padded[:], b)
+		b = padded[:]
+	}
+	b = b[:8*r.bits+8]
+	mask := uint64(1)<<r.bits - 1
+	at := 0
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += r.bits
 	}
 	return out[:count]
 }

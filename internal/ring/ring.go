@@ -33,6 +33,8 @@ type Ring struct {
 	psiInv, psiInvShoup []uint64
 	nInv, nInvShoup     uint64
 	oneShoup            uint64
+
+	floating floating // for the path in use
 }
 
 // New returns the ring of degree n modulo the prime q. It panics if n is not a
@@ -51,6 +53,7 @@ func New(n int, q uint64) *Ring {
 	r.psiInv, r.psiInvShoup = r.powers(inv)
 	r.nInv = r.pow(uint64(n), q-2)
 	r.nInvShoup, r.oneShoup = r.shoup(r.nInv), r.shoup(1)
+	r.floating = r.newFloating()
 	return r
 }
 
@@ -108,16 +111,22 @@ func (r *Ring) Centred(x uint64) int64 {
 	return int64(x) - int64(r.q)&(int64(r.q/2-x)>>63)
 }
 
-// A Factor is an element by which many others are multiplied: its transform, times
-// 2^64. Erase it with clear.
+// A Factor is an element by which many others are multiplied: its transform, as the path in use
+// takes it, or times 2^64 for the portable code. Erase it with clear.
 type Factor []uint64
 
 // NewFactor returns the factor of the element with the given coefficients, which
 // are small: |c| < q.
-func (r *Ring) NewFactor(c []int64) Factor {
+func (r *Ring) NewFactor(c []int64) Factor { return r.newFactor(fast, c) }
+
+func (r *Ring) newFactor(p *path, c []int64) Factor {
 	f := make(Factor, r.n)
 	r.FromSigned(f, c)
 	r.ntt(f)
+	if p.serves(r.n) {
+		p.prepare(f)
+		return f
+	}
 	for i, x := range f {
 		f[i] = r.montgomery(x, r.r2)
 	}
@@ -126,7 +135,13 @@ func (r *Ring) NewFactor(c []int64) Factor {
 
 // MulInto sets dst to the coefficients of a·f, where a is an element in transformed
 // form, as [Ring.Expand] makes them. dst and a have N entries and may be one.
-func (r *Ring) MulInto(dst, a []uint64, f Factor) {
+func (r *Ring) MulInto(dst, a []uint64, f Factor) { r.mulInto(fast, dst, a, f) }
+
+func (r *Ring) mulInto(p *path, dst, a []uint64, f Factor) {
+	if p.serves(r.n) {
+		p.mulInto(r, dst, a, f)
+		return
+	}
 	dst, f = dst[:len(a)], f[:len(a)]
 	for i, x := range a {
 		dst[i] = r.montgomery(x, f[i])

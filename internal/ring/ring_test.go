@@ -266,3 +266,30 @@ func BenchmarkRing(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPacked measures a server's work on the coefficients of a submission of 100,000 values.
+func BenchmarkPacked(b *testing.B) {
+	r := New(2048, moduli[1])
+	values := make([]uint64, 100_000)
+	for i := range values {
+		values[i] = uint64(i) * 80_000
+	}
+	packed := r.AppendPacked(nil, values)
+	b.Run("append", func(b *testing.B) {
+		for b.Loop() {
+			packed = r.AppendPacked(packed[:0], values)
+		}
+	})
+	b.Run("check", func(b *testing.B) {
+		for b.Loop() {
+			if err := r.CheckPacked(packed, len(values)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("add", func(b *testing.B) {
+		for b.Loop() {
+			r.AddPacked(values, packed)
+		}
+	})
+}

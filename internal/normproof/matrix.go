@@ -1,0 +1,152 @@
+package normproof
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"math/bits"
+
+	"filippo.io/edwards25519"
+)
+
+// A matrix has entries −1, 0 and 1, with probabilities ¼, ½ and ¼, and a multiple of four rows. A
+// keystream has it column by column: entry (i, j) is bit 2(i mod 4) less bit 2(i mod 4) + 1 of byte
+// j·rows/4 + ⌊i/4⌋. It is read once, from the first column on.
+type matrix struct {
+	rows   int
+	stream cipher.Stream
+	buffer []byte
+}
+
+// columns is how many are in the buffer at a time.
+const columns = 256
+
+// next returns the bytes of the next n columns, at most so many as fit the buffer.
+func (m *matrix) next(n int) []byte {
+	if m.buffer == nil {
+		m.buffer = make([]byte, columns*m.rows/4)
+	}
+	b := m.buffer[:n*m.rows/4]
+	clear(b)
+	m.stream.XORKeyStream(b, b)
+	return b
+}
+
+// times adds the next columns, as many as there are values, each times its value, to sums. Its time
+// does not depend on the values.
+func (m *matrix) times(sums, values []int64) {
+	for len(values) > 0 {
+		n := min(columns, len(values))
+		bytes := m.next(n)
+		for g := range m.rows / 4 {
+			four := (*[4]int64)(sums[4*g:])
+			s0, s1, s2, s3 := four[0], four[1], four[2], four[3]
+			at := g
+			for _, v := range values[:n] {
+				x := int64(bytes[at])
+				at += m.rows / 4
+				s0 += (x&1 - x>>1&1) * v
+				s1 += (x>>2&1 - x>>3&1) * v
+				s2 += (x>>4&1 - x>>5&1) * v
+				s3 += (x>>6&1 - x>>7) * v
+			}
+			four[0], four[1], four[2], four[3] = s0, s1, s2, s3
+		}
+		values = values[n:]
+	}
+}
+
+// combine returns for each byte of a column what its four rows add up to, by weights: T[g][b] is
+// Σ entry_k·weights[4g + k]. plus and minus add a weight to a sum and take it off.
+func combine[T, W any](weights []W, plus, minus func(*T, *W)) [][256]T {
+	out := make([][256]T, len(weights)/4)
+	for g := range out {
+		for b := 1; b < 256; b++ {
+			k := (bits.Len(uint(b)) - 1) / 2
+			sum := out[g][b&^(3<<(2*k))]
+			switch b >> (2 * k) {
+			case 1:
+				plus(&sum, &weights[4*g+k])
+			case 2:
+				minus(&sum, &weights[4*g+k])
+			}
+			out[g][b] = sum
+		}
+	}
+	return out
+}
+
+// wide is an integer of 320 bits in two's complement, the lowest word first.
+type wide [5]uint64
+
+func (w *wide) add(v *wide) {
+	var c uint64
+	w[0], c = bits.Add64(w[0], v[0], 0)
+	w[1], c = bits.Add64(w[1], v[1], c)
+	w[2], c = bits.Add64(w[2], v[2], c)
+	w[3], c = bits.Add64(w[3], v[3], c)
+	w[4], _ = bits.Add64(w[4], v[4], c)
+}
+
+func (w *wide) sub(v *wide) {
+	var c uint64
+	for i := range w {
+		w[i], c = bits.Sub64(w[i], v[i], c)
+	}
+}
+
+func (w *wide) scalar() *edwards25519.Scalar {
+	negative := w[4]>>63 == 1
+	if negative {
+		v := *w
+		*w = wide{}
+		w.sub(&v)
+	}
+	b := make([]byte, 64)
+	for i := range 8 * len(w) {
+		b[i] = byte(w[i/8] >> (8 * (i % 8)))
+	}
+	out := fromWide(b)
+	if negative {
+		out.Negate(out)
+	}
+	return out
+}
+
+// weigh adds to each of sums the next column, its rows times weights.
+func (m *matrix) weigh(sums, weights []*edwards25519.Scalar) {
+	wides := make([]wide, len(weights))
+	for i, c := range weights {
+		for j, b := range c.Bytes() {
+			wides[i][j/8] |= uint64(b) << (8 * (j % 8))
+		}
+	}
+	table := combine(wides, (*wide).add, (*wide).sub)
+	for at := range sums {
+		var sum wide
+		for g, b := range m.next(1) {
+			sum.add(&table[g][b])
+		}
+		sums[at].Add(sums[at], sum.scalar())
+	}
+}
+
+// test adds to sums[t][j] what the next column j adds up to by tables[t], for as many columns as
+// sums[t] has. It takes matrices of a multiple of 16 rows.
+func (m *matrix) test(sums [][]int64, tables [][][256]int64) {
+	for first := 0; first < len(sums[0]); first += columns {
+		n := min(columns, len(sums[0])-first)
+		bytes := m.next(n)
+		// Four groups of a test at a time stay in the fastest cache.
+		for g := 0; g < m.rows/4; g += 4 {
+			for t, table := range tables {
+				t0, t1, t2, t3 := &table[g], &table[g+1], &table[g+2], &table[g+3]
+				at, part := g, sums[t][first:first+n]
+				for j, sum := range part {
+					b := binary.LittleEndian.Uint32(bytes[at:])
+					at += m.rows / 4
+					part[j] = sum + t0[b&255] + t1[b>>8&255] + t2[b>>16&255] + t3[b>>24]
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package normproof
+
+import (
+	"math/big"
+
+	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/pedersen"
+)
+
+// Fits reports whether the values that a member got, of f_0 and then of the polynomials of the key,
+// at x, lie on the dealing. It does unless the dealer cheats, if the dealing and all of the
+// statement are those that the dealer signed. It fails with [ErrShape] or [ErrEncoding].
+func (s *Scheme) Fits(
+	t *Statement, d *Dealing, x uint32, values []*edwards25519.Scalar,
+) (bool, error) {
+	if len(values) != 1+s.polynomials {
+		return false, ErrShape
+	}
+	_, combined, err := s.parse(d)
+	if err != nil {
+		return false, err
+	}
+	h0 := s.dealingHash(t, d.Key[:], d.Mask[:])
+	got := horner(values, challenge(&h0, labelGamma))
+	return got.Equal(horner(combined, small(uint64(x)))) == 1, nil
+}
+
+// horner returns Σ c[i]·x^i.
+func horner(c []*edwards25519.Scalar, x *edwards25519.Scalar) *edwards25519.Scalar {
+	sum := edwards25519.NewScalar()
+	for i := len(c) - 1; i >= 0; i-- {
+		sum.MultiplyAdd(sum, x, c[i])
+	}
+	return sum
+}
+
+// Verify returns nil if the proof holds, the same for everybody. It fails with [ErrShape] for a
+// statement that the caller made wrongly, with [ErrEncoding] or with [ErrProof]; whoever signed
+// dealing and proof is to blame for either of these.
+func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
+	if err := s.check(t); err != nil {
+		return err
+	}
+	p, err := s.decode(encoded)
+	if err != nil {
+		return err
+	}
+	dealt, combined, err := s.parse(d)
+	if err != nil {
+		return err
+	}
+	p.points[ofKey], p.points[ofMask] = dealt[0], dealt[1]
+
+	h0 := s.dealingHash(t, d.Key[:], d.Mask[:])
+	gamma := challenge(&h0, labelGamma)
+	h1 := rowsHash(&h0, d.Combined)
+	h2 := hash(labelTests, h1[:], p.sums[:])
+	h3 := hash(labelFlood, h2[:], p.flood[:])
+	h4 := hash(labelSum, h3[:], p.sumsEncoded)
+	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
+	chi := challenge(&h5, labelChallenge)
+
+	sums := make([]*edwards25519.Scalar, floodRows)
+	for i := range sums {
+		sums[i] = p.flooded[i].scalar()
+	}
+	e := s.equation(s.fold(t, &h1, &h2), &h1, &h3, &h4, sums, gamma, combined)
+	want := new(edwards25519.Scalar).MultiplyAdd(chi, e.total, p.tested)
+	if e.of(p.responses).Equal(want) != 1 {
+		return ErrProof
+	}
+	if !pedersen.IsSmall(s.difference(p, chi, encoded, &h5)) {
+		return ErrProof
+	}
+	return nil
+}
+
+// groups returns where the witnesses of each commitment begin and end.
+func (s *Scheme) groups() [commitments][2]int {
+	return [commitments][2]int{
+		ofKey:   {0, s.Degree},
+		ofMask:  {s.mask, s.count},
+		ofSums:  {s.Degree, s.quotients},
+		ofFlood: {s.quotients, s.mask},
+	}
+}
+
+// normPlaces returns the places of the numbers of which the squares add up to a limit: sums, then
+// the four squares.
+func (s *Scheme) normPlaces(i int) []int {
+	at, squares := s.Degree, s.squares
+	if i == 1 {
+		at, squares = s.keySums, s.keySquares
+	}
+	places := make([]int, 0, rows+4)
+	for j := range rows {
+		places = append(places, at+j)
+	}
+	for j := range 4 {
+		places = append(places, squares+j)
+	}
+	return places
+}
+
+// limit returns slack times the square of the bound on what the sums are of.
+func (s *Scheme) limit(i int) *big.Int {
+	bound := s.Bound
+	if i == 1 {
+		bound = s.KeyBound
+	}
+	return new(big.Int).Mul(big.NewInt(slack), new(big.Int).SetUint64(bound))
+}
+
+// difference returns a sum of the differences of both sides of all equations between points, each
+// times a weight made from the whole proof: with one that differs by more than a point of small
+// order, the sum does but for one weight in 2^252.
+func (s *Scheme) difference(
+	p *proof, chi *edwards25519.Scalar, encoded []byte, h5 *[32]byte,
+) *edwards25519.Point {
+	h := hash(labelCombine, h5[:], encoded)
+	base := challenge(&h, labelCombine)
+	weight := small(1)
+	scalars := make([]*edwards25519.Scalar, firstPoint+s.count)
+	blind, norm := edwards25519.NewScalar(), edwards25519.NewScalar()
+	scalars[blindPoint], scalars[normPoint] = blind, norm
+	var terms []pedersen.Term
+	minus := func(c *edwards25519.Scalar, point *edwards25519.Point) {
+		terms = append(terms, pedersen.Term{Scalar: new(edwards25519.Scalar).Negate(c), Point: point})
+	}
+	for i, group := range s.groups() { // Com(responses) = A + χ·C
+		for j := group[0]; j < group[1]; j++ {
+			scalars[firstPoint+j] = new(edwards25519.Scalar).Multiply(weight, p.responses[j])
+		}
+		blind.MultiplyAdd(weight, p.blinds[i], blind)
+		minus(weight, p.firstPoints[i])
+		minus(new(edwards25519.Scalar).Multiply(weight, chi), p.points[i])
+		weight = new(edwards25519.Scalar).Multiply(weight, base)
+	}
+	for i := range p.norms { // (Σ responses² − χ²·limit)·H + blind·F = E_0 + χ·E_1
+		squares := edwards25519.NewScalar()
+		for _, j := range s.normPlaces(i) {
+			squares.MultiplyAdd(p.responses[j], p.responses[j], squares)
+		}
+		limit := new(edwards25519.Scalar).Multiply(chi, scalarOf(s.limit(i)))
+		squares.Subtract(squares, limit.Multiply(limit, chi))
+		norm.MultiplyAdd(weight, squares, norm)
+		blind.MultiplyAdd(weight, p.normBlinds[i], blind)
+		minus(weight, p.normPoints[i][0])
+		minus(new(edwards25519.Scalar).Multiply(weight, chi), p.normPoints[i][1])
+		weight = new(edwards25519.Scalar).Multiply(weight, base)
+	}
+	return s.points().SumVarTime(scalars, terms)
+}
+
+// scalarOf returns a public number of less than 128 bits.
+func scalarOf(x *big.Int) *edwards25519.Scalar {
+	low := new(big.Int).And(x, new(big.Int).SetUint64(^uint64(0)))
+	return pair(low.Uint64(), new(big.Int).Rsh(x, 64).Uint64())
+}
