@@ -45,7 +45,7 @@ func kind(m Mechanism) string {
 
 // oneAdjacency refuses steps about two neighbouring relations: what is true of
 // a client that joins says nothing of one that is exchanged. rounds tells of rounds
-// beside them, which are under zero-out adjacency.
+// next to them, which are under zero-out adjacency.
 func oneAdjacency(steps []Step, rounds bool) error {
 	joins, exchanged := rounds, false
 	for _, s := range steps {

@@ -150,7 +150,7 @@ func TestOneAdjacency(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// In the server's view too, and beside rounds of any law.
+	// In the server's view too, and together with rounds of any law.
 	for name, first := range map[string]func(*Ledger) error{
 		"sampled": func(l *Ledger) error { return l.Spend(joins, "ann") },
 		"round":   func(l *Ledger) error { return l.SpendRound(exampleRound(), "ann") },

@@ -36,7 +36,7 @@ type settings struct {
 
 // convolve composes the spectra. The tilted masses of every part are at most 1
 // in sum, so their transforms are at most 1 in modulus and every error below is
-// small beside the tilted law, whose bulk sits where δ is read off.
+// small compared with the tilted law, whose bulk sits where δ is read off.
 //
 // Rounding of a transform of length N of masses of sum ≤ 1: every intermediate
 // value of the fast algorithm is a sum of unimodular multiples of inputs, so each

@@ -9,7 +9,7 @@ import (
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
-// tester is what *testing.T, *testing.B and *rapid.T share.
+// tester has the methods that *testing.T, *testing.B and *rapid.T share.
 type tester interface {
 	Helper()
 	Fatal(...any)

@@ -49,8 +49,8 @@ func (k *coupling) gap(r float64) float64 {
 	return math.Min(1, math.Min(b, c)*(1+16*unit))
 }
 
-// charge bounds by how much the split curve exceeds the true one at eps; far is
-// what losses too far from eps to be summed may add to it.
+// charge bounds by how much the split curve exceeds the true one at eps; far
+// bounds what losses too far from eps to be summed may add to it.
 func (k *coupling) charge(eps, far float64) float64 {
 	if k.v == 0 {
 		return 0

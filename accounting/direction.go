@@ -293,7 +293,7 @@ func (d direction) epsilon(delta float64) Bound {
 		}
 		best.Lower = math.Max(best.Lower, low)
 		// Several times the width aimed at is the sign of a law with a scale finer
-		// than its deviation: rare jumps beside a narrow bulk.
+		// than its deviation: rare jumps on top of a narrow bulk.
 		wide := (best.Upper - best.Lower) / (5*tolerance*best.Upper + 1e-9)
 		if !ok || wide <= 1 {
 			break

@@ -237,7 +237,7 @@ func (t *table) span(tail float64) (lo, hi float64) {
 		if math.IsInf(a.l, 0) {
 			continue
 		}
-		// An atom too light to matter beside the tail of all others is cut; the
+		// An atom too light to matter next to the tail of all others is cut; the
 		// lattice still charges it.
 		if a.p+a.q > tail/float64(len(t.list)) {
 			lo, hi = math.Min(lo, a.l), math.Max(hi, a.l)

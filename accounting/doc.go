@@ -13,10 +13,10 @@
 // al. 2022), the lower one by a contraction of the same law (see lower.go), or,
 // where losses are few and far apart, by a coupling with it (see coupling.go).
 // Tails cut off, aliasing and the rounding of the Fourier transform are
-// charged to δ; an exponential tilt keeps those charges small beside δ itself,
+// charged to δ; an exponential tilt keeps those charges small next to δ itself,
 // down to δ = 1e-15 and beyond.
 //
-// Beside it stand Rényi and zero-concentrated accounting, the analytic
+// The package also has Rényi and zero-concentrated accounting, the analytic
 // Gaussian mechanism, the classical theorems as named references, calibration
 // on the certified upper bound, the two adversary views of a secure-aggregation
 // round ([Round]) and a [Ledger] that refuses the round that would overspend.

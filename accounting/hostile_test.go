@@ -21,6 +21,7 @@ func TestHostileCompositions(t *testing.T) {
 		Laplace{1e-6}, Laplace{1e9}, farTail, Sampled{Laplace{1e3}, 0.5},
 		DiscreteLaplace{1e-3, 1}, DiscreteLaplace{1e5, 1000}, Sampled{DiscreteLaplace{0.1, 3}, 0.01},
 		DiscreteGaussian{0.05, 1}, DiscreteGaussian{300, 7}, Sampled{DiscreteGaussian{0.3, 1}, 1e-4},
+		Binomial{3, 1}, Binomial{1 << 20, 9}, Sampled{Binomial{100, 1}, 0.01},
 		Skellam{1e-3, 5}, Skellam{1e4, 3}, RandomisedResponse{1000, 2}, RandomisedResponse{1e-9, 1000},
 		Pair{P: []float64{1, 0}, Q: []float64{0, 1}}, Pair{P: []float64{1}, Q: []float64{1}},
 		Pair{P: []float64{0.5, 0.5, 0}, Q: []float64{0.5, 0, 0.5}},
@@ -97,7 +98,7 @@ func TestManySteps(t *testing.T) {
 	}
 	g := mustEpsilon(t, 1e-6, Step{Gaussian{math.Sqrt(1e15) / 1e6}, 10})
 	if s.Upper < g.Lower || s.Upper > (1+1e-9)*g.Upper {
-		t.Errorf("%v beside Gaussian %v", s, g)
+		t.Errorf("%v, and Gaussian %v", s, g)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Ledger is a client-level odometer and filter: it records what each client has
@@ -130,6 +131,33 @@ func (l *Ledger) SpendRounds(r Round, count int, clients ...string) error {
 		r.Signs = &signs
 	}
 	return l.spend(charge{Round: &r, Count: count}, clients)
+}
+
+// Left returns for each client how many more equal rounds its budget allows, most at the most.
+func (l *Ledger) Left(r Round, most int, clients ...string) ([]int, error) {
+	out, known := make([]int, len(clients)), map[string]int{}
+	for i, id := range clients {
+		// Clients with equal accounts and budgets share one search.
+		t := l.Budget(id)
+		k := fmt.Sprintf("%x %x %s", t.Epsilon, t.Delta, fingerprint(l.accounts[id]))
+		n, ok := known[k]
+		if !ok {
+			var failed error
+			n = sort.Search(most, func(n int) bool {
+				err := l.Clone().SpendRounds(r, n+1, id)
+				if err != nil && !errors.Is(err, ErrBudget) {
+					failed = err
+				}
+				return err != nil
+			})
+			if failed != nil {
+				return nil, failed
+			}
+			known[k] = n
+		}
+		out[i] = n
+	}
+	return out, nil
 }
 
 // Spend records mechanisms instead of a round, under the same rule. In the view

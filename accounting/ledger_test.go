@@ -57,6 +57,46 @@ func TestLedgerStopsBeforeOverspending(t *testing.T) {
 	}
 }
 
+// How many rounds are left is how many are recorded one by one, for each client.
+func TestLedgerLeft(t *testing.T) {
+	l, err := NewLedger(ServerView, Target{10, 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.SetBudget("shy", Target{4, 1e-5}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.SetBudget("spent", Target{1e-9, 1e-5}); err != nil {
+		t.Fatal(err)
+	}
+	r := exampleRound()
+	if err := l.SpendRounds(r, 2, "old"); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"new", "old", "shy", "spent", "newer"}
+	left, err := l.Left(r, 1000, names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		n := 0
+		for own := l.Clone(); own.SpendRound(r, name) == nil; n++ {
+		}
+		if left[i] != n || (n == 0) != (name == "spent") {
+			t.Errorf("%s: %d rounds are left, and %d are recorded", name, left[i], n)
+		}
+	}
+	if left[1] != left[0]-2 || left[2] >= left[0] {
+		t.Error(left)
+	}
+	if some, err := l.Left(r, 3, names...); err != nil || some[0] != 3 || some[3] != 0 {
+		t.Errorf("of 3: %v, %v", some, err)
+	}
+	if left, err := l.Left(Round{}, 3, "new"); !errors.Is(err, ErrConfig) {
+		t.Errorf("of no round: %v, %v", left, err)
+	}
+}
+
 // A refused round leaves every account as it was, and mechanisms may mix.
 func TestLedgerMixedRoundsAndFile(t *testing.T) {
 	l, err := NewLedger(PublicView, Target{8, 1e-6})
@@ -75,6 +115,7 @@ func TestLedgerMixedRoundsAndFile(t *testing.T) {
 		},
 		func() error { return l.Spend(Step{ReplaceOne{Gaussian{9}, 0.5}, 1}, "d") },
 		func() error { return l.Spend(Step{Skellam{100, 1}, 1}, "c") },
+		func() error { return l.Spend(Step{Binomial{100, 1}, 1}, "c") },
 		func() error { return l.Spend(Step{DiscreteGaussian{9, 1}, 1}, "c") },
 		func() error { return l.Spend(Step{DiscreteLaplace{9, 1}, 1}, "c") },
 		func() error { return l.Spend(Step{RandomisedResponse{0.1, 3}, 1}, "c") },

@@ -31,6 +31,7 @@ type mechanismJSON struct {
 	DiscreteLaplace    *DiscreteLaplace    `json:"discrete_laplace,omitempty"`
 	DiscreteGaussian   *DiscreteGaussian   `json:"discrete_gaussian,omitempty"`
 	Skellam            *Skellam            `json:"skellam,omitempty"`
+	Binomial           *Binomial           `json:"binomial,omitempty"`
 	RandomisedResponse *RandomisedResponse `json:"randomised_response,omitempty"`
 	Pair               *Pair               `json:"pair,omitempty"`
 	Sampled            *wrappedJSON        `json:"sampled,omitempty"`
@@ -159,6 +160,8 @@ func encodeMechanism(m Mechanism) (out mechanismJSON, err error) {
 		out.DiscreteGaussian = &v
 	case Skellam:
 		out.Skellam = &v
+	case Binomial:
+		out.Binomial = &v
 	case RandomisedResponse:
 		out.RandomisedResponse = &v
 	case Pair:
@@ -180,6 +183,7 @@ func (e mechanismJSON) decode() (Mechanism, error) {
 	found = withSet(found, e.DiscreteLaplace)
 	found = withSet(found, e.DiscreteGaussian)
 	found = withSet(found, e.Skellam)
+	found = withSet(found, e.Binomial)
 	found = withSet(found, e.RandomisedResponse)
 	found = withSet(found, e.Pair)
 	if e.Sampled != nil {

@@ -9,7 +9,7 @@ import (
 // A Mechanism is one randomised step: the laws of its output with and without
 // one client. The mechanisms are the exported structs of this package
 // ([Gaussian], [Laplace], [DiscreteLaplace], [DiscreteGaussian], [Skellam],
-// [RandomisedResponse], [Pair]) and what wraps them ([Sampled], [ReplaceOne]).
+// [Binomial], [RandomisedResponse], [Pair]) and what wraps them ([Sampled], [ReplaceOne]).
 type Mechanism interface {
 	// law returns the privacy-loss law of one step, or an error that wraps
 	// ErrConfig, ErrUnsupported or ErrTooLarge.
@@ -19,7 +19,7 @@ type Mechanism interface {
 	key() string
 }
 
-// A law is what discretisation needs to know of one step.
+// A law tells the discretisation what it needs to know of one step.
 type law interface {
 	// guide returns points (loss, ln P, ln Q) that approximate the law; they
 	// choose tilt, window and step and carry no guarantee.

@@ -178,7 +178,7 @@ func gaussianOutcomes(shares int, sigma float64, k int) outcomes {
 	return out
 }
 
-// Every lower bound that is printed has a neighbour: here is what each adds, by name, and
+// Every lower bound that is printed has a neighbour: this lists what each adds, by name, and
 // that it attains the bound. Where none is known the bound is 0.
 func TestLowerBoundsAreAttained(t *testing.T) {
 	lap := func(s Sensitivity) Round {

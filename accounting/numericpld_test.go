@@ -183,51 +183,55 @@ func vectorOf(t *testing.T, name string) (out []int) {
 func TestRandomRoundsInside(t *testing.T) {
 	settings := suite.Size(2, 3, 200, 200)
 	for _, family := range Families() {
-		rng := rand.New(rand.NewSource(int64(family)))
-		widest, sum := 0.0, 0.0
-		for i := range settings {
-			r, rounds, delta := randomRound(rng, family)
-			spent, err := r.Spent(ServerView, rounds, delta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := r.Update.Sensitivity.check()
-			if err != nil {
-				t.Fatal(err)
-			}
-			named, q := vectorOf(t, spent.Neighbour), r.rate(ServerView)
-			name := fmt.Sprintf("%v %d: %+v, %d rounds, δ = %.2g", family, i, r, rounds, delta)
-			if !s.holds(named) || (len(named) == 0) != (spent.Lower == 0) {
-				t.Errorf("%s: %q is not within %v", name, spent.Neighbour, s)
-				continue
-			}
-			law := integerLaw(r, r.Shares)
-			for k, vector := range [][]int{named, randomVector(rng, s)} {
-				var pairs []outcomes
-				if q < 1 {
-					pairs = []outcomes{pairOf(law, vector).sampled(q)}
-				} else {
-					for _, by := range vector {
-						pairs = append(pairs, pairOf(law, []int{by}))
-					}
-				}
-				low, high := numericEpsilon(pairs, rounds, delta)
-				if low > spent.Upper*(1+1e-6) {
-					t.Errorf("%s: %v spends %v, above %v by %s", name, vector, low, spent.Upper,
-						spent.Accountant)
-				}
-				if k == 0 && high < spent.Lower*(1-1e-6) {
-					t.Errorf("%s: %v spends %v, below %v", name, vector, high, spent.Lower)
+		t.Run(family.String(), func(t *testing.T) { randomRoundsInside(t, family, settings) })
+	}
+}
+
+func randomRoundsInside(t *testing.T, family Family, settings int) {
+	rng := rand.New(rand.NewSource(int64(family)))
+	widest, sum := 0.0, 0.0
+	for i := range settings {
+		r, rounds, delta := randomRound(rng, family)
+		spent, err := r.Spent(ServerView, rounds, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := r.Update.Sensitivity.check()
+		if err != nil {
+			t.Fatal(err)
+		}
+		named, q := vectorOf(t, spent.Neighbour), r.rate(ServerView)
+		name := fmt.Sprintf("%v %d: %+v, %d rounds, δ = %.2g", family, i, r, rounds, delta)
+		if !s.holds(named) || (len(named) == 0) != (spent.Lower == 0) {
+			t.Errorf("%s: %q is not within %v", name, spent.Neighbour, s)
+			continue
+		}
+		law := integerLaw(r, r.Shares)
+		for k, vector := range [][]int{named, randomVector(rng, s)} {
+			var pairs []outcomes
+			if q < 1 {
+				pairs = []outcomes{pairOf(law, vector).sampled(q)}
+			} else {
+				for _, by := range vector {
+					pairs = append(pairs, pairOf(law, []int{by}))
 				}
 			}
-			if spent.Upper > 0 {
-				w := 1 - spent.Lower/spent.Upper
-				widest, sum = math.Max(widest, w), sum+w
+			low, high := numericEpsilon(pairs, rounds, delta)
+			if low > spent.Upper*(1+1e-6) {
+				t.Errorf("%s: %v spends %v, above %v by %s", name, vector, low, spent.Upper,
+					spent.Accountant)
+			}
+			if k == 0 && high < spent.Lower*(1-1e-6) {
+				t.Errorf("%s: %v spends %v, below %v", name, vector, high, spent.Lower)
 			}
 		}
-		t.Logf("%v: %d settings, width %.2g on average, %.2g at most", family, settings,
-			sum/float64(settings), widest)
+		if spent.Upper > 0 {
+			w := 1 - spent.Lower/spent.Upper
+			widest, sum = math.Max(widest, w), sum+w
+		}
 	}
+	t.Logf("%v: %d settings, width %.2g on average, %.2g at most", family, settings,
+		sum/float64(settings), widest)
 }
 
 // holds reports whether a vector is within the norms.

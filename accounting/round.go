@@ -16,7 +16,7 @@ type Lane struct {
 	Sensitivity Sensitivity
 }
 
-// Round is what one round of a secure-aggregation session spends: plain figures
+// Round states what one round of a secure-aggregation session spends: plain figures
 // that the caller copies from its configuration.
 type Round struct {
 	Family Family
@@ -89,7 +89,7 @@ func (v View) String() string {
 	return fmt.Sprintf("view(%d)", int(v))
 }
 
-// Spent is what a run has spent in one view.
+// Spent reports what a run has spent in one view.
 type Spent struct {
 	// Bound is attained at its lower end by Neighbour, if that is above 0. Over vectors
 	// under discrete Laplace noise the two ends are up to a tenth apart, further with

@@ -47,7 +47,7 @@ func TestViews(t *testing.T) {
 	z := 100 * math.Sqrt(80) / 300
 	g := mustEpsilon(t, 1e-6, Step{Gaussian{z}, 10})
 	if server.Upper < g.Lower || server.Upper > (1+1e-5)*g.Upper {
-		t.Errorf("server %v beside Gaussian %v", server.Upper, g)
+		t.Errorf("server %v, and Gaussian %v", server.Upper, g)
 	}
 	r.HiddenSchedule = false
 	if _, known, err := r.Views(10, 1e-6); err != nil || known.Upper != server.Upper {

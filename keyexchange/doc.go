@@ -22,7 +22,7 @@
 //     signed keys, is the salt of the pair's first key, so that two parties
 //     that saw different sessions share nothing.
 //
-// A chain key is replaced each round and the old one erased: who steals a
+// A chain key is replaced each round and the old one erased: a thief of a
 // state learns nothing of the rounds before it. Erasing is best effort: the Go
 // runtime and libraries may have copied a secret elsewhere.
 //

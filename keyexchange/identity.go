@@ -80,7 +80,7 @@ func SignKey(
 	return Sign(signer, labelKey, keyStatement(config, party, key, encapsulation))
 }
 
-// VerifyKey checks that the keys are what party of the roster offered for this
+// VerifyKey checks that party of the roster offered these keys for this
 // configuration; it fails with [ErrSignature].
 func VerifyKey(
 	roster *Roster, config [32]byte, party int, key PublicKey, encapsulation *[32]byte,

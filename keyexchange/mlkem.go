@@ -91,7 +91,7 @@ type EncapsulationKey struct {
 	key mlkem768.PublicKey
 }
 
-// EncapsulationDigest is SHA-256 of an encapsulation key, which is what is signed.
+// EncapsulationDigest is SHA-256 of an encapsulation key; parties sign it in place of the key.
 func EncapsulationDigest(key []byte) [32]byte { return sha256.Sum256(key) }
 
 // ParseEncapsulationKey takes the 1184-byte encodings whose coefficients are all
@@ -104,7 +104,7 @@ func ParseEncapsulationKey(b []byte) (*EncapsulationKey, error) {
 	return k, nil
 }
 
-// Agreement is what two parties agree on during set-up, of which their chain is
+// Agreement holds what two parties agree on during set-up, of which their chain is
 // made. With hybrid keys it is complete once [Agreement.Encapsulate] or
 // [Agreement.Decapsulate] has added the second secret.
 type Agreement struct {

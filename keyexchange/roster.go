@@ -49,8 +49,8 @@ type Entry struct {
 
 // Roster is the fixed list of the parties of a session, which every party and
 // the server hold before the session begins. A party is known by its index in
-// the list, from 0. The server cannot add to it: that is what stops a server
-// that invents clients, so the list must come from elsewhere.
+// the list, from 0. The server cannot add to it: that stops a server that
+// invents clients, so the list must come from elsewhere.
 //
 // A Roster is immutable and safe for concurrent use.
 type Roster struct {

@@ -27,7 +27,7 @@ const SealOverhead = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
 // another key.
 var ErrOpen = errors.New("keyexchange: the sealed message does not open")
 
-// Nonce is what makes two messages that are sealed under one key differ.
+// Nonce makes two messages that are sealed under one key differ.
 type Nonce [chacha20poly1305.NonceSizeX]byte
 
 // GenerateNonce draws a nonce from random (nil: crypto/rand). Nonces of 24 bytes may be

@@ -7,7 +7,7 @@ import (
 )
 
 // Opening takes a time that does not depend on what is inside, nor on where a box that
-// does not open was changed. leakyOpen is what the test would find.
+// does not open was changed. The test would find leakyOpen.
 func TestOpenTiming(t *testing.T) {
 	var key SealKey
 	var nonce Nonce
@@ -47,7 +47,7 @@ func TestOpenTiming(t *testing.T) {
 }
 
 // Agreeing takes a time that depends neither on the X25519 key nor on whether an ML-KEM ciphertext
-// was made for the key. Beside them, what stops early is found.
+// was made for the key. The same test finds an agreement that stops early.
 func TestAgreeTiming(t *testing.T) {
 	_, peer := fixedKey(t, 2)
 	dudect.Check(t, "X25519", false, 1<<14, func(class int) *PrivateKey {

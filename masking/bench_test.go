@@ -21,8 +21,12 @@ func BenchmarkMask(b *testing.B) {
 	}{
 		{16, "", 1, (*Vector).AddMask}, {20, "", 1, (*Vector).AddMask},
 		{32, "", 1, (*Vector).AddMask}, {32, "/masks=8", 8, nil}, {64, "", 1, (*Vector).AddMask},
-		{32, "/portable", 1, func(v *Vector, seed *Seed) { v.stream(seed, addStream) }},
-		{32, "/portable-loop", 1, func(v *Vector, seed *Seed) { v.stream(seed, addStreamGeneric) }},
+		{32, "/portable", 1, func(v *Vector, seed *Seed) {
+			v.stream(seed, 0, len(v.words), addStream)
+		}},
+		{32, "/portable-loop", 1, func(v *Vector, seed *Seed) {
+			v.stream(seed, 0, len(v.words), addStreamGeneric)
+		}},
 	} {
 		b.Run(fmt.Sprintf("bits=%d%s", c.bits, c.name), func(b *testing.B) {
 			v, err := NewVector(Layout{{Length: 1_000_000, Bits: c.bits}})

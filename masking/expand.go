@@ -1,13 +1,18 @@
 package masking
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"encoding/binary"
+	"iter"
+	"runtime"
 	"sync"
+
+	"github.com/hushsum/hushsum/internal/cores"
 )
 
-// Seed is what a mask is expanded from: an AES-128 key (16 bytes) and a nonce
+// Seed holds what a mask is expanded from: an AES-128 key (16 bytes) and a nonce
 // (12 bytes), both uniform and secret. A seed masks one vector, once.
 type Seed [28]byte
 
@@ -95,9 +100,45 @@ func (v *Vector) applyOne(m mask) {
 	clear(list[:])
 }
 
-// apply applies masks by the fastest path that the processor has.
+// apply applies masks by the fastest path that the processor has. If there is enough to do, the
+// cores each take a part of the vector.
 func (v *Vector) apply(masks []mask) {
-	if v.fuse(masks) {
+	parts := runtime.GOMAXPROCS(0)
+	if parts == 1 || uint64(len(masks))*uint64(len(v.words)) < shareWork {
+		v.applyPart(masks, 0, len(v.words))
+		return
+	}
+	v.applyParts(masks, parts)
+}
+
+// shareWork is how many words of mask are worth more than one core: some 50 µs of one.
+const shareWork = 1 << 17
+
+// windowWords is how much of the vector masks go over in turn: it stays in the first-level cache.
+const windowWords = 2048
+
+// applyParts applies masks in so many parts, or fewer, next to each other. A part begins where a
+// window of a segment does.
+func (v *Vector) applyParts(masks []mask, parts int) {
+	cuts := make([]int, 0, parts+1)
+	for s, at := range v.segments() {
+		for from := 0; from < s.words(); from += windowWords {
+			if uint64(at+from)*uint64(parts) >= uint64(len(cuts))*uint64(len(v.words)) {
+				cuts = append(cuts, at+from)
+			}
+		}
+	}
+	cuts = append(cuts, len(v.words))
+	// Nothing fails, and the context does not end.
+	_ = cores.Each(context.Background(), len(cuts)-1, func(i int) error {
+		v.applyPart(masks, cuts[i], cuts[i+1])
+		return nil
+	}, nil)
+}
+
+// applyPart applies masks to the words of the vector from one to another.
+func (v *Vector) applyPart(masks []mask, from, to int) {
+	if v.fuse(masks, from, to) {
 		return
 	}
 	for i := range masks {
@@ -105,36 +146,64 @@ func (v *Vector) apply(masks []mask) {
 		if masks[i].subtract {
 			op = subStream
 		}
-		v.stream(&masks[i].seed, op)
+		v.stream(&masks[i].seed, from, to, op)
+	}
+}
+
+// A slice is the words of a segment that lie in a part of the vector.
+type slice struct {
+	Segment
+	number uint32 // of the segment
+	first  int    // which word of the segment the words begin with
+	words  []uint64
+}
+
+// slices yields what there is of the segments from one word of the vector to another.
+func (v *Vector) slices(from, to int) iter.Seq[slice] {
+	return func(yield func(slice) bool) {
+		number := uint32(0)
+		for s, at := range v.segments() {
+			low, high := max(from, at), min(to, at+s.words())
+			if low < high && !yield(slice{s, number, low - at, v.words[low:high]}) {
+				return
+			}
+			number++
+		}
+	}
+}
+
+// end clears what lies behind the last coordinate of the segment, if the words go so far.
+func (s slice) end() {
+	if s.first+len(s.words) == s.Segment.words() {
+		s.words[len(s.words)-1] &= s.lastWord()
 	}
 }
 
 // stream applies a mask by the standard library's keystream.
-func (v *Vector) stream(seed *Seed, op func(dst []uint64, src []byte, body, top uint64)) {
+func (v *Vector) stream(
+	seed *Seed, from, to int, op func(dst []uint64, src []byte, body, top uint64),
+) {
 	key, err := aes.NewCipher(seed[:16])
 	if err != nil {
 		panic("masking: " + err.Error()) // an AES-128 key has 16 bytes
 	}
 	block := blocks.Get().(*[blockSize]byte)
 	used := 0
-	rest := v.words
-	for i, s := range v.layout {
+	for s := range v.slices(from, to) {
 		var counter [16]byte
 		copy(counter[:], seed[16:])
-		binary.BigEndian.PutUint32(counter[8:], binary.BigEndian.Uint32(counter[8:])^uint32(i))
+		binary.BigEndian.PutUint32(counter[8:], binary.BigEndian.Uint32(counter[8:])^s.number)
+		binary.BigEndian.PutUint32(counter[12:], uint32(s.first/2)) // two words a block
 		stream := cipher.NewCTR(key, counter[:])
 		top, body := s.masks()
-		words := rest[:s.words()]
-		rest = rest[len(words):]
-		last := &words[len(words)-1]
-		for len(words) > 0 {
+		for words := s.words; len(words) > 0; {
 			n := min(len(words), blockSize/8)
 			used = max(used, 8*n)
 			stream.XORKeyStream(block[:8*n], zeros[:8*n])
 			op(words[:n], block[:8*n], body, top)
 			words = words[n:]
 		}
-		*last &= s.lastWord()
+		s.end()
 	}
 	clear(block[:used]) // the mask is as secret as what it hides
 	blocks.Put(block)

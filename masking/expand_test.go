@@ -205,3 +205,50 @@ func TestMaskAllocations(t *testing.T) {
 		t.Errorf("%v allocations for 10 coordinates, %v for a million", short, long)
 	}
 }
+
+// Masks are the same whatever parts of the vector the cores take, by the path in use and by the
+// portable code.
+func TestParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(30, 4))
+	draw := func() (v *Vector, masks []mask) {
+		layout := Layout{{1 + rng.IntN(40_000), 1 + rng.IntN(64)}, {1 + rng.IntN(5), 64},
+			{1 + rng.IntN(40_000), 1 + rng.IntN(64)}}
+		masks = make([]mask, 1+rng.IntN(3))
+		for i := range masks {
+			for k := range masks[i].seed {
+				masks[i].seed[k] = byte(rng.Uint32())
+			}
+			masks[i].subtract = rng.IntN(2) == 0
+		}
+		return mustVector(t, layout, randomValues(rng, layout)...), masks
+	}
+	for range 40 {
+		v, masks := draw()
+		whole := v.Clone()
+		whole.applyPart(masks, 0, len(v.words))
+		for _, parts := range []int{1, 2, 3, 8, 1000} {
+			got := v.Clone()
+			if got.applyParts(masks, parts); !slices.Equal(got.words, whole.words) {
+				t.Fatalf("%v: %d parts differ from the whole", v.layout, parts)
+			}
+		}
+		// The part of one window in the middle, and nothing else.
+		got, want := v.Clone(), v.Clone()
+		from := min(windowWords, len(v.words)) / windowWords * windowWords
+		to := min(from+windowWords, v.layout[0].words())
+		if from >= to {
+			continue
+		}
+		for i := range masks {
+			op := addStream
+			if masks[i].subtract {
+				op = subStream
+			}
+			got.stream(&masks[i].seed, from, to, op)
+		}
+		copy(want.words[from:to], whole.words[from:to])
+		if !slices.Equal(got.words, want.words) {
+			t.Fatalf("%v: the portable code touches what it was not given, or differs", v.layout)
+		}
+	}
+}

@@ -63,9 +63,6 @@ func choose(name string) *path {
 	return nil
 }
 
-// windowWords is how much of the vector masks go over in turn: it stays in the first-level cache.
-const windowWords = 2048
-
 // A batch is room for masks that are expanded together. All of it is secret.
 type batch struct {
 	keys  [batchMasks][11 * 16]byte
@@ -75,10 +72,13 @@ type batch struct {
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-// fuse applies masks if the processor has a path for them, or else reports false.
-func (v *Vector) fuse(masks []mask) bool { return fused != nil && fused.apply(v, masks) }
+// fuse applies masks to a part of the vector if the processor has a path for them, or else reports
+// false.
+func (v *Vector) fuse(masks []mask, from, to int) bool {
+	return fused != nil && fused.apply(v, masks, from, to)
+}
 
-func (p *path) apply(v *Vector, masks []mask) bool {
+func (p *path) apply(v *Vector, masks []mask, from, to int) bool {
 	b := batches.Get().(*batch)
 	used := min(len(masks), batchMasks)
 	for len(masks) > 0 {
@@ -87,15 +87,13 @@ func (p *path) apply(v *Vector, masks []mask) bool {
 		for i := range some {
 			expandKey(&b.keys[i][0], &some[i].seed[0])
 		}
-		number := uint32(0)
-		for s, at := range v.segments() {
+		for s := range v.slices(from, to) {
 			for i := range some {
 				first := b.first[i][:12]
 				copy(first, some[i].seed[16:])
-				binary.BigEndian.PutUint32(first[8:], binary.BigEndian.Uint32(first[8:])^number)
+				binary.BigEndian.PutUint32(first[8:], binary.BigEndian.Uint32(first[8:])^s.number)
 			}
-			p.segment(b, s, v.words[at:at+s.words()], some)
-			number++
+			p.segment(b, s, some)
 		}
 	}
 	clear(b.keys[:used])
@@ -105,8 +103,9 @@ func (p *path) apply(v *Vector, masks []mask) bool {
 	return true
 }
 
-// segment applies masks to the words of a segment, window by window.
-func (p *path) segment(b *batch, s Segment, words []uint64, masks []mask) {
+// segment applies masks to words of a segment, window by window.
+func (p *path) segment(b *batch, s slice, masks []mask) {
+	words := s.words
 	high, low := s.masks()
 	add, sub := p.add, p.sub
 	if high == top32 {
@@ -114,7 +113,7 @@ func (p *path) segment(b *batch, s Segment, words []uint64, masks []mask) {
 	}
 	run := func(dst *uint64, turns, from int) {
 		for i := range masks {
-			binary.LittleEndian.PutUint32(b.first[i][12:], uint32(from/2)) // two words a block
+			binary.LittleEndian.PutUint32(b.first[i][12:], uint32((s.first+from)/2)) // two words a block
 			if masks[i].subtract {
 				sub(dst, turns, &b.keys[i][0], &b.first[i][0], low, high)
 			} else {
@@ -132,7 +131,7 @@ func (p *path) segment(b *batch, s Segment, words []uint64, masks []mask) {
 		run(&tail[0], 1, whole)
 		copy(rest, tail)
 	}
-	words[len(words)-1] &= s.lastWord()
+	s.end()
 }
 
 func hasVAES() bool

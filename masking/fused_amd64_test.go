@@ -56,7 +56,7 @@ func comparePaths(t *testing.T, v *Vector, masks []mask) {
 		if masks[i].subtract {
 			op = subStream
 		}
-		want.stream(&masks[i].seed, op)
+		want.stream(&masks[i].seed, 0, len(v.words), op)
 	}
 	before := slices.Clone(v.words)
 	for _, p := range paths {
@@ -64,7 +64,7 @@ func comparePaths(t *testing.T, v *Vector, masks []mask) {
 			continue
 		}
 		copy(v.words, before)
-		p.apply(v, masks)
+		p.apply(v, masks, 0, len(v.words))
 		if !slices.Equal(v.words, want.words) {
 			t.Fatalf("%s: %d masks of %v differ from those of the portable code", p.name, len(masks),
 				v.layout)

@@ -3,4 +3,4 @@
 package masking
 
 // fuse reports that the portable code has to apply the masks.
-func (v *Vector) fuse([]mask) bool { return false }
+func (v *Vector) fuse([]mask, int, int) bool { return false }

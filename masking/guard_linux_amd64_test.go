@@ -4,39 +4,16 @@ package masking
 
 import (
 	"math/rand/v2"
-	"os"
-	"syscall"
 	"testing"
-	"unsafe"
-)
 
-// guarded returns memory of whole pages between two that nobody may touch.
-func guarded(t *testing.T, pages int) []uint64 {
-	t.Helper()
-	size := os.Getpagesize()
-	all, err := syscall.Mmap(-1, 0, (pages+2)*size, syscall.PROT_READ|syscall.PROT_WRITE,
-		syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Munmap(all); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, guard := range [][]byte{all[:size], all[(pages+1)*size:]} {
-		if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return unsafe.Slice((*uint64)(unsafe.Pointer(&all[size])), pages*size/8)
-}
+	"github.com/hushsum/hushsum/internal/guard"
+)
 
 // No path reads or writes outside of the vector: it lies directly before and behind pages that end
 // the process if they are touched.
 func TestGuardPages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(30, 3))
-	room := guarded(t, 9)
+	room := guard.Pages(t, 9)
 	for n := 1; n <= len(room); n++ {
 		if n > 300 {
 			n += rng.IntN(60)

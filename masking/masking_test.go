@@ -49,7 +49,7 @@ func mustVector(t testing.TB, layout Layout, values ...[]uint64) *Vector {
 func equalValues(a, b [][]uint64) bool { return slices.EqualFunc(a, b, slices.Equal) }
 
 // layouts yields, for every b, lengths around the edges of words, of the
-// assembly's turns and of blocks, alone and beside another segment.
+// assembly's turns and of blocks, alone and next to another segment.
 func layouts(yield func(Layout) bool) {
 	for bits := 1; bits <= 64; bits++ {
 		slots := 64 / bits

@@ -201,7 +201,7 @@ func (l Law) poissonWeights(
 //	Skellam:          ρ_k = 1/(2k/V + ρ_{k+1})
 //	Pólya difference: ρ_k = p(k−1+r) / ((1+p²)k − p(k+1−r)·ρ_{k+1})
 //
-// The second is what z·f'(z)·(1−pz)(1−p/z) = rp(z−1/z)·f(z) says about the
+// The second restates z·f'(z)·(1−pz)(1−p/z) = rp(z−1/z)·f(z) for the
 // coefficients of the generating function f(z) ∝ ((1−pz)(1−p/z))^−r.
 func (l Law) ratioWeights(
 	c interval.Context, n int64,

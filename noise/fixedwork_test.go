@@ -102,7 +102,7 @@ func TestTimingCorrelation(t *testing.T) {
 // value, to one in the middle of the table, or to the rarer tables and the largest
 // value, for each way of composing a law. By construction nothing but arithmetic on
 // registers differs: scan reads all thresholds in order, and all else indexes by
-// position only. The best of many runs is what the machine's noise disturbs least; where
+// position only. The machine's noise disturbs the best of many runs least; where
 // it still differs there are as many more, up to ten times, which only bring it nearer to
 // what the work takes.
 func TestTimingExtremes(t *testing.T) {

@@ -275,7 +275,7 @@ func product(x, y fixed.Number) fixed.Number {
 	return x
 }
 
-// mixing is what all nodes of a law have in common.
+// mixing holds what all nodes of a law have in common.
 type mixing struct {
 	p, gap   fixed.Number // p and 1 − p²
 	r, other fixed.Number // r and 1 − r

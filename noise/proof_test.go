@@ -429,7 +429,7 @@ func TestWideTables(t *testing.T) {
 	}
 }
 
-// TestSmoothBound: the polynomials are what the definition says, by known
+// TestSmoothBound: the polynomials agree with the definition, by known
 // coefficients, and a bound falls with the order until the aliases are all that is left.
 func TestSmoothBound(t *testing.T) {
 	r := big.NewRat
@@ -475,7 +475,7 @@ func TestSmoothBound(t *testing.T) {
 
 // TestMixture: the sums in place of integrals are the probabilities of the law, which
 // a recurrence gives too, and of each grid what is left once its finer one is seen to;
-// splines are what tossed coins add up to.
+// splines are the laws that tossed coins add up to.
 func TestMixture(t *testing.T) {
 	l, err := PolyaDifference(big.NewRat(1, 7), big.NewRat(33, 1))
 	l = must(t, l, err)

@@ -61,7 +61,7 @@ func binned(sums []uint32) []int32 {
 }
 
 // resolveGeneric replaces the outcomes in idx that are full or more, the columns
-// beside each other in rows, by those in the column's slots, the first by the first
+// next to each other in rows, by those in the column's slots, the first by the first
 // and those after the last by the last. It writes to slots.
 func resolveGeneric(idx []uint32, slots *[maxSlots * columns]uint32, full uint32) {
 	for ; len(idx) >= columns; idx = idx[columns:] {

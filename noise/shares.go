@@ -56,7 +56,7 @@ func (s Shares) Party() (Law, error) {
 }
 
 // Sum is the law of the sum of k independent shares, 1 ≤ k ≤ Parties.
-// Sum(MinHonest) is what the accountant charges: further shares are
+// The accountant charges Sum(MinHonest): further shares are
 // post-processing and never weaken it. Sum(k) for the k that did answer is the
 // noise in the released sum, k/m times the variance of Law, for accuracy. Fewer
 // shares than MinHonest have a law too, one that protects less.

@@ -28,8 +28,8 @@ import (
 //	r_j = m·(1 − k^-2j)·|B_2j|/(2j·(2j)!)  [+ V·(−1)^j/((2j)!·k^2j) for Skellam],
 //
 // with Bernoulli numbers B_2j. T is the polynomial of degree 2d that begins the series
-// of exp(ρ). A function exp(−sφ²/2)·T(φ) is what exp(−y²/2s) times a polynomial in y²
-// (of Hermite's) transforms to, so that the table of Y has the closed form
+// of exp(ρ). exp(−y²/2s) times a polynomial in y² (of Hermite's) transforms to
+// a function exp(−sφ²/2)·T(φ), so that the table of Y has the closed form
 //
 //	q(y) = exp(−y²/2s)/√(2πs) · Σ_i t_i·(−1)^i·s^-i·He_2i(y/√s),
 //

@@ -88,7 +88,7 @@ func newStage(p []interval.Interval, tail *big.Float) (*stage, error) {
 	return s, nil
 }
 
-// depthGoal is what the precision of tables may add to the distance.
+// depthGoal is the most that the precision of tables may add to the distance.
 const depthGoal = 0x1p-106
 
 // cutOff makes the level of ⌊2^31·p_k/scale⌋ and returns what is left of each p_k

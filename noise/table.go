@@ -39,7 +39,7 @@ func NewTable(l Law) (*Table, error) {
 	return &Table{l, p}, nil
 }
 
-// MaxTableDistance is what [Table.Distance] of every table is at most.
+// MaxTableDistance bounds [Table.Distance] of every table.
 const MaxTableDistance = 0x1p-100
 
 var distanceGoal = new(big.Rat).SetFloat64(MaxTableDistance)

@@ -90,7 +90,7 @@ func (b Band) Offset(party int, round uint64) (offset int, ok bool) {
 	return int((round - first) % uint64(len(b))), true
 }
 
-// Decoded is what a sum said, once decoded: the sum of the vectors that began in its round.
+// Decoded holds what a sum said, once decoded: the sum of the vectors that began in its round.
 type Decoded struct {
 	Round uint64
 	Sum   []float64

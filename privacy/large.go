@@ -10,7 +10,7 @@ import (
 
 // EncodeTo is [Mechanism.Encode] for vectors of which there is no room for a second copy:
 // it writes the submission to v, which has the layout of m, and draws the noise as it goes.
-// A mechanism with signs beside the vectors is refused with aggregation.ErrLength. v is
+// A mechanism with signs next to the vectors is refused with aggregation.ErrLength. v is
 // zero after an error.
 func EncodeTo[F aggregation.Float](
 	v *masking.Vector, m *Mechanism, rotation [32]byte, vector []F, random io.Reader,
@@ -21,7 +21,7 @@ func EncodeTo[F aggregation.Float](
 	}
 	if m.Signs != nil {
 		v.Erase()
-		return fmt.Errorf("%w: signs beside the vectors are not encoded in place",
+		return fmt.Errorf("%w: signs next to the vectors are not encoded in place",
 			aggregation.ErrLength)
 	}
 	return aggregation.EncodeTo(v, 0, m.rotated(rotation), vector,

@@ -41,8 +41,8 @@ func (m *Mechanism) lanes() aggregation.Lanes {
 }
 
 // StdDev returns the standard deviation of so many parties' noise in each coordinate
-// of a sum, in the units of the vectors. Of Vector.Shares.MinHonest shares it is what
-// is left in any case. In the mean of k vectors it is a k-th part of that.
+// of a sum, in the units of the vectors. Of Vector.Shares.MinHonest shares this
+// much is left in any case. In the mean of k vectors it is a k-th part of that.
 func (m *Mechanism) StdDev(shares int) float64 {
 	return m.Vector.SumStdDev(shares) / m.Encoder.Scale
 }

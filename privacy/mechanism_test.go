@@ -169,7 +169,7 @@ func TestDecodeIsMean(t *testing.T) {
 			}
 			return
 		}
-		// σ of a sum of signs is .005·√70 at most, so that 3 has probability 10^-10.
+		// σ of a sum of signs is 0.005·√70 at most, so that 3 has probability 10^-10.
 		for j := range signs {
 			if math.Abs(float64(signs[j]-votes[j])) > 2 {
 				t.Fatalf("sign %d is %d, want %d", j, signs[j], votes[j])

@@ -14,7 +14,7 @@ type Release struct {
 	Contributors Contributors
 	Noise        Noise
 	Dimension    int    // coordinates of a party's vector, at least 1
-	Signs        *Signs // a second lane beside the vectors, nil: none
+	Signs        *Signs // a second lane next to the vectors, nil: none
 	// Records, if not nil, has the noise hide each record of a party, and not the party: Noise.Clip
 	// is then the norm of a record's part of its vector. Not with Signs.
 	Records *Records

@@ -82,7 +82,7 @@ func TestPackedPrivacy(t *testing.T) {
 }
 
 // TestPackedPatterns: every pattern of holders that are right, silent or wrong, for
-// small committees. The outcome is what the rule of CombinePackedVarTime says.
+// small committees. The outcome follows the rule of CombinePackedVarTime.
 func TestPackedPatterns(t *testing.T) {
 	for _, c := range []struct {
 		p         Packing

@@ -78,7 +78,7 @@ func TestSweep(t *testing.T) {
 	if all := names(t, folder); !slices.Equal(all, keep) {
 		t.Errorf("left %q, want %q", all, keep)
 	}
-	// What Write makes is what Sweep knows: a file is made in the way that Write makes it.
+	// Sweep knows what Write makes: a file is made as Write makes it.
 	var within string
 	_ = Write(filepath.Join(folder, "a"), writerTo(func(w io.Writer) {
 		within = filepath.Base(w.(*os.File).Name())

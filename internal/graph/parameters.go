@@ -9,7 +9,7 @@ import (
 // MaxParties is the largest number of parties of a graph, 2^24.
 const MaxParties = 1 << 24
 
-// GrindingBits is what a session adds to σ when its graph's seed is a hash that
+// GrindingBits counts the bits that a session adds to σ when its graph's seed is a hash that
 // the server can influence, the session transcript for one: a server that tries
 // 2^60 transcripts multiplies its chance of a bad graph by at most 2^60.
 const GrindingBits = 60

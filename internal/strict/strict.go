@@ -81,7 +81,7 @@ func opaque(t reflect.Type) bool {
 	return p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
 }
 
-// inner is what a type's values are in the end, without pointers; nil if that is open.
+// inner returns the type of a type's values without pointers; nil if that is open.
 func inner(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -60,7 +60,7 @@ func ParseAnnounce(body []byte, hybrid bool) (*Announce, error) {
 	return m, nil
 }
 
-// KeyEntry is what Keys says of one party to everybody: its announcement, with
+// KeyEntry holds what Keys says of one party to everybody: its announcement, with
 // the digest of its encapsulation key in the place of the key.
 //
 //	struct {

@@ -96,7 +96,7 @@ var (
 	ErrEncoding  = errors.New("protocol: the message is not in its canonical form")
 )
 
-// Header is what every message begins with.
+// Header begins every message.
 type Header struct {
 	Type    Type
 	Session [32]byte

@@ -247,7 +247,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestTypes: each type has a name, and set-up is what goes before a session has a name.
+// TestTypes: each type has a name, and the messages of set-up go before a session has a name.
 func TestTypes(t *testing.T) {
 	names, setUp := map[string]bool{}, 0
 	for k := TypeAnnounce; k <= TypeMembers; k++ {

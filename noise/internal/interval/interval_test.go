@@ -19,7 +19,7 @@ func inside(i Interval, x *big.Rat) bool {
 	return lo.Cmp(x) <= 0 && x.Cmp(hi) <= 0
 }
 
-// TestEnclosure does random arithmetic beside exact fractions, at a precision so low
+// TestEnclosure compares random arithmetic with exact fractions, at a precision so low
 // that rounding matters.
 func TestEnclosure(t *testing.T) {
 	num := rapid.Int64Range(0, 1<<40)

@@ -8,7 +8,7 @@ import (
 )
 
 // Field arithmetic takes a time that does not depend on its operands: zeros, ones and
-// numbers next to the order against random ones. leakyMul is what the test would find.
+// numbers next to the order against random ones. The test would find leakyMul.
 func TestArithmeticTiming(t *testing.T) {
 	special := func(class int) [2]Element {
 		var x, y Element
