@@ -69,7 +69,7 @@ func TestCoalitions(t *testing.T) {
 	}
 }
 
-// view is what some members are shown: dealings in order, by batch.
+// view holds what some members are shown: dealings in order, by batch.
 type view struct {
 	batches [][]*submitted
 	in      []wire.Set
@@ -263,7 +263,7 @@ func (c *coalition) checkPart(t *testing.T, k int, v *view, part []byte) {
 			e := entry{party: sub.party, signature: p.signature, masked: sub.masked,
 				path: path(sub.levels, k),
 				box:  p.boxes[k*s.boxSize():][:s.boxSize()]}
-			one := member.check(&e)
+			one, _ := member.check(&e)
 			if !one.good {
 				t.Fatal("a part with a box that does not open")
 			}

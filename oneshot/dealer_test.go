@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/normproof"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -22,6 +23,10 @@ type dealer struct {
 	covers  func(shares []shamir.Share)      // changes the shares of the cover
 	context func(context [32]byte) [32]byte  // deals under another context
 	leaf    func(member int, leaf *[32]byte) // changes a leaf
+	key     func(key []int64)                // changes the key that is dealt, not the one that masks
+	dealing func(dealing []byte)             // with a bound: changes C_s ‖ C_0 ‖ P
+	proof   func(proof []byte)               // and the proof
+	copied  []byte                           // or it is the other's whose submission this is
 	signed  func(statement []byte)           // changes what is signed
 	after   func(s *settled, m *submission)  // changes what is sent
 }
@@ -47,7 +52,8 @@ func (w *world) deal(i int, d dealer) []byte {
 	if d.values != nil {
 		d.values(values)
 	}
-	m := &submission{masked: must(s.mask(rand.Reader, &inner, key, values))}
+	noisy := make([]int64, s.length)
+	m := &submission{masked: must(s.mask(rand.Reader, &inner, key, values, noisy))}
 	if d.masked != nil {
 		d.masked(s, m.masked)
 	}
@@ -55,7 +61,13 @@ func (w *world) deal(i int, d dealer) []byte {
 	for k := range o.members.All() {
 		indices = append(indices, uint32(k)+1)
 	}
-	parts := must(shamir.SplitPacked(nil, s.packing, packLanes(key), indices))
+	if d.key != nil {
+		d.key(key)
+	}
+	parts, polynomials, err := s.shares(rand.Reader, key, indices)
+	if err != nil {
+		panic(err)
+	}
 	if d.parts != nil {
 		d.parts(parts)
 	}
@@ -89,8 +101,30 @@ func (w *world) deal(i int, d dealer) []byte {
 		}
 		m.boxes = append(m.boxes, box...)
 	}
-	signed := statement(&inner, i, tree(leaves, s.depth)[s.depth][0], hash(labelMasked, m.masked),
-		m.extra)
+	root := tree(leaves, s.depth)[s.depth][0]
+	if s.scheme != nil {
+		w := &normproof.Witness{Key: key, Noisy: noisy, Polynomials: polynomials}
+		err := s.prove(rand.Reader, &inner, i, root, m, w)
+		if errors.Is(err, ErrMissed) { // there is no proof: what is sent is one of zeros
+			clear(noisy)
+			clear(key)
+			err = s.prove(rand.Reader, &inner, i, root, m, w)
+		}
+		if err != nil {
+			panic(err)
+		}
+		if d.copied != nil {
+			other := must(s.parseSubmission(d.copied[bodyAt:], len(o.keys)))
+			m.dealing, m.proof = other.dealing, other.proof
+		}
+		if d.dealing != nil {
+			d.dealing(m.dealing)
+		}
+		if d.proof != nil {
+			d.proof(m.proof)
+		}
+	}
+	signed := statement(&inner, i, root, hash(labelMasked, m.masked), m.extra, s.bind(m))
 	if d.signed != nil {
 		d.signed(signed)
 	}

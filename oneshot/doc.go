@@ -50,8 +50,10 @@
 //
 // Sums are right whatever Faults members send. A party can spoil one, by a key and a
 // submission that do not fit or by values beyond its range, and nobody can tell who it
-// was. The transport must authenticate the members to the server, or
-// strangers can answer in their place and spoil rounds.
+// was, unless there is a bound: with [Terms.Norm] parties prove that what they send is a
+// vector within it, under the key that they deal, who cheats is named, with [Evidence] that
+// convinces others, and the sum of the rest comes out. The transport must authenticate the
+// members to the server, or strangers can answer in their place and spoil rounds.
 //
 // # Crashes
 //

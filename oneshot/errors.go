@@ -57,6 +57,15 @@ var (
 		"oneshot: this member lacks a part of a party in the sum and sits the round out")
 	// ErrExcluded: the member has disputed too often and is not heard in this round.
 	ErrExcluded = errors.New("oneshot: the member has disputed too much and is out of the round")
+	// ErrProof: the party's proof that its values are within [Terms.Norm] does not hold, or
+	// shares that it dealt do not fit it. The error is a [PartyError] with [Evidence]; the party is
+	// out of the round.
+	ErrProof = errors.New("oneshot: the proof of a bounded norm does not hold")
+	// ErrComplaint: the member opened what it says convicts a party, and it does not. The member
+	// is out of the round.
+	ErrComplaint = errors.New("oneshot: the complaint does not convict the party")
+	// ErrEvidence: the evidence does not convict: nothing says that the party cheated.
+	ErrEvidence = errors.New("oneshot: the evidence does not convict")
 	// ErrFull: as many submissions wait as the server takes. Call [Server.Batch] and
 	// [Server.Settle], and have the party send again.
 	ErrFull = errors.New("oneshot: too many submissions wait; send this one again later")
@@ -81,6 +90,17 @@ var (
 	ErrLength = errors.New("oneshot: the input has the wrong length")
 	// ErrRange: a value does not fit into [Terms.Bits] bits.
 	ErrRange = errors.New("oneshot: a value does not fit the configured bits")
+	// ErrNorm: the values are longer than [Terms.Norm]. Clip or scale them.
+	ErrNorm = errors.New("oneshot: the norm of the values is beyond the bound")
+	// ErrMissed: the noise happened to be so long that there is no proof, once in 2^40 times. The
+	// round's number is used: a second try would tell of the values. Take part in the next round.
+	ErrMissed = errors.New("oneshot: no proof for this noise; miss the round, do not try again")
+	// ErrExactNorm: a bound for exact sums. Noise is part of what is proved: ask for Noise, or
+	// leave Norm out.
+	ErrExactNorm = errors.New("oneshot: exact sums have no proof of a norm; set Noise, or no Norm")
+	// ErrCoveredNorm: a bound for covered sums, which is not built. Leave out Covered or Norm.
+	ErrCoveredNorm = errors.New(
+		"oneshot: covered sums with a bound are not built; leave one of them out")
 	// ErrParts: the members' parts do not determine the key: more than Faults of them
 	// are wrong, or a party dealt parts of no key. The round is lost.
 	ErrParts = errors.New("oneshot: the members' parts do not fit together; the round is lost")
@@ -103,6 +123,8 @@ type PartyError struct {
 	Party int    // roster index
 	Name  string // roster name
 	Err   error
+	// Evidence, if it is not nil, shows anybody that the party cheated.
+	Evidence *Evidence
 }
 
 func (e *PartyError) Error() string {

@@ -51,6 +51,8 @@ type world struct {
 	members []*Member
 	server  *Server
 	opening []byte
+
+	convicted []*PartyError // by the batch that was settled last
 }
 
 // newWorld makes a world of n parties and c members.
@@ -144,6 +146,7 @@ func (w *world) deliver(change func(k int, disputes []byte) []byte) error {
 	if err != nil {
 		return err
 	}
+	w.convicted = w.server.Convicted()
 	for _, e := range envelopes {
 		if _, err := w.members[e.To].Receive(settled); err != nil && !errors.Is(err, ErrLost) {
 			return err

@@ -72,7 +72,7 @@ func TestRandomFails(t *testing.T) {
 // TestLanes: packing keys into scalars is additive and one-to-one within its range, and
 // sums beyond it are refused.
 func TestLanes(t *testing.T) {
-	const edge = 1<<(laneBits-1) - 1
+	const edge = 1<<(narrow-1) - 1
 	rapid.Check(t, func(t *rapid.T) {
 		key := make([]int64, degree)
 		fill := rapid.SampledFrom([]int64{edge, -edge - 1, 0, 1, -1}).Draw(t, "fill")
@@ -82,7 +82,7 @@ func TestLanes(t *testing.T) {
 		for range 20 {
 			key[rapid.IntRange(0, degree-1).Draw(t, "at")] = rapid.Int64Range(-edge-1, edge).Draw(t, "lane")
 		}
-		got, ok := unpackLanesVarTime(packLanes(key))
+		got, ok := narrow.unpackVarTime(narrow.pack(key))
 		if !ok || !slices.Equal(got, key) {
 			t.Fatal("lanes do not come back")
 		}
@@ -90,14 +90,14 @@ func TestLanes(t *testing.T) {
 	key := make([]int64, degree)
 	for _, at := range []int{12, degree - 1} { // the highest of a scalar
 		key[at] = edge + 1
-		if _, ok := unpackLanesVarTime(packLanes(key)); ok && at == 12 {
+		if _, ok := narrow.unpackVarTime(narrow.pack(key)); ok && at == 12 {
 			t.Error("a lane beyond its range was taken")
 		}
 		key[at] = 0
 	}
-	secrets := packLanes(key)
-	secrets[scalars-1][20] = 1 // beyond the last coefficient
-	if _, ok := unpackLanesVarTime(secrets); ok {
+	secrets := narrow.pack(key)
+	secrets[narrow.scalars()-1][20] = 1 // beyond the last coefficient
+	if _, ok := narrow.unpackVarTime(secrets); ok {
 		t.Error("a coefficient beyond the degree was taken")
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/cloudflare/circl/dh/x25519"
+	"github.com/cloudflare/circl/kem/mlkem/mlkem768"
+
 	"github.com/hushsum/hushsum/shamir"
 )
 
@@ -29,11 +32,22 @@ func (k KEM) String() string {
 	return "ML-KEM-768 with X25519"
 }
 
-func (k KEM) hpke() hpke.KEM {
+// generate makes a member's key from a seed, and the bytes of its public key.
+func (k KEM) generate(seed *[32]byte) (*privateKey, []byte, error) {
+	kem := hpke.MLKEM768X25519()
 	if k == KEMX25519 {
-		return hpke.DHKEM(ecdh.X25519())
+		kem = hpke.DHKEM(ecdh.X25519())
 	}
-	return hpke.MLKEM768X25519()
+	derived, err := kem.DeriveKeyPair(seed[:])
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := derived.Bytes()
+	if err != nil {
+		return nil, nil, err
+	}
+	private, err := k.newPrivateKey(b)
+	return private, derived.PublicKey().Bytes(), err
 }
 
 // keySize and encSize are the bytes of a public key and of an encapsulated key.
@@ -51,29 +65,20 @@ func (k KEM) encSize() int {
 	return 1120
 }
 
-// tagSize is what ChaCha20-Poly1305 adds.
-const tagSize = 16
-
-// parseKey reads a member's public key and tries it: X25519 takes any 32 bytes and
-// fails later with points of small order.
-func (k KEM) parseKey(b []byte) (hpke.PublicKey, error) {
-	key, err := k.hpke().NewPublicKey(b)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+// parseKey reads a member's public key. X25519 takes any 32 bytes; sealing fails with points of
+// small order.
+func (k KEM) parseKey(b []byte) (*publicKey, error) {
+	key := &publicKey{kem: k}
+	if len(b) != k.keySize() {
+		return nil, fmt.Errorf("%w: %d bytes, want %d", ErrKey, len(b), k.keySize())
 	}
+	if k == KEMHybrid {
+		if err := key.hybrid.Unpack(b[:mlkem768.PublicKeySize]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrKey, err)
+		}
+	}
+	key.x25519 = x25519.Key(b[len(b)-x25519.Size:])
 	return key, nil
-}
-
-func seal(key hpke.PublicKey, info, plaintext []byte) ([]byte, error) {
-	box, err := hpke.Seal(key, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), info, plaintext)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
-	return box, nil
-}
-
-func open(key hpke.PrivateKey, info, box []byte) ([]byte, error) {
-	return hpke.Open(key, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), info, box)
 }
 
 // boxInfo binds a box to its context, its dealer and its member.
@@ -93,10 +98,10 @@ const (
 )
 
 // plainSize is the length of what is in a box: a value of each polynomial, in a
-// covered round one of the cover's, and the blind.
+// covered round one of the cover's, with a bound one of what hides P, and the blind.
 func (s *settled) plainSize() int {
 	size := s.Polynomials*scalarSize + blindSize
-	if s.Covered {
+	if s.Covered || s.scheme != nil {
 		size += scalarSize
 	}
 	return size

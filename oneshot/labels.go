@@ -20,10 +20,16 @@ const (
 	labelChain      = "hushsum/oneshot/1 chain"
 	labelState      = "hushsum/oneshot/1 state"
 
+	// Of version 2, with a bound:
+	labelDealing     = "hushsum/oneshot/2 dealing"
+	labelProofDigest = "hushsum/oneshot/2 proof digest"
+	labelEvidence    = "hushsum/oneshot/2 evidence" // in front of it
+
 	// Of signatures:
 	labelKey       = "hushsum/oneshot/1 key"
 	labelStatement = "hushsum/oneshot/1 party"
 	labelStale     = "hushsum/oneshot/1 stale" // in place of it, with the broadcast's round
+	labelBounded   = "hushsum/oneshot/2 party" // in place of both, with dealing and proof
 	labelClosing   = "hushsum/oneshot/1 closing"
 )
 

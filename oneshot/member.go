@@ -2,7 +2,6 @@ package oneshot
 
 import (
 	"crypto"
-	"crypto/hpke"
 	"fmt"
 	"io"
 	"slices"
@@ -37,10 +36,10 @@ const (
 	phaseLost                // it cannot answer
 )
 
-// memberRound is what a member keeps of a round until it has answered.
+// memberRound holds what a member keeps of a round until it has answered.
 type memberRound struct {
 	phase   phase
-	private hpke.PrivateKey
+	private *privateKey // nil once it is erased
 	public  []byte
 	context [32]byte
 
@@ -56,7 +55,7 @@ type memberRound struct {
 	parties int // how many are in
 }
 
-// pendingPart is what a member holds of a party until its batch is settled.
+// pendingPart holds what a member has of a party until its batch is settled.
 type pendingPart struct {
 	good      bool
 	part      shamir.PackedShare
@@ -113,7 +112,9 @@ func (m *Member) erase() {
 	for i := range m.open.pending {
 		m.open.pending[i].erase()
 	}
-	// The private key cannot be overwritten; it is left to the collector.
+	if m.open.private != nil {
+		*m.open.private = privateKey{} // what ML-KEM made of the seed is left to the collector
+	}
 	m.open = nil
 }
 
@@ -188,11 +189,10 @@ func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	if err := entropy.Read("oneshot", m.random, seed[:]); err != nil {
 		return nil, err
 	}
-	private, err := s.KEM.hpke().DeriveKeyPair(seed[:])
+	private, public, err := s.KEM.generate(&seed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
 	}
-	public := private.PublicKey().Bytes()
 	signature, err := keyexchange.Sign(m.signer, labelKey, s.keyStatement(h.Round, m.self, public))
 	if err != nil {
 		return nil, err
@@ -262,14 +262,23 @@ func (m *Member) receiveBatch(body []byte) ([]byte, error) {
 		}
 	}
 	disputes := wire.NewSet(len(entries))
+	var opened []openedLeaf
 	r.pending = make([]pendingPart, len(entries))
 	for i := range entries {
 		r.seen.Add(entries[i].party)
-		if r.pending[i] = m.check(&entries[i]); !r.pending[i].good {
+		var plain []byte
+		if r.pending[i], plain = m.check(&entries[i]); plain != nil {
+			opened = append(opened, openedLeaf{i, plain})
+		} else if !r.pending[i].good {
 			disputes.Add(i)
 		}
 	}
 	r.batches, r.waiting = number, true
+	if len(opened) > 0 {
+		c := complaint{number, disputes, opened}
+		m.output = c.append(m.header(typeComplaint, &r.context))
+		return m.output, nil
+	}
 	m.output = appendNumbered(m.header(typeDisputes, &r.context), number, disputes)
 	return m.output, nil
 }
@@ -279,36 +288,43 @@ func (m *Member) receiveBatch(body []byte) ([]byte, error) {
 // It is privacy that rests on this, and not correctness only: of whoever adds parts
 // that their parties did not sign, the server can have parties taken out of the sum
 // until one is left.
-func (m *Member) check(e *entry) pendingPart {
+//
+// With a bound it returns what was in the box if that convicts the party. Nothing else that was
+// in a box is ever shown: an honest party's parts fit what it signed.
+func (m *Member) check(e *entry) (pendingPart, []byte) {
 	s, r := m.config, m.open
 	if s.checkExtra(e.extra, m.round) != nil {
-		return pendingPart{}
+		return pendingPart{}, nil
 	}
 	plain, err := open(r.private, boxInfo(&r.context, e.party, m.self), e.box)
 	if err != nil || len(plain) != s.plainSize() {
-		return pendingPart{}
+		return pendingPart{}, nil
 	}
 	defer clear(plain)
 	root := rootOf(leaf(&r.context, e.party, m.self, plain), m.self, e.path)
-	signed := statement(&r.context, e.party, root, e.masked, e.extra)
+	signed := statement(&r.context, e.party, root, e.masked, e.extra, bindDigest(e.dealing, e.proof))
 	if keyexchange.Verify(s.Roster.Key(e.party), s.statementLabel(), signed, &e.signature) != nil {
-		return pendingPart{}
+		return pendingPart{}, nil
+	}
+	if s.scheme != nil &&
+		!s.fits(&r.context, e.party, m.self, root, e.masked, e.dealing, plain) {
+		return pendingPart{}, slices.Clone(plain)
 	}
 	p := pendingPart{good: true, statement: signed, part: shamir.PackedShare{Index: r.sum.Index}}
 	for k := range s.Polynomials {
 		v := [32]byte(plain[k*scalarSize:])
 		if _, err := shamir.ParseSecret(v[:]); err != nil {
-			return pendingPart{}
+			return pendingPart{}, nil
 		}
 		p.part.Values = append(p.part.Values, v)
 	}
 	if s.Covered {
 		p.cover = slices.Clone(plain[s.Polynomials*scalarSize:][:scalarSize])
 		if _, err := shamir.ParseSecret(p.cover); err != nil {
-			return pendingPart{}
+			return pendingPart{}, nil
 		}
 	}
-	return p
+	return p, nil
 }
 
 // receiveSettled adds the parts of those that are in. Without a good part of one of

@@ -26,6 +26,7 @@ const (
 	typeSigned      wire.Type = 72 // member → server: a signature on who is in
 	typeCertificate wire.Type = 73 // server → members: enough of those
 	typePart        wire.Type = 74 // member → server: the sum of parts
+	typeComplaint   wire.Type = 76 // member → server: typeDisputes, and leaves that convict
 )
 
 // memberSender is added to a member's committee index where a header's sender is a
@@ -146,12 +147,15 @@ func NewBroadcastHash() gohash.Hash {
 //	    opaque masked[⌈(d + spare)·b/8⌉];   // y, packed; or covered
 //	    opaque commitment[32];              // to the cover; only if covered
 //	    uint64 made;                        // round of the broadcast; only with Stale
+//	    opaque dealing[2 + r][32];          // C_s, C_0, P; only with Norm
+//	    opaque proof[proof size];           // only with Norm
 //	    opaque leaves[…][32];               // by ascending member
 //	    opaque boxes[…][box size];          // by ascending member
 //	    opaque signature[64];
 //	} Submission;
 func (s *settled) submissionSize(members int) int {
-	return s.packed + s.extraSize() + members*(32+s.boxSize()) + keyexchange.SignatureSize
+	return s.packed + s.extraSize() + s.dealingSize() + s.proofSize() + members*(32+s.boxSize()) +
+		keyexchange.SignatureSize
 }
 
 // extraSize is the length of what some configurations have in a submission.
@@ -169,6 +173,8 @@ func (s *settled) extraSize() (size int) {
 type submission struct {
 	masked    []byte
 	extra     []byte // commitment, if covered ‖ round of the broadcast, with Stale
+	dealing   []byte // C_s ‖ C_0 ‖ P, and
+	proof     []byte // with Norm, else empty
 	leaves    []byte
 	boxes     []byte
 	signature [keyexchange.SignatureSize]byte
@@ -177,6 +183,8 @@ type submission struct {
 func (m *submission) append(b []byte) []byte {
 	b = append(b, m.masked...)
 	b = append(b, m.extra...)
+	b = append(b, m.dealing...)
+	b = append(b, m.proof...)
 	b = append(b, m.leaves...)
 	b = append(b, m.boxes...)
 	return append(b, m.signature[:]...)
@@ -189,26 +197,34 @@ func (s *settled) parseSubmission(body []byte, members int) (*submission, error)
 	m := &submission{masked: body[:s.packed]}
 	body = body[s.packed:]
 	m.extra, body = body[:s.extraSize()], body[s.extraSize():]
+	m.dealing, body = body[:s.dealingSize()], body[s.dealingSize():]
+	m.proof, body = body[:s.proofSize()], body[s.proofSize():]
 	m.leaves, body = body[:32*members], body[32*members:]
 	m.boxes, body = body[:s.boxSize()*members], body[s.boxSize()*members:]
 	m.signature = [keyexchange.SignatureSize]byte(body)
 	return m, nil
 }
 
-// statement is what a party signs: its context, its index, the root of its leaves, the
-// digest of y, and what else there is: the commitment to its cover, and the round of the
-// broadcast that its input was made from.
-func statement(context *[32]byte, party int, root, masked [32]byte, extra []byte) []byte {
-	b := make([]byte, 0, 32+4+3*32+8)
+// statement returns the bytes that a party signs: its context, its index, the root of its leaves,
+// the digest of y, and what else there is: the commitment to its cover, the round of the
+// broadcast that its input was made from, and digests of dealing and proof.
+func statement(
+	context *[32]byte, party int, root, masked [32]byte, extra, bound []byte,
+) []byte {
+	b := make([]byte, 0, 32+4+5*32+8)
 	b = append(b, context[:]...)
 	b = append(b, uint32Bytes(party)...)
 	b = append(b, root[:]...)
 	b = append(b, masked[:]...)
-	return append(b, extra...)
+	b = append(b, extra...)
+	return append(b, bound...)
 }
 
 // statementLabel is under what parties sign it.
 func (s *settled) statementLabel() string {
+	if s.scheme != nil {
+		return labelBounded
+	}
 	if s.Stale > 0 {
 		return labelStale
 	}
@@ -242,12 +258,15 @@ func (s *settled) checkExtra(extra []byte, round uint64) error {
 //	        opaque masked[32];              // H(y)
 //	        opaque commitment[32];          // only if covered
 //	        uint64 made;                    // only with Stale
+//	        opaque dealing[2 + r][32];      // only with Norm
+//	        opaque proof[32];               // its digest, only with Norm
 //	        opaque path[⌈log₂ C⌉][32];
 //	        opaque box[box size];
 //	    } entries[…];                       // by ascending party
 //	} Batch;
 func (s *settled) entrySize() int {
-	return 4 + keyexchange.SignatureSize + 32 + s.extraSize() + 32*s.depth + s.boxSize()
+	return 4 + keyexchange.SignatureSize + 32 + s.extraSize() + s.dealingSize() + s.proofDigestSize() +
+		32*s.depth + s.boxSize()
 }
 
 // entry is one party in a batch.
@@ -256,6 +275,8 @@ type entry struct {
 	signature [keyexchange.SignatureSize]byte
 	masked    [32]byte
 	extra     []byte // as in a submission
+	dealing   []byte
+	proof     []byte // its digest
 	path      [][32]byte
 	box       []byte
 }
@@ -265,6 +286,8 @@ func (e *entry) append(b []byte) []byte {
 	b = append(b, e.signature[:]...)
 	b = append(b, e.masked[:]...)
 	b = append(b, e.extra...)
+	b = append(b, e.dealing...)
+	b = append(b, e.proof...)
 	for i := range e.path {
 		b = append(b, e.path[i][:]...)
 	}
@@ -300,6 +323,8 @@ func (s *settled) parseBatch(body []byte) (int, []entry, error) {
 		e.signature, one = [keyexchange.SignatureSize]byte(one), one[keyexchange.SignatureSize:]
 		e.masked, one = [32]byte(one), one[32:]
 		e.extra, one = one[:s.extraSize()], one[s.extraSize():]
+		e.dealing, one = one[:s.dealingSize()], one[s.dealingSize():]
+		e.proof, one = one[:s.proofDigestSize()], one[s.proofDigestSize():]
 		for range s.depth {
 			e.path, one = append(e.path, [32]byte(one)), one[32:]
 		}
@@ -355,7 +380,7 @@ func parseClosing(body []byte) (*closing, error) {
 	return c, nil
 }
 
-// closingStatement is what members sign: the context, who is in and how many.
+// closingStatement returns the bytes that members sign: the context, who is in and how many.
 func closingStatement(context, chain *[32]byte, parties int) []byte {
 	b := append(make([]byte, 0, 32+32+4), context[:]...)
 	b = append(b, chain[:]...)

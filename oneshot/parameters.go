@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/lattice"
+	"github.com/hushsum/hushsum/internal/normproof"
 	"github.com/hushsum/hushsum/noise"
 )
 
@@ -39,7 +40,12 @@ type Terms struct {
 	// them, for 32 bytes a party and member; the server must be given the
 	// submissions a second time.
 	Covered bool
-	// KEM is what the members' keys are of.
+	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values is
+	// within it, up to a factor that SPEC-ONESHOT.md §14 says, and noise: no party can then spoil
+	// a sum, or add more than that. Who tries is named, with [Evidence]. Needs Noise, and costs
+	// 90 kB a party. 1 to 2^32 − 1.
+	Norm int64
+	// KEM names the scheme of the members' keys.
 	KEM KEM
 	// Stale, if it is not zero, has a party submit in a round what it made from the broadcast of
 	// an earlier one, at most so many rounds before: parties that are slow need not keep up. Which
@@ -47,7 +53,7 @@ type Terms struct {
 	Stale int
 }
 
-// Figures are what follows from the terms: see SPEC-ONESHOT.md §3.
+// Figures follow from the terms: see SPEC-ONESHOT.md §3.
 type Figures struct {
 	Modulus     uint64 // q, a prime that is 1 modulo 4096
 	ModulusBits int    // ⌈log₂ q⌉
@@ -87,6 +93,7 @@ const (
 	maxLength   = 1 << 26 // of an input
 	maxBits     = 40
 	maxStale    = 1 << 20
+	maxNorm     = 1<<32 - 1
 	maxMembers  = 255
 	minSpare    = 16
 	minClassic  = 128 // bits that an attack must cost
@@ -132,9 +139,13 @@ func Parameters(parties, members int, t Terms) (Figures, error) {
 // derived is Figures with what only the package needs.
 type derived struct {
 	Figures
-	share noise.Law // of a party's noise in a coordinate
-	tail  int64     // |Σ e| stays below it
-	limit int64     // values are −limit to limit − 1
+	share  noise.Law // of a party's noise in a coordinate
+	tail   int64     // |Σ e| stays below it
+	off    int64     // and so does a sum of what has no input, with what Colluders parties add
+	limit  int64     // values are −limit to limit − 1
+	bound  uint64    // β², 0 without Norm
+	lanes  lanes
+	scheme *normproof.Scheme // nil without Norm
 }
 
 func derive(n, members int, t *Terms) (*derived, error) {
@@ -160,8 +171,14 @@ func derive(n, members int, t *Terms) (*derived, error) {
 		return nil, fmt.Errorf("%w: Stale %d, want 0 to 2^20", ErrConfig, t.Stale)
 	case t.KEM > KEMX25519:
 		return nil, fmt.Errorf("%w: KEM %d", ErrConfig, t.KEM)
+	case t.Norm < 0 || t.Norm > maxNorm:
+		return nil, fmt.Errorf("%w: Norm %d, want 0 for no bound, or 1 to 2^32 − 1", ErrConfig, t.Norm)
+	case t.Norm != 0 && t.Covered:
+		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrCoveredNorm)
+	case t.Norm != 0 && t.Noise.Family() == 0:
+		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrExactNorm)
 	}
-	d := &derived{limit: 1 << (t.Bits - 1), share: keyLaw()}
+	d := &derived{limit: 1 << (t.Bits - 1), share: keyLaw(), lanes: narrow}
 	d.Scale = 1
 	if t.Noise.Family() != 0 {
 		if err := d.shareOf(n, t); err != nil {
@@ -175,10 +192,21 @@ func derive(n, members int, t *Terms) (*derived, error) {
 		return nil, fmt.Errorf("%w: the noise is too wide for any modulus", ErrConfig)
 	}
 	d.tail = int64(tail)
+	d.off = d.tail
+	if t.Norm != 0 {
+		if err := d.bounded(n, t); err != nil {
+			return nil, err
+		}
+	}
 	if err := d.modulus(n, t.Noise.Family() == 0); err != nil {
 		return nil, err
 	}
 	d.committee(members, t)
+	if t.Norm != 0 {
+		if err := d.prover(t); err != nil {
+			return nil, err
+		}
+	}
 	d.bytes(members, t)
 	return d, d.margin(n, t.Length, sigma)
 }
@@ -214,16 +242,20 @@ func (d *derived) modulus(n int, exact bool) error {
 	} else {
 		// Twice the largest sum; and four times what noise alone spreads over, so
 		// that a false key shows.
-		need.Mul(big.NewInt(d.limit), big.NewInt(int64(n))).Add(need, big.NewInt(d.tail)).Lsh(need, 1)
-		if wide := big.NewInt(8 * d.tail); wide.Cmp(need) > 0 {
+		need.Mul(big.NewInt(d.limit), big.NewInt(int64(n))).Add(need, big.NewInt(d.off)).Lsh(need, 1)
+		wide := big.NewInt(d.off)
+		if wide.Lsh(wide, 3).Cmp(need) > 0 {
 			need = wide
+		}
+		if long := d.unwrapped(); long.Cmp(need) > 0 {
+			need = long
 		}
 	}
 	k := max(need.BitLen(), 20)
 	for ; k-20 < len(primes); k++ {
 		if q := primes[k-20]; need.Cmp(new(big.Int).SetUint64(q)) < 0 {
 			d.Modulus, d.ModulusBits = q, k
-			window := math.Log2(float64(q) / float64(2*d.tail+1))
+			window := math.Log2(float64(q) / float64(2*d.off+1))
 			d.Spare = max(minSpare, int(math.Ceil(spareBits/window)))
 			return nil
 		}
@@ -238,7 +270,7 @@ func (d *derived) committee(members int, t *Terms) {
 	if d.PerPolynomial == 0 {
 		d.PerPolynomial = members - 3*t.Faults
 	}
-	d.Polynomials = (scalars + d.PerPolynomial - 1) / d.PerPolynomial
+	d.Polynomials = (d.lanes.scalars() + d.PerPolynomial - 1) / d.PerPolynomial
 	d.Threshold = t.Faults + d.PerPolynomial
 	d.Answers = d.Threshold + t.Faults
 	d.Quorum = (members+t.Faults)/2 + 1

@@ -6,11 +6,13 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/normproof"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
@@ -64,7 +66,8 @@ func (p *Party) Output() []byte { return p.output }
 // It fails with [ErrReplay] for a round that is not above the last, with
 // [ErrBroadcast], [ErrLength] and [ErrRange] for inputs, with [ErrKey], [ErrSignature]
 // or [ErrTooFew] for the members' keys in the opening, with [ErrContext] for another
-// configuration, and with [ErrRandom]. The party is then as before.
+// configuration, and with [ErrRandom]. The party is then as before. With [Terms.Norm] it fails with
+// [ErrNorm] besides; and with [ErrMissed], after which the round's number is used.
 func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error) {
 	return p.SubmitDigest(opening, broadcastDigest(broadcast), 0, values)
 }
@@ -108,6 +111,9 @@ func (p *Party) SubmitDigest(
 	}
 	context := s.context(h.Round, o)
 	m, err := p.submission(&context, o, made, values)
+	if errors.Is(err, ErrMissed) {
+		p.last, p.output = h.Round, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +135,7 @@ func (s *settled) checkValues(values []int64) error {
 	if out < 0 {
 		return fmt.Errorf("%w: want −%d to %d", ErrRange, s.limit, s.limit-1)
 	}
-	return nil
+	return s.checkNorm(values)
 }
 
 func (p *Party) submission(
@@ -143,20 +149,24 @@ func (p *Party) submission(
 		return nil, err
 	}
 	m := &submission{boxes: make([]byte, 0, len(o.keys)*s.boxSize())}
+	var noisy []int64
+	if s.scheme != nil {
+		noisy = make([]int64, s.length)
+		defer clear(noisy)
+	}
 	var err error
-	if m.masked, err = s.mask(random, context, key, values); err != nil {
+	if m.masked, err = s.mask(random, context, key, values, noisy); err != nil {
 		return nil, err
 	}
 	indices := make([]uint32, 0, len(o.keys))
 	for k := range o.members.All() {
 		indices = append(indices, uint32(k)+1)
 	}
-	secrets := packLanes(key)
-	defer clear(secrets)
-	parts, err := shamir.SplitPacked(random, s.packing, secrets, indices)
+	parts, polynomials, err := s.shares(random, key, indices)
 	if err != nil {
 		return nil, err
 	}
+	defer erase(polynomials)
 	var covers []shamir.Share
 	if s.Covered {
 		if covers, err = p.cover(random, context, indices, m); err != nil {
@@ -197,7 +207,15 @@ func (p *Party) submission(
 		m.boxes = append(m.boxes, box...)
 	}
 	root := tree(leaves, s.depth)[s.depth][0]
-	signed := statement(context, p.self, root, hash(labelMasked, m.masked), m.extra)
+	var bound []byte
+	if s.scheme != nil {
+		w := &normproof.Witness{Key: key, Noisy: noisy, Polynomials: polynomials}
+		if err := s.prove(random, context, p.self, root, m, w); err != nil {
+			return nil, err
+		}
+		bound = s.bind(m)
+	}
+	signed := statement(context, p.self, root, hash(labelMasked, m.masked), m.extra, bound)
 	if m.signature, err = keyexchange.Sign(p.signer, s.statementLabel(), signed); err != nil {
 		return nil, err
 	}
@@ -205,8 +223,11 @@ func (p *Party) submission(
 }
 
 // mask returns y_j = a_j·key + T·e_j + v_j, packed, for all blocks j. The last
-// block ends where the coordinates do: fewer samples only make it harder.
-func (s *settled) mask(random io.Reader, context *[32]byte, key, values []int64) ([]byte, error) {
+// block ends where the coordinates do: fewer samples only make it harder. What the key hides goes
+// into noisy, if that is not nil.
+func (s *settled) mask(
+	random io.Reader, context *[32]byte, key, values, noisy []int64,
+) ([]byte, error) {
 	ringKey := hash(labelRing, context[:])
 	public := s.ring.NewExpander(&ringKey)
 	factor := s.ring.NewFactor(key)
@@ -231,6 +252,9 @@ func (s *settled) mask(random io.Reader, context *[32]byte, key, values []int64)
 			for i, v := range values[done:min(done+size, s.Length)] {
 				plain[i] += v
 			}
+		}
+		if noisy != nil {
+			copy(noisy[done:], plain[:size])
 		}
 		s.ring.AddSigned(y[:size], plain[:size])
 		masked = s.ring.AppendPacked(masked, y[:size])

@@ -31,7 +31,7 @@ type Server struct {
 	included wire.Set // who was in the sum of the round when it was closed
 }
 
-// step is what the server waits for in a round.
+// step names the message that the server waits for in a round.
 type step uint8
 
 const (
@@ -41,7 +41,7 @@ const (
 	stepParts
 )
 
-// serverRound is what the server keeps of the round that is open.
+// serverRound holds what the server keeps of the round that is open.
 type serverRound struct {
 	step    step
 	keys    [][]byte // by member, nil where there is none
@@ -55,6 +55,7 @@ type serverRound struct {
 	number   int          // of that batch, or of the last
 	disputes []wire.Set   // by member, of the batch in flight; empty where none came
 	charges  []*big.Rat   // by member
+	claims   []claim      // against parties that members' complaints convict
 	excluded wire.Set     // members that disputed too much
 	sum      []uint64     // of the y of those in
 	chain    [32]byte
@@ -77,7 +78,7 @@ type submitted struct {
 	levels    [][][32]byte
 }
 
-// cover is what the server keeps of a party in the sum until it is given its submission
+// cover holds what the server keeps of a party in the sum until it is given its submission
 // again.
 type cover struct {
 	party      uint32
@@ -137,6 +138,9 @@ func (s *Server) Receive(message []byte) error {
 			return s.config.partyError(party, fmt.Errorf("%w: %d", ErrType, h.Type))
 		}
 		if err := s.receiveSubmission(h, body, party); err != nil {
+			if named, ok := err.(*PartyError); ok { // with evidence
+				return named
+			}
 			return s.config.partyError(party, err)
 		}
 		return nil
@@ -159,6 +163,8 @@ func (s *Server) receiveMember(h wire.Header, body []byte, member int) error {
 		receive, due = s.receiveKey, stepKeys
 	case typeDisputes:
 		receive, due = s.receiveDisputes, stepSubmissions
+	case typeComplaint:
+		receive, due = s.receiveComplaint, stepSubmissions
 	case typeSigned:
 		receive, due = s.receiveSigned, stepSigned
 	case typePart:
@@ -288,9 +294,8 @@ func (s *Server) Keys() int {
 }
 
 // Open opens the round with the keys that have come and returns the message for
-// all parties and members. broadcast is what the parties make their inputs from,
-// such as a model; only its digest is in the message. Called again it returns the
-// same message.
+// all parties and members. The parties make their inputs from broadcast, such as a
+// model; only its digest is in the message. Called again it returns the same message.
 //
 // It fails with [ErrTooFew] while fewer than [Figures.Keys] members have sent keys;
 // wait for all, as long as that makes sense: one without a key counts among the
@@ -352,6 +357,11 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 		return err
 	}
 	r.received.Add(party)
+	if c.scheme != nil {
+		if err := s.checkProof(sub); err != nil {
+			return err // and the party is spent: each check takes the server far longer than the party
+		}
+	}
 	r.waiting = append(r.waiting, sub)
 	return nil
 }
@@ -372,6 +382,9 @@ func (s *settled) checkSubmission(
 			return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 		}
 	}
+	if s.scheme != nil && s.scheme.CheckEncoding(parseDealing(m.dealing), m.proof) != nil {
+		return nil, fmt.Errorf("%w: of dealing or proof", ErrEncoding)
+	}
 	leaves := make([][32]byte, s.c)
 	at := 0
 	for k := range members.All() {
@@ -380,7 +393,7 @@ func (s *settled) checkSubmission(
 	}
 	levels := tree(leaves, s.depth)
 	masked := hash(labelMasked, m.masked)
-	signed := statement(context, party, levels[s.depth][0], masked, m.extra)
+	signed := statement(context, party, levels[s.depth][0], masked, m.extra, s.bind(m))
 	if err := keyexchange.Verify(s.Roster.Key(party), s.statementLabel(), signed,
 		&m.signature); err != nil {
 		return nil, err
@@ -429,6 +442,8 @@ func (s *Server) Batch() ([]Envelope, error) {
 				signature: m.signature,
 				masked:    sub.masked,
 				extra:     m.extra,
+				dealing:   m.dealing,
+				proof:     proofDigest(m.proof),
 				path:      path(sub.levels, k),
 				box:       m.boxes[box*c.boxSize():][:c.boxSize()],
 			}
@@ -479,7 +494,8 @@ func (s *Server) Answered() int {
 // The disputants of a party share one charge, unless more than Faults dispute it, for
 // then it is the party that lies; a member charged with more than Colluders/Faults
 // is out of the round. So c parties and f members that lie shut out at most c + f
-// honest parties and fewer than f honest members.
+// honest parties and fewer than f honest members. Parties that a complaint convicts are out, and
+// cost nobody a charge.
 func (s *Server) Settle() ([]byte, error) {
 	if s.open == nil || s.open.step != stepSubmissions || s.open.flight == nil {
 		return nil, fmt.Errorf("%w: no batch is with the members", ErrPhase)
@@ -488,6 +504,9 @@ func (s *Server) Settle() ([]byte, error) {
 	in := wire.NewSet(len(r.flight))
 	most := big.NewRat(int64(c.Colluders), int64(c.Faults))
 	for i, sub := range r.flight {
+		if r.claimed(sub.party) {
+			continue
+		}
 		var disputants []int
 		for k := range r.members.All() {
 			if !r.excluded.Has(k) && r.disputes[k].Has(i) {

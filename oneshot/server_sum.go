@@ -163,7 +163,7 @@ func (s *Server) unlock() error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrParts, err)
 	}
-	key, ok := unpackLanesVarTime(secrets)
+	key, ok := c.lanes.unpackVarTime(secrets)
 	if !ok {
 		return fmt.Errorf("%w: the key is out of range", ErrParts)
 	}
@@ -341,7 +341,7 @@ func (s *Server) Sum() ([]int64, error) {
 		}
 	}
 	for _, v := range values[c.Length:] {
-		if e := v / c.Scale; e*c.Scale != v || e > c.tail || e < -c.tail {
+		if e := v / c.Scale; e*c.Scale != v || e > c.off || e < -c.off {
 			return nil, ErrNoise
 		}
 	}

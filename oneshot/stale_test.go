@@ -87,11 +87,11 @@ func TestStaleRefused(t *testing.T) {
 		}
 		e := &entry{signature: m.signature, masked: hash(labelMasked, m.masked), extra: m.extra,
 			path: path(tree(leaves, s.depth), 0), box: m.boxes[:s.boxSize()]}
-		if w.members[0].check(e).good {
+		if one, _ := w.members[0].check(e); one.good {
 			t.Errorf("a member has taken an input made in round %d", made)
 		}
 		e.extra = uint64Bytes(2)
-		if w.members[0].check(e).good {
+		if one, _ := w.members[0].check(e); one.good {
 			t.Error("a member has taken a round that the party did not sign")
 		}
 	}

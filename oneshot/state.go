@@ -102,12 +102,7 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 			Parties: r.parties,
 		}
 		if r.private != nil {
-			private, err := r.private.Bytes()
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrState, err)
-			}
-			defer clear(private)
-			out.Open.Private = private
+			out.Open.Private = r.private.seed[:]
 		}
 		for i := range r.pending {
 			p := &r.pending[i]
@@ -176,7 +171,7 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 	}
 	var err error
 	if len(in.Private) != 0 {
-		if r.private, err = m.config.KEM.hpke().NewPrivateKey(in.Private); err != nil {
+		if r.private, err = m.config.KEM.newPrivateKey(in.Private); err != nil {
 			return nil, err
 		}
 	}
@@ -218,6 +213,7 @@ type serverRoundState struct {
 	Number          int
 	Disputes        [][]byte
 	Charges         []*big.Rat
+	Claims          []claim
 	Sum             []uint64
 	Included        []byte
 	Parties         int
@@ -266,6 +262,7 @@ func (s *Server) state() *serverState {
 			OnTheWay:   r.flight != nil,
 			Number:     r.number,
 			Charges:    r.charges,
+			Claims:     r.claims,
 			Sum:        r.sum,
 			Signatures: r.signatures.Append(nil),
 			Parts:      r.parts,
@@ -321,6 +318,7 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		number:   in.Number,
 		parties:  in.Parties,
 		charges:  in.Charges,
+		claims:   in.Claims,
 		sum:      in.Sum,
 		disputes: make([]wire.Set, len(in.Disputes)),
 	}

@@ -68,7 +68,7 @@ func TestTiming(t *testing.T) {
 				t.Error("in range, and refused")
 			}
 		})
-		timed(t, "lanes", false, signed(degree, 40), func(key []int64) { packLanes(key) })
+		timed(t, "lanes", false, signed(degree, 40), func(key []int64) { narrow.pack(key) })
 		timed(t, "lanes with a branch", true, signed(degree, 40), func(key []int64) {
 			packBranching(key)
 		})
@@ -76,7 +76,7 @@ func TestTiming(t *testing.T) {
 	t.Run("sharing", func(t *testing.T) {
 		coefficients := bytes.Repeat([]byte{0x5a}, 1<<14)
 		secrets := func(class int) []shamir.Secret {
-			return packLanes(signed(10*lanes, 40)(class))
+			return narrow.pack(signed(10*narrow.inScalar(), 40)(class))
 		}
 		timed(t, "shares", false, secrets, func(secrets []shamir.Secret) {
 			_, err := shamir.SplitPacked(bytes.NewReader(coefficients),
@@ -121,10 +121,10 @@ func addBranching(r *ring.Ring, dst []uint64, src []int64) {
 	}
 }
 
-// packBranching is packLanes with a shortcut for zeros.
+// packBranching is pack with a shortcut for zeros.
 func packBranching(key []int64) (out []shamir.Secret) {
-	for first := 0; first < len(key); first += lanes {
-		group := key[first:min(first+lanes, len(key))]
+	for first := 0; first < len(key); first += narrow.inScalar() {
+		group := key[first:min(first+narrow.inScalar(), len(key))]
 		zeros := true
 		for _, x := range group {
 			zeros = zeros && x == 0
@@ -132,7 +132,7 @@ func packBranching(key []int64) (out []shamir.Secret) {
 		if zeros {
 			out = append(out, shamir.Secret{})
 		} else {
-			out = append(out, packLanes(group)...)
+			out = append(out, narrow.pack(group)...)
 		}
 	}
 	return out

@@ -171,7 +171,7 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 		if err := w.server.Receive(answer); err != nil {
 			t.Fatal(err)
 		}
-		out.Members[k].Private = must(m.open.private.Bytes())
+		out.Members[k].Private = bytes.Clone(m.open.private.seed[:])
 	}
 	w.opening = must(w.server.Open(out.Broadcast))
 	r.note("server", "all", w.opening)
@@ -254,7 +254,7 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 		}
 		d.Key = append(d.Key, byte(c))
 	}
-	d.Masked = must(s.mask(seeded(i), &context, key, d.Values))
+	d.Masked = must(s.mask(seeded(i), &context, key, d.Values, nil))
 	_, body, err := wire.ParseHeader(message)
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 	}
 	root := tree(leaves, s.depth)[s.depth][0]
 	d.Root = root[:]
-	d.Statement = statement(&context, i, root, hash(labelMasked, m.masked), m.extra)
+	d.Statement = statement(&context, i, root, hash(labelMasked, m.masked), m.extra, nil)
 	return d
 }
 

@@ -1,0 +1,186 @@
+// Package verify has the command verify, which checks evidence that a party of a private sum
+// cheated.
+package verify
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+const about = `Usage: hushsum verify FILE [flags]
+
+Checks evidence that a party of a private sum with a bound cheated: that it signed
+a vector with a proof that does not hold, or shares that do not fit it. It reads
+FILE, or with - standard input, and needs nothing else: the configuration, the
+roster and the members' keys are in the evidence.
+
+If it convicts, the party is named, with its key and the configuration's digest.
+The evidence brings its own roster: compare the key with the one that you know.
+`
+
+const aboutJSON = `With --json there is one object:
+  file, convicts  as called, and whether the evidence shows that the party cheated
+  error           only if it does not: why
+The rest is there if the file could be read:
+  party, name     place in the roster, and name there
+  key             Ed25519, 64 hexadecimal digits: compare it
+  label, round    the label of the configuration, and the round's number
+  configuration   its digest, 64 hexadecimal digits
+  about           proof or shares
+  member          only of shares: the member of the committee that got them
+`
+
+// largest is more than any evidence that a server writes.
+const largest = 1 << 30
+
+func manual() *cli.Manual {
+	return &cli.Manual{
+		Takes:  "It takes one FILE, and flags.",
+		About:  about,
+		Topics: []cli.Topic{cli.JSONHelp(aboutJSON)},
+		Codes: `Exit codes: 0 the party cheated, 1 nothing says so or the file cannot be read, 2
+called wrongly, 130 interrupted.
+`,
+		Examples: []string{
+			"hushsum verify party-3.evidence",
+			"hushsum verify --json - < party-3.evidence",
+		},
+	}
+}
+
+// Command is verify.
+func Command() cli.Command {
+	return cli.Command{
+		Name:  "verify",
+		About: "check evidence that a party of a sum cheated",
+		Run:   verify,
+	}
+}
+
+// finding holds what --json prints.
+type finding struct {
+	File     string `json:"file"`
+	Convicts bool   `json:"convicts"`
+	Error    string `json:"error,omitempty"`
+	*Accused
+}
+
+// Accused is who is said to have cheated.
+type Accused struct {
+	Party         int    `json:"party"`
+	Name          string `json:"name"`
+	Key           string `json:"key"`
+	Label         string `json:"label"`
+	Round         uint64 `json:"round"`
+	Configuration string `json:"configuration"`
+	About         string `json:"about"`
+	Member        string `json:"member,omitempty"`
+}
+
+func verify(_ context.Context, args []string, std cli.Streams) int {
+	var asJSON bool
+	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
+	flags.BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	operands, code, ok := cli.ParseOperands(flags, manual(), 1, args, std)
+	if !ok {
+		return code
+	}
+	if len(operands) == 0 {
+		return cli.WrongUsage(flags, &cli.Problem{
+			Cause: "which file?", Advice: "Name a file, or - for standard input.",
+		}, std)
+	}
+	name, b, err := read(operands[0])
+	if err != nil {
+		cli.Complain(std.Err, "hushsum verify", &cli.Problem{Cause: err.Error(), Err: err})
+		return cli.ExitFailure
+	}
+	f := find(name, b)
+	code = cli.ExitFailure
+	if f.Convicts {
+		code = cli.ExitOK
+	}
+	switch {
+	case asJSON:
+		return max(code, show.JSON(std, f))
+	case !f.Convicts:
+		cli.Complain(std.Err, "hushsum verify", &cli.Problem{Cause: name + ": " + f.Error})
+		return code
+	}
+	s := show.Screen{Std: std}
+	s.Field("party", "%s, number %d of the roster, cheated", f.Name, f.Party)
+	s.Printf("%-10s%s\n", "key", f.Key)
+	if f.About == "proof" {
+		s.Field("how", "it signed a vector with a proof of its norm that does not hold")
+	} else {
+		s.Field("how", "it signed shares for %s that do not fit what it committed to", f.Member)
+	}
+	s.Field("round", "%d of %q", f.Round, f.Label)
+	s.Printf("%-10s%s\n", "under", f.Configuration)
+	return code
+}
+
+// find checks evidence.
+func find(name string, b []byte) *finding {
+	f := &finding{File: name}
+	e, err := oneshot.ParseEvidence(b)
+	if err != nil {
+		f.Error = "it is not evidence: " + reason(err)
+		return f
+	}
+	config := e.Config()
+	digest, err := config.Digest()
+	if err != nil {
+		f.Error = reason(err)
+		return f
+	}
+	f.Accused = &Accused{
+		Party:         e.Party(),
+		Name:          config.Roster.Name(e.Party()),
+		Key:           hex.EncodeToString(config.Roster.Key(e.Party())),
+		Label:         config.Label,
+		Round:         e.Round(),
+		Configuration: hex.EncodeToString(digest[:]),
+		About:         "proof",
+	}
+	if member, shares := e.Member(); shares {
+		f.About, f.Member = "shares", config.Committee.Name(member)
+	}
+	if err := e.Verify(); err != nil {
+		f.Error = fmt.Sprintf("it does not convict %s", f.Name)
+		return f
+	}
+	f.Convicts = true
+	return f
+}
+
+// reason says what is wrong with evidence, without the names of packages.
+func reason(err error) string {
+	if errors.Is(err, oneshot.ErrConfig) {
+		return "its configuration is none, or has no bound"
+	}
+	return "it was cut off or changed, or is something else"
+}
+
+func read(name string) (shown string, b []byte, err error) {
+	in := os.Stdin
+	if name == "-" {
+		name = "standard input"
+	} else {
+		if in, err = os.Open(name); err != nil {
+			return "", nil, err
+		}
+		defer in.Close()
+	}
+	b, err = io.ReadAll(io.LimitReader(in, largest))
+	return name, b, err
+}

@@ -1,0 +1,333 @@
+package oneshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"math/bits"
+
+	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/normproof"
+	"github.com/hushsum/hushsum/shamir"
+)
+
+// Numbers of a bound: SPEC-ONESHOT.md §14.1.
+const (
+	keyBound  = 319 * 319 // β_s²: 6.4·√2048, and a tenth more
+	longKey   = 873       // a coefficient of a key that passes: 2.74·β_s
+	longest   = 274       // a vector that passes, in hundredths of β
+	unwrapped = 343       // the least modulus, in β
+	mostSpare = 64        // more than there are spare coordinates
+)
+
+// bounded sets the bound on a party's vector, what colluders may add to a sum, and the lanes.
+func (d *derived) bounded(n int, t *Terms) error {
+	ceil := func(x *big.Int) *big.Int { // of the root
+		root := new(big.Int).Sqrt(x)
+		if new(big.Int).Mul(root, root).Cmp(x) < 0 {
+			root.Add(root, big.NewInt(1))
+		}
+		return root
+	}
+	scale := d.share.Scale()
+	variance := new(big.Int).Add(scale.Num(), scale.Denom())
+	variance.Sub(variance, big.NewInt(1)).Quo(variance, scale.Denom())
+	length := big.NewInt(int64(t.Length + mostSpare))
+	norm := big.NewInt(t.Norm)
+	// V² + 15·V·σ + σ²·(D + 11·√D), each rounded up.
+	square := new(big.Int).Mul(norm, norm)
+	cross := new(big.Int).Mul(norm, ceil(variance))
+	square.Add(square, cross.Mul(cross, big.NewInt(15)))
+	wide := new(big.Int).Mul(ceil(length), big.NewInt(11))
+	square.Add(square, wide.Mul(wide.Add(wide, length), variance))
+	if square.BitLen() > 64 {
+		return fmt.Errorf("%w: Norm %d and its noise are too long for a proof: want 2^32 at most",
+			ErrConfig, t.Norm)
+	}
+	d.bound = square.Uint64()
+	cheats := new(big.Int).Mul(ceil(square), big.NewInt(longest*int64(t.Colluders)))
+	cheats.Add(cheats, big.NewInt(99)).Quo(cheats, big.NewInt(100))
+	d.off += cheats.Int64() // below 2^61
+	if d.off > 1<<48 {
+		return fmt.Errorf("%w: what colluders may add is too much for any modulus", ErrConfig)
+	}
+	// (13·6.4)² is 6922.24.
+	lane := ceil(big.NewInt(6923*int64(n))).Int64() + longKey*int64(t.Colluders)
+	d.lanes = max(narrow, lanes(1+bits.Len64(uint64(lane-1))))
+	return nil
+}
+
+// unwrapped is the least modulus for which no long vector looks short, 0 without a bound.
+func (d *derived) unwrapped() *big.Int {
+	x := new(big.Int).SetUint64(d.bound)
+	root := new(big.Int).Sqrt(x)
+	if d.bound != 0 {
+		root.Add(root, big.NewInt(1))
+	}
+	return root.Mul(root, big.NewInt(unwrapped))
+}
+
+// prover sets what proves and verifies.
+func (d *derived) prover(t *Terms) (err error) {
+	d.scheme, err = normproof.New(normproof.Parameters{
+		Degree:        degree,
+		Modulus:       d.Modulus,
+		Length:        t.Length + d.Spare,
+		Bound:         d.bound,
+		KeyBound:      keyBound,
+		PerPolynomial: d.PerPolynomial,
+		Threshold:     d.Threshold,
+		LaneBits:      int(d.lanes),
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// checkNorm takes the same time for all values within the bound.
+func (s *settled) checkNorm(values []int64) error {
+	if s.Norm == 0 {
+		return nil
+	}
+	var high, low uint64
+	for _, v := range values {
+		size := uint64((v ^ v>>63) - v>>63)
+		h, l := bits.Mul64(size, size)
+		var c uint64
+		low, c = bits.Add64(low, l, 0)
+		high += h + c // 2^26 squares of 78 bits
+	}
+	_, over := bits.Sub64(uint64(s.Norm)*uint64(s.Norm), low, 0)
+	if high|over != 0 {
+		return fmt.Errorf("%w: want %d at most", ErrNorm, s.Norm)
+	}
+	return nil
+}
+
+// polynomials returns f_0, of which all coefficients are random, and those that carry the secrets.
+func (s *settled) polynomials(
+	random io.Reader, secrets []shamir.Secret,
+) ([][]*edwards25519.Scalar, error) {
+	out := make([][]*edwards25519.Scalar, 1+s.Polynomials)
+	var wide [64]byte
+	defer clear(wide[:])
+	for j := range out {
+		f := make([]*edwards25519.Scalar, s.Threshold)
+		for l := range f {
+			f[l] = edwards25519.NewScalar()
+			at := (j-1)*s.Figures.PerPolynomial + l
+			switch {
+			case j == 0 || l >= s.Figures.PerPolynomial:
+				if err := entropy.Read("oneshot", random, wide[:]); err != nil {
+					return nil, err
+				}
+				if _, err := f[l].SetUniformBytes(wide[:]); err != nil {
+					panic("oneshot: " + err.Error()) // 64 bytes
+				}
+			case at < len(secrets):
+				if _, err := f[l].SetCanonicalBytes(secrets[at][:]); err != nil {
+					panic("oneshot: " + err.Error()) // lanes are packed modulo the order
+				}
+			}
+		}
+		out[j] = f
+	}
+	return out, nil
+}
+
+// deal returns the parts of members, with a value of f_0 after those of the polynomials that carry
+// the key.
+func deal(polynomials [][]*edwards25519.Scalar, indices []uint32) []shamir.PackedShare {
+	parts := make([]shamir.PackedShare, 0, len(indices))
+	for _, index := range indices {
+		part := shamir.PackedShare{Index: index}
+		x := scalarOf(index)
+		for j := range polynomials {
+			f := polynomials[(j+1)%len(polynomials)]
+			sum := edwards25519.NewScalar()
+			for l := len(f) - 1; l >= 0; l-- {
+				sum.MultiplyAdd(sum, x, f[l])
+			}
+			part.Values = append(part.Values, [32]byte(sum.Bytes()))
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+func scalarOf(x uint32) *edwards25519.Scalar {
+	var b [32]byte
+	for i := range 4 {
+		b[i] = byte(x >> (8 * i))
+	}
+	out, err := edwards25519.NewScalar().SetCanonicalBytes(b[:])
+	if err != nil {
+		panic("oneshot: " + err.Error()) // it is far below the order
+	}
+	return out
+}
+
+func erase(polynomials [][]*edwards25519.Scalar) {
+	for _, f := range polynomials {
+		for _, c := range f {
+			c.Set(edwards25519.NewScalar())
+		}
+	}
+}
+
+// dealingSize is the length of what a proof ties shares of the key by: two commitments, and the
+// coefficients of one polynomial. It is 0 without a bound.
+func (s *settled) dealingSize() int {
+	if s.scheme == nil {
+		return 0
+	}
+	return 32 * (2 + s.Threshold)
+}
+
+// proofSize is the length of a proof, 0 without a bound.
+func (s *settled) proofSize() int {
+	if s.scheme == nil {
+		return 0
+	}
+	return s.scheme.Size()
+}
+
+// proofDigest returns the digest of a proof, nothing of none.
+func proofDigest(proof []byte) []byte {
+	if len(proof) == 0 {
+		return nil
+	}
+	d := hash(labelProofDigest, proof)
+	return d[:]
+}
+
+// proofDigestSize is the length of a proof's digest in an entry, 0 without a bound.
+func (s *settled) proofDigestSize() int {
+	if s.scheme == nil {
+		return 0
+	}
+	return 32
+}
+
+func appendDealing(b []byte, d *normproof.Dealing) []byte {
+	b = append(append(b, d.Key[:]...), d.Mask[:]...)
+	for i := range d.Combined {
+		b = append(b, d.Combined[i][:]...)
+	}
+	return b
+}
+
+// parseDealing reads what dealingSize counts. What is in it is not checked.
+func parseDealing(b []byte) *normproof.Dealing {
+	d := &normproof.Dealing{Key: [32]byte(b), Mask: [32]byte(b[32:])}
+	for b = b[64:]; len(b) > 0; b = b[32:] {
+		d.Combined = append(d.Combined, [32]byte(b))
+	}
+	return d
+}
+
+// bind returns what a statement has of dealing and proof, nothing without a bound.
+func (s *settled) bind(m *submission) []byte {
+	if s.scheme == nil {
+		return nil
+	}
+	return bindDigest(m.dealing, proofDigest(m.proof))
+}
+
+// bindDigest is bind with the digest of the proof.
+func bindDigest(dealing, proofDigest []byte) []byte {
+	if len(dealing) == 0 {
+		return nil
+	}
+	d := hash(labelDealing, dealing)
+	return append(d[:], proofDigest...)
+}
+
+// proofStatement returns the statement of a proof. y may be nil where shares alone are compared.
+func (s *settled) proofStatement(
+	context *[32]byte, party int, root, masked [32]byte, y []uint64,
+) *normproof.Statement {
+	return &normproof.Statement{
+		Config:  s.digest,
+		Context: *context,
+		RingKey: hash(labelRing, context[:]),
+		Party:   uint32(party),
+		Root:    root,
+		Digest:  masked,
+		Masked:  y,
+	}
+}
+
+// prove fills in a submission's dealing and proof.
+func (s *settled) prove(
+	random io.Reader, context *[32]byte, party int, root [32]byte, m *submission,
+	w *normproof.Witness,
+) error {
+	y := make([]uint64, s.length)
+	s.ring.AddPacked(y, m.masked)
+	t := s.proofStatement(context, party, root, hash(labelMasked, m.masked), y)
+	dealing, proof, err := s.scheme.Prove(random, t, w)
+	switch {
+	case errors.Is(err, normproof.ErrLimit):
+		return ErrMissed
+	case err != nil:
+		return err
+	}
+	m.dealing, m.proof = appendDealing(nil, dealing), proof
+	return nil
+}
+
+// checkProof verifies a submission's proof. It fails with [ErrProof].
+func (s *settled) checkProof(
+	context *[32]byte, party int, root [32]byte, m *submission,
+) error {
+	y := make([]uint64, s.length)
+	s.ring.AddPacked(y, m.masked)
+	t := s.proofStatement(context, party, root, hash(labelMasked, m.masked), y)
+	if s.scheme.Verify(t, parseDealing(m.dealing), m.proof) != nil {
+		return ErrProof
+	}
+	return nil
+}
+
+// fits reports whether what a member was dealt is scalars that lie on the dealing. It is false for
+// a dealer that cheats alone, if leaf, root, dealing and signature are right.
+func (s *settled) fits(
+	context *[32]byte, party, member int, root, masked [32]byte, dealing, plain []byte,
+) bool {
+	var values []*edwards25519.Scalar
+	for range 1 + s.Polynomials {
+		v, err := edwards25519.NewScalar().SetCanonicalBytes(plain[:scalarSize])
+		if err != nil {
+			return false
+		}
+		values, plain = append(values, v), plain[scalarSize:]
+	}
+	values = append(values[s.Polynomials:], values[:s.Polynomials]...)
+	t := s.proofStatement(context, party, root, masked, nil)
+	ok, err := s.scheme.Fits(t, parseDealing(dealing), uint32(member)+1, values)
+	// A dealing that is no encoding is the server's to refuse, and convicts nobody here.
+	return ok || err != nil
+}
+
+// shares deals the key: as [shamir.SplitPacked] does, or with a bound by polynomials that a proof
+// is about, which are returned.
+func (s *settled) shares(
+	random io.Reader, key []int64, indices []uint32,
+) ([]shamir.PackedShare, [][]*edwards25519.Scalar, error) {
+	secrets := s.lanes.pack(key)
+	defer clear(secrets)
+	if s.scheme == nil {
+		parts, err := shamir.SplitPacked(random, s.packing, secrets, indices)
+		return parts, nil, err
+	}
+	polynomials, err := s.polynomials(random, secrets)
+	if err != nil {
+		return nil, nil, err
+	}
+	return deal(polynomials, indices), polynomials, nil
+}

@@ -1,0 +1,262 @@
+package oneshot
+
+import (
+	"bytes"
+	"fmt"
+	"math/big"
+
+	"golang.org/x/crypto/cryptobyte"
+
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/noise"
+)
+
+// Evidence shows anybody that a party of a round with [Terms.Norm] cheated: what it signed, with
+// the proof that does not hold, or with shares that do not fit it. All that the check takes is in
+// it: the configuration and the members' keys too. Who relies on it compares the party's key with
+// the one that it knows. [Evidence.AppendBinary] and [ParseEvidence] have it travel.
+type Evidence struct {
+	config  *Config
+	round   uint64
+	opening []byte // body
+	claim
+}
+
+// Config returns the configuration that the party signed under.
+func (e *Evidence) Config() *Config { return e.config }
+
+// Round returns the number of the round.
+func (e *Evidence) Round() uint64 { return e.round }
+
+// Party returns the roster index of the party.
+func (e *Evidence) Party() int { return e.claim.Party }
+
+// Member returns the committee index of the member to which shares were dealt that do not fit, and
+// false if it is the proof that does not hold.
+func (e *Evidence) Member() (int, bool) { return e.claim.Member, e.claim.Member >= 0 }
+
+// Verify returns nil if the party cheated. It fails with [ErrEvidence] if nothing says so.
+func (e *Evidence) Verify() error {
+	s, err := e.config.settle()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrEvidence, err)
+	}
+	if s.scheme == nil {
+		return fmt.Errorf("%w: no bound was set", ErrEvidence)
+	}
+	o, err := s.parseOpening(e.round, e.opening)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrEvidence, err)
+	}
+	context := s.context(e.round, o)
+	if !s.convicts(&context, &e.claim) {
+		return ErrEvidence
+	}
+	return nil
+}
+
+// What evidence is about.
+const (
+	aboutProof  uint8 = 0
+	aboutShares uint8 = 1
+)
+
+// AppendBinary appends the form that [ParseEvidence] reads:
+//
+//	struct {
+//	    opaque label[26] = "hushsum/oneshot/2 evidence";
+//	    opaque label<0..255>;               // of the configuration, length in uint8
+//	    opaque roster<…>, committee<…>;     // as text, lengths in uint32
+//	    uint32 length, bits, survivors, colluders, faults, perPolynomial;
+//	    opaque noise<1..255>;               // as in the configuration's digest, length in uint8
+//	    uint8 kem;
+//	    uint32 stale;
+//	    uint64 norm, round;
+//	    opaque opening<…>;                  // body, length in uint32
+//	    uint8 about;                        // 0 the proof, 1 the shares of a member
+//	    uint32 party;
+//	    opaque signature[64];
+//	    opaque extra[…], dealing[…];        // as in Submission
+//	    select (about) {
+//	        case 0: opaque root[32], masked[…], proof[…];
+//	        case 1: uint32 member; opaque masked[32], digest[32], path[…][32], plain[…];
+//	    };
+//	} Evidence;
+//
+// It fails with [ErrConfig] if there is no configuration.
+func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
+	s, err := e.config.settle()
+	if err != nil {
+		return b, err
+	}
+	w := cryptobyte.NewBuilder(append(b, labelEvidence...))
+	w.AddUint8LengthPrefixed(func(w *cryptobyte.Builder) { w.AddBytes([]byte(s.Label)) })
+	for _, roster := range []*keyexchange.Roster{s.Roster, s.Committee} {
+		text, err := roster.MarshalText()
+		if err != nil {
+			return b, err
+		}
+		w.AddUint32(uint32(len(text)))
+		w.AddBytes(text)
+	}
+	for _, v := range []int{s.Length, s.Bits, s.MinSurvivors, s.Colluders, s.Faults,
+		s.Figures.PerPolynomial} {
+		w.AddUint32(uint32(v))
+	}
+	w.AddUint8LengthPrefixed(func(w *cryptobyte.Builder) {
+		w.AddBytes([]byte(s.Noise.Scale().RatString()))
+	})
+	w.AddUint8(uint8(s.KEM))
+	w.AddUint32(uint32(s.Stale))
+	w.AddUint64(uint64(s.Norm))
+	w.AddUint64(e.round)
+	w.AddUint32(uint32(len(e.opening)))
+	w.AddBytes(e.opening)
+	c := &e.claim
+	about := aboutShares
+	if c.Member < 0 {
+		about = aboutProof
+	}
+	w.AddUint8(about)
+	w.AddUint32(uint32(c.Party))
+	w.AddBytes(c.Signature[:])
+	w.AddBytes(c.Extra)
+	w.AddBytes(c.Dealing)
+	if about == aboutProof {
+		w.AddBytes(c.Root[:])
+		w.AddBytes(c.Packed)
+		w.AddBytes(c.Proof)
+		return w.Bytes()
+	}
+	w.AddUint32(uint32(c.Member))
+	w.AddBytes(c.Masked[:])
+	w.AddBytes(c.Digest[:])
+	for i := range c.Path {
+		w.AddBytes(c.Path[i][:])
+	}
+	w.AddBytes(c.Plain)
+	return w.Bytes()
+}
+
+// ParseEvidence reads what [Evidence.AppendBinary] wrote. It does not say that the evidence holds:
+// see [Evidence.Verify]. It fails with [ErrEncoding], or with [ErrConfig] for a configuration that
+// is none or has no bound.
+func ParseEvidence(b []byte) (*Evidence, error) {
+	r := reader{cryptobyte.String(b), true}
+	if string(r.bytes(len(labelEvidence))) != labelEvidence {
+		return nil, fmt.Errorf("%w: not evidence", ErrEncoding)
+	}
+	e := &Evidence{config: &Config{Label: string(r.bytes(int(r.uint8())))}}
+	for _, roster := range []**keyexchange.Roster{&e.config.Roster, &e.config.Committee} {
+		text := r.bytes(int(r.uint32()))
+		parsed, err := keyexchange.ParseRoster(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+		}
+		*roster = parsed
+	}
+	t := &e.config.Terms
+	for _, v := range []*int{&t.Length, &t.Bits, &t.MinSurvivors, &t.Colluders, &t.Faults,
+		&t.PerPolynomial} {
+		*v = int(r.uint32() & (1<<31 - 1))
+	}
+	var err error
+	if t.Noise, err = parseLaw(r.bytes(int(r.uint8()))); err != nil {
+		return nil, err
+	}
+	t.KEM = KEM(r.uint8())
+	t.Stale = int(r.uint32() & (1<<31 - 1))
+	t.Norm = int64(r.uint64() & (1<<63 - 1))
+	e.round = r.uint64()
+	e.opening = r.bytes(int(r.uint32()))
+	if !r.ok {
+		return nil, fmt.Errorf("%w: evidence ends too early", ErrEncoding)
+	}
+	s, err := e.config.settle()
+	if err != nil {
+		return nil, err
+	}
+	if s.scheme == nil {
+		return nil, fmt.Errorf("%w: no bound was set, so there is nothing to prove", ErrConfig)
+	}
+	o, err := s.parseOpening(e.round, e.opening)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	if err := e.parseClaim(s, o.members, &r); err != nil {
+		return nil, err
+	}
+	if again, err := e.AppendBinary(nil); err != nil || !bytes.Equal(again, b) {
+		return nil, fmt.Errorf("%w: evidence has another form", ErrEncoding)
+	}
+	return e, nil
+}
+
+// parseClaim reads what follows the opening.
+func (e *Evidence) parseClaim(s *settled, members wire.Set, r *reader) error {
+	c := &e.claim
+	about := r.uint8()
+	c.Party = int(r.uint32() & (1<<31 - 1))
+	copy(c.Signature[:], r.bytes(len(c.Signature)))
+	c.Extra, c.Dealing = r.bytes(s.extraSize()), r.bytes(s.dealingSize())
+	if about == aboutProof {
+		c.Member = -1
+		copy(c.Root[:], r.bytes(32))
+		c.Packed, c.Proof = r.bytes(s.packed), r.bytes(s.proofSize())
+	} else {
+		c.Member = int(r.uint32() & (1<<31 - 1))
+		copy(c.Masked[:], r.bytes(32))
+		copy(c.Digest[:], r.bytes(32))
+		for range s.depth {
+			c.Path = append(c.Path, [32]byte{})
+			copy(c.Path[len(c.Path)-1][:], r.bytes(32))
+		}
+		c.Plain = r.bytes(s.plainSize())
+	}
+	switch {
+	case !r.ok || len(r.rest) != 0 || about > aboutShares || c.Party >= s.n ||
+		c.Member >= 0 && !(c.Member < s.c && members.Has(c.Member)):
+		return fmt.Errorf("%w: of what a party signed", ErrEncoding)
+	case c.Member >= 0:
+		return nil
+	case s.ring.CheckPacked(c.Packed, s.length) != nil ||
+		s.scheme.CheckEncoding(parseDealing(c.Dealing), c.Proof) != nil:
+		return fmt.Errorf("%w: of a vector or its proof", ErrEncoding)
+	}
+	return nil
+}
+
+// parseLaw reads the variance of a discrete Gaussian law.
+func parseLaw(text []byte) (noise.Law, error) {
+	for _, b := range text {
+		if (b < '0' || b > '9') && b != '/' { // exponents make numbers of any length
+			return noise.Law{}, fmt.Errorf("%w: of a variance", ErrEncoding)
+		}
+	}
+	x, ok := new(big.Rat).SetString(string(text))
+	if !ok {
+		return noise.Law{}, fmt.Errorf("%w: of a variance", ErrEncoding)
+	}
+	law, err := noise.DiscreteGaussian(x)
+	if err != nil {
+		return noise.Law{}, fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	return law, nil
+}
+
+// reader reads numbers and bytes until there are too few of them.
+type reader struct {
+	rest cryptobyte.String
+	ok   bool
+}
+
+func (r *reader) bytes(n int) []byte {
+	var out []byte
+	r.ok = r.ok && n >= 0 && r.rest.ReadBytes(&out, n)
+	return out
+}
+
+func (r *reader) uint8() (x uint8)   { r.ok = r.ok && r.rest.ReadUint8(&x); return x }
+func (r *reader) uint32() (x uint32) { r.ok = r.ok && r.rest.ReadUint32(&x); return x }
+func (r *reader) uint64() (x uint64) { r.ok = r.ok && r.rest.ReadUint64(&x); return x }

@@ -1,0 +1,181 @@
+package oneshot
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/noise"
+)
+
+var rewriteEvidence = flag.Bool("evidence", false, "make testdata/*.evidence anew")
+
+// evidenceFiles are vectors of both kinds.
+var evidenceFiles = []string{"proof.evidence", "shares.evidence"}
+
+func readEvidence(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// writeEvidence makes the vectors.
+func writeEvidence(t *testing.T) {
+	w := newWorld(5, 7, bounded(Terms{Colluders: 1}))
+	if err := w.begin(nil); err != nil {
+		t.Fatal(err)
+	}
+	var named *PartyError
+	if err := w.server.Receive(w.deal(1, cheats["uniform y"])); !errors.As(err, &named) {
+		t.Fatal(err)
+	}
+	for i, d := range map[int]dealer{0: {}, 2: {}, 3: {parts: moved(4)}} {
+		if err := w.server.Receive(w.deal(i, d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.deliver(nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range []*Evidence{named.Evidence, w.convicted[0].Evidence} {
+		b := must(e.AppendBinary(nil))
+		if err := os.WriteFile(filepath.Join("testdata", evidenceFiles[i]), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEvidence: the vectors convict whom they say, and whatever is changed in them is refused, by
+// the decoder or by the check.
+func TestEvidence(t *testing.T) {
+	if *rewriteEvidence {
+		writeEvidence(t)
+	}
+	for i, name := range evidenceFiles {
+		b := readEvidence(t, name)
+		e, err := ParseEvidence(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		member, shares := e.Member()
+		if e.Party() != []int{1, 3}[i] || shares != (i == 1) || shares && member != 4 ||
+			e.Round() != 1 || e.Config().Roster.Name(e.Party()) != []string{"party-1", "party-3"}[i] {
+			t.Errorf("%s: about party %d, member %d of round %d", name, e.Party(), member, e.Round())
+		}
+		if err := e.Verify(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for k := range 24 {
+			at := k * len(b) / 24
+			other := slices.Clone(b)
+			other[at] ^= 1
+			e, err := ParseEvidence(other)
+			if err == nil {
+				err = e.Verify()
+			}
+			if !errors.Is(err, ErrEvidence) && !errors.Is(err, ErrEncoding) &&
+				!errors.Is(err, ErrConfig) {
+				t.Errorf("%s with byte %d of %d changed: %v", name, at, len(b), err)
+			}
+		}
+		for _, other := range [][]byte{nil, b[:20], b[:len(b)-1], append(slices.Clone(b), 0)} {
+			if _, err := ParseEvidence(other); !errors.Is(err, ErrEncoding) {
+				t.Errorf("%s, %d of %d bytes: %v", name, len(other), len(b), err)
+			}
+		}
+	}
+}
+
+// TestEvidenceFramesNobody: what an honest party signed convicts it of nothing, whatever of its
+// round is shown with it: under another bound, another round, as another party's, as another
+// member's leaf.
+func TestEvidenceFramesNobody(t *testing.T) {
+	w := newWorld(5, 7, bounded(Terms{Colluders: 1}))
+	if err := w.begin(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.server.Receive(must(w.submit(0))); err != nil {
+		t.Fatal(err)
+	}
+	c, r := w.server.config, w.server.open
+	sub := r.waiting[0]
+	m := must(c.parseSubmission(sub.body, r.members.Len()))
+	plain := must(open(w.members[2].open.private, boxInfo(&r.context, 0, 2),
+		m.boxes[2*c.boxSize():][:c.boxSize()]))
+	proof := claim{Party: 0, Member: -1, Signature: m.signature, Dealing: m.dealing,
+		Root: sub.levels[c.depth][0], Packed: m.masked, Proof: m.proof}
+	shares := claim{Party: 0, Member: 2, Signature: m.signature, Dealing: m.dealing,
+		Masked: sub.masked, Digest: hash(labelProofDigest, m.proof), Path: path(sub.levels, 2),
+		Plain: plain}
+	longer := *w.config
+	longer.Norm--
+	for name, change := range map[string]func(e *Evidence){
+		"as it is":       func(*Evidence) {},
+		"another bound":  func(e *Evidence) { e.config = &longer },
+		"another round":  func(e *Evidence) { e.round++ },
+		"another party":  func(e *Evidence) { e.claim.Party = 1 },
+		"another member": func(e *Evidence) { e.claim.Member = max(e.claim.Member, 2) + 1 },
+		"another proof": func(e *Evidence) {
+			e.claim.Proof = slices.Clone(e.claim.Proof)
+			e.claim.Proof[0] ^= 1
+		},
+		"another dealing": func(e *Evidence) {
+			e.claim.Dealing = slices.Clone(e.claim.Dealing)
+			e.claim.Dealing[64] ^= 1
+		},
+		"other shares": func(e *Evidence) {
+			if e.claim.Plain = slices.Clone(e.claim.Plain); e.claim.Plain != nil {
+				e.claim.Plain[0] ^= 1
+			}
+		},
+		"no bound": func(e *Evidence) {
+			config := *e.config
+			config.Norm, config.Noise = 0, noise.Law{}
+			e.config = &config
+		},
+	} {
+		for _, c := range []claim{proof, shares} {
+			if c.Member < 0 && name == "another member" || c.Member >= 0 && name == "another proof" {
+				continue
+			}
+			e := &Evidence{config: w.config, round: 1, opening: w.opening[bodyAt:], claim: c}
+			change(e)
+			if err := e.Verify(); !errors.Is(err, ErrEvidence) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if _, err := new(Evidence).AppendBinary(nil); !errors.Is(err, ErrConfig) {
+		t.Error(err)
+	}
+}
+
+// FuzzEvidence: there is one form of evidence, and it holds of nobody but those of the vectors.
+func FuzzEvidence(f *testing.F) {
+	signed := make(map[[keyexchange.SignatureSize]byte]bool)
+	for _, name := range evidenceFiles {
+		b := readEvidence(f, name)
+		f.Add(b)
+		signed[must(ParseEvidence(b)).claim.Signature] = true
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := ParseEvidence(b)
+		if err != nil {
+			return
+		}
+		if again := must(e.AppendBinary(nil)); !bytes.Equal(again, b) {
+			t.Fatal("evidence of two forms")
+		}
+		if e.Verify() == nil && !signed[e.claim.Signature] {
+			t.Fatal("evidence that nobody signed")
+		}
+	})
+}
