@@ -28,7 +28,7 @@ import (
 //   - as long as nothing forged was accepted, nobody is excluded and the session
 //     can go on: see [network.recover].
 
-// record is what the checks remember of a session.
+// record holds what the checks remember of a session.
 type record struct {
 	ready      bool   // the server has sent the keys
 	hasKeys    []bool // by party
@@ -131,7 +131,7 @@ func (n *network) served(e protocol.Envelope) {
 	}
 }
 
-// head is what all participants of a round are told alike.
+// head returns what all participants of a round are told alike.
 func (n *network) head(begin []byte) []byte { return bytes.Clone(begin[:32+(n.world.n+7)/8]) }
 
 // sent is called for every message that a party makes.
@@ -166,7 +166,7 @@ func (n *network) sent(party int, message []byte) {
 	}
 }
 
-// upload is what a submission ends with, for as many neighbours as were gathered last;
+// upload checks what a submission ends with, for as many neighbours as were gathered last;
 // before it are shares for those of them who take part. No two such have one length.
 func (n *network) upload(party int, masked []byte) []byte {
 	n.tb.Helper()
@@ -344,7 +344,7 @@ func (n *network) serverTook(p post) {
 	}
 }
 
-// input is what a party submits for a round.
+// input returns what a party submits for a round.
 func (n *network) input(party int, round uint64) [][]uint64 {
 	values := make([][]uint64, len(n.world.config.Layout))
 	for j, s := range n.world.config.Layout {

@@ -46,7 +46,7 @@ type post struct {
 // key seals the saved states.
 var key = keyexchange.SealKey{1, 2, 3}
 
-// world is what all sessions of one configuration share.
+// world holds what all sessions of one configuration share.
 type world struct {
 	config    *protocol.Config
 	signers   []crypto.Signer

@@ -41,7 +41,7 @@ func FuzzSession(f *testing.F) {
 // wholeRound is the stages of a whole round, for opRound.
 const wholeRound = lastStage << 4
 
-// schedules are what FuzzSession begins with.
+// schedules seed FuzzSession.
 var schedules = []schedule{
 	{},
 	// The steps of a round, one by one.

@@ -189,7 +189,7 @@ func (c *Client) prepareRecovery(masked *wire.Masked, self *shamir.Secret) error
 	return nil
 }
 
-// selfMaskSealing is what shares of self masks of the open round are sealed for.
+// selfMaskSealing names the purpose for which shares of self masks of the open round are sealed.
 func (c *Client) selfMaskSealing() sealing {
 	return sealing{purpose: keyexchange.SelfMaskShare, round: c.last, binding: c.open.context}
 }
@@ -276,7 +276,7 @@ func (c *Client) receiveSurvivors(h wire.Header, body []byte) ([]byte, error) {
 	return append(answer.Append(nil), signature[:]...), nil
 }
 
-// survivorsStatement is what a survivor signs. The context has the session, the
+// survivorsStatement returns the bytes that a survivor signs. The context has the session, the
 // round, the participants and the broadcast in it.
 func survivorsStatement(context [32]byte, survivors wire.Set) []byte {
 	return append(context[:], survivors.Bytes()...)
@@ -302,15 +302,18 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 			len(certificate), quorum)
 	}
 	statement := survivorsStatement(c.open.context, c.open.survivors)
+	by := make([]int, len(certificate))
 	for i := range certificate {
-		signer := certificate[i].Party
-		if !signers.Has(signer) {
-			return nil, partyError(c.config.Roster, signer, ErrCertificate)
+		by[i] = certificate[i].Party
+	}
+	if err := c.eachPeer(by, func(i int) error {
+		if !signers.Has(by[i]) {
+			return ErrCertificate
 		}
-		if err := keyexchange.Verify(c.config.Roster.Key(signer), labelSurvivors, statement,
-			&certificate[i].Signature); err != nil {
-			return nil, partyError(c.config.Roster, signer, err)
-		}
+		return keyexchange.Verify(c.config.Roster.Key(by[i]), labelSurvivors, statement,
+			&certificate[i].Signature)
+	}); err != nil {
+		return nil, err
 	}
 	var reveal wire.Reveal
 	sealed := c.open.sealed

@@ -1,11 +1,13 @@
 package protocol
 
 import (
+	"context"
 	"crypto"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/cores"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -44,7 +46,7 @@ func NewClient(config *Config, identity crypto.Signer, random io.Reader) (*Clien
 	return c, nil
 }
 
-// keyEntry is what Keys says of an announcement.
+// keyEntry returns the entry of Keys for an announcement.
 func keyEntry(a *wire.Announce) wire.KeyEntry {
 	e := wire.KeyEntry{Key: a.Key, Signature: a.Signature}
 	if a.Encapsulation != nil {
@@ -53,7 +55,7 @@ func keyEntry(a *wire.Announce) wire.KeyEntry {
 	return e
 }
 
-// signedDigest is what a party's signature covers of its encapsulation key.
+// signedDigest returns the digest of its encapsulation key that a party signs.
 func (c *settled) signedDigest(e *wire.KeyEntry) *[32]byte {
 	if !c.hybrid {
 		return nil
@@ -148,60 +150,87 @@ func (c *Client) checkMembers(members wire.Set) error {
 	return nil
 }
 
-// agree checks what each possible peer announced, in ascending order, and makes
-// a secret with it. It returns the ciphertexts for higher peers, whose encapsulation
-// keys are given.
+// agree checks what each possible peer announced, and makes a secret with it, on all cores. It
+// returns the ciphertexts for higher peers, whose encapsulation keys are given. Of several peers
+// whose keys are refused the error names the lowest.
 func (c *Client) agree(
 	t *topology, entries map[int]*wire.KeyEntry, encapsulation [][]byte,
 ) (map[int]*keyexchange.Agreement, [][]byte, error) {
-	agreed := make(map[int]*keyexchange.Agreement)
-	var ciphertexts [][]byte
-	for _, i := range t.peers(c.self) {
+	peers := t.peers(c.self)
+	lower := len(peers) // those that this party does not encapsulate to
+	if c.config.hybrid {
+		lower, _ = slices.BinarySearch(peers, c.self)
+	}
+	made := make([]*keyexchange.Agreement, len(peers))
+	keys := make([]*keyexchange.EncapsulationKey, len(peers))
+	err := c.eachPeer(peers, func(k int) (err error) {
 		var ek []byte
-		if c.config.hybrid && i > c.self {
-			ek, encapsulation = encapsulation[0], encapsulation[1:]
+		if k >= lower {
+			ek = encapsulation[k-lower]
 		}
-		ct, err := c.agreeWith(agreed, i, entries[i], ek)
-		if err != nil {
-			eraseAgreed(agreed)
-			return nil, nil, partyError(c.config.Roster, i, err)
+		i := peers[k]
+		made[k], keys[k], err = c.agreeWith(i, entries[i], ek)
+		return err
+	})
+	agreed := make(map[int]*keyexchange.Agreement)
+	for k, a := range made {
+		if a != nil {
+			agreed[peers[k]] = a
 		}
-		if ct != nil {
-			ciphertexts = append(ciphertexts, ct)
+	}
+	var ciphertexts [][]byte
+	for k := lower; k < len(peers) && err == nil; k++ { // one by one, for they draw from random
+		ciphertext, failed := agreed[peers[k]].Encapsulate(keys[k], c.random)
+		ciphertexts = append(ciphertexts, ciphertext)
+		if failed != nil {
+			err = partyError(c.config.Roster, peers[k], failed)
 		}
+	}
+	if err != nil {
+		eraseAgreed(agreed)
+		return nil, nil, err
 	}
 	return agreed, ciphertexts, nil
 }
 
-// agreeWith does so with one peer; ek is its encapsulation key if it is a higher
+// eachPeer does work for all indices of peers, on all cores. Its error is that of the first peer
+// that fails, and names it.
+func (c *Client) eachPeer(peers []int, work func(k int) error) error {
+	return cores.Each(context.Background(), len(peers), func(k int) error {
+		if err := work(k); err != nil {
+			return partyError(c.config.Roster, peers[k], err)
+		}
+		return nil
+	}, nil)
+}
+
+// agreeWith does so with one peer; ek is its encapsulation key, which is parsed, if it is a higher
 // one.
 func (c *Client) agreeWith(
-	agreed map[int]*keyexchange.Agreement, peer int, entry *wire.KeyEntry, ek []byte,
-) (ciphertext []byte, err error) {
+	peer int, entry *wire.KeyEntry, ek []byte,
+) (*keyexchange.Agreement, *keyexchange.EncapsulationKey, error) {
 	key, err := keyexchange.ParsePublicKey(entry.Key[:])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := keyexchange.VerifyKey(c.config.Roster, c.config.digest, peer, key,
 		c.config.signedDigest(entry), &entry.Signature); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if ek != nil && keyexchange.EncapsulationDigest(ek) != entry.Digest {
-		return nil, fmt.Errorf("%w: the encapsulation key is not the one that was signed", ErrSignature)
+		return nil, nil, fmt.Errorf("%w: the encapsulation key is not the one that was signed",
+			ErrSignature)
 	}
 	a, err := c.key.Agree(key)
-	if err != nil {
-		return nil, err
-	}
-	agreed[peer] = a
-	if ek == nil {
-		return nil, nil
+	if err != nil || ek == nil {
+		return a, nil, err
 	}
 	parsed, err := keyexchange.ParseEncapsulationKey(ek)
 	if err != nil {
-		return nil, err
+		a.Erase()
+		return nil, nil, err
 	}
-	return a.Encapsulate(parsed, c.random)
+	return a, parsed, nil
 }
 
 // encapsulated makes the message that carries ciphertexts to higher peers. All of
@@ -222,7 +251,7 @@ func (c *Client) encapsulated(ciphertexts [][]byte) ([]byte, error) {
 	return m.Append(c.header(wire.TypeEncapsulate, c.config.digest, 0)), nil
 }
 
-// ciphertextsStatement is what a party signs of its ciphertexts.
+// ciphertextsStatement returns the bytes that a party signs of its ciphertexts.
 func ciphertextsStatement(keys [32]byte, party int, root [32]byte) []byte {
 	return append(append(keys[:], uint32Bytes(party)...), root[:]...)
 }
@@ -262,11 +291,11 @@ func (c *Client) receiveMembers(h wire.Header, body []byte) ([]byte, error) {
 	for i, a := range c.agreed {
 		completed[i] = a.Clone()
 	}
-	for k, i := range lower {
-		if err := c.takeCiphertext(completed[i], i, &m.Lower[k]); err != nil {
-			eraseAgreed(completed)
-			return nil, partyError(c.config.Roster, i, err)
-		}
+	if err := c.eachPeer(lower, func(k int) error {
+		return c.takeCiphertext(completed[lower[k]], lower[k], &m.Lower[k])
+	}); err != nil {
+		eraseAgreed(completed)
+		return nil, err
 	}
 	ready := *c
 	topology := *t

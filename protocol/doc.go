@@ -3,10 +3,11 @@
 // it on, and on its word.
 //
 // [Client] and [Server] are deterministic state machines: bytes in, bytes out,
-// without goroutines, clocks or sockets. The caller carries the messages, over
-// any transport, and decides when it has waited long enough. [Local] does so
-// within one process. SPEC.md at the module's root has the protocol byte by byte
-// and the security argument.
+// without clocks or sockets, and without goroutines but while masks are made, and keys
+// and signatures checked, on all cores that GOMAXPROCS allows. The caller carries the
+// messages, over any transport, and decides when it has waited long enough. [Local]
+// does so within one process. SPEC.md at the module's root has the protocol byte by
+// byte and the security argument.
 //
 // # The session
 //

@@ -100,6 +100,27 @@ func (r *rebuilder) secret(
 	return shamir.Secret{}, fmt.Errorf("%w: %w", ErrMaterial, failed)
 }
 
+// clean rebuilds the secret of owner as long as all shares of holders that need not be at fault
+// are right, and changes nothing: many may be rebuilt at a time. It returns nil where secret is
+// to look closer.
+func (r *rebuilder) clean(
+	owner int, shares []shamir.Share, accept func(shamir.Secret) bool,
+) *shamir.Secret {
+	attempts := r.attempts(owner, shares)
+	if len(attempts) == 0 {
+		return nil
+	}
+	combiner, err := r.combinerFor(owner, attempts[0])
+	if err != nil {
+		return nil
+	}
+	secret, wrong, err := combiner.CorrectVarTime(attempts[0], accept)
+	if err != nil || len(wrong) > 0 {
+		return nil
+	}
+	return &secret
+}
+
 // attempts returns the shares to rebuild a secret of owner from, one set after the other:
 // those of holders that need not be at fault, of these those of holders that would not be
 // if the owner were honest, and all; no set twice, and none that is too small.
