@@ -42,7 +42,7 @@ func (e Encoder) ChooseScale(multiplier float64, shares int) (Encoder, error) {
 	}
 	ratio := multiplier * math.Sqrt(float64(e.Parties)/float64(shares))
 	// at sets what goes with a scale. Without Bits there is no limit but 64, and
-	// what is wrong beside the bits comes out.
+	// what is invalid apart from the bits comes out.
 	at := func(scale float64) (Encoder, error) {
 		try := e
 		try.Scale, try.NoiseStdDev, try.Bits = scale, 0, 0

@@ -105,7 +105,7 @@ func TestChooseScaleProperty(t *testing.T) {
 		more.NoiseStdDev = z * s.L2 * math.Sqrt(float64(e.Parties)/float64(shares))
 		// Integer bounds have steps; the next scale may sit on the same one.
 		if err := more.Validate(); err == nil && got.Clip*got.Scale > 1000 && z > 0 {
-			t.Fatalf("a larger scale fits: %v beside %v", more.Scale, got.Scale)
+			t.Fatalf("a larger scale fits: %v, not %v", more.Scale, got.Scale)
 		}
 	})
 }

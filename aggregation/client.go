@@ -3,7 +3,7 @@ package aggregation
 import "fmt"
 
 // Adjust changes the gradient of a mini-batch at the weights w, in place, before
-// the step w ← w − η_l·gradient. It is what a client's rule hooks into training;
+// the step w ← w − η_l·gradient. A client's rule hooks it into training;
 // it panics if the vectors are not as long as those that the rule was made for.
 type Adjust = func(gradient, w []float64)
 

@@ -12,7 +12,7 @@ const (
 	maxClip = 0x1p500
 )
 
-// slack is what Clip leaves between a norm and its limit for float64 arithmetic:
+// slack is the margin that Clip leaves between a norm and its limit for float64 arithmetic:
 // each of its steps, and the rotation and scaling of an Encoder, is off by less
 // than a tenth of that, relative to the result.
 const slack = 0x1p-44
@@ -76,7 +76,7 @@ func clipInto(dst, update []float64, c float64) (norm float64, err error) {
 	return k.norm, nil
 }
 
-// clipping is what brings an update to a norm of at most c·(1 − slack/2): a product of
+// clipping brings an update to a norm of at most c·(1 − slack/2): a product of
 // three factors, of which two are powers of two. All are 1 where the update is short
 // enough, so that multiplying takes as long and changes nothing.
 type clipping struct {

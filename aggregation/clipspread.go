@@ -4,8 +4,8 @@ import "fmt"
 
 // ClipSpread says what clipping to c does to updates of the given L2 norms. With
 // α_i = c/max(c, ‖Δ_i‖) the share that is left of update i, it returns ᾱ, the mean
-// of α_i, and the mean of |α_i − ᾱ|: the spread, which is what the bias of clipping
-// is bounded by ("Understanding Clipping for Federated Learning", Theorem 3.1). When
+// of α_i, and the mean of |α_i − ᾱ|: the spread, which bounds
+// the bias of clipping ("Understanding Clipping for Federated Learning", Theorem 3.1). When
 // all norms are equal, clipping is a smaller step in the same direction and no bias.
 // Norms are as secret as what AdaptiveClip hides of them.
 //

@@ -34,7 +34,7 @@
 //
 // # Constant time
 //
-// Encoding takes time that depends on the values. Who can time a party to the
+// Encoding takes time that depends on the values. Whoever can time a party to the
 // nanosecond learns about magnitudes.
 //
 // "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).

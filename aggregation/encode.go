@@ -8,7 +8,7 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Float is what an update and a mean can be made of.
+// Float constrains the element type of an update and of a mean.
 type Float interface{ float32 | float64 }
 
 // Noise draws a party's share of the noise, as the samplers of package noise do.
@@ -81,7 +81,7 @@ func (e Encoder) Decode(sum [][]uint64, survivors int) ([]float64, error) {
 // EncodeTo is [Encoder.Encode] for vectors of which there is no room for a second
 // copy: it writes the submission to a segment of v, and draws the noise, from noise,
 // as it goes. noise must be nil if e.NoiseStdDev is 0, and must not be otherwise. It
-// takes some 16 MB beside the update and v, whatever their length.
+// takes some 16 MB on top of the update and v, whatever their length.
 //
 // It fails as Encode does, with [ErrConfig] if there is noise that is not declared or
 // the other way round, with [ErrLength] if the segment is not that of
@@ -115,7 +115,7 @@ func EncodeTo[F Float](
 
 // DecodeTo is [Encoder.Decode] without a second copy: it reads the sum from a segment
 // of v and writes the mean, of e.Dimension coordinates, to mean, which is zero after
-// an error. It takes some 16 MB beside them.
+// an error. It takes some 16 MB on top of them.
 func DecodeTo[F Float](mean []F, e Encoder, sum *masking.Vector, segment, survivors int) error {
 	p, err := e.coding()
 	if err != nil {

@@ -27,7 +27,7 @@ func (l *listed) Fill(dst []int64) error {
 	return nil
 }
 
-// EncodeTo and DecodeTo do what Encode and Decode do, bit for bit, beside other
+// EncodeTo and DecodeTo do what Encode and Decode do, bit for bit, next to other
 // segments, and float32 values are taken and given as what they are.
 func TestEncodeTo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -23,7 +23,7 @@ const MaxUnits = 1 << 20
 // and the sum of all parties back to their mean (Kairouz, Liu, Steinke 2021,
 // Algorithms 1 and 2): clip to L2 norm Clip, rotate, multiply by Scale, round
 // stochastically on the condition that the norm stays below a bound, add noise.
-// That bound, [Encoder.Sensitivity], is what privacy accounting needs.
+// That bound, [Encoder.Sensitivity], enters privacy accounting.
 //
 // All parties and whoever decodes must use the same values. Rounding is always
 // stochastic: to the nearest, the errors of the parties would not average out,
@@ -42,7 +42,7 @@ const MaxUnits = 1 << 20
 // H·D/√L: D has signs, H is the Walsh–Hadamard matrix in natural order. If d is not
 // a multiple of L, the last L coordinates are then multiplied by H·D′/√L, whether
 // they are in a block already or not. Both steps are orthogonal, so that norms, and
-// with them the sensitivity, are what they were, and nothing is padded: d numbers go
+// with them the sensitivity, are unchanged, and nothing is padded: d numbers go
 // in and d come out.
 //
 // The sign of coordinate k in D is −1 if bit k of SHA-256("hushsum/1 rotation" ‖

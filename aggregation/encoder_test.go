@@ -186,7 +186,7 @@ func TestEncoderEdges(t *testing.T) {
 	}
 }
 
-// Encoding is what the documentation says: each integer is next to the rotated
+// Encoding does what the documentation says: each integer is next to the rotated
 // coordinate times Scale.
 func TestEncodeDefinition(t *testing.T) {
 	rng := newRandom(8)

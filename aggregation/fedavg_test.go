@@ -115,7 +115,7 @@ func TestFedAvgErrors(t *testing.T) {
 		return func() error {
 			mean, samples, err := a.Decode(sum)
 			if err != nil && (mean != nil || samples != 0) {
-				t.Error("a result beside the error")
+				t.Error("a result with the error")
 			}
 			return err
 		}

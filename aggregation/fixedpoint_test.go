@@ -47,7 +47,7 @@ func TestFixedPointErrors(t *testing.T) {
 		return func() error {
 			out, err := p.Encode(values, b)
 			if err != nil && out != nil {
-				t.Error("a result beside the error")
+				t.Error("a result with the error")
 			}
 			return err
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 // AppendModel appends the canonical bytes of a model to b: its weights in order,
-// each a big-endian IEEE 754 float64, 8 bytes per weight. It is what a server
-// broadcasts, and what the parties compare digests of. It fails with
+// each a big-endian IEEE 754 float64, 8 bytes per weight. A server
+// broadcasts it, and the parties compare digests of it. It fails with
 // [ErrNotFinite], since NaN has many encodings and no use.
 func AppendModel(b []byte, weights []float64) ([]byte, error) {
 	for i, x := range weights {

@@ -28,9 +28,9 @@ func rules() map[string]aggregation.Optimizer {
 	}
 }
 
-// TestPaperMaskDefinition: with 10 clients A is 0, .2, … 1, and τ = .4 masks 5 : 5 (to
-// 0) and 6 : 4 (to .2) only; the text's "60 % of the clients in the dominant
-// direction" is A = .2 and not .4. With two clients only 1 : 1 is masked, to 0. The
+// TestPaperMaskDefinition: with 10 clients A is 0, 0.2, … 1, and τ = 0.4 masks 5 : 5 (to
+// 0) and 6 : 4 (to 0.2) only; the text's "60 % of the clients in the dominant
+// direction" is A = 0.2 and not 0.4. With two clients only 1 : 1 is masked, to 0. The
 // number of samples of a client, which scales its update, does not count.
 func TestPaperMaskDefinition(t *testing.T) {
 	votes := func(up, down int) (updates [][]float64) {
@@ -57,7 +57,7 @@ func TestPaperMaskDefinition(t *testing.T) {
 			t.Errorf("%d : %d: soft %v, AND %v; want %v, %v", c.up, c.down, soft, hard, c.soft, c.hard)
 		}
 	}
-	// sign(0) = 0: three up, one down and six at rest is A = .2.
+	// sign(0) = 0: three up, one down and six at rest is A = 0.2.
 	rest := votes(3, 1)
 	for range 6 {
 		rest = append(rest, []float64{0})
@@ -381,11 +381,11 @@ func TestPaperMaskProposition5(t *testing.T) {
 // TestPaperMaskStability is Proposition A.1 (thesis Proposition 6): if enough clients
 // agree in the mean, the masked coordinate equals the unmasked one but for a
 // probability that falls as exp(−μ²/2σ²). As printed, where "enough" is a share of
-// μⁿ > 0 above τ, it is false: of ten clients five are at 1 and five at −1, .5 > τ, and
+// μⁿ > 0 above τ, it is false: of ten clients five are at 1 and five at −1, 0.5 > τ, and
 // A → 0 as σ → 0. It is true if the share of μⁿ > 0 less the share of all others is at
 // least τ, with the infimum over |μⁿ| ≠ 0. Clients at μⁿ = 0 have to count among the
-// others: with six at 1, two at −1 and two at 0, the difference without those is .4,
-// and yet A = .2 in one case of four, however small σ is.
+// others: with six at 1, two at −1 and two at 0, the difference without those is 0.4,
+// and yet A = 0.2 in one case of four, however small σ is.
 //
 // Of 4,000 draws each, with a fixed seed; for fresh ones a share would leave its limit
 // by chance with probability below 1e-6 (Hoeffding).
@@ -423,7 +423,7 @@ func TestPaperMaskStability(t *testing.T) {
 		}
 		return means
 	}
-	// As printed: the premise holds, .5 > τ, and the conclusion fails for certain.
+	// As printed: the premise holds, 0.5 > τ, and the conclusion fails for certain.
 	if share, zeroed := changed(group(5, 5, 0), 1e-3); share < 1 || zeroed < 1 {
 		t.Errorf("5 at 1, 5 at −1: masked in %v of cases, to 0 in %v; want all", share, zeroed)
 	}

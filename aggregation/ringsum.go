@@ -13,7 +13,7 @@ import (
 // guard makes up for the roundings in the float64 formulas of a bound.
 const guard = 1 + 0x1p-40
 
-// noisyLane is what [Encoder] and [Signs] have in common: their fields of these
+// noisyLane holds what [Encoder] and [Signs] have in common: their fields of these
 // names, but for dimension, which is the number of coordinates with noise.
 type noisyLane struct {
 	parties, dimension, bits int

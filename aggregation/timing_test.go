@@ -8,7 +8,7 @@ import (
 )
 
 // Clipping takes a time that does not depend on whether the norm is above the bound.
-// A clip that skips what is short enough is what the test would find.
+// The test would find a clip that skips what is short enough.
 func TestClipTiming(t *testing.T) {
 	const length, bound = 4096, 1
 	update := func(class int) []float64 {

@@ -17,8 +17,8 @@ func WeightedClip(share float64) float64 { return 1 + float64(share*share)/2 }
 //
 // and s is countNorm, above 0; samples and maxSamples are at least 1. Of an update that is clipped,
 // and s = share·clip, it has a norm of at most clip·[WeightedClip](share), whatever the number of
-// samples: who has more than maxSamples counts as if it had as many. Without noise, [FedAvg] does
-// the same exactly.
+// samples: a party with more than maxSamples counts as if it had as many. Without noise, [FedAvg]
+// does the same exactly.
 func WeightedVector(update []float64, samples, maxSamples int, countNorm float64) []float64 {
 	weight := float64(min(samples, maxSamples)) / float64(maxSamples)
 	joint := make([]float64, len(update)+1)

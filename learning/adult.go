@@ -57,16 +57,16 @@ type adultRow struct {
 //
 // The sources leave open which norm divides a row, whether the constant counts
 // in it, and whether the weight of the constant is regularised. All eight
-// readings were compared with the published baselines (λ = 1e-3: accuracy .8244,
-// MCC .484 ± .004; 1e-4: .8356, .529; 1e-5: .8442, .558). Over 100 random 75/25
-// splits the one implemented here comes nearest, with accuracy .8248, .8360,
-// .8441 and MCC .485, .530, .558 (standard error .0008). That does not prove it
+// readings were compared with the published baselines (λ = 1e-3: accuracy 0.8244,
+// MCC 0.484 ± 0.004; 1e-4: 0.8356, 0.529; 1e-5: 0.8442, 0.558). Over 100 random 75/25
+// splits the one implemented here comes nearest, with accuracy 0.8248, 0.8360,
+// 0.8441 and MCC 0.485, 0.530, 0.558 (standard error 0.0008). That does not prove it
 // to be the published one: over the first 5 and another 24 splits others came
-// nearer, and leaving the constant's weight unregularised (.485, .530, .558) or
-// counting the constant in each row's norm (.482, .527, .556) lie within the
-// published ± as well. One common divisor for all rows fits less well (.482,
-// .526, .554), most of all when the constant is divided and regularised too
-// (.477, .523, .553).
+// nearer, and leaving the constant's weight unregularised (0.485, 0.530, 0.558) or
+// counting the constant in each row's norm (0.482, 0.527, 0.556) lie within the
+// published ± as well. One common divisor for all rows fits less well (0.482,
+// 0.526, 0.554), most of all when the constant is divided and regularised too
+// (0.477, 0.523, 0.553).
 //
 // Parsing is strict. A file that is absent gives an error for which
 // errors.Is(err, fs.ErrNotExist) holds; a line with a wrong number of fields, an

@@ -187,10 +187,10 @@ func TestReadAdultReal(t *testing.T) {
 }
 
 // TestAdultBaselines fits the published central baselines on four random splits.
-// A mean over four splits has a standard deviation of about .004 in the MCC
-// (.0085 for one) and .0017 in the accuracy; with the published ± of .004 and
-// .0020 the bounds are between two and three deviations of the difference. They
-// catch a wrong preparation (unscaled rows give an MCC of .533 at λ = 1e-3) but
+// A mean over four splits has a standard deviation of about 0.004 in the MCC
+// (0.0085 for one) and 0.0017 in the accuracy; with the published ± of 0.004 and
+// 0.0020 the bounds are between two and three deviations of the difference. They
+// catch a wrong preparation (unscaled rows give an MCC of 0.533 at λ = 1e-3) but
 // cannot tell the readings apart that ReadAdult lists.
 func TestAdultBaselines(t *testing.T) {
 	d, err := ReadAdult(realdata.Dir(t, "adult"))

@@ -64,7 +64,7 @@ var censusWeights = [censusFeatures]float64{
 // The label of a row x is 1 with probability sigmoid(x·w) for the returned w, a
 // copy that the caller may change; it is the same w for every seed and size.
 // About 25 % of the labels are 1, and predicting with w itself, the best that any
-// model can do, has an MCC of about .57 and an accuracy of about .84.
+// model can do, has an MCC of about 0.57 and an accuracy of about 0.84.
 //
 // The rows depend on the seed only, and a shorter table is a prefix of a longer
 // one with the same seed.

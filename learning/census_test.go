@@ -72,8 +72,8 @@ func TestCensusDeterministic(t *testing.T) {
 }
 
 // TestCensusFigures pins what the doc comment promises. Over 50,000 rows the
-// share of positives has a standard deviation of .002 and the MCC one of about
-// .004, so the bounds are five deviations wide.
+// share of positives has a standard deviation of 0.002 and the MCC one of about
+// 0.004, so the bounds are five deviations wide.
 func TestCensusFigures(t *testing.T) {
 	for seed := range uint64(3) {
 		d, w := mustCensus(t, 50000, seed)

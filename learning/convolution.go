@@ -15,7 +15,7 @@ type maps struct {
 
 func (m maps) of(c, i int) []float64 { return m.data[c*m.plane+i*m.image:] }
 
-// mapSpace is what one convolution leaves for the way back. Values are map after map,
+// mapSpace holds what one convolution leaves for the way back. Values are map after map,
 // in each image after image.
 type mapSpace struct {
 	values  []float64 // after the convolution and its normalisation; then derivatives

@@ -28,8 +28,8 @@ func TestReadDigits(t *testing.T) {
 	}
 }
 
-// TestSoftmaxDigits: the published central baseline at λ = 1e-3 is .966 ± .011
-// over splits. The mean of five splits has a standard error of .005; a band of
+// TestSoftmaxDigits: the published central baseline at λ = 1e-3 is 0.966 ± 0.011
+// over splits. The mean of five splits has a standard error of 0.005; a band of
 // three of them is left about once in 300 sets of seeds, and these are fixed.
 func TestSoftmaxDigits(t *testing.T) {
 	d, err := ReadDigits(realdata.Dir(t, "digits"))

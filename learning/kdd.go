@@ -135,8 +135,8 @@ func parseKDDLine(text string, line int) (row [kddFeatures]float64, label int, e
 	return row, label, nil
 }
 
-// scaleKDD brings the columns to at most 1, and the rows to a norm of at most 1 beside
-// their constant.
+// scaleKDD brings the columns to at most 1, and the rows to a norm of at most 1
+// without their constant.
 func scaleKDD(d *Dataset) {
 	var largest [kddFeatures]float64
 	for i := range d.Len() {

@@ -207,7 +207,7 @@ func TestLeNetScores(t *testing.T) {
 }
 
 // In training the maps have mean shift and deviation scale; afterwards the statistics
-// are those of the rows, so that scores are what training saw. Their gradient is 0.
+// are those of the rows, so that scores equal those that training saw. Their gradient is 0.
 func TestBatchNorm(t *testing.T) {
 	m := LeNet{Side: 16, Outputs: 3, BatchNorm: true}
 	d := scattered(40, 256, 3, 7)
@@ -270,7 +270,7 @@ func TestLeNetLearns(t *testing.T) {
 	}
 }
 
-// BenchmarkLeNet is training by batches of 32 at 28×28, beside the same products on
+// BenchmarkLeNet measures training by batches of 32 at 28×28, next to the same products on
 // gonum's BLAS alone: those of both convolutions and the dense layers, forwards and
 // backwards. ratio is the time of training over that of the products.
 func BenchmarkLeNet(b *testing.B) {

@@ -94,7 +94,7 @@ func TestReadFashionMNIST(t *testing.T) {
 	}
 }
 
-// TestWritersMustMatch: the label file of QMNIST beside Fashion-MNIST.
+// TestWritersMustMatch: the label file of QMNIST with Fashion-MNIST.
 func TestWritersMustMatch(t *testing.T) {
 	_, _, err := ReadMNISTWriters(realdata.Dir(t, "fashion-mnist"), realdata.Dir(t, "qmnist-writers"))
 	if !errors.Is(err, ErrMalformed) {
@@ -102,9 +102,9 @@ func TestWritersMustMatch(t *testing.T) {
 	}
 }
 
-// TestSoftmaxMNIST trains on every tenth image by default (test accuracy .907
-// when last seen) and with -long on all of them (.924; the published figure is
-// .926 after 30 epochs).
+// TestSoftmaxMNIST trains on every tenth image by default (test accuracy 0.907
+// when last seen) and with -long on all of them (0.924; the published figure is
+// 0.926 after 30 epochs).
 func TestSoftmaxMNIST(t *testing.T) {
 	train, test := mnist(t)
 	s := SGD{Rate: 0.1, Batch: 32, Epochs: 10}

@@ -34,7 +34,7 @@ var (
 	_ batchModel = LeNet{}
 )
 
-// batchModel is what SGD needs to train without allocating or checking at every
+// batchModel has what SGD needs to train without allocating or checking at every
 // step.
 type batchModel interface {
 	Model

@@ -11,7 +11,7 @@ import (
 // maxParams bounds the size of a network: 2^28 parameters are 2 GB.
 const maxParams = 1 << 28
 
-// network is what Softmax and MLP share: fully connected layers with ReLU
+// network holds what Softmax and MLP share: fully connected layers with ReLU
 // between them and the softmax cross-entropy at the end. The parameters of a
 // layer are its weights, in × out row-major, and then its out biases.
 //

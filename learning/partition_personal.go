@@ -26,7 +26,7 @@ type PersonalOptions struct {
 
 // PartitionPersonal deals few rows of few classes to each client, as in chapter 4 of
 // the thesis: two classes with 25 training and 25 validation rows each, and 200 test
-// rows of those classes. (The thesis has "25 validation rows" beside 25 training rows
+// rows of those classes. (The thesis has "25 validation rows" next to 25 training rows
 // per class; here they are per class too.) The classes go round in random order,
 // reshuffled when all have been dealt. No two clients share a row of the training
 // set; those of the test set may be shared. It fails with ErrValue for options out of

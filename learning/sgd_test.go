@@ -204,7 +204,7 @@ func TestSGDConcurrent(t *testing.T) {
 	wg.Wait()
 	for i := range want {
 		if !slices.Equal(got[i], want[i]) {
-			t.Errorf("seed %d: other weights beside other goroutines", i)
+			t.Errorf("seed %d: other weights next to other goroutines", i)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 // maxCoins bounds the number of coins that the accounting takes.
@@ -91,6 +93,25 @@ func (c Coins) Delta(sensitivity int, epsilon float64) (float64, error) {
 		return 0, err
 	}
 	return coinsDelta(min(unknown, maxCoins), sensitivity, epsilon)
+}
+
+// Epsilon returns certified bounds of the ε at delta of a vector of so many coordinates, each
+// with unknown coins of its own and each changed by at most sensitivity: coordinates compose as
+// rounds do. Unknown coins are counted as in [Coins.Delta]. It fails with [ErrConfig] for c, and
+// with the errors of package accounting for the others.
+func (c Coins) Epsilon(sensitivity, coordinates int, delta float64) (accounting.Bound, error) {
+	unknown, err := c.unknown()
+	if err != nil {
+		return accounting.Bound{}, err
+	}
+	run, err := accounting.Compose(accounting.Step{
+		Mechanism: accounting.Binomial{Coins: min(unknown, maxCoins), Sensitivity: sensitivity},
+		Count:     coordinates,
+	})
+	if err != nil {
+		return accounting.Bound{}, err
+	}
+	return run.Epsilon(delta)
 }
 
 // coinsDelta returns an upper bound, tight to 1e-12 relative, on the hockey-stick

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 // The numbers of the binomial accounting at δ = 1e-6.
@@ -48,6 +50,38 @@ func TestCoinsDeltaExact(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The ε of one coordinate, which comes from package accounting, and the δ, which is computed
+// here, are of one curve; coordinates spend more together.
+func TestCoinsEpsilon(t *testing.T) {
+	for _, perPair := range []int{40, 41, 500} {
+		for _, sensitivity := range []int{1, 4} {
+			c := Coins{Parties: 2, Colluders: 1, PerPair: perPair}
+			one, err := c.Epsilon(sensitivity, 1, 1e-6)
+			if err != nil {
+				t.Fatal(err)
+			}
+			above, err := c.Delta(sensitivity, one.Lower*(1-1e-9))
+			below, err2 := c.Delta(sensitivity, one.Upper*(1+1e-9))
+			if err != nil || err2 != nil || above < 1e-6 || below > 1e-6 {
+				t.Errorf("%+v, Δ = %d: %+v, δ from %g to %g (%v, %v)", c, sensitivity, one, below, above,
+					err, err2)
+			}
+			if ten, err := c.Epsilon(sensitivity, 10, 1e-6); err != nil || ten.Lower <= one.Upper {
+				t.Errorf("%+v, Δ = %d: %+v of ten coordinates, %+v of one (%v)", c, sensitivity, ten, one, err)
+			}
+		}
+	}
+	for _, bad := range []Coins{{}, {Parties: 2, Colluders: 2, PerPair: 1}} {
+		if _, err := bad.Epsilon(1, 1, 1e-6); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if _, err := (Coins{Parties: 2, PerPair: 40}).Epsilon(0, 1, 1e-6); !errors.Is(err,
+		accounting.ErrConfig) {
+		t.Error(err)
 	}
 }
 

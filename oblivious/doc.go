@@ -100,7 +100,7 @@
 //
 // With Config.Coins the terms are coins that sender and receiver toss together, for
 // scalar statistics; [Coins] has the binomial accounting, which counts only coins
-// that colluders do not know.
+// that colluders do not know, and composes over the coordinates of a vector.
 //
 // # Constant time
 //

@@ -165,6 +165,14 @@ func ExampleCoins() {
 	// Output: 80 unknown coins, 5 per pair, of which unknown: 0.05
 }
 
+// What ten counts, of which a client changes each by one, spend with 817 unknown coins each.
+func ExampleCoins_Epsilon() {
+	coins := oblivious.Coins{Parties: 20, Colluders: 19, Malicious: true, PerPair: 43}
+	epsilon, err := coins.Epsilon(1, 10, 1e-6)
+	fmt.Printf("%.3f %v\n", epsilon.Upper, err)
+	// Output: 0.930 <nil>
+}
+
 // The published protocol works, and shows receivers what it should not.
 func ExamplePublished() {
 	config := &oblivious.Config{Parties: 3, Length: 1, Bits: 16,

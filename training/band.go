@@ -10,8 +10,8 @@ import (
 
 // This file has trainings with correlated noise: see [privacy.Band].
 
-// Begun is what a party made in the round that its band began in, and submits parts of. It is kept
-// before a part is sent.
+// Begun holds what a party made in the round that its band began in, and submits parts of. It
+// is kept before a part is sent.
 type Begun struct {
 	Round  uint64 // 0: nothing
 	Vector []float64

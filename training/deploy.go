@@ -9,7 +9,7 @@ import (
 )
 
 // This file has what a Coordinator and a Participant of the root package take. The model that they
-// send holds all of a standing, and what the server's rule remembers: who has it can go on.
+// send holds all of a standing, and what the server's rule remembers: whoever has it can go on.
 
 // deployed returns the training of a job that those types run.
 func deployed(s *job.Settled) (*Training, error) {

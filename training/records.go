@@ -25,7 +25,7 @@ type Records struct {
 	// Persons has one coin, and one clip, for all rows of a person within a party, whom Writers
 	// of the rows name.
 	Persons bool
-	// Random is what coins are tossed with, the party's own; nil: crypto/rand.
+	// Random tosses coins, the party's own; nil: crypto/rand.
 	Random io.Reader
 	// Seeded has coins follow from the seed, for a training in the clear, which hides nothing.
 	Seeded bool
