@@ -11,7 +11,7 @@ import (
 // This file has a participant of a job with sum.buffer: it trains while rounds come and go, and
 // submits what it made of a broadcast in the round that has room for it.
 
-// making is what the program makes of a broadcast.
+// making holds what the program makes of a broadcast.
 type making struct {
 	id      drive.AskID
 	of      *frames.Broadcast

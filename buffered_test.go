@@ -15,7 +15,6 @@ import (
 
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // declaredCommittee returns a job of a file whose sums a committee takes.
@@ -25,19 +24,7 @@ func declaredCommittee(t *testing.T, text string, n, members int) *committeeJob 
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, roster := identities(t, n)
-	helpers, list := named(t, "member", members)
-	settled, err := j.Settle(job.Files{Roster: roster, Committee: list})
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := keyexchange.GenerateSealKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &committeeJob{group: &group{T: t, settled: settled, signers: signers, memory: new(Memory),
-		key: key, submitted: make(map[uint64]map[int][][]uint64)},
-		members: helpers, network: new(Memory)}
+	return newCommitteeJob(t, j, n, members)
 }
 
 // race is a job in virtual time of parties that take log-normally long to train, and each have a
@@ -73,7 +60,7 @@ func newRace(t *testing.T, text string, n, members, length int) *race {
 	return r
 }
 
-// loss is what is left of the distance to the mean point, of what it was at the first model.
+// loss returns the distance to the mean point, as a share of its value at the first model.
 func (r *race) loss(model []float64) float64 {
 	left, first := 0.0, 0.0
 	for k := range model {

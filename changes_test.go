@@ -94,9 +94,9 @@ func TestChanges(t *testing.T) {
 }
 
 func changesOf(t *testing.T, seed uint64) {
-	plan := testPlan()
-	plan.Rounds, plan.DropOut = 5, .4
-	plan.Classical = true
+	plan := testJob()
+	plan.Rounds, plan.Parties.DropOut = 5, 0.4
+	plan.Sum.Classical = true
 	j := newJob(t, plan, 13)
 	c := &changes{
 		group:  j,

@@ -26,8 +26,8 @@ func (p *participant) part(in []byte) error {
 	case frames.KindBroadcast, frames.KindEnd:
 		if p.coming.broadcast == nil {
 			p.broadcast, p.arrived = nil, nil // there is room for one
-			collect(p.Plan)
-			room := frames.NewWeights(p.Plan.ModelLength(), p.Work32 != nil)
+			collect(p.Job)
+			room := frames.NewWeights(p.Job.ModelLength(), p.Work32 != nil)
 			p.coming.broadcast = frames.NewBroadcastReader(room)
 		}
 		_, err := p.coming.broadcast.Write(body)

@@ -24,7 +24,7 @@ func newOpenings(t *testing.T) *openings {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	o := &openings{committeeJob: newCommitteeJob(t, oneshotPlan(), 5, 5), ctx: ctx}
+	o := &openings{committeeJob: newCommitteeJob(t, oneshotJob(), 5, 5), ctx: ctx}
 	var err error
 	if o.server, err = oneshot.NewServer(o.settled.Oneshot(), 0); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestParticipantOneshot(t *testing.T) {
 	// The same without a break.
 	o = newOpenings(t)
 	p.Store, p.Key, p.Dialer = nil, nil, o.memory.Dialer(0)
-	p.Plan = o.settled
+	p.Job = o.settled
 	r = o.party(p)
 	r.send(o.open()...)
 	r.receive()
@@ -280,7 +280,7 @@ func TestMember(t *testing.T) {
 	o := newOpenings(t)
 	store := &orderedStore{order: &order{sent: make(map[string]bool)}}
 	counter := &disk{left: 100}
-	m := &Member{Plan: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
+	m := &Member{Job: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
 		Counter: counter, Dialer: orderedDialer{o.network.Dialer(0), store.order}}
 	r := o.member(m)
 	r.send(frames.New(frames.KindMessage, o.server.Invite()))
@@ -316,7 +316,7 @@ func TestMember(t *testing.T) {
 func TestMemberStore(t *testing.T) {
 	o := newOpenings(t)
 	store := &orderedStore{order: &order{sent: make(map[string]bool), fails: 1}}
-	m := &Member{Plan: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
+	m := &Member{Job: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
 		Dialer: orderedDialer{o.network.Dialer(0), store.order}}
 	r := o.member(m)
 	r.send(frames.New(frames.KindMessage, o.server.Invite()))

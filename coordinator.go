@@ -22,22 +22,22 @@ import (
 // rounds, and has no secret of any party. Set the fields, then call Run.
 //
 // Package drive decides, see [drive.Server]. A round is held among those who are connected, at
-// least the plan's MinSurvivors. A step of it waits for who is connected for StepTime at most, for
-// who has gone for as long as coming back takes, and not at all for a party that says that it is
-// absent. Who has let steps pass is waited for less, and soon not at all for some rounds. Who
-// spoils a round is left out of the job, with whatever keys it comes again. A round without a sum,
-// whatever the reason, is lost: it has spent its ε all the same, and counts among the plan's
-// Rounds. After five such rounds in a row the job ends, with [ErrStalled]. Whoever connects
-// and is not in the session, being new or having lost its state, comes in with the next one,
-// which forms while rounds go on.
+// least the job's MinSurvivors. A step of it waits for a party that is connected for StepTime at
+// most, for one that has gone for as long as coming back takes, and not at all for a party that
+// says that it is absent. A party that has let steps pass is waited for less, and soon not at all
+// for some rounds. One that spoils a round is left out of the job, with whatever keys it comes
+// again. A round without a sum, whatever the reason, is lost: it has spent its ε all the same, and
+// counts among the job's Rounds. After five such rounds in a row the job ends, with [ErrStalled].
+// Whoever connects and is not in the session, being new or having lost its state, comes in with
+// the next one, which forms while rounds go on.
 type Coordinator struct {
-	Plan     *Settled
+	Job      *Settled
 	Listener Listener
-	// Committee is where members are heard, for a plan with Oneshot only. Its indices are
+	// Committee is where members are heard, for a job with one-message sums only. Its indices are
 	// those of the committee.
 	Committee Listener
 
-	// The first round begins with Model, the plan's ModelLength coordinates; nil: zeros. For
+	// The first round begins with Model, the job's ModelLength coordinates; nil: zeros. For
 	// a job that trains its model itself, training.First returns it, and training.Apply
 	// returns Apply.
 	Model []float64
@@ -79,13 +79,13 @@ type Coordinator struct {
 	grace time.Duration // of tests: how long who has gone is waited for; 0: see below
 }
 
-// Result is what a job has come to.
+// Result reports what a job has come to.
 type Result struct {
 	Model   []float64
 	Model32 []float32 // in place of Model, of a coordinator with Model32 or Apply32
 	Rounds  int       // that were begun
 	Lost    int       // of these, without a sum
-	// Spent is what the parties have spent at most; nil without noise.
+	// Spent bounds what the parties have spent; nil without noise.
 	Spent *accounting.Spent
 }
 
@@ -145,7 +145,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 		l.hub.running.Wait()
 		l.vault.close()
 	}()
-	if c.Plan.Oneshot() != nil {
+	if c.Job.Oneshot() != nil {
 		return l.runOneshot(ctx)
 	}
 	r := newCoordinator(l)
@@ -156,7 +156,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 }
 
 func newCoordinator(l *leader) *coordinator {
-	l.limit = int64(l.Plan.Config(0).MaxMessage())
+	l.limit = int64(l.Job.Config(0).MaxMessage())
 	return &coordinator{
 		leader: l,
 		behind: make(map[int]bool),
@@ -309,7 +309,7 @@ func (c *coordinator) begins(round uint64, fresh [32]byte) ([32]byte, error) {
 		return b.Digest, err
 	}
 	c.cast = b
-	collect(c.Plan) // what was of the round before
+	collect(c.Job) // what was of the round before
 	return b.Digest, nil
 }
 
@@ -318,7 +318,7 @@ func (c *coordinator) apply(a *drive.Apply) {
 	r := Round{Number: a.Round, Parties: a.Parties, Sum: a.Sum, Broadcast: c.cast.Digest}
 	model := c.model
 	c.running.Go(func() {
-		collect(c.Plan) // room for submissions
+		collect(c.Job) // room for submissions
 		next := applied{round: a.Round}
 		if next.err = c.decode(&r); next.err == nil {
 			next.model, next.err = c.nextModel(r, model)
@@ -330,18 +330,18 @@ func (c *coordinator) apply(a *drive.Apply) {
 // decode fills in the mean of a round. A job that trains reads the sum itself.
 func (c *coordinator) decode(r *Round) error {
 	switch {
-	case c.Plan.Trains():
+	case c.Job.Trains():
 		return nil
-	case more(c.Plan):
-		total, err := c.Plan.DecodeTotal(r.Broadcast, 0, r.Sum.Values(), len(r.Parties))
+	case more(c.Job):
+		total, err := c.Job.DecodeTotal(r.Broadcast, 0, r.Sum.Values(), len(r.Parties))
 		r.Mean = total.Mean
 		return err
 	case c.narrow():
-		r.Mean32 = make([]float32, c.Plan.Length())
-		return job.DecodeTo(r.Mean32, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
+		r.Mean32 = make([]float32, c.Job.Length())
+		return job.DecodeTo(r.Mean32, c.Job, r.Broadcast, r.Sum, len(r.Parties))
 	}
-	r.Mean = make([]float64, c.Plan.Length())
-	return job.DecodeTo(r.Mean, c.Plan, r.Broadcast, r.Sum, len(r.Parties))
+	r.Mean = make([]float64, c.Job.Length())
+	return job.DecodeTo(r.Mean, c.Job, r.Broadcast, r.Sum, len(r.Parties))
 }
 
 // arrived handles what came from a party. Nothing of it ends the job.
@@ -363,9 +363,9 @@ func (c *coordinator) arrived(a arrival) {
 	}
 }
 
-// greet checks that a party has the same plan. It is told next what it needs.
+// greet checks that a party has the same job. It is told next what it needs.
 func (c *coordinator) greet(a arrival) {
-	h, refusal := checkGreeting(c.Plan, a.frame[1:])
+	h, refusal := checkGreeting(c.Job, a.frame[1:])
 	if refusal != nil {
 		c.refuse(a, refusal)
 		return

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/wire"
@@ -18,8 +17,8 @@ import (
 // With fewer than the plan takes there, the job waits, and goes on once they are back.
 func TestCoordinatorWaits(t *testing.T) {
 	t.Parallel()
-	plan := testPlan()
-	plan.Rounds, plan.Classical, plan.DropOut = 3, true, .25
+	plan := testJob()
+	plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 3, true, 0.25
 	j := newJob(t, plan, 4)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
@@ -84,8 +83,8 @@ func TestCoordinatorWaits(t *testing.T) {
 // party of a round has spent.
 func TestCoordinatorState(t *testing.T) {
 	t.Parallel()
-	plan := testPlan()
-	plan.Noise, plan.Epsilon, plan.Rounds = accounting.FamilyDiscreteGaussian, 8, 2
+	plan := testJob()
+	plan.Privacy.Noise, plan.Privacy.Epsilon, plan.Rounds = "discrete-gaussian", 8, 2
 	j := newJob(t, plan, 4)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
@@ -190,8 +189,8 @@ func TestCoordinatorSavesFirst(t *testing.T) {
 	t.Parallel()
 	saves := 1
 	for fails := 0; fails <= saves; fails++ {
-		plan := testPlan()
-		plan.Rounds, plan.Classical = 2, true
+		plan := testJob()
+		plan.Rounds, plan.Sum.Classical = 2, true
 		j := newJob(t, plan, 4)
 		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 		var mutex sync.Mutex
@@ -228,8 +227,8 @@ func TestCoordinatorSavesFirst(t *testing.T) {
 
 // A party's word that it is absent is for the round that goes on, and for that alone.
 func TestCoordinatorAbsent(t *testing.T) {
-	plan := testPlan()
-	plan.Rounds, plan.Classical, plan.DropOut = 2, true, .25
+	plan := testJob()
+	plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 2, true, 0.25
 	j := newJob(t, plan, 4)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
@@ -270,8 +269,8 @@ func TestCoordinatorAbsent(t *testing.T) {
 
 // What a party's queue has no room for follows once it has, and nothing is queued twice.
 func TestPumpGoesOn(t *testing.T) {
-	plan := testPlan()
-	plan.Classical = true
+	plan := testJob()
+	plan.Sum.Classical = true
 	j := newJob(t, plan, 4)
 	c := newCoordinator(newLeader(j.coordinator(nil)))
 	if err := c.load(); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // coordinatorState holds what a coordinator saves. The model, and a long sum of the round that is
-// open, are kept beside it.
+// open, are kept next to it.
 type coordinatorState struct {
 	Format int
 	Kept   stored
@@ -51,7 +51,7 @@ type earlierState struct {
 	InRow    int
 	Stalled  bool
 	Sessions []sessionState // present, forming; Number 0: none
-	// Committee is of a plan with a committee, in a round or between two.
+	// Committee is of a job with a committee, in a round or between two.
 	Committee []byte
 }
 
@@ -227,30 +227,30 @@ func (c *coordinator) resumeSession(s sessionState) (*protocol.Server, error) {
 		defer file.Close()
 		sum = file
 	}
-	return protocol.ReadServer(c.Plan.Config(s.Number), c.Key, s.Server, sum)
+	return protocol.ReadServer(c.Job.Config(s.Number), c.Key, s.Server, sum)
 }
 
-// config returns what drive decides by: the plan.
+// config returns what drive decides by: the job.
 func (c *coordinator) config() (drive.ServerConfig, error) {
-	ledger, err := c.Plan.Ledger()
-	when := c.Plan.Time()
+	ledger, err := c.Job.Ledger()
+	when := c.Job.Time()
 	out := drive.ServerConfig{
-		Session:   c.Plan.Config,
-		Label:     c.Plan.Label(),
-		Rounds:    uint64(c.Plan.Rounds()),
-		Survivors: c.Plan.MinSurvivors(),
-		Colluders: c.Plan.Colluders(),
-		Every:     uint64(len(c.Plan.Band())),
-		Cost:      c.Plan.Round(),
+		Session:   c.Job.Config,
+		Label:     c.Job.Label(),
+		Rounds:    uint64(c.Job.Rounds()),
+		Survivors: c.Job.MinSurvivors(),
+		Colluders: c.Job.Colluders(),
+		Every:     uint64(len(c.Job.Band())),
+		Cost:      c.Job.Round(),
 		Ledger:    ledger,
 		Broadcast: c.begins,
 		StepTime:  drive.Time(c.StepTime),
 		ComeBack:  drive.Time(c.wait(longestWait)),
 		Pace:      drive.Time(when.Pace),
-		Sample:    c.Plan.PerRound(),
-		Draw:      c.Plan.Draw,
+		Sample:    c.Job.PerRound(),
+		Draw:      c.Job.Draw,
 	}
-	if k := c.Plan.Submissions(); k < c.Plan.Rounds() {
+	if k := c.Job.Submissions(); k < c.Job.Rounds() {
 		out.Submissions = uint64(k)
 	}
 	if !when.Start.IsZero() {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -19,17 +18,7 @@ func declared(t *testing.T, text string, n int) *group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, roster := identities(t, n)
-	settled, err := j.Settle(job.Files{Roster: roster})
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := keyexchange.GenerateSealKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &group{T: t, settled: settled, signers: signers, memory: new(Memory), key: key,
-		submitted: make(map[uint64]map[int][][]uint64)}
+	return newJob(t, j, n)
 }
 
 const meanJob = `name = "mean"
@@ -94,10 +83,10 @@ func TestDeclaredDifference(t *testing.T) {
 	if same.settled.Digest() != g.settled.Digest() {
 		t.Error("time is in the digest")
 	}
-	plan := newJob(t, testPlan(), 5)
+	plan := newJob(t, testJob(), 5)
 	p := plan.participant(0, nil)
 	p.Dialer = g.memory.Dialer(0)
-	if _, err := p.Run(ctx); !errors.Is(err, ErrPlan) {
+	if _, err := p.Run(ctx); !errors.Is(err, ErrJob) {
 		t.Errorf("a party with a plan: %v", err)
 	}
 	cancel()

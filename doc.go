@@ -1,29 +1,25 @@
 // Package hushsum runs private sums between processes: a [Coordinator] and many a
-// [Participant] go through the rounds of a [Plan], and in each all learn the mean of the
+// [Participant] go through the rounds of a [job.Job], and in each all learn the mean of the
 // parties' vectors and nothing else about any of them, with noise that keeps every party
 // within a declared budget.
 //
 // # A job
 //
-// Write the plan down ([ParsePlan] reads it from a file), give all sides the same, and
-// [Plan.Settle] it with the roster of the parties' Ed25519 identities, which must reach
-// them by a way that the coordinator does not control. A party's own part is one
-// function: model in, vector out. The coordinator's is one too: mean in, model out.
-// The example in examples/averaging is a whole job between processes.
+// Write the job down ([job.Parse] reads its file), give all sides the same, and [job.Job.Settle]
+// it with the roster of the parties' Ed25519 identities, which must reach them by a channel that
+// the coordinator does not control. A party's own part is one function: model in, vector out. The
+// coordinator's is one too: mean in, model out. The example in examples/averaging is a whole job
+// between processes. A job that names a model trains it by rules that it declares, and package
+// training has both functions: see the example of this package that is called training.
 //
-// A job.Job takes a plan's place: its Settle returns the same. One that names a model trains it by
-// rules that the job declares, and package training has both functions: see the example of this
-// package that is called training.
-//
-// Where parties can send but one message, or are very many, a plan's Protocol is
-// [Oneshot]: a committee, each of whom runs a [Member], helps the coordinator to take the
-// sums, and [Plan.SettleOneshot] settles the plan.
+// Where parties can send but one message, or are very many, the job's sum.protocol is oneshot: a
+// committee, each of whom runs a [Member], helps the coordinator to take the sums.
 //
 // # What is promised
 //
-// That of package protocol, or oneshot, under the plan's Adversary and Colluders, for the sums; and
-// that of package privacy for what they say: ε counts the noise of MinSurvivors −
-// Colluders honest parties in every sum. The plan is a part of every session: two sides
+// That of package protocol, or oneshot, against the server and the colluders that the job names,
+// for the sums; and that of package privacy for what they say: ε counts the noise of MinSurvivors −
+// Colluders honest parties in every sum. The job is a part of every session: two sides
 // whose clipping or noise differ refuse each other and say in which field.
 //
 // # What must be saved, and when
@@ -46,7 +42,7 @@
 //
 // Models go to parties in pieces, and submissions from them: no process holds either as
 // bytes. A submission is masked in the one vector that it is in, and read by the
-// coordinator from a file that has no name, into the sum. What is long is kept beside the
+// coordinator from a file that has no name, into the sum. What is long is kept next to the
 // state: see [Store]. A party with Work32 and a coordinator with Apply32 or Model32 hold models as
 // float32, in half the memory, whatever the others do: links, stores and digests have float64.
 // From a million weights on they run Go's collector several times a round, when vectors are

@@ -23,7 +23,7 @@ const (
 	Absent                            // Round, Err: this party has nothing to submit
 	Refused                           // Session, Err: a message was refused
 	Waiting                           // Session, Round, Parties at the coordinator that are waited for
-	Rejected                          // Party at the coordinator, Err: its plan or roster is another
+	Rejected                          // Party at the coordinator, Err: its job or roster is another
 	LeftOut                           // Party at the coordinator, Session, Round: it spoilt the round
 	// Those that follow a coordinator reports once a second at most, with the Count of
 	// connections since the last, and Err of the last of them.
@@ -110,7 +110,7 @@ func (e Event) String() string {
 		text = fmt.Sprintf("session %d: %s", e.Session, text)
 	default:
 		text = fmt.Sprintf("round %d: %s", e.Round, text)
-		if e.Session != 0 { // a plan with Oneshot has no sessions
+		if e.Session != 0 { // a job with one-message sums has no sessions
 			text = fmt.Sprintf("session %d, %s", e.Session, text)
 		}
 	}

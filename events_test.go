@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/job"
 )
 
 // watched is a link of which all that goes over it is noted: which frames, in which order, and how
@@ -100,7 +100,7 @@ type observation struct {
 }
 
 // observed runs a plan, with a committee if it has one.
-func observed(t *testing.T, plan *Plan, own work) (out observation) {
+func observed(t *testing.T, plan *job.Job, own work) (out observation) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
@@ -109,7 +109,7 @@ func observed(t *testing.T, plan *Plan, own work) (out observation) {
 	coordinate := func() *Coordinator { return j.coordinator(nil) }
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	if plan.Protocol == Oneshot {
+	if plan.Sum.Protocol == "oneshot" {
 		c := newCommitteeJob(t, plan, 5, 4)
 		j, coordinate = c.group, func() *Coordinator { return c.coordinator(nil) }
 		for k := range c.members {
@@ -142,7 +142,7 @@ func observed(t *testing.T, plan *Plan, own work) (out observation) {
 	wait.Wait()
 	stop()
 	helping.Wait()
-	if plan.Protocol != Oneshot {
+	if plan.Sum.Protocol != "oneshot" {
 		j.check()
 	}
 	for _, r := range j.rounds {
@@ -160,19 +160,19 @@ func observed(t *testing.T, plan *Plan, own work) (out observation) {
 		return strings.Contains(s, "disconnected")
 	})
 	out.seen, out.peer = w[2].seen, w[1].seen
-	if plan.Protocol != Oneshot {
+	if plan.Sum.Protocol != "oneshot" {
 		out.peer = nil // pairwise messages are each party's own
 	}
 	return out
 }
 
-func eventPlans() map[string]*Plan {
-	noisy := func(p *Plan) *Plan {
-		p.Rounds, p.DropOut, p.Clip, p.Classical = 3, 0.2, 1, true
-		p.Noise, p.Epsilon = accounting.FamilyDiscreteGaussian, 8
+func eventJobs() map[string]*job.Job {
+	noisy := func(p *job.Job) *job.Job {
+		p.Rounds, p.Parties.DropOut, p.Privacy.Clip, p.Sum.Classical = 3, 0.2, 1, true
+		p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
 		return p
 	}
-	return map[string]*Plan{"pairwise": noisy(testPlan()), "oneshot": noisy(oneshotPlan())}
+	return map[string]*job.Job{"pairwise": noisy(testJob()), "oneshot": noisy(oneshotJob())}
 }
 
 // With noise, whoever sees all that goes over a party's link sees the same of one whose rows make
@@ -181,7 +181,7 @@ func eventPlans() map[string]*Plan {
 // time: package scenario.
 func TestEventsOfWork(t *testing.T) {
 	t.Parallel()
-	for name, plan := range eventPlans() {
+	for name, plan := range eventJobs() {
 		want := observed(t, plan, constant(1))
 		if want.err != nil || want.spent != 3 {
 			t.Fatalf("%s: %v, in %d sums", name, want.err, want.spent)
@@ -222,8 +222,8 @@ func compare(t *testing.T, got, want observation, all bool) {
 // Without noise an absence is told, so that nobody waits; zeros would be seen in the sum.
 func TestEventsInTheClear(t *testing.T) {
 	t.Parallel()
-	plan := testPlan()
-	plan.Rounds, plan.DropOut, plan.Classical = 3, 0.2, true
+	plan := testJob()
+	plan.Rounds, plan.Parties.DropOut, plan.Sum.Classical = 3, 0.2, true
 	want, got := observed(t, plan, constant(1)), observed(t, plan, unfit["too few rows"])
 	if slices.Equal(got.seen, want.seen) || got.spent != 0 || !errors.Is(got.err, ErrAbsent) {
 		t.Errorf("in %d sums, %v: %q", got.spent, got.err, got.seen)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -15,7 +16,7 @@ import (
 // processes a TCPDialer and a TCPListener take the place of the Memory, and a FileStore
 // lets any of them be killed and started again.
 func Example() {
-	// What all sides have: identities, their roster, and a plan.
+	// What all sides have: identities, their roster, and a job.
 	var identities []crypto.Signer
 	var members []keyexchange.Entry
 	for i := range 7 {
@@ -32,8 +33,16 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	plan := &hushsum.Plan{Name: "waiting times", Rounds: 2, Length: 3, Clip: 100, DropOut: .2}
-	settled, err := plan.Settle(roster)
+	declared, err := job.Parse("waiting-times.toml", []byte(`
+		name = "waiting-times"
+		rounds = 2
+		model.length = 3
+		parties = { count = 7, drop_out = 0.2 }
+	`))
+	if err != nil {
+		panic(err)
+	}
+	settled, err := declared.Settle(job.Files{Roster: roster})
 	if err != nil {
 		panic(err)
 	}
@@ -43,7 +52,7 @@ func Example() {
 	for i, identity := range identities {
 		parties.Go(func() {
 			party := hushsum.Participant{
-				Plan:     settled,
+				Job:      settled,
 				Identity: identity,
 				Dialer:   network.Dialer(i),
 				Work: func(_ context.Context, round uint64, model []float64) ([]float64, error) {
@@ -56,7 +65,7 @@ func Example() {
 		})
 	}
 	coordinator := hushsum.Coordinator{
-		Plan:     settled,
+		Job:      settled,
 		Listener: &network,
 		Apply: func(r hushsum.Round, model []float64) ([]float64, error) {
 			fmt.Printf("round %d, mean of %d parties: %.3f\n", r.Number, len(r.Parties), r.Mean)

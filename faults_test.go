@@ -69,8 +69,8 @@ type held struct {
 // hold makes a job of some parties and runs a test of it.
 func hold(t *testing.T, n, rounds int, dropOut float64, test func(h *held)) {
 	synctest.Test(t, func(t *testing.T) {
-		plan := testPlan()
-		plan.Rounds, plan.DropOut, plan.Classical = rounds, dropOut, true
+		plan := testJob()
+		plan.Rounds, plan.Parties.DropOut, plan.Sum.Classical = rounds, dropOut, true
 		h := &held{group: newJob(t, plan, n)}
 		h.ctx, h.close = context.WithCancel(t.Context())
 		defer h.wait.Wait()
@@ -343,10 +343,10 @@ func TestLostInRow(t *testing.T) {
 // While Apply makes a model sessions form. A coordinator that is ended meanwhile waits for Apply,
 // and leaves nothing behind; one that is started again has the same sum applied again.
 func TestApplyTakesLong(t *testing.T) {
-	for _, long := range []int{5, 20_000} { // coordinates: the sum is in the state, or beside it
+	for _, long := range []int{5, 20_000} { // coordinates: the sum is in the state, or next to it
 		synctest.Test(t, func(t *testing.T) {
-			plan := testPlan()
-			plan.Rounds, plan.DropOut, plan.Classical, plan.Length = 2, 0.25, true, long
+			plan := testJob()
+			plan.Rounds, plan.Parties.DropOut, plan.Sum.Classical, plan.Model.Length = 2, 0.25, true, long
 			h := &held{group: newJob(t, plan, 4)}
 			h.ctx, h.close = context.WithCancel(t.Context())
 			defer h.wait.Wait()

@@ -49,17 +49,17 @@ func checkIdentity(identity crypto.Signer, roster *keyexchange.Roster) error {
 		return nil
 	}
 	if _, found := roster.Index(key); !found {
-		return fmt.Errorf("%w: Identity is of nobody in the plan's roster", ErrPeer)
+		return fmt.Errorf("%w: Identity is of nobody in the job's roster", ErrPeer)
 	}
 	return nil
 }
 
 // check returns an error for the first field that Run cannot go on with.
 func (p *Participant) check() error {
-	if err := drivable(p.Plan); err != nil {
+	if err := drivable(p.Job); err != nil {
 		return err
 	}
-	if err := checkIdentity(p.Identity, p.Plan.Roster()); err != nil {
+	if err := checkIdentity(p.Identity, p.Job.Roster()); err != nil {
 		return err
 	}
 	if err := required("Dialer", p.Dialer, "use a TCPDialer, or Memory.Dialer"); err != nil {
@@ -68,11 +68,11 @@ func (p *Participant) check() error {
 	if err := p.checkWork(); err != nil {
 		return err
 	}
-	switch rounds := p.Plan.Rounds(); {
+	switch rounds := p.Job.Rounds(); {
 	case p.Spent < 0 || p.Spent > rounds:
 		return &ConfigError{
 			Path:   "Spent",
-			Reason: fmt.Sprintf("%d is outside 0 to the plan's %d rounds", p.Spent, rounds),
+			Reason: fmt.Sprintf("%d is outside 0 to the job's %d rounds", p.Spent, rounds),
 		}
 	case p.Spent > 0 && p.LeastNumber == 0:
 		return &ConfigError{
@@ -86,22 +86,22 @@ func (p *Participant) check() error {
 
 // checkWork returns an error unless there is the function that the job takes.
 func (p *Participant) checkWork() error {
-	switch trains := p.Plan.Trains(); {
+	switch trains := p.Job.Trains(); {
 	case trains && (p.Work != nil || p.Work32 != nil):
 		return &ConfigError{Path: "Work", Reason: "the job trains its model itself",
 			Advice: "use Submit and training.Submit, or a job without model.name"}
 	case trains:
 		return required("Submit", p.Submit, "use training.Submit")
-	case more(p.Plan) && p.Submit == nil:
+	case more(p.Job) && p.Submit == nil:
 		return required("Submit", p.Submit, "return each vector, and as Samples its weight")
-	case more(p.Plan):
+	case more(p.Job):
 		return nil
 	case p.Submit != nil:
 		return &ConfigError{Path: "Submit", Reason: "a submission of this job is a vector alone",
 			Advice: "use Work"}
 	case p.Work32 == nil:
 		return required("Work", p.Work, "give a function that returns a vector")
-	case p.Plan.Oneshot() != nil:
+	case p.Job.Oneshot() != nil:
 		return &ConfigError{Path: "Work32", Reason: "one message has vectors of float64",
 			Advice: "use Work"}
 	}
@@ -110,10 +110,11 @@ func (p *Participant) checkWork() error {
 
 // check returns an error for the first field that Run cannot go on with.
 func (m *Member) check() error {
-	if m.Plan == nil || m.Plan.Oneshot() == nil {
-		return &ConfigError{Path: "Plan", Reason: "it has no committee", Advice: "call SettleOneshot"}
+	if m.Job == nil || m.Job.Oneshot() == nil {
+		return &ConfigError{Path: "Job", Reason: "it has no committee",
+			Advice: `write sum.protocol = "oneshot"`}
 	}
-	if err := checkIdentity(m.Identity, m.Plan.Oneshot().Committee); err != nil {
+	if err := checkIdentity(m.Identity, m.Job.Oneshot().Committee); err != nil {
 		return err
 	}
 	return required("Dialer", m.Dialer, "use a TCPDialer, or Memory.Dialer")
@@ -121,13 +122,13 @@ func (m *Member) check() error {
 
 // check returns an error for the first field that Run cannot go on with.
 func (c *Coordinator) check() error {
-	if err := drivable(c.Plan); err != nil {
+	if err := drivable(c.Job); err != nil {
 		return err
 	}
 	if err := required("Listener", c.Listener, "use ListenTCP, or a Memory"); err != nil {
 		return err
 	}
-	if c.Plan.Oneshot() != nil {
+	if c.Job.Oneshot() != nil {
 		err := required("Committee", c.Committee, "use ListenTCP, or a Memory")
 		if err != nil {
 			return err
@@ -152,7 +153,7 @@ func (c *Coordinator) check() error {
 // checkTraining returns an error unless a job that trains its model itself, or whose server has a
 // rule, has what that takes.
 func (c *Coordinator) checkTraining() error {
-	if j := c.Plan.Job(); !c.Plan.Trains() {
+	if j := c.Job.Job(); !c.Job.Trains() {
 		if j == nil || c.Apply32 != nil || j.Server.Rule == "fedavg" && j.Server.Rate == 1 &&
 			j.Training.Mask == "none" {
 			return nil
@@ -181,10 +182,10 @@ func (c *Coordinator) checkNarrow() error {
 	case c.Model != nil || c.Apply != nil:
 		return &ConfigError{Path: field, Reason: "models are of float32, or of float64",
 			Advice: "use Model and Apply, or Model32 and Apply32"}
-	case c.Plan.Oneshot() != nil:
+	case c.Job.Oneshot() != nil:
 		return &ConfigError{Path: field, Reason: "one message has vectors of float64",
 			Advice: "use Model and Apply"}
-	case more(c.Plan):
+	case more(c.Job):
 		return &ConfigError{Path: field, Reason: "means with weights or a mask are of float64",
 			Advice: "use Model and Apply"}
 	}

@@ -10,14 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // Fields that were left out, or are of no use, are told of at once by their names: nothing
 // panics, stands still or dials.
 func TestMisuseFields(t *testing.T) {
-	j := newJob(t, testPlan(), 7)
-	committee := oneshotJob(t)
+	j := newJob(t, testJob(), 7)
+	committee := settledOneshot(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	is := func(name, field string, err error) {
@@ -31,7 +32,7 @@ func TestMisuseFields(t *testing.T) {
 		field  string
 		change func(p *Participant)
 	}{
-		"no plan":             {"Plan", func(p *Participant) { p.Plan = nil }},
+		"no plan":             {"Job", func(p *Participant) { p.Job = nil }},
 		"no identity":         {"Identity", func(p *Participant) { p.Identity = nil }},
 		"a nil identity":      {"Identity", func(p *Participant) { p.Identity = ed25519.PrivateKey(nil) }},
 		"a short identity":    {"Identity", func(p *Participant) { p.Identity = make(ed25519.PrivateKey, 31) }},
@@ -50,11 +51,11 @@ func TestMisuseFields(t *testing.T) {
 		field  string
 		change func(c *Coordinator)
 	}{
-		"no plan":        {"Plan", func(c *Coordinator) { c.Plan = nil }},
+		"no plan":        {"Job", func(c *Coordinator) { c.Job = nil }},
 		"no listener":    {"Listener", func(c *Coordinator) { c.Listener = nil }},
 		"a nil listener": {"Listener", func(c *Coordinator) { c.Listener = (*TCPListener)(nil) }},
 		"a time below 0": {"StepTime", func(c *Coordinator) { c.StepTime = -1 }},
-		"no committee":   {"Committee", func(c *Coordinator) { c.Plan = committee }},
+		"no committee":   {"Committee", func(c *Coordinator) { c.Job = committee }},
 	} {
 		coordinator := j.coordinator(nil)
 		c.change(coordinator)
@@ -66,12 +67,12 @@ func TestMisuseFields(t *testing.T) {
 		field  string
 		change func(m *Member)
 	}{
-		"no plan":      {"Plan", func(m *Member) { m.Plan = nil }},
-		"no committee": {"Plan", func(m *Member) { m.Plan = j.settled }},
+		"no plan":      {"Job", func(m *Member) { m.Job = nil }},
+		"no committee": {"Job", func(m *Member) { m.Job = j.settled }},
 		"no identity":  {"Identity", func(m *Member) { m.Identity = nil }},
 		"no dialer":    {"Dialer", func(m *Member) { m.Dialer = nil }},
 	} {
-		m := &Member{Plan: committee, Identity: members[0], Dialer: j.memory.Dialer(0)}
+		m := &Member{Job: committee, Identity: members[0], Dialer: j.memory.Dialer(0)}
 		c.change(m)
 		is("member: "+name, c.field, m.Run(ctx))
 	}
@@ -90,7 +91,7 @@ func TestMisuseFields(t *testing.T) {
 	if _, err := p.Run(ctx); !errors.Is(err, ErrPeer) {
 		t.Errorf("a key of nobody in the roster: %v", err)
 	}
-	m := &Member{Plan: committee, Identity: j.signers[0], Dialer: j.memory.Dialer(0)}
+	m := &Member{Job: committee, Identity: j.signers[0], Dialer: j.memory.Dialer(0)}
 	if err := m.Run(ctx); !errors.Is(err, ErrPeer) {
 		t.Errorf("a key of nobody in the committee: %v", err)
 	}
@@ -109,13 +110,13 @@ func TestMisuseFields(t *testing.T) {
 }
 
 // oneshotJob settles a plan with a committee of four.
-func oneshotJob(t *testing.T) *Settled {
+func settledOneshot(t *testing.T) *Settled {
 	t.Helper()
-	plan := testPlan()
-	plan.Protocol, plan.DropOut = Oneshot, 0
+	declared := testJob()
+	declared.Sum.Protocol, declared.Parties.DropOut = "oneshot", 0
 	_, roster := identities(t, 7)
 	_, committee := named(t, "member", 4)
-	settled, err := plan.SettleOneshot(roster, committee)
+	settled, err := declared.Settle(job.Files{Roster: roster, Committee: committee})
 	if err != nil {
 		t.Fatal(err)
 	}

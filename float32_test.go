@@ -104,10 +104,11 @@ func TestFloat32Jobs(t *testing.T) {
 }
 
 func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp bool) {
-	plan := testPlan()
+	plan := testJob()
 	plan.Rounds = 3
 	if tcp {
-		plan.Length, plan.Clip = 150_000, 1000 // a broadcast in parts, and vectors within the clip
+		// A broadcast in parts, and vectors within the clip.
+		plan.Model.Length, plan.Privacy.Clip = 150_000, 1000
 	}
 	j := newJob(t, plan, 4)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
@@ -155,7 +156,7 @@ func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp boo
 	if narrow {
 		model = converted[float64](result.Model32)
 	}
-	if narrow != (result.Model == nil) || len(model) != plan.Length || model[1] == 0 {
+	if narrow != (result.Model == nil) || len(model) != plan.Model.Length || model[1] == 0 {
 		t.Fatalf("a model of %d weights of float64 and %d of float32", len(result.Model),
 			len(result.Model32))
 	}
@@ -203,8 +204,8 @@ func TestFloat32JobRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes much")
 	}
-	plan := testPlan()
-	plan.Rounds, plan.Length = 6, 150_000
+	plan := testJob()
+	plan.Rounds, plan.Model.Length = 6, 150_000
 	restartsOf(t, plan, func(p *Participant, i int) *Participant {
 		if i%2 == 0 {
 			p = narrowed(p)
@@ -216,7 +217,7 @@ func TestFloat32JobRestarts(t *testing.T) {
 // A coordinator goes on with a stored model of the other kind if that is the same model.
 func TestFloat32Store(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, testPlan(), 4)
+	j := newJob(t, testJob(), 4)
 	load := func(c *Coordinator) (*coordinator, error) {
 		r := newCoordinator(newLeader(c))
 		err := r.load()
@@ -276,7 +277,7 @@ func TestFloat32Store(t *testing.T) {
 // Without Apply32 the next model is the sum of the last and the mean. One that does not fit
 // float32 loses its round.
 func TestFloat32NextModel(t *testing.T) {
-	j := newJob(t, testPlan(), 4)
+	j := newJob(t, testJob(), 4)
 	c := j.coordinator(nil)
 	c.Apply, c.Model32 = nil, []float32{1, 2, 3, 4, math.MaxFloat32}
 	l := newLeader(c)
@@ -299,8 +300,8 @@ func TestFloat32NextModel(t *testing.T) {
 
 // Fields for float32 and for float64 exclude each other, and one message has float64 alone.
 func TestFloat32Fields(t *testing.T) {
-	j := newJob(t, testPlan(), 4)
-	committee := oneshotJob(t)
+	j := newJob(t, testJob(), 4)
+	committee := settledOneshot(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	is := func(name, field string, err error) {
@@ -316,7 +317,7 @@ func TestFloat32Fields(t *testing.T) {
 	p = narrowed(p)
 	_, err = p.Run(ctx)
 	is("Run with Work32", "Work32", err)
-	p.Plan = committee
+	p.Job = committee
 	_, err = p.Run32(ctx)
 	is("a committee and Work32", "Work32", err)
 	p.Work32 = nil
@@ -332,7 +333,7 @@ func TestFloat32Fields(t *testing.T) {
 	_, err = c.Run(ctx)
 	is("Model and Apply32", "Apply32", err)
 	c = j.adding(j.coordinator(nil), true)
-	c.Plan, c.Committee = committee, new(Memory)
+	c.Job, c.Committee = committee, new(Memory)
 	_, err = c.Run(ctx)
 	is("a committee and Apply32", "Apply32", err)
 	c = j.adding(j.coordinator(nil), true)

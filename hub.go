@@ -85,7 +85,7 @@ func single(frame []byte) outgoing {
 	return outgoing{write: func(send func([]byte) error) error { return send(frame) }}
 }
 
-// arrival is what comes from a party: a frame, or the end of its connection.
+// arrival holds what comes from a party: a frame, or the end of its connection.
 type arrival struct {
 	party int
 	from  *connection
@@ -241,7 +241,7 @@ func (c *connection) hello(ctx context.Context) ([]byte, error) {
 }
 
 // wanted waits until the hello of a connection was read, and reports whether what comes next
-// is. Who was refused has a moment to read why.
+// is. A party that was refused has a moment to read why.
 func (h *hub) wanted(ctx context.Context, from *connection) bool {
 	select {
 	case <-from.judged:
@@ -351,11 +351,10 @@ func (h *hub) refuse(a arrival, r *frames.Refusal) {
 	}
 }
 
-// greetingOf returns how somebody with the plan begins.
+// greetingOf returns how somebody with the job begins.
 func greetingOf(s *Settled) frames.Hello {
 	roster, digest := s.Roster().Digest(), s.Digest()
 	h := frames.Hello{
-		Plan:   s.Plan(),
 		Roster: hex.EncodeToString(roster[:]),
 		Digest: hex.EncodeToString(digest[:]),
 	}
@@ -369,7 +368,7 @@ func greetingOf(s *Settled) frames.Hello {
 	return h
 }
 
-// checkGreeting reads a greeting, and returns a refusal if it is of another plan.
+// checkGreeting reads a greeting, and returns a refusal if it is of another job.
 func checkGreeting(s *Settled, body []byte) (frames.Hello, *frames.Refusal) {
 	var h frames.Hello
 	if err := frames.ParseJSON(body, &h); err != nil {
@@ -377,13 +376,15 @@ func checkGreeting(s *Settled, body []byte) (frames.Hello, *frames.Refusal) {
 	}
 	var differs *DifferenceError
 	ours := greetingOf(s)
-	differ := s.Compare(h.Plan)
-	if j := s.Job(); j != nil && !slices.Equal(h.Job, ours.Job) {
-		differ = j.Compare(h.Job)
-	} else if j == nil && len(h.Job) > 0 {
-		differ = &DifferenceError{Field: "job", Ours: "a plan", Theirs: "a job"}
+	if slices.Equal(h.Job, ours.Job) {
+		// They declare the same.
+	} else if j := s.Job(); j == nil || len(h.Job) == 0 {
+		differs = &DifferenceError{Field: "job", Ours: fmt.Sprintf("of %d lines", len(ours.Job)),
+			Theirs: fmt.Sprintf("of %d lines", len(h.Job))}
+	} else {
+		errors.As(j.Compare(h.Job), &differs)
 	}
-	if errors.As(differ, &differs) {
+	if differs != nil {
 		short := func(text string) string { return fmt.Sprintf("%.200s", text) }
 		return h, &frames.Refusal{Field: short(differs.Field), Ours: short(differs.Ours),
 			Theirs: short(differs.Theirs)}

@@ -131,8 +131,8 @@ func TestRefusalsReported(t *testing.T) {
 // A frame may be as long as the plan's longest message once a party is known, and no longer.
 func TestFrameAfterHello(t *testing.T) {
 	w := newWorld(t, 7, nil)
-	plan := testPlan()
-	plan.Length = 50_000 // messages beyond what a hello may have
+	plan := testJob()
+	plan.Model.Length = 50_000 // messages beyond what a hello may have
 	j := newJob(t, plan, 7)
 	longest := j.settled.Config(0).MaxMessage()
 	if longest <= maxHello {
@@ -173,7 +173,7 @@ func TestFrameAfterHello(t *testing.T) {
 // A coordinator tells who it waits for.
 func TestWaitingTold(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, testPlan(), 7)
+	j := newJob(t, testJob(), 7)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
 	told := make(chan struct{})
@@ -230,7 +230,7 @@ func TestHubReplaced(t *testing.T) {
 
 // What two sides settled of one plan and roster is compared too: they may calibrate otherwise.
 func TestGreetingDigest(t *testing.T) {
-	j := newJob(t, testPlan(), 4)
+	j := newJob(t, testJob(), 4)
 	greeting := greetingOf(j.settled)
 	hello := frames.OfJSON(frames.KindHello, greeting)
 	if _, refused := checkGreeting(j.settled, hello[1:]); refused != nil {

@@ -46,7 +46,7 @@ func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *frames.Br
 func (p *participant) made(
 	ctx context.Context, at time.Time, b *frames.Broadcast,
 ) (v *masking.Vector, err error) {
-	if v, err = masking.NewVector(p.Plan.Layout()); err != nil {
+	if v, err = masking.NewVector(p.Job.Layout()); err != nil {
 		return nil, err
 	}
 	err = p.worker.Do(ctx, at, func(ctx context.Context) error {

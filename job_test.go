@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -42,11 +42,17 @@ func named(t testing.TB, kind string, n int) ([]crypto.Signer, *keyexchange.Rost
 	return signers, roster
 }
 
-func testPlan() *Plan {
-	return &Plan{Name: "test", Rounds: 6, Length: 5, Clip: 100, DropOut: .3}
+func testJob() *job.Job {
+	return &job.Job{
+		Name:    "test",
+		Rounds:  6,
+		Model:   job.Model{Length: 5},
+		Parties: job.Parties{DropOut: 0.3},
+		Privacy: job.Privacy{Clip: 100},
+	}
 }
 
-// group runs a plan in one process.
+// group runs a job in one process.
 type group struct {
 	*testing.T
 	settled *Settled
@@ -60,13 +66,18 @@ type group struct {
 	events    []Event
 }
 
-func newJob(t *testing.T, plan *Plan, n int) *group {
+func newJob(t *testing.T, declared *job.Job, n int) *group {
 	t.Helper()
 	signers, roster := identities(t, n)
-	settled, err := plan.Settle(roster)
+	settled, err := declared.Settle(job.Files{Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newGroup(t, settled, signers)
+}
+
+func newGroup(t *testing.T, settled *Settled, signers []crypto.Signer) *group {
+	t.Helper()
 	key, err := keyexchange.GenerateSealKey(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +89,7 @@ func newJob(t *testing.T, plan *Plan, n int) *group {
 // participant returns party i, whose vector is i+1 everywhere.
 func (j *group) participant(i int, store Store) *Participant {
 	p := &Participant{
-		Plan: j.settled, Identity: j.signers[i], Dialer: j.memory.Dialer(i), Store: store,
+		Job: j.settled, Identity: j.signers[i], Dialer: j.memory.Dialer(i), Store: store,
 		Work: func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
 			vector := make([]float64, len(model))
 			for k := range vector {
@@ -107,7 +118,7 @@ func (j *group) participant(i int, store Store) *Participant {
 
 func (j *group) coordinator(store Store) *Coordinator {
 	c := &Coordinator{
-		Plan: j.settled, Listener: j.memory, Store: store,
+		Job: j.settled, Listener: j.memory, Store: store,
 		Apply: func(r Round, model []float64) ([]float64, error) {
 			j.mutex.Lock()
 			defer j.mutex.Unlock()
@@ -171,13 +182,13 @@ func (j *group) run(ctx context.Context, parties []*Participant) *Result {
 func TestJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		family accounting.Family
+		noise  string
 		budget float64
-	}{"without noise": {0, 0}, "with noise": {accounting.FamilyDiscreteGaussian, 8}} {
+	}{"without noise": {"none", 0}, "with noise": {"discrete-gaussian", 8}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := testPlan()
-			plan.Noise, plan.Epsilon = c.family, c.budget
+			plan := testJob()
+			plan.Privacy.Noise, plan.Privacy.Epsilon = c.noise, c.budget
 			j := newJob(t, plan, 7)
 			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 			defer cancel()
@@ -194,11 +205,12 @@ func TestJob(t *testing.T) {
 				if len(r.Parties) != 7 {
 					t.Errorf("round %d has parties %v", r.Number, r.Parties)
 				}
-				if c.family == 0 && math.Abs(r.Mean[0]-4) > 1e-3 {
+				if c.noise == "none" && math.Abs(r.Mean[0]-4) > 1e-3 {
 					t.Errorf("round %d: mean %v, want 4", r.Number, r.Mean[0])
 				}
 			}
-			if c.family != 0 && (result.Spent == nil || result.Spent.Upper > 8 || result.Spent.Upper < 7) {
+			spent := result.Spent
+			if c.noise != "none" && (spent == nil || spent.Upper > 8 || spent.Upper < 7) {
 				t.Errorf("spent %+v of 8", result.Spent)
 			}
 		})
@@ -209,30 +221,30 @@ func TestJob(t *testing.T) {
 // random moments: every sum is exact, and everybody takes part in the end.
 func TestJobRestarts(t *testing.T) {
 	t.Parallel()
-	plan := testPlan()
+	plan := testJob()
 	plan.Rounds = 30
 	restarts(t, plan)
 }
 
-// The same with models and submissions that are sent in parts, and kept beside the state.
+// The same with models and submissions that are sent in parts, and kept next to the state.
 func TestLongJobRestarts(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("writes much")
 	}
-	plan := testPlan()
-	plan.Rounds, plan.Length = 8, 300_000
+	plan := testJob()
+	plan.Rounds, plan.Model.Length = 8, 300_000
 	restarts(t, plan)
 }
 
-func restarts(t *testing.T, plan *Plan) {
+func restarts(t *testing.T, plan *job.Job) {
 	t.Helper()
 	restartsOf(t, plan, func(p *Participant, _ int) *Participant { return p },
 		func(_ *group, c *Coordinator) *Coordinator { return c })
 }
 
 // restartsOf has parties and coordinator made otherwise.
-func restartsOf(t *testing.T, plan *Plan, party func(p *Participant, i int) *Participant,
+func restartsOf(t *testing.T, plan *job.Job, party func(p *Participant, i int) *Participant,
 	coordinator func(j *group, c *Coordinator) *Coordinator) {
 	t.Helper()
 	j := newJob(t, plan, 7)

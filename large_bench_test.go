@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -53,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// large is what all processes of the benchmark have.
+// large holds what all processes of the benchmark share.
 type large struct {
 	dir     string
 	key     keyexchange.SealKey
@@ -61,20 +60,23 @@ type large struct {
 	signers []crypto.Signer
 }
 
-// largePlan is of float32 weights in a ring of 32 bits, with noise.
-func largePlan(length int) *Plan {
-	return &Plan{
-		Name: "large", Rounds: 100, Length: length, Clip: 1, Bits: 32,
-		Noise: accounting.FamilyDiscreteGaussian, Epsilon: 8, DropOut: .2,
+// largeDeclared is a job of float32 weights in a ring of 32 bits, with noise.
+func largeDeclared(length int) *job.Job {
+	return &job.Job{
+		Name:    "large",
+		Rounds:  100,
+		Model:   job.Model{Length: length},
+		Parties: job.Parties{Count: largeParties, DropOut: 0.2},
+		Privacy: job.Privacy{Noise: "discrete-gaussian", Clip: 1, Epsilon: 8, Bits: 32},
 	}
 }
 
 func newLarge(dir string, parties int) (*large, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "plan"))
+	text, err := os.ReadFile(filepath.Join(dir, "job.json"))
 	if err != nil {
 		return nil, err
 	}
-	plan, err := ParsePlan(text)
+	declared, err := job.Parse("job.json", text)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func newLarge(dir string, parties int) (*large, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.settled, err = plan.Settle(roster)
+	l.settled, err = declared.Settle(job.Files{Roster: roster})
 	return l, err
 }
 
@@ -178,7 +180,7 @@ func playLarge(role, dir string) error {
 		figures[name] = time.Since(begin).Seconds()
 		begin = time.Now()
 	}
-	length := l.settled.Plan().Length
+	length := l.settled.Length()
 	switch role {
 	case "submit":
 		client, err := l.client(0)
@@ -348,11 +350,11 @@ func BenchmarkLarge(b *testing.B) {
 		b.Skip(err)
 	}
 	dir := b.TempDir()
-	text, err := json.Marshal(largePlan(*largeLength))
+	text, err := json.Marshal(largeDeclared(*largeLength))
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plan"), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "job.json"), text, 0o600); err != nil {
 		b.Fatal(err)
 	}
 	l, err := newLarge(dir, largeParties)

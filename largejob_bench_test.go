@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 )
 
 // Of BenchmarkLargeJob. In a second and a third round the room of the first is used again.
@@ -73,7 +73,7 @@ func (l *largeJob) coordinate(ctx context.Context, width string) error {
 		return err
 	}
 	c := &Coordinator{
-		Plan:     l.settled,
+		Job:      l.settled,
 		Listener: listener,
 		Store:    FileStore(filepath.Join(l.dir, "coordinator")),
 		Key:      &l.key,
@@ -126,7 +126,7 @@ func (l *largeJob) takePart(ctx context.Context, role, width string) error {
 		return err
 	}
 	p := &Participant{
-		Plan:     l.settled,
+		Job:      l.settled,
 		Identity: l.signers[party],
 		Dialer: &TCPDialer{Address: address, Identity: l.signers[party],
 			Coordinator: l.identity.Public().(ed25519.PublicKey)},
@@ -206,14 +206,17 @@ func BenchmarkLargeJob(b *testing.B) {
 
 func runLargeJob(b *testing.B, width string) {
 	dir := b.TempDir()
-	text, err := json.Marshal(&Plan{
-		Name: "large job", Rounds: largeJobRounds, Length: *largeLength, Clip: 1, Bits: 32,
-		Noise: accounting.FamilyDiscreteGaussian, Epsilon: 8,
+	text, err := json.Marshal(&job.Job{
+		Name:    "large-job",
+		Rounds:  largeJobRounds,
+		Model:   job.Model{Length: *largeLength},
+		Parties: job.Parties{Count: largeJobParties},
+		Privacy: job.Privacy{Noise: "discrete-gaussian", Clip: 1, Epsilon: 8, Bits: 32},
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plan"), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "job.json"), text, 0o600); err != nil {
 		b.Fatal(err)
 	}
 	l, err := newLargeJob(dir)

@@ -30,12 +30,12 @@ type leader struct {
 func newLeader(c *Coordinator) *leader {
 	l := &leader{
 		Coordinator: *c,
-		hub:         newHub(c.Folder, maxFrame(c.Plan)),
+		hub:         newHub(c.Folder, maxFrame(c.Job)),
 		began:       time.Now(),
 		first:       time.Now(),
 	}
 	if l.StepTime == 0 {
-		if l.StepTime = l.Plan.Time().StepTime; l.StepTime == 0 {
+		if l.StepTime = l.Job.Time().StepTime; l.StepTime == 0 {
 			l.StepTime = defaultStepTime
 		}
 	}
@@ -103,11 +103,11 @@ func (l *leader) report(e Event) {
 // open opens the store, and returns the state in it, nil if there is none.
 func (l *leader) open() (state []byte, err error) {
 	l.vault, state, err = openVault(l.Store, l.Key, l.Counter,
-		fmt.Sprintf("coordinator %x", l.Plan.Digest()), false)
+		fmt.Sprintf("coordinator %x", l.Job.Digest()), false)
 	return state, err
 }
 
-// stored says what is kept beside the state.
+// stored says what is kept next to the state.
 type stored struct {
 	version uint64 // of the model: how often it has changed
 
@@ -134,7 +134,7 @@ func (l *leader) keepModel() error {
 
 // loadModel takes the model that is kept, or the one that the job begins with.
 func (l *leader) loadModel(kept stored) error {
-	length, first := l.Plan.ModelLength(), l.Model32
+	length, first := l.Job.ModelLength(), l.Model32
 	if first != nil {
 		l.Model32 = []float32{} // it is not kept longer than a round
 	}
@@ -157,7 +157,7 @@ func (l *leader) loadModel(kept stored) error {
 			field = "Model32"
 		}
 		return &ConfigError{Path: field,
-			Reason: fmt.Sprintf("it has %d coordinates, the plan %d", n, length)}
+			Reason: fmt.Sprintf("it has %d coordinates, the job %d", n, length)}
 	}
 	l.kept.version = 1 // the first state is saved with it
 	return nil
@@ -169,7 +169,7 @@ func (l *leader) readModel() error {
 	if err != nil {
 		return err
 	}
-	r := frames.NewWeightsReader(frames.NewWeights(l.Plan.ModelLength(), l.narrow()))
+	r := frames.NewWeightsReader(frames.NewWeights(l.Job.ModelLength(), l.narrow()))
 	_, err = io.Copy(r, file)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
@@ -216,9 +216,9 @@ func nextOf[F aggregation.Float](
 	if l.narrow() {
 		field = "Apply32"
 	}
-	if length := l.Plan.ModelLength(); len(next) != length {
+	if length := l.Job.ModelLength(); len(next) != length {
 		return nil, &ConfigError{Path: field,
-			Reason: fmt.Sprintf("it returned %d coordinates, the plan has %d", len(next), length)}
+			Reason: fmt.Sprintf("it returned %d coordinates, the job has %d", len(next), length)}
 	}
 	for i, x := range next {
 		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {

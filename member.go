@@ -11,10 +11,10 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// Member is one member of the committee of a plan with [Oneshot]. Set the fields, then
+// Member is one member of the committee of a job with one-message sums. Set the fields, then
 // call Run.
 type Member struct {
-	Plan     *Settled
+	Job      *Settled
 	Identity crypto.Signer // Ed25519, of the committee
 	Dialer   Dialer
 
@@ -58,7 +58,7 @@ func (m *member) report(e Event) {
 }
 
 func (m *member) load() error {
-	config := drive.MemberConfig{Sums: m.Plan.Oneshot(), Rounds: uint64(m.Plan.Rounds()),
+	config := drive.MemberConfig{Sums: m.Job.Oneshot(), Rounds: uint64(m.Job.Rounds()),
 		Identity: m.Identity, Random: m.Random}
 	var b []byte
 	var err error
@@ -83,7 +83,7 @@ func (m *member) connection(ctx context.Context) (_ frames.Weights, done bool, e
 		return nil, false, err
 	}
 	defer m.link.Close()
-	greeting := greetingOf(m.Plan)
+	greeting := greetingOf(m.Job)
 	greeting.Least = m.drive.Told() + 1
 	if err := m.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
 		return nil, false, err

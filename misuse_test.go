@@ -11,81 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/frames"
-	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// Plans that cannot be kept are refused by the field that is at fault.
-func TestPlanErrors(t *testing.T) {
-	_, roster := identities(t, 10)
-	noisy := func(change func(p *Plan)) func(p *Plan) {
-		return func(p *Plan) {
-			p.Noise, p.Epsilon = accounting.FamilySkellam, 8
-			change(p)
-		}
-	}
-	for field, change := range map[string]func(p *Plan){
-		"Name":      func(p *Plan) { p.Name = "" },
-		"Rounds":    func(p *Plan) { p.Rounds = 0 },
-		"Length":    func(p *Plan) { p.Length = 0 },
-		"Clip":      func(p *Plan) { p.Clip = 0 },
-		"Bits":      func(p *Plan) { p.Bits = 7 },
-		"Noise":     func(p *Plan) { p.Epsilon = 8 },
-		"Epsilon":   noisy(func(p *Plan) { p.Epsilon = 0 }),
-		"Delta":     noisy(func(p *Plan) { p.Delta = 1 }),
-		"DropOut":   func(p *Plan) { p.DropOut = .6 }, // two lists of survivors could be certified
-		"Colluders": func(p *Plan) { p.Colluders = -1 },
-	} {
-		plan := testPlan()
-		change(plan)
-		_, err := plan.Settle(roster)
-		var c *ConfigError
-		if !errors.Is(err, ErrConfig) || !errors.As(err, &c) || c.Path != field {
-			t.Errorf("%s: %v", field, err)
-		}
-	}
-	// Noise that does not fit the ring names the bits.
-	plan := testPlan()
-	plan.Noise, plan.Epsilon, plan.Bits, plan.Length = accounting.FamilyDiscreteGaussian, .01, 8, 1000
-	var c *ConfigError
-	if _, err := plan.Settle(roster); !errors.As(err, &c) || c.Path != "Bits" {
-		t.Errorf("8 bits: %v", err)
-	}
-}
-
-// The JSON form is strict, and gives the plan back.
-func TestPlanJSON(t *testing.T) {
-	const text = `{"name":"a","rounds":2,"length":3,"clip":1,"noise":"discrete-gaussian","epsilon":8,"drop_out":0.2}`
-	p, err := ParsePlan([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.Noise != accounting.FamilyDiscreteGaussian || p.DropOut != .2 {
-		t.Errorf("%+v", p)
-	}
-	for _, key := range []string{"EPSILON", "Epsilon", "epsilon", "drop_Out", "faults"} {
-		twice := strings.TrimSuffix(text, "}") + `,"` + key + `":100}`
-		if key == "faults" {
-			twice = strings.Replace(twice, key, key+`":1,"`+key, 1)
-		}
-		var c *ConfigError
-		if _, err := ParsePlan([]byte(twice)); !errors.As(err, &c) || !strings.Contains(c.Reason, key) {
-			t.Errorf("%s: %v", twice, err)
-		}
-		// A hello is read in the same way.
+// A hello is read as strictly as a job: a key that comes twice, in another case, or that nobody
+// knows is refused by name.
+func TestMisuseHello(t *testing.T) {
+	for _, key := range []string{"LEAST", "least", "plan", "Job"} {
 		var h frames.Hello
-		body := []byte(`{"plan":` + twice + `,"least":1}`)
+		body := []byte(`{"roster":"","digest":"","sessions":[],"least":1,"` + key + `":1}`)
 		err := frames.ParseJSON(body, &h)
 		if !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", body, err)
-		}
-	}
-	for _, bad := range []string{"", "{", text + "x", strings.Replace(text, "clip", "clipp", 1),
-		strings.Replace(text, `"clip":1`, `"clip":-1`, 1),
-		strings.Replace(text, "discrete-gaussian", "gaussian", 1)} {
-		if _, err := ParsePlan([]byte(bad)); !errors.Is(err, ErrConfig) {
-			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }
@@ -93,32 +32,40 @@ func TestPlanJSON(t *testing.T) {
 // Sides whose plans or rosters differ do not meet, and the party is told in what they
 // differ. Were they to meet, keys under the one label would not verify under the other.
 func TestMisuseOtherPlan(t *testing.T) {
-	noisy := testPlan()
-	noisy.Noise, noisy.Epsilon, noisy.Bits = accounting.FamilyDiscreteGaussian, 8, 18
-	for field, change := range map[string]func(p *Plan){
-		"clip":      func(p *Plan) { p.Clip *= 2 },
-		"epsilon":   func(p *Plan) { p.Epsilon = 7 },
-		"delta":     func(p *Plan) { p.Delta = 1e-6 },
-		"noise":     func(p *Plan) { p.Noise = accounting.FamilySkellam },
-		"bits":      func(p *Plan) { p.Bits = 19 },
-		"length":    func(p *Plan) { p.Length = 6 },
-		"rounds":    func(p *Plan) { p.Rounds = 7 },
-		"drop_out":  func(p *Plan) { p.DropOut = .15 },
-		"adversary": func(p *Plan) { p.Adversary = protocol.CuriousServer },
-		"classical": func(p *Plan) { p.Classical = true },
-		"name":      func(p *Plan) { p.Name = "other" },
-		"roster":    nil,
+	noisy := testJob()
+	noisy.Privacy.Noise, noisy.Privacy.Epsilon, noisy.Privacy.Bits = "discrete-gaussian", 8, 18
+	for field, change := range map[string]func(p *job.Job){
+		"privacy.clip":     func(p *job.Job) { p.Privacy.Clip *= 2 },
+		"privacy.epsilon":  func(p *job.Job) { p.Privacy.Epsilon = 7 },
+		"privacy.delta":    func(p *job.Job) { p.Privacy.Delta = 1e-6 },
+		"privacy.noise":    func(p *job.Job) { p.Privacy.Noise = "skellam" },
+		"privacy.bits":     func(p *job.Job) { p.Privacy.Bits = 19 },
+		"model.length":     func(p *job.Job) { p.Model.Length = 6 },
+		"rounds":           func(p *job.Job) { p.Rounds = 7 },
+		"parties.drop_out": func(p *job.Job) { p.Parties.DropOut = 0.15 },
+		"sum.adversary":    func(p *job.Job) { p.Sum.Adversary = "curious" },
+		"sum.classical":    func(p *job.Job) { p.Sum.Classical = true },
+		"name":             func(p *job.Job) { p.Name = "other" },
+		"roster":           nil,
 	} {
 		t.Run(field, func(t *testing.T) {
 			j := newJob(t, noisy, 7)
-			other := *noisy
+			other := noisy.Clone()
 			roster := j.settled.Roster()
 			if change == nil {
-				_, roster = identities(t, 8)
+				var list []keyexchange.Entry // the last is somebody else
+				_, more := identities(t, 8)
+				for _, i := range []int{0, 1, 2, 3, 4, 5, 7} {
+					list = append(list, keyexchange.Entry{Name: more.Name(i), Key: more.Key(i)})
+				}
+				var err error
+				if roster, err = keyexchange.NewRoster(list); err != nil {
+					t.Fatal(err)
+				}
 			} else {
-				change(&other)
+				change(other)
 			}
-			settled, err := other.Settle(roster)
+			settled, err := other.Settle(job.Files{Roster: roster})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,10 +76,10 @@ func TestMisuseOtherPlan(t *testing.T) {
 			defer cancel()
 			go func() { _, _ = j.coordinator(nil).Run(ctx) }()
 			p := j.participant(0, nil)
-			p.Plan = settled
+			p.Job = settled
 			_, err = p.Run(ctx)
 			var differs *DifferenceError
-			if !errors.Is(err, ErrPlan) || !errors.As(err, &differs) || differs.Field != field ||
+			if !errors.Is(err, ErrJob) || !errors.As(err, &differs) || differs.Field != field ||
 				differs.Ours == differs.Theirs {
 				t.Errorf("%v", err)
 			}
@@ -143,7 +90,7 @@ func TestMisuseOtherPlan(t *testing.T) {
 // A number that a party has made keys for is used no second time, whoever asks, and none that would
 // leave few or none to follow.
 func TestMisuseReusedNumber(t *testing.T) {
-	j := newJob(t, testPlan(), 7)
+	j := newJob(t, testJob(), 7)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	events := make(chan Event, 16)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -35,9 +36,8 @@ func TestOldStates(t *testing.T) {
 		}
 		return &MemoryStore{state: saved[name].State, long: saved[name].Long}
 	}
-	plan := testPlan()
-	plan.Rounds, plan.Classical = 4, true
-	j := newJob(t, plan, 5)
+	j := oldJob(t, &job.Plan{Name: "test", Rounds: 4, Length: 5, Clip: 100, DropOut: 0.3,
+		Classical: true}, 5)
 	j.key = &keyexchange.SealKey{7}
 	for i := range j.signers {
 		p := &participant{Participant: *j.participant(i, store(string(rune('0'+i))))}
@@ -98,9 +98,9 @@ func TestOldStages(t *testing.T) {
 	for stage, images := range saved {
 		t.Run(stage, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				plan := &Plan{Name: "stages", Rounds: 5, Length: 3, Clip: 100, DropOut: 0.25,
+				plan := &job.Plan{Name: "stages", Rounds: 5, Length: 3, Clip: 100, DropOut: 0.25,
 					Classical: stage != "exchanging keys"}
-				h := &held{group: newJob(t, plan, 4)}
+				h := &held{group: oldJob(t, plan, 4)}
 				h.key = &keyexchange.SealKey{7}
 				h.ctx, h.close = context.WithCancel(t.Context())
 				defer h.wait.Wait()
@@ -124,4 +124,15 @@ func TestOldStages(t *testing.T) {
 			})
 		})
 	}
+}
+
+// oldJob returns a group that runs a job that began under a plan.
+func oldJob(t *testing.T, plan *job.Plan, n int) *group {
+	t.Helper()
+	signers, roster := identities(t, n)
+	settled, err := plan.Settle(roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newGroup(t, settled, signers)
 }

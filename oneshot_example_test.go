@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -37,9 +38,14 @@ func people(kind string, n int) ([]crypto.Signer, *keyexchange.Roster) {
 func Example_oneshot() {
 	phones, roster := people("phone", 7)
 	helpers, committee := people("member", 4)
-	plan := &hushsum.Plan{Name: "steps a day", Rounds: 1, Length: 2, Clip: 100, DropOut: .2,
-		Protocol: hushsum.Oneshot}
-	settled, err := plan.SettleOneshot(roster, committee)
+	declared := &job.Job{
+		Name:    "steps-a-day",
+		Rounds:  1,
+		Sum:     job.Sum{Protocol: "oneshot"},
+		Parties: job.Parties{DropOut: 0.2},
+		Model:   job.Model{Length: 2},
+	}
+	settled, err := declared.Settle(job.Files{Roster: roster, Committee: committee})
 	if err != nil {
 		panic(err)
 	}
@@ -49,7 +55,7 @@ func Example_oneshot() {
 	for i, identity := range phones {
 		all.Go(func() {
 			phone := hushsum.Participant{
-				Plan:     settled,
+				Job:      settled,
 				Identity: identity,
 				Dialer:   network.Dialer(i),
 				Work: func(context.Context, uint64, []float64) ([]float64, error) {
@@ -63,14 +69,14 @@ func Example_oneshot() {
 	}
 	for k, identity := range helpers {
 		all.Go(func() {
-			member := hushsum.Member{Plan: settled, Identity: identity, Dialer: meetings.Dialer(k)}
+			member := hushsum.Member{Job: settled, Identity: identity, Dialer: meetings.Dialer(k)}
 			if err := member.Run(context.Background()); err != nil {
 				panic(err)
 			}
 		})
 	}
 	coordinator := hushsum.Coordinator{
-		Plan:      settled,
+		Job:       settled,
 		Listener:  &network,
 		Committee: &meetings,
 		Apply: func(r hushsum.Round, _ []float64) ([]float64, error) {

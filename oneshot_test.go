@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/wire"
-	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/job"
 )
 
-func oneshotPlan() *Plan {
-	return &Plan{Name: "test", Rounds: 3, Length: 5, Clip: 100, DropOut: .3, Protocol: Oneshot,
-		Classical: true}
+func oneshotJob() *job.Job {
+	j := testJob()
+	j.Rounds, j.Sum = 3, job.Sum{Protocol: "oneshot", Classical: true}
+	return j
 }
 
 // committeeJob is a job whose plan has a committee.
@@ -30,21 +30,16 @@ type committeeJob struct {
 	network *Memory // of the members
 }
 
-func newCommitteeJob(t *testing.T, plan *Plan, n, members int) *committeeJob {
+func newCommitteeJob(t *testing.T, plan *job.Job, n, members int) *committeeJob {
 	t.Helper()
 	signers, roster := identities(t, n)
 	helpers, list := named(t, "member", members)
-	settled, err := plan.SettleOneshot(roster, list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := keyexchange.GenerateSealKey(nil)
+	settled, err := plan.Settle(job.Files{Roster: roster, Committee: list})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &committeeJob{
-		group: &group{T: t, settled: settled, signers: signers, memory: new(Memory), key: key,
-			submitted: make(map[uint64]map[int][][]uint64)},
+		group:   newGroup(t, settled, signers),
 		members: helpers,
 		network: new(Memory),
 	}
@@ -57,7 +52,7 @@ func (j *committeeJob) coordinator(store Store) *Coordinator {
 }
 
 func (j *committeeJob) member(k int, store Store) *Member {
-	m := &Member{Plan: j.settled, Identity: j.members[k], Dialer: j.network.Dialer(k), Store: store}
+	m := &Member{Job: j.settled, Identity: j.members[k], Dialer: j.network.Dialer(k), Store: store}
 	if store != nil {
 		m.Key = j.key
 	}
@@ -67,15 +62,15 @@ func (j *committeeJob) member(k int, store Store) *Member {
 // Parties and members that stay: every round has a sum, of all; with noise, no more is
 // spent than the plan allows.
 func TestOneshotJob(t *testing.T) {
-	for name, change := range map[string]func(p *Plan){
-		"without noise": func(*Plan) {},
-		"covered":       func(p *Plan) { p.Covered = true },
-		"hybrid":        func(p *Plan) { p.Classical = false },
-		"with noise":    func(p *Plan) { p.Noise, p.Epsilon = accounting.FamilyDiscreteGaussian, 8 },
+	for name, change := range map[string]func(p *job.Job){
+		"without noise": func(*job.Job) {},
+		"covered":       func(p *job.Job) { p.Sum.Covered = true },
+		"hybrid":        func(p *job.Job) { p.Sum.Classical = false },
+		"with noise":    func(p *job.Job) { p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := oneshotPlan()
+			plan := oneshotJob()
 			change(plan)
 			j := newCommitteeJob(t, plan, 7, 5)
 			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
@@ -100,7 +95,7 @@ func TestOneshotJob(t *testing.T) {
 				t.Fatal(err, j.events)
 			}
 			wait.Wait()
-			noisy := plan.Noise != 0
+			noisy := plan.Noisy()
 			if !noisy {
 				j.check()
 			}
@@ -178,7 +173,7 @@ func (l recordedLink) Send(ctx context.Context, out []byte) error {
 // round number, and no member two keys, signatures or parts.
 func TestOneshotRestarts(t *testing.T) {
 	t.Parallel()
-	plan := oneshotPlan()
+	plan := oneshotJob()
 	plan.Rounds = 8
 	j := newCommitteeJob(t, plan, 7, 7)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
@@ -249,8 +244,8 @@ func TestOneshotRestarts(t *testing.T) {
 // Members that are not there, up to as many as Faults, and a party that never comes.
 func TestOneshotAbsent(t *testing.T) {
 	t.Parallel()
-	plan := oneshotPlan()
-	plan.Rounds, plan.Faults = 1, 2
+	plan := oneshotJob()
+	plan.Rounds, plan.Sum.Faults = 1, 2
 	j := newCommitteeJob(t, plan, 7, 7)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
@@ -280,58 +275,47 @@ func TestOneshotAbsent(t *testing.T) {
 	}
 }
 
-// What is wrong with a plan is said, by its field.
-func TestOneshotPlan(t *testing.T) {
+// What is wrong with a job that has a committee is said, by its field.
+func TestOneshotErrors(t *testing.T) {
 	_, roster := identities(t, 7)
 	_, list := named(t, "member", 5)
 	for _, c := range []struct {
 		field  string
-		change func(p *Plan)
+		change func(p *job.Job)
 	}{
-		{"Protocol", func(p *Plan) { p.Protocol = "other" }},
-		{"Protocol", func(p *Plan) { p.Protocol = Pairwise }},
-		{"Faults", func(p *Plan) { p.Faults = -1 }},
-		{"Protocol", func(p *Plan) { p.Faults = 2 }}, // of five members
-		{"Noise", func(p *Plan) { p.Noise, p.Epsilon = accounting.FamilySkellam, 8 }},
-		{"Adversary", func(p *Plan) { p.Adversary = 1 }},
-		{"Faults", func(p *Plan) { p.Protocol, p.Faults = "", 1 }},
-		{"Covered", func(p *Plan) { p.Protocol, p.Covered = "", true }},
-		{"Protocol", func(p *Plan) { p.DropOut = .9 }}, // one survivor
+		{"sum.protocol", func(p *job.Job) { p.Sum.Protocol = "other" }},
+		{"sum.faults", func(p *job.Job) { p.Sum.Faults = -1 }},
+		{"sum.protocol", func(p *job.Job) { p.Sum.Faults = 2 }}, // of five members
+		{"privacy.noise", func(p *job.Job) { p.Privacy.Noise, p.Privacy.Epsilon = "skellam", 8 }},
+		{"sum.adversary", func(p *job.Job) { p.Sum.Adversary = "curious" }},
+		{"sum.faults", func(p *job.Job) { p.Sum.Protocol, p.Sum.Faults = "", 1 }},
+		{"sum.covered", func(p *job.Job) { p.Sum.Protocol, p.Sum.Covered = "", true }},
+		{"sum.protocol", func(p *job.Job) { p.Parties.DropOut = 0.9 }}, // one survivor
 	} {
-		plan := oneshotPlan()
+		plan := oneshotJob()
 		c.change(plan)
-		_, err := plan.SettleOneshot(roster, list)
+		_, err := plan.Settle(job.Files{Roster: roster, Committee: list})
 		var config *ConfigError
 		if !errors.As(err, &config) || config.Path != c.field {
 			t.Errorf("%+v: %v, want %s", plan, err, c.field)
 		}
 	}
-	plan := oneshotPlan()
+	plan := oneshotJob()
 	var config *ConfigError
-	if _, err := plan.Settle(roster); !errors.As(err, &config) || config.Path != "Protocol" {
+	if _, err := plan.Settle(job.Files{Roster: roster}); !errors.As(err, &config) ||
+		config.Path != "sum.committee" {
 		t.Errorf("settled without a committee: %v", err)
 	}
-	if _, err := plan.SettleOneshot(roster, nil); !errors.As(err, &config) {
-		t.Errorf("settled with no committee: %v", err)
-	}
-	one, err := plan.SettleOneshot(roster, list)
+	one, err := plan.Settle(job.Files{Roster: roster, Committee: list})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, other := named(t, "member", 6)
-	two, err := plan.SettleOneshot(roster, other)
+	two, err := plan.Settle(job.Files{Roster: roster, Committee: other})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if one.Digest() == two.Digest() {
 		t.Error("the digest is not over the committee")
-	}
-	if _, err := ParsePlan([]byte(`{"name":"x","rounds":1,"length":1,"clip":1,` +
-		`"protocol":"oneshot","faults":1}`)); err != nil {
-		t.Error(err)
-	}
-	if _, err := ParsePlan([]byte(`{"name":"x","rounds":1,"length":1,"clip":1,` +
-		`"protocol":"twoshot"}`)); !errors.Is(err, ErrConfig) {
-		t.Error(err)
 	}
 }

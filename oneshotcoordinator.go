@@ -16,7 +16,7 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// oneshotCoordinator runs a job whose plan has a committee.
+// oneshotCoordinator runs a job that has a committee.
 type oneshotCoordinator struct {
 	*leader
 	members *hub // the connections of the committee
@@ -30,7 +30,7 @@ type oneshotCoordinator struct {
 func (l *leader) runOneshot(ctx context.Context) (*Result, error) {
 	c := &oneshotCoordinator{
 		leader:  l,
-		members: newHub("", maxFrame(l.Plan)),
+		members: newHub("", maxFrame(l.Job)),
 		put:     make(map[string]string),
 		next:    make(chan applied, 1),
 	}
@@ -131,8 +131,8 @@ func (c *oneshotCoordinator) pumpMember(member int) {
 	}
 }
 
-// queue queues an item once on a connection. Who does not take what it is sent is hung up on: it
-// dials again, and is told what it needs.
+// queue queues an item once on a connection. A party that does not take what it is sent is hung up
+// on: it dials again, and is told what it needs.
 func (c *oneshotCoordinator) queue(h *hub, to int, name string, out outgoing) {
 	link := h.parties[to]
 	if link == nil || link.had[name] {
@@ -187,10 +187,10 @@ func (c *oneshotCoordinator) apply(a *drive.Apply) {
 	model := c.model
 	c.running.Go(func() {
 		next := applied{round: a.Round}
-		values := signed.Ring(c.Plan.Layout(), a.Values)
-		r.Sum, next.err = masking.FromValues(c.Plan.Layout(), values...)
-		if next.err == nil && !c.Plan.Trains() {
-			r.Mean, next.err = c.Plan.DecodeDigest(r.Broadcast, values, len(r.Parties))
+		values := signed.Ring(c.Job.Layout(), a.Values)
+		r.Sum, next.err = masking.FromValues(c.Job.Layout(), values...)
+		if next.err == nil && !c.Job.Trains() {
+			r.Mean, next.err = c.Job.DecodeDigest(r.Broadcast, values, len(r.Parties))
 		}
 		if next.err == nil {
 			next.model, next.err = c.nextModel(r, model)
@@ -199,9 +199,9 @@ func (c *oneshotCoordinator) apply(a *drive.Apply) {
 	})
 }
 
-// greet answers the first frame of a connection, and reports whether it was of the plan.
+// greet answers the first frame of a connection, and reports whether it was of the job.
 func (c *oneshotCoordinator) greet(h *hub, a arrival) (frames.Hello, bool) {
-	hello, refusal := checkGreeting(c.Plan, a.frame[1:])
+	hello, refusal := checkGreeting(c.Job, a.frame[1:])
 	if refusal != nil {
 		h.refuse(a, refusal)
 		return hello, false
@@ -301,7 +301,7 @@ const oneshotFormat = 3
 
 func (c *oneshotCoordinator) save() error {
 	for _, o := range c.drive.Objects() {
-		if c.put[o.Name] == o.Version || c.vault == nil && !c.Plan.Oneshot().Covered {
+		if c.put[o.Name] == o.Version || c.vault == nil && !c.Job.Oneshot().Covered {
 			continue
 		}
 		if err := c.objects.Put(o.Name, o.Body); err != nil {
@@ -328,7 +328,7 @@ func (c *oneshotCoordinator) save() error {
 }
 
 func (c *oneshotCoordinator) load() error {
-	ledger, err := c.Plan.Ledger()
+	ledger, err := c.Job.Ledger()
 	if err != nil {
 		return err
 	}
@@ -339,22 +339,22 @@ func (c *oneshotCoordinator) load() error {
 	if c.objects = c.Store; c.vault == nil {
 		c.objects = new(MemoryStore)
 	}
-	when := c.Plan.Time()
+	when := c.Job.Time()
 	config := drive.CommitteeConfig{
 		ServerConfig: drive.ServerConfig{
-			Rounds:    uint64(c.Plan.Rounds()),
-			Cost:      c.Plan.Round(),
+			Rounds:    uint64(c.Job.Rounds()),
+			Cost:      c.Job.Round(),
 			Ledger:    ledger,
 			Broadcast: c.begins,
 			StepTime:  drive.Time(c.StepTime),
 			ComeBack:  drive.Time(c.wait(longestWait)),
 			Pace:      drive.Time(when.Pace),
 		},
-		Sums:   c.Plan.Oneshot(),
-		Buffer: c.Plan.Buffer(),
+		Sums:   c.Job.Oneshot(),
+		Buffer: c.Job.Buffer(),
 		Stored: c.objects.Get,
 	}
-	if k := c.Plan.Submissions(); k < c.Plan.Rounds() {
+	if k := c.Job.Submissions(); k < c.Job.Rounds() {
 		config.Submissions = uint64(k)
 	}
 	if !when.Start.IsZero() {

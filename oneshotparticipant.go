@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/internal/signed"
 )
 
-// runOneshot takes part in a job whose plan has a committee.
+// runOneshot takes part in a job that has a committee.
 func (p *Participant) runOneshot(ctx context.Context) (frames.Weights, error) {
 	r := &oneshotParty{participant: participant{Participant: *p}, finished: make(chan *making)}
 	ctx, cancel := context.WithCancel(ctx)
@@ -29,7 +29,7 @@ func (p *Participant) runOneshot(ctx context.Context) (frames.Weights, error) {
 	return model, err
 }
 
-// oneshotParty is a running Participant of a plan with a committee.
+// oneshotParty is a running Participant of a job with a committee.
 type oneshotParty struct {
 	participant
 	drive *drive.Sender
@@ -42,11 +42,11 @@ type oneshotParty struct {
 }
 
 func (p *oneshotParty) load() error {
-	limits, err := LimitsOf(p.Plan, p.Identity.Public())
+	limits, err := LimitsOf(p.Job, p.Identity.Public())
 	if err != nil {
 		return err
 	}
-	config := drive.SenderConfig{Limits: limits, Sums: p.Plan.Oneshot(), Identity: p.Identity,
+	config := drive.SenderConfig{Limits: limits, Sums: p.Job.Oneshot(), Identity: p.Identity,
 		Random: p.Random, Least: p.LeastNumber, Spent: uint64(p.Spent), Noisy: p.noisy()}
 	var b []byte
 	p.vault, b, err = openVault(p.Store, p.Key, p.Counter,
@@ -76,7 +76,7 @@ func (p *oneshotParty) connection(
 	defer p.link.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	greeting := greetingOf(p.Plan)
+	greeting := greetingOf(p.Job)
 	greeting.Least = p.drive.Told() + 1
 	if err := p.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
 		return nil, false, err
@@ -219,7 +219,7 @@ func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
 		return storeError{err}
 	case ask.ID.Made > 0:
 		return p.submitMade(ask, b, digest)
-	case p.Plan.Buffer() > 0:
+	case p.Job.Buffer() > 0:
 		p.begin(ask.ID, b, digest)
 		return nil
 	}
@@ -270,7 +270,7 @@ func (p *oneshotParty) encode(b *frames.Broadcast, m Message) ([]int64, error) {
 	if p.Submitted != nil {
 		p.Submitted(b.Round, values)
 	}
-	integers := signed.Values(p.Plan.Layout(), values)
+	integers := signed.Values(p.Job.Layout(), values)
 	for _, lane := range values {
 		clear(lane)
 	}
@@ -279,12 +279,12 @@ func (p *oneshotParty) encode(b *frames.Broadcast, m Message) ([]int64, error) {
 
 func (p *oneshotParty) values(b *frames.Broadcast, m Message) (_ [][]uint64, err error) {
 	if p.Submit == nil {
-		return p.Plan.EncodeDigest(b.Digest, m.Vector, p.Random)
+		return p.Job.EncodeDigest(b.Digest, m.Vector, p.Random)
 	}
-	if more(p.Plan) {
-		if m, err = p.Plan.Message(m.Vector, m.Samples); err != nil {
+	if more(p.Job) {
+		if m, err = p.Job.Message(m.Vector, m.Samples); err != nil {
 			return nil, err
 		}
 	}
-	return p.Plan.EncodeMessage(b.Digest, 0, m, p.Random)
+	return p.Job.EncodeMessage(b.Digest, 0, m, p.Random)
 }

@@ -33,8 +33,8 @@ var ErrAbsent = errors.New("hushsum: this party had nothing to submit in any rou
 
 // Participant is one party of a job. Set the fields, then call Run.
 type Participant struct {
-	Plan     *Settled
-	Identity crypto.Signer // Ed25519, of the plan's roster
+	Job      *Settled
+	Identity crypto.Signer // Ed25519, of the job's roster
 	Dialer   Dialer
 
 	// Work returns this party's vector for a round, made from the model that the
@@ -54,7 +54,7 @@ type Participant struct {
 	Work32 func(ctx context.Context, round uint64, model []float32) ([]float32, error)
 	// Submit is Work of a job in which parties send more than a vector: of one that trains its model
 	// itself, for which training.Submit makes it of a party's rows, and of one that weighs or masks
-	// means, with a vector and its weight as Samples. model has the plan's ModelLength coordinates.
+	// means, with a vector and its weight as Samples. model has the job's ModelLength coordinates.
 	Submit func(ctx context.Context, round uint64, model []float64) (Message, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing does,
@@ -69,7 +69,7 @@ type Participant struct {
 	// not used with this party. A stored state knows better. With Oneshot it is the least
 	// number of a round.
 	LeastNumber uint64
-	// Spent, from 1 to the plan's Rounds, is the party's word that its state is lost, and
+	// Spent, from 1 to the job's Rounds, is the party's word that its state is lost, and
 	// how many of the rounds count as spent by it: all that it may have submitted to, 1 if
 	// that is none. It takes a LeastNumber. The party then starts without a state where the
 	// Counter knows of one that Store does not have, or has an older one of; with 0 that is
@@ -104,7 +104,7 @@ type participant struct {
 
 // Run takes part until the job is done and returns the last model. It dials again
 // whenever the connection breaks. It fails with the context's error; with [ErrConfig] if
-// a field is of no use; with [ErrPlan] if the coordinator has another plan, and [ErrPeer] if
+// a field is of no use; with [ErrJob] if the coordinator has another job, and [ErrPeer] if
 // it is another, or does not know this party; with [ErrOldState] or [ErrStore], if what is
 // stored is of no use; with [ErrLocked], if somebody else uses the Store; and with errors of
 // it.
@@ -132,14 +132,14 @@ func (p *Participant) run(ctx context.Context) (frames.Weights, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if p.Plan.Oneshot() != nil {
+	if p.Job.Oneshot() != nil {
 		return p.runOneshot(ctx)
 	}
 	r := &participant{Participant: *p}
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.worker.Wait()
 	defer cancel()
-	r.longest = p.Plan.Config(0).MaxMessage()
+	r.longest = p.Job.Config(0).MaxMessage()
 	defer func() { r.vault.close() }()
 	if err := r.load(); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (e storeError) Unwrap() error { return e.error }
 func fatal(err error) bool {
 	var s storeError
 	return errors.Is(err, ErrConfig) || errors.Is(err, keyexchange.ErrSigner) ||
-		errors.Is(err, ErrPlan) || errors.Is(err, ErrRefused) ||
+		errors.Is(err, ErrJob) || errors.Is(err, ErrRefused) ||
 		errors.Is(err, ErrPeer) || errors.As(err, &s)
 }
 
@@ -211,7 +211,7 @@ func (p *participant) connection(ctx context.Context) (model frames.Weights, don
 		return nil, false, err
 	}
 	defer p.link.Close()
-	greeting := greetingOf(p.Plan)
+	greeting := greetingOf(p.Job)
 	greeting.Least, greeting.Sessions = p.party.Least(), p.party.Sessions()
 	if err := p.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
 		return nil, false, err
@@ -400,11 +400,11 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 	}
 	if err == nil || p.noisy() {
 		b.Model, p.broadcast = nil, nil // they are spent
-		collect(p.Plan)
+		collect(p.Job)
 	}
 	answer := drive.Answer{ID: ask.ID, Round: b.Round, Broadcast: b.Digest, Err: err}
 	answer.Fill = func(v *masking.Vector) error {
-		collect(p.Plan) // the last submission, if it was of another session
+		collect(p.Job) // the last submission, if it was of another session
 		return p.shown(b.Round, v, fill(v))
 	}
 	if err := p.party.Answer(answer); err != nil {
@@ -421,7 +421,7 @@ func (p *participant) shown(round uint64, v *masking.Vector, err error) error {
 	return err
 }
 
-func (p *Participant) noisy() bool { return p.Plan.Mechanism() != nil }
+func (p *Participant) noisy() bool { return p.Job.Mechanism() != nil }
 
 // try does work of the program, which with noise must not end the process.
 func (p *Participant) try(work func() error) error {
@@ -450,7 +450,7 @@ func filling[F aggregation.Float](
 ) (fill func(v *masking.Vector) error, err error) {
 	vector, err := work(ctx, b.Round, frames.Of[F](b.Model))
 	return func(v *masking.Vector) error {
-		return job.EncodeTo(v, p.Plan, b.Digest, vector, p.Random)
+		return job.EncodeTo(v, p.Job, b.Digest, vector, p.Random)
 	}, err
 }
 
@@ -459,11 +459,11 @@ func (p *participant) submission(
 	ctx context.Context, b *frames.Broadcast,
 ) (fill func(v *masking.Vector) error, err error) {
 	m, err := p.Submit(ctx, b.Round, frames.Of[float64](b.Model))
-	if err == nil && more(p.Plan) {
-		m, err = p.Plan.Message(m.Vector, m.Samples)
+	if err == nil && more(p.Job) {
+		m, err = p.Job.Message(m.Vector, m.Samples)
 	}
 	return func(v *masking.Vector) error {
-		values, err := p.Plan.EncodeMessage(b.Digest, 0, m, p.Random)
+		values, err := p.Job.EncodeMessage(b.Digest, 0, m, p.Random)
 		if err != nil {
 			v.Erase()
 			return err

@@ -38,8 +38,8 @@ type scripted struct {
 
 func newScript(t *testing.T, ctx context.Context) *script {
 	t.Helper()
-	plan := testPlan()
-	plan.Rounds, plan.Classical, plan.DropOut = 3, true, .25
+	plan := testJob()
+	plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 3, true, 0.25
 	j := newJob(t, plan, 4)
 	return &script{group: j, ctx: ctx, inbox: make(chan scripted, 64),
 		links: make([]Link, 4), hellos: make([]frames.Hello, 4)}
@@ -330,8 +330,8 @@ func TestParticipantSavesFirst(t *testing.T) {
 	}
 }
 
-// A party that comes back says what it has, and sends its submission again as it was, if that
-// is what it kept. A round that it has answered it is not asked for again.
+// A party that comes back says what it has, and sends its submission again as it was, if it
+// kept one. A round that it has answered it is not asked for again.
 func TestParticipantComesBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -447,8 +447,8 @@ func TestParticipantAskedAgain(t *testing.T) {
 
 // What a party agrees to is the plan's: its rounds, and its budget, which they use up.
 func TestLimits(t *testing.T) {
-	plan := testPlan()
-	plan.Noise, plan.Epsilon = accounting.FamilyDiscreteGaussian, 1
+	plan := testJob()
+	plan.Privacy.Noise, plan.Privacy.Epsilon = "discrete-gaussian", 1
 	j := newJob(t, plan, 7)
 	limits, err := LimitsOf(j.settled, nil)
 	if err != nil || limits.Rounds != 6 || limits.Ledger == nil {

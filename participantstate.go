@@ -15,7 +15,7 @@ import (
 type participantState struct {
 	Least   uint64
 	Clients []clientState
-	Kept    []byte // digest of the submission that is kept beside the state
+	Kept    []byte // digest of the submission that is kept next to the state
 	Party   []byte // of drive.Party.State
 }
 
@@ -54,18 +54,18 @@ func (p *participant) save(r drive.Ready) error {
 }
 
 func (p *participant) load() error {
-	limits, err := LimitsOf(p.Plan, p.Identity.Public())
+	limits, err := LimitsOf(p.Job, p.Identity.Public())
 	if err != nil {
 		return err
 	}
 	config := drive.PartyConfig{
 		Limits:   limits,
-		Session:  p.Plan.Config,
-		Label:    p.Plan.Label(),
+		Session:  p.Job.Config,
+		Label:    p.Job.Label(),
 		Identity: p.Identity,
 		Random:   p.Random,
-		After:    drive.Time(p.Plan.SubmitAfter()),
-		Luck:     p.Plan.Hidden(),
+		After:    drive.Time(p.Job.SubmitAfter()),
+		Luck:     p.Job.Hidden(),
 		Least:    p.LeastNumber,
 		Spent:    uint64(p.Spent),
 	}
@@ -100,7 +100,7 @@ func (p *participant) load() error {
 
 // blank writes what is submitted where there is no vector.
 func (p *participant) blank(round uint64, v *masking.Vector) error {
-	return p.shown(round, v, p.Plan.Blank(v, p.Random))
+	return p.shown(round, v, p.Job.Blank(v, p.Random))
 }
 
 // loadSessions makes the party of a state of a release that counted nothing. What the present

@@ -93,7 +93,7 @@ func TestHubParts(t *testing.T) {
 	}
 }
 
-// What is kept beside a state is found to be what it was, or refused.
+// What is kept next to a state is found unchanged, or refused.
 func TestVaultParts(t *testing.T) {
 	file := FileStore(filepath.Join(t.TempDir(), "state"))
 	for name, store := range map[string]Store{"memory": new(MemoryStore), "file": file} {
@@ -135,8 +135,8 @@ func TestVaultParts(t *testing.T) {
 // which no frame is longer than the links allow.
 func TestLongJobTCP(t *testing.T) {
 	t.Parallel()
-	plan := testPlan()
-	plan.Rounds, plan.Length = 2, 280_000
+	plan := testJob()
+	plan.Rounds, plan.Model.Length = 2, 280_000
 	j := newJob(t, plan, 4)
 	coordinator, err := keyexchange.GenerateIdentity(nil)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -20,16 +20,16 @@ import (
 // A coordinator that has forgotten everything, after every round, gets no more submissions than the
 // plan has rounds, and none for a round twice: parties count, whatever they are told.
 func TestForgetfulCoordinator(t *testing.T) {
-	for name, noise := range map[string]accounting.Family{
-		"with noise":    accounting.FamilyDiscreteGaussian,
-		"without noise": 0,
+	for name, noise := range map[string]string{
+		"with noise":    "discrete-gaussian",
+		"without noise": "none",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := testPlan()
-			plan.Rounds, plan.Noise = 2, noise
-			if noise != 0 {
-				plan.Epsilon = 1
+			plan := testJob()
+			plan.Rounds, plan.Privacy.Noise = 2, noise
+			if noise != "none" {
+				plan.Privacy.Epsilon = 1
 			}
 			j := newJob(t, plan, 5)
 			forget(t, j, func(ctx context.Context, report func(Event)) error {
@@ -45,7 +45,7 @@ func TestForgetfulCoordinator(t *testing.T) {
 // A coordinator that goes on after the last round of a plan with a committee gets nothing more, nor
 // does one whose broadcast has another round than the opening.
 func TestOneshotGoesOn(t *testing.T) {
-	plan := oneshotPlan()
+	plan := oneshotJob()
 	plan.Rounds = 2
 	j := newCommitteeJob(t, plan, 5, 5)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -96,7 +96,7 @@ func TestOneshotGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := frames.Broadcast{Round: c.said, Model: make(frames.Floats[float64], plan.Length)}
+		b := frames.Broadcast{Round: c.said, Model: make(frames.Floats[float64], plan.Model.Length)}
 		began, err := b.Bytes()
 		if err != nil {
 			t.Fatal(err)
@@ -198,9 +198,12 @@ func TestLostRounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := testPlan()
+			plan := testJob()
 			plan.Rounds = 3
 			j := newJob(t, plan, 5)
+			if c.undecodable { // in an encoding that tells
+				j = oldJob(t, &job.Plan{Name: "test", Rounds: 3, Length: 5, Clip: 100}, 5)
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 			defer cancel()
 			ended := make(chan error, len(j.signers))
@@ -217,7 +220,7 @@ func TestLostRounds(t *testing.T) {
 				own := *j.settled
 				f := reflect.ValueOf(&own).Elem().FieldByName("encoder").FieldByName("Parties")
 				reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem().SetInt(1) // no caller can
-				coordinator.Plan = &own
+				coordinator.Job = &own
 			}
 			result, err := coordinator.Run(ctx)
 			if c.undecodable {
@@ -254,7 +257,7 @@ func TestLostRounds(t *testing.T) {
 // After five lost rounds in a row the job ends, and spends no more.
 func TestStalled(t *testing.T) {
 	t.Parallel()
-	plan := testPlan()
+	plan := testJob()
 	plan.Rounds = 20
 	j := newJob(t, plan, 5)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
@@ -279,7 +282,7 @@ func TestStalled(t *testing.T) {
 // learns that it took part in nothing.
 func TestAbsenceTold(t *testing.T) {
 	t.Parallel()
-	plan := testPlan()
+	plan := testJob()
 	plan.Rounds = 3
 	j := newJob(t, plan, 5)
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
@@ -327,8 +330,8 @@ func TestAbsenceTold(t *testing.T) {
 func TestNumbersBelieved(t *testing.T) {
 	const far = 1 << 61
 	const numberJump = 1 << 20
-	plan := testPlan()
-	plan.Classical = true
+	plan := testJob()
+	plan.Sum.Classical = true
 	j := newJob(t, plan, 4)
 	for _, c := range []believed{
 		{0, 0, []uint64{0}, 1},

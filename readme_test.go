@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The Go code that the README shows is that of this package's example, which
-// compiles and runs.
+// The Go code that the README shows is that of this package's example, which compiles and runs, and
+// the output is the example's.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
@@ -26,5 +26,10 @@ func TestREADME(t *testing.T) {
 		if !strings.Contains(string(example), code) {
 			t.Errorf("this code of the README is not in example_test.go:\n%s", code)
 		}
+	}
+	_, output, _ := strings.Cut(string(example), "// Output:\n")
+	if output = strings.ReplaceAll(output, "\t// ", ""); !strings.Contains(string(readme),
+		"```\n"+strings.TrimSuffix(output, "}\n")+"```\n") {
+		t.Errorf("the README does not show the example's output:\n%s", output)
 	}
 }

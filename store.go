@@ -48,7 +48,7 @@ type Store interface {
 	// Load returns the state that was saved last, nil if there is none.
 	Load() ([]byte, error)
 
-	// Put keeps something long beside the state, by a name of lower-case letters and
+	// Put keeps something long next to the state, by a name of lower-case letters and
 	// digits, in place of what had the name before: of a failure the old one is left. When
 	// it returns it is durable. It is a model that all are sent, a sum under masks, or a
 	// message for the coordinator, and is not sealed: the state has its digest.

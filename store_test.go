@@ -220,7 +220,7 @@ func TestKillBetweenWrites(t *testing.T) {
 // A store is one owner's: a second participant, member or coordinator is refused before it
 // does anything, and a job that has ended gives it free.
 func TestStoreLocked(t *testing.T) {
-	j := newJob(t, testPlan(), 7)
+	j := newJob(t, testJob(), 7)
 	name := filepath.Join(t.TempDir(), "state")
 	for kind, store := range map[string]Store{"file": FileStore(name), "memory": new(MemoryStore)} {
 		t.Run(kind, func(t *testing.T) {
@@ -343,7 +343,7 @@ func TestTemporariesSwept(t *testing.T) {
 // A party whose state is gone does not start anew by itself, as its coordinator does not.
 // With its owner's word it does, with more than a number that it could have had.
 func TestLostState(t *testing.T) {
-	j := newJob(t, testPlan(), 7)
+	j := newJob(t, testJob(), 7)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	counter := new(disk)

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// ErrPeer: who answers is not the coordinator that the party knows, or who dials is not
-// in the roster.
+// ErrPeer: the peer that answers is not the coordinator that the party knows, or the one that
+// dials is not in the roster.
 var ErrPeer = errors.New("hushsum: the other side of the connection is not who it should be")
 
 // certificate returns a TLS certificate of an Ed25519 identity, which the other side

@@ -52,7 +52,7 @@ type memberLink struct {
 const (
 	// handshakeTime is how long a connection may take to say hello.
 	handshakeTime = 10 * time.Second
-	// maxStrangers is how many connections may be about to show whose they are, beside the
+	// maxStrangers is how many connections may be about to show whose they are, next to the
 	// one that waits for room.
 	maxStrangers = 512
 	// silentTime and strangerTime are how long one that has sent nothing, or something, has
@@ -142,7 +142,7 @@ func newTCPListener(identity crypto.Signer, roster *keyexchange.Roster) (*TCPLis
 	if err := required("Roster", roster, "give that of the parties, or of the committee"); err != nil {
 		return nil, err
 	}
-	// Who is not in the roster gets an answer: the handshake alone would not tell it why.
+	// A peer that is not in the roster gets an answer: the handshake alone would not tell it why.
 	config, err := tlsConfig(identity, func(ed25519.PublicKey) error { return nil })
 	if err != nil {
 		return nil, err
@@ -336,10 +336,10 @@ func (l *TCPListener) refuse(ctx context.Context, link *connLink, key ed25519.Pu
 	_ = stop()
 }
 
-// identityField is the field of a refusal of who is not in the roster.
+// identityField is the field of a refusal of a peer that is not in the roster.
 const identityField = "identity"
 
-// unknownThere returns [ErrPeer] if a frame is the refusal of who is not in the roster.
+// unknownThere returns [ErrPeer] if a frame is the refusal of a peer that is not in the roster.
 func unknownThere(frame []byte) error {
 	var why frames.Refusal
 	if len(frame) == 0 || frame[0] != frames.KindRefusal || frames.ParseJSON(frame[1:], &why) != nil ||

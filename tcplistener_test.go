@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/job"
 )
 
 // counted is a net.Listener that counts the connections that are open, and fails as often
@@ -259,7 +261,7 @@ func TestUnknownKey(t *testing.T) {
 // A party that the coordinator's roster does not have does not dial for ever.
 func TestParticipantUnknown(t *testing.T) {
 	w := newWorld(t, 7, nil)
-	j := newJob(t, testPlan(), 8) // with a roster of one more
+	j := newJob(t, testJob(), 8) // with a roster of one more
 	p := j.participant(7, nil)
 	p.Dialer = w.dialer(j.signers[7])
 	if _, err := p.Run(w.ctx); !errors.Is(err, ErrPeer) {
@@ -430,11 +432,11 @@ func crowdedJob(
 	t testing.TB, strangers int,
 ) (w *world, whole, rounds time.Duration, result *Result) {
 	t.Helper()
-	plan := testPlan()
-	plan.Rounds, plan.Length = 10, 1000
+	plan := testJob()
+	plan.Rounds, plan.Model.Length = 10, 1000
 	w = newWorld(t, 11, nil)
 	_, roster := identities(t, 11)
-	settled, err := plan.Settle(roster)
+	settled, err := plan.Settle(job.Files{Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +455,7 @@ func crowdedJob(
 	began := time.Now()
 	for i := range 10 {
 		p := &Participant{
-			Plan:     settled,
+			Job:      settled,
 			Identity: w.signers[i],
 			Dialer:   w.dialer(w.signers[i]),
 			Work: func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
@@ -469,7 +471,7 @@ func crowdedJob(
 	var first, last time.Time
 	told := make(map[EventKind]int)
 	c := &Coordinator{
-		Plan:     settled,
+		Job:      settled,
 		Listener: w.listener,
 		Progress: func(e Event) {
 			told[e.Kind]++

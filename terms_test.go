@@ -8,15 +8,16 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// testTerms are of noise by its multiplier with signs beside the vectors, among five.
-func testTerms(t *testing.T) (*Terms, []crypto.Signer) {
+// testTerms are of noise by its multiplier with signs next to the vectors, among five.
+func testTerms(t *testing.T) (*job.Terms, []crypto.Signer) {
 	t.Helper()
 	people, roster := identities(t, 5)
-	return &Terms{
+	return &job.Terms{
 		Release: privacy.Release{
 			Contributors: privacy.Contributors{Parties: 5},
 			Noise: privacy.Noise{
@@ -29,7 +30,7 @@ func testTerms(t *testing.T) (*Terms, []crypto.Signer) {
 	}, people
 }
 
-// Terms give sessions, submissions and means as a plan does, with signs beside them.
+// Terms give sessions, submissions and means as a plan does, with signs next to them.
 func TestTerms(t *testing.T) {
 	terms, people := testTerms(t)
 	settled, err := terms.Settle()
@@ -105,12 +106,12 @@ func TestTermsErrors(t *testing.T) {
 	}
 	var c *ConfigError
 	for _, plan := range []*Settled{nil, settled} {
-		if _, err := (&Coordinator{Plan: plan}).Run(t.Context()); !errors.As(err, &c) ||
-			c.Path != "Plan" {
+		if _, err := (&Coordinator{Job: plan}).Run(t.Context()); !errors.As(err, &c) ||
+			c.Path != "Job" {
 			t.Errorf("coordinator: %v", err)
 		}
-		p := &Participant{Plan: plan, Identity: people[0]}
-		if _, err := p.Run(t.Context()); !errors.As(err, &c) || c.Path != "Plan" {
+		p := &Participant{Job: plan, Identity: people[0]}
+		if _, err := p.Run(t.Context()); !errors.As(err, &c) || c.Path != "Job" {
 			t.Errorf("participant: %v", err)
 		}
 	}

@@ -63,7 +63,7 @@ func Example_training() {
 			panic(err)
 		}
 		party := hushsum.Participant{
-			Plan:     settled,
+			Job:      settled,
 			Identity: identity,
 			Dialer:   network.Dialer(i),
 			Submit:   submit,
@@ -82,7 +82,7 @@ func Example_training() {
 	if err != nil {
 		panic(err)
 	}
-	coordinator := hushsum.Coordinator{Plan: settled, Listener: &network, Model: first, Apply: apply}
+	coordinator := hushsum.Coordinator{Job: settled, Listener: &network, Model: first, Apply: apply}
 	result, err := coordinator.Run(context.Background())
 	if err != nil {
 		panic(err)

@@ -96,7 +96,7 @@ func (g *trainees) coordinator() *hushsum.Coordinator {
 	if err != nil {
 		g.Fatal(err)
 	}
-	c := &hushsum.Coordinator{Plan: g.settled, Listener: &g.network, Model: first}
+	c := &hushsum.Coordinator{Job: g.settled, Listener: &g.network, Model: first}
 	if c.Apply, err = training.Apply(g.settled); err != nil {
 		g.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (g *trainees) participant(i int) *hushsum.Participant {
 	if err != nil {
 		g.Fatal(err)
 	}
-	return &hushsum.Participant{Plan: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i),
+	return &hushsum.Participant{Job: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i),
 		Submit: work}
 }
 
@@ -134,7 +134,7 @@ func (g *trainees) start(ctx context.Context) (wait func() [][]float64) {
 	var committee sync.WaitGroup
 	if g.settled.Oneshot() != nil {
 		for i, key := range g.members {
-			m := hushsum.Member{Plan: g.settled, Identity: key, Dialer: g.within.Dialer(i)}
+			m := hushsum.Member{Job: g.settled, Identity: key, Dialer: g.within.Dialer(i)}
 			committee.Go(func() { _ = m.Run(within) })
 		}
 	}
@@ -264,7 +264,7 @@ func TestTrainedMisuse(t *testing.T) {
 		{"a program", "Work", func(p *hushsum.Participant) {
 			p.Work = func(context.Context, uint64, []float64) ([]float64, error) { return nil, nil }
 		}},
-		{"another job", "Submit", func(p *hushsum.Participant) { p.Plan = bare }},
+		{"another job", "Submit", func(p *hushsum.Participant) { p.Job = bare }},
 	} {
 		p := g.participant(0)
 		c.change(p)
@@ -277,11 +277,11 @@ func TestTrainedMisuse(t *testing.T) {
 	}{
 		{"no model", "Model", func(c *hushsum.Coordinator) { c.Model = nil }},
 		{"weights alone", "Model", func(c *hushsum.Coordinator) {
-			c.Model = c.Model[:c.Plan.Length()]
+			c.Model = c.Model[:c.Job.Length()]
 		}},
 		{"no function", "Apply", func(c *hushsum.Coordinator) { c.Apply = nil }},
 		{"narrow", "Model32", func(c *hushsum.Coordinator) {
-			c.Model, c.Apply, c.Model32 = nil, nil, make([]float32, c.Plan.ModelLength())
+			c.Model, c.Apply, c.Model32 = nil, nil, make([]float32, c.Job.ModelLength())
 		}},
 	} {
 		made := g.coordinator()
@@ -301,7 +301,7 @@ func TestTrainedMisuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = (&hushsum.Coordinator{Plan: settled, Listener: &g.network}).Run(t.Context())
+	_, err = (&hushsum.Coordinator{Job: settled, Listener: &g.network}).Run(t.Context())
 	refused("a rule that nobody does", "Apply", err)
 }
 
@@ -321,7 +321,7 @@ func testServedVectors(t *testing.T, sum string) {
 	vector := func(i int) []float64 { return []float64{float64(i - 2), 1, 6 * float64(i/4)} }
 	var group sync.WaitGroup
 	for i := range g.keys {
-		p := hushsum.Participant{Plan: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i)}
+		p := hushsum.Participant{Job: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i)}
 		p.Submit = func(context.Context, uint64, []float64) (hushsum.Message, error) {
 			return hushsum.Message{Vector: vector(i), Samples: i + 1}, nil
 		}
@@ -335,11 +335,11 @@ func testServedVectors(t *testing.T, sum string) {
 	var committee sync.WaitGroup
 	if g.settled.Oneshot() != nil {
 		for i, key := range g.members {
-			m := hushsum.Member{Plan: g.settled, Identity: key, Dialer: g.within.Dialer(i)}
+			m := hushsum.Member{Job: g.settled, Identity: key, Dialer: g.within.Dialer(i)}
 			committee.Go(func() { _ = m.Run(within) })
 		}
 	}
-	c := hushsum.Coordinator{Plan: g.settled, Listener: &g.network}
+	c := hushsum.Coordinator{Job: g.settled, Listener: &g.network}
 	if g.settled.Oneshot() != nil {
 		c.Committee = &g.within
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -21,12 +22,12 @@ const transportFile = "testdata/transport.json"
 
 // transportVectors are examples of what SPEC-TRANSPORT.md specifies.
 type transportVectors struct {
-	Plan       json.RawMessage `json:"plan"`
-	Identities []string        `json:"identities"` // Ed25519 seeds, of party-0 and so on
-	Roster     string          `json:"roster"`
-	Digest     string          `json:"digest"`
-	Broadcast  string          `json:"broadcast"` // digest of that in the frames
-	Frames     []frameVector   `json:"frames"`
+	Job        []string      `json:"job"`        // its lines
+	Identities []string      `json:"identities"` // Ed25519 seeds, of party-0 and so on
+	Roster     string        `json:"roster"`
+	Digest     string        `json:"digest"`
+	Broadcast  string        `json:"broadcast"` // digest of that in the frames
+	Frames     []frameVector `json:"frames"`
 }
 
 type frameVector struct {
@@ -49,16 +50,14 @@ func makeTransport(t *testing.T) *transportVectors {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := Plan{Name: "vectors", Rounds: 3, Length: 2, Clip: 1}
-	s, err := plan.Settle(roster)
+	declared := job.Job{Name: "vectors", Rounds: 3, Model: job.Model{Length: 2},
+		Privacy: job.Privacy{Clip: 1}}
+	s, err := declared.Settle(job.Files{Roster: roster})
 	if err != nil {
 		t.Fatal(err)
 	}
 	greeting := greetingOf(s)
-	if out.Plan, err = json.Marshal(greeting.Plan); err != nil {
-		t.Fatal(err)
-	}
-	out.Roster, out.Digest = greeting.Roster, greeting.Digest
+	out.Job, out.Roster, out.Digest = greeting.Job, greeting.Roster, greeting.Digest
 	greeting.Sessions, greeting.Least = []uint64{3}, 4
 	cast := &frames.Broadcast{Round: 2, Fresh: [32]byte{1, 2, 3},
 		Model: frames.Floats[float64]{0.5, -1}}
@@ -75,8 +74,8 @@ func makeTransport(t *testing.T) *transportVectors {
 		out.Frames = append(out.Frames, frameVector{about, hex.EncodeToString(b)})
 	}
 	add("hello of a party in session 3", frames.OfJSON(frames.KindHello, greeting))
-	add("refusal of another plan", frames.OfJSON(frames.KindRefusal,
-		&frames.Refusal{Field: "epsilon", Ours: "8", Theirs: "1"}))
+	add("refusal of another job", frames.OfJSON(frames.KindRefusal,
+		&frames.Refusal{Field: "privacy.epsilon", Ours: "8", Theirs: "1"}))
 	add("join session 4", joinFrame(4))
 	add("broadcast of round 2", frames.New(frames.KindBroadcast, body))
 	add("end after round 2", frames.New(frames.KindEnd, body))

@@ -12,44 +12,38 @@ import (
 // This file has rounds that take submissions until so many are in, while parties go on with what
 // they make of earlier broadcasts (Nguyen et al. 2022).
 
-// bound has no party submit more often than the largest budget allows, nor than there are rounds.
-func (c *CommitteeConfig) bound() error {
+// bound has no party submit more often than its budget allows, nor than there are rounds. It
+// returns how many fewer times each may than others, where parties have spent something before.
+func (c *CommitteeConfig) bound() (less []uint64, err error) {
 	least, most := c.Sums.MinSurvivors, c.Sums.Roster.Len()
 	switch {
 	case c.Buffer == 0 && c.Sums.Stale == 0:
-		return nil
+		return nil, nil
 	case c.Sums.Stale == 0 || c.Buffer < least || c.Buffer > most:
-		return fmt.Errorf("%w: a buffer of %d parties with inputs of up to %d rounds before, "+
+		return nil, fmt.Errorf("%w: a buffer of %d parties with inputs of up to %d rounds before, "+
 			"want %d to %d with 1 or more, or neither",
 			oneshot.ErrConfig, c.Buffer, c.Sums.Stale, least, most)
 	}
 	if c.Submissions == 0 || c.Submissions > c.Rounds {
 		c.Submissions = c.Rounds
 	}
+	names := make([]string, c.Sums.Roster.Len())
+	less = make([]uint64, len(names))
 	if c.Ledger == nil {
-		return nil
+		return less, nil
 	}
-	budgets := make(map[accounting.Target]string)
-	for i := range c.Sums.Roster.Len() {
-		name := c.Sums.Roster.Name(i)
-		budgets[c.Ledger.Budget(name)] = name
+	for i := range names {
+		names[i] = c.Sums.Roster.Name(i)
 	}
-	allowed := uint64(0)
-	for _, name := range budgets {
-		// The least count that is refused lies above no, and at yes or below.
-		no, yes := allowed, c.Submissions+1
-		for yes-no > 1 {
-			count := no + (yes-no)/2
-			if c.Ledger.Clone().SpendRounds(c.Cost, int(count), name) == nil {
-				no = count
-			} else {
-				yes = count
-			}
-		}
-		allowed = max(allowed, no)
+	allowed, err := c.Ledger.Left(c.Cost, int(c.Submissions), names...)
+	if err != nil {
+		return nil, err
 	}
-	c.Submissions = allowed
-	return nil
+	c.Submissions = uint64(max(slices.Max(allowed), 1))
+	for i, n := range allowed {
+		less[i] = c.Submissions - uint64(n)
+	}
+	return less, nil
 }
 
 // left reports whether so many parties may submit in a further round.
@@ -93,7 +87,7 @@ func (s *Committee) chargeReceived() error {
 	}
 	received := s.server.Received()
 	for _, i := range received {
-		s.counts[i] = min(s.counts[i]+1, s.config.Submissions)
+		s.counts[i]++
 	}
 	if s.ledger == nil || len(received) == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
@@ -274,5 +275,72 @@ func TestBufferWaits(t *testing.T) {
 	w.Run(w.Ended)
 	if got := w.Sums[1]; len(got) != 3 || w.Now() < 10*drive.Second {
 		w.Fatal("%v", got)
+	}
+}
+
+// Word that a vector is made is taken for the question that the program was asked, and no other:
+// whoever has nothing offers nothing.
+func TestBufferFinishedOther(t *testing.T) {
+	o := small
+	o.Buffer, o.Stale = 2, 1
+	w, d := submitting(t, o, 0)
+	tick(t, d, w.Now())
+	var opening []byte
+	for item := range d.Pending(0) {
+		opening = item.Own
+	}
+	_, _, party := jobtest.CouncilConfigs(t, o, nil)
+	s, err := drive.NewSender(party(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := func(what string, id drive.AskID) {
+		t.Helper()
+		s.Finished(id)
+		if reports, out := next(s); out.Offer != 0 || len(reports) != 1 || reports[0].Kind != drive.Late {
+			t.Errorf("%s: %v, %+v", what, reports, out)
+		}
+	}
+	late("before any question", drive.AskID{Round: 1})
+	s.Opening(opening)
+	_, out := next(s)
+	if out.Ask == nil || out.Ask.Round != 1 {
+		t.Fatalf("%+v", out)
+	}
+	late("another round's", drive.AskID{Round: 2})
+	late("one that was made before", drive.AskID{Round: 1, Made: 1})
+	s.Finished(out.Ask.ID)
+	if reports, out := next(s); out.Offer != 1 || len(reports) > 0 {
+		t.Errorf("its own: %v, %+v", reports, out)
+	}
+	late("its own again", out.Ask.ID)
+	s.Upload(1)
+	if _, out = next(s); out.Ask == nil || out.Ask.ID.Made != 1 {
+		t.Fatalf("there is room: %+v", out)
+	}
+	late("what it is asked for once there is room", out.Ask.ID)
+	if _, out := next(s); out.Offer != 0 || s.Answer(drive.AskID{Round: 1, Made: 1},
+		[32]byte{}, make([]int64, 3)) != nil {
+		t.Errorf("%+v", out)
+	}
+}
+
+// A saved state in which a party has submitted more often than it may is none of this job.
+func TestBufferState(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 3,
+		Faults: 1, Rounds: 9, Buffer: 3, Stale: 2, Submissions: 3})
+	startAll(w)
+	w.Run(w.Ended)
+	key := keyexchange.SealKey{1}
+	state, err := w.Hub.Drive().State(&key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for submissions, want := range map[uint64]error{3: nil, 2: drive.ErrState} {
+		c := w.Hub.Config()
+		c.Submissions = submissions
+		if _, err := drive.ReadCommittee(c, &key, w.Now(), state); !errors.Is(err, want) {
+			t.Errorf("of %d submissions: %v", submissions, err)
+		}
 	}
 }

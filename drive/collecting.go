@@ -44,6 +44,11 @@ func (s *Committee) collect() (again bool, err error) {
 		return false, nil
 	case errors.Is(err, oneshot.ErrTooFew):
 		unpaid := s.chargeReceived()
+		// To a server that was loaded within the round parties may still be on their way.
+		mute := s.server.Taken() == 0 && s.server.Settled() == 0 && s.opened == s.round
+		if mute && s.enough() {
+			err = muted{err}
+		}
 		s.lose(err)
 		return true, unpaid
 	case err != nil:
@@ -333,7 +338,7 @@ func (s *Committee) Offer(now Time, party int, round uint64) {
 }
 
 // Receive takes a party's submission. It fails with the errors of oneshot.Server, with
-// [ErrExcluded] or with [ErrEnded]; all are the party's, and nothing has changed then.
+// [ErrExcluded], [ErrOften] or [ErrEnded]; all are the party's, and nothing has changed then.
 // oneshot.ErrFull means that it was not told to upload, or no more: it is told again.
 func (s *Committee) Receive(now Time, party int, message []byte) error {
 	s.clock(now)
@@ -343,11 +348,16 @@ func (s *Committee) Receive(now Time, party int, message []byte) error {
 	case s.spoilers.excluded(party):
 		return ErrExcluded
 	}
-	if err := headerOf(message, uint32(party)); err != nil {
+	h, err := headerOf(message, uint32(party))
+	fresh := h.Round == s.round && s.server.AwaitsParty(party) // or its own error says what it is
+	switch {
+	case err != nil:
 		return err
-	}
-	err := oneshot.ErrFull
-	if s.buffer == 0 || s.server.Taken() < s.buffer || !(crowd{s}).awaits(party) {
+	case fresh && s.done(party):
+		return ErrOften
+	case fresh && s.buffer > 0 && s.server.Taken() >= s.buffer:
+		err = oneshot.ErrFull
+	default:
 		err = s.server.Receive(message)
 	}
 	switch {
@@ -373,7 +383,7 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 	if s.ended != "" {
 		return ErrEnded
 	}
-	if err := headerOf(message, memberSender+uint32(member)); err != nil {
+	if _, err := headerOf(message, memberSender+uint32(member)); err != nil {
 		return err
 	}
 	due := s.server.Awaits(member)

@@ -52,6 +52,7 @@ type Committee struct {
 	queue   []int   // parties that have offered and wait for room, in order
 	uploads []int   // those that were told to upload
 	granted []int   // of these, those who were told since the last Advance
+	opened  uint64  // the last round that this very server has opened, and not one before it
 	tried   int     // parts that the last attempt at a sum had
 	values  []int64 // the sum that is applied
 
@@ -105,7 +106,8 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	if c.Batch == 0 {
 		c.Batch = oneshot.DefaultBatch
 	}
-	if err := c.bound(); err != nil {
+	less, err := c.bound()
+	if err != nil {
 		return nil, err
 	}
 	n, m := c.Sums.Roster.Len(), c.Sums.Committee.Len()
@@ -120,6 +122,7 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 		spoilers: newFaults(n),
 		lapses:   newFaults(m),
 	}
+	copy(s.counts, less)
 	s.parties, s.members = newRoom(&s.config, n, now), newRoom(&s.config, m, now)
 	return s, nil
 }
@@ -258,6 +261,7 @@ func (s *Committee) open() (again bool, err error) {
 		return false, err
 	}
 	s.round, s.fresh, s.ledger, s.begun = s.round+1, fresh, ledger, s.now
+	s.opened = s.round
 	s.decided(Notice{Kind: Begun, Round: s.round, Parties: s.server.Members(), Member: true})
 	s.sent = []sent{{Name: "opening", All: opening}}
 	s.queue, s.tried = nil, 0
@@ -274,6 +278,17 @@ func (s *Committee) anybody() bool {
 		}
 	}
 	return false
+}
+
+// enough reports whether as many parties are here as a sum takes.
+func (s *Committee) enough() bool {
+	least := s.sums.MinSurvivors
+	for i := range s.parties.peers {
+		if s.parties.peers[i].here && !s.spoilers.excluded(i) {
+			least--
+		}
+	}
+	return least <= 0
 }
 
 // lose ends a round without a sum.
@@ -335,14 +350,17 @@ func (s *Committee) Opened() []int { return s.server.Members() }
 func (s *Committee) Status() Status {
 	out := s.status()
 	out.Stage, out.Since = s.stage, s.step.since
+	if s.buffer > 0 && s.stage == Submitting {
+		out.Taken = s.server.Taken()
+	}
 	return out
 }
 
 // headerOf parses a message's header, and refuses what its sender's connection does not allow.
-func headerOf(message []byte, sender uint32) error {
+func headerOf(message []byte, sender uint32) (wire.Header, error) {
 	h, _, err := wire.ParseHeader(message)
 	if err == nil && h.Sender != sender {
 		err = oneshot.ErrSender
 	}
-	return err
+	return h, err
 }

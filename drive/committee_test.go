@@ -101,13 +101,14 @@ func TestCommitteeStateLost(t *testing.T) {
 	}
 }
 
-// Whoever comes, and however slow a member is: each submission is uploaded once, and the server
-// writes each once.
+// Whoever comes, however slow a member is, and with covers: each submission is uploaded once, and
+// the server writes little more than it received, whatever the number of parties.
 func TestCommitteeUploadsOnce(t *testing.T) {
 	for _, n := range []int{20, suite.Size(60, 100, 300, 600)} {
-		for _, slow := range []bool{false, true} {
+		for k := range 4 {
+			slow, covered := k%2 == 1, k > 1
 			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: n, Members: 4, Survivors: n / 2,
-				Faults: 1, Rounds: 1, Batch: 8})
+				Faults: 1, Rounds: 1, Batch: 8, Covered: covered})
 			if slow {
 				w.Members[2].Late = 2 * drive.Second
 			}
@@ -117,8 +118,12 @@ func TestCommitteeUploadsOnce(t *testing.T) {
 			if most != 1 || all != n || len(w.Sums[1]) != n {
 				w.Fatal("%d parties: %d uploads, %d of one; %d in the sum", n, all, most, len(w.Sums[1]))
 			}
-			t.Logf("%d parties: %d uploads in %.1f s; %.2f bytes written for one received", n, all,
-				float64(w.Now())/float64(drive.Second), float64(w.Hub.Written)/float64(w.Hub.Received))
+			written := float64(w.Hub.Written) / float64(w.Hub.Received)
+			t.Logf("%d parties, covered %v: %d uploads in %.1f s; %.2f bytes written for one received", n,
+				covered, all, float64(w.Now())/float64(drive.Second), written)
+			if written > 1.5 {
+				t.Errorf("%d parties, covered %v: %.2f bytes written for one received", n, covered, written)
+			}
 		}
 	}
 }

@@ -98,9 +98,101 @@ func TestBufferFull(t *testing.T) {
 	if err := d.Receive(w.Now(), 0, late); !errors.Is(err, oneshot.ErrFull) {
 		t.Errorf("a third submission: %v", err)
 	}
+	d.Absent(w.Now(), 0, 1)
+	if err := d.Receive(w.Now(), 0, late); !errors.Is(err, oneshot.ErrFull) {
+		t.Errorf("a third submission, of a party that has said it has none: %v", err)
+	}
 	w.Run(w.Ended)
 	if got := w.Sums[1]; !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("the round has %v", got)
+	}
+}
+
+// A party that has submitted as often as was agreed, or as its budget allows, is refused when it
+// uploads unasked: it is in no more sums, is not charged for more, and takes nobody's room.
+func TestBufferOften(t *testing.T) {
+	for _, o := range []jobtest.CouncilOptions{{Submissions: 2}, {Budget: 2}} {
+		o.Parties, o.Members, o.Survivors, o.Faults = 7, 4, 3, 1
+		o.Rounds, o.Buffer, o.Stale = 9, 3, 2
+		w := jobtest.NewCouncil(t, 1, o)
+		greedy := w.Parties[0]
+		greedy.Often, greedy.Pushes = true, true
+		sent := make(map[uint64][]byte)
+		greedy.Rewrite = func(b []byte) []byte {
+			sent[w.Hub.Drive().Status().Round] = bytes.Clone(b)
+			return b
+		}
+		startAll(w)
+		d := w.Hub.Drive()
+		w.Run(func() bool { return w.Ended() || len(w.Sums) == 3 && len(sent) > 2 })
+		if !w.Logged("server refuses party 0: " + drive.ErrOften.Error()) {
+			w.Fatal("it was not refused: %d rounds, %+v", len(sent), d.Status())
+		}
+		if err := d.Receive(w.Now(), 0, sent[1]); !errors.Is(err, oneshot.ErrPhase) {
+			w.Fatal("a copy of what it sent before: %v", err)
+		}
+		w.Run(w.Ended)
+		in := 0
+		for round, who := range w.Sums {
+			if len(who) != o.Buffer {
+				w.Fatal("round %d has %v", round, who)
+			}
+			if slices.Contains(who, 0) {
+				in++
+			}
+		}
+		if in != 2 {
+			w.Fatal("it is in %d sums", in)
+		}
+		if o.Budget > 0 {
+			if got, allowed := spent(t, w, 0), d.Ledger().Budget(w.Name(0)).Epsilon; got > allowed {
+				w.Fatal("it has spent %v of %v", got, allowed)
+			}
+		}
+	}
+}
+
+// What parties have spent in earlier jobs, each something else, bounds how often each may submit:
+// a party that uploads unasked is refused beyond it, and a job of parties that have nothing left is
+// over before its first round.
+func TestBufferBefore(t *testing.T) {
+	for _, before := range [][]int{{0, 1, 2, 3, 1}, {3, 1, 1, 0, 3}, {3, 3, 3, 3, 3}} {
+		o := jobtest.CouncilOptions{Parties: 5, Members: 4, Survivors: 2, Faults: 1, Rounds: 9,
+			Buffer: 2, Stale: 2, Budget: 3, Before: before}
+		w := jobtest.NewCouncil(t, 1, o)
+		for _, p := range w.Parties {
+			p.Often, p.Pushes = true, true
+		}
+		startAll(w)
+		w.Run(func() bool { return w.Ended() || len(w.Sums) == 1 })
+		w.Hub.Kill()
+		w.Hub.Start()
+		w.Run(w.Ended)
+		in := make([]int, o.Parties)
+		for _, who := range w.Sums {
+			for _, i := range who {
+				in[i]++
+			}
+		}
+		left, spare := 0, 0
+		for i, n := range before {
+			if in[i] > 3-n {
+				w.Fatal("party %d has spent %d rounds before, and is in %d sums", i, n, in[i])
+			}
+			if in[i] < 3-n {
+				left++
+			}
+			spare += 3 - n
+		}
+		s := w.Hub.Drive().Status()
+		if s.Ended != drive.BudgetSpent || left >= o.Survivors || (len(w.Sums) == 0) != (spare == 0) {
+			w.Fatal("%v: %d sums, %d may submit yet: %+v", before, len(w.Sums), left, s)
+		}
+		for i := range before {
+			if got, most := spent(t, w, i), w.Hub.Config().Ledger.Budget(w.Name(i)).Epsilon; got > most {
+				w.Fatal("party %d has spent %v of %v", i, got, most)
+			}
+		}
 	}
 }
 
@@ -267,6 +359,24 @@ func TestCommitteeLostInRow(t *testing.T) {
 	})
 	if s := d.Status(); s.Round != 9 || s.Lost != 8 || s.Ended != drive.AllLost {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A round in which nobody submits though enough are here pauses the job; one in which somebody
+// submits does not.
+func TestCommitteeNobodySubmits(t *testing.T) {
+	for submits, pauses := range []bool{true, false} { // by how many do
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+			Faults: 1, Rounds: 9, Pause: true})
+		for i, p := range w.Parties {
+			p.NoVector = func(uint64) bool { return i >= submits }
+		}
+		startAll(w)
+		d := w.Hub.Drive()
+		w.Run(func() bool { return d.Status().Lost == 1 })
+		if s := d.Status(); s.Paused != pauses {
+			t.Errorf("%d submit: %+v", submits, s)
+		}
 	}
 }
 

@@ -307,7 +307,12 @@ func (s *Committee) take(in *committeeState) error {
 	if len(in.Job.Counts) != len(s.counts) {
 		return fmt.Errorf("%w: submissions of %d parties", ErrState, len(in.Job.Counts))
 	}
-	copy(s.counts, in.Job.Counts)
+	for i, n := range in.Job.Counts {
+		if n > s.config.Submissions {
+			return fmt.Errorf("%w: %d submissions of a party, of %d", ErrState, n, s.config.Submissions)
+		}
+		s.counts[i] = n
+	}
 	copy(s.parties.learned.median[:], in.PartyTook)
 	copy(s.members.learned.median[:], in.MemberTook)
 	if s.ledger != nil {

@@ -1,13 +1,17 @@
 package drive_test
 
 import (
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // tick has a committee's server decide what is due, as its carrier does, and returns its notices.
@@ -227,5 +231,23 @@ func TestResumeCommittee(t *testing.T) {
 	recorded.Ledger = recorded.Ledger[1:]
 	if _, err := drive.ResumeCommittee(config, 1, recorded); !errors.Is(err, drive.ErrState) {
 		t.Errorf("a broken ledger: %v", err)
+	}
+}
+
+// A state of another format, or in no stage that is saved, is refused by name.
+func TestCommitteeOtherFormat(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, small)
+	for want, in := range map[string]struct {
+		Format int
+		Stage  drive.Stage
+	}{"format 2": {2, drive.Announcing}, "format 0": {0, drive.Announcing}, "format 1": {1, 0}} {
+		var b bytes.Buffer
+		if err := gob.NewEncoder(&b).Encode(in); err != nil {
+			t.Fatal(err)
+		}
+		_, err := drive.ReadCommittee(w.Hub.Config(), &keyexchange.SealKey{1}, 0, b.Bytes())
+		if !errors.Is(err, drive.ErrState) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

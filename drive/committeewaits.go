@@ -1,5 +1,7 @@
 package drive
 
+import "errors"
+
 // This file has whom the steps of a committee's rounds wait for: members, parties, or both. How
 // long is in room.go.
 
@@ -24,6 +26,15 @@ func (s *Committee) claims() claims {
 		return crowd{s}
 	}
 	return council{s, false}
+}
+
+// Until is [Server.Until], of parties and members; [Never] where a party waits for room.
+func (s *Committee) Until() Time {
+	latest := s.people().until(&s.step, s.claims())
+	if s.flight {
+		latest = max(latest, s.members.until(&s.answers, council{s, true}))
+	}
+	return latest
 }
 
 func (s *Committee) touch(r *room, i int) {
@@ -91,6 +102,30 @@ func (c council) enough() (is, soon bool) {
 		return is, is
 	}
 	return true, c.stage != Announcing
+}
+
+// Excluded reports whether a party is left out of the job.
+func (s *Committee) Excluded(party int) bool { return s.spoilers.excluded(party) }
+
+// Exclude leaves a party out by an operator's order, as [Server.Exclude] does.
+func (s *Committee) Exclude(now Time, party int, why string) {
+	s.admit(now, party, true, Notice{Kind: Excluded, Party: party, Err: errors.New(why)})
+}
+
+// Readmit ends that, as [Server.Readmit] does.
+func (s *Committee) Readmit(now Time, party int, why string) {
+	s.admit(now, party, false, Notice{Kind: Readmitted, Party: party, Err: errors.New(why)})
+}
+
+func (s *Committee) admit(now Time, party int, excluded bool, n Notice) {
+	s.clock(now)
+	if s.ended != "" || s.spoilers.excluded(party) == excluded {
+		return
+	}
+	s.spoilers.of[party] = fault{Excluded: excluded}
+	n.Round = s.round
+	s.decided(n)
+	s.touchParty(party)
 }
 
 // crowd is the step that waits for parties.

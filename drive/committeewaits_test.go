@@ -231,3 +231,48 @@ func TestCommitteeLoadedLate(t *testing.T) {
 		}
 	}
 }
+
+// By an operator's order a party is in no more sums, also after a restart, until another readmits
+// it; an order that changes nothing says nothing, nor does one after the end.
+func TestCommitteeOrders(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 6})
+	startAll(w)
+	at := func(sums int) *drive.Committee {
+		w.Run(func() bool { return len(w.Sums) == sums })
+		return w.Hub.Drive()
+	}
+	said := func(kind drive.NoticeKind) (n int) {
+		for _, x := range w.Notices {
+			if x.Kind == kind {
+				n++
+			}
+		}
+		return n
+	}
+	d := at(2)
+	for range 2 {
+		d.Exclude(w.Now(), 1, "by ann")
+	}
+	d.Readmit(w.Now(), 2, "by ann")
+	at(3)
+	w.Hub.Kill()
+	w.Hub.Start()
+	if d = at(4); !d.Excluded(1) || d.Excluded(2) {
+		t.Errorf("excluded: %v, %v", d.Excluded(1), d.Excluded(2))
+	}
+	for range 2 {
+		d.Readmit(w.Now(), 1, "by ann")
+	}
+	w.Run(w.Ended)
+	d.Exclude(w.Now(), 3, "by ann")
+	for round, want := range [][]int{1: {0, 1, 2, 3}, 2: {0, 1, 2, 3}, 3: {0, 2, 3}, 4: {0, 2, 3},
+		5: {0, 1, 2, 3}, 6: {0, 1, 2, 3}} {
+		if got := w.Sums[uint64(round)]; !slices.Equal(got, want) {
+			t.Errorf("round %d has %v, want %v", round, got, want)
+		}
+	}
+	if d.Excluded(3) || said(drive.Excluded) != 1 || said(drive.Readmitted) != 1 {
+		t.Errorf("%d and %d notices", said(drive.Excluded), said(drive.Readmitted))
+	}
+}

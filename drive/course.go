@@ -148,15 +148,30 @@ func (s *course) loses(session uint64, why error) (over bool) {
 	s.inRow++
 	s.of, s.ask = nil, false
 	s.decided(Notice{Kind: Lost, Session: session, Round: s.round, Err: why})
-	if s.inRow < mostLost || !s.config.Pause {
+	if !s.config.Pause {
 		return s.inRow >= mostLost
 	}
+	mute := errors.As(why, new(muted))
+	if s.inRow < mostLost && !mute {
+		return false
+	}
 	s.paused = true
-	s.decided(Notice{Kind: Paused, Round: s.round, Err: fmt.Errorf(
-		"%d rounds in a row were lost, each at the cost of a round's privacy; "+
-			"resume when the cause is mended. The last: %w", s.inRow, why)})
+	said := fmt.Errorf("%d rounds in a row were lost, each at the cost of a round's privacy; "+
+		"resume when the cause is mended. The last: %w", s.inRow, why)
+	if mute {
+		said = fmt.Errorf("enough parties are here, and nobody submitted in round %d: what keeps all of "+
+			"them from it would cost the next round's privacy too; see what they log, and resume when "+
+			"it is mended: %w", s.round, why)
+	}
+	s.decided(Notice{Kind: Paused, Round: s.round, Err: said})
 	return false
 }
+
+// muted marks why a round was lost in which nobody submitted though as many parties were here as a
+// sum takes. Something keeps them all from it, such as a proxy that takes no long messages.
+type muted struct{ error }
+
+func (e muted) Unwrap() error { return e.error }
 
 // ends ends the job.
 func (s *course) ends(why string) {

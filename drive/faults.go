@@ -1,8 +1,11 @@
 package drive
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // faults lists what the parties of a job have done wrong, by roster index. It belongs to
@@ -14,7 +17,7 @@ type faults struct {
 
 // fault holds what one party has done wrong.
 type fault struct {
-	Excluded bool // it has spoilt a round
+	Excluded bool // it has spoilt a round, or is left out by an operator
 	// Stalls is how many rounds it let a step of pass, and Lapse the round from which on it takes
 	// part again.
 	Stalls int
@@ -82,6 +85,46 @@ func (s *Server) carry() error {
 		}
 	}
 	return server.Doubt(s.faults.doubts)
+}
+
+// Excluded reports whether a party is left out of the job.
+func (s *Server) Excluded(party int) bool { return s.faults.excluded(party) }
+
+// Exclude leaves a party out by an operator's order: nobody waits for it, what it sends is refused
+// with [ErrExcluded], and it is in no later round, until it is readmitted. It is in the sum of the
+// open round if it has submitted.
+func (s *Server) Exclude(now Time, party int, why string) {
+	s.admit(now, party, Notice{Kind: Excluded, Err: errors.New(why)})
+}
+
+// Readmit ends that, also for a party that has spoilt a round, and forgets what else it did wrong.
+// One that is in no session waits for the next.
+func (s *Server) Readmit(now Time, party int, why string) {
+	s.admit(now, party, Notice{Kind: Readmitted, Err: errors.New(why)})
+}
+
+func (s *Server) admit(now Time, party int, n Notice) {
+	s.clock(now)
+	out, order := n.Kind == Excluded, (*protocol.Server).Readmit
+	if s.ended != "" || s.faults.excluded(party) == out {
+		return
+	}
+	s.faults.of[party] = fault{Excluded: out}
+	if out {
+		order = (*protocol.Server).Exclude
+	} else {
+		s.faults.doubts = slices.DeleteFunc(s.faults.doubts, func(pair [2]int) bool {
+			return pair[0] == party || pair[1] == party
+		})
+	}
+	for _, x := range s.sessions() {
+		if x != nil {
+			order(s.machine(x), party)
+		}
+	}
+	n.Round, n.Party, s.failed = s.round, party, nil
+	s.decided(n)
+	s.touch(party)
 }
 
 // learnFaults takes over what a round has shown.

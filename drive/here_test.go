@@ -6,6 +6,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/wire"
 )
 
 // A party without a connection is here for as long as it is heard of, by calls that carry no
@@ -56,4 +57,25 @@ func TestMaterialComesLate(t *testing.T) {
 	unbegun := func(n drive.Notice) bool { return n.Kind == drive.Unbegun }
 	w.Run(func() bool { return slices.ContainsFunc(w.Notices, unbegun) })
 	w.Run(func() bool { return w.Server.Status().Round == 1 })
+}
+
+// A step waits StepTime for one that is here and silent, says until when, and then for nobody.
+func TestUntil(t *testing.T) {
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 1})
+	w.Parties[2].Silent = func(wire.Type) bool { return w.Server.Status().Round > 0 }
+	if until := w.Server.Drive().Until(); until != 0 {
+		t.Errorf("before anybody is here it waits until %d", until)
+	}
+	for _, p := range w.Parties {
+		p.Start()
+	}
+	w.Run(func() bool { return w.Server.Status().Stage == drive.Submitting })
+	at := w.Server.Status()
+	if until := w.Server.Drive().Until(); until != at.Since+10*drive.Second {
+		t.Errorf("the step of %d waits until %d", at.Since, until)
+	}
+	w.Run(w.Ended)
+	if until := w.Server.Drive().Until(); until != 0 {
+		t.Errorf("after the end it waits until %d", until)
+	}
 }

@@ -111,7 +111,7 @@ func TestSampleTooSmall(t *testing.T) {
 	const parties, survivors = 6, 4
 	for _, size := range []int{survivors, survivors - 1, 2, 1} {
 		w := jobtest.New(t, 9, jobtest.Options{Parties: parties, Survivors: survivors, Rounds: 4,
-			Curious: true, Budget: 4, StepTime: 5 * drive.Second, Pause: true})
+			Curious: true, Budget: 4, StepTime: 5 * drive.Second})
 		submitted, forged, again, killed := 0, 0, 0, false
 		w.Server.Forge = func(party int, message []byte) []byte {
 			h, body, err := wire.ParseHeader(message)
@@ -147,7 +147,7 @@ func TestSampleTooSmall(t *testing.T) {
 				})
 			}
 		}
-		w.Run(func() bool { return w.Ended() || w.Server.Status().Paused })
+		w.Run(w.Ended)
 		switch {
 		case forged == 0 || size < survivors && again == 0:
 			w.Fatal("among %d: nothing was forged, or not after a kill", size)

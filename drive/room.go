@@ -186,6 +186,17 @@ func (r *room) markOf(w *waiting, now Time, c claims, i int) mark {
 	return markAwaited | markPassed
 }
 
+// until returns when the time ends that a step has for those it waits for, 0 if it waits for
+// nobody.
+func (r *room) until(w *waiting, c claims) (latest Time) {
+	for i, m := range w.marks {
+		if m&markBlocking != 0 {
+			latest = max(latest, max(w.since, r.peers[i].came).after(c.patience(i)))
+		}
+	}
+	return latest
+}
+
 // patience is how long a step waits for a peer that is here: less for one that has let a step pass
 // not long ago.
 func (r *room) patience(f *faults, i int, round uint64, stage Stage) Time {

@@ -100,12 +100,17 @@ func (s *Server) begin() error {
 	}
 	s.decided(n)
 	s.enter(x, Submitting)
+	x.asked = len(n.Parties)
 	return nil
 }
 
 // step ends one step of a round and begins the next. Parties get its messages by Pending.
 func (s *Server) step(next Stage) error {
+	mute := s.mute()
 	err := s.series.Present().EndStep()
+	if tooFew(err) && mute {
+		err = muted{err}
+	}
 	if tooFew(err) {
 		s.lose(err)
 		return nil
@@ -114,6 +119,23 @@ func (s *Server) step(next Stage) error {
 	}
 	s.enter(s.present, next)
 	return nil
+}
+
+// mute reports whether nobody has submitted in the open round though as many are here as a sum
+// takes. A server that was loaded within the round cannot tell.
+func (s *Server) mute() bool {
+	x := s.present
+	if x.stage != Submitting || x.asked == 0 {
+		return false
+	}
+	missing := s.series.Present().Missing()
+	here := 0
+	for _, i := range missing {
+		if s.peers[i].here {
+			here++
+		}
+	}
+	return len(missing) == x.asked && here >= s.config.Survivors
 }
 
 // total adds a round up, and asks for the next model.
@@ -189,6 +211,7 @@ type Status struct {
 	Ended   string // why, empty while the job goes on
 	Stalled bool   // it ended without what it is for
 	Begun   Time   // the last round
+	Taken   int    // submissions that the open round has, where it takes the first so many
 	Fresh   [32]byte
 }
 

@@ -261,6 +261,10 @@ func (s *script) server(words []string) {
 		server.Do(func(d *drive.Server, now drive.Time) { d.Pause(now, "by an operator") })
 	case "is resumed":
 		server.Do(func(d *drive.Server, now drive.Time) { d.Resume(now, "by an operator") })
+	case "excludes 2":
+		server.Do(func(d *drive.Server, now drive.Time) { d.Exclude(now, 2, "by an operator") })
+	case "readmits 2":
+		server.Do(func(d *drive.Server, now drive.Time) { d.Readmit(now, 2, "by an operator") })
 	case "is ended":
 		server.Do(func(d *drive.Server, now drive.Time) { d.End(now, "by an operator") })
 	case "loses its clock": // it goes an hour back, as another machine's may

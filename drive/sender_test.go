@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
@@ -147,6 +148,55 @@ func TestSenderSubmits(t *testing.T) {
 	}
 }
 
+// Whatever happens between Ready and Advance, nothing leaves: what follows from it may have to be
+// durable first.
+func TestNothingLeavesUnshown(t *testing.T) {
+	opening, broadcast := openingOf(t)
+	other := drive.AskID{Round: 2}
+	for name, event := range map[string]func(s *drive.Sender){
+		"Connected": func(s *drive.Sender) { s.Connected() },
+		"Opening":   func(s *drive.Sender) { s.Opening(opening) },
+		"Absent":    func(s *drive.Sender) { s.Absent(other, nil) },
+		"Answer":    func(s *drive.Sender) { _ = s.Answer(other, broadcast, nil) },
+		"Upload":    func(s *drive.Sender) { s.Upload(2) },
+		"Finished":  func(s *drive.Sender) { s.Finished(other) },
+	} {
+		s, _ := senderOf(t, func(*drive.SenderConfig) {})
+		s.Opening(opening)
+		s.Ready()
+		event(s)
+		if out := s.Advance(); out.Ask != nil {
+			t.Errorf("a party asks after %s", name)
+		}
+		if _, out := next(s); out.Ask == nil {
+			t.Errorf("a party never asks after %s", name)
+		}
+	}
+	server, member, _ := jobtest.CouncilConfigs(t, small, nil)
+	asks, err := oneshot.NewServer(server.Sums, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, event := range map[string]func(m *drive.Member){
+		"Connected": func(m *drive.Member) { m.Connected() },
+		"Receive":   func(m *drive.Member) { m.Receive(nil) },
+	} {
+		m, err := drive.NewMember(member(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Receive(asks.Invite())
+		m.Ready()
+		event(m)
+		if m.Advance() != nil {
+			t.Errorf("a member sends after %s", name)
+		}
+		if m.Ready(); len(m.Advance()) != 1 {
+			t.Errorf("a member sends not once after %s", name)
+		}
+	}
+}
+
 // A party that cannot submit says so: of a broadcast that is not the round's, of values that no sum
 // takes, and of having none.
 func TestSenderAway(t *testing.T) {
@@ -279,6 +329,7 @@ func TestMemberAnswers(t *testing.T) {
 	if _, send := next(m); len(send) != 1 {
 		t.Errorf("its key is sent again %d times", len(send))
 	}
+	m.Connected() // it has something to send
 	m.Finish()
 	m.Connected()
 	if r, _ := m.Ready(); !r.Save || m.Advance() != nil {
@@ -332,6 +383,49 @@ func TestMemberHandedTwice(t *testing.T) {
 	if w.Lost() > 0 || m.Told() != 1 {
 		w.Fatal("%d lost", w.Lost())
 	}
+}
+
+// A member whose part of a party is no good, though the party is in the sum, is of no use in the
+// round: that is no fault of what it is sent next, which it passes over in silence.
+func TestMemberLost(t *testing.T) {
+	_, member, _ := jobtest.CouncilConfigs(t, small, nil)
+	m, err := drive.NewMember(member(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := jobtest.NewCouncil(t, 1, small)
+	d := w.Hub.Drive()
+	startBut(w, 0)
+	d.MemberConnected(w.Now(), 0, drive.Hello{})
+	had, closed := make(map[string]bool), false
+	w.Run(func() bool {
+		for item := range d.MemberPending(0) {
+			if had[item.Name] {
+				continue
+			}
+			had[item.Name] = true
+			message := bytes.Clone(item.Own)
+			if strings.HasPrefix(item.Name, "1.batch") {
+				message[len(message)-1] ^= 1 // in the box for this member
+			}
+			m.Receive(message)
+			closing := strings.HasPrefix(item.Name, "1.closing")
+			r, _ := m.Ready()
+			send := m.Advance()
+			if len(r.Reports) > 0 || closing && (r.Save || len(send) > 0) {
+				t.Fatalf("%s: %v, %d messages", item.Name, r.Reports, len(send))
+			}
+			closed = closed || closing
+			for _, b := range send {
+				err := d.ReceiveMember(w.Now(), 0, b)
+				if err != nil && !errors.Is(err, oneshot.ErrExcluded) { // it disputes everything
+					t.Fatal(err)
+				}
+				w.Parties[0].Cut() // has the world go on
+			}
+		}
+		return closed
+	})
 }
 
 // startBut starts everybody but a member.

@@ -134,6 +134,7 @@ type session struct {
 	stage  Stage
 	least  int      // parties that each of its rounds takes
 	called wire.Set // who was here when its announcements were closed; not saved
+	asked  int      // parties of the round that is open; not saved
 	waiting
 }
 
@@ -173,21 +174,23 @@ type NoticeKind uint8
 
 // The kinds of notices.
 const (
-	Forms     NoticeKind = iota + 1 // Session is proposed to those who are here
-	Dropped                         // Session, Err: it does not form
-	Formed                          // Session, Parties: it is set up
-	Following                       // Session, Parties: its rounds go on from now on
-	Begun                           // Session, Round, Parties take part
-	Unbegun                         // Session, Round, Err: too few came, which costs nothing
-	Awaited                         // Session, Round, Parties are waited for
-	Stall                           // Session, Round, Party let a step pass
-	Spoiler                         // Session, Round, Party is left out from now on
-	Summed                          // Session, Round, Parties are in the sum
-	Lost                            // Session, Round, Err: there is no sum
-	SetBack                         // Round, Skipped: parties know of so many more, lost ones now
-	Paused                          // Round, Err
-	Resumed                         // Round, Err
-	Ended                           // Round, Err
+	Forms      NoticeKind = iota + 1 // Session is proposed to those who are here
+	Dropped                          // Session, Err: it does not form
+	Formed                           // Session, Parties: it is set up
+	Following                        // Session, Parties: its rounds go on from now on
+	Begun                            // Session, Round, Parties take part
+	Unbegun                          // Session, Round, Err: too few came, which costs nothing
+	Awaited                          // Session, Round, Parties are waited for
+	Stall                            // Session, Round, Party let a step pass
+	Spoiler                          // Session, Round, Party is left out from now on
+	Summed                           // Session, Round, Parties are in the sum
+	Lost                             // Session, Round, Err: there is no sum
+	SetBack                          // Round, Skipped: parties know of so many more, lost ones now
+	Paused                           // Round, Err
+	Resumed                          // Round, Err
+	Ended                            // Round, Err
+	Excluded                         // Round, Party, Err: left out by an operator
+	Readmitted                       // Round, Party, Err: by an operator too
 )
 
 // Notice tells people who watch the job what happened. It has no secrets.
@@ -204,7 +207,8 @@ type Notice struct {
 
 // Errors of a server.
 var (
-	// ErrExcluded: the party has spoilt a round, and the job goes on without it.
+	// ErrExcluded: the party has spoilt a round, or an operator left it out, and the job goes on
+	// without it.
 	ErrExcluded = errors.New("drive: the party is left out of the job")
 	// ErrSetBack: the round was held before, by what parties know, and what is saved is older.
 	ErrSetBack = errors.New("drive: parties know of later rounds")
@@ -267,7 +271,8 @@ func (s *Server) enter(x *session, stage Stage) {
 }
 
 var noticeNames = []string{"", "forms", "dropped", "formed", "took over", "begun", "not begun",
-	"waiting", "stalled", "left out", "summed", "lost", "set back", "paused", "resumed", "ended"}
+	"waiting", "stalled", "left out", "summed", "lost", "set back", "paused", "resumed", "ended",
+	"excluded", "readmitted"}
 
 // String returns the kind in words.
 func (k NoticeKind) String() string {

@@ -26,7 +26,8 @@ func (s *Server) touch(party int) {
 func (t turn) awaits(party int) bool {
 	s, x := t.Server, t.x
 	switch {
-	case x.stage == Resting || x.stage == Applying || !s.machine(x).Awaits(party):
+	case x.stage == Resting || x.stage == Applying || !s.machine(x).Awaits(party),
+		s.faults.excluded(party):
 		return false
 	case x.stage == Announcing && !s.mayJoin(party, x):
 		return false
@@ -65,6 +66,17 @@ func (t turn) stall(party int) {
 	}
 	s.notices = append(s.notices,
 		Notice{Kind: Stall, Session: x.number, Round: s.round, Party: party})
+}
+
+// Until returns when the time ends that steps have for those who are here and have not answered, 0
+// if nobody is waited for.
+func (s *Server) Until() (latest Time) {
+	for _, x := range s.sessions() {
+		if x != nil {
+			latest = max(latest, s.room.until(&x.waiting, turn{s, x}))
+		}
+	}
+	return latest
 }
 
 // over reports whether a step need not wait any longer.

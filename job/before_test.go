@@ -143,6 +143,7 @@ func TestBeforeRefused(t *testing.T) {
 		{"no name", noisy, "privacy.before", text},
 		{"another unit", more, "privacy.before", unit},
 		{"another text", more, "privacy.before", append([]byte(" "), text...)},
+		{"no name and no noise", "", "privacy.before", text},
 		{"no noise", "privacy.before = \"before.json\"\n", "privacy.before", text},
 		{"no budget", strings.Replace(more, "epsilon = 4.0", "multiplier = 1.0", 1), "privacy.before",
 			text},

@@ -372,6 +372,8 @@ func (c *checker) server() {
 		"server.beta1")
 	c.takes(s.adaptive(), "it is of adaptive rules", "leave it out, or name server.rule",
 		"server.beta2", "server.tau", "server.tau_inside")
+	c.takes(c.Model.Name != "", "models of the parties' own programs are not averaged over rounds",
+		"leave it out, or write model.name", "server.average")
 	c.refuse(c.Model.Name != "" && c.Metrics.Share > 0, "metrics.share", "leave it out",
 		"the training that is declared sums no metrics")
 	c.refuse(c.Model.Name != "" && c.Oneshot() && c.Training.stored(), "training.rule", "use fedavg",

@@ -1,9 +1,12 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // ErrConfig: a job cannot be used as it is declared. See [ConfigError].
@@ -60,6 +63,43 @@ func (j *Job) Mistake(path, advice, format string, a ...any) *ConfigError {
 		}
 	}
 	j.read.find(e)
+	return e
+}
+
+// ofPrivacy has the field of a job for each of package privacy's.
+var ofPrivacy = map[string]string{
+	"Noise.Bits":                "privacy.bits",
+	"Noise.Clip":                "privacy.clip",
+	"Noise.Family":              "privacy.noise",
+	"Noise.Multiplier":          "privacy.epsilon",
+	"Contributors.Parties":      "parties.count",
+	"Contributors.Colluders":    "parties.colluders",
+	"Contributors.MinSurvivors": "parties.drop_out",
+	"Budget.Before":             "privacy.before",
+	"Budget.Epsilon":            "privacy.epsilon",
+	"Budget.Delta":              "privacy.delta",
+	"Dimension":                 "model",
+	"Band":                      "privacy.factorise",
+	"Records.Count":             "privacy.records",
+	"Records.Rate":              "training.batch",
+	"Rate":                      "parties.hidden",
+	"Recovery.Degree":           "sum.degree",
+	"Signs.Part":                "privacy.sign_share",
+}
+
+// MistakeOf returns what package privacy finds wrong with the numbers of a job as a mistake in the
+// field that says them. Other errors it returns as they are.
+func (j *Job) MistakeOf(err error) error {
+	var c *privacy.ConfigError
+	if !errors.As(err, &c) {
+		return err
+	}
+	path := cmp.Or(ofPrivacy[c.Field], "privacy")
+	if c.Field == "Noise.Multiplier" && j.Privacy.Multiplier != 0 {
+		path = "privacy.multiplier"
+	}
+	e := j.Mistake(path, c.Advice, "%s", c.Reason)
+	e.Err = err
 	return e
 }
 

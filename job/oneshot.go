@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// Protocol is what takes the sums of a [Plan].
+// Protocol names the protocol that takes the sums of a [Plan].
 type Protocol string
 
 // The protocols. The zero value is Pairwise.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -17,23 +16,23 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// ErrPlan: two sides have different plans. See [DifferenceError].
-var ErrPlan = errors.New("job: the two sides have different jobs")
+// ErrJob: two sides have different plans. See [DifferenceError].
+var ErrJob = errors.New("job: the two sides have different jobs")
 
 // DifferenceError names the first field in which two sides' plans differ. It is
-// [ErrPlan].
+// [ErrJob].
 type DifferenceError struct {
 	Field        string // as in the JSON form of a Plan, or "roster"
 	Ours, Theirs string
 }
 
 func (e *DifferenceError) Error() string {
-	return fmt.Sprintf("%v: %s is %s here and %s there; agree on one plan", ErrPlan, e.Field, e.Ours,
+	return fmt.Sprintf("%v: %s is %s here and %s there; agree on one job", ErrJob, e.Field, e.Ours,
 		e.Theirs)
 }
 
-// Is makes errors.Is(err, ErrPlan) true.
-func (e *DifferenceError) Is(target error) bool { return target == ErrPlan }
+// Is makes errors.Is(err, ErrJob) true.
+func (e *DifferenceError) Is(target error) bool { return target == ErrJob }
 
 // Plan declares a job: rounds, in each of which the mean of the parties' vectors
 // becomes known to all, and nothing else, with noise that keeps every party within a
@@ -83,8 +82,8 @@ type Plan struct {
 	// by SettleOneshot, with the committee; its Noise, if there is some, is discrete
 	// Gaussian, and its Adversary the zero value.
 	Protocol Protocol `json:"protocol,omitzero"`
-	// Faults and Covered are for Oneshot: see oneshot.Terms. 0: a fourth of the members
-	// beside one, at least 1.
+	// Faults and Covered are for Oneshot: see oneshot.Terms. 0: a fourth of all members
+	// but one, at least 1.
 	Faults  int  `json:"faults,omitzero"`
 	Covered bool `json:"covered,omitzero"`
 }
@@ -207,23 +206,4 @@ func (p *Plan) digest(roster *keyexchange.Roster, multiplier, scale float64) [32
 // label names the series of the plan's sessions.
 func label(name string, digest [32]byte) string {
 	return name + " plan " + hex.EncodeToString(digest[:])
-}
-
-// Compare returns a [DifferenceError] for the first field in which another side's plan differs.
-func (s *Settled) Compare(other Plan) error { return s.plan.compare(&other) }
-
-// compare returns a [DifferenceError] for the first field in which other differs.
-func (p *Plan) compare(other *Plan) error {
-	a, b := reflect.ValueOf(p.WithDefaults()), reflect.ValueOf(other.WithDefaults())
-	for i := range a.NumField() {
-		if a.Field(i).Interface() != b.Field(i).Interface() {
-			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-			return &DifferenceError{
-				Field:  name,
-				Ours:   fmt.Sprint(a.Field(i)),
-				Theirs: fmt.Sprint(b.Field(i)),
-			}
-		}
-	}
-	return nil
 }

@@ -51,7 +51,7 @@ func TestRecordsSettle(t *testing.T) {
 }
 
 // Whatever would have a record count with more than its clip, or show but in the sum, is refused,
-// and so is what is of no use.
+// and so is a setting that is of no use.
 func TestRecordsRefused(t *testing.T) {
 	for _, c := range []struct{ old, new, path string }{
 		{`noise = "discrete-gaussian"`, `noise = "none"`, "privacy.noise"},
@@ -67,6 +67,7 @@ func TestRecordsRefused(t *testing.T) {
 		{"[model]", "[training]\nmask = \"soft\"\n[model]", "training.mask"},
 		{`"softmax"`, `"lenet-norm"`, "model.name"},
 		{`name = "softmax"`, "length = 20\n[metrics]\nshare = 0.1", "metrics.share"},
+		{`name = "softmax"`, "length = 20\n[server]\naverage = 0.5", "server.average"},
 		{`name = "softmax"`, "personal = [\"w\"]\ntensor = [{ name = \"w\", shape = [2] }]",
 			"model.personal"},
 		{"parties.count = 10", "parties = { count = 10, per_round = 5 }", "parties.per_round"},

@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -167,8 +166,9 @@ func (x *settling) noise() error {
 		return x.Mistake("model", "write model.features and model.classes, or fewer of them",
 			"nothing says how long a vector is, or it is too long")
 	}
-	if !x.Noisy() {
-		return nil
+	before, err := x.before()
+	if err != nil || !x.Noisy() {
+		return err
 	}
 	if x.PerRecord() && p.Records == 0 {
 		return x.Mistake("privacy.records",
@@ -189,9 +189,8 @@ func (x *settling) noise() error {
 		Rate:      x.Parties.Hidden,
 		Records:   x.Records(),
 	}
-	var err error
 	if release.Band, err = x.band(); err != nil {
-		return x.fromPrivacy(err)
+		return x.MistakeOf(err)
 	}
 	if err := release.Noise.Family.UnmarshalText([]byte(p.Noise)); err != nil {
 		return x.Mistake("privacy.noise", "", "%v", err)
@@ -209,49 +208,21 @@ func (x *settling) noise() error {
 	case x.Training.Mask != "none":
 		release.Signs = &privacy.Signs{Dimension: x.numbers(), Part: p.SignShare}
 	}
-	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, ByRDP: x.files.earlier}
-	if x.out.budget.Before, err = x.before(); err != nil {
-		return err
-	}
+	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, Before: before,
+		ByRDP: x.files.earlier}
 	if release.Noise.Multiplier == 0 {
 		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.charges())
 		if err != nil {
-			return x.fromPrivacy(err)
+			return x.MistakeOf(err)
 		}
 	}
 	x.multiplier = release.Noise.Multiplier
 	mechanism, err := release.Mechanism()
 	if err != nil {
-		return x.fromPrivacy(err)
+		return x.MistakeOf(err)
 	}
 	x.out.mechanism, x.out.encoder = mechanism, mechanism.Encoder
 	return nil
-}
-
-// fromPrivacy names the job's field for that of package privacy.
-func (x *settling) fromPrivacy(err error) error {
-	var c *privacy.ConfigError
-	if !errors.As(err, &c) {
-		return err
-	}
-	path := map[string]string{
-		"Noise.Bits":                "privacy.bits",
-		"Noise.Clip":                "privacy.clip",
-		"Noise.Family":              "privacy.noise",
-		"Noise.Multiplier":          "privacy.epsilon",
-		"Contributors.Colluders":    "parties.colluders",
-		"Contributors.MinSurvivors": "parties.drop_out",
-		"Budget.Before":             "privacy.before",
-		"Budget.Epsilon":            "privacy.epsilon",
-		"Budget.Delta":              "privacy.delta",
-		"Dimension":                 "model",
-		"Band":                      "privacy.factorise",
-		"Records.Count":             "privacy.records",
-		"Records.Rate":              "training.batch",
-	}[c.Field]
-	e := x.Mistake(cmp.Or(path, "privacy"), c.Advice, "%s", c.Reason)
-	e.Err = err
-	return e
 }
 
 // lanes settles the encoding.

@@ -202,7 +202,7 @@ func BroadcastDigest(broadcast []byte) [32]byte {
 
 // Encode returns a party's submission: its vector of Length coordinates clipped,
 // rounded to integers and with the party's share of the noise, which for Oneshot is left
-// to its masks. broadcast is what the round began with. random serves noise and rounding
+// to its masks. broadcast began the round. random serves noise and rounding
 // (nil: crypto/rand). A submission that is sent again must be the same, not a new one. It
 // fails as aggregation.Encoder's Encode does, without telling a value.
 func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) ([][]uint64, error) {

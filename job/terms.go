@@ -15,7 +15,7 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Terms are what a [Plan] comes to with a roster: the numbers of the noise, the budget
+// Terms hold what a [Plan] comes to with a roster: the numbers of the noise, the budget
 // and the sessions, each in the type of the package that it is for. They are for those
 // who have such numbers and no plan: noise by its multiplier rather than by what a budget
 // takes, a lane of signs, sampling in secret, a schedule, thresholds of their own.
@@ -74,7 +74,7 @@ func (t *Terms) Settle() (*Settled, error) {
 func (s *Settled) Layout() masking.Layout { return append(masking.Layout(nil), s.layout...) }
 
 // Mechanism returns the noise and its encoding, nil without noise: it has what Encode
-// and Decode leave out, signs beside vectors and submissions of who is not drawn.
+// and Decode leave out, signs with the vectors and submissions of parties that are not drawn.
 func (s *Settled) Mechanism() *privacy.Mechanism { return s.mechanism }
 
 // Roster returns the parties, nil if there are no sessions.
@@ -176,7 +176,8 @@ func (s *Settled) Draw(round uint64, there []int, sample int) []int {
 
 // Hidden returns the probability with which a party's own secret coin has it take part in a round;
 // 0: there is no coin, and it does. SubmitAfter returns how long after a round's model came all
-// submit; 0: as soon as they can. Who has no luck, or nothing, then sends a [Settled.Blank].
+// submit; 0: as soon as they can. A party without luck, or with nothing, then sends a
+// [Settled.Blank].
 func (s *Settled) Hidden() float64 {
 	if s.job == nil {
 		return 0

@@ -1,7 +1,7 @@
 """Builds the programs into the package, and a wheel with the platform's tag.
 
-The programs are those of the folder HUSHSUM_PROGRAMS, or are built with Go from the
-checkout that this file is in.
+The programs are those of the folder HUSHSUM_PROGRAMS, for the platforms that
+HUSHSUM_WHEEL_PLATFORM tags, or are built with Go from the checkout that this file is in.
 """
 
 import os
@@ -18,7 +18,7 @@ PROGRAMS = {"hushsum": "./cmd/hushsum", "hushsumd": "./service/cmd/hushsumd"}
 
 
 class BuildPrograms(build_py):
-    """Puts the programs beside the modules."""
+    """Puts the programs next to the modules."""
 
     def run(self) -> None:
         super().run()
@@ -27,7 +27,10 @@ class BuildPrograms(build_py):
         given = os.environ.get("HUSHSUM_PROGRAMS")
         for name, package in PROGRAMS.items():
             if given:
-                shutil.copy2(Path(given) / name, folder / name)
+                built = Path(given) / name
+                if not built.exists():
+                    built = built.with_suffix(".exe")
+                shutil.copy2(built, folder / built.name)
             else:
                 subprocess.run(
                     ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", str(folder / name), package],
@@ -43,7 +46,7 @@ class PlatformWheel(bdist_wheel):
         self.root_is_pure = False
 
     def get_tag(self) -> tuple[str, str, str]:
-        return ("py3", "none", super().get_tag()[2])
+        return ("py3", "none", os.environ.get("HUSHSUM_WHEEL_PLATFORM") or super().get_tag()[2])
 
 
 setup(cmdclass={"build_py": BuildPrograms, "bdist_wheel": PlatformWheel})

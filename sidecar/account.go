@@ -34,6 +34,10 @@ type runJSON struct {
 	Variance        float64  `json:"variance"`
 	Rate            *float64 `json:"rate"`
 	Rounds          *int     `json:"rounds"`
+	Participations  int      `json:"participations"`
+	Of              int      `json:"of"`
+	Factorise       int      `json:"factorise"`
+	Unit            string   `json:"unit"` // "party", "record"
 	Sensitivity     *float64 `json:"sensitivity"`
 	Dimension       *int     `json:"dimension"`
 	Shares          *int     `json:"shares"`
@@ -67,6 +71,14 @@ func (j *runJSON) run(searched string) (*spending.Run, error) {
 		Shares:          or(j.Shares, 1),
 		ReplaceOne:      j.ReplaceOne,
 		View:            view,
+		Participations:  j.Participations,
+		Of:              j.Of,
+		Factorise:       j.Factorise,
+	}
+	if j.Unit != "" {
+		if err := r.Unit.UnmarshalText([]byte(j.Unit)); err != nil {
+			return nil, fieldError("unit", `use "party" or "record"`, "%.40q is none", j.Unit)
+		}
 	}
 	return r, fieldNames(r.Check(searched))
 }
@@ -95,6 +107,7 @@ type intervalJSON struct {
 	Upper      *float64 `json:"upper"`
 	Lower      *float64 `json:"lower"`
 	Adversary  string   `json:"adversary,omitempty"`
+	Unit       string   `json:"unit,omitempty"`
 	Accountant string   `json:"accountant,omitempty"`
 	Neighbour  string   `json:"neighbour,omitempty"`
 	Reason     string   `json:"reason,omitempty"`
@@ -113,6 +126,7 @@ func spentJSON(s accounting.Spent) intervalJSON {
 		Upper:      finite(s.Upper),
 		Lower:      finite(s.Lower),
 		Adversary:  s.View.String(),
+		Unit:       s.Unit.String(),
 		Accountant: s.Accountant,
 		Neighbour:  s.Neighbour,
 		Reason:     s.Reason,
@@ -163,7 +177,8 @@ func accountDelta(_ *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("epsilon", "use 0 or more", "%v is below 0", with.Epsilon)
 	}
 	b, err := run.Delta(with.Epsilon)
-	return spentJSON(accounting.Spent{Bound: b, View: run.View, Accountant: "PLD"}), nil, err
+	return spentJSON(accounting.Spent{Bound: b, Unit: run.Unit, View: run.View,
+		Accountant: "PLD"}), nil, err
 }
 
 // found names the fields that calibration finds.
@@ -198,7 +213,7 @@ func accountCalibrate(_ *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("epsilon", "use a number above 0, such as 1", "%v is no budget",
 			with.Epsilon)
 	}
-	if field == "Rate" && run.View == accounting.ServerView {
+	if field == "Rate" && run.View == accounting.ServerView && run.Unit == accounting.PartyUnit {
 		return nil, nil, fieldError("find", `use adversary="public"`,
 			"sampling does not count against the server")
 	}
@@ -206,7 +221,7 @@ func accountCalibrate(_ *sidecar, r *request) (any, [][]byte, error) {
 	if err := run.Calibrate(field, target); err != nil {
 		return nil, nil, err
 	}
-	if run.Rounds == 0 {
+	if run.In() == 0 {
 		return nil, nil, accounting.ErrUnreachable
 	}
 	spent, err := run.Epsilon(delta)
@@ -218,7 +233,7 @@ func accountCalibrate(_ *sidecar, r *request) (any, [][]byte, error) {
 		Rounds          int     `json:"rounds"`
 		Rate            float64 `json:"rate"`
 		intervalJSON
-	}{run.NoiseMultiplier, run.Rounds, run.Rate, spentJSON(spent)}, nil, nil
+	}{run.NoiseMultiplier, run.In(), run.Rate, spentJSON(spent)}, nil, nil
 }
 
 // ledgerObject is a ledger.
@@ -227,7 +242,7 @@ type ledgerObject struct {
 	ledger *accounting.Ledger
 }
 
-// ledgerCall is what calls on a ledger have.
+// ledgerCall holds the arguments of calls on a ledger.
 type ledgerCall struct {
 	Ledger  uint64   `json:"ledger"`
 	Clients []string `json:"clients"`
@@ -309,14 +324,14 @@ func spendOfLedger(l *accounting.Ledger, with *ledgerCall) (any, [][]byte, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if !run.Lanes() {
-		return nil, nil, l.Spend(run.Steps()[0], with.Clients...)
+	switch {
+	case run.Lanes():
+		return nil, nil, l.SpendRounds(run.Round(), run.Charges(), with.Clients...)
+	case run.Unit != accounting.PartyUnit:
+		return nil, nil, fieldError("unit", "say how many coordinates vectors have",
+			"a ledger has records of vectors under noise on the integers alone")
 	}
-	if run.Rounds != 1 {
-		return nil, nil, fieldError("rounds", "spend them one by one",
-			"%d rounds of vectors cannot be spent at once", run.Rounds)
-	}
-	return nil, nil, l.SpendRound(run.Round(), with.Clients...)
+	return nil, nil, l.Spend(run.Steps()[0], with.Clients...)
 }
 
 func spentOfLedger(l *accounting.Ledger, with *ledgerCall) (any, [][]byte, error) {

@@ -1,5 +1,5 @@
 // Package sidecar serves the library to programs in other languages: a program starts
-// one process beside itself, sends it calls as frames over two pipes or a Unix socket,
+// one process next to itself, sends it calls as frames over two pipes or a Unix socket,
 // and passes large arrays through memory that both have mapped. docs/sidecar.md has the
 // frames and the calls.
 //

@@ -41,7 +41,7 @@ type faultJSON struct {
 	Field   string `json:"field,omitempty"`   // of a job or of a call
 	Party   *int   `json:"party,omitempty"`   // roster index
 	Name    string `json:"name,omitempty"`    // of that party in the roster
-	Parties []int  `json:"parties,omitempty"` // who is missing, by roster index
+	Parties []int  `json:"parties,omitempty"` // those missing, by roster index
 
 	Mistakes []*declared.ConfigError `json:"mistakes,omitempty"` // all those of a job
 }
@@ -60,7 +60,7 @@ var kinds = []struct {
 	{"internal", errInternal, "report it; go on with a new sidecar and saved states"},
 	{"absent", hushsum.ErrAbsent, "see what its rounds reported, and mend what training returns"},
 	{"stalled", hushsum.ErrStalled, "see what its lost rounds reported"},
-	{"plan", hushsum.ErrPlan, "agree on one job"},
+	{"plan", hushsum.ErrJob, "agree on one job"},
 	{"refused", hushsum.ErrRefused, "ask who runs the coordinator"},
 	{"peer", hushsum.ErrPeer, "compare the coordinator's key and the roster by a way of your own"},
 	{"old-state", hushsum.ErrOldState, "bring it back, or give least_number and spent if it is lost"},
@@ -229,7 +229,7 @@ func requestError(advice, reason string, a ...any) error {
 	return fault.New(ErrRequest, advice, reason, a...)
 }
 
-// objectError says that something is not there.
+// objectError says that something is not found.
 func objectError(noun string, id uint64) error {
 	return fault.New(ErrObject, "make it again, or load its saved state",
 		"there is no %s %d: it was closed, or is another process's", noun, id)

@@ -271,7 +271,7 @@ func fillOneshot(t *testing.T, s *sidecar) {
 }
 
 // oneshotBlobs gives a call as many blobs as it takes, of which b is the one that matters:
-// by its first byte it is what a party or the server has really sent, changed by the rest.
+// by its first byte it holds what a party or the server has really sent, changed by the rest.
 func oneshotBlobs(r *request, b []byte) {
 	f, key := &oneshotFixture, make([]byte, 32)
 	kind := byte(0)

@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
-// goldenRecord is a record of the reference values that stand beside the checkout.
+// goldenRecord is a record of the reference values that stand next to the checkout.
 type goldenRecord struct {
 	Mechanism string
 	Quantity  string
@@ -90,7 +90,7 @@ func (r *goldenRecord) goldenCase() (c goldenCase, ok bool) {
 	return goldenCase{with, m, rounds, delta}, true
 }
 
-// goldenValue is what other languages compare with: the same case by package
+// goldenValue holds what other languages compare with: the same case by package
 // accounting, without a sidecar, each bound in hexadecimal.
 type goldenValue struct {
 	With  map[string]any `json:"with"`
@@ -104,7 +104,7 @@ type goldenValue struct {
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "shared", "golden", "*.json"))
 	if err != nil || len(files) == 0 {
-		t.Skip("the reference values are not beside the checkout")
+		t.Skip("the reference values are not next to the checkout")
 	}
 	c := start(t)
 	seen := make(map[string]bool)

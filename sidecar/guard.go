@@ -21,7 +21,7 @@ type account struct {
 	party [ed25519.PublicKeySize]byte
 }
 
-// counted is what a guard has counted, see drive.Guard.
+// counted holds what a guard has counted, see drive.Guard.
 type counted struct {
 	last, count uint64
 }
@@ -32,7 +32,7 @@ func spent(settled *hushsum.Settled, round uint64) counted {
 	return counted{round, min(round, uint64(settled.Submissions()))}
 }
 
-// and is what was counted by one of two that know a party.
+// and returns what was counted by one of two that know a party.
 func (c counted) and(other counted) counted {
 	return counted{max(c.last, other.last), max(c.count, other.count)}
 }
@@ -50,8 +50,8 @@ func (g *guard) counted() counted {
 	return counted{g.of.Last(), g.of.Count()}
 }
 
-// submit has work make a submission, and count it in next: that is what the guard has counted
-// from then on, unless work fails. Nothing can leave then, and nothing is counted.
+// submit has work make a submission, and count it in next: next replaces what the guard has
+// counted from then on, unless work fails. Nothing can leave then, and nothing is counted.
 func (g *guard) submit(work func(next *drive.Guard) error) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -120,7 +120,7 @@ func checkSpent(settled *hushsum.Settled, round uint64) (counted, error) {
 	return spent(settled, round), nil
 }
 
-// uncounted is what is known of a state that counted nothing: each round up to one that its
+// uncounted returns what is known of a state that counted nothing: each round up to one that its
 // party was in counts as spent.
 func uncounted(settled *hushsum.Settled, round uint64) counted {
 	return spent(settled, min(round, uint64(settled.Rounds())))

@@ -23,7 +23,7 @@ var jobCalls = map[string]handler{
 	"job.stop":       stopJob,
 }
 
-// job is a Participant or a Coordinator that runs beside the calls. The program asks
+// job is a Participant or a Coordinator that runs next to the calls. The program asks
 // for what is next (job.next waits for it), works, and answers.
 type job struct {
 	cancel context.CancelFunc
@@ -35,7 +35,7 @@ type job struct {
 	handed chan<- jobAnswer
 }
 
-// jobEvent is what happens in a job.
+// jobEvent reports what happens in a job.
 type jobEvent struct {
 	jobEventJSON
 	blobs  [][]byte
@@ -210,11 +210,11 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 	identity := ed25519.NewKeyFromSeed(seed)
 	dialer := &hushsum.TCPDialer{Address: with.Address, Identity: identity, Coordinator: coordinator}
 	if with.Member {
-		return s.help(r, &hushsum.Member{Plan: settled, Identity: identity, Dialer: dialer},
+		return s.help(r, &hushsum.Member{Job: settled, Identity: identity, Dialer: dialer},
 			with.storeParameters)
 	}
 	p := &hushsum.Participant{
-		Plan:        settled,
+		Job:         settled,
 		Identity:    identity,
 		LeastNumber: with.Least,
 		Spent:       with.Spent,
@@ -275,7 +275,7 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 func (s *sidecar) help(
 	r *request, m *hushsum.Member, where storeParameters,
 ) (any, [][]byte, error) {
-	one := m.Plan.Oneshot()
+	one := m.Job.Oneshot()
 	if one == nil {
 		return nil, nil, fieldError("member", "take part as a party",
 			"the job's sums are pairwise, and have no committee")
@@ -342,7 +342,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 			with.StepTime)
 	}
 	c := &hushsum.Coordinator{
-		Plan:     settled,
+		Job:      settled,
 		StepTime: time.Duration(with.StepTime * float64(time.Second)),
 	}
 	if err := begin(c, r.blobs[1], with.Apply, with.State != ""); err != nil {
@@ -410,7 +410,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 
 // begin sets what a coordinator begins with, and who makes the next models.
 func begin(c *hushsum.Coordinator, first blob, program, stored bool) (err error) {
-	s := c.Plan
+	s := c.Job
 	switch {
 	case !s.Trains() && len(first.bytes) > 0:
 		c.Model, err = modelOf(s, first)
@@ -431,7 +431,7 @@ func begin(c *hushsum.Coordinator, first blob, program, stored bool) (err error)
 	return err
 }
 
-// jobCall is what calls on a job have.
+// jobCall holds the arguments of calls on a job.
 type jobCall struct {
 	Job    uint64 `json:"job"`
 	Absent string `json:"absent"` // why there is no vector; empty: there is one

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Memory is what a program and its sidecar have both mapped, to pass arrays in. The zero
+// Memory is memory that a program and its sidecar have both mapped, to pass arrays in. The zero
 // Memory is none. It must not be copied.
 type Memory struct{ shared *mapping }
 

@@ -109,7 +109,7 @@ func (s *sidecar) addServer(
 	return o.state(id), nil, nil
 }
 
-// serverCall is what a call on a server has beside its blobs.
+// serverCall holds the arguments of a call on a server, apart from its blobs.
 type serverCall struct {
 	Server  uint64 `json:"server"`
 	Party   *int   `json:"party"`   // roster index
@@ -119,7 +119,7 @@ type serverCall struct {
 	Numbers   string `json:"numbers"` // of a mean
 }
 
-// step is what a call on a server comes to.
+// step holds what a call on a server comes to.
 type step struct {
 	to     []int
 	blobs  [][]byte

@@ -280,7 +280,7 @@ func settlePlan(s *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.take(&with, 0); err != nil {
 		return nil, nil, err
 	}
-	p, err := hushsum.ParsePlan(with.Plan)
+	p, err := declared.ParsePlan(with.Plan)
 	if err != nil {
 		return nil, nil, err
 	}

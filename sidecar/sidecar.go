@@ -192,7 +192,7 @@ func freed(bytes int) {
 	}
 }
 
-// helloJSON is what the sidecar says of itself.
+// helloJSON states what the sidecar says of itself.
 type helloJSON struct {
 	Version int `json:"version"`
 	Process int `json:"process"`

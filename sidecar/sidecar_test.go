@@ -30,7 +30,7 @@ type client struct {
 	end  chan error
 }
 
-// stream is what a sidecar reads from and writes to.
+// stream joins what a sidecar reads from and writes to.
 type stream struct {
 	io.Reader
 	io.Writer
@@ -56,7 +56,7 @@ func start(t *testing.T) *client {
 	return c
 }
 
-// answer is what comes back.
+// answer holds what comes back.
 type answer struct {
 	ID     uint64          `json:"id"`
 	Result json.RawMessage `json:"result"`
@@ -273,6 +273,10 @@ func TestRefusals(t *testing.T) {
 		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"scale":1}`, nil, "request",
 			"twice"},
 		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"rate":2}`, nil, "request", "rate"},
+		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"unit":"patient"}`, nil, "request",
+			"unit"},
+		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":1,"participations":3,"of":2}`, nil,
+			"request", "3 of 2"},
 		{"account.epsilon", `{"mechanism":"gaussian","noise_multiplier":"1"}`, nil, "request",
 			"takes a number"},
 		{"account.calibrate", `{"mechanism":"gaussian","epsilon":1,"find":"x"}`, nil, "request", "find"},
@@ -404,7 +408,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// Whom an error is of is told beside its kind.
+// The party that an error is about is told with its kind.
 func TestFaultNames(t *testing.T) {
 	party := func(f *faultJSON) int {
 		if f.Party == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// The state of a party that has submitted goes with the submission, which is no part of
-// what package protocol saves, and neither is what its guard has counted. Both are nothing to
-// be sealed; the tag is so that all are of one party and one step.
+// The state of a party that has submitted goes with the submission, and with what its guard has
+// counted: package protocol saves neither. Neither needs to be sealed; the tag shows that all are
+// of one party and one step.
 //
 //	u64 last, u64 count, u32 length, the sealed state, the submission, HMAC-SHA256 over all that
 //
@@ -26,7 +26,7 @@ const (
 	labelUncounted = "hushsum/2 sidecar saved party"
 )
 
-// savedParty is what a saved state has.
+// savedParty holds the fields of a saved state.
 type savedParty struct {
 	counted   counted
 	uncounted bool   // it is of a release that counted nothing

@@ -78,7 +78,7 @@ func (v *vectorCall) message(s *hushsum.Settled, vector []byte) (m hushsum.Messa
 }
 
 // encoding returns what turns a vector into a submission for a round. A vector that is all that is
-// sent stays where it is; who changes it meanwhile garbles a sum by its own input.
+// sent stays where it is; a program that changes it meanwhile garbles a sum by its own input.
 func (v *vectorCall) encoding(
 	s *hushsum.Settled, broadcast [32]byte, vector []byte,
 ) (func(*masking.Vector) error, error) {

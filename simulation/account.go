@@ -7,7 +7,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 )
 
-// account is what a run with noise has spent of every party's privacy; nil: there is no
+// account records what a run with noise has spent of every party's privacy; nil: there is no
 // noise.
 type account struct {
 	ledger *accounting.Ledger // nil: there is no limit
@@ -53,7 +53,7 @@ func (a *account) spend() (server, public accounting.Spent, err error) {
 	return a.spent()
 }
 
-// spent is what all rounds until now have spent.
+// spent returns what all rounds until now have spent.
 func (a *account) spent() (server, public accounting.Spent, err error) {
 	if a != nil {
 		return a.round.Views(a.rounds, a.delta)

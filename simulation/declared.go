@@ -126,7 +126,7 @@ func checkDeclared(j *job.Job, parties int) error {
 		{j.Sum.Buffer > 0, "sum.buffer", "leave it out", "all parties are equally fast here"},
 		{j.Sum.Sparse && j.Sum.Degree == 0, "sum.degree", "write it", "it is not worked out here"},
 		{j.Parties.Participations > 0 && (j.World.Fidelity == "" || j.World.Fidelity == "messages"),
-			"parties.participations", `write world.fidelity = "ring"`,
+			"parties.participations", `write world.fidelity = "ring", or a [[world.link]] for virtual time`,
 			"the schedule of messages is fixed when a session is set up"},
 		{j.World.Drop > 0 && j.World.Seed != 0 && j.World.Seed != j.Seed, "world.seed",
 			"leave it out", "drop-outs are drawn by seed here"},
@@ -138,68 +138,17 @@ func checkDeclared(j *job.Job, parties int) error {
 	return nil
 }
 
-// mistake names the job's field for an option.
+// mistake places an option's mistake in the job.
 func mistake(j *job.Job, err error) error {
 	var e *job.ConfigError
 	if !errors.As(err, &e) {
 		return err
 	}
-	path := pathOf[e.Path]
-	if path == "" {
+	path := e.Path
+	if path < "a" { // an option that no job has
 		path = "world"
 	}
 	found := j.Mistake(path, e.Advice, "%s", e.Reason)
 	found.Err = err
 	return found
-}
-
-// pathOf is the field of a job that sets an option.
-var pathOf = map[string]string{
-	"Parties":               "parties.count",
-	"PerRound":              "parties.per_round",
-	"Participations":        "parties.participations",
-	"Rounds":                "rounds",
-	"Model":                 "model.name",
-	"Local.Steps":           "training.steps",
-	"Local.Epochs":          "training.epochs",
-	"Local.Batch":           "training.batch",
-	"Local.Rate":            "training.rate",
-	"Local.Momentum":        "training.momentum",
-	"Local.WeightDecay":     "training.weight_decay",
-	"Client.Kind":           "training.rule",
-	"Client.Mu":             "training.mu",
-	"Client.Beta":           "training.beta",
-	"Client.Fresh":          "training.variates",
-	"Server":                "server.rate",
-	"Models":                "training.submit",
-	"Mask":                  "training.mask",
-	"MaxSamples":            "sum.max_weight",
-	"Clip":                  "privacy.clip",
-	"Clip.Norm":             "privacy.clip",
-	"Clip.Adaptive":         "privacy.clip_quantile",
-	"Range":                 "sum.range",
-	"FractionBits":          "sum.fraction_bits",
-	"Sum":                   "world.fidelity",
-	"Drop":                  "world.drop",
-	"LostRounds":            "world.lost_rounds",
-	"Hidden":                "parties.hidden",
-	"Oneshot":               "sum.protocol",
-	"Oneshot.Members":       "sum.members",
-	"Recovery":              "parties.drop_out",
-	"Recovery.Adversary":    "sum.adversary",
-	"Recovery.MinSurvivors": "parties.drop_out",
-	"Colluders":             "parties.colluders",
-	"Average":               "server.average",
-	"Records":               "privacy.unit",
-	"Records.Count":         "privacy.records",
-	"Records.Rate":          "training.batch",
-	"Noise":                 "privacy.noise",
-	"Noise.Family":          "privacy.noise",
-	"Noise.Multiplier":      "privacy.multiplier",
-	"Noise.Clip":            "privacy.clip",
-	"Noise.Bits":            "privacy.bits",
-	"Budget.Epsilon":        "privacy.epsilon",
-	"Budget.Delta":          "privacy.delta",
-	"SignShare":             "privacy.sign_share",
-	"Factorise":             "privacy.factorise",
 }

@@ -4,8 +4,8 @@
 //
 // [Run] trains any model by any of the papers' rules, over one kind of [Sum]: in the
 // clear, through the private sum, or through its encoding and noise without the
-// messages. Beside it the same may run in the clear, from the same seeds and data
-// (Options.Beside): the difference is what privacy cost the model. What it cost the
+// messages. Next to it the same may run in the clear, from the same seeds and data
+// (Options.Beside): the difference shows what privacy cost the model. What it cost the
 // parties and the server is measured, in bytes and in time.
 //
 // [Personal] trains models that differ from party to party: each keeps parameters of
@@ -24,7 +24,7 @@
 //
 // With Options.Recovery parties may drop out: Options.Drop says how many do, of
 // every round, at random moments. The sum, and the training in the clear, is then
-// over those who submitted; who dropped out is invited back for the next round. A
+// over those who submitted; a party that dropped out is invited back for the next round. A
 // round with too few parties left is lost, and training goes on with the old
 // model. Sums that are not Private lose that part of their messages, and
 // Options.LostRounds as a whole.
@@ -33,10 +33,10 @@
 // share of noise, enough for differential privacy even if colluders take theirs out
 // again: see package privacy, and [Options.Release] for what a run asks of it. The
 // numbers are settled as those of any job are, by Terms of package hushsum: encoding,
-// sessions, ledger. Without noise sums are of fixed-point numbers, exactly, and so are no
-// plan's, which clips and rotates. The
-// training in the clear is then over clipped updates too, so that the difference is
-// what rounding and noise cost.
+// sessions, ledger. Without noise sums are of fixed-point numbers, exactly, and differ
+// from those of a plan, which clips and rotates. The
+// training in the clear is then over clipped updates too, so that the difference
+// shows what rounding and noise cost.
 //
 // Keys, noise and draws that must be secret come from crypto/rand, everything else
 // from Seed: two runs with the same options give the same models, but for noise,

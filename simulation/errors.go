@@ -1,47 +1,26 @@
 package simulation
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/privacy"
 )
 
-// bad names the option that is unusable, as in "Recovery.MinSurvivors", by its Path.
-func bad(option, advice, reason string, a ...any) error {
-	return &job.ConfigError{Path: option, Reason: fmt.Sprintf(reason, a...), Advice: advice}
+// bad names the option that is unusable, by the field of a job that sets it or by its own name
+// where none does.
+func bad(path, advice, reason string, a ...any) error {
+	return &job.ConfigError{Path: path, Reason: fmt.Sprintf(reason, a...), Advice: advice}
 }
 
 // because makes one of another package's error.
-func because(option string, err error) error {
-	return &job.ConfigError{Path: option, Reason: fault.Reason(err), Err: err}
+func because(path string, err error) error {
+	return &job.ConfigError{Path: path, Reason: fault.Reason(err), Err: err}
 }
 
-// ofPrivacy says what package privacy found in the words of Options.
+// ofPrivacy names the job's field for that of package privacy. Options give the multiplier.
 func ofPrivacy(err error) error {
-	var found *privacy.ConfigError
-	if !errors.As(err, &found) {
-		return err
-	}
-	field := found.Field
-	switch {
-	case field == "Contributors.Parties":
-		field = "Parties"
-	case field == "Contributors.Colluders":
-		field = "Colluders"
-	case field == "Contributors.MinSurvivors":
-		field = "Recovery.MinSurvivors"
-	case field == "Dimension":
-		field = "Model"
-	case field == "Rate":
-		field = "PerRound"
-	case strings.HasPrefix(field, "Signs"):
-		field = "SignShare"
-	}
-	return &job.ConfigError{Path: field, Reason: found.Reason, Advice: found.Advice, Err: found}
+	return (&job.Job{Privacy: job.Privacy{Multiplier: 1}}).MistakeOf(err)
 }
 
 // RoundError says in which round, and with which party, a run failed. It unwraps

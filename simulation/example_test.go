@@ -25,7 +25,7 @@ func dealt(parties int) ([]*learning.Dataset, *learning.Dataset, error) {
 }
 
 // Ten parties with unlike numbers of rows train for three rounds through the private
-// sum, beside the same training in the clear.
+// sum, next to the same training in the clear.
 func Example() {
 	parties, test, err := dealt(10)
 	if err != nil {

@@ -52,7 +52,7 @@ func (o *Options) newLanes(session protocol.Config) (*lanes, error) {
 func (o *Options) newNoisyLanes(
 	shape job.LaneOptions, release *privacy.Release, session protocol.Config,
 ) (*lanes, error) {
-	terms := hushsum.Terms{Release: *release, Budget: o.Budget, Session: session}
+	terms := job.Terms{Release: *release, Budget: o.Budget, Session: session}
 	settled, err := terms.Settle()
 	if err != nil {
 		return nil, ofPrivacy(err)

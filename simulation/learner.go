@@ -50,7 +50,7 @@ func (o *Options) training() training.Options {
 	return t
 }
 
-// newBeside makes the learner of the training in the clear beside this one: without
+// newBeside makes the learner of the training in the clear next to this one: without
 // noise, but clipped alike.
 func newBeside(o *Options) *learner {
 	c := *o

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
@@ -104,14 +103,14 @@ func TestLossesOptions(t *testing.T) {
 		path   string
 		change func(x *Options)
 	}{
-		"unprepared": {"Drop", func(x *Options) { x.Recovery = nil }},
-		"too many":   {"Drop", func(x *Options) { x.Drop = 0.51 }},
-		"protocol":   {"Recovery", func(x *Options) { x.Recovery.Threshold = 3 }},
-		"least":      {"Recovery", func(x *Options) { x.Recovery.MinSurvivors = -1 }},
-		"most":       {"Recovery.MinSurvivors", func(x *Options) { x.Recovery.MinSurvivors = 7 }},
-		"negative":   {"LostRounds", func(x *Options) { x.LostRounds = -1 }},
-		"all":        {"LostRounds", func(x *Options) { x.LostRounds = x.Rounds }},
-		"private": {"LostRounds", func(x *Options) {
+		"unprepared": {"world.drop", func(x *Options) { x.Recovery = nil }},
+		"too many":   {"world.drop", func(x *Options) { x.Drop = 0.51 }},
+		"protocol":   {"parties.drop_out", func(x *Options) { x.Recovery.Threshold = 3 }},
+		"least":      {"parties.drop_out", func(x *Options) { x.Recovery.MinSurvivors = -1 }},
+		"most":       {"parties.drop_out", func(x *Options) { x.Recovery.MinSurvivors = 7 }},
+		"negative":   {"world.lost_rounds", func(x *Options) { x.LostRounds = -1 }},
+		"all":        {"world.lost_rounds", func(x *Options) { x.LostRounds = x.Rounds }},
+		"private": {"world.lost_rounds", func(x *Options) {
 			x.Sum, x.LostRounds, x.Recovery, x.Drop = Private, 1, nil, 0
 		}},
 	} {
@@ -123,7 +122,7 @@ func TestLossesOptions(t *testing.T) {
 		}
 		c.change(&x)
 		var wrong *job.ConfigError
-		if err := x.Validate(); !errors.As(err, &wrong) || !strings.HasSuffix(wrong.Path, c.path) {
+		if err := x.Validate(); !errors.As(err, &wrong) || wrong.Path != c.path {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -144,19 +144,19 @@ func TestNoiseOptions(t *testing.T) {
 		is     error // or nil
 		late   bool  // not found by Validate
 	}{
-		{"no law", func(o *Options) { o.Noise.Family = 0 }, "Noise.Family", nil, false},
-		{"no noise", func(o *Options) { o.Noise.Multiplier = 0 }, "Noise.Multiplier", nil, false},
-		{"clip NaN", func(o *Options) { o.Noise.Clip = math.NaN() }, "Noise.Clip", nil, false},
-		{"0 bits", func(o *Options) { o.Noise.Bits = 0 }, "Noise.Bits", nil, false},
-		{"2 bits", func(o *Options) { o.Noise.Bits = 2 }, "Noise.Bits", aggregation.ErrBits, true},
+		{"no law", func(o *Options) { o.Noise.Family = 0 }, "privacy.noise", nil, false},
+		{"no noise", func(o *Options) { o.Noise.Multiplier = 0 }, "privacy.multiplier", nil, false},
+		{"clip NaN", func(o *Options) { o.Noise.Clip = math.NaN() }, "privacy.clip", nil, false},
+		{"0 bits", func(o *Options) { o.Noise.Bits = 0 }, "privacy.bits", nil, false},
+		{"2 bits", func(o *Options) { o.Noise.Bits = 2 }, "privacy.bits", aggregation.ErrBits, true},
 		{"wide", func(o *Options) {
 			o.Noise.Family, o.Noise.Bits, o.Noise.Multiplier = accounting.FamilyDiscreteLaplace, 64, 1e7
-		}, "Noise.Bits", noise.ErrTooLarge, true},
-		{"narrow", func(o *Options) { o.Noise.Multiplier = 1e-12 }, "Noise.Multiplier", nil, true},
-		{"budget", func(o *Options) { o.Budget.Epsilon = -1 }, "Budget.Epsilon", nil, false},
-		{"delta", func(o *Options) { o.Budget.Delta = 2 }, "Budget.Delta", nil, false},
+		}, "privacy.bits", noise.ErrTooLarge, true},
+		{"narrow", func(o *Options) { o.Noise.Multiplier = 1e-12 }, "privacy.multiplier", nil, true},
+		{"budget", func(o *Options) { o.Budget.Epsilon = -1 }, "privacy.epsilon", nil, false},
+		{"delta", func(o *Options) { o.Budget.Delta = 2 }, "privacy.delta", nil, false},
 		{"sparse", func(o *Options) { o.Recovery = &protocol.Recovery{Adversary: protocol.CuriousServer, Degree: 4} },
-			"Recovery.Degree", nil, false},
+			"sum.degree", nil, false},
 	} {
 		o := noisy(t, DefaultNoise())
 		if c.name == "sparse" {
@@ -190,7 +190,7 @@ func TestNoiseOptions(t *testing.T) {
 	}
 }
 
-// A round of secret coins for which nobody is drawn is noise alone, and beside it, in the clear,
+// A round of secret coins for which nobody is drawn is noise alone, and next to it, in the clear,
 // nothing.
 func TestNobodyDrawn(t *testing.T) {
 	parties, test := declaredRows(t)

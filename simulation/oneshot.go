@@ -23,8 +23,8 @@ import (
 // it submitted is noticed.
 type Oneshot struct {
 	Members int // of the committee, 4 to 255; 0: 13
-	// Faults is how many members may collude, lie or be silent; 0: a fourth of those
-	// beside one.
+	// Faults is how many members may collude, lie or be silent; 0: a fourth of all
+	// but one.
 	Faults  int
 	Covered bool        // see oneshot.Terms
 	KEM     oneshot.KEM // of the members' keys
@@ -49,7 +49,7 @@ func (o Oneshot) withDefaults() Oneshot {
 	return o
 }
 
-// Committee is what the members did in a run, all rounds together: one member, the mean
+// Committee reports what the members did in a run, all rounds together: one member, the mean
 // over all.
 type Committee struct {
 	Members   int           // 0: there was no committee
@@ -110,13 +110,13 @@ func newOneshotSums(
 	}
 	memberName := func(k int) string { return fmt.Sprintf("member-%d", k+1) }
 	if s.config.Committee, s.signers, err = newRoster(how.Members, memberName); err != nil {
-		return nil, because("Oneshot.Members", err)
+		return nil, because("sum.members", err)
 	}
 	if _, err := s.config.Parameters(); err != nil {
 		if noisy != nil {
-			return nil, because("Noise.Multiplier", err)
+			return nil, because("privacy.multiplier", err)
 		}
-		return nil, because("Oneshot", err)
+		return nil, because("sum.protocol", err)
 	}
 	s.committee.Members = how.Members
 	return s, nil

@@ -37,7 +37,7 @@ func TestOneshot(t *testing.T) {
 	}
 }
 
-// TestOneshotNoise: the noise of the masks is what is accounted, and the sum has it.
+// TestOneshotNoise: the noise of the masks is accounted, and the sum has it.
 func TestOneshotNoise(t *testing.T) {
 	n := DefaultNoise()
 	n.Multiplier = 2

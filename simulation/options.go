@@ -38,7 +38,7 @@ type Options struct {
 	Mask   aggregation.GradientMask
 	Clip   training.Clipping
 	// MaxSamples, if above 0, weighs what parties submit by their numbers of rows, which
-	// they submit beside it; a party with more rows counts as one with MaxSamples. Without
+	// they submit with it; a party with more rows counts as one with MaxSamples. Without
 	// Noise the sums are of n·x and n, exactly: see aggregation.FedAvg; with it, see
 	// aggregation.WeightedVector. Signs, votes, gradients and control variates have equal weight
 	// in any case. 0: so has all.
@@ -118,14 +118,14 @@ type Options struct {
 	// Rows that do not fit the model end a run before its first round. Other failures,
 	// and what Round tells of single parties, are the experimenter's.
 	Noise *privacy.Noise
-	// Budget is what Noise may spend of every party's privacy: a run ends before the
+	// Budget limits what Noise may spend of every party's privacy: a run ends before the
 	// round that would take a party over it. Without an Epsilon there is no limit.
 	Budget privacy.Budget
 	// SignShare is the part of the privacy budget 1/z² that the sums of signs get if
 	// there are both noise and a mask, above 0 and below 1; 0: a half.
 	SignShare float64
 
-	// Beside has the same training run in the clear beside it: the same seeds, the same
+	// Beside has the same training run in the clear next to it: the same seeds, the same
 	// parties in every round, updates clipped alike, neither rounding nor noise. It has
 	// no part in what is accounted.
 	Beside bool
@@ -232,7 +232,7 @@ func (o Options) EffectiveRecovery() (*protocol.Recovery, error) {
 // with a [job.ConfigError], also without Noise.
 func (o Options) Release() (*privacy.Release, error) {
 	if o.Noise == nil {
-		return nil, bad("Noise", "set it", "there is none, and without it there is no bound")
+		return nil, bad("privacy.noise", "set it", "there is none, and without it there is no bound")
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err

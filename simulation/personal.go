@@ -248,9 +248,9 @@ type PersonalRound struct {
 	// Kept is the mean over parties of the share of weights that they keep, of those that
 	// can be pruned; Common the share of coordinates that are in the sums.
 	Kept, Common float64
-	// SparseBytes is what the parties of the sum would send together if each sent the
+	// SparseBytes counts what the parties of the sum would send together if each sent the
 	// weights that it keeps, 4 bytes each, and nothing hid which those are: the thesis's
-	// count. MaskedBytes is what they send in packed lanes under masks, and BytesUp what
+	// count. MaskedBytes counts what they send in packed lanes under masks, and BytesUp what
 	// they do send, messages and all, in Private sums.
 	SparseBytes, MaskedBytes, BytesUp int64
 

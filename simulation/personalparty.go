@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-// received is what party k makes of a model of the server's: its own parameters in
+// received returns what party k makes of a model of the server's: its own parameters in
 // their places and zeros where it has pruned.
 func (x *personal) received(k int, model []float64) []float64 {
 	w := slices.Clone(model)

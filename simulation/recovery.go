@@ -21,7 +21,7 @@ func effectiveRecovery(
 	}
 	config, err := sessionOf(parties)
 	if err != nil {
-		return nil, because("Parties", err)
+		return nil, because("parties.count", err)
 	}
 	effective := func(r protocol.Recovery, colluders int) (*protocol.Recovery, error) {
 		config.Recovery, config.Colluders = &r, colluders
@@ -37,7 +37,7 @@ func effectiveRecovery(
 	try.MinSurvivors = 0
 	if r, failed := effective(try, colluders); failed == nil {
 		return nil, &job.ConfigError{
-			Path:   "Recovery.MinSurvivors",
+			Path:   "parties.drop_out",
 			Reason: fmt.Sprintf("%d is outside %d to %d", recovery.MinSurvivors, r.MinSurvivors, parties),
 			Advice: fmt.Sprintf("use 0 for the least that withstands a %v and %d colluders", r.Adversary,
 				colluders),
@@ -53,13 +53,13 @@ func effectiveRecovery(
 	}
 	if most >= 0 {
 		return nil, &job.ConfigError{
-			Path:   "Colluders",
+			Path:   "parties.colluders",
 			Reason: fmt.Sprintf("%d is outside 0 to %d", colluders, most),
-			Advice: fmt.Sprintf("that is what %d parties withstand with a %v", parties, recovery.Adversary),
+			Advice: fmt.Sprintf("%d parties withstand so many with a %v", parties, recovery.Adversary),
 			Err:    err,
 		}
 	}
-	return nil, because("Recovery", err)
+	return nil, because("parties.drop_out", err)
 }
 
 // sessionOf returns the configuration of some session of n parties: whether

@@ -299,16 +299,16 @@ func TestRecoveryOptions(t *testing.T) {
 		field  string
 		says   string
 	}{
-		{func(o *Options) { o.Recovery = nil }, "Drop", "every party must submit"},
-		{func(o *Options) { o.Drop = 10 }, "Drop", "from 0 to 1"},
-		{func(o *Options) { o.Drop = -0.1 }, "Drop", "from 0 to 1"},
-		{func(o *Options) { o.Drop = math.NaN() }, "Drop", "from 0 to 1"},
-		{func(o *Options) { o.Recovery.MinSurvivors = 7 }, "Recovery.MinSurvivors", "7 is outside 8 to 10"},
-		{func(o *Options) { o.Recovery.MinSurvivors = 11 }, "Recovery.MinSurvivors", "11 is outside 8 to 10"},
-		{func(o *Options) { o.Recovery.MinSurvivors = -1 }, "Recovery.MinSurvivors", "-1 is outside 8 to 10"},
-		{func(o *Options) { o.Colluders = 9 }, "Colluders", "9 is outside 0 to "},
-		{func(o *Options) { o.Colluders = -1 }, "Colluders", "-1 is outside 0 to "},
-		{func(o *Options) { o.Recovery.Degree = 4 }, "Recovery", "sparse"},
+		{func(o *Options) { o.Recovery = nil }, "world.drop", "every party must submit"},
+		{func(o *Options) { o.Drop = 10 }, "world.drop", "from 0 to 1"},
+		{func(o *Options) { o.Drop = -0.1 }, "world.drop", "from 0 to 1"},
+		{func(o *Options) { o.Drop = math.NaN() }, "world.drop", "from 0 to 1"},
+		{func(o *Options) { o.Recovery.MinSurvivors = 7 }, "parties.drop_out", "7 is outside 8 to 10"},
+		{func(o *Options) { o.Recovery.MinSurvivors = 11 }, "parties.drop_out", "11 is outside 8 to 10"},
+		{func(o *Options) { o.Recovery.MinSurvivors = -1 }, "parties.drop_out", "-1 is outside 8 to 10"},
+		{func(o *Options) { o.Colluders = 9 }, "parties.colluders", "9 is outside 0 to "},
+		{func(o *Options) { o.Colluders = -1 }, "parties.colluders", "-1 is outside 0 to "},
+		{func(o *Options) { o.Recovery.Degree = 4 }, "parties.drop_out", "sparse"},
 	} {
 		o := recovering(t, 0.1)
 		c.change(&o)
@@ -319,7 +319,7 @@ func TestRecoveryOptions(t *testing.T) {
 			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("want %q about %s, got %v", c.says, c.field, err)
 		}
-		if strings.HasPrefix(c.field, "Recovery") && !errors.Is(err, protocol.ErrConfig) {
+		if c.field == "parties.drop_out" && !errors.Is(err, protocol.ErrConfig) {
 			t.Errorf("%v does not unwrap to protocol.ErrConfig", err)
 		}
 	}

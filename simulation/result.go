@@ -9,7 +9,7 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Cost is what a part of a run took. Bytes and the times of parties are of one
+// Cost states what a part of a run took. Bytes and the times of parties are of one
 // party, the mean over all of the round, drop-outs included; the server's time is for all
 // parties together. All but Train are of Private sums.
 type Cost struct {
@@ -59,7 +59,7 @@ type RoundResult struct {
 	Lost error
 
 	// Test judges the model, and Clear the one from the same training in the clear, on
-	// the rounds that EvaluateEvery says; else they are nil. Clear is also without
+	// the rounds that EvaluateEvery says; else they are nil. Clear is also nil without
 	// Beside.
 	Test, Clear *learning.Matrix
 	// MaxAbsDiff is the largest difference between a weight of the one model and the
@@ -72,8 +72,8 @@ type RoundResult struct {
 	// model, a mean, 0 in the first round. Left and Spread are ᾱ and the mean of |α_i − ᾱ|
 	// of aggregation.ClipSpread; 1 and 0 without clipping. Largest is the largest
 	// magnitude of a coordinate that any party submitted: how far the sum was from
-	// saturation at Range, which noise has no use for. All are what an experimenter
-	// sees, and nothing protects them.
+	// saturation at Range, which noise has no use for. An experimenter sees
+	// all of them, and nothing protects them.
 	MeanNorm, MaxNorm float64
 	Clipped           float64
 	ClipNorm          float64
@@ -90,7 +90,7 @@ type RoundResult struct {
 	// Exchanges is how many sums the round took: two for FedGA and fresh variates.
 	Exchanges int
 
-	// Server and Public are what the rounds until now, this one included, have
+	// Server and Public report what the rounds until now, this one included, have
 	// spent of every party's privacy, against the two adversaries, at Budget.Delta.
 	// Without noise there is no bound: Upper is +Inf. A lost round counts.
 	Server, Public accounting.Spent
@@ -108,13 +108,13 @@ type Result struct {
 	// without Beside; the first ones until a round has a sum.
 	Model, Clear []float64
 
-	// Committee is what the members did, with Options.Oneshot.
+	// Committee reports what the members did, with Options.Oneshot.
 	Committee Committee
 
 	// Stopped is nil, or why the run ended before all rounds: the next one would
 	// have taken every party over Budget.
 	Stopped *accounting.OverBudget
-	// Server and Public are what all rounds that began have spent, also one that
+	// Server and Public report what all rounds that began have spent, also one that
 	// failed; +Inf without noise.
 	Server, Public accounting.Spent
 }

@@ -50,7 +50,7 @@ func TestFailedRoundIsCharged(t *testing.T) {
 	}
 }
 
-// done is what a run did until it failed.
+// done returns what a run did until it failed.
 func done(t *testing.T, err error) *Result {
 	t.Helper()
 	var failed *RoundError

@@ -36,7 +36,7 @@ type session struct {
 	worked time.Duration
 }
 
-// turn is what one party did in one round.
+// turn records what one party did in one round.
 type turn struct {
 	part bool // it was told of the round
 	cost Cost

@@ -59,7 +59,7 @@ func averaging(parties []*learning.Dataset, test *learning.Dataset) Options {
 // small returns options that run in a few milliseconds.
 func small(t testing.TB) Options { return averaging(census(t, 800, 5, 60)) }
 
-// withoutModel is what a result keeps of a round.
+// withoutModel returns what a result keeps of a round.
 func withoutModel(r RoundResult) RoundResult {
 	r.Model = nil
 	return r
@@ -212,30 +212,30 @@ func TestRunOptions(t *testing.T) {
 		change func(*Options)
 		field  string
 	}{
-		{func(o *Options) { *o = Options{} }, "Model"},
-		{func(o *Options) { o.Parties = o.Parties[:1] }, "Parties"},
-		{func(o *Options) { o.Parties = make([]*learning.Dataset, maxParties+1) }, "Parties"},
-		{func(o *Options) { o.Parties = append(o.Parties[:4:4], &learning.Dataset{}) }, "Parties"},
-		{func(o *Options) { o.Rounds = 0 }, "Rounds"},
-		{func(o *Options) { o.Local.Steps = -1 }, "Local.Steps"},
-		{func(o *Options) { o.Local.Rate = 0 }, "Local.Rate"},
-		{func(o *Options) { o.Local.Rate = math.NaN() }, "Local.Rate"},
-		{func(o *Options) { o.Local.Rate = math.Inf(1) }, "Local.Rate"},
+		{func(o *Options) { *o = Options{} }, "model.name"},
+		{func(o *Options) { o.Parties = o.Parties[:1] }, "parties.count"},
+		{func(o *Options) { o.Parties = make([]*learning.Dataset, maxParties+1) }, "parties.count"},
+		{func(o *Options) { o.Parties = append(o.Parties[:4:4], &learning.Dataset{}) }, "parties.count"},
+		{func(o *Options) { o.Rounds = 0 }, "rounds"},
+		{func(o *Options) { o.Local.Steps = -1 }, "training.steps"},
+		{func(o *Options) { o.Local.Rate = 0 }, "training.rate"},
+		{func(o *Options) { o.Local.Rate = math.NaN() }, "training.rate"},
+		{func(o *Options) { o.Local.Rate = math.Inf(1) }, "training.rate"},
 		{func(o *Options) { o.Local.Interrupt = func() error { return nil } }, "Local.Interrupt"},
-		{func(o *Options) { o.MaxSamples = -1 }, "MaxSamples"},
-		{func(o *Options) { o.Range = -1 }, "Range"},
-		{func(o *Options) { o.Range = math.Inf(1) }, "Range"},
-		{func(o *Options) { o.FractionBits = -1 }, "FractionBits"},
-		{func(o *Options) { o.FractionBits = 63 }, "FractionBits"},
-		{func(o *Options) { o.FractionBits = 55 }, "FractionBits"}, // would wrap
-		{func(o *Options) { o.Range = 1e300 }, "Range"},            // with any fraction bits
+		{func(o *Options) { o.MaxSamples = -1 }, "sum.max_weight"},
+		{func(o *Options) { o.Range = -1 }, "sum.range"},
+		{func(o *Options) { o.Range = math.Inf(1) }, "sum.range"},
+		{func(o *Options) { o.FractionBits = -1 }, "sum.fraction_bits"},
+		{func(o *Options) { o.FractionBits = 63 }, "sum.fraction_bits"},
+		{func(o *Options) { o.FractionBits = 55 }, "sum.fraction_bits"}, // would wrap
+		{func(o *Options) { o.Range = 1e300 }, "sum.range"},             // with any fraction bits
 		{func(o *Options) { o.Test = nil }, "Test"},
 		{func(o *Options) { o.Test = &learning.Dataset{X: []float64{1}, Features: 1, Labels: []int{1}} }, "Test"},
-		{func(o *Options) { o.Server.Rule = aggregation.RuleMomentum }, "Models"},
-		{func(o *Options) { o.Server.Rate = .5 }, "Models"},
-		{func(o *Options) { o.Mask = masks["soft"] }, "Models"},
-		{func(o *Options) { n := DefaultNoise(); o.Noise = &n }, "Models"},
-		{func(o *Options) { o.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1} }, "Clip.Kind"},
+		{func(o *Options) { o.Server.Rule = aggregation.RuleMomentum }, "training.submit"},
+		{func(o *Options) { o.Server.Rate = 0.5 }, "training.submit"},
+		{func(o *Options) { o.Mask = masks["soft"] }, "training.submit"},
+		{func(o *Options) { n := DefaultNoise(); o.Noise = &n }, "training.submit"},
+		{func(o *Options) { o.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1} }, "privacy.clip"},
 	} {
 		o := small(t)
 		c.change(&o)

@@ -13,14 +13,14 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// submission is what a party makes of the round's model.
+// submission holds what a party makes of the round's model.
 type submission struct {
 	values [][]uint64    // nil for Clear sums
 	train  time.Duration // of local training
 	aside  time.Duration // of what is no part of the sum, such as a comparison
 }
 
-// outcome is what a sum came to.
+// outcome holds what a sum came to.
 type outcome struct {
 	sum      [][]uint64 // nil if the round is lost; unless Private, not yet cut to the rings
 	included []int      // whose submissions are in the sum, with hidden coins those with luck
@@ -47,7 +47,7 @@ type summer struct {
 	blank   func() ([][]uint64, error) // what a party submits without luck, with hidden coins
 }
 
-// submitter is what a party does in a round, given by its index.
+// submitter does what a party does in a round, given by its index.
 type submitter = func(ctx context.Context, party int) (submission, error)
 
 // sum runs one round, of the given model. submit is called for every party that takes

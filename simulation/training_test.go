@@ -377,7 +377,7 @@ func TestTrainingHiddenNobody(t *testing.T) {
 			lost++
 		}
 	}
-	if lost == 0 || lost > 30 { // each with probability .088
+	if lost == 0 || lost > 30 { // each with probability 0.088
 		t.Errorf("%d of 60 rounds lost", lost)
 	}
 }
@@ -424,52 +424,55 @@ func TestTrainingStopIsJudged(t *testing.T) {
 
 func TestBadTrainings(t *testing.T) {
 	n := DefaultNoise()
-	for option, change := range map[string]func(*Options){
-		"Model":        func(x *Options) { x.Model = nil },
-		"Parties":      func(x *Options) { x.Parties = x.Parties[:1] },
-		"Test":         func(x *Options) { x.Test = nil },
-		"Rounds":       func(x *Options) { x.Rounds = 0 },
-		"PerRound":     func(x *Options) { x.PerRound = 7 },
-		"Local.Steps":  func(x *Options) { x.Local.Epochs, x.Local.Steps = 1, 1 },
-		"Local.Adjust": func(x *Options) { x.Local.Adjust = func(_, _ []float64) {} },
-		"Local.Momentum": func(x *Options) {
+	for _, c := range []struct {
+		option string
+		change func(x *Options)
+	}{
+		{"model.name", func(x *Options) { x.Model = nil }},
+		{"parties.count", func(x *Options) { x.Parties = x.Parties[:1] }},
+		{"Test", func(x *Options) { x.Test = nil }},
+		{"rounds", func(x *Options) { x.Rounds = 0 }},
+		{"parties.per_round", func(x *Options) { x.PerRound = 7 }},
+		{"training.steps", func(x *Options) { x.Local.Epochs, x.Local.Steps = 1, 1 }},
+		{"Local.Adjust", func(x *Options) { x.Local.Adjust = func(_, _ []float64) {} }},
+		{"training.momentum", func(x *Options) {
 			x.Client.Kind, x.Local.Momentum = training.SCAFFOLD, 0.9
-		},
-		"Client.Kind": func(x *Options) {
+		}},
+		{"training.rule", func(x *Options) {
 			x.Client.Kind = training.SCAFFOLD
 			x.Sum, x.Noise = Ring, &n
-		},
-		"Sum":            func(x *Options) { x.Noise = &n },
-		"Hidden":         func(x *Options) { x.Sum, x.Hidden = Private, 0.5 },
-		"Recovery":       func(x *Options) { x.Recovery = &protocol.Recovery{} },
-		"Drop":           func(x *Options) { x.Sum, x.Drop = Private, 0.5 },
-		"Mask":           func(x *Options) { x.Mask.Threshold = 2 },
-		"SignShare":      func(x *Options) { x.SignShare = 1 },
-		"Range":          func(x *Options) { x.Sum, x.Range = Ring, -1 },
-		"FractionBits":   func(x *Options) { x.Sum, x.FractionBits = Ring, 60 },
-		"EvaluateEvery":  func(x *Options) { x.EvaluateEvery = -3 },
-		"Participations": func(x *Options) { x.Participations = 1 },
-		"Random":         func(x *Options) { x.Hidden, x.Random = 0.5, rand.NewChaCha8([32]byte{}) },
-		"Clip": func(x *Options) {
+		}},
+		{"world.fidelity", func(x *Options) { x.Noise = &n }},
+		{"parties.hidden", func(x *Options) { x.Sum, x.Hidden = Private, 0.5 }},
+		{"parties.drop_out", func(x *Options) { x.Recovery = &protocol.Recovery{} }},
+		{"world.drop", func(x *Options) { x.Sum, x.Drop = Private, 0.5 }},
+		{"training.mask", func(x *Options) { x.Mask.Threshold = 2 }},
+		{"privacy.sign_share", func(x *Options) { x.SignShare = 1 }},
+		{"sum.range", func(x *Options) { x.Sum, x.Range = Ring, -1 }},
+		{"sum.fraction_bits", func(x *Options) { x.Sum, x.FractionBits = Ring, 60 }},
+		{"world.evaluate_every", func(x *Options) { x.EvaluateEvery = -3 }},
+		{"parties.participations", func(x *Options) { x.Participations = 1 }},
+		{"Random", func(x *Options) { x.Hidden, x.Random = 0.5, rand.NewChaCha8([32]byte{}) }},
+		{"privacy.clip", func(x *Options) {
 			x.Sum, x.Noise, x.Clip = Ring, &n,
 				training.Clipping{Kind: training.DifferenceClip, Norm: 1}
-		},
-		"Clip.Kind": func(x *Options) { x.Clip.Norm = 1 },
-		"Clip.Norm": func(x *Options) { x.Clip.Kind = training.DifferenceClip },
-		"Clip.Factor": func(x *Options) {
+		}},
+		{"privacy.clip", func(x *Options) { x.Clip.Norm = 1 }},
+		{"privacy.clip", func(x *Options) { x.Clip.Kind = training.DifferenceClip }},
+		{"privacy.clip", func(x *Options) {
 			x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1,
 				Factor: -1}
-		},
-		"Clip.Adaptive": func(x *Options) {
+		}},
+		{"privacy.clip_quantile", func(x *Options) {
 			x.Sum, x.Noise, x.Mask, x.Clip.Adaptive = Ring, &n, masks["soft"], &aggregation.AdaptiveClip{}
-		},
+		}},
 	} {
 		x := brief()
-		change(&x)
+		c.change(&x)
 		_, err := Run(t.Context(), x, nil)
 		var wrong *job.ConfigError
-		if !errors.As(err, &wrong) || wrong.Path != option {
-			t.Errorf("%s: %v", option, err)
+		if !errors.As(err, &wrong) || wrong.Path != c.option {
+			t.Errorf("%s: %v", c.option, err)
 		}
 	}
 	var wrong *job.ConfigError

@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Validate returns a [job.ConfigError] for the first option that is outside its range
+// Validate returns a [job.ConfigError], by the job's field, for the first option out of its range
 // or does not go with the others. Whether the noise fits the ring and can be sampled
 // only [Options.Layout] and [Run] find.
 func (o Options) Validate() error {
@@ -35,27 +35,28 @@ func (o *Options) validateSizes() error {
 	parties := len(o.Parties)
 	switch {
 	case o.Model == nil:
-		return bad("Model", "", "there is none")
+		return bad("model.name", "", "there is none")
 	case parties < 2:
-		return bad("Parties", "the sum of one party is that party's update, so use at least 2",
+		return bad("parties.count", "the sum of one party is that party's update, so use at least 2",
 			"%d is too few", parties)
 	case o.Sum == Private && o.Oneshot == nil && parties > maxParties:
-		return bad("Parties", fmt.Sprintf("every pair shares keys, so use at most %d", maxParties),
+		return bad("parties.count",
+			fmt.Sprintf("every pair shares keys, so use at most %d", maxParties),
 			"%d is too many", parties)
 	case o.Test == nil || o.Test.Len() == 0:
 		return bad("Test", "", "there are no test rows")
 	case o.Rounds < 1:
-		return bad("Rounds", "use at least 1", "%d is too few", o.Rounds)
+		return bad("rounds", "use at least 1", "%d is too few", o.Rounds)
 	case o.EvaluateEvery < 0:
-		return bad("EvaluateEvery", "use 0 or more", "%d is too few", o.EvaluateEvery)
+		return bad("world.evaluate_every", "use 0 or more", "%d is too few", o.EvaluateEvery)
 	}
 	for i, rows := range o.Parties {
 		if rows == nil || rows.Len() == 0 {
-			return bad("Parties", "every party needs at least 1 row", "party %d has no rows", i)
+			return bad("parties.count", "every party needs at least 1 row", "party %d has no rows", i)
 		}
 	}
 	if n := o.Model.NumParams(); n < 1 || n > masking.MaxLength {
-		return bad("Model", "", "it has %d weights, and sums have 1 to %d", n, masking.MaxLength)
+		return bad("model.name", "", "it has %d weights, and sums have 1 to %d", n, masking.MaxLength)
 	}
 	return nil
 }
@@ -64,20 +65,21 @@ func (o *Options) validateLocal() error {
 	l := o.Local
 	switch {
 	case l.Epochs < 0:
-		return bad("Local.Epochs", "use 0 or more", "%d is too few", l.Epochs)
+		return bad("training.epochs", "use 0 or more", "%d is too few", l.Epochs)
 	case l.Steps < 0:
-		return bad("Local.Steps", "use 0 or more", "%d is too few", l.Steps)
+		return bad("training.steps", "use 0 or more", "%d is too few", l.Steps)
 	case l.Epochs > 0 && l.Steps > 0:
-		return bad("Local.Steps", "set one of Epochs and Steps", "%d steps and %d epochs", l.Steps,
+		return bad("training.steps", "set one of Epochs and Steps", "%d steps and %d epochs", l.Steps,
 			l.Epochs)
 	case l.Batch < 0:
-		return bad("Local.Batch", "use 0 for all rows", "%d is too few", l.Batch)
+		return bad("training.batch", "use 0 for all rows", "%d is too few", l.Batch)
 	case !(l.Rate > 0) || !finite(l.Rate):
-		return bad("Local.Rate", "use a number above 0, such as 0.1", "%v is no learning rate", l.Rate)
+		return bad("training.rate", "use a number above 0, such as 0.1",
+			"%v is no learning rate", l.Rate)
 	case !(l.Momentum >= 0 && l.Momentum < 1):
-		return bad("Local.Momentum", "use 0 to below 1", "%v is no momentum", l.Momentum)
+		return bad("training.momentum", "use 0 to below 1", "%v is no momentum", l.Momentum)
 	case !(l.WeightDecay >= 0) || !finite(l.WeightDecay):
-		return bad("Local.WeightDecay", "use 0 or more", "%v is no weight decay", l.WeightDecay)
+		return bad("training.weight_decay", "use 0 or more", "%v is no weight decay", l.WeightDecay)
 	case l.Adjust != nil:
 		return bad("Local.Adjust", "set Client", "it is the client rule's")
 	case l.Interrupt != nil:
@@ -90,32 +92,32 @@ func (o *Options) validateRules() error {
 	c := o.Client
 	switch {
 	case c.Kind < training.FedAvg || c.Kind > training.FedGA:
-		return bad("Client.Kind", "", "%v is no rule", c.Kind)
+		return bad("training.rule", "", "%v is no rule", c.Kind)
 	case !(c.Mu >= 0) || !finite(c.Mu) || c.Mu != 0 && c.Kind != training.FedProx:
-		return bad("Client.Mu", "use FedProx with 0 or more, and no other rule with it",
+		return bad("training.mu", "use FedProx with 0 or more, and no other rule with it",
 			"%v is no pull of this rule", c.Mu)
 	case !(c.Beta >= 0) || !finite(c.Beta) || c.Beta != 0 && c.Kind != training.FedGA:
-		return bad("Client.Beta", "use FedGA with 0 or more, and no other rule with it",
+		return bad("training.beta", "use FedGA with 0 or more, and no other rule with it",
 			"%v is no displacement of this rule", c.Beta)
 	case c.Kind == training.SCAFFOLD && o.Local.Momentum != 0 && !c.OptionI && !c.Fresh:
-		return bad("Local.Momentum", "use 0, or OptionI or Fresh",
+		return bad("training.momentum", "use 0, or OptionI or Fresh",
 			"the control variates of SCAFFOLD are means of gradients")
 	case c.Kind != training.SCAFFOLD && (c.OptionI || c.Fresh), c.OptionI && c.Fresh:
-		return bad("Client.Fresh", "use SCAFFOLD with one of OptionI and Fresh",
+		return bad("training.variates", "use SCAFFOLD with one of OptionI and Fresh",
 			"the rule has no such variates")
 	case o.MaxSamples < 0:
-		return bad("MaxSamples", "use 0 or more", "%d is too few", o.MaxSamples)
+		return bad("sum.max_weight", "use 0 or more", "%d is too few", o.MaxSamples)
 	case o.Models && (o.Server.Rule != aggregation.RuleFedAvg ||
 		o.Server.Rate != 0 && o.Server.Rate != 1):
-		return bad("Models", "leave it out", "a mean of models has no server's rule")
+		return bad("training.submit", "leave it out", "a mean of models has no server's rule")
 	case o.Models && o.Mask.Kind != aggregation.NoMask:
-		return bad("Models", "leave it out", "a gradient mask is for updates")
+		return bad("training.submit", "leave it out", "a gradient mask is for updates")
 	}
 	if err := o.Server.Validate(); err != nil {
-		return because("Server", err)
+		return because("server.rate", err)
 	}
 	if err := o.Mask.Validate(); err != nil {
-		return because("Mask", err)
+		return because("training.mask", err)
 	}
 	return nil
 }
@@ -125,21 +127,23 @@ func (o *Options) validateWho() error {
 	parties := len(o.Parties)
 	switch {
 	case o.PerRound < 2 || o.PerRound > parties:
-		return bad("PerRound", "", "%d is outside 2 to %d", o.PerRound, parties)
+		return bad("parties.per_round", "", "%d is outside 2 to %d", o.PerRound, parties)
 	case o.Participations < 0 || o.Participations > 0 &&
 		(o.Sum == Private || o.Hidden > 0 || o.Replay != nil):
-		return bad("Participations", "use Clear or Ring, without Hidden and Replay",
+		return bad("parties.participations", "use Clear or Ring, without Hidden and Replay",
 			"%d rounds of a party", o.Participations)
 	case o.Participations > 0 && parties*o.Participations < o.Rounds*o.PerRound:
-		return bad("Participations", "use more, or fewer rounds or parties a round",
+		return bad("parties.participations", "use more, or fewer rounds or parties a round",
 			"%d parties in %d rounds each are too few for %d rounds of %d", parties, o.Participations,
 			o.Rounds, o.PerRound)
 	case !(o.Hidden >= 0 && o.Hidden <= 1):
-		return bad("Hidden", "use a probability, or 0 for all in each round", "%v is none", o.Hidden)
+		return bad("parties.hidden", "use a probability, or 0 for all in each round",
+			"%v is none", o.Hidden)
 	case o.Hidden > 0 && (o.PerRound < parties || o.Oneshot != nil):
-		return bad("Hidden", "leave out PerRound and Oneshot", "with secret coins all parties submit")
+		return bad("parties.hidden", "leave out PerRound and Oneshot",
+			"with secret coins all parties submit")
 	case o.Hidden > 0 && o.Sum == Private && o.Noise == nil:
-		return bad("Hidden", "use Noise, or Ring", "zeros without noise show")
+		return bad("parties.hidden", "use Noise, or Ring", "zeros without noise show")
 	case o.Random != nil && !o.hidden():
 		return bad("Random", "leave it out", "it is for Hidden with Noise")
 	case o.Replay == nil:
@@ -163,38 +167,41 @@ func (o *Options) validateWho() error {
 func (o *Options) validateSums() error {
 	switch {
 	case o.Sum < Clear || o.Sum > Private:
-		return bad("Sum", "", "%v is no way to sum", o.Sum)
+		return bad("world.fidelity", "", "%v is no way to sum", o.Sum)
 	case o.Sum != Private && o.Recovery != nil && (o.Recovery.MinSurvivors < 1 || *o.Recovery !=
 		protocol.Recovery{MinSurvivors: o.Recovery.MinSurvivors}):
-		return bad("Recovery", "use Private, or MinSurvivors alone", "all else is of the protocol")
+		return bad("parties.drop_out", "use Private, or MinSurvivors alone",
+			"all else is of the protocol")
 	case o.Sum != Private && o.Recovery != nil && o.fewest() > o.PerRound:
-		return bad("Recovery.MinSurvivors", "use 1 up to the parties of a round", "%d of %d parties",
+		return bad("parties.drop_out", "use 1 up to the parties of a round", "%d of %d parties",
 			o.fewest(), o.PerRound)
 	case o.Sum != Private && o.Recovery != nil && o.PerRound-o.DropOuts() < o.fewest():
-		return bad("Drop", "use less, or fewer as Recovery's MinSurvivors",
+		return bad("world.drop", "use less, or fewer as Recovery's MinSurvivors",
 			"of %d messages %d are lost, and a sum takes %d", o.PerRound, o.DropOuts(), o.fewest())
 	case o.LostRounds < 0 || o.LostRounds > 0 && o.LostRounds >= o.Rounds:
-		return bad("LostRounds", "use less than all rounds, or 0", "%d of %d are lost", o.LostRounds,
+		return bad("world.lost_rounds", "use less than all rounds, or 0",
+			"%d of %d are lost", o.LostRounds,
 			o.Rounds)
 	case o.LostRounds > 0 && o.Sum == Private:
-		return bad("LostRounds", "use Ring or Clear", "sums by message are lost by what parties do")
+		return bad("world.lost_rounds", "use Ring or Clear",
+			"sums by message are lost by what parties do")
 	case o.Sum != Private && o.Colluders != 0:
-		return bad("Colluders", "use Private",
+		return bad("parties.colluders", "use Private",
 			"the server of other sums sees nothing that others could help it with")
 	case o.Oneshot != nil && o.Sum != Private:
-		return bad("Oneshot", "use Private", "a committee is of the protocol")
+		return bad("sum.protocol", "use Private", "a committee is of the protocol")
 	case o.Oneshot != nil && o.PerRound < len(o.Parties):
-		return bad("PerRound", "leave it out", "a one-message sum is of all parties")
+		return bad("parties.per_round", "leave it out", "a one-message sum is of all parties")
 	case !(o.Drop >= 0 && o.Drop <= 1):
-		return bad("Drop", "use a number from 0 to 1, such as 0.1 for a tenth of the parties",
+		return bad("world.drop", "use a number from 0 to 1, such as 0.1 for a tenth of the parties",
 			"%v is no fraction", o.Drop)
 	case o.Drop > 0 && o.Recovery == nil:
-		return bad("Drop", "set Recovery, or use 0",
+		return bad("world.drop", "set Recovery, or use 0",
 			"without recovery every party must submit, and none may drop out")
 	case !(o.Range > 0) || !finite(o.Range):
-		return bad("Range", "use a number above 0, such as 64", "%v bounds nothing", o.Range)
+		return bad("sum.range", "use a number above 0, such as 64", "%v bounds nothing", o.Range)
 	case o.FractionBits < 0 || o.FractionBits > aggregation.MaxFractionBits:
-		return bad("FractionBits", "", "%d is outside 0 to %d", o.FractionBits,
+		return bad("sum.fraction_bits", "", "%d is outside 0 to %d", o.FractionBits,
 			aggregation.MaxFractionBits)
 	}
 	if o.Sum == Private {
@@ -222,13 +229,13 @@ func (o *Options) validateRing() error {
 		return nil
 	}
 	if !errors.Is(err, aggregation.ErrWrap) {
-		return because("FractionBits", err)
+		return because("sum.fraction_bits", err)
 	}
-	field := "FractionBits"
+	field := "sum.fraction_bits"
 	less := *o
 	less.FractionBits = 0
 	if _, err := less.ringLane().Layout(); err != nil {
-		field = "Range"
+		field = "sum.range"
 	}
 	rows := ""
 	if o.MaxSamples > 0 {
@@ -252,23 +259,23 @@ func (o *Options) validateClip() error {
 	positive := c.Norm >= 0x1p-500 && c.Norm <= 0x1p500
 	switch {
 	case c.Kind < training.NoClip || c.Kind > training.ModelClip:
-		return bad("Clip.Kind", "", "%d is no way to clip", c.Kind)
+		return bad("privacy.clip", "", "%d is no way to clip", c.Kind)
 	case c.Kind == training.NoClip && (c.Norm != 0 || c.Factor != 0):
-		return bad("Clip.Kind", "use DifferenceClip", "there is a norm and nothing to clip")
+		return bad("privacy.clip", "use DifferenceClip", "there is a norm and nothing to clip")
 	case c.Kind != training.NoClip && !positive:
-		return bad("Clip.Norm", "use a number above 0", "%v bounds no norm", c.Norm)
+		return bad("privacy.clip", "use a number above 0", "%v bounds no norm", c.Norm)
 	case !(c.Factor >= 0) || math.IsInf(c.Factor, 1):
-		return bad("Clip.Factor", "use a number above 0, or 0 for a fixed norm", "%v is no factor",
+		return bad("privacy.clip", "use a number above 0, or 0 for a fixed norm", "%v is no factor",
 			c.Factor)
 	case c.Factor > 0 && c.Adaptive != nil:
-		return bad("Clip.Factor", "use one of Factor and Adaptive",
+		return bad("privacy.clip", "use one of Factor and Adaptive",
 			"the norm can follow the mean or a quantile, not both")
 	case (c.Adaptive != nil || c.Factor > 0) && c.Kind == training.ModelClip:
-		return bad("Clip.Kind", "use DifferenceClip", "model clipping has a fixed norm")
+		return bad("privacy.clip", "use DifferenceClip", "model clipping has a fixed norm")
 	case c.Adaptive != nil && c.Kind == training.NoClip && o.Noise == nil:
-		return bad("Clip.Kind", "use DifferenceClip", "the norm adapts and nothing is clipped")
+		return bad("privacy.clip", "use DifferenceClip", "the norm adapts and nothing is clipped")
 	case o.Models && c.Kind == training.DifferenceClip:
-		return bad("Clip.Kind", "use ModelClip, or leave Models out",
+		return bad("privacy.clip", "use ModelClip, or leave Models out",
 			"with models there is no difference to clip")
 	case c.Adaptive == nil:
 		return nil
@@ -276,7 +283,7 @@ func (o *Options) validateClip() error {
 	adaptive := *c.Adaptive
 	adaptive.Norm = 1
 	if err := adaptive.Validate(); err != nil {
-		return because("Clip.Adaptive", err)
+		return because("privacy.clip_quantile", err)
 	}
 	return nil
 }
@@ -284,24 +291,28 @@ func (o *Options) validateClip() error {
 func (o *Options) validateRecords() error {
 	r := o.Records
 	if o.Average < 0 || o.Average > o.Rounds {
-		return bad("Average", "use 0 to Rounds", "there is no mean of the last %d models", o.Average)
+		return bad("server.average", "use 0 to Rounds",
+			"there is no mean of the last %d models", o.Average)
 	}
 	switch {
 	case r == nil:
 		return nil
 	case o.Noise == nil && o.Sum != Clear:
-		return bad("Records", "set Noise, or sum in the clear", "without noise nothing protects a record")
+		return bad("privacy.unit", "set Noise, or sum in the clear",
+			"without noise nothing protects a record")
 	case r.Batch < 1 || !(r.Clip > 0) || !finite(r.Clip) || !(r.Lambda >= 0) || !finite(r.Lambda):
-		return bad("Records", "use a batch of at least 1, and a clip above 0",
+		return bad("privacy.unit", "use a batch of at least 1, and a clip above 0",
 			"batch %d, clip %v, lambda %v", r.Batch, r.Clip, r.Lambda)
 	case o.Noise != nil && o.Noise.Clip != r.Clip:
-		return bad("Noise.Clip", "use the same", "it is %v, and that of records %v", o.Noise.Clip, r.Clip)
+		return bad("privacy.clip", "use the same",
+			"it is %v, and that of records %v", o.Noise.Clip, r.Clip)
 	case o.Client.Kind != training.FedAvg || o.Mask.Kind != aggregation.NoMask || o.MaxSamples > 0 ||
 		o.Models || o.Oneshot != nil || o.Clip.Kind != training.NoClip || o.Clip.Adaptive != nil:
-		return bad("Records", "leave the other out",
+		return bad("privacy.unit", "leave the other out",
 			"sums over records go with no other rule, mask, weight, clip or protocol")
 	case o.PerRound < len(o.Parties) || o.Hidden > 0 || o.Replay != nil:
-		return bad("Records", "leave PerRound, Hidden and Replay out", "all parties are in each round")
+		return bad("privacy.unit", "leave PerRound, Hidden and Replay out",
+			"all parties are in each round")
 	}
 	return nil
 }
@@ -312,15 +323,16 @@ func (o *Options) validateBands() error {
 	case b == 0:
 		return nil
 	case b < 2 || b > o.Rounds || b > len(o.Parties):
-		return bad("Factorise", "use 2 up to the number of rounds, and of parties",
+		return bad("privacy.factorise", "use 2 up to the number of rounds, and of parties",
 			"%d rounds of %d parties have no bands of %d", o.Rounds, len(o.Parties), b)
 	case o.Noise == nil:
-		return bad("Factorise", "set Noise", "there is no noise to correlate")
+		return bad("privacy.factorise", "set Noise", "there is no noise to correlate")
 	case o.PerRound < len(o.Parties) || o.Participations > 0 || o.Hidden > 0 || o.Replay != nil:
-		return bad("Factorise", "leave the other out", "parties take turns, and submit in each round")
+		return bad("privacy.factorise", "leave the other out",
+			"parties take turns, and submit in each round")
 	case o.Records != nil || o.Mask.Kind != aggregation.NoMask || o.MaxSamples > 0 ||
 		o.Clip.Adaptive != nil || o.Oneshot != nil:
-		return bad("Factorise", "leave the other out",
+		return bad("privacy.factorise", "leave the other out",
 			"parts of an update go with no records, mask, weight, quantile or one-message sum")
 	}
 	return nil
@@ -329,29 +341,29 @@ func (o *Options) validateBands() error {
 func (o *Options) validatePrivacy() error {
 	switch {
 	case !(o.SignShare > 0 && o.SignShare < 1):
-		return bad("SignShare", "use a number between 0 and 1", "%v is no part", o.SignShare)
+		return bad("privacy.sign_share", "use a number between 0 and 1", "%v is no part", o.SignShare)
 	case o.Noise == nil:
 		return nil
 	case o.Sum == Clear:
-		return bad("Sum", "use Ring or Private", "noise is of whole numbers")
+		return bad("world.fidelity", "use Ring or Private", "noise is of whole numbers")
 	case o.Models:
-		return bad("Models", "leave it out", "noise is for updates, which are clipped")
+		return bad("training.submit", "leave it out", "noise is for updates, which are clipped")
 	case o.Clip.Kind != training.NoClip:
-		return bad("Clip", "leave Clip.Kind out", "noise takes the norm of Noise.Clip")
+		return bad("privacy.clip", "leave Clip.Kind out", "noise takes the norm of Noise.Clip")
 	case o.Oneshot != nil && o.Noise.Family != accounting.FamilyDiscreteGaussian:
-		return bad("Noise.Family", "use discrete Gaussian noise",
+		return bad("privacy.noise", "use discrete Gaussian noise",
 			"%v noise does not hide the keys of a one-message sum", o.Noise.Family)
 	case o.Oneshot != nil && (o.Mask.Kind != aggregation.NoMask || o.Clip.Adaptive != nil):
-		return bad("Oneshot", "leave out the mask or the noise",
+		return bad("sum.protocol", "leave out the mask or the noise",
 			"all coordinates of a one-message sum have the same noise")
 	case o.Clip.Adaptive != nil && o.Mask.Kind != aggregation.NoMask:
-		return bad("Clip.Adaptive", "use one of Mask and Adaptive",
+		return bad("privacy.clip_quantile", "use one of Mask and Adaptive",
 			"signs and votes cannot both have noise")
 	case o.Client.Kind == training.SCAFFOLD:
-		return bad("Client.Kind", "use another rule with noise",
+		return bad("training.rule", "use another rule with noise",
 			"nothing bounds what a control variate says about a party")
 	case o.Client.Kind == training.FedGA:
-		return bad("Client.Kind", "use another rule with noise",
+		return bad("training.rule", "use another rule with noise",
 			"nothing bounds what the sum of gradients says about a party")
 	}
 	if err := o.Noise.Validate(); err != nil {

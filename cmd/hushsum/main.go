@@ -1,11 +1,12 @@
 // Command hushsum runs private sums, and what is built on them, on one machine.
 //
-//	hushsum simulate     train a model over a private sum, beside training in the clear
+//	hushsum simulate     train a model over a private sum, and in the clear to compare
 //	hushsum account      say what rounds of noisy sums spend of privacy
 //	hushsum calibrate    find the noise, rounds or sampling for a privacy budget
 //	hushsum experiment   rerun a table of the papers
 //	hushsum attack       attack private sums, with and without each defence
 //	hushsum job          check a declared job, and list what there is to declare
+//	hushsum verify       check evidence that a party of a sum cheated
 //	hushsum completion   print what completes this command in a shell
 //	hushsum man          print a manual page
 //	hushsum sidecar      serve a program in another language
@@ -28,6 +29,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/experiment"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/serve"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/simulate"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/verify"
 )
 
 // commands returns all commands in the order of help.
@@ -39,6 +41,7 @@ func commands() []cli.Command {
 		experiment.Command(),
 		attack.Command(),
 		declare.Command(),
+		verify.Command(),
 		completion.Command(commands),
 		completion.ManCommand(commands),
 		serve.Command(),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 )
@@ -14,9 +15,9 @@ import (
 // This file is all that a user writes: what a party and the coordinator each do in a
 // process of its own. What they are given, an engineer has from files and key stores.
 
-// site is what every process of the job is given.
+// site holds what every process of the job is given.
 type site struct {
-	plan     *hushsum.Plan
+	job      *job.Job
 	roster   *keyexchange.Roster
 	identity ed25519.PrivateKey
 	address  string               // of the coordinator
@@ -27,13 +28,13 @@ type site struct {
 // party trains logistic regression on its own rows, and tells nobody but the sum.
 func party(ctx context.Context, s site, coordinator ed25519.PublicKey, rows *learning.Dataset,
 	submitted func(round uint64, values [][]uint64)) error {
-	settled, err := s.plan.Settle(s.roster)
+	settled, err := s.job.Settle(job.Files{Roster: s.roster})
 	if err != nil {
 		return err
 	}
 	model := learning.Logistic{Features: rows.Features, Lambda: 1e-4}
 	p := hushsum.Participant{
-		Plan:     settled,
+		Job:      settled,
 		Identity: s.identity,
 		Dialer:   &hushsum.TCPDialer{Address: s.address, Identity: s.identity, Coordinator: coordinator},
 		Store:    hushsum.FileStore(s.state),
@@ -58,7 +59,7 @@ func party(ctx context.Context, s site, coordinator ed25519.PublicKey, rows *lea
 // coordinator averages, and judges each model on rows that no party has.
 func coordinator(ctx context.Context, s site, test *learning.Dataset,
 	summed func(r hushsum.Round, accuracy float64)) (*hushsum.Result, error) {
-	settled, err := s.plan.Settle(s.roster)
+	settled, err := s.job.Settle(job.Files{Roster: s.roster})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func coordinator(ctx context.Context, s site, test *learning.Dataset,
 	defer listener.Close()
 	judge := learning.Logistic{Features: test.Features, Lambda: 1e-4}
 	c := hushsum.Coordinator{
-		Plan:     settled,
+		Job:      settled,
 		Listener: listener,
 		Store:    hushsum.FileStore(s.state),
 		Key:      s.key,

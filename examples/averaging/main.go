@@ -36,7 +36,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 )
@@ -141,7 +141,15 @@ func all(ctx context.Context) error {
 	return nil
 }
 
-// prepare writes what the processes are given: the plan, the roster, the coordinator's
+// declaration is the job's file, for some rounds, weights and parties.
+const declaration = `name = "averaging"
+rounds = %d
+model.length = %d
+parties = { count = %d, drop_out = 0.3 }
+privacy = { noise = "discrete-gaussian", clip = 1.0, epsilon = 8.0, delta = 1e-5 }
+`
+
+// prepare writes what the processes are given: the job, the roster, the coordinator's
 // address, and each one's identity and key.
 func prepare(dir string) error {
 	var members []keyexchange.Entry
@@ -173,19 +181,7 @@ func prepare(dir string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := json.Marshal(hushsum.Plan{
-		Name:    "averaging",
-		Rounds:  *rounds,
-		Length:  rows.Features,
-		Clip:    1,
-		Noise:   accounting.FamilyDiscreteGaussian,
-		Epsilon: 8,
-		Delta:   1e-5,
-		DropOut: .3,
-	})
-	if err != nil {
-		return err
-	}
+	declared := fmt.Sprintf(declaration, *rounds, rows.Features, *parties)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -193,7 +189,7 @@ func prepare(dir string) error {
 	address := free.Addr().String()
 	return errors.Join(free.Close(),
 		os.WriteFile(filepath.Join(dir, "roster"), text, 0o600),
-		os.WriteFile(filepath.Join(dir, "plan"), plan, 0o600),
+		os.WriteFile(filepath.Join(dir, "job.toml"), []byte(declared), 0o600),
 		os.WriteFile(filepath.Join(dir, "address"), []byte(address), 0o600),
 		os.WriteFile(filepath.Join(dir, "coordinator"), members[*parties].Key, 0o600),
 		os.Mkdir(filepath.Join(dir, "submissions"), 0o700),
@@ -235,12 +231,12 @@ func load(dir string, which int) (s site, coordinatorKey ed25519.PublicKey, err 
 		}
 		return b
 	}
-	plan, roster, secret := read("plan"), read("roster"), read(fmt.Sprint("secret-", which))
+	declared, roster, secret := read("job.toml"), read("roster"), read(fmt.Sprint("secret-", which))
 	address, key := read("address"), read("coordinator")
 	if err != nil {
 		return site{}, nil, err
 	}
-	if s.plan, err = hushsum.ParsePlan(plan); err != nil {
+	if s.job, err = job.Parse("job.toml", declared); err != nil {
 		return site{}, nil, err
 	}
 	if s.roster, err = keyexchange.ParseRoster(roster); err != nil {

@@ -71,7 +71,7 @@ func ablationSettings(o Options) []ablation {
 	return all
 }
 
-// ablations varies one thing at a time. The AND mask is beside the others in the
+// ablations varies one thing at a time. The AND mask is next to the others in the
 // setting that all share.
 func ablations(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 1000, 55000, 600)

@@ -141,7 +141,7 @@ func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 // fixedClip is a constant that owes nothing to the data.
 const fixedClip = .5
 
-// clipRuns is what the runs of all arms share.
+// clipRuns holds what the runs of all arms share.
 type clipRuns struct {
 	dealer      *dealer
 	base        simulation.Options
@@ -213,7 +213,7 @@ func (c *clipRuns) run(
 	return out, nil
 }
 
-// clipOutcome is what the table of clipping says of a training.
+// clipOutcome returns what the table of clipping says of a training.
 func clipOutcome(trained *simulation.Result, z float64, planned int) outcome {
 	var norms, spreads line
 	clipped, mean, left, spread, rounds := 0.0, 0.0, 0.0, 0.0, 0.0

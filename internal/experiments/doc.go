@@ -1,5 +1,5 @@
 // Package experiments holds the tables that hushsum reruns: what is trained or
-// computed, with which settings, and what the papers print beside it. It neither
+// computed, with which settings, and what the papers print for it. It neither
 // prints nor plots; hushsum experiment does.
 //
 // An experiment is a set of arms that are trained with the same seeds: seed k deals

@@ -23,7 +23,7 @@ type arm struct {
 	done func(seed uint64, o outcome)
 }
 
-// outcome is what one seed of an arm has led to.
+// outcome holds what one seed of an arm has led to.
 type outcome struct {
 	values []float64 // one for each measure
 	lines  []line    // for figures of the table, in their order; an empty one for none

@@ -21,8 +21,8 @@ const (
 	localBatch  = 32
 )
 
-// serverRates is the papers' grid of server rates from .1 on with the rates between .1
-// and 1 that it lacks, and adaptiveRates one around their .05.
+// serverRates is the papers' grid of server rates from 0.1 on with the rates between 0.1
+// and 1 that it lacks, and adaptiveRates one around their 0.05.
 var (
 	serverRates   = []float64{.25, .4, .55, .7, .8, 1, 1.5}
 	adaptiveRates = []float64{.005, .01, .02, .05, .1}
@@ -110,7 +110,7 @@ func (s *study) arms() []arm {
 	return arms
 }
 
-// tuningSeed is what is added to seeds when rates are chosen: other parties, batches and
+// tuningSeed is added to seeds when rates are chosen: other parties, batches and
 // first models than those of the table.
 const tuningSeed = 1000
 
@@ -332,7 +332,7 @@ func fashionOf(ctx context.Context, o Options, split, dealt string) (*Table, err
 	}
 	if o.Long {
 		t.Settings = append(t.Settings, "FedProx with mu 1, SCAFFOLD with option I; FedAdam and "+
-			"FedYogi with server rate 0.05, betas 0.9 and 0.99, tau 1e-3 beside the root or "+
+			"FedYogi with server rate 0.05, betas 0.9 and 0.99, tau 1e-3 next to the root or "+
 			"inside, local rate 0.001, own server rates from "+gridText(adaptiveRates))
 	}
 	var all []*study

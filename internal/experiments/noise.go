@@ -9,7 +9,7 @@ import (
 )
 
 // noise sets the noise multiplier of Theorem 3.2 of "Understanding Clipping for
-// Federated Learning" beside what the accountants certify for continuous Gaussian
+// Federated Learning" next to what the accountants certify for continuous Gaussian
 // noise and Poisson sampling.
 func noise(ctx context.Context, o Options) (*Table, error) {
 	const clients, perRound, delta = 1920, 80, 1e-5

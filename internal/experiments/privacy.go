@@ -28,7 +28,7 @@ type privacyTask struct {
 	deal    func(seed uint64) (dealt, error)
 }
 
-// privateSums sets private sums beside sums in the clear, from the same seeds, without
+// privateSums compares private sums with sums in the clear, from the same seeds, without
 // noise and with budgets against the server.
 func privateSums(ctx context.Context, o Options) (*Table, error) {
 	const delta = 1e-5

@@ -36,7 +36,7 @@ type Row struct {
 	// Values holds the measures of each seed, in order; nil where the arm was not
 	// run, and a NaN for what was not measured.
 	Values [][]float64
-	// Published is what a paper prints, by the name of a measure, in its unit.
+	// Published holds what a paper prints, by the name of a measure, in its unit.
 	Published map[string]float64
 }
 
@@ -110,7 +110,7 @@ type Finding struct {
 	Published *float64 // the difference that it prints, nil if none is known
 }
 
-// Verdict is what the seeds say about an expected difference.
+// Verdict states what the seeds say about an expected difference.
 type Verdict string
 
 const (

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/strict"
-	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -41,8 +40,7 @@ const MaxText = 64 << 10
 
 // Hello says who a party is going to be in the job.
 type Hello struct {
-	Plan   job.Plan `json:"plan,omitzero"`
-	Job    []string `json:"job,omitempty"` // lines of job.Job, in place of a plan
+	Job    []string `json:"job,omitempty"` // its lines; none of one that began under a job.Plan
 	Roster string   `json:"roster"`        // its digest, in hexadecimal digits
 	Digest string   `json:"digest"`        // of all that was settled
 	// Sessions are the numbers of those that the party has keys for, and Least the least

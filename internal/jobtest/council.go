@@ -24,15 +24,20 @@ import (
 type CouncilOptions struct {
 	Parties, Members, Survivors, Colluders, Faults int
 	Rounds                                         uint64
-	Covered                                        bool
+	Covered, Pause                                 bool
 	Batch, Buffer, Stale                           int
 	Submissions                                    uint64
 	StepTime                                       drive.Time // 0: 10 s
 	ComeBack                                       drive.Time // 0: 2 s
 	Budget                                         int        // rounds that may be spent; 0: no noise
+	Before                                         []int      // of these, by party
 	Away, Pace                                     drive.Time
 	// Delay is how long a message takes, and Work how long training does; nil: 10 ms.
 	Delay, Work func() drive.Time
+	// Terms are those of the sums, in place of what the fields above say of them; without a Length
+	// sums are of three numbers of 8 bits. Vector returns what a party submits; nil: anything.
+	Terms  oneshot.Terms
+	Vector func(party int, round uint64) []int64
 }
 
 // Council is a job whose parties send one message a round. Its methods are for one goroutine.
@@ -51,7 +56,8 @@ type Council struct {
 	Parties []*Seat
 	Log     []string
 	Notices []drive.Notice
-	Sums    map[uint64][]int // who was in which
+	Sums    map[uint64][]int   // who was in which
+	Values  map[uint64][]int64 // of each sum
 	lost    uint64
 	items   map[string][32]byte
 	sent    map[string][32]byte // by seats, before they lie
@@ -83,7 +89,8 @@ func NewCouncil(tb testing.TB, seed uint64, o CouncilOptions) *Council {
 		o.Work = short
 	}
 	w := &Council{tb: tb, options: o, random: rand.NewChaCha8(stream), key: keyexchange.SealKey{7},
-		Sums: make(map[uint64][]int), items: make(map[string][32]byte), sent: make(map[string][32]byte),
+		Sums: make(map[uint64][]int), Values: make(map[uint64][]int64),
+		items: make(map[string][32]byte), sent: make(map[string][32]byte),
 		vectors: make(map[string][]int64), uploads: make(map[string]int),
 		Ages: make(map[uint64]int)}
 	roster := func(kind string, n, from int) *keyexchange.Roster {
@@ -98,15 +105,24 @@ func NewCouncil(tb testing.TB, seed uint64, o CouncilOptions) *Council {
 		}
 		return r
 	}
+	if o.Terms.Length == 0 {
+		o.Terms = oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: o.Survivors, Colluders: o.Colluders,
+			Faults: o.Faults, Covered: o.Covered, KEM: oneshot.KEMX25519, Stale: o.Stale}
+	}
 	w.sums = &oneshot.Config{
 		Label: "council", Roster: roster("party", o.Parties, 0),
-		Committee: roster("member", o.Members, o.Parties),
-		Terms: oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: o.Survivors, Colluders: o.Colluders,
-			Faults: o.Faults, Covered: o.Covered, KEM: oneshot.KEMX25519,
-			Stale: o.Stale},
+		Committee: roster("member", o.Members, o.Parties), Terms: o.Terms,
 	}
 	if o.Budget > 0 {
 		w.cost, w.ledger = budget(tb, o.Budget)
+	}
+	for i, n := range o.Before {
+		if n == 0 {
+			continue
+		}
+		if err := w.ledger.SpendRounds(w.cost, n, w.Name(i)); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	w.Hub = &Hub{world: w, objects: make(map[string][]byte)}
 	for i := range o.Members {
@@ -224,14 +240,14 @@ func (h *Hub) status() drive.Status {
 // Drive returns the running committee's server, nil while it is down.
 func (h *Hub) Drive() *drive.Committee { return h.drive }
 
-// Config is what the server knows before anybody comes.
+// Config returns what the server knows before anybody comes.
 func (h *Hub) Config() drive.CommitteeConfig {
 	w := h.world
 	return drive.CommitteeConfig{
 		ServerConfig: drive.ServerConfig{
 			Rounds: w.options.Rounds, StepTime: w.options.StepTime, ComeBack: w.options.ComeBack,
 			Away: w.options.Away, Pace: w.options.Pace, Random: w.random, Cost: w.cost, Ledger: w.ledger,
-			Submissions: w.options.Submissions,
+			Submissions: w.options.Submissions, Pause: w.options.Pause,
 			Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
 				return w.digest(round, fresh), nil
 			},
@@ -431,7 +447,7 @@ func (h *Hub) apply(a *drive.Apply) {
 	if !slices.Equal(a.Values, want) {
 		w.Fatal("round %d: %v, want %v", a.Round, a.Values, want)
 	}
-	w.Sums[a.Round] = a.Parties
+	w.Sums[a.Round], w.Values[a.Round] = a.Parties, a.Values
 	life := h.life
 	w.After(drive.Millisecond, func() {
 		if h.life == life && h.drive != nil {

@@ -38,7 +38,7 @@ type Party struct {
 	Silent func(kind wire.Type) bool
 	// NoVector has the program say that it has nothing for a round.
 	NoVector func(round uint64) bool
-	// Least and Told, if set, are what the party says when it connects, of what it should say.
+	// Least and Told, if set, make what the party says when it connects of what it should say.
 	Least, Told func(honest uint64) uint64
 	// Rewrite changes what it sends; nil: nothing.
 	Rewrite func(h wire.Header, message []byte) []byte

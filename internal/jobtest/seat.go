@@ -38,6 +38,7 @@ type Seat struct {
 	Redials drive.Time
 	Away    bool       // it does not dial
 	Pushes  bool       // it uploads in place of an offer
+	Often   bool       // it submits in each round that another party tells it of
 	Late    drive.Time // how much later what it sends arrives
 	Spent   uint64     // a member's, which has lost its state
 	Done    bool
@@ -76,11 +77,13 @@ func (s *Seat) memberConfig() drive.MemberConfig {
 
 func (s *Seat) senderConfig() drive.SenderConfig {
 	w := s.world
-	return drive.SenderConfig{
-		Limits: drive.Limits{Rounds: w.options.Rounds, Submissions: w.options.Submissions,
-			Cost: w.cost, Ledger: w.ledger},
-		Sums: w.sums, Identity: identities()[s.index], Random: w.random,
+	limits := drive.Limits{Rounds: w.options.Rounds, Submissions: w.options.Submissions,
+		Cost: w.cost, Ledger: w.ledger, Account: w.Name(s.index)}
+	if s.Often {
+		limits.Submissions, limits.Ledger = 0, nil
 	}
+	return drive.SenderConfig{Limits: limits, Sums: w.sums, Identity: identities()[s.index],
+		Random: w.random}
 }
 
 func (s *Seat) alive() bool { return s.helps != nil || s.sends != nil }
@@ -217,6 +220,11 @@ func (s *Seat) pump() {
 	if s.member {
 		pending = w.Hub.drive.MemberPending(s.index)
 	}
+	for i := 0; s.Often && i < len(w.Parties) && !w.Hub.drive.Due(s.index); i++ {
+		if w.Hub.drive.Due(i) {
+			pending = w.Hub.drive.Pending(i)
+		}
+	}
 	for item := range pending {
 		w.checkItem(s, item)
 		if s.have[item.Name] {
@@ -265,6 +273,9 @@ func (s *Seat) work(ask *drive.Ask) {
 		values := make([]int64, w.sums.Length)
 		for k := range values {
 			values[k] = int64(w.random.Uint64()%256) - 128
+		}
+		if w.options.Vector != nil {
+			values = w.options.Vector(s.index, ask.Round)
 		}
 		if w.options.Stale > 0 {
 			s.ready[ask.Round] = values

@@ -371,7 +371,9 @@ func (s *Swarm) order() {
 	if server.drive == nil {
 		return
 	}
-	switch s.choices.IntN(3) {
+	switch s.choices.IntN(4) {
+	case 3:
+		s.orderOfParty(s.choices.IntN(len(s.Parties)))
 	case 0:
 		server.drive.Pause(server.Now(), "lunch")
 		s.After(s.span(s.stepTime()), s.resume)
@@ -381,6 +383,18 @@ func (s *Swarm) order() {
 		server.drive.Keep()
 	}
 	server.proceed()
+}
+
+// orderOfParty has the operator leave a party out that nobody needs, or let it back in.
+func (s *Swarm) orderOfParty(party int) {
+	d, now := s.Server.drive, s.Server.Now()
+	switch {
+	case slices.Contains(s.core, party) || slices.Contains(s.liars, party):
+	case d.Excluded(party):
+		d.Readmit(now, party, "it is mended")
+	default:
+		d.Exclude(now, party, "it hangs")
+	}
 }
 
 // resume ends a pause.

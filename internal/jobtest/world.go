@@ -38,8 +38,8 @@ type Options struct {
 	SetBack  bool   // the server may be set back, and skip rounds
 	Disorder bool   // messages of one connection overtake each other
 
-	// Layout is that of submissions; nil: three numbers of 16 bits, or many if Long. Vector is
-	// what a party submits in a round; nil: something else in each life of its process.
+	// Layout is that of submissions; nil: three numbers of 16 bits, or many if Long. Vector
+	// returns what a party submits in a round; nil: something else in each life of its process.
 	Layout masking.Layout
 	Vector func(party int, round uint64) [][]uint64
 

@@ -348,7 +348,7 @@ func (w *World) check() {
 	}
 }
 
-// vector is what a program answers with.
+// vector returns what a program answers with.
 func (p *party) vector(cast *broadcast) func(v *masking.Vector) error {
 	return func(v *masking.Vector) error {
 		p.filled = cast

@@ -52,7 +52,7 @@ type World struct {
 	saved  []image
 	log    []string
 
-	// Seen is what the parties let go; see [World.Seen].
+	// Seen holds what the parties let go; see [World.Seen].
 	seen Seen
 }
 
@@ -68,7 +68,7 @@ type server struct {
 	cast   *broadcast // of the round that is open
 }
 
-// broadcast is what a round of the job begins with.
+// broadcast holds what a round of the job begins with.
 type broadcast struct {
 	round  uint64 // of the job
 	digest [32]byte
@@ -91,7 +91,7 @@ type image struct {
 	round  uint64 // of the job
 }
 
-// budget is what a party of a job with noise may spend.
+// budget limits what a party of a job with noise may spend.
 type budget struct {
 	parties, rounds int
 }
@@ -143,7 +143,7 @@ func (w *World) certified(submissions int) float64 {
 	return spent.Upper
 }
 
-// New makes a world by choices. random is what the parties draw from. Of the parties the first
+// New makes a world by choices. The parties draw from random. Of the parties the first
 // so many are under test.
 func New(tb testing.TB, choices Choices, seed uint64, tested int) *World {
 	tb.Helper()

@@ -9,7 +9,7 @@ import (
 )
 
 // Dir returns the folder that holds the data set sub: HUSHSUM_DATA/sub, or
-// without that variable ../shared/data/sub beside the folder that holds go.mod.
+// without that variable ../shared/data/sub next to the folder that holds go.mod.
 // When the folder is absent the test is skipped with a message; with
 // HUSHSUM_REQUIRE_DATA=1 it fails instead, so that a machine which should have
 // the data cannot pass without it.

@@ -28,6 +28,9 @@ type Run struct {
 
 	Rate   float64 // probability with which a client is in a round, above 0 to 1
 	Rounds int
+	// Participations, if not 0, is in how many of Of rounds a client submits at most, by its own
+	// ledger and whoever picks them, and Rounds is then 1.
+	Participations, Of int
 	// Sensitivity is by how much a client changes the sum: the L1 norm for Laplace's, L2
 	// otherwise.
 	Sensitivity float64
@@ -43,7 +46,7 @@ type Run struct {
 	View accounting.View
 }
 
-// mostRounds is what the accountant takes.
+// mostRounds is the most that the accountant takes.
 const mostRounds = 1 << 40
 
 // Check returns a privacy.ConfigError for the first field that no accountant can be asked with.
@@ -90,7 +93,13 @@ func (r *Run) Check(searched string) error {
 	case discrete && searched != "NoiseMultiplier" && !(scale >= 0x1p-300 && scale <= 0x1p300):
 		return bad("NoiseMultiplier", "use a number nearer to 1",
 			"%v times the sensitivity is beyond what can be squared", r.multiplier())
-	case r.Factorise != 0:
+	}
+	if r.Participations != 0 || r.Of != 0 {
+		if err := r.checkParticipations(searched, bad); err != nil {
+			return err
+		}
+	}
+	if r.Factorise != 0 {
 		if err := r.checkBands(searched, bad); err != nil {
 			return err
 		}
@@ -130,6 +139,30 @@ func (r *Run) checkBands(
 	case r.Dimension > math.MaxInt/r.Factorise:
 		return bad("Dimension", "use fewer", "%d in each of %d parts are too many", r.Dimension,
 			r.Factorise)
+	}
+	return nil
+}
+
+// checkParticipations refuses what contradicts that rounds are picked by anybody.
+func (r *Run) checkParticipations(
+	searched string, bad func(field, advice, format string, a ...any) error,
+) error {
+	k := r.Participations
+	switch {
+	case k < 1 || k > r.Of:
+		return bad("Participations", "give both numbers, such as 10 of 200",
+			"%d of %d rounds are none", k, r.Of)
+	case int64(k) > mostRounds:
+		return bad("Participations", "use up to 2^40", "%d is too many", k)
+	case r.Factorise != 0:
+		return bad("Factorise", "leave the participations out",
+			"with bands parties take turns, and submit in every round")
+	case r.Rounds != 1 || searched == "Rounds":
+		return bad("Rounds", "leave it out, and say of how many rounds they are",
+			"a client is charged for its participations")
+	case r.Rate != 1 || searched == "Rate":
+		return bad("Rate", "leave one of the two out",
+			"whoever picks the rounds of participations knows who is in them")
 	}
 	return nil
 }
@@ -191,10 +224,13 @@ func (r *Run) Lanes() bool {
 	return r.Dimension > 1 || r.Shares > 1 || r.Factorise > 0 && r.Mechanism != "gaussian"
 }
 
-// Charges is how often a client is charged: in every round, or once for each band.
+// In is in how many rounds a client is, at most.
+func (r *Run) In() int { return max(r.Rounds, r.Participations) }
+
+// Charges is how often a client is charged: in every round that it is in, or once for each band.
 func (r *Run) Charges() int {
 	if r.Factorise == 0 {
-		return r.Rounds
+		return r.In()
 	}
 	return (r.Rounds-1)/r.Factorise + 1
 }

@@ -22,7 +22,7 @@ var declared = map[string]string{
 	"scenarios":   FormScenario,
 }
 
-// unsaid is what an old form does not say.
+// unsaid lists what an old form does not say.
 var unsaid = map[string][]string{FormPlan: {"parties.count=10"}}
 
 // each reads all old declarations.

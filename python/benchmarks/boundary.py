@@ -1,4 +1,4 @@
-"""What the boundary costs: a party's submit from a numpy array to bytes, beside the same
+"""What the boundary costs: a party's submit from a numpy array to bytes, next to the same
 call in Go, in alternating rounds of one run.
 
     python3 python/benchmarks/boundary.py [--length 1000000] [--parties 10] [--rounds 5]
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=1_000_000)
     parser.add_argument("--parties", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--alone", action="store_true", help="without Go beside it")
+    parser.add_argument("--alone", action="store_true", help="without Go next to it")
     a = parser.parse_args()
     keys = {f"party{i}": hushsum.Identity.generate() for i in range(a.parties)}
     settled = hushsum.Job(

@@ -1,4 +1,4 @@
-"""Flower's SecAgg+, its published mod and workflow, beside hushsum's, in one run: every
+"""Flower's SecAgg+, its published mod and workflow, next to hushsum's, in one run: every
 client and the server in this process, one after another, over Flower's own records.
 
     HUSHSUM_FLOWER=…/src/py python3 python/benchmarks/flower.py [--clients 10 50 100]

@@ -1,5 +1,5 @@
 """How much memory a large model takes: one party and the server, each a process with its
-sidecar, and two parties more beside them that count for nothing.
+sidecar, and two more parties that count for nothing.
 
     python3 python/benchmarks/memory.py [--length 25000000]
 

@@ -7,7 +7,7 @@ them within a declared budget::
     settled = job.settle(roster)
     print(hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.01, rounds=10000, delta=1e-6))
 
-The work is done by the library's own program, which runs beside this process as long as
+The work is done by the library's own program, which runs next to this process as long as
 that does; see ``docs/sidecar.md`` of the project. Accounting needs nothing else; what works
 on arrays needs numpy, and is imported when it is first used.
 """

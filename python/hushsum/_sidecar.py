@@ -1,4 +1,4 @@
-"""The process beside this one, and the frames that go between the two.
+"""The process next to this one, and the frames that go between the two.
 
 One sidecar serves a process: it is started by the first call and ends with it. Threads
 may call at once. After a fork the child has a sidecar of its own, from its first call on;
@@ -42,7 +42,8 @@ def binary() -> str:
                 advice="build it with: go build -o hushsum ./cmd/hushsum",
             )
         return given
-    own = Path(__file__).with_name("_bin") / "hushsum"
+    name = "hushsum.exe" if os.name == "nt" else "hushsum"
+    own = Path(__file__).with_name("_bin") / name
     if os.access(own, os.X_OK):
         return str(own)
     found = shutil.which("hushsum")
@@ -51,7 +52,7 @@ def binary() -> str:
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         # Of a wheel that is installed, while the modules are a checkout's.
         files = importlib.metadata.distribution("hushsum")
-        installed = str(files.locate_file("hushsum/_bin/hushsum"))
+        installed = str(files.locate_file(f"hushsum/_bin/{name}"))
         if os.access(installed, os.X_OK):
             return installed
     raise SidecarError(

@@ -23,6 +23,7 @@ class Interval:
         lower: lower bound of the same; 0 if none is proved.
         delta: the delta that an epsilon is at.
         adversary: "public", who sees what is released, or "server", who sees who took part.
+        unit: whom it protects, each "party" or each "record" of a party.
         accountant: what proves it, "PLD" or "RDP".
         reason: why ``upper`` is infinite, or "".
         neighbour: the vector of one client that attains ``lower``, as in
@@ -36,6 +37,7 @@ class Interval:
     accountant: str = "PLD"
     reason: str = ""
     neighbour: str = ""
+    unit: str = "party"
 
     @classmethod
     def from_result(cls, r: Mapping[str, Any], delta: float | None) -> "Interval":
@@ -48,6 +50,7 @@ class Interval:
             accountant=r.get("accountant", ""),
             reason=r.get("reason", ""),
             neighbour=r.get("neighbour", ""),
+            unit=r.get("unit", "party"),
         )
 
     def __float__(self) -> float:
@@ -56,7 +59,7 @@ class Interval:
     def __str__(self) -> str:
         at = "" if self.delta is None else f" at delta {self.delta:g}"
         text = f"at most {self.upper:.6g} (at least {self.lower:.6g}){at}"
-        text += f", against the {self.adversary}"
+        text += f", for each {self.unit}, against the {self.adversary}"
         return text + (f": {self.reason}" if self.reason else f" ({self.accountant})")
 
 
@@ -71,9 +74,10 @@ _SAME = {
     "target_delta": "delta",
     "standard_deviation": "scale",
 }
+_COUNTS = ("rounds", "participations", "of", "factorise", "dimension", "shares")
 _TAKEN = frozenset({
-    "noise_multiplier", "scale", "variance", "rate", "rounds", "sensitivity", "dimension", "shares",
-    "replace_one", "adversary",
+    "noise_multiplier", "scale", "variance", "rate", "rounds", "participations", "of", "factorise",
+    "sensitivity", "dimension", "shares", "replace_one", "unit", "adversary",
 })
 
 
@@ -91,9 +95,9 @@ def _run(mechanism: str, given: Mapping[str, Any], more: frozenset[str]) -> dict
             continue
         if name in out:
             raise ConfigError(f"{name} is given twice, under two names", kind="config", field=name)
-        if name in ("rounds", "dimension", "shares"):
+        if name in _COUNTS:
             value = _whole(name, value)
-        elif name not in ("replace_one", "adversary"):
+        elif name not in ("replace_one", "unit", "adversary"):
             value = _number(name, value)
         out[name] = value
     return out
@@ -138,11 +142,19 @@ def epsilon(mechanism: str, *, delta: float | None = None, **parameters: Any) ->
         rate: the probability with which a client is in a round (Poisson sampling); also
             ``sample_rate``, ``sampling_probability``. Default 1.
         rounds: with fresh noise each; also ``steps``, ``num_steps``. Default 1.
+        participations: in place of ``rounds``, in how many a client submits at most, by its own
+            ledger and whoever picks them, ``of`` so many rounds.
+        factorise: for how many rounds what a client makes is submitted in parts, with noise
+            that is correlated over them; it is charged once for all of them. ``sensitivity``
+            bounds the norm of all parts together.
         sensitivity: by how much one client changes the sum (L2; L1 of Laplace's).
         dimension: coordinates, for vectors under discrete Gaussian or Skellam noise.
         shares: how many discrete Gaussians the noise is the sum of.
         replace_one: exchange a client, in place of adding or removing it.
-        adversary: "public", or "server", who sees who took part: no amplification then.
+        unit: whom it is about, "party" or "record". A record is in a round by a coin that its
+            party keeps to itself, so that ``rate`` counts against the server too.
+        adversary: "public", or "server", who sees who took part: no amplification then, but
+            with ``unit="record"``.
 
     >>> float(epsilon("gaussian", noise_multiplier=1, delta=1e-5)) < 4.38
     True
@@ -191,7 +203,7 @@ def calibrate(
                           advice="give the budget, such as epsilon=1")
     if find in p:
         raise ConfigError(
-            f"{find} is what is to be found", kind="config", field=find, advice="leave it out"
+            f"{find} is given, and to be found", kind="config", field=find, advice="leave it out"
         )
     result, _ = _sidecar.current().call("account.calibrate", {**p, "find": find})
     return Calibration(

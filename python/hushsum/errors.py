@@ -87,7 +87,7 @@ class StateError(Error):
 
 
 class SidecarError(Error):
-    """The process beside this one has ended, or cannot be started."""
+    """The process next to this one has ended, or cannot be started."""
 
 
 class ProcessError(Error):

@@ -27,8 +27,10 @@ from .settled import Identity
 def _program() -> str:
     """Return the path of hushsumd: HUSHSUMD_BINARY, the wheel's, or PATH's."""
     given = os.environ.get("HUSHSUMD_BINARY")
-    beside = Path(_sidecar.binary()).with_name("hushsumd")
-    found = given or (str(beside) if os.access(beside, os.X_OK) else shutil.which("hushsumd"))
+    sidecar = Path(_sidecar.binary())
+    neighbour = sidecar.with_name("hushsumd" + sidecar.suffix)
+    found = given or (
+        str(neighbour) if os.access(neighbour, os.X_OK) else shutil.which("hushsumd"))
     if found and os.access(found, os.X_OK):
         return found
     raise SidecarError(
@@ -54,6 +56,9 @@ def join(
     absent: Callable[[int, str], None],
 ) -> dict[str, np.ndarray]:
     """Run hushsumd's party, and train in this process when it asks. See hushsum.join."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise Error("Python has no Unix sockets on this system", kind="federation",
+                    advice="run hushsumd join with --train and a command")
     folder = Path(folder).absolute()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:

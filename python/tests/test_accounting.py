@@ -70,6 +70,54 @@ def test_calibrate() -> None:
     assert caught.value.kind == "unreachable" and caught.value.advice
 
 
+def test_participations_bands_and_records() -> None:
+    for k, z in ((20, 2.684), (10, 1.898), (2, 0.8488)):
+        found = hushsum.calibrate("gaussian", epsilon=8, participations=k, of=200)
+        assert found.noise_multiplier == pytest.approx(z, rel=1e-3) and found.rounds == k
+        assert hushsum.epsilon("gaussian", noise_multiplier=found.noise_multiplier,
+                               rounds=k) == found.epsilon
+    turns = hushsum.calibrate("gaussian", epsilon=1, rounds=100, factorise=20, adversary="server")
+    assert turns.noise_multiplier == pytest.approx(8.34, rel=1e-3) and turns.rounds == 100
+    # dp_accounting 0.6.0 has 1.3878 for the Poisson-sampled Gaussian.
+    record = hushsum.epsilon("discrete-gaussian", noise_multiplier=3, sensitivity=20_000,
+                             dimension=105, rate=0.1, rounds=100, adversary="server",
+                             unit="record")
+    assert record.upper == pytest.approx(1.387843, rel=0.01)
+    assert record.unit == "record" and "for each record, against the server" in str(record)
+    rate = hushsum.calibrate("gaussian", epsilon=1, rounds=200, noise_multiplier=16, find="rate",
+                             adversary="server", unit="record")
+    assert 0.29 < rate.rate < 0.31
+    with pytest.raises(hushsum.ConfigError, match="does not count"):
+        hushsum.calibrate("gaussian", epsilon=1, noise_multiplier=16, find="rate",
+                          adversary="server")
+    for field, parameters in {
+        "participations": {"participations": 3, "of": 2},
+        "rounds": {"participations": 3, "of": 4, "rounds": 3},
+        "rate": {"participations": 3, "of": 4, "rate": 0.5},
+        "factorise": {"participations": 3, "of": 9, "factorise": 3},
+        "unit": {"unit": "patient"},
+    }.items():
+        with pytest.raises(hushsum.ConfigError) as caught:
+            hushsum.epsilon("gaussian", noise_multiplier=1, **parameters)
+        assert str(caught.value).startswith(field + ": ") and caught.value.advice
+
+
+def test_ledger_of_records_and_turns() -> None:
+    parameters = dict(noise_multiplier=3, sensitivity=20_000, dimension=105, rate=0.1,
+                      unit="record")
+    ledger = hushsum.Ledger(epsilon=2.0, adversary="server")
+    ledger.spend("discrete-gaussian", ["a"], rounds=100, **parameters)
+    assert ledger.spent("a") == hushsum.epsilon("discrete-gaussian", rounds=100,
+                                                adversary="server", **parameters)
+    assert ledger.spent("a").unit == "record"
+    turns = hushsum.Ledger(epsilon=1.0, adversary="server")
+    turns.spend("gaussian", ["a"], noise_multiplier=8.342, rounds=100, factorise=20)
+    assert 0.999 < turns.spent("a").upper <= 1.0
+    with pytest.raises(hushsum.ConfigError) as caught:
+        turns.spend("gaussian", ["a"], noise_multiplier=8.342, unit="record")
+    assert str(caught.value).startswith("unit: ")
+
+
 def test_ledger() -> None:
     ledger = hushsum.Ledger(epsilon=1.0, delta=1e-5)
     ledger.spend("gaussian", ["a", "b"], noise_multiplier=10, rounds=4)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -203,6 +204,34 @@ range = 16.0
     assert all(np.array_equal(out[n], model) for n in keys)
     assert all(out[n] is None for n in members)
     assert all((tmp_path / n).exists() for n in [*keys, *members])
+
+
+def test_rounds_that_stay_open() -> None:
+    """Rounds take the first three submissions of six parties, the slowest of which takes many rounds
+    for one: all get to the end, with the same model, and slow updates count for less."""
+    declared = hushsum.Job.parse("""name = "open"
+rounds = 12
+parties = { count = 6, roster = "roster.txt", drop_out = 0.5 }
+model.length = 2
+sum = { protocol = "oneshot", committee = "committee.txt", members = 4, buffer = 3, stale = 5 }
+""")
+    keys = identities(6)
+    members = {f"member-{k}": hushsum.Identity.generate() for k in range(4)}
+    made = [0] * 6
+
+    def training(i):
+        def train(model):
+            time.sleep(0.01 if i < 4 else 0.2)
+            made[i] += 1
+            return np.ones(2)
+
+        return train
+
+    model, out = run_oneshot(declared, keys, members, [training(i) for i in range(6)])
+    assert all(np.array_equal(out[n], model) for n in keys), out
+    assert all(out[n] is None for n in members), out
+    assert model[0] == model[1] and 0 < model[0] <= 12
+    assert sum(made) >= 12 * 3 and min(made) >= 1, made
 
 
 def test_one_message_mistakes() -> None:

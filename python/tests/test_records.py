@@ -4,7 +4,7 @@ import dataclasses
 import math
 import subprocess
 import threading
-import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -141,24 +141,6 @@ def test_as_the_training_of_the_job() -> None:
     assert np.allclose(a.clear_model, b.clear_model, atol=1e-3)
 
 
-class Timed:
-    """A function, and the longest that it took: who was slow has submitted zeros."""
-
-    def __init__(self, f) -> None:
-        self._f, self.longest = f, 0.0
-
-    def __call__(self, *given):
-        begun = time.monotonic()
-        made = self._f(*given)
-        self.longest = max(self.longest, time.monotonic() - begun)
-        return made
-
-    def learnt(self, accuracy: float) -> None:
-        if accuracy <= 0.75 and self.longest > 0.5:
-            pytest.skip(f"training took {self.longest:.1f} s: it may be in no sum")
-        assert accuracy > 0.75
-
-
 def test_ten_hospitals_join() -> None:
     """Over TCP, with gradients in NumPy. A hospital whose function fails submits zeros, and
     nobody else can tell."""
@@ -171,13 +153,12 @@ def test_ten_hospitals_join() -> None:
     running = hushsum.Coordinator(settled, identity=coordinator, step_time=60)
     out: dict[str, object] = {}
     failed = []
-    timed = Timed(logistic)
 
     def party(name: str) -> None:
         def train(model, rows):
             if name == "party3":
                 raise ValueError("no rows of that class")
-            return timed(model, rows)
+            return logistic(model, rows)
 
         out[name] = hushsum.join(
             settled, url=running.url, identity=keys[name], coordinator=coordinator.public,
@@ -197,7 +178,7 @@ def test_ten_hospitals_join() -> None:
     with pytest.raises(hushsum.ConfigError, match="records"):
         hushsum.join(settled, url=running.url, identity=keys["party0"],
                      coordinator=coordinator.public, train=logistic)
-    timed.learnt(accuracy(model))
+    assert np.all(np.isfinite(model)) and np.any(model)
 
 
 def test_pytorch() -> None:
@@ -223,28 +204,47 @@ TENSORS = """tensor = [{ name = "0.weight", shape = [16, 8] }, { name = "0.bias"
   { name = "2.weight", shape = [2, 16] }, { name = "2.bias", shape = [2] }], init = "uniform\""""
 
 
+def perceptron() -> Callable[..., dict[str, np.ndarray]]:
+    """The gradients of a perceptron in PyTorch, of the tensors above."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("torch.func" if hasattr(torch, "func") else "functorch")
+    from hushsum import torch as ours
+
+    torch.set_num_threads(1)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 2))
+    return ours.gradients(module, torch.nn.functional.cross_entropy)
+
+
+def test_perceptron_learns() -> None:
+    """In virtual time, so that no processor is too slow for a round."""
+    x, y = census(4000, 99)
+
+    def evaluate(model) -> float:
+        hidden = np.tanh(x @ model["0.weight"].T + model["0.bias"])
+        scores = hidden @ model["2.weight"].T + model["2.bias"]
+        return float(np.mean(scores.argmax(axis=1) == y))
+
+    learnt = hushsum.simulate(hushsum.Job.parse(text(TENSORS, rounds=5)), perceptron(),
+                              [census(200, i) for i in range(10)], evaluate=evaluate,
+                              progress=False)
+    # Fifteen runs came to 0.832 with a standard deviation of 0.021: seven of those below.
+    assert learnt.scores[-1] > 0.68
+
+
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
 def test_a_federation_of_ten_hospitals(kind: str, tmp_path) -> None:
-    """Over HTTP, with a perceptron in PyTorch, or a line in NumPy."""
+    """Over HTTP, with a perceptron in PyTorch, or a line in NumPy. Who is too slow for a round has
+    submitted zeros, so that what the model learns depends on the processor: no test of it here."""
     try:
         program = federation._program()
     except hushsum.SidecarError as err:
         pytest.skip(str(err))
     if kind == "torch":
-        torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-        pytest.importorskip("torch.func" if hasattr(torch, "func") else "functorch")
-        from hushsum import torch as ours
-
-        torch.set_num_threads(1)
-        module = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(),
-                                     torch.nn.Linear(16, 2))
-        train = ours.gradients(module, torch.nn.functional.cross_entropy)
-        shape = TENSORS
+        train, shape = perceptron(), TENSORS
     else:
         def train(model, rows):
             return {"w": logistic(model["w"], rows)}
         shape = 'tensor = [{ name = "w", shape = [8] }]'
-    timed = Timed(train)
     keys = identities(10)
     (tmp_path / "roster.txt").write_text(
         "".join(f"{name} {k.public}\n" for name, k in keys.items()))
@@ -265,7 +265,7 @@ def test_a_federation_of_ten_hospitals(kind: str, tmp_path) -> None:
 
         def party(i: int, name: str) -> None:
             out[name] = hushsum.join(
-                said["door"], identity=keys[name], train=timed, rows=census(200, i),
+                said["door"], identity=keys[name], train=train, rows=census(200, i),
                 roster=tmp_path / "roster.txt", fingerprint=said["fingerprint"],
                 folder=tmp_path / name, accept=True)
 
@@ -278,10 +278,7 @@ def test_a_federation_of_ten_hospitals(kind: str, tmp_path) -> None:
         server.terminate()
         server.wait()
     assert len(out) == 10
-    model = out["party0"]
-    if kind == "numpy":
-        return timed.learnt(accuracy(model["w"]))
-    x, y = census(4000, 99)
-    hidden = np.tanh(x @ model["0.weight"].T + model["0.bias"])
-    scores = hidden @ model["2.weight"].T + model["2.bias"]
-    timed.learnt(float(np.mean(scores.argmax(axis=1) == y)))
+    for name, model in out.items():
+        for tensor, values in model.items():
+            assert np.array_equal(values, out["party0"][tensor]), name
+            assert np.all(np.isfinite(values)) and np.any(values)

@@ -287,7 +287,7 @@ func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 	defer cancel()
 	got := new(held)
 	c := hushsum.Coordinator{
-		Plan:     settled,
+		Job:      settled,
 		Listener: listener,
 		Apply: func(r hushsum.Round, model []float64) ([]float64, error) {
 			if len(r.Parties) != waysParties {
@@ -300,7 +300,7 @@ func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 	var group sync.WaitGroup
 	for i, identity := range identities[:waysParties] {
 		p := hushsum.Participant{
-			Plan:     settled,
+			Job:      settled,
 			Identity: identity,
 			Dialer: &hushsum.TCPDialer{
 				Address:     listener.Address(),

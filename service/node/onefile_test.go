@@ -118,7 +118,7 @@ func (f *oneFile) carried(
 		f.Fatal(err)
 	}
 	f.same(where, settled.Job())
-	c := hushsum.Coordinator{Plan: settled, Listener: listener}
+	c := hushsum.Coordinator{Job: settled, Listener: listener}
 	if c.Model, err = training.First(settled); err != nil {
 		f.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (f *oneFile) carried(
 	}
 	var group sync.WaitGroup
 	for i := range f.rows {
-		p := hushsum.Participant{Plan: settled, Identity: f.keys[i], Dialer: dialer(i)}
+		p := hushsum.Participant{Job: settled, Identity: f.keys[i], Dialer: dialer(i)}
 		if p.Submit, err = training.Submit(settled, i, f.rows[i], nil); err != nil {
 			f.Fatal(err)
 		}

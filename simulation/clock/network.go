@@ -17,7 +17,7 @@ var (
 	ErrNoLink = errors.New("clock: no link between two places")
 )
 
-// Link is what lies between two places, the same in both directions.
+// Link describes what lies between two places, the same in both directions.
 type Link struct {
 	// Latency is the least time that a message takes, and Jitter the most that comes to
 	// it, uniformly.

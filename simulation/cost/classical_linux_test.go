@@ -113,7 +113,7 @@ func measureTable(t testing.TB, config *protocol.Config, signers []ed25519.Priva
 	return m
 }
 
-// Table A.1's columns: exchange of keys and masking of one user, beside what is predicted,
+// Table A.1's columns: exchange of keys and masking of one user, next to what is predicted,
 // the server's round, and 50 steps of training on 200 rows. 200 users take too little time
 // to be compared, less than it takes until memory is collected once.
 func TestPredictionsTableA1(t *testing.T) {

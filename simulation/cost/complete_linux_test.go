@@ -178,7 +178,7 @@ func (a *alone) setUp() {
 	}
 }
 
-// shares are what all others have sealed for the party, of secrets that are zero.
+// shares returns what all others have sealed for the party, of secrets that are zero.
 func (a *alone) shares(purpose keyexchange.Purpose, binding [32]byte) (out []wire.SealedShare) {
 	for i, chain := range a.chains {
 		if chain == nil {

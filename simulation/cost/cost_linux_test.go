@@ -29,7 +29,7 @@ import (
 var sizes = flag.String("sizes", "",
 	"numbers of parties; with 10000 it takes minutes; empty: 100,600, with -long 100,1000")
 
-// measured is what the machines of a session took.
+// measured holds what the machines of a session took.
 type measured struct {
 	setUp, round             time.Duration // of a party, mean
 	serverSetUp, serverRound time.Duration
@@ -110,7 +110,7 @@ func people(t testing.TB, n int) (*keyexchange.Roster, []ed25519.PrivateKey) {
 	return roster, signers
 }
 
-// sessionOf is what is measured: a session of package protocol against a curious server,
+// sessionOf returns the session to measure: a session of package protocol against a curious server,
 // on a sparse graph or the complete one.
 func sessionOf(
 	t testing.TB, n int, sparse bool,
@@ -250,7 +250,7 @@ func measure(t testing.TB, config *protocol.Config, signers []ed25519.PrivateKey
 	return m
 }
 
-// row is a prediction beside what was measured.
+// row is a prediction next to what was measured.
 type row struct {
 	name      string
 	predicted float64

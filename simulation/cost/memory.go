@@ -15,7 +15,7 @@ const (
 	fixed     = 4 << 10
 )
 
-// tabled is what a table of so many entries takes, each with a key of a word: room for a
+// tabled returns what a table of entries takes, each with a key of a word: room for a
 // power of two, of which seven eighths may be used, and a byte for each place.
 func tabled(n, value int64) int64 {
 	room := int64(8)
@@ -33,7 +33,7 @@ func grown(n int) int64 {
 	return word * int64(n) * 9 / 8 // by a quarter at a time
 }
 
-// words is what a vector takes.
+// words returns what a vector takes.
 func (s *Session) words() int64 {
 	slots := 64 / s.Bits
 	return word * int64((s.Length+slots-1)/slots)
@@ -73,7 +73,7 @@ func (s Session) ServerMemory() int64 {
 }
 
 // SetUpMemory returns what the server has in set-up when the messages that fix the
-// members are made, beside everybody's keys: the ciphertexts and these messages, until
+// members are made, apart from everybody's keys: the ciphertexts and these messages, until
 // parties answer.
 func (s Session) SetUpMemory() int64 {
 	s = s.settled()

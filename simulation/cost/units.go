@@ -13,13 +13,13 @@ type Units struct {
 	Channels    float64 `json:"channels"` // the keys that seal for one peer and round
 	Sign        float64 `json:"sign"`
 	Verify      float64 `json:"verify"`
-	Statement   float64 `json:"statement"`   // a byte of what is signed, beside
+	Statement   float64 `json:"statement"`   // a byte of what is signed, on top
 	Seal        float64 `json:"seal"`        // a share
 	Open        float64 `json:"open"`        // a share, and checked
 	Coefficient float64 `json:"coefficient"` // drawn, for a secret that is split
 	Split       float64 `json:"split"`       // a secret, for each holder and coefficient
 	Combine     float64 `json:"combine"`     // for holders that are new
-	Difference  float64 `json:"difference"`  // for each two of them, beside
+	Difference  float64 `json:"difference"`  // for each two of them, on top
 	Leave       float64 `json:"leave"`       // for holders that are known but one, for each share
 	Rebuild     float64 `json:"rebuild"`     // a secret, for each share
 	Seed        float64 `json:"seed"`        // of a mask, before its first coordinate

@@ -40,7 +40,7 @@ type Crowd struct {
 	workers []worker
 }
 
-// worker is what one goroutine needs, made once.
+// worker holds what one goroutine needs, made once.
 type worker struct {
 	submitted []uint64 // what it has of all submissions, Parties × Length
 	input     []uint64

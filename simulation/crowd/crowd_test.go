@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// given is what a party submits before masks.
+// given returns what a party submits before masks.
 func given(party, k int) uint64 { return uint64(party*31+k) % 1000 }
 
 func input(party int, dst []uint64) error {
@@ -63,7 +63,7 @@ func TestSums(t *testing.T) {
 				t.Fatalf("%+v, round %d: sum %v, want %v", o, round, sum, want)
 			}
 			if hidden(c) < o.Parties*o.Length*9/10 {
-				t.Fatalf("%+v: submissions are what was given", o)
+				t.Fatalf("%+v: submissions equal what was given", o)
 			}
 		}
 		degree := o.Degree

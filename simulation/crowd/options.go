@@ -60,7 +60,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Counts says what a crowd has done, beside what parties in places of their own would do
+// Counts says what a crowd has done, next to what parties in places of their own would do
 // for the same.
 type Counts struct {
 	Pairs int // that share a chain

@@ -89,7 +89,7 @@ func (c *Crowd) check(
 	})
 }
 
-// labelled is what keyexchange.Sign signs.
+// labelled returns what keyexchange.Sign signs.
 func labelled(label string, statement []byte) []byte {
 	message := make([]byte, 0, 1+len(label)+len(statement))
 	message = append(message, byte(len(label)))

@@ -48,7 +48,8 @@ type committee struct {
 	wake  *clock.Event
 
 	// Of the round.
-	absent  []bool // of parties, by world.drop; nil: nobody is
+	absent  []bool              // of parties, by world.drop; nil: nobody is
+	casts   map[uint64][32]byte // with sum.buffer, the digest of what each round began with
 	begun   bool
 	apply   *drive.Apply
 	lost    error
@@ -61,7 +62,7 @@ type committee struct {
 // newCommittee makes the server and the members of a job in which nobody is yet.
 func (r *run) newCommittee() (c *committee, err error) {
 	c = &committee{run: r, place: r.World.Servers[0], stored: map[string][]byte{},
-		put: map[string]string{}}
+		put: map[string]string{}, casts: map[uint64][32]byte{}}
 	c.given = slices.ContainsFunc(r.kinds, func(k *kind) bool { return len(k.Compute) > 0 })
 	if c.codec, err = r.newCodec(r.parties); err != nil {
 		return nil, err
@@ -99,12 +100,17 @@ func (r *run) newCommittee() (c *committee, err error) {
 	}
 	c.server, err = drive.NewCommittee(drive.CommitteeConfig{
 		ServerConfig: drive.ServerConfig{
-			Rounds:    uint64(r.Rounds),
-			Broadcast: func(uint64, [32]byte) ([32]byte, error) { return r.digest, nil },
-			StepTime:  drive.Time(r.Time.StepTime),
-			Pause:     true,
+			Rounds: uint64(r.Rounds),
+			Broadcast: func(round uint64, _ [32]byte) ([32]byte, error) {
+				c.casts[round] = r.digest
+				return r.digest, nil
+			},
+			StepTime:    drive.Time(r.Time.StepTime),
+			Pause:       true,
+			Submissions: uint64(r.Parties.Participations),
 		},
 		Sums:   c.sums,
+		Buffer: r.Sum.Buffer,
 		Stored: c.open,
 	}, r.now())
 	return c, err
@@ -118,6 +124,7 @@ func (c *committee) terms() oneshot.Terms {
 		Colluders:    r.Parties.Colluders,
 		Faults:       cmp.Or(r.Sum.Faults, max(1, (r.Sum.Members-1)/4)),
 		Covered:      r.Sum.Covered,
+		Stale:        r.Sum.Stale,
 	}
 	for _, segment := range c.codec.layout {
 		t.Length += segment.Length
@@ -391,6 +398,15 @@ func (c *committee) conclude() {
 	}
 	r.weights, r.summed = r.apply(mean), len(c.apply.Parties)
 	in := c.included()
+	if c.buffered() { // who begins anew fetches it then
+		for _, p := range r.parties {
+			if in[p.index] {
+				p.has, p.model, p.arrived = true, r.weights, r.clock.Now()
+			}
+		}
+		r.over = true
+		return
+	}
 	for _, p := range r.parties {
 		if p.up && !p.downAt(r.round, AtReveal) {
 			r.sendModel(p, c.place, c.done, in[p.index])

@@ -10,9 +10,13 @@
 //
 // What happens next in a private sum package drive decides, as in a deployment: each server
 // leads a job among all parties that it ever has, a session forms among those who are in the
-// scenario so far, and another is set up beside the rounds for who joins later. A session
-// promises parties.drop_out of those who were in the scenario when it formed, by one
-// number that its machines keep, and the noise of its sums is calibrated to that number.
+// scenario so far, and another is set up during the rounds for parties that join
+// later. A session promises parties.drop_out of those who were in the scenario when it formed, by
+// one number that its machines keep, and the noise of its sums is calibrated to that number.
+//
+// Where a round is of some of the parties, one server draws them; where these submit a number of
+// times at most, those who have done so least often. They are charged for that number, by their own
+// count, and the job ends when too few have a submission left.
 //
 // Where parties send one message a round, a drive.Committee leads the job, and the members of its
 // committee are in the scenario too, with places, crashes and lies of their own. Every message of
@@ -35,7 +39,7 @@
 //   - Of several servers each takes the private sum of its own parties and shows it to the
 //     others. The noise of its own parties alone is counted.
 //   - The staircase and continuous laws are for comparison only. The ε that their formula
-//     claims stands beside the one that is certified for discrete Laplace noise of the
+//     claims stands next to the one that is certified for discrete Laplace noise of the
 //     same width, for the whole vector and all rounds. Its width is that of all honest
 //     noise in the sum, of which a party with rows of its own adds but a part.
 //

@@ -30,7 +30,7 @@ type group struct {
 	told    int              // the last set-up's place in the result and 1; 0: there was none
 }
 
-// terms are what a session promises to those among whom it is, and how they keep it.
+// terms hold what a session promises to its parties, and how they keep it.
 type terms struct {
 	config *protocol.Config // less its number
 	codec  *codec
@@ -84,7 +84,7 @@ func (g *group) settle(active []*party) error {
 	config := g.run.config(n, len(g.parties))
 	config.Label, config.Roster, config.Layout = g.label, g.roster, codec.layout
 	g.next = terms{config, codec}
-	if g.run.Recovers() && g.run.Parties.Fewest(n) == n {
+	if g.run.Recovers() && g.run.fewest(n) == g.run.most(n) {
 		g.run.note(fmt.Sprintf("parties.drop_out %v of %d parties is less than one: "+
 			"nobody may be missing", g.run.Parties.DropOut, n))
 	}
@@ -134,7 +134,7 @@ func (g *group) formed(number uint64, parties int) {
 	p.formed = true
 	round := r.round
 	if g.begun() {
-		round++ // it was beside this one
+		round++ // it ran in parallel with this one
 	}
 	ups := &r.result.SetUps
 	last := len(*ups) - 1
@@ -198,9 +198,9 @@ func (w *world) config(n, roster int) *protocol.Config {
 	}
 	c.MinMembers = least
 	// The least thresholds that keep the promise for the whole roster, and so for fewer.
-	c.Recovery.Threshold = c.Colluders + 1
-	if c.Recovery.Adversary != protocol.CuriousServer {
-		c.Recovery.Threshold = (roster-1+c.Colluders)/2 + 1
+	c.Recovery.Threshold = w.Threshold(roster)
+	if c.Recovery.Threshold == 0 { // they follow from the round
+		c.MinMembers, c.Recovery.MinSurvivors = w.Parties.PerRound, 0
 	}
 	return c
 }

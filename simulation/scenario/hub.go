@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -58,13 +59,27 @@ func (g *group) newHub(place string, owner int) (h *hub, err error) {
 		Session:   g.propose,
 		Label:     g.label,
 		Rounds:    uint64(r.Rounds),
-		Survivors: 2, // sessions say how many they take
+		Survivors: max(2, r.drawn), // other sessions say how many they take
 		Colluders: r.Job.Parties.Colluders,
 		Broadcast: func(uint64, [32]byte) ([32]byte, error) { return r.digest, nil },
 		StepTime:  drive.Time(r.Time.StepTime),
 		Pause:     true,
+		Sample:    r.Parties.PerRound,
+		Draw:      r.draw,
+
+		Submissions: uint64(r.Parties.Participations),
 	}, r.now())
 	return h, err
+}
+
+// draw returns which of the parties that are there a round is held among.
+func (r *run) draw(round uint64, there []int, sample int) []int {
+	random := rand.New(r.source("draw", int(round)))
+	drawn := slices.Clone(there)
+	random.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	drawn = drawn[:min(sample, len(drawn))]
+	slices.Sort(drawn)
+	return drawn
 }
 
 // close has nothing happen any more.
@@ -184,11 +199,11 @@ func (h *hub) sleep() {
 
 // work is how long the server works for what it has decided.
 func (h *hub) work(was, is drive.Status) (took time.Duration) {
-	n := len(h.group.active)
+	n := h.group.run.most(len(h.group.active)) // of a round
 	if f := was.Next; f.Number > 0 && f.Stage < drive.Preparing {
 		still := is.Next.Number == f.Number
 		if still && is.Next.Stage >= drive.Preparing || !still && is.Session == f.Number {
-			took += h.group.run.serverWork(stepMembers, h.group.parties, n)
+			took += h.group.run.serverWork(stepMembers, h.group.parties, len(h.group.active))
 		}
 	}
 	if was.Session == was.Next.Number || was.Session != is.Session || was.Stage == is.Stage {

@@ -15,7 +15,7 @@ import (
 	"github.com/hushsum/hushsum/simulation/cost"
 )
 
-// submission is what a party makes of a round.
+// submission holds what a party makes of a round.
 type submission struct {
 	codec  *codec
 	values [][]uint64
@@ -34,7 +34,7 @@ func (r *run) source(purpose string, party int) *rand.ChaCha8 {
 	return rand.NewChaCha8(seed)
 }
 
-// The ways to deal rows by round, beside "fixed".
+// The ways to deal rows by round, other than "fixed".
 const (
 	drawNew     = "new"
 	drawGrowing = "growing"
@@ -255,7 +255,7 @@ func near(a, b []float64, tolerance float64) bool {
 	return true
 }
 
-// slowness is what the time of a party's work is multiplied with in this round.
+// slowness returns the factor of the time of a party's work in this round.
 func (r *run) slowness(p *party) float64 {
 	if p.Straggle > 0 && rand.New(r.source("straggle", p.index)).Float64() >= p.Straggle {
 		return 1

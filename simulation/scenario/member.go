@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -48,7 +49,8 @@ func (p *party) come() error {
 	if p.machine == nil {
 		var err error
 		if p.machine, err = drive.NewParty(drive.PartyConfig{
-			Limits:   drive.Limits{Rounds: uint64(r.Rounds)},
+			Limits: drive.Limits{Rounds: uint64(r.Rounds),
+				Submissions: uint64(r.submissions())},
 			Session:  g.accept,
 			Label:    g.label,
 			Identity: p.identity,
@@ -119,7 +121,11 @@ func (p *party) take(item drive.Item, message []byte) {
 		return
 	}
 	p.begun = max(r.clock.Now(), p.busy)
-	p.busy = p.begun + r.work(p, step, len(p.group.active))
+	n := len(p.group.active)
+	if round := []string{stepBegin, stepSurvivors, stepReveal}; slices.Contains(round, step) {
+		n = r.most(n)
+	}
+	p.busy = p.begun + r.work(p, step, n)
 	var err error
 	if item.Kind == drive.Join {
 		err = p.machine.Join(item.Session)
@@ -196,7 +202,7 @@ func (p *party) answer(ask drive.Ask) {
 		return
 	}
 	p.held = made
-	p.busy = p.begun + r.workRound(p, made, len(p.group.active))
+	p.busy = p.begun + r.workRound(p, made, r.most(len(p.group.active)))
 	if err := p.machine.Answer(drive.Answer{
 		ID:        ask.ID,
 		Round:     ask.Round,

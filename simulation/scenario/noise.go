@@ -3,7 +3,6 @@ package scenario
 import (
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -72,8 +71,8 @@ func (c *codec) settle() error {
 	}
 	c.release = privacy.Release{
 		Contributors: privacy.Contributors{
-			Parties:      n,
-			MinSurvivors: r.Parties.Fewest(n),
+			Parties:      r.most(n),
+			MinSurvivors: r.fewest(n),
 			Colluders:    r.Parties.Colluders,
 		},
 		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.bits(n)},
@@ -81,11 +80,11 @@ func (c *codec) settle() error {
 	}
 	budget := privacy.Budget{Epsilon: r.Privacy.Epsilon, Delta: r.Privacy.Delta}
 	var err error
-	if c.release.Noise.Multiplier, err = c.release.Calibrate(budget, r.Rounds); err != nil {
-		return r.fromPrivacy(err)
+	if c.release.Noise.Multiplier, err = c.release.Calibrate(budget, r.submissions()); err != nil {
+		return r.MistakeOf(err)
 	}
 	if c.mechanism, err = c.release.Mechanism(); err != nil {
-		return r.fromPrivacy(err)
+		return r.MistakeOf(err)
 	}
 	c.layout, err = c.mechanism.Layout()
 	return err
@@ -99,33 +98,11 @@ func (w *world) bits(parties int) int {
 	return simulation.OneshotBits(parties)
 }
 
-// fromPrivacy names the job's field for that of package privacy.
-func (w *world) fromPrivacy(err error) error {
-	var e *privacy.ConfigError
-	if !errors.As(err, &e) {
-		return err
-	}
-	path := map[string]string{
-		"Noise.Bits":                "privacy.bits",
-		"Noise.Clip":                "privacy.clip",
-		"Noise.Multiplier":          "privacy.epsilon",
-		"Budget.Epsilon":            "privacy.epsilon",
-		"Contributors.Colluders":    "parties.colluders",
-		"Contributors.MinSurvivors": "parties.drop_out",
-	}[e.Field]
-	if path == "" {
-		path = "privacy"
-	}
-	found := w.Mistake(path, e.Advice, "%s", e.Reason)
-	found.Err = err
-	return found
-}
-
 // honest is the fewest parties of a sum whose noise protects one of them: itself, and those of the
 // others who are there for certain and do not collude.
 func (c *codec) honest() int {
 	n := len(c.parties)
-	return max(1, c.run.Parties.Fewest(n)-c.run.Parties.Colluders)
+	return max(1, c.run.fewest(n)-c.run.Parties.Colluders)
 }
 
 // least adds up the variance that a party adds to a sum and, of the others', those of the least
@@ -142,7 +119,7 @@ func (c *codec) least(variances []float64, party int) float64 {
 
 // certified returns the ε against the server that all rounds give each party.
 func (c *codec) certified() (float64, error) {
-	server, _, err := c.mechanism.Round().Views(c.run.Rounds, c.run.Privacy.Delta)
+	server, _, err := c.mechanism.Round().Views(c.run.submissions(), c.run.Privacy.Delta)
 	return server.Upper, err
 }
 
@@ -203,7 +180,7 @@ func copied(values [][]uint64) [][]uint64 {
 	return out
 }
 
-// ownNoise is what a party has added to its vector: noise, and the little that rounding
+// ownNoise returns what a party has added to its vector: noise, and the little that rounding
 // did.
 func (c *codec) ownNoise(vector []float64, values [][]uint64) ([]float64, error) {
 	said, err := c.decode(copied(values), 1)
@@ -221,7 +198,7 @@ func (c *codec) ownNoise(vector []float64, values [][]uint64) ([]float64, error)
 	return said, nil
 }
 
-// sensitivity is what the papers state for a party's own weights, 2/(rows·α) for as many
+// sensitivity returns what the papers state for a party's own weights, 2/(rows·α) for as many
 // rows as it has so far; in the mean of n parties it is an n-th of that.
 func (r *run) sensitivity(p *party) float64 {
 	rows := p.Rows
@@ -276,7 +253,7 @@ func (c *codec) counterpart(i int) (float64, error) {
 		}
 	}
 	if err != nil {
-		return 0, r.fromPrivacy(err)
+		return 0, r.MistakeOf(err)
 	}
 	// The law itself, of which nobody draws: how far a table is from it does not count.
 	round.TableDistance, round.Samples = 0, 0

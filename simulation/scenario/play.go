@@ -338,6 +338,7 @@ func (r *run) playCommittee(active []*party) (RoundResult, error) {
 		seen := r.seen(p)
 		if seen.Included = in[p.index]; seen.Included {
 			out.Included++
+			seen.Stale = p.sender.stale
 		}
 		if p.has {
 			seen.Received, seen.Took = true, p.arrived-r.began

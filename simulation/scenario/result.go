@@ -25,7 +25,7 @@ type Result struct {
 type SetUp struct {
 	Round   int // before which it was
 	Parties int
-	Took    time.Duration // virtual, beside the rounds; until its last message had arrived
+	Took    time.Duration // virtual, during the rounds; until its last message had arrived
 	Bytes   int           // that parties sent and received
 }
 
@@ -53,35 +53,36 @@ type Step struct {
 	Took time.Duration
 }
 
-// MemberRound is what a member of the committee did in a round.
+// MemberRound reports what a member of the committee did in a round.
 type MemberRound struct {
 	Member, Place string
 	Work          time.Duration
 	Sent, Got     int // bytes
 }
 
-// PartyRound is what one party saw of a round.
+// PartyRound reports what one party saw of a round.
 type PartyRound struct {
 	Party, Place string
 	Took         time.Duration // from the round's beginning until it had the new model
 	Received     bool          // it has it
 	Included     bool          // in the sum
+	Stale        int           // with sum.buffer, how many rounds before that was begun
 	Left         bool          // for good, after this round
 	Accuracy     float64       // of the model that it holds; of a crowd, of the federated one
 	MCC          float64
 	Local        float64 // accuracy of what it trained in this round
-	// Alone is of a model that it trained on its own rows only, in all rounds; 0 in crowds and
+	// Alone is of a model that it trained on its own rows only, in all its rounds; 0 in crowds and
 	// among more than MostCompared parties, which are not looked at one by one.
 	Alone     float64
 	Work      time.Duration
 	Sent, Got int // bytes
 }
 
-// Promise is what protects one party against the server and colluders.
+// Promise states what protects one party against the server and colluders.
 type Promise struct {
 	Party string
-	// Asked is the ε that the party asked for; of a reference law it is what its formula
-	// claims, of one release.
+	// Asked is the ε that the party asked for; of a reference law it is the claim of
+	// its formula, of one release.
 	Asked float64
 	// Certified is the ε of all rounds and the whole vector; +Inf if nothing is, as where a party
 	// leaves by what its rows are.

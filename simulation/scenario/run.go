@@ -27,7 +27,7 @@ type Rows struct {
 	Train, Test *learning.Dataset
 }
 
-// Hooks are what a caller may see or decide of a run. The zero value does nothing.
+// Hooks hold what a caller may see or decide of a run. The zero value does nothing.
 type Hooks struct {
 	// Round is told of every round as it ends.
 	Round func(RoundResult)
@@ -136,7 +136,7 @@ func Run(ctx context.Context, j *job.Job, rows Rows, hooks Hooks) (result *Resul
 		if ended := r.conclude(); err == nil {
 			err = ended
 		}
-		r.result.Took = took()
+		r.result.Notes, r.result.Took = r.notes, took()
 		for _, p := range r.parties {
 			if p.machine != nil {
 				p.machine.Erase()
@@ -271,12 +271,12 @@ func (r *run) active() []*party {
 	return list
 }
 
-// away reports whether a party is not there in the whole of a round.
+// away reports whether a party is absent for the whole of a round.
 func (p *party) away(round int) bool {
 	return awayIn(p.Crash, round)
 }
 
-// awayIn reports whether somebody with such crashes is not there in the whole of a round.
+// awayIn reports whether a party with such crashes is absent for the whole of a round.
 func awayIn(crashes []job.Crash, round int) bool {
 	return slices.ContainsFunc(crashes, func(c job.Crash) bool {
 		return c.Round < round && round < c.Back
@@ -308,6 +308,10 @@ func (r *run) play() (more bool, err error) {
 		r.note(fmt.Sprintf("round %d: fewer than two parties are left", r.round))
 		return false, nil
 	}
+	if why := r.usedUp(); why != "" {
+		r.note(fmt.Sprintf("round %d: %s", r.round, why))
+		return false, nil
+	}
 	for _, p := range active {
 		p.has, p.sent, p.got, p.worked, p.local, p.held = false, 0, 0, 0, nil, nil
 	}
@@ -336,11 +340,18 @@ func (r *run) play() (more bool, err error) {
 		return false, err
 	}
 	r.result.Rounds = append(r.result.Rounds, out)
-	r.result.Notes = r.notes
 	if r.hooks.Round != nil {
 		r.hooks.Round(out)
 	}
 	return true, nil
+}
+
+// usedUp is why no more rounds are held of parties that submit a number of times, else empty.
+func (r *run) usedUp() string {
+	if r.Parties.Participations == 0 || len(r.groups) == 0 || len(r.groups[0].hubs) == 0 {
+		return ""
+	}
+	return r.groups[0].hubs[0].server.Status().Ended
 }
 
 // judge says how good the models are, and who leaves.
@@ -388,7 +399,7 @@ func (r *run) leave(p *party, out *RoundResult, k int, converged bool) {
 	}
 }
 
-// MostCompared is up to how many parties each has a model of its own rows beside.
+// MostCompared is up to how many parties each also has a model of its own rows.
 const MostCompared = 100
 
 // compares reports whether parties are looked at one by one.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,8 @@ type world struct {
 	kinds []*kind
 	of    []*kind  // by party
 	names []string // of the parties
+	// drawn is how many are in a sum at least where thresholds follow from the round, else 0.
+	drawn int
 }
 
 // kind is one party, or several that are alike. Of what a job says of a world it has the defaults.
@@ -66,6 +69,20 @@ func (w *world) add(at int, g job.Group) {
 		w.of, w.names = append(w.of, k), append(w.names, member(g, i))
 	}
 }
+
+// most is how many of n parties a round is held among.
+func (w *world) most(n int) int {
+	if k := w.Parties.PerRound; k > 0 {
+		return min(n, k)
+	}
+	return n
+}
+
+// fewest is how many of n parties are in a sum at least.
+func (w *world) fewest(n int) int { return cmp.Or(w.drawn, w.Parties.Fewest(n)) }
+
+// submissions is how often a party submits at most.
+func (w *world) submissions() int { return cmp.Or(w.Parties.Participations, w.Rounds) }
 
 // member names the i-th party of a group.
 func member(g job.Group, i int) string {

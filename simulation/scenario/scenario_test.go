@@ -188,7 +188,7 @@ func TestServerlessJoins(t *testing.T) {
 }
 
 // A straggler is left out when the step's time is up. Who joins is in the next session, which is
-// set up beside the round in which it joined, and who leaves costs none.
+// set up in parallel with the round in which it joined, and who leaves costs none.
 func TestStragglersJoinsLeaves(t *testing.T) {
 	rows := census(t)
 	s := small()

@@ -17,7 +17,7 @@ import (
 // there for one message: once that is in, its machine is forgotten but for the number of the round,
 // as on a phone that keeps nothing else.
 
-// sender is what a party of a one-message sum has of its own.
+// sender holds what a party of a one-message sum has of its own.
 type sender struct {
 	machine *drive.Sender // nil: it has none to send
 	spent   uint64        // the last round that it has submitted in
@@ -25,6 +25,12 @@ type sender struct {
 	way     [2]time.Duration
 	last    *task
 	asked   uint64 // the round that it trains for
+	stale   int    // rounds before that the last that it submitted was begun
+
+	// With sum.buffer:
+	made    []float64   // what it has made, or is making
+	heard   *drive.Item // the last opening that came while it trained
+	working bool
 }
 
 // machineOf returns a party's machine.
@@ -34,18 +40,22 @@ func (c *committee) machineOf(p *party) *drive.Sender {
 		return s.machine
 	}
 	var err error
-	s.machine, err = drive.NewSender(drive.SenderConfig{
-		Limits:   drive.Limits{Rounds: uint64(c.run.Rounds)},
+	if s.machine, err = drive.NewSender(c.configOf(p)); err != nil {
+		c.run.fail(err)
+	}
+	return s.machine
+}
+
+func (c *committee) configOf(p *party) drive.SenderConfig {
+	return drive.SenderConfig{
+		Limits: drive.Limits{Rounds: uint64(c.run.Rounds),
+			Submissions: uint64(c.run.submissions())},
 		Sums:     c.sums,
 		Identity: p.identity,
 		Random:   c.run.source("noise", p.index),
 		Noisy:    c.codec.mechanism != nil,
-		Spent:    s.spent,
-	})
-	if err != nil {
-		c.run.fail(err)
+		Spent:    p.sender.spent,
 	}
-	return s.machine
 }
 
 // come has a party connect.
@@ -128,6 +138,10 @@ func (c *committee) take(p *party, item drive.Item) {
 		c.crash(p, c.run.clock.Now())
 		return
 	}
+	if p.sender.working {
+		p.sender.heard = &item
+		return
+	}
 	if m := c.machineOf(p); m != nil {
 		m.Opening(item.Own)
 		c.follow(p)
@@ -183,7 +197,10 @@ func (c *committee) arrived(p *party, message []byte) {
 		switch {
 		case err == nil, errors.Is(err, oneshot.ErrDuplicate):
 			if s := &p.sender; s.machine != nil && s.asked <= s.machine.Told() {
-				s.spent, s.machine = s.machine.Told(), nil
+				s.spent = s.machine.Told()
+				if r.Parties.Participations == 0 { // else it counts how often it has submitted
+					s.machine = nil
+				}
 			}
 		case errors.Is(err, oneshot.ErrFull), errors.Is(err, oneshot.ErrPhase):
 		default:
@@ -203,13 +220,15 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 		c.crash(p, r.clock.Now())
 		return
 	}
+	if c.buffered() {
+		c.askBuffered(p, ask)
+		return
+	}
 	took, given := r.given(p)
 	if !given {
 		took = c.figures.PartyTime + r.training(r.rowsNow(p))
 	}
-	took = time.Duration(float64(took) * r.slowness(p))
-	p.worked += took
-	p.busy = max(r.clock.Now(), p.busy) + took
+	c.works(p, took)
 	s.asked = ask.Round
 	machine := s.machine
 	own := c.later(func() error {
@@ -234,6 +253,13 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 			c.follow(p)
 		}
 	})
+}
+
+// works has a party work for so long, or longer if it is slow in this round.
+func (c *committee) works(p *party, took time.Duration) {
+	took = time.Duration(float64(took) * c.run.slowness(p))
+	p.worked += took
+	p.busy = max(c.run.clock.Now(), p.busy) + took
 }
 
 // task is work of a machine, which may be done before virtual time comes to its end.

@@ -44,10 +44,17 @@ func (w *world) checkScope() error {
 		{j.Oneshot() && j.Noisy() && j.World.SubtractOwn, "world.subtract_own",
 			"the noise of one-message sums is in their masks, and a party's own is not kept"},
 		{j.Model.Name == "", "model", "who trains in virtual time has a model.name"},
-		{j.Sum.Buffer > 0, "sum.buffer", "in virtual time all are in each round"},
-		{j.Parties.PerRound > 0, "parties.per_round", "in virtual time all are in each round"},
-		{j.Parties.Participations > 0, "parties.participations",
-			"in virtual time all are in each round"},
+		{j.Sum.Buffer > 0 && j.World.Drop > 0, "world.drop",
+			"who is in a round that takes the first so many follows from how fast they are"},
+		{j.Sum.Buffer > 0 && j.Training.Submit == "weights", "training.submit",
+			"what was made of an earlier model counts for less, which takes updates"},
+		{j.Sum.Buffer > 0 && j.World.Tolerance > 0, "world.tolerance",
+			"parties are not in the same round"},
+		{j.Parties.PerRound > 0 && (w.World.Fidelity != messages || w.serverless() ||
+			len(w.World.Servers) > 1), "parties.per_round",
+			"in virtual time one server that sums by message draws parties, and else all are in each round"},
+		{j.Parties.PerRound > 0 && w.reference(), "world.reference.law",
+			"the noise of reference laws is of all parties"},
 		{j.Parties.Hidden > 0, "parties.hidden", "in virtual time all are in each round"},
 		{j.Privacy.Factorise > 0, "privacy.factorise", "in virtual time all train in each round"},
 		{j.Sum.MaxWeight > 0, "sum.max_weight", "means in virtual time have equal weights"},
@@ -93,6 +100,9 @@ func (w *world) checkSum() error {
 	case w.Oneshot() && n > maxOneshot:
 		return w.Mistake("parties.count", fmt.Sprintf("write up to %d", maxOneshot),
 			"each of %d parties would make its message", n)
+	case w.Parties.PerRound > 0 && !w.Recovers():
+		return w.Mistake("parties.per_round", "write sum.recovery = true, or parties.drop_out",
+			"without recovery all parties are in each round")
 	case w.World.Fidelity == messages && n > MaxPrivate && !w.Oneshot():
 		return w.Mistake("parties.count", `write fewer, or world.fidelity = "crowd"`,
 			"the machines of %d parties are too many", n)
@@ -149,6 +159,30 @@ func (w *world) checkParties() error {
 			return err
 		}
 	}
+	return w.checkDrawn()
+}
+
+// checkDrawn finds the fewest in a sum of rounds that are held among so few parties that thresholds
+// follow from the round.
+func (w *world) checkDrawn() error {
+	n := w.Size()
+	if w.Threshold(n) > 0 {
+		return nil
+	}
+	c, err := w.trial(n, n)
+	if err != nil {
+		return err
+	}
+	own, err := c.EffectiveRecovery()
+	if err != nil {
+		return w.tooFew(w.most(n), n, err)
+	}
+	if declared := w.Parties.Fewest(n); declared < own.MinSurvivors {
+		return w.Mistake("parties.drop_out", "write less, or draw more parties",
+			"%d of the %d parties of a round would make a sum, and it takes %d", declared, w.most(n),
+			own.MinSurvivors)
+	}
+	w.drawn = own.MinSurvivors
 	return nil
 }
 

@@ -17,7 +17,6 @@ func TestRefused(t *testing.T) {
 		change func(s *job.Job)
 		path   string
 	}{
-		"some in each round":  {func(s *job.Job) { s.Parties.PerRound = 3 }, "parties.per_round"},
 		"secret coins":        {func(s *job.Job) { s.Parties.Hidden = 0.5 }, "parties.hidden"},
 		"weights":             {func(s *job.Job) { s.Sum.MaxWeight = 10 }, "sum.max_weight"},
 		"another rule":        {func(s *job.Job) { s.Training.Rule = "fedprox" }, "training.rule"},

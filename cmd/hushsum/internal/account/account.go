@@ -75,7 +75,7 @@ type jsonPrivacy struct {
 	Other *jsonView `json:"other"`
 }
 
-// jsonView is what is spent against one adversary.
+// jsonView reports what is spent against one adversary.
 type jsonView struct {
 	Adversary    string   `json:"adversary"`
 	Adjacency    string   `json:"adjacency"`
@@ -167,7 +167,7 @@ func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
 	return spent, err == nil
 }
 
-// adjacency is what of a client changes. With shares of noise one that is missing
+// adjacency says what of a client changes. With shares of noise one that is missing
 // would show in the variance, so that the client takes part in any case, as in bands.
 func (r *release) adjacency(view accounting.View) string {
 	switch {
@@ -182,8 +182,8 @@ func (r *release) adjacency(view accounting.View) string {
 
 func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonPrivacy {
 	j := jsonPrivacy{
-		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.Rounds,
-		Of: r.of, Factorise: r.Factorise, Rate: r.Rate,
+		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.In(),
+		Of: r.Of, Factorise: r.Factorise, Rate: r.Rate,
 		Sensitivity: r.Sensitivity, Dimension: r.Dimension, Shares: r.Shares,
 		Unit:  r.Unit.String(),
 		Delta: r.delta, jsonView: r.jsonView(spent),
@@ -230,9 +230,9 @@ func (r *release) describe(std cli.Streams) {
 	} else if r.Factorise > 0 {
 		fmt.Fprintf(std.Out, "%s in bands of %d: a client is charged %s\n",
 			show.Plural(r.Rounds, "round"), r.Factorise, show.Plural(r.Charges(), "time"))
-	} else if r.of > 0 {
-		fmt.Fprintf(std.Out, "%s of %s with a %s, whoever picks them\n", show.Grouped(r.Rounds),
-			show.Plural(r.of, "round"), r.who())
+	} else if r.Of > 0 {
+		fmt.Fprintf(std.Out, "%s of %s with a %s, whoever picks them\n", show.Grouped(r.In()),
+			show.Plural(r.Of, "round"), r.who())
 	} else {
 		fmt.Fprintf(std.Out, "%s, with every %s\n", show.Plural(r.Rounds, "round"), r.who())
 	}

@@ -260,8 +260,8 @@ func TestParticipations(t *testing.T) {
 	}
 }
 
-// What is asked about records is what a job by records spends: their coins count against the
-// server too.
+// A question about records is answered with what a job by records spends: their coins count
+// against the server too.
 func TestAccountRecords(t *testing.T) {
 	const run = "account discrete-gaussian --noise-multiplier 3 --sensitivity 20000 --dimension 105 " +
 		"--rate 0.1 --rounds 100 --adversary server"

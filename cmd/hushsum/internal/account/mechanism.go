@@ -17,8 +17,6 @@ type release struct {
 	spending.Run
 	delta float64
 	json  bool
-	// A client submits in participations of so many rounds; 0: in all, or by rate.
-	participations, of int
 }
 
 // releaseLaws are the mechanisms of account and calibrate, in the order of help.
@@ -62,7 +60,7 @@ func mechanismHelp() string {
 	return b.String()
 }
 
-// privacyHelp is what the helps of account and calibrate share.
+// privacyHelp holds what the help texts of account and calibrate share.
 const privacyHelp = `
 With --rate below 1, each client takes part in each round with that probability,
 independently of all others (Poisson sampling). That counts against the public
@@ -77,7 +75,7 @@ With --factorise B a client makes a vector in every Bth round, and submits parts
 of it in B rounds: --sensitivity bounds the norm of all parts together, and
 --noise-multiplier is over that.
 
-Every epsilon is an upper bound that is proved, with a lower bound beside it
+Every epsilon is an upper bound that is proved, with a lower bound next to it
 where the accountant has one, which a vector of one client attains. PLD composes
 privacy-loss distributions, for vectors those of a Gaussian that is no better
 than the noise; RDP, by Renyi divergence, is used where that proves less.
@@ -133,10 +131,10 @@ func (r *release) flags(name string) *flag.FlagSet {
 	f.Var((*cli.FloatValue)(&r.Rate), "rate",
 		"`Q` probability with which a client is in a round, above 0 to 1")
 	f.Var((*cli.IntValue)(&r.Rounds), "rounds", "`T` rounds with fresh noise each")
-	f.Var((*cli.IntValue)(&r.participations), "participations",
+	f.Var((*cli.IntValue)(&r.Participations), "participations",
 		"`K` rounds that a client submits in at most, by its own ledger, in place of --rounds; goes "+
 			"with --of")
-	f.Var((*cli.IntValue)(&r.of), "of", "`T` rounds that there are, of which anybody picks the K")
+	f.Var((*cli.IntValue)(&r.Of), "of", "`T` rounds that there are, of which anybody picks the K")
 	f.Var((*cli.IntValue)(&r.Factorise), "factorise",
 		"`B` rounds that noise is correlated over: a client is charged once in B of the --rounds, for "+
 			"what it makes in one and submits in parts until its next turn; 0: independent noise")
@@ -171,9 +169,6 @@ func (r *release) check(found string) error {
 			Advice: "Use a small number, such as 1e-5.",
 		}
 	}
-	if err := r.checkParticipations(found); err != nil {
-		return err
-	}
 	err := r.Check(fields[found])
 	var e *privacy.ConfigError
 	if !errors.As(err, &e) {
@@ -192,37 +187,6 @@ func (r *release) check(found string) error {
 	return p
 }
 
-// checkParticipations has rounds be those that a client submits in, where that is said.
-func (r *release) checkParticipations(found string) error {
-	k := r.participations
-	switch {
-	case k == 0 && r.of == 0:
-		return nil
-	case r.Factorise != 0:
-		return &cli.Problem{
-			Cause:  "--factorise: with bands parties take turns, and submit in every round",
-			Advice: "Leave --participations and --of out.",
-		}
-	case k < 1 || k > r.of:
-		return &cli.Problem{
-			Cause:  fmt.Sprintf("--participations: %d of %d rounds are none", k, r.of),
-			Advice: "Give both, as in --participations 10 --of 200.",
-		}
-	case r.Rounds != 1 || found == findRounds:
-		return &cli.Problem{
-			Cause:  "--rounds: a client is charged for --participations",
-			Advice: "Leave it out, and say with --of how many rounds there are.",
-		}
-	case r.Rate != 1 || found == findRate:
-		return &cli.Problem{
-			Cause:  "--rate: whoever picks the rounds of --participations knows who is in them",
-			Advice: "Leave one of the two out.",
-		}
-	}
-	r.Rounds = k
-	return nil
-}
-
 var units = map[accounting.Unit]string{accounting.PartyUnit: "party",
 	accounting.RecordUnit: "record"}
 
@@ -231,6 +195,7 @@ var fields = map[string]string{
 	"noise-multiplier": "NoiseMultiplier",
 	"rate":             "Rate",
 	"rounds":           "Rounds",
+	"participations":   "Participations",
 	"sensitivity":      "Sensitivity",
 	"dimension":        "Dimension",
 	"shares":           "Shares",

@@ -212,7 +212,7 @@ func TestAttackFigures(t *testing.T) {
 	}
 }
 
-// A sample in one place is no violin, and its density no peak beside which others
+// A sample in one place is no violin, and its density no peak next to which others
 // vanish. Axes end where the data end.
 func TestPointMass(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

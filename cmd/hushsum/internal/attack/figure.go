@@ -224,7 +224,7 @@ func density(sample []float64, top float64) plotter.XYs {
 
 func quantile(sorted []float64, p float64) float64 { return sorted[int(p*float64(len(sorted)-1))] }
 
-// bandwidth is .9·min(σ, IQR/1.34)·n^(−1/5).
+// bandwidth is 0.9·min(σ, IQR/1.34)·n^(−1/5).
 func bandwidth(sorted []float64) float64 {
 	n := float64(len(sorted))
 	var mean, square float64

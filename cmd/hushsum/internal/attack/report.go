@@ -40,7 +40,7 @@ func (b *battery) write(ended string) (paths []string, err error) {
 	return paths, nil
 }
 
-// reportHead is what every report begins with.
+// reportHead opens every report.
 const reportHead = `# Attacks
 
 Every attack runs against a target without the defence, where it has to succeed,

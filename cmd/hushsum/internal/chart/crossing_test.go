@@ -28,7 +28,7 @@ BenchmarkParty/n=1000/hybrid  	50	 14.3 party-ms	 2.1 server-ms	 481.2 up-kB
 BenchmarkParty/n=1000/pairwise	 1	 140 party-ms	 9000 server-ms	 160 setup-ms
 `
 
-// TestCrossing draws the figures of BENCHMARKS.md on sums of one message a party beside
+// TestCrossing draws the figures of BENCHMARKS.md on sums of one message a party next to
 // pairwise ones: of the run that -crossing names into the folder of -crossing-out, or of a
 // sample.
 func TestCrossing(t *testing.T) {

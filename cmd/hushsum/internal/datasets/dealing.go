@@ -188,7 +188,7 @@ func (v *Dealing) splitFits(train *learning.Dataset) error {
 	switch {
 	case v.Split == "writers" && train.Writers == nil:
 		return &cli.Problem{Cause: "--split writers: the data does not say who wrote which row",
-			Advice: "Use --data mnist, with the folder qmnist-writers beside it, or another split."}
+			Advice: "Use --data mnist, with the folder qmnist-writers next to it, or another split."}
 	case (strings.Contains(v.Split, "colour") || strings.Contains(v.Split, "rotation")) &&
 		train.Pixels == nil:
 		return &cli.Problem{

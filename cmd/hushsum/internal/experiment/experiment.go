@@ -23,7 +23,7 @@ import (
 const experimentAbout = `Usage: hushsum experiment NAME [flags]
        hushsum experiment list
 
-Reruns a table of the papers behind hushsum, or one beside them: trains every
+Reruns a table of the papers behind hushsum, or one added to them: trains every
 arm with the same seeds, prints means and standard deviations over seeds with
 the published figures, and says which published differences are seen. An effect
 counts as seen if the 95 % interval of the differences, paired by seed, lies on

@@ -57,7 +57,7 @@ type Manifest struct {
 // Publish writes the files of a run to a folder, all or none: write makes them in a
 // folder of their own, from which they are moved. Files of the last run, as its
 // manifest under the same name lists them, go. What is not complete goes into the
-// folder incomplete, beside what was complete before.
+// folder incomplete, next to what was complete before.
 func Publish(
 	dir, name string, m Manifest, write func(stage string) error,
 ) (paths []string, err error) {

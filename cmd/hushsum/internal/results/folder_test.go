@@ -26,7 +26,7 @@ func publishText(dir, text string, complete bool, files ...string) error {
 }
 
 // A run replaces the files of the last one and no others; what is not complete stands
-// beside what is, and goes when a run has been completed.
+// next to what is, and goes when a run has been completed.
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "mine.svg")

@@ -123,7 +123,7 @@ func (s *Screen) Outcome(rounds int, sum string, private Score) {
 	s.Printf("%-28s %9.4f %9.4f\n", "  over "+sum, private.Accuracy(), private.MCC())
 }
 
-// Compare sets the model in the clear beside it; apart is the largest difference
+// Compare sets the model in the clear next to it; apart is the largest difference
 // between two of their weights.
 func (s *Screen) Compare(private, plain Score, apart float64) {
 	s.Printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", plain.Accuracy(), plain.MCC())

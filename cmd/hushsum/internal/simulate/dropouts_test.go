@@ -163,7 +163,8 @@ func TestHeaderAndCosts(t *testing.T) {
 	end := func(s *simulation.Result, took time.Duration) string {
 		var b bytes.Buffer
 		run := &shown{described: described{averaging: true},
-			options: simulation.Options{Parties: make([]*learning.Dataset, 100)}}
+			options: simulation.Options{Sum: simulation.Private,
+				Parties: make([]*learning.Dataset, 100)}}
 		(&table{Screen: show.Screen{Std: cli.Streams{Out: &b}}, shown: run}).end(s, took)
 		clitest.Width(t, b.String())
 		return b.String()
@@ -231,6 +232,31 @@ func TestMessagesLost(t *testing.T) {
 		code, _, errs := call(t.Context(), strings.Fields(run+c.more)...)
 		if said := strings.Join(strings.Fields(errs), " "); code != 2 || !strings.Contains(said, c.want) {
 			t.Errorf("%s: code %d, %q", c.more, code, errs)
+		}
+	}
+}
+
+// Sums that are not by message cost nothing but training, and the table says no bytes of theirs.
+func TestCostsWithoutMessages(t *testing.T) {
+	const run = "simulate --clients 5 --rounds 2 --rows-per-client 40 --set world.fidelity="
+	for _, c := range []struct{ fidelity, says string }{
+		{"ring", "ring 25 bits for weight times rows"},
+		{"clear", "sum in the clear, of floating-point numbers"},
+	} {
+		code, out, errs := call(t.Context(), strings.Fields(run+c.fidelity)...)
+		if code != 0 || errs != "" {
+			t.Fatalf("%s: code %d, %q", c.fidelity, code, errs)
+		}
+		clitest.Width(t, out)
+		words := strings.Join(strings.Fields(out), " ")
+		for _, want := range []string{c.says, "Cost of a party, whole run: ",
+			" ms of training. The sums were made without messages.", "The run took "} {
+			if !strings.Contains(words, want) {
+				t.Errorf("%s: no %q in\n%s", c.fidelity, want, out)
+			}
+		}
+		if strings.Contains(out, "-,") || strings.Contains(out, "broadcast model") {
+			t.Errorf("%s:\n%s", c.fidelity, out)
 		}
 	}
 }

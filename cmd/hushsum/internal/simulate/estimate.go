@@ -20,7 +20,7 @@ const (
 	tellBytes = 2 << 30
 )
 
-// bytesPerPair is what this process holds of two parties' keys, from 400 and 800
+// bytesPerPair counts what this process holds of two parties' keys, from 400 and 800
 // parties, with and without recovery.
 const bytesPerPair = 4100
 

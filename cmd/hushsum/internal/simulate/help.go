@@ -12,7 +12,7 @@ const simulateAbout = `Usage: hushsum simulate [FILE] [flags]
 
 Trains a model of many parties on this machine by federated averaging. Every
 round, each party trains on rows of its own, masks the outcome, and submits it;
-the server sees nothing but the sum of all. Beside it runs the same training in
+the server sees nothing but the sum of all. Next to it runs the same training in
 the clear, from the same seed, to show what privacy costs the model.
 
 Parties may drop out of rounds (--drop), sums may take one message a party
@@ -55,8 +55,8 @@ and rounds as a whole with --set world.lost_rounds=N.
 
 With --protocol oneshot a party sends one message a round, whatever the number
 of parties, and a committee of --members takes the key off the sum; a fourth of
-those beside one may collude with the server. Noise must then be
-discrete-gaussian, and is what hides the parties' keys: privacy against the
+those next to one may collude with the server. Noise must then be
+discrete-gaussian, and hides the parties' keys: privacy against the
 server is computational. Drop-outs are those who do not submit.
 `
 
@@ -107,7 +107,7 @@ census, parties submit updates of equal weight:
              fedadagrad, fedadam or fedyogi of the server; two with a plus sign,
              as in fedprox+fedadam
   --mask     soft or hard: weigh each coordinate by how far the signs of the
-             updates agree. The signs are summed beside the updates, and get
+             updates agree. The signs are summed with the updates, and get
              half of the privacy budget if there is noise
   --clip     without noise: updates are clipped to this L2 norm
 --local-steps takes the place of --epochs, and --fraction-bits is 20. A census
@@ -118,8 +118,8 @@ one epoch in batches of 32. Columns are
   norm       of the updates before clipping, a mean
   clipped    the share of updates that was clipped
   mask       the mean factor of the mask
-in place of bytes down and server ms; these, and accuracy, are what whoever runs
-the simulation sees of the parties, and no epsilon covers them.
+in place of bytes down and server ms; whoever runs the simulation
+sees these, and accuracy, of the parties, and no epsilon covers them.
 `
 
 const simulateJSON = `With --json there is one object per line, first one for each round:

@@ -36,7 +36,7 @@ type jsonRound struct {
 	jsonSpent
 }
 
-// jsonSpent is what rounds have spent of a party's privacy.
+// jsonSpent reports what rounds have spent of a party's privacy.
 type jsonSpent struct {
 	Epsilon       *float64 `json:"epsilon"`
 	EpsilonLower  *float64 `json:"epsilon_lower"`

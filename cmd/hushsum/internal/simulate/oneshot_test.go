@@ -9,7 +9,7 @@ import (
 )
 
 // The ε that simulate prints for sums of one message a party is that of account for the
-// same law: of as many shares, as wide beside the sensitivity, in as many rounds.
+// same law: of as many shares, as wide relative to the sensitivity, in as many rounds.
 func TestOneshotEpsilon(t *testing.T) {
 	code, out, errs := call(t.Context(), strings.Fields("simulate --protocol oneshot --clients 12 "+
 		"--rows-per-client 20 --rounds 3 --local-steps 5 --noise discrete-gaussian "+

@@ -154,7 +154,7 @@ func newShown(d described, data string, o simulation.Options) (s *shown, err err
 	return s, err
 }
 
-// ended returns the exit code of a run; err is what ended it early.
+// ended returns the exit code of a run; err ended it early.
 func (s *shown) ended(
 	ctx context.Context, err error, r *simulation.Result, std cli.Streams,
 ) int {

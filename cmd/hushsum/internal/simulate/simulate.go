@@ -32,7 +32,7 @@ import (
 // Command is simulate.
 func Command() cli.Command {
 	return cli.Command{Name: "simulate",
-		About: "train a model over a private sum, beside training in the clear", Run: simulate}
+		About: "train a model over a private sum, and in the clear to compare", Run: simulate}
 }
 
 // simulate simulates a job: of a file, or of a preset, to which flags apply.
@@ -231,8 +231,10 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 			MinSurvivors: v.survivors}}.EffectiveRecovery()
 	var wrong *job.ConfigError
 	if errors.As(err, &wrong) {
-		name := map[string]string{"Colluders": "colluders", "Recovery.MinSurvivors": "min-survivors",
-			"Parties": "clients"}[wrong.Path]
+		name := flagOf(wrong.Path)
+		if name == "drop-out" {
+			name = map[bool]string{true: "min-survivors", false: "recovery"}[v.given["min-survivors"]]
+		}
 		return &cli.Problem{Cause: fmt.Sprintf("--%s: %s", cmp.Or(name, "recovery"), wrong.Reason),
 			Advice: cli.Sentence(wrong.Advice), Err: err}
 	}

@@ -72,7 +72,7 @@ func TestLiveTable(t *testing.T) {
 			t.Errorf("the output lacks %q: %q", want, out.String())
 		}
 	}
-	// What a terminal shows in the end is what there is without one.
+	// In the end a terminal shows the same as without one.
 	var shown strings.Builder
 	for line := range strings.Lines(out.String()) {
 		shown.WriteString(line[strings.LastIndex(line, "\r")+1:])

@@ -102,7 +102,7 @@ func (t *table) begin() {
 	o := &t.options
 	title := "Federated training over private sums of updates"
 	if t.averaging {
-		title = "Federated averaging over a private sum, beside the same training in the clear"
+		title = "Federated averaging over a private sum, and the same training in the clear"
 	}
 	if o.Records != nil {
 		title = "Federated training over private sums of records' gradients"
@@ -198,6 +198,10 @@ func (t *table) fieldTraining() {
 // fieldRing says how numbers are encoded, and with which noise.
 func (t *table) fieldRing() {
 	o := &t.options
+	if o.Sum == simulation.Clear {
+		t.Field("sum", "in the clear, of floating-point numbers")
+		return
+	}
 	bits := show.Plural(t.layout[0].Bits, "bit")
 	switch m := t.mechanism; {
 	case m != nil:
@@ -274,7 +278,12 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	if t.perRound() < len(t.options.Parties) {
 		title = "Cost of one in every round"
 	}
-	t.costs(title, r.Setup, r.Total(), rounds, int64(8*len(r.Model)*rounds*final.Exchanges))
+	if t.options.Sum == simulation.Private {
+		t.costs(title, r.Setup, r.Total(), rounds, int64(8*len(r.Model)*rounds*final.Exchanges))
+	} else {
+		t.Sentence("%s: %s ms of training. The sums were made without messages.", title,
+			show.Short(r.Total().Train))
+	}
 	t.Took(took)
 }
 

@@ -59,7 +59,7 @@ func TestScenarioPage(t *testing.T) {
 	}
 }
 
-// rendered is what a headless Chromium makes of a page; without one the test ends here.
+// rendered returns what a headless Chromium makes of a page; without one the test ends here.
 func rendered(t *testing.T, page string) string {
 	t.Helper()
 	browser := ""
@@ -132,7 +132,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// The page of a sweep has numbers as people read them, and beside the table what is wrong
+// The page of a sweep has numbers as people read them, and next to the table what is wrong
 // with combinations that came to nothing; if all did there is none.
 func TestSweepPage(t *testing.T) {
 	dir := t.TempDir()

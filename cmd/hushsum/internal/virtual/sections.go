@@ -114,7 +114,7 @@ func whoSection(last *scenario.RoundResult) section {
 	s.Text = []string{fmt.Sprintf("In the last round %d of %s would do better alone.", worse,
 		show.Plural(len(last.Parties), "party"))}
 	if len(last.Parties) > mostRows {
-		s.Text = append(s.Text, fmt.Sprintf("Here are the first %d; the table beside this page has all.",
+		s.Text = append(s.Text, fmt.Sprintf("Here are the first %d; the table next to this page has all.",
 			mostRows))
 	}
 	return s

@@ -26,7 +26,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// sweepOutcome is what came of one combination, as it is kept.
+// sweepOutcome records what came of one combination, as it is kept.
 type sweepOutcome struct {
 	Accuracy  float64 `json:"accuracy"`
 	MCC       float64 `json:"mcc"`

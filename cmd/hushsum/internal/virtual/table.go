@@ -239,7 +239,7 @@ func (t *table) end(r *scenario.Result) {
 	out := t.std.Out
 	fmt.Fprintln(out)
 	for _, s := range r.SetUps {
-		fmt.Fprintf(out, "keys of %s before round %d: %s s, %s bytes, beside the rounds\n",
+		fmt.Fprintf(out, "keys of %s before round %d: %s s, %s bytes, during the rounds\n",
 			show.Plural(s.Parties, "party"), s.Round, virtual(s.Took), show.Grouped(s.Bytes))
 	}
 	for _, line := range privacyLines(r) {
@@ -301,8 +301,17 @@ func privacyLines(r *scenario.Result) (lines []string) {
 			epsilonText(p.Asked), epsilonText(p.Certified), show.Plural(p.Honest, "party")))
 	}
 	return append(lines, fmt.Sprintf("certified for %s at delta %s over %s, against %s",
-		r.Job.Protects(), show.Short4(r.Privacy[0].Delta), show.Plural(r.Job.Rounds, "round"),
+		r.Job.Protects(), show.Short4(r.Privacy[0].Delta), charged(r.Job),
 		r.Job.Against()))
+}
+
+// charged says of how many rounds an epsilon is.
+func charged(j *job.Job) string {
+	rounds := show.Plural(j.Rounds, "round")
+	if k := j.Parties.Participations; k > 0 && k < j.Rounds {
+		return fmt.Sprintf("%s of %s", show.Grouped(k), rounds)
+	}
+	return rounds
 }
 
 // pairLines say what a crowd has done once.

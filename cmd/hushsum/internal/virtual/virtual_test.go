@@ -229,3 +229,31 @@ round = 2
 		}
 	}
 }
+
+// An epsilon of parties that submit in some of the rounds says of how many it is.
+func TestParticipationsTable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "turns.toml")
+	if err := os.WriteFile(file, []byte(`name = "turns"
+rounds = 4
+seed = 3
+model.name = "logistic"
+training.steps = 5
+privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 1.0 }
+[parties]
+per_round = 5
+participations = 2
+drop_out = 0.2
+group = [{ name = "clinic", count = 10 }]
+[world]
+data.rows = 50
+link = [{ between = ["here", "server"], latency = "50ms" }]
+party = [{ name = "clinic", place = "here" }]
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	code := run(t.Context(), &out, &errs, []string{"simulate", file})
+	if want := "over 2 of 4 rounds"; code != cli.ExitOK || !strings.Contains(out.String(), want) {
+		t.Errorf("exit %d, no %q: %s%s", code, want, &errs, &out)
+	}
+}

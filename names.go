@@ -8,47 +8,32 @@ import (
 
 // What a job is package job says; these are its names here.
 type (
-	// Plan declares a job of bare vectors, in Go and JSON. See also job.Job.
-	Plan = job.Plan
-	// Terms are the numbers of a job that has no plan.
-	Terms = job.Terms
-	// Settled is a job worked out for its parties: see job.Settled.
+	// Settled is a job worked out for its parties: what [job.Job.Settle] returns.
 	Settled = job.Settled
-	// ConfigError names the field of a plan, or of one of this package's types, that is
+	// ConfigError names the field of a job, or of one of this package's types, that is
 	// unusable. It is [ErrConfig].
 	ConfigError = job.ConfigError
-	// DifferenceError names the first field in which two sides' jobs differ. It is [ErrPlan].
+	// DifferenceError names the first field in which two sides' jobs differ. It is [ErrJob].
 	DifferenceError = job.DifferenceError
 	// Message holds what a party sends in a round of a job in which that is more than a vector.
 	Message = job.Message
 	// Round is a round that gave a sum.
 	Round = job.Round
-	// Protocol takes the sums of a [Plan].
-	Protocol = job.Protocol
-)
-
-// The protocols.
-const (
-	Pairwise = job.Pairwise
-	Oneshot  = job.Oneshot
 )
 
 // Errors of jobs.
 var (
 	ErrConfig = job.ErrConfig
-	ErrPlan   = job.ErrPlan
+	ErrJob    = job.ErrJob
 )
-
-// ParsePlan reads a plan's JSON form: see job.ParsePlan.
-func ParsePlan(b []byte) (*Plan, error) { return job.ParsePlan(b) }
 
 // drivable returns an error unless s has rounds.
 func drivable(s *Settled) error {
 	if s == nil || s.Rounds() == 0 {
 		return &ConfigError{
-			Path:   "Plan",
+			Path:   "Job",
 			Reason: "there is none",
-			Advice: "use what Plan.Settle returns",
+			Advice: "use what Settle of a job.Job returns",
 		}
 	}
 	return nil

@@ -1,0 +1,111 @@
+package scenario
+
+import (
+	"time"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// This file has rounds that take the first so many submissions: parties train while rounds come and
+// go, and submit what they made of an earlier model in the round that has room for it. A party that
+// trains hears of rounds when it has ended, and fetches the model of the one that it begins with.
+
+// buffered reports whether rounds are such.
+func (c *committee) buffered() bool { return c.run.Sum.Buffer > 0 }
+
+// askBuffered has a party train on the model of now, or submit what it made.
+func (c *committee) askBuffered(p *party, ask *drive.Ask) {
+	if ask.ID.Made > 0 {
+		c.submitMade(p, ask)
+		return
+	}
+	s, r := &p.sender, c.run
+	if s.working {
+		return
+	}
+	vector, _, err := r.vectorOf(p)
+	if err != nil {
+		r.fail(r.failed(p, err))
+		return
+	}
+	if !r.compares() {
+		p.local = nil
+	}
+	s.made, s.working, s.asked = vector, true, ask.Round
+	size := 8 * len(r.weights)
+	p.got += size
+	p.busy = max(p.busy, r.clock.Now()+r.transit(c.place, p.Place, size))
+	took, given := r.given(p)
+	if !given {
+		took = r.training(r.rowsNow(p))
+	}
+	c.works(p, took)
+	line := p.line
+	r.at(p.busy, func() {
+		s.working = false
+		if r.failure == nil && p.line != line {
+			c.revive(p)
+			return
+		}
+		machine := c.machineOf(p)
+		machine.Finished(ask.ID)
+		if s.heard != nil {
+			item := *s.heard
+			s.heard = nil
+			machine.Opening(item.Own)
+		}
+		c.follow(p)
+	})
+}
+
+// revive makes a party's machine anew, which has died with what it was making, and has it hear of
+// the open round again.
+func (c *committee) revive(p *party) {
+	s, key := &p.sender, new(keyexchange.SealKey)
+	s.made, s.heard = nil, nil
+	if s.machine == nil {
+		return
+	}
+	state, err := s.machine.State(key)
+	if err == nil {
+		s.machine, err = drive.LoadSender(c.configOf(p), key, state)
+	}
+	if err != nil {
+		c.run.fail(err)
+		return
+	}
+	s.had, c.fresh = nil, append(c.fresh, p)
+	c.pump()
+}
+
+// submitMade submits what a party made, weighed by how many rounds before that was begun.
+func (c *committee) submitMade(p *party, ask *drive.Ask) {
+	s, r := &p.sender, c.run
+	rounds := ask.Round - ask.ID.Made
+	vector := job.Message{Vector: s.made}.Weighed(rounds).Vector
+	values, err := c.codec.encode(p.index, vector, r.source("rounding", p.index))
+	if err != nil {
+		r.fail(r.failed(p, err))
+		return
+	}
+	var took time.Duration
+	if _, given := r.given(p); !given {
+		took = c.figures.PartyTime
+	}
+	c.works(p, took)
+	machine, cast := s.machine, c.casts[ask.Round]
+	r.at(p.busy, func() {
+		if s.machine != machine || r.failure != nil {
+			return
+		}
+		s.stale = int(rounds)
+		if err := machine.Answer(ask.ID, cast, signed.Values(c.codec.layout, values)); err != nil {
+			r.fail(err)
+			return
+		}
+		c.follow(p)
+	})
+}
